@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# Sets up Pagoda on a Debian 12 machine and runs it.
+#   ./bootstrap.sh demo    installs what is missing, builds release, analyses the bundled ResNet-50
+#   ./bootstrap.sh test    installs what is missing, builds dev (-Werror), runs every test
+#   ./bootstrap.sh deps    installs what is missing
+set -euo pipefail
+cd "$(dirname "$0")"
+
+packages=(
+  g++ cmake ninja-build ccache pkg-config
+  libonnx-dev libprotobuf-dev protobuf-compiler   # the classes of ONNX messages
+  libcli11-dev nlohmann-json3-dev libfmt-dev      # command lines, JSON, text
+  doctest-dev                                     # tests
+)
+
+install_packages() {
+  local missing=() package
+  for package in "${packages[@]}"; do
+    dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
+  done
+  [ ${#missing[@]} -eq 0 ] && return
+  echo "installing: ${missing[*]}" >&2
+  local as_root=()
+  if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null || { echo "run as root, or install first: ${missing[*]}" >&2; exit 1; }
+    as_root=(sudo)
+  fi
+  "${as_root[@]}" apt-get update -qq
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+case "${1:-}" in
+  deps)
+    install_packages
+    ;;
+  demo)
+    install_packages
+    cmake --preset release >/dev/null
+    cmake --build --preset release
+    build/release/tools/onnx-estimate models/skeletons/resnet50.onnx --top 15
+    ;;
+  test)
+    install_packages
+    cmake --workflow --preset dev
+    ;;
+  *)
+    sed -n '2,5s/^# \{0,1\}//p' "$0"
+    exit 2
+    ;;
+esac

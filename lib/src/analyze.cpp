@@ -1,0 +1,152 @@
+// The main path: bind the inputs, walk the graph, sum up.
+#include "pagoda/analyze.h"
+
+#include <algorithm>
+#include <set>
+
+#include "infer/bind_inputs.h"
+#include "infer/infer.h"
+#include "memory/liveness.h"
+
+namespace pagoda {
+namespace {
+
+Totals sum(const std::vector<NodeReport>& rows, const Model& model) {
+  Totals totals;
+  std::set<std::string> unmodelled;
+  for (const NodeReport& row : rows) {
+    totals.cost += row.cost;
+    totals.unmodelled_nodes += row.unmodelled_inside;
+    if (row.cost.mark != Mark::Unmodelled && row.unmodelled_inside == 0) continue;
+    totals.unmodelled_nodes += row.cost.mark == Mark::Unmodelled ? 1 : 0;
+    const Node& node = model.graphs[static_cast<std::size_t>(row.graph)].nodes[static_cast<std::size_t>(row.node)];
+    unmodelled.insert(node.domain.empty() ? node.op_type : node.domain + "." + node.op_type);
+  }
+  totals.unmodelled_ops.assign(unmodelled.begin(), unmodelled.end());
+  return totals;
+}
+
+std::vector<Mark> marks_of_main(const std::vector<NodeReport>& rows, std::size_t nodes) {
+  std::vector<Mark> marks(nodes, Mark::Compute);
+  for (const NodeReport& row : rows)
+    if (row.graph == 0) marks[static_cast<std::size_t>(row.node)] = row.cost.mark;
+  return marks;
+}
+
+// Applies `change` to every Dim of the analysis.
+template <typename Change>
+void for_each_dim(Analysis& analysis, const Change& change) {
+  const auto change_type = [&](TensorType& type) {
+    if (type.shape)
+      for (Dim& dim : *type.shape) change(dim);
+  };
+  const auto change_cost = [&](OpCost& cost) {
+    for (Dim* count : {&cost.macs, &cost.arith, &cost.special, &cost.comparisons, &cost.bytes_read, &cost.bytes_written})
+      change(*count);
+  };
+  for (InputInfo& input : analysis.inputs) change_type(input.type);
+  for (InputInfo& output : analysis.outputs) change_type(output.type);
+  for (TensorType& type : analysis.types) change_type(type);
+  for (auto& value : analysis.values) {
+    if (!value) continue;
+    for (Scalar& scalar : *value) {
+      if (Dim* dim = std::get_if<Dim>(&scalar)) change(*dim);
+      if (Ratio* ratio = std::get_if<Ratio>(&scalar)) change(ratio->numerator);
+    }
+  }
+  for (NodeReport& row : analysis.nodes) {
+    for (OutputInfo& output : row.outputs) change_type(output.type);
+    change_cost(row.cost);
+    change(row.params);
+    change(row.param_bytes);
+  }
+  change_cost(analysis.totals.cost);
+  change(analysis.totals.params);
+  change(analysis.totals.param_bytes);
+  if (analysis.totals.activation_peak_bytes) change(*analysis.totals.activation_peak_bytes);
+  for (Symbol& symbol : analysis.symbols)
+    if (symbol.upper) change(*symbol.upper);
+}
+
+std::vector<std::string> free_dims(const std::vector<InputInfo>& inputs) {
+  std::set<std::string> names;
+  for (const InputInfo& input : inputs)
+    if (input.type.shape)
+      for (const Dim& dim : *input.type.shape)
+        for (std::string& name : dim.symbols()) names.insert(std::move(name));
+  return {names.begin(), names.end()};
+}
+
+// Sizes that the data decide exist only after the walk: a binding that names one takes effect last.
+void bind_data_dims(BoundInputs& bound, const std::vector<Symbol>& symbols) {
+  for (const auto& [name, size] : bound.options.dims) {
+    if (bound.input_dims.contains(name)) continue;
+    const bool is_symbol = std::any_of(symbols.begin(), symbols.end(), [&](const Symbol& s) { return s.name == name; });
+    if (is_symbol) {
+      bound.bind_last.emplace(name, size);
+      continue;
+    }
+    std::string known;
+    for (const auto& [dim, order] : bound.input_dims) known += (known.empty() ? "" : ", ") + dim;
+    for (const Symbol& symbol : symbols) known += (known.empty() ? "" : ", ") + symbol.name;
+    throw Error("--dim " + name + ": the model has no such dim; " +
+                (known.empty() ? "all its sizes are fixed" : "its free dims are: " + known));
+  }
+}
+
+}  // namespace
+
+Analysis analyze(const Model& model, const AnalyzeOptions& options) {
+  if (model.graphs.empty()) throw Error("the model has no graph");
+  BoundInputs bound = bind_inputs(model, options);
+  Session session(model, bound.options);
+  session.rebatch = bound.rebatch;
+  session.input_dims = bound.input_dims;
+  session.diagnostics = std::move(bound.diagnostics);
+
+  const Graph& graph = model.main();
+  std::vector<ValueInfo> inputs(bound.types.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) inputs[i].type = bound.types[i];
+  Walker walker(session);
+  GraphResult result = walker.walk(0, inputs, nullptr, "");
+
+  Analysis analysis;
+  analysis.nodes = std::move(result.rows);
+  analysis.totals = sum(analysis.nodes, model);
+  analysis.totals.params = walker.params();
+  analysis.totals.param_bytes = walker.param_bytes();
+  analysis.totals.activation_peak_bytes =
+      activation_peak(graph, result.values, marks_of_main(analysis.nodes, graph.nodes.size()));
+  for (std::size_t i = 0; i < graph.inputs.size(); ++i)
+    analysis.inputs.push_back({graph.values[static_cast<std::size_t>(graph.inputs[i])].name, bound.types[i]});
+  for (std::size_t i = 0; i < graph.outputs.size(); ++i)
+    if (graph.outputs[i] != kAbsent)
+      analysis.outputs.push_back({graph.values[static_cast<std::size_t>(graph.outputs[i])].name, result.outputs[i].type});
+  for (ValueInfo& info : result.values) {
+    analysis.types.push_back(std::move(info.type));
+    analysis.values.push_back(std::move(info.value));
+  }
+  analysis.symbols = std::move(session.symbols);
+  analysis.renamed = std::move(bound.renamed);
+  analysis.bindings = std::move(bound.bindings);
+  analysis.partial = analysis.totals.unmodelled_nodes > 0;
+  if (session.has_equalities()) for_each_dim(analysis, [&](Dim& dim) { dim = session.resolve(dim); });
+  analysis.diagnostics = std::move(session.diagnostics);
+  analysis.free_dims = free_dims(analysis.inputs);
+  // A model of fixed batch was walked with a symbol in its place; the asked-for number goes in last.
+  bind_data_dims(bound, analysis.symbols);
+  return bound.bind_last.empty() ? analysis : pagoda::bind(analysis, bound.bind_last);
+}
+
+Analysis bind(const Analysis& analysis, const Bindings& bindings) {
+  Analysis result = analysis;
+  for_each_dim(result, [&](Dim& dim) {
+    if (!dim.is_constant()) dim = dim.bind(bindings);
+  });
+  for (const auto& [name, value] : bindings) result.bindings.insert_or_assign(name, value);
+  result.free_dims = free_dims(result.inputs);
+  std::erase_if(result.symbols, [&](const Symbol& symbol) { return bindings.contains(symbol.name); });
+  return result;
+}
+
+}  // namespace pagoda

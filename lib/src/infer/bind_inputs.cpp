@@ -1,0 +1,184 @@
+#include "infer/bind_inputs.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+namespace pagoda {
+namespace {
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  std::transform(result.begin(), result.end(), result.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return result;
+}
+
+// Names under which exporters and users call the batch dim.
+bool names_batch(std::string_view name) {
+  const std::string text = lower(name);
+  return text == "n" || text == "b" || text == "bs" || text == "bsz" || text.find("batch") != std::string::npos;
+}
+
+bool is_data(const TensorType& type) {
+  return type.container == Container::Tensor && type.shape && !type.shape->empty();
+}
+
+class Binder {
+ public:
+  Binder(const Model& model, const AnalyzeOptions& options) : model_(model) {
+    bound_.options = options;
+    bound_.options.dims.clear();
+    bound_.renamed = model.renamed_dims;
+    for (const ValueId input : model.main().inputs) {
+      const Value& value = model.main().values[static_cast<std::size_t>(input)];
+      names_.push_back(value.name);
+      bound_.types.push_back(value.declared);
+      if (value.declared.shape)
+        for (const Dim& dim : *value.declared.shape)
+          for (const std::string& name : dim.symbols())
+            bound_.input_dims.emplace(name, static_cast<int>(bound_.input_dims.size()));
+    }
+  }
+
+  BoundInputs run() {
+    // bound_.options.dims is filled from the three ways to say a size; the first to name a dim wins the message.
+    const AnalyzeOptions options = bound_.options;
+    for (const auto& [name, size] : given_dims) bind_dim(name, size, "--dim");
+    for (const auto& [input, sizes] : options.input_shapes) bind_shape(input, sizes);
+    if (options.batch > 0 || options.symbolic_batch) bind_batch(options.batch);
+    for (TensorType& type : bound_.types)
+      if (type.shape)
+        for (Dim& dim : *type.shape) {
+          dim = dim.bind(bound_.options.dims);
+          if (dim.is_constant() && *dim.value() < 0)
+            throw Error("the bindings make a size of " + dim.to_string() + "; sizes are at least 0");
+        }
+    check_shapes();
+    bound_.bindings = bound_.options.dims;
+    return std::move(bound_);
+  }
+
+  Bindings given_dims;
+
+ private:
+  void bind_dim(const std::string& name, std::int64_t size, const std::string& how) {
+    if (size < 0) throw Error(how + " " + name + "=" + std::to_string(size) + ": a size is at least 0");
+    std::string symbol = name;
+    if (const auto renamed = bound_.renamed.find(name); renamed != bound_.renamed.end()) symbol = renamed->second;
+    const auto [at, inserted] = bound_.options.dims.emplace(symbol, size);
+    if (!inserted && at->second != size)
+      throw Error("dim " + name + " is given as " + std::to_string(at->second) + " and, by " + how + ", as " +
+                  std::to_string(size) + "; give one size");
+  }
+
+  void bind_shape(const std::string& input, const std::vector<std::int64_t>& sizes) {
+    const auto found = std::find(names_.begin(), names_.end(), input);
+    if (found == names_.end()) {
+      std::string known;
+      for (const std::string& name : names_) known += (known.empty() ? "" : ", ") + name;
+      throw Error("--input " + input + ": the model has no such input; its inputs are: " + known);
+    }
+    TensorType& type = bound_.types[static_cast<std::size_t>(found - names_.begin())];
+    if (!type.shape) {
+      type.shape = Shape(sizes.begin(), sizes.end());
+      return;
+    }
+    if (type.shape->size() != sizes.size())
+      throw Error("--input " + input + " has " + std::to_string(sizes.size()) + " dims, the model's input is " +
+                  to_string(type));
+    asked_.emplace_back(static_cast<std::size_t>(found - names_.begin()), sizes);
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      Dim& dim = (*type.shape)[i];
+      if (dim.is_symbol()) {
+        bind_dim(dim.to_string(), sizes[i], "--input " + input);
+      } else if (dim.is_constant() && dim != Dim(sizes[i])) {
+        if (i != 0 || (bound_.options.batch > 0 && bound_.options.batch != sizes[0]))
+          throw Error("--input " + input + ": dim " + std::to_string(i) + " is fixed at " + dim.to_string() +
+                      " in the file, found " + std::to_string(sizes[i]) +
+                      (i == 0 ? " beside a different --batch" : "; export the model with this dim dynamic"));
+        bound_.options.batch = sizes[0];
+        bind_fixed_batch(sizes[0]);
+      }
+    }
+    // One unknown in a formula such as past + seq is solved for.
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      const Dim open = (*type.shape)[i].bind(bound_.options.dims) - Dim(sizes[i]);
+      if (const auto names = open.symbols(); names.size() == 1) {
+        const Dim symbol = Dim::symbol(names[0]);
+        const Dim rest = open - symbol;
+        if (const auto value = rest.value64(); value && *value <= 0) bind_dim(names[0], -*value, "--input " + input);
+      }
+    }
+  }
+
+  void check_shapes() const {
+    for (const auto& [index, sizes] : asked_)
+      for (std::size_t i = 0; i < sizes.size(); ++i) {
+        const Dim dim = (*bound_.types[index].shape)[i].bind(bound_.bind_last);
+        if (dim.is_constant() && dim != Dim(sizes[i]))
+          throw Error("--input " + names_[index] + ": dim " + std::to_string(i) + " is " + dim.to_string() +
+                      " by the other bindings, found " + std::to_string(sizes[i]) + "; give sizes that agree");
+      }
+  }
+
+  // The batch is the dim called so; failing that, the first dim of the inputs; failing that, what was fixed at export.
+  void bind_batch(std::int64_t batch) {
+    std::vector<std::string> symbols;
+    for (const TensorType& type : bound_.types)
+      if (is_data(type))
+        for (const Dim& dim : *type.shape)
+          if (dim.is_symbol() && names_batch(dim.to_string())) symbols.push_back(dim.to_string());
+    if (symbols.empty())
+      for (const TensorType& type : bound_.types)
+        if (is_data(type) && type.shape->front().is_symbol()) symbols.push_back(type.shape->front().to_string());
+    if (!symbols.empty()) {
+      if (batch > 0)
+        for (const std::string& symbol : symbols) bind_dim(symbol, batch, "--batch");
+      return;
+    }
+    bind_fixed_batch(batch);
+  }
+
+  void bind_fixed_batch(std::int64_t batch) {
+    if (bound_.rebatch) return;
+    std::optional<std::int64_t> from;
+    for (const TensorType& type : bound_.types)
+      if (!from && is_data(type) && type.shape->size() > 1) from = type.shape->front().value64();
+    if (!from)
+      for (const TensorType& type : bound_.types)
+        if (!from && is_data(type)) from = type.shape->front().value64();
+    if (!from || *from == 0) {
+      bound_.diagnostics.push_back({Severity::Warning, "", "--batch has no effect: no input has a batch dim"});
+      return;
+    }
+    if (*from == batch) return;
+    std::string name = "batch";
+    while (bound_.input_dims.contains(name)) name += "_";
+    const Dim symbol = Dim::symbol(name);
+    bound_.input_dims.emplace(name, static_cast<int>(bound_.input_dims.size()));
+    bound_.rebatch = OpContext::Rebatch{*from, symbol};
+    if (batch > 0) bound_.bind_last.emplace(name, batch);
+    for (std::size_t i = 0; i < bound_.types.size(); ++i) {
+      TensorType& type = bound_.types[i];
+      if (!is_data(type) || type.shape->front() != Dim(*from)) continue;
+      type.shape->front() = symbol;
+      bound_.diagnostics.push_back({Severity::Info, "", "input " + names_[i] + ": batch " + std::to_string(*from) +
+                                                            " fixed at export read as " + name});
+    }
+  }
+
+  const Model& model_;
+  BoundInputs bound_;
+  std::vector<std::string> names_;
+  std::vector<std::pair<std::size_t, std::vector<std::int64_t>>> asked_;  // input index, sizes given for it
+};
+
+}  // namespace
+
+BoundInputs bind_inputs(const Model& model, const AnalyzeOptions& options) {
+  Binder binder(model, options);
+  binder.given_dims = options.dims;
+  return binder.run();
+}
+
+}  // namespace pagoda

@@ -1,0 +1,27 @@
+// Gives the model's inputs their sizes: named dims, whole shapes, the batch.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pagoda/analyze.h"
+
+namespace pagoda {
+
+struct BoundInputs {
+  std::vector<TensorType> types;           // one per graph input
+  AnalyzeOptions options;                  // the caller's, with all bindings in `dims`
+  std::optional<OpContext::Rebatch> rebatch;
+  Bindings bindings;                       // what was bound, by dim name
+  Bindings bind_last;                      // what is bound only after the walk (the symbol of a fixed batch)
+  std::map<std::string, int> input_dims;   // free dims → order of first appearance
+  std::map<std::string, std::string> renamed;
+  std::vector<Diagnostic> diagnostics;
+};
+
+// Throws Error where options contradict each other or the model.
+BoundInputs bind_inputs(const Model& model, const AnalyzeOptions& options);
+
+}  // namespace pagoda

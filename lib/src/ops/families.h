@@ -1,0 +1,29 @@
+// The tables of all families, for the registry.
+#pragma once
+
+#include "ops/op_rule.h"
+
+namespace pagoda::ops {
+
+std::span<const OpRule> attention_rules();
+std::span<const OpRule> conv_rules();
+std::span<const OpRule> einsum_rules();
+std::span<const OpRule> elementwise_rules();
+std::span<const OpRule> gather_rules();
+std::span<const OpRule> generate_rules();
+std::span<const OpRule> layout_rules();
+std::span<const OpRule> loss_rules();
+std::span<const OpRule> matmul_rules();
+std::span<const OpRule> norm_rules();
+std::span<const OpRule> pool_rules();
+std::span<const OpRule> quantize_rules();
+std::span<const OpRule> recurrent_rules();
+std::span<const OpRule> reduce_rules();
+std::span<const OpRule> reshape_rules();
+std::span<const OpRule> resize_rules();
+std::span<const OpRule> sequence_rules();
+std::span<const OpRule> signal_rules();
+std::span<const OpRule> text_rules();
+std::span<const OpRule> vision_rules();
+
+}  // namespace pagoda::ops

@@ -1,0 +1,215 @@
+// Dim against its laws: canonical form, exact division, floors, bounds, text; and against plain integers on random
+// expressions.
+#include <doctest/doctest.h>
+
+#include <limits>
+#include <random>
+
+#include "pagoda/dim.h"
+
+using pagoda::Bindings;
+using pagoda::Dim;
+using pagoda::Int;
+
+namespace {
+
+Dim sym(const char* name) { return Dim::symbol(name); }
+
+}  // namespace
+
+TEST_CASE("equal expressions have one form") {
+  const Dim a = sym("a"), b = sym("b");
+  CHECK((a + b) * (a - b) == a * a - b * b);
+  CHECK(a + b - a == b);
+  CHECK((a - a).value() == Int{0});
+  CHECK(2 * a + 3 * a == 5 * a);
+  CHECK(a * b == b * a);
+  CHECK(a * Dim(0) == Dim(0));
+}
+
+TEST_CASE("text is pasteable, constants last, lower degree first") {
+  const Dim b = sym("b"), s = sym("s"), past = sym("past");
+  CHECK((18432 * b * s * s + 84934656 * b * s).to_string() == "84934656*b*s + 18432*b*s*s");
+  CHECK((Dim(1) + past).to_string() == "past + 1");
+  CHECK((past - 1).to_string() == "past - 1");
+  CHECK((Dim(3) - past).to_string() == "-past + 3");
+  CHECK(Dim(-7).to_string() == "-7");
+  CHECK(pagoda::floor_div(s + 1, 2).to_string() == "floor_div(s + 1, 2)");
+}
+
+TEST_CASE("factored text takes common factors out when that is shorter") {
+  const Dim batch = sym("batch"), s = sym("s");
+  CHECK((Dim(352) * (666647 * batch + 290119)).factored() == "352*(666647*batch + 290119)");
+  CHECK((18432 * batch * s * s + 84934656 * batch * s).factored() == "18432*batch*s*(s + 4608)");
+  CHECK((17563828224 * batch).factored() == "17563828224*batch");
+  CHECK((2 * s + 2).factored() == "2*s + 2");
+}
+
+TEST_CASE("floor division leaves the atom where it can") {
+  const Dim h = sym("h"), n = sym("n");
+  struct Row {
+    Dim got, expected;
+    const char* why;
+  };
+  const Row rows[] = {
+      {floor_div(4 * h, 2), 2 * h, "exact"},
+      {floor_div(4 * h + 3, 2), 2 * h + 1, "whole multiples of the divisor leave"},
+      {floor_div(h - 1, 2) + 1, floor_div(h + 1, 2), "the constant is reduced to [0, divisor)"},
+      {floor_div(3 * h, 2), h + floor_div(h, 2), "so are coefficients"},
+      {floor_div(floor_div(h + 1, 2) + 1, 2), floor_div(h + 3, 4), "chains of strides are one division"},
+      {floor_div(n * h * 12, n), 12 * h, "symbolic divisor that divides"},
+      {floor_div(n * h + n * 3, h + 3), n, "polynomial divisor that divides"},
+      {ceil_div(h, 2), floor_div(h + 1, 2), "ceil is floor"},
+      {floor_div(Dim(-3), 2), Dim(-2), "rounds down, not towards zero"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.why);
+    CHECK_MESSAGE(row.got == row.expected, row.got.to_string() << " expected " << row.expected.to_string());
+  }
+  CHECK_THROWS_AS((void)floor_div(h, 0), pagoda::Error);
+}
+
+TEST_CASE("exact division of polynomials finds the quotient or says no") {
+  const Dim a = sym("a"), b = sym("b");
+  CHECK(exact_div((a + b) * (a - 2 * b + 7), a + b) == a - 2 * b + 7);
+  CHECK(exact_div(a * a - b * b, a - b) == a + b);
+  CHECK_FALSE(exact_div(a * a + 1, a + 1).has_value());
+  CHECK_FALSE(exact_div(Dim(7), 2).has_value());
+  CHECK_FALSE(exact_div(a, 0).has_value());
+  CHECK(exact_div(Dim(0), a) == Dim(0));
+}
+
+TEST_CASE("min and max decide where sizes cannot be negative") {
+  const Dim a = sym("a"), b = sym("b");
+  CHECK(max(a + 3, a) == a + 3);
+  CHECK(min(a + b, a) == a);
+  CHECK(max(a, b) == max(b, a));
+  CHECK(max(a, b).to_string() == "max(a, b)");
+  CHECK(min(Dim(1000), a).bind({{"a", 7}}) == Dim(7));
+  CHECK(pagoda::equal(a, Dim(-1)) == false);
+  CHECK(pagoda::equal(a + 1, Dim(0)) == false);
+  CHECK_FALSE(pagoda::equal(a, Dim(1)).has_value());
+  CHECK(pagoda::greater_equal(a, Dim(0)) == true);
+  CHECK_FALSE(pagoda::greater_equal(a, Dim(1)).has_value());
+}
+
+TEST_CASE("overflow is an error, never a wrapped number") {
+  const Dim big = Dim(std::numeric_limits<std::int64_t>::max());
+  const Dim square = big * big;
+  CHECK(square.value().has_value());
+  CHECK_FALSE(square.value64().has_value());
+  CHECK_THROWS_AS((void)(square * square), pagoda::Error);
+  CHECK_THROWS_AS((void)((square * sym("a")) * square), pagoda::Error);
+}
+
+TEST_CASE("expressions beyond the limits are refused, not carried") {
+  Dim sum = 0;
+  CHECK_THROWS_AS(
+      {
+        for (std::size_t i = 0; i <= Dim::kMaxTerms; ++i) sum += sym(("s" + std::to_string(i)).c_str());
+      },
+      pagoda::TooComplex);
+}
+
+TEST_CASE("formulas of exporters are read") {
+  struct Row {
+    const char* text;
+    const char* expected;  // empty: no formula
+  };
+  const Row rows[] = {
+      {"past_sequence_length + sequence_length", "past_sequence_length + sequence_length"},
+      {"((((((((num_samples//80)) - 3)//2)) - 1)//2)) + 1", "floor_div(num_samples - 80, 320)"},
+      {"2*s54", "2*s54"},
+      {"'2'", ""},
+      {"64", "64"},
+      {"Max(1, s0)", "max(1, s0)"},
+      {"floor(h/32)", "floor_div(h, 32)"},
+      {"s % 4", "s - 4*floor_div(s, 4)"},
+      {"", ""},
+      {"a +", ""},
+      {"a b", ""},
+      {"(a", ""},
+      {"1/0", ""},
+      {"unk__12", "unk__12"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.text);
+    const auto read = Dim::parse(row.text);
+    if (*row.expected == '\0') {
+      CHECK_FALSE(read.has_value());
+      continue;
+    }
+    REQUIRE(read.has_value());
+    for (const std::int64_t size : {1000, 1280, 16000, 99999}) {
+      Bindings bindings;
+      for (const std::string& name : read->symbols()) bindings[name] = size;
+      CHECK(read->evaluate(bindings) == Dim::parse(row.expected)->evaluate(bindings));
+    }
+  }
+}
+
+TEST_CASE("deep and long formulas are refused quickly") {
+  CHECK_FALSE(Dim::parse(std::string(500, '(') + "a" + std::string(500, ')')).has_value());
+  CHECK_FALSE(Dim::parse(std::string(100'000, 'a')).has_value());
+}
+
+TEST_CASE("names become identifiers") {
+  CHECK(Dim::identifier("batch-size") == "batch_size");
+  CHECK(Dim::identifier("2d") == "_2d");
+  CHECK(Dim::identifier("") == "_");
+  CHECK(Dim::symbol("input.1_dim_0").to_string() == "input_1_dim_0");
+}
+
+namespace {
+
+// A random expression and, beside it, its value under `bindings` computed with plain integers.
+std::pair<Dim, Int> random_expression(std::mt19937& random, const Bindings& bindings, int depth) {
+  const auto pick = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  if (depth == 0 || pick(4) == 0) {
+    if (pick(2) == 0) {
+      const int constant = pick(9);
+      return {Dim(constant), constant};
+    }
+    auto at = bindings.begin();
+    std::advance(at, pick(static_cast<int>(bindings.size())));
+    return {Dim::symbol(at->first), at->second};
+  }
+  const auto [a, x] = random_expression(random, bindings, depth - 1);
+  const auto [b, y] = random_expression(random, bindings, depth - 1);
+  const Int floor = y == 0 ? 0 : (x / y - ((x % y != 0 && (x < 0) != (y < 0)) ? 1 : 0));
+  switch (pick(6)) {
+    case 0: return {a + b, x + y};
+    case 1: return {a - b, x - y};
+    case 2: return {a * b, x * y};
+    case 3: return {min(a, b), x < y ? x : y};
+    case 4: return {max(a, b), x < y ? y : x};
+    default: break;
+  }
+  if (y == 0 || b == Dim(0)) return {a, x};
+  return {floor_div(a, b), floor};
+}
+
+}  // namespace
+
+TEST_CASE("random expressions evaluate as plain integers do, before and after binding and through their text") {
+  std::mt19937 random(20240601);
+  for (int i = 0; i < 3000; ++i) {
+    const Bindings bindings = {{"a", static_cast<std::int64_t>(random() % 7)}, {"b", static_cast<std::int64_t>(1 + random() % 7)},
+                               {"c", static_cast<std::int64_t>(3 + random() % 50)}};
+    std::optional<std::pair<Dim, Int>> drawn;
+    try {
+      drawn = random_expression(random, bindings, 4);
+      const auto& [dim, value] = *drawn;
+      CAPTURE(dim.to_string());
+      CHECK(dim.evaluate(bindings) == value);
+      CHECK(dim.bind(bindings) == Dim(value));
+      CHECK(Dim::parse(dim.factored()).value_or(Dim(-99)).evaluate(bindings) == value);
+      if (const auto bound = dim.lower_bound()) CHECK(*bound <= value);
+      CHECK(dim.bind({{"b", bindings.at("b")}}).bind(bindings) == Dim(value));
+    } catch (const pagoda::TooComplex&) {
+    } catch (const pagoda::Error& error) {
+      // A divisor that is 0 only for these bindings: plain integers cannot divide by it either.
+      CHECK(std::string(error.what()).find("division by a size of 0") != std::string::npos);
+    }
+  }
+}
