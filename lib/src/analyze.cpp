@@ -26,13 +26,6 @@ Totals sum(const std::vector<NodeReport>& rows, const Model& model) {
   return totals;
 }
 
-std::vector<Mark> marks_of_main(const std::vector<NodeReport>& rows, std::size_t nodes) {
-  std::vector<Mark> marks(nodes, Mark::Compute);
-  for (const NodeReport& row : rows)
-    if (row.graph == 0) marks[static_cast<std::size_t>(row.node)] = row.cost.mark;
-  return marks;
-}
-
 // Applies `change` to every Dim of the analysis.
 template <typename Change>
 void for_each_dim(Analysis& analysis, const Change& change) {
@@ -115,8 +108,6 @@ Analysis analyze(const Model& model, const AnalyzeOptions& options) {
   analysis.totals = sum(analysis.nodes, model);
   analysis.totals.params = walker.params();
   analysis.totals.param_bytes = walker.param_bytes();
-  analysis.totals.activation_peak_bytes =
-      activation_peak(graph, result.values, marks_of_main(analysis.nodes, graph.nodes.size()));
   for (std::size_t i = 0; i < graph.inputs.size(); ++i)
     analysis.inputs.push_back({graph.values[static_cast<std::size_t>(graph.inputs[i])].name, bound.types[i]});
   for (std::size_t i = 0; i < graph.outputs.size(); ++i)
@@ -131,14 +122,15 @@ Analysis analyze(const Model& model, const AnalyzeOptions& options) {
   analysis.bindings = std::move(bound.bindings);
   analysis.partial = analysis.totals.unmodelled_nodes > 0;
   if (session.has_equalities()) for_each_dim(analysis, [&](Dim& dim) { dim = session.resolve(dim); });
+  analysis.totals.activation_peak_bytes = activation_peak(model, analysis);
   analysis.diagnostics = std::move(session.diagnostics);
   analysis.free_dims = free_dims(analysis.inputs);
   // A model of fixed batch was walked with a symbol in its place; the asked-for number goes in last.
   bind_data_dims(bound, analysis.symbols);
-  return bound.bind_last.empty() ? analysis : pagoda::bind(analysis, bound.bind_last);
+  return bound.bind_last.empty() ? analysis : bind_dims(analysis, bound.bind_last);
 }
 
-Analysis bind(const Analysis& analysis, const Bindings& bindings) {
+Analysis bind_dims(const Analysis& analysis, const Bindings& bindings) {
   Analysis result = analysis;
   for_each_dim(result, [&](Dim& dim) {
     if (!dim.is_constant()) dim = dim.bind(bindings);

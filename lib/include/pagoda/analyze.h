@@ -23,9 +23,9 @@ struct AnalyzeOptions {
   std::int64_t batch = 0;
   // Leaves a fixed batch symbolic as "batch" instead of binding it.
   bool symbolic_batch = false;
-  Bindings dims;                                                 // values of named dims
-  std::map<std::string, std::vector<std::int64_t>> input_shapes;  // whole shapes of inputs by name
-  std::vector<ExtraRule> extra_rules;  // win over the built-in ones
+  Bindings dims = {};                                                 // values of named dims
+  std::map<std::string, std::vector<std::int64_t>> input_shapes = {};  // whole shapes of inputs by name
+  std::vector<ExtraRule> extra_rules = {};  // win over the built-in ones
   std::size_t max_inlined_rows = 50'000;  // rows from function bodies beyond which a call stays one row
 };
 
@@ -81,6 +81,6 @@ struct Analysis {
 Analysis analyze(const Model& model, const AnalyzeOptions& options = {});
 
 // The same analysis with symbols replaced by values: equal to binding first, and much faster.
-Analysis bind(const Analysis& analysis, const Bindings& bindings);
+Analysis bind_dims(const Analysis& analysis, const Bindings& bindings);
 
 }  // namespace pagoda

@@ -41,7 +41,7 @@ enum class Convention : std::uint8_t {
   Macs,         // macs
   Contraction,  // 2·macs: torch's FlopCounterMode
   Hardware,     // 2·macs + arith − comparisons: what floating-point counters of a GPU see
-  Pagoda,       // the published Pagoda estimator's rules, faults included: see conventions/pagoda.h
+  Pagoda,       // the published Pagoda estimator's rules, faults included: see conventions.h
 };
 std::optional<Convention> convention(std::string_view name);
 std::string_view to_string(Convention convention);

@@ -13,6 +13,7 @@
 // beyond the limits below throw TooComplex. A count is exact or it is an error, never a wrapped number.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -45,9 +46,9 @@ class Dim {
 
   Dim() = default;
   Dim(Int constant) : constant_(constant) {}
-  Dim(int constant) : constant_(constant) {}
-  Dim(std::int64_t constant) : constant_(constant) {}
-  Dim(std::size_t constant) : constant_(static_cast<Int>(constant)) {}
+  template <std::integral T>
+    requires(!std::same_as<T, bool>)
+  Dim(T constant) : constant_(static_cast<Int>(constant)) {}
   Dim(const Dim& other);
   Dim(Dim&&) noexcept = default;
   Dim& operator=(const Dim& other);

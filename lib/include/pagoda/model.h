@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 
@@ -20,6 +21,7 @@ inline constexpr std::size_t kInlineFloatElements = 16;      // scales, epsilons
 struct SkeletonOptions {
   std::string weights_location;  // external file name written for dropped tensors; empty: "<in the model>"
   bool keep_stack_traces = true;  // false drops metadata entries whose key holds "stack_trace"
+  std::string directory;  // where external data is looked for: small tensors move into the skeleton; empty: nowhere
 };
 
 // Loads the model at `path`. Throws Error (with the byte offset for malformed protobuf) when it is unusable.
@@ -31,6 +33,16 @@ Model parse_model(std::span<const std::byte> bytes, const std::string& path = ""
 
 // The serialized ModelProto without weights. Fields unknown to this version of ONNX are kept as they are.
 std::string skeleton(std::span<const std::byte> bytes, const SkeletonOptions& options = {});
+
+// Writes the skeleton of the model at `model_path` to `output_path`, whole or not at all. `options.directory` is the
+// model's own when empty. Throws Error when the model is unusable, the output cannot be written, or both are one file.
+void write_skeleton(const std::string& model_path, const std::string& output_path, const SkeletonOptions& options = {});
+
+// Writes the model at `model_path`, or the model that a skeleton there was taken from, with random weights that run:
+// the same ones for the same seed. Weights go into `output_path`, or beside it into `output_path`.data when the model
+// would exceed protobuf's 2 GB. Everything else is as in the skeleton.
+void write_filled(const std::string& model_path, const std::string& output_path, std::uint64_t seed,
+                  const SkeletonOptions& options = {});
 
 // A file mapped read-only for the lifetime of the object. Throws Error for what is no regular readable file.
 class MappedFile {

@@ -25,9 +25,8 @@ bool is_data(const TensorType& type) {
 
 class Binder {
  public:
-  Binder(const Model& model, const AnalyzeOptions& options) : model_(model) {
+  Binder(const Model& model, const AnalyzeOptions& options) {
     bound_.options = options;
-    bound_.options.dims.clear();
     bound_.renamed = model.renamed_dims;
     for (const ValueId input : model.main().inputs) {
       const Value& value = model.main().values[static_cast<std::size_t>(input)];
@@ -42,10 +41,12 @@ class Binder {
 
   BoundInputs run() {
     // bound_.options.dims is filled from the three ways to say a size; the first to name a dim wins the message.
-    const AnalyzeOptions options = bound_.options;
-    for (const auto& [name, size] : given_dims) bind_dim(name, size, "--dim");
-    for (const auto& [input, sizes] : options.input_shapes) bind_shape(input, sizes);
-    if (options.batch > 0 || options.symbolic_batch) bind_batch(options.batch);
+    const AnalyzeOptions asked = bound_.options;
+    bound_.options.dims.clear();
+    for (const auto& [name, size] : asked.dims) bind_dim(name, size, "--dim");
+    for (const auto& [input, sizes] : asked.input_shapes) bind_shape(input, sizes);
+    if (asked.batch > 0 || asked.symbolic_batch) bind_batch(asked.batch);
+    solve_formulas();
     for (TensorType& type : bound_.types)
       if (type.shape)
         for (Dim& dim : *type.shape) {
@@ -57,8 +58,6 @@ class Binder {
     bound_.bindings = bound_.options.dims;
     return std::move(bound_);
   }
-
-  Bindings given_dims;
 
  private:
   void bind_dim(const std::string& name, std::int64_t size, const std::string& how) {
@@ -100,15 +99,18 @@ class Binder {
         bind_fixed_batch(sizes[0]);
       }
     }
-    // One unknown in a formula such as past + seq is solved for.
-    for (std::size_t i = 0; i < sizes.size(); ++i) {
-      const Dim open = (*type.shape)[i].bind(bound_.options.dims) - Dim(sizes[i]);
-      if (const auto names = open.symbols(); names.size() == 1) {
-        const Dim symbol = Dim::symbol(names[0]);
-        const Dim rest = open - symbol;
-        if (const auto value = rest.value64(); value && *value <= 0) bind_dim(names[0], -*value, "--input " + input);
+  }
+
+  // One unknown in a formula such as past + seq is solved for.
+  void solve_formulas() {
+    for (const auto& [index, sizes] : asked_)
+      for (std::size_t i = 0; i < sizes.size(); ++i) {
+        const Dim open = (*bound_.types[index].shape)[i].bind(bound_.options.dims) - Dim(sizes[i]);
+        const auto names = open.symbols();
+        if (names.size() != 1) continue;
+        const Dim rest = open - Dim::symbol(names[0]);
+        if (const auto value = rest.value64(); value && *value <= 0) bind_dim(names[0], -*value, "--input " + names_[index]);
       }
-    }
   }
 
   void check_shapes() const {
@@ -167,7 +169,6 @@ class Binder {
     }
   }
 
-  const Model& model_;
   BoundInputs bound_;
   std::vector<std::string> names_;
   std::vector<std::pair<std::size_t, std::vector<std::int64_t>>> asked_;  // input index, sizes given for it
@@ -176,9 +177,7 @@ class Binder {
 }  // namespace
 
 BoundInputs bind_inputs(const Model& model, const AnalyzeOptions& options) {
-  Binder binder(model, options);
-  binder.given_dims = options.dims;
-  return binder.run();
+  return Binder(model, options).run();
 }
 
 }  // namespace pagoda

@@ -1,18 +1,21 @@
 #include "memory/liveness.h"
 
 #include <algorithm>
+#include <numeric>
+
+#include "memory/op_class.h"
 
 namespace pagoda {
 namespace {
 
-constexpr std::size_t kNever = static_cast<std::size_t>(-1);
+std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 // Keeps the expressions of which none is known to be below another; their max is the max of all seen.
 class Maxima {
  public:
   void add(const Dim& candidate) {
     for (const Dim& kept : kept_)
-      if (greater_equal(kept, candidate) == true) return;
+      if (kept == candidate || greater_equal(kept, candidate) == true) return;
     std::erase_if(kept_, [&](const Dim& kept) { return greater_equal(candidate, kept) == true; });
     kept_.push_back(candidate);
     if (kept_.size() > kMaxCandidates) throw TooComplex("the peak's formula has too many alternatives");
@@ -28,65 +31,132 @@ class Maxima {
   std::vector<Dim> kept_;
 };
 
+bool owns_bytes(const Storage& storage) { return storage.place == Place::Device && storage.bytes != Dim(0); }
+
+// The operand whose bytes the node's only output can take over: element by element of the same size, not the
+// caller's, and read by nobody later.
+std::optional<std::int32_t> overwritten(const Schedule& schedule, const std::vector<Lifetime>& lifetimes,
+                                        std::int32_t node, std::int32_t position) {
+  const Step& step = schedule.steps[index(node)];
+  if (step.writes.size() != 1 || step.has_body) return std::nullopt;
+  const OpClass* known = op_class(schedule.graph->nodes[index(node)]);
+  if (known == nullptr || known->kind != OpKind::Pointwise) return std::nullopt;
+  const Storage& output = schedule.storages[index(step.writes[0])];
+  if (!owns_bytes(output) || !output.bytes) return std::nullopt;
+  for (const std::int32_t read : step.reads) {
+    const Storage& operand = schedule.storages[index(read)];
+    const bool is_free = operand.place == Place::Device && !operand.is_input && !operand.is_output && !operand.is_held &&
+                         lifetimes[index(read)].last == position;
+    if (is_free && operand.bytes == output.bytes) return read;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
-std::optional<Dim> activation_peak(const Graph& graph, const std::vector<ValueInfo>& values, const std::vector<Mark>& marks) {
-  // Storage of each value: itself, or the root that its chain of views begins at.
-  std::vector<ValueId> root(values.size());
-  for (std::size_t i = 0; i < values.size(); ++i) root[i] = static_cast<ValueId>(i);
-  std::vector<std::size_t> last_use(values.size(), kNever);
-  const auto use = [&](ValueId id, std::size_t step) {
-    if (id != kAbsent) last_use[static_cast<std::size_t>(root[static_cast<std::size_t>(id)])] = step;
-  };
-  // Nodes whose bodies capture outer values read them too.
-  for (std::size_t step = 0; step < graph.nodes.size(); ++step) {
-    const Node& node = graph.nodes[step];
-    if (marks[step] == Mark::View && !node.inputs.empty() && node.inputs[0] != kAbsent && node.op_type != "If" &&
-        node.op_type != "Loop" && node.op_type != "Scan")
-      for (const ValueId output : node.outputs)
-        if (output != kAbsent) root[static_cast<std::size_t>(output)] = root[static_cast<std::size_t>(node.inputs[0])];
-    for (const ValueId input : node.inputs) use(input, step);
-    for (const ValueId output : node.outputs) use(output, step);
+std::vector<std::int32_t> file_order(const Schedule& schedule) {
+  std::vector<std::int32_t> order(schedule.steps.size());
+  std::iota(order.begin(), order.end(), 0);
+  return order;
+}
+
+Liveness liveness(const Schedule& schedule, std::span<const std::int32_t> order, bool in_place) {
+  const std::size_t count = schedule.storages.size();
+  const auto end = static_cast<std::int32_t>(order.size()) - 1;
+  std::vector<std::int32_t> position(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) position[index(order[i])] = static_cast<std::int32_t>(i);
+
+  Liveness live{.shares = std::vector<std::int32_t>(count), .lifetimes = std::vector<Lifetime>(count)};
+  std::iota(live.shares.begin(), live.shares.end(), 0);
+  for (std::size_t s = 0; s < count; ++s) {
+    const Storage& storage = schedule.storages[s];
+    Lifetime& life = live.lifetimes[s];
+    life.first = storage.producer < 0 ? 0 : position[index(storage.producer)];
+    life.last = storage.producer < 0 ? -1 : life.first;
+    for (const std::int32_t reader : storage.readers) life.last = std::max(life.last, position[index(reader)]);
+    if (storage.is_output) life.last = std::max(life.last, std::max(end, 0));
   }
-  for (const ValueId output : graph.outputs) use(output, graph.nodes.size());
+  // A sequence comes after its members, so the last to hold is settled first.
+  for (std::size_t s = count; s-- > 0;)
+    for (const std::int32_t member : schedule.storages[s].holds)
+      live.lifetimes[index(member)].last = std::max(live.lifetimes[index(member)].last, live.lifetimes[s].last);
+  if (!in_place) return live;
 
-  std::vector<std::optional<Dim>> bytes(values.size());
-  const auto size_of = [&](std::size_t id) -> const Dim& {
-    if (!bytes[id]) {
-      const ValueInfo& info = values[id];
-      bytes[id] = info.constant || info.host || info.type.container != Container::Tensor
-                      ? Dim(0)
-                      : byte_size(element_count(info.type.shape.value()), info.type.element);
-    }
-    return *bytes[id];
-  };
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const auto operand = overwritten(schedule, live.lifetimes, order[i], static_cast<std::int32_t>(i));
+    if (!operand) continue;
+    const std::int32_t output = schedule.steps[index(order[i])].writes[0];
+    live.shares[index(output)] = live.shares[index(*operand)];
+  }
+  for (std::size_t s = 0; s < count; ++s) {
+    if (live.shares[s] == static_cast<std::int32_t>(s)) continue;
+    Lifetime& owner = live.lifetimes[index(live.shares[s])];
+    owner.last = std::max(owner.last, live.lifetimes[s].last);
+  }
+  return live;
+}
 
+std::vector<Int> timeline(const Schedule& schedule, const Liveness& live, std::span<const std::int32_t> order,
+                          std::span<const Int> bytes, std::span<const Int> body_bytes) {
+  std::vector<Int> change(order.size() + 1, 0);
+  for (std::size_t s = 0; s < bytes.size(); ++s) {
+    const Lifetime& life = live.lifetimes[s];
+    if (live.shares[s] != static_cast<std::int32_t>(s) || life.last < life.first || bytes[s] == 0) continue;
+    change[index(life.first)] += bytes[s];
+    change[index(std::min(life.last + 1, static_cast<std::int32_t>(order.size())))] -= bytes[s];
+  }
+  std::vector<Int> result(order.size());
+  Int alive = 0;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    alive += change[i];
+    result[i] = alive;
+    const Step& step = schedule.steps[index(order[i])];
+    if (!step.has_body) continue;
+    Int extra = body_bytes[index(order[i])];
+    if (!step.body_on_top)
+      for (const std::int32_t output : step.writes) extra -= bytes[index(output)];
+    result[i] += std::max<Int>(extra, 0);
+  }
+  return result;
+}
+
+std::optional<Dim> peak_formula(const Schedule& schedule, const Liveness& live, std::span<const std::int32_t> order) {
+  std::vector<std::vector<std::int32_t>> born(order.size() + 1), dies(order.size() + 1);
+  for (std::size_t s = 0; s < schedule.storages.size(); ++s) {
+    const Lifetime& life = live.lifetimes[s];
+    if (live.shares[s] != static_cast<std::int32_t>(s) || life.last < life.first || !owns_bytes(schedule.storages[s]))
+      continue;
+    if (!schedule.storages[s].bytes) return std::nullopt;
+    born[index(life.first)].push_back(static_cast<std::int32_t>(s));
+    dies[index(life.last)].push_back(static_cast<std::int32_t>(s));
+  }
   try {
-    std::vector<std::vector<ValueId>> dies(graph.nodes.size() + 1);
-    for (std::size_t i = 0; i < values.size(); ++i)
-      if (root[i] == static_cast<ValueId>(i) && last_use[i] != kNever) dies[last_use[i]].push_back(static_cast<ValueId>(i));
-    Dim live = 0;
-    for (const ValueId input : graph.inputs)
-      if (last_use[static_cast<std::size_t>(input)] != kNever) live += size_of(static_cast<std::size_t>(input));
+    Dim alive = 0;
     Maxima peak;
-    peak.add(live);
-    for (std::size_t step = 0; step < graph.nodes.size(); ++step) {
-      bool grew = false;
-      for (const ValueId output : graph.nodes[step].outputs) {
-        if (output == kAbsent || root[static_cast<std::size_t>(output)] != output) continue;
-        const Dim& size = size_of(static_cast<std::size_t>(output));
-        grew = grew || size != Dim(0);
-        live += size;
+    for (std::size_t i = 0; i <= order.size(); ++i) {
+      for (const std::int32_t s : born[i]) alive += *schedule.storages[index(s)].bytes;
+      const Step* step = i < order.size() ? &schedule.steps[index(order[i])] : nullptr;
+      // Without a birth the step before, or the one that follows, holds as much.
+      if (!born[i].empty()) peak.add(alive);
+      if (step != nullptr && step->has_body) {
+        if (!step->body_peak) return std::nullopt;
+        Dim with_body = alive + *step->body_peak;
+        if (!step->body_on_top)
+          for (const std::int32_t output : step->writes) with_body -= schedule.storages[index(output)].bytes.value_or(0);
+        if (*step->body_peak != Dim(0)) peak.add(with_body);
       }
-      if (grew) peak.add(live);
-      for (const ValueId dead : dies[step]) live -= size_of(static_cast<std::size_t>(dead));
+      for (const std::int32_t s : dies[i]) alive -= *schedule.storages[index(s)].bytes;
     }
     return peak.max();
   } catch (const TooComplex&) {
     return std::nullopt;
-  } catch (const std::bad_optional_access&) {  // a value of unknown rank
-    return std::nullopt;
   }
+}
+
+std::optional<Dim> activation_peak(const Model& model, const Analysis& analysis) {
+  const Schedule schedule = schedule_of(model, analysis);
+  const std::vector<std::int32_t> order = file_order(schedule);
+  return peak_formula(schedule, liveness(schedule, order, false), order);
 }
 
 }  // namespace pagoda

@@ -1,17 +1,41 @@
-// Peak memory of activations over the execution order of the main graph.
+// When each storage of a schedule is alive, and the peak that they make: as a formula and as numbers.
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
-#include "infer/context.h"
+#include "memory/schedule.h"
 
 namespace pagoda {
 
-// Bytes of the largest set of activations alive at once: a value lives from the node that writes it (an input: from
-// the start) to its last reader (an output: to the end). Views share their source's storage; weights, folded and
-// host values and a kernel's workspace are not counted. `marks` holds one Mark per node of the graph.
-// Empty when a size is unknown or the formula of the peak grows too complex.
-std::optional<Dim> activation_peak(const Graph& graph, const std::vector<ValueInfo>& values, const std::vector<Mark>& marks);
+struct Lifetime {
+  std::int32_t first = 0;  // positions in the order, both inclusive
+  std::int32_t last = -1;  // before `first`: never alive
+};
+
+struct Liveness {
+  // By storage. One that takes over the bytes of an operand (in place) has that storage here, others themselves; only
+  // those have a lifetime, which spans that of all that share their bytes.
+  std::vector<std::int32_t> shares;
+  std::vector<Lifetime> lifetimes;
+};
+
+// The nodes of a schedule in the file's order.
+std::vector<std::int32_t> file_order(const Schedule& schedule);
+
+// `order` is a topological order of all nodes.
+Liveness liveness(const Schedule& schedule, std::span<const std::int32_t> order, bool in_place);
+
+// Bytes alive while each step of the order runs; `bytes` and `body_bytes` are those of storages and of nodes' bodies.
+std::vector<Int> timeline(const Schedule& schedule, const Liveness& live, std::span<const std::int32_t> order,
+                          std::span<const Int> bytes, std::span<const Int> body_bytes);
+
+// The peak for all sizes. Empty when a size is unknown or the formula grows too complex.
+std::optional<Dim> peak_formula(const Schedule& schedule, const Liveness& live, std::span<const std::int32_t> order);
+
+// The peak of the main graph in the file's order, nothing in place: Totals::activation_peak_bytes.
+std::optional<Dim> activation_peak(const Model& model, const Analysis& analysis);
 
 }  // namespace pagoda

@@ -1,0 +1,61 @@
+// The energy roofline: energy and power of work and traffic on a machine of constant power.
+//
+//   EnergyModel model{.joules_per_flop = 8.7e-12, .joules_per_byte = 134e-12, .constant_watts = 23,
+//                     .flops_per_second = 5.3e12, .bytes_per_second = 204.8e9};
+//   joules(model, flops, bytes);        // ε_f·W + ε_m·Q + π_0·T
+//   flops_per_joule(model, intensity);  // the arch: smooth where the time roofline has its edge
+//
+// Work W in FLOP, traffic Q in B, intensity I = W/Q in FLOP/B. Time is that of the roofline, T = max(W·τ_f, Q·τ_m) with
+// τ_f = 1/flops_per_second and τ_m = 1/bytes_per_second, and under a cap on the power of work and traffic also
+// (W·ε_f + Q·ε_m)/cap. Model: Choi, Bedard, Fowler, Vuduc, "A roofline model of energy", IPDPS 2013; the cap: Choi,
+// Dukhan, Liu, Vuduc, "Algorithmic time, energy, and power on candidate HPC compute building blocks", IPDPS 2014.
+#pragma once
+
+#include <optional>
+#include <utility>
+
+namespace pagoda {
+
+struct EnergyModel {
+  double joules_per_flop = 0;                      // ε_f
+  double joules_per_byte = 0;                      // ε_m
+  double constant_watts = 0;                       // π_0: drawn while anything runs
+  double flops_per_second = 0;                     // 1/τ_f
+  double bytes_per_second = 0;                     // 1/τ_m
+  std::optional<double> cap_watts = std::nullopt;  // above constant_watts: what work and traffic may draw
+};
+
+// Throws Error unless rates are above 0, energies and constant power at least 0, and a cap above 0.
+void check(const EnergyModel& model);
+
+double seconds(const EnergyModel& model, double flops, double bytes);
+double joules(const EnergyModel& model, double flops, double bytes);
+
+// W/E as a function of intensity: 1 / (ε_f + ε_m/I + π_0·max(τ_f, τ_m/I)) where no cap binds.
+double flops_per_joule(const EnergyModel& model, double intensity);
+// What W/E approaches as intensity grows.
+double peak_flops_per_joule(const EnergyModel& model);
+
+// β_t = τ_m/τ_f, FLOP/B: where work and traffic take the same time, cap aside.
+double time_balance(const EnergyModel& model);
+// β_ε = ε_m/ε_f, FLOP/B: where work and traffic take the same energy, constant power aside.
+double energy_balance(const EnergyModel& model);
+// η = ε_f/(ε_f + π_0·τ_f): the part of the energy of a FLOP at peak that the FLOP itself takes.
+double flop_efficiency(const EnergyModel& model);
+// B(I) = η·β_ε + (1 − η)·max(0, β_t − I): E = W·(ε_f + π_0·τ_f)·(1 + B(I)/I), cap aside.
+double effective_balance(const EnergyModel& model, double intensity);
+// Where W/E is half of its peak: the I with I = B(I), cap aside.
+double half_peak_intensity(const EnergyModel& model);
+// η·β_ε ≤ β_t: what is compute-bound in time is past half of the peak efficiency, so finishing early saves energy.
+bool race_to_halt(const EnergyModel& model);
+
+// Average power, E/T. Without a cap: π_0 + π_f·(I + β_ε)/β_t left of β_t and π_0 + π_f·(1 + β_ε/I) right of it, with
+// π_f = ε_f/τ_f; never above constant_watts + cap_watts.
+double watts(const EnergyModel& model, double intensity);
+// Its maximum over intensities: at β_t, π_0 + ε_f/τ_f + ε_m/τ_m, or what the cap leaves of it.
+double peak_watts(const EnergyModel& model);
+// The intensities between which the cap and not the roofline sets the time; `second` may be infinite. Empty where no
+// cap binds.
+std::optional<std::pair<double, double>> capped_intensities(const EnergyModel& model);
+
+}  // namespace pagoda

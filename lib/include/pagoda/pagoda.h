@@ -1,0 +1,25 @@
+// Pagoda: what an ONNX model costs, exactly and symbolically, from its file alone.
+//
+//   #include <pagoda/pagoda.h>
+//
+//   pagoda::Model model = pagoda::load_model("resnet50.onnx");        // reads no weights
+//   pagoda::Analysis analysis = pagoda::analyze(model, {.batch = 8});
+//   pagoda::flops(analysis.totals.cost).value();                      // exact
+//   for (const pagoda::NodeReport& row : analysis.nodes) …            // one row a node, in execution order
+//
+// The story in the order of the headers: a size is a Dim (dim.h), a tensor has a TensorType (tensor_type.h), a Model
+// holds Graphs (graph.h) and is read without weights (model.h); analyze() walks it (analyze.h) with one rule per
+// operator (rule.h) and gives OpCosts (cost.h). What cannot be used throws Error; what cannot be told is a Diagnostic
+// (error.h).
+#pragma once
+
+#include "pagoda/analyze.h"
+#include "pagoda/conventions.h"
+#include "pagoda/cost.h"
+#include "pagoda/dim.h"
+#include "pagoda/error.h"
+#include "pagoda/graph.h"
+#include "pagoda/model.h"
+#include "pagoda/report.h"
+#include "pagoda/rule.h"
+#include "pagoda/tensor_type.h"

@@ -1,0 +1,102 @@
+// The analysis lists rows in execution order: a node's own row, then those of the branch or body that it entered; a
+// call to a local function has no row of its own unless the body became one aggregate. This reads them back.
+#include "memory/body_rows.h"
+
+#include <algorithm>
+
+namespace pagoda {
+namespace {
+
+class RowReader {
+ public:
+  RowReader(const Model& model, const std::vector<NodeReport>& rows)
+      : model_(model), rows_(rows), budget_(8 * rows.size() + 4096) {}
+
+  // Reads the rows of one run of graph `id` from `at` on, which moves behind them. False when they do not fit.
+  bool read(GraphId id, std::size_t& at, std::vector<Step>* steps) {
+    const Graph& graph = model_.graphs[static_cast<std::size_t>(id)];
+    for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+      if (budget_ == 0) return false;
+      --budget_;
+      Step step;
+      if (!read_node(id, i, graph.nodes[i], at, step)) return false;
+      if (steps != nullptr) steps->push_back(std::move(step));
+    }
+    return true;
+  }
+
+ private:
+  bool is_row_of(std::size_t at, GraphId id, std::size_t node) const {
+    return at < rows_.size() && rows_[at].graph == id && rows_[at].node == static_cast<std::int32_t>(node);
+  }
+
+  bool read_node(GraphId id, std::size_t index, const Node& node, std::size_t& at, Step& step) {
+    const Function* function = model_.function(node.domain, node.op_type, node.overload);
+    std::vector<GraphId> bodies = function != nullptr ? std::vector<GraphId>{function->body} : bodies_of(node);
+    step.has_body = !bodies.empty();
+    const bool has_row = is_row_of(at, id, index);
+    if (!has_row && function == nullptr) return false;
+    if (has_row) {
+      step.row = static_cast<std::int32_t>(at);
+      step.mark = rows_[at++].cost.mark;
+      // A call with a row is an aggregate or unmodelled; so is what follows a structure's own row for the same node.
+      if (function != nullptr || step.mark != Mark::View) return true;
+      if (is_row_of(at, id, index) && rows_[at].cost.mark != Mark::View) {
+        ++at;
+        return true;
+      }
+    }
+    if (bodies.empty()) return true;
+    // Of two branches the one that accounts for more of the rows is the one that was taken.
+    step.body_begin = step.body_end = at;
+    for (const GraphId body : bodies) {
+      std::size_t end = at;
+      if (!read(body, end, nullptr) || (step.body >= 0 && end <= step.body_end)) continue;
+      step.body = body;
+      step.body_end = end;
+    }
+    if (step.body < 0) return false;
+    at = step.body_end;
+    return true;
+  }
+
+  const Model& model_;
+  const std::vector<NodeReport>& rows_;
+  std::size_t budget_;  // of nodes to look at: functions may nest without rows
+};
+
+}  // namespace
+
+std::vector<GraphId> bodies_of(const Node& node) {
+  std::vector<GraphId> bodies;
+  for (const Attribute& attribute : node.attributes) {
+    if (const GraphId* body = std::get_if<GraphId>(&attribute.value)) bodies.push_back(*body);
+    if (const auto* list = std::get_if<std::vector<GraphId>>(&attribute.value))
+      bodies.insert(bodies.end(), list->begin(), list->end());
+  }
+  return bodies;
+}
+
+std::vector<Step> locate_steps(const Model& model, const std::vector<NodeReport>& rows, GraphId id, std::size_t begin) {
+  const Graph& graph = model.graphs[static_cast<std::size_t>(id)];
+  std::vector<Step> steps;
+  steps.reserve(graph.nodes.size());
+  std::size_t at = begin;
+  if (RowReader(model, rows).read(id, at, &steps)) return steps;
+
+  steps.assign(graph.nodes.size(), Step{});
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const Node& node = graph.nodes[i];
+    steps[i].has_body = model.function(node.domain, node.op_type, node.overload) != nullptr || !bodies_of(node).empty();
+    steps[i].mark = Mark::Unmodelled;
+  }
+  for (std::size_t i = begin; i < rows.size(); ++i) {
+    if (rows[i].graph != id) continue;
+    Step& step = steps[static_cast<std::size_t>(rows[i].node)];
+    step.row = static_cast<std::int32_t>(i);
+    step.mark = rows[i].cost.mark;
+  }
+  return steps;
+}
+
+}  // namespace pagoda

@@ -1,0 +1,16 @@
+// Finds the rows of each node of a graph in the flat list of an analysis, where the rows of bodies stand among them.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "memory/schedule.h"
+
+namespace pagoda {
+
+// One Step per node of graph `id`, whose rows begin at rows[begin], with `row`, `mark`, `has_body`, `body`,
+// `body_begin` and `body_end` set; everything else is left for the caller. Rows that do not fit the graph (which
+// analyze() never makes) leave the nodes without rows.
+std::vector<Step> locate_steps(const Model& model, const std::vector<NodeReport>& rows, GraphId id, std::size_t begin);
+
+}  // namespace pagoda

@@ -1,0 +1,203 @@
+// The bookkeeping of fusion: who reads what, what a group holds, and whether a group is closed.
+#include <algorithm>
+#include <numeric>
+
+#include "memory/fusion.h"
+
+namespace pagoda {
+namespace {
+
+std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
+
+// Brings the nodes of a group, and why they joined, into the order of the graph.
+void sort_members(Group& group) {
+  if (std::is_sorted(group.nodes.begin(), group.nodes.end())) return;
+  std::vector<std::pair<std::int32_t, Fusion>> members;
+  for (std::size_t i = 0; i < group.nodes.size(); ++i) members.emplace_back(group.nodes[i], group.joined_by[i]);
+  std::sort(members.begin(), members.end());
+  for (std::size_t i = 0; i < members.size(); ++i) std::tie(group.nodes[i], group.joined_by[i]) = members[i];
+}
+
+}  // namespace
+
+FusionGraph::FusionGraph(const Model& model, const Analysis& analysis, const Schedule& schedule)
+    : analysis_(analysis),
+      schedule_(schedule),
+      group_of_(schedule.steps.size(), -1),
+      elements_(model.main().values.size()),
+      reads_(schedule.steps.size()),
+      mark_(schedule.steps.size(), 0) {}
+
+const OpClass* FusionGraph::op(std::int32_t id) const {
+  const bool is_known = schedule_.is_kernel(index(id)) && schedule_.steps[index(id)].mark == Mark::Compute;
+  return is_known ? op_class(node(id)) : nullptr;
+}
+
+const Shape* FusionGraph::shape(ValueId value) const {
+  if (value == kAbsent) return nullptr;
+  const auto& known = analysis_.types[index(value)].shape;
+  return known ? &*known : nullptr;
+}
+
+const Dim* FusionGraph::elements(ValueId value) {
+  const Shape* known = shape(value);
+  if (known == nullptr) return nullptr;
+  std::optional<Dim>& count = elements_[index(value)];
+  if (!count) count = element_count(*known);
+  return &*count;
+}
+
+const Storage* FusionGraph::storage_at(ValueId value) const {
+  const std::int32_t id = storage(value);
+  return id < 0 ? nullptr : &schedule_.storages[index(id)];
+}
+
+std::int32_t FusionGraph::producer(ValueId value) const {
+  const Storage* from = storage_at(value);
+  if (from == nullptr || from->place != Place::Device || from->producer < 0) return -1;
+  return schedule_.is_kernel(index(from->producer)) ? from->producer : -1;
+}
+
+ValueId FusionGraph::output(std::int32_t id) const {
+  const auto& outputs = node(id).outputs;
+  return outputs.empty() ? kAbsent : outputs.front();
+}
+
+// Rules read the first few inputs in full and take the others for arguments, or read a part of the first only (Gather).
+const NodeReads& FusionGraph::reads(std::int32_t id) {
+  std::optional<NodeReads>& known = reads_[index(id)];
+  if (known) return *known;
+  known.emplace();
+  const Dim& total = analysis_.nodes[index(schedule_.steps[index(id)].row)].cost.bytes_read;
+  std::vector<Access> inputs;
+  for (const ValueId input : node(id).inputs) {
+    if (input == kAbsent || std::any_of(inputs.begin(), inputs.end(), [&](const Access& a) { return a.value == input; }))
+      continue;
+    const auto bytes = bytes_of(analysis_.types[index(input)]);
+    if (!bytes) break;
+    inputs.push_back({storage(input), input, *bytes});
+  }
+  Dim sum = 0;
+  for (std::size_t i = 0; i <= inputs.size(); ++i) {
+    if (sum == total) {
+      inputs.resize(i);
+      known->whole = true;
+      known->accesses = std::move(inputs);
+      return *known;
+    }
+    if (i < inputs.size()) sum += inputs[i].bytes;
+  }
+  // All other inputs in full and the rest from the first, where that makes sense.
+  if (inputs.empty()) return *known;
+  Dim first = total - (sum - inputs[0].bytes);
+  if (greater_equal(first, 0) == true) {
+    inputs[0].bytes = std::move(first);
+  } else {
+    inputs.resize(1);
+    inputs[0].bytes = total;
+  }
+  known->accesses = std::move(inputs);
+  return *known;
+}
+
+std::int32_t FusionGraph::add_group(GroupKind kind, std::int32_t node_id) {
+  const auto id = static_cast<std::int32_t>(groups_.size());
+  groups_.push_back({.kind = kind, .nodes = {node_id}, .joined_by = {Fusion::None}});
+  group_of_[index(node_id)] = id;
+  return id;
+}
+
+bool FusionGraph::add_closed(GroupKind kind, std::vector<std::int32_t> nodes, Fusion why) {
+  std::sort(nodes.begin(), nodes.end());
+  if (nodes.size() > kMaxNodes || !is_closed(nodes)) return false;
+  const auto id = static_cast<std::int32_t>(groups_.size());
+  for (const std::int32_t node_id : nodes) group_of_[index(node_id)] = id;
+  std::vector<Fusion> joined_by(nodes.size(), why);
+  joined_by.front() = Fusion::None;
+  groups_.push_back({.kind = kind, .nodes = std::move(nodes), .joined_by = std::move(joined_by)});
+  return true;
+}
+
+bool FusionGraph::join(std::int32_t id, std::int32_t node_id, Fusion why) {
+  Group& target = group(id);
+  if (target.nodes.size() >= kMaxNodes) return false;
+  std::vector<std::int32_t> members = target.nodes;
+  members.push_back(node_id);
+  if (!is_closed(members)) return false;
+  target.nodes.push_back(node_id);
+  target.joined_by.push_back(why);
+  sort_members(target);
+  group_of_[index(node_id)] = id;
+  return true;
+}
+
+bool FusionGraph::merge(std::int32_t into, std::int32_t from, Fusion why) {
+  if (into == from) return true;
+  Group& target = group(into);
+  Group& source = group(from);
+  std::vector<std::int32_t> members = target.nodes;
+  members.insert(members.end(), source.nodes.begin(), source.nodes.end());
+  if (members.size() > kMaxNodes || !is_closed(members)) return false;
+  for (std::size_t i = 0; i < source.nodes.size(); ++i) {
+    target.nodes.push_back(source.nodes[i]);
+    target.joined_by.push_back(source.joined_by[i] == Fusion::None ? why : source.joined_by[i]);
+    group_of_[index(source.nodes[i])] = into;
+  }
+  source = Group{};
+  sort_members(target);
+  return true;
+}
+
+// A union is closed when no path leaves it and comes back through other groups. Only what something outside reads
+// can begin such a path, so the walk goes back from the union's other inputs no further than to the first of those.
+bool FusionGraph::is_closed(const std::vector<std::int32_t>& members) {
+  const std::int32_t inside = ++stamp_;
+  const std::int32_t seen = ++stamp_;
+  for (const std::int32_t member : members) mark_[index(member)] = inside;
+  auto first_escape = static_cast<std::int32_t>(schedule_.steps.size());
+  for (const std::int32_t member : members) {
+    if (member >= first_escape) continue;
+    for (const std::int32_t written : schedule_.steps[index(member)].writes)
+      for (const std::int32_t reader : schedule_.storages[index(written)].readers)
+        if (mark_[index(reader)] != inside) first_escape = member;
+  }
+
+  std::vector<std::int32_t> pending;
+  const auto push_inputs = [&](std::int32_t id) {  // false when one comes from inside
+    for (const std::int32_t read : schedule_.steps[index(id)].reads) {
+      const std::int32_t from = schedule_.storages[index(read)].producer;
+      if (from < 0 || mark_[index(from)] == seen) continue;
+      if (mark_[index(from)] == inside) return false;
+      const std::int32_t its_group = group_of(from);
+      const std::int32_t last = its_group < 0 ? from : group(its_group).nodes.back();
+      if (last > first_escape) pending.push_back(from);
+      mark_[index(from)] = seen;
+    }
+    return true;
+  };
+  for (const std::int32_t member : members)
+    for (const std::int32_t read : schedule_.steps[index(member)].reads) {
+      const std::int32_t from = schedule_.storages[index(read)].producer;
+      if (from < 0 || mark_[index(from)] == inside || mark_[index(from)] == seen) continue;
+      const std::int32_t its_group = group_of(from);
+      const std::int32_t last = its_group < 0 ? from : group(its_group).nodes.back();
+      if (last > first_escape) pending.push_back(from);
+      mark_[index(from)] = seen;
+    }
+  for (int visits = 0; !pending.empty(); ++visits) {
+    if (visits == kMaxVisits) return false;
+    const std::int32_t id = pending.back();
+    pending.pop_back();
+    if (group_of(id) < 0) {
+      if (!push_inputs(id)) return false;
+      continue;
+    }
+    for (const std::int32_t member : group(group_of(id)).nodes) {
+      mark_[index(member)] = seen;
+      if (!push_inputs(member)) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace pagoda

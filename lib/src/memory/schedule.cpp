@@ -1,0 +1,214 @@
+#include "memory/schedule.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "memory/body_rows.h"
+#include "memory/liveness.h"
+
+namespace pagoda {
+namespace {
+
+std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
+
+// What the caller needs to know of an output of a body.
+struct BodyOutput {
+  const TensorType* type = nullptr;  // null when no row states it
+  Place place = Place::Device;
+  std::int32_t input = -1;  // the body's input whose bytes it shares
+};
+
+struct BodySummary {
+  std::optional<Dim> peak;
+  std::vector<BodyOutput> outputs;
+};
+
+class Builder {
+ public:
+  Builder(const Model& model, const std::vector<NodeReport>& rows, GraphId id, std::size_t begin)
+      : model_(model), rows_(rows), graph_(model.graphs[index(id)]) {
+    result_.graph = &graph_;
+    result_.steps = locate_steps(model, rows, id, begin);
+    result_.storage_of.assign(graph_.values.size(), -1);
+    result_.storages.reserve(graph_.values.size());
+  }
+
+  // `types` are those of the values, null where they are learnt from the rows. `input_places` are those of a body's
+  // inputs, which take no bytes of its own; empty for the main graph.
+  Schedule build(std::vector<const TensorType*> types, const std::vector<Place>* input_places) {
+    types_ = std::move(types);
+    for (std::size_t i = 0; i < graph_.values.size(); ++i) {
+      const Value& value = graph_.values[i];
+      if (value.initializer >= 0)
+        add(static_cast<ValueId>(i), {.place = Place::Constant, .bytes = Dim(0)});
+      else if (value.outer != kAbsent)  // counted where it lives
+        add(static_cast<ValueId>(i), {.is_input = true, .bytes = Dim(0)});
+    }
+    for (std::size_t i = 0; i < graph_.inputs.size(); ++i) {
+      Storage input{.is_input = true, .bytes = Dim(0)};
+      if (input_places == nullptr)
+        input.bytes = size_of(graph_.inputs[i]);
+      else if (i < input_places->size())
+        input.place = (*input_places)[i];
+      add(graph_.inputs[i], std::move(input));
+    }
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) visit(i);
+    for (const ValueId output : graph_.outputs)
+      if (output != kAbsent && storage(output) >= 0) result_.storages[index(storage(output))].is_output = true;
+    return std::move(result_);
+  }
+
+  const std::vector<const TensorType*>& types() const { return types_; }
+
+ private:
+  std::int32_t storage(ValueId value) const { return value == kAbsent ? -1 : result_.storage_of[index(value)]; }
+
+  std::int32_t add(ValueId value, Storage storage) {
+    storage.owner = value;
+    result_.storages.push_back(std::move(storage));
+    return result_.storage_of[index(value)] = static_cast<std::int32_t>(result_.storages.size()) - 1;
+  }
+
+  std::optional<Dim> size_of(ValueId value) const {
+    const TensorType* type = types_[index(value)];
+    return type == nullptr ? std::nullopt : bytes_of(*type);
+  }
+
+  void read(std::int32_t node, std::int32_t storage) {
+    if (storage < 0) return;
+    Step& step = result_.steps[index(node)];
+    if (std::find(step.reads.begin(), step.reads.end(), storage) != step.reads.end()) return;
+    step.reads.push_back(storage);
+    result_.storages[index(storage)].readers.push_back(node);
+  }
+
+  void visit(std::size_t i) {
+    const Node& node = graph_.nodes[i];
+    const auto id = static_cast<std::int32_t>(i);
+    Step& step = result_.steps[i];
+    if (step.row >= 0) learn_types(node, rows_[index(step.row)]);
+    BodySummary body;
+    if (step.has_body) body = visit_body(id);
+    if (step.has_body || result_.is_kernel(i))
+      for (const ValueId input : node.inputs) read(id, storage(input));
+    for (std::size_t j = 0; j < node.outputs.size(); ++j)
+      if (node.outputs[j] != kAbsent) write(id, node.outputs[j], j < body.outputs.size() ? &body.outputs[j] : nullptr);
+  }
+
+  void learn_types(const Node& node, const NodeReport& row) {
+    std::size_t at = 0;
+    for (const ValueId output : node.outputs) {
+      if (output == kAbsent || at >= row.outputs.size()) continue;
+      const TensorType*& type = types_[index(output)];
+      if (type == nullptr) type = &row.outputs[at].type;
+      ++at;
+    }
+  }
+
+  void write(std::int32_t id, ValueId output, const BodyOutput* from_body) {
+    const Node& node = graph_.nodes[index(id)];
+    Step& step = result_.steps[index(id)];
+    if (from_body != nullptr && from_body->type != nullptr && types_[index(output)] == nullptr)
+      types_[index(output)] = from_body->type;
+    const TensorType* type = types_[index(output)];
+    const std::int32_t source = node.inputs.empty() ? -1 : storage(node.inputs[0]);
+    const bool is_view = step.mark == Mark::View && !step.has_body;
+    const bool is_reference = type != nullptr && type->container != Container::Tensor;
+    const bool is_call = from_body != nullptr && step.row < 0;
+    if (is_view && !is_reference && source >= 0) {
+      result_.storage_of[index(output)] = source;
+    } else if (is_call && from_body->input >= 0 && index(from_body->input) < node.inputs.size() &&
+               storage(node.inputs[index(from_body->input)]) >= 0) {
+      result_.storage_of[index(output)] = storage(node.inputs[index(from_body->input)]);
+    } else if (is_view) {  // a sequence of, or an optional with, what the inputs hold
+      Storage holder{.producer = id, .bytes = Dim(0)};
+      for (const ValueId input : node.inputs) {
+        const std::int32_t member = storage(input);
+        if (member < 0) continue;
+        holder.holds.push_back(member);
+        result_.storages[index(member)].is_held = true;
+      }
+      step.writes.push_back(add(output, std::move(holder)));
+    } else {
+      Storage written{.producer = id, .place = place_of(step, is_call ? from_body : nullptr)};
+      if (written.place != Place::Device)
+        written.bytes = Dim(0);
+      else
+        written.bytes = size_of(output);
+      // The members of a new sequence are what the row wrote.
+      if (!written.bytes && is_reference && step.mark == Mark::Compute && step.row >= 0 && !step.has_body &&
+          node.outputs.size() == 1)
+        written.bytes = rows_[index(step.row)].cost.bytes_written;
+      step.writes.push_back(add(output, std::move(written)));
+    }
+  }
+
+  static Place place_of(const Step& step, const BodyOutput* from_call) {
+    if (from_call != nullptr) return from_call->place;
+    if (step.mark == Mark::Folded) return Place::Constant;
+    return step.mark == Mark::Host ? Place::Host : Place::Device;
+  }
+
+  // A call's body sees the call's inputs; the bodies of structures see those and what they capture.
+  BodySummary visit_body(std::int32_t id) {
+    const Node& node = graph_.nodes[index(id)];
+    for (const GraphId body : bodies_of(node))
+      for (const Value& value : model_.graphs[index(body)].values)
+        if (value.outer != kAbsent) read(id, storage(value.outer));
+    Step& step = result_.steps[index(id)];
+    if (step.body < 0) return {};
+    const bool is_call = step.row < 0;
+    step.body_on_top = !is_call && node.op_type != "If";
+    std::vector<Place> places;
+    if (is_call)
+      for (const ValueId input : node.inputs)
+        places.push_back(storage(input) < 0 ? Place::Constant : result_.storages[index(storage(input))].place);
+    BodySummary summary = summarise(step.body, step.body_begin, places);
+    step.body_peak = std::move(summary.peak);
+    return summary;
+  }
+
+  BodySummary summarise(GraphId id, std::size_t begin, const std::vector<Place>& input_places) const {
+    const Graph& body = model_.graphs[index(id)];
+    Builder builder(model_, rows_, id, begin);
+    const Schedule schedule = builder.build(std::vector<const TensorType*>(body.values.size(), nullptr), &input_places);
+    const std::vector<std::int32_t> order = file_order(schedule);
+    BodySummary summary{.peak = peak_formula(schedule, liveness(schedule, order, false), order), .outputs = {}};
+    for (const ValueId output : body.outputs) {
+      BodyOutput& found = summary.outputs.emplace_back();
+      if (output == kAbsent) continue;
+      found.type = builder.types()[index(output)];
+      const std::int32_t at = schedule.storage_of[index(output)];
+      if (at < 0) continue;
+      found.place = schedule.storages[index(at)].place;
+      const auto input = std::find(body.inputs.begin(), body.inputs.end(), schedule.storages[index(at)].owner);
+      if (input != body.inputs.end()) found.input = static_cast<std::int32_t>(input - body.inputs.begin());
+    }
+    return summary;
+  }
+
+  const Model& model_;
+  const std::vector<NodeReport>& rows_;
+  const Graph& graph_;
+  Schedule result_;
+  std::vector<const TensorType*> types_;
+};
+
+}  // namespace
+
+Schedule schedule_of(const Model& model, const Analysis& analysis) {
+  std::vector<const TensorType*> types;
+  types.reserve(analysis.types.size());
+  for (const TensorType& type : analysis.types) types.push_back(&type);
+  return Builder(model, analysis.nodes, 0, 0).build(std::move(types), nullptr);
+}
+
+std::optional<Dim> bytes_of(const TensorType& type) {
+  const bool holds_tensor = type.container == Container::Tensor || type.container == Container::Optional;
+  if (!holds_tensor || !type.shape || bits(type.element) == 0) return std::nullopt;
+  return byte_size(element_count(*type.shape), type.element);
+}
+
+Int size_at(const Dim& bytes, const Bindings& bindings) { return std::max<Int>(bytes.evaluate(bindings), 0); }
+
+}  // namespace pagoda

@@ -1,0 +1,137 @@
+// Which fields of which ONNX messages are messages themselves: what a walk over the wire has to know.
+// Numbers are those of onnx.proto up to ONNX 1.23; fields not listed are scalars, strings, or unknown.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace pagoda::wire {
+
+enum class Message : std::uint8_t {
+  None,  // not a message
+  Annotation,
+  Attribute,
+  Dimension,
+  Entry,  // StringStringEntryProto
+  Function,
+  Graph,
+  Model,
+  Node,
+  Opset,
+  Segment,
+  Shape,
+  SparseTensor,
+  Tensor,
+  Training,
+  Type,
+  TypeMap,
+  TypeOpaque,
+  TypeOptional,
+  TypeSequence,
+  TypeSparse,
+  TypeTensor,
+  ValueInfo,
+};
+inline constexpr std::size_t kMessages = static_cast<std::size_t>(Message::ValueInfo) + 1;
+
+// What the payload of a length-delimited field holds.
+enum class Content : std::uint8_t { Bytes, Message, Metadata, PackedVarint, PackedFixed32, PackedFixed64 };
+
+struct FieldRow {
+  Message in = Message::None;
+  std::uint32_t number = 0;
+  Content content = Content::Bytes;
+  Message message = Message::None;  // of Content::Message and Content::Metadata
+  bool ignored = false;             // analysis never looks at it
+};
+
+// clang-format off
+inline constexpr FieldRow kFields[] = {
+    // in                   number  content                 message               ignored
+    {Message::Annotation,    2, Content::Message,       Message::Entry,        true},
+    {Message::Attribute,     5, Content::Message,       Message::Tensor},
+    {Message::Attribute,     6, Content::Message,       Message::Graph},
+    {Message::Attribute,     7, Content::PackedFixed32},
+    {Message::Attribute,     8, Content::PackedVarint},
+    {Message::Attribute,    10, Content::Message,       Message::Tensor},
+    {Message::Attribute,    11, Content::Message,       Message::Graph},
+    {Message::Attribute,    13, Content::Bytes,         Message::None,         true},  // doc_string
+    {Message::Attribute,    14, Content::Message,       Message::Type},
+    {Message::Attribute,    15, Content::Message,       Message::Type},
+    {Message::Attribute,    22, Content::Message,       Message::SparseTensor},
+    {Message::Attribute,    23, Content::Message,       Message::SparseTensor},
+    {Message::Function,      7, Content::Message,       Message::Node},
+    {Message::Function,      8, Content::Bytes,         Message::None,         true},  // doc_string
+    {Message::Function,      9, Content::Message,       Message::Opset},
+    {Message::Function,     11, Content::Message,       Message::Attribute},            // since ONNX 1.13
+    {Message::Function,     12, Content::Message,       Message::ValueInfo},            // since ONNX 1.15
+    {Message::Function,     14, Content::Metadata,      Message::Entry,        true},  // since ONNX 1.16
+    {Message::Graph,         1, Content::Message,       Message::Node},
+    {Message::Graph,         5, Content::Message,       Message::Tensor},
+    {Message::Graph,        10, Content::Bytes,         Message::None,         true},  // doc_string
+    {Message::Graph,        11, Content::Message,       Message::ValueInfo},
+    {Message::Graph,        12, Content::Message,       Message::ValueInfo},
+    {Message::Graph,        13, Content::Message,       Message::ValueInfo},
+    {Message::Graph,        14, Content::Message,       Message::Annotation,   true},
+    {Message::Graph,        15, Content::Message,       Message::SparseTensor},
+    {Message::Graph,        16, Content::Metadata,      Message::Entry,        true},  // since ONNX 1.16
+    {Message::Model,         6, Content::Bytes,         Message::None,         true},  // doc_string
+    {Message::Model,         7, Content::Message,       Message::Graph},
+    {Message::Model,         8, Content::Message,       Message::Opset},
+    {Message::Model,        14, Content::Metadata,      Message::Entry,        true},
+    {Message::Model,        20, Content::Message,       Message::Training,     true},
+    {Message::Model,        25, Content::Message,       Message::Function},
+    {Message::Model,        26, Content::Bytes,         Message::None,         true},  // configuration, since 1.18
+    {Message::Node,          5, Content::Message,       Message::Attribute},
+    {Message::Node,          6, Content::Bytes,         Message::None,         true},  // doc_string
+    {Message::Node,          9, Content::Metadata,      Message::Entry},                // since ONNX 1.16
+    {Message::Node,         10, Content::Bytes,         Message::None,         true},  // device configurations, 1.18
+    {Message::Shape,         1, Content::Message,       Message::Dimension},
+    {Message::SparseTensor,  1, Content::Message,       Message::Tensor},
+    {Message::SparseTensor,  2, Content::Message,       Message::Tensor},
+    {Message::SparseTensor,  3, Content::PackedVarint},
+    {Message::Tensor,        1, Content::PackedVarint},
+    {Message::Tensor,        3, Content::Message,       Message::Segment},
+    {Message::Tensor,        4, Content::PackedFixed32},                                // float_data
+    {Message::Tensor,        5, Content::PackedVarint},                                 // int32_data
+    {Message::Tensor,        7, Content::PackedVarint},                                 // int64_data
+    {Message::Tensor,       10, Content::PackedFixed64},                                // double_data
+    {Message::Tensor,       11, Content::PackedVarint},                                 // uint64_data
+    {Message::Tensor,       12, Content::Bytes,         Message::None,         true},  // doc_string
+    {Message::Tensor,       13, Content::Message,       Message::Entry},                // external_data
+    {Message::Tensor,       16, Content::Metadata,      Message::Entry,        true},  // since ONNX 1.16
+    {Message::Training,      1, Content::Message,       Message::Graph},
+    {Message::Training,      2, Content::Message,       Message::Graph},
+    {Message::Training,      3, Content::Message,       Message::Entry},
+    {Message::Training,      4, Content::Message,       Message::Entry},
+    {Message::Type,          1, Content::Message,       Message::TypeTensor},
+    {Message::Type,          4, Content::Message,       Message::TypeSequence},
+    {Message::Type,          5, Content::Message,       Message::TypeMap},
+    {Message::Type,          7, Content::Message,       Message::TypeOpaque},
+    {Message::Type,          8, Content::Message,       Message::TypeSparse},
+    {Message::Type,          9, Content::Message,       Message::TypeOptional},
+    {Message::TypeMap,       2, Content::Message,       Message::Type},
+    {Message::TypeOptional,  1, Content::Message,       Message::Type},
+    {Message::TypeSequence,  1, Content::Message,       Message::Type},
+    {Message::TypeSparse,    2, Content::Message,       Message::Shape},
+    {Message::TypeTensor,    2, Content::Message,       Message::Shape},
+    {Message::ValueInfo,     2, Content::Message,       Message::Type},
+    {Message::ValueInfo,     3, Content::Bytes,         Message::None,         true},  // doc_string
+    {Message::ValueInfo,     4, Content::Metadata,      Message::Entry,        true},  // since ONNX 1.16
+};
+// clang-format on
+
+inline constexpr std::uint32_t kFieldNumbers = 32;  // all listed numbers are below
+
+inline constexpr auto kFieldIndex = [] {
+  std::array<std::array<FieldRow, kFieldNumbers>, kMessages> index{};
+  for (const FieldRow& row : kFields) index[static_cast<std::size_t>(row.in)][row.number] = row;
+  return index;
+}();
+
+// The row of a field; one of plain bytes for those not listed.
+constexpr const FieldRow& field_row(Message message, std::uint32_t number) {
+  return kFieldIndex[static_cast<std::size_t>(message)][number < kFieldNumbers ? number : 0];
+}
+
+}  // namespace pagoda::wire

@@ -1,0 +1,84 @@
+// Topological order of nodes.
+#include <algorithm>
+#include <functional>
+#include <queue>
+
+#include "onnx/load.h"
+#include "onnx/wire.h"
+
+namespace pagoda::wire {
+namespace {
+
+constexpr std::int32_t kNoNode = -1;
+
+std::vector<std::int32_t> producers(const Graph& graph) {
+  std::vector<std::int32_t> result(graph.values.size(), kNoNode);
+  for (std::size_t node = 0; node < graph.nodes.size(); ++node)
+    for (const ValueId output : graph.nodes[node].outputs)
+      if (output != kAbsent) result[static_cast<std::size_t>(output)] = static_cast<std::int32_t>(node);
+  return result;
+}
+
+// Follows unfinished producers from an unfinished node until one repeats: the repeated part is a cycle.
+[[noreturn]] void report_cycle(const Graph& graph, const std::vector<std::vector<ValueId>>& reads,
+                               const std::vector<std::int32_t>& producer, const std::vector<std::size_t>& waiting) {
+  std::size_t node = 0;
+  while (waiting[node] == 0) ++node;
+  std::vector<std::size_t> path, seen_at(graph.nodes.size(), 0);
+  while (seen_at[node] == 0) {
+    path.push_back(node);
+    seen_at[node] = path.size();
+    for (const ValueId value : reads[node]) {
+      const std::int32_t next = producer[static_cast<std::size_t>(value)];
+      if (next == kNoNode || waiting[static_cast<std::size_t>(next)] == 0) continue;
+      node = static_cast<std::size_t>(next);
+      break;
+    }
+  }
+  constexpr std::size_t kMostNamed = 6;
+  const std::size_t begin = seen_at[node] - 1, length = path.size() - begin;
+  std::string names;
+  for (std::size_t i = 0; i < std::min(length, kMostNamed); ++i)
+    names += (i == 0 ? "" : " needs ") + quoted(display_name(graph, graph.nodes[path[begin + i]]));
+  names += length > kMostNamed ? " … needs " : " needs ";
+  names += quoted(display_name(graph, graph.nodes[path[begin]]));
+  throw Error("graph " + quoted(graph.name) + " has a cycle of " + std::to_string(length) + " nodes: " + names +
+              ", expected an order in which every input is produced first; the file is damaged, export it again");
+}
+
+}  // namespace
+
+void sort_topologically(Graph& graph, const std::vector<std::vector<ValueId>>& reads) {
+  const std::vector<std::int32_t> producer = producers(graph);
+  bool sorted = true;
+  for (std::size_t node = 0; node < reads.size() && sorted; ++node)
+    for (const ValueId value : reads[node]) sorted = sorted && producer[static_cast<std::size_t>(value)] < static_cast<std::int32_t>(node);
+  if (sorted) return;
+
+  std::vector<std::vector<std::int32_t>> consumers(graph.nodes.size());
+  std::vector<std::size_t> waiting(graph.nodes.size(), 0);  // inputs of each node that are not yet produced
+  for (std::size_t node = 0; node < reads.size(); ++node)
+    for (const ValueId value : reads[node])
+      if (const std::int32_t from = producer[static_cast<std::size_t>(value)]; from != kNoNode) {
+        consumers[static_cast<std::size_t>(from)].push_back(static_cast<std::int32_t>(node));
+        ++waiting[node];
+      }
+  // Of the nodes that are ready, the first in the file goes first.
+  std::priority_queue<std::int32_t, std::vector<std::int32_t>, std::greater<>> ready;
+  for (std::size_t node = 0; node < waiting.size(); ++node)
+    if (waiting[node] == 0) ready.push(static_cast<std::int32_t>(node));
+  std::vector<Node> nodes;
+  nodes.reserve(graph.nodes.size());
+  std::vector<std::int32_t> order;
+  while (!ready.empty()) {
+    order.push_back(ready.top());
+    ready.pop();
+    for (const std::int32_t consumer : consumers[static_cast<std::size_t>(order.back())])
+      if (--waiting[static_cast<std::size_t>(consumer)] == 0) ready.push(consumer);
+  }
+  if (order.size() < graph.nodes.size()) report_cycle(graph, reads, producer, waiting);
+  for (const std::int32_t node : order) nodes.push_back(std::move(graph.nodes[static_cast<std::size_t>(node)]));
+  graph.nodes = std::move(nodes);
+}
+
+}  // namespace pagoda::wire

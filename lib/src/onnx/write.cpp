@@ -1,0 +1,93 @@
+// Writing skeletons and other output files.
+#include "onnx/write.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <system_error>
+#include <utility>
+
+#include "onnx/file_kind.h"
+#include "onnx/skeleton.h"
+#include "pagoda/model.h"
+
+namespace pagoda {
+namespace wire {
+namespace {
+
+constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
+
+bool same_file(const struct stat& a, const struct stat& b) { return a.st_dev == b.st_dev && a.st_ino == b.st_ino; }
+
+}  // namespace
+
+OutputFile::OutputFile(std::string path, const std::string& input) : path_(std::move(path)) {
+  struct stat there {}, read {};
+  if (::stat(path_.c_str(), &there) == 0) {
+    if (!S_ISREG(there.st_mode)) throw Error(path_ + ": is a folder, pipe or device, expected the name of a file to write");
+    if (::stat(input.c_str(), &read) == 0 && same_file(there, read))
+      throw Error(path_ + ": is the input itself, expected another name for the output");
+  }
+  for (int attempt = 0; file_ < 0; ++attempt) {
+    temporary_ = path_ + ".part" + std::to_string(::getpid()) + (attempt == 0 ? "" : "-" + std::to_string(attempt));
+    file_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file_ < 0 && errno != EEXIST) fail();
+  }
+}
+
+OutputFile::~OutputFile() {
+  if (file_ < 0) return;
+  ::close(file_);
+  ::unlink(temporary_.c_str());
+}
+
+void OutputFile::fail() const {
+  throw Error(path_ + ": cannot be written: " + std::generic_category().message(errno) + "; check the folder and its free space");
+}
+
+void OutputFile::write(std::string_view bytes) {
+  size_ += bytes.size();
+  while (!bytes.empty()) {
+    const std::string_view part = bytes.substr(0, kBufferBytes - buffer_.size());
+    buffer_ += part;
+    bytes.remove_prefix(part.size());
+    if (buffer_.size() == kBufferBytes) flush();
+  }
+}
+
+void OutputFile::flush() {
+  for (std::size_t done = 0; done < buffer_.size();) {
+    const ssize_t written = ::write(file_, buffer_.data() + done, buffer_.size() - done);
+    if (written < 0 && errno != EINTR) fail();
+    if (written > 0) done += static_cast<std::size_t>(written);
+  }
+  buffer_.clear();
+}
+
+void OutputFile::commit() {
+  flush();
+  const int file = std::exchange(file_, -1);
+  // Some file systems report a full disk only here.
+  const bool closed = ::close(file) == 0;
+  if (closed && std::rename(temporary_.c_str(), path_.c_str()) == 0) return;
+  const int error = errno;
+  ::unlink(temporary_.c_str());
+  errno = error;
+  fail();
+}
+
+}  // namespace wire
+
+void write_skeleton(const std::string& model_path, const std::string& output_path, const SkeletonOptions& options) {
+  const MappedFile file(model_path);
+  // Parsed as a whole first: a skeleton is written only of what is a model.
+  (void)parse_model(file.bytes(), model_path);
+  wire::OutputFile output(output_path, model_path);
+  output.write(wire::skeleton_of(file.bytes(), model_path, options));
+  output.commit();
+}
+
+}  // namespace pagoda

@@ -1,0 +1,32 @@
+// Output files that appear whole or not at all.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace pagoda::wire {
+
+// A file written under a temporary name beside `path` and renamed at commit(); without it nothing stays behind.
+class OutputFile {
+ public:
+  // Throws Error when `path` is no place for a regular file, or is the file `input`.
+  OutputFile(std::string path, const std::string& input);
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+  ~OutputFile();
+
+  void write(std::string_view bytes);
+  std::uint64_t size() const { return size_; }
+  void commit();
+
+ private:
+  void flush();
+  [[noreturn]] void fail() const;
+
+  std::string path_, temporary_, buffer_;
+  std::uint64_t size_ = 0;
+  int file_ = -1;
+};
+
+}  // namespace pagoda::wire

@@ -1,0 +1,69 @@
+// Counting attention: pairs, scores, cache rows.
+#include "ops/attention_work.h"
+
+namespace pagoda::ops {
+
+Dim half(const Dim& even) {
+  if (const auto exact = exact_div(even, 2)) return *exact;
+  return floor_div(even, 2);
+}
+
+Dim twice_causal_pairs(const Dim& queries, const Dim& keys, std::int64_t window) {
+  if (window <= 0) return queries * (2 * keys - queries + 1);
+  if (queries == Dim(1)) return 2 * min(keys, window);
+  const auto up_to = [&](const Dim& n) {  // 2·Σ_{k=1…n} min(k, window)
+    const Dim rising = min(n, window);
+    return rising * (rising + 1) + 2 * (n - rising) * window;
+  };
+  return up_to(keys) - up_to(keys - queries);
+}
+
+void add_scores(OpCost& cost, const Scores& scores) {
+  const Dim pairs = half(scores.twice_pairs);
+  const bool raw = scores.raw_scores != Dim(0);
+  const Dim scored = raw ? scores.raw_scores : pairs;
+  cost.macs += raw ? scored * scores.key_size + half(scores.twice_pairs * scores.value_size)
+                   : half(scores.twice_pairs * (scores.key_size + scores.value_size));
+  cost.arith += scored + scores.masks * pairs;
+  if (scores.softcap) cost += Work{.arith = 2, .special = 1, .comparisons = 0} * scored;
+  cost += softmax_work() * pairs;
+  if (scores.sink) cost += Work{.arith = 3, .special = 1, .comparisons = 1} * scores.rows;
+}
+
+// A past of at least `total` rows is a buffer that the present shares: [past ≥ total] = min(1, past − valid rows),
+// which is 0 where the past holds the valid rows alone.
+Dim Cache::sharing() const { return shared ? Dim(1) : min(1, max(past - valid(), 0)); }
+
+Dim Cache::read() const {
+  if (window <= 0) return valid();
+  return valid() - sharing() * max(valid() - (window - 1), 0);
+}
+
+Dim Cache::written() const { return present - sharing() * (present - added); }
+
+void move_cache(OpCost& cost, const OpContext& op, std::initializer_list<int> pasts, std::initializer_list<int> presents,
+                const Cache& cache) {
+  const auto bytes = [](ElementType element, const Shape& shape, const Dim& rows) {
+    Dim others = 1;
+    for (std::size_t i = 0; i < shape.size(); ++i)
+      if (i + 2 != shape.size()) others *= shape[i];
+    return byte_size(others * rows, element);
+  };
+  for (const int i : pasts)
+    if (op.has_input(i)) cost.bytes_read += bytes(op.element(i), op.shape(i), cache.read()) - op.input_bytes(i);
+  for (const int i : presents)
+    if (op.has_output(i))
+      cost.bytes_written += bytes(op.output(i).element, op.output_shape(i), cache.written()) - op.output_bytes(i);
+}
+
+Dim rotary_table_bytes(const OpContext& op, int cos, int sin, const Dim& tokens) {
+  Dim bytes = 0;
+  for (const int table : {cos, sin}) {
+    if (!op.has_input(table)) continue;
+    const Dim picked = min(op.elements(table), tokens * op.shape(table).back());
+    bytes += byte_size(picked, op.element(table));
+  }
+  return bytes;
+}
+
+}  // namespace pagoda::ops

@@ -1,0 +1,70 @@
+// Counting attention as ONNX Runtime's operators define it: which (query, key) pairs are visible, what each costs, and
+// which rows of a key/value cache move.
+//
+// Pairs that a causal mask or a window hides cost nothing. Masks given as tensors hide nothing, since they are data.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "ops/contrib_parts.h"
+
+namespace pagoda::ops {
+
+// Counts are doubled, n·(n + 1) instead of its half, so that formulas stay polynomials; half() ends them.
+Dim half(const Dim& even);
+
+// Twice the visible pairs of one head of one sequence, whose queries are the last of its keys. With a window, a query
+// sees the nearest `window` keys, its own included; 0 or less means all before it.
+//   all: Σ_{i<S} (T − S + i + 1) = S·(2T − S + 1)/2      window: Σ min(T − S + i + 1, window)
+Dim twice_causal_pairs(const Dim& queries, const Dim& keys, std::int64_t window = 0);
+
+// What one attention multiplies and normalises.
+struct Scores {
+  Dim twice_pairs;          // over all heads and sequences
+  Dim rows;                 // softmaxes: queries × heads × sequences
+  Dim key_size, value_size;
+  int masks = 0;            // tensors added to the scores
+  bool softcap = false;     // c·tanh(x/c)
+  bool sink = false;        // one more term in every softmax's denominator
+  Dim raw_scores = 0;       // scores that are an output and therefore needed even where hidden
+};
+
+// QKᵀ and PV: key size and value size products per pair. Per pair scale (1), softcap (div, tanh, mul), one addition for
+// each mask, softmax (4 and exp). A sink takes a comparison, a subtraction, exp and an addition per row.
+void add_scores(OpCost& cost, const Scores& scores);
+
+// 4 multiplications, a subtraction and an addition per rotated pair.
+inline Work rotary_work(const Dim& rotated_elements) { return {.arith = 3 * rotated_elements, .special = 0, .comparisons = 0}; }
+
+// RMS norm with a scale over every head of queries and keys.
+inline Work head_norm_work(const Dim& elements, const Dim& heads) {
+  return rms_norm_work(elements, heads) + Work{.arith = elements, .special = 0, .comparisons = 0};
+}
+
+// Rows (positions) of a key/value cache, per head and sequence.
+struct Cache {
+  Dim past;     // rows of the past tensor
+  Dim present;  // rows of the present tensor
+  Dim total;    // rows in use afterwards
+  Dim added;    // rows that this call appends
+  bool shared = false;       // past and present are known to be one buffer
+  std::int64_t window = 0;   // how far back queries see, 0 for all; see twice_causal_pairs
+
+  Dim valid() const { return total - added; }  // rows in use before
+  // 1 where past and present are one buffer, 0 where the present is a copy.
+  Dim sharing() const;
+  // Rows that are read: all valid ones to copy them; in place only those that some query sees.
+  Dim read() const;
+  // Rows that are written: in place the new ones, else all of the present.
+  Dim written() const;
+};
+
+// Replaces what a streamed cost holds for the cache tensors, [… rows, head size], by the rows that move.
+void move_cache(OpCost& cost, const OpContext& op, std::initializer_list<int> pasts, std::initializer_list<int> presents,
+                const Cache& cache);
+
+// Bytes of the rows that `tokens` tokens pick from the rotary tables at inputs `cos` and `sin`, at most the whole tables.
+Dim rotary_table_bytes(const OpContext& op, int cos, int sin, const Dim& tokens);
+
+}  // namespace pagoda::ops

@@ -1,0 +1,134 @@
+// com.microsoft: mixtures of experts. Every token runs through its k best experts alone; of the experts' weights those
+// of min(experts, tokens·k) are read at most, which is exact for one token.
+#include "ops/contrib_parts.h"
+#include "ops/families.h"
+
+namespace pagoda::ops {
+namespace {
+
+// Inputs of one projection; -1 where the operator has none.
+struct Projection {
+  int weights, bias, scales, zero_points;
+};
+
+struct Experts {
+  Projection fc1, fc2, fc3;
+  bool quantized;
+};
+constexpr Experts kMoe = {{2, 3, -1, -1}, {4, 5, -1, -1}, {6, 7, -1, -1}, false};
+constexpr Experts kQuantizedMoe = {{2, 4, 3, 11}, {5, 7, 6, 12}, {8, 10, 9, 13}, true};
+
+void infer_moe(OpContext& op) {
+  if (op.has_shape(0) && op.rank(0) != 2 && op.rank(0) != 3)
+    op.fail("the input has rank " + std::to_string(op.rank(0)) + ", expected 2 or 3");
+  positive_attribute(op, "k");
+  expect_rank(op, 1, 2);
+  if (op.has_shape(1)) expect_dim(op, 2, 0, op.shape(1)[1], "experts of router and weights");
+  op.set_output(0, op.input(0));
+}
+
+Dim expert_count(const OpContext& op) { return op.shape(1)[1].is_constant() ? op.shape(1)[1] : op.shape(2)[0]; }
+
+std::string_view quantization(const OpContext& op) { return op.attribute("quant_type", std::string_view("int")); }
+
+// Width of the weights of a projection; where they are packed, a byte holds 8 / bits of them.
+std::int64_t weight_bits(const OpContext& op, const Experts& experts, std::string_view own) {
+  if (!experts.quantized || op.element(experts.fc1.weights) != ElementType::Uint8) return 8;
+  const std::string_view type = quantization(op);
+  if (type == "fp4" || type == "nvfp4" || type == "wfp4afp8") return 4;
+  const std::int64_t bits = op.attribute(own, op.attribute("expert_weight_bits", std::int64_t{4}));
+  if (bits != 2 && bits != 4 && bits != 8) op.fail(std::string(own) + " is " + std::to_string(bits));
+  return bits;
+}
+
+// Weights of one expert, in whichever order the file keeps their axes.
+Dim weights_per_expert(const OpContext& op, const Projection& projection, std::int64_t bits) {
+  if (!op.has_input(projection.weights)) return 0;
+  expect_rank(op, projection.weights, 3);
+  const Shape& shape = op.shape(projection.weights);
+  return shape[1] * shape[2] * (8 / bits);
+}
+
+// Stored bytes of one expert: weights, scales, zero points, bias.
+Dim bytes_per_expert(const OpContext& op, const Projection& projection, const Dim& experts) {
+  Dim bytes = 0;
+  for (const int i : {projection.weights, projection.bias, projection.scales, projection.zero_points})
+    if (op.has_input(i)) bytes += byte_size(divided(op, op.elements(i), experts, "tensor and experts"), op.element(i));
+  return bytes;
+}
+
+// G·sigmoid(α·G)·(L + β), clamped where a limit is given: G above, L at both ends.
+Work swiglu_work(const OpContext& op) {
+  Work work = {.arith = 2, .special = 1, .comparisons = 0};
+  if (op.attribute("activation_alpha", 1.0) != 1.0) work.arith += 1;
+  if (op.attribute("activation_beta", 0.0) != 0.0) work.arith += 1;
+  if (op.has_attribute("swiglu_limit")) work = work + Work{.arith = 3, .special = 0, .comparisons = 3};
+  return work;
+}
+
+// Per hidden element. Gelu is the tanh form; a third projection multiplies the result.
+Work expert_activation_work(const OpContext& op, bool gated) {
+  const std::string_view name = op.attribute("activation_type", std::string_view("relu"));
+  if (name == "swiglu") return swiglu_work(op);
+  const Work gate = {.arith = gated ? 1 : 0, .special = 0, .comparisons = 0};
+  return (name == "gelu" ? fast_gelu_work() : activation_work(op, name)) + gate;
+}
+
+// Softmax over the experts and a selection, one comparison each; normalising the k weights. The sparse mixer does, for
+// each of its k choices, a selection, |x|, max, sub, div and a comparison for the mask, and a softmax.
+Work router_work(const OpContext& op, const Dim& tokens, std::int64_t k) {
+  const Dim scores = tokens * expert_count(op);
+  if (op.attribute("use_sparse_mixer", std::int64_t{0}) != 0)
+    return (softmax_work() + Work{.arith = 6, .special = 0, .comparisons = 4}) * (scores * k);
+  Work work = (softmax_work() + Work{.arith = 1, .special = 0, .comparisons = 1}) * scores;
+  if (op.attribute("normalize_routing_weights", std::int64_t{0}) != 0) work.arith += tokens * (2 * k - 1);
+  return work;
+}
+
+OpCost cost_experts(const OpContext& op, const Experts& experts) {
+  const std::int64_t k = positive_attribute(op, "k");
+  const Dim tokens = row_count(op.shape(0));
+  const Dim& hidden = op.shape(0).back();
+  const Dim runs = tokens * k;  // of one expert over one token
+  const Dim count = expert_count(op);
+  const Dim touched = min(count, runs);
+
+  const Dim w1 = weights_per_expert(op, experts.fc1, weight_bits(op, experts, "fc1_expert_weight_bits"));
+  const Dim w2 = weights_per_expert(op, experts.fc2, weight_bits(op, experts, "fc2_expert_weight_bits"));
+  const Dim w3 = weights_per_expert(op, experts.fc3, weight_bits(op, experts, "fc3_expert_weight_bits"));
+  const Dim inter = divided(op, w2, hidden, "weights of the second projection and hidden size");
+
+  OpCost cost = op.streamed({0, 1, 14, 15, 16, 17, 18, 19, 20});
+  for (const Projection& projection : {experts.fc1, experts.fc2, experts.fc3})
+    cost.bytes_read += touched * bytes_per_expert(op, projection, count);
+  cost.macs = runs * (w1 + w2 + w3);
+  cost += router_work(op, tokens, k);
+  cost += expert_activation_work(op, op.has_input(experts.fc3.weights)) * (runs * inter);
+  if (op.has_input(experts.fc1.bias)) cost.arith += runs * divided(op, w1, hidden, "weights of the first projection and hidden size");
+  if (op.has_input(experts.fc2.bias)) cost.arith += runs * hidden;
+  if (op.has_input(experts.fc3.bias)) cost.arith += runs * inter;
+  cost.arith += (runs + tokens * (k - 1)) * hidden;  // weigh and sum the experts' outputs
+  if (experts.quantized) {
+    // Integers lose their zero point, which is 2^(bits − 1) where none is given; floating-point formats are scaled.
+    cost.arith += touched * (w1 + w2 + w3) * (quantization(op) == "int" ? 2 : 1);
+  }
+  return cost;
+}
+
+OpCost cost_moe(const OpContext& op) { return cost_experts(op, kMoe); }
+OpCost cost_quantized_moe(const OpContext& op) { return cost_experts(op, kQuantizedMoe); }
+
+// clang-format off
+constexpr OpRule kRules[] = {
+    // op    infer      cost                fold     cost in words
+    {"MoE",  infer_moe, cost_moe,           nullptr, "per token and chosen expert: macs of its projections, biases, activation, weighted sum; router softmax and selection"},
+    {"QMoE", infer_moe, cost_quantized_moe, nullptr, "as MoE; sub and mul per weight of the experts that are touched"},
+};
+// clang-format on
+static_assert(well_formed(kRules));
+
+}  // namespace
+
+std::span<const OpRule> contrib_moe_rules() { return kRules; }
+
+}  // namespace pagoda::ops

@@ -1,0 +1,89 @@
+// Pieces that the families of ONNX Runtime's own domains share: rows that are those of ai.onnx under another name,
+// fused activations, arguments that are small tensors, widths of packed weights.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "ops/nn_work.h"
+#include "ops/op_rule.h"
+
+namespace pagoda::ops {
+
+// --- rows of ai.onnx under another domain ---
+
+template <std::size_t N>
+struct RuleName {
+  char text[N];
+  consteval RuleName(const char (&name)[N]) : text{} { std::copy_n(name, N, text); }
+  constexpr std::string_view view() const { return {text, N - 1}; }
+};
+
+// The rule of an ai.onnx operator; it must exist.
+const OpRule& standard_rule(std::string_view op_type);
+
+template <RuleName Name>
+void infer_as(OpContext& op) {
+  standard_rule(Name.view()).infer(op);
+}
+template <RuleName Name>
+OpCost cost_as(const OpContext& op) {
+  return standard_rule(Name.view()).cost(op);
+}
+template <RuleName Name>
+void fold_as(OpContext& op) {
+  if (standard_rule(Name.view()).fold != nullptr) standard_rule(Name.view()).fold(op);
+}
+
+// --- work per element ---
+
+inline constexpr int kQuantizeArith = 5;        // divide, round, add the zero point, clamp at both ends
+inline constexpr int kQuantizeComparisons = 3;  // rounding and the two clamps
+
+inline Work quantize_work() { return {.arith = kQuantizeArith, .special = 0, .comparisons = kQuantizeComparisons}; }
+// (x − zero point)·scale.
+inline Work dequantize_work() { return {.arith = 2, .special = 0, .comparisons = 0}; }
+// x·sigmoid(x).
+inline Work silu_work() { return {.arith = 1, .special = 1, .comparisons = 0}; }
+// 0.5·x·(1 + erf(x/√2)): 3 multiplications, 1 addition.
+inline Work gelu_work() { return {.arith = 4, .special = 1, .comparisons = 0}; }
+// 0.5·x·(1 + tanh(x·(a + b·x²))): 5 multiplications, 2 additions.
+inline Work fast_gelu_work() { return {.arith = 7, .special = 1, .comparisons = 0}; }
+// Moments (4), normalise; per row two divisions, ε, rsqrt.
+Work layer_norm_work(const Dim& elements, const Dim& rows);
+// Square, add, normalise; per row a division, ε, rsqrt.
+Work rms_norm_work(const Dim& elements, const Dim& rows);
+
+// One evaluation of the activation that an attribute names, as fused into Conv, Gemm or MatMul. Ends the rule for a
+// name that is none of ONNX Runtime's.
+Work activation_work(const OpContext& op, std::string_view name);
+
+// --- arguments ---
+
+// The single element of a small input; empty when it is absent or not known.
+std::optional<Dim> scalar_value(const OpContext& op, int i);
+// The elements of a small input as sizes; empty unless all are known.
+std::optional<std::vector<Dim>> known_sizes(const OpContext& op, int i);
+// A boolean input of one element; empty when it is not known.
+std::optional<bool> flag_value(const OpContext& op, int i);
+// The single element of an input as the size `hint`; a fresh symbol where it is data.
+Dim size_argument(OpContext& op, int i, std::string_view hint);
+
+// A positive integer attribute.
+std::int64_t positive_attribute(const OpContext& op, std::string_view name);
+// size / parts; ends the rule where a known size does not divide.
+Dim divided(const OpContext& op, const Dim& size, const Dim& parts, std::string_view what);
+
+// Ends the rule unless input i, where its rank is known, has that rank.
+void expect_rank(const OpContext& op, int i, int rank);
+// Makes the dim of input i at `axis`, where the input is present and of known rank, equal to `dim`.
+void expect_dim(OpContext& op, int i, int axis, const Dim& dim, std::string_view what);
+
+// All dims but the last; their product.
+Shape leading(const Shape& shape);
+Dim row_count(const Shape& shape);
+
+}  // namespace pagoda::ops

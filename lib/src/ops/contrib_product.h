@@ -1,0 +1,35 @@
+// Matrix products on shapes that were transposed first, as the fused and quantised operators have them.
+#pragma once
+
+#include "ops/contrib_parts.h"
+
+namespace pagoda::ops {
+
+// numpy.matmul of two shapes: batch axes broadcast; a vector operand has no row (column) axis, nor has the output.
+struct Product {
+  Shape batch;
+  Dim rows = 1, inner, columns = 1;
+  bool has_rows = true, has_columns = true;
+
+  Shape output() const;
+};
+
+Product product_of(OpContext& op, const Shape& left, const Shape& right);
+
+// Output elements × products per element.
+Dim product_macs(const OpContext& op, const Shape& left, const Shape& right);
+
+// The shape of input `i` as FusedMatMul multiplies it. transBatch moves axis 0 behind the batch axes,
+// [m, b…, k] → [b…, m, k]; trans then swaps the last two. A vector stays.
+Shape transposed_operand(const OpContext& op, int i, std::string_view trans, std::string_view trans_batch);
+
+// Gemm: matrices with transA and transB, C broadcast to the product.
+struct GemmSizes {
+  Dim rows, inner_a, inner_b, columns;
+
+  Dim inner() const { return inner_b.is_constant() ? inner_b : inner_a; }
+};
+GemmSizes gemm_sizes(const OpContext& op, int a, int b);
+void infer_gemm_output(OpContext& op, int a, int b, int c, ElementType element);
+
+}  // namespace pagoda::ops

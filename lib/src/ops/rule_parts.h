@@ -1,0 +1,39 @@
+// Pieces that many rows share: types that pass through and costs of the simplest kinds.
+#pragma once
+
+#include "ops/op_rule.h"
+
+namespace pagoda::ops {
+
+// Output 0 has the type of input 0.
+inline void infer_same(OpContext& op) { op.set_output(0, op.input(0)); }
+
+// A new name for the same bytes.
+inline OpCost cost_view(const OpContext&) {
+  OpCost cost;
+  cost.mark = Mark::View;
+  return cost;
+}
+
+// All inputs read once, all outputs written once, nothing computed.
+inline OpCost cost_move(const OpContext& op) { return op.streamed(); }
+
+// Only input 0 is read; the others are arguments such as axes, known before launch.
+inline OpCost cost_move_first(const OpContext& op) { return op.streamed({0}); }
+
+// Work per element of output 0; `Comparisons` is a part of `Arith`.
+template <int Arith, int Special = 0, int Comparisons = 0>
+OpCost cost_each(const OpContext& op) {
+  static_assert(Comparisons <= Arith);
+  OpCost cost = op.streamed();
+  const Dim count = op.output_elements(0);
+  cost.arith = Arith * count;
+  cost.special = Special * count;
+  cost.comparisons = Comparisons * count;
+  return cost;
+}
+
+// An element type that an attribute holds as onnx.TensorProto.DataType.
+ElementType element_attribute(const OpContext& op, std::string_view name, ElementType otherwise);
+
+}  // namespace pagoda::ops

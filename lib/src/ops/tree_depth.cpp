@@ -1,0 +1,186 @@
+// Longest paths of decision trees, found without recursion: files may hold trees as deep as they are long.
+#include "ops/tree_depth.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+namespace pagoda::ops {
+namespace {
+
+constexpr std::int64_t kLeaf = -1;
+
+// The indices of the nodes that follow a test; kLeaf where a leaf does.
+struct Test {
+  std::int64_t on_true = kLeaf, on_false = kLeaf;
+};
+
+std::vector<std::int64_t> list(const OpContext& op, std::string_view name) {
+  return op.integer_list(name).value_or(std::vector<std::int64_t>{});
+}
+
+void expect_length(const OpContext& op, std::string_view name, std::size_t length, std::size_t expected) {
+  if (length != expected)
+    op.fail(std::string(name) + " has " + std::to_string(length) + " entries, expected " + std::to_string(expected));
+}
+
+// Tests on the longest path from each node, memorised. A node on the path that leads to it is a cycle.
+class Depths {
+ public:
+  Depths(const OpContext& op, const std::vector<Test>& tests) : op_(op), tests_(tests), depths_(tests.size(), kUnvisited) {}
+
+  std::int64_t from(std::int64_t root) {
+    if (root == kLeaf) return 0;
+    std::vector<std::int64_t> path = {root};
+    while (!path.empty()) {
+      const auto at = static_cast<std::size_t>(path.back());
+      depths_[at] = kOnPath;
+      std::int64_t longest = 0;
+      bool ready = true;
+      for (const std::int64_t next : {tests_[at].on_true, tests_[at].on_false}) {
+        if (next == kLeaf) continue;
+        const std::int64_t depth = depths_[static_cast<std::size_t>(next)];
+        if (depth == kOnPath) op_.fail("tree nodes form a cycle");
+        if (depth == kUnvisited) {
+          path.push_back(next);
+          ready = false;
+          break;
+        }
+        longest = std::max(longest, depth);
+      }
+      if (!ready) continue;
+      depths_[at] = longest + 1;
+      path.pop_back();
+    }
+    return depths_[static_cast<std::size_t>(root)];
+  }
+
+ private:
+  static constexpr std::int64_t kUnvisited = -1, kOnPath = -2;
+  const OpContext& op_;
+  const std::vector<Test>& tests_;
+  std::vector<std::int64_t> depths_;
+};
+
+// A node's place by tree and id.
+class Places {
+ public:
+  Places(const OpContext& op, const std::vector<std::int64_t>& trees, const std::vector<std::int64_t>& ids) {
+    for (std::size_t i = 0; i < ids.size(); ++i)
+      if (!places_.emplace(std::pair(trees[i], ids[i]), static_cast<std::int64_t>(i)).second)
+        op.fail("node " + std::to_string(ids[i]) + " of tree " + std::to_string(trees[i]) + " is listed twice");
+  }
+
+  std::optional<std::int64_t> find(std::int64_t tree, std::int64_t id) const {
+    const auto found = places_.find({tree, id});
+    return found == places_.end() ? std::nullopt : std::optional(found->second);
+  }
+
+ private:
+  struct Hash {
+    std::size_t operator()(const std::pair<std::int64_t, std::int64_t>& key) const {
+      constexpr std::size_t kGolden = 0x9e3779b97f4a7c15ULL;  // 2^64 / golden ratio
+      return std::hash<std::int64_t>()(key.first) * kGolden + std::hash<std::int64_t>()(key.second);
+    }
+  };
+  std::unordered_map<std::pair<std::int64_t, std::int64_t>, std::int64_t, Hash> places_;
+};
+
+}  // namespace
+
+std::int64_t Forest::depth() const {
+  std::int64_t sum = 0;
+  for (const Tree& tree : trees) sum += tree.depth;
+  return sum;
+}
+
+std::int64_t Forest::weights() const {
+  std::int64_t sum = 0;
+  for (const Tree& tree : trees) sum += tree.weights;
+  return sum;
+}
+
+Forest forest_of_nodes(const OpContext& op, std::string_view prefix) {
+  const auto tree_ids = list(op, "nodes_treeids");
+  const auto node_ids = list(op, "nodes_nodeids");
+  const auto on_true = list(op, "nodes_truenodeids");
+  const auto on_false = list(op, "nodes_falsenodeids");
+  const AttributeValue* stated = op.attribute_value("nodes_modes");
+  const auto* modes = stated == nullptr ? nullptr : std::get_if<std::vector<std::string>>(stated);
+  if (modes == nullptr || modes->empty()) op.unknown("attribute nodes_modes is missing: the trees are not known");
+  const std::size_t count = modes->size();
+  expect_length(op, "nodes_treeids", tree_ids.size(), count);
+  expect_length(op, "nodes_nodeids", node_ids.size(), count);
+  expect_length(op, "nodes_truenodeids", on_true.size(), count);
+  expect_length(op, "nodes_falsenodeids", on_false.size(), count);
+
+  const Places places(op, tree_ids, node_ids);
+  Forest forest;
+  std::vector<Test> tests(count);
+  std::vector<bool> is_child(count, false);
+  for (std::size_t i = 0; i < count; ++i) {
+    if ((*modes)[i] == "LEAF") continue;
+    ++forest.tests;
+    const auto follow = [&](std::int64_t id) {
+      const auto place = places.find(tree_ids[i], id);
+      if (!place) op.fail("node " + std::to_string(id) + " of tree " + std::to_string(tree_ids[i]) + " does not exist");
+      is_child[static_cast<std::size_t>(*place)] = true;
+      return (*modes)[static_cast<std::size_t>(*place)] == "LEAF" ? kLeaf : *place;
+    };
+    tests[i] = {follow(on_true[i]), follow(on_false[i])};
+  }
+
+  const auto weight_trees = list(op, std::string(prefix) + "_treeids");
+  const auto weight_nodes = list(op, std::string(prefix) + "_nodeids");
+  expect_length(op, std::string(prefix) + "_nodeids", weight_nodes.size(), weight_trees.size());
+  std::vector<std::int64_t> weights(count, 0);
+  for (std::size_t i = 0; i < weight_trees.size(); ++i)
+    if (const auto place = places.find(weight_trees[i], weight_nodes[i])) ++weights[static_cast<std::size_t>(*place)];
+
+  Depths depths(op, tests);
+  std::map<std::int64_t, Tree> trees;
+  std::map<std::int64_t, bool> rooted;
+  for (std::size_t i = 0; i < count; ++i) {
+    Tree& tree = trees[tree_ids[i]];
+    tree.weights = std::max(tree.weights, weights[i]);
+    rooted[tree_ids[i]] |= !is_child[i];
+    if (is_child[i] || (*modes)[i] == "LEAF") continue;
+    tree.depth = std::max(tree.depth, depths.from(static_cast<std::int64_t>(i)));
+  }
+  for (const auto& [id, tree] : trees) {
+    if (!rooted[id]) op.fail("the nodes of tree " + std::to_string(id) + " form a cycle");
+    forest.trees.push_back(tree);
+  }
+  return forest;
+}
+
+Forest forest_of_roots(const OpContext& op) {
+  const auto roots = list(op, "tree_roots");
+  const auto true_leafs = list(op, "nodes_trueleafs");
+  const auto on_true = list(op, "nodes_truenodeids");
+  const auto false_leafs = list(op, "nodes_falseleafs");
+  const auto on_false = list(op, "nodes_falsenodeids");
+  if (roots.empty() || on_true.empty()) op.unknown("attributes tree_roots and nodes_truenodeids are missing: the trees are not known");
+  const std::size_t count = on_true.size();
+  expect_length(op, "nodes_trueleafs", true_leafs.size(), count);
+  expect_length(op, "nodes_falseleafs", false_leafs.size(), count);
+  expect_length(op, "nodes_falsenodeids", on_false.size(), count);
+
+  const auto node = [&](std::int64_t index) {
+    if (index < 0 || static_cast<std::size_t>(index) >= count) op.fail("node " + std::to_string(index) + " does not exist");
+    return index;
+  };
+  Forest forest;
+  forest.tests = static_cast<std::int64_t>(count);
+  std::vector<Test> tests(count);
+  for (std::size_t i = 0; i < count; ++i)
+    tests[i] = {true_leafs[i] != 0 ? kLeaf : node(on_true[i]), false_leafs[i] != 0 ? kLeaf : node(on_false[i])};
+  Depths depths(op, tests);
+  for (const std::int64_t root : roots) forest.trees.push_back({.depth = depths.from(node(root)), .weights = 1});
+  return forest;
+}
+
+}  // namespace pagoda::ops

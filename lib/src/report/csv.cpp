@@ -1,0 +1,103 @@
+// Exact numbers for spreadsheets and scripts (RFC 4180). Columns: report.h.
+#include "report/rows.h"
+
+namespace pagoda {
+namespace {
+
+// Quoted where it holds a separator, a quote or a space at its ends.
+std::string field(const std::string& text) {
+  if (text.empty() || (text.find_first_of(",\"\r\n") == std::string::npos && text.front() != ' ' && text.back() != ' '))
+    return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + "\"";
+}
+
+class CsvLine {
+ public:
+  CsvLine& add(const std::string& text) {
+    if (!line_.empty() || any_) line_ += ',';
+    any_ = true;
+    line_ += field(text);
+    return *this;
+  }
+  // A text from the file. One that a spreadsheet would run as a formula gets a quote before it.
+  CsvLine& name(const std::string& text) {
+    const bool is_formula = !text.empty() && std::string_view("=+-@").find(text.front()) != std::string_view::npos;
+    return add((is_formula ? "'" : "") + printable(text));
+  }
+  CsvLine& add(const report::Number& number) { return add(number ? to_string(*number) : std::string()); }
+  CsvLine& add(const report::Counters& counters) {
+    for (const auto& [label, counter] : report::kCounters) add(counters.*counter);
+    const std::optional<double> intensity = counters.intensity();
+    return add(intensity ? report::shortest(*intensity) : std::string());
+  }
+  CsvLine& add(const report::Formulas& formulas) { return add(formulas.macs).add(formulas.flops).add(formulas.bytes); }
+  std::string end() && { return std::move(line_) + "\r\n"; }
+
+ private:
+  std::string line_;
+  bool any_ = false;
+};
+
+CsvLine& add_counter_header(CsvLine& line) {
+  for (const auto& [label, counter] : report::kCounters) line.add(std::string(label));
+  return line.add(std::string("intensity"));
+}
+
+void add_formula_header(CsvLine& line) {
+  for (const char* name : {"macs_formula", "flops_formula", "bytes_formula"}) line.add(std::string(name));
+}
+
+std::string node_line(const report::NodeRow& row, const ReportOptions& options) {
+  const Graph& graph = *row.graph;
+  std::string inputs, outputs;
+  for (std::size_t i = 0; i < row.node->inputs.size(); ++i) {
+    const ValueId id = row.node->inputs[i];
+    inputs += (i == 0 ? "" : ";") + (id == kAbsent ? "" : graph.values[static_cast<std::size_t>(id)].name);
+  }
+  for (const OutputInfo& output : row.report->outputs)
+    outputs += (outputs.empty() ? "" : ";") + output.name + ":" + report::type_text(output.type);
+  const OpCost& cost = row.report->cost;
+  CsvLine line;
+  line.add(std::to_string(row.index)).name(row.node->name).name(row.node->op_type);
+  line.name(report::domain_name(row.node->domain)).name(row.scope()).name(inputs).name(outputs);
+  line.add(row.counters);
+  line.add(cost.precision == ElementType::Undefined ? std::string() : std::string(to_string(cost.precision)));
+  line.add(std::string(to_string(cost.mark))).name(row.problem());
+  if (options.node_formulas)
+    line.add(row.problem().empty() ? report::formulas(cost, options.count) : report::Formulas{});
+  return std::move(line).end();
+}
+
+std::string type_line(const report::TypeRow& row, const ReportOptions& options) {
+  CsvLine line;
+  line.name(row.op_type).name(report::domain_name(row.domain));
+  line.add(std::to_string(row.nodes)).add(std::to_string(row.unmodelled_nodes)).add(row.counters);
+  if (options.node_formulas) line.add(report::formulas(row.cost, options.count));
+  return std::move(line).end();
+}
+
+}  // namespace
+
+std::string csv_report(const Model& model, const Analysis& analysis, const ReportOptions& options) {
+  const report::Data data = report::collect(model, analysis, options);
+  const bool by_type = options.rows == Rows::Type;
+  CsvLine header;
+  if (by_type) {
+    for (const char* name : {"op_type", "domain", "nodes", "unmodelled_nodes"}) header.add(std::string(name));
+    add_counter_header(header);
+  } else {
+    for (const char* name : {"index", "name", "op_type", "domain", "scope", "inputs", "outputs"})
+      header.add(std::string(name));
+    add_counter_header(header);
+    for (const char* name : {"precision", "mark", "problem"}) header.add(std::string(name));
+  }
+  if (options.node_formulas) add_formula_header(header);
+  std::string text = std::move(header).end();
+  for (const report::NodeRow& row : data.nodes) text += node_line(row, options);
+  for (const report::TypeRow& row : data.types) text += type_line(row, options);
+  return text;
+}
+
+}  // namespace pagoda

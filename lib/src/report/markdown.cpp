@@ -1,0 +1,65 @@
+// The table report as GitHub-flavoured Markdown.
+#include <algorithm>
+
+#include "report/rows.h"
+
+namespace pagoda {
+namespace {
+
+// Text from a file as a code span, where Markdown, HTML, links and mentions mean nothing: delimited by more backticks
+// than it holds in a row (GFM §6.3), `|` escaped as tables ask (GFM §4.10).
+std::string code(std::string_view text) {
+  if (text.empty()) return "";
+  std::size_t longest = 0, run = 0;
+  std::string inside;
+  for (const char c : text) {
+    run = c == '`' ? run + 1 : 0;
+    longest = std::max(longest, run);
+    inside += c == '|' ? "\\|" : std::string(1, c);
+  }
+  const std::string fence(longest + 1, '`');
+  const bool padded = text.front() == '`' || text.back() == '`';
+  return fence + (padded ? " " : "") + inside + (padded ? " " : "") + fence;
+}
+
+bool is_name(std::string_view header) { return header == "node" || header == "op" || header == "output"; }
+
+std::string markdown_table(const report::Grid& grid) {
+  std::string text = "|";
+  for (const report::Column& column : grid.columns) text += " " + column.header + " |";
+  text += "\n|";
+  for (const report::Column& column : grid.columns) text += column.is_number ? " ---: |" : " --- |";
+  text += "\n";
+  for (const auto& row : grid.rows) {
+    text += "|";
+    for (std::size_t c = 0; c < row.size(); ++c)
+      text += " " + (is_name(grid.columns[c].header) ? code(row[c]) : row[c]) + " |";
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string markdown_report(const Model& model, const Analysis& analysis, const ReportOptions& options) {
+  const report::Data data = report::collect(model, analysis, options);
+  std::string text = "# " + code(report::title(data)) + "\n\n" + code(report::subtitle(data)) + "\n\n";
+  report::Grid totals = report::totals_grid(data);
+  for (auto& row : totals.rows)
+    if (row[0] == "nodes" && analysis.totals.unmodelled_nodes > 0) row[3] = code(row[3]);
+  text += markdown_table(totals) + "\n" + markdown_table(report::row_grid(data));
+  text += "\nSI units: 1 kB is 1000 B, 1 M is 10^6.\n";
+  if (!options.formulas && !options.node_formulas) return text;
+  text += "\n| total | formula |\n| --- | --- |\n";
+  for (const auto& [what, formula] : report::total_formulas(data)) text += "| " + what + " | " + code(formula) + " |\n";
+  if (!analysis.symbols.empty()) text += "\n";
+  for (const Symbol& symbol : analysis.symbols) text += "* " + code(report::symbol_text(symbol)) + "\n";
+  if (!options.node_formulas) return text;
+  text += "\n| row | MACs | FLOPs | bytes |\n| --- | --- | --- | --- |\n";
+  for (const report::RowFormulas& row : report::row_formulas(data))
+    text += "| " + code(row.row) + " | " + code(row.formulas.macs) + " | " + code(row.formulas.flops) + " | " +
+            code(row.formulas.bytes) + " |\n";
+  return text;
+}
+
+}  // namespace pagoda

@@ -1,0 +1,210 @@
+// Numbers of a report: evaluated once, then shown by every format.
+#include "report/rows.h"
+
+#include <algorithm>
+#include <map>
+
+#include "pagoda/error.h"
+
+namespace pagoda::report {
+namespace {
+
+Counters counters_of(const OpCost& cost, const Dim& params, const Dim& param_bytes, Convention count) {
+  return {.macs = number(cost.macs),
+          .arith = number(cost.arith),
+          .special = number(cost.special),
+          .comparisons = number(cost.comparisons),
+          .flops = number(flops(cost, count)),
+          .params = number(params),
+          .param_bytes = number(param_bytes),
+          .bytes_read = number(cost.bytes_read),
+          .bytes_written = number(cost.bytes_written),
+          .bytes = number(cost.bytes())};
+}
+
+// The published estimator tells neither reads from writes nor what it could not model.
+void set_published(Counters& counters, const PagodaCount& published, bool failed) {
+  counters.flops = failed ? Number() : published.flops;
+  counters.param_bytes = failed ? Number() : published.param_bytes;
+  counters.bytes = failed ? Number() : published.memory_bytes;
+  counters.bytes_read = counters.bytes_written = std::nullopt;
+}
+
+void set_unknown_work(Counters& counters) {
+  const Number params = counters.params;
+  const Number param_bytes = counters.param_bytes;
+  counters = {};
+  counters.params = params;
+  counters.param_bytes = param_bytes;
+}
+
+bool is_unmodelled(const NodeReport& row) { return row.cost.mark == Mark::Unmodelled || row.unmodelled_inside > 0; }
+
+// Most FLOPs first, unknown last, then in order of execution (or of name).
+template <typename Row>
+void sort_by_flops(std::vector<Row>& rows) {
+  std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
+    return a.counters.flops.value_or(-1) > b.counters.flops.value_or(-1);
+  });
+}
+
+std::vector<NodeRow> node_rows(const Model& model, const Analysis& analysis, const ReportOptions& options) {
+  std::vector<NodeRow> rows;
+  rows.reserve(analysis.nodes.size());
+  for (const NodeReport& report : analysis.nodes) {
+    const Graph& graph = model.graphs[static_cast<std::size_t>(report.graph)];
+    NodeRow row{.index = rows.size(),
+                .report = &report,
+                .graph = &graph,
+                .node = &graph.nodes[static_cast<std::size_t>(report.node)],
+                .counters = counters_of(report.cost, report.params, report.param_bytes, options.count)};
+    if (is_unmodelled(report)) set_unknown_work(row.counters);
+    if (options.count == Convention::Pagoda && options.published) {
+      const bool in_main = report.graph == 0;
+      const PagodaCount none;
+      set_published(row.counters, in_main ? options.published->nodes.at(static_cast<std::size_t>(report.node)) : none,
+                    !options.published->failure.empty());
+    }
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::vector<TypeRow> type_rows(const std::vector<NodeRow>& nodes) {
+  std::map<std::pair<std::string, std::string>, TypeRow> types;
+  for (const NodeRow& node : nodes) {
+    TypeRow& type = types[{node.node->domain, node.node->op_type}];
+    type.op_type = node.node->op_type;
+    type.domain = node.node->domain;
+    ++type.nodes;
+    if (is_unmodelled(*node.report)) {
+      ++type.unmodelled_nodes;
+    } else {
+      type.cost += node.report->cost;
+    }
+    for (const auto& [name, counter] : kCounters)
+      if (const Number& value = node.counters.*counter)
+        type.counters.*counter = (type.counters.*counter).value_or(0) + *value;
+  }
+  std::vector<TypeRow> rows;
+  for (auto& [key, row] : types) rows.push_back(std::move(row));
+  sort_by_flops(rows);
+  return rows;
+}
+
+}  // namespace
+
+Number number(const Dim& dim) {
+  try {
+    const Int value = dim.evaluate({}, 1);
+    return value < 0 ? Number() : value;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+std::optional<double> Counters::intensity() const {
+  if (!flops || !bytes || *bytes == 0) return std::nullopt;
+  return static_cast<double>(*flops) / static_cast<double>(*bytes);
+}
+
+std::string NodeRow::scope() const {
+  if (report->scope.empty() || node->scope.empty()) return report->scope + node->scope;
+  return report->scope + "/" + node->scope;
+}
+
+std::string NodeRow::problem() const {
+  if (!report->problem.empty() || report->unmodelled_inside == 0) return report->problem;
+  return std::to_string(report->unmodelled_inside) + " nodes inside are not modelled";
+}
+
+Formulas formulas(const OpCost& cost, Convention count) {
+  return {.macs = cost.macs.factored(),
+          .flops = count == Convention::Pagoda ? "" : flops(cost, count).factored(),
+          .bytes = cost.bytes().factored()};
+}
+
+bool Data::has_formulas() const {
+  const OpCost& cost = analysis.totals.cost;
+  const std::optional<Dim>& peak = analysis.totals.activation_peak_bytes;
+  return options.formulas || options.node_formulas || !flops(cost).is_constant() || !cost.macs.is_constant() ||
+         !cost.bytes().is_constant() || (peak && !peak->is_constant());
+}
+
+Data collect(const Model& model, const Analysis& analysis, const ReportOptions& options) {
+  const Totals& totals = analysis.totals;
+  Data data{
+      .model = model,
+      .analysis = analysis,
+      .options = options,
+      .totals = counters_of(totals.cost, totals.params, totals.param_bytes, options.count),
+      .activation_peak_bytes = totals.activation_peak_bytes ? number(*totals.activation_peak_bytes) : std::nullopt,
+      .intensity = {},
+      .nodes = node_rows(model, analysis, options),
+      .types = {}};
+  if (options.count == Convention::Pagoda && options.published)
+    set_published(data.totals, options.published->total, !options.published->failure.empty());
+  // A ratio of two lower bounds bounds nothing.
+  if (!analysis.partial || data.published()) data.intensity = data.totals.intensity();
+  if (options.rows == Rows::Type) {
+    data.types = type_rows(data.nodes);
+    data.nodes.clear();
+    if (options.top > 0 && data.types.size() > options.top) data.types.resize(options.top);
+  } else if (options.top > 0) {
+    sort_by_flops(data.nodes);
+    if (data.nodes.size() > options.top)
+      data.nodes.erase(data.nodes.begin() + static_cast<std::ptrdiff_t>(options.top), data.nodes.end());
+  }
+  return data;
+}
+
+std::string domain_name(const std::string& domain) { return domain.empty() ? "ai.onnx" : domain; }
+
+std::string qualified(const std::string& domain, const std::string& op_type) {
+  return domain.empty() ? op_type : domain + "." + op_type;
+}
+
+std::string type_name(const TensorType& type) {
+  const std::string element(to_string(type.element));
+  switch (type.container) {
+    case Container::Tensor:
+      return element;
+    case Container::Sequence:
+      return "sequence(" + element + ")";
+    case Container::Optional:
+      return "optional(" + element + ")";
+    case Container::OptionalSequence:
+      return "optional(sequence(" + element + "))";
+    case Container::Map:
+      return "map(" + element + ")";
+    case Container::SparseTensor:
+      return "sparse_tensor(" + element + ")";
+  }
+  return element;
+}
+
+std::string type_text(const TensorType& type) {
+  std::string text = type_name(type);
+  if (!type.shape) return text;
+  text += '[';
+  for (const Dim& dim : *type.shape) text += (text.back() == '[' ? "" : ",") + dim.to_string();
+  return text + "]";
+}
+
+std::string_view meaning(Convention count) {
+  switch (count) {
+    case Convention::Flops:
+      return "2·MACs + arith + special";
+    case Convention::Macs:
+      return "MACs";
+    case Convention::Contraction:
+      return "2·MACs";
+    case Convention::Hardware:
+      return "2·MACs + arith − comparisons";
+    case Convention::Pagoda:
+      return "the published Pagoda rules";
+  }
+  return "";
+}
+
+}  // namespace pagoda::report

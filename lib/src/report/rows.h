@@ -1,0 +1,109 @@
+// What all reports show: the numbers of totals, nodes and operators, and the formulas behind them.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pagoda/report.h"
+#include "report/text.h"
+
+namespace pagoda::report {
+
+using Number = std::optional<Int>;  // empty: not known
+
+// The value with every free symbol at 1; empty where that is no count (negative, a division by 0).
+Number number(const Dim& dim);
+
+// In the order of reports.
+struct Counters {
+  Number macs, arith, special, comparisons, flops, params, param_bytes, bytes_read, bytes_written, bytes;
+
+  // flops / bytes; empty where either is unknown or there are no bytes.
+  std::optional<double> intensity() const;
+};
+inline constexpr std::pair<std::string_view, Number Counters::*> kCounters[] = {
+    {"macs", &Counters::macs},
+    {"arith", &Counters::arith},
+    {"special", &Counters::special},
+    {"comparisons", &Counters::comparisons},
+    {"flops", &Counters::flops},
+    {"params", &Counters::params},
+    {"param_bytes", &Counters::param_bytes},
+    {"bytes_read", &Counters::bytes_read},
+    {"bytes_written", &Counters::bytes_written},
+    {"bytes", &Counters::bytes},
+};
+
+struct NodeRow {
+  std::size_t index;  // in execution order
+  const NodeReport* report;
+  const Graph* graph;
+  const Node* node;
+  Counters counters;
+
+  const std::string& name() const { return display_name(*graph, *node); }
+  std::string scope() const;    // bodies entered, then the module path that the exporter recorded
+  std::string problem() const;  // why numbers are missing; empty when none are
+};
+
+// All nodes of one operator. Counters are sums of the modelled ones, empty where there is none.
+struct TypeRow {
+  std::string op_type, domain;
+  std::int64_t nodes = 0, unmodelled_nodes = 0;
+  Counters counters;
+  OpCost cost;  // the same as formulas
+};
+
+struct Formulas {
+  std::string macs, flops, bytes;  // flops is empty under Convention::Pagoda
+};
+Formulas formulas(const OpCost& cost, Convention count);
+
+struct Data {
+  const Model& model;
+  const Analysis& analysis;
+  const ReportOptions& options;
+  Counters totals;
+  Number activation_peak_bytes;
+  std::optional<double> intensity;  // of the totals; empty where they are only lower bounds
+  std::vector<NodeRow> nodes;       // chosen and sorted as the options say; empty by type
+  std::vector<TypeRow> types;       // empty by node
+
+  bool published() const { return options.count == Convention::Pagoda; }
+  bool has_formulas() const;  // some total is not a plain number, or formulas were asked for
+};
+Data collect(const Model& model, const Analysis& analysis, const ReportOptions& options);
+
+// "ai.onnx" for the default domain, which files leave empty.
+std::string domain_name(const std::string& domain);
+// "Conv", "com.microsoft.FusedMatMul".
+std::string qualified(const std::string& domain, const std::string& op_type);
+// "float32", "sequence(float32)".
+std::string type_name(const TensorType& type);
+// "float32[1,3,224,224]"; "float32" when the rank is unknown.
+std::string type_text(const TensorType& type);
+// How FLOPs are formed, in words.
+std::string_view meaning(Convention count);
+
+// The rows as printable cells, for the table and for Markdown.
+Grid row_grid(const Data& data);
+// The totals: what, exact, rounded.
+Grid totals_grid(const Data& data);
+// "resnet50.onnx", "pytorch 2.4 · opset 17 · …".
+std::string title(const Data& data);
+std::string subtitle(const Data& data);
+// Formulas of the totals: what, formula.
+std::vector<std::pair<std::string, std::string>> total_formulas(const Data& data);
+// Of each row that has any work.
+struct RowFormulas {
+  std::string row;
+  Formulas formulas;
+};
+std::vector<RowFormulas> row_formulas(const Data& data);
+// "boxes: number of selected boxes, decided at nms, at most 1000", printable.
+std::string symbol_text(const Symbol& symbol);
+
+}  // namespace pagoda::report

@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""Whole-process time and peak memory of onnx-estimate beside named peers, as ratios from one run.
+
+    cmake --preset bench && cmake --build --preset bench
+    python3 tests/bench/run.py --build build/bench [--work DIR] [--runs 7]
+
+Peers: protobuf's full parse of the same file (built here), and onnx-tool where this Python has it. Each pair runs in
+turn, A B A B, so that a machine whose speed drifts does not favour either; the median is what counts. Models are
+made on the spot: ResNet-50 and Swin-T filled with random weights, a 1.8 GB chain of layers with its weights inside
+the file and one with them outside, and chains of 1,000 to 100,000 nodes.
+"""
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+
+def run(command: list[str]) -> tuple[float, float]:
+    """Wall seconds and peak resident MiB of one run."""
+    begin = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    seconds = time.perf_counter() - begin
+    if status != 0:
+        raise SystemExit(f"failed: {' '.join(command)}")
+    return seconds, usage.ru_maxrss / 1024
+
+
+def compare(label: str, ours: list[str], peer: list[str], peer_name: str, runs: int) -> None:
+    run(ours), run(peer)
+    pairs = [(run(ours), run(peer)) for _ in range(runs)]
+    ratio = statistics.median(a[0] / b[0] for a, b in pairs)
+    a, b = (statistics.median(p[i][0] for p in pairs) for i in (0, 1))
+    memory_a, memory_b = (max(p[i][1] for p in pairs) for i in (0, 1))
+    print(f"| {label} | {a * 1e3:.1f} ms, {memory_a:.0f} MiB | {peer_name}: {b * 1e3:.1f} ms, {memory_b:.0f} MiB | {ratio:.3f} |",
+          flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=Path, required=True)
+    parser.add_argument("--work", type=Path, help="where models are made; about 6 GB (default: a temporary folder)")
+    parser.add_argument("--runs", type=int, default=7)
+    options = parser.parse_args()
+
+    estimate = str(options.build / "tools/onnx-estimate")
+    skeleton = str(options.build / "tools/onnx-skeleton")
+    parse = str(options.build / "tests/bench/parse_with_protobuf")
+    generate = str(options.build / "tests/bench/generate_graph")
+    skeletons = Path(__file__).resolve().parents[2] / "models/skeletons"
+
+    with tempfile.TemporaryDirectory() as temporary:
+        work = options.work or Path(temporary)
+        work.mkdir(parents=True, exist_ok=True)
+
+        def made(name: str, command: list[str]) -> str:
+            path = work / name
+            if not path.exists():
+                subprocess.run([part.replace("OUT", str(path)) for part in command], check=True, stdout=subprocess.DEVNULL)
+            return str(path)
+
+        filled = {name: made(f"{name}.onnx", [skeleton, "--fill", str(skeletons / f"{name}.onnx"), "-o", "OUT"])
+                  for name in ("resnet50", "swin_t")}
+        big = made("big.onnx", [generate, "7", "8192", "OUT"])                  # 1.88 GB inside the file
+        external = made("external.onnx", [generate, "7", "8192", "OUT", "--external"])
+        big_skeleton = made("big_skeleton.onnx", [skeleton, big, "-o", "OUT"])
+
+        print("| model | onnx-estimate | peer | time ratio |\n|---|---|---|---|")
+        for name, path in [*filled.items(), ("1.9 GB inside", big)]:
+            compare(name, [estimate, path], [parse, path], "protobuf full parse", options.runs)
+        compare("1.9 GB inside", [estimate, big], [estimate, big_skeleton], "its own skeleton", options.runs)
+        compare("1.9 GB external", [estimate, external], [estimate, big_skeleton], "its own skeleton", options.runs)
+        try:
+            import onnx_tool  # noqa: F401
+            for name, path in filled.items():
+                compare(name, [estimate, path], [sys.executable, "-m", "onnx_tool", "-i", path], "onnx-tool", options.runs)
+        except ImportError:
+            print("(onnx-tool: not installed for this Python; pip install onnx-tool)")
+
+        print("\n| nodes | onnx-estimate | µs a node |\n|---|---|---|")
+        empty = statistics.median(run([estimate, "--version"])[0] for _ in range(options.runs))
+        for nodes in (1_000, 10_000, 100_000):
+            path = made(f"chain_{nodes}.onnx", [generate, str(nodes // 2), "4", "OUT"])
+            run([estimate, path])
+            seconds = statistics.median(run([estimate, path])[0] for _ in range(options.runs))
+            print(f"| {nodes} | {seconds * 1e3:.1f} ms | {(seconds - empty) / nodes * 1e6:.2f} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Builds the consumer project against Pagoda and runs it.
+#   run.sh install   BUILD SOURCE   from an install tree of BUILD, by find_package
+#   run.sh subdirectory BUILD SOURCE   by add_subdirectory
+set -euo pipefail
+how=$1 build=$2 source=$3
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+if [ "$how" = install ]; then
+  cmake --install "$build" --prefix "$work/prefix" >/dev/null
+  where=(-DCMAKE_PREFIX_PATH="$work/prefix")
+  [ -x "$work/prefix/bin/onnx-estimate" ] || { echo "the install tree lacks onnx-estimate"; exit 1; }
+else
+  where=(-DPAGODA_SUBDIRECTORY="$source")
+fi
+cmake -S "$source/tests/consumer" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Debug "${where[@]}" >/dev/null
+cmake --build "$work/build" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+macs=$("$work/build/consumer" "$source/models/skeletons/resnet50.onnx")
+# torchvision's published count for resnet50: 4.089 GMACs of contractions (ResNet50_Weights.meta["_ops"]).
+[ "$macs" = 4089184256 ] || { echo "got $macs MACs for resnet50, expected 4089184256"; exit 1; }

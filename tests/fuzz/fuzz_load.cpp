@@ -1,0 +1,54 @@
+// Fuzzes the path from bytes to an analysis: whatever the bytes are, the outcome is a model or an Error; a model and
+// its skeleton are the same model; and the analysis of a model is an Analysis or an Error.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <iostream>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "onnx/sample_models.h"
+#include "pagoda/analyze.h"
+#include "pagoda/error.h"
+#include "pagoda/model.h"
+
+namespace {
+
+std::optional<pagoda::Model> load(std::span<const std::byte> bytes, std::string& error) {
+  try {
+    return pagoda::parse_model(bytes);
+  } catch (const pagoda::Error& thrown) {
+    error = thrown.what();
+    return std::nullopt;
+  }
+}
+
+void require(bool condition, const std::string& message) {
+  if (condition) return;
+  std::cerr << "fuzz_load: " << message << '\n';
+  std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::span<const std::byte> bytes(reinterpret_cast<const std::byte*>(data), size);
+  std::string error;
+  const std::optional<pagoda::Model> model = load(bytes, error);
+  if (!model) {
+    require(!error.empty() && error.find('\n') == std::string::npos, "an error is one line");
+    return 0;
+  }
+  const std::string skeleton = pagoda::skeleton(bytes);
+  const std::optional<pagoda::Model> again = load(pagoda::test::as_bytes(skeleton), error);
+  require(again.has_value(), "the skeleton of a model does not load: " + error);
+  require(pagoda::test::describe(*model) == pagoda::test::describe(*again), "a skeleton differs from its model");
+#ifdef PAGODA_FUZZ_ANALYZE
+  try {
+    (void)pagoda::analyze(*model);
+  } catch (const pagoda::Error&) {
+  }
+#endif
+  return 0;
+}

@@ -1,0 +1,133 @@
+// What the driver does around the rules: constants, host arithmetic, parameters, equalities, unknown operators, bindings.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "pagoda/error.h"
+#include "support/op_case.h"
+
+using namespace pagoda;
+
+namespace {
+
+bool has_note(const Analysis& analysis, std::string_view text) {
+  return std::any_of(analysis.diagnostics.begin(), analysis.diagnostics.end(),
+                     [&](const Diagnostic& diagnostic) { return diagnostic.message.find(text) != std::string::npos; });
+}
+
+std::string message_of(const Model& model, const AnalyzeOptions& options) {
+  try {
+    (void)analyze(model, options);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("constants, host arithmetic and views cost nothing, and say so") {
+  const test::OpCase cases[] = {
+      {"w:f32[4,8]=const -> y = Transpose(w)", "y:f32[8,4]", "arith=0 read=0 written=0 mark=folded", "constant in, constant out"},
+      {"x:f32[N,3], i:i64=0 -> s = Shape(x); y = Gather(s, i)", "y:i64[]=N", "read=0 written=0 mark=host", "shape arithmetic"},
+      {"x:f32[N,3], i:i64=0, l:i64=0, d:i64=1 -> s = Shape(x); n = Gather(s, i); y = Range(l, n, d)", "y:i64[N]",
+       "mark=compute written=8*N", "a tensor made from a shape is no shape arithmetic"},
+      {"x:f32[N,3], t:i64[2]=[-1,1] -> y = Reshape(x, t)", "y:f32[3*N,1]", "read=0 written=0 mark=view", "a view"},
+  };
+  test::check_cases(cases);
+}
+
+TEST_CASE("parameters are stored weights, each counted once however often it is used") {
+  const Analysis analysis = analyze(test::graph(
+      "x:f32[N,8], w:f32[8,8]=const, i:i64[2]=[0,1], s:f32=0.5, q:i8[8,8]=const, z:f32=1.0, o:i8=0 -> "
+      "a = MatMul(x, w); b = MatMul(a, w); c = Mul(b, s); v = DequantizeLinear(q, z, o); y = MatMul(c, v)"));
+  CHECK(analysis.totals.params == Dim(64 + 64));
+  CHECK(analysis.totals.param_bytes == Dim(64 * 4 + 64));
+}
+
+TEST_CASE("an operator without a rule is reported, and never counted as free") {
+  const Analysis analysis = analyze(test::graph("x:f32[N,4] -> t = custom.Strange(x); y = Relu(t)"));
+  CHECK(analysis.partial);
+  CHECK(analysis.totals.unmodelled_nodes == 2);  // Relu's input has no known type
+  CHECK(analysis.totals.unmodelled_ops == std::vector<std::string>{"Relu", "custom.Strange"});
+  CHECK(has_note(analysis, "no rule for custom.Strange"));
+}
+
+TEST_CASE("a declared type lets the analysis go on after an unknown operator") {
+  const Analysis analysis = analyze(test::graph("x:f32[N,4] -> t:f32[N,4] = custom.Strange(x); y = Relu(t)"));
+  CHECK(analysis.totals.unmodelled_nodes == 1);
+  CHECK(analysis.totals.cost.arith.to_string() == "4*N");
+}
+
+TEST_CASE("sizes that must be equal become one, the dim named first") {
+  const Analysis analysis =
+      analyze(test::graph("x:f32[batch,past+seq], m:f32[rows,total] -> y = Add(x, m)"));
+  CHECK(to_string(analysis.outputs.at(0).type) == "float32[batch,past + seq]");
+  CHECK(analysis.totals.cost.arith == Dim::symbol("batch") * (Dim::symbol("past") + Dim::symbol("seq")));
+  CHECK(has_note(analysis, "takes dim rows to be batch"));
+}
+
+TEST_CASE("--dim, --input and --batch bind, and contradictions are clear") {
+  const Model model = test::graph("x:f32[batch,seq,8], m:i64[batch,past+seq] -> y = Relu(x)");
+  CHECK(analyze(model, {.batch = 2, .dims = {{"seq", 5}}}).totals.cost.arith == Dim(80));
+  AnalyzeOptions shapes;
+  shapes.input_shapes = {{"x", {2, 5, 8}}, {"m", {2, 9}}};
+  const Analysis bound = analyze(model, shapes);
+  CHECK(bound.bindings == Bindings{{"batch", 2}, {"past", 4}, {"seq", 5}});
+
+  struct Row {
+    AnalyzeOptions options;
+    const char* message;
+  };
+  Row rows[] = {{{}, "the model has no such dim; its free dims are: batch, past, seq"},
+                {{}, "is given as"},
+                {{}, "the model has no such input; its inputs are: x, m"},
+                {{}, "has 2 dims, the model's input is float32[batch,seq,8]"},
+                {{}, "dim 2 is fixed at 8 in the file, found 9"},
+                {{}, "a size is at least 0"},
+                {{}, "dim 1 is 9 by the other bindings, found 10"}};
+  rows[0].options.dims = {{"sequence", 3}};
+  rows[1].options.dims = {{"batch", 3}};
+  rows[1].options.batch = 4;
+  rows[2].options.input_shapes = {{"z", {1}}};
+  rows[3].options.input_shapes = {{"x", {1, 2}}};
+  rows[4].options.input_shapes = {{"x", {1, 2, 9}}};
+  rows[5].options.dims = {{"seq", -1}};
+  rows[6].options.dims = {{"past", 4}, {"seq", 5}};
+  rows[6].options.input_shapes = {{"m", {1, 10}}};
+  for (const Row& row : rows) {
+    const std::string message = message_of(model, row.options);
+    CHECK_MESSAGE(message.find(row.message) != std::string::npos, "got: " << message << "\nexpected: " << row.message);
+  }
+}
+
+TEST_CASE("a model exported with a fixed batch is re-batched, constants baked into Reshape included") {
+  const Model model = test::graph(
+      "x:f32[1,197,768], w:f32[768,768]=const, t:i64[4]=[1,197,12,64], u:i64[3]=[1,197,768], cls:f32[1,1,768]=const -> "
+      "q = MatMul(x, w); h = Reshape(q, t); p = Transpose(h) {perm=[0,2,1,3]}; r = Transpose(p) {perm=[0,2,1,3]}; "
+      "y = Reshape(r, u); z = Concat(cls, y) {axis=1}");
+  const Analysis eight = analyze(model, {.batch = 8});
+  CHECK(eight.totals.cost.macs == Dim(8LL * 197 * 768 * 768));
+  CHECK(to_string(eight.types.at(9)) == "float32[8,197,768]");
+  CHECK(eight.totals.unmodelled_nodes == 0);
+  CHECK(has_note(eight, "fixed at export"));
+  const Analysis symbolic = analyze(model, {.batch = 0, .symbolic_batch = true});
+  CHECK(symbolic.totals.cost.macs == Dim(197 * 768 * 768) * Dim::symbol("batch"));
+  CHECK(bind_dims(symbolic, {{"batch", 8}}).totals.cost.macs == eight.totals.cost.macs);
+}
+
+TEST_CASE("sizes beyond 128 bits are an error, not a number") {
+  const Model model = test::graph("x:f32[a,b,c] -> y = Relu(x)");
+  const std::int64_t big = std::int64_t{1} << 62;
+  CHECK(message_of(model, {.dims = {{"a", big}, {"b", big}, {"c", big}}}).find("exceeds 128 bits") != std::string::npos);
+}
+
+TEST_CASE("activation peak follows lifetimes: views share, dead values go, outputs stay") {
+  // x and a alive: 2·16; then a and b; Reshape shares b's storage; the peak is two tensors, plus the output kept.
+  const Analysis chain = analyze(test::graph("x:f32[4], t:i64[2]=[2,2] -> a = Relu(x); b = Exp(a); c = Reshape(b, t); d = Neg(c)"));
+  CHECK(chain.totals.activation_peak_bytes == Dim(32));
+  const Analysis skip = analyze(test::graph("x:f32[4] -> a = Relu(x); b = Exp(a); c = Neg(b); d = Add(c, a)"));
+  CHECK(skip.totals.activation_peak_bytes == Dim(48));
+  const Analysis symbolic = analyze(test::graph("x:f32[N,4] -> a = Relu(x); b = Exp(a); c = Neg(b); d = Add(c, a)"));
+  CHECK(symbolic.totals.activation_peak_bytes->to_string() == "48*N");
+}

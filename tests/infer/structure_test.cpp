@@ -1,0 +1,135 @@
+// If, Loop, Scan, SequenceMap and local functions: types, trip counts, which branch is counted.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "support/op_case.h"
+
+using namespace pagoda;
+
+namespace {
+
+bool has_note(const Analysis& analysis, std::string_view text) {
+  return std::any_of(analysis.diagnostics.begin(), analysis.diagnostics.end(),
+                     [&](const Diagnostic& diagnostic) { return diagnostic.message.find(text) != std::string::npos; });
+}
+
+}  // namespace
+
+TEST_CASE("If takes the branch of a known condition and the costlier one of an unknown condition") {
+  const test::OpCase cases[] = {
+      {"x:f32[N,4], c:bool=true -> y = If(c) {then_branch=( -> a = Relu(x)), else_branch=( -> b = Exp(x))}", "y:f32[N,4]",
+       "arith=4*N special=0", "the condition is an initializer"},
+      {"x:f32[N,4], c:bool=false -> y = If(c) {then_branch=( -> a = Relu(x)), else_branch=( -> b = Exp(x))}",
+       "y:f32[N,4]", "arith=0 special=4*N", "the other branch"},
+      {"x:f32[N,4], c:bool[] -> y = If(c) {then_branch=( -> a = Relu(x)), else_branch=( -> t = Exp(x); b = Relu(t))}",
+       "y:f32[N,4]", "arith=4*N special=4*N", "the costlier branch"},
+      {"x:f32[N,4], c:bool[] -> y = If(c) {then_branch=( -> a = Concat(x, x) {axis=0}), else_branch=( -> b = Relu(x))}",
+       "y:f32[?,4]", "", "sizes that differ are a symbol"},
+  };
+  test::check_cases(cases);
+}
+
+TEST_CASE("If on a shape known to be equal chooses as the exporter meant") {
+  const test::OpCase row = {
+      "x:f32[N,1,4], k:i64=1, one:i64=1 -> s = Shape(x); d = Gather(s, k); c = Equal(d, one); "
+      "y = If(c) {then_branch=( ax:i64=[1] -> a = Squeeze(x, ax)), else_branch=( -> b = Identity(x))}",
+      "y:f32[N,4]", "macs=0", "the pattern torch writes for squeeze of a dynamic dim"};
+  CHECK(test::differences(row) == "");
+}
+
+TEST_CASE("Loop multiplies its body by a known trip count and names an unknown one") {
+  const test::OpCase cases[] = {
+      {"x:f32[N,4], m:i64=5, c:bool=true -> y = Loop(m, c, x) {body=( i:i64[], k:bool[], v:f32[N,4] -> "
+       "k2 = Identity(k); w = Exp(v) => k2, w)}",
+       "y:f32[N,4]", "", "five trips"},
+      {"x:f32[N,4], m:i64=5, c:bool=true -> y, z = Loop(m, c, x) {body=( i:i64[], k:bool[], v:f32[N,4] -> "
+       "w = Exp(v); u = Relu(v) => k, w, u)}",
+       "y:f32[N,4], z:f32[5,N,4]", "special=20*N arith=20*N", "scan outputs gain the trips as first dim"},
+  };
+  test::check_cases(cases);
+
+  const Analysis unknown = analyze(test::graph(
+      "x:f32[N,4], m:i64[], c:bool[] -> y = Loop(m, c, x) {body=( i:i64[], k:bool[], v:f32[N,4] -> "
+      "w = Exp(v) => k, w)} @ decode"));
+  CHECK(unknown.totals.cost.special.to_string() == "4*N*trips_decode");
+  REQUIRE(unknown.symbols.size() == 1);
+  CHECK(unknown.symbols[0].cause == "trip count");
+}
+
+TEST_CASE("Loop finds the sizes that grow from trip to trip") {
+  const Analysis grown = analyze(test::graph(
+      "x:f32[1,4], m:i64=3, c:bool=true -> y = Loop(m, c, x) {body=( i:i64[], k:bool[], v:f32[1,4] -> "
+      "w = Concat(v, v) {axis=0} => k, w)}"));
+  REQUIRE(grown.outputs.size() == 1);
+  REQUIRE(grown.outputs[0].type.shape.has_value());
+  CHECK_FALSE((*grown.outputs[0].type.shape)[0].is_constant());
+  CHECK((*grown.outputs[0].type.shape)[1] == Dim(4));
+}
+
+TEST_CASE("Scan runs its body once per element of the scanned axis") {
+  const test::OpCase row = {
+      "s:f32[4], x:f32[T,4] -> y, z = Scan(s, x) {num_scan_inputs=1, body=( a:f32[4], b:f32[4] -> "
+      "c = Add(a, b); d = Exp(c) => c, d)}",
+      "y:f32[4], z:f32[T,4]", "arith=4*T special=4*T", "T trips of 4 additions and 4 exponentials"};
+  CHECK(test::differences(row) == "");
+}
+
+TEST_CASE("an unknown condition is said, with what both branches cost") {
+  const Analysis analysis = analyze(test::graph(
+      "x:f32[4], c:bool[] -> y = If(c) {then_branch=( -> a = Relu(x)), else_branch=( -> b = Identity(x))}"));
+  CHECK(has_note(analysis, "then 4 FLOPs, else 0 FLOPs"));
+}
+
+namespace {
+
+// f_k calls f_{k-1} twice; f_0 is one Relu. 2^depth Relus in a file of a few hundred bytes.
+Model doubling(int depth) {
+  Model model = test::graph("x:f32[8] -> y = Twice(x)");
+  model.graphs[0].nodes[0].domain = "local";
+  model.graphs[0].nodes[0].op_type = "f" + std::to_string(depth);
+  model.opsets["local"] = 1;
+  for (int k = 0; k <= depth; ++k) {
+    Graph body;
+    for (const char* name : {"in", "mid", "out"}) body.values.emplace_back().name = name;
+    body.inputs = {0};
+    body.outputs = {2};
+    for (int call = 0; call < 2; ++call) {
+      Node& node = body.nodes.emplace_back();
+      node.op_type = k == 0 ? "Relu" : "f" + std::to_string(k - 1);
+      node.domain = k == 0 ? "" : "local";
+      node.inputs = {call};
+      node.outputs = {call + 1};
+    }
+    Function& function = model.functions.emplace_back();
+    function.domain = "local";
+    function.name = "f" + std::to_string(k);
+    function.body = static_cast<GraphId>(model.graphs.size());
+    function.opsets = {{"", 17}, {"local", 1}};
+    model.graphs.push_back(std::move(body));
+  }
+  return model;
+}
+
+}  // namespace
+
+TEST_CASE("local functions are inlined, with their name as scope") {
+  const Analysis analysis = analyze(doubling(2));
+  CHECK(analysis.nodes.size() == 8);
+  CHECK(analysis.totals.cost.arith == Dim(8 * 8));
+  CHECK(analysis.nodes[0].scope == "f2/f1/f0");
+}
+
+TEST_CASE("functions that double 40 times are counted exactly, in few rows") {
+  const Analysis analysis = analyze(doubling(40));
+  CHECK(analysis.totals.cost.arith == Dim((std::int64_t{1} << 41) * 8));
+  CHECK(analysis.nodes.size() < 100'000);
+}
+
+TEST_CASE("a function that calls itself is unmodelled, not endless") {
+  Model model = doubling(1);
+  model.graphs[1].nodes[0].op_type = "f1";
+  model.graphs[1].nodes[0].domain = "local";
+  const Analysis analysis = analyze(model);
+  CHECK(analysis.partial);
+}

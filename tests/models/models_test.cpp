@@ -1,0 +1,107 @@
+// The model set: every skeleton of models/ against what manifest.json expects of it, counted by others (PyTorch's
+// FlopCounterMode, torchvision's tables, ONNX Runtime runs). See models/README.md.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "pagoda/analyze.h"
+#include "pagoda/model.h"
+
+using namespace pagoda;
+using nlohmann::json;
+
+namespace {
+
+const std::string kModels = std::string(PAGODA_SOURCE_DIR) + "/models/";
+
+const json& manifest() {
+  static const json loaded = json::parse(std::ifstream(kModels + "manifest.json"));
+  return loaded;
+}
+
+Bindings bindings_of(const json& entry) {
+  Bindings bindings;
+  for (const auto& [name, size] : entry.items()) bindings[name] = size.get<std::int64_t>();
+  return bindings;
+}
+
+// Every number of an analysis that a report shows, as text.
+std::vector<std::string> numbers(const Analysis& analysis) {
+  std::vector<std::string> result;
+  for (const NodeReport& row : analysis.nodes) {
+    std::string line(to_string(row.cost.mark));
+    for (const Dim* count : {&row.cost.macs, &row.cost.arith, &row.cost.special, &row.cost.comparisons,
+                             &row.cost.bytes_read, &row.cost.bytes_written, &row.params, &row.param_bytes})
+      line += " " + count->to_string();
+    for (const OutputInfo& output : row.outputs) line += " " + to_string(output.type);
+    result.push_back(std::move(line));
+  }
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("contraction MACs of every model equal the reference to the integer, at every point") {
+  for (const json& model : manifest()["models"]) {
+    const std::string name = model["name"];
+    const Model loaded = load_model(kModels + model["file"].get<std::string>());
+    for (const json& point : model["expected"]) {
+      CAPTURE(name);
+      CAPTURE(point["bindings"].dump());
+      AnalyzeOptions options;
+      options.dims = bindings_of(point["bindings"]);
+      const Analysis analysis = analyze(loaded, options);
+      CHECK(analysis.totals.unmodelled_nodes == 0);
+      const std::string expected = point.contains("formula") ? point["formula"].get<std::string>()
+                                                             : point["contraction_macs"].dump();
+      CHECK(analysis.totals.cost.macs.to_string() == expected);
+    }
+  }
+}
+
+TEST_CASE("parameters of every model equal what its file holds") {
+  for (const json& model : manifest()["models"]) {
+    CAPTURE(model["name"].get<std::string>());
+    const Analysis analysis = analyze(load_model(kModels + model["file"].get<std::string>()));
+    CHECK(analysis.totals.params.to_string() == model["parameters_in_file"].dump());
+  }
+}
+
+TEST_CASE("binding the formulas equals counting with the sizes bound first, node by node") {
+  for (const json& model : manifest()["models"]) {
+    const Model loaded = load_model(kModels + model["file"].get<std::string>());
+    const Analysis formulas = analyze(loaded);
+    for (const json& point : model["expected"]) {
+      CAPTURE(model["name"].get<std::string>());
+      CAPTURE(point["bindings"].dump());
+      AnalyzeOptions options;
+      options.dims = bindings_of(point["bindings"]);
+      if (options.dims.empty()) continue;
+      const Analysis first = analyze(loaded, options);
+      const Analysis after = bind_dims(formulas, options.dims);
+      CHECK(first.totals.cost.bytes() == after.totals.cost.bytes());
+      CHECK(flops(first.totals.cost) == flops(after.totals.cost));
+      const auto a = numbers(first);
+      const auto b = numbers(after);
+      REQUIRE(a.size() == b.size());
+      const auto differs = std::mismatch(a.begin(), a.end(), b.begin());
+      if (differs.first != a.end()) FAIL_CHECK("bound first: " << *differs.first << "\nbound after: " << *differs.second);
+    }
+  }
+}
+
+TEST_CASE("every model can be re-batched: fixed batches give the same formula as dynamic ones") {
+  for (const json& model : manifest()["models"]) {
+    CAPTURE(model["name"].get<std::string>());
+    const Model loaded = load_model(kModels + model["file"].get<std::string>());
+    const Analysis symbolic = analyze(loaded, {.batch = 0, .symbolic_batch = true});
+    CHECK(symbolic.totals.unmodelled_nodes == 0);
+    const Analysis one = analyze(loaded, {.batch = 1});
+    const Analysis three = analyze(loaded, {.batch = 3});
+    // Contractions of these models are linear in the batch.
+    CHECK(three.totals.cost.macs == 3 * one.totals.cost.macs);
+  }
+}

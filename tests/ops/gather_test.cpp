@@ -1,0 +1,95 @@
+// Picking, placing and choosing elements: shapes, traffic, sizes that the data decide, folded values.
+#include <doctest/doctest.h>
+
+#include "support/op_case.h"
+
+namespace pagoda::test {
+namespace {
+
+// clang-format off
+constexpr OpCase kGather[] = {
+    // graph, types, cost, why
+    {"w:f32[30522,768]=const, i:i64[N,128] -> y = Gather(w, i)", "y:f32[N,128,768]", "arith=0 read=3072*min(30522,128*N)+1024*N written=393216*N", "the rows picked, not the table"},
+    {"w:f32[169,3]=const, i:i64[2401]=const -> y = Gather(w, i)", "y:f32[2401,3]", "mark=folded", "constants alone"},
+    {"w:f32[169,3], i:i64[2401] -> y = Gather(w, i)", "y:f32[2401,3]", "read=2028+19208 written=28812", "at most the table, once"},
+    {"x:f32[N,S,768], i:i64=0 -> y = Gather(x, i) {axis=1}", "y:f32[N,768]", "read=3072*N+8", "a scalar index drops its axis"},
+    {"x:f32[N,3], i:i64[2] -> y = Gather(x, i) {axis=2}", "error: axis 2", "", "beyond the rank"},
+    {"x:f32, i:i64[2] -> y = Gather(x, i)", "y:f32", "", "unknown rank"},
+    {"x:f32[N,9], i:i64[N,2] -> y = GatherElements(x, i) {axis=1}", "y:f32[N,2]", "arith=0 read=24*N written=8*N", "one index per output"},
+    {"x:f32[N,9], i:i64[N] -> y = GatherElements(x, i)", "error: different ranks", "", ""},
+    {"x:f32[N,9], i:i64[N,2] -> y = GatherElements(x, i) {axis=2}", "error: axis 2", "", "beyond the rank"},
+    {"x:f32[4,5,6], i:i64[N,2] -> y = GatherND(x, i)", "y:f32[N,6]", "arith=0 read=24*min(20,N)+16*N written=24*N", "pairs pick rows"},
+    {"x:f32[B,5,6], i:i64[B,7,1] -> y = GatherND(x, i) {batch_dims=1}", "y:f32[B,7,6]", "", "in each batch"},
+    {"x:f32[4,5], i:i64[N,3] -> y = GatherND(x, i)", "error: index tuples of 3 for data of rank 2", "", ""},
+    {"x:f32[4,5], i:i64[3,K] -> y = GatherND(x, i)", "error: length of an index tuple is not known", "", ""},
+    {"x:f32[4,5], i:i64[4,2] -> y = GatherND(x, i) {batch_dims=2}", "error: batch_dims is 2", "", ""},
+    {"x:f32[4,5], i:i64[3,1] -> y = GatherND(x, i) {batch_dims=1}", "error: batch dims", "", "4 is not 3"},
+};
+
+constexpr OpCase kScatter[] = {
+    {"x:f32[N,9], i:i64[N,2], u:f32[N,2] -> y = ScatterElements(x, i, u) {axis=1}", "y:f32[N,9]", "arith=0 read=60*N written=36*N", "data, indices and updates"},
+    {"x:f32[N,9], i:i64[N,2], u:f32[N,2] -> y = ScatterElements(x, i, u) {axis=1, reduction='add'}", "y:f32[N,9]", "arith=2*N comparisons=0", "1 addition per update"},
+    {"x:f32[N,9], i:i64[N,2], u:f32[N,2] -> y = ScatterElements(x, i, u) {axis=1, reduction='max'}", "y:f32[N,9]", "arith=2*N comparisons=2*N", ""},
+    {"x:f32[N,9], i:i64[N,2], u:f32[N,2] -> y = ScatterElements(x, i, u) {reduction='xor'}", "error: reduction is 'xor'", "", ""},
+    {"x:f32[N,9], i:i64[N,2], u:f32[2] -> y = ScatterElements(x, i, u)", "error: input 2 differs from the data in rank", "", ""},
+    {"x:f32[N,9], i:i64[4,2], u:f32[4,3] -> y = ScatterElements(x, i, u)", "error: dims of indices and updates", "", ""},
+    {"opset=9: x:f32[N,9], i:i64[N,2], u:f32[N,2] -> y = Scatter(x, i, u) {axis=1}", "y:f32[N,9]", "arith=0 read=60*N written=36*N", "the older name"},
+    {"opset=9: x:f32[N,9], i:i64[N,2], u:f32[N,2] -> y = Scatter(x, i, u) {axis=3}", "error: axis 3", "", ""},
+    {"x:f32[4,5,6], i:i64[N,2], u:f32[N,6] -> y = ScatterND(x, i, u)", "y:f32[4,5,6]", "arith=0 read=480+40*N written=480", ""},
+    {"x:f32[4,5,6], i:i64[N,2], u:f32[N,6] -> y = ScatterND(x, i, u) {reduction='mul'}", "y:f32[4,5,6]", "arith=6*N", ""},
+    {"x:f32[4,5,6], i:i64[3,2], u:f32[3,5] -> y = ScatterND(x, i, u)", "error: dims of indices and updates", "", "5 is not 6"},
+    {"x:f32[4,5,6], i:i64[3,2], u:f32[3] -> y = ScatterND(x, i, u)", "error: updates have rank 1, expected 2", "", ""},
+};
+
+constexpr OpCase kChoice[] = {
+    {"i:i64[N,4], d:i64=10, v:f32=[0,1] -> y = OneHot(i, d, v)", "y:f32[N,4,10]", "arith=0 read=32*N+8 written=160*N precision=float32", ""},
+    {"i:i64[N,4], d:f32=10.0, v:i64=[0,1] -> y = OneHot(i, d, v) {axis=0}", "y:i64[10,N,4]", "", "the depth may be real"},
+    {"i:i64[N], d:i64[], v:f32=[0,1] -> y = OneHot(i, d, v)", "y:f32[N,?]", "", "a depth from data"},
+    {"i:i64[N], d:i64=-3, v:f32=[0,1] -> y = OneHot(i, d, v)", "error: a depth of -3", "", ""},
+    {"i:i64[N], d:i64=3, v:f32=[0,1] -> y = OneHot(i, d, v) {axis=2}", "error: axis 2", "", ""},
+    {"x:f32[N,1000], k:i64=[5] -> y, i = TopK(x, k)", "y:f32[N,5], i:i64[N,5]", "arith=1000*N comparisons=1000*N read=4000*N written=60*N", "every element is looked at once"},
+    {"opset=1: x:f32[N,1000] -> y, i = TopK(x) {k=5, axis=0}", "y:f32[5,1000], i:i64[5,1000]", "", "k was an attribute"},
+    {"x:f32[N,1000], k:i64[1] -> y, i = TopK(x, k)", "y:f32[N,?], i:i64[N,?]", "", "k from data"},
+    {"x:f32[N,10], k:i64=[11] -> y, i = TopK(x, k)", "error: k is 11 of 10 elements", "", ""},
+    {"x:f32[N,10], k:i64=[1] -> y, i = TopK(x, k) {axis=2}", "error: axis 2", "", ""},
+    {"x:f32[N,10] -> y = NonZero(x)", "y:i64[2,?]", "arith=10*N comparisons=10*N read=40*N", "the data decide"},
+    {"x:f32 -> y = NonZero(x)", "y:i64[?,?]", "", "unknown rank"},
+    {"-> y = NonZero()", "error: input 0 is missing", "", ""},
+    {"x:f32[N,10], c:bool[10] -> y = Compress(x, c) {axis=1}", "y:f32[N,?]", "arith=0", "the data decide"},
+    {"x:f32[N,4], c:bool=[true,false,true] -> y = Compress(x, c) {axis=1}", "y:f32[N,2]", "read=8*N+3 written=8*N precision=float32", "known conditions"},
+    {"x:f32[N,4], c:bool[4] -> y = Compress(x, c)", "y:f32[?]", "", "flat"},
+    {"x:f32[N,4], c:bool[4] -> y = Compress(x, c) {axis=2}", "error: axis 2", "", ""},
+    {"x:f32[N,4] -> y, i, v, c = Unique(x)", "y:f32[?], i:i64[?], v:i64[4*N], c:i64[?]", "arith=4*N comparisons=4*N", "flat"},
+    {"x:f32[N,4] -> y, i, v, c = Unique(x) {axis=1}", "y:f32[N,?], i:i64[?], v:i64[4], c:i64[?]", "", "columns"},
+    {"x:f32[N,4] -> y = Unique(x) {axis=2}", "error: axis 2", "", ""},
+};
+
+constexpr OpCase kFolds[] = {
+    {"x:f32[N,3,H,W], i:i64=[0,-1] -> s = Shape(x); y = Gather(s, i)", "y=[N,W]", "mark=host", ""},
+    {"x:f32[N,3,H,W], i:i64=2 -> s = Shape(x); y = Gather(s, i)", "y:i64[]=H", "mark=host", "a scalar"},
+    {"x:f32[N,3], i:i64[2] -> s = Shape(x); y = Gather(s, i)", "y=none", "", "which one is not known"},
+    {"c:i64[2,3]=[1,2,3,4,5,6], i:i64=[2,0] -> y = Gather(c, i) {axis=1}", "y=[3,1,6,4]", "", "columns"},
+    {"c:i64[2,2]=[1,2,3,4], i:i64[2,2]=[0,0,1,0] -> y = GatherElements(c, i) {axis=1}", "y=[1,1,4,3]", "", ""},
+    {"c:i64[2,2]=[1,2,3,4], i:i64[2,2]=[0,0,1,1] -> y = GatherND(c, i)", "y=[1,4]", "", ""},
+    {"x:f32[N,3,4], i:i64[1,1]=[1], u:i64=[9] -> s = Shape(x); y = ScatterND(s, i, u)", "y=[N,9,4]", "", "one size replaced"},
+    {"x:f32[N,3,4], i:i64[2]=[2,0], u:i64=[7,8] -> s = Shape(x); y = ScatterElements(s, i, u)", "y=[8,3,7]", "", ""},
+    {"c:f32[5]=[1,5,2,5,0], k:i64=[3] -> y, i = TopK(c, k); z, j = TopK(c, k) {largest=0}", "y=[5,5,2], i=[1,3,2], z=[0,1,2], j=[4,0,2]", "", "ties keep their order"},
+    {"c:i64[2,3]=[0,1,1,1,0,0] -> y = NonZero(c)", "y:i64[2,3]=[0,0,1,1,2,0]", "mark=folded", "rows, then columns"},
+    {"x:f32[N+1,3] -> s = Shape(x); y = NonZero(s)", "y:i64[1,2]=[0,1]", "", "sizes that cannot be 0"},
+    {"x:f32[N,3] -> s = Shape(x); y = NonZero(s)", "y:i64[1,?]", "", "N may be 0"},
+};
+// clang-format on
+
+TEST_CASE("gathers read what they pick") { check_cases(kGather); }
+TEST_CASE("scatters copy the data and place the updates") { check_cases(kScatter); }
+TEST_CASE("what the data decide is a symbol with a bound") {
+  check_cases(kChoice);
+  const Analysis analysis = analyze(graph("x:f32[N,10] -> y = NonZero(x)"));
+  REQUIRE(analysis.symbols.size() == 1);
+  CHECK(analysis.symbols[0].upper == 10 * Dim::symbol("N"));
+  CHECK(analysis.symbols[0].cause == "the number of elements that are not 0");
+}
+TEST_CASE("known elements are picked and placed") { check_cases(kFolds); }
+
+}  // namespace
+}  // namespace pagoda::test

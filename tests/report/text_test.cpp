@@ -1,0 +1,117 @@
+// Text that people read: rounding, columns, and names that try to take over a terminal.
+#include "report/text.h"
+
+#include <doctest/doctest.h>
+
+#include "pagoda/report.h"
+
+namespace pagoda::report {
+namespace {
+
+TEST_CASE("SI numbers have three significant digits, rounded half up, and are exact below 1000") {
+  struct Row {
+    Int value;
+    const char* unit;
+    const char* text;
+  };
+  const Row kRows[] = {
+      {0, "", "0"},
+      {7, "B", "7 B"},
+      {999, "", "999"},
+      {1000, "", "1.00 k"},
+      {1234, "B", "1.23 kB"},
+      {1235, "", "1.24 k"},
+      {99'949, "", "99.9 k"},
+      {99'950, "", "100 k"},
+      {999'499, "", "999 k"},
+      {999'500, "", "1.00 M"},
+      {4'089'184'256, "", "4.09 G"},
+      {Int{1'000'000'000'000'000'000} * 1000, "", "1000 E"},
+      {Int{123'456'000'000'000'000} * 1000'000, "B", "123000 EB"},
+      {-1500, "", "-1.50 k"},
+  };
+  for (const Row& row : kRows) CHECK(si(row.value, row.unit) == row.text);
+}
+
+TEST_CASE("numbers are grouped, and reals shortened, without a locale") {
+  CHECK(grouped(0) == "0");
+  CHECK(grouped(999) == "999");
+  CHECK(grouped(1000) == "1,000");
+  CHECK(grouped(-1234567) == "-1,234,567");
+  CHECK(grouped(Int{1} << 80) == "1,208,925,819,614,629,174,706,176");
+  CHECK(shortest(0.1) == "0.1");
+  CHECK(shortest(1.0 / 3) == "0.3333333333333333");
+  CHECK(shortest(24.0) == "24");
+  CHECK(rounded(0.0123) == "0.012");
+  CHECK(rounded(1.005) == "1.00");
+  CHECK(rounded(9.996) == "10.0");
+  CHECK(rounded(99.96) == "100");
+  CHECK(rounded(12345678.0) == "1.23e+07");
+}
+
+TEST_CASE("printable text holds nothing that a terminal obeys") {
+  struct Row {
+    const char* raw;
+    const char* shown;
+    const char* why;
+  };
+  constexpr Row kRows[] = {
+      {"plain/name.0", "plain/name.0", "nothing to do"},
+      {"\x1b[2J\x1b]0;owned\x07", "\\x1b[2J\\x1b]0;owned\\x07", "clears the screen, sets the title"},
+      {"a\rb\nc\td", "a\\x0db\\x0ac\\x09d", "line breaks"},
+      {"\xc2\x9b"
+       "31m",
+       "\\x9b31m", "C1 control sequence introducer"},
+      {"\x7f", "\\x7f", "delete"},
+      {"\xe2\x80\xae"
+       "evil",
+       "\\u{202e}evil", "right-to-left override"},
+      {"\xef\xbb\xbfx", "\\u{feff}x", "invisible"},
+      {"\xf3\xa0\x81\x81", "\\u{e0041}", "tag character"},
+      {"grün 模型 🚀", "grün 模型 🚀", "other scripts stay"},
+      {"\xff\xfe", "\xef\xbf\xbd\xef\xbf\xbd", "no UTF-8"},
+      {"\xc0\x80", "\xef\xbf\xbd\xef\xbf\xbd", "overlong NUL"},
+      {"\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd", "a surrogate"},
+      {"\xf4\x90\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd", "beyond Unicode"},
+      {"ab\xe2\x82", "ab\xef\xbf\xbd\xef\xbf\xbd", "cut off"},
+  };
+  for (const Row& row : kRows) CHECK_MESSAGE(printable(row.raw) == row.shown, row.why, ": ", printable(row.raw));
+}
+
+TEST_CASE("long names lose their middle, by columns and never inside a character") {
+  CHECK(elide("abcdefghij", 10) == "abcdefghij");
+  CHECK(elide("abcdefghij", 7) == "abc…hij");
+  CHECK(elide("abcdefghij", 6) == "ab…hij");
+  CHECK(elide("abcdefghij", 1) == "…");
+  CHECK(elide("abcdefghij", 0) == "");
+  CHECK(elide("模型模型模型", 7) == "模…型");  // a wide character does not fit into the odd column
+  CHECK(display_width("模型") == 4);
+  CHECK(display_width("e\xcc\x81") == 1);  // a combining accent
+}
+
+TEST_CASE("a grid that is too wide is elided first, then loses columns by their order") {
+  const Grid grid{.columns = {{.header = "name", .is_number = false, .drop_order = 0, .shortest_width = 5},
+                              {.header = "count", .is_number = true},
+                              {.header = "extra", .is_number = true, .drop_order = 1},
+                              {.header = "note", .is_number = false, .drop_order = 2}},
+                  .rows = {{"abcdefghij", "1", "22", "x"}, {"b", "12345", "", ""}}};
+  CHECK(aligned(grid, 0) ==
+        "name        count  extra  note\n"
+        "abcdefghij      1     22  x\n"
+        "b           12345\n");
+  CHECK(aligned(grid, 28) ==
+        "name      count  extra  note\n"
+        "abc…ghij      1     22  x\n"
+        "b         12345\n");
+  CHECK(aligned(grid, 24) ==
+        "name        count  extra\n"
+        "abcdefghij      1     22\n"
+        "b           12345\n");
+  CHECK(aligned(grid, 12) ==
+        "name   count\n"
+        "ab…ij      1\n"
+        "b      12345\n");
+}
+
+}  // namespace
+}  // namespace pagoda::report

@@ -1,0 +1,60 @@
+// A report on disk is the old one or the whole new one.
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "pagoda/report.h"
+#include "support/golden.h"
+
+namespace pagoda {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Directory {
+  std::string path = (fs::temp_directory_path() / ("pagoda_write_" + std::to_string(getpid()))).string();
+  Directory() { fs::create_directories(path); }
+  ~Directory() { fs::remove_all(path); }
+  std::size_t files() const { return static_cast<std::size_t>(std::distance(fs::directory_iterator(path), {})); }
+};
+
+TEST_CASE("a file is made, replaced, and nothing is left beside it") {
+  const Directory directory;
+  const std::string file = directory.path + "/out.json";
+  write_file(file, "one");
+  CHECK(test::read_file(file) == "one");
+  write_file(file, "two");
+  CHECK(test::read_file(file) == "two");
+  CHECK(directory.files() == 1);
+}
+
+TEST_CASE("a replaced file keeps its permissions, a link stays a link") {
+  const Directory directory;
+  const std::string file = directory.path + "/real.csv", link = directory.path + "/link.csv";
+  write_file(file, "old");
+  REQUIRE(chmod(file.c_str(), 0640) == 0);
+  fs::create_symlink("real.csv", link);
+  write_file(link, "new");
+  CHECK(fs::is_symlink(link));
+  CHECK(test::read_file(file) == "new");
+  struct stat status {};
+  REQUIRE(stat(file.c_str(), &status) == 0);
+  CHECK((status.st_mode & 0777) == 0640);
+}
+
+TEST_CASE("a write that fails leaves the old file and says why") {
+  CHECK_THROWS_WITH_AS(write_file("/nonexistent/out.json", "x"),
+                       "cannot write /nonexistent/out.json: No such file or directory", Error);
+  if (fs::exists("/dev/full")) CHECK_THROWS_AS(write_file("/dev/full", "x"), Error);
+  const Directory directory;
+  CHECK_THROWS_AS(write_file(directory.path, "x"), Error);
+  CHECK(directory.files() == 0);
+}
+
+TEST_CASE("what is no regular file is written to directly") { CHECK_NOTHROW(write_file("/dev/null", "x")); }
+
+}  // namespace
+}  // namespace pagoda

@@ -1,0 +1,321 @@
+// Devices: their numbers against the theory of their chips, lookup, reading of files.
+#include "pagoda/device.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "support/json_schema.h"
+
+using namespace pagoda;
+
+namespace {
+
+const std::string kDevices = std::string(PAGODA_SOURCE_DIR) + "/data/devices";
+
+std::string read(const std::string& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+std::string error_of(const std::string& json) {
+  try {
+    parse_device(json, "test.json");
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+using enum Precision;
+
+// Operations per clock of one SM, compute unit or core: 2 × multiply-adds. From NVIDIA's architecture whitepapers and
+// the throughput table of the CUDA Programming Guide, AMD's CDNA 3 white paper, and Zen 5's two 512-bit pipes.
+struct Theory {
+  Precision precision;
+  Unit unit;
+  double per_clock;
+  std::optional<Precision> accumulate = std::nullopt;
+};
+constexpr Unit V = Unit::Vector, T = Unit::Tensor;
+
+// clang-format off
+const std::vector<Theory> kVolta = {{Float64, V, 64}, {Float32, V, 128}, {Float16, V, 256}, {Int32, V, 128}, {Float16, T, 1024}};
+const std::vector<Theory> kTuring = {{Float64, V, 4}, {Float32, V, 128}, {Float16, V, 256}, {Int32, V, 128}, {Float16, T, 1024},
+                                     {Int8, T, 2048}, {Int4, T, 4096}};
+const std::vector<Theory> kA100 = {{Float64, V, 64}, {Float64, T, 128}, {Float32, V, 128}, {Tf32, T, 1024}, {Float16, V, 512},
+                                   {Float16, T, 2048}, {Bfloat16, V, 256}, {Bfloat16, T, 2048}, {Int32, V, 128},
+                                   {Int8, T, 4096}, {Int4, T, 8192}};
+const std::vector<Theory> kOrin = {{Float32, V, 256}, {Tf32, T, 1024}, {Float16, T, 2048}, {Bfloat16, T, 2048}, {Int8, T, 4096},
+                                   {Int4, T, 8192}};
+const std::vector<Theory> kGa102 = {{Float64, V, 4}, {Float32, V, 256}, {Tf32, T, 256}, {Float16, V, 256},
+                                    {Float16, T, 1024, Float16}, {Float16, T, 512, Float32}, {Bfloat16, V, 256},
+                                    {Bfloat16, T, 512}, {Int32, V, 128}, {Int8, T, 2048}, {Int4, T, 4096}};
+const std::vector<Theory> kAdaGeforce = {{Float64, V, 4}, {Float32, V, 256}, {Tf32, T, 256}, {Float16, V, 256},
+                                         {Float16, T, 1024, Float16}, {Float16, T, 512, Float32}, {Bfloat16, V, 256},
+                                         {Bfloat16, T, 512}, {Float8, T, 2048, Float16}, {Float8, T, 1024, Float32},
+                                         {Int32, V, 128}, {Int8, T, 2048}, {Int4, T, 4096}};
+const std::vector<Theory> kAdaPro = {{Float64, V, 4}, {Float32, V, 256}, {Tf32, T, 512}, {Float16, V, 256}, {Float16, T, 1024},
+                                     {Bfloat16, V, 256}, {Bfloat16, T, 1024}, {Float8, T, 2048}, {Int32, V, 128},
+                                     {Int8, T, 2048}, {Int4, T, 4096}};
+const std::vector<Theory> kHopper = {{Float64, V, 128}, {Float64, T, 256}, {Float32, V, 256}, {Tf32, T, 2048}, {Float16, V, 512},
+                                     {Float16, T, 4096}, {Bfloat16, V, 512}, {Bfloat16, T, 4096}, {Float8, T, 8192},
+                                     {Int32, V, 128}, {Int8, T, 8192}};
+const std::vector<Theory> kB200 = {{Float64, V, 128}, {Float64, T, 128}, {Float32, V, 256}, {Tf32, T, 4096}, {Float16, T, 8192},
+                                   {Bfloat16, T, 8192}, {Float8, T, 16384}, {Float4, T, 32768}, {Int8, T, 16384}};
+const std::vector<Theory> kGb202Geforce = {{Float64, V, 4}, {Float32, V, 256}, {Tf32, T, 256}, {Float16, V, 256},
+                                           {Float16, T, 1024, Float16}, {Float16, T, 512, Float32}, {Bfloat16, V, 256},
+                                           {Bfloat16, T, 512}, {Float8, T, 2048, Float16}, {Float8, T, 1024, Float32},
+                                           {Float4, T, 4096}, {Int32, V, 256}, {Int8, T, 2048}};
+const std::vector<Theory> kGb202Pro = {{Float64, V, 4}, {Float32, V, 256}, {Tf32, T, 512}, {Float16, V, 256}, {Float16, T, 1024},
+                                       {Bfloat16, V, 256}, {Bfloat16, T, 1024}, {Float8, T, 2048}, {Float4, T, 4096},
+                                       {Int32, V, 256}, {Int8, T, 2048}};
+const std::vector<Theory> kCdna3 = {{Float64, V, 128}, {Float64, T, 256}, {Float32, V, 256}, {Float32, T, 256}, {Tf32, T, 1024},
+                                    {Float16, T, 2048}, {Bfloat16, T, 2048}, {Float8, T, 4096}, {Int8, T, 4096}};
+const std::vector<Theory> kZen5 = {{Float64, V, 32}, {Float32, V, 64}, {Bfloat16, V, 128}, {Int8, V, 256}};
+
+// Memory bandwidth as bus × rate: bits × Gbit/s / 8.
+struct Chip {
+  const char* device;
+  const std::vector<Theory>& theory;
+  double units, bus_bits, gigabits_per_second;
+  double digits = 0.005;  // what the vendor's rounding allows
+};
+const Chip kChips[] = {
+    // device          theory         units   bus    Gbit/s    rounding
+    {"a100-40gb",      kA100,          108,   5120,   2.430},
+    {"a100-80gb",      kA100,          108,   5120,   3.186},
+    {"b200",           kB200,          148,   7680,   7.992,   0.008},  // printed as 75 and 37 TFLOP/s
+    {"epyc-9755",      kZen5,          128,    768,   6.400},
+    {"h100-pcie",      kHopper,        114,   5120,   3.186},
+    {"h100-sxm",       kHopper,        132,   5120,   5.238},
+    {"h200",           kHopper,        132,   6144,   6.250},
+    {"l40s",           kAdaPro,        142,    384,  18.000},
+    {"mi300x",         kCdna3,         304,   8192,   5.200},
+    {"orin-agx",       kOrin,           16,    256,   6.400},
+    {"rtx-3090",       kGa102,          82,    384,  19.500},
+    {"rtx-4090",       kAdaGeforce,    128,    384,  21.000},
+    {"rtx-5090",       kGb202Geforce,  170,    512,  28.000},
+    {"rtx-pro-6000",   kGb202Pro,      188,    512,  28.000},
+    {"ryzen-9-9950x",  kZen5,           16,    128,   5.600},
+    {"t4",             kTuring,         40,    256,  10.000},
+    {"v100",           kVolta,          80,   4096,   1.755},
+};
+// clang-format on
+
+const Theory* theory_of(const std::vector<Theory>& theory, const Peak& peak) {
+  for (const Theory& row : theory)
+    if (row.precision == peak.precision && row.unit == peak.unit && row.accumulate == peak.accumulate) return &row;
+  return nullptr;
+}
+
+}  // namespace
+
+TEST_CASE("every peak is units x operations per clock x clock, and every kind of the chip is there") {
+  CHECK(std::size(kChips) == device_ids().size());
+  for (const Chip& chip : kChips) {
+    CAPTURE(chip.device);
+    const DeviceSpec spec = device(chip.device);
+    CHECK(spec.units.value == chip.units);
+    CHECK(spec.peaks.size() == chip.theory.size());
+    for (const Peak& peak : spec.peaks) {
+      CAPTURE(to_string(peak.precision));
+      CAPTURE(to_string(peak.unit));
+      const Theory* theory = theory_of(chip.theory, peak);
+      REQUIRE(theory != nullptr);
+      const bool tensor_clock = peak.unit == T && peak.precision != Float64 && spec.tensor_clock_hz.known();
+      const double clock = tensor_clock ? *spec.tensor_clock_hz.value : *spec.boost_clock_hz.value;
+      CHECK(*peak.flops_per_second.value / (chip.units * theory->per_clock * clock) ==
+            doctest::Approx(1).epsilon(chip.digits));
+    }
+  }
+}
+
+TEST_CASE("memory bandwidth is bus width x rate") {
+  for (const Chip& chip : kChips) {
+    CAPTURE(chip.device);
+    const Quantity bandwidth = device(chip.device).level("dram")->bytes_per_second;
+    CHECK(*bandwidth.value / (chip.bus_bits * chip.gigabits_per_second * 1e9 / 8) == doctest::Approx(1).epsilon(0.005));
+  }
+}
+
+TEST_CASE("figures that other tables get wrong") {
+  // Sparse figures of the H100 PCIe and RTX 5090, and the bandwidth of the A100's 80 GB card, pass for these elsewhere.
+  CHECK(device("h100-pcie").peak(Float16, T)->flops_per_second.value == 756e12);
+  CHECK(device("h100-sxm").peak(Bfloat16, T)->flops_per_second.value == 989.4e12);
+  CHECK(device("a100-40gb").level("dram")->bytes_per_second.value == 1.555e12);
+  CHECK(device("a100-80gb").level("dram")->bytes_per_second.value == 2.039e12);
+  CHECK(device("rtx-5090").peak(Float4, T)->flops_per_second.value == 1676e12);
+  CHECK(device("rtx-5090").peak(Int8, T)->flops_per_second.value == 838e12);
+}
+
+TEST_CASE("GeForce halves the rate of float16 with a float32 accumulator, professional boards do not") {
+  const DeviceSpec geforce = device("rtx-4090"), professional = device("l40s");
+  CHECK(geforce.peak(Float16, T)->flops_per_second.value == 330.3e12);
+  CHECK(geforce.peak(Float16, T, Float32)->flops_per_second.value == 165.2e12);
+  CHECK(professional.peak(Float16, T)->flops_per_second.value ==
+        professional.peak(Float16, T, Float32)->flops_per_second.value);
+}
+
+TEST_CASE("device files satisfy their schema, name themselves and give a source for every number") {
+  const nlohmann::json schema =
+      nlohmann::json::parse(read(std::string(PAGODA_SOURCE_DIR) + "/data/schemas/device.schema.json"));
+  std::set<std::string> on_disk;
+  for (const auto& entry : std::filesystem::directory_iterator(kDevices)) {
+    CAPTURE(entry.path().string());
+    const std::string text = read(entry.path().string());
+    for (const std::string& violation : test::violations(nlohmann::json::parse(text), schema)) FAIL_CHECK(violation);
+    const DeviceSpec spec = parse_device(text, entry.path().string());
+    CHECK(spec.id == entry.path().stem().string());
+    on_disk.insert(spec.id);
+    for (const Peak& peak : spec.peaks) CHECK_FALSE(peak.flops_per_second.source.empty());
+    for (const MemoryLevel& level : spec.levels) CHECK_FALSE(level.bytes_per_second.source.empty());
+  }
+  const std::vector<std::string> ids = device_ids();
+  CHECK(std::set<std::string>(ids.begin(), ids.end()) == on_disk);
+  CHECK(std::is_sorted(ids.begin(), ids.end()));
+}
+
+TEST_CASE("levels run from memory inwards and get faster") {
+  for (const std::string& id : device_ids()) {
+    CAPTURE(id);
+    const DeviceSpec spec = device(id);
+    CHECK(spec.levels.front().level == "dram");
+    double slowest = 0;
+    for (const MemoryLevel& level : spec.levels) {
+      if (!level.bytes_per_second.known()) continue;
+      CHECK(*level.bytes_per_second.value > slowest);
+      slowest = *level.bytes_per_second.value;
+    }
+  }
+}
+
+TEST_CASE("an unknown device is an error that lists the known ones") {
+  CHECK_THROWS_WITH_AS(device("h100"), doctest::Contains("known: a100-40gb, a100-80gb, b200"), UnknownDevice);
+  CHECK_THROWS_WITH_AS(device("H100-SXM"), doctest::Contains("is not known"), UnknownDevice);
+  CHECK_THROWS_WITH_AS(device("orin-agx:40w"), doctest::Contains("known: maxn, 50w, 30w, 15w"), UnknownDevice);
+  CHECK_THROWS_WITH_AS(device("t4:30w"), doctest::Contains("it has none"), UnknownDevice);
+  CHECK_THROWS_WITH_AS(find_device("none/such.json"), doctest::Contains("cannot be opened"), Error);
+  CHECK(find_device("t4").id == "t4");
+  CHECK(find_device(kDevices + "/t4.json").id == "t4");
+}
+
+TEST_CASE("a power mode scales peaks with units and clock, and takes its own bandwidth and power") {
+  const DeviceSpec maxn = device("orin-agx:maxn"), low = device("orin-agx:15w");
+  CHECK(maxn.peak(Float32, V)->flops_per_second.value == device("orin-agx").peak(Float32, V)->flops_per_second.value);
+  CHECK(maxn.watts.value == 60);  // the mode sets no limit of its own
+  CHECK(low.watts.value == 15);
+  CHECK(low.power_mode == "15w");
+  CHECK(*low.peak(Float32, V)->flops_per_second.value == doctest::Approx(6 * 256 * 420.75e6));
+  CHECK(*low.peak(Int8, T)->flops_per_second.value == doctest::Approx(6 * 4096 * 420.75e6));
+  CHECK(*low.level("shared")->bytes_per_second.value == doctest::Approx(6 * 128 * 420.75e6));
+  CHECK(*low.level("dram")->bytes_per_second.value == doctest::Approx(136.512e9));
+  CHECK(*low.special_per_second.value == doctest::Approx(6 * 16 * 420.75e6));
+}
+
+TEST_CASE("a device file with a mistake is an error that names the place") {
+  const std::string good = read(kDevices + "/t4.json");
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string text = good;
+    const std::size_t at = text.find(from);
+    REQUIRE(at != std::string::npos);
+    return text.replace(at, from.size(), to);
+  };
+  struct Case {
+    std::string json;
+    const char* message;
+  };
+  const Case cases[] = {
+      {"{", "test.json: no JSON: error at byte 2"},
+      {"[]", "schema is missing"},
+      {with("pagoda.device/1", "pagoda.device/2"), "\"pagoda.device/2\" is not known; expected pagoda.device/1"},
+      {with("\"vendor\"", "\"vender\""), "\"vender\" is not known here; known: schema, id"},
+      {with("\"unit\": \"W\"", "\"unit\": \"kW\""), "test.json.power.unit: expected \"W\""},
+      {with("\"value\": 70", "\"value\": -70"), "test.json.power.value: expected a number above 0"},
+      {with("\"value\": 70", "\"value\": \"70\""), "expected a number above 0"},
+      {with("\"float64\"", "\"float63\""), "test.json.peaks[0].precision: \"float63\" is no precision; known: float64"},
+      {with("\"vector\"", "\"scalar\""), "expected \"vector\" or \"tensor\""},
+      {with("\"dram\"", "\"drum\""), "expected dram, l3, l2, l1 or shared"},
+      {with("\"dram\"", "\"l3\""), "no bandwidth of level \"dram\""},
+      {R"({"schema":"pagoda.device/1","id":"x","name":"x","kind":"gpu","peaks":{},"levels":[]})", "expected an array"},
+      {R"({"schema":"pagoda.device/1","id":"x","name":"x","kind":"gpu","peaks":[]})", "\"levels\" is missing"},
+  };
+  for (const Case& row : cases) {
+    CAPTURE(row.message);
+    CHECK_MESSAGE(error_of(row.json).find(row.message) != std::string::npos, error_of(row.json));
+  }
+}
+
+TEST_CASE("of measured ceilings the sustained value counts, then burst, then issue, and the best of its kind") {
+  const DeviceSpec spec = parse_device(R"({"schema": "pagoda.ceilings/1", "machine": {"gpu": "Card"}, "ceilings": [
+    {"id": "wgmma-bf16",  "kind": "compute", "precision": "bf16", "unit": "tensor", "mode": "issue", "value": 1.0e15},
+    {"id": "wgmma-bf16b", "kind": "compute", "precision": "bf16", "unit": "tensor", "mode": "sustained", "value": 0.7e15},
+    {"id": "lt-bf16",     "kind": "compute", "precision": "bfloat16", "unit": "tensor", "mode": "sustained", "value": 0.75e15},
+    {"id": "ffma",        "kind": "compute", "precision": "fp32", "unit": "FLOP/s", "unit_type": "vector", "mode": "burst", "value": 60e12},
+    {"id": "ffma-issue",  "kind": "compute", "precision": "fp32", "unit": "vector", "mode": "issue", "value": 66e12},
+    {"id": "broken",      "kind": "compute", "precision": "fp32", "unit": "vector", "mode": "sustained", "value": 99e12, "status": "impossible"},
+    {"id": "odd",         "kind": "compute", "precision": "fp13", "unit": "vector", "value": 1},
+    {"id": "read",        "kind": "bandwidth", "level": "HBM", "mode": "sustained", "value": 4.2e12},
+    {"id": "copy",        "kind": "bandwidth", "level": "hbm", "mode": "sustained", "value": 4.1e12},
+    {"id": "h2d",         "kind": "bandwidth", "level": "pcie", "mode": "sustained", "value": 5e10},
+    {"id": "l2-read",     "kind": "bandwidth", "level": "L2", "value": null},
+    {"id": "launch",      "kind": "latency", "mode": "burst", "value": 2.1e-6},
+    {"id": "launch-2",    "kind": "latency", "mode": "burst", "value": 1.9e-6},
+    {"id": "pj",          "kind": "energy", "value": 1e-12}]})",
+                                       "c.json");
+  CHECK(spec.measured);
+  CHECK(spec.name == "Card");
+  CHECK(spec.peaks.size() == 2);
+  CHECK(spec.peak(Bfloat16, T)->flops_per_second.value == 0.75e15);
+  CHECK(spec.peak(Bfloat16, T)->flops_per_second.source == "measured, sustained: lt-bf16 in c.json");
+  CHECK(spec.peak(Float32, V)->flops_per_second.value == 60e12);
+  CHECK(spec.peak(Float32, V)->flops_per_second.source == "measured, burst: ffma in c.json");
+  CHECK(spec.level("dram")->bytes_per_second.value == 4.2e12);
+  CHECK(spec.level("l2") == nullptr);
+  CHECK(spec.launch_overhead_seconds.value == 1.9e-6);
+  CHECK(spec.notes == std::vector<std::string>{"broken: marked impossible", "odd: its precision is not known",
+                                               "h2d: level \"pcie\" is none that all traffic passes",
+                                               "l2-read: has no value"});
+  CHECK(error_of(R"({"schema": "pagoda.ceilings/1", "ceilings": []})").find("level \"dram\"") != std::string::npos);
+}
+
+TEST_CASE("names of precisions are read back, and short ones are known") {
+  for (int i = 0; i <= static_cast<int>(Int4); ++i) {
+    const auto format = static_cast<Precision>(i);
+    CHECK(precision(to_string(format)) == format);
+  }
+  CHECK(precision("fp16") == Float16);
+  CHECK(precision("bf16") == Bfloat16);
+  CHECK(precision("half") == Float16);
+  CHECK_FALSE(precision("fp13").has_value());
+  CHECK(bits(Tf32) == 32);
+}
+
+TEST_CASE("a format holds another when it has all its values") {
+  struct Case {
+    Precision wide, narrow;
+    bool expected;
+  };
+  // clang-format off
+  const Case cases[] = {
+      {Float32, Tf32, true},      {Tf32, Float32, false},   {Tf32, Float16, true},    {Tf32, Bfloat16, true},
+      {Float16, Bfloat16, false}, {Bfloat16, Float16, false}, {Float16, Float8, true}, {Bfloat16, Float8, true},
+      {Float8, Float4, true},     {Float16, Int8, true},    {Bfloat16, Int8, true},   {Float16, Int16, false},
+      {Float32, Int16, true},     {Float32, Int32, false},  {Float64, Int32, true},   {Float8, Int4, true},
+      {Float4, Int4, false},      {Int8, Int4, true},       {Int32, Float4, false},   {Int4, Int4, true},
+  };
+  // clang-format on
+  for (const Case& row : cases) {
+    CAPTURE(to_string(row.wide));
+    CAPTURE(to_string(row.narrow));
+    CHECK(holds(row.wide, row.narrow) == row.expected);
+  }
+}

@@ -1,0 +1,308 @@
+// Time bounds of rows and models: against hand calculation, and in what must hold for all of them.
+#include "pagoda/roofline.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "support/text_graph.h"
+
+using namespace pagoda;
+using doctest::Approx;
+
+namespace {
+
+Roofline bound_of(const char* graph, const DeviceSpec& spec, const RooflineOptions& options = {}) {
+  return roofline(analyze(test::graph(graph)), spec, options);
+}
+
+// Round numbers: 100 TFLOP/s of float32 and 800 of float16 on tensor units, 1 TB/s, 4 TB/s from L2, 1 µs a launch.
+DeviceSpec round_device(const std::string& extra = "") {
+  return parse_device(R"({"schema": "pagoda.device/1", "id": "round", "name": "Round", "kind": "gpu",
+    "launch_overhead": {"value": 1e-6, "unit": "s", "source": "test"},
+    "special_per_second": {"value": 10e12, "unit": "1/s", "source": "test"},
+    "peaks": [
+      {"precision": "float32", "unit": "vector", "flops_per_second": {"value": 100e12, "unit": "FLOP/s", "source": "test"}},
+      {"precision": "tf32", "unit": "tensor", "flops_per_second": {"value": 400e12, "unit": "FLOP/s", "source": "test"}},
+      {"precision": "float16", "unit": "tensor", "accumulate": "float16", "flops_per_second": {"value": 800e12, "unit": "FLOP/s", "source": "test"}},
+      {"precision": "float16", "unit": "tensor", "accumulate": "float32", "flops_per_second": {"value": 200e12, "unit": "FLOP/s", "source": "test"}}],
+    "levels": [
+      {"level": "dram", "bytes_per_second": {"value": 1e12, "unit": "B/s", "source": "test"}},
+      {"level": "l2", "bytes_per_second": {"value": 4e12, "unit": "B/s", "source": "test"}},
+      {"level": "shared", "bytes_per_second": {"value": 0.5e12, "unit": "B/s", "source": "test"}}])" +
+                          extra + "}",
+                      "round");
+}
+
+constexpr const char* kMatMul = "a:f32[4096,4096], b:f32[4096,4096] -> y = MatMul(a, b)";
+constexpr double kMatMulFlops = 2.0 * 4096 * 4096 * 4096, kMatMulBytes = 3.0 * 4 * 4096 * 4096;
+
+}  // namespace
+
+TEST_CASE("a contraction takes the longer of work over peak and bytes over bandwidth") {
+  const Roofline result = bound_of(kMatMul, round_device());
+  REQUIRE(result.rows.size() == 1);
+  const RowBound& row = result.rows[0];
+  CHECK(row.compute_seconds == Approx(kMatMulFlops / 100e12));
+  CHECK(row.memory_seconds == Approx(kMatMulBytes / 1e12));
+  CHECK(row.seconds == row.compute_seconds);
+  CHECK(row.bound == Bound::Compute);
+  CHECK(row.level == "dram");
+  CHECK(row.flops == kMatMulFlops);
+  CHECK(row.bytes == kMatMulBytes);
+  CHECK(*row.intensity == Approx(kMatMulFlops / kMatMulBytes));
+  CHECK(row.share == 1);
+  CHECK(*row.headroom == Approx(row.compute_seconds / row.memory_seconds));
+  CHECK(row.precision == Precision::Float32);
+  CHECK(row.unit == Unit::Vector);
+}
+
+TEST_CASE("float32 contractions use TF32 only when it is asked for") {
+  const auto seconds = [](const RooflineOptions& options) {
+    return bound_of(kMatMul, round_device(), options).rows[0];
+  };
+  CHECK(seconds({}).compute_seconds == Approx(kMatMulFlops / 100e12));
+  const RowBound tf32 = seconds({.precision = Precision::Tf32});
+  CHECK(tf32.compute_seconds == Approx(kMatMulFlops / 400e12));
+  CHECK(tf32.bytes == kMatMulBytes);  // TF32 is stored in 32 bits
+  CHECK(tf32.unit == Unit::Tensor);
+}
+
+TEST_CASE("a precision that is asked for changes work and traffic of floats, not of integers") {
+  const RowBound half = bound_of(kMatMul, round_device(), {.precision = Precision::Float16}).rows[0];
+  CHECK(half.compute_seconds == Approx(kMatMulFlops / 800e12));
+  CHECK(half.bytes == kMatMulBytes / 2);
+  const RowBound wide = bound_of(kMatMul, round_device(), {.precision = Precision::Float64}).rows[0];
+  CHECK(wide.bytes == kMatMulBytes);  // never grows: the bound holds for what the file stores
+  const char* integers = "a:i32[64], b:i32[64] -> y = Add(a, b)";
+  CHECK(bound_of(integers, round_device(), {.precision = Precision::Float16}).rows[0].bytes == 3 * 4 * 64);
+}
+
+TEST_CASE("the fastest accumulator bounds, unless one is asked for") {
+  const char* graph = "a:f16[4096,4096], b:f16[4096,4096] -> y = MatMul(a, b)";
+  CHECK(bound_of(graph, round_device()).rows[0].compute_seconds == Approx(kMatMulFlops / 800e12));
+  // With a float32 accumulator TF32, which holds float16, is the faster way.
+  const RowBound row = bound_of(graph, round_device(), {.accumulate = Precision::Float32}).rows[0];
+  CHECK(row.compute_seconds == Approx(kMatMulFlops / 400e12));
+  CHECK(row.precision == Precision::Tf32);
+  const DeviceSpec geforce = device("rtx-4090");
+  CHECK(bound_of(graph, geforce, {.accumulate = Precision::Float32}).rows[0].compute_seconds ==
+        Approx(kMatMulFlops / 165.2e12));
+}
+
+TEST_CASE("a type that the device lacks runs in the best format that holds it") {
+  const char* bf16 = "a:bf16[4096,4096], b:bf16[4096,4096] -> y = MatMul(a, b)";
+  CHECK(bound_of(bf16, round_device()).rows[0].precision == Precision::Tf32);
+  CHECK(bound_of(bf16, device("v100")).rows[0].compute_seconds <= kMatMulFlops / 15.7e12);  // no tensor format holds it
+  const char* int8 = "a:i8[4096,4096], b:i8[4096,4096] -> y = MatMulInteger(a, b)";
+  CHECK(bound_of(int8, device("v100")).rows[0].precision == Precision::Float16);
+  CHECK(bound_of(int8, device("h100-sxm")).rows[0].compute_seconds == Approx(kMatMulFlops / 1978.9e12));
+}
+
+TEST_CASE("two additions or multiplications share a lane-cycle, a comparison does not") {
+  // A million elements on 50e12 lanes; comparisons one each, sums and products two to a cycle.
+  const DeviceSpec spec = round_device();
+  CHECK(bound_of("x:f32[1000000] -> y = Relu(x)", spec).rows[0].compute_seconds == Approx(1e6 / 50e12));
+  CHECK(bound_of("x:f32[1000000], z:f32[1000000] -> y = Add(x, z)", spec).rows[0].compute_seconds ==
+        Approx(0.5e6 / 50e12));
+  // float16 is not listed for the vector unit: it may be packed in pairs.
+  CHECK(bound_of("x:f16[1000000] -> y = Relu(x)", spec).rows[0].compute_seconds == Approx(0.5e6 / 50e12));
+}
+
+TEST_CASE("a special evaluation takes an issue of the special units or of a lane") {
+  CHECK(bound_of("x:f32[1000000] -> y = Exp(x)", round_device()).rows[0].compute_seconds == Approx(1e6 / 60e12));
+}
+
+TEST_CASE("shared memory bounds nothing: a kernel may bypass it") {
+  const RowBound row = bound_of("x:f32[1000000] -> y = Relu(x)", round_device()).rows[0];
+  CHECK(row.memory_seconds == Approx(8e6 / 1e12));
+  CHECK(row.level == "dram");
+  CHECK(row.bound == Bound::Memory);
+  CHECK(*row.headroom == Approx(row.memory_seconds / 1e-6));  // the next limit is the launch
+}
+
+TEST_CASE("a level that is slower than memory is the one that bounds") {
+  DeviceSpec spec = round_device();
+  spec.levels[1].bytes_per_second.value = 0.25e12;
+  const RowBound row = bound_of("x:f32[1000000] -> y = Relu(x)", spec).rows[0];
+  CHECK(row.level == "l2");
+  CHECK(row.memory_seconds == Approx(8e6 / 0.25e12));
+}
+
+TEST_CASE("small rows are bound by the launch, and launches bound eager execution") {
+  const Roofline result = bound_of("x:f32[8] -> a = Relu(x); b = Exp(a); y = Relu(b)", round_device());
+  for (const RowBound& row : result.rows) {
+    CHECK(row.bound == Bound::Latency);
+    CHECK(*row.headroom == Approx(1e-6 / row.seconds));
+  }
+  CHECK(*result.totals.eager_seconds == Approx(3e-6));
+  CHECK(result.totals.seconds == Approx(3 * 64 / 1e12));
+}
+
+TEST_CASE("views, host work and folded rows take no time and are not launched") {
+  const Roofline result = bound_of(
+      "x:f32[N,8], c:i64[2]=[0,-1] -> a = Relu(x); b = Reshape(a, c); s = Shape(b); y = Relu(b)", round_device());
+  for (const RowBound& row : result.rows) {
+    if (row.bound != Bound::None) continue;
+    CHECK(row.seconds == 0);
+    CHECK(row.bytes == 0);
+    CHECK(row.share == 0);
+  }
+  CHECK(result.totals.launches == 2);
+  CHECK(*result.totals.eager_seconds == Approx(2e-6));
+  CHECK(result.totals.seconds < 2e-6);
+  CHECK_FALSE(result.totals.at_least);
+}
+
+TEST_CASE("a device without a stated launch overhead has no eager time and no latency-bound rows") {
+  DeviceSpec spec = round_device();
+  spec.launch_overhead_seconds = {std::nullopt, "test"};
+  const Roofline result = bound_of("x:f32[8] -> y = Relu(x)", spec);
+  CHECK_FALSE(result.totals.eager_seconds.has_value());
+  CHECK(result.rows[0].bound == Bound::Memory);
+}
+
+TEST_CASE("a row that is not modelled is unknown and makes the total a lower bound") {
+  const Roofline result = bound_of("x:f32[8] -> a = no.such.Op(x); y = Relu(x)", round_device());
+  CHECK(result.rows[0].bound == Bound::Unknown);
+  CHECK(result.rows[0].seconds == 0);
+  CHECK(result.totals.unknown_rows == 1);
+  CHECK(result.totals.at_least);
+}
+
+TEST_CASE("totals are the sums of the rows and shares add up to one") {
+  const Roofline result = bound_of(
+      "x:f32[64,256], w:f32[256,512], v:f32[512,256] -> a = MatMul(x, w); b = Relu(a); c = MatMul(b, v); y = "
+      "Softmax(c)",
+      device("a100-80gb"));
+  double seconds = 0, share = 0;
+  for (const RowBound& row : result.rows) {
+    CHECK(row.seconds == std::max(row.compute_seconds, row.memory_seconds));
+    seconds += row.seconds;
+    share += row.share;
+  }
+  CHECK(result.totals.seconds == Approx(seconds));
+  CHECK(share == Approx(1));
+  CHECK(*result.totals.eager_seconds >= result.totals.seconds);
+  CHECK(*result.totals.eager_seconds >= 4 * *device("a100-80gb").launch_overhead_seconds.value);
+}
+
+TEST_CASE("free dims are 1 and take the values they are given") {
+  const char* graph = "x:f32[batch,512], w:f32[512,512] -> y = MatMul(x, w)";
+  CHECK(bound_of(graph, round_device()).rows[0].flops == 2 * 512 * 512);
+  CHECK(bound_of(graph, round_device(), {.bindings = {{"batch", 32}}}).rows[0].flops == 32 * 2 * 512 * 512);
+}
+
+TEST_CASE("a sweep gives at every point what the whole computation gives") {
+  const Analysis analysis =
+      analyze(test::graph("x:f32[batch,3,32,32], w:f32[16,3,3,3] -> a = Conv(x, w) {pads=[1,1,1,1]}; b = Relu(a); c = "
+                          "GlobalAveragePool(b); "
+                          "y = no.such.Op(c)"));
+  const DeviceSpec spec = device("orin-agx");
+  const RooflineOptions options{.precision = Precision::Float16};
+  std::vector<Bindings> points;
+  for (std::int64_t batch = 1; batch <= 1024; batch *= 2) points.push_back({{"batch", batch}});
+  const std::vector<RooflineTotals> totals = roofline_sweep(analysis, spec, options, points);
+  REQUIRE(totals.size() == points.size());
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    RooflineOptions here = options;
+    here.bindings = points[i];
+    const RooflineTotals expected = roofline(analysis, spec, here).totals;
+    CHECK(totals[i].seconds == expected.seconds);
+    CHECK(totals[i].eager_seconds == expected.eager_seconds);
+    CHECK(totals[i].launches == expected.launches);
+    CHECK(totals[i].at_least);
+    if (i > 0) CHECK(totals[i].seconds >= totals[i - 1].seconds);
+  }
+}
+
+TEST_CASE("more bandwidth, a higher peak or a narrower precision never lengthen a bound") {
+  const char* graph = "x:f32[64,256], w:f32[256,512] -> a = MatMul(x, w); b = Softmax(a); y = Add(b, a)";
+  for (const std::string& id : device_ids()) {
+    CAPTURE(id);
+    const DeviceSpec spec = device(id);
+    DeviceSpec faster = spec;
+    for (Peak& peak : faster.peaks) *peak.flops_per_second.value *= 2;
+    for (MemoryLevel& level : faster.levels)
+      if (level.bytes_per_second.known()) *level.bytes_per_second.value *= 2;
+    const Roofline base = bound_of(graph, spec), better = bound_of(graph, faster);
+    const Roofline narrow = bound_of(graph, spec, {.precision = Precision::Float16});
+    for (std::size_t i = 0; i < base.rows.size(); ++i) {
+      CHECK(base.rows[i].bound != Bound::Unknown);
+      CHECK(better.rows[i].seconds <= base.rows[i].seconds);
+      CHECK(narrow.rows[i].seconds <= base.rows[i].seconds);
+    }
+  }
+}
+
+TEST_CASE("every element type has a rate on every device") {
+  for (const std::string& id : device_ids())
+    for (const char* type : {"f64", "f32", "f16", "bf16", "i64", "i32", "u8"}) {
+      CAPTURE(id);
+      CAPTURE(type);
+      const std::string graph = std::string("a:") + type + "[64,64], b:" + type + "[64,64] -> y = Add(a, b)";
+      CHECK(bound_of(graph.c_str(), device(id)).rows[0].bound != Bound::Unknown);
+    }
+}
+
+TEST_CASE("ridge points are peak over bandwidth") {
+  const std::vector<Ridge> ridges = ridge_points(round_device());
+  REQUIRE(ridges.size() == 4);
+  CHECK(ridges[0].flops_per_byte == Approx(100));
+  CHECK(ridge_points(round_device(), "l2")[0].flops_per_byte == Approx(25));
+  CHECK(ridge_points(round_device(), "l1").empty());
+  CHECK(ridge_points(device("orin-agx"))[0].flops_per_byte == Approx(26.0).epsilon(0.001));
+}
+
+// Published Pagoda (arXiv 2509.20189, roofline_batch_size_expt.ipynb): FLOPs = batch × F, bytes = params + batch × A,
+// and the intensities it prints for batch 1, 32 and 1024.
+TEST_CASE("intensities of the published batch sweeps fall on the rooflines they should") {
+  struct Model {
+    const char* name;
+    double flops, param_bytes, activation_bytes;
+    double intensity_1, intensity_32, intensity_1024;
+  };
+  const Model models[] = {
+      // model        F               params        A              b 1      b 32     b 1024
+      {"mobilenet", 449137560.0, 21805088.0, 81171584.0, 4.3615, 5.4871, 5.5317},
+      {"resnet50", 8206316544.0, 102011648.0, 234659744.0, 24.3749, 34.5024, 34.9563},
+      {"yolov8n", 8839855200.0, 12584704.0, 526761600.0, 16.3899, 16.7690, 16.7811},
+      {"bert-large", 79136298142.0, 1213726720.0, 1387284352.0, 30.4252, 55.5259, 56.9953},
+  };
+  for (const Model& model : models)
+    for (const char* id : {"a100-40gb", "a100-80gb", "h200", "orin-agx"}) {
+      CAPTURE(model.name);
+      CAPTURE(id);
+      const DeviceSpec spec = device(id);
+      const double peak = *spec.peak(Precision::Float32, Unit::Vector)->flops_per_second.value;
+      const double bandwidth = *spec.level("dram")->bytes_per_second.value;
+      const auto point = [&](double batch) {
+        return roofline_point(batch * model.flops, model.param_bytes + batch * model.activation_bytes, peak, bandwidth);
+      };
+      CHECK(std::round(point(1).intensity * 1e4) == std::round(model.intensity_1 * 1e4));
+      CHECK(std::round(point(32).intensity * 1e4) == std::round(model.intensity_32 * 1e4));
+      CHECK(std::round(point(1024).intensity * 1e4) == std::round(model.intensity_1024 * 1e4));
+      for (double batch = 1; batch <= 1024; batch *= 2) {
+        const RooflinePoint p = point(batch);
+        CHECK(p.bound == (p.intensity < peak / bandwidth ? Bound::Memory : Bound::Compute));
+        CHECK(p.flops_per_second == Approx(batch * model.flops / p.seconds));
+        CHECK(p.flops_per_second <= peak);
+      }
+    }
+}
+
+TEST_CASE("ResNet-50 crosses the ridge of an Orin between batch 1 and 2 and stays left of none on an A100") {
+  const auto bound = [](const char* id, double batch) {
+    const DeviceSpec spec = device(id);
+    return roofline_point(batch * 8206316544.0, 102011648.0 + batch * 234659744.0,
+                          *spec.peak(Precision::Float32, Unit::Vector)->flops_per_second.value,
+                          *spec.level("dram")->bytes_per_second.value)
+        .bound;
+  };
+  CHECK(bound("orin-agx", 1) == Bound::Memory);  // 24.4 FLOP/B, ridge 26.0
+  CHECK(bound("orin-agx", 2) == Bound::Compute);
+  CHECK(bound("a100-80gb", 1) == Bound::Compute);  // ridge 9.6
+  CHECK(bound("h200", 1) == Bound::Compute);       // ridge 13.9
+}

@@ -1,0 +1,34 @@
+#include "support/golden.h"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+namespace pagoda::test {
+
+std::string read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw std::runtime_error("cannot read " + path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+void check_golden(const std::string& name, std::string_view got) {
+  const std::string path = std::string(PAGODA_SOURCE_DIR) + "/tests/golden/" + name;
+  if (std::getenv("PAGODA_UPDATE_GOLDEN") != nullptr) {
+    std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+    std::ofstream(path, std::ios::binary) << got;
+    return;
+  }
+  const std::string expected = std::filesystem::exists(path) ? read_file(path) : "";
+  const bool is_same = got == expected;
+  CHECK_MESSAGE(is_same, name, " differs (PAGODA_UPDATE_GOLDEN=1 rewrites it)\n--- got\n", std::string(got),
+                "--- expected\n", expected);
+}
+
+}  // namespace pagoda::test

@@ -1,0 +1,14 @@
+// JSON Schema (draft 2020-12) as far as the schemas in data/schemas use it. A keyword that is not known here is a
+// violation itself, so that no schema can ask for what is not checked.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace pagoda::test {
+
+// Where and how `document` violates `schema`; empty when it does not.
+std::vector<std::string> violations(const nlohmann::json& document, const nlohmann::json& schema);
+
+}  // namespace pagoda::test
