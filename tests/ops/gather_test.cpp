@@ -61,6 +61,8 @@ constexpr OpCase kChoice[] = {
     {"x:f32[N,4], c:bool[4] -> y = Compress(x, c) {axis=2}", "error: axis 2", "", ""},
     {"x:f32[N,4] -> y, i, v, c = Unique(x)", "y:f32[?], i:i64[?], v:i64[4*N], c:i64[?]", "arith=4*N comparisons=4*N", "flat"},
     {"x:f32[N,4] -> y, i, v, c = Unique(x) {axis=1}", "y:f32[N,?], i:i64[?], v:i64[4], c:i64[?]", "", "columns"},
+    {"x:f32=[2,1,1,3,4,3] -> y, i, v, c = Unique(x)", "y:f32[4], v:i64[6]", "mark=folded", "known elements"},
+    {"x:i64[3,3]=[1,0,0,1,0,0,2,3,4] -> y, i, v, c = Unique(x) {axis=0}; z = Unique(x) {axis=1}", "y:i64[2,3], i:i64[2], v:i64[3], z:i64[3,3]", "", "known rows, known columns"},
     {"x:f32[N,4] -> y = Unique(x) {axis=2}", "error: axis 2", "", ""},
 };
 

@@ -20,6 +20,8 @@ constexpr OpCase kSlice[] = {
     {"x:f32[10], s:i64=[-20], e:i64=[-8] -> y = Slice(x, s, e)", "y:f32[2]", "", "before the front"},
     {"x:f32[4,10], s:i64=[0], e:i64=[10], a:i64=[1], t:i64=[3] -> y = Slice(x, s, e, a, t)", "y:f32[4,4]", "", "every third"},
     {"x:f32[4,10], s:i64=[-1], e:i64=[-9223372036854775808], a:i64=[-1], t:i64=[-1] -> y = Slice(x, s, e, a, t)", "y:f32[4,10]", "", "reversed"},
+    {"x:f32[4,S], s:i64=[2147483647], e:i64=[9223372036854775807], a:i64=[1], t:i64=[-1] -> y = Slice(x, s, e, a, t)", "y:f32[4,S]", "", "the largest integer is every end"},
+    {"x:f32[4,S], s:i64=[9223372036854775807], e:i64=[9223372036854775807], a:i64=[1] -> y = Slice(x, s, e, a)", "y:f32[4,0]", "", "nothing begins there"},
     {"x:f32[10], s:i64=[7], e:i64=[2], a:i64=[0], t:i64=[-2] -> y = Slice(x, s, e, a, t)", "y:f32[3]", "", "7, 5, 3"},
     {"x:f32[10], s:i64=[2], e:i64=[7], a:i64=[0], t:i64=[-2] -> y = Slice(x, s, e, a, t)", "y:f32[0]", "", "the wrong way"},
     {"opset=9: x:f32[4,10] -> y = Slice(x) {starts=[2], ends=[-1], axes=[1]}", "y:f32[4,7]", "", "bounds were attributes"},
@@ -89,14 +91,16 @@ TEST_CASE("Split lists, divides or solves for its parts") { check_cases(kSplit);
 TEST_CASE("Concat adds sizes along its axis and unites the others") { check_cases(kConcat); }
 TEST_CASE("known elements survive slicing, splitting and joining") { check_cases(kFolds); }
 
-// Elements that indexing from `start` by `step` meets before `end`, bounds moved into the axis as numpy does.
+// Elements that indexing from `start` by `step` meets before `end`, bounds moved as ONNX says: to [0, size] forward,
+// to [0, size − 1] and [−1, size − 1] backward.
 std::int64_t counted_length(std::int64_t size, std::int64_t start, std::int64_t end, std::int64_t step) {
-  const auto bound = [&](std::int64_t b) {
-    if (b < 0) b += size;
-    return step > 0 ? std::max<std::int64_t>(0, std::min(b, size)) : std::max<std::int64_t>(-1, std::min(b, size - 1));
+  const auto moved = [&](std::int64_t bound, std::int64_t least, std::int64_t most) {
+    return std::max(least, std::min(bound < 0 ? bound + size : bound, most));
   };
+  const std::int64_t first = step > 0 ? moved(start, 0, size) : moved(start, 0, size - 1);
+  const std::int64_t last = step > 0 ? moved(end, 0, size) : moved(end, -1, size - 1);
   std::int64_t count = 0;
-  for (std::int64_t i = bound(start); step > 0 ? i < bound(end) : i > bound(end); i += step) ++count;
+  for (std::int64_t i = first; step > 0 ? i < last : i > last; i += step) ++count;
   return count;
 }
 

@@ -172,6 +172,16 @@ TEST_CASE("a row that is not modelled is unknown and makes the total a lower bou
   CHECK(result.totals.at_least);
 }
 
+TEST_CASE("a device of which only tensor rates are known bounds contractions and leaves the rest unknown") {
+  DeviceSpec spec = round_device();
+  std::erase_if(spec.peaks, [](const Peak& peak) { return peak.unit == Unit::Vector; });
+  const Roofline result = bound_of("a:f16[64,64], b:f16[64,64] -> c = MatMul(a, b); y = Relu(c)", spec);
+  CHECK(result.rows[0].compute_seconds == Approx(2.0 * 64 * 64 * 64 / 800e12));
+  CHECK(result.rows[1].bound == Bound::Unknown);
+  CHECK(result.rows[1].seconds == Approx(2 * 2 * 64 * 64 / 1e12));  // its traffic is known
+  CHECK(result.totals.at_least);
+}
+
 TEST_CASE("totals are the sums of the rows and shares add up to one") {
   const Roofline result = bound_of(
       "x:f32[64,256], w:f32[256,512], v:f32[512,256] -> a = MatMul(x, w); b = Relu(a); c = MatMul(b, v); y = "
@@ -184,9 +194,23 @@ TEST_CASE("totals are the sums of the rows and shares add up to one") {
     share += row.share;
   }
   CHECK(result.totals.seconds == Approx(seconds));
+  CHECK(result.totals.floor_seconds <= result.totals.seconds);
   CHECK(share == Approx(1));
   CHECK(*result.totals.eager_seconds >= result.totals.seconds);
   CHECK(*result.totals.eager_seconds >= 4 * *device("a100-80gb").launch_overhead_seconds.value);
+}
+
+TEST_CASE("the floor holds whatever is fused: units side by side, weights read once") {
+  // 64 x 512 x 512 multiply-accumulates; the weight is 1 MiB, of the embedding 4 rows of 2 KiB and 4 indices are read.
+  const Roofline dense =
+      bound_of("x:f32[64,512], w:f32[512,512]=const -> a = MatMul(x, w); y = Relu(a)", round_device());
+  CHECK(dense.totals.floor_seconds == Approx(4.0 * 512 * 512 / 1e12));
+  CHECK(dense.totals.floor_seconds < dense.totals.seconds);
+  const Roofline busy =
+      bound_of("x:f32[64000,512], w:f32[512,512]=const -> a = MatMul(x, w); y = Relu(a)", round_device());
+  CHECK(busy.totals.floor_seconds == Approx(2.0 * 64000 * 512 * 512 / 100e12 + 64000.0 * 512 / 50e12));
+  const Roofline lookup = bound_of("i:i64[4], w:f32[50000,512]=const -> y = Gather(w, i)", round_device());
+  CHECK(lookup.totals.floor_seconds <= (4 * 2048 + 4 * 8) / 1e12);
 }
 
 TEST_CASE("free dims are 1 and take the values they are given") {
@@ -212,6 +236,7 @@ TEST_CASE("a sweep gives at every point what the whole computation gives") {
     const RooflineTotals expected = roofline(analysis, spec, here).totals;
     CHECK(totals[i].seconds == expected.seconds);
     CHECK(totals[i].eager_seconds == expected.eager_seconds);
+    CHECK(totals[i].floor_seconds == expected.floor_seconds);
     CHECK(totals[i].launches == expected.launches);
     CHECK(totals[i].at_least);
     if (i > 0) CHECK(totals[i].seconds >= totals[i - 1].seconds);

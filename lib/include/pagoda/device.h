@@ -118,7 +118,7 @@ DeviceSpec device(std::string_view name);
 
 // A file of schema pagoda.device/1 or pagoda.ceilings/1. Throws Error. Of measured ceilings the sustained value is
 // taken, else the burst value, else the issue value, and the best of several of one kind; the source of each number
-// says which.
+// says which. Values are in FLOP/s, B/s and s; precision, unit ("vector", "tensor") and level are as in a device file.
 DeviceSpec load_device(const std::string& path);
 // The same from JSON text; `subject` names it in errors.
 DeviceSpec parse_device(std::string_view json, std::string_view subject);

@@ -79,15 +79,15 @@ Shape window_output(const OpContext& op, const Shape& spatial, const Window& win
     const Dim end = padded ? window.pads[i + spatial.size()] : 0;
     const Dim extent = Dim(window.dilations[i]) * (window.kernel[i] - 1) + 1;
     const Dim room = spatial[i] + begin + end - extent;
-    if (room.is_constant() && *room.value() < 0)
-      op.fail("the window spans " + extent.to_string() + " but the padded input has " +
-              (spatial[i] + begin + end).to_string());
     Dim size = (ceil_mode ? ceil_div(room, stride) : floor_div(room, stride)) + 1;
     if (ceil_mode) {
       // A window that would start in the end padding is dropped (ONNX Operators.md, MaxPool).
       // (size − 1)·stride < room + stride, so none does where the window is at least as long as end + stride.
       if (greater_equal(extent, end + stride) != true) size = min(size, floor_div(spatial[i] + begin - 1, stride) + 1);
     }
+    if (size.is_constant() && *size.value() < 1)
+      op.fail("the window spans " + extent.to_string() + " but the padded input has " +
+              (spatial[i] + begin + end).to_string());
     result.push_back(std::move(size));
   }
   return result;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -87,15 +88,20 @@ class FusionGraph {
   std::int32_t stamp_ = 0;
 };
 
-// The attention patterns, before everything else claims their nodes.
-void fuse_attention(FusionGraph& graph);
+// The attention patterns, before everything else claims their nodes; then all other rules in one pass.
+void fuse_attention(const Model& model, FusionGraph& graph);
+void fuse_in_order(const Model& model, FusionGraph& graph);
+
+// The imported version of ai.onnx; a large one where it is not imported.
+std::int64_t default_opset(const Model& model);
+std::int64_t integer_attribute(const Node& node, std::string_view name, std::int64_t otherwise);
 
 // What a group, or a node with a body, moves.
 struct Unit {
   std::int32_t group = -1;
   std::int32_t node = -1;      // of one with a body
-  std::vector<Access> reads;   // from outside, each storage once (groups)
-  std::vector<Access> writes;  // needed outside
+  std::vector<Access> reads = {};   // from outside, each storage once (groups)
+  std::vector<Access> writes = {};  // needed outside
   Dim read_bytes = 0, written_bytes = 0, saved = 0;
 };
 
@@ -105,5 +111,12 @@ struct FusedGraph {
 };
 
 FusedGraph fuse(const Model& model, const Analysis& analysis, const Schedule& schedule);
+
+// What reaches memory when units run one after another before a cache.
+struct CacheResult {
+  std::vector<std::pair<Int, Int>> moved;  // bytes read and written, by unit (nothing for those with a body)
+  std::vector<ResidentTensor> stayed;
+};
+CacheResult run_cached(const FusedGraph& fused, const Schedule& schedule, const TrafficOptions& options);
 
 }  // namespace pagoda

@@ -20,6 +20,19 @@ void sort_members(Group& group) {
 
 }  // namespace
 
+std::int64_t default_opset(const Model& model) {
+  for (const auto& [domain, version] : model.opsets)
+    if (domain.empty() || domain == "ai.onnx") return version;
+  constexpr std::int64_t kNewest = 28;
+  return kNewest;
+}
+
+std::int64_t integer_attribute(const Node& node, std::string_view name, std::int64_t otherwise) {
+  const Attribute* attribute = node.attribute(name);
+  const auto* value = attribute == nullptr ? nullptr : std::get_if<std::int64_t>(&attribute->value);
+  return value == nullptr ? otherwise : *value;
+}
+
 FusionGraph::FusionGraph(const Model& model, const Analysis& analysis, const Schedule& schedule)
     : analysis_(analysis),
       schedule_(schedule),
@@ -163,11 +176,16 @@ bool FusionGraph::is_closed(const std::vector<std::int32_t>& members) {
   }
 
   std::vector<std::int32_t> pending;
-  const auto push_inputs = [&](std::int32_t id) {  // false when one comes from inside
+  // Notes where a node's inputs come from; false when one comes from inside by way of an outside node.
+  const auto look_behind = [&](std::int32_t id) {
+    const bool is_member = mark_[index(id)] == inside;
     for (const std::int32_t read : schedule_.steps[index(id)].reads) {
       const std::int32_t from = schedule_.storages[index(read)].producer;
       if (from < 0 || mark_[index(from)] == seen) continue;
-      if (mark_[index(from)] == inside) return false;
+      if (mark_[index(from)] == inside) {
+        if (is_member) continue;
+        return false;
+      }
       const std::int32_t its_group = group_of(from);
       const std::int32_t last = its_group < 0 ? from : group(its_group).nodes.back();
       if (last > first_escape) pending.push_back(from);
@@ -175,27 +193,17 @@ bool FusionGraph::is_closed(const std::vector<std::int32_t>& members) {
     }
     return true;
   };
-  for (const std::int32_t member : members)
-    for (const std::int32_t read : schedule_.steps[index(member)].reads) {
-      const std::int32_t from = schedule_.storages[index(read)].producer;
-      if (from < 0 || mark_[index(from)] == inside || mark_[index(from)] == seen) continue;
-      const std::int32_t its_group = group_of(from);
-      const std::int32_t last = its_group < 0 ? from : group(its_group).nodes.back();
-      if (last > first_escape) pending.push_back(from);
-      mark_[index(from)] = seen;
-    }
+  for (const std::int32_t member : members) look_behind(member);
   for (int visits = 0; !pending.empty(); ++visits) {
     if (visits == kMaxVisits) return false;
     const std::int32_t id = pending.back();
     pending.pop_back();
-    if (group_of(id) < 0) {
-      if (!push_inputs(id)) return false;
-      continue;
-    }
-    for (const std::int32_t member : group(group_of(id)).nodes) {
-      mark_[index(member)] = seen;
-      if (!push_inputs(member)) return false;
-    }
+    const std::int32_t alone[] = {id};
+    const auto together = group_of(id) < 0 ? std::span<const std::int32_t>(alone)
+                                           : std::span<const std::int32_t>(group(group_of(id)).nodes);
+    for (const std::int32_t member : together) mark_[index(member)] = seen;
+    for (const std::int32_t member : together)
+      if (!look_behind(member)) return false;
   }
   return true;
 }

@@ -126,6 +126,7 @@ class Builder {
         const std::int32_t member = storage(input);
         if (member < 0) continue;
         holder.holds.push_back(member);
+        read(id, member);
         result_.storages[index(member)].is_held = true;
       }
       step.writes.push_back(add(output, std::move(holder)));

@@ -32,7 +32,10 @@ class Rewrite {
 
   std::int64_t field(Message kind, const Field& found, int depth) {
     const FieldRow& row = field_row(kind, found.number);
-    if (policy_.only_analysed && row.ignored) return cut(found.whole);
+    if (policy_.only_analysed && row.ignored) {
+      check(row, found, depth);
+      return cut(found.whole);
+    }
     switch (row.content) {
       case Content::Bytes: return text(kind, found);
       case Content::PackedVarint:
@@ -44,6 +47,15 @@ class Rewrite {
       case Content::Message: return child(row.message, found, depth + 1);
     }
     return 0;
+  }
+
+  // Also what is left out has to be well-formed: whether a file is a model must not depend on who asks.
+  void check(const FieldRow& row, const Field& found, int depth) {
+    if (row.message == Message::None) return;
+    const std::size_t kept = edits_.size();
+    message(row.message, found.payload, depth + 1);
+    edits_.resize(kept);
+    last_cut_ = ~std::size_t{0};
   }
 
   std::int64_t child(Message kind, const Field& found, int depth) {
@@ -124,7 +136,7 @@ class Rewrite {
   File file_;
   const RewritePolicy& policy_;
   std::vector<Edit> edits_;
-  std::size_t last_cut_ = ~std::size_t{0};  // index of the latest edit that is a cut
+  std::size_t last_cut_ = ~std::size_t{0};  // index of the latest edit that is a cut, if there is one
 };
 
 }  // namespace

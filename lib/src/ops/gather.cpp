@@ -1,7 +1,9 @@
 // Picking and placing elements by index, and choosing them by value. Gathers read what they pick and no more than
 // the whole table; operators whose output size the data decide give a fresh symbol with its upper bound.
 #include <algorithm>
+#include <cmath>
 #include <numeric>
+#include <set>
 #include <span>
 
 #include "infer/shape_math.h"
@@ -394,19 +396,42 @@ OpCost cost_compress(const OpContext& op) {
   return cost;
 }
 
+// How many slices along `axis` (of a flat tensor: elements) differ; empty where an element is not known.
+std::optional<std::int64_t> count_different(const SmallTensor& tensor, std::optional<std::size_t> axis) {
+  const std::int64_t slices = axis ? tensor.shape[*axis] : tensor.count;
+  const std::int64_t inner = axis ? strides_of(tensor.shape)[*axis] : 1;
+  std::set<std::vector<double>> different;
+  for (std::int64_t slice = 0; slice < slices; ++slice) {
+    std::vector<double> members;
+    for (std::int64_t i = 0; i < tensor.count; ++i) {
+      if (i / inner % slices != slice) continue;
+      const auto member = as_real(tensor[i]);
+      if (!member || std::isnan(*member)) return std::nullopt;
+      members.push_back(*member);
+    }
+    different.insert(std::move(members));
+  }
+  return static_cast<std::int64_t>(different.size());
+}
+
 // Y, the first place of each, the place in Y of every input element, how often each occurs.
 void infer_unique(OpContext& op) {
   set_unknown_rank(op);
-  const bool flat = !op.has_attribute("axis");
   std::optional<Dim> searched;
-  if (op.has_shape(0)) searched = flat ? op.elements(0) : op.shape(0)[static_cast<std::size_t>(axis_of(op, 0))];
-  const Dim count = op.fresh("unique", "the number of different elements", searched);
-  if (flat) {
-    op.set_output(0, op.element(0), {count});
-  } else if (op.has_shape(0)) {
+  std::optional<std::size_t> axis;
+  if (op.has_shape(0)) {
+    if (op.has_attribute("axis")) axis = static_cast<std::size_t>(axis_of(op, 0));
+    searched = axis ? op.shape(0)[*axis] : op.elements(0);
+  }
+  const auto input = known_input(op, 0);
+  const auto known = input ? count_different(*input, axis) : std::nullopt;
+  const Dim count = known ? Dim(*known) : op.fresh("unique", "the number of different elements", searched);
+  if (axis) {
     Shape shape = op.shape(0);
-    shape[static_cast<std::size_t>(axis_of(op, 0))] = count;
+    shape[*axis] = count;
     op.set_output(0, op.element(0), std::move(shape));
+  } else if (!op.has_attribute("axis")) {
+    op.set_output(0, op.element(0), {count});
   }
   op.set_output(1, ElementType::Int64, {count});
   op.set_output(2, ElementType::Int64, {searched ? *searched : op.fresh("elements", "the input's rank is not known")});

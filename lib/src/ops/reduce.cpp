@@ -42,10 +42,16 @@ Shape without(const Shape& shape, const std::vector<bool>& reduced, bool keep) {
   return result;
 }
 
-// Axes that are computed: each dim may stay or become 1, as many go as there are axes.
+// Axes that are computed: each dim may stay or become 1; without keepdims as many go as axes are listed.
 Shape undetermined_shape(OpContext& op) {
-  if (!keeps_dims(op)) op.unknown("the axes to reduce are not known");
   Shape shape = op.shape(0);
+  if (!keeps_dims(op)) {
+    const auto count = op.has_shape(1) && op.rank(1) == 1 ? op.shape(1)[0].value64() : std::nullopt;
+    if (!count || *count < 0 || *count > op.rank(0)) op.unknown("the axes to reduce are not known");
+    shape.resize(shape.size() - static_cast<std::size_t>(*count));
+    for (Dim& dim : shape) dim = op.fresh("reduced_dim", "the axes to reduce are computed");
+    return shape;
+  }
   for (Dim& dim : shape)
     if (dim != Dim(1)) dim = op.fresh("reduced_dim", "the axes to reduce are computed", dim);
   return shape;

@@ -165,10 +165,10 @@ void infer_squeeze(OpContext& op) {
   if (!op.has_shape(0)) return set_unknown_rank(op);
   const Shape& shape = op.shape(0);
   std::vector<bool> removed(shape.size(), false);
-  if (!states_axes(op)) {
+  const auto axes = stated_axes(op);
+  if (!states_axes(op) || (axes && axes->empty())) {
     for (std::size_t i = 0; i < shape.size(); ++i) removed[i] = shape[i] == Dim(1);
   } else {
-    const auto axes = stated_axes(op);
     if (!axes) {
       const auto count = axis_count(op);
       if (!count || *count < 0 || *count > op.rank(0)) return set_unknown_rank(op);

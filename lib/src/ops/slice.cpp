@@ -44,6 +44,7 @@ std::optional<Kept> forward(const Dim& size, const Dim& start, const Dim& end, s
   const auto end_from_front = from_front(end);
   if (!start_from_front || !end_from_front) return std::nullopt;
   const bool to_the_end = greater_equal(end, kEverything) == true || greater_equal(end, size) == true;
+  if (greater_equal(start, kEverything) == true || greater_equal(-end, kEverything) == true) return Kept{0, 0, step};
   Dim first = start;
   if (!*start_from_front) first = greater_equal(-start, kEverything) == true ? Dim(0) : non_negative(size + start, size);
   Dim last = size;  // one past the end
@@ -61,15 +62,21 @@ std::optional<Kept> forward(const Dim& size, const Dim& start, const Dim& end, s
   return Kept{first, step == 1 ? length : ceil_div(length, step), step};
 }
 
-// Backward from `start` down to above `end`.
+// Backward from `start`, moved to [0, size − 1], down to above `end`, moved to [−1, size − 1]. As in onnxruntime the
+// largest integer is "to the end" in this direction too.
 std::optional<Kept> backward(const Dim& size, const Dim& start, const Dim& end, std::int64_t step) {
   const auto start_from_front = from_front(start);
   const auto end_from_front = from_front(end);
   if (!start_from_front || !end_from_front) return std::nullopt;
-  Dim first = size + start;
-  if (*start_from_front) first = greater_equal(start, kEverything) == true ? size - 1 : min(start, size - 1);
-  Dim last = end;  // one before the end
-  if (!*end_from_front) last = greater_equal(-end, kEverything) == true ? Dim(-1) : max(size + end, -1);
+  Dim first = size - 1;
+  if (greater_equal(-start, kEverything) == true) {
+    first = min(size - 1, 0);
+  } else if (greater_equal(start, kEverything) != true && start != Dim(-1)) {
+    first = *start_from_front ? min(start, size - 1) : max(size + start, 0);
+  }
+  Dim last = -1;  // one before the end
+  if (greater_equal(end, kEverything) != true && greater_equal(-end, kEverything) != true)
+    last = *end_from_front ? min(end, size - 1) : max(size + end, -1);
   return Kept{first, ceil_div(max(first - last, 0), -step), step};
 }
 
@@ -136,6 +143,7 @@ std::optional<Kept> kept_of(const OpContext& op, const Dim& size, const Scalar& 
   const std::int64_t by = *distance->value64();
   if (by == 0) op.fail("a step of 0");
   if (by < -kFoldLimit * kFoldLimit || by > kFoldLimit * kFoldLimit) return std::nullopt;
+  if (size == Dim(0)) return Kept{0, 0, by};
   return by > 0 ? forward(size, *from, *to, by) : backward(size, *from, *to, by);
 }
 

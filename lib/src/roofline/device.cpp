@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "roofline/builtin_devices.h"
@@ -54,10 +53,16 @@ std::string join(const std::vector<std::string>& names) {
   return list;
 }
 
+constexpr std::size_t kMaxFileBytes = 16 << 20;  // a device file has a few kB, a full ceilings file some hundred
+
 std::string text_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) throw Error(path + ": cannot be opened; expected a device or ceilings file");
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  std::string text(kMaxFileBytes + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (text.size() > kMaxFileBytes) throw Error(path + ": over 16 MiB; expected a device or ceilings file");
+  return text;
 }
 
 }  // namespace
@@ -181,6 +186,8 @@ DeviceSpec parse_device(std::string_view json, std::string_view subject) {
     document = nlohmann::json::parse(json);
   } catch (const nlohmann::json::parse_error& error) {
     throw Error(std::string(subject) + ": no JSON: error at byte " + std::to_string(error.byte));
+  } catch (const nlohmann::json::exception&) {
+    throw Error(std::string(subject) + ": no JSON: a number is out of range");
   }
   const std::string schema = document.is_object() && document.contains("schema") && document["schema"].is_string()
                                  ? document["schema"].get<std::string>()

@@ -94,7 +94,7 @@ class Evaluator {
     for (std::size_t row = 0; row < analysis.nodes.size(); ++row) add(row);
   }
 
-  // The bound of every row that takes time, without share.
+  // Calls visit(bound) for every row that may take time; flops, intensity and share are left to the caller.
   template <typename Visit>
   RooflineTotals evaluate(const Bindings& bindings, const Visit& visit) const {
     RooflineTotals totals;
@@ -102,33 +102,38 @@ class Evaluator {
     UnitSeconds busy;
     double weight_bytes = 0;
     for (const Job& job : jobs_) {
-      UnitSeconds units;
-      const RowBound bound = evaluate(job, bindings, units);
-      busy += units;
-      // A row may read less than its weights: a lookup takes only the rows it picks.
-      const OpCost& cost = job.report->cost;
-      weight_bytes += job.byte_scale * std::min(number(job.report->param_bytes, bindings), number(cost.bytes_read, bindings));
-      if (bound.bound == Bound::Unknown) ++totals.unknown_rows;
-      if (bound.bound != Bound::None) ++totals.launches;
+      const Work work = work_of(job, bindings);
+      const std::optional<UnitSeconds> units = units_of(job, work);
+      const RowBound bound = bound_of(job, work, units);
+      visit(bound);
+      busy += units.value_or(UnitSeconds{});
+      weight_bytes += work.weight_bytes;
+      totals.unknown_rows += bound.bound == Bound::Unknown ? 1 : 0;
+      totals.launches += bound.bound == Bound::None ? 0 : 1;
       totals.seconds += bound.seconds;
       totals.compute_seconds += bound.compute_seconds;
       totals.memory_seconds += bound.memory_seconds;
-      visit(bound);
     }
     totals.at_least = totals.unknown_rows > 0;
-    totals.floor_seconds = std::max(busy.longest(), memory_.empty() ? 0 : weight_bytes / memory_bandwidth());
+    totals.floor_seconds = std::max(busy.longest(), memory_time(weight_bytes).first);
     if (const Quantity& launch = device_.launch_overhead_seconds; launch.known())
       totals.eager_seconds = std::max(totals.seconds, static_cast<double>(totals.launches) * *launch.value);
     return totals;
   }
 
  private:
+  struct Work {
+    double macs, arith, comparisons, special, bytes, weight_bytes;
+
+    bool any() const { return macs + arith + special > 0; }
+  };
+
   void add(std::size_t row) {
     const NodeReport& report = analysis_.nodes[row];
     unmodelled_ += report.unmodelled_inside;
     if (report.cost.mark == Mark::Unmodelled) ++unmodelled_;
     if (report.cost.mark != Mark::Compute) return;
-    Job job{row, &report.cost, precision_of(report.cost.precision), 1};
+    Job job{row, &report, precision_of(report.cost.precision), 1};
     if (options_.precision && is_float(report.cost.precision)) {
       job.precision = options_.precision;
       job.byte_scale = std::min(1.0, static_cast<double>(bits(*options_.precision)) / bits(report.cost.precision));
@@ -136,53 +141,73 @@ class Evaluator {
     jobs_.push_back(job);
   }
 
-  static double number(const Dim& dim, const Bindings& bindings) { return static_cast<double>(dim.evaluate(bindings)); }
-
-  RowBound evaluate(const Job& job, const Bindings& bindings) const {
-    const OpCost& cost = *job.cost;
-    const double macs = number(cost.macs, bindings), arith = number(cost.arith, bindings);
-    const double comparisons = number(cost.comparisons, bindings), special = number(cost.special, bindings);
-    RowBound result;
-    result.row = job.row;
-    result.bytes = (number(cost.bytes_read, bindings) + number(cost.bytes_written, bindings)) * job.byte_scale;
-    for (const MemoryLevel* level : levels_) {
-      const double seconds = result.bytes / *level->bytes_per_second.value;
-      if (seconds <= result.memory_seconds) continue;
-      result.memory_seconds = seconds;
-      result.level = level->level;
-    }
-    const bool works = macs + arith + special > 0;
-    if (works && !compute(job, macs, arith, comparisons, special, result)) {
-      result.bound = Bound::Unknown;
-      result.seconds = result.memory_seconds;
-      return result;
-    }
-    result.seconds = std::max(result.compute_seconds, result.memory_seconds);
-    if (!works && result.bytes <= 0) return result;
-    classify(result);
-    return result;
+  static Work work_of(const Job& job, const Bindings& bindings) {
+    const auto number = [&](const Dim& dim) { return static_cast<double>(dim.evaluate(bindings)); };
+    const OpCost& cost = job.report->cost;
+    const double read = number(cost.bytes_read);
+    // A row may read less than its weights: a lookup takes only the rows it picks.
+    return {.macs = number(cost.macs),
+            .arith = number(cost.arith),
+            .comparisons = number(cost.comparisons),
+            .special = number(cost.special),
+            .bytes = job.byte_scale * (read + number(cost.bytes_written)),
+            .weight_bytes = job.byte_scale * std::min(number(job.report->param_bytes), read)};
   }
 
-  // Fills the compute side; false where no rate is known.
-  bool compute(const Job& job, double macs, double arith, double comparisons, double special, RowBound& result) const {
-    if (!job.precision) return false;
+  // Empty where no rate is known.
+  std::optional<UnitSeconds> units_of(const Job& job, const Work& work) const {
+    UnitSeconds seconds;
+    if (!work.any()) return seconds;
+    if (!job.precision) return std::nullopt;
     const Rates& rates = rates_[static_cast<std::size_t>(*job.precision)];
-    if ((macs > 0 && rates.contraction <= 0) || (arith + special > 0 && rates.lanes <= 0)) return false;
-    result.precision = macs > 0 ? rates.contraction_precision : *job.precision;
-    result.unit = macs > 0 ? rates.contraction_unit : Unit::Vector;
+    if (work.macs > 0 ? rates.contraction <= 0 : rates.lanes <= 0) return std::nullopt;
 
-    const double contraction_seconds = macs > 0 ? 2 * macs / rates.contraction : 0;
-    if (rates.lanes <= 0) {
-      result.compute_seconds = contraction_seconds;
-      return true;
-    }
     // Lane issues: a fused multiply-add does two of the additions and multiplications, a comparison stands alone.
-    double issues = std::max(0.0, arith - comparisons) / 2 + comparisons;
-    if (rates.contraction_unit == Unit::Vector) issues += contraction_seconds * rates.lanes;
-    const double vector_seconds = issues / rates.lanes;
-    const double special_seconds = (issues + special) / (rates.lanes + special_per_second_);
-    result.compute_seconds = std::max({contraction_seconds, vector_seconds, special_seconds});
-    return true;
+    double issues = std::max(0.0, work.arith - work.comparisons) / 2 + work.comparisons;
+    if (work.macs > 0) {
+      const double contraction = 2 * work.macs / rates.contraction;
+      if (rates.contraction_unit == Unit::Tensor)
+        seconds.tensor = contraction;
+      else
+        issues += contraction * rates.lanes;
+    }
+    if (rates.lanes > 0) {  // else only the contraction bounds the row
+      seconds.lanes = issues / rates.lanes;
+      seconds.mixed = (issues + work.special) / (rates.lanes + special_per_second_);
+    }
+    return seconds;
+  }
+
+  // The time of the slowest level and its name.
+  std::pair<double, std::string_view> memory_time(double bytes) const {
+    std::pair<double, std::string_view> slowest = {0, ""};
+    for (const MemoryLevel* level : levels_)
+      if (const double seconds = bytes / *level->bytes_per_second.value; seconds > slowest.first)
+        slowest = {seconds, level->level};
+    return slowest;
+  }
+
+  RowBound bound_of(const Job& job, const Work& work, const std::optional<UnitSeconds>& units) const {
+    RowBound row;
+    row.row = job.row;
+    row.bytes = work.bytes;
+    const auto [memory_seconds, level] = memory_time(work.bytes);
+    row.memory_seconds = row.seconds = memory_seconds;
+    row.level = level;
+    if (!units) {
+      row.bound = Bound::Unknown;
+      return row;
+    }
+    if (!work.any() && work.bytes <= 0) return row;
+    row.compute_seconds = units->longest();
+    row.seconds = std::max(row.compute_seconds, row.memory_seconds);
+    if (work.any()) {
+      const Rates& rates = rates_[static_cast<std::size_t>(*job.precision)];
+      row.precision = work.macs > 0 ? rates.contraction_precision : *job.precision;
+      row.unit = work.macs > 0 ? rates.contraction_unit : Unit::Vector;
+    }
+    classify(row);
+    return row;
   }
 
   void classify(RowBound& row) const {

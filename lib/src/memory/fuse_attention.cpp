@@ -1,0 +1,200 @@
+// Finds attention written out: product of queries and keys → scale, mask → softmax → product with the values. One
+// kernel does it all: keys and values stream past each block of queries, scores never leave the chip.
+#include <algorithm>
+#include <array>
+
+#include "memory/fusion.h"
+
+namespace pagoda {
+namespace {
+
+std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
+
+constexpr std::array<std::string_view, 3> kProducts = {"Einsum", "FusedMatMul", "MatMul"};
+
+bool is_product(const OpClass* op) {
+  return op != nullptr && std::find(kProducts.begin(), kProducts.end(), op->name) != kProducts.end();
+}
+
+// The labels of an Einsum's operand, and of its output (empty when implicit).
+std::string_view einsum_term(const Node& node, std::size_t operand, bool output) {
+  const Attribute* attribute = node.attribute("equation");
+  const auto* text = attribute == nullptr ? nullptr : std::get_if<std::string>(&attribute->value);
+  if (text == nullptr) return {};
+  const std::string_view equation = *text;
+  const std::size_t arrow = equation.find("->");
+  if (output) return arrow == std::string_view::npos ? std::string_view() : equation.substr(arrow + 2);
+  std::string_view terms = equation.substr(0, arrow);
+  for (std::size_t i = 0; i < operand; ++i) {
+    const std::size_t comma = terms.find(',');
+    if (comma == std::string_view::npos) return {};
+    terms.remove_prefix(comma + 1);
+  }
+  return terms.substr(0, terms.find(','));
+}
+
+class Matcher {
+ public:
+  Matcher(FusionGraph& graph, std::int64_t opset) : graph_(graph), opset_(opset) {}
+
+  void match(std::int32_t softmax) {
+    const ValueId input = graph_.node(softmax).inputs[0];
+    const Shape* shape = graph_.shape(input);
+    if (!is_free(softmax) || shape == nullptr || shape->size() < 2) return;
+    const auto rank = static_cast<std::int64_t>(shape->size());
+    const std::int64_t axis = integer_attribute(graph_.node(softmax), "axis", opset_ < 13 ? 1 : -1);
+    if (axis != -1 && axis != rank - 1) return;
+    members_ = {softmax};
+    elements_ = *graph_.elements(input);
+    keys_ = shape->back();
+    queries_keys_ = values_ = -1;
+    if (!trace_scores(input, 0) || !trace_probabilities(graph_.output(softmax))) return;
+    last_ = values_;
+    for (const std::int32_t product : {queries_keys_, values_})
+      for (const ValueId operand : std::vector<ValueId>(graph_.node(product).inputs)) take_operand(operand);
+    take_result_layout();
+    if (is_enclosed()) graph_.add_closed(GroupKind::Attention, members_, Fusion::Attention);
+  }
+
+ private:
+  bool is_free(std::int32_t id) { return graph_.op(id) != nullptr && graph_.group_of(id) < 0 && graph_.reads(id).whole; }
+  bool is_member(std::int32_t id) const { return std::find(members_.begin(), members_.end(), id) != members_.end(); }
+  bool has_scores(ValueId value) {
+    const Dim* count = graph_.elements(value);
+    return count != nullptr && *count == elements_;
+  }
+  bool ends_in_keys(ValueId value) const {
+    const Shape* shape = graph_.shape(value);
+    return shape != nullptr && !shape->empty() && shape->back() == keys_;
+  }
+
+  // Back from the softmax through element-wise operators to the product that makes the scores.
+  bool trace_scores(ValueId value, int depth) {
+    const std::int32_t from = graph_.producer(value);
+    if (depth > kMaxDepth || from < 0 || !is_free(from) || is_member(from) || !has_scores(value)) return false;
+    if (is_product(graph_.op(from))) {
+      if (!ends_in_keys(graph_.output(from))) return false;
+      queries_keys_ = from;
+      members_.push_back(from);
+      return true;
+    }
+    if (graph_.op(from)->kind != OpKind::Pointwise) return false;
+    for (const Access& read : graph_.reads(from).accesses)
+      if (has_scores(read.value) && trace_scores(read.value, depth + 1)) {
+        members_.push_back(from);
+        return true;
+      }
+    return false;
+  }
+
+  // On from the softmax through element-wise operators (a dropout's scale, a guard against NaN) to the product that
+  // sums over the keys.
+  bool trace_probabilities(ValueId value) {
+    for (int depth = 0; depth <= kMaxDepth; ++depth) {
+      const Storage* storage = graph_.storage_at(value);
+      if (storage == nullptr || storage->readers.empty()) return false;
+      const std::int32_t last = storage->readers.back();
+      if (storage->readers.size() == 1 && is_free(last) && is_product(graph_.op(last))) {
+        if (!sums_over_keys(last, graph_.storage(value))) return false;
+        values_ = last;
+        members_.push_back(last);
+        return true;
+      }
+      for (const std::int32_t reader : storage->readers) {
+        const bool is_pointwise = is_free(reader) && graph_.op(reader)->kind == OpKind::Pointwise;
+        if (!is_pointwise || is_member(reader) || !has_scores(graph_.output(reader))) return false;
+        members_.push_back(reader);
+      }
+      value = graph_.output(last);
+    }
+    return false;
+  }
+
+  bool sums_over_keys(std::int32_t product, std::int32_t probabilities) {
+    const Node& node = graph_.node(product);
+    for (std::size_t i = 0; i < node.inputs.size() && i < 2; ++i) {
+      if (graph_.storage(node.inputs[i]) != probabilities || !ends_in_keys(node.inputs[i])) continue;
+      if (node.op_type != "Einsum") return i == 0 && integer_attribute(node, "transA", 0) == 0;
+      std::string_view term = einsum_term(node, i, false);
+      while (!term.empty() && term.back() == ' ') term.remove_suffix(1);
+      const std::string_view output = einsum_term(node, 0, true);
+      return !term.empty() && term.back() != '.' && !output.empty() && output.find(term.back()) == std::string_view::npos;
+    }
+    return false;
+  }
+
+  // An operand's layout and scale are part of reading it: transposes, heads repeated by Expand, a factor.
+  void take_operand(ValueId value) {
+    for (int depth = 0; depth <= kMaxDepth; ++depth) {
+      const std::int32_t from = graph_.producer(value);
+      if (from < 0 || is_member(from) || !is_free(from)) return;
+      const OpClass& op = *graph_.op(from);
+      const Storage* storage = graph_.storage_at(value);
+      const bool is_private = !storage->is_output && std::all_of(storage->readers.begin(), storage->readers.end(),
+                                                                 [&](std::int32_t reader) { return is_member(reader); });
+      if (!is_private) return;
+      ValueId source = graph_.node(from).inputs[0];
+      if (op.kind == OpKind::Pointwise) {
+        if (op.epilogue != Epilogue::Multiply) return;
+        const Dim* size = graph_.elements(graph_.output(from));
+        source = kAbsent;
+        for (const Access& read : graph_.reads(from).accesses) {
+          const Dim* count = graph_.elements(read.value);
+          if (count == nullptr || size == nullptr) return;
+          if (*count == *size && source == kAbsent)
+            source = read.value;
+          else if (*count != Dim(1))
+            return;
+        }
+        if (source == kAbsent) return;
+      } else if (op.kind != OpKind::Transpose && op.kind != OpKind::Expand) {
+        return;
+      }
+      members_.push_back(from);
+      value = source;
+    }
+  }
+
+  // The result is written in the order of axes in which it is wanted.
+  void take_result_layout() {
+    const Storage* result = graph_.storage_at(graph_.output(values_));
+    if (result == nullptr || result->is_output || result->readers.size() != 1) return;
+    const std::int32_t reader = result->readers.front();
+    if (!is_free(reader) || graph_.op(reader)->kind != OpKind::Transpose) return;
+    members_.push_back(reader);
+    last_ = reader;
+  }
+
+  // Everything but the result is read inside only.
+  bool is_enclosed() const {
+    for (const std::int32_t member : members_) {
+      if (member == last_) continue;
+      for (const std::int32_t written : graph_.schedule().steps[index(member)].writes) {
+        const Storage& storage = graph_.schedule().storages[index(written)];
+        if (storage.is_output) return false;
+        for (const std::int32_t reader : storage.readers)
+          if (!is_member(reader)) return false;
+      }
+    }
+    return true;
+  }
+
+  static constexpr int kMaxDepth = 8;
+
+  FusionGraph& graph_;
+  std::int64_t opset_;
+  std::vector<std::int32_t> members_;
+  Dim elements_, keys_;  // of the scores; of their last axis
+  std::int32_t queries_keys_ = -1, values_ = -1, last_ = -1;
+};
+
+}  // namespace
+
+void fuse_attention(const Model& model, FusionGraph& graph) {
+  Matcher matcher(graph, default_opset(model));
+  const auto& nodes = graph.schedule().graph->nodes;
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    if (nodes[i].op_type == "Softmax" && !nodes[i].inputs.empty()) matcher.match(static_cast<std::int32_t>(i));
+}
+
+}  // namespace pagoda

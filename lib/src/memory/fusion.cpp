@@ -1,0 +1,415 @@
+// Forms the groups in one pass over the graph. Each kernel asks the groups that made its operands whether it may join;
+// the conditions are those of fusion_rules() in traffic.cpp. The rules see only the graph and equalities of sizes.
+#include "memory/fusion.h"
+
+#include <algorithm>
+#include <array>
+
+namespace pagoda {
+namespace {
+
+std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
+
+bool equals(const Dim* a, const Dim& b) { return a != nullptr && *a == b; }
+
+// --- rows: trailing axes that a reduction or norm joins ---
+
+struct RowShape {
+  Dim rows, row;
+};
+
+std::optional<RowShape> split_before(const Shape& shape, std::size_t axis) {
+  const auto middle = shape.begin() + static_cast<std::ptrdiff_t>(axis);
+  return RowShape{element_count(Shape(shape.begin(), middle)), element_count(Shape(middle, shape.end()))};
+}
+
+// The axes of a reduction, from the attribute or the second input; empty optional where they are not known.
+std::optional<std::vector<std::int64_t>> reduction_axes(const FusionGraph& graph, const Node& node) {
+  if (const Attribute* attribute = node.attribute("axes"))
+    if (const auto* list = std::get_if<std::vector<std::int64_t>>(&attribute->value)) return *list;
+  if (node.inputs.size() < 2 || node.inputs[1] == kAbsent) return std::vector<std::int64_t>{};
+  const auto& value = graph.analysis().values[index(node.inputs[1])];
+  if (!value) return std::nullopt;
+  std::vector<std::int64_t> axes;
+  for (const Scalar& scalar : *value) {
+    const Dim* dim = std::get_if<Dim>(&scalar);
+    const auto axis = dim == nullptr ? std::nullopt : dim->value64();
+    if (!axis) return std::nullopt;
+    axes.push_back(*axis);
+  }
+  return axes;
+}
+
+std::optional<RowShape> reduction_rows(const FusionGraph& graph, const Node& node, const Shape& shape) {
+  auto axes = reduction_axes(graph, node);
+  if (!axes) return std::nullopt;
+  const auto rank = static_cast<std::int64_t>(shape.size());
+  if (axes->empty()) {
+    if (integer_attribute(node, "noop_with_empty_axes", 0) != 0) return std::nullopt;
+    return split_before(shape, 0);
+  }
+  for (std::int64_t& axis : *axes) axis += axis < 0 ? rank : 0;
+  std::sort(axes->begin(), axes->end());
+  for (std::size_t i = 0; i < axes->size(); ++i)
+    if ((*axes)[i] != rank - static_cast<std::int64_t>(axes->size() - i)) return std::nullopt;
+  return split_before(shape, index(static_cast<std::int32_t>(axes->front())));
+}
+
+enum class NormAxes : std::uint8_t { Softmax, FromAxis, Last, Channel, ChannelGroup };
+
+constexpr std::array kNormAxes = {
+    std::pair{std::string_view("Softmax"), NormAxes::Softmax},
+    std::pair{std::string_view("LogSoftmax"), NormAxes::Softmax},
+    std::pair{std::string_view("LayerNormalization"), NormAxes::FromAxis},
+    std::pair{std::string_view("RMSNormalization"), NormAxes::FromAxis},
+    std::pair{std::string_view("SimplifiedLayerNormalization"), NormAxes::FromAxis},
+    std::pair{std::string_view("SkipLayerNormalization"), NormAxes::Last},
+    std::pair{std::string_view("SkipSimplifiedLayerNormalization"), NormAxes::Last},
+    std::pair{std::string_view("InstanceNormalization"), NormAxes::Channel},
+    std::pair{std::string_view("GroupNormalization"), NormAxes::ChannelGroup},
+};
+
+std::optional<RowShape> norm_rows(const Node& node, const Shape& shape, std::int64_t opset) {
+  const auto* found = std::find_if(kNormAxes.begin(), kNormAxes.end(), [&](const auto& e) { return e.first == node.op_type; });
+  const auto rank = static_cast<std::int64_t>(shape.size());
+  if (found == kNormAxes.end() || rank < 1) return std::nullopt;
+  const auto from = [&](std::int64_t axis) -> std::optional<RowShape> {
+    if (axis < 0) axis += rank;
+    if (axis < 0 || axis >= rank) return std::nullopt;
+    return split_before(shape, static_cast<std::size_t>(axis));
+  };
+  switch (found->second) {
+    case NormAxes::Last: return from(-1);
+    case NormAxes::FromAxis: return from(integer_attribute(node, "axis", -1));
+    case NormAxes::Softmax: {
+      if (opset < 13) return from(integer_attribute(node, "axis", 1));  // flattened from there
+      const std::int64_t axis = integer_attribute(node, "axis", -1);
+      return axis == -1 || axis == rank - 1 ? from(-1) : std::nullopt;
+    }
+    case NormAxes::Channel: return rank < 3 ? std::nullopt : from(2);
+    case NormAxes::ChannelGroup: {
+      const std::int64_t groups = integer_attribute(node, "num_groups", 0);
+      if (rank < 3 || groups < 1) return std::nullopt;
+      const auto channels = exact_div(shape[1], Dim(groups));
+      if (!channels) return std::nullopt;
+      return RowShape{shape[0] * groups, *channels * element_count(Shape(shape.begin() + 2, shape.end()))};
+    }
+  }
+  return std::nullopt;
+}
+
+// Whether `operand` holds one element a row of `output`: equal in the leading axes, 1 in those that make up a row.
+bool is_per_row(const Shape& operand, const Shape& output, const Dim& row) {
+  Dim trailing = 1;
+  std::size_t axis = output.size();
+  while (axis > 0 && trailing != row) trailing *= output[--axis];
+  if (trailing != row || operand.size() > output.size()) return false;
+  const std::size_t offset = output.size() - operand.size();
+  for (std::size_t i = 0; i < output.size(); ++i) {
+    const Dim size = i < offset ? Dim(1) : operand[i - offset];
+    if (size != (i < axis ? output[i] : Dim(1))) return false;
+  }
+  return true;
+}
+
+// Products that every library offers for operands stored either way round.
+constexpr std::array<std::string_view, 5> kTakesTransposed = {"FusedMatMul", "Gemm", "MatMul", "MatMulInteger", "QLinearMatMul"};
+
+// --- the pass ---
+
+class Fuser {
+ public:
+  Fuser(const Model& model, FusionGraph& graph) : graph_(graph), opset_(default_opset(model)) {}
+
+  void run() {
+    const auto count = static_cast<std::int32_t>(graph_.schedule().steps.size());
+    for (std::int32_t id = 0; id < count; ++id) {
+      if (!graph_.schedule().is_kernel(index(id)) || graph_.group_of(id) >= 0) continue;
+      const OpClass* op = graph_.op(id);
+      if (op == nullptr || !graph_.reads(id).whole) {
+        graph_.add_group(GroupKind::Other, id);
+        if (op == nullptr) absorb_prologues(id, op);
+        continue;
+      }
+      visit(id, *op);
+      absorb_prologues(id, op);
+    }
+  }
+
+ private:
+  void visit(std::int32_t id, const OpClass& op) {
+    switch (op.kind) {
+      case OpKind::Pointwise: return visit_pointwise(id, op);
+      case OpKind::Reduction:
+      case OpKind::RowNorm: return visit_row_op(id, op);
+      case OpKind::Quantize: return visit_quantize(id);
+      case OpKind::Contraction: {
+        const std::int32_t group = graph_.add_group(GroupKind::Contraction, id);
+        if (const Dim* elements = graph_.elements(graph_.output(id))) graph_.group(group).elements = *elements;
+        return;
+      }
+      case OpKind::Dequantize: graph_.add_group(GroupKind::Dequantize, id); return;
+      case OpKind::Transpose:
+        graph_.add_group(swaps_last_axes(id) ? GroupKind::Transpose : GroupKind::Other, id);
+        return;
+      case OpKind::Expand: graph_.add_group(GroupKind::Other, id); return;
+    }
+  }
+
+  // The groups that made a node's operands, those first whose tensor nobody else reads, then the latest.
+  std::vector<std::int32_t> producing_groups(std::int32_t id) {
+    struct Candidate {
+      bool is_shared;
+      std::int32_t producer;
+    };
+    std::vector<Candidate> candidates;
+    for (const Access& read : graph_.reads(id).accesses) {
+      const std::int32_t from = graph_.producer(read.value);
+      if (from < 0 || graph_.group_of(from) < 0) continue;
+      candidates.push_back({graph_.storage_at(read.value)->readers.size() > 1, from});
+    }
+    std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+      return a.is_shared != b.is_shared ? b.is_shared : a.producer > b.producer;
+    });
+    std::vector<std::int32_t> groups;
+    for (const Candidate& candidate : candidates) {
+      const std::int32_t group = graph_.group_of(candidate.producer);
+      if (std::find(groups.begin(), groups.end(), group) == groups.end()) groups.push_back(group);
+    }
+    return groups;
+  }
+
+  // Whether `accept` holds for every operand that the group makes.
+  template <typename Accept>
+  bool all_from(std::int32_t group, std::int32_t id, const Accept& accept) {
+    for (const Access& read : graph_.reads(id).accesses) {
+      const std::int32_t from = graph_.producer(read.value);
+      if (from >= 0 && graph_.group_of(from) == group && !accept(read.value)) return false;
+    }
+    return true;
+  }
+
+  // --- element-wise operators ---
+
+  void visit_pointwise(std::int32_t id, const OpClass& op) {
+    const Dim* elements = graph_.elements(graph_.output(id));
+    if (elements == nullptr) {
+      graph_.add_group(GroupKind::Other, id);
+      return;
+    }
+    std::int32_t joined = -1;
+    for (const std::int32_t group : producing_groups(id)) {
+      const auto why = reason_to_join(group, id, op, *elements);
+      if (!why || !graph_.join(group, id, *why)) continue;
+      joined = group;
+      break;
+    }
+    if (joined < 0) {
+      joined = graph_.add_group(GroupKind::Pointwise, id);
+      graph_.group(joined).elements = *elements;
+    }
+    if (graph_.group(joined).elements != *elements) return;  // one element a row: nothing of full size to bring in
+    for (const std::int32_t other : producing_groups(id))
+      if (other != joined) merge_elementwise(joined, other, id, *elements);
+  }
+
+  std::optional<Fusion> reason_to_join(std::int32_t id, std::int32_t node, const OpClass& op, const Dim& elements) {
+    const Group& group = graph_.group(id);
+    const auto has_all_elements = [&](ValueId value) { return equals(graph_.elements(value), elements); };
+    switch (group.kind) {
+      case GroupKind::Pointwise:
+        if (group.elements != elements || !all_from(id, node, has_all_elements)) return std::nullopt;
+        return Fusion::Elementwise;
+      case GroupKind::Contraction:
+        if (group.elements != elements || !all_from(id, node, has_all_elements) || belongs_to_norm(id, node))
+          return std::nullopt;
+        return epilogue(id, node, op, elements);
+      case GroupKind::RowWise: {
+        if (elements == group.rows && elements != group.elements)
+          return all_from(id, node, has_all_elements) ? std::optional(Fusion::Normalisation) : std::nullopt;
+        if (group.elements != elements) return std::nullopt;
+        const Shape& output = *graph_.shape(graph_.output(node));
+        bool uses_statistic = false;
+        const bool is_legal = all_from(id, node, [&](ValueId value) {
+          if (has_all_elements(value)) return true;
+          uses_statistic = true;
+          return equals(graph_.elements(value), group.rows) && is_per_row(*graph_.shape(value), output, group.row);
+        });
+        if (!is_legal) return std::nullopt;
+        return uses_statistic ? Fusion::Normalisation : Fusion::Elementwise;
+      }
+      case GroupKind::Attention:
+      case GroupKind::Dequantize:
+      case GroupKind::Transpose:
+      case GroupKind::Other: break;
+    }
+    return std::nullopt;
+  }
+
+  Fusion epilogue(std::int32_t group, std::int32_t node, const OpClass& op, const Dim& elements) {
+    bool has_other_tensor = false;  // of full size, made elsewhere
+    for (const Access& read : graph_.reads(node).accesses) {
+      const Storage* storage = graph_.storage_at(read.value);
+      const std::int32_t from = graph_.producer(read.value);
+      if (storage == nullptr || storage->place != Place::Device || (from >= 0 && graph_.group_of(from) == group)) continue;
+      has_other_tensor = has_other_tensor || equals(graph_.elements(read.value), elements);
+    }
+    const bool is_unary = graph_.reads(node).accesses.size() < 2;
+    switch (op.epilogue) {
+      case Epilogue::BatchNorm: return Fusion::BatchNorm;
+      case Epilogue::Add: return is_unary ? Fusion::Activation : has_other_tensor ? Fusion::Residual : Fusion::Bias;
+      case Epilogue::Multiply: return is_unary || has_other_tensor ? Fusion::Activation : Fusion::Scale;
+      case Epilogue::Activation: break;
+    }
+    return Fusion::Activation;
+  }
+
+  // Whether an element-wise operator on a product's output is the beginning of a norm: within three steps a reduction
+  // or norm of rows reads it, while the product's output is needed elsewhere too and must be written anyway.
+  bool belongs_to_norm(std::int32_t group, std::int32_t node) {
+    std::vector<std::int32_t> chain = {node};
+    bool meets_norm = false;
+    std::size_t begin = 0;
+    for (int hop = 0; hop < 3 && !meets_norm; ++hop) {
+      const std::size_t end = chain.size();
+      for (std::size_t i = begin; i < end && chain.size() < 16; ++i) {
+        const Storage* made = graph_.storage_at(graph_.output(chain[i]));
+        if (made == nullptr) continue;
+        for (const std::int32_t reader : made->readers) {
+          const OpClass* op = graph_.op(reader);
+          if (op == nullptr) continue;
+          const bool is_row_op = op->kind == OpKind::Reduction || op->kind == OpKind::RowNorm;
+          meets_norm = meets_norm || (is_row_op && rows_of(reader, *op));
+          if (op->kind == OpKind::Pointwise) chain.push_back(reader);
+        }
+      }
+      begin = end;
+    }
+    if (!meets_norm) return false;
+    for (const Access& read : graph_.reads(node).accesses) {
+      const std::int32_t from = graph_.producer(read.value);
+      if (from < 0 || graph_.group_of(from) != group) continue;
+      const Storage* storage = graph_.storage_at(read.value);
+      if (storage->is_output) return true;
+      for (const std::int32_t reader : storage->readers)
+        if (graph_.group_of(reader) != group && std::find(chain.begin(), chain.end(), reader) == chain.end()) return true;
+    }
+    return false;
+  }
+
+  // Brings in the group of another full-size operand of `node`, which is in `joined`.
+  void merge_elementwise(std::int32_t joined, std::int32_t other, std::int32_t node, const Dim& elements) {
+    Group& a = graph_.group(joined);
+    Group& b = graph_.group(other);
+    const auto has_all_elements = [&](ValueId value) { return equals(graph_.elements(value), elements); };
+    if (b.elements != elements || !all_from(other, node, has_all_elements)) return;
+    const auto either = [&](GroupKind x, GroupKind y) {
+      return (a.kind == x && b.kind == y) || (a.kind == y && b.kind == x);
+    };
+    GroupKind kind = a.kind;
+    RowShape rows{a.rows, a.row};
+    if (either(GroupKind::Pointwise, GroupKind::Contraction)) {
+      if (b.kind == GroupKind::Contraction && belongs_to_norm(other, node)) return;
+      kind = GroupKind::Contraction;
+    } else if (either(GroupKind::Pointwise, GroupKind::RowWise)) {
+      kind = GroupKind::RowWise;
+      if (b.kind == GroupKind::RowWise) rows = {b.rows, b.row};
+    } else if (!(a.kind == GroupKind::Pointwise && b.kind == GroupKind::Pointwise) &&
+               !(a.kind == GroupKind::RowWise && b.kind == GroupKind::RowWise && a.rows == b.rows && a.row == b.row)) {
+      return;
+    }
+    if (!graph_.merge(joined, other, Fusion::Elementwise)) return;
+    Group& merged = graph_.group(joined);
+    merged.kind = kind;
+    merged.rows = std::move(rows.rows);
+    merged.row = std::move(rows.row);
+  }
+
+  // --- reductions and norms ---
+
+  std::optional<RowShape> rows_of(std::int32_t id, const OpClass& op) const {
+    const Node& node = graph_.node(id);
+    const Shape* shape = node.inputs.empty() ? nullptr : graph_.shape(node.inputs[0]);
+    if (shape == nullptr) return std::nullopt;
+    return op.kind == OpKind::Reduction ? reduction_rows(graph_, node, *shape) : norm_rows(node, *shape, opset_);
+  }
+
+  void visit_row_op(std::int32_t id, const OpClass& op) {
+    const auto rows = rows_of(id, op);
+    if (!rows) {
+      graph_.add_group(GroupKind::Other, id);
+      return;
+    }
+    const Dim elements = *graph_.elements(graph_.node(id).inputs[0]);
+    const bool is_softmax = op.name == "Softmax" || op.name == "LogSoftmax";
+    const auto has_all_elements = [&](ValueId value) { return equals(graph_.elements(value), elements); };
+    for (const std::int32_t candidate : producing_groups(id)) {
+      Group& group = graph_.group(candidate);
+      const bool fits = group.kind == GroupKind::Pointwise ||
+                        (group.kind == GroupKind::RowWise && group.rows == rows->rows && group.row == rows->row);
+      if (!fits || group.elements != elements || !all_from(candidate, id, has_all_elements)) continue;
+      if (!graph_.join(candidate, id, is_softmax ? Fusion::Softmax : Fusion::Normalisation)) continue;
+      make_row_wise(candidate, *rows);
+      return;
+    }
+    const std::int32_t group = graph_.add_group(GroupKind::RowWise, id);
+    graph_.group(group).elements = elements;
+    make_row_wise(group, *rows);
+  }
+
+  void make_row_wise(std::int32_t id, const RowShape& rows) {
+    Group& group = graph_.group(id);
+    group.kind = GroupKind::RowWise;
+    group.rows = rows.rows;
+    group.row = rows.row;
+  }
+
+  // --- quantisation and operands ---
+
+  void visit_quantize(std::int32_t id) {
+    const ValueId input = graph_.node(id).inputs.empty() ? kAbsent : graph_.node(id).inputs[0];
+    const std::int32_t from = graph_.producer(input);
+    if (from >= 0 && graph_.group_of(from) >= 0 && graph_.group(graph_.group_of(from)).kind != GroupKind::Dequantize &&
+        graph_.join(graph_.group_of(from), id, Fusion::Quantize))
+      return;
+    graph_.add_group(GroupKind::Other, id);
+  }
+
+  bool swaps_last_axes(std::int32_t id) const {
+    const Node& node = graph_.node(id);
+    const Shape* shape = graph_.shape(node.inputs[0]);
+    if (shape == nullptr || shape->size() < 2) return false;
+    std::vector<std::int64_t> expected;
+    for (std::size_t i = 0; i < shape->size(); ++i) expected.push_back(static_cast<std::int64_t>(i));
+    std::swap(expected[shape->size() - 1], expected[shape->size() - 2]);
+    const Attribute* attribute = node.attribute("perm");
+    const auto* perm = attribute == nullptr ? nullptr : std::get_if<std::vector<std::int64_t>>(&attribute->value);
+    return perm == nullptr ? shape->size() == 2 : *perm == expected;
+  }
+
+  // Takes in what only this node reads: dequantised operands, and transposed ones of a product.
+  void absorb_prologues(std::int32_t id, const OpClass* op) {
+    const NodeReads& reads = graph_.reads(id);
+    if (!reads.whole || (op != nullptr && op->kind == OpKind::Dequantize)) return;
+    const bool takes_transposed = op != nullptr && std::find(kTakesTransposed.begin(), kTakesTransposed.end(), op->name) != kTakesTransposed.end();
+    for (const Access& read : reads.accesses) {
+      const std::int32_t from = graph_.producer(read.value);
+      if (from < 0 || graph_.group_of(from) < 0 || graph_.group_of(from) == graph_.group_of(id)) continue;
+      const Storage* storage = graph_.storage_at(read.value);
+      const GroupKind kind = graph_.group(graph_.group_of(from)).kind;
+      const bool fits = kind == GroupKind::Dequantize || (kind == GroupKind::Transpose && takes_transposed);
+      if (!fits || storage->is_output || storage->readers != std::vector<std::int32_t>{id}) continue;
+      graph_.merge(graph_.group_of(id), graph_.group_of(from),
+                   kind == GroupKind::Dequantize ? Fusion::Dequantize : Fusion::TransposedOperand);
+    }
+  }
+
+  FusionGraph& graph_;
+  std::int64_t opset_;
+};
+
+}  // namespace
+
+void fuse_in_order(const Model& model, FusionGraph& graph) { Fuser(model, graph).run(); }
+
+}  // namespace pagoda

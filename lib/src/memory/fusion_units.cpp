@@ -1,0 +1,156 @@
+// What each group moves: its rows' bytes less those that stay inside or are read twice; and an order to run groups in.
+#include <algorithm>
+#include <queue>
+
+#include "memory/fusion.h"
+
+namespace pagoda {
+namespace {
+
+std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
+
+class Accountant {
+ public:
+  Accountant(const Analysis& analysis, FusionGraph& graph) : analysis_(analysis), graph_(graph) {}
+
+  Unit account(std::int32_t id) {
+    const Group& group = graph_.group(id);
+    Unit unit;
+    unit.group = id;
+    for (const std::int32_t node : group.nodes) {
+      const OpCost& cost = cost_of(node);
+      unit.read_bytes += cost.bytes_read;
+      unit.written_bytes += cost.bytes_written;
+    }
+    const Dim unfused = unit.read_bytes + unit.written_bytes;
+    for (const std::int32_t node : group.nodes) read(unit, id, node);
+    for (const std::int32_t node : group.nodes) write(unit, id, node);
+    unit.saved = unfused - (unit.read_bytes + unit.written_bytes);
+    return unit;
+  }
+
+ private:
+  const OpCost& cost_of(std::int32_t node) const {
+    return analysis_.nodes[index(graph_.schedule().steps[index(node)].row)].cost;
+  }
+
+  void read(Unit& unit, std::int32_t id, std::int32_t node) {
+    const NodeReads& reads = graph_.reads(node);
+    for (const Access& access : reads.accesses) {
+      const std::int32_t from = graph_.producer(access.value);
+      const bool is_inside = from >= 0 && graph_.group_of(from) == id;
+      const auto known = std::find_if(unit.reads.begin(), unit.reads.end(),
+                                      [&](const Access& a) { return a.storage == access.storage; });
+      if (is_inside && reads.whole) {
+        unit.read_bytes -= access.bytes;
+      } else if (known == unit.reads.end()) {
+        unit.reads.push_back(access);
+      } else if (reads.whole && known->bytes == access.bytes) {
+        unit.read_bytes -= access.bytes;
+      } else {
+        known->bytes += access.bytes;
+      }
+    }
+  }
+
+  void write(Unit& unit, std::int32_t id, std::int32_t node) {
+    // What each output takes, where that explains what the row says it writes.
+    const Node& op = graph_.node(node);
+    std::vector<std::pair<ValueId, Dim>> outputs;
+    Dim sum = 0;
+    for (const ValueId output : op.outputs) {
+      if (output == kAbsent) continue;
+      const auto bytes = bytes_of(analysis_.types[index(output)]);
+      outputs.emplace_back(output, bytes.value_or(Dim(0)));
+      sum += outputs.back().second;
+    }
+    if (sum != cost_of(node).bytes_written) {
+      for (auto& [output, bytes] : outputs) bytes = 0;
+      if (!outputs.empty()) outputs.front().second = cost_of(node).bytes_written;
+    }
+    for (const auto& [output, bytes] : outputs) {
+      const Storage* storage = graph_.storage_at(output);
+      if (storage == nullptr) continue;
+      const bool is_needed = storage->is_output || storage->readers.empty() ||
+                             std::any_of(storage->readers.begin(), storage->readers.end(),
+                                         [&](std::int32_t reader) { return graph_.group_of(reader) != id; });
+      if (is_needed)
+        unit.writes.push_back({graph_.storage(output), output, bytes});
+      else
+        unit.written_bytes -= bytes;
+    }
+  }
+
+  const Analysis& analysis_;
+  FusionGraph& graph_;
+};
+
+// Units so that each comes after those whose tensors it reads; where that leaves a choice, in the file's order.
+std::vector<Unit> in_order(std::vector<Unit> units, const FusionGraph& graph) {
+  const Schedule& schedule = graph.schedule();
+  std::vector<std::int32_t> unit_of(schedule.steps.size(), -1);
+  std::vector<std::vector<std::int32_t>> members(units.size());
+  for (std::size_t u = 0; u < units.size(); ++u) {
+    if (units[u].node >= 0)
+      members[u] = {units[u].node};
+    else
+      members[u] = graph.groups()[index(units[u].group)].nodes;
+    for (const std::int32_t node : members[u]) unit_of[index(node)] = static_cast<std::int32_t>(u);
+  }
+  // A sequence passes on to its readers what they wait for.
+  std::vector<std::vector<std::int32_t>> next(units.size());
+  std::vector<int> waits(units.size(), 0);
+  std::vector<std::int32_t> pending;
+  for (std::size_t u = 0; u < units.size(); ++u) {
+    std::vector<std::int32_t> sources;
+    for (const std::int32_t node : members[u]) {
+      pending = schedule.steps[index(node)].reads;
+      for (int looks = 0; !pending.empty() && looks < FusionGraph::kMaxVisits; ++looks) {
+        const Storage& storage = schedule.storages[index(pending.back())];
+        pending.pop_back();
+        pending.insert(pending.end(), storage.holds.begin(), storage.holds.end());
+        if (storage.producer < 0) continue;
+        const std::int32_t source = unit_of[index(storage.producer)];
+        if (source >= 0 && source != static_cast<std::int32_t>(u)) sources.push_back(source);
+      }
+    }
+    std::sort(sources.begin(), sources.end());
+    sources.erase(std::unique(sources.begin(), sources.end()), sources.end());
+    for (const std::int32_t source : sources) next[index(source)].push_back(static_cast<std::int32_t>(u));
+    waits[u] = static_cast<int>(sources.size());
+  }
+  using Ready = std::pair<std::int32_t, std::size_t>;  // first node, unit
+  std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
+  for (std::size_t u = 0; u < units.size(); ++u)
+    if (waits[u] == 0) ready.emplace(members[u].front(), u);
+  std::vector<Unit> result;
+  result.reserve(units.size());
+  while (!ready.empty()) {
+    const std::size_t u = ready.top().second;
+    ready.pop();
+    for (const std::int32_t follower : next[u])
+      if (--waits[index(follower)] == 0) ready.emplace(members[index(follower)].front(), index(follower));
+    result.push_back(std::move(units[u]));
+  }
+  return result;
+}
+
+}  // namespace
+
+FusedGraph fuse(const Model& model, const Analysis& analysis, const Schedule& schedule) {
+  FusionGraph graph(model, analysis, schedule);
+  fuse_attention(model, graph);
+  fuse_in_order(model, graph);
+
+  FusedGraph result;
+  Accountant accountant(analysis, graph);
+  for (std::size_t i = 0; i < graph.groups().size(); ++i)
+    if (!graph.groups()[i].nodes.empty()) result.units.push_back(accountant.account(static_cast<std::int32_t>(i)));
+  for (std::size_t i = 0; i < schedule.steps.size(); ++i)
+    if (schedule.steps[i].has_body) result.units.push_back({.node = static_cast<std::int32_t>(i)});
+  result.units = in_order(std::move(result.units), graph);
+  result.groups.assign(graph.groups().begin(), graph.groups().end());
+  return result;
+}
+
+}  // namespace pagoda

@@ -1,0 +1,229 @@
+// Files that are no models, or were once: always an Error with the place, never a crash, never a wrong model.
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <map>
+#include <random>
+
+#include "onnx/sample_models.h"
+#include "onnx/wire.h"
+#include "pagoda/model.h"
+
+namespace pagoda::test {
+namespace {
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+// A length-delimited field.
+std::string field(std::uint32_t number, const std::string& content) {
+  std::string out;
+  wire::append_bytes_field(out, number, content);
+  return out;
+}
+
+// ModelProto.graph.
+std::string model_with_graph(const std::string& graph) { return field(7, graph); }
+
+// `depth` levels of `level(inner)`, built from the inside.
+template <typename Level>
+std::string nested(int depth, Level level) {
+  std::string inner;
+  for (int i = 0; i < depth; ++i) inner = level(inner);
+  return inner;
+}
+
+TEST_CASE("a model cut off anywhere is an error or the model of what is left") {
+  for (const Sample& sample : sample_models()) {
+    CAPTURE(sample.name);
+    int errors = 0;
+    for (std::size_t length = 0; length < sample.bytes.size(); ++length) {
+      const std::string message = parse_error(sample.bytes.substr(0, length));
+      errors += message.empty() ? 0 : 1;
+      CHECK_FALSE(contains(message, "\n"));
+    }
+    // Only between fields of the outermost message is a cut not noticed.
+    CHECK(errors > static_cast<int>(sample.bytes.size()) - 20);
+  }
+}
+
+TEST_CASE("a truncated file says where it ends") {
+  const std::string bytes = sample("convolution");
+  const std::string message = parse_error(bytes.substr(0, bytes.size() / 2));
+  CAPTURE(message);
+  CHECK(contains(message, "malformed protobuf at byte"));
+  CHECK(contains(message, "runs past the end of its message at byte " + std::to_string(bytes.size() / 2)));
+  CHECK(contains(message, "truncated"));
+}
+
+TEST_CASE("every flipped bit gives an error or a model that equals its skeleton") {
+  for (const Sample& sample : sample_models()) {
+    CAPTURE(sample.name);
+    std::string bytes = sample.bytes;
+    // Bits of weights change nothing: every byte of the rest, and some of those.
+    for (std::size_t byte = 0; byte < bytes.size(); byte += byte > 200 && bytes[byte] == bytes[byte - 1] ? 17 : 1) {
+      for (int bit = 0; bit < 8; ++bit) {
+        bytes[byte] = static_cast<char>(bytes[byte] ^ 1 << bit);
+        if (parse_error(bytes).empty()) {
+          const Model model = parse_model(as_bytes(bytes));
+          const std::string small = skeleton(as_bytes(bytes));
+          CHECK(describe(parse_model(as_bytes(small))) == describe(model));
+        }
+        bytes[byte] = static_cast<char>(bytes[byte] ^ 1 << bit);
+      }
+    }
+  }
+}
+
+TEST_CASE("random bytes, overwritten and spliced models do not crash") {
+  std::mt19937 random(1);
+  const std::vector<Sample> samples = sample_models();
+  for (int round = 0; round < 3000; ++round) {
+    std::string bytes = samples[random() % samples.size()].bytes;
+    const std::string& other = samples[random() % samples.size()].bytes;
+    for (std::uint32_t i = random() % 4; i < 5; ++i) {
+      const std::size_t at = random() % bytes.size();
+      const std::size_t from = random() % other.size();
+      switch (random() % 3) {
+        case 0: bytes[at] = static_cast<char>(random()); break;
+        case 1: bytes.insert(at, other, from, random() % 100); break;
+        default: bytes.replace(at, random() % 100, other, from, random() % 100); break;
+      }
+      if (bytes.empty()) bytes = "x";
+    }
+    if (parse_error(bytes).empty()) CHECK_NOTHROW(parse_model(as_bytes(skeleton(as_bytes(bytes)))));
+  }
+}
+
+TEST_CASE("files of other kinds are recognised") {
+  const std::pair<std::string, const char*> rows[] = {
+      {"", "the file is empty"},
+      {std::string("\x89PNG\r\n\x1a\n\0\0\0\rIHDR", 16), "it looks like a PNG image"},
+      {std::string("PK\x03\x04\x14\0\0\0", 8), "ZIP archive"},
+      {"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "git lfs pull"},
+      {"{\"model\": 1}\n", "looks like text"},
+      {"hello", "looks like text"},
+      {"<!DOCTYPE html>", "looks like text"},
+      {std::string(4096, '\0'), "begins with zeros"},
+      {"\x7f" "ELF\x02\x01\x01", "a program"},
+      {std::string("\x08\x07", 2), "there is no graph in it"},
+  };
+  for (const auto& [bytes, expected] : rows) {
+    const std::string message = parse_error(bytes);
+    CAPTURE(message);
+    CHECK(contains(message, expected));
+  }
+}
+
+TEST_CASE("malformed protobuf is named with its offset") {
+  const std::pair<std::string, const char*> rows[] = {
+      {std::string("\x08\x07\x00", 3), "at byte 2: field number 0"},
+      {std::string("\x08\x07\x0f", 3), "at byte 2: wire type 7"},
+      {std::string("\x08\x07\x0e", 3), "at byte 2: wire type 6"},
+      {std::string("\x08\x07\x0c", 3), "at byte 2: the end of a group that was not begun"},
+      {std::string("\x08\x07\x0b", 3), "at byte 2: a group without an end"},
+      {std::string("\x08\x07\x0b\x14", 4), "at byte 3: the end of another group"},
+      {std::string("\x08"), "at byte 1: a number is cut off"},
+      {std::string("\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 12), "at byte 1: a number is longer than 10 bytes"},
+      {std::string("\x3a\x05" "ab", 4), "at byte 0: field 7 of 5 bytes runs past the end"},
+      {std::string("\x0d\x01", 2), "at byte 0: field 1 of 4 bytes runs past the end"},
+      {std::string("\x3a\xff\xff\xff\xff\xff\xff\xff\xff\x7f", 10), "a length of more than 5 bytes"},
+      {model_with_graph(field(5, field(4, "abc"))), "packed numbers of 4 bytes in a field of 3 bytes"},
+      {model_with_graph(field(1, field(5, field(7, "abc")))), "packed numbers of 4 bytes in a field of 3 bytes"},
+      {model_with_graph(field(1, field(5, field(8, "\xff")))), "a packed number is cut off"},
+  };
+  for (const auto& [bytes, expected] : rows) {
+    const std::string message = parse_error(bytes);
+    CAPTURE(message);
+    CHECK(contains(message, expected));
+  }
+}
+
+TEST_CASE("fields of an unexpected wire type and groups are unknown fields, as for protobuf") {
+  const std::string group("\xfb\x06\x08\x01\xfb\x06\x10\x02\xfc\x06\xfc\x06", 12);  // field 111, one within
+  const std::string model = sample("convolution");
+  const std::string odd_types("\x3d\x01\x02\x03\x04" "\x40\x05" "\x11\x01\x02\x03\x04\x05\x06\x07\x08", 16);
+  const std::string plain = describe(parse_model(as_bytes(model)));
+  for (const std::string& extra : {group, odd_types}) {
+    const std::string bytes = model + extra;
+    CHECK(parse_error(bytes) == "");
+    CHECK(skeleton(as_bytes(bytes)).ends_with(extra));
+    const std::string text = describe(parse_model(as_bytes(bytes)));
+    CHECK(text == plain);
+  }
+}
+
+TEST_CASE("a million levels of anything are a clear error") {
+  const auto in_attribute = [](std::uint32_t number) {
+    return [number](const std::string& inner) { return field(1, field(5, field(number, inner))); };
+  };
+  // Lengths cost bytes at each level, so a model of a million levels is built as open fields that claim the rest.
+  std::string open;
+  for (int i = 0; i < 1'000'000; ++i) open += "\x3a\xff\xff\xff\x7f";
+  CHECK(contains(parse_error(open), "malformed protobuf"));
+  CHECK(contains(parse_error(std::string(1'000'000, '\x0b')), "groups are nested more than 500 deep"));
+
+  CHECK(contains(parse_error(model_with_graph(nested(2000, in_attribute(6)))), "nested more than 500 deep"));
+  const std::string sequence = nested(2000, [](const std::string& inner) { return field(4, field(1, inner)); });
+  CHECK(contains(parse_error(model_with_graph(field(11, field(1, "x") + field(2, sequence)))), "nested more than 500 deep"));
+}
+
+TEST_CASE("what is nested within the bound loads") {
+  const auto level = [](const std::string& inner) {
+    // A node of type "If" with the graph as attribute "g".
+    return field(1, field(4, "If") + field(5, field(1, "g") + field(6, inner)));
+  };
+  const Model model = parse_model(as_bytes(model_with_graph(nested(150, level))));
+  CHECK(model.graphs.size() == 151);
+}
+
+TEST_CASE("dims that no tensor has are errors that name the tensor") {
+  struct Row {
+    std::vector<std::int64_t> dims;
+    const char* message;
+  };
+  const Row rows[] = {
+      {{-1}, "tensor \"t\" has a dim of -1"},
+      {{0, -5}, "tensor \"t\" has a dim of -5"},
+      {{std::int64_t{1} << 62, 4}, "tensor \"t\" has dims of more than 2^63 elements"},
+      {{std::int64_t{1} << 40, std::int64_t{1} << 30, std::int64_t{1} << 40}, "more than 2^63 elements"},
+      {{INT64_MAX, INT64_MAX}, "more than 2^63 elements"},
+      {{INT64_MAX}, "raw_data holds 4 bytes, expected 9223372036854775807 elements of float32"},
+      {{2}, "raw_data holds 4 bytes, expected 2 elements of float32 in 8 bytes"},
+      {{1000}, "raw_data holds 4 bytes, expected 1000 elements"},
+      {{0}, "raw_data holds 4 bytes, expected 0 elements"},
+  };
+  for (const Row& row : rows) {
+    onnx::ModelProto proto = new_model();
+    add_weight(*proto.mutable_graph(), "t", onnx::TensorProto::FLOAT, row.dims, 4);
+    const std::string message = parse_error(proto.SerializeAsString());
+    CAPTURE(message);
+    CHECK(contains(message, row.message));
+  }
+}
+
+TEST_CASE("a million tiny fields load in time linear in their number") {
+  // 200,000 nodes in reverse order, so that sorting has work to do.
+  onnx::ModelProto proto = new_model();
+  onnx::GraphProto& graph = *proto.mutable_graph();
+  constexpr int kNodes = 200'000;
+  add_input(graph, "v0", {"n"});
+  for (int i = kNodes; i > 0; --i) add_node(graph, "Relu", {"v" + std::to_string(i - 1)}, {"v" + std::to_string(i)});
+  const Model model = parse(proto);
+  REQUIRE(model.main().nodes.size() == kNodes);
+  CHECK(model.main().values[static_cast<std::size_t>(model.main().nodes.front().outputs[0])].name == "v1");
+}
+
+TEST_CASE("sizes without names get different symbols even when their values' names differ in punctuation only") {
+  onnx::ModelProto proto = new_model();
+  const std::string marks = "!#$%&()*+,-./:;<=>?@[]^{|}~";
+  for (const char a : marks)
+    for (const char b : marks)
+      for (const char c : marks) add_input(*proto.mutable_graph(), std::string{a, b, c}, {""});
+  const Model model = parse(proto);
+  std::map<std::string, int> seen;
+  for (const Value& value : model.main().values) ++seen[value.declared.shape->front().to_string()];
+  CHECK(seen.size() == model.main().values.size());
+}
+
+}  // namespace
+}  // namespace pagoda::test
