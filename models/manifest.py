@@ -100,6 +100,7 @@ def why_parameters_differ(graph: onnx.GraphProto, in_file: int, made: dict) -> s
     kept = sum(sizes_of(graph)[node.input[1]] for node in graph.node if node.op_type == "BatchNormalization")
     folded = made["batchnorm_channels"] - kept                  # scale and shift become one bias a channel
     rest = in_file - made["parameters"] + folded - 2 * kept
+    assert rest >= 0, f"{-rest:,} parameters of the source are missing from the file"
     tied = made["tied_parameters"] if rest >= made["tied_parameters"] else 0
     reasons = ((-folded, "BatchNorm folded into the convolution before it"),
                (2 * kept, "running statistics of BatchNorm that could not be folded"),
