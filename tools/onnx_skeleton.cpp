@@ -32,7 +32,7 @@ int main(int argc, char** argv) {
   std::string model, output;
   bool fill = false;
   std::uint64_t seed = 0;
-  pagoda::SkeletonOptions options{.weights_location = {}, .keep_stack_traces = false, .directory = {}};
+  pagoda::SkeletonOptions options{.keep_stack_traces = false};
   app.add_option("MODEL", model, "The .onnx file, or a skeleton")->required();
   app.add_option("-o,--output", output, "The file to write; replaced when it exists")->required();
   CLI::Option* fill_option = app.add_flag("--fill", fill, "Write random weights, so that the model runs again");

@@ -85,6 +85,9 @@ TEST_CASE("min and max decide where sizes cannot be negative") {
   CHECK(min(a + b, a) == a);
   CHECK(max(a, b) == max(b, a));
   CHECK(max(a, b).to_string() == "max(a, b)");
+  CHECK(min(512, min(a, 512)) == min(a, 512));
+  CHECK(max(max(a, b), a + 1) == max(b, a + 1));
+  CHECK(min(b, min(a, 7)).to_string() == "min(7, min(a, b))");
   CHECK(min(Dim(1000), a).bind({{"a", 7}}) == Dim(7));
   CHECK(pagoda::equal(a, Dim(-1)) == false);
   CHECK(pagoda::equal(a + 1, Dim(0)) == false);

@@ -113,8 +113,9 @@ TEST_CASE("nodes are sorted by their inputs, also by what their bodies capture")
   add_node(graph, "Relu", {"a"}, {"b"}, "second");
   add_node(graph, "Relu", {"x"}, {"a"}, "first");
   add_output(graph, "d");
+  const Model model = parse(proto);
   std::vector<std::string> order;
-  for (const Node& node : parse(proto).main().nodes) order.push_back(node.name);
+  for (const Node& node : model.main().nodes) order.push_back(node.name);
   CHECK(order == std::vector<std::string>{"first", "second", "third", "needs c inside"});
 }
 

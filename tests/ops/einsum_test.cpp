@@ -95,9 +95,9 @@ struct Search {
 };
 
 TEST_CASE("the order of contractions is the cheapest of all") {
-  const std::array<std::string_view, 10> equations = {"ab,bc,cd->ad",    "ab,bc,cd,de->ae", "abc,cd,bde,ef->af",  "ab,bc,ca->",
-                                                      "abc,abd,ae->cde", "ab,ac,ad->a",     "abcd,be,cf,dg->aefg", "a,b,c,d->abcd",
-                                                      "ab,cb,cd,ed->ae", "abc,cde,efa->bdf"};
+  const std::array<std::string_view, 10> equations = {
+      "ab,bc,cd->ad", "ab,bc,cd,de->ae",     "abc,cd,bde,ef->af", "ab,bc,ca->",      "abc,abd,ae->cde",
+      "ab,ac,ad->a",  "abcd,be,cf,dg->aefg", "a,b,c,d->abcd",     "ab,cb,cd,ed->ae", "abc,cde,efa->bdf"};
   std::uint32_t state = 12345;  // a linear congruential generator: the same sizes on every machine
   for (const std::string_view equation : equations)
     for (int round = 0; round < 8; ++round) {

@@ -109,8 +109,8 @@ Elimination counted_elimination(std::int64_t n) {
   for (std::int64_t k = 0; k + 1 < n; ++k) {
     for (std::int64_t i = k + 1; i < n; ++i) ++count.comparisons;  // the largest of the column
     for (std::int64_t i = k + 1; i < n; ++i) {
-      ++count.arith;                                                  // factor = a[i][k] / a[k][k]
-      for (std::int64_t j = k + 1; j < n; ++j) count.arith += 2;      // a[i][j] -= factor · a[k][j]
+      ++count.arith;                                              // factor = a[i][k] / a[k][k]
+      for (std::int64_t j = k + 1; j < n; ++j) count.arith += 2;  // a[i][j] -= factor · a[k][j]
     }
   }
   for (std::int64_t i = 1; i < n; ++i) ++count.arith;  // the product of the diagonal

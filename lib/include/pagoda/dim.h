@@ -104,6 +104,7 @@ class Dim {
   struct Factor;
   struct Monomial;
   struct Poly;
+  const Atom* as_atom() const;  // the atom, where the expression is exactly one; else null
 
  private:
   friend Dim floor_div(const Dim& a, const Dim& b);
@@ -111,6 +112,7 @@ class Dim {
   friend Dim min(const Dim& a, const Dim& b);
   friend Dim max(const Dim& a, const Dim& b);
   static Dim atom(Atom atom);
+  static Dim extreme(AtomKind kind, const Dim& a, const Dim& b);
   void normalise();
   const Poly& terms(Poly& scratch) const;
 

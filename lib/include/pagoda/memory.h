@@ -41,11 +41,11 @@ struct MemoryOptions {
 // An activation that owns bytes, and the views and in-place results that share them.
 struct PlannedTensor {
   ValueId value = kAbsent;          // the first to occupy the bytes
-  std::vector<ValueId> shared_by;   // the others
+  std::vector<ValueId> shared_by = {};  // the others
   Int bytes = 0;
   std::int32_t first_step = 0;      // positions in MemoryPlan::order, both inclusive
   std::int32_t last_step = 0;
-  std::optional<Int> offset;        // in the arena; empty without one
+  std::optional<Int> offset = {};   // in the arena; empty without one
   std::int32_t body_of = -1;        // for the activations inside a branch, loop body or function: its node, and no value
 };
 
@@ -88,7 +88,9 @@ struct MemoryPlan {
   std::vector<WeightBytes> weights;       // by element type; together Totals::param_bytes
   KvCache kv_cache;
   std::optional<ReorderedPlan> reordered;  // only where it lowers the peak
-  std::vector<ValueId> unsized;            // values of unknown size (strings, unknown ranks): the peak is a lower bound
+  // Values of unknown size (strings, unknown ranks), and nodes whose bodies have some: the peak is a lower bound.
+  std::vector<ValueId> unsized;
+  std::vector<std::int32_t> unsized_bodies;
 };
 
 // Throws Error when MemoryOptions::order is no topological order of the main graph.

@@ -19,9 +19,9 @@ inline constexpr std::size_t kInlineIntegerElements = 1024;  // int64, int32, bo
 inline constexpr std::size_t kInlineFloatElements = 16;      // scales, epsilons, scalar bounds
 
 struct SkeletonOptions {
-  std::string weights_location;  // external file name written for dropped tensors; empty: "<in the model>"
+  std::string weights_location = {};  // external file name written for dropped tensors; empty: "<in the model>"
   bool keep_stack_traces = true;  // false drops metadata entries whose key holds "stack_trace"
-  std::string directory;  // where external data is looked for: small tensors move into the skeleton; empty: nowhere
+  std::string directory = {};  // where external data is looked for: small tensors move into the skeleton; empty: nowhere
 };
 
 // Loads the model at `path`. Throws Error (with the byte offset for malformed protobuf) when it is unusable.
@@ -52,6 +52,8 @@ class MappedFile {
   MappedFile& operator=(const MappedFile&) = delete;
   ~MappedFile();
   std::span<const std::byte> bytes() const { return {data_, size_}; }
+  // Gives back the memory of the pages within [begin, end); they are read again when they are touched again.
+  void release(std::size_t begin, std::size_t end) const;
 
  private:
   const std::byte* data_ = nullptr;

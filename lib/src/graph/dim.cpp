@@ -501,26 +501,54 @@ Dim floor_div(const Dim& a, const Dim& b) {
 
 Dim ceil_div(const Dim& a, const Dim& b) { return floor_div(a + b - Dim(1), b); }
 
+namespace {
+
+// The operands of nested atoms of one kind, min(a, min(b, c)): a, b, c.
+void flatten(const Dim& dim, Dim::AtomKind kind, std::vector<Dim>& operands) {
+  const Dim::Atom* atom = dim.as_atom();
+  if (atom == nullptr || atom->kind != kind) return operands.push_back(dim);
+  for (const Dim& argument : atom->arguments) flatten(argument, kind, operands);
+}
+
+}  // namespace
+
+const Dim::Atom* Dim::as_atom() const {
+  if (!poly_ || poly_->terms.size() != 1) return nullptr;
+  const Monomial& term = poly_->terms[0];
+  const bool is_atom = term.coefficient == 1 && term.factors.size() == 1 && term.factors[0].power == 1;
+  return is_atom ? &term.factors[0].atom : nullptr;
+}
+
+// min or max of both operands' operands: those that another is known to beat leave, the others stand sorted by text.
+Dim Dim::extreme(AtomKind kind, const Dim& a, const Dim& b) {
+  const auto beats = [&](const Dim& x, const Dim& y) { return (kind == AtomKind::Max ? greater_equal(x, y) : greater_equal(y, x)) == true; };
+  std::vector<Dim> candidates, kept;
+  flatten(a, kind, candidates);
+  flatten(b, kind, candidates);
+  for (Dim& candidate : candidates) {
+    if (std::any_of(kept.begin(), kept.end(), [&](const Dim& other) { return beats(other, candidate); })) continue;
+    std::erase_if(kept, [&](const Dim& other) { return beats(candidate, other); });
+    kept.push_back(std::move(candidate));
+  }
+  std::vector<std::pair<std::string, Dim>> sorted;
+  for (Dim& dim : kept) sorted.emplace_back(dim.to_string(), std::move(dim));
+  std::sort(sorted.begin(), sorted.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
+  Dim result = std::move(sorted.back().second);
+  for (std::size_t i = sorted.size() - 1; i-- > 0;) {
+    std::string text = (kind == AtomKind::Max ? "max(" : "min(") + sorted[i].first + ", " + result.to_string() + ")";
+    result = atom({.kind = kind, .text = std::move(text), .arguments = {std::move(sorted[i].second), std::move(result)}});
+  }
+  return result;
+}
+
 Dim min(const Dim& a, const Dim& b) {
-  if (const auto known = greater_equal(a, b)) return *known ? b : a;
-  if (const auto known = greater_equal(b, a)) return *known ? a : b;
-  std::string x = a.to_string(), y = b.to_string();
-  const bool swapped = y < x;
-  std::string text = "min(" + (swapped ? y : x) + ", " + (swapped ? x : y) + ")";
-  return Dim::atom({.kind = Dim::AtomKind::Min,
-                    .text = std::move(text),
-                    .arguments = swapped ? std::vector<Dim>{b, a} : std::vector<Dim>{a, b}});
+  if (a.is_constant() && b.is_constant()) return a.constant_ < b.constant_ ? a : b;
+  return Dim::extreme(Dim::AtomKind::Min, a, b);
 }
 
 Dim max(const Dim& a, const Dim& b) {
-  if (const auto known = greater_equal(a, b)) return *known ? a : b;
-  if (const auto known = greater_equal(b, a)) return *known ? b : a;
-  std::string x = a.to_string(), y = b.to_string();
-  const bool swapped = y < x;
-  std::string text = "max(" + (swapped ? y : x) + ", " + (swapped ? x : y) + ")";
-  return Dim::atom({.kind = Dim::AtomKind::Max,
-                    .text = std::move(text),
-                    .arguments = swapped ? std::vector<Dim>{b, a} : std::vector<Dim>{a, b}});
+  if (a.is_constant() && b.is_constant()) return a.constant_ < b.constant_ ? b : a;
+  return Dim::extreme(Dim::AtomKind::Max, a, b);
 }
 
 Dim element_count(const Shape& shape) {

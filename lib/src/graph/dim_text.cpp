@@ -9,7 +9,7 @@
 namespace pagoda {
 
 std::string to_string(Int value) {
-  if (value == 0) return "0";
+  if (const auto narrow = static_cast<std::int64_t>(value); narrow == value) return std::to_string(narrow);
   std::string digits;
   const bool negative = value < 0;
   // The most negative number has no positive counterpart: take digits with their sign.

@@ -9,6 +9,8 @@ namespace pagoda {
 namespace {
 
 constexpr std::size_t kMaxPairs = 2'000'000;  // of overlapping blocks: beyond, only the sweep is tried
+constexpr std::size_t kMaxRetries = 64;       // placements with another block moved to the front,
+constexpr std::size_t kRetryPairs = 400'000;  // as long as they look at no more pairs than this in all
 
 Int rounded_up(Int bytes, Int alignment) { return (bytes + alignment - 1) / alignment * alignment; }
 
@@ -83,6 +85,23 @@ std::vector<std::int32_t> by_first_step(std::span<const ArenaBlock> blocks) {
   return order;
 }
 
+// The most bytes alive at once.
+Int lower_bound(std::span<const ArenaBlock> blocks, std::span<const std::int32_t> starts) {
+  std::vector<std::pair<std::int32_t, Int>> ends;
+  ends.reserve(blocks.size());
+  for (const ArenaBlock& block : blocks) ends.emplace_back(block.last_step, block.bytes);
+  std::sort(ends.begin(), ends.end());
+  Int alive = 0, most = 0;
+  std::size_t ended = 0;
+  for (const std::int32_t id : starts) {
+    const ArenaBlock& block = blocks[static_cast<std::size_t>(id)];
+    for (; ends[ended].first < block.first_step; ++ended) alive -= ends[ended].second;
+    alive += block.bytes;
+    most = std::max(most, alive);
+  }
+  return most;
+}
+
 ArenaLayout sweep(std::span<const ArenaBlock> blocks, std::span<const std::int32_t> starts) {
   ArenaLayout layout{.bytes = 0, .offsets = std::vector<Int>(blocks.size(), 0)};
   std::set<std::pair<std::int32_t, std::int32_t>> alive;  // last step, block
@@ -151,12 +170,13 @@ ArenaLayout place(std::span<const ArenaBlock> blocks, std::span<const std::int32
 
 }  // namespace
 
-ArenaLayout lay_out(std::span<const ArenaBlock> given, Int peak, std::int64_t alignment) {
+ArenaLayout lay_out(std::span<const ArenaBlock> given, std::int64_t alignment) {
   std::vector<ArenaBlock> blocks(given.begin(), given.end());
   for (ArenaBlock& block : blocks) block.bytes = rounded_up(block.bytes, alignment);
   const std::vector<std::int32_t> starts = by_first_step(blocks);
+  const Int bound = lower_bound(blocks, starts);
   ArenaLayout best = sweep(blocks, starts);
-  if (best.bytes <= peak || blocks.empty()) return best;
+  if (best.bytes == bound) return best;
   const auto neighbours = overlaps(blocks, starts);
   if (neighbours.empty()) return best;
 
@@ -166,7 +186,7 @@ ArenaLayout lay_out(std::span<const ArenaBlock> given, Int peak, std::int64_t al
     return Int{blocks[static_cast<std::size_t>(id)].last_step} - blocks[static_cast<std::size_t>(id)].first_step + 1;
   };
   const auto attempt = [&](const auto& key) {
-    if (best.bytes <= peak) return;
+    if (best.bytes == bound) return;
     order = starts;
     std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) { return key(a) > key(b); });
     ArenaLayout layout = place(blocks, order, neighbours);
@@ -178,9 +198,10 @@ ArenaLayout lay_out(std::span<const ArenaBlock> given, Int peak, std::int64_t al
   // A block that reached the top of the arena was placed too late: move it to the front and try again.
   order = starts;
   std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) { return bytes(a) > bytes(b); });
-  std::size_t pairs = 0;
-  for (const auto& list : neighbours) pairs += list.size() + 1;
-  for (std::size_t work = pairs; best.bytes > peak && work < kMaxPairs; work += pairs) {
+  std::size_t pairs = blocks.size();
+  for (const auto& list : neighbours) pairs += list.size();
+  const std::size_t retries = std::min(kMaxRetries, kRetryPairs / pairs);
+  for (std::size_t retry = 0; best.bytes > bound && retry < retries; ++retry) {
     ArenaLayout layout = place(blocks, order, neighbours);
     const auto top = std::find_if(order.begin(), order.end(), [&](std::int32_t id) {
       return layout.offsets[static_cast<std::size_t>(id)] + bytes(id) == layout.bytes;

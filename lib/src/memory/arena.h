@@ -21,8 +21,8 @@ struct ArenaLayout {
 };
 
 // Finding the smallest arena is NP-hard; this takes the best of a sweep over time (best fit among the free gaps) and,
-// while the number of overlapping pairs is moderate, of placements of large and of long-lived blocks first.
-// Never below `peak`, the most bytes alive at once, at which it stops looking.
-ArenaLayout lay_out(std::span<const ArenaBlock> blocks, Int peak, std::int64_t alignment);
+// while the number of overlapping pairs is moderate, of placements of large and of long-lived blocks first. It stops
+// looking at the lower bound, the most bytes alive at once when each block takes a multiple of the alignment.
+ArenaLayout lay_out(std::span<const ArenaBlock> blocks, std::int64_t alignment);
 
 }  // namespace pagoda

@@ -84,7 +84,8 @@ std::vector<Step> locate_steps(const Model& model, const std::vector<NodeReport>
   std::size_t at = begin;
   if (RowReader(model, rows).read(id, at, &steps)) return steps;
 
-  steps.assign(graph.nodes.size(), Step{});
+  steps.clear();
+  steps.resize(graph.nodes.size());
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const Node& node = graph.nodes[i];
     steps[i].has_body = model.function(node.domain, node.op_type, node.overload) != nullptr || !bodies_of(node).empty();

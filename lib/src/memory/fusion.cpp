@@ -248,17 +248,21 @@ class Fuser {
 
   Fusion epilogue(std::int32_t group, std::int32_t node, const OpClass& op, const Dim& elements) {
     bool has_other_tensor = false;  // of full size, made elsewhere
+    bool has_vector = false, has_scalar = false;
     for (const Access& read : graph_.reads(node).accesses) {
       const Storage* storage = graph_.storage_at(read.value);
       const std::int32_t from = graph_.producer(read.value);
-      if (storage == nullptr || storage->place != Place::Device || (from >= 0 && graph_.group_of(from) == group)) continue;
-      has_other_tensor = has_other_tensor || equals(graph_.elements(read.value), elements);
+      if (from >= 0 && graph_.group_of(from) == group) continue;
+      const Dim* count = graph_.elements(read.value);
+      if (storage != nullptr && storage->place == Place::Device && equals(count, elements))
+        has_other_tensor = true;
+      else
+        (equals(count, 1) ? has_scalar : has_vector) = true;
     }
-    const bool is_unary = graph_.reads(node).accesses.size() < 2;
     switch (op.epilogue) {
       case Epilogue::BatchNorm: return Fusion::BatchNorm;
-      case Epilogue::Add: return is_unary ? Fusion::Activation : has_other_tensor ? Fusion::Residual : Fusion::Bias;
-      case Epilogue::Multiply: return is_unary || has_other_tensor ? Fusion::Activation : Fusion::Scale;
+      case Epilogue::Add: return has_other_tensor ? Fusion::Residual : has_vector ? Fusion::Bias : Fusion::Activation;
+      case Epilogue::Multiply: return has_other_tensor || !(has_vector || has_scalar) ? Fusion::Activation : Fusion::Scale;
       case Epilogue::Activation: break;
     }
     return Fusion::Activation;

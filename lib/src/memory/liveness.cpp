@@ -27,7 +27,7 @@ class Maxima {
   }
 
  private:
-  static constexpr std::size_t kMaxCandidates = 16;
+  static constexpr std::size_t kMaxCandidates = 24;
   std::vector<Dim> kept_;
 };
 
@@ -37,10 +37,8 @@ bool owns_bytes(const Storage& storage) { return storage.place == Place::Device 
 // caller's, and read by nobody later.
 std::optional<std::int32_t> overwritten(const Schedule& schedule, const std::vector<Lifetime>& lifetimes,
                                         std::int32_t node, std::int32_t position) {
+  if (!can_overwrite(schedule, node)) return std::nullopt;
   const Step& step = schedule.steps[index(node)];
-  if (step.writes.size() != 1 || step.has_body) return std::nullopt;
-  const OpClass* known = op_class(schedule.graph->nodes[index(node)]);
-  if (known == nullptr || known->kind != OpKind::Pointwise) return std::nullopt;
   const Storage& output = schedule.storages[index(step.writes[0])];
   if (!owns_bytes(output) || !output.bytes) return std::nullopt;
   for (const std::int32_t read : step.reads) {
@@ -58,6 +56,13 @@ std::vector<std::int32_t> file_order(const Schedule& schedule) {
   std::vector<std::int32_t> order(schedule.steps.size());
   std::iota(order.begin(), order.end(), 0);
   return order;
+}
+
+bool can_overwrite(const Schedule& schedule, std::int32_t node) {
+  const Step& step = schedule.steps[index(node)];
+  if (step.writes.size() != 1 || step.has_body) return false;
+  const OpClass* known = op_class(schedule.graph->nodes[index(node)]);
+  return known != nullptr && known->kind == OpKind::Pointwise;
 }
 
 Liveness liveness(const Schedule& schedule, std::span<const std::int32_t> order, bool in_place) {
@@ -96,8 +101,30 @@ Liveness liveness(const Schedule& schedule, std::span<const std::int32_t> order,
   return live;
 }
 
-std::vector<Int> timeline(const Schedule& schedule, const Liveness& live, std::span<const std::int32_t> order,
-                          std::span<const Int> bytes, std::span<const Int> body_bytes) {
+Sizes sizes_of(const Schedule& schedule, const Bindings& bindings) {
+  Sizes sizes;
+  for (const Storage& storage : schedule.storages)
+    sizes.storages.push_back(storage.bytes ? size_at(*storage.bytes, bindings) : 0);
+  for (const Step& step : schedule.steps) {
+    Int& peak = sizes.bodies.emplace_back(0);
+    if (!step.body_schedule) continue;
+    const Schedule& body = *step.body_schedule;
+    const std::vector<std::int32_t> order = file_order(body);
+    for (const Int alive : timeline(body, liveness(body, order, false), order, sizes_of(body, bindings)))
+      peak = std::max(peak, alive);
+  }
+  return sizes;
+}
+
+bool has_unsized(const Schedule& schedule) {
+  return std::any_of(schedule.storages.begin(), schedule.storages.end(), [](const Storage& s) { return !s.bytes; }) ||
+         std::any_of(schedule.steps.begin(), schedule.steps.end(), [](const Step& step) {
+           return step.has_body && (!step.body_schedule || has_unsized(*step.body_schedule));
+         });
+}
+
+std::vector<Int> timeline(const Schedule& schedule, const Liveness& live, std::span<const std::int32_t> order, const Sizes& sizes) {
+  const std::vector<Int>& bytes = sizes.storages;
   std::vector<Int> change(order.size() + 1, 0);
   for (std::size_t s = 0; s < bytes.size(); ++s) {
     const Lifetime& life = live.lifetimes[s];
@@ -112,13 +139,23 @@ std::vector<Int> timeline(const Schedule& schedule, const Liveness& live, std::s
     result[i] = alive;
     const Step& step = schedule.steps[index(order[i])];
     if (!step.has_body) continue;
-    Int extra = body_bytes[index(order[i])];
+    Int extra = sizes.bodies[index(order[i])];
     if (!step.body_on_top)
       for (const std::int32_t output : step.writes) extra -= bytes[index(output)];
     result[i] += std::max<Int>(extra, 0);
   }
   return result;
 }
+
+namespace {
+
+std::optional<Dim> body_peak(const Step& step) {
+  if (!step.body_schedule) return std::nullopt;
+  const std::vector<std::int32_t> order = file_order(*step.body_schedule);
+  return peak_formula(*step.body_schedule, liveness(*step.body_schedule, order, false), order);
+}
+
+}  // namespace
 
 std::optional<Dim> peak_formula(const Schedule& schedule, const Liveness& live, std::span<const std::int32_t> order) {
   std::vector<std::vector<std::int32_t>> born(order.size() + 1), dies(order.size() + 1);
@@ -139,11 +176,12 @@ std::optional<Dim> peak_formula(const Schedule& schedule, const Liveness& live, 
       // Without a birth the step before, or the one that follows, holds as much.
       if (!born[i].empty()) peak.add(alive);
       if (step != nullptr && step->has_body) {
-        if (!step->body_peak) return std::nullopt;
-        Dim with_body = alive + *step->body_peak;
+        const std::optional<Dim> body = body_peak(*step);
+        if (!body) return std::nullopt;
+        Dim with_body = alive + *body;
         if (!step->body_on_top)
           for (const std::int32_t output : step->writes) with_body -= schedule.storages[index(output)].bytes.value_or(0);
-        if (*step->body_peak != Dim(0)) peak.add(with_body);
+        if (*body != Dim(0)) peak.add(with_body);
       }
       for (const std::int32_t s : dies[i]) alive -= *schedule.storages[index(s)].bytes;
     }

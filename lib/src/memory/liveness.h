@@ -25,12 +25,24 @@ struct Liveness {
 // The nodes of a schedule in the file's order.
 std::vector<std::int32_t> file_order(const Schedule& schedule);
 
+// Whether the node's only output can take over the bytes of an operand of the same size: it works element by element.
+bool can_overwrite(const Schedule& schedule, std::int32_t node);
+
 // `order` is a topological order of all nodes.
 Liveness liveness(const Schedule& schedule, std::span<const std::int32_t> order, bool in_place);
 
-// Bytes alive while each step of the order runs; `bytes` and `body_bytes` are those of storages and of nodes' bodies.
-std::vector<Int> timeline(const Schedule& schedule, const Liveness& live, std::span<const std::int32_t> order,
-                          std::span<const Int> bytes, std::span<const Int> body_bytes);
+// Sizes as numbers; those that are not known are 0.
+struct Sizes {
+  std::vector<Int> storages;
+  std::vector<Int> bodies;  // by node: what the body's own activations take at their peak
+};
+Sizes sizes_of(const Schedule& schedule, const Bindings& bindings);
+
+// Whether some activation, here or in a body, is of unknown size.
+bool has_unsized(const Schedule& schedule);
+
+// Bytes alive while each step of the order runs.
+std::vector<Int> timeline(const Schedule& schedule, const Liveness& live, std::span<const std::int32_t> order, const Sizes& sizes);
 
 // The peak for all sizes. Empty when a size is unknown or the formula grows too complex.
 std::optional<Dim> peak_formula(const Schedule& schedule, const Liveness& live, std::span<const std::int32_t> order);

@@ -35,6 +35,7 @@ constexpr OpClass kClasses[] = {
     {"DequantizeLinear",              "",     Dequantize},
     {"DequantizeLinear",              kMs,    Dequantize},
     {"Div",                           "",     Pointwise,   Epilogue::Multiply},
+    {"Dropout",                       "",     Pointwise},
     {"DynamicQuantizeMatMul",         kMs,    Contraction},
     {"Einsum",                        "",     Contraction},
     {"Elu",                           "",     Pointwise},

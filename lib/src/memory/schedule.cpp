@@ -1,10 +1,8 @@
 #include "memory/schedule.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "memory/body_rows.h"
-#include "memory/liveness.h"
 
 namespace pagoda {
 namespace {
@@ -16,11 +14,6 @@ struct BodyOutput {
   const TensorType* type = nullptr;  // null when no row states it
   Place place = Place::Device;
   std::int32_t input = -1;  // the body's input whose bytes it shares
-};
-
-struct BodySummary {
-  std::optional<Dim> peak;
-  std::vector<BodyOutput> outputs;
 };
 
 class Builder {
@@ -87,12 +80,12 @@ class Builder {
     const auto id = static_cast<std::int32_t>(i);
     Step& step = result_.steps[i];
     if (step.row >= 0) learn_types(node, rows_[index(step.row)]);
-    BodySummary body;
+    std::vector<BodyOutput> body;
     if (step.has_body) body = visit_body(id);
     if (step.has_body || result_.is_kernel(i))
       for (const ValueId input : node.inputs) read(id, storage(input));
     for (std::size_t j = 0; j < node.outputs.size(); ++j)
-      if (node.outputs[j] != kAbsent) write(id, node.outputs[j], j < body.outputs.size() ? &body.outputs[j] : nullptr);
+      if (node.outputs[j] != kAbsent) write(id, node.outputs[j], j < body.size() ? &body[j] : nullptr);
   }
 
   void learn_types(const Node& node, const NodeReport& row) {
@@ -151,7 +144,7 @@ class Builder {
   }
 
   // A call's body sees the call's inputs; the bodies of structures see those and what they capture.
-  BodySummary visit_body(std::int32_t id) {
+  std::vector<BodyOutput> visit_body(std::int32_t id) {
     const Node& node = graph_.nodes[index(id)];
     for (const GraphId body : bodies_of(node))
       for (const Value& value : model_.graphs[index(body)].values)
@@ -164,19 +157,14 @@ class Builder {
     if (is_call)
       for (const ValueId input : node.inputs)
         places.push_back(storage(input) < 0 ? Place::Constant : result_.storages[index(storage(input))].place);
-    BodySummary summary = summarise(step.body, step.body_begin, places);
-    step.body_peak = std::move(summary.peak);
-    return summary;
-  }
-
-  BodySummary summarise(GraphId id, std::size_t begin, const std::vector<Place>& input_places) const {
-    const Graph& body = model_.graphs[index(id)];
-    Builder builder(model_, rows_, id, begin);
-    const Schedule schedule = builder.build(std::vector<const TensorType*>(body.values.size(), nullptr), &input_places);
-    const std::vector<std::int32_t> order = file_order(schedule);
-    BodySummary summary{.peak = peak_formula(schedule, liveness(schedule, order, false), order), .outputs = {}};
+    const Graph& body = model_.graphs[index(step.body)];
+    Builder builder(model_, rows_, step.body, step.body_begin);
+    const std::vector<const TensorType*> learnt(body.values.size(), nullptr);
+    step.body_schedule = std::make_unique<Schedule>(builder.build(learnt, &places));
+    const Schedule& schedule = *step.body_schedule;
+    std::vector<BodyOutput> outputs;
     for (const ValueId output : body.outputs) {
-      BodyOutput& found = summary.outputs.emplace_back();
+      BodyOutput& found = outputs.emplace_back();
       if (output == kAbsent) continue;
       found.type = builder.types()[index(output)];
       const std::int32_t at = schedule.storage_of[index(output)];
@@ -185,7 +173,7 @@ class Builder {
       const auto input = std::find(body.inputs.begin(), body.inputs.end(), schedule.storages[index(at)].owner);
       if (input != body.inputs.end()) found.input = static_cast<std::int32_t>(input - body.inputs.begin());
     }
-    return summary;
+    return outputs;
   }
 
   const Model& model_;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -36,9 +37,9 @@ struct Step {
   GraphId body = -1;           // the graph that was entered; -1 when none was, or its rows are one aggregate
   std::size_t body_begin = 0;  // rows of its body in Analysis::nodes
   std::size_t body_end = 0;
-  // Bytes that the body's own activations take at their peak, empty when not known; and whether that is on top of the
-  // node's outputs (loops: the results of trips add up) or includes them (branches, calls).
-  std::optional<Dim> body_peak;
+  std::unique_ptr<struct Schedule> body_schedule;  // of the graph that was entered
+  // Whether the body's own activations are on top of the node's outputs (loops: the results of trips add up) or
+  // include them (branches, calls).
   bool body_on_top = false;
   std::vector<std::int32_t> reads;   // storages, each once
   std::vector<std::int32_t> writes;  // storages that begin here

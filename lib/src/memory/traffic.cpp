@@ -42,10 +42,10 @@ constexpr std::array<FusionRule, 12> kRules = {{
      "any other element-wise operator after a convolution or product: Relu, Sigmoid, GELU and its parts, a gate",
      "as for batch-norm; unless a norm of rows begins with it and the product's output is written anyway"},
     {Fusion::Scale, "scale",
-     "Mul or Div of a product's output by a constant or a smaller tensor",
+     "Mul or Div of a product's output by a constant or smaller tensor",
      "as for batch-norm"},
     {Fusion::Bias, "bias",
-     "Add, Sub or Sum of a product's output and a constant or a smaller tensor",
+     "Add, Sub or Sum of a product's output and a constant or smaller tensor of more than one element",
      "as for batch-norm"},
     {Fusion::Quantize, "quantize",
      "QuantizeLinear after any kernel",
@@ -99,20 +99,15 @@ TrafficGroup group_of_many(const Analysis& analysis, const Schedule& schedule, c
 
 void add_group(Traffic& traffic, TrafficGroup group) {
   for (const std::int32_t row : group.rows) traffic.group_of[index(row)] = static_cast<std::int32_t>(traffic.groups.size());
-  traffic.bytes_read += group.cost.bytes_read;
-  traffic.bytes_written += group.cost.bytes_written;
   traffic.groups.push_back(std::move(group));
 }
 
-// Rows of bodies keep their formulas until here.
-void make_numbers(Traffic& traffic, const Bindings& bindings) {
-  traffic.bytes_read = traffic.bytes_written = 0;
-  for (TrafficGroup& group : traffic.groups) {
-    group.cost.bytes_read = size_at(group.cost.bytes_read, bindings);
-    group.cost.bytes_written = size_at(group.cost.bytes_written, bindings);
-    traffic.bytes_read += group.cost.bytes_read;
-    traffic.bytes_written += group.cost.bytes_written;
-  }
+// In pairs, pairs of pairs …: formulas of many terms are copied a few times only.
+Dim sum(const Traffic& traffic, Dim OpCost::* bytes, std::size_t begin, std::size_t end) {
+  if (begin == end) return 0;
+  if (end - begin == 1) return traffic.groups[begin].cost.*bytes;
+  const std::size_t middle = begin + (end - begin) / 2;
+  return sum(traffic, bytes, begin, middle) + sum(traffic, bytes, middle, end);
 }
 
 void add_rows(Traffic& traffic, const Analysis& analysis, std::size_t begin, std::size_t end) {
@@ -128,6 +123,40 @@ std::pair<std::size_t, std::size_t> rows_of_body(const Schedule& schedule, const
   // An aggregate follows the node's own row.
   while (end < analysis.nodes.size() && step.row >= 0 && step.body < 0 && analysis.nodes[end].graph == 0 && analysis.nodes[end].node == node) ++end;
   return {begin, end};
+}
+
+// The groups of the fused graph, and for each node with a body its rows.
+void add_units(Traffic& result, const Model& model, const Analysis& analysis, const TrafficOptions& options) {
+  const Schedule schedule = schedule_of(model, analysis);
+  const FusedGraph fused = fuse(model, analysis, schedule);
+  CacheResult cached;
+  const bool is_resident = options.model == TrafficModel::Resident;
+  if (is_resident) cached = run_cached(fused, schedule, options);
+  for (std::size_t u = 0; u < fused.units.size(); ++u) {
+    const Unit& unit = fused.units[u];
+    if (unit.node >= 0) {
+      const auto [begin, end] = rows_of_body(schedule, analysis, unit.node);
+      add_rows(result, analysis, begin, end);
+      continue;
+    }
+    TrafficGroup group = group_of_many(analysis, schedule, fused.groups[index(unit.group)], unit);
+    if (is_resident) {
+      const Int unfused = size_at(group.saved + group.cost.bytes(), options.bindings);
+      group.cost.bytes_read = cached.moved[u].first;
+      group.cost.bytes_written = cached.moved[u].second;
+      group.saved = Dim(unfused) - group.cost.bytes();
+    }
+    add_group(result, std::move(group));
+  }
+  // What the graph does not account for (see locate_steps) still moves its bytes.
+  for (std::size_t i = 0; i < analysis.nodes.size(); ++i)
+    if (runs(analysis.nodes[i]) && result.group_of[i] < 0) add_rows(result, analysis, i, i + 1);
+  result.stayed = std::move(cached.stayed);
+  if (!is_resident) return;
+  for (TrafficGroup& group : result.groups) {  // rows of bodies have kept their formulas
+    group.cost.bytes_read = size_at(group.cost.bytes_read, options.bindings);
+    group.cost.bytes_written = size_at(group.cost.bytes_written, options.bindings);
+  }
 }
 
 }  // namespace
@@ -154,34 +183,11 @@ Traffic traffic(const Model& model, const Analysis& analysis, const TrafficOptio
   result.group_of.assign(analysis.nodes.size(), -1);
   if (options.model == TrafficModel::Unfused) {
     add_rows(result, analysis, 0, analysis.nodes.size());
-    return result;
+  } else {
+    add_units(result, model, analysis, options);
   }
-  const Schedule schedule = schedule_of(model, analysis);
-  const FusedGraph fused = fuse(model, analysis, schedule);
-  CacheResult cached;
-  const bool is_resident = options.model == TrafficModel::Resident;
-  if (is_resident) cached = run_cached(fused, schedule, options);
-  for (std::size_t u = 0; u < fused.units.size(); ++u) {
-    const Unit& unit = fused.units[u];
-    if (unit.node >= 0) {
-      const auto [begin, end] = rows_of_body(schedule, analysis, unit.node);
-      add_rows(result, analysis, begin, end);
-      continue;
-    }
-    TrafficGroup group = group_of_many(analysis, schedule, fused.groups[index(unit.group)], unit);
-    if (is_resident) {
-      const Int unfused = size_at(group.saved + group.cost.bytes(), options.bindings);
-      group.cost.bytes_read = cached.moved[u].first;
-      group.cost.bytes_written = cached.moved[u].second;
-      group.saved = Dim(unfused) - group.cost.bytes();
-    }
-    add_group(result, std::move(group));
-  }
-  // What the graph does not account for (see locate_steps) still moves its bytes.
-  for (std::size_t i = 0; i < analysis.nodes.size(); ++i)
-    if (runs(analysis.nodes[i]) && result.group_of[i] < 0) add_rows(result, analysis, i, i + 1);
-  result.stayed = std::move(cached.stayed);
-  if (is_resident) make_numbers(result, options.bindings);
+  result.bytes_read = sum(result, &OpCost::bytes_read, 0, result.groups.size());
+  result.bytes_written = sum(result, &OpCost::bytes_written, 0, result.groups.size());
   return result;
 }
 

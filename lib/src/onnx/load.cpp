@@ -6,6 +6,7 @@
 #include <google/protobuf/stubs/logging.h>
 
 #include <algorithm>
+#include <functional>
 #include <set>
 #include <tuple>
 
@@ -17,21 +18,20 @@ namespace pagoda {
 namespace wire {
 namespace {
 
-// Of what remains without weights and documentation. The graph of a million nodes takes about 200 MB.
-constexpr std::uint64_t kMostSkeletonBytes = std::uint64_t{1} << 28;
+// Of what the analysis looks at. The graph of a million nodes takes about 200 MB.
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 28;
+
+using Release = std::function<void(Range)>;
 
 // The model without all that analysis never looks at.
-std::string analysed_part(std::span<const std::byte> bytes) {
+std::string analysed_part(std::span<const std::byte> bytes, const Release& release) {
   const ExternalData none({});
   const std::string in_model;
   RewritePolicy policy = skeleton_policy(in_model, none);
   policy.metadata = tells_scope;
+  policy.release = release;
   policy.only_analysed = true;
-  const std::vector<Edit> edits = plan_rewrite(bytes, policy);
-  if (const std::uint64_t size = rewritten_size(bytes, edits); size > kMostSkeletonBytes)
-    throw Error("its graph without weights has " + std::to_string(size) + " bytes, expected at most " +
-                std::to_string(kMostSkeletonBytes));
-  return rewritten(bytes, edits);
+  return rewrite(bytes, policy, kMostBytes);
 }
 
 void build_functions(Loader& loader, const ::onnx::ModelProto& proto) {
@@ -62,11 +62,11 @@ Model build_model(const ::onnx::ModelProto& proto, const ExternalData& external)
   return std::move(loader.model);
 }
 
-Model load(std::span<const std::byte> bytes, const ExternalData& external) {
+Model load(std::span<const std::byte> bytes, const ExternalData& external, const Release& release) {
   if (bytes.empty()) throw Error("the file is empty, expected an ONNX model; export or download it again");
   google::protobuf::Arena arena;
   auto* proto = google::protobuf::Arena::CreateMessage<::onnx::ModelProto>(&arena);
-  if (!parse(*proto, analysed_part(bytes))) throw Error("malformed protobuf, expected an ONNX model; export or download it again");
+  if (!parse(*proto, analysed_part(bytes, release))) throw Error("malformed protobuf, expected an ONNX model; export or download it again");
   if (!proto->has_graph())
     throw Error("there is no graph in it, expected an ONNX model with one" + std::string(describe_kind(bytes)));
   Model model = build_model(*proto, external);
@@ -74,8 +74,9 @@ Model load(std::span<const std::byte> bytes, const ExternalData& external) {
   return model;
 }
 
-Model load(std::span<const std::byte> bytes, const std::string& path, const ExternalData& external) {
-  Model model = about(path, bytes, [&] { return load(bytes, external); });
+Model load(std::span<const std::byte> bytes, const std::string& path, const ExternalData& external,
+           const Release& release = [](Range) {}) {
+  Model model = about(path, bytes, [&] { return load(bytes, external, release); });
   model.path = path;
   return model;
 }
@@ -98,7 +99,8 @@ Model parse_model(std::span<const std::byte> bytes, const std::string& path, con
 
 Model load_model(const std::string& path) {
   const MappedFile file(path);
-  return wire::load(file.bytes(), path, wire::ExternalData(wire::folders_of(path)));
+  return wire::load(file.bytes(), path, wire::ExternalData(wire::folders_of(path)),
+                    [&](wire::Range read) { file.release(read.begin, read.end); });
 }
 
 }  // namespace pagoda

@@ -9,6 +9,8 @@ namespace {
 
 // Names and texts longer than this are no names: attributes lose them for the analysis, elsewhere they are an error.
 constexpr std::uint64_t kLongestText = std::uint64_t{1} << 20;
+// Tensors, or edits, between two releases. Linux maps 64 KB around each page touched, so 8 MB at most are held.
+constexpr std::size_t kReleaseInterval = 128;
 
 class Rewrite {
  public:
@@ -75,6 +77,10 @@ class Rewrite {
   std::int64_t tensor(Range body, int depth) {
     const StoredTensor stored = read_stored_tensor(file_, body, depth);
     const std::optional<NewData> data = policy_.tensor(stored);
+    if (++tensors_ % kReleaseInterval == 0) {
+      policy_.release({released_, body.end});
+      released_ = body.end;
+    }
     std::int64_t growth = 0;
     Reader reader(file_, body, depth);
     while (const std::optional<Field> found = reader.next()) {
@@ -136,6 +142,8 @@ class Rewrite {
   File file_;
   const RewritePolicy& policy_;
   std::vector<Edit> edits_;
+  std::size_t tensors_ = 0;
+  std::uint64_t released_ = 0;  // up to this offset
   std::size_t last_cut_ = ~std::size_t{0};  // index of the latest edit that is a cut, if there is one
 };
 
@@ -151,15 +159,25 @@ std::uint64_t rewritten_size(std::span<const std::byte> model, const std::vector
   return size;
 }
 
-std::string rewritten(std::span<const std::byte> model, const std::vector<Edit>& edits) {
+std::string rewrite(std::span<const std::byte> model, const RewritePolicy& policy, std::uint64_t most_bytes) {
+  const std::vector<Edit> edits = plan_rewrite(model, policy);
+  const std::uint64_t size = rewritten_size(model, edits);
+  if (size > most_bytes)
+    throw Error("what remains without weights has " + std::to_string(size) + " bytes, expected at most " +
+                std::to_string(most_bytes));
   std::string result;
-  result.reserve(static_cast<std::size_t>(rewritten_size(model, edits)));
+  result.reserve(static_cast<std::size_t>(size));
   const char* bytes = reinterpret_cast<const char*>(model.data());
-  std::uint64_t copied = 0;
+  std::uint64_t copied = 0, released = 0;
+  std::size_t steps = 0;
   for (const Edit& edit : edits) {
     result.append(bytes + copied, static_cast<std::size_t>(edit.offset - copied));
     result += edit.text;
     copied = edit.offset + edit.removed;
+    if (++steps % kReleaseInterval == 0) {
+      policy.release({released, copied});
+      released = copied;
+    }
   }
   return result.append(bytes + copied, static_cast<std::size_t>(model.size() - copied));
 }

@@ -37,6 +37,8 @@ struct RewritePolicy {
   std::function<std::optional<NewData>(const StoredTensor&)> tensor;
   // Whether a metadata entry stays.
   std::function<bool(std::string_view key)> metadata = [](std::string_view) { return true; };
+  // Called now and then: this part of the input has been read and may leave memory.
+  std::function<void(Range)> release = [](Range) {};
   bool only_analysed = false;  // removes what the analysis never looks at: documentation, training, large blobs
 };
 
@@ -46,8 +48,9 @@ std::vector<Edit> plan_rewrite(std::span<const std::byte> model, const RewritePo
 // The size of the result.
 std::uint64_t rewritten_size(std::span<const std::byte> model, const std::vector<Edit>& edits);
 
-// The result, for edits that generate nothing.
-std::string rewritten(std::span<const std::byte> model, const std::vector<Edit>& edits);
+// The result, for edits that generate nothing. `most_bytes` bounds it; Error beyond.
+std::string rewrite(std::span<const std::byte> model, const RewritePolicy& policy,
+                    std::uint64_t most_bytes = ~std::uint64_t{0});
 
 // The fields of TensorProto that refer to external data.
 std::string external_reference(std::string_view location, std::uint64_t offset, std::uint64_t length);

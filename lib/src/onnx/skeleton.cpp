@@ -42,7 +42,7 @@ std::string skeleton_of(std::span<const std::byte> bytes, const std::string& pat
   RewritePolicy policy = skeleton_policy(options.weights_location, external);
   if (!options.keep_stack_traces)
     policy.metadata = [](std::string_view key) { return key.find("stack_trace") == std::string_view::npos; };
-  return about(path, bytes, [&] { return rewritten(bytes, plan_rewrite(bytes, policy)); });
+  return about(path, bytes, [&] { return rewrite(bytes, policy); });
 }
 
 }  // namespace wire

@@ -72,9 +72,10 @@ double decode(const SmallFloat& format, std::uint64_t code) {
 std::uint64_t encode(const SmallFloat& format, double value) {
   const double magnitude = std::abs(value);
   // Codes of positive numbers, subnormal ones included, are consecutive: units of the last place from zero up.
-  const int exponent = std::max(magnitude > 0 ? std::ilogb(magnitude) : 0, 1 - format.bias);
+  const int least = 1 - format.bias;
+  const int exponent = magnitude > 0 ? std::max(std::ilogb(magnitude), least) : least;
   const double units = std::round(std::ldexp(magnitude, format.mantissa - exponent));
-  const double steps = std::ldexp(static_cast<double>(exponent + format.bias - 1), format.mantissa) + units;
+  const double steps = std::ldexp(static_cast<double>(exponent - least), format.mantissa) + units;
   const auto most = static_cast<double>(largest(format));
   const auto code = static_cast<std::uint64_t>(std::min(steps, most));
   // A format without minus zero has NaN there.

@@ -60,7 +60,7 @@ Dim rotary_table_bytes(const OpContext& op, int cos, int sin, const Dim& tokens)
   Dim bytes = 0;
   for (const int table : {cos, sin}) {
     if (!op.has_input(table)) continue;
-    const Dim picked = min(op.elements(table), tokens * op.shape(table).back());
+    const Dim picked = min(op.elements(table), tokens * dim_of(op, table, -1));
     bytes += byte_size(picked, op.element(table));
   }
   return bytes;

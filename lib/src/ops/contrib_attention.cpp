@@ -44,14 +44,13 @@ struct Projected {
 };
 
 Projected projected(const OpContext& op, const ProjectedInputs& inputs) {
-  expect_rank(op, 0, 3);
-  expect_rank(op, 1, 2);
   Projected result;
-  const Shape& data = op.shape(0);
+  const Shape& data = shape_of(op, 0, 3);
+  expect_rank(op, 1, 2);
   result.batch = data[0];
   result.queries = data[1];
-  result.input_size = op.shape(1)[0].is_constant() ? op.shape(1)[0] : data[2];
-  result.columns = op.shape(1)[1];
+  result.input_size = dim_of(op, 1, 0).is_constant() ? dim_of(op, 1, 0) : data[2];
+  result.columns = dim_of(op, 1, 1);
   result.heads = positive_attribute(op, "num_heads");
   Dim query_hidden, value_hidden;
   if (const auto sizes = op.integer_list("qkv_hidden_sizes"); sizes && !sizes->empty()) {
@@ -65,7 +64,7 @@ Projected projected(const OpContext& op, const ProjectedInputs& inputs) {
   result.value_size = divided(op, value_hidden, result.heads, "hidden size of V and heads");
   expect_rank(op, inputs.past, 5);
   const bool has_past = op.has_input(inputs.past);
-  result.cache = cache_of(op, has_past ? op.shape(inputs.past)[3] : Dim(0), result.queries, has_past && shares_buffer(op),
+  result.cache = cache_of(op, has_past ? dim_of(op, inputs.past, 3) : Dim(0), result.queries, has_past && shares_buffer(op),
                           inputs.past_length);
   return result;
 }
@@ -73,11 +72,11 @@ Projected projected(const OpContext& op, const ProjectedInputs& inputs) {
 void infer_projected(OpContext& op, const ProjectedInputs& inputs, ElementType element) {
   set_element(op, 0, element);
   const Projected sizes = projected(op, inputs);
-  op.unify(op.shape(0)[2], op.shape(1)[0], "input size of data and weights");
-  if (op.has_shape(2)) op.unify(op.shape(2).back(), sizes.columns, "columns of weights and bias");
+  op.unify(dim_of(op, 0, 2), dim_of(op, 1, 0), "input size of data and weights");
+  if (op.has_shape(2)) op.unify(dim_of(op, 2, -1), sizes.columns, "columns of weights and bias");
   if (op.has_shape(inputs.past)) {
-    op.unify(op.shape(inputs.past)[1], sizes.batch, "batch of input and past");
-    op.unify(op.shape(inputs.past)[2], sizes.heads, "heads of the past");
+    op.unify(dim_of(op, inputs.past, 1), sizes.batch, "batch of input and past");
+    op.unify(dim_of(op, inputs.past, 2), sizes.heads, "heads of the past");
   }
   op.set_output(0, element, {sizes.batch, sizes.queries, sizes.heads * sizes.value_size});
   op.set_output(1, element, {Dim(2), sizes.batch, sizes.heads, sizes.cache.present, sizes.query_size});
@@ -129,13 +128,12 @@ OpCost cost_q_attention(const OpContext& op) {
 
 void infer_q_ordered_attention(OpContext& op) {
   set_element(op, 0, op.element(0));
-  expect_rank(op, 0, 3);
-  const Shape& data = op.shape(0);
+  const Shape& data = shape_of(op, 0, 3);
   for (const int weight : {5, 6, 7}) {
     expect_rank(op, weight, 2);
     expect_dim(op, weight, 0, data[2], "input size of data and weights");
   }
-  op.set_output(0, op.element(0), {data[0], data[1], op.shape(7)[1]});
+  op.set_output(0, op.element(0), {data[0], data[1], dim_of(op, 7, 1)});
 }
 
 // As Attention; every product is scaled, rounded and clamped at both ends.
@@ -144,7 +142,7 @@ OpCost cost_q_ordered_attention(const OpContext& op) {
   const Shape& data = op.shape(0);
   const Dim heads = positive_attribute(op, "num_heads");
   const Dim tokens = data[0] * data[1];
-  const Dim columns = op.shape(5)[1] + op.shape(6)[1] + op.shape(7)[1];
+  const Dim columns = dim_of(op, 5, 1) + dim_of(op, 6, 1) + dim_of(op, 7, 1);
   const Dim sequences = data[0] * heads;
   OpCost cost = op.streamed();
   cost.macs = tokens * data[2] * columns;
@@ -152,8 +150,8 @@ OpCost cost_q_ordered_attention(const OpContext& op) {
   const Dim twice = twice_pairs(op, sequences, data[1], data[1]);
   add_scores(cost, {.twice_pairs = twice,
                     .rows = sequences * data[1],
-                    .key_size = divided(op, op.shape(5)[1], heads, "hidden size and heads"),
-                    .value_size = divided(op, op.shape(7)[1], heads, "hidden size of V and heads"),
+                    .key_size = divided(op, dim_of(op, 5, 1), heads, "hidden size and heads"),
+                    .value_size = divided(op, dim_of(op, 7, 1), heads, "hidden size of V and heads"),
                     .masks = masks_added(op, 17, 19)});
   const Work requantize = {.arith = 4, .special = 0, .comparisons = 3};
   cost += requantize * (tokens * columns + twice + op.output_elements(0));
@@ -194,8 +192,8 @@ Heads heads_of(const OpContext& op, const HeadInputs& inputs) {
     const Shape& key = op.shape(1);
     if (key.size() < 3 || key.size() > 5) op.fail("the key has rank " + std::to_string(key.size()) + ", expected 3, 4 or 5");
     sizes.keys = key[key.size() == 4 ? 2 : 1];
-    if (key.size() == 3) sizes.value_size = divided(op, op.shape(2).back(), sizes.heads, "hidden size of V and heads");
-    if (key.size() == 4) sizes.value_size = op.shape(2).back();
+    if (key.size() == 3) sizes.value_size = divided(op, dim_of(op, 2, -1), sizes.heads, "hidden size of V and heads");
+    if (key.size() == 4) sizes.value_size = dim_of(op, 2, -1);
   }
   // A key of rank 4 is a cache that was filled by an earlier step and has its bias already.
   const bool key_biased = !has_key || op.rank(1) != 4;
@@ -204,7 +202,7 @@ Heads heads_of(const OpContext& op, const HeadInputs& inputs) {
   expect_rank(op, inputs.past_key, 4);
   const bool has_past = op.has_input(inputs.past_key);
   const bool shared = has_past && (inputs.states_sharing ? shares_buffer(op) : op.has_input(inputs.past_length));
-  sizes.cache = cache_of(op, has_past ? op.shape(inputs.past_key)[2] : Dim(0), sizes.keys, shared, inputs.past_length);
+  sizes.cache = cache_of(op, has_past ? dim_of(op, inputs.past_key, 2) : Dim(0), sizes.keys, shared, inputs.past_length);
   return sizes;
 }
 
@@ -212,13 +210,13 @@ void infer_heads(OpContext& op, const HeadInputs& inputs) {
   set_element(op, 0, op.element(0));
   const Heads sizes = heads_of(op, inputs);
   if (op.has_shape(1)) {
-    op.unify(op.shape(1)[0], sizes.batch, "batch of query and key");
-    if (op.rank(1) == 3) op.unify(op.shape(1)[2], sizes.heads * sizes.query_size, "hidden size of query and key");
-    if (op.rank(1) == 4) op.unify(op.shape(1)[3], sizes.query_size, "head size of query and key");
+    op.unify(dim_of(op, 1, 0), sizes.batch, "batch of query and key");
+    if (op.rank(1) == 3) op.unify(dim_of(op, 1, 2), sizes.heads * sizes.query_size, "hidden size of query and key");
+    if (op.rank(1) == 4) op.unify(dim_of(op, 1, 3), sizes.query_size, "head size of query and key");
   }
   if (op.has_shape(inputs.past_key)) {
-    op.unify(op.shape(inputs.past_key)[0], sizes.batch, "batch of query and past");
-    op.unify(op.shape(inputs.past_key)[1], sizes.heads, "heads of the past");
+    op.unify(dim_of(op, inputs.past_key, 0), sizes.batch, "batch of query and past");
+    op.unify(dim_of(op, inputs.past_key, 1), sizes.heads, "heads of the past");
   }
   const ElementType element = op.element(0);
   op.set_output(0, element, {sizes.batch, sizes.queries, sizes.heads * sizes.value_size});
@@ -262,15 +260,14 @@ DecoderFlags decoder_flags(const OpContext& op) {
 
 // Keys: those of the cache alone (cross attention), the cache and the query's own, or the projected ones alone.
 Dim decoder_keys(const OpContext& op, const DecoderFlags& flags) {
-  const Dim cached = flags.cached ? op.shape(6)[2] : Dim(0);
-  if (flags.cross) return flags.cached ? cached : op.shape(1)[0];
-  return cached + op.shape(0)[0];
+  const Dim cached = flags.cached ? dim_of(op, 6, 2) : Dim(0);
+  if (flags.cross) return flags.cached ? cached : dim_of(op, 1, 0);
+  return cached + dim_of(op, 0, 0);
 }
 
 void infer_decoder_attention(OpContext& op) {
   op.set_output(0, op.input(0));
-  expect_rank(op, 0, 3);
-  const Shape& query = op.shape(0);
+  const Shape& query = shape_of(op, 0, 3);
   const Dim heads = positive_attribute(op, "num_heads");
   const Dim size = divided(op, query[2], heads, "hidden size and heads");
   if (!op.has_output(1) && !op.has_output(2)) return;
@@ -286,7 +283,7 @@ OpCost cost_decoder_attention(const OpContext& op) {
   const Dim& hidden = query[2];
   const Dim size = divided(op, hidden, heads, "hidden size and heads");
   const Dim tokens = query[0] * query[1];
-  const Dim projected_keys = flags.cross ? (flags.cached ? Dim(0) : op.shape(1)[0] * query[1]) : tokens;
+  const Dim projected_keys = flags.cross ? (flags.cached ? Dim(0) : dim_of(op, 1, 0) * query[1]) : tokens;
   const Dim columns = tokens * hidden + 2 * projected_keys * hidden;
   OpCost cost = op.streamed();
   if (!flags.cached) cost.bytes_read -= op.input_bytes(6) + op.input_bytes(7);
@@ -312,7 +309,7 @@ void infer_relative_bias(OpContext& op) {
   expect_rank(op, 0, 2);
   const Dim queries = size_argument(op, 1, "query_length");
   const Dim keys = size_argument(op, 2, "key_length");
-  op.set_output(0, op.element(0), {Dim(1), op.shape(0)[1], queries, keys});
+  op.set_output(0, op.element(0), {Dim(1), dim_of(op, 0, 1), queries, keys});
 }
 
 // The bucket depends on the distance alone, of which there are queries + keys − 1: a division, log and multiplication,
@@ -329,13 +326,12 @@ Shape gated_tokens(const OpContext& op) {
   const Shape& query = op.shape(0);
   if (query.size() == 3) return {query[0], query[1]};
   if (!op.has_input(6)) op.fail("a packed query needs token_offset");
-  return op.shape(6);
+  return shape_of(op, 6, 2);
 }
 
 void infer_gated_bias(OpContext& op) {
   set_element(op, 0, op.element(0));
   const Shape tokens = gated_tokens(op);
-  if (tokens.size() != 2) op.fail("token_offset has rank " + std::to_string(tokens.size()) + ", expected 2");
   const Dim heads = positive_attribute(op, "num_heads");
   expect_rank(op, 2, 4);
   op.set_output(0, op.element(0), {tokens[0], heads, tokens[1], tokens[1]});
@@ -345,7 +341,7 @@ void infer_gated_bias(OpContext& op) {
 // sigmoids, u·(r·a − 1) + 2 (4); per output element a multiplication with the relative bias.
 OpCost cost_gated_bias(const OpContext& op) {
   OpCost cost = op.streamed();
-  const Shape& weight = op.shape(3);
+  const Shape& weight = shape_of(op, 3, 2);
   const Dim heads = positive_attribute(op, "num_heads");
   const Shape& query = op.shape(0);
   const Dim vectors = row_count(query) * heads;

@@ -18,7 +18,7 @@ Grouped grouped(const OpContext& op) {
   if (!exact_div(heads.query_heads, heads.key_heads))
     op.fail(heads.query_heads.to_string() + " query heads do not share " + heads.key_heads.to_string() + " key heads");
   const Dim per_token = heads.packed ? heads.query_heads + 2 * heads.key_heads : heads.query_heads;
-  heads.size = divided(op, op.shape(0).back(), per_token, "hidden size and heads");
+  heads.size = divided(op, dim_of(op, 0, -1), per_token, "hidden size and heads");
   return heads;
 }
 
@@ -30,7 +30,7 @@ bool has_softcap(const OpContext& op) { return op.attribute("softcap", 0.0) != 0
 Work prepare_work(const OpContext& op, const Dim& vectors, const Dim& size, int norm, int cos) {
   Work work;
   if (op.has_input(norm)) work = work + head_norm_work(vectors * size, vectors);
-  if (rotates(op)) work = work + rotary_work(vectors * 2 * op.shape(cos).back());
+  if (rotates(op)) work = work + rotary_work(vectors * 2 * dim_of(op, cos, -1));
   return work;
 }
 
@@ -53,8 +53,10 @@ bool keeps_window(const OpContext& op) { return op.attribute("sliding_window_cac
 // Rows of the present for a past of `past` rows: the larger of it and the total length (one buffer, or a copy that
 // grows), or the window's capacity. `total` is empty where it is data.
 std::optional<Dim> present_rows(const OpContext& op, int past_key, const Dim& added, const std::optional<Dim>& total) {
+  if (total && greater_equal(*total, added) == false)
+    op.fail("a total sequence length of " + total->to_string() + " is below the " + added.to_string() + " new keys");
   if (!op.has_input(past_key)) return total ? *total : added;
-  const Dim& past = op.shape(past_key)[2];
+  const Dim& past = dim_of(op, past_key, 2);
   if (keeps_window(op)) return past;
   if (!total) return std::nullopt;
   if (equal(*total, past + added) == true) return *total;
@@ -65,7 +67,7 @@ std::optional<Dim> present_rows(const OpContext& op, int past_key, const Dim& ad
 Cache group_cache(const OpContext& op, int past_key, int total_input) {
   const Dim added = new_keys(op);
   const std::optional<Dim> total = scalar_value(op, total_input);
-  const Dim past = op.has_input(past_key) ? op.shape(past_key)[2] : Dim(0);
+  const Dim past = op.has_input(past_key) ? dim_of(op, past_key, 2) : Dim(0);
   Dim present = past + added;
   if (const auto rows = present_rows(op, past_key, added, total))
     present = *rows;
@@ -85,10 +87,10 @@ void infer_present(OpContext& op, const Grouped& heads, int past_key, int total_
   const bool packed_nibbles = op.attribute("kv_cache_bit_width", std::int64_t{0}) == 4;
   Shape present = {query[0], heads.key_heads,
                    rows ? *rows : op.fresh("present_sequence_length", "the total sequence length is data"),
-                   has_past ? op.shape(past_key)[3] : packed_nibbles ? ceil_div(heads.size, 2) : heads.size};
+                   has_past ? dim_of(op, past_key, 3) : packed_nibbles ? ceil_div(heads.size, 2) : heads.size};
   if (has_past) {
-    op.unify(op.shape(past_key)[0], query[0], "batch of query and past");
-    op.unify(op.shape(past_key)[1], heads.key_heads, "heads of the past");
+    op.unify(dim_of(op, past_key, 0), query[0], "batch of query and past");
+    op.unify(dim_of(op, past_key, 1), heads.key_heads, "heads of the past");
   }
   op.set_output(1, has_past ? op.element(past_key) : op.element(0), present);
   op.set_output(2, has_past ? op.element(past_key + 1) : op.element(0), present);
@@ -102,6 +104,7 @@ void infer_group(OpContext& op) {
   if (!heads.packed) {
     expect_rank(op, kKey, 3);
     expect_dim(op, kKey, 0, query[0], "batch of query and key");
+    if (!op.has_input(kPastKey)) expect_dim(op, kKey, 1, query[1], "lengths of query and key");
     expect_dim(op, kKey, -1, heads.key_heads * heads.size, "hidden size of the key and heads");
     expect_dim(op, kValue, -1, heads.key_heads * heads.size, "hidden size of the value and heads");
   }
@@ -114,15 +117,15 @@ void infer_group(OpContext& op) {
 // Twice the pairs of one head over the whole batch: from every sequence's own length where those are known, else
 // from the longest.
 Dim twice_group_pairs(const OpContext& op, const Dim& queries, const Cache& cache) {
-  if (op.attribute("causal", std::int64_t{1}) == 0) return 2 * op.shape(kQuery)[0] * queries * cache.total;
+  if (op.attribute("causal", std::int64_t{1}) == 0) return 2 * dim_of(op, kQuery, 0) * queries * cache.total;
   const auto lengths = op.integers(kLengths);  // total − 1
-  if (lengths && op.shape(kQuery)[0] == Dim(lengths->size()) &&
+  if (lengths && dim_of(op, kQuery, 0) == Dim(lengths->size()) &&
       std::all_of(lengths->begin(), lengths->end(), [&](std::int64_t length) { return greater_equal(Dim(length) + 1, queries) == true; })) {
     Dim pairs = 0;
     for (const std::int64_t length : *lengths) pairs += twice_causal_pairs(queries, Dim(length) + 1, cache.window);
     return pairs;
   }
-  return op.shape(kQuery)[0] * twice_causal_pairs(queries, cache.total, cache.window);
+  return dim_of(op, kQuery, 0) * twice_causal_pairs(queries, cache.total, cache.window);
 }
 
 OpCost cost_group(const OpContext& op) {
@@ -173,10 +176,10 @@ Dim layout_pairs(const OpContext& op, std::int64_t layout, std::int64_t queries,
   const auto rows = op.integers(5);
   const auto columns = op.integers(6);
   if (!rows || !columns || queries > kMaxQueries) op.unknown("which blocks are visible is not known");
-  const std::int64_t row_stride = op.shape(5)[1].value64().value_or(0);
-  const std::int64_t column_stride = op.shape(6)[1].value64().value_or(0);
+  const std::int64_t row_stride = dim_of(op, 5, 1).value64().value_or(0);
+  const std::int64_t column_stride = dim_of(op, 6, 1).value64().value_or(0);
   const std::int64_t block = op.required_integer("sparse_block_size");
-  if (op.shape(6)[0] != op.shape(5)[0]) op.fail("row and column indices differ in layouts");
+  if (dim_of(op, 6, 0) != dim_of(op, 5, 0)) op.fail("row and column indices differ in layouts");
   Dim pairs = 0;
   for (std::int64_t position = total - queries; position < total; ++position) {
     const std::int64_t own = position / block;
@@ -198,7 +201,7 @@ OpCost cost_sparse(const OpContext& op) {
   const Shape& query = op.shape(0);
   const std::optional<Dim> total = scalar_value(op, 7);
   const auto queries = query[1].value64();
-  const auto layouts = op.shape(5)[0].value64();
+  const auto layouts = dim_of(op, 5, 0).value64();
   if (!total || !total->value64() || !queries || !layouts || *layouts < 1)
     op.unknown("the visible blocks of a symbolic length have no closed count");
   const std::int64_t keys = *total->value64();
@@ -207,7 +210,7 @@ OpCost cost_sparse(const OpContext& op) {
   for (std::int64_t layout = 0; layout < *layouts; ++layout) pairs += layout_pairs(op, layout, *queries, keys);
   OpCost cost = op.streamed({0, 1, 2, 3, 4, 5, 6, 8});
   if (rotates(op)) cost.bytes_read += rotary_table_bytes(op, 9, 10, query[0] * query[1]);
-  const Cache cache{.past = op.shape(3)[2], .present = op.shape(3)[2], .total = keys, .added = *queries, .shared = true, .window = 0};
+  const Cache cache{.past = dim_of(op, 3, 2), .present = dim_of(op, 3, 2), .total = keys, .added = *queries, .shared = true, .window = 0};
   move_cache(cost, op, {3, 4}, {1, 2}, cache);
   cost += prepare_work(op, query[0] * query[1] * (heads.query_heads + heads.key_heads), heads.size, -1, 9);
   const Dim heads_per_layout = divided(op, heads.query_heads, *layouts, "heads and layouts");
@@ -231,7 +234,7 @@ void infer_paged(OpContext& op) {
   set_element(op, 0, op.element(0));
   expect_rank(op, 0, 2);
   const Grouped heads = grouped(op);
-  op.set_output(0, op.element(0), {op.shape(0)[0], heads.query_heads * paged_value_size(op, heads)});
+  op.set_output(0, op.element(0), {dim_of(op, 0, 0), heads.query_heads * paged_value_size(op, heads)});
   op.set_output(1, op.input(3));
   if (op.has_output(2)) op.set_output(2, op.input(4));
 }
@@ -255,12 +258,12 @@ OpCost cost_paged(const OpContext& op) {
     twice += causal ? twice_causal_pairs(queries, keys, window) : 2 * Dim(queries) * keys;
     cached += window > 0 ? std::min((*past)[i], window - 1) : (*past)[i];
   }
-  const Dim& tokens = op.shape(0)[0];
+  const Dim& tokens = dim_of(op, 0, 0);
   OpCost cost = op.streamed({0, 1, 2, 5, 6, 7, 10, 11, 12, 13, 14, 15});
   cost.bytes_written = op.output_bytes(0);
   for (const int side : {3, 4}) {
     if (!op.has_input(side)) continue;
-    const Dim row = op.shape(side)[2] * op.shape(side)[3];
+    const Dim row = dim_of(op, side, 2) * dim_of(op, side, 3);
     cost.bytes_read += byte_size(cached * row, op.element(side));
     cost.bytes_written += byte_size(tokens * row, op.element(side));
   }
@@ -286,7 +289,7 @@ void infer_dynamic_sparse(OpContext& op) {
   set_element(op, 0, op.element(0));
   expect_rank(op, 0, 3);
   const Grouped heads = grouped(op);
-  op.set_output(0, op.element(0), {op.shape(0)[0], op.shape(0)[1], heads.query_heads * heads.size});
+  op.set_output(0, op.element(0), {dim_of(op, 0, 0), dim_of(op, 0, 1), heads.query_heads * heads.size});
   infer_present(op, heads, 3, 10);
 }
 
@@ -310,7 +313,7 @@ void infer_indexer(OpContext& op) {
   Shape present = op.shape(7);
   const bool compresses = op.attribute("policy_mode", std::string_view("")) == "csa";
   const Dim ratio = positive_attribute(op, "compress_ratio");
-  const Dim buffered = op.has_input(13) ? op.shape(13)[2] : Dim(0);
+  const Dim buffered = op.has_input(13) ? dim_of(op, 13, 2) : Dim(0);
   const Dim seen = buffered + query[1];
   if (!op.has_input(12)) present[1] += compresses ? floor_div(seen, ratio) - floor_div(buffered, ratio) : query[1];
   op.set_output(1, op.element(7), present);
@@ -321,7 +324,7 @@ void infer_indexer(OpContext& op) {
 
 void infer_packed_indexer(OpContext& op) {
   expect_rank(op, 0, 2);
-  const Dim& tokens = op.shape(0)[0];
+  const Dim& tokens = dim_of(op, 0, 0);
   op.set_output(0, ElementType::Int32, {tokens, selected_capacity(op)});
   op.set_output(1, ElementType::Int32, {tokens});
   op.set_output(2, op.input(12));
@@ -329,7 +332,7 @@ void infer_packed_indexer(OpContext& op) {
   if (op.has_output(4)) op.set_output(4, op.input(14));
   op.set_output(5, op.input(15));
   if (op.has_output(6))
-    op.set_output(6, op.element(0), {op.shape(12)[0], Dim(op.attribute("state_update_capacity", std::int64_t{0})), op.shape(12)[2]});
+    op.set_output(6, op.element(0), {dim_of(op, 12, 0), Dim(op.attribute("state_update_capacity", std::int64_t{0})), dim_of(op, 12, 2)});
 }
 
 OpCost cost_indexer(const OpContext& op) {

@@ -57,7 +57,8 @@ std::vector<Dim> stated_pads(const OpContext& op, int axes) {
 
 void infer_conv_transpose_nhwc(OpContext& op) {
   set_element(op, 0, op.element(0));
-  const Image image = conv_transposed(op, Layout::ChannelsLast, stated_pads(op, op.rank(0) - 2));
+  const auto axes = static_cast<int>(image_of(op, 0, Layout::ChannelsLast).spatial.size());
+  const Image image = conv_transposed(op, Layout::ChannelsLast, stated_pads(op, axes));
   op.set_output(0, op.element(0), image.shape(Layout::ChannelsLast));
 }
 
@@ -97,9 +98,12 @@ void infer_qlinear_conv_transpose(OpContext& op) {
   const Window window = window_attributes(op, axes, &kernel);
   const auto paddings = op.integer_list("output_padding").value_or(std::vector<std::int64_t>(input.spatial.size(), 0));
   if (paddings.size() != input.spatial.size()) op.fail("output_padding has " + std::to_string(paddings.size()) + " entries");
-  for (std::size_t i = 0; i < output.spatial.size(); ++i)
-    output.spatial[i] = Dim(window.strides[i]) * (input.spatial[i] - 1) + Dim(window.dilations[i]) * (window.kernel[i] - 1) +
-                        1 + paddings[i] - window.pads[i] - window.pads[i + output.spatial.size()];
+  for (std::size_t i = 0; i < output.spatial.size(); ++i) {
+    Dim& size = output.spatial[i];
+    size = Dim(window.strides[i]) * (size - 1) + Dim(window.dilations[i]) * (window.kernel[i] - 1) + 1 + paddings[i] -
+           window.pads[i] - window.pads[i + output.spatial.size()];
+    if (const auto value = size.value(); value && *value < 0) op.fail("spatial axis " + std::to_string(i) + " has size " + size.to_string());
+  }
   op.set_output(0, op.element(7), output.shape(Layout::ChannelsLast));
 }
 
@@ -291,7 +295,8 @@ void infer_reorder_output(OpContext& op) {
 
 std::vector<std::int64_t> upsample_scales(const OpContext& op) {
   const auto scales = op.integer_list("scales");
-  if (!scales || scales->size() != op.shape(0).size()) op.fail("attribute scales should hold a factor for every axis");
+  if (!scales || scales->size() != op.shape(0).size() || std::any_of(scales->begin(), scales->end(), [](std::int64_t s) { return s < 1; }))
+    op.fail("attribute scales should hold a factor for every axis");
   return *scales;
 }
 

@@ -19,7 +19,7 @@ Work additions(int count) { return {.arith = count, .special = 0, .comparisons =
 // The last axis of input 0 and the vector at input i are one.
 void expect_vector(OpContext& op, int i) {
   if (op.has_shape(0) && op.rank(0) > 0 && op.has_shape(i) && op.rank(i) == 1)
-    op.unify(op.shape(0).back(), op.shape(i)[0], "the last axis and input " + std::to_string(i));
+    op.unify(dim_of(op, 0, -1), dim_of(op, i, 0), "the last axis and input " + std::to_string(i));
 }
 
 // --- biases and Gelus ---
@@ -94,7 +94,7 @@ OpCost cost_bitmask_dropout(const OpContext& op) { return cost_dropout(op, kBitm
 void infer_complex(OpContext& op) {
   set_element(op, 0, op.element(0));
   for (const int i : {0, 1})
-    if (op.has_shape(i)) op.unify(op.shape(i).empty() ? Dim(0) : op.shape(i).back(), 2, "parts of a complex number");
+    if (op.has_shape(i)) op.unify(op.shape(i).empty() ? Dim(0) : dim_of(op, i, -1), 2, "parts of a complex number");
   op.set_output(0, op.element(0), op.broadcast(op.shape(0), op.shape(1)));
 }
 

@@ -20,7 +20,7 @@ Dim vocabulary(OpContext& op) {
 // Encoders of audio take features: the batch leads in any case.
 const Dim& batch_of(const OpContext& op) {
   if (op.shape(0).empty()) op.fail("the input is a scalar");
-  return op.shape(0)[0];
+  return dim_of(op, 0, 0);
 }
 
 // input_ids, max_length (1), …, num_beams (3), num_return_sequences (4).
@@ -32,7 +32,7 @@ void infer_beam_search(OpContext& op) {
   const ElementType score = op.has_input(5) ? op.element(5) : ElementType::Float32;
   op.set_output(1, score, {batch, kept});
   if (op.has_output(2))
-    op.set_output(2, score, {longest - op.shape(0).back(), batch, size_argument(op, 3, "num_beams"), vocabulary(op)});
+    op.set_output(2, score, {longest - dim_of(op, 0, -1), batch, size_argument(op, 3, "num_beams"), vocabulary(op)});
 }
 
 void infer_whisper(OpContext& op) {
@@ -40,7 +40,7 @@ void infer_whisper(OpContext& op) {
   const Dim batch = batch_of(op);
   if (op.has_output(3)) {
     const Dim kept = size_argument(op, 4, "num_return_sequences");
-    const Dim heads = op.has_shape(12) ? op.shape(12)[0] : op.fresh("cross_heads", "heads of all layers of the decoder");
+    const Dim heads = op.has_shape(12) ? dim_of(op, 12, 0) : op.fresh("cross_heads", "heads of all layers of the decoder");
     const Dim tokens = op.fresh("decoded_tokens", "tokens until all sequences have ended");
     op.set_output(3, ElementType::Float32, {batch, kept, heads, tokens, op.fresh("frames", "positions of the encoder's output")});
   }
@@ -67,7 +67,7 @@ void infer_repeat_block(OpContext& op) {
 OpCost cost_repeat_block(const OpContext& op) {
   const std::int64_t n = positive_attribute(op, "ngram_size");
   OpCost cost = op.streamed();
-  cost.arith = cost.comparisons = op.shape(0)[0] * max(op.shape(0)[1] - n + 1, 0) * (n - 1);
+  cost.arith = cost.comparisons = dim_of(op, 0, 0) * max(dim_of(op, 0, 1) - n + 1, 0) * (n - 1);
   cost.precision = op.element(1);
   return cost;
 }
@@ -76,9 +76,9 @@ OpCost cost_repeat_block(const OpContext& op) {
 
 void infer_bifurcation(OpContext& op) {
   expect_rank(op, 1, 1);
-  const Dim& current = op.shape(1)[0];
+  const Dim& current = dim_of(op, 1, 0);
   Dim tokens = current;
-  if (op.has_input(3)) tokens = op.fresh("merged_tokens", "predicted tokens that are accepted", current + op.shape(3)[0]);
+  if (op.has_input(3)) tokens = op.fresh("merged_tokens", "predicted tokens that are accepted", current + dim_of(op, 3, 0));
   op.set_output(0, op.element(0), {tokens});
   op.set_output(1, op.element(0), {});
 }

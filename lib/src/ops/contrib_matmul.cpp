@@ -170,7 +170,7 @@ void infer_nbits(OpContext& op) {
   const std::int64_t bits = op.attribute("bits", std::int64_t{4});
   if (bits < 1 || bits > 8) op.fail("bits is " + std::to_string(bits));
   if (op.shape(0).empty()) op.fail("A is a scalar");
-  op.unify(op.shape(0).back(), inner, "inner dims");
+  op.unify(dim_of(op, 0, -1), inner, "inner dims");
   // B is [N, blocks, bytes of a block], or the same bytes in another shape.
   const Dim bytes = columns * ceil_div(inner, block) * (block * bits / 8);
   if (op.has_shape(1) && equal(op.elements(1), bytes) == false)
@@ -200,7 +200,7 @@ Work fused_norm_work(const OpContext& op) {
 void infer_nbits_mlp(OpContext& op) {
   set_element(op, 0, op.element(0));
   if (op.shape(0).empty()) op.fail("A is a scalar");
-  op.unify(op.shape(0).back(), positive_attribute(op, "K"), "inner dims");
+  op.unify(dim_of(op, 0, -1), positive_attribute(op, "K"), "inner dims");
   set_rows_by(op, 0, positive_attribute(op, "N"));
   op.set_output(1, op.input(0));
 }
@@ -222,7 +222,7 @@ OpCost cost_nbits_mlp(const OpContext& op) {
 void infer_nbits_qkv(OpContext& op) {
   set_element(op, 0, op.element(0));
   if (op.shape(0).empty()) op.fail("A is a scalar");
-  op.unify(op.shape(0).back(), positive_attribute(op, "K"), "inner dims");
+  op.unify(dim_of(op, 0, -1), positive_attribute(op, "K"), "inner dims");
   set_rows_by(op, 0, positive_attribute(op, "Nq"));
   set_rows_by(op, 1, positive_attribute(op, "Nkv"));
   set_rows_by(op, 2, positive_attribute(op, "Nkv"));
@@ -249,7 +249,7 @@ void infer_bnb4(OpContext& op) {
   const Dim k = positive_attribute(op, "K");
   const Dim n = positive_attribute(op, "N");
   if (op.shape(0).empty()) op.fail("A is a scalar");
-  op.unify(op.shape(0).back(), trans ? k : n, "inner dims");
+  op.unify(dim_of(op, 0, -1), trans ? k : n, "inner dims");
   if (op.has_shape(1) && equal(op.elements(1), ceil_div(k * n, 2)) == false)
     op.fail("B holds " + op.elements(1).to_string() + " bytes, expected " + ceil_div(k * n, 2).to_string());
   set_rows_by(op, 0, trans ? n : k);
@@ -274,12 +274,12 @@ void infer_fp_q4(OpContext& op) {
   set_element(op, 0, op.element(0));
   const auto shape = blob_shape(op);
   if (op.shape(0).empty()) op.fail("A is a scalar");
-  if (shape) op.unify(op.shape(0).back(), (*shape)[0], "inner dims");
+  if (shape) op.unify(dim_of(op, 0, -1), (*shape)[0], "inner dims");
   set_rows_by(op, 0, shape ? (*shape)[1] : op.fresh("columns", "the shape of the packed weights is data"));
 }
 
 OpCost cost_fp_q4(const OpContext& op) {
-  const Dim weights = op.shape(0).back() * op.output_shape(0).back();
+  const Dim weights = dim_of(op, 0, -1) * op.output_shape(0).back();
   OpCost cost = op.streamed({0, 1});
   cost.macs = row_count(op.shape(0)) * weights;
   cost += dequantize_work() * weights;
@@ -293,8 +293,8 @@ void infer_block_float(OpContext& op) {
   set_element(op, 0, op.element(0));
   expect_rank(op, 1, 2);
   if (op.shape(0).empty()) op.fail("A is a scalar");
-  op.unify(op.shape(0).back(), PerByte * op.shape(1)[1], "inner dims");
-  set_rows_by(op, 0, op.shape(1)[0]);
+  op.unify(dim_of(op, 0, -1), PerByte * dim_of(op, 1, 1), "inner dims");
+  set_rows_by(op, 0, dim_of(op, 1, 0));
 }
 
 // A multiplication per weight by its block's scale, which for FP4 is first multiplied by the global one. With a scale
@@ -331,7 +331,7 @@ void infer_inverse(OpContext& op) {
 // and n − 1 of its column, (n − 1)² multiplications and subtractions of the rest; n(n − 1)/2 comparisons in all.
 OpCost cost_inverse(const OpContext& op) {
   OpCost cost = op.streamed();
-  const Dim n = op.shape(0).back();
+  const Dim n = dim_of(op, 0, -1);
   Shape batch = leading(op.shape(0));
   batch.pop_back();
   const Dim matrices = element_count(batch);

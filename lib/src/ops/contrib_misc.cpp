@@ -64,7 +64,7 @@ void infer_embedding(OpContext& op) {
   set_element(op, 0, op.element(0));
   expect_rank(op, 0, 2);
   Shape output = op.shape(1);
-  output.push_back(op.shape(0)[1]);
+  output.push_back(dim_of(op, 0, 1));
   op.set_output(0, op.element(0), std::move(output));
 }
 
@@ -84,7 +84,7 @@ void infer_crop(OpContext& op) {
   if (size && size->size() != 2) op.fail("crop_size has " + std::to_string(size->size()) + " entries, expected 2");
   const Dim height = size ? (*size)[0] : op.fresh("crop_height", "a size computed from data");
   const Dim width = size ? (*size)[1] : op.fresh("crop_width", "a size computed from data");
-  op.set_output(0, op.element(0), {op.shape(1)[0], op.shape(0)[1], height, width});
+  op.set_output(0, op.element(0), {dim_of(op, 1, 0), dim_of(op, 0, 1), height, width});
 }
 
 // Per region and row or column of the crop: its coordinate (mul, add) and weights; per place the products of weights;
@@ -152,8 +152,8 @@ void infer_cdist(OpContext& op) {
   set_element(op, 0, op.element(0));
   expect_rank(op, 0, 2);
   expect_rank(op, 1, 2);
-  op.unify(op.shape(0)[1], op.shape(1)[1], "coordinates of A and B");
-  op.set_output(0, op.element(0), {op.shape(0)[0], op.shape(1)[0]});
+  op.unify(dim_of(op, 0, 1), dim_of(op, 1, 1), "coordinates of A and B");
+  op.set_output(0, op.element(0), {dim_of(op, 0, 0), dim_of(op, 1, 0)});
 }
 
 // Σ (a − b)²: N subtractions, N squares, N − 1 additions; a square root for the Euclidean distance.
@@ -162,7 +162,7 @@ OpCost cost_cdist(const OpContext& op) {
   if (metric != "sqeuclidean" && metric != "euclidean") op.unknown("metric is '" + std::string(metric) + "'");
   OpCost cost = op.streamed();
   const Dim pairs = op.output_elements(0);
-  cost.arith = pairs * (3 * op.shape(0)[1] - 1);
+  cost.arith = pairs * (3 * dim_of(op, 0, 1) - 1);
   if (metric == "euclidean") cost.special = pairs;
   return cost;
 }
@@ -304,19 +304,19 @@ void infer_word_embedding(OpContext& op) {
   expect_rank(op, 1, 4);
   if (op.shape(0).empty()) op.fail("the input is a scalar");
   Shape output = leading(op.shape(0));
-  output.push_back(op.shape(1)[0]);
+  output.push_back(dim_of(op, 1, 0));
   op.set_output(0, op.element(1), std::move(output));
 }
 
 // A convolution over the characters of every word at each place of the window, bias, tanh, and the largest of the
 // places. Words count at their padded length; characters pick rows of the table.
 OpCost cost_word_embedding(const OpContext& op) {
-  const Shape& weight = op.shape(1);
+  const Shape& weight = shape_of(op, 1, 4);
   const Dim words = row_count(op.shape(0));
-  const Dim places = op.shape(0).back() - weight[2] + 1;
+  const Dim places = dim_of(op, 0, -1) - weight[2] + 1;
   const Dim results = words * places * weight[0];
   OpCost cost = op.streamed({0, 1, 2});
-  cost.bytes_read += byte_size(min(op.elements(3), op.elements(0) * op.shape(3).back()), op.element(3));
+  cost.bytes_read += byte_size(min(op.elements(3), op.elements(0) * dim_of(op, 3, -1)), op.element(3));
   cost.macs = results * weight[2] * weight[3];
   cost.arith = results + words * (places - 1) * weight[0];
   cost.comparisons = words * (places - 1) * weight[0];

@@ -23,11 +23,11 @@ void infer_moe(OpContext& op) {
     op.fail("the input has rank " + std::to_string(op.rank(0)) + ", expected 2 or 3");
   positive_attribute(op, "k");
   expect_rank(op, 1, 2);
-  if (op.has_shape(1)) expect_dim(op, 2, 0, op.shape(1)[1], "experts of router and weights");
+  if (op.has_shape(1)) expect_dim(op, 2, 0, dim_of(op, 1, 1), "experts of router and weights");
   op.set_output(0, op.input(0));
 }
 
-Dim expert_count(const OpContext& op) { return op.shape(1)[1].is_constant() ? op.shape(1)[1] : op.shape(2)[0]; }
+Dim expert_count(const OpContext& op) { return dim_of(op, 1, 1).is_constant() ? dim_of(op, 1, 1) : dim_of(op, 2, 0); }
 
 std::string_view quantization(const OpContext& op) { return op.attribute("quant_type", std::string_view("int")); }
 
@@ -44,8 +44,7 @@ std::int64_t weight_bits(const OpContext& op, const Experts& experts, std::strin
 // Weights of one expert, in whichever order the file keeps their axes.
 Dim weights_per_expert(const OpContext& op, const Projection& projection, std::int64_t bits) {
   if (!op.has_input(projection.weights)) return 0;
-  expect_rank(op, projection.weights, 3);
-  const Shape& shape = op.shape(projection.weights);
+  const Shape& shape = shape_of(op, projection.weights, 3);
   return shape[1] * shape[2] * (8 / bits);
 }
 
@@ -88,7 +87,7 @@ Work router_work(const OpContext& op, const Dim& tokens, std::int64_t k) {
 OpCost cost_experts(const OpContext& op, const Experts& experts) {
   const std::int64_t k = positive_attribute(op, "k");
   const Dim tokens = row_count(op.shape(0));
-  const Dim& hidden = op.shape(0).back();
+  const Dim& hidden = dim_of(op, 0, -1);
   const Dim runs = tokens * k;  // of one expert over one token
   const Dim count = expert_count(op);
   const Dim touched = min(count, runs);

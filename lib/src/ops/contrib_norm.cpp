@@ -17,9 +17,9 @@ void infer_skip_norm(OpContext& op) {
   op.set_output(3, op.input(0));
   if (!op.has_shape(0)) return;
   if (op.shape(0).empty()) op.fail("input 0 is a scalar");
-  const Dim& hidden = op.shape(0).back();
-  if (op.has_shape(2) && op.rank(2) == 1) op.unify(op.shape(2)[0], hidden, "hidden size and gamma");
-  if (op.has_shape(1) && op.rank(1) > 0) op.unify(op.shape(1).back(), hidden, "hidden size of input and skip");
+  const Dim& hidden = dim_of(op, 0, -1);
+  if (op.has_shape(2) && op.rank(2) == 1) op.unify(dim_of(op, 2, 0), hidden, "hidden size and gamma");
+  if (op.has_shape(1) && op.rank(1) > 0) op.unify(dim_of(op, 1, -1), hidden, "hidden size of input and skip");
   Shape statistics = op.shape(0);
   statistics.back() = 1;
   op.set_output(1, ElementType::Float32, statistics);
@@ -60,7 +60,7 @@ void infer_embed(OpContext& op, ElementType element) {
   expect_rank(op, 0, 2);
   expect_rank(op, 2, 2);
   const Shape& ids = op.shape(0);
-  const Dim& hidden = op.shape(2)[1];
+  const Dim& hidden = dim_of(op, 2, 1);
   for (const int other : {3, 4, 5, 6}) expect_dim(op, other, -1, hidden, "hidden sizes of the tables");
   op.set_output(0, element, {ids[0], ids[1], hidden});
   op.set_output(1, ElementType::Int32, {ids[0]});
@@ -74,7 +74,7 @@ OpCost cost_embed(const OpContext& op, const EmbedInputs& inputs) {
   OpCost cost = op.streamed({0, 1, 5, 6, 7, inputs.positions});
   const Shape& ids = op.shape(0);
   const Dim tokens = ids[0] * ids[1];
-  const Dim hidden = op.shape(2)[1];
+  const Dim hidden = dim_of(op, 2, 1);
   const Dim elements = tokens * hidden;
   Dim gathered = 0;
   for (const int table : {2, 3, 4}) {
@@ -149,7 +149,7 @@ OpCost cost_branchwise_norm(const OpContext& op) {
 }
 
 void infer_gated_norm(OpContext& op) {
-  if (op.has_shape(0) && op.has_shape(1)) divided(op, op.shape(0).back(), op.elements(1), "last axis and scale");
+  if (op.has_shape(0) && op.has_shape(1)) divided(op, dim_of(op, 0, -1), op.elements(1), "last axis and scale");
   op.set_output(0, op.input(0));
 }
 
@@ -157,7 +157,7 @@ void infer_gated_norm(OpContext& op) {
 OpCost cost_gated_norm(const OpContext& op) {
   OpCost cost = op.streamed();
   const Dim elements = op.elements(0);
-  const Dim rows = row_count(op.shape(0)) * divided(op, op.shape(0).back(), op.elements(1), "last axis and scale");
+  const Dim rows = row_count(op.shape(0)) * divided(op, dim_of(op, 0, -1), op.elements(1), "last axis and scale");
   cost += rms_norm_work(elements, rows);
   cost.arith += 2 * elements;
   const std::string_view activation = op.attribute("activation", std::string_view("silu"));

@@ -18,7 +18,7 @@ Dim twice_packed_pairs(const OpContext& op, const Dim& tokens, int offsets, int 
     }
     return pairs;
   }
-  const Shape& padded = op.shape(offsets);
+  const Shape& padded = shape_of(op, offsets, 2);
   if (padded[0] == Dim(1)) return 2 * tokens * tokens;
   if (equal(tokens, padded[0] * padded[1]) == true) return 2 * tokens * padded[1];
   op.unknown("the lengths of the packed sequences are data");
@@ -35,7 +35,7 @@ Hidden hidden_sizes(const OpContext& op) {
     if (sizes->size() != 3) op.fail("qkv_hidden_sizes has " + std::to_string(sizes->size()) + " entries, expected 3");
     return {(*sizes)[0], (*sizes)[2]};
   }
-  const Dim third = divided(op, op.shape(1)[1], 3, "columns of the weights");
+  const Dim third = divided(op, dim_of(op, 1, 1), 3, "columns of the weights");
   return {third, third};
 }
 
@@ -43,17 +43,17 @@ void infer_packed(OpContext& op) {
   set_element(op, 0, op.element(0));
   expect_rank(op, 0, 2);
   expect_rank(op, 1, 2);
-  op.unify(op.shape(0)[1], op.shape(1)[0], "input size of data and weights");
-  op.set_output(0, op.element(0), {op.shape(0)[0], hidden_sizes(op).value});
+  op.unify(dim_of(op, 0, 1), dim_of(op, 1, 0), "input size of data and weights");
+  op.set_output(0, op.element(0), {dim_of(op, 0, 0), hidden_sizes(op).value});
 }
 
 OpCost cost_packed(const OpContext& op) {
-  const Dim& tokens = op.shape(0)[0];
+  const Dim& tokens = dim_of(op, 0, 0);
   const Dim heads = positive_attribute(op, "num_heads");
   const Hidden hidden = hidden_sizes(op);
   OpCost cost = op.streamed();
   cost.macs = tokens * op.elements(1);
-  cost.arith = tokens * op.shape(1)[1];
+  cost.arith = tokens * dim_of(op, 1, 1);
   add_scores(cost, {.twice_pairs = heads * twice_packed_pairs(op, tokens, 3, 4),
                     .rows = heads * tokens,
                     .key_size = divided(op, hidden.query, heads, "hidden size and heads"),
@@ -68,12 +68,12 @@ Dim value_hidden(const OpContext& op) {
   const Shape& query = op.shape(0);
   if (query.size() == 4) return query[1] * query[3];
   if (query.size() != 2) op.fail("the query has rank " + std::to_string(query.size()) + ", expected 2 or 4");
-  return op.shape(2).back();
+  return dim_of(op, 2, -1);
 }
 
 void infer_packed_heads(OpContext& op) {
   set_element(op, 0, op.element(0));
-  op.set_output(0, op.element(0), {op.shape(0)[0], value_hidden(op)});
+  op.set_output(0, op.element(0), {dim_of(op, 0, 0), value_hidden(op)});
 }
 
 OpCost cost_packed_heads(const OpContext& op) {
@@ -121,7 +121,7 @@ void infer_restore_padding(OpContext& op) {
   expect_rank(op, 0, 2);
   expect_rank(op, 1, 2);
   const Shape& offsets = op.shape(1);
-  op.set_output(0, op.element(0), {offsets[0], offsets[1], op.shape(0)[1]});
+  op.set_output(0, op.element(0), {offsets[0], offsets[1], dim_of(op, 0, 1)});
 }
 
 OpCost cost_restore_padding(const OpContext& op) { return op.streamed(); }

@@ -99,8 +99,9 @@ Dim size_argument(OpContext& op, int i, std::string_view hint) {
 }
 
 std::int64_t positive_attribute(const OpContext& op, std::string_view name) {
+  constexpr std::int64_t kLargest = (std::int64_t{1} << 31) - 1;
   const std::int64_t value = op.required_integer(name);
-  if (value < 1) op.fail(std::string(name) + " is " + std::to_string(value));
+  if (value < 1 || value > kLargest) op.fail(std::string(name) + " is " + std::to_string(value));
   return value;
 }
 
@@ -111,15 +112,27 @@ Dim divided(const OpContext& op, const Dim& size, const Dim& parts, std::string_
   return floor_div(size, parts);
 }
 
+const Shape& shape_of(const OpContext& op, int i, int rank) {
+  expect_rank(op, i, rank);
+  return op.shape(i);
+}
+
+const Dim& dim_of(const OpContext& op, int i, int axis) {
+  const Shape& shape = op.shape(i);
+  const int rank = static_cast<int>(shape.size());
+  if (axis < -rank || axis >= rank)
+    op.fail("input " + std::to_string(i) + " has rank " + std::to_string(rank) + ", expected " +
+            std::to_string(axis < 0 ? -axis : axis + 1) + " or more");
+  return shape[static_cast<std::size_t>(axis < 0 ? axis + rank : axis)];
+}
+
 void expect_rank(const OpContext& op, int i, int rank) {
   if (op.has_shape(i) && op.rank(i) != rank)
     op.fail("input " + std::to_string(i) + " has rank " + std::to_string(op.rank(i)) + ", expected " + std::to_string(rank));
 }
 
 void expect_dim(OpContext& op, int i, int axis, const Dim& dim, std::string_view what) {
-  if (!op.has_shape(i)) return;
-  const int rank = op.rank(i);
-  op.unify(op.shape(i)[static_cast<std::size_t>(normal_axis(op, axis, rank))], dim, what);
+  if (op.has_shape(i)) op.unify(dim_of(op, i, axis), dim, what);
 }
 
 Shape leading(const Shape& shape) { return Shape(shape.begin(), shape.empty() ? shape.end() : shape.end() - 1); }

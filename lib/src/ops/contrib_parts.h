@@ -72,17 +72,21 @@ std::optional<bool> flag_value(const OpContext& op, int i);
 // The single element of an input as the size `hint`; a fresh symbol where it is data.
 Dim size_argument(OpContext& op, int i, std::string_view hint);
 
-// A positive integer attribute.
+// A positive integer attribute, below 2^31 so that sums and products of two stay within 64 bits.
 std::int64_t positive_attribute(const OpContext& op, std::string_view name);
 // size / parts; ends the rule where a known size does not divide.
 Dim divided(const OpContext& op, const Dim& size, const Dim& parts, std::string_view what);
 
+// Size of input i along `axis`, negative from the end; ends the rule where it has no such axis.
+const Dim& dim_of(const OpContext& op, int i, int axis);
+// The shape of input i, which must be of that rank.
+const Shape& shape_of(const OpContext& op, int i, int rank);
 // Ends the rule unless input i, where its rank is known, has that rank.
 void expect_rank(const OpContext& op, int i, int rank);
 // Makes the dim of input i at `axis`, where the input is present and of known rank, equal to `dim`.
 void expect_dim(OpContext& op, int i, int axis, const Dim& dim, std::string_view what);
 
-// All dims but the last; their product.
+// All dims but the last; their product. A scalar has neither.
 Shape leading(const Shape& shape);
 Dim row_count(const Shape& shape);
 

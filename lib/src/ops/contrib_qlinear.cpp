@@ -150,7 +150,7 @@ void infer_sum_integer(OpContext& op) {
 
 OpCost cost_sum_integer(const OpContext& op) {
   OpCost cost = int8_cost(op);
-  cost.arith = op.elements(0) - op.output_elements(0);
+  if (op.elements(0) != Dim(0)) cost.arith = op.elements(0) - op.output_elements(0);
   return cost;
 }
 

@@ -152,7 +152,7 @@ void set_recurrent_outputs(OpContext& op, const Dim& hidden) {
 void add_lstm_cells(OpCost& cost, const OpContext& op, const Dim& hidden, int bias, int peephole) {
   const bool coupled = op.attribute("input_forget", std::int64_t{0}) != 0;
   const int gates = coupled ? 3 : 4;
-  const Dim cells = op.shape(0)[0] * op.shape(0)[1] * hidden;
+  const Dim cells = dim_of(op, 0, 0) * dim_of(op, 0, 1) * hidden;
   cost += (gate_activation_work(op, 0) * (gates - 1) + gate_activation_work(op, 1) + gate_activation_work(op, 2)) * cells;
   Dim per_cell = coupled ? 5 : 4;
   if (op.has_input(bias)) {
@@ -166,9 +166,9 @@ void add_lstm_cells(OpCost& cost, const OpContext& op, const Dim& hidden, int bi
 void infer_dynamic_lstm(OpContext& op) {
   expect_rank(op, 1, 3);
   expect_rank(op, 2, 3);
-  const Dim& hidden = op.shape(2)[1];
-  op.unify(op.shape(1)[1], op.shape(0).back(), "input size of X and W");
-  op.unify(op.shape(1)[2], 4 * hidden, "gates × hidden size of W");
+  const Dim& hidden = dim_of(op, 2, 1);
+  op.unify(dim_of(op, 1, 1), dim_of(op, 0, -1), "input size of X and W");
+  op.unify(dim_of(op, 1, 2), 4 * hidden, "gates × hidden size of W");
   set_recurrent_outputs(op, hidden);
 }
 
@@ -177,7 +177,7 @@ void infer_dynamic_lstm(OpContext& op) {
 OpCost cost_dynamic_lstm(const OpContext& op) {
   OpCost cost = op.streamed();
   const Shape& data = op.shape(0);
-  const Dim& hidden = op.shape(2)[1];
+  const Dim& hidden = dim_of(op, 2, 1);
   const Dim steps = data[0] * data[1];
   const int gates = op.attribute("input_forget", std::int64_t{0}) != 0 ? 3 : 4;
   cost.macs = directions(op) * steps * gates * hidden * (data[2] + hidden);
@@ -196,8 +196,7 @@ enum AttentionLstmInput { kX, kW, kR, kB, kLengths, kInitialH, kInitialC, kPeeph
 
 void infer_attention_lstm(OpContext& op) {
   expect_rank(op, kR, 3);
-  const Dim hidden = op.has_attribute("hidden_size") ? Dim(op.required_integer("hidden_size")) : op.shape(kR)[2];
-  set_recurrent_outputs(op, hidden);
+  set_recurrent_outputs(op, op.has_attribute("hidden_size") ? Dim(positive_attribute(op, "hidden_size")) : dim_of(op, kR, 2));
 }
 
 // Keys once: memory × its weight. Per step: gates over W's own input size (X and attention) and the state; the query's
@@ -205,16 +204,16 @@ void infer_attention_lstm(OpContext& op) {
 // attention layer. Masked positions count in full.
 OpCost cost_attention_lstm(const OpContext& op) {
   OpCost cost = op.streamed();
-  const Shape& data = op.shape(kX);
-  const Shape& memory = op.shape(kMemory);
-  const Dim hidden = op.shape(kR)[2];
-  const Dim attention = op.shape(kVector).back();
+  const Shape& data = shape_of(op, kX, 3);
+  const Shape& memory = shape_of(op, kMemory, 3);
+  const Dim hidden = dim_of(op, kR, 2);
+  const Dim attention = dim_of(op, kVector, -1);
   const Dim steps = data[0] * data[1];
   const Dim positions = steps * memory[1];
   cost.macs = memory[0] * memory[1] * memory[2] * attention;
-  cost.macs += steps * (4 * hidden * (op.shape(kW)[2] + hidden) + hidden * attention);
+  cost.macs += steps * (4 * hidden * (dim_of(op, kW, 2) + hidden) + hidden * attention);
   cost.macs += positions * (attention + memory[2]);
-  if (op.has_input(kLayerWeight)) cost.macs += steps * op.shape(kLayerWeight)[1] * op.shape(kLayerWeight)[2];
+  if (op.has_input(kLayerWeight)) cost.macs += steps * dim_of(op, kLayerWeight, 1) * dim_of(op, kLayerWeight, 2);
   cost.macs *= directions(op);
   cost += Work{.arith = 1, .special = 1, .comparisons = 0} * (directions(op) * positions * attention);
   cost += softmax_work() * (directions(op) * positions);

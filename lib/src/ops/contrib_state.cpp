@@ -40,7 +40,7 @@ Dim kernel_volume(const OpContext& op) {
 Dim state_length(const OpContext& op) {
   const std::int64_t dilation = op.attribute("dilation", std::int64_t{1});
   if (dilation < 1) op.fail("dilation is " + std::to_string(dilation));
-  return (op.shape(1).back() - 1) * dilation;
+  return (dim_of(op, 1, -1) - 1) * dilation;
 }
 
 void infer_causal_conv(OpContext& op) {
@@ -50,7 +50,7 @@ void infer_causal_conv(OpContext& op) {
   const bool channels_last = op.attribute("channels_last", std::int64_t{0}) != 0;
   Dim channels = data[1];
   if (channels_last) channels = element_count(Shape(data.begin() + 2, data.end()));
-  op.unify(channels, op.shape(1)[0], "channels");
+  op.unify(channels, dim_of(op, 1, 0), "channels");
   Shape state = data;
   state[channels_last ? 1 : data.size() - 1] = state_length(op);
   op.set_output(1, op.element(0), windowed(op, std::move(state)));
@@ -73,7 +73,7 @@ void infer_varlen_conv(OpContext& op) {
   op.set_output(0, op.input(0));
   expect_rank(op, 0, 2);
   expect_rank(op, 4, 3);
-  op.unify(op.shape(0)[1], op.shape(1)[0], "channels");
+  op.unify(dim_of(op, 0, 1), dim_of(op, 1, 0), "channels");
   const Shape& state = op.shape(4);
   op.unify(state[2], state_length(op), "length of the state");
   op.set_output(1, op.element(0), state);
@@ -133,7 +133,7 @@ LinearSizes linear_sizes(const OpContext& op) {
   sizes.query_heads = positive_attribute(op, "q_num_heads");
   sizes.key_heads = positive_attribute(op, "kv_num_heads");
   sizes.key_size = divided(op, query[2], sizes.query_heads, "hidden size of the query and heads");
-  sizes.value_size = divided(op, op.shape(2)[2], sizes.key_heads, "hidden size of the value and heads");
+  sizes.value_size = divided(op, dim_of(op, 2, 2), sizes.key_heads, "hidden size of the value and heads");
   return sizes;
 }
 
@@ -169,8 +169,7 @@ DeltaSizes delta_sizes(const OpContext& op) {
   DeltaSizes sizes;
   const Shape& query = op.shape(kQuery);
   if (op.has_input(kState)) {
-    expect_rank(op, kState, 4);
-    const Shape& state = op.shape(kState);
+    const Shape& state = shape_of(op, kState, 4);
     sizes.batch = state[0];
     sizes.linear.key_heads = state[1];
     sizes.linear.value_size = state[2];
@@ -179,11 +178,11 @@ DeltaSizes delta_sizes(const OpContext& op) {
   if (!op.has_input(kKey)) {
     if (!op.has_input(kState)) op.fail("packed Q, K and V need initial_state");
     sizes.tokens = leading(query);
-    const Dim rest = query.back() - sizes.linear.key_heads * sizes.linear.value_size;
+    const Dim rest = dim_of(op, kQuery, -1) - sizes.linear.key_heads * sizes.linear.value_size;
     sizes.linear.query_heads = divided(op, rest, 2 * sizes.linear.key_size, "packed width and head sizes");
   } else {
     if (query.size() != 3 && query.size() != 4) op.fail("the query has rank " + std::to_string(query.size()) + ", expected 3 or 4");
-    const Shape& value = op.shape(kValue);
+    const Shape& value = shape_of(op, kValue, op.rank(kQuery));
     sizes.tokens = Shape(query.begin(), query.end() - 2);
     sizes.linear.query_heads = query[query.size() - 2];
     sizes.linear.key_size = query.back();
@@ -191,7 +190,7 @@ DeltaSizes delta_sizes(const OpContext& op) {
     sizes.linear.value_size = value.back();
     if (query.size() == 4) sizes.batch = query[0];
   }
-  if (op.has_input(kOffsets)) sizes.batch = op.shape(kOffsets)[0] - 1;
+  if (op.has_input(kOffsets)) sizes.batch = dim_of(op, kOffsets, 0) - 1;
   sizes.linear.tokens = element_count(sizes.tokens);
   return sizes;
 }
@@ -238,7 +237,7 @@ struct Hashes {
 Hashes hashes_of(const OpContext& op) {
   const std::int64_t order = op.required_integer("max_ngram_size");
   if (order < 2) op.fail("max_ngram_size is " + std::to_string(order));
-  return {order, (order - 1) * positive_attribute(op, "n_head_per_ngram")};
+  return {order, (Dim(order) - 1) * positive_attribute(op, "n_head_per_ngram")};
 }
 
 void infer_hash(OpContext& op) {
@@ -254,8 +253,8 @@ void infer_varlen_hash(OpContext& op) {
   set_element(op, 0, op.element(0));
   expect_rank(op, 0, 1);
   const Hashes hashes = hashes_of(op);
-  const Dim batch = op.shape(3)[0] - 1;
-  op.set_output(0, op.element(0), {op.shape(0)[0], hashes.heads});
+  const Dim batch = dim_of(op, 3, 0) - 1;
+  op.set_output(0, op.element(0), {dim_of(op, 0, 0), hashes.heads});
   op.set_output(1, op.element(0), {batch, hashes.order - 1});
   op.set_output(2, ElementType::Int32, {batch, hashes.order - 1});
   op.set_output(3, op.element(0), {batch, Dim(count_attribute(op, "state_update_capacity", 8)), hashes.order - 1});

@@ -41,15 +41,15 @@ Window weight_window(const OpContext& op, int w, std::size_t spatial_rank) {
 Image convolved(OpContext& op, int x, int w, Layout layout) {
   Image image = image_of(op, x, layout);
   const Window window = weight_window(op, w, image.spatial.size());
-  op.unify(image.channels, op.shape(w)[1] * group_count(op), "input channels");
-  image.channels = op.shape(w)[0];
+  op.unify(image.channels, dim_of(op, w, 1) * group_count(op), "input channels");
+  image.channels = dim_of(op, w, 0);
   image.spatial = window_output(op, image.spatial, window, false);
   return image;
 }
 
 Dim products_per_output(const OpContext& op, int x, int w, Layout layout) {
   const Image image = image_of(op, x, layout);
-  Dim channels = op.shape(w)[1];
+  Dim channels = dim_of(op, w, 1);
   if (!channels.is_constant())
     if (const auto known = exact_div(image.channels, group_count(op))) channels = *known;
   return channels * element_count(weight_window(op, w, image.spatial.size()).kernel);
@@ -60,7 +60,7 @@ Image conv_transposed(OpContext& op, Layout layout, const std::vector<Dim>& pads
   Image image = image_of(op, 0, layout);
   const std::size_t axes = image.spatial.size();
   const Window window = weight_window(op, 1, axes);
-  op.unify(image.channels, op.shape(1)[0], "input channels");
+  op.unify(image.channels, dim_of(op, 1, 0), "input channels");
   const auto paddings = op.integer_list("output_padding").value_or(std::vector<std::int64_t>(axes, 0));
   const auto stated = op.integer_list("output_shape");
   if (paddings.size() != axes) op.fail("output_padding has " + std::to_string(paddings.size()) + " entries");
@@ -79,7 +79,7 @@ Image conv_transposed(OpContext& op, Layout layout, const std::vector<Dim>& pads
     }
     if (const auto value = size.value(); value && *value < 0) op.fail("spatial axis " + std::to_string(i) + " has size " + size.to_string());
   }
-  image.channels = op.shape(1)[1] * group_count(op);
+  image.channels = dim_of(op, 1, 1) * group_count(op);
   return image;
 }
 

@@ -32,7 +32,8 @@ int label_of(const OpContext& op, char c) {
 }
 
 Labels ellipsis_labels(const OpContext& op, int axes) {
-  if (axes < 0 || axes > kMaxLabels - kEllipsisBase) op.fail("the ellipsis stands for " + std::to_string(axes) + " axes");
+  if (axes < 0 || axes > kMaxLabels - kEllipsisBase)
+    op.fail("the ellipsis stands for " + std::to_string(axes) + " axes");
   Labels labels;
   for (int i = axes; i-- > 0;) labels.push_back(kEllipsisBase + i);
   return labels;

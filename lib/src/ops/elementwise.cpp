@@ -130,9 +130,7 @@ OpCost cost_where(const OpContext& op) {
 
 // --- values ---
 
-void fold_mod(OpContext& op) {
-  fold_broadcast(op, op.attribute("fmod", std::int64_t{0}) != 0 ? remainder : modulo);
-}
+void fold_mod(OpContext& op) { fold_broadcast(op, op.attribute("fmod", std::int64_t{0}) != 0 ? remainder : modulo); }
 
 void fold_mean(OpContext& op) {
   fold_broadcast(op, add);

@@ -55,6 +55,7 @@ Extents strides_of(std::span<const std::int64_t> shape) {
 }
 
 std::int64_t broadcast_index(std::int64_t index, std::span<const std::int64_t> to, std::span<const std::int64_t> from) {
+  if (std::equal(to.begin(), to.end(), from.begin(), from.end())) return index;
   const Extents to_strides = strides_of(to);
   const Extents from_strides = strides_of(from);
   const std::size_t offset = to.size() - from.size();
@@ -87,17 +88,16 @@ void fold_moved(OpContext& op, const std::function<std::int64_t(std::int64_t)>& 
 }
 
 void fold_broadcast(OpContext& op, BinaryFold f) {
-  const auto shape = small_output(op, 0);
+  bool any_known = false;
+  for (int i = 0; i < op.input_count(); ++i) any_known = any_known || op.value(i) != nullptr;
+  const auto shape = any_known ? small_output(op, 0) : std::nullopt;
   if (!shape) return;
   std::vector<SmallTensor> inputs;
-  bool any_known = false;
   for (int i = 0; i < op.input_count(); ++i) {
     auto input = small_input(op, i);
     if (!input || input->shape.size() > shape->size()) return;
-    any_known = any_known || input->known != nullptr;
     inputs.push_back(*std::move(input));
   }
-  if (!any_known) return;
   // Before opset 7 the second operand could be aligned elsewhere than at the end.
   if (op.opset() < 7)
     for (const SmallTensor& input : inputs)

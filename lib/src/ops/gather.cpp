@@ -193,7 +193,8 @@ void infer_scatter_elements(OpContext& op) {
   if (op.has_shape(0)) {
     axis_of(op, 0);
     for (const int i : {1, 2})
-      if (op.has_shape(i) && op.rank(i) != op.rank(0)) op.fail("input " + std::to_string(i) + " differs from the data in rank");
+      if (op.has_shape(i) && op.rank(i) != op.rank(0))
+        op.fail("input " + std::to_string(i) + " differs from the data in rank");
   }
   if (op.has_shape(1) && op.has_shape(2))
     for (std::size_t i = 0; i < op.shape(1).size() && op.rank(1) == op.rank(2); ++i)
@@ -202,13 +203,15 @@ void infer_scatter_elements(OpContext& op) {
 }
 
 void infer_scatter_nd(OpContext& op) {
-  if (op.has_shape(0) && op.has_shape(1) && op.has_shape(2) && op.rank(1) > 0 && op.shape(1).back().is_constant()) {
+  if (op.has_shape(1) && op.rank(1) == 0) op.fail("indices should have rank 1 or more");
+  if (op.has_shape(0) && op.has_shape(1) && op.has_shape(2) && op.shape(1).back().is_constant()) {
     const std::size_t length = index_length(op, 0);
     Shape expected(op.shape(1).begin(), op.shape(1).end() - 1);
     expected.insert(expected.end(), op.shape(0).begin() + static_cast<std::ptrdiff_t>(length), op.shape(0).end());
     if (expected.size() != op.shape(2).size())
       op.fail("updates have rank " + std::to_string(op.rank(2)) + ", expected " + std::to_string(expected.size()));
-    for (std::size_t i = 0; i < expected.size(); ++i) op.unify(expected[i], op.shape(2)[i], "dims of indices and updates");
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      op.unify(expected[i], op.shape(2)[i], "dims of indices and updates");
   }
   op.set_output(0, op.input(0));
 }

@@ -18,8 +18,9 @@ struct ConstantType {
   ElementType element;
 };
 constexpr ConstantType kConstantTypes[] = {
-    {"value_float", ElementType::Float32}, {"value_floats", ElementType::Float32}, {"value_int", ElementType::Int64},
-    {"value_ints", ElementType::Int64},    {"value_string", ElementType::String},  {"value_strings", ElementType::String},
+    {"value_float", ElementType::Float32}, {"value_floats", ElementType::Float32},
+    {"value_int", ElementType::Int64},     {"value_ints", ElementType::Int64},
+    {"value_string", ElementType::String}, {"value_strings", ElementType::String},
 };
 
 const Tensor* tensor_attribute(const OpContext& op, std::string_view name) {
@@ -88,7 +89,8 @@ void infer_constant_of_shape(OpContext& op) {
   const Tensor* fill = tensor_attribute(op, "value");
   const ElementType element = fill != nullptr ? fill->type.element : ElementType::Float32;
   op.set_output(0, {.element = element, .shape = std::nullopt});
-  if (const TensorValue* sizes = op.value(0)) return op.set_output(0, element, shape_from_value(op, *sizes, "filled_dim"));
+  if (const TensorValue* sizes = op.value(0))
+    return op.set_output(0, element, shape_from_value(op, *sizes, "filled_dim"));
   const auto length = op.has_shape(0) && op.rank(0) == 1 ? op.shape(0)[0].value64() : std::nullopt;
   if (length && *length >= 0 && *length <= kFoldLimit)
     op.set_output(0, element, shape_from_value(op, TensorValue(static_cast<std::size_t>(*length)), "filled_dim"));

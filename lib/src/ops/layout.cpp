@@ -20,7 +20,8 @@ std::vector<std::size_t> permutation(const OpContext& op, std::size_t rank) {
   std::iota(perm.rbegin(), perm.rend(), std::size_t{0});
   const auto listed = op.integer_list("perm");
   if (!listed || (listed->empty() && rank > 0)) return perm;
-  if (listed->size() != rank) op.fail("perm has " + std::to_string(listed->size()) + " entries for rank " + std::to_string(rank));
+  if (listed->size() != rank)
+    op.fail("perm has " + std::to_string(listed->size()) + " entries for rank " + std::to_string(rank));
   const std::vector<int> axes = normal_axes(op, *listed, static_cast<int>(rank));
   std::copy(axes.begin(), axes.end(), perm.begin());
   return perm;
@@ -105,14 +106,16 @@ void infer_expand(OpContext& op) {
   for (std::size_t i = result.size(); i < static_cast<std::size_t>(*length); ++i) result.insert(result.begin(), 1);
   const std::size_t first = result.size() - static_cast<std::size_t>(*length);
   for (std::size_t i = first; i < result.size(); ++i)
-    if (!result[i].is_constant() || result[i] == Dim(1)) result[i] = op.fresh("expanded_dim", "a size computed from data");
+    if (!result[i].is_constant() || result[i] == Dim(1))
+      result[i] = op.fresh("expanded_dim", "a size computed from data");
   op.set_output(0, op.element(0), std::move(result));
 }
 
 void fold_expand(OpContext& op) {
   const auto input = known_input(op, 0);
   const auto output = small_output(op, 0);
-  if (input && output) fold_moved(op, [&](std::int64_t index) { return broadcast_index(index, *output, input->shape); });
+  if (input && output)
+    fold_moved(op, [&](std::int64_t index) { return broadcast_index(index, *output, input->shape); });
 }
 
 // --- Tile ---
@@ -157,8 +160,7 @@ void fold_tile(OpContext& op) {
   const Extents to = strides_of(*output);
   fold_moved(op, [&](std::int64_t index) {
     std::int64_t source = 0;
-    for (std::size_t i = 0; i < from.size(); ++i)
-      source += index / to[i] % (*output)[i] % input->shape[i] * from[i];
+    for (std::size_t i = 0; i < from.size(); ++i) source += index / to[i] % (*output)[i] % input->shape[i] * from[i];
     return source;
   });
 }
@@ -209,7 +211,8 @@ void infer_pad(OpContext& op) {
     const auto begin = as_dim(pads.begin[i]);
     const auto end = as_dim(pads.end[i]);
     shape[i] = begin && end ? shape[i] + *begin + *end : op.fresh("padded_dim", "pads are computed from data");
-    if (shape[i].is_constant() && *shape[i].value() < 0) op.fail("pads remove more than axis " + std::to_string(i) + " has");
+    if (shape[i].is_constant() && *shape[i].value() < 0)
+      op.fail("pads remove more than axis " + std::to_string(i) + " has");
   }
   op.set_output(0, op.element(0), std::move(shape));
 }
@@ -231,7 +234,8 @@ OpCost cost_pad(const OpContext& op) {
 // --- Trilu, ReverseSequence ---
 
 void infer_trilu(OpContext& op) {
-  if (op.has_shape(0) && op.rank(0) < 2) op.fail("the input has rank " + std::to_string(op.rank(0)) + ", expected 2 or more");
+  if (op.has_shape(0) && op.rank(0) < 2)
+    op.fail("the input has rank " + std::to_string(op.rank(0)) + ", expected 2 or more");
   op.set_output(0, op.input(0));
 }
 

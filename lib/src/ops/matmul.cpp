@@ -108,8 +108,7 @@ Gemm gemm_of(const OpContext& op) {
 void infer_gemm(OpContext& op) {
   static_cast<void>(op.input(1));
   if (op.opset() < 11) static_cast<void>(op.input(2));
-  if (!op.has_shape(0) || !op.has_shape(1))
-    return op.set_output(0, {.element = op.element(0), .shape = std::nullopt});
+  if (!op.has_shape(0) || !op.has_shape(1)) return op.set_output(0, {.element = op.element(0), .shape = std::nullopt});
   const Gemm gemm = gemm_of(op);
   op.unify(gemm.inner_a, gemm.inner_b, "inner dims");
   Shape output = {gemm.rows, gemm.columns};
@@ -156,7 +155,7 @@ OpCost cost_det(const OpContext& op) {
   OpCost cost = op.streamed();
   const Dim n = op.shape(0).back();
   const Dim matrices = op.output_elements(0);
-  const Dim pivots = floor_div(n * (n - 1), 2);              // Σ (n − k)
+  const Dim pivots = floor_div(n * (n - 1), 2);                 // Σ (n − k)
   const Dim updates = floor_div(n * (n - 1) * (2 * n - 1), 6);  // Σ (n − k)²
   if (n != Dim(0)) cost.arith = matrices * (2 * pivots + 2 * updates + n - 1);
   cost.comparisons = matrices * pivots;

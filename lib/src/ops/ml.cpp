@@ -142,12 +142,22 @@ void infer_feature_vectorizer(OpContext& op) {
   // What the attribute states is what is copied.
   if (const auto stated = op.integer_list("inputdimensions"); stated && !stated->empty()) {
     columns = 0;
-    for (const std::int64_t size : *stated) columns += size;
+    for (const std::int64_t size : *stated) {
+      if (size < 0) op.fail("inputdimensions holds " + std::to_string(size));
+      columns += size;
+    }
   }
   op.set_output(0, ElementType::Float32, {rows, columns});
 }
 
 // --- maps ---
+
+// A size that an attribute states.
+Dim stated_count(const OpContext& op, std::string_view attribute, std::int64_t otherwise) {
+  const std::int64_t count = op.attribute(attribute, otherwise);
+  if (count < 1) op.fail(std::string(attribute) + " is " + std::to_string(count));
+  return count;
+}
 
 // A row of the output per map: [1, entries]. Sparse maps are spread over max_map places.
 void infer_cast_map(OpContext& op) {
@@ -156,7 +166,7 @@ void infer_cast_map(OpContext& op) {
   if (to == "TO_STRING") element = ElementType::String;
   if (to == "TO_INT64") element = ElementType::Int64;
   const bool sparse = op.attribute("map_form", std::string_view("DENSE")) == "SPARSE";
-  const Dim entries = sparse ? Dim(op.attribute("max_map", std::int64_t{1})) : op.fresh("entries", "entries of a map");
+  const Dim entries = sparse ? stated_count(op, "max_map", 1) : op.fresh("entries", "entries of a map");
   op.set_output(0, element, {Dim(1), entries});
 }
 
@@ -245,15 +255,9 @@ OpCost cost_linear_classifier(const OpContext& op) {
   return cost;
 }
 
-Dim target_count(const OpContext& op, std::string_view attribute, std::int64_t otherwise) {
-  const std::int64_t targets = op.attribute(attribute, otherwise);
-  if (targets < 1) op.fail(std::string(attribute) + " is " + std::to_string(targets));
-  return targets;
-}
-
 void infer_linear_regressor(OpContext& op) {
   set_element(op, 0, ElementType::Float32);
-  op.set_output(0, ElementType::Float32, {table_of(op).rows, target_count(op, "targets", 1)});
+  op.set_output(0, ElementType::Float32, {table_of(op).rows, stated_count(op, "targets", 1)});
 }
 
 OpCost cost_linear_regressor(const OpContext& op) {
@@ -295,8 +299,12 @@ OpCost kernel_cost(const OpContext& op, const Dim& vectors) {
 }
 
 std::int64_t support_vectors(const OpContext& op) {
+  constexpr std::int64_t kMostPerClass = std::int64_t{1} << 31;
   std::int64_t vectors = 0;
-  for (const std::int64_t count : op.integer_list("vectors_per_class").value_or(std::vector<std::int64_t>{})) vectors += count;
+  for (const std::int64_t count : op.integer_list("vectors_per_class").value_or(std::vector<std::int64_t>{})) {
+    if (count < 0 || count > kMostPerClass) op.fail("vectors_per_class holds " + std::to_string(count));
+    vectors += count;
+  }
   return vectors;
 }
 
@@ -391,7 +399,7 @@ OpCost cost_tree_classifier(const OpContext& op) {
 
 void infer_tree_regressor(OpContext& op) {
   set_element(op, 0, ElementType::Float32);
-  op.set_output(0, ElementType::Float32, {table_of(op).rows, target_count(op, "n_targets", 1)});
+  op.set_output(0, ElementType::Float32, {table_of(op).rows, stated_count(op, "n_targets", 1)});
 }
 
 OpCost cost_tree_regressor(const OpContext& op) {
@@ -406,7 +414,7 @@ OpCost cost_tree_regressor(const OpContext& op) {
 
 void infer_tree_ensemble(OpContext& op) {
   set_element(op, 0, op.element(0));
-  op.set_output(0, op.element(0), {table_of(op).rows, target_count(op, "n_targets", 1)});
+  op.set_output(0, op.element(0), {table_of(op).rows, stated_count(op, "n_targets", 1)});
 }
 
 // The attributes are numbers here (ONNX Operators-ml.md, TreeEnsemble). Set membership counts as one test.

@@ -26,11 +26,18 @@ struct Family {
   std::span<const OpRule> rules;
 };
 
+// Under -fsanitize=undefined gcc does not compare the address of a template's instance with null while compiling;
+// only an address of something is of that kind.
+template <typename Function>
+consteval bool is_set(Function* function) {
+  return !__builtin_constant_p(function == nullptr) || function != nullptr;
+}
+
 // Sorted by name, no duplicates, nothing missing.
 template <std::size_t N>
 consteval bool well_formed(const OpRule (&rules)[N]) {
   for (std::size_t i = 0; i < N; ++i) {
-    if (rules[i].name.empty() || rules[i].infer == nullptr || rules[i].cost == nullptr || rules[i].work.empty())
+    if (rules[i].name.empty() || !is_set(rules[i].infer) || !is_set(rules[i].cost) || rules[i].work.empty())
       return false;
     if (i > 0 && !(rules[i - 1].name < rules[i].name)) return false;
   }

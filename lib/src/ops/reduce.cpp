@@ -121,8 +121,7 @@ OpCost cost_running(const OpContext& op) {
   const auto axis = op.integers(1);
   if (op.rank(0) != 1 && (!axis || axis->size() != 1)) op.unknown("the axis is not known");
   const Shape& shape = op.shape(0);
-  const std::size_t along =
-      op.rank(0) == 1 ? 0 : static_cast<std::size_t>(normal_axis(op, axis->front(), op.rank(0)));
+  const std::size_t along = op.rank(0) == 1 ? 0 : static_cast<std::size_t>(normal_axis(op, axis->front(), op.rank(0)));
   Dim lines = 1;
   for (std::size_t i = 0; i < shape.size(); ++i)
     if (i != along) lines *= shape[i];
@@ -186,8 +185,8 @@ void fold_arg(OpContext& op) {
       const Scalar& challenger = (*input)[group[i]];
       const Scalar& holder = (*input)[group[*best]];
       // On a tie the first stays, with select_last_index the last.
-      const auto strictly_better = is_true(last ? Better(holder, challenger, op.element(0))
-                                                : Better(challenger, holder, op.element(0)));
+      const auto strictly_better =
+          is_true(last ? Better(holder, challenger, op.element(0)) : Better(challenger, holder, op.element(0)));
       if (!strictly_better) {
         best.reset();
       } else if (*strictly_better != last) {

@@ -94,8 +94,8 @@ void infer_reshape(OpContext& op) {
   const bool known_input_shape = op.has_shape(0);
   const Shape input = known_input_shape ? op.shape(0) : Shape{};
   const bool zero_copies = op.attribute("allowzero", std::int64_t{0}) == 0;
-  std::optional<std::size_t> open;       // the size to solve for
-  std::vector<std::size_t> unknown;      // sizes computed from data
+  std::optional<std::size_t> open;   // the size to solve for
+  std::vector<std::size_t> unknown;  // sizes computed from data
   for (std::size_t i = 0; i < target->size(); ++i) {
     Scalar& entry = (*target)[i];
     const Dim* size = std::get_if<Dim>(&entry);
@@ -107,7 +107,8 @@ void infer_reshape(OpContext& op) {
     } else if (size->is_constant() && *size->value() < 0) {
       op.fail("a target size of " + size->to_string());
     } else if (*size == Dim(0) && zero_copies && known_input_shape) {
-      if (i >= input.size()) op.fail("target size " + std::to_string(i) + " is 0, the input has rank " + std::to_string(input.size()));
+      if (i >= input.size())
+        op.fail("target size " + std::to_string(i) + " is 0, the input has rank " + std::to_string(input.size()));
       entry = input[i];
     } else if (*size == Dim(0) && zero_copies) {
       unknown.push_back(i);
@@ -127,8 +128,8 @@ void infer_reshape(OpContext& op) {
     if (i != open) others.push_back(shape.back());
   }
   if (open) {
-    shape[*open] = known_input_shape ? solved_size(op, input, others)
-                                     : op.fresh("reshaped_dim", "the input's rank is not known");
+    shape[*open] =
+        known_input_shape ? solved_size(op, input, others) : op.fresh("reshaped_dim", "the input's rank is not known");
   } else if (known_input_shape) {
     require_same_count(op, input, shape);
   }
@@ -147,11 +148,14 @@ void infer_flatten(OpContext& op) {
   const std::int64_t stated = op.attribute("axis", std::int64_t{1});
   const int axis = stated == rank ? rank : normal_axis(op, stated, rank);
   const auto middle = shape.begin() + axis;
-  op.set_output(0, op.element(0), {element_count(Shape(shape.begin(), middle)), element_count(Shape(middle, shape.end()))});
+  op.set_output(0, op.element(0),
+                {element_count(Shape(shape.begin(), middle)), element_count(Shape(middle, shape.end()))});
 }
 
 // Axes are an attribute, since opset 13 an input. Empty where they are computed.
-std::optional<std::vector<std::int64_t>> stated_axes(const OpContext& op) { return op.integer_list_or_input("axes", 1); }
+std::optional<std::vector<std::int64_t>> stated_axes(const OpContext& op) {
+  return op.integer_list_or_input("axes", 1);
+}
 
 bool states_axes(const OpContext& op) { return op.has_attribute("axes") || op.has_input(1); }
 
@@ -221,7 +225,9 @@ struct Range {
 };
 Range reported_axes(const OpContext& op) {
   const std::int64_t rank = op.rank(0);
-  const auto clamped = [&](std::int64_t axis) { return std::clamp(axis < 0 ? axis + rank : axis, std::int64_t{0}, rank); };
+  const auto clamped = [&](std::int64_t axis) {
+    return std::clamp(axis < 0 ? axis + rank : axis, std::int64_t{0}, rank);
+  };
   const std::int64_t first = clamped(op.attribute("start", std::int64_t{0}));
   const std::int64_t last = clamped(op.attribute("end", rank));
   return {static_cast<std::size_t>(first), static_cast<std::size_t>(std::max(first, last))};

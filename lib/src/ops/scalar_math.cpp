@@ -41,6 +41,12 @@ Scalar from_ratio(Dim numerator, Int denominator, ElementType type) {
   return Ratio{std::move(numerator), static_cast<std::int64_t>(denominator)};
 }
 
+// An integer result. One beyond 64 bits would wrap at run time, to what no size is meant to be.
+Scalar integer(Dim value) {
+  if (value.is_constant() && !value.value64()) return kUnknown;
+  return value;
+}
+
 struct Integers {
   const Dim* a;
   const Dim* b;
@@ -106,8 +112,7 @@ std::optional<Ratio> as_ratio(const Scalar& scalar) {
   for (int bits = 1; bits <= 16; ++bits) {
     const double numerator = std::ldexp(*value, bits);
     if (std::abs(numerator) > kLargestNumerator) return std::nullopt;
-    if (std::trunc(numerator) == numerator)
-      return Ratio{static_cast<std::int64_t>(numerator), std::int64_t{1} << bits};
+    if (std::trunc(numerator) == numerator) return Ratio{static_cast<std::int64_t>(numerator), std::int64_t{1} << bits};
   }
   return std::nullopt;
 }
@@ -122,21 +127,21 @@ std::optional<bool> is_true(const Scalar& scalar) {
 }
 
 Scalar add(const Scalar& a, const Scalar& b, ElementType type) {
-  if (const auto i = integers(a, b)) return *i.a + *i.b;
+  if (const auto i = integers(a, b)) return integer(*i.a + *i.b);
   if (const auto r = reals(a, b)) return real(*r.a + *r.b, type);
   if (const auto f = fractions(a, b)) return from_ratio(f->a + f->b, f->denominator, type);
   return kUnknown;
 }
 
 Scalar subtract(const Scalar& a, const Scalar& b, ElementType type) {
-  if (const auto i = integers(a, b)) return *i.a - *i.b;
+  if (const auto i = integers(a, b)) return integer(*i.a - *i.b);
   if (const auto r = reals(a, b)) return real(*r.a - *r.b, type);
   if (const auto f = fractions(a, b)) return from_ratio(f->a - f->b, f->denominator, type);
   return kUnknown;
 }
 
 Scalar multiply(const Scalar& a, const Scalar& b, ElementType type) {
-  if (const auto i = integers(a, b)) return *i.a * *i.b;
+  if (const auto i = integers(a, b)) return integer(*i.a * *i.b);
   // An integer zero decides alone; a real one does not (NaN, infinity).
   for (const Scalar* scalar : {&a, &b})
     if (const Dim* dim = std::get_if<Dim>(scalar); dim != nullptr && *dim == Dim(0)) return Dim(0);
@@ -187,8 +192,10 @@ Scalar power(const Scalar& a, const Scalar& b, ElementType type) {
     return small ? real(std::pow(*base, static_cast<double>(*exponent->numerator.value())), type) : kUnknown;
   }
   if (!small || !is_known(a)) return kUnknown;
-  const bool integer = std::holds_alternative<Dim>(a);
-  Scalar result = integer ? Scalar(Dim(1)) : real(1, type);
+  constexpr Int kMaxSymbolicExponent = 8;
+  const Dim* base = std::get_if<Dim>(&a);
+  if ((base == nullptr || !base->is_constant()) && *exponent->numerator.value() > kMaxSymbolicExponent) return kUnknown;
+  Scalar result = base != nullptr ? Scalar(Dim(1)) : real(1, type);
   for (Int i = 0; i < *exponent->numerator.value(); ++i) result = multiply(result, a, type);
   return result;
 }
@@ -208,7 +215,7 @@ Scalar maximum(const Scalar& a, const Scalar& b, ElementType type) {
 }
 
 Scalar negate(const Scalar& a, ElementType type) {
-  if (const Dim* dim = std::get_if<Dim>(&a)) return -*dim;
+  if (const Dim* dim = std::get_if<Dim>(&a)) return integer(-*dim);
   if (const Ratio* ratio = std::get_if<Ratio>(&a)) return Ratio{-ratio->numerator, ratio->denominator};
   if (const double* value = std::get_if<double>(&a)) return real(-*value, type);
   return kUnknown;
@@ -227,7 +234,8 @@ Scalar sign(const Scalar& a, ElementType type) {
   const auto result = [&](int value) {
     return std::holds_alternative<Dim>(a) ? Scalar(Dim(value)) : real(value, type);
   };
-  if (const double* value = std::get_if<double>(&a)) return std::isnan(*value) ? kUnknown : result((*value > 0) - (*value < 0));
+  if (const double* value = std::get_if<double>(&a))
+    return std::isnan(*value) ? kUnknown : result((*value > 0) - (*value < 0));
   const auto ratio = as_ratio(a);
   if (!ratio) return kUnknown;
   if (ratio->numerator == Dim(0)) return result(0);

@@ -105,7 +105,8 @@ void infer_split_to_sequence(OpContext& op) {
     for (const Scalar& other : *split)
       if (size && as_dim(other) != size) size.reset();
     const bool one_size = op.has_shape(1) && op.rank(1) == 0;
-    if (size && (greater_equal(*size, 0) == false || (one_size && *size == Dim(0)))) op.fail("a part of size " + size->to_string());
+    if (size && (greater_equal(*size, 0) == false || (one_size && *size == Dim(0))))
+      op.fail("a part of size " + size->to_string());
     if (size && one_size && !exact_div(whole, *size)) size.reset();
   }
   part = size ? *size : op.fresh("part", "members of a sequence differ in this size", whole);

@@ -46,7 +46,8 @@ std::optional<Kept> forward(const Dim& size, const Dim& start, const Dim& end, s
   const bool to_the_end = greater_equal(end, kEverything) == true || greater_equal(end, size) == true;
   if (greater_equal(start, kEverything) == true || greater_equal(-end, kEverything) == true) return Kept{0, 0, step};
   Dim first = start;
-  if (!*start_from_front) first = greater_equal(-start, kEverything) == true ? Dim(0) : non_negative(size + start, size);
+  if (!*start_from_front)
+    first = greater_equal(-start, kEverything) == true ? Dim(0) : non_negative(size + start, size);
   Dim last = size;  // one past the end
   if (!*end_from_front) {
     last = size + end;
@@ -90,7 +91,8 @@ TensorValue bounds_input(const OpContext& op, int i, std::size_t count, const Sc
   if (!op.has_input(i)) return TensorValue(count, otherwise);
   const TensorValue* value = op.value(i);
   if (value != nullptr && value->size() != count)
-    op.fail("input " + std::to_string(i) + " has " + std::to_string(value->size()) + " entries, expected " + std::to_string(count));
+    op.fail("input " + std::to_string(i) + " has " + std::to_string(value->size()) + " entries, expected " +
+            std::to_string(count));
   return value != nullptr ? *value : TensorValue(count);
 }
 
@@ -103,7 +105,8 @@ std::optional<Bounds> slice_bounds(const OpContext& op) {
   if (op.opset() < 10) {
     const auto starts = op.integer_list("starts");
     const auto ends = op.integer_list("ends");
-    if (!starts || !ends || starts->size() != ends->size()) op.fail("attributes starts and ends should be lists of one length");
+    if (!starts || !ends || starts->size() != ends->size())
+      op.fail("attributes starts and ends should be lists of one length");
     bounds.starts = as_value(*starts);
     bounds.ends = as_value(*ends);
     bounds.steps.assign(starts->size(), Dim(1));
@@ -112,7 +115,8 @@ std::optional<Bounds> slice_bounds(const OpContext& op) {
     for (int i = 1; i < op.input_count() && !count; ++i)
       if (op.has_shape(i) && op.rank(i) == 1) count = op.shape(i)[0].value64();
     if (!count) return std::nullopt;
-    if (*count < 0 || *count > rank) op.fail(std::to_string(*count) + " bounds for a tensor of rank " + std::to_string(rank));
+    if (*count < 0 || *count > rank)
+      op.fail(std::to_string(*count) + " bounds for a tensor of rank " + std::to_string(rank));
     const auto entries = static_cast<std::size_t>(*count);
     bounds.starts = bounds_input(op, 1, entries, Scalar());
     bounds.ends = bounds_input(op, 2, entries, Scalar());
@@ -207,7 +211,8 @@ Shape split_sizes(OpContext& op, const Dim& whole) {
   const auto listed = op.integer_list("split");
   if (!listed && op.has_input(1)) {
     const TensorValue* value = op.value(1);
-    if (value != nullptr && value->size() != count) op.fail(std::to_string(value->size()) + " split sizes for " + std::to_string(count) + " outputs");
+    if (value != nullptr && value->size() != count)
+      op.fail(std::to_string(value->size()) + " split sizes for " + std::to_string(count) + " outputs");
     Shape sizes;
     Dim rest = whole;
     std::size_t unknown = count;
@@ -227,13 +232,16 @@ Shape split_sizes(OpContext& op, const Dim& whole) {
     return sizes;
   }
   if (listed) {
-    if (listed->size() != count) op.fail(std::to_string(listed->size()) + " split sizes for " + std::to_string(count) + " outputs");
+    if (listed->size() != count)
+      op.fail(std::to_string(listed->size()) + " split sizes for " + std::to_string(count) + " outputs");
     return {listed->begin(), listed->end()};
   }
   const std::int64_t parts = op.attribute("num_outputs", static_cast<std::int64_t>(count));
-  if (parts != static_cast<std::int64_t>(count)) op.fail("num_outputs is " + std::to_string(parts) + " for " + std::to_string(count) + " outputs");
+  if (parts != static_cast<std::int64_t>(count))
+    op.fail("num_outputs is " + std::to_string(parts) + " for " + std::to_string(count) + " outputs");
   const auto equal_part = exact_div(whole, parts);
-  if (!equal_part && op.opset() < 18 && whole.is_constant()) op.fail(whole.to_string() + " does not split into " + std::to_string(parts) + " equal parts");
+  if (!equal_part && op.opset() < 18 && whole.is_constant())
+    op.fail(whole.to_string() + " does not split into " + std::to_string(parts) + " equal parts");
   if (equal_part || op.opset() < 18) return Shape(count, equal_part ? *equal_part : floor_div(whole, parts));
   Shape sizes(count, ceil_div(whole, parts));
   sizes.back() = whole - (parts - 1) * sizes.front();
@@ -242,7 +250,7 @@ Shape split_sizes(OpContext& op, const Dim& whole) {
 
 void infer_split(OpContext& op) {
   for (int i = 0; i < op.output_count(); ++i) op.set_output(i, {.element = op.element(0), .shape = std::nullopt});
-  if (!op.has_shape(0)) return;
+  if (!op.has_shape(0) || op.output_count() == 0) return;
   const std::size_t axis = axis_of(op, 0);
   Shape shape = op.shape(0);
   const Dim whole = shape[axis];
@@ -268,7 +276,8 @@ void fold_split(OpContext& op) {
     if (!output) return;
     const std::int64_t part = (*output)[axis] * inner;
     const std::int64_t line = input->shape[axis] * inner;
-    fold_moved(op, [&](std::int64_t index) { return index / part * line + before + index % part; }, i);
+    fold_moved(
+        op, [&](std::int64_t index) { return index / part * line + before + index % part; }, i);
     before += part;
   }
 }
@@ -286,7 +295,8 @@ void infer_concat(OpContext& op) {
   bool all_known = true;
   for (int i = 0; i < op.input_count(); ++i) {
     if (element == ElementType::Undefined) element = op.element(i);
-    if (op.element(i) != element && op.element(i) != ElementType::Undefined) op.fail("inputs are of different element types");
+    if (op.element(i) != element && op.element(i) != ElementType::Undefined)
+      op.fail("inputs are of different element types");
     if (op.has_shape(i) && with_shape < 0) with_shape = i;
     all_known = all_known && op.has_shape(i);
   }
@@ -297,7 +307,8 @@ void infer_concat(OpContext& op) {
   const auto axis = static_cast<std::size_t>(normal_axis(op, concat_axis(op), rank));
   for (int i = with_shape + 1; i < op.input_count(); ++i) {
     if (!op.has_shape(i)) continue;
-    if (op.rank(i) != rank) op.fail("inputs are of ranks " + std::to_string(rank) + " and " + std::to_string(op.rank(i)));
+    if (op.rank(i) != rank)
+      op.fail("inputs are of ranks " + std::to_string(rank) + " and " + std::to_string(op.rank(i)));
     for (std::size_t k = 0; k < shape.size(); ++k) {
       if (k == axis) {
         shape[k] += op.shape(i)[k];

@@ -24,7 +24,8 @@ void infer_string_normalizer(OpContext& op) {
   op.set_output(0, op.input(0));
   if (!op.has_shape(0)) return;
   Shape shape = op.shape(0);
-  if (shape.empty() || shape.size() > 2) op.fail("the input has rank " + std::to_string(shape.size()) + ", expected 1 or 2");
+  if (shape.empty() || shape.size() > 2)
+    op.fail("the input has rank " + std::to_string(shape.size()) + ", expected 1 or 2");
   const AttributeValue* listed = op.attribute_value("stopwords");
   const auto* stop_words = listed == nullptr ? nullptr : std::get_if<std::vector<std::string>>(listed);
   if (stop_words == nullptr || stop_words->empty()) return;

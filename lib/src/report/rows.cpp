@@ -9,17 +9,40 @@
 namespace pagoda::report {
 namespace {
 
+// What `count` returns; empty where that is no count or cannot be formed.
+template <typename Count>
+Number known(const Count& count) {
+  try {
+    const Int value = count();
+    return value < 0 ? Number() : value;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+// Sums are formed of numbers, which have no limit on terms as sums of formulas do.
 Counters counters_of(const OpCost& cost, const Dim& params, const Dim& param_bytes, Convention count) {
-  return {.macs = number(cost.macs),
-          .arith = number(cost.arith),
-          .special = number(cost.special),
-          .comparisons = number(cost.comparisons),
-          .flops = number(flops(cost, count)),
-          .params = number(params),
-          .param_bytes = number(param_bytes),
-          .bytes_read = number(cost.bytes_read),
-          .bytes_written = number(cost.bytes_written),
-          .bytes = number(cost.bytes())};
+  Counters counters{.macs = number(cost.macs),
+                    .arith = number(cost.arith),
+                    .special = number(cost.special),
+                    .comparisons = number(cost.comparisons),
+                    .flops = {},
+                    .params = number(params),
+                    .param_bytes = number(param_bytes),
+                    .bytes_read = number(cost.bytes_read),
+                    .bytes_written = number(cost.bytes_written),
+                    .bytes = {}};
+  if (counters.bytes_read && counters.bytes_written)
+    counters.bytes = known([&] { return *(Dim(*counters.bytes_read) + Dim(*counters.bytes_written)).value(); });
+  if (counters.macs && counters.arith && counters.special && counters.comparisons) {
+    OpCost numbers;
+    numbers.macs = *counters.macs;
+    numbers.arith = *counters.arith;
+    numbers.special = *counters.special;
+    numbers.comparisons = *counters.comparisons;
+    counters.flops = known([&] { return *flops(numbers, count).value(); });
+  }
+  return counters;
 }
 
 // The published estimator tells neither reads from writes nor what it could not model.
@@ -70,7 +93,7 @@ std::vector<NodeRow> node_rows(const Model& model, const Analysis& analysis, con
   return rows;
 }
 
-std::vector<TypeRow> type_rows(const std::vector<NodeRow>& nodes) {
+std::vector<TypeRow> type_rows(const std::vector<NodeRow>& nodes, bool with_formulas) {
   std::map<std::pair<std::string, std::string>, TypeRow> types;
   for (const NodeRow& node : nodes) {
     TypeRow& type = types[{node.node->domain, node.node->op_type}];
@@ -79,7 +102,7 @@ std::vector<TypeRow> type_rows(const std::vector<NodeRow>& nodes) {
     ++type.nodes;
     if (is_unmodelled(*node.report)) {
       ++type.unmodelled_nodes;
-    } else {
+    } else if (with_formulas) {
       type.cost += node.report->cost;
     }
     for (const auto& [name, counter] : kCounters)
@@ -95,12 +118,7 @@ std::vector<TypeRow> type_rows(const std::vector<NodeRow>& nodes) {
 }  // namespace
 
 Number number(const Dim& dim) {
-  try {
-    const Int value = dim.evaluate({}, 1);
-    return value < 0 ? Number() : value;
-  } catch (const Error&) {
-    return std::nullopt;
-  }
+  return known([&] { return dim.evaluate({}, 1); });
 }
 
 std::optional<double> Counters::intensity() const {
@@ -118,17 +136,37 @@ std::string NodeRow::problem() const {
   return std::to_string(report->unmodelled_inside) + " nodes inside are not modelled";
 }
 
+namespace {
+
+// The sum of counts as one formula; side by side where it has more terms than a Dim carries.
+std::string sum_formula(const Dim& a, const Dim& b) {
+  try {
+    return (a + b).factored();
+  } catch (const Error&) {
+    return a.factored() + " + " + b.factored();
+  }
+}
+
+}  // namespace
+
 Formulas formulas(const OpCost& cost, Convention count) {
-  return {.macs = cost.macs.factored(),
-          .flops = count == Convention::Pagoda ? "" : flops(cost, count).factored(),
-          .bytes = cost.bytes().factored()};
+  Formulas result{.macs = cost.macs.factored(), .flops = "", .bytes = sum_formula(cost.bytes_read, cost.bytes_written)};
+  OpCost contraction, rest;
+  contraction.macs = cost.macs;
+  rest.arith = cost.arith;
+  rest.special = cost.special;
+  rest.comparisons = cost.comparisons;
+  if (count != Convention::Pagoda) result.flops = sum_formula(flops(contraction, count), flops(rest, count));
+  return result;
 }
 
 bool Data::has_formulas() const {
   const OpCost& cost = analysis.totals.cost;
   const std::optional<Dim>& peak = analysis.totals.activation_peak_bytes;
-  return options.formulas || options.node_formulas || !flops(cost).is_constant() || !cost.macs.is_constant() ||
-         !cost.bytes().is_constant() || (peak && !peak->is_constant());
+  if (options.formulas || options.node_formulas || (peak && !peak->is_constant())) return true;
+  for (const Dim* count : {&cost.macs, &cost.arith, &cost.special, &cost.bytes_read, &cost.bytes_written})
+    if (!count->is_constant()) return true;
+  return false;
 }
 
 Data collect(const Model& model, const Analysis& analysis, const ReportOptions& options) {
@@ -147,7 +185,7 @@ Data collect(const Model& model, const Analysis& analysis, const ReportOptions& 
   // A ratio of two lower bounds bounds nothing.
   if (!analysis.partial || data.published()) data.intensity = data.totals.intensity();
   if (options.rows == Rows::Type) {
-    data.types = type_rows(data.nodes);
+    data.types = type_rows(data.nodes, options.node_formulas);
     data.nodes.clear();
     if (options.top > 0 && data.types.size() > options.top) data.types.resize(options.top);
   } else if (options.top > 0) {

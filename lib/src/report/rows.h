@@ -54,7 +54,7 @@ struct TypeRow {
   std::string op_type, domain;
   std::int64_t nodes = 0, unmodelled_nodes = 0;
   Counters counters;
-  OpCost cost;  // the same as formulas
+  OpCost cost;  // the same as formulas, where these were asked for
 };
 
 struct Formulas {

@@ -138,7 +138,13 @@ bool is_unsafe(char32_t code_point) {
   return in(std::begin(kUnsafe), std::end(kUnsafe), code_point);
 }
 
+// Printable ASCII: one column a byte, nothing to escape. Nearly all text is.
+bool is_plain(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7F; });
+}
+
 std::size_t display_width(std::string_view text) {
+  if (is_plain(text)) return text.size();
   std::size_t width = 0;
   for (std::size_t i = 0; i < text.size();) width += columns_of(next_code_point(text, i));
   return width;
@@ -233,6 +239,7 @@ std::string aligned(const Grid& grid, std::size_t width) {
 }  // namespace report
 
 std::string printable(std::string_view text) {
+  if (report::is_plain(text)) return std::string(text);
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string result;
   for (std::size_t i = 0; i < text.size();) {

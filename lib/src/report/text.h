@@ -20,6 +20,9 @@ void append_utf8(std::string& text, char32_t code_point);
 // Whether a terminal or a reader could be misled: control characters, direction marks, invisible spaces.
 bool is_unsafe(char32_t code_point);
 
+// Whether the text is printable ASCII throughout.
+bool is_plain(std::string_view text);
+
 // Columns that a terminal needs for printable text.
 std::size_t display_width(std::string_view text);
 

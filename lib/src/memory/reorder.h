@@ -1,0 +1,85 @@
+// Looks for an order of the nodes in which less is alive at once.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "memory/liveness.h"
+#include "memory/schedule.h"
+
+namespace pagoda {
+
+// What an order is judged by.
+struct OrderCost {
+  const Schedule& schedule;
+  const Sizes& sizes;
+  bool in_place = false;  // operands are overwritten
+
+  Int peak(std::span<const std::int32_t> order) const;
+
+  // Bytes more than before once the node has run, and while it runs. `left` tells how many readers of a storage have
+  // not run yet, this node included.
+  template <typename Left>
+  Int growth(std::int32_t node, const Left& left) const;
+  template <typename Left>
+  Int rise(std::int32_t node, const Left& left) const;
+
+ private:
+  template <typename Left>
+  bool ends_with(std::int32_t storage, const Left& left) const;
+};
+
+// Which nodes wait for which.
+struct Precedence {
+  std::vector<std::vector<std::int32_t>> before, after;  // by node, each once
+};
+Precedence precedence_of(const Model& model);
+
+// Whether every node comes after the nodes that make its inputs, each node once.
+bool is_topological(const Model& model, std::span<const std::int32_t> order);
+
+// Rearranges the nodes around each step at which the order peaks, as long as that lowers it.
+std::vector<std::int32_t> lower_peaks(const OrderCost& cost, const Precedence& precedence, std::vector<std::int32_t> order);
+
+// An order of lower peak than the file's; empty when none was found. Near-linear in the size of the graph.
+std::optional<std::vector<std::int32_t>> better_order(const Model& model, const OrderCost& cost);
+
+template <typename Left>
+bool OrderCost::ends_with(std::int32_t storage, const Left& left) const {
+  const Storage& s = schedule.storages[static_cast<std::size_t>(storage)];
+  return !s.is_output && !s.is_held && left(storage) == 1;
+}
+
+template <typename Left>
+Int OrderCost::growth(std::int32_t node, const Left& left) const {
+  Int growth = 0;
+  const Step& step = schedule.steps[static_cast<std::size_t>(node)];
+  for (const std::int32_t written : step.writes) {
+    const Storage& s = schedule.storages[static_cast<std::size_t>(written)];
+    if (s.is_output || s.is_held || !s.readers.empty()) growth += sizes.storages[static_cast<std::size_t>(written)];
+  }
+  for (const std::int32_t read : step.reads)
+    if (sizes.storages[static_cast<std::size_t>(read)] != 0 && ends_with(read, left)) growth -= sizes.storages[static_cast<std::size_t>(read)];
+  return growth;
+}
+
+template <typename Left>
+Int OrderCost::rise(std::int32_t node, const Left& left) const {
+  Int rise = 0;
+  const Step& step = schedule.steps[static_cast<std::size_t>(node)];
+  for (const std::int32_t written : step.writes) rise += sizes.storages[static_cast<std::size_t>(written)];
+  if (step.has_body) {
+    const Int body = sizes.bodies[static_cast<std::size_t>(node)];
+    return step.body_on_top ? rise + body : std::max(rise, body);
+  }
+  if (in_place && rise != 0 && can_overwrite(schedule, node))
+    for (const std::int32_t read : step.reads)
+      if (sizes.storages[static_cast<std::size_t>(read)] == rise && !schedule.storages[static_cast<std::size_t>(read)].is_input && ends_with(read, left))
+        return 0;
+  return rise;
+}
+
+}  // namespace pagoda
