@@ -41,8 +41,9 @@ TEST_CASE("parameters are stored weights, each counted once however often it is 
   const Analysis analysis = analyze(test::graph(
       "x:f32[N,8], w:f32[8,8]=const, i:i64[2]=[0,1], s:f32=0.5, q:i8[8,8]=const, z:f32=1.0, o:i8=0 -> "
       "a = MatMul(x, w); b = MatMul(a, w); c = Mul(b, s); v = DequantizeLinear(q, z, o); y = MatMul(c, v)"));
-  CHECK(analysis.totals.params == Dim(64 + 64));
-  CHECK(analysis.totals.param_bytes == Dim(64 * 4 + 64));
+  // Two matrices, the scalars s, z and o; i is an index table.
+  CHECK(analysis.totals.params == Dim(64 + 64 + 3));
+  CHECK(analysis.totals.param_bytes == Dim(64 * 4 + 64 + 4 + 4 + 1));
 }
 
 TEST_CASE("an operator without a rule is reported, and never counted as free") {

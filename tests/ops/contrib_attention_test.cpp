@@ -72,6 +72,7 @@ constexpr OpCase kHeads[] = {
      "y:f32[2,5,16]", "macs=2240 arith=160+700", "K and V from a cache have their bias already"},
     {"q:f32[2,5,16], k:f32[2,7,16], v:f32[2,7,16], b:f32[48], m:i32[2,7], a:f32[1,1,5,7] -> y, , , s = com.microsoft.MultiHeadAttention(q, k, v, b, m, a) {num_heads=2}",
      "y:f32[2,5,16], s:f32[2,2,5,7]", "arith=160+448+980", "biases, a mask, a bias of positions; the probabilities come out"},
+    {"q:f32[1,5,16], k:f32[1,3,16], v:f32[1,3,16] -> y = com.microsoft.MultiHeadAttention(q, k, v) {num_heads=2, unidirectional=1}", "y:f32[1,5,16]", "macs=384", "fewer keys than queries: 1 + 2 + 3·3 pairs"},
     {"q:f32[2,5,16], k:f32[2,7,15], v:f32[2,7,16] -> y = com.microsoft.MultiHeadAttention(q, k, v) {num_heads=2}", "error: hidden size of query and key", "", "15 is not 16"},
     {"q:f32[2,5,15], k:f32[2,7,15], v:f32[2,7,16] -> y = com.microsoft.MultiHeadAttention(q, k, v) {num_heads=2}", "error: 15 does not divide by 2", "", "no whole heads"},
     {"q:f32[2,5,2,3,8], k:f32[2,7,16] -> y = com.microsoft.MultiHeadAttention(q, k, k) {num_heads=2}", "error: rank 5", "", "packed, and yet a key"},

@@ -332,6 +332,13 @@ class TextReader {
 
   TensorType read_type(std::string_view value) {
     const std::string name = read_name("a type");
+    if (name == "map" || name == "sparse") {
+      expect("(");
+      TensorType member = read_type(value);
+      expect(")");
+      member.container = name == "map" ? Container::Map : Container::SparseTensor;
+      return member;
+    }
     if (name == "seq" || name == "sequence" || name == "optional") {
       expect("(");
       TensorType member = read_type(value);
@@ -341,6 +348,8 @@ class TextReader {
         member.container = is_sequence ? Container::Sequence : Container::Optional;
       } else if (member.container == Container::Sequence && !is_sequence) {
         member.container = Container::OptionalSequence;
+      } else if (member.container == Container::Map && is_sequence) {
+        member.container = Container::Sequence;
       } else {
         fail("a container of this kind does not exist");
       }

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "ops/op_rule.h"
+#include "pagoda/model.h"
 
 namespace pagoda {
 namespace {
@@ -20,10 +21,6 @@ constexpr std::array<std::string_view, 7> kNeverFolded = {
 
 // Ops that turn a shape into a tensor of that shape: where host arithmetic ends.
 constexpr std::array<std::string_view, 5> kMaterialise = {"ConstantOfShape", "Expand", "NonZero", "Range", "Tile"};
-
-// Inputs that look like weights but are arguments: a floating-point tensor that says how, not what.
-constexpr std::array<std::pair<std::string_view, std::size_t>, 3> kFloatArguments = {
-    std::pair{"Resize", 1}, std::pair{"Resize", 2}, std::pair{"Upsample", 1}};
 
 template <typename Table, typename Key>
 bool contains(const Table& table, const Key& key) {
@@ -286,16 +283,17 @@ NodeReport Walker::row_of(const Frame& frame, std::size_t node_index, const OpCo
   return row;
 }
 
-// A weight is a stored tensor of floating-point or quantised elements with at least one dim; index tables, masks of
-// bools, shapes and scalar literals are not. Each is counted at its first use.
+// A weight is a stored tensor of floating-point or quantised elements: an initializer of any size, or a Constant node
+// too large to be a literal. Index tables, masks of bools and shapes are none. Each is counted at its first use.
 void Walker::count_parameters(NodeReport& row, const OpContext::State& state) {
-  for (std::size_t i = 0; i < state.inputs.size(); ++i) {
-    const ValueInfo* input = state.inputs[i];
-    if (input == nullptr || input->tensor_graph < 0 || !input->type.shape || input->type.shape->empty()) continue;
+  for (const ValueInfo* input : state.inputs) {
+    if (input == nullptr || input->tensor_graph < 0 || !input->type.shape) continue;
     const bool is_weight = is_float(input->type.element) || (is_integer(input->type.element) && bits(input->type.element) <= 8);
-    if (!is_weight || contains(kFloatArguments, std::pair<std::string_view, std::size_t>(state.node.op_type, i))) continue;
-    if (!counted_tensors_.insert({input->tensor_graph, input->tensor}).second) continue;
+    if (!is_weight) continue;
     const Dim elements = element_count(*input->type.shape);
+    const bool in_node = input->tensor < 0;
+    if (in_node && elements.value().value_or(0) <= Int{kInlineFloatElements}) continue;
+    if (!counted_tensors_.insert({input->tensor_graph, input->tensor}).second) continue;
     row.params += elements;
     row.param_bytes += byte_size(elements, input->type.element);
   }

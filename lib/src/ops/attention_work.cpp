@@ -1,6 +1,8 @@
 // Counting attention: pairs, scores, cache rows.
 #include "ops/attention_work.h"
 
+#include <algorithm>
+
 namespace pagoda::ops {
 
 Dim half(const Dim& even) {
@@ -16,6 +18,12 @@ Dim twice_causal_pairs(const Dim& queries, const Dim& keys, std::int64_t window)
     return rising * (rising + 1) + 2 * (n - rising) * window;
   };
   return up_to(keys) - up_to(keys - queries);
+}
+
+// Each of the first m = min(queries, keys − offset) queries sees one key more than the one before; later ones all.
+Dim twice_offset_pairs(const Dim& queries, const Dim& keys, const Dim& offset) {
+  const Dim m = min(queries, keys - offset);
+  return m * (2 * offset + m + 1) + 2 * (queries - m) * keys;
 }
 
 void add_scores(OpCost& cost, const Scores& scores) {
@@ -49,8 +57,10 @@ void move_cache(OpCost& cost, const OpContext& op, std::initializer_list<int> pa
       if (i + 2 != shape.size()) others *= shape[i];
     return byte_size(others * rows, element);
   };
-  for (const int i : pasts)
-    if (op.has_input(i)) cost.bytes_read += bytes(op.element(i), op.shape(i), cache.read()) - op.input_bytes(i);
+  for (const int* i = pasts.begin(); i != pasts.end(); ++i) {
+    const bool seen = std::any_of(pasts.begin(), i, [&](int earlier) { return op.same_value(earlier, *i); });
+    if (op.has_input(*i) && !seen) cost.bytes_read += bytes(op.element(*i), op.shape(*i), cache.read()) - op.input_bytes(*i);
+  }
   for (const int i : presents)
     if (op.has_output(i))
       cost.bytes_written += bytes(op.output(i).element, op.output_shape(i), cache.written()) - op.output_bytes(i);

@@ -19,6 +19,10 @@ Dim half(const Dim& even);
 //   all: Σ_{i<S} (T − S + i + 1) = S·(2T − S + 1)/2      window: Σ min(T − S + i + 1, window)
 Dim twice_causal_pairs(const Dim& queries, const Dim& keys, std::int64_t window = 0);
 
+// The same for queries that follow the first `offset` of `keys` keys, which may end before or after the queries do:
+// query i sees min(offset + i + 1, keys).
+Dim twice_offset_pairs(const Dim& queries, const Dim& keys, const Dim& offset);
+
 // What one attention multiplies and normalises.
 struct Scores {
   Dim twice_pairs;          // over all heads and sequences

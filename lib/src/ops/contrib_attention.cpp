@@ -17,9 +17,9 @@ int masks_added(const OpContext& op, int mask, int attention_bias) {
 bool is_causal(const OpContext& op) { return op.attribute("unidirectional", std::int64_t{0}) != 0; }
 bool shares_buffer(const OpContext& op) { return op.attribute("past_present_share_buffer", std::int64_t{0}) != 0; }
 
-// Twice the pairs over all heads and sequences.
-Dim twice_pairs(const OpContext& op, const Dim& softmaxes_per_query, const Dim& queries, const Dim& keys) {
-  return softmaxes_per_query * (is_causal(op) ? twice_causal_pairs(queries, keys) : 2 * queries * keys);
+// Twice the pairs over all heads and sequences. A causal mask aligns queries with the keys that are not cached.
+Dim twice_pairs(const OpContext& op, const Dim& sequences, const Dim& queries, const Cache& cache) {
+  return sequences * (is_causal(op) ? twice_offset_pairs(queries, cache.total, cache.valid()) : 2 * queries * cache.total);
 }
 
 // Rows that the past holds: stated by an input where past and present share a buffer. Where that is data, every row
@@ -55,6 +55,7 @@ Projected projected(const OpContext& op, const ProjectedInputs& inputs) {
   Dim query_hidden, value_hidden;
   if (const auto sizes = op.integer_list("qkv_hidden_sizes"); sizes && !sizes->empty()) {
     if (sizes->size() != 3) op.fail("qkv_hidden_sizes has " + std::to_string(sizes->size()) + " entries, expected 3");
+    if (std::any_of(sizes->begin(), sizes->end(), [](std::int64_t size) { return size < 1; })) op.fail("qkv_hidden_sizes holds no sizes");
     query_hidden = (*sizes)[0];
     value_hidden = (*sizes)[2];
   } else {
@@ -102,7 +103,7 @@ OpCost cost_projected(const OpContext& op, const ProjectedInputs& inputs) {
     cost.special += sizes.queries * rotated;
   }
   const Dim sequences = sizes.batch * sizes.heads;
-  add_scores(cost, {.twice_pairs = twice_pairs(op, sequences, sizes.queries, sizes.cache.total),
+  add_scores(cost, {.twice_pairs = twice_pairs(op, sequences, sizes.queries, sizes.cache),
                     .rows = sequences * sizes.queries,
                     .key_size = sizes.query_size,
                     .value_size = sizes.value_size,
@@ -147,7 +148,7 @@ OpCost cost_q_ordered_attention(const OpContext& op) {
   OpCost cost = op.streamed();
   cost.macs = tokens * data[2] * columns;
   cost.arith = tokens * columns;
-  const Dim twice = twice_pairs(op, sequences, data[1], data[1]);
+  const Dim twice = twice_pairs(op, sequences, data[1], {.past = 0, .present = data[1], .total = data[1], .added = data[1]});
   add_scores(cost, {.twice_pairs = twice,
                     .rows = sequences * data[1],
                     .key_size = divided(op, dim_of(op, 5, 1), heads, "hidden size and heads"),
@@ -231,7 +232,7 @@ OpCost cost_heads(const OpContext& op, const HeadInputs& inputs) {
   move_cache(cost, op, {inputs.past_key, inputs.past_key + 1}, {1, 2}, sizes.cache);
   if (op.has_input(inputs.bias)) cost.arith += sizes.biased;
   const Dim sequences = sizes.batch * sizes.heads;
-  add_scores(cost, {.twice_pairs = twice_pairs(op, sequences, sizes.queries, sizes.cache.total),
+  add_scores(cost, {.twice_pairs = twice_pairs(op, sequences, sizes.queries, sizes.cache),
                     .rows = sequences * sizes.queries,
                     .key_size = sizes.query_size,
                     .value_size = sizes.value_size,
@@ -285,10 +286,12 @@ OpCost cost_decoder_attention(const OpContext& op) {
   const Dim tokens = query[0] * query[1];
   const Dim projected_keys = flags.cross ? (flags.cached ? Dim(0) : dim_of(op, 1, 0) * query[1]) : tokens;
   const Dim columns = tokens * hidden + 2 * projected_keys * hidden;
-  OpCost cost = op.streamed();
-  if (!flags.cached) cost.bytes_read -= op.input_bytes(6) + op.input_bytes(7);
-  if (projected_keys == Dim(0)) cost.bytes_read -= op.input_bytes(3);
-  if (projected_keys == Dim(0) || !flags.cross) cost.bytes_read -= op.same_value(0, 1) ? Dim(0) : op.input_bytes(1);
+  std::vector<int> read = {0, 2, 4, 5, 8, 9, 10, 11};
+  if (flags.cached) read.insert(read.end(), {6, 7});
+  if (!(flags.cross && flags.cached)) read.push_back(3);
+  if (flags.cross && !flags.cached) read.push_back(1);
+  OpCost cost = op.streamed({});
+  cost.bytes_read = distinct_bytes(op, read);
   cost.macs = columns * hidden;
   cost.arith = columns;
   const Dim sequences = query[1] * heads;
@@ -317,7 +320,7 @@ void infer_relative_bias(OpContext& op) {
 OpCost cost_relative_bias(const OpContext& op) {
   OpCost cost = op.streamed({0});
   const Shape& output = op.output_shape(0);
-  cost += Work{.arith = 4, .special = 1, .comparisons = 2} * (output[2] + output[3] - 1);
+  if (op.output_elements(0) != Dim(0)) cost += Work{.arith = 4, .special = 1, .comparisons = 2} * (output[2] + output[3] - 1);
   return cost;
 }
 

@@ -46,7 +46,7 @@ enum GroupInput {
   kValueScale, kQueryNorm, kKeyNorm
 };
 
-Dim new_keys(const OpContext& op) { return op.shape(op.has_input(kKey) ? kKey : kQuery)[1]; }
+Dim new_keys(const OpContext& op) { return dim_of(op, op.has_input(kKey) ? kKey : kQuery, 1); }
 
 bool keeps_window(const OpContext& op) { return op.attribute("sliding_window_cache", std::int64_t{0}) != 0; }
 

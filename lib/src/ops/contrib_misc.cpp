@@ -124,6 +124,7 @@ void infer_irfft(OpContext& op) {
   Shape output = op.shape(0);
   if (op.rank(0) < signal_axes(op) + 1) op.fail("the spectrum has fewer axes than signal_ndim");
   output.pop_back();
+  if (output.back() == Dim(0)) op.fail("the spectrum is empty");
   output.back() = 2 * (output.back() - 1);
   op.set_output(0, op.element(0), std::move(output));
 }
@@ -302,7 +303,8 @@ void infer_tokenizer(OpContext& op) {
 void infer_word_embedding(OpContext& op) {
   set_element(op, 0, op.element(1));
   expect_rank(op, 1, 4);
-  if (op.shape(0).empty()) op.fail("the input is a scalar");
+  if (greater_equal(dim_of(op, 0, -1), dim_of(op, 1, 2)) == false)
+    op.fail("words of " + dim_of(op, 0, -1).to_string() + " characters are shorter than the window");
   Shape output = leading(op.shape(0));
   output.push_back(dim_of(op, 1, 0));
   op.set_output(0, op.element(1), std::move(output));

@@ -1,0 +1,130 @@
+#include "memory/oracle.h"
+
+#include <algorithm>
+#include <map>
+
+namespace pagoda::test {
+namespace {
+
+std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
+
+}  // namespace
+
+Oracle::Oracle(const Model& model, const Analysis& analysis, Bindings bindings)
+    : model_(model), analysis_(analysis), bindings_(std::move(bindings)) {
+  const Graph& graph = model.main();
+  row_.assign(graph.nodes.size(), -1);
+  for (std::size_t i = analysis.nodes.size(); i-- > 0;)
+    if (analysis.nodes[i].graph == 0) row_[index(analysis.nodes[i].node)] = static_cast<std::int32_t>(i);
+  producer_.assign(graph.values.size(), -1);
+  for (std::size_t v = 0; v < graph.values.size(); ++v) root_.push_back(static_cast<ValueId>(v));
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node& node = graph.nodes[i];
+    for (const ValueId output : node.outputs) {
+      if (output == kAbsent) continue;
+      producer_[index(output)] = static_cast<std::int32_t>(i);
+      const bool is_view = analysis.nodes[index(row_[i])].cost.mark == Mark::View && node.op_type != "If" && node.op_type != "Loop";
+      if (is_view && !node.inputs.empty()) root_[index(output)] = root_[index(node.inputs[0])];
+    }
+  }
+}
+
+bool Oracle::is_constant(ValueId value) const {
+  if (model_.main().values[index(value)].initializer >= 0) return true;
+  return producer_[index(value)] >= 0 && analysis_.nodes[index(row_[index(producer_[index(value)])])].cost.mark == Mark::Folded;
+}
+
+Int Oracle::stored_bytes(ValueId value) const {
+  const TensorType& type = analysis_.types[index(value)];
+  return std::max<Int>(byte_size(element_count(type.shape.value()), type.element).evaluate(bindings_), 0);
+}
+
+Int Oracle::bytes(ValueId value) const {
+  if (root(value) != value || is_constant(value)) return 0;
+  const std::int32_t from = producer_[index(value)];
+  if (from >= 0 && analysis_.nodes[index(row_[index(from)])].cost.mark == Mark::Host) return 0;
+  return stored_bytes(value);
+}
+
+bool Oracle::reads(std::size_t node) const {
+  const Node& written = model_.main().nodes[node];
+  const Mark mark = analysis_.nodes[index(row_[node])].cost.mark;
+  return mark == Mark::Compute || mark == Mark::Unmodelled || written.op_type == "If" || written.op_type == "Loop";
+}
+
+std::vector<Int> Oracle::alive(const std::vector<std::int32_t>& order) const {
+  const Graph& graph = model_.main();
+  std::map<std::int32_t, std::size_t> position;
+  for (std::size_t i = 0; i < order.size(); ++i) position[order[i]] = i;
+  // For each root the positions at which it is needed.
+  std::vector<std::set<std::size_t>> needed(graph.values.size());
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    if (!reads(i)) continue;
+    std::vector<ValueId> inputs = graph.nodes[i].inputs;
+    for (const Attribute& attribute : graph.nodes[i].attributes)
+      if (const GraphId* body = std::get_if<GraphId>(&attribute.value))
+        for (const Value& value : model_.graphs[index(*body)].values) inputs.push_back(value.outer);
+    for (const ValueId input : inputs)
+      if (input != kAbsent) needed[index(root(input))].insert(position.at(static_cast<std::int32_t>(i)));
+  }
+  for (const ValueId output : graph.outputs)
+    if (output != kAbsent) needed[index(root(output))].insert(order.size() - 1);
+  std::vector<std::pair<std::size_t, Int>> owners;  // of bytes: first position, bytes
+  std::vector<std::size_t> last;
+  for (std::size_t v = 0; v < graph.values.size(); ++v) {
+    const auto value = static_cast<ValueId>(v);
+    const bool exists = producer_[v] >= 0 || graph.values[v].is_input;
+    if (!exists || root(value) != value || bytes(value) == 0 || (producer_[v] < 0 && needed[v].empty())) continue;
+    owners.emplace_back(producer_[v] < 0 ? 0 : position.at(producer_[v]), bytes(value));
+    last.push_back(needed[v].empty() ? owners.back().first : std::max(*needed[v].rbegin(), owners.back().first));
+  }
+  std::vector<Int> result;
+  for (std::size_t step = 0; step < order.size(); ++step) {
+    Int sum = 0;
+    for (std::size_t i = 0; i < owners.size(); ++i)
+      if (owners[i].first <= step && step <= last[i]) sum += owners[i].second;
+    result.push_back(sum);
+  }
+  return result;
+}
+
+std::vector<ValueId> inputs_read(const Node& node) {
+  const bool first_only = node.op_type.starts_with("Reduce") || node.op_type == "Expand" || node.op_type == "CastLike" || node.op_type == "Dropout";
+  std::vector<ValueId> inputs;
+  for (const ValueId input : node.inputs) {
+    if (input != kAbsent) inputs.push_back(input);
+    if (first_only) break;
+  }
+  return inputs;
+}
+
+Int Oracle::group_bytes(const TrafficGroup& group) const {
+  const Graph& graph = model_.main();
+  std::set<std::int32_t> members;
+  for (const std::int32_t row : group.rows) members.insert(analysis_.nodes[index(row)].node);
+  std::set<ValueId> made, read, written;
+  for (const std::int32_t node : members)
+    for (const ValueId output : graph.nodes[index(node)].outputs)
+      if (output != kAbsent) made.insert(output);
+  for (const std::int32_t node : members)
+    for (const ValueId input : inputs_read(graph.nodes[index(node)]))
+      if (!made.contains(root(input))) read.insert(root(input));
+  std::set<ValueId> read_inside;
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const bool is_member = members.contains(static_cast<std::int32_t>(i));
+    for (const ValueId input : graph.nodes[i].inputs) {
+      if (input == kAbsent || !made.contains(root(input)) || !reads(i)) continue;
+      (is_member ? read_inside : written).insert(root(input));
+    }
+  }
+  for (const ValueId output : graph.outputs)
+    if (output != kAbsent && made.contains(root(output))) written.insert(root(output));
+  for (const ValueId value : made)
+    if (!read_inside.contains(value)) written.insert(value);  // also what nobody reads
+  Int sum = 0;
+  for (const ValueId value : read) sum += stored_bytes(value);
+  for (const ValueId value : written) sum += stored_bytes(value);
+  return sum;
+}
+
+}  // namespace pagoda::test

@@ -1,0 +1,46 @@
+// Slow, plain recomputations that the memory plan and the traffic models are checked against. They share no code with
+// the library's own: values are followed through views by hand, and everything is recounted at every step.
+#pragma once
+
+#include <set>
+#include <vector>
+
+#include "pagoda/analyze.h"
+#include "pagoda/graph.h"
+#include "pagoda/traffic.h"
+
+namespace pagoda::test {
+
+// The main graph of an analysed model, by value.
+class Oracle {
+ public:
+  Oracle(const Model& model, const Analysis& analysis, Bindings bindings);
+
+  // The value whose bytes `value` shares, through views.
+  ValueId root(ValueId value) const { return root_[static_cast<std::size_t>(value)]; }
+  // Bytes of an activation; 0 for weights, constants, host values and views.
+  Int bytes(ValueId value) const;
+  Int stored_bytes(ValueId value) const;  // also of weights and constants
+  bool is_constant(ValueId value) const;
+  // Whether the node needs the elements of its inputs.
+  bool reads(std::size_t node) const;
+
+  // Bytes alive at each step of an order, recounted from all values at each: quadratic.
+  std::vector<Int> alive(const std::vector<std::int32_t>& order) const;
+
+  // Bytes that a group must move: each distinct tensor from outside once, each that is needed outside once.
+  Int group_bytes(const TrafficGroup& group) const;
+
+ private:
+  const Model& model_;
+  const Analysis& analysis_;
+  Bindings bindings_;
+  std::vector<std::int32_t> row_;       // by node
+  std::vector<std::int32_t> producer_;  // by value
+  std::vector<ValueId> root_;
+};
+
+// The inputs that an operator reads in full: most read all; the others' arguments are known before launch.
+std::vector<ValueId> inputs_read(const Node& node);
+
+}  // namespace pagoda::test

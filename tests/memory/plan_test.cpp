@@ -1,0 +1,289 @@
+// The memory plan: lifetimes and peaks by hand and against an oracle, in-place reuse, arenas, orders, weights, caches.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "memory/arena.h"
+#include "memory/oracle.h"
+#include "pagoda/error.h"
+#include "pagoda/memory.h"
+#include "support/text_graph.h"
+
+using namespace pagoda;
+
+namespace {
+
+std::string names(const Model& model, const MemoryPlan& plan) {
+  std::vector<std::string> result;
+  for (const std::size_t i : plan.peak_tensors) {
+    const PlannedTensor& tensor = plan.tensors[i];
+    result.push_back(tensor.value == kAbsent ? "body" : model.main().values[static_cast<std::size_t>(tensor.value)].name);
+  }
+  std::sort(result.begin(), result.end());
+  std::string joined;
+  for (const std::string& name : result) joined += (joined.empty() ? "" : " ") + name;
+  return joined;
+}
+
+// Any two tensors that are alive at one step must not share bytes of the arena, and all lie inside it.
+void check_arena(const MemoryPlan& plan, std::int64_t alignment) {
+  REQUIRE(plan.arena_bytes);
+  CHECK(*plan.arena_bytes >= plan.peak_bytes);
+  for (std::size_t i = 0; i < plan.tensors.size(); ++i) {
+    const PlannedTensor& a = plan.tensors[i];
+    REQUIRE(a.offset);
+    CHECK(*a.offset % alignment == 0);
+    CHECK(*a.offset + a.bytes <= *plan.arena_bytes);
+    for (std::size_t j = 0; j < i; ++j) {
+      const PlannedTensor& b = plan.tensors[j];
+      const bool meet = a.first_step <= b.last_step && b.first_step <= a.last_step;
+      const bool overlap = *a.offset < *b.offset + b.bytes && *b.offset < *a.offset + a.bytes;
+      if (meet && overlap) FAIL_CHECK("tensors " << i << " and " << j << " overlap");
+    }
+  }
+}
+
+// A graph of element-wise operators, concatenations and reductions that read values chosen at random.
+std::string random_graph(unsigned seed, int nodes) {
+  std::mt19937 random(seed);
+  std::string text = "v0:f32[4,N] -> ";
+  std::vector<int> width = {1};  // of each value, in multiples of N
+  for (int i = 1; i <= nodes; ++i) {
+    const auto pick = [&] { return std::max(0, i - 1 - static_cast<int>(random() % 7)); };
+    const int a = pick(), b = pick();
+    const std::string name = "v" + std::to_string(i);
+    const auto v = [](int id) { return "v" + std::to_string(id); };
+    if (width[static_cast<std::size_t>(a)] == width[static_cast<std::size_t>(b)] && random() % 2 == 0) {
+      text += name + " = Add(" + v(a) + ", " + v(b) + "); ";
+      width.push_back(width[static_cast<std::size_t>(a)]);
+    } else if (width[static_cast<std::size_t>(a)] + width[static_cast<std::size_t>(b)] < 40) {
+      text += name + " = Concat(" + v(a) + ", " + v(b) + ") {axis=1}; ";
+      width.push_back(width[static_cast<std::size_t>(a)] + width[static_cast<std::size_t>(b)]);
+    } else if (random() % 3 == 0) {
+      text += name + " = Identity(" + v(a) + "); ";
+      width.push_back(width[static_cast<std::size_t>(a)]);
+    } else {
+      text += name + " = Slice(" + v(a) + ", zero, n, one); ";
+      width.push_back(1);
+    }
+  }
+  text.replace(0, 13, "v0:f32[4,N], s:i64[N], zero:i64[1]=[0], one:i64[1]=[1] -> n = Shape(s); ");
+  text.resize(text.size() - 2);
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("the peak is what is alive while one node runs, by hand") {
+  struct Row {
+    const char* graph;
+    const char* formula;
+    int step;
+    const char* tensors;  // at the peak with free dims at 1
+    const char* why;
+  };
+  constexpr Row kRows[] = {
+      {"x:f32[N,4] -> a = Relu(x); y = Relu(a)", "32*N", 0, "a x", "a node's input and output are both alive"},
+      {"x:f32[N,4] -> a = Relu(x); b = Relu(a); y = Add(b, x)", "48*N", 1, "a b x", "x waits for the sum"},
+      {"x:f32[N,4] -> a = Identity(x); b = Relu(x); c = Relu(b); y = Add(c, a)", "48*N", 2, "b c x", "a view keeps its source"},
+      {"x:f32[N,4], t:i64[1]=[-1] -> r = Reshape(x, t); s = Shape(x); y = Relu(r)", "32*N", 2, "x y", "a shape needs no bytes"},
+      {"x:f32[N,4] -> a = Relu(x); s = Shape(x); b = Relu(a); c = Relu(b); y = Expand(c, s)", "32*N", 0, "a x",
+       "asking for the shape of x does not keep it"},
+      {"x:f32[N,4], w:f32[4,4]=const -> v = Transpose(w); y = MatMul(x, v)", "32*N", 1, "x y", "weights and constants are apart"},
+      {"x:f32[N,4], z:f32[N,9] -> y = Relu(x)", "32*N", 0, "x y", "an input that nobody reads"},
+      {"x:f32[N,4] -> a = Relu(x); y = Relu(a); u = Relu(a) => y", "48*N", 2, "a u y", "a result that nobody reads lives while it is made"},
+      {"x:f32[N,4] -> y = Relu(x); a = Relu(x); b = Relu(a) => y, b", "48*N", 1, "a x y", "outputs live to the end"},
+      {"x:f16[N,4], s:f32=1.0, z:u8=0 -> q = QuantizeLinear(x, s, z); y = Relu(q)", "12*N", 0, "q x", "bytes are those of the type"},
+  };
+  for (const Row& row : kRows) {
+    CAPTURE(row.graph);
+    CAPTURE(row.why);
+    const Model model = test::graph(row.graph);
+    const Analysis analysis = analyze(model);
+    const MemoryPlan plan = plan_memory(model, analysis);
+    REQUIRE(plan.peak_formula);
+    CHECK(plan.peak_formula->to_string() == row.formula);
+    CHECK(analysis.totals.activation_peak_bytes == plan.peak_formula);
+    CHECK(plan.peak_bytes == plan.peak_formula->evaluate({}));
+    CHECK(plan.peak_step == row.step);
+    CHECK(names(model, plan) == row.tensors);
+    CHECK(plan_memory(model, analysis, {.bindings = {{"N", 7}}}).peak_bytes == plan.peak_formula->evaluate({{"N", 7}}));
+    check_arena(plan, 64);
+  }
+}
+
+TEST_CASE("in place, an element-wise operator takes over an operand of its size that nobody reads later") {
+  struct Row {
+    const char* graph;
+    const char* formula;
+    const char* why;
+  };
+  constexpr Row kRows[] = {
+      {"x:f32[N,4] -> a = Relu(x); b = Relu(a); y = Relu(b)", "32*N", "not the caller's input, but all that follow"},
+      {"x:f32[N,4] -> a = Transpose(x); b = Relu(a); c = Relu(b); y = Add(c, a)", "32*N", "b may not overwrite a, c overwrites b"},
+      {"x:f32[N,4], w:f32[4]=const -> a = Transpose(x) {perm=[0,1]}; b = Add(a, w); y = Transpose(b)", "32*N", "the smaller operand is a weight"},
+      {"x:f32[N,4] -> a = Transpose(x); c = Cast(a) {to=f16}; y = Transpose(c)", "32*N", "a result of another size"},
+      {"x:f32[N,4] -> a = Transpose(x); b = Relu(a); y = Transpose(b) => y, a", "48*N", "an output of the model is not overwritten"},
+  };
+  for (const Row& row : kRows) {
+    CAPTURE(row.graph);
+    CAPTURE(row.why);
+    const Model model = test::graph(row.graph);
+    const MemoryPlan plan = plan_memory(model, analyze(model), {.in_place = true});
+    REQUIRE(plan.peak_formula);
+    CHECK(plan.peak_formula->to_string() == row.formula);
+    CHECK(plan.peak_bytes == plan.peak_formula->evaluate({}));
+    check_arena(plan, 64);
+  }
+}
+
+TEST_CASE("a body's activations count while its node runs") {
+  struct Row {
+    const char* graph;
+    const char* formula;
+    const char* why;
+  };
+  constexpr Row kRows[] = {
+      // x, and of the branch a and b, then b and its output (which is y)
+      {"c:bool[], x:f32[N,4] -> y = If(c) {then_branch=(-> a = Relu(x); b = Relu(a); t = Relu(b)), else_branch=(-> e = Relu(x))}",
+       "48*N + 1", "x, two of the branch's, the condition"},
+      // of the loop x (before, carried in), the stacked and carried outputs, and the body's a and b
+      {"n:i64=3, c:bool=true, x:f32[N,4] -> y = Loop(n, c, x) {body=(i:i64[], k:bool[], v:f32[N,4] -> a = Relu(v); b = Relu(a); d = Identity(k) => d, b)}",
+       "64*N", "x, the loop's result, and two of the body's"},
+  };
+  for (const Row& row : kRows) {
+    CAPTURE(row.graph);
+    CAPTURE(row.why);
+    const Model model = test::graph(row.graph);
+    const MemoryPlan plan = plan_memory(model, analyze(model));
+    REQUIRE(plan.peak_formula);
+    CHECK(plan.peak_formula->to_string() == row.formula);
+    CHECK(plan.peak_bytes == plan.peak_formula->evaluate({}));
+    CHECK(plan.unsized_bodies.empty());
+    check_arena(plan, 64);
+  }
+}
+
+TEST_CASE("a sequence keeps its members, and what is of no fixed size is named") {
+  const Model model = test::graph(
+      "x:f32[N,4] -> a = Relu(x); s = SequenceConstruct(a, a); b = Relu(x); c = Relu(b); y = ConcatFromSequence(s) {axis=0}; z = Add(b, c)");
+  const MemoryPlan plan = plan_memory(model, analyze(model), {.reorder = false});
+  CHECK(plan.unsized.empty());
+  CHECK(plan.timeline == std::vector<Int>{32, 32, 48, 48, 80, 80});  // x a | x a | x a b | a b c | a b c y | b c y z
+  const Model strings = test::graph("x:str[N] -> y = StringNormalizer(x)");
+  const MemoryPlan unknown = plan_memory(strings, analyze(strings));
+  CHECK_FALSE(unknown.unsized.empty());
+  CHECK_FALSE(unknown.peak_formula);
+}
+
+TEST_CASE("the timeline of random graphs equals an oracle that recounts every step, in any order") {
+  for (unsigned seed = 1; seed <= 40; ++seed) {
+    const Model model = test::graph(random_graph(seed, 60));
+    const Analysis analysis = analyze(model);
+    const Bindings bindings = {{"N", 5}};
+    const test::Oracle oracle(model, analysis, bindings);
+    const MemoryPlan plan = plan_memory(model, analysis, {.bindings = bindings});
+    CAPTURE(seed);
+    CHECK(plan.timeline == oracle.alive(plan.order));
+    CHECK(plan.peak_bytes == *std::max_element(plan.timeline.begin(), plan.timeline.end()));
+    if (plan.peak_formula) CHECK(plan.peak_formula->evaluate(bindings) == plan.peak_bytes);
+    check_arena(plan, 64);
+    const MemoryPlan reuse = plan_memory(model, analysis, {.bindings = bindings, .in_place = true});
+    CHECK(reuse.peak_bytes <= plan.peak_bytes);
+    check_arena(reuse, 64);
+    if (!plan.reordered) continue;
+    CHECK(plan.reordered->peak_bytes < plan.peak_bytes);
+    const std::vector<Int> again = oracle.alive(plan.reordered->order);
+    CHECK(*std::max_element(again.begin(), again.end()) == plan.reordered->peak_bytes);
+  }
+}
+
+TEST_CASE("an order that needs less is found, and can be planned for") {
+  // Each branch is wide inside and narrow at its end.
+  const Model model = test::graph(
+      "x:f32[4], k:i64=[0] -> a = Concat(x, x, x, x) {axis=0}; b = Concat(x, x, x, x) {axis=0}; "
+      "c = ReduceSum(a, k); d = ReduceSum(b, k); y = Add(c, d)");
+  const Analysis analysis = analyze(model);
+  const MemoryPlan plan = plan_memory(model, analysis);
+  CHECK(plan.peak_bytes == 148 - 4 + 0);  // x, a, b; then a, b, c
+  REQUIRE(plan.reordered);
+  CHECK(plan.reordered->peak_bytes == 84);  // x, a, c; x, c, b
+  const MemoryPlan again = plan_memory(model, analysis, {.order = plan.reordered->order});
+  CHECK(again.peak_bytes == 84);
+  CHECK(again.arena_bytes == plan.reordered->arena_bytes);
+  CHECK_THROWS_AS(plan_memory(model, analysis, {.order = {0, 1, 2, 3}}), Error);
+  CHECK_THROWS_AS(plan_memory(model, analysis, {.order = {2, 0, 1, 3, 4}}), Error);
+  CHECK_THROWS_AS(plan_memory(model, analysis, {.order = {0, 0, 1, 2, 3}}), Error);
+}
+
+TEST_CASE("weights are counted by type, each once") {
+  const Model model = test::graph(
+      "x:f32[N,8], w:f32[8,8]=const, h:f16[3]=const, q:i8[8,8]=const, i:i64[2]=[0,1], s:f32=0.5, z:f32=1.0, o:i8=0 -> "
+      "a = MatMul(x, w); b = MatMul(a, w); c = Mul(b, s); v = DequantizeLinear(q, z, o); y = MatMul(c, v); u = Relu(h)");
+  const Analysis analysis = analyze(model);
+  const MemoryPlan plan = plan_memory(model, analysis);
+  REQUIRE(plan.weights.size() == 3);
+  CHECK(plan.weights[0].element == ElementType::Float32);
+  CHECK(plan.weights[0].bytes == 256);
+  CHECK(plan.weights[1].element == ElementType::Int8);
+  CHECK(plan.weights[1].bytes == 64);
+  CHECK(plan.weights[2].element == ElementType::Float16);
+  CHECK(plan.weights[2].elements == 3);
+  CHECK(analysis.totals.param_bytes == Dim(256 + 64 + 6));
+}
+
+TEST_CASE("caches are pairs of a past input and the output that lengthens or updates it") {
+  struct Row {
+    const char* graph;
+    std::size_t pairs;
+    const char* bytes_per_token;
+    const char* why;
+  };
+  constexpr Row kRows[] = {
+      {"past:f16[B,4,P,8], k:f16[B,4,S,8] -> present = Concat(past, k) {axis=2}", 1, "64*B", "a Concat"},
+      {"past:f16[B,4,P,8], k:f16[B,4,S,8] -> c = Concat(past, k) {axis=2}; present = Identity(c)", 1, "64*B", "behind a view"},
+      {"past:f32[B,4,P,8], k:f32[B,9,P,8] -> y = Concat(past, k) {axis=1}", 1, "32*B*P", "along the axis that grows"},
+      {"x:f32[B,4,P,8], w:f32[4,4,1,1]=const -> y = Conv(x, w)", 0, "0", "no other operator"},
+      {"x:f32[B,4] -> y = Relu(x)", 0, "0", "nor one of the same size"},
+      {"cache:f16[B,4,64,8], k:f16[B,4,S,8], at:i64[B] -> y = TensorScatter(cache, k, at)", 1, "64*B", "an update in place"},
+      {"c:bool[], past_key_values.0.key:f16[B,4,P,8], k:f16[B,4,1,8] -> present.0.key = If(c) {then_branch=(-> t = "
+       "Concat(past_key_values.0.key, k) {axis=2}), else_branch=(-> e = Concat(past_key_values.0.key, k) {axis=2})}",
+       1, "64*B", "by name"},
+  };
+  for (const Row& row : kRows) {
+    CAPTURE(row.graph);
+    CAPTURE(row.why);
+    const Model model = test::graph(row.graph);
+    const KvCache cache = plan_memory(model, analyze(model)).kv_cache;
+    CHECK(cache.pairs.size() == row.pairs);
+    CHECK(cache.bytes_per_token.to_string() == row.bytes_per_token);
+  }
+}
+
+TEST_CASE("arenas of random lifetimes never overlap and stay near the peak") {
+  std::mt19937 random(7);
+  for (int round = 0; round < 30; ++round) {
+    std::vector<ArenaBlock> blocks;
+    std::vector<Int> alive(64, 0);
+    for (int i = 0; i < 80; ++i) {
+      ArenaBlock block;
+      block.bytes = 1 + static_cast<Int>(random() % 4000);
+      block.first_step = static_cast<std::int32_t>(random() % 60);
+      block.last_step = std::min<std::int32_t>(63, block.first_step + static_cast<std::int32_t>(random() % 9));
+      for (std::int32_t step = block.first_step; step <= block.last_step; ++step)
+        alive[static_cast<std::size_t>(step)] += (block.bytes + 63) / 64 * 64;
+      blocks.push_back(block);
+    }
+    const ArenaLayout layout = lay_out(blocks, 64);
+    const Int peak = *std::max_element(alive.begin(), alive.end());
+    CHECK(layout.bytes >= peak);
+    CHECK(layout.bytes * 4 <= peak * 5);  // within a quarter
+    for (std::size_t i = 0; i < blocks.size(); ++i)
+      for (std::size_t j = 0; j < i; ++j) {
+        const bool meet = blocks[i].first_step <= blocks[j].last_step && blocks[j].first_step <= blocks[i].last_step;
+        const bool overlap = layout.offsets[i] < layout.offsets[j] + blocks[j].bytes && layout.offsets[j] < layout.offsets[i] + blocks[i].bytes;
+        CHECK_FALSE((meet && overlap));
+      }
+  }
+}
