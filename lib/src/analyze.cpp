@@ -127,7 +127,8 @@ Analysis analyze(const Model& model, const AnalyzeOptions& options) {
   analysis.free_dims = free_dims(analysis.inputs);
   // A model of fixed batch was walked with a symbol in its place; the asked-for number goes in last.
   bind_data_dims(bound, analysis.symbols);
-  return bound.bind_last.empty() ? analysis : bind_dims(analysis, bound.bind_last);
+  if (!bound.bind_last.empty()) return bind_dims(analysis, bound.bind_last);
+  return analysis;
 }
 
 Analysis bind_dims(const Analysis& analysis, const Bindings& bindings) {

@@ -80,14 +80,15 @@ void feed(Graph& graph, const std::set<std::string>& names) {
   }
 }
 
-// Replaces every size of every tensor fed by a symbol; returns what the symbols stand for.
+// Replaces every size of every tensor fed by a symbol, but for ones: a size of one may be broadcast, a symbol may not.
+// Returns what the symbols stand for.
 Bindings free_all(Graph& graph) {
   Bindings bindings;
   for (const ValueId input : graph.inputs) {
     TensorType& type = graph.values[static_cast<std::size_t>(input)].declared;
     if (!type.shape) continue;
     for (Dim& dim : *type.shape) {
-      if (!dim.value()) continue;
+      if (!dim.value() || dim == Dim(1)) continue;
       const std::string symbol = "size" + std::to_string(bindings.size());
       bindings[symbol] = static_cast<std::int64_t>(*dim.value());
       dim = Dim::symbol(symbol);
@@ -115,11 +116,26 @@ std::string difference(const TensorType& got, const TensorType& want, const Tens
   return "";
 }
 
+// Operators whose work is not modelled with all arguments known, and why.
+constexpr std::pair<std::string_view, std::string_view> kUnmodelled[] = {
+    {"FlexAttention", "score_mod and prob_mod are graphs, run in a fused kernel"},
+    {"Gradient", "stands for the derivative of the graph before it"},
+    {"ImageDecoder", "the format and the picture decide"},
+};
+
+bool is_known_unmodelled(std::string_view op_type) {
+  return std::ranges::any_of(kUnmodelled, [&](const auto& entry) { return entry.first == op_type; });
+}
+
+const Node& node_of(const Model& model, const NodeReport& row) {
+  return model.graphs[static_cast<std::size_t>(row.graph)].nodes[static_cast<std::size_t>(row.node)];
+}
+
 // Rows that enter the totals with nothing, or stay out of them without a word.
 std::string silent_zero(const Model& model, const Analysis& analysis) {
   std::int64_t unmodelled = 0;
   for (const NodeReport& row : analysis.nodes) {
-    const Node& node = model.graphs[static_cast<std::size_t>(row.graph)].nodes[static_cast<std::size_t>(row.node)];
+    const Node& node = node_of(model, row);
     if (row.cost.mark == Mark::Unmodelled) {
       ++unmodelled;
       if (row.problem.empty()) return node.op_type + " is unmodelled without a reason";
@@ -127,7 +143,7 @@ std::string silent_zero(const Model& model, const Analysis& analysis) {
     if (row.cost.mark != Mark::Compute) continue;
     const bool is_free = row.cost.bytes().value() == 0 && flops(row.cost).value() == 0;
     const bool makes_something = std::ranges::any_of(row.outputs, [](const OutputInfo& output) {
-      return output.type.shape && element_count(*output.type.shape).value() != 0;
+      return output.type.shape && element_count(*output.type.shape).value().value_or(0) != 0;
     });
     if (is_free && makes_something) return node.op_type + " computes for nothing";
   }
@@ -149,7 +165,8 @@ std::string faults(const Golden& golden, const Model& model, const Analysis& ana
   }
   if (sizes == Sizes::Exact)
     for (const NodeReport& row : analysis.nodes)
-      if (!row.problem.empty()) result += "unmodelled: " + row.problem + '\n';
+      if (!row.problem.empty() && !is_known_unmodelled(node_of(model, row).op_type))
+        result += "unmodelled: " + row.problem + '\n';
   return result;
 }
 
@@ -197,11 +214,14 @@ void check_part(const std::string& part) {
 }  // namespace
 
 TEST_CASE("every operator that ONNX and ONNX Runtime define has a rule") {
+  // Structures: the driver walks the graphs they hold.
+  const std::set<std::string> structures = {"If", "Loop", "Scan", "SequenceMap"};
   std::string missing;
   const std::vector<std::vector<std::string>> listed = rows(std::string(PAGODA_SOURCE_DIR) + "/data/ops.csv", ',');
   for (std::size_t i = 1; i < listed.size(); ++i) {
     REQUIRE(listed[i].size() == 5);
     const std::string domain = listed[i][0] == "ai.onnx" ? "" : listed[i][0];
+    if (domain.empty() && structures.contains(listed[i][1])) continue;
     if (ops::find_rule(domain, listed[i][1]) == nullptr) missing += listed[i][0] + '.' + listed[i][1] + ' ';
   }
   CHECK(listed.size() > 400);

@@ -13,10 +13,14 @@ import onnxruntime
 from onnx import defs
 from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
 
-# Domains whose operators a model file may name. ONNX Runtime keeps com.microsoft.nchwc and com.ms.internal.nhwc for
-# what its layout transformations leave behind in saved models, and operators of its own in the default domain.
-schemas = list(defs.get_all_schemas_with_history()) + list(get_all_operator_schema())
-onnx_ops = {(s.domain, s.name) for s in defs.get_all_schemas_with_history()}
+# ONNX Runtime adds com.microsoft, and what its layout transformations leave behind in saved models in
+# com.microsoft.nchwc and com.ms.internal.nhwc. What it keeps of its own in ONNX's domains is left out: experiments that
+# ONNX withdrew before 1.3, TensorRT plugins and copies between devices.
+onnx_schemas = list(defs.get_all_schemas_with_history())
+onnx_ops = {(s.domain, s.name) for s in onnx_schemas}
+onnx_domains = {domain for domain, _ in onnx_ops}
+schemas = onnx_schemas + [s for s in get_all_operator_schema()
+                          if (s.domain, s.name) in onnx_ops or s.domain not in onnx_domains]
 
 versions = collections.defaultdict(dict)
 for schema in schemas:

@@ -21,7 +21,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 # Inputs, by position, whose values an output's shape depends on: what exporters write as initializers.
 SHAPE_ARGUMENTS = {
-    "AffineGrid": [1], "BlackmanWindow": [0], "CenterCropPad": [1], "Col2Im": [1, 2], "Compress": [1],
+    "AffineGrid": [1], "BlackmanWindow": [0], "CenterCropPad": [1], "Col2Im": [1, 2], "Compress": [1], "CumProd": [1], "CumSum": [1],
     "ConstantOfShape": [0], "CropAndResize": [3], "DFT": [1, 2], "Expand": [1], "ExpandDims": [1], "Fill": [0],
     "HammingWindow": [0], "HannWindow": [0], "If": [0], "Loop": [0, 1], "MaxUnpool": [2], "MelWeightMatrix": range(5),
     "NonMaxSuppression": [2, 3, 4], "OneHot": [1], "Pad": [1, 3], "Range": [0, 1, 2], "Reshape": [1],

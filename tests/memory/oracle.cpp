@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace pagoda::test {
 namespace {
@@ -23,7 +24,8 @@ Oracle::Oracle(const Model& model, const Analysis& analysis, Bindings bindings)
     for (const ValueId output : node.outputs) {
       if (output == kAbsent) continue;
       producer_[index(output)] = static_cast<std::int32_t>(i);
-      const bool is_view = analysis.nodes[index(row_[i])].cost.mark == Mark::View && node.op_type != "If" && node.op_type != "Loop";
+      const bool is_view =
+          analysis.nodes[index(row_[i])].cost.mark == Mark::View && node.op_type != "If" && node.op_type != "Loop";
       if (is_view && !node.inputs.empty()) root_[index(output)] = root_[index(node.inputs[0])];
     }
   }
@@ -31,7 +33,8 @@ Oracle::Oracle(const Model& model, const Analysis& analysis, Bindings bindings)
 
 bool Oracle::is_constant(ValueId value) const {
   if (model_.main().values[index(value)].initializer >= 0) return true;
-  return producer_[index(value)] >= 0 && analysis_.nodes[index(row_[index(producer_[index(value)])])].cost.mark == Mark::Folded;
+  return producer_[index(value)] >= 0 &&
+         analysis_.nodes[index(row_[index(producer_[index(value)])])].cost.mark == Mark::Folded;
 }
 
 Int Oracle::stored_bytes(ValueId value) const {
@@ -89,7 +92,8 @@ std::vector<Int> Oracle::alive(const std::vector<std::int32_t>& order) const {
 }
 
 std::vector<ValueId> inputs_read(const Node& node) {
-  const bool first_only = node.op_type.starts_with("Reduce") || node.op_type == "Expand" || node.op_type == "CastLike" || node.op_type == "Dropout";
+  const bool first_only = node.op_type.starts_with("Reduce") || node.op_type == "Expand" ||
+                          node.op_type == "CastLike" || node.op_type == "Dropout";
   std::vector<ValueId> inputs;
   for (const ValueId input : node.inputs) {
     if (input != kAbsent) inputs.push_back(input);

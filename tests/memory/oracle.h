@@ -2,7 +2,9 @@
 // the library's own: values are followed through views by hand, and everything is recounted at every step.
 #pragma once
 
-#include <set>
+#include <doctest/doctest.h>
+
+#include <string>
 #include <vector>
 
 #include "pagoda/analyze.h"
@@ -44,3 +46,21 @@ class Oracle {
 std::vector<ValueId> inputs_read(const Node& node);
 
 }  // namespace pagoda::test
+
+// Counts as failures print them.
+template <>
+struct doctest::StringMaker<pagoda::Int> {
+  static doctest::String convert(pagoda::Int value) { return pagoda::to_string(value).c_str(); }
+};
+template <>
+struct doctest::StringMaker<pagoda::Dim> {
+  static doctest::String convert(const pagoda::Dim& dim) { return dim.to_string().c_str(); }
+};
+template <>
+struct doctest::StringMaker<std::vector<pagoda::Int>> {
+  static doctest::String convert(const std::vector<pagoda::Int>& values) {
+    std::string text;
+    for (const pagoda::Int value : values) text += pagoda::to_string(value) + " ";
+    return text.c_str();
+  }
+};

@@ -67,14 +67,14 @@ struct Row {
 
 void check_rows(std::span<const Row> rows) {
   for (const Row& row : rows) {
-    CAPTURE(row.graph);
-    CAPTURE(row.why);
+    CAPTURE(std::string(row.graph));
+    CAPTURE(std::string(row.why));
     const Model model = test::graph(row.graph);
     const Analysis analysis = analyze(model);
     REQUIRE(analysis.totals.unmodelled_nodes == 0);
     const Traffic fused = traffic(model, analysis, {.model = TrafficModel::Fused});
-    CHECK(groups_of(model, analysis, fused) == row.groups);
-    CHECK(saved(fused).to_string() == row.saved);
+    CHECK(groups_of(model, analysis, fused) == std::string(row.groups));
+    CHECK(saved(fused).to_string() == std::string(row.saved));
     CHECK(fused.bytes() + saved(fused) == analysis.totals.cost.bytes());
     check_sums(analysis, fused);
     const test::Oracle oracle(model, analysis, {{"N", 3}});
@@ -86,6 +86,7 @@ void check_rows(std::span<const Row> rows) {
 }  // namespace
 
 TEST_CASE("what follows a product element by element runs with it") {
+  // clang-format off
   constexpr Row kRows[] = {
       {"x:f32[N,3,8,8], w:f32[4,3,1,1]=const -> c = Conv(x, w); y = Relu(c)", "activation(Conv Relu)", "2048*N",
        "c is neither written nor read"},
@@ -111,10 +112,12 @@ TEST_CASE("what follows a product element by element runs with it") {
       {"x:f32[N,3,8,8], w:f32[4,3,1,1]=const, t:i64=[0,-1] -> c = Conv(x, w); f = Reshape(c, t); y = Relu(f)", "activation(Conv Relu)", "2048*N",
        "a view between is nothing"},
   };
+  // clang-format on
   check_rows(kRows);
 }
 
 TEST_CASE("element-wise chains run as one, also where they join") {
+  // clang-format off
   constexpr Row kRows[] = {
       {"x:f32[N,4] -> a = Relu(x); b = Exp(a); y = Neg(b)", "elementwise(Relu Exp Neg)", "64*N", "a chain"},
       {"x:f32[N,4], z:f32[N,4] -> a = Relu(x); b = Exp(z); y = Add(a, b)", "elementwise(Relu Exp Add)", "64*N", "a tree"},
@@ -124,18 +127,20 @@ TEST_CASE("element-wise chains run as one, also where they join") {
       {"x:f32[N,1], z:f32[N,4] -> a = Relu(x); y = Add(a, z)", "", "0", "a is stretched: each of its elements is used four times"},
       {"x:f32[N,4] -> a = Cast(x) {to=f16}; y = Relu(a)", "elementwise(Cast Relu)", "16*N", "a cast is element by element"},
   };
+  // clang-format on
   check_rows(kRows);
 }
 
 TEST_CASE("norms written out run as one, a row at a time") {
+  // clang-format off
   constexpr Row kRows[] = {
       {"x:f32[N,8], k:i64=[-1], two:f32=2.0, e:f32=1e-5, w:f32[8]=const, b:f32[8]=const -> m = ReduceMean(x, k); d = Sub(x, m); "
        "p = Pow(d, two); v = ReduceMean(p, k); s = Add(v, e); r = Sqrt(s); q = Div(d, r); g = Mul(q, w); y = Add(g, b)",
-       "normalisation(ReduceMean Sub Pow ReduceMean Add Sqrt Div Mul Add)", "360*N",
-       "LayerNorm: x read twice, d twice, p, q, g once; four of a row each; "},
+       "normalisation(ReduceMean Sub Pow ReduceMean Add Sqrt Div Mul Add)", "352*N",
+       "LayerNorm: x is read once, d not twice, p, q, g not at all, nor the four of one element a row"},
       {"h:f32[N,8], u:f32[8,8]=const, k:i64=[-1], two:f32=2.0, e:f32=1e-5, w:f32[8]=const, o:f32[8,8]=const -> a = MatMul(h, u); x = Add(a, h); "
        "p = Pow(x, two); v = ReduceMean(p, k); s = Add(v, e); r = Sqrt(s); q = Div(x, r); g = Mul(q, w); b = MatMul(g, o); y = Add(b, x)",
-       "residual(MatMul Add) normalisation(Pow ReduceMean Add Sqrt Div Mul) residual(MatMul Add)", "376*N",
+       "residual(MatMul Add) normalisation(Pow ReduceMean Add Sqrt Div Mul) residual(MatMul Add)", "344*N",
        "RMSNorm of a residual stream: its square is left to the norm"},
       {"x:f32[N,8], k:i64=[-1] -> m = ReduceMax(x, k); d = Sub(x, m); e = Exp(d); s = ReduceSum(e, k); y = Div(e, s)",
        "normalisation(ReduceMax Sub Exp ReduceSum Div)", "208*N", "softmax written out"},
@@ -151,10 +156,12 @@ TEST_CASE("norms written out run as one, a row at a time") {
       {"x:f32[8,8], k:i64=[-1] -> s = ReduceSum(x, k) {keepdims=0}; y = Div(x, s)", "", "0",
        "a statistic that meets columns, not rows"},
   };
+  // clang-format on
   check_rows(kRows);
 }
 
 TEST_CASE("attention written out runs as one: scores never leave the chip") {
+  // clang-format off
   constexpr Row kRows[] = {
       {"q:f32[N,4,8], k:f32[N,6,8], v:f32[N,6,8], s:f32=0.3, m:f32[4,6]=const -> t = Transpose(k) {perm=[0,2,1]}; a = MatMul(q, t); "
        "b = Mul(a, s); c = Add(b, m); p = Softmax(c); y = MatMul(p, v)",
@@ -164,27 +171,29 @@ TEST_CASE("attention written out runs as one: scores never leave the chip") {
        "attention(Transpose Transpose Transpose MatMul Softmax MatMul Transpose)", "3328*N", "heads split and joined again"},
       {"q:f32[N,4,8], k:f32[N,8,6], v:f32[N,6,8] -> a = MatMul(q, k); p = Softmax(a); y = MatMul(p, v) => y, p", "", "0",
        "probabilities that are asked for must be written"},
-      {"q:f32[N,4,8], k:f32[N,8,6], v:f32[N,6,8] -> a = MatMul(q, k); p = Softmax(a); n = IsNaN(p); z = Where(n, a, p); y = MatMul(z, v)", "softmax(Softmax IsNaN Where)",
-       "240*N", "scores needed again after the softmax"},
+      {"q:f32[N,4,8], k:f32[N,8,6], v:f32[N,6,8] -> a = MatMul(q, k); p = Softmax(a); y = MatMul(p, v) => y, a", "", "0",
+       "so must the scores"},
       {"q:f32[N,4,8], k:f32[N,8,6], v:f32[N,6,8], o:f32=0.0 -> a = MatMul(q, k); p = Softmax(a); n = IsNaN(p); z = Where(n, o, p); y = MatMul(z, v)",
        "attention(MatMul Softmax IsNaN Where MatMul)", "720*N", "a guard against rows without keys"},
       {"q:f32[N,4,4,8], k:f32[N,2,1,8,6], v:f32[N,4,6,8], g:i64=[1,1,2,1,1], t:i64=[0,4,8,6] -> e = Expand(k, g); f = Reshape(e, t); "
        "a = MatMul(q, f); p = Softmax(a); y = MatMul(p, v)",
-       "attention(Expand MatMul Softmax MatMul)", "4608*N", "heads that share keys: the copies are never made"},
+       "attention(Expand MatMul Softmax MatMul)", "3072*N", "heads that share keys: the copies are never made"},
       {"q:f32[N,4,8], k:f32[N,6,8], v:f32[N,6,8] -> a = Einsum(q, k) {equation='bqd,bkd->bqk'}; p = Softmax(a); y = Einsum(p, v) {equation='bqk,bkd->bqd'}",
        "attention(Einsum Softmax Einsum)", "384*N", "as Einsum"},
       {"q:f32[N,6,8], k:f32[N,6,8], v:f32[N,6,8] -> a = Einsum(q, k) {equation='bqd,bkd->bqk'}; p = Softmax(a); y = Einsum(p, v) {equation='bqk,bqd->bkd'}",
        "", "0", "a product that does not sum over the keys"},
       {"q:f32[N,4,8], k:f32[N,8,6], v:f32[N,6,8] -> a = MatMul(q, k); p = Softmax(a) {axis=1}; y = MatMul(p, v)", "", "0", "a softmax along the queries"},
   };
+  // clang-format on
   check_rows(kRows);
 }
 
 TEST_CASE("quantised kernels take their conversions in") {
+  // clang-format off
   constexpr Row kRows[] = {
       {"x:u8[N,4,8,8], w:i8[4,4,1,1]=const, s:f32=0.1, z:u8=0, o:i8=0 -> a = DequantizeLinear(x, s, z); b = DequantizeLinear(w, s, o); "
        "c = Conv(a, b); r = Relu(c); y = QuantizeLinear(r, s, z)",
-       "activation(DequantizeLinear DequantizeLinear Conv Relu QuantizeLinear)", "6154*N + 138", "reads and writes integers only"},
+       "activation(DequantizeLinear DequantizeLinear Conv Relu QuantizeLinear)", "6144*N + 137", "reads and writes integers only"},
       {"x:u8[N,4], s:f32=0.1, z:u8=0 -> a = DequantizeLinear(x, s, z); b = Relu(a); c = Exp(a); y = Add(b, c)", "elementwise(Relu Exp Add)", "80*N",
        "read by two kernels"},
       {"x:u8[N,4], r:u8[N,4], s:f32=0.1, z:u8=0 -> a = DequantizeLinear(x, s, z); b = DequantizeLinear(r, s, z); c = Add(a, b); y = QuantizeLinear(c, s, z)",
@@ -194,12 +203,14 @@ TEST_CASE("quantised kernels take their conversions in") {
       {"x:f32[N,8], k:f32[N,4,8] -> t = Transpose(k) {perm=[0,2,1]}; y = MatMul(x, t)", "transposed-operand(Transpose MatMul)", "256*N", "operands either way round"},
       {"x:f32[N,8], k:f32[4,N,8] -> t = Transpose(k) {perm=[1,2,0]}; y = MatMul(x, t)", "", "0", "not of any other order of axes"},
   };
+  // clang-format on
   check_rows(kRows);
 }
 
 TEST_CASE("rows of bodies are groups of one") {
   const Model model = test::graph(
-      "c:bool[], x:f32[N,4] -> a = Relu(x); y = If(c) {then_branch=(-> b = Relu(a); t = Exp(b)), else_branch=(-> e = Relu(a))}; z = Exp(y); u = Neg(z)");
+      "c:bool[], x:f32[N,4] -> a = Relu(x); y = If(c) {then_branch=(-> b = Relu(a); t = Exp(b)), else_branch=(-> e = "
+      "Relu(a))}; z = Exp(y); u = Neg(z)");
   const Analysis analysis = analyze(model);
   const Traffic fused = traffic(model, analysis, {.model = TrafficModel::Fused});
   CHECK(groups_of(model, analysis, fused) == "elementwise(Exp Neg)");
@@ -221,19 +232,21 @@ TEST_CASE("a cache keeps whole tensors, the least recently used go first") {
     const char* why;
   };
   // Each tensor is 64 bytes; transposes do not fuse.
+  // clang-format off
   constexpr Case kCases[] = {
       {"x:f32[4,4] -> a = Transpose(x); y = Transpose(a)", 0, 128, 128, 0, "no cache: as fused"},
       {"x:f32[4,4] -> a = Transpose(x); y = Transpose(a)", 127, 64, 128, 1, "a is hit, but must go for y before its reader has run"},
       {"x:f32[4,4] -> a = Transpose(x); y = Transpose(a)", 128, 64, 64, 1, "a never leaves"},
       {"x:f32[4,4] -> a = Transpose(x); b = Transpose(x); y = Concat(a, b) {axis=0}", 256, 64, 128, 3, "x too is read once"},
       {"x:f32[4,4] -> a = Transpose(x); b = Transpose(a); c = Transpose(b); y = Concat(a, c) {axis=0}", 320, 64, 128, 3, "all stay: y takes 128"},
-      {"x:f32[4,4] -> a = Transpose(x); b = Transpose(a); c = Transpose(b); y = Concat(a, c) {axis=0}", 128, 128, 256, 2,
+      {"x:f32[4,4] -> a = Transpose(x); b = Transpose(a); c = Transpose(b); y = Concat(a, c) {axis=0}", 128, 128, 256, 3,
        "a is written when c enters, and read again"},
   };
+  // clang-format on
   for (const Case& row : kCases) {
-    CAPTURE(row.graph);
+    CAPTURE(std::string(row.graph));
     CAPTURE(row.l2_bytes);
-    CAPTURE(row.why);
+    CAPTURE(std::string(row.why));
     const Model model = test::graph(row.graph);
     const Analysis analysis = analyze(model);
     const Traffic resident = traffic(model, analysis, {.model = TrafficModel::Resident, .l2_bytes = row.l2_bytes});

@@ -9,10 +9,10 @@ namespace {
 // clang-format off
 constexpr OpCase kText[] = {
     // graph, types, cost, why
-    {"a:str[N,3], b:str[3] -> y = StringConcat(a, b)", "y:str[N,3]", "arith=0", "broadcasts"},
+    {"a:str[N,3], b:str[3] -> y = StringConcat(a, b)", "y:str[N,3]", "mark=host", "broadcasts"},
     {"a:str[2], b:str[3] -> y = StringConcat(a, b)", "error: do not broadcast", "", ""},
     {"a:str[2], b:f32[2] -> y = StringConcat(a, b)", "error: input 1 is float32", "", ""},
-    {"x:str[C] -> y = StringNormalizer(x)", "y:str[C]", "arith=0", "nothing is removed"},
+    {"x:str[C] -> y = StringNormalizer(x)", "y:str[C]", "mark=host", "nothing is removed"},
     {"x:str[1,C] -> y = StringNormalizer(x) {stopwords=['the']}", "y:str[1,?]", "", "stop words are"},
     {"x:str[1,1,C] -> y = StringNormalizer(x)", "error: rank 3", "", ""},
     {"x:str[N] -> y, n = StringSplit(x)", "y:str[N,?], n:i64[N]", "arith=0 written=8*N", "the longest decides"},

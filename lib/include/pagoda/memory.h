@@ -30,23 +30,23 @@ inline constexpr std::string_view kMemoryPlanExcludes =
     "weights, constants, host values, kernel workspace, allocator overhead";
 
 struct MemoryOptions {
-  Bindings bindings;      // values of free dims; those missing are 1
-  bool in_place = false;  // element-wise operators overwrite an operand of the same size that nothing reads later
-  bool reorder = true;    // look for an order of the nodes that lowers the peak
-  bool arena = true;      // compute offsets
-  std::int64_t alignment = 64;      // of offsets, in bytes
-  std::vector<std::int32_t> order;  // main-graph nodes in the order to plan for; empty: the file's
+  Bindings bindings = {};       // values of free dims; those missing are 1
+  bool in_place = false;        // element-wise operators overwrite an operand of the same size that nothing reads later
+  bool reorder = true;          // look for an order of the nodes that lowers the peak
+  bool arena = true;            // compute offsets
+  std::int64_t alignment = 64;  // of offsets, in bytes
+  std::vector<std::int32_t> order = {};  // main-graph nodes in the order to plan for; empty: the file's
 };
 
 // An activation that owns bytes, and the views and in-place results that share them.
 struct PlannedTensor {
-  ValueId value = kAbsent;          // the first to occupy the bytes
+  ValueId value = kAbsent;              // the first to occupy the bytes
   std::vector<ValueId> shared_by = {};  // the others
   Int bytes = 0;
-  std::int32_t first_step = 0;      // positions in MemoryPlan::order, both inclusive
+  std::int32_t first_step = 0;  // positions in MemoryPlan::order, both inclusive
   std::int32_t last_step = 0;
-  std::optional<Int> offset = {};   // in the arena; empty without one
-  std::int32_t body_of = -1;        // for the activations inside a branch, loop body or function: its node, and no value
+  std::optional<Int> offset = {};  // in the arena; empty without one
+  std::int32_t body_of = -1;       // for the activations inside a branch, loop body or function: its node, and no value
 };
 
 struct WeightBytes {
@@ -88,7 +88,7 @@ struct MemoryPlan {
   std::vector<WeightBytes> weights;       // by element type; together Totals::param_bytes
   KvCache kv_cache;
   std::optional<ReorderedPlan> reordered;  // only where it lowers the peak
-  // Values of unknown size (strings, unknown ranks), and nodes whose bodies have some: the peak is a lower bound.
+  // Activations of unknown size (of unknown rank, say), and nodes whose bodies have some: the peak is a lower bound.
   std::vector<ValueId> unsized;
   std::vector<std::int32_t> unsized_bodies;
 };

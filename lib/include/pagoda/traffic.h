@@ -10,8 +10,8 @@
 // Fused: rows form groups by the rules of fusion_rules(). A group reads each distinct tensor from outside once, writes
 // each tensor that something outside reads (or that is an output of the model) once, and moves nothing else. A group is
 // closed: nothing outside lies between two of its rows. Rules look at the graph, never at sizes, so that the formula
-// holds for every binding; a row of a normalisation, a tile of a product, is taken to fit on the chip. Rows of branches,
-// loop bodies and functions are groups of one.
+// holds for every binding; a row of a normalisation, a tile of a product, is taken to fit on the chip. Rows of
+// branches, loop bodies and functions are groups of one.
 //
 // Resident: groups as in Fused run one after another before an L2 cache of `l2_bytes`, which is cold at the start and
 // keeps or drops whole tensors, the least recently used first. What a group writes enters the cache; what it reads
@@ -64,15 +64,15 @@ std::span<const FusionRule> fusion_rules();
 struct TrafficOptions {
   TrafficModel model = TrafficModel::Unfused;
   std::int64_t l2_bytes = 0;  // for Resident
-  Bindings bindings;          // for Resident: values of free dims; those missing are 1
+  Bindings bindings = {};     // for Resident: values of free dims; those missing are 1
 };
 
 struct TrafficGroup {
-  Fusion rule = Fusion::None;            // None for a group of one
-  std::vector<std::int32_t> rows;        // in Analysis::nodes, ascending
-  std::vector<Fusion> joined_by;         // for each row, None for the one that the others joined
-  OpCost cost;                           // the rows' work, and the bytes that the group moves
-  Dim saved;                             // bytes that the same rows move more one by one
+  Fusion rule = Fusion::None;      // None for a group of one
+  std::vector<std::int32_t> rows;  // in Analysis::nodes, ascending
+  std::vector<Fusion> joined_by;   // for each row, None for the one that the others joined
+  OpCost cost;                     // the rows' work, and the bytes that the group moves
+  Dim saved;                       // bytes that the same rows move more one by one
 };
 
 // A tensor that the cache kept for some reader.
@@ -85,10 +85,10 @@ struct ResidentTensor {
 
 struct Traffic {
   TrafficModel model = TrafficModel::Unfused;
-  std::vector<TrafficGroup> groups;     // in an order in which they can run; their costs sum to the totals
-  std::vector<std::int32_t> group_of;   // by row; -1 for rows that run nothing (views, constants, host arithmetic)
-  Dim bytes_read, bytes_written;        // numbers for Resident
-  std::vector<ResidentTensor> stayed;   // for Resident, in the order of values
+  std::vector<TrafficGroup> groups;    // in an order in which they can run; their costs sum to the totals
+  std::vector<std::int32_t> group_of;  // by row; -1 for rows that run nothing (views, constants, host arithmetic)
+  Dim bytes_read, bytes_written;       // numbers for Resident
+  std::vector<ResidentTensor> stayed;  // for Resident, in the order of values
 
   Dim bytes() const { return bytes_read + bytes_written; }
 };

@@ -175,6 +175,8 @@ Dim& Dim::operator+=(const Dim& other) {
     constant_ = add(constant_, other.constant_);
     return *this;
   }
+  if (other.is_constant() && other.constant_ == 0) return *this;
+  if (is_constant() && constant_ == 0) return *this = other;
   Poly scratch_a, scratch_b;
   const Poly& a = terms(scratch_a);
   const Poly& b = other.terms(scratch_b);
@@ -214,6 +216,15 @@ Dim& Dim::operator-=(const Dim& other) {
 Dim& Dim::operator*=(const Dim& other) {
   if (is_constant() && other.is_constant()) {
     constant_ = multiply(constant_, other.constant_);
+    return *this;
+  }
+  // Scaling by a constant keeps the terms and their order.
+  if (is_constant() || other.is_constant()) {
+    const Int scale = is_constant() ? constant_ : other.constant_;
+    if (is_constant()) *this = other;
+    if (scale == 1) return *this;
+    for (Monomial& term : poly_->terms) term.coefficient = multiply(term.coefficient, scale);
+    normalise();
     return *this;
   }
   Poly scratch_a, scratch_b;

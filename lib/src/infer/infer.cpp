@@ -285,14 +285,16 @@ NodeReport Walker::row_of(const Frame& frame, std::size_t node_index, const OpCo
 
 // A weight is a stored tensor of floating-point or quantised elements: an initializer of any size, or a Constant node
 // too large to be a literal. Index tables, masks of bools and shapes are none. Each is counted at its first use.
+bool is_parameter(const TensorType& type, bool in_node) {
+  const bool is_weight = is_float(type.element) || (is_integer(type.element) && bits(type.element) <= 8);
+  return is_weight && type.shape && !(in_node && element_count(*type.shape).value().value_or(0) <= Int{kInlineFloatElements});
+}
+
 void Walker::count_parameters(NodeReport& row, const OpContext::State& state) {
   for (const ValueInfo* input : state.inputs) {
-    if (input == nullptr || input->tensor_graph < 0 || !input->type.shape) continue;
-    const bool is_weight = is_float(input->type.element) || (is_integer(input->type.element) && bits(input->type.element) <= 8);
-    if (!is_weight) continue;
+    if (input == nullptr || input->tensor_graph < 0) continue;
+    if (!is_parameter(input->type, input->tensor < 0)) continue;
     const Dim elements = element_count(*input->type.shape);
-    const bool in_node = input->tensor < 0;
-    if (in_node && elements.value().value_or(0) <= Int{kInlineFloatElements}) continue;
     if (!counted_tensors_.insert({input->tensor_graph, input->tensor}).second) continue;
     row.params += elements;
     row.param_bytes += byte_size(elements, input->type.element);

@@ -13,6 +13,9 @@
 
 namespace pagoda {
 
+// Whether a stored tensor counts as a parameter; `in_node`: it is the value of a Constant node, no initializer.
+bool is_parameter(const TensorType& type, bool in_node);
+
 // What walking one graph found.
 struct GraphResult {
   std::vector<ValueInfo> outputs;  // of the graph

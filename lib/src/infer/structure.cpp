@@ -140,6 +140,7 @@ void Walker::visit_loop(Frame& frame, std::size_t node_index, OpContext::State& 
     throw RuleStop{RuleStop::Kind::Contradiction, "the body's inputs and outputs do not fit the loop's"};
 
   std::vector<ValueInfo> inputs = {scalar_info(ElementType::Int64), scalar_info(ElementType::Bool)};
+  inputs[1].value = TensorValue{Dim(1)};  // the body runs only while the condition holds
   for (std::size_t i = 0; i < carried; ++i)
     inputs.push_back(state.inputs[i + 2] == nullptr ? ValueInfo{} : varying(*state.inputs[i + 2]));
 

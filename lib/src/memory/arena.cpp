@@ -121,13 +121,16 @@ ArenaLayout sweep(std::span<const ArenaBlock> blocks, std::span<const std::int32
 }
 
 // For each block those that are alive at some step with it; empty when there are too many pairs.
-std::vector<std::vector<std::int32_t>> overlaps(std::span<const ArenaBlock> blocks, std::span<const std::int32_t> starts) {
+std::vector<std::vector<std::int32_t>> overlaps(std::span<const ArenaBlock> blocks,
+                                                std::span<const std::int32_t> starts) {
   std::vector<std::vector<std::int32_t>> result(blocks.size());
   std::vector<std::int32_t> alive;
   std::size_t pairs = 0;
   for (const std::int32_t id : starts) {
     const ArenaBlock& block = blocks[static_cast<std::size_t>(id)];
-    std::erase_if(alive, [&](std::int32_t other) { return blocks[static_cast<std::size_t>(other)].last_step < block.first_step; });
+    std::erase_if(alive, [&](std::int32_t other) {
+      return blocks[static_cast<std::size_t>(other)].last_step < block.first_step;
+    });
     pairs += alive.size() + 1;
     if (pairs > kMaxPairs) return {};
     for (const std::int32_t other : alive) {

@@ -57,7 +57,9 @@ class Matcher {
   }
 
  private:
-  bool is_free(std::int32_t id) { return graph_.op(id) != nullptr && graph_.group_of(id) < 0 && graph_.reads(id).whole; }
+  bool is_free(std::int32_t id) {
+    return graph_.op(id) != nullptr && graph_.group_of(id) < 0 && graph_.reads(id).whole;
+  }
   bool is_member(std::int32_t id) const { return std::find(members_.begin(), members_.end(), id) != members_.end(); }
   bool has_scores(ValueId value) {
     const Dim* count = graph_.elements(value);
@@ -118,7 +120,8 @@ class Matcher {
       std::string_view term = einsum_term(node, i, false);
       while (!term.empty() && term.back() == ' ') term.remove_suffix(1);
       const std::string_view output = einsum_term(node, 0, true);
-      return !term.empty() && term.back() != '.' && !output.empty() && output.find(term.back()) == std::string_view::npos;
+      return !term.empty() && term.back() != '.' && !output.empty() &&
+             output.find(term.back()) == std::string_view::npos;
     }
     return false;
   }
@@ -130,8 +133,9 @@ class Matcher {
       if (from < 0 || is_member(from) || !is_free(from)) return;
       const OpClass& op = *graph_.op(from);
       const Storage* storage = graph_.storage_at(value);
-      const bool is_private = !storage->is_output && std::all_of(storage->readers.begin(), storage->readers.end(),
-                                                                 [&](std::int32_t reader) { return is_member(reader); });
+      const bool is_private =
+          !storage->is_output && std::all_of(storage->readers.begin(), storage->readers.end(),
+                                             [&](std::int32_t reader) { return is_member(reader); });
       if (!is_private) return;
       ValueId source = graph_.node(from).inputs[0];
       if (op.kind == OpKind::Pointwise) {

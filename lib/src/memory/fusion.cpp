@@ -70,7 +70,8 @@ constexpr std::array kNormAxes = {
 };
 
 std::optional<RowShape> norm_rows(const Node& node, const Shape& shape, std::int64_t opset) {
-  const auto* found = std::find_if(kNormAxes.begin(), kNormAxes.end(), [&](const auto& e) { return e.first == node.op_type; });
+  const auto* found =
+      std::find_if(kNormAxes.begin(), kNormAxes.end(), [&](const auto& e) { return e.first == node.op_type; });
   const auto rank = static_cast<std::int64_t>(shape.size());
   if (found == kNormAxes.end() || rank < 1) return std::nullopt;
   const auto from = [&](std::int64_t axis) -> std::optional<RowShape> {
@@ -79,14 +80,17 @@ std::optional<RowShape> norm_rows(const Node& node, const Shape& shape, std::int
     return split_before(shape, static_cast<std::size_t>(axis));
   };
   switch (found->second) {
-    case NormAxes::Last: return from(-1);
-    case NormAxes::FromAxis: return from(integer_attribute(node, "axis", -1));
+    case NormAxes::Last:
+      return from(-1);
+    case NormAxes::FromAxis:
+      return from(integer_attribute(node, "axis", -1));
     case NormAxes::Softmax: {
       if (opset < 13) return from(integer_attribute(node, "axis", 1));  // flattened from there
       const std::int64_t axis = integer_attribute(node, "axis", -1);
       return axis == -1 || axis == rank - 1 ? from(-1) : std::nullopt;
     }
-    case NormAxes::Channel: return rank < 3 ? std::nullopt : from(2);
+    case NormAxes::Channel:
+      return rank < 3 ? std::nullopt : from(2);
     case NormAxes::ChannelGroup: {
       const std::int64_t groups = integer_attribute(node, "num_groups", 0);
       if (rank < 3 || groups < 1) return std::nullopt;
@@ -113,7 +117,8 @@ bool is_per_row(const Shape& operand, const Shape& output, const Dim& row) {
 }
 
 // Products that every library offers for operands stored either way round.
-constexpr std::array<std::string_view, 5> kTakesTransposed = {"FusedMatMul", "Gemm", "MatMul", "MatMulInteger", "QLinearMatMul"};
+constexpr std::array<std::string_view, 5> kTakesTransposed = {"FusedMatMul", "Gemm", "MatMul", "MatMulInteger",
+                                                              "QLinearMatMul"};
 
 // --- the pass ---
 
@@ -139,20 +144,27 @@ class Fuser {
  private:
   void visit(std::int32_t id, const OpClass& op) {
     switch (op.kind) {
-      case OpKind::Pointwise: return visit_pointwise(id, op);
+      case OpKind::Pointwise:
+        return visit_pointwise(id, op);
       case OpKind::Reduction:
-      case OpKind::RowNorm: return visit_row_op(id, op);
-      case OpKind::Quantize: return visit_quantize(id);
+      case OpKind::RowNorm:
+        return visit_row_op(id, op);
+      case OpKind::Quantize:
+        return visit_quantize(id);
       case OpKind::Contraction: {
         const std::int32_t group = graph_.add_group(GroupKind::Contraction, id);
         if (const Dim* elements = graph_.elements(graph_.output(id))) graph_.group(group).elements = *elements;
         return;
       }
-      case OpKind::Dequantize: graph_.add_group(GroupKind::Dequantize, id); return;
+      case OpKind::Dequantize:
+        graph_.add_group(GroupKind::Dequantize, id);
+        return;
       case OpKind::Transpose:
         graph_.add_group(swaps_last_axes(id) ? GroupKind::Transpose : GroupKind::Other, id);
         return;
-      case OpKind::Expand: graph_.add_group(GroupKind::Other, id); return;
+      case OpKind::Expand:
+        graph_.add_group(GroupKind::Other, id);
+        return;
     }
   }
 
@@ -241,7 +253,8 @@ class Fuser {
       case GroupKind::Attention:
       case GroupKind::Dequantize:
       case GroupKind::Transpose:
-      case GroupKind::Other: break;
+      case GroupKind::Other:
+        break;
     }
     return std::nullopt;
   }
@@ -260,10 +273,14 @@ class Fuser {
         (equals(count, 1) ? has_scalar : has_vector) = true;
     }
     switch (op.epilogue) {
-      case Epilogue::BatchNorm: return Fusion::BatchNorm;
-      case Epilogue::Add: return has_other_tensor ? Fusion::Residual : has_vector ? Fusion::Bias : Fusion::Activation;
-      case Epilogue::Multiply: return has_other_tensor || !(has_vector || has_scalar) ? Fusion::Activation : Fusion::Scale;
-      case Epilogue::Activation: break;
+      case Epilogue::BatchNorm:
+        return Fusion::BatchNorm;
+      case Epilogue::Add:
+        return has_other_tensor ? Fusion::Residual : has_vector ? Fusion::Bias : Fusion::Activation;
+      case Epilogue::Multiply:
+        return has_other_tensor || !(has_vector || has_scalar) ? Fusion::Activation : Fusion::Scale;
+      case Epilogue::Activation:
+        break;
     }
     return Fusion::Activation;
   }
@@ -296,7 +313,8 @@ class Fuser {
       const Storage* storage = graph_.storage_at(read.value);
       if (storage->is_output) return true;
       for (const std::int32_t reader : storage->readers)
-        if (graph_.group_of(reader) != group && std::find(chain.begin(), chain.end(), reader) == chain.end()) return true;
+        if (graph_.group_of(reader) != group && std::find(chain.begin(), chain.end(), reader) == chain.end())
+          return true;
     }
     return false;
   }
@@ -395,7 +413,8 @@ class Fuser {
   void absorb_prologues(std::int32_t id, const OpClass* op) {
     const NodeReads& reads = graph_.reads(id);
     if (!reads.whole || (op != nullptr && op->kind == OpKind::Dequantize)) return;
-    const bool takes_transposed = op != nullptr && std::find(kTakesTransposed.begin(), kTakesTransposed.end(), op->name) != kTakesTransposed.end();
+    const bool takes_transposed = op != nullptr && std::find(kTakesTransposed.begin(), kTakesTransposed.end(),
+                                                             op->name) != kTakesTransposed.end();
     for (const Access& read : reads.accesses) {
       const std::int32_t from = graph_.producer(read.value);
       if (from < 0 || graph_.group_of(from) < 0 || graph_.group_of(from) == graph_.group_of(id)) continue;

@@ -29,8 +29,8 @@ struct Group {
   GroupKind kind = GroupKind::Other;
   std::vector<std::int32_t> nodes;  // ascending; empty for one that was merged into another
   std::vector<Fusion> joined_by;
-  Dim elements = 0;             // of its full-size values: Contraction, Pointwise, RowWise
-  Dim rows = 0, row = 0;        // RowWise: elements = rows · row, one statistic a row
+  Dim elements = 0;       // of its full-size values: Contraction, Pointwise, RowWise
+  Dim rows = 0, row = 0;  // RowWise: elements = rows · row, one statistic a row
 };
 
 // A tensor that a node needs, and how many of its bytes.
@@ -48,8 +48,8 @@ struct NodeReads {
 // The partition of a graph's kernels into groups while it is made.
 class FusionGraph {
  public:
-  static constexpr std::size_t kMaxNodes = 64;    // in a group: beyond, registers and code would not hold it
-  static constexpr int kMaxVisits = 256;          // nodes to look at before a merge is given up as not provably legal
+  static constexpr std::size_t kMaxNodes = 64;  // in a group: beyond, registers and code would not hold it
+  static constexpr int kMaxVisits = 256;        // nodes to look at before a merge is given up as not provably legal
 
   FusionGraph(const Model& model, const Analysis& analysis, const Schedule& schedule);
 
@@ -57,10 +57,12 @@ class FusionGraph {
   const Node& node(std::int32_t id) const { return schedule_.graph->nodes[static_cast<std::size_t>(id)]; }
   const OpClass* op(std::int32_t id) const;  // null where the node is no kernel or its cost is not known
   const Analysis& analysis() const { return analysis_; }
-  const Shape* shape(ValueId value) const;   // null when unknown
-  const Dim* elements(ValueId value);        // null when unknown
+  const Shape* shape(ValueId value) const;  // null when unknown
+  const Dim* elements(ValueId value);       // null when unknown
   const NodeReads& reads(std::int32_t node);
-  std::int32_t storage(ValueId value) const { return value == kAbsent ? -1 : schedule_.storage_of[static_cast<std::size_t>(value)]; }
+  std::int32_t storage(ValueId value) const {
+    return value == kAbsent ? -1 : schedule_.storage_of[static_cast<std::size_t>(value)];
+  }
   const Storage* storage_at(ValueId value) const;
   std::int32_t producer(ValueId value) const;  // the kernel that computes it; -1 for inputs, weights, bodies
   ValueId output(std::int32_t node) const;     // of a node with one output; else kAbsent
@@ -82,9 +84,9 @@ class FusionGraph {
   const Schedule& schedule_;
   std::vector<std::int32_t> group_of_;  // by node
   std::vector<Group> groups_;
-  std::vector<std::optional<Dim>> elements_;       // by value
-  std::vector<std::optional<NodeReads>> reads_;    // by node
-  std::vector<std::int32_t> mark_;                 // by node: stamp of the last look
+  std::vector<std::optional<Dim>> elements_;     // by value
+  std::vector<std::optional<NodeReads>> reads_;  // by node
+  std::vector<std::int32_t> mark_;               // by node: stamp of the last look
   std::int32_t stamp_ = 0;
 };
 
@@ -99,7 +101,7 @@ std::int64_t integer_attribute(const Node& node, std::string_view name, std::int
 // What a group, or a node with a body, moves.
 struct Unit {
   std::int32_t group = -1;
-  std::int32_t node = -1;      // of one with a body
+  std::int32_t node = -1;           // of one with a body
   std::vector<Access> reads = {};   // from outside, each storage once (groups)
   std::vector<Access> writes = {};  // needed outside
   Dim read_bytes = 0, written_bytes = 0, saved = 0;

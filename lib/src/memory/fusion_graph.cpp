@@ -84,7 +84,8 @@ const NodeReads& FusionGraph::reads(std::int32_t id) {
   const Dim& total = analysis_.nodes[index(schedule_.steps[index(id)].row)].cost.bytes_read;
   std::vector<Access> inputs;
   for (const ValueId input : node(id).inputs) {
-    if (input == kAbsent || std::any_of(inputs.begin(), inputs.end(), [&](const Access& a) { return a.value == input; }))
+    if (input == kAbsent ||
+        std::any_of(inputs.begin(), inputs.end(), [&](const Access& a) { return a.value == input; }))
       continue;
     const auto bytes = bytes_of(analysis_.types[index(input)]);
     if (!bytes) break;

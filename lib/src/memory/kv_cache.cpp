@@ -59,7 +59,8 @@ class Finder {
   ValueId behind_identity(ValueId value) const {
     for (int looks = 0; looks < 8; ++looks) {
       const std::int32_t from = producer_[index(value)];
-      if (from < 0 || graph_.nodes[index(from)].op_type != "Identity" || graph_.nodes[index(from)].inputs.empty()) break;
+      if (from < 0 || graph_.nodes[index(from)].op_type != "Identity" || graph_.nodes[index(from)].inputs.empty())
+        break;
       if (graph_.nodes[index(from)].inputs[0] == kAbsent) break;
       value = graph_.nodes[index(from)].inputs[0];
     }
@@ -70,7 +71,8 @@ class Finder {
     const std::int32_t from = producer_[index(behind_identity(output))];
     if (from < 0) return std::nullopt;
     const Node& node = graph_.nodes[index(from)];
-    const auto update = std::find_if(kCacheUpdates.begin(), kCacheUpdates.end(), [&](const CacheUpdate& u) { return u.op == node.op_type; });
+    const auto update = std::find_if(kCacheUpdates.begin(), kCacheUpdates.end(),
+                                     [&](const CacheUpdate& u) { return u.op == node.op_type; });
     if (update == kCacheUpdates.end() || !type(output).shape) return std::nullopt;
     const Attribute* attribute = update->axis_attribute.empty() ? nullptr : node.attribute(update->axis_attribute);
     const auto* stated = attribute == nullptr ? nullptr : std::get_if<std::int64_t>(&attribute->value);
@@ -91,7 +93,8 @@ class Finder {
         if (const auto key = key_of(graph_.values[index(input)].name, "past")) past_by_key_.emplace(*key, input);
     const auto key = key_of(graph_.values[index(output)].name, "present");
     const auto found = key ? past_by_key_.find(*key) : past_by_key_.end();
-    return found == past_by_key_.end() || used_.contains(found->second) ? std::nullopt : pair_of(found->second, output, std::nullopt);
+    return found == past_by_key_.end() || used_.contains(found->second) ? std::nullopt
+                                                                        : pair_of(found->second, output, std::nullopt);
   }
 
   // What a name says beside "past" or "present": "past_key_values.3.decoder.key" → ".3.decoder.key".
@@ -108,8 +111,8 @@ class Finder {
   std::optional<CachePair> pair_of(ValueId past, ValueId present, std::optional<std::int64_t> axis) const {
     const TensorType& before = type(past);
     const TensorType& after = type(present);
-    if (before.element != after.element || !before.shape || !after.shape || before.shape->size() != after.shape->size() ||
-        before.shape->size() < 2)
+    if (before.element != after.element || !before.shape || !after.shape ||
+        before.shape->size() != after.shape->size() || before.shape->size() < 2)
       return std::nullopt;
     for (std::size_t i = 0; i < before.shape->size(); ++i) {
       if ((*before.shape)[i] == (*after.shape)[i]) continue;
@@ -120,7 +123,10 @@ class Finder {
     Dim elements = 1;
     for (std::size_t i = 0; i < before.shape->size(); ++i)
       if (static_cast<std::int64_t>(i) != *axis) elements *= (*before.shape)[i];
-    return CachePair{.past = past, .present = present, .axis = static_cast<int>(*axis), .bytes_per_token = byte_size(elements, before.element)};
+    return CachePair{.past = past,
+                     .present = present,
+                     .axis = static_cast<int>(*axis),
+                     .bytes_per_token = byte_size(elements, before.element)};
   }
 
   const Graph& graph_;

@@ -43,8 +43,8 @@ std::optional<std::int32_t> overwritten(const Schedule& schedule, const std::vec
   if (!owns_bytes(output) || !output.bytes) return std::nullopt;
   for (const std::int32_t read : step.reads) {
     const Storage& operand = schedule.storages[index(read)];
-    const bool is_free = operand.place == Place::Device && !operand.is_input && !operand.is_output && !operand.is_held &&
-                         lifetimes[index(read)].last == position;
+    const bool is_free = operand.place == Place::Device && !operand.is_input && !operand.is_output &&
+                         !operand.is_held && lifetimes[index(read)].last == position;
     if (is_free && operand.bytes == output.bytes) return read;
   }
   return std::nullopt;
@@ -123,7 +123,8 @@ bool has_unsized(const Schedule& schedule) {
          });
 }
 
-std::vector<Int> timeline(const Schedule& schedule, const Liveness& live, std::span<const std::int32_t> order, const Sizes& sizes) {
+std::vector<Int> timeline(const Schedule& schedule, const Liveness& live, std::span<const std::int32_t> order,
+                          const Sizes& sizes) {
   const std::vector<Int>& bytes = sizes.storages;
   std::vector<Int> change(order.size() + 1, 0);
   for (std::size_t s = 0; s < bytes.size(); ++s) {
@@ -180,7 +181,8 @@ std::optional<Dim> peak_formula(const Schedule& schedule, const Liveness& live, 
         if (!body) return std::nullopt;
         Dim with_body = alive + *body;
         if (!step->body_on_top)
-          for (const std::int32_t output : step->writes) with_body -= schedule.storages[index(output)].bytes.value_or(0);
+          for (const std::int32_t output : step->writes)
+            with_body -= schedule.storages[index(output)].bytes.value_or(0);
         if (*body != Dim(0)) peak.add(with_body);
       }
       for (const std::int32_t s : dies[i]) alive -= *schedule.storages[index(s)].bytes;

@@ -42,7 +42,8 @@ Sizes sizes_of(const Schedule& schedule, const Bindings& bindings);
 bool has_unsized(const Schedule& schedule);
 
 // Bytes alive while each step of the order runs.
-std::vector<Int> timeline(const Schedule& schedule, const Liveness& live, std::span<const std::int32_t> order, const Sizes& sizes);
+std::vector<Int> timeline(const Schedule& schedule, const Liveness& live, std::span<const std::int32_t> order,
+                          const Sizes& sizes);
 
 // The peak for all sizes. Empty when a size is unknown or the formula grows too complex.
 std::optional<Dim> peak_formula(const Schedule& schedule, const Liveness& live, std::span<const std::int32_t> order);

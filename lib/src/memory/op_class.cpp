@@ -147,7 +147,8 @@ bool trains(const Node& node) {
 }  // namespace
 
 const OpClass* op_class(const Node& node) {
-  const OpClass key{.name = node.op_type, .domain = node.domain == "ai.onnx" ? "" : std::string_view(node.domain), .kind = Pointwise};
+  const OpClass key{
+      .name = node.op_type, .domain = node.domain == "ai.onnx" ? "" : std::string_view(node.domain), .kind = Pointwise};
   const OpClass* found = std::lower_bound(std::begin(kClasses), std::end(kClasses), key, before);
   if (found == std::end(kClasses) || before(key, *found)) return nullptr;
   if (found->epilogue == Epilogue::BatchNorm && trains(node)) return nullptr;

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "infer/infer.h"
 #include "memory/arena.h"
 #include "memory/kv_cache.h"
 #include "memory/liveness.h"
@@ -18,13 +19,6 @@ namespace {
 std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 // --- weights ---
-
-// As in the counting of parameters: floating-point or quantised, with at least one dim, and no argument of Resize.
-bool is_weight(const TensorType& type, const Node& user, std::size_t input) {
-  const bool has_elements = is_float(type.element) || (is_integer(type.element) && bits(type.element) <= 8);
-  const bool is_argument = (user.op_type == "Resize" && (input == 1 || input == 2)) || (user.op_type == "Upsample" && input == 1);
-  return has_elements && !is_argument && type.shape && !type.shape->empty();
-}
 
 class WeightCounter {
  public:
@@ -47,31 +41,30 @@ class WeightCounter {
         for (const Attribute& attribute : node.attributes)
           if (const auto* tensor = std::get_if<Tensor>(&attribute.value))
             constants[node.outputs[0]] = {~static_cast<std::int32_t>(i), tensor};
-      for (std::size_t input = 0; input < node.inputs.size(); ++input) {
-        if (node.inputs[input] == kAbsent) continue;
-        if (const auto found = constants.find(node.inputs[input]); found != constants.end())
-          add(id, found->second.first, *found->second.second, node, input);
+      for (const ValueId input : node.inputs) {
+        if (input == kAbsent) continue;
+        if (const auto found = constants.find(input); found != constants.end())
+          add(id, found->second.first, *found->second.second);
         else
-          add_stored(id, node.inputs[input], node, input);
+          add_stored(id, input);
       }
     }
   }
 
   // An initializer of this graph or of one around it.
-  void add_stored(GraphId id, ValueId value, const Node& user, std::size_t input) {
+  void add_stored(GraphId id, ValueId value) {
     while (id >= 0) {
       const Graph& graph = model_.graphs[index(id)];
       const Value& found = graph.values[index(value)];
-      if (found.initializer >= 0)
-        return add(id, found.initializer, graph.initializers[index(found.initializer)], user, input);
+      if (found.initializer >= 0) return add(id, found.initializer, graph.initializers[index(found.initializer)]);
       if (found.outer == kAbsent) return;
       value = found.outer;
       id = graph.parent;
     }
   }
 
-  void add(GraphId graph, std::int32_t tensor, const Tensor& stored, const Node& user, std::size_t input) {
-    if (!is_weight(stored.type, user, input) || !seen_.insert({graph, tensor}).second) return;
+  void add(GraphId graph, std::int32_t tensor, const Tensor& stored) {
+    if (!is_parameter(stored.type, tensor < 0) || !seen_.insert({graph, tensor}).second) return;
     const Dim elements = element_count(*stored.type.shape);
     WeightBytes& weight = by_type_[stored.type.element];
     weight.element = stored.type.element;
@@ -109,9 +102,11 @@ class Planner {
     find_peak(plan);
     if (options_.arena) lay_out_tensors(plan);
     for (std::size_t s = 0; s < schedule_.storages.size(); ++s)
-      if (!schedule_.storages[s].bytes) plan.unsized.push_back(schedule_.storages[s].owner);
+      if (!schedule_.storages[s].bytes && live.lifetimes[s].last >= live.lifetimes[s].first)
+        plan.unsized.push_back(schedule_.storages[s].owner);
     for (std::size_t i = 0; i < schedule_.steps.size(); ++i)
-      if (const Step& step = schedule_.steps[i]; step.has_body && (!step.body_schedule || has_unsized(*step.body_schedule)))
+      if (const Step& step = schedule_.steps[i];
+          step.has_body && (!step.body_schedule || has_unsized(*step.body_schedule)))
         plan.unsized_bodies.push_back(static_cast<std::int32_t>(i));
     plan.order = std::move(order);
     return plan;
@@ -126,7 +121,10 @@ class Planner {
       if (schedule_.storages[s].place != Place::Device || life.last < life.first || sizes_.storages[s] == 0) continue;
       if (owner == static_cast<std::int32_t>(s)) {
         at[s] = static_cast<std::int32_t>(plan.tensors.size());
-        plan.tensors.push_back({.value = schedule_.storages[s].owner, .bytes = sizes_.storages[s], .first_step = life.first, .last_step = life.last});
+        plan.tensors.push_back({.value = schedule_.storages[s].owner,
+                                .bytes = sizes_.storages[s],
+                                .first_step = life.first,
+                                .last_step = life.last});
       } else if (at[index(owner)] >= 0) {
         plan.tensors[index(at[index(owner)])].shared_by.push_back(schedule_.storages[s].owner);
       }
@@ -147,7 +145,8 @@ class Planner {
       if (alone.empty()) alone = timeline(schedule_, live, order, {sizes_.storages, std::vector<Int>(order.size(), 0)});
       if (plan.timeline[i] == alone[i]) continue;
       const auto step = static_cast<std::int32_t>(i);
-      plan.tensors.push_back({.bytes = plan.timeline[i] - alone[i], .first_step = step, .last_step = step, .body_of = order[i]});
+      plan.tensors.push_back(
+          {.bytes = plan.timeline[i] - alone[i], .first_step = step, .last_step = step, .body_of = order[i]});
     }
   }
 
@@ -160,7 +159,8 @@ class Planner {
       plan.peak_step = static_cast<std::int32_t>(peak - plan.timeline.begin());
     }
     for (std::size_t i = 0; i < plan.tensors.size(); ++i)
-      if (plan.tensors[i].first_step <= plan.peak_step && plan.peak_step <= plan.tensors[i].last_step) plan.peak_tensors.push_back(i);
+      if (plan.tensors[i].first_step <= plan.peak_step && plan.peak_step <= plan.tensors[i].last_step)
+        plan.peak_tensors.push_back(i);
     std::stable_sort(plan.peak_tensors.begin(), plan.peak_tensors.end(),
                      [&](std::size_t a, std::size_t b) { return plan.tensors[a].bytes > plan.tensors[b].bytes; });
   }
@@ -168,7 +168,8 @@ class Planner {
   void lay_out_tensors(MemoryPlan& plan) const {
     std::vector<ArenaBlock> blocks;
     blocks.reserve(plan.tensors.size());
-    for (const PlannedTensor& tensor : plan.tensors) blocks.push_back({tensor.bytes, tensor.first_step, tensor.last_step});
+    for (const PlannedTensor& tensor : plan.tensors)
+      blocks.push_back({tensor.bytes, tensor.first_step, tensor.last_step});
     const ArenaLayout layout = lay_out(blocks, options_.alignment);
     plan.arena_bytes = layout.bytes;
     for (std::size_t i = 0; i < blocks.size(); ++i) plan.tensors[i].offset = layout.offsets[i];
@@ -183,9 +184,12 @@ class Planner {
 }  // namespace
 
 MemoryPlan plan_memory(const Model& model, const Analysis& analysis, const MemoryOptions& options) {
-  if (options.alignment < 1) throw Error("the alignment of the arena is " + std::to_string(options.alignment) + ", expected at least 1");
+  if (options.alignment < 1)
+    throw Error("the alignment of the arena is " + std::to_string(options.alignment) + ", expected at least 1");
   if (!options.order.empty() && !is_topological(model, options.order))
-    throw Error("the given order of nodes is no topological order of the main graph: each node once, after those that make its inputs");
+    throw Error(
+        "the given order of nodes is no topological order of the main graph: each node once, after those that make its "
+        "inputs");
   const Planner planner(model, analysis, options);
   MemoryPlan plan = planner.plan(options.order.empty() ? file_order(planner.schedule()) : options.order);
   plan.weights = WeightCounter(model).count();
@@ -193,7 +197,8 @@ MemoryPlan plan_memory(const Model& model, const Analysis& analysis, const Memor
   if (options.reorder && options.order.empty()) {
     if (auto order = better_order(model, planner.cost())) {
       MemoryPlan better = planner.plan(std::move(*order));
-      plan.reordered = {.order = std::move(better.order), .peak_bytes = better.peak_bytes, .arena_bytes = better.arena_bytes};
+      plan.reordered = {
+          .order = std::move(better.order), .peak_bytes = better.peak_bytes, .arena_bytes = better.arena_bytes};
     }
   }
   return plan;

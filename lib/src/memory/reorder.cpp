@@ -1,6 +1,6 @@
 // Three list schedulers, each judged by the peak of the whole order, and a search around the step where the best of
-// them peaks (reorder_window.cpp). Any topological order is valid; the peak of an order is exact, only the choice is heuristic: finding the best
-// order is NP-hard.
+// them peaks (reorder_window.cpp). Any topological order is valid; the peak of an order is exact, only the choice is
+// heuristic: finding the best order is NP-hard.
 #include "memory/reorder.h"
 
 #include <algorithm>

@@ -42,7 +42,8 @@ Precedence precedence_of(const Model& model);
 bool is_topological(const Model& model, std::span<const std::int32_t> order);
 
 // Rearranges the nodes around each step at which the order peaks, as long as that lowers it.
-std::vector<std::int32_t> lower_peaks(const OrderCost& cost, const Precedence& precedence, std::vector<std::int32_t> order);
+std::vector<std::int32_t> lower_peaks(const OrderCost& cost, const Precedence& precedence,
+                                      std::vector<std::int32_t> order);
 
 // An order of lower peak than the file's; empty when none was found. Near-linear in the size of the graph.
 std::optional<std::vector<std::int32_t>> better_order(const Model& model, const OrderCost& cost);
@@ -62,7 +63,8 @@ Int OrderCost::growth(std::int32_t node, const Left& left) const {
     if (s.is_output || s.is_held || !s.readers.empty()) growth += sizes.storages[static_cast<std::size_t>(written)];
   }
   for (const std::int32_t read : step.reads)
-    if (sizes.storages[static_cast<std::size_t>(read)] != 0 && ends_with(read, left)) growth -= sizes.storages[static_cast<std::size_t>(read)];
+    if (sizes.storages[static_cast<std::size_t>(read)] != 0 && ends_with(read, left))
+      growth -= sizes.storages[static_cast<std::size_t>(read)];
   return growth;
 }
 
@@ -77,7 +79,8 @@ Int OrderCost::rise(std::int32_t node, const Left& left) const {
   }
   if (in_place && rise != 0 && can_overwrite(schedule, node))
     for (const std::int32_t read : step.reads)
-      if (sizes.storages[static_cast<std::size_t>(read)] == rise && !schedule.storages[static_cast<std::size_t>(read)].is_input && ends_with(read, left))
+      if (sizes.storages[static_cast<std::size_t>(read)] == rise &&
+          !schedule.storages[static_cast<std::size_t>(read)].is_input && ends_with(read, left))
         return 0;
   return rise;
 }

@@ -10,10 +10,10 @@ namespace {
 
 std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
 
-constexpr std::size_t kMaxWindow = 384;   // nodes, views and host arithmetic included
-constexpr std::size_t kMaxWeighty = 28;   // those that move what is alive
-constexpr std::size_t kWidth = 96;        // sets kept a step
-constexpr int kMaxRounds = 24;            // windows tried
+constexpr std::size_t kMaxWindow = 384;  // nodes, views and host arithmetic included
+constexpr std::size_t kMaxWeighty = 28;  // those that move what is alive
+constexpr std::size_t kWidth = 96;       // sets kept a step
+constexpr int kMaxRounds = 24;           // windows tried
 
 using Members = std::bitset<kMaxWindow>;
 
@@ -21,15 +21,17 @@ struct State {
   Members ran;
   Int alive = 0;  // relative to the beginning of the window
   Int peak = 0;
-  std::int32_t from = -1;            // state that this one follows
+  std::int32_t from = -1;           // state that this one follows
   std::vector<std::int32_t> nodes;  // run since, by place in the window
 };
 
 class WindowSearch {
  public:
-  WindowSearch(const OrderCost& cost, const Precedence& precedence, std::span<const std::int32_t> order, std::size_t begin, std::size_t end)
+  WindowSearch(const OrderCost& cost, const Precedence& precedence, std::span<const std::int32_t> order,
+               std::size_t begin, std::size_t end)
       : cost_(cost), precedence_(precedence), window_(order.subspan(begin, end - begin)), position_(order.size()) {
-    for (std::size_t i = 0; i < order.size(); ++i) position_[index(order[i])] = static_cast<std::int32_t>(i) - static_cast<std::int32_t>(begin);
+    for (std::size_t i = 0; i < order.size(); ++i)
+      position_[index(order[i])] = static_cast<std::int32_t>(i) - static_cast<std::int32_t>(begin);
   }
 
   // The nodes of the window in a better order; empty when there is none.
@@ -156,10 +158,12 @@ class WindowSearch {
 };
 
 // As many nodes on either side of the peak as the search can take.
-std::pair<std::size_t, std::size_t> window_around(const OrderCost& cost, std::span<const std::int32_t> order, std::size_t peak) {
+std::pair<std::size_t, std::size_t> window_around(const OrderCost& cost, std::span<const std::int32_t> order,
+                                                  std::size_t peak) {
   const auto is_weighty = [&](std::size_t at) {
     const Step& step = cost.schedule.steps[index(order[at])];
-    return std::any_of(step.writes.begin(), step.writes.end(), [&](std::int32_t s) { return cost.sizes.storages[index(s)] != 0; });
+    return std::any_of(step.writes.begin(), step.writes.end(),
+                       [&](std::int32_t s) { return cost.sizes.storages[index(s)] != 0; });
   };
   std::size_t begin = peak, end = peak + 1, weighty = 1;
   while (weighty < kMaxWeighty && end - begin + 1 < kMaxWindow && (begin > 0 || end < order.size())) {
@@ -176,7 +180,8 @@ std::pair<std::size_t, std::size_t> window_around(const OrderCost& cost, std::sp
 
 }  // namespace
 
-std::vector<std::int32_t> lower_peaks(const OrderCost& cost, const Precedence& precedence, std::vector<std::int32_t> order) {
+std::vector<std::int32_t> lower_peaks(const OrderCost& cost, const Precedence& precedence,
+                                      std::vector<std::int32_t> order) {
   for (int round = 0; round < kMaxRounds; ++round) {
     const std::vector<Int> alive =
         timeline(cost.schedule, liveness(cost.schedule, order, cost.in_place), order, cost.sizes);

@@ -40,7 +40,8 @@ class Cache {
       if (entries_[s].is_cached) drop(static_cast<std::int32_t>(s), true);
     for (std::size_t s = 0; s < entries_.size(); ++s)
       if (entries_[s].saved > 0)
-        result_.stayed.push_back({schedule_.storages[s].owner, entries_[s].bytes, entries_[s].saved, entries_[s].met_memory});
+        result_.stayed.push_back(
+            {schedule_.storages[s].owner, entries_[s].bytes, entries_[s].saved, entries_[s].met_memory});
     return std::move(result_);
   }
 
@@ -52,7 +53,8 @@ class Cache {
       if (unit.node >= 0) {
         unit_of[index(unit.node)] = static_cast<std::int32_t>(u);
       } else {
-        for (const std::int32_t node : fused_.groups[index(unit.group)].nodes) unit_of[index(node)] = static_cast<std::int32_t>(u);
+        for (const std::int32_t node : fused_.groups[index(unit.group)].nodes)
+          unit_of[index(node)] = static_cast<std::int32_t>(u);
       }
     }
     for (std::size_t s = 0; s < entries_.size(); ++s)
@@ -79,13 +81,15 @@ class Cache {
       if (entry == nullptr) continue;
       entry->met_memory = true;
       // A part of a tensor passes by, and so does what nobody reads again.
-      const bool is_whole = schedule_.storages[index(read.storage)].place != Place::Device || bytes == size_of(read.storage);
+      const bool is_whole =
+          schedule_.storages[index(read.storage)].place != Place::Device || bytes == size_of(read.storage);
       if (entry->last_unit > id && is_whole) insert(read.storage, bytes, false, id);
     }
     for (const Access& write : unit.writes) {
       const Int bytes = size_at(write.bytes, options_.bindings);
       if (bytes == 0) continue;
-      const bool is_needed = write.storage >= 0 && (schedule_.storages[index(write.storage)].is_output || entries_[index(write.storage)].last_unit >= 0);
+      const bool is_needed = write.storage >= 0 && (schedule_.storages[index(write.storage)].is_output ||
+                                                    entries_[index(write.storage)].last_unit >= 0);
       if (!is_needed || bytes > options_.l2_bytes) {
         bytes_written += bytes;
         if (write.storage >= 0) entries_[index(write.storage)].met_memory = true;
@@ -144,15 +148,16 @@ class Cache {
   }
 
   void leave_if_last(std::int32_t id, std::int32_t unit) {
-    if (id >= 0 && entries_[index(id)].is_cached && entries_[index(id)].last_unit <= unit && !schedule_.storages[index(id)].is_output)
+    if (id >= 0 && entries_[index(id)].is_cached && entries_[index(id)].last_unit <= unit &&
+        !schedule_.storages[index(id)].is_output)
       drop(id, false);
   }
 
   const FusedGraph& fused_;
   const Schedule& schedule_;
   const TrafficOptions& options_;
-  std::vector<Entry> entries_;       // by storage
-  std::list<std::int32_t> order_;    // cached storages, the last used first
+  std::vector<Entry> entries_;     // by storage
+  std::list<std::int32_t> order_;  // cached storages, the last used first
   Int used_ = 0;
   CacheResult result_;
 };

@@ -22,10 +22,10 @@ struct Storage {
   ValueId owner = kAbsent;
   std::int32_t producer = -1;  // node; -1 for inputs and weights
   Place place = Place::Device;
-  bool is_input = false;       // of the graph
-  bool is_output = false;      // it, or a view of it
-  bool is_held = false;        // a member of a sequence
-  std::optional<Dim> bytes = {};    // 0 unless on the device; empty when unknown
+  bool is_input = false;                   // of the graph
+  bool is_output = false;                  // it, or a view of it
+  bool is_held = false;                    // a member of a sequence
+  std::optional<Dim> bytes = {};           // 0 unless on the device; empty when unknown
   std::vector<std::int32_t> readers = {};  // nodes that need the elements, ascending, each once
   std::vector<std::int32_t> holds = {};    // storages that live as long as this one: the members of a sequence
 };

@@ -98,12 +98,13 @@ TrafficGroup group_of_many(const Analysis& analysis, const Schedule& schedule, c
 }
 
 void add_group(Traffic& traffic, TrafficGroup group) {
-  for (const std::int32_t row : group.rows) traffic.group_of[index(row)] = static_cast<std::int32_t>(traffic.groups.size());
+  for (const std::int32_t row : group.rows)
+    traffic.group_of[index(row)] = static_cast<std::int32_t>(traffic.groups.size());
   traffic.groups.push_back(std::move(group));
 }
 
 // In pairs, pairs of pairs …: formulas of many terms are copied a few times only.
-Dim sum(const Traffic& traffic, Dim OpCost::* bytes, std::size_t begin, std::size_t end) {
+Dim sum(const Traffic& traffic, Dim OpCost::*bytes, std::size_t begin, std::size_t end) {
   if (begin == end) return 0;
   if (end - begin == 1) return traffic.groups[begin].cost.*bytes;
   const std::size_t middle = begin + (end - begin) / 2;
@@ -116,12 +117,15 @@ void add_rows(Traffic& traffic, const Analysis& analysis, std::size_t begin, std
 }
 
 // A node with a body stands for its own row (an aggregate, say) and those of the body.
-std::pair<std::size_t, std::size_t> rows_of_body(const Schedule& schedule, const Analysis& analysis, std::int32_t node) {
+std::pair<std::size_t, std::size_t> rows_of_body(const Schedule& schedule, const Analysis& analysis,
+                                                 std::int32_t node) {
   const Step& step = schedule.steps[index(node)];
   const std::size_t begin = step.row >= 0 ? index(step.row) : step.body_begin;
   std::size_t end = std::max(step.body_end, step.row >= 0 ? begin + 1 : begin);
   // An aggregate follows the node's own row.
-  while (end < analysis.nodes.size() && step.row >= 0 && step.body < 0 && analysis.nodes[end].graph == 0 && analysis.nodes[end].node == node) ++end;
+  while (end < analysis.nodes.size() && step.row >= 0 && step.body < 0 && analysis.nodes[end].graph == 0 &&
+         analysis.nodes[end].node == node)
+    ++end;
   return {begin, end};
 }
 
@@ -163,7 +167,9 @@ void add_units(Traffic& result, const Model& model, const Analysis& analysis, co
 
 std::span<const FusionRule> fusion_rules() { return kRules; }
 
-std::string_view to_string(Fusion fusion) { return fusion == Fusion::None ? "" : kRules[static_cast<std::size_t>(fusion)].name; }
+std::string_view to_string(Fusion fusion) {
+  return fusion == Fusion::None ? "" : kRules[static_cast<std::size_t>(fusion)].name;
+}
 
 std::optional<TrafficModel> traffic_model(std::string_view name) {
   for (const auto& [model, text] : kModels)

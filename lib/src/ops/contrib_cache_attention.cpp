@@ -103,6 +103,7 @@ void infer_group(OpContext& op) {
   const Shape& query = op.shape(kQuery);
   if (!heads.packed) {
     expect_rank(op, kKey, 3);
+    expect_rank(op, kValue, 3);
     expect_dim(op, kKey, 0, query[0], "batch of query and key");
     if (!op.has_input(kPastKey)) expect_dim(op, kKey, 1, query[1], "lengths of query and key");
     expect_dim(op, kKey, -1, heads.key_heads * heads.size, "hidden size of the key and heads");

@@ -1,6 +1,9 @@
 // Pieces that many rows share: types that pass through and costs of the simplest kinds.
 #pragma once
 
+#include <cstdint>
+#include <string>
+
 #include "ops/op_rule.h"
 
 namespace pagoda::ops {
@@ -34,6 +37,12 @@ OpCost cost_each(const OpContext& op) {
 }
 
 // An element type that an attribute holds as onnx.TensorProto.DataType.
-ElementType element_attribute(const OpContext& op, std::string_view name, ElementType otherwise);
+inline ElementType element_attribute(const OpContext& op, std::string_view name, ElementType otherwise) {
+  constexpr auto kLast = static_cast<std::int64_t>(ElementType::Int2);
+  const std::int64_t number = op.attribute(name, static_cast<std::int64_t>(otherwise));
+  if (number < 0 || number > kLast || (number == 0 && op.has_attribute(name)))
+    op.fail("attribute " + std::string(name) + " is " + std::to_string(number) + ", which is no known element type");
+  return static_cast<ElementType>(number);
+}
 
 }  // namespace pagoda::ops

@@ -60,6 +60,13 @@ void infer_tf_idf(OpContext& op) {
   op.set_output(0, ElementType::Float32, std::move(shape));
 }
 
+// Strings in, strings out: neither bytes nor arithmetic that could be counted, and said so.
+OpCost cost_host(const OpContext&) {
+  OpCost cost;
+  cost.mark = Mark::Host;
+  return cost;
+}
+
 // IDF and TFIDF scale every feature by its weight; how many n-grams are found the data decide.
 OpCost cost_tf_idf(const OpContext& op) {
   OpCost cost = op.streamed();
@@ -72,8 +79,8 @@ OpCost cost_tf_idf(const OpContext& op) {
 constexpr OpRule kRules[] = {
     // op                 infer                    cost         fold     cost in words
     {"RegexFullMatch",    infer_regex,             cost_move,   nullptr, "no arithmetic; writes the answers"},
-    {"StringConcat",      infer_string_concat,     cost_move,   nullptr, "no arithmetic"},
-    {"StringNormalizer",  infer_string_normalizer, cost_move,   nullptr, "no arithmetic"},
+    {"StringConcat",      infer_string_concat,     cost_host,   nullptr, "nothing: characters on the host"},
+    {"StringNormalizer",  infer_string_normalizer, cost_host,   nullptr, "nothing: characters on the host"},
     {"StringSplit",       infer_string_split,      cost_move,   nullptr, "no arithmetic; writes the counts"},
     {"TfIdfVectorizer",   infer_tf_idf,            cost_tf_idf, nullptr, "1 mul / feature, except in mode TF"},
 };
