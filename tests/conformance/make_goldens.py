@@ -15,6 +15,7 @@ import onnx.backend.test.case.node
 from onnx import numpy_helper
 
 import model_text
+import ort_run
 from model_text import data, type_text
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -100,7 +101,6 @@ def backend_cases():
         read = lambda kind, entries: [read_stored(f"{folder}/test_data_set_0/{kind}_{i}.pb", entry.type)
                                       for i, entry in enumerate(entries)
                                       if os.path.exists(f"{folder}/test_data_set_0/{kind}_{i}.pb")]
-        names = {t.name for t in model.graph.initializer}
         fed = [i for i in model.graph.input if os.path.exists(f"{folder}/test_data_set_0/input_0.pb")]
         yield os.path.basename(folder), model, read("input", fed), read("output", model.graph.output)
     for path in sorted(glob.glob(f"{root}/light/*.onnx")):
@@ -136,8 +136,21 @@ def backend():
     return lines
 
 
+def sampled(samples):
+    """Lines of (name, case) pairs, numbered, without repetitions."""
+    lines, seen, numbers = [], set(), {}
+    for name, case in samples:
+        text = line(name, *case)
+        if text in seen:
+            continue
+        seen.add(text)
+        numbers[name] = numbers.get(name, 0) + 1
+        lines.append(text.replace(name, f"{name}-{numbers[name]}", 1))
+    return lines
+
+
 def main():
-    parts = {"backend": backend}
+    parts = {"backend": backend, "onnx": lambda: sampled(ort_run.onnx_samples())}
     for part in sys.argv[1:] or parts:
         lines = parts[part]()
         with open(f"{HERE}/{part}.golden", "w", encoding="utf-8") as file:

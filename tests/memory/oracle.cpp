@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <random>
 #include <set>
 
 namespace pagoda::test {
@@ -89,6 +90,67 @@ std::vector<Int> Oracle::alive(const std::vector<std::int32_t>& order) const {
     result.push_back(sum);
   }
   return result;
+}
+
+bool Oracle::can_run_in_order(const Traffic& traffic) const {
+  const Graph& graph = model_.main();
+  std::vector<std::int32_t> made_by(graph.values.size(), -1);  // the group, through views
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const std::int32_t group = traffic.group_of[index(row_[i])];
+    const bool is_view = analysis_.nodes[index(row_[i])].cost.mark == Mark::View;
+    std::int32_t latest = -1;
+    for (const ValueId input : graph.nodes[i].inputs)
+      if (input != kAbsent) latest = std::max(latest, made_by[index(input)]);
+    if (group >= 0 && latest > group) return false;
+    for (const ValueId output : graph.nodes[i].outputs)
+      if (output != kAbsent) made_by[index(output)] = group >= 0 ? group : is_view ? latest : -1;
+  }
+  return true;
+}
+
+std::string random_graph(unsigned seed, int nodes) {
+  std::mt19937 random(seed);
+  std::string text =
+      "v0:f32[4,N], s:i64[N], zero:i64[1]=[0], one:i64[1]=[1], last:i64[1]=[-1], w:f32[4,4]=const -> n = Shape(s); ";
+  std::vector<int> width = {1};  // of each value, in multiples of N; 0: one element a row
+  for (int i = 1; i <= nodes; ++i) {
+    const auto pick = [&] { return std::max(0, i - 1 - static_cast<int>(random() % 7)); };
+    const int a = pick(), b = pick();
+    const int wa = width[static_cast<std::size_t>(a)], wb = width[static_cast<std::size_t>(b)];
+    const std::string va = "v" + std::to_string(a), vb = "v" + std::to_string(b);
+    std::string call = "Slice(" + va + ", zero, n, one)";
+    int made = 1;
+    switch (random() % 8) {
+      case 0:
+      case 1:
+        if (wa != wb && wa != 0 && wb != 0) break;
+        call = "Add(" + va + ", " + vb + ")", made = std::max(wa, wb);
+        break;
+      case 2:
+        call = "Relu(" + va + ")", made = wa;
+        break;
+      case 3:
+        call = "Softmax(" + va + ")", made = wa;
+        break;
+      case 4:
+        call = "ReduceSum(" + va + ", last)", made = 0;
+        break;
+      case 5:
+        call = "MatMul(w, " + va + ")", made = wa;
+        break;
+      case 6:
+        call = "Identity(" + va + ")", made = wa;
+        break;
+      default:
+        if (wa == 0 || wb == 0 || wa + wb > 40) break;
+        call = "Concat(" + va + ", " + vb + ") {axis=1}", made = wa + wb;
+    }
+    if (made == 1 && wa == 0 && call.starts_with("Slice")) call = "Relu(" + va + ")", made = 0;
+    text += "v" + std::to_string(i) + " = " + call + "; ";
+    width.push_back(made);
+  }
+  text.resize(text.size() - 2);
+  return text;
 }
 
 std::vector<ValueId> inputs_read(const Node& node) {

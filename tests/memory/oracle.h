@@ -30,6 +30,9 @@ class Oracle {
   // Bytes alive at each step of an order, recounted from all values at each: quadratic.
   std::vector<Int> alive(const std::vector<std::int32_t>& order) const;
 
+  // Whether each group comes after those that make what it reads.
+  bool can_run_in_order(const Traffic& traffic) const;
+
   // Bytes that a group must move: each distinct tensor from outside once, each that is needed outside once.
   Int group_bytes(const TrafficGroup& group) const;
 
@@ -41,6 +44,10 @@ class Oracle {
   std::vector<std::int32_t> producer_;  // by value
   std::vector<ValueId> root_;
 };
+
+// A graph over "v0:f32[4,N]" of element-wise operators, rows' sums and softmax, products, slices, concatenations and
+// views, which read values chosen at random among the latest.
+std::string random_graph(unsigned seed, int nodes);
 
 // The inputs that an operator reads in full: most read all; the others' arguments are known before launch.
 std::vector<ValueId> inputs_read(const Node& node);

@@ -45,34 +45,6 @@ void check_arena(const MemoryPlan& plan, std::int64_t alignment) {
   }
 }
 
-// A graph of element-wise operators, concatenations and reductions that read values chosen at random.
-std::string random_graph(unsigned seed, int nodes) {
-  std::mt19937 random(seed);
-  std::string text = "v0:f32[4,N], s:i64[N], zero:i64[1]=[0], one:i64[1]=[1] -> n = Shape(s); ";
-  std::vector<int> width = {1};  // of each value, in multiples of N
-  for (int i = 1; i <= nodes; ++i) {
-    const auto pick = [&] { return std::max(0, i - 1 - static_cast<int>(random() % 7)); };
-    const int a = pick(), b = pick();
-    const std::string name = "v" + std::to_string(i);
-    const auto v = [](int id) { return "v" + std::to_string(id); };
-    if (width[static_cast<std::size_t>(a)] == width[static_cast<std::size_t>(b)] && random() % 2 == 0) {
-      text += name + " = Add(" + v(a) + ", " + v(b) + "); ";
-      width.push_back(width[static_cast<std::size_t>(a)]);
-    } else if (width[static_cast<std::size_t>(a)] + width[static_cast<std::size_t>(b)] < 40) {
-      text += name + " = Concat(" + v(a) + ", " + v(b) + ") {axis=1}; ";
-      width.push_back(width[static_cast<std::size_t>(a)] + width[static_cast<std::size_t>(b)]);
-    } else if (random() % 3 == 0) {
-      text += name + " = Identity(" + v(a) + "); ";
-      width.push_back(width[static_cast<std::size_t>(a)]);
-    } else {
-      text += name + " = Slice(" + v(a) + ", zero, n, one); ";
-      width.push_back(1);
-    }
-  }
-  text.resize(text.size() - 2);
-  return text;
-}
-
 }  // namespace
 
 TEST_CASE("the peak is what is alive while one node runs, by hand") {
@@ -126,6 +98,7 @@ TEST_CASE("in place, an element-wise operator takes over an operand of its size 
       {"x:f32[N,4] -> a = Relu(x); b = Relu(a); y = Relu(b)", "32*N", "not the caller's input, but all that follow"},
       {"x:f32[N,4] -> a = Transpose(x); b = Relu(a); c = Relu(b); y = Add(c, a)", "32*N", "b may not overwrite a, c overwrites b"},
       {"x:f32[N,4], w:f32[4]=const -> a = Transpose(x) {perm=[0,1]}; b = Add(a, w); y = Transpose(b)", "32*N", "the smaller operand is a weight"},
+      {"s:i64[N], o:i64[1]=[1], z:f32[4]=const -> n = Shape(s); q = Concat(n, o) {axis=0}; a = ConstantOfShape(q); c = Greater(a, z)", "8*N", "as many bytes, but stretched: N floats and 4·N bools"},
       {"x:f32[N,4] -> a = Transpose(x); c = Cast(a) {to=f16}; y = Transpose(c)", "32*N", "a result of another size"},
       {"x:f32[N,4] -> a = Transpose(x); b = Relu(a); y = Transpose(b) => y, a", "48*N", "an output of the model is not overwritten"},
   };
@@ -187,7 +160,7 @@ TEST_CASE("a sequence keeps its members, and what is of no fixed size is named")
 
 TEST_CASE("the timeline of random graphs equals an oracle that recounts every step, in any order") {
   for (unsigned seed = 1; seed <= 40; ++seed) {
-    const Model model = test::graph(random_graph(seed, 60));
+    const Model model = test::graph(test::random_graph(seed, 60));
     const Analysis analysis = analyze(model);
     const Bindings bindings = {{"N", 5}};
     const test::Oracle oracle(model, analysis, bindings);

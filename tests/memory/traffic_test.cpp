@@ -207,6 +207,30 @@ TEST_CASE("quantised kernels take their conversions in") {
   check_rows(kRows);
 }
 
+TEST_CASE("groups of random graphs are closed and move what an oracle says") {
+  for (unsigned seed = 1; seed <= 200; ++seed) {
+    CAPTURE(seed);
+    const Model model = test::graph(test::random_graph(seed, 60));
+    const Analysis analysis = analyze(model);
+    REQUIRE(analysis.totals.unmodelled_nodes == 0);
+    const Bindings bindings = {{"N", 5}};
+    const test::Oracle oracle(model, analysis, bindings);
+    const Traffic fused = traffic(model, analysis, {.model = TrafficModel::Fused});
+    check_sums(analysis, fused);
+    CHECK(oracle.can_run_in_order(fused));
+    for (const TrafficGroup& group : fused.groups)
+      if (group.rows.size() > 1) CHECK(group.cost.bytes().evaluate(bindings) == oracle.group_bytes(group));
+    Int before = fused.bytes().evaluate(bindings);
+    for (const std::int64_t l2 : {0, 256, 4096, 1 << 20}) {
+      const Traffic resident =
+          traffic(model, analysis, {.model = TrafficModel::Resident, .l2_bytes = l2, .bindings = bindings});
+      CHECK(*resident.bytes().value() <= fused.bytes().evaluate(bindings));
+      if (l2 == 0 || l2 == 1 << 20) CHECK(*resident.bytes().value() <= before);
+      before = std::min(before, *resident.bytes().value());
+    }
+  }
+}
+
 TEST_CASE("rows of bodies are groups of one") {
   const Model model = test::graph(
       "c:bool[], x:f32[N,4] -> a = Relu(x); y = If(c) {then_branch=(-> b = Relu(a); t = Exp(b)), else_branch=(-> e = "

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "pagoda/analyze.h"
+#include "pagoda/conventions.h"
 #include "pagoda/model.h"
 
 using namespace pagoda;
@@ -123,4 +124,32 @@ TEST_CASE("every model can be re-batched: fixed batches give the same formula as
     // Contractions of these models are linear in the batch.
     CHECK(three.totals.cost.macs == 3 * one.totals.cost.macs);
   }
+}
+
+TEST_CASE("--count pagoda reproduces the published constants bit for bit, at every tabulated batch") {
+  std::size_t models = 0;
+  for (const json& model : manifest()["models"]) {
+    if (!model.contains("pagoda")) continue;
+    CAPTURE(model["name"].get<std::string>());
+    const Model loaded = load_model(kModels + model["file"].get<std::string>());
+    const Analysis analysis = analyze(loaded);
+    const json& published = model["pagoda"];
+    for (const json& row : published["batch"]) {
+      const PagodaCounts counts = pagoda_counts(loaded, analysis, row["batch"].get<std::int64_t>());
+      CHECK(counts.failure.empty());
+      CHECK(to_string(counts.total.flops) == row["flops"].dump());
+      CHECK(to_string(counts.total.memory_bytes) == row["bytes"].dump());
+      if (published.contains("param_bytes")) CHECK(to_string(counts.total.param_bytes) == published["param_bytes"].dump());
+    }
+    ++models;
+    if (published["batch"].size() < 2) continue;
+    // The notebook's other rows, 2 … 1024, lie on the line through those at 1 and 32.
+    const auto at = [&](std::size_t row, const char* key) { return published["batch"][row][key].get<std::int64_t>(); };
+    for (std::int64_t batch = 1; batch <= 1024; batch *= 2) {
+      const PagodaCount total = pagoda_counts(loaded, analysis, batch).total;
+      CHECK(total.flops == at(0, "flops") + (batch - 1) * ((at(1, "flops") - at(0, "flops")) / 31));
+      CHECK(total.memory_bytes == at(0, "bytes") + (batch - 1) * ((at(1, "bytes") - at(0, "bytes")) / 31));
+    }
+  }
+  CHECK(models == 9);
 }

@@ -146,7 +146,8 @@ TEST_CASE("a cache moves the rows that are new, or is copied where past and pres
   CHECK(cache.written().bind({{"past", 9}, {"total", 10}}) == Dim(10));
   CHECK(cache.written().bind({{"past", 64}, {"total", 10}}) == Dim(1));
   CHECK(cache.read().bind({{"past", 9}, {"total", 10}}) == Dim(9));
-  const ops::Cache windowed{.past = past, .present = max(past, total), .total = total, .added = 1, .shared = false, .window = 4};
+  const ops::Cache windowed{
+      .past = past, .present = max(past, total), .total = total, .added = 1, .shared = false, .window = 4};
   CHECK(windowed.read().bind({{"past", 9}, {"total", 10}}) == Dim(9));
   CHECK(windowed.read().bind({{"past", 64}, {"total", 10}}) == Dim(3));
 }

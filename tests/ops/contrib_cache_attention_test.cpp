@@ -101,11 +101,17 @@ TEST_CASE("paged attention and attention over selected keys") { check_cases(kPag
 TEST_CASE("sparse attention indexers") { check_cases(kIndexer); }
 
 TEST_CASE("a chunk of GroupQueryAttention bound to sizes is what those sizes give") {
-  const std::string head = "q:f16[1,S,64], k:f16[1,S,32], v:f16[1,S,32], a:f16[1,2,P,16], b:f16[1,2,P,16], n:i32[1], m:i64[1,T] -> ";
-  const std::string body = "s = Shape(m) {start=1}; t = Cast(s) {to=6}; y, pk, pv = com.microsoft.GroupQueryAttention(q, k, v, a, b, n, t) {num_heads=4, kv_num_heads=2}";
+  const std::string head =
+      "q:f16[1,S,64], k:f16[1,S,32], v:f16[1,S,32], a:f16[1,2,P,16], b:f16[1,2,P,16], n:i32[1], m:i64[1,T] -> ";
+  const std::string body =
+      "s = Shape(m) {start=1}; t = Cast(s) {to=6}; y, pk, pv = com.microsoft.GroupQueryAttention(q, k, v, a, b, n, t) "
+      "{num_heads=4, kv_num_heads=2}";
   const Model model = graph(head + body);
   const Analysis symbolic = analyze(model);
-  const Bindings sizes[] = {{{"S", 1}, {"P", 9}, {"T", 10}}, {{"S", 1}, {"P", 64}, {"T", 10}}, {{"S", 5}, {"P", 0}, {"T", 5}}, {{"S", 4}, {"P", 6}, {"T", 10}}};
+  const Bindings sizes[] = {{{"S", 1}, {"P", 9}, {"T", 10}},
+                            {{"S", 1}, {"P", 64}, {"T", 10}},
+                            {{"S", 5}, {"P", 0}, {"T", 5}},
+                            {{"S", 4}, {"P", 6}, {"T", 10}}};
   for (const Bindings& bindings : sizes) {
     AnalyzeOptions options;
     options.dims = bindings;

@@ -128,7 +128,8 @@ TEST_CASE("GridSample costs the same with channels last") {
       const std::string attributes = ") {mode='" + mode + "', padding_mode='" + padding + "'}";
       const std::string first = "opset=20 : x:f32[2,3,4,5], g:f32[2,6,7,2] -> y = GridSample(x, g" + attributes;
       const std::string last =
-          "com.ms.internal.nhwc=20 : x:f32[2,4,5,3], g:f32[2,6,7,2] -> y = com.ms.internal.nhwc.GridSample(x, g" + attributes;
+          "com.ms.internal.nhwc=20 : x:f32[2,4,5,3], g:f32[2,6,7,2] -> y = com.ms.internal.nhwc.GridSample(x, g" +
+          attributes;
       const OpCost a = analyze(graph(first)).totals.cost;
       const OpCost b = analyze(graph(last)).totals.cost;
       CAPTURE(attributes);

@@ -54,13 +54,13 @@ struct Counted {
 // The gated delta rule for one token of one head, state D × V: S ← e·S; r = v − Sᵀk; S ← S + k ⊗ (β·r); o = s·Sᵀq.
 Counted count_token(int d, int v) {
   Counted counted;
-  ++counted.special;          // exp of the decay
-  counted.arith += d * v;     // S scaled
-  counted.macs += d * v;      // Sᵀk
-  counted.arith += 2 * v;     // difference, β
-  counted.macs += d * v;      // outer product onto S
-  counted.macs += d * v;      // Sᵀq
-  counted.arith += v;         // scale
+  ++counted.special;       // exp of the decay
+  counted.arith += d * v;  // S scaled
+  counted.macs += d * v;   // Sᵀk
+  counted.arith += 2 * v;  // difference, β
+  counted.macs += d * v;   // outer product onto S
+  counted.macs += d * v;   // Sᵀq
+  counted.arith += v;      // scale
   return counted;
 }
 
@@ -78,9 +78,9 @@ TEST_CASE("LinearAttention costs what its recurrence does") {
       const auto type = [](int width) {
         return ":f32[" + std::to_string(kBatch) + "," + std::to_string(kTokens) + "," + std::to_string(width) + "]";
       };
-      const std::string text = "q" + type(kHeads * d) + ", k" + type(kHeads * d) + ", v" + type(kHeads * v) + ", g" + type(kHeads) +
-                               ", b" + type(kHeads) +
-                               " -> y, s = com.microsoft.LinearAttention(q, k, v, , g, b) {q_num_heads=2, kv_num_heads=2}";
+      const std::string text =
+          "q" + type(kHeads * d) + ", k" + type(kHeads * d) + ", v" + type(kHeads * v) + ", g" + type(kHeads) + ", b" +
+          type(kHeads) + " -> y, s = com.microsoft.LinearAttention(q, k, v, , g, b) {q_num_heads=2, kv_num_heads=2}";
       const OpCost cost = analyze(graph(text)).totals.cost;
       constexpr int kTimes = kBatch * kTokens * kHeads;
       CHECK(cost.macs == Dim(kTimes * token.macs));

@@ -155,7 +155,8 @@ TEST_CASE("the longest path of every tree is what a recursive walk finds") {
     }
     const std::string text = "x:f32[1,4] -> y = ai.onnx.ml.TreeEnsembleRegressor(x) {nodes_treeids=" + joined(trees) +
                              ", nodes_nodeids=" + joined(ids) + ", nodes_modes=" + joined(modes) +
-                             ", nodes_truenodeids=" + joined(on_true) + ", nodes_falsenodeids=" + joined(on_false) + "}";
+                             ", nodes_truenodeids=" + joined(on_true) + ", nodes_falsenodeids=" + joined(on_false) +
+                             "}";
     CAPTURE(text);
     CHECK(analyze(graph(text)).totals.cost.comparisons == Dim(depth));
   }

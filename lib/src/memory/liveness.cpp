@@ -45,7 +45,7 @@ std::optional<std::int32_t> overwritten(const Schedule& schedule, const std::vec
     const Storage& operand = schedule.storages[index(read)];
     const bool is_free = operand.place == Place::Device && !operand.is_input && !operand.is_output &&
                          !operand.is_held && lifetimes[index(read)].last == position;
-    if (is_free && operand.bytes == output.bytes) return read;
+    if (is_free && operand.bytes == output.bytes && operand.element_bits == output.element_bits) return read;
   }
   return std::nullopt;
 }

@@ -58,6 +58,7 @@ class Builder {
 
   std::int32_t add(ValueId value, Storage storage) {
     storage.owner = value;
+    if (types_[index(value)] != nullptr) storage.element_bits = bits(types_[index(value)]->element);
     result_.storages.push_back(std::move(storage));
     return result_.storage_of[index(value)] = static_cast<std::int32_t>(result_.storages.size()) - 1;
   }
@@ -198,6 +199,11 @@ std::optional<Dim> bytes_of(const TensorType& type) {
   return byte_size(element_count(*type.shape), type.element);
 }
 
-Int size_at(const Dim& bytes, const Bindings& bindings) { return std::max<Int>(bytes.evaluate(bindings), 0); }
+Int size_at(const Dim& bytes, const Bindings& bindings) {
+  constexpr Int kMost = Int{1} << 90;  // sums of as many as there can be stay within 128 bits
+  const Int size = bytes.evaluate(bindings);
+  if (size > kMost) throw Error("a tensor of " + to_string(size) + " bytes: the model's sizes are not credible");
+  return std::max<Int>(size, 0);
+}
 
 }  // namespace pagoda

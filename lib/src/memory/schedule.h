@@ -25,6 +25,7 @@ struct Storage {
   bool is_input = false;                   // of the graph
   bool is_output = false;                  // it, or a view of it
   bool is_held = false;                    // a member of a sequence
+  int element_bits = 0;                    // of the owner
   std::optional<Dim> bytes = {};           // 0 unless on the device; empty when unknown
   std::vector<std::int32_t> readers = {};  // nodes that need the elements, ascending, each once
   std::vector<std::int32_t> holds = {};    // storages that live as long as this one: the members of a sequence

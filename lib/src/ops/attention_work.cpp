@@ -49,8 +49,8 @@ Dim Cache::read() const {
 
 Dim Cache::written() const { return present - sharing() * (present - added); }
 
-void move_cache(OpCost& cost, const OpContext& op, std::initializer_list<int> pasts, std::initializer_list<int> presents,
-                const Cache& cache) {
+void move_cache(OpCost& cost, const OpContext& op, std::initializer_list<int> pasts,
+                std::initializer_list<int> presents, const Cache& cache) {
   const auto bytes = [](ElementType element, const Shape& shape, const Dim& rows) {
     Dim others = 1;
     for (std::size_t i = 0; i < shape.size(); ++i)
@@ -59,7 +59,8 @@ void move_cache(OpCost& cost, const OpContext& op, std::initializer_list<int> pa
   };
   for (const int* i = pasts.begin(); i != pasts.end(); ++i) {
     const bool seen = std::any_of(pasts.begin(), i, [&](int earlier) { return op.same_value(earlier, *i); });
-    if (op.has_input(*i) && !seen) cost.bytes_read += bytes(op.element(*i), op.shape(*i), cache.read()) - op.input_bytes(*i);
+    if (op.has_input(*i) && !seen)
+      cost.bytes_read += bytes(op.element(*i), op.shape(*i), cache.read()) - op.input_bytes(*i);
   }
   for (const int i : presents)
     if (op.has_output(i))

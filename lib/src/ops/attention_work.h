@@ -25,13 +25,13 @@ Dim twice_offset_pairs(const Dim& queries, const Dim& keys, const Dim& offset);
 
 // What one attention multiplies and normalises.
 struct Scores {
-  Dim twice_pairs;          // over all heads and sequences
-  Dim rows;                 // softmaxes: queries × heads × sequences
+  Dim twice_pairs;  // over all heads and sequences
+  Dim rows;         // softmaxes: queries × heads × sequences
   Dim key_size, value_size;
-  int masks = 0;            // tensors added to the scores
-  bool softcap = false;     // c·tanh(x/c)
-  bool sink = false;        // one more term in every softmax's denominator
-  Dim raw_scores = 0;       // scores that are an output and therefore needed even where hidden
+  int masks = 0;         // tensors added to the scores
+  bool softcap = false;  // c·tanh(x/c)
+  bool sink = false;     // one more term in every softmax's denominator
+  Dim raw_scores = 0;    // scores that are an output and therefore needed even where hidden
 };
 
 // QKᵀ and PV: key size and value size products per pair. Per pair scale (1), softcap (div, tanh, mul), one addition for
@@ -39,7 +39,9 @@ struct Scores {
 void add_scores(OpCost& cost, const Scores& scores);
 
 // 4 multiplications, a subtraction and an addition per rotated pair.
-inline Work rotary_work(const Dim& rotated_elements) { return {.arith = 3 * rotated_elements, .special = 0, .comparisons = 0}; }
+inline Work rotary_work(const Dim& rotated_elements) {
+  return {.arith = 3 * rotated_elements, .special = 0, .comparisons = 0};
+}
 
 // RMS norm with a scale over every head of queries and keys.
 inline Work head_norm_work(const Dim& elements, const Dim& heads) {
@@ -48,12 +50,12 @@ inline Work head_norm_work(const Dim& elements, const Dim& heads) {
 
 // Rows (positions) of a key/value cache, per head and sequence.
 struct Cache {
-  Dim past;     // rows of the past tensor
-  Dim present;  // rows of the present tensor
-  Dim total;    // rows in use afterwards
-  Dim added;    // rows that this call appends
-  bool shared = false;       // past and present are known to be one buffer
-  std::int64_t window = 0;   // how far back queries see, 0 for all; see twice_causal_pairs
+  Dim past;                 // rows of the past tensor
+  Dim present;              // rows of the present tensor
+  Dim total;                // rows in use afterwards
+  Dim added;                // rows that this call appends
+  bool shared = false;      // past and present are known to be one buffer
+  std::int64_t window = 0;  // how far back queries see, 0 for all; see twice_causal_pairs
 
   Dim valid() const { return total - added; }  // rows in use before
   // 1 where past and present are one buffer, 0 where the present is a copy.
@@ -65,10 +67,11 @@ struct Cache {
 };
 
 // Replaces what a streamed cost holds for the cache tensors, [… rows, head size], by the rows that move.
-void move_cache(OpCost& cost, const OpContext& op, std::initializer_list<int> pasts, std::initializer_list<int> presents,
-                const Cache& cache);
+void move_cache(OpCost& cost, const OpContext& op, std::initializer_list<int> pasts,
+                std::initializer_list<int> presents, const Cache& cache);
 
-// Bytes of the rows that `tokens` tokens pick from the rotary tables at inputs `cos` and `sin`, at most the whole tables.
+// Bytes of the rows that `tokens` tokens pick from the rotary tables at inputs `cos` and `sin`, at most the whole
+// tables.
 Dim rotary_table_bytes(const OpContext& op, int cos, int sin, const Dim& tokens);
 
 }  // namespace pagoda::ops

@@ -19,7 +19,8 @@ bool shares_buffer(const OpContext& op) { return op.attribute("past_present_shar
 
 // Twice the pairs over all heads and sequences. A causal mask aligns queries with the keys that are not cached.
 Dim twice_pairs(const OpContext& op, const Dim& sequences, const Dim& queries, const Cache& cache) {
-  return sequences * (is_causal(op) ? twice_offset_pairs(queries, cache.total, cache.valid()) : 2 * queries * cache.total);
+  return sequences *
+         (is_causal(op) ? twice_offset_pairs(queries, cache.total, cache.valid()) : 2 * queries * cache.total);
 }
 
 // Rows that the past holds: stated by an input where past and present share a buffer. Where that is data, every row
@@ -27,7 +28,11 @@ Dim twice_pairs(const OpContext& op, const Dim& sequences, const Dim& queries, c
 Cache cache_of(const OpContext& op, const Dim& past_rows, const Dim& added, bool shared, int past_length) {
   if (!shared) return {.past = past_rows, .present = past_rows + added, .total = past_rows + added, .added = added};
   const std::optional<Dim> valid = scalar_value(op, past_length);
-  return {.past = past_rows, .present = past_rows, .total = valid ? *valid + added : past_rows, .added = added, .shared = true};
+  return {.past = past_rows,
+          .present = past_rows,
+          .total = valid ? *valid + added : past_rows,
+          .added = added,
+          .shared = true};
 }
 
 // --- Attention, QAttention, DecoderMaskedSelfAttention: input [B, S, I], weights [I, Hq + Hk + Hv] ---
@@ -55,7 +60,8 @@ Projected projected(const OpContext& op, const ProjectedInputs& inputs) {
   Dim query_hidden, value_hidden;
   if (const auto sizes = op.integer_list("qkv_hidden_sizes"); sizes && !sizes->empty()) {
     if (sizes->size() != 3) op.fail("qkv_hidden_sizes has " + std::to_string(sizes->size()) + " entries, expected 3");
-    if (std::any_of(sizes->begin(), sizes->end(), [](std::int64_t size) { return size < 1; })) op.fail("qkv_hidden_sizes holds no sizes");
+    if (std::any_of(sizes->begin(), sizes->end(), [](std::int64_t size) { return size < 1; }))
+      op.fail("qkv_hidden_sizes holds no sizes");
     query_hidden = (*sizes)[0];
     value_hidden = (*sizes)[2];
   } else {
@@ -65,8 +71,8 @@ Projected projected(const OpContext& op, const ProjectedInputs& inputs) {
   result.value_size = divided(op, value_hidden, result.heads, "hidden size of V and heads");
   expect_rank(op, inputs.past, 5);
   const bool has_past = op.has_input(inputs.past);
-  result.cache = cache_of(op, has_past ? dim_of(op, inputs.past, 3) : Dim(0), result.queries, has_past && shares_buffer(op),
-                          inputs.past_length);
+  result.cache = cache_of(op, has_past ? dim_of(op, inputs.past, 3) : Dim(0), result.queries,
+                          has_past && shares_buffer(op), inputs.past_length);
   return result;
 }
 
@@ -148,7 +154,8 @@ OpCost cost_q_ordered_attention(const OpContext& op) {
   OpCost cost = op.streamed();
   cost.macs = tokens * data[2] * columns;
   cost.arith = tokens * columns;
-  const Dim twice = twice_pairs(op, sequences, data[1], {.past = 0, .present = data[1], .total = data[1], .added = data[1]});
+  const Dim twice =
+      twice_pairs(op, sequences, data[1], {.past = 0, .present = data[1], .total = data[1], .added = data[1]});
   add_scores(cost, {.twice_pairs = twice,
                     .rows = sequences * data[1],
                     .key_size = divided(op, dim_of(op, 5, 1), heads, "hidden size and heads"),
@@ -191,7 +198,8 @@ Heads heads_of(const OpContext& op, const HeadInputs& inputs) {
   } else {
     sizes.query_size = sizes.value_size = divided(op, query[2], sizes.heads, "hidden size and heads");
     const Shape& key = op.shape(1);
-    if (key.size() < 3 || key.size() > 5) op.fail("the key has rank " + std::to_string(key.size()) + ", expected 3, 4 or 5");
+    if (key.size() < 3 || key.size() > 5)
+      op.fail("the key has rank " + std::to_string(key.size()) + ", expected 3, 4 or 5");
     sizes.keys = key[key.size() == 4 ? 2 : 1];
     if (key.size() == 3) sizes.value_size = divided(op, dim_of(op, 2, -1), sizes.heads, "hidden size of V and heads");
     if (key.size() == 4) sizes.value_size = dim_of(op, 2, -1);
@@ -203,7 +211,8 @@ Heads heads_of(const OpContext& op, const HeadInputs& inputs) {
   expect_rank(op, inputs.past_key, 4);
   const bool has_past = op.has_input(inputs.past_key);
   const bool shared = has_past && (inputs.states_sharing ? shares_buffer(op) : op.has_input(inputs.past_length));
-  sizes.cache = cache_of(op, has_past ? dim_of(op, inputs.past_key, 2) : Dim(0), sizes.keys, shared, inputs.past_length);
+  sizes.cache =
+      cache_of(op, has_past ? dim_of(op, inputs.past_key, 2) : Dim(0), sizes.keys, shared, inputs.past_length);
   return sizes;
 }
 
@@ -320,7 +329,8 @@ void infer_relative_bias(OpContext& op) {
 OpCost cost_relative_bias(const OpContext& op) {
   OpCost cost = op.streamed({0});
   const Shape& output = op.output_shape(0);
-  if (op.output_elements(0) != Dim(0)) cost += Work{.arith = 4, .special = 1, .comparisons = 2} * (output[2] + output[3] - 1);
+  if (op.output_elements(0) != Dim(0))
+    cost += Work{.arith = 4, .special = 1, .comparisons = 2} * (output[2] + output[3] - 1);
   return cost;
 }
 
@@ -362,9 +372,7 @@ void infer_longformer(OpContext& op) {
   op.set_output(0, op.input(0));
 }
 
-OpCost cost_longformer(const OpContext& op) {
-  op.unknown("which tokens attend globally is data");
-}
+OpCost cost_longformer(const OpContext& op) { op.unknown("which tokens attend globally is data"); }
 
 // clang-format off
 constexpr OpRule kRules[] = {

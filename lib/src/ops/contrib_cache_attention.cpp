@@ -42,8 +42,22 @@ Work cache_quantization_work(const Dim& cached, const Dim& added) {
 // --- GroupQueryAttention ---
 
 enum GroupInput {
-  kQuery, kKey, kValue, kPastKey, kPastValue, kLengths, kTotal, kCos, kSin, kPositions, kScoreBias, kSink, kKeyScale,
-  kValueScale, kQueryNorm, kKeyNorm
+  kQuery,
+  kKey,
+  kValue,
+  kPastKey,
+  kPastValue,
+  kLengths,
+  kTotal,
+  kCos,
+  kSin,
+  kPositions,
+  kScoreBias,
+  kSink,
+  kKeyScale,
+  kValueScale,
+  kQueryNorm,
+  kKeyNorm
 };
 
 Dim new_keys(const OpContext& op) { return dim_of(op, op.has_input(kKey) ? kKey : kQuery, 1); }
@@ -74,7 +88,12 @@ Cache group_cache(const OpContext& op, int past_key, int total_input) {
   else if (op.has_output(1))
     present = op.output_shape(1)[2];
   const std::int64_t window = std::max<std::int64_t>(op.attribute("local_window_size", std::int64_t{-1}), 0);
-  return {.past = past, .present = present, .total = total ? *total : present, .added = added, .shared = false, .window = window};
+  return {.past = past,
+          .present = present,
+          .total = total ? *total : present,
+          .added = added,
+          .shared = false,
+          .window = window};
 }
 
 void infer_present(OpContext& op, const Grouped& heads, int past_key, int total_input) {
@@ -87,7 +106,9 @@ void infer_present(OpContext& op, const Grouped& heads, int past_key, int total_
   const bool packed_nibbles = op.attribute("kv_cache_bit_width", std::int64_t{0}) == 4;
   Shape present = {query[0], heads.key_heads,
                    rows ? *rows : op.fresh("present_sequence_length", "the total sequence length is data"),
-                   has_past ? dim_of(op, past_key, 3) : packed_nibbles ? ceil_div(heads.size, 2) : heads.size};
+                   has_past         ? dim_of(op, past_key, 3)
+                   : packed_nibbles ? ceil_div(heads.size, 2)
+                                    : heads.size};
   if (has_past) {
     op.unify(dim_of(op, past_key, 0), query[0], "batch of query and past");
     op.unify(dim_of(op, past_key, 1), heads.key_heads, "heads of the past");
@@ -112,7 +133,8 @@ void infer_group(OpContext& op) {
   op.set_output(0, op.element(kQuery), {query[0], query[1], heads.query_heads * heads.size});
   infer_present(op, heads, kPastKey, kTotal);
   if (op.has_output(3))
-    op.set_output(3, op.element(kQuery), {query[0], heads.query_heads, query[1], group_cache(op, kPastKey, kTotal).total});
+    op.set_output(3, op.element(kQuery),
+                  {query[0], heads.query_heads, query[1], group_cache(op, kPastKey, kTotal).total});
 }
 
 // Twice the pairs of one head over the whole batch: from every sequence's own length where those are known, else
@@ -121,7 +143,8 @@ Dim twice_group_pairs(const OpContext& op, const Dim& queries, const Cache& cach
   if (op.attribute("causal", std::int64_t{1}) == 0) return 2 * dim_of(op, kQuery, 0) * queries * cache.total;
   const auto lengths = op.integers(kLengths);  // total − 1
   if (lengths && dim_of(op, kQuery, 0) == Dim(lengths->size()) &&
-      std::all_of(lengths->begin(), lengths->end(), [&](std::int64_t length) { return greater_equal(Dim(length) + 1, queries) == true; })) {
+      std::all_of(lengths->begin(), lengths->end(),
+                  [&](std::int64_t length) { return greater_equal(Dim(length) + 1, queries) == true; })) {
     Dim pairs = 0;
     for (const std::int64_t length : *lengths) pairs += twice_causal_pairs(queries, Dim(length) + 1, cache.window);
     return pairs;
@@ -134,8 +157,8 @@ OpCost cost_group(const OpContext& op) {
   const Shape& query = op.shape(kQuery);
   const Dim& queries = query[1];
   const Cache cache = group_cache(op, kPastKey, kTotal);
-  OpCost cost = op.streamed({kQuery, kKey, kValue, kPastKey, kPastValue, kLengths, kPositions, kScoreBias, kSink, kKeyScale,
-                             kValueScale, kQueryNorm, kKeyNorm});
+  OpCost cost = op.streamed({kQuery, kKey, kValue, kPastKey, kPastValue, kLengths, kPositions, kScoreBias, kSink,
+                             kKeyScale, kValueScale, kQueryNorm, kKeyNorm});
   if (rotates(op)) cost.bytes_read += rotary_table_bytes(op, kCos, kSin, query[0] * queries);
   // A window-sized cache is compacted: all its rows are read and written.
   if (!keeps_window(op)) move_cache(cost, op, {kPastKey, kPastValue}, {1, 2}, cache);
@@ -211,7 +234,12 @@ OpCost cost_sparse(const OpContext& op) {
   for (std::int64_t layout = 0; layout < *layouts; ++layout) pairs += layout_pairs(op, layout, *queries, keys);
   OpCost cost = op.streamed({0, 1, 2, 3, 4, 5, 6, 8});
   if (rotates(op)) cost.bytes_read += rotary_table_bytes(op, 9, 10, query[0] * query[1]);
-  const Cache cache{.past = dim_of(op, 3, 2), .present = dim_of(op, 3, 2), .total = keys, .added = *queries, .shared = true, .window = 0};
+  const Cache cache{.past = dim_of(op, 3, 2),
+                    .present = dim_of(op, 3, 2),
+                    .total = keys,
+                    .added = *queries,
+                    .shared = true,
+                    .window = 0};
   move_cache(cost, op, {3, 4}, {1, 2}, cache);
   cost += prepare_work(op, query[0] * query[1] * (heads.query_heads + heads.key_heads), heads.size, -1, 9);
   const Dim heads_per_layout = divided(op, heads.query_heads, *layouts, "heads and layouts");
@@ -229,7 +257,9 @@ Dim paged_value_size(const OpContext& op, const Grouped& heads) {
   return stated > 0 ? Dim(stated) : heads.size;
 }
 
-bool is_latent(const OpContext& op) { return op.attribute("kv_cache_layout", std::string_view("SEPARATE")) == "LATENT"; }
+bool is_latent(const OpContext& op) {
+  return op.attribute("kv_cache_layout", std::string_view("SEPARATE")) == "LATENT";
+}
 
 void infer_paged(OpContext& op) {
   set_element(op, 0, op.element(0));
@@ -333,7 +363,8 @@ void infer_packed_indexer(OpContext& op) {
   if (op.has_output(4)) op.set_output(4, op.input(14));
   op.set_output(5, op.input(15));
   if (op.has_output(6))
-    op.set_output(6, op.element(0), {dim_of(op, 12, 0), Dim(op.attribute("state_update_capacity", std::int64_t{0})), dim_of(op, 12, 2)});
+    op.set_output(6, op.element(0),
+                  {dim_of(op, 12, 0), Dim(op.attribute("state_update_capacity", std::int64_t{0})), dim_of(op, 12, 2)});
 }
 
 OpCost cost_indexer(const OpContext& op) {

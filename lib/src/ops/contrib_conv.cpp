@@ -97,12 +97,14 @@ void infer_qlinear_conv_transpose(OpContext& op) {
   const int axes = static_cast<int>(input.spatial.size());
   const Window window = window_attributes(op, axes, &kernel);
   const auto paddings = op.integer_list("output_padding").value_or(std::vector<std::int64_t>(input.spatial.size(), 0));
-  if (paddings.size() != input.spatial.size()) op.fail("output_padding has " + std::to_string(paddings.size()) + " entries");
+  if (paddings.size() != input.spatial.size())
+    op.fail("output_padding has " + std::to_string(paddings.size()) + " entries");
   for (std::size_t i = 0; i < output.spatial.size(); ++i) {
     Dim& size = output.spatial[i];
     size = Dim(window.strides[i]) * (size - 1) + Dim(window.dilations[i]) * (window.kernel[i] - 1) + 1 + paddings[i] -
            window.pads[i] - window.pads[i + output.spatial.size()];
-    if (const auto value = size.value(); value && *value < 0) op.fail("spatial axis " + std::to_string(i) + " has size " + size.to_string());
+    if (const auto value = size.value(); value && *value < 0)
+      op.fail("spatial axis " + std::to_string(i) + " has size " + size.to_string());
   }
   op.set_output(0, op.element(7), output.shape(Layout::ChannelsLast));
 }
@@ -200,7 +202,8 @@ void infer_depth_to_space_nhwc(OpContext& op) {
   const Dim block = block_size(op);
   expect_rank(op, 0, 4);
   const Shape& in = op.shape(0);
-  op.set_output(0, op.element(0), {in[0], in[1] * block, in[2] * block, divided(op, in[3], block * block, "channels and blocks")});
+  op.set_output(0, op.element(0),
+                {in[0], in[1] * block, in[2] * block, divided(op, in[3], block * block, "channels and blocks")});
 }
 
 void infer_space_to_depth_nhwc(OpContext& op) {
@@ -209,7 +212,8 @@ void infer_space_to_depth_nhwc(OpContext& op) {
   expect_rank(op, 0, 4);
   const Shape& in = op.shape(0);
   op.set_output(0, op.element(0),
-                {in[0], divided(op, in[1], block, "height and blocks"), divided(op, in[2], block, "width and blocks"), in[3] * block * block});
+                {in[0], divided(op, in[1], block, "height and blocks"), divided(op, in[2], block, "width and blocks"),
+                 in[3] * block * block});
 }
 
 void infer_grid_sample_nhwc(OpContext& op) {
@@ -260,7 +264,8 @@ void infer_nchwc_conv(OpContext& op) {
   expect_rank(op, 1, op.rank(0));
   const Shape kernel(weight.begin() + 2, weight.end());
   image.channels = weight[0];
-  image.spatial = window_output(op, image.spatial, window_attributes(op, static_cast<int>(kernel.size()), &kernel), false);
+  image.spatial =
+      window_output(op, image.spatial, window_attributes(op, static_cast<int>(kernel.size()), &kernel), false);
   op.set_output(0, op.element(0), image.shape(Layout::ChannelsFirst));
 }
 
@@ -281,7 +286,8 @@ void infer_reorder_input(OpContext& op) {
   Image image = image_of(op, 0, stated_layout(op, 0));
   if (!exact_div(image.channels, 16)) {
     const Dim upper = 16 * ceil_div(image.channels, 16);
-    image.channels = op.fresh("blocked_channels", "channels padded to a block of 8 or 16, as the machine has it", upper);
+    image.channels =
+        op.fresh("blocked_channels", "channels padded to a block of 8 or 16, as the machine has it", upper);
   }
   op.set_output(0, op.element(0), image.shape(Layout::ChannelsFirst));
 }
@@ -295,7 +301,8 @@ void infer_reorder_output(OpContext& op) {
 
 std::vector<std::int64_t> upsample_scales(const OpContext& op) {
   const auto scales = op.integer_list("scales");
-  if (!scales || scales->size() != op.shape(0).size() || std::any_of(scales->begin(), scales->end(), [](std::int64_t s) { return s < 1; }))
+  if (!scales || scales->size() != op.shape(0).size() ||
+      std::any_of(scales->begin(), scales->end(), [](std::int64_t s) { return s < 1; }))
     op.fail("attribute scales should hold a factor for every axis");
   return *scales;
 }

@@ -31,7 +31,9 @@ void infer_with_bias(OpContext& op) {
 
 OpCost cost_bias_add(const OpContext& op) { return per_element(op, additions(2)); }
 OpCost cost_bias_gelu(const OpContext& op) { return per_element(op, additions(1) + gelu_work()); }
-OpCost cost_fast_gelu(const OpContext& op) { return per_element(op, additions(op.has_input(1) ? 1 : 0) + fast_gelu_work()); }
+OpCost cost_fast_gelu(const OpContext& op) {
+  return per_element(op, additions(op.has_input(1) ? 1 : 0) + fast_gelu_work());
+}
 
 // x·sigmoid(α·x).
 OpCost cost_quick_gelu(const OpContext& op) {

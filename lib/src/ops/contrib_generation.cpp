@@ -40,9 +40,11 @@ void infer_whisper(OpContext& op) {
   const Dim batch = batch_of(op);
   if (op.has_output(3)) {
     const Dim kept = size_argument(op, 4, "num_return_sequences");
-    const Dim heads = op.has_shape(12) ? dim_of(op, 12, 0) : op.fresh("cross_heads", "heads of all layers of the decoder");
+    const Dim heads =
+        op.has_shape(12) ? dim_of(op, 12, 0) : op.fresh("cross_heads", "heads of all layers of the decoder");
     const Dim tokens = op.fresh("decoded_tokens", "tokens until all sequences have ended");
-    op.set_output(3, ElementType::Float32, {batch, kept, heads, tokens, op.fresh("frames", "positions of the encoder's output")});
+    op.set_output(3, ElementType::Float32,
+                  {batch, kept, heads, tokens, op.fresh("frames", "positions of the encoder's output")});
   }
   op.set_output(4, op.has_input(5) ? op.element(5) : ElementType::Float32, {batch});
 }
@@ -78,7 +80,8 @@ void infer_bifurcation(OpContext& op) {
   expect_rank(op, 1, 1);
   const Dim& current = dim_of(op, 1, 0);
   Dim tokens = current;
-  if (op.has_input(3)) tokens = op.fresh("merged_tokens", "predicted tokens that are accepted", current + dim_of(op, 3, 0));
+  if (op.has_input(3))
+    tokens = op.fresh("merged_tokens", "predicted tokens that are accepted", current + dim_of(op, 3, 0));
   op.set_output(0, op.element(0), {tokens});
   op.set_output(1, op.element(0), {});
 }

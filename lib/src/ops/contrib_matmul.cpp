@@ -98,7 +98,9 @@ void infer_sparse_matmul(OpContext& op) {
   op.set_output(0, op.element(1), product_of(op, left_operand(op), right_operand(op)).output());
 }
 
-OpCost cost_sparse_matmul(const OpContext& op) { op.unknown("the number of stored elements of the sparse operand is data"); }
+OpCost cost_sparse_matmul(const OpContext& op) {
+  op.unknown("the number of stored elements of the sparse operand is data");
+}
 
 // --- Gemm with an activation, and in 8-bit floating point ---
 
@@ -178,7 +180,8 @@ void infer_nbits(OpContext& op) {
   set_rows_by(op, 0, columns);
 }
 
-// K·N macs per row; every weight is dequantised once: subtract the zero point (2^(bits − 1) where none is given), scale.
+// K·N macs per row; every weight is dequantised once: subtract the zero point (2^(bits − 1) where none is given),
+// scale.
 OpCost cost_nbits(const OpContext& op) {
   const Dim weights = Dim(positive_attribute(op, "K")) * positive_attribute(op, "N");
   OpCost cost = op.streamed();
@@ -193,7 +196,9 @@ Work fused_norm_work(const OpContext& op) {
   const Dim elements = op.elements(0);
   Work work;
   if (op.has_input(1)) work.arith += elements;
-  if (op.has_input(2)) work = work + rms_norm_work(elements, row_count(op.shape(0))) + Work{.arith = elements, .special = 0, .comparisons = 0};
+  if (op.has_input(2))
+    work = work + rms_norm_work(elements, row_count(op.shape(0))) +
+           Work{.arith = elements, .special = 0, .comparisons = 0};
   return work;
 }
 

@@ -172,7 +172,8 @@ OpCost cost_cdist(const OpContext& op) {
 
 void infer_time_warping(OpContext& op) {
   const Shape& costs = op.shape(0);
-  if (costs.size() != 2 && costs.size() != 3) op.fail("the input has rank " + std::to_string(costs.size()) + ", expected 2 or 3");
+  if (costs.size() != 2 && costs.size() != 3)
+    op.fail("the input has rank " + std::to_string(costs.size()) + ", expected 2 or 3");
   const Dim upper = costs[costs.size() - 2] + costs.back() - 1;
   op.set_output(0, ElementType::Int32, {Dim(2), op.fresh("path", "steps of the cheapest path", upper)});
 }
@@ -227,7 +228,8 @@ void infer_pad(OpContext& op) {
     const auto begin = pads != nullptr ? as_dim((*pads)[i]) : std::nullopt;
     const auto end = pads != nullptr ? as_dim((*pads)[i + rank]) : std::nullopt;
     shape[i] = begin && end ? shape[i] + *begin + *end : op.fresh("padded_dim", "pads are computed from data");
-    if (const auto size = shape[i].value(); size && *size < 0) op.fail("pads remove more than axis " + std::to_string(i) + " has");
+    if (const auto size = shape[i].value(); size && *size < 0)
+      op.fail("pads remove more than axis " + std::to_string(i) + " has");
   }
   op.set_output(0, op.element(0), std::move(shape));
 }
@@ -271,7 +273,8 @@ void infer_unfold(OpContext& op) {
   const std::int64_t size = positive_attribute(op, "size");
   const std::int64_t step = op.attribute("step", std::int64_t{1});
   if (step < 1) op.fail("step is " + std::to_string(step));
-  if (greater_equal(shape[axis], size) == false) op.fail("slices of " + std::to_string(size) + " from " + shape[axis].to_string());
+  if (greater_equal(shape[axis], size) == false)
+    op.fail("slices of " + std::to_string(size) + " from " + shape[axis].to_string());
   shape[axis] = floor_div(shape[axis] - size, step) + 1;
   shape.push_back(size);
   op.set_output(0, op.element(0), std::move(shape));
@@ -294,7 +297,8 @@ void infer_unique(OpContext& op) {
 void infer_tokenizer(OpContext& op) {
   set_element(op, 0, ElementType::String);
   Shape shape = op.shape(0);
-  if (shape.empty() || shape.size() > 2) op.fail("the input has rank " + std::to_string(shape.size()) + ", expected 1 or 2");
+  if (shape.empty() || shape.size() > 2)
+    op.fail("the input has rank " + std::to_string(shape.size()) + ", expected 1 or 2");
   shape.push_back(op.fresh("tokens", "the most tokens of a string"));
   op.set_output(0, ElementType::String, std::move(shape));
 }

@@ -103,7 +103,8 @@ OpCost cost_experts(const OpContext& op, const Experts& experts) {
   cost.macs = runs * (w1 + w2 + w3);
   cost += router_work(op, tokens, k);
   cost += expert_activation_work(op, op.has_input(experts.fc3.weights)) * (runs * inter);
-  if (op.has_input(experts.fc1.bias)) cost.arith += runs * divided(op, w1, hidden, "weights of the first projection and hidden size");
+  if (op.has_input(experts.fc1.bias))
+    cost.arith += runs * divided(op, w1, hidden, "weights of the first projection and hidden size");
   if (op.has_input(experts.fc2.bias)) cost.arith += runs * hidden;
   if (op.has_input(experts.fc3.bias)) cost.arith += runs * inter;
   cost.arith += (runs + tokens * (k - 1)) * hidden;  // weigh and sum the experts' outputs

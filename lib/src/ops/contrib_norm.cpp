@@ -6,7 +6,9 @@
 namespace pagoda::ops {
 namespace {
 
-Work scaled_by(int operations, const Dim& elements) { return {.arith = operations * elements, .special = 0, .comparisons = 0}; }
+Work scaled_by(int operations, const Dim& elements) {
+  return {.arith = operations * elements, .special = 0, .comparisons = 0};
+}
 
 // --- residual + norm over the last axis ---
 
@@ -48,7 +50,7 @@ OpCost cost_skip_rms_norm(const OpContext& op) {
 
 // Where position ids are, and how many operations turn a stored element into a real one.
 struct EmbedInputs {
-  int positions;   // position_ids, -1 where the operator has none
+  int positions;  // position_ids, -1 where the operator has none
   int dequantize;
 };
 constexpr EmbedInputs kEmbed = {8, 0};

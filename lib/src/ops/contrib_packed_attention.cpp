@@ -33,7 +33,8 @@ struct Hidden {
 Hidden hidden_sizes(const OpContext& op) {
   if (const auto sizes = op.integer_list("qkv_hidden_sizes"); sizes && !sizes->empty()) {
     if (sizes->size() != 3) op.fail("qkv_hidden_sizes has " + std::to_string(sizes->size()) + " entries, expected 3");
-    if (std::any_of(sizes->begin(), sizes->end(), [](std::int64_t size) { return size < 1; })) op.fail("qkv_hidden_sizes holds no sizes");
+    if (std::any_of(sizes->begin(), sizes->end(), [](std::int64_t size) { return size < 1; }))
+      op.fail("qkv_hidden_sizes holds no sizes");
     return {(*sizes)[0], (*sizes)[2]};
   }
   const Dim third = divided(op, dim_of(op, 1, 1), 3, "columns of the weights");

@@ -128,7 +128,8 @@ const Dim& dim_of(const OpContext& op, int i, int axis) {
 
 void expect_rank(const OpContext& op, int i, int rank) {
   if (op.has_shape(i) && op.rank(i) != rank)
-    op.fail("input " + std::to_string(i) + " has rank " + std::to_string(op.rank(i)) + ", expected " + std::to_string(rank));
+    op.fail("input " + std::to_string(i) + " has rank " + std::to_string(op.rank(i)) + ", expected " +
+            std::to_string(rank));
 }
 
 void expect_dim(OpContext& op, int i, int axis, const Dim& dim, std::string_view what) {
@@ -138,7 +139,8 @@ void expect_dim(OpContext& op, int i, int axis, const Dim& dim, std::string_view
 Dim distinct_bytes(const OpContext& op, const std::vector<int>& inputs) {
   Dim bytes = 0;
   for (auto i = inputs.begin(); i != inputs.end(); ++i)
-    if (std::none_of(inputs.begin(), i, [&](int earlier) { return op.same_value(earlier, *i); })) bytes += op.input_bytes(*i);
+    if (std::none_of(inputs.begin(), i, [&](int earlier) { return op.same_value(earlier, *i); }))
+      bytes += op.input_bytes(*i);
   return bytes;
 }
 

@@ -14,7 +14,9 @@ Work dequantize_from(const OpContext& op, int zero_point) {
 }
 // Divide, round, clamp at both ends, and add the zero point where there is one.
 Work quantize_to(const OpContext& op, int zero_point) {
-  return {.arith = op.has_input(zero_point) ? kQuantizeArith : kQuantizeArith - 1, .special = 0, .comparisons = kQuantizeComparisons};
+  return {.arith = op.has_input(zero_point) ? kQuantizeArith : kQuantizeArith - 1,
+          .special = 0,
+          .comparisons = kQuantizeComparisons};
 }
 
 OpCost int8_cost(const OpContext& op) {
@@ -79,7 +81,8 @@ OpCost cost_qlinear_where(const OpContext& op) {
 
 void infer_qlinear_concat(OpContext& op) {
   set_element(op, 0, op.element(1));
-  if (op.input_count() < 5 || (op.input_count() - 2) % 3 != 0) op.fail("inputs should come as tensor, scale and zero point");
+  if (op.input_count() < 5 || (op.input_count() - 2) % 3 != 0)
+    op.fail("inputs should come as tensor, scale and zero point");
   Shape output = op.shape(2);
   const auto axis = static_cast<std::size_t>(normal_axis(op, op.required_integer("axis"), op.rank(2)));
   for (int i = 5; i < op.input_count(); i += 3) {
@@ -108,7 +111,9 @@ OpCost cost_unary(const OpContext& op, const Work& work) {
 }
 
 OpCost cost_qlinear_leaky(const OpContext& op) { return cost_unary(op, {.arith = 2, .special = 0, .comparisons = 1}); }
-OpCost cost_qlinear_sigmoid(const OpContext& op) { return cost_unary(op, {.arith = 0, .special = 1, .comparisons = 0}); }
+OpCost cost_qlinear_sigmoid(const OpContext& op) {
+  return cost_unary(op, {.arith = 0, .special = 1, .comparisons = 0});
+}
 
 void infer_qlinear_softmax(OpContext& op) {
   if (op.has_shape(0)) normal_axis(op, op.attribute("axis", std::int64_t{-1}), op.rank(0));
@@ -177,7 +182,9 @@ OpCost cost_bfp(const OpContext& op) { op.unknown("the block format is defined b
 
 inline Work requantize_work() { return {.arith = 4, .special = 0, .comparisons = 3}; }
 
-void infer_quantize_order(OpContext& op) { op.set_output(0, {.element = ElementType::Int8, .shape = op.input(0).shape}); }
+void infer_quantize_order(OpContext& op) {
+  op.set_output(0, {.element = ElementType::Int8, .shape = op.input(0).shape});
+}
 
 OpCost cost_quantize_order(const OpContext& op) {
   OpCost cost = op.streamed();

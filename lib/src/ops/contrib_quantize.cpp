@@ -153,7 +153,8 @@ void add_lstm_cells(OpCost& cost, const OpContext& op, const Dim& hidden, int bi
   const bool coupled = op.attribute("input_forget", std::int64_t{0}) != 0;
   const int gates = coupled ? 3 : 4;
   const Dim cells = dim_of(op, 0, 0) * dim_of(op, 0, 1) * hidden;
-  cost += (gate_activation_work(op, 0) * (gates - 1) + gate_activation_work(op, 1) + gate_activation_work(op, 2)) * cells;
+  cost +=
+      (gate_activation_work(op, 0) * (gates - 1) + gate_activation_work(op, 1) + gate_activation_work(op, 2)) * cells;
   Dim per_cell = coupled ? 5 : 4;
   if (op.has_input(bias)) {
     per_cell += gates;
@@ -192,11 +193,27 @@ OpCost cost_dynamic_lstm(const OpContext& op) {
 
 // --- AttnLSTM: an LSTM whose input is X and the attention of the step before ---
 
-enum AttentionLstmInput { kX, kW, kR, kB, kLengths, kInitialH, kInitialC, kPeephole, kQueryWeight, kMemoryWeight, kVector, kMemory, kMemoryLengths, kLayerWeight };
+enum AttentionLstmInput {
+  kX,
+  kW,
+  kR,
+  kB,
+  kLengths,
+  kInitialH,
+  kInitialC,
+  kPeephole,
+  kQueryWeight,
+  kMemoryWeight,
+  kVector,
+  kMemory,
+  kMemoryLengths,
+  kLayerWeight
+};
 
 void infer_attention_lstm(OpContext& op) {
   expect_rank(op, kR, 3);
-  set_recurrent_outputs(op, op.has_attribute("hidden_size") ? Dim(positive_attribute(op, "hidden_size")) : dim_of(op, kR, 2));
+  set_recurrent_outputs(
+      op, op.has_attribute("hidden_size") ? Dim(positive_attribute(op, "hidden_size")) : dim_of(op, kR, 2));
 }
 
 // Keys once: memory × its weight. Per step: gates over W's own input size (X and attention) and the state; the query's

@@ -56,7 +56,9 @@ void infer_causal_conv(OpContext& op) {
   op.set_output(1, op.element(0), windowed(op, std::move(state)));
 }
 
-Work conv_activation_work(const OpContext& op) { return activation_work(op, op.attribute("activation", std::string_view("none"))); }
+Work conv_activation_work(const OpContext& op) {
+  return activation_work(op, op.attribute("activation", std::string_view("none")));
+}
 
 OpCost cost_causal_conv(const OpContext& op) {
   OpCost cost = op.streamed();
@@ -181,7 +183,8 @@ DeltaSizes delta_sizes(const OpContext& op) {
     const Dim rest = dim_of(op, kQuery, -1) - sizes.linear.key_heads * sizes.linear.value_size;
     sizes.linear.query_heads = divided(op, rest, 2 * sizes.linear.key_size, "packed width and head sizes");
   } else {
-    if (query.size() != 3 && query.size() != 4) op.fail("the query has rank " + std::to_string(query.size()) + ", expected 3 or 4");
+    if (query.size() != 3 && query.size() != 4)
+      op.fail("the query has rank " + std::to_string(query.size()) + ", expected 3 or 4");
     const Shape& value = shape_of(op, kValue, op.rank(kQuery));
     sizes.tokens = Shape(query.begin(), query.end() - 2);
     sizes.linear.query_heads = query[query.size() - 2];
@@ -219,7 +222,8 @@ OpCost cost_delta_net(const OpContext& op) {
     cost += Work{.arith = 3, .special = 2, .comparisons = 0} * decays;
     cost.special += sizes.linear.key_heads;
   }
-  if (op.attribute("beta_activation", std::string_view("none")) == "sigmoid" && op.has_input(kBeta)) cost.special += op.elements(kBeta);
+  if (op.attribute("beta_activation", std::string_view("none")) == "sigmoid" && op.has_input(kBeta))
+    cost.special += op.elements(kBeta);
   if (op.attribute("qk_l2_norm", std::int64_t{0}) != 0) {
     const Dim vectors = 2 * sizes.linear.tokens * sizes.linear.query_heads;
     cost.arith += 3 * vectors * sizes.linear.key_size;

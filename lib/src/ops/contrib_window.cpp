@@ -17,7 +17,8 @@ Shape Image::shape(Layout layout) const {
 
 Image image_of(const OpContext& op, int i, Layout layout) {
   const Shape& shape = op.shape(i);
-  if (shape.size() < 3) op.fail("input " + std::to_string(i) + " has rank " + std::to_string(shape.size()) + ", expected 3 or more");
+  if (shape.size() < 3)
+    op.fail("input " + std::to_string(i) + " has rank " + std::to_string(shape.size()) + ", expected 3 or more");
   if (layout == Layout::ChannelsFirst) return {shape[0], shape[1], Shape(shape.begin() + 2, shape.end())};
   return {shape[0], shape.back(), Shape(shape.begin() + 1, shape.end() - 1)};
 }
@@ -64,12 +65,15 @@ Image conv_transposed(OpContext& op, Layout layout, const std::vector<Dim>& pads
   const auto paddings = op.integer_list("output_padding").value_or(std::vector<std::int64_t>(axes, 0));
   const auto stated = op.integer_list("output_shape");
   if (paddings.size() != axes) op.fail("output_padding has " + std::to_string(paddings.size()) + " entries");
-  if (stated && !stated->empty() && stated->size() != axes) op.fail("output_shape has " + std::to_string(stated->size()) + " entries");
-  if (pads.size() != 2 * axes) op.fail("there are " + std::to_string(pads.size()) + " pads, expected " + std::to_string(2 * axes));
+  if (stated && !stated->empty() && stated->size() != axes)
+    op.fail("output_shape has " + std::to_string(stated->size()) + " entries");
+  if (pads.size() != 2 * axes)
+    op.fail("there are " + std::to_string(pads.size()) + " pads, expected " + std::to_string(2 * axes));
   const std::string_view auto_pad = op.attribute("auto_pad", std::string_view("NOTSET"));
   for (std::size_t i = 0; i < axes; ++i) {
     Dim& size = image.spatial[i];
-    const Dim full = Dim(window.strides[i]) * (size - 1) + Dim(window.dilations[i]) * (window.kernel[i] - 1) + 1 + paddings[i];
+    const Dim full =
+        Dim(window.strides[i]) * (size - 1) + Dim(window.dilations[i]) * (window.kernel[i] - 1) + 1 + paddings[i];
     if (stated && !stated->empty()) {
       size = (*stated)[i];
     } else if (auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER") {
@@ -77,7 +81,8 @@ Image conv_transposed(OpContext& op, Layout layout, const std::vector<Dim>& pads
     } else {
       size = auto_pad == "VALID" ? full : full - pads[i] - pads[i + axes];
     }
-    if (const auto value = size.value(); value && *value < 0) op.fail("spatial axis " + std::to_string(i) + " has size " + size.to_string());
+    if (const auto value = size.value(); value && *value < 0)
+      op.fail("spatial axis " + std::to_string(i) + " has size " + size.to_string());
   }
   image.channels = dim_of(op, 1, 1) * group_count(op);
   return image;

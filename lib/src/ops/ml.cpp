@@ -78,14 +78,16 @@ struct TypedList {
   std::string_view attribute;
   ElementType element;
 };
-constexpr std::array<TypedList, 3> kEncoderValues = {{
-    {"values_floats", ElementType::Float32}, {"values_int64s", ElementType::Int64}, {"values_strings", ElementType::String}}};
+constexpr std::array<TypedList, 3> kEncoderValues = {{{"values_floats", ElementType::Float32},
+                                                      {"values_int64s", ElementType::Int64},
+                                                      {"values_strings", ElementType::String}}};
 
 // The values decide the type; version 1 maps strings to places in classes_strings and back.
 void infer_label_encoder(OpContext& op) {
   if (op.has_attribute("classes_strings") || op.opset() < 2) return infer_category_mapper(op);
   const AttributeValue* tensor = op.attribute_value("values_tensor");
-  if (const auto* values = tensor == nullptr ? nullptr : std::get_if<Tensor>(tensor)) return set_shape_of_first(op, values->type.element);
+  if (const auto* values = tensor == nullptr ? nullptr : std::get_if<Tensor>(tensor))
+    return set_shape_of_first(op, values->type.element);
   for (const TypedList& values : kEncoderValues)
     if (op.has_attribute(values.attribute)) return set_shape_of_first(op, values.element);
   op.fail("no attribute gives the values");
@@ -376,7 +378,8 @@ void add_forest(OpCost& cost, const OpContext& op, const Forest& forest, const D
 }
 
 // SUM by default; MIN and MAX compare where SUM adds.
-void add_aggregation(OpCost& cost, const OpContext& op, const Forest& forest, const Dim& rows, std::string_view function) {
+void add_aggregation(OpCost& cost, const OpContext& op, const Forest& forest, const Dim& rows,
+                     std::string_view function) {
   if (function == "AVERAGE") cost.arith += op.output_elements(0);
   if (function == "MIN" || function == "MAX") cost.comparisons += rows * forest.weights();
 }
@@ -423,7 +426,8 @@ OpCost cost_tree_ensemble(const OpContext& op) {
   constexpr std::array<std::string_view, 5> kTransforms = {"NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"};
   const auto choice = [&](std::string_view name, std::int64_t otherwise, std::size_t choices) {
     const std::int64_t value = op.attribute(name, otherwise);
-    if (value < 0 || static_cast<std::size_t>(value) >= choices) op.fail(std::string(name) + " is " + std::to_string(value));
+    if (value < 0 || static_cast<std::size_t>(value) >= choices)
+      op.fail(std::string(name) + " is " + std::to_string(value));
     return static_cast<std::size_t>(value);
   };
   const Dim rows = table_of(op).rows;

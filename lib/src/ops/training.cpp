@@ -13,7 +13,8 @@ constexpr int kFirstTensor = 2;
 int tensor_count(const OpContext& op, int groups) {
   const int listed = op.input_count() - kFirstTensor;
   if (listed < groups || listed % groups != 0)
-    op.fail("there are " + std::to_string(listed) + " tensors, gradients and states, expected a multiple of " + std::to_string(groups));
+    op.fail("there are " + std::to_string(listed) + " tensors, gradients and states, expected a multiple of " +
+            std::to_string(groups));
   return listed / groups;
 }
 
@@ -26,7 +27,8 @@ void infer_optimizer(OpContext& op) {
       const Shape& tensor = op.shape(kFirstTensor + i);
       const Shape& gradient = op.shape(kFirstTensor + count + i);
       if (tensor.size() != gradient.size()) op.fail("tensor " + std::to_string(i) + " and its gradient differ in rank");
-      for (std::size_t d = 0; d < tensor.size(); ++d) op.unify(tensor[d], gradient[d], "dims of a tensor and its gradient");
+      for (std::size_t d = 0; d < tensor.size(); ++d)
+        op.unify(tensor[d], gradient[d], "dims of a tensor and its gradient");
     }
     op.set_output(i, op.input(kFirstTensor + i));
     for (int group = 2; group < Groups; ++group)
@@ -69,7 +71,8 @@ OpCost cost_adam(const OpContext& op) {
 OpCost cost_momentum(const OpContext& op) {
   const std::string_view mode = op.attribute("mode", std::string_view("standard"));
   if (mode != "standard" && mode != "nesterov") op.fail("mode is '" + std::string(mode) + "'");
-  return cost_optimizer<3>(op, {.arith = (mode == "nesterov" ? 7 : 5) + decay_arith(op), .special = 0, .comparisons = 0}, {});
+  return cost_optimizer<3>(
+      op, {.arith = (mode == "nesterov" ? 7 : 5) + decay_arith(op), .special = 0, .comparisons = 0}, {});
 }
 
 // The i-th output is the gradient with respect to the i-th of `xs`, which are the first inputs.
@@ -79,7 +82,8 @@ void infer_gradient(OpContext& op) {
 }
 
 OpCost cost_gradient(const OpContext& op) {
-  op.unknown("the work of differentiating the graph up to '" + std::string(op.attribute("y", std::string_view("?"))) + "' is not counted");
+  op.unknown("the work of differentiating the graph up to '" + std::string(op.attribute("y", std::string_view("?"))) +
+             "' is not counted");
 }
 
 // clang-format off

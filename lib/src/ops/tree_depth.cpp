@@ -30,7 +30,8 @@ void expect_length(const OpContext& op, std::string_view name, std::size_t lengt
 // Tests on the longest path from each node, memorised. A node on the path that leads to it is a cycle.
 class Depths {
  public:
-  Depths(const OpContext& op, const std::vector<Test>& tests) : op_(op), tests_(tests), depths_(tests.size(), kUnvisited) {}
+  Depths(const OpContext& op, const std::vector<Test>& tests)
+      : op_(op), tests_(tests), depths_(tests.size(), kUnvisited) {}
 
   std::int64_t from(std::int64_t root) {
     if (root == kLeaf) return 0;
@@ -163,14 +164,16 @@ Forest forest_of_roots(const OpContext& op) {
   const auto on_true = list(op, "nodes_truenodeids");
   const auto false_leafs = list(op, "nodes_falseleafs");
   const auto on_false = list(op, "nodes_falsenodeids");
-  if (roots.empty() || on_true.empty()) op.unknown("attributes tree_roots and nodes_truenodeids are missing: the trees are not known");
+  if (roots.empty() || on_true.empty())
+    op.unknown("attributes tree_roots and nodes_truenodeids are missing: the trees are not known");
   const std::size_t count = on_true.size();
   expect_length(op, "nodes_trueleafs", true_leafs.size(), count);
   expect_length(op, "nodes_falseleafs", false_leafs.size(), count);
   expect_length(op, "nodes_falsenodeids", on_false.size(), count);
 
   const auto node = [&](std::int64_t index) {
-    if (index < 0 || static_cast<std::size_t>(index) >= count) op.fail("node " + std::to_string(index) + " does not exist");
+    if (index < 0 || static_cast<std::size_t>(index) >= count)
+      op.fail("node " + std::to_string(index) + " does not exist");
     return index;
   };
   Forest forest;

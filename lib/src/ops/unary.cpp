@@ -128,6 +128,10 @@ void fold_cast(OpContext& op) {
   publish(op, std::move(value));
 }
 
+Scalar positive_part(const Scalar& x, ElementType type) {
+  return maximum(x, std::holds_alternative<double>(x) ? Scalar(0.0) : Scalar(Dim(0)), type);
+}
+
 // clang-format off
 constexpr OpRule kRules[] = {
     // op                infer            cost                fold                  cost in words
@@ -162,7 +166,7 @@ constexpr OpRule kRules[] = {
     {"Neg",              infer_same,      cost_each<1>,       fold_unary<negate>,   "1 negation / element"},
     {"Not",              infer_same,      cost_each<1, 0, 1>, fold_unary<logical_not>, "1 logical operation / element"},
     {"Reciprocal",       infer_same,      cost_each<1>,       fold_unary<reciprocal>, "1 div / element"},
-    {"Relu",             infer_same,      cost_each<1, 0, 1>, nullptr,              "1 comparison / element"},
+    {"Relu",             infer_same,      cost_each<1, 0, 1>, fold_unary<positive_part>, "1 comparison / element"},
     {"Round",            infer_same,      cost_each<1, 0, 1>, fold_unary<round>,    "1 rounding / element"},
     {"Selu",             infer_same,      cost_each<4, 1, 1>, nullptr,              "γ·(x > 0 ? x : α·exp(x) − α): 1 exp, 1 comparison, 2 mul, 1 sub / element"},
     {"Shrink",           infer_same,      cost_each<3, 0, 2>, nullptr,              "2 comparisons, 1 add / element"},

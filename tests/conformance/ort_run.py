@@ -1,0 +1,116 @@
+"""Single-op models run by ONNX Runtime on the CPU: the types of their outputs."""
+import numpy as np
+import onnxruntime
+from onnx import TensorProto, defs, helper, numpy_helper
+
+import model_text
+import onnx_cases
+import neural_cases  # registers its samplers
+
+# Runtimes lag behind the standard: the newest opset that the installed one runs.
+NEWEST_OPSET = 24
+SAMPLES = 3  # of each operator at each of its versions
+TYPES = {"tensor(float)": 1, "tensor(uint8)": 2, "tensor(int8)": 3, "tensor(uint16)": 4, "tensor(int16)": 5,
+         "tensor(int32)": 6, "tensor(int64)": 7, "tensor(string)": 8, "tensor(bool)": 9, "tensor(float16)": 10,
+         "tensor(double)": 11, "tensor(uint32)": 12, "tensor(uint64)": 13}
+NUMPY = {name: helper.tensor_dtype_to_np_dtype(number) for name, number in TYPES.items() if number != 8}
+
+onnxruntime.set_default_logger_severity(4)
+options = onnxruntime.SessionOptions()
+options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+options.intra_op_num_threads = 1
+
+
+def run(op, inputs, attributes, outputs, opsets, output_types=None):
+    """(model, feeds, results, names of initializers) for make_goldens.line, or None where the runtime refuses.
+
+    `inputs`: arrays, Fixed, None. `outputs`: a number, or the positions wanted. `output_types`: position → type where
+    the runtime cannot tell it.
+    """
+    names, entries, initializers, feeds, fed = [], [], [], {}, {}
+    inputs = list(inputs)
+    while inputs and inputs[-1] is None:
+        inputs.pop()
+    for i, value in enumerate(inputs):
+        names.append("" if value is None else f"x{i}")
+        if value is None:
+            continue
+        is_fixed = isinstance(value, onnx_cases.Fixed)
+        array = np.asarray(value.array if is_fixed else value)
+        element = TensorProto.STRING if array.dtype == object else helper.np_dtype_to_tensor_dtype(array.dtype)
+        entry = helper.make_tensor_value_info(names[-1], element, array.shape)
+        if is_fixed:
+            initializers.append(numpy_helper.from_array(array, names[-1]))
+        else:
+            fed[names[-1]] = array
+        feeds[names[-1]] = (model_text.data(array, entry.type), entry.type)
+        entries.append(entry)
+    wanted = range(outputs) if isinstance(outputs, int) else outputs
+    results = [f"y{i}" if i in wanted else "" for i in range(max(wanted) + 1)]
+    node = helper.make_node(op, names, results, domain=next((d for d in opsets if d), ""), **attributes)
+    declared = [helper.make_tensor_value_info(n, (output_types or {})[int(n[1:])], None)
+                if output_types and int(n[1:]) in output_types else helper.make_empty_tensor_value_info(n)
+                for n in results if n]
+    graph = helper.make_graph([node], "g", [e for e in entries if e.name in fed], declared, initializers)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid(d, v) for d, v in opsets.items()], ir_version=10)
+    try:
+        session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        values = session.run(None, fed)
+    except Exception:
+        return None
+    found = {}
+    for output, value in zip(session.get_outputs(), values):
+        if output.type in TYPES:
+            found[output.name] = (model_text.Data(TYPES[output.type], np.shape(value)), None)
+    # Written with all inputs listed, so that those which are shape arguments can be fed as well.
+    del model.graph.input[:], model.graph.initializer[:]
+    model.graph.input.extend(entries)
+    return (model, feeds, found, {t.name for t in initializers}) if found else None
+
+
+def variants(op, opset, inputs):
+    """The inputs with other element types that the schema allows where input 0 has its type."""
+    try:
+        schema = defs.get_schema(op, opset, "")
+    except defs.SchemaError:
+        return
+    if not schema.inputs or not inputs:
+        return
+    constrained = schema.inputs[0].type_str
+    allowed = {c.type_param_str: c.allowed_type_strs for c in schema.type_constraints}.get(constrained, [])
+    for name in sorted(allowed):
+        if name not in NUMPY:
+            continue
+        formal = lambda i: schema.inputs[min(i, len(schema.inputs) - 1)].type_str
+        yield [np.asarray(x).astype(NUMPY[name]) if isinstance(x, np.ndarray) and formal(i) == constrained else x
+               for i, x in enumerate(inputs)]
+
+
+def onnx_samples():
+    """(name, case) of samples of every operator at each of its versions, and of each type that input 0 may have."""
+    versions = {}
+    for schema in defs.get_all_schemas_with_history():
+        if schema.domain == "":
+            versions.setdefault(schema.name, set()).add(schema.since_version)
+    for index, sampler in enumerate(onnx_cases.SAMPLERS):
+        source = onnx_cases.Source(index)
+        probe = next(filter(None, (sampler(onnx_cases.Source(index), o) for o in (NEWEST_OPSET, 9))))[0]
+        for opset in sorted({max(v, 7) for v in versions[probe] | versions.get("Scatter" if probe == "ScatterElements" else probe, set())}):
+            if opset > NEWEST_OPSET:
+                continue
+            kept = 0
+            for _ in range(6 * SAMPLES):
+                sample = sampler(source, opset)
+                if sample is None or kept == SAMPLES:
+                    break
+                op, inputs, attributes, outputs = sample
+                case = run(op, inputs, attributes, outputs, {"": opset})
+                if case is None:
+                    continue
+                kept += 1
+                yield f"{op}-{opset}", case
+                if kept == 1:
+                    for other in variants(op, opset, inputs):
+                        case = run(op, other, attributes, outputs, {"": opset})
+                        if case is not None:
+                            yield f"{op}-{opset}", case
