@@ -38,6 +38,7 @@ DATA_DECIDES = {
     "NonZero": {0: [1]}, "Unique": {0: None, 1: None, 2: None, 3: None}, "NonMaxSuppression": {0: [0]},
     "StringSplit": {0: [-1]}, "ImageDecoder": {0: [0, 1, 2]}, "StringNormalizer": {0: None},
     "OptionalGetElement": {0: None}, "Tokenizer": {0: [-1]},
+    "BifurcationDetector": {0: [0]}, "DynamicTimeWarping": {0: [1]},
 }
 
 
@@ -150,7 +151,8 @@ def sampled(samples):
 
 
 def main():
-    parts = {"backend": backend, "onnx": lambda: sampled(ort_run.onnx_samples())}
+    parts = {"backend": backend, "onnx": lambda: sampled(ort_run.onnx_samples()),
+             "contrib": lambda: sampled(ort_run.contrib_samples())}
     for part in sys.argv[1:] or parts:
         lines = parts[part]()
         with open(f"{HERE}/{part}.golden", "w", encoding="utf-8") as file:

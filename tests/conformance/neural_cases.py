@@ -106,7 +106,8 @@ def max_unpool(r, opset):
 def roi_align(r, opset):
     rois = r.int(1, 4)
     return ("RoiAlign", [r.real(2, 3, 8, 8), np.array([[0, 0, 4, 4]] * rois, F32), np.zeros(rois, I64)],
-            {"output_height": r.int(1, 4), "output_width": r.int(1, 4), "mode": r.pick(["avg", "max"])}, 1)
+            {"output_height": r.int(1, 4), "output_width": r.int(1, 4), "mode": r.pick(["avg", "max"]),
+             "sampling_ratio": r.int(1, 3)}, 1)
 
 
 @sampler

@@ -3,13 +3,15 @@ import numpy as np
 import onnxruntime
 from onnx import TensorProto, defs, helper, numpy_helper
 
+import contrib_cases
+import ml_cases  # adds to contrib_cases.CASES
 import model_text
+import neural_cases  # adds to onnx_cases.SAMPLERS
 import onnx_cases
-import neural_cases  # registers its samplers
 
 # Runtimes lag behind the standard: the newest opset that the installed one runs.
 NEWEST_OPSET = 24
-SAMPLES = 3  # of each operator at each of its versions
+SAMPLES = 5  # of each operator at each of its versions
 TYPES = {"tensor(float)": 1, "tensor(uint8)": 2, "tensor(int8)": 3, "tensor(uint16)": 4, "tensor(int16)": 5,
          "tensor(int32)": 6, "tensor(int64)": 7, "tensor(string)": 8, "tensor(bool)": 9, "tensor(float16)": 10,
          "tensor(double)": 11, "tensor(uint32)": 12, "tensor(uint64)": 13}
@@ -114,3 +116,13 @@ def onnx_samples():
                         case = run(op, other, attributes, outputs, {"": opset})
                         if case is not None:
                             yield f"{op}-{opset}", case
+
+
+def contrib_samples():
+    """(name, case) of the models written by hand, of domains whose operators have one version that matters."""
+    for op, inputs, attributes, outputs, domain, opset, types in contrib_cases.CASES:
+        case = run(op, inputs, attributes, outputs, {"": 20, domain: opset}, types)
+        if case is None:
+            print(f"not run by this runtime: {domain}.{op}")
+        else:
+            yield f"{op}-{opset}", case

@@ -46,6 +46,7 @@ constexpr OpCase kGroup[] = {
     {"q:f32[1,2,64], k:f32[1,2,32], v:f32[1,2,32], n:i32[1], t:i32=2 -> y = com.microsoft.GroupQueryAttention(q, k, v, , , n, t) {num_heads=4, kv_num_heads=2, causal=0}", "y:f32[1,2,64]", "macs=512", "bidirectional"},
     {"q:f32[1,2,64], k:f32[1,2,32], v:f32[1,2,32], n:i32[1], t:i32=2 -> y = com.microsoft.GroupQueryAttention(q, k, v, , , n, t) {num_heads=4, kv_num_heads=3}", "error: 4 query heads", "", "not shared evenly"},
     {"q:f32[1,2,64], k:f32[1,2,48], v:f32[1,2,32], n:i32[1], t:i32=2 -> y = com.microsoft.GroupQueryAttention(q, k, v, , , n, t) {num_heads=4, kv_num_heads=2}", "error: hidden size of the key", "", "48 is not 32"},
+    {"q:f32[1,3,64], k:f32[1,3,32], v:f32[1,3,32], n:i32[1], t:i32=2 -> y = com.microsoft.GroupQueryAttention(q, k, v, , , n, t) {num_heads=4, kv_num_heads=2}", "error: below the 3 queries", "", "more queries than keys in all"},
     {"q:f32[1,2,63], n:i32[1], t:i32=2 -> y = com.microsoft.GroupQueryAttention(q, , , , , n, t) {num_heads=4, kv_num_heads=2}", "error: 63 does not divide by 8", "", "no whole heads"},
 };
 

@@ -8,7 +8,7 @@ namespace {
 
 // Formulas beyond this many characters in all are taken as sizes that the file leaves open: reading one can
 // take time quadratic in its terms.
-constexpr std::size_t kMostFormulaCharacters = std::size_t{1} << 18;
+constexpr std::size_t kMostFormulaCharacters = std::size_t{1} << 16;
 
 constexpr std::size_t kLongestSymbol = 200;
 

@@ -18,8 +18,8 @@ namespace pagoda {
 namespace wire {
 namespace {
 
-// Of what the analysis looks at. The graph of a million nodes takes about 200 MB.
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 28;
+// Of what the analysis looks at. The graph of a million nodes takes about 200 MB, large forests of trees some more.
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
 
 using Release = std::function<void(Range)>;
 

@@ -7,10 +7,12 @@
 namespace pagoda::wire {
 namespace {
 
+// NodeProto.op_type and TensorShapeProto.dim.
+constexpr std::uint32_t kOpType = 4, kShapeDim = 1;
 // Names and texts longer than this are no names: attributes lose them for the analysis, elsewhere they are an error.
 constexpr std::uint64_t kLongestText = std::uint64_t{1} << 20;
-// Tensors, or edits, between two releases. Linux maps 64 KB around each page touched, so 8 MB at most are held.
-constexpr std::size_t kReleaseInterval = 128;
+// Bytes of the input between two releases. Linux maps 64 KB around each page touched, so far-apart headers add up.
+constexpr std::uint64_t kReleaseInterval = std::uint64_t{1} << 23;
 
 class Rewrite {
  public:
@@ -26,10 +28,32 @@ class Rewrite {
   std::int64_t message(Message kind, Range body, int depth) {
     if (kind == Message::Tensor) return tensor(body, depth);
     std::int64_t growth = 0;
+    std::uint64_t dims = 0;
+    bool has_op_type = false;
     Reader reader(file_, body, depth);
-    while (const std::optional<Field> read = reader.next())
-      if (read->type == Type::Bytes) growth += field(kind, *read, depth);
+    while (const std::optional<Field> read = reader.next()) {
+      if (read->type != Type::Bytes) continue;
+      has_op_type = has_op_type || (read->number == kOpType && read->payload.size() != 0);
+      dims += read->number == kShapeDim ? 1 : 0;
+      growth += field(kind, *read, depth);
+      release(read->whole.end);
+    }
+    // Found here, such messages cost nothing; parsed, each would take a hundred times its bytes.
+    if (kind == Message::Node && !has_op_type) fail_at(body, "a node without operator type", "one");
+    if (kind == Message::Shape && dims > ElementCounter::kMaxRank)
+      fail_at(body, "a shape of " + std::to_string(dims) + " dims", "at most " + std::to_string(ElementCounter::kMaxRank));
     return growth;
+  }
+
+  [[noreturn]] static void fail_at(Range body, const std::string& found, const std::string& expected) {
+    throw Error(found + " at byte " + std::to_string(body.begin) + ", expected " + expected +
+                "; the file is damaged, export or download it again");
+  }
+
+  void release(std::uint64_t read) {
+    if (read < released_ + kReleaseInterval) return;
+    policy_.release({released_, read});
+    released_ = read;
   }
 
   std::int64_t field(Message kind, const Field& found, int depth) {
@@ -77,10 +101,7 @@ class Rewrite {
   std::int64_t tensor(Range body, int depth) {
     const StoredTensor stored = read_stored_tensor(file_, body, depth);
     const std::optional<NewData> data = policy_.tensor(stored);
-    if (++tensors_ % kReleaseInterval == 0) {
-      policy_.release({released_, body.end});
-      released_ = body.end;
-    }
+    if (!data && stored.is_plain) return 0;
     std::int64_t growth = 0;
     Reader reader(file_, body, depth);
     while (const std::optional<Field> found = reader.next()) {
@@ -142,7 +163,6 @@ class Rewrite {
   File file_;
   const RewritePolicy& policy_;
   std::vector<Edit> edits_;
-  std::size_t tensors_ = 0;
   std::uint64_t released_ = 0;  // up to this offset
   std::size_t last_cut_ = ~std::size_t{0};  // index of the latest edit that is a cut, if there is one
 };
@@ -169,15 +189,13 @@ std::string rewrite(std::span<const std::byte> model, const RewritePolicy& polic
   result.reserve(static_cast<std::size_t>(size));
   const char* bytes = reinterpret_cast<const char*>(model.data());
   std::uint64_t copied = 0, released = 0;
-  std::size_t steps = 0;
   for (const Edit& edit : edits) {
     result.append(bytes + copied, static_cast<std::size_t>(edit.offset - copied));
     result += edit.text;
     copied = edit.offset + edit.removed;
-    if (++steps % kReleaseInterval == 0) {
-      policy.release({released, copied});
-      released = copied;
-    }
+    if (copied < released + kReleaseInterval) continue;
+    policy.release({released, copied});
+    released = copied;
   }
   return result.append(bytes + copied, static_cast<std::size_t>(model.size() - copied));
 }

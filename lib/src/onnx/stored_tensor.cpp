@@ -5,12 +5,13 @@
 #include <array>
 #include <charconv>
 
-#include "onnx/schema.h"
 #include "pagoda/model.h"
 
 namespace pagoda::wire {
 namespace {
 
+// Numbers of data fields are below.
+constexpr std::uint32_t kDataFields = kUint64Data + 1;
 constexpr std::uint64_t kMostElements = std::uint64_t{1} << 63;
 constexpr std::uint64_t kLongestVarint = 10;  // bytes of one value
 // Kept in a skeleton of any one tensor: 1024 integers as varints take at most 10 KB.
@@ -53,6 +54,7 @@ class TensorScan {
  private:
   void read(const Field& field) {
     if (is_data_field(field.number)) return add_data(field);
+    if (field.type == Type::Bytes && field.number != kDims && field.number != kName) tensor_.is_plain = false;
     switch (field.number) {
       case kDims: return read_dims(field);
       case kDataType:
@@ -92,6 +94,7 @@ class TensorScan {
   }
 
   void add_data(const Field& field) {
+    if (field.number != kRawData) tensor_.is_plain = false;
     DataField& data = data_[field.number];
     tensor_.all_bytes += field.payload.size();
     // raw_data is one value: the last one counts. The typed fields add up.
@@ -157,7 +160,7 @@ class TensorScan {
   int depth_;
   StoredTensor tensor_;
   ElementCounter counter_;
-  std::array<DataField, kFieldNumbers> data_{};
+  std::array<DataField, kDataFields> data_{};
   std::uint32_t wrong_ = 0;  // a field that does not suit the type
 };
 
@@ -170,6 +173,7 @@ bool is_data_field(std::uint32_t number) {
 StoredTensor read_stored_tensor(File& file, Range body, int depth) { return TensorScan(file, body, depth).run(); }
 
 void ElementCounter::add(std::int64_t dim) {
+  ++rank_;
   if (dim < 0) {
     negative_ = dim;
   } else if (dim == 0) {
@@ -181,6 +185,9 @@ void ElementCounter::add(std::int64_t dim) {
 }
 
 std::uint64_t ElementCounter::elements(std::string_view tensor_name) const {
+  if (rank_ > kMaxRank)
+    throw Error("tensor " + quoted(tensor_name) + " has " + std::to_string(rank_) + " dims, expected at most " +
+                std::to_string(kMaxRank));
   if (negative_)
     throw Error("tensor " + quoted(tensor_name) + " has a dim of " + std::to_string(*negative_) +
                 ", expected at least 0; the file is damaged, export or download it again");

@@ -38,6 +38,9 @@ struct StoredTensor {
   std::uint64_t data_bytes = 0;  // of its payloads
   std::uint64_t all_bytes = 0;   // of the payloads of all data fields, unsuitable ones included
 
+  // Besides what is checked here there is nothing in it: no metadata, no typed data.
+  bool is_plain = true;
+
   bool is_external = false;
   Extent external;               // of an external tensor
   std::string external_problem;  // why `external` cannot be used; empty otherwise
@@ -54,10 +57,12 @@ StoredTensor read_stored_tensor(File& file, Range body, int depth);
 class ElementCounter {
  public:
   void add(std::int64_t dim);
+  static constexpr std::uint64_t kMaxRank = 1024;  // engines stop at 8 to 64
   // Throws Error naming the tensor for negative dims and for more than 2^63 elements.
   std::uint64_t elements(std::string_view tensor_name) const;
 
  private:
+  std::uint64_t rank_ = 0;
   std::uint64_t product_ = 1;  // of the dims that are not zero
   bool has_zero_ = false, overflows_ = false;
   std::optional<std::int64_t> negative_;

@@ -38,10 +38,6 @@ void Reader::seek(std::uint64_t position) {
                   static_cast<int>(window_end_ - window_begin_));
 }
 
-std::uint64_t Reader::position() const {
-  return window_begin_ + static_cast<std::uint64_t>(stream_->CurrentPosition());
-}
-
 // Moves the window when a tag and a value might not lie in it whole.
 void Reader::ensure_window() {
   if (window_end_ == range_.end) return;
@@ -56,9 +52,9 @@ bool Reader::at_end() {
 
 std::uint64_t Reader::varint(const char* what) {
   ensure_window();
-  const std::uint64_t start = position();
   std::uint64_t value = 0;
-  if (!stream_->ReadVarint64(&value))
+  const std::uint64_t start = position();
+  if (!stream_->ReadVarint64(&value)) [[unlikely]]
     malformed(start, std::string(what) + (range_.end - start < kLongestVarint
                                               ? " is cut off at byte " + std::to_string(range_.end)
                                               : " is longer than 10 bytes"));

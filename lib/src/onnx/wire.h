@@ -17,8 +17,9 @@ namespace pagoda::wire {
 
 // Messages within messages. Protobuf's own default is 100, which is 33 graphs within graphs.
 inline constexpr int kMaxDepth = 500;
-// Fields of one file that are looked at; a graph of a million nodes has about 30 million.
-inline constexpr std::uint64_t kMaxFields = std::uint64_t{1} << 25;
+// Fields of one file that are looked at. A graph of a million nodes has about 30 million, a forest of ten million
+// tree nodes about 100 million.
+inline constexpr std::uint64_t kMaxFields = std::uint64_t{1} << 27;
 
 enum class Type : std::uint8_t { Varint = 0, Fixed64 = 1, Bytes = 2, GroupStart = 3, GroupEnd = 4, Fixed32 = 5 };
 
@@ -70,7 +71,12 @@ class Reader {
   std::uint64_t varint(const char* what);
 
  private:
-  std::uint64_t position() const;
+  std::uint64_t position() {
+    const void* at = nullptr;
+    int left = 0;
+    stream_->GetDirectBufferPointerInline(&at, &left);
+    return window_end_ - static_cast<std::uint64_t>(left);
+  }
   void seek(std::uint64_t position);
   void ensure_window();
   void skip_group(std::uint32_t number, std::uint64_t start);

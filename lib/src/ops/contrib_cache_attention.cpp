@@ -62,6 +62,7 @@ enum GroupInput {
 
 Dim new_keys(const OpContext& op) { return dim_of(op, op.has_input(kKey) ? kKey : kQuery, 1); }
 
+bool is_causal(const OpContext& op) { return op.attribute("causal", std::int64_t{1}) != 0; }
 bool keeps_window(const OpContext& op) { return op.attribute("sliding_window_cache", std::int64_t{0}) != 0; }
 
 // Rows of the present for a past of `past` rows: the larger of it and the total length (one buffer, or a copy that
@@ -130,6 +131,9 @@ void infer_group(OpContext& op) {
     expect_dim(op, kKey, -1, heads.key_heads * heads.size, "hidden size of the key and heads");
     expect_dim(op, kValue, -1, heads.key_heads * heads.size, "hidden size of the value and heads");
   }
+  const std::optional<Dim> total = scalar_value(op, kTotal);
+  if (total && is_causal(op) && greater_equal(*total, query[1]) == false)
+    op.fail("a total sequence length of " + total->to_string() + " is below the " + query[1].to_string() + " queries");
   op.set_output(0, op.element(kQuery), {query[0], query[1], heads.query_heads * heads.size});
   infer_present(op, heads, kPastKey, kTotal);
   if (op.has_output(3))
@@ -140,7 +144,7 @@ void infer_group(OpContext& op) {
 // Twice the pairs of one head over the whole batch: from every sequence's own length where those are known, else
 // from the longest.
 Dim twice_group_pairs(const OpContext& op, const Dim& queries, const Cache& cache) {
-  if (op.attribute("causal", std::int64_t{1}) == 0) return 2 * dim_of(op, kQuery, 0) * queries * cache.total;
+  if (!is_causal(op)) return 2 * dim_of(op, kQuery, 0) * queries * cache.total;
   const auto lengths = op.integers(kLengths);  // total − 1
   if (lengths && dim_of(op, kQuery, 0) == Dim(lengths->size()) &&
       std::all_of(lengths->begin(), lengths->end(),
