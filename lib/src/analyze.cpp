@@ -74,7 +74,7 @@ std::vector<std::string> free_dims(const std::vector<InputInfo>& inputs) {
 void bind_data_dims(BoundInputs& bound, const std::vector<Symbol>& symbols) {
   for (const auto& [name, size] : bound.options.dims) {
     if (bound.input_dims.contains(name)) continue;
-    const bool is_symbol = std::any_of(symbols.begin(), symbols.end(), [&](const Symbol& s) { return s.name == name; });
+    const bool is_symbol = std::any_of(symbols.begin(), symbols.end(), [&wanted = name](const Symbol& s) { return s.name == wanted; });
     if (is_symbol) {
       bound.bind_last.emplace(name, size);
       continue;

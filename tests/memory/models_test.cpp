@@ -86,13 +86,14 @@ TEST_CASE("arenas with operands overwritten are no larger than the best publishe
                                                 {"efficientnet_b0", 9'633'792},
                                                 {"densenet121", 8'429'568},
                                                 {"deeplabv3_resnet50", 86'528'000}};
-  for (const auto& [name, bytes] : published) {
+  for (const auto& entry : published) {
+    const auto& name = entry.first;
     CAPTURE(name);
     const Model model = load_model(kModels + "skeletons/" + name + ".onnx");
     const MemoryPlan plan = plan_memory(model, analyze(model), {.in_place = true});
     Int arena = *plan.arena_bytes;
     if (plan.reordered) arena = std::min(arena, *plan.reordered->arena_bytes);
-    CHECK(arena <= bytes);
+    CHECK(arena <= entry.second);
   }
 }
 
@@ -117,12 +118,13 @@ TEST_CASE("caches of the language models, per token") {
       {"llama_past_dynamo_opset23_fp16", {12, "4608*batch"}},
       {"bert_base", {0, "0"}},
   };
-  for (const auto& [name, cache] : expected) {
+  for (const auto& entry : expected) {
+    const auto& name = entry.first;
     CAPTURE(name);
     const Model model = load_model(kModels + "skeletons/" + name + ".onnx");
     const KvCache found = plan_memory(model, analyze(model), {.reorder = false, .arena = false}).kv_cache;
-    CHECK(found.pairs.size() == cache.first);
-    CHECK(found.bytes_per_token.to_string() == cache.second);
+    CHECK(found.pairs.size() == entry.second.first);
+    CHECK(found.bytes_per_token.to_string() == entry.second.second);
   }
 }
 

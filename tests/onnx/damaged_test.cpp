@@ -60,7 +60,7 @@ TEST_CASE("every flipped bit gives an error or a model that equals its skeleton"
     CAPTURE(sample.name);
     std::string bytes = sample.bytes;
     // Bits of weights change nothing: every byte of the rest, and some of those.
-    for (std::size_t byte = 0; byte < bytes.size(); byte += byte > 200 && bytes[byte] == bytes[byte - 1] ? 17 : 1) {
+    for (std::size_t byte = 0; byte<bytes.size(); byte += byte> 200 && bytes[byte] == bytes[byte - 1] ? 17 : 1) {
       for (int bit = 0; bit < 8; ++bit) {
         bytes[byte] = static_cast<char>(bytes[byte] ^ 1 << bit);
         if (parse_error(bytes).empty()) {
@@ -84,9 +84,15 @@ TEST_CASE("random bytes, overwritten and spliced models do not crash") {
       const std::size_t at = random() % bytes.size();
       const std::size_t from = random() % other.size();
       switch (random() % 3) {
-        case 0: bytes[at] = static_cast<char>(random()); break;
-        case 1: bytes.insert(at, other, from, random() % 100); break;
-        default: bytes.replace(at, random() % 100, other, from, random() % 100); break;
+        case 0:
+          bytes[at] = static_cast<char>(random());
+          break;
+        case 1:
+          bytes.insert(at, other, from, random() % 100);
+          break;
+        default:
+          bytes.replace(at, random() % 100, other, from, random() % 100);
+          break;
       }
       if (bytes.empty()) bytes = "x";
     }
@@ -104,7 +110,9 @@ TEST_CASE("files of other kinds are recognised") {
       {"hello", "looks like text"},
       {"<!DOCTYPE html>", "looks like text"},
       {std::string(4096, '\0'), "begins with zeros"},
-      {"\x7f" "ELF\x02\x01\x01", "a program"},
+      {"\x7f"
+       "ELF\x02\x01\x01",
+       "a program"},
       {std::string("\x08\x07", 2), "there is no graph in it"},
   };
   for (const auto& [bytes, expected] : rows) {
@@ -123,8 +131,12 @@ TEST_CASE("malformed protobuf is named with its offset") {
       {std::string("\x08\x07\x0b", 3), "at byte 2: a group without an end"},
       {std::string("\x08\x07\x0b\x14", 4), "at byte 3: the end of another group"},
       {std::string("\x08"), "at byte 1: a number is cut off"},
-      {std::string("\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 12), "at byte 1: a number is longer than 10 bytes"},
-      {std::string("\x3a\x05" "ab", 4), "at byte 0: field 7 of 5 bytes runs past the end"},
+      {std::string("\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 12),
+       "at byte 1: a number is longer than 10 bytes"},
+      {std::string("\x3a\x05"
+                   "ab",
+                   4),
+       "at byte 0: field 7 of 5 bytes runs past the end"},
       {std::string("\x0d\x01", 2), "at byte 0: field 1 of 4 bytes runs past the end"},
       {std::string("\x3a\xff\xff\xff\xff\xff\xff\xff\xff\x7f", 10), "a length of more than 5 bytes"},
       {model_with_graph(field(5, field(4, "abc"))), "packed numbers of 4 bytes in a field of 3 bytes"},
@@ -141,7 +153,11 @@ TEST_CASE("malformed protobuf is named with its offset") {
 TEST_CASE("fields of an unexpected wire type and groups are unknown fields, as for protobuf") {
   const std::string group("\xfb\x06\x08\x01\xfb\x06\x10\x02\xfc\x06\xfc\x06", 12);  // field 111, one within
   const std::string model = sample("convolution");
-  const std::string odd_types("\x3d\x01\x02\x03\x04" "\x40\x05" "\x11\x01\x02\x03\x04\x05\x06\x07\x08", 16);
+  const std::string odd_types(
+      "\x3d\x01\x02\x03\x04"
+      "\x40\x05"
+      "\x11\x01\x02\x03\x04\x05\x06\x07\x08",
+      16);
   const std::string plain = describe(parse_model(as_bytes(model)));
   for (const std::string& extra : {group, odd_types}) {
     const std::string bytes = model + extra;
@@ -164,7 +180,8 @@ TEST_CASE("a million levels of anything are a clear error") {
 
   CHECK(contains(parse_error(model_with_graph(nested(2000, in_attribute(6)))), "nested more than 500 deep"));
   const std::string sequence = nested(2000, [](const std::string& inner) { return field(4, field(1, inner)); });
-  CHECK(contains(parse_error(model_with_graph(field(11, field(1, "x") + field(2, sequence)))), "nested more than 500 deep"));
+  CHECK(contains(parse_error(model_with_graph(field(11, field(1, "x") + field(2, sequence)))),
+                 "nested more than 500 deep"));
 }
 
 TEST_CASE("what is nested within the bound loads") {

@@ -17,7 +17,8 @@ class Describer {
     for (const auto& [name, symbol] : model_.renamed_dims) out_ << "dim " << name << " as " << symbol << '\n';
     for (const Graph& graph : model_.graphs) describe(graph);
     for (const Function& function : model_.functions) {
-      out_ << "function " << function.domain << '.' << function.name << ':' << function.overload << " body " << function.body << '\n';
+      out_ << "function " << function.domain << '.' << function.name << ':' << function.overload << " body "
+           << function.body << '\n';
       for (const auto& [domain, version] : function.opsets) out_ << "  opset " << domain << '=' << version << '\n';
       for (const Attribute& attribute : function.defaults) describe(attribute);
     }
@@ -32,11 +33,12 @@ class Describer {
     for (const ValueId id : graph.outputs) out_ << ' ' << id;
     out_ << '\n';
     for (const Value& value : graph.values)
-      out_ << " value " << value.name << ": " << to_string(value.declared) << " initializer " << value.initializer << " outer "
-           << value.outer << (value.is_input ? " input" : "") << '\n';
+      out_ << " value " << value.name << ": " << to_string(value.declared) << " initializer " << value.initializer
+           << " outer " << value.outer << (value.is_input ? " input" : "") << '\n';
     for (const Tensor& tensor : graph.initializers) describe(tensor);
     for (const Node& node : graph.nodes) {
-      out_ << " node " << node.name << ": " << node.domain << '.' << node.op_type << ':' << node.overload << " @ " << node.scope << " (";
+      out_ << " node " << node.name << ": " << node.domain << '.' << node.op_type << ':' << node.overload << " @ "
+           << node.scope << " (";
       for (const ValueId id : node.inputs) out_ << ' ' << id;
       out_ << " ) -> (";
       for (const ValueId id : node.outputs) out_ << ' ' << id;
@@ -65,8 +67,8 @@ class Describer {
   }
 
   void describe(const Attribute& attribute) {
-    out_ << "  attribute " << attribute.name << (attribute.reference.empty() ? "" : " <- " + attribute.reference) << " ["
-         << attribute.value.index() << "] ";
+    out_ << "  attribute " << attribute.name << (attribute.reference.empty() ? "" : " <- " + attribute.reference)
+         << " [" << attribute.value.index() << "] ";
     std::visit([&](const auto& value) { describe_value(value); }, attribute.value);
     out_ << '\n';
   }

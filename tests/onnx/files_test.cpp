@@ -64,7 +64,8 @@ std::string load_error(const std::string& path) {
 }
 
 // A model with an int64 tensor of two elements in an external file.
-std::string model_with_external(const std::string& location, const std::string& offset = "8", const std::string& length = "16") {
+std::string model_with_external(const std::string& location, const std::string& offset = "8",
+                                const std::string& length = "16") {
   onnx::ModelProto proto = new_model();
   onnx::TensorProto& tensor = *proto.mutable_graph()->add_initializer();
   tensor.set_name("shape");

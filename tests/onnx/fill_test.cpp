@@ -79,7 +79,8 @@ TEST_CASE("the same seed gives the same file, another seed another") {
 
 TEST_CASE("tensors of one model differ from each other") {
   onnx::ModelProto proto = new_model();
-  for (int i = 0; i < 4; ++i) add_weight(*proto.mutable_graph(), "w" + std::to_string(i), onnx::TensorProto::FLOAT, {100}, 400);
+  for (int i = 0; i < 4; ++i)
+    add_weight(*proto.mutable_graph(), "w" + std::to_string(i), onnx::TensorProto::FLOAT, {100}, 400);
   const onnx::ModelProto result = filled(proto);
   std::set<std::string> contents;
   for (const onnx::TensorProto& tensor : result.graph().initializer()) contents.insert(tensor.raw_data());
@@ -96,7 +97,8 @@ TEST_CASE("norms get scales about one and positive variances") {
   onnx::ModelProto proto = new_model();
   onnx::GraphProto& graph = *proto.mutable_graph();
   add_input(graph, "x", {"1", "64", "8", "8"});
-  for (const char* name : {"scale", "bias", "mean", "variance"}) add_weight(graph, name, onnx::TensorProto::FLOAT, {64}, 256);
+  for (const char* name : {"scale", "bias", "mean", "variance"})
+    add_weight(graph, name, onnx::TensorProto::FLOAT, {64}, 256);
   add_node(graph, "BatchNormalization", {"x", "scale", "bias", "mean", "variance"}, {"y"});
   const onnx::ModelProto result = filled(proto);
   CHECK(statistics(floats(result.graph().initializer(0))).mean == doctest::Approx(1).epsilon(0.05));
@@ -118,7 +120,8 @@ TEST_CASE("uses are found through casts, transpositions, dequantisation and from
   add_output(body, "product");
   add_weight(graph, "v", onnx::TensorProto::FLOAT, {100}, 400);
   const onnx::ModelProto result = filled(proto);
-  CHECK(statistics(floats(result.graph().initializer(0))).deviation == doctest::Approx(std::sqrt(1.0 / 400)).epsilon(0.05));
+  CHECK(statistics(floats(result.graph().initializer(0))).deviation ==
+        doctest::Approx(std::sqrt(1.0 / 400)).epsilon(0.05));
   CHECK(statistics(floats(result.graph().initializer(1))).least >= 0.5);
 }
 
@@ -126,7 +129,8 @@ TEST_CASE("every element type fills its bytes, and numbers are finite") {
   for (int type = 1; type <= static_cast<int>(ElementType::Int2); ++type) {
     const auto element = static_cast<ElementType>(type);
     CAPTURE(to_string(element));
-    const Filling filling{.element = element, .elements = 1001, .use = {.use = Use::Weight, .deviation = 0.1}, .seed = 5};
+    const Filling filling{
+        .element = element, .elements = 1001, .use = {.use = Use::Weight, .deviation = 0.1}, .seed = 5};
     const std::string bytes = filling.piece(0, 1001);
     CHECK(bytes.size() == filling.bytes());
     if (element == ElementType::String) continue;
@@ -142,7 +146,8 @@ TEST_CASE("every element type fills its bytes, and numbers are finite") {
   }
 }
 
-TEST_CASE("indices are zero, masks hold both values, quantised weights use their range, zero points are in the middle") {
+TEST_CASE(
+    "indices are zero, masks hold both values, quantised weights use their range, zero points are in the middle") {
   const auto bytes = [](ElementType element, Use use) {
     return Filling{.element = element, .elements = 4096, .use = {.use = use, .deviation = 1}, .seed = 1}.piece(0, 4096);
   };
@@ -167,7 +172,8 @@ TEST_CASE("pieces join to the whole") {
 
 TEST_CASE("a placeholder of absurd size is an error before anything is written") {
   onnx::ModelProto proto = new_model();
-  onnx::TensorProto& tensor = add_weight(*proto.mutable_graph(), "vast", onnx::TensorProto::FLOAT, {std::int64_t{1} << 60}, 0);
+  onnx::TensorProto& tensor =
+      add_weight(*proto.mutable_graph(), "vast", onnx::TensorProto::FLOAT, {std::int64_t{1} << 60}, 0);
   tensor.clear_raw_data();
   tensor.set_data_location(onnx::TensorProto::EXTERNAL);
   onnx::StringStringEntryProto& entry = *tensor.add_external_data();

@@ -55,7 +55,8 @@ TEST_CASE("a large tensor of typed values keeps its place too") {
   const Model model = parse_model(as_bytes(bytes));
   const Tensor& bias = model.main().initializers.at(1);
   REQUIRE(bias.extent.bytes == 4 * 64);
-  for (std::size_t i = 0; i < 64; ++i) CHECK(bytes.substr(bias.extent.offset + 4 * i, 4) == std::string("\0\0\0\x3f", 4));
+  for (std::size_t i = 0; i < 64; ++i)
+    CHECK(bytes.substr(bias.extent.offset + 4 * i, 4) == std::string("\0\0\0\x3f", 4));
 }
 
 TEST_CASE("bodies become graphs whose captures lead outwards level by level") {
@@ -135,7 +136,10 @@ TEST_CASE("legal files that look odd are accepted") {
       {"an empty graph", [](onnx::ModelProto& m) { m.mutable_graph()->Clear(); }},
       {"an initializer as output", [](onnx::ModelProto& m) { add_output(*m.mutable_graph(), "w"); }},
       {"one value as two outputs", [](onnx::ModelProto& m) { add_output(*m.mutable_graph(), "y"); }},
-      {"initializers among the inputs", [](onnx::ModelProto& m) { add_input(*m.mutable_graph(), "w", {"64", "3", "3", "3"}); }},
+      {"initializers among the inputs",
+       [](onnx::ModelProto& m) {
+         add_input(*m.mutable_graph(), "w", {"64", "3", "3", "3"});
+       }},
       {"no opsets", [](onnx::ModelProto& m) { m.clear_opset_import(); }},
       {"a domain that is not imported",
        [](onnx::ModelProto& m) { m.mutable_graph()->mutable_node(0)->set_domain("com.microsoft"); }},
@@ -148,14 +152,17 @@ TEST_CASE("legal files that look odd are accepted") {
          for (onnx::NodeProto& node : *m.mutable_graph()->mutable_node()) node.clear_name();
        }},
       {"omitted inputs and outputs",
-       [](onnx::ModelProto& m) { add_node(*m.mutable_graph(), "Op", {"", "y", ""}, {"", "z", ""}); }},
+       [](onnx::ModelProto& m) {
+         add_node(*m.mutable_graph(), "Op", {"", "y", ""}, {"", "z", ""});
+       }},
       {"a scalar and tensors without elements",
        [](onnx::ModelProto& m) {
          add_weight(*m.mutable_graph(), "scalar", onnx::TensorProto::FLOAT, {}, 4);
          add_weight(*m.mutable_graph(), "empty", onnx::TensorProto::FLOAT, {0}, 0);
          add_weight(*m.mutable_graph(), "vast and empty", onnx::TensorProto::FLOAT, {std::int64_t{1} << 62, 8, 0}, 0);
        }},
-      {"types of values that nothing has", [](onnx::ModelProto& m) { m.mutable_graph()->add_value_info()->set_name("gone"); }},
+      {"types of values that nothing has",
+       [](onnx::ModelProto& m) { m.mutable_graph()->add_value_info()->set_name("gone"); }},
       {"attributes without a type",
        [](onnx::ModelProto& m) { m.mutable_graph()->mutable_node(0)->mutable_attribute(0)->clear_type(); }},
       {"a version of the future",
@@ -201,21 +208,28 @@ TEST_CASE("graphs that contradict themselves are errors that name the culprit") 
   const Row rows[] = {
       {"input \"nowhere\" of node \"lost\" (\"Relu\") in graph \"g\" is not an output",
        [](onnx::GraphProto& g) { add_node(g, "Relu", {"nowhere"}, {"z"}, "lost"); }},
-      {"output \"nowhere\" of graph \"g\" is produced by no node", [](onnx::GraphProto& g) { add_output(g, "nowhere"); }},
+      {"output \"nowhere\" of graph \"g\" is produced by no node",
+       [](onnx::GraphProto& g) { add_output(g, "nowhere"); }},
       {"value \"y\" of graph \"g\" is produced twice, the second time by node \"again\" (\"Relu\")",
        [](onnx::GraphProto& g) { add_node(g, "Relu", {"x"}, {"y"}, "again"); }},
-      {"value \"z\" of graph \"g\" is produced twice", [](onnx::GraphProto& g) { add_node(g, "Split", {"x"}, {"z", "z"}); }},
+      {"value \"z\" of graph \"g\" is produced twice",
+       [](onnx::GraphProto& g) {
+         add_node(g, "Split", {"x"}, {"z", "z"});
+       }},
       {"value \"x\" of graph \"g\" is produced twice", [](onnx::GraphProto& g) { add_input(g, "x", {}); }},
       {"value \"w\" of graph \"g\" is produced twice",
        [](onnx::GraphProto& g) { add_weight(g, "w", onnx::TensorProto::FLOAT, {}, 4); }},
       {"value \"x\" of graph \"g\" is produced twice", [](onnx::GraphProto& g) { add_node(g, "Relu", {"y"}, {"x"}); }},
-      {"a cycle of 1 nodes: \"self\" needs \"self\"", [](onnx::GraphProto& g) { add_node(g, "Add", {"x", "z"}, {"z"}, "self"); }},
+      {"a cycle of 1 nodes: \"self\" needs \"self\"",
+       [](onnx::GraphProto& g) {
+         add_node(g, "Add", {"x", "z"}, {"z"}, "self");
+       }},
       {"a cycle of 2 nodes: \"p\" needs \"q\" needs \"p\"",
        [](onnx::GraphProto& g) {
          add_node(g, "Relu", {"there"}, {"here"}, "p");
          add_node(g, "Relu", {"here"}, {"there"}, "q");
        }},
-      {"has no operator type", [](onnx::GraphProto& g) { add_node(g, "", {"x"}, {"z"}, "nameless"); }},
+      {"a node without operator type at byte ", [](onnx::GraphProto& g) { add_node(g, "", {"x"}, {"z"}, "nameless"); }},
   };
   for (const Row& row : rows) {
     onnx::ModelProto proto = convolution();
@@ -267,7 +281,9 @@ TEST_CASE("dims become numbers, symbols and formulas, and never one symbol for t
   onnx::ValueInfoProto& negative = add_input(*proto.mutable_graph(), "z", {"1"});
   negative.mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(0)->set_dim_value(-1);
   const Model model = parse(proto);
-  const auto shape = [&](std::size_t input) { return to_string(value(model.main(), model.main().inputs[input]).declared); };
+  const auto shape = [&](std::size_t input) {
+    return to_string(value(model.main(), model.main().inputs[input]).declared);
+  };
   CHECK(shape(0) == "float32[3,batch,past + seq,2*floor_div(n, 4),16]");
   CHECK(shape(1) == "float32[a_b_2,a_b,a_b_,a_b_2,y_dim_4,y_dim_5,x_dim_0]");
   CHECK(shape(2) == "float32[z_dim_0]");
@@ -287,12 +303,21 @@ TEST_CASE("sequences, optionals, maps and sparse tensors have the type of their 
     const char* expected;
   };
   const Row rows[] = {
-      {[](onnx::TypeProto& t) { t.mutable_sequence_type()->mutable_elem_type()->mutable_tensor_type()->set_elem_type(1); },
+      {[](onnx::TypeProto& t) {
+         t.mutable_sequence_type()->mutable_elem_type()->mutable_tensor_type()->set_elem_type(1);
+       },
        "sequence(float32[?])"},
-      {[](onnx::TypeProto& t) { t.mutable_optional_type()->mutable_elem_type()->mutable_tensor_type()->set_elem_type(7); },
+      {[](onnx::TypeProto& t) {
+         t.mutable_optional_type()->mutable_elem_type()->mutable_tensor_type()->set_elem_type(7);
+       },
        "optional(int64[?])"},
       {[](onnx::TypeProto& t) {
-         t.mutable_optional_type()->mutable_elem_type()->mutable_sequence_type()->mutable_elem_type()->mutable_tensor_type()->set_elem_type(7);
+         t.mutable_optional_type()
+             ->mutable_elem_type()
+             ->mutable_sequence_type()
+             ->mutable_elem_type()
+             ->mutable_tensor_type()
+             ->set_elem_type(7);
        },
        "optional(sequence(int64[?]))"},
       {[](onnx::TypeProto& t) { t.mutable_map_type()->mutable_value_type()->mutable_tensor_type()->set_elem_type(1); },

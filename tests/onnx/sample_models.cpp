@@ -28,7 +28,8 @@ onnx::NodeProto& add_node(onnx::GraphProto& graph, const std::string& op, const 
   return node;
 }
 
-onnx::ValueInfoProto& add_input(onnx::GraphProto& graph, const std::string& name, const std::vector<std::string>& dims) {
+onnx::ValueInfoProto& add_input(onnx::GraphProto& graph, const std::string& name,
+                                const std::vector<std::string>& dims) {
   onnx::ValueInfoProto& value = *graph.add_input();
   value.set_name(name);
   onnx::TypeProto::Tensor& type = *value.mutable_type()->mutable_tensor_type();
@@ -57,7 +58,8 @@ onnx::TensorProto& add_weight(onnx::GraphProto& graph, const std::string& name, 
   return tensor;
 }
 
-onnx::TensorProto& add_indices(onnx::GraphProto& graph, const std::string& name, const std::vector<std::int64_t>& values) {
+onnx::TensorProto& add_indices(onnx::GraphProto& graph, const std::string& name,
+                               const std::vector<std::int64_t>& values) {
   onnx::TensorProto& tensor = *graph.add_initializer();
   tensor.set_name(name);
   tensor.set_data_type(onnx::TensorProto::INT64);
@@ -201,7 +203,11 @@ onnx::ModelProto everything() {
   floats.add_floats(2);
   add_attribute(node, "strings", onnx::AttributeProto::STRINGS).add_strings("a");
   onnx::TypeProto& type = *add_attribute(node, "type", onnx::AttributeProto::TYPE_PROTO).mutable_tp();
-  type.mutable_optional_type()->mutable_elem_type()->mutable_sequence_type()->mutable_elem_type()->mutable_tensor_type()
+  type.mutable_optional_type()
+      ->mutable_elem_type()
+      ->mutable_sequence_type()
+      ->mutable_elem_type()
+      ->mutable_tensor_type()
       ->set_elem_type(onnx::TensorProto::INT32);
   onnx::SparseTensorProto& sparse =
       *add_attribute(node, "sparse", onnx::AttributeProto::SPARSE_TENSOR).mutable_sparse_tensor();
@@ -229,9 +235,15 @@ onnx::ModelProto everything() {
   strings.add_string_data("b");
   onnx::ValueInfoProto& map = *graph.add_output();
   map.set_name("z");
-  map.mutable_type()->mutable_sequence_type()->mutable_elem_type()->mutable_map_type()->set_key_type(onnx::TensorProto::INT64);
-  map.mutable_type()->mutable_sequence_type()->mutable_elem_type()->mutable_map_type()->mutable_value_type()
-      ->mutable_tensor_type()->set_elem_type(onnx::TensorProto::FLOAT);
+  map.mutable_type()->mutable_sequence_type()->mutable_elem_type()->mutable_map_type()->set_key_type(
+      onnx::TensorProto::INT64);
+  map.mutable_type()
+      ->mutable_sequence_type()
+      ->mutable_elem_type()
+      ->mutable_map_type()
+      ->mutable_value_type()
+      ->mutable_tensor_type()
+      ->set_elem_type(onnx::TensorProto::FLOAT);
   add_input(graph, "free", {"", "a.b", "2*batch + 1"});
   model.add_training_info()->mutable_algorithm()->set_name("training");
   add_unknown(model, 99, "newer");

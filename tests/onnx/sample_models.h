@@ -23,7 +23,8 @@ void add_output(onnx::GraphProto& graph, const std::string& name);
 // `raw` zero bytes of raw data.
 onnx::TensorProto& add_weight(onnx::GraphProto& graph, const std::string& name, int type,
                               const std::vector<std::int64_t>& dims, std::size_t raw);
-onnx::TensorProto& add_indices(onnx::GraphProto& graph, const std::string& name, const std::vector<std::int64_t>& values);
+onnx::TensorProto& add_indices(onnx::GraphProto& graph, const std::string& name,
+                               const std::vector<std::int64_t>& values);
 onnx::AttributeProto& add_attribute(onnx::NodeProto& node, const std::string& name,
                                     onnx::AttributeProto::AttributeType type);
 void add_metadata(onnx::NodeProto& node, const std::string& key, const std::string& value);  // field 9, newer than 1.12

@@ -8,7 +8,9 @@
 namespace pagoda::test {
 namespace {
 
-std::string skeleton_of(const std::string& bytes, const SkeletonOptions& options = {}) { return skeleton(as_bytes(bytes), options); }
+std::string skeleton_of(const std::string& bytes, const SkeletonOptions& options = {}) {
+  return skeleton(as_bytes(bytes), options);
+}
 
 onnx::ModelProto parsed(const std::string& bytes) {
   onnx::ModelProto proto;
@@ -50,8 +52,8 @@ TEST_CASE("large tensors become external references that keep offset and length"
   const onnx::TensorProto& bias = proto.graph().initializer(1);
   CHECK(bias.float_data_size() == 0);
   CHECK(entry(bias, "length") == "256");
-  CHECK(parsed(skeleton_of(bytes, {.weights_location = "w.bin"}))
-            .graph().initializer(0).external_data(0).value() == "w.bin");
+  CHECK(parsed(skeleton_of(bytes, {.weights_location = "w.bin"})).graph().initializer(0).external_data(0).value() ==
+        "w.bin");
 }
 
 TEST_CASE("a model without large tensors is copied byte for byte") {
@@ -144,7 +146,8 @@ TEST_CASE("stack traces stay or go as asked") {
 
 TEST_CASE("a string attribute of any size survives in a skeleton and is left out of the analysis") {
   onnx::ModelProto proto = convolution();
-  add_attribute(*proto.mutable_graph()->mutable_node(0), "blob", onnx::AttributeProto::STRING).set_s(std::string(3'000'000, 'x'));
+  add_attribute(*proto.mutable_graph()->mutable_node(0), "blob", onnx::AttributeProto::STRING)
+      .set_s(std::string(3'000'000, 'x'));
   CHECK(skeleton_of(proto.SerializeAsString()).size() > 3'000'000);
   const Model model = parse(proto);
   CHECK(std::get<std::string>(model.main().nodes[0].attribute("blob")->value).empty());

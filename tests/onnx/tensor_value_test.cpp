@@ -172,19 +172,32 @@ TEST_CASE("data of another length than the dims ask for are an error") {
   };
   const Row rows[] = {
       {[](onnx::TensorProto& t) { t.set_raw_data("abc"); }, onnx::TensorProto::INT64, {1}, "raw_data holds 3 bytes"},
-      {[](onnx::TensorProto& t) { t.set_raw_data("abc"); }, 22, {7}, "raw_data holds 3 bytes, expected 7 elements of int4 in 4 bytes"},
+      {[](onnx::TensorProto& t) { t.set_raw_data("abc"); },
+       22,
+       {7},
+       "raw_data holds 3 bytes, expected 7 elements of int4 in 4 bytes"},
       {[](onnx::TensorProto& t) { t.add_int64_data(1); }, onnx::TensorProto::INT64, {2}, "int64_data holds 1"},
       {[](onnx::TensorProto& t) {
          t.add_int64_data(1000);  // as many bytes as two values could take
        },
-       onnx::TensorProto::INT64, {2}, "int64_data holds 1 values, expected 2"},
+       onnx::TensorProto::INT64,
+       {2},
+       "int64_data holds 1 values, expected 2"},
       {[](onnx::TensorProto& t) {
          for (int i = 0; i < 30000; ++i) t.add_int64_data(1);
        },
-       onnx::TensorProto::INT64, {20000}, ""},  // told apart from 20,000 two-byte values only by reading them
+       onnx::TensorProto::INT64,
+       {20000},
+       ""},  // told apart from 20,000 two-byte values only by reading them
       {[](onnx::TensorProto& t) { t.add_float_data(1); }, onnx::TensorProto::FLOAT, {2}, "float_data holds 1 values"},
-      {[](onnx::TensorProto& t) { t.add_float_data(1); }, onnx::TensorProto::INT64, {1}, "its data lie in float_data, expected int64_data"},
-      {[](onnx::TensorProto& t) { t.add_string_data("a"); }, onnx::TensorProto::STRING, {2}, "string_data holds 1 values"},
+      {[](onnx::TensorProto& t) { t.add_float_data(1); },
+       onnx::TensorProto::INT64,
+       {1},
+       "its data lie in float_data, expected int64_data"},
+      {[](onnx::TensorProto& t) { t.add_string_data("a"); },
+       onnx::TensorProto::STRING,
+       {2},
+       "string_data holds 1 values"},
   };
   for (const Row& row : rows) {
     onnx::TensorProto tensor = tensor_of(row.type, row.dims);
@@ -198,7 +211,8 @@ TEST_CASE("data of another length than the dims ask for are an error") {
 
 TEST_CASE("a file of small tensors only is not unfolded without limit") {
   onnx::ModelProto proto = new_model();
-  for (int i = 0; i < 3000; ++i) add_weight(*proto.mutable_graph(), "t" + std::to_string(i), onnx::TensorProto::INT8, {1024}, 1024);
+  for (int i = 0; i < 3000; ++i)
+    add_weight(*proto.mutable_graph(), "t" + std::to_string(i), onnx::TensorProto::INT8, {1024}, 1024);
   add_indices(*proto.mutable_graph(), "shape", {1, 2});
   const Model model = parse(proto);
   CHECK(model.main().initializers[0].value);
@@ -209,7 +223,8 @@ TEST_CASE("a file of small tensors only is not unfolded without limit") {
 
 TEST_CASE("every code of the small floating-point formats survives decoding and encoding") {
   using enum ElementType;
-  for (const ElementType type : {Float16, Bfloat16, Float8e4m3fn, Float8e4m3fnuz, Float8e5m2, Float8e5m2fnuz, Float4e2m1}) {
+  for (const ElementType type :
+       {Float16, Bfloat16, Float8e4m3fn, Float8e4m3fnuz, Float8e5m2, Float8e5m2fnuz, Float4e2m1}) {
     const wire::SmallFloat* format = wire::small_float(type);
     REQUIRE(format != nullptr);
     const int width = 1 + format->exponent + format->mantissa;
@@ -234,8 +249,8 @@ TEST_CASE("the small floating-point formats have the extremes of their definitio
     double largest, smallest;
   };
   const Row rows[] = {
-      {Float16, 65504, 0x1p-24},      {Bfloat16, 0x1.fep127, 0x1p-133},  {Float8e4m3fn, 448, 0x1p-9},
-      {Float8e4m3fnuz, 240, 0x1p-10}, {Float8e5m2, 57344, 0x1p-16},      {Float8e5m2fnuz, 57344, 0x1p-17},
+      {Float16, 65504, 0x1p-24},      {Bfloat16, 0x1.fep127, 0x1p-133}, {Float8e4m3fn, 448, 0x1p-9},
+      {Float8e4m3fnuz, 240, 0x1p-10}, {Float8e5m2, 57344, 0x1p-16},     {Float8e5m2fnuz, 57344, 0x1p-17},
       {Float4e2m1, 6, 0.5},
   };
   for (const Row& row : rows) {

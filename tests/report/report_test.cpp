@@ -201,6 +201,20 @@ TEST_CASE("a number that free dims at 1 make meaningless is null, its formula is
   CHECK(negative["symbolic"]["flops"] == "n - 5");
 }
 
+TEST_CASE("formulas with more terms than one sum carries stand side by side, and their numbers stay exact") {
+  Case subject = analyzed("x:f32[2] -> y = Relu(x)");
+  Dim read = 0, written = 0;
+  for (int i = 0; i < 400; ++i) {
+    read += Dim::symbol("r" + std::to_string(i));
+    written += Dim::symbol("w" + std::to_string(i));
+  }
+  subject.analysis.totals.cost.bytes_read = read;
+  subject.analysis.totals.cost.bytes_written = written;
+  const json report = parsed(subject);
+  CHECK(report["totals"]["bytes"] == 800);
+  CHECK(report["symbolic"]["bytes"] == read.to_string() + " + " + written.to_string());
+}
+
 TEST_CASE("bindings tell bound, free and renamed dims apart") {
   Case subject = analyzed("x:f32[a,b_c] -> y = Relu(x)", {.dims = {{"a", 3}}});
   subject.analysis.renamed = {{"b-c", "b_c"}};

@@ -40,7 +40,7 @@ struct ReportOptions {
   bool formulas = false;       // totals as formulas, also where no dim is free
   bool node_formulas = false;  // and each row
   std::size_t width = 0;       // columns of the terminal; 0: as wide as it takes
-  std::string tool = "";       // name and version of the program, for JSON
+  std::string tool = {};       // name and version of the program, for JSON
 };
 
 // Aligned text with SI units (1 kB = 1000 B) and a block of totals.

@@ -41,12 +41,11 @@ class Accountant {
       const bool is_inside = from >= 0 && graph_.group_of(from) == id;
       const auto known = std::find_if(unit.reads.begin(), unit.reads.end(),
                                       [&](const Access& a) { return a.storage == access.storage; });
-      if (is_inside && reads.whole) {
+      const bool is_repeated = known != unit.reads.end() && known->bytes == access.bytes;
+      if (reads.whole && (is_inside || is_repeated)) {
         unit.read_bytes -= access.bytes;
       } else if (known == unit.reads.end()) {
         unit.reads.push_back(access);
-      } else if (reads.whole && known->bytes == access.bytes) {
-        unit.read_bytes -= access.bytes;
       } else {
         known->bytes += access.bytes;
       }

@@ -83,7 +83,7 @@ class WeightCounter {
 class Planner {
  public:
   Planner(const Model& model, const Analysis& analysis, const MemoryOptions& options)
-      : model_(model), options_(options), schedule_(schedule_of(model, analysis)) {
+      : options_(options), schedule_(schedule_of(model, analysis)) {
     sizes_ = sizes_of(schedule_, options.bindings);
   }
 
@@ -175,7 +175,6 @@ class Planner {
     for (std::size_t i = 0; i < blocks.size(); ++i) plan.tensors[i].offset = layout.offsets[i];
   }
 
-  const Model& model_;
   const MemoryOptions& options_;
   Schedule schedule_;
   Sizes sizes_;

@@ -48,6 +48,7 @@ class WindowSearch {
     for (std::int32_t at = done_; at >= 0; at = states_[index(at)].from)
       places.insert(places.begin(), states_[index(at)].nodes.begin(), states_[index(at)].nodes.end());
     std::vector<std::int32_t> result;
+    result.reserve(places.size());
     for (const std::int32_t place : places) result.push_back(window_[index(place)]);
     return result;
   }
@@ -168,12 +169,8 @@ std::pair<std::size_t, std::size_t> window_around(const OrderCost& cost, std::sp
   std::size_t begin = peak, end = peak + 1, weighty = 1;
   while (weighty < kMaxWeighty && end - begin + 1 < kMaxWindow && (begin > 0 || end < order.size())) {
     // Two before for each behind: what is alive at the peak was made before it.
-    if (begin > 0 && (end == order.size() || end - peak > (peak - begin) / 2))
-      weighty += is_weighty(--begin) ? 1 : 0;
-    else if (end < order.size())
-      weighty += is_weighty(end++) ? 1 : 0;
-    else
-      weighty += is_weighty(--begin) ? 1 : 0;
+    const bool goes_back = end == order.size() || (begin > 0 && end - peak > (peak - begin) / 2);
+    weighty += is_weighty(goes_back ? --begin : end++) ? 1 : 0;
   }
   return {begin, end};
 }

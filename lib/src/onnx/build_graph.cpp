@@ -55,7 +55,8 @@ class GraphBuilder {
     const auto [at, inserted] = names_.try_emplace(name, static_cast<ValueId>(graph_.values.size()));
     if (!inserted)
       throw Error("value " + quoted(name) + " of " + where() + " is produced twice, the second time by " +
-                  (node == nullptr ? "an input or initializer" : "node " + quoted(node->name()) + " (" + quoted(node->op_type()) + ")") +
+                  (node == nullptr ? "an input or initializer"
+                                   : "node " + quoted(node->name()) + " (" + quoted(node->op_type()) + ")") +
                   ", expected one producer of each value" + std::string(kExportAgain));
     graph_.values.emplace_back().name = name;
     return at->second;
@@ -70,7 +71,8 @@ class GraphBuilder {
   }
 
   void add_initializers(const ::onnx::GraphProto& proto) {
-    for (const ::onnx::TensorProto& tensor : proto.initializer()) add_initializer(tensor.name(), loader_.tensors.read(tensor));
+    for (const ::onnx::TensorProto& tensor : proto.initializer())
+      add_initializer(tensor.name(), loader_.tensors.read(tensor));
     for (const ::onnx::SparseTensorProto& tensor : proto.sparse_initializer())
       add_initializer(tensor.values().name(), loader_.tensors.read(tensor));
   }
@@ -135,22 +137,21 @@ class GraphBuilder {
     node.domain = plain_domain(proto.domain());
     for_each_unknown(proto, kNodeOverload, [&](const std::string& overload) { node.overload = overload; });
     node.scope = module_scope(proto);
-    if (node.op_type.empty())
-      throw Error("node " + std::to_string(graph_.nodes.size()) + " " + quoted(node.name) + " of " + where() +
-                  " has no operator type, expected one" + std::string(kExportAgain));
     captured_.clear();
-    for (const ::onnx::AttributeProto& stored : proto.attribute()) node.attributes.push_back(build_attribute(loader_, this, stored));
+    for (const ::onnx::AttributeProto& stored : proto.attribute())
+      node.attributes.push_back(build_attribute(loader_, this, stored));
     std::vector<ValueId>& reads = reads_.emplace_back(std::move(captured_));
     captured_.clear();
     for (const std::string& input : proto.input()) {
       const ValueId id = input.empty() ? kAbsent : find(input);
       if (id == kAbsent && !input.empty())
-        throw Error("input " + quoted(input) + " of node " + quoted(node.name) + " (" + quoted(node.op_type) + ") in " + where() +
-                    " is not an output of any node, nor an input or initializer" + std::string(kExportAgain));
+        throw Error("input " + quoted(input) + " of node " + quoted(node.name) + " (" + quoted(node.op_type) + ") in " +
+                    where() + " is not an output of any node, nor an input or initializer" + std::string(kExportAgain));
       node.inputs.push_back(id);
       if (id != kAbsent) reads.push_back(id);
     }
-    for (const std::string& output : proto.output()) node.outputs.push_back(output.empty() ? kAbsent : names_.at(output));
+    for (const std::string& output : proto.output())
+      node.outputs.push_back(output.empty() ? kAbsent : names_.at(output));
     graph_.nodes.push_back(std::move(node));
   }
 
@@ -198,22 +199,33 @@ int type_of(const ::onnx::AttributeProto& proto) {
 AttributeValue build_value(Loader& loader, GraphBuilder* outer, const ::onnx::AttributeProto& proto) {
   using Proto = ::onnx::AttributeProto;
   switch (type_of(proto)) {
-    case Proto::FLOAT: return static_cast<double>(proto.f());
-    case Proto::INT: return static_cast<std::int64_t>(proto.i());
-    case Proto::STRING: return proto.s();
-    case Proto::TENSOR: return loader.tensors.read(proto.t());
-    case Proto::SPARSE_TENSOR: return loader.tensors.read(proto.sparse_tensor());
-    case Proto::GRAPH: return GraphBuilder(loader, outer).build(proto.g());
-    case Proto::FLOATS: return std::vector<double>(proto.floats().begin(), proto.floats().end());
-    case Proto::INTS: return std::vector<std::int64_t>(proto.ints().begin(), proto.ints().end());
-    case Proto::STRINGS: return std::vector<std::string>(proto.strings().begin(), proto.strings().end());
-    case Proto::TYPE_PROTO: return loader.dims.read(proto.tp(), proto.name());
+    case Proto::FLOAT:
+      return static_cast<double>(proto.f());
+    case Proto::INT:
+      return static_cast<std::int64_t>(proto.i());
+    case Proto::STRING:
+      return proto.s();
+    case Proto::TENSOR:
+      return loader.tensors.read(proto.t());
+    case Proto::SPARSE_TENSOR:
+      return loader.tensors.read(proto.sparse_tensor());
+    case Proto::GRAPH:
+      return GraphBuilder(loader, outer).build(proto.g());
+    case Proto::FLOATS:
+      return std::vector<double>(proto.floats().begin(), proto.floats().end());
+    case Proto::INTS:
+      return std::vector<std::int64_t>(proto.ints().begin(), proto.ints().end());
+    case Proto::STRINGS:
+      return std::vector<std::string>(proto.strings().begin(), proto.strings().end());
+    case Proto::TYPE_PROTO:
+      return loader.dims.read(proto.tp(), proto.name());
     case Proto::GRAPHS: {
       std::vector<GraphId> graphs;
       for (const ::onnx::GraphProto& graph : proto.graphs()) graphs.push_back(GraphBuilder(loader, outer).build(graph));
       return graphs;
     }
-    default: return std::monostate{};  // lists of tensors and types, which no operator has, and newer types
+    default:
+      return std::monostate{};  // lists of tensors and types, which no operator has, and newer types
   }
 }
 

@@ -46,7 +46,8 @@ Core core_of(const ::onnx::TypeProto& type) {
         at = &at->map_type().value_type();
         break;
       case ::onnx::TypeProto::kOpaqueType:
-      case ::onnx::TypeProto::VALUE_NOT_SET: return core;
+      case ::onnx::TypeProto::VALUE_NOT_SET:
+        return core;
     }
   }
 }

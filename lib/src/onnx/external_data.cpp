@@ -69,7 +69,8 @@ const std::string& ExternalData::open(const std::string& location) const {
       if (errno != ENOENT) problem_ = subject + " cannot be opened: " + reason(errno);
       continue;
     }
-    if (std::none_of(folders_.begin(), folders_.end(), [&](const std::string& allowed) { return path.starts_with(allowed); })) {
+    if (std::none_of(folders_.begin(), folders_.end(),
+                     [&](const std::string& allowed) { return path.starts_with(allowed); })) {
       problem_ = subject + " lies outside the model's folder";
       continue;
     }
@@ -84,7 +85,8 @@ const std::string& ExternalData::open(const std::string& location) const {
       problem_.clear();
       return problem_;
     }
-    problem_ = file_ < 0 && errno != 0 ? subject + " cannot be opened: " + reason(errno) : subject + " is no regular file";
+    problem_ =
+        file_ < 0 && errno != 0 ? subject + " cannot be opened: " + reason(errno) : subject + " is no regular file";
     if (file_ >= 0) ::close(file_);
     file_ = -1;
   }
@@ -94,14 +96,19 @@ const std::string& ExternalData::open(const std::string& location) const {
 ExternalData::Bytes ExternalData::read(const Extent& extent, std::uint64_t bytes) const {
   if (const std::string& problem = open(extent.location); !problem.empty()) return {{}, problem};
   if (extent.bytes != 0 && extent.bytes != bytes)
-    return {{}, "its external data are said to have " + std::to_string(extent.bytes) + " bytes, its dims need " + std::to_string(bytes)};
+    return {{},
+            "its external data are said to have " + std::to_string(extent.bytes) + " bytes, its dims need " +
+                std::to_string(bytes)};
   Bytes result{std::string(static_cast<std::size_t>(bytes), '\0'), {}};
   for (std::uint64_t done = 0; done < bytes;) {
     const std::uint64_t at = extent.offset + done;
-    const ssize_t got = at > LLONG_MAX ? 0 : ::pread(file_, result.bytes.data() + done, bytes - done, static_cast<off_t>(at));
+    const ssize_t got =
+        at > LLONG_MAX ? 0 : ::pread(file_, result.bytes.data() + done, bytes - done, static_cast<off_t>(at));
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0)
-      return {{}, "its external file " + quoted(extent.location) + (got < 0 ? " cannot be read: " + reason(errno) : " ends before the data")};
+      return {{},
+              "its external file " + quoted(extent.location) +
+                  (got < 0 ? " cannot be read: " + reason(errno) : " ends before the data")};
     done += static_cast<std::uint64_t>(got);
   }
   return result;

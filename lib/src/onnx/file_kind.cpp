@@ -41,10 +41,11 @@ constexpr Kind kKinds[] = {
 
 bool is_text(std::span<const std::byte> bytes) {
   constexpr std::size_t kLooked = 512;
-  return std::all_of(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(std::min(bytes.size(), kLooked)), [](std::byte byte) {
-    const auto c = static_cast<unsigned char>(byte);
-    return c >= 0x20 ? c != 0x7f : c == '\n' || c == '\r' || c == '\t';
-  });
+  return std::all_of(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(std::min(bytes.size(), kLooked)),
+                     [](std::byte byte) {
+                       const auto c = static_cast<unsigned char>(byte);
+                       return c >= 0x20 ? c != 0x7f : c == '\n' || c == '\r' || c == '\t';
+                     });
 }
 
 }  // namespace
@@ -52,8 +53,10 @@ bool is_text(std::span<const std::byte> bytes) {
 std::string describe_kind(std::span<const std::byte> bytes) {
   const std::string_view head(reinterpret_cast<const char*>(bytes.data()), std::min<std::size_t>(bytes.size(), 512));
   for (const Kind& kind : kKinds)
-    if (head.size() > kind.at && head.substr(kind.at).starts_with(kind.magic)) return "; it looks like " + std::string(kind.name);
-  if (std::all_of(head.begin(), head.end(), [](char c) { return c == 0; })) return "; it begins with zeros, as a download cut short may";
+    if (head.size() > kind.at && head.substr(kind.at).starts_with(kind.magic))
+      return "; it looks like " + std::string(kind.name);
+  if (std::all_of(head.begin(), head.end(), [](char c) { return c == 0; }))
+    return "; it begins with zeros, as a download cut short may";
   if (is_text(bytes)) return "; it looks like text";
   return {};
 }

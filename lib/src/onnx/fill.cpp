@@ -48,13 +48,20 @@ double uniform(std::uint64_t random) { return static_cast<double>(random >> 11) 
 double real_element(const WeightUse& use, std::uint64_t random) {
   switch (use.use) {
     case Use::Weight:
-    case Use::Unknown: return normal(random) * use.deviation;
-    case Use::Embedding: return normal(random) * 0.1;
-    case Use::Additive: return normal(random) * 0.02;
-    case Use::Factor: return 1 + normal(random) * 0.02;
-    case Use::Positive: return 0.5 + uniform(random);
-    case Use::QuantScale: return (0.9 + 0.2 * uniform(random)) * use.deviation;
-    case Use::ZeroPoint: return 0;
+    case Use::Unknown:
+      return normal(random) * use.deviation;
+    case Use::Embedding:
+      return normal(random) * 0.1;
+    case Use::Additive:
+      return normal(random) * 0.02;
+    case Use::Factor:
+      return 1 + normal(random) * 0.02;
+    case Use::Positive:
+      return 0.5 + uniform(random);
+    case Use::QuantScale:
+      return (0.9 + 0.2 * uniform(random)) * use.deviation;
+    case Use::ZeroPoint:
+      return 0;
   }
   return 0;
 }
@@ -68,19 +75,24 @@ std::uint64_t code_of(ElementType type, const WeightUse& use, std::uint64_t inde
     const bool is_unsigned = type == Uint8 || type == Uint16 || type == Uint4 || type == Uint2;
     // The middle of the range; MatMulNBits packs two 4-bit ones into a byte.
     if (use.use == Use::ZeroPoint) return !is_unsigned ? 0 : width == 8 ? 0x80 : std::uint64_t{1} << (width - 1);
-    if (width == 16) return (static_cast<std::uint64_t>(static_cast<std::int64_t>(random >> 56) - 128) & 0xffff) ^ (is_unsigned ? 0x8000 : 0);
+    if (width == 16)
+      return (static_cast<std::uint64_t>(static_cast<std::int64_t>(random >> 56) - 128) & 0xffff) ^
+             (is_unsigned ? 0x8000 : 0);
     return random >> (64 - width);
   }
   const double value = real_element(use, random);
   if (type == Float32 || type == Complex64) return std::bit_cast<std::uint32_t>(static_cast<float>(value));
   if (type == Float64 || type == Complex128) return std::bit_cast<std::uint64_t>(value);
-  if (type == Float8e8m0) return static_cast<std::uint64_t>(std::clamp(std::ilogb(std::abs(value) + 0x1p-20), -100, 100) + 127);
+  if (type == Float8e8m0)
+    return static_cast<std::uint64_t>(std::clamp(std::ilogb(std::abs(value) + 0x1p-20), -100, 100) + 127);
   if (const SmallFloat* format = small_float(type)) return encode(*format, value);
   return 0;
 }
 
 // Elements that are written one after the other: two for a complex number.
-std::uint64_t parts(ElementType type) { return type == ElementType::Complex64 || type == ElementType::Complex128 ? 2 : 1; }
+std::uint64_t parts(ElementType type) {
+  return type == ElementType::Complex64 || type == ElementType::Complex128 ? 2 : 1;
+}
 
 }  // namespace
 
@@ -132,15 +144,11 @@ class Filler {
   std::uint64_t data_bytes() const { return data_bytes_; }
 
   void write_model(OutputFile& output) const {
-    const std::string_view text(reinterpret_cast<const char*>(bytes_.data()), bytes_.size());
-    std::uint64_t copied = 0;
-    for (const Edit& edit : edits_) {
-      output.write(text.substr(copied, edit.offset - copied));
-      output.write(edit.text);
-      if (edit.generated != 0) write_numbers(fillings_[static_cast<std::size_t>(edit.tensor)], output);
-      copied = edit.offset + edit.removed;
-    }
-    output.write(text.substr(copied));
+    write_rewritten(
+        bytes_, edits_,
+        {.write = [&](std::string_view text) { output.write(text); },
+         .generate =
+             [&](const Edit& edit) { write_numbers(fillings_[static_cast<std::size_t>(edit.tensor)], output); }});
   }
 
   void write_data(OutputFile& output) const {
@@ -155,16 +163,17 @@ class Filler {
     if (!tensor.is_external) return std::nullopt;
     const bool is_string = tensor.element == ElementType::String;
     if (!is_string && bits(tensor.element) == 0)
-      throw Error("tensor " + quoted(tensor.name) + " has an element type that this version does not know, expected a known one");
+      throw Error("tensor " + quoted(tensor.name) +
+                  " has an element type that this version does not know, expected a known one");
     const std::string location(tensor.external.location == kInModel ? "" : tensor.external.location);
     const WeightPlace place{location, tensor.external.offset};
     Filling filling{.element = tensor.element, .elements = tensor.elements, .use = {}, .seed = seed_of(place)};
     if (const auto use = uses_.find(place); use != uses_.end()) filling.use = use->second;
-    NewData data{.text = {}, .generated = filling.bytes(), .tensor = static_cast<std::int64_t>(fillings_.size())};
+    NewData data{.generated = filling.bytes(), .tensor = static_cast<std::int64_t>(fillings_.size())};
     fillings_.push_back(filling);
     if (data.generated > kMostWeightBytes || (weight_bytes_ += data.generated) > kMostWeightBytes)
-      throw Error("tensor " + quoted(tensor.name) + " brings its weights to more than " + std::to_string(kMostWeightBytes) +
-                  " bytes, expected at most that many");
+      throw Error("tensor " + quoted(tensor.name) + " brings its weights to more than " +
+                  std::to_string(kMostWeightBytes) + " bytes, expected at most that many");
     if (is_string) return data;
     if (data_location_.empty()) {
       append_varint(data.text, kRawData << 3 | static_cast<std::uint32_t>(Type::Bytes));
@@ -215,8 +224,10 @@ void require_space(const std::string& path, std::uint64_t bytes) {
 void write_filled(const std::string& model_path, const std::string& output_path, std::uint64_t seed,
                   const SkeletonOptions& options) {
   const MappedFile file(model_path);
-  (void)parse_model(file.bytes(), model_path);
-  const std::string skeleton = wire::skeleton_of(file.bytes(), model_path, options);
+  (void)load_model(model_path);
+  const wire::ExternalData external(wire::data_folders(model_path, options));
+  const std::string skeleton = wire::about(
+      model_path, file.bytes(), [&] { return wire::rewrite(file.bytes(), wire::skeleton_policy(options, external)); });
   const auto uses = wire::weight_uses(parse_model(std::as_bytes(std::span(skeleton)), model_path));
   const auto filler = [&](const std::string& data_location) {
     return wire::about(model_path, file.bytes(), [&] { return wire::Filler(skeleton, uses, seed, data_location); });

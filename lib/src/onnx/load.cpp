@@ -26,8 +26,8 @@ using Release = std::function<void(Range)>;
 // The model without all that analysis never looks at.
 std::string analysed_part(std::span<const std::byte> bytes, const Release& release) {
   const ExternalData none({});
-  const std::string in_model;
-  RewritePolicy policy = skeleton_policy(in_model, none);
+  const SkeletonOptions options;
+  RewritePolicy policy = skeleton_policy(options, none);
   policy.metadata = tells_scope;
   policy.release = release;
   policy.only_analysed = true;
@@ -66,7 +66,8 @@ Model load(std::span<const std::byte> bytes, const ExternalData& external, const
   if (bytes.empty()) throw Error("the file is empty, expected an ONNX model; export or download it again");
   google::protobuf::Arena arena;
   auto* proto = google::protobuf::Arena::CreateMessage<::onnx::ModelProto>(&arena);
-  if (!parse(*proto, analysed_part(bytes, release))) throw Error("malformed protobuf, expected an ONNX model; export or download it again");
+  if (!parse(*proto, analysed_part(bytes, release)))
+    throw Error("malformed protobuf, expected an ONNX model; export or download it again");
   if (!proto->has_graph())
     throw Error("there is no graph in it, expected an ONNX model with one" + std::string(describe_kind(bytes)));
   Model model = build_model(*proto, external);
@@ -74,8 +75,9 @@ Model load(std::span<const std::byte> bytes, const ExternalData& external, const
   return model;
 }
 
-Model load(std::span<const std::byte> bytes, const std::string& path, const ExternalData& external,
-           const Release& release = [](Range) {}) {
+Model load(
+    std::span<const std::byte> bytes, const std::string& path, const ExternalData& external,
+    const Release& release = [](Range) {}) {
   Model model = about(path, bytes, [&] { return load(bytes, external, release); });
   model.path = path;
   return model;

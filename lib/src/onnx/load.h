@@ -45,7 +45,8 @@ template <typename Proto, typename Visit>
 void for_each_unknown(const Proto& proto, int number, Visit visit) {
   const google::protobuf::UnknownFieldSet& fields = proto.GetReflection()->GetUnknownFields(proto);
   for (int i = 0; i < fields.field_count(); ++i)
-    if (fields.field(i).number() == number && fields.field(i).type() == google::protobuf::UnknownField::TYPE_LENGTH_DELIMITED)
+    if (fields.field(i).number() == number &&
+        fields.field(i).type() == google::protobuf::UnknownField::TYPE_LENGTH_DELIMITED)
       visit(fields.field(i).length_delimited());
 }
 

@@ -33,7 +33,8 @@ class Descriptor {
 
 void require_regular(const std::string& path, const struct stat& status) {
   if (S_ISDIR(status.st_mode)) fail(path, "is a folder, expected an ONNX file; name the .onnx file in it");
-  if (!S_ISREG(status.st_mode)) fail(path, "is a pipe or device, expected an ONNX file; save it to a regular file first");
+  if (!S_ISREG(status.st_mode))
+    fail(path, "is a pipe or device, expected an ONNX file; save it to a regular file first");
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 // be well-formed, and notes edits on the way back.
 #include "onnx/rewrite.h"
 
+#include <algorithm>
+
 #include "onnx/schema.h"
 
 namespace pagoda::wire {
@@ -32,16 +34,17 @@ class Rewrite {
     bool has_op_type = false;
     Reader reader(file_, body, depth);
     while (const std::optional<Field> read = reader.next()) {
+      release(read->whole.end);
       if (read->type != Type::Bytes) continue;
       has_op_type = has_op_type || (read->number == kOpType && read->payload.size() != 0);
       dims += read->number == kShapeDim ? 1 : 0;
       growth += field(kind, *read, depth);
-      release(read->whole.end);
     }
     // Found here, such messages cost nothing; parsed, each would take a hundred times its bytes.
     if (kind == Message::Node && !has_op_type) fail_at(body, "a node without operator type", "one");
     if (kind == Message::Shape && dims > ElementCounter::kMaxRank)
-      fail_at(body, "a shape of " + std::to_string(dims) + " dims", "at most " + std::to_string(ElementCounter::kMaxRank));
+      fail_at(body, "a shape of " + std::to_string(dims) + " dims",
+              "at most " + std::to_string(ElementCounter::kMaxRank));
     return growth;
   }
 
@@ -63,14 +66,18 @@ class Rewrite {
       return cut(found.whole);
     }
     switch (row.content) {
-      case Content::Bytes: return text(kind, found);
+      case Content::Bytes:
+        return text(kind, found);
       case Content::PackedVarint:
       case Content::PackedFixed32:
-      case Content::PackedFixed64: check_packed(row.content, found.payload, depth); return 0;
+      case Content::PackedFixed64:
+        check_packed(row.content, found.payload, depth);
+        return 0;
       case Content::Metadata:
         if (!keeps_metadata(found.payload, depth + 1)) return cut(found.whole);
         return child(row.message, found, depth + 1);
-      case Content::Message: return child(row.message, found, depth + 1);
+      case Content::Message:
+        return child(row.message, found, depth + 1);
     }
     return 0;
   }
@@ -87,7 +94,7 @@ class Rewrite {
   std::int64_t child(Message kind, const Field& found, int depth) {
     // The new length stands before the edits inside, so its place is taken first.
     const std::size_t slot = edits_.size();
-    edits_.push_back({.offset = found.length_at, .removed = found.payload.begin - found.length_at, .text = {}});
+    edits_.push_back({.offset = found.length_at, .removed = found.payload.begin - found.length_at});
     const std::int64_t growth = message(kind, found.payload, depth);
     if (edits_.size() == slot + 1) {
       edits_.pop_back();
@@ -113,7 +120,8 @@ class Rewrite {
         growth += field(Message::Tensor, *found, depth);
     }
     if (data) {
-      edits_.push_back({.offset = body.end, .removed = 0, .text = data->text, .generated = data->generated, .tensor = data->tensor});
+      edits_.push_back(
+          {.offset = body.end, .removed = 0, .text = data->text, .generated = data->generated, .tensor = data->tensor});
       growth += static_cast<std::int64_t>(data->text.size() + data->generated);
     }
     return growth;
@@ -124,7 +132,8 @@ class Rewrite {
     if (kind == Message::Attribute) return cut(found.whole);
     if (kind == Message::Tensor && is_data_field(found.number)) return 0;
     throw Error("field " + std::to_string(found.number) + " at byte " + std::to_string(found.whole.begin) + " has " +
-                std::to_string(found.payload.size()) + " bytes, expected a name of at most " + std::to_string(kLongestText));
+                std::to_string(found.payload.size()) + " bytes, expected a name of at most " +
+                std::to_string(kLongestText));
   }
 
   void check_packed(Content content, Range payload, int depth) {
@@ -151,11 +160,12 @@ class Rewrite {
 
   std::int64_t cut(Range whole) {
     // Neighbouring cuts become one: typed data may be one field per element.
-    if (!edits_.empty() && last_cut_ + 1 == edits_.size() && edits_.back().offset + edits_.back().removed == whole.begin) {
+    if (!edits_.empty() && last_cut_ + 1 == edits_.size() &&
+        edits_.back().offset + edits_.back().removed == whole.begin) {
       edits_.back().removed += whole.size();
     } else {
       last_cut_ = edits_.size();
-      edits_.push_back({.offset = whole.begin, .removed = whole.size(), .text = {}});
+      edits_.push_back({.offset = whole.begin, .removed = whole.size()});
     }
     return -static_cast<std::int64_t>(whole.size());
   }
@@ -163,7 +173,7 @@ class Rewrite {
   File file_;
   const RewritePolicy& policy_;
   std::vector<Edit> edits_;
-  std::uint64_t released_ = 0;  // up to this offset
+  std::uint64_t released_ = 0;              // up to this offset
   std::size_t last_cut_ = ~std::size_t{0};  // index of the latest edit that is a cut, if there is one
 };
 
@@ -187,17 +197,30 @@ std::string rewrite(std::span<const std::byte> model, const RewritePolicy& polic
                 std::to_string(most_bytes));
   std::string result;
   result.reserve(static_cast<std::size_t>(size));
-  const char* bytes = reinterpret_cast<const char*>(model.data());
+  write_rewritten(model, edits, {.write = [&](std::string_view text) { result += text; }, .release = policy.release});
+  return result;
+}
+
+void write_rewritten(std::span<const std::byte> model, const std::vector<Edit>& edits, const RewriteSink& sink) {
+  const std::string_view text(reinterpret_cast<const char*>(model.data()), model.size());
   std::uint64_t copied = 0, released = 0;
+  const auto copy_up_to = [&](std::uint64_t end) {
+    while (copied < end) {
+      const std::uint64_t piece = std::min(end - copied, kReleaseInterval);
+      sink.write(text.substr(copied, piece));
+      copied += piece;
+      if (copied < released + kReleaseInterval) continue;
+      sink.release({released, copied});
+      released = copied;
+    }
+  };
   for (const Edit& edit : edits) {
-    result.append(bytes + copied, static_cast<std::size_t>(edit.offset - copied));
-    result += edit.text;
-    copied = edit.offset + edit.removed;
-    if (copied < released + kReleaseInterval) continue;
-    policy.release({released, copied});
-    released = copied;
+    copy_up_to(edit.offset);
+    sink.write(edit.text);
+    if (edit.generated != 0) sink.generate(edit);
+    copied += edit.removed;
   }
-  return result.append(bytes + copied, static_cast<std::size_t>(model.size() - copied));
+  copy_up_to(text.size());
 }
 
 std::string external_reference(std::string_view location, std::uint64_t offset, std::uint64_t length) {

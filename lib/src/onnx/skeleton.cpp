@@ -19,36 +19,33 @@ std::optional<NewData> inlined(const StoredTensor& tensor, const ExternalData& e
 
 }  // namespace
 
-RewritePolicy skeleton_policy(const std::string& weights_location, const ExternalData& external) {
+RewritePolicy skeleton_policy(const SkeletonOptions& options, const ExternalData& external) {
   RewritePolicy policy;
   policy.tensor = [&](const StoredTensor& tensor) -> std::optional<NewData> {
     if (tensor.is_external && tensor.all_bytes == 0) return inlined(tensor, external);
-    if (tensor.is_small()) return std::nullopt;
-    if (tensor.all_bytes == 0) return std::nullopt;
-    NewData result;
-    if (tensor.is_external)
-      result.text = external_reference(tensor.external.location, tensor.external.offset, tensor.external.bytes);
-    else
-      result.text = external_reference(weights_location.empty() ? kInModel : std::string_view(weights_location),
-                                       tensor.data.begin, tensor.data_bytes);
-    return result;
+    if (tensor.is_small() || tensor.all_bytes == 0) return std::nullopt;
+    if (tensor.is_external)  // with data of its own, which nobody reads
+      return NewData{.text =
+                         external_reference(tensor.external.location, tensor.external.offset, tensor.external.bytes)};
+    const std::string_view location =
+        options.weights_location.empty() ? kInModel : std::string_view(options.weights_location);
+    return NewData{.text = external_reference(location, tensor.data.begin, tensor.data_bytes)};
   };
+  if (!options.keep_stack_traces)
+    policy.metadata = [](std::string_view key) { return key.find("stack_trace") == std::string_view::npos; };
   return policy;
 }
 
-std::string skeleton_of(std::span<const std::byte> bytes, const std::string& path, const SkeletonOptions& options) {
-  const ExternalData external(options.directory.empty() && !path.empty() ? folders_of(path)
-                                                                         : std::vector{options.directory});
-  RewritePolicy policy = skeleton_policy(options.weights_location, external);
-  if (!options.keep_stack_traces)
-    policy.metadata = [](std::string_view key) { return key.find("stack_trace") == std::string_view::npos; };
-  return about(path, bytes, [&] { return rewrite(bytes, policy); });
+std::vector<std::string> data_folders(const std::string& path, const SkeletonOptions& options) {
+  if (!options.directory.empty()) return {options.directory};
+  return path.empty() ? std::vector<std::string>() : folders_of(path);
 }
 
 }  // namespace wire
 
 std::string skeleton(std::span<const std::byte> bytes, const SkeletonOptions& options) {
-  return wire::skeleton_of(bytes, "", options);
+  const wire::ExternalData external(wire::data_folders("", options));
+  return wire::about("", bytes, [&] { return wire::rewrite(bytes, wire::skeleton_policy(options, external)); });
 }
 
 }  // namespace pagoda

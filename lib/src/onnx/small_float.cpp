@@ -27,10 +27,13 @@ constexpr SmallFloat kFormats[] = {
 std::uint64_t largest(const SmallFloat& format) {
   const std::uint64_t all_ones = (std::uint64_t{1} << (format.exponent + format.mantissa)) - 1;
   switch (format.special) {
-    case SmallFloat::Special::Ieee: return all_ones - (std::uint64_t{1} << format.mantissa);
-    case SmallFloat::Special::AllOnes: return all_ones - 1;
+    case SmallFloat::Special::Ieee:
+      return all_ones - (std::uint64_t{1} << format.mantissa);
+    case SmallFloat::Special::AllOnes:
+      return all_ones - 1;
     case SmallFloat::Special::NegativeZero:
-    case SmallFloat::Special::None: return all_ones;
+    case SmallFloat::Special::None:
+      return all_ones;
   }
   return all_ones;
 }
@@ -60,7 +63,8 @@ double decode(const SmallFloat& format, std::uint64_t code) {
     case SmallFloat::Special::NegativeZero:
       if (negative && exponent == 0 && mantissa == 0) return kNan;
       break;
-    case SmallFloat::Special::None: break;
+    case SmallFloat::Special::None:
+      break;
   }
   // Subnormal numbers lack the implied leading one and have the exponent of the smallest normal ones.
   const std::uint64_t fraction = exponent == 0 ? mantissa : mantissa | std::uint64_t{1} << format.mantissa;

@@ -19,21 +19,29 @@ constexpr std::uint64_t kMostKeptBytes = kLongestVarint * kInlineIntegerElements
 
 const char* field_name(std::uint32_t number) {
   switch (number) {
-    case kFloatData: return "float_data";
-    case kInt32Data: return "int32_data";
-    case kStringData: return "string_data";
-    case kInt64Data: return "int64_data";
-    case kRawData: return "raw_data";
-    case kDoubleData: return "double_data";
-    case kUint64Data: return "uint64_data";
-    default: return "data";
+    case kFloatData:
+      return "float_data";
+    case kInt32Data:
+      return "int32_data";
+    case kStringData:
+      return "string_data";
+    case kInt64Data:
+      return "int64_data";
+    case kRawData:
+      return "raw_data";
+    case kDoubleData:
+      return "double_data";
+    case kUint64Data:
+      return "uint64_data";
+    default:
+      return "data";
   }
 }
 
 // What one data field of a tensor amounts to.
 struct DataField {
   Range span;
-  std::uint64_t bytes = 0;    // of payloads
+  std::uint64_t bytes = 0;     // of payloads
   std::uint64_t unpacked = 0;  // values written one field each
   bool is_present = false;
 };
@@ -56,7 +64,8 @@ class TensorScan {
     if (is_data_field(field.number)) return add_data(field);
     if (field.type == Type::Bytes && field.number != kDims && field.number != kName) tensor_.is_plain = false;
     switch (field.number) {
-      case kDims: return read_dims(field);
+      case kDims:
+        return read_dims(field);
       case kDataType:
         if (field.type == Type::Varint) tensor_.element = known_element(static_cast<std::int32_t>(field.varint));
         return;
@@ -69,7 +78,8 @@ class TensorScan {
       case kExternalData:
         if (field.type == Type::Bytes) read_entry(field.payload);
         return;
-      default: return;
+      default:
+        return;
     }
   }
 
@@ -98,7 +108,8 @@ class TensorScan {
     DataField& data = data_[field.number];
     tensor_.all_bytes += field.payload.size();
     // raw_data is one value: the last one counts. The typed fields add up.
-    if (!data.is_present || field.number == kRawData) data = {.span = field.payload, .bytes = 0, .unpacked = 0, .is_present = true};
+    if (!data.is_present || field.number == kRawData)
+      data = {.span = field.payload, .bytes = 0, .unpacked = 0, .is_present = true};
     data.span.end = field.payload.end;
     data.bytes += field.payload.size();
     if (field.type != Type::Bytes || field.number == kStringData) ++data.unpacked;
@@ -129,14 +140,16 @@ class TensorScan {
 
   void check_data() const {
     if (tensor_.data_field == 0) return;
-    const std::string elements = std::to_string(tensor_.elements) + " elements of " + std::string(to_string(tensor_.element));
+    const std::string elements =
+        std::to_string(tensor_.elements) + " elements of " + std::string(to_string(tensor_.element));
     const std::string expected = ", expected " + elements;
     if (wrong_ != 0 && tensor_.elements != 0)
       corrupt(std::string("its data lie in ") + field_name(wrong_) + ", expected " + field_name(tensor_.data_field) +
               " for " + elements);
     if (bits(tensor_.element) == 0 && tensor_.element != ElementType::String) return;
     const DataField& data = data_[tensor_.data_field];
-    const std::string found = std::string(field_name(tensor_.data_field)) + " holds " + std::to_string(data.bytes) + " bytes";
+    const std::string found =
+        std::string(field_name(tensor_.data_field)) + " holds " + std::to_string(data.bytes) + " bytes";
     if (tensor_.data_field == kRawData) {
       const std::optional<std::uint64_t> bytes = raw_bytes(tensor_.element, tensor_.elements);
       if (bytes && *bytes != data.bytes) corrupt(found + expected + " in " + std::to_string(*bytes) + " bytes");
@@ -193,8 +206,9 @@ std::uint64_t ElementCounter::elements(std::string_view tensor_name) const {
                 ", expected at least 0; the file is damaged, export or download it again");
   if (has_zero_) return 0;
   if (overflows_)
-    throw Error("tensor " + quoted(tensor_name) +
-                " has dims of more than 2^63 elements, which no tensor has; the file is damaged, export or download it again");
+    throw Error(
+        "tensor " + quoted(tensor_name) +
+        " has dims of more than 2^63 elements, which no tensor has; the file is damaged, export or download it again");
   return product_;
 }
 
@@ -236,9 +250,7 @@ bool keeps_value(ElementType type, std::uint64_t elements) {
   return elements <= (is_whole ? kInlineIntegerElements : kInlineFloatElements);
 }
 
-bool StoredTensor::is_small() const {
-  return keeps_value(element, elements) && all_bytes <= kMostKeptBytes;
-}
+bool StoredTensor::is_small() const { return keeps_value(element, elements) && all_bytes <= kMostKeptBytes; }
 
 void read_external_entry(std::string_view key, std::string_view value, Extent& extent, std::string& problem) {
   const auto number = [&](std::uint64_t& target) {

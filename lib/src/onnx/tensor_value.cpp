@@ -15,7 +15,8 @@ namespace {
 Scalar decode_integer(ElementType type, std::uint64_t code) {
   const int width = bits(type);
   using enum ElementType;
-  const bool is_signed = type == Int8 || type == Int16 || type == Int32 || type == Int64 || type == Int4 || type == Int2;
+  const bool is_signed =
+      type == Int8 || type == Int16 || type == Int32 || type == Int64 || type == Int4 || type == Int2;
   if (type == Bool) return Dim(code != 0 ? 1 : 0);
   if (width == 64) return is_signed ? Dim(static_cast<std::int64_t>(code)) : Dim(static_cast<Int>(code));
   const std::uint64_t low = code & ((std::uint64_t{1} << width) - 1);
@@ -29,7 +30,8 @@ Scalar decode_code(ElementType type, std::uint64_t code) {
   if (type == ElementType::Float32) return static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(code)));
   if (type == ElementType::Float64) return std::bit_cast<double>(code);
   if (type == ElementType::Float8e8m0)  // a power of two; all ones is NaN
-    return (code & 255) == 255 ? std::numeric_limits<double>::quiet_NaN() : std::ldexp(1.0, static_cast<int>(code & 255) - 127);
+    return (code & 255) == 255 ? std::numeric_limits<double>::quiet_NaN()
+                               : std::ldexp(1.0, static_cast<int>(code & 255) - 127);
   if (const SmallFloat* format = small_float(type)) return decode(*format, code);
   return std::monostate{};
 }
@@ -64,8 +66,8 @@ TensorValue decode_typed(ElementType type, std::uint64_t elements, const Values&
 }
 
 [[noreturn]] void corrupt(const Tensor& tensor, std::int64_t found, const char* field, std::uint64_t expected) {
-  throw Error("tensor " + quoted(tensor.name) + ": " + field + " holds " + std::to_string(found) + " values, expected " +
-              std::to_string(expected) + " for " + to_string(tensor.type) +
+  throw Error("tensor " + quoted(tensor.name) + ": " + field + " holds " + std::to_string(found) +
+              " values, expected " + std::to_string(expected) + " for " + to_string(tensor.type) +
               "; the file is damaged, export or download it again");
 }
 
@@ -96,10 +98,12 @@ void TensorReader::read_value(const ::onnx::TensorProto& proto, std::uint64_t el
     if (data.problem.empty()) tensor.value = decode_raw(type, elements, data.bytes);
     tensor.unread = std::move(data.problem);
   } else if (proto.has_raw_data()) {
-    if (proto.raw_data().size() != bytes) corrupt(tensor, static_cast<std::int64_t>(proto.raw_data().size()), "raw_data", bytes);
+    if (proto.raw_data().size() != bytes)
+      corrupt(tensor, static_cast<std::int64_t>(proto.raw_data().size()), "raw_data", bytes);
     tensor.value = decode_raw(type, elements, proto.raw_data());
   } else if (proto.float_data_size() + proto.int32_data_size() + proto.int64_data_size() + proto.double_data_size() +
-                     proto.uint64_data_size() + proto.string_data_size() == 0) {
+                 proto.uint64_data_size() + proto.string_data_size() ==
+             0) {
     if (elements == 0)
       tensor.value = TensorValue{};
     else

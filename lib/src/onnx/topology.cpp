@@ -52,7 +52,8 @@ void sort_topologically(Graph& graph, const std::vector<std::vector<ValueId>>& r
   const std::vector<std::int32_t> producer = producers(graph);
   bool sorted = true;
   for (std::size_t node = 0; node < reads.size() && sorted; ++node)
-    for (const ValueId value : reads[node]) sorted = sorted && producer[static_cast<std::size_t>(value)] < static_cast<std::int32_t>(node);
+    for (const ValueId value : reads[node])
+      sorted = sorted && producer[static_cast<std::size_t>(value)] < static_cast<std::int32_t>(node);
   if (sorted) return;
 
   std::vector<std::vector<std::int32_t>> consumers(graph.nodes.size());

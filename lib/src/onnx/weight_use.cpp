@@ -191,7 +191,8 @@ class UseFinder {
     for (std::size_t i = 0; i < graph.values.size(); ++i) {
       const Value& value = graph.values[i];
       if (value.initializer >= 0) origins[i].tensor = &graph.initializers[static_cast<std::size_t>(value.initializer)];
-      if (value.outer != kAbsent) origins[i] = origins_[static_cast<std::size_t>(graph.parent)][static_cast<std::size_t>(value.outer)];
+      if (value.outer != kAbsent)
+        origins[i] = origins_[static_cast<std::size_t>(graph.parent)][static_cast<std::size_t>(value.outer)];
     }
     for (const Node& node : graph.nodes) visit(node, origins);
   }

@@ -12,11 +12,11 @@ namespace pagoda::wire {
 
 enum class Use : std::uint8_t {
   Unknown,
-  Weight,     // of a contraction
-  Embedding,  // looked up by index
-  Additive,   // biases, means, offsets
-  Factor,     // scales of norms and other factors: about one
-  Positive,   // variances, divisors, arguments of roots and logarithms
+  Weight,      // of a contraction
+  Embedding,   // looked up by index
+  Additive,    // biases, means, offsets
+  Factor,      // scales of norms and other factors: about one
+  Positive,    // variances, divisors, arguments of roots and logarithms
   QuantScale,  // of quantised numbers
   ZeroPoint,
 };

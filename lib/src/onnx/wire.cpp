@@ -74,8 +74,8 @@ void Reader::read_value(Field& field) {
     const std::uint64_t begin = position();
     if (range_.end - begin < size)
       malformed(field.whole.begin, "field " + std::to_string(field.number) + " of " + std::to_string(size) +
-                                       " bytes runs past the end of its message at byte " +
-                                       std::to_string(range_.end) + "; the file may be truncated");
+                                       " bytes runs past the end of its message at byte " + std::to_string(range_.end) +
+                                       "; the file may be truncated");
     field.payload = {begin, begin + size};
     if (begin + size <= window_end_)
       stream_->Skip(static_cast<int>(size));
@@ -88,16 +88,20 @@ void Reader::read_value(Field& field) {
       field.varint = varint("a number");
       field.payload.end = position();
       return;
-    case Type::Fixed64: return skip(8);
-    case Type::Fixed32: return skip(4);
+    case Type::Fixed64:
+      return skip(8);
+    case Type::Fixed32:
+      return skip(4);
     case Type::Bytes: {
       field.length_at = position();
       const std::uint64_t size = varint("a length");
       if (position() - field.length_at > kLongestTag) malformed(field.length_at, "a length of more than 5 bytes");
       return skip(size);
     }
-    case Type::GroupStart: return skip_group(field.number, field.whole.begin);
-    case Type::GroupEnd: malformed(field.whole.begin, "the end of a group that was not begun");
+    case Type::GroupStart:
+      return skip_group(field.number, field.whole.begin);
+    case Type::GroupEnd:
+      malformed(field.whole.begin, "the end of a group that was not begun");
   }
   malformed(field.whole.begin, "wire type " + std::to_string(static_cast<int>(field.type)) + ", expected 0 to 5");
 }

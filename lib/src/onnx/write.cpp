@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "onnx/file_kind.h"
 #include "onnx/skeleton.h"
@@ -25,9 +26,11 @@ bool same_file(const struct stat& a, const struct stat& b) { return a.st_dev == 
 }  // namespace
 
 OutputFile::OutputFile(std::string path, const std::string& input) : path_(std::move(path)) {
-  struct stat there {}, read {};
+  struct stat there {
+  }, read{};
   if (::stat(path_.c_str(), &there) == 0) {
-    if (!S_ISREG(there.st_mode)) throw Error(path_ + ": is a folder, pipe or device, expected the name of a file to write");
+    if (!S_ISREG(there.st_mode))
+      throw Error(path_ + ": is a folder, pipe or device, expected the name of a file to write");
     if (::stat(input.c_str(), &read) == 0 && same_file(there, read))
       throw Error(path_ + ": is the input itself, expected another name for the output");
   }
@@ -45,7 +48,8 @@ OutputFile::~OutputFile() {
 }
 
 void OutputFile::fail() const {
-  throw Error(path_ + ": cannot be written: " + std::generic_category().message(errno) + "; check the folder and its free space");
+  throw Error(path_ + ": cannot be written: " + std::generic_category().message(errno) +
+              "; check the folder and its free space");
 }
 
 void OutputFile::write(std::string_view bytes) {
@@ -83,10 +87,16 @@ void OutputFile::commit() {
 
 void write_skeleton(const std::string& model_path, const std::string& output_path, const SkeletonOptions& options) {
   const MappedFile file(model_path);
-  // Parsed as a whole first: a skeleton is written only of what is a model.
-  (void)parse_model(file.bytes(), model_path);
+  // Loaded first: a skeleton is written only of what is a model.
+  (void)load_model(model_path);
+  const wire::ExternalData external(wire::data_folders(model_path, options));
+  wire::RewritePolicy policy = wire::skeleton_policy(options, external);
+  policy.release = [&](wire::Range read) { file.release(read.begin, read.end); };
+  const std::vector<wire::Edit> edits =
+      wire::about(model_path, file.bytes(), [&] { return wire::plan_rewrite(file.bytes(), policy); });
   wire::OutputFile output(output_path, model_path);
-  output.write(wire::skeleton_of(file.bytes(), model_path, options));
+  wire::write_rewritten(file.bytes(), edits,
+                        {.write = [&](std::string_view text) { output.write(text); }, .release = policy.release});
   output.commit();
 }
 

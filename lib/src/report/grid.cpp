@@ -1,5 +1,6 @@
 // Cells of the human reports: what the table and Markdown show, already rounded, with units, printable.
 #include <algorithm>
+#include <cmath>
 
 #include "report/rows.h"
 
@@ -19,7 +20,7 @@ std::string percent(const Number& part, const Number& total) {
   if (!part || !total || *total == 0) return "-";
   const double share = 100.0 * static_cast<double>(*part) / static_cast<double>(*total);
   if (share > 0 && share < 0.05) return "<0.1";
-  const Int tenths = static_cast<Int>(share * 10 + 0.5);
+  const Int tenths = std::llround(share * 10);
   return to_string(tenths / 10) + "." + to_string(tenths % 10);
 }
 

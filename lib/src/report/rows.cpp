@@ -88,7 +88,7 @@ std::vector<NodeRow> node_rows(const Model& model, const Analysis& analysis, con
       set_published(row.counters, in_main ? options.published->nodes.at(static_cast<std::size_t>(report.node)) : none,
                     !options.published->failure.empty());
     }
-    rows.push_back(std::move(row));
+    rows.push_back(row);
   }
   return rows;
 }
@@ -110,6 +110,7 @@ std::vector<TypeRow> type_rows(const std::vector<NodeRow>& nodes, bool with_form
         type.counters.*counter = (type.counters.*counter).value_or(0) + *value;
   }
   std::vector<TypeRow> rows;
+  rows.reserve(types.size());
   for (auto& [key, row] : types) rows.push_back(std::move(row));
   sort_by_flops(rows);
   return rows;
@@ -203,7 +204,7 @@ std::string qualified(const std::string& domain, const std::string& op_type) {
 }
 
 std::string type_name(const TensorType& type) {
-  const std::string element(to_string(type.element));
+  std::string element(to_string(type.element));
   switch (type.container) {
     case Container::Tensor:
       return element;
