@@ -1,5 +1,6 @@
 // What each group moves: its rows' bytes less those that stay inside or are read twice; and an order to run groups in.
 #include <algorithm>
+#include <cassert>
 #include <queue>
 
 #include "memory/fusion.h"
@@ -131,6 +132,7 @@ std::vector<Unit> in_order(std::vector<Unit> units, const FusionGraph& graph) {
       if (--waits[index(follower)] == 0) ready.emplace(members[index(follower)].front(), index(follower));
     result.push_back(std::move(units[u]));
   }
+  assert(result.size() == units.size());  // groups are closed, so none waits for itself
   return result;
 }
 

@@ -32,6 +32,16 @@ class WindowSearch {
       : cost_(cost), precedence_(precedence), window_(order.subspan(begin, end - begin)), position_(order.size()) {
     for (std::size_t i = 0; i < order.size(); ++i)
       position_[index(order[i])] = static_cast<std::int32_t>(i) - static_cast<std::int32_t>(begin);
+    for (const std::int32_t node : window_)
+      for (const std::int32_t read : cost.schedule.steps[index(node)].reads) {
+        const auto [at, is_new] = readers_.try_emplace(read);
+        if (!is_new) continue;
+        for (const std::int32_t reader : cost.schedule.storages[index(read)].readers) {
+          const std::int32_t place = position_[index(reader)];
+          if (place >= 0 && index(place) < window_.size()) at->second.places.push_back(index(place));
+          at->second.is_read_behind = at->second.is_read_behind || (place >= 0 && index(place) >= window_.size());
+        }
+      }
   }
 
   // The nodes of the window in a better order; empty when there is none.
@@ -61,11 +71,9 @@ class WindowSearch {
 
   auto left_in(const State& state) const {
     return [&](std::int32_t storage) {
-      int left = 0;
-      for (const std::int32_t reader : cost_.schedule.storages[index(storage)].readers) {
-        left += has_run(state, reader) ? 0 : 1;
-        if (left > 1) break;
-      }
+      const Readers& readers = readers_.at(storage);
+      int left = readers.is_read_behind ? 1 : 0;
+      for (const std::size_t place : readers.places) left += state.ran[place] ? 0 : 1;
       return left;
     };
   }
@@ -150,10 +158,17 @@ class WindowSearch {
     return next;
   }
 
+  // Who reads a storage: nodes of the window, by place, and nodes that run behind it.
+  struct Readers {
+    std::vector<std::size_t> places;
+    bool is_read_behind = false;
+  };
+
   const OrderCost& cost_;
   const Precedence& precedence_;
   std::span<const std::int32_t> window_;
-  std::vector<std::int32_t> position_;  // of each node relative to the window
+  std::unordered_map<std::int32_t, Readers> readers_;  // by storage that the window reads
+  std::vector<std::int32_t> position_;                 // of each node relative to the window
   std::vector<State> states_;
   std::int32_t done_ = -1;
 };
