@@ -1,0 +1,16 @@
+// Fuzzes the way from bytes to an analysis: whatever the bytes are, the outcome is an Analysis or an Error.
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "pagoda/analyze.h"
+#include "pagoda/error.h"
+#include "pagoda/model.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  try {
+    (void)pagoda::analyze(pagoda::parse_model({reinterpret_cast<const std::byte*>(data), size}));
+  } catch (const pagoda::Error&) {
+  }
+  return 0;
+}
