@@ -105,6 +105,7 @@ class Dim {
   struct Monomial;
   struct Poly;
   const Atom* as_atom() const;  // the atom, where the expression is exactly one; else null
+  const Poly* poly() const { return poly_.get(); }  // null for constants
 
  private:
   friend Dim floor_div(const Dim& a, const Dim& b);

@@ -17,8 +17,9 @@
 //   special       evaluations (exp, erf, rsqrt …) take an issue of the special-function units or of a vector lane.
 // Each row is a kernel of its own that reads its operands from memory and writes its results there, and does the work
 // as counted: Winograd convolutions, emulated precisions and sparsity are other work. An engine that fuses rows or
-// keeps tensors in cache moves fewer bytes than the sum over rows says; totals.floor_seconds holds for it, too. Rates
-// hold at the clocks of their sources.
+// keeps tensors in cache moves fewer bytes than the sum over rows says; totals.floor_seconds holds for it, too. Given a
+// Traffic, its groups are the kernels: each moves the group's bytes and does the work of its rows. Rates hold at the
+// clocks of their sources.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +33,7 @@
 #include "pagoda/cost.h"
 #include "pagoda/device.h"
 #include "pagoda/dim.h"
+#include "pagoda/traffic.h"
 
 namespace pagoda {
 
@@ -55,7 +57,8 @@ enum class Bound : std::uint8_t {
 std::string_view to_string(Bound bound);  // "compute", "memory", "latency", "none", "unknown"
 
 struct RowBound {
-  std::size_t row = 0;  // index in Analysis::nodes
+  std::size_t row = 0;      // index in Analysis::nodes; of a group: in Traffic::groups
+  std::int32_t group = -1;  // that the row runs in; -1 for rows that run nothing, and without groups
   Bound bound = Bound::None;
   double seconds = 0;  // the longer of the next two: in a graph no launch is waited for
   double compute_seconds = 0, memory_seconds = 0;
@@ -79,21 +82,29 @@ struct RooflineTotals {
   // where the device states no launch overhead.
   std::optional<double> eager_seconds;
   double compute_seconds = 0, memory_seconds = 0;  // sums over rows
-  std::int64_t launches = 0;                       // rows that run
+  std::int64_t launches = 0;                       // kernels that run
   std::int64_t unknown_rows = 0;                   // counted as 0 s
   bool at_least = false;  // some row is unknown: all times are lower bounds of the modelled part
 };
 
 struct Roofline {
-  std::vector<RowBound> rows;  // one for each of Analysis::nodes
+  // One for each of Analysis::nodes. Those of a group of several share its bytes and its time, by what each would move
+  // and take alone, and its bound: they sum to the totals as groups do.
+  std::vector<RowBound> rows;
+  std::vector<RowBound> groups;  // one for each of Traffic::groups; empty where every row is a kernel
   RooflineTotals totals;
 };
 
 Roofline roofline(const Analysis& analysis, const DeviceSpec& device, const RooflineOptions& options = {});
+// The same with the groups of `traffic` as kernels.
+Roofline roofline(const Analysis& analysis, const Traffic& traffic, const DeviceSpec& device,
+                  const RooflineOptions& options = {});
 
 // The totals at many sizes, each point's bindings beside those of `options`: the same numbers as roofline(), faster.
+// A null `traffic` takes every row as a kernel; the bytes of a resident one hold at its own sizes only.
 std::vector<RooflineTotals> roofline_sweep(const Analysis& analysis, const DeviceSpec& device,
-                                           const RooflineOptions& options, std::span<const Bindings> points);
+                                           const RooflineOptions& options, std::span<const Bindings> points,
+                                           const Traffic* traffic = nullptr);
 
 // The intensity at which work and traffic take the same time: left of it memory bounds, right of it the peak.
 struct Ridge {

@@ -1,9 +1,14 @@
-// Time bounds per row and in sum. Rates are looked up once per precision, sizes are evaluated per point.
+// Time bounds per kernel and in sum. Rates are looked up once per precision; formulas are compiled once, so that a
+// point of a sweep costs a few multiplications for each distinct kernel.
 #include "pagoda/roofline.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <compare>
+#include <map>
+
+#include "graph/dim_table.h"
 
 namespace pagoda {
 namespace {
@@ -73,17 +78,26 @@ struct UnitSeconds {
   }
 };
 
-// A row that takes time: its counts, and what does not depend on sizes.
-struct Job {
-  std::size_t row;
-  const NodeReport* report;
+// The work of one row: rows of the table of formulas.
+struct Part {
+  DimTable::Id macs, arith, comparisons, special, param_bytes, bytes_read;
   std::optional<Precision> precision;  // empty: no rate is known
   double byte_scale = 1;
+
+  auto operator<=>(const Part&) const = default;
+};
+
+// A kernel: one row, or a group of them that moves its bytes together.
+struct Kernel {
+  std::vector<Part> parts;
+  DimTable::Id bytes_read, bytes_written;
+
+  auto operator<=>(const Kernel&) const = default;
 };
 
 class Evaluator {
  public:
-  Evaluator(const Analysis& analysis, const DeviceSpec& device, const RooflineOptions& options)
+  Evaluator(const Analysis& analysis, const Traffic* traffic, const DeviceSpec& device, const RooflineOptions& options)
       : analysis_(analysis), device_(device), options_(options) {
     for (std::size_t i = 0; i < kPrecisions; ++i)
       rates_[i] = rates_of(device, static_cast<Precision>(i), options.accumulate);
@@ -91,28 +105,42 @@ class Evaluator {
       if (level.level != "shared" && level.bytes_per_second.known())
         levels_.push_back(&level);  // a kernel may bypass it
     if (device.special_per_second.known()) special_per_second_ = *device.special_per_second.value;
-    for (std::size_t row = 0; row < analysis.nodes.size(); ++row) add(row);
+    for (const NodeReport& row : analysis.nodes)
+      unmodelled_ += row.unmodelled_inside + (row.cost.mark == Mark::Unmodelled ? 1 : 0);
+    if (traffic == nullptr) {
+      for (std::size_t row = 0; row < analysis.nodes.size(); ++row) add(row, {row}, analysis.nodes[row].cost);
+    } else {
+      for (std::size_t id = 0; id < traffic->groups.size(); ++id) {
+        const TrafficGroup& group = traffic->groups[id];
+        add(id, {group.rows.begin(), group.rows.end()}, group.cost);
+      }
+    }
   }
 
-  // Calls visit(bound) for every row that may take time; flops, intensity and share are left to the caller.
+  // Calls visit(kernel, bound) for every kernel that may take time with its row or group; flops, intensity and share
+  // are left to the caller.
   template <typename Visit>
-  RooflineTotals evaluate(const Bindings& bindings, const Visit& visit) const {
+  RooflineTotals evaluate(const Bindings& bindings, const Visit& visit) {
+    table_.evaluate(bindings, values_);
     RooflineTotals totals;
     totals.unknown_rows = unmodelled_;
     UnitSeconds busy;
     double weight_bytes = 0;
-    for (const Job& job : jobs_) {
-      const Work work = work_of(job, bindings);
-      const std::optional<UnitSeconds> units = units_of(job, work);
-      const RowBound bound = bound_of(job, work, units);
-      visit(bound);
-      busy += units.value_or(UnitSeconds{});
-      weight_bytes += work.weight_bytes;
-      totals.unknown_rows += bound.bound == Bound::Unknown ? 1 : 0;
-      totals.launches += bound.bound == Bound::None ? 0 : 1;
-      totals.seconds += bound.seconds;
-      totals.compute_seconds += bound.compute_seconds;
-      totals.memory_seconds += bound.memory_seconds;
+    for (const auto& [kernel, ids] : kernels_) {
+      const double count = static_cast<double>(ids.size());
+      const std::optional<UnitSeconds> units = units_of(kernel);
+      const RowBound bound = bound_of(kernel, units);
+      for (const std::size_t id : ids) visit(id, bound);
+      if (units)
+        for (double UnitSeconds::*unit : {&UnitSeconds::tensor, &UnitSeconds::lanes, &UnitSeconds::mixed})
+          busy.*unit += count * *units.*unit;
+      weight_bytes += count * weight_bytes_of(kernel);
+      const auto kernels = static_cast<std::int64_t>(ids.size());
+      totals.unknown_rows += bound.bound == Bound::Unknown ? kernels : 0;
+      totals.launches += bound.bound == Bound::None ? 0 : kernels;
+      totals.seconds += count * bound.seconds;
+      totals.compute_seconds += count * bound.compute_seconds;
+      totals.memory_seconds += count * bound.memory_seconds;
     }
     totals.at_least = totals.unknown_rows > 0;
     totals.floor_seconds = std::max(busy.longest(), memory_time(weight_bytes).first);
@@ -122,50 +150,75 @@ class Evaluator {
   }
 
  private:
-  struct Work {
-    double macs, arith, comparisons, special, bytes, weight_bytes;
+  double value(DimTable::Id id) const { return values_[id]; }
 
-    bool any() const { return macs + arith + special > 0; }
-  };
-
-  void add(std::size_t row) {
-    const NodeReport& report = analysis_.nodes[row];
-    unmodelled_ += report.unmodelled_inside;
-    if (report.cost.mark == Mark::Unmodelled) ++unmodelled_;
-    if (report.cost.mark != Mark::Compute) return;
-    Job job{row, &report, precision_of(report.cost.precision), 1};
-    if (options_.precision && is_float(report.cost.precision)) {
-      job.precision = options_.precision;
-      job.byte_scale = std::min(1.0, static_cast<double>(bits(*options_.precision)) / bits(report.cost.precision));
+  // Kernels of the same formulas are one, evaluated once.
+  void add(std::size_t id, const std::vector<std::size_t>& rows, const OpCost& moved) {
+    Kernel kernel;
+    for (const std::size_t row : rows) {
+      const NodeReport& report = analysis_.nodes[row];
+      const OpCost& cost = report.cost;
+      if (cost.mark != Mark::Compute) continue;
+      Part part{.macs = table_.add(cost.macs),
+                .arith = table_.add(cost.arith),
+                .comparisons = table_.add(cost.comparisons),
+                .special = table_.add(cost.special),
+                .param_bytes = table_.add(report.param_bytes),
+                .bytes_read = table_.add(cost.bytes_read),
+                .precision = precision_of(cost.precision)};
+      if (options_.precision && is_float(cost.precision)) {
+        part.precision = options_.precision;
+        part.byte_scale = std::min(1.0, static_cast<double>(bits(*options_.precision)) / bits(cost.precision));
+      }
+      kernel.parts.push_back(part);
     }
-    jobs_.push_back(job);
+    if (kernel.parts.empty()) return;
+    kernel.bytes_read = table_.add(moved.bytes_read);
+    kernel.bytes_written = table_.add(moved.bytes_written);
+    kernels_[std::move(kernel)].push_back(id);
   }
 
-  static Work work_of(const Job& job, const Bindings& bindings) {
-    const auto number = [&](const Dim& dim) { return static_cast<double>(dim.evaluate(bindings)); };
-    const OpCost& cost = job.report->cost;
-    const double read = number(cost.bytes_read);
-    // A row may read less than its weights: a lookup takes only the rows it picks.
-    return {.macs = number(cost.macs),
-            .arith = number(cost.arith),
-            .comparisons = number(cost.comparisons),
-            .special = number(cost.special),
-            .bytes = job.byte_scale * (read + number(cost.bytes_written)),
-            .weight_bytes = job.byte_scale * std::min(number(job.report->param_bytes), read)};
+  // A row may read less than its weights: a lookup takes only the rows it picks.
+  double weight_bytes_of(const Kernel& kernel) const {
+    double bytes = 0;
+    for (const Part& part : kernel.parts)
+      bytes += part.byte_scale * std::min(value(part.param_bytes), value(part.bytes_read));
+    return bytes;
   }
+
+  // Where rows of several types share a kernel, the narrowest decides: the bound must hold for all of its bytes.
+  double bytes_of(const Kernel& kernel) const {
+    double scale = 1;
+    for (const Part& part : kernel.parts) scale = std::min(scale, part.byte_scale);
+    return scale * (value(kernel.bytes_read) + value(kernel.bytes_written));
+  }
+
+  bool has_work(const Part& part) const { return value(part.macs) + value(part.arith) + value(part.special) > 0; }
 
   // Empty where no rate is known.
-  std::optional<UnitSeconds> units_of(const Job& job, const Work& work) const {
+  std::optional<UnitSeconds> units_of(const Kernel& kernel) const {
     UnitSeconds seconds;
-    if (!work.any()) return seconds;
-    if (!job.precision) return std::nullopt;
-    const Rates& rates = rates_[static_cast<std::size_t>(*job.precision)];
-    if (work.macs > 0 ? rates.contraction <= 0 : rates.lanes <= 0) return std::nullopt;
+    for (const Part& part : kernel.parts) {
+      const std::optional<UnitSeconds> more = units_of(part);
+      if (!more) return std::nullopt;
+      seconds += *more;
+    }
+    return seconds;
+  }
+
+  std::optional<UnitSeconds> units_of(const Part& part) const {
+    UnitSeconds seconds;
+    if (!has_work(part)) return seconds;
+    if (!part.precision) return std::nullopt;
+    const double macs = value(part.macs);
+    const Rates& rates = rates_[static_cast<std::size_t>(*part.precision)];
+    if (macs > 0 ? rates.contraction <= 0 : rates.lanes <= 0) return std::nullopt;
 
     // Lane issues: a fused multiply-add does two of the additions and multiplications, a comparison stands alone.
-    double issues = std::max(0.0, work.arith - work.comparisons) / 2 + work.comparisons;
-    if (work.macs > 0) {
-      const double contraction = 2 * work.macs / rates.contraction;
+    const double comparisons = value(part.comparisons);
+    double issues = std::max(0.0, value(part.arith) - comparisons) / 2 + comparisons;
+    if (macs > 0) {
+      const double contraction = 2 * macs / rates.contraction;
       if (rates.contraction_unit == Unit::Tensor)
         seconds.tensor = contraction;
       else
@@ -173,7 +226,7 @@ class Evaluator {
     }
     if (rates.lanes > 0) {  // else only the contraction bounds the row
       seconds.lanes = issues / rates.lanes;
-      seconds.mixed = (issues + work.special) / (rates.lanes + special_per_second_);
+      seconds.mixed = (issues + value(part.special)) / (rates.lanes + special_per_second_);
     }
     return seconds;
   }
@@ -187,27 +240,37 @@ class Evaluator {
     return slowest;
   }
 
-  RowBound bound_of(const Job& job, const Work& work, const std::optional<UnitSeconds>& units) const {
+  RowBound bound_of(const Kernel& kernel, const std::optional<UnitSeconds>& units) const {
     RowBound row;
-    row.row = job.row;
-    row.bytes = work.bytes;
-    const auto [memory_seconds, level] = memory_time(work.bytes);
+    row.bytes = bytes_of(kernel);
+    const auto [memory_seconds, level] = memory_time(row.bytes);
     row.memory_seconds = row.seconds = memory_seconds;
     row.level = level;
     if (!units) {
       row.bound = Bound::Unknown;
       return row;
     }
-    if (!work.any() && work.bytes <= 0) return row;
+    const Part* main = main_part(kernel);
+    if (main == nullptr && row.bytes <= 0) return row;
     row.compute_seconds = units->longest();
     row.seconds = std::max(row.compute_seconds, row.memory_seconds);
-    if (work.any()) {
-      const Rates& rates = rates_[static_cast<std::size_t>(*job.precision)];
-      row.precision = work.macs > 0 ? rates.contraction_precision : *job.precision;
-      row.unit = work.macs > 0 ? rates.contraction_unit : Unit::Vector;
+    if (main != nullptr) {
+      const Rates& rates = rates_[static_cast<std::size_t>(*main->precision)];
+      row.precision = value(main->macs) > 0 ? rates.contraction_precision : *main->precision;
+      row.unit = value(main->macs) > 0 ? rates.contraction_unit : Unit::Vector;
     }
     classify(row);
     return row;
+  }
+
+  // The first contraction, else the first part that works at all; null where none does.
+  const Part* main_part(const Kernel& kernel) const {
+    const Part* first = nullptr;
+    for (const Part& part : kernel.parts) {
+      if (value(part.macs) > 0) return &part;
+      if (first == nullptr && has_work(part)) first = &part;
+    }
+    return first;
   }
 
   void classify(RowBound& row) const {
@@ -226,9 +289,50 @@ class Evaluator {
   std::array<Rates, kPrecisions> rates_;
   std::vector<const MemoryLevel*> levels_;
   double special_per_second_ = 0;
-  std::vector<Job> jobs_;
+  DimTable table_;
+  std::vector<double> values_;                          // of the table at the current point
+  std::map<Kernel, std::vector<std::size_t>> kernels_;  // and the rows or groups of each
   std::int64_t unmodelled_ = 0;
 };
+
+// What is asked of every bound after its time is known.
+void complete(RowBound& bound, double flops, double total_seconds) {
+  bound.flops = flops;
+  if (bound.bytes > 0) bound.intensity = bound.flops / bound.bytes;
+  if (total_seconds > 0) bound.share = bound.seconds / total_seconds;
+}
+
+// The part of a group's time or bytes that falls to one of its rows, by what each takes alone.
+double fraction(double alone, double sum, std::size_t rows) {
+  return sum > 0 ? alone / sum : 1.0 / static_cast<double>(rows);
+}
+
+// Spreads groups over their rows.
+void share_out(Roofline& result, const Traffic& traffic) {
+  for (std::size_t id = 0; id < traffic.groups.size(); ++id) {
+    const RowBound& group = result.groups[id];
+    const std::vector<std::int32_t>& rows = traffic.groups[id].rows;
+    double seconds = 0, bytes = 0, compute = 0;
+    for (const std::int32_t row : rows) {
+      const RowBound& alone = result.rows[static_cast<std::size_t>(row)];
+      seconds += alone.seconds;
+      bytes += alone.bytes;
+      compute += alone.compute_seconds;
+    }
+    for (const std::int32_t row : rows) {
+      RowBound& shared = result.rows[static_cast<std::size_t>(row)];
+      const double moved = fraction(shared.bytes, bytes, rows.size());
+      shared.seconds = group.seconds * fraction(shared.seconds, seconds, rows.size());
+      shared.compute_seconds = group.compute_seconds * fraction(shared.compute_seconds, compute, rows.size());
+      shared.memory_seconds = group.memory_seconds * moved;
+      shared.bytes = group.bytes * moved;
+      shared.group = static_cast<std::int32_t>(id);
+      shared.bound = group.bound;
+      shared.headroom = group.headroom;
+      shared.level = group.level;
+    }
+  }
+}
 
 }  // namespace
 
@@ -255,26 +359,57 @@ Roofline roofline(const Analysis& analysis, const DeviceSpec& device, const Roof
     result.rows[i].row = i;
     if (analysis.nodes[i].cost.mark == Mark::Unmodelled) result.rows[i].bound = Bound::Unknown;
   }
-  const Evaluator evaluator(analysis, device, options);
-  result.totals = evaluator.evaluate(options.bindings, [&](const RowBound& bound) { result.rows[bound.row] = bound; });
+  Evaluator evaluator(analysis, nullptr, device, options);
+  result.totals = evaluator.evaluate(options.bindings, [&](std::size_t row, const RowBound& bound) {
+    result.rows[row] = bound;
+    result.rows[row].row = row;
+  });
   for (RowBound& row : result.rows) {
-    if (analysis.nodes[row.row].cost.mark != Mark::Compute) continue;
-    row.flops = static_cast<double>(flops(analysis.nodes[row.row].cost, options.convention).evaluate(options.bindings));
-    if (row.bytes > 0) row.intensity = row.flops / row.bytes;
-    if (result.totals.seconds > 0) row.share = row.seconds / result.totals.seconds;
+    const OpCost& cost = analysis.nodes[row.row].cost;
+    if (cost.mark != Mark::Compute) continue;
+    complete(row, static_cast<double>(flops(cost, options.convention).evaluate(options.bindings)),
+             result.totals.seconds);
+  }
+  return result;
+}
+
+Roofline roofline(const Analysis& analysis, const Traffic& traffic, const DeviceSpec& device,
+                  const RooflineOptions& options) {
+  Roofline result = roofline(analysis, device, options);
+  if (traffic.model == TrafficModel::Unfused) return result;
+  result.groups.resize(traffic.groups.size());
+  for (std::size_t id = 0; id < result.groups.size(); ++id) {
+    result.groups[id].row = id;
+    if (traffic.groups[id].cost.mark == Mark::Unmodelled) result.groups[id].bound = Bound::Unknown;
+  }
+  Evaluator evaluator(analysis, &traffic, device, options);
+  result.totals = evaluator.evaluate(options.bindings, [&](std::size_t id, const RowBound& bound) {
+    result.groups[id] = bound;
+    result.groups[id].row = id;
+  });
+  share_out(result, traffic);
+  for (RowBound& row : result.rows) complete(row, row.flops, result.totals.seconds);
+  for (RowBound& group : result.groups) {
+    double work = 0;
+    for (const std::int32_t row : traffic.groups[group.row].rows)
+      work += result.rows[static_cast<std::size_t>(row)].flops;
+    complete(group, work, result.totals.seconds);
+    group.group = static_cast<std::int32_t>(group.row);
   }
   return result;
 }
 
 std::vector<RooflineTotals> roofline_sweep(const Analysis& analysis, const DeviceSpec& device,
-                                           const RooflineOptions& options, std::span<const Bindings> points) {
-  const Evaluator evaluator(analysis, device, options);
+                                           const RooflineOptions& options, std::span<const Bindings> points,
+                                           const Traffic* traffic) {
+  const bool has_groups = traffic != nullptr && traffic->model != TrafficModel::Unfused;
+  Evaluator evaluator(analysis, has_groups ? traffic : nullptr, device, options);
   std::vector<RooflineTotals> totals;
   totals.reserve(points.size());
   for (const Bindings& point : points) {
     Bindings bindings = options.bindings;
     for (const auto& [name, value] : point) bindings.insert_or_assign(name, value);
-    totals.push_back(evaluator.evaluate(bindings, [](const RowBound&) {}));
+    totals.push_back(evaluator.evaluate(bindings, [](std::size_t, const RowBound&) {}));
   }
   return totals;
 }
