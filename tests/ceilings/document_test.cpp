@@ -1,0 +1,182 @@
+// The ceilings file: what is written reads back, fits its schema, loads as a device, and two runs compare.
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "pagoda/ceilings.h"
+#include "pagoda/device.h"
+#include "support/golden.h"
+#include "support/json_schema.h"
+
+namespace {
+
+using namespace pagoda;
+
+Ceiling compute_ceiling() {
+  Ceiling c;
+  c.id = "float64.avx512.fma.all";
+  c.kind = CeilingKind::Compute;
+  c.mode = CeilingMode::Sustained;
+  c.precision = "float64";
+  c.unit_type = "vector";
+  c.op = "fma";
+  c.scope = "device";
+  c.data = "uniform";
+  c.unit = "FLOP/s";
+  c.value = c.median = 2.5e11;
+  c.p5 = c.min = 2.4e11;
+  c.p95 = c.max = 2.6e11;
+  c.ci95 = {{2.49e11, 2.51e11}};
+  c.n = 20;
+  c.dropped = 3;
+  c.converged = true;
+  c.clock_hz = 4e9;
+  c.per_clock_unit = 31.25;
+  c.units = 2;
+  c.watts = 120.5;
+  c.throttle = {"sw_power_cap"};
+  c.theory = {std::nullopt, 2.6e11, 2.56e11, "two pipes of 512 bit"};
+  c.kernel = "fma_f64_avx512";
+  c.config = {{"chains", std::int64_t{12}}, {"turbo", std::monostate{}}, {"note", "x"}, {"share", 0.5}, {"ok", true}};
+  c.code = {{"vfmadd213pd", std::int64_t{96}}};
+  c.counters = {{"flops_ratio", 1.001}};
+  c.note = "a \"note\"";
+  return c;
+}
+
+Ceiling dram_ceiling() {
+  Ceiling c;
+  c.id = "dram.triad.all";
+  c.kind = CeilingKind::Bandwidth;
+  c.mode = CeilingMode::Sustained;
+  c.level = "dram";
+  c.unit = "B/s";
+  c.value = 3e10;
+  c.converged = true;
+  return c;
+}
+
+CeilingsDocument sample() {
+  CeilingsDocument document;
+  document.tool = "ert-ceilings 0";
+  document.kind = "cpu";
+  document.machine = {{"name", "A machine"}};
+  document.clocks = {{"observed_hz", 4e9}};
+  document.env = {{"seed", std::int64_t{7}}};
+  document.ceilings = {compute_ceiling(), dram_ceiling()};
+  document.checks = {{"drift", true, "0.1 %"}};
+  document.energy = EnergyReport{"rapl", 12, 0.01, 4.5, {{"idle_watts", 20.0}}};
+  document.not_run = {"amx: not on this machine"};
+  return document;
+}
+
+nlohmann::json schema() {
+  return nlohmann::json::parse(test::read_file(PAGODA_SOURCE_DIR "/data/schemas/ceilings.schema.json"));
+}
+
+}  // namespace
+
+TEST_CASE("a document reads back as written") {
+  const std::string text = write_ceilings(sample());
+  const CeilingsDocument back = parse_ceilings(text, "sample");
+  CHECK(write_ceilings(back) == text);
+  CHECK(back.name() == "A machine");
+  REQUIRE(back.ceilings.size() == 2);
+  CHECK(back.ceilings[0].config == compute_ceiling().config);
+  CHECK(back.ceilings[0].ci95 == compute_ceiling().ci95);
+  CHECK(back.ceilings[1].clock_hz == std::nullopt);
+}
+
+TEST_CASE("a document fits its schema, and a damaged one does not") {
+  nlohmann::json document = nlohmann::json::parse(write_ceilings(sample()));
+  CHECK(test::violations(document, schema()) == std::vector<std::string>{});
+  document["ceilings"][0]["status"] = "great";
+  document["ceilings"][1].erase("ci95");
+  CHECK(test::violations(document, schema()).size() == 2);
+}
+
+TEST_CASE("percent is value over theory and is absent where either is unknown") {
+  const Ceiling c = compute_ceiling();
+  CHECK(c.percent(c.theory.observed_clock).value() == doctest::Approx(97.65625));
+  CHECK(!c.percent(c.theory.datasheet));
+  CHECK(!Ceiling{}.percent(1.0));
+}
+
+TEST_CASE("a ceilings file is a device, without its impossible values") {
+  CeilingsDocument document = sample();
+  Ceiling wrong = compute_ceiling();
+  wrong.id = "float64.wrong";
+  wrong.value = 9e11;
+  wrong.status = CeilingStatus::Impossible;
+  document.ceilings.push_back(wrong);
+  const DeviceSpec device = parse_device(write_ceilings(document), "sample");
+  CHECK(device.name == "A machine");
+  CHECK(device.peak(Precision::Float64, Unit::Vector)->flops_per_second.value == 2.5e11);
+  CHECK(device.level("dram")->bytes_per_second.value == 3e10);
+}
+
+TEST_CASE("of several modes of one ceiling the sustained one is found") {
+  CeilingsDocument document;
+  Ceiling c = dram_ceiling();
+  document.ceilings = {c, c, c};
+  document.ceilings[0].mode = CeilingMode::Issue;
+  document.ceilings[2].mode = CeilingMode::Burst;
+  CHECK(find_ceiling(document, "dram.triad.all") == &document.ceilings[1]);
+  CHECK(find_ceiling(document, "nothing") == nullptr);
+}
+
+TEST_CASE("two runs differ where their intervals are further apart than the tolerance") {
+  struct Case {
+    double now;
+    CeilingStatus status;
+    std::size_t changes;
+    bool worse;
+  };
+  const Case cases[] = {
+      {2.50e11, CeilingStatus::Ok, 0, false},            // the same
+      {2.53e11, CeilingStatus::Ok, 0, false},            // intervals touch
+      {2.60e11, CeilingStatus::Ok, 1, false},            // better
+      {2.40e11, CeilingStatus::Ok, 1, true},             // worse
+      {2.40e11, CeilingStatus::NotConverged, 0, false},  // nothing that did not settle is compared
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.now);
+    CeilingsDocument now = sample();
+    Ceiling& ceiling = now.ceilings[0];
+    ceiling.value = c.now;
+    ceiling.ci95 = {{c.now - 1e9, c.now + 1e9}};
+    ceiling.status = c.status;
+    const auto changes = compare_ceilings(now, sample(), 0.01);
+    REQUIRE(changes.size() == c.changes);
+    if (c.changes == 1) CHECK(changes[0].worse == c.worse);
+  }
+}
+
+TEST_CASE("what is no ceilings file is named as such") {
+  struct Case {
+    const char* text;
+    const char* says;
+  };
+  const Case cases[] = {
+      {"", "not JSON"},
+      {"[1]", "expected \"schema\""},
+      {R"({"schema": "pagoda.device/1"})", "expected \"schema\""},
+      {R"({"schema": "pagoda.ceilings/1"})", "\"ceilings\" is missing"},
+      {R"({"schema": "pagoda.ceilings/1", "ceilings": [{"kind": "magic", "id": "a"}]})", "\"magic\" is not known"},
+      {R"({"schema": "pagoda.ceilings/1", "ceilings": [{"kind": "energy"}]})", "\"id\" is missing"},
+      {R"({"schema": "pagoda.ceilings/1", "ceilings": [{"kind": "energy", "id": "a", "value": "1"}]})",
+       "expected a number or null"},
+      {R"({"schema": "pagoda.ceilings/1", "ceilings": [{"kind": "energy", "id": "a", "ci95": [1]}]})",
+       "expected two numbers"},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.text);
+    try {
+      parse_ceilings(c.text, "file.json");
+      FAIL("read without an error");
+    } catch (const Error& error) {
+      CHECK(std::string(error.what()).find(c.says) != std::string::npos);
+      CHECK(std::string(error.what()).find("file.json") == 0);
+    }
+  }
+}
