@@ -10,6 +10,7 @@ packages=(
   g++ cmake ninja-build ccache pkg-config
   libonnx-dev libprotobuf-dev protobuf-compiler   # the classes of ONNX messages
   libcli11-dev nlohmann-json3-dev libfmt-dev      # command lines, JSON, text
+  libeigen3-dev                                   # least-squares fits
   doctest-dev                                     # tests
 )
 

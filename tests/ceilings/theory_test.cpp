@@ -1,0 +1,188 @@
+// Theory from attributes × work per clock, against what vendors print for products.
+#include "pagoda/theory.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+namespace {
+
+using namespace pagoda;
+
+GpuAttributes attributes(const DeviceSpec& spec, bool tensor_clock) {
+  GpuAttributes gpu;
+  gpu.name = spec.id.starts_with("rtx-3") || spec.id.starts_with("rtx-4") || spec.id.starts_with("rtx-5")
+                 ? "NVIDIA GeForce"
+                 : spec.name;
+  const std::size_t dot = spec.compute_capability.find('.');
+  gpu.major = std::stoi(spec.compute_capability.substr(0, dot));
+  gpu.minor = std::stoi(spec.compute_capability.substr(dot + 1));
+  gpu.sms = static_cast<int>(spec.units.value.value());
+  gpu.sm_clock_hz =
+      tensor_clock && spec.tensor_clock_hz.known() ? *spec.tensor_clock_hz.value : spec.boost_clock_hz.value.value();
+  return gpu;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "every peak of every NVIDIA device file is SMs × clock × work per clock, within 0.5 % or its printed digits") {
+  int compared = 0;
+  for (const std::string& id : device_ids()) {
+    const DeviceSpec spec = device(id);
+    if (spec.compute_capability.empty()) continue;
+    for (const Peak& peak : spec.peaks) {
+      // Data sheets state the float64 tensor rate at the clock of the vector rates.
+      const bool at_tensor_clock = peak.unit == Unit::Tensor && peak.precision != Precision::Float64;
+      const GpuAttributes gpu = attributes(spec, at_tensor_clock);
+      const auto per_clock = work_per_clock(gpu, peak.precision, peak.unit, "fma", peak.accumulate);
+      if (!per_clock) continue;
+      const double theory = *per_clock * gpu.sms * gpu.sm_clock_hz;
+      const double printed = *peak.flops_per_second.value;
+      // Two printed digits, such as B200's 37 and 75 TFLOP/s (37.2 and 74.5), are no better than the last one.
+      const double digits = std::fmod(printed, 1e12) == 0 && printed < 1e14 ? 1e12 / printed : 0;
+      CAPTURE(id);
+      CAPTURE(to_string(peak.precision));
+      CAPTURE(to_string(peak.unit));
+      CAPTURE(theory / printed);
+      CHECK(std::abs(theory / printed - 1) < std::max(0.005, digits));
+      ++compared;
+    }
+  }
+  CHECK(compared > 100);
+}
+
+TEST_CASE("known rates by compute capability") {
+  struct Case {
+    int major, minor;
+    Precision precision;
+    Unit unit;
+    const char* op;
+    double per_clock;  // NaN: not known
+  };
+  const double unknown = std::nan("");
+  const Case cases[] = {
+      {9, 0, Precision::Float32, Unit::Vector, "fma", 256},
+      {9, 0, Precision::Float32, Unit::Vector, "add", 128},
+      {9, 0, Precision::Float64, Unit::Vector, "fma", 128},
+      {9, 0, Precision::Float64, Unit::Tensor, "fma", 256},
+      {9, 0, Precision::Float16, Unit::Vector, "fma", 512},
+      {9, 0, Precision::Bfloat16, Unit::Tensor, "fma", 4096},
+      {9, 0, Precision::Int8, Unit::Vector, "dp4a", 512},
+      {9, 0, Precision::Float32, Unit::Vector, "special", 16},
+      {9, 0, Precision::Float4, Unit::Tensor, "fma", unknown},
+      {7, 0, Precision::Bfloat16, Unit::Vector, "fma", unknown},
+      {12, 0, Precision::Float8, Unit::Tensor, "fma", 2048},
+      {3, 5, Precision::Float32, Unit::Vector, "fma", unknown},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.major);
+    CAPTURE(to_string(c.precision));
+    CAPTURE(c.op);
+    GpuAttributes gpu;
+    gpu.major = c.major;
+    gpu.minor = c.minor;
+    const auto got = work_per_clock(gpu, c.precision, c.unit, c.op);
+    if (std::isnan(c.per_clock))
+      CHECK(!got);
+    else
+      CHECK(got == c.per_clock);
+  }
+}
+
+TEST_CASE("an H200's three denominators") {
+  GpuAttributes h200{"NVIDIA H200", 9, 0, 132, 1.98e9, 3.201e9, 6144, 60 << 20};
+  Ceiling bf16;
+  bf16.kind = CeilingKind::Compute;
+  bf16.precision = "bfloat16";
+  bf16.unit_type = "tensor";
+  bf16.op = "fma";
+  bf16.units = 132;
+  bf16.clock_hz = 1.755e9;
+  const CeilingTheory theory = gpu_theory(h200, bf16);
+  CHECK(theory.datasheet.value() == doctest::Approx(989.4e12).epsilon(0.005));
+  CHECK(theory.max_clock.value() == doctest::Approx(1070.5e12).epsilon(0.005));
+  CHECK(theory.observed_clock.value() == doctest::Approx(948.9e12).epsilon(0.005));
+
+  Ceiling hbm;
+  hbm.kind = CeilingKind::Bandwidth;
+  hbm.level = "dram";
+  CHECK(gpu_theory(h200, hbm).max_clock.value() == doctest::Approx(4917e9).epsilon(0.005));
+  CHECK(gpu_theory(h200, hbm).datasheet.value() == doctest::Approx(4800e9).epsilon(0.02));
+
+  Ceiling l2 = hbm;
+  l2.level = "l2";
+  CHECK(!gpu_theory(h200, l2).max_clock);  // documented nowhere
+
+  Ceiling shared = hbm;
+  shared.level = "shared";
+  shared.units = 132;
+  shared.clock_hz = 1.98e9;
+  CHECK(gpu_theory(h200, shared).observed_clock.value() == doctest::Approx(33.45e12).epsilon(0.005));
+}
+
+TEST_CASE("attributes that cannot be true give no theory") {
+  struct Case {
+    double memory_clock_hz;
+    int bus_bits;
+  };
+  for (const Case& c : {Case{0, 6144}, Case{3.2e9, 0}, Case{3.2e9, 100}, Case{3.2e15, 6144}}) {
+    GpuAttributes gpu{"NVIDIA H200", 9, 0, 132, 0, c.memory_clock_hz, c.bus_bits, 0};
+    CAPTURE(c.memory_clock_hz);
+    CAPTURE(c.bus_bits);
+    CHECK(!dram_bytes_per_second(gpu));
+  }
+}
+
+TEST_CASE("a product is matched only when it is surely meant") {
+  const auto id = [](const char* name, int major, int minor) {
+    GpuAttributes gpu;
+    gpu.name = name;
+    gpu.major = major;
+    gpu.minor = minor;
+    const auto spec = datasheet_of(gpu);
+    return spec ? spec->id : std::string();
+  };
+  CHECK(id("NVIDIA H200", 9, 0) == "h200");
+  CHECK(id("NVIDIA H200 NVL", 9, 0) == "");
+  CHECK(id("NVIDIA H100 80GB HBM3", 9, 0) == "h100-sxm");
+  CHECK(id("NVIDIA H100 80GB HBM3 MIG 1g.10gb", 9, 0) == "");
+  CHECK(id("Tesla T4", 7, 5) == "t4");
+  CHECK(id("Some GPU", 9, 0) == "");
+}
+
+TEST_CASE("cores issue what their pipes allow") {
+  const CpuCore zen5 = cpu_core({"AuthenticAMD", 0x1a, 2, ""}).value();
+  CHECK(zen5.microarchitecture == "Zen 5");
+  CHECK(work_per_clock(zen5, Precision::Float64, 512, "fma") == 32);
+  CHECK(work_per_clock(zen5, Precision::Float32, 512, "fma") == 64);
+  CHECK(work_per_clock(zen5, Precision::Float64, 256, "fma") == 16);
+  CHECK(work_per_clock(zen5, Precision::Float64, 64, "fma") == 4);
+  CHECK(work_per_clock(zen5, Precision::Float64, 512, "add") == 16);
+  CHECK(work_per_clock(zen5, Precision::Float64, 512, "fma_add") == 48);
+  CHECK(work_per_clock(zen5, Precision::Int8, 512, "dot") == 256);
+  CHECK(work_per_clock(zen5, Precision::Bfloat16, 512, "dot") == 128);
+  CHECK(!work_per_clock(zen5, Precision::Int8, 8192, "amx"));
+  CHECK(l1_bytes_per_clock(zen5, 512, "load") == 128);
+  CHECK(l1_bytes_per_clock(zen5, 512, "store") == 64);
+  CHECK(l1_bytes_per_clock(zen5, 512, "copy") == 128);
+  CHECK(l1_bytes_per_clock(zen5, 512, "triad") == 192);
+
+  const CpuCore zen4 = cpu_core({"AuthenticAMD", 0x19, 0x11, ""}).value();
+  CHECK(work_per_clock(zen4, Precision::Float64, 512, "fma") == 16);  // 512-bit instructions take two clocks
+  const CpuCore spr = cpu_core({"GenuineIntel", 6, 0x8f, ""}).value();
+  CHECK(work_per_clock(spr, Precision::Int8, 8192, "amx") == 2048);
+  CHECK(work_per_clock(spr, Precision::Bfloat16, 8192, "amx") == 1024);
+  CHECK(work_per_clock(spr, Precision::Float64, 512, "mul_add") == 16);
+  CHECK(!cpu_core({"GenuineIntel", 6, 0x01, ""}));
+}
+
+TEST_CASE("a value above what its clock allows is impossible") {
+  Ceiling c;
+  c.value = 100.4;
+  CHECK(!impossible(c));
+  c.theory.observed_clock = 100;
+  CHECK(!impossible(c));
+  c.value = 100.6;
+  CHECK(impossible(c));
+}
