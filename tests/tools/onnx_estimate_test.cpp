@@ -33,6 +33,9 @@ class Workshop {
          "opset=17 : x:f32[batch,3,8,8], w:f32[4,3,3,3]=const -> c = Conv(x, w) {pads=[1,1,1,1]} @ conv; y = Relu(c)");
     save("fixed.onnx", "x:f32[1,3,8,8], w:f32[4,3,3,3]=const -> c = Conv(x, w) {pads=[1,1,1,1]}; y = Relu(c)");
     save("partial.onnx", "x:f32[4,8] -> h = Relu(x); y = my.domain.Secret(h) @ mystery");
+    save("decoder.onnx",
+         "x:f32[batch,2,sequence,8], past:f32[batch,2,past,8] -> present = Concat(past, x) {axis=2}; "
+         "t = Transpose(present) {perm=[0,1,3,2]}; s = MatMul(x, t) => s, present");
     save("conv1d.onnx", "x:f32[1,4,8], w:f32[4,4,3]=const -> y = Conv(x, w) @ conv1d");
     save("hostile.onnx", "x:f32[n,4] -> '\\e[2J' = Relu(x) @ '\\e]0;owned\\x07'; y = 'my.domain.x\\e[31m'('\\e[2J')");
     write_file(path("garbage.onnx"), "this is no model");
@@ -116,13 +119,27 @@ TEST_CASE("a wrong command line is exit 2, one line on stderr and nothing on std
       {"", "MODEL is missing"},
       {"net.onnx --nonsense", "--nonsense"},
       {"net.onnx second.onnx", "second.onnx"},
-      {"net.onnx --sweep batch=1,2", "--sweep"},
-      {"net.onnx --device h200", "--device"},
+      {"net.onnx --sweep batch", "NAME=LIST"},
+      {"net.onnx --sweep batch=1,x", "no size"},
+      {"net.onnx --sweep batch=4..1", "ends at 1 before 4"},
+      {"net.onnx --sweep batch=1,2,5..9", "no progression"},
+      {"net.onnx --sweep batch=1,2 --sweep batch=4", "given twice for 'batch'"},
+      {"net.onnx --sweep batch=1,2 --compare fixed.onnx", "different reports"},
+      {"net.onnx --precision fp16", "--device"},
+      {"net.onnx --device h200 --precision fp17", "fp17"},
+      {"net.onnx --traffic resident", "--device"},
+      {"net.onnx --max-seconds 5ms", "--device"},
+      {"net.onnx --max-memory 8apples", "8apples"},
+      {"net.onnx --max-flops -3", "-3"},
+      {"net.onnx --by group", "--traffic"},
+      {"net.onnx --past 4", "--phase"},
+      {"net.onnx --phase train", "train"},
+      {"net.onnx --count pagoda --traffic fused", "pagoda"},
       {"net.onnx --format html", "html"},
       {"net.onnx --format", "--format"},
       {"net.onnx --by op", "op"},
       {"net.onnx --count gflops", "gflops"},
-      {"net.onnx --traffic fused", "fused"},
+      {"net.onnx --traffic cached", "cached"},
       {"net.onnx --batch 0", "--batch"},
       {"net.onnx --batch -1", "--batch"},
       {"net.onnx --batch many", "--batch"},
@@ -239,8 +256,118 @@ TEST_CASE("names of a hostile file reach no terminal") {
   }
 }
 
-TEST_CASE("help, version and the list of operators go to stdout") {
-  for (const char* option : {"--help", "--version", "--list-ops"}) {
+json schema(const std::string& name) {
+  return json::parse(test::read_file(PAGODA_SOURCE_DIR "/data/schemas/" + name + ".schema.json"));
+}
+
+TEST_CASE("blocks that are asked for are in the JSON and follow the schema") {
+  const json estimate = schema("estimate");
+  struct Row {
+    const char* arguments;
+    std::vector<const char*> blocks;
+  };
+  const Row rows[] = {
+      {"net.onnx --batch 4 --device h200", {"roofline"}},
+      {"net.onnx --device a100-40gb --precision fp16 --traffic fused", {"roofline", "traffic"}},
+      {"net.onnx --device orin-agx:30w --traffic resident --memory", {"roofline", "traffic", "memory"}},
+      {"net.onnx --sweep batch=1,2,4..16 --device l40s", {"sweep", "roofline"}},
+      {"net.onnx --max-flops 1GFLOP --max-memory 1MiB", {"budgets"}},
+      {"decoder.onnx --batch 2 --phase decode --past 9 --device h200", {"phase", "roofline"}},
+      {"decoder.onnx --phase prefill --tokens 5 --memory", {"phase", "memory"}},
+      {"partial.onnx --device v100 --traffic fused --memory --max-flops 1",
+       {"roofline", "traffic", "memory", "budgets"}},
+  };
+  for (const Row& row : rows) {
+    const Result result = workshop().run(row.arguments + std::string(" --format json"));
+    CAPTURE(row.arguments);
+    CAPTURE(result.err);
+    REQUIRE((result.code == 0 || result.code == 3));
+    const json report = json::parse(result.out);
+    for (const char* block : row.blocks) CHECK_MESSAGE(report.contains(block), block);
+    for (const std::string& violation : test::violations(report, estimate)) FAIL_CHECK(violation);
+  }
+  const Result compared = workshop().run("net.onnx --compare fixed.onnx --format json");
+  for (const std::string& violation : test::violations(json::parse(compared.out), schema("comparison")))
+    FAIL_CHECK(violation);
+  const Result structure = workshop().run("net.onnx --profile-structure json");
+  for (const std::string& violation : test::violations(json::parse(structure.out), schema("structure")))
+    FAIL_CHECK(violation);
+}
+
+TEST_CASE("time bounds: nodes sum to the total, fused or not") {
+  for (const char* traffic : {"unfused", "fused", "resident"}) {
+    const json report = json::parse(
+        workshop().run("net.onnx --batch 64 --device h200 --format json --traffic " + std::string(traffic)).out);
+    double sum = 0, bytes = 0;
+    for (const json& node : report["roofline"]["nodes"]) {
+      sum += node["seconds"].get<double>();
+      bytes += node["bytes"].get<double>();
+    }
+    CHECK(sum == doctest::Approx(report["roofline"]["seconds"].get<double>()));
+    CHECK(bytes == doctest::Approx(report["totals"]["bytes"].get<double>()));
+  }
+  CHECK(workshop().run("net.onnx --device h200").out.find("time ≥") != std::string::npos);
+}
+
+TEST_CASE("an unknown device is exit 4 and says which are known") {
+  const Result result = workshop().run("net.onnx --device h900");
+  CHECK(result.code == 4);
+  CHECK(result.err.find("h200") != std::string::npos);
+  CHECK(result.out.empty());
+  CHECK(workshop().run("net.onnx --device h200:turbo").code == 4);
+  CHECK(workshop().run("net.onnx --device garbage.json").code == 1);
+}
+
+TEST_CASE("budgets that are not kept, or cannot be told, are exit 3 after the report") {
+  const Result kept = workshop().run("fixed.onnx --max-flops 1GFLOP --max-params 1k");
+  CHECK(kept.code == 0);
+  CHECK(kept.err.find("flops: fits 1GFLOP") != std::string::npos);
+  const Result passed = workshop().run("fixed.onnx --max-flops 1kFLOP");
+  CHECK(passed.code == 3);
+  CHECK(passed.err.find("flops: exceeds 1kFLOP") != std::string::npos);
+  CHECK_FALSE(passed.out.empty());
+  const Result unknown = workshop().run("net.onnx --max-flops 1GFLOP");
+  CHECK(unknown.code == 3);
+  CHECK(unknown.err.find("cannot tell") != std::string::npos);
+  CHECK(unknown.err.find("batch") != std::string::npos);
+  CHECK(workshop().run("fixed.onnx --device h200 --max-seconds 1s").code == 0);
+  CHECK(workshop().run("fixed.onnx --device h200 --max-seconds 0.1ns").code == 3);
+}
+
+TEST_CASE("sweeps, comparisons and profiles in every format") {
+  const Result sweep = workshop().run("net.onnx --sweep batch=1,2,4..8 --format csv");
+  CHECK(sweep.code == 0);
+  CHECK(sweep.err.empty());
+  CHECK(lines(sweep.out) == 5);
+  CHECK(sweep.out.starts_with("model,batch,macs,"));
+  CHECK(sweep.out.find("\nnet,8,55296,") != std::string::npos);  // MACs: 8·4·8·8·3·3·3
+  const Result published = workshop().run("fixed.onnx --count pagoda --sweep batch=1,2 --format csv");
+  CHECK(published.out.starts_with("model,batch,ai,perf,"));
+  CHECK(workshop().run("net.onnx --sweep height=1").code == 1);
+  for (const char* study : {"--sweep batch=1,2", "--sweep batch=1,2 --device h200", "--compare fixed.onnx"})
+    for (const char* format : {"table", "json", "csv", "markdown"}) {
+      const Result result = workshop().run("net.onnx " + std::string(study) + " --format " + format);
+      CHECK(result.code == 0);
+      CHECK_FALSE(result.out.empty());
+    }
+  const Result profile = workshop().run("net.onnx --batch 1 --profile-structure csv");
+  CHECK(lines(profile.out) == 2);
+  CHECK(profile.out.starts_with("model,nodes,launches,"));
+  CHECK(workshop().run("net.onnx --compare garbage.onnx").code == 1);
+}
+
+TEST_CASE("the memory timeline is a table or a chart") {
+  CHECK(workshop().run("net.onnx --batch 2 --memory-timeline timeline.csv").code == 0);
+  CHECK(test::read_file(workshop().path("timeline.csv")).starts_with("step,node,name,op_type,bytes\r\n0,0,conv,Conv,"));
+  CHECK(workshop().run("hostile.onnx --memory-timeline timeline.svg").code == 0);
+  const std::string chart = test::read_file(workshop().path("timeline.svg"));
+  CHECK(chart.starts_with("<svg "));
+  CHECK(chart.find('\x1b') == std::string::npos);
+  CHECK(chart.find("nan") == std::string::npos);
+}
+
+TEST_CASE("help, version and the lists go to stdout") {
+  for (const char* option : {"--help", "--version", "--list-ops", "--list-devices"}) {
     const Result result = workshop().run(option);
     CHECK(result.code == 0);
     CHECK(result.err.empty());

@@ -20,15 +20,55 @@
 #include <string_view>
 
 #include "pagoda/analyze.h"
+#include "pagoda/budget.h"
+#include "pagoda/compare.h"
 #include "pagoda/conventions.h"
 #include "pagoda/cost.h"
+#include "pagoda/decoder.h"
+#include "pagoda/device.h"
 #include "pagoda/graph.h"
+#include "pagoda/memory.h"
+#include "pagoda/roofline.h"
+#include "pagoda/structure.h"
+#include "pagoda/sweep.h"
+#include "pagoda/traffic.h"
 
 namespace pagoda {
 
 enum class Rows : std::uint8_t {
-  Node,  // one row a node, in execution order
-  Type,  // one row an operator, most FLOPs first
+  Node,   // one row a node, in execution order
+  Type,   // one row an operator, most FLOPs first
+  Group,  // one row a kernel of Sections::traffic; JSON lists nodes beside their groups, CSV nodes
+};
+
+// The time that a model needs at least on a device, and what a calibration expects it to take.
+struct TimeSection {
+  const DeviceSpec* device = nullptr;
+  RooflineOptions options = {};
+  const Roofline* bound = nullptr;
+  struct Predicted {
+    double seconds = 0, low = 0, high = 0;
+    double coverage = 0;      // part of runs that the interval is to hold
+    std::string calibration;  // which, and from what
+  };
+  std::optional<Predicted> predicted = std::nullopt;
+};
+
+// A run of a language model.
+struct PhaseSection {
+  Phase phase = Phase::Decode;
+  std::optional<Int> tokens = std::nullopt;           // new ones of the whole batch
+  std::optional<Int> bytes_per_token = std::nullopt;  // that the cache grows by, for the whole batch
+};
+
+// What a report holds beside counts; null: not asked for. What is pointed to must outlive the call.
+struct Sections {
+  const MemoryPlan* memory = nullptr;
+  const Traffic* traffic = nullptr;  // replaces bytes of totals; null: unfused
+  const TimeSection* time = nullptr;
+  const PhaseSection* phase = nullptr;
+  const Sweep* sweep = nullptr;
+  const std::vector<BudgetResult>* budgets = nullptr;
 };
 
 struct ReportOptions {
@@ -41,7 +81,11 @@ struct ReportOptions {
   bool node_formulas = false;  // and each row
   std::size_t width = 0;       // columns of the terminal; 0: as wide as it takes
   std::string tool = {};       // name and version of the program, for JSON
+  Sections sections = {};
 };
+
+enum class Format : std::uint8_t { Table, Json, Csv, Markdown };
+std::optional<Format> format(std::string_view name);  // "table", "json", "csv", "markdown"
 
 // Aligned text with SI units (1 kB = 1000 B) and a block of totals.
 std::string table_report(const Model& model, const Analysis& analysis, const ReportOptions& options = {});
@@ -60,6 +104,35 @@ std::string json_report(const Model& model, const Analysis& analysis, const Repo
 //   op_type,domain,nodes,unmodelled_nodes,macs … intensity as above
 // With node_formulas, macs_formula,flops_formula,bytes_formula follow.
 std::string csv_report(const Model& model, const Analysis& analysis, const ReportOptions& options = {});
+
+// A sweep, one row a point. JSON is the whole estimate with the sweep inside. Columns of CSV: model, each axis, macs,
+// flops,param_bytes,bytes_read,bytes_written,bytes,intensity,activation_peak_bytes,memory_bytes, and on a device
+// seconds,eager_seconds,floor_seconds,bound,flops_per_second; for Convention::Pagoda as its published tables have them:
+// model,batch,ai,perf (FLOP/s at the time bound; empty without a device),flops,param_bytes,bytes,param_fraction.
+std::string sweep_report(Format format, const Model& model, const Analysis& analysis, const Sweep& sweep,
+                         const ReportOptions& options = {});
+
+// Two models: totals side by side, then the nodes that differ (all of them in JSON and CSV). Deltas are after − before.
+// JSON is "pagoda.comparison/1".
+struct ComparedModel {
+  const Model& model;
+  const Analysis& analysis;
+};
+std::string comparison_report(Format format, const ComparedModel& before, const ComparedModel& after,
+                              const Comparison& comparison, const ReportOptions& options = {});
+
+// One row of features, with a header: CSV; JSON is "pagoda.structure/1" and holds the maps, too.
+std::string structure_report(Format format, const StructureProfile& profile, const ReportOptions& options = {});
+
+// Bytes of activations alive at each step, "step,node,name,bytes", or an SVG chart of them.
+std::string memory_timeline_csv(const Model& model, const MemoryPlan& plan);
+std::string memory_timeline_svg(const Model& model, const MemoryPlan& plan);
+
+// A line a budget: "flops: exceeds 5GFLOP, found 8.18 G".
+std::string budgets_report(const std::vector<BudgetResult>& budgets);
+
+// The built-in devices: id, name, peaks of the usual precisions, bandwidth, capacity.
+std::string list_devices(std::size_t width = 0);
 
 // The operators that have a rule, a line each: domain, name and what it costs, in columns.
 std::string list_operators(std::size_t width = 0);

@@ -123,16 +123,9 @@ class Binder {
       }
   }
 
-  // The batch is the dim called so; failing that, the first dim of the inputs; failing that, what was fixed at export.
+  // The batch is a free dim; failing that, what was fixed at export.
   void bind_batch(std::int64_t batch) {
-    std::vector<std::string> symbols;
-    for (const TensorType& type : bound_.types)
-      if (is_data(type))
-        for (const Dim& dim : *type.shape)
-          if (dim.is_symbol() && names_batch(dim.to_string())) symbols.push_back(dim.to_string());
-    if (symbols.empty())
-      for (const TensorType& type : bound_.types)
-        if (is_data(type) && type.shape->front().is_symbol()) symbols.push_back(type.shape->front().to_string());
+    const std::vector<std::string> symbols = batch_symbols(bound_.types);
     if (!symbols.empty()) {
       if (batch > 0)
         for (const std::string& symbol : symbols) bind_dim(symbol, batch, "--batch");
@@ -175,6 +168,18 @@ class Binder {
 };
 
 }  // namespace
+
+std::vector<std::string> batch_symbols(const std::vector<TensorType>& inputs) {
+  std::vector<std::string> symbols;
+  for (const TensorType& type : inputs)
+    if (is_data(type))
+      for (const Dim& dim : *type.shape)
+        if (dim.is_symbol() && names_batch(dim.to_string())) symbols.push_back(dim.to_string());
+  if (symbols.empty())
+    for (const TensorType& type : inputs)
+      if (is_data(type) && type.shape->front().is_symbol()) symbols.push_back(type.shape->front().to_string());
+  return symbols;
+}
 
 BoundInputs bind_inputs(const Model& model, const AnalyzeOptions& options) {
   return Binder(model, options).run();

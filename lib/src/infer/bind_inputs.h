@@ -21,6 +21,9 @@ struct BoundInputs {
   std::vector<Diagnostic> diagnostics;
 };
 
+// The free dims that are the batch: those called so; failing that, the first dim of each input.
+std::vector<std::string> batch_symbols(const std::vector<TensorType>& inputs);
+
 // Throws Error where options contradict each other or the model.
 BoundInputs bind_inputs(const Model& model, const AnalyzeOptions& options);
 

@@ -1,52 +1,51 @@
 // Exact numbers for spreadsheets and scripts (RFC 4180). Columns: report.h.
-#include "report/rows.h"
+#include "report/csv_line.h"
 
 namespace pagoda {
+namespace report {
 namespace {
 
 // Quoted where it holds a separator, a quote or a space at its ends.
-std::string field(const std::string& text) {
+std::string field(std::string_view text) {
   if (text.empty() || (text.find_first_of(",\"\r\n") == std::string::npos && text.front() != ' ' && text.back() != ' '))
-    return text;
+    return std::string(text);
   std::string quoted = "\"";
   for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
   return quoted + "\"";
 }
 
-class CsvLine {
- public:
-  CsvLine& add(const std::string& text) {
-    if (!line_.empty() || any_) line_ += ',';
-    any_ = true;
-    line_ += field(text);
-    return *this;
-  }
-  // A text from the file. One that a spreadsheet would run as a formula gets a quote before it.
-  CsvLine& name(const std::string& text) {
-    const bool is_formula = !text.empty() && std::string_view("=+-@").find(text.front()) != std::string_view::npos;
-    return add((is_formula ? "'" : "") + printable(text));
-  }
-  CsvLine& add(const report::Number& number) { return add(number ? to_string(*number) : std::string()); }
-  CsvLine& add(const report::Counters& counters) {
-    for (const auto& [label, counter] : report::kCounters) add(counters.*counter);
-    const std::optional<double> intensity = counters.intensity();
-    return add(intensity ? report::shortest(*intensity) : std::string());
-  }
-  CsvLine& add(const report::Formulas& formulas) { return add(formulas.macs).add(formulas.flops).add(formulas.bytes); }
-  std::string end() && { return std::move(line_) + "\r\n"; }
+}  // namespace
 
- private:
-  std::string line_;
-  bool any_ = false;
-};
+CsvLine& CsvLine::add(std::string_view text) {
+  if (has_any_) line_ += ',';
+  has_any_ = true;
+  line_ += field(text);
+  return *this;
+}
+
+CsvLine& CsvLine::name(const std::string& text) {
+  const bool is_formula = !text.empty() && std::string_view("=+-@").find(text.front()) != std::string_view::npos;
+  return add((is_formula ? "'" : "") + printable(text));
+}
+
+CsvLine& CsvLine::add(const Counters& counters) {
+  for (const auto& [label, counter] : kCounters) add(counters.*counter);
+  return add(counters.intensity());
+}
+
+}  // namespace report
+
+namespace {
+
+using report::CsvLine;
 
 CsvLine& add_counter_header(CsvLine& line) {
-  for (const auto& [label, counter] : report::kCounters) line.add(std::string(label));
-  return line.add(std::string("intensity"));
+  for (const auto& [label, counter] : report::kCounters) line.add(label);
+  return line.add(std::string_view("intensity"));
 }
 
 void add_formula_header(CsvLine& line) {
-  for (const char* name : {"macs_formula", "flops_formula", "bytes_formula"}) line.add(std::string(name));
+  for (const char* name : {"macs_formula", "flops_formula", "bytes_formula"}) line.add(std::string_view(name));
 }
 
 std::string node_line(const report::NodeRow& row, const ReportOptions& options) {
@@ -85,13 +84,13 @@ std::string csv_report(const Model& model, const Analysis& analysis, const Repor
   const bool by_type = options.rows == Rows::Type;
   CsvLine header;
   if (by_type) {
-    for (const char* name : {"op_type", "domain", "nodes", "unmodelled_nodes"}) header.add(std::string(name));
+    for (const char* name : {"op_type", "domain", "nodes", "unmodelled_nodes"}) header.add(std::string_view(name));
     add_counter_header(header);
   } else {
     for (const char* name : {"index", "name", "op_type", "domain", "scope", "inputs", "outputs"})
-      header.add(std::string(name));
+      header.add(std::string_view(name));
     add_counter_header(header);
-    for (const char* name : {"precision", "mark", "problem"}) header.add(std::string(name));
+    for (const char* name : {"precision", "mark", "problem"}) header.add(std::string_view(name));
   }
   if (options.node_formulas) add_formula_header(header);
   std::string text = std::move(header).end();

@@ -59,6 +59,27 @@ void add_counter_cells(std::vector<std::string>& row, const Counters& counters, 
   row.push_back(intensity_cell(counters.intensity()));
 }
 
+// What the device makes of a row. "up to" is how much faster it could be before something else bounds it.
+void add_time_columns(Grid& grid, const Data& data, bool has_bound) {
+  if (data.time() == nullptr) return;
+  grid.columns.push_back({.header = "time ≥", .is_number = true});
+  grid.columns.push_back({.header = "% time", .is_number = true, .drop_order = 1});
+  if (!has_bound) return;
+  grid.columns.push_back({.header = "bound"});
+  grid.columns.push_back({.header = "up to", .is_number = true, .drop_order = 6});
+}
+
+std::string share_cell(double share) { return share > 0 && share < 0.0005 ? "<0.1" : rounded(100 * share); }
+
+void add_time_cells(std::vector<std::string>& row, const RowBound* bound) {
+  if (bound == nullptr) return;
+  const bool runs = bound->bound != Bound::None && bound->bound != Bound::Unknown;
+  row.push_back(bound->bound == Bound::Unknown ? std::string(kUnknown) : runs ? si_seconds(bound->seconds) : "");
+  row.push_back(runs ? share_cell(bound->share) : "");
+  row.push_back(bound->bound == Bound::None ? "" : std::string(to_string(bound->bound)));
+  row.push_back(runs && bound->headroom ? rounded(*bound->headroom) + "×" : "");
+}
+
 Grid node_grid(const Data& data) {
   Grid grid;
   grid.columns.push_back({.header = "#", .is_number = true, .drop_order = 1});
@@ -66,6 +87,7 @@ Grid node_grid(const Data& data) {
   grid.columns.push_back({.header = "op", .shortest_width = 10});
   grid.columns.push_back({.header = "output", .drop_order = 9, .shortest_width = 20});
   add_counter_columns(grid, data);
+  add_time_columns(grid, data, true);
   grid.columns.push_back({.header = "precision", .drop_order = 8});
   grid.columns.push_back({.header = "mark"});
   for (const NodeRow& node : data.nodes) {
@@ -76,10 +98,32 @@ Grid node_grid(const Data& data) {
                                     printable(qualified(node.node->domain, node.node->op_type)),
                                     report.outputs.empty() ? "" : type_text(report.outputs[0].type)};
     add_counter_cells(row, node.counters, data);
+    add_time_cells(row, node.bound);
     const bool has_precision = report.cost.precision != ElementType::Undefined && report.cost.mark == Mark::Compute;
     row.push_back(has_precision ? std::string(to_string(report.cost.precision)) : "");
     row.push_back(report.cost.mark == Mark::Compute ? (report.unmodelled_inside > 0 ? "partial" : "")
                                                     : std::string(to_string(report.cost.mark)));
+    grid.rows.push_back(std::move(row));
+  }
+  return grid;
+}
+
+Grid group_grid(const Data& data) {
+  Grid grid;
+  grid.columns.push_back({.header = "#", .is_number = true, .drop_order = 1});
+  grid.columns.push_back({.header = "kernel", .shortest_width = 16});
+  grid.columns.push_back({.header = "ops", .shortest_width = 12});
+  add_counter_columns(grid, data);
+  add_time_columns(grid, data, true);
+  grid.columns.push_back({.header = "saved", .is_number = true, .drop_order = 8});
+  grid.columns.push_back({.header = "rule", .drop_order = 9});
+  for (const GroupRow& group : data.groups) {
+    std::vector<std::string> row = {std::to_string(group.index), printable(group.name), printable(group.ops)};
+    add_counter_cells(row, group.counters, data);
+    add_time_cells(row, group.bound);
+    const Number saved = number(group.group->saved);
+    row.push_back(saved && *saved == 0 ? "" : cell(saved, "B"));
+    row.push_back(std::string(to_string(group.group->rule)));
     grid.rows.push_back(std::move(row));
   }
   return grid;
@@ -90,10 +134,16 @@ Grid type_grid(const Data& data) {
   grid.columns.push_back({.header = "op", .shortest_width = 16});
   grid.columns.push_back({.header = "nodes", .is_number = true});
   add_counter_columns(grid, data);
+  add_time_columns(grid, data, false);
   grid.columns.push_back({.header = "mark"});
   for (const TypeRow& type : data.types) {
     std::vector<std::string> row = {printable(qualified(type.domain, type.op_type)), std::to_string(type.nodes)};
     add_counter_cells(row, type.counters, data);
+    if (data.time() != nullptr) {
+      const double total = data.time()->bound->totals.seconds;
+      row.push_back(type.seconds ? si_seconds(*type.seconds) : "");
+      row.push_back(type.seconds && total > 0 ? share_cell(*type.seconds / total) : "");
+    }
     row.push_back(type.unmodelled_nodes == 0 ? "" : std::to_string(type.unmodelled_nodes) + " unmodelled");
     grid.rows.push_back(std::move(row));
   }
@@ -112,7 +162,100 @@ std::string join(const std::vector<std::string>& parts, std::string_view separat
 
 }  // namespace
 
-Grid row_grid(const Data& data) { return data.options.rows == Rows::Type ? type_grid(data) : node_grid(data); }
+Grid row_grid(const Data& data) {
+  switch (data.options.rows) {
+    case Rows::Type:
+      return type_grid(data);
+    case Rows::Group:
+      return group_grid(data);
+    case Rows::Node:
+      break;
+  }
+  return node_grid(data);
+}
+
+namespace {
+
+// Bytes as a person reads a capacity.
+std::string size_text(const Number& bytes) { return bytes ? si(*bytes, "B") : std::string(kUnknown); }
+
+void add_memory_rows(Grid& grid, const Data& data) {
+  const MemoryPlan& plan = *data.options.sections.memory;
+  const Graph& graph = data.model.main();
+  const auto step_name = [&](std::int32_t step) {
+    if (plan.order.empty()) return std::string();
+    const std::int32_t node = plan.order[static_cast<std::size_t>(step)];
+    return printable(display_name(graph, graph.nodes[static_cast<std::size_t>(node)]));
+  };
+  std::vector<std::string> tensors;
+  for (const std::size_t tensor : plan.peak_tensors) {
+    const PlannedTensor& planned = plan.tensors[tensor];
+    const std::string name = planned.value == kAbsent
+                                 ? "inside a body"
+                                 : printable(graph.values[static_cast<std::size_t>(planned.value)].name);
+    tensors.push_back(name + " " + si(planned.bytes, "B"));
+    if (tensors.size() == 4) break;
+  }
+  if (plan.peak_tensors.size() > tensors.size())
+    tensors.push_back("and " + std::to_string(plan.peak_tensors.size() - tensors.size()) + " more");
+  grid.rows.push_back(
+      {"memory peak", grouped(plan.peak_bytes), si(plan.peak_bytes, "B"),
+       "at step " + std::to_string(plan.peak_step) + ", " + step_name(plan.peak_step) + ": " + join(tensors, ", ")});
+  if (plan.arena_bytes)
+    grid.rows.push_back({"arena", grouped(*plan.arena_bytes), si(*plan.arena_bytes, "B"), "offsets in --format json"});
+  if (plan.reordered)
+    grid.rows.push_back({"reordered", grouped(plan.reordered->peak_bytes), si(plan.reordered->peak_bytes, "B"),
+                         "peak in a better order of the nodes; the order is in --format json"});
+  for (const WeightBytes& weight : plan.weights)
+    grid.rows.push_back({"weights " + std::string(to_string(weight.element)), grouped(weight.bytes),
+                         si(weight.bytes, "B"), counted(static_cast<std::size_t>(weight.tensors), "tensor")});
+  if (!plan.kv_cache.pairs.empty())
+    grid.rows.push_back({"KV cache", plan.kv_cache.bytes_per_token.to_string(),
+                         size_text(number(plan.kv_cache.bytes_per_token)),
+                         "a token, for the whole batch, in " + counted(plan.kv_cache.pairs.size(), "tensor")});
+  grid.rows.push_back({"not counted", "", "", std::string(kMemoryPlanExcludes)});
+}
+
+// Runs a second of what the model processes: items of the batch, or tokens.
+void add_throughput(Grid& grid, const Data& data, double seconds) {
+  const auto batch = data.analysis.bindings.find("batch");
+  if (const PhaseSection* phase = data.options.sections.phase; phase != nullptr && phase->tokens) {
+    grid.rows.push_back({"tokens/s", "", "≤ " + si_rate(static_cast<double>(*phase->tokens) / seconds, ""),
+                         std::string(to_string(phase->phase)) + " of " + grouped(*phase->tokens) + " new " +
+                             (*phase->tokens == 1 ? "token" : "tokens") + " a run"});
+    if (data.totals.bytes && *phase->tokens > 0)
+      grid.rows.push_back({"bytes/token", "", si(*data.totals.bytes / *phase->tokens, "B"),
+                           "of which the cache grows by " + size_text(phase->bytes_per_token) + " a position"});
+  } else {
+    const std::int64_t items = batch == data.analysis.bindings.end() ? 1 : batch->second;
+    grid.rows.push_back({"throughput", "", "≤ " + si_rate(static_cast<double>(items) / seconds, "/s"),
+                         batch == data.analysis.bindings.end() ? "runs" : "items of the batch of " + grouped(items)});
+  }
+}
+
+void add_time_rows(Grid& grid, const Data& data) {
+  const TimeSection& time = *data.time();
+  const RooflineTotals& totals = time.bound->totals;
+  const std::string at_least = totals.at_least ? "of the modelled part; " : "";
+  grid.rows.push_back({"device", "", "", device_text(time)});
+  const bool is_fused = data.traffic() != TrafficModel::Unfused;
+  grid.rows.push_back({"time ≥", "", si_seconds(totals.seconds),
+                       at_least + counted(static_cast<std::size_t>(totals.launches), "kernel") +
+                           (is_fused ? " after fusion" : ", one a node") + ", no launch waited for"});
+  if (totals.eager_seconds)
+    grid.rows.push_back({"eager ≥", "", si_seconds(*totals.eager_seconds),
+                         "one launch a kernel, each " + si_seconds(*time.device->launch_overhead_seconds.value)});
+  grid.rows.push_back({"floor", "", si_seconds(totals.floor_seconds),
+                       "whatever is fused or kept on chip: all units busy at once, weights read once"});
+  if (time.predicted)
+    grid.rows.push_back({"predicted", "", si_seconds(time.predicted->seconds),
+                         si_seconds(time.predicted->low) + " … " + si_seconds(time.predicted->high) + " for " +
+                             rounded(100 * time.predicted->coverage) + " % of models; " +
+                             printable(time.predicted->calibration)});
+  if (totals.seconds > 0) add_throughput(grid, data, totals.seconds);
+}
+
+}  // namespace
 
 Grid totals_grid(const Data& data) {
   Grid grid;
@@ -137,7 +280,7 @@ Grid totals_grid(const Data& data) {
   add("params", counters.params, "", "", false);
   add("param bytes", counters.param_bytes, "B", "", false);
   if (!data.published()) {
-    add("bytes read", counters.bytes_read, "B", "unfused");
+    add("bytes read", counters.bytes_read, "B", std::string(to_string(data.traffic())));
     add("bytes written", counters.bytes_written, "B", "");
   }
   add("bytes", counters.bytes, "B", "", !data.published());
@@ -153,6 +296,8 @@ Grid totals_grid(const Data& data) {
     grid.rows.push_back(
         {"nodes", grouped(nodes), "", grouped(totals.unmodelled_nodes) + " not modelled: " + join(ops, ", ")});
   }
+  if (data.options.sections.memory != nullptr) add_memory_rows(grid, data);
+  if (data.time() != nullptr) add_time_rows(grid, data);
   return grid;
 }
 
@@ -179,7 +324,7 @@ std::string subtitle(const Data& data) {
 
 std::vector<std::pair<std::string, std::string>> total_formulas(const Data& data) {
   const Totals& totals = data.analysis.totals;
-  const Formulas sums = formulas(totals.cost, data.options.count);
+  const Formulas sums = formulas(data.cost, data.options.count);
   std::vector<std::pair<std::string, std::string>> lines = {{"MACs", sums.macs}};
   if (!sums.flops.empty()) lines.emplace_back("FLOPs", sums.flops);
   lines.emplace_back("bytes", sums.bytes);
@@ -197,6 +342,8 @@ std::vector<RowFormulas> row_formulas(const Data& data) {
   for (const NodeRow& node : data.nodes)
     if (node.problem().empty()) add("#" + std::to_string(node.index) + " " + printable(node.name()), node.report->cost);
   for (const TypeRow& type : data.types) add(printable(qualified(type.domain, type.op_type)), type.cost);
+  for (const GroupRow& group : data.groups)
+    add("#" + std::to_string(group.index) + " " + printable(group.name), group.group->cost);
   return rows;
 }
 

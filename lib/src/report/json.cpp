@@ -91,6 +91,10 @@ void write_node(JsonWriter& json, const report::NodeRow& row, const ReportOption
   } else {
     json.value(to_string(cost.precision));
   }
+  if (options.sections.traffic != nullptr) {
+    const std::int32_t group = options.sections.traffic->group_of[row.index];
+    json.key("group").value(group < 0 ? std::optional<Int>() : std::optional<Int>(group));
+  }
   json.member("mark", to_string(cost.mark));
   const std::string problem = row.problem();
   if (!problem.empty()) json.member("problem", problem);
@@ -119,7 +123,7 @@ void write_type_row(JsonWriter& json, const report::TypeRow& row, const ReportOp
 void write_symbolic(JsonWriter& json, const Data& data) {
   const Totals& totals = data.analysis.totals;
   json.key("symbolic").begin_object();
-  write_formulas(json, report::formulas(totals.cost, data.options.count));
+  write_formulas(json, report::formulas(data.cost, data.options.count));
   if (totals.activation_peak_bytes) json.member("activation_peak_bytes", totals.activation_peak_bytes->factored());
   json.end_object();
 }
@@ -148,7 +152,9 @@ void write_diagnostics(JsonWriter& json, const Analysis& analysis) {
 
 }  // namespace
 
-std::string json_report(const Model& model, const Analysis& analysis, const ReportOptions& options) {
+std::string json_report(const Model& model, const Analysis& analysis, const ReportOptions& asked) {
+  ReportOptions options = asked;
+  if (options.rows == Rows::Group) options.rows = Rows::Node;  // groups are in "traffic"
   const Data data = report::collect(model, analysis, options);
   JsonWriter json;
   json.begin_object();
@@ -169,6 +175,7 @@ std::string json_report(const Model& model, const Analysis& analysis, const Repo
   }
   if (data.has_formulas()) write_symbolic(json, data);
   if (!analysis.symbols.empty()) write_symbols(json, analysis);
+  write_sections(json, data);
   write_diagnostics(json, analysis);
   json.end_object();
   return std::move(json).text();

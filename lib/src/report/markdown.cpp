@@ -1,10 +1,11 @@
 // The table report as GitHub-flavoured Markdown.
 #include <algorithm>
+#include <array>
 
 #include "report/rows.h"
 
 namespace pagoda {
-namespace {
+namespace report {
 
 // Text from a file as a code span, where Markdown, HTML, links and mentions mean nothing: delimited by more backticks
 // than it holds in a row (GFM §6.3), `|` escaped as tables ask (GFM §4.10).
@@ -22,13 +23,21 @@ std::string code(std::string_view text) {
   return fence + (padded ? " " : "") + inside + (padded ? " " : "") + fence;
 }
 
-bool is_name(std::string_view header) { return header == "node" || header == "op" || header == "output"; }
+namespace {
 
-std::string markdown_table(const report::Grid& grid) {
+// Columns that hold text from files.
+bool is_name(std::string_view header) {
+  static constexpr std::array<std::string_view, 6> kNames = {"node", "op", "output", "kernel", "ops", "before"};
+  return std::find(kNames.begin(), kNames.end(), header) != kNames.end();
+}
+
+}  // namespace
+
+std::string markdown_table(const Grid& grid) {
   std::string text = "|";
-  for (const report::Column& column : grid.columns) text += " " + column.header + " |";
+  for (const Column& column : grid.columns) text += " " + column.header + " |";
   text += "\n|";
-  for (const report::Column& column : grid.columns) text += column.is_number ? " ---: |" : " --- |";
+  for (const Column& column : grid.columns) text += column.is_number ? " ---: |" : " --- |";
   text += "\n";
   for (const auto& row : grid.rows) {
     text += "|";
@@ -39,7 +48,10 @@ std::string markdown_table(const report::Grid& grid) {
   return text;
 }
 
-}  // namespace
+}  // namespace report
+
+using report::code;
+using report::markdown_table;
 
 std::string markdown_report(const Model& model, const Analysis& analysis, const ReportOptions& options) {
   const report::Data data = report::collect(model, analysis, options);

@@ -17,6 +17,68 @@ std::string list_operators(std::size_t width) {
   return report::aligned(grid, width);
 }
 
+std::string list_devices(std::size_t width) {
+  constexpr std::pair<Precision, Unit> kShown[] = {
+      {Precision::Float64, Unit::Vector}, {Precision::Float32, Unit::Vector},  {Precision::Tf32, Unit::Tensor},
+      {Precision::Float16, Unit::Tensor}, {Precision::Bfloat16, Unit::Tensor}, {Precision::Float8, Unit::Tensor},
+      {Precision::Int8, Unit::Tensor},
+  };
+  report::Grid grid{.columns = {{.header = "id"}, {.header = "name", .drop_order = 3}}, .rows = {}};
+  for (const auto& [precision, unit] : kShown)
+    grid.columns.push_back(
+        {.header = std::string(to_string(precision)) + (unit == Unit::Tensor ? " tensor" : ""), .is_number = true});
+  grid.columns.push_back({.header = "memory", .is_number = true});
+  grid.columns.push_back({.header = "bandwidth", .is_number = true});
+  grid.columns.push_back({.header = "power modes", .drop_order = 4});
+  for (const std::string& id : device_ids()) {
+    const DeviceSpec spec = device(id);
+    std::vector<std::string> row = {spec.id, spec.name};
+    for (const auto& [precision, unit] : kShown) {
+      const Peak* peak = spec.peak(precision, unit);
+      row.push_back(peak == nullptr ? "" : report::si_rate(*peak->flops_per_second.value, ""));
+    }
+    const MemoryLevel* dram = spec.level("dram");
+    const auto known = [&](const Quantity& quantity, std::string_view of) {
+      return quantity.known() ? report::si_rate(*quantity.value, of) : std::string();
+    };
+    row.push_back(dram == nullptr ? "" : known(dram->capacity_bytes, "B"));
+    row.push_back(dram == nullptr ? "" : known(dram->bytes_per_second, "B/s"));
+    std::string modes;
+    for (const PowerMode& mode : spec.power_modes) modes += (modes.empty() ? "" : " ") + mode.id;
+    row.push_back(modes);
+    grid.rows.push_back(std::move(row));
+  }
+  return report::aligned(grid, width) +
+         "dense peaks in FLOP/s (int8: operations); the source of each number is in data/devices; a power mode is "
+         "ID:MODE\n";
+}
+
+std::string budgets_report(const std::vector<BudgetResult>& budgets) {
+  std::string text;
+  for (const BudgetResult& result : budgets) {
+    const bool is_time = result.budget.kind == BudgetKind::Seconds;
+    const bool is_bytes = result.budget.kind == BudgetKind::Bytes || result.budget.kind == BudgetKind::Memory;
+    text += std::string(to_string(result.budget.kind)) + ": " + std::string(to_string(result.verdict)) + " " +
+            result.budget.text + ", found ";
+    if (result.value)
+      text += is_time ? report::si_seconds(*result.value)
+                      : report::si(static_cast<Int>(*result.value), is_bytes ? "B" : "");
+    else
+      text += "?";
+    for (const std::string& cause : result.causes) text += "; " + printable(cause);
+    text += "\n";
+  }
+  return text;
+}
+
+std::optional<Format> format(std::string_view name) {
+  constexpr std::pair<Format, std::string_view> kFormats[] = {
+      {Format::Table, "table"}, {Format::Json, "json"}, {Format::Csv, "csv"}, {Format::Markdown, "markdown"}};
+  for (const auto& [value, text] : kFormats)
+    if (text == name) return value;
+  return std::nullopt;
+}
+
 std::string diagnostics_report(const Analysis& analysis, Severity least, std::size_t limit) {
   std::string text;
   std::size_t shown = 0, hidden = 0;

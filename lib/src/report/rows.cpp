@@ -63,10 +63,15 @@ void set_unknown_work(Counters& counters) {
 
 bool is_unmodelled(const NodeReport& row) { return row.cost.mark == Mark::Unmodelled || row.unmodelled_inside > 0; }
 
-// Most FLOPs first, unknown last, then in order of execution (or of name).
+double seconds_of(const NodeRow& row) { return row.bound == nullptr ? 0 : row.bound->seconds; }
+double seconds_of(const GroupRow& row) { return row.bound == nullptr ? 0 : row.bound->seconds; }
+double seconds_of(const TypeRow& row) { return row.seconds.value_or(0); }
+
+// Most time first, where a device is known; then most FLOPs, unknown last, then in order of execution (or of name).
 template <typename Row>
-void sort_by_flops(std::vector<Row>& rows) {
+void sort_by_weight(std::vector<Row>& rows) {
   std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
+    if (seconds_of(a) != seconds_of(b)) return seconds_of(a) > seconds_of(b);
     return a.counters.flops.value_or(-1) > b.counters.flops.value_or(-1);
   });
 }
@@ -81,6 +86,7 @@ std::vector<NodeRow> node_rows(const Model& model, const Analysis& analysis, con
                 .graph = &graph,
                 .node = &graph.nodes[static_cast<std::size_t>(report.node)],
                 .counters = counters_of(report.cost, report.params, report.param_bytes, options.count)};
+    if (options.sections.time != nullptr) row.bound = &options.sections.time->bound->rows[row.index];
     if (is_unmodelled(report)) set_unknown_work(row.counters);
     if (options.count == Convention::Pagoda && options.published) {
       const bool in_main = report.graph == 0;
@@ -105,6 +111,7 @@ std::vector<TypeRow> type_rows(const std::vector<NodeRow>& nodes, bool with_form
     } else if (with_formulas) {
       type.cost += node.report->cost;
     }
+    if (node.bound != nullptr) type.seconds = type.seconds.value_or(0) + node.bound->seconds;
     for (const auto& [name, counter] : kCounters)
       if (const Number& value = node.counters.*counter)
         type.counters.*counter = (type.counters.*counter).value_or(0) + *value;
@@ -112,7 +119,34 @@ std::vector<TypeRow> type_rows(const std::vector<NodeRow>& nodes, bool with_form
   std::vector<TypeRow> rows;
   rows.reserve(types.size());
   for (auto& [key, row] : types) rows.push_back(std::move(row));
-  sort_by_flops(rows);
+  sort_by_weight(rows);
+  return rows;
+}
+
+std::vector<GroupRow> group_rows(const std::vector<NodeRow>& nodes, const ReportOptions& options) {
+  std::vector<GroupRow> rows;
+  if (options.sections.traffic == nullptr) return rows;
+  const Traffic& traffic = *options.sections.traffic;
+  const Roofline* bound = options.sections.time == nullptr ? nullptr : options.sections.time->bound;
+  for (std::size_t id = 0; id < traffic.groups.size(); ++id) {
+    const TrafficGroup& group = traffic.groups[id];
+    GroupRow row{.index = id, .group = &group, .name = {}, .ops = {}, .counters = {}};
+    Dim params, param_bytes;
+    const NodeRow* main = nullptr;
+    for (const std::int32_t member : group.rows) {
+      const NodeRow& node = nodes[static_cast<std::size_t>(member)];
+      params += node.report->params;
+      param_bytes += node.report->param_bytes;
+      row.ops += (row.ops.empty() ? "" : "+") + qualified(node.node->domain, node.node->op_type);
+      if (main == nullptr || (main->report->cost.macs == Dim(0) && node.report->cost.macs != Dim(0))) main = &node;
+    }
+    if (main != nullptr) row.name = main->name();
+    row.counters = counters_of(group.cost, params, param_bytes, options.count);
+    if (group.cost.mark == Mark::Unmodelled) set_unknown_work(row.counters);
+    if (bound != nullptr)
+      row.bound = bound->groups.empty() ? &bound->rows[static_cast<std::size_t>(group.rows[0])] : &bound->groups[id];
+    rows.push_back(std::move(row));
+  }
   return rows;
 }
 
@@ -162,7 +196,6 @@ Formulas formulas(const OpCost& cost, Convention count) {
 }
 
 bool Data::has_formulas() const {
-  const OpCost& cost = analysis.totals.cost;
   const std::optional<Dim>& peak = analysis.totals.activation_peak_bytes;
   if (options.formulas || options.node_formulas || (peak && !peak->is_constant())) return true;
   for (const Dim* count : {&cost.macs, &cost.arith, &cost.special, &cost.bytes_read, &cost.bytes_written})
@@ -176,11 +209,18 @@ Data collect(const Model& model, const Analysis& analysis, const ReportOptions& 
       .model = model,
       .analysis = analysis,
       .options = options,
-      .totals = counters_of(totals.cost, totals.params, totals.param_bytes, options.count),
+      .totals = {},
       .activation_peak_bytes = totals.activation_peak_bytes ? number(*totals.activation_peak_bytes) : std::nullopt,
       .intensity = {},
       .nodes = node_rows(model, analysis, options),
-      .types = {}};
+      .types = {},
+      .groups = {},
+      .cost = totals.cost};
+  if (data.traffic() != TrafficModel::Unfused) {
+    data.cost.bytes_read = options.sections.traffic->bytes_read;
+    data.cost.bytes_written = options.sections.traffic->bytes_written;
+  }
+  data.totals = counters_of(data.cost, totals.params, totals.param_bytes, options.count);
   if (options.count == Convention::Pagoda && options.published)
     set_published(data.totals, options.published->total, !options.published->failure.empty());
   // A ratio of two lower bounds bounds nothing.
@@ -188,12 +228,18 @@ Data collect(const Model& model, const Analysis& analysis, const ReportOptions& 
   if (options.rows == Rows::Type) {
     data.types = type_rows(data.nodes, options.node_formulas);
     data.nodes.clear();
-    if (options.top > 0 && data.types.size() > options.top) data.types.resize(options.top);
-  } else if (options.top > 0) {
-    sort_by_flops(data.nodes);
-    if (data.nodes.size() > options.top)
-      data.nodes.erase(data.nodes.begin() + static_cast<std::ptrdiff_t>(options.top), data.nodes.end());
+  } else if (options.rows == Rows::Group) {
+    data.groups = group_rows(data.nodes, options);
+    data.nodes.clear();
   }
+  const auto choose = [&](auto& rows, bool is_sorted) {
+    if (options.top == 0) return;
+    if (!is_sorted) sort_by_weight(rows);
+    if (rows.size() > options.top) rows.erase(rows.begin() + static_cast<std::ptrdiff_t>(options.top), rows.end());
+  };
+  choose(data.nodes, false);
+  choose(data.types, true);
+  choose(data.groups, false);
   return data;
 }
 
@@ -228,6 +274,13 @@ std::string type_text(const TensorType& type) {
   text += '[';
   for (const Dim& dim : *type.shape) text += (text.back() == '[' ? "" : ",") + dim.to_string();
   return text + "]";
+}
+
+std::string device_text(const TimeSection& time) {
+  std::string text = printable(time.device->name.empty() ? time.device->id : time.device->name);
+  if (!time.device->power_mode.empty()) text += ", mode " + printable(time.device->power_mode);
+  if (time.options.precision) text += ", floats as " + std::string(to_string(*time.options.precision));
+  return text;
 }
 
 std::string_view meaning(Convention count) {

@@ -43,6 +43,7 @@ struct NodeRow {
   const Graph* graph;
   const Node* node;
   Counters counters;
+  const RowBound* bound = nullptr;  // null where no device was asked for
 
   const std::string& name() const { return display_name(*graph, *node); }
   std::string scope() const;    // bodies entered, then the module path that the exporter recorded
@@ -55,6 +56,17 @@ struct TypeRow {
   std::int64_t nodes = 0, unmodelled_nodes = 0;
   Counters counters;
   OpCost cost;  // the same as formulas, where these were asked for
+  std::optional<double> seconds;
+};
+
+// A kernel of the traffic model: rows that run together.
+struct GroupRow {
+  std::size_t index;  // in Traffic::groups
+  const TrafficGroup* group;
+  std::string name;  // of its first contraction, else of its first row
+  std::string ops;   // "Conv+Relu"
+  Counters counters;
+  const RowBound* bound = nullptr;
 };
 
 struct Formulas {
@@ -69,9 +81,15 @@ struct Data {
   Counters totals;
   Number activation_peak_bytes;
   std::optional<double> intensity;  // of the totals; empty where they are only lower bounds
-  std::vector<NodeRow> nodes;       // chosen and sorted as the options say; empty by type
-  std::vector<TypeRow> types;       // empty by node
+  std::vector<NodeRow> nodes;       // chosen and sorted as the options say; empty by type and by group
+  std::vector<TypeRow> types;       // empty unless by type
+  std::vector<GroupRow> groups;     // empty unless by group
+  OpCost cost;                      // of the totals, with the bytes of the traffic model
 
+  const TimeSection* time() const { return options.sections.time; }
+  TrafficModel traffic() const {
+    return options.sections.traffic == nullptr ? TrafficModel::Unfused : options.sections.traffic->model;
+  }
   bool published() const { return options.count == Convention::Pagoda; }
   bool has_formulas() const;  // some total is not a plain number, or formulas were asked for
 };
@@ -85,6 +103,8 @@ std::string qualified(const std::string& domain, const std::string& op_type);
 std::string type_name(const TensorType& type);
 // "float32[1,3,224,224]"; "float32" when the rank is unknown.
 std::string type_text(const TensorType& type);
+// What the time bound stands on: "NVIDIA H200 (float16)".
+std::string device_text(const TimeSection& time);
 // How FLOPs are formed, in words.
 std::string_view meaning(Convention count);
 
@@ -103,6 +123,14 @@ struct RowFormulas {
   Formulas formulas;
 };
 std::vector<RowFormulas> row_formulas(const Data& data);
+// A grid as a table of GitHub-flavoured Markdown; names from files as code spans.
+std::string markdown_table(const Grid& grid);
+std::string code(std::string_view text);
+// The optional blocks "memory", "phase", "traffic", "roofline", "budgets" of JSON.
+class JsonWriter;
+void write_sections(JsonWriter& json, const Data& data);
+// "sweep": each dim and its sizes, and the points.
+void write_sweep(JsonWriter& json, const Sweep& sweep);
 // "boxes: number of selected boxes, decided at nms, at most 1000", printable.
 std::string symbol_text(const Symbol& symbol);
 

@@ -199,6 +199,29 @@ std::string si(Int value, std::string_view unit) {
   return (negative ? "-" : "") + digits + (suffix.empty() ? "" : " " + suffix);
 }
 
+namespace {
+
+// Three significant digits and the prefix of the nearest power of 1000 below, from `prefixes` of `first`·1000^i.
+template <std::size_t N>
+std::string scaled(double value, const std::array<std::string_view, N>& prefixes, double first, std::string_view unit) {
+  std::size_t prefix = 0;
+  double shown = value / first;
+  while (std::abs(shown) >= 999.5 && prefix + 1 < N) {
+    shown /= 1000;
+    ++prefix;
+  }
+  return rounded(shown) + " " + std::string(prefixes[prefix]) + std::string(unit);
+}
+
+}  // namespace
+
+std::string si_seconds(double seconds) {
+  constexpr std::array<std::string_view, 4> kBelow = {"n", "µ", "m", ""};
+  return seconds == 0 ? "0 s" : scaled(seconds, kBelow, 1e-9, "s");
+}
+
+std::string si_rate(double value, std::string_view unit) { return scaled(value, kPrefixes, 1, unit); }
+
 std::string shortest(double value) {
   std::array<char, 32> buffer;
   const auto result = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);

@@ -33,6 +33,10 @@ std::string elide(std::string_view text, std::size_t width);
 std::string grouped(Int value);
 // Three significant digits and a prefix: "1.23 M" + unit; the exact number below 1000: "512 " + unit.
 std::string si(Int value, std::string_view unit = "");
+// Three significant digits of a time: "1.23 ms", "0 s".
+std::string si_seconds(double seconds);
+// "1.23 T" + unit of a rate or another number that is no count.
+std::string si_rate(double value, std::string_view unit);
 // Shortest decimal that reads back as `value`.
 std::string shortest(double value);
 // Three significant digits.

@@ -1,0 +1,42 @@
+// The two phases of a language model that keeps past keys and values: prefill reads a prompt, decode adds one token.
+//
+//   Analysis analysis = analyze(model, {.batch = 1});
+//   PhaseSizes decode = phase_sizes(model, analysis, {.phase = Phase::Decode, .past = 2048});
+//   Analysis step = bind_dims(analysis, decode.dims);
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pagoda/analyze.h"
+
+namespace pagoda {
+
+enum class Phase : std::uint8_t {
+  Prefill,  // all tokens of a prompt at once
+  Decode,   // one new token
+};
+std::optional<Phase> phase(std::string_view name);  // "prefill", "decode"
+std::string_view to_string(Phase phase);
+
+struct PhaseOptions {
+  Phase phase = Phase::Decode;
+  std::optional<std::int64_t> tokens = std::nullopt;  // new ones of each sequence; decode: 1
+  std::int64_t past = 0;                              // tokens that the cache already holds
+};
+
+struct PhaseSizes {
+  Bindings dims;         // of the new tokens, the past, and masks over both
+  Dim tokens;            // new tokens of the whole batch in one run
+  std::string past_dim;  // empty where the cache has a fixed size
+  std::string token_dim;
+  std::vector<Diagnostic> diagnostics;
+};
+
+// Throws Error where the model has no pair of past and present, or a size is fixed at another value.
+PhaseSizes phase_sizes(const Model& model, const Analysis& analysis, const PhaseOptions& options);
+
+}  // namespace pagoda

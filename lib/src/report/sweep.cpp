@@ -1,0 +1,154 @@
+// A sweep as a table, Markdown, CSV or inside the JSON of its estimate.
+#include <filesystem>
+
+#include "report/csv_line.h"
+#include "report/rows.h"
+
+namespace pagoda {
+namespace {
+
+using report::CsvLine;
+using report::Grid;
+using report::si;
+
+std::string cell(const std::optional<Int>& count, std::string_view unit = "") { return count ? si(*count, unit) : "?"; }
+
+bool has_time(const Sweep& sweep) { return !sweep.points.empty() && sweep.points.front().time.has_value(); }
+
+// The place of the batch among the axes.
+std::optional<std::size_t> batch_axis(const Sweep& sweep) {
+  for (std::size_t axis = 0; axis < sweep.axes.size(); ++axis)
+    if (sweep.axes[axis].dim == "batch") return axis;
+  return std::nullopt;
+}
+
+Grid sweep_grid(const Sweep& sweep) {
+  Grid grid;
+  for (const SweepAxis& axis : sweep.axes) grid.columns.push_back({.header = printable(axis.dim), .is_number = true});
+  for (const char* header : {"MACs", "FLOPs", "bytes", "FLOP/B", "memory"})
+    grid.columns.push_back({.header = header, .is_number = true});
+  const std::optional<std::size_t> batch = batch_axis(sweep);
+  if (has_time(sweep)) {
+    grid.columns.push_back({.header = "time ≥", .is_number = true});
+    grid.columns.push_back({.header = "eager ≥", .is_number = true, .drop_order = 2});
+    if (batch) grid.columns.push_back({.header = "items/s ≤", .is_number = true});
+    grid.columns.push_back({.header = "FLOP/s ≤", .is_number = true, .drop_order = 3});
+    grid.columns.push_back({.header = "bound"});
+  }
+  for (const SweepPoint& point : sweep.points) {
+    std::vector<std::string> row;
+    for (const std::int64_t size : point.sizes) row.push_back(report::grouped(size));
+    row.push_back(cell(point.macs));
+    row.push_back(cell(point.flops));
+    row.push_back(cell(point.bytes, "B"));
+    row.push_back(point.intensity ? report::rounded(*point.intensity) : "?");
+    row.push_back(cell(point.memory_bytes, "B"));
+    if (point.time) {
+      const double seconds = point.time->seconds;
+      row.push_back(report::si_seconds(seconds));
+      row.push_back(point.time->eager_seconds ? report::si_seconds(*point.time->eager_seconds) : "?");
+      const bool has_rate = seconds > 0;
+      if (batch)
+        row.push_back(has_rate ? report::si_rate(static_cast<double>(point.sizes[*batch]) / seconds, "") : "?");
+      row.push_back(has_rate && point.flops ? report::si_rate(static_cast<double>(*point.flops) / seconds, "") : "?");
+      row.emplace_back(to_string(point.bound));
+    }
+    grid.rows.push_back(std::move(row));
+  }
+  return grid;
+}
+
+// What stands above and below the rows.
+std::string heading(const report::Data& data, const Sweep& sweep) {
+  std::string text = report::subtitle(data) + "\n" + std::string(to_string(sweep.traffic)) + " traffic";
+  if (data.time() != nullptr) text += " · " + report::device_text(*data.time());
+  return text;
+}
+
+std::string footing(const Sweep& sweep) {
+  std::string text = "memory: weights and the activation peak";
+  if (!has_time(sweep) || sweep.axes.size() != 1) return text;
+  const std::string dim = printable(sweep.axes[0].dim);
+  if (!sweep.ridge) return text + "\nmemory takes longer than arithmetic at every " + dim + " of the sweep";
+  if (sweep.ridge->at_start) return text + "\narithmetic takes longer than memory from the first " + dim + " on";
+  return text + "\nridge: arithmetic takes longer than memory from " + dim + " " + report::grouped(sweep.ridge->size) +
+         " on";
+}
+
+std::string model_name(const Model& model) {
+  return model.path.empty() ? model.graph_name : std::filesystem::path(model.path).stem().string();
+}
+
+std::optional<double> achieved(const SweepPoint& point) {
+  if (!point.time || !point.flops || point.time->seconds <= 0) return std::nullopt;
+  return static_cast<double>(*point.flops) / point.time->seconds;
+}
+
+// The columns of the published estimator's batch tables: index model,batch, then ai and perf.
+std::string published_csv(const Model& model, const Sweep& sweep) {
+  CsvLine header;
+  header.add("model");
+  for (const SweepAxis& axis : sweep.axes) header.name(axis.dim);
+  for (const char* name : {"ai", "perf", "flops", "param_bytes", "bytes", "param_fraction"})
+    header.add(std::string_view(name));
+  std::string text = std::move(header).end();
+  for (const SweepPoint& point : sweep.points) {
+    CsvLine line;
+    line.name(model_name(model));
+    for (const std::int64_t size : point.sizes) line.add(std::to_string(size));
+    line.add(point.intensity).add(achieved(point)).add(point.flops).add(point.param_bytes).add(point.bytes);
+    const bool is_known = point.bytes && point.param_bytes && *point.bytes > 0;
+    line.add(is_known ? std::optional(static_cast<double>(*point.param_bytes) / static_cast<double>(*point.bytes))
+                      : std::nullopt);
+    text += std::move(line).end();
+  }
+  return text;
+}
+
+std::string plain_csv(const Model& model, const Sweep& sweep) {
+  CsvLine header;
+  header.add("model");
+  for (const SweepAxis& axis : sweep.axes) header.name(axis.dim);
+  for (const char* name : {"macs", "flops", "param_bytes", "bytes_read", "bytes_written", "bytes", "intensity",
+                           "activation_peak_bytes", "memory_bytes"})
+    header.add(std::string_view(name));
+  if (has_time(sweep))
+    for (const char* name : {"seconds", "eager_seconds", "floor_seconds", "bound", "flops_per_second"})
+      header.add(std::string_view(name));
+  std::string text = std::move(header).end();
+  for (const SweepPoint& point : sweep.points) {
+    CsvLine line;
+    line.name(model_name(model));
+    for (const std::int64_t size : point.sizes) line.add(std::to_string(size));
+    line.add(point.macs).add(point.flops).add(point.param_bytes).add(point.bytes_read).add(point.bytes_written);
+    line.add(point.bytes).add(point.intensity).add(point.activation_peak_bytes).add(point.memory_bytes);
+    if (point.time) {
+      line.add(point.time->seconds).add(point.time->eager_seconds).add(point.time->floor_seconds);
+      line.add(to_string(point.bound)).add(achieved(point));
+    }
+    text += std::move(line).end();
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string sweep_report(Format format, const Model& model, const Analysis& analysis, const Sweep& sweep,
+                         const ReportOptions& options) {
+  if (format == Format::Json) {
+    ReportOptions whole = options;
+    whole.sections.sweep = &sweep;
+    return json_report(model, analysis, whole);
+  }
+  if (format == Format::Csv)
+    return options.count == Convention::Pagoda ? published_csv(model, sweep) : plain_csv(model, sweep);
+  const report::Data data = report::collect(model, analysis, options);
+  const Grid grid = sweep_grid(sweep);
+  if (format == Format::Markdown)
+    return "# " + report::code(report::title(data)) + "\n\n" + heading(data, sweep) + "\n\n" +
+           report::markdown_table(grid) + "\n" + footing(sweep) + "\n";
+  return report::title(data) + "\n" + heading(data, sweep) + "\n\n" + report::aligned(grid, options.width) + "\n" +
+         footing(sweep) + "\nSI units: 1 kB is 1000 B, 1 M is 10^6\n";
+}
+
+}  // namespace pagoda

@@ -1,0 +1,95 @@
+// Budgets: units, and the three answers.
+#include "pagoda/budget.h"
+
+#include <doctest/doctest.h>
+
+#include "support/text_graph.h"
+
+using namespace pagoda;
+
+TEST_CASE("limits with units") {
+  struct Row {
+    BudgetKind kind;
+    const char* text;
+    Int limit;
+  };
+  constexpr Row kRows[] = {
+      {BudgetKind::Flops, "10GFLOP", 10'000'000'000},
+      {BudgetKind::Flops, "10 GFLOPs", 10'000'000'000},
+      {BudgetKind::Flops, "1e9", 1'000'000'000},
+      {BudgetKind::Flops, "8.2G", 8'200'000'000},
+      {BudgetKind::Flops, "0", 0},
+      {BudgetKind::Bytes, "500MB", 500'000'000},
+      {BudgetKind::Bytes, "1.5KiB", 1536},
+      {BudgetKind::Bytes, "7", 7},
+      {BudgetKind::Params, "25.6M", 25'600'000},
+      {BudgetKind::Params, "7B", 7'000'000'000},
+      {BudgetKind::Memory, "8GiB", Int{8} << 30},
+      {BudgetKind::Memory, "8 GB", 8'000'000'000},
+  };
+  for (const Row& row : kRows) CHECK_MESSAGE(parse_budget(row.kind, row.text).limit == row.limit, row.text);
+  CHECK(parse_budget(BudgetKind::Seconds, "5ms").limit_seconds == doctest::Approx(5e-3));
+  CHECK(parse_budget(BudgetKind::Seconds, "250 us").limit_seconds == doctest::Approx(250e-6));
+  CHECK(parse_budget(BudgetKind::Seconds, "2\u00b5s").limit_seconds == doctest::Approx(2e-6));
+  CHECK(parse_budget(BudgetKind::Seconds, "1.5s").limit_seconds == 1.5);
+  for (const char* wrong : {"", "B", "GB", "-1", "nan", "inf", "1e99", "5 apples", "5GBps", "0x10", "5 m"})
+    CHECK_THROWS_AS(parse_budget(BudgetKind::Bytes, wrong), Error);
+  CHECK_THROWS_AS(parse_budget(BudgetKind::Seconds, "5"), Error);
+  CHECK_THROWS_AS(parse_budget(BudgetKind::Seconds, "5 min"), Error);
+}
+
+TEST_CASE("a limit is kept, passed, or cannot be told") {
+  struct Row {
+    const char* graph;
+    BudgetKind kind;
+    const char* limit;
+    Verdict verdict;
+    const char* cause;
+  };
+  // y = x·w: 2·4·8·16 = 1024 FLOP, 128 parameters, 4·(32 + 128 + 64) = 896 B moved; at the peak 512 B of weights
+  // and 4·(32 + 64) = 384 B of activations.
+  constexpr const char* kFixed = "x:f32[4,8], w:f32[8,16]=const -> y = MatMul(x, w)";
+  constexpr const char* kFree = "x:f32[n,8], w:f32[8,16]=const -> y = MatMul(x, w)";  // 256·n FLOP
+  constexpr const char* kPartial = "x:f32[4,8], w:f32[8,16]=const -> h = MatMul(x, w); y = my.domain.Secret(h)";
+  constexpr Row kRows[] = {
+      {kFixed, BudgetKind::Flops, "1024", Verdict::Fits, ""},
+      {kFixed, BudgetKind::Flops, "1023", Verdict::Exceeds, ""},
+      {kFixed, BudgetKind::Bytes, "896B", Verdict::Fits, ""},
+      {kFixed, BudgetKind::Bytes, "895B", Verdict::Exceeds, ""},
+      {kFixed, BudgetKind::Params, "128", Verdict::Fits, ""},
+      {kFixed, BudgetKind::Params, "127", Verdict::Exceeds, ""},
+      {kFixed, BudgetKind::Memory, "896B", Verdict::Fits, ""},
+      {kFixed, BudgetKind::Memory, "895B", Verdict::Exceeds, ""},
+      {kFree, BudgetKind::Flops, "300", Verdict::CannotTell, "depends on n"},
+      {kFree, BudgetKind::Flops, "200", Verdict::Exceeds, "depends on n"},  // at n = 1 already
+      {kFree, BudgetKind::Params, "128", Verdict::Fits, ""},
+      {kPartial, BudgetKind::Flops, "1024", Verdict::CannotTell, "my.domain.Secret"},
+      {kPartial, BudgetKind::Flops, "1000", Verdict::Exceeds, "my.domain.Secret"},
+      {kPartial, BudgetKind::Params, "128", Verdict::Fits, ""},
+      {kPartial, BudgetKind::Memory, "1GB", Verdict::CannotTell, "size of some activation"},
+  };
+  for (const Row& row : kRows) {
+    const Analysis analysis = analyze(test::graph(row.graph));
+    const BudgetResult result = check_budget(parse_budget(row.kind, row.limit), analysis, {});
+    CHECK_MESSAGE(result.verdict == row.verdict, row.graph, " ", row.limit, ": ", to_string(result.verdict));
+    std::string causes;
+    for (const std::string& cause : result.causes) causes += cause + "\n";
+    CHECK_MESSAGE(causes.find(row.cause) != std::string::npos, row.graph, ": ", causes);
+    CHECK((*row.cause != '\0' || causes.empty()));
+  }
+}
+
+TEST_CASE("time is held against the bound, and needs a device") {
+  const Analysis analysis = analyze(test::graph("x:f32[4,8], w:f32[8,16]=const -> y = MatMul(x, w)"));
+  const Budget limit = parse_budget(BudgetKind::Seconds, "1us");
+  CHECK_THROWS_AS(check_budget(limit, analysis, {}), Error);
+  RooflineTotals time;
+  time.seconds = 0.9e-6;
+  CHECK(check_budget(limit, analysis, {.time = &time}).verdict == Verdict::Fits);
+  time.seconds = 1.1e-6;
+  CHECK(check_budget(limit, analysis, {.time = &time}).verdict == Verdict::Exceeds);
+  time.seconds = 0.9e-6;
+  time.unknown_rows = 2;
+  time.at_least = true;
+  CHECK(check_budget(limit, analysis, {.time = &time}).verdict == Verdict::CannotTell);
+}

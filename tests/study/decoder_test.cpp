@@ -1,0 +1,47 @@
+// Prefill and decode of models with a cache.
+#include "pagoda/decoder.h"
+
+#include <doctest/doctest.h>
+
+#include "support/text_graph.h"
+
+using namespace pagoda;
+
+namespace {
+
+// One head of attention over past and new tokens; the mask's length has a name of its own.
+constexpr const char* kDecoder =
+    "ids:i64[batch,sequence], attention_mask:i64[batch,total], past:f32[batch,2,past,8], w:f32[100,16]=const, "
+    "shape:i64=[0,0,2,8] -> e = Gather(w, ids); r = Reshape(e, shape); k = Transpose(r) {perm=[0,2,1,3]}; "
+    "present = Concat(past, k) {axis=2}; t = Transpose(present) {perm=[0,1,3,2]}; s = MatMul(k, t); "
+    "m = Cast(attention_mask) {to=1} => s, present, m";
+
+}  // namespace
+
+TEST_CASE("decode adds one token to the past, prefill reads a prompt") {
+  const Model model = test::graph(kDecoder);
+  const Analysis analysis = analyze(model, {.batch = 3});
+  const PhaseSizes decode = phase_sizes(model, analysis, {.phase = Phase::Decode, .past = 100});
+  CHECK(decode.dims == Bindings{{"past", 100}, {"sequence", 1}, {"total", 101}});
+  CHECK(decode.past_dim == "past");
+  CHECK(decode.token_dim == "sequence");
+  CHECK(decode.tokens == Dim(3));
+  // Scores: 3 of the batch, 2 heads, 1 new token against 101, 8 multiplications each.
+  CHECK(bind_dims(analysis, decode.dims).totals.cost.macs == Dim(3 * 2 * 101 * 8));
+
+  const PhaseSizes prefill = phase_sizes(model, analysis, {.phase = Phase::Prefill, .tokens = 32});
+  CHECK(prefill.dims == Bindings{{"past", 0}, {"sequence", 32}, {"total", 32}});
+  CHECK(prefill.tokens == Dim(96));
+  CHECK(bind_dims(analysis, prefill.dims).totals.cost.macs == Dim(3 * 2 * 32 * 32 * 8));
+
+  const PhaseSizes open = phase_sizes(model, analysis, {.phase = Phase::Prefill});
+  CHECK(open.dims == Bindings{{"past", 0}});  // the prompt's length stays free
+}
+
+TEST_CASE("models without a cache, and sizes that contradict") {
+  const Model plain = test::graph("ids:i64[batch,sequence], w:f32[100,16]=const -> y = Gather(w, ids)");
+  CHECK_THROWS_WITH_AS(phase_sizes(plain, analyze(plain), {}), doctest::Contains("export it with its cache"), Error);
+  const Model model = test::graph(kDecoder);
+  CHECK_THROWS_AS(phase_sizes(model, analyze(model, {.dims = {{"past", 7}}}), {.past = 8}), Error);
+  CHECK(phase_sizes(model, analyze(model, {.dims = {{"past", 7}}}), {.past = 7}).dims.size() == 2);
+}

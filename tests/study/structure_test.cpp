@@ -1,0 +1,68 @@
+// The structure profile against counts by hand.
+#include "pagoda/structure.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "support/text_graph.h"
+
+using namespace pagoda;
+using doctest::Approx;
+
+TEST_CASE("a diamond: depth, width, shares") {
+  // c → (r, s) → y: three kernels deep, two wide.
+  const Model model = test::graph(
+      "x:f32[1,3,8,8], w:f32[4,3,3,3]=const -> c = Conv(x, w) {pads=[1,1,1,1]}; r = Relu(c); s = Sigmoid(c); "
+      "y = Add(r, s)");
+  const StructureProfile profile = structure_profile(model, analyze(model));
+  CHECK(profile.nodes == 4);
+  CHECK(profile.launches == 4);
+  CHECK(profile.op_types == 4);
+  CHECK(profile.depth == 3);
+  CHECK(profile.width == 2);
+  CHECK(profile.parallelism == Approx(4.0 / 3));
+  CHECK(profile.fan_out_max == 2);
+  const double conv = 2.0 * 4 * 64 * 27, element = 4 * 64;
+  CHECK(profile.flops == conv + 3 * element);
+  CHECK(profile.critical_flops_share == Approx((conv + 2 * element) / (conv + 3 * element)));
+  CHECK(profile.flops_share[static_cast<std::size_t>(WorkClass::Convolution)] == Approx(conv / profile.flops));
+  CHECK(profile.flops_share[static_cast<std::size_t>(WorkClass::Elementwise)] == Approx(3 * element / profile.flops));
+  CHECK(profile.launch_share[static_cast<std::size_t>(WorkClass::Elementwise)] == Approx(0.75));
+  CHECK(profile.dynamic_shape_ratio == 0);
+  CHECK(profile.precision_bytes_share.at("float32") == Approx(1));
+  CHECK(profile.op_counts.at("Conv") == 1);
+}
+
+TEST_CASE("views, host arithmetic and constants are no kernels") {
+  const Model model = test::graph(
+      "x:f32[n,4], k:i64=[2] -> s = Shape(x); z = Slice(s, k, k); r = Relu(x); y = Identity(r); u = my.domain.Odd(r)");
+  const StructureProfile profile = structure_profile(model, analyze(model));
+  CHECK(profile.launches == 2);
+  CHECK(profile.unmodelled == 1);
+  CHECK(profile.views >= 1);
+  CHECK(profile.host >= 1);
+  CHECK(profile.depth == 2);
+  CHECK(profile.dynamic_shape_ratio == 1);  // of sizes that are free or not known at all
+  CHECK_FALSE(profile.intensity);
+}
+
+TEST_CASE("shares sum to one, and names are unique") {
+  const Model model = test::graph(
+      "x:f32[2,16,32], w:f32[32,32]=const, g:f32[32]=const, b:f32[32]=const -> h = MatMul(x, w); "
+      "n = LayerNormalization(h, g, b); s = Softmax(n); r = ReduceMean(s); t = Transpose(n); y = Gelu(t)");
+  const StructureProfile profile = structure_profile(model, analyze(model));
+  for (const auto& shares : {profile.flops_share, profile.bytes_share, profile.launch_share}) {
+    double sum = 0;
+    for (const double share : shares) sum += share;
+    CHECK(sum == Approx(1));
+  }
+  double bins = 0;
+  for (const double share : profile.intensity_bytes_share) bins += share;
+  CHECK(bins == Approx(1));
+  CHECK(profile.bytes_share[static_cast<std::size_t>(WorkClass::Movement)] > 0);
+  std::vector<std::string> names;
+  for (const Feature& feature : features(profile)) names.push_back(feature.name);
+  std::sort(names.begin(), names.end());
+  CHECK(std::adjacent_find(names.begin(), names.end()) == names.end());
+}

@@ -1,0 +1,227 @@
+#include "arguments.h"
+
+#include <charconv>
+
+#include "pagoda/device.h"
+
+namespace pagoda::tool {
+namespace {
+
+std::int64_t size_of(std::string_view text, const std::string& whole) {
+  std::int64_t size = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size() || size < 0)
+    throw UsageError("'" + std::string(text) + "' in '" + whole + "' is no size; expected an integer of at least 0");
+  return size;
+}
+
+struct Assignment {
+  std::string name;
+  std::string_view value;
+};
+
+// Names may hold '=', values may not.
+Assignment split(const std::string& text, const char* form) {
+  const std::size_t equals = text.rfind('=');
+  if (equals == std::string::npos || equals == 0) throw UsageError("'" + text + "' is not of the form " + form);
+  return {text.substr(0, equals), std::string_view(text).substr(equals + 1)};
+}
+
+template <typename Map>
+void assign(Map& map, const std::string& name, typename Map::mapped_type value, const char* option) {
+  const auto [at, is_new] = map.emplace(name, value);
+  if (!is_new && at->second != value)
+    throw UsageError(std::string(option) + " is given twice for '" + name + "' with different values; give one");
+}
+
+// The values that an option takes; its usage text says them already.
+CLI::Validator one_of(std::vector<std::string> values) {
+  CLI::Validator validator = CLI::IsMember(std::move(values));
+  return validator.description("");
+}
+
+CLI::Validator at_least(std::int64_t least) {
+  CLI::Validator validator = CLI::Range(least, std::int64_t{1} << 62);
+  return validator.description("");
+}
+
+void add_sizes(CLI::App& app, Arguments& arguments) {
+  app.add_option("--batch", arguments.batch, "Size of the batch dim of all inputs, also where the file fixes it")
+      ->check(at_least(1))
+      ->type_name("N");
+  app.add_option("--dim", arguments.dims, "Size of a named dim; repeatable")
+      ->allow_extra_args(false)
+      ->type_name("NAME=V");
+  app.add_option("--input", arguments.inputs, "Whole shape of an input; repeatable")
+      ->allow_extra_args(false)
+      ->type_name("NAME=AxBxC");
+  app.add_option("--phase", arguments.phase,
+                 "Sizes of a language model with a cache: a prompt of --tokens, or one token after --past")
+      ->check(one_of({"prefill", "decode"}))
+      ->type_name("prefill|decode");
+  app.add_option("--past", arguments.past, "With --phase: tokens in the cache (default 0)")
+      ->check(at_least(0))
+      ->type_name("N");
+  app.add_option("--tokens", arguments.tokens, "With --phase: new tokens a sequence (decode: 1)")
+      ->check(at_least(1))
+      ->type_name("N");
+}
+
+void add_outputs(CLI::App& app, Arguments& arguments) {
+  app.add_option("--format", arguments.format, "table, json, csv or markdown; default: what FILE ends in, else table")
+      ->check(one_of({"table", "json", "csv", "markdown"}))
+      ->type_name("FORMAT");
+  app.add_option("-o,--output", arguments.output, "Write to FILE, whole or not at all")->type_name("FILE");
+  app.add_option("--by", arguments.by,
+                 "A row per node, per type of operator, or per kernel of --traffic (default there)")
+      ->check(one_of({"node", "type", "group"}))
+      ->type_name("node|type|group");
+  app.add_option("--top", arguments.top, "Only the K rows with the most time, or without --device FLOPs")
+      ->check(at_least(1))
+      ->type_name("K");
+  app.add_flag("--symbolic", arguments.symbolic, "Formulas of the totals; with --by also of the rows");
+  app.add_flag("--memory", arguments.memory, "The memory plan: peak and what makes it, arena, weights, cache");
+  app.add_option("--memory-timeline", arguments.timeline, "Write bytes alive at each step to FILE.svg or FILE.csv")
+      ->type_name("FILE");
+}
+
+void add_models(CLI::App& app, Arguments& arguments) {
+  app.add_option("--count", arguments.count,
+                 "What FLOPs are. flops (default): 2*MACs + arith + special; macs: MACs; contraction: 2*MACs; "
+                 "hardware: 2*MACs + arith - comparisons; pagoda: the published Pagoda rules, faults included")
+      ->check(one_of({"flops", "macs", "contraction", "hardware", "pagoda"}))
+      ->type_name("CONVENTION");
+  app.add_option("--traffic", arguments.traffic,
+                 "unfused (default): every input byte is read once, every output byte written once; fused: "
+                 "intermediates of a kernel stay on the chip; resident: tensors stay in the device's L2 while they fit")
+      ->check(one_of({"unfused", "fused", "resident"}))
+      ->type_name("MODEL");
+  app.add_option("--device", arguments.device,
+                 "Time bounds on a device: an id of --list-devices, ID:MODE, or a device or ceilings file")
+      ->type_name("NAME|FILE");
+  app.add_option("--precision", arguments.precision, "With --device: do the floats in this format, in memory too")
+      ->type_name("P");
+}
+
+void add_studies(CLI::App& app, Arguments& arguments) {
+  app.add_option("--sweep", arguments.sweeps, "A row per size, from the formulas: batch=1,2,4..1024; repeatable")
+      ->allow_extra_args(false)
+      ->type_name("NAME=LIST");
+  app.add_option("--compare", arguments.compare, "What changed from OTHER to MODEL, node by node")->type_name("OTHER");
+  app.add_option("--profile-structure", arguments.profile_structure,
+                 "The structure of the model as one row of features")
+      ->check(one_of({"json", "csv"}))
+      ->type_name("json|csv");
+  const auto limit = [&](const char* name, std::string& text, const char* what, const char* example) {
+    app.add_option(name, text, what)->type_name(example);
+  };
+  limit("--max-flops", arguments.max_flops, "Exit 3 unless FLOPs are known to stay within", "10GFLOP");
+  limit("--max-bytes", arguments.max_bytes, "... and bytes moved", "500MB");
+  limit("--max-params", arguments.max_params, "... and parameters", "25M");
+  limit("--max-memory", arguments.max_memory, "... and weights with the activation peak", "8GiB");
+  limit("--max-seconds", arguments.max_seconds, "... and the time bound on --device", "5ms");
+  app.add_flag("--strict", arguments.strict, "Exit 3 when some node is not modelled");
+}
+
+}  // namespace
+
+void add_options(CLI::App& app, Arguments& arguments) {
+  app.add_option("MODEL", arguments.model, "ONNX file; its weights are not read")->type_name("");
+  add_sizes(app, arguments);
+  add_outputs(app, arguments);
+  add_models(app, arguments);
+  add_studies(app, arguments);
+  app.add_flag("--list-ops", arguments.list_ops, "List the operators that have a rule, and what each costs");
+  app.add_flag("--list-devices", arguments.list_devices, "List the built-in devices");
+  app.set_version_flag("--version", kTool);
+  app.get_formatter()->column_width(28);
+  app.footer(
+      "Counts are exact. A node without a rule is reported and makes totals lower bounds; it never counts as 0.\n"
+      "Times are lower bounds: no kernel that does this work and moves these bytes is faster.\n"
+      "Exit codes: 0 done, 1 unusable input, 2 usage, 3 partial (--strict) or over budget (--max-*), 4 no such "
+      "device.\n");
+}
+
+AnalyzeOptions analyze_options(const Arguments& arguments) {
+  AnalyzeOptions options;
+  options.batch = arguments.batch;
+  for (const std::string& text : arguments.dims) {
+    const Assignment dim = split(text, "NAME=V");
+    assign(options.dims, dim.name, size_of(dim.value, text), "--dim");
+  }
+  for (const std::string& text : arguments.inputs) {
+    const Assignment input = split(text, "NAME=AxBxC");
+    std::vector<std::int64_t> shape;
+    for (std::string_view rest = input.value;;) {
+      const std::size_t cross = rest.find('x');
+      shape.push_back(size_of(rest.substr(0, cross), text));
+      if (cross == std::string_view::npos) break;
+      rest.remove_prefix(cross + 1);
+    }
+    assign(options.input_shapes, input.name, shape, "--input");
+  }
+  return options;
+}
+
+std::vector<SweepAxis> sweep_axes(const Arguments& arguments) {
+  std::vector<SweepAxis> axes;
+  for (const std::string& text : arguments.sweeps) {
+    try {
+      axes.push_back(parse_axis(text));
+    } catch (const Error& error) {
+      throw UsageError("--sweep: " + std::string(error.what()));
+    }
+    for (std::size_t i = 0; i + 1 < axes.size(); ++i)
+      if (axes[i].dim == axes.back().dim) throw UsageError("--sweep is given twice for '" + axes[i].dim + "'");
+  }
+  return axes;
+}
+
+std::vector<Budget> budgets(const Arguments& arguments) {
+  const std::pair<BudgetKind, const std::string&> given[] = {{BudgetKind::Flops, arguments.max_flops},
+                                                             {BudgetKind::Bytes, arguments.max_bytes},
+                                                             {BudgetKind::Params, arguments.max_params},
+                                                             {BudgetKind::Memory, arguments.max_memory},
+                                                             {BudgetKind::Seconds, arguments.max_seconds}};
+  std::vector<Budget> budgets;
+  for (const auto& [kind, text] : given) {
+    if (text.empty()) continue;
+    try {
+      budgets.push_back(parse_budget(kind, text));
+    } catch (const Error& error) {
+      throw UsageError("--max-" + std::string(to_string(kind)) + ": " + error.what());
+    }
+  }
+  return budgets;
+}
+
+std::string format_of(const Arguments& arguments) {
+  if (!arguments.format.empty()) return arguments.format;
+  const std::size_t dot = arguments.output.rfind('.');
+  const std::string extension = dot == std::string::npos ? "" : arguments.output.substr(dot);
+  if (extension == ".json") return "json";
+  if (extension == ".csv") return "csv";
+  return extension == ".md" ? "markdown" : "table";
+}
+
+void check(const Arguments& arguments) {
+  if (arguments.model.empty()) throw UsageError("MODEL is missing");
+  const auto needs = [&](bool is_given, const std::string& option, const std::string& other, bool has_other) {
+    if (is_given && !has_other) throw UsageError(option + " needs " + other);
+  };
+  const bool has_device = !arguments.device.empty();
+  needs(arguments.traffic == "resident", "--traffic resident", "--device, whose cache it fills", has_device);
+  needs(!arguments.precision.empty(), "--precision", "--device", has_device);
+  needs(!arguments.max_seconds.empty(), "--max-seconds", "--device", has_device);
+  needs(arguments.past || arguments.tokens, "--past and --tokens", "--phase", !arguments.phase.empty());
+  needs(arguments.by == "group", "--by group", "--traffic fused or resident", arguments.traffic != "unfused");
+  if (!arguments.precision.empty() && !precision(arguments.precision))
+    throw UsageError("--precision " + arguments.precision + " is none of " + precision_names());
+  const int studies =
+      int{!arguments.sweeps.empty()} + int{!arguments.compare.empty()} + int{!arguments.profile_structure.empty()};
+  if (studies > 1) throw UsageError("--sweep, --compare and --profile-structure are different reports; give one");
+  if (arguments.count == "pagoda" && arguments.traffic != "unfused")
+    throw UsageError("--count pagoda has traffic rules of its own; it does not go with --traffic");
+}
+
+}  // namespace pagoda::tool

@@ -1,0 +1,46 @@
+// The command line of onnx-estimate, as text and as what the library takes.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "pagoda/analyze.h"
+#include "pagoda/budget.h"
+#include "pagoda/sweep.h"
+
+namespace pagoda::tool {
+
+inline constexpr const char* kTool = "onnx-estimate " PAGODA_VERSION;
+
+// The command line contradicts itself.
+class UsageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+struct Arguments {
+  std::string model, format, output, by, compare, device, precision, phase, profile_structure, timeline;
+  std::string count = "flops", traffic = "unfused";
+  std::string max_flops, max_bytes, max_params, max_memory, max_seconds;
+  std::vector<std::string> dims, inputs, sweeps;
+  std::int64_t batch = 0, top = 0;
+  std::optional<std::int64_t> past, tokens;
+  bool symbolic = false, strict = false, memory = false, list_ops = false, list_devices = false;
+};
+
+void add_options(CLI::App& app, Arguments& arguments);
+
+// What the arguments say about sizes.
+AnalyzeOptions analyze_options(const Arguments& arguments);
+std::vector<SweepAxis> sweep_axes(const Arguments& arguments);
+std::vector<Budget> budgets(const Arguments& arguments);
+// --format, else what the name of the output file says, else a table.
+std::string format_of(const Arguments& arguments);
+// Throws UsageError where options do not go together.
+void check(const Arguments& arguments);
+
+}  // namespace pagoda::tool

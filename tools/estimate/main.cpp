@@ -1,0 +1,264 @@
+// onnx-estimate: how much work an ONNX model is, where it goes, and how fast a machine could do it, from the file
+// alone.
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "arguments.h"
+#include "pagoda/conventions.h"
+#include "pagoda/model.h"
+#include "pagoda/report.h"
+
+namespace pagoda::tool {
+namespace {
+
+enum ExitCode { kDone = 0, kUnusableInput = 1, kUsage = 2, kPartial = 3, kNoDevice = 4 };
+
+std::size_t terminal_width() {
+  if (isatty(STDOUT_FILENO) == 0) return 0;
+  if (const char* columns = std::getenv("COLUMNS"); columns != nullptr && std::atoi(columns) > 0)
+    return static_cast<std::size_t>(std::atoi(columns));
+  winsize size{};
+  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+void say(const std::string& text) { std::fputs(text.c_str(), stderr); }
+
+void write_output(const std::string& path, const std::string& text) {
+  if (!path.empty() && path != "-") return write_file(path, text);
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+    throw Error(std::string("cannot write to standard output: ") + std::strerror(errno));
+}
+
+// The cache next to memory that the whole device shares.
+std::int64_t cache_bytes(const DeviceSpec& device) {
+  for (const MemoryLevel& level : device.levels)
+    if (level.level != "dram" && !level.per_unit && level.capacity_bytes.known())
+      return static_cast<std::int64_t>(*level.capacity_bytes.value);
+  throw Error("--traffic resident: the capacity of a cache that all of " + device.id +
+              " shares is not known; give a device file that states it");
+}
+
+// One run of the tool: what was asked for, and everything that is computed on the way, which reports point into.
+class Run {
+ public:
+  explicit Run(const Arguments& arguments)
+      : arguments_(arguments),
+        options_(analyze_options(arguments)),
+        axes_(sweep_axes(arguments)),
+        limits_(budgets(arguments)),
+        format_(format_of(arguments)) {}
+
+  int run() {
+    if (!arguments_.device.empty()) device_ = find_device(arguments_.device);
+    roofline_options_.convention = *convention(arguments_.count);
+    if (!arguments_.precision.empty()) roofline_options_.precision = precision(arguments_.precision);
+
+    model_ = load_model(arguments_.model);
+    analyze_model();
+    set_report_options();
+    if (roofline_options_.convention == Convention::Pagoda) count_published();
+    say(diagnostics_report(analysis_));
+    write_output(arguments_.output, text());
+    if (!arguments_.timeline.empty()) write_timeline();
+    return check_budgets() && (is_complete_ || !arguments_.strict) ? kDone : kPartial;
+  }
+
+ private:
+  void analyze_model() {
+    options_ = sweep_options(options_, axes_);
+    analysis_ = analyze(model_, options_);
+    if (!arguments_.phase.empty()) set_phase();
+    is_complete_ = !analysis_.partial;
+  }
+
+  void set_phase() {
+    const Phase which = *phase(arguments_.phase);
+    const PhaseSizes sizes = phase_sizes(
+        model_, analysis_, {.phase = which, .tokens = arguments_.tokens, .past = arguments_.past.value_or(0)});
+    std::vector<Diagnostic> diagnostics = analysis_.diagnostics;
+    analysis_ = bind_dims(analysis_, sizes.dims);
+    analysis_.diagnostics.insert(analysis_.diagnostics.end(), sizes.diagnostics.begin(), sizes.diagnostics.end());
+    phase_.phase = which;
+    phase_.tokens = sizes.tokens.evaluate({});
+    if (!memory_) memory_ = plan_memory(model_, analysis_, {.reorder = arguments_.memory, .arena = arguments_.memory});
+    phase_.bytes_per_token = memory_->kv_cache.bytes_per_token.evaluate({});
+    report_.sections.phase = &phase_;
+  }
+
+  void set_report_options() {
+    report_.count = roofline_options_.convention;
+    report_.top = static_cast<std::size_t>(arguments_.top);
+    report_.formulas = arguments_.symbolic;
+    report_.node_formulas = arguments_.symbolic && (!arguments_.by.empty() || format_ == "csv");
+    const bool to_terminal = arguments_.output.empty() || arguments_.output == "-";
+    report_.width = to_terminal ? terminal_width() : 0;
+    report_.tool = kTool;
+    if (arguments_.memory || !arguments_.timeline.empty()) {
+      if (!memory_ || !arguments_.memory) memory_ = plan_memory(model_, analysis_);
+      if (arguments_.memory) report_.sections.memory = &*memory_;
+    }
+    const TrafficModel moved = *traffic_model(arguments_.traffic);
+    if (moved != TrafficModel::Unfused) {
+      if (moved == TrafficModel::Resident) l2_bytes_ = cache_bytes(*device_);
+      traffic_ = traffic(model_, analysis_, {.model = moved, .l2_bytes = l2_bytes_});
+      report_.sections.traffic = &*traffic_;
+    }
+    report_.rows = arguments_.by == "type"                                           ? Rows::Type
+                   : arguments_.by == "group" || (arguments_.by.empty() && traffic_) ? Rows::Group
+                                                                                     : Rows::Node;
+    if (!device_) return;
+    roofline_ = traffic_ ? roofline(analysis_, *traffic_, *device_, roofline_options_)
+                         : roofline(analysis_, *device_, roofline_options_);
+    time_.device = &*device_;
+    time_.options = roofline_options_;
+    time_.bound = &roofline_;
+    report_.sections.time = &time_;
+  }
+
+  // The published rules multiply the graph as exported by the batch.
+  void count_published() {
+    AnalyzeOptions as_exported = options_;
+    as_exported.batch = 0;
+    as_exported.symbolic_batch = false;
+    report_.published = pagoda_counts(
+        model_, options_.batch == 0 && !options_.symbolic_batch ? analysis_ : analyze(model_, as_exported),
+        std::max<std::int64_t>(options_.batch, 1));
+    if (report_.published->failure.empty()) return;
+    say("warning: no counts: " + printable(report_.published->failure) + "\n");
+    is_complete_ = false;
+  }
+
+  std::string text() {
+    if (!arguments_.compare.empty()) return comparison();
+    if (!arguments_.profile_structure.empty())
+      return structure_report(*format(arguments_.profile_structure), structure_profile(model_, analysis_), report_);
+    if (!axes_.empty()) return swept();
+    say(free_dims_report(analysis_));
+    evaluate_budgets();
+    switch (*format(format_)) {
+      case Format::Json:
+        return json_report(model_, analysis_, report_);
+      case Format::Csv:
+        return csv_report(model_, analysis_, report_);
+      case Format::Markdown:
+        return markdown_report(model_, analysis_, report_);
+      case Format::Table:
+        break;
+    }
+    return table_report(model_, analysis_, report_);
+  }
+
+  std::string swept() {
+    SweepOptions options{.count = report_.count, .traffic = *traffic_model(arguments_.traffic), .l2_bytes = l2_bytes_};
+    if (device_) options.time = SweepTime{*device_, roofline_options_};
+    const Sweep points = sweep(model_, analysis_, axes_, options);
+    Analysis unswept = analysis_;
+    for (const SweepAxis& axis : axes_)
+      for (const std::string& symbol : axis_symbols(model_, analysis_, axis.dim)) {
+        std::erase(unswept.free_dims, symbol);
+        std::erase_if(unswept.symbols, [&](const Symbol& other) { return other.name == symbol; });
+      }
+    say(free_dims_report(unswept));
+    return sweep_report(*format(format_), model_, format_ == "json" ? analysis_ : unswept, points, report_);
+  }
+
+  std::string comparison() {
+    const Model other = load_model(arguments_.compare);
+    Analysis before = analyze(other, options_);
+    if (!arguments_.phase.empty())
+      before = bind_dims(before, phase_sizes(other, before,
+                                             {.phase = *phase(arguments_.phase),
+                                              .tokens = arguments_.tokens,
+                                              .past = arguments_.past.value_or(0)})
+                                     .dims);
+    say(free_dims_report(analysis_));
+    is_complete_ = is_complete_ && !before.partial;
+    ReportOptions options = report_;
+    options.sections = {};
+    return comparison_report(*format(format_), {other, before}, {model_, analysis_},
+                             compare(other, before, model_, analysis_), options);
+  }
+
+  void write_timeline() {
+    const bool is_svg = arguments_.timeline.ends_with(".svg");
+    write_file(arguments_.timeline,
+               is_svg ? memory_timeline_svg(model_, *memory_) : memory_timeline_csv(model_, *memory_));
+  }
+
+  void evaluate_budgets() {
+    if (limits_.empty() || !results_.empty()) return;
+    BudgetOptions options{.count = report_.count,
+                          .traffic = traffic_ ? &*traffic_ : nullptr,
+                          .time = device_ ? &roofline_.totals : nullptr};
+    for (const Budget& limit : limits_) results_.push_back(check_budget(limit, analysis_, options));
+    report_.sections.budgets = &results_;
+  }
+
+  // Says what each limit found; true where all are kept.
+  bool check_budgets() {
+    evaluate_budgets();
+    say(budgets_report(results_));
+    return std::all_of(results_.begin(), results_.end(),
+                       [](const BudgetResult& result) { return result.verdict == Verdict::Fits; });
+  }
+
+  const Arguments& arguments_;
+  AnalyzeOptions options_;
+  std::vector<SweepAxis> axes_;
+  std::vector<Budget> limits_;
+  std::string format_;
+  std::optional<DeviceSpec> device_;
+  RooflineOptions roofline_options_;
+  Model model_;
+  Analysis analysis_;
+  std::optional<MemoryPlan> memory_;
+  std::optional<Traffic> traffic_;
+  std::int64_t l2_bytes_ = 0;
+  Roofline roofline_;
+  TimeSection time_;
+  PhaseSection phase_;
+  std::vector<BudgetResult> results_;
+  ReportOptions report_;
+  bool is_complete_ = true;
+};
+
+int run(int argc, char** argv) {
+  Arguments arguments;
+  CLI::App app("How much work an ONNX model is, where it goes, and how fast a machine could do it.", "onnx-estimate");
+  add_options(app, arguments);
+  const auto fail = [](const std::exception& error, int code) {
+    say("onnx-estimate: " + printable(error.what()) + (code == kUsage ? "; see onnx-estimate --help\n" : "\n"));
+    return code;
+  };
+  try {
+    app.parse(argc, argv);
+    if (arguments.list_ops || arguments.list_devices) {
+      write_output(arguments.output,
+                   arguments.list_ops ? list_operators(terminal_width()) : list_devices(terminal_width()));
+      return kDone;
+    }
+    check(arguments);
+    return Run(arguments).run();
+  } catch (const CLI::Success& request) {  // --help, --version
+    app.exit(request);
+    return kDone;
+  } catch (const CLI::ParseError& error) {
+    return fail(error, kUsage);
+  } catch (const UsageError& error) {
+    return fail(error, kUsage);
+  } catch (const UnknownDevice& error) {
+    return fail(error, kNoDevice);
+  } catch (const std::exception& error) {
+    return fail(error, kUnusableInput);
+  }
+}
+
+}  // namespace
+}  // namespace pagoda::tool
+
+int main(int argc, char** argv) { return pagoda::tool::run(argc, argv); }
