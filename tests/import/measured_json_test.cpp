@@ -1,0 +1,120 @@
+// The measured file: what is written reads back, fits its schema, and unknown stays apart from 0.
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "pagoda/measured.h"
+#include "support/golden.h"
+#include "support/json_schema.h"
+
+namespace {
+
+using namespace pagoda;
+
+Measured sample() {
+  Measured m;
+  m.source = "ncu";
+  m.tool = "Nsight Compute 2025.3";
+  m.device = "NVIDIA H200";
+  m.clocks = {{"sm_hz", 1.98e9}, {"locked", false}};
+  m.env = {{"driver", "580.65"}, {"mode", std::monostate{}}};
+  m.repeats = 3;
+  m.warmup = 1;
+  m.seconds = 0.5;
+  m.spread = Spread{0.4, 0.7, 0.55, 3};
+  MeasuredKernel gemm;
+  gemm.name = "gemm<\"a\", b>";
+  gemm.op_type = "MatMul";
+  gemm.node = "/fc/MatMul";
+  gemm.nvtx = "forward/fc";
+  gemm.provider = "stream 7";
+  gemm.detail = "grid (1, 2, 3)";
+  gemm.launches = 12;
+  gemm.seconds = 0.25;
+  gemm.spread = Spread{0.2, 0.3, 0.26, 3};
+  gemm.flops = {{"float16.tensor", 137438953472.0}, {"float32", 0.0}, {"float64", std::nullopt}};
+  gemm.bytes = {.dram_read = 1.5, .dram_write = 0.0, .dram = 1.5, .l2 = 4096.0, .l1 = std::nullopt};
+  gemm.energy_joules = 0.75;
+  gemm.joined = Joined{"name", {3, 4}};
+  MeasuredKernel plain;
+  plain.name = "copy";
+  plain.nodes = {"a", "b"};
+  m.kernels = {gemm, plain};
+  m.runs = {{{{"batch", std::int64_t{4}}}, 0.5, 20.0, 10.0, "an outlier"}};
+  m.missing = {{"energy", "not collected"}};
+  m.notes = {"one event has no duration"};
+  m.join = JoinSummary{"m.onnx", 0.5, 0.25, {7}};
+  return m;
+}
+
+nlohmann::json schema() {
+  return nlohmann::json::parse(test::read_file(PAGODA_SOURCE_DIR "/data/schemas/measured.schema.json"));
+}
+
+}  // namespace
+
+TEST_CASE("a measurement reads back as written and fits its schema") {
+  const std::string text = write_measured(sample());
+  const Measured back = parse_measured(text, "sample");
+  CHECK(write_measured(back) == text);
+  CHECK(back.kernels[0].flops == sample().kernels[0].flops);
+  CHECK(back.kernels[0].joined->nodes == std::vector<std::size_t>{3, 4});
+  CHECK(back.runs[0].config == sample().runs[0].config);
+  CHECK(back.join->share().value() == 0.5);
+  CHECK(test::violations(nlohmann::json::parse(text), schema()) == std::vector<std::string>{});
+}
+
+TEST_CASE("unknown is null and is not 0") {
+  const nlohmann::json json = nlohmann::json::parse(write_measured(sample()));
+  const nlohmann::json& gemm = json["kernels"][0];
+  const nlohmann::json& plain = json["kernels"][1];
+  CHECK(gemm["flops"]["float32"] == 0);
+  CHECK(gemm["flops"]["float64"].is_null());
+  CHECK(gemm["bytes"]["dram_write"] == 0);
+  CHECK(gemm["bytes"]["l1"].is_null());
+  for (const char* key : {"node", "nvtx", "launches", "seconds", "seconds_spread", "flops", "bytes", "energy_joules"})
+    CHECK_MESSAGE(plain.at(key).is_null(), key);
+  CHECK(!plain.contains("joined"));
+  CHECK(!parse_measured(write_measured(sample()), "s").kernel_seconds());
+}
+
+TEST_CASE("whole counts are written as integers") {
+  const std::string text = write_measured(sample());
+  CHECK(text.find("\"float16.tensor\": 137438953472,") != std::string::npos);
+  CHECK(text.find("\"dram_read\": 1.5,") != std::string::npos);
+}
+
+TEST_CASE("a damaged measurement is an error that names the place") {
+  struct Row {
+    const char* edit;  // JSON pointer
+    nlohmann::json value;
+    const char* says;
+  };
+  const Row rows[] = {
+      {"/schema", "pagoda.estimate/1", "expected a file of schema pagoda.measured/1"},
+      {"/source", "perf", "m.json.source: is \"perf\""},
+      {"/kernels", 3, "expected an array \"kernels\""},
+      {"/kernels/0", 3, "m.json.kernels[0]: expected an object"},
+      {"/kernels/0/seconds", -1, "m.json.kernels[0].seconds: is negative"},
+      {"/kernels/1/seconds", "fast", "m.json.kernels[1].seconds: expected a number or null"},
+      {"/kernels/0/launches", 1.5, "m.json.kernels[0].launches: expected an integer"},
+      {"/kernels/0/joined/nodes/0", -1, "m.json.kernels[0].joined.nodes: expected indices"},
+      {"/repeats", 0, "m.json.repeats: expected at least 1"},
+  };
+  for (const Row& row : rows) {
+    nlohmann::json json = nlohmann::json::parse(write_measured(sample()));
+    json[nlohmann::json::json_pointer(row.edit)] = row.value;
+    std::string said;
+    try {
+      parse_measured(json.dump(), "m.json");
+    } catch (const Error& error) {
+      said = error.what();
+    }
+    CHECK_MESSAGE(said.find(row.says) != std::string::npos, row.edit << ": " << said);
+  }
+  CHECK_THROWS_WITH_AS(parse_measured("{\"schema\": ", "m.json"),
+                       "m.json: not JSON, byte 12; expected a file of schema pagoda.measured/1; write one with "
+                       "pagoda-import",
+                       Error);
+  CHECK_THROWS_AS(load_measured("/nonexistent.json"), Error);
+}
