@@ -1,0 +1,65 @@
+// The parts that backward rules share, and how a rule is found.
+#include "train/backward_rule.h"
+
+#include <algorithm>
+
+namespace pagoda::train_rules {
+
+Gradient& Backward::add(int input, std::vector<Read> reads, Work work) {
+  Gradient gradient{.input = input, .work = work, .reads = std::move(reads)};
+  if (!wants(input)) return unwanted_ = std::move(gradient);
+  return gradients.emplace_back(std::move(gradient));
+}
+
+Read Backward::keep(std::string_view what, Dim bytes) {
+  statistics.push_back({what, std::move(bytes)});
+  return {Source::Statistic, static_cast<int>(statistics.size()) - 1};
+}
+
+// Axis by axis from the last. A constant 1 against a constant above is broadcast for all sizes; against a formula d it
+// is where d > 1, which min(1, d − 1) says.
+Dim is_broadcast(const OpContext& op, int input) {
+  const Shape& operand = op.shape(input);
+  const Shape& output = op.output_shape(0);
+  Dim extra = 1;  // product of the output's sizes along axes that the operand lacks
+  for (std::size_t i = 0; i < output.size(); ++i) {
+    const Dim& size = output[output.size() - 1 - i];
+    const bool lacks = i >= operand.size() || (operand[operand.size() - 1 - i] == Dim(1) && size != Dim(1));
+    if (!lacks) continue;
+    if (size.is_constant() && size != Dim(1)) return 1;
+    extra *= size;
+  }
+  return extra == Dim(1) ? Dim(0) : min(Dim(1), extra - 1);
+}
+
+Dim summed(const OpContext& op, int input) { return op.output_elements(0) - op.elements(input); }
+
+Gradient& each(Backward& b, int input, const Work& each, std::vector<Read> reads) {
+  if (!b.wants(input)) return b.add(input);
+  const bool is_passed_on = each.arith == Dim(0) && each.special == Dim(0) && reads.empty();
+  Gradient& gradient = b.add(input, std::move(reads), each * b.op.output_elements(0));
+  gradient.work.arith += summed(b.op, input);
+  if (is_passed_on && !b.is_parameter(input)) {
+    gradient.moved = is_broadcast(b.op, input);
+    gradient.is_renamed = gradient.moved == Dim(0);
+  }
+  return gradient;
+}
+
+namespace {
+
+const BackwardRule* find(std::span<const BackwardRule> rules, std::string_view name) {
+  const auto found = std::lower_bound(rules.begin(), rules.end(), name,
+                                      [](const BackwardRule& rule, std::string_view key) { return rule.name < key; });
+  return found != rules.end() && found->name == name ? &*found : nullptr;
+}
+
+}  // namespace
+
+const BackwardRule* find_backward_rule(std::string_view domain, std::string_view op_type) {
+  if (domain.empty() || domain == "ai.onnx") return find(default_rules(), op_type);
+  if (domain == "com.microsoft") return find(microsoft_rules(), op_type);
+  return nullptr;
+}
+
+}  // namespace pagoda::train_rules

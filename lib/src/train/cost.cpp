@@ -1,0 +1,128 @@
+// What the parts of each node's backward cost: the work of its gradients, the distinct bytes that they read, the
+// gradients that they write, and the additions where a value has several.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "memory/schedule.h"
+#include "train/flow.h"
+
+namespace pagoda::train_rules {
+namespace {
+
+std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
+
+class Coster {
+ public:
+  Coster(const Graph& graph, const Analysis& analysis, const Flow& flow, const TrainingOptions& options)
+      : graph_(graph), analysis_(analysis), flow_(flow), options_(options), has_one_(flow.seeded) {}
+
+  BackwardCost visit(std::int32_t id, const OpCost& forward) {
+    BackwardCost result;
+    const Node& node = graph_.nodes[index(id)];
+    const NodeBackward& backward = flow_.nodes[index(id)];
+    result.dx.precision = result.dw.precision = forward.precision;
+    if (!backward.runs()) return result;
+    for (const bool of_parameters : {false, true}) {
+      std::vector<const Gradient*> part;
+      for (const Gradient& gradient : backward.gradients)
+        if (flow_.from_weights[index(node.inputs[index(gradient.input)])] == of_parameters) part.push_back(&gradient);
+      add_part(node, backward, part, of_parameters ? result.dw : result.dx);
+    }
+    std::set<ValueId> seen;
+    for (const Gradient& gradient : backward.gradients) write(node, gradient, seen, result);
+    return result;
+  }
+
+ private:
+  void add_part(const Node& node, const NodeBackward& backward, const std::vector<const Gradient*>& part,
+                OpCost& cost) const {
+    Dim arriving = 0;
+    for (std::size_t i = 0; i < node.outputs.size(); ++i)
+      if (backward.arrives[i]) arriving += value_bytes(analysis_, node.outputs[i]);
+    bool reads_all = false;
+    Dim read_parts = 0;
+    std::set<ValueId> tensors;
+    std::set<int> statistics;
+    for (const Gradient* gradient : part) {
+      cost.macs += gradient->macs;
+      cost.arith += gradient->work.arith;
+      cost.special += gradient->work.special;
+      cost.comparisons += gradient->work.comparisons;
+      if (gradient->is_renamed) continue;
+      if (gradient->arriving_bytes) {
+        read_parts += *gradient->arriving_bytes;
+      } else if (gradient->moved == Dim(1)) {
+        reads_all = true;
+      } else {
+        read_parts += arriving * gradient->moved;
+      }
+      for (const Read& read : gradient->reads) {
+        if (read.source == Source::Input) tensors.insert(node.inputs[index(read.index)]);
+        if (read.source == Source::Output) tensors.insert(node.outputs[index(read.index)]);
+        if (read.source == Source::Statistic) statistics.insert(read.index);
+      }
+    }
+    cost.bytes_read += reads_all ? arriving : read_parts;
+    for (const ValueId tensor : tensors) cost.bytes_read += value_bytes(analysis_, tensor);
+    for (const int statistic : statistics) cost.bytes_read += backward.statistics[index(statistic)].bytes;
+  }
+
+  // The first gradient of a value is written; every further one is added: read both, write the sum. Two of one node
+  // are added before they are written.
+  void write(const Node& node, const Gradient& gradient, std::set<ValueId>& seen, BackwardCost& result) {
+    const ValueId value = node.inputs[index(gradient.input)];
+    const bool of_weights = flow_.from_weights[index(value)];
+    const bool is_trained = flow_.trained[index(value)];
+    OpCost& cost = of_weights ? result.dw : result.dx;
+    const TensorType& type = analysis_.types[index(value)];
+    if (!type.shape) return;
+    const Dim elements = element_count(*type.shape);
+    const Dim bytes = byte_size(elements, is_trained ? gradient_type(options_, type.element) : type.element);
+    if (!seen.insert(value).second) {
+      cost.arith += elements;
+      return;
+    }
+    if (!gradient.is_renamed) {
+      cost.bytes_written += bytes * gradient.moved;
+      if (is_trained) {
+        if (!has_one_[index(value)]) result.parameter_gradient_bytes += bytes;
+      } else {
+        result.gradient_bytes += bytes * gradient.moved;
+      }
+    }
+    if (has_one_[index(value)]) {
+      cost.arith += elements;
+      cost.bytes_read += 2 * bytes;
+      cost.bytes_written += bytes;
+    }
+    has_one_[index(value)] = true;
+  }
+
+  const Graph& graph_;
+  const Analysis& analysis_;
+  const Flow& flow_;
+  const TrainingOptions& options_;
+  std::vector<bool> has_one_;  // by value: a gradient is there already
+};
+
+}  // namespace
+
+ElementType gradient_type(const TrainingOptions& options, ElementType weight) {
+  return options.gradient_type.value_or(weight);
+}
+
+Dim value_bytes(const Analysis& analysis, ValueId value) {
+  return value == kAbsent ? Dim(0) : bytes_of(analysis.types[index(value)]).value_or(0);
+}
+
+std::vector<BackwardCost> backward_costs(const Graph& graph, const Analysis& analysis, const Flow& flow,
+                                         const TrainingOptions& options, const std::vector<OpCost>& forward) {
+  Coster coster(graph, analysis, flow, options);
+  std::vector<BackwardCost> result(graph.nodes.size());
+  for (auto id = static_cast<std::int32_t>(graph.nodes.size()); id-- > 0;)
+    result[index(id)] = coster.visit(id, forward[index(id)]);
+  return result;
+}
+
+}  // namespace pagoda::train_rules

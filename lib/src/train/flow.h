@@ -1,0 +1,84 @@
+// How gradients flow through the main graph: which values lead to something trained, which receive a gradient, and
+// what each node's backward computes and reads.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "infer/context.h"
+#include "train/backward_rule.h"
+
+namespace pagoda::train_rules {
+
+// The backward of one node.
+struct NodeBackward {
+  std::vector<bool> wanted;         // by input: a gradient is computed (or would be, where the rule is missing)
+  std::vector<bool> arrives;        // by output
+  std::vector<Gradient> gradients;  // empty where the rule is missing
+  std::vector<Statistic> statistics;
+  std::string problem;  // why the rule is missing
+
+  bool runs() const { return !wanted.empty(); }
+};
+
+struct Flow {
+  std::vector<bool> trained;       // by value: an initializer that the optimizer updates
+  std::vector<bool> from_weights;  // by value: a weight, or computed from weights alone
+  std::vector<NodeBackward> nodes;
+  std::vector<bool> has_gradient;  // by value
+  std::vector<bool> seeded;        // by value: an output whose gradient the loss brings
+};
+
+class GradientFlow {
+ public:
+  GradientFlow(const Model& model, const Analysis& analysis, const TrainingOptions& options,
+               const std::vector<bool>& constant);
+
+  // The cost of a row in training mode.
+  OpCost training_forward(std::int32_t node, const OpCost& inference);
+  // Whether the node's output is computed from trained parameters alone: folded in inference, not in training.
+  bool unfolds(std::int32_t node) const;
+  // `forward` by node.
+  void run(const std::vector<OpCost>& forward);
+
+  const Flow& flow() const { return flow_; }
+
+ private:
+  OpContext::State state_of(std::int32_t node);
+  const BackwardRule* rule_of(const Node& node) const;
+  bool is_differentiable(ValueId value) const;
+  void find_trained();
+  void find_leading();
+  void seed();
+  void visit(std::int32_t node, const OpCost& forward);
+
+  const Model& model_;
+  const Graph& graph_;
+  const Analysis& analysis_;
+  const TrainingOptions& options_;
+  AnalyzeOptions no_options_;
+  Session session_;
+  std::vector<ValueInfo> values_;
+  std::vector<bool> leads_;  // by value: a gradient there would reach something wanted
+  Flow flow_;
+};
+
+// What the parts of a node's backward cost, and the gradients' bytes.
+struct BackwardCost {
+  OpCost dx, dw;
+  Dim gradient_bytes, parameter_gradient_bytes;
+};
+
+// By node of the main graph.
+std::vector<BackwardCost> backward_costs(const Graph& graph, const Analysis& analysis, const Flow& flow,
+                                         const TrainingOptions& options, const std::vector<OpCost>& forward);
+
+// The type of a parameter's gradient.
+ElementType gradient_type(const TrainingOptions& options, ElementType weight);
+
+// Bytes of a value; 0 where its size is unknown (and then reported by the node that needs it).
+Dim value_bytes(const Analysis& analysis, ValueId value);
+
+}  // namespace pagoda::train_rules

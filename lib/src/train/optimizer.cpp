@@ -1,0 +1,79 @@
+// What optimizers do per element, what they keep, and which types they keep it in.
+#include "train/optimizer.h"
+
+#include <array>
+
+namespace pagoda {
+namespace {
+
+struct Row {
+  Optimizer optimizer;
+  std::string_view name;
+  int states;          // tensors of the parameter's size, read and written in every step
+  int arith, special;  // per element
+};
+
+// clang-format off
+constexpr std::array<Row, 4> kRows = {{
+    // optimizer            name       states arith special
+    {Optimizer::Sgd,        "sgd",      0,     2,    0},  // w − r·g
+    {Optimizer::Momentum,   "momentum", 1,     4,    0},  // v = μ·v + g (2); w − r·v (2)
+    // m = α·m + (1 − α)·g (3); v = β·v + (1 − β)·g² (4); √v + ε (1, sqrt); w − r·m/h (3). The corrections of the bias
+    // are in r and ε, once a step.
+    {Optimizer::Adam,       "adam",     2,     11,   1},
+    {Optimizer::AdamW,      "adamw",    2,     12,   1},  // and w·(1 − r·λ)
+}};
+// clang-format on
+
+const Row& row(Optimizer optimizer) { return kRows[static_cast<std::size_t>(optimizer)]; }
+
+constexpr std::array<std::string_view, 4> kRecompute = {"none", "pointwise", "segments", "sqrt"};
+constexpr std::array<std::string_view, 3> kSaved = {"input", "output", "statistic"};
+
+}  // namespace
+
+std::optional<Optimizer> optimizer(std::string_view name) {
+  for (const Row& row : kRows)
+    if (row.name == name) return row.optimizer;
+  return std::nullopt;
+}
+
+std::string_view to_string(Optimizer optimizer) { return row(optimizer).name; }
+
+std::optional<Recompute> recompute(std::string_view name) {
+  for (std::size_t i = 0; i < kRecompute.size(); ++i)
+    if (kRecompute[i] == name) return static_cast<Recompute>(i);
+  return std::nullopt;
+}
+
+std::string_view to_string(Recompute recompute) { return kRecompute[static_cast<std::size_t>(recompute)]; }
+std::string_view to_string(SavedKind kind) { return kSaved[static_cast<std::size_t>(kind)]; }
+
+int optimizer_states(Optimizer optimizer) { return row(optimizer).states; }
+
+bool has_master(const TrainingOptions& options, ElementType weight) {
+  return options.master_weights.value_or(bits(weight) < bits(options.state_type));
+}
+
+// Reads the gradient, the states and the parameter (its master, where there is one), writes the states, the parameter
+// and the master.
+OpCost optimizer_cost(const TrainingOptions& options, ElementType weight, const Dim& elements) {
+  const Row& does = row(options.optimizer);
+  const bool master = has_master(options, weight);
+  const Dim states = does.states * byte_size(elements, options.state_type);
+  const Dim own = byte_size(elements, weight);
+  const Dim updated = master ? byte_size(elements, options.state_type) : own;
+  OpCost cost;
+  cost.precision = master || does.states > 0 ? options.state_type : weight;
+  cost.arith = does.arith * elements;
+  cost.special = does.special * elements;
+  cost.bytes_read = byte_size(elements, options.gradient_type.value_or(weight)) + states + updated;
+  cost.bytes_written = states + updated + (master ? own : Dim(0));
+  return cost;
+}
+
+PagodaCount pagoda_training(const PagodaCount& forward) {
+  return {.flops = 3 * forward.flops, .param_bytes = forward.param_bytes, .memory_bytes = 3 * forward.memory_bytes};
+}
+
+}  // namespace pagoda
