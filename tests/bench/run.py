@@ -76,6 +76,11 @@ def main() -> None:
             compare(name, [estimate, path], [parse, path], "protobuf full parse", options.runs)
         compare("1.9 GB inside", [estimate, big], [estimate, big_skeleton], "its own skeleton", options.runs)
         compare("1.9 GB external", [estimate, external], [estimate, big_skeleton], "its own skeleton", options.runs)
+        dynamic = str(skeletons / "resnet50_dynamic.onnx")
+        on_device = [estimate, dynamic, "--device", "h200"]
+        compare("resnet50, 1,000 batches", [*on_device, "--sweep", "batch=1..1000"], on_device, "one batch", options.runs)
+        swin = str(skeletons / "swin_t.onnx")
+        compare("swin_t, memory plan", [estimate, swin, "--memory"], [estimate, swin], "without it", options.runs)
         try:
             import onnx_tool  # noqa: F401
             for name, path in filled.items():

@@ -11,6 +11,7 @@
 #include "pagoda/analyze.h"
 #include "pagoda/conventions.h"
 #include "pagoda/model.h"
+#include "pagoda/sweep.h"
 
 using namespace pagoda;
 using nlohmann::json;
@@ -105,7 +106,8 @@ TEST_CASE("binding the formulas equals counting with the sizes bound first, node
       const auto b = numbers(after);
       REQUIRE(a.size() == b.size());
       const auto differs = std::mismatch(a.begin(), a.end(), b.begin());
-      if (differs.first != a.end()) FAIL_CHECK("bound first: " << *differs.first << "\nbound after: " << *differs.second);
+      if (differs.first != a.end())
+        FAIL_CHECK("bound first: " << *differs.first << "\nbound after: " << *differs.second);
     }
   }
 }
@@ -139,7 +141,8 @@ TEST_CASE("--count pagoda reproduces the published constants bit for bit, at eve
       CHECK(counts.failure.empty());
       CHECK(to_string(counts.total.flops) == row["flops"].dump());
       CHECK(to_string(counts.total.memory_bytes) == row["bytes"].dump());
-      if (published.contains("param_bytes")) CHECK(to_string(counts.total.param_bytes) == published["param_bytes"].dump());
+      if (published.contains("param_bytes"))
+        CHECK(to_string(counts.total.param_bytes) == published["param_bytes"].dump());
     }
     ++models;
     if (published["batch"].size() < 2) continue;
@@ -152,4 +155,29 @@ TEST_CASE("--count pagoda reproduces the published constants bit for bit, at eve
     }
   }
   CHECK(models == 9);
+}
+
+TEST_CASE("one sweep gives the published batch tables: FLOPs, bytes and intensity at all eleven batches") {
+  for (const json& entry : manifest()["models"]) {
+    if (!entry.contains("pagoda")) continue;
+    CAPTURE(entry["name"].get<std::string>());
+    const Model model = load_model(kModels + entry["file"].get<std::string>());
+    const std::vector<SweepAxis> axes = {parse_axis("batch=1,2,4..1024")};
+    const Sweep result = sweep(model, analyze(model, sweep_options({}, axes)), axes, {.count = Convention::Pagoda});
+    REQUIRE(result.points.size() == 11);
+    for (const SweepPoint& point : result.points) {
+      const PagodaCount total = pagoda_counts(model, analyze(model), point.sizes[0]).total;
+      CHECK(point.flops == total.flops);
+      CHECK(point.bytes == total.memory_bytes);
+      CHECK(*point.intensity == static_cast<double>(total.flops) / static_cast<double>(total.memory_bytes));
+    }
+    for (const json& row : entry["pagoda"]["batch"]) {
+      const auto at = std::find_if(result.points.begin(), result.points.end(), [&](const SweepPoint& point) {
+        return point.sizes[0] == row["batch"].get<std::int64_t>();
+      });
+      REQUIRE(at != result.points.end());
+      CHECK(at->flops == Int{row["flops"].get<std::int64_t>()});
+      CHECK(at->bytes == Int{row["bytes"].get<std::int64_t>()});
+    }
+  }
 }

@@ -9,17 +9,29 @@
 //
 // The story in the order of the headers: a size is a Dim (dim.h), a tensor has a TensorType (tensor_type.h), a Model
 // holds Graphs (graph.h) and is read without weights (model.h); analyze() walks it (analyze.h) with one rule per
-// operator (rule.h) and gives OpCosts (cost.h). What cannot be used throws Error; what cannot be told is a Diagnostic
-// (error.h).
+// operator (rule.h) and gives OpCosts (cost.h). On top of an analysis: the bytes that fused or cached kernels move
+// (traffic.h), the memory it takes (memory.h), the least time on a device (device.h, roofline.h), many sizes at once
+// (sweep.h), two models side by side (compare.h), limits (budget.h). What cannot be used throws Error; what cannot be
+// told is a Diagnostic (error.h).
 #pragma once
 
 #include "pagoda/analyze.h"
+#include "pagoda/budget.h"
+#include "pagoda/compare.h"
 #include "pagoda/conventions.h"
 #include "pagoda/cost.h"
+#include "pagoda/decoder.h"
+#include "pagoda/device.h"
 #include "pagoda/dim.h"
+#include "pagoda/energy.h"
 #include "pagoda/error.h"
 #include "pagoda/graph.h"
+#include "pagoda/memory.h"
 #include "pagoda/model.h"
 #include "pagoda/report.h"
+#include "pagoda/roofline.h"
 #include "pagoda/rule.h"
+#include "pagoda/structure.h"
+#include "pagoda/sweep.h"
 #include "pagoda/tensor_type.h"
+#include "pagoda/traffic.h"

@@ -279,7 +279,8 @@ std::string type_text(const TensorType& type) {
 std::string device_text(const TimeSection& time) {
   std::string text = printable(time.device->name.empty() ? time.device->id : time.device->name);
   if (!time.device->power_mode.empty()) text += ", mode " + printable(time.device->power_mode);
-  if (time.options.precision) text += ", floats as " + std::string(to_string(*time.options.precision));
+  if (time.options.precision)
+    text += ", floats as " + std::string(to_string(*time.options.precision)) + " in work and memory";
   return text;
 }
 
