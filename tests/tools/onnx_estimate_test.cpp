@@ -133,6 +133,9 @@ TEST_CASE("a wrong command line is exit 2, one line on stderr and nothing on std
       {"net.onnx --max-flops -3", "-3"},
       {"net.onnx --by group", "--traffic"},
       {"net.onnx --past 4", "--phase"},
+      {"net.onnx --optimizer adam", "--training"},
+      {"net.onnx --training --optimizer rprop", "rprop"},
+      {"net.onnx --training --traffic fused", "fused"},
       {"net.onnx --phase train", "train"},
       {"net.onnx --count pagoda --traffic fused", "pagoda"},
       {"net.onnx --format html", "html"},
@@ -274,6 +277,8 @@ TEST_CASE("blocks that are asked for are in the JSON and follow the schema") {
       {"net.onnx --max-flops 1GFLOP --max-memory 1MiB", {"budgets"}},
       {"decoder.onnx --batch 2 --phase decode --past 9 --device h200", {"phase", "roofline"}},
       {"decoder.onnx --phase prefill --tokens 5 --memory", {"phase", "memory"}},
+      {"net.onnx --batch 4 --training --optimizer adam --recompute sqrt --device h200", {"training", "roofline"}},
+      {"partial.onnx --training", {"training"}},
       {"partial.onnx --device v100 --traffic fused --memory --max-flops 1",
        {"roofline", "traffic", "memory", "budgets"}},
   };
@@ -354,6 +359,25 @@ TEST_CASE("sweeps, comparisons and profiles in every format") {
   CHECK(lines(profile.out) == 2);
   CHECK(profile.out.starts_with("model,nodes,launches,"));
   CHECK(workshop().run("net.onnx --compare garbage.onnx").code == 1);
+}
+
+TEST_CASE("a training step: backward, optimizer, memory, and the published rule of three") {
+  // One convolution of 6,912 MACs a batch item behind an input without gradient, then Relu: forward and dw only.
+  const json step = json::parse(workshop().run("fixed.onnx --training --optimizer adam --format json").out)["training"];
+  CHECK(step["totals"]["forward"]["macs"] == 6912);
+  CHECK(step["totals"]["dw"]["macs"] == 6912);
+  CHECK(step["totals"]["dx"]["macs"] == 0);
+  CHECK(step["memory"]["gradient_bytes"] == 4 * 108);
+  CHECK(step["memory"]["optimizer_state_bytes"] == 2 * 4 * 108);
+  const std::string count = "fixed.onnx --count pagoda --format json";
+  const json once = json::parse(workshop().run(count).out),
+             thrice = json::parse(workshop().run(count + " --training").out);
+  for (const char* total : {"flops", "bytes"}) CHECK(thrice["totals"][total] == 3 * once["totals"][total].get<int>());
+  CHECK(thrice["totals"]["param_bytes"] == once["totals"]["param_bytes"]);
+  CHECK(workshop().run("fixed.onnx --training --max-memory 1kB").code == 3);
+  CHECK(workshop().run("partial.onnx --training --strict").code == 3);
+  CHECK(workshop().run("net.onnx --training --frozen w").out.find("training memory") != std::string::npos);
+  CHECK(lines(workshop().run("net.onnx --training --sweep batch=1,2 --format csv").out) == 3);
 }
 
 TEST_CASE("the memory timeline is a table or a chart") {

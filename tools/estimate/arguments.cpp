@@ -103,6 +103,23 @@ void add_models(CLI::App& app, Arguments& arguments) {
       ->type_name("P");
 }
 
+void add_training(CLI::App& app, Arguments& arguments) {
+  app.add_flag("--training", arguments.training,
+               "A training step: backward work per node, what is saved for it, the optimizer, memory");
+  app.add_option("--optimizer", arguments.optimizer, "With --training (default sgd)")
+      ->check(one_of({"sgd", "momentum", "adam", "adamw"}))
+      ->type_name("sgd|momentum|adam|adamw");
+  app.add_option(
+         "--recompute", arguments.recompute,
+         "With --training: keep everything (none, default), what contractions write (pointwise), or the ends of "
+         "sqrt(n) segments (sqrt)")
+      ->check(one_of({"none", "pointwise", "sqrt"}))
+      ->type_name("none|pointwise|sqrt");
+  app.add_option("--frozen", arguments.frozen, "With --training: parameters whose names begin so stay; repeatable")
+      ->allow_extra_args(false)
+      ->type_name("PREFIX");
+}
+
 void add_studies(CLI::App& app, Arguments& arguments) {
   app.add_option("--sweep", arguments.sweeps, "A row per size, from the formulas: batch=1,2,4..1024; repeatable")
       ->allow_extra_args(false)
@@ -130,6 +147,7 @@ void add_options(CLI::App& app, Arguments& arguments) {
   add_sizes(app, arguments);
   add_outputs(app, arguments);
   add_models(app, arguments);
+  add_training(app, arguments);
   add_studies(app, arguments);
   app.add_flag("--list-ops", arguments.list_ops, "List the operators that have a rule, and what each costs");
   app.add_flag("--list-devices", arguments.list_devices, "List the built-in devices");
@@ -215,6 +233,13 @@ void check(const Arguments& arguments) {
   needs(!arguments.max_seconds.empty(), "--max-seconds", "--device", has_device);
   needs(arguments.past || arguments.tokens, "--past and --tokens", "--phase", !arguments.phase.empty());
   needs(arguments.by == "group", "--by group", "--traffic fused or resident", arguments.traffic != "unfused");
+  needs(arguments.optimizer != "sgd", "--optimizer", "--training", arguments.training);
+  needs(arguments.recompute != "none", "--recompute", "--training", arguments.training);
+  needs(!arguments.frozen.empty(), "--frozen", "--training", arguments.training);
+  if (arguments.training && arguments.traffic != "unfused")
+    throw UsageError("--training counts unfused traffic; it does not go with --traffic " + arguments.traffic);
+  if (arguments.training && (!arguments.compare.empty() || !arguments.profile_structure.empty()))
+    throw UsageError("--training does not go with --compare or --profile-structure");
   if (!arguments.precision.empty() && !precision(arguments.precision))
     throw UsageError("--precision " + arguments.precision + " is none of " + precision_names());
   const int studies =

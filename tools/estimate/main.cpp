@@ -62,6 +62,7 @@ class Run {
     analyze_model();
     set_report_options();
     if (roofline_options_.convention == Convention::Pagoda) count_published();
+    if (arguments_.training) add_training();
     say(diagnostics_report(analysis_));
     write_output(arguments_.output, text());
     if (!arguments_.timeline.empty()) write_timeline();
@@ -120,6 +121,23 @@ class Run {
     report_.sections.time = &time_;
   }
 
+  void add_training() {
+    section_.options.optimizer = *optimizer(arguments_.optimizer);
+    section_.options.recompute = *recompute(arguments_.recompute);
+    section_.options.frozen = arguments_.frozen;
+    training_ = train(model_, analysis_, section_.options);
+    is_complete_ = is_complete_ && !training_.partial;
+    step_ = step_analysis(analysis_, training_);
+    section_.training = &training_;
+    if (device_) section_.time = roofline(step_, *device_, roofline_options_).totals;
+    report_.sections.training = &section_;
+    if (!training_.partial) return;
+    std::string ops;
+    for (const std::string& op : training_.totals.unmodelled_ops) ops += (ops.empty() ? "" : ", ") + op;
+    say("warning: the backward of " + std::to_string(training_.totals.unmodelled_nodes) +
+        " nodes is not modelled: " + printable(ops) + "\n");
+  }
+
   // The published rules multiply the graph as exported by the batch.
   void count_published() {
     AnalyzeOptions as_exported = options_;
@@ -128,6 +146,10 @@ class Run {
     report_.published = pagoda_counts(
         model_, options_.batch == 0 && !options_.symbolic_batch ? analysis_ : analyze(model_, as_exported),
         std::max<std::int64_t>(options_.batch, 1));
+    if (arguments_.training) {  // its step is three times everything but the parameters
+      report_.published->total = pagoda_training(report_.published->total);
+      for (PagodaCount& node : report_.published->nodes) node = pagoda_training(node);
+    }
     if (report_.published->failure.empty()) return;
     say("warning: no counts: " + printable(report_.published->failure) + "\n");
     is_complete_ = false;
@@ -156,7 +178,7 @@ class Run {
   std::string swept() {
     SweepOptions options{.count = report_.count, .traffic = *traffic_model(arguments_.traffic), .l2_bytes = l2_bytes_};
     if (device_) options.time = SweepTime{*device_, roofline_options_};
-    const Sweep points = sweep(model_, analysis_, axes_, options);
+    const Sweep points = sweep(model_, arguments_.training ? step_ : analysis_, axes_, options);
     Analysis unswept = analysis_;
     for (const SweepAxis& axis : axes_)
       for (const std::string& symbol : axis_symbols(model_, analysis_, axis.dim)) {
@@ -195,7 +217,9 @@ class Run {
     BudgetOptions options{.count = report_.count,
                           .traffic = traffic_ ? &*traffic_ : nullptr,
                           .time = device_ ? &roofline_.totals : nullptr};
-    for (const Budget& limit : limits_) results_.push_back(check_budget(limit, analysis_, options));
+    if (section_.time) options.time = &*section_.time;
+    for (const Budget& limit : limits_)
+      results_.push_back(check_budget(limit, arguments_.training ? step_ : analysis_, options));
     report_.sections.budgets = &results_;
   }
 
@@ -222,6 +246,9 @@ class Run {
   Roofline roofline_;
   TimeSection time_;
   PhaseSection phase_;
+  Training training_;
+  Analysis step_;  // the training step as rows
+  TrainingSection section_;
   std::vector<BudgetResult> results_;
   ReportOptions report_;
   bool is_complete_ = true;

@@ -10,8 +10,8 @@
 // The story in the order of the headers: a size is a Dim (dim.h), a tensor has a TensorType (tensor_type.h), a Model
 // holds Graphs (graph.h) and is read without weights (model.h); analyze() walks it (analyze.h) with one rule per
 // operator (rule.h) and gives OpCosts (cost.h). On top of an analysis: the bytes that fused or cached kernels move
-// (traffic.h), the memory it takes (memory.h), the least time on a device (device.h, roofline.h), many sizes at once
-// (sweep.h), two models side by side (compare.h), limits (budget.h). What cannot be used throws Error; what cannot be
+// (traffic.h), the memory it takes (memory.h), the least time on a device (device.h, roofline.h), a training step
+// (train.h), many sizes at once (sweep.h), two models side by side (compare.h), limits (budget.h). What cannot be used throws Error; what cannot be
 // told is a Diagnostic (error.h).
 #pragma once
 
@@ -35,3 +35,4 @@
 #include "pagoda/sweep.h"
 #include "pagoda/tensor_type.h"
 #include "pagoda/traffic.h"
+#include "pagoda/train.h"

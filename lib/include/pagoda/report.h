@@ -32,6 +32,7 @@
 #include "pagoda/structure.h"
 #include "pagoda/sweep.h"
 #include "pagoda/traffic.h"
+#include "pagoda/train.h"
 
 namespace pagoda {
 
@@ -61,12 +62,20 @@ struct PhaseSection {
   std::optional<Int> bytes_per_token = std::nullopt;  // that the cache grows by, for the whole batch
 };
 
+// A training step; `time` is the bound of its rows on the device of TimeSection.
+struct TrainingSection {
+  const Training* training = nullptr;
+  TrainingOptions options = {};
+  std::optional<RooflineTotals> time = std::nullopt;
+};
+
 // What a report holds beside counts; null: not asked for. What is pointed to must outlive the call.
 struct Sections {
   const MemoryPlan* memory = nullptr;
   const Traffic* traffic = nullptr;  // replaces bytes of totals; null: unfused
   const TimeSection* time = nullptr;
   const PhaseSection* phase = nullptr;
+  const TrainingSection* training = nullptr;
   const Sweep* sweep = nullptr;
   const std::vector<BudgetResult>* budgets = nullptr;
 };
@@ -105,7 +114,8 @@ std::string json_report(const Model& model, const Analysis& analysis, const Repo
 // With node_formulas, macs_formula,flops_formula,bytes_formula follow.
 std::string csv_report(const Model& model, const Analysis& analysis, const ReportOptions& options = {});
 
-// A sweep, one row a point. JSON is the whole estimate with the sweep inside. Columns of CSV: model, each axis, macs,
+// A sweep, one row a point; of step_analysis() for training, where param_bytes are all that is held throughout. JSON is
+// the whole estimate with the sweep inside. Columns of CSV: model, each axis, macs,
 // flops,param_bytes,bytes_read,bytes_written,bytes,intensity,activation_peak_bytes,memory_bytes, and on a device
 // seconds,eager_seconds,floor_seconds,bound,flops_per_second; for Convention::Pagoda as its published tables have them:
 // model,batch,ai,perf (FLOP/s at the time bound; empty without a device),flops,param_bytes,bytes,param_fraction.

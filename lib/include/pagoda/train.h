@@ -43,7 +43,7 @@ std::string_view to_string(Optimizer optimizer);
 // What forward does not keep and backward computes again, up to the values that it kept.
 enum class Recompute : std::uint8_t {
   None,
-  Pointwise,  // keeps inputs and what contractions write; all else is computed again
+  Pointwise,  // keeps inputs, what contractions write and the sums that join branches; all else is computed again
   Segments,   // keeps what crosses from one segment of the graph to another; see TrainingOptions::segment_starts
   Sqrt,       // √n segments of equal length, of n nodes that keep something
 };
@@ -136,6 +136,11 @@ Training train(const Model& model, const Analysis& analysis, const TrainingOptio
 
 // The same with symbols replaced by values: equal to binding the analysis first.
 Training bind_dims(const Training& training, const Bindings& bindings);
+
+// The step as an analysis of its own: the rows of forward, then of backward (`scope` begins with "dx" or "dw"), of what
+// is recomputed, and last the optimizer; totals are those of the step, `params` what is held throughout, the activation
+// peak that of the step. For time bounds, sweeps and budgets; its rows are no graph, so that only unfused traffic holds.
+Analysis step_analysis(const Analysis& analysis, const Training& training);
 
 // What the optimizer does for `elements` elements; types as the options have them, for a parameter of type `weight`.
 OpCost optimizer_cost(const TrainingOptions& options, ElementType weight, const Dim& elements);

@@ -88,6 +88,11 @@ Grid node_grid(const Data& data) {
   grid.columns.push_back({.header = "output", .drop_order = 9, .shortest_width = 20});
   add_counter_columns(grid, data);
   add_time_columns(grid, data, true);
+  const TrainingSection* training = data.options.sections.training;
+  if (training != nullptr) {
+    grid.columns.push_back({.header = "backward", .is_number = true, .drop_order = 1});
+    grid.columns.push_back({.header = "saved", .is_number = true, .drop_order = 2});
+  }
   grid.columns.push_back({.header = "precision", .drop_order = 8});
   grid.columns.push_back({.header = "mark"});
   for (const NodeRow& node : data.nodes) {
@@ -99,6 +104,13 @@ Grid node_grid(const Data& data) {
                                     report.outputs.empty() ? "" : type_text(report.outputs[0].type)};
     add_counter_cells(row, node.counters, data);
     add_time_cells(row, node.bound);
+    if (training != nullptr) {
+      const TrainingRow& step = training->training->rows[node.index];
+      OpCost backward = step.dx;
+      backward += step.dw;
+      row.push_back(step.problem.empty() ? cell(number(flops(backward))) : std::string(kUnknown));
+      row.push_back(cell(number(step.saved_bytes()), "B"));
+    }
     const bool has_precision = report.cost.precision != ElementType::Undefined && report.cost.mark == Mark::Compute;
     row.push_back(has_precision ? std::string(to_string(report.cost.precision)) : "");
     row.push_back(report.cost.mark == Mark::Compute ? (report.unmodelled_inside > 0 ? "partial" : "")

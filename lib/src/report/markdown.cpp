@@ -60,6 +60,9 @@ std::string markdown_report(const Model& model, const Analysis& analysis, const 
   for (auto& row : totals.rows)
     if (row[0] == "nodes" && analysis.totals.unmodelled_nodes > 0) row[3] = code(row[3]);
   text += markdown_table(totals) + "\n" + markdown_table(report::row_grid(data));
+  if (options.sections.training != nullptr)
+    text +=
+        "\n" + markdown_table(report::training_grid(data)) + "\n" + markdown_table(report::training_memory_grid(data));
   text += "\nSI units: 1 kB is 1000 B, 1 M is 10^6.\n";
   if (!options.formulas && !options.node_formulas) return text;
   text += "\n| total | formula |\n| --- | --- |\n";

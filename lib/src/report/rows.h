@@ -115,6 +115,11 @@ Grid totals_grid(const Data& data);
 // "resnet50.onnx", "pytorch 2.4 · opset 17 · …".
 std::string title(const Data& data);
 std::string subtitle(const Data& data);
+// The parts of a training step in the order of reports, and the step: name in JSON, cost.
+std::vector<std::pair<std::string_view, const OpCost*>> step_parts(const Training& training);
+// The step and its memory as printable cells.
+Grid training_grid(const Data& data);
+Grid training_memory_grid(const Data& data);
 // Formulas of the totals: what, formula.
 std::vector<std::pair<std::string, std::string>> total_formulas(const Data& data);
 // Of each row that has any work.
@@ -126,7 +131,7 @@ std::vector<RowFormulas> row_formulas(const Data& data);
 // A grid as a table of GitHub-flavoured Markdown; names from files as code spans.
 std::string markdown_table(const Grid& grid);
 std::string code(std::string_view text);
-// The optional blocks "memory", "phase", "traffic", "roofline", "budgets" of JSON.
+// The optional blocks of JSON.
 class JsonWriter;
 void write_sections(JsonWriter& json, const Data& data);
 // "sweep": each dim and its sizes, and the points.

@@ -1,4 +1,5 @@
-// The blocks of "pagoda.estimate/1" that are there on request: memory, phase, traffic, roofline, budgets, sweep.
+// The blocks of "pagoda.estimate/1" that are there on request: memory, phase, traffic, roofline, training, sweep,
+// budgets.
 #include "report/json_writer.h"
 #include "report/rows.h"
 
@@ -187,6 +188,80 @@ void write_phase(JsonWriter& json, const Data& data) {
   json.end_object();
 }
 
+void write_step_part(JsonWriter& json, std::string_view name, const OpCost& cost, Convention count) {
+  json.key(name).begin_object(Layout::Line);
+  json.member("macs", number(cost.macs)).member("arith", number(cost.arith)).member("special", number(cost.special));
+  json.member("flops", count == Convention::Pagoda ? Number() : number(flops(cost, count)));
+  json.member("bytes_read", number(cost.bytes_read)).member("bytes_written", number(cost.bytes_written));
+  json.end_object();
+}
+
+void write_training_row(JsonWriter& json, std::size_t index, const TrainingRow& row) {
+  json.begin_object(Layout::Line);
+  json.member("index", index);
+  const auto part = [&](const char* name, const OpCost& cost) {
+    json.key(name).begin_object();
+    json.member("macs", number(cost.macs)).member("arith", number(cost.arith)).member("special", number(cost.special));
+    json.member("bytes_read", number(cost.bytes_read)).member("bytes_written", number(cost.bytes_written));
+    json.end_object();
+  };
+  part("dx", row.dx);
+  part("dw", row.dw);
+  json.member("gradient_bytes", number(row.gradient_bytes));
+  json.member("parameter_gradient_bytes", number(row.parameter_gradient_bytes));
+  json.member("saved_bytes", number(row.saved_bytes()));
+  json.key("saved").begin_array();
+  for (const SavedTensor& tensor : row.saved) {
+    json.begin_object();
+    json.member("kind", to_string(tensor.kind)).member("what", tensor.what).member("bytes", number(tensor.bytes));
+    json.end_object();
+  }
+  json.end_array();
+  json.member("recomputed", row.recomputed);
+  if (!row.problem.empty()) json.member("problem", row.problem);
+  json.end_object();
+}
+
+void write_training(JsonWriter& json, const Data& data) {
+  const TrainingSection& section = *data.options.sections.training;
+  const Training& training = *section.training;
+  const TrainingMemory& memory = training.memory;
+  json.key("training").begin_object();
+  json.member("optimizer", to_string(section.options.optimizer));
+  json.member("recompute", to_string(section.options.recompute));
+  json.member("trained_params", number(training.trained_elements));
+  json.key("totals").begin_object();
+  for (const auto& [name, cost] : step_parts(training)) write_step_part(json, name, *cost, data.options.count);
+  json.end_object();
+  if (section.time) {
+    json.member("seconds", section.time->seconds).member("eager_seconds", section.time->eager_seconds);
+    json.member("floor_seconds", section.time->floor_seconds);
+  }
+  json.key("memory").begin_object();
+  json.member("weight_bytes", number(memory.weight_bytes));
+  json.member("master_weight_bytes", number(memory.master_weight_bytes));
+  json.member("gradient_bytes", number(memory.gradient_bytes));
+  json.member("optimizer_state_bytes", number(memory.optimizer_state_bytes));
+  json.member("saved_activation_bytes", number(memory.saved_activation_bytes));
+  const auto maybe = [](const std::optional<Dim>& bytes) { return bytes ? number(*bytes) : Number(); };
+  json.member("activation_peak_bytes", maybe(memory.activation_peak_bytes));
+  json.member("peak_bytes", maybe(memory.peak_bytes()));
+  json.end_object();
+  const OpCost& step = training.totals.step;
+  json.key("symbolic").begin_object();
+  json.member("macs", step.macs.factored());
+  json.member("bytes", formulas(step, data.options.count).bytes);
+  json.member("saved_activation_bytes", memory.saved_activation_bytes.factored());
+  json.end_object();
+  json.member("unmodelled_nodes", training.totals.unmodelled_nodes);
+  write_line(json, "unmodelled_ops", training.totals.unmodelled_ops);
+  json.member("partial", training.partial);
+  json.key("nodes").begin_array();
+  for (std::size_t i = 0; i < training.rows.size(); ++i) write_training_row(json, i, training.rows[i]);
+  json.end_array();
+  json.end_object();
+}
+
 void write_budgets(JsonWriter& json, const std::vector<BudgetResult>& budgets) {
   json.key("budgets").begin_array();
   for (const BudgetResult& result : budgets) {
@@ -236,6 +311,7 @@ void write_sections(JsonWriter& json, const Data& data) {
   if (sections.phase != nullptr) write_phase(json, data);
   if (sections.traffic != nullptr) write_traffic(json, data);
   if (sections.time != nullptr) write_roofline(json, data);
+  if (sections.training != nullptr) write_training(json, data);
   if (sections.sweep != nullptr) write_sweep(json, *sections.sweep);
   if (sections.budgets != nullptr) write_budgets(json, *sections.budgets);
 }

@@ -65,8 +65,11 @@ std::string heading(const report::Data& data, const Sweep& sweep) {
   return text;
 }
 
-std::string footing(const Sweep& sweep) {
-  std::string text = "memory: weights and the activation peak";
+std::string footing(const Sweep& sweep, const ReportOptions& options) {
+  std::string text = options.sections.training == nullptr
+                         ? "memory: weights and the activation peak"
+                         : "a training step; memory: weights, gradients, optimizer states, and the peak of activations "
+                           "and their gradients";
   if (!has_time(sweep) || sweep.axes.size() != 1) return text;
   const std::string dim = printable(sweep.axes[0].dim);
   if (!sweep.ridge) return text + "\nmemory takes longer than arithmetic at every " + dim + " of the sweep";
@@ -146,9 +149,9 @@ std::string sweep_report(Format format, const Model& model, const Analysis& anal
   const Grid grid = sweep_grid(sweep);
   if (format == Format::Markdown)
     return "# " + report::code(report::title(data)) + "\n\n" + heading(data, sweep) + "\n\n" +
-           report::markdown_table(grid) + "\n" + footing(sweep) + "\n";
+           report::markdown_table(grid) + "\n" + footing(sweep, options) + "\n";
   return report::title(data) + "\n" + heading(data, sweep) + "\n\n" + report::aligned(grid, options.width) + "\n" +
-         footing(sweep) + "\nSI units: 1 kB is 1000 B, 1 M is 10^6\n";
+         footing(sweep, options) + "\nSI units: 1 kB is 1000 B, 1 M is 10^6\n";
 }
 
 }  // namespace pagoda

@@ -29,6 +29,9 @@ std::string table_report(const Model& model, const Analysis& analysis, const Rep
   std::string text = report::title(data) + "\n" + report::subtitle(data) + "\n\n";
   text += report::aligned(report::row_grid(data), options.width) + "\n";
   text += report::aligned(report::totals_grid(data), 0);
+  if (options.sections.training != nullptr)
+    text += "\n" + report::aligned(report::training_grid(data), 0) + "\n" +
+            report::aligned(report::training_memory_grid(data), 0);
   text += "SI units: 1 kB is 1000 B, 1 M is 10^6\n";
   if (options.formulas || options.node_formulas) text += formula_block(data);
   return text;
