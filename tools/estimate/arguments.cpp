@@ -81,6 +81,8 @@ void add_outputs(CLI::App& app, Arguments& arguments) {
       ->type_name("K");
   app.add_flag("--symbolic", arguments.symbolic, "Formulas of the totals; with --by also of the rows");
   app.add_flag("--memory", arguments.memory, "The memory plan: peak and what makes it, arena, weights, cache");
+  app.add_flag("--in-place", arguments.in_place,
+               "With --memory: element-wise operators overwrite an operand that nothing reads later");
   app.add_option("--memory-timeline", arguments.timeline, "Write bytes alive at each step to FILE.svg or FILE.csv")
       ->type_name("FILE");
 }
@@ -233,6 +235,8 @@ void check(const Arguments& arguments) {
   needs(!arguments.max_seconds.empty(), "--max-seconds", "--device", has_device);
   needs(arguments.past || arguments.tokens, "--past and --tokens", "--phase", !arguments.phase.empty());
   needs(arguments.by == "group", "--by group", "--traffic fused or resident", arguments.traffic != "unfused");
+  needs(arguments.in_place, "--in-place", "--memory or --memory-timeline",
+        arguments.memory || !arguments.timeline.empty());
   needs(arguments.optimizer != "sgd", "--optimizer", "--training", arguments.training);
   needs(arguments.recompute != "none", "--recompute", "--training", arguments.training);
   needs(!arguments.frozen.empty(), "--frozen", "--training", arguments.training);

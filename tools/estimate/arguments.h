@@ -30,7 +30,7 @@ struct Arguments {
   std::vector<std::string> dims, inputs, sweeps, frozen;
   std::int64_t batch = 0, top = 0;
   std::optional<std::int64_t> past, tokens;
-  bool symbolic = false, strict = false, memory = false, training = false, list_ops = false, list_devices = false;
+  bool symbolic = false, strict = false, memory = false, in_place = false, training = false, list_ops = false, list_devices = false;
 };
 
 void add_options(CLI::App& app, Arguments& arguments);

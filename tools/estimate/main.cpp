@@ -100,7 +100,7 @@ class Run {
     report_.width = to_terminal ? terminal_width() : 0;
     report_.tool = kTool;
     if (arguments_.memory || !arguments_.timeline.empty()) {
-      if (!memory_ || !arguments_.memory) memory_ = plan_memory(model_, analysis_);
+      if (!memory_ || !arguments_.memory) memory_ = plan_memory(model_, analysis_, {.in_place = arguments_.in_place});
       if (arguments_.memory) report_.sections.memory = &*memory_;
     }
     const TrafficModel moved = *traffic_model(arguments_.traffic);

@@ -216,8 +216,11 @@ void add_memory_rows(Grid& grid, const Data& data) {
   if (plan.arena_bytes)
     grid.rows.push_back({"arena", grouped(*plan.arena_bytes), si(*plan.arena_bytes, "B"), "offsets in --format json"});
   if (plan.reordered)
-    grid.rows.push_back({"reordered", grouped(plan.reordered->peak_bytes), si(plan.reordered->peak_bytes, "B"),
-                         "peak in a better order of the nodes; the order is in --format json"});
+    grid.rows.push_back(
+        {"reordered", grouped(plan.reordered->peak_bytes), si(plan.reordered->peak_bytes, "B"),
+         "peak in a better order of the nodes" +
+             (plan.reordered->arena_bytes ? ", arena " + grouped(*plan.reordered->arena_bytes) : std::string()) +
+             "; the order is in --format json"});
   for (const WeightBytes& weight : plan.weights)
     grid.rows.push_back({"weights " + std::string(to_string(weight.element)), grouped(weight.bytes),
                          si(weight.bytes, "B"), counted(static_cast<std::size_t>(weight.tensors), "tensor")});
