@@ -10,7 +10,8 @@ Two kinds of numbers, both from running the network forward and backward with in
   groups that it applies forward (torch/utils/flop_counter.py, conv_backward_flop).
 * `saved_bytes`: the distinct storages that torch.autograd.graph.saved_tensors_hooks sees in training mode, without
   those of parameters and buffers, by element type, with the number of them.
---skeletons exports the networks of the second kind as they are trained (batch statistics, dropout), for onnx-skeleton.
+--skeletons exports the networks of the second kind as they are trained (batch statistics, dropout) into DIR; their
+skeletons are tests/train/*_training.onnx (onnx-skeleton DIR/NAME -o tests/train/NAME).
 """
 from __future__ import annotations
 
@@ -122,13 +123,13 @@ def saved(name: str, sizes: dict[str, int]) -> dict:
             "by_type": dict(sorted(by_type.items()))}
 
 
-def write_training_graph(name: str, folder: Path) -> None:
+def write_training_graph(name: str, sizes: dict[str, int], folder: Path) -> None:
+    """The network as it is trained; from opset 20 on GELU is one operator, as in PyTorch."""
     model = model_named(name)
-    inputs = export.example_inputs(model, model.example)
-    torch.onnx.export(model.build().train(), inputs, str(folder / f"{name.split('_dyn')[0]}_training.onnx"),
-                      opset_version=17, dynamo=False, training=torch.onnx.TrainingMode.TRAINING,
-                      do_constant_folding=False, input_names=list(model.inputs), output_names=list(model.outputs),
-                      dynamic_axes={"input": {0: "batch"}, "output": {0: "batch"}})
+    short = name.removesuffix("_dynamic").removesuffix("_dynamo")
+    torch.onnx.export(model.build().train(), export.example_inputs(model, sizes), str(folder / f"{short}_training.onnx"),
+                      opset_version=20, dynamo=False, training=torch.onnx.TrainingMode.TRAINING,
+                      do_constant_folding=False, input_names=list(model.inputs), output_names=list(model.outputs))
 
 
 def main() -> None:
@@ -137,8 +138,8 @@ def main() -> None:
     parser.add_argument("--skeletons", type=Path, help="export the networks as they are trained, and stop")
     arguments = parser.parse_args()
     if arguments.skeletons:
-        for name, _ in SAVED:
-            write_training_graph(name, arguments.skeletons)
+        for name, sizes in SAVED:
+            write_training_graph(name, sizes, arguments.skeletons)
         return
     path = HERE / "reference.json"
     old = json.loads(path.read_text()) if path.exists() else {}

@@ -120,8 +120,11 @@ std::vector<BackwardCost> backward_costs(const Graph& graph, const Analysis& ana
                                          const TrainingOptions& options, const std::vector<OpCost>& forward) {
   Coster coster(graph, analysis, flow, options);
   std::vector<BackwardCost> result(graph.nodes.size());
-  for (auto id = static_cast<std::int32_t>(graph.nodes.size()); id-- > 0;)
-    result[index(id)] = coster.visit(id, forward[index(id)]);
+  for (auto id = static_cast<std::int32_t>(graph.nodes.size()); id-- > 0;) try {
+      result[index(id)] = coster.visit(id, forward[index(id)]);
+    } catch (const TooComplex& too_complex) {
+      result[index(id)].problem = too_complex.what();
+    }
   return result;
 }
 

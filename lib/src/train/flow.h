@@ -69,6 +69,7 @@ class GradientFlow {
 struct BackwardCost {
   OpCost dx, dw;
   Dim gradient_bytes, parameter_gradient_bytes;
+  std::string problem;  // why it is not known
 };
 
 // By node of the main graph.

@@ -127,6 +127,14 @@ class Step {
     return schedule_.is_kernel(index(node)) && forward_[index(node)].mark == Mark::Compute;
   }
 
+  // A sum whose operands get its gradient as it is: a residual connection. Were it not kept, all before it up to the
+  // start of the network would run again for it.
+  bool joins_branches(std::int32_t node) const {
+    const auto& gradients = flow_.nodes[index(node)].gradients;
+    return std::count_if(gradients.begin(), gradients.end(),
+                         [](const Gradient& gradient) { return gradient.is_renamed; }) > 1;
+  }
+
   // The segment of each node.
   std::vector<std::int32_t> segments() const {
     std::vector<std::int32_t> segment(index(nodes_), 0);
@@ -173,7 +181,7 @@ class Step {
                          return segment[index(reader)] != segment[index(item.producer)];
                        });
       } else {
-        item.is_kept = forward_[index(item.producer)].macs != Dim(0);
+        item.is_kept = forward_[index(item.producer)].macs != Dim(0) || joins_branches(item.producer);
       }
     }
   }

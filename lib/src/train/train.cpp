@@ -36,6 +36,8 @@ std::vector<OpCost> forward_costs(const Analysis& analysis, const Schedule& sche
         costs[i] = flow.training_forward(static_cast<std::int32_t>(i), costs[i]);
       } catch (const RuleStop& stop) {
         training.problem = stop.message;
+      } catch (const TooComplex& too_complex) {
+        training.problem = too_complex.what();
       }
     }
     training.forward = costs[i];
@@ -143,7 +145,7 @@ Training train(const Model& model, const Analysis& analysis, const TrainingOptio
   for (std::size_t i = 0; i < row_of.size(); ++i) {
     const train_rules::NodeBackward& node = flow.flow().nodes[i];
     if (speaker_of[i] >= 0 && result.rows[index(speaker_of[i])].problem.empty())
-      result.rows[index(speaker_of[i])].problem = node.problem;
+      result.rows[index(speaker_of[i])].problem = node.problem.empty() ? backward[i].problem : node.problem;
     if (row_of[i] < 0) continue;
     TrainingRow& row = result.rows[index(row_of[i])];
     row.dx = backward[i].dx;
