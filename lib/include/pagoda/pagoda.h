@@ -17,6 +17,7 @@
 
 #include "pagoda/analyze.h"
 #include "pagoda/budget.h"
+#include "pagoda/calibrate.h"
 #include "pagoda/compare.h"
 #include "pagoda/conventions.h"
 #include "pagoda/cost.h"
@@ -28,6 +29,7 @@
 #include "pagoda/graph.h"
 #include "pagoda/memory.h"
 #include "pagoda/model.h"
+#include "pagoda/predict.h"
 #include "pagoda/report.h"
 #include "pagoda/roofline.h"
 #include "pagoda/rule.h"

@@ -1,0 +1,66 @@
+#include "predict/eager.h"
+
+#include "predict/eager_state.h"
+
+namespace pagoda {
+namespace {
+
+// A row that no rule lowers: its counted work and bytes, with floats half as wide where the file says float32.
+void lower_counted(EagerState& state, const Graph* graph, const NodeReport& row) {
+  const bool is_single = row.cost.precision == ElementType::Float32;
+  Kernel kernel{.kind = KernelClass::Other};
+  kernel.macs = state.number(row.cost.macs);
+  kernel.bytes = state.number(row.cost.bytes()) * (is_single ? 0.5 : 1.0);
+  if (row.cost.mark == Mark::Compute) state.launch(kernel);
+  if (graph == nullptr) return;
+  for (const ValueId output : graph->nodes[static_cast<std::size_t>(row.node)].outputs) {
+    Tile tile = state.declared(output);
+    if (!tile.known) continue;
+    if (tile.type == ElementType::Float32) tile.type = ElementType::Float16;
+    state.set(output, std::move(tile));
+  }
+}
+
+}  // namespace
+
+EagerKernels eager_kernels(const Model& model, const Analysis& analysis, const Bindings& bindings) {
+  EagerKernels result;
+  EagerState state(model, analysis, bindings);
+  const std::vector<Idiom> idioms = find_idioms(model, analysis);
+  for (std::size_t i = 0; i < analysis.nodes.size(); ++i) {
+    const NodeReport& row = analysis.nodes[i];
+    state.at_row(static_cast<std::int32_t>(i));
+    result.unknown_rows += row.unmodelled_inside;
+    if (row.graph != 0) {
+      if (row.cost.mark == Mark::Compute) lower_counted(state, nullptr, row);
+      result.unknown_rows += row.cost.mark == Mark::Unmodelled ? 1 : 0;
+      continue;
+    }
+    const Node& node = model.main().nodes[static_cast<std::size_t>(row.node)];
+    const Idiom& idiom = idioms[static_cast<std::size_t>(row.node)];
+    switch (row.cost.mark) {
+      case Mark::Unmodelled:
+        ++result.unknown_rows;
+        break;
+      case Mark::Host:
+        break;
+      case Mark::Folded:  // weights: a view, or done once a step for all samples
+        for (const ValueId output : node.outputs) {
+          Tile tile = state.declared(output);
+          tile.is_constant = true;
+          if (tile.known) state.set(output, std::move(tile));
+        }
+        break;
+      case Mark::View:
+      case Mark::Compute:
+        if (idiom.call == Call::Part) break;
+        if (idiom.call != Call::Own ? !lower_call(state, idiom) : !lower_node(state, node, row))
+          lower_counted(state, &model.main(), row);
+        break;
+    }
+  }
+  result.kernels = state.take();
+  return result;
+}
+
+}  // namespace pagoda

@@ -1,0 +1,443 @@
+// Everything but products: element-wise kernels, norms, pools, and views that cost nothing until somebody copies.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "predict/eager_state.h"
+
+namespace pagoda {
+namespace {
+
+constexpr auto kHalf = ElementType::Float16;
+constexpr auto kSingle = ElementType::Float32;
+
+// What autocast does with an element-wise function, and how heavy it is.
+enum class Kind : std::uint8_t { Plain, Heavy, Single, Test };
+
+struct PointwiseOp {
+  std::string_view name;
+  Kind kind;  // Heavy: evaluates exp or the like; Single: autocast runs it in float32; Test: gives bools
+};
+
+// clang-format off
+constexpr PointwiseOp kPointwise[] = {
+    {"Abs", Kind::Plain},         {"Acos", Kind::Single},      {"Add", Kind::Plain},      {"And", Kind::Test},
+    {"Asin", Kind::Single},       {"Atan", Kind::Heavy},       {"Ceil", Kind::Plain},     {"Celu", Kind::Heavy},
+    {"Clip", Kind::Plain},        {"Cos", Kind::Heavy},        {"Cosh", Kind::Single},    {"Div", Kind::Plain},
+    {"Elu", Kind::Heavy},         {"Equal", Kind::Test},       {"Erf", Kind::Heavy},      {"Exp", Kind::Single},
+    {"Floor", Kind::Plain},       {"Gelu", Kind::Heavy},       {"Greater", Kind::Test},   {"GreaterOrEqual", Kind::Test},
+    {"HardSigmoid", Kind::Plain}, {"HardSwish", Kind::Plain},  {"IsInf", Kind::Test},     {"IsNaN", Kind::Test},
+    {"LeakyRelu", Kind::Plain},   {"Less", Kind::Test},        {"LessOrEqual", Kind::Test}, {"Log", Kind::Single},
+    {"Max", Kind::Plain},         {"Min", Kind::Plain},        {"Mish", Kind::Heavy},     {"Mod", Kind::Plain},
+    {"Mul", Kind::Plain},         {"Neg", Kind::Plain},        {"Not", Kind::Test},       {"Or", Kind::Test},
+    {"PRelu", Kind::Plain},       {"Pow", Kind::Single},       {"QuickGelu", Kind::Heavy}, {"Reciprocal", Kind::Single},
+    {"Relu", Kind::Plain},        {"Round", Kind::Plain},      {"Selu", Kind::Heavy},     {"Sigmoid", Kind::Heavy},
+    {"Sign", Kind::Plain},        {"Sin", Kind::Heavy},        {"Sinh", Kind::Single},    {"Softplus", Kind::Single},
+    {"Softsign", Kind::Plain},    {"Sqrt", Kind::Plain},       {"Sub", Kind::Plain},      {"Sum", Kind::Plain},
+    {"Swish", Kind::Heavy},       {"Tan", Kind::Single},       {"Tanh", Kind::Heavy},     {"ThresholdedRelu", Kind::Plain},
+    {"Where", Kind::Plain},       {"Xor", Kind::Test},
+};
+// clang-format on
+static_assert(std::is_sorted(std::begin(kPointwise), std::end(kPointwise),
+                             [](const PointwiseOp& a, const PointwiseOp& b) { return a.name < b.name; }));
+
+const PointwiseOp* pointwise_op(std::string_view name) {
+  const auto* found = std::lower_bound(std::begin(kPointwise), std::end(kPointwise), name,
+                                       [](const PointwiseOp& op, std::string_view wanted) { return op.name < wanted; });
+  return found == std::end(kPointwise) || found->name != name ? nullptr : found;
+}
+
+// Strides of an operand along the axes of the result, 0 where it is repeated.
+Strides aligned(const Tile& operand, const Sizes& sizes) {
+  Strides strides(sizes.size(), 0);
+  const std::size_t missing = sizes.size() - std::min(sizes.size(), operand.sizes.size());
+  for (std::size_t i = missing; i < sizes.size(); ++i)
+    if (operand.sizes[i - missing] == sizes[i] && sizes[i] != 1) strides[i] = operand.strides[i - missing];
+  return strides;
+}
+
+std::optional<std::int64_t> integer(const EagerState& state, ValueId value, std::size_t element) {
+  if (value == kAbsent) return std::nullopt;
+  const auto& known = state.analysis().values[static_cast<std::size_t>(value)];
+  if (!known || element >= known->size()) return std::nullopt;
+  const Dim* dim = std::get_if<Dim>(&(*known)[element]);
+  if (dim == nullptr) return std::nullopt;
+  return static_cast<std::int64_t>(dim->evaluate(state.bindings()));
+}
+
+std::int64_t attribute(const Node& node, std::string_view name, std::int64_t otherwise) {
+  const Attribute* found = node.attribute(name);
+  const auto* value = found == nullptr ? nullptr : std::get_if<std::int64_t>(&found->value);
+  return value == nullptr ? otherwise : *value;
+}
+
+Tile result_of(const EagerState& state, ValueId value, ElementType type) {
+  Tile tile = state.declared(value);
+  if (is_float(tile.type)) tile.type = type;
+  return tile;
+}
+
+// --- views ---
+
+bool lower_transpose(EagerState& state, const Node& node) {
+  const Tile input = state.tile(node.inputs[0]);
+  if (!input.known) return false;
+  const Attribute* found = node.attribute("perm");
+  const auto* perm = found == nullptr ? nullptr : std::get_if<std::vector<std::int64_t>>(&found->value);
+  Tile output = input;
+  for (std::size_t i = 0; i < input.sizes.size(); ++i) {
+    const std::size_t from = perm == nullptr ? input.sizes.size() - 1 - i : static_cast<std::size_t>((*perm)[i]);
+    output.sizes[i] = input.sizes[from];
+    output.strides[i] = input.strides[from];
+  }
+  state.set(node.outputs[0], std::move(output));
+  return true;
+}
+
+bool lower_reshape(EagerState& state, const Node& node) {
+  const Tile input = state.tile(node.inputs[0]);
+  const Tile wanted = state.declared(node.outputs[0]);
+  if (!input.known || !wanted.known || input.elements() != wanted.elements()) return false;
+  state.set(node.outputs[0], state.reshaped(input, wanted.sizes));
+  return true;
+}
+
+bool lower_expand(EagerState& state, const Node& node) {
+  const Tile input = state.tile(node.inputs[0]);
+  Tile output = state.declared(node.outputs[0]);
+  if (!input.known || !output.known || input.sizes.size() > output.sizes.size()) return false;
+  output.type = input.type;
+  output.strides = aligned(input, output.sizes);
+  state.set(node.outputs[0], std::move(output));
+  return true;
+}
+
+bool lower_slice(EagerState& state, const Node& node) {
+  const Tile input = state.tile(node.inputs[0]);
+  Tile output = state.declared(node.outputs[0]);
+  if (!input.known || !output.known || input.sizes.size() != output.sizes.size()) return false;
+  output.type = input.type;
+  output.strides = input.strides;
+  for (std::size_t i = 0; node.inputs.size() > 4 && i < input.sizes.size(); ++i) {
+    const auto step = integer(state, node.inputs[4], i);
+    auto axis = integer(state, node.inputs[3], i).value_or(static_cast<std::int64_t>(i));
+    if (!step) break;
+    if (axis < 0) axis += static_cast<std::int64_t>(input.sizes.size());
+    if (*step < 0) {  // flip
+      state.launch({.kind = KernelClass::Copy, .bytes = 2 * output.bytes()});
+      output.strides = contiguous(output.sizes);
+      break;
+    }
+    output.strides[static_cast<std::size_t>(axis)] *= *step;
+  }
+  state.set(node.outputs[0], std::move(output));
+  return true;
+}
+
+bool lower_split(EagerState& state, const Node& node) {
+  const Tile input = state.tile(node.inputs[0]);
+  if (!input.known) return false;
+  for (const ValueId value : node.outputs) {
+    Tile output = state.declared(value);
+    if (!output.known) continue;
+    output.type = input.type;
+    output.strides = input.strides;
+    state.set(value, std::move(output));
+  }
+  return true;
+}
+
+bool lower_gather(EagerState& state, const Node& node) {
+  const Tile input = state.tile(node.inputs[0]), picked = state.declared(node.inputs[1]);
+  Tile output = state.declared(node.outputs[0]);
+  if (!input.known || !output.known) return false;
+  output.type = input.type;
+  if (picked.known && picked.sizes.empty()) {  // one of them: a view
+    std::int64_t axis = attribute(node, "axis", 0);
+    if (axis < 0) axis += static_cast<std::int64_t>(input.sizes.size());
+    output.strides = input.strides;
+    output.strides.erase(output.strides.begin() + axis);
+  } else {
+    state.launch({.kind = KernelClass::Gather, .bytes = 2 * output.bytes()});
+  }
+  state.set(node.outputs[0], std::move(output));
+  return true;
+}
+
+// --- kernels that move ---
+
+bool lower_concat(EagerState& state, const Node& node) {
+  ElementType type = ElementType::Undefined;
+  double read = 0;
+  bool all_channels_last = true;
+  for (const ValueId value : node.inputs) {
+    const Tile& tile = state.tile(value);
+    if (!tile.known) return false;
+    if (type == ElementType::Undefined || (type == kHalf && tile.type == kSingle)) type = tile.type;
+    read += tile.bytes();
+    all_channels_last = all_channels_last && is_channels_last(tile.sizes, tile.strides);
+  }
+  Tile output = result_of(state, node.outputs[0], type);
+  if (!output.known) return false;
+  if (all_channels_last) {
+    const std::array<Strides, 1> like = {state.tile(node.inputs[0]).strides};
+    output.strides = strides_like(output.sizes, like);
+  }
+  state.launch({.kind = KernelClass::Concat, .bytes = read + output.bytes()});
+  state.set(node.outputs[0], std::move(output));
+  return true;
+}
+
+bool lower_pad(EagerState& state, const Node& node) {
+  const Tile input = state.tile(node.inputs[0]);
+  Tile output = result_of(state, node.outputs[0], input.type);
+  if (!input.known || !output.known) return false;
+  if (output.sizes == input.sizes) {
+    state.set(node.outputs[0], input);
+    return true;
+  }
+  // Filled, then the input is copied into the middle.
+  state.launch({.kind = KernelClass::Pad, .bytes = output.bytes() + 2 * input.bytes()});
+  const std::array<Strides, 1> like = {input.strides};
+  if (is_channels_last(input.sizes, input.strides)) output.strides = strides_like(output.sizes, like);
+  state.set(node.outputs[0], std::move(output));
+  return true;
+}
+
+bool lower_move(EagerState& state, const Node& node, KernelClass kind) {
+  const Tile input = state.tile(node.inputs[0]);
+  Tile output = result_of(state, node.outputs[0], input.type);
+  if (!input.known || !output.known) return false;
+  state.launch({.kind = kind, .bytes = input.bytes() + output.bytes()});
+  state.set(node.outputs[0], std::move(output));
+  return true;
+}
+
+// Bilinear and bicubic kernels of row-major tensors have one thread for each place in an image, which walks over all
+// images and channels: small images leave most of the device idle.
+bool lower_resize(EagerState& state, const Node& node) {
+  const Tile input = state.tile(node.inputs[0]);
+  Tile output = result_of(state, node.outputs[0], input.type);
+  if (!input.known || !output.known || output.sizes.size() < 3) return false;
+  Kernel kernel{.kind = KernelClass::Resize, .bytes = input.bytes() + output.bytes()};
+  const Attribute* mode = node.attribute("mode");
+  const auto* name = mode == nullptr ? nullptr : std::get_if<std::string>(&mode->value);
+  const bool interpolates = name != nullptr && *name != "nearest";
+  if (interpolates && !is_channels_last(input.sizes, input.strides))
+    kernel.tiles = output.elements() / static_cast<double>(output.sizes[0] * output.sizes[1]) / 512;
+  state.launch(kernel);
+  state.set(node.outputs[0], std::move(output));
+  return true;
+}
+
+// In place: only what is assigned moves.
+bool lower_assignment(EagerState& state, const Node& node) {
+  const Tile input = state.tile(node.inputs[0]);
+  if (!input.known || node.inputs.size() < 3 || !state.tile(node.inputs[2]).known) return false;
+  state.launch({.kind = KernelClass::Copy, .bytes = 2 * state.tile(node.inputs[2]).bytes()});
+  state.set(node.outputs[0], input);
+  return true;
+}
+
+// --- kernels that compute ---
+
+bool lower_recurrent(EagerState& state, const Node& node, const NodeReport& row) {
+  const Tile input = state.tile(node.inputs[0]), weight = state.tile(node.inputs[1]);
+  Tile output = result_of(state, node.outputs[0], kHalf);
+  if (!input.known || !weight.known || !output.known || input.sizes.size() != 3 || weight.sizes.size() != 3)
+    return false;
+  Kernel kernel{.kind = KernelClass::Recurrent};
+  kernel.macs = state.number(row.cost.macs);
+  kernel.bytes = state.cast(input, kHalf).bytes() + output.bytes();
+  kernel.width = static_cast<double>(weight.sizes[1]);
+  kernel.depth = static_cast<double>(weight.sizes[2]);
+  kernel.tiles = std::ceil(static_cast<double>(input.sizes[1]) / 128) * std::ceil(kernel.width / 128);
+  state.launch(kernel);
+  state.set(node.outputs[0], std::move(output));
+  return true;
+}
+
+bool lower_pool(EagerState& state, const Node& node, KernelClass kind) {
+  Tile input = state.tile(node.inputs[0]);
+  Tile output = result_of(state, node.outputs[0], input.type);
+  if (!input.known || !output.known) return false;
+  input = state.make_packed(std::move(input));
+  double taps = 1;
+  const Attribute* window = node.attribute("kernel_shape");
+  if (const auto* sizes = window == nullptr ? nullptr : std::get_if<std::vector<std::int64_t>>(&window->value))
+    taps = element_count(*sizes);
+  const std::array<Strides, 1> like = {input.strides};
+  output.strides = strides_like(output.sizes, like);
+  state.launch({.kind = kind, .macs = output.elements() * taps, .bytes = input.bytes() + output.bytes()});
+  state.set(node.outputs[0], std::move(output));
+  return true;
+}
+
+bool lower_reduce(EagerState& state, ValueId operand, ValueId result, ElementType type) {
+  const Tile input = state.tile(operand);
+  Tile output = result_of(state, result, type == ElementType::Undefined ? input.type : type);
+  if (!input.known || !output.known) return false;
+  state.launch({.kind = KernelClass::Reduce, .bytes = input.bytes() + output.bytes()});
+  state.set(result, std::move(output));
+  return true;
+}
+
+bool lower_softmax(EagerState& state, const Node& node) {
+  Tile input = state.tile(node.inputs[0]);
+  if (!input.known) return false;
+  input = state.make_contiguous(std::move(input));
+  Tile output = input;
+  output.type = kSingle;  // autocast: float32 out of a kernel that reads either
+  state.launch({.kind = KernelClass::Softmax, .bytes = input.bytes() + output.bytes()});
+  state.set(node.outputs[0], std::move(output));
+  return true;
+}
+
+bool lower_cast(EagerState& state, const Node& node) {
+  Tile tile = state.tile(node.inputs[0]);
+  const Tile wanted = state.declared(node.outputs[0]);
+  if (!tile.known || !wanted.known) return false;
+  if (tile.type != wanted.type) {
+    const double before = tile.bytes();
+    tile.type = wanted.type;
+    if (!is_dense(tile.sizes, tile.strides)) tile.strides = contiguous(tile.sizes);
+    state.launch({.kind = KernelClass::Cast, .bytes = before + tile.bytes()});
+  }
+  state.set(node.outputs[0], std::move(tile));
+  return true;
+}
+
+}  // namespace
+
+bool is_pointwise(std::string_view op) { return pointwise_op(op) != nullptr; }
+
+bool lower_pointwise(EagerState& state, std::string_view op, std::span<const ValueId> operands, ValueId result) {
+  const PointwiseOp* known = pointwise_op(op);
+  const Kind kind = known == nullptr ? Kind::Heavy : known->kind;  // an idiom: one function of one tensor
+  Tile output = state.declared(result);
+  if (!output.known) return false;
+  std::vector<Tile> tiles;
+  for (const ValueId value : operands) {
+    Tile tile = state.tile(value);
+    if (!tile.known || (op == "Clip" && !tiles.empty())) continue;  // bounds are arguments
+    // Scalars are arguments and do not promote.
+    if (tile.sizes.empty() && !output.sizes.empty()) continue;
+    if (kind == Kind::Single) tile = state.cast(std::move(tile), kSingle);
+    tiles.push_back(std::move(tile));
+  }
+  if (tiles.empty()) return false;
+  bool has_half = false, has_single = false, is_broadcast = false, is_strided = false;
+  double bytes = 0;
+  std::vector<Strides> full, all;
+  for (const Tile& tile : tiles) {
+    has_half = has_half || tile.is_half();
+    has_single = has_single || tile.type == kSingle;
+    bytes += tile.bytes();
+    all.push_back(aligned(tile, output.sizes));
+    if (tile.sizes == output.sizes)
+      full.push_back(all.back());
+    else if (tile.elements() > 1)
+      is_broadcast = true;
+  }
+  if (is_float(output.type) && kind != Kind::Test) output.type = has_single || !has_half ? kSingle : kHalf;
+  output.strides = strides_like(output.sizes, full.empty() ? all : full);
+  for (const Strides& strides : full)
+    is_strided = is_strided || !same_inner_axis(output.sizes, strides, output.strides);
+  bytes += output.bytes();
+  const KernelClass chosen = is_strided               ? KernelClass::PointwiseStrided
+                             : kind == Kind::Heavy    ? KernelClass::Activation
+                             : has_half && has_single ? KernelClass::PointwiseMixed
+                             : is_broadcast           ? KernelClass::PointwiseBroadcast
+                                                      : KernelClass::Pointwise;
+  state.launch({.kind = chosen, .bytes = bytes});
+  state.set(result, std::move(output));
+  return true;
+}
+
+bool lower_norm(EagerState& state, KernelClass kind, ValueId operand, ValueId result) {
+  Tile input = state.tile(operand);
+  if (!input.known) return false;
+  if (kind == KernelClass::BatchNorm) {  // in the type and the layout of its input
+    if (is_channels_last(input.sizes, input.strides) || input.sizes.size() == 2)
+      kind = KernelClass::BatchNormChannelsLast;
+    else
+      input = state.make_packed(std::move(input));
+    state.launch({.kind = kind, .bytes = 2 * input.bytes()});
+  } else {  // over rows that must lie together; layer norms in float32
+    // The measured runs keep group norms in float16 (timm's norms take autocast's type); layer norms are PyTorch's own.
+    const ElementType type = kind == KernelClass::GroupNorm ? kHalf : kSingle;
+    input = state.make_contiguous(state.cast(std::move(input), type));
+    // Statistics of a group do not fit into registers: it is read twice.
+    const double passes = kind == KernelClass::GroupNorm ? 3 : 2;
+    state.launch({.kind = kind, .bytes = passes * input.bytes()});
+  }
+  Tile output = input;
+  output.sizes = state.declared(result).sizes;
+  if (output.sizes.size() != output.strides.size()) output.strides = contiguous(output.sizes);
+  output.is_constant = false;
+  state.set(result, std::move(output));
+  return true;
+}
+
+bool lower_call(EagerState& state, const Idiom& idiom) {
+  double macs = 0;
+  for (const std::int32_t product : idiom.products) macs += state.number(state.row_of(product).cost.macs);
+  switch (idiom.call) {
+    case Call::Own:
+    case Call::Part:
+      return true;
+    case Call::Linear:
+      return lower_product(state, idiom.operands, idiom.result, macs);
+    case Call::Activation:
+      return lower_pointwise(state, "", idiom.operands, idiom.result);
+    case Call::LayerNorm:
+      return lower_norm(state, KernelClass::LayerNorm, idiom.operands[0], idiom.result);
+    case Call::GroupNorm:
+      return lower_norm(state, KernelClass::GroupNorm, idiom.operands[0], idiom.result);
+    case Call::Variance:
+      return lower_reduce(state, idiom.operands[0], idiom.result, ElementType::Undefined);
+    case Call::Attention:
+      return lower_attention(state, idiom);
+  }
+  return false;
+}
+
+bool lower_node(EagerState& state, const Node& node, const NodeReport& row) {
+  const std::string_view op = node.op_type;
+  const auto is_any = [&](std::initializer_list<std::string_view> names) {
+    return std::find(names.begin(), names.end(), op) != names.end();
+  };
+  if (node.inputs.empty() || node.outputs.empty()) return true;
+  if (is_pointwise(op)) return lower_pointwise(state, op, node.inputs, node.outputs[0]);
+  if (op == "Conv") return lower_conv(state, node, row);
+  if (is_any({"MatMul", "Gemm"}))
+    return lower_product(state, node.inputs, node.outputs[0], state.number(row.cost.macs));
+  if (op == "BatchNormalization") return lower_norm(state, KernelClass::BatchNorm, node.inputs[0], node.outputs[0]);
+  if (op == "LayerNormalization") return lower_norm(state, KernelClass::LayerNorm, node.inputs[0], node.outputs[0]);
+  if (is_any({"GroupNormalization", "InstanceNormalization"}))
+    return lower_norm(state, KernelClass::GroupNorm, node.inputs[0], node.outputs[0]);
+  if (is_any({"Softmax", "LogSoftmax"})) return lower_softmax(state, node);
+  if (op == "Transpose") return lower_transpose(state, node);
+  if (is_any({"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Dropout"})) return lower_reshape(state, node);
+  if (op == "Expand") return lower_expand(state, node);
+  if (op == "Slice") return lower_slice(state, node);
+  if (op == "Split") return lower_split(state, node);
+  if (op == "Gather") return lower_gather(state, node);
+  if (op == "Concat") return lower_concat(state, node);
+  if (op == "Pad") return lower_pad(state, node);
+  if (op == "Cast") return lower_cast(state, node);
+  if (op == "MaxPool") return lower_pool(state, node, KernelClass::MaxPool);
+  if (op == "AveragePool") return lower_pool(state, node, KernelClass::AveragePool);
+  if (is_any({"GlobalAveragePool", "GlobalMaxPool", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceL1", "ReduceL2"}))
+    return lower_reduce(state, node.inputs[0], node.outputs[0], ElementType::Undefined);
+  if (is_any({"ReduceSum", "ReduceProd", "ReduceSumSquare"}))
+    return lower_reduce(state, node.inputs[0], node.outputs[0], kSingle);
+  if (op == "Resize") return lower_resize(state, node);
+  if (op == "ScatterND") return lower_assignment(state, node);
+  if (is_any({"LSTM", "GRU", "RNN"})) return lower_recurrent(state, node, row);
+  if (is_any({"DepthToSpace", "SpaceToDepth"})) return lower_move(state, node, KernelClass::CopyTransposing);
+  if (op == "Tile") return lower_move(state, node, KernelClass::Copy);
+  return false;
+}
+
+}  // namespace pagoda

@@ -1,0 +1,203 @@
+// Convolutions, matrix products and attention: which kernel PyTorch 2.4 picks, and what it does around it.
+#include <algorithm>
+#include <cmath>
+
+#include "predict/eager_state.h"
+
+namespace pagoda {
+namespace {
+
+constexpr auto kHalf = ElementType::Float16;
+
+double blocks(double rows, double columns) { return std::ceil(rows / 128) * std::ceil(columns / 128); }
+
+std::int64_t attribute(const Node& node, std::string_view name, std::int64_t otherwise) {
+  const Attribute* found = node.attribute(name);
+  const auto* value = found == nullptr ? nullptr : std::get_if<std::int64_t>(&found->value);
+  return value == nullptr ? otherwise : *value;
+}
+
+std::vector<std::int64_t> integers(const Node& node, std::string_view name) {
+  const Attribute* found = node.attribute(name);
+  const auto* value = found == nullptr ? nullptr : std::get_if<std::vector<std::int64_t>>(&found->value);
+  return value == nullptr ? std::vector<std::int64_t>() : *value;
+}
+
+// Where PyTorch trusts cuDNN with a row-major float16 depthwise convolution: small square windows, enough channels,
+// stride 1, or stride 2 on large inputs. Otherwise its own kernel runs.
+bool takes_library_depthwise(const Node& node, const Tile& input, const Tile& weight) {
+  const auto strides = integers(node, "strides"), dilations = integers(node, "dilations");
+  if (input.sizes.size() != 4 || weight.sizes[0] != input.sizes[1] || input.sizes[1] < 32) return false;
+  const std::int64_t window = weight.sizes[2], width = input.sizes[3], channels = input.sizes[1];
+  if (weight.sizes[3] != window || (window != 1 && window != 3 && window != 5) || width < 7) return false;
+  if (std::any_of(dilations.begin(), dilations.end(), [](std::int64_t d) { return d != 1; })) return false;
+  const std::int64_t stride = strides.empty() ? 1 : strides[0];
+  if (stride == 1) return true;
+  return stride == 2 && window > 1 && (channels >= 512 || (channels >= 256 && width >= 28));
+}
+
+KernelClass conv_class(const Node& node, const Tile& input, const Tile& weight, bool is_channels_last) {
+  const std::int64_t groups = attribute(node, "group", 1), channels = input.sizes[1];
+  if (groups > 1 && groups == channels) {
+    if (is_channels_last) return KernelClass::DepthwiseChannelsLast;
+    return takes_library_depthwise(node, input, weight) ? KernelClass::DepthwiseLibrary : KernelClass::Depthwise;
+  }
+  if (groups > 1) return KernelClass::ConvGrouped;
+  if (channels <= 4) {
+    const auto strides = integers(node, "strides");
+    const bool is_patch = weight.sizes[2] > 1 && !strides.empty() && strides[0] == weight.sizes[2];
+    return is_patch ? KernelClass::ConvPatch : KernelClass::ConvStem;
+  }
+  if (is_channels_last) return KernelClass::ConvChannelsLast;
+  const bool is_pointwise = std::all_of(weight.sizes.begin() + 2, weight.sizes.end(), [](auto k) { return k == 1; });
+  return is_pointwise ? KernelClass::ConvPointwise : KernelClass::Conv;
+}
+
+}  // namespace
+
+bool lower_conv(EagerState& state, const Node& node, const NodeReport& row) {
+  Tile input = state.tile(node.inputs[0]), weight = state.tile(node.inputs[1]);
+  Tile output = state.declared(node.outputs[0]);
+  if (!input.known || !weight.known || !output.known || input.sizes.size() < 3) return false;
+  input = state.cast(std::move(input), kHalf);
+  weight = state.cast(std::move(weight), kHalf);
+  const bool channels_last = is_channels_last(input.sizes, input.strides);
+  input = state.make_packed(std::move(input));
+  output.type = kHalf;
+  if (channels_last) output.strides = pagoda::channels_last(output.sizes);
+  Kernel kernel{.kind = conv_class(node, input, weight, channels_last)};
+  kernel.macs = state.number(row.cost.macs);
+  kernel.bytes = input.bytes() + weight.bytes() + output.bytes();
+  const double groups = static_cast<double>(attribute(node, "group", 1));
+  const double channels = static_cast<double>(output.sizes[1]);
+  kernel.width = channels / groups;
+  kernel.depth = output.elements() > 0 ? kernel.macs / output.elements() : 0;
+  kernel.tiles = groups * blocks(output.elements() / channels, kernel.width);
+  state.launch(kernel);
+  // The bias is added by a kernel of its own, except in PyTorch's own depthwise kernel.
+  if (node.inputs.size() > 2 && node.inputs[2] != kAbsent && kernel.kind != KernelClass::Depthwise)
+    state.launch({.kind = KernelClass::PointwiseBroadcast, .bytes = 2 * output.bytes()});
+  state.set(node.outputs[0], std::move(output));
+  return true;
+}
+
+// `operands`: two factors and maybe a bias. Which way round they are stored does not matter: either is a view.
+bool lower_product(EagerState& state, std::span<const ValueId> operands, ValueId result, double macs) {
+  Tile a = state.tile(operands[0]), b = state.tile(operands[1]);
+  Tile output = state.declared(result);
+  if (!a.known || !b.known || !output.known || a.sizes.empty() || b.sizes.empty()) return false;
+  a = state.cast(std::move(a), kHalf);
+  b = state.cast(std::move(b), kHalf);
+  output.type = kHalf;
+  const bool has_bias = operands.size() > 2 && operands[2] != kAbsent;
+  const double columns = static_cast<double>(output.sizes.empty() ? 1 : output.sizes.back());
+  const double depth = output.elements() > 0 ? macs / output.elements() : 0;
+  Kernel kernel{.macs = macs, .depth = depth};
+  const bool is_weight = b.sizes.size() <= 2;
+  bool folds = true;  // all rows of the first factor are those of one matrix; else there is one for each last two axes
+  if (is_weight && a.sizes.size() > 2) {
+    const std::int64_t inner = a.sizes.back();
+    const Sizes flat = {static_cast<std::int64_t>(a.elements()) / std::max<std::int64_t>(inner, 1), inner};
+    folds = view_as(a.sizes, a.strides, flat).has_value();
+  }
+  if (is_weight && folds) {
+    kernel.kind = KernelClass::Linear;
+    kernel.width = columns;
+    kernel.tiles = blocks(output.elements() / columns, columns);
+  } else {
+    const std::size_t rank = output.sizes.size();
+    const double rows = rank < 2 ? 1 : static_cast<double>(output.sizes[rank - 2]);
+    // More than one batch axis becomes one: a copy where strides do not allow it, or where operands are repeated.
+    for (Tile* tile : {&a, &b}) {
+      if (tile->sizes.size() <= 3) continue;
+      Sizes folded(tile->sizes.end() - 2, tile->sizes.end());
+      folded.insert(
+          folded.begin(),
+          static_cast<std::int64_t>(tile->elements()) /
+              std::max<std::int64_t>(tile->sizes[tile->sizes.size() - 1] * tile->sizes[tile->sizes.size() - 2], 1));
+      *tile = state.reshaped(std::move(*tile), folded);
+    }
+    kernel.kind = KernelClass::BatchedMatmul;
+    kernel.width = std::min(rows, columns);
+    kernel.tiles = output.elements() / std::max(rows * columns, 1.0) * blocks(rows, columns);
+  }
+  kernel.bytes = a.bytes() + b.bytes() + output.bytes();
+  state.launch(kernel);
+  if (has_bias && kernel.kind != KernelClass::Linear)
+    state.launch({.kind = KernelClass::PointwiseBroadcast, .bytes = 2 * output.bytes()});
+  state.set(result, std::move(output));
+  return true;
+}
+
+// Fused kernels take batch × heads × rows × head; of any other rank PyTorch computes step by step, in float16.
+static bool lower_attention_by_parts(EagerState& state, const Idiom& idiom) {
+  Tile query = state.tile(idiom.operands[0]), key = state.tile(idiom.operands[1]);
+  Tile value = state.tile(idiom.operands[2]), output = state.declared(idiom.result);
+  const std::size_t rank = output.sizes.size();
+  for (Tile* tile : {&query, &key, &value}) *tile = state.cast(std::move(*tile), kHalf);
+  if (query.sizes.size() != rank || key.sizes.size() != rank) return false;
+  for (Tile* tile : {&query, &key}) {  // each is scaled by the root of the factor
+    state.launch({.kind = KernelClass::Pointwise, .bytes = 2 * tile->bytes()});
+    tile->strides = contiguous(tile->sizes);
+  }
+  Sizes scores = output.sizes;
+  scores[rank - 1] = value.sizes[rank - 2];
+  const double rows = static_cast<double>(scores[rank - 2]), keys = static_cast<double>(scores[rank - 1]);
+  const double head = static_cast<double>(output.sizes[rank - 1]), heads = element_count(scores) / (rows * keys);
+  const double bytes = 2 * element_count(scores);
+  output.type = kHalf;
+  state.launch({.kind = KernelClass::BatchedMatmul,
+                .macs = heads * rows * keys * head,
+                .bytes = query.bytes() + key.bytes() + bytes,
+                .width = std::min(rows, keys),
+                .depth = head,
+                .tiles = heads * blocks(rows, keys)});
+  if (idiom.mask != kAbsent) state.launch({.kind = KernelClass::PointwiseBroadcast, .bytes = 2 * bytes});
+  state.launch({.kind = KernelClass::Softmax, .bytes = 2 * bytes});
+  if (!is_contiguous(value.sizes, value.strides)) value = state.make_contiguous(std::move(value));
+  state.launch({.kind = KernelClass::BatchedMatmul,
+                .macs = heads * rows * keys * head,
+                .bytes = value.bytes() + output.bytes() + bytes,
+                .width = std::min(rows, head),
+                .depth = keys,
+                .tiles = heads * blocks(rows, head)});
+  state.set(idiom.result, std::move(output));
+  return true;
+}
+
+bool lower_attention(EagerState& state, const Idiom& idiom) {
+  Tile query = state.tile(idiom.operands[0]), key = state.tile(idiom.operands[1]);
+  Tile value = state.tile(idiom.operands[2]), output = state.declared(idiom.result);
+  if (!query.known || !key.known || !value.known || !output.known || output.sizes.size() < 3) return false;
+  if (output.sizes.size() != 4) return lower_attention_by_parts(state, idiom);
+  for (Tile* tile : {&query, &key, &value}) *tile = state.cast(std::move(*tile), kHalf);
+  output.type = kHalf;
+  // batch × rows × heads × head in memory: the transpose that follows is free.
+  const std::size_t rank = output.sizes.size();
+  Sizes stored = output.sizes;
+  std::swap(stored[rank - 2], stored[rank - 3]);
+  output.strides = contiguous(stored);
+  std::swap(output.strides[rank - 2], output.strides[rank - 3]);
+
+  Kernel kernel{.kind = KernelClass::Attention};
+  kernel.bytes = query.bytes() + key.bytes() + value.bytes() + output.bytes();
+  if (const Tile& mask = state.tile(idiom.mask); idiom.mask != kAbsent) {
+    kernel.kind = KernelClass::MaskedAttention;
+    if (mask.known) kernel.bytes += state.cast(mask, kHalf).bytes();
+  }
+  // Blocks of 64 queries by 64 keys; what sticks out is computed, too.
+  const auto padded = [](double size) { return std::ceil(size / 64) * 64; };
+  const double rows = static_cast<double>(output.sizes[rank - 2]), head = static_cast<double>(output.sizes[rank - 1]);
+  const double keys = value.sizes.size() < 2 ? 1 : static_cast<double>(value.sizes[value.sizes.size() - 2]);
+  const double heads = output.elements() / std::max(rows * head, 1.0);
+  const double query_head = query.sizes.empty() ? head : static_cast<double>(query.sizes.back());
+  kernel.macs = heads * padded(rows) * padded(keys) * (query_head + head);
+  kernel.width = head;
+  kernel.depth = keys;
+  kernel.tiles = heads * std::ceil(rows / 64);
+  state.launch(kernel);
+  state.set(idiom.result, std::move(output));
+  return true;
+}
+
+}  // namespace pagoda

@@ -1,0 +1,95 @@
+#include "predict/eager_state.h"
+
+namespace pagoda {
+namespace {
+
+const Tile kUnknown = {};
+
+}  // namespace
+
+EagerState::EagerState(const Model& model, const Analysis& analysis, const Bindings& bindings)
+    : model_(model),
+      analysis_(analysis),
+      bindings_(bindings),
+      rows_(model.main().nodes.size()),
+      tiles_(model.main().values.size()) {
+  for (const NodeReport& row : analysis.nodes)
+    if (row.graph == 0) rows_[static_cast<std::size_t>(row.node)] = &row;
+  for (std::size_t i = 0; i < tiles_.size(); ++i) {
+    const Value& value = graph().values[i];
+    if (value.initializer < 0 && !value.is_input) continue;
+    tiles_[i] = declared(static_cast<ValueId>(i));
+    tiles_[i].is_constant = value.initializer >= 0;
+  }
+}
+
+Tile EagerState::declared(ValueId value) const {
+  Tile tile;
+  if (value == kAbsent) return tile;
+  const TensorType& type = analysis_.types[static_cast<std::size_t>(value)];
+  if (!type.shape || type.container != Container::Tensor) return tile;
+  tile.known = true;
+  tile.type = type.element == ElementType::Bfloat16 ? ElementType::Float16 : type.element;
+  for (const Dim& dim : *type.shape) tile.sizes.push_back(static_cast<std::int64_t>(dim.evaluate(bindings_)));
+  tile.strides = contiguous(tile.sizes);
+  return tile;
+}
+
+const Tile& EagerState::tile(ValueId value) const {
+  return value == kAbsent ? kUnknown : tiles_[static_cast<std::size_t>(value)];
+}
+
+void EagerState::set(ValueId value, Tile tile) {
+  if (value == kAbsent) return;
+  tile.known = true;
+  tiles_[static_cast<std::size_t>(value)] = std::move(tile);
+}
+
+void EagerState::launch(Kernel kernel) {
+  kernel.row = row_;
+  kernels_.push_back(kernel);
+}
+
+Tile EagerState::cast(Tile tile, ElementType type) {
+  if (tile.type == type || !is_float(tile.type)) return tile;
+  // Of a repeated tensor (Expand) only the elements that exist are read.
+  const double before = tile.bytes();
+  tile.type = type;
+  if (!is_dense(tile.sizes, tile.strides)) tile.strides = contiguous(tile.sizes);
+  launch({.kind = KernelClass::Cast, .bytes = before + tile.bytes()});
+  return tile;
+}
+
+Tile EagerState::copy(Tile tile, Strides strides) {
+  const bool is_aligned = same_inner_axis(tile.sizes, tile.strides, strides);
+  launch({.kind = is_aligned ? KernelClass::Copy : KernelClass::CopyTransposing, .bytes = 2 * tile.bytes()});
+  tile.strides = std::move(strides);
+  return tile;
+}
+
+Tile EagerState::make_contiguous(Tile tile) {
+  if (is_contiguous(tile.sizes, tile.strides)) return tile;
+  Strides strides = contiguous(tile.sizes);
+  return copy(std::move(tile), std::move(strides));
+}
+
+Tile EagerState::make_packed(Tile tile) {
+  if (!is_channels_last(tile.sizes, tile.strides)) return make_contiguous(std::move(tile));
+  if (is_dense(tile.sizes, tile.strides)) return tile;
+  Strides strides = channels_last(tile.sizes);
+  return copy(std::move(tile), std::move(strides));
+}
+
+Tile EagerState::reshaped(Tile tile, const Sizes& sizes) {
+  if (auto strides = view_as(tile.sizes, tile.strides, sizes)) {
+    tile.sizes = sizes;
+    tile.strides = std::move(*strides);
+    return tile;
+  }
+  tile = make_contiguous(std::move(tile));
+  tile.sizes = sizes;
+  tile.strides = contiguous(sizes);
+  return tile;
+}
+
+}  // namespace pagoda

@@ -1,0 +1,69 @@
+// The tensors of a model as eager execution sees them, and the kernels launched so far.
+#pragma once
+
+#include <initializer_list>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "predict/eager.h"
+
+namespace pagoda {
+
+// Appends kernels and follows tensors. Operations take tensors by value and return what PyTorch would hand on.
+class EagerState {
+ public:
+  EagerState(const Model& model, const Analysis& analysis, const Bindings& bindings);
+
+  const Model& model() const { return model_; }
+  const Analysis& analysis() const { return analysis_; }
+  const Graph& graph() const { return model_.main(); }
+  const Bindings& bindings() const { return bindings_; }
+  double number(const Dim& dim) const { return static_cast<double>(dim.evaluate(bindings_)); }
+
+  // The row of a node of the main graph.
+  const NodeReport& row_of(std::int32_t node) const { return *rows_[static_cast<std::size_t>(node)]; }
+
+  // The tensor of a value; not known for what is absent or has no shape.
+  const Tile& tile(ValueId value) const;
+  void set(ValueId value, Tile tile);
+  // The type and sizes that the analysis found, row-major.
+  Tile declared(ValueId value) const;
+
+  void at_row(std::int32_t row) { row_ = row; }
+  void launch(Kernel kernel);
+  std::vector<Kernel> take() { return std::move(kernels_); }
+
+  // --- what the framework does before a kernel can run ---
+  // Autocast: a kernel of its own unless the tensor has the type. Of weights, too: they are cast in every step.
+  Tile cast(Tile tile, ElementType type);
+  Tile copy(Tile tile, Strides strides);
+  Tile make_contiguous(Tile tile);
+  Tile make_packed(Tile tile);                   // row-major or channels last, whichever the tensor is closer to
+  Tile reshaped(Tile tile, const Sizes& sizes);  // a view where strides allow, else a copy
+
+ private:
+  const Model& model_;
+  const Analysis& analysis_;
+  const Bindings& bindings_;
+  std::vector<const NodeReport*> rows_;  // by node of the main graph
+  std::vector<Tile> tiles_;
+  std::vector<Kernel> kernels_;
+  std::int32_t row_ = 0;
+};
+
+// Lowers one row. Each returns false when it cannot tell; the row is then taken as its counted bytes.
+bool lower_call(EagerState& state, const Idiom& idiom);
+bool lower_node(EagerState& state, const Node& node, const NodeReport& row);
+// Convolutions, products and attention.
+bool lower_conv(EagerState& state, const Node& node, const NodeReport& row);
+bool lower_product(EagerState& state, std::span<const ValueId> operands, ValueId result, double macs);
+bool lower_attention(EagerState& state, const Idiom& idiom);
+// Element by element; `operands` of one function count once.
+bool lower_pointwise(EagerState& state, std::string_view op, std::span<const ValueId> operands, ValueId result);
+bool lower_norm(EagerState& state, KernelClass kind, ValueId operand, ValueId result);
+
+// Whether a node is element-wise.
+bool is_pointwise(std::string_view op);
+
+}  // namespace pagoda

@@ -1,0 +1,276 @@
+// Finds the calls of the framework that exporters write as several nodes: a GELU is five, scaled-dot-product attention
+// is seven. Each pattern is what an exporter emits for one call; a model's own arithmetic stays as it is.
+#include <algorithm>
+#include <array>
+
+#include "predict/eager.h"
+
+namespace pagoda {
+namespace {
+
+std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
+
+template <std::size_t N>
+bool is_one_of(std::string_view name, const std::array<std::string_view, N>& names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// clang-format off
+constexpr std::array<std::string_view, 15> kInActivation = {"Add", "Clip", "Div", "Erf", "Exp", "HardSigmoid", "Max",
+    "Min", "Mul", "Pow", "Relu", "Sigmoid", "Softplus", "Sub", "Tanh"};
+constexpr std::array<std::string_view, 7> kBends = {"Clip", "Erf", "Exp", "HardSigmoid", "Sigmoid", "Softplus",
+    "Tanh"};
+// clang-format on
+constexpr std::size_t kMaxActivation = 10;  // nodes; tanh's GELU has nine
+
+class Finder {
+ public:
+  Finder(const Model& model, const Analysis& analysis)
+      : graph_(model.main()), analysis_(analysis), idioms_(graph_.nodes.size()) {
+    producer_.assign(graph_.values.size(), -1);
+    readers_.resize(graph_.values.size());
+    constant_.assign(graph_.values.size(), false);
+    is_output_.assign(graph_.values.size(), false);
+    for (std::size_t i = 0; i < graph_.values.size(); ++i) constant_[i] = graph_.values[i].initializer >= 0;
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+      for (const ValueId input : graph_.nodes[i].inputs)
+        if (input != kAbsent) readers_[index(input)].push_back(static_cast<std::int32_t>(i));
+      for (const ValueId output : graph_.nodes[i].outputs)
+        if (output != kAbsent) producer_[index(output)] = static_cast<std::int32_t>(i);
+    }
+    for (const ValueId output : graph_.outputs)
+      if (output != kAbsent) is_output_[index(output)] = true;
+    for (const NodeReport& row : analysis.nodes) {
+      if (row.graph != 0 || (row.cost.mark != Mark::Folded && row.cost.mark != Mark::Host)) continue;
+      for (const ValueId output : graph_.nodes[index(row.node)].outputs)
+        if (output != kAbsent) constant_[index(output)] = true;
+    }
+  }
+
+  std::vector<Idiom> run() {
+    for (std::size_t i = graph_.nodes.size(); i-- > 0;) {
+      const std::string& op = graph_.nodes[i].op_type;
+      const auto id = static_cast<std::int32_t>(i);
+      if (idioms_[i].call != Call::Own) continue;
+      if (op == "Softmax") match_attention(id);
+      if (op == "Div") match_layer_norm(id);
+      if (op == "InstanceNormalization") match_group_norm(id);
+      if (op == "ScatterND") match_assignment(id);
+    }
+    for (std::size_t i = graph_.nodes.size(); i-- > 0;) {
+      const std::string& op = graph_.nodes[i].op_type;
+      const auto id = static_cast<std::int32_t>(i);
+      if (idioms_[i].call != Call::Own) continue;
+      if (op == "Mul" || op == "Div") match_activation(id);
+      if (op == "Add" && idioms_[i].call == Call::Own) match_linear(id);
+      if (op == "ReduceMean") match_variance(id);
+    }
+    return std::move(idioms_);
+  }
+
+ private:
+  const Node& node(std::int32_t id) const { return graph_.nodes[index(id)]; }
+  const Shape* shape(ValueId value) const {
+    if (value == kAbsent || !analysis_.types[index(value)].shape) return nullptr;
+    return &*analysis_.types[index(value)].shape;
+  }
+  bool is_constant(ValueId value) const { return value != kAbsent && constant_[index(value)]; }
+  bool is_scalar(ValueId value) const {
+    const Shape* s = shape(value);
+    return s != nullptr && element_count(*s) == Dim(1);
+  }
+  std::int32_t producer(ValueId value) const { return value == kAbsent ? -1 : producer_[index(value)]; }
+  ValueId output(std::int32_t id) const { return node(id).outputs.empty() ? kAbsent : node(id).outputs[0]; }
+  bool is_free(std::int32_t id) const { return id >= 0 && idioms_[index(id)].call == Call::Own; }
+  bool is(std::int32_t id, std::string_view op) const { return is_free(id) && node(id).op_type == op; }
+  // The only reader of the value, or -1.
+  std::int32_t only_reader(ValueId value) const {
+    if (value == kAbsent || is_output_[index(value)] || readers_[index(value)].size() != 1) return -1;
+    return readers_[index(value)].front();
+  }
+  // The operand of a binary node that is not `known`.
+  ValueId other_operand(std::int32_t id, ValueId known) const {
+    const Node& n = node(id);
+    if (n.inputs.size() != 2) return kAbsent;
+    return n.inputs[0] == known ? n.inputs[1] : n.inputs[0];
+  }
+  void claim(Idiom idiom, std::vector<std::int32_t> nodes) {
+    const std::int32_t last = *std::max_element(nodes.begin(), nodes.end());
+    for (const std::int32_t id : nodes) idioms_[index(id)].call = Call::Part;
+    idioms_[index(last)] = std::move(idiom);
+  }
+
+  // Mul(scores operand, scalar) for queries and for keys is how an exported scaled_dot_product_attention begins;
+  // attention written by hand scales once.
+  void match_attention(std::int32_t softmax) {
+    std::vector<std::int32_t> members = {softmax};
+    Idiom idiom{.call = Call::Attention};
+    ValueId scores = node(softmax).inputs[0];
+    std::int32_t from = producer(scores);
+    if (is(from, "Add")) {
+      members.push_back(from);
+      const auto makes_scores = [&](ValueId v) { return is(producer(v), "MatMul"); };
+      const Node& add = node(from);
+      const bool first = makes_scores(add.inputs[0]);
+      if (!first && !makes_scores(add.inputs[1])) return;
+      scores = add.inputs[first ? 0 : 1];
+      idiom.mask = add.inputs[first ? 1 : 0];
+      from = producer(scores);
+    }
+    if (!is(from, "MatMul") || only_reader(scores) < 0) return;
+    members.push_back(from);
+    for (const ValueId operand : node(from).inputs) {
+      const std::int32_t scale = producer(operand);
+      if (!is(scale, "Mul") || only_reader(operand) < 0) return;
+      const Node& mul = node(scale);
+      const bool second = is_scalar(mul.inputs[1]);
+      if (!second && !is_scalar(mul.inputs[0])) return;
+      members.push_back(scale);
+      idiom.operands.push_back(mul.inputs[second ? 0 : 1]);
+    }
+    const std::int32_t product = only_reader(output(softmax));
+    if (!is(product, "MatMul") || node(product).inputs[0] != output(softmax)) return;
+    members.push_back(product);
+    idiom.operands.push_back(node(product).inputs[1]);
+    idiom.products = {from, product};
+    idiom.result = output(product);
+    claim(std::move(idiom), std::move(members));
+  }
+
+  // (x - mean) / sqrt(mean((x - mean)²) + epsilon) · weight + bias
+  void match_layer_norm(std::int32_t divide) {
+    const Node& div = node(divide);
+    const std::int32_t centre = producer(div.inputs[0]), root = producer(div.inputs[1]);
+    if (!is(centre, "Sub") || !is(root, "Sqrt")) return;
+    const std::int32_t mean = producer(node(centre).inputs[1]), epsilon = producer(node(root).inputs[0]);
+    const ValueId x = node(centre).inputs[0];
+    if (!is(mean, "ReduceMean") || node(mean).inputs[0] != x || !is(epsilon, "Add")) return;
+    const std::int32_t variance = producer(node(epsilon).inputs[0]);
+    if (!is(variance, "ReduceMean")) return;
+    const std::int32_t square = producer(node(variance).inputs[0]);
+    if (!is(square, "Pow") && !is(square, "Mul")) return;
+    if (node(square).inputs[0] != output(centre)) return;
+    std::vector<std::int32_t> members = {divide, centre, root, mean, epsilon, variance, square};
+    Idiom idiom{.call = Call::LayerNorm, .operands = {x}, .result = output(divide)};
+    take_affine(idiom, members);
+    claim(std::move(idiom), std::move(members));
+  }
+
+  void match_group_norm(std::int32_t norm) {
+    const std::int32_t before = producer(node(norm).inputs[0]), after = only_reader(output(norm));
+    if (!is(before, "Reshape") || !is(after, "Reshape")) return;
+    std::vector<std::int32_t> members = {before, norm, after};
+    Idiom idiom{.call = Call::GroupNorm, .operands = {node(before).inputs[0]}, .result = output(after)};
+    take_affine(idiom, members);
+    claim(std::move(idiom), std::move(members));
+  }
+
+  // A weight and a bias that follow a norm.
+  void take_affine(Idiom& idiom, std::vector<std::int32_t>& members) const {
+    for (const std::string_view op : {"Mul", "Add"}) {
+      const std::int32_t next = only_reader(idiom.result);
+      if (!is(next, op) || !is_constant(other_operand(next, idiom.result))) return;
+      members.push_back(next);
+      idiom.result = output(next);
+    }
+  }
+
+  // Element-wise nodes that compute one function of one tensor, which they use at least twice: x · sigmoid(x).
+  void match_activation(std::int32_t last) {
+    std::vector<std::int32_t> members = {last};
+    bool bends = false;
+    while (members.size() <= kMaxActivation) {
+      ValueId only = kAbsent, next = kAbsent;
+      int uses = 0;
+      bool is_single = true;
+      for (const std::int32_t member : members) {
+        for (const ValueId input : node(member).inputs) {
+          if (input == kAbsent || is_scalar(input)) continue;
+          if (is_constant(input)) return;
+          if (std::find(members.begin(), members.end(), producer(input)) != members.end()) continue;
+          is_single = is_single && (only == kAbsent || only == input);
+          only = input;
+          ++uses;
+          if (next == kAbsent || producer(input) > producer(next)) next = input;
+        }
+      }
+      if (bends && is_single && uses >= 2) {
+        claim({.call = Call::Activation, .operands = {only}, .result = output(last)}, std::move(members));
+        return;
+      }
+      const std::int32_t from = producer(next);
+      if (!is_free(from) || !is_one_of(node(from).op_type, kInActivation) || is_output_[index(next)]) return;
+      for (const std::int32_t reader : readers_[index(next)])
+        if (std::find(members.begin(), members.end(), reader) == members.end()) return;
+      bends = bends || is_one_of(node(from).op_type, kBends);
+      members.push_back(from);
+    }
+  }
+
+  // mean((x - mean(x))²) is one reduction.
+  void match_variance(std::int32_t last) {
+    const std::int32_t square = producer(node(last).inputs[0]);
+    if ((!is(square, "Mul") && !is(square, "Pow")) || only_reader(output(square)) < 0) return;
+    const ValueId centred = node(square).inputs[0];
+    const std::int32_t centre = producer(centred);
+    if (!is(centre, "Sub") || (is(square, "Mul") && node(square).inputs[1] != centred)) return;
+    const ValueId x = node(centre).inputs[0];
+    const std::int32_t mean = producer(node(centre).inputs[1]);
+    if (!is(mean, "ReduceMean") || node(mean).inputs[0] != x) return;
+    for (const std::int32_t reader : readers_[index(centred)])
+      if (reader != square) return;
+    std::vector<std::int32_t> members = {last, square, centre};
+    if (only_reader(output(mean)) >= 0) members.push_back(mean);
+    claim({.call = Call::Variance, .operands = {x}, .result = output(last)}, std::move(members));
+  }
+
+  // x[..., 1:] = y arrives as a tensor of indices, computed at length; the framework copies y into place.
+  void match_assignment(std::int32_t scatter) {
+    if (node(scatter).inputs.size() < 2) return;
+    std::vector<ValueId> pending = {node(scatter).inputs[1]};
+    while (!pending.empty()) {
+      const ValueId value = pending.back();
+      pending.pop_back();
+      const std::int32_t from = producer(value);
+      if (!is_free(from) || analysis_.types[index(value)].element != ElementType::Int64) continue;
+      const auto& readers = readers_[index(value)];
+      const bool is_private = std::all_of(readers.begin(), readers.end(), [&](std::int32_t reader) {
+        return reader == scatter || idioms_[index(reader)].call == Call::Part;
+      });
+      if (!is_private || is_output_[index(value)]) continue;
+      idioms_[index(from)].call = Call::Part;
+      pending.insert(pending.end(), node(from).inputs.begin(), node(from).inputs.end());
+    }
+  }
+
+  void match_linear(std::int32_t add) {
+    const Node& n = node(add);
+    for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+      const std::int32_t product = producer(n.inputs[side]);
+      const ValueId bias = n.inputs[1 - side];
+      if (!is(product, "MatMul") || only_reader(n.inputs[side]) != add || !is_constant(bias)) continue;
+      const Shape* weight = shape(node(product).inputs[1]);
+      const Shape* bias_shape = shape(bias);
+      if (weight == nullptr || bias_shape == nullptr || weight->size() != 2 || bias_shape->size() != 1) continue;
+      if (!is_constant(node(product).inputs[1])) continue;
+      Idiom idiom{.call = Call::Linear, .operands = node(product).inputs, .result = n.outputs[0]};
+      idiom.operands.push_back(bias);
+      idiom.products = {product};
+      claim(std::move(idiom), {product, add});
+      return;
+    }
+  }
+
+  const Graph& graph_;
+  const Analysis& analysis_;
+  std::vector<Idiom> idioms_;
+  std::vector<std::int32_t> producer_;
+  std::vector<std::vector<std::int32_t>> readers_;
+  std::vector<bool> constant_, is_output_;
+};
+
+}  // namespace
+
+std::vector<Idiom> find_idioms(const Model& model, const Analysis& analysis) { return Finder(model, analysis).run(); }
+
+}  // namespace pagoda

@@ -1,0 +1,87 @@
+// How long a kernel takes on a device, and the sum over a model.
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "predict/kernel_time.h"
+
+namespace pagoda {
+namespace {
+
+// clang-format off
+constexpr std::array<std::string_view, kKernelClasses> kNames = {
+    "conv", "conv_pointwise", "conv_stem", "conv_patch", "conv_grouped", "conv_channels_last", "linear", "batched_matmul",
+    "attention", "masked_attention", "recurrent", "depthwise", "depthwise_library", "depthwise_channels_last", "max_pool",
+    "average_pool", "pointwise", "pointwise_broadcast", "pointwise_mixed", "pointwise_strided", "activation",
+    "batch_norm", "batch_norm_channels_last", "layer_norm", "group_norm", "softmax", "reduce", "cast", "copy",
+    "copy_transposing", "concat", "pad", "gather", "resize", "other"};
+// clang-format on
+static_assert(!kNames.back().empty());
+
+}  // namespace
+
+Place place_of(KernelClass kind) {
+  if (kind <= KernelClass::Recurrent) return Place::Tensor;
+  if (kind <= KernelClass::AveragePool || kind == KernelClass::Other) return Place::Vector;
+  return Place::Memory;
+}
+
+std::string_view to_string(KernelClass kind) { return kNames[static_cast<std::size_t>(kind)]; }
+
+std::optional<KernelClass> kernel_class(std::string_view name) {
+  const auto found = std::find(kNames.begin(), kNames.end(), name);
+  if (found == kNames.end()) return std::nullopt;
+  return static_cast<KernelClass>(std::distance(kNames.begin(), found));
+}
+
+std::optional<KernelRates> kernel_rates(const DeviceSpec& device) {
+  const Peak* tensor = device.peak(Precision::Float16, Unit::Tensor, Precision::Float32);
+  const Peak* vector = device.peak(Precision::Float32, Unit::Vector);
+  if (tensor == nullptr || vector == nullptr || device.levels.empty()) return std::nullopt;
+  const Quantity& bandwidth = device.levels.front().bytes_per_second;
+  if (!bandwidth.known() || !device.launch_overhead_seconds.known()) return std::nullopt;
+  KernelRates rates;
+  rates.tensor = *tensor->flops_per_second.value;
+  rates.vector = *vector->flops_per_second.value;
+  rates.bandwidth = *bandwidth.value;
+  rates.launch = *device.launch_overhead_seconds.value;
+  rates.units = device.units.value.value_or(1);
+  return rates;
+}
+
+KernelTerms kernel_terms(const Kernel& kernel, const KernelRates& rates, const Calibration& calibration) {
+  const ClassCoefficients& c = calibration.classes[static_cast<std::size_t>(kernel.kind)];
+  const bool is_product = place_of(kernel.kind) == Place::Tensor;
+  double work = 2 * kernel.macs / (is_product ? rates.tensor : rates.vector) * c.work;
+  double traffic = kernel.bytes / rates.bandwidth * c.bytes;
+  const double narrow = is_product ? c.width / std::max(kernel.width, 1.0) : 0;
+  const double shallow = is_product ? c.depth / std::max(kernel.depth, 1.0) : 0;
+  work *= (1 + narrow) * (1 + shallow);
+  // Fewer blocks of output than units leave units idle.
+  const double idle = kernel.tiles > 0 ? std::max(1.0, rates.units / kernel.tiles) : 1;
+  (kernel.kind == KernelClass::Resize ? traffic : work) *= idle;
+
+  KernelTerms terms;
+  terms.launch = calibration.launch * rates.launch;
+  terms.seconds = terms.launch;
+  const double longer = std::max(work, traffic);
+  if (longer <= 0) return terms;
+  // (work^p + traffic^p)^(1/p), scaled by the longer one so that no power overflows.
+  const double p = calibration.norm;
+  const double a = std::pow(work / longer, p), b = std::pow(traffic / longer, p), sum = a + b;
+  const double busy = longer * std::pow(sum, 1 / p);
+  terms.seconds += busy;
+  terms.by_work = busy * a / sum;
+  terms.by_bytes = busy * b / sum;
+  terms.by_width = terms.by_work * narrow / (1 + narrow);
+  terms.by_depth = terms.by_work * shallow / (1 + shallow);
+  const auto x_log_x = [](double power, double ratio) { return power > 0 ? power * std::log(ratio) : 0.0; };
+  terms.by_norm = busy * ((x_log_x(a, work / longer) + x_log_x(b, traffic / longer)) / sum - std::log(sum) / p);
+  return terms;
+}
+
+double kernel_seconds(const Kernel& kernel, const KernelRates& rates, const Calibration& calibration) {
+  return kernel_terms(kernel, rates, calibration).seconds;
+}
+
+}  // namespace pagoda

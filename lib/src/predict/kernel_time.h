@@ -1,0 +1,19 @@
+// A kernel's time and how it changes with each coefficient.
+#pragma once
+
+#include "pagoda/predict.h"
+
+namespace pagoda {
+
+// Which rate a class of kernels works at.
+enum class Place : std::uint8_t { Tensor, Vector, Memory };
+Place place_of(KernelClass kind);
+
+// Derivatives are with respect to the logarithm of a coefficient.
+struct KernelTerms {
+  double seconds = 0, launch = 0;
+  double by_work = 0, by_bytes = 0, by_width = 0, by_depth = 0, by_norm = 0;
+};
+KernelTerms kernel_terms(const Kernel& kernel, const KernelRates& rates, const Calibration& calibration);
+
+}  // namespace pagoda

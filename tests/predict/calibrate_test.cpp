@@ -1,0 +1,268 @@
+// Fitting: planted coefficients come back, intervals hold what they claim, files say what is wrong with them.
+#include "pagoda/calibrate.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <random>
+#include <string>
+
+#include "predict/kernel_time.h"
+#include "support/golden.h"
+#include "support/json_schema.h"
+
+using namespace pagoda;
+using doctest::Approx;
+
+namespace {
+
+constexpr KernelRates kRates{.tensor = 1e14, .vector = 2e13, .bandwidth = 1e12, .launch = 2e-6, .units = 100};
+
+// Numbers that are the same with every standard library.
+class Random {
+ public:
+  explicit Random(unsigned seed) : engine_(seed) {}
+  double uniform(double low, double high) {
+    return low + (high - low) * static_cast<double>(engine_()) / static_cast<double>(std::mt19937::max());
+  }
+  double normal() {
+    const double radius = std::sqrt(-2 * std::log(uniform(1e-9, 1)));
+    return radius * std::cos(2 * std::numbers::pi * uniform(0, 1));
+  }
+
+ private:
+  std::mt19937 engine_;
+};
+
+Kernel random_kernel(KernelClass kind, Random& random) {
+  Kernel kernel{.kind = kind, .bytes = std::exp(random.uniform(14, 20))};
+  if (kind == KernelClass::Pointwise) return kernel;
+  kernel.macs = kernel.bytes * std::exp(random.uniform(1, 7));
+  kernel.width = std::exp(random.uniform(2, 7));
+  kernel.depth = std::exp(random.uniform(3, 7));
+  kernel.tiles = 1e6;
+  return kernel;
+}
+
+Calibration planted() {
+  Calibration calibration;
+  calibration.launch = 4;
+  calibration.norm = 3;
+  calibration.classes[static_cast<std::size_t>(KernelClass::Linear)] = {1.2, 1.5, 40, 20};
+  calibration.classes[static_cast<std::size_t>(KernelClass::Pointwise)].bytes = 1.1;
+  return calibration;
+}
+
+std::vector<TimedRun> synthetic_runs(std::size_t families, std::size_t models, double noise, unsigned seed) {
+  Random random(seed);
+  std::vector<TimedRun> runs;
+  for (std::size_t family = 0; family < families; ++family) {
+    const double family_error = noise * random.normal();
+    for (std::size_t model = 0; model < models; ++model) {
+      TimedRun run{.name = "m", .family = "family " + std::to_string(family), .kernels = {}, .rates = kRates};
+      for (int i = 0; i < 20; ++i)
+        run.kernels.push_back(
+            random_kernel(random.uniform(0, 1) < 0.5 ? KernelClass::Linear : KernelClass::Pointwise, random));
+      for (int i = 0; i < 40; ++i) run.kernels.push_back({.kind = KernelClass::Pointwise, .bytes = 100});
+      for (const Kernel& kernel : run.kernels) run.seconds += kernel_seconds(kernel, kRates, planted());
+      run.seconds *= std::exp(family_error + noise / 3 * random.normal());
+      runs.push_back(std::move(run));
+    }
+  }
+  return runs;
+}
+
+}  // namespace
+
+TEST_CASE("a kernel's time is its launch and the longer of work and traffic, softly") {
+  Calibration calibration;
+  calibration.launch = 3;
+  calibration.norm = 2;
+  calibration.classes[static_cast<std::size_t>(KernelClass::Linear)] = {1.5, 2, 64, 32};
+  const Kernel kernel{.kind = KernelClass::Linear, .macs = 1e9, .bytes = 1e7, .width = 64, .depth = 32, .tiles = 1000};
+  const double work = 2e9 / 1e14 * 1.5 * 2 * 2, traffic = 1e7 / 1e12 * 2;
+  CHECK(kernel_seconds(kernel, kRates, calibration) == Approx(6e-6 + std::hypot(work, traffic)));
+  Kernel few = kernel;
+  few.tiles = 10;  // of 100 units: a tenth is busy
+  CHECK(kernel_seconds(few, kRates, calibration) == Approx(6e-6 + std::hypot(10 * work, traffic)));
+  CHECK(kernel_seconds({.kind = KernelClass::Copy}, kRates, calibration) == Approx(6e-6));
+}
+
+TEST_CASE("derivatives of a kernel's time are those of its time") {
+  Random random(3);
+  for (int trial = 0; trial < 50; ++trial) {
+    const KernelClass kind = trial % 2 == 0 ? KernelClass::Linear : KernelClass::Depthwise;
+    const Kernel kernel = random_kernel(kind, random);
+    Calibration calibration = planted();
+    ClassCoefficients& c = calibration.classes[static_cast<std::size_t>(kind)];
+    const KernelTerms terms = kernel_terms(kernel, kRates, calibration);
+    const auto slope = [&](double& coefficient) {
+      const double saved = coefficient, step = 1e-5;
+      coefficient = saved * std::exp(step);
+      const double above = kernel_seconds(kernel, kRates, calibration);
+      coefficient = saved * std::exp(-step);
+      const double below = kernel_seconds(kernel, kRates, calibration);
+      coefficient = saved;
+      return (above - below) / (2 * step);
+    };
+    const double scale = terms.seconds;
+    CHECK(slope(c.work) / scale == Approx(terms.by_work / scale).epsilon(1e-4));
+    CHECK(slope(c.bytes) / scale == Approx(terms.by_bytes / scale).epsilon(1e-4));
+    CHECK(slope(c.width) / scale == Approx(terms.by_width / scale).epsilon(1e-4));
+    CHECK(slope(c.depth) / scale == Approx(terms.by_depth / scale).epsilon(1e-4));
+    CHECK(slope(calibration.norm) / scale == Approx(terms.by_norm / scale).epsilon(1e-4));
+    CHECK(slope(calibration.launch) / scale == Approx(terms.launch / scale).epsilon(1e-4));
+  }
+}
+
+TEST_CASE("a fit finds the coefficients that made the times") {
+  const auto runs = synthetic_runs(20, 10, 0, 1);
+  const Calibration got = fit(runs, {.prior = 1e-3});
+  const Calibration want = planted();
+  const auto check = [](const char* what, double a, double b) {
+    CAPTURE(std::string(what));
+    CHECK(a == Approx(b).epsilon(0.02));
+  };
+  check("launch", got.launch, want.launch);
+  check("norm", got.norm, want.norm);
+  const auto linear = static_cast<std::size_t>(KernelClass::Linear);
+  const auto pointwise = static_cast<std::size_t>(KernelClass::Pointwise);
+  check("work", got.classes[linear].work, want.classes[linear].work);
+  check("bytes", got.classes[linear].bytes, want.classes[linear].bytes);
+  check("width", got.classes[linear].width, want.classes[linear].width);
+  check("depth", got.classes[linear].depth, want.classes[linear].depth);
+  check("pointwise", got.classes[pointwise].bytes, want.classes[pointwise].bytes);
+  CHECK(got.classes[static_cast<std::size_t>(KernelClass::Softmax)].bytes == Approx(1.3));  // unseen: the prior
+}
+
+TEST_CASE("coefficients carry over to a device with other rates") {
+  const auto runs = synthetic_runs(20, 10, 0, 1);
+  const Calibration got = fit(runs, {.prior = 1e-3});
+  const KernelRates other{.tensor = 5e14, .vector = 3e13, .bandwidth = 3e12, .launch = 1e-6, .units = 132};
+  for (const TimedRun& run : synthetic_runs(3, 3, 0, 9))
+    for (const Kernel& kernel : run.kernels)
+      CHECK(kernel_seconds(kernel, other, got) == Approx(kernel_seconds(kernel, other, planted())).epsilon(0.05));
+}
+
+TEST_CASE("cross-validation reports the error of families it did not fit to, and an interval that holds") {
+  const auto runs = synthetic_runs(50, 4, 0.1, 5);
+  const CalibrationResult result = calibrate(runs, {.coverage = 0.9});
+  // A family's error is normal with deviation 0.1 and a model's adds 0.033: |error| averages about 0.084.
+  CHECK(result.calibration.mean_error > 0.05);
+  CHECK(result.calibration.mean_error < 0.12);
+  CHECK(result.fitted_mean_error <= result.calibration.mean_error * 1.02);
+  CHECK(result.calibration.rank_correlation > 0.97);
+  CHECK(result.covered >= 0.88);
+  CHECK(result.calibration.low_factor < 0.9);
+  CHECK(result.calibration.high_factor > 1.1);
+  // On 400 families more, predicted by the fit to all 50.
+  double inside = 0, count = 0;
+  for (const TimedRun& run : synthetic_runs(400, 1, 0.1, 77)) {
+    double seconds = 0;
+    for (const Kernel& kernel : run.kernels) seconds += kernel_seconds(kernel, kRates, result.calibration);
+    inside += run.seconds >= seconds * result.calibration.low_factor &&
+                      run.seconds <= seconds * result.calibration.high_factor
+                  ? 1
+                  : 0;
+    ++count;
+  }
+  CHECK(inside / count >= 0.88);
+  CHECK(inside / count <= 0.985);  // and is not bought by width
+}
+
+TEST_CASE("interval factors give families equal weight and expect one more of any error") {
+  std::vector<double> errors;
+  std::vector<std::string> families;
+  for (int i = 0; i < 39; ++i) {
+    errors.push_back(0.01 * (i - 19));
+    families.push_back("f" + std::to_string(i));
+  }
+  // Weights are 1/40. 5 % lie below once the unseen family and one more do: the second smallest is the limit.
+  const Factors factors = interval_factors(errors, families, 0.9);
+  CHECK(factors.low == Approx(std::exp(-0.18)));
+  CHECK(factors.high == Approx(std::exp(0.18)));
+  for (int i = 0; i < 1000; ++i) {  // one family of very many models
+    errors.push_back(0.19);
+    families.push_back("f38");
+  }
+  CHECK(interval_factors(errors, families, 0.9).high == Approx(std::exp(0.18)));
+  // Two families cannot bound 90 %.
+  CHECK(interval_factors(std::vector<double>{0, 0.1}, std::vector<std::string>{"a", "b"}, 0.9).low == 0);
+  CHECK(std::isinf(interval_factors(std::vector<double>{0, 0.1}, std::vector<std::string>{"a", "b"}, 0.9).high));
+}
+
+TEST_CASE("rank correlation is 1 for any increasing relation") {
+  CHECK(rank_correlation(std::vector<double>{1, 2, 3, 4}, std::vector<double>{1, 10, 100, 1000}) == Approx(1));
+  CHECK(rank_correlation(std::vector<double>{1, 2, 3, 4}, std::vector<double>{4, 3, 2, 1}) == Approx(-1));
+  CHECK(rank_correlation(std::vector<double>{1, 1, 2, 2}, std::vector<double>{1, 2, 1, 2}) == Approx(0));
+  CHECK_THROWS_AS(rank_correlation(std::vector<double>{1}, std::vector<double>{1}), Error);
+}
+
+TEST_CASE("runs that cannot be fitted are named") {
+  CHECK_THROWS_AS(fit({}), Error);
+  std::vector<TimedRun> runs = synthetic_runs(1, 3, 0, 1);
+  CHECK_THROWS_WITH_AS(calibrate(runs), doctest::Contains("one family"), Error);
+  runs[1].seconds = 0;
+  CHECK_THROWS_WITH_AS(fit(runs), doctest::Contains("expected a time above 0"), Error);
+  runs[1].seconds = 1;
+  runs[1].kernels.clear();
+  CHECK_THROWS_WITH_AS(fit(runs), doctest::Contains("launches no kernel"), Error);
+}
+
+TEST_CASE("a calibration survives its file, and broken files say what is wrong") {
+  const CalibrationResult result =
+      calibrate(synthetic_runs(40, 2, 0.1, 5), {.id = "test", .regime = "synthetic", .source = "this test"});
+  const std::string text = to_json(result.calibration);
+  const Calibration back = parse_calibration(text, "back");
+  CHECK(back.id == "test");
+  CHECK(back.launch == Approx(result.calibration.launch).epsilon(1e-3));
+  CHECK(back.mean_error == Approx(result.calibration.mean_error).epsilon(1e-3));
+  for (std::size_t i = 0; i < kKernelClasses; ++i) {
+    CAPTURE(to_string(static_cast<KernelClass>(i)));
+    CHECK(back.classes[i].bytes == Approx(result.calibration.classes[i].bytes).epsilon(1e-3));
+    CHECK(kernel_class(to_string(static_cast<KernelClass>(i))) == static_cast<KernelClass>(i));
+  }
+  struct Case {
+    const char* from;
+    const char* to;
+    const char* says;
+  };
+  const Case cases[] = {
+      {"pagoda.calibration/1", "pagoda.device/1", "expected \"pagoda.calibration/1\""},
+      {"\"launch\": ", "\"launch\": -", "launch: expected a number of at least 0"},
+      {"\"softmax\"", "\"hardmax\"", "no such class of kernels"},
+      {"\"norm\"", "\"form\"", "\"form\" is not known"},
+      {"\"coverage\": 0.9", "\"coverage\": 1.5", "expected a number below 1"},
+      {"{", "", "not JSON"},
+  };
+  for (const Case& c : cases) {
+    std::string broken = text;
+    broken.replace(broken.find(c.from), std::string_view(c.from).size(), c.to);
+    CHECK_THROWS_WITH_AS(parse_calibration(broken, "file"), doctest::Contains(c.says), Error);
+  }
+  CHECK_THROWS_WITH_AS(calibration("no-such"), doctest::Contains("rtx-3090-amp-nchw"), Error);
+  CHECK_THROWS_WITH_AS(load_calibration("/nonexistent.json"), doctest::Contains("cannot be opened"), Error);
+}
+
+TEST_CASE("built-in calibrations follow their schema and carry their figures") {
+  const auto schema = nlohmann::json::parse(test::read_file(PAGODA_SOURCE_DIR "/data/schemas/calibration.schema.json"));
+  REQUIRE_FALSE(calibration_ids().empty());
+  for (const std::string& id : calibration_ids()) {
+    CAPTURE(id);
+    const Calibration built_in = calibration(id);
+    CHECK(built_in.id == id);
+    const auto violations = test::violations(nlohmann::json::parse(to_json(built_in)), schema);
+    CHECK_MESSAGE(violations.empty(), violations.front());
+    CHECK(built_in.mean_error <= 0.12);
+    CHECK(built_in.models >= 300);
+    CHECK(built_in.coverage >= 0.8);
+    // No class of kernels beats the roofline by much: bytes and rates are what they are called.
+    for (std::size_t i = 0; i < kKernelClasses; ++i) {
+      CAPTURE(to_string(static_cast<KernelClass>(i)));
+      CHECK(built_in.classes[i].bytes > 0.6);
+      CHECK(built_in.classes[i].bytes < 4);
+    }
+  }
+}

@@ -1,0 +1,134 @@
+// Small graphs and the kernels that eager PyTorch launches for them: class and bytes of each, by hand.
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "pagoda/predict.h"
+#include "support/text_graph.h"
+
+using namespace pagoda;
+
+namespace {
+
+EagerKernels lowered(const char* text, std::int64_t batch = 0) {
+  const Model model = test::graph(text);
+  return eager_kernels(model, analyze(model, {.batch = batch}));
+}
+
+std::string text_of(const EagerKernels& eager) {
+  std::string text;
+  for (const Kernel& kernel : eager.kernels) {
+    if (!text.empty()) text += "; ";
+    text.append(to_string(kernel.kind)).append(" ").append(std::to_string(static_cast<long long>(kernel.bytes)));
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("graphs become the kernels that eager execution launches") {
+  struct Case {
+    const char* why;
+    const char* graph;
+    const char* kernels;
+  };
+  // Float16 takes 2 bytes, float32 takes 4; a cast between them moves 6 an element.
+  const Case cases[] = {
+      // input 8192 and output 8192 elements, weight 36864
+      {"autocast casts input and weight; the bias is a kernel of its own",
+       "x:f32[2,64,8,8], w:f32[64,64,3,3]=const, b:f32[64]=const -> y = Conv(x, w, b) {pads=[1,1,1,1]}",
+       "cast 49152; cast 221184; conv 106496; pointwise_broadcast 32768"},
+      {"a convolution of a permuted tensor runs channels last",
+       "x:f32[2,8,8,64], w:f32[64,64,1,1]=const -> t = Transpose(x) {perm=[0,3,1,2]}; y = Conv(t, w)",
+       "cast 49152; cast 24576; conv_channels_last 40960"},
+      {"a large depthwise window is the framework's own kernel and adds its bias itself",
+       "x:f32[2,64,8,8], w:f32[64,1,7,7]=const, b:f32[64]=const -> y = Conv(x, w, b) {group=64, pads=[3,3,3,3]}",
+       "cast 49152; cast 18816; depthwise 39040"},
+      {"a small one is cuDNN's", "x:f16[2,64,8,8], w:f16[64,1,3,3]=const -> y = Conv(x, w) {group=64, pads=[1,1,1,1]}",
+       "depthwise_library 33920"},
+      {"half of the channels have gaps between images: a copy first",
+       "x:f16[2,64,8,8], w:f16[32,32,1,1]=const -> a, b = Split(x) {axis=1, num_outputs=2}; y = Conv(a, w)",
+       "copy 16384; conv_pointwise 18432"},
+      {"patches side by side are a class of their own",
+       "x:f16[2,3,32,32], w:f16[64,3,16,16]=const -> y = Conv(x, w) {strides=[16,16]}", "conv_patch 111616"},
+      {"a linear layer adds its bias in the product",
+       "x:f16[2,16,64], w:f16[64,32]=const, b:f16[32]=const -> p = MatMul(x, w); y = Add(p, b)", "linear 10240"},
+      {"layer norm runs in float32, on rows that lie together",
+       "x:f16[2,8,16], w:f32[8]=const -> t = Transpose(x) {perm=[0,2,1]}; y = LayerNormalization(t, w)",
+       "cast 1536; copy_transposing 2048; layer_norm 2048"},
+      {"softmax gives float32 from either", "x:f16[2,8,8] -> y = Softmax(x)", "softmax 768"},
+      {"a float32 parameter widens a float16 tensor",
+       "x:f32[2,8], w:f32[8,8]=const, g:f32[8]=const -> p = MatMul(x, w); y = Mul(p, g)",
+       "cast 96; cast 384; linear 192; pointwise_mixed 128"},
+      {"a scalar does not", "x:f32[2,8], w:f32[8,8]=const, c:f32[]=2 -> p = MatMul(x, w); y = Mul(p, c)",
+       "cast 96; cast 384; linear 192; pointwise 64"},
+      {"a gate of one value a channel is repeated", "x:f16[2,8,4,4], g:f16[2,8,1,1] -> y = Mul(x, g)",
+       "pointwise_broadcast 1056"},
+      {"operands in two layouts", "x:f16[2,4,8], z:f16[2,8,4] -> t = Transpose(z) {perm=[0,2,1]}; y = Add(x, t)",
+       "pointwise_strided 384"},
+      {"five nodes are one GELU",
+       "x:f16[2,8], r:f16[]=1.414, o:f16[]=1, h:f16[]=0.5 -> d = Div(x, r); e = Erf(d); a = Add(e, o); m = Mul(x, a); "
+       "y = Mul(m, h)",
+       "activation 64"},
+      {"two are one SiLU", "x:f16[2,8] -> s = Sigmoid(x); y = Mul(x, s)", "activation 64"},
+      {"a gate by another tensor is no SiLU", "x:f16[2,8], z:f16[2,8] -> s = Sigmoid(z); y = Mul(x, s)",
+       "activation 64; pointwise 96"},
+      {"a variance is one reduction",
+       "x:f16[2,8], a:i64=[1] -> m = ReduceMean(x, a); d = Sub(x, m); q = Mul(d, d); y = ReduceMean(q, a)",
+       "reduce 36"},
+      {"attention exported from one call scales queries and keys",
+       "q:f16[2,4,64,32], k:f16[2,4,32,64], v:f16[2,4,64,32], c:f16[]=0.42 -> a = Mul(q, c); b = Mul(k, c); "
+       "s = MatMul(a, b); p = Softmax(s); y = MatMul(p, v)",
+       "attention 131072"},
+      {"attention written by hand scales once and runs step by step",
+       "q:f16[8,64,32], k:f16[8,32,64], v:f16[8,64,32], c:f16[]=0.18 -> s = MatMul(q, k); t = Mul(s, c); "
+       "p = Softmax(t); y = MatMul(p, v)",
+       "batched_matmul 131072; pointwise 131072; softmax 196608; cast 196608; batched_matmul 131072"},
+      {"transposes, splits and reshapes are views until a reshape needs another layout",
+       "x:f16[2,6,8], s:i64=[2,48] -> t = Transpose(x) {perm=[0,2,1]}; y = Reshape(t, s)", "copy_transposing 384"},
+      {"whole windows move at full lines",
+       "x:f16[4,4,8], s:i64=[2,2,2,2,8], o:i64=[4,4,8] -> a = Reshape(x, s); t = Transpose(a) {perm=[0,2,1,3,4]}; "
+       "y = Reshape(t, o)",
+       "copy 512"},
+      {"batch norm keeps type and layout",
+       "x:f16[2,8,4,4], s:f32[8]=const, b:f32[8]=const, m:f32[8]=const, v:f32[8]=const -> "
+       "y = BatchNormalization(x, s, b, m, v)",
+       "batch_norm 1024"},
+      {"concatenation reads and writes everything", "x:f16[2,8], z:f16[2,4] -> y = Concat(x, z) {axis=1}", "concat 96"},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(std::string(c.why));
+    CHECK(text_of(lowered(c.graph)) == std::string(c.kernels));
+  }
+}
+
+TEST_CASE("a bilinear resize of a small image leaves units idle, a nearest one does not") {
+  const char* const linear = "x:f16[64,256,7,7], s:f32[4]=[1,1,2,2] -> y = Resize(x, , s) {mode='linear'}";
+  const char* const nearest = "x:f16[64,256,7,7], s:f32[4]=[1,1,2,2] -> y = Resize(x, , s) {mode='nearest'}";
+  const auto rates = kernel_rates(device("rtx-3090"));
+  REQUIRE(rates.has_value());
+  const auto seconds = [&](const char* graph) {
+    const EagerKernels eager = lowered(graph);
+    REQUIRE(eager.kernels.size() == 1);
+    return kernel_seconds(eager.kernels[0], *rates, Calibration{});
+  };
+  CHECK(seconds(linear) > 20 * seconds(nearest));
+}
+
+TEST_CASE("sizes follow the batch") {
+  const char* const graph = "x:f16[N,64], w:f16[64,32]=const -> y = MatMul(x, w)";
+  const EagerKernels one = lowered(graph, 1), many = lowered(graph, 100);
+  REQUIRE(one.kernels.size() == 1);
+  REQUIRE(many.kernels.size() == 1);
+  CHECK(one.kernels[0].macs == 64 * 32);
+  CHECK(many.kernels[0].macs == 100 * 64 * 32);
+  CHECK(many.kernels[0].bytes == 2 * (100 * 64 + 64 * 32 + 100 * 32));
+  CHECK(many.kernels[0].width == 32);
+  CHECK(many.kernels[0].depth == 64);
+}
+
+TEST_CASE("rows without a rule are counted, not taken for free") {
+  const EagerKernels eager = lowered("x:f32[2,8] -> t = my.Mystery(x); y = Relu(x)");
+  CHECK(eager.unknown_rows == 1);
+  CHECK(eager.kernels.size() == 1);
+}
