@@ -5,6 +5,7 @@
 #include <set>
 
 #include "infer/bind_inputs.h"
+#include "infer/each_dim.h"
 #include "infer/infer.h"
 #include "memory/liveness.h"
 
@@ -26,41 +27,6 @@ Totals sum(const std::vector<NodeReport>& rows, const Model& model) {
   return totals;
 }
 
-// Applies `change` to every Dim of the analysis.
-template <typename Change>
-void for_each_dim(Analysis& analysis, const Change& change) {
-  const auto change_type = [&](TensorType& type) {
-    if (type.shape)
-      for (Dim& dim : *type.shape) change(dim);
-  };
-  const auto change_cost = [&](OpCost& cost) {
-    for (Dim* count : {&cost.macs, &cost.arith, &cost.special, &cost.comparisons, &cost.bytes_read, &cost.bytes_written})
-      change(*count);
-  };
-  for (InputInfo& input : analysis.inputs) change_type(input.type);
-  for (InputInfo& output : analysis.outputs) change_type(output.type);
-  for (TensorType& type : analysis.types) change_type(type);
-  for (auto& value : analysis.values) {
-    if (!value) continue;
-    for (Scalar& scalar : *value) {
-      if (Dim* dim = std::get_if<Dim>(&scalar)) change(*dim);
-      if (Ratio* ratio = std::get_if<Ratio>(&scalar)) change(ratio->numerator);
-    }
-  }
-  for (NodeReport& row : analysis.nodes) {
-    for (OutputInfo& output : row.outputs) change_type(output.type);
-    change_cost(row.cost);
-    change(row.params);
-    change(row.param_bytes);
-  }
-  change_cost(analysis.totals.cost);
-  change(analysis.totals.params);
-  change(analysis.totals.param_bytes);
-  if (analysis.totals.activation_peak_bytes) change(*analysis.totals.activation_peak_bytes);
-  for (Symbol& symbol : analysis.symbols)
-    if (symbol.upper) change(*symbol.upper);
-}
-
 std::vector<std::string> free_dims(const std::vector<InputInfo>& inputs) {
   std::set<std::string> names;
   for (const InputInfo& input : inputs)
@@ -74,7 +40,8 @@ std::vector<std::string> free_dims(const std::vector<InputInfo>& inputs) {
 void bind_data_dims(BoundInputs& bound, const std::vector<Symbol>& symbols) {
   for (const auto& [name, size] : bound.options.dims) {
     if (bound.input_dims.contains(name)) continue;
-    const bool is_symbol = std::any_of(symbols.begin(), symbols.end(), [&wanted = name](const Symbol& s) { return s.name == wanted; });
+    const bool is_symbol =
+        std::any_of(symbols.begin(), symbols.end(), [&wanted = name](const Symbol& s) { return s.name == wanted; });
     if (is_symbol) {
       bound.bind_last.emplace(name, size);
       continue;
@@ -112,7 +79,8 @@ Analysis analyze(const Model& model, const AnalyzeOptions& options) {
     analysis.inputs.push_back({graph.values[static_cast<std::size_t>(graph.inputs[i])].name, bound.types[i]});
   for (std::size_t i = 0; i < graph.outputs.size(); ++i)
     if (graph.outputs[i] != kAbsent)
-      analysis.outputs.push_back({graph.values[static_cast<std::size_t>(graph.outputs[i])].name, result.outputs[i].type});
+      analysis.outputs.push_back(
+          {graph.values[static_cast<std::size_t>(graph.outputs[i])].name, result.outputs[i].type});
   for (ValueInfo& info : result.values) {
     analysis.types.push_back(std::move(info.type));
     analysis.values.push_back(std::move(info.value));
@@ -139,6 +107,15 @@ Analysis bind_dims(const Analysis& analysis, const Bindings& bindings) {
   for (const auto& [name, value] : bindings) result.bindings.insert_or_assign(name, value);
   result.free_dims = free_dims(result.inputs);
   std::erase_if(result.symbols, [&](const Symbol& symbol) { return bindings.contains(symbol.name); });
+  return result;
+}
+
+Analysis substitute_dims(const Analysis& analysis, const std::map<std::string, Dim, std::less<>>& replacements) {
+  Analysis result = analysis;
+  for_each_dim(result, [&](Dim& dim) {
+    if (!dim.is_constant()) dim = dim.substitute(replacements);
+  });
+  result.free_dims = free_dims(result.inputs);
   return result;
 }
 

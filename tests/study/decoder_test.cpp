@@ -38,6 +38,20 @@ TEST_CASE("decode adds one token to the past, prefill reads a prompt") {
   CHECK(open.dims == Bindings{{"past", 0}});  // the prompt's length stays free
 }
 
+TEST_CASE("a past that stays free: masks follow it") {
+  const Model model = test::graph(kDecoder);
+  const Analysis analysis = analyze(model, {.batch = 3});
+  const PhaseSizes sizes = phase_sizes(model, analysis, {.phase = Phase::Decode, .past = std::nullopt});
+  CHECK(sizes.dims == Bindings{{"sequence", 1}});
+  REQUIRE(sizes.masks.size() == 1);
+  CHECK(sizes.masks.at("total").to_string() == "past + 1");
+  const Analysis step = in_phase(analysis, sizes);
+  CHECK(step.free_dims == std::vector<std::string>{"past"});
+  const Analysis at_100 = in_phase(analysis, phase_sizes(model, analysis, {.phase = Phase::Decode, .past = 100}));
+  CHECK(step.totals.cost.macs.bind({{"past", 100}}) == at_100.totals.cost.macs);
+  CHECK(step.totals.cost.bytes().bind({{"past", 100}}) == at_100.totals.cost.bytes());
+}
+
 TEST_CASE("models without a cache, and sizes that contradict") {
   const Model plain = test::graph("ids:i64[batch,sequence], w:f32[100,16]=const -> y = Gather(w, ids)");
   CHECK_THROWS_WITH_AS(phase_sizes(plain, analyze(plain), {}), doctest::Contains("export it with its cache"), Error);

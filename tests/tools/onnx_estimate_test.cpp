@@ -349,6 +349,11 @@ TEST_CASE("sweeps, comparisons and profiles in every format") {
   const Result published = workshop().run("fixed.onnx --count pagoda --sweep batch=1,2 --format csv");
   CHECK(published.out.starts_with("model,batch,ai,perf,"));
   CHECK(workshop().run("net.onnx --sweep height=1").code == 1);
+  const Result decode =
+      workshop().run("decoder.onnx --batch 2 --phase decode --sweep past=1,10 --device h200 --format csv");
+  CHECK(decode.err.empty());
+  CHECK(decode.out.find("\ndecoder,10,352,") !=
+        std::string::npos);  // MACs: batch 2, 2 heads, 1 token against 11, 8 deep
   for (const char* study : {"--sweep batch=1,2", "--sweep batch=1,2 --device h200", "--compare fixed.onnx"})
     for (const char* format : {"table", "json", "csv", "markdown"}) {
       const Result result = workshop().run("net.onnx " + std::string(study) + " --format " + format);

@@ -78,17 +78,27 @@ class Run {
   }
 
   void set_phase() {
-    const Phase which = *phase(arguments_.phase);
-    const PhaseSizes sizes = phase_sizes(
-        model_, analysis_, {.phase = which, .tokens = arguments_.tokens, .past = arguments_.past.value_or(0)});
-    std::vector<Diagnostic> diagnostics = analysis_.diagnostics;
-    analysis_ = bind_dims(analysis_, sizes.dims);
-    analysis_.diagnostics.insert(analysis_.diagnostics.end(), sizes.diagnostics.begin(), sizes.diagnostics.end());
-    phase_.phase = which;
+    const auto is_swept = [&](const char* dim) {
+      return std::any_of(axes_.begin(), axes_.end(), [&](const SweepAxis& axis) { return axis.dim == dim; });
+    };
+    PhaseOptions options = phase_options();
+    if (is_swept("past")) options.past = std::nullopt;
+    const PhaseSizes sizes = phase_sizes(model_, analysis_, options);
+    analysis_ = in_phase(analysis_, sizes);
+    for (SweepAxis& axis : axes_) {
+      if (axis.dim == "past" && !sizes.past_dim.empty()) axis.dim = sizes.past_dim;
+      if (axis.dim == "tokens" && !sizes.token_dim.empty()) axis.dim = sizes.token_dim;
+    }
+    phase_.phase = options.phase;
     phase_.tokens = sizes.tokens.evaluate({});
-    if (!memory_) memory_ = plan_memory(model_, analysis_, {.reorder = arguments_.memory, .arena = arguments_.memory});
+    items_ = sizes.tokens;
+    if (!memory_) memory_ = plan_memory(model_, analysis_, {.reorder = false, .arena = false});
     phase_.bytes_per_token = memory_->kv_cache.bytes_per_token.evaluate({});
     report_.sections.phase = &phase_;
+  }
+
+  PhaseOptions phase_options() const {
+    return {.phase = *phase(arguments_.phase), .tokens = arguments_.tokens, .past = arguments_.past.value_or(0)};
   }
 
   void set_report_options() {
@@ -100,7 +110,7 @@ class Run {
     report_.width = to_terminal ? terminal_width() : 0;
     report_.tool = kTool;
     if (arguments_.memory || !arguments_.timeline.empty()) {
-      if (!memory_ || !arguments_.memory) memory_ = plan_memory(model_, analysis_, {.in_place = arguments_.in_place});
+      memory_ = plan_memory(model_, analysis_, {.in_place = arguments_.in_place});
       if (arguments_.memory) report_.sections.memory = &*memory_;
     }
     const TrafficModel moved = *traffic_model(arguments_.traffic);
@@ -176,7 +186,8 @@ class Run {
   }
 
   std::string swept() {
-    SweepOptions options{.count = report_.count, .traffic = *traffic_model(arguments_.traffic), .l2_bytes = l2_bytes_};
+    SweepOptions options{
+        .count = report_.count, .traffic = *traffic_model(arguments_.traffic), .l2_bytes = l2_bytes_, .items = items_};
     if (device_) options.time = SweepTime{*device_, roofline_options_};
     const Sweep points = sweep(model_, arguments_.training ? step_ : analysis_, axes_, options);
     Analysis unswept = analysis_;
@@ -192,12 +203,7 @@ class Run {
   std::string comparison() {
     const Model other = load_model(arguments_.compare);
     Analysis before = analyze(other, options_);
-    if (!arguments_.phase.empty())
-      before = bind_dims(before, phase_sizes(other, before,
-                                             {.phase = *phase(arguments_.phase),
-                                              .tokens = arguments_.tokens,
-                                              .past = arguments_.past.value_or(0)})
-                                     .dims);
+    if (!arguments_.phase.empty()) before = in_phase(before, phase_sizes(other, before, phase_options()));
     say(free_dims_report(analysis_));
     is_complete_ = is_complete_ && !before.partial;
     ReportOptions options = report_;
@@ -246,6 +252,7 @@ class Run {
   Roofline roofline_;
   TimeSection time_;
   PhaseSection phase_;
+  std::optional<Dim> items_;  // tokens of a run
   Training training_;
   Analysis step_;  // the training step as rows
   TrainingSection section_;

@@ -2,10 +2,11 @@
 //
 //   Analysis analysis = analyze(model, {.batch = 1});
 //   PhaseSizes decode = phase_sizes(model, analysis, {.phase = Phase::Decode, .past = 2048});
-//   Analysis step = bind_dims(analysis, decode.dims);
+//   Analysis step = in_phase(analysis, decode);
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,18 +26,22 @@ std::string_view to_string(Phase phase);
 struct PhaseOptions {
   Phase phase = Phase::Decode;
   std::optional<std::int64_t> tokens = std::nullopt;  // new ones of each sequence; decode: 1
-  std::int64_t past = 0;                              // tokens that the cache already holds
+  std::optional<std::int64_t> past = 0;               // tokens that the cache already holds; empty: stays free
 };
 
 struct PhaseSizes {
-  Bindings dims;         // of the new tokens, the past, and masks over both
-  Dim tokens;            // new tokens of the whole batch in one run
-  std::string past_dim;  // empty where the cache has a fixed size
+  Bindings dims;                                  // of the new tokens, the past, and masks over both
+  std::map<std::string, Dim, std::less<>> masks;  // of masks over both, where that is no number
+  Dim tokens;                                     // new tokens of the whole batch in one run
+  std::string past_dim;                           // empty where the cache has a fixed size
   std::string token_dim;
   std::vector<Diagnostic> diagnostics;
 };
 
 // Throws Error where the model has no pair of past and present, or a size is fixed at another value.
 PhaseSizes phase_sizes(const Model& model, const Analysis& analysis, const PhaseOptions& options);
+
+// The analysis at these sizes, with their diagnostics.
+Analysis in_phase(const Analysis& analysis, const PhaseSizes& sizes);
 
 }  // namespace pagoda

@@ -117,8 +117,9 @@ std::string csv_report(const Model& model, const Analysis& analysis, const Repor
 // A sweep, one row a point; of step_analysis() for training, where param_bytes are all that is held throughout. JSON is
 // the whole estimate with the sweep inside. Columns of CSV: model, each axis, macs,
 // flops,param_bytes,bytes_read,bytes_written,bytes,intensity,activation_peak_bytes,memory_bytes, and on a device
-// seconds,eager_seconds,floor_seconds,bound,flops_per_second; for Convention::Pagoda as its published tables have them:
-// model,batch,ai,perf (FLOP/s at the time bound; empty without a device),flops,param_bytes,bytes,param_fraction.
+// seconds,eager_seconds,floor_seconds,bound,flops_per_second,items,items_per_second; for Convention::Pagoda as its
+// published tables have them: model,batch,ai,perf (FLOP/s at the time bound; empty without a
+// device),flops,param_bytes,bytes,param_fraction.
 std::string sweep_report(Format format, const Model& model, const Analysis& analysis, const Sweep& sweep,
                          const ReportOptions& options = {});
 

@@ -48,6 +48,8 @@ struct SweepOptions {
   TrafficModel traffic = TrafficModel::Unfused;
   std::optional<SweepTime> time = std::nullopt;
   std::int64_t l2_bytes = 0;  // for a resident traffic
+  // What a run processes, for rates; empty: the size of a swept batch.
+  std::optional<Dim> items = std::nullopt;
 };
 
 // Empty numbers are not known. Where a node is not modelled, counts are lower bounds (see Analysis::partial).
@@ -58,6 +60,7 @@ struct SweepPoint {
   std::optional<Int> activation_peak_bytes;
   std::optional<Int> memory_bytes;  // weights and the activation peak together
   std::optional<double> intensity;
+  std::optional<Int> items;  // of one run; empty where neither a batch is swept nor items are asked for
   std::optional<RooflineTotals> time;
   // Of the whole model: the larger of the sums of compute and memory times, unless launches take longer still.
   Bound bound = Bound::Unknown;

@@ -297,6 +297,7 @@ void write_sweep(JsonWriter& json, const Sweep& sweep) {
     json.member("activation_peak_bytes", point.activation_peak_bytes).member("memory_bytes", point.memory_bytes);
     if (point.time) {
       write_times(json, *point.time);
+      json.member("items", point.items);
       json.member("bound", to_string(point.bound));
     }
     json.end_object();

@@ -15,23 +15,17 @@ std::string cell(const std::optional<Int>& count, std::string_view unit = "") { 
 
 bool has_time(const Sweep& sweep) { return !sweep.points.empty() && sweep.points.front().time.has_value(); }
 
-// The place of the batch among the axes.
-std::optional<std::size_t> batch_axis(const Sweep& sweep) {
-  for (std::size_t axis = 0; axis < sweep.axes.size(); ++axis)
-    if (sweep.axes[axis].dim == "batch") return axis;
-  return std::nullopt;
-}
-
-Grid sweep_grid(const Sweep& sweep) {
+Grid sweep_grid(const Sweep& sweep, const ReportOptions& options) {
   Grid grid;
   for (const SweepAxis& axis : sweep.axes) grid.columns.push_back({.header = printable(axis.dim), .is_number = true});
   for (const char* header : {"MACs", "FLOPs", "bytes", "FLOP/B", "memory"})
     grid.columns.push_back({.header = header, .is_number = true});
-  const std::optional<std::size_t> batch = batch_axis(sweep);
+  const bool has_items = !sweep.points.empty() && sweep.points.front().items.has_value();
+  const std::string items = options.sections.phase != nullptr ? "tokens/s ≤" : "items/s ≤";
   if (has_time(sweep)) {
     grid.columns.push_back({.header = "time ≥", .is_number = true});
     grid.columns.push_back({.header = "eager ≥", .is_number = true, .drop_order = 2});
-    if (batch) grid.columns.push_back({.header = "items/s ≤", .is_number = true});
+    if (has_items) grid.columns.push_back({.header = items, .is_number = true});
     grid.columns.push_back({.header = "FLOP/s ≤", .is_number = true, .drop_order = 3});
     grid.columns.push_back({.header = "bound"});
   }
@@ -48,8 +42,8 @@ Grid sweep_grid(const Sweep& sweep) {
       row.push_back(report::si_seconds(seconds));
       row.push_back(point.time->eager_seconds ? report::si_seconds(*point.time->eager_seconds) : "?");
       const bool has_rate = seconds > 0;
-      if (batch)
-        row.push_back(has_rate ? report::si_rate(static_cast<double>(point.sizes[*batch]) / seconds, "") : "?");
+      if (has_items)
+        row.push_back(has_rate && point.items ? report::si_rate(static_cast<double>(*point.items) / seconds, "") : "?");
       row.push_back(has_rate && point.flops ? report::si_rate(static_cast<double>(*point.flops) / seconds, "") : "?");
       row.emplace_back(to_string(point.bound));
     }
@@ -116,7 +110,8 @@ std::string plain_csv(const Model& model, const Sweep& sweep) {
                            "activation_peak_bytes", "memory_bytes"})
     header.add(std::string_view(name));
   if (has_time(sweep))
-    for (const char* name : {"seconds", "eager_seconds", "floor_seconds", "bound", "flops_per_second"})
+    for (const char* name :
+         {"seconds", "eager_seconds", "floor_seconds", "bound", "flops_per_second", "items", "items_per_second"})
       header.add(std::string_view(name));
   std::string text = std::move(header).end();
   for (const SweepPoint& point : sweep.points) {
@@ -127,7 +122,9 @@ std::string plain_csv(const Model& model, const Sweep& sweep) {
     line.add(point.bytes).add(point.intensity).add(point.activation_peak_bytes).add(point.memory_bytes);
     if (point.time) {
       line.add(point.time->seconds).add(point.time->eager_seconds).add(point.time->floor_seconds);
-      line.add(to_string(point.bound)).add(achieved(point));
+      line.add(to_string(point.bound)).add(achieved(point)).add(point.items);
+      const bool has_rate = point.items && point.time->seconds > 0;
+      line.add(has_rate ? std::optional(static_cast<double>(*point.items) / point.time->seconds) : std::nullopt);
     }
     text += std::move(line).end();
   }
@@ -146,7 +143,7 @@ std::string sweep_report(Format format, const Model& model, const Analysis& anal
   if (format == Format::Csv)
     return options.count == Convention::Pagoda ? published_csv(model, sweep) : plain_csv(model, sweep);
   const report::Data data = report::collect(model, analysis, options);
-  const Grid grid = sweep_grid(sweep);
+  const Grid grid = sweep_grid(sweep, options);
   if (format == Format::Markdown)
     return "# " + report::code(report::title(data)) + "\n\n" + heading(data, sweep) + "\n\n" +
            report::markdown_table(grid) + "\n" + footing(sweep, options) + "\n";

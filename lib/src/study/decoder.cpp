@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "infer/each_dim.h"
 #include "memory/kv_cache.h"
 
 namespace pagoda {
@@ -75,8 +76,9 @@ class Reader {
         is_fixed_ = true;
         continue;
       }
-      bind(length, options_.past, "past");
+      if (options_.past) bind(length, *options_.past, "past");
       if (length.is_symbol()) sizes_.past_dim = length.to_string();
+      past_ = options_.past ? Dim(*options_.past) : length;
       const Dim grown = (*present)[axis] - length;
       if (grown.is_symbol()) new_tokens_ = grown;
     }
@@ -101,14 +103,19 @@ class Reader {
 
   // Masks span past and new tokens; some exporters give that length a name of its own.
   void set_masks() {
-    const auto total = (tokens_ + Dim(options_.past)).value64();
-    if (!total || is_fixed_) return;
+    if (is_fixed_) return;
+    const Dim total = tokens_ + past_;
     for (const InputInfo& input : analysis_.inputs) {
       if (!input.type.shape) continue;
       for (std::size_t i = 1; i < input.type.shape->size(); ++i) {
         const Dim& dim = (*input.type.shape)[i];
         if (!dim.is_symbol() || sizes_.dims.contains(dim.to_string())) continue;
-        if (holds_text(input.name, "mask") || holds_text(dim.to_string(), "total")) bind(dim, *total, "mask");
+        if (!holds_text(input.name, "mask") && !holds_text(dim.to_string(), "total")) continue;
+        if (dim == new_tokens_ || dim.to_string() == sizes_.past_dim) continue;
+        if (const auto size = total.value64())
+          bind(dim, *size, "mask");
+        else
+          sizes_.masks.insert_or_assign(dim.to_string(), total);
       }
     }
   }
@@ -118,7 +125,7 @@ class Reader {
   KvCache cache_;
   PhaseSizes sizes_;
   std::optional<Dim> new_tokens_;
-  Dim tokens_;
+  Dim tokens_, past_;
   bool is_fixed_ = false;
 };
 
@@ -134,6 +141,13 @@ std::string_view to_string(Phase phase) {
   for (const auto& [value, text] : kPhases)
     if (value == phase) return text;
   return "";
+}
+
+Analysis in_phase(const Analysis& analysis, const PhaseSizes& sizes) {
+  Analysis result = bind_dims(analysis, sizes.dims);
+  if (!sizes.masks.empty()) result = substitute_dims(result, sizes.masks);
+  result.diagnostics.insert(result.diagnostics.end(), sizes.diagnostics.begin(), sizes.diagnostics.end());
+  return result;
 }
 
 PhaseSizes phase_sizes(const Model& model, const Analysis& analysis, const PhaseOptions& options) {

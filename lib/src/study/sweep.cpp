@@ -56,6 +56,9 @@ class Sweeper {
       bytes_written_ = traffic_->bytes_written;
     }
     flops_ = options.count == Convention::Pagoda ? Dim(0) : flops(cost, options.count);
+    items_ = options.items;
+    for (std::size_t axis = 0; axis < axes.size(); ++axis)
+      if (!items_ && axes[axis].dim == "batch") items_ = Dim::symbol(symbols_[axis].front());
   }
 
   Bindings bindings(const std::vector<std::int64_t>& sizes) const {
@@ -103,6 +106,7 @@ class Sweeper {
     point.macs = count_at(totals.cost.macs, at);
     point.param_bytes = count_at(totals.param_bytes, at);
     if (totals.activation_peak_bytes) point.activation_peak_bytes = count_at(*totals.activation_peak_bytes, at);
+    if (items_) point.items = count_at(*items_, at);
     point.memory_bytes = sum(point.param_bytes, point.activation_peak_bytes);
     if (options_.count == Convention::Pagoda) {
       count_published(point, at);
@@ -165,6 +169,7 @@ class Sweeper {
   std::optional<Traffic> traffic_;
   std::optional<Analysis> exported_;
   Dim bytes_read_, bytes_written_, flops_;
+  std::optional<Dim> items_;
 };
 
 bool is_compute_bound(const RooflineTotals& time) { return time.compute_seconds >= time.memory_seconds; }
