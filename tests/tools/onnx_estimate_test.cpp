@@ -132,6 +132,8 @@ TEST_CASE("a wrong command line is exit 2, one line on stderr and nothing on std
       {"net.onnx --max-memory 8apples", "8apples"},
       {"net.onnx --max-flops -3", "-3"},
       {"net.onnx --by group", "--traffic"},
+      {"net.onnx --predict", "--device"},
+      {"net.onnx --device h200 --calibration rtx-3090-amp-nchw", "--predict"},
       {"net.onnx --past 4", "--phase"},
       {"net.onnx --optimizer adam", "--training"},
       {"net.onnx --training --optimizer rprop", "rprop"},
@@ -312,6 +314,19 @@ TEST_CASE("time bounds: nodes sum to the total, fused or not") {
     CHECK(bytes == doctest::Approx(report["totals"]["bytes"].get<double>()));
   }
   CHECK(workshop().run("net.onnx --device h200").out.find("time ≥") != std::string::npos);
+}
+
+TEST_CASE("a prediction stands beside the bound, with its interval and calibration") {
+  const Result result =
+      workshop().run("net.onnx --batch 256 --device rtx-3090 --precision fp16 --predict --format json");
+  CHECK(result.code == 0);
+  const json time = json::parse(result.out)["roofline"];
+  const double seconds = time["predicted"]["seconds"], low = time["predicted"]["low"], high = time["predicted"]["high"];
+  CHECK(low < seconds);
+  CHECK(seconds < high);
+  CHECK(seconds >= time["floor_seconds"].get<double>());
+  CHECK(time["predicted"]["calibration"].get<std::string>().starts_with("rtx-3090-amp-nchw"));
+  CHECK(workshop().run("net.onnx --device rtx-3090 --predict --calibration no-such").code == 1);
 }
 
 TEST_CASE("an unknown device is exit 4 and says which are known") {

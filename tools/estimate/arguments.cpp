@@ -103,6 +103,11 @@ void add_models(CLI::App& app, Arguments& arguments) {
       ->type_name("NAME|FILE");
   app.add_option("--precision", arguments.precision, "With --device: do the floats in this format, in memory too")
       ->type_name("P");
+  app.add_flag("--predict", arguments.predict,
+               "With --device: the time that PyTorch will take in mixed precision, with an interval");
+  app.add_option("--calibration", arguments.calibration,
+                 "With --predict: what the prediction is fitted to, an id of --list-devices or a file")
+      ->type_name("NAME|FILE");
 }
 
 void add_training(CLI::App& app, Arguments& arguments) {
@@ -232,6 +237,8 @@ void check(const Arguments& arguments) {
   const bool has_device = !arguments.device.empty();
   needs(arguments.traffic == "resident", "--traffic resident", "--device, whose cache it fills", has_device);
   needs(!arguments.precision.empty(), "--precision", "--device", has_device);
+  needs(arguments.predict, "--predict", "--device", has_device);
+  needs(!arguments.calibration.empty(), "--calibration", "--predict", arguments.predict);
   needs(!arguments.max_seconds.empty(), "--max-seconds", "--device", has_device);
   needs(arguments.past || arguments.tokens, "--past and --tokens", "--phase", !arguments.phase.empty());
   needs(arguments.by == "group", "--by group", "--traffic fused or resident", arguments.traffic != "unfused");

@@ -24,13 +24,14 @@ class UsageError : public std::runtime_error {
 
 struct Arguments {
   std::string model, format, output, by, compare, device, precision, phase, profile_structure, timeline;
+  std::string calibration;
   std::string count = "flops", traffic = "unfused";
   std::string max_flops, max_bytes, max_params, max_memory, max_seconds;
   std::string optimizer = "sgd", recompute = "none";
   std::vector<std::string> dims, inputs, sweeps, frozen;
   std::int64_t batch = 0, top = 0;
   std::optional<std::int64_t> past, tokens;
-  bool symbolic = false, strict = false, memory = false, in_place = false, training = false, list_ops = false, list_devices = false;
+  bool predict = false, symbolic = false, strict = false, memory = false, in_place = false, training = false, list_ops = false, list_devices = false;
 };
 
 void add_options(CLI::App& app, Arguments& arguments);

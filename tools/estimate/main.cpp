@@ -11,10 +11,13 @@
 #include "arguments.h"
 #include "pagoda/conventions.h"
 #include "pagoda/model.h"
+#include "pagoda/predict.h"
 #include "pagoda/report.h"
 
 namespace pagoda::tool {
 namespace {
+
+constexpr const char* kCalibration = "rtx-3090-amp-nchw";  // of --predict
 
 enum ExitCode { kDone = 0, kUnusableInput = 1, kUsage = 2, kPartial = 3, kNoDevice = 4 };
 
@@ -129,6 +132,21 @@ class Run {
     time_.options = roofline_options_;
     time_.bound = &roofline_;
     report_.sections.time = &time_;
+    if (arguments_.predict) predict_time();
+  }
+
+  void predict_time() {
+    const std::string& name = arguments_.calibration;
+    const bool is_file = name.find('/') != std::string::npos || name.ends_with(".json");
+    const Calibration fitted = is_file ? load_calibration(name) : calibration(name.empty() ? kCalibration : name);
+    const Prediction prediction = predict(model_, analysis_, *device_, fitted);
+    if (!prediction.problem.empty()) say("prediction: " + printable(prediction.problem) + "\n");
+    if (!prediction.seconds) return;
+    time_.predicted = TimeSection::Predicted{.seconds = *prediction.seconds,
+                                             .low = prediction.low,
+                                             .high = prediction.high,
+                                             .coverage = prediction.coverage,
+                                             .calibration = prediction.calibration + ": " + fitted.regime};
   }
 
   void add_training() {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ops/op_rule.h"
+#include "pagoda/predict.h"
 #include "report/rows.h"
 
 namespace pagoda {
@@ -48,7 +49,10 @@ std::string list_devices(std::size_t width) {
     row.push_back(modes);
     grid.rows.push_back(std::move(row));
   }
-  return report::aligned(grid, width) +
+  std::string calibrations;
+  for (const std::string& id : calibration_ids())
+    calibrations += "calibration " + id + ": " + calibration(id).regime + "\n";
+  return report::aligned(grid, width) + calibrations +
          "dense peaks in FLOP/s (int8: operations); the source of each number is in data/devices; a power mode is "
          "ID:MODE\n";
 }
