@@ -4,6 +4,7 @@
 
 #include "pagoda/train.h"
 #include "support/text_graph.h"
+#include "train/cases.h"
 #include "train/counted.h"
 
 using namespace pagoda;
@@ -215,7 +216,7 @@ Training one_node(const std::string& node, const std::string& more = "") {
 
 TEST_CASE("derivatives of one operand are right and take what the rules say") {
   for (const Unary& row : kUnary) {
-    CAPTURE(row.op);
+    CAPTURE(std::string(row.op));
     for (const double x : row.at) {
       const Dual forward = row.forward(Dual(x, 1));
       Counted::counts = {};
@@ -290,7 +291,7 @@ OpCost counts_of(Counted (*gradient)(Counted, Counted, Counted, Counted), double
 
 TEST_CASE("derivatives of two operands are right and take what the rules say") {
   for (const Binary& row : kBinary) {
-    CAPTURE(row.op);
+    CAPTURE(std::string(row.op));
     for (const auto& [a, b] : {std::pair{1.3, 0.7}, std::pair{0.4, 2.1}}) {
       const Dual along_a = row.forward(Dual(a, 1), Dual(b));
       const Dual along_b = row.forward(Dual(a), Dual(b, 1));
@@ -319,7 +320,7 @@ TEST_CASE("the gradient of a broadcast operand is summed, n elements into m by n
     int elements;
   };
   for (const Case& operand : {Case{"[4,6]", 24}, Case{"[6]", 6}, Case{"[4,1]", 4}, Case{"[1]", 1}}) {
-    CAPTURE(operand.shape);
+    CAPTURE(std::string(operand.shape));
     const std::string parameter = std::string(", b:f32") + operand.shape + "=const";
     CHECK(one_node("Add(x, b)", parameter).rows[1].dw.arith == Dim(24 - operand.elements));
     CHECK(one_node("Mul(x, b)", parameter).rows[1].dw.arith == Dim(24 + 24 - operand.elements));
@@ -340,4 +341,11 @@ TEST_CASE("whether an operand is broadcast may depend on a free dim: the formula
     CHECK(flops(first.totals.step) == flops(after.totals.step));
     CHECK(first.rows[2].gradient_bytes == Dim(n * 24 + (n == 1 ? 0 : 24)));
   }
+}
+
+std::vector<std::string> test::elementwise_nodes() {
+  std::vector<std::string> nodes;
+  for (const Unary& row : kUnary) nodes.emplace_back(row.op);
+  for (const Binary& row : kBinary) nodes.push_back(std::string(row.op) + "(");
+  return nodes;
 }

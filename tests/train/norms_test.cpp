@@ -6,6 +6,7 @@
 
 #include "pagoda/train.h"
 #include "support/text_graph.h"
+#include "train/cases.h"
 #include "train/counted.h"
 
 using namespace pagoda;
@@ -124,7 +125,7 @@ Duals normalise(const NormCase& norm, const Duals& x) {
 
 TEST_CASE("normalisations: gradients of data, scale and bias are right and take what the rules say") {
   for (const NormCase& norm : kNorms) {
-    CAPTURE(norm.name);
+    CAPTURE(std::string(norm.name));
     const std::vector<double> values = samples(norm.elements);
     const Numbers x = numbers(values);
     const Numbers dy = arriving(norm.elements);
@@ -282,7 +283,7 @@ TEST_CASE("softmax, log-softmax and p-norms: gradients are right and take what t
       {"LpNormalization(x) {p=1}", lp(false), lp_backward(false), 96 + 96 + 16},
   };
   for (const Case& row : cases) {
-    CAPTURE(row.node);
+    CAPTURE(std::string(row.node));
     Counted::counts = {};
     for (std::size_t r = 0; r < rows; ++r) {
       const std::vector<double> own(values.begin() + r * length, values.begin() + (r + 1) * length);
@@ -340,7 +341,7 @@ TEST_CASE("reductions: gradients are right and take what the rules say") {
   for (double& value : values) value = std::fabs(value) + 0.1;
   const Numbers dy = arriving(4);
   for (const Case& row : cases) {
-    CAPTURE(row.op);
+    CAPTURE(std::string(row.op));
     Counted::counts = {};
     for (std::size_t r = 0; r < 4; ++r) {
       const std::vector<double> own(values.begin() + r * 6, values.begin() + (r + 1) * 6);
@@ -355,4 +356,12 @@ TEST_CASE("reductions: gradients are right and take what the rules say") {
     CHECK(got.saved_bytes() == Dim(row.saved));
     CHECK(got.dx.bytes_written == Dim(96));
   }
+}
+
+std::vector<std::string> test::norm_nodes() {
+  std::vector<std::string> nodes = {"Softmax(",    "LogSoftmax(", "LpNormalization(", "ReduceSum(",
+                                    "ReduceMean(", "ReduceMax(",  "ReduceProd(",      "ReduceSumSquare(",
+                                    "ReduceL1(",   "ReduceL2(",   "ReduceLogSum(",    "ReduceLogSumExp("};
+  for (const NormCase& norm : kNorms) nodes.push_back(norm.node);
+  return nodes;
 }

@@ -233,7 +233,6 @@ constexpr BackwardRule kMicrosoft[] = {
     {"Gelu",                             gelu,            kFirst,  kFirst, "9, erf, exp per element"},
     {"QuickGelu",                        quick_gelu,      kFirst,  kFirst, "6, sigmoid per element"},
     {"RotaryEmbedding",                  rotary,          kFirst,  kFirst, "as many operations as forward"},
-    {"SimplifiedLayerNormalization",     rms_norm,        0b11,    kFirst, "as RMSNormalization"},
     {"SkipLayerNormalization",           skip_layer_norm, 0b11111, 0b1001, "as LayerNormalization; the sum's gradient to all that is added"},
     {"SkipSimplifiedLayerNormalization", skip_rms_norm,   0b1111,  0b1001, "as RMSNormalization; the sum's gradient to all that is added"},
 };
