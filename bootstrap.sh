@@ -11,6 +11,7 @@ packages=(
   libonnx-dev libprotobuf-dev protobuf-compiler   # the classes of ONNX messages
   libcli11-dev nlohmann-json3-dev libfmt-dev      # command lines, JSON, text
   libeigen3-dev                                   # least-squares fits
+  libhwloc-dev                                    # topology, for ert-ceilings
   doctest-dev                                     # tests
 )
 

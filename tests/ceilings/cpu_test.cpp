@@ -1,0 +1,203 @@
+// The CPU's kernels: their machine code, their results, and where this machine's facts come from.
+#include <doctest/doctest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "code_audit.h"
+#include "cpu_run.h"
+#include "machine.h"
+#include "report.h"
+#include "runs.h"
+
+namespace {
+
+using namespace ceilings;
+namespace fs = std::filesystem;
+
+void write(const fs::path& path, const std::string& text) {
+  fs::create_directories(path.parent_path());
+  std::ofstream(path) << text;
+}
+
+struct Folder {
+  fs::path path;
+  Folder() : path(fs::temp_directory_path() / ("pagoda_ceilings_" + std::to_string(std::rand()))) {
+    fs::create_directories(path);
+  }
+  ~Folder() { fs::remove_all(path); }
+};
+
+std::string output_of(const std::string& command) {
+  std::string text;
+  FILE* pipe = popen(command.c_str(), "r");
+  char block[4096];
+  for (std::size_t n; (n = std::fread(block, 1, sizeof block, pipe)) > 0;) text.append(block, n);
+  pclose(pipe);
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("every hot loop holds exactly the instructions it claims and almost no others") {
+  for (const ComputeKernel& k : compute_kernels()) {
+    CAPTURE(k.name);
+    CHECK(objection(audit(k.code), k.instruction, k.instructions, 2) == "");
+  }
+  for (const BandwidthKernel& k : bandwidth_kernels()) {
+    CAPTURE(k.name);
+    CHECK(objection(audit(k.code), k.instruction, k.instructions, 8) == "");
+  }
+}
+
+TEST_CASE("a loop that is not what it claims is objected to") {
+  const ComputeKernel& k = compute_kernels().front();
+  CHECK(objection(audit(k.code), k.instruction, k.instructions + 1, 2) != "");
+  CHECK(objection(audit(k.code), "vdivpd", k.instructions, 2) != "");
+  CHECK(objection(audit(k.code), k.instruction, k.instructions, 1) != "");
+  const char unknown[] = {'\x0f', '\x0b', '\x0f', '\x0b'};  // ud2; no instruction of ours on any architecture
+  CHECK(audit({unknown, unknown + 4}).error.find("byte 0") != std::string::npos);
+}
+
+TEST_CASE("objdump, where it is installed, counts the same instructions") {
+  const std::string code = output_of("objdump -d --no-show-raw-insn " PAGODA_ERT_CEILINGS " 2>/dev/null");
+  if (code.empty()) {
+    MESSAGE("objdump is not installed: not compared");
+    return;
+  }
+  for (const ComputeKernel& k : compute_kernels()) {
+    const std::size_t from = code.find("<" + std::string(k.name) + "_loop>:");
+    const std::size_t to = code.find("<" + std::string(k.name) + "_loop_end>:");
+    CAPTURE(k.name);
+    REQUIRE(from < to);
+    REQUIRE(to != std::string::npos);
+    int count = 0;
+    const std::string loop = code.substr(from, to - from), name = std::string(k.instruction);
+    for (std::size_t at = 0; (at = loop.find(name, at)) != std::string::npos; at += name.size()) ++count;
+    CHECK(count == k.instructions);
+  }
+}
+
+TEST_CASE("every kernel this CPU has computes what it must") {
+  const CpuMachine machine = read_machine();
+  int run = 0;
+  for (const ComputeKernel& k : compute_kernels()) {
+    if (!machine.has(k.feature) || k.step == Step::Tile) continue;
+    CAPTURE(k.name);
+    std::string detail;
+    CHECK(CpuCeilings::right_result(k, detail));
+    CHECK(detail == "");
+    ++run;
+  }
+  for (const BandwidthKernel& k : bandwidth_kernels()) {
+    if (!machine.has(k.feature)) continue;
+    CAPTURE(k.name);
+    std::string detail;
+    CHECK(CpuCeilings::right_result(k, detail));
+    CHECK(detail == "");
+    ++run;
+  }
+  CHECK(run > 3);
+}
+
+TEST_CASE("a kernel that does something else is caught") {
+  for (const ComputeKernel& k : compute_kernels())
+    if (k.step == Step::Fma && k.precision == pagoda::Precision::Float64 && k.isa == "scalar") {
+      ComputeKernel wrong = k;
+      wrong.steps = k.steps + 1;
+      std::string detail;
+      CHECK(!CpuCeilings::right_result(wrong, detail));
+      CHECK(detail.find("must be") != std::string::npos);
+    }
+}
+
+TEST_CASE("the topology knows cores and caches, and /sys agrees with hwloc on their sizes") {
+  const Topology topology = read_topology();
+  REQUIRE(!topology.cpus.empty());
+  std::vector<int> allowed;
+  for (const Cpu& cpu : topology.cpus) allowed.push_back(cpu.id);
+  const Topology sysfs = read_topology_sysfs("/sys/devices/system", allowed);
+  CHECK(sysfs.cpus.size() == topology.cpus.size());
+  if (!sysfs.caches.empty())
+    for (int level = 1; level <= topology.last_level(); ++level) {
+      const Cache *a = topology.cache(level, allowed.front()), *b = sysfs.cache(level, allowed.front());
+      if (a && b) CHECK(a->bytes == b->bytes);
+    }
+}
+
+TEST_CASE("a planted machine of two packages, two threads a core and two nodes is read as such") {
+  const Folder folder;
+  const char* shared[] = {"0,4", "1,5", "2,6", "3,7"};
+  for (int cpu = 0; cpu < 8; ++cpu) {
+    const fs::path at = folder.path / "cpu" / ("cpu" + std::to_string(cpu));
+    const int core = cpu % 4;
+    write(at / "topology/physical_package_id", std::to_string(core / 2));
+    write(at / "topology/core_id", std::to_string(core % 2));
+    const char* types[] = {"Data", "Instruction", "Unified", "Unified"};
+    const char* sizes[] = {"48K", "32K", "1024K", "32M"};
+    const int levels[] = {1, 1, 2, 3};
+    for (int i = 0; i < 4; ++i) {
+      const fs::path cache = at / "cache" / ("index" + std::to_string(i));
+      write(cache / "type", types[i]);
+      write(cache / "level", std::to_string(levels[i]));
+      write(cache / "size", sizes[i]);
+      write(cache / "shared_cpu_list", i < 3 ? shared[core] : core < 2 ? "0-1,4-5" : "2-3,6-7");
+    }
+  }
+  write(folder.path / "node/node0/cpulist", "0-1,4-5");
+  write(folder.path / "node/node1/cpulist", "2-3,6-7");
+  const Topology t = read_topology_sysfs(folder.path, {0, 1, 2, 3, 4, 5, 6, 7});
+  CHECK(t.one_per_core() == std::vector<int>{0, 1, 2, 3});
+  CHECK(t.nodes() == std::vector<int>{0, 1});
+  CHECK(t.cache(1, 5)->bytes == 48 << 10);
+  CHECK(t.cache(3, 7)->cpus == std::vector<int>{2, 3, 6, 7});
+  CHECK(t.last_level() == 3);
+  CHECK(t.total_bytes(3) == 64 << 20);
+  // Two of them only: the control group's set.
+  CHECK(read_topology_sysfs(folder.path, {2, 6}).one_per_core() == std::vector<int>{2});
+}
+
+TEST_CASE("limits come from the control group this process is in") {
+  const Folder folder;
+  write(folder.path / "proc/self/cgroup", "0::/job\n");
+  write(folder.path / "proc/meminfo", "MemTotal: 100 kB\nMemAvailable:   2097152 kB\n");
+  write(folder.path / "sys/fs/cgroup/job/cpu.max", "150000 100000\n");
+  write(folder.path / "sys/fs/cgroup/job/memory.max", "1073741824\n");
+  write(folder.path / "sys/fs/cgroup/job/memory.current", "73741824\n");
+  Limits limits = read_limits(folder.path);
+  CHECK(limits.cpus.value() == 1.5);
+  CHECK(limits.memory_bytes.value() == 1000000000);
+  write(folder.path / "sys/fs/cgroup/job/cpu.max", "max 100000\n");
+  write(folder.path / "sys/fs/cgroup/job/memory.max", "max\n");
+  limits = read_limits(folder.path);
+  CHECK(!limits.cpus);
+  CHECK(limits.memory_bytes.value() == 2147483648);
+}
+
+TEST_CASE("energy counters of packages are summed, and their wraps undone") {
+  const Folder folder;
+  const auto zone = [&](const char* name, const char* label, const char* microjoules) {
+    write(folder.path / name / "name", label);
+    write(folder.path / name / "energy_uj", microjoules);
+    write(folder.path / name / "max_energy_range_uj", "1000000000");
+  };
+  zone("intel-rapl:0", "package-0", "999000000");
+  zone("intel-rapl:1", "package-1", "5000000");
+  zone("intel-rapl:0:0", "core", "1");
+  Rapl rapl(folder.path);
+  REQUIRE(rapl.available());
+  CHECK(rapl.joules() == 0);
+  zone("intel-rapl:0", "package-0", "1000000");  // 2 J later, past its end
+  zone("intel-rapl:1", "package-1", "8000000");
+  CHECK(rapl.joules() == doctest::Approx(5));
+  CHECK(!Rapl(folder.path / "nowhere").available());
+}
+
+TEST_CASE("numbers print with three or four digits and a prefix") {
+  CHECK(with_unit(1.2345e12, "B/s") == "1.234 TB/s");
+  CHECK(with_unit(2.5e-6, "s") == "2.5 us");
+  CHECK(with_unit(6e-13, "J/FLOP") == "0.6 pJ/FLOP");
+  CHECK(with_unit(140, "W") == "140 W");
+}

@@ -1,0 +1,177 @@
+// The protocol on synthetic machines whose truth is known, with a clock of their own.
+#include "protocol.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <random>
+
+namespace {
+
+using namespace ceilings;
+
+struct Machine {
+  double now = 0;
+  std::mt19937_64 random{3};
+  std::function<double()> clock() {
+    return [this] { return now; };
+  }
+  // A configuration of a true rate, a relative noise, and a share of samples that another thread disturbs.
+  Candidate candidate(const char* name, double rate, double noise, double disturbed = 0,
+                      std::uint32_t how = kPreempted) {
+    return {name, {{"name", std::string(name)}}, [=, this](double seconds) {
+              now += seconds;
+              Sample s;
+              s.seconds = seconds;
+              s.clock_hz = 1e9;
+              s.rate = rate * std::normal_distribution<double>(1, noise)(random);
+              if (std::uniform_real_distribution<double>(0, 1)(random) < disturbed) {
+                s.disturbances = how;
+                s.rate *= 0.5;
+              }
+              return s;
+            }};
+  }
+};
+
+Experiment experiment(const char* id, std::vector<Candidate> candidates) {
+  Experiment e;
+  e.ceiling.id = id;
+  e.ceiling.unit = "FLOP/s";
+  e.ceiling.units = 2;
+  e.candidates = std::move(candidates);
+  return e;
+}
+
+Plan plan() {
+  Plan p;
+  p.sample_seconds = 0.1;
+  p.warm_up_seconds = 1;
+  return p;
+}
+
+pagoda::Ceiling run_one(Machine& machine, Experiment e, const Plan& p = plan()) {
+  std::vector<Experiment> list;
+  list.push_back(std::move(e));
+  return measure(list, p, machine.clock(), nullptr).ceilings.front();
+}
+
+}  // namespace
+
+TEST_CASE("a quiet machine converges on its rate, and says per clock and unit") {
+  Machine m;
+  const pagoda::Ceiling c = run_one(m, experiment("a", {m.candidate("k", 3.2e10, 0.002)}));
+  CHECK(c.status == pagoda::CeilingStatus::Ok);
+  CHECK(c.converged);
+  CHECK(c.value.value() == doctest::Approx(3.2e10).epsilon(0.005));
+  CHECK((*c.ci95)[0] <= 3.2e10 * 1.003);
+  CHECK(c.n >= 15);
+  CHECK(c.per_clock_unit.value() == doctest::Approx(16).epsilon(0.01));
+  CHECK(c.kernel == "k");
+}
+
+TEST_CASE("a noisy machine ends with converged false, not with a pretty number") {
+  Machine m;
+  const pagoda::Ceiling c = run_one(m, experiment("a", {m.candidate("k", 1e9, 0.2)}));
+  CHECK(!c.converged);
+  CHECK((c.status == pagoda::CeilingStatus::NotConverged || c.status == pagoda::CeilingStatus::Contended));
+  CHECK(c.n == 60);
+}
+
+TEST_CASE("disturbed samples are dropped and counted") {
+  Machine m;
+  const pagoda::Ceiling c = run_one(m, experiment("a", {m.candidate("k", 1e9, 0.002, 0.3)}));
+  CHECK(c.status == pagoda::CeilingStatus::Ok);
+  CHECK(c.dropped > 0);
+  CHECK(c.value.value() == doctest::Approx(1e9).epsilon(0.005));
+}
+
+TEST_CASE("where everything is disturbed the samples stay, and the status says so") {
+  Machine m;
+  const pagoda::Ceiling c = run_one(m, experiment("a", {m.candidate("k", 1e9, 0.0001, 1)}));
+  CHECK(c.status == pagoda::CeilingStatus::Contended);
+  CHECK(!c.converged);
+  CHECK(c.dropped == 0);
+}
+
+TEST_CASE("throttle reasons: a power cap is flagged and kept, heat invalidates") {
+  Machine m;
+  const pagoda::Ceiling capped = run_one(m, experiment("a", {m.candidate("k", 1e9, 0.001, 1, kPowerCap)}));
+  CHECK(capped.status == pagoda::CeilingStatus::Ok);
+  CHECK(capped.throttle == std::vector<std::string>{"sw_power_cap"});
+  for (const std::uint32_t reason : {kThermal, kHwSlowdown}) {
+    const pagoda::Ceiling hot = run_one(m, experiment("a", {m.candidate("k", 1e9, 0.001, 1, reason)}));
+    CHECK(hot.status == pagoda::CeilingStatus::Throttled);
+    CHECK(hot.throttle == names(reason));
+  }
+}
+
+TEST_CASE("the best configuration is found and reported without bias") {
+  Machine m;
+  std::vector<Candidate> candidates;
+  for (int i = 0; i < 12; ++i) candidates.push_back(m.candidate("same", 1e9, 0.01));
+  candidates.push_back(m.candidate("best", 1.1e9, 0.01));
+  const pagoda::Ceiling c = run_one(m, experiment("a", candidates));
+  CHECK(std::get<std::string>(c.config.at("name")) == "best");
+  CHECK(c.value.value() == doctest::Approx(1.1e9).epsilon(0.01));
+}
+
+TEST_CASE("of latencies the smallest is the best") {
+  Machine m;
+  Experiment e = experiment("launch", {m.candidate("slow", 3e-6, 0.001), m.candidate("fast", 2e-6, 0.001)});
+  e.ceiling.kind = pagoda::CeilingKind::Latency;
+  CHECK(run_one(m, e).kernel == "fast");
+}
+
+TEST_CASE("impossible values and wrong results have no value") {
+  Machine m;
+  Experiment e = experiment("a", {m.candidate("k", 3.2e10, 0.001)});
+  e.theory = [](pagoda::Ceiling& c) { c.theory.observed_clock = 3.0e10; };
+  pagoda::Ceiling c = run_one(m, e);
+  CHECK(c.status == pagoda::CeilingStatus::Impossible);
+  CHECK(!c.value);
+  CHECK(c.median);
+  e.theory = nullptr;
+  e.verify = [] { return Verdict{false, "lane 3 is 4, must be 5"}; };
+  c = run_one(m, e);
+  CHECK(c.status == pagoda::CeilingStatus::WrongResult);
+  CHECK(c.note == "lane 3 is 4, must be 5");
+  CHECK(!c.value);
+}
+
+TEST_CASE("the order is random, repeatable by its seed, and the first is run again for drift") {
+  Machine m;
+  double rate = 1e9;
+  std::vector<Experiment> list;
+  for (const char* id : {"a", "b", "c", "d", "e", "f"})
+    list.push_back(experiment(id, {{id, {}, [&](double seconds) {
+                                      m.now += seconds;
+                                      rate *= 0.9995;  // the machine heats up
+                                      Sample s;
+                                      s.rate = rate;
+                                      s.seconds = seconds;
+                                      return s;
+                                    }}}));
+  const Measured first = measure(list, plan(), m.clock(), nullptr);
+  REQUIRE(first.checks.size() == 1);
+  CHECK(first.checks[0].name == "drift");
+  CHECK(!first.checks[0].passed);
+  const Measured again = measure(list, plan(), m.clock(), nullptr);
+  CHECK(again.order == first.order);
+  CHECK(first.order != std::vector<std::size_t>{0, 1, 2, 3, 4, 5});
+}
+
+TEST_CASE("a budget is kept, shared by all experiments, and progress tells the time left") {
+  Machine m;
+  std::vector<Experiment> list;
+  for (int i = 0; i < 10; ++i)
+    list.push_back(experiment("x", {m.candidate("k", 1e9, 0.2), m.candidate("l", 1e9, 0.2)}));
+  Plan p = plan();
+  p.budget_seconds = 20;
+  std::vector<double> left;
+  measure(list, p, m.clock(), [&](const Progress& progress) { left.push_back(progress.seconds_left); });
+  CHECK(m.now < 26);
+  CHECK(m.now > 15);
+  CHECK(left.size() == 11);
+  CHECK(left.front() > left[9]);
+}

@@ -1,0 +1,260 @@
+// `ert-ceilings --cpu`: from the machine to a document.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <thread>
+
+#include "code_audit.h"
+#include "cpu_run.h"
+#include "energy_run.h"
+#include "progress.h"
+#include "runs.h"
+
+namespace ceilings {
+namespace {
+
+using pagoda::Ceiling;
+using pagoda::CeilingsDocument;
+
+Plan plan_of(const Options& options, std::size_t experiments) {
+  Plan plan;
+  plan.seed = options.seed;
+  const auto n = static_cast<double>(experiments);
+  switch (options.depth) {
+    case Depth::Quick:
+      plan.sample_seconds = 0.004;
+      plan.warm_up_seconds = 0.03;
+      plan.choose_samples = 2;
+      plan.min_samples = 9;
+      plan.max_samples = 40;
+      plan.half_width = 0.01;
+      plan.budget_seconds = std::min(20.0, 0.5 * n);
+      break;
+    case Depth::Normal:
+      plan.sample_seconds = 0.02;
+      plan.warm_up_seconds = 0.3;
+      plan.budget_seconds = std::min(120.0, 3 * n);
+      break;
+    case Depth::Full:
+      plan.sample_seconds = 0.1;
+      plan.warm_up_seconds = 1;
+      plan.max_samples = 100;
+      plan.budget_seconds = std::min(600.0, 12 * n);
+      break;
+  }
+  if (options.budget_seconds) plan.budget_seconds = *options.budget_seconds;
+  return plan;
+}
+
+void describe(const CpuMachine& machine, CeilingsDocument& document) {
+  const Topology& t = machine.topology;
+  auto& m = document.machine;
+  m["name"] = machine.identity.name;
+  m["vendor"] = machine.identity.vendor;
+  m["family"] = std::int64_t{machine.identity.family};
+  m["model"] = std::int64_t{machine.identity.model};
+  if (machine.core)
+    m["microarchitecture"] = machine.core->microarchitecture;
+  else
+    m["microarchitecture"] = std::monostate{};
+  m["cpus"] = static_cast<std::int64_t>(t.cpus.size());
+  m["cores"] = static_cast<std::int64_t>(t.one_per_core().size());
+  m["numa_nodes"] = static_cast<std::int64_t>(t.nodes().size());
+  m["topology"] = t.source;
+  for (int level = 1; level <= t.last_level(); ++level)
+    if (const Cache* cache = t.cache(level, t.cpus.front().id)) {
+      m["l" + std::to_string(level) + "_bytes"] = cache->bytes;
+      m["l" + std::to_string(level) + "_cpus"] = static_cast<std::int64_t>(cache->cpus.size());
+    }
+  m["hypervisor"] = machine.has("hypervisor");
+  if (machine.limits.cpus)
+    document.env["cgroup_cpus"] = *machine.limits.cpus;
+  else
+    document.env["cgroup_cpus"] = std::monostate{};
+  if (machine.limits.memory_bytes) document.env["memory_available_bytes"] = *machine.limits.memory_bytes;
+  if (machine.max_hz)
+    document.clocks["max_hz"] = *machine.max_hz;
+  else
+    document.clocks["max_hz"] = std::monostate{};
+}
+
+// What the audit says of one loop, as settings of its ceiling.
+pagoda::Settings code_settings(const CodeAudit& found) {
+  pagoda::Settings result;
+  for (const auto& [name, count] : found.instructions) result[name] = std::int64_t{count};
+  result["total"] = std::int64_t{found.total};
+  if (!found.error.empty()) result["error"] = found.error;
+  return result;
+}
+
+void attach_code(std::vector<Ceiling>& ceilings) {
+  const auto attach = [&](std::string_view name, const Code& code) {
+    for (Ceiling& c : ceilings)
+      if (c.kernel == name) c.code = code_settings(audit(code));
+  };
+  for (const ComputeKernel& k : compute_kernels()) attach(k.name, k.code);
+  for (const BandwidthKernel& k : bandwidth_kernels()) attach(k.name, k.code);
+}
+
+// The level's name in the table is only as good as the sweep's edges.
+void apply_plateaus(const std::vector<pagoda::Plateau>& plateaus, CeilingsDocument& document) {
+  for (const pagoda::Plateau& p : plateaus) {
+    char text[64];
+    std::snprintf(text, sizeof text, "%.1f GB/s over %zu working sets", p.bytes_per_second * 1e-9, p.points);
+    document.checks.push_back({"plateau " + p.level, !p.ambiguous, text + (p.why.empty() ? "" : "; " + p.why)});
+    for (Ceiling& c : document.ceilings)
+      if (c.level == p.level && p.ambiguous) {
+        if (c.status == pagoda::CeilingStatus::Ok) c.status = pagoda::CeilingStatus::Ambiguous;
+        c.config["plateau"] = "ambiguous: " + p.why;
+      }
+  }
+}
+
+// A slower level that looks faster is a mistake somewhere.
+void check_order(CeilingsDocument& document) {
+  double outer = 0;
+  std::string detail;
+  bool passed = true;
+  for (const char* level : {"dram", "l3", "l2", "l1"}) {
+    const Ceiling* load = find_ceiling(document, std::string(level) + ".load.core");
+    if (load == nullptr || !load->value) continue;
+    char text[48];
+    std::snprintf(text, sizeof text, "%s%s %.1f", detail.empty() ? "" : " < ", level, *load->value * 1e-9);
+    detail += text;
+    passed = passed && *load->value >= 0.98 * outer;
+    outer = *load->value;
+  }
+  if (!detail.empty()) document.checks.push_back({"levels in order", passed, detail + " GB/s"});
+}
+
+void add_energy(const CpuMachine& machine, CpuCeilings& cpu, const Options& options, CeilingsDocument& document) {
+  auto rapl = std::make_shared<Rapl>();
+  if (!rapl->available()) {
+    document.not_run.push_back("energy: no readable RAPL counter under /sys/class/powercap");
+    return;
+  }
+  EnergyPlan plan;
+  plan.source = "rapl";
+  plan.joules = [rapl] { return rapl->joules(); };
+  plan.now = seconds_now;
+  plan.sleep = [](double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); };
+  if (options.depth == Depth::Quick) {
+    plan.settle_seconds = 0.3;
+    plan.window_seconds = 1;
+  }
+  auto experiments = std::make_shared<std::vector<Experiment>>(cpu.experiments());
+  const std::string scope = cpu.scopes().size() > 1 ? ".all" : ".core";
+  const std::string isa = machine.has("avx512f") ? "avx512" : machine.has("avx2") ? "avx2" : "neon";
+  const std::vector<std::pair<std::string, std::string>> wanted = {{"float64." + isa + ".fma" + scope, "float64"},
+                                                                   {"float32." + isa + ".fma" + scope, "float32"},
+                                                                   {"l1.load" + scope, "l1"},
+                                                                   {"l2.load" + scope, "l2"},
+                                                                   {"l3.load" + scope, "l3"},
+                                                                   {"dram.load" + scope, "dram"}};
+  for (const auto& [id, name] : wanted)
+    for (Experiment& e : *experiments) {
+      if (e.ceiling.id != id) continue;
+      const std::size_t index = plan.names.size();
+      plan.names.push_back(name);
+      plan.units.push_back(name.starts_with("float") ? "J/FLOP" : "J/B");
+      if (e.prepare) e.prepare();
+      plan.loads.push_back({id, [&e, index, experiments](double seconds) {
+                              const Sample s = e.candidates.front().run(seconds);
+                              std::vector<double> work(index + 1, 0);
+                              work[index] = s.rate * s.seconds;
+                              return work;
+                            }});
+    }
+  run_energy(plan, document);
+}
+
+}  // namespace
+
+bool audit_cpu(const Options& options, std::string& text) {
+  bool fine = true;
+  const auto line = [&](std::string_view name, const Code& code, std::string_view instruction, int expected) {
+    if (!options.wants(std::string(name))) return;
+    const CodeAudit found = audit(code);
+    const std::string wrong = objection(found, instruction, expected, 8);
+    fine = fine && wrong.empty();
+    text += std::string(name) + ": ";
+    for (const auto& [mnemonic, count] : found.instructions) text += std::to_string(count) + " " + mnemonic + " ";
+    text += "of " + std::to_string(found.total) + (wrong.empty() ? "" : " - " + wrong) + "\n";
+  };
+  for (const ComputeKernel& k : compute_kernels()) line(k.name, k.code, k.instruction, k.instructions);
+  for (const BandwidthKernel& k : bandwidth_kernels()) line(k.name, k.code, k.instruction, k.instructions);
+  return fine;
+}
+
+Outcome run_cpu(const Options& options, bool show_progress) {
+  Outcome outcome;
+  CeilingsDocument& document = outcome.document;
+  document.kind = "cpu";
+  const CpuMachine machine = read_machine();
+  if (compute_kernels().empty() || machine.topology.cpus.empty()) {
+    outcome.exit = kNoDevice;
+    return outcome;
+  }
+  describe(machine, document);
+  const double load_before = load_average();
+  CpuCeilings cpu(machine, options);
+  std::vector<Experiment> experiments = cpu.experiments();
+  document.not_run = cpu.not_run();
+  if (options.counters) document.not_run.push_back("counters: hardware counters of CPUs are not read");
+
+  ProgressLine line(show_progress);
+  const Plan plan = plan_of(options, experiments.size());
+  Measured measured = measure(experiments, plan, seconds_now, [&](const Progress& p) { line.show(p); });
+  document.ceilings = std::move(measured.ceilings);
+  document.checks = std::move(measured.checks);
+  attach_code(document.ceilings);
+
+  if (options.only.empty()) {
+    line.show("sweep over working sets");
+    const std::vector<CpuCeilings::Point> points = cpu.sweep(options.depth == Depth::Quick ? 1.5 : 10);
+    std::vector<pagoda::SweepPoint> sweep;
+    outcome.points_csv = "working_set_bytes,bytes_per_second,clock_hz,disturbances\n";
+    for (const CpuCeilings::Point& p : points) {
+      sweep.push_back({p.bytes, p.bytes_per_second});
+      char text[128];
+      std::string seen;
+      for (const std::string& name : names(p.disturbances)) seen += (seen.empty() ? "" : " ") + name;
+      std::snprintf(text, sizeof text, "%.0f,%.6g,%.6g,%s\n", p.bytes, p.bytes_per_second, p.clock_hz, seen.c_str());
+      outcome.points_csv += text;
+    }
+    apply_plateaus(pagoda::find_plateaus(sweep, cpu.known_levels()), document);
+    check_order(document);
+    line.show("comparison with ERT's kernel");
+    document.checks.push_back(compare_with_ert(cpu, document.ceilings, options.depth == Depth::Quick ? 2.5 : 15));
+  }
+  if (options.energy) {
+    line.show("energy");
+    add_energy(machine, cpu, options, document);
+  }
+  line.clear();
+
+  std::vector<double> clocks;
+  std::int64_t dropped = 0, kept = 0;
+  for (const Ceiling& c : document.ceilings) {
+    if (c.clock_hz) clocks.push_back(*c.clock_hz);
+    dropped += c.dropped;
+    kept += c.n;
+  }
+  if (!clocks.empty()) {
+    document.clocks["observed_min_hz"] = *std::min_element(clocks.begin(), clocks.end());
+    document.clocks["observed_max_hz"] = *std::max_element(clocks.begin(), clocks.end());
+  }
+  document.env["load_average_before"] = load_before;
+  document.env["samples_kept"] = kept;
+  document.env["samples_dropped"] = dropped;
+  document.env["sample_seconds"] = plan.sample_seconds;
+  document.env["seed"] = static_cast<std::int64_t>(plan.seed);
+  // Other threads wanted the CPUs before we began: say so once, beside the statuses of the ceilings.
+  document.checks.push_back({"quiet machine", load_before < 0.2 && dropped * 20 < kept + dropped,
+                             "load average " + std::to_string(load_before).substr(0, 4) + " before, " +
+                                 std::to_string(dropped) + " of " + std::to_string(kept + dropped) +
+                                 " samples disturbed"});
+  return outcome;
+}
+
+}  // namespace ceilings

@@ -1,0 +1,69 @@
+// The table of cpu_kernels_arm64.S.
+#include <array>
+
+#include "cpu_kernels.h"
+
+#if defined(__aarch64__)
+
+// Declares a kernel of the assembly file with the ends of its hot loop.
+#define COMPUTE(name)                                                   \
+  extern "C" void name(std::uint64_t trips, const void* in, void* out); \
+  extern "C" const char name##_loop[];                                  \
+  extern "C" const char name##_loop_end[];
+#define BANDWIDTH(name)                                                                                  \
+  extern "C" void name(void* a, const void* b, const void* c, std::uint64_t bytes, std::uint64_t trips); \
+  extern "C" const char name##_loop[];                                                                   \
+  extern "C" const char name##_loop_end[];
+#define NAMED(name) #name, name, {name##_loop, name##_loop_end}
+
+// clang-format off
+COMPUTE(pagoda_fma_f64_scalar) COMPUTE(pagoda_fma_f64_neon) COMPUTE(pagoda_fma_f32_neon) COMPUTE(pagoda_fma_f16_neon)
+COMPUTE(pagoda_dot_i8_neon) COMPUTE(pagoda_dot_bf16_neon)
+BANDWIDTH(pagoda_load_neon) BANDWIDTH(pagoda_store_neon) BANDWIDTH(pagoda_store_nt_neon) BANDWIDTH(pagoda_copy_neon)
+BANDWIDTH(pagoda_triad_neon)
+extern "C" std::uint64_t pagoda_chain(std::uint64_t trips);
+
+namespace ceilings {
+namespace {
+
+using P = pagoda::Precision;
+
+constexpr std::array<ComputeKernel, 6> kCompute = {{
+    // name                        feature    isa       precision    op   bits acc steps work      instruction n   step
+    {NAMED(pagoda_fma_f64_scalar), "",        "scalar", P::Float64,  "fma",  64, 14, 5, 100 * 2,  "fmadd",  100, Step::Accumulate},
+    {NAMED(pagoda_fma_f64_neon),   "asimd",   "neon",   P::Float64,  "fma", 128, 14, 5, 100 * 4,  "fmla",   100, Step::Accumulate},
+    {NAMED(pagoda_fma_f32_neon),   "asimd",   "neon",   P::Float32,  "fma", 128, 14, 5, 100 * 8,  "fmla",   100, Step::Accumulate},
+    {NAMED(pagoda_fma_f16_neon),   "asimdhp", "neon",   P::Float16,  "fma", 128, 14, 5, 100 * 16, "fmla",   100, Step::Accumulate},
+    {NAMED(pagoda_dot_i8_neon),    "asimddp", "neon",   P::Int8,     "dot", 128, 14, 5, 100 * 32, "sdot",   100, Step::DotInt8, "int32"},
+    {NAMED(pagoda_dot_bf16_neon),  "bf16",    "neon",   P::Bfloat16, "dot", 128, 14, 5, 100 * 16, "bfdot",  100, Step::DotBfloat16, "float32"},
+}};
+
+constexpr std::array<BandwidthKernel, 5> kBandwidth = {{
+    // name                       feature  isa     op         bits step arr mov alloc instruction n
+    {NAMED(pagoda_load_neon),     "asimd", "neon", "load",     128, 256, 1, 1, 0, "ldp",  8},
+    {NAMED(pagoda_store_neon),    "asimd", "neon", "store",    128, 256, 1, 1, 1, "stp",  8},
+    {NAMED(pagoda_store_nt_neon), "asimd", "neon", "store_nt", 128, 256, 1, 1, 0, "stnp", 8},
+    {NAMED(pagoda_copy_neon),     "asimd", "neon", "copy",     128, 256, 2, 2, 1, "ldp",  8},
+    {NAMED(pagoda_triad_neon),    "asimd", "neon", "triad",    128, 256, 3, 3, 1, "ldp", 16},
+}};
+
+constexpr std::array<ChainKernel, 1> kChains = {{{"scalar", pagoda_chain, ""}}};
+// clang-format on
+
+}  // namespace
+
+std::span<const ComputeKernel> compute_kernels() { return kCompute; }
+std::span<const BandwidthKernel> bandwidth_kernels() { return kBandwidth; }
+std::span<const ChainKernel> chain_kernels() { return kChains; }
+
+// Bit 24 of FPCR: flush to zero.
+void flush_denormals() {
+  std::uint64_t control;
+  asm volatile("mrs %0, fpcr" : "=r"(control));
+  asm volatile("msr fpcr, %0" : : "r"(control | (std::uint64_t{1} << 24)));
+}
+
+bool allow_tiles() { return false; }
+
+}  // namespace ceilings
+#endif

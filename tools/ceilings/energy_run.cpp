@@ -1,0 +1,114 @@
+// Windows begin and end on an edge of the counter: counters move only every 1 to 100 ms, and an end between two edges
+// would misplace energy by a whole step.
+#include "energy_run.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace ceilings {
+namespace {
+
+struct Edge {
+  double seconds = 0, joules = 0;
+};
+
+// The moment the counter moves next; the time it was waited for where it does not.
+Edge next_edge(const EnergyPlan& plan, const std::function<void()>& keep_busy) {
+  const double before = plan.joules(), give_up = plan.now() + plan.edge_seconds;
+  for (;;) {
+    keep_busy();
+    const double joules = plan.joules(), now = plan.now();
+    if (joules != before || now >= give_up) return {now, joules};
+  }
+}
+
+std::optional<double> idle_watts(const EnergyPlan& plan) {
+  plan.sleep(plan.settle_seconds);
+  const Edge start = next_edge(plan, [&] { plan.sleep(0.001); });
+  plan.sleep(plan.window_seconds);
+  const Edge end = next_edge(plan, [&] { plan.sleep(0.001); });
+  if (!(end.seconds > start.seconds) || !(end.joules > start.joules)) return std::nullopt;
+  return (end.joules - start.joules) / (end.seconds - start.seconds);
+}
+
+// A load in slices of 20 ms work and, at half duty, 20 ms rest.
+pagoda::EnergyRow measure(const EnergyPlan& plan, const EnergyLoad& load, double duty) {
+  constexpr double kSlice = 0.02;
+  pagoda::EnergyRow row;
+  row.work.assign(plan.names.size(), 0);
+  bool counting = false;
+  const auto slice = [&] {
+    const std::vector<double> work = load.run(kSlice);
+    if (counting)
+      for (std::size_t i = 0; i < work.size() && i < row.work.size(); ++i) row.work[i] += work[i];
+    if (duty < 1) plan.sleep(kSlice * (1 - duty) / duty);
+  };
+  const double settled = plan.now() + plan.settle_seconds;
+  while (plan.now() < settled) slice();
+  const Edge start = next_edge(plan, slice);
+  counting = true;
+  while (plan.now() < start.seconds + plan.window_seconds) slice();
+  const Edge end = next_edge(plan, slice);
+  row.seconds = end.seconds - start.seconds;
+  row.joules = end.joules - start.joules;
+  return row;
+}
+
+}  // namespace
+
+void run_energy(const EnergyPlan& plan, pagoda::CeilingsDocument& document) {
+  const std::optional<double> idle = idle_watts(plan);
+  if (!idle) {
+    document.not_run.push_back("energy: the " + plan.source + " counter did not move within " +
+                               std::to_string(plan.window_seconds) + " s");
+    return;
+  }
+  std::vector<pagoda::EnergyRow> rows;
+  std::vector<double> powers;
+  for (const EnergyLoad& load : plan.loads)
+    for (const double duty : {1.0, 0.5}) {
+      const pagoda::EnergyRow row = measure(plan, load, duty);
+      // A counter that stood still says nothing; a zero would be taken for free work.
+      if (!(row.joules > 0)) {
+        document.not_run.push_back("energy of " + load.name + ": the counter stood still");
+        continue;
+      }
+      rows.push_back(row);
+      powers.push_back(row.joules / row.seconds);
+    }
+  pagoda::EnergyFit fit;
+  try {
+    fit = pagoda::fit_energy(plan.names, rows);
+  } catch (const pagoda::Error& error) {
+    document.not_run.push_back(error.what());
+    return;
+  }
+  for (std::size_t i = 0; i < fit.terms.size(); ++i) {
+    const pagoda::EnergyTerm& term = fit.terms[i];
+    pagoda::Ceiling c;
+    c.id = "energy." + term.name;
+    c.kind = pagoda::CeilingKind::Energy;
+    c.mode = pagoda::CeilingMode::Sustained;
+    c.unit = i < plan.units.size() ? plan.units[i] : "W";
+    c.scope = "device";
+    c.value = c.median = term.value;
+    c.ci95 = term.interval;
+    c.n = static_cast<std::int64_t>(rows.size());
+    // An interval wider than the value itself tells nothing apart.
+    c.converged = term.value > 0 && term.interval[1] - term.interval[0] < term.value;
+    c.status = c.converged ? pagoda::CeilingStatus::Ok : pagoda::CeilingStatus::NotConverged;
+    c.kernel = "non-negative least squares";
+    document.ceilings.push_back(std::move(c));
+  }
+  pagoda::EnergyReport report;
+  report.source = plan.source;
+  report.rows = static_cast<std::int64_t>(rows.size());
+  report.relative_rms = fit.relative_rms;
+  report.condition_number = fit.condition_number;
+  report.constants["idle_watts"] = *idle;
+  report.constants["fitted_constant_watts"] = fit.terms.back().value;
+  report.constants["highest_watts"] = *std::max_element(powers.begin(), powers.end());
+  document.energy = std::move(report);
+}
+
+}  // namespace ceilings

@@ -1,0 +1,79 @@
+// What this machine is and how much of it may be used: cores and caches, instruction sets, control groups, load.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "pagoda/ceilings.h"
+#include "pagoda/theory.h"
+
+namespace ceilings {
+
+struct Cpu {
+  int id = 0;    // as the operating system numbers it
+  int core = 0;  // CPUs of one core share its pipes
+  int node = 0;  // of memory
+};
+
+struct Cache {
+  int level = 0;
+  std::int64_t bytes = 0;
+  std::vector<int> cpus;  // that share it
+};
+
+// Only CPUs that this process may run on.
+struct Topology {
+  std::vector<Cpu> cpus;
+  std::vector<Cache> caches;  // of data
+  std::string source;         // "hwloc 2.9", "sysfs"
+
+  std::vector<int> one_per_core() const;
+  std::vector<int> nodes() const;
+  const Cache* cache(int level, int cpu) const;
+  int last_level() const;                     // 0: no cache known
+  std::int64_t total_bytes(int level) const;  // of all caches of a level
+};
+Topology read_topology();
+Topology read_topology_sysfs(const std::string& root, const std::vector<int>& allowed);  // e.g. "/sys/devices/system"
+
+struct Limits {
+  std::optional<double> cpus;                // of the control group's quota
+  std::optional<std::int64_t> memory_bytes;  // the smaller of the control group's limit and what is free
+};
+Limits read_limits(const std::string& root = "/");
+
+struct CpuMachine {
+  pagoda::CpuIdentity identity;
+  std::set<std::string> flags;
+  Topology topology;
+  Limits limits;
+  std::optional<pagoda::CpuCore> core;
+  std::optional<double> max_hz;  // as the kernel's frequency driver states it
+
+  bool has(std::string_view feature) const;
+};
+CpuMachine read_machine();
+
+// Who else is using the machine: hundredths of a second stolen by the hypervisor, of one CPU.
+std::int64_t stolen_ticks(int cpu);
+double load_average();
+
+// Energy counters of the package; empty where none can be read. Wraps are undone between calls.
+class Rapl {
+ public:
+  explicit Rapl(const std::string& root = "/sys/class/powercap");
+  bool available() const { return !zones_.empty(); }
+  double joules();  // since construction
+
+ private:
+  struct Zone {
+    std::string path;
+    double range = 0, last = 0, total = 0;
+  };
+  std::vector<Zone> zones_;
+};
+
+}  // namespace ceilings

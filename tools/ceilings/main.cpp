@@ -1,0 +1,136 @@
+// ert-ceilings: measures the roof of this machine and says how sure it is.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <fstream>
+
+#include "options.h"
+#include "report.h"
+#include "runs.h"
+
+namespace {
+
+using namespace ceilings;
+
+bool write_file(const std::string& path, const std::string& text) {
+  if (path.empty()) return true;
+  if (path == "-") return std::fputs(text.c_str(), stdout) >= 0;
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.close();
+  if (!file) std::fprintf(stderr, "ert-ceilings: %s: cannot be written\n", path.c_str());
+  return static_cast<bool>(file);
+}
+
+// "a/here.json" → "a/here.points.csv"
+std::string points_path(const Options& options) {
+  std::string path = options.json;
+  if (path.empty() || path == "-") return "";
+  if (path.ends_with(".json")) path.resize(path.size() - 5);
+  return path + ".points.csv";
+}
+
+// What --strict refuses.
+int verdict(const pagoda::CeilingsDocument& document) {
+  int code = kDone;
+  for (const pagoda::Ceiling& c : document.ceilings) {
+    if (c.status == pagoda::CeilingStatus::Impossible || c.status == pagoda::CeilingStatus::WrongResult)
+      return kImpossible;
+    if (c.value && !c.converged) code = kImpossible;
+  }
+  return code;
+}
+
+int report(const Options& options, const Outcome& outcome) {
+  const pagoda::CeilingsDocument& document = outcome.document;
+  const bool to_stdout = options.json == "-" || options.csv == "-";
+  if (!to_stdout) std::fputs(table(document).c_str(), stdout);
+  bool written = write_file(options.json, pagoda::write_ceilings(document));
+  written = write_file(options.csv, csv(document)) && written;
+  written = write_file(options.ert_csv, ert_csv(document)) && written;
+  written = write_file(options.rocprof_csv, rocprof_csv(document)) && written;
+  if (!outcome.points_csv.empty()) written = write_file(points_path(options), outcome.points_csv) && written;
+  if (!written) return kUnusable;
+
+  int code = outcome.exit;
+  for (const pagoda::Ceiling& c : document.ceilings)
+    if (c.status == pagoda::CeilingStatus::Impossible || c.status == pagoda::CeilingStatus::WrongResult) {
+      std::fprintf(stderr, "ert-ceilings: %s: %s\n", c.id.c_str(), c.note.c_str());
+      code = kImpossible;
+    }
+  if (!options.baseline.empty()) {
+    const pagoda::CeilingsDocument baseline = pagoda::load_ceilings(options.baseline);
+    if (baseline.name() != document.name())
+      std::fprintf(stderr, "ert-ceilings: %s is of \"%s\", this is \"%s\"\n", options.baseline.c_str(),
+                   baseline.name().c_str(), document.name().c_str());
+    for (const pagoda::CeilingChange& change : compare_ceilings(document, baseline, options.tolerance)) {
+      std::fprintf(stderr, "ert-ceilings: %s: %.4g, was %.4g (%+.1f %%)%s\n", change.id.c_str(), change.now,
+                   change.before, 100 * (change.now / change.before - 1), change.worse ? ": worse" : "");
+      if (change.worse && code == kDone) code = kPartial;
+    }
+  }
+  if (options.strict && code == kDone) code = verdict(document);
+  return code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app{"Measures the roof of a CPU or a GPU: every arithmetic and memory ceiling, with how sure it is."};
+  app.set_version_flag("--version", PAGODA_VERSION);
+  app.add_flag("--cpu", options.cpu, "measure this machine's CPU");
+  bool quick = false, full = false;
+  app.add_flag("--quick", quick, "under half a minute; wider intervals");
+  app.add_flag("--full", full, "about ten minutes; longer samples, more variants")->excludes("--quick");
+  app.add_option("--only", options.only, "only ceilings whose id holds one of these parts: fma,dram.triad")
+      ->delimiter(',');
+  app.add_flag("--energy", options.energy, "also fit joules per operation and byte (minutes)");
+  app.add_flag("--audit", options.audit, "print the instructions of every embedded hot loop and stop");
+  app.add_flag("--counters", options.counters, "compare credited work with hardware counters where they can be read");
+  app.add_option("--check", options.baseline, "a ceilings file to compare with; exit 3 where this run is worse");
+  app.add_option("--tolerance", options.tolerance, "what --check allows beyond both intervals, as a fraction")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  app.add_flag("--strict", options.strict, "exit 5 where a ceiling did not converge");
+  app.add_option("--budget", options.budget_seconds, "seconds for all ceilings together")->check(CLI::PositiveNumber);
+  app.add_option("--seed", options.seed, "of the random order")->capture_default_str();
+  app.add_option("--json", options.json,
+                 "write pagoda.ceilings/1 here, and sweep points beside it; - is standard output");
+  app.add_option("--csv", options.csv, "write one row a ceiling; - is standard output");
+  app.add_option("--csv-ert", options.ert_csv, "write lines as plotters of the Empirical Roofline Tool read them");
+  app.add_option("--csv-rocprof", options.rocprof_csv, "write columns as rocprof-compute's roofline.csv has them");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kDone : kUsage;
+  }
+  if (quick) options.depth = Depth::Quick;
+  if (full) options.depth = Depth::Full;
+  if (!options.cpu) {
+    std::fprintf(stderr, "ert-ceilings: say what to measure: --cpu\n");
+    return kUsage;
+  }
+  try {
+    if (options.audit) {
+      std::string text;
+      const bool fine = audit_cpu(options, text);
+      std::fputs(text.c_str(), stdout);
+      return fine ? kDone : kImpossible;
+    }
+    Outcome outcome = run_cpu(options, isatty(STDERR_FILENO) != 0);
+    if (outcome.exit == kNoDevice) {
+      std::fprintf(stderr, "ert-ceilings: no kernels for this CPU; they exist for x86-64 and AArch64\n");
+      return kNoDevice;
+    }
+    outcome.document.tool = std::string("ert-ceilings ") + PAGODA_VERSION;
+    return report(options, outcome);
+  } catch (const pagoda::Error& error) {
+    std::fprintf(stderr, "ert-ceilings: %s\n", error.what());
+    return kUnusable;
+  } catch (const std::bad_alloc&) {
+    std::fprintf(stderr, "ert-ceilings: not enough memory for the working sets\n");
+    return kUnusable;
+  }
+}

@@ -1,0 +1,32 @@
+// What the command line of ert-ceilings asks for.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ceilings {
+
+enum class Depth { Quick, Normal, Full };
+
+struct Options {
+  bool cpu = false;
+  std::optional<int> gpu;
+  Depth depth = Depth::Normal;
+  std::vector<std::string> only;  // parts of ids
+  bool energy = false, audit = false, counters = false, strict = false, list = false;
+  std::optional<double> budget_seconds;
+  std::uint64_t seed = 1;
+  std::string baseline, json, csv, ert_csv, rocprof_csv;
+  double tolerance = 0.02;
+
+  bool wants(const std::string& id) const {
+    if (only.empty()) return true;
+    for (const std::string& part : only)
+      if (id.find(part) != std::string::npos) return true;
+    return false;
+  }
+};
+
+}  // namespace ceilings

@@ -1,0 +1,88 @@
+// How a ceiling is measured, whatever it runs on: warm up until settled, choose a configuration, report it on fresh
+// samples until the interval is narrow, in random order, and run the first one again at the end.
+//
+// An Experiment is a ceiling without numbers plus the configurations that may reach it. Nothing here knows about CPUs,
+// GPUs or clocks of the wall: the tests drive it with synthetic machines.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "pagoda/ceilings.h"
+
+namespace ceilings {
+
+// What disturbed a sample, as bits.
+enum Disturbance : std::uint32_t {
+  kPreempted = 1,   // another thread ran in between
+  kStolen = 2,      // the hypervisor ran another machine
+  kPowerCap = 4,    // the clock was held down by the power limit: expected of tensor cores, flagged and kept
+  kThermal = 8,     // … by heat: the sample is useless
+  kHwSlowdown = 16  // … by the board: the sample is useless
+};
+inline constexpr std::uint32_t kUselessSample = kPreempted | kStolen | kThermal | kHwSlowdown;
+std::vector<std::string> names(std::uint32_t disturbances);
+
+struct Sample {
+  double rate = 0;  // in the ceiling's unit; seconds for latencies
+  double seconds = 0;
+  double clock_hz = 0;  // 0: not known
+  double watts = 0;     // 0: not known
+  std::uint32_t disturbances = 0;
+};
+
+struct Candidate {
+  std::string name;
+  pagoda::Settings config;
+  std::function<Sample(double seconds)> run;  // for about so long
+};
+
+// Whether the kernel's output is what its work must give.
+struct Verdict {
+  bool right = true;
+  std::string detail;
+};
+
+struct Experiment {
+  pagoda::Ceiling ceiling;
+  std::vector<Candidate> candidates;
+  std::function<Verdict()> verify;                   // may be empty
+  std::function<void(pagoda::Ceiling&)> theory;      // fills theory from clock_hz and units; may be empty
+  std::function<void()> prepare = {}, release = {};  // memory; may be empty
+};
+
+struct Plan {
+  double sample_seconds = 0.1;
+  double warm_up_seconds = 1;      // at most, per experiment
+  int settle_window = 3;           // samples whose medians must agree …
+  double settle_tolerance = 0.01;  // … by this
+  int choose_samples = 4;          // per candidate
+  int min_samples = 15, max_samples = 60;
+  double half_width = 0.005;  // of the 95 % interval over the median: then it has converged
+  double budget_seconds = 0;  // of all experiments; 0: no limit
+  double drift_tolerance = 0.02;
+  std::uint64_t seed = 1;
+};
+
+struct Progress {
+  std::size_t done = 0, of = 0;
+  std::string id;
+  double seconds_left = 0;
+};
+
+struct Measured {
+  std::vector<pagoda::Ceiling> ceilings;  // in the order of the experiments
+  std::vector<pagoda::CeilingCheck> checks;
+  std::vector<std::size_t> order;
+};
+
+// `now` in seconds; the tests pass a clock of their own.
+Measured measure(std::vector<Experiment>& experiments, const Plan& plan, const std::function<double()>& now,
+                 const std::function<void(const Progress&)>& progress);
+
+// Numbers, interval and status of a ceiling from its samples.
+void conclude(pagoda::Ceiling& ceiling, const std::vector<Sample>& samples, const Plan& plan);
+
+}  // namespace ceilings

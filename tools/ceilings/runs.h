@@ -1,0 +1,23 @@
+// What the two machines do with the options: measure, and return a document or say why they cannot.
+#pragma once
+
+#include "options.h"
+#include "pagoda/ceilings.h"
+
+namespace ceilings {
+
+// Exit codes of all tools (README).
+enum Exit { kDone = 0, kUnusable = 1, kUsage = 2, kPartial = 3, kNoDevice = 4, kImpossible = 5 };
+
+struct Outcome {
+  int exit = kDone;
+  pagoda::CeilingsDocument document;
+  std::string points_csv;  // of sweeps; empty: none
+};
+
+// `show_progress`: on a terminal, lines that overwrite each other on standard error.
+Outcome run_cpu(const Options& options, bool show_progress);
+// The audit of the embedded kernels as text; false where one is not what it must be. Needs no device.
+bool audit_cpu(const Options& options, std::string& text);
+
+}  // namespace ceilings

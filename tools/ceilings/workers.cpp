@@ -1,0 +1,177 @@
+// Pinned threads, and samples on them with the disturbances that were seen.
+#include "workers.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <new>
+#include <thread>
+#include <utility>
+
+#include "machine.h"
+
+namespace ceilings {
+namespace {
+
+double clock_seconds(clockid_t id) {
+  timespec t{};
+  clock_gettime(id, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+long involuntary_switches() {
+  rusage usage{};
+  getrusage(RUSAGE_THREAD, &usage);
+  return usage.ru_nivcsw;
+}
+
+}  // namespace
+
+double seconds_now() { return clock_seconds(CLOCK_MONOTONIC); }
+
+Buffer::Buffer(std::size_t bytes) : bytes_(bytes) {
+  constexpr std::size_t kHuge = std::size_t{2} << 20;
+  bytes_ = (bytes + kHuge - 1) / kHuge * kHuge;
+  void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc();
+  data_ = static_cast<char*>(memory);
+  madvise(memory, bytes_, MADV_HUGEPAGE);
+}
+
+Buffer::Buffer(Buffer&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+
+Buffer& Buffer::operator=(Buffer&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+Buffer::~Buffer() {
+  if (data_) munmap(data_, bytes_);
+}
+
+double core_clock_hz(const ChainKernel& chain) {
+  constexpr std::uint64_t kTrips = 3000;  // about 0.1 ms
+  double best = 1e30;
+  for (int i = 0; i < 4; ++i) {
+    const double start = seconds_now();
+    chain.run(kTrips);
+    best = std::min(best, seconds_now() - start);
+  }
+  return static_cast<double>(kTrips * kChainClocks) / best;
+}
+
+struct Workers::State {
+  std::vector<int> cpus;
+  std::vector<std::thread> threads;
+  std::mutex mutex;
+  std::condition_variable wake, idle;
+  const std::function<void(std::size_t)>* job = nullptr;
+  std::uint64_t round = 0;
+  std::size_t busy = 0;
+  bool stop = false;
+  std::atomic<std::size_t> arrived{0};
+
+  void loop(std::size_t worker) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(cpus[worker], &set);
+    pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+    flush_denormals();
+    std::uint64_t seen = 0;
+    std::unique_lock lock(mutex);
+    for (;;) {
+      wake.wait(lock, [&] { return stop || round != seen; });
+      if (stop) return;
+      seen = round;
+      const auto* work = job;
+      lock.unlock();
+      (*work)(worker);
+      lock.lock();
+      if (--busy == 0) idle.notify_one();
+    }
+  }
+
+  // All workers leave together. Yields, so that two workers that share a CPU cannot wait for each other for long.
+  void barrier() {
+    const std::size_t n = cpus.size();
+    const std::size_t ticket = arrived.fetch_add(1);
+    const std::size_t full = (ticket / n + 1) * n;
+    for (int spins = 0; arrived.load() < full; ++spins)
+      if (spins > 20000) std::this_thread::yield();
+  }
+};
+
+Workers::Workers(std::vector<int> cpus) : state_(std::make_unique<State>()) {
+  state_->cpus = std::move(cpus);
+  for (std::size_t i = 0; i < state_->cpus.size(); ++i) state_->threads.emplace_back([this, i] { state_->loop(i); });
+}
+
+Workers::~Workers() {
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->stop = true;
+  }
+  state_->wake.notify_all();
+  for (std::thread& thread : state_->threads) thread.join();
+}
+
+std::size_t Workers::size() const { return state_->cpus.size(); }
+const std::vector<int>& Workers::cpus() const { return state_->cpus; }
+
+void Workers::run(const std::function<void(std::size_t)>& job) {
+  std::unique_lock lock(state_->mutex);
+  state_->job = &job;
+  state_->busy = state_->cpus.size();
+  ++state_->round;
+  state_->wake.notify_all();
+  state_->idle.wait(lock, [&] { return state_->busy == 0; });
+}
+
+Sample Workers::sample(const std::function<void(std::size_t)>& work, double amount, const ChainKernel& chain) {
+  struct Seen {
+    double start = 0, end = 0, clock_before = 0, clock_after = 0;
+    bool preempted = false, stolen = false;
+  };
+  std::vector<Seen> seen(size());
+  run([&](std::size_t worker) {
+    Seen& s = seen[worker];
+    const std::int64_t stolen = stolen_ticks(state_->cpus[worker]);
+    s.clock_before = core_clock_hz(chain);
+    state_->barrier();
+    const long switches = involuntary_switches();
+    const double cpu_start = clock_seconds(CLOCK_THREAD_CPUTIME_ID);
+    s.start = seconds_now();
+    work(worker);
+    s.end = seconds_now();
+    // Time that passed but was not this thread's: interrupts and other threads.
+    const double lost = s.end - s.start - (clock_seconds(CLOCK_THREAD_CPUTIME_ID) - cpu_start);
+    s.preempted = involuntary_switches() != switches || lost > 3e-5 + 0.003 * (s.end - s.start);
+    s.clock_after = core_clock_hz(chain);
+    s.stolen = stolen_ticks(state_->cpus[worker]) != stolen;
+  });
+  Sample result;
+  double start = seen[0].start, end = seen[0].end;
+  for (const Seen& s : seen) {
+    start = std::min(start, s.start);
+    end = std::max(end, s.end);
+    // The higher reading: work between them at a higher clock than both is not to be explained by noise.
+    result.clock_hz += std::max(s.clock_before, s.clock_after) / static_cast<double>(seen.size());
+    if (s.preempted) result.disturbances |= kPreempted;
+    if (s.stolen) result.disturbances |= kStolen;
+  }
+  result.seconds = end - start;
+  result.rate = amount / result.seconds;
+  return result;
+}
+
+}  // namespace ceilings
