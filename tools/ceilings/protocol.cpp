@@ -2,6 +2,7 @@
 #include "protocol.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <numeric>
 #include <random>
@@ -235,7 +236,9 @@ Measured measure(std::vector<Experiment>& experiments, const Plan& plan, const s
     char text[160];
     std::snprintf(text, sizeof text, "%s, first and last of %zu: %+.2f %% (allowed %.1f %%)", e.ceiling.id.c_str(),
                   result.order.size(), 100 * drift.relative, 100 * plan.drift_tolerance);
-    result.checks.push_back({"drift", !drift.significant, text});
+    const bool within = std::abs(drift.relative) <= plan.drift_tolerance;
+    result.checks.push_back(
+        {"drift", within, text + std::string(within || drift.significant ? "" : ", within its own noise")});
   }
   return result;
 }
