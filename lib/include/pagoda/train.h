@@ -115,7 +115,8 @@ struct TrainingMemory {
   Dim optimizer_state_bytes;
   Dim saved_activation_bytes;  // kept from forward to backward; tensors that share bytes count once
   // The largest set of activations and their gradients that is alive at once, in the file's order and back. Empty when
-  // a size is unknown or the formula grows too complex.
+  // a size is unknown or the formula grows too complex. Exact, but for free dims that are bound to 1 afterwards and so
+  // make a broadcast none: then the gradient's own bytes count, although it could be renamed.
   std::optional<Dim> activation_peak_bytes;
 
   Dim static_bytes() const { return weight_bytes + master_weight_bytes + gradient_bytes + optimizer_state_bytes; }

@@ -40,6 +40,7 @@ Gradient& each(Backward& b, int input, const Work& each, std::vector<Read> reads
   Gradient& gradient = b.add(input, std::move(reads), each * b.op.output_elements(0));
   gradient.work.arith += summed(b.op, input);
   if (is_passed_on && !b.is_parameter(input)) {
+    gradient.is_passed_on = true;
     gradient.moved = is_broadcast(b.op, input);
     gradient.is_renamed = gradient.moved == Dim(0);
   }

@@ -38,6 +38,7 @@ struct Gradient {
   Work work = {};
   std::vector<Read> reads = {};            // besides the arriving gradients
   std::optional<Dim> arriving_bytes = {};  // of the arriving gradients, where not all of them are read
+  bool is_passed_on = false;               // it is the arriving gradient, renamed or summed
   bool is_renamed = false;                 // the arriving gradient under another name: nothing moves
   Dim moved = 1;                           // 0 where sizes make it renamed after all
 };

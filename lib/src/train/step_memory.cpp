@@ -127,12 +127,12 @@ class Step {
     return schedule_.is_kernel(index(node)) && forward_[index(node)].mark == Mark::Compute;
   }
 
-  // A sum whose operands get its gradient as it is: a residual connection. Were it not kept, all before it up to the
-  // start of the network would run again for it.
+  // A sum of activations that all get its gradient: a residual connection. Were it not kept, all before it up to the
+  // start of the network would run again for it. (Whether one of them is broadcast may depend on a free dim.)
   bool joins_branches(std::int32_t node) const {
     const auto& gradients = flow_.nodes[index(node)].gradients;
     return std::count_if(gradients.begin(), gradients.end(),
-                         [](const Gradient& gradient) { return gradient.is_renamed; }) > 1;
+                         [](const Gradient& gradient) { return gradient.is_passed_on; }) > 1;
   }
 
   // The segment of each node.
