@@ -70,6 +70,7 @@ class OpContext {
   std::optional<std::vector<std::int64_t>> integers(int i) const;
   bool is_constant(int i) const;  // an initializer or computed from initializers alone
   bool same_value(int i, int j) const;  // both inputs are the same tensor
+  const std::vector<Shape>* members(int i) const;  // of a sequence whose members are known one by one; else null
 
   // --- attributes ---
   bool has_attribute(std::string_view name) const;
@@ -90,6 +91,7 @@ class OpContext {
   const TensorType& output(int i) const;    // for cost and fold; ends the rule when absent
   const Shape& output_shape(int i) const;   // ends the rule when the rank is unknown
   void set_value(int i, TensorValue value);  // for fold
+  void set_members(int i, std::vector<Shape> members);  // of a sequence; no effect beyond 256 of them
   const TensorValue* output_value(int i) const;
 
   // --- symbols ---

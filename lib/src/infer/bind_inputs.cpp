@@ -47,6 +47,7 @@ class Binder {
     for (const auto& [input, sizes] : asked.input_shapes) bind_shape(input, sizes);
     if (asked.batch > 0 || asked.symbolic_batch) bind_batch(asked.batch);
     solve_formulas();
+    assume_total();
     for (TensorType& type : bound_.types)
       if (type.shape)
         for (Dim& dim : *type.shape) {
@@ -111,6 +112,22 @@ class Binder {
         const Dim rest = open - Dim::symbol(names[0]);
         if (const auto value = rest.value64(); value && *value <= 0) bind_dim(names[0], -*value, "--input " + names_[index]);
       }
+  }
+
+  // Decoders as onnxruntime-genai builds them name the length of the mask apart from its parts. Nothing in the graph
+  // ties them, as past and present may share one buffer longer than both; then the caller gives all three.
+  void assume_total() {
+    const std::string total = "total_sequence_length";
+    const Dim parts = Dim::symbol("past_sequence_length") + Dim::symbol("sequence_length");
+    for (const std::string& name : parts.symbols())
+      if (!bound_.input_dims.contains(name)) return;
+    if (!bound_.input_dims.contains(total) || bound_.options.dims.contains(total)) return;
+    for (TensorType& type : bound_.types)
+      if (type.shape)
+        for (Dim& dim : *type.shape) dim = dim.substitute({{total, parts}});
+    bound_.assumed.emplace(total, parts);
+    bound_.diagnostics.push_back({Severity::Info, "", "dim " + total + " taken to be " + parts.to_string() +
+                                                          "; give it where past and present share a longer buffer"});
   }
 
   void check_shapes() const {

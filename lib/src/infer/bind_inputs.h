@@ -17,6 +17,7 @@ struct BoundInputs {
   Bindings bindings;                       // what was bound, by dim name
   Bindings bind_last;                      // what is bound only after the walk (the symbol of a fixed batch)
   std::map<std::string, int> input_dims;   // free dims → order of first appearance
+  std::map<std::string, Dim> assumed;      // free dims taken to be formulas of the others
   std::map<std::string, std::string> renamed;
   std::vector<Diagnostic> diagnostics;
 };

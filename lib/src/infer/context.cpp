@@ -75,6 +75,12 @@ bool OpContext::same_value(int i, int j) const {
   return has_input(i) && has_input(j) && state_.inputs[static_cast<std::size_t>(i)] == state_.inputs[static_cast<std::size_t>(j)];
 }
 
+const std::vector<Shape>* OpContext::members(int i) const {
+  if (!has_input(i)) return nullptr;
+  const auto& members = state_.inputs[static_cast<std::size_t>(i)]->members;
+  return members ? &*members : nullptr;
+}
+
 // --- attributes ---
 
 const AttributeValue* OpContext::attribute_value(std::string_view name) const {
@@ -161,6 +167,12 @@ const Shape& OpContext::output_shape(int i) const {
   return *type.shape;
 }
 
+void OpContext::set_members(int i, std::vector<Shape> members) {
+  constexpr std::size_t kMost = 256;
+  if (has_output(i) && members.size() <= kMost)
+    state_.outputs[static_cast<std::size_t>(i)].members = std::move(members);
+}
+
 void OpContext::set_value(int i, TensorValue value) {
   if (has_output(i)) state_.outputs[static_cast<std::size_t>(i)].value = std::move(value);
 }
@@ -189,7 +201,10 @@ Dim OpContext::broadcast(const Dim& a, const Dim& b) {
   const bool b_is_one = b == Dim(1);
   if (a_is_one || b_is_one) return a_is_one ? b : a;
   // A constant above 1 decides: the other is that constant or 1.
-  if (a.is_constant() != b.is_constant() && !state_.session.rebatch) return a.is_constant() ? a : b;
+  if (a.is_constant() != b.is_constant() && !state_.session.rebatch) {
+    state_.session.one_or(a.is_constant() ? b : a, a.is_constant() ? a : b);
+    return a.is_constant() ? a : b;
+  }
   std::optional<Dim> unified = state_.session.unify(a, b, state_.display_name);
   if (!unified) fail("dims " + a.to_string() + " and " + b.to_string() + " do not broadcast");
   return *std::move(unified);

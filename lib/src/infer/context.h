@@ -17,6 +17,7 @@ namespace pagoda {
 struct ValueInfo {
   TensorType type;
   std::optional<TensorValue> value;
+  std::optional<std::vector<Shape>> members;  // of a sequence, where they are known one by one
   bool constant = false;  // computed from initializers alone
   bool host = false;      // shape arithmetic: a short integer vector computed from shapes and constants
   // The stored tensor behind it, for counting parameters once: an initializer (index) or a Constant node (~index).
@@ -49,8 +50,11 @@ class Session {
   Dim resolve(const Dim& dim) const;
   // See OpContext::unify; empty when two constants differ.
   std::optional<Dim> unify(const Dim& a, const Dim& b, const std::string& node);
+  // Where a symbol meets a constant above 1 in a broadcast it is that constant or 1.
+  void one_or(const Dim& symbol, const Dim& constant);
+  const std::map<std::string, Dim>& ones_or() const { return ones_or_; }
   void note(Severity severity, std::string node, std::string message);
-  bool has_equalities() const { return !equalities_.empty(); }
+  const std::map<std::string, Dim, std::less<>>& equalities() const { return equalities_; }
 
  private:
   bool is_fresh(const std::string& name) const { return fresh_names_.contains(name); }
@@ -59,6 +63,7 @@ class Session {
 
   std::set<std::string, std::less<>> fresh_names_;
   std::map<std::string, Dim, std::less<>> equalities_;
+  std::map<std::string, Dim> ones_or_;
   std::set<std::string> noted_;
 };
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "infer/context.h"
+#include "ops/packed_weights.h"
 #include "pagoda/analyze.h"
 
 namespace pagoda {
@@ -25,7 +26,7 @@ struct GraphResult {
 
 class Walker {
  public:
-  explicit Walker(Session& session) : session_(session) {}
+  explicit Walker(Session& session) : session_(session), packed_(ops::packed_weights(session.model)) {}
 
   // `inputs` are the graph's inputs in order; `outer` the values of the enclosing graph, null for main and functions.
   GraphResult walk(GraphId graph, std::span<const ValueInfo> inputs, const std::vector<ValueInfo>* outer,
@@ -65,6 +66,7 @@ class Walker {
                  std::string_view cause);
 
   Session& session_;
+  std::map<std::pair<GraphId, std::int32_t>, Dim> packed_;  // weights in initializers that hold several to a byte
   int depth_ = 0;
   std::size_t spliced_rows_ = 0;
   std::set<std::pair<GraphId, std::int32_t>> counted_tensors_;

@@ -18,6 +18,10 @@ Dim Session::resolve(const Dim& dim) const {
   return dim.is_constant() || equalities_.empty() ? dim : dim.substitute(equalities_);
 }
 
+void Session::one_or(const Dim& symbol, const Dim& constant) {
+  if (symbol.is_symbol() && input_dims.contains(symbol.to_string())) ones_or_.emplace(symbol.to_string(), constant);
+}
+
 void Session::note(Severity severity, std::string node, std::string message) {
   constexpr std::size_t kMaxDiagnostics = 10'000;
   if (diagnostics.size() < kMaxDiagnostics && noted_.insert(node + '\n' + message).second)

@@ -44,6 +44,7 @@ ValueInfo scalar_info(ElementType element) {
 // A value that changes from trip to trip: its type without what is known of its content.
 ValueInfo varying(ValueInfo info) {
   info.value.reset();
+  info.members.reset();
   info.constant = info.host = false;
   info.tensor_graph = -1;
   return info;
@@ -141,8 +142,12 @@ void Walker::visit_loop(Frame& frame, std::size_t node_index, OpContext::State& 
 
   std::vector<ValueInfo> inputs = {scalar_info(ElementType::Int64), scalar_info(ElementType::Bool)};
   inputs[1].value = TensorValue{Dim(1)};  // the body runs only while the condition holds
-  for (std::size_t i = 0; i < carried; ++i)
-    inputs.push_back(state.inputs[i + 2] == nullptr ? ValueInfo{} : varying(*state.inputs[i + 2]));
+  for (std::size_t i = 0; i < carried; ++i) {
+    const ValueInfo* given = state.inputs[i + 2];
+    inputs.push_back(given == nullptr ? ValueInfo{} : varying(*given));
+    // An empty sequence says nothing of its members: the first trip decides what they are.
+    if (given != nullptr && given->members && given->members->empty()) inputs.back().members = given->members;
+  }
 
   // A size that changes from trip to trip becomes a symbol; the next walk uses it and must find nothing else changing.
   const std::string scope = inner_scope(frame.scope, state.display_name, "body");
@@ -154,6 +159,12 @@ void Walker::visit_loop(Frame& frame, std::size_t node_index, OpContext::State& 
     for (std::size_t i = 0; i < carried; ++i) {
       std::optional<Shape>& before = inputs[i + 2].type.shape;
       const std::optional<Shape>& after = result.outputs[i + 1].type.shape;
+      if (inputs[i + 2].members) {
+        inputs[i + 2].members.reset();
+        before = after;
+        stable = false;
+        continue;
+      }
       if (!before) continue;
       if (!after || after->size() != before->size()) {
         before.reset();

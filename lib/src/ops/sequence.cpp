@@ -1,5 +1,5 @@
 // Sequences and optionals. The type of a sequence holds one shape for all members; a size in which members differ is
-// a symbol of its own. Runtimes pass members by reference, so building and indexing move nothing; splitting a tensor
+// a symbol of its own. Beside it the members of short sequences are followed one by one, as long as positions are known. Runtimes pass members by reference, so building and indexing move nothing; splitting a tensor
 // into members and joining them do.
 #include <span>
 
@@ -39,39 +39,81 @@ ElementType joint_element(const OpContext& op, ElementType a, ElementType b) {
 
 // --- SequenceConstruct, SequenceEmpty, SequenceInsert, SequenceErase, SequenceAt, SequenceLength ---
 
+// A position among `count` members, negative ones counted from the end; empty where it is not known.
+std::optional<std::ptrdiff_t> position(const OpContext& op, int input, std::size_t count) {
+  const auto given = op.integers(input);
+  if (!given || given->size() != 1) return std::nullopt;
+  const std::int64_t at = given->front() < 0 ? given->front() + static_cast<std::int64_t>(count) : given->front();
+  if (at < 0 || at > static_cast<std::int64_t>(count))
+    op.fail("position " + std::to_string(given->front()) + " of a sequence of " + std::to_string(count));
+  return at;
+}
+
 void infer_construct(OpContext& op) {
   TensorType type = sequence_of(op.input(0));
-  for (int i = 1; i < op.input_count(); ++i) {
-    type.element = joint_element(op, type.element, op.element(i));
-    type.shape = joint_shape(op, type.shape, op.input(i).shape);
+  std::vector<Shape> members;
+  for (int i = 0; i < op.input_count(); ++i) {
+    if (i > 0) {
+      type.element = joint_element(op, type.element, op.element(i));
+      type.shape = joint_shape(op, type.shape, op.input(i).shape);
+    }
+    if (op.input(i).shape) members.push_back(*op.input(i).shape);
   }
   op.set_output(0, std::move(type));
+  if (members.size() == static_cast<std::size_t>(op.input_count())) op.set_members(0, std::move(members));
 }
 
 void infer_empty(OpContext& op) {
   op.set_output(0, {.element = element_attribute(op, "dtype", ElementType::Float32),
                     .shape = std::nullopt,
                     .container = Container::Sequence});
+  op.set_members(0, {});
 }
 
+// The last member where no position is given.
 void infer_insert(OpContext& op) {
   require_sequence(op, 0);
   TensorType type = op.input(0);
+  const std::optional<Shape>& inserted = op.input(1).shape;
+  const std::vector<Shape>* before = op.members(0);
   type.element = joint_element(op, type.element, op.element(1));
-  type.shape = joint_shape(op, type.shape, op.input(1).shape);
+  type.shape = before != nullptr && before->empty() ? inserted : joint_shape(op, type.shape, inserted);
   op.set_output(0, std::move(type));
+  if (before == nullptr || !inserted) return;
+  const auto at = op.has_input(2) ? position(op, 2, before->size()) : static_cast<std::ptrdiff_t>(before->size());
+  if (!at) return;
+  std::vector<Shape> members = *before;
+  members.insert(members.begin() + *at, *inserted);
+  op.set_members(0, std::move(members));
 }
 
+// The last member where no position is given.
 void infer_erase(OpContext& op) {
   require_sequence(op, 0);
   op.set_output(0, op.input(0));
+  const std::vector<Shape>* before = op.members(0);
+  if (before == nullptr || before->empty()) return;
+  const std::size_t last = before->size() - 1;
+  const auto at = op.has_input(1) ? position(op, 1, last + 1) : static_cast<std::ptrdiff_t>(last);
+  if (!at || static_cast<std::size_t>(*at) > last) return;
+  std::vector<Shape> members = *before;
+  members.erase(members.begin() + *at);
+  op.set_members(0, std::move(members));
 }
 
 void infer_at(OpContext& op) {
   require_sequence(op, 0);
   TensorType type = op.input(0);
   type.container = Container::Tensor;
+  if (const std::vector<Shape>* members = op.members(0); members != nullptr && !members->empty()) {
+    const auto at = position(op, 1, members->size());
+    if (at && static_cast<std::size_t>(*at) < members->size()) type.shape = (*members)[static_cast<std::size_t>(*at)];
+  }
   op.set_output(0, std::move(type));
+}
+
+void fold_length(OpContext& op) {
+  if (const std::vector<Shape>* members = op.members(0)) publish(op, {Dim(members->size())});
 }
 
 void infer_length(OpContext& op) {
@@ -99,6 +141,11 @@ void infer_split_to_sequence(OpContext& op) {
       type.shape->erase(type.shape->begin() + static_cast<std::ptrdiff_t>(axis));
     return op.set_output(0, std::move(type));
   }
+  if (const auto sizes = op.integers(1); sizes && op.has_shape(1) && op.rank(1) == 1) {
+    std::vector<Shape> members(sizes->size(), *type.shape);
+    for (std::size_t i = 0; i < members.size(); ++i) members[i][axis] = (*sizes)[i];
+    op.set_members(0, std::move(members));
+  }
   std::optional<Dim> size;  // of every part
   if (const TensorValue* split = op.value(1); split != nullptr && !split->empty()) {
     size = as_dim(split->front());
@@ -122,7 +169,12 @@ void infer_concat_from_sequence(OpContext& op) {
   const bool stacks = op.attribute("new_axis", std::int64_t{0}) != 0;
   const int rank = static_cast<int>(shape.size()) + (stacks ? 1 : 0);
   const int axis = normal_axis(op, op.required_integer("axis"), rank);
-  const Dim size = op.fresh("concat_dim", "the length of a sequence decides");
+  Dim size;
+  if (const std::vector<Shape>* each = op.members(0); each != nullptr && !each->empty()) {
+    for (const Shape& member : *each) size += stacks ? Dim(1) : member[static_cast<std::size_t>(axis)];
+  } else {
+    size = op.fresh("concat_dim", "the length of a sequence decides");
+  }
   if (stacks) {
     shape.insert(shape.begin() + axis, size);
   } else {
@@ -191,7 +243,7 @@ constexpr OpRule kRules[] = {
     {"SequenceEmpty",       infer_empty,                cost_view,                 nullptr,          "nothing"},
     {"SequenceErase",       infer_erase,                cost_view,                 nullptr,          "nothing: references"},
     {"SequenceInsert",      infer_insert,               cost_view,                 nullptr,          "nothing: references"},
-    {"SequenceLength",      infer_length,               cost_view,                 nullptr,          "nothing: known without the data"},
+    {"SequenceLength",      infer_length,               cost_view,                 fold_length,      "nothing: known without the data"},
     {"SplitToSequence",     infer_split_to_sequence,    cost_split_to_sequence,    nullptr,          "no arithmetic; reads and writes all"},
 };
 // clang-format on

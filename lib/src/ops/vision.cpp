@@ -12,8 +12,10 @@ std::optional<Dim> kept_per_class(const OpContext& op) {
   const TensorValue* value = op.value(2);
   if (value == nullptr || value->size() != 1) return std::nullopt;
   const std::optional<Dim> kept = as_dim(value->front());
-  if (kept && kept->is_constant() && *kept->value() < 0) return Dim(0);
-  return kept;
+  if (!kept || !kept->is_constant()) return kept;
+  if (*kept->value() < 0) return Dim(0);
+  // Exporters write the largest integer for "no limit".
+  return *kept->value() >= (Int{1} << 31) - 1 ? std::nullopt : kept;
 }
 
 // boxes [batch, boxes, 4], scores [batch, classes, boxes] → [selected, 3].
