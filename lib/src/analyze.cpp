@@ -89,7 +89,12 @@ Analysis analyze(const Model& model, const AnalyzeOptions& options) {
   analysis.renamed = std::move(bound.renamed);
   analysis.bindings = std::move(bound.bindings);
   analysis.partial = analysis.totals.unmodelled_nodes > 0;
-  if (session.has_equalities()) for_each_dim(analysis, [&](Dim& dim) { dim = session.resolve(dim); });
+  if (!session.equalities().empty()) for_each_dim(analysis, [&](Dim& dim) { dim = session.resolve(dim); });
+  for (const auto& [name, formula] : bound.assumed)
+    analysis.equalities.emplace(name, session.resolve(formula.bind(analysis.bindings)));
+  for (const auto& [name, formula] : session.equalities())
+    if (bound.input_dims.contains(name)) analysis.equalities.emplace(name, formula);
+  analysis.ones_or = session.ones_or();
   analysis.totals.activation_peak_bytes = activation_peak(model, analysis);
   analysis.diagnostics = std::move(session.diagnostics);
   analysis.free_dims = free_dims(analysis.inputs);
@@ -99,11 +104,46 @@ Analysis analyze(const Model& model, const AnalyzeOptions& options) {
   return analysis;
 }
 
-Analysis bind_dims(const Analysis& analysis, const Bindings& bindings) {
+namespace {
+
+// The bindings with the one dim that an equality leaves open, checked against all equalities.
+Bindings completed(const Analysis& analysis, Bindings bindings) {
+  for (const auto& [name, formula] : analysis.equalities) {
+    const auto given = bindings.find(name);
+    if (given == bindings.end()) continue;
+    const Dim open = formula.bind(bindings) - given->second;
+    if (const auto names = open.symbols(); names.size() == 1) {
+      const Dim rest = open - Dim::symbol(names[0]);
+      if (const auto value = rest.value64(); value && *value <= 0) bindings.emplace(names[0], -*value);
+    }
+  }
+  for (const auto& [name, formula] : analysis.equalities) {
+    const auto given = bindings.find(name);
+    if (given == bindings.end()) continue;
+    const Dim value = formula.bind(bindings);
+    if (value.is_constant() && value != Dim(given->second))
+      throw Error("dim " + name + " is given as " + std::to_string(given->second) + ", but the formulas hold where it is " +
+                  formula.to_string() + (formula.is_constant() ? "" : ", here " + value.to_string()) +
+                  "; give sizes that agree, or bind them before the analysis");
+  }
+  for (const auto& [name, constant] : analysis.ones_or) {
+    const auto given = bindings.find(name);
+    if (given != bindings.end() && given->second != 1 && constant != Dim(given->second))
+      throw Error("dim " + name + " is given as " + std::to_string(given->second) + ", but it is broadcast against " +
+                  constant.to_string() + "; give 1 or " + constant.to_string());
+  }
+  return bindings;
+}
+
+}  // namespace
+
+Analysis bind_dims(const Analysis& analysis, const Bindings& given) {
+  const Bindings bindings = completed(analysis, given);
   Analysis result = analysis;
   for_each_dim(result, [&](Dim& dim) {
     if (!dim.is_constant()) dim = dim.bind(bindings);
   });
+  for (auto& [name, formula] : result.equalities) formula = formula.bind(bindings);
   for (const auto& [name, value] : bindings) result.bindings.insert_or_assign(name, value);
   result.free_dims = free_dims(result.inputs);
   std::erase_if(result.symbols, [&](const Symbol& symbol) { return bindings.contains(symbol.name); });
@@ -115,6 +155,7 @@ Analysis substitute_dims(const Analysis& analysis, const std::map<std::string, D
   for_each_dim(result, [&](Dim& dim) {
     if (!dim.is_constant()) dim = dim.substitute(replacements);
   });
+  for (auto& [name, formula] : result.equalities) formula = formula.substitute(replacements);
   result.free_dims = free_dims(result.inputs);
   return result;
 }

@@ -72,6 +72,10 @@ struct Analysis {
   std::vector<Symbol> symbols;                  // sizes that no input names
   std::vector<std::string> free_dims;           // dims of inputs left unset, sorted
   std::map<std::string, std::string> renamed;   // dim names as in the file → identifiers used in formulas
+  // Dims of inputs that formulas no longer hold, and what they must be equal to: operators require it, or see the
+  // diagnostics. bind_dims checks them and solves for the dims they leave open.
+  std::map<std::string, Dim> equalities;
+  std::map<std::string, Dim> ones_or;  // dims of inputs that broadcast against a constant: 1, or equal to it
   Bindings bindings;                            // what was bound
   std::vector<Diagnostic> diagnostics;
   bool partial = false;  // some node is unmodelled: totals are lower bounds
@@ -80,7 +84,8 @@ struct Analysis {
 // Throws Error for contradictory bindings, cycles and what else makes the whole model unusable.
 Analysis analyze(const Model& model, const AnalyzeOptions& options = {});
 
-// The same analysis with symbols replaced by values: equal to binding first, and much faster.
+// The same analysis with symbols replaced by values: equal to binding first, and much faster. Throws Error for values
+// that contradict Analysis::equalities or ones_or: there the formulas do not hold, and only binding first tells what would.
 Analysis bind_dims(const Analysis& analysis, const Bindings& bindings);
 
 }  // namespace pagoda

@@ -105,11 +105,10 @@ void infer_present(OpContext& op, const Grouped& heads, int past_key, int total_
   const auto rows = present_rows(op, past_key, new_keys(op), scalar_value(op, total_input));
   // Two 4-bit elements share a byte.
   const bool packed_nibbles = op.attribute("kv_cache_bit_width", std::int64_t{0}) == 4;
+  Dim row = packed_nibbles ? ceil_div(heads.size, 2) : heads.size;
+  if (has_past) row = op.unify(dim_of(op, past_key, 3), row, "size of a cached head");
   Shape present = {query[0], heads.key_heads,
-                   rows ? *rows : op.fresh("present_sequence_length", "the total sequence length is data"),
-                   has_past         ? dim_of(op, past_key, 3)
-                   : packed_nibbles ? ceil_div(heads.size, 2)
-                                    : heads.size};
+                   rows ? *rows : op.fresh("present_sequence_length", "the total sequence length is data"), row};
   if (has_past) {
     op.unify(dim_of(op, past_key, 0), query[0], "batch of query and past");
     op.unify(dim_of(op, past_key, 1), heads.key_heads, "heads of the past");
