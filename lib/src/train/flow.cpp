@@ -52,7 +52,6 @@ GradientFlow::GradientFlow(const Model& model, const Analysis& analysis, const T
                            const std::vector<bool>& constant)
     : model_(model),
       graph_(model.main()),
-      analysis_(analysis),
       options_(options),
       session_(model, no_options_),
       values_(graph_.values.size()),

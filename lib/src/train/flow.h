@@ -56,7 +56,6 @@ class GradientFlow {
 
   const Model& model_;
   const Graph& graph_;
-  const Analysis& analysis_;
   const TrainingOptions& options_;
   AnalyzeOptions no_options_;
   Session session_;
