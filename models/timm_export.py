@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 r"""Exports networks of pytorch-image-models as skeletons: the graphs that a published throughput table was measured on.
 
-    python models/timm_export.py --table data/throughput/rtx-3090-amp-nchw.csv --device rtx-3090 \
+    python models/timm_export.py --table data/throughput/rtx-3090-amp-nchw.csv \
         --skeleton build/dev/tools/onnx-skeleton -o DIR
     python models/timm_export.py ... --only resnet50 vit_base_patch16_224
 
-Writes DIR/<model>@<img_size>.onnx without weights, and one row a graph to DIR/runs-<device>.csv as pagoda-calibrate reads
-it; `family` is the module of timm that defines the model. Graphs that are there already are kept. The smallest model of
-every family comes first, so that a run that is cut short still has them all.
+Writes DIR/<model>@<img_size>.onnx without weights, and one row a graph to DIR/runs-<table>.csv as pagoda-calibrate reads
+it; the table's name is <device>-amp-<layout>.csv, `family` is the module of timm that defines the model. Graphs that are
+there already are kept. The smallest model of every family comes first, so that a run that is cut short has them all.
 
 Graphs are as PyTorch runs them eagerly: batch normalisation is not folded, constants are not folded, and the batch is a
 free dim. data/throughput/README.md names the version of timm that the tables were measured with: later ones compute some
@@ -96,7 +96,6 @@ def late(*_):
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--table", type=Path, required=True, help="CSV: model, img_size, batch, samples_per_sec")
-    parser.add_argument("--device", required=True, help="the device that the table was measured on, as Pagoda names it")
     parser.add_argument("--skeleton", required=True, help="the program onnx-skeleton")
     parser.add_argument("-o", "--output", type=Path, required=True)
     parser.add_argument("--only", nargs="*", help="these models alone")
@@ -108,7 +107,10 @@ def main() -> int:
     skip_initialisation()
     signal.signal(signal.SIGALRM, late)
     arguments.output.mkdir(parents=True, exist_ok=True)
-    listing = arguments.output / f"runs-{arguments.device}.csv"
+    device, _, layout = arguments.table.stem.partition("-amp-")
+    if layout not in ("nchw", "nhwc"):
+        parser.error(f"{arguments.table.name}: expected <device>-amp-nchw.csv or <device>-amp-nhwc.csv")
+    listing = arguments.output / f"runs-{arguments.table.name}"
     known = {r["model"] for r in csv.DictReader(listing.open())} if listing.exists() else set()
     done = 0
     for row in rows_of(arguments.table):
@@ -137,9 +139,9 @@ def main() -> int:
         with listing.open("a", newline="") as file:
             writer = csv.writer(file)
             if file.tell() == 0:
-                writer.writerow(["model", "family", "batch", "device", "seconds"])
+                writer.writerow(["model", "family", "batch", "device", "layout", "seconds"])
             seconds = int(row["batch"]) / float(row["samples_per_sec"])
-            writer.writerow([name, row["family"], row["batch"], arguments.device, repr(seconds)])
+            writer.writerow([name, row["family"], row["batch"], device, layout, repr(seconds)])
         done += 1
         print(f"{done} {name} {row['family']} {time.time() - started:.1f} s", flush=True)
         if arguments.limit and done >= arguments.limit:

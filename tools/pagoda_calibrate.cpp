@@ -30,7 +30,7 @@ constexpr const char* kExamples = R"(Examples:
       holds a calibration against runs, row by row
 
 RUNS is CSV with a header. Columns: model (path, relative to the file), family (models that are left out together),
-batch, device (name or file), seconds (of one batch); others are ignored. Lines that start with # are skipped.
+batch, device (name or file), seconds (of one batch), and maybe layout (nchw or nhwc); others are ignored. Lines that start with # are skipped.
 Exit codes: 0 done, 1 unusable input or output, 2 usage.)";
 
 std::vector<std::string> fields_of(std::string line) {
@@ -43,6 +43,7 @@ std::vector<std::string> fields_of(std::string line) {
 
 struct Row {
   std::string model, family, device;
+  bool channels_last = false;
   std::int64_t batch = 0;
   double seconds = 0;
 };
@@ -69,8 +70,11 @@ std::vector<Row> read_rows(const std::string& path) {
       return fields[columns.at(name)];
     };
     try {
-      rows.push_back(
-          {field("model"), field("family"), field("device"), std::stoll(field("batch")), std::stod(field("seconds"))});
+      const std::string layout = columns.count("layout") == 0 ? "nchw" : field("layout");
+      if (layout != "nchw" && layout != "nhwc")
+        throw Error(where + ": layout \"" + layout + "\"; expected nchw or nhwc");
+      rows.push_back({field("model"), field("family"), field("device"), layout == "nhwc", std::stoll(field("batch")),
+                      std::stod(field("seconds"))});
     } catch (const std::logic_error&) {
       throw Error(where + ": batch and seconds have to be numbers");
     }
@@ -99,7 +103,7 @@ Loaded load(const std::string& path) {
     if (!rates) throw Error(row.device + ": states no float16 rate of tensor units, bandwidth or launch overhead");
     const Model model = load_model((directory / row.model).string());
     const Analysis analysis = analyze(model, {.batch = row.batch});
-    EagerKernels eager = eager_kernels(model, analysis);
+    EagerKernels eager = eager_kernels(model, analysis, {.bindings = {}, .channels_last = row.channels_last});
     if (eager.unknown_rows > 0) {
       std::cerr << row.model << ": " << eager.unknown_rows << " rows are not modelled; left out\n";
       continue;
@@ -108,7 +112,8 @@ Loaded load(const std::string& path) {
     const Traffic fused = traffic(model, analysis, {.model = TrafficModel::Fused});
     loaded.bounds.push_back({roofline(analysis, device, options).totals.floor_seconds,
                              roofline(analysis, fused, device, options).totals.seconds});
-    loaded.runs.push_back({row.model, row.family, std::move(eager.kernels), *rates, row.seconds});
+    loaded.runs.push_back(
+        {row.model, row.family, std::move(eager.kernels), device.id, row.channels_last, *rates, row.seconds});
     loaded.rows.push_back(row);
   }
   return loaded;
@@ -160,12 +165,13 @@ void report(const Loaded& loaded, const Judged& judged, std::ostream& out) {
 
 void write_residuals(const std::string& path, const Loaded& loaded, const Judged& judged) {
   std::ofstream out(path);
-  out << "model,family,batch,device,seconds,predicted,low,high,floor,fused\n";
+  out << "model,family,batch,device,layout,seconds,predicted,low,high,floor,fused\n";
   for (std::size_t i = 0; i < loaded.runs.size(); ++i) {
     const Row& row = loaded.rows[i];
-    out << row.model << ',' << row.family << ',' << row.batch << ',' << row.device << ',' << row.seconds << ','
-        << judged.predicted[i] << ',' << judged.low[i] << ',' << judged.high[i] << ',' << loaded.bounds[i].floor << ','
-        << loaded.bounds[i].fused << '\n';
+    out << row.model << ',' << row.family << ',' << row.batch << ',' << row.device << ','
+        << (row.channels_last ? "nhwc" : "nchw") << ',' << row.seconds << ',' << judged.predicted[i] << ','
+        << judged.low[i] << ',' << judged.high[i] << ',' << loaded.bounds[i].floor << ',' << loaded.bounds[i].fused
+        << '\n';
   }
   if (!out.flush()) throw Error(path + ": cannot be written");
 }
@@ -175,7 +181,7 @@ void write_residuals(const std::string& path, const Loaded& loaded, const Judged
 int main(int argc, char** argv) {
   CLI::App app("Fits predicted times to measured ones and judges them by families left out.", "pagoda-calibrate");
   app.footer(kExamples);
-  std::string runs, check, output, residuals;
+  std::string runs, elsewhere, check, output, residuals;
   CalibrationOptions options;
   app.add_option("RUNS", runs, "CSV of models and their measured seconds")->required();
   app.add_option("--id", options.id, "Name of the calibration, also its file's");
@@ -183,6 +189,7 @@ int main(int argc, char** argv) {
   app.add_option("--source", options.source, "Where the measured times come from");
   app.add_option("--folds", options.folds, "Groups of families that are left out in turn (default 10)");
   app.add_option("--coverage", options.coverage, "Of the interval (default 0.9)")->check(CLI::Range(0.01, 0.99));
+  app.add_option("--elsewhere", elsewhere, "CSV of runs on other devices: not fitted, they give the interval there");
   app.add_option("-o,--output", output, "Write the calibration there");
   app.add_option("--residuals", residuals, "Write measured, predicted and bound of every run there, as CSV");
   app.add_option("--check", check, "Fit nothing: hold this calibration (built in, or a .json file) against the runs")
@@ -202,11 +209,13 @@ int main(int argc, char** argv) {
         double seconds = 0;
         for (const Kernel& kernel : run.kernels) seconds += kernel_seconds(kernel, run.rates, calibration);
         judged.predicted.push_back(seconds);
-        judged.low.push_back(seconds * calibration.low_factor);
-        judged.high.push_back(seconds * calibration.high_factor);
+        const Factors factors = interval(calibration, run.device, run.channels_last);
+        judged.low.push_back(seconds * factors.low);
+        judged.high.push_back(seconds * factors.high);
       }
     } else {
-      const CalibrationResult result = calibrate(loaded.runs, options);
+      const CalibrationResult result =
+          calibrate(loaded.runs, options, elsewhere.empty() ? std::vector<TimedRun>{} : load(elsewhere).runs);
       for (const RunPrediction& run : result.runs) {
         judged.predicted.push_back(run.predicted);
         judged.low.push_back(run.low);

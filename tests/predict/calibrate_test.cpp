@@ -61,7 +61,12 @@ std::vector<TimedRun> synthetic_runs(std::size_t families, std::size_t models, d
   for (std::size_t family = 0; family < families; ++family) {
     const double family_error = noise * random.normal();
     for (std::size_t model = 0; model < models; ++model) {
-      TimedRun run{.name = "m", .family = "family " + std::to_string(family), .kernels = {}, .rates = kRates};
+      TimedRun run{.name = "m",
+                   .family = "family " + std::to_string(family),
+                   .kernels = {},
+                   .device = "d",
+                   .channels_last = false,
+                   .rates = kRates};
       for (int i = 0; i < 20; ++i)
         run.kernels.push_back(
             random_kernel(random.uniform(0, 1) < 0.5 ? KernelClass::Linear : KernelClass::Pointwise, random));
@@ -193,6 +198,26 @@ TEST_CASE("interval factors give families equal weight and expect one more of an
   CHECK(std::isinf(interval_factors(std::vector<double>{0, 0.1}, std::vector<std::string>{"a", "b"}, 0.9).high));
 }
 
+TEST_CASE("other devices and layouts have an interval of their own, or none") {
+  std::vector<TimedRun> elsewhere = synthetic_runs(50, 2, 0.1, 11);
+  for (TimedRun& run : elsewhere) {
+    run.device = "other";
+    run.seconds *= 2;  // every model is slower than predicted
+  }
+  const CalibrationResult result = calibrate(synthetic_runs(50, 2, 0.1, 5), {.coverage = 0.9}, elsewhere);
+  const Calibration& got = result.calibration;
+  CHECK(got.judge == "other");
+  CHECK(interval(got, "d", false).low < 1);
+  CHECK(interval(got, "d", false).high > 1);
+  CHECK(interval(got, "other", false).low > 1.3);
+  CHECK(interval(got, "other", false).high > 2);
+  CHECK(interval(got, "d", true).high == interval(got, "other", false).high);
+  const CalibrationResult alone = calibrate(synthetic_runs(50, 2, 0.1, 5));
+  CHECK(interval(alone.calibration, "other", false).high == 0);
+  CHECK(interval(parse_calibration(to_json(got), "back"), "other", false).high ==
+        Approx(got.elsewhere_high_factor).epsilon(1e-3));
+}
+
 TEST_CASE("rank correlation is 1 for any increasing relation") {
   CHECK(rank_correlation(std::vector<double>{1, 2, 3, 4}, std::vector<double>{1, 10, 100, 1000}) == Approx(1));
   CHECK(rank_correlation(std::vector<double>{1, 2, 3, 4}, std::vector<double>{4, 3, 2, 1}) == Approx(-1));
@@ -258,6 +283,8 @@ TEST_CASE("built-in calibrations follow their schema and carry their figures") {
     CHECK(built_in.mean_error <= 0.12);
     CHECK(built_in.models >= 300);
     CHECK(built_in.coverage >= 0.8);
+    CHECK_FALSE(built_in.devices.empty());
+    CHECK(built_in.elsewhere_low_factor < built_in.low_factor);
     // No class of kernels beats the roofline by much: bytes and rates are what they are called.
     for (std::size_t i = 0; i < kKernelClasses; ++i) {
       CAPTURE(to_string(static_cast<KernelClass>(i)));

@@ -22,6 +22,8 @@ struct TimedRun {
   std::string name;
   std::string family;  // models that share code: all of them are left out of the fit together
   std::vector<Kernel> kernels;
+  std::string device;          // its id
+  bool channels_last = false;  // layout of images
   KernelRates rates;
   double seconds = 0;  // measured
 };
@@ -51,14 +53,13 @@ struct CalibrationResult {
 // time.
 Calibration fit(std::span<const TimedRun> runs, const CalibrationOptions& options = {});
 
-// Throws Error as fit() does, and for fewer than two families.
-CalibrationResult calibrate(std::span<const TimedRun> runs, const CalibrationOptions& options = {});
+// Throws Error as fit() does, and for fewer than two families. `elsewhere`: runs on devices other than those of `runs`,
+// which the fit does not see; they give the interval for such devices.
+CalibrationResult calibrate(std::span<const TimedRun> runs, const CalibrationOptions& options = {},
+                            std::span<const TimedRun> elsewhere = {});
 
 // Factors on a prediction between which `coverage` of the models of a new family lie, given log(measured / predicted)
 // of models by family. Each family weighs the same, and one more family of any error is assumed (split conformal).
-struct Factors {
-  double low = 0, high = 0;
-};
 Factors interval_factors(std::span<const double> log_errors, std::span<const std::string> families, double coverage);
 
 // Spearman's rank correlation; ties share their mean rank.

@@ -88,8 +88,13 @@ struct EagerKernels {
   std::int64_t unknown_rows = 0;  // rows that are unmodelled: they launch kernels nobody counts
 };
 
-// The kernels of eager PyTorch with autocast to float16. `bindings` as in RooflineOptions.
-EagerKernels eager_kernels(const Model& model, const Analysis& analysis, const Bindings& bindings = {});
+struct EagerOptions {
+  Bindings bindings = {};      // sizes of free dims; those left out are 1
+  bool channels_last = false;  // images and convolution weights are stored as N, H, W, C (NHWC)
+};
+
+// The kernels of eager PyTorch with autocast to float16.
+EagerKernels eager_kernels(const Model& model, const Analysis& analysis, const EagerOptions& options = {});
 
 // Coefficients of one class: `work` and `bytes` multiply the time at the device's rate, 1 being the roofline.
 struct ClassCoefficients {
@@ -102,10 +107,17 @@ struct Calibration {
   std::string regime;  // what was measured: framework, precision, layout, batches
   std::string source;  // of the measured times
   std::array<ClassCoefficients, kKernelClasses> classes = {};
-  double launch = 1;  // kernel launches, in the device's launch overhead
-  double norm = 4;    // p: 1 adds work and traffic, large p takes the longer one
-  // The interval: prediction · low_factor … prediction · high_factor holds `coverage` of the models of unseen families.
+  double launch = 1;                 // kernel launches, in the device's launch overhead
+  double norm = 4;                   // p: 1 adds work and traffic, large p takes the longer one
+  std::vector<std::string> devices;  // that were measured, by id
+  std::vector<std::string> layouts;  // of images in the measured runs: "nchw", "nhwc"
+  // The interval: prediction · low_factor … prediction · high_factor holds `coverage` of the models of unseen families
+  // on a measured device in a measured layout.
   double coverage = 0, low_factor = 0, high_factor = 0;
+  // The same elsewhere, from runs on the devices of `judge` that had no part in the fit; factors are 0 where there were
+  // none, and predictions for other devices or layouts then have no interval.
+  double elsewhere_low_factor = 0, elsewhere_high_factor = 0;
+  std::string judge;
   double shortest_kernel_seconds = 0;  // least mean time of a kernel among the models it was fitted to
   // On families left out of the fit:
   double models = 0, families = 0;
@@ -122,9 +134,15 @@ Calibration parse_calibration(std::string_view json, std::string_view subject);
 // The text of such a file.
 std::string to_json(const Calibration& calibration);
 
+// The interval's factors for a device and layout: those of measured ones, or those of elsewhere.
+struct Factors {
+  double low = 0, high = 0;
+};
+Factors interval(const Calibration& calibration, std::string_view device, bool channels_last);
+
 struct Prediction {
   std::optional<double> seconds;  // empty when the device states no rate that the calibration needs: see `problem`
-  double low = 0, high = 0;       // of `coverage`
+  double low = 0, high = 0;       // of `coverage`; 0 where the calibration claims nothing for this device
   double coverage = 0;
   std::string calibration;
   std::string problem;  // why there is no prediction, or why it reaches beyond what was measured; else empty
@@ -134,7 +152,7 @@ struct Prediction {
 };
 
 Prediction predict(const Model& model, const Analysis& analysis, const DeviceSpec& device,
-                   const Calibration& calibration, const Bindings& bindings = {});
+                   const Calibration& calibration, const EagerOptions& options = {});
 
 // The rates that kernels run at. Empty where the device lacks one (a CPU without float16 products, say).
 struct KernelRates {

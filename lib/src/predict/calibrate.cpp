@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "predict/kernel_time.h"
 
@@ -224,6 +225,28 @@ std::vector<double> ranks(std::span<const double> values) {
   return result;
 }
 
+std::vector<std::string> devices_of(std::span<const TimedRun> runs) {
+  std::set<std::string> devices;
+  for (const TimedRun& run : runs) devices.insert(run.device);
+  return {devices.begin(), devices.end()};
+}
+
+void judge_elsewhere(std::span<const TimedRun> runs, double coverage, Calibration& calibration) {
+  check(runs);
+  std::vector<double> log_errors;
+  std::vector<std::string> families;
+  for (const TimedRun& run : runs) {
+    log_errors.push_back(std::log(run.seconds / total_seconds(run, calibration)));
+    families.push_back(run.family);
+  }
+  const Factors factors = interval_factors(log_errors, families, coverage);
+  if (std::isinf(factors.high) || factors.low <= 0) return;  // too few families to claim anything
+  calibration.elsewhere_low_factor = factors.low;
+  calibration.elsewhere_high_factor = factors.high;
+  for (const std::string& device : devices_of(runs))
+    (calibration.judge += calibration.judge.empty() ? "" : ", ") += device;
+}
+
 }  // namespace
 
 double rank_correlation(std::span<const double> a, std::span<const double> b) {
@@ -275,6 +298,10 @@ Calibration fit(std::span<const TimedRun> runs, const CalibrationOptions& option
   calibration.id = options.id;
   calibration.regime = options.regime;
   calibration.source = options.source;
+  calibration.devices = devices_of(runs);
+  for (const bool channels_last : {false, true})
+    if (std::any_of(runs.begin(), runs.end(), [&](const TimedRun& r) { return r.channels_last == channels_last; }))
+      calibration.layouts.emplace_back(channels_last ? "nhwc" : "nchw");
   calibration.shortest_kernel_seconds = std::numeric_limits<double>::infinity();
   for (const TimedRun& run : runs)
     calibration.shortest_kernel_seconds =
@@ -282,7 +309,8 @@ Calibration fit(std::span<const TimedRun> runs, const CalibrationOptions& option
   return calibration;
 }
 
-CalibrationResult calibrate(std::span<const TimedRun> runs, const CalibrationOptions& options) {
+CalibrationResult calibrate(std::span<const TimedRun> runs, const CalibrationOptions& options,
+                            std::span<const TimedRun> elsewhere) {
   CalibrationResult result;
   result.calibration = fit(runs, options);
   std::map<std::string, std::size_t> fold_of;  // families in the order of their names, dealt like cards
@@ -326,6 +354,7 @@ CalibrationResult calibrate(std::span<const TimedRun> runs, const CalibrationOpt
   calibration.low_factor = factors.low;
   calibration.high_factor = factors.high;
   result.fitted_mean_error = mean(fitted);
+  if (!elsewhere.empty()) judge_elsewhere(elsewhere, options.coverage, calibration);
 
   // Each family against the interval that the others give.
   double families_covered = 0;

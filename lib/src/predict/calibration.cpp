@@ -38,6 +38,17 @@ double number(const Json& json, const char* key, const std::string& place, doubl
   return result;
 }
 
+std::vector<std::string> names(const Json& json, const char* key, const std::string& place) {
+  const Json& list = at(json, key, place);
+  std::vector<std::string> result;
+  if (!list.is_array()) fail(place + "." + key, "expected an array of names");
+  for (const Json& name : list) {
+    if (!name.is_string()) fail(place + "." + key, "expected an array of names");
+    result.push_back(name.get<std::string>());
+  }
+  return result;
+}
+
 void only(const Json& json, std::initializer_list<std::string_view> known, const std::string& place) {
   if (!json.is_object()) fail(place, "expected an object");
   for (const auto& [key, value] : json.items())
@@ -59,7 +70,7 @@ Calibration parse_calibration(std::string_view json, std::string_view subject) {
   if (document.is_discarded()) fail(place, "not JSON; expected schema " + std::string(kSchema));
   only(document,
        {"schema", "id", "regime", "source", "launch", "norm", "classes", "shortest_kernel_seconds", "interval",
-        "unseen_families"},
+        "devices", "layouts", "unseen_families"},
        place);
   if (text(document, "schema", place) != kSchema)
     fail(place + ".schema",
@@ -92,12 +103,23 @@ Calibration parse_calibration(std::string_view json, std::string_view subject) {
     fail(place + ".classes", "found " + std::to_string(classes.size()) + " classes of kernels; expected all " +
                                  std::to_string(kKernelClasses));
 
+  result.devices = names(document, "devices", place);
+  result.layouts = names(document, "layouts", place);
+
   const std::string interval_place = place + ".interval";
   const Json& interval = at(document, "interval", place);
-  only(interval, {"coverage", "low", "high"}, interval_place);
+  only(interval, {"coverage", "low", "high", "elsewhere"}, interval_place);
   result.coverage = number(interval, "coverage", interval_place);
   result.low_factor = number(interval, "low", interval_place);
   result.high_factor = number(interval, "high", interval_place, result.low_factor);
+  if (interval.contains("elsewhere")) {
+    const std::string elsewhere_place = interval_place + ".elsewhere";
+    const Json& elsewhere = interval.at("elsewhere");
+    only(elsewhere, {"low", "high", "judge"}, elsewhere_place);
+    result.elsewhere_low_factor = number(elsewhere, "low", elsewhere_place);
+    result.elsewhere_high_factor = number(elsewhere, "high", elsewhere_place, result.elsewhere_low_factor);
+    result.judge = text(elsewhere, "judge", elsewhere_place);
+  }
   if (result.coverage >= 1) fail(interval_place + ".coverage", "expected a number below 1");
 
   const std::string unseen_place = place + ".unseen_families";
@@ -125,6 +147,8 @@ std::string to_json(const Calibration& calibration) {
   document["id"] = calibration.id;
   document["regime"] = calibration.regime;
   document["source"] = calibration.source;
+  document["devices"] = calibration.devices;
+  document["layouts"] = calibration.layouts;
   document["launch"] = rounded(calibration.launch);
   document["norm"] = rounded(calibration.norm);
   for (std::size_t i = 0; i < kKernelClasses; ++i) {
@@ -142,6 +166,10 @@ std::string to_json(const Calibration& calibration) {
   document["interval"] = {{"coverage", calibration.coverage},
                           {"low", rounded(calibration.low_factor)},
                           {"high", rounded(calibration.high_factor)}};
+  if (calibration.elsewhere_high_factor > 0)
+    document["interval"]["elsewhere"] = {{"low", rounded(calibration.elsewhere_low_factor)},
+                                         {"high", rounded(calibration.elsewhere_high_factor)},
+                                         {"judge", calibration.judge}};
   document["unseen_families"] = {
       {"models", std::llround(calibration.models)},    {"families", std::llround(calibration.families)},
       {"mean_error", rounded(calibration.mean_error)}, {"median_error", rounded(calibration.median_error)},

@@ -23,9 +23,9 @@ void lower_counted(EagerState& state, const Graph* graph, const NodeReport& row)
 
 }  // namespace
 
-EagerKernels eager_kernels(const Model& model, const Analysis& analysis, const Bindings& bindings) {
+EagerKernels eager_kernels(const Model& model, const Analysis& analysis, const EagerOptions& options) {
   EagerKernels result;
-  EagerState state(model, analysis, bindings);
+  EagerState state(model, analysis, options);
   const std::vector<Idiom> idioms = find_idioms(model, analysis);
   for (std::size_t i = 0; i < analysis.nodes.size(); ++i) {
     const NodeReport& row = analysis.nodes[i];

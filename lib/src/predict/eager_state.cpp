@@ -7,10 +7,10 @@ const Tile kUnknown = {};
 
 }  // namespace
 
-EagerState::EagerState(const Model& model, const Analysis& analysis, const Bindings& bindings)
+EagerState::EagerState(const Model& model, const Analysis& analysis, const EagerOptions& options)
     : model_(model),
       analysis_(analysis),
-      bindings_(bindings),
+      options_(options),
       rows_(model.main().nodes.size()),
       tiles_(model.main().values.size()) {
   for (const NodeReport& row : analysis.nodes)
@@ -20,6 +20,7 @@ EagerState::EagerState(const Model& model, const Analysis& analysis, const Bindi
     if (value.initializer < 0 && !value.is_input) continue;
     tiles_[i] = declared(static_cast<ValueId>(i));
     tiles_[i].is_constant = value.initializer >= 0;
+    if (options.channels_last && tiles_[i].sizes.size() == 4) tiles_[i].strides = channels_last(tiles_[i].sizes);
   }
 }
 
@@ -30,7 +31,7 @@ Tile EagerState::declared(ValueId value) const {
   if (!type.shape || type.container != Container::Tensor) return tile;
   tile.known = true;
   tile.type = type.element == ElementType::Bfloat16 ? ElementType::Float16 : type.element;
-  for (const Dim& dim : *type.shape) tile.sizes.push_back(static_cast<std::int64_t>(dim.evaluate(bindings_)));
+  for (const Dim& dim : *type.shape) tile.sizes.push_back(static_cast<std::int64_t>(dim.evaluate(bindings())));
   tile.strides = contiguous(tile.sizes);
   return tile;
 }

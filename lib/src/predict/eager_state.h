@@ -13,13 +13,13 @@ namespace pagoda {
 // Appends kernels and follows tensors. Operations take tensors by value and return what PyTorch would hand on.
 class EagerState {
  public:
-  EagerState(const Model& model, const Analysis& analysis, const Bindings& bindings);
+  EagerState(const Model& model, const Analysis& analysis, const EagerOptions& options);
 
   const Model& model() const { return model_; }
   const Analysis& analysis() const { return analysis_; }
   const Graph& graph() const { return model_.main(); }
-  const Bindings& bindings() const { return bindings_; }
-  double number(const Dim& dim) const { return static_cast<double>(dim.evaluate(bindings_)); }
+  const Bindings& bindings() const { return options_.bindings; }
+  double number(const Dim& dim) const { return static_cast<double>(dim.evaluate(bindings())); }
 
   // The row of a node of the main graph.
   const NodeReport& row_of(std::int32_t node) const { return *rows_[static_cast<std::size_t>(node)]; }
@@ -45,7 +45,7 @@ class EagerState {
  private:
   const Model& model_;
   const Analysis& analysis_;
-  const Bindings& bindings_;
+  const EagerOptions& options_;
   std::vector<const NodeReport*> rows_;  // by node of the main graph
   std::vector<Tile> tiles_;
   std::vector<Kernel> kernels_;

@@ -1,12 +1,23 @@
 // The prediction for one model at one size: its kernels' times, summed and attributed to rows.
 #include "pagoda/predict.h"
 
+#include <algorithm>
+
 #include "predict/kernel_time.h"
 
 namespace pagoda {
 
+Factors interval(const Calibration& calibration, std::string_view device, bool channels_last) {
+  const auto holds = [](const std::vector<std::string>& names, std::string_view name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  if (holds(calibration.devices, device) && holds(calibration.layouts, channels_last ? "nhwc" : "nchw"))
+    return {calibration.low_factor, calibration.high_factor};
+  return {calibration.elsewhere_low_factor, calibration.elsewhere_high_factor};
+}
+
 Prediction predict(const Model& model, const Analysis& analysis, const DeviceSpec& device,
-                   const Calibration& calibration, const Bindings& bindings) {
+                   const Calibration& calibration, const EagerOptions& options) {
   Prediction result;
   result.calibration = calibration.id;
   result.coverage = calibration.coverage;
@@ -16,7 +27,7 @@ Prediction predict(const Model& model, const Analysis& analysis, const DeviceSpe
                      "memory bandwidth or launch overhead; calibration " + calibration.id + " needs them";
     return result;
   }
-  const EagerKernels eager = eager_kernels(model, analysis, bindings);
+  const EagerKernels eager = eager_kernels(model, analysis, options);
   result.unknown_rows = eager.unknown_rows;
   result.kernels = static_cast<std::int64_t>(eager.kernels.size());
   result.row_seconds.assign(analysis.nodes.size(), 0);
@@ -27,8 +38,9 @@ Prediction predict(const Model& model, const Analysis& analysis, const DeviceSpe
     seconds += time;
   }
   result.seconds = seconds;
-  result.low = seconds * calibration.low_factor;
-  result.high = seconds * calibration.high_factor;
+  const Factors factors = interval(calibration, device.id, options.channels_last);
+  result.low = seconds * factors.low;
+  result.high = seconds * factors.high;
   // Short kernels wait for the host, which was never the limit in the measured runs.
   if (result.kernels > 0 && seconds < static_cast<double>(result.kernels) * calibration.shortest_kernel_seconds)
     result.problem = "kernels are shorter than any that calibration " + calibration.id +
