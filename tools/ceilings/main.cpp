@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <fstream>
 
+#include "gpu_driver.h"
 #include "options.h"
 #include "report.h"
 #include "runs.h"
@@ -81,6 +82,7 @@ int main(int argc, char** argv) {
   CLI::App app{"Measures the roof of a CPU or a GPU: every arithmetic and memory ceiling, with how sure it is."};
   app.set_version_flag("--version", PAGODA_VERSION);
   app.add_flag("--cpu", options.cpu, "measure this machine's CPU");
+  app.add_option("--gpu", options.gpu, "measure the GPU of this number")->excludes("--cpu");
   bool quick = false, full = false;
   app.add_flag("--quick", quick, "under half a minute; wider intervals");
   app.add_flag("--full", full, "about ten minutes; longer samples, more variants")->excludes("--quick");
@@ -108,24 +110,28 @@ int main(int argc, char** argv) {
   }
   if (quick) options.depth = Depth::Quick;
   if (full) options.depth = Depth::Full;
-  if (!options.cpu) {
-    std::fprintf(stderr, "ert-ceilings: say what to measure: --cpu\n");
+  if (!options.cpu && !options.gpu) {
+    std::fprintf(stderr, "ert-ceilings: say what to measure: --cpu or --gpu 0\n");
     return kUsage;
   }
   try {
     if (options.audit) {
       std::string text;
-      const bool fine = audit_cpu(options, text);
+      const bool fine = options.cpu ? audit_cpu(options, text) : audit_gpu(options, text);
       std::fputs(text.c_str(), stdout);
       return fine ? kDone : kImpossible;
     }
-    Outcome outcome = run_cpu(options, isatty(STDERR_FILENO) != 0);
+    const bool terminal = isatty(STDERR_FILENO) != 0;
+    Outcome outcome = options.gpu ? run_gpu(options, terminal) : run_cpu(options, terminal);
     if (outcome.exit == kNoDevice) {
       std::fprintf(stderr, "ert-ceilings: no kernels for this CPU; they exist for x86-64 and AArch64\n");
       return kNoDevice;
     }
     outcome.document.tool = std::string("ert-ceilings ") + PAGODA_VERSION;
     return report(options, outcome);
+  } catch (const GpuError& error) {
+    std::fprintf(stderr, "ert-ceilings: %s\n", error.what());
+    return kNoDevice;
   } catch (const pagoda::Error& error) {
     std::fprintf(stderr, "ert-ceilings: %s\n", error.what());
     return kUnusable;

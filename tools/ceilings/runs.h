@@ -17,7 +17,10 @@ struct Outcome {
 
 // `show_progress`: on a terminal, lines that overwrite each other on standard error.
 Outcome run_cpu(const Options& options, bool show_progress);
+// Throws GpuError where there is no driver, no such device or no code for it.
+Outcome run_gpu(const Options& options, bool show_progress);
 // The audit of the embedded kernels as text; false where one is not what it must be. Needs no device.
 bool audit_cpu(const Options& options, std::string& text);
+bool audit_gpu(const Options& options, std::string& text);
 
 }  // namespace ceilings

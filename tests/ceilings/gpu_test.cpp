@@ -1,0 +1,204 @@
+// What can be tested of the GPU's side without a GPU: machine code, the management library, the missing driver.
+#include <dlfcn.h>
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <thread>
+
+#include "gpu_blobs.h"
+#include "gpu_driver.h"
+#include "nvml.h"
+#include "protocol.h"
+#include "sass.h"
+
+namespace {
+
+using namespace ceilings;
+
+constexpr const char* kBus = "0000:01:00.0";
+
+void set(unsigned long long reasons, unsigned milliwatts, unsigned long long millijoules) {
+  void* library = dlopen(PAGODA_FAKE_NVML, RTLD_NOW | RTLD_LOCAL);
+  REQUIRE(library != nullptr);
+  reinterpret_cast<void (*)(unsigned long long, unsigned, unsigned long long)>(dlsym(library, "fake_set"))(
+      reasons, milliwatts, millijoules);
+}
+
+std::string output_of(const std::string& command) {
+  std::string text;
+  FILE* pipe = popen((command + " 2>/dev/null").c_str(), "r");
+  char block[65536];
+  for (std::size_t n; (n = std::fread(block, 1, sizeof block, pipe)) > 0;) text.append(block, n);
+  pclose(pipe);
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("every embedded hot loop holds exactly the instructions it claims") {
+  int checked = 0;
+  for (const GpuBlob& blob : gpu_blobs())
+    for (const SassClaim& claim : sass_claims()) {
+      CAPTURE(blob.capability);
+      CAPTURE(claim.kernel);
+      CHECK(objection(blob.cubin, claim, blob.capability) == "");
+      checked += hot_loop(blob.cubin, blob.capability, claim.kernel, claim.instructions).has_value();
+    }
+  MESSAGE(checked << " loops of " << gpu_blobs().size() << " embedded files");
+}
+
+TEST_CASE("every claim is about a kernel that some architecture has") {
+  if (gpu_blobs().empty()) return;
+  for (const SassClaim& claim : sass_claims()) {
+    bool exists = false;
+    for (const GpuBlob& blob : gpu_blobs())
+      for (const std::string& kernel : kernels_of(blob.cubin)) exists = exists || kernel == claim.kernel;
+    CAPTURE(claim.kernel);
+    // Hopper's are there only where Hopper is built for.
+    if (!claim.kernel.starts_with("wgmma") || best_capability(9, 0) == 90) CHECK(exists);
+  }
+}
+
+TEST_CASE("a loop that is not what it claims is objected to") {
+  for (const GpuBlob& blob : gpu_blobs()) {
+    if (blob.source != "vector") continue;
+    CHECK(objection(blob.cubin, {"fma_f32", {"FFMA"}, 513, 8}, blob.capability) != "");
+    CHECK(objection(blob.cubin, {"fma_f32", {"DFMA"}, 512, 8}, blob.capability) != "");
+    CHECK(objection(blob.cubin, {"fma_f32", {"FFMA"}, 512, 0}, blob.capability) != "");
+    CHECK(objection(blob.cubin, {"no_such", {"FFMA"}, 512, 8}, blob.capability) == "");
+  }
+}
+
+TEST_CASE("cuobjdump, where it is installed, counts the same instructions") {
+  if (output_of("cuobjdump --version").empty() || gpu_blobs().empty()) {
+    MESSAGE("not compared: cuobjdump or embedded kernels are missing");
+    return;
+  }
+  for (const GpuBlob& blob : gpu_blobs()) {
+    if (blob.source == "memory") continue;
+    const std::string path = std::string(PAGODA_TEST_BINARY_DIR) + "/audited.cubin";
+    std::ofstream(path, std::ios::binary)
+        .write(reinterpret_cast<const char*>(blob.cubin.data()), static_cast<std::streamsize>(blob.cubin.size()));
+    const std::string listing = output_of("cuobjdump -sass " + path);
+    for (const SassClaim& claim : sass_claims()) {
+      const std::size_t from = listing.find("Function : " + std::string(claim.kernel) + "\n");
+      if (from == std::string::npos || claim.instructions.front() == "IMAD") continue;
+      const std::string code = listing.substr(from, listing.find("Function : ", from + 1) - from);
+      int there = 0;
+      for (const std::string_view name : claim.instructions)
+        for (std::size_t at = 0; (at = code.find(std::string(name), at)) != std::string::npos; ++at)
+          // The mnemonic, not a part of another: after a blank, before a dot or a blank.
+          there += code[at - 1] == ' ' && (code[at + name.size()] == '.' || code[at + name.size()] == ' ');
+      const auto loop = hot_loop(blob.cubin, blob.capability, claim.kernel, claim.instructions);
+      REQUIRE(loop);
+      int ours = 0;
+      for (const std::string_view name : claim.instructions)
+        if (const auto found = loop->count.find(std::string(name)); found != loop->count.end()) ours += found->second;
+      CAPTURE(blob.capability);
+      CAPTURE(claim.kernel);
+      // The listing also has what stands outside the loop.
+      CHECK(ours <= there);
+      CHECK(there <= ours + 24);
+    }
+  }
+}
+
+TEST_CASE("what is no machine code is refused") {
+  const unsigned char text[] = "not a cubin, just some text that is longer than the header of an ELF file is";
+  CHECK_THROWS_WITH(kernels_of(text), doctest::Contains("not an ELF file"));
+  for (const GpuBlob& blob : gpu_blobs())
+    CHECK_THROWS_WITH(kernels_of(blob.cubin.first(blob.cubin.size() / 2)), doctest::Contains("truncated"));
+}
+
+TEST_CASE("a device runs the newest code of its own major version") {
+  CHECK(best_capability(6, 1) == 0);
+  if (best_capability(8, 0) == 80) {
+    CHECK(best_capability(8, 6) == 80);
+    CHECK(best_capability(8, 7) == 80);
+  }
+}
+
+TEST_CASE("reasons of the clock become disturbances") {
+  struct Case {
+    unsigned long long reasons;
+    std::uint32_t disturbances;
+    const char* why;
+  };
+  const Case cases[] = {
+      {0x0, 0, "none"},
+      {0x1, 0, "idle"},
+      {0x2, 0, "application clocks"},
+      {0x4, kPowerCap, "software power cap"},
+      {0x8, kHwSlowdown, "hardware slowdown of unknown cause"},
+      {0x20, kThermal, "software thermal slowdown"},
+      {0x48, kThermal, "hardware thermal slowdown"},
+      {0x88, kHwSlowdown, "power brake"},
+      {0x24, kPowerCap | kThermal, "power cap and heat"},
+      {0x100, 0, "display clock"},
+  };
+  const Nvml nvml(kBus, PAGODA_FAKE_NVML);
+  REQUIRE(nvml.available());
+  for (const Case& c : cases) {
+    CAPTURE(c.why);
+    set(c.reasons, 350000, 0);
+    CHECK(nvml.disturbances() == c.disturbances);
+  }
+}
+
+TEST_CASE("power, energy and clocks are read in SI units; what a board lacks is absent") {
+  set(0, 698500, 123456);
+  const Nvml nvml(kBus, PAGODA_FAKE_NVML);
+  CHECK(nvml.watts().value() == doctest::Approx(698.5));
+  CHECK(nvml.joules().value() == doctest::Approx(123.456));
+  CHECK(nvml.sm_hz().value() == 1755e6);
+  CHECK(nvml.memory_hz().value() == 3201e6);
+  CHECK(!nvml.celsius());      // the call fails
+  CHECK(!nvml.limit_watts());  // there is no such call
+  CHECK(nvml.driver() == "");
+  CHECK(std::holds_alternative<std::monostate>(nvml.link().at("pcie_width")));
+}
+
+TEST_CASE("a trace keeps a reason that came and went between two samples") {
+  set(0, 100000, 0);
+  const Nvml nvml(kBus, PAGODA_FAKE_NVML);
+  NvmlTrace trace(nvml);
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  CHECK(trace.since_last().disturbances == 0);
+  set(0x4, 700000, 0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  set(0, 100000, 0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  const NvmlTrace::Since since = trace.since_last();
+  CHECK(since.disturbances == kPowerCap);
+  CHECK(since.watts == doctest::Approx(700));
+  CHECK(trace.points().size() > 10);
+}
+
+TEST_CASE("without the library, or of another device, everything is absent and said") {
+  const Nvml nowhere(kBus, "libno-such-library.so");
+  CHECK(!nowhere.available());
+  CHECK(nowhere.why().find("cannot be opened") != std::string::npos);
+  CHECK(!nowhere.watts());
+  CHECK(nowhere.disturbances() == 0);
+  const Nvml other("0000:99:00.0", PAGODA_FAKE_NVML);
+  CHECK(!other.available());
+  CHECK(!other.joules());
+}
+
+TEST_CASE("a missing or strange driver is a clear message") {
+  CHECK_THROWS_WITH_AS(Gpu(0, "libno-such-driver.so"), doctest::Contains("no NVIDIA driver"), GpuError);
+  CHECK_THROWS_WITH_AS(Gpu(0, PAGODA_FAKE_NVML), doctest::Contains("has no cuInit"), GpuError);
+}
+
+TEST_CASE("the tool ends with 4 where there is no driver") {
+  if (dlopen("libcuda.so.1", RTLD_NOW) != nullptr) return;  // then tests/gpu has its turn
+  FILE* pipe = popen(PAGODA_ERT_CEILINGS " --gpu 0 2>&1", "r");
+  char text[512] = {};
+  CHECK(std::fgets(text, sizeof text, pipe) != nullptr);
+  const int status = pclose(pipe);
+  CHECK(WEXITSTATUS(status) == 4);
+  CHECK(std::string(text).find("no NVIDIA driver") != std::string::npos);
+}

@@ -1,0 +1,204 @@
+// Traffic of every level: 16-byte accesses, four in flight a thread, every loaded word used by an exclusive or.
+#include "common.cuh"
+
+__device__ __forceinline__ void mix(uint4& sum, const uint4& x) {
+  sum.x ^= x.x;
+  sum.y ^= x.y;
+  sum.z ^= x.z;
+  sum.w ^= x.w;
+}
+
+__device__ __forceinline__ unsigned folded(const uint4& sum) { return sum.x ^ sum.y ^ sum.z ^ sum.w; }
+
+__device__ __forceinline__ uint4 load_l2(const uint4* p) {
+  uint4 v;
+  asm volatile("ld.global.cg.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(p));
+  return v;
+}
+
+__device__ __forceinline__ uint4 load_l1(const uint4* p) {
+  uint4 v;
+  asm volatile("ld.global.ca.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(p));
+  return v;
+}
+
+__device__ __forceinline__ uint4 load_stream(const uint4* p) {
+  uint4 v;
+  asm volatile("ld.global.cs.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(p));
+  return v;
+}
+
+__device__ __forceinline__ void store_stream(uint4* p, const uint4& v) {
+  asm volatile("st.global.cs.v4.u32 [%0], {%1,%2,%3,%4};" ::"l"(p), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
+}
+
+__device__ __forceinline__ uint4 axpy(const uint4& b, const uint4& c, float s) {
+  uint4 r;
+  r.x = __float_as_uint(__fmaf_rn(s, __uint_as_float(c.x), __uint_as_float(b.x)));
+  r.y = __float_as_uint(__fmaf_rn(s, __uint_as_float(c.y), __uint_as_float(b.y)));
+  r.z = __float_as_uint(__fmaf_rn(s, __uint_as_float(c.z), __uint_as_float(b.z)));
+  r.w = __float_as_uint(__fmaf_rn(s, __uint_as_float(c.w), __uint_as_float(b.w)));
+  return r;
+}
+
+// Whole arrays of n vectors, n a multiple of 4 × threads of the grid × what a trip covers; `trips` passes.
+#define STREAM(name, PARAMS, BODY)                                                                      \
+  extern "C" __global__ void __launch_bounds__(512) name PARAMS {                                       \
+    start(clocks);                                                                                      \
+    const size_t step = (size_t)gridDim.x * blockDim.x;                                                 \
+    _Pragma("unroll 1") for (unsigned trip = 0; trip < trips; ++trip)                                   \
+        _Pragma("unroll 1") for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n; i += 4 * step) BODY \
+    stop(clocks);                                                                                       \
+  }
+#define FOUR _Pragma("unroll") for (int k = 0; k < 4; ++k)
+
+extern "C" __global__ void __launch_bounds__(512) hbm_read(unsigned trips, const uint4* b, size_t n, unsigned* out,
+                                                           Clocks* clocks) {
+  start(clocks);
+  uint4 sum = make_uint4(0, 0, 0, 0);
+  const size_t step = (size_t)gridDim.x * blockDim.x;
+#pragma unroll 1
+  for (unsigned trip = 0; trip < trips; ++trip)
+#pragma unroll 1
+    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n; i += 4 * step) {
+      uint4 v[4];
+      FOUR v[k] = load_stream(b + i + k * step);
+      FOUR mix(sum, v[k]);
+    }
+  stop(clocks);
+  atomicXor(out, folded(sum));
+}
+STREAM(hbm_write, (unsigned trips, uint4* a, size_t n, float s, Clocks* clocks), {
+  const unsigned w = __float_as_uint(s);
+  FOUR store_stream(a + i + k * step, make_uint4(w, w, w, w));
+})
+STREAM(hbm_copy, (unsigned trips, uint4* a, const uint4* b, size_t n, Clocks* clocks), {
+  uint4 v[4];
+  FOUR v[k] = load_stream(b + i + k * step);
+  FOUR store_stream(a + i + k * step, v[k]);
+})
+STREAM(hbm_scale, (unsigned trips, uint4* a, const uint4* b, size_t n, float s, Clocks* clocks), {
+  uint4 v[4];
+  FOUR v[k] = load_stream(b + i + k * step);
+  FOUR store_stream(a + i + k * step, axpy(make_uint4(0, 0, 0, 0), v[k], s));
+})
+STREAM(hbm_add, (unsigned trips, uint4* a, const uint4* b, const uint4* c, size_t n, Clocks* clocks), {
+  uint4 v[4];
+  uint4 w[4];
+  FOUR v[k] = load_stream(b + i + k * step);
+  FOUR w[k] = load_stream(c + i + k * step);
+  FOUR store_stream(a + i + k * step, axpy(v[k], w[k], 1.0F));
+})
+STREAM(hbm_triad, (unsigned trips, uint4* a, const uint4* b, const uint4* c, size_t n, float s, Clocks* clocks), {
+  uint4 v[4];
+  uint4 w[4];
+  FOUR v[k] = load_stream(b + i + k * step);
+  FOUR w[k] = load_stream(c + i + k * step);
+  FOUR store_stream(a + i + k * step, axpy(v[k], w[k], s));
+})
+
+// n vectors that all SMs read round and round, each block from another start; n is a power of two of at least 8 × block.
+extern "C" __global__ void __launch_bounds__(1024) l2_read(unsigned trips, const uint4* b, size_t n, unsigned* out,
+                                                           Clocks* clocks) {
+  uint4 sum = make_uint4(0, 0, 0, 0);
+  size_t i = (blockIdx.x * (size_t)(7919 * 8) * blockDim.x + threadIdx.x) & (n - 1);
+  start(clocks);
+#pragma unroll 1
+  for (unsigned trip = 0; trip < trips; ++trip) {
+    uint4 v[8];
+#pragma unroll
+    for (int k = 0; k < 8; ++k) v[k] = load_l2(b + ((i + k * (size_t)blockDim.x) & (n - 1)));
+#pragma unroll
+    for (int k = 0; k < 8; ++k) mix(sum, v[k]);
+    i += 8 * (size_t)blockDim.x;
+  }
+  stop(clocks);
+  atomicXor(out, folded(sum));
+}
+extern "C" __global__ void __launch_bounds__(1024) l2_write(unsigned trips, uint4* a, size_t n, unsigned value,
+                                                            Clocks* clocks) {
+  size_t i = (blockIdx.x * (size_t)(7919 * 8) * blockDim.x + threadIdx.x) & (n - 1);
+  start(clocks);
+#pragma unroll 1
+  for (unsigned trip = 0; trip < trips; ++trip) {
+#pragma unroll
+    for (int k = 0; k < 8; ++k) a[(i + k * (size_t)blockDim.x) & (n - 1)] = make_uint4(value, value, value, value);
+    i += 8 * (size_t)blockDim.x;
+  }
+  stop(clocks);
+}
+
+// A private piece of 32 KiB a block of 256 threads, small enough for its L1. The address moves with the trip, so that no
+// load can be taken out of the loop or merged with another.
+extern "C" __global__ void __launch_bounds__(256) l1_read(unsigned trips, const uint4* b, unsigned* out,
+                                                          Clocks* clocks) {
+  const uint4* mine = b + blockIdx.x * (size_t)2048;
+  uint4 sum = make_uint4(0, 0, 0, 0);
+  start(clocks);
+#pragma unroll 1
+  for (unsigned trip = 0; trip < trips; ++trip) {
+    const uint4* at = mine + ((threadIdx.x + 32 * trip) & 255);
+    uint4 v[8];
+#pragma unroll
+    for (int k = 0; k < 8; ++k) v[k] = load_l1(at + 256 * k);
+#pragma unroll
+    for (int k = 0; k < 8; ++k) mix(sum, v[k]);
+  }
+  stop(clocks);
+  atomicXor(out, folded(sum));
+}
+
+__device__ __forceinline__ uint4 load_shared(unsigned address) {
+  uint4 v;
+  asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "r"(address));
+  return v;
+}
+
+// The same from 32 KiB of shared memory. A `stride` of 1 meets no bank twice, larger ones are the conflict control.
+extern "C" __global__ void __launch_bounds__(256) shared_read(unsigned trips, unsigned stride, unsigned* out,
+                                                              Clocks* clocks) {
+  extern __shared__ uint4 pool[];
+  for (int k = 0; k < 8; ++k) pool[threadIdx.x + 256 * k] = make_uint4(threadIdx.x, 1, 2, k);
+  __syncthreads();
+  const unsigned base = (unsigned)__cvta_generic_to_shared(pool);
+  uint4 sum = make_uint4(0, 0, 0, 0);
+  start(clocks);
+#pragma unroll 1
+  for (unsigned trip = 0; trip < trips; ++trip) {
+    const unsigned at = base + 16 * ((threadIdx.x * stride + 32 * trip) & 255);
+    uint4 v[8];
+#pragma unroll
+    for (int k = 0; k < 8; ++k) v[k] = load_shared(at + 4096 * k);
+#pragma unroll
+    for (int k = 0; k < 8; ++k) mix(sum, v[k]);
+  }
+  stop(clocks);
+  atomicXor(out, folded(sum));
+}
+extern "C" __global__ void __launch_bounds__(256) shared_write(unsigned trips, unsigned value, unsigned* out,
+                                                               Clocks* clocks) {
+  extern __shared__ uint4 pool[];
+  const unsigned base = (unsigned)__cvta_generic_to_shared(pool);
+  start(clocks);
+#pragma unroll 1
+  for (unsigned trip = 0; trip < trips; ++trip) {
+    const unsigned at = base + 16 * ((threadIdx.x + 32 * trip) & 255);
+#pragma unroll
+    for (int k = 0; k < 8; ++k)
+      asm volatile("st.shared.v4.u32 [%0], {%1,%1,%1,%1};" ::"r"(at + 4096 * k), "r"(value) : "memory");
+  }
+  stop(clocks);
+  atomicXor(out, pool[threadIdx.x].x);
+}
+
+// Additions to one word (`spread` 0) or to a word of each thread; 8 a trip.
+extern "C" __global__ void __launch_bounds__(256) atomics(unsigned trips, unsigned* words, unsigned spread,
+                                                          Clocks* clocks) {
+  unsigned* mine = words + (spread ? blockIdx.x * blockDim.x + threadIdx.x : 0);
+  start(clocks);
+#pragma unroll 1
+  for (unsigned trip = 0; trip < trips; ++trip)
+#pragma unroll
+    for (int k = 0; k < 8; ++k) asm volatile("red.global.add.u32 [%0], 1;" ::"l"(mine) : "memory");
+  stop(clocks);
+}

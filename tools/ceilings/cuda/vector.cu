@@ -1,0 +1,66 @@
+// Arithmetic of the CUDA cores: 8 independent chains a thread, 64 steps of each a trip, so 512 instructions of one kind
+// around one branch. Parameters a and b are not known to the compiler, so nothing folds.
+#include "common.cuh"
+
+// Chains start at `first + thread`, and every result is stored, so nothing is dropped either. Results are compared with
+// the same steps on the host.
+#define CHAINS(name, T, START, STEP)                                                                \
+  extern "C" __global__ void __launch_bounds__(256) name(unsigned trips, T a, T b, T* out, Clocks* clocks) { \
+    T x[8];                                                                                         \
+    _Pragma("unroll") for (int i = 0; i < 8; ++i) x[i] = START;                                     \
+    start(clocks);                                                                                  \
+    _Pragma("unroll 1") for (unsigned trip = 0; trip < trips; ++trip) {                             \
+      _Pragma("unroll") for (int step = 0; step < 64; ++step)                                       \
+          _Pragma("unroll") for (int i = 0; i < 8; ++i) x[i] = STEP;                                \
+    }                                                                                               \
+    stop(clocks);                                                                                   \
+    _Pragma("unroll") for (int i = 0; i < 8; ++i)                                                   \
+        out[(blockIdx.x * 8 + i) * (size_t)blockDim.x + threadIdx.x] = x[i];                        \
+  }
+
+#define FLOAT_START ((a == 0) ? 0 : (threadIdx.x % 32) * 0.25F + i)
+CHAINS(fma_f32, float, FLOAT_START, __fmaf_rn(x[i], a, b))
+CHAINS(add_f32, float, FLOAT_START, __fadd_rn(b, -x[i]))
+CHAINS(mul_f32, float, FLOAT_START, __fmul_rn(x[i], a))
+CHAINS(fma_f64, double, FLOAT_START, __fma_rn(x[i], a, b))
+CHAINS(add_f64, double, FLOAT_START, __dadd_rn(b, -x[i]))
+CHAINS(fma_f16, __half2, __float2half2_rn((float)(threadIdx.x % 8)), __hfma2(x[i], a, b))
+CHAINS(add_f16, __half2, __float2half2_rn((float)(threadIdx.x % 8)), __hadd2(x[i], b))
+#if __CUDA_ARCH__ >= 800
+CHAINS(fma_bf16, __nv_bfloat162, __float2bfloat162_rn((float)(threadIdx.x % 8)), __hfma2(x[i], a, b))
+#endif
+CHAINS(imad_i32, int, (int)threadIdx.x + i, x[i] * a + b)
+CHAINS(dp4a_i8, int, (int)threadIdx.x + i, __dp4a(a, b, x[i]))
+
+// Special functions: x = 2^x of a value that stays near a fixed point.
+__device__ __forceinline__ float exp2_fast(float x) {
+  float y;
+  asm volatile("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+extern "C" __global__ void __launch_bounds__(256) special_f32(unsigned trips, float a, float b, float* out,
+                                                              Clocks* clocks) {
+  float x[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i) x[i] = a - i;
+  start(clocks);
+#pragma unroll 1
+  for (unsigned trip = 0; trip < trips; ++trip) {
+#pragma unroll
+    for (int step = 0; step < 16; ++step)
+#pragma unroll
+      for (int i = 0; i < 8; ++i) x[i] = exp2_fast(x[i]);
+  }
+  stop(clocks);
+#pragma unroll
+  for (int i = 0; i < 8; ++i) out[(blockIdx.x * 8 + i) * (size_t)blockDim.x + threadIdx.x] = x[i] + b;
+}
+
+extern "C" __global__ void empty() {}
+
+// Spins for a number of clocks: one warp per SM keeps the chip awake without work (active idle).
+extern "C" __global__ void spin(unsigned long long clocks_to_wait) {
+  const unsigned long long from = cycles_now();
+  while (cycles_now() - from < clocks_to_wait) {
+  }
+}

@@ -1,0 +1,21 @@
+// The embedded machine code of the GPU kernels: one cubin for each source and architecture. Empty where the build had
+// no CUDA compiler.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace ceilings {
+
+struct GpuBlob {
+  int capability;           // 10 × major + minor
+  std::string_view source;  // "vector", "memory", "tensor"
+  std::span<const unsigned char> cubin;
+};
+std::span<const GpuBlob> gpu_blobs();
+
+// The capability whose code a device runs: the largest of its own major version that is not above it; code for features
+// of one architecture (Hopper's) runs on that one only. 0: none.
+int best_capability(int major, int minor);
+
+}  // namespace ceilings

@@ -1,0 +1,268 @@
+// The part of CUDA's driver interface that measuring needs. Types and numbers are those of cuda.h, which have not
+// changed since CUDA 4; functions that have are named with their version.
+#include "gpu_driver.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <map>
+
+namespace ceilings {
+namespace {
+
+using Result = int;
+using Handle = void*;
+
+// Attributes of devices and functions, by their numbers in cuda.h.
+enum DeviceAttribute {
+  kClockRate = 13,
+  kMultiprocessors = 16,
+  kEccEnabled = 32,
+  kMemoryClockRate = 36,
+  kBusWidth = 37,
+  kL2Bytes = 38,
+  kMajor = 75,
+  kMinor = 76,
+  kSharedPerBlockOptin = 97
+};
+enum FunctionAttribute { kMaxDynamicShared = 8, kSharedCarveout = 9 };
+
+struct Api {
+  void* library = nullptr;
+  Result (*init)(unsigned) = nullptr;
+  Result (*driver_version)(int*) = nullptr;
+  Result (*device_count)(int*) = nullptr;
+  Result (*device_get)(int*, int) = nullptr;
+  Result (*device_name)(char*, int, int) = nullptr;
+  Result (*device_attribute)(int*, int, int) = nullptr;
+  Result (*device_bus_id)(char*, int, int) = nullptr;
+  Result (*retain_context)(Handle*, int) = nullptr;
+  Result (*release_context)(int) = nullptr;
+  Result (*set_context)(Handle) = nullptr;
+  Result (*synchronize)() = nullptr;
+  Result (*load_module)(Handle*, const void*) = nullptr;
+  Result (*get_function)(Handle*, Handle, const char*) = nullptr;
+  Result (*set_function_attribute)(Handle, int, int) = nullptr;
+  Result (*launch)(Handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Handle, void**,
+                   void**) = nullptr;
+  Result (*memory_info)(std::size_t*, std::size_t*) = nullptr;
+  Result (*allocate)(DevicePointer*, std::size_t) = nullptr;
+  Result (*release)(DevicePointer) = nullptr;
+  Result (*fill)(DevicePointer, unsigned, std::size_t) = nullptr;
+  Result (*to_host)(void*, DevicePointer, std::size_t) = nullptr;
+  Result (*to_host_async)(void*, DevicePointer, std::size_t, Handle) = nullptr;
+  Result (*to_device_async)(DevicePointer, const void*, std::size_t, Handle) = nullptr;
+  Result (*allocate_host)(void**, std::size_t, unsigned) = nullptr;
+  Result (*release_host)(void*) = nullptr;
+  Result (*create_stream)(Handle*, unsigned) = nullptr;
+  Result (*wait_event)(Handle, Handle, unsigned) = nullptr;
+  Result (*create_event)(Handle*, unsigned) = nullptr;
+  Result (*record_event)(Handle, Handle) = nullptr;
+  Result (*wait_for_event)(Handle) = nullptr;
+  Result (*elapsed)(float*, Handle, Handle) = nullptr;
+  Result (*error_string)(Result, const char**) = nullptr;
+};
+
+Api open_driver(const std::string& name) {
+  Api api;
+  const std::string library = name.empty() ? "libcuda.so.1" : name;
+  api.library = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!api.library)
+    throw GpuError("no NVIDIA driver: " + library + " cannot be opened; install the driver, or measure with --cpu");
+  const auto find = [&](auto& function, const char* symbol) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(api.library, symbol));
+    if (!function) throw GpuError("the NVIDIA driver has no " + std::string(symbol) + "; it is too old");
+  };
+  find(api.init, "cuInit");
+  find(api.driver_version, "cuDriverGetVersion");
+  find(api.device_count, "cuDeviceGetCount");
+  find(api.device_get, "cuDeviceGet");
+  find(api.device_name, "cuDeviceGetName");
+  find(api.device_attribute, "cuDeviceGetAttribute");
+  find(api.device_bus_id, "cuDeviceGetPCIBusId");
+  find(api.retain_context, "cuDevicePrimaryCtxRetain");
+  find(api.release_context, "cuDevicePrimaryCtxRelease_v2");
+  find(api.set_context, "cuCtxSetCurrent");
+  find(api.synchronize, "cuCtxSynchronize");
+  find(api.load_module, "cuModuleLoadData");
+  find(api.get_function, "cuModuleGetFunction");
+  find(api.set_function_attribute, "cuFuncSetAttribute");
+  find(api.launch, "cuLaunchKernel");
+  find(api.memory_info, "cuMemGetInfo_v2");
+  find(api.allocate, "cuMemAlloc_v2");
+  find(api.release, "cuMemFree_v2");
+  find(api.fill, "cuMemsetD32_v2");
+  find(api.to_host, "cuMemcpyDtoH_v2");
+  find(api.to_host_async, "cuMemcpyDtoHAsync_v2");
+  find(api.to_device_async, "cuMemcpyHtoDAsync_v2");
+  find(api.allocate_host, "cuMemHostAlloc");
+  find(api.release_host, "cuMemFreeHost");
+  find(api.create_stream, "cuStreamCreate");
+  find(api.wait_event, "cuStreamWaitEvent");
+  find(api.create_event, "cuEventCreate");
+  find(api.record_event, "cuEventRecord");
+  find(api.wait_for_event, "cuEventSynchronize");
+  find(api.elapsed, "cuEventElapsedTime");
+  find(api.error_string, "cuGetErrorString");
+  return api;
+}
+
+}  // namespace
+
+struct Gpu::State {
+  Api api;
+  int device = 0;
+  pagoda::GpuAttributes attributes;
+  Handle context = nullptr, streams[2] = {}, events[3] = {};
+  std::vector<Handle> modules;
+  std::map<std::string, Handle> functions;
+
+  void check(Result result, const char* call) const {
+    if (result == 0) return;
+    const char* text = nullptr;
+    if (api.error_string(result, &text) != 0 || text == nullptr) text = "unknown error";
+    throw GpuError(std::string(call) + ": " + text + " (" + std::to_string(result) + ")");
+  }
+  int attribute(int which) const {
+    int value = 0;
+    return api.device_attribute(&value, which, device) == 0 ? value : 0;
+  }
+  Handle function(const std::string& kernel) {
+    if (const auto found = functions.find(kernel); found != functions.end()) return found->second;
+    for (const Handle module : modules) {
+      Handle handle = nullptr;
+      if (api.get_function(&handle, module, kernel.c_str()) == 0) return functions[kernel] = handle;
+    }
+    return functions[kernel] = nullptr;
+  }
+};
+
+Gpu::Gpu(int index, const std::string& library) : state_(std::make_unique<State>()) {
+  State& s = *state_;
+  s.api = open_driver(library);
+  s.check(s.api.init(0), "cuInit");
+  int count = 0;
+  s.check(s.api.device_count(&count), "cuDeviceGetCount");
+  if (index < 0 || index >= count)
+    throw GpuError("no GPU " + std::to_string(index) + ": the driver has " + std::to_string(count));
+  s.check(s.api.device_get(&s.device, index), "cuDeviceGet");
+  char name[256] = {};
+  s.check(s.api.device_name(name, sizeof name - 1, s.device), "cuDeviceGetName");
+  pagoda::GpuAttributes& a = s.attributes;
+  a.name = name;
+  a.major = s.attribute(kMajor);
+  a.minor = s.attribute(kMinor);
+  a.sms = s.attribute(kMultiprocessors);
+  a.sm_clock_hz = 1e3 * s.attribute(kClockRate);  // kHz
+  a.memory_clock_hz = 1e3 * s.attribute(kMemoryClockRate);
+  a.memory_bus_bits = s.attribute(kBusWidth);
+  a.l2_bytes = s.attribute(kL2Bytes);
+  s.check(s.api.retain_context(&s.context, s.device), "cuDevicePrimaryCtxRetain");
+  s.check(s.api.set_context(s.context), "cuCtxSetCurrent");
+  for (Handle& stream : s.streams) s.check(s.api.create_stream(&stream, 1), "cuStreamCreate");  // 1: not blocking
+  for (Handle& event : s.events) s.check(s.api.create_event(&event, 0), "cuEventCreate");
+}
+
+// Streams, events and modules go with the primary context.
+Gpu::~Gpu() {
+  if (state_ && state_->context) state_->api.release_context(state_->device);
+}
+
+const pagoda::GpuAttributes& Gpu::attributes() const { return state_->attributes; }
+
+std::string Gpu::pci_bus_id() const {
+  char text[64] = {};
+  state_->check(state_->api.device_bus_id(text, sizeof text - 1, state_->device), "cuDeviceGetPCIBusId");
+  return text;
+}
+
+int Gpu::driver_version() const {
+  int version = 0;
+  state_->check(state_->api.driver_version(&version), "cuDriverGetVersion");
+  return version;
+}
+
+std::size_t Gpu::free_bytes() const {
+  std::size_t available = 0, total = 0;
+  state_->check(state_->api.memory_info(&available, &total), "cuMemGetInfo");
+  return available;
+}
+
+int Gpu::shared_bytes_per_block() const { return state_->attribute(kSharedPerBlockOptin); }
+bool Gpu::ecc() const { return state_->attribute(kEccEnabled) != 0; }
+
+void Gpu::load(std::span<const unsigned char> cubin) {
+  Handle module = nullptr;
+  state_->check(state_->api.load_module(&module, cubin.data()), "cuModuleLoadData");
+  state_->modules.push_back(module);
+}
+
+bool Gpu::has(const std::string& kernel) const { return state_->function(kernel) != nullptr; }
+
+void Gpu::launch(const std::string& kernel, const Launch& launch, std::vector<void*> arguments) {
+  State& s = *state_;
+  const Handle function = s.function(kernel);
+  if (!function) throw GpuError("no kernel " + kernel + " for this architecture");
+  if (launch.shared_bytes > 48 * 1024)
+    s.check(s.api.set_function_attribute(function, kMaxDynamicShared, static_cast<int>(launch.shared_bytes)),
+            "cuFuncSetAttribute");
+  // All of the first-level cache as cache where no shared memory is asked for.
+  s.check(s.api.set_function_attribute(function, kSharedCarveout, launch.shared_bytes > 0 ? 100 : 0),
+          "cuFuncSetAttribute");
+  s.check(s.api.launch(function, launch.blocks, 1, 1, launch.threads, 1, 1, launch.shared_bytes, s.streams[0],
+                       arguments.data(), nullptr),
+          "cuLaunchKernel");
+}
+
+double Gpu::time(const std::string& kernel, const Launch& how, std::vector<void*> arguments) {
+  State& s = *state_;
+  s.check(s.api.record_event(s.events[0], s.streams[0]), "cuEventRecord");
+  launch(kernel, how, std::move(arguments));
+  s.check(s.api.record_event(s.events[1], s.streams[0]), "cuEventRecord");
+  s.check(s.api.wait_for_event(s.events[1]), "cuEventSynchronize");
+  float milliseconds = 0;
+  s.check(s.api.elapsed(&milliseconds, s.events[0], s.events[1]), "cuEventElapsedTime");
+  return 1e-3 * static_cast<double>(milliseconds);
+}
+
+void Gpu::synchronize() { state_->check(state_->api.synchronize(), "cuCtxSynchronize"); }
+
+DevicePointer Gpu::allocate(std::size_t bytes) {
+  DevicePointer pointer = 0;
+  state_->check(state_->api.allocate(&pointer, bytes), "cuMemAlloc");
+  return pointer;
+}
+void Gpu::release(DevicePointer pointer) { state_->api.release(pointer); }
+void Gpu::fill(DevicePointer pointer, std::uint32_t word, std::size_t words) {
+  state_->check(state_->api.fill(pointer, word, words), "cuMemsetD32");
+  synchronize();
+}
+void Gpu::read(void* to, DevicePointer from, std::size_t bytes) {
+  state_->check(state_->api.to_host(to, from, bytes), "cuMemcpyDtoH");
+}
+void* Gpu::allocate_host(std::size_t bytes) {
+  void* pointer = nullptr;
+  state_->check(state_->api.allocate_host(&pointer, bytes, 0), "cuMemHostAlloc");
+  return pointer;
+}
+void Gpu::release_host(void* pointer) { state_->api.release_host(pointer); }
+
+double Gpu::time_copies(DevicePointer to_device, const void* from_host, void* to_host, DevicePointer from_device,
+                        std::size_t bytes) {
+  State& s = *state_;
+  s.check(s.api.record_event(s.events[0], s.streams[0]), "cuEventRecord");
+  s.check(s.api.wait_event(s.streams[1], s.events[0], 0), "cuStreamWaitEvent");
+  if (from_host) s.check(s.api.to_device_async(to_device, from_host, bytes, s.streams[0]), "cuMemcpyHtoDAsync");
+  if (to_host) {
+    s.check(s.api.to_host_async(to_host, from_device, bytes, s.streams[1]), "cuMemcpyDtoHAsync");
+    s.check(s.api.record_event(s.events[2], s.streams[1]), "cuEventRecord");
+    s.check(s.api.wait_event(s.streams[0], s.events[2], 0), "cuStreamWaitEvent");
+  }
+  s.check(s.api.record_event(s.events[1], s.streams[0]), "cuEventRecord");
+  s.check(s.api.wait_for_event(s.events[1]), "cuEventSynchronize");
+  float milliseconds = 0;
+  s.check(s.api.elapsed(&milliseconds, s.events[0], s.events[1]), "cuEventElapsedTime");
+  return 1e-3 * static_cast<double>(milliseconds);
+}
+
+}  // namespace ceilings

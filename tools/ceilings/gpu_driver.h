@@ -1,0 +1,89 @@
+// The CUDA driver, opened at run time: this tool links no part of CUDA, so it runs, and says what is missing, on
+// machines without one. Every handle is owned, every call checked.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "pagoda/theory.h"
+
+namespace ceilings {
+
+// No driver, no such device, or a call that failed. The message names the call and the remedy where there is one.
+class GpuError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+using DevicePointer = unsigned long long;
+
+class Gpu {
+ public:
+  // Throws GpuError. `library` empty: the system's driver.
+  explicit Gpu(int index, const std::string& library = "");
+  ~Gpu();
+  Gpu(const Gpu&) = delete;
+  Gpu& operator=(const Gpu&) = delete;
+
+  const pagoda::GpuAttributes& attributes() const;
+  std::string pci_bus_id() const;
+  int driver_version() const;  // 13000 is 13.0
+  std::size_t free_bytes() const;
+  int shared_bytes_per_block() const;
+  bool ecc() const;
+
+  void load(std::span<const unsigned char> cubin);
+  bool has(const std::string& kernel) const;
+
+  struct Launch {
+    unsigned blocks = 1, threads = 256, shared_bytes = 0;
+  };
+  // Seconds on the device between an event before and one after the launch.
+  double time(const std::string& kernel, const Launch& launch, std::vector<void*> arguments);
+  void launch(const std::string& kernel, const Launch& launch, std::vector<void*> arguments);
+  void synchronize();
+
+  DevicePointer allocate(std::size_t bytes);
+  void release(DevicePointer pointer);
+  void fill(DevicePointer pointer, std::uint32_t word, std::size_t words);
+  void read(void* to, DevicePointer from, std::size_t bytes);
+  void* allocate_host(std::size_t bytes);
+  void release_host(void* pointer);
+  // Seconds of one copy; both directions at once where both pointers are given.
+  double time_copies(DevicePointer to_device, const void* from_host, void* to_host, DevicePointer from_device,
+                     std::size_t bytes);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Memory of a device for as long as it is needed.
+class GpuBuffer {
+ public:
+  GpuBuffer() = default;
+  GpuBuffer(Gpu& gpu, std::size_t bytes) : gpu_(&gpu), pointer_(gpu.allocate(bytes)), bytes_(bytes) {}
+  GpuBuffer(GpuBuffer&& other) noexcept { *this = std::move(other); }
+  GpuBuffer& operator=(GpuBuffer&& other) noexcept {
+    std::swap(gpu_, other.gpu_);
+    std::swap(pointer_, other.pointer_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~GpuBuffer() {
+    if (gpu_) gpu_->release(pointer_);
+  }
+  DevicePointer get() const { return pointer_; }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  Gpu* gpu_ = nullptr;
+  DevicePointer pointer_ = 0;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace ceilings

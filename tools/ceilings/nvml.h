@@ -1,0 +1,67 @@
+// NVIDIA's management library, opened at run time: power, energy, clocks, temperature and the reasons why a clock is
+// held down. Its absence costs these facts and nothing else.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "pagoda/ceilings.h"
+
+namespace ceilings {
+
+class Nvml {
+ public:
+  // `library` empty: the system's. Never throws: where it cannot be opened, available() is false and `why` says it.
+  explicit Nvml(const std::string& pci_bus_id, const std::string& library = "");
+  ~Nvml();
+  Nvml(const Nvml&) = delete;
+  Nvml& operator=(const Nvml&) = delete;
+
+  bool available() const { return device_ != nullptr; }
+  const std::string& why() const { return why_; }
+
+  std::optional<double> watts() const, joules() const, sm_hz() const, memory_hz() const, celsius() const,
+      limit_watts() const;
+  std::uint32_t disturbances() const;  // now, as bits of protocol.h
+  std::string driver() const;
+  pagoda::Settings link() const;  // PCIe generation and width
+
+ private:
+  std::optional<double> number(const char* symbol, double scale, int argument = -1) const;
+  void* library_ = nullptr;
+  void* device_ = nullptr;
+  std::string why_;
+};
+
+// The bits of nvmlClocksEventReasons that disturb: power cap, heat, hardware slowdown.
+std::uint32_t disturbances_of(unsigned long long event_reasons);
+
+struct TracePoint {
+  double seconds = 0, watts = 0, sm_hz = 0, celsius = 0;
+  std::uint32_t disturbances = 0;
+};
+
+// Reads the library 50 times a second until destroyed.
+class NvmlTrace {
+ public:
+  explicit NvmlTrace(const Nvml& nvml);
+  ~NvmlTrace();
+  // Reasons seen and median watts since the last call.
+  struct Since {
+    std::uint32_t disturbances = 0;
+    double watts = 0;
+  };
+  Since since_last();
+  std::vector<TracePoint> points();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace ceilings

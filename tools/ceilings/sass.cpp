@@ -1,0 +1,180 @@
+// Instructions have their number in the low 9 bits of the first word; a branch has its distance in words 0 and 1. The
+// numbers were read off cuobjdump's listing of these kernels for sm_75 to sm_120.
+#include "sass.h"
+
+#include <array>
+#include <cstring>
+#include <stdexcept>
+
+namespace ceilings {
+namespace {
+
+struct Number {
+  int number;
+  std::string_view name;
+};
+// clang-format off
+constexpr std::array<Number, 26> kNumbers = {{
+    {0x012, "LOP3"}, {0x020, "FMUL"},  {0x021, "FADD"},  {0x023, "FFMA"},  {0x024, "IMAD"},  {0x025, "IMAD"},
+    {0x026, "IDP"},  {0x029, "DADD"},  {0x02b, "DFMA"},  {0x030, "HADD2"}, {0x031, "HFMA2"}, {0x035, "HFMA2"},
+    {0x037, "IMMA"}, {0x03c, "HMMA"},  {0x03f, "DMMA"},  {0x07a, "QMMA"},  {0x108, "MUFU"},  {0x118, "NOP"},
+    {0x147, "BRA"},  {0x181, "LDG"},   {0x184, "LDS"},   {0x186, "STG"},   {0x188, "STS"},   {0x18e, "RED"},
+    {0x1f0, "HGMMA"},{0x1f1, "IGMMA"},
+}};
+// clang-format on
+
+std::string name_of(std::uint64_t word) {
+  const int number = static_cast<int>(word & 0x1ff);
+  if (number == 0x1f3) return "QGMMA";
+  for (const Number& n : kNumbers)
+    if (n.number == number) return std::string(n.name);
+  constexpr char kDigits[] = "0123456789abcdef";
+  return std::string("op") + kDigits[number >> 8] + kDigits[number >> 4 & 15] + kDigits[number & 15];
+}
+
+template <typename T>
+T at(std::span<const unsigned char> bytes, std::size_t offset) {
+  if (offset > bytes.size() || bytes.size() - offset < sizeof(T)) throw std::runtime_error("cubin: truncated");
+  T value;
+  std::memcpy(&value, bytes.data() + offset, sizeof value);
+  return value;
+}
+
+struct Section {
+  std::string name;
+  std::span<const unsigned char> bytes;
+};
+
+// ELF64: the table of sections is at e_shoff; names are in section e_shstrndx.
+std::vector<Section> sections(std::span<const unsigned char> elf) {
+  if (elf.size() < 64 || std::memcmp(elf.data(), "\177ELF\2", 5) != 0)
+    throw std::runtime_error("cubin: not an ELF file of 64 bits");
+  const auto table = at<std::uint64_t>(elf, 0x28);
+  const auto entry = at<std::uint16_t>(elf, 0x3a), count = at<std::uint16_t>(elf, 0x3c),
+             names = at<std::uint16_t>(elf, 0x3e);
+  const auto content = [&](std::size_t index) {
+    const std::size_t header = table + index * entry;
+    const auto type = at<std::uint32_t>(elf, header + 4);
+    const auto offset = at<std::uint64_t>(elf, header + 0x18), size = at<std::uint64_t>(elf, header + 0x20);
+    constexpr std::uint32_t kNoBits = 8;
+    if (type == kNoBits) return std::span<const unsigned char>();
+    if (offset > elf.size() || size > elf.size() - offset) throw std::runtime_error("cubin: truncated");
+    return elf.subspan(offset, size);
+  };
+  const auto text = content(names);
+  std::vector<Section> result;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto name = at<std::uint32_t>(elf, table + i * entry);
+    if (name >= text.size()) continue;
+    const auto* begin = reinterpret_cast<const char*>(text.data()) + name;
+    result.push_back({std::string(begin, strnlen(begin, text.size() - name)), content(i)});
+  }
+  return result;
+}
+
+constexpr std::string_view kText = ".text.";
+
+}  // namespace
+
+std::vector<std::string> kernels_of(std::span<const unsigned char> cubin) {
+  std::vector<std::string> result;
+  for (const Section& s : sections(cubin))
+    if (s.name.starts_with(kText)) result.push_back(s.name.substr(kText.size()));
+  return result;
+}
+
+std::optional<SassLoop> hot_loop(std::span<const unsigned char> cubin, int capability, std::string_view kernel,
+                                 const std::vector<std::string_view>& wanted) {
+  std::span<const unsigned char> code;
+  for (const Section& s : sections(cubin))
+    if (s.name == std::string(kText) + std::string(kernel)) code = s.bytes;
+  std::optional<SassLoop> best;
+  int most = -1;
+  for (std::size_t i = 0; i + 16 <= code.size(); i += 16) {
+    const auto low = at<std::uint64_t>(code, i), high = at<std::uint64_t>(code, i + 8);
+    if ((low & 0x1ff) != 0x147) continue;
+    // In units of 4 bytes, from the next instruction on. Since Hopper 56 bits: 16-23 and 34-63 of the first word and 0-17
+    // of the second; before it 48 bits, without the lowest 8.
+    const std::uint64_t upper = (high & 0x3ffff) << 30 | low >> 34;
+    const std::int64_t distance = capability >= 90
+                                      ? static_cast<std::int64_t>((upper << 8 | (low >> 16 & 0xff)) << 8) >> 8
+                                      : static_cast<std::int64_t>(upper << 16) >> 16;
+    const std::int64_t target = static_cast<std::int64_t>(i) + 16 + 4 * distance;
+    if (target < 0 || target >= static_cast<std::int64_t>(i)) continue;
+    SassLoop loop;
+    int found = 0;
+    for (auto j = static_cast<std::size_t>(target); j <= i; j += 16) {
+      const std::string name = name_of(at<std::uint64_t>(code, j));
+      if (name == "NOP") continue;
+      ++loop.total;
+      ++loop.count[name];
+      for (const std::string_view w : wanted) found += w == name;
+    }
+    if (found > most || (found == most && loop.total < best->total)) {
+      most = found;
+      best = std::move(loop);
+    }
+  }
+  return best;
+}
+
+std::span<const SassClaim> sass_claims() {
+  static const std::array<SassClaim, 30> kClaims = {{
+      {"fma_f32", {"FFMA"}, 512, 8},
+      {"add_f32", {"FADD"}, 512, 8},
+      {"mul_f32", {"FMUL"}, 512, 8},
+      {"fma_f64", {"DFMA"}, 512, 8},
+      {"add_f64", {"DADD"}, 512, 8},
+      {"fma_f16", {"HFMA2"}, 512, 10},
+      {"add_f16", {"HFMA2", "HADD2"}, 512, 10},
+      {"fma_bf16", {"HFMA2"}, 512, 10},
+      {"imad_i32", {"IMAD"}, 512, 8},
+      {"dp4a_i8", {"IDP"}, 512, 8},
+      {"special_f32", {"MUFU"}, 128, 8},
+      {"mma_f16", {"HMMA"}, 64, 4},
+      {"mma_bf16", {"HMMA"}, 64, 4},
+      {"mma_tf32", {"HMMA"}, 64, 4},
+      {"mma_i8", {"IMMA"}, 64, 4},
+      {"mma_fp8", {"QMMA"}, 64, 68},
+      {"mma_f64", {"DMMA"}, 32, 4, 256},
+      {"wgmma_f16", {"HGMMA"}, 8, 110},
+      {"wgmma_bf16", {"HGMMA"}, 8, 110},
+      {"wgmma_tf32", {"HGMMA"}, 8, 110},
+      {"wgmma_fp8", {"QGMMA"}, 8, 110},
+      {"wgmma_i8", {"IGMMA"}, 8, 110},
+      {"hbm_read", {"LDG"}, 4, 40},
+      {"hbm_write", {"STG"}, 4, 60},
+      {"hbm_copy", {"LDG", "STG"}, 8, 60},
+      {"hbm_triad", {"LDG", "STG"}, 12, 90},
+      {"l2_read", {"LDG"}, 8, 90},
+      {"l1_read", {"LDG"}, 8, 40},
+      {"shared_read", {"LDS"}, 8, 40},
+      {"shared_write", {"STS"}, 8, 40},
+  }};
+  return kClaims;
+}
+
+std::string objection(std::span<const unsigned char> cubin, const SassClaim& claim, int capability) {
+  const auto names = kernels_of(cubin);
+  bool exists = false;
+  for (const std::string& name : names) exists = exists || name == claim.kernel;
+  if (!exists) return "";
+  const auto loop = hot_loop(cubin, capability, claim.kernel, claim.instructions);
+  if (!loop) return std::string(claim.kernel) + " has no loop";
+  int count = 0;
+  for (const std::string_view name : claim.instructions)
+    if (const auto found = loop->count.find(std::string(name)); found != loop->count.end()) count += found->second;
+  const bool blackwell = capability / 10 == 10;
+  const int wanted = blackwell && claim.data_center_blackwell ? claim.data_center_blackwell : claim.count;
+  // IMAD also moves registers and computes addresses.
+  const bool exact = claim.instructions.front() != "IMAD";
+  if (exact ? count != wanted : count < wanted || count > wanted + 4)
+    return std::string(claim.kernel) + " has " + std::to_string(count) + " " + std::string(claim.instructions.front()) +
+           " in its loop, must have " + std::to_string(wanted);
+  if (loop->total - count > claim.overhead)
+    return std::string(claim.kernel) + " has " + std::to_string(loop->total - count) +
+           " other instructions in its loop, at most " + std::to_string(claim.overhead) + " may be";
+  return "";
+}
+
+}  // namespace ceilings
