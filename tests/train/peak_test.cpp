@@ -175,6 +175,10 @@ TEST_CASE("parts of a step add up, and what is kept is alive at the loss") {
       sum += training.totals.optimizer;
       CHECK(sum.bytes() == training.totals.step.bytes());
       CHECK(flops(sum) == flops(training.totals.step));
+      OpCost laid_out;
+      for (const NodeReport& row : step_analysis(analysis, training).nodes) laid_out += row.cost;
+      CHECK(laid_out.bytes() == training.totals.step.bytes());
+      CHECK(flops(laid_out) == flops(training.totals.step));
       CHECK(saved == training.memory.saved_activation_bytes);
       CHECK(gradients == training.memory.gradient_bytes);
       CHECK(*training.memory.activation_peak_bytes->value() >= *saved.value());
