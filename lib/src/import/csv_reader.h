@@ -1,0 +1,30 @@
+// Rows of a CSV text (RFC 4180: quotes, doubled quotes, line ends within them), with their line numbers.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace pagoda::import {
+
+class CsvReader {
+ public:
+  // Errors name `subject`. A byte order mark of UTF-8 is skipped.
+  CsvReader(std::string_view text, std::string_view subject);
+
+  // The next row that is not empty into `cells`; false at the end. Throws Error for a quote that is never closed.
+  bool next(std::vector<std::string>& cells);
+  std::size_t line() const { return row_line_; }  // of the row read last, from 1
+  std::string place() const;                      // "FILE, line 12"
+
+ private:
+  std::string_view text_, subject_;
+  std::size_t position_ = 0, line_ = 1, row_line_ = 1;
+};
+
+// "1,234.5", "7 (0: 7)", " 3e9 "; empty for what is no number, "n/a" and "nan" among them.
+std::optional<double> printed_number(std::string_view text);
+
+}  // namespace pagoda::import

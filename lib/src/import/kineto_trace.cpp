@@ -1,0 +1,306 @@
+// torch.profiler's Chrome trace (kineto). With kernels of a GPU in it, a kernel is one row, linked through its
+// correlation id to the call that launched it, and so to the operator and the record_function ranges around that call.
+// Without them, a row is an operator of the CPU that no other operator called, inner ones included. Times are
+// microseconds.
+//
+// "ProfilerStep#n" ranges, which profiler.step() writes, delimit runs; the k-th execution of a name in the same ranges
+// of each run is one row.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "import/event_stream.h"
+#include "import/formats.h"
+#include "import/runs.h"
+
+namespace pagoda::import {
+namespace {
+
+constexpr double kMicrosecond = 1e-6;
+constexpr std::string_view kStep = "ProfilerStep#", kModule = "nn.Module: ";
+
+enum class Kind : std::uint8_t { Range, Op, Launch, Kernel };
+
+struct Event {
+  double start = 0, duration = 0;
+  std::int64_t correlation = -1;
+  std::uint32_t name = 0, detail = 0, lane = 0;  // in Trace::texts; lane: the thread, or the stream
+  Kind kind = Kind::Op;
+};
+
+// What surrounded an operator or a launch on its thread.
+struct Context {
+  std::uint32_t path = 0, op = 0;
+};
+
+struct Trace {
+  std::vector<std::string> texts;
+  std::unordered_map<std::string, std::uint32_t> index;
+  std::vector<Event> host, kernels;
+  std::vector<Event> steps;
+  std::size_t events = 0, without_time = 0;
+
+  std::uint32_t intern(std::string text) {
+    const auto [found, is_new] = index.try_emplace(std::move(text), static_cast<std::uint32_t>(texts.size()));
+    if (is_new) texts.push_back(found->first);
+    return found->second;
+  }
+};
+
+std::optional<Kind> kind_of(const std::string& category, const std::string& name) {
+  if (category == "cpu_op") return Kind::Op;
+  if (category == "user_annotation") return Kind::Range;
+  if (category == "python_function" && name.starts_with(kModule)) return Kind::Range;
+  if (category == "cuda_runtime" || category == "cuda_driver" || category == "hip_runtime") return Kind::Launch;
+  if (category == "kernel" || category == "gpu_memcpy" || category == "gpu_memset") return Kind::Kernel;
+  return std::nullopt;
+}
+
+// The text of a thread or stream: kineto writes numbers and strings.
+std::string lane_of(const Json& event) {
+  const auto print = [&](const char* key) {
+    const Json* found = member(event, key);
+    return found ? found->dump() : std::string();
+  };
+  return print("pid") + ":" + print("tid");
+}
+
+std::string detail_of(const Json& arguments, Kind kind) {
+  const auto print = [&](const char* key) {
+    const Json* found = member(arguments, key);
+    return found ? found->dump(-1, ' ', false, Json::error_handler_t::replace) : std::string();
+  };
+  if (kind == Kind::Op) return print("Input Dims");
+  if (kind == Kind::Kernel) {
+    const std::string grid = print("grid"), block = print("block");
+    return grid.empty() ? "" : "grid " + grid + ", block " + block;
+  }
+  return "";
+}
+
+void read_event(const Json& json, std::size_t index, std::string_view subject, Trace& trace) {
+  if (!json.is_object())
+    fail(std::string(subject) + ".traceEvents[" + std::to_string(index) + "]", "expected an object");
+  const Json* phase = member(json, "ph");
+  const Json* category = member(json, "cat");
+  const Json* name = member(json, "name");
+  if (!phase || *phase != "X" || !category || !category->is_string() || !name || !name->is_string()) return;
+  const std::string& label = name->get_ref<const std::string&>();
+  std::optional<Kind> kind = kind_of(category->get_ref<const std::string&>(), label);
+  if (!kind) return;
+  const std::string place = std::string(subject) + ".traceEvents[" + std::to_string(index) + "]";
+  const std::optional<double> start = number(json, "ts", place), duration = number(json, "dur", place);
+  ++trace.events;
+  if (!start || !duration || *duration < 0) {
+    ++trace.without_time;
+    return;
+  }
+  Event event{*start, *duration, -1, trace.intern(label), 0, trace.intern(lane_of(json)), *kind};
+  if (const Json* arguments = member(json, "args"); arguments && arguments->is_object()) {
+    event.correlation = integer(*arguments, "correlation", place).value_or(-1);
+    event.detail = trace.intern(detail_of(*arguments, *kind));
+    if (*kind == Kind::Kernel)
+      if (const Json* stream = member(*arguments, "stream")) event.lane = trace.intern("stream " + stream->dump());
+  }
+  if (*kind == Kind::Range && label.starts_with(kStep))
+    trace.steps.push_back(event);
+  else
+    (*kind == Kind::Kernel ? trace.kernels : trace.host).push_back(event);
+}
+
+// The run that a time belongs to; -1: none.
+std::ptrdiff_t run_at(double time, const std::vector<Event>& steps) {
+  if (steps.empty()) return 0;
+  const auto after =
+      std::upper_bound(steps.begin(), steps.end(), time, [](double t, const Event& step) { return t < step.start; });
+  if (after == steps.begin()) return -1;
+  const Event& step = *std::prev(after);
+  return time <= step.start + step.duration ? after - steps.begin() - 1 : -1;
+}
+
+// Walks each thread's events in time and calls `visit` with every operator that no other one encloses, and every
+// launch, with its context.
+template <typename Visit>
+void walk(Trace& trace, Visit visit) {
+  std::stable_sort(trace.host.begin(), trace.host.end(), [](const Event& a, const Event& b) {
+    if (a.lane != b.lane) return a.lane < b.lane;
+    if (a.start != b.start) return a.start < b.start;
+    return a.duration > b.duration;
+  });
+  struct Open {
+    double end;
+    std::uint32_t path;  // with this one in it, if it is a range
+    std::uint32_t op;    // outermost operator, 0: none
+  };
+  std::vector<Open> open;
+  std::uint32_t lane = 0;
+  bool first = true;
+  for (const Event& event : trace.host) {
+    if (first || event.lane != lane) open.clear();
+    first = false;
+    lane = event.lane;
+    while (!open.empty() && open.back().end <= event.start) open.pop_back();
+    const std::uint32_t path = open.empty() ? 0 : open.back().path, op = open.empty() ? 0 : open.back().op;
+    if (event.kind == Kind::Range) {
+      const std::string before = trace.texts[path];
+      std::string label = trace.texts[event.name];
+      if (label.starts_with(kModule)) label.erase(0, kModule.size());
+      open.push_back({event.start + event.duration, trace.intern(before.empty() ? label : before + "/" + label), op});
+    } else if (event.kind == Kind::Op) {
+      if (op == 0) visit(event, Context{path, event.name});
+      open.push_back({event.start + event.duration, path, op == 0 ? event.name : op});
+    } else {
+      visit(event, Context{path, op});
+    }
+  }
+}
+
+class Rows {
+ public:
+  explicit Rows(const Trace& trace) : trace_(trace) {}
+
+  void add(const Event& event, const Context& context, std::size_t run) {
+    MeasuredKernel kernel;
+    kernel.name = trace_.texts[event.name];
+    kernel.op_type = trace_.texts[context.op];
+    kernel.nvtx = trace_.texts[context.path];
+    if (event.kind == Kind::Kernel) kernel.provider = trace_.texts[event.lane];
+    kernel.detail = trace_.texts[event.detail];
+    const std::array<std::uint32_t, 3> same = {event.name, context.op, context.path};
+    const std::size_t occurrence = occurrences_[{run, same}]++;
+    std::string key;
+    for (const std::uint32_t part : same) key += std::to_string(part) + ' ';
+    rows_.add(key + std::to_string(occurrence), kernel, run, {event.duration * kMicrosecond});
+  }
+
+  void finish(std::size_t first, std::size_t last, Measured& measured) {
+    std::move(rows_).finish(first, last, measured);
+  }
+
+ private:
+  const Trace& trace_;
+  std::map<std::pair<std::size_t, std::array<std::uint32_t, 3>>, std::size_t> occurrences_;
+  KernelRows rows_;
+};
+
+struct Pick {
+  Event event;
+  Context context;
+  double launched = 0;  // on the host's clock: what decides its run
+};
+
+// What the rows are made of, by time.
+std::vector<Pick> picks_of(Trace& trace, Measured& measured) {
+  std::vector<Pick> picks;
+  if (trace.kernels.empty()) {
+    walk(trace, [&](const Event& event, const Context& context) {
+      if (event.kind == Kind::Op) picks.push_back({event, context, event.start});
+    });
+  } else {
+    std::unordered_map<std::int64_t, std::pair<Context, double>> launches;
+    walk(trace, [&](const Event& event, const Context& context) {
+      if (event.kind == Kind::Launch && event.correlation >= 0)
+        launches.emplace(event.correlation, std::pair{context, event.start});
+    });
+    std::size_t unlinked = 0;
+    for (const Event& kernel : trace.kernels) {
+      const auto found = launches.find(kernel.correlation);
+      if (found == launches.end()) ++unlinked;
+      picks.push_back(found == launches.end() ? Pick{kernel, {}, kernel.start}
+                                              : Pick{kernel, found->second.first, found->second.second});
+    }
+    if (unlinked > 0)
+      measured.notes.push_back(std::to_string(unlinked) + " kernels have no launch in the trace; they carry no range");
+    measured.notes.push_back("operators of the CPU are left out: the trace holds kernels of a GPU");
+  }
+  std::stable_sort(picks.begin(), picks.end(), [](const Pick& a, const Pick& b) { return a.launched < b.launched; });
+  return picks;
+}
+
+std::string device_of(const Json& rest) {
+  const Json* devices = member(rest, "deviceProperties");
+  if (!devices || !devices->is_array() || devices->empty() || !devices->front().is_object()) return "";
+  return text(devices->front(), "name", "deviceProperties[0]");
+}
+
+void require_equal_runs(const std::vector<Pick>& picks, std::size_t per_run, const Trace& trace,
+                        std::string_view subject) {
+  for (std::size_t i = per_run; i < picks.size(); ++i) {
+    const std::string &now = trace.texts[picks[i].event.name], &before = trace.texts[picks[i % per_run].event.name];
+    if (now != before)
+      fail(subject, "launch " + std::to_string(i % per_run + 1) + " of run " + std::to_string(i / per_run + 1) +
+                        " is \"" + now + "\", of run 1 \"" + before +
+                        "\"; the runs differ, so give another number of runs");
+  }
+}
+
+}  // namespace
+
+Measured import_kineto(std::string_view content, std::string_view subject, const ImportOptions& options) {
+  Trace trace;
+  trace.intern("");
+  const Json rest = stream_elements(content, subject, "traceEvents", [&](const Json& event, std::size_t index) {
+    read_event(event, index, subject, trace);
+  });
+  std::sort(trace.steps.begin(), trace.steps.end(), [](const Event& a, const Event& b) { return a.start < b.start; });
+
+  Measured measured;
+  measured.source = "kineto";
+  measured.tool = "torch.profiler";
+  measured.device = device_of(rest);
+  const std::vector<Pick> picks = picks_of(trace, measured);
+  if (picks.empty()) fail(subject, "holds no operator and no kernel with a time; profile with activities CPU or CUDA");
+
+  const bool has_steps = !trace.steps.empty();
+  const auto runs =
+      has_steps ? trace.steps.size() : static_cast<std::size_t>(std::max<std::int64_t>(1, options.runs.value_or(1)));
+  if (picks.size() % runs != 0 && !has_steps)
+    fail(subject,
+         "holds " + std::to_string(picks.size()) + " launches, which are not " + std::to_string(runs) + " equal runs");
+  const std::size_t per_run = std::max<std::size_t>(1, picks.size() / runs);
+  if (!has_steps) require_equal_runs(picks, per_run, trace, subject);
+  measured.warmup = warmup_runs(static_cast<std::int64_t>(runs), options);
+  measured.repeats = static_cast<std::int64_t>(runs) - measured.warmup;
+
+  Rows rows(trace);
+  std::size_t outside = 0;
+  double outside_microseconds = 0;
+  for (std::size_t i = 0; i < picks.size(); ++i) {
+    const std::ptrdiff_t run =
+        has_steps ? run_at(picks[i].launched, trace.steps) : static_cast<std::ptrdiff_t>(i / per_run);
+    if (run >= 0) {
+      rows.add(picks[i].event, picks[i].context, static_cast<std::size_t>(run));
+    } else {
+      ++outside;
+      outside_microseconds += picks[i].event.duration;
+    }
+  }
+  rows.finish(static_cast<std::size_t>(measured.warmup), runs, measured);
+
+  if (has_steps) {
+    std::vector<double> totals;
+    for (std::size_t i = static_cast<std::size_t>(measured.warmup); i < trace.steps.size(); ++i)
+      totals.push_back(trace.steps[i].duration * kMicrosecond);
+    const Summary summary = summarize(totals);
+    measured.seconds = summary.median;
+    if (totals.size() > 1) measured.spread = summary.spread;
+  } else {
+    measured.missing.push_back({"seconds", "the trace has no ProfilerStep range; call profiler.step() after each run"});
+  }
+  if (outside > 0)
+    measured.notes.push_back(std::to_string(outside) + " launches of together " +
+                             std::to_string(static_cast<std::int64_t>(outside_microseconds)) +
+                             " us lie outside every ProfilerStep range and were left out");
+  if (trace.without_time > 0)
+    measured.notes.push_back(std::to_string(trace.without_time) + " events have no time and were left out");
+  measured.missing.push_back({"flops", "torch.profiler counts none in hardware"});
+  measured.missing.push_back({"bytes", "torch.profiler counts no traffic"});
+  measured.missing.push_back({"energy", "torch.profiler measures no energy"});
+  if (measured.device.empty()) measured.missing.push_back({"device", "the trace names no GPU"});
+  return measured;
+}
+
+}  // namespace pagoda::import

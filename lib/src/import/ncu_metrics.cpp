@@ -1,0 +1,231 @@
+// Metric names as CUPTI's host library lists them for Turing to Blackwell, and the units that ncu prints.
+#include "import/ncu_metrics.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+namespace pagoda::import {
+namespace {
+
+using Metrics = std::map<std::string, double>;
+
+std::optional<double> value(const Metrics& metrics, const std::string& name) {
+  const auto found = metrics.find(name);
+  if (found == metrics.end()) return std::nullopt;
+  return found->second;
+}
+
+constexpr std::string_view kTime = "gpu__time_duration.sum";
+constexpr std::array<std::string_view, 4> kTimes = {kTime, "gpu__time_duration.avg",
+                                                    "gpu__time_duration_measured_user.sum", "Duration"};
+constexpr std::string_view kClock = "smsp__cycles_elapsed.avg.per_second";
+
+std::optional<double> seconds(const Metrics& metrics) {
+  for (const std::string_view name : kTimes)
+    if (const auto found = value(metrics, std::string(name))) return found;
+  return std::nullopt;
+}
+
+// X.sum, else its rate: X.sum.per_second · time.
+std::optional<double> total(const Metrics& metrics, const std::string& base) {
+  if (const auto sum = value(metrics, base + ".sum")) return sum;
+  const auto rate = value(metrics, base + ".sum.per_second"), time = seconds(metrics);
+  if (rate && time) return *rate * *time;
+  return std::nullopt;
+}
+
+// Scalar operations
+// -----------------------------------------------------------------------------------------------------
+
+struct Scalar {
+  std::string_view precision, letter;
+  double lanes;  // operations of one thread's instruction that is no fused one
+};
+constexpr std::array<Scalar, 3> kScalars = {{{"float16", "h", 2}, {"float32", "f", 1}, {"float64", "d", 1}}};
+constexpr std::array<std::string_view, 2> kUnits = {"sm", "smsp"};
+
+// Executions of an instruction by threads: its sum, else its rate per cycle · cycles per second · time, as ncu's
+// roofline sections collect it; ncu's derived metric of fused ones is twice that rate.
+std::optional<double> executions(const Metrics& metrics, const std::string& op) {
+  for (const std::string_view unit : kUnits) {
+    const std::string base = std::string(unit) + "__sass_thread_inst_executed_op_" + op + "_pred_on";
+    if (const auto sum = value(metrics, base + ".sum")) return sum;
+  }
+  const auto clock = value(metrics, std::string(kClock)), time = seconds(metrics);
+  if (!clock || !time) return std::nullopt;
+  const std::string base = "smsp__sass_thread_inst_executed_op_" + op + "_pred_on";
+  if (const auto rate = value(metrics, base + ".sum.per_cycle_elapsed")) return *rate * *clock * *time;
+  if (const auto twice = value(metrics, "derived__" + base + "_x2")) return *twice / 2 * *clock * *time;
+  return std::nullopt;
+}
+
+// Blackwell's packed pairs of float32: absent elsewhere, so absence is no gap.
+double packed_float32(const Metrics& metrics) {
+  return 2 * executions(metrics, "fadd2").value_or(0) + 2 * executions(metrics, "fmul2").value_or(0) +
+         4 * executions(metrics, "ffma2").value_or(0);
+}
+
+void add_scalars(const Metrics& metrics, LaunchSample& sample) {
+  for (const Scalar& scalar : kScalars) {
+    const std::string letter(scalar.letter);
+    const auto adds = executions(metrics, letter + "add"), multiplies = executions(metrics, letter + "mul"),
+               fused = executions(metrics, letter + "fma");
+    if (!adds && !multiplies && !fused) continue;
+    std::optional<double>& flops = sample.flops[std::string(scalar.precision)];
+    if (adds && multiplies && fused)
+      flops = scalar.lanes * (*adds + *multiplies + 2 * *fused) + (letter == "f" ? packed_float32(metrics) : 0);
+  }
+}
+
+// Tensor cores
+// ----------------------------------------------------------------------------------------------------------
+
+constexpr std::string_view kTensor = "sm__ops_path_tensor_", kSum = ".sum";
+
+// clang-format off
+constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kSources = {{
+    {"bf16",           "bfloat16.tensor"},
+    {"fp16_bf16_tf32", "float16.tensor"},  // Turing's name; its tensor cores have float16 alone
+    {"fp16",           "float16.tensor"},
+    {"fp4",            "float4.tensor"},
+    {"fp64",           "float64.tensor"},
+    {"fp8",            "float8.tensor"},
+    {"int4",           "int4.tensor"},
+    {"int8",           "int8.tensor"},
+    {"tf32",           "tf32.tensor"},
+    {"int1",           "int1.tensor"},
+}};
+// clang-format on
+
+// One metric: sm__ops_path_tensor_[op_<instruction>_]src_<type>[_dst_<type>][_sparsity_on|_off][_realtime].sum
+struct TensorMetric {
+  std::string source;  // with the destination: distinct ones add up
+  std::string precision;
+  bool of_instruction = false, of_sparsity = false;
+};
+
+std::optional<TensorMetric> tensor_metric(std::string_view name) {
+  if (!name.starts_with(kTensor) || !name.ends_with(kSum)) return std::nullopt;
+  name = name.substr(kTensor.size(), name.size() - kTensor.size() - kSum.size());
+  TensorMetric metric;
+  if (name.ends_with("_realtime")) name.remove_suffix(9);
+  for (const std::string_view suffix : {std::string_view("_sparsity_on"), std::string_view("_sparsity_off")})
+    if (name.ends_with(suffix)) {
+      name.remove_suffix(suffix.size());
+      metric.of_sparsity = true;
+    }
+  if (name.starts_with("op_")) {
+    const std::size_t source = name.find("_src_");
+    if (source == std::string_view::npos) return std::nullopt;
+    name.remove_prefix(source + 1);
+    metric.of_instruction = true;
+  }
+  if (!name.starts_with("src_")) return std::nullopt;
+  name.remove_prefix(4);
+  metric.source = name;
+  const std::string_view type = name.substr(0, name.find("_dst_"));
+  for (const auto& [spelled, precision] : kSources)
+    if (type == spelled) metric.precision = precision;
+  if (metric.precision.empty()) return std::nullopt;  // "fp4_fp6_fp8": several types in one counter
+  return metric;
+}
+
+// A real-time counter holds what the one of the same name without it holds.
+bool has_plain_twin(const Metrics& metrics, std::string name) {
+  const std::size_t mark = name.find("_realtime");
+  return mark != std::string::npos && metrics.contains(name.erase(mark, std::string_view("_realtime").size()));
+}
+
+// The same operations are counted in total, by sparsity, by instruction, and by both: the first of these that a source
+// type has is summed, never two.
+void add_tensor_cores(const Metrics& metrics, LaunchSample& sample) {
+  std::map<std::string, std::pair<std::string, std::array<std::optional<double>, 4>>> by_source;
+  for (const auto& [name, count] : metrics) {
+    const std::optional<TensorMetric> metric = tensor_metric(name);
+    if (!metric || has_plain_twin(metrics, name)) continue;
+    auto& [precision, kinds] = by_source[metric->source];
+    precision = metric->precision;
+    std::optional<double>& sum = kinds[(metric->of_instruction ? 2U : 0U) + (metric->of_sparsity ? 1U : 0U)];
+    sum = sum.value_or(0) + count;
+  }
+  for (const auto& [source, entry] : by_source) {
+    const auto& [precision, kinds] = entry;
+    const auto first = std::find_if(kinds.begin(), kinds.end(), [](const auto& sum) { return sum.has_value(); });
+    std::optional<double>& flops = sample.flops[precision];
+    flops = flops.value_or(0) + **first;
+  }
+}
+
+// Bytes
+// -----------------------------------------------------------------------------------------------------------------
+
+constexpr double kSectorBytes = 32;
+
+void add_bytes(const Metrics& metrics, LaunchSample& sample) {
+  LevelBytes& bytes = sample.bytes;
+  bytes.dram_read = total(metrics, "dram__bytes_read");
+  if (!bytes.dram_read) bytes.dram_read = total(metrics, "dram__bytes_op_read");  // consumer Blackwell's name
+  bytes.dram_write = total(metrics, "dram__bytes_write");
+  if (!bytes.dram_write) bytes.dram_write = total(metrics, "dram__bytes_op_write");
+  bytes.dram = total(metrics, "dram__bytes");
+  if (!bytes.dram && bytes.dram_read && bytes.dram_write) bytes.dram = *bytes.dram_read + *bytes.dram_write;
+  bytes.l2 = total(metrics, "lts__t_bytes");
+  if (const auto sectors = total(metrics, "lts__t_sectors"); !bytes.l2 && sectors) bytes.l2 = *sectors * kSectorBytes;
+  bytes.l1 = total(metrics, "l1tex__t_bytes");
+}
+
+// clang-format off
+constexpr std::array<std::string_view, 8> kByteMetrics = {
+    "dram__bytes", "dram__bytes_op_read", "dram__bytes_op_write", "dram__bytes_read", "dram__bytes_write",
+    "l1tex__t_bytes", "lts__t_bytes", "lts__t_sectors"};
+constexpr std::array<std::string_view, 2> kTotals = {".sum", ".sum.per_second"};
+// clang-format on
+
+}  // namespace
+
+bool is_used_metric(std::string_view metric) {
+  if (metric == kClock || std::find(kTimes.begin(), kTimes.end(), metric) != kTimes.end()) return true;
+  if (metric.find("__sass_thread_inst_executed_op_") != std::string_view::npos)
+    return metric.ends_with("_pred_on.sum") || metric.ends_with("_pred_on.sum.per_cycle_elapsed") ||
+           (metric.starts_with("derived__smsp__") && metric.ends_with("_pred_on_x2"));
+  if (metric.starts_with(kTensor)) return metric.ends_with(kSum);
+  return std::any_of(kTotals.begin(), kTotals.end(), [&](std::string_view total_suffix) {
+    return metric.ends_with(total_suffix) &&
+           std::find(kByteMetrics.begin(), kByteMetrics.end(), metric.substr(0, metric.size() - total_suffix.size())) !=
+               kByteMetrics.end();
+  });
+}
+
+std::optional<double> unit_scale(std::string_view unit) {
+  // clang-format off
+  constexpr std::array<std::pair<std::string_view, double>, 13> kWhole = {{
+      {"ns", 1e-9}, {"nsecond", 1e-9}, {"us", 1e-6}, {"usecond", 1e-6}, {"ms", 1e-3}, {"msecond", 1e-3}, {"s", 1},
+      {"second", 1}, {"sec", 1}, {"cycle/nsecond", 1e9}, {"cycle/usecond", 1e6}, {"cycle/second", 1}, {"", 1},
+  }};
+  constexpr std::array<std::pair<char, double>, 5> kPrefixes = {{{'K', 1e3}, {'k', 1e3}, {'M', 1e6}, {'G', 1e9}, {'T', 1e12}}};
+  constexpr std::array<std::string_view, 16> kBases = {
+      "byte", "byte/s", "byte/second", "hz", "Hz", "inst", "inst/cycle", "sector", "op", "ops", "cycle", "thread_inst",
+      "math_op", "thread", "cycle/s", "inst/s"};
+  // clang-format on
+  for (const auto& [name, scale] : kWhole)
+    if (unit == name) return scale;
+  const auto is_base = [&](std::string_view name) {
+    return std::find(kBases.begin(), kBases.end(), name) != kBases.end();
+  };
+  if (is_base(unit)) return 1;
+  for (const auto& [prefix, scale] : kPrefixes)
+    if (unit.front() == prefix && is_base(unit.substr(1))) return scale;
+  return std::nullopt;
+}
+
+LaunchSample sample_of(const std::map<std::string, double>& metrics) {
+  LaunchSample sample;
+  sample.seconds = seconds(metrics);
+  add_scalars(metrics, sample);
+  add_tensor_cores(metrics, sample);
+  add_bytes(metrics, sample);
+  return sample;
+}
+
+}  // namespace pagoda::import

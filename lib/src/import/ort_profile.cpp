@@ -1,0 +1,223 @@
+// ONNX Runtime's session profile: an array of events, in it one "<node>_kernel_time" for each execution of a node, and
+// one "model_run" around each call of Run. Written by its C++ class profiling::Profiler; times are whole microseconds.
+#include <algorithm>
+#include <array>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "import/event_stream.h"
+#include "import/formats.h"
+#include "import/runs.h"
+
+namespace pagoda::import {
+namespace {
+
+constexpr std::string_view kSuffix = "_kernel_time";
+constexpr double kMicrosecond = 1e-6;
+
+// Nodes whose time holds that of the nodes in their bodies.
+constexpr std::array<std::string_view, 8> kControlFlow = {
+    "BeamSearch", "GreedySearch", "If", "Loop", "Sampling", "Scan", "SequenceMap", "WhisperBeamSearch"};
+
+struct NodeEvent {
+  std::size_t kernel = 0;  // in Profile::kernels
+  std::int64_t start = 0, duration = 0, thread = 0;
+  std::int64_t gpu = -1;     // sum of its kernels on a GPU; -1: none were recorded
+  std::int64_t in_body = 0;  // of nodes in its body
+  std::vector<std::size_t> parents;
+};
+
+struct RunEvent {
+  std::int64_t start = 0, duration = 0, thread = 0;
+};
+
+struct Profile {
+  std::vector<MeasuredKernel> kernels;
+  std::vector<std::string> keys;
+  std::unordered_map<std::string, std::size_t> index;
+  std::vector<NodeEvent> nodes;
+  std::vector<RunEvent> runs;
+  std::size_t gpu_kernels = 0;
+  bool is_profile = false;
+};
+
+// "float[1,3,224,224]" of {"float":[1,3,224,224]}, joined by commas.
+std::string shapes(const Json& arguments, const char* key) {
+  std::string result;
+  const Json* list = arguments.is_object() ? member(arguments, key) : nullptr;
+  if (!list || !list->is_array()) return result;
+  for (const Json& type : *list) {
+    if (!type.is_object()) continue;
+    for (const auto& [name, shape] : type.items()) (result += result.empty() ? "" : ",") += name + shape.dump();
+  }
+  return result;
+}
+
+std::int64_t whole(const Json& event, const char* key, const std::string& place) {
+  const std::optional<std::int64_t> value = integer(event, key, place);
+  if (!value || *value < 0) fail(place, std::string("expected \"") + key + "\" as a count of microseconds");
+  return *value;
+}
+
+std::int64_t thread_of(const Json& event) {
+  const Json* found = member(event, "tid");
+  return found && found->is_number_integer() ? found->get<std::int64_t>() : 0;
+}
+
+void read_node(const Json& event, std::string name, const std::string& place, Profile& profile) {
+  name.resize(name.size() - kSuffix.size());
+  const Json none = Json::object();
+  const Json* found = member(event, "args");
+  const Json& arguments = found && found->is_object() ? *found : none;
+  MeasuredKernel kernel;
+  kernel.name = kernel.node = name;
+  kernel.op_type = text(arguments, "op_name", place);
+  kernel.provider = text(arguments, "provider", place);
+  const std::string inputs = shapes(arguments, "input_type_shape"), outputs = shapes(arguments, "output_type_shape");
+  if (!inputs.empty() || !outputs.empty()) kernel.detail = inputs + " -> " + outputs;
+  // Shapes may differ from run to run; the node is the same.
+  const std::string key = name + '\n' + kernel.op_type + '\n' + text(arguments, "node_index", place);
+  const auto [at, is_new] = profile.index.try_emplace(key, profile.kernels.size());
+  if (is_new) {
+    profile.kernels.push_back(std::move(kernel));
+    profile.keys.push_back(key);
+  }
+  NodeEvent node;
+  node.kernel = at->second;
+  node.start = whole(event, "ts", place);
+  node.duration = whole(event, "dur", place);
+  node.thread = thread_of(event);
+  profile.nodes.push_back(std::move(node));
+}
+
+void read_event(const Json& event, std::size_t index, std::string_view subject, Profile& profile) {
+  const std::string place = std::string(subject) + "[" + std::to_string(index) + "]";
+  if (!event.is_object()) fail(place, "expected an event object");
+  const std::string category = text(event, "cat", place), name = text(event, "name", place);
+  if (category == "Node" && name.ends_with(kSuffix)) {
+    read_node(event, name, place, profile);
+  } else if (category == "Kernel") {
+    // ONNX Runtime writes the kernels of a GPU right behind the node that launched them.
+    if (profile.nodes.empty()) return;
+    NodeEvent& node = profile.nodes.back();
+    node.gpu = std::max<std::int64_t>(node.gpu, 0) + whole(event, "dur", place);
+    ++profile.gpu_kernels;
+  } else if (category == "Session" && name == "model_run") {
+    profile.runs.push_back({whole(event, "ts", place), whole(event, "dur", place), thread_of(event)});
+  }
+  profile.is_profile = profile.is_profile || category == "Node" || category == "Session";
+}
+
+// Takes the time of bodies out of the control-flow nodes around them, and notes who is inside whom.
+void nest(Profile& profile) {
+  std::vector<std::size_t> order(profile.nodes.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  const auto& nodes = profile.nodes;
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    if (nodes[a].start != nodes[b].start) return nodes[a].start < nodes[b].start;
+    return nodes[a].duration > nodes[b].duration;
+  });
+  std::vector<std::size_t> open;
+  for (const std::size_t i : order) {
+    NodeEvent& node = profile.nodes[i];
+    while (!open.empty() && nodes[open.back()].start + nodes[open.back()].duration < node.start + node.duration)
+      open.pop_back();
+    if (!open.empty()) {
+      NodeEvent& parent = profile.nodes[open.back()];
+      parent.in_body += node.duration;
+      node.parents = open;
+    }
+    const std::string& op = profile.kernels[node.kernel].op_type;
+    if (std::find(kControlFlow.begin(), kControlFlow.end(), op) != kControlFlow.end()) open.push_back(i);
+  }
+  std::vector<NodeEvent> sorted;
+  std::vector<std::size_t> place(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) place[order[i]] = i;
+  sorted.reserve(order.size());
+  for (const std::size_t i : order) sorted.push_back(std::move(profile.nodes[i]));
+  for (NodeEvent& node : sorted)
+    for (std::size_t& parent : node.parents) parent = place[parent];
+  profile.nodes = std::move(sorted);
+}
+
+// The run that a node's execution belongs to: the one around it on its thread, else the one around it; -1: none.
+std::ptrdiff_t run_of(const NodeEvent& node, const std::vector<RunEvent>& runs) {
+  const auto after = std::upper_bound(runs.begin(), runs.end(), node.start,
+                                      [](std::int64_t start, const RunEvent& run) { return start < run.start; });
+  std::ptrdiff_t any = -1;
+  // Runs that overlap are those of one session called from several threads; a few steps back find them all.
+  for (std::ptrdiff_t i = after - runs.begin() - 1, steps = 0; i >= 0 && steps < 64; --i, ++steps) {
+    const RunEvent& run = runs[static_cast<std::size_t>(i)];
+    if (node.start > run.start + run.duration) continue;
+    if (run.thread == node.thread) return i;
+    if (any < 0) any = i;
+  }
+  return any;
+}
+
+}  // namespace
+
+Measured import_ort(std::string_view text, std::string_view subject, const ImportOptions& options) {
+  Profile profile;
+  stream_elements(text, subject, "traceEvents",
+                  [&](const Json& event, std::size_t index) { read_event(event, index, subject, profile); });
+  if (!profile.is_profile)
+    fail(subject, "holds no events of ONNX Runtime; expected the file that SessionOptions.enable_profiling writes");
+  if (profile.nodes.empty())
+    fail(subject, "holds no \"…_kernel_time\" event; run the session at least once before its profile is ended");
+  std::sort(profile.runs.begin(), profile.runs.end(),
+            [](const RunEvent& a, const RunEvent& b) { return a.start < b.start; });
+  nest(profile);
+
+  Measured measured;
+  measured.source = "onnxruntime";
+  measured.tool = "ONNX Runtime";
+  const auto runs = std::max<std::int64_t>(1, static_cast<std::int64_t>(profile.runs.size()));
+  measured.warmup = warmup_runs(runs, options);
+  measured.repeats = runs - measured.warmup;
+
+  KernelRows rows;
+  std::size_t outside = 0;
+  for (const NodeEvent& node : profile.nodes) {
+    const std::ptrdiff_t run = profile.runs.empty() ? 0 : run_of(node, profile.runs);
+    if (run < 0) {
+      ++outside;
+      continue;
+    }
+    MeasuredKernel kernel = profile.kernels[node.kernel];
+    std::string key = profile.keys[node.kernel];
+    for (const std::size_t parent : node.parents) {
+      const std::string& name = profile.kernels[profile.nodes[parent].kernel].name;
+      (kernel.nvtx += kernel.nvtx.empty() ? "" : "/") += name;
+      key += '\n' + profile.keys[profile.nodes[parent].kernel];
+    }
+    const std::int64_t own = node.gpu >= 0 ? node.gpu : std::max<std::int64_t>(0, node.duration - node.in_body);
+    rows.add(key, kernel, static_cast<std::size_t>(run), {static_cast<double>(own) * kMicrosecond});
+  }
+  std::move(rows).finish(static_cast<std::size_t>(measured.warmup), static_cast<std::size_t>(runs), measured);
+
+  if (!profile.runs.empty()) {
+    std::vector<double> totals;
+    for (std::size_t i = static_cast<std::size_t>(measured.warmup); i < profile.runs.size(); ++i)
+      totals.push_back(static_cast<double>(profile.runs[i].duration) * kMicrosecond);
+    const Summary summary = summarize(totals);
+    measured.seconds = summary.median;
+    if (totals.size() > 1) measured.spread = summary.spread;
+  } else {
+    measured.missing.push_back({"seconds", "the profile has no model_run event; all of it is taken as one run"});
+  }
+  if (outside > 0)
+    measured.notes.push_back(std::to_string(outside) + " executions of nodes lie outside every run and were left out");
+  if (profile.gpu_kernels > 0)
+    measured.notes.push_back(
+        "a node with kernels on a GPU takes the sum of their times; they are the ones that follow it in the file");
+  measured.notes.push_back("ONNX Runtime rounds to microseconds");
+  measured.missing.push_back({"flops", "ONNX Runtime counts no operations"});
+  measured.missing.push_back({"bytes", "ONNX Runtime counts no traffic"});
+  measured.missing.push_back({"energy", "ONNX Runtime measures no energy"});
+  measured.missing.push_back({"device", "the profile does not name it"});
+  return measured;
+}
+
+}  // namespace pagoda::import

@@ -1,0 +1,154 @@
+// TensorRT: the times of layers that trtexec --exportProfile writes, and what --exportLayerInfo says of the layers.
+//
+//   [ {"count": 1000}, {"name": "a + b", "timeMs": 12.3, "averageMs": 0.0123, "medianMs": 0.0121, "percentage": 4.5}, …
+//   ]
+//   {"Layers": [{"Name": "a + b", "LayerType": "…", "Metadata": "[ONNX Layer: a]\u001f[ONNX Layer: b]", …}],
+//   "Bindings": …}
+//
+// Engines built without detailed verbosity list their layers as names alone, and profiles before TensorRT 8.5 have no
+// median.
+#include <algorithm>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "import/engine_names.h"
+#include "import/event_stream.h"
+#include "import/formats.h"
+
+namespace pagoda::import {
+namespace {
+
+constexpr double kMillisecond = 1e-3;
+constexpr std::string_view kOnnxLayer = "[ONNX Layer: ";
+
+// The names in "[ONNX Layer: a]…[ONNX Layer: b]", each once. Separators between the entries (TensorRT writes the
+// control characters 1E and 1F) do not matter. A name may hold brackets: an entry ends at the bracket before the next
+// entry.
+std::vector<std::string> onnx_layers(std::string_view metadata) {
+  std::vector<std::string> names;
+  std::size_t begin = metadata.find(kOnnxLayer);
+  while (begin != std::string_view::npos) {
+    begin += kOnnxLayer.size();
+    const std::size_t next = metadata.find(kOnnxLayer, begin);
+    std::string_view entry = metadata.substr(begin, next == std::string_view::npos ? next : next - begin);
+    const std::size_t end = entry.rfind(']');
+    // Other entries ("[ONNX Function: …]") may follow within the same stretch: the separator ends ours.
+    const std::size_t separator = entry.find_first_of("\x1e\x1f");
+    const std::size_t close = separator == std::string_view::npos ? end : entry.rfind(']', separator);
+    if (close != std::string_view::npos) {
+      std::string name(entry.substr(0, close));
+      if (!name.empty() && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
+    }
+    begin = next;
+  }
+  return names;
+}
+
+// "Half[1,64,56,56]" of each tensor, joined by commas.
+std::string tensors(const Json& layer, const char* key) {
+  std::string result;
+  const Json* list = member(layer, key);
+  if (!list || !list->is_array()) return result;
+  for (const Json& tensor : *list) {
+    if (!tensor.is_object()) continue;
+    const Json* dimensions = member(tensor, "Dimensions");
+    (result += result.empty() ? "" : ",") +=
+        text(tensor, "Format/Datatype", "Format/Datatype") + (dimensions ? dimensions->dump() : "");
+  }
+  return result;
+}
+
+struct Layer {
+  std::string type, detail;
+  std::vector<std::string> nodes;
+};
+
+std::unordered_map<std::string, Layer> read_layers(std::string_view content, std::string_view subject) {
+  std::unordered_map<std::string, Layer> layers;
+  stream_elements(content, subject, "Layers", [&](const Json& element, std::size_t index) {
+    if (element.is_string()) {
+      layers.emplace(element.get<std::string>(), Layer{});
+      return;
+    }
+    const std::string place = std::string(subject) + ".Layers[" + std::to_string(index) + "]";
+    if (!element.is_object()) fail(place, "expected a layer as an object or a name");
+    Layer layer;
+    layer.type = text(element, "LayerType", place);
+    layer.nodes = onnx_layers(text(element, "Metadata", place));
+    const std::string inputs = tensors(element, "Inputs"), outputs = tensors(element, "Outputs");
+    if (!inputs.empty() || !outputs.empty()) layer.detail = inputs + " -> " + outputs;
+    if (const std::string tactic = text(element, "TacticName", place); !tactic.empty())
+      layer.detail += (layer.detail.empty() ? "" : ", ") + tactic;
+    layers.emplace(text(element, "Name", place), std::move(layer));
+  });
+  return layers;
+}
+
+double milliseconds(const Json& entry, const char* key, const std::string& place) {
+  const std::optional<double> value = number(entry, key, place);
+  if (!value || *value < 0) fail(place, std::string("expected \"") + key + "\" in milliseconds");
+  return *value;
+}
+
+}  // namespace
+
+Measured import_tensorrt(std::string_view content, std::string_view subject, std::string_view layers_content,
+                         std::string_view layers_subject) {
+  std::unordered_map<std::string, Layer> layers;
+  if (!layers_content.empty()) layers = read_layers(layers_content, layers_subject);
+
+  Measured measured;
+  measured.source = "tensorrt";
+  measured.tool = "TensorRT";
+  std::size_t without_median = 0, unknown_layers = 0;
+  std::optional<std::int64_t> count;
+  stream_elements(content, subject, "layers", [&](const Json& entry, std::size_t index) {
+    const std::string place = std::string(subject) + "[" + std::to_string(index) + "]";
+    if (!entry.is_object()) fail(place, "expected a layer as an object");
+    if (index == 0 && !entry.contains("timeMs") && !entry.contains("averageMs")) {
+      count = integer(entry, "count", place);
+      if (const std::string engine = text(entry, "name", place); !engine.empty()) measured.env["engine"] = engine;
+      return;
+    }
+    MeasuredKernel kernel;
+    kernel.name = text(entry, "name", place);
+    if (kernel.name.empty()) fail(place, "expected \"name\" of a layer");
+    kernel.launches = 1;
+    const bool has_median = entry.contains("medianMs");
+    if (!has_median) ++without_median;
+    kernel.seconds = milliseconds(entry, has_median ? "medianMs" : "averageMs", place) * kMillisecond;
+    const auto layer = layers.find(kernel.name);
+    if (layer != layers.end()) {
+      kernel.op_type = layer->second.type;
+      kernel.detail = layer->second.detail;
+      kernel.nodes = layer->second.nodes;
+    } else if (!layers.empty()) {
+      ++unknown_layers;
+    }
+    if (kernel.nodes.empty() && engine_work(kernel.name, kernel.op_type).empty())
+      kernel.nodes = name_parts(kernel.name);
+    if (kernel.nodes.size() == 1 && !node_range(kernel.nodes[0])) {
+      kernel.node = kernel.nodes[0];
+      kernel.nodes.clear();
+    }
+    measured.kernels.push_back(std::move(kernel));
+  });
+  if (measured.kernels.empty()) fail(subject, "holds no layer; expected what trtexec --exportProfile writes");
+  if (count && *count < 1) fail(subject, "counts " + std::to_string(*count) + " runs; expected at least one");
+  measured.repeats = count.value_or(1);
+  if (!count) measured.missing.push_back({"repeats", "the profile does not say over how many runs it is"});
+  if (without_median > 0)
+    measured.notes.push_back("times are means over the runs: the profile has no medians (TensorRT before 8.5)");
+  if (unknown_layers > 0)
+    measured.notes.push_back(std::to_string(unknown_layers) + " layers are not in the layer information");
+  measured.missing.push_back({"seconds", "the profile holds layers alone; trtexec prints the latency of a run"});
+  measured.missing.push_back({"seconds_spread", "the profile holds no extremes"});
+  measured.missing.push_back({"flops", "TensorRT counts no operations"});
+  measured.missing.push_back({"bytes", "TensorRT counts no traffic"});
+  measured.missing.push_back({"energy", "TensorRT measures no energy"});
+  measured.missing.push_back({"device", "the profile does not name it"});
+  return measured;
+}
+
+}  // namespace pagoda::import

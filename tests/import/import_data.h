@@ -1,0 +1,53 @@
+// The profiles of tests/import/data, and estimates to join them with.
+#pragma once
+
+#include <string>
+
+#include "pagoda/analyze.h"
+#include "pagoda/import.h"
+#include "pagoda/join.h"
+#include "pagoda/model.h"
+#include "pagoda/report.h"
+#include "support/golden.h"
+
+namespace pagoda::test {
+
+inline std::string data_path(const std::string& name) { return PAGODA_SOURCE_DIR "/tests/import/data/" + name; }
+inline std::string data(const std::string& name) { return read_file(data_path(name)); }
+
+// The estimate of a model in the repository, through its JSON, as users join.
+inline EstimateDocument estimate_of(const std::string& path, const Bindings& dims = {}) {
+  const Model model = load_model(PAGODA_SOURCE_DIR "/" + path);
+  return parse_estimate(json_report(model, analyze(model, {.dims = dims})), path);
+}
+
+inline const MeasuredKernel* kernel_named(const Measured& measured, const std::string& name) {
+  for (const MeasuredKernel& kernel : measured.kernels)
+    if (kernel.name == name) return &kernel;
+  return nullptr;
+}
+
+inline bool is_missing(const Measured& measured, const std::string& what) {
+  for (const Missing& missing : measured.missing)
+    if (missing.what == what) return true;
+  return false;
+}
+
+inline std::string names_of(const MeasuredKernel* kernel, const EstimateDocument& estimate) {
+  std::string names;
+  if (kernel && kernel->joined)
+    for (const std::size_t row : kernel->joined->nodes) names += (names.empty() ? "" : " ") + estimate.rows[row].name;
+  return names;
+}
+
+// What an import says is wrong; empty when nothing is.
+inline std::string import_error(const std::string& text, const ImportOptions& options = {}) {
+  try {
+    import_profile(text, "profile", options);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace pagoda::test

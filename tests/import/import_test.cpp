@@ -1,0 +1,129 @@
+// Recognition, names of engines, power tables, and input that is damaged in every way.
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "import/engine_names.h"
+#include "import/import_data.h"
+#include "support/json_schema.h"
+
+namespace pagoda {
+
+using Names = std::vector<std::string>;
+
+namespace {
+constexpr const char* kFiles[] = {"ort_resnet50_all.json", "tensorrt_profile.json", "ncu_raw.csv", "ncu_long.csv",
+                                  "torch_cpu.json",        "kineto_gpu.json",       "jetson.csv"};
+}  // namespace
+
+TEST_CASE("formats are recognised by content, and every import fits the schema") {
+  const nlohmann::json schema =
+      nlohmann::json::parse(test::read_file(PAGODA_SOURCE_DIR "/data/schemas/measured.schema.json"));
+  const ProfileFormat formats[] = {ProfileFormat::OnnxRuntime, ProfileFormat::TensorRt, ProfileFormat::Ncu,
+                                   ProfileFormat::Ncu,         ProfileFormat::Kineto,   ProfileFormat::Kineto,
+                                   ProfileFormat::Jetson};
+  for (std::size_t i = 0; i < std::size(kFiles); ++i) {
+    INFO(kFiles[i]);
+    const std::string text = test::data(kFiles[i]);
+    CHECK(recognise_profile(text) == formats[i]);
+    const std::string json = write_measured(import_profile(text, kFiles[i]));
+    CHECK(test::violations(nlohmann::json::parse(json), schema) == std::vector<std::string>{});
+    CHECK(write_measured(parse_measured(json, "m")) == json);
+  }
+}
+
+TEST_CASE("what is no profile is refused with the remedy") {
+  const std::pair<std::string, const char*> rows[] = {
+      {"", "is empty"},
+      {"\x1F\x8B\x08", "gzip -d"},
+      {std::string("\xFF\xFEI\0", 4), "iconv"},
+      {"NVR\0", "ncu --import"},
+      {"hello", "none of the known formats"},
+      {"{\"a\":1}", "none of the known formats"},
+      {"[]", "none of the known formats"},
+  };
+  for (const auto& [text, says] : rows) {
+    const std::string error = test::import_error(text);
+    CHECK_MESSAGE(error.find(says) != std::string::npos, error);
+  }
+  CHECK_THROWS_AS(load_profile("/nonexistent"), Error);
+  CHECK_THROWS_AS(load_profile("/tmp"), Error);
+  for (const auto* name : {"ort", "tensorrt", "ncu", "kineto", "jetson"})
+    CHECK(to_string(*profile_format(name)) == name);
+  CHECK(!profile_format("perf"));
+}
+
+TEST_CASE("truncations and flipped bits give a measurement or an Error, never anything else") {
+  std::mt19937 random(7);
+  for (const char* file : kFiles) {
+    INFO(file);
+    const std::string text = test::data(file);
+    const ProfileFormat format = *recognise_profile(text);
+    std::size_t refused = 0;
+    const auto attempt = [&](const std::string& damaged) {
+      try {
+        Measured measured = import_profile(damaged, file, {.format = format});
+        parse_measured(write_measured(measured), file);
+      } catch (const Error& error) {
+        CHECK(std::string(error.what()).find(file) == 0);
+        ++refused;
+      }
+    };
+    for (int i = 0; i < 60; ++i) attempt(text.substr(0, random() % text.size()));
+    for (int i = 0; i < 120; ++i) {
+      std::string damaged = text;
+      for (int flips = 0; flips < 1 + i % 4; ++flips)
+        damaged[random() % damaged.size()] ^= static_cast<char>(1 << random() % 8);
+      attempt(damaged);
+    }
+    CHECK(refused > 0);
+  }
+}
+
+TEST_CASE("parts of a layer's name") {
+  CHECK(import::name_parts("a + PWN(b, c) || d + a") == Names{"a", "b", "c", "d"});
+  CHECK(import::name_parts("PWN(PWN(s), m)") == Names{"s", "m"});
+  CHECK(import::name_parts("(Unnamed Layer* 3) [Shuffle] + x") == Names{"x"});
+  CHECK(import::name_parts("{ForeignNode[a + b...c]}") == Names{"{ForeignNode[a + b...c]}"});
+  CHECK(import::name_parts("").empty());
+  CHECK(import::name_parts(std::string(100000, '(')).size() == 1);
+  const auto range = import::node_range("{ForeignNode[/a/b.../c]}");
+  REQUIRE(range);
+  CHECK(range->first == "/a/b");
+  CHECK(range->second == "/c");
+}
+
+TEST_CASE("decorations of engines come off one by one") {
+  const std::pair<const char*, const char*> rows[] = {
+      {"/relu/Relu_output_0_nchwc", "/relu/Relu_output_0"},
+      {"/q/MatMul/MatMulScaleFusion/", "/q/MatMul"},
+      {"/q/MatMul/MatMulAddFusion", "/q/MatMul"},
+      {"Conv_3_token_12", "Conv_3"},
+      {"fused /conv", "/conv"},
+      {"/attn/MatMul_myl109_2", "/attn/MatMul"},
+  };
+  for (const auto& [name, inner] : rows) CHECK(import::undecorated(name) == inner);
+  for (const char* name : {"/model/Add_1", "Conv", "", "_", "Fusion", "token_"})
+    CHECK_MESSAGE(!import::undecorated(name), name);
+}
+
+TEST_CASE("a power table: SI units, energy of a batch, and the bad sample marked") {
+  const Measured measured = load_profile(test::data_path("jetson.csv"));
+  REQUIRE(measured.runs.size() == 5);
+  CHECK(measured.kernels.empty());
+  CHECK(test::is_missing(measured, "kernels"));
+  const MeasuredRun& first = measured.runs[0];
+  CHECK(first.config == Settings{{"batch", std::int64_t{1}},
+                                 {"cores", std::int64_t{12}},
+                                 {"cpu_hz", std::int64_t{2201600000}},
+                                 {"gpu_hz", std::int64_t{1300500000}},
+                                 {"mem_hz", std::int64_t{3199000000}}});
+  CHECK(*first.seconds == doctest::Approx(0.01537));
+  CHECK(*first.energy_joules == doctest::Approx(0.41345));
+  for (std::size_t i = 0; i < 5; ++i) CHECK(measured.runs[i].note.empty() == (i != 3));
+  CHECK(test::import_error("cores,cpu,gpu,mem,observed_time(ms/batch),bs,observed_power(W)\n1,2,3,4,x,1,1\n") ==
+        "profile, line 2: \"x\" is no positive number");
+}
+
+}  // namespace pagoda

@@ -1,0 +1,96 @@
+// Nsight Compute's CSV, written by hand after its documentation: units, FLOPs and bytes of each launch.
+#include <doctest/doctest.h>
+
+#include "import/csv_reader.h"
+#include "import/import_data.h"
+#include "import/ncu_metrics.h"
+
+namespace pagoda {
+
+TEST_CASE("the raw page: units by column, launches of one range and shape grouped, runs told apart") {
+  const Measured measured = load_profile(test::data_path("ncu_raw.csv"), {.runs = 2});
+  CHECK(measured.device == "NVIDIA H200");
+  CHECK(measured.repeats == 2);
+  REQUIRE(measured.kernels.size() == 2);
+  const MeasuredKernel& gemm = measured.kernels[0];
+  CHECK(gemm.name == "void gemm<128, 64>(float *, \"x\")");
+  CHECK(gemm.nvtx == "forward//conv1/Conv");
+  CHECK(gemm.provider == "stream 7");
+  CHECK(gemm.detail == "grid (64, 1, 1), block (128, 1, 1)");
+  CHECK(gemm.launches == 2);
+  CHECK(*gemm.seconds == doctest::Approx(24e-6));  // runs of 22 and 26 µs
+  CHECK(gemm.spread->max == doctest::Approx(26e-6));
+  CHECK(*gemm.bytes.dram_read == doctest::Approx(25e6));
+  CHECK(*gemm.bytes.dram_write == doctest::Approx(2.049e6));
+  CHECK(*gemm.bytes.dram == doctest::Approx(27.049e6));
+  CHECK(*gemm.bytes.l2 == 4000);
+  CHECK(*gemm.bytes.l1 == 2000);
+  CHECK(gemm.flops.at("bfloat16.tensor") == 2 * 8192);  // not counted again by its sparsity
+  CHECK(gemm.flops.at("float32") == 2 * (100 + 50 + 2 * 1000));
+  CHECK(gemm.flops.count("float64") == 0);
+  CHECK(measured.kernels[1].nvtx == "forward/Relu.1(/relu/Relu)");
+  CHECK(measured.kernels[1].flops.at("float32") == 7);
+}
+
+TEST_CASE("a precision of which one instruction was not collected is unknown, not smaller") {
+  using import::sample_of;
+  const std::string op = "sm__sass_thread_inst_executed_op_";
+  const auto sample = sample_of({{op + "hadd_pred_on.sum", 10}, {op + "hmul_pred_on.sum", 1}});
+  REQUIRE(sample.flops.count("float16") == 1);
+  CHECK(!sample.flops.at("float16"));
+  const auto whole =
+      sample_of({{op + "hadd_pred_on.sum", 10}, {op + "hmul_pred_on.sum", 1}, {op + "hfma_pred_on.sum", 100}});
+  CHECK(*whole.flops.at("float16") == 2 * 10 + 2 * 1 + 4 * 100);  // packed pairs
+}
+
+TEST_CASE("tensor operations: totals, or sparsity, or instructions, never two of them") {
+  using import::sample_of;
+  const std::string tensor = "sm__ops_path_tensor_";
+  CHECK(*sample_of({{tensor + "src_fp16_dst_fp16.sum", 3}, {tensor + "src_fp16_dst_fp32.sum", 4}})
+             .flops.at("float16.tensor") == 7);
+  CHECK(*sample_of({{tensor + "src_int8_sparsity_on.sum", 3}, {tensor + "src_int8_sparsity_off.sum", 4}})
+             .flops.at("int8.tensor") == 7);
+  CHECK(*sample_of({{tensor + "op_hgmma_src_bf16_dst_fp32.sum", 5}, {tensor + "op_hmma_src_bf16_dst_fp32.sum", 6}})
+             .flops.at("bfloat16.tensor") == 11);
+  CHECK(*sample_of({{tensor + "src_bf16_dst_fp32.sum", 11}, {tensor + "op_hmma_src_bf16_dst_fp32.sum", 6}})
+             .flops.at("bfloat16.tensor") == 11);
+  CHECK(*sample_of({{tensor + "src_tf32.sum", 9}, {tensor + "src_tf32_realtime.sum", 9}}).flops.at("tf32.tensor") == 9);
+  CHECK(sample_of({{tensor + "src_fp4_fp6_fp8_dst_fp32.sum", 9}}).flops.empty());
+  CHECK(sample_of({{"sm__inst_executed_pipe_tensor.sum", 9}}).flops.empty());
+}
+
+TEST_CASE("a row a metric: rates become totals, and what a launch lacks is unknown") {
+  const Measured measured = load_profile(test::data_path("ncu_long.csv"));
+  REQUIRE(measured.kernels.size() == 2);
+  // (2 + 1 + 8) operations a cycle · 1.5 GHz · 4 µs
+  CHECK(*measured.kernels[0].flops.at("float64") == doctest::Approx(66000));
+  CHECK(*measured.kernels[0].bytes.dram == doctest::Approx(1e6));
+  CHECK(measured.kernels[1].flops.empty());
+  CHECK(!measured.kernels[1].bytes.dram);
+  CHECK(*measured.kernels[1].seconds == doctest::Approx(5e-6));
+}
+
+TEST_CASE("units and printed numbers") {
+  const std::pair<const char*, double> units[] = {
+      {"nsecond", 1e-9}, {"us", 1e-6},          {"msecond", 1e-3}, {"second", 1}, {"byte", 1},    {"Kbyte", 1e3},
+      {"Mbyte", 1e6},    {"Gbyte/second", 1e9}, {"Ghz", 1e9},      {"inst", 1},   {"Kinst", 1e3}, {"", 1}};
+  for (const auto& [unit, scale] : units) CHECK_MESSAGE(import::unit_scale(unit) == scale, unit);
+  for (const char* unit : {"%", "parsec", "byte/block", "K"}) CHECK_MESSAGE(!import::unit_scale(unit), unit);
+  CHECK(import::printed_number("1,234,567.5") == 1234567.5);
+  CHECK(import::printed_number("158 (0: 158)") == 158);
+  for (const char* text : {"n/a", "", "nan", "inf", "1.234,5", "12x"})
+    CHECK_MESSAGE(!import::printed_number(text), text);
+}
+
+TEST_CASE("damaged CSV is an error with its line") {
+  const std::string text = test::data("ncu_raw.csv");
+  CHECK(test::import_error(text.substr(0, text.size() - 3)).find("profile, line 9: a quote is opened") == 0);
+  CHECK(test::import_error(text.substr(0, text.size() - 40)).find("profile, line 9: ") == 0);
+  CHECK(test::import_error(text, {.runs = 4}).find("not 4 equal runs") != std::string::npos);
+  CHECK(test::import_error(text, {.runs = 3}).find("the runs differ") != std::string::npos);
+  std::string parsec = text;
+  parsec.replace(parsec.find("\"us\""), 4, "\"pc\"");
+  CHECK(test::import_error(parsec).find("\"gpu__time_duration.sum\" is in \"pc\"") != std::string::npos);
+}
+
+}  // namespace pagoda

@@ -1,0 +1,51 @@
+// TensorRT's profile and layer information, written by hand after their documentation.
+#include <doctest/doctest.h>
+
+#include "import/import_data.h"
+
+namespace pagoda {
+
+using Names = std::vector<std::string>;
+
+TEST_CASE("layers with medians, types and the ONNX nodes that the layer information names") {
+  const Measured measured =
+      load_profile(test::data_path("tensorrt_profile.json"), {.layer_info = test::data_path("tensorrt_layers.json")});
+  CHECK(measured.source == "tensorrt");
+  CHECK(measured.repeats == 1000);
+  REQUIRE(measured.kernels.size() == 9);
+  const MeasuredKernel& conv = measured.kernels[1];
+  CHECK(conv.op_type == "CaskConvolution");
+  CHECK(*conv.seconds == doctest::Approx(31e-6));
+  CHECK(conv.nodes == Names{"/conv1/Conv", "/relu/Relu"});
+  CHECK(conv.detail == "Half[1,3,224,224] -> Half[1,64,112,112], sm80_xmma_fprop_implicit_gemm_f16f16");
+  CHECK(measured.kernels[2].node == "/maxpool/MaxPool");
+  CHECK(measured.kernels[6].nodes ==
+        Names{"/layer1/layer1.0/conv3/Conv", "/layer1/layer1.0/Add", "/layer1/layer1.0/relu_2/Relu"});
+  CHECK(measured.kernels[0].nodes.empty());  // a change of layout
+  CHECK(test::is_missing(measured, "seconds_spread"));
+}
+
+TEST_CASE("without layer information names are split") {
+  const Measured measured = load_profile(test::data_path("tensorrt_profile.json"));
+  CHECK(measured.kernels[4].nodes == Names{"/layer1/layer1.0/conv2/Conv", "/layer1/layer1.0/relu_1/Relu"});
+  CHECK(measured.kernels[6].node == "sm80_layer_17");
+  CHECK(measured.kernels[8].nodes == Names{"fc.weight", "/fc/Gemm", "fc.bias", "unsqueeze_node_after_fc.bias"});
+}
+
+TEST_CASE("a profile of an older version gives means and says so") {
+  const Measured measured =
+      import_profile(R"([{"count":10},{"name":"a","timeMs":5,"averageMs":0.5,"percentage":100}])", "p");
+  CHECK(*measured.kernels[0].seconds == 0.5e-3);
+  REQUIRE(measured.notes.size() == 1);
+  CHECK(measured.notes[0].find("means") != std::string::npos);
+}
+
+TEST_CASE("layer information in place of a profile, and damaged entries, are errors") {
+  CHECK(test::import_error(test::data("tensorrt_layers.json")).find("give the file of --exportProfile") !=
+        std::string::npos);
+  CHECK(test::import_error(R"([{"count":1},{"name":"a","timeMs":1,"averageMs":"x"}])").find("profile[1]") == 0);
+  CHECK(test::import_error(R"([{"count":0},{"name":"a","timeMs":1,"averageMs":1}])").find("counts 0 runs") !=
+        std::string::npos);
+}
+
+}  // namespace pagoda
