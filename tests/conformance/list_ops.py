@@ -13,14 +13,11 @@ import onnxruntime
 from onnx import defs
 from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
 
-# ONNX Runtime adds com.microsoft, and what its layout transformations leave behind in saved models in
-# com.microsoft.nchwc and com.ms.internal.nhwc. What it keeps of its own in ONNX's domains is left out: experiments that
-# ONNX withdrew before 1.3, TensorRT plugins and copies between devices.
+# ONNX Runtime adds com.microsoft, what its layout transformations leave behind in saved models in com.microsoft.nchwc and
+# com.ms.internal.nhwc, and in ONNX's own domain experiments that ONNX withdrew before 1.3, TensorRT plugins and copies.
 onnx_schemas = list(defs.get_all_schemas_with_history())
 onnx_ops = {(s.domain, s.name) for s in onnx_schemas}
-onnx_domains = {domain for domain, _ in onnx_ops}
-schemas = onnx_schemas + [s for s in get_all_operator_schema()
-                          if (s.domain, s.name) in onnx_ops or s.domain not in onnx_domains]
+schemas = onnx_schemas + list(get_all_operator_schema())
 
 versions = collections.defaultdict(dict)
 for schema in schemas:

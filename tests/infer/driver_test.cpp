@@ -46,6 +46,74 @@ TEST_CASE("parameters are stored weights, each counted once however often it is 
   CHECK(analysis.totals.param_bytes == Dim(64 * 4 + 64 + 4 + 4 + 1));
 }
 
+TEST_CASE("several weights to a byte count as weights, and as the bytes they take") {
+  struct Row {
+    const char* graph;
+    const char* params;
+    const char* bytes;
+  };
+  const Row rows[] = {
+      // 3 blocks of 32 hold the 80 weights of each of 6 rows, 3 zero points share 2 bytes; 18 scales.
+      {"x:f32[1,80], b:u8[6,3,16]=const, s:f32[18]=const, z:u8[12]=const -> "
+       "y = com.microsoft.MatMulNBits(x, b, s, z) {K=80, N=6, bits=4, block_size=32}", "480+18+18", "288+72+12"},
+      {"x:f32[1,64], b:u8[6,2,8]=const, s:f32[12]=const -> "
+       "y = com.microsoft.MatMulNBits(x, b, s) {K=64, N=6, bits=2, block_size=32}", "384+12", "96+48"},
+      // A table that the last projection shares with the embedding, there by way of a Reshape, is counted once.
+      {"i:i64[1,3], t:i64[2]=[6,32], b:u8[6,2,16]=const, s:f32[6,2]=const -> r = Reshape(b, t); "
+       "x = com.microsoft.GatherBlockQuantized(r, i, s) {bits=4, block_size=32}; "
+       "y = com.microsoft.MatMulNBits(x, b, s) {K=64, N=6, bits=4, block_size=32}", "384+12", "192+48"},
+      // int4 is an element type of its own.
+      {"x:f32[1,6], b:i4[6,8]=const, s:f32=0.5 -> w = DequantizeLinear(b, s); y = MatMul(x, w)", "48+1", "24+4"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.graph);
+    const Totals totals = analyze(test::graph(row.graph)).totals;
+    CHECK(totals.unmodelled_nodes == 0);
+    CHECK(totals.params == *Dim::parse(row.params));
+    CHECK(totals.param_bytes == *Dim::parse(row.bytes));
+  }
+}
+
+TEST_CASE("sizes bound after the analysis must be those that the formulas assume") {
+  const auto bound = [](const char* graph, const Bindings& sizes) -> std::string {
+    try {
+      return bind_dims(analyze(test::graph(graph)), sizes).totals.cost.arith.to_string();
+    } catch (const Error& error) {
+      return error.what();
+    }
+  };
+  const char* equal = "a:f32[N,4], b:f32[M,4] -> y = Add(a, b)";  // two names of one size
+  CHECK(bound(equal, {{"N", 3}, {"M", 3}}) == "12");
+  CHECK(bound(equal, {{"N", 3}}) == "12");
+  CHECK(bound(equal, {{"M", 3}}) == "12");
+  CHECK(bound(equal, {{"N", 3}, {"M", 5}}).find("give sizes that agree, or bind them before") != std::string::npos);
+  // Bound before, a size of one is broadcast, and two that differ are a contradiction of the node.
+  CHECK(analyze(test::graph(equal), {.dims = {{"N", 3}, {"M", 1}}}).totals.cost.arith == Dim(12));
+  CHECK(has_note(analyze(test::graph(equal), {.dims = {{"N", 3}, {"M", 5}}}), "do not broadcast"));
+
+  const char* constant = "a:f32[N,4], b:f32[5,4] -> y = Add(a, b)";
+  CHECK(bound(constant, {{"N", 5}}) == "20");
+  CHECK(bound(constant, {{"N", 1}}) == "20");
+  CHECK(bound(constant, {{"N", 3}}).find("broadcast against 5") != std::string::npos);
+
+  const char* sum = "a:f32[P,4], b:f32[S,4], m:f32[T,4] -> c = Concat(a, b) {axis=0}; y = Add(c, m)";
+  CHECK(bound(sum, {{"P", 2}, {"S", 3}, {"T", 5}}) == "20");
+  CHECK(bound(sum, {{"P", 2}, {"T", 5}}) == "20");
+  CHECK(bound(sum, {{"P", 2}, {"S", 3}, {"T", 6}}).find("here 5") != std::string::npos);
+}
+
+TEST_CASE("a total sequence length is the past and what is new, unless it is given") {
+  const Model model = test::graph(
+      "x:f32[batch_size,sequence_length], p:f32[batch_size,past_sequence_length], "
+      "m:f32[batch_size,total_sequence_length] -> a = Relu(x); b = Relu(p); y = Relu(m)");
+  CHECK(analyze(model).types.back() == test::type("f32[batch_size,past_sequence_length+sequence_length]"));
+  CHECK(has_note(analyze(model), "total_sequence_length taken to be past_sequence_length + sequence_length"));
+  // A buffer of 100 rows of which 7 are in use.
+  const Bindings buffer = {{"sequence_length", 1}, {"past_sequence_length", 100}, {"total_sequence_length", 7}};
+  CHECK(analyze(model, {.dims = buffer}).types.back() == test::type("f32[batch_size,7]"));
+  CHECK_THROWS_AS(bind_dims(analyze(model), buffer), Error);
+}
+
 TEST_CASE("an operator without a rule is reported, and never counted as free") {
   const Analysis analysis = analyze(test::graph("x:f32[N,4] -> t = custom.Strange(x); y = Relu(t)"));
   CHECK(analysis.partial);

@@ -44,6 +44,8 @@ constexpr OpCase kWhole[] = {
     {"x:f32[5] -> y = GlobalAveragePool(x)", "error: rank 1", "", "no channels"},
     {"x:f32[N,3,H,W] -> y = GlobalMaxPool(x)", "y:f32[N,3,1,1]", "arith=3*N*H*W-3*N comparisons=3*N*H*W-3*N", "n − 1 comparisons"},
     {"x:f32[2,3,4,4,4] -> y = GlobalMaxPool(x)", "y:f32[2,3,1,1,1]", "comparisons=378", "3-D"},
+    {"x:f32[2,3,0,4] -> y = GlobalMaxPool(x)", "y:f32[2,3,1,1]", "arith=0 comparisons=0 read=0", "nothing to compare"},
+    {"x:f32[2,3,0,4] -> y = GlobalLpPool(x)", "y:f32[2,3,1,1]", "arith=0 special=6", "roots of empty sums"},
     {"x:f32[5] -> y = GlobalMaxPool(x)", "error: rank 1", "", "no channels"},
     {"x:f32[N,3,4,4] -> y = GlobalLpPool(x)", "y:f32[N,3,1,1]", "arith=93*N special=3*N", "16 squares, 15 additions, a root"},
     {"x:f32[1,3,4,4] -> y = GlobalLpPool(x) {p=1}", "y:f32[1,3,1,1]", "arith=93 special=0 comparisons=48", "absolute values"},

@@ -46,5 +46,6 @@ std::span<const OpRule> text_rules();
 std::span<const OpRule> training_rules();
 std::span<const OpRule> unary_rules();
 std::span<const OpRule> vision_rules();
+std::span<const OpRule> withdrawn_rules();
 
 }  // namespace pagoda::ops

@@ -60,9 +60,15 @@ void infer_global_pool(OpContext& op) {
   op.set_output(0, op.element(0), std::move(output));
 }
 
+// One step fewer than elements per output; none where there are no elements.
+Dim global_steps(const OpContext& op) {
+  const Dim elements = op.elements(0);
+  return elements == Dim(0) ? elements : elements - op.output_elements(0);
+}
+
 OpCost cost_global_max_pool(const OpContext& op) {
   OpCost cost = op.streamed();
-  cost.arith = cost.comparisons = op.elements(0) - op.output_elements(0);
+  cost.arith = cost.comparisons = global_steps(op);
   return cost;
 }
 
@@ -78,7 +84,7 @@ OpCost cost_global_lp_pool(const OpContext& op) {
   const double p = norm_order(op);
   cost += norm_power_work(p) * op.elements(0);
   cost += norm_root_work(p) * op.output_elements(0);
-  cost.arith += op.elements(0) - op.output_elements(0);
+  cost.arith += global_steps(op);
   return cost;
 }
 

@@ -15,7 +15,7 @@ std::span<const Family> families() {
       Family{"", recurrent_rules()}, Family{"", reduce_rules()},   Family{"", reshape_rules()},
       Family{"", resize_rules()},    Family{"", sequence_rules()}, Family{"", signal_rules()},
       Family{"", slice_rules()},     Family{"", unary_rules()},
-      Family{"", text_rules()},      Family{"", vision_rules()},
+      Family{"", text_rules()},      Family{"", vision_rules()},  Family{"", withdrawn_rules()},
       Family{"ai.onnx.preview", preview_rules()},
       Family{"ai.onnx.ml", ml_rules()},
       Family{"ai.onnx.preview.training", training_rules()},

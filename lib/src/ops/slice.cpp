@@ -102,7 +102,7 @@ TensorValue as_value(const std::vector<std::int64_t>& list) { return {list.begin
 std::optional<Bounds> slice_bounds(const OpContext& op) {
   Bounds bounds;
   const int rank = op.rank(0);
-  if (op.opset() < 10) {
+  if (op.opset() < 10 && op.node().op_type == "Slice") {
     const auto starts = op.integer_list("starts");
     const auto ends = op.integer_list("ends");
     if (!starts || !ends || starts->size() != ends->size())
@@ -343,10 +343,11 @@ void fold_concat(OpContext& op) {
 
 // clang-format off
 constexpr OpRule kRules[] = {
-    // op        infer         cost             fold         cost in words
-    {"Concat",   infer_concat, cost_move,       fold_concat, "no arithmetic; reads and writes all"},
-    {"Slice",    infer_slice,  cost_slice,      fold_slice,  "no arithmetic; reads what it keeps"},
-    {"Split",    infer_split,  cost_move_first, fold_split,  "no arithmetic; reads and writes all"},
+    // op            infer         cost             fold         cost in words
+    {"Concat",       infer_concat, cost_move,       fold_concat, "no arithmetic; reads and writes all"},
+    {"DynamicSlice", infer_slice,  cost_slice,      fold_slice,  "as Slice"},
+    {"Slice",        infer_slice,  cost_slice,      fold_slice,  "no arithmetic; reads what it keeps"},
+    {"Split",        infer_split,  cost_move_first, fold_split,  "no arithmetic; reads and writes all"},
 };
 // clang-format on
 static_assert(well_formed(kRules));

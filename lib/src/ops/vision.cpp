@@ -6,7 +6,8 @@
 namespace pagoda::ops {
 namespace {
 
-// Boxes kept per class and image at most: the third input, 0 when it is absent; empty when it is not known.
+// Boxes kept per class and image at most: the third input, 0 when it is absent; empty when it is not known or larger
+// than any number of boxes, as exporters write "all".
 std::optional<Dim> kept_per_class(const OpContext& op) {
   if (!op.has_input(2)) return Dim(0);
   const TensorValue* value = op.value(2);
