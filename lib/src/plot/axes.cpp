@@ -1,0 +1,75 @@
+// Grid and ticks, 1-2-5 in each decade. The page draws them anew when it zooms; both follow the same rule.
+#include <algorithm>
+#include <cmath>
+
+#include "plot/draw.h"
+#include "plot/text.h"
+
+namespace pagoda::plot {
+namespace {
+
+struct Ticks {
+  std::string major, minor;  // paths of grid lines
+  std::vector<std::pair<double, std::string>> labels;
+};
+
+// Where lines of a decade go: at 1, and thinner at 2 and 5.
+template <typename Line>
+Ticks ticks(double low, double high, const Line& line) {
+  Ticks result;
+  const int first = static_cast<int>(std::floor(std::log10(low) + 1e-9)),
+            last = static_cast<int>(std::ceil(std::log10(high) - 1e-9));
+  for (int exponent = first; exponent <= last; ++exponent) {
+    for (const int step : {1, 2, 5}) {
+      const double value = step * std::pow(10.0, exponent);
+      if (value < low * (1 - 1e-9) || value > high * (1 + 1e-9)) continue;
+      (step == 1 ? result.major : result.minor) += line(value);
+      if (step == 1) result.labels.emplace_back(value, decade(exponent));
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+void draw_axes(Svg& svg, const Chart& chart, const Layout& layout) {
+  const Scale& scale = layout.scale;
+  const Frame& frame = chart.frame;
+  const Ticks x = ticks(frame.x0, frame.x1, [&](double value) {
+    return "M" + px(scale.x(value)) + " " + px(kPlot.y0) + "V" + px(kPlot.y1);
+  });
+  const Ticks y = ticks(frame.y0, frame.y1, [&](double value) {
+    return "M" + px(kPlot.x0) + " " + px(scale.y(value)) + "H" + px(kPlot.x1);
+  });
+  svg.open("g", {{"id", "axes"}, {"fill", "none"}});
+  svg.leaf("path", {{"id", "grid-minor"}, {"class", "grid minor"}, {"stroke", "#f0f2f4"}, {"d", x.minor + y.minor}});
+  svg.leaf("path", {{"id", "grid-major"}, {"class", "grid"}, {"stroke", "#dde1e6"}, {"d", x.major + y.major}});
+  svg.leaf("rect", {{"class", "frame"},
+                    {"x", px(kPlot.x0)},
+                    {"y", px(kPlot.y0)},
+                    {"width", px(kPlot.x1 - kPlot.x0)},
+                    {"height", px(kPlot.y1 - kPlot.y0)},
+                    {"stroke", "#8a939d"}});
+  svg.open("g", {{"id", "ticks-x"}, {"class", "ink"}, {"fill", std::string(kInk)}, {"text-anchor", "middle"}});
+  for (const auto& [value, label] : x.labels) svg.text(scale.x(value), kPlot.y1 + 18, label);
+  svg.close();
+  svg.open("g", {{"id", "ticks-y"}, {"class", "ink"}, {"fill", std::string(kInk)}, {"text-anchor", "end"}});
+  for (const auto& [value, label] : y.labels) svg.text(kPlot.x0 - 8, scale.y(value) + 4, label);
+  svg.close();
+  svg.text((kPlot.x0 + kPlot.x1) / 2, kPlot.y1 + 40, "Arithmetic intensity [FLOP / DRAM byte]",
+           {{"id", "title-x"},
+            {"class", "ink"},
+            {"text-anchor", "middle"},
+            {"font-size", "13"},
+            {"fill", std::string(kInk)}});
+  const double middle = (kPlot.y0 + kPlot.y1) / 2;
+  svg.text(22, middle, "Performance [FLOP/s]",
+           {{"class", "ink"},
+            {"text-anchor", "middle"},
+            {"font-size", "13"},
+            {"fill", std::string(kInk)},
+            {"transform", "rotate(-90 22 " + px(middle) + ")"}});
+  svg.close();
+}
+
+}  // namespace pagoda::plot

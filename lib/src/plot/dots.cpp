@@ -1,0 +1,262 @@
+// From items to dots: what is the same work is drawn once, the lightest beyond a limit join by place.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "plot/chart.h"
+
+namespace pagoda::plot {
+namespace {
+
+constexpr double kNear = 0.8;         // of a roof: bound by it
+constexpr double kImpossible = 1.05;  // of a roof: a fault of units, counts or precision
+
+Limit limit_of(const Item& item) {
+  if (item.absence == Absence::NoWork) return Limit::None;
+  if (!item.compute_seconds || !item.memory_seconds) return Limit::Unknown;
+  if (*item.compute_seconds == 0 && *item.memory_seconds == 0) return Limit::None;
+  const bool is_compute = *item.compute_seconds >= *item.memory_seconds;
+  if (item.seconds && item.bound_seconds && *item.bound_seconds < kNear * *item.seconds) return Limit::Neither;
+  return is_compute ? Limit::Compute : Limit::Memory;
+}
+
+Absence absence_of(const Item& item, bool measured) {
+  if (item.absence != Absence::None) return item.absence;
+  if (measured && item.seconds && *item.seconds == 0) return Absence::ZeroTime;
+  if (!item.work() || !item.traffic()) return Absence::Unmodelled;
+  if (*item.work() == 0) return *item.traffic() > 0 ? Absence::ZeroFlops : Absence::NoWork;
+  if (*item.traffic() == 0 || !item.time() || *item.time() == 0) return Absence::NoRoof;
+  return Absence::None;
+}
+
+bool is_drawn(const Item& item) { return item.absence == Absence::None || item.absence == Absence::ZeroFlops; }
+
+// Same operator on the same sizes with the same counts: the file's attributes show in the counts.
+using Same = std::tuple<std::string, std::string, std::string, double, double, double, double, Absence>;
+
+Same same_key(const Item& item) {
+  return {item.type,
+          item.shape,
+          item.dtype,
+          item.flops.value_or(-1),
+          item.bytes.value_or(-1),
+          item.counted_flops.value_or(-1),
+          item.bound_seconds.value_or(-1),
+          item.absence};
+}
+
+// Sum over the dot's items of a member; empty where one item lacks it.
+template <typename Get>
+std::optional<double> total(const Series& series, const Dot& dot, Get get) {
+  double result = 0;
+  for (const std::size_t i : dot.items) {
+    const std::optional<double> value = get(series.items[i]);
+    if (!value) return std::nullopt;
+    result += *value;
+  }
+  return result;
+}
+
+std::optional<double> ratio(const std::optional<double>& a, const std::optional<double>& b) {
+  if (!a || !b || *a <= 0 || *b <= 0) return std::nullopt;
+  return *a / *b;
+}
+
+void place(const Series& series, const Frame& frame, Dot& dot) {
+  const auto sum = [&](std::optional<double> Item::*member) {
+    return total(series, dot, [member](const Item& item) { return item.*member; });
+  };
+  const std::optional<double> flops = sum(&Item::flops), bytes = sum(&Item::bytes), bound = sum(&Item::bound_seconds);
+  const std::optional<double> seconds = sum(&Item::seconds);
+  const std::optional<double> work = total(series, dot, [](const Item& item) { return item.work(); });
+  const std::optional<double> traffic = total(series, dot, [](const Item& item) { return item.traffic(); });
+  if (dot.rail) {
+    dot.x = dot.measured_x = frame.x0;
+    dot.y = ratio(bytes, bound);
+    dot.measured_y = ratio(traffic, seconds);
+    if (!dot.measured_y) dot.measured_x.reset();
+    if (!dot.y) dot.x.reset();
+    return;
+  }
+  dot.x = ratio(flops, bytes);
+  dot.y = ratio(flops, bound);
+  if (!dot.x || !dot.y) dot.x.reset(), dot.y.reset();
+  dot.measured_x = ratio(work, traffic);
+  dot.measured_y = ratio(work, seconds);
+  if (!dot.measured_x || !dot.measured_y) dot.measured_x.reset(), dot.measured_y.reset();
+  if (!dot.measured_x) return;
+  dot.low_y = ratio(work, sum(&Item::max_seconds));
+  dot.high_y = ratio(work, sum(&Item::min_seconds));
+  dot.l2_x = ratio(work, sum(&Item::l2_bytes));
+  dot.l1_x = ratio(work, sum(&Item::l1_bytes));
+  dot.above_roof = seconds && bound && *bound > kImpossible * *seconds;
+}
+
+std::size_t color_of(const Series& series, const std::string& type) {
+  for (std::size_t i = 0; i < std::min(kColors, series.types.size()); ++i)
+    if (series.types[i].type == type) return i;
+  return kColors;
+}
+
+void group_types(Series& series) {
+  std::map<std::string, TypeTime> types;
+  for (const Item& item : series.items) {
+    if (!item.time() && item.absence == Absence::NoWork) continue;
+    TypeTime& type = types[item.type];
+    type.type = item.type;
+    ++type.items;
+    // In a measured series what was not measured has no time: a bound beside measured times would mislead.
+    type.seconds += (series.has_time() ? item.seconds : item.bound_seconds).value_or(0);
+    type.bound_seconds += item.bound_seconds.value_or(0);
+    type.flops += item.work().value_or(0);
+    type.bytes += item.traffic().value_or(0);
+  }
+  for (auto& [name, type] : types) series.types.push_back(std::move(type));
+  std::stable_sort(series.types.begin(), series.types.end(),
+                   [](const TypeTime& a, const TypeTime& b) { return a.seconds > b.seconds; });
+}
+
+// Joins the lightest dots by type and by cell of a quarter decade, so that a picture stays small.
+void limit_dots(Series& series, const Frame& frame, std::size_t limit) {
+  if (series.dots.size() <= limit) return;
+  const auto cell = [](const std::optional<double>& value) {
+    return value ? static_cast<int>(std::floor(4 * std::log10(*value))) : -9999;
+  };
+  std::map<std::tuple<std::string, int, int, bool>, Dot> cells;
+  for (std::size_t i = limit; i < series.dots.size(); ++i) {
+    const Dot& dot = series.dots[i];
+    const auto& x = dot.measured_x ? dot.measured_x : dot.x;
+    const auto& y = dot.measured_y ? dot.measured_y : dot.y;
+    Dot& joined = cells[{dot.type, cell(x), cell(y), dot.rail}];
+    joined.aggregate = true;
+    joined.rail = dot.rail;
+    joined.type = joined.name = dot.type;
+    joined.seconds += dot.seconds;
+    joined.share += dot.share;
+    joined.color = dot.color;
+    joined.items.insert(joined.items.end(), dot.items.begin(), dot.items.end());
+  }
+  series.dots.resize(limit);
+  for (auto& [key, dot] : cells) {
+    place(series, frame, dot);
+    series.dots.push_back(std::move(dot));
+  }
+}
+
+std::optional<Star> whole(const Series& series, bool measured) {
+  Star star{.label = series.label};
+  for (const Item& item : series.items) {
+    const std::optional<double> seconds = measured ? item.seconds : item.bound_seconds;
+    if (item.absence == Absence::NoWork || item.absence == Absence::Unmeasured) continue;
+    if (seconds) star.seconds += *seconds;
+    star.flops += (measured ? item.work() : item.flops).value_or(0);
+    star.bytes += (measured ? item.traffic() : item.bytes).value_or(0);
+  }
+  if (star.flops <= 0 || star.bytes <= 0 || star.seconds <= 0) return std::nullopt;
+  return star;
+}
+
+}  // namespace
+
+std::optional<double> Item::roof_share() const {
+  if (!seconds || !bound_seconds || *seconds <= 0) return std::nullopt;
+  return *bound_seconds / *seconds;
+}
+
+std::string_view to_string(Absence absence) {
+  switch (absence) {
+    case Absence::None:
+      return "drawn";
+    case Absence::NoWork:
+      return "no work on the device";
+    case Absence::ZeroFlops:
+      return "0 FLOP, on the left rail";
+    case Absence::Unmodelled:
+      return "work not known";
+    case Absence::NoRoof:
+      return "no bound for its type";
+    case Absence::Unmeasured:
+      return "no kernel measured";
+    case Absence::ZeroTime:
+      return "measured as 0 s";
+  }
+  return "?";
+}
+
+std::string_view to_string(Limit limit) {
+  switch (limit) {
+    case Limit::None:
+      return "none";
+    case Limit::Compute:
+      return "compute";
+    case Limit::Memory:
+      return "memory";
+    case Limit::Neither:
+      return "neither";
+    case Limit::Unknown:
+      return "unknown";
+  }
+  return "?";
+}
+
+void finish_series(Series& series, const Chart& chart) {
+  double memory_seconds = 0;
+  for (Item& item : series.items) {
+    item.absence = absence_of(item, series.has_time());
+    item.limit = limit_of(item);
+    const double seconds = (series.has_time() ? item.seconds : item.bound_seconds).value_or(0);
+    series.seconds += seconds;
+    series.bound_seconds += item.bound_seconds.value_or(0);
+    if (item.memory_seconds && item.compute_seconds && *item.memory_seconds > *item.compute_seconds)
+      memory_seconds += seconds;
+  }
+  if (series.seconds > 0) series.memory_share = memory_seconds / series.seconds;
+  group_types(series);
+
+  std::map<Same, std::size_t> dot_at;
+  for (std::size_t i = 0; i < series.items.size(); ++i) {
+    const Item& item = series.items[i];
+    const double seconds = (series.has_time() ? item.seconds : item.bound_seconds).value_or(0);
+    const double share = series.seconds > 0 ? seconds / series.seconds : 0;
+    auto& absent = series.absent[static_cast<std::size_t>(item.absence)];
+    ++absent.first;
+    absent.second += share;
+    // An unmeasured node still shows where it could be.
+    if (!is_drawn(item) && !(item.absence == Absence::Unmeasured && item.bound_seconds && item.flops.value_or(0) > 0))
+      continue;
+    const auto [found, is_new] = dot_at.emplace(same_key(item), series.dots.size());
+    if (is_new) {
+      Dot dot;
+      dot.type = item.type;
+      dot.rail = item.absence == Absence::ZeroFlops;
+      dot.color = color_of(series, item.type);
+      series.dots.push_back(std::move(dot));
+    }
+    Dot& dot = series.dots[found->second];
+    dot.items.push_back(i);
+    dot.seconds += seconds;
+    dot.share += share;
+  }
+  for (Dot& dot : series.dots) {
+    place(series, chart.frame, dot);
+    const auto heaviest = *std::max_element(dot.items.begin(), dot.items.end(), [&](std::size_t a, std::size_t b) {
+      return series.items[a].time().value_or(0) < series.items[b].time().value_or(0);
+    });
+    dot.name = series.items[heaviest].name;
+  }
+  std::stable_sort(series.dots.begin(), series.dots.end(),
+                   [](const Dot& a, const Dot& b) { return a.seconds > b.seconds; });
+  limit_dots(series, chart.frame, chart.options.max_dots);
+  for (const Dot& dot : series.dots) {
+    const auto& x = dot.measured_x ? dot.measured_x : dot.x;
+    const auto& y = dot.measured_y ? dot.measured_y : dot.y;
+    if (!x || !y || dot.rail || chart.frame.holds(*x, *y)) continue;
+    series.outside += dot.items.size();
+    series.outside_share += dot.share;
+  }
+  series.bound_star = whole(series, false);
+  if (series.has_time()) series.measured_star = whole(series, true);
+}
+
+}  // namespace pagoda::plot

@@ -1,0 +1,33 @@
+// The roofline as SVG: the master of all pictures, and the first view of the page.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "plot/chart.h"
+#include "plot/layout.h"
+#include "plot/svg.h"
+
+namespace pagoda::plot {
+
+inline constexpr std::string_view kFont = "DejaVu Sans, Verdana, sans-serif";
+inline constexpr std::string_view kInk = "#1f2328", kMuted = "#59636e", kWarn = "#b42318";
+
+// Okabe and Ito's palette, which all kinds of colour vision tell apart; the last is for "other". Dots have a dark
+// outline, because three of them have less than 3:1 contrast on white.
+inline constexpr std::array<std::string_view, kColors + 1> kPalette = {"#0072B2", "#E69F00", "#009E73", "#D55E00",
+                                                                       "#CC79A7", "#56B4E9", "#999999"};
+
+// `standalone`: with the style that the page else brings.
+std::string draw_roofline(const Chart& chart, bool standalone);
+
+// Parts, one file each.
+void draw_axes(Svg& svg, const Chart& chart, const Layout& layout);
+void draw_panel(Svg& svg, const Chart& chart);
+void draw_footer(Svg& svg, const Chart& chart);
+
+// "12.3 ms · 1.2 TFLOP/s …" of a series.
+std::string summary(const Chart& chart, const Series& series);
+
+}  // namespace pagoda::plot

@@ -1,0 +1,269 @@
+// Items of a series: nodes, fused kernels, or measured kernels joined to nodes; each with the least time it can take.
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "plot/chart.h"
+#include "plot/text.h"
+
+namespace pagoda::plot {
+namespace {
+
+std::optional<double> sum(std::optional<double> a, const std::optional<double>& b) {
+  if (a && b) return *a + *b;
+  return std::nullopt;
+}
+
+// The least time of one node by FLOPs and bytes, where the estimate has no bound for this device.
+void bound_by_counts(Item& item, const EstimateNode& node, const Roofs& roofs) {
+  if (const std::optional<Precision> type = precision(node.precision))
+    item.roof = roof_of(roofs, *type, node.macs.value_or(0) > 0);
+  if (item.flops && *item.flops == 0)
+    item.compute_seconds = 0;
+  else if (item.flops && item.roof)
+    item.compute_seconds = *item.flops / roofs.compute[*item.roof].value;
+  if (item.bytes) item.memory_seconds = *item.bytes / roofs.bandwidth.front().value;
+}
+
+void bound_by_estimate(Item& item, const EstimateNode& node, const EstimateBound& bound, const Roofs& roofs) {
+  item.compute_seconds = bound.compute_seconds;
+  item.memory_seconds = bound.memory_seconds;
+  if (bound.flops) item.flops = bound.flops;
+  if (bound.bytes) item.bytes = bound.bytes;
+  const Unit unit = bound.unit == to_string(Unit::Tensor) ? Unit::Tensor : Unit::Vector;
+  if (const std::optional<Precision> type = precision(bound.precision)) item.roof = roof_named(roofs, *type, unit);
+  // Several formats may reach one rate; the roof of the work's own reads best.
+  if (const std::optional<Precision> own = precision(node.precision); own && item.roof)
+    if (const auto other = roof_of(roofs, *own, node.macs.value_or(0) > 0))
+      if (roofs.compute[*other].value == roofs.compute[*item.roof].value) item.roof = other;
+}
+
+void finish(Item& item) {
+  if (item.compute_seconds && item.memory_seconds)
+    item.bound_seconds = std::max(*item.compute_seconds, *item.memory_seconds);
+}
+
+bool runs_nothing(const EstimateNode& node) {
+  return node.mark == "view" || node.mark == "host" || node.mark == "folded";
+}
+
+Item item_of(const EstimateFile& estimate, std::size_t at, const Roofs& roofs, bool same_device) {
+  const EstimateNode& node = estimate.nodes[at];
+  Item item;
+  item.name = node.name;
+  item.type = node.domain.empty() || node.domain == "ai.onnx" ? node.op_type : node.domain + "." + node.op_type;
+  item.scope = node.scope;
+  item.shape = node.outputs.empty() ? "" : node.outputs.front().shape;
+  item.dtype = node.precision;
+  item.nodes = {at};
+  if (runs_nothing(node)) {
+    item.absence = Absence::NoWork;
+    return item;
+  }
+  item.flops = node.flops;
+  item.bytes = node.bytes;
+  if (same_device && node.bound)
+    bound_by_estimate(item, node, *node.bound, roofs);
+  else
+    bound_by_counts(item, node, roofs);
+  finish(item);
+  return item;
+}
+
+// Bytes that cross to memory when the nodes run as one kernel: what each moves alone, less what one of them makes and
+// another reads, less writing what none outside reads. Empty where a size is not known.
+std::optional<double> fused_bytes(const EstimateFile& estimate, const std::vector<std::size_t>& nodes,
+                                  const std::map<std::string, std::vector<std::size_t>>& readers) {
+  std::optional<double> bytes = 0;
+  for (const std::size_t at : nodes)
+    bytes = sum(bytes, runs_nothing(estimate.nodes[at]) ? 0 : estimate.nodes[at].bytes);
+  for (const std::size_t at : nodes) {
+    for (const EstimateTensor& made : estimate.nodes[at].outputs) {
+      const auto found = readers.find(made.name);
+      if (found == readers.end()) continue;  // nobody reads it: an output of the model
+      std::size_t inside = 0;
+      for (const std::size_t reader : found->second) {
+        const bool is_inside = std::binary_search(nodes.begin(), nodes.end(), reader);
+        if (is_inside && !runs_nothing(estimate.nodes[reader])) ++inside;
+      }
+      const bool all_inside = std::all_of(found->second.begin(), found->second.end(), [&](std::size_t reader) {
+        return std::binary_search(nodes.begin(), nodes.end(), reader);
+      });
+      if (inside == 0) continue;
+      if (!made.bytes) return std::nullopt;
+      if (!runs_nothing(estimate.nodes[at]) && all_inside) bytes = sum(bytes, -*made.bytes);
+      bytes = sum(bytes, -*made.bytes * static_cast<double>(inside));
+    }
+  }
+  if (bytes && *bytes < 0) return std::nullopt;  // a reader picks only a part of what it reads
+  return bytes;
+}
+
+// Several nodes as one item: work adds up, times of arithmetic too; bytes are those that leave the kernel.
+Item merged(const EstimateFile& estimate, const std::vector<std::size_t>& nodes, std::size_t main, const Roofs& roofs,
+            bool same_device, const std::optional<double>& bytes) {
+  Item result = item_of(estimate, main, roofs, same_device);
+  if (nodes.size() == 1) return result;
+  result.nodes = nodes;
+  result.absence = Absence::NoWork;
+  result.flops = 0;
+  result.compute_seconds = 0;
+  bool is_modelled = true;
+  for (const std::size_t at : nodes) {
+    const Item part = item_of(estimate, at, roofs, same_device);
+    if (part.absence == Absence::NoWork) continue;
+    result.absence = Absence::None;
+    result.flops = sum(result.flops, part.flops);
+    result.compute_seconds = sum(result.compute_seconds, part.compute_seconds);
+    is_modelled = is_modelled && part.flops && part.bytes;
+    if (!result.roof) result.roof = part.roof;
+  }
+  result.bytes = is_modelled ? bytes : std::nullopt;
+  result.memory_seconds.reset();
+  if (result.bytes) result.memory_seconds = *result.bytes / roofs.bandwidth.front().value;
+  finish(result);
+  return result;
+}
+
+std::size_t find(std::vector<std::size_t>& parent, std::size_t at) {
+  while (parent[at] != at) at = parent[at] = parent[parent[at]];
+  return at;
+}
+
+// Of all precisions; empty where one of them was not collected.
+std::optional<double> counted_flops(const MeasuredKernel& kernel) {
+  std::optional<double> flops;
+  if (!kernel.flops.empty()) flops = 0;
+  for (const auto& [type, amount] : kernel.flops) flops = sum(flops, amount);
+  return flops;
+}
+
+void add_kernel(Item& item, const MeasuredKernel& kernel) {
+  const bool first = item.kernels.empty();
+  const auto add = [first](std::optional<double>& total, const std::optional<double>& part) {
+    total = first ? part : sum(total, part);
+  };
+  add(item.seconds, kernel.seconds);
+  add(item.min_seconds, kernel.spread ? std::optional(kernel.spread->min) : std::nullopt);
+  add(item.max_seconds, kernel.spread ? std::optional(kernel.spread->max) : std::nullopt);
+  add(item.counted_flops, counted_flops(kernel));
+  add(item.dram_bytes, kernel.bytes.dram ? kernel.bytes.dram : sum(kernel.bytes.dram_read, kernel.bytes.dram_write));
+  add(item.l2_bytes, kernel.bytes.l2);
+  add(item.l1_bytes, kernel.bytes.l1);
+  add(item.joules, kernel.energy_joules);
+  if (kernel.launches) item.launches = item.launches.value_or(0) + *kernel.launches;
+  item.kernels.push_back(kernel.name);
+}
+
+Item kernel_item(const MeasuredKernel& kernel) {
+  Item item;
+  item.name = kernel.name;
+  item.type = kernel.op_type.empty() ? "kernel" : kernel.op_type;
+  item.scope = kernel.nvtx;
+  item.shape = kernel.detail;
+  add_kernel(item, kernel);
+  return item;
+}
+
+// Rows that a kernel executed: as the file's join says, else the one whose name it carries.
+std::vector<std::size_t> nodes_of(const MeasuredKernel& kernel, const EstimateFile& estimate,
+                                  const std::map<std::string, std::size_t>& by_name) {
+  std::vector<std::size_t> nodes;
+  if (kernel.joined) {
+    for (const std::size_t index : kernel.joined->nodes)
+      if (const auto found = estimate.position.find(index); found != estimate.position.end())
+        nodes.push_back(found->second);
+  } else if (const auto found = by_name.find(kernel.node); !kernel.node.empty() && found != by_name.end()) {
+    nodes.push_back(found->second);
+  }
+  return nodes;
+}
+
+}  // namespace
+
+std::vector<Item> estimate_items(const EstimateFile& estimate, const Roofs& roofs, bool same_device) {
+  std::vector<Item> items;
+  std::vector<bool> is_done(estimate.nodes.size(), false);
+  std::map<std::size_t, const EstimateGroup*> group_at;  // by first node
+  for (const EstimateGroup& group : estimate.groups) {
+    if (group.nodes.size() < 2) continue;
+    group_at[*std::min_element(group.nodes.begin(), group.nodes.end())] = &group;
+    for (const std::size_t at : group.nodes) is_done[at] = true;
+  }
+  for (std::size_t at = 0; at < estimate.nodes.size(); ++at) {
+    const auto found = group_at.find(at);
+    if (found == group_at.end()) {
+      if (!is_done[at]) items.push_back(item_of(estimate, at, roofs, same_device));
+      continue;
+    }
+    const EstimateGroup& group = *found->second;
+    std::vector<std::size_t> nodes = group.nodes;
+    std::sort(nodes.begin(), nodes.end());
+    Item item = merged(estimate, nodes, group.main, roofs, same_device, group.bytes);
+    if (same_device && group.bound) {
+      bound_by_estimate(item, estimate.nodes[group.main], *group.bound, roofs);
+      finish(item);
+    }
+    item.rule = group.rule;
+    items.push_back(std::move(item));
+  }
+  return items;
+}
+
+std::vector<Item> joined_items(const EstimateFile& estimate, const Measured& measured, const Roofs& roofs,
+                               bool same_device) {
+  const std::size_t count = estimate.nodes.size();
+  std::map<std::string, std::size_t> by_name;
+  for (std::size_t at = 0; at < count; ++at) by_name.emplace(estimate.nodes[at].name, at);
+  std::map<std::string, std::vector<std::size_t>> readers;
+  for (std::size_t at = 0; at < count; ++at)
+    for (const std::string& value :
+         std::set<std::string>(estimate.nodes[at].inputs.begin(), estimate.nodes[at].inputs.end()))
+      if (!value.empty()) readers[value].push_back(at);
+
+  // Nodes that share a kernel and kernels that share a node are one item: only their sums can be compared.
+  std::vector<std::size_t> parent(count);
+  std::iota(parent.begin(), parent.end(), std::size_t{0});
+  std::vector<std::vector<std::size_t>> joined;
+  for (const MeasuredKernel& kernel : measured.kernels) {
+    joined.push_back(nodes_of(kernel, estimate, by_name));
+    for (const std::size_t at : joined.back()) parent[find(parent, at)] = find(parent, joined.back().front());
+  }
+  std::map<std::size_t, std::vector<std::size_t>> members, kernels;
+  for (std::size_t at = 0; at < count; ++at) members[find(parent, at)].push_back(at);
+  for (std::size_t k = 0; k < joined.size(); ++k)
+    if (!joined[k].empty()) kernels[find(parent, joined[k].front())].push_back(k);
+
+  std::vector<Item> items;
+  for (const auto& [root, nodes] : members) {
+    // The node with the most work names them.
+    const std::size_t main = *std::max_element(nodes.begin(), nodes.end(), [&](std::size_t a, std::size_t b) {
+      return estimate.nodes[a].flops.value_or(0) < estimate.nodes[b].flops.value_or(0);
+    });
+    Item item = merged(estimate, nodes, main, roofs, same_device,
+                       nodes.size() > 1 ? fused_bytes(estimate, nodes, readers) : std::nullopt);
+    if (const auto found = kernels.find(root); found != kernels.end()) {
+      for (const std::size_t k : found->second) {
+        add_kernel(item, measured.kernels[k]);
+        if (measured.kernels[k].joined) item.rule = measured.kernels[k].joined->rule;
+      }
+      if (item.absence == Absence::NoWork) item.absence = Absence::None;  // an engine may copy where a view would do
+    } else if (item.absence == Absence::None) {
+      item.absence = Absence::Unmeasured;
+    }
+    items.push_back(std::move(item));
+  }
+  std::sort(items.begin(), items.end(), [](const Item& a, const Item& b) { return a.nodes.front() < b.nodes.front(); });
+  for (std::size_t k = 0; k < joined.size(); ++k)
+    if (joined[k].empty()) items.push_back(kernel_item(measured.kernels[k]));
+  return items;
+}
+
+std::vector<Item> kernel_items(const Measured& measured) {
+  std::vector<Item> items;
+  for (const MeasuredKernel& kernel : measured.kernels) items.push_back(kernel_item(kernel));
+  return items;
+}
+
+}  // namespace pagoda::plot

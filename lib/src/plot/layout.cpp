@@ -1,0 +1,243 @@
+#include "plot/layout.h"
+
+#include <algorithm>
+#include <numbers>
+
+#include "plot/text.h"
+
+namespace pagoda::plot {
+namespace {
+
+constexpr double kSmallest = 2.2, kLargest = 14;  // radii
+constexpr double kShareOfLargest = 0.25;
+
+// Parts of a slanted text as upright boxes, so that one test of overlap serves all.
+std::vector<Box> slanted(double x, double y, double width, double degrees) {
+  constexpr double kHalf = 8;
+  const double angle = degrees * std::numbers::pi / 180;
+  const int parts = std::abs(degrees) < 1 ? 1 : std::max(2, static_cast<int>(width / 12));
+  std::vector<Box> boxes;
+  for (int i = 0; i < parts; ++i) {
+    const double from = width * (static_cast<double>(i) / parts - 0.5),
+                 to = width * (static_cast<double>(i + 1) / parts - 0.5);
+    const double ya = y + from * std::sin(angle), yb = y + to * std::sin(angle);
+    boxes.push_back(
+        {x + from * std::cos(angle), std::min(ya, yb) - kHalf, x + to * std::cos(angle), std::max(ya, yb) + kHalf});
+  }
+  return boxes;
+}
+
+bool is_free(const std::vector<Box>& boxes, const std::vector<Box>& taken) {
+  for (const Box& box : boxes) {
+    if (!box.inside(kPlot)) return false;
+    if (std::any_of(taken.begin(), taken.end(), [&](const Box& other) { return box.overlaps(other); })) return false;
+  }
+  return true;
+}
+
+std::vector<Box> around(const std::vector<Segment>& lines, const Segment* except) {
+  std::vector<Box> boxes;
+  for (const Segment& line : lines) {
+    if (&line == except) continue;
+    const int parts = std::max(1, static_cast<int>((std::abs(line.x1 - line.x0) + std::abs(line.y1 - line.y0)) / 8));
+    for (int i = 0; i <= parts; ++i) {
+      const double t = static_cast<double>(i) / parts;
+      const double x = line.x0 + t * (line.x1 - line.x0), y = line.y0 + t * (line.y1 - line.y0);
+      boxes.push_back({x - 2, y - 2, x + 2, y + 2});
+    }
+  }
+  return boxes;
+}
+
+// The part of the line y = x · bandwidth inside the frame and below `top`.
+std::optional<Segment> slope(const Scale& scale, double bandwidth, double top) {
+  const Frame& frame = scale.frame;
+  const double high = std::min(top, frame.y1);
+  const double from = std::max(frame.x0, frame.y0 / bandwidth), to = std::min(frame.x1, high / bandwidth);
+  if (from >= to) return std::nullopt;
+  return Segment{scale.x(from), scale.y(from * bandwidth), scale.x(to), scale.y(to * bandwidth)};
+}
+
+std::optional<Segment> flat(const Scale& scale, double peak, double fastest) {
+  const Frame& frame = scale.frame;
+  const double from = std::max(frame.x0, peak / fastest);
+  if (peak < frame.y0 || peak > frame.y1 || from >= frame.x1) return std::nullopt;
+  return Segment{scale.x(from), scale.y(peak), scale.x(frame.x1), scale.y(peak)};
+}
+
+// Slides along its roof, from the far end, until it covers nothing.
+void label_roof(RoofMark& mark, const std::vector<Segment>& lines, std::vector<Box>& taken, std::vector<Box>& texts) {
+  const Segment& line = *mark.line;
+  const double dx = line.x1 - line.x0, dy = line.y1 - line.y0, length = std::hypot(dx, dy);
+  const double degrees = std::atan2(dy, dx) * 180 / std::numbers::pi;
+  std::vector<Box> obstacles = taken;
+  const std::vector<Box> others = around(lines, &line);
+  obstacles.insert(obstacles.end(), others.begin(), others.end());
+  for (const std::string& text :
+       {mark.roof->label(),
+        mark.roof->name + " " + si(mark.roof->value, mark.roof->kind == Roof::Kind::Compute ? "FLOP/s" : "B/s")}) {
+    const std::string shown = mark.is_spec ? mark.roof->name + " spec" : text;
+    const double width = text_width(shown, kLabelText);
+    // Where dots are dense, over dots rather than not at all.
+    for (const auto& blocked : {obstacles, taken, texts}) {
+      for (double back = width / 2 + 18; back <= length - width / 2 - 4; back += 8) {
+        // Compute roofs are read at their right end, slopes at their left one, where they are apart.
+        const double t = mark.roof->kind == Roof::Kind::Compute ? 1 - back / length : back / length;
+        const double offset = 10;  // above the line
+        const double x = line.x0 + t * dx + offset * dy / length, y = line.y0 + t * dy - offset * dx / length;
+        std::vector<Box> boxes = slanted(x, y, width, degrees);
+        if (!is_free(boxes, blocked)) continue;
+        mark.text = shown;
+        mark.text_x = x;
+        mark.text_y = y;
+        mark.degrees = degrees;
+        taken.insert(taken.end(), boxes.begin(), boxes.end());
+        texts.insert(texts.end(), boxes.begin(), boxes.end());
+        mark.boxes = std::move(boxes);
+        return;
+      }
+    }
+  }
+}
+
+DotMark dot_mark(const Scale& scale, const Dot& dot, std::size_t at) {
+  DotMark mark{.dot = at, .radius = dot_radius(dot.share)};
+  const auto place = [&](double x, double y, std::optional<double>& to_x, std::optional<double>& to_y) {
+    const double px = scale.x(x), py = scale.y(dot.rail ? y * scale.frame.x0 : y);
+    to_x = std::clamp(px, kPlot.x0, kPlot.x1);
+    to_y = std::clamp(py, kPlot.y0, kPlot.y1);
+    mark.clipped = mark.clipped || *to_x != px || *to_y != py;
+  };
+  if (dot.x) place(*dot.x, *dot.y, mark.x, mark.y);
+  if (dot.measured_x) place(*dot.measured_x, *dot.measured_y, mark.measured_x, mark.measured_y);
+  return mark;
+}
+
+Box box_of(double x, double y, double radius) { return {x - radius, y - radius, x + radius, y + radius}; }
+
+}  // namespace
+
+double dot_radius(double share) {
+  return std::clamp(kLargest * std::sqrt(std::max(0.0, share) / kShareOfLargest), kSmallest, kLargest);
+}
+
+Layout make_layout(const Chart& chart, std::size_t at) {
+  Layout layout{.scale = {chart.frame}};
+  const Scale& scale = layout.scale;
+  const Roofs& roofs = chart.roofs;
+  double top = 0, fastest = 0;
+  for (const Roof& roof : roofs.compute)
+    if (roof.shown) top = std::max(top, roof.value);
+  for (const Roof& roof : roofs.bandwidth) fastest = std::max(fastest, roof.value);
+  const auto add = [&](const Roof& roof, bool is_main) {
+    RoofMark mark{.roof = &roof, .is_main = is_main};
+    mark.line = roof.kind == Roof::Kind::Compute ? flat(scale, roof.value, fastest) : slope(scale, roof.value, top);
+    layout.roofs.push_back(std::move(mark));
+  };
+  for (std::size_t i = 0; i < roofs.compute.size(); ++i) add(roofs.compute[i], i == roofs.main);
+  for (std::size_t i = 0; i < roofs.bandwidth.size(); ++i) add(roofs.bandwidth[i], i == 0);
+
+  const double ridge = roofs.ridge(roofs.main), peak = roofs.compute[roofs.main].value;
+  if (chart.frame.holds(ridge, peak)) {
+    layout.ridge_x = scale.x(ridge);
+    layout.ridge_y = scale.y(peak);
+  }
+
+  std::vector<Box> taken;
+  if (at < chart.series.size()) {
+    const Series& series = chart.series[at];
+    for (std::size_t i = 0; i < series.dots.size(); ++i) {
+      layout.dots.push_back(dot_mark(scale, series.dots[i], i));
+      const DotMark& mark = layout.dots.back();
+      // Thousands of dots leave no free place; labels then only keep off the larger ones.
+      if (i >= 400) continue;
+      if (mark.x) taken.push_back(box_of(*mark.x, *mark.y, mark.radius));
+      if (mark.measured_x) taken.push_back(box_of(*mark.measured_x, *mark.measured_y, mark.radius));
+    }
+  }
+  for (const Series& series : chart.series)
+    for (const auto& star : {series.bound_star, series.measured_star})
+      if (star && chart.frame.holds(star->x(), star->y()))
+        taken.push_back(box_of(scale.x(star->x()), scale.y(star->y()), 10));
+  std::vector<Segment> lines;
+  lines.reserve(layout.roofs.size() + 1);
+  for (const RoofMark& mark : layout.roofs)
+    if (mark.line && mark.roof->shown) lines.push_back(*mark.line);
+  if (layout.ridge_x) {
+    // Its own label stands at the foot of the drop line.
+    const double width = 60;
+    taken.push_back({*layout.ridge_x - width, kPlot.y1 - 42, *layout.ridge_x + width, kPlot.y1});
+  }
+  std::vector<Box> roof_texts;
+  std::size_t line = 0;
+  for (RoofMark& mark : layout.roofs) {
+    if (!mark.line || !mark.roof->shown) continue;
+    std::vector<Segment> others = lines;
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(line++));
+    label_roof(mark, others, taken, roof_texts);
+  }
+  if (at < chart.series.size())
+    layout.labels = place_labels(chart.series[at], layout.dots, taken, lines, chart.options.labels);
+  return layout;
+}
+
+std::vector<LabelMark> place_labels(const Series& series, const std::vector<DotMark>& dots,
+                                    const std::vector<Box>& taken, const std::vector<Segment>& lines,
+                                    std::size_t count) {
+  constexpr double kHeightOfText = 15;
+  constexpr std::array<double, 6> kGaps = {4, 14, 26, 42, 62, 86};
+  constexpr int kDirections = 16;
+  std::vector<Box> blocked = taken;
+  const std::vector<Box> crossed = around(lines, nullptr);
+  std::vector<LabelMark> labels;
+  std::vector<Box> texts;
+  for (const DotMark& mark : dots) {
+    if (labels.size() >= count) break;
+    const Dot& dot = series.dots[mark.dot];
+    const std::optional<double> x = mark.measured_x ? mark.measured_x : mark.x,
+                                y = mark.measured_x ? mark.measured_y : mark.y;
+    if (!x || dot.aggregate || dot.share <= 0) continue;
+    std::string text = short_name(dot.name, 26);
+    if (dot.items.size() > 1) text += " ×" + std::to_string(dot.items.size());
+    const double width = text_width(text, kLabelText) + 4;
+    const auto try_place = [&](bool may_cross) {
+      for (const double gap : kGaps) {
+        for (int step = 0; step < kDirections; ++step) {
+          // From the right, then alternately up and down.
+          const int turn = step % 2 == 0 ? step / 2 : -(step + 1) / 2;
+          const double angle = 2 * std::numbers::pi * turn / kDirections;
+          const double reach = mark.radius + gap;
+          const double cx = *x + reach * std::cos(angle) +
+                            std::copysign(width / 2, std::cos(angle)) * std::min(1.0, 2 * std::abs(std::cos(angle)));
+          const double cy = *y - (reach + kHeightOfText / 2 * std::abs(std::sin(angle))) * std::sin(angle);
+          const Box box{cx - width / 2, cy - kHeightOfText / 2, cx + width / 2, cy + kHeightOfText / 2};
+          if (!is_free({box}, blocked) || (!may_cross && !is_free({box}, crossed))) continue;
+          LabelMark label{.text = text, .dot = mark.dot, .box = box};
+          if (gap > 10) {
+            label.has_leader = true;
+            label.to_x = std::clamp(*x, box.x0, box.x1);
+            label.to_y = std::clamp(*y, box.y0, box.y1);
+            const double distance = std::hypot(label.to_x - *x, label.to_y - *y);
+            label.from_x = *x + (label.to_x - *x) * mark.radius / std::max(distance, 1.0);
+            label.from_y = *y + (label.to_y - *y) * mark.radius / std::max(distance, 1.0);
+          }
+          if (label.has_leader) {
+            // A leader through another label would read as its leader.
+            const std::vector<Box> leader = around({{label.from_x, label.from_y, label.to_x, label.to_y}}, nullptr);
+            if (!is_free(leader, texts)) continue;
+            blocked.insert(blocked.end(), leader.begin(), leader.end());
+          }
+          labels.push_back(label);
+          texts.push_back(box);
+          blocked.push_back(box);
+          return true;
+        }
+      }
+      return false;
+    };
+    if (!try_place(false)) try_place(true);
+  }
+  return labels;
+}
+
+}  // namespace pagoda::plot

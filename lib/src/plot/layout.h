@@ -1,0 +1,87 @@
+// Where everything of the roofline lies, in pixels of the master picture. Drawing only prints it.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plot/chart.h"
+
+namespace pagoda::plot {
+
+struct Box {
+  double x0 = 0, y0 = 0, x1 = 0, y1 = 0;
+
+  bool overlaps(const Box& other) const { return x0 < other.x1 && other.x0 < x1 && y0 < other.y1 && other.y0 < y1; }
+  bool inside(const Box& other) const { return x0 >= other.x0 && x1 <= other.x1 && y0 >= other.y0 && y1 <= other.y1; }
+};
+
+// The picture and the rectangle of the axes in it.
+inline constexpr double kWidth = 1200, kHeight = 800;
+inline constexpr Box kPlot{84, 78, 932, 668};
+inline constexpr double kPanelLeft = 956, kPanelRight = kWidth - 16;
+inline constexpr double kSmallText = 12, kLabelText = 12;
+
+// Decades to pixels.
+struct Scale {
+  Frame frame;
+
+  double x(double intensity) const {
+    return kPlot.x0 + (kPlot.x1 - kPlot.x0) * std::log(intensity / frame.x0) / std::log(frame.x1 / frame.x0);
+  }
+  double y(double performance) const {
+    return kPlot.y1 - (kPlot.y1 - kPlot.y0) * std::log(performance / frame.y0) / std::log(frame.y1 / frame.y0);
+  }
+};
+
+struct Segment {
+  double x0 = 0, y0 = 0, x1 = 0, y1 = 0;
+};
+
+struct RoofMark {
+  const Roof* roof = nullptr;
+  bool is_main = false, is_spec = false;
+  std::optional<Segment> line = {};            // none: outside of the frame
+  std::string text = {};                       // empty: no room
+  double text_x = 0, text_y = 0, degrees = 0;  // of the middle of the text
+  std::vector<Box> boxes = {};                 // that the text covers
+};
+
+struct DotMark {
+  std::size_t dot = 0;
+  double radius = 0;
+  std::optional<double> x = {}, y = {};                    // estimated
+  std::optional<double> measured_x = {}, measured_y = {};  // measured
+  bool clipped = false;                                    // moved to the edge of the frame
+};
+
+struct LabelMark {
+  std::string text = {};
+  std::size_t dot = 0;
+  Box box = {};
+  bool has_leader = false;
+  double from_x = 0, from_y = 0, to_x = 0, to_y = 0;
+};
+
+struct Layout {
+  Scale scale = {};
+  std::vector<RoofMark> roofs = {};
+  std::optional<double> ridge_x = {}, ridge_y = {};  // inside the frame
+  std::vector<DotMark> dots = {};                    // of one series
+  std::vector<LabelMark> labels = {};
+};
+
+// Area is share of the time.
+double dot_radius(double share);
+
+Layout make_layout(const Chart& chart, std::size_t series);
+
+// Labels beside dots: rings of candidates around each, the first that covers no text and no dot; leaders where it is
+// away. What finds no place is left out.
+std::vector<LabelMark> place_labels(const Series& series, const std::vector<DotMark>& dots,
+                                    const std::vector<Box>& taken, const std::vector<Segment>& lines,
+                                    std::size_t count);
+
+}  // namespace pagoda::plot

@@ -1,0 +1,125 @@
+// The chart's JSON, and what follows from it: the same definitions as in the C++ that wrote it.
+const chart = JSON.parse(document.getElementById("chart-data").textContent);
+const strings = chart.strings;
+const kAbsence = ["", "no work on the device", "0 FLOP", "work not known", "no bound for its type", "no kernel measured",
+  "measured as 0 s"];
+const kLimit = ["none", "compute", "memory", "neither", "unknown"];
+const kPalette = ["#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#999999"];
+
+const column = (items, name, i) => (items[name] ? items[name][i] : null);
+// Sum of a column over items; null where one of them is not known.
+function total(list, get) {
+  let sum = 0;
+  for (const i of list) {
+    const value = get(i);
+    if (value === null || value === undefined) return null;
+    sum += value;
+  }
+  return list.length ? sum : null;
+}
+const ratio = (a, b) => (a > 0 && b > 0 ? a / b : null);
+
+// A view of one series by rows: a row is a dot (the same work several times), or what has no dot, by type and reason.
+function make_series(series, index) {
+  const items = series.items;
+  const bound = (i) => {
+    const c = items.compute_seconds[i], m = items.memory_seconds[i];
+    return c === null || m === null ? null : Math.max(c, m);
+  };
+  const seconds = (i) => (series.time === "measured" ? column(items, "seconds", i) : bound(i));
+  const work = (i) => column(items, "counted_flops", i) ?? items.flops[i];
+  const traffic = (i) => column(items, "dram_bytes", i) ?? items.bytes[i];
+  const rows = [];
+  const by_dot = new Map(), undrawn = new Map();
+  for (let i = 0; i < items.count; ++i) {
+    const d = items.dot[i];
+    const key = d === null ? items.type[i] + "/" + items.absence[i] : d;
+    const map = d === null ? undrawn : by_dot;
+    if (!map.has(key)) map.set(key, { dot: d, list: [] });
+    map.get(key).list.push(i);
+  }
+  const aggregates = new Set(series.aggregates);
+  for (const row of [...by_dot.values(), ...undrawn.values()]) {
+    const list = row.list;
+    list.sort((a, b) => (seconds(b) ?? 0) - (seconds(a) ?? 0));
+    row.series = index;
+    row.first = list[0];
+    row.is_aggregate = aggregates.has(row.dot);
+    row.type = strings[items.type[row.first]];
+    row.types = row.is_aggregate ? row.type : null;
+    row.name = items.name[row.first];
+    row.shape = strings[items.shape[row.first]];
+    row.dtype = strings[items.dtype[row.first]];
+    row.absence = items.absence[row.first];
+    row.limit = items.limit[row.first];
+    row.seconds = list.reduce((sum, i) => sum + (seconds(i) ?? 0), 0);
+    row.has_time = list.some((i) => seconds(i) !== null);
+    row.share = series.seconds > 0 ? row.seconds / series.seconds : 0;
+    row.measured = total(list, (i) => column(items, "seconds", i));
+    row.bound = total(list, bound);
+    row.compute = total(list, (i) => items.compute_seconds[i]);
+    row.memory = total(list, (i) => items.memory_seconds[i]);
+    row.flops = total(list, work);
+    row.bytes = total(list, traffic);
+    row.estimated_flops = total(list, (i) => items.flops[i]);
+    row.estimated_bytes = total(list, (i) => items.bytes[i]);
+    row.l2 = total(list, (i) => column(items, "l2_bytes", i));
+    row.l1 = total(list, (i) => column(items, "l1_bytes", i));
+    row.low = total(list, (i) => column(items, "max_seconds", i));
+    row.high = total(list, (i) => column(items, "min_seconds", i));
+    row.joules = total(list, (i) => column(items, "joules", i));
+    row.roof = items.roof[row.first];
+    row.color = Math.max(0, series.colors.indexOf(items.type[row.first]));
+    if (!series.colors.includes(items.type[row.first])) row.color = 6;
+    row.roof_share = row.measured > 0 && row.bound !== null ? row.bound / row.measured : null;
+    const other = row.compute !== null && row.memory !== null ? Math.min(row.compute, row.memory) : null;
+    // Measured: down to the roof. Else: what is left when the limit of a row, and only that, vanished.
+    row.saving = series.time === "measured" ? (row.roof_share === null ? null : Math.max(0, row.measured - row.bound))
+      : row.bound === null ? null : row.bound - other;
+    row.text = list.map((i) => items.name[i] + " " + strings[items.scope[i]]).join(" ").toLowerCase() + " " + row.type.toLowerCase();
+    rows.push(row);
+  }
+  for (const member of items.members)
+    for (const row of rows)
+      if (row.list.includes(member[0])) {
+        row.text += " " + member.slice(2).filter((_, k) => k % 2 === 0).join(" ").toLowerCase();
+        break;
+      }
+  return { ...series, index, rows, work, traffic, bound_of: bound, seconds_of: seconds };
+}
+
+const all_series = chart.series.map(make_series);
+// Where a row is on the axes at a level of memory: estimated and measured.
+function place_of(row, level) {
+  const rail = row.absence === 2;
+  const x0 = chart.axes.intensity[0];
+  const bytes = level === "l2" ? row.l2 : level === "l1" ? row.l1 : row.bytes;
+  if (rail) {
+    const y = ratio(row.estimated_bytes, row.bound), m = ratio(row.bytes, row.measured);
+    return { rail, e: y && { x: x0, y: y * x0 }, m: m && { x: x0, y: m * x0 } };
+  }
+  const e = ratio(row.estimated_flops, row.estimated_bytes), ey = ratio(row.estimated_flops, row.bound);
+  const m = ratio(row.flops, bytes), my = ratio(row.flops, row.measured);
+  return { rail, e: e && ey && level === "dram" ? { x: e, y: ey } : null, m: m && my ? { x: m, y: my } : null };
+}
+
+// Text -------------------------------------------------------------------------------------------------------------
+const kPrefixes = ["y", "z", "a", "f", "p", "n", "µ", "m", "", "k", "M", "G", "T", "P", "E", "Z", "Y"];
+function si(value, unit = "") {
+  if (value === null || value === undefined || !Number.isFinite(value)) return "–";
+  if (value === 0) return ("0 " + unit).trim();
+  const rounded = Number(value.toPrecision(3));
+  const step = Math.max(-8, Math.min(8, Math.floor(Math.floor(Math.log10(Math.abs(rounded)) + 1e-12) / 3)));
+  const text = String(Number((rounded / 10 ** (3 * step)).toPrecision(3)));
+  return (text + " " + kPrefixes[step + 8] + unit).trim();
+}
+const plain = (value) => (value === null ? "–" : value >= 9999.5 || (value < 1e-4 && value > 0) ? si(value) : String(Number(value.toPrecision(3))));
+const percent = (value) => (value === null ? "–" : value === 0 ? "0%"
+  : String(Number((100 * value).toPrecision(100 * value >= 99.95 ? 4 : 100 * value >= 9.995 ? 3 : 2))) + "%");
+function decade(exponent) {
+  if (exponent < 0 && exponent >= -4) return "0." + "0".repeat(-exponent - 1) + "1";
+  const step = Math.floor(exponent / 3);
+  return ("1" + "0".repeat(exponent - 3 * step) + " " + (kPrefixes[step + 8] ?? "")).trim();
+}
+// A tick at 1, 2 or 5 times a power of ten.
+const tick_text = (step, exponent) => (step === 1 ? decade(exponent) : si(step * 10 ** exponent).replace(/^(\d+) m$/, (_, n) => n / 1000));

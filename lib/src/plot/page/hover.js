@@ -1,0 +1,105 @@
+// What a dot is: a card beside the pointer, and a ruler from the axis to every roof at the dot's intensity.
+const card = document.getElementById("card");
+const ruler = document.getElementById("ruler");
+
+function facts_of(row) {
+  const s = series(), measured = s.time === "measured";
+  const out = [["type", row.type + (row.list.length > 1 ? ` ×${row.list.length}` : "")]];
+  const add = (key, text) => text && text !== "–" && out.push([key, text]);
+  add("shape", row.shape);
+  add("precision", row.dtype);
+  add(measured ? "measured" : "least time", row.has_time ? `${si(row.seconds, "s")}, ${percent(row.share)} of the ${measured ? "time" : "least time"}` : "");
+  if (measured && row.low !== null) add("runs", `${si(row.high, "s")} … ${si(row.low, "s")}`);
+  if (measured) add("least time", si(row.bound, "s"));
+  add("FLOP", si(row.flops));
+  add("DRAM", si(row.bytes, "B") + (s.items.dram_bytes && total(row.list, (i) => s.items.dram_bytes[i]) !== null ? " measured" : ` by ${s.traffic === "unfused" ? "the estimate" : s.traffic + " traffic"}`));
+  if (row.l2 !== null) add("L2", si(row.l2, "B"));
+  if (row.l1 !== null) add("L1", si(row.l1, "B"));
+  add("intensity", row.flops > 0 && row.bytes > 0 ? plain(row.flops / row.bytes) + " FLOP/B" : "");
+  add("speed", row.flops > 0 ? si(ratio(row.flops, rate(row)), "FLOP/s") : "");
+  add("traffic", si(ratio(row.bytes, rate(row)), "B/s"));
+  if (row.roof_share !== null) add("of its roof", percent(row.roof_share) + (row.roof_share > 1.05 ? ": check units, precision, counts, cache hits" : ""));
+  const roof = row.roof === null ? null : chart.roofs.compute[row.roof];
+  if (roof) add("roof", `${roof.name} ${si(roof.value, "FLOP/s")}`);
+  add("limit", kLimit[row.limit] === "neither" ? "neither roof is near (below 80%)" : kLimit[row.limit]);
+  const gain = row.roof_share !== null && row.roof_share > 0 && row.roof_share < 1 ? 1 / row.roof_share : null;
+  if (gain) add("room", `up to ${plain(gain)}× at the roof`);
+  else if (!measured && row.compute > 0 && row.memory > 0)
+    add("room", `${plain(Math.max(row.compute, row.memory) / Math.min(row.compute, row.memory))}× until the other roof`);
+  add("energy", row.joules !== null ? si(row.joules, "J") : "");
+  return out;
+}
+
+function show_card(row, x, y) {
+  const title = document.createElement("strong"), list = document.createElement("dl");
+  title.textContent = row.name;
+  for (const [key, text] of facts_of(row)) {
+    const term = document.createElement("dt"), value = document.createElement("dd");
+    term.textContent = key;
+    value.textContent = text;
+    list.append(term, value);
+  }
+  card.replaceChildren(title, list);
+  card.hidden = false;
+  const around = card.parentElement.getBoundingClientRect();
+  const left = x - around.left + 18, width = card.offsetWidth;
+  card.style.left = (left + width > around.width ? Math.max(4, x - around.left - width - 18) : left) + "px";
+  card.style.top = Math.max(4, Math.min(y - around.top + 10, around.height - card.offsetHeight - 4)) + "px";
+}
+
+function show_ruler(row) {
+  ruler.replaceChildren();
+  if (!row || !row.at) return;
+  const [x, y] = row.at;
+  element("circle", { class: "ring", cx: fix(x), cy: fix(y), r: fix(row.r + 4), fill: "none", stroke: "#1f2328", "stroke-width": 1.6 }, ruler);
+  const place = place_of(row, state.level), point = place.m ?? place.e;
+  if (!point || place.rail) return;
+  element("path", { class: "ruler-line", stroke: "#59636e", "stroke-width": 1, "stroke-dasharray": "3 3", d: `M${fix(x)} ${plot.y1}V${plot.y0}` }, ruler);
+  const limits = [];
+  chart.roofs.bandwidth.forEach((roof) => limits.push([point.x * roof.value, roof.name, true]));
+  if (row.roof !== null) limits.push([chart.roofs.compute[row.roof].value, chart.roofs.compute[row.roof].name, false]);
+  const top = row.roof === null ? Infinity : chart.roofs.compute[row.roof].value;
+  limits.sort((a, b) => a[0] - b[0]);
+  let last = Infinity;
+  for (const [value, name, is_slope] of limits) {
+    if (is_slope && value > top) continue;
+    const at = Y(value);
+    if (!(at > plot.y0 && at < plot.y1)) continue;
+    element("circle", { class: "ink-fill", cx: fix(x), cy: fix(at), r: 2.5, fill: "#1f2328" }, ruler);
+    if (last - at < 14) continue;
+    last = at;
+    const is_left = x > plot.x1 - 190;
+    element("text", { class: "halo", x: fix(x + (is_left ? -8 : 8)), y: fix(at - 5), "text-anchor": is_left ? "end" : "start" }, ruler).textContent =
+      `${si(value, "FLOP/s")} ${name}` + (place.m && value > point.y * 1.02 ? `, ${plain(value / point.y)}×` : "");
+  }
+}
+
+let pointed = null;
+function point_at(row, event) {
+  pointed = row;
+  show_ruler(row ?? series().rows[state.row]);
+  if (row && event) show_card(row, event.clientX, event.clientY);
+  else card.hidden = true;
+}
+
+// The nearest dot within reach, so that the smallest can be hit.
+function row_near(event) {
+  const box = svg.getBoundingClientRect(), scale = svg.viewBox.baseVal.width / box.width;
+  const x = (event.clientX - box.left) * scale, y = (event.clientY - box.top) * scale;
+  let best = null, least = Infinity;
+  for (const row of series().rows) {
+    if (!row.at || row.nodes === undefined) continue;
+    const far = Math.hypot(row.at[0] - x, row.at[1] - y) - row.r;
+    if (far < 6 * scale && far < least) [best, least] = [row, far];
+  }
+  return best;
+}
+
+function select(row) {
+  const at = series().rows.indexOf(row);
+  state.row = state.row === at ? null : at;
+  write_state();
+  show_ruler(series().rows[state.row]);
+  if (state.row !== null) show_row(row);
+  else draw_rows();
+}

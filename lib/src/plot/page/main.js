@@ -1,0 +1,225 @@
+// Controls, zoom, export: everything that changes the state, and one function that shows it.
+const by_id = (id) => document.getElementById(id);
+let rows_in_view = [];
+
+function update(part = "all") {
+  write_state();
+  if (part === "all") {
+    show_controls();
+    rows_in_view = visible_rows();
+    draw(rows_in_view);
+    show_status();
+    show_ruler(series().rows[state.row]);
+  }
+  if (part === "zoom") {
+    draw(rows_in_view);
+    show_ruler(pointed ?? series().rows[state.row]);
+    return;
+  }
+  fill_table(rows_in_view);
+}
+
+function show_status() {
+  const count = rows_in_view.reduce((sum, row) => sum + row.list.length, 0);
+  const share = rows_in_view.reduce((sum, row) => sum + row.share, 0);
+  by_id("status").textContent = `${count.toLocaleString("en")} of ${series().items.count.toLocaleString("en")} ops, ${percent(Math.min(1, share))} of ${series().time === "measured" ? "the time" : "the least time"}`;
+}
+
+function show_controls() {
+  by_id("search").value = state.q;
+  by_id("series").value = state.s;
+  by_id("limit").value = state.limit;
+  by_id("level").value = state.level;
+  by_id("precision").value = state.roof;
+  by_id("share").value = state.share;
+  by_id("share-text").textContent = state.share + "%";
+  by_id("color").value = state.color;
+  for (const option of by_id("level").options) option.disabled = !has_level(option.value);
+  for (const box of by_id("roof-boxes").querySelectorAll("input")) box.checked = box.value === "spec" ? state.spec : shown_roofs().has(box.value);
+  for (const legend of svg.querySelectorAll(".legend")) legend.setAttribute("display", +legend.dataset.s === state.s ? "inline" : "none");
+  for (const entry of svg.querySelectorAll(`.legend[data-s="${state.s}"] .type`)) {
+    const hidden = state.hidden.has(entry.dataset.type);
+    entry.setAttribute("aria-pressed", !hidden);
+    entry.classList.toggle("off", hidden);
+  }
+  for (const card of document.querySelectorAll(".view[data-s]")) card.hidden = +card.dataset.s !== state.s;
+  document.documentElement.dataset.theme = state.dark === null ? "" : state.dark ? "dark" : "light";
+  by_id("dark").setAttribute("aria-pressed", is_dark());
+  by_id("title-x").textContent = `Arithmetic intensity [FLOP / ${state.level === "dram" ? "DRAM" : state.level.toUpperCase()} byte]`;
+  const keys = { limit: kLimit.map((n, i) => [n, kLimitColors[i]]), precision: precisions().slice(0, 7).map((n, i) => [n || "not known", kPalette[i]]),
+    share: [["≤ 20%", 0.2], ["40%", 0.4], ["60%", 0.6], ["80%", 0.8], ["> 80% of its roof", 1]].map(([n, v]) => [n, kShareSteps.find(([e]) => v <= e)[1]]), type: [] };
+  by_id("color-key").replaceChildren(...keys[state.color].map(([name, color]) => {
+    const key = document.createElement("span"), swatch = document.createElement("i");
+    swatch.className = "swatch";
+    swatch.style.background = color;
+    key.append(swatch, name);
+    return key;
+  }));
+}
+const is_dark = () => state.dark ?? matchMedia("(prefers-color-scheme: dark)").matches;
+
+// Controls -----------------------------------------------------------------------------------------------------------
+function fill_choices() {
+  const options = (id, list) => by_id(id).append(...list.map(([value, text]) => new Option(text, value)));
+  options("series", all_series.map((s, i) => [i, s.label + (s.source ? ` (${s.source})` : "")]));
+  by_id("series").parentElement.hidden = all_series.length < 2;
+  options("precision", chart.roofs.compute.map((roof, i) => [i, roof.name]));
+  const boxes = [...chart.roofs.bandwidth, ...chart.roofs.compute].map((roof) => [roof.id, roof.name]);
+  if ([...chart.roofs.bandwidth, ...chart.roofs.compute].some((roof) => roof.spec)) boxes.push(["spec", "as the vendor states"]);
+  by_id("roof-boxes").append(...boxes.map(([value, text]) => {
+    const label = document.createElement("label"), box = document.createElement("input");
+    Object.assign(box, { type: "checkbox", value });
+    label.append(box, " " + text);
+    return label;
+  }));
+}
+const listen = (id, event, change) => by_id(id).addEventListener(event, (e) => { change(e.target); update(); });
+function connect() {
+  listen("search", "input", (t) => (state.q = t.value));
+  listen("series", "change", (t) => Object.assign(state, { s: +t.value, row: null, hidden: new Set(), level: "dram" }));
+  listen("limit", "change", (t) => (state.limit = t.value));
+  listen("level", "change", (t) => (state.level = t.value));
+  listen("precision", "change", (t) => (state.roof = +t.value));
+  listen("share", "input", (t) => (state.share = +t.value));
+  listen("color", "change", (t) => (state.color = t.value));
+  listen("roof-boxes", "change", (t) => {
+    if (t.value === "spec") return void (state.spec = t.checked);
+    state.roofs = new Set(shown_roofs());
+    t.checked ? state.roofs.add(t.value) : state.roofs.delete(t.value);
+  });
+  by_id("dark").addEventListener("click", () => { state.dark = !is_dark(); update(); });
+  by_id("zoom-reset").addEventListener("click", () => { state.view = null; update("zoom"); });
+  by_id("clear").addEventListener("click", () => { const { s, dark } = state; Object.assign(state, kDefault, { s, dark, hidden: new Set() }); update(); });
+  by_id("save-svg").addEventListener("click", () => save("svg"));
+  by_id("save-png").addEventListener("click", () => save("png"));
+  by_id("save-csv").addEventListener("click", () => download(new Blob([csv()], { type: "text/csv" }), "csv"));
+  for (const entry of svg.querySelectorAll(".legend .type")) {
+    const toggle = (only) => {
+      const types = [...entry.parentElement.querySelectorAll(".type")].map((t) => t.dataset.type), type = entry.dataset.type;
+      const is_only = state.hidden.size === types.length - 1 && !state.hidden.has(type);
+      if (only) state.hidden = is_only ? new Set() : new Set(types.filter((t) => t !== type));
+      else state.hidden.has(type) ? state.hidden.delete(type) : state.hidden.add(type);
+      update();
+    };
+    for (const [key, value] of [["tabindex", 0], ["role", "button"], ["aria-label", `${entry.dataset.type}: show or hide; with Shift only this`]]) entry.setAttribute(key, value);
+    entry.addEventListener("click", (e) => toggle(e.shiftKey));
+    entry.addEventListener("keydown", (e) => { if (e.key === "Enter" || e.key === " ") { e.preventDefault(); toggle(e.shiftKey); } });
+  }
+  window.addEventListener("hashchange", () => { read_state(); update(); });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => show_controls());
+}
+
+// Zoom ---------------------------------------------------------------------------------------------------------------
+// Both axes by one factor, about a point: slopes stay what they are.
+function zoom(factor, px, py) {
+  const v = view(), full = full_view();
+  const width = (v.x1 - v.x0) * factor;
+  if (width < 0.2 || width > 3 * (full.x1 - full.x0)) return;
+  const x = v.x0 + ((px - plot.x0) / (plot.x1 - plot.x0)) * (v.x1 - v.x0), y = v.y0 + ((plot.y1 - py) / (plot.y1 - plot.y0)) * (v.y1 - v.y0);
+  state.view = { x0: x + (v.x0 - x) * factor, x1: x + (v.x1 - x) * factor, y0: y + (v.y0 - y) * factor, y1: y + (v.y1 - y) * factor };
+  update("zoom");
+}
+function pan(dx, dy) {
+  const v = view(), x = (-dx / (plot.x1 - plot.x0)) * (v.x1 - v.x0), y = (dy / (plot.y1 - plot.y0)) * (v.y1 - v.y0);
+  state.view = { x0: v.x0 + x, x1: v.x1 + x, y0: v.y0 + y, y1: v.y1 + y };
+  update("zoom");
+}
+function connect_plot() {
+  const at = (event) => {
+    const box = svg.getBoundingClientRect(), scale = svg.viewBox.baseVal.width / box.width;
+    return [(event.clientX - box.left) * scale, (event.clientY - box.top) * scale];
+  };
+  const in_plot = ([x, y]) => x >= plot.x0 - 16 && x <= plot.x1 && y >= plot.y0 && y <= plot.y1;
+  const pointers = new Map();
+  let moved = 0;
+  svg.addEventListener("wheel", (event) => {
+    if (!in_plot(at(event))) return;
+    event.preventDefault();
+    zoom(Math.exp(clamp(event.deltaY, -200, 200) / 400), ...at(event));
+  }, { passive: false });
+  svg.addEventListener("pointerdown", (event) => { if (in_plot(at(event))) { pointers.set(event.pointerId, at(event)); moved = 0; } });
+  svg.addEventListener("pointermove", (event) => {
+    const before = pointers.get(event.pointerId), now = at(event);
+    if (!before) {
+      point_at(in_plot(now) ? row_near(event) : null, event);
+      return;
+    }
+    moved += Math.hypot(now[0] - before[0], now[1] - before[1]);
+    if (pointers.size === 2) {
+      const other = [...pointers].find(([id]) => id !== event.pointerId)[1], far = (p) => Math.hypot(p[0] - other[0], p[1] - other[1]);
+      zoom(far(before) / Math.max(1, far(now)), ...other);
+    } else if (moved > 4) {
+      if (!svg.hasPointerCapture?.(event.pointerId)) try { svg.setPointerCapture(event.pointerId); } catch { /* a pointer that is gone */ }
+      pan(now[0] - before[0], now[1] - before[1]);
+    }
+    pointers.set(event.pointerId, now);
+  });
+  const end = (event) => {
+    if (pointers.delete(event.pointerId) && moved <= 4) {
+      const row = row_near(event);
+      if (row) select(row);
+    }
+  };
+  svg.addEventListener("pointerup", end);
+  svg.addEventListener("pointercancel", end);
+  svg.addEventListener("pointerleave", () => point_at(null));
+  svg.addEventListener("dblclick", (event) => { if (in_plot(at(event))) { state.view = null; update("zoom"); } });
+  svg.setAttribute("tabindex", 0);
+  const middle = [(plot.x0 + plot.x1) / 2, (plot.y0 + plot.y1) / 2];
+  const keys = { "+": () => zoom(0.8, ...middle), "=": () => zoom(0.8, ...middle), "-": () => zoom(1.25, ...middle), 0: () => { state.view = null; update("zoom"); },
+    ArrowLeft: () => pan(60, 0), ArrowRight: () => pan(-60, 0), ArrowUp: () => pan(0, 60), ArrowDown: () => pan(0, -60), Escape: () => state.row !== null && select(series().rows[state.row]) };
+  svg.addEventListener("keydown", (event) => {
+    if (event.target !== svg || !keys[event.key] || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    keys[event.key]();
+  });
+}
+
+// Export -------------------------------------------------------------------------------------------------------------
+function download(blob, extension) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = chart.title.replace(/[^\w.=-]+/g, "-").slice(0, 80) + "." + extension;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}
+// The picture as it is now, in light colours and with the one rule of style that the page else brings.
+function still_svg() {
+  const copy = svg.cloneNode(true);
+  copy.querySelector("#ruler").replaceChildren();
+  copy.querySelectorAll('[display="none"]').forEach((node) => node.remove());
+  const style = document.createElementNS(kSvg, "style");
+  style.textContent = ".halo{paint-order:stroke;stroke:#fff;stroke-width:3px;stroke-linejoin:round}";
+  copy.prepend(style);
+  return new XMLSerializer().serializeToString(copy);
+}
+function save(kind) {
+  const blob = new Blob([still_svg()], { type: "image/svg+xml" });
+  if (kind === "svg") return download(blob, "svg");
+  const image = new Image(), canvas = document.createElement("canvas");
+  image.onload = () => {
+    Object.assign(canvas, { width: 2400, height: 1600 });
+    canvas.getContext("2d").drawImage(image, 0, 0, 2400, 1600);
+    canvas.toBlob((png) => download(png, "png"));
+    URL.revokeObjectURL(image.src);
+  };
+  image.src = URL.createObjectURL(blob);
+}
+function csv() {
+  // A cell that a spreadsheet would run as a formula gets a quote before it.
+  const quote = (text) => { const safe = /^[=+\-@\t\r]/.test(text) ? "'" + text : text; return /[",\r\n]/.test(safe) ? `"${safe.replace(/"/g, '""')}"` : safe; };
+  const items = series().items, wanted = new Set(rows_in_view.flatMap((row) => row.list));
+  const out = [["name", "op_type", "shape", "precision", "flops", "bytes", "seconds", "bound_seconds", "limit"].join(",")];
+  for (let i = 0; i < items.count; ++i)
+    if (wanted.has(i))
+      out.push([quote(items.name[i]), quote(strings[items.type[i]]), quote(strings[items.shape[i]]), strings[items.dtype[i]], series().work(i) ?? "", series().traffic(i) ?? "",
+        column(items, "seconds", i) ?? "", series().bound_of(i) ?? "", kLimit[items.limit[i]]].join(","));
+  return out.join("\r\n") + "\r\n";
+}
+
+fill_choices();
+read_state();
+connect();
+connect_plot();
+update();
+document.documentElement.dataset.ready = "1";

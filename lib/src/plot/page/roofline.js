@@ -1,0 +1,310 @@
+// The roofline itself: the SVG that came with the page, moved to the current view. Positions are computed anew for each
+// view instead of scaling a group, so that strokes, dots and text keep their size.
+const kSvg = "http://www.w3.org/2000/svg";
+const svg = document.getElementById("roofline");
+const frame = svg.querySelector(".frame");
+const plot = { x0: +frame.getAttribute("x"), y0: +frame.getAttribute("y") };
+plot.x1 = plot.x0 + +frame.getAttribute("width");
+plot.y1 = plot.y0 + +frame.getAttribute("height");
+const element = (tag, attributes, parent) => {
+  const node = document.createElementNS(kSvg, tag);
+  for (const key in attributes) node.setAttribute(key, attributes[key]);
+  if (parent) parent.append(node);
+  return node;
+};
+const X = (x) => plot.x0 + ((plot.x1 - plot.x0) * (Math.log10(x) - view().x0)) / (view().x1 - view().x0);
+const Y = (y) => plot.y1 - ((plot.y1 - plot.y0) * (Math.log10(y) - view().y0)) / (view().y1 - view().y0);
+const fix = (value) => Math.round(value * 100) / 100;
+
+// Elements of each row, once.
+for (const one of all_series) {
+  const group = svg.querySelector(`.series[data-s="${one.index}"]`);
+  one.group = group;
+  const by_dot = new Map();
+  for (const row of one.rows) {
+    row.nodes = { e: null, m: null, link: null, whisker: null, levels: [] };
+    if (row.dot !== null) by_dot.set(row.dot, row);
+  }
+  for (const node of group.children) {
+    const row = by_dot.get(+node.dataset.d);
+    if (!row) continue;
+    if (node.classList.contains("e")) row.nodes.e = node;
+    else if (node.classList.contains("m")) row.nodes.m = node;
+    else row.nodes.levels.push(node);
+  }
+  for (const node of group.querySelector(".links").children) {
+    const row = by_dot.get(+(node.dataset.d ?? node.dataset.w));
+    if (row) row.nodes[node.dataset.w === undefined ? "link" : "whisker"] = node;
+  }
+}
+
+function ticks(low, high, line, middle) {
+  // Labels at 1, and when little more than a decade is seen also at 2 and 5.
+  const steps = high - low < 1.5 ? [1, 2, 5] : [1];
+  let major = "", minor = "";
+  const labels = [];
+  for (let exponent = Math.floor(low + 1e-9); exponent <= Math.ceil(high - 1e-9); ++exponent)
+    for (const step of [1, 2, 5]) {
+      const at = exponent + Math.log10(step);
+      if (at < low - 1e-9 || at > high + 1e-9) continue;
+      if (step === 1) major += line(10 ** at);
+      else minor += line(10 ** at);
+      if (steps.includes(step)) labels.push([middle(10 ** at), tick_text(step, exponent)]);
+    }
+  return { major, minor, labels };
+}
+
+function draw_ticks() {
+  const v = view();
+  const x = ticks(v.x0, v.x1, (t) => `M${fix(X(t))} ${plot.y0}V${plot.y1}`, X);
+  const y = ticks(v.y0, v.y1, (t) => `M${plot.x0} ${fix(Y(t))}H${plot.x1}`, Y);
+  document.getElementById("grid-major").setAttribute("d", x.major + y.major);
+  document.getElementById("grid-minor").setAttribute("d", x.minor + y.minor);
+  const write = (id, labels, place) => {
+    const group = document.getElementById(id);
+    group.replaceChildren(...labels.map(([at, text]) => {
+      const node = element("text", place(fix(at)));
+      node.textContent = text;
+      return node;
+    }));
+  };
+  write("ticks-x", x.labels, (at) => ({ x: at, y: plot.y1 + 18 }));
+  write("ticks-y", y.labels, (at) => ({ x: plot.x0 - 8, y: at + 4 }));
+}
+
+// The part of a roof in the view, as [x0, y0, x1, y1] in pixels; null: none.
+function roof_segment(roof, is_compute, value) {
+  const v = view(), low = 10 ** v.x0, high = 10 ** v.x1, bottom = 10 ** v.y0, top = 10 ** v.y1;
+  if (is_compute) {
+    const fastest = Math.max(...chart.roofs.bandwidth.map((r) => r.value));
+    const from = Math.max(low, value / fastest);
+    if (value < bottom || value > top || from >= high) return null;
+    return [X(from), Y(value), plot.x1, Y(value)];
+  }
+  const peak = Math.max(...chart.roofs.compute.filter((r, i) => shown_roofs().has(r.id) || i === state.roof).map((r) => r.value));
+  const from = Math.max(low, bottom / value), to = Math.min(high, Math.min(peak, top) / value);
+  return from >= to ? null : [X(from), Y(from * value), X(to), Y(to * value)];
+}
+
+const overlaps = (a, b) => a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3];
+const inside = (a) => a[0] >= plot.x0 && a[2] <= plot.x1 && a[1] >= plot.y0 && a[3] <= plot.y1;
+const is_free = (boxes, taken) => boxes.every((box) => inside(box) && !taken.some((other) => overlaps(box, other)));
+const ruler_font = document.createElement("canvas").getContext("2d");
+const text_width = (text) => {
+  ruler_font.font = '12px "DejaVu Sans", Verdana, sans-serif';
+  return ruler_font.measureText(text).width;
+};
+function slanted(x, y, width, angle) {
+  const parts = Math.abs(angle) < 0.02 ? 1 : Math.max(2, Math.floor(width / 12)), boxes = [];
+  for (let i = 0; i < parts; ++i) {
+    const a = width * (i / parts - 0.5), b = width * ((i + 1) / parts - 0.5);
+    const ya = y + a * Math.sin(angle), yb = y + b * Math.sin(angle);
+    boxes.push([x + a * Math.cos(angle), Math.min(ya, yb) - 8, x + b * Math.cos(angle), Math.max(ya, yb) + 8]);
+  }
+  return boxes;
+}
+
+function draw_roofs(taken) {
+  const shown = shown_roofs(), texts = [];
+  chart.roofs.compute.concat(chart.roofs.bandwidth).forEach((roof, k) => {
+    const is_compute = k < chart.roofs.compute.length;
+    const group = svg.querySelector(`.roof[data-roof="${roof.id}"]`), spec = svg.querySelector(`.spec[data-roof="${roof.id}"]`);
+    const is_main = is_compute ? k === state.roof : roof.id === state.level;
+    const visible = shown.has(roof.id) || is_main;
+    group.setAttribute("display", visible ? "inline" : "none");
+    group.classList.toggle("main", is_main);
+    const line = visible ? roof_segment(roof, is_compute, roof.value) : null;
+    const path = group.querySelector("path") ?? element("path", { stroke: "#333c46" }, group);
+    path.setAttribute("d", line ? `M${fix(line[0])} ${fix(line[1])}L${fix(line[2])} ${fix(line[3])}` : "M0 0");
+    path.setAttribute("stroke-width", is_main ? 2.2 : 1.2);
+    path.setAttribute("stroke-dasharray", is_main ? "none" : "7 4");
+    if (spec) {
+      const stated = roof.spec && state.spec ? roof_segment(roof, is_compute, roof.spec) : null;
+      spec.setAttribute("display", stated ? "inline" : "none");
+      if (stated) spec.setAttribute("d", `M${fix(stated[0])} ${fix(stated[1])}L${fix(stated[2])} ${fix(stated[3])}`);
+    }
+    let label = group.querySelector("text");
+    if (!line) {
+      if (label) label.textContent = "";
+      return;
+    }
+    label ??= element("text", { class: "halo", "text-anchor": "middle", "dominant-baseline": "central" }, group);
+    const unit = is_compute ? "FLOP/s" : "B/s", dx = line[2] - line[0], dy = line[3] - line[1], length = Math.hypot(dx, dy);
+    const short = `${roof.name} ${si(roof.value, unit)}`;
+    const long = roof.measured ? `${short} (measured${roof.spec ? "; spec " + si(roof.spec, unit) : ""})` : short;
+    label.textContent = "";
+    for (const [text, blocked] of [[long, taken], [short, taken], [short, texts]]) {
+      const width = text_width(text), angle = Math.atan2(dy, dx);
+      for (let back = width / 2 + 18; back <= length - width / 2 - 4; back += 8) {
+        const t = is_compute ? 1 - back / length : back / length;
+        const x = line[0] + t * dx + (10 * dy) / length, y = line[1] + t * dy - (10 * dx) / length;
+        const boxes = slanted(x, y, width, angle);
+        if (!is_free(boxes, blocked)) continue;
+        taken.push(...boxes);
+        texts.push(...boxes);
+        label.textContent = text;
+        label.setAttribute("x", fix(x));
+        label.setAttribute("y", fix(y));
+        label.setAttribute("transform", `rotate(${fix((angle * 180) / Math.PI)} ${fix(x)} ${fix(y)})`);
+        return;
+      }
+    }
+  });
+}
+
+function draw_ridge() {
+  const group = document.getElementById("ridge"), zones = ["memory", "compute"].map((n) => document.getElementById("zone-" + n));
+  if (!group) return;
+  const peak = chart.roofs.compute[state.roof].value;
+  const bandwidth = (chart.roofs.bandwidth.find((r) => r.id === state.level) ?? chart.roofs.bandwidth[0]).value;
+  const x = X(peak / bandwidth), y = Y(peak);
+  const slope = roof_segment(null, false, bandwidth);
+  const low = 10 ** view().x0;
+  // Polygons may leave the frame; the clip path cuts them.
+  const left = X(low), left_y = Y(low * bandwidth);
+  zones[0].setAttribute("d", slope ? `M${fix(left)} ${fix(left_y)}L${fix(x)} ${fix(y)}V${Math.max(plot.y1, fix(left_y))}H${fix(left)}Z` : "M0 0");
+  zones[1].setAttribute("d", `M${fix(x)} ${fix(y)}H${Math.max(plot.x1, fix(x))}V${plot.y1}H${fix(x)}Z`);
+  const [drop, dot, title, memory, compute] = group.children;
+  const is_inside = x >= plot.x0 && x <= plot.x1;
+  group.setAttribute("display", is_inside ? "inline" : "none");
+  drop.setAttribute("d", `M${fix(x)} ${fix(y)}V${plot.y1}`);
+  dot.setAttribute("cx", fix(x));
+  dot.setAttribute("cy", fix(y));
+  title.textContent = `ridge ${plain(peak / bandwidth)} FLOP/B`;
+  title.setAttribute("x", fix(x));
+  memory.setAttribute("x", fix(x - 8));
+  compute.setAttribute("x", fix(x + 8));
+}
+
+const radius = (share) => Math.min(14, Math.max(2.2, 14 * Math.sqrt(Math.max(0, share) / 0.25)));
+const kLimitColors = ["#999999", "#E69F00", "#0072B2", "#CC79A7", "#56B4E9"];
+const kShareSteps = [[0.2, "#D55E00"], [0.4, "#E69F00"], [0.6, "#CC79A7"], [0.8, "#56B4E9"], [Infinity, "#0072B2"]];
+function color_of(row) {
+  if (state.color === "limit") return kLimitColors[row.limit];
+  if (state.color === "share") return row.roof_share === null ? "#999999" : kShareSteps.find(([end]) => row.roof_share <= end)[1];
+  if (state.color === "precision") return kPalette[Math.min(6, precisions().indexOf(row.dtype))];
+  return kPalette[row.color];
+}
+const precisions = () => [...new Set(series().rows.filter((r) => r.dot !== null).sort((a, b) => b.seconds - a.seconds).map((r) => r.dtype))];
+
+function move(node, x, y, r, color) {
+  if (node.tagName === "rect") {
+    node.setAttribute("x", fix(x - r));
+    node.setAttribute("y", fix(y - r));
+  } else {
+    node.setAttribute("cx", fix(x));
+    node.setAttribute("cy", fix(y));
+  }
+  if (color && node.getAttribute("fill") !== color) {
+    node.setAttribute("fill", color);
+    if (node.classList.contains("e")) node.setAttribute("stroke", color);
+  }
+}
+
+const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
+// What lies beyond the whole frame stays at its edge; what a zoom leaves out goes.
+function draw_dots(rows) {
+  const wanted = new Set(rows), [fx0, fx1] = chart.axes.intensity, [fy0, fy1] = chart.axes.performance;
+  for (const one of all_series) one.group.setAttribute("display", one === series() ? "inline" : "none");
+  for (const row of series().rows) {
+    const { e, m, link, whisker, levels } = row.nodes;
+    if (!e && !m) continue;
+    const all = [e, m, link, whisker, ...levels];
+    const visible = wanted.has(row);
+    for (const node of all) if (node) node.setAttribute("display", visible ? "inline" : "none");
+    row.at = null;
+    if (!visible) continue;
+    const place = place_of(row, state.level), r = radius(row.share), color = color_of(row);
+    const pixel = (p) => {
+      if (!p) return null;
+      const x = X(clamp(p.x, fx0, fx1)), y = Y(clamp(p.y, fy0, fy1));
+      return place.rail ? [plot.x0, y] : [x, y];
+    };
+    const a = pixel(place.e), b = pixel(place.m);
+    if (e) {
+      e.setAttribute("display", a ? "inline" : "none");
+      if (a) move(e, a[0], a[1], r, color);
+    }
+    if (m) {
+      m.setAttribute("display", b ? "inline" : "none");
+      if (b) move(m, b[0], b[1], r, color);
+    }
+    if (link) link.setAttribute("d", a && b ? `M${fix(a[0])} ${fix(a[1])}L${fix(b[0])} ${fix(b[1])}` : "M0 0");
+    if (whisker) whisker.setAttribute("d", b ? `M${fix(b[0])} ${fix(Y(row.flops / row.low))}V${fix(Y(row.flops / row.high))}` : "M0 0");
+    for (const node of levels) node.setAttribute("display", "none");
+    row.at = b ?? a;
+    row.r = r;
+  }
+}
+
+// The same rings of candidates as in the still picture, for what is in view now.
+function draw_labels(taken) {
+  const group = series().group.querySelector(".labels");
+  group.replaceChildren();
+  const rows = series().rows.filter((row) => row.at && inside([...row.at, ...row.at])).sort((a, b) => b.seconds - a.seconds);
+  const blocked = [...taken, ...rows.slice(0, 400).map((row) => [row.at[0] - row.r, row.at[1] - row.r, row.at[0] + row.r, row.at[1] + row.r])];
+  const texts = [];
+  for (const row of rows.slice(0, 60)) {
+    if (texts.length >= 10) break;
+    if (row.is_aggregate || !row.share) continue;
+    const text = short_name(row.name, 26) + (row.list.length > 1 ? ` ×${row.list.length}` : "");
+    const width = text_width(text) + 4, [x, y] = row.at;
+    search: for (const gap of [4, 14, 26, 42, 62, 86])
+      for (let step = 0; step < 16; ++step) {
+        const angle = (2 * Math.PI * (step % 2 === 0 ? step / 2 : -(step + 1) / 2)) / 16, reach = row.r + gap;
+        const c = Math.cos(angle), s = Math.sin(angle);
+        const cx = x + reach * c + Math.sign(c) * (width / 2) * Math.min(1, 2 * Math.abs(c)), cy = y - (reach + 7.5 * Math.abs(s)) * s;
+        const box = [cx - width / 2, cy - 7.5, cx + width / 2, cy + 7.5];
+        if (!is_free([box], blocked)) continue;
+        const tx = clamp(x, box[0], box[2]), ty = clamp(y, box[1], box[3]), far = Math.max(1, Math.hypot(tx - x, ty - y));
+        if (gap > 10) {
+          const leader = [];
+          for (let t = row.r / far; t < 1; t += 6 / far) leader.push([x + t * (tx - x) - 2, y + t * (ty - y) - 2, x + t * (tx - x) + 2, y + t * (ty - y) + 2]);
+          if (!leader.every((part) => !texts.some((other) => overlaps(part, other)))) continue;
+          blocked.push(...leader);
+          element("path", { stroke: "#6b7480", "stroke-width": 0.7, d: `M${fix(x + ((tx - x) * row.r) / far)} ${fix(y + ((ty - y) * row.r) / far)}L${fix(tx)} ${fix(ty)}` }, group);
+        }
+        element("text", { class: "halo", x: fix(cx), y: fix(cy), "text-anchor": "middle", "dominant-baseline": "central" }, group).textContent = text;
+        blocked.push(box);
+        texts.push(box);
+        break search;
+      }
+  }
+}
+function short_name(name, columns) {
+  const parts = name.split("/").filter(Boolean);
+  let text = parts.pop() ?? name;
+  while (parts.length && (parts[parts.length - 1] + "/" + text).length <= columns) text = parts.pop() + "/" + text;
+  return text.length > columns ? text.slice(0, columns / 2 - 1) + "…" + text.slice(-columns / 2) : text;
+}
+
+// Whole models, paths and arrows carry their place in the full frame; pixels of the still picture give it back.
+const still = [...svg.querySelectorAll("#plot .star, #plot > text, #trajectory, #path, #changes")].filter((n) => n.id || !n.closest("#trajectory, #path, #changes"));
+function draw_still() {
+  const full = full_view(), v = view();
+  const kx = (full.x1 - full.x0) / (v.x1 - v.x0), ky = (full.y1 - full.y0) / (v.y1 - v.y0);
+  const shift_x = plot.x0 - kx * plot.x0 + (plot.x1 - plot.x0) * ((full.x0 - v.x0) / (v.x1 - v.x0));
+  const shift_y = plot.y1 - ky * plot.y1 - (plot.y1 - plot.y0) * ((full.y0 - v.y0) / (v.y1 - v.y0));
+  for (const node of still) {
+    node.setAttribute("transform", state.view ? `matrix(${kx} 0 0 ${ky} ${fix(shift_x)} ${fix(shift_y)})` : "");
+    // A star keeps its size: scale about its own centre instead.
+    if (state.view && node.tagName === "path") {
+      node.setAttribute("transform", "");
+      const box = node.getBBox(), cx = box.x + box.width / 2, cy = box.y + box.height / 2;
+      node.setAttribute("transform", `translate(${fix(kx * cx + shift_x - cx)} ${fix(ky * cy + shift_y - cy)})`);
+    }
+    if (node.dataset.s !== undefined && all_series.length > 1) node.classList.toggle("faded", +node.dataset.s !== state.s);
+  }
+}
+
+function draw(rows) {
+  draw_ticks();
+  draw_ridge();
+  draw_dots(rows);
+  const taken = [];
+  for (const row of series().rows.slice(0, 300))
+    if (row.at) taken.push([row.at[0] - row.r, row.at[1] - row.r, row.at[0] + row.r, row.at[1] + row.r]);
+  draw_roofs(taken);
+  draw_still();
+  draw_labels(taken);
+}

@@ -1,0 +1,81 @@
+// What the reader chose. It lives in the address, so that a view can be linked; nothing is stored.
+const kDefault = { s: 0, q: "", hidden: new Set(), limit: "", level: "dram", roof: chart.roofs.main, share: 100, color: "type",
+  row: null, view: null, sort: "seconds", up: false, roofs: null, spec: false, dark: null };
+const state = { ...kDefault, hidden: new Set() };
+const series = () => all_series[state.s];
+
+function full_view() {
+  const [x0, x1] = chart.axes.intensity.map(Math.log10), [y0, y1] = chart.axes.performance.map(Math.log10);
+  return { x0, x1, y0, y1 };
+}
+const view = () => state.view ?? full_view();
+const shown_roofs = () => state.roofs ?? new Set([...chart.roofs.compute, ...chart.roofs.bandwidth].filter((r) => r.shown).map((r) => r.id));
+
+function write_state() {
+  const hash = new URLSearchParams();
+  if (state.s) hash.set("s", state.s);
+  if (state.q) hash.set("q", state.q);
+  if (state.hidden.size) hash.set("hide", [...state.hidden].join("\n"));
+  if (state.limit) hash.set("limit", state.limit);
+  if (state.level !== "dram") hash.set("level", state.level);
+  if (state.roof !== chart.roofs.main) hash.set("roof", chart.roofs.compute[state.roof].id);
+  if (state.share !== 100) hash.set("share", state.share);
+  if (state.color !== "type") hash.set("color", state.color);
+  if (state.row !== null) hash.set("row", state.row);
+  if (state.sort !== "seconds" || state.up) hash.set("sort", (state.up ? "-" : "") + state.sort);
+  if (state.roofs) hash.set("roofs", [...state.roofs].join(","));
+  if (state.spec) hash.set("spec", "1");
+  if (state.dark !== null) hash.set("dark", state.dark ? "1" : "0");
+  if (state.view) hash.set("view", ["x0", "x1", "y0", "y1"].map((k) => state.view[k].toFixed(3)).join(","));
+  const text = hash.toString();
+  // A file opened from disk may not rewrite its address everywhere.
+  try { history.replaceState(null, "", text ? "#" + text : location.pathname + location.search); } catch { location.hash = text; }
+}
+
+function read_state() {
+  const hash = new URLSearchParams(location.hash.slice(1));
+  Object.assign(state, kDefault, { hidden: new Set() });
+  const s = Number(hash.get("s"));
+  if (Number.isInteger(s) && s > 0 && s < all_series.length) state.s = s;
+  state.q = hash.get("q") ?? "";
+  if (hash.get("hide")) state.hidden = new Set(hash.get("hide").split("\n"));
+  if (kLimit.includes(hash.get("limit"))) state.limit = hash.get("limit");
+  if (["l1", "l2"].includes(hash.get("level")) && has_level(hash.get("level"))) state.level = hash.get("level");
+  const roof = chart.roofs.compute.findIndex((r) => r.id === hash.get("roof"));
+  if (roof >= 0) state.roof = roof;
+  const share = Number(hash.get("share") ?? 100);
+  if (share > 0 && share <= 100) state.share = share;
+  if (["limit", "share", "precision"].includes(hash.get("color"))) state.color = hash.get("color");
+  const row = Number(hash.get("row") ?? NaN);
+  if (Number.isInteger(row) && row >= 0 && row < series().rows.length) state.row = row;
+  const sort = hash.get("sort");
+  if (sort && kColumns.some((c) => c.key === sort.replace("-", ""))) Object.assign(state, { sort: sort.replace("-", ""), up: sort[0] === "-" });
+  if (hash.get("roofs") !== null) state.roofs = new Set(hash.get("roofs").split(","));
+  state.spec = hash.get("spec") === "1";
+  if (hash.get("dark") !== null) state.dark = hash.get("dark") === "1";
+  const ends = (hash.get("view") ?? "").split(",").map(Number);
+  if (ends.length === 4 && ends.every(Number.isFinite) && ends[1] - ends[0] > 0.05 && ends[3] - ends[2] > 0.05)
+    state.view = { x0: ends[0], x1: ends[1], y0: ends[2], y1: ends[3] };
+}
+
+const has_level = (level) => level === "dram" || series().rows.some((row) => row[level] > 0);
+
+// Rows that pass all filters.
+function visible_rows() {
+  const words = state.q.toLowerCase().split(/\s+/).filter(Boolean);
+  const heavy = state.share < 100 ? heaviest(state.share / 100) : null;
+  return series().rows.filter((row) => words.every((word) => row.text.includes(word)) && !state.hidden.has(type_key(row)) &&
+    (!state.limit || kLimit[row.limit] === state.limit) && (!heavy || heavy.has(row)));
+}
+// Types without a colour of their own are one entry of the legend.
+const type_key = (row) => (row.color === 6 ? "other" : row.type);
+function heaviest(part) {
+  const sorted = [...series().rows].sort((a, b) => b.seconds - a.seconds), chosen = new Set();
+  let sum = 0;
+  for (const row of sorted) {
+    if (sum >= part * series().seconds - 1e-15) break;
+    chosen.add(row);
+    sum += row.seconds;
+  }
+  return chosen;
+}

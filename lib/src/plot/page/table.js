@@ -1,0 +1,170 @@
+// Every operator as text: the accessible equivalent of the picture. Only the rows in sight are in the document.
+const kRowHeight = 26;
+const rate = (row) => (row.measured ?? row.bound);
+const number_of = (get, format) => ({ get, format: (row) => format(get(row)), is_number: true });
+const kColumns = [
+  { key: "name", title: "Operator", get: (r) => r.name.toLowerCase(), format: (r) => r.name },
+  { key: "type", title: "Type", get: (r) => r.type.toLowerCase(), format: (r) => r.type },
+  { key: "shape", title: "Shape", get: (r) => r.shape, format: (r) => r.shape },
+  { key: "dtype", title: "Precision", get: (r) => r.dtype, format: (r) => r.dtype },
+  { key: "count", title: "Count", ...number_of((r) => r.list.length, String) },
+  { key: "seconds", title: "Time", ...number_of((r) => (r.has_time ? r.seconds : null), (v) => si(v, "s")) },
+  { key: "share", title: "% time", ...number_of((r) => (r.has_time ? r.share : null), percent) },
+  { key: "cumulative", title: "Σ %", ...number_of((r) => r.cumulative ?? null, percent) },
+  { key: "flops", title: "FLOP", ...number_of((r) => r.flops, (v) => si(v)) },
+  { key: "bytes", title: "Bytes", ...number_of((r) => r.bytes, (v) => si(v, "B")) },
+  { key: "intensity", title: "FLOP/B", ...number_of((r) => ratio(r.flops, r.bytes), plain) },
+  { key: "rate", title: "FLOP/s", ...number_of((r) => ratio(r.flops, rate(r)), (v) => si(v)) },
+  { key: "bandwidth", title: "B/s", ...number_of((r) => ratio(r.bytes, rate(r)), (v) => si(v, "B/s")) },
+  { key: "roof_share", title: "% roof", ...number_of((r) => r.roof_share, percent), measured: true },
+  { key: "limit", title: "Limit", get: (r) => kLimit[r.limit], format: (r) => (r.absence && r.absence !== 2 ? kAbsence[r.absence] : kLimit[r.limit]) },
+  { key: "saving", title: "Potential saving", ...number_of((r) => r.saving, (v) => si(v, "s")) },
+];
+const columns = () => kColumns.filter((c) => !c.measured || series().time === "measured");
+const scroller = document.getElementById("rows");
+const table = scroller.querySelector("table");
+const open_rows = new Set();
+let lines = [], printing = false;
+
+function sort_rows(rows) {
+  let sum = 0;
+  for (const row of [...series().rows].sort((a, b) => b.seconds - a.seconds)) row.cumulative = row.has_time && series().seconds > 0 ? (sum += row.share) : null;
+  const column = kColumns.find((c) => c.key === state.sort), sign = state.up ? 1 : -1;
+  const compare = (a, b) => {
+    const x = column.get(a), y = column.get(b);
+    // What is not known comes last either way.
+    if (x === null || y === null) return (x === null) - (y === null);
+    return x < y ? -sign : x > y ? sign : 0;
+  };
+  // Text reads best from A on, numbers from the largest.
+  return [...rows].sort(column.is_number ? compare : (a, b) => { const c = compare(a, b); return column.get(a) === null || column.get(b) === null ? c : -c; });
+}
+
+function fill_table(rows) {
+  lines = [];
+  for (const row of sort_rows(rows)) {
+    lines.push({ row });
+    if (!open_rows.has(row)) continue;
+    const items = series().items;
+    for (const i of row.list) lines.push({ row, item: i });
+    for (const [kind, lists] of [["members", items.members], ["kernels", items.kernels]])
+      for (const entry of lists)
+        if (row.list.includes(entry[0]))
+          for (const part of kind === "members" ? entry.slice(2).filter((_, k) => k % 2 === 0) : entry.slice(1).map((k) => strings[k]))
+            lines.push({ row, item: entry[0], part });
+  }
+  const head = table.tHead.rows[0];
+  head.replaceChildren(...columns().map((column) => {
+    const cell = document.createElement("th"), button = document.createElement("button");
+    button.type = "button";
+    button.textContent = column.title;
+    button.dataset.sort = column.key;
+    if (column.key === "saving")
+      button.title = series().time === "measured" ? "Time above the roof: measured less least time" : "Time that goes when what limits the row, and only that, vanishes";
+    cell.scope = "col";
+    cell.className = column.is_number ? "number" : "";
+    if (state.sort === column.key) cell.setAttribute("aria-sort", state.up === !!column.is_number ? "ascending" : "descending");
+    cell.append(button);
+    return cell;
+  }));
+  table.setAttribute("aria-rowcount", lines.length + 1);
+  draw_rows();
+}
+
+function cell_of(column, line) {
+  const cell = document.createElement("td");
+  cell.className = column.is_number ? "number" : "";
+  if (line.item === undefined) {
+    cell.textContent = column.format(line.row);
+    if (column.key === "name" && (line.row.list.length > 1 || has_parts(line.row))) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.className = "expand";
+      button.textContent = open_rows.has(line.row) ? "▾" : "▸";
+      button.setAttribute("aria-expanded", open_rows.has(line.row));
+      button.setAttribute("aria-label", "all of " + line.row.name);
+      cell.prepend(button);
+    }
+    if (column.key === "roof_share" && line.row.roof_share !== null) {
+      const bar = document.createElement("meter");
+      bar.max = 1;
+      bar.value = Math.min(1, line.row.roof_share);
+      cell.prepend(bar);
+    }
+    if (column.key === "type") {
+      const dot = document.createElement("i");
+      dot.className = "swatch c" + line.row.color;
+      cell.prepend(dot);
+    }
+  } else if (column.key === "name") {
+    cell.textContent = line.part ?? series().items.name[line.item];
+    cell.className = line.part === undefined ? "one" : "part";
+  } else if (line.part === undefined) {
+    const i = line.item, s = series();
+    if (column.key === "seconds") cell.textContent = si(s.seconds_of(i), "s");
+    if (column.key === "flops") cell.textContent = si(s.work(i));
+    if (column.key === "bytes") cell.textContent = si(s.traffic(i), "B");
+    if (column.key === "shape") cell.textContent = strings[s.items.shape[i]];
+  }
+  cell.title = cell.textContent;
+  return cell;
+}
+const has_parts = (row) => series().items.members.some((m) => row.list.includes(m[0])) || series().items.kernels.some((m) => row.list.includes(m[0]));
+
+function draw_rows() {
+  const first = printing ? 0 : Math.max(0, Math.floor(scroller.scrollTop / kRowHeight) - 4);
+  const last = Math.min(lines.length, first + (printing ? 200 : Math.ceil((scroller.clientHeight || 400) / kRowHeight) + 10));
+  const spacer = (count) => {
+    const row = document.createElement("tr"), cell = document.createElement("td");
+    row.className = "spacer";
+    cell.colSpan = columns().length;
+    cell.style.height = count * kRowHeight + "px";
+    row.append(cell);
+    return row;
+  };
+  const body = lines.slice(first, last).map((line, k) => {
+    const tr = document.createElement("tr");
+    tr.dataset.line = first + k;
+    tr.setAttribute("aria-rowindex", first + k + 2);
+    tr.classList.toggle("selected", line.row === series().rows[state.row]);
+    tr.classList.toggle("sub", line.item !== undefined);
+    tr.append(...columns().map((column) => cell_of(column, line)));
+    return tr;
+  });
+  table.tBodies[0].replaceChildren(...(printing ? body : [spacer(first), ...body, spacer(lines.length - last)]));
+}
+
+function show_row(row) {
+  const at = lines.findIndex((line) => line.row === row);
+  if (at < 0) return;
+  const top = at * kRowHeight;
+  if (top < scroller.scrollTop || top > scroller.scrollTop + scroller.clientHeight - 3 * kRowHeight) scroller.scrollTop = Math.max(0, top - 80);
+  draw_rows();
+}
+
+scroller.addEventListener("scroll", draw_rows, { passive: true });
+table.tHead.addEventListener("click", (event) => {
+  const key = event.target.dataset.sort;
+  if (!key) return;
+  if (state.sort === key) state.up = !state.up;
+  else Object.assign(state, { sort: key, up: false });
+  update("table");
+});
+table.tBodies[0].addEventListener("click", (event) => {
+  const tr = event.target.closest("tr[data-line]");
+  if (!tr) return;
+  const { row } = lines[tr.dataset.line];
+  if (event.target.classList.contains("expand")) {
+    open_rows.has(row) ? open_rows.delete(row) : open_rows.add(row);
+    update("table");
+    return;
+  }
+  select(row);
+});
+table.tBodies[0].addEventListener("mouseover", (event) => {
+  const tr = event.target.closest("tr[data-line]");
+  if (tr) point_at(lines[tr.dataset.line].row);
+});
+table.tBodies[0].addEventListener("mouseleave", () => point_at(null));
+window.addEventListener("beforeprint", () => { printing = true; draw_rows(); });
+window.addEventListener("afterprint", () => { printing = false; draw_rows(); });

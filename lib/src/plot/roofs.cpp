@@ -1,0 +1,193 @@
+#include "plot/roofs.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "plot/text.h"
+
+namespace pagoda::plot {
+namespace {
+
+constexpr double kSame = 1e-9;  // relative: rates of two formats that are one roof
+
+bool same(double a, double b) { return std::abs(a - b) <= kSame * std::max(std::abs(a), std::abs(b)); }
+
+std::string level_name(std::string_view level) {
+  if (level == "shared") return "shared memory";
+  std::string name(level);
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](char c) { return c >= 'a' && c <= 'z' ? char(c - 32) : c; });
+  return name;
+}
+
+// What theory says of a measured rate: the ceilings document keeps it, the device made of it does not.
+std::optional<double> stated(const std::optional<CeilingsDocument>& ceilings, CeilingKind kind, double value) {
+  if (!ceilings) return std::nullopt;
+  for (const Ceiling& ceiling : ceilings->ceilings)
+    if (ceiling.kind == kind && ceiling.value && same(*ceiling.value, value))
+      return ceiling.theory.datasheet ? ceiling.theory.datasheet : ceiling.theory.max_clock;
+  return std::nullopt;
+}
+
+std::string compute_name(const Roof& roof, const std::optional<Precision>& accumulate) {
+  std::string name;
+  for (const Precision precision : roof.precisions) name += (name.empty() ? "" : ", ") + short_name(precision);
+  name += " " + std::string(to_string(roof.unit));
+  if (accumulate) name += " (" + short_name(*accumulate) + " sums)";
+  return name;
+}
+
+}  // namespace
+
+std::string short_name(Precision precision) {
+  switch (precision) {
+    case Precision::Float64:
+      return "FP64";
+    case Precision::Float32:
+      return "FP32";
+    case Precision::Tf32:
+      return "TF32";
+    case Precision::Float16:
+      return "FP16";
+    case Precision::Bfloat16:
+      return "BF16";
+    case Precision::Float8:
+      return "FP8";
+    case Precision::Float4:
+      return "FP4";
+    case Precision::Int32:
+      return "INT32";
+    case Precision::Int16:
+      return "INT16";
+    case Precision::Int8:
+      return "INT8";
+    case Precision::Int4:
+      return "INT4";
+  }
+  return "?";
+}
+
+std::string Roof::label() const {
+  const std::string rate = kind == Kind::Compute ? "FLOP/s" : "B/s";
+  std::string text = name + " " + si(value, rate);
+  if (!measured) return text;
+  return text + (spec ? " (measured; spec " + si(*spec, rate) + ")" : " (measured)");
+}
+
+Roofs make_roofs(const PlotInput& input, const std::optional<CeilingsDocument>& ceilings) {
+  Roofs roofs;
+  struct Entry {
+    Roof roof;
+    std::optional<Precision> accumulate;
+  };
+  std::vector<Entry> entries;
+  for (const Peak& peak : input.device.peaks) {
+    if (!peak.flops_per_second.known()) continue;
+    const double value = *peak.flops_per_second.value;
+    const auto equal = [&](const Entry& entry) {
+      return entry.roof.unit == peak.unit && entry.accumulate == peak.accumulate && same(entry.roof.value, value);
+    };
+    if (const auto found = std::find_if(entries.begin(), entries.end(), equal); found != entries.end()) {
+      if (std::find(found->roof.precisions.begin(), found->roof.precisions.end(), peak.precision) ==
+          found->roof.precisions.end())
+        found->roof.precisions.push_back(peak.precision);
+      continue;
+    }
+    Roof roof;
+    roof.kind = Roof::Kind::Compute;
+    roof.id = std::string(to_string(peak.unit)) + "-" + std::string(to_string(peak.precision));
+    if (peak.accumulate) roof.id += "-" + std::string(to_string(*peak.accumulate));
+    roof.value = value;
+    roof.precisions = {peak.precision};
+    roof.unit = peak.unit;
+    roof.measured = input.device.measured;
+    roof.source = peak.flops_per_second.source;
+    roof.spec = stated(ceilings, CeilingKind::Compute, value);
+    if (input.spec)
+      if (const Peak* stated_peak = input.spec->peak(peak.precision, peak.unit, peak.accumulate))
+        roof.spec = stated_peak->flops_per_second.value;
+    entries.push_back({roof, peak.accumulate});
+  }
+  std::stable_sort(entries.begin(), entries.end(),
+                   [](const Entry& a, const Entry& b) { return a.roof.value > b.roof.value; });
+  for (Entry& entry : entries) {
+    entry.roof.name = compute_name(entry.roof, entry.accumulate);
+    roofs.compute.push_back(std::move(entry.roof));
+  }
+  for (const MemoryLevel& level : input.device.levels) {
+    if (!level.bytes_per_second.known()) continue;
+    Roof roof;
+    roof.kind = Roof::Kind::Bandwidth;
+    roof.id = level.level;
+    roof.name = level_name(level.level);
+    roof.value = *level.bytes_per_second.value;
+    roof.level = level.level;
+    roof.measured = input.device.measured;
+    roof.source = level.bytes_per_second.source;
+    roof.shown = true;
+    roof.spec = stated(ceilings, CeilingKind::Bandwidth, roof.value);
+    if (input.spec)
+      if (const MemoryLevel* stated_level = input.spec->level(level.level))
+        if (stated_level->bytes_per_second.known()) roof.spec = stated_level->bytes_per_second.value;
+    roofs.bandwidth.push_back(std::move(roof));
+  }
+  const auto dram =
+      std::find_if(roofs.bandwidth.begin(), roofs.bandwidth.end(), [](const Roof& r) { return r.level == "dram"; });
+  if (dram == roofs.bandwidth.end())
+    throw Error(input.device.name + ": no bandwidth of level \"dram\" is known; a roofline needs one");
+  if (roofs.compute.empty()) throw Error(input.device.name + ": no compute peak is known; a roofline needs one");
+  std::rotate(roofs.bandwidth.begin(), dram, dram + 1);
+  return roofs;
+}
+
+// x: from two decades left of 1 FLOP/B, where elementwise work in FP32 (1 FLOP for 12 B) still has room, to a decade
+// beyond the furthest ridge and at least 10^4, where large convolutions lie.
+// y: from a decade below the slowest memory at the left end to the decade above the fastest roof.
+Frame make_frame(const Roofs& roofs, const PlotOptions& options) {
+  const double peak = roofs.compute.front().value, slow = roofs.bandwidth.front().value;
+  Frame frame;
+  frame.x0 = 0.01;
+  frame.x1 = std::max(1e4, std::pow(10, std::ceil(std::log10(peak / slow)) + 1));
+  frame.y0 = std::pow(10, std::floor(std::log10(frame.x0 * slow)) - 1);
+  frame.y1 = std::pow(10, std::ceil(std::log10(peak * 1.4)));
+  if (options.x_limits) frame.x0 = (*options.x_limits)[0], frame.x1 = (*options.x_limits)[1];
+  if (options.y_limits) frame.y0 = (*options.y_limits)[0], frame.y1 = (*options.y_limits)[1];
+  if (!(frame.x0 > 0 && frame.x1 / frame.x0 >= 2 && std::isfinite(frame.x1)))
+    throw Error("limits of intensity: expected two numbers above 0, the second at least twice the first");
+  if (!(frame.y0 > 0 && frame.y1 / frame.y0 >= 2 && std::isfinite(frame.y1)))
+    throw Error("limits of performance: expected two numbers above 0, the second at least twice the first");
+  return frame;
+}
+
+std::optional<std::size_t> roof_of(const Roofs& roofs, Precision type, bool contraction) {
+  std::optional<std::size_t> best;
+  bool own = false;
+  for (std::size_t i = 0; i < roofs.compute.size(); ++i) {
+    const Roof& roof = roofs.compute[i];
+    if (roof.unit == Unit::Tensor && !contraction) continue;
+    const auto& formats = roof.precisions;
+    if (std::none_of(formats.begin(), formats.end(), [&](Precision format) { return pagoda::holds(format, type); }))
+      continue;
+    const bool names_it = std::find(formats.begin(), formats.end(), type) != formats.end();
+    const bool better = !best || roof.value > roofs.compute[*best].value * (1 + kSame) ||
+                        (same(roof.value, roofs.compute[*best].value) && names_it && !own);
+    if (better) best = i, own = names_it;
+  }
+  return best;
+}
+
+std::optional<std::size_t> roof_named(const Roofs& roofs, Precision type, Unit unit) {
+  for (std::size_t i = 0; i < roofs.compute.size(); ++i) {
+    const Roof& roof = roofs.compute[i];
+    if (roof.unit == unit && std::find(roof.precisions.begin(), roof.precisions.end(), type) != roof.precisions.end())
+      return i;
+  }
+  return std::nullopt;
+}
+
+double attainable(const Roof& compute, const Roof& bandwidth, double intensity) {
+  return std::min(compute.value, intensity * bandwidth.value);
+}
+
+}  // namespace pagoda::plot

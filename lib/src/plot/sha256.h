@@ -1,0 +1,16 @@
+// SHA-256 (FIPS 180-4): names the inputs of a chart in its footer and the page's script and style in its security
+// policy.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace pagoda::plot {
+
+std::array<std::uint8_t, 32> sha256(std::string_view bytes);
+std::string hex(const std::array<std::uint8_t, 32>& digest);
+std::string base64(const std::array<std::uint8_t, 32>& digest);
+
+}  // namespace pagoda::plot

@@ -1,0 +1,199 @@
+// The chart model: roofs, frame, items, dots, and what is said of what has no dot.
+#include "plot/chart.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "plot/plot_support.h"
+
+namespace pagoda::plot {
+namespace {
+
+using test::estimate;
+using test::measured_input;
+using test::node;
+using test::small_input;
+using test::small_nodes;
+
+const Item& item(const Series& series, const std::string& name) {
+  for (const Item& candidate : series.items)
+    if (candidate.name == name) return candidate;
+  FAIL("no item " << name);
+  return series.items.front();
+}
+
+const Dot& dot(const Series& series, const std::string& name) {
+  for (const Dot& candidate : series.dots)
+    if (candidate.name == name) return candidate;
+  FAIL("no dot " << name);
+  return series.dots.front();
+}
+
+std::size_t absent(const Series& series, Absence absence) {
+  return series.absent[static_cast<std::size_t>(absence)].first;
+}
+
+TEST_CASE("without bounds in the estimate, times follow from FLOPs, bytes and the roofs") {
+  const Chart chart = make_chart(small_input(), {});
+  const Series& series = chart.series.at(0);
+  CHECK(*item(series, "conv").bound_seconds == doctest::Approx(1e9 / 10e12));
+  CHECK(item(series, "conv").limit == Limit::Compute);
+  CHECK(*item(series, "relu").bound_seconds == doctest::Approx(8e6 / 1e12));
+  CHECK(item(series, "relu").limit == Limit::Memory);
+  CHECK(series.seconds == doctest::Approx(1e-4 + 8e-6 + 24e-6 + 1e-6));
+  CHECK(series.memory_share == doctest::Approx(33e-6 / 133e-6));
+  CHECK(*dot(series, "conv").x == doctest::Approx(1000));
+  CHECK(*dot(series, "conv").y == doctest::Approx(10e12));
+}
+
+TEST_CASE("the ridge is peak over bandwidth, of the roof that holds most of the time") {
+  const Chart chart = make_chart(small_input(), {});
+  CHECK(chart.roofs.compute.at(chart.roofs.main).value == 10e12);
+  CHECK(chart.roofs.ridge(chart.roofs.main) == doctest::Approx(10));
+  const Chart half = make_chart(small_input(), {.precision = Precision::Float16});
+  CHECK(half.roofs.ridge(half.roofs.main) == doctest::Approx(100));
+  CHECK_THROWS_AS(make_chart(small_input(), {.precision = Precision::Int4}), Error);
+}
+
+TEST_CASE("FP32 work is not held against a narrower tensor roof") {
+  const Chart chart = make_chart(small_input(), {});
+  const Item& conv = item(chart.series.at(0), "conv");
+  REQUIRE(conv.roof);
+  CHECK(chart.roofs.compute[*conv.roof].precisions.front() == Precision::Float32);
+}
+
+TEST_CASE("the frame depends on the roofs alone") {
+  PlotInput empty = small_input();
+  empty.estimates.clear();
+  const Frame with = make_chart(small_input(), {}).frame, without = make_chart(empty, {}).frame;
+  CHECK(with.x0 == without.x0);
+  CHECK(with.x1 == without.x1);
+  CHECK(with.y0 == without.y0);
+  CHECK(with.y1 == without.y1);
+  CHECK(with.y1 >= 100e12);
+  for (const double end : {with.x0, with.x1, with.y0, with.y1})
+    CHECK(std::log10(end) == doctest::Approx(std::round(std::log10(end))));
+  CHECK_THROWS_AS(make_chart(empty, {.x_limits = {{1, 1}}}), Error);
+}
+
+TEST_CASE("what is the same work is one dot, what has none is counted") {
+  const Chart chart = make_chart(small_input(), {});
+  const Series& series = chart.series.at(0);
+  CHECK(series.items.size() == 6);
+  CHECK(dot(series, "add").items.size() == 2);
+  CHECK(dot(series, "copy").rail);
+  CHECK(absent(series, Absence::ZeroFlops) == 1);
+  CHECK(absent(series, Absence::NoWork) == 1);
+  CHECK(absent(series, Absence::None) == 4);
+}
+
+TEST_CASE("unknown work is no dot and a warning, never a zero") {
+  PlotInput input = small_input();
+  input.estimates = {
+      {"net.json",
+       R"({"schema": "pagoda.estimate/1", "model": {"path": "x.onnx"}, "totals": {"unmodelled_nodes": 1, "partial": true},
+      "nodes": [{"index": 0, "name": "odd", "op_type": "Odd", "domain": "my", "inputs": [], "outputs": [], "macs": null, "flops": null, "bytes": null, "precision": null, "mark": "unmodelled"}]})"}};
+  const Chart chart = make_chart(input, {});
+  CHECK(chart.series.at(0).dots.empty());
+  CHECK(absent(chart.series.at(0), Absence::Unmodelled) == 1);
+  CHECK_FALSE(item(chart.series.at(0), "odd").flops);
+  REQUIRE_FALSE(chart.warnings.empty());
+  CHECK(chart.warnings.front().find("not modelled") != std::string::npos);
+}
+
+TEST_CASE("a measured kernel is held against the bound of the nodes it joined") {
+  const Chart chart = make_chart(measured_input(), {});
+  REQUIRE(chart.series.size() == 1);
+  const Series& series = chart.series[0];
+  CHECK(*item(series, "conv").roof_share() == doctest::Approx(0.5));
+  CHECK(item(series, "conv").limit == Limit::Neither);
+  CHECK(*item(series, "relu").roof_share() == doctest::Approx(1));
+  CHECK(item(series, "relu").limit == Limit::Memory);
+  CHECK(series.seconds == doctest::Approx(2e-4 + 8e-6 + 24e-6 + 2e-6 + 1e-5));
+  CHECK(absent(series, Absence::Unmeasured) == 1);  // add_2
+  CHECK(item(series, "stray").nodes.empty());
+  CHECK(*series.joined_share == doctest::Approx(1 - 1e-5 / series.seconds));
+  CHECK(*dot(series, "conv").measured_y == doctest::Approx(5e12));
+  CHECK(*dot(series, "conv").y == doctest::Approx(10e12));
+}
+
+TEST_CASE("nodes of one kernel are one item whose bytes are those that leave it") {
+  PlotInput input = small_input();
+  // conv writes v0 (1000 B), which only relu reads; relu's result v1 is read outside.
+  input.estimates = {{"net.json", estimate(node(0, "conv", "Conv", 1e6, 5000) + "," +
+                                           node(1, "relu", "Relu", 250, 2000, R"("mark": "compute")", R"("v0")") + "," +
+                                           node(2, "next", "Relu", 250, 2000, R"("mark": "compute")", R"("v1")"))}};
+  input.measured = {
+      {"run.json",
+       R"({"schema": "pagoda.measured/1", "source": "tensorrt", "tool": null, "device": null, "clocks": {}, "env": {},
+      "repeats": 1, "warmup": 0, "seconds": null, "seconds_spread": null, "missing": [], "notes": [], "kernels": [
+      {"name": "fused", "node": null, "nvtx": null, "launches": 1, "seconds": 1e-6, "seconds_spread": null, "flops": null, "bytes": null,
+       "energy_joules": null, "joined": {"rule": "fused name", "nodes": [0, 1]}}]})"}};
+  const Chart chart = make_chart(input, {});
+  const Item& fused = item(chart.series.at(0), "conv");
+  CHECK(fused.nodes.size() == 2);
+  CHECK(*fused.flops == doctest::Approx(1e6 + 250));
+  CHECK(*fused.bytes == doctest::Approx(5000 + 2000 - 2 * 1000));
+  CHECK(item(chart.series.at(0), "next").absence == Absence::Unmeasured);
+}
+
+TEST_CASE("a point far above its roof is drawn where it is, and warned of") {
+  PlotInput input = measured_input();
+  const std::size_t at = input.measured[0].text.find("2e-4");
+  input.measured[0].text.replace(at, 4, "5e-5");  // half of the least time
+  const Chart chart = make_chart(input, {});
+  CHECK(dot(chart.series.at(0), "conv").above_roof);
+  CHECK(*dot(chart.series.at(0), "conv").measured_y == doctest::Approx(20e12));
+  CHECK(std::any_of(chart.warnings.begin(), chart.warnings.end(),
+                    [](const std::string& text) { return text.find("above the roof") != std::string::npos; }));
+}
+
+TEST_CASE("estimates of one model at several sizes make a path in order of size") {
+  PlotInput input = small_input();
+  const auto at_batch = [](const char* batch) {
+    std::string text = estimate(small_nodes());
+    return text.replace(text.find(R"("batch": 4)"), 10, std::string(R"("batch": )") + batch);
+  };
+  input.estimates = {{"b8.json", at_batch("8")}, {"b1.json", at_batch("1")}};
+  const Chart chart = make_chart(input, {});
+  REQUIRE(chart.path.size() == 2);
+  CHECK(chart.path[0].label == "batch=1");
+  CHECK(chart.path[1].label == "batch=8");
+}
+
+TEST_CASE("the lightest dots beyond the limit join by type and place and lose no time") {
+  PlotInput input = small_input();
+  std::string nodes;
+  for (int i = 0; i < 500; ++i)
+    nodes += (i == 0 ? "" : ",") + node(i, "n" + std::to_string(i), i % 2 == 0 ? "Conv" : "Add", 1e6 + i, 1e5 + 7 * i);
+  input.estimates = {{"net.json", estimate(nodes)}};
+  const Chart chart = make_chart(input, {.max_dots = 50});
+  const Series& series = chart.series.at(0);
+  CHECK(series.dots.size() < 80);
+  CHECK(series.items.size() == 500);
+  std::size_t items = 0;
+  double share = 0;
+  for (const Dot& each : series.dots) items += each.items.size(), share += each.share;
+  CHECK(items == 500);
+  CHECK(share == doctest::Approx(1));
+}
+
+TEST_CASE("files that are no estimates are refused with what was expected") {
+  PlotInput input = small_input();
+  for (const char* text :
+       {"", "{", "[]", "{}", R"({"schema": "pagoda.device/1"})", R"({"schema": "pagoda.estimate/1"})"}) {
+    input.estimates = {{"bad.json", text}};
+    CAPTURE(text);
+    CHECK_THROWS_AS(make_chart(input, {}), Error);
+  }
+  // Fields of other types are as absent.
+  input.estimates = {
+      {"odd.json",
+       R"({"schema": "pagoda.estimate/1", "model": [], "totals": 3, "roofline": [1], "memory": "x", "sweep": {"dims": 4},
+      "nodes": [1, {"name": 4, "flops": "many", "outputs": [{"shape": [null, "q"]}]}]})"}};
+  CHECK(make_chart(input, {}).series.at(0).items.size() == 2);
+}
+
+}  // namespace
+}  // namespace pagoda::plot

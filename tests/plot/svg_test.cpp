@@ -1,0 +1,170 @@
+// The picture: geometry recomputed from the inputs, text that stays text, nothing that is no number.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <regex>
+
+#include "plot/draw.h"
+#include "plot/layout.h"
+#include "plot/outputs.h"
+#include "plot/plot_support.h"
+#include "plot/sha256.h"
+#include "plot/text.h"
+#include "support/golden.h"
+
+namespace pagoda::plot {
+namespace {
+
+using test::measured_input;
+using test::small_input;
+
+// Pixels of a point, by the definition of a logarithmic axis.
+double pixel_x(const Frame& frame, double x) {
+  return kPlot.x0 +
+         (kPlot.x1 - kPlot.x0) * (std::log10(x) - std::log10(frame.x0)) / (std::log10(frame.x1) - std::log10(frame.x0));
+}
+double pixel_y(const Frame& frame, double y) {
+  return kPlot.y1 -
+         (kPlot.y1 - kPlot.y0) * (std::log10(y) - std::log10(frame.y0)) / (std::log10(frame.y1) - std::log10(frame.y0));
+}
+
+PlotInput many(int count) {
+  PlotInput input = small_input();
+  std::string nodes;
+  for (int i = 0; i < count; ++i)
+    nodes +=
+        (i == 0 ? "" : ",") + test::node(i, "/stage" + std::to_string(i / 7) + "/block" + std::to_string(i) + "/Conv",
+                                         i % 3 == 0 ? "Conv" : "Relu", 1e6 * (1 + i * i % 97), 1e5 * (1 + i * 31 % 57));
+  input.estimates = {{"net.json", test::estimate(nodes)}};
+  return input;
+}
+
+TEST_CASE("roofs end where the inputs say") {
+  const Chart chart = make_chart(small_input(), {});
+  const Layout layout = make_layout(chart, 0);
+  const Frame& frame = chart.frame;
+  int checked = 0;
+  for (const RoofMark& mark : layout.roofs) {
+    REQUIRE(mark.line);
+    CAPTURE(mark.roof->id);
+    if (mark.roof->id == "dram") {
+      // From the left end of the frame, at 1 TB/s, to the highest roof drawn, 10 TFLOP/s.
+      CHECK(mark.line->x0 == doctest::Approx(pixel_x(frame, frame.x0)));
+      CHECK(mark.line->y0 == doctest::Approx(pixel_y(frame, frame.x0 * 1e12)));
+      CHECK(mark.line->x1 == doctest::Approx(pixel_x(frame, 10)));
+      CHECK(mark.line->y1 == doctest::Approx(pixel_y(frame, 10e12)));
+      ++checked;
+    } else if (mark.roof->id == "vector-float32") {
+      // From where the fastest level, 4 TB/s, feeds it, to the right end.
+      CHECK(mark.line->x0 == doctest::Approx(pixel_x(frame, 10e12 / 4e12)));
+      CHECK(mark.line->x1 == doctest::Approx(pixel_x(frame, frame.x1)));
+      CHECK(mark.line->y0 == doctest::Approx(pixel_y(frame, 10e12)));
+      CHECK(mark.line->y1 == mark.line->y0);
+      ++checked;
+    }
+  }
+  CHECK(checked == 2);
+  REQUIRE(layout.ridge_x);
+  CHECK(*layout.ridge_x == doctest::Approx(pixel_x(frame, 10)));
+}
+
+TEST_CASE("no label covers another label, a dot or the edge") {
+  for (const int count : {1, 5, 40, 300}) {
+    CAPTURE(count);
+    const Chart chart = make_chart(many(count), {});
+    const Layout layout = make_layout(chart, 0);
+    std::vector<Box> boxes;
+    for (const LabelMark& label : layout.labels) boxes.push_back(label.box);
+    CHECK(boxes.size() >= std::min<std::size_t>(count, 5));
+    for (const RoofMark& mark : layout.roofs) {
+      for (const Box& box : mark.boxes)
+        for (const LabelMark& label : layout.labels) CHECK_FALSE(box.overlaps(label.box));
+      if (mark.roof->shown && mark.line) CHECK_FALSE(mark.text.empty());
+    }
+    for (std::size_t i = 0; i < boxes.size(); ++i) {
+      CHECK(boxes[i].inside(kPlot));
+      for (std::size_t j = i + 1; j < boxes.size(); ++j) CHECK_FALSE(boxes[i].overlaps(boxes[j]));
+      for (const DotMark& dot : layout.dots)
+        if (dot.x)
+          CHECK_FALSE(
+              boxes[i].overlaps({*dot.x - dot.radius, *dot.y - dot.radius, *dot.x + dot.radius, *dot.y + dot.radius}));
+    }
+  }
+}
+
+TEST_CASE("no output holds what is no number") {
+  for (const PlotInput& input : {small_input(), measured_input(), many(30)}) {
+    std::string html = plot_html(input);
+    html.resize(html.find("<script>\"use strict\""));  // the script itself speaks of such numbers
+    for (const auto& text : {plot_svg(input), plot_csv(input), plot_json(input), html}) {
+      CHECK_FALSE(std::regex_search(text, std::regex(R"([^A-Za-z_.](nan|inf|NaN|Infinity)[^A-Za-z_(.])")));
+    }
+  }
+}
+
+TEST_CASE("the page allows exactly its own script and style and names no other place") {
+  const std::string html = plot_html(measured_input());
+  const auto between = [&](const char* begin, const char* end) {
+    const std::size_t from = html.rfind(begin) + std::string(begin).size();
+    return html.substr(from, html.find(end, from) - from);
+  };
+  CHECK(html.find("script-src 'sha256-" + base64(sha256(between("<script>", "</script>"))) + "'") != std::string::npos);
+  CHECK(html.find("style-src 'sha256-" + base64(sha256(between("<style>", "</style>"))) + "'") != std::string::npos);
+  CHECK(html.find("default-src 'none'") != std::string::npos);
+  CHECK(html.find(" style=") == std::string::npos);  // the policy would drop it
+  for (std::size_t at = html.find("://"); at != std::string::npos; at = html.find("://", at + 1))
+    CHECK(html.substr(at, 20) == "://www.w3.org/2000/s");
+}
+
+TEST_CASE("hostile names stay text") {
+  PlotInput input = small_input();
+  const std::string evil = R"(</script><script>alert(1)</script>\"'&<svg onload=alert(2)>]]>\u0001\u202e)";
+  input.estimates = {{"net.json", test::estimate(test::node(0, evil, "Conv", 1e9, 1e6) + "," +
+                                                 test::node(1, "r", "<b>&\\\"", 1e6, 1e6))}};
+  const std::string svg = plot_svg(input);
+  CHECK(svg.find("<script") == std::string::npos);
+  CHECK(svg.find("onload=alert(2)>") == std::string::npos);
+  CHECK(svg.find('\x01') == std::string::npos);
+  const std::string html = plot_html(input);
+  CHECK(html.find("<script>alert") == std::string::npos);
+  CHECK(html.find("<svg onload") == std::string::npos);
+  const std::string json = plot_json(input);
+  CHECK(json.find("alert(2)") != std::string::npos);  // JSON keeps the name as it is
+}
+
+TEST_CASE("the picture is as it was reviewed") {
+  test::check_golden("plot/small.svg", plot_svg(measured_input(), {.tool = "test"}));
+}
+
+TEST_CASE("numbers read as people write them") {
+  const std::vector<std::pair<double, std::string>> kCases = {{0, "0"},          {1, "1"},          {12.34, "12.3"},
+                                                              {999.6, "1 k"},    {123456, "123 k"}, {4.8e12, "4.8 T"},
+                                                              {1.2e-6, "1.2 µ"}, {1000, "1 k"}};
+  for (const auto& [value, text] : kCases) CHECK(si(value) == text);
+  CHECK(si(640, "FLOP/s") == "640 FLOP/s");
+  CHECK(si(9.6e14, "FLOP/s") == "960 TFLOP/s");
+  CHECK(decade(14) == "100 T");
+  CHECK(decade(-2) == "0.01");
+  CHECK(decade(0) == "1");
+  CHECK(decade(4) == "10 k");
+  CHECK(plain(0.08333) == "0.0833");
+  CHECK(percent_text(0.12345) == "12.3%");
+  CHECK(percent_text(1) == "100%");
+  CHECK(px(1.005) == "1");
+  CHECK(px(-0.5) == "-0.5");
+}
+
+TEST_CASE("hashes are those of the standard") {
+  // FIPS 180-4 example messages.
+  CHECK(hex(sha256("abc")) == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  CHECK(hex(sha256("")) == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  CHECK(hex(sha256(std::string(1000000, 'a'))) == "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+  CHECK(base64(sha256("")) == "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=");
+}
+
+TEST_CASE("the terminal picture is as it was reviewed") {
+  test::check_golden("plot/small.txt", plot_text(measured_input()));
+}
+
+}  // namespace
+}  // namespace pagoda::plot
