@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <filesystem>
 
 #include "import/formats.h"
@@ -52,11 +53,46 @@ MappedFile mapped(const std::string& path) {
   return MappedFile(path);
 }
 
+// Medians leave out what disturbed single launches, so on a busy machine kernels add up to less than the run does;
+// their means still add up to its mean.
+void note_disturbance(Measured& measured) {
+  constexpr double kNotable = 1.1;
+  double medians = 0, means = 0;
+  for (const MeasuredKernel& kernel : measured.kernels) {
+    if (!kernel.seconds || !kernel.spread) return;
+    medians += *kernel.seconds;
+    means += kernel.spread->mean;
+  }
+  if (means > kNotable * medians)
+    measured.notes.push_back("the runs were disturbed: the kernels' means add up to " +
+                             std::to_string(std::llround(100 * means / medians)) + " % of their medians");
+}
+
 std::string_view content(const MappedFile& file) {
   const auto bytes = file.bytes();
   // From the first byte to the last, once: read ahead, which a MappedFile by itself does not.
   if (!bytes.empty()) ::madvise(const_cast<std::byte*>(bytes.data()), bytes.size(), MADV_SEQUENTIAL);
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+Measured import_as(ProfileFormat format, std::string_view text, std::string_view subject,
+                   const ImportOptions& options) {
+  switch (format) {
+    case ProfileFormat::OnnxRuntime:
+      return import::import_ort(text, subject, options);
+    case ProfileFormat::TensorRt: {
+      if (options.layer_info.empty()) return import::import_tensorrt(text, subject, "", "");
+      const MappedFile layers = mapped(options.layer_info);
+      return import::import_tensorrt(text, subject, content(layers), options.layer_info);
+    }
+    case ProfileFormat::Ncu:
+      return import::import_ncu(text, subject, options);
+    case ProfileFormat::Kineto:
+      return import::import_kineto(text, subject, options);
+    case ProfileFormat::Jetson:
+      break;
+  }
+  return import::import_jetson(text, subject);
 }
 
 }  // namespace
@@ -103,22 +139,9 @@ Measured import_profile(std::string_view text, std::string_view subject, const I
                        "and this one with --layers"
                      : "is none of the known formats; expected " + std::string(kKnown)));
   }
-  switch (*format) {
-    case ProfileFormat::OnnxRuntime:
-      return import::import_ort(text, subject, options);
-    case ProfileFormat::TensorRt: {
-      if (options.layer_info.empty()) return import::import_tensorrt(text, subject, "", "");
-      const MappedFile layers = mapped(options.layer_info);
-      return import::import_tensorrt(text, subject, content(layers), options.layer_info);
-    }
-    case ProfileFormat::Ncu:
-      return import::import_ncu(text, subject, options);
-    case ProfileFormat::Kineto:
-      return import::import_kineto(text, subject, options);
-    case ProfileFormat::Jetson:
-      return import::import_jetson(text, subject);
-  }
-  throw Error(std::string(subject) + ": unknown format");
+  Measured measured = import_as(*format, text, subject, options);
+  note_disturbance(measured);
+  return measured;
 }
 
 Measured load_profile(const std::string& path, const ImportOptions& options) {

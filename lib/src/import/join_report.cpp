@@ -39,6 +39,18 @@ std::string types_cell(const JoinedGroup& group, const EstimateDocument& estimat
   return group.rows.size() > 6 ? text + "+…" : text;
 }
 
+// How much of a run its kernels are. Of several runs that is a matter of means: medians do not add up.
+std::string added_up(const Measured& measured) {
+  if (!measured.seconds) return "";
+  if (!measured.spread) return ", " + percent(measured.kernel_seconds(), measured.seconds) + " of the run";
+  double means = 0;
+  for (const MeasuredKernel& kernel : measured.kernels) {
+    if (!kernel.spread) return "";
+    means += kernel.spread->mean;
+  }
+  return "; their means add up to " + percent(means, measured.spread->mean) + " of the run's";
+}
+
 void append_totals(const Measured& measured, std::string& text) {
   const JoinSummary& summary = *measured.join;
   const auto line = [&](const std::string& name, const std::string& value) {
@@ -46,8 +58,7 @@ void append_totals(const Measured& measured, std::string& text) {
   };
   if (measured.seconds)
     line("run", report::si_seconds(*measured.seconds) + ", median of " + std::to_string(measured.repeats));
-  line("kernels", time_cell(summary.seconds) + " in " + std::to_string(measured.kernels.size()) +
-                      (measured.seconds ? ", " + percent(summary.seconds, measured.seconds) + " of the run" : ""));
+  line("kernels", time_cell(summary.seconds) + " in " + std::to_string(measured.kernels.size()) + added_up(measured));
   line("joined", time_cell(summary.joined_seconds) + ", " + percent(summary.joined_seconds, summary.seconds) +
                      " of the kernels' time");
   std::map<std::string, std::pair<std::size_t, double>> rules;
