@@ -10,7 +10,11 @@ namespace {
 
 #if defined(__GNUC__) && defined(__x86_64__)
 #define PAGODA_WIDE __attribute__((target("avx2,fma")))
+#if defined(__clang__)  // knows no preferred width here
+#define PAGODA_WIDEST __attribute__((target("avx512f,avx2,fma")))
+#else
 #define PAGODA_WIDEST __attribute__((target("avx512f,avx2,fma,prefer-vector-width=512")))
+#endif
 #else
 #define PAGODA_WIDE
 #define PAGODA_WIDEST

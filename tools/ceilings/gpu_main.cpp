@@ -213,7 +213,7 @@ Outcome run_gpu(const Options& options, bool show_progress) {
   const Nvml nvml(gpu.pci_bus_id());
   NvmlTrace trace(nvml);
   describe(gpu, nvml, capability, document);
-  GpuCeilings ceilings(gpu, nvml, trace, options);
+  GpuCeilings ceilings(gpu, trace, options);
   std::vector<Experiment> experiments = ceilings.experiments();
   document.not_run = ceilings.not_run();
   document.not_run.push_back("library products (cuBLASLt): not measured by this version");

@@ -204,8 +204,8 @@ constexpr StreamRow kStreams[] = {
 
 }  // namespace
 
-GpuCeilings::GpuCeilings(Gpu& gpu, const Nvml& nvml, NvmlTrace& trace, const Options& options)
-    : gpu_(gpu), nvml_(nvml), trace_(trace), options_(options) {
+GpuCeilings::GpuCeilings(Gpu& gpu, NvmlTrace& trace, const Options& options)
+    : gpu_(gpu), trace_(trace), options_(options) {
   const auto sms = static_cast<std::size_t>(gpu.attributes().sms);
   clocks_ = GpuBuffer(gpu, sms * kMostBlocksPerSm * sizeof(BlockClocks));
   // Results of the largest grid: 128 words of 8 bytes a thread at one block an SM, or 32 at kMostBlocksPerSm.

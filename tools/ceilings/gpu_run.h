@@ -14,7 +14,7 @@ namespace ceilings {
 
 class GpuCeilings {
  public:
-  GpuCeilings(Gpu& gpu, const Nvml& nvml, NvmlTrace& trace, const Options& options);
+  GpuCeilings(Gpu& gpu, NvmlTrace& trace, const Options& options);
 
   std::vector<Experiment> experiments();
   const std::vector<std::string>& not_run() const { return not_run_; }
@@ -36,7 +36,6 @@ class GpuCeilings {
   Experiment start(const std::string& id, pagoda::CeilingKind kind, pagoda::CeilingMode mode, const std::string& unit);
 
   Gpu& gpu_;
-  const Nvml& nvml_;
   NvmlTrace& trace_;
   const Options& options_;
   GpuBuffer clocks_, words_;
