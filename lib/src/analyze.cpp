@@ -122,8 +122,9 @@ Bindings completed(const Analysis& analysis, Bindings bindings) {
     if (given == bindings.end()) continue;
     const Dim value = formula.bind(bindings);
     if (value.is_constant() && value != Dim(given->second))
-      throw Error("dim " + name + " is given as " + std::to_string(given->second) + ", but the formulas hold where it is " +
-                  formula.to_string() + (formula.is_constant() ? "" : ", here " + value.to_string()) +
+      throw Error("dim " + name + " is given as " + std::to_string(given->second) +
+                  ", but the formulas hold where it is " + formula.to_string() +
+                  (formula.is_constant() ? "" : ", here " + value.to_string()) +
                   "; give sizes that agree, or bind them before the analysis");
   }
   for (const auto& [name, constant] : analysis.ones_or) {

@@ -284,8 +284,9 @@ NodeReport Walker::row_of(const Frame& frame, std::size_t node_index, const OpCo
 }
 
 // A weight is a stored tensor of floating-point or quantised elements: an initializer of any size, or a Constant node
-// too large to be a literal. Index tables, masks of bools and shapes are none. Each is counted at its first use. Where
-// several weights share a byte, as MatMulNBits stores them, params counts the weights and param_bytes the bytes.
+// too large to be a literal; and an int32 bias of a quantised product. Index tables, masks of bools and shapes are none.
+// Each is counted at its first use. Where several weights share a byte, as MatMulNBits stores them, params counts the
+// weights and param_bytes the bytes.
 bool is_parameter(const TensorType& type, bool in_node) {
   const bool is_weight = is_float(type.element) || (is_integer(type.element) && bits(type.element) <= 8);
   return is_weight && type.shape && !(in_node && element_count(*type.shape).value().value_or(0) <= Int{kInlineFloatElements});
@@ -294,10 +295,10 @@ bool is_parameter(const TensorType& type, bool in_node) {
 void Walker::count_parameters(NodeReport& row, const OpContext::State& state) {
   for (const ValueInfo* input : state.inputs) {
     if (input == nullptr || input->tensor_graph < 0) continue;
-    if (!is_parameter(input->type, input->tensor < 0)) continue;
+    const auto packed = packed_.find({input->tensor_graph, input->tensor});
+    if (packed == packed_.end() && !is_parameter(input->type, input->tensor < 0)) continue;
     const Dim elements = element_count(*input->type.shape);
     if (!counted_tensors_.insert({input->tensor_graph, input->tensor}).second) continue;
-    const auto packed = packed_.find({input->tensor_graph, input->tensor});
     row.params += packed == packed_.end() ? elements : packed->second;
     row.param_bytes += byte_size(elements, input->type.element);
   }

@@ -66,7 +66,7 @@ class Walker {
                  std::string_view cause);
 
   Session& session_;
-  std::map<std::pair<GraphId, std::int32_t>, Dim> packed_;  // weights in initializers that hold several to a byte
+  std::map<std::pair<GraphId, std::int32_t>, Dim> packed_;  // weights that only their readers tell
   int depth_ = 0;
   std::size_t spliced_rows_ = 0;
   std::set<std::pair<GraphId, std::int32_t>> counted_tensors_;

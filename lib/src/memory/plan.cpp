@@ -22,7 +22,7 @@ std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 class WeightCounter {
  public:
-  explicit WeightCounter(const Model& model) : model_(model) {}
+  explicit WeightCounter(const Model& model) : model_(model), packed_(ops::packed_weights(model)) {}
 
   std::vector<WeightBytes> count() {
     for (std::size_t g = 0; g < model_.graphs.size(); ++g) count(static_cast<GraphId>(g));
@@ -64,16 +64,19 @@ class WeightCounter {
   }
 
   void add(GraphId graph, std::int32_t tensor, const Tensor& stored) {
-    if (!is_parameter(stored.type, tensor < 0) || !seen_.insert({graph, tensor}).second) return;
+    const auto packed = packed_.find({graph, tensor});
+    if (packed == packed_.end() && !is_parameter(stored.type, tensor < 0)) return;
+    if (!seen_.insert({graph, tensor}).second) return;
     const Dim elements = element_count(*stored.type.shape);
     WeightBytes& weight = by_type_[stored.type.element];
     weight.element = stored.type.element;
     ++weight.tensors;
-    weight.elements += elements.value().value_or(0);
+    weight.elements += (packed == packed_.end() ? elements : packed->second).value().value_or(0);
     weight.bytes += byte_size(elements, stored.type.element).value().value_or(0);
   }
 
   const Model& model_;
+  std::map<std::pair<GraphId, std::int32_t>, Dim> packed_;  // weights that only their readers tell
   std::set<std::pair<GraphId, std::int32_t>> seen_;
   std::map<ElementType, WeightBytes> by_type_;
 };

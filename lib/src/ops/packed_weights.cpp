@@ -61,34 +61,49 @@ std::optional<Dim> expert(const Node& node, const Dim& bytes) {
   return unpacked(bytes, size_attribute(node, std::string("fc") + Projection + "_expert_weight_bits", all));
 }
 
-struct PackedInput {
-  std::string_view op_type;  // of com.microsoft
+std::optional<Dim> one_each(const Node&, const Dim& elements) { return elements; }
+
+struct WeightInput {
+  std::string_view domain, op_type;
   std::size_t input;
-  std::optional<Dim> (*weights)(const Node&, const Dim& bytes);
+  ElementType element;
+  std::optional<Dim> (*weights)(const Node&, const Dim& elements);
 };
 
+constexpr std::string_view kMs = "com.microsoft";
+constexpr ElementType kByte = ElementType::Uint8;
+constexpr ElementType kWide = ElementType::Int32;
+
 // clang-format off
-constexpr PackedInput kInputs[] = {
-    // op                            input weights
-    {"GatherBlockQuantized",          0,    by_bits},
-    {"GatherBlockQuantized",          3,    by_bits},
-    {"MatMulBlockQuantizedFp4Weight", 1,    two_a_byte},
-    {"MatMulBnb4",                    1,    k_by_n},
-    {"MatMulNBits",                   1,    k_by_n},
-    {"MatMulNBits",                   3,    n_by_blocks},
-    {"MatMulNBitsMlp",                3,    k_by_n},
-    {"MatMulNBitsMlp",                6,    k_by_n},
-    {"MatMulNBitsQkv",                3,    k_by_query},
-    {"MatMulNBitsQkv",                6,    k_by_key},
-    {"MatMulNBitsQkv",                9,    k_by_key},
-    {"QMoE",                          2,    expert<'1'>},
-    {"QMoE",                          5,    expert<'2'>},
-    {"QMoE",                          8,    expert<'3'>},
-    {"QMoE",                         11,    expert<'1'>},
-    {"QMoE",                         12,    expert<'2'>},
-    {"QMoE",                         13,    expert<'3'>},
+constexpr WeightInput kInputs[] = {
+    // domain                 op                               input element weights
+    {"",                     "DequantizeLinear",                  0,  kWide,  one_each},
+    {"",                     "QLinearConv",                       8,  kWide,  one_each},
+    {kMs,                    "DequantizeLinear",                  0,  kWide,  one_each},
+    {kMs,                    "GatherBlockQuantized",              0,  kByte,  by_bits},
+    {kMs,                    "GatherBlockQuantized",              3,  kByte,  by_bits},
+    {kMs,                    "MatMulBlockQuantizedFp4Weight",     1,  kByte,  two_a_byte},
+    {kMs,                    "MatMulBnb4",                        1,  kByte,  k_by_n},
+    {kMs,                    "MatMulNBits",                       1,  kByte,  k_by_n},
+    {kMs,                    "MatMulNBits",                       3,  kByte,  n_by_blocks},
+    {kMs,                    "MatMulNBitsMlp",                    3,  kByte,  k_by_n},
+    {kMs,                    "MatMulNBitsMlp",                    6,  kByte,  k_by_n},
+    {kMs,                    "MatMulNBitsQkv",                    3,  kByte,  k_by_query},
+    {kMs,                    "MatMulNBitsQkv",                    6,  kByte,  k_by_key},
+    {kMs,                    "MatMulNBitsQkv",                    9,  kByte,  k_by_key},
+    {kMs,                    "QGemm",                             6,  kWide,  one_each},
+    {kMs,                    "QLinearConv",                       8,  kWide,  one_each},
+    {kMs,                    "QMoE",                              2,  kByte,  expert<'1'>},
+    {kMs,                    "QMoE",                              5,  kByte,  expert<'2'>},
+    {kMs,                    "QMoE",                              8,  kByte,  expert<'3'>},
+    {kMs,                    "QMoE",                             11,  kByte,  expert<'1'>},
+    {kMs,                    "QMoE",                             12,  kByte,  expert<'2'>},
+    {kMs,                    "QMoE",                             13,  kByte,  expert<'3'>},
+    {"com.ms.internal.nhwc", "QLinearConv",                       8,  kWide,  one_each},
 };
 // clang-format on
+
+std::string_view plain(std::string_view domain) { return domain == "ai.onnx" ? std::string_view() : domain; }
 
 // The initializer behind a value: itself, the one it captures, or the one that a Reshape renames.
 class Initializers {
@@ -115,7 +130,7 @@ class Initializers {
     const auto [at, is_new] = reshapes_.try_emplace(graph_id);
     if (is_new)
       for (const Node& node : model_.graphs[static_cast<std::size_t>(graph_id)].nodes)
-        if (node.op_type == "Reshape" && node.domain.empty() && !node.inputs.empty() && !node.outputs.empty())
+        if (node.op_type == "Reshape" && plain(node.domain).empty() && !node.inputs.empty() && !node.outputs.empty())
           at->second.emplace(node.outputs[0], node.inputs[0]);
     const auto found = at->second.find(id);
     return found == at->second.end() ? kAbsent : found->second;
@@ -132,14 +147,15 @@ std::map<std::pair<GraphId, std::int32_t>, Dim> packed_weights(const Model& mode
   Initializers initializers(model);
   for (std::size_t g = 0; g < model.graphs.size(); ++g)
     for (const Node& node : model.graphs[g].nodes) {
-      if (node.domain != "com.microsoft") continue;
-      for (const PackedInput& packed : kInputs) {
-        if (packed.op_type != node.op_type || packed.input >= node.inputs.size()) continue;
+      for (const WeightInput& packed : kInputs) {
+        if (packed.op_type != node.op_type || packed.domain != plain(node.domain) || packed.input >= node.inputs.size())
+          continue;
         const auto tensor = initializers.find(static_cast<GraphId>(g), node.inputs[packed.input]);
         if (!tensor) continue;
-        const TensorType& type =
-            model.graphs[static_cast<std::size_t>(tensor->first)].initializers[static_cast<std::size_t>(tensor->second)].type;
-        if (type.element != ElementType::Uint8 || !type.shape) continue;
+        const TensorType& type = model.graphs[static_cast<std::size_t>(tensor->first)]
+                                     .initializers[static_cast<std::size_t>(tensor->second)]
+                                     .type;
+        if (type.element != packed.element || !type.shape) continue;
         try {
           if (const auto weights = packed.weights(node, element_count(*type.shape))) result.emplace(*tensor, *weights);
         } catch (const Error&) {  // sizes that are not credible end the analysis where they are used

@@ -1,5 +1,5 @@
-// Weights that ONNX Runtime stores several to a byte in uint8 tensors: the type of such a tensor does not tell how many
-// weights it holds, the operators that read it do.
+// Weights that the type of their tensor does not tell from other integers, while the operators that read it do: several
+// to a byte in uint8 tensors of ONNX Runtime, and quantised biases in int32 ones.
 #pragma once
 
 #include <map>
@@ -9,8 +9,8 @@
 
 namespace pagoda::ops {
 
-// The initializers that hold packed weights, by graph and index, with the number of weights in each. An initializer
-// is found through a Reshape too, as embeddings share their table with the last projection.
+// The initializers that hold such weights, by graph and index, with the number of weights in each. An initializer is
+// found through a Reshape too, as embeddings share their table with the last projection.
 std::map<std::pair<GraphId, std::int32_t>, Dim> packed_weights(const Model& model);
 
 }  // namespace pagoda::ops
