@@ -150,7 +150,7 @@ TEST_CASE("a sequence keeps its members, and what is of no fixed size is named")
       "{axis=0}; z = Add(b, c)");
   const MemoryPlan plan = plan_memory(model, analyze(model), {.reorder = false});
   CHECK(plan.unsized.empty());
-  CHECK(plan.timeline == std::vector<Int>{32, 32, 48, 48, 64, 64});  // x a | x a | x a b | a b c | a b c y | b c y z
+  CHECK(plan.timeline == std::vector<Int>{32, 32, 48, 48, 80, 80});  // x a | x a | x a b | a b c | a b c y | b c y z
   const Model strange = test::graph("x:f32[N,4] -> t = custom.Strange(x); y = Relu(t)");
   const MemoryPlan unknown = plan_memory(strange, analyze(strange));
   CHECK(unknown.unsized.size() == 2);
