@@ -234,6 +234,9 @@ TEST_CASE("operators are listed with what they cost") {
   CHECK(list.starts_with("domain"));
   CHECK(list.find("\nai.onnx") != std::string::npos);
   CHECK(list.find(" Conv ") != std::string::npos);
+  // Versions, types, values; the walk's own.
+  CHECK(list.find(" Gather                            1 11 13                      yes    yes   ") != std::string::npos);
+  CHECK(list.find(" Loop ") != std::string::npos);
 }
 
 }  // namespace

@@ -1,21 +1,52 @@
 // What goes beside a report: diagnostics, sizes taken for granted, and the operators that have rules.
 #include <algorithm>
 
+#include "ops/defined_ops.h"
 #include "ops/op_rule.h"
 #include "pagoda/predict.h"
 #include "report/rows.h"
 
 namespace pagoda {
 
+namespace {
+
+// What the walk does itself with the operators that hold graphs.
+constexpr std::pair<std::string_view, std::string_view> kStructures[] = {
+    {"If", "the branch of a known condition, else the costlier one; both are reported"},
+    {"Loop", "the body times the trip count, a symbol where the data decide it"},
+    {"Scan", "the body times the length of the sequence"},
+    {"SequenceMap", "the body times the length of the sequence"},
+};
+
+// Opsets that define or change the operator.
+std::string versions(std::string_view domain, std::string_view name) {
+  for (const ops::DefinedOp& op : ops::defined_ops())
+    if (op.domain == domain && op.name == name) return std::string(op.versions);
+  return "";
+}
+
+}  // namespace
+
 std::string list_operators(std::size_t width) {
-  report::Grid grid{.columns = {{.header = "domain"}, {.header = "operator"}, {.header = "work", .shortest_width = 20}},
+  report::Grid grid{.columns = {{.header = "domain"},
+                                {.header = "operator"},
+                                {.header = "opsets", .drop_order = 2},
+                                {.header = "shape", .drop_order = 4},
+                                {.header = "fold", .drop_order = 3},
+                                {.header = "work", .shortest_width = 20}},
                     .rows = {}};
-  for (const ops::Family& family : ops::families())
+  for (const ops::Family& family : ops::families()) {
+    const std::string domain = report::domain_name(std::string(family.domain));
     for (const OpRule& rule : family.rules)
-      grid.rows.push_back(
-          {report::domain_name(std::string(family.domain)), std::string(rule.name), std::string(rule.work)});
+      grid.rows.push_back({domain, std::string(rule.name), versions(domain, rule.name), "yes",
+                           rule.fold == nullptr ? "" : "yes", std::string(rule.work)});
+  }
+  for (const auto& [name, work] : kStructures)
+    grid.rows.push_back({"ai.onnx", std::string(name), versions("ai.onnx", name), "yes", "", std::string(work)});
   std::sort(grid.rows.begin(), grid.rows.end());
-  return report::aligned(grid, width);
+  return report::aligned(grid, width) +
+         "opsets: versions of the domain that define or change the operator; shape: types of all outputs; fold: values "
+         "of small outputs too, where those of the inputs are known\n";
 }
 
 std::string list_devices(std::size_t width) {
