@@ -1,0 +1,206 @@
+// What deployment tools make of the model set: fused, quantised and narrow graphs hold the work of their float
+// originals and the weight bytes of their files. models/variants.py makes them; variants.json says what they hold.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "pagoda/analyze.h"
+#include "pagoda/model.h"
+
+using namespace pagoda;
+using nlohmann::json;
+
+namespace {
+
+const std::string kModels = std::string(PAGODA_SOURCE_DIR) + "/models/";
+
+json rows_of(const char* manifest) { return json::parse(std::ifstream(kModels + manifest))["models"]; }
+
+const json& variants() {
+  static const json loaded = rows_of("variants.json");
+  return loaded;
+}
+
+Model load(const json& row) { return load_model(kModels + row["file"].get<std::string>()); }
+
+Analysis analyze_at(const Model& model, const json& bindings) {
+  AnalyzeOptions options;
+  for (const auto& [name, size] : bindings.items()) options.dims[name] = size.get<std::int64_t>();
+  return analyze(model, options);
+}
+
+const json& named(const json& rows, const std::string& name) {
+  const auto found = std::find_if(rows.begin(), rows.end(), [&](const json& row) { return row["name"] == name; });
+  REQUIRE_MESSAGE(found != rows.end(), name);
+  return *found;
+}
+
+// Sums over the rows of one operator.
+OpCost cost_of(const Model& model, const Analysis& analysis, std::string_view op_type) {
+  OpCost sum;
+  for (const NodeReport& row : analysis.nodes)
+    if (model.graphs[static_cast<std::size_t>(row.graph)].nodes[static_cast<std::size_t>(row.node)].op_type == op_type)
+      sum += row.cost;
+  return sum;
+}
+
+// The decoder of the llama_genai_* files: a sixth of SmolLM2-135M.
+const Dim kLayers = 6, kHidden = 576, kHeads = 9, kKvHeads = 3, kHeadSize = 64, kInner = 1536, kVocabulary = 49152;
+const Dim kBatch = Dim::symbol("batch_size"), kNew = Dim::symbol("sequence_length"),
+          kPast = Dim::symbol("past_sequence_length");
+// Of one token: queries, keys and values in one product, the output projection, gate, up and down.
+const Dim kLayerWeights = kHidden * (kHeads + 2 * kKvHeads) * kHeadSize + kHidden * kHidden + 3 * kHidden * kInner;
+
+const char* const kLlamas[] = {"llama_genai_fp32", "llama_genai_int4", "llama_genai_int4_asymmetric",
+                               "llama_genai_int4_qdq", "llama_genai_bf16"};
+
+}  // namespace
+
+TEST_CASE("a variant's MACs equal its float original's to the integer, with every node modelled") {
+  const json originals = rows_of("manifest.json");
+  std::size_t compared = 0;
+  for (const json& row : variants()) {
+    const Model model = load(row);
+    for (const json& point : row["expected"]) {
+      CAPTURE(row["name"].get<std::string>());
+      CAPTURE(point["bindings"].dump());
+      const Analysis analysis = analyze_at(model, point["bindings"]);
+      CHECK(analysis.totals.unmodelled_nodes == 0);
+      CHECK(analysis.totals.cost.macs == Dim(point["contraction_macs"].get<std::int64_t>()));
+      if (std::count(std::begin(kLlamas), std::end(kLlamas), row["name"]) != 0) continue;  // below
+      const json& original = named(originals, row["of"]);
+      CHECK(analyze_at(load(original), point["bindings"]).totals.cost.macs == analysis.totals.cost.macs);
+      ++compared;
+    }
+  }
+  CHECK(variants().size() >= 13);
+  CHECK(compared >= 17);
+}
+
+TEST_CASE("a variant's formulas bound afterwards equal its counts with sizes bound first") {
+  for (const json& row : variants()) {
+    const Model model = load(row);
+    const Analysis formulas = analyze(model);
+    CHECK(formulas.totals.unmodelled_nodes == 0);
+    for (const json& point : row["expected"]) {
+      CAPTURE(row["name"].get<std::string>());
+      CAPTURE(point["bindings"].dump());
+      const Analysis first = analyze_at(model, point["bindings"]);
+      const Analysis after = bind_dims(formulas, first.bindings);
+      CHECK(first.totals.cost.macs == after.totals.cost.macs);
+      CHECK(flops(first.totals.cost) == flops(after.totals.cost));
+      CHECK(first.totals.cost.bytes_read == after.totals.cost.bytes_read);
+      CHECK(first.totals.cost.bytes_written == after.totals.cost.bytes_written);
+    }
+  }
+}
+
+TEST_CASE("the weight bytes of a variant are those its file stores") {
+  for (const json& row : variants()) {
+    CAPTURE(row["name"].get<std::string>());
+    const Analysis analysis = analyze(load(row));
+    std::int64_t elements = 0, bytes = 0;
+    for (const auto& [type, stored] : row["stored_weights"].items()) {
+      elements += stored["elements"].get<std::int64_t>();
+      bytes += stored["bytes"].get<std::int64_t>();
+    }
+    CHECK(analysis.totals.param_bytes == Dim(bytes));
+    // Weights of the int4 files share bytes; below.
+    const std::string name = row["name"];
+    if (name != "llama_genai_int4" && name != "llama_genai_int4_asymmetric")
+      CHECK(analysis.totals.params == Dim(elements));
+  }
+}
+
+TEST_CASE("four bits a weight leave the number of weights as it was") {
+  // Embedding (the last projection shares it), layers, 13 norms; tables of the cosines and sines of 8192 positions for
+  // half a head. One scale to 32 weights of a product, and of the embedding where it is quantised too.
+  const Dim products = kLayers * kLayerWeights + kHidden * kVocabulary;
+  const Dim norms = 13 * kHidden;
+  const Dim tables = 2 * 8192 * floor_div(kHeadSize, 2);
+  const auto params = [](const char* name) { return analyze(load(named(variants(), name))).totals.params; };
+  CHECK(params("llama_genai_fp32") == products + norms + tables);
+  CHECK(params("llama_genai_int4") == products + floor_div(products, 32) + norms + tables);
+  // The embedding in float beside the projection; as many zero points as scales.
+  CHECK(params("llama_genai_int4_asymmetric") ==
+        products + 2 * floor_div(products, 32) + kHidden * kVocabulary + norms + tables);
+}
+
+TEST_CASE("prefill and decode of a grouped-query decoder are closed formulas of batch, sequence and past") {
+  // Every token meets all weights of the layers and the projection to the vocabulary. The i-th new one sees past + i
+  // keys: over a sequence s·past + s·(s + 1)/2 pairs, each 64 MACs with a key and 64 with a value, in every query head.
+  const Dim tokens = kBatch * kNew;
+  const Dim twice_pairs = 2 * kNew * kPast + kNew * kNew + kNew;
+  const Dim macs =
+      tokens * (kLayers * kLayerWeights + kHidden * kVocabulary) + kLayers * kHeads * kHeadSize * kBatch * twice_pairs;
+  const Dim prefill = macs.bind({{"past_sequence_length", 0}});
+  const Dim decode = macs.bind({{"sequence_length", 1}});
+  CHECK(decode == kBatch * (kLayers * kLayerWeights + kHidden * kVocabulary) +
+                      kLayers * kHeads * kHeadSize * 2 * kBatch * (kPast + 1));
+  for (const char* name : kLlamas) {
+    CAPTURE(name);
+    const Model model = load(named(variants(), name));
+    const Analysis analysis = analyze(model);
+    CHECK(analysis.free_dims == std::vector<std::string>{"batch_size", "past_sequence_length", "sequence_length"});
+    CHECK(analysis.totals.cost.macs.to_string() == macs.to_string());
+    CHECK(analyze(model, {.dims = {{"past_sequence_length", 0}}}).totals.cost.macs == prefill);
+    CHECK(analyze(model, {.dims = {{"sequence_length", 1}}}).totals.cost.macs == decode);
+
+    // The cache: past rows of keys and values are read, and written with the new ones into the present.
+    const Dim width = std::string_view(name) == "llama_genai_bf16" ? 2 : 4;
+    const Dim row = 2 * kLayers * kBatch * kKvHeads * kHeadSize * width;
+    const Dim activations = kLayers * tokens * kHeadSize * width;  // of one head
+    const OpCost attention = cost_of(model, analysis, "GroupQueryAttention");
+    CHECK(attention.bytes_written == activations * kHeads + row * (kPast + kNew));
+    // Queries, keys and values of the new tokens and the past; the lengths, int32, and the rotary tables' rows besides,
+    // 2 tables of half a head, at most the 8192 there are.
+    const Dim read = activations * (kHeads + 2 * kKvHeads) + row * kPast + kLayers * 4 * kBatch +
+                     kLayers * 2 * width * min(floor_div(kHeadSize, 2) * 8192, floor_div(kHeadSize, 2) * tokens);
+    CHECK(attention.bytes_read.to_string() == read.to_string());
+  }
+}
+
+TEST_CASE("a decoder's variant multiplies as often as the float export of another tool") {
+  // One new token sees all keys, so nothing of the score matrix is masked.
+  const Model torchscript = load(named(rows_of("manifest.json"), "llama_past"));
+  const Dim theirs = analyze(torchscript, {.dims = {{"sequence", 1}}})
+                         .totals.cost.macs.substitute({{"batch", kBatch}, {"past", kPast}});
+  for (const char* name : kLlamas) {
+    CAPTURE(name);
+    const Analysis ours = analyze(load(named(variants(), name)), {.dims = {{"sequence_length", 1}}});
+    CHECK(ours.totals.cost.macs.to_string() == theirs.to_string());
+  }
+}
+
+TEST_CASE("quantised products work in integers, narrow ones in their own type") {
+  struct Row {
+    const char* name;
+    const char* op_type;
+    std::set<ElementType> precisions;
+  };
+  const Row rows[] = {
+      {"resnet50_qoperator_int8", "QLinearConv", {ElementType::Uint8, ElementType::Int8}},
+      {"bert_base_fused_dynamic_int8", "MatMulInteger", {ElementType::Uint8, ElementType::Int8}},
+      {"bert_base_fused_dynamic_int8", "QAttention", {ElementType::Uint8, ElementType::Int8}},
+      {"bert_base_fused_fp16", "Attention", {ElementType::Float16}},
+      {"resnet50_fp16", "Conv", {ElementType::Float16}},
+      {"llama_genai_bf16", "GroupQueryAttention", {ElementType::Bfloat16}},
+      {"llama_genai_int4", "MatMulNBits", {ElementType::Float32}},
+  };
+  for (const Row& expected : rows) {
+    CAPTURE(expected.name);
+    CAPTURE(expected.op_type);
+    const Model model = load(named(variants(), expected.name));
+    std::size_t found = 0;
+    for (const NodeReport& row : analyze(model).nodes) {
+      if (model.main().nodes[static_cast<std::size_t>(row.node)].op_type != expected.op_type) continue;
+      CHECK(expected.precisions.contains(row.cost.precision));
+      ++found;
+    }
+    CHECK(found > 0);
+  }
+}
