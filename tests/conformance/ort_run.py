@@ -8,6 +8,7 @@ import ml_cases  # adds to contrib_cases.CASES
 import model_text
 import neural_cases  # adds to onnx_cases.SAMPLERS
 import onnx_cases
+import runtime_cases  # adds to contrib_cases.CASES
 
 # Runtimes lag behind the standard: the newest opset that the installed one runs.
 NEWEST_OPSET = 24

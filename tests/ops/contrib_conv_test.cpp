@@ -84,7 +84,7 @@ constexpr OpCase kNhwcOther[] = {
     {"com.ms.internal.nhwc=13 : x:f32[2,7,8,2] -> y = com.ms.internal.nhwc.SpaceToDepth(x) {blocksize=2}", "error: 7 does not divide by 2", "", "no whole blocks"},
     {"com.ms.internal.nhwc=20 : x:f32[N,4,5,3], g:f32[N,6,7,2] -> y = com.ms.internal.nhwc.GridSample(x, g)", "y:f32[N,6,7,3]", "read=336*N+240*N", "a grid over channels that come last"},
     {"com.ms.internal.nhwc=20 : x:f32[2,4,5,3], g:f32[2,6,7,3] -> y = com.ms.internal.nhwc.GridSample(x, g)", "error: coordinates per location", "", "3 is not 2"},
-    {"com.ms.internal.nhwc=19 : x:f32[N,4,4,3], s:f32[4]=[1.0,2.0,2.0,1.0] -> y = com.ms.internal.nhwc.Resize(x, , s)", "y:f32[N,8,8,3]", "", "scales in the order of the axes"},
+    {"com.ms.internal.nhwc=19 : x:f32[N,4,4,3], s:f32[4]=[1.0,2.0,2.0,1.0] -> y = com.ms.internal.nhwc.Resize(x, , s)", "y:f32[N,8,8,3]", "read=192*N written=768*N", "scales in the order of the axes"},
     {"com.ms.internal.nhwc=19 : x:f32[2,4,4,3], s:f32[3]=[1.0,2.0,2.0] -> y = com.ms.internal.nhwc.Resize(x, , s)", "error: 3 scales for 4 axes", "", "a scale is missing"},
 };
 

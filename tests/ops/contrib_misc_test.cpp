@@ -41,7 +41,7 @@ constexpr OpCase kMath[] = {
     {"x:i32[N,4] -> y = com.microsoft.MurmurHash3(x)", "y:u32[N,4]", "arith=64*N comparisons=40*N", "16 operations a word"},
     {"x:f64[4] -> y = com.microsoft.MurmurHash3(x) {positive=0}", "y:i32[4]", "arith=92", "two words"},
     {"x:str[4] -> y = com.microsoft.MurmurHash3(x)", "error: length of a string", "mark=unmodelled", "strings of unknown length"},
-    {"x:f32[N,4,5,3], g:f32[N,6,2,2] -> y = com.microsoft.GridSample(x, g)", "y:f32[N,4,6,2]", "", "as ai.onnx"},
+    {"x:f32[N,4,5,3], g:f32[N,6,2,2] -> y = com.microsoft.GridSample(x, g)", "y:f32[N,4,6,2]", "read=336*N written=192*N", "as ai.onnx"},
     {"x:f32[2,4,5,3], g:f32[2,6,2,3] -> y = com.microsoft.GridSample(x, g)", "error: coordinates per location", "", "3 is not 2"},
 };
 

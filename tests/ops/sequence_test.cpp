@@ -34,6 +34,7 @@ constexpr OpCase kSequences[] = {
     {"x:f32[N,6] -> s = SplitToSequence(x) {axis=2}", "error: axis 2", "", "beyond the rank"},
     {"s:seq(f32[N,3]) -> y = ConcatFromSequence(s) {axis=0}", "y:f32[?,3]", "", "its length is not known"},
     {"s:seq(f32[N,3]) -> y = ConcatFromSequence(s) {axis=-1, new_axis=1}", "y:f32[N,3,?]", "", "stacked"},
+    {"a:f32[N,3], b:f32[2,3] -> s = SequenceConstruct(a, b); y = ConcatFromSequence(s) {axis=0}", "y:f32[N+2,3]", "arith=0 read=12*N+24 written=12*N+24", "known members are joined"},
     {"a:f32[N,3] -> y = ConcatFromSequence(a) {axis=0}", "error: input 0 is no sequence", "", ""},
     {"s:seq(f32[N,3]) -> y = ConcatFromSequence(s)", "error: attribute axis is missing", "", "mandatory"},
 };
