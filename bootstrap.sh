@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Sets up Pagoda on a Debian 12 machine and runs it.
-#   ./bootstrap.sh demo    installs what is missing, builds release, analyses the bundled ResNet-50
+#   ./bootstrap.sh demo    installs what is missing, builds release, analyses the bundled ResNet-50, leaves a chart
 #   ./bootstrap.sh test    installs what is missing, builds dev (-Werror), runs every test
 #   ./bootstrap.sh deps    installs what is missing
 set -euo pipefail
@@ -10,6 +10,7 @@ packages=(
   g++ cmake ninja-build ccache pkg-config
   libonnx-dev libprotobuf-dev protobuf-compiler   # the classes of ONNX messages
   libcli11-dev nlohmann-json3-dev libfmt-dev      # command lines, JSON, text
+  libtomlplusplus-dev                             # studies of pagoda-bench
   libeigen3-dev                                   # least-squares fits
   libhwloc-dev                                    # topology, for ert-ceilings
   doctest-dev                                     # tests
@@ -39,7 +40,10 @@ case "${1:-}" in
     install_packages
     cmake --preset release >/dev/null
     cmake --build --preset release
-    build/release/tools/onnx-estimate models/skeletons/resnet50.onnx --top 15
+    build/release/tools/onnx-estimate models/skeletons/resnet50.onnx --device h200 --precision fp16 --traffic fused --top 15
+    build/release/tools/onnx-estimate models/skeletons/resnet50.onnx --device h200 --precision fp16 --traffic fused \
+      -o build/resnet50-h200.html
+    echo "open $PWD/build/resnet50-h200.html"
     ;;
   test)
     install_packages

@@ -140,7 +140,10 @@ TEST_CASE("a wrong command line is exit 2, one line on stderr and nothing on std
       {"net.onnx --training --traffic fused", "fused"},
       {"net.onnx --phase train", "train"},
       {"net.onnx --count pagoda --traffic fused", "pagoda"},
-      {"net.onnx --format html", "html"},
+      {"net.onnx --format html", "--device"},
+      {"net.onnx -o chart.svg", "--device"},
+      {"net.onnx --device h200 --format gif", "gif"},
+      {"net.onnx --device h200 --format html --compare fixed.onnx", "one model"},
       {"net.onnx --format", "--format"},
       {"net.onnx --by op", "op"},
       {"net.onnx --count gflops", "gflops"},
@@ -398,6 +401,21 @@ TEST_CASE("a training step: backward, optimizer, memory, and the published rule 
   CHECK(workshop().run("partial.onnx --training --strict").code == 3);
   CHECK(workshop().run("net.onnx --training --frozen w").out.find("training memory") != std::string::npos);
   CHECK(lines(workshop().run("net.onnx --training --sweep batch=1,2 --format csv").out) == 3);
+}
+
+TEST_CASE("the whole report is one page, a chart one picture") {
+  CHECK(workshop().run("net.onnx --batch 8 --device h200 --traffic fused -o report.html").code == 0);
+  const std::string page = test::read_file(workshop().path("report.html"));
+  CHECK(page.find("<svg") != std::string::npos);
+  CHECK(page.find("Content-Security-Policy") != std::string::npos);
+  CHECK(workshop().run("net.onnx --device h200 -o chart.svg").code == 0);
+  const std::string chart = test::read_file(workshop().path("chart.svg"));
+  CHECK(chart.find("<svg") != std::string::npos);
+  for (const char* no_number : {"nan", "NaN", "inf"}) CHECK(chart.find(no_number) == std::string::npos);
+  const Result hostile = workshop().run("hostile.onnx --device h200 --format html");
+  CHECK(hostile.code == 0);
+  CHECK(hostile.out.find('\x1b') == std::string::npos);
+  CHECK(workshop().run("net.onnx --device h200 --sweep batch=1,2,4 --format html").code == 0);
 }
 
 TEST_CASE("the memory timeline is a table or a chart") {

@@ -68,8 +68,11 @@ void add_sizes(CLI::App& app, Arguments& arguments) {
 }
 
 void add_outputs(CLI::App& app, Arguments& arguments) {
-  app.add_option("--format", arguments.format, "table, json, csv or markdown; default: what FILE ends in, else table")
-      ->check(one_of({"table", "json", "csv", "markdown"}))
+  app.add_option(
+         "--format", arguments.format,
+         "table, json, csv, markdown, or with --device html, svg, png, pdf (a roofline); default: what FILE ends "
+         "in, else table")
+      ->check(one_of({"table", "json", "csv", "markdown", "html", "svg", "png", "pdf"}))
       ->type_name("FORMAT");
   app.add_option("-o,--output", arguments.output, "Write to FILE, whole or not at all")->type_name("FILE");
   app.add_option("--by", arguments.by,
@@ -224,9 +227,14 @@ std::string format_of(const Arguments& arguments) {
   if (!arguments.format.empty()) return arguments.format;
   const std::size_t dot = arguments.output.rfind('.');
   const std::string extension = dot == std::string::npos ? "" : arguments.output.substr(dot);
-  if (extension == ".json") return "json";
-  if (extension == ".csv") return "csv";
-  return extension == ".md" ? "markdown" : "table";
+  if (extension == ".md") return "markdown";
+  for (const char* format : {"json", "csv", "html", "svg", "png", "pdf"})
+    if (extension == "." + std::string(format)) return format;
+  return "table";
+}
+
+bool is_chart(const std::string& format) {
+  return format == "html" || format == "svg" || format == "png" || format == "pdf";
 }
 
 void check(const Arguments& arguments) {
@@ -251,6 +259,13 @@ void check(const Arguments& arguments) {
     throw UsageError("--training counts unfused traffic; it does not go with --traffic " + arguments.traffic);
   if (arguments.training && (!arguments.compare.empty() || !arguments.profile_structure.empty()))
     throw UsageError("--training does not go with --compare or --profile-structure");
+  if (is_chart(format_of(arguments))) {
+    needs(true, "a chart", "--device, whose roofs it draws", has_device);
+    if (!arguments.compare.empty() || !arguments.profile_structure.empty())
+      throw UsageError("a chart shows one model; it does not go with --compare or --profile-structure");
+    if (!arguments.by.empty() || arguments.top > 0 || arguments.count == "pagoda")
+      throw UsageError("a chart shows every node; it does not go with --by, --top or --count pagoda");
+  }
   if (!arguments.precision.empty() && !precision(arguments.precision))
     throw UsageError("--precision " + arguments.precision + " is none of " + precision_names());
   const int studies =

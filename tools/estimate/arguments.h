@@ -42,6 +42,8 @@ std::vector<SweepAxis> sweep_axes(const Arguments& arguments);
 std::vector<Budget> budgets(const Arguments& arguments);
 // --format, else what the name of the output file says, else a table.
 std::string format_of(const Arguments& arguments);
+// html, svg, png, pdf: a roofline instead of numbers.
+bool is_chart(const std::string& format);
 // Throws UsageError where options do not go together.
 void check(const Arguments& arguments);
 

@@ -11,6 +11,7 @@
 #include "arguments.h"
 #include "pagoda/conventions.h"
 #include "pagoda/model.h"
+#include "pagoda/plot.h"
 #include "pagoda/predict.h"
 #include "pagoda/report.h"
 
@@ -112,9 +113,10 @@ class Run {
     const bool to_terminal = arguments_.output.empty() || arguments_.output == "-";
     report_.width = to_terminal ? terminal_width() : 0;
     report_.tool = kTool;
-    if (arguments_.memory || !arguments_.timeline.empty()) {
+    const bool has_memory = arguments_.memory || format_ == "html";
+    if (has_memory || !arguments_.timeline.empty()) {
       memory_ = plan_memory(model_, analysis_, {.in_place = arguments_.in_place});
-      if (arguments_.memory) report_.sections.memory = &*memory_;
+      if (has_memory) report_.sections.memory = &*memory_;
     }
     const TrafficModel moved = *traffic_model(arguments_.traffic);
     if (moved != TrafficModel::Unfused) {
@@ -190,6 +192,7 @@ class Run {
     if (!axes_.empty()) return swept();
     say(free_dims_report(analysis_));
     evaluate_budgets();
+    if (is_chart(format_)) return chart();
     switch (*format(format_)) {
       case Format::Json:
         return json_report(model_, analysis_, report_);
@@ -215,7 +218,21 @@ class Run {
         std::erase_if(unswept.symbols, [&](const Symbol& other) { return other.name == symbol; });
       }
     say(free_dims_report(unswept));
+    if (is_chart(format_)) {
+      report_.sections.sweep = &points;
+      return chart();
+    }
     return sweep_report(*format(format_), model_, format_ == "json" ? analysis_ : unswept, points, report_);
+  }
+
+  // The roofline of this very report.
+  std::string chart() {
+    const PlotInput input{.device = *device_,
+                          .estimates = {{arguments_.model, json_report(model_, analysis_, report_)}}};
+    const PlotOptions options{.tool = kTool};
+    if (format_ == "html") return plot_html(input, options);
+    if (format_ == "svg") return plot_svg(input, options);
+    return format_ == "png" ? plot_png(input, options) : plot_pdf(input, options);
   }
 
   std::string comparison() {
