@@ -155,7 +155,7 @@ TEST_CASE("ranges of NVTX that hold a node's name, with ONNX Runtime's spelling"
   CHECK(measured.kernels[1].joined->nodes == Indices{1});
 }
 
-TEST_CASE("a bias joins the product that absorbed it, and what two kernels could have done joins neither") {
+TEST_CASE("a bias joins its product; kernels without a name join what their neighbours left out") {
   const EstimateDocument estimate{"m",
                                   "",
                                   {row("mm", "MatMul", {"x", "w"}, "a"), row("bias", "Add", {"a", "b"}, "c"),
@@ -166,14 +166,37 @@ TEST_CASE("a bias joins the product that absorbed it, and what two kernels could
   CHECK(gemm.kernels[0].joined->nodes == Indices{0, 1});
   CHECK(gemm.join->silent_nodes.empty());
 
-  // Relu and the bias have no kernel, and two kernels without a name ran there.
-  Measured unclear = measured_of({kernel("mm", "MatMul"), kernel("?1", "Add", 1e-6, "f[4] -> f[4]"),
-                                  kernel("?2", "Relu", 1e-6, "f[4] -> f[4]"), kernel("next", "Softmax")});
-  join(unclear, estimate);
-  CHECK(!unclear.kernels[1].joined);
-  CHECK(!unclear.kernels[2].joined);
-  CHECK(unclear.join->silent_nodes == Indices{1, 2});
-  CHECK(*unclear.join->share() == doctest::Approx(0.5));
+  // Two kernels without a name did what the bias and the Relu are: which did which is open, both together are not.
+  Measured pair = measured_of({kernel("mm", "MatMul"), kernel("?1", "Add", 1e-6, "f[2] -> f[2]"),
+                               kernel("?2", "Relu", 1e-6, "f[4] -> f[4]"), kernel("next", "Softmax")});
+  join(pair, estimate);
+  CHECK(pair.kernels[1].joined->nodes == Indices{1, 2});
+  CHECK(pair.kernels[2].joined->nodes == Indices{1, 2});
+  CHECK(*pair.join->share() == 1);
+
+  // A kernel of another shape, or one that only moves data, did neither.
+  for (const auto& [op, shape] : {std::pair{"Add", "f[2] -> f[2]"}, std::pair{"Reshape", "f[4] -> f[4]"}}) {
+    Measured unclear = measured_of({kernel("mm", "MatMul"), kernel("?1", op, 1e-6, shape), kernel("next", "Softmax")});
+    join(unclear, estimate);
+    CHECK(!unclear.kernels[1].joined);
+    CHECK(unclear.join->silent_nodes == Indices{1, 2});
+    CHECK(*unclear.join->share() == doctest::Approx(2.0 / 3));
+  }
+}
+
+TEST_CASE("what a fused kernel of another operator alone reads joins it, unless it was folded from constants") {
+  // The normalisation is named after its last node; its scale was folded, since no kernel feeds it.
+  const EstimateDocument estimate{
+      "m",
+      "",
+      {row("in", "Conv", {"x"}, "a"), row("mean", "ReduceMean", {"a"}, "b"), row("sub", "Sub", {"a", "b"}, "c"),
+       row("scale", "Exp", {"w"}, "s"), row("mul", "Mul", {"c", "s"}, "y")}};
+  Measured measured = measured_of({kernel("in", "Conv"), kernel("mul/LayerNormFusion/", "LayerNormalization")});
+  join(measured, estimate);
+  CHECK(measured.kernels[0].joined->nodes == Indices{0});
+  CHECK(measured.kernels[1].joined->nodes == Indices{1, 2, 4});
+  CHECK(measured.kernels[1].joined->rule == "decorated name + absorbed");
+  CHECK(measured.join->silent_nodes == Indices{3});
 }
 
 TEST_CASE("a name that only begins like a node's is not that node") {

@@ -7,16 +7,15 @@
 //   for (const JoinedGroup& group : joined_groups(run, estimate)) …  // measured against bound
 //
 // Rules, in this order; each joined kernel says by which it joined:
-//   name            the kernel (or the one node that its source names) is a row's name
+//   name            the kernel, or the one node that its source names, is a row's name
 //   output          … is the name of a row's output, as ONNX Runtime names nodes in its blocked layout
-//   decorated name  … is either after an engine's decoration is taken off ("X_nchwc", "X/MatMulScaleFusion/",
-//   "X_token_3") fused name      the source names several nodes, and these are those of them that are rows range
-//   TensorRT's {ForeignNode[a...b]}: rows on the way from a to b that no other kernel names range name      the
-//   innermost NVTX or record_function range that holds a row's name scope           the range is the module path of
-//   rows: of their types, where the kernel's operator tells one order           the k-th call of an operator is the
-//   k-th row of its type, where both are equally many (kineto); or the
-//                   only kernel without a name between its neighbours in the file that has the shape of what they left
-//                   out
+//   decorated name  … is a row's name without an engine's decoration: "X/MatMulScaleFusion/", "X_token_3"
+//   fused name      the source names several nodes; these are those of them that are rows
+//   range           {ForeignNode[a...b]} of TensorRT: rows on the way from a to b that no other kernel names
+//   range name      the innermost NVTX or record_function range that holds a row's name
+//   scope           the range is the module path of rows; of their types, where the kernel's operator tells one
+//   order           the k-th call of an operator is the k-th row of its type, where both are equally many (kineto,
+//                   models without names); or kernels without a row that ran between the neighbours of rows left out
 // Rows that no kernel names and that a fused kernel must have executed, since they lie between it and another one in
 // the data flow, go to it; the rule then ends in " + absorbed". What does not join stays listed, with its time.
 #pragma once

@@ -141,6 +141,9 @@ std::string_view engine_work(std::string_view name, std::string_view op_type) {
     if (op_type == row.word) return row.what;
   for (const Row& row : kNames)
     if (name.starts_with(row.word)) return row.what;
+  if (op_type == "Reshape" && (name.ends_with("_new_reshape") || name.starts_with("gemm_")))
+    return "reshape around a fused product";
+  if (op_type == "Transpose" && name.starts_with("Transpose_token_")) return "transpose moved by the engine";
   return "";
 }
 

@@ -20,6 +20,7 @@ class Absorber {
   void run() {
     for (std::size_t kernel = 0; kernel < state_.measured.kernels.size(); ++kernel) complete(kernel);
     fill_holes();
+    find_fed();
     // Each round gives every chain one more row; chains are short.
     for (int round = 0; round < 64 && spread(); ++round) {
     }
@@ -128,26 +129,53 @@ class Absorber {
   }
 
   std::size_t host_of(std::size_t row) const {
+    const std::size_t before = host_before(row);
+    return before != kNoKernel ? before : host_behind(row);
+  }
+
+  // All operands must be there: of the kernels before a row, only the last can go on with it.
+  std::size_t host_before(std::size_t row) const {
     const std::vector<std::size_t> before = neighbours(row, true);
     if (std::any_of(before.begin(), before.end(), [&](std::size_t r) { return is_silent(r); })) return kNoKernel;
-    // All operands must be there: of the kernels before it, only the last can go on with this row.
     const std::size_t last = kernel_at(before, true);
-    if (last != kNoKernel && has_epilogue(last)) {
-      const bool follows = std::any_of(before.begin(), before.end(), [&](std::size_t r) {
-        const auto& kernels = state_.kernels_of[r];
-        return std::find(kernels.begin(), kernels.end(), last) != kernels.end() && same_shape(r, row) &&
-               is_read_by(r, row);
-      });
-      if (follows) return last;
-    }
+    if (last == kNoKernel || !has_epilogue(last)) return kNoKernel;
+    const bool follows = std::any_of(before.begin(), before.end(), [&](std::size_t r) {
+      return is_in(r, last) && same_shape(r, row) && is_read_by(r, row);
+    });
+    return follows ? last : kNoKernel;
+  }
+
+  // A kernel of another operator than its node's that alone reads the row. Rows that no kernel feeds were computed from
+  // constants before the first run.
+  std::size_t host_behind(std::size_t row) const {
+    if (!is_fed_[row]) return kNoKernel;
     const std::vector<std::size_t> after = neighbours(row, false);
     const std::size_t first = kernel_at(after, false);
-    const bool all_in_it = std::all_of(after.begin(), after.end(), [&](std::size_t r) {
-      const auto& kernels = state_.kernels_of[r];
-      return std::find(kernels.begin(), kernels.end(), first) != kernels.end();
-    });
-    const bool is_other_op = first != kNoKernel && is_fused(first) && !has_row_of_its_type(first);
-    return is_other_op && all_in_it && !after.empty() ? first : kNoKernel;
+    if (first == kNoKernel || !is_fused(first) || has_row_of_its_type(first)) return kNoKernel;
+    return std::all_of(after.begin(), after.end(), [&](std::size_t r) { return is_in(r, first); }) ? first : kNoKernel;
+  }
+
+  bool is_in(std::size_t row, std::size_t kernel) const {
+    const auto& kernels = state_.kernels_of[row];
+    return std::find(kernels.begin(), kernels.end(), kernel) != kernels.end();
+  }
+
+  // Marks what lies behind a kernel in the data flow.
+  void find_fed() {
+    is_fed_.assign(state_.estimate.rows.size(), false);
+    std::vector<std::size_t> work;
+    for (std::size_t row = 0; row < is_fed_.size(); ++row)
+      if (state_.is_taken(row)) work.push_back(row);
+    while (!work.empty()) {
+      const std::size_t row = work.back();
+      work.pop_back();
+      for (const std::string& output : state_.row(row).outputs)
+        for (const std::size_t reader : state_.readers(output))
+          if (!is_fed_[reader]) {
+            is_fed_[reader] = true;
+            work.push_back(reader);
+          }
+    }
   }
 
   // Whether no kernel but that of `row` would read what `before` makes: else it has to be written anyway.
@@ -161,8 +189,8 @@ class Absorber {
   struct Hole {
     std::vector<std::size_t> rows;
     std::size_t lower = kNoKernel, upper = kNoKernel;
-    std::vector<std::string> shapes;  // of values that leave it
-    std::vector<std::size_t> fitting;
+    std::vector<std::string> shapes;           // of values that leave it
+    std::vector<std::size_t> within, fitting;  // kernels that may have filled it; those of its shape
   };
 
   Hole hole_from(std::size_t row, std::vector<bool>& seen) const {
@@ -194,33 +222,57 @@ class Absorber {
     return hole;
   }
 
-  // A kernel without a row, between the kernels around a hole and with the shape of what leaves it, is what filled it,
-  // if it is the only such kernel, and the hole its only one.
+  // Kernels without a row that ran between the kernels around a hole filled it, if nothing else can be said of any of
+  // them: all of them together, or the only one that has the shape of what leaves the hole.
   void fill_holes() {
     std::vector<Hole> holes;
     std::vector<bool> seen(state_.estimate.rows.size(), false);
     for (std::size_t row = 0; row < seen.size(); ++row)
       if (!seen[row] && is_silent(row)) holes.push_back(hole_from(row, seen));
-    std::vector<std::vector<std::size_t>> holes_of(state_.measured.kernels.size());
-    for (std::size_t h = 0; h < holes.size(); ++h) {
-      Hole& hole = holes[h];
+    const std::size_t count = state_.measured.kernels.size();
+    std::vector<std::size_t> near(count, 0), fitted(count, 0);  // holes that a kernel may be of
+    for (Hole& hole : holes) {
+      if (hole.lower == kNoKernel && hole.upper == kNoKernel) continue;
       const std::size_t begin = hole.lower == kNoKernel ? 0 : hole.lower + 1;
-      const std::size_t end = hole.upper == kNoKernel ? state_.measured.kernels.size() : hole.upper;
-      for (std::size_t kernel = begin; kernel < end; ++kernel)
-        if (!state_.is_joined(kernel) && fits(state_.kernel(kernel), hole)) {
-          hole.fitting.push_back(kernel);
-          holes_of[kernel].push_back(h);
-        }
+      const std::size_t end = hole.upper == kNoKernel ? count : hole.upper;
+      for (std::size_t kernel = begin; kernel < end && hole.within.size() < kMostWithin; ++kernel) {
+        if (state_.is_joined(kernel) || !may_fill(state_.kernel(kernel), hole)) continue;
+        hole.within.push_back(kernel);
+        ++near[kernel];
+        if (!fits(state_.kernel(kernel), hole)) continue;
+        hole.fitting.push_back(kernel);
+        ++fitted[kernel];
+      }
     }
-    for (const Hole& hole : holes)
-      if (hole.fitting.size() == 1 && holes_of[hole.fitting[0]].size() == 1)
+    for (const Hole& hole : holes) {
+      const auto alone = [&](std::size_t kernel) { return near[kernel] == 1; };
+      if (!hole.within.empty() && hole.within.size() < kMostWithin && !hole.fitting.empty() &&
+          hole.fitting.back() == hole.within.back() && std::all_of(hole.within.begin(), hole.within.end(), alone)) {
+        for (const std::size_t kernel : hole.within) state_.take(kernel, hole.rows, "order");
+      } else if (hole.fitting.size() == 1 && fitted[hole.fitting[0]] == 1) {
         state_.take(hole.fitting[0], hole.rows, "order");
+      }
+    }
+  }
+
+  static bool only_moves(const std::string& op) {
+    constexpr std::array<std::string_view, 7> kMoves = {"Cast",    "Flatten",   "Identity", "Reshape",
+                                                        "Squeeze", "Transpose", "Unsqueeze"};
+    return std::find(kMoves.begin(), kMoves.end(), op) != kMoves.end();
+  }
+
+  // Engines add movement of their own around what they fuse: it fills no hole in arithmetic, nor the other way round.
+  bool may_fill(const MeasuredKernel& kernel, const Hole& hole) const {
+    if (!engine_work(kernel.name, kernel.op_type).empty()) return false;
+    const bool hole_moves = std::all_of(hole.rows.begin(), hole.rows.end(),
+                                        [&](std::size_t row) { return only_moves(state_.row(row).op_type); });
+    return hole_moves == only_moves(kernel.op_type);
   }
 
   // ONNX Runtime prints types and shapes: "float[1,64,56,56],… -> float[1,64,56,56]".
   static bool fits(const MeasuredKernel& kernel, const Hole& hole) {
     const std::size_t arrow = kernel.detail.find(" -> ");
-    if (arrow == std::string::npos || !engine_work(kernel.name, kernel.op_type).empty()) return false;
+    if (arrow == std::string::npos) return false;
     const std::string outputs = kernel.detail.substr(arrow + 4);
     return std::any_of(hole.shapes.begin(), hole.shapes.end(), [&](const std::string& shape) {
       return !shape.empty() && outputs.find(shape) != std::string::npos;
@@ -228,9 +280,10 @@ class Absorber {
   }
 
   static constexpr std::string_view kAbsorbed = " + absorbed";
-  static constexpr std::size_t kMostSeen = 4096;
+  static constexpr std::size_t kMostSeen = 4096, kMostWithin = 64;
 
   JoinState& state_;
+  std::vector<bool> is_fed_;
 };
 
 }  // namespace
