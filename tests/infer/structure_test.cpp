@@ -67,6 +67,27 @@ TEST_CASE("Loop finds the sizes that grow from trip to trip") {
   CHECK((*grown.outputs[0].type.shape)[1] == Dim(4));
 }
 
+TEST_CASE("the number of a trip is a symbol below the trip count, named only where a size depends on it") {
+  // x[i : i + 1] is one element in every trip.
+  const Analysis one = analyze(test::graph(
+      "x:f32[5,4], m:i64=5, c:bool=true -> y = Loop(m, c) {body=( i:i64[], k:bool[] -> o = Constant() {value=i64[1]=[1]}; "
+      "z = Constant() {value=i64[1]=[0]}; s = Unsqueeze(i, z); e = Add(s, o); w = Slice(x, s, e, z) => k, w)}"));
+  CHECK(one.outputs[0].type == test::type("f32[5,1,4]"));
+  CHECK(one.symbols.empty());
+  CHECK(one.totals.cost.bytes_written == Dim(5 * (4 * 4 + 8)));  // a row and the end, 5 times
+  // x[: i] is not; i tells of no branch either.
+  const Analysis many = analyze(test::graph(
+      "x:f32[5,4], m:i64=5, c:bool=true -> y = Loop(m, c) {body=( i:i64[], k:bool[] -> "
+      "z = Constant() {value=i64[1]=[0]}; e = Unsqueeze(i, z); v = Slice(x, z, e, z); w = ReduceSum(v, z) {keepdims=0}; "
+      "n = Constant() {value=i64[]=0}; f = Equal(i, n); q = If(f) {then_branch=( -> a = Exp(w)), "
+      "else_branch=( -> b = Identity(w))} => k, q)} @ loop"));
+  REQUIRE(many.symbols.size() == 1);
+  CHECK(many.symbols[0].name == "trip_loop");
+  CHECK(many.symbols[0].cause == "number of the trip");
+  CHECK(*many.symbols[0].upper == Dim(5));
+  CHECK(has_note(many, "then 4 FLOPs, else 0 FLOPs"));
+}
+
 TEST_CASE("Scan runs its body once per element of the scanned axis") {
   const test::OpCase row = {
       "s:f32[4], x:f32[T,4] -> y, z = Scan(s, x) {num_scan_inputs=1, body=( a:f32[4], b:f32[4] -> "

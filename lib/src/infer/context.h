@@ -46,6 +46,8 @@ class Session {
   std::map<std::string, int> input_dims;  // names of the inputs' dims → order of first appearance
 
   Dim fresh(std::string_view hint, std::string node, std::string cause, std::optional<Dim> upper);
+  // Takes back a symbol that nothing depends on.
+  void forget(const Dim& symbol);
   // Replaces symbols that were found equal to other expressions.
   Dim resolve(const Dim& dim) const;
   // See OpContext::unify; empty when two constants differ.

@@ -14,6 +14,11 @@ Dim Session::fresh(std::string_view hint, std::string node, std::string cause, s
   return Dim::symbol(name);
 }
 
+void Session::forget(const Dim& symbol) {
+  const std::string name = symbol.to_string();
+  std::erase_if(symbols, [&](const Symbol& known) { return known.name == name; });
+}
+
 Dim Session::resolve(const Dim& dim) const {
   return dim.is_constant() || equalities_.empty() ? dim : dim.substitute(equalities_);
 }

@@ -8,6 +8,8 @@
 namespace pagoda {
 namespace {
 
+constexpr Int kEndless = Int{1} << 40;  // a trip count from here on is "until the condition ends it"
+
 GraphId body_of(const Node& node, std::string_view attribute_name) {
   const Attribute* attribute = node.attribute(attribute_name);
   const GraphId* body = attribute == nullptr ? nullptr : std::get_if<GraphId>(&attribute->value);
@@ -48,6 +50,27 @@ ValueInfo varying(ValueInfo info) {
   info.constant = info.host = false;
   info.tensor_graph = -1;
   return info;
+}
+
+// Whether a size or a count of the walked body depends on the symbol.
+bool mentions(const GraphResult& result, const Dim& symbol) {
+  const std::string name = symbol.to_string();
+  const auto in_dim = [&](const Dim& dim) {
+    if (dim.is_constant()) return false;
+    const auto names = dim.symbols();
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  const auto in_type = [&](const TensorType& type) {
+    return type.shape && std::any_of(type.shape->begin(), type.shape->end(), in_dim);
+  };
+  const auto in_row = [&](const NodeReport& row) {
+    const OpCost& cost = row.cost;
+    return std::any_of(row.outputs.begin(), row.outputs.end(), [&](const OutputInfo& o) { return in_type(o.type); }) ||
+           in_dim(cost.macs) || in_dim(cost.arith) || in_dim(cost.special) || in_dim(cost.comparisons) ||
+           in_dim(cost.bytes_read) || in_dim(cost.bytes_written);
+  };
+  return std::any_of(result.outputs.begin(), result.outputs.end(), [&](const ValueInfo& v) { return in_type(v.type); }) ||
+         std::any_of(result.rows.begin(), result.rows.end(), in_row);
 }
 
 std::vector<std::int64_t> integers_or(const Node& node, std::string_view name, std::size_t size) {
@@ -140,7 +163,18 @@ void Walker::visit_loop(Frame& frame, std::size_t node_index, OpContext::State& 
   if (body.inputs.size() != carried + 2 || body.outputs.size() < carried + 1)
     throw RuleStop{RuleStop::Kind::Contradiction, "the body's inputs and outputs do not fit the loop's"};
 
+  // Trips: the first input, when the condition stays true; otherwise the data decide.
+  const ValueInfo* count = state.inputs.empty() ? nullptr : state.inputs[0];
+  const ValueInfo* condition = state.inputs.size() < 2 ? nullptr : state.inputs[1];
+  std::optional<Dim> limit;
+  if (count != nullptr && count->value && count->value->size() == 1)
+    if (const Dim* dim = std::get_if<Dim>(&count->value->front()); dim != nullptr && dim->value().value_or(0) < kEndless)
+      limit = *dim;
+
   std::vector<ValueInfo> inputs = {scalar_info(ElementType::Int64), scalar_info(ElementType::Bool)};
+  // The number of the trip, so that x[i : i + 1] is known to hold one element.
+  const Dim trip = session_.fresh("trip_" + state.display_name, state.display_name, "number of the trip", limit);
+  inputs[0].value = TensorValue{trip};
   inputs[1].value = TensorValue{Dim(1)};  // the body runs only while the condition holds
   for (std::size_t i = 0; i < carried; ++i) {
     const ValueInfo* given = state.inputs[i + 2];
@@ -182,12 +216,7 @@ void Walker::visit_loop(Frame& frame, std::size_t node_index, OpContext::State& 
     }
   }
 
-  // Trips: the first input, when the condition stays true; otherwise the data decide.
-  const ValueInfo* count = state.inputs.empty() ? nullptr : state.inputs[0];
-  const ValueInfo* condition = state.inputs.size() < 2 ? nullptr : state.inputs[1];
-  std::optional<Dim> limit;
-  if (count != nullptr && count->value && count->value->size() == 1)
-    if (const Dim* dim = std::get_if<Dim>(&count->value->front())) limit = *dim;
+  if (!mentions(result, trip)) session_.forget(trip);
   const bool starts = condition == nullptr || known_bool(condition) == true;
   const ValueId body_condition = body.outputs[0];
   const bool passes_condition = body_condition == body.inputs[1] && starts;
@@ -195,11 +224,10 @@ void Walker::visit_loop(Frame& frame, std::size_t node_index, OpContext::State& 
   Dim trips;
   if (known_bool(condition) == false)
     trips = 0;
-  else if (limit && stays && limit->value().value_or(0) < (Int{1} << 40))
+  else if (limit && stays)
     trips = *limit;
   else
-    trips = session_.fresh("trips_" + state.display_name, state.display_name, "trip count",
-                           limit && limit->value().value_or(0) < (Int{1} << 40) ? limit : std::nullopt);
+    trips = session_.fresh("trips_" + state.display_name, state.display_name, "trip count", limit);
 
   for (std::size_t i = 0; i < state.outputs.size() && i + 1 < result.outputs.size(); ++i) {
     ValueInfo info = varying(result.outputs[i + 1]);
