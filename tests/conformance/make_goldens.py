@@ -161,4 +161,5 @@ def main():
         print(f"{part}: {len(lines)} cases")
 
 
-main()
+if __name__ == "__main__":
+    main()
