@@ -1,14 +1,9 @@
 # cmake -DDIRECTORY=lib/src/plot/page -DOUTPUT=page_files.cpp -P embed_page.cmake
-# Writes a C++ source that holds the script and style of chart pages. Indentation, blank lines and whole-line comments
-# stay behind: a report is sent around more often than its script is read.
-function(packed out)
+# Writes a C++ source that holds the script and style of chart pages.
+function(joined_files out)
   set(joined "")
   foreach(file IN LISTS ARGN)
     file(READ "${DIRECTORY}/${file}" text)
-    string(REGEX REPLACE "/\\*[^*]*\\*/\n" "" text "${text}")
-    string(REGEX REPLACE "\n +" "\n" text "\n${text}")
-    string(REGEX REPLACE "\n//[^\n]*" "" text "${text}")
-    string(REGEX REPLACE "\n\n+" "\n" text "${text}")
     string(APPEND joined "${text}")
   endforeach()
   # Compilers need not take literals beyond 64 kB in one piece; neighbours are one string all the same.
@@ -23,8 +18,8 @@ function(packed out)
   set(${out} "${pieces}" PARENT_SCOPE)
 endfunction()
 
-packed(script data.js state.js roofline.js table.js hover.js main.js)
-packed(style page.css)
+joined_files(script data.js state.js roofline.js table.js hover.js main.js)
+joined_files(style page.css)
 file(WRITE "${OUTPUT}" "// Written by embed_page.cmake from lib/src/plot/page.
 #include \"plot/page_files.h\"
 

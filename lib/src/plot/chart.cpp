@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include "pagoda/join.h"
 #include "plot/sha256.h"
 #include "plot/text.h"
 
@@ -12,7 +13,7 @@ namespace {
 
 constexpr double kSame = 1e-9;
 constexpr std::size_t kMaxSeries = 6;   // more lines of stars than a reader can tell apart
-constexpr std::size_t kMaxChanges = 8;  // arrows
+constexpr std::size_t kMaxChanges = 6;  // arrows
 
 // Whether the bounds in the estimate were made with these roofs: names may agree while a file of ceilings changed.
 bool is_same_device(const EstimateFile& estimate, const Chart& chart) {
@@ -24,6 +25,11 @@ bool is_same_device(const EstimateFile& estimate, const Chart& chart) {
     return std::abs(*node.bound->bytes / *node.bound->memory_seconds / bandwidth - 1) < kSame;
   }
   return true;
+}
+
+std::string stem(const std::string& path) {
+  const std::string name = path.substr(path.find_last_of("/\\") + 1);  // npos + 1 is 0
+  return name.substr(0, name.rfind('.'));
 }
 
 std::string base_name(std::string path) {
@@ -57,11 +63,18 @@ Series estimate_series(Chart& chart, std::size_t at) {
   return series;
 }
 
-Series measured_series(Chart& chart, std::size_t at, const std::string& measured_name) {
-  const Measured& measured = chart.measured[at];
+bool is_joined(const Measured& measured) {
+  return measured.join || std::any_of(measured.kernels.begin(), measured.kernels.end(),
+                                      [](const MeasuredKernel& kernel) { return kernel.joined.has_value(); });
+}
+
+Series measured_series(Chart& chart, std::size_t at, const PlotInput& input) {
+  Measured& measured = chart.measured[at];
   Series series;
   series.measured = at;
   series.estimate = estimate_of(chart, at);
+  if (series.estimate && !is_joined(measured))
+    join(measured, parse_estimate(input.estimates[*series.estimate].text, input.estimates[*series.estimate].name));
   series.label = series.estimate ? chart.estimates[*series.estimate].label() : measured.source;
   if (series.estimate) {
     const EstimateFile& estimate = chart.estimates[*series.estimate];
@@ -70,7 +83,7 @@ Series measured_series(Chart& chart, std::size_t at, const std::string& measured
     series.items = kernel_items(measured);
   }
   double joined = 0, all = 0;
-  if (chart.measured.size() > 1) series.label += " · " + base_name(measured_name);
+  if (chart.measured.size() > 1) series.label += " (" + stem(input.measured[at].name) + ")";
   for (const Item& item : series.items) {
     all += item.seconds.value_or(0);
     if (!item.nodes.empty()) joined += item.seconds.value_or(0);
@@ -83,10 +96,15 @@ void add_trajectory(const Chart& chart, Series& series) {
   if (!series.estimate) return;
   const EstimateFile& estimate = chart.estimates[*series.estimate];
   if (!estimate.sweep || !is_same_device(estimate, chart)) return;
-  for (const SweepPoint& point : estimate.sweep->points)
+  for (SweepPoint point : estimate.sweep->points) {
+    // In another precision than the file's, bytes follow from their time: memory is the slowest level.
+    if (!estimate.roofline->precision.empty())
+      point.bytes = point.memory_seconds ? std::optional(*point.memory_seconds * chart.roofs.bandwidth.front().value)
+                                         : std::nullopt;
     if (point.flops.value_or(0) > 0 && point.bytes.value_or(0) > 0 && point.seconds.value_or(0) > 0)
       series.trajectory.push_back(
           {estimate.sweep->dim + "=" + number(point.size), *point.flops, *point.bytes, *point.seconds});
+  }
 }
 
 // Several estimates of one model that differ in one size make a path.
@@ -278,7 +296,7 @@ Chart make_chart(const PlotInput& input, const PlotOptions& options) {
   std::vector<bool> is_covered(chart.estimates.size(), false);
   std::vector<Series> measured;
   for (std::size_t i = 0; i < chart.measured.size(); ++i) {
-    measured.push_back(measured_series(chart, i, input.measured[i].name));
+    measured.push_back(measured_series(chart, i, input));
     if (measured.back().estimate) is_covered[*measured.back().estimate] = true;
   }
   for (std::size_t i = 0; i < chart.estimates.size(); ++i)

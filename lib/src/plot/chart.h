@@ -25,8 +25,9 @@ enum class Absence : std::uint8_t {
   NoRoof,      // no peak is known for its type, or no work for its time
   Unmeasured,  // the measurement holds no kernel of it
   ZeroTime,    // measured as 0 s
+  Unjoined,    // a kernel that belongs to no node of the estimate
 };
-inline constexpr std::size_t kAbsences = 7;
+inline constexpr std::size_t kAbsences = 8;
 std::string_view to_string(Absence absence);  // "no work on the device", …
 
 // What holds an item back.

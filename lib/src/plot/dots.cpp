@@ -24,7 +24,7 @@ Limit limit_of(const Item& item) {
 Absence absence_of(const Item& item, bool measured) {
   if (item.absence != Absence::None) return item.absence;
   if (measured && item.seconds && *item.seconds == 0) return Absence::ZeroTime;
-  if (!item.work() || !item.traffic()) return Absence::Unmodelled;
+  if (!item.work() || !item.traffic()) return item.nodes.empty() ? Absence::Unjoined : Absence::Unmodelled;
   if (*item.work() == 0) return *item.traffic() > 0 ? Absence::ZeroFlops : Absence::NoWork;
   if (*item.traffic() == 0 || !item.time() || *item.time() == 0) return Absence::NoRoof;
   return Absence::None;
@@ -180,6 +180,8 @@ std::string_view to_string(Absence absence) {
       return "no kernel measured";
     case Absence::ZeroTime:
       return "measured as 0 s";
+    case Absence::Unjoined:
+      return "joined no operator";
   }
   return "?";
 }

@@ -18,10 +18,6 @@ std::string star_path(double x, double y, double radius) {
   return path + "Z";
 }
 
-std::string segment_path(const Segment& line) {
-  return "M" + px(line.x0) + " " + px(line.y0) + "L" + px(line.x1) + " " + px(line.y1);
-}
-
 void draw_zones(Svg& svg, const Layout& layout) {
   if (!layout.ridge_x) return;
   const double x = *layout.ridge_x, y = *layout.ridge_y;
@@ -98,111 +94,6 @@ void draw_roofs(Svg& svg, const Layout& layout) {
   svg.close();
 }
 
-void draw_dots(Svg& svg, const Series& series, std::size_t at, const Layout& layout, bool visible) {
-  svg.open("g", {{"class", "series"}, {"data-s", std::to_string(at)}, {"display", visible ? "" : "none"}});
-  svg.open("g", {{"class", "links"}, {"stroke", "#6b7480"}, {"stroke-width", "0.8"}, {"fill", "none"}});
-  for (const DotMark& mark : layout.dots)
-    if (mark.x && mark.measured_x)
-      svg.leaf("path", {{"data-d", std::to_string(mark.dot)},
-                        {"d", segment_path({*mark.x, *mark.y, *mark.measured_x, *mark.measured_y})}});
-  for (const DotMark& mark : layout.dots) {
-    const Dot& dot = series.dots[mark.dot];
-    if (!dot.low_y || !dot.high_y || *dot.low_y == *dot.high_y) continue;
-    svg.leaf("path", {{"data-w", std::to_string(mark.dot)},
-                      {"stroke-width", "1.2"},
-                      {"d", "M" + px(*mark.measured_x) + " " + px(layout.scale.y(*dot.low_y)) + "V" +
-                                px(layout.scale.y(*dot.high_y))}});
-  }
-  svg.close();
-  // Most time first in the model, but drawn last would hide the small: largest below.
-  for (const DotMark& mark : layout.dots) {
-    const Dot& dot = series.dots[mark.dot];
-    const std::string color(kPalette[dot.color]), index = std::to_string(mark.dot);
-    if (mark.x) {
-      if (dot.rail)
-        svg.leaf("rect", {{"class", "e c" + std::to_string(dot.color)},
-                          {"data-d", index},
-                          {"x", px(*mark.x - mark.radius)},
-                          {"y", px(*mark.y - mark.radius)},
-                          {"width", px(2 * mark.radius)},
-                          {"height", px(2 * mark.radius)},
-                          {"fill", color},
-                          {"fill-opacity", "0.18"},
-                          {"stroke", color},
-                          {"stroke-width", "1.6"}});
-      else
-        svg.leaf("circle", {{"class", "e c" + std::to_string(dot.color)},
-                            {"data-d", index},
-                            {"cx", px(*mark.x)},
-                            {"cy", px(*mark.y)},
-                            {"r", px(mark.radius)},
-                            {"fill", color},
-                            {"fill-opacity", "0.18"},
-                            {"stroke", color},
-                            {"stroke-width", "1.6"},
-                            {"stroke-dasharray", dot.aggregate ? "2 2" : ""}});
-    }
-    if (mark.measured_x) {
-      if (dot.rail)
-        svg.leaf("rect", {{"class", "m c" + std::to_string(dot.color)},
-                          {"data-d", index},
-                          {"x", px(*mark.measured_x - mark.radius)},
-                          {"y", px(*mark.measured_y - mark.radius)},
-                          {"width", px(2 * mark.radius)},
-                          {"height", px(2 * mark.radius)},
-                          {"fill", color},
-                          {"fill-opacity", "0.85"},
-                          {"stroke", "#333"},
-                          {"stroke-width", "0.6"}});
-      else
-        svg.leaf("circle", {{"class", "m c" + std::to_string(dot.color)},
-                            {"data-d", index},
-                            {"cx", px(*mark.measured_x)},
-                            {"cy", px(*mark.measured_y)},
-                            {"r", px(mark.radius)},
-                            {"fill", color},
-                            {"fill-opacity", dot.aggregate ? "0.35" : "0.85"},
-                            {"stroke", dot.above_roof ? std::string(kWarn) : "#333"},
-                            {"stroke-width", dot.above_roof ? "2.4" : "0.6"}});
-    }
-    if (mark.measured_y && (dot.l2_x || dot.l1_x) && mark.dot < 10) {
-      // Levels of memory: the same speed at the intensity of each.
-      const double y = *mark.measured_y;
-      for (const auto& [x, level] : {std::pair{dot.l2_x, 2}, std::pair{dot.l1_x, 1}}) {
-        if (!x) continue;
-        const double at_x = std::clamp(layout.scale.x(*x), kPlot.x0, kPlot.x1);
-        svg.leaf("path", {{"class", "level"},
-                          {"data-d", index},
-                          {"stroke", color},
-                          {"fill", "none"},
-                          {"d", "M" + px(*mark.measured_x) + " " + px(y) + "H" + px(at_x)}});
-        svg.leaf("path", {{"class", "level"},
-                          {"data-d", index},
-                          {"fill", color},
-                          {"stroke", "#333"},
-                          {"stroke-width", "0.6"},
-                          {"d", level == 2 ? "M" + px(at_x - 5) + " " + px(y) + "l5 -5l5 5l-5 5Z"
-                                           : "M" + px(at_x - 5) + " " + px(y + 4) + "h10l-5 -9Z"}});
-      }
-    }
-  }
-  svg.open("g", {{"class", "labels"}, {"fill", std::string(kInk)}});
-  for (const LabelMark& label : layout.labels) {
-    if (label.has_leader)
-      svg.leaf("path", {{"data-d", std::to_string(label.dot)},
-                        {"stroke", "#6b7480"},
-                        {"stroke-width", "0.7"},
-                        {"d", segment_path({label.from_x, label.from_y, label.to_x, label.to_y})}});
-    svg.text((label.box.x0 + label.box.x1) / 2, (label.box.y0 + label.box.y1) / 2, label.text,
-             {{"class", "halo"},
-              {"data-d", std::to_string(label.dot)},
-              {"text-anchor", "middle"},
-              {"dominant-baseline", "central"}});
-  }
-  svg.close();
-  svg.close();
-}
-
 void draw_star(Svg& svg, const Scale& scale, const Star& star, const std::string& name, bool filled,
                std::size_t series) {
   if (!scale.frame.holds(star.x(), star.y())) return;
@@ -215,58 +106,56 @@ void draw_star(Svg& svg, const Scale& scale, const Star& star, const std::string
                     {"stroke-width", "1.2"}});
   if (!name.empty())
     svg.text(scale.x(star.x()) + 14, scale.y(star.y()) + 4, name,
-             {{"class", "halo"}, {"fill", std::string(kInk)}, {"font-weight", "bold"}});
+             {{"class", "halo star-name"}, {"fill", std::string(kInk)}, {"font-weight", "bold"}});
 }
 
-void draw_path(Svg& svg, const Scale& scale, const std::vector<Star>& stars, std::string_view id) {
+void draw_path(Svg& svg, const Scale& scale, const std::vector<Star>& stars, const std::vector<StarLabel>& labels,
+               std::string_view id) {
+  svg.open("g", {{"id", std::string(id)}, {"class", "path"}, {"fill", std::string(kPath)}});
   std::string path;
   for (const Star& star : stars)
     if (scale.frame.holds(star.x(), star.y()))
       path += (path.empty() ? "M" : "L") + px(scale.x(star.x())) + " " + px(scale.y(star.y()));
-  if (path.empty()) return;
-  svg.open("g", {{"id", std::string(id)}, {"fill", "none"}, {"stroke", "#7a3b9c"}});
-  svg.leaf("path", {{"d", path}, {"stroke-width", "1.6"}});
-  Box last{-1, -1, -1, -1};
-  for (std::size_t i = 0; i < stars.size(); ++i) {
-    const Star& star = stars[i];
-    if (!scale.frame.holds(star.x(), star.y())) continue;
-    const double x = scale.x(star.x()), y = scale.y(star.y());
-    svg.leaf("path", {{"class", "star"},
-                      {"d", star_path(x, y, 6)},
-                      {"fill", "#7a3b9c"},
-                      {"stroke", "#fff"},
-                      {"stroke-width", "0.8"}});
-    const double width = text_width(star.label, kLabelText);
-    const Box box{x - width / 2, y + 9, x + width / 2, y + 25};
-    if (i != 0 && i + 1 != stars.size() && box.overlaps(last)) continue;
-    if (i + 1 == stars.size() && i != 0 && box.overlaps(last)) continue;
-    last = box;
-    svg.text(x, y + 21, star.label,
-             {{"class", "halo"}, {"text-anchor", "middle"}, {"fill", "#7a3b9c"}, {"stroke", "none"}});
-  }
+  if (!path.empty())
+    svg.leaf("path", {{"d", path}, {"stroke-width", "1.6"}, {"stroke", std::string(kPath)}, {"fill", "none"}});
+  for (const Star& star : stars)
+    if (scale.frame.holds(star.x(), star.y()))
+      svg.leaf(
+          "path",
+          {{"d", star_path(scale.x(star.x()), scale.y(star.y()), 6)}, {"stroke", "#fff"}, {"stroke-width", "0.8"}});
+  for (const StarLabel& label : labels)
+    svg.text(label.x, label.y, label.text,
+             {{"class", "halo"}, {"text-anchor", "middle"}, {"dominant-baseline", "central"}});
   svg.close();
 }
 
-void draw_changes(Svg& svg, const Chart& chart, const Scale& scale) {
+void draw_changes(Svg& svg, const Chart& chart, const Layout& layout) {
   if (chart.changes.empty()) return;
-  svg.open("g", {{"id", "changes"}, {"fill", "none"}, {"stroke", "#7a3b9c"}});
-  for (const Change& change : chart.changes) {
-    if (!scale.frame.holds(change.before_x, change.before_y) || !scale.frame.holds(change.after_x, change.after_y))
+  const Scale& scale = layout.scale;
+  svg.open("g", {{"id", "changes"}, {"class", "path"}, {"fill", std::string(kPath)}});
+  for (std::size_t i = 0; i < chart.changes.size(); ++i) {
+    const Change& change = chart.changes[i];
+    if (!chart.frame.holds(change.before_x, change.before_y) || !chart.frame.holds(change.after_x, change.after_y))
       continue;
-    const double x0 = scale.x(change.before_x), y0 = scale.y(change.before_y), x1 = scale.x(change.after_x),
-                 y1 = scale.y(change.after_y);
-    svg.leaf("path", {{"d", segment_path({x0, y0, x1, y1})},
+    svg.leaf("path", {{"d", segment_path({scale.x(change.before_x), scale.y(change.before_y), scale.x(change.after_x),
+                                          scale.y(change.after_y)})},
+                      {"fill", "none"},
+                      {"stroke", std::string(kPath)},
                       {"stroke-dasharray", "5 3"},
                       {"stroke-width", "1.4"},
                       {"marker-end", "url(#arrow)"}});
-    const double gain = change.before_seconds / change.after_seconds - 1;
-    svg.text((x0 + x1) / 2 + 6, (y0 + y1) / 2, (gain >= 0 ? "+" : "−") + percent_text(std::abs(gain)),
-             {{"class", "halo"}, {"fill", "#7a3b9c"}, {"stroke", "none"}});
+    if (const StarLabel& label = layout.change_labels[i]; !label.text.empty())
+      svg.text(label.x, label.y, label.text,
+               {{"class", "halo"}, {"text-anchor", "middle"}, {"dominant-baseline", "central"}});
   }
   svg.close();
 }
 
 }  // namespace
+
+std::string segment_path(const Segment& line) {
+  return "M" + px(line.x0) + " " + px(line.y0) + "L" + px(line.x1) + " " + px(line.y1);
+}
 
 std::string draw_roofline(const Chart& chart, bool standalone) {
   Svg svg;
@@ -299,7 +188,7 @@ std::string draw_roofline(const Chart& chart, bool standalone) {
                       {"markerWidth", "7"},
                       {"markerHeight", "7"},
                       {"orient", "auto"}});
-  svg.leaf("path", {{"d", "M0 0L8 4L0 8Z"}, {"fill", "#7a3b9c"}});
+  svg.leaf("path", {{"d", "M0 0L8 4L0 8Z"}, {"fill", std::string(kPath)}});
   svg.close();
   svg.close();
   svg.leaf("rect", {{"class", "paper"}, {"width", px(kWidth)}, {"height", px(kHeight)}, {"fill", "#fff"}});
@@ -323,12 +212,13 @@ std::string draw_roofline(const Chart& chart, bool standalone) {
       draw_dots(svg, chart.series[i], i, make_layout(chart, i), false);
   }
   svg.close();
-  draw_changes(svg, chart, layout.scale);
-  draw_path(svg, layout.scale, chart.path, "path");
+  draw_changes(svg, chart, layout);
+  const bool has_path = !chart.path.empty();
+  if (has_path || (!chart.series.empty() && !chart.series.front().trajectory.empty()))
+    draw_path(svg, layout.scale, has_path ? chart.path : chart.series.front().trajectory, layout.star_labels, "path");
   for (std::size_t i = 0; i < chart.series.size(); ++i) {
     const Series& series = chart.series[i];
-    if (i == 0) draw_path(svg, layout.scale, series.trajectory, "trajectory");
-    const std::string name = chart.series.size() > 1 && chart.path.empty() ? short_name(series.label, 24) : "";
+    const std::string name = star_name(chart, series);
     if (series.bound_star) draw_star(svg, layout.scale, *series.bound_star, series.measured_star ? "" : name, false, i);
     if (series.measured_star) draw_star(svg, layout.scale, *series.measured_star, name, true, i);
   }

@@ -12,7 +12,7 @@
 namespace pagoda::plot {
 
 inline constexpr std::string_view kFont = "DejaVu Sans, Verdana, sans-serif";
-inline constexpr std::string_view kInk = "#1f2328", kMuted = "#59636e", kWarn = "#b42318";
+inline constexpr std::string_view kInk = "#1f2328", kMuted = "#59636e", kWarn = "#b42318", kPath = "#8a4baf";
 
 // Okabe and Ito's palette, which all kinds of colour vision tell apart; the last is for "other". Dots have a dark
 // outline, because three of them have less than 3:1 contrast on white.
@@ -24,8 +24,11 @@ std::string draw_roofline(const Chart& chart, bool standalone);
 
 // Parts, one file each.
 void draw_axes(Svg& svg, const Chart& chart, const Layout& layout);
+void draw_dots(Svg& svg, const Series& series, std::size_t at, const Layout& layout, bool visible);
 void draw_panel(Svg& svg, const Chart& chart);
 void draw_footer(Svg& svg, const Chart& chart);
+
+std::string segment_path(const Segment& line);
 
 // "12.3 ms · 1.2 TFLOP/s …" of a series.
 std::string summary(const Chart& chart, const Series& series);

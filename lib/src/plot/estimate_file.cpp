@@ -206,9 +206,8 @@ std::optional<EstimateSweep> sweep(const Json& json, std::vector<std::string>& n
     result.points.push_back({.size = *size,
                              .flops = amount(json_point, "flops"),
                              .bytes = amount(json_point, "bytes"),
-                             .intensity = amount(json_point, "intensity"),
                              .seconds = amount(json_point, "seconds"),
-                             .eager_seconds = amount(json_point, "eager_seconds"),
+                             .memory_seconds = amount(json_point, "memory_seconds"),
                              .memory_bytes = amount(json_point, "memory_bytes")});
   }
   if (result.points.empty()) return std::nullopt;

@@ -68,7 +68,7 @@ struct EstimateMemory {
 // One size of a sweep; empty numbers were not known there.
 struct SweepPoint {
   double size = 0;
-  std::optional<double> flops, bytes, intensity, seconds, eager_seconds, memory_bytes;
+  std::optional<double> flops, bytes, seconds, memory_seconds, memory_bytes;
 };
 
 struct EstimateSweep {

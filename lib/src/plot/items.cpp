@@ -44,6 +44,13 @@ void finish(Item& item) {
     item.bound_seconds = std::max(*item.compute_seconds, *item.memory_seconds);
 }
 
+// Where the estimate was asked for another precision: "float32 as float16".
+void tell_precision(Item& item, const EstimateFile& estimate) {
+  const std::optional<Precision> own = precision(item.dtype), asked = precision(estimate.roofline->precision);
+  const bool is_integer = item.dtype.find("int") != std::string::npos;
+  if (own && asked && *own != *asked && !is_integer) item.dtype += " as " + std::string(to_string(*asked));
+}
+
 bool runs_nothing(const EstimateNode& node) {
   return node.mark == "view" || node.mark == "host" || node.mark == "folded";
 }
@@ -59,14 +66,17 @@ Item item_of(const EstimateFile& estimate, std::size_t at, const Roofs& roofs, b
   item.nodes = {at};
   if (runs_nothing(node)) {
     item.absence = Absence::NoWork;
+    item.flops = item.bytes = 0;
     return item;
   }
   item.flops = node.flops;
   item.bytes = node.bytes;
-  if (same_device && node.bound)
+  if (same_device && node.bound) {
     bound_by_estimate(item, node, *node.bound, roofs);
-  else
+    tell_precision(item, estimate);
+  } else {
     bound_by_counts(item, node, roofs);
+  }
   finish(item);
   return item;
 }

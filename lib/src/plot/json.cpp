@@ -2,14 +2,16 @@
 // thousand operators stay below 2 MB in a page. The page reads the same text.
 #include <map>
 
+#include "plot/draw.h"
 #include "plot/outputs.h"
+#include "plot/text.h"
 #include "report/json_writer.h"
 
 namespace pagoda::plot {
 namespace {
 
 using report::JsonWriter;
-using Layout = JsonWriter::Layout;
+using JsonLayout = JsonWriter::Layout;
 
 class Strings {
  public:
@@ -36,9 +38,15 @@ void write_amount(JsonWriter& json, const std::optional<double>& amount) {
 
 template <typename Rows, typename Get>
 void amounts(JsonWriter& json, std::string_view key, const Rows& rows, Get get) {
-  json.key(key).begin_array(Layout::Line);
+  json.key(key).begin_array(JsonLayout::Line);
   for (const auto& row : rows) write_amount(json, get(row));
   json.end_array();
+}
+
+// Times that follow from counts and roofs: nine digits, so that a page stays small.
+std::optional<double> rounded(const std::optional<double>& seconds) {
+  if (!seconds || *seconds == 0) return seconds;
+  return std::stod(number(*seconds, 9));
 }
 
 // A column that is null throughout is absent.
@@ -53,7 +61,7 @@ void measured_amounts(JsonWriter& json, std::string_view key, const std::vector<
 
 template <typename Rows, typename Get>
 void indices(JsonWriter& json, std::string_view key, const Rows& rows, Get get) {
-  json.key(key).begin_array(Layout::Line);
+  json.key(key).begin_array(JsonLayout::Line);
   for (const auto& row : rows) json.value(get(row));
   json.end_array();
 }
@@ -64,7 +72,7 @@ void write_star(JsonWriter& json, std::string_view key, const std::optional<Star
     json.null();
     return;
   }
-  json.begin_object(Layout::Line);
+  json.begin_object(JsonLayout::Line);
   json.key("flops"), write_amount(json, star->flops);
   json.key("bytes"), write_amount(json, star->bytes);
   json.member("seconds", star->seconds).end_object();
@@ -74,7 +82,7 @@ void write_stars(JsonWriter& json, std::string_view key, const std::vector<Star>
   if (stars.empty()) return;
   json.key(key).begin_array();
   for (const Star& star : stars) {
-    json.begin_object(Layout::Line).member("label", star.label);
+    json.begin_object(JsonLayout::Line).member("label", star.label);
     json.key("flops"), write_amount(json, star.flops);
     json.key("bytes"), write_amount(json, star.bytes);
     json.member("seconds", star.seconds).end_object();
@@ -96,16 +104,16 @@ void write_items(JsonWriter& json, const std::vector<Item>& items, const std::ve
   indices(json, "dtype", items, [&](const Item& item) { return strings.at(item.dtype); });
   indices(json, "absence", items, [](const Item& item) { return static_cast<int>(item.absence); });
   indices(json, "limit", items, [](const Item& item) { return static_cast<int>(item.limit); });
-  json.key("dot").begin_array(Layout::Line);
+  json.key("dot").begin_array(JsonLayout::Line);
   for (const auto& dot : dot_of) json.value(dot);
   json.end_array();
-  json.key("roof").begin_array(Layout::Line);
+  json.key("roof").begin_array(JsonLayout::Line);
   for (const Item& item : items) json.value(item.roof);
   json.end_array();
   amounts(json, "flops", items, [](const Item& item) { return item.flops; });
   amounts(json, "bytes", items, [](const Item& item) { return item.bytes; });
-  amounts(json, "compute_seconds", items, [](const Item& item) { return item.compute_seconds; });
-  amounts(json, "memory_seconds", items, [](const Item& item) { return item.memory_seconds; });
+  amounts(json, "compute_seconds", items, [](const Item& item) { return rounded(item.compute_seconds); });
+  amounts(json, "memory_seconds", items, [](const Item& item) { return rounded(item.memory_seconds); });
   measured_amounts(json, "seconds", items, [](const Item& item) { return item.seconds; });
   measured_amounts(json, "min_seconds", items, [](const Item& item) { return item.min_seconds; });
   measured_amounts(json, "max_seconds", items, [](const Item& item) { return item.max_seconds; });
@@ -118,20 +126,20 @@ void write_items(JsonWriter& json, const std::vector<Item>& items, const std::ve
     return item.launches ? std::optional(static_cast<double>(*item.launches)) : std::nullopt;
   });
   // Items of several nodes: [item, rule, name, type, name, type, …].
-  json.key("members").begin_array(Layout::Line);
+  json.key("members").begin_array(JsonLayout::Line);
   for (std::size_t i = 0; i < items.size(); ++i) {
     if (items[i].nodes.size() < 2 || estimate == nullptr) continue;
-    json.begin_array(Layout::Line).value(i).value(strings.at(items[i].rule));
+    json.begin_array(JsonLayout::Line).value(i).value(strings.at(items[i].rule));
     for (const std::size_t at : items[i].nodes)
       json.value(estimate->nodes[at].name).value(strings.at(estimate->nodes[at].op_type));
     json.end_array();
   }
   json.end_array();
-  json.key("kernels").begin_array(Layout::Line);
+  json.key("kernels").begin_array(JsonLayout::Line);
   for (std::size_t i = 0; i < items.size(); ++i) {
     if (items[i].kernels.empty() || (items[i].kernels.size() == 1 && items[i].kernels.front() == items[i].name))
       continue;
-    json.begin_array(Layout::Line).value(i);
+    json.begin_array(JsonLayout::Line).value(i);
     for (const std::string& kernel : items[i].kernels) json.value(strings.at(kernel));
     json.end_array();
   }
@@ -165,7 +173,7 @@ void write_estimate(JsonWriter& json, const EstimateFile& estimate) {
 void write_roofs(JsonWriter& json, std::string_view key, const std::vector<Roof>& roofs) {
   json.key(key).begin_array();
   for (const Roof& roof : roofs) {
-    json.begin_object(Layout::Line).member("id", roof.id).member("name", roof.name).member("value", roof.value);
+    json.begin_object(JsonLayout::Line).member("id", roof.id).member("name", roof.name).member("value", roof.value);
     json.member("measured", roof.measured)
         .member("spec", roof.spec)
         .member("shown", roof.shown)
@@ -183,11 +191,11 @@ std::string chart_json(const Chart& chart) {
   json.begin_object().member("schema", "pagoda.chart/1");
   if (!chart.options.tool.empty()) json.member("tool", chart.options.tool);
   json.member("title", chart.title);
-  json.key("device").begin_object(Layout::Line).member("id", chart.device.id).member("name", chart.device.name);
+  json.key("device").begin_object(JsonLayout::Line).member("id", chart.device.id).member("name", chart.device.name);
   json.member("measured", chart.device.measured)
       .member("launch_overhead_seconds", chart.device.launch_overhead_seconds.value)
       .end_object();
-  json.key("axes").begin_object(Layout::Line);
+  json.key("axes").begin_object(JsonLayout::Line);
   json.key("intensity").begin_array().value(chart.frame.x0).value(chart.frame.x1).end_array();
   json.key("performance").begin_array().value(chart.frame.y0).value(chart.frame.y1).end_array();
   json.end_object();
@@ -199,7 +207,7 @@ std::string chart_json(const Chart& chart) {
   json.key("series").begin_array();
   for (const Series& series : chart.series) {
     const EstimateFile* estimate = series.estimate ? &chart.estimates[*series.estimate] : nullptr;
-    json.begin_object().member("label", series.label);
+    json.begin_object().member("label", series.label).member("summary", summary(chart, series));
     json.member("time", series.has_time() ? "measured" : "bound");
     json.key("source");
     series.measured ? json.value(chart.measured[*series.measured].source) : json.null();
@@ -209,11 +217,11 @@ std::string chart_json(const Chart& chart) {
     write_star(json, "bound_star", series.bound_star);
     write_star(json, "measured_star", series.measured_star);
     write_stars(json, "trajectory", series.trajectory);
-    json.key("colors").begin_array(Layout::Line);
+    json.key("colors").begin_array(JsonLayout::Line);
     for (std::size_t i = 0; i < std::min(kColors, series.types.size()); ++i)
       json.value(strings.at(series.types[i].type));
     json.end_array();
-    json.key("aggregates").begin_array(Layout::Line);
+    json.key("aggregates").begin_array(JsonLayout::Line);
     for (std::size_t d = 0; d < series.dots.size(); ++d)
       if (series.dots[d].aggregate) json.value(d);
     json.end_array();
@@ -225,26 +233,31 @@ std::string chart_json(const Chart& chart) {
   write_stars(json, "path", chart.path);
   json.key("changes").begin_array();
   for (const Change& change : chart.changes)
-    json.begin_object(Layout::Line)
+    json.begin_object(JsonLayout::Line)
         .member("name", change.name)
         .member("before_seconds", change.before_seconds)
         .member("after_seconds", change.after_seconds)
+        .member("before_intensity", change.before_x)
+        .member("before_rate", change.before_y)
+        .member("after_intensity", change.after_x)
+        .member("after_rate", change.after_y)
         .end_object();
   json.end_array();
   if (chart.energy) {
-    json.key("energy").begin_object(Layout::Line).member("joules_per_flop", chart.energy->joules_per_flop);
+    json.key("energy").begin_object(JsonLayout::Line).member("joules_per_flop", chart.energy->joules_per_flop);
     json.member("joules_per_byte", chart.energy->joules_per_byte)
         .member("constant_watts", chart.energy->constant_watts)
         .end_object();
   }
-  json.key("strings").begin_array(Layout::Line);
+  json.key("strings").begin_array(JsonLayout::Line);
   for (const std::string& text : strings.texts()) json.value(text);
   json.end_array();
   json.key("warnings").begin_array();
   for (const std::string& warning : chart.warnings) json.value(warning);
   json.end_array();
   json.key("provenance").begin_array();
-  for (const auto& [key, value] : chart.provenance) json.begin_array(Layout::Line).value(key).value(value).end_array();
+  for (const auto& [key, value] : chart.provenance)
+    json.begin_array(JsonLayout::Line).value(key).value(value).end_array();
   json.end_array();
   json.end_object();
   return std::move(json).text();

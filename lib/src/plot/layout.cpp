@@ -113,12 +113,71 @@ DotMark dot_mark(const Scale& scale, const Dot& dot, std::size_t at) {
   return mark;
 }
 
+// The ends first, then what finds room between them.
+std::vector<StarLabel> label_path(const Scale& scale, const std::vector<Star>& stars, std::vector<Box>& taken) {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < stars.size(); ++i)
+    if (scale.frame.holds(stars[i].x(), stars[i].y())) order.push_back(i);
+  if (order.size() > 2) std::rotate(order.begin() + 1, order.end() - 1, order.end());
+  for (const std::size_t i : order) {
+    const double x = scale.x(stars[i].x()), y = scale.y(stars[i].y());
+    taken.push_back({x - 7, y - 7, x + 7, y + 7});
+  }
+  std::vector<StarLabel> labels;
+  for (const std::size_t i : order) {
+    const double x = scale.x(stars[i].x()), y = scale.y(stars[i].y()),
+                 half = text_width(stars[i].label, kLabelText) / 2 + 2;
+    for (const auto& [dx, dy] :
+         {std::pair{0.0, 18.0}, {0.0, -18.0}, {half + 12, 0.0}, {-half - 12, 0.0}, {half, 18.0}, {-half, -18.0}}) {
+      const Box box{x + dx - half, y + dy - 8, x + dx + half, y + dy + 8};
+      if (!is_free({box}, taken)) continue;
+      taken.push_back(box);
+      labels.push_back({stars[i].label, x + dx, y + dy, box});
+      break;
+    }
+  }
+  return labels;
+}
+
+// Beside their arrows, in the middle first.
+std::vector<StarLabel> label_changes(const Scale& scale, const Chart& chart, std::vector<Box>& taken) {
+  std::vector<StarLabel> labels;
+  for (const Change& change : chart.changes) {
+    const double x0 = scale.x(change.before_x), y0 = scale.y(change.before_y);
+    const double x1 = scale.x(change.after_x), y1 = scale.y(change.after_y);
+    const std::string text = gain_text(change);
+    const double half = text_width(text, kLabelText) / 2 + 2;
+    StarLabel label;
+    for (const double part : {0.5, 0.35, 0.65, 0.2, 0.8}) {
+      for (const double side : {1.0, -1.0}) {
+        const double x = x0 + part * (x1 - x0) + side * (half + 5), y = y0 + part * (y1 - y0);
+        const Box box{x - half, y - 8, x + half, y + 8};
+        if (!label.text.empty() || !is_free({box}, taken)) continue;
+        label = {text, x, y, box};
+        taken.push_back(box);
+      }
+    }
+    labels.push_back(std::move(label));
+  }
+  return labels;
+}
+
 Box box_of(double x, double y, double radius) { return {x - radius, y - radius, x + radius, y + radius}; }
 
 }  // namespace
 
 double dot_radius(double share) {
   return std::clamp(kLargest * std::sqrt(std::max(0.0, share) / kShareOfLargest), kSmallest, kLargest);
+}
+
+std::string gain_text(const Change& change) {
+  const double factor = change.before_seconds / change.after_seconds;
+  if (factor >= 2 || factor <= 0.5) return plain(factor) + "×";
+  return (factor >= 1 ? "+" : "−") + percent_text(std::abs(factor - 1));
+}
+
+std::string star_name(const Chart& chart, const Series& series) {
+  return chart.series.size() > 1 && chart.path.empty() ? short_name(series.label, 28) : "";
 }
 
 Layout make_layout(const Chart& chart, std::size_t at) {
@@ -159,6 +218,17 @@ Layout make_layout(const Chart& chart, std::size_t at) {
     for (const auto& star : {series.bound_star, series.measured_star})
       if (star && chart.frame.holds(star->x(), star->y()))
         taken.push_back(box_of(scale.x(star->x()), scale.y(star->y()), 10));
+  const std::vector<Star>& path =
+      chart.path.empty() && at < chart.series.size() ? chart.series[at].trajectory : chart.path;
+  layout.star_labels = label_path(scale, path, taken);
+  layout.change_labels = label_changes(scale, chart, taken);
+  for (const Series& series : chart.series) {
+    const auto& star = series.measured_star ? series.measured_star : series.bound_star;
+    const std::string name = star_name(chart, series);
+    if (!star || name.empty()) continue;
+    const double x = scale.x(star->x()) + 14, y = scale.y(star->y());
+    taken.push_back({x, y - 8, x + 1.15 * text_width(name, kLabelText), y + 8});  // bold is wider
+  }
   std::vector<Segment> lines;
   lines.reserve(layout.roofs.size() + 1);
   for (const RoofMark& mark : layout.roofs)

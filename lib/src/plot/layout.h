@@ -19,7 +19,7 @@ struct Box {
 };
 
 // The picture and the rectangle of the axes in it.
-inline constexpr double kWidth = 1200, kHeight = 800;
+inline constexpr double kWidth = 1200, kHeight = 784;
 inline constexpr Box kPlot{84, 78, 932, 668};
 inline constexpr double kPanelLeft = 956, kPanelRight = kWidth - 16;
 inline constexpr double kSmallText = 12, kLabelText = 12;
@@ -65,16 +65,30 @@ struct LabelMark {
   double from_x = 0, from_y = 0, to_x = 0, to_y = 0;
 };
 
+// The name of a whole model on a path.
+struct StarLabel {
+  std::string text = {};
+  double x = 0, y = 0;
+  Box box = {};
+};
+
 struct Layout {
   Scale scale = {};
   std::vector<RoofMark> roofs = {};
   std::optional<double> ridge_x = {}, ridge_y = {};  // inside the frame
   std::vector<DotMark> dots = {};                    // of one series
   std::vector<LabelMark> labels = {};
+  std::vector<StarLabel> change_labels = {};  // gains, by Chart::changes; without text where there is no room
+  std::vector<StarLabel> star_labels = {};    // of the trajectory, or of the path of several models
 };
 
 // Area is share of the time.
 double dot_radius(double share);
+
+// "+35%"; from twice on "2.4×".
+std::string gain_text(const Change& change);
+// Beside the star of a series, where there are several.
+std::string star_name(const Chart& chart, const Series& series);
 
 Layout make_layout(const Chart& chart, std::size_t series);
 

@@ -2,6 +2,7 @@
 // Its policy allows exactly this script and this style, so that no name in a model can become code.
 #include "plot/page_files.h"
 
+#include "plot/compact.h"
 #include "plot/draw.h"
 #include "plot/outputs.h"
 #include "plot/sha256.h"
@@ -24,6 +25,20 @@ std::string in_script(const std::string& json) {
   return text;
 }
 
+std::string compact_style(std::string_view style) {
+  std::string text;
+  for (std::size_t i = 0; i < style.size(); ++i) {
+    if (style.substr(i, 2) == "/*")
+      i = style.find("*/", i) + 1;
+    else if (style[i] == '\n' || (style[i] == ' ' && !text.empty() &&
+                                  std::string_view("{};:,").find(text.back()) != std::string_view::npos))
+      continue;
+    else
+      text += style[i];
+  }
+  return text;
+}
+
 constexpr std::string_view kToolbar = R"(<div class="bar">
 <input id="search" type="search" placeholder="Search operators" aria-label="Search operators by name, scope or type">
 <label>Model <select id="series"></select></label>
@@ -32,11 +47,9 @@ constexpr std::string_view kToolbar = R"(<div class="bar">
 <label>Bytes at <select id="level"><option value="dram">DRAM</option><option value="l2">L2</option><option value="l1">L1</option></select></label>
 <label>Ridge of <select id="precision"></select></label>
 <label>Heaviest <input id="share" type="range" min="1" max="100" value="100"><span id="share-text">100%</span></label>
-<span id="status" role="status"></span>
-<span id="color-key"></span>
-<span class="end"><button id="zoom-reset" type="button">Whole frame</button><button id="clear" type="button">Clear</button><button id="save-svg" type="button">SVG</button><button id="save-png" type="button">PNG</button><button id="save-csv" type="button">CSV</button><button id="dark" type="button" aria-pressed="false">Dark</button></span>
+<span class="end"><button id="zoom-reset" type="button" title="Double click or 0">Whole frame</button><button id="clear" type="button">Clear</button><button id="save-svg" type="button">SVG</button><button id="save-png" type="button">PNG</button><button id="save-csv" type="button">CSV</button><button id="dark" type="button" aria-pressed="false">Dark</button></span>
+<div class="second"><span id="status" role="status"></span><fieldset id="roof-boxes"><legend>Roofs</legend></fieldset><span id="color-key"></span></div>
 </div>
-<fieldset id="roof-boxes"><legend>Roofs</legend></fieldset>
 )";
 
 constexpr std::string_view kTable = R"(<h2 id="operators">Operators</h2>
@@ -46,7 +59,8 @@ constexpr std::string_view kTable = R"(<h2 id="operators">Operators</h2>
 }  // namespace
 
 std::string chart_html(const Chart& chart) {
-  const std::string script = "\"use strict\";(()=>{" + std::string(page_script()) + "})();\n", style(page_style());
+  const std::string script = "\"use strict\";(()=>{" + compact_script(page_script()) + "})();\n",
+                    style = compact_style(page_style());
   std::string html = "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n";
   html += "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'sha256-" +
           base64(sha256(script)) + "'; style-src 'sha256-" + base64(sha256(style)) +

@@ -154,7 +154,8 @@ void draw_marks(Svg& svg, Column& column, const Chart& chart) {
   column.skip(kLine + 10);
 }
 
-void draw_not_drawn(Column& column, const Series& series) {
+void draw_not_drawn(Svg& svg, Column& column, const Series& series, std::size_t at) {
+  svg.open("g", {{"class", "absent"}, {"data-s", std::to_string(at)}, {"display", at == 0 ? "" : "none"}});
   for (std::size_t i = 1; i < kAbsences; ++i) {
     const auto& [items, share] = series.absent[i];
     if (items == 0) continue;
@@ -167,12 +168,18 @@ void draw_not_drawn(Column& column, const Series& series) {
   std::size_t joined = 0;
   for (const Dot& dot : series.dots) joined += dot.aggregate ? dot.items.size() : 0;
   if (joined > 0) column.line(std::to_string(joined) + " lightest joined into dashed dots");
+  svg.close();
 }
 
 }  // namespace
 
 std::string summary(const Chart& chart, const Series& series) {
-  std::string text = count_text(series.items.size(), "operator", "operators");
+  const std::size_t nodes = series.estimate ? chart.estimates[*series.estimate].nodes.size() : 0;
+  const bool has_kernels =
+      std::any_of(series.items.begin(), series.items.end(), [](const Item& item) { return item.nodes.size() > 1; });
+  std::string text = has_kernels ? count_text(series.items.size(), "kernel", "kernels") + " of " +
+                                       count_text(nodes, "operator", "operators")
+                                 : count_text(series.items.size(), "operator", "operators");
   if (series.seconds <= 0) return text;
   const auto& star = series.has_time() ? series.measured_star : series.bound_star;
   const bool at_least = series.estimate && chart.estimates[*series.estimate].partial;
@@ -206,13 +213,20 @@ void draw_panel(Svg& svg, const Chart& chart) {
     column.heading("Marks");
     draw_marks(svg, column, chart);
     column.heading("Not drawn as dots");
-    draw_not_drawn(column, chart.series.front());
+    const double from = column.y();
+    double to = from;
+    for (std::size_t i = 0; i < chart.series.size(); ++i) {
+      Column own(svg, from);
+      draw_not_drawn(svg, own, chart.series[i], i);
+      to = std::max(to, own.y());
+    }
+    column.skip(to - from);
     const std::size_t hidden = static_cast<std::size_t>(std::count_if(
         chart.roofs.compute.begin(), chart.roofs.compute.end(), [](const Roof& roof) { return !roof.shown; }));
     if (hidden > 0) column.line(count_text(hidden, "roof", "roofs") + " that no operator runs under");
   }
   for (const MemoryLevel& level : chart.device.levels)
-    if (!level.bytes_per_second.known()) column.line(level.level + " roof: rate not known");
+    if (!level.bytes_per_second.known()) column.line(level_name(level.level) + " roof: rate not known");
   if (!chart.warnings.empty() && column.has_room(3)) {
     column.heading("Check");
     for (const std::string& warning : chart.warnings)
@@ -223,7 +237,7 @@ void draw_panel(Svg& svg, const Chart& chart) {
 
 void draw_footer(Svg& svg, const Chart& chart) {
   std::string row;
-  double y = kHeight - 66;
+  double y = kHeight - 58;
   svg.open("g", {{"id", "footer"}, {"class", "muted"}, {"fill", std::string(kMuted)}});
   const auto flush = [&] {
     if (row.empty() || y > kHeight - 8) return;

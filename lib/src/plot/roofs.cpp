@@ -13,14 +13,6 @@ constexpr double kSame = 1e-9;  // relative: rates of two formats that are one r
 
 bool same(double a, double b) { return std::abs(a - b) <= kSame * std::max(std::abs(a), std::abs(b)); }
 
-std::string level_name(std::string_view level) {
-  if (level == "shared") return "shared memory";
-  std::string name(level);
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](char c) { return c >= 'a' && c <= 'z' ? char(c - 32) : c; });
-  return name;
-}
-
 // What theory says of a measured rate: the ceilings document keeps it, the device made of it does not.
 std::optional<double> stated(const std::optional<CeilingsDocument>& ceilings, CeilingKind kind, double value) {
   if (!ceilings) return std::nullopt;
@@ -39,6 +31,14 @@ std::string compute_name(const Roof& roof, const std::optional<Precision>& accum
 }
 
 }  // namespace
+
+std::string level_name(std::string_view level) {
+  if (level == "shared") return "shared memory";
+  std::string name(level);
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](char c) { return c >= 'a' && c <= 'z' ? char(c - 32) : c; });
+  return name;
+}
 
 std::string short_name(Precision precision) {
   switch (precision) {

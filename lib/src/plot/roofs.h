@@ -58,6 +58,7 @@ std::optional<std::size_t> roof_named(const Roofs& roofs, Precision type, Unit u
 // min(peak, intensity × bandwidth).
 double attainable(const Roof& compute, const Roof& bandwidth, double intensity);
 
-std::string short_name(Precision precision);  // "FP16"
+std::string level_name(std::string_view level);  // "L2"
+std::string short_name(Precision precision);     // "FP16"
 
 }  // namespace pagoda::plot

@@ -126,6 +126,34 @@ void draw_dots(Canvas& canvas, const Chart& chart, const Series& series) {
       canvas.put(canvas.column(star->x()), canvas.line(star->y()), "★", 1);
 }
 
+std::string share_of_roof(const Series& series, const Dot& dot) {
+  double bound = 0, seconds = 0;
+  for (const std::size_t i : dot.items) {
+    if (!series.items[i].roof_share()) return "–";
+    bound += *series.items[i].bound_seconds;
+    seconds += *series.items[i].seconds;
+  }
+  return percent_text(bound / seconds);
+}
+
+// Broken at the separators.
+std::string wrapped(const std::string& text, std::size_t columns) {
+  constexpr std::string_view kSeparator = " · ";
+  std::string result, row;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find(kSeparator, at), text.size());
+    const std::string part = text.substr(at, end - at);
+    if (!row.empty() && report::display_width(row) + 3 + report::display_width(part) > columns) {
+      result += row + "\n";
+      row = part;
+    } else {
+      row += (row.empty() ? "" : std::string(kSeparator)) + part;
+    }
+    at = end + kSeparator.size();
+  }
+  return result + row + "\n";
+}
+
 std::string table(const Chart& chart, const Series& series) {
   report::Grid grid;
   grid.columns = {{"operator", false, 0, 12}, {"type"},         {"count", true},    {"% time", true}, {"time", true},
@@ -146,7 +174,7 @@ std::string table(const Chart& chart, const Series& series) {
                                     dot.rail || !y ? "–" : si(*y),
                                     std::string(to_string(item.limit))};
     for (std::string& text : row) text = report::elide(text, 44);
-    if (series.has_time()) row.push_back(item.roof_share() ? percent_text(*item.roof_share()) : "–");
+    if (series.has_time()) row.push_back(share_of_roof(series, dot));
     grid.rows.push_back(std::move(row));
   }
   return report::aligned(grid, static_cast<std::size_t>(chart.options.columns));
@@ -161,10 +189,8 @@ std::string chart_text(const Chart& chart) {
   if (!chart.series.empty()) draw_dots(canvas, chart, chart.series.front());
   std::string text = report::elide(chart.title, static_cast<std::size_t>(chart.options.columns)) + "\n";
   for (const Series& series : chart.series)
-    text +=
-        report::elide(chart.series.size() > 1 ? series.label + ": " + summary(chart, series) : summary(chart, series),
-                      static_cast<std::size_t>(chart.options.columns)) +
-        "\n";
+    text += wrapped((chart.series.size() > 1 ? series.label + ": " : "") + summary(chart, series),
+                    static_cast<std::size_t>(chart.options.columns));
   int next = static_cast<int>(std::floor(std::log10(chart.frame.y1) + 1e-9));
   for (int line = 0; line < lines; ++line) {
     std::string tick;

@@ -10,7 +10,7 @@
 namespace pagoda::plot {
 namespace {
 
-constexpr double kWide = 560, kHigh = 300, kLeft = 64, kRight = 16, kTop = 44, kBottom = 40;
+constexpr double kWide = 560, kHigh = 300, kLeft = 64, kRight = 30, kTop = 44, kBottom = 40;
 
 // A small picture with a title, one line below it, and axes.
 class Card {
@@ -168,7 +168,7 @@ std::string draw_sweep_view(const EstimateFile& estimate) {
     std::string_view color;
   };
   const std::array<Curve, 3> curves = {{{"least time", "s", &SweepPoint::seconds, kPalette[0]},
-                                        {"FLOP/B", "FLOP/B", &SweepPoint::intensity, kPalette[3]},
+                                        {"throughput", "FLOP/s", nullptr, kPalette[3]},
                                         {"memory", "B", &SweepPoint::memory_bytes, kPalette[2]}}};
   Card card("Over " + sweep.dim, "each curve on its own scale; values at both ends");
   const LogAxis x = log_axis(std::max(1e-9, sweep.points.front().size),
@@ -179,11 +179,15 @@ std::string draw_sweep_view(const EstimateFile& estimate) {
     card.note(x(value), card.bottom() + 16, decade(exponent), "middle");
   });
   card.grid(lines);
+  const auto speed = [](const SweepPoint& point) {
+    return point.flops && point.seconds.value_or(0) > 0 ? std::optional(*point.flops / *point.seconds) : std::nullopt;
+  };
   double below = 0;
   for (const Curve& curve : curves) {
     std::vector<std::pair<double, double>> points;
     for (const SweepPoint& point : sweep.points)
-      if (const auto& value = point.*curve.member; value && *value > 0 && point.size > 0)
+      if (const auto value = curve.member != nullptr ? point.*curve.member : speed(point);
+          value && *value > 0 && point.size > 0)
         points.emplace_back(point.size, *value);
     if (points.size() < 2) continue;
     double low = points.front().second, high = low;
@@ -199,15 +203,9 @@ std::string draw_sweep_view(const EstimateFile& estimate) {
     for (const auto& [size, value] : points)
       card.svg().leaf("circle",
                       {{"cx", px(x(size))}, {"cy", px(y(value))}, {"r", "2.6"}, {"fill", std::string(curve.color)}});
-    card.note(
-        kLeft - 6, y(points.front().second) + 4,
-        std::string(curve.unit) == "FLOP/B" ? plain(points.front().second) : si(points.front().second, curve.unit),
-        "end");
-    card.note(
-        x(points.back().first) + 8, y(points.back().second) + 4,
-        std::string(curve.name) + " " +
-            (std::string(curve.unit) == "FLOP/B" ? plain(points.back().second) : si(points.back().second, curve.unit)),
-        "", kInk);
+    card.note(kLeft - 6, y(points.front().second) + 4, si(points.front().second, curve.unit), "end");
+    card.note(x(points.back().first) + 8, y(points.back().second) + 4,
+              std::string(curve.name) + " " + si(points.back().second, curve.unit), "", kInk);
   }
   card.note((kLeft + kWide - 130) / 2, card.bottom() + 32, sweep.dim, "middle");
   return std::move(card).done();

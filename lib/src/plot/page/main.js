@@ -36,7 +36,8 @@ function show_controls() {
   by_id("color").value = state.color;
   for (const option of by_id("level").options) option.disabled = !has_level(option.value);
   for (const box of by_id("roof-boxes").querySelectorAll("input")) box.checked = box.value === "spec" ? state.spec : shown_roofs().has(box.value);
-  for (const legend of svg.querySelectorAll(".legend")) legend.setAttribute("display", +legend.dataset.s === state.s ? "inline" : "none");
+  for (const part of svg.querySelectorAll(".legend, .absent")) show(part, +part.dataset.s === state.s);
+  svg.querySelector("#summary").textContent = series().summary;
   for (const entry of svg.querySelectorAll(`.legend[data-s="${state.s}"] .type`)) {
     const hidden = state.hidden.has(entry.dataset.type);
     entry.setAttribute("aria-pressed", !hidden);

@@ -18,24 +18,20 @@ const fix = (value) => Math.round(value * 100) / 100;
 
 // Elements of each row, once.
 for (const one of all_series) {
-  const group = svg.querySelector(`.series[data-s="${one.index}"]`);
+  const group = svg.querySelector(`.series[data-s="${one.index}"]`), by_dot = new Map();
   one.group = group;
-  const by_dot = new Map();
   for (const row of one.rows) {
-    row.nodes = { e: null, m: null, link: null, whisker: null, levels: [] };
+    row.nodes = { e: null, m: null, link: null, whisker: null };
     if (row.dot !== null) by_dot.set(row.dot, row);
   }
-  for (const node of group.children) {
-    const row = by_dot.get(+node.dataset.d);
-    if (!row) continue;
-    if (node.classList.contains("e")) row.nodes.e = node;
-    else if (node.classList.contains("m")) row.nodes.m = node;
-    else row.nodes.levels.push(node);
-  }
-  for (const node of group.querySelector(".links").children) {
-    const row = by_dot.get(+(node.dataset.d ?? node.dataset.w));
-    if (row) row.nodes[node.dataset.w === undefined ? "link" : "whisker"] = node;
-  }
+  const take = (selector, name, key = "d") => {
+    for (const node of group.querySelector(selector).children)
+      if (node.dataset[key] !== undefined && by_dot.has(+node.dataset[key])) by_dot.get(+node.dataset[key]).nodes[name] = node;
+  };
+  take(".estimated", "e");
+  take(".measured", "m");
+  take(".links", "link");
+  take(".links", "whisker", "w");
 }
 
 function ticks(low, high, line, middle) {
@@ -105,7 +101,7 @@ function slanted(x, y, width, angle) {
 }
 
 function draw_roofs(taken) {
-  const shown = shown_roofs(), texts = [];
+  const shown = shown_roofs(), texts = [], lines = [];
   chart.roofs.compute.concat(chart.roofs.bandwidth).forEach((roof, k) => {
     const is_compute = k < chart.roofs.compute.length;
     const group = svg.querySelector(`.roof[data-roof="${roof.id}"]`), spec = svg.querySelector(`.spec[data-roof="${roof.id}"]`);
@@ -123,6 +119,7 @@ function draw_roofs(taken) {
       spec.setAttribute("display", stated ? "inline" : "none");
       if (stated) spec.setAttribute("d", `M${fix(stated[0])} ${fix(stated[1])}L${fix(stated[2])} ${fix(stated[3])}`);
     }
+    if (line) lines.push(...along(line));
     let label = group.querySelector("text");
     if (!line) {
       if (label) label.textContent = "";
@@ -150,6 +147,7 @@ function draw_roofs(taken) {
       }
     }
   });
+  return lines;
 }
 
 function draw_ridge() {
@@ -187,7 +185,7 @@ function color_of(row) {
 }
 const precisions = () => [...new Set(series().rows.filter((r) => r.dot !== null).sort((a, b) => b.seconds - a.seconds).map((r) => r.dtype))];
 
-function move(node, x, y, r, color) {
+function move(node, x, y, r, color, is_hollow) {
   if (node.tagName === "rect") {
     node.setAttribute("x", fix(x - r));
     node.setAttribute("y", fix(y - r));
@@ -195,81 +193,105 @@ function move(node, x, y, r, color) {
     node.setAttribute("cx", fix(x));
     node.setAttribute("cy", fix(y));
   }
-  if (color && node.getAttribute("fill") !== color) {
-    node.setAttribute("fill", color);
-    if (node.classList.contains("e")) node.setAttribute("stroke", color);
-  }
+  if (node.getAttribute("fill") === color) return;
+  node.setAttribute("fill", color);
+  if (is_hollow) node.setAttribute("stroke", color);
 }
 
 const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
+const show = (node, visible) => node && node.getAttribute("display") !== (visible ? "inline" : "none") && node.setAttribute("display", visible ? "inline" : "none");
 // What lies beyond the whole frame stays at its edge; what a zoom leaves out goes.
 function draw_dots(rows) {
   const wanted = new Set(rows), [fx0, fx1] = chart.axes.intensity, [fy0, fy1] = chart.axes.performance;
-  for (const one of all_series) one.group.setAttribute("display", one === series() ? "inline" : "none");
+  for (const one of all_series) show(one.group, one === series());
   for (const row of series().rows) {
-    const { e, m, link, whisker, levels } = row.nodes;
-    if (!e && !m) continue;
-    const all = [e, m, link, whisker, ...levels];
-    const visible = wanted.has(row);
-    for (const node of all) if (node) node.setAttribute("display", visible ? "inline" : "none");
+    const { e, m, link, whisker } = row.nodes;
     row.at = null;
-    if (!visible) continue;
+    if (!e && !m) continue;
+    const visible = wanted.has(row);
+    if (!visible) {
+      for (const node of [e, m, link, whisker]) show(node, false);
+      continue;
+    }
     const place = place_of(row, state.level), r = radius(row.share), color = color_of(row);
-    const pixel = (p) => {
-      if (!p) return null;
-      const x = X(clamp(p.x, fx0, fx1)), y = Y(clamp(p.y, fy0, fy1));
-      return place.rail ? [plot.x0, y] : [x, y];
-    };
+    const pixel = (p) => p && [place.rail ? plot.x0 : X(clamp(p.x, fx0, fx1)), Y(clamp(p.y, fy0, fy1))];
     const a = pixel(place.e), b = pixel(place.m);
-    if (e) {
-      e.setAttribute("display", a ? "inline" : "none");
-      if (a) move(e, a[0], a[1], r, color);
-    }
-    if (m) {
-      m.setAttribute("display", b ? "inline" : "none");
-      if (b) move(m, b[0], b[1], r, color);
-    }
-    if (link) link.setAttribute("d", a && b ? `M${fix(a[0])} ${fix(a[1])}L${fix(b[0])} ${fix(b[1])}` : "M0 0");
-    if (whisker) whisker.setAttribute("d", b ? `M${fix(b[0])} ${fix(Y(row.flops / row.low))}V${fix(Y(row.flops / row.high))}` : "M0 0");
-    for (const node of levels) node.setAttribute("display", "none");
+    show(e, a);
+    show(m, b);
+    show(link, a && b);
+    show(whisker, b);
+    if (e && a) move(e, ...a, r, color, true);
+    if (m && b) move(m, ...b, r, color, false);
+    if (link && a && b) link.setAttribute("d", `M${fix(a[0])} ${fix(a[1])}L${fix(b[0])} ${fix(b[1])}`);
+    if (whisker && b) whisker.setAttribute("d", `M${fix(b[0])} ${fix(Y(row.flops / row.low))}V${fix(Y(row.flops / row.high))}`);
     row.at = b ?? a;
     row.r = r;
   }
+  draw_levels();
 }
 
-// The same rings of candidates as in the still picture, for what is in view now.
-function draw_labels(taken) {
+// The same speed at the intensity of each level: circle DRAM, diamond L2, triangle L1; for the ten with the most time.
+function draw_levels() {
+  const group = series().group.querySelector(".levels");
+  group.replaceChildren();
+  if (state.level !== "dram") return;
+  for (const row of series().rows.filter((r) => r.at && r.measured > 0 && (r.l2 > 0 || r.l1 > 0)).sort((a, b) => b.seconds - a.seconds).slice(0, 10)) {
+    const [x, y] = row.at.map(fix);
+    for (const [bytes, mark] of [[row.l2, "l5 -5l5 5l-5 5Z"], [row.l1, "m0 4h10l-5 -9Z"]]) {
+      if (!(bytes > 0 && row.flops > 0)) continue;
+      const at = fix(X(row.flops / bytes));
+      element("path", { stroke: color_of(row), d: `M${x} ${y}H${at}` }, group);
+      element("path", { fill: color_of(row), stroke: "#333", d: `M${fix(at - 5)} ${y}${mark}` }, group);
+    }
+  }
+}
+
+// The same rings of candidates as in the still picture, for what is in view now: first off all lines, then across.
+const kGaps = [4, 14, 26, 42, 62, 86];
+function draw_labels(taken, lines) {
   const group = series().group.querySelector(".labels");
   group.replaceChildren();
   const rows = series().rows.filter((row) => row.at && inside([...row.at, ...row.at])).sort((a, b) => b.seconds - a.seconds);
-  const blocked = [...taken, ...rows.slice(0, 400).map((row) => [row.at[0] - row.r, row.at[1] - row.r, row.at[0] + row.r, row.at[1] + row.r])];
-  const texts = [];
-  for (const row of rows.slice(0, 60)) {
-    if (texts.length >= 10) break;
-    if (row.is_aggregate || !row.share) continue;
-    const text = short_name(row.name, 26) + (row.list.length > 1 ? ` ×${row.list.length}` : "");
-    const width = text_width(text) + 4, [x, y] = row.at;
-    search: for (const gap of [4, 14, 26, 42, 62, 86])
+  const blocked = [...taken, ...rows.slice(0, 400).map(box_of)], texts = [];
+  const place = (row, text, width, avoid) => {
+    const [x, y] = row.at;
+    for (const gap of kGaps)
       for (let step = 0; step < 16; ++step) {
         const angle = (2 * Math.PI * (step % 2 === 0 ? step / 2 : -(step + 1) / 2)) / 16, reach = row.r + gap;
         const c = Math.cos(angle), s = Math.sin(angle);
         const cx = x + reach * c + Math.sign(c) * (width / 2) * Math.min(1, 2 * Math.abs(c)), cy = y - (reach + 7.5 * Math.abs(s)) * s;
         const box = [cx - width / 2, cy - 7.5, cx + width / 2, cy + 7.5];
-        if (!is_free([box], blocked)) continue;
-        const tx = clamp(x, box[0], box[2]), ty = clamp(y, box[1], box[3]), far = Math.max(1, Math.hypot(tx - x, ty - y));
+        if (!is_free([box], blocked) || avoid.some((other) => overlaps(box, other))) continue;
         if (gap > 10) {
-          const leader = [];
-          for (let t = row.r / far; t < 1; t += 6 / far) leader.push([x + t * (tx - x) - 2, y + t * (ty - y) - 2, x + t * (tx - x) + 2, y + t * (ty - y) + 2]);
-          if (!leader.every((part) => !texts.some((other) => overlaps(part, other)))) continue;
+          const tx = clamp(x, box[0], box[2]), ty = clamp(y, box[1], box[3]), far = Math.max(1, Math.hypot(tx - x, ty - y));
+          const fx = x + ((tx - x) * row.r) / far, fy = y + ((ty - y) * row.r) / far, leader = along([fx, fy, tx, ty]);
+          if (leader.some((part) => texts.some((other) => overlaps(part, other)))) continue;
           blocked.push(...leader);
-          element("path", { stroke: "#6b7480", "stroke-width": 0.7, d: `M${fix(x + ((tx - x) * row.r) / far)} ${fix(y + ((ty - y) * row.r) / far)}L${fix(tx)} ${fix(ty)}` }, group);
+          element("path", { stroke: "#6b7480", "stroke-width": 0.7, d: `M${fix(fx)} ${fix(fy)}L${fix(tx)} ${fix(ty)}` }, group);
         }
-        element("text", { class: "halo", x: fix(cx), y: fix(cy), "text-anchor": "middle", "dominant-baseline": "central" }, group).textContent = text;
+        element("text", { class: "halo", x: fix(cx), y: fix(cy) }, group).textContent = text;
         blocked.push(box);
         texts.push(box);
-        break search;
+        return true;
       }
+    return false;
+  };
+  for (const row of rows.slice(0, 40)) {
+    if (texts.length >= 10) break;
+    if (row.is_aggregate || !row.share) continue;
+    const text = short_name(row.name, 26) + (row.list.length > 1 ? ` ×${row.list.length}` : ""), width = text_width(text) + 4;
+    place(row, text, width, lines) || place(row, text, width, []);
   }
+}
+const box_of = (row) => [row.at[0] - row.r, row.at[1] - row.r, row.at[0] + row.r, row.at[1] + row.r];
+// A line as small boxes.
+function along([x0, y0, x1, y1]) {
+  const parts = Math.max(1, Math.floor((Math.abs(x1 - x0) + Math.abs(y1 - y0)) / 8)), boxes = [];
+  for (let i = 0; i <= parts; ++i) {
+    const x = x0 + ((x1 - x0) * i) / parts, y = y0 + ((y1 - y0) * i) / parts;
+    boxes.push([x - 2, y - 2, x + 2, y + 2]);
+  }
+  return boxes;
 }
 function short_name(name, columns) {
   const parts = name.split("/").filter(Boolean);
@@ -278,22 +300,69 @@ function short_name(name, columns) {
   return text.length > columns ? text.slice(0, columns / 2 - 1) + "…" + text.slice(-columns / 2) : text;
 }
 
-// Whole models, paths and arrows carry their place in the full frame; pixels of the still picture give it back.
-const still = [...svg.querySelectorAll("#plot .star, #plot > text, #trajectory, #path, #changes")].filter((n) => n.id || !n.closest("#trajectory, #path, #changes"));
-function draw_still() {
-  const full = full_view(), v = view();
-  const kx = (full.x1 - full.x0) / (v.x1 - v.x0), ky = (full.y1 - full.y0) / (v.y1 - v.y0);
-  const shift_x = plot.x0 - kx * plot.x0 + (plot.x1 - plot.x0) * ((full.x0 - v.x0) / (v.x1 - v.x0));
-  const shift_y = plot.y1 - ky * plot.y1 - (plot.y1 - plot.y0) * ((full.y0 - v.y0) / (v.y1 - v.y0));
-  for (const node of still) {
-    node.setAttribute("transform", state.view ? `matrix(${kx} 0 0 ${ky} ${fix(shift_x)} ${fix(shift_y)})` : "");
-    // A star keeps its size: scale about its own centre instead.
-    if (state.view && node.tagName === "path") {
-      node.setAttribute("transform", "");
-      const box = node.getBBox(), cx = box.x + box.width / 2, cy = box.y + box.height / 2;
-      node.setAttribute("transform", `translate(${fix(kx * cx + shift_x - cx)} ${fix(ky * cy + shift_y - cy)})`);
+// Whole models: stars, the path over a size, arrows from a model to its successor.
+function star_path(x, y, r) {
+  let path = "";
+  for (let i = 0; i < 10; ++i) {
+    const angle = Math.PI * (i / 5 - 0.5), far = i % 2 ? r * 0.45 : r;
+    path += `${i ? "L" : "M"}${fix(x + far * Math.cos(angle))} ${fix(y + far * Math.sin(angle))}`;
+  }
+  return path + "Z";
+}
+const still_stars = [...svg.querySelectorAll("#plot > .star")];
+function draw_stars(taken) {
+  const place = (star) => star && [X(star.flops / star.bytes), Y(star.flops / star.seconds)];
+  for (const node of still_stars) {
+    const one = all_series[node.dataset.s], at = place(node.classList.contains("measured") ? one.measured_star : one.bound_star);
+    node.setAttribute("d", star_path(...at, 11));
+    node.classList.toggle("faded", one !== series());
+    const name = node.nextElementSibling;
+    if (name?.classList.contains("star-name")) {
+      name.setAttribute("x", fix(at[0] + 14));
+      name.setAttribute("y", fix(at[1] + 4));
+      taken.push([at[0] + 14, at[1] - 8, at[0] + 14 + 1.15 * text_width(name.textContent), at[1] + 8]);
     }
-    if (node.dataset.s !== undefined && all_series.length > 1) node.classList.toggle("faded", +node.dataset.s !== state.s);
+    taken.push([at[0] - 10, at[1] - 10, at[0] + 10, at[1] + 10]);
+  }
+  const group = document.getElementById("path"), stars = chart.path ?? series().trajectory ?? [];
+  if (group) {
+    const points = stars.map(place), purple = group.getAttribute("fill");
+    group.replaceChildren();
+    if (points.length) element("path", { d: "M" + points.map((p) => p.map(fix).join(" ")).join("L"), fill: "none", stroke: purple, "stroke-width": 1.6 }, group);
+    for (const [x, y] of points) {
+      element("path", { d: star_path(x, y, 6), stroke: "#fff", "stroke-width": 0.8 }, group);
+      taken.push([x - 7, y - 7, x + 7, y + 7]);
+    }
+    const order = [...points.keys()];
+    if (order.length > 2) order.splice(1, 0, order.pop());
+    for (const i of order) {
+      const [x, y] = points[i], half = text_width(stars[i].label) / 2 + 2;
+      for (const [dx, dy] of [[0, 18], [0, -18], [half + 12, 0], [-half - 12, 0], [half, 18], [-half, -18]]) {
+        const box = [x + dx - half, y + dy - 8, x + dx + half, y + dy + 8];
+        if (!is_free([box], taken)) continue;
+        taken.push(box);
+        element("text", { class: "halo", x: fix(x + dx), y: fix(y + dy), "text-anchor": "middle", "dominant-baseline": "central" }, group).textContent = stars[i].label;
+        break;
+      }
+    }
+  }
+  const arrows = document.getElementById("changes");
+  if (!arrows) return;
+  arrows.replaceChildren();
+  for (const change of chart.changes) {
+    const x0 = X(change.before_intensity), y0 = Y(change.before_rate), x1 = X(change.after_intensity), y1 = Y(change.after_rate);
+    const factor = change.before_seconds / change.after_seconds;
+    const text = factor >= 2 || factor <= 0.5 ? plain(factor) + "×" : (factor >= 1 ? "+" : "−") + percent(Math.abs(factor - 1));
+    element("path", { d: `M${fix(x0)} ${fix(y0)}L${fix(x1)} ${fix(y1)}`, fill: "none", stroke: arrows.getAttribute("fill"), "stroke-dasharray": "5 3", "stroke-width": 1.4, "marker-end": "url(#arrow)" }, arrows);
+    const half = text_width(text) / 2 + 2;
+    search: for (const part of [0.5, 0.35, 0.65, 0.2, 0.8])
+      for (const side of [1, -1]) {
+        const x = x0 + part * (x1 - x0) + side * (half + 5), y = y0 + part * (y1 - y0), box = [x - half, y - 8, x + half, y + 8];
+        if (!is_free([box], taken)) continue;
+        taken.push(box);
+        element("text", { class: "halo", x: fix(x), y: fix(y), "text-anchor": "middle", "dominant-baseline": "central" }, arrows).textContent = text;
+        break search;
+      }
   }
 }
 
@@ -301,10 +370,8 @@ function draw(rows) {
   draw_ticks();
   draw_ridge();
   draw_dots(rows);
-  const taken = [];
-  for (const row of series().rows.slice(0, 300))
-    if (row.at) taken.push([row.at[0] - row.r, row.at[1] - row.r, row.at[0] + row.r, row.at[1] + row.r]);
-  draw_roofs(taken);
-  draw_still();
-  draw_labels(taken);
+  const taken = series().rows.slice(0, 300).filter((row) => row.at).map(box_of);
+  draw_stars(taken);
+  const lines = draw_roofs(taken);
+  draw_labels(taken, lines);
 }

@@ -1,0 +1,115 @@
+// Dots, what joins them, and their labels. What dots share is said once, by their group: pictures hold thousands.
+#include <algorithm>
+
+#include "plot/draw.h"
+#include "plot/text.h"
+
+namespace pagoda::plot {
+namespace {
+
+constexpr std::size_t kLevelDots = 10;  // with their intensity at every level
+
+void draw_dot(Svg& svg, const Dot& dot, std::size_t at, double x, double y, double radius, const std::string& stroke) {
+  const std::string color(kPalette[dot.color]), index = std::to_string(at);
+  // Work without FLOPs stands on the rail as a square.
+  if (dot.rail)
+    svg.leaf("rect", {{"data-d", index},
+                      {"x", px(x - radius)},
+                      {"y", px(y - radius)},
+                      {"width", px(2 * radius)},
+                      {"height", px(2 * radius)},
+                      {"fill", color},
+                      {"stroke", stroke}});
+  else
+    svg.leaf("circle", {{"data-d", index},
+                        {"cx", px(x)},
+                        {"cy", px(y)},
+                        {"r", px(radius)},
+                        {"fill", color},
+                        {"stroke", stroke},
+                        {"stroke-width", dot.above_roof && stroke == kWarn ? "2.4" : ""},
+                        {"stroke-dasharray", dot.aggregate ? "2 2" : ""}});
+}
+
+// The same speed at the intensity of each level: circle DRAM, diamond L2, triangle L1.
+void draw_levels(Svg& svg, const Series& series, const Layout& layout) {
+  svg.open("g", {{"class", "levels"}, {"stroke-width", "0.8"}});
+  for (const DotMark& mark : layout.dots) {
+    const Dot& dot = series.dots[mark.dot];
+    if (mark.dot >= kLevelDots || !mark.measured_x || dot.rail) continue;
+    for (const auto& [x, level] : {std::pair{dot.l2_x, 2}, std::pair{dot.l1_x, 1}}) {
+      if (!x) continue;
+      const double at = std::clamp(layout.scale.x(*x), kPlot.x0, kPlot.x1), y = *mark.measured_y;
+      const std::string color(kPalette[dot.color]);
+      svg.leaf("path", {{"stroke", color}, {"d", "M" + px(*mark.measured_x) + " " + px(y) + "H" + px(at)}});
+      svg.leaf("path", {{"fill", color},
+                        {"stroke", "#333"},
+                        {"d", level == 2 ? "M" + px(at - 5) + " " + px(y) + "l5 -5l5 5l-5 5Z"
+                                         : "M" + px(at - 5) + " " + px(y + 4) + "h10l-5 -9Z"}});
+    }
+  }
+  svg.close();
+}
+
+void draw_links(Svg& svg, const Series& series, const Layout& layout) {
+  svg.open("g", {{"class", "links"}, {"stroke", "#6b7480"}, {"stroke-width", "0.8"}, {"fill", "none"}});
+  for (const DotMark& mark : layout.dots) {
+    if (!mark.measured_x) continue;
+    if (mark.x)
+      svg.leaf("path", {{"data-d", std::to_string(mark.dot)},
+                        {"d", segment_path({*mark.x, *mark.y, *mark.measured_x, *mark.measured_y})}});
+    // Whiskers: the slowest and fastest of repeated runs.
+    const Dot& dot = series.dots[mark.dot];
+    if (!dot.low_y || !dot.high_y || *dot.low_y == *dot.high_y) continue;
+    svg.leaf("path", {{"data-w", std::to_string(mark.dot)},
+                      {"stroke-width", "1.4"},
+                      {"d", "M" + px(*mark.measured_x) + " " + px(layout.scale.y(*dot.low_y)) + "V" +
+                                px(layout.scale.y(*dot.high_y))}});
+  }
+  svg.close();
+}
+
+void draw_labels(Svg& svg, const Layout& layout) {
+  svg.open(
+      "g",
+      {{"class", "labels"}, {"fill", std::string(kInk)}, {"text-anchor", "middle"}, {"dominant-baseline", "central"}});
+  for (const LabelMark& label : layout.labels) {
+    const std::string index = std::to_string(label.dot);
+    if (label.has_leader)
+      svg.leaf("path", {{"data-d", index},
+                        {"stroke", "#6b7480"},
+                        {"stroke-width", "0.7"},
+                        {"d", segment_path({label.from_x, label.from_y, label.to_x, label.to_y})}});
+    svg.text((label.box.x0 + label.box.x1) / 2, (label.box.y0 + label.box.y1) / 2, label.text,
+             {{"class", "halo"}, {"data-d", index}});
+  }
+  svg.close();
+}
+
+}  // namespace
+
+// Most time first: the largest lie below the small ones.
+void draw_dots(Svg& svg, const Series& series, std::size_t at, const Layout& layout, bool visible) {
+  svg.open("g", {{"class", "series"}, {"data-s", std::to_string(at)}, {"display", visible ? "" : "none"}});
+  draw_links(svg, series, layout);
+  svg.open("g", {{"class", "estimated"}, {"fill-opacity", "0.18"}, {"stroke-width", "1.6"}});
+  for (const DotMark& mark : layout.dots)
+    if (mark.x) {
+      const Dot& dot = series.dots[mark.dot];
+      draw_dot(svg, dot, mark.dot, *mark.x, *mark.y, mark.radius, std::string(kPalette[dot.color]));
+    }
+  svg.close();
+  svg.open("g", {{"class", "measured"}, {"fill-opacity", "0.85"}, {"stroke", "#333"}, {"stroke-width", "0.6"}});
+  for (const DotMark& mark : layout.dots)
+    if (mark.measured_x) {
+      const Dot& dot = series.dots[mark.dot];
+      draw_dot(svg, dot, mark.dot, *mark.measured_x, *mark.measured_y, mark.radius,
+               dot.above_roof ? std::string(kWarn) : "");
+    }
+  svg.close();
+  draw_levels(svg, series, layout);
+  draw_labels(svg, layout);
+  svg.close();
+}
+
+}  // namespace pagoda::plot
