@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "pagoda/report.h"
 #include "support/golden.h"
@@ -411,7 +412,7 @@ TEST_CASE("the whole report is one page, a chart one picture") {
   CHECK(workshop().run("net.onnx --device h200 -o chart.svg").code == 0);
   const std::string chart = test::read_file(workshop().path("chart.svg"));
   CHECK(chart.find("<svg") != std::string::npos);
-  for (const char* no_number : {"nan", "NaN", "inf"}) CHECK(chart.find(no_number) == std::string::npos);
+  CHECK_FALSE(std::regex_search(chart, std::regex("[ \",(=]-?(nan|NaN|inf)[ \",)]")));
   const Result hostile = workshop().run("hostile.onnx --device h200 --format html");
   CHECK(hostile.code == 0);
   CHECK(hostile.out.find('\x1b') == std::string::npos);

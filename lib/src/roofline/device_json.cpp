@@ -268,6 +268,7 @@ DeviceSpec read_ceilings(const Json& document, std::string_view subject) {
         special.offer(rank, value, source);
         continue;
       }
+      if (unit_text == "scalar") continue;  // beneath the vector unit's: bounds nothing
       const std::optional<Unit> unit = unit_named(unit_text);
       const std::optional<Precision> type = precision(ceiling.text("precision", ""));
       if (!unit || !type) {
