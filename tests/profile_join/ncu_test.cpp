@@ -1,0 +1,254 @@
+// Nsight Compute as a process (a stand-in), its command lines, and counts held against ours.
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "profile/ncu.h"
+#include "support/golden.h"
+#include "support/json_schema.h"
+
+namespace pagoda::profile {
+namespace {
+
+namespace fs = std::filesystem;
+using test::read_file;
+
+// A folder for the stand-in, and what it is to say.
+class FakeNcu {
+ public:
+  explicit FakeNcu(const char* says) {
+    fs::create_directories(folder_);
+    setenv("FAKE_NCU_FOLDER", folder_.c_str(), 1);
+    setenv("FAKE_NCU_SAYS", says, 1);
+  }
+  ~FakeNcu() { fs::remove_all(folder_); }
+
+  NcuRequest request() const {
+    NcuRequest request;
+    request.ncu = PAGODA_SOURCE_DIR "/tests/profile_join/fake_ncu.sh";
+    request.metrics = {"dram__bytes_read.sum", "sm__ops_path_tensor_src_fp16_dst_fp32.sum"};
+    request.command = {"/bin/sh", "-c", "echo ran > '" + path("program") + "'"};
+    return request;
+  }
+  std::string path(const char* name) const { return folder_ + "/" + name; }
+
+  // Exit code and message of a run that must fail.
+  std::pair<int, std::string> failure() const {
+    try {
+      run_ncu(request());
+    } catch (const NcuFailure& error) {
+      return {error.exit_code, error.what()};
+    }
+    return {0, "it did not fail"};
+  }
+
+ private:
+  std::string folder_ = (fs::temp_directory_path() / ("pagoda_fake_ncu_" + std::to_string(getpid()))).string();
+};
+
+bool follows(const std::vector<std::string>& words, const std::string& option, const std::string& value) {
+  const auto found = std::find(words.begin(), words.end(), option);
+  return found != words.end() && found + 1 != words.end() && *(found + 1) == value;
+}
+
+std::string error_of(const NcuRequest& request) {
+  try {
+    ncu_arguments(request, "log");
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+MeasuredKernel kernel(const char* name, std::int64_t launches, double fp16, double dram_read) {
+  MeasuredKernel k;
+  k.name = name;
+  k.launches = launches;
+  k.flops["float16.tensor"] = fp16;
+  k.bytes.dram_read = dram_read;
+  return k;
+}
+
+Measured measured_of(std::vector<MeasuredKernel> kernels) {
+  Measured m;
+  m.kernels = std::move(kernels);
+  return m;
+}
+
+}  // namespace
+
+TEST_CASE("ncu's command line: the metrics asked for, base units, warm caches, free clocks, filters") {
+  NcuRequest request{.metrics = {"a__b.sum", "c__d.max"}, .command = {"prog", "--flag", "x y"}};
+  std::vector<std::string> words = ncu_arguments(request, "/tmp/log");
+  CHECK(words.front() == "ncu");
+  CHECK(follows(words, "--metrics", "a__b.sum,c__d.max"));
+  CHECK(follows(words, "--page", "raw"));
+  CHECK(follows(words, "--print-units", "base"));
+  CHECK(follows(words, "--cache-control", "none"));
+  CHECK(follows(words, "--clock-control", "none"));
+  CHECK(follows(words, "--log-file", "/tmp/log"));
+  CHECK(std::count(words.begin(), words.end(), "--csv") == 1);
+  CHECK(std::count(words.begin(), words.end(), "--launch-count") == 0);
+  CHECK(std::vector<std::string>(words.end() - 3, words.end()) == request.command);
+
+  request.kernel_regex = "gemm.*";
+  request.nvtx_include = "pagoda@conv1/";
+  request.launch_skip = 3;
+  request.launch_count = 5;
+  request.flush_caches = request.lock_clocks = true;
+  words = ncu_arguments(request, "/tmp/log");
+  CHECK(follows(words, "--kernel-name", "regex:gemm.*"));
+  CHECK(follows(words, "--nvtx-include", "pagoda@conv1/"));
+  CHECK(follows(words, "--launch-skip", "3"));
+  CHECK(follows(words, "--launch-count", "5"));
+  CHECK(follows(words, "--cache-control", "all"));
+  CHECK(follows(words, "--clock-control", "base"));
+}
+
+TEST_CASE("a request without a program, without metrics, or with a name that is none is refused") {
+  CHECK(error_of({.metrics = {"a.sum"}, .command = {}}).find("no program") != std::string::npos);
+  CHECK(error_of({.metrics = {}, .command = {"p"}}).find("no metric") != std::string::npos);
+  for (const char* name : {"", "a.sum,b.sum", "regex:.*", "a b", "a;b"})
+    CHECK(error_of({.metrics = {name}, .command = {"p"}}).find("expected a name") != std::string::npos);
+}
+
+TEST_CASE("a study is models times batches, with places in the command and names for files") {
+  const std::vector<std::string> command = {"run", "{model}", "--batch={batch}", "{model}.log"};
+  const std::vector<NcuPoint> points = ncu_points(command, {"m/a.onnx", "b c.onnx"}, {"1", "8"});
+  REQUIRE(points.size() == 4);
+  CHECK(points[1].command == std::vector<std::string>{"run", "m/a.onnx", "--batch=8", "m/a.onnx.log"});
+  CHECK(points[1].name() == "a-batch8");
+  CHECK(points[2].name() == "b_c-batch1");
+  CHECK(ncu_points({"run"}, {}, {}).size() == 1);
+  CHECK(ncu_points({"run"}, {}, {}).front().name() == "run");
+  CHECK_THROWS_AS(ncu_points({"run"}, {"a"}, {}), Error);
+  CHECK_THROWS_AS(ncu_points({"run", "{batch}"}, {}, {}), Error);
+  // A value that looks like a place is not replaced again.
+  CHECK(ncu_points({"{model}"}, {"{model}"}, {}).front().command.front() == "{model}");
+}
+
+TEST_CASE("ncu runs the program and its table becomes a measurement") {
+  const FakeNcu fake("table");
+  const Measured measured = run_ncu(fake.request());
+  CHECK(fs::exists(fake.path("program")));
+  CHECK(measured.source == "ncu");
+  CHECK(measured.device == "NVIDIA H200");
+  REQUIRE(measured.kernels.size() == 1);
+  CHECK(measured.kernels[0].launches == 2);
+  CHECK(measured.kernels[0].flops.at("float16.tensor") == 2 * 4096);
+  CHECK(measured.kernels[0].bytes.dram_read == 2e6);
+  CHECK(std::get<std::string>(measured.env.at("clock control")) == "none");
+  const std::string arguments = read_file(fake.path("arguments"));
+  CHECK(arguments.find("dram__bytes_read.sum,sm__ops_path_tensor_src_fp16_dst_fp32.sum") != std::string::npos);
+  // Its scratch folder is gone.
+  const std::size_t log = arguments.find("pagoda-ncu-");
+  REQUIRE(log != std::string::npos);
+  CHECK(!fs::exists(fs::temp_directory_path() / arguments.substr(log, arguments.find('/', log) - log)));
+}
+
+TEST_CASE("each failure of ncu has its remedy and the exit code of its kind") {
+  struct Row {
+    const char* says;
+    int code;
+    const char* remedy;
+  };
+  for (const Row& row : {Row{"permission", 4, "--cap-add=SYS_ADMIN"}, Row{"busy", 4, "dcgmi profile --pause"},
+                         Row{"metric", 1, "dram__bytes_read.sum"}, Row{"nothing", 1, "check the filters"},
+                         Row{"strange", 1, "Something new went wrong"}, Row{"killed", 1, "signal 9"}}) {
+    const FakeNcu fake(row.says);
+    const auto [code, message] = fake.failure();
+    CHECK_MESSAGE(code == row.code, row.says);
+    CHECK_MESSAGE(message.find(row.remedy) != std::string::npos, message);
+  }
+  NcuRequest absent{.ncu = "/no/such/ncu", .metrics = {"a.sum"}, .command = {"p"}};
+  try {
+    run_ncu(absent);
+    FAIL("it ran");
+  } catch (const NcuFailure& error) {
+    CHECK(error.exit_code == 4);
+    CHECK(std::string(error.what()).find("install Nsight Compute") != std::string::npos);
+  }
+}
+
+TEST_CASE("a program that fails under ncu is an error even where a table was written") {
+  const FakeNcu fake("table");
+  NcuRequest request = fake.request();
+  request.command = {"/bin/sh", "-c", "exit 5"};
+  CHECK_THROWS_WITH_AS(run_ncu(request), doctest::Contains("exited with 5"), NcuFailure);
+}
+
+TEST_CASE("counts that agree confirm: names differ in casts and spaces, bytes within two percent") {
+  const Measured ours = measured_of({kernel("void gemm<128, true>(float*)", 2, 8192, 1.01e6),
+                                     kernel("void (anonymous namespace)::relu(float*)", 1, 0, 500)});
+  const Measured theirs = measured_of({kernel("void <unnamed>::relu(float *)", 1, 0, 500),
+                                       kernel("void gemm<(int)128, (bool)1>(float *)", 2, 8192, 1e6)});
+  const Verification verification = verify_counts(ours, theirs);
+  CHECK(verification.passed());
+  REQUIRE(verification.kernels.size() == 2);
+  REQUIRE(verification.kernels[0].counts.size() == 2);
+  CHECK(*verification.kernels[0].counts[0].relative() == doctest::Approx(0.01));
+  CHECK(verification_report(verification).find("2 of 2 kernels agree") != std::string::npos);
+}
+
+TEST_CASE("one operation more, three percent more bytes, or another number of launches does not confirm") {
+  const Measured theirs = measured_of({kernel("f(int)", 2, 8192, 1e6)});
+  CHECK(!verify_counts(measured_of({kernel("f(int)", 2, 8193, 1e6)}), theirs).passed());
+  CHECK(!verify_counts(measured_of({kernel("f(int)", 2, 8192, 1.03e6)}), theirs).passed());
+  CHECK(verify_counts(measured_of({kernel("f(int)", 2, 8192, 1.03e6)}), theirs, 0.05).passed());
+  const Verification launches = verify_counts(measured_of({kernel("f(int)", 3, 8192, 1e6)}), theirs);
+  CHECK(!launches.passed());
+  CHECK(launches.kernels[0].counts.empty());
+  const Verification missed = verify_counts(measured_of({kernel("g(int)", 2, 8192, 1e6)}), theirs);
+  CHECK(!missed.passed());
+  CHECK(missed.kernels.size() == 2);
+  CHECK(verification_report(missed).find("launches differ: ours none known, ncu 2") != std::string::npos);
+}
+
+TEST_CASE("a kernel's own bytes may differ where the sum agrees; its operations may not") {
+  // 100 bytes stay in the L2 and leave it during the next kernel.
+  const Measured ours = measured_of({kernel("f(int)", 1, 10, 900), kernel("g(int)", 1, 10, 1100)});
+  const Measured theirs = measured_of({kernel("f(int)", 1, 10, 1000), kernel("g(int)", 1, 10, 1000)});
+  const Verification verification = verify_counts(ours, theirs);
+  CHECK(verification.passed());
+  CHECK(verification.kernels[0].counts[0].verdict == Verdict::Differs);
+  const Measured shifted = measured_of({kernel("f(int)", 1, 9, 1000), kernel("g(int)", 1, 11, 1000)});
+  CHECK(!verify_counts(shifted, theirs).passed());
+}
+
+TEST_CASE("what one side did not collect is not compared, and nothing compared confirms nothing") {
+  Measured ours = measured_of({kernel("f(int)", 1, 10, 100)});
+  ours.kernels[0].flops.clear();
+  ours.kernels[0].bytes.dram_read.reset();
+  const Verification verification = verify_counts(ours, measured_of({kernel("f(int)", 1, 10, 100)}));
+  REQUIRE(verification.totals.size() == 2);
+  CHECK(verification.totals[0].verdict == Verdict::NotCompared);
+  CHECK(!verification.totals[0].ours);
+  CHECK(!verification.passed());
+}
+
+TEST_CASE("template arguments that the demanglers spell differently: compared by name without them") {
+  const Measured ours = measured_of({kernel("void k<A, 1>(int)", 1, 10, 100), kernel("void k<B, 2>(int)", 1, 20, 100)});
+  const Measured theirs =
+      measured_of({kernel("void k<ns::A, 1>(int)", 1, 10, 100), kernel("void k<B, 2>(int)", 1, 20, 100)});
+  const Verification verification = verify_counts(ours, theirs);
+  REQUIRE(verification.kernels.size() == 1);
+  CHECK(*verification.kernels[0].our_launches == 2);
+  CHECK(verification.passed());
+}
+
+TEST_CASE("a verification as JSON follows its schema") {
+  const Measured ours = measured_of({kernel("f(int)", 1, 10, 0), kernel("g(int)", 1, 10, 100)});
+  const Measured theirs = measured_of({kernel("f(int)", 1, 10, 0), kernel("g(int)", 2, 10, 100)});
+  const auto document = nlohmann::json::parse(verification_json(verify_counts(ours, theirs)));
+  const auto schema = nlohmann::json::parse(read_file(PAGODA_SOURCE_DIR "/data/schemas/verification.schema.json"));
+  for (const std::string& violation : test::violations(document, schema)) CHECK_MESSAGE(false, violation);
+  CHECK(document["kernels"][0]["counts"][0]["relative"].is_null());  // of zero bytes
+  CHECK(document["passed"] == false);
+}
+
+}  // namespace pagoda::profile
