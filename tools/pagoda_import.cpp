@@ -22,6 +22,8 @@ constexpr const char* kExamples = R"(Examples:
       trtexec --exportProfile and --exportLayerInfo, joined with the estimate: a table of measured time against bound
   pagoda-import ncu.csv --runs 20 -o measured.json
       ncu --import report.ncu-rep --csv --page raw; the program ran the model 20 times
+  pagoda-import measured.json --estimate estimate.json --csv counts.csv -o joined.json
+      what pagoda-profile or models/run_torch.py wrote: counters and times held against the estimate, node by node
 
 Without -o and --estimate the measurement goes to stdout as JSON. With --estimate a table goes there.
 Exit codes: 0 done, 1 unusable input or output, 2 usage.)";
@@ -29,16 +31,18 @@ Exit codes: 0 done, 1 unusable input or output, 2 usage.)";
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Reads profiles of ONNX Runtime, TensorRT, Nsight Compute, torch.profiler and Jetson power tables.",
-               "pagoda-import");
+  CLI::App app(
+      "Reads profiles of ONNX Runtime, TensorRT, Nsight Compute, torch.profiler, pagoda-profile and Jetson power "
+      "tables.",
+      "pagoda-import");
   app.footer(kExamples);
-  std::string file, format, estimate_file, output;
+  std::string file, format, estimate_file, output, csv;
   std::int64_t runs = 0, warmup = 0;
   std::size_t top = 20, width = 0;
   pagoda::ImportOptions options;
   app.add_option("FILE", file, "The profile")->required();
   app.add_option("--format", format, "Its format (default: recognised)")
-      ->check(CLI::IsMember({"ort", "tensorrt", "ncu", "kineto", "jetson"}));
+      ->check(CLI::IsMember({"ort", "tensorrt", "ncu", "kineto", "jetson", "measured"}));
   app.add_option("--layers", options.layer_info, "TensorRT's layer information (trtexec --exportLayerInfo)");
   app.add_option("--estimate", estimate_file, "JSON of onnx-estimate to join the kernels with");
   CLI::Option* runs_option =
@@ -49,11 +53,16 @@ int main(int argc, char** argv) {
           ->check(CLI::Range(std::int64_t{0}, std::int64_t{1000000}));
   app.add_option("--top", top, "Rows of the table (default 20; 0: all)");
   app.add_option("--width", width, "Columns of the terminal (default: as wide as it takes)");
+  app.add_option("--csv", csv, "File for counters beside the estimate, one row a group of nodes; needs --estimate");
   app.add_option("-o,--output", output, "File for pagoda.measured/1");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kUsage;
+  }
+  if (!csv.empty() && estimate_file.empty()) {
+    std::cerr << "pagoda-import: --csv holds counters beside the estimate; give one with --estimate\n";
+    return kUsage;
   }
   if (!format.empty()) options.format = pagoda::profile_format(format);
   if (*runs_option) options.runs = runs;
@@ -65,6 +74,7 @@ int main(int argc, char** argv) {
       const pagoda::EstimateDocument estimate = pagoda::load_estimate(estimate_file);
       pagoda::join(measured, estimate);
       report = pagoda::join_report(measured, estimate, top, width);
+      if (!csv.empty()) pagoda::write_file(csv, pagoda::node_counts_csv(measured, estimate));
     }
     const std::string json = pagoda::write_measured(measured);
     if (!output.empty()) pagoda::write_file(output, json);

@@ -49,7 +49,7 @@ TEST_CASE("what is no profile is refused with the remedy") {
   }
   CHECK_THROWS_AS(load_profile("/nonexistent"), Error);
   CHECK_THROWS_AS(load_profile("/tmp"), Error);
-  for (const auto* name : {"ort", "tensorrt", "ncu", "kineto", "jetson"})
+  for (const auto* name : {"ort", "tensorrt", "ncu", "kineto", "jetson", "measured"})
     CHECK(to_string(*profile_format(name)) == name);
   CHECK(!profile_format("perf"));
 }

@@ -43,7 +43,14 @@ Measured sample() {
   m.runs = {{{{"batch", std::int64_t{4}}}, 0.5, 20.0, 10.0, "an outlier"}};
   m.missing = {{"energy", "not collected"}};
   m.notes = {"one event has no duration"};
-  m.join = JoinSummary{"m.onnx", 0.5, 0.25, {7}};
+  m.join = JoinSummary{"m.onnx", 0.5, 0.25, {7}, {}};
+  NodeCounts counts;
+  counts.nodes = {3, 4};
+  counts.kernels = {0};
+  counts.measured_contraction = 137438953472.0;
+  counts.static_contraction = 68719476736.0;
+  counts.flags = {CountFlag::Incomplete, CountFlag::ExtraWork};
+  m.join->counts = {counts};
   return m;
 }
 
@@ -61,6 +68,10 @@ TEST_CASE("a measurement reads back as written and fits its schema") {
   CHECK(back.kernels[0].joined->nodes == std::vector<std::size_t>{3, 4});
   CHECK(back.runs[0].config == sample().runs[0].config);
   CHECK(back.join->share().value() == 0.5);
+  REQUIRE(back.join->counts.size() == 1);
+  CHECK(back.join->counts[0].contraction_ratio() == 2);
+  CHECK(!back.join->counts[0].flops_ratio());
+  CHECK(back.join->counts[0].flags == sample().join->counts[0].flags);
   CHECK(test::violations(nlohmann::json::parse(text), schema()) == std::vector<std::string>{});
 }
 

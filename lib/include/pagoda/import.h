@@ -10,6 +10,7 @@
 // | tensorrt | trtexec --exportProfile, with --exportLayerInfo as layer_info                 | a layer              |
 // | ncu      | Nsight Compute: ncu --csv --page raw (or its table of one metric a row)       | kernel, NVTX, grid   |
 // | kineto   | torch.profiler's export_chrome_trace                                          | a launch, or a CPU op|
+// | measured | pagoda-profile, models/run_torch.py, this importer: to join it with an estimate | as there             |
 // | jetson   | the power-mode tables of Pagoda (arXiv 2509.20189): a run for each row        | none                 |
 //
 // Numbers are those of one run of the model: medians over the runs in the file, the first left out where there are
@@ -26,8 +27,8 @@
 
 namespace pagoda {
 
-enum class ProfileFormat : std::uint8_t { OnnxRuntime, TensorRt, Ncu, Kineto, Jetson };
-std::string_view to_string(ProfileFormat format);  // "ort", "tensorrt", "ncu", "kineto", "jetson"
+enum class ProfileFormat : std::uint8_t { OnnxRuntime, TensorRt, Ncu, Kineto, Jetson, Measured };
+std::string_view to_string(ProfileFormat format);  // "ort", "tensorrt", "ncu", "kineto", "jetson", "measured"
 std::optional<ProfileFormat> profile_format(std::string_view name);
 
 // By the beginning of the text; empty where it is none of them.

@@ -12,7 +12,7 @@
 //   decorated name  … is a row's name without an engine's decoration: "X/MatMulScaleFusion/", "X_token_3"
 //   fused name      the source names several nodes; these are those of them that are rows
 //   range           {ForeignNode[a...b]} of TensorRT: rows on the way from a to b that no other kernel names
-//   range name      the innermost NVTX or record_function range that holds a row's name
+//   range name      the innermost NVTX or record_function range that holds a row's name, or the names of a fused layer
 //   scope           the range is the module path of rows; of their types, where the kernel's operator tells one
 //   order           the k-th call of an operator is the k-th row of its type, where both are equally many (kineto,
 //                   models without names); or kernels without a row that ran between the neighbours of rows left out
@@ -38,8 +38,11 @@ struct EstimateRow {
   std::vector<std::string> inputs, outputs;
   std::vector<std::string> output_shapes;  // "[1,64,56,56]"; "" where it is not known
   std::optional<double> flops, bytes;      // formulas at 1, as the file has them
-  std::optional<double> bound_seconds;     // least time on the estimate's device, where it has a roofline
-  std::string bound;                       // "compute", "memory", …; empty without a roofline
+  std::optional<double> macs, arith, special, comparisons;
+  std::string precision;                            // of its work: "float16"; empty: none
+  std::vector<std::optional<double>> output_bytes;  // stored size of each output
+  std::optional<double> bound_seconds;              // least time on the estimate's device, where it has a roofline
+  std::string bound;                                // "compute", "memory", …; empty without a roofline
 };
 
 struct EstimateDocument {
@@ -74,6 +77,22 @@ struct Unjoined {
 };
 // Most measured time first.
 std::vector<Unjoined> unjoined_kernels(const Measured& measured);
+
+// Counters held against the estimate, for each joined_groups() with a counter: what `join` puts into its summary.
+//
+// * contraction = operations of tensor units / (2·macs). Above 1.005: `padding` up to what tiles of 256 × 256 × 128
+//   would do at the most, with M, N, K of each product from its output's shape and K = macs / elements of the output;
+//   beyond it, or where a shape is not known, `extra work`. Below 0.98: `fewer operations`, or `sparsity` where the
+//   counter or the kernel's name tells. Products outside tensor units are judged by all operations, where they are
+//   nine tenths of these.
+// * flops = operations of all units / (2·macs + arith − comparisons). Hardware counts no exp or comparison as such, and
+//   the additions of those that are computed in software: `specials` where these are over 1 % of the estimate.
+// * bytes = DRAM / what must cross when the group is one kernel: what its nodes move, less what stays inside. Below
+//   0.9 `cache resident`, above 1.1 `extra traffic`.
+std::vector<NodeCounts> node_counts(const Measured& measured, const EstimateDocument& estimate);
+
+// A row each: nodes, types, kernels, launches, seconds, measured and static counts, ratios, flags.
+std::string node_counts_csv(const Measured& measured, const EstimateDocument& estimate);
 
 // The table that pagoda-import prints: times, how much of them joined and by which rules, the `top` groups with the
 // most time over their bound, and what did not join. Lines end in '\n'.

@@ -78,18 +78,51 @@ struct Missing {
   std::string why;
 };
 
+// Why a counter and the estimate differ (pagoda/join.h says when each is set).
+enum class CountFlag : std::uint8_t {
+  Fused,            // several nodes: only their sum can be compared
+  Incomplete,       // a precision was not collected, so that the sum of operations is not known
+  Padding,          // more multiplications, no more than tiles filled up to their size explain
+  ExtraWork,        // more than tiles explain: another algorithm, or work of nodes that are not named
+  FewerOperations,  // fewer multiplications: Winograd, FFT, a structure that the kernel skips
+  Sparsity,         // a kernel of structured sparsity, which skips half
+  OtherPrecision,   // multiplied in another format than the file's: TF32 for float32
+  Specials,         // the estimate holds functions and comparisons that hardware does not count one for one
+  CacheResident,    // memory saw less than must cross: the tensors were in the cache
+  ExtraTraffic,     // memory saw more: fetched again, layouts changed, workspace, or what another kernel left dirty
+};
+std::string_view to_string(CountFlag flag);  // "padding", "cache resident", …
+
+// Counters of one group of kernels and nodes that only make sense together, beside the estimate's numbers.
+struct NodeCounts {
+  std::vector<std::size_t> nodes, kernels;  // indices in the estimate and in `kernels`; ascending
+  std::optional<double> seconds;
+  // Of all precisions; the estimate's as hardware counts: 2·macs + arith − comparisons.
+  std::optional<double> measured_flops, static_flops;
+  // Of tensor units, and 2·macs. Empty where no tensor unit worked: then products are among measured_flops.
+  std::optional<double> measured_contraction, static_contraction;
+  // Of memory; the estimate's are those that must cross when the nodes run as one.
+  std::optional<double> measured_bytes, static_bytes;
+  std::vector<CountFlag> flags;
+
+  std::optional<double> flops_ratio() const;  // measured / static; empty where one is not known
+  std::optional<double> contraction_ratio() const;
+  std::optional<double> bytes_ratio() const;
+};
+
 // What a join did (pagoda/join.h).
 struct JoinSummary {
   std::string model;                      // path of the estimate's model
   std::optional<double> seconds;          // of all kernels
   std::optional<double> joined_seconds;   // of those that joined
   std::vector<std::size_t> silent_nodes;  // rows marked compute that no kernel executed: folded or fused unseen
+  std::vector<NodeCounts> counts = {};    // groups with a counter, most time first
 
   std::optional<double> share() const;  // joined_seconds / seconds; empty where there is no time
 };
 
 struct Measured {
-  std::string source;             // "onnxruntime", "tensorrt", "ncu", "kineto", "jetson", "pagoda-profile"
+  std::string source;             // "onnxruntime", "tensorrt", "ncu", "kineto", "jetson", "pagoda-profile", "torch"
   std::string tool;               // what measured, with its version; empty: not said
   std::string device;             // empty: not said
   Settings clocks;                // frequencies and power mode while it ran

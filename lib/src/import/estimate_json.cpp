@@ -1,6 +1,9 @@
 // What a join needs of pagoda.estimate/1.
+#include <cmath>
+
 #include "import/event_stream.h"
 #include "pagoda/join.h"
+#include "pagoda/tensor_type.h"
 
 namespace pagoda {
 namespace {
@@ -18,6 +21,19 @@ std::string shape_text(const Json& output) {
   return text + "]";
 }
 
+// Elements times their width; empty where the type has none or a size is not known.
+std::optional<double> stored_bytes(const Json& output, const std::string& place) {
+  const std::optional<ElementType> type = element_type(import::text(output, "type", place));
+  const Json* shape = import::member(output, "shape");
+  if (!type || bits(*type) == 0 || !shape || !shape->is_array()) return std::nullopt;
+  double elements = 1;
+  for (const Json& dim : *shape) {
+    if (!dim.is_number_unsigned()) return std::nullopt;
+    elements *= dim.get<double>();
+  }
+  return std::ceil(elements * bits(*type) / 8);
+}
+
 EstimateRow read_row(const Json& node, const std::string& place) {
   if (!node.is_object()) fail(place, "expected an object");
   EstimateRow row;
@@ -32,7 +48,13 @@ EstimateRow read_row(const Json& node, const std::string& place) {
       if (!output.is_object()) fail(place + ".outputs", "expected objects");
       row.outputs.push_back(import::text(output, "name", place + ".outputs"));
       row.output_shapes.push_back(shape_text(output));
+      row.output_bytes.push_back(stored_bytes(output, place + ".outputs"));
     }
+  row.precision = import::text(node, "precision", place);
+  row.macs = import::number(node, "macs", place);
+  row.arith = import::number(node, "arith", place);
+  row.special = import::number(node, "special", place);
+  row.comparisons = import::number(node, "comparisons", place);
   row.flops = import::number(node, "flops", place);
   row.bytes = import::number(node, "bytes", place);
   return row;

@@ -15,12 +15,11 @@
 namespace pagoda {
 namespace {
 
-constexpr std::array<std::string_view, 5> kFormats = {"ort", "tensorrt", "ncu", "kineto", "jetson"};
+constexpr std::array<std::string_view, 6> kFormats = {"ort", "tensorrt", "ncu", "kineto", "jetson", "measured"};
 
 constexpr std::string_view kKnown =
     "a profile of ONNX Runtime, TensorRT (trtexec --exportProfile), Nsight Compute (--csv --page raw), torch.profiler, "
-    "or "
-    "a power-mode table";
+    "a power-mode table, or pagoda.measured/1";
 
 // What a file is that no importer reads, with the remedy; empty: not known.
 std::string wrong_kind(std::string_view text) {
@@ -89,6 +88,8 @@ Measured import_as(ProfileFormat format, std::string_view text, std::string_view
       return import::import_ncu(text, subject, options);
     case ProfileFormat::Kineto:
       return import::import_kineto(text, subject, options);
+    case ProfileFormat::Measured:
+      return parse_measured(text, subject);
     case ProfileFormat::Jetson:
       break;
   }
@@ -117,6 +118,7 @@ std::optional<ProfileFormat> recognise_profile(std::string_view text) {
     return std::nullopt;
   }
   if (head[begin] == '{') {
+    if (has(head, "\"pagoda.measured/1\"")) return ProfileFormat::Measured;
     // kineto writes schemaVersion and deviceProperties before the events, which may be far down.
     if (has(head, "\"traceEvents\"") || has(head, "\"schemaVersion\"")) return ProfileFormat::Kineto;
     return std::nullopt;

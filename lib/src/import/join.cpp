@@ -108,12 +108,30 @@ void join_own_name(JoinState& state, std::size_t index) {
   if (!rows.empty()) state.take(index, rows, has_range ? "range" : kernel.nodes.size() > 1 ? "fused name" : "name");
 }
 
+// The rows of a TensorRT layer, as its ranges are called: "conv1 + relu1", "{ForeignNode[a...b]}". Every part must be a
+// row: a stretch that holds an outer range's name, too, would resolve by its last part alone.
+Resolved resolve_layer(const JoinState& state, const std::string& range) {
+  Resolved result{{}, "fused name"};
+  const std::vector<std::string> parts = name_parts(range);
+  if (parts.size() < 2 && !node_range(range)) return result;
+  for (const std::string& part : parts) {
+    const auto ends = node_range(part);
+    const std::vector<std::size_t> rows =
+        ends ? rows_of_range(state, ends->first, ends->second) : resolve(state, part).rows;
+    if (rows.empty()) return {{}, result.rule};
+    result.rows.insert(result.rows.end(), rows.begin(), rows.end());
+  }
+  sort_unique(result.rows);
+  return result;
+}
+
 // The row's name in a range: itself, or ONNX Runtime's "OpType.index(name)".
 Resolved resolve_range(const JoinState& state, const std::string& range) {
   Resolved found = resolve(state, range);
   const std::size_t open = range.find('(');
   if (found.rows.empty() && open != std::string::npos && range.ends_with(')'))
     found = resolve(state, range.substr(open + 1, range.size() - open - 2));
+  if (found.rows.empty()) found = resolve_layer(state, range);
   return found;
 }
 
@@ -209,6 +227,7 @@ void join(Measured& measured, const EstimateDocument& estimate) {
   if (summary.seconds) summary.joined_seconds = joined_seconds;
   for (std::size_t row = 0; row < estimate.rows.size(); ++row)
     if (state.is_work(row) && !state.is_taken(row)) summary.silent_nodes.push_back(row);
+  summary.counts = node_counts(measured, estimate);
   measured.join = std::move(summary);
 }
 

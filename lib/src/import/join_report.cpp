@@ -116,6 +116,39 @@ void append_groups(const Measured& measured, const EstimateDocument& estimate, s
   if (grid.rows.size() < groups.size()) text += std::to_string(groups.size() - grid.rows.size()) + " more\n";
 }
 
+// Counters beside the estimate; nothing where there are none.
+void append_counts(const Measured& measured, const EstimateDocument& estimate, std::size_t top, std::size_t width,
+                   std::string& text) {
+  const std::vector<NodeCounts>& counts = measured.join->counts;
+  if (counts.empty()) return;
+  Grid grid;
+  grid.columns = {{.header = "counted", .shortest_width = 24},
+                  {.header = "FLOP", .is_number = true, .drop_order = 2},
+                  {.header = "/static", .is_number = true},
+                  {.header = "products/static", .is_number = true},
+                  {.header = "DRAM B", .is_number = true, .drop_order = 3},
+                  {.header = "/static", .is_number = true},
+                  {.header = "why", .drop_order = 1}};
+  const auto amount = [](const std::optional<double>& value) {
+    return value ? report::si_rate(*value, "") : std::string(kUnknown);
+  };
+  const auto ratio = [](const std::optional<double>& value) {
+    return value ? report::rounded(*value) : std::string(kUnknown);
+  };
+  for (std::size_t i = 0; i < counts.size() && (top == 0 || i < top); ++i) {
+    const NodeCounts& group = counts[i];
+    std::string flags;
+    for (const CountFlag flag : group.flags) (flags += flags.empty() ? "" : ", ") += to_string(flag);
+    JoinedGroup rows;
+    rows.rows = group.nodes;
+    grid.rows.push_back({rows_cell(rows, estimate), amount(group.measured_flops), ratio(group.flops_ratio()),
+                         ratio(group.contraction_ratio()), amount(group.measured_bytes), ratio(group.bytes_ratio()),
+                         flags});
+  }
+  text += '\n' + report::aligned(grid, width);
+  if (grid.rows.size() < counts.size()) text += std::to_string(counts.size() - grid.rows.size()) + " more\n";
+}
+
 void append_unjoined(const Measured& measured, std::size_t top, std::size_t width, std::string& text) {
   const std::vector<Unjoined> unjoined = unjoined_kernels(measured);
   if (unjoined.empty()) return;
@@ -141,6 +174,7 @@ std::string join_report(const Measured& measured, const EstimateDocument& estima
   if (!measured.join) return text;
   append_totals(measured, text);
   append_groups(measured, estimate, top, width, text);
+  append_counts(measured, estimate, top, width, text);
   append_unjoined(measured, top, width, text);
   return text;
 }

@@ -17,8 +17,8 @@ using report::JsonWriter;
 using Layout = JsonWriter::Layout;
 
 constexpr std::string_view kSchema = "pagoda.measured/1";
-constexpr std::array<std::string_view, 6> kSources = {"onnxruntime", "tensorrt", "ncu",
-                                                      "kineto",      "jetson",   "pagoda-profile"};
+constexpr std::array<std::string_view, 7> kSources = {"onnxruntime", "tensorrt",       "ncu",  "kineto",
+                                                      "jetson",      "pagoda-profile", "torch"};
 
 using LevelField = std::optional<double> LevelBytes::*;
 constexpr std::array<std::pair<const char*, LevelField>, 5> kLevels = {{
@@ -124,6 +124,27 @@ void write_kernel(JsonWriter& json, const MeasuredKernel& kernel) {
   json.end_object();
 }
 
+void write_pair(JsonWriter& json, std::string_view key, const std::optional<double>& measured,
+                const std::optional<double>& expected, const std::optional<double>& ratio) {
+  json.key(key).begin_object(Layout::Line);
+  write_amount(json, "measured", measured);
+  write_amount(json, "static", expected);
+  json.member("ratio", ratio).end_object();
+}
+
+void write_counts(JsonWriter& json, const NodeCounts& group) {
+  json.begin_object();
+  write_line(json, "nodes", group.nodes);
+  write_line(json, "kernels", group.kernels);
+  json.member("seconds", group.seconds);
+  write_pair(json, "flops", group.measured_flops, group.static_flops, group.flops_ratio());
+  write_pair(json, "contraction", group.measured_contraction, group.static_contraction, group.contraction_ratio());
+  write_pair(json, "bytes", group.measured_bytes, group.static_bytes, group.bytes_ratio());
+  json.key("flags").begin_array(Layout::Line);
+  for (const CountFlag flag : group.flags) json.value(to_string(flag));
+  json.end_array().end_object();
+}
+
 // Reading ------------------------------------------------------------------------------------------------------------
 
 std::optional<double> read_amount(const Json& object, const char* key, const std::string& place) {
@@ -198,6 +219,31 @@ MeasuredRun read_run(const Json& json, const std::string& place) {
           import::text(json, "note", place)};
 }
 
+CountFlag read_flag(const std::string& name, const std::string& place) {
+  for (int i = 0; i <= static_cast<int>(CountFlag::ExtraTraffic); ++i)
+    if (to_string(static_cast<CountFlag>(i)) == name) return static_cast<CountFlag>(i);
+  fail(place, "has the flag \"" + name + "\", which is not known");
+}
+
+NodeCounts read_counts(const Json& json, const std::string& place) {
+  if (!json.is_object()) fail(place, "expected an object");
+  NodeCounts group;
+  group.nodes = read_indices(json, "nodes", place);
+  group.kernels = read_indices(json, "kernels", place);
+  group.seconds = read_amount(json, "seconds", place);
+  const auto pair = [&](const char* key, std::optional<double>& measured, std::optional<double>& expected) {
+    const Json* found = import::member(json, key);
+    if (!found || !found->is_object()) fail(place, std::string("expected an object \"") + key + "\"");
+    measured = read_amount(*found, "measured", place + "." + key);
+    expected = read_amount(*found, "static", place + "." + key);
+  };
+  pair("flops", group.measured_flops, group.static_flops);
+  pair("contraction", group.measured_contraction, group.static_contraction);
+  pair("bytes", group.measured_bytes, group.static_bytes);
+  for (const std::string& flag : import::texts(json, "flags", place)) group.flags.push_back(read_flag(flag, place));
+  return group;
+}
+
 // "M.kernels[3]": where an element is, for messages.
 std::string element(const std::string& place, const char* key, std::size_t index) {
   return place + "." + key + "[" + std::to_string(index) + "]";
@@ -256,6 +302,11 @@ std::string write_measured(const Measured& measured) {
     json.member("seconds", measured.join->seconds).member("joined_seconds", measured.join->joined_seconds);
     json.member("share", measured.join->share());
     write_line(json, "silent_nodes", measured.join->silent_nodes);
+    if (!measured.join->counts.empty()) {
+      json.key("counts").begin_array();
+      for (const NodeCounts& group : measured.join->counts) write_counts(json, group);
+      json.end_array();
+    }
     json.end_object();
   }
   json.end_object();
@@ -271,8 +322,8 @@ Measured parse_measured(std::string_view json, std::string_view subject) {
   measured.source = import::text(document, "source", place);
   if (std::find(kSources.begin(), kSources.end(), measured.source) == kSources.end())
     fail(place + ".source", "is \"" + measured.source +
-                                "\"; expected onnxruntime, tensorrt, ncu, kineto, jetson or "
-                                "pagoda-profile");
+                                "\"; expected onnxruntime, tensorrt, ncu, kineto, jetson, "
+                                "pagoda-profile or torch");
   measured.tool = import::text(document, "tool", place);
   measured.device = import::text(document, "device", place);
   measured.clocks = import::settings(document, "clocks", place);
@@ -300,9 +351,16 @@ Measured parse_measured(std::string_view json, std::string_view subject) {
   if (const Json* join = import::member(document, "join")) {
     const std::string inner = place + ".join";
     if (!join->is_object()) fail(inner, "expected an object or null");
-    measured.join =
-        JoinSummary{import::text(*join, "model", inner), read_amount(*join, "seconds", inner),
-                    read_amount(*join, "joined_seconds", inner), read_indices(*join, "silent_nodes", inner)};
+    measured.join = JoinSummary{import::text(*join, "model", inner),
+                                read_amount(*join, "seconds", inner),
+                                read_amount(*join, "joined_seconds", inner),
+                                read_indices(*join, "silent_nodes", inner),
+                                {}};
+    if (import::member(*join, "counts")) {
+      const Json& counts = import::array(*join, "counts", inner);
+      for (std::size_t i = 0; i < counts.size(); ++i)
+        measured.join->counts.push_back(read_counts(counts[i], element(inner, "counts", i)));
+    }
   }
   return measured;
 }

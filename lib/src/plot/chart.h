@@ -47,6 +47,7 @@ struct Item {
   std::string rule;                  // by which nodes were fused or joined
   std::vector<std::size_t> nodes;    // positions in the estimate; ascending
   std::vector<std::string> kernels;  // measured
+  std::string flags;                 // why counters and estimate differ: "padding; cache resident"
   std::optional<std::int64_t> launches;
   Absence absence = Absence::None;
   // Estimated.

@@ -45,7 +45,8 @@ std::string chart_csv(const Chart& chart) {
                            "roof_share",
                            "joules",
                            "roof",
-                           "nodes"})
+                           "nodes",
+                           "flags"})
     header.add(std::string_view(name));
   std::string text = std::move(header).end();
   for (const Series& series : chart.series) {
@@ -69,7 +70,7 @@ std::string chart_csv(const Chart& chart) {
       line.add(item.seconds).add(item.min_seconds).add(item.max_seconds);
       line.add(over(time, series.seconds)).add(item.roof_share()).add(item.joules);
       line.add(item.roof ? std::string_view(chart.roofs.compute[*item.roof].id) : std::string_view());
-      line.name(members(chart, series, item));
+      line.name(members(chart, series, item)).add(std::string_view(item.flags));
       text += std::move(line).end();
     }
   }

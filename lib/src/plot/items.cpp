@@ -190,6 +190,18 @@ std::vector<std::size_t> nodes_of(const MeasuredKernel& kernel, const EstimateFi
   return nodes;
 }
 
+// What the join found of counters against the estimate, by their first kernel.
+std::map<std::size_t, std::string> flags_of(const Measured& measured) {
+  std::map<std::size_t, std::string> result;
+  if (!measured.join) return result;
+  for (const NodeCounts& counts : measured.join->counts) {
+    if (counts.kernels.empty()) continue;
+    std::string& text = result[counts.kernels.front()];
+    for (const CountFlag flag : counts.flags) (text += text.empty() ? "" : "; ") += to_string(flag);
+  }
+  return result;
+}
+
 }  // namespace
 
 std::vector<Item> estimate_items(const EstimateFile& estimate, const Roofs& roofs, bool same_device) {
@@ -245,6 +257,7 @@ std::vector<Item> joined_items(const EstimateFile& estimate, const Measured& mea
   for (std::size_t k = 0; k < joined.size(); ++k)
     if (!joined[k].empty()) kernels[find(parent, joined[k].front())].push_back(k);
 
+  const std::map<std::size_t, std::string> flags = flags_of(measured);
   std::vector<Item> items;
   for (const auto& [root, nodes] : members) {
     // The node with the most work names them.
@@ -258,6 +271,7 @@ std::vector<Item> joined_items(const EstimateFile& estimate, const Measured& mea
         add_kernel(item, measured.kernels[k]);
         if (measured.kernels[k].joined) item.rule = measured.kernels[k].joined->rule;
       }
+      if (const auto flag = flags.find(found->second.front()); flag != flags.end()) item.flags = flag->second;
       if (item.absence == Absence::NoWork) item.absence = Absence::None;  // an engine may copy where a view would do
     } else if (item.absence == Absence::None) {
       item.absence = Absence::Unmeasured;

@@ -1,5 +1,6 @@
 // The chart as pagoda.chart/1: columns instead of objects, and repeated texts by their place in a table, so that ten
 // thousand operators stay below 2 MB in a page. The page reads the same text.
+#include <algorithm>
 #include <map>
 
 #include "plot/draw.h"
@@ -125,6 +126,8 @@ void write_items(JsonWriter& json, const std::vector<Item>& items, const std::ve
   measured_amounts(json, "launches", items, [](const Item& item) {
     return item.launches ? std::optional(static_cast<double>(*item.launches)) : std::nullopt;
   });
+  if (std::any_of(items.begin(), items.end(), [](const Item& item) { return !item.flags.empty(); }))
+    indices(json, "flags", items, [&](const Item& item) { return strings.at(item.flags); });
   // Items of several nodes: [item, rule, name, type, name, type, …].
   json.key("members").begin_array(JsonLayout::Line);
   for (std::size_t i = 0; i < items.size(); ++i) {
