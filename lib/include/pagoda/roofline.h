@@ -14,6 +14,8 @@
 //   arithmetic    runs on the vector unit. Its peak counts a fused multiply-add as two operations on one lane in one
 //                 cycle: two additions or multiplications may share a lane-cycle, a comparison takes one of its own.
 //                 A format that the unit does not list is taken to be packed: as fast as the widest type × their bits.
+//                 A product whose operands are dequantised runs in floats as the file has it, and in the narrow type
+//                 where a group of `traffic` dequantises them inside; floor_seconds takes the narrow type always.
 //   special       evaluations (exp, erf, rsqrt …) take an issue of the special-function units or of a vector lane.
 // Each row is a kernel of its own that reads its operands from memory and writes its results there, and does the work
 // as counted: Winograd convolutions, emulated precisions and sparsity are other work. An engine that fuses rows or

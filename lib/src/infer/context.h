@@ -18,13 +18,14 @@ struct ValueInfo {
   TensorType type;
   std::optional<TensorValue> value;
   std::optional<std::vector<Shape>> members;  // of a sequence, where they are known one by one
-  bool constant = false;  // computed from initializers alone
-  bool host = false;      // shape arithmetic: a short integer vector computed from shapes and constants
+  bool constant = false;                      // computed from initializers alone
+  bool host = false;  // shape arithmetic: a short integer vector computed from shapes and constants
   // The stored tensor behind it, for counting parameters once: an initializer (index) or a Constant node (~index).
   GraphId tensor_graph = -1;
   std::int32_t tensor = 0;
-  std::string unread;   // why its small value could not be read
-  bool absent = false;  // an optional input that the caller of a function omitted
+  ElementType dequantized_from = ElementType::Undefined;  // it is those numbers, scaled; maybe in another layout
+  std::string unread;                                     // why its small value could not be read
+  bool absent = false;                                    // an optional input that the caller of a function omitted
 };
 
 // How a rule ends early.

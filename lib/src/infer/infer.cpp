@@ -11,13 +11,14 @@
 namespace pagoda {
 namespace {
 
-constexpr int kMaxDepth = 48;             // of bodies within bodies
+constexpr int kMaxDepth = 48;                  // of bodies within bodies
 constexpr std::int64_t kMaxHostElements = 64;  // a longer vector is a tensor, not shape arithmetic
 
 // Ops that are never done before the first run although their inputs may all be constant: random ones, and
 // DequantizeLinear, whose weights runtimes keep at their stored width.
-constexpr std::array<std::string_view, 7> kNeverFolded = {
-    "Bernoulli", "DequantizeLinear", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"};
+constexpr std::array<std::string_view, 7> kNeverFolded = {"Bernoulli",        "DequantizeLinear", "Multinomial",
+                                                          "RandomNormal",     "RandomNormalLike", "RandomUniform",
+                                                          "RandomUniformLike"};
 
 // Ops that turn a shape into a tensor of that shape: where host arithmetic ends.
 constexpr std::array<std::string_view, 5> kMaterialise = {"ConstantOfShape", "Expand", "NonZero", "Range", "Tile"};
@@ -26,6 +27,12 @@ template <typename Table, typename Key>
 bool contains(const Table& table, const Key& key) {
   return std::find(table.begin(), table.end(), key) != table.end();
 }
+
+// Products of their first two inputs, and operators that only lay out numbers anew.
+constexpr std::array<std::string_view, 7> kProducts = {"Conv",        "ConvTranspose", "FusedConv", "FusedGemm",
+                                                       "FusedMatMul", "Gemm",          "MatMul"};
+constexpr std::array<std::string_view, 6> kLayouts = {"Flatten", "Identity",  "Reshape",
+                                                      "Squeeze", "Transpose", "Unsqueeze"};
 
 std::string_view plain_domain(std::string_view domain) { return domain == "ai.onnx" ? std::string_view() : domain; }
 
@@ -66,11 +73,13 @@ GraphResult Walker::walk(GraphId id, std::span<const ValueInfo> inputs, const st
     throw RuleStop{RuleStop::Kind::Unknown, "bodies are nested more than " + std::to_string(kMaxDepth) + " deep"};
   ++depth_;
   const Graph& graph = session_.model.graphs[static_cast<std::size_t>(id)];
-  Frame frame{.id = id, .graph = graph, .scope = scope, .values = std::vector<ValueInfo>(graph.values.size()), .rows = {}};
+  Frame frame{
+      .id = id, .graph = graph, .scope = scope, .values = std::vector<ValueInfo>(graph.values.size()), .rows = {}};
   for (std::size_t i = 0; i < graph.values.size(); ++i) {
     const Value& value = graph.values[i];
     if (value.initializer >= 0)
-      frame.values[i] = tensor_info(graph.initializers[static_cast<std::size_t>(value.initializer)], id, value.initializer);
+      frame.values[i] =
+          tensor_info(graph.initializers[static_cast<std::size_t>(value.initializer)], id, value.initializer);
     else if (value.outer != kAbsent && outer != nullptr)
       frame.values[i] = (*outer)[static_cast<std::size_t>(value.outer)];
   }
@@ -167,12 +176,34 @@ void Walker::visit(Frame& frame, std::size_t node_index) {
   adopt_declared(frame, state, first_symbol);
   if (!problem.empty()) unmodelled(frame, node_index, state, std::move(problem));
   for (std::size_t i = 0; i < node.outputs.size(); ++i)
-    if (node.outputs[i] != kAbsent) frame.values[static_cast<std::size_t>(node.outputs[i])] = std::move(state.outputs[i]);
+    if (node.outputs[i] != kAbsent)
+      frame.values[static_cast<std::size_t>(node.outputs[i])] = std::move(state.outputs[i]);
 }
+
+namespace {
+
+// The type that the node's first output (a layout, a DequantizeLinear) or its operands (a product) are dequantised
+// from.
+ElementType dequantized_from(const OpContext::State& state) {
+  const auto& inputs = state.inputs;
+  if (inputs.empty() || inputs[0] == nullptr) return ElementType::Undefined;
+  if (state.node.op_type == "DequantizeLinear") return inputs[0]->type.element;
+  if (contains(kLayouts, state.node.op_type)) return inputs[0]->dequantized_from;
+  if (!contains(kProducts, state.node.op_type) || inputs.size() < 2 || inputs[1] == nullptr)
+    return ElementType::Undefined;
+  const ElementType a = inputs[0]->dequantized_from, b = inputs[1]->dequantized_from;
+  if (a == b) return a;
+  // Signed and unsigned integers of one width multiply each other in the same units.
+  const bool mixes_signs = is_integer(a) && is_integer(b) && bits(a) == bits(b);
+  return mixes_signs ? b : ElementType::Undefined;
+}
+
+}  // namespace
 
 void Walker::visit_rule(Frame& frame, std::size_t node_index, const OpRule& rule, OpContext::State& state) {
   OpContext op(state);
   rule.infer(op);
+  const ElementType narrow = dequantized_from(state);
   if (rule.fold != nullptr) {
     try {
       rule.fold(op);
@@ -196,7 +227,9 @@ void Walker::visit_rule(Frame& frame, std::size_t node_index, const OpRule& rule
     row.cost.mark = Mark::Host;
   } else {
     row.cost = rule.cost(op);
+    if (row.cost.macs != Dim(0)) row.dequantized_from = narrow;
   }
+  if (!state.outputs.empty() && !contains(kProducts, state.node.op_type)) state.outputs[0].dequantized_from = narrow;
   count_parameters(row, state);
   frame.rows.push_back(std::move(row));
 }
@@ -223,8 +256,9 @@ void Walker::mark_placement(const Node& node, const OpRule& rule, OpContext::Sta
   host = !constant && host && host_or_constant && rule.fold != nullptr && !contains(kMaterialise, node.op_type);
   for (const ValueInfo& output : state.outputs) {
     const TensorType& type = output.type;
-    const bool is_short = type.shape && type.shape->size() <= 1 &&
-                          (type.shape->empty() || type.shape->front().value().value_or(kMaxHostElements + 1) <= kMaxHostElements);
+    const bool is_short =
+        type.shape && type.shape->size() <= 1 &&
+        (type.shape->empty() || type.shape->front().value().value_or(kMaxHostElements + 1) <= kMaxHostElements);
     host = host && is_short && (is_integer(type.element) || type.element == ElementType::Bool);
   }
   for (ValueInfo& output : state.outputs) {
@@ -252,8 +286,8 @@ void Walker::adopt_declared(const Frame& frame, OpContext::State& state, std::si
         const bool known = std::all_of(names.begin(), names.end(),
                                        [&](const std::string& name) { return session_.input_dims.contains(name); });
         shape.push_back(known ? dim.bind(session_.options.dims)
-                              : session_.fresh(dim.to_string(), state.display_name, "a size that only the file declares",
-                                               std::nullopt));
+                              : session_.fresh(dim.to_string(), state.display_name,
+                                               "a size that only the file declares", std::nullopt));
       }
       type.shape = std::move(shape);
       continue;
@@ -278,18 +312,20 @@ NodeReport Walker::row_of(const Frame& frame, std::size_t node_index, const OpCo
   row.outputs.reserve(state.outputs.size());
   for (std::size_t i = 0; i < state.outputs.size(); ++i) {
     const ValueId id = state.node.outputs[i];
-    if (id != kAbsent) row.outputs.push_back({frame.graph.values[static_cast<std::size_t>(id)].name, state.outputs[i].type});
+    if (id != kAbsent)
+      row.outputs.push_back({frame.graph.values[static_cast<std::size_t>(id)].name, state.outputs[i].type});
   }
   return row;
 }
 
 // A weight is a stored tensor of floating-point or quantised elements: an initializer of any size, or a Constant node
-// too large to be a literal; and an int32 bias of a quantised product. Index tables, masks of bools and shapes are none.
-// Each is counted at its first use. Where several weights share a byte, as MatMulNBits stores them, params counts the
-// weights and param_bytes the bytes.
+// too large to be a literal; and an int32 bias of a quantised product. Index tables, masks of bools and shapes are
+// none. Each is counted at its first use. Where several weights share a byte, as MatMulNBits stores them, params counts
+// the weights and param_bytes the bytes.
 bool is_parameter(const TensorType& type, bool in_node) {
   const bool is_weight = is_float(type.element) || (is_integer(type.element) && bits(type.element) <= 8);
-  return is_weight && type.shape && !(in_node && element_count(*type.shape).value().value_or(0) <= Int{kInlineFloatElements});
+  return is_weight && type.shape &&
+         !(in_node && element_count(*type.shape).value().value_or(0) <= Int{kInlineFloatElements});
 }
 
 void Walker::count_parameters(NodeReport& row, const OpContext::State& state) {
@@ -349,7 +385,8 @@ void Walker::visit_call(Frame& frame, std::size_t node_index, const Function& fu
     signature += '|';
     if (info.absent) continue;
     signature += to_string(info.type) + (info.constant ? "c" : "") + (info.host ? "h" : "");
-    if (info.tensor_graph >= 0) signature += "t" + std::to_string(info.tensor_graph) + "," + std::to_string(info.tensor);
+    if (info.tensor_graph >= 0)
+      signature += "t" + std::to_string(info.tensor_graph) + "," + std::to_string(info.tensor);
     if (!info.value) continue;
     for (const Scalar& scalar : *info.value) {
       signature += ';';

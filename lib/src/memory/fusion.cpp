@@ -216,6 +216,7 @@ class Fuser {
       joined = group;
       break;
     }
+    if (joined < 0) joined = join_requantised(id, op, *elements);
     if (joined < 0) {
       joined = graph_.add_group(GroupKind::Pointwise, id);
       graph_.group(joined).elements = *elements;
@@ -223,6 +224,28 @@ class Fuser {
     if (graph_.group(joined).elements != *elements) return;  // one element a row: nothing of full size to bring in
     for (const std::int32_t other : producing_groups(id))
       if (other != joined) merge_elementwise(joined, other, id, *elements);
+  }
+
+  // The group that quantised an operand, when only this node dequantises it: the rounding stays in registers. Else -1.
+  std::int32_t join_requantised(std::int32_t id, const OpClass& op, const Dim& elements) {
+    for (const Access& read : graph_.reads(id).accesses) {
+      const std::int32_t from = graph_.producer(read.value);
+      const OpClass* made_by = from < 0 ? nullptr : graph_.op(from);
+      if (made_by == nullptr || made_by->kind != OpKind::Dequantize || graph_.group_of(from) < 0) continue;
+      if (graph_.group(graph_.group_of(from)).nodes.size() > 1 || !equals(graph_.elements(read.value), elements))
+        continue;
+      const Storage* storage = graph_.storage_at(read.value);
+      if (storage->is_output || storage->readers != std::vector<std::int32_t>{id}) continue;
+      const std::int32_t quantizer = graph_.producer(graph_.node(from).inputs[0]);
+      const std::int32_t candidate = quantizer < 0 ? -1 : graph_.group_of(quantizer);
+      if (candidate < 0) continue;
+      const Group& group = graph_.group(candidate);
+      const bool is_product = group.kind == GroupKind::Contraction;
+      if ((!is_product && group.kind != GroupKind::Pointwise) || group.elements != elements) continue;
+      const Fusion why = is_product ? epilogue(candidate, id, op, elements, from) : Fusion::Elementwise;
+      if (graph_.join_after(candidate, from, Fusion::Dequantize, id, why)) return candidate;
+    }
+    return -1;
   }
 
   std::optional<Fusion> reason_to_join(std::int32_t id, std::int32_t node, const OpClass& op, const Dim& elements) {
@@ -259,13 +282,15 @@ class Fuser {
     return std::nullopt;
   }
 
-  Fusion epilogue(std::int32_t group, std::int32_t node, const OpClass& op, const Dim& elements) {
+  // `also_inside`: a node outside the group that joins with this one.
+  Fusion epilogue(std::int32_t group, std::int32_t node, const OpClass& op, const Dim& elements,
+                  std::int32_t also_inside = -1) {
     bool has_other_tensor = false;  // of full size, made elsewhere
     bool has_vector = false, has_scalar = false;
     for (const Access& read : graph_.reads(node).accesses) {
       const Storage* storage = graph_.storage_at(read.value);
       const std::int32_t from = graph_.producer(read.value);
-      if (from >= 0 && graph_.group_of(from) == group) continue;
+      if (from >= 0 && (graph_.group_of(from) == group || from == also_inside)) continue;
       const Dim* count = graph_.elements(read.value);
       if (storage != nullptr && storage->place == Place::Device && equals(count, elements))
         has_other_tensor = true;

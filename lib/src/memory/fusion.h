@@ -41,8 +41,9 @@ struct Access {
 };
 
 struct NodeReads {
-  std::vector<Access> accesses;  // their bytes sum to the row's bytes_read
+  std::vector<Access> accesses;  // their bytes sum to the row's bytes_read, less `spared`
   bool whole = false;            // each is read in full, once
+  Dim spared = 0;                // by reading what is recomputed from narrower numbers
 };
 
 // The partition of a graph's kernels into groups while it is made.
@@ -73,11 +74,15 @@ class FusionGraph {
   std::int32_t add_group(GroupKind kind, std::int32_t node);
   // Puts nodes and whole groups into `group` when the union is closed and small enough.
   bool join(std::int32_t group, std::int32_t node, Fusion why);
+  // Puts a node that is a group of its own and its reader into `group`, both or neither.
+  bool join_after(std::int32_t group, std::int32_t alone, Fusion why_alone, std::int32_t reader, Fusion why_reader);
   bool merge(std::int32_t into, std::int32_t from, Fusion why);
   // A new group of nodes that are in none.
   bool add_closed(GroupKind kind, std::vector<std::int32_t> nodes, Fusion why);
 
  private:
+  NodeReads reads_as_stated(std::int32_t node) const;
+  void read_recomputed(std::int32_t node, NodeReads& reads);
   bool is_closed(const std::vector<std::int32_t>& members);
 
   const Analysis& analysis_;
@@ -105,12 +110,17 @@ struct Unit {
   std::vector<Access> reads = {};   // from outside, each storage once (groups)
   std::vector<Access> writes = {};  // needed outside
   Dim read_bytes = 0, written_bytes = 0, saved = 0;
+  // In which all products of the group multiply, where they dequantise their operands themselves.
+  ElementType multiplies = ElementType::Undefined;
 };
 
 struct FusedGraph {
   std::vector<Group> groups;
   std::vector<Unit> units;  // in an order in which they can run
 };
+
+// Lets each reader of a DequantizeLinear dequantise for itself, where all can: its output need not reach memory then.
+void recompute_dequantised(const Model& model, const Analysis& analysis, Schedule& schedule);
 
 FusedGraph fuse(const Model& model, const Analysis& analysis, const Schedule& schedule);
 

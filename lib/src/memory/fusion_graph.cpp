@@ -79,8 +79,33 @@ ValueId FusionGraph::output(std::int32_t id) const {
 // Rules read the first few inputs in full and take the others for arguments, or read a part of the first only (Gather).
 const NodeReads& FusionGraph::reads(std::int32_t id) {
   std::optional<NodeReads>& known = reads_[index(id)];
-  if (known) return *known;
-  known.emplace();
+  if (!known) {
+    known = reads_as_stated(id);
+    if (known->whole) read_recomputed(id, *known);
+  }
+  return *known;
+}
+
+// In place of a tensor that this node computes anew, what that takes.
+void FusionGraph::read_recomputed(std::int32_t id, NodeReads& reads) {
+  std::vector<Access> accesses;
+  for (Access& access : reads.accesses) {
+    const Storage* made = storage_at(access.value);
+    if (made == nullptr || !made->is_recomputed || made->readers.front() == id) {
+      accesses.push_back(std::move(access));
+      continue;
+    }
+    reads.spared += access.bytes;
+    for (const Access& source : this->reads(made->producer).accesses) {
+      reads.spared -= source.bytes;
+      accesses.push_back(source);
+    }
+  }
+  reads.accesses = std::move(accesses);
+}
+
+NodeReads FusionGraph::reads_as_stated(std::int32_t id) const {
+  NodeReads known;
   const Dim& total = analysis_.nodes[index(schedule_.steps[index(id)].row)].cost.bytes_read;
   std::vector<Access> inputs;
   for (const ValueId input : node(id).inputs) {
@@ -95,14 +120,14 @@ const NodeReads& FusionGraph::reads(std::int32_t id) {
   for (std::size_t i = 0; i <= inputs.size(); ++i) {
     if (sum == total) {
       inputs.resize(i);
-      known->whole = true;
-      known->accesses = std::move(inputs);
-      return *known;
+      known.whole = true;
+      known.accesses = std::move(inputs);
+      return known;
     }
     if (i < inputs.size()) sum += inputs[i].bytes;
   }
   // All other inputs in full and the rest from the first, where that makes sense.
-  if (inputs.empty()) return *known;
+  if (inputs.empty()) return known;
   Dim first = total - (sum - inputs[0].bytes);
   if (greater_equal(first, 0) == true) {
     inputs[0].bytes = std::move(first);
@@ -110,8 +135,8 @@ const NodeReads& FusionGraph::reads(std::int32_t id) {
     inputs.resize(1);
     inputs[0].bytes = total;
   }
-  known->accesses = std::move(inputs);
-  return *known;
+  known.accesses = std::move(inputs);
+  return known;
 }
 
 std::int32_t FusionGraph::add_group(GroupKind kind, std::int32_t node_id) {
@@ -142,6 +167,23 @@ bool FusionGraph::join(std::int32_t id, std::int32_t node_id, Fusion why) {
   target.joined_by.push_back(why);
   sort_members(target);
   group_of_[index(node_id)] = id;
+  return true;
+}
+
+bool FusionGraph::join_after(std::int32_t id, std::int32_t alone, Fusion why_alone, std::int32_t reader,
+                             Fusion why_reader) {
+  std::vector<std::int32_t> members = group(id).nodes;
+  members.push_back(alone);
+  members.push_back(reader);
+  if (members.size() > kMaxNodes || !is_closed(members)) return false;
+  Group& target = group(id);
+  group(group_of(alone)) = Group{};
+  for (const auto& [node_id, why] : {std::pair{alone, why_alone}, std::pair{reader, why_reader}}) {
+    target.nodes.push_back(node_id);
+    target.joined_by.push_back(why);
+    group_of_[index(node_id)] = id;
+  }
+  sort_members(target);
   return true;
 }
 

@@ -25,6 +25,7 @@ class Accountant {
     }
     const Dim unfused = unit.read_bytes + unit.written_bytes;
     for (const std::int32_t node : group.nodes) read(unit, id, node);
+    unit.multiplies = multiplies(group, id);
     for (const std::int32_t node : group.nodes) write(unit, id, node);
     unit.saved = unfused - (unit.read_bytes + unit.written_bytes);
     return unit;
@@ -35,8 +36,34 @@ class Accountant {
     return analysis_.nodes[index(graph_.schedule().steps[index(node)].row)].cost;
   }
 
+  ElementType multiplies(const Group& group, std::int32_t id) {
+    ElementType type = ElementType::Undefined;
+    for (const std::int32_t node : group.nodes) {
+      const NodeReport& row = analysis_.nodes[index(graph_.schedule().steps[index(node)].row)];
+      if (row.cost.macs == Dim(0)) continue;
+      const bool is_first = type == ElementType::Undefined;
+      if (is_first) type = row.dequantized_from;
+      if (type == ElementType::Undefined || row.dequantized_from != type || !dequantises_operands(id, node))
+        return ElementType::Undefined;
+    }
+    return type;
+  }
+
+  // Whether both operands of a product reach its kernel as narrow numbers.
+  bool dequantises_operands(std::int32_t id, std::int32_t node) const {
+    for (std::size_t i = 0; i < 2; ++i) {
+      const ValueId operand = graph_.node(node).inputs[i];
+      const Storage* storage = graph_.storage_at(operand);
+      const std::int32_t from = graph_.producer(operand);
+      const bool recomputes = storage != nullptr && storage->is_recomputed && storage->readers.front() != node;
+      if (!recomputes && (from < 0 || graph_.group_of(from) != id)) return false;
+    }
+    return true;
+  }
+
   void read(Unit& unit, std::int32_t id, std::int32_t node) {
     const NodeReads& reads = graph_.reads(node);
+    unit.read_bytes -= reads.spared;
     for (const Access& access : reads.accesses) {
       const std::int32_t from = graph_.producer(access.value);
       const bool is_inside = from >= 0 && graph_.group_of(from) == id;
@@ -137,6 +164,39 @@ std::vector<Unit> in_order(std::vector<Unit> units, const FusionGraph& graph) {
 }
 
 }  // namespace
+
+void recompute_dequantised(const Model& model, const Analysis& analysis, Schedule& schedule) {
+  FusionGraph graph(model, analysis, schedule);
+  const auto dequantises_itself = [&](std::int32_t reader) {
+    const OpClass* op = schedule.is_kernel(index(reader)) ? graph.op(reader) : nullptr;
+    return op != nullptr && op->kind != OpKind::Dequantize && graph.reads(reader).whole;
+  };
+  std::vector<std::int32_t> chosen;  // storages
+  for (std::size_t id = 0; id < schedule.storages.size(); ++id) {
+    const Storage& made = schedule.storages[id];
+    if (made.producer < 0 || made.readers.size() < 2 || made.is_output || made.is_held) continue;
+    const OpClass* op = graph.op(made.producer);
+    if (op == nullptr || op->kind != OpKind::Dequantize || !graph.reads(made.producer).whole) continue;
+    if (std::all_of(made.readers.begin(), made.readers.end(), dequantises_itself))
+      chosen.push_back(static_cast<std::int32_t>(id));
+  }
+  for (const std::int32_t id : chosen) {
+    Storage& made = schedule.storages[index(id)];
+    made.is_recomputed = true;
+    const std::vector<std::int32_t>& sources = schedule.steps[index(made.producer)].reads;
+    for (std::size_t i = 1; i < made.readers.size(); ++i) {
+      std::vector<std::int32_t>& reads = schedule.steps[index(made.readers[i])].reads;
+      std::erase(reads, id);
+      for (const std::int32_t source : sources) {
+        if (std::find(reads.begin(), reads.end(), source) != reads.end()) continue;
+        reads.push_back(source);
+        std::vector<std::int32_t>& readers = schedule.storages[index(source)].readers;
+        readers.insert(std::upper_bound(readers.begin(), readers.end(), made.readers[i]), made.readers[i]);
+      }
+    }
+    made.readers.resize(1);
+  }
+}
 
 FusedGraph fuse(const Model& model, const Analysis& analysis, const Schedule& schedule) {
   FusionGraph graph(model, analysis, schedule);

@@ -27,6 +27,7 @@ struct Storage {
   bool is_held = false;                    // a member of a sequence
   int element_bits = 0;                    // of the owner
   std::optional<Dim> bytes = {};           // 0 unless on the device; empty when unknown
+  bool is_recomputed = false;              // by all readers but the one that is left in `readers`
   std::vector<std::int32_t> readers = {};  // nodes that need the elements, ascending, each once
   std::vector<std::int32_t> holds = {};    // storages that live as long as this one: the members of a sequence
 };

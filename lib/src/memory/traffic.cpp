@@ -51,8 +51,8 @@ constexpr std::array<FusionRule, 12> kRules = {{
      "QuantizeLinear after any kernel",
      "always"},
     {Fusion::Dequantize, "dequantize",
-     "DequantizeLinear before any kernel that reads its inputs in full",
-     "that kernel is the only reader"},
+     "DequantizeLinear before any kernel that reads its inputs in full; between QuantizeLinear and an element-wise operator",
+     "all readers are such kernels, each of which dequantises for itself; the work is counted once"},
     {Fusion::TransposedOperand, "transposed-operand",
      "Transpose of the last two axes before a matrix product",
      "that product is the only reader"},
@@ -75,7 +75,8 @@ TrafficGroup group_of_one(const NodeReport& row, std::int32_t id) {
   return {.rule = Fusion::None, .rows = {id}, .joined_by = {Fusion::None}, .cost = row.cost, .saved = 0};
 }
 
-// The row whose precision a group has: its first contraction, else its first row.
+// The row whose precision a group has: its first contraction, else its first row. Products that dequantise their
+// operands themselves have the precision of the narrow numbers.
 TrafficGroup group_of_many(const Analysis& analysis, const Schedule& schedule, const Group& group, const Unit& unit) {
   TrafficGroup result;
   result.joined_by = group.joined_by;
@@ -90,6 +91,7 @@ TrafficGroup group_of_many(const Analysis& analysis, const Schedule& schedule, c
     if (result.rows.size() == 1 || (contracts && !has_contraction)) result.cost.precision = cost.precision;
     has_contraction = has_contraction || contracts;
   }
+  if (unit.multiplies != ElementType::Undefined) result.cost.precision = unit.multiplies;
   result.rule = *std::min_element(result.joined_by.begin(), result.joined_by.end());
   result.cost.bytes_read = unit.read_bytes;
   result.cost.bytes_written = unit.written_bytes;
@@ -131,7 +133,8 @@ std::pair<std::size_t, std::size_t> rows_of_body(const Schedule& schedule, const
 
 // The groups of the fused graph, and for each node with a body its rows.
 void add_units(Traffic& result, const Model& model, const Analysis& analysis, const TrafficOptions& options) {
-  const Schedule schedule = schedule_of(model, analysis);
+  Schedule schedule = schedule_of(model, analysis);
+  recompute_dequantised(model, analysis, schedule);
   const FusedGraph fused = fuse(model, analysis, schedule);
   CacheResult cached;
   const bool is_resident = options.model == TrafficModel::Resident;

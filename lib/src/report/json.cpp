@@ -91,6 +91,8 @@ void write_node(JsonWriter& json, const report::NodeRow& row, const ReportOption
   } else {
     json.value(to_string(cost.precision));
   }
+  if (row.report->dequantized_from != ElementType::Undefined)
+    json.member("dequantized_from", to_string(row.report->dequantized_from));
   if (options.sections.traffic != nullptr) {
     const std::int32_t group = options.sections.traffic->group_of[row.index];
     json.key("group").value(group < 0 ? std::optional<Int>() : std::optional<Int>(group));

@@ -82,6 +82,7 @@ struct UnitSeconds {
 struct Part {
   DimTable::Id macs, arith, comparisons, special, param_bytes, bytes_read;
   std::optional<Precision> precision;  // empty: no rate is known
+  std::optional<Precision> narrowest;  // in which an engine that folds quantisation in may multiply
   double byte_scale = 1;
 
   auto operator<=>(const Part&) const = default;
@@ -131,9 +132,9 @@ class Evaluator {
       const std::optional<UnitSeconds> units = units_of(kernel);
       const RowBound bound = bound_of(kernel, units);
       for (const std::size_t id : ids) visit(id, bound);
-      if (units)
+      if (const std::optional<UnitSeconds> least = least_units_of(kernel))
         for (double UnitSeconds::*unit : {&UnitSeconds::tensor, &UnitSeconds::lanes, &UnitSeconds::mixed})
-          busy.*unit += count * *units.*unit;
+          busy.*unit += count * *least.*unit;
       weight_bytes += count * weight_bytes_of(kernel);
       const auto kernels = static_cast<std::int64_t>(ids.size());
       totals.unknown_rows += bound.bound == Bound::Unknown ? kernels : 0;
@@ -165,10 +166,16 @@ class Evaluator {
                 .special = table_.add(cost.special),
                 .param_bytes = table_.add(report.param_bytes),
                 .bytes_read = table_.add(cost.bytes_read),
-                .precision = precision_of(cost.precision)};
+                .precision = precision_of(cost.precision),
+                .narrowest = std::nullopt};
       if (options_.precision && is_float(cost.precision)) {
         part.precision = options_.precision;
         part.byte_scale = std::min(1.0, static_cast<double>(bits(*options_.precision)) / bits(cost.precision));
+      }
+      part.narrowest = part.precision;
+      if (report.dequantized_from != ElementType::Undefined) {
+        part.narrowest = precision_of(report.dequantized_from);
+        if (moved.precision == report.dequantized_from) part.precision = part.narrowest;
       }
       kernel.parts.push_back(part);
     }
@@ -196,22 +203,27 @@ class Evaluator {
   bool has_work(const Part& part) const { return value(part.macs) + value(part.arith) + value(part.special) > 0; }
 
   // Empty where no rate is known.
-  std::optional<UnitSeconds> units_of(const Kernel& kernel) const {
+  std::optional<UnitSeconds> units_of(const Kernel& kernel) const { return units_of(kernel, &Part::precision); }
+
+  // The same when quantisation is folded into products, whatever this kernel does.
+  std::optional<UnitSeconds> least_units_of(const Kernel& kernel) const { return units_of(kernel, &Part::narrowest); }
+
+  std::optional<UnitSeconds> units_of(const Kernel& kernel, std::optional<Precision> Part::*precision) const {
     UnitSeconds seconds;
     for (const Part& part : kernel.parts) {
-      const std::optional<UnitSeconds> more = units_of(part);
+      const std::optional<UnitSeconds> more = units_of(part, part.*precision);
       if (!more) return std::nullopt;
       seconds += *more;
     }
     return seconds;
   }
 
-  std::optional<UnitSeconds> units_of(const Part& part) const {
+  std::optional<UnitSeconds> units_of(const Part& part, std::optional<Precision> precision) const {
     UnitSeconds seconds;
     if (!has_work(part)) return seconds;
-    if (!part.precision) return std::nullopt;
+    if (!precision) return std::nullopt;
     const double macs = value(part.macs);
-    const Rates& rates = rates_[static_cast<std::size_t>(*part.precision)];
+    const Rates& rates = rates_[static_cast<std::size_t>(*precision)];
     if (macs > 0 ? rates.contraction <= 0 : rates.lanes <= 0) return std::nullopt;
 
     // Lane issues: a fused multiply-add does two of the additions and multiplications, a comparison stands alone.
@@ -308,7 +320,7 @@ double fraction(double alone, double sum, std::size_t rows) {
 }
 
 // Spreads groups over their rows.
-void share_out(Roofline& result, const Traffic& traffic) {
+void share_out(Roofline& result, const Analysis& analysis, const Traffic& traffic) {
   for (std::size_t id = 0; id < traffic.groups.size(); ++id) {
     const RowBound& group = result.groups[id];
     const std::vector<std::int32_t>& rows = traffic.groups[id].rows;
@@ -330,6 +342,11 @@ void share_out(Roofline& result, const Traffic& traffic) {
       shared.bound = group.bound;
       shared.headroom = group.headroom;
       shared.level = group.level;
+      if (analysis.nodes[static_cast<std::size_t>(row)].dequantized_from == traffic.groups[id].cost.precision &&
+          shared.precision) {
+        shared.precision = group.precision;
+        shared.unit = group.unit;
+      }
     }
   }
 }
@@ -387,7 +404,7 @@ Roofline roofline(const Analysis& analysis, const Traffic& traffic, const Device
     result.groups[id] = bound;
     result.groups[id].row = id;
   });
-  share_out(result, traffic);
+  share_out(result, analysis, traffic);
   for (RowBound& row : result.rows) complete(row, row.flops, result.totals.seconds);
   for (RowBound& group : result.groups) {
     double work = 0;
