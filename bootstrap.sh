@@ -15,6 +15,8 @@ packages=(
   libhwloc-dev                                    # topology, for ert-ceilings
   doctest-dev                                     # tests
 )
+# Tests of the charts use a browser, and the tools that make PNG and PDF of them.
+test_packages=(chromium librsvg2-bin fonts-dejavu-core python3)
 
 install_packages() {
   local missing=() package
@@ -46,6 +48,7 @@ case "${1:-}" in
     echo "open $PWD/build/resnet50-h200.html"
     ;;
   test)
+    packages+=("${test_packages[@]}")
     install_packages
     cmake --workflow --preset dev
     ;;

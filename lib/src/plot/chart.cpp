@@ -1,6 +1,7 @@
 #include "plot/chart.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 
@@ -193,11 +194,25 @@ std::string setting_text(const Setting& setting) {
   return "";
 }
 
+// "observed_hz": 4e9 reads as "observed 4 GHz".
+std::string named_setting(const std::string& key, const Setting& setting) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kUnits = {
+      {{"_hz", "Hz"}, {"_watts", "W"}, {"_bytes", "B"}}};
+  const auto* real = std::get_if<double>(&setting);
+  const auto* whole = std::get_if<std::int64_t>(&setting);
+  for (const auto& [ending, unit] : kUnits)
+    if (key.ends_with(ending) && (real != nullptr || whole != nullptr))
+      return key.substr(0, key.size() - ending.size()) + " " +
+             si(real != nullptr ? *real : static_cast<double>(*whole), std::string(unit));
+  const std::string shown = setting_text(setting);
+  return shown.empty() ? shown : key + " " + shown;
+}
+
 std::string settings_text(const Settings& settings) {
   std::string text;
   for (const auto& [key, value] : settings)
-    if (const std::string shown = setting_text(value); !shown.empty())
-      text += (text.empty() ? "" : ", ") + key + " " + shown;
+    if (const std::string shown = named_setting(key, value); !shown.empty()) text += (text.empty() ? "" : ", ") + shown;
+  std::replace(text.begin(), text.end(), '_', ' ');
   return text;
 }
 

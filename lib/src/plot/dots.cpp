@@ -171,7 +171,7 @@ std::string_view to_string(Absence absence) {
     case Absence::NoWork:
       return "no work on the device";
     case Absence::ZeroFlops:
-      return "0 FLOP, on the left rail";
+      return "no FLOPs: left rail";
     case Absence::Unmodelled:
       return "work not known";
     case Absence::NoRoof:

@@ -144,6 +144,7 @@ void draw_changes(Svg& svg, const Chart& chart, const Layout& layout) {
                       {"stroke-dasharray", "5 3"},
                       {"stroke-width", "1.4"},
                       {"marker-end", "url(#arrow)"}});
+    svg.leaf("circle", {{"cx", px(scale.x(change.before_x))}, {"cy", px(scale.y(change.before_y))}, {"r", "2.5"}});
     if (const StarLabel& label = layout.change_labels[i]; !label.text.empty())
       svg.text(label.x, label.y, label.text,
                {{"class", "halo"}, {"text-anchor", "middle"}, {"dominant-baseline", "central"}});
@@ -178,7 +179,7 @@ std::string draw_roofline(const Chart& chart, bool standalone) {
   svg.open("clipPath", {{"id", "plot-area"}});
   svg.leaf("rect", {{"x", px(kPlot.x0 - 16)},
                     {"y", px(kPlot.y0)},
-                    {"width", px(kPlot.x1 - kPlot.x0 + 16)},
+                    {"width", px(kPlot.x1 - kPlot.x0 + 32)},
                     {"height", px(kPlot.y1 - kPlot.y0 + 1)}});
   svg.close();
   svg.open("marker", {{"id", "arrow"},

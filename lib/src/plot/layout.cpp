@@ -1,6 +1,7 @@
 #include "plot/layout.h"
 
 #include <algorithm>
+#include <array>
 #include <numbers>
 
 #include "plot/text.h"
@@ -73,29 +74,29 @@ void label_roof(RoofMark& mark, const std::vector<Segment>& lines, std::vector<B
   std::vector<Box> obstacles = taken;
   const std::vector<Box> others = around(lines, &line);
   obstacles.insert(obstacles.end(), others.begin(), others.end());
-  for (const std::string& text :
-       {mark.roof->label(),
-        mark.roof->name + " " + si(mark.roof->value, mark.roof->kind == Roof::Kind::Compute ? "FLOP/s" : "B/s")}) {
-    const std::string shown = mark.is_spec ? mark.roof->name + " spec" : text;
-    const double width = text_width(shown, kLabelText);
-    // Where dots are dense, over dots rather than not at all.
-    for (const auto& blocked : {obstacles, taken, texts}) {
-      for (double back = width / 2 + 18; back <= length - width / 2 - 4; back += 8) {
-        // Compute roofs are read at their right end, slopes at their left one, where they are apart.
-        const double t = mark.roof->kind == Roof::Kind::Compute ? 1 - back / length : back / length;
-        const double offset = 10;  // above the line
-        const double x = line.x0 + t * dx + offset * dy / length, y = line.y0 + t * dy - offset * dx / length;
-        std::vector<Box> boxes = slanted(x, y, width, degrees);
-        if (!is_free(boxes, blocked)) continue;
-        mark.text = shown;
-        mark.text_x = x;
-        mark.text_y = y;
-        mark.degrees = degrees;
-        taken.insert(taken.end(), boxes.begin(), boxes.end());
-        texts.insert(texts.end(), boxes.begin(), boxes.end());
-        mark.boxes = std::move(boxes);
-        return;
-      }
+  const std::string value = si(mark.roof->value, mark.roof->kind == Roof::Kind::Compute ? "FLOP/s" : "B/s");
+  const std::string whole = mark.is_spec ? mark.roof->name + " spec" : mark.roof->label();
+  const std::string brief = mark.is_spec ? whole : mark.roof->name + " " + value;
+  // Rather brief than over a line, and over dots rather than not at all.
+  const std::array<std::pair<const std::string*, const std::vector<Box>*>, 5> choices = {
+      {{&whole, &obstacles}, {&brief, &obstacles}, {&whole, &taken}, {&brief, &taken}, {&brief, &texts}}};
+  for (const auto& [text, blocked] : choices) {
+    const double width = text_width(*text, kLabelText);
+    for (double back = width / 2 + 18; back <= length - width / 2 - 4; back += 8) {
+      // Compute roofs are read at their right end, slopes at their left one, where they are apart.
+      const double t = mark.roof->kind == Roof::Kind::Compute ? 1 - back / length : back / length;
+      const double offset = 10;  // above the line
+      const double x = line.x0 + t * dx + offset * dy / length, y = line.y0 + t * dy - offset * dx / length;
+      std::vector<Box> boxes = slanted(x, y, width, degrees);
+      if (!is_free(boxes, *blocked)) continue;
+      mark.text = *text;
+      mark.text_x = x;
+      mark.text_y = y;
+      mark.degrees = degrees;
+      taken.insert(taken.end(), boxes.begin(), boxes.end());
+      texts.insert(texts.end(), boxes.begin(), boxes.end());
+      mark.boxes = std::move(boxes);
+      return;
     }
   }
 }
@@ -255,7 +256,7 @@ std::vector<LabelMark> place_labels(const Series& series, const std::vector<DotM
                                     const std::vector<Box>& taken, const std::vector<Segment>& lines,
                                     std::size_t count) {
   constexpr double kHeightOfText = 15;
-  constexpr std::array<double, 6> kGaps = {4, 14, 26, 42, 62, 86};
+  constexpr std::array<double, 7> kGaps = {4, 14, 26, 42, 62, 86, 112};
   constexpr int kDirections = 16;
   std::vector<Box> blocked = taken;
   const std::vector<Box> crossed = around(lines, nullptr);
@@ -270,7 +271,7 @@ std::vector<LabelMark> place_labels(const Series& series, const std::vector<DotM
     std::string text = short_name(dot.name, 26);
     if (dot.items.size() > 1) text += " ×" + std::to_string(dot.items.size());
     const double width = text_width(text, kLabelText) + 4;
-    const auto try_place = [&](bool may_cross) {
+    const auto try_place = [&] {
       for (const double gap : kGaps) {
         for (int step = 0; step < kDirections; ++step) {
           // From the right, then alternately up and down.
@@ -281,7 +282,7 @@ std::vector<LabelMark> place_labels(const Series& series, const std::vector<DotM
                             std::copysign(width / 2, std::cos(angle)) * std::min(1.0, 2 * std::abs(std::cos(angle)));
           const double cy = *y - (reach + kHeightOfText / 2 * std::abs(std::sin(angle))) * std::sin(angle);
           const Box box{cx - width / 2, cy - kHeightOfText / 2, cx + width / 2, cy + kHeightOfText / 2};
-          if (!is_free({box}, blocked) || (!may_cross && !is_free({box}, crossed))) continue;
+          if (!is_free({box}, blocked) || !is_free({box}, crossed)) continue;
           LabelMark label{.text = text, .dot = mark.dot, .box = box};
           if (gap > 10) {
             label.has_leader = true;
@@ -300,12 +301,11 @@ std::vector<LabelMark> place_labels(const Series& series, const std::vector<DotM
           labels.push_back(label);
           texts.push_back(box);
           blocked.push_back(box);
-          return true;
+          return;
         }
       }
-      return false;
     };
-    if (!try_place(false)) try_place(true);
+    try_place();  // what finds no free place has its name in the table
   }
   return labels;
 }

@@ -152,8 +152,8 @@ std::string draw_memory_view(const EstimateFile& estimate) {
                  {"fill", "#D55E00"}});
   card.note(kLeft, card.bottom() + 16, "0");
   card.note(kWide - kRight, card.bottom() + 16, std::to_string(steps), "end");
-  card.note(kLeft + width / 2, card.bottom() + 30, "step, in the order of execution; not counted: " + memory.excludes,
-            "middle");
+  card.note(kLeft + width / 2, card.bottom() + 30,
+            fit("step, in the order of execution; not counted: " + memory.excludes, kSmallText, width + 20), "middle");
   return std::move(card).done();
 }
 
@@ -170,9 +170,10 @@ std::string draw_sweep_view(const EstimateFile& estimate) {
   const std::array<Curve, 3> curves = {{{"least time", "s", &SweepPoint::seconds, kPalette[0]},
                                         {"throughput", "FLOP/s", nullptr, kPalette[3]},
                                         {"memory", "B", &SweepPoint::memory_bytes, kPalette[2]}}};
+  constexpr double left = 96;  // "112 TFLOP/s" in front of the axis
   Card card("Over " + sweep.dim, "each curve on its own scale; values at both ends");
   const LogAxis x = log_axis(std::max(1e-9, sweep.points.front().size),
-                             std::max(sweep.points.back().size, sweep.points.front().size * 2), kLeft, kWide - 130);
+                             std::max(sweep.points.back().size, sweep.points.front().size * 2), left, kWide - 130);
   std::string lines;
   each_decade(x, [&](double value, int exponent) {
     lines += "M" + px(x(value)) + " " + px(kTop) + "V" + px(card.bottom());
@@ -203,11 +204,11 @@ std::string draw_sweep_view(const EstimateFile& estimate) {
     for (const auto& [size, value] : points)
       card.svg().leaf("circle",
                       {{"cx", px(x(size))}, {"cy", px(y(value))}, {"r", "2.6"}, {"fill", std::string(curve.color)}});
-    card.note(kLeft - 6, y(points.front().second) + 4, si(points.front().second, curve.unit), "end");
+    card.note(left - 6, y(points.front().second) + 4, si(points.front().second, curve.unit), "end");
     card.note(x(points.back().first) + 8, y(points.back().second) + 4,
               std::string(curve.name) + " " + si(points.back().second, curve.unit), "", kInk);
   }
-  card.note((kLeft + kWide - 130) / 2, card.bottom() + 32, sweep.dim, "middle");
+  card.note((left + kWide - 130) / 2, card.bottom() + 32, sweep.dim, "middle");
   return std::move(card).done();
 }
 
@@ -238,7 +239,7 @@ std::string draw_fusion_view(const EstimateFile& estimate) {
   const double row = 20, left = 150, width = kWide - left - 170, top = rules.front().bytes + rules.front().saved;
   Card card("Fusion groups",
             si(bytes, "B") + " moved, " + si(saved, "B") + " stay on the chip (" +
-                percent_text(saved / (bytes + saved)) + "); filled: moved, hatched outline: saved",
+                percent_text(saved / (bytes + saved)) + "); filled: moved, outline: saved",
             kTop + row * static_cast<double>(count) + 14);
   for (std::size_t i = 0; i < count; ++i) {
     const Rule& rule = rules[i];
@@ -310,7 +311,7 @@ std::string draw_scatter_view(const Series& series) {
                      {"stroke", std::string(kMuted)},
                      {"stroke-dasharray", factor == 1 ? "" : "4 3"},
                      {"d", "M" + px(x(x.low)) + " " + px(y(x.low * factor)) + "L" + px(x(end)) + " " + px(y(x.high))}});
-    card.note(x(x.low) + 6, y(x.low * factor) - 10, factor == 1 ? "equal" : plain(factor) + "×");
+    card.note(x(x.low) + 20, y(x.low * factor) - 3, factor == 1 ? "equal" : plain(factor) + "×");
   }
   for (const Point& point : points)
     card.svg().leaf("circle", {{"cx", px(x(point.bound))},

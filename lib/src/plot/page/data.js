@@ -1,7 +1,7 @@
 // The chart's JSON, and what follows from it: the same definitions as in the C++ that wrote it.
 const chart = JSON.parse(document.getElementById("chart-data").textContent);
 const strings = chart.strings;
-const kAbsence = ["", "no work on the device", "0 FLOP", "work not known", "no bound for its type", "no kernel measured",
+const kAbsence = ["", "no work on the device", "no FLOPs: left rail", "work not known", "no bound for its type", "no kernel measured",
   "measured as 0 s", "joined no operator"];
 const kLimit = ["none", "compute", "memory", "neither", "unknown"];
 const kPalette = ["#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#999999"];

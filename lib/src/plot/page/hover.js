@@ -83,15 +83,20 @@ function point_at(row, event) {
   else card.hidden = true;
 }
 
+// The page may leave room beside the picture: only its own matrix knows where a pointer is.
+function in_picture(event) {
+  const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
+  return [point.x, point.y];
+}
+
 // The nearest dot within reach, so that the smallest can be hit.
 function row_near(event) {
-  const box = svg.getBoundingClientRect(), scale = svg.viewBox.baseVal.width / box.width;
-  const x = (event.clientX - box.left) * scale, y = (event.clientY - box.top) * scale;
+  const [x, y] = in_picture(event), reach = 6 / svg.getScreenCTM().a;
   let best = null, least = Infinity;
   for (const row of series().rows) {
-    if (!row.at || row.nodes === undefined) continue;
+    if (!row.at) continue;
     const far = Math.hypot(row.at[0] - x, row.at[1] - y) - row.r;
-    if (far < 6 * scale && far < least) [best, least] = [row, far];
+    if (far < reach && far < least) [best, least] = [row, far];
   }
   return best;
 }
@@ -99,7 +104,7 @@ function row_near(event) {
 function select(row) {
   const at = series().rows.indexOf(row);
   state.row = state.row === at ? null : at;
-  write_state();
+  write_state_soon();
   show_ruler(series().rows[state.row]);
   if (state.row !== null) show_row(row);
   else draw_rows();

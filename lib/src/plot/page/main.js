@@ -3,7 +3,7 @@ const by_id = (id) => document.getElementById(id);
 let rows_in_view = [];
 
 function update(part = "all") {
-  write_state();
+  write_state_soon();
   if (part === "all") {
     show_controls();
     rows_in_view = visible_rows();
@@ -96,7 +96,7 @@ function connect() {
   by_id("save-csv").addEventListener("click", () => download(new Blob([csv()], { type: "text/csv" }), "csv"));
   for (const entry of svg.querySelectorAll(".legend .type")) {
     const toggle = (only) => {
-      const types = [...entry.parentElement.querySelectorAll(".type")].map((t) => t.dataset.type), type = entry.dataset.type;
+      const types = [...new Set(series().rows.map(type_key))], type = entry.dataset.type;
       const is_only = state.hidden.size === types.length - 1 && !state.hidden.has(type);
       if (only) state.hidden = is_only ? new Set() : new Set(types.filter((t) => t !== type));
       else state.hidden.has(type) ? state.hidden.delete(type) : state.hidden.add(type);
@@ -126,11 +126,8 @@ function pan(dx, dy) {
   update("zoom");
 }
 function connect_plot() {
-  const at = (event) => {
-    const box = svg.getBoundingClientRect(), scale = svg.viewBox.baseVal.width / box.width;
-    return [(event.clientX - box.left) * scale, (event.clientY - box.top) * scale];
-  };
-  const in_plot = ([x, y]) => x >= plot.x0 - 16 && x <= plot.x1 && y >= plot.y0 && y <= plot.y1;
+  const at = in_picture;
+  const in_plot = ([x, y]) => x >= plot.x0 - 16 && x <= plot.x1 + 16 && y >= plot.y0 && y <= plot.y1;
   const pointers = new Map();
   let moved = 0;
   svg.addEventListener("wheel", (event) => {

@@ -246,14 +246,14 @@ function draw_levels() {
   }
 }
 
-// The same rings of candidates as in the still picture, for what is in view now: first off all lines, then across.
-const kGaps = [4, 14, 26, 42, 62, 86];
+// The same rings of candidates as in the still picture, for what is in view now; what finds no free one is in the table.
+const kGaps = [4, 14, 26, 42, 62, 86, 112];
 function draw_labels(taken, lines) {
   const group = series().group.querySelector(".labels");
   group.replaceChildren();
   const rows = series().rows.filter((row) => row.at && inside([...row.at, ...row.at])).sort((a, b) => b.seconds - a.seconds);
   const blocked = [...taken, ...rows.slice(0, 400).map(box_of)], texts = [];
-  const place = (row, text, width, avoid) => {
+  const place = (row, text, width) => {
     const [x, y] = row.at;
     for (const gap of kGaps)
       for (let step = 0; step < 16; ++step) {
@@ -261,7 +261,7 @@ function draw_labels(taken, lines) {
         const c = Math.cos(angle), s = Math.sin(angle);
         const cx = x + reach * c + Math.sign(c) * (width / 2) * Math.min(1, 2 * Math.abs(c)), cy = y - (reach + 7.5 * Math.abs(s)) * s;
         const box = [cx - width / 2, cy - 7.5, cx + width / 2, cy + 7.5];
-        if (!is_free([box], blocked) || avoid.some((other) => overlaps(box, other))) continue;
+        if (!is_free([box], blocked) || lines.some((other) => overlaps(box, other))) continue;
         if (gap > 10) {
           const tx = clamp(x, box[0], box[2]), ty = clamp(y, box[1], box[3]), far = Math.max(1, Math.hypot(tx - x, ty - y));
           const fx = x + ((tx - x) * row.r) / far, fy = y + ((ty - y) * row.r) / far, leader = along([fx, fy, tx, ty]);
@@ -272,15 +272,14 @@ function draw_labels(taken, lines) {
         element("text", { class: "halo", x: fix(cx), y: fix(cy) }, group).textContent = text;
         blocked.push(box);
         texts.push(box);
-        return true;
+        return;
       }
-    return false;
   };
   for (const row of rows.slice(0, 40)) {
     if (texts.length >= 10) break;
     if (row.is_aggregate || !row.share) continue;
     const text = short_name(row.name, 26) + (row.list.length > 1 ? ` ×${row.list.length}` : ""), width = text_width(text) + 4;
-    place(row, text, width, lines) || place(row, text, width, []);
+    place(row, text, width);
   }
 }
 const box_of = (row) => [row.at[0] - row.r, row.at[1] - row.r, row.at[0] + row.r, row.at[1] + row.r];
@@ -354,6 +353,7 @@ function draw_stars(taken) {
     const factor = change.before_seconds / change.after_seconds;
     const text = factor >= 2 || factor <= 0.5 ? plain(factor) + "×" : (factor >= 1 ? "+" : "−") + percent(Math.abs(factor - 1));
     element("path", { d: `M${fix(x0)} ${fix(y0)}L${fix(x1)} ${fix(y1)}`, fill: "none", stroke: arrows.getAttribute("fill"), "stroke-dasharray": "5 3", "stroke-width": 1.4, "marker-end": "url(#arrow)" }, arrows);
+    element("circle", { cx: fix(x0), cy: fix(y0), r: 2.5 }, arrows);
     const half = text_width(text) / 2 + 2;
     search: for (const part of [0.5, 0.35, 0.65, 0.2, 0.8])
       for (const side of [1, -1]) {

@@ -28,9 +28,20 @@ function write_state() {
   if (state.dark !== null) hash.set("dark", state.dark ? "1" : "0");
   if (state.view) hash.set("view", ["x0", "x1", "y0", "y1"].map((k) => state.view[k].toFixed(3)).join(","));
   const text = hash.toString();
+  hash_written = performance.now();
   // A file opened from disk may not rewrite its address everywhere.
   try { history.replaceState(null, "", text ? "#" + text : location.pathname + location.search); } catch { location.hash = text; }
 }
+
+// Browsers refuse to rewrite an address hundreds of times in a row, as a wheel would.
+let hash_written = -Infinity, hash_waits = 0;
+function write_state_soon() {
+  clearTimeout(hash_waits);
+  const wait = hash_written + 100 - performance.now();
+  if (wait <= 0) write_state();
+  else hash_waits = setTimeout(write_state, wait);
+}
+addEventListener("pagehide", write_state);
 
 function read_state() {
   const hash = new URLSearchParams(location.hash.slice(1));

@@ -3,7 +3,7 @@ const kRowHeight = 26;
 const rate = (row) => (row.measured ?? row.bound);
 const number_of = (get, format) => ({ get, format: (row) => format(get(row)), is_number: true });
 const kColumns = [
-  { key: "name", title: "Operator", get: (r) => r.name.toLowerCase(), format: (r) => r.name },
+  { key: "name", title: "Operator", get: (r) => r.name.toLowerCase(), format: (r) => (r.name.length > 40 ? short_name(r.name, 40) : r.name) },
   { key: "type", title: "Type", get: (r) => r.type.toLowerCase(), format: (r) => r.type },
   { key: "shape", title: "Shape", get: (r) => r.shape, format: (r) => r.shape },
   { key: "dtype", title: "Precision", get: (r) => r.dtype, format: (r) => r.dtype },
@@ -106,7 +106,7 @@ function cell_of(column, line) {
     if (column.key === "bytes") cell.textContent = si(s.traffic(i), "B");
     if (column.key === "shape") cell.textContent = strings[s.items.shape[i]];
   }
-  cell.title = cell.textContent;
+  cell.title = column.key === "name" && line.item === undefined ? line.row.name : cell.textContent;
   return cell;
 }
 const has_parts = (row) => series().items.members.some((m) => row.list.includes(m[0])) || series().items.kernels.some((m) => row.list.includes(m[0]));
