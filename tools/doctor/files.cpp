@@ -1,0 +1,108 @@
+#include "files.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+namespace doctor {
+
+namespace fs = std::filesystem;
+
+std::optional<std::string> Files::text(const std::string& path) const {
+  std::ifstream stream(root_ + path, std::ios::binary);
+  if (!stream) return std::nullopt;
+  std::string content(std::istreambuf_iterator<char>(stream), {});
+  if (stream.bad()) return std::nullopt;
+  while (!content.empty() && (content.back() == '\n' || content.back() == '\0')) content.pop_back();
+  return content;
+}
+
+std::optional<std::int64_t> Files::number(const std::string& path) const {
+  const std::optional<std::string> content = text(path);
+  if (!content) return std::nullopt;
+  char* end = nullptr;
+  const long long value = std::strtoll(content->c_str(), &end, 10);
+  if (end == content->c_str()) return std::nullopt;
+  return value;
+}
+
+bool Files::exists(const std::string& path) const {
+  std::error_code ignored;
+  return fs::exists(root_ + path, ignored);
+}
+
+std::vector<std::string> Files::names(const std::string& folder) const {
+  std::vector<std::string> result;
+  std::error_code failed;
+  for (fs::directory_iterator at(root_ + folder, failed), end; !failed && at != end; at.increment(failed))
+    result.push_back(at->path().filename().string());
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
+std::optional<std::string> field(std::string_view text, std::string_view name) {
+  std::istringstream lines{std::string(text)};
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(name)) continue;
+    std::size_t at = name.size();
+    while (at < line.size() && (line[at] == ' ' || line[at] == '\t')) ++at;
+    if (at < line.size() && line[at] == ':')
+      ++at;
+    else if (at == name.size())
+      continue;  // a longer name
+    while (at < line.size() && (line[at] == ' ' || line[at] == '\t')) ++at;
+    return line.substr(at);
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> words(std::string_view text) {
+  std::istringstream stream{std::string(text)};
+  return {std::istream_iterator<std::string>(stream), {}};
+}
+
+std::vector<int> cpu_list(std::string_view text) {
+  constexpr int kMost = 1 << 16;
+  std::vector<int> result;
+  std::istringstream parts{std::string(text)};
+  for (std::string part; std::getline(parts, part, ',');) {
+    int from = 0, to = 0;
+    const int read = std::sscanf(part.c_str(), "%d-%d", &from, &to);
+    if (read < 1 || from < 0) continue;
+    for (int cpu = from; cpu <= (read == 2 ? to : from) && cpu - from < kMost; ++cpu) result.push_back(cpu);
+  }
+  return result;
+}
+
+std::string cpu_list_text(const std::vector<int>& cpus) {
+  std::string text;
+  for (std::size_t i = 0; i < cpus.size();) {
+    std::size_t last = i;
+    while (last + 1 < cpus.size() && cpus[last + 1] == cpus[last] + 1) ++last;
+    (text += text.empty() ? "" : ",") += std::to_string(cpus[i]);
+    if (last > i) text += "-" + std::to_string(cpus[last]);
+    i = last + 1;
+  }
+  return text;
+}
+
+std::string program_file(const std::string& name, const std::string& path, const std::vector<std::string>& folders) {
+  std::vector<std::string> places;
+  const char* environment = std::getenv("PATH");
+  std::istringstream parts(!path.empty() ? path : environment ? environment : "");
+  for (std::string part; std::getline(parts, part, ':');) places.push_back(part);
+  places.insert(places.end(), folders.begin(), folders.end());
+  for (const std::string& place : places) {
+    const std::string file = place + "/" + name;
+    std::error_code ignored;
+    if (access(file.c_str(), X_OK) == 0 && fs::is_regular_file(file, ignored)) return file;
+  }
+  return "";
+}
+
+}  // namespace doctor

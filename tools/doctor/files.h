@@ -1,0 +1,37 @@
+// Small files of /proc and /sys below a root, which tests set.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace doctor {
+
+class Files {
+ public:
+  explicit Files(std::string root) : root_(std::move(root)) {}
+
+  // Without the last line's end; empty where it cannot be read.
+  std::optional<std::string> text(const std::string& path) const;
+  std::optional<std::int64_t> number(const std::string& path) const;
+  bool exists(const std::string& path) const;
+  // Names in a folder, sorted; none where there is none.
+  std::vector<std::string> names(const std::string& folder) const;
+
+ private:
+  std::string root_;
+};
+
+// "Name:  value" or "name value" in a text of lines; empty where no line begins with the name.
+std::optional<std::string> field(std::string_view text, std::string_view name);
+std::vector<std::string> words(std::string_view text);
+// "0-3,8" → 0 1 2 3 8.
+std::vector<int> cpu_list(std::string_view text);
+// The reverse.
+std::string cpu_list_text(const std::vector<int>& cpus);
+// The file of a program in PATH, or in one of the folders; empty where there is none.
+std::string program_file(const std::string& name, const std::string& path, const std::vector<std::string>& folders);
+
+}  // namespace doctor

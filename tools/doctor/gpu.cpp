@@ -1,0 +1,533 @@
+// The GPU side: driver, devices, clocks, ECC, MIG, who else uses the counters, and whether this process may read them.
+// Names and numbers are those of nvml.h and cuda.h; libraries are opened at run time.
+#include <dlfcn.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+
+#include "doctor.h"
+#include "files.h"
+
+namespace doctor {
+namespace {
+
+// NVML ---------------------------------------------------------------------------------------------------------------
+
+class Nvml {
+ public:
+  explicit Nvml(const std::string& library) : library_(dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL)) {
+    if (!library_) {
+      why_ = library + " cannot be opened";
+      return;
+    }
+    const auto init = symbol<int (*)()>("nvmlInit_v2");
+    const int code = init ? init() : -1;
+    if (code != 0) {
+      const auto text = symbol<const char* (*)(int)>("nvmlErrorString");
+      why_ = "nvmlInit_v2 says " + (text && init ? std::string(text(code)) : "code " + std::to_string(code));
+      return;
+    }
+    is_ready_ = true;
+    unsigned count = 0;
+    const auto count_of = symbol<int (*)(unsigned*)>("nvmlDeviceGetCount_v2");
+    const auto handle = symbol<int (*)(unsigned, void**)>("nvmlDeviceGetHandleByIndex_v2");
+    if (!count_of || !handle || count_of(&count) != 0) return;
+    for (unsigned i = 0; i < count; ++i) {
+      void* device = nullptr;
+      if (handle(i, &device) == 0) devices_.push_back(device);
+    }
+  }
+  ~Nvml() {
+    if (const auto shutdown = symbol<int (*)()>("nvmlShutdown"); shutdown && is_ready_) shutdown();
+  }
+  Nvml(const Nvml&) = delete;
+  Nvml& operator=(const Nvml&) = delete;
+
+  bool is_ready() const { return is_ready_; }
+  const std::string& why() const { return why_; }
+  const std::vector<void*>& devices() const { return devices_; }
+
+  template <typename Function>
+  Function symbol(const char* name) const {
+    return library_ ? reinterpret_cast<Function>(dlsym(library_, name)) : nullptr;
+  }
+  std::string text(const char* name, void* device) const {
+    char buffer[128] = {};
+    if (device) {
+      const auto f = symbol<int (*)(void*, char*, unsigned)>(name);
+      return f && f(device, buffer, sizeof buffer - 1) == 0 ? buffer : "";
+    }
+    const auto f = symbol<int (*)(char*, unsigned)>(name);
+    return f && f(buffer, sizeof buffer - 1) == 0 ? buffer : "";
+  }
+  std::optional<unsigned> number(const char* name, void* device) const {
+    unsigned value = 0;
+    const auto f = symbol<int (*)(void*, unsigned*)>(name);
+    return f && f(device, &value) == 0 ? std::optional(value) : std::nullopt;
+  }
+  std::optional<unsigned> number(const char* name, void* device, int argument) const {
+    unsigned value = 0;
+    const auto f = symbol<int (*)(void*, int, unsigned*)>(name);
+    return f && f(device, argument, &value) == 0 ? std::optional(value) : std::nullopt;
+  }
+  // Current and pending.
+  std::optional<std::array<unsigned, 2>> pair(const char* name, void* device) const {
+    std::array<unsigned, 2> value{};
+    const auto f = symbol<int (*)(void*, unsigned*, unsigned*)>(name);
+    return f && f(device, &value[0], &value[1]) == 0 ? std::optional(value) : std::nullopt;
+  }
+  std::optional<unsigned> clock(void* device, int type, int id) const {
+    unsigned value = 0;
+    const auto f = symbol<int (*)(void*, int, int, unsigned*)>("nvmlDeviceGetClock");
+    return f && f(device, type, id, &value) == 0 ? std::optional(value) : std::nullopt;
+  }
+  std::optional<unsigned long long> clock_reasons(void* device) const {
+    unsigned long long value = 0;
+    for (const char* name : {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"})
+      if (const auto f = symbol<int (*)(void*, unsigned long long*)>(name); f && f(device, &value) == 0) return value;
+    return std::nullopt;
+  }
+
+ private:
+  void* library_ = nullptr;
+  bool is_ready_ = false;
+  std::string why_;
+  std::vector<void*> devices_;
+};
+
+std::string of_device(std::size_t index, std::size_t count) {
+  return count > 1 ? "GPU " + std::to_string(index) + ": " : "";
+}
+
+void append(std::string& text, const std::string& more) { (text += text.empty() ? "" : "; ") += more; }
+
+bool has_nvidia_hardware(const Files& files) {
+  for (const std::string& name : files.names("/sys/bus/pci/devices"))
+    if (files.text("/sys/bus/pci/devices/" + name + "/vendor").value_or("") == "0x10de" &&
+        files.text("/sys/bus/pci/devices/" + name + "/class").value_or("").starts_with("0x03"))  // display, 3D
+      return true;
+  return false;
+}
+
+Finding driver(const Files& files, const Nvml& nvml) {
+  Finding finding{.id = "gpu.driver", .title = "NVIDIA driver"};
+  const std::string version = nvml.is_ready() ? nvml.text("nvmlSystemGetDriverVersion", nullptr) : "";
+  const std::optional<std::string> module = files.text("/proc/driver/nvidia/version");
+  if (!version.empty() || module) {
+    finding.state = State::Good;
+    finding.found = !version.empty() ? "version " + version : module->substr(0, module->find('\n'));
+    if (!nvml.is_ready()) {
+      finding.state = State::Warning;
+      finding.wrong = nvml.why() + ": clocks, power and energy are not told";
+      finding.remedy =
+          "install the driver's libraries of the same version as its module (libnvidia-ml.so.1); containers: "
+          "start with --gpus all";
+    }
+    return finding;
+  }
+  const bool has_hardware = has_nvidia_hardware(files);
+  finding.found = std::string("no /proc/driver/nvidia/version, ") + nvml.why() +
+                  (has_hardware ? ", and an NVIDIA device on the PCI bus" : ", and no NVIDIA device on the PCI bus");
+  finding.state = has_hardware ? State::Problem : State::Absent;
+  finding.wrong = has_hardware ? "the driver's module is not loaded" : "";
+  if (has_hardware)
+    finding.remedy = "install the driver, or modprobe nvidia (as root); containers: start with --gpus all";
+  return finding;
+}
+
+Finding devices(const Nvml& nvml) {
+  Finding finding{.id = "gpu.devices", .title = "GPUs"};
+  if (nvml.devices().empty()) {
+    finding.found = nvml.is_ready() ? "the management library knows none" : "none";
+    if (nvml.is_ready()) {
+      finding.state = State::Problem;
+      finding.wrong = "the driver is there, and no device with it";
+      finding.remedy =
+          "dmesg | grep -i nvrm tells why; containers: start with --gpus all, and see NVIDIA_VISIBLE_DEVICES";
+    }
+    return finding;
+  }
+  for (void* device : nvml.devices()) append(finding.found, nvml.text("nvmlDeviceGetName", device));
+  finding.state = State::Good;
+  return finding;
+}
+
+Finding cuda(const Surroundings& surroundings) {
+  Finding finding{.id = "gpu.cuda", .title = "CUDA driver library"};
+  std::string why;
+  const std::string answer = asked_in_child(
+      [&]() -> std::string {
+        void* library = dlopen(surroundings.cuda.c_str(), RTLD_NOW | RTLD_LOCAL);
+        if (!library) return "none";
+        const auto init = reinterpret_cast<int (*)(unsigned)>(dlsym(library, "cuInit"));
+        const auto version_of = reinterpret_cast<int (*)(int*)>(dlsym(library, "cuDriverGetVersion"));
+        if (!init) return "error -1";
+        if (const int code = init(0); code != 0) return "error " + std::to_string(code);
+        int version = 0;
+        if (version_of) version_of(&version);
+        return "version " + std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+      },
+      why);
+  if (answer.starts_with("version")) {
+    finding.state = State::Good;
+    finding.found = "CUDA " + answer.substr(8) + " by " + surroundings.cuda;
+    return finding;
+  }
+  if (answer == "none") {
+    finding.found = surroundings.cuda + " cannot be opened";
+    return finding;
+  }
+  finding.state = State::Problem;
+  if (answer.empty()) {
+    finding.found = "cuInit " + why;
+    finding.wrong = "the driver's library does not fit its module";
+    finding.remedy = "install both from one version of the driver";
+    return finding;
+  }
+  // cuda.h: 34 stub library, 100 no device, 803 system driver mismatch, 804 forward compatibility, 999 unknown.
+  struct Row {
+    std::string_view answer, wrong, remedy;
+  };
+  constexpr std::array<Row, 5> kRows = {{
+      {"error 34", "the library is the toolkit's stub for linking, not the driver's",
+       "take lib64/stubs out of LD_LIBRARY_PATH"},
+      {"error 100", "the driver sees no device", "containers: start with --gpus all, and see CUDA_VISIBLE_DEVICES"},
+      {"error 803", "the library is of another version than the module", "reboot after an update of the driver"},
+      {"error 804", "this device takes no forward compatibility", "take cuda-compat out of LD_LIBRARY_PATH"},
+      {"error 999", "the driver is not well", "modprobe nvidia_uvm (as root); dmesg | grep -i nvrm tells more"},
+  }};
+  finding.found = "cuInit says " + answer;
+  finding.wrong = "CUDA cannot start";
+  finding.remedy = "dmesg | grep -i nvrm tells why";
+  for (const Row& row : kRows)
+    if (answer == row.answer) {
+      finding.wrong = row.wrong;
+      finding.remedy = row.remedy;
+    }
+  return finding;
+}
+
+// CAP_SYS_ADMIN is bit 21 of the effective set.
+bool is_administrator(const Surroundings& surroundings, const Files& files) {
+  if (surroundings.is_administrator) return *surroundings.is_administrator;
+  const auto set = field(files.text("/proc/self/status").value_or(""), "CapEff");
+  return set && (std::strtoull(set->c_str(), nullptr, 16) >> 21 & 1) != 0;
+}
+
+Finding privilege(const Surroundings& surroundings, const Files& files) {
+  Finding finding{.id = "gpu.privilege", .title = "GPU counters may be read"};
+  const std::optional<std::string> parameters = files.text("/proc/driver/nvidia/params");
+  const bool is_admin = is_administrator(surroundings, files);
+  if (!parameters) {
+    finding.found = "no /proc/driver/nvidia/params";
+    return finding;
+  }
+  const std::string value = field(*parameters, "RmProfilingAdminOnly").value_or("");
+  finding.found = (value.empty() ? "no RmProfilingAdminOnly" : "RmProfilingAdminOnly: " + value) +
+                  std::string(" in /proc/driver/nvidia/params; this process ") + (is_admin ? "has" : "has not") +
+                  " CAP_SYS_ADMIN";
+  finding.state = value == "0" || is_admin ? State::Good : State::Problem;
+  if (finding.state == State::Problem) {
+    finding.wrong = "the driver lets only administrators read counters (ERR_NVGPUCTRPERM); times can be taken without";
+    finding.remedy =
+        "run as root (containers: --cap-add=SYS_ADMIN), or for everybody: echo 'options nvidia "
+        "NVreg_RestrictProfilingToAdminUsers=0' > /etc/modprobe.d/nvidia-profiling.conf, then load the "
+        "module again (as root)";
+  }
+  return finding;
+}
+
+constexpr int kGraphics = 0, kSm = 1;           // nvmlClockType_t
+constexpr int kAppTarget = 1, kAppDefault = 2;  // nvmlClockId_t
+
+// The clock's limit at this moment, as bits of nvmlClocksEventReasons.
+struct Reason {
+  unsigned long long bit;
+  std::string_view text;
+  bool is_bad;
+};
+constexpr std::array<Reason, 9> kReasons = {{
+    {0x1, "idle", false},
+    {0x2, "application clocks", false},
+    {0x4, "power cap", true},
+    {0x8, "hardware slowdown", true},
+    {0x10, "sync boost", false},
+    {0x20, "thermal slowdown by software", true},
+    {0x40, "thermal slowdown by hardware", true},
+    {0x80, "power brake", true},
+    {0x100, "display clocks", false},
+}};
+
+Finding clocks(const Nvml& nvml) {
+  Finding finding{.id = "gpu.clocks", .title = "locked clocks", .guide = InForce::Unknown};
+  bool is_held = true, is_known = false, is_slowed = false;
+  for (std::size_t i = 0; i < nvml.devices().size(); ++i) {
+    void* device = nvml.devices()[i];
+    const auto now = nvml.number("nvmlDeviceGetClockInfo", device, kSm);
+    const auto most = nvml.number("nvmlDeviceGetMaxClockInfo", device, kSm);
+    const auto target = nvml.clock(device, kGraphics, kAppTarget), usual = nvml.clock(device, kGraphics, kAppDefault);
+    const auto reasons = nvml.clock_reasons(device);
+    std::string text = of_device(i, nvml.devices().size());
+    text += now ? "SM at " + std::to_string(*now) + " MHz" : "SM clock not told";
+    if (most) text += " of at most " + std::to_string(*most);
+    if (target && usual)
+      text += ", application clock " + std::to_string(*target) + (*target == *usual ? " (default)" : " (set)");
+    std::string because;
+    for (const Reason& reason : kReasons)
+      if (reasons && (*reasons & reason.bit) != 0) {
+        (because += because.empty() ? "" : ", ") += reason.text;
+        is_slowed = is_slowed || reason.is_bad;
+      }
+    if (!because.empty()) text += ", limited by " + because;
+    append(finding.found, text);
+    is_known = is_known || reasons || (target && usual);
+    is_held = is_held && ((reasons && (*reasons & 0x2) != 0) || (target && usual && *target != *usual));
+  }
+  if (nvml.devices().empty()) {
+    finding.found = "no GPU to ask";
+    finding.guide = InForce::NotOfTheGuide;
+    return finding;
+  }
+  if (is_known) finding.guide = is_held ? InForce::Yes : InForce::No;
+  finding.state = is_slowed ? State::Warning : is_held && is_known ? State::Good : State::Note;
+  if (is_slowed) {
+    finding.wrong = "the GPU runs slower than it is set to right now";
+    finding.remedy = "let it cool, raise its power limit (nvidia-smi -pl WATTS), then measure again";
+  } else if (!is_held) {
+    finding.wrong = "clocks follow load and temperature; comparisons between runs drift";
+    finding.remedy =
+        "nvidia-smi -lgc MHZ,MHZ below the boost clock (as root), and nvidia-smi -rgc afterwards; NVML does not "
+        "tell a lock by itself, so this is judged by the application clock and the reasons of the limit";
+  }
+  return finding;
+}
+
+Finding autoboost(const Nvml& nvml) {
+  Finding finding{.id = "gpu.autoboost", .title = "autoboost", .guide = InForce::Unknown};
+  bool is_on = false, is_known = false;
+  for (std::size_t i = 0; i < nvml.devices().size(); ++i) {
+    const auto boost = nvml.pair("nvmlDeviceGetAutoBoostedClocksEnabled", nvml.devices()[i]);
+    if (!boost) continue;
+    is_known = true;
+    is_on = is_on || (*boost)[0] != 0;
+    append(finding.found, of_device(i, nvml.devices().size()) + ((*boost)[0] != 0 ? "on" : "off"));
+  }
+  if (!is_known) {
+    finding.guide = InForce::NotOfTheGuide;
+    finding.found = nvml.devices().empty() ? "no GPU to ask"
+                                           : "these GPUs have no such switch (Pascal and later); see locked clocks";
+    return finding;
+  }
+  finding.guide = is_on ? InForce::No : InForce::Yes;
+  finding.state = is_on ? State::Warning : State::Good;
+  if (is_on) {
+    finding.wrong = "the GPU raises its clock by itself";
+    finding.remedy = "nvidia-smi --auto-boost-default=0 (as root)";
+  }
+  return finding;
+}
+
+Finding persistence(const Nvml& nvml) {
+  Finding finding{.id = "gpu.persistence", .title = "persistence mode"};
+  bool is_off = false;
+  for (std::size_t i = 0; i < nvml.devices().size(); ++i)
+    if (const auto mode = nvml.number("nvmlDeviceGetPersistenceMode", nvml.devices()[i])) {
+      is_off = is_off || *mode == 0;
+      append(finding.found, of_device(i, nvml.devices().size()) + (*mode != 0 ? "on" : "off"));
+      finding.state = State::Good;
+    }
+  if (finding.found.empty()) finding.found = "not told";
+  if (is_off) {
+    finding.state = State::Note;
+    finding.wrong = "the driver unloads its state when nothing runs: the first call takes seconds, settings are lost";
+    finding.remedy = "nvidia-smi -pm 1 (as root)";
+  }
+  return finding;
+}
+
+Finding ecc(const Nvml& nvml) {
+  Finding finding{.id = "gpu.ecc", .title = "ECC"};
+  for (std::size_t i = 0; i < nvml.devices().size(); ++i)
+    if (const auto mode = nvml.pair("nvmlDeviceGetEccMode", nvml.devices()[i])) {
+      append(finding.found, of_device(i, nvml.devices().size()) + ((*mode)[0] != 0 ? "on" : "off"));
+      if (finding.state == State::Absent) finding.state = State::Good;
+      if ((*mode)[0] == (*mode)[1]) continue;
+      append(finding.found, (*mode)[1] != 0 ? "on after a reset" : "off after a reset");
+      finding.state = State::Note;
+      finding.wrong =
+          "the setting changes with the next reset; on GDDR memory bandwidth changes with it by about a tenth";
+      finding.remedy = "reset the GPU before measuring what is to be compared later (nvidia-smi -r, as root)";
+    }
+  if (finding.found.empty()) finding.found = nvml.devices().empty() ? "no GPU to ask" : "these GPUs do not tell";
+  return finding;
+}
+
+Finding mig(const Nvml& nvml) {
+  Finding finding{.id = "gpu.mig", .title = "MIG"};
+  for (std::size_t i = 0; i < nvml.devices().size(); ++i)
+    if (const auto mode = nvml.pair("nvmlDeviceGetMigMode", nvml.devices()[i])) {
+      append(finding.found, of_device(i, nvml.devices().size()) + ((*mode)[0] != 0 ? "on" : "off"));
+      if (finding.state == State::Absent) finding.state = State::Good;
+      if ((*mode)[0] == 0) continue;
+      finding.state = State::Warning;
+      finding.wrong =
+          "peaks and bandwidths are those of a slice; counters of units that instances share (L2, DRAM) may "
+          "be unknown";
+      finding.remedy = "measure on a whole GPU, or in an isolated instance, and compare with roofs measured in it";
+    }
+  if (finding.found.empty()) finding.found = nvml.devices().empty() ? "no GPU to ask" : "these GPUs have none";
+  return finding;
+}
+
+// Programs that hold the counters, or that may not be beside a profiler.
+struct Holder {
+  std::string_view name, what;
+};
+constexpr std::array<Holder, 9> kHolders = {{
+    {"nv-hostengine", "DCGM reads the counters"},
+    {"dcgm-exporter", "DCGM reads the counters"},
+    {"dcgmi", "DCGM reads the counters"},
+    {"ncu", "Nsight Compute reads the counters"},
+    {"nsys", "Nsight Systems may read the counters"},
+    {"nsys-launcher", "Nsight Systems may read the counters"},
+    {"dynolog", "dynolog reads the counters"},
+    {"cuda-gdb", "the debugger holds the device"},
+    {"nvidia-cuda-mps", "the multi-process service: its clients' counters cannot be told apart"},
+}};
+
+Finding counter_users(const Files& files) {
+  Finding finding{.id = "gpu.counter_users", .title = "other users of the counters"};
+  std::string whats;
+  for (const std::string& pid : files.names("/proc")) {
+    if (pid.empty() || pid[0] < '0' || pid[0] > '9') continue;
+    const std::string name = files.text("/proc/" + pid + "/comm").value_or("");
+    for (const Holder& holder : kHolders) {
+      // comm holds 15 characters.
+      if (name != std::string(holder.name).substr(0, 15)) continue;
+      append(finding.found, name + " (process " + pid + ")");
+      if (whats.find(holder.what) == std::string::npos) append(whats, std::string(holder.what));
+    }
+  }
+  if (finding.found.empty()) {
+    finding.state = State::Good;
+    finding.found = "none of the known ones is running here; those outside of a container cannot be seen";
+    return finding;
+  }
+  finding.state = State::Problem;
+  finding.wrong = whats + "; the hardware counts for one client at a time";
+  finding.remedy = "dcgmi profile --pause (and --resume afterwards) for DCGM; stop the others";
+  return finding;
+}
+
+// nvmlProcessInfo_t of nvmlDeviceGetComputeRunningProcesses_v3.
+struct Process {
+  unsigned pid;
+  unsigned long long bytes;
+  unsigned gpu_instance, compute_instance;
+};
+
+Finding sharing(const Nvml& nvml) {
+  Finding finding{.id = "gpu.sharing", .title = "other programs on the GPU", .guide = InForce::Unknown};
+  const auto processes = nvml.symbol<int (*)(void*, unsigned*, Process*)>("nvmlDeviceGetComputeRunningProcesses_v3");
+  std::size_t others = 0;
+  for (std::size_t i = 0; processes && i < nvml.devices().size(); ++i) {
+    std::array<Process, 128> list{};
+    unsigned count = list.size();
+    if (processes(nvml.devices()[i], &count, list.data()) != 0) continue;
+    if (finding.state == State::Absent) finding.state = State::Good;
+    for (unsigned k = 0; k < std::min<unsigned>(count, list.size()); ++k) {
+      if (list[k].pid == static_cast<unsigned>(getpid())) continue;
+      ++others;
+      append(finding.found, of_device(i, nvml.devices().size()) + "process " + std::to_string(list[k].pid));
+    }
+  }
+  if (finding.state == State::Absent) {
+    finding.found = nvml.devices().empty() ? "no GPU to ask" : "not told";
+    if (nvml.devices().empty()) finding.guide = InForce::NotOfTheGuide;
+    return finding;
+  }
+  finding.guide = others > 0 ? InForce::No : InForce::Yes;
+  if (others == 0) {
+    finding.found = "none";
+    return finding;
+  }
+  finding.state = State::Warning;
+  finding.wrong = "they take time and bandwidth, and their traffic is in the counters of L2 and DRAM";
+  finding.remedy = "stop them, or take another GPU (CUDA_VISIBLE_DEVICES)";
+  return finding;
+}
+
+}  // namespace
+
+std::string asked_in_child(const std::function<std::string()>& ask, std::string& why, double seconds) {
+  int ends[2];
+  why.clear();
+  if (pipe(ends) != 0) {
+    why = std::string("could not be asked: ") + std::strerror(errno);
+    return "";
+  }
+  const pid_t child = fork();
+  if (child < 0) {
+    why = std::string("could not be asked: ") + std::strerror(errno);
+    close(ends[0]);
+    close(ends[1]);
+    return "";
+  }
+  if (child == 0) {
+    // A handler of the caller would report the crash as its own.
+    for (const int signal_number : {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE}) signal(signal_number, SIG_DFL);
+    close(ends[0]);
+    const std::string answer = ask();
+    const bool is_written = write(ends[1], answer.data(), answer.size()) == static_cast<ssize_t>(answer.size());
+    _exit(is_written ? 0 : 1);
+  }
+  close(ends[1]);
+  std::string answer;
+  bool is_late = false;
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  for (;;) {
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    pollfd waiting{ends[0], POLLIN, 0};
+    const int ready = poll(&waiting, 1, static_cast<int>(std::max<std::int64_t>(0, left.count())));
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready <= 0) {
+      is_late = true;
+      kill(child, SIGKILL);
+      break;
+    }
+    char buffer[4096];
+    const ssize_t got = read(ends[0], buffer, sizeof buffer);
+    if (got <= 0) break;
+    answer.append(buffer, static_cast<std::size_t>(got));
+  }
+  close(ends[0]);
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (is_late)
+    why = "did not return within " + std::to_string(static_cast<int>(seconds)) + " s";
+  else if (WIFSIGNALED(status))
+    why = "crashed (signal " + std::to_string(WTERMSIG(status)) + ")";
+  else if (answer.empty())
+    why = "said nothing";
+  return why.empty() ? answer : "";
+}
+
+std::vector<Finding> examine_gpu(const Surroundings& surroundings) {
+  const Files files(surroundings.root);
+  const Nvml nvml(surroundings.nvml);
+  return {driver(files, nvml),  devices(nvml), cuda(surroundings), privilege(surroundings, files),
+          counter_users(files), sharing(nvml), clocks(nvml),       autoboost(nvml),
+          persistence(nvml),    ecc(nvml),     mig(nvml)};
+}
+
+}  // namespace doctor

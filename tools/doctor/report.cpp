@@ -1,0 +1,93 @@
+// Findings for people and for programs.
+#include <algorithm>
+#include <array>
+
+#include "doctor.h"
+#include "report/json_writer.h"
+
+namespace doctor {
+namespace {
+
+constexpr std::array<std::string_view, 5> kStates = {"good", "note", "warning", "problem", "absent"};
+
+std::string_view in_force(InForce guide) {
+  switch (guide) {
+    case InForce::NotOfTheGuide:
+      return "";
+    case InForce::Yes:
+      return "in force";
+    case InForce::No:
+      return "not in force";
+    case InForce::Unknown:
+      return "cannot be told";
+  }
+  return "";
+}
+
+void guide_line(const std::vector<Finding>& findings, InForce guide, std::string& text) {
+  std::string names;
+  for (const Finding& finding : findings)
+    if (finding.guide == guide) (names += names.empty() ? "" : ", ") += finding.title;
+  if (!names.empty()) (((text += "  ") += in_force(guide)) += ": ") += names + "\n";
+}
+
+}  // namespace
+
+std::string_view to_string(State state) { return kStates[static_cast<std::size_t>(state)]; }
+
+const Finding* find(const std::vector<Finding>& findings, std::string_view id) {
+  const auto found = std::find_if(findings.begin(), findings.end(), [&](const Finding& f) { return f.id == id; });
+  return found == findings.end() ? nullptr : &*found;
+}
+
+std::vector<Finding> examine(const Surroundings& surroundings) {
+  std::vector<Finding> findings = examine_gpu(surroundings);
+  for (const auto& part : {examine_software(surroundings), examine_cpu(surroundings)})
+    findings.insert(findings.end(), part.begin(), part.end());
+  return findings;
+}
+
+std::string findings_text(const std::vector<Finding>& findings) {
+  std::size_t width = 0;
+  for (const Finding& finding : findings) width = std::max(width, finding.title.size());
+  std::string text;
+  for (const Finding& finding : findings) {
+    std::string state(to_string(finding.state));
+    state.resize(9, ' ');
+    std::string title = finding.title;
+    title.resize(width + 2, ' ');
+    text += state + title + finding.found + '\n';
+    // What is absent needs a remedy only for those who miss it.
+    if (!finding.wrong.empty()) text += std::string(9, ' ') + "wrong: " + finding.wrong + '\n';
+    if (!finding.remedy.empty()) text += std::string(9, ' ') + "mend:  " + finding.remedy + '\n';
+  }
+  text += "\nnoise guide\n";
+  for (const InForce guide : {InForce::Yes, InForce::No, InForce::Unknown}) guide_line(findings, guide, text);
+  const auto count = [&](State state) {
+    return std::count_if(findings.begin(), findings.end(), [&](const Finding& f) { return f.state == state; });
+  };
+  text += std::to_string(count(State::Problem)) + " problems, " + std::to_string(count(State::Warning)) + " warnings\n";
+  return text;
+}
+
+std::string findings_json(const std::vector<Finding>& findings) {
+  pagoda::report::JsonWriter json;
+  const auto maybe = [&](std::string_view key, std::string_view text) {
+    json.key(key);
+    text.empty() ? json.null() : json.value(text);
+  };
+  json.begin_object().member("schema", "pagoda.doctor/1");
+  json.key("findings").begin_array();
+  for (const Finding& finding : findings) {
+    json.begin_object().member("id", finding.id).member("title", finding.title);
+    json.member("state", to_string(finding.state)).member("found", finding.found);
+    maybe("wrong", finding.wrong);
+    maybe("remedy", finding.remedy);
+    maybe("noise_guide", in_force(finding.guide));
+    json.end_object();
+  }
+  json.end_array().end_object();
+  return std::move(json).text();
+}
+
+}  // namespace doctor

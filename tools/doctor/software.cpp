@@ -1,0 +1,176 @@
+// Libraries and programs that measurements use: CUPTI, Nsight Compute, and Python's packages, asked without importing
+// them.
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <map>
+#include <sstream>
+
+#include "doctor.h"
+#include "files.h"
+
+namespace doctor {
+namespace {
+
+constexpr const char* kToolkit = "/usr/local/cuda";
+
+// By soname where the loader finds it, then where toolkits and pip put it.
+std::vector<std::string> cupti_places(const Surroundings& surroundings, const Files& files) {
+  if (!surroundings.cupti.empty()) return surroundings.cupti;
+  std::vector<std::string> places = {"libcupti.so.13", "libcupti.so.12", "libcupti.so"};
+  for (const char* folder :
+       {"/extras/CUPTI/lib64/", "/lib64/", "/targets/x86_64-linux/lib/", "/targets/sbsa-linux/lib/"})
+    if (files.exists(kToolkit + std::string(folder) + "libcupti.so"))
+      places.push_back(surroundings.root + kToolkit + folder + "libcupti.so");
+  return places;
+}
+
+Finding cupti(const Surroundings& surroundings, const Files& files) {
+  Finding finding{.id = "software.cupti", .title = "CUPTI"};
+  std::string why;
+  // Without a driver most calls of CUPTI are undefined; the version is not, but a child costs nothing.
+  const std::string answer = asked_in_child(
+      [&]() -> std::string {
+        for (const std::string& place : cupti_places(surroundings, files)) {
+          void* library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
+          if (!library) continue;
+          const auto version_of = reinterpret_cast<int (*)(unsigned*)>(dlsym(library, "cuptiGetVersion"));
+          const bool has_ranges = dlsym(library, "cuptiRangeProfilerEnable") != nullptr;
+          unsigned version = 0;
+          if (!version_of || version_of(&version) != 0) continue;
+          const bool has_host =
+              dlopen("libnvperf_host.so", RTLD_NOW | RTLD_LOCAL) != nullptr ||
+              dlopen((place.substr(0, place.rfind('/') + 1) + "libnvperf_host.so").c_str(), RTLD_NOW) != nullptr;
+          return std::to_string(version) + (has_ranges ? " ranges" : " old") + (has_host ? " host" : " alone") + " " +
+                 place;
+        }
+        return "none";
+      },
+      why);
+  if (answer.empty() || answer == "none") {
+    finding.found =
+        answer.empty() ? "its library " + why : "no libcupti.so.13 or .12 where the loader or the toolkit has it";
+    finding.state = answer.empty() ? State::Problem : State::Absent;
+    finding.wrong = "pagoda-profile cannot count or trace";
+    finding.remedy =
+        "install the CUDA toolkit 12.6 or later (package cuda-cupti), or set LD_LIBRARY_PATH to its "
+        "extras/CUPTI/lib64";
+    return finding;
+  }
+  std::istringstream parts(answer);
+  std::string version, ranges, host, place;
+  parts >> version >> ranges >> host >> place;
+  finding.found = "API version " + version + ", " + place;
+  finding.state = State::Good;
+  if (ranges == "old") {
+    finding.state = State::Problem;
+    finding.wrong = "it has no range profiler (before CUDA 12.6)";
+    finding.remedy = "install the CUDA toolkit 12.6 or later";
+  } else if (host == "alone") {
+    finding.state = State::Warning;
+    finding.wrong = "libnvperf_host.so is not where the loader finds it: metrics cannot be resolved";
+    finding.remedy = "set LD_LIBRARY_PATH to the folder of libcupti";
+  }
+  return finding;
+}
+
+Finding nsight_compute(const Surroundings& surroundings, const Files& files) {
+  Finding finding{.id = "software.ncu", .title = "Nsight Compute"};
+  std::vector<std::string> folders = {surroundings.root + kToolkit + "/bin"};
+  for (const std::string& name : files.names("/opt/nvidia/nsight-compute"))
+    folders.push_back(surroundings.root + "/opt/nvidia/nsight-compute/" + name);
+  const std::string file = program_file("ncu", surroundings.path, folders);
+  finding.found = file.empty() ? "no ncu in PATH, in the toolkit or in /opt/nvidia" : file;
+  finding.state = file.empty() ? State::Absent : State::Good;
+  if (file.empty()) {
+    finding.wrong = "pagoda-profile --mode ncu and --verify ncu have nothing to run";
+    finding.remedy = "install Nsight Compute (package nsight-compute of NVIDIA's repository)";
+  }
+  return finding;
+}
+
+// Asked by metadata: importing PyTorch takes seconds and may start CUDA.
+constexpr const char* kAskPackages = R"(
+import importlib.metadata as m, sys
+print("python", sys.version.split()[0])
+for name in ("torch", "onnxruntime", "onnxruntime-gpu", "onnxruntime-directml", "onnx", "nvtx", "torchvision", "transformers", "tensorrt", "numpy"):
+    try: print(name, m.version(name))
+    except m.PackageNotFoundError: pass
+)";
+
+std::map<std::string, std::string> packages(const Surroundings& surroundings, std::string& why) {
+  if (surroundings.python.empty()) {
+    why = "nobody was asked";
+    return {};
+  }
+  const std::string file = surroundings.python.find('/') != std::string::npos
+                               ? surroundings.python
+                               : program_file(surroundings.python, surroundings.path, {});
+  if (file.empty()) {
+    why = surroundings.python + " is not in PATH";
+    return {};
+  }
+  const std::string answer = asked_in_child(
+      [&]() -> std::string {
+        std::string quoted = "'";
+        for (const char c : file) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+        std::FILE* pipe = popen((quoted + "' -I -c '" + kAskPackages + "' 2>/dev/null").c_str(), "r");
+        std::string text;
+        char buffer[4096];
+        while (pipe && std::fgets(buffer, sizeof buffer, pipe)) text += buffer;
+        return pipe && pclose(pipe) == 0 ? text : "";
+      },
+      why);
+  std::map<std::string, std::string> result;
+  std::istringstream lines(answer);
+  for (std::string name, version; lines >> name >> version;) result[name] = version;
+  if (result.empty() && why.empty()) why = file + " gave no answer";
+  return result;
+}
+
+Finding package(const std::map<std::string, std::string>& found, const std::string& why, const char* id,
+                const char* title, const std::vector<std::string>& names, const char* missing, const char* remedy) {
+  Finding finding{.id = id, .title = title};
+  for (const std::string& name : names)
+    if (const auto at = found.find(name); at != found.end())
+      finding.found += (finding.found.empty() ? "" : ", ") + name + " " + at->second;
+  if (!finding.found.empty()) {
+    finding.found += " of Python " + (found.contains("python") ? found.at("python") : "?");
+    finding.state = State::Good;
+    return finding;
+  }
+  finding.found = why.empty() ? "Python " + (found.contains("python") ? found.at("python") : "?") + " has none" : why;
+  finding.wrong = missing;
+  finding.remedy = remedy;
+  return finding;
+}
+
+}  // namespace
+
+std::vector<Finding> examine_software(const Surroundings& surroundings) {
+  const Files files(surroundings.root);
+  std::string why;
+  const std::map<std::string, std::string> found = packages(surroundings, why);
+  std::vector<Finding> findings = {cupti(surroundings, files), nsight_compute(surroundings, files)};
+  findings.push_back(package(found, why, "software.onnxruntime", "ONNX Runtime",
+                             {"onnxruntime", "onnxruntime-gpu", "onnxruntime-directml"}, "models cannot be run by it",
+                             "pip install onnxruntime, or onnxruntime-gpu beside CUDA"));
+  Finding torch =
+      package(found, why, "software.pytorch", "PyTorch", {"torch", "torchvision", "transformers"},
+              "models/run_torch.py and named models cannot be run", "pip install torch torchvision transformers");
+  const auto version = found.find("torch");
+  if (version == found.end()) {
+    torch.state = State::Absent;
+  } else if (version->second.find("+cpu") != std::string::npos) {
+    torch.state = State::Note;
+    torch.wrong = "this build knows no CUDA";
+    torch.remedy = "pip install torch --index-url https://download.pytorch.org/whl/cu130, where there is a GPU";
+  }
+  findings.push_back(std::move(torch));
+  findings.push_back(package(found, why, "software.nvtx", "NVTX for Python", {"nvtx"},
+                             "models/run_torch.py falls back to ranges of PyTorch, without a domain",
+                             "pip install nvtx"));
+  return findings;
+}
+
+}  // namespace doctor
