@@ -77,6 +77,8 @@ struct Study {
   Limits limits;
   std::int64_t repeats = 1;
   std::int64_t seed = 1;  // of the order, and of inputs and weights
+  bool layers = false;    // measure layers, too, after the whole
+  bool verify = false;    // hold outputs against a reference run
 };
 
 // Throws Error; `subject` names the text in it. Paths are relative to `folder`.
@@ -89,6 +91,12 @@ std::int64_t parse_bytes(std::string_view text, std::string_view subject);
 // JSON with sorted keys and no spaces; numbers shortest. What the key is the hash of.
 std::string canonical(const Config& config);
 Config parse_config(std::string_view json, std::string_view subject);
+
+// The value of an axis; empty where the config has none, or one of another type.
+std::string text_of(const Config& config, const std::string& axis);
+std::optional<std::int64_t> integer_of(const Config& config, const std::string& axis);
+std::optional<double> number_of(const Config& config, const std::string& axis);  // an integer, too
+bool is_set(const Config& config, const std::string& axis);                      // to true
 
 // The first 32 hexadecimal digits of the SHA-256 of the canonical JSON of {"config": …, "schema": "pagoda.result/1"}.
 // The config holds all that decides the result and can be known before the run: the model by its content and not by

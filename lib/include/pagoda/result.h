@@ -20,8 +20,9 @@
 
 namespace pagoda {
 
-// Ok; Failed: it said so, or exited with an error; Timeout; OutOfMemory: beyond its limit, or it said so; Killed: by a
-// signal that the runner did not send; NotAvailable: what it needs is not installed or it cannot do what was asked.
+// Ok; Failed: it said so, exited with an error or crashed; Timeout and OutOfMemory: beyond its limits, or the system's
+// memory; Killed: by a signal from outside that the runner did not send; NotAvailable: what it needs is not installed,
+// or it cannot do what was asked.
 enum class ResultStatus : std::uint8_t { Ok, Failed, Timeout, OutOfMemory, Killed, NotAvailable };
 std::string_view to_string(
     ResultStatus status);  // "ok", "failed", "timeout", "out_of_memory", "killed", "not_available"

@@ -13,9 +13,10 @@ struct BackendRow {
 };
 
 // clang-format off
-constexpr std::array<BackendRow, 4> kBackends = {{
+constexpr std::array<BackendRow, 5> kBackends = {{
     {"ort",   " mode device dtype optimization threads data batch sequence input_size "},
     {"torch", " mode device dtype compile threads data batch sequence input_size optimizer "},
+    {"jax",   " mode device dtype data batch sequence input_size "},
     {"cmd",   " mode device dtype compile optimization algorithm threads data command batch sequence input_size optimizer "},
     {"conv",  " mode device dtype algorithm threads batch input_size "},
 }};
@@ -26,7 +27,7 @@ struct ValueRow {
   std::string_view values;  // between spaces
   std::string_view reason;
 };
-constexpr std::array<ValueRow, 13> kValues = {{
+constexpr std::array<ValueRow, 15> kValues = {{
     {"ort",   "mode",         " inference ",                                "ONNX Runtime's Python package runs inference only"},
     {"ort",   "device",       " cpu cuda tensorrt ",                        "no provider of ONNX Runtime for it; there are cpu, cuda and tensorrt"},
     {"ort",   "optimization", " disable basic extended all ",               "no level of ONNX Runtime; there are disable, basic, extended and all"},
@@ -36,6 +37,8 @@ constexpr std::array<ValueRow, 13> kValues = {{
     {"torch", "dtype",        " float32 float16 bfloat16 ",                 "no type; there are float32, float16 and bfloat16"},
     {"torch", "compile",      " eager inductor aot_eager cudagraphs openxla ", "no compile mode; there are eager, inductor, aot_eager, cudagraphs and openxla"},
     {"torch", "optimizer",    " sgd adam adamw ",                           "no optimizer; there are sgd, adam and adamw"},
+    {"jax",   "mode",         " inference ",                                "a function of JAX runs as it is: give another function for a training step"},
+    {"jax",   "device",       " cpu cuda tpu ",                             "no device; there are cpu, cuda and tpu"},
     {"conv",  "mode",         " inference ",                                "convolutions are measured forward only"},
     {"conv",  "dtype",        " float32 ",                                  "convolutions are measured in float32"},
     {"conv",  "device",       " cpu cuda ",                                 "no device; there are cpu (oneDNN) and cuda (cuDNN)"},
@@ -62,7 +65,7 @@ const AxisRow* find_axis(std::string_view name) {
 }
 
 bool is_axis(std::string_view key) {
-  constexpr std::string_view kOthers = " model_file model_name model_sha256 seed repeat ";
+  constexpr std::string_view kOthers = " model_file model_name model_sha256 seed repeat layers verify ";
   return !among(kOthers, key) && !key.starts_with("measure.");
 }
 
@@ -96,18 +99,6 @@ std::string setting_text(const Setting& setting) {
     std::string operator()(const std::string& value) const { return value; }
   };
   return std::visit(Visitor(), setting);
-}
-
-std::string text_of(const Config& config, const std::string& key) {
-  const auto it = config.find(key);
-  const auto* text = it == config.end() ? nullptr : std::get_if<std::string>(&it->second);
-  return text ? *text : std::string();
-}
-
-std::optional<std::int64_t> integer_of(const Config& config, const std::string& key) {
-  const auto it = config.find(key);
-  const auto* value = it == config.end() ? nullptr : std::get_if<std::int64_t>(&it->second);
-  return value ? std::optional(*value) : std::nullopt;
 }
 
 }  // namespace pagoda::bench

@@ -48,12 +48,9 @@ bool is_axis(std::string_view key);
 // Whether the axis multiplies experiments of the backend. User backends have all.
 bool has_axis(std::string_view backend, std::string_view axis);
 bool is_built_in(std::string_view backend);
-std::string backend_list();  // "ort, torch, cmd, conv"
+std::string backend_list();  // "ort, torch, jax, …"
 
 // The text of a setting as in labels: without quotes.
 std::string setting_text(const Setting& setting);
-// Empty where the config has none or it is no text.
-std::string text_of(const Config& config, const std::string& key);
-std::optional<std::int64_t> integer_of(const Config& config, const std::string& key);
 
 }  // namespace pagoda::bench

@@ -24,6 +24,31 @@ Config parse_config(std::string_view json, std::string_view subject) {
   return settings_from(parsed, std::string(subject));
 }
 
+std::string text_of(const Config& config, const std::string& axis) {
+  const auto it = config.find(axis);
+  const auto* text = it == config.end() ? nullptr : std::get_if<std::string>(&it->second);
+  return text ? *text : std::string();
+}
+
+std::optional<std::int64_t> integer_of(const Config& config, const std::string& axis) {
+  const auto it = config.find(axis);
+  const auto* value = it == config.end() ? nullptr : std::get_if<std::int64_t>(&it->second);
+  return value ? std::optional(*value) : std::nullopt;
+}
+
+std::optional<double> number_of(const Config& config, const std::string& axis) {
+  if (const auto value = integer_of(config, axis)) return static_cast<double>(*value);
+  const auto it = config.find(axis);
+  const auto* value = it == config.end() ? nullptr : std::get_if<double>(&it->second);
+  return value ? std::optional(*value) : std::nullopt;
+}
+
+bool is_set(const Config& config, const std::string& axis) {
+  const auto it = config.find(axis);
+  const auto* value = it == config.end() ? nullptr : std::get_if<bool>(&it->second);
+  return value && *value;
+}
+
 std::string key(const Config& config) {
   Config deciding = config;
   deciding.erase("model_file");

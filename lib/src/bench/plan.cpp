@@ -52,6 +52,8 @@ class Hashes {
 
 Config with_protocol(Config config, const Study& study) {
   config["seed"] = study.seed;
+  if (study.layers) config["layers"] = true;
+  if (study.verify) config["verify"] = true;
   config["repeat"] = std::int64_t{0};
   config["measure.budget_seconds"] = study.measure.budget_seconds;
   config["measure.half_width"] = study.measure.half_width;

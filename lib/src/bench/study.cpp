@@ -245,6 +245,10 @@ Study parse_study(std::string_view source, std::string_view subject, const std::
       study.repeats = count(value, top, name);
     } else if (name == "seed") {
       study.seed = count(value, top, name);
+    } else if (name == "layers" || name == "verify") {
+      const auto wanted = value.value_exact<bool>();
+      if (!wanted) top.fail(value, name + ": expected true or false");
+      (name == "layers" ? study.layers : study.verify) = *wanted;
     } else if (name == "measure") {
       read_measure(study.measure, value, section);
     } else if (name == "limits") {
@@ -261,7 +265,8 @@ Study parse_study(std::string_view source, std::string_view subject, const std::
         top.fail(value, "experiments: expected [[experiments]] tables");
     } else if (!read_axis(shared, name, value, top)) {
       unknown(value, top, name,
-              "name, repeats, seed, [measure], [limits], [models], [backends], [[experiments]], or an axis: " +
+              "name, repeats, seed, layers, verify, [measure], [limits], [models], [backends], [[experiments]], or an "
+              "axis: " +
                   axis_names());
     }
   }

@@ -1,0 +1,231 @@
+// pagoda-bench as people use it: flags, lists, resuming after kill -9, one, status.
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <thread>
+
+#include "pagoda/report.h"
+#include "pagoda/result.h"
+#include "support/golden.h"
+
+namespace pagoda {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Outcome {
+  int code = -1;
+  std::string out, err;
+};
+
+struct Workshop {
+  Workshop() {
+    fs::create_directories(folder);
+    write_file(folder + "/study.toml", R"(
+      backend = "fake"
+      batch = [1, 2, 3, 4, 5, 6]
+      repeats = 2
+      [options]
+      pid_file = ")" + folder + R"(/pids"
+      prepare_seconds = 0.05
+      [backends.fake]
+      command = [")" PAGODA_FAKE_WORKER R"("]
+      [measure]
+      budget_seconds = 0.1
+      warmup_seconds = 0.1
+    )");
+  }
+  ~Workshop() { fs::remove_all(folder); }
+
+  Outcome run(const std::string& arguments) const {
+    const std::string command =
+        "cd '" + folder + "' && '" PAGODA_BENCH "' " + arguments + " >out.txt 2>err.txt </dev/null";
+    const int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, test::read_file(folder + "/out.txt"),
+            test::read_file(folder + "/err.txt")};
+  }
+
+  // Starts a run in the background.
+  pid_t start(const std::vector<const char*>& arguments) const {
+    const pid_t pid = ::fork();
+    if (pid != 0) return pid;
+    const int nothing = ::open("/dev/null", O_RDWR);
+    for (const int fd : {0, 1, 2}) ::dup2(nothing, fd);
+    std::vector<char*> argv = {const_cast<char*>(PAGODA_BENCH)};
+    for (const char* argument : arguments) argv.push_back(const_cast<char*>(argument));
+    argv.push_back(nullptr);
+    if (::chdir(folder.c_str()) == 0) ::execv(PAGODA_BENCH, argv.data());
+    ::_exit(127);
+  }
+
+  std::size_t lines() const {
+    std::ifstream file(folder + "/out/results.jsonl");
+    std::size_t count = 0;
+    for (std::string line; std::getline(file, line);) ++count;
+    return count;
+  }
+
+  std::string folder = (fs::temp_directory_path() / ("pagoda_bench_" + std::to_string(getpid()))).string();
+};
+
+// Whether the process is gone or a corpse that nobody buried yet: what the runner left is its parent's business.
+bool ends(pid_t pid) {
+  for (int i = 0; i < 200; ++i) {
+    std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+    std::string line;
+    if (!std::getline(file, line)) return true;
+    const std::size_t name_end = line.rfind(')');
+    if (name_end != std::string::npos && name_end + 2 < line.size() &&
+        (line[name_end + 2] == 'Z' || line[name_end + 2] == 'X'))
+      return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
+}
+
+TEST_CASE("a study that is killed three times resumes and has every record exactly once") {
+  const Workshop shop;
+  for (const std::size_t until : {1U, 4U, 8U}) {
+    const pid_t runner = shop.start({"run", "study.toml", "-o", "out"});
+    for (int i = 0; i < 2000 && shop.lines() < until; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    ::kill(runner, SIGKILL);
+    ::waitpid(runner, nullptr, 0);
+    CHECK(shop.lines() >= until);
+    CHECK(shop.lines() < 12);
+  }
+  const Outcome last = shop.run("run study.toml -o out --strict");
+  CHECK(last.code == 0);
+  CHECK(last.out == "experiments  12\nok           12\nleft         0\n");
+  const ResultSet set = load_results(shop.folder + "/out");
+  CHECK(set.results.size() == 12);
+  CHECK(set.torn == 0);
+  CHECK(set.duplicates == 0);
+  CHECK(shop.lines() == 12);
+  // No worker outlived its runner.
+  std::ifstream pids(shop.folder + "/pids");
+  int seen = 0;
+  for (pid_t pid; pids >> pid; ++seen) CHECK(ends(pid));
+  CHECK(seen >= 12);
+}
+
+TEST_CASE("a crash, a hang and a memory blow-up are records, and the study goes on") {
+  const Workshop shop;
+  const Outcome r = shop.run(
+      "run --backend fake --worker 'fake=" PAGODA_FAKE_WORKER
+      "' --set behave=crash --set behave=hang --set behave=eat --set behave=well --budget 0.1 --warmup 0.1 --timeout 1 "
+      "--memory-limit 100MB -o out --strict");
+  CHECK(r.code == 3);
+  CHECK(r.out == "experiments  4\nok           1\nfailed       1\nout_of_memory 1\ntimeout      1\nleft         0\n");
+  CHECK(shop.run("status out").out == r.out);
+  // They are final, until asked for again.
+  CHECK(shop.run("run --backend fake --worker 'fake=" PAGODA_FAKE_WORKER
+                 "' --set behave=crash --set behave=hang --set behave=eat --set behave=well --budget 0.1 --warmup 0.1 "
+                 "--timeout 1 --memory-limit 100MB -o out")
+            .code == 0);
+  CHECK(shop.lines() == 4);
+  shop.run("run --backend fake --worker 'fake=" PAGODA_FAKE_WORKER
+           "' --set behave=crash --budget 0.1 --warmup 0.1 -o out --retry failed");
+  CHECK(shop.lines() == 5);
+  CHECK(load_results(shop.folder + "/out").results.size() == 4);
+}
+
+TEST_CASE("--list names what would run and what is unsupported, --dry-run what is left") {
+  const Workshop shop;
+  const Outcome list = shop.run("run resnet18 --backend torch,ort --batch 1,2 --list");
+  CHECK(list.code == 0);
+  CHECK(list.out.find("resnet18 torch batch=2 compile=eager device=cpu mode=inference") != std::string::npos);
+  CHECK(list.out.find("unsupported  resnet18 ort batch=1 device=cpu mode=inference optimization=all: \"resnet18\" is a "
+                      "name") != std::string::npos);
+  CHECK(list.out.ends_with("2 experiments, 2 unsupported\n"));
+  shop.run("run study.toml -o out --filter batch=3");
+  CHECK(shop.lines() == 2);
+  CHECK(shop.run("run study.toml -o out --dry-run").out.ends_with("10 experiments, 0 unsupported\n"));
+  CHECK(shop.run("run study.toml -o out --dry-run --no-resume").out.ends_with("12 experiments, 0 unsupported\n"));
+  CHECK(shop.run("run study.toml --list --sanity").out.ends_with("2 experiments, 0 unsupported\n"));
+}
+
+TEST_CASE("cmd times whole commands, or reads the times that they print") {
+  const Workshop shop;
+  const Outcome whole = shop.run(
+      "one --config '{\"backend\":\"cmd\",\"command\":\"sleep 0.0{batch}\",\"batch\":2,"
+      "\"measure.budget_seconds\":0.3,\"measure.warmup_seconds\":0.1}'");
+  REQUIRE(whole.code == 0);
+  const Result slept = parse_result(whole.out, "one");
+  CHECK(slept.timing->latency.min >= 0.02);
+  CHECK(slept.items == 2.0);
+  const Outcome printed = shop.run(
+      "one --config '{\"backend\":\"cmd\",\"command\":\"echo took 3.5 ms, took 4.5 ms\",\"pattern\":\"([0-9.]+) "
+      "ms\",\"scale\":0.001,\"measure.budget_seconds\":0.01,\"measure.warmup_seconds\":0}'");
+  REQUIRE(printed.code == 0);
+  const Result read = parse_result(printed.out, "one");
+  CHECK(read.timing->latency.mean == doctest::Approx(0.004));
+  CHECK(read.clock == "as printed");
+  const Outcome failing = shop.run("one --config '{\"backend\":\"cmd\",\"command\":\"echo no >&2; exit 4\"}'");
+  CHECK(failing.code == 3);
+  const Result failed = parse_result(failing.out, "one");
+  CHECK(failed.status == ResultStatus::Failed);
+  CHECK(failed.reason == "the command exited with 4");
+  CHECK(failed.stderr_tail == "no\n");
+}
+
+TEST_CASE("two runners do not share a folder") {
+  const Workshop shop;
+  const pid_t runner = shop.start({"run", "study.toml", "-o", "out"});
+  for (int i = 0; i < 2000 && shop.lines() < 1; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  const Outcome second = shop.run("run study.toml -o out");
+  ::kill(runner, SIGKILL);
+  ::waitpid(runner, nullptr, 0);
+  CHECK(second.code == 1);
+  CHECK(second.err.find("another pagoda-bench writes results.jsonl there") != std::string::npos);
+}
+
+TEST_CASE("tasks of a cluster write a file each, and nothing when run again") {
+  const Workshop shop;
+  shop.run("run study.toml -o out --filter batch=1");
+  fs::remove(shop.folder + "/out/results.jsonl");
+  for (const char* index : {"0", "1", "0"}) CHECK(shop.run(std::string("task out --index ") + index).code == 0);
+  CHECK(load_results(shop.folder + "/out").results.size() == 2);
+  CHECK(load_results(shop.folder + "/out").duplicates == 0);
+  CHECK(shop.run("task out --index 2").code == 1);
+}
+
+TEST_CASE("wrong usage says what is expected") {
+  const Workshop shop;
+  struct Case {
+    const char* arguments;
+    int code;
+    const char* message;
+  };
+  // clang-format off
+  const Case cases[] = {
+      {"", 2, "A subcommand is required"},
+      {"run a.onnx -o out", 2, "say what is to run the models"},
+      {"run a.onnx --backend ort", 2, "say where results go"},
+      {"run study.toml --batch 3 -o out", 2, "the study's lists say that"},
+      {"run study.toml other -o out", 2, "a study runs alone"},
+      {"run a --backend torch --batch x -o out", 2, "found x, expected integers"},
+      {"run missing.toml -o out", 1, "missing.toml: cannot be read"},
+      {"run missing.onnx --backend ort -o out", 1, "there is nothing to run"},
+      {"status nowhere", 1, "nowhere/plan.json: cannot be read"},
+      {"one --config '{'", 1, "--config: no JSON"},
+      {"one --config '{\"backend\":\"tvm\"}'", 1, "there is no backend \"tvm\""},
+  };
+  // clang-format on
+  for (const Case& c : cases) {
+    CAPTURE(c.arguments);
+    const Outcome r = shop.run(c.arguments);
+    CHECK(r.code == c.code);
+    CHECK_MESSAGE((r.out + r.err).find(c.message) != std::string::npos, r.err);
+  }
+}
+
+}  // namespace
+}  // namespace pagoda

@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""The workers in Python without their frameworks: the conversation, and what they say when something is missing.
+
+    workers_test.py FOLDER_OF_WORKERS
+"""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+FOLDER = pathlib.Path(sys.argv.pop(1))
+
+PROBE = """
+import sys
+sys.path.insert(0, {folder!r})
+from worker import Unavailable, Worker, serve
+class Probe(Worker):
+    def prepare(self, config, folder):
+        print("chatter of a framework")
+        if config.get("fail") == "memory": raise RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB")
+        if config.get("fail") == "module": import no_such_module_anywhere
+        if config.get("fail") == "value": raise ValueError("a bad value")
+        return {{"items": config["batch"], "load_seconds": 0.5, "compile_seconds": None}}
+    def run(self, iterations):
+        return [0.25] * iterations, "made up"
+serve(Probe())
+"""
+
+
+def converse(command, *requests, cwd=None):
+    lines = "".join(json.dumps(request) + "\n" for request in requests)
+    done = subprocess.run(command, input=lines, capture_output=True, text=True, timeout=60, cwd=cwd)
+    return [json.loads(line) for line in done.stdout.splitlines()], done
+
+
+def prepare(**config):
+    return {"op": "prepare", "protocol": 1, "config": config, "folder": "."}
+
+
+class Conversation(unittest.TestCase):
+    def probe(self, *requests):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "probe.py"
+            path.write_text(PROBE.format(folder=str(FOLDER)))
+            return converse([sys.executable, str(path)], *requests)
+
+    def test_answers_in_order_and_keeps_chatter_out(self):
+        answers, done = self.probe(prepare(batch=3), {"op": "run", "iterations": 2}, {"op": "memory"}, {"op": "quit"})
+        self.assertEqual(answers[0], {"event": "ready", "items": 3, "load_seconds": 0.5, "compile_seconds": None})
+        self.assertEqual(answers[1], {"event": "times", "seconds": [0.25, 0.25], "clock": "made up"})
+        self.assertEqual(answers[2], {"event": "memory", "device_peak_bytes": None})
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("chatter", done.stderr)
+
+    def test_an_optional_request_that_cannot_be_met_is_no_end(self):
+        answers, _ = self.probe(prepare(batch=1), {"op": "layers"}, {"op": "fly"}, {"op": "run", "iterations": 1}, {"op": "quit"})
+        self.assertEqual([a["event"] for a in answers], ["ready", "unsupported", "unsupported", "times"])
+
+    def test_errors_are_named_for_what_they_are(self):
+        for fail, event, kind, message in (("memory", "error", "out_of_memory", "out of memory"), ("value", "error", "failed", "a bad value"),
+                                           ("module", "unavailable", None, "install no_such_module_anywhere")):
+            with self.subTest(fail):
+                answers, done = self.probe(prepare(batch=1, fail=fail), {"op": "run", "iterations": 1})
+                self.assertEqual(len(answers), 1)
+                self.assertEqual((answers[0]["event"], answers[0].get("kind")), (event, kind))
+                self.assertIn(message, answers[0]["message"])
+                self.assertNotEqual(done.returncode, 0)
+
+
+class Frameworks(unittest.TestCase):
+    """-S hides installed packages: what a machine without the framework says."""
+
+    def test_a_missing_framework_says_what_to_install(self):
+        for name, missing in (("ort", "onnxruntime"), ("torch", "torch"), ("jax", "jax")):
+            with self.subTest(name):
+                answers, _ = converse([sys.executable, "-S", str(FOLDER / f"{name}_worker.py")], prepare(model="x", model_name="m:f", batch=1))
+                self.assertEqual(answers, [{"event": "unavailable", "message": f"not available: install {missing} (pip install {missing})"}])
+
+    def test_data_folders_are_checked(self):
+        sys.path.insert(0, str(FOLDER))
+        import worker
+
+        with tempfile.TemporaryDirectory() as folder:
+            with self.assertRaisesRegex(worker.Unavailable, "neither .npz archives nor images"):
+                worker.data_files(folder)
+            for name in ("b.png", "a.JPG", "x.npz", "notes.txt"):
+                (pathlib.Path(folder) / name).touch()
+            archives, images = worker.data_files(folder)
+            self.assertEqual([p.name for p in archives], ["x.npz"])
+            self.assertEqual([p.name for p in images], ["a.JPG", "b.png"])
+        with self.assertRaisesRegex(worker.Unavailable, "found no folder"):
+            worker.data_files(folder)
+
+    def test_sizes_of_inputs_come_from_the_config(self):
+        sys.path.insert(0, str(FOLDER))
+        import ort_worker
+
+        config = {"batch": 4, "sequence": 16, "input_size": 64, "past": 7}
+        rows = [(3, 1, False, 3), ("batch", 0, True, 4), ("N", 0, False, 4), ("sequence", 1, True, 16), ("height", 2, False, 64),
+                ("past", 2, False, 7), ("other", 1, True, 16), ("other", 1, False, 1), (None, 0, False, 4)]
+        for dim, axis, is_integer, expected in rows:
+            with self.subTest(dim=dim, axis=axis):
+                self.assertEqual(ort_worker.size_of(dim, axis, config, is_integer), expected)
+
+
+if __name__ == "__main__":
+    unittest.main()

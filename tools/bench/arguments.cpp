@@ -1,0 +1,260 @@
+// Flags and studies into one description of what to run.
+#include "arguments.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+
+namespace bench {
+namespace {
+
+using pagoda::Axis;
+using pagoda::Setting;
+
+constexpr int kUsage = 2;
+
+constexpr const char* kExamples = R"(Examples:
+  pagoda-bench run resnet50.onnx --backend ort --batch 1,8 --optimization disable,all -o out
+      ONNX Runtime at two levels of optimisation and two batches
+  pagoda-bench run resnet50 bert-base-uncased --backend torch --compile eager,inductor --repeat 3 -o out
+      models of torchvision and transformers with random weights, three rounds in random order
+  pagoda-bench run study.toml -o out --quick        about ten experiments that show every value of every axis
+  pagoda-bench run study.toml -o out                the rest: what has a record does not run again
+  pagoda-bench run --backend cmd --command './net --batch {batch}' --batch 1,2 -o out
+      any command, timed as a whole; --set 'pattern=([0-9.]+) ms' --set scale=0.001 reads the times that it prints
+  pagoda-bench status out
+  pagoda-bench one --config '{"backend":"ort","model_file":"net.onnx","batch":1}'
+
+Results are out/results.jsonl, a line of pagoda.result/1 each; pagoda-report makes tables of them.
+Exit codes: 0 done, 1 unusable input, 2 usage, 3 some experiments are not ok (--strict), 130 interrupted.)";
+
+struct AxisFlag {
+  const char* flag;
+  const char* axis;
+  bool is_integer;
+  const char* help;
+};
+// clang-format off
+constexpr AxisFlag kAxisFlags[] = {
+    {"--backend",      "backend",      false, "ort, torch, jax, cmd, conv, or one of --worker"},
+    {"--mode",         "mode",         false, "inference, training"},
+    {"--device",       "device",       false, "cpu, cuda, cuda:1, tensorrt, mps"},
+    {"--dtype",        "dtype",        false, "float32, float16, bfloat16"},
+    {"--compile",      "compile",      false, "torch: eager, inductor, aot_eager, cudagraphs, openxla"},
+    {"--optimization", "optimization", false, "ort: disable, basic, extended, all"},
+    {"--algorithm",    "algorithm",    false, "conv: reference, auto, direct, gemm, winograd, …"},
+    {"--optimizer",    "optimizer",    false, "training: sgd, adam, adamw"},
+    {"--threads",      "threads",      true,  "of the processor (default: the framework's choice)"},
+    {"--data",         "data",         false, "folder of images or .npz files for inputs (default: synthetic, seeded)"},
+    {"--batch",        "batch",        true,  "batch sizes"},
+    {"--sequence",     "sequence",     true,  "lengths of sequences"},
+    {"--input-size",   "input_size",   true,  "heights and widths of images"},
+};
+// clang-format on
+
+// true, false, an integer, a number, or a text.
+Setting plain(const std::string& text) {
+  if (text == "true" || text == "false") return text == "true";
+  std::int64_t integer = 0;
+  double real = 0;
+  const char *begin = text.data(), *end = begin + text.size();
+  if (const auto r = std::from_chars(begin, end, integer); r.ec == std::errc() && r.ptr == end) return integer;
+  if (const auto r = std::from_chars(begin, end, real); r.ec == std::errc() && r.ptr == end) return real;
+  return text;
+}
+
+Setting axis_value(const AxisFlag& flag, const std::string& text) {
+  if (!flag.is_integer) return text;
+  const Setting value = plain(text);
+  const auto* integer = std::get_if<std::int64_t>(&value);
+  if (!integer || *integer < 1)
+    throw CLI::ValidationError(flag.flag, "found " + text + ", expected integers of at least 1");
+  return value;
+}
+
+// "NAME=VALUE" in two.
+std::pair<std::string, std::string> named(const std::string& text, const char* flag) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0)
+    throw CLI::ValidationError(flag, "found \"" + text + "\", expected NAME=VALUE");
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+std::vector<std::string> words(const std::string& text) {
+  std::vector<std::string> result;
+  std::istringstream stream(text);
+  for (std::string word; stream >> word;) result.push_back(word);
+  return result;
+}
+
+std::string environment(const char* name, const std::string& otherwise) {
+  const char* value = std::getenv(name);
+  return value && *value ? value : otherwise;
+}
+
+// Beside the sources while they are there, else where they were installed, else beside the program.
+std::string scripts_folder() {
+  std::error_code error;
+  const std::string beside =
+      (std::filesystem::read_symlink("/proc/self/exe", error).parent_path() / "../share/pagoda/workers").string();
+  for (const std::string& folder : {std::string(PAGODA_WORKERS_SOURCE), beside, std::string(PAGODA_WORKERS_INSTALLED)})
+    if (std::filesystem::exists(folder + "/ort_worker.py", error)) return folder;
+  return PAGODA_WORKERS_INSTALLED;
+}
+
+// What `run` was told, before it is a study.
+struct RunFlags {
+  std::vector<std::string> targets, sets, workers;
+  std::vector<std::vector<std::string>> axes{std::size(kAxisFlags)};
+  std::string command, memory;
+  std::optional<std::int64_t> repeats, seed;
+  std::optional<double> budget, half_width, warmup, timeout;
+  bool layers = false, verify = false, sanity = false, quick = false, full = false;
+};
+
+pagoda::Study study_of_flags(const RunFlags& flags) {
+  pagoda::Study study;
+  study.name = "command line";
+  std::vector<Axis> block;
+  if (!flags.targets.empty()) {
+    Axis models{"model", {}};
+    for (const std::string& target : flags.targets) models.second.emplace_back(target);
+    block.push_back(std::move(models));
+  }
+  for (std::size_t i = 0; i < std::size(kAxisFlags); ++i) {
+    if (flags.axes[i].empty()) continue;
+    Axis axis{kAxisFlags[i].axis, {}};
+    for (const std::string& text : flags.axes[i]) axis.second.push_back(axis_value(kAxisFlags[i], text));
+    block.push_back(std::move(axis));
+  }
+  if (!flags.command.empty()) block.push_back({"command", {flags.command}});
+  std::map<std::string, std::vector<Setting>> options;
+  for (const std::string& text : flags.sets) {
+    const auto [name, value] = named(text, "--set");
+    options[name].push_back(plain(value));
+  }
+  for (auto& [name, values] : options) block.emplace_back(name, std::move(values));
+  study.blocks.push_back(std::move(block));
+  return study;
+}
+
+void add_run(CLI::App& run, RunFlags& flags, Arguments& arguments) {
+  run.add_option("TARGET", flags.targets,
+                 "models (ONNX files, or names of torchvision and transformers), or one study");
+  for (std::size_t i = 0; i < std::size(kAxisFlags); ++i)
+    run.add_option(kAxisFlags[i].flag, flags.axes[i], kAxisFlags[i].help)->delimiter(',');
+  run.add_option("--command", flags.command, "cmd: what to run; {batch} and other axes are replaced");
+  run.add_option("--set", flags.sets, "NAME=VALUE: an option of the backend; given again: another value of the axis");
+  run.add_option("--worker", flags.workers, "NAME=COMMAND: a backend of your own (see the workers' README)");
+  run.add_option("--repeat", flags.repeats, "rounds, each in a random order of its own")->check(CLI::PositiveNumber);
+  run.add_option("--seed", flags.seed, "of the order, inputs and weights")->check(CLI::PositiveNumber);
+  run.add_option("--budget", flags.budget, "seconds of measured runs, an experiment")->check(CLI::PositiveNumber);
+  run.add_option("--half-width", flags.half_width, "stop when the median's interval is this narrow, as a fraction")
+      ->check(CLI::PositiveNumber);
+  run.add_option("--warmup", flags.warmup, "seconds of warm-up at most")->check(CLI::NonNegativeNumber);
+  run.add_option("--timeout", flags.timeout, "seconds of wall time for an experiment")->check(CLI::PositiveNumber);
+  run.add_option("--memory-limit", flags.memory,
+                 "resident bytes of an experiment, like 8GiB (default: 9/10 of what there is)");
+  run.add_flag("--layers", flags.layers, "measure layers, too, after the whole");
+  run.add_flag("--verify", flags.verify, "hold outputs against a reference run");
+  run.add_option("--threshold", arguments.threshold, "mean relative error that --verify allows")->capture_default_str();
+  auto* sanity = run.add_flag("--sanity", flags.sanity, "one experiment");
+  auto* quick = run.add_flag("--quick", flags.quick, "about ten that show every value of every axis")->excludes(sanity);
+  run.add_flag("--full", flags.full, "all (default)")->excludes(sanity)->excludes(quick);
+  run.add_option("--filter", arguments.selection.filter, "only experiments whose label holds this expression");
+  run.add_option("--exclude", arguments.selection.exclude, "none whose label holds this expression");
+  run.add_flag("--list", arguments.list, "print the experiments, and those unsupported with their reasons");
+  run.add_flag("--dry-run", arguments.dry_run, "print what would run now, without what has a record");
+  run.add_flag("--no-resume{false}", arguments.resume, "run again what has a record");
+  run.add_option("--retry", arguments.retry, "run again records of these statuses: failed,timeout,…")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"ok", "failed", "timeout", "out_of_memory", "killed", "not_available"}));
+  run.add_flag("--strict", arguments.strict, "exit 3 where an experiment is not ok");
+  run.add_option("-o,--output", arguments.folder, "folder of results");
+}
+
+void finish_study(const RunFlags& flags, Arguments& arguments) {
+  const bool has_study = std::any_of(flags.targets.begin(), flags.targets.end(),
+                                     [](const std::string& t) { return t.ends_with(".toml"); });
+  if (has_study) {
+    if (flags.targets.size() > 1) throw CLI::ValidationError("TARGET", "a study runs alone, without other targets");
+    for (std::size_t i = 0; i < std::size(kAxisFlags); ++i)
+      if (!flags.axes[i].empty())
+        throw CLI::ValidationError(kAxisFlags[i].flag, "the study's lists say that; use --filter");
+    arguments.study = pagoda::load_study(flags.targets[0]);
+  } else {
+    arguments.study = study_of_flags(flags);
+    const auto& block = arguments.study.blocks[0];
+    if (std::none_of(block.begin(), block.end(), [](const Axis& axis) { return axis.first == "backend"; }))
+      throw CLI::ValidationError("--backend", "say what is to run the models: ort, torch, cmd, conv");
+  }
+  pagoda::Study& study = arguments.study;
+  for (const std::string& text : flags.workers) {
+    const auto [name, command] = named(text, "--worker");
+    study.backends[name].command = words(command);
+    if (study.backends[name].command.empty()) throw CLI::ValidationError("--worker", name + ": expected a command");
+  }
+  if (flags.repeats) study.repeats = *flags.repeats;
+  if (flags.seed) study.seed = *flags.seed;
+  if (flags.budget) study.measure.budget_seconds = *flags.budget;
+  if (flags.half_width) study.measure.half_width = *flags.half_width;
+  if (flags.warmup) study.measure.warmup_seconds = *flags.warmup;
+  if (flags.timeout) study.limits.seconds = *flags.timeout;
+  if (!flags.memory.empty()) study.limits.memory_bytes = pagoda::parse_bytes(flags.memory, "--memory-limit");
+  study.layers |= flags.layers;
+  study.verify |= flags.verify;
+  if (flags.sanity) arguments.selection.stage = pagoda::Stage::Sanity;
+  if (flags.quick) arguments.selection.stage = pagoda::Stage::Quick;
+  if (arguments.folder.empty() && !arguments.list && !arguments.dry_run)
+    throw CLI::ValidationError("--output", "say where results go: -o DIR");
+}
+
+}  // namespace
+
+std::optional<Arguments> parse_arguments(int argc, char** argv, int& code) {
+  Arguments arguments;
+  arguments.python = environment("PAGODA_PYTHON", "python3");
+  arguments.worker_scripts = environment("PAGODA_WORKERS", scripts_folder());
+  CLI::App app("Runs models on engines and frameworks, each experiment in a process of its own, and never loses one.",
+               "pagoda-bench");
+  app.footer(kExamples);
+  app.set_version_flag("--version", PAGODA_VERSION);
+  app.require_subcommand(1);
+  app.add_option("--python", arguments.python, "Python with the frameworks (default: $PAGODA_PYTHON or python3)");
+  app.add_option("--worker-scripts", arguments.worker_scripts, "folder of ort_worker.py and torch_worker.py");
+  app.fallthrough();
+  RunFlags flags;
+  CLI::App* run = app.add_subcommand("run", "run a study, or what the flags describe");
+  add_run(*run, flags, arguments);
+  CLI::App* status = app.add_subcommand("status", "how far a study is");
+  status->add_option("DIR", arguments.folder, "its folder")->required();
+  CLI::App* one = app.add_subcommand("one", "run one experiment here and print its record");
+  one->add_option("--config", arguments.config, "JSON, as --list and records have it")->required();
+  one->add_option("-o,--output", arguments.folder, "folder whose results it joins");
+  one->add_option("--timeout", arguments.study.limits.seconds, "seconds of wall time")->check(CLI::PositiveNumber);
+  CLI::App* worker = app.add_subcommand("worker", "be the worker of a built-in backend");
+  worker->add_option("NAME", arguments.worker, "cmd, conv")->required();
+  worker->group("");
+  CLI::App* task = app.add_subcommand("task", "run one experiment of a folder's plan, as a task of a cluster");
+  task->add_option("DIR", arguments.folder, "the folder")->required();
+  task->add_option("--index", arguments.task, "of the experiment in plan.json")
+      ->required()
+      ->check(CLI::NonNegativeNumber);
+  try {
+    app.parse(argc, argv);
+    if (*run) finish_study(flags, arguments);
+  } catch (const CLI::ParseError& error) {
+    code = app.exit(error) == 0 ? 0 : kUsage;
+    return std::nullopt;
+  }
+  arguments.command = *run      ? Command::Run
+                      : *status ? Command::Status
+                      : *one    ? Command::One
+                      : *task   ? Command::Task
+                                : Command::Worker;
+  return arguments;
+}
+
+}  // namespace bench

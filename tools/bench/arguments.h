@@ -1,0 +1,32 @@
+// The command line of pagoda-bench.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pagoda/experiment.h"
+
+namespace bench {
+
+enum class Command { Run, Status, One, Worker, Task };
+
+struct Arguments {
+  Command command = Command::Run;
+  pagoda::Study study;
+  pagoda::Selection selection;
+  bool list = false, dry_run = false, strict = false, resume = true;
+  std::vector<std::string> retry;
+  double threshold = 0.02;
+  std::string folder;          // of results
+  std::string python;          // runs ort and torch
+  std::string worker_scripts;  // their folder
+  std::string config;          // one
+  std::string worker;          // worker
+  std::int64_t task = 0;       // task
+};
+
+// Empty: `code` is the exit code (help, or a usage error that is printed). Throws pagoda::Error where a study is none.
+std::optional<Arguments> parse_arguments(int argc, char** argv, int& code);
+
+}  // namespace bench

@@ -1,0 +1,323 @@
+// Runs one experiment in a worker and makes the record of it.
+#include "experiment_run.h"
+
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "machine_state.h"
+#include "outputs.h"
+#include "pagoda/report.h"
+#include "session.h"
+
+namespace bench {
+namespace {
+
+using pagoda::Config;
+using pagoda::is_set;
+using pagoda::Result;
+using pagoda::ResultStatus;
+using pagoda::text_of;
+using pagoda::Verification;
+using pagoda::VerificationCode;
+
+std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+pagoda::Settings settings_from(const Json& json, const char* subject) {
+  return pagoda::parse_config(dump(json), subject);
+}
+
+std::optional<double> number(const Json& object, const char* name) {
+  const auto it = object.find(name);
+  return it != object.end() && it->is_number() ? std::optional(it->get<double>()) : std::nullopt;
+}
+
+std::string text(const Json& object, const char* name) {
+  const auto it = object.find(name);
+  return it != object.end() && it->is_string() ? it->get<std::string>() : std::string();
+}
+
+Json prepare_request(const Config& config, const std::string& folder) {
+  return {{"op", "prepare"}, {"protocol", 1}, {"config", Json::parse(pagoda::canonical(config))}, {"folder", folder}};
+}
+
+// The model's options of timing, back from the config.
+pagoda::TimingOptions timing_options(const Config& config) {
+  pagoda::TimingOptions options;
+  options.budget_seconds = pagoda::number_of(config, "measure.budget_seconds").value_or(options.budget_seconds);
+  options.half_width = pagoda::number_of(config, "measure.half_width").value_or(options.half_width);
+  options.warmup_seconds = pagoda::number_of(config, "measure.warmup_seconds").value_or(options.warmup_seconds);
+  options.settle = pagoda::number_of(config, "measure.settle").value_or(options.settle);
+  options.min_iterations = pagoda::integer_of(config, "measure.min_iterations").value_or(options.min_iterations);
+  options.max_iterations = pagoda::integer_of(config, "measure.max_iterations").value_or(options.max_iterations);
+  return options;
+}
+
+// Joules of chunks of runs, where the machine counts them. The first call is left out: it is not like the others.
+struct EnergyMeter {
+  std::optional<double> joules = 0;
+  std::int64_t runs = 0;
+  bool is_first = true;
+  void add(std::optional<double> before, std::optional<double> after, std::int64_t made) {
+    if (std::exchange(is_first, false)) return;
+    if (!before || !after) joules.reset();
+    // The counter wraps around about once an hour: such a chunk is left out.
+    if (!joules || *after < *before) return;
+    *joules += *after - *before;
+    runs += made;
+  }
+};
+
+void time_model(Session& session, const Config& config, Result& result) {
+  EnergyMeter meter;
+  std::string clock = "steady";
+  const auto run = [&](std::int64_t n) {
+    const std::optional<double> before = package_joules();
+    const Json answer = session.ask({{"op", "run"}, {"iterations", n}}, "times");
+    std::vector<double> seconds;
+    if (const auto it = answer.find("seconds"); it != answer.end() && it->is_array())
+      for (const Json& value : *it)
+        if (value.is_number() && value.get<double>() >= 0) seconds.push_back(value.get<double>());
+    if (const std::string said = text(answer, "clock"); !said.empty()) clock = said;
+    meter.add(before, package_joules(), static_cast<std::int64_t>(seconds.size()));
+    return seconds;
+  };
+  const pagoda::Timing timing = pagoda::time_runs(run, timing_options(config));
+  if (timing.latency.n == 0) throw Ended{End::Line, {{"event", "error"}, {"message", "the worker made no runs"}}};
+  result.timing = timing;
+  result.clock = clock;
+  if (meter.joules && meter.runs > 0) {
+    result.energy_joules = *meter.joules / static_cast<double>(meter.runs);
+    result.energy_source = "package counters (RAPL), the whole processor";
+  }
+}
+
+void read_layers(Session& session, Result& result) {
+  const Json answer = session.ask_if_known({{"op", "layers"}}, "layers");
+  const auto list = answer.find("layers");
+  if (list == answer.end() || !list->is_array()) return;
+  for (const Json& entry : *list) {
+    if (!entry.is_object()) continue;
+    pagoda::LayerTime layer{.name = text(entry, "name"),
+                            .op_type = text(entry, "op_type"),
+                            .seconds = number(entry, "seconds"),
+                            .facts = {},
+                            .note = text(entry, "note")};
+    if (const auto facts = entry.find("facts"); facts != entry.end())
+      layer.facts = settings_from(*facts, "layers of the worker");
+    result.layers.push_back(std::move(layer));
+  }
+}
+
+// "ended by signal 9 (Killed)".
+std::string signal_text(int signal) { return "signal " + std::to_string(signal) + " (" + ::strsignal(signal) + ")"; }
+
+bool is_crash(int signal) {
+  for (const int own : {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGTRAP})
+    if (signal == own) return true;
+  return false;
+}
+
+void say(Result& result, ResultStatus status, std::string reason) {
+  result.status = status;
+  result.reason = std::move(reason);
+}
+
+// What an early end means; false: interrupted.
+bool explain(const Ended& ended, const Exit& exit, const pagoda::Limits& limits, std::int64_t seen, Result& result) {
+  switch (ended.end) {
+    case End::Interrupted:
+      return false;
+    case End::Timeout:
+      say(result, ResultStatus::Timeout, "not done after " + dump(Json(limits.seconds)) + " s");
+      return true;
+    case End::Memory:
+      say(result, ResultStatus::OutOfMemory,
+          "held " + std::to_string(seen) + " bytes, the limit is " + std::to_string(limits.memory_bytes));
+      return true;
+    case End::Line: {
+      const std::string event = text(ended.event, "event"), message = text(ended.event, "message");
+      if (event != "error")
+        say(result, ResultStatus::NotAvailable, message);
+      else if (text(ended.event, "kind") == "out_of_memory")
+        say(result, ResultStatus::OutOfMemory, message);
+      else
+        say(result, ResultStatus::Failed, message);
+      return true;
+    }
+    case End::Closed:
+      break;
+  }
+  if (exit.signal && is_crash(*exit.signal))
+    say(result, ResultStatus::Failed, "crashed with " + signal_text(*exit.signal));
+  else if (exit.signal && exit.kernel_out_of_memory)
+    say(result, ResultStatus::OutOfMemory, "killed by the kernel for want of memory");
+  else if (exit.signal)
+    say(result, ResultStatus::Killed, "ended by " + signal_text(*exit.signal));
+  else
+    say(result, ResultStatus::Failed,
+        "exited with " + std::to_string(exit.code.value_or(-1)) + " before it had answered");
+  return true;
+}
+
+// Outputs of the reference, run once and kept in the folder.
+struct Reference {
+  std::vector<OutputTensor> outputs;
+  std::string failure;  // empty: there are outputs
+};
+
+Reference reference_outputs(const Config& config, const Workers& workers, const RunOptions& options, bool& stopped) {
+  const std::string folder = options.folder + "/references/" + pagoda::key(config);
+  const std::string index = folder + "/outputs.json";
+  Reference reference;
+  try {
+    if (!std::filesystem::exists(index)) {
+      std::filesystem::create_directories(folder);
+      Session session(workers.commands.at(text_of(config, "backend")),
+                      {options.limits.seconds, options.limits.memory_bytes});
+      Ended ended;
+      try {
+        session.ask(prepare_request(config, folder), "ready");
+        const Json event = session.ask({{"op", "outputs"}, {"path", folder + "/outputs.bin"}}, "outputs");
+        session.finish(false);
+        pagoda::write_file(index, dump(event));
+      } catch (const Ended& early) {
+        const Exit exit = session.finish(early.end != End::Closed);
+        Result why;
+        stopped = !explain(early, exit, options.limits, session.process().seen_bytes(), why);
+        reference.failure = why.reason;
+        return reference;
+      }
+    }
+    std::ifstream file(index);
+    reference.outputs = load_outputs(Json::parse(file));
+  } catch (const std::exception& error) {
+    reference.failure = error.what();
+  }
+  return reference;
+}
+
+// Asked before timing: what a run leaves behind must not change the outputs.
+Verification verify(Session& session, const Config& config, const Reference& reference, const RunOptions& options) {
+  Verification v;
+  v.threshold = options.threshold;
+  const std::string path = options.folder + "/outputs-" + std::to_string(::getpid()) + ".bin";
+  try {
+    const Json event = session.ask({{"op", "outputs"}, {"path", path}}, "outputs");
+    if (reference.failure.empty()) {
+      v = compare_outputs(load_outputs(event), reference.outputs, options.threshold);
+    } else {
+      v.code = VerificationCode::ReferenceFailed;
+      v.detail = reference.failure;
+    }
+  } catch (const pagoda::Error& error) {
+    v.code = VerificationCode::UnsupportedOutput;
+    v.detail = error.what();
+  }
+  std::error_code ignored;
+  std::filesystem::remove(path, ignored);
+  v.reference = pagoda::label(config);
+  return v;
+}
+
+void read_ready(const Json& ready, Result& result) {
+  result.items = number(ready, "items");
+  result.load_seconds = number(ready, "load_seconds");
+  result.compile_seconds = number(ready, "compile_seconds");
+  if (const auto versions = ready.find("versions"); versions != ready.end() && versions->is_object())
+    for (const auto& [name, value] : versions->items())
+      if (value.is_string()) result.metadata["version." + name] = value.get<std::string>();
+  if (const auto facts = ready.find("metadata"); facts != ready.end() && facts->is_object())
+    for (const auto& [name, value] : settings_from(*facts, "metadata of the worker")) result.metadata[name] = value;
+}
+
+}  // namespace
+
+Workers workers(const pagoda::Study& study, const std::string& python, const std::string& folder,
+                const std::string& self) {
+  Workers all;
+  for (const char* name : {"ort", "torch", "jax"}) all.commands[name] = {python, folder + "/" + name + "_worker.py"};
+  for (const char* name : {"cmd", "conv"}) all.commands[name] = {self, "worker", name};
+  for (const auto& [name, backend] : study.backends) all.commands[name] = backend.command;
+  return all;
+}
+
+std::optional<Config> reference_config(const Config& config) {
+  const std::string backend = text_of(config, "backend");
+  if (backend != "ort" && backend != "torch") return std::nullopt;
+  Config reference;
+  for (const char* name : {"model", "model_name", "model_file", "model_sha256", "backend", "batch", "sequence",
+                           "input_size", "seed", "data", "mode", "optimizer"})
+    if (const auto it = config.find(name); it != config.end()) reference[name] = it->second;
+  reference["device"] = "cpu";
+  if (backend == "ort") {
+    reference["optimization"] = "disable";
+    if (const auto it = config.find("dtype"); it != config.end()) reference["dtype"] = it->second;
+  } else {
+    reference["compile"] = "eager";
+    reference["dtype"] = "float32";
+  }
+  return reference;
+}
+
+std::optional<Result> run_experiment(const pagoda::Experiment& experiment, const Workers& workers,
+                                     const RunOptions& options) {
+  const Clock::time_point start = Clock::now();
+  Result result;
+  result.key = experiment.key;
+  result.config = experiment.config;
+  result.metadata = options.metadata;
+  result.metadata["time"] = utc_now();
+  const std::string backend = text_of(experiment.config, "backend");
+  const auto command = workers.commands.find(backend);
+  if (command == workers.commands.end()) {
+    say(result, ResultStatus::NotAvailable, "there is no worker for the backend \"" + backend + "\"");
+    return result;
+  }
+  std::filesystem::create_directories(options.folder);
+
+  std::optional<Reference> reference;
+  const std::optional<Config> plain =
+      is_set(experiment.config, "verify") ? reference_config(experiment.config) : std::nullopt;
+  if (plain) {
+    bool stopped = false;
+    reference = reference_outputs(*plain, workers, options, stopped);
+    if (stopped) return std::nullopt;
+  } else if (is_set(experiment.config, "verify")) {
+    result.verification =
+        Verification{.code = VerificationCode::NoReference, .reference = "", .error = {}, .detail = ""};
+  }
+
+  const MachineState before = machine_state();
+  try {
+    Session session(command->second, {options.limits.seconds, options.limits.memory_bytes});
+    std::optional<Ended> ended;
+    try {
+      read_ready(session.ask(prepare_request(experiment.config, options.folder), "ready"), result);
+      if (reference) result.verification = verify(session, *plain, *reference, options);
+      time_model(session, experiment.config, result);
+      if (is_set(experiment.config, "layers")) read_layers(session, result);
+      result.device_peak_bytes = number(session.ask_if_known({{"op", "memory"}}, "memory"), "device_peak_bytes");
+    } catch (const Ended& early) {
+      ended = early;
+    }
+    const bool kill_now = ended && ended->end != End::Closed && ended->end != End::Line;
+    const Exit exit = session.finish(kill_now);
+    result.exit_code = exit.code;
+    if (!kill_now) result.signal = exit.signal;
+    if (exit.peak_bytes > 0) result.host_peak_bytes = static_cast<double>(exit.peak_bytes);
+    if (ended) {
+      if (!explain(*ended, exit, options.limits, session.process().seen_bytes(), result)) return std::nullopt;
+      result.stderr_tail = session.process().stderr_tail();
+    }
+  } catch (const pagoda::Error& error) {
+    say(result, ResultStatus::NotAvailable, error.what());
+  }
+  if (interrupted) return std::nullopt;
+  result.interference = interference(before, machine_state());
+  result.wall_seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  return result;
+}
+
+}  // namespace bench

@@ -1,0 +1,33 @@
+// What the machine says of itself around an experiment: metadata of a record, and what may have disturbed it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "pagoda/result.h"
+
+namespace bench {
+
+// Counters at one moment. Empty where the system does not say.
+struct MachineState {
+  std::optional<double> steal_seconds;  // since the machine started, over all processors
+  std::optional<double> load, clock_hz, temperature_celsius, energy_joules;
+};
+
+// Files are read under `root`, so that tests can give others: root/proc/stat, root/sys/class/powercap, …
+MachineState machine_state(const std::string& root = "");
+// Sum of the packages' energy counters alone: cheap enough around every chunk of runs.
+std::optional<double> package_joules(const std::string& root = "");
+
+pagoda::Interference interference(const MachineState& before, const MachineState& after);
+
+// Host, kernel, processor, governor, commit of the folder that the runner was started in, runner's version.
+pagoda::Settings metadata(const std::string& root = "");
+
+// Bytes that may be used: physical memory, or the control group's limit where that is lower.
+std::int64_t usable_bytes(const std::string& root = "");
+
+std::string utc_now();  // "2026-01-31T12:00:00Z"
+
+}  // namespace bench

@@ -1,0 +1,163 @@
+// pagoda-bench: real runs of real models.
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+
+#include "arguments.h"
+#include "cmd_worker.h"
+#include "machine_state.h"
+#include "pagoda/report.h"
+#include "process.h"
+#include "study_run.h"
+
+namespace {
+
+using namespace bench;
+
+constexpr int kDone = 0, kUnusable = 1, kPartial = 3, kInterrupted = 130;
+
+std::string self() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
+
+RunOptions run_options(const Arguments& arguments, const pagoda::Limits& limits, const std::string& folder) {
+  RunOptions options;
+  options.limits = limits;
+  // Nine tenths: the rest is the system's, which must go on to write the record.
+  if (options.limits.memory_bytes == 0) options.limits.memory_bytes = usable_bytes() / 10 * 9;
+  options.folder = std::filesystem::absolute(folder).string();
+  options.threshold = arguments.threshold;
+  options.metadata = metadata();
+  return options;
+}
+
+void list(const pagoda::Plan& plan, const std::vector<pagoda::Experiment>& experiments) {
+  for (const pagoda::Experiment& e : experiments)
+    std::cout << e.key << "  " << pagoda::printable(pagoda::label(e.config)) << '\n';
+  for (const pagoda::Unsupported& u : plan.unsupported)
+    std::cout << "unsupported  " << pagoda::printable(pagoda::label(u.config)) << ": " << pagoda::printable(u.reason)
+              << '\n';
+  std::cout << experiments.size() << " experiments, " << plan.unsupported.size() << " unsupported\n";
+}
+
+std::map<std::string, std::vector<std::string>> commands_of(const pagoda::Study& study) {
+  std::map<std::string, std::vector<std::string>> commands;
+  for (const auto& [name, backend] : study.backends) commands[name] = backend.command;
+  return commands;
+}
+
+int run(const Arguments& arguments) {
+  pagoda::Plan plan = pagoda::expand(arguments.study);
+  pagoda::select(plan, arguments.selection);
+  std::vector<pagoda::Experiment> experiments = pagoda::order(plan, arguments.study);
+  if (arguments.list) {
+    list(plan, experiments);
+    return kDone;
+  }
+  if (arguments.dry_run) {
+    if (!arguments.folder.empty() && arguments.resume && std::filesystem::exists(arguments.folder)) {
+      std::set<std::string> done;
+      for (const pagoda::Result& r : pagoda::load_results(arguments.folder).results) done.insert(r.key);
+      std::erase_if(experiments, [&](const pagoda::Experiment& e) { return done.contains(e.key); });
+    }
+    list(plan, experiments);
+    return kDone;
+  }
+  for (const pagoda::Unsupported& u : plan.unsupported)
+    std::cerr << "pagoda-bench: not run: " << pagoda::printable(pagoda::label(u.config)) << ": "
+              << pagoda::printable(u.reason) << '\n';
+  if (experiments.empty()) throw pagoda::Error("there is nothing to run; --list says what was asked for");
+
+  std::filesystem::create_directories(arguments.folder);
+  const PlanFile file{.name = arguments.study.name,
+                      .experiments = std::move(experiments),
+                      .unsupported = plan.unsupported,
+                      .limits = arguments.study.limits,
+                      .backends = commands_of(arguments.study)};
+  pagoda::write_file(arguments.folder + "/plan.json", write_plan(file));
+  watch_interrupts();
+  const StudyOutcome outcome =
+      run_study(file, workers(arguments.study, arguments.python, arguments.worker_scripts, self()),
+                {.folder = arguments.folder,
+                 .resume = arguments.resume,
+                 .retry = {arguments.retry.begin(), arguments.retry.end()},
+                 .run = run_options(arguments, arguments.study.limits, arguments.folder + "/work")});
+  const pagoda::ResultSet results = pagoda::load_results(arguments.folder);
+  std::cout << status_text(file, results);
+  if (outcome.interrupted) {
+    std::cerr << "pagoda-bench: interrupted; the same command goes on\n";
+    return kInterrupted;
+  }
+  const pagoda::StudyStatus status = pagoda::study_status(file.experiments, results);
+  return arguments.strict && status.ok < status.total ? kPartial : kDone;
+}
+
+int one(const Arguments& arguments) {
+  pagoda::Experiment experiment;
+  experiment.config = pagoda::parse_config(arguments.config, "--config");
+  if (const auto reason = pagoda::unsupported_reason(experiment.config, arguments.study)) throw pagoda::Error(*reason);
+  experiment.key = pagoda::key(experiment.config);
+  watch_interrupts();
+  const bool keeps = !arguments.folder.empty();
+  const std::string folder =
+      keeps ? arguments.folder + "/work"
+            : (std::filesystem::temp_directory_path() / ("pagoda-bench-" + std::to_string(::getpid()))).string();
+  const std::optional<pagoda::Result> result =
+      run_experiment(experiment, workers(arguments.study, arguments.python, arguments.worker_scripts, self()),
+                     run_options(arguments, arguments.study.limits, folder));
+  if (!keeps) std::filesystem::remove_all(folder);
+  if (!result) return kInterrupted;
+  if (keeps) pagoda::append_result(arguments.folder + "/results.jsonl", *result);
+  std::cout << pagoda::write_result(*result) << '\n';
+  return result->status == pagoda::ResultStatus::Ok ? kDone : kPartial;
+}
+
+// One task of a cluster: the experiment of that index, its record in a file of its own, so that a shared folder needs
+// no lock between hosts. Run again, it finds its record and does nothing.
+int task(const Arguments& arguments) {
+  PlanFile plan = load_plan(arguments.folder);
+  const auto index = static_cast<std::size_t>(arguments.task);
+  if (index >= plan.experiments.size())
+    throw pagoda::Error("--index: found " + std::to_string(index) + ", the plan has " +
+                        std::to_string(plan.experiments.size()) + " experiments, from 0");
+  plan.experiments = {plan.experiments[index]};
+  pagoda::Study study;
+  for (const auto& [name, command] : plan.backends) study.backends[name].command = command;
+  watch_interrupts();
+  const StudyOutcome outcome =
+      run_study(plan, workers(study, arguments.python, arguments.worker_scripts, self()),
+                {.folder = arguments.folder,
+                 .results = "results-" + std::to_string(index) + ".jsonl",
+                 .retry = {},
+                 .run = run_options(arguments, plan.limits, arguments.folder + "/work/" + std::to_string(index))});
+  return outcome.interrupted ? kInterrupted : kDone;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    int code = kDone;
+    const std::optional<Arguments> arguments = parse_arguments(argc, argv, code);
+    if (!arguments) return code;
+    switch (arguments->command) {
+      case Command::Run:
+        return run(*arguments);
+      case Command::Status: {
+        const PlanFile plan = load_plan(arguments->folder);
+        std::cout << status_text(plan, pagoda::load_results(arguments->folder));
+        return kDone;
+      }
+      case Command::One:
+        return one(*arguments);
+      case Command::Task:
+        return task(*arguments);
+      case Command::Worker:
+        if (arguments->worker == "cmd") return cmd_worker();
+        throw pagoda::Error("there is no built-in worker \"" + arguments->worker + "\"");
+    }
+  } catch (const std::exception& error) {
+    std::cerr << "pagoda-bench: " << error.what() << '\n';
+  }
+  return kUnusable;
+}

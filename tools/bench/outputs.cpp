@@ -1,0 +1,129 @@
+// Reading and comparing outputs.
+#include "outputs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "pagoda/error.h"
+
+namespace bench {
+namespace {
+
+using nlohmann::json;
+using pagoda::Verification;
+using pagoda::VerificationCode;
+
+template <typename T>
+void read_as(const std::string& bytes, std::vector<double>& values) {
+  values.resize(bytes.size() / sizeof(T));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    T value;
+    std::memcpy(&value, bytes.data() + i * sizeof(T), sizeof(T));
+    values[i] = static_cast<double>(value);
+  }
+}
+
+struct TypeRow {
+  const char* name;
+  void (*read)(const std::string&, std::vector<double>&);
+};
+constexpr TypeRow kTypes[] = {
+    {"float32", read_as<float>},        {"float64", read_as<double>},       {"int64", read_as<std::int64_t>},
+    {"int32", read_as<std::int32_t>},   {"int16", read_as<std::int16_t>},   {"int8", read_as<std::int8_t>},
+    {"uint8", read_as<std::uint8_t>},   {"uint16", read_as<std::uint16_t>}, {"uint32", read_as<std::uint32_t>},
+    {"uint64", read_as<std::uint64_t>}, {"bool", read_as<std::uint8_t>},
+};
+
+std::string shape_text(const std::vector<std::int64_t>& shape) {
+  std::string text = "[";
+  for (const std::int64_t size : shape) text.append(text.size() > 1 ? "," : "").append(std::to_string(size));
+  return text + "]";
+}
+
+bool all_finite(const std::vector<double>& values) {
+  return std::all_of(values.begin(), values.end(), [](double v) { return std::isfinite(v); });
+}
+
+}  // namespace
+
+std::vector<OutputTensor> load_outputs(const json& event) {
+  const auto fail = [](const std::string& what) -> pagoda::Error {
+    return pagoda::Error("outputs of a worker: " + what + "; see \"outputs\" in the workers' README");
+  };
+  try {
+    const std::string path = event.at("path").get<std::string>();
+    std::ifstream file(path, std::ios::binary);
+    if (!file) throw fail(path + " cannot be read");
+    std::vector<OutputTensor> tensors;
+    for (const json& entry : event.at("tensors")) {
+      OutputTensor tensor{.name = entry.at("name").get<std::string>(),
+                          .type = entry.at("type").get<std::string>(),
+                          .shape = entry.at("shape").get<std::vector<std::int64_t>>(),
+                          .values = {},
+                          .readable = false};
+      const auto* row =
+          std::find_if(std::begin(kTypes), std::end(kTypes), [&](const TypeRow& r) { return tensor.type == r.name; });
+      const auto bytes = entry.at("bytes").get<std::int64_t>();
+      if (row != std::end(kTypes)) {
+        if (bytes < 0) throw fail("a negative size");
+        file.seekg(0, std::ios::end);
+        const auto offset = entry.at("offset").get<std::int64_t>();
+        if (offset < 0 || offset + bytes > static_cast<std::int64_t>(file.tellg())) throw fail(path + " is too short");
+        std::string content(static_cast<std::size_t>(bytes), '\0');
+        file.seekg(offset);
+        file.read(content.data(), bytes);
+        row->read(content, tensor.values);
+        tensor.readable = true;
+      }
+      tensors.push_back(std::move(tensor));
+    }
+    return tensors;
+  } catch (const json::exception& error) {
+    throw fail(error.what());
+  }
+}
+
+Verification compare_outputs(const std::vector<OutputTensor>& got, const std::vector<OutputTensor>& reference,
+                             double threshold) {
+  Verification v;
+  v.threshold = threshold;
+  const auto with = [&](VerificationCode code, const std::string& detail) {
+    v.code = code;
+    v.detail = detail;
+    v.error.reset();
+    return v;
+  };
+  if (reference.empty()) return with(VerificationCode::UnsupportedOutput, "the reference has no tensors");
+  if (got.size() != reference.size())
+    return with(VerificationCode::CountDiffers,
+                std::to_string(got.size()) + " outputs, the reference has " + std::to_string(reference.size()));
+  double worst = 0;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const OutputTensor &a = got[i], &b = reference[i];
+    const std::string name = b.name.empty() ? std::to_string(i) : b.name;
+    if (!a.readable || !b.readable)
+      return with(VerificationCode::UnsupportedOutput, name + ": " + (a.readable ? b.type : a.type));
+    if (a.shape != b.shape || a.values.size() != b.values.size())
+      return with(VerificationCode::ShapesDiffer,
+                  name + ": " + shape_text(a.shape) + ", the reference has " + shape_text(b.shape));
+    if (!all_finite(b.values)) return with(VerificationCode::UnsupportedOutput, name + ": the reference is not finite");
+    if (!all_finite(a.values)) return with(VerificationCode::NonFinite, name);
+    double difference = 0, size = 0;
+    for (std::size_t j = 0; j < a.values.size(); ++j) {
+      difference += std::abs(a.values[j] - b.values[j]);
+      size += std::abs(b.values[j]);
+    }
+    // A reference of zeros has no relative error: any difference is infinitely large.
+    const double error = difference == 0 ? 0 : size > 0 ? difference / size : HUGE_VAL;
+    if (error > worst) v.detail = name;
+    worst = std::max(worst, error);
+  }
+  v.code = worst <= threshold ? VerificationCode::Pass : VerificationCode::Fail;
+  if (std::isfinite(worst)) v.error = worst;
+  return v;
+}
+
+}  // namespace bench

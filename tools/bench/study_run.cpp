@@ -1,0 +1,157 @@
+// The loop over experiments, and what people see of it.
+#include "study_run.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "pagoda/report.h"
+#include "session.h"
+
+namespace bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kPlanSchema = "pagoda.plan/1";
+
+// "2 h 5 min", "40 s".
+std::string duration(double seconds) {
+  const auto whole = static_cast<std::int64_t>(std::llround(seconds));
+  if (whole >= 3600) return std::to_string(whole / 3600) + " h " + std::to_string(whole % 3600 / 60) + " min";
+  if (whole >= 60) return std::to_string(whole / 60) + " min " + std::to_string(whole % 60) + " s";
+  return std::to_string(whole) + " s";
+}
+
+// One line on a terminal, rewritten; nothing elsewhere.
+class Progress {
+ public:
+  void show(std::size_t at, std::size_t of, const std::string& what, std::int64_t not_ok, double left) const {
+    if (!is_terminal_) return;
+    std::string line = "[" + std::to_string(at) + "/" + std::to_string(of) + "] " + pagoda::printable(what);
+    if (not_ok > 0) line += ", " + std::to_string(not_ok) + " not ok";
+    if (left > 0) line += ", " + duration(left) + " left";
+    std::fprintf(stderr, "\r\x1b[K%s", line.c_str());
+    std::fflush(stderr);
+  }
+  ~Progress() {
+    if (is_terminal_) std::fputs("\r\x1b[K", stderr);
+  }
+
+ private:
+  bool is_terminal_ = ::isatty(STDERR_FILENO) == 1;
+};
+
+Json config_json(const pagoda::Config& config) { return Json::parse(pagoda::canonical(config)); }
+
+}  // namespace
+
+std::string write_plan(const PlanFile& plan) {
+  Json json = {{"schema", kPlanSchema},
+               {"name", plan.name},
+               {"limits", {{"seconds", plan.limits.seconds}, {"memory_bytes", plan.limits.memory_bytes}}},
+               {"backends", plan.backends},
+               {"experiments", Json::array()},
+               {"unsupported", Json::array()}};
+  for (const pagoda::Experiment& e : plan.experiments)
+    json["experiments"].push_back({{"key", e.key}, {"config", config_json(e.config)}});
+  for (const pagoda::Unsupported& u : plan.unsupported)
+    json["unsupported"].push_back({{"config", config_json(u.config)}, {"reason", u.reason}});
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+PlanFile load_plan(const std::string& folder) {
+  const std::string path = folder + "/plan.json";
+  std::ifstream file(path);
+  if (!file) throw pagoda::Error(path + ": cannot be read; expected the folder that pagoda-bench run -o wrote");
+  try {
+    const Json json = Json::parse(file);
+    if (json.at("schema") != kPlanSchema) throw pagoda::Error(path + ": expected schema " + kPlanSchema);
+    PlanFile plan;
+    plan.name = json.at("name").get<std::string>();
+    plan.limits = {json.at("limits").at("seconds").get<double>(),
+                   json.at("limits").at("memory_bytes").get<std::int64_t>()};
+    plan.backends = json.at("backends").get<std::map<std::string, std::vector<std::string>>>();
+    for (const Json& e : json.at("experiments"))
+      plan.experiments.push_back({e.at("key").get<std::string>(), pagoda::parse_config(e.at("config").dump(), path)});
+    for (const Json& u : json.at("unsupported"))
+      plan.unsupported.push_back(
+          {pagoda::parse_config(u.at("config").dump(), path), u.at("reason").get<std::string>()});
+    return plan;
+  } catch (const Json::exception& error) {
+    throw pagoda::Error(path + ": " + error.what());
+  }
+}
+
+FolderLock::FolderLock(const std::string& folder, const std::string& name) {
+  const std::string path = folder + "/." + name + ".lock";
+  fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (fd_ < 0) throw pagoda::Error(path + ": cannot be opened: " + std::strerror(errno));
+  if (::flock(fd_, LOCK_EX | LOCK_NB) != 0) {
+    ::close(fd_);
+    throw pagoda::Error(folder + ": another pagoda-bench writes " + name +
+                        " there; wait for it or choose another folder");
+  }
+}
+
+FolderLock::~FolderLock() { ::close(fd_); }
+
+StudyOutcome run_study(const PlanFile& plan, const Workers& workers, const StudyOptions& options) {
+  const FolderLock lock(options.folder, options.results);
+  StudyOutcome outcome;
+  pagoda::ResultSet done;
+  if (options.resume) done = pagoda::load_results(options.folder);
+  std::erase_if(done.results, [&](const pagoda::Result& r) {
+    return options.retry.contains(std::string(pagoda::to_string(r.status)));
+  });
+  std::set<std::string> finished;
+  for (const pagoda::Result& result : done.results) finished.insert(result.key);
+
+  const Progress progress;
+  std::size_t at = 0;
+  for (const pagoda::Experiment& experiment : plan.experiments) {
+    ++at;
+    if (finished.contains(experiment.key)) {
+      ++outcome.skipped;
+      continue;
+    }
+    const pagoda::StudyStatus status = pagoda::study_status(plan.experiments, done);
+    progress.show(at, plan.experiments.size(), pagoda::label(experiment.config), outcome.not_ok,
+                  status.seconds_left.value_or(0));
+    std::optional<pagoda::Result> result = run_experiment(experiment, workers, options.run);
+    if (!result) {
+      outcome.interrupted = true;
+      break;
+    }
+    pagoda::append_result(options.folder + "/" + options.results, *result);
+    ++outcome.ran;
+    outcome.not_ok += result->status != pagoda::ResultStatus::Ok;
+    finished.insert(result->key);
+    done.results.push_back(std::move(*result));
+  }
+  return outcome;
+}
+
+std::string status_text(const PlanFile& plan, const pagoda::ResultSet& results) {
+  const pagoda::StudyStatus status = pagoda::study_status(plan.experiments, results);
+  std::ostringstream out;
+  out << "experiments  " << status.total << '\n' << "ok           " << status.ok << '\n';
+  for (const auto& [name, count] : status.not_ok)
+    out << name << std::string(13 - std::min<std::size_t>(12, name.size()), ' ') << count << '\n';
+  out << "left         " << status.left;
+  if (status.left > 0 && status.seconds_left) out << ", about " << duration(*status.seconds_left);
+  out << '\n';
+  if (!plan.unsupported.empty()) out << "unsupported  " << plan.unsupported.size() << " (--list names them)\n";
+  if (results.torn > 0) out << "torn lines   " << results.torn << ", to be run again\n";
+  if (results.duplicates > 0) out << "superseded   " << results.duplicates << " earlier lines of the same keys\n";
+  return out.str();
+}
+
+}  // namespace bench

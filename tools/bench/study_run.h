@@ -1,0 +1,57 @@
+// A whole study: every experiment that has no record yet, one after the other, each record on the disk before the next
+// begins. Whatever stops it, the same command goes on where it stopped.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "experiment_run.h"
+#include "pagoda/experiment.h"
+#include "pagoda/result.h"
+
+namespace bench {
+
+// plan.json of a study's folder, schema pagoda.plan/1: what status and cluster tasks read.
+struct PlanFile {
+  std::string name;
+  std::vector<pagoda::Experiment> experiments;  // in the order in which they run
+  std::vector<pagoda::Unsupported> unsupported;
+  pagoda::Limits limits;
+  std::map<std::string, std::vector<std::string>> backends;  // the user's
+};
+std::string write_plan(const PlanFile& plan);
+PlanFile load_plan(const std::string& folder);
+
+// One runner a folder and file of results. Held until it is destroyed, or the process dies.
+class FolderLock {
+ public:
+  // Throws pagoda::Error where another runner has it.
+  FolderLock(const std::string& folder, const std::string& name);
+  ~FolderLock();
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+
+ private:
+  int fd_;
+};
+
+struct StudyOptions {
+  std::string folder;
+  std::string results = "results.jsonl";  // in the folder; tasks of a cluster write one each
+  bool resume = true;
+  std::set<std::string> retry;  // statuses whose records are run again
+  RunOptions run;
+};
+
+struct StudyOutcome {
+  std::int64_t ran = 0, skipped = 0, not_ok = 0;
+  bool interrupted = false;
+};
+
+StudyOutcome run_study(const PlanFile& plan, const Workers& workers, const StudyOptions& options);
+
+// Lines for people.
+std::string status_text(const PlanFile& plan, const pagoda::ResultSet& results);
+
+}  // namespace bench

@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+"""ONNX Runtime by its Python package: pip install onnxruntime, or onnxruntime-gpu for device cuda and tensorrt.
+
+Reads of the config: model_file, device, optimization, threads, batch, sequence, input_size, dtype, data, seed; any other
+integer is the value of an input's dim of that name. Energy, host memory and interference are the runner's.
+"""
+import json
+import os
+import time
+
+from worker import Unavailable, Worker, data_files, load_images, median_layers, serve, timed
+
+PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider", "tensorrt": "TensorrtExecutionProvider"}
+LEVELS = {"disable": "ORT_DISABLE_ALL", "basic": "ORT_ENABLE_BASIC", "extended": "ORT_ENABLE_EXTENDED", "all": "ORT_ENABLE_ALL"}
+PROFILED_RUNS = 10
+
+
+def size_of(dim, axis, config, has_sequence):
+    """The size of an input's dim: its number, or the config's value for what its name or place says."""
+    if isinstance(dim, int):
+        return dim
+    name = (dim or "").lower()
+    if isinstance(config.get(dim), int):
+        return config[dim]
+    if "seq" in name and "past" not in name and config.get("sequence"):
+        return config["sequence"]
+    if "batch" in name or (axis == 0 and (not name or name in ("n", "b"))):
+        return config.get("batch") or 1
+    if name in ("height", "width", "h", "w") and config.get("input_size"):
+        return config["input_size"]
+    if axis == 0 and "past" not in name:
+        return config.get("batch") or 1
+    if axis == 1 and has_sequence and config.get("sequence") and "past" not in name:
+        return config["sequence"]
+    return 1
+
+
+class OrtWorker(Worker):
+    def prepare(self, config, folder):
+        import onnxruntime
+
+        import numpy
+
+        self.ort, self.numpy, self.config, self.folder = onnxruntime, numpy, config, folder
+        kind, _, index = (config.get("device") or "cpu").partition(":")
+        provider = PROVIDERS[kind]
+        if provider not in onnxruntime.get_available_providers():
+            raise Unavailable(f"not available: this onnxruntime has no {provider}; install onnxruntime-gpu (pip install onnxruntime-gpu) and its driver")
+        self.providers = [(provider, {"device_id": index or "0"}) if kind != "cpu" else provider]
+        if kind == "tensorrt":
+            self.providers.append((PROVIDERS["cuda"], {"device_id": index or "0"}))
+        self.on_device = kind != "cpu"
+
+        start = time.perf_counter()
+        self.session = onnxruntime.InferenceSession(config["model_file"], self.options(), providers=self.providers)
+        load_seconds = time.perf_counter() - start
+        if self.session.get_providers()[0] != provider:
+            raise Unavailable(f"not available: {provider} could not be started; found {', '.join(self.session.get_providers())}")
+        self.inputs = self.make_inputs()
+        self.binding = self.bind() if self.on_device else None
+        import platform
+
+        return {"items": config.get("batch") or self.first_dim(), "load_seconds": load_seconds, "compile_seconds": None,
+                "versions": {"onnxruntime": onnxruntime.__version__, "numpy": numpy.__version__, "python": platform.python_version()},
+                "metadata": {"provider": provider}}
+
+    def options(self, profile=""):
+        options = self.ort.SessionOptions()
+        options.graph_optimization_level = getattr(self.ort.GraphOptimizationLevel, LEVELS[self.config.get("optimization") or "all"])
+        if self.config.get("threads"):
+            options.intra_op_num_threads = self.config["threads"]
+        options.log_severity_level = 3
+        if profile:
+            options.enable_profiling = True
+            options.profile_file_prefix = profile
+        return options
+
+    def first_dim(self):
+        shapes = [array.shape for array in self.inputs.values() if array.ndim]
+        return shapes[0][0] if shapes else 1
+
+    def make_inputs(self):
+        numpy, config = self.numpy, self.config
+        generator = numpy.random.default_rng(config.get("seed") or 1)
+        archives, images = data_files(config["data"]) if config.get("data") else ([], [])
+        stored = dict(numpy.load(archives[0])) if archives else {}
+        types = {"tensor(float)": "float32", "tensor(float16)": "float16", "tensor(double)": "float64", "tensor(bool)": "bool",
+                 **{f"tensor({name})": name for name in ("int64", "int32", "int16", "int8", "uint8", "uint16", "uint32", "uint64")}}
+        inputs = {}
+        for value in self.session.get_inputs():
+            if value.type not in types:
+                raise Unavailable(f"input {value.name} is of type {value.type}, which numpy has not")
+            dtype = numpy.dtype(types[value.type])
+            wanted = config.get("dtype")
+            if wanted and dtype.kind == "f" and dtype.name != wanted:
+                raise Unavailable(f"input {value.name} is {dtype.name} and the file computes in it; asked for {wanted}: convert the file")
+            has_sequence = dtype.kind in "iu"
+            shape = [size_of(dim, axis, config, has_sequence) for axis, dim in enumerate(value.shape)]
+            if config.get("batch") and shape and isinstance(value.shape[0], int) and shape[0] != config["batch"]:
+                raise Unavailable(f"input {value.name} fixes the batch at {shape[0]}; asked for {config['batch']}: export it with a free batch")
+            if value.name in stored:
+                inputs[value.name] = stored[value.name].astype(dtype)
+            elif images and len(shape) == 4 and shape[1] == 3:
+                inputs[value.name] = load_images(images, shape[0], shape[2], shape[3]).astype(dtype)
+            else:
+                inputs[value.name] = synthetic(numpy, generator, value.name, dtype, shape)
+        return inputs
+
+    def bind(self):
+        """Inputs and outputs that stay on the device: copies from the host are no part of the model."""
+        binding = self.session.io_binding()
+        index = int((self.config.get("device") or "").partition(":")[2] or 0)
+        for name, array in self.inputs.items():
+            binding.bind_ortvalue_input(name, self.ort.OrtValue.ortvalue_from_numpy(array, "cuda", index))
+        for value in self.session.get_outputs():
+            binding.bind_output(value.name, "cuda", index)
+        return binding
+
+    def once(self):
+        if self.binding is None:
+            return self.session.run(None, self.inputs)
+        self.session.run_with_iobinding(self.binding)
+        self.binding.synchronize_outputs()
+        return None
+
+    def run(self, iterations):
+        return timed(self.once, iterations), "steady"
+
+    def outputs(self):
+        values = self.session.run(None, self.inputs)
+        names = [value.name for value in self.session.get_outputs()]
+        if not all(isinstance(value, self.numpy.ndarray) for value in values):
+            raise Unavailable("an output is no tensor")
+        return dict(zip(names, values))
+
+    def layers(self):
+        """Nodes as ONNX Runtime ran them, by its profiler in a session of its own; the profile stays in the folder."""
+        session = self.ort.InferenceSession(self.config["model_file"], self.options(os.path.join(self.folder, "ort")), providers=self.providers)
+        for _ in range(PROFILED_RUNS):
+            session.run(None, self.inputs)
+        profile = session.end_profiling()
+        with open(profile, encoding="utf-8") as file:
+            events = json.load(file)
+        samples, facts = {}, {}
+        for event in events:
+            name = event.get("name", "")
+            if event.get("cat") != "Node" or not name.endswith("_kernel_time"):
+                continue
+            arguments = event.get("args", {})
+            key = (name[: -len("_kernel_time")], arguments.get("op_name", ""))
+            samples.setdefault(key, []).append(event["dur"] * 1e-6)
+            facts[key] = {"provider": arguments.get("provider", ""), "profile": os.path.basename(profile)}
+        return median_layers(samples, facts)
+
+
+def synthetic(numpy, generator, name, dtype, shape):
+    """Seeded: normal floats, ones for masks, zeros for types of tokens, positions in order, token ids below 100."""
+    lower = name.lower()
+    if dtype.kind == "f":
+        return generator.standard_normal(shape).astype(dtype)
+    if "mask" in lower or dtype.kind == "b":
+        return numpy.ones(shape, dtype)
+    if "type" in lower or "segment" in lower:
+        return numpy.zeros(shape, dtype)
+    if "position" in lower and shape:
+        return numpy.broadcast_to(numpy.arange(shape[-1], dtype=dtype), shape).copy()
+    return generator.integers(0, 100, shape).astype(dtype)
+
+
+if __name__ == "__main__":
+    serve(OrtWorker())

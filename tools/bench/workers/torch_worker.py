@@ -1,0 +1,222 @@
+#!/usr/bin/env python3
+"""PyTorch: named models (torch_models.py) eager or compiled, inference or a training step.
+
+    pip install torch torchvision transformers      (openxla: torch_xla)
+
+Reads of the config: model_name, device, dtype, mode, compile, optimizer, batch, sequence, input_size, threads, data, seed;
+graphs = true writes the captured graphs, their breaks and guards to files (an option of the backend).
+compile_seconds is the first call of a compiled model, which compiles; the runner's first call comes after it.
+"""
+import os
+import platform
+import statistics
+import time
+
+import torch_models
+from worker import Unavailable, Worker, serve, timed
+
+DTYPES = {"float32": "float32", "float16": "float16", "bfloat16": "bfloat16"}
+LAYER_RUNS = 10
+
+
+class TorchWorker(Worker):
+    def prepare(self, config, folder):
+        import torch
+
+        self.torch, self.config, self.folder = torch, config, folder
+        if config.get("model_file"):
+            raise Unavailable("not available: torch runs models by name; models/run_torch.py runs ONNX files operator by operator")
+        self.device = self.pick_device(config.get("device") or "cpu")
+        if config.get("threads"):
+            torch.set_num_threads(config["threads"])
+        torch.manual_seed(config.get("seed") or 1)
+
+        start = time.perf_counter()
+        name = config.get("model_name") or config.get("model")
+        self.module, origin = torch_models.build(torch, name)
+        inputs, items = torch_models.inputs_for(torch, self.module, origin, config)
+        dtype = getattr(torch, DTYPES[config.get("dtype") or "float32"])
+        self.trains = config.get("mode") == "training"
+        self.module = self.module.to(self.device, dtype).train(self.trains)
+        self.inputs = {key: value.to(self.device, dtype if value.is_floating_point() else value.dtype) for key, value in inputs.items()}
+        self.optimizer = self.make_optimizer() if self.trains else None
+        load_seconds = time.perf_counter() - start
+
+        how = config.get("compile") or "eager"
+        metadata = {"parameters": sum(p.numel() for p in self.module.parameters())}
+        if config.get("graphs"):
+            metadata.update(self.write_graphs())
+        self.forward = self.compiled(how)
+        compile_seconds = None
+        if how != "eager":
+            start = time.perf_counter()
+            self.once()
+            self.wait()
+            compile_seconds = time.perf_counter() - start
+        return {"items": items, "load_seconds": load_seconds, "compile_seconds": compile_seconds,
+                "versions": self.versions(), "metadata": metadata}
+
+    def pick_device(self, text):
+        torch, kind = self.torch, text.partition(":")[0]
+        if kind == "cuda" and not torch.cuda.is_available():
+            raise Unavailable("not available: this torch finds no CUDA device; install a driver and torch with CUDA, or choose device cpu")
+        if kind == "mps" and not (getattr(torch.backends, "mps", None) and torch.backends.mps.is_available()):
+            raise Unavailable("not available: this torch finds no Metal device")
+        if (self.config.get("compile") or "") == "openxla":
+            import torch_xla.core.xla_model as xla
+
+            return xla.xla_device()
+        return torch.device(text)
+
+    def compiled(self, how):
+        torch = self.torch
+        if how == "eager":
+            return self.module
+        if how == "cudagraphs" and self.device.type != "cuda":
+            raise Unavailable("cudagraphs needs device cuda")
+        torch._dynamo.reset()
+        return torch.compile(self.module, backend="openxla" if how == "openxla" else how)
+
+    def make_optimizer(self):
+        optim, name = self.torch.optim, self.config.get("optimizer") or "sgd"
+        made = {"sgd": optim.SGD, "adam": optim.Adam, "adamw": optim.AdamW}[name]
+        return made(self.module.parameters(), lr=1e-4)
+
+    def once(self):
+        if not self.trains:
+            with self.torch.inference_mode():
+                return self.forward(**self.inputs)
+        # The loss of a step: a number that every output has a part in. Its cost is that of one pass over the outputs.
+        loss = sum(t.float().mean() for t in floats_of(self.torch, self.forward(**self.inputs)))
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        self.optimizer.step()
+        return loss
+
+    def wait(self):
+        kind = self.device.type
+        if kind == "cuda":
+            self.torch.cuda.synchronize(self.device)
+        elif kind == "mps":
+            self.torch.mps.synchronize()
+        elif kind == "xla":
+            import torch_xla.core.xla_model as xla
+
+            xla.mark_step()
+            xla.wait_device_ops()
+
+    def run(self, iterations):
+        if self.device.type == "cuda":
+            return self.run_by_events(iterations), "device events"
+
+        def waited():
+            self.once()
+            self.wait()
+
+        return timed(waited, iterations), "steady"
+
+    def run_by_events(self, iterations):
+        """Between two events of the stream: neither the launch of the first kernel nor the host's wait are in it."""
+        events = [(self.torch.cuda.Event(enable_timing=True), self.torch.cuda.Event(enable_timing=True)) for _ in range(iterations)]
+        for begin, end in events:
+            begin.record()
+            self.once()
+            end.record()
+        self.wait()
+        return [begin.elapsed_time(end) * 1e-3 for begin, end in events]
+
+    def outputs(self):
+        with self.torch.inference_mode():
+            values = floats_of(self.torch, self.forward(**self.inputs))
+        return {f"output{i}": value.float().cpu().numpy() for i, value in enumerate(values)}
+
+    def layers(self):
+        """Leaf modules by hooks, of the module as written: a compiled one has no modules left to time."""
+        torch, samples, kinds, starts, hooks = self.torch, {}, {}, {}, []
+
+        def before(name):
+            def hook(*_):
+                self.wait()
+                starts[name] = time.perf_counter()
+            return hook
+
+        def after(name):
+            def hook(*_):
+                self.wait()
+                seconds[name] = seconds.get(name, 0) + time.perf_counter() - starts[name]
+            return hook
+
+        for name, module in self.module.named_modules():
+            if next(module.children(), None) is None:
+                kinds[name] = type(module).__name__
+                hooks += [module.register_forward_pre_hook(before(name)), module.register_forward_hook(after(name))]
+        try:
+            with torch.inference_mode():
+                for _ in range(LAYER_RUNS):
+                    seconds = {}
+                    self.module(**self.inputs)
+                    for name, value in seconds.items():
+                        samples.setdefault(name, []).append(value)
+        finally:
+            for hook in hooks:
+                hook.remove()
+        return [{"name": name, "op_type": kinds[name], "seconds": statistics.median(values), "facts": {"timed": "eager, by hooks"}}
+                for name, values in samples.items()]
+
+    def write_graphs(self):
+        """What torch.compile captures: a file a graph, the reasons of breaks, the guards. Returns their number."""
+        torch = self.torch
+        torch._dynamo.reset()
+        found = torch._dynamo.explain(self.module)(**self.inputs)
+        os.makedirs(self.folder, exist_ok=True)
+        stem = os.path.join(self.folder, "graphs-" + "-".join(str(self.config.get(k)) for k in ("model", "batch", "dtype") if self.config.get(k)).replace("/", "_"))
+        for i, graph in enumerate(found.graphs):
+            with open(f"{stem}-{i}.txt", "w", encoding="utf-8") as file:
+                file.write(graph.print_readable(print_output=False))
+        with open(f"{stem}-breaks.txt", "w", encoding="utf-8") as file:
+            file.writelines(f"{reason.reason}\n" for reason in found.break_reasons)
+        with open(f"{stem}-guards.txt", "w", encoding="utf-8") as file:
+            file.writelines(f"{guard}\n" for guard in found.out_guards or [])
+        torch._dynamo.reset()
+        return {"graphs": found.graph_count, "graph_breaks": found.graph_break_count, "graph_files": os.path.basename(stem)}
+
+    def device_peak_bytes(self):
+        return self.torch.cuda.max_memory_allocated(self.device) if self.device.type == "cuda" else None
+
+    def versions(self):
+        import importlib.metadata
+
+        found = {"python": platform.python_version()}
+        for package in ("torch", "torchvision", "transformers", "triton", "torch_xla"):
+            try:
+                found[package] = importlib.metadata.version(package)
+            except importlib.metadata.PackageNotFoundError:
+                pass
+        if self.torch.version.cuda and self.device.type == "cuda":
+            found["cuda"] = self.torch.version.cuda
+            found["cudnn"] = str(self.torch.backends.cudnn.version())
+        return found
+
+
+def floats_of(torch, value):
+    """The floating-point tensors of whatever forward() returned, in order, each once."""
+    found, seen = [], set()
+
+    def visit(part):
+        if isinstance(part, torch.Tensor):
+            if part.is_floating_point() and id(part) not in seen:
+                seen.add(id(part))
+                found.append(part)
+        elif isinstance(part, dict) or hasattr(part, "items"):
+            for inner in part.values():
+                visit(inner)
+        elif isinstance(part, (list, tuple)):
+            for inner in part:
+                visit(inner)
+
+    visit(value)
+    return found
+
+
+if __name__ == "__main__":
+    serve(TorchWorker())
