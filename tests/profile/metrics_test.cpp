@@ -1,0 +1,152 @@
+// The metric catalogue without CUPTI: that its files are whole and consistent, what the modes collect, and what counted
+// values amount to. That its names and pass counts are CUPTI's is checked by `pagoda-metrics --check`.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "import/ncu_metrics.h"
+#include "pagoda/metrics.h"
+#include "support/golden.h"
+#include "support/json_schema.h"
+
+namespace pagoda {
+namespace {
+
+using nlohmann::json;
+
+std::set<std::string> collected_by(const MetricPlan& plan) {
+  std::set<std::string> all;
+  for (const MetricGroup& group : plan.groups) all.insert(group.metrics.begin(), group.metrics.end());
+  return all;
+}
+
+bool names(const std::vector<Missing>& missing, const std::string& what) {
+  return std::any_of(missing.begin(), missing.end(), [&](const Missing& m) { return m.what == what; });
+}
+
+TEST_CASE("every file of the catalogue follows its schema and is built in") {
+  const json schema = json::parse(test::read_file(PAGODA_SOURCE_DIR "/data/schemas/metrics.schema.json"));
+  std::size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(PAGODA_SOURCE_DIR "/data/metrics")) {
+    const std::string path = entry.path().string();
+    CAPTURE(path);
+    ++files;
+    const std::string text = test::read_file(path);
+    CHECK(test::violations(json::parse(text), schema) == std::vector<std::string>{});
+    const ChipMetrics chip = parse_chip_metrics(text, path);
+    CHECK(entry.path().stem() == chip.family);
+    CHECK(&chip_metrics(chip.family) != nullptr);
+  }
+  CHECK(files == metric_catalogue().size());
+  CHECK(files >= 13);
+}
+
+TEST_CASE("a chip is in one family, and a family's numbers agree with each other") {
+  std::set<std::string> chips;
+  for (const ChipMetrics& family : metric_catalogue()) {
+    CAPTURE(family.family);
+    CHECK(family.chips.front() == family.family);
+    for (const std::string& chip : family.chips) CHECK_MESSAGE(chips.insert(chip).second, chip << " is there twice");
+    std::set<std::string> ids;
+    for (const MetricQuantity& quantity : family.quantities) {
+      CAPTURE(quantity.id);
+      CHECK(ids.insert(quantity.id).second);
+      for (const MetricFormula& formula : quantity.formulas) {
+        std::set<std::string> metrics;
+        CHECK(formula.term_passes <= formula.passes);
+        if (!quantity.id.starts_with("peak.")) CHECK(formula.base_passes >= formula.passes);
+        for (const MetricTerm& term : formula.terms) {
+          CHECK_MESSAGE(metrics.insert(term.metric).second, term.metric << " is counted twice");
+          CHECK(term.metric.find('.') != std::string::npos);
+          CHECK(term.weight > 0);
+        }
+      }
+    }
+    // Time, cycles and the caches exist on every chip; memory's own counters or the reason why there are none.
+    for (const char* id : {"seconds", "cycles", "bytes.l2", "bytes.l1", "flops.float32", "flops.float64"})
+      CHECK_MESSAGE(ids.contains(id), id);
+    CHECK((ids.contains("bytes.dram_read") || names(family.missing, "bytes.dram_read")));
+    CHECK(family.groups.front().passes == 1);
+  }
+  for (const char* chip : {"GH100", "GA100", "GA102", "AD102", "GB100", "GB202", "TU102"}) CHECK(chips.contains(chip));
+}
+
+TEST_CASE("exact collects every quantity, rotate all of them where no term needs two passes, quick the first group") {
+  for (const ChipMetrics& family : metric_catalogue()) {
+    CAPTURE(family.family);
+    const MetricPlan exact = plan_metrics(family, MetricMode::Exact), rotate = plan_metrics(family, MetricMode::Rotate),
+                     quick = plan_metrics(family, MetricMode::Quick);
+    CHECK(exact.missing.size() == family.missing.size());
+    for (const MetricGroup& group : rotate.groups) CHECK(group.passes == 1);
+    CHECK(quick.groups.size() == 1);
+    CHECK(quick.groups.front().metrics == family.groups.front().metrics);
+    CHECK(names(quick.missing, "flops.float32"));
+    for (const MetricQuantity& quantity : family.quantities) {
+      if (!quantity.id.starts_with("flops.")) continue;
+      CAPTURE(quantity.id);
+      const bool is_told = std::any_of(quantity.formulas.begin(), quantity.formulas.end(), [&](const MetricFormula& f) {
+        const auto all = collected_by(rotate);
+        return std::all_of(f.terms.begin(), f.terms.end(), [&](const MetricTerm& t) { return all.contains(t.metric); });
+      });
+      CHECK(is_told != names(rotate.missing, quantity.id));
+    }
+  }
+}
+
+TEST_CASE("quick counts a precision that is asked for beside time and bytes, or says which modes can") {
+  const ChipMetrics& hopper = chip_metrics("GH100");
+  const auto metrics = collected_by(plan_metrics(hopper, MetricMode::Quick, "tf32.tensor"));
+  CHECK(metrics.contains("sm__ops_path_tensor_src_tf32_dst_fp32.sum"));
+  CHECK(metrics.contains("dram__bytes_read.sum"));
+  CHECK_FALSE(metrics.contains("sm__ops_path_tensor_src_bf16_dst_fp32.sum"));
+  CHECK_THROWS_WITH_AS(plan_metrics(hopper, MetricMode::Quick, "float16.tensor"), doctest::Contains("--mode rotate"),
+                       Error);
+  CHECK_THROWS_WITH_AS(plan_metrics(hopper, MetricMode::Quick, "float128"), doctest::Contains("float64"), Error);
+}
+
+TEST_CASE("what a device cannot count is left out and named") {
+  const MetricPlan plan = plan_metrics(chip_metrics("GH100"), MetricMode::Rotate, "",
+                                       [](const std::string& metric) { return !metric.starts_with("dram__"); });
+  for (const std::string& metric : collected_by(plan)) CHECK_FALSE(metric.starts_with("dram__"));
+  CHECK(names(plan.missing, "bytes.dram_read"));
+  CHECK_FALSE(names(plan.missing, "bytes.l2"));
+}
+
+TEST_CASE("an unknown chip is an error that lists the known ones") {
+  CHECK_THROWS_WITH_AS(chip_metrics("XX900"), doctest::Contains("GH100"), Error);
+}
+
+// FLOP of one instruction, and of a product of tensor units; the importer of Nsight Compute's tables weighs the same
+// counters by rules of its own, written apart from the catalogue.
+TEST_CASE("values amount to what Nsight Compute's importer makes of them, on every chip") {
+  for (const ChipMetrics& family : metric_catalogue()) {
+    CAPTURE(family.family);
+    std::map<std::string, double> values;
+    double next = 1;
+    for (const std::string& metric : collected_by(plan_metrics(family, MetricMode::Exact))) values[metric] = next *= 2;
+    const auto amounts = evaluate_metrics(family, values);
+    std::map<std::string, double> as_ncu = values;  // the importer takes seconds
+    as_ncu["gpu__time_duration.sum"] *= 1e-9;
+    const import::LaunchSample sample = import::sample_of(as_ncu);
+    CHECK(amounts.at("seconds") == doctest::Approx(*sample.seconds));
+    if (sample.bytes.dram) CHECK(amounts.at("bytes.dram") == *sample.bytes.dram);
+    CHECK(amounts.at("bytes.l2") == *sample.bytes.l2);
+    CHECK(amounts.at("bytes.l1") == *sample.bytes.l1);
+    for (const auto& [precision, flops] : sample.flops) {
+      CAPTURE(precision);
+      REQUIRE(amounts.contains("flops." + precision));
+      CHECK(amounts.at("flops." + precision) == *flops);
+    }
+  }
+}
+
+TEST_CASE("a value that is not there leaves its quantity out") {
+  const auto amounts = evaluate_metrics(chip_metrics("GH100"), {{"dram__bytes_read.sum", 4096}});
+  CHECK(amounts == std::map<std::string, double>{{"bytes.dram_read", 4096}});
+}
+
+}  // namespace
+}  // namespace pagoda

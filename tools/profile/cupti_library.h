@@ -1,0 +1,63 @@
+// NVIDIA's profiling library, opened at run time: nothing of CUDA is linked, so that every tool starts on machines
+// without it. Only the calls that need no driver are here; they list metrics, count passes and decode images.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+struct CUpti_Profiler_Host_Object;
+
+namespace profile {
+
+class CuptiLibrary {
+ public:
+  // `path` empty: PAGODA_CUPTI of the environment, else the usual places. Never throws: where it cannot be opened,
+  // available() is false and why() says it. Stays open: other parts of the process may hold pointers into it.
+  explicit CuptiLibrary(const std::string& path = "");
+  bool available() const { return handle_ != nullptr; }
+  const std::string& why() const { return why_; }
+  std::string path() const;  // of the file that was opened
+  void* symbol(const char* name) const;
+
+  std::uint32_t version() const;  // CUPTI_API_VERSION of the library: 130001
+  // What the library knows; some of them it lists and refuses (HostChip throws).
+  std::vector<std::string> chips() const;
+
+ private:
+  void* handle_ = nullptr;
+  std::string why_;
+};
+
+// The text of a CUptiResult: "CUPTI_ERROR_INVALID_PARAMETER (1)".
+std::string cupti_error(const CuptiLibrary& library, int result);
+
+// One chip's metrics, evaluated on the host. Throws pagoda::Error where a call fails.
+class HostChip {
+ public:
+  // `availability`: an image of a device, which takes away what it cannot count; empty: what the chip has.
+  HostChip(const CuptiLibrary& library, const std::string& chip, std::vector<std::uint8_t> availability = {});
+
+  // Base names, without rollup: "dram__bytes_read".
+  const std::set<std::string>& metrics() const { return metrics_; }
+  // Whether the base of a full name ("dram__bytes_read.sum.per_second") exists.
+  bool has(const std::string& full_name) const;
+  std::string description(const std::string& name) const;
+  // Configuration for a session; throws where a name is none of the chip's.
+  std::vector<std::uint8_t> config(const std::vector<std::string>& full_names) const;
+  std::size_t passes(const std::vector<std::string>& full_names) const;
+  // Of one range of a decoded image, in the order of the names.
+  std::vector<double> evaluate(const std::vector<std::uint8_t>& image, std::size_t range,
+                               const std::vector<std::string>& full_names) const;
+
+ private:
+  class Object;
+  const CuptiLibrary& library_;
+  std::string chip_;
+  std::vector<std::uint8_t> availability_;
+  std::set<std::string> metrics_;
+};
+
+}  // namespace profile

@@ -1,0 +1,294 @@
+// pagoda-metrics: writes the metric catalogue (data/metrics) out of CUPTI's host library, and checks that what is
+// recorded is what the library says. Needs CUPTI, but no GPU and no driver.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "cupti_library.h"
+#include "metrics_rules.h"
+#include "pagoda/metrics.h"
+#include "report/json_writer.h"
+
+namespace {
+
+using pagoda::ChipMetrics;
+using pagoda::MetricFormula;
+using pagoda::MetricGroup;
+using pagoda::MetricQuantity;
+using pagoda::MetricTerm;
+using profile::CuptiLibrary;
+using profile::HostChip;
+
+constexpr int kDone = 0, kUnusable = 1, kUsage = 2, kNoLibrary = 77;
+
+std::string version_text(std::uint32_t version) {
+  return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
+         std::to_string(version % 100);
+}
+
+std::vector<std::string> names_of(const std::vector<MetricTerm>& terms) {
+  std::vector<std::string> names;
+  for (const MetricTerm& term : terms) names.push_back(term.metric);
+  return names;
+}
+
+void join(std::vector<std::string>& all, const std::vector<std::string>& more) {
+  for (const std::string& name : more)
+    if (std::find(all.begin(), all.end(), name) == all.end()) all.push_back(name);
+}
+
+// The rule's formula on this chip; empty where a term that must exist does not. `known` has the
+// base quantities already.
+std::optional<MetricFormula> resolved(const HostChip& chip, const ChipMetrics& known,
+                                      const std::vector<MetricTerm>& rule) {
+  MetricFormula formula;
+  for (MetricTerm term : rule) {
+    const bool is_optional = term.metric.ends_with('?');
+    if (is_optional) term.metric.pop_back();
+    if (chip.has(term.metric))
+      formula.terms.push_back(term);
+    else if (!is_optional)
+      return std::nullopt;
+  }
+  formula.passes = static_cast<std::int64_t>(chip.passes(names_of(formula.terms)));
+  formula.term_passes = 1;
+  if (formula.passes > 1)
+    for (const MetricTerm& term : formula.terms)
+      formula.term_passes = std::max(formula.term_passes, static_cast<std::int64_t>(chip.passes({term.metric})));
+  std::vector<std::string> with_base = names_of(formula.terms);
+  for (const std::string& id : profile::base_quantities())
+    if (const MetricQuantity* base = known.quantity(id)) join(with_base, names_of(base->formulas.front().terms));
+  formula.base_passes = static_cast<std::int64_t>(chip.passes(with_base));
+  return formula;
+}
+
+class Packer {
+ public:
+  explicit Packer(const HostChip& chip) : chip_(chip) {}
+
+  // Into the first group, alone or with what is there, that stays within one pass; else a group of its own.
+  void add(const std::vector<std::string>& metrics, std::size_t first_group) {
+    for (std::size_t i = first_group; i < groups_.size(); ++i)
+      if (fits(groups_[i], metrics)) return join(groups_[i].metrics, metrics);
+    groups_.push_back({metrics, static_cast<std::int64_t>(chip_.passes(metrics))});
+  }
+  bool add_to_first(const std::vector<std::string>& metrics) {
+    if (!fits(groups_.front(), metrics)) return false;
+    join(groups_.front().metrics, metrics);
+    return true;
+  }
+  std::vector<MetricGroup> groups() && { return std::move(groups_); }
+
+ private:
+  bool fits(const MetricGroup& group, const std::vector<std::string>& metrics) const {
+    if (group.passes > 1) return false;
+    std::vector<std::string> both = group.metrics;
+    join(both, metrics);
+    return chip_.passes(both) == 1;
+  }
+  const HostChip& chip_;
+  std::vector<MetricGroup> groups_;
+};
+
+// The first group holds time, bytes, and as many whole precisions of the tensor units as one pass can; instructions of
+// the vector units have one of their own, as counting them slows kernels down; the rest fills further groups.
+std::vector<MetricGroup> packed(const HostChip& host, const ChipMetrics& chip) {
+  Packer packer(host);
+  std::vector<std::string> base, scalar;
+  std::vector<const MetricQuantity*> tensors;
+  const std::vector<std::string> base_ids = profile::base_quantities();
+  for (const MetricQuantity& quantity : chip.quantities) {
+    const auto names = names_of(quantity.formulas.front().terms);
+    const bool is_tensor = quantity.id.ends_with(".tensor");
+    if (std::find(base_ids.begin(), base_ids.end(), quantity.id) != base_ids.end())
+      join(base, names);
+    else if (quantity.id.starts_with("flops."))
+      is_tensor ? tensors.push_back(&quantity) : join(scalar, names);
+  }
+  packer.add(base, 0);
+  std::vector<const MetricQuantity*> left;
+  for (const MetricQuantity* quantity : tensors)
+    if (quantity->formulas.front().passes > 1 || !packer.add_to_first(names_of(quantity->formulas.front().terms)))
+      left.push_back(quantity);
+  packer.add(scalar, 1);
+  // Where memory has no counters, what misses the L2 is the nearest to them.
+  if (const MetricQuantity* misses = chip.quantity("bytes.l2_miss"); misses && !chip.quantity("bytes.dram"))
+    for (const MetricTerm& term : misses->formulas.front().terms) packer.add({term.metric}, 2);
+  for (const MetricQuantity* quantity : left) {
+    const MetricFormula& formula = quantity->formulas.front();
+    if (formula.passes == 1) {
+      packer.add(names_of(formula.terms), 2);
+      continue;
+    }
+    for (const MetricTerm& term : formula.terms) packer.add({term.metric}, 2);
+  }
+  return std::move(packer).groups();
+}
+
+ChipMetrics described(const CuptiLibrary& library, const std::vector<std::string>& chips) {
+  const HostChip host(library, chips.front());
+  ChipMetrics result;
+  result.family = chips.front();
+  result.chips = chips;
+  result.cupti = version_text(library.version());
+  result.collectable = !chips.front().starts_with("GV");  // the range profiler begins with Turing
+  for (const profile::QuantityRule& rule : profile::quantity_rules()) {
+    MetricQuantity quantity{rule.id, {}};
+    for (const auto& terms : rule.formulas)
+      if (const auto formula = resolved(host, result, terms)) quantity.formulas.push_back(*formula);
+    // Those whose terms fit into a pass can be collected without replay.
+    std::stable_sort(quantity.formulas.begin(), quantity.formulas.end(),
+                     [](const MetricFormula& a, const MetricFormula& b) {
+                       return std::min<std::int64_t>(a.term_passes, 2) < std::min<std::int64_t>(b.term_passes, 2);
+                     });
+    if (!quantity.formulas.empty())
+      result.quantities.push_back(std::move(quantity));
+    else if (rule.id.starts_with("bytes."))
+      result.missing.push_back({rule.id, "no metric of this chip counts it"});
+  }
+  result.groups = packed(host, result);
+  return result;
+}
+
+std::string written(const ChipMetrics& chip) {
+  using Layout = pagoda::report::JsonWriter::Layout;
+  pagoda::report::JsonWriter json;
+  json.begin_object();
+  json.member("schema", "pagoda.metrics/1").member("family", chip.family);
+  json.key("chips").begin_array(Layout::Line);
+  for (const std::string& name : chip.chips) json.value(name);
+  json.end_array();
+  json.member("cupti", chip.cupti).member("collectable", chip.collectable);
+  json.key("quantities").begin_array();
+  for (const MetricQuantity& quantity : chip.quantities) {
+    json.begin_object().member("id", quantity.id).key("formulas").begin_array();
+    for (const MetricFormula& formula : quantity.formulas) {
+      json.begin_object(Layout::Line).member("passes", formula.passes).member("term_passes", formula.term_passes);
+      json.member("base_passes", formula.base_passes);
+      json.key("terms").begin_array();
+      for (const MetricTerm& term : formula.terms)
+        json.begin_object().member("metric", term.metric).member("weight", term.weight).end_object();
+      json.end_array().end_object();
+    }
+    json.end_array().end_object();
+  }
+  json.end_array().key("groups").begin_array();
+  for (const MetricGroup& group : chip.groups) {
+    json.begin_object().member("passes", group.passes).key("metrics").begin_array();
+    for (const std::string& metric : group.metrics) json.value(metric);
+    json.end_array().end_object();
+  }
+  json.end_array().key("missing").begin_array();
+  for (const pagoda::Missing& missing : chip.missing)
+    json.begin_object(Layout::Line).member("what", missing.what).member("why", missing.why).end_object();
+  return std::move(json.end_array().end_object()).text();
+}
+
+// Chips that list the same metrics are one family, named by its first chip.
+int generate(const CuptiLibrary& library, const std::string& folder) {
+  std::map<std::set<std::string>, std::vector<std::string>> families;
+  for (const std::string& chip : library.chips()) try {
+      families[HostChip(library, chip).metrics()].push_back(chip);
+    } catch (const pagoda::Error& error) {
+      std::fprintf(stderr, "pagoda-metrics: left out: %s\n", error.what());
+    }
+  for (auto& [metrics, chips] : families) {
+    std::sort(chips.begin(), chips.end());
+    const std::string path = folder + "/" + chips.front() + ".json";
+    std::ofstream file(path, std::ios::binary);
+    file << written(described(library, chips));
+    file.close();
+    if (!file) throw pagoda::Error(path + ": cannot be written");
+    std::printf("%s\n", path.c_str());
+  }
+  return kDone;
+}
+
+class Check {
+ public:
+  void expect(bool fine, const std::string& what) {
+    ++checks_;
+    if (fine) return;
+    ++failures_;
+    std::fprintf(stderr, "pagoda-metrics: %s\n", what.c_str());
+  }
+  void passes(const HostChip& host, const std::string& chip, const std::vector<std::string>& names,
+              std::int64_t recorded, const std::string& what) {
+    for (const std::string& name : names) {
+      expect(host.has(name), chip + ": " + what + ": there is no " + name);
+      if (!host.has(name)) return;
+    }
+    const auto found = static_cast<std::int64_t>(host.passes(names));
+    expect(found == recorded, chip + ": " + what + " takes " + std::to_string(found) + " passes, recorded are " +
+                                  std::to_string(recorded));
+  }
+  int finish() const {
+    std::printf("%d checks, %d failed\n", checks_, failures_);
+    return failures_ == 0 ? kDone : kUnusable;
+  }
+
+ private:
+  int checks_ = 0, failures_ = 0;
+};
+
+// Every name and pass count of every chip. A newer library may know more chips; fewer is a failure.
+int check(const CuptiLibrary& library) {
+  Check check;
+  std::set<std::string> known;
+  for (const std::string& chip : library.chips()) known.insert(chip);
+  for (const ChipMetrics& family : pagoda::metric_catalogue())
+    for (const std::string& chip : family.chips) {
+      check.expect(known.contains(chip), chip + ": CUPTI " + version_text(library.version()) + " does not know it");
+      if (!known.contains(chip)) continue;
+      const HostChip host(library, chip);
+      for (const MetricQuantity& quantity : family.quantities)
+        for (const MetricFormula& formula : quantity.formulas)
+          check.passes(host, chip, names_of(formula.terms), formula.passes, quantity.id);
+      for (std::size_t i = 0; i < family.groups.size(); ++i)
+        check.passes(host, chip, family.groups[i].metrics, family.groups[i].passes, "group " + std::to_string(i));
+    }
+  return check.finish();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"Writes or checks the catalogue of hardware counters; needs CUPTI, no GPU."};
+  app.set_version_flag("--version", PAGODA_VERSION);
+  std::string folder, path, list;
+  bool is_check = false;
+  app.add_option("--write", folder, "write a file a family of chips into this folder");
+  app.add_flag("--check", is_check, "hold the built-in catalogue against the library; exit 77 where there is none");
+  app.add_option("--list", list, "print every metric of this chip with what it counts");
+  app.add_option("--cupti", path, "the library: path of libcupti.so");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kDone : kUsage;
+  }
+  try {
+    const CuptiLibrary library(path);
+    if (!library.available()) {
+      std::fprintf(stderr, "pagoda-metrics: skipped: %s\n", library.why().c_str());
+      return kNoLibrary;
+    }
+    if (!list.empty()) {
+      const HostChip host(library, list);
+      for (const std::string& name : host.metrics())
+        std::printf("%s\t%s\n", name.c_str(), host.description(name).c_str());
+      return kDone;
+    }
+    if (!folder.empty()) return generate(library, folder);
+    if (is_check) return check(library);
+    std::fprintf(stderr, "pagoda-metrics: say what to do: --write FOLDER, --check or --list CHIP\n");
+    return kUsage;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "pagoda-metrics: %s\n", error.what());
+    return kUnusable;
+  }
+}

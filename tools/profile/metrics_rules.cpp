@@ -1,0 +1,117 @@
+// Names as CUPTI's host library lists them from Volta to Blackwell; weights from the instructions' meaning.
+#include "metrics_rules.h"
+
+namespace profile {
+namespace {
+
+using Terms = std::vector<pagoda::MetricTerm>;
+
+constexpr double kNanosecond = 1e-9, kSectorBytes = 32;
+
+// adds + multiplies + 2·fused ones, for `lanes` numbers an instruction: packed half precision works on two.
+Terms scalar_terms(const std::string& letter, double lanes) {
+  const auto metric = [&](const std::string& op) { return "sm__sass_thread_inst_executed_op_" + op + "_pred_on.sum"; };
+  Terms terms = {{metric(letter + "add"), lanes}, {metric(letter + "mul"), lanes}, {metric(letter + "fma"), 2 * lanes}};
+  if (letter == "f")  // Blackwell's packed pairs
+    for (const auto& [op, weight] : {std::pair{"fadd2", 2.0}, {"fmul2", 2.0}, {"ffma2", 4.0}})
+      terms.push_back({metric(op) + "?", weight});
+  return terms;
+}
+
+// `sources` are parts of names that add up; suffixes split each of them further.
+Terms tensor_terms(const std::vector<std::string>& sources, const std::vector<std::string>& suffixes) {
+  Terms terms;
+  for (const std::string& source : sources)
+    for (const std::string& suffix : suffixes) terms.push_back({"sm__ops_path_tensor_" + source + suffix + ".sum", 1});
+  return terms;
+}
+
+// Real-time counters first: they hold the same and fit more into a pass. Then the plain ones, then by sparsity.
+void add_tensor(QuantityRule& rule, const std::vector<std::string>& sources) {
+  rule.formulas.push_back(tensor_terms(sources, {"_realtime"}));
+  rule.formulas.push_back(tensor_terms(sources, {""}));
+  rule.formulas.push_back(tensor_terms(sources, {"_sparsity_off", "_sparsity_on"}));
+}
+
+struct TensorRule {
+  const char* precision;
+  std::vector<std::vector<std::string>> sources;  // alternatives; the parts of one add up
+  std::vector<std::string> peaks;                 // of the fastest instruction first
+};
+
+// A counter by source holds all instructions; on Hopper those of wgmma (hgmma, igmma) and of mma.sync (hmma, imma) are
+// disjoint and add up to it, which lets them be counted in different passes. tcgen05 is utc*.
+std::vector<TensorRule> tensor_rules() {
+  // clang-format off
+  return {
+      {"bfloat16",
+       {{"src_bf16_dst_fp32"}, {"op_hgmma_src_bf16_dst_fp32", "op_hmma_src_bf16_dst_fp32"}},
+       {"op_hgmma_src_bf16_dst_fp32", "op_utchmma_src_bf16_dst_fp32", "src_bf16_dst_fp32", "op_hmma_src_bf16_dst_fp32"}},
+      {"float16",
+       {{"src_fp16"},
+        {"src_fp16_dst_fp16", "src_fp16_dst_fp32"},
+        // Turing's tensor cores know no bf16 and no tf32, whatever the name says.
+        {"src_fp16_dst_fp16", "src_fp16_bf16_tf32_dst_fp32"},
+        {"op_hgmma_src_fp16", "op_hmma_src_fp16"},
+        {"op_hgmma_src_fp16", "op_hmma_src_fp16_dst_fp16", "op_hmma_src_fp16_dst_fp32"}},
+       {"op_hgmma_src_fp16", "op_utchmma_src_fp16_dst_fp32", "src_fp16_dst_fp32", "op_hmma_src_fp16_dst_fp32"}},
+      {"tf32",
+       {{"src_tf32_dst_fp32"}, {"op_hgmma_src_tf32_dst_fp32", "op_hmma_src_tf32_dst_fp32"}},
+       {"op_hgmma_src_tf32_dst_fp32", "op_utchmma_src_tf32_dst_fp32", "src_tf32_dst_fp32", "op_hmma_src_tf32_dst_fp32"}},
+      {"float8",
+       {{"src_fp8"}, {"src_fp8_dst_fp16", "src_fp8_dst_fp32"}, {"src_fp4_fp6_fp8_dst_fp16", "src_fp4_fp6_fp8_dst_fp32"}},
+       {"src_fp8", "op_utcqmma_src_fp8_dst_fp32", "op_utcqmma_src_fp4_fp6_fp8_dst_fp32", "src_fp8_dst_fp32"}},
+      {"int8",
+       {{"src_int8"}, {"op_igmma_src_int8", "op_imma_src_int8"}},
+       {"op_igmma_src_int8", "op_utcimma_src_int8", "src_int8", "op_imma_src_int8"}},
+      {"float64", {{"src_fp64"}}, {"src_fp64"}},
+      {"float4", {{"src_fp4_dst_fp32"}}, {"op_utcomma_src_fp4_dst_fp32", "src_fp4_dst_fp32"}},
+      {"float6",
+       {{"src_fp4_fp6_dst_fp16", "src_fp4_fp6_dst_fp32"}},
+       {"op_utcqmma_src_fp4_fp6_dst_fp32", "src_fp4_fp6_dst_fp32"}},
+      {"int4", {{"src_int4"}}, {"src_int4"}},
+      {"int1", {{"src_int1"}}, {"src_int1"}},
+  };
+  // clang-format on
+}
+
+}  // namespace
+
+std::vector<QuantityRule> quantity_rules() {
+  std::vector<QuantityRule> rules = {
+      {"seconds", {{{"gpu__time_duration.sum", kNanosecond}}}},
+      {"cycles", {{{"sm__cycles_elapsed.max", 1}}}},
+      {"bytes.dram_read", {{{"dram__bytes_read.sum", 1}}, {{"dram__bytes_op_read.sum", 1}}}},
+      {"bytes.dram_write", {{{"dram__bytes_write.sum", 1}}, {{"dram__bytes_op_write.sum", 1}}}},
+      {"bytes.dram", {{{"dram__bytes.sum", 1}}}},
+      {"bytes.l2", {{{"lts__t_bytes.sum", 1}}, {{"lts__t_sectors.sum", kSectorBytes}}}},
+      {"bytes.l1", {{{"l1tex__t_bytes.sum", 1}}, {{"l1tex__t_sectors.sum", kSectorBytes}}}},
+      {"bytes.l2_miss",
+       {{{"lts__t_sectors_aperture_device_lookup_miss.sum", kSectorBytes},
+         {"lts__t_sectors_aperture_sysmem_lookup_miss.sum", kSectorBytes}},
+        {{"lts__t_sectors_lookup_miss.sum", kSectorBytes}}}},
+      {"flops.float32", {scalar_terms("f", 1)}},
+      {"flops.float64", {scalar_terms("d", 1)}},
+      {"flops.float16", {scalar_terms("h", 2)}},
+  };
+  for (const TensorRule& tensor : tensor_rules()) {
+    QuantityRule flops{std::string("flops.") + tensor.precision + ".tensor", {}};
+    QuantityRule peak{std::string("peak.") + tensor.precision + ".tensor", {}};
+    for (const auto& sources : tensor.sources) add_tensor(flops, sources);
+    // Of a counter of both kinds of operands the peak is the sparse one, twice the dense: so it counts only where the
+    // operands are never sparse.
+    for (const std::string& source : tensor.peaks)
+      peak.formulas.push_back({{"sm__ops_path_tensor_" + source + "_sparsity_off.sum.peak_sustained", 1}});
+    if (flops.id == "flops.float64.tensor" || flops.id == "flops.int1.tensor")
+      peak.formulas.push_back({{"sm__ops_path_tensor_" + tensor.peaks.front() + ".sum.peak_sustained", 1}});
+    rules.push_back(flops);
+    rules.push_back(peak);
+  }
+  return rules;
+}
+
+std::vector<std::string> base_quantities() {
+  return {"seconds", "cycles", "bytes.dram_read", "bytes.dram_write", "bytes.l2", "bytes.l1"};
+}
+
+}  // namespace profile

@@ -1,0 +1,23 @@
+// Which metrics could tell a quantity, in order of preference: the knowledge that the generator holds against each
+// chip.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "pagoda/metrics.h"
+
+namespace profile {
+
+struct QuantityRule {
+  std::string id;
+  std::vector<std::vector<pagoda::MetricTerm>> formulas;  // every term must exist
+};
+
+// All that any chip may have. A term whose metric ends in "?" may be absent: it is then left out of the formula.
+std::vector<QuantityRule> quantity_rules();
+
+// Quantities of the first group, then tensor precisions in the order in which they are added to it.
+std::vector<std::string> base_quantities();
+
+}  // namespace profile
