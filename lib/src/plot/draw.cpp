@@ -94,7 +94,7 @@ void draw_roofs(Svg& svg, const Layout& layout) {
   svg.close();
 }
 
-void draw_star(Svg& svg, const Scale& scale, const Star& star, const std::string& name, bool filled,
+void draw_star(Svg& svg, const Scale& scale, const Star& star, const std::string& name, double drop, bool filled,
                std::size_t series) {
   if (!scale.frame.holds(star.x(), star.y())) return;
   svg.leaf("path", {{"class", filled ? "star measured" : "star"},
@@ -105,7 +105,7 @@ void draw_star(Svg& svg, const Scale& scale, const Star& star, const std::string
                     {"stroke", std::string(kInk)},
                     {"stroke-width", "1.2"}});
   if (!name.empty())
-    svg.text(scale.x(star.x()) + 14, scale.y(star.y()) + 4, name,
+    svg.text(scale.x(star.x()) + 14, scale.y(star.y()) + 4 + drop, name,
              {{"class", "halo star-name"}, {"fill", std::string(kInk)}, {"font-weight", "bold"}});
 }
 
@@ -220,8 +220,10 @@ std::string draw_roofline(const Chart& chart, bool standalone) {
   for (std::size_t i = 0; i < chart.series.size(); ++i) {
     const Series& series = chart.series[i];
     const std::string name = star_name(chart, series);
-    if (series.bound_star) draw_star(svg, layout.scale, *series.bound_star, series.measured_star ? "" : name, false, i);
-    if (series.measured_star) draw_star(svg, layout.scale, *series.measured_star, name, true, i);
+    const double drop = layout.star_names[i];
+    if (series.bound_star)
+      draw_star(svg, layout.scale, *series.bound_star, series.measured_star ? "" : name, drop, false, i);
+    if (series.measured_star) draw_star(svg, layout.scale, *series.measured_star, name, drop, true, i);
   }
   svg.open("g", {{"id", "ruler"}}).close();
   svg.close();

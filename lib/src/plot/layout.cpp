@@ -223,13 +223,22 @@ Layout make_layout(const Chart& chart, std::size_t at) {
       chart.path.empty() && at < chart.series.size() ? chart.series[at].trajectory : chart.path;
   layout.star_labels = label_path(scale, path, taken);
   layout.change_labels = label_changes(scale, chart, taken);
+  std::vector<Box> names;
   for (const Series& series : chart.series) {
     const auto& star = series.measured_star ? series.measured_star : series.bound_star;
     const std::string name = star_name(chart, series);
+    layout.star_names.push_back(0);
     if (!star || name.empty()) continue;
     const double x = scale.x(star->x()) + 14, y = scale.y(star->y());
-    taken.push_back({x, y - 8, x + 1.15 * text_width(name, kLabelText), y + 8});  // bold is wider
+    for (const double drop : {0.0, 16.0, -16.0, 32.0, -32.0, 48.0}) {
+      const Box box{x, y + drop - 8, x + 1.15 * text_width(name, kLabelText), y + drop + 8};  // bold is wider
+      layout.star_names.back() = drop;
+      if (!is_free({box}, names) && drop != 48) continue;
+      names.push_back(box);
+      break;
+    }
   }
+  taken.insert(taken.end(), names.begin(), names.end());
   std::vector<Segment> lines;
   lines.reserve(layout.roofs.size() + 1);
   for (const RoofMark& mark : layout.roofs)

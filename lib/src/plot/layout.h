@@ -79,6 +79,7 @@ struct Layout {
   std::vector<DotMark> dots = {};                    // of one series
   std::vector<LabelMark> labels = {};
   std::vector<StarLabel> change_labels = {};  // gains, by Chart::changes; without text where there is no room
+  std::vector<double> star_names = {};        // how far below its star each series' name stands, to keep off the others
   std::vector<StarLabel> star_labels = {};    // of the trajectory, or of the path of several models
 };
 

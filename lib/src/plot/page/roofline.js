@@ -311,18 +311,22 @@ function star_path(x, y, r) {
 const still_stars = [...svg.querySelectorAll("#plot > .star")];
 function draw_stars(taken) {
   const place = (star) => star && [X(star.flops / star.bytes), Y(star.flops / star.seconds)];
+  const names = [];
   for (const node of still_stars) {
     const one = all_series[node.dataset.s], at = place(node.classList.contains("measured") ? one.measured_star : one.bound_star);
     node.setAttribute("d", star_path(...at, 11));
     node.classList.toggle("faded", one !== series());
     const name = node.nextElementSibling;
     if (name?.classList.contains("star-name")) {
+      const box = (drop) => [at[0] + 14, at[1] + drop - 8, at[0] + 14 + 1.15 * text_width(name.textContent), at[1] + drop + 8];
+      const drop = [0, 16, -16, 32, -32].find((d) => is_free([box(d)], names)) ?? 48;
       name.setAttribute("x", fix(at[0] + 14));
-      name.setAttribute("y", fix(at[1] + 4));
-      taken.push([at[0] + 14, at[1] - 8, at[0] + 14 + 1.15 * text_width(name.textContent), at[1] + 8]);
+      name.setAttribute("y", fix(at[1] + 4 + drop));
+      names.push(box(drop));
     }
     taken.push([at[0] - 10, at[1] - 10, at[0] + 10, at[1] + 10]);
   }
+  taken.push(...names);
   const group = document.getElementById("path"), stars = chart.path ?? series().trajectory ?? [];
   if (group) {
     const points = stars.map(place), purple = group.getAttribute("fill");
