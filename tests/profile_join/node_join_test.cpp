@@ -296,4 +296,18 @@ TEST_CASE("a chart's table, data and page say why counters and estimate differ")
   CHECK(plot_csv(plain).find("padding") == std::string::npos);
 }
 
+TEST_CASE("what models/run_torch.py wrote of a recurrent network fits its schema and joins node by node") {
+  const std::string path = PAGODA_SOURCE_DIR "/tests/run_torch/data/recurrent.json";
+  const auto schema = nlohmann::json::parse(test::read_file(PAGODA_SOURCE_DIR "/data/schemas/measured.schema.json"));
+  for (const std::string& violation : test::violations(nlohmann::json::parse(test::read_file(path)), schema))
+    CHECK_MESSAGE(false, violation);
+  Measured measured = load_profile(path);  // recognised by content
+  CHECK(measured.source == "torch");
+  CHECK(measured.repeats == 3);
+  join(measured, test::estimate_of("models/skeletons/recurrent.onnx", {{"batch", 1}, {"sequence", 5}}));
+  CHECK(*measured.join->share() == 1);
+  CHECK(measured.join->silent_nodes.empty());
+  CHECK(measured.join->counts.empty());  // times, no counters
+}
+
 }  // namespace pagoda
