@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""PyTorch: named models (torch_models.py) eager or compiled, inference or a training step.
+"""PyTorch: named models (torch_models.py) eager or compiled, inference or a training step; ONNX files operator by operator.
 
     pip install torch torchvision transformers      (openxla: torch_xla)
 
@@ -10,40 +10,51 @@ compile_seconds is the first call of a compiled model, which compiles; the runne
 import os
 import platform
 import statistics
+import sys
 import time
 
 import torch_models
-from worker import Unavailable, Worker, serve, timed
+from worker import Unavailable, Worker, median_layers, serve, timed
 
 DTYPES = {"float32": "float32", "float16": "float16", "bfloat16": "bfloat16"}
 LAYER_RUNS = 10
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class OnnxModule:
+    """A program of models/run_torch.py as a module: called with its inputs, it gives its outputs."""
+
+    def __init__(self, program):
+        self.program = program
+
+    def __call__(self, **inputs):
+        return self.program.run(inputs)[0]
 
 
 class TorchWorker(Worker):
+    program = None  # of an ONNX file
+
     def prepare(self, config, folder):
         import torch
 
         self.torch, self.config, self.folder = torch, config, folder
-        if config.get("model_file"):
-            raise Unavailable("not available: torch runs models by name; models/run_torch.py runs ONNX files operator by operator")
         self.device = self.pick_device(config.get("device") or "cpu")
         if config.get("threads"):
             torch.set_num_threads(config["threads"])
         torch.manual_seed(config.get("seed") or 1)
 
         start = time.perf_counter()
-        name = config.get("model_name") or config.get("model")
-        self.module, origin = torch_models.build(torch, name)
-        inputs, items = torch_models.inputs_for(torch, self.module, origin, config)
         dtype = getattr(torch, DTYPES[config.get("dtype") or "float32"])
         self.trains = config.get("mode") == "training"
-        self.module = self.module.to(self.device, dtype).train(self.trains)
-        self.inputs = {key: value.to(self.device, dtype if value.is_floating_point() else value.dtype) for key, value in inputs.items()}
+        if config.get("model_file"):
+            items = self.load_onnx(dtype)
+        else:
+            items = self.load_named(dtype)
         self.optimizer = self.make_optimizer() if self.trains else None
         load_seconds = time.perf_counter() - start
 
         how = config.get("compile") or "eager"
-        metadata = {"parameters": sum(p.numel() for p in self.module.parameters())}
+        metadata = {} if self.program else {"parameters": sum(p.numel() for p in self.module.parameters())}
         if config.get("graphs"):
             metadata.update(self.write_graphs())
         self.forward = self.compiled(how)
@@ -55,6 +66,31 @@ class TorchWorker(Worker):
             compile_seconds = time.perf_counter() - start
         return {"items": items, "load_seconds": load_seconds, "compile_seconds": compile_seconds,
                 "versions": self.versions(), "metadata": metadata}
+
+    def load_named(self, dtype):
+        config = self.config
+        self.module, origin = torch_models.build(self.torch, config.get("model_name") or config.get("model"))
+        inputs, items = torch_models.inputs_for(self.torch, self.module, origin, config)
+        self.module = self.module.to(self.device, dtype).train(self.trains)
+        self.inputs = {key: value.to(self.device, dtype if value.is_floating_point() else value.dtype) for key, value in inputs.items()}
+        return items
+
+    def load_onnx(self, dtype):
+        """The graph as the file has it, an operator a call: what frameworks' graph compilers start from."""
+        config, sequence = self.config, self.config.get("sequence")
+        if (config.get("compile") or "eager") != "eager":
+            raise Unavailable("an ONNX file runs operator by operator in torch: compile = eager; name a model to compile it")
+        for folder in (os.environ.get("PAGODA_MODELS", ""), os.path.join(HERE, "../../../models"), os.path.join(HERE, "../models")):
+            if folder and os.path.exists(os.path.join(folder, "run_torch.py")):
+                sys.path.insert(0, folder)
+        import run_torch
+
+        program = run_torch.Program(config["model_file"], self.device, dtype, config.get("seed") or 1)
+        dims = {name: value for name, value in config.items() if isinstance(value, int) and not isinstance(value, bool)}
+        dims.update({name: sequence for name in ("sequence", "sequence_length", "seq") if sequence})
+        self.inputs, _ = run_torch.make_inputs(program, dims, config.get("batch"), config.get("seed") or 1)
+        self.module, self.program = OnnxModule(program), program
+        return config.get("batch") or next((x.shape[0] for x in self.inputs.values() if x.ndim), 1)
 
     def pick_device(self, text):
         torch, kind = self.torch, text.partition(":")[0]
@@ -132,6 +168,8 @@ class TorchWorker(Worker):
 
     def layers(self):
         """Leaf modules by hooks, of the module as written: a compiled one has no modules left to time."""
+        if self.program:
+            return self.operators()
         torch, samples, kinds, starts, hooks = self.torch, {}, {}, {}, []
 
         def before(name):
@@ -162,6 +200,13 @@ class TorchWorker(Worker):
                 hook.remove()
         return [{"name": name, "op_type": kinds[name], "seconds": statistics.median(values), "facts": {"timed": "eager, by hooks"}}
                 for name, values in samples.items()]
+
+    def operators(self):
+        samples = {}
+        for _ in range(LAYER_RUNS):
+            for step, seconds in self.program.run(self.inputs)[1]:
+                samples.setdefault((step.label, step.op_type), []).append(seconds)
+        return median_layers(samples, {})
 
     def write_graphs(self):
         """What torch.compile captures: a file a graph, the reasons of breaks, the guards. Returns their number."""
