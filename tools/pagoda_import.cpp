@@ -45,6 +45,7 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"ort", "tensorrt", "ncu", "kineto", "jetson", "measured"}));
   app.add_option("--layers", options.layer_info, "TensorRT's layer information (trtexec --exportLayerInfo)");
   app.add_option("--estimate", estimate_file, "JSON of onnx-estimate to join the kernels with");
+  app.add_option("--chip", options.chip, "GPU chip as CUPTI names it (GH100), whose formulas read ncu's metrics");
   CLI::Option* runs_option =
       app.add_option("--runs", runs, "Runs of the model in the file, where it does not say so (ncu, kineto)")
           ->check(CLI::Range(std::int64_t{1}, std::int64_t{1000000}));

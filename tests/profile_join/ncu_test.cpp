@@ -6,8 +6,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
+#include "pagoda/metrics.h"
 #include "profile/ncu.h"
 #include "support/golden.h"
 #include "support/json_schema.h"
@@ -115,6 +118,61 @@ TEST_CASE("a request without a program, without metrics, or with a name that is 
   CHECK(error_of({.metrics = {}, .command = {"p"}}).find("no metric") != std::string::npos);
   for (const char* name : {"", "a.sum,b.sum", "regex:.*", "a b", "a;b"})
     CHECK(error_of({.metrics = {name}, .command = {"p"}}).find("expected a name") != std::string::npos);
+}
+
+TEST_CASE("every chip of the catalogue has its own metrics, and ncu's table of them is read by its own formulas") {
+  std::set<std::vector<std::string>> lists;
+  for (const ChipMetrics& family : metric_catalogue()) {
+    const std::string& chip = family.chips.front();
+    const std::vector<std::string> metrics = ncu_metrics(chip);
+    REQUIRE_MESSAGE(!metrics.empty(), chip);
+    for (const std::string& metric : metrics) CHECK(metric.find(".peak_sustained") == std::string::npos);
+    lists.insert(metrics);
+    CHECK(ncu_arguments({.metrics = metrics, .command = {"p"}}, "log").size() > 10);  // all are names that ncu takes
+    // A table in which the k-th metric is 1000 + k; time in ns.
+    std::string header = R"("ID","Process ID","Kernel Name","Grid Size","Block Size")", units = R"("","","","","")",
+                row = R"csv("0","7","f(int)","(1, 1, 1)","(1, 1, 1)")csv";
+    std::map<std::string, double> values;
+    for (std::size_t k = 0; k < metrics.size(); ++k) {
+      header += ",\"" + metrics[k] + "\"";
+      units += metrics[k].starts_with("gpu__time")             ? ",\"ns\""
+               : metrics[k].find("bytes") != std::string::npos ? ",\"byte\""
+                                                               : ",\"\"";
+      row += ",\"" + std::to_string(1000 + k) + "\"";
+      values[metrics[k]] = 1000 + static_cast<double>(k);
+    }
+    const Measured measured = import_profile(header + "\n" + units + "\n" + row + "\n", "table", {.chip = chip});
+    REQUIRE(measured.kernels.size() == 1);
+    const MeasuredKernel& kernel = measured.kernels.front();
+    const std::map<std::string, double> expected = evaluate_metrics(family, values);
+    std::size_t compared = 0;
+    for (const auto& [id, amount] : expected) {
+      if (id.starts_with("flops.")) {
+        const auto found = kernel.flops.find(id.substr(6));
+        REQUIRE_MESSAGE(found != kernel.flops.end(), chip << " " << id);
+        REQUIRE_MESSAGE(found->second, chip << " " << id);
+        CHECK_MESSAGE(*found->second == amount, chip << " " << id);
+        ++compared;
+      }
+      if (id == "seconds") CHECK(*kernel.seconds == doctest::Approx(amount));
+      if (id == "bytes.l2") CHECK_MESSAGE(kernel.bytes.l2 == amount, chip);
+      if (id == "bytes.dram_read") CHECK_MESSAGE(kernel.bytes.dram_read == amount, chip);
+    }
+    CHECK_MESSAGE(compared >= 2, chip);
+  }
+  CHECK(lists.size() >= 10);  // no fixed list
+  CHECK_THROWS_AS(ncu_metrics("GX999"), Error);
+  CHECK_THROWS_AS(load_profile(PAGODA_SOURCE_DIR "/tests/import/data/ncu_raw.csv", {.chip = "GX999"}), Error);
+}
+
+TEST_CASE("a precision that the chip can count and the table does not hold has no value") {
+  const Measured measured =
+      load_profile(PAGODA_SOURCE_DIR "/tests/import/data/ncu_raw.csv", {.runs = 2, .chip = "GH100"});
+  const MeasuredKernel& gemm = measured.kernels.front();
+  CHECK(*gemm.flops.at("bfloat16.tensor") == 2 * 8192);
+  CHECK(*gemm.flops.at("float32") == 2 * (100 + 50 + 2 * 1000));
+  REQUIRE(gemm.flops.count("float64") == 1);
+  CHECK(!gemm.flops.at("float64"));
 }
 
 TEST_CASE("a study is models times batches, with places in the command and names for files") {

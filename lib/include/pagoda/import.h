@@ -40,6 +40,9 @@ struct ImportOptions {
   // Runs of the model that the file holds, where it does not say so itself (ncu, kineto without ProfilerStep ranges).
   // Their launches must be the same. Empty: one.
   std::optional<std::int64_t> runs = std::nullopt;
+  // Chip as CUPTI names it ("GH100"), for ncu: operations and bytes by its formulas in the catalogue
+  // (pagoda/metrics.h). Empty: by the names of metrics that several chips share.
+  std::string chip = {};
   std::optional<std::int64_t> warmup = std::nullopt;  // runs to leave out at the start; empty: 1 of three or more
 };
 

@@ -83,7 +83,8 @@ double scaled(const std::string& metric, const std::string& unit, double printed
 
 class Table {
  public:
-  Table(std::string_view text, std::string_view subject) : reader_(text, subject), subject_(subject) {}
+  Table(std::string_view text, std::string_view subject, const ChipMetrics* chip)
+      : reader_(text, subject), subject_(subject), chip_(chip) {}
 
   std::vector<Launch> launches() {
     read_header();
@@ -103,6 +104,10 @@ class Table {
   const std::set<std::string>& unread() const { return unread_; }
 
  private:
+  bool is_used(const std::string& metric) const {
+    return chip_ ? is_used_metric(metric, *chip_) : is_used_metric(metric);
+  }
+
   void read_header() {
     std::vector<std::string> row;
     do {
@@ -116,7 +121,7 @@ class Table {
       columns_.index.emplace(row[i], i);
       if (row[i].find("Push/Pop_Range") != std::string::npos || row[i] == "NVTX Range") nvtx_.push_back(i);
       if (row[i].find("Start/Stop_Range") != std::string::npos) nvtx_.push_back(i);
-      if (is_used_metric(row[i])) metrics_.push_back(i);
+      if (is_used(row[i])) metrics_.push_back(i);
     }
     metric_names_ = row;
   }
@@ -151,7 +156,7 @@ class Table {
     const auto [found, is_new] = by_id_.try_emplace(id, launches_.size());
     if (is_new) launches_.push_back(describe(row));
     const std::string& metric = cell(row, columns_.find("Metric Name"));
-    if (is_used_metric(metric))
+    if (is_used(metric))
       put(launches_[found->second], metric, cell(row, columns_.find("Metric Unit")),
           cell(row, columns_.find("Metric Value")));
   }
@@ -167,6 +172,7 @@ class Table {
 
   CsvReader reader_;
   std::string_view subject_;
+  const ChipMetrics* chip_;  // null: not known
   Columns columns_;
   std::vector<std::string> metric_names_;    // headers without units
   std::vector<std::size_t> nvtx_, metrics_;  // columns
@@ -211,7 +217,8 @@ void name_missing(Measured& measured) {
 }  // namespace
 
 Measured import_ncu(std::string_view text, std::string_view subject, const ImportOptions& options) {
-  Table table(text, subject);
+  const ChipMetrics* chip = options.chip.empty() ? nullptr : &chip_metrics(options.chip);
+  Table table(text, subject, chip);
   const std::vector<Launch> launches = table.launches();
   const auto runs = static_cast<std::size_t>(std::max<std::int64_t>(1, options.runs.value_or(1)));
   if (launches.size() % runs != 0)
@@ -235,7 +242,7 @@ Measured import_ncu(std::string_view text, std::string_view subject, const Impor
     if (!launch.stream.empty()) kernel.provider = "stream " + launch.stream;
     if (!launch.grid.empty()) kernel.detail = "grid " + launch.grid + ", block " + launch.block;
     rows.add(launch.nvtx + '\n' + launch.name + '\n' + launch.grid + '\n' + launch.block, kernel, i / per_run,
-             sample_of(launch.metrics));
+             chip ? sample_of(launch.metrics, *chip) : sample_of(launch.metrics));
   }
   std::move(rows).finish(static_cast<std::size_t>(measured.warmup), runs, measured);
   name_missing(measured);

@@ -219,6 +219,45 @@ std::optional<double> unit_scale(std::string_view unit) {
   return std::nullopt;
 }
 
+bool is_used_metric(std::string_view metric, const ChipMetrics& chip) {
+  if (is_used_metric(metric)) return true;
+  for (const MetricQuantity& quantity : chip.quantities) {
+    if (!quantity.id.starts_with("flops.") && !quantity.id.starts_with("bytes.")) continue;
+    for (const MetricFormula& formula : quantity.formulas)
+      for (const MetricTerm& term : formula.terms)
+        if (term.metric == metric) return true;
+  }
+  return false;
+}
+
+LaunchSample sample_of(const std::map<std::string, double>& metrics, const ChipMetrics& chip) {
+  constexpr std::string_view kFlops = "flops.";
+  LaunchSample sample;
+  sample.seconds = seconds(metrics);
+  // Weights are into SI units from ncu's base units; of those read here only time differs, and it is read above.
+  const std::map<std::string, double> amounts = evaluate_metrics(chip, metrics);
+  const auto amount = [&](const std::string& id) {
+    const auto found = amounts.find(id);
+    return found == amounts.end() ? std::nullopt : std::optional<double>(found->second);
+  };
+  bool has_flops = false;
+  for (const MetricQuantity& quantity : chip.quantities) {
+    if (!std::string_view(quantity.id).starts_with(kFlops)) continue;
+    const std::optional<double> flops = amount(quantity.id);
+    sample.flops[quantity.id.substr(kFlops.size())] = flops;
+    has_flops = has_flops || flops;
+  }
+  if (!has_flops) sample.flops.clear();
+  LevelBytes& bytes = sample.bytes;
+  bytes.dram_read = amount("bytes.dram_read");
+  bytes.dram_write = amount("bytes.dram_write");
+  bytes.dram = amount("bytes.dram");
+  if (!bytes.dram && bytes.dram_read && bytes.dram_write) bytes.dram = *bytes.dram_read + *bytes.dram_write;
+  bytes.l2 = amount("bytes.l2");
+  bytes.l1 = amount("bytes.l1");
+  return sample;
+}
+
 LaunchSample sample_of(const std::map<std::string, double>& metrics) {
   LaunchSample sample;
   sample.seconds = seconds(metrics);

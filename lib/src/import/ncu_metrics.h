@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "import/runs.h"
+#include "pagoda/metrics.h"
 
 namespace pagoda::import {
 
@@ -23,5 +24,10 @@ std::optional<double> unit_scale(std::string_view unit);
 
 // `metrics`: by name, in SI units. What no metric tells is absent in the sample.
 LaunchSample sample_of(const std::map<std::string, double>& metrics);
+
+// Metrics that a formula of the chip uses, or time. And the sample by these formulas: a precision that the chip can
+// count and these metrics do not tell has no value.
+bool is_used_metric(std::string_view metric, const ChipMetrics& chip);
+LaunchSample sample_of(const std::map<std::string, double>& metrics, const ChipMetrics& chip);
 
 }  // namespace pagoda::import

@@ -7,6 +7,8 @@
 #include <array>
 #include <cctype>
 
+#include "pagoda/metrics.h"
+
 namespace pagoda::profile {
 namespace {
 
@@ -90,6 +92,17 @@ std::string ended(int wait_status) {
 }
 
 }  // namespace
+
+std::vector<std::string> ncu_metrics(std::string_view chip) {
+  const auto is_peak = [](const std::string& metric) {  // a property of the chip, in units of its own
+    return metric.find(".peak_sustained") != std::string::npos;
+  };
+  std::vector<std::string> names;
+  for (const MetricGroup& group : plan_metrics(chip_metrics(chip), MetricMode::Exact).groups)
+    for (const std::string& metric : group.metrics)
+      if (!is_peak(metric) && std::find(names.begin(), names.end(), metric) == names.end()) names.push_back(metric);
+  return names;
+}
 
 std::vector<std::string> ncu_arguments(const NcuRequest& request, const std::string& log_file) {
   if (request.command.empty()) throw Error("no program to profile; give it after --");

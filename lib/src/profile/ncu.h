@@ -1,8 +1,8 @@
 // Nsight Compute as a source and as a witness: the command that profiles a program with metrics chosen for its chip,
 // its runs over models × batches, and the comparison of what it counted with what pagoda-profile counted.
 //
-//   NcuRequest request{.metrics = metrics_of_the_chip, .command = {"python3", "models/run_torch.py", "{model}"}};
-//   for (const NcuPoint& point : ncu_points(request.command, {"a.onnx", "b.onnx"}, {"1", "8"})) {
+//   NcuRequest request{.chip = "GH100", .metrics = ncu_metrics("GH100"), .command = {"python3", "models/run_torch.py",
+//   "{model}"}}; for (const NcuPoint& point : ncu_points(request.command, {"a.onnx", "b.onnx"}, {"1", "8"})) {
 //     request.command = point.command;
 //     const Measured theirs = run_ncu(request);           // ncu --csv --page raw …, read by the importer
 //     const Verification verdict = verify_counts(ours, theirs);
@@ -25,6 +25,7 @@ namespace pagoda::profile {
 
 struct NcuRequest {
   std::string ncu = "ncu";           // looked for in PATH where it holds no slash
+  std::string chip = {};             // as CUPTI names it: whose formulas read the table; empty: names that chips share
   std::vector<std::string> metrics;  // full names: "dram__bytes_read.sum"; at least one
   std::vector<std::string> command;  // the program and its arguments; at least the program
   std::string kernel_regex = {};     // of kernels' names; empty: all
@@ -35,6 +36,10 @@ struct NcuRequest {
   // before left in the L2, so by default they do here, too.
   bool flush_caches = false, lock_clocks = false;
 };
+
+// All metrics of the chip's formulas that one ncu can collect, for `metrics`: operations in every precision, bytes at
+// every level, time. Throws Error for a chip that the catalogue does not know.
+std::vector<std::string> ncu_metrics(std::string_view chip);
 
 // The command line of ncu: `ncu --csv --page raw … --log-file LOG PROGRAM …`. Throws Error where there is no metric or
 // no program, or where a name is none that ncu could take.

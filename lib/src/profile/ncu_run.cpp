@@ -71,6 +71,7 @@ Measured run_ncu(const NcuRequest& request, const ImportOptions& options) {
     throw_ncu_failure(log, status, request.ncu);
   ImportOptions as_ncu = options;
   as_ncu.format = ProfileFormat::Ncu;
+  as_ncu.chip = request.chip;
   Measured measured = import_profile(log, request.ncu + "'s table", as_ncu);
   measured.env["caches"] =
       std::string(request.flush_caches ? "flushed before each kernel" : "as the kernel before left them");
