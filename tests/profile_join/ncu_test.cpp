@@ -240,6 +240,35 @@ TEST_CASE("a program that fails under ncu is an error even where a table was wri
   CHECK_THROWS_WITH_AS(run_ncu(request), doctest::Contains("exited with 5"), NcuFailure);
 }
 
+TEST_CASE("a study goes on after a point that fails, names its points apart, and stops where no point can run") {
+  NcuRequest request;
+  {
+    const FakeNcu fake("table");
+    request = fake.request();
+    request.command = {"/bin/sh", "-c", "test {model}{batch} != bad2"};
+    std::vector<std::string> seen;
+    const std::vector<NcuOutcome> outcomes = run_ncu_study(request, {"good", "bad", "x/good"}, {"1", "2"}, {},
+                                                           [&](const NcuOutcome& o) { seen.push_back(o.name); });
+    CHECK(seen == std::vector<std::string>{"good-batch1", "good-batch2", "bad-batch1", "bad-batch2", "good-batch1-2",
+                                           "good-batch2-2"});
+    REQUIRE(outcomes.size() == 6);
+    REQUIRE(outcomes[0].measured);
+    CHECK(std::get<std::string>(outcomes[0].measured->env.at("batch")) == "1");
+    CHECK(!outcomes[3].measured);
+    CHECK(outcomes[3].failure.find("exited with 1") != std::string::npos);
+    CHECK(outcomes[4].measured);
+    CHECK(study_exit_code(outcomes) == 3);
+    CHECK(study_exit_code({outcomes[0]}) == 0);
+    CHECK(study_exit_code({outcomes[3]}) == 1);
+  }
+  const FakeNcu closed("permission");
+  const std::vector<NcuOutcome> none = run_ncu_study(request, {"a", "b"}, {"1"});
+  REQUIRE(none.size() == 2);
+  CHECK(none[1].failure.find("not started: ") == 0);
+  CHECK(none[1].failure.find("--cap-add=SYS_ADMIN") != std::string::npos);
+  CHECK(study_exit_code(none) == 4);
+}
+
 TEST_CASE("counts that agree confirm: names differ in casts and spaces, bytes within two percent") {
   const Measured ours = measured_of({kernel("void gemm<128, true>(float*)", 2, 8192, 1.01e6),
                                      kernel("void (anonymous namespace)::relu(float*)", 1, 0, 500)});
