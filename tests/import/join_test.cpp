@@ -87,6 +87,11 @@ TEST_CASE("BERT in ONNX Runtime: GELU is found between its neighbours, the scale
     CHECK(*measured.join->share() > 0.999);
     CHECK(measured.join->silent_nodes.size() <= 2);
   }
+  // A batch that nothing set is 1, as in the estimate's counts.
+  Measured free_batch = load_profile(test::data_path("ort_bert_all.json"));
+  join(free_batch, test::estimate_of("models/skeletons/bert_base.onnx", {{"sequence", 32}}));
+  CHECK(*free_batch.join->share() > 0.999);
+
   Measured all = load_profile(test::data_path("ort_bert_all.json"));
   join(all, estimate);
   std::size_t gelus = 0, products = 0;

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "import/event_stream.h"
+#include "pagoda/dim.h"
 #include "pagoda/join.h"
 #include "pagoda/tensor_type.h"
 
@@ -11,13 +12,25 @@ namespace {
 using import::fail;
 using import::Json;
 
-// "[1,64,56,56]"; empty where a dim or the rank is not known. A size that is a formula is spelled as in the file.
+// The size that the estimate's counts are of: a dim that nothing set is 1, as it is there.
+std::optional<double> size_of(const Json& dim) {
+  if (dim.is_number_unsigned()) return dim.get<double>();
+  if (!dim.is_string()) return std::nullopt;
+  const std::optional<Dim> formula = Dim::parse(dim.get<std::string>());
+  if (!formula) return std::nullopt;
+  return static_cast<double>(formula->evaluate({}));
+}
+
+// "[1,64,56,56]"; empty where a dim or the rank is not known.
 std::string shape_text(const Json& output) {
   const Json* shape = import::member(output, "shape");
   if (!shape || !shape->is_array()) return "";
   std::string text = "[";
-  for (const Json& dim : *shape)
-    (text += text.size() > 1 ? "," : "") += dim.is_string() ? dim.get<std::string>() : dim.dump();
+  for (const Json& dim : *shape) {
+    const std::optional<double> size = size_of(dim);
+    if (!size) return "";
+    (text += text.size() > 1 ? "," : "") += std::to_string(static_cast<std::int64_t>(*size));
+  }
   return text + "]";
 }
 
@@ -28,8 +41,9 @@ std::optional<double> stored_bytes(const Json& output, const std::string& place)
   if (!type || bits(*type) == 0 || !shape || !shape->is_array()) return std::nullopt;
   double elements = 1;
   for (const Json& dim : *shape) {
-    if (!dim.is_number_unsigned()) return std::nullopt;
-    elements *= dim.get<double>();
+    const std::optional<double> size = size_of(dim);
+    if (!size) return std::nullopt;
+    elements *= *size;
   }
   return std::ceil(elements * bits(*type) / 8);
 }
