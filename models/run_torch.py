@@ -51,7 +51,8 @@ OWN = {"Constant", "If"}
 
 # Inputs that are arguments: read on the host, in the type of the file, and never moved.
 ARGUMENTS = {
-    "ConstantOfShape": {0}, "CumSum": {1}, "Expand": {1}, "NonMaxSuppression": {2, 3, 4}, "OneHot": {1}, "Pad": {1, 3},
+    "ConstantOfShape": {0}, "CumSum": {1}, "Dropout": {1, 2}, "Expand": {1}, "NonMaxSuppression": {2, 3, 4}, "OneHot": {1},
+    "Pad": {1, 3},
     "Range": {0, 1, 2}, "Reshape": {1}, "Resize": {1, 2, 3}, "Slice": {1, 2, 3, 4}, "Split": {1}, "Squeeze": {1},
     "Tile": {1}, "TopK": {1}, "Trilu": {1}, "Unsqueeze": {1}, "Upsample": {1}, "Clip": {1, 2},
 }  # fmt: skip

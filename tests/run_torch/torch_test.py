@@ -172,6 +172,25 @@ class Graphs(unittest.TestCase):
         self.assertTrue(bool(torch.isfinite(output).all()))
         self.assertGreater(float(output.std()), 0)
 
+    def test_on_a_device_data_go_there_and_arithmetic_on_shapes_stays_on_the_host(self):
+        # PyTorch's meta device holds no numbers: an operator whose inputs lie on two devices fails there as on a GPU, and
+        # so does whatever would wait for the device to read a shape or an argument.
+        dims = {"batch": 1, "sequence": 16, "past": 8, "s53": 24}
+        for name in (
+            "resnet50",
+            "bert_base",
+            "gpt2_past",
+            "llama_past_dynamo",
+            "swin_t",
+            "vit_b_16_dynamic",
+            "yolov8n",
+            "recurrent",
+        ):
+            program = run_torch.Program(str(ROOT / f"models/skeletons/{name}.onnx"), device="meta")
+            inputs, _ = run_torch.make_inputs(program, dims, None, 0)
+            for output in program.run(inputs)[0].values():
+                self.assertEqual(output.device.type, "meta", name)
+
     def test_another_type_reaches_all_of_the_graph(self):
         program = run_torch.Program(str(ROOT / "models/skeletons/bert_base.onnx"), dtype=torch.bfloat16)
         inputs, _ = run_torch.make_inputs(program, {"sequence": 4}, 1, 0)
