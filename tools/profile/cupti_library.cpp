@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "cupti_call.h"
 #include "pagoda/error.h"
 
 namespace profile {
@@ -30,16 +31,13 @@ std::vector<std::string> places() {
           "/usr/local/cuda/lib64/libcupti.so"};
 }
 
-void check(const CuptiLibrary& library, int result, const std::string& call) {
-  if (result != CUPTI_SUCCESS) throw pagoda::Error(call + " of CUPTI failed: " + cupti_error(library, result));
-}
-
 template <typename Params>
 int call(const CuptiLibrary& library, const char* name, Params& params) {
-  const auto function = reinterpret_cast<CUptiResult (*)(Params*)>(library.symbol(name));
-  if (function == nullptr)
-    throw pagoda::Error(library.path() + " has no " + name + "; CUPTI 12.6 or later is needed, as in CUDA 12.6");
-  return function(&params);
+  return call_cupti(library, name, &params);
+}
+
+void check(const CuptiLibrary& library, int result, const std::string& what) {
+  check_cupti(library, result, what + " by CUPTI");
 }
 
 }  // namespace
@@ -87,6 +85,23 @@ std::string cupti_error(const CuptiLibrary& library, int result) {
       reinterpret_cast<CUptiResult (*)(CUptiResult, const char**)>(library.symbol("cuptiGetResultString"));
   if (function) function(static_cast<CUptiResult>(result), &text);
   return (text ? std::string(text) : std::string("error")) + " (" + std::to_string(result) + ")";
+}
+
+std::string cupti_remedy(int result) {
+  switch (result) {
+    case CUPTI_ERROR_INSUFFICIENT_PRIVILEGES:
+      return "the driver lets only administrators read counters: run as root (containers: --cap-add=SYS_ADMIN), or set "
+             "NVreg_RestrictProfilingToAdminUsers=0 for the nvidia module and load it again; --mode time needs none";
+    case CUPTI_ERROR_HARDWARE_BUSY:
+      return "something else holds the counters: stop the other profiler, or pause monitoring with dcgmi profile "
+             "--pause";
+    case CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED:
+      return "another profiler is in the program (torch.profiler, nsys, ncu, a debugger): switch it off";
+    case CUPTI_ERROR_NOT_SUPPORTED:
+      return "this device or its virtualisation does not support counters; --mode time needs none";
+    default:
+      return "";
+  }
 }
 
 // A host object: settings accumulate in it, so each question has its own.
@@ -187,21 +202,23 @@ std::size_t HostChip::passes(const std::vector<std::string>& full_names) const {
   return params.numOfPasses;
 }
 
-std::vector<double> HostChip::evaluate(const std::vector<std::uint8_t>& image, std::size_t range,
-                                       const std::vector<std::string>& full_names) const {
+std::vector<std::vector<double>> HostChip::evaluate(const std::vector<std::uint8_t>& image, std::size_t ranges,
+                                                    const std::vector<std::string>& full_names) const {
   const Object object(*this);
   std::vector<const char*> names = pointers(full_names);
-  std::vector<double> values(names.size());
-  CUpti_Profiler_Host_EvaluateToGpuValues_Params params = {};
-  params.structSize = CUpti_Profiler_Host_EvaluateToGpuValues_Params_STRUCT_SIZE;
-  params.pHostObject = object.get();
-  params.pCounterDataImage = image.data();
-  params.counterDataImageSize = image.size();
-  params.rangeIndex = range;
-  params.ppMetricNames = names.data();
-  params.numMetrics = names.size();
-  params.pMetricValues = values.data();
-  check(library_, call(library_, "cuptiProfilerHostEvaluateToGpuValues", params), "the values of a range");
+  std::vector<std::vector<double>> values(ranges, std::vector<double>(names.size()));
+  for (std::size_t range = 0; range < ranges; ++range) {
+    CUpti_Profiler_Host_EvaluateToGpuValues_Params params = {};
+    params.structSize = CUpti_Profiler_Host_EvaluateToGpuValues_Params_STRUCT_SIZE;
+    params.pHostObject = object.get();
+    params.pCounterDataImage = image.data();
+    params.counterDataImageSize = image.size();
+    params.rangeIndex = range;
+    params.ppMetricNames = names.data();
+    params.numMetrics = names.size();
+    params.pMetricValues = values[range].data();
+    check(library_, call(library_, "cuptiProfilerHostEvaluateToGpuValues", params), "the values of a range");
+  }
   return values;
 }
 

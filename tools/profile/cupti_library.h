@@ -48,9 +48,9 @@ class HostChip {
   // Configuration for a session; throws where a name is none of the chip's.
   std::vector<std::uint8_t> config(const std::vector<std::string>& full_names) const;
   std::size_t passes(const std::vector<std::string>& full_names) const;
-  // Of one range of a decoded image, in the order of the names.
-  std::vector<double> evaluate(const std::vector<std::uint8_t>& image, std::size_t range,
-                               const std::vector<std::string>& full_names) const;
+  // Of the first `ranges` of a decoded image, each in the order of the names.
+  std::vector<std::vector<double>> evaluate(const std::vector<std::uint8_t>& image, std::size_t ranges,
+                                            const std::vector<std::string>& full_names) const;
 
  private:
   class Object;

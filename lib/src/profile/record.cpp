@@ -1,0 +1,176 @@
+// Reading what the injected library wrote (tools/profile/inject/record_file.h has the lines).
+#include "profile/record.h"
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+
+namespace pagoda::profile {
+namespace {
+
+std::vector<std::string> words_of(std::string_view line) {
+  std::vector<std::string> words(1);
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '\t')
+      words.emplace_back();
+    else if (line[i] == '\\' && i + 1 < line.size())
+      words.back() += line[++i] == 't' ? '\t' : line[i] == 'n' ? '\n' : line[i];
+    else
+      words.back() += line[i];
+  }
+  return words;
+}
+
+template <typename Number>
+Number number(const std::string& word, std::string_view subject, std::size_t line) {
+  Number value{};
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  if (error != std::errc{} || end != word.data() + word.size())
+    throw Error(std::string(subject) + ", line " + std::to_string(line) + ": \"" + word + "\" is no number");
+  return value;
+}
+
+class Reader {
+ public:
+  explicit Reader(std::string_view subject) : subject_(subject) {}
+
+  void line(const std::vector<std::string>& words) {
+    ++line_;
+    const std::string& kind = words.front();
+    const std::size_t n = words.size();
+    if (line_ == 1) {
+      if (n < 2 || kind != "pagoda.record" || words[1] != "1") fail("is no pagoda.record of version 1");
+    } else if (kind == "process" && n >= 3) {
+      record_.process = words[1];
+      record_.command = words[2];
+    } else if (kind == "device" && n >= 4) {
+      add_once(record_.chips, words[2]);
+      add_once(record_.devices, words[3]);
+    } else if (kind == "group" && n >= 3) {
+      current_[words[1] + '\t' + words[2]] = record_.metrics.size();
+      record_.metrics.emplace_back(words.begin() + 3, words.end());
+    } else if (kind == "launch" && n >= 9) {
+      launch(words);
+    } else if (kind == "lost" && n >= 3) {
+      record_.lost_launches += number<std::int64_t>(words[1], subject_, line_);
+      record_.lost.push_back({words[1] + " launches", words[2]});
+    } else if (kind == "note" && n >= 2) {
+      add_once(record_.notes, words[1]);
+    } else if (kind == "range" && n >= 3) {
+      record_.ranges.push_back(words[1]);
+    } else if (kind == "energy" && n >= 3) {
+      record_.joules = number<double>(words[1], subject_, line_);
+      record_.seconds = number<double>(words[2], subject_, line_);
+    } else if (kind == "end") {
+      record_.has_ended = true;
+    } else {
+      fail("\"" + kind + "\" is no line of a record");
+    }
+  }
+  ProcessRecord finish() && {
+    if (line_ == 0) fail("is empty");
+    return std::move(record_);
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const {
+    throw Error(std::string(subject_) + ", line " + std::to_string(line_) + ": " + what);
+  }
+  static void add_once(std::vector<std::string>& all, const std::string& text) {
+    if (std::find(all.begin(), all.end(), text) == all.end()) all.push_back(text);
+  }
+  void launch(const std::vector<std::string>& words) {
+    RecordedLaunch launch;
+    launch.context = words[1];
+    launch.group = number<std::int64_t>(words[2], subject_, line_);
+    launch.iteration = number<std::int64_t>(words[3], subject_, line_);
+    launch.kernels = number<std::int64_t>(words[4], subject_, line_);
+    launch.kernel = words[5];
+    launch.nvtx = words[6];
+    launch.node = words[7];
+    launch.detail = words[8];
+    for (std::size_t i = 9; i < words.size(); ++i) launch.values.push_back(number<double>(words[i], subject_, line_));
+    const auto found = current_.find(words[1] + '\t' + words[2]);
+    if (!launch.values.empty()) {
+      if (found == current_.end() || record_.metrics[found->second].size() != launch.values.size())
+        fail("a launch has " + std::to_string(launch.values.size()) + " values, which is not its group's number");
+      launch.metrics = found->second;
+    }
+    record_.launches.push_back(std::move(launch));
+  }
+
+  std::string_view subject_;
+  std::size_t line_ = 0;
+  ProcessRecord record_;
+  std::map<std::string, std::size_t> current_;  // by context and group
+};
+
+}  // namespace
+
+ProcessRecord parse_record(std::string_view text, std::string_view subject) {
+  Reader reader(subject);
+  // What follows the last line end was cut off.
+  for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
+    reader.line(words_of(text.substr(0, end)));
+    text.remove_prefix(end + 1);
+  }
+  return std::move(reader).finish();
+}
+
+std::string record_csv(const std::vector<RecordedRun>& runs) {
+  std::vector<std::string> metrics;
+  for (const RecordedRun& run : runs)
+    for (const ProcessRecord& process : run)
+      for (const auto& group : process.metrics)
+        for (const std::string& metric : group)
+          if (std::find(metrics.begin(), metrics.end(), metric) == metrics.end()) metrics.push_back(metric);
+  const auto quoted = [](const std::string& text) {
+    std::string result = "\"";
+    for (const char c : text) result += c == '"' ? std::string("\"\"") : std::string(1, c);
+    return result + "\"";
+  };
+  const auto unit = [](const std::string& metric) -> std::string {
+    if (metric == "seconds") return "second";
+    if (metric.starts_with("gpu__time")) return "nsecond";
+    return metric.find("bytes") != std::string::npos    ? "byte"
+           : metric.find("cycles") != std::string::npos ? "cycle"
+                                                        : "";
+  };
+  std::string text = "\"ID\",\"Process ID\",\"Kernel Name\",\"Context\",\"Grid Size\",\"Block Size\",\"NVTX Range\"";
+  std::string units = "\n\"\",\"\",\"\",\"\",\"\",\"\",\"\"";
+  for (const std::string& metric : metrics) {
+    text += "," + quoted(metric == "seconds" ? "gpu__time_duration.sum" : metric);
+    units += "," + quoted(unit(metric));
+  }
+  text += units + "\n";
+  std::size_t id = 0;
+  for (const RecordedRun& run : runs)
+    for (const ProcessRecord& process : run)
+      for (const RecordedLaunch& launch : process.launches) {
+        const std::size_t comma = launch.detail.find(", block ");
+        const bool has_grid = launch.detail.starts_with("grid ") && comma != std::string::npos;
+        // As ncu prints a range: domain, name, six fields of payload, colour and message.
+        const std::string range =
+            launch.nvtx.empty() ? "" : "\"<default domain>:" + launch.nvtx + ":none:none:none:none:none:none\"";
+        text += quoted(std::to_string(id++)) + "," + quoted(process.process) + "," + quoted(launch.kernel) + "," +
+                quoted(launch.context) + "," + quoted(has_grid ? launch.detail.substr(5, comma - 5) : "") + "," +
+                quoted(has_grid ? launch.detail.substr(comma + 8) : "") + "," + quoted(range);
+        for (const std::string& metric : metrics) {
+          std::string cell = "n/a";
+          if (!launch.values.empty()) {
+            const auto& names = process.metrics[launch.metrics];
+            const auto found = std::find(names.begin(), names.end(), metric);
+            char buffer[64];
+            if (found != names.end()) {
+              const double value = launch.values[static_cast<std::size_t>(found - names.begin())];
+              cell.assign(buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr);
+            }
+          }
+          text += "," + quoted(cell);
+        }
+        text += "\n";
+      }
+  return text;
+}
+
+}  // namespace pagoda::profile

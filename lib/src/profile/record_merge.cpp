@@ -1,0 +1,252 @@
+// Launches of several runs into rows. A turn is a run of the program or an iteration within it, counted with one group;
+// turns of different groups make one whole run, launch by launch.
+#include <algorithm>
+#include <cstdio>
+#include <set>
+
+#include "import/runs.h"
+#include "profile/record.h"
+#include "report/text.h"
+
+namespace pagoda::profile {
+namespace {
+
+struct Counted {
+  const RecordedLaunch* launch = nullptr;
+  const std::vector<std::string>* metrics = nullptr;
+};
+
+// Launches of one turn by what they are: range, kernel, shape; each list in order of launch.
+struct Turn {
+  std::int64_t group = 0;
+  std::vector<std::string> order;
+  std::map<std::string, std::vector<Counted>> launches;
+};
+
+std::string key_of(const RecordedLaunch& launch) { return launch.nvtx + '\n' + launch.kernel + '\n' + launch.detail; }
+
+std::vector<Turn> turns_of(const std::vector<RecordedRun>& runs) {
+  std::vector<Turn> turns;
+  for (const RecordedRun& run : runs) {
+    std::map<std::int64_t, std::size_t> index;  // by iteration
+    const bool has_iterations = std::any_of(run.begin(), run.end(), [](const ProcessRecord& process) {
+      return std::any_of(process.launches.begin(), process.launches.end(),
+                         [](const RecordedLaunch& launch) { return launch.iteration >= 0; });
+    });
+    for (const ProcessRecord& process : run)
+      for (const RecordedLaunch& launch : process.launches) {
+        if (has_iterations && launch.iteration < 0) continue;  // before the first iteration: preparation
+        const auto [found, is_new] = index.try_emplace(launch.iteration, turns.size());
+        if (is_new) turns.push_back({launch.group, {}, {}});
+        Turn& turn = turns[found->second];
+        auto& list = turn.launches[key_of(launch)];
+        if (list.empty()) turn.order.push_back(key_of(launch));
+        list.push_back({&launch, launch.values.empty() ? nullptr : &process.metrics[launch.metrics]});
+      }
+  }
+  return turns;
+}
+
+class Merger {
+ public:
+  Merger(const ChipMetrics* chip, std::size_t groups) : chip_(chip), groups_(groups) {}
+
+  // One whole run: turns of each group.
+  void add(const std::vector<const Turn*>& turns, std::size_t run) {
+    for (const std::string& key : turns.front()->order) {
+      const std::vector<Counted>& first = turns.front()->launches.at(key);
+      const bool is_same = std::all_of(turns.begin(), turns.end(), [&](const Turn* turn) {
+        const auto found = turn->launches.find(key);
+        return found != turn->launches.end() && found->second.size() == first.size();
+      });
+      if (!is_same) differing_.insert(key);
+      for (std::size_t i = 0; i < first.size(); ++i) {
+        std::map<std::string, double> values;
+        bool is_known = is_same;
+        for (const Turn* turn : turns)
+          if (is_same) is_known = collect(turn->launches.at(key)[i], values) && is_known;
+        rows_.add(key, described(*first[i].launch), run, sample(values, is_known));
+      }
+    }
+    for (const Turn* turn : turns)
+      for (const std::string& key : turn->order)
+        if (!turns.front()->launches.contains(key)) differing_.insert(key);
+  }
+
+  void finish(std::size_t first, std::size_t last, Measured& measured) && {
+    std::move(rows_).finish(first, last, measured);
+    if (!differing_.empty())
+      measured.notes.push_back(std::to_string(differing_.size()) + " kernels were not launched alike in the " +
+                               std::to_string(groups_) +
+                               " runs that count different metrics; their numbers are not merged and unknown");
+  }
+
+ private:
+  static bool collect(const Counted& counted, std::map<std::string, double>& values) {
+    if (counted.metrics == nullptr) return false;
+    for (std::size_t i = 0; i < counted.metrics->size(); ++i)
+      values.try_emplace((*counted.metrics)[i], counted.launch->values[i]);
+    return true;
+  }
+
+  static MeasuredKernel described(const RecordedLaunch& launch) {
+    MeasuredKernel kernel;
+    kernel.name = launch.kernel;
+    kernel.node = launch.node;
+    kernel.nvtx = launch.nvtx;
+    kernel.detail = launch.detail;
+    if (launch.kernel == "graph" && launch.kernels > 1) kernel.detail = std::to_string(launch.kernels) + " kernels";
+    return kernel;
+  }
+
+  import::LaunchSample sample(const std::map<std::string, double>& values,
+                              bool is_known) const {import::LaunchSample result;
+  if (chip_ == nullptr) {
+    if (const auto seconds = values.find("seconds"); is_known && seconds != values.end())
+      result.seconds = seconds->second;
+    return result;
+  }
+  const std::map<std::string, double> amounts =
+      is_known ? evaluate_metrics(*chip_, values) : std::map<std::string, double>{};
+  const auto amount = [&](const std::string& id) -> std::optional<double> {
+    const auto found = amounts.find(id);
+    return found == amounts.end() ? std::nullopt : std::optional(found->second);
+  };
+  result.seconds = amount("seconds");
+  for (const MetricQuantity& quantity : chip_->quantities)
+    if (quantity.id.starts_with("flops.")) result.flops[quantity.id.substr(6)] = amount(quantity.id);
+  result.bytes = {amount("bytes.dram_read"), amount("bytes.dram_write"), amount("bytes.dram"), amount("bytes.l2"),
+                  amount("bytes.l1")};
+  return result;
+}
+
+const ChipMetrics* chip_;
+std::size_t groups_;
+import::KernelRows rows_;
+std::set<std::string> differing_;
+};  // namespace
+
+// Turns in whole runs: one of each group, in order of appearance. What is left at the end is no whole run.
+std::vector<std::vector<const Turn*>> whole_runs(const std::vector<Turn>& turns, std::size_t& groups) {
+  std::map<std::int64_t, std::vector<const Turn*>> by_group;
+  for (const Turn& turn : turns) by_group[turn.group].push_back(&turn);
+  groups = by_group.size();
+  std::size_t runs = turns.size();
+  for (const auto& [group, list] : by_group) runs = std::min(runs, list.size());
+  std::vector<std::vector<const Turn*>> result(runs);
+  for (std::size_t run = 0; run < runs; ++run)
+    for (const auto& [group, list] : by_group) result[run].push_back(list[run]);
+  return result;
+}
+
+void add_facts(const std::vector<RecordedRun>& runs, bool has_energy, Measured& measured) {
+  std::set<std::string> devices, notes;
+  std::int64_t lost = 0, killed = 0, processes = 0;
+  std::map<std::string, std::int64_t> why;
+  for (const RecordedRun& run : runs)
+    for (const ProcessRecord& process : run) {
+      ++processes;
+      devices.insert(process.devices.begin(), process.devices.end());
+      notes.insert(process.notes.begin(), process.notes.end());
+      lost += process.lost_launches;
+      for (const Missing& missing : process.lost) ++why[missing.why];
+      if (!process.has_ended) ++killed;
+      if (has_energy && process.joules && process.seconds && *process.seconds >= 1)
+        measured.runs.push_back({{},
+                                 process.seconds,
+                                 *process.joules / *process.seconds,
+                                 process.joules,
+                                 "from the first launch to the end"});
+    }
+  for (const std::string& device : devices) measured.device += (measured.device.empty() ? "" : ", ") + device;
+  measured.notes.assign(notes.begin(), notes.end());
+  if (processes > 1) measured.env["processes"] = processes;
+  for (const auto& [text, times] : why)
+    measured.notes.push_back("counters of some launches are unknown: " + text +
+                             (times > 1 ? " (" + std::to_string(times) + " times)" : ""));
+  if (lost > 0) measured.env["launches_without_counters"] = lost;
+  if (killed > 0)
+    measured.notes.push_back(std::to_string(killed) +
+                             " processes did not end in order; launches that were not read before are missing");
+}
+
+Measured merged(const std::vector<RecordedRun>& runs, const ChipMetrics* chip, const RecordOptions& options) {
+  Measured measured;
+  measured.source = "pagoda-profile";
+  measured.env["mode"] = options.mode;
+  add_facts(runs, chip == nullptr, measured);  // counters change how long a run takes, and so its energy
+  const std::vector<Turn> turns = turns_of(runs);
+  std::size_t groups = 0;
+  const auto whole = whole_runs(turns, groups);
+  ImportOptions warmup;
+  warmup.warmup = options.warmup;
+  measured.warmup = import::warmup_runs(static_cast<std::int64_t>(whole.size()), warmup);
+  measured.repeats = std::max<std::int64_t>(1, static_cast<std::int64_t>(whole.size()) - measured.warmup);
+  Merger merger(chip, groups);
+  for (std::size_t run = 0; run < whole.size(); ++run) merger.add(whole[run], run);
+  if (!whole.empty()) std::move(merger).finish(static_cast<std::size_t>(measured.warmup), whole.size(), measured);
+  measured.missing = options.missing;
+  measured.missing.push_back({"seconds", "a whole run is not timed; the sum of its kernels' times is known"});
+  measured.missing.push_back({"kernels.energy_joules", "no counter of energy is fine enough for one kernel"});
+  if (measured.runs.empty() && chip == nullptr)
+    measured.missing.push_back({"energy", "the program's work took less than a second, or NVML has no energy counter"});
+  return measured;
+}
+
+}  // namespace pagoda::profile
+
+Measured measured_of(const std::vector<RecordedRun>& runs, const ChipMetrics& chip, const RecordOptions& options) {
+  return merged(runs, &chip, options);
+}
+Measured measured_of(const std::vector<RecordedRun>& runs, const RecordOptions& options) {
+  return merged(runs, nullptr, options);
+}
+
+std::string profile_table(const Measured& measured, std::size_t top) {
+  struct Line {
+    std::string name;
+    std::int64_t launches = 0;
+    std::optional<double> seconds = 0, flops = 0, bytes = 0;
+  };
+  const auto add = [](std::optional<double>& sum, const std::optional<double>& more) {
+    sum = sum.has_value() && more.has_value() ? std::optional(sum.value() + more.value()) : std::nullopt;
+  };
+  std::vector<Line> lines;
+  std::map<std::string, std::size_t> index;
+  Line total;
+  for (const MeasuredKernel& kernel : measured.kernels) {
+    const auto [found, is_new] = index.try_emplace(kernel.name, lines.size());
+    if (is_new) lines.push_back({kernel.name});
+    // Operations are known only where every precision was collected.
+    std::optional<double> flops;
+    if (!kernel.flops.empty()) flops = 0;
+    for (const auto& [precision, count] : kernel.flops) add(flops, count);
+    for (Line* line : {&lines[found->second], &total}) {
+      line->launches += kernel.launches.value_or(0);
+      add(line->seconds, kernel.seconds);
+      add(line->flops, flops);
+      add(line->bytes, kernel.bytes.dram);
+    }
+  }
+  std::stable_sort(lines.begin(), lines.end(),
+                   [](const Line& a, const Line& b) { return a.seconds.value_or(0) > b.seconds.value_or(0); });
+  const auto cell = [](const std::optional<double>& value) {
+    return value ? report::si_rate(*value, "") : std::string("-");
+  };
+  const auto printed = [&](const Line& line) {
+    char text[160];
+    const bool has_share = line.seconds && total.seconds && *total.seconds > 0;
+    std::snprintf(text, sizeof text, "%8lld %10s %6s %10s %10s  ", static_cast<long long>(line.launches),
+                  line.seconds ? report::si_seconds(*line.seconds).c_str() : "-",
+                  has_share ? report::rounded(100 * *line.seconds / *total.seconds).c_str() : "-",
+                  cell(line.flops).c_str(), cell(line.bytes).c_str());
+    return text + report::elide(line.name, 70) + "\n";
+  };
+  std::string text = "launches       time    %       FLOP     DRAM B  kernel\n";
+  for (std::size_t i = 0; i < lines.size() && i < top; ++i) text += printed(lines[i]);
+  if (lines.size() > top) text += "     ... " + std::to_string(lines.size() - top) + " more kernels\n";
+  total.name = "all of one run";
+  return text + printed(total);
+}
+
+}  // namespace pagoda::profile

@@ -1,0 +1,173 @@
+// Records to measurements: sums, unknowns, merging of runs that count different metrics, and the CSV that reads back.
+#include "profile/record.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "pagoda/import.h"
+#include "support/golden.h"
+#include "support/json_schema.h"
+
+namespace pagoda::profile {
+namespace {
+
+const std::string kHead = "pagoda.record\t1\nprocess\t12\tpython3 model.py\ndevice\t1\tGH100\tNVIDIA H200\n";
+const std::string kGroup0 =
+    "group\t1\t0\tgpu__time_duration.sum\tdram__bytes_read.sum\tdram__bytes_write.sum\t"
+    "sm__ops_path_tensor_src_bf16_dst_fp32.sum\n";
+const std::string kGroup1 =
+    "group\t1\t1\tsm__sass_thread_inst_executed_op_fadd_pred_on.sum\tsm__sass_thread_inst_executed_op_fmul_pred_on."
+    "sum\t"
+    "sm__sass_thread_inst_executed_op_ffma_pred_on.sum\n";
+
+std::string launch(int group, int iteration, const std::string& kernel, const std::string& node,
+                   const std::string& values) {
+  return "launch\t1\t" + std::to_string(group) + "\t" + std::to_string(iteration) + "\t1\t" + kernel + "\t" + node +
+         "\t" + node + "\tgrid 8x1x1, block 128x1x1" + values + "\n";
+}
+
+bool names(const Measured& measured, const std::string& what) {
+  return std::any_of(measured.missing.begin(), measured.missing.end(),
+                     [&](const Missing& m) { return m.what == what; });
+}
+
+TEST_CASE("launches of one kernel in one node add up; what was not collected is null and never 0") {
+  const ProcessRecord record = parse_record(kHead + kGroup0 + launch(0, 0, "gemm", "conv1", "\t1000\t64\t32\t2048") +
+                                                launch(0, 0, "gemm", "conv1", "\t3000\t64\t32\t2048") +
+                                                launch(0, 0, "gemm", "conv2", "\t500\t0\t0\t0") + "end\t3\n",
+                                            "record");
+  const Measured measured =
+      measured_of({{record}}, chip_metrics("GH100"), {.mode = "quick", .missing = {{"flops.float32", "not in quick"}}});
+  REQUIRE(measured.kernels.size() == 2);
+  const MeasuredKernel& conv1 = measured.kernels[0];
+  CHECK(conv1.node == "conv1");
+  CHECK(conv1.launches == 2);
+  CHECK(*conv1.seconds == doctest::Approx(4e-6));
+  CHECK(conv1.flops.at("bfloat16.tensor") == 4096);
+  CHECK_FALSE(conv1.flops.at("float32").has_value());
+  CHECK(conv1.bytes.dram == 192);
+  CHECK_FALSE(conv1.bytes.l2.has_value());
+  CHECK(measured.kernels[1].flops.at("bfloat16.tensor") == 0);
+  CHECK(names(measured, "flops.float32"));
+  CHECK(measured.device == "NVIDIA H200");
+  const auto schema = nlohmann::json::parse(test::read_file(PAGODA_SOURCE_DIR "/data/schemas/measured.schema.json"));
+  CHECK(test::violations(nlohmann::json::parse(write_measured(measured)), schema) == std::vector<std::string>{});
+}
+
+TEST_CASE("a launch without values makes its kernel's numbers unknown, not smaller") {
+  const ProcessRecord record =
+      parse_record(kHead + kGroup0 + launch(0, 0, "gemm", "a", "\t1000\t64\t32\t2048") + launch(0, 0, "gemm", "a", "") +
+                       "lost\t1\t2 ranges were counted\nend\t2\n",
+                   "record");
+  const Measured measured = measured_of({{record}}, chip_metrics("GH100"), {.mode = "quick"});
+  REQUIRE(measured.kernels.size() == 1);
+  CHECK(measured.kernels[0].launches == 2);
+  CHECK_FALSE(measured.kernels[0].seconds.has_value());
+  CHECK_FALSE(measured.kernels[0].flops.at("bfloat16.tensor").has_value());
+  CHECK_FALSE(measured.kernels[0].bytes.dram_read.has_value());
+  CHECK(std::get<std::int64_t>(measured.env.at("launches_without_counters")) == 1);
+}
+
+TEST_CASE("runs that counted different metrics are merged launch by launch") {
+  const auto first = parse_record(kHead + kGroup0 + launch(0, 0, "gemm", "a", "\t1000\t64\t32\t2048") +
+                                      launch(0, 0, "gemm", "a", "\t1000\t1\t2\t3") + "end\t2\n",
+                                  "run 0");
+  const auto second = parse_record(
+      kHead + kGroup1 + launch(1, 0, "gemm", "a", "\t1\t2\t10") + launch(1, 0, "gemm", "a", "\t0\t0\t5") + "end\t2\n",
+      "run 1");
+  const Measured measured = measured_of({{first}, {second}}, chip_metrics("GH100"), {.mode = "rotate"});
+  REQUIRE(measured.kernels.size() == 1);
+  CHECK(measured.kernels[0].launches == 2);
+  CHECK(measured.kernels[0].flops.at("bfloat16.tensor") == 2051);
+  CHECK(measured.kernels[0].flops.at("float32") == 1 + 2 + 2 * 10 + 2 * 5);
+  CHECK(measured.repeats == 1);
+}
+
+TEST_CASE("rows that the runs launched differently are refused, the others merged") {
+  const auto first = parse_record(kHead + kGroup0 + launch(0, 0, "gemm", "a", "\t1000\t64\t32\t2048") +
+                                      launch(0, 0, "same", "b", "\t1000\t1\t2\t3") + "end\t2\n",
+                                  "run 0");
+  const auto second =
+      parse_record(kHead + kGroup1 + launch(1, 0, "gemm", "a", "\t1\t2\t10") + launch(1, 0, "gemm", "a", "\t1\t2\t10") +
+                       launch(1, 0, "same", "b", "\t1\t0\t0") + "end\t3\n",
+                   "run 1");
+  const Measured measured = measured_of({{first}, {second}}, chip_metrics("GH100"), {.mode = "rotate"});
+  REQUIRE(measured.kernels.size() == 2);
+  CHECK_FALSE(measured.kernels[0].seconds.has_value());
+  CHECK(measured.kernels[1].flops.at("float32") == 1);
+  CHECK(std::any_of(measured.notes.begin(), measured.notes.end(),
+                    [](const std::string& note) { return note.find("not launched alike") != std::string::npos; }));
+}
+
+TEST_CASE("iterations are runs: the first of three is warm-up, what came before them is preparation") {
+  std::string text = kHead + kGroup0 + launch(0, -1, "fill", "", "\t9\t9\t9\t9");
+  for (int i = 0; i < 4; ++i)
+    text += launch(0, i, "gemm", "a", "\t" + std::to_string(i == 0 ? 9000 : 1000 * i) + "\t64\t32\t2048");
+  const Measured measured =
+      measured_of({{parse_record(text + "end\t5\n", "r")}}, chip_metrics("GH100"), {.mode = "quick"});
+  REQUIRE(measured.kernels.size() == 1);
+  CHECK(measured.warmup == 1);
+  CHECK(measured.repeats == 3);
+  CHECK(*measured.kernels[0].seconds == doctest::Approx(2e-6));
+  CHECK(measured.kernels[0].flops.at("bfloat16.tensor") == 2048);
+}
+
+TEST_CASE("times alone need no chip; energy of a second or more is given, of less it is missing") {
+  const std::string head = kHead + "group\t1\t0\tseconds\n" + launch(0, 0, "gemm", "a", "\t0.5");
+  const Measured longer = measured_of({{parse_record(head + "energy\t700\t2\nend\t1\n", "r")}}, {.mode = "time"});
+  CHECK(longer.kernels[0].seconds == 0.5);
+  CHECK(longer.kernels[0].flops.empty());
+  REQUIRE(longer.runs.size() == 1);
+  CHECK(longer.runs[0].watts == 350);
+  const Measured shorter = measured_of({{parse_record(head + "energy\t7\t0.2\nend\t1\n", "r")}}, {.mode = "time"});
+  CHECK(shorter.runs.empty());
+  CHECK(names(shorter, "energy"));
+}
+
+TEST_CASE("a record cut off anywhere is read up to its last whole line, or refused with the place") {
+  const std::string text = kHead + kGroup0 + launch(0, 0, "gemm", "a", "\t1000\t64\t32\t2048") + "end\t1\n";
+  for (std::size_t n = 0; n < text.size(); ++n) {
+    CAPTURE(n);
+    try {
+      const ProcessRecord record = parse_record(text.substr(0, n), "cut");
+      CHECK_FALSE(record.has_ended);
+    } catch (const Error& error) {
+      CHECK(std::string(error.what()).find("cut") != std::string::npos);
+    }
+  }
+  for (const char* bad : {"launch\t1\t0\tx\t1\tk\t\t\t\n", "launch\t1\t0\t0\t1\tk\t\t\t\t5\n", "nonsense\t1\n"})
+    CHECK_THROWS_AS(parse_record(kHead + bad, "bad"), Error);
+}
+
+TEST_CASE("the CSV is what Nsight Compute's importer reads, with the same numbers") {
+  const ProcessRecord record =
+      parse_record(kHead + kGroup0 + launch(0, 0, "void f<\"x\", 1>(float*)", "conv/1", "\t1000\t64\t32\t2048") +
+                       launch(0, 0, "relu", "", "") + "end\t2\n",
+                   "record");
+  const Measured ours = measured_of({{record}}, chip_metrics("GH100"), {.mode = "quick"});
+  const Measured theirs = import_profile(record_csv({{record}}), "our table", {.format = ProfileFormat::Ncu});
+  REQUIRE(theirs.kernels.size() == 2);
+  CHECK(theirs.kernels[0].name == "void f<\"x\", 1>(float*)");
+  CHECK(theirs.kernels[0].nvtx == "conv/1");
+  CHECK(*theirs.kernels[0].seconds == doctest::Approx(*ours.kernels[0].seconds));
+  CHECK(theirs.kernels[0].bytes.dram == ours.kernels[0].bytes.dram);
+  CHECK(theirs.kernels[0].flops.at("bfloat16.tensor") == ours.kernels[0].flops.at("bfloat16.tensor"));
+  CHECK(theirs.kernels[0].detail == ours.kernels[0].detail);
+  CHECK_FALSE(theirs.kernels[1].seconds.has_value());
+}
+
+TEST_CASE("the table prints kernels by time and dashes for what is unknown") {
+  const ProcessRecord record = parse_record(kHead + kGroup0 + launch(0, 0, "small", "a", "\t1000\t64\t32\t2048") +
+                                                launch(0, 0, "large", "b", "\t3000\t64\t32\t2048") + "end\t2\n",
+                                            "record");
+  const std::string table = profile_table(measured_of({{record}}, chip_metrics("GH100"), {.mode = "quick"}), 1);
+  CHECK(table.find("large") < table.find("1 more kernels"));
+  CHECK(table.find("small") == std::string::npos);
+  CHECK(table.find("75") != std::string::npos);
+  CHECK(table.find(" - ") != std::string::npos);  // operations: most precisions were not collected
+}
+
+}  // namespace
+}  // namespace pagoda::profile

@@ -1,0 +1,343 @@
+// The entry that the CUDA driver calls in cuInit, where CUDA_INJECTION64_PATH names this file: it listens to launches,
+// and to kernels' times where those are asked for. And the probe, by which pagoda-profile's child asks the same
+// questions before any program is started.
+#include <cuda.h>
+#include <cupti.h>
+#include <cupti_profiler_target.h>
+#include <cxxabi.h>
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <unordered_map>
+
+#include "../cupti_call.h"
+#include "cupti_session.h"
+#include "injection.h"
+
+namespace {
+
+using namespace profile;
+
+const CuptiLibrary& library() {
+  static const CuptiLibrary* const kLibrary = new CuptiLibrary(settings().cupti);
+  return *kLibrary;
+}
+
+template <typename Function>
+Function driver(const char* name) {
+  static void* const kDriver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  return kDriver ? reinterpret_cast<Function>(dlsym(kDriver, name)) : nullptr;
+}
+
+std::string demangled(const char* symbol) {
+  if (symbol == nullptr) return "unnamed kernel";
+  int status = 0;
+  char* const text = abi::__cxa_demangle(symbol, nullptr, nullptr, &status);
+  const std::string result = status == 0 && text != nullptr ? text : symbol;
+  std::free(text);
+  return result;
+}
+
+// Demangling once a kernel, not once a launch.
+const std::string& kernel_name(const char* symbol) {
+  thread_local std::unordered_map<std::string, std::string> names;
+  const auto [found, is_new] = names.try_emplace(symbol != nullptr ? symbol : "");
+  if (is_new) found->second = demangled(symbol);
+  return found->second;
+}
+
+// Joules of the device since its driver was loaded, by its management library; updated every 20 to 100 ms.
+class Energy {
+ public:
+  void begin(const std::string& bus) {
+    if (handle_ != nullptr || is_tried_) return;
+    is_tried_ = true;
+    const std::string& chosen = settings().nvml;
+    library_ = dlopen(chosen.empty() ? "libnvidia-ml.so.1" : chosen.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library_ == nullptr) return;
+    const auto init = reinterpret_cast<int (*)()>(dlsym(library_, "nvmlInit_v2"));
+    const auto find =
+        reinterpret_cast<int (*)(const char*, void**)>(dlsym(library_, "nvmlDeviceGetHandleByPciBusId_v2"));
+    if (!init || !find || init() != 0 || find(bus.c_str(), &handle_) != 0) handle_ = nullptr;
+    joules_ = read();
+    begun_ = std::chrono::steady_clock::now();
+  }
+  void end() {
+    const std::optional<double> now = read();
+    if (!joules_ || !now || recorder() == nullptr) return;
+    recorder()->energy(*now - *joules_,
+                       std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count());
+  }
+
+ private:
+  std::optional<double> read() const {
+    if (handle_ == nullptr) return std::nullopt;
+    unsigned long long millijoules = 0;
+    const auto get =
+        reinterpret_cast<int (*)(void*, unsigned long long*)>(dlsym(library_, "nvmlDeviceGetTotalEnergyConsumption"));
+    if (!get || get(handle_, &millijoules) != 0) return std::nullopt;
+    return 1e-3 * static_cast<double>(millijoules);
+  }
+  void *library_ = nullptr, *handle_ = nullptr;
+  bool is_tried_ = false;
+  std::optional<double> joules_;
+  std::chrono::steady_clock::time_point begun_;
+};
+Energy& energy() {
+  static Energy* const kEnergy = new Energy;
+  return *kEnergy;
+}
+
+Context handle_of(CUcontext context) { return reinterpret_cast<Context>(context); }
+CUcontext context_of(Context handle) { return reinterpret_cast<CUcontext>(handle); }
+
+std::string device_name(CUdevice device) {
+  char text[256] = {};
+  const auto get = driver<CUresult (*)(char*, int, CUdevice)>("cuDeviceGetName");
+  return get && get(text, sizeof text - 1, device) == CUDA_SUCCESS ? text : "";
+}
+
+void initialize_profiler() {
+  CUpti_Profiler_Initialize_Params params = {};
+  params.structSize = CUpti_Profiler_Initialize_Params_STRUCT_SIZE;
+  check_cupti(library(), call_cupti(library(), "cuptiProfilerInitialize", &params), "starting CUPTI's profiler");
+}
+
+ContextFacts facts_of(Context context) {
+  std::uint32_t device = 0;
+  check_cupti(library(), call_cupti(library(), "cuptiGetDeviceId", context_of(context), &device), "finding the device");
+  ContextFacts facts{chip_name(library(), device), device_name(static_cast<CUdevice>(device)), {}};
+  facts.notes.push_back("CUPTI " + std::to_string(library().version()) + " of " + library().path());
+  char bus[32] = {};
+  const auto get = driver<CUresult (*)(char*, int, CUdevice)>("cuDeviceGetPCIBusId");
+  if (get && get(bus, sizeof bus - 1, static_cast<CUdevice>(device)) == CUDA_SUCCESS) energy().begin(bus);
+  return facts;
+}
+
+std::unique_ptr<CounterSession> session_of(Context context, const std::vector<std::string>& metrics) {
+  static const bool kIsInitialized = (initialize_profiler(), true);
+  static_cast<void>(kIsInitialized);
+  static int sessions = 0;
+  std::uint32_t device = 0;
+  check_cupti(library(), call_cupti(library(), "cuptiGetDeviceId", context_of(context), &device), "finding the device");
+  SessionOptions options;
+  options.chip = chip_name(library(), device);
+  options.metrics = metrics;
+  options.ranges = settings().batch;
+  options.of_ranges = settings().collect == Collect::Ranges;
+  options.replay = settings().replay;
+  // A graph's launch is as many ranges as it has kernels.
+  if (!options.of_ranges) options.ranges = std::max<std::size_t>(options.ranges, 1024);
+  if (settings().keep_raw)
+    options.raw_prefix = settings().folder + "/" + std::to_string(getpid()) + "." + std::to_string(sessions++);
+  return open_cupti_session(library(), context_of(context), options);
+}
+
+std::string geometry(unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz) {
+  const auto triple = [](unsigned x, unsigned y, unsigned z) {
+    return std::to_string(x) + "x" + std::to_string(y) + "x" + std::to_string(z);
+  };
+  return "grid " + triple(gx, gy, gz) + ", block " + triple(bx, by, bz);
+}
+
+template <typename Params>
+std::string geometry_of(const void* params) {
+  const auto* const p = static_cast<const Params*>(params);
+  return geometry(p->gridDimX, p->gridDimY, p->gridDimZ, p->blockDimX, p->blockDimY, p->blockDimZ);
+}
+template <typename Params>
+std::string geometry_of_config(const void* params) {
+  const CUlaunchConfig* const c = static_cast<const Params*>(params)->config;
+  if (c == nullptr) return "";
+  return geometry(c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX, c->blockDimY, c->blockDimZ);
+}
+
+struct LaunchCall {
+  CUpti_CallbackId id;
+  bool is_graph;
+  std::string (*geometry)(const void* params);
+};
+// clang-format off
+constexpr LaunchCall kLaunchCalls[] = {
+    {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel,                 false, geometry_of<cuLaunchKernel_params>},
+    {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz,            false, geometry_of<cuLaunchKernel_ptsz_params>},
+    {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx,               false, geometry_of_config<cuLaunchKernelEx_params>},
+    {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz,          false, geometry_of_config<cuLaunchKernelEx_ptsz_params>},
+    {CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel,      false, geometry_of<cuLaunchCooperativeKernel_params>},
+    {CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz, false, geometry_of<cuLaunchCooperativeKernel_ptsz_params>},
+    {CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch,                  true,  nullptr},
+    {CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz,             true,  nullptr},
+    // Launches of before CUDA 4, and on several devices at once, which cannot be counted; they are named.
+    {CUPTI_DRIVER_TRACE_CBID_cuLaunch,                              false, nullptr},
+    {CUPTI_DRIVER_TRACE_CBID_cuLaunchGrid,                          false, nullptr},
+    {CUPTI_DRIVER_TRACE_CBID_cuLaunchGridAsync,                     false, nullptr},
+    {CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernelMultiDevice,  false, nullptr},
+};
+// clang-format on
+
+void on_launch(const LaunchCall& call, const CUpti_CallbackData& data) {
+  LaunchSite site;
+  site.context = handle_of(data.context);
+  site.correlation = data.correlationId;
+  site.is_graph = call.is_graph;
+  site.kernel = call.is_graph ? "graph" : kernel_name(data.symbolName);
+  if (data.callbackSite == CUPTI_API_ENTER) {
+    if (call.geometry && data.functionParams) site.detail = call.geometry(data.functionParams);
+    recorder()->launch_begins(site);
+  } else {
+    recorder()->launch_ends(site);
+  }
+}
+
+void CUPTIAPI on_callback(void*, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) {
+  try {
+    if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {
+      for (const LaunchCall& call : kLaunchCalls)
+        if (call.id == id) on_launch(call, *static_cast<const CUpti_CallbackData*>(data));
+    } else if (domain == CUPTI_CB_DOMAIN_RESOURCE && id == CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING) {
+      recorder()->context_ends(handle_of(static_cast<const CUpti_ResourceData*>(data)->context));
+    }
+  } catch (...) {  // nothing of ours may throw into the driver
+  }
+}
+
+// Kernels' times -----------------------------------------------------------------------------------------------------
+
+#if CUPTI_API_VERSION >= 130000
+using KernelRecord = CUpti_ActivityKernel10;
+#else
+using KernelRecord = CUpti_ActivityKernel9;
+#endif
+constexpr std::size_t kActivityBytes = 4U << 20, kActivityAlignment = 8;
+
+void CUPTIAPI activity_buffer(std::uint8_t** buffer, std::size_t* bytes, std::size_t* records) {
+  *buffer = static_cast<std::uint8_t*>(std::aligned_alloc(kActivityAlignment, kActivityBytes));
+  *bytes = *buffer != nullptr ? kActivityBytes : 0;
+  *records = 0;
+}
+
+void CUPTIAPI activity_done(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t, std::size_t valid) {
+  try {
+    CUpti_Activity* record = nullptr;
+    while (call_cupti(library(), "cuptiActivityGetNextRecord", buffer, valid, &record) == CUPTI_SUCCESS) {
+      if (record->kind != CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) continue;
+      const auto* const kernel = reinterpret_cast<const KernelRecord*>(record);
+      if (kernel->end < kernel->start || kernel->start == 0) continue;  // not timed: it stays among the lost
+      recorder()->kernel_timed(kernel->correlationId, kernel_name(kernel->name),
+                               1e-9 * static_cast<double>(kernel->end - kernel->start));
+    }
+    std::size_t dropped = 0;
+    call_cupti(library(), "cuptiActivityGetNumDroppedRecords", static_cast<CUcontext>(nullptr), std::uint32_t{0},
+               &dropped);
+    if (dropped > 0) recorder()->lost(dropped, "CUPTI had no room for their times");
+  } catch (...) {
+  }
+  std::free(buffer);
+}
+
+void listen_to_times() {
+  check_cupti(library(), call_cupti(library(), "cuptiActivityRegisterCallbacks", activity_buffer, activity_done),
+              "asking for kernels' times");
+  for (const CUpti_ActivityKind kind : {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_DRIVER})
+    check_cupti(library(), call_cupti(library(), "cuptiActivityEnable", kind), "asking for kernels' times");
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+
+void end_of_process() {
+  energy().end();
+  if (settings().collect != Collect::Times) return;
+  try {
+    call_cupti(library(), "cuptiActivityFlushAll", std::uint32_t{1});
+  } catch (...) {
+  }
+}
+
+void subscribe() {
+  CUpti_SubscriberHandle subscriber = nullptr;
+  int result = CUPTI_SUCCESS;
+  std::string holder;
+#ifdef CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN
+  if (library().symbol("cuptiSubscribe_v2") != nullptr) {
+    char old[256] = {};
+    CUpti_SubscriberParams params = {};
+    params.structSize = CUpti_SubscriberParams_STRUCT_SIZE;
+    params.subscriberName = "pagoda-profile";
+    params.oldSubscriberName = old;
+    params.oldSubscriberSize = sizeof old;
+    result = call_cupti(library(), "cuptiSubscribe_v2", &subscriber, on_callback, static_cast<void*>(nullptr), &params);
+    if (old[0] != '\0') holder = std::string(" (held by ") + old + ")";
+  } else
+#endif
+    result = call_cupti(library(), "cuptiSubscribe", &subscriber, on_callback, static_cast<void*>(nullptr));
+  check_cupti(library(), result, "listening to launches" + holder);
+  for (const LaunchCall& call : kLaunchCalls)
+    check_cupti(
+        library(),
+        call_cupti(library(), "cuptiEnableCallback", std::uint32_t{1}, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, call.id),
+        "listening to launches");
+  check_cupti(library(),
+              call_cupti(library(), "cuptiEnableCallback", std::uint32_t{1}, subscriber, CUPTI_CB_DOMAIN_RESOURCE,
+                         CUpti_CallbackId{CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING}),
+              "listening to contexts");
+}
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
+  if (recorder() == nullptr) return 1;
+  try {
+    if (!library().available()) throw pagoda::Error(library().why());
+    set_device({facts_of, session_of, [] {
+                  CUcontext context = nullptr;
+                  const auto get = driver<CUresult (*)(CUcontext*)>("cuCtxGetCurrent");
+                  return get && get(&context) == CUDA_SUCCESS ? handle_of(context) : Context{0};
+                }});
+    at_end(end_of_process);
+    subscribe();
+    if (settings().collect == Collect::Times) listen_to_times();
+  } catch (const std::exception& error) {
+    recorder()->note(std::string("not profiled: ") + error.what());
+  } catch (...) {
+  }
+  return 1;
+}
+
+// Asks device `index`, whose driver has been initialized, for its chip and, with `counters`, opens and closes a
+// session. Answers with CUPTI's result, 0 where all is well. Only ever called in a process that may crash.
+extern "C" __attribute__((visibility("default"))) int pagoda_probe(int index, int counters, char* chip,
+                                                                   std::size_t chip_bytes, char* message,
+                                                                   std::size_t message_bytes) {
+  const auto say = [](char* to, std::size_t bytes, const std::string& text) {
+    std::strncpy(to, text.c_str(), bytes - 1);
+    to[bytes - 1] = '\0';
+  };
+  try {
+    if (!library().available()) throw pagoda::Error(library().why());
+    initialize_profiler();
+    const std::string name = chip_name(library(), static_cast<std::size_t>(index));
+    say(chip, chip_bytes, name);
+    if (counters == 0) return 0;
+    CUcontext context = nullptr;
+    const auto retain = driver<CUresult (*)(CUcontext*, CUdevice)>("cuDevicePrimaryCtxRetain");
+    const auto set = driver<CUresult (*)(CUcontext)>("cuCtxSetCurrent");
+    if (!retain || !set || retain(&context, index) != CUDA_SUCCESS || set(context) != CUDA_SUCCESS)
+      throw pagoda::Error("a context on device " + std::to_string(index) +
+                          " cannot be made; see whether its memory is full or its mode is exclusive");
+    SessionOptions options;
+    options.chip = name;
+    options.metrics = {"gpu__time_duration.sum"};
+    options.ranges = 1;
+    const auto session = open_cupti_session(library(), context, options);
+    session->start();
+    session->stop();
+    return 0;
+  } catch (const std::exception& error) {
+    say(message, message_bytes, error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,183 @@
+// Order of calls as in CUPTI's documentation of the range profiler: description of the chip, configuration, enabling,
+// image of counter data, then start, stop, decode, evaluate for each batch.
+#include "cupti_session.h"
+
+#include <cuda.h>
+#include <cupti_profiler_target.h>
+#include <cupti_range_profiler.h>
+#include <cupti_target.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "../cupti_call.h"
+
+namespace profile {
+namespace {
+
+class CuptiSession : public CounterSession {
+ public:
+  CuptiSession(const CuptiLibrary& library, CUcontext context, const SessionOptions& options)
+      : library_(library), options_(options), chip_(library, options.chip, counter_availability(library, context)) {
+    for (const std::string& metric : options.metrics)
+      if (chip_.has(metric) && can_count(metric)) metrics_.push_back(metric);
+    if (metrics_.empty()) throw pagoda::Error("the device can count none of the metrics chosen for " + options.chip);
+    config_ = chip_.config(metrics_);
+    const std::size_t passes = chip_.passes(metrics_);
+    if (passes > 1 && !options.replay)
+      throw pagoda::Error("on this device the metrics need " + std::to_string(passes) +
+                          " passes, which takes replay of kernels; use --mode exact");
+    CUpti_RangeProfiler_Enable_Params enable = {};
+    enable.structSize = CUpti_RangeProfiler_Enable_Params_STRUCT_SIZE;
+    enable.ctx = context;
+    check_cupti(library_, call_cupti(library_, "cuptiRangeProfilerEnable", &enable), "enabling counters");
+    object_ = enable.pRangeProfilerObject;
+    allocate();
+  }
+
+  ~CuptiSession() override {
+    CUpti_RangeProfiler_Disable_Params params = {};
+    params.structSize = CUpti_RangeProfiler_Disable_Params_STRUCT_SIZE;
+    params.pRangeProfilerObject = object_;
+    if (object_ != nullptr) call_cupti(library_, "cuptiRangeProfilerDisable", &params);
+  }
+
+  const std::vector<std::string>& metrics() const override { return metrics_; }
+
+  void start() override {
+    initialize_image();
+    CUpti_RangeProfiler_SetConfig_Params set = {};
+    set.structSize = CUpti_RangeProfiler_SetConfig_Params_STRUCT_SIZE;
+    set.pRangeProfilerObject = object_;
+    set.configSize = config_.size();
+    set.pConfig = config_.data();
+    set.counterDataImageSize = image_.size();
+    set.pCounterDataImage = image_.data();
+    // Kernel replay exists for automatic ranges alone; with one pass nothing is replayed.
+    set.range = options_.of_ranges ? CUPTI_UserRange : CUPTI_AutoRange;
+    set.replayMode = options_.of_ranges ? CUPTI_UserReplay : CUPTI_KernelReplay;
+    set.maxRangesPerPass = options_.ranges;
+    set.numNestingLevels = 1;
+    set.minNestingLevel = 1;
+    set.passIndex = 0;
+    set.targetNestingLevel = 1;
+    check_cupti(library_, call_cupti(library_, "cuptiRangeProfilerSetConfig", &set), "the choice of counters");
+    CUpti_RangeProfiler_Start_Params start = {};
+    start.structSize = CUpti_RangeProfiler_Start_Params_STRUCT_SIZE;
+    start.pRangeProfilerObject = object_;
+    check_cupti(library_, call_cupti(library_, "cuptiRangeProfilerStart", &start), "starting counters");
+  }
+
+  Counted stop() override {
+    CUpti_RangeProfiler_Stop_Params stop = {};
+    stop.structSize = CUpti_RangeProfiler_Stop_Params_STRUCT_SIZE;
+    stop.pRangeProfilerObject = object_;
+    check_cupti(library_, call_cupti(library_, "cuptiRangeProfilerStop", &stop), "stopping counters");
+    CUpti_RangeProfiler_DecodeData_Params decode = {};
+    decode.structSize = CUpti_RangeProfiler_DecodeData_Params_STRUCT_SIZE;
+    decode.pRangeProfilerObject = object_;
+    check_cupti(library_, call_cupti(library_, "cuptiRangeProfilerDecodeData", &decode), "reading counters");
+    CUpti_RangeProfiler_GetCounterDataInfo_Params info = {};
+    info.structSize = CUpti_RangeProfiler_GetCounterDataInfo_Params_STRUCT_SIZE;
+    info.pCounterDataImage = image_.data();
+    info.counterDataImageSize = image_.size();
+    check_cupti(library_, call_cupti(library_, "cuptiRangeProfilerGetCounterDataInfo", &info), "counting ranges");
+    keep_image(info.numTotalRanges);
+    return {chip_.evaluate(image_, info.numTotalRanges, metrics_), decode.numOfRangeDropped};
+  }
+
+  void push(const std::string& name) override {
+    CUpti_RangeProfiler_PushRange_Params params = {};
+    params.structSize = CUpti_RangeProfiler_PushRange_Params_STRUCT_SIZE;
+    params.pRangeProfilerObject = object_;
+    params.pRangeName = name.c_str();
+    check_cupti(library_, call_cupti(library_, "cuptiRangeProfilerPushRange", &params), "opening a range");
+  }
+
+  void pop() override {
+    CUpti_RangeProfiler_PopRange_Params params = {};
+    params.structSize = CUpti_RangeProfiler_PopRange_Params_STRUCT_SIZE;
+    params.pRangeProfilerObject = object_;
+    check_cupti(library_, call_cupti(library_, "cuptiRangeProfilerPopRange", &params), "closing a range");
+  }
+
+ private:
+  // An availability image takes counters away without taking away the metrics' names.
+  bool can_count(const std::string& metric) const {
+    try {
+      return chip_.passes({metric}) > 0;
+    } catch (const pagoda::Error&) {
+      return false;
+    }
+  }
+
+  void allocate() {
+    std::vector<const char*> names;
+    for (const std::string& metric : metrics_) names.push_back(metric.c_str());
+    CUpti_RangeProfiler_GetCounterDataSize_Params size = {};
+    size.structSize = CUpti_RangeProfiler_GetCounterDataSize_Params_STRUCT_SIZE;
+    size.pRangeProfilerObject = object_;
+    size.pMetricNames = names.data();
+    size.numMetrics = names.size();
+    size.maxNumOfRanges = options_.ranges;
+    size.maxNumRangeTreeNodes = static_cast<std::uint32_t>(options_.ranges);
+    check_cupti(library_, call_cupti(library_, "cuptiRangeProfilerGetCounterDataSize", &size), "the size of the image");
+    image_.resize(size.counterDataSize);
+  }
+
+  void initialize_image() {
+    CUpti_RangeProfiler_CounterDataImage_Initialize_Params params = {};
+    params.structSize = CUpti_RangeProfiler_CounterDataImage_Initialize_Params_STRUCT_SIZE;
+    params.pRangeProfilerObject = object_;
+    params.counterDataSize = image_.size();
+    params.pCounterData = image_.data();
+    check_cupti(library_, call_cupti(library_, "cuptiRangeProfilerCounterDataImageInitialize", &params), "a new image");
+  }
+
+  // An image is evaluated by the host library alone: chip, metrics and number of ranges beside it are all it needs.
+  void keep_image(std::size_t ranges) {
+    if (options_.raw_prefix.empty() || ranges == 0) return;
+    const std::string path = options_.raw_prefix + "." + std::to_string(kept_++);
+    std::ofstream(path + ".counters", std::ios::binary)
+        .write(reinterpret_cast<const char*>(image_.data()), static_cast<std::streamsize>(image_.size()));
+    std::ofstream text(path + ".txt");
+    text << "chip\t" << options_.chip << "\nranges\t" << ranges << "\n";
+    for (const std::string& metric : metrics_) text << "metric\t" << metric << "\n";
+  }
+
+  const CuptiLibrary& library_;
+  const SessionOptions options_;
+  const HostChip chip_;
+  std::vector<std::string> metrics_;
+  std::vector<std::uint8_t> config_, image_;
+  CUpti_RangeProfiler_Object* object_ = nullptr;
+  std::size_t kept_ = 0;
+};
+
+}  // namespace
+
+std::vector<std::uint8_t> counter_availability(const CuptiLibrary& library, CUctx_st* context) {
+  CUpti_Profiler_GetCounterAvailability_Params params = {};
+  params.structSize = CUpti_Profiler_GetCounterAvailability_Params_STRUCT_SIZE;
+  params.ctx = context;
+  check_cupti(library, call_cupti(library, "cuptiProfilerGetCounterAvailability", &params), "asking for counters");
+  std::vector<std::uint8_t> image(params.counterAvailabilityImageSize);
+  params.pCounterAvailabilityImage = image.data();
+  check_cupti(library, call_cupti(library, "cuptiProfilerGetCounterAvailability", &params), "asking for counters");
+  return image;
+}
+
+std::string chip_name(const CuptiLibrary& library, std::size_t device) {
+  CUpti_Device_GetChipName_Params params = {};
+  params.structSize = CUpti_Device_GetChipName_Params_STRUCT_SIZE;
+  params.deviceIndex = device;
+  check_cupti(library, call_cupti(library, "cuptiDeviceGetChipName", &params), "the name of the chip");
+  return params.pChipName != nullptr ? params.pChipName : "";
+}
+
+std::unique_ptr<CounterSession> open_cupti_session(const CuptiLibrary& library, CUctx_st* context,
+                                                   const SessionOptions& options) {
+  return std::make_unique<CuptiSession>(library, context, options);
+}
+
+}  // namespace profile

@@ -1,0 +1,130 @@
+// Beginning and end inside of a program that is not ours: made on demand, finished once at exit, left alone in
+// children, and on a signal that would end the process, written first.
+#include "injection.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <mutex>
+#include <thread>
+
+namespace profile {
+namespace {
+
+// Never destroyed: threads and exit handlers of the program may outlive any order that we could choose.
+struct State {
+  Settings settings;
+  Device device;
+  Recorder* recorder = nullptr;
+  void (*at_end)() = nullptr;
+};
+State& state() {
+  static State* const kState = new State;
+  return *kState;
+}
+
+std::once_flag once;
+std::atomic<int> pipe_end = -1;
+pid_t owner = 0;
+
+constexpr int kSignals[] = {SIGTERM, SIGINT, SIGHUP};
+
+void finish() {
+  if (getpid() != owner || state().recorder == nullptr) return;
+  if (state().at_end) state().at_end();
+  state().recorder->finish();
+}
+
+// Only what a handler may do: hand the number to the thread below.
+void on_signal(int number) {
+  const int saved = errno;
+  const unsigned char byte = static_cast<unsigned char>(number);
+  const int descriptor = pipe_end.load();
+  if (descriptor < 0 || ::write(descriptor, &byte, 1) != 1) {
+    std::signal(number, SIG_DFL);
+    std::raise(number);
+  }
+  errno = saved;
+}
+
+// A signal that the program does not handle ends it as it would have, after the record is whole. What blocks in the
+// driver is not waited for.
+void watch(int descriptor) {
+  unsigned char byte = 0;
+  while (::read(descriptor, &byte, 1) < 0 && errno == EINTR) {
+  }
+  std::thread([number = byte] {
+    sleep(3);
+    std::signal(number, SIG_DFL);
+    kill(getpid(), number);
+  }).detach();
+  finish();
+  std::signal(byte, SIG_DFL);
+  kill(getpid(), byte);
+}
+
+void watch_signals() {
+  int ends[2];
+  if (pipe(ends) != 0) return;
+  pipe_end = ends[1];
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // the program's own threads take its signals
+  std::thread(watch, ends[0]).detach();
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  for (const int number : kSignals) {
+    struct sigaction now = {};
+    if (sigaction(number, nullptr, &now) != 0 || now.sa_handler != SIG_DFL) continue;
+    struct sigaction ours = {};
+    ours.sa_handler = on_signal;
+    sigaction(number, &ours, nullptr);
+  }
+}
+
+void before_fork() {
+  if (state().recorder) state().recorder->before_fork();
+}
+void after_fork_in_parent() {
+  if (state().recorder) state().recorder->after_fork_in_parent();
+}
+void after_fork_in_child() {
+  if (state().recorder) state().recorder->after_fork_in_child();
+  owner = getpid();
+  pipe_end = -1;  // the thread that reads it is the parent's: signals end the child at once
+}
+
+void make() {
+  const char* const path = std::getenv(kSettingsVariable);
+  if (path == nullptr) return;
+  std::ifstream file(path);
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  if (text.empty()) return;
+  owner = getpid();
+  state().settings = parse_settings(text);
+  const Device through = {
+      [](Context context) { return state().device.facts(context); },
+      [](Context context, const std::vector<std::string>& metrics) { return state().device.session(context, metrics); },
+      [] { return state().device.current ? state().device.current() : Context{0}; }};
+  state().recorder = new Recorder(state().settings, through, std::make_unique<RecordFile>(state().settings.folder));
+  pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+  std::atexit(finish);
+  watch_signals();
+}
+
+}  // namespace
+
+Recorder* recorder() {
+  std::call_once(once, make);
+  return state().recorder;
+}
+const Settings& settings() { return state().settings; }
+void set_device(Device device) { state().device = std::move(device); }
+void at_end(void (*function)()) { state().at_end = function; }
+
+}  // namespace profile

@@ -1,0 +1,181 @@
+// The entry that each NVTX library of a program calls at its first range, where NVTX_INJECTION64_PATH names this file:
+// it fills in the functions that open and close ranges.
+#include <nvtx3/nvToolsExt.h>
+
+#include <atomic>
+#include <cwchar>
+#include <string>
+
+#include "injection.h"
+
+namespace {
+
+using profile::recorder;
+
+// A domain or a registered string is a pointer to one of these; they live as long as the process.
+struct Name {
+  std::string text;
+};
+const char kUnnamed[] = "unnamed";
+
+std::string narrow(const wchar_t* text) {
+  if (text == nullptr) return kUnnamed;
+  std::string result;
+  for (; *text != L'\0'; ++text) {
+    const auto c = static_cast<std::uint32_t>(*text);
+    if (c < 0x80) {
+      result += static_cast<char>(c);
+    } else if (c < 0x800) {
+      result += static_cast<char>(0xC0 | (c >> 6));
+      result += static_cast<char>(0x80 | (c & 0x3F));
+    } else if (c < 0x10000) {
+      result += static_cast<char>(0xE0 | (c >> 12));
+      result += static_cast<char>(0x80 | ((c >> 6) & 0x3F));
+      result += static_cast<char>(0x80 | (c & 0x3F));
+    } else {
+      result += static_cast<char>(0xF0 | (c >> 18));
+      result += static_cast<char>(0x80 | ((c >> 12) & 0x3F));
+      result += static_cast<char>(0x80 | ((c >> 6) & 0x3F));
+      result += static_cast<char>(0x80 | (c & 0x3F));
+    }
+  }
+  return result;
+}
+std::string narrow(const char* text) { return text == nullptr ? kUnnamed : text; }
+
+std::string message(const nvtxEventAttributes_t* event) {
+  if (event == nullptr) return kUnnamed;
+  switch (event->messageType) {
+    case NVTX_MESSAGE_TYPE_ASCII:
+      return narrow(event->message.ascii);
+    case NVTX_MESSAGE_TYPE_UNICODE:
+      return narrow(event->message.unicode);
+    case NVTX_MESSAGE_TYPE_REGISTERED: {
+      const auto* const name = reinterpret_cast<const Name*>(event->message.registered);
+      return name != nullptr ? name->text : kUnnamed;
+    }
+    default:
+      return kUnnamed;
+  }
+}
+
+std::string domain_name(nvtxDomainHandle_t domain) {
+  const auto* const name = reinterpret_cast<const Name*>(domain);
+  return name != nullptr ? name->text : "";
+}
+
+// Nothing of ours may throw into the program.
+template <typename Function>
+auto guarded(Function function, decltype(function()) otherwise) noexcept {
+  try {
+    return function();
+  } catch (...) {
+    return otherwise;
+  }
+}
+
+int push(const std::string& domain, const std::string& name) {
+  const int depth = profile::push_range(domain, name);
+  if (recorder() != nullptr) recorder()->range_opened(domain, name);
+  return depth;
+}
+int pop(const std::string& domain) {
+  if (recorder() != nullptr) recorder()->range_closes(domain);
+  return profile::pop_range(domain);
+}
+nvtxRangeId_t start(const std::string& domain, const std::string& name) {
+  const nvtxRangeId_t id = profile::start_range(domain, name);
+  if (recorder() != nullptr) recorder()->range_opened(domain, name);
+  return id;
+}
+int end(nvtxRangeId_t id, const std::string& domain) {
+  if (recorder() != nullptr) recorder()->range_closes(domain);
+  profile::end_range(id);
+  return 0;
+}
+
+int NVTX_API push_a(const char* text) {
+  return guarded([&] { return push("", narrow(text)); }, -1);
+}
+int NVTX_API push_w(const wchar_t* text) {
+  return guarded([&] { return push("", narrow(text)); }, -1);
+}
+int NVTX_API push_ex(const nvtxEventAttributes_t* event) {
+  return guarded([&] { return push("", message(event)); }, -1);
+}
+int NVTX_API pop_default() {
+  return guarded([] { return pop(""); }, -1);
+}
+nvtxRangeId_t NVTX_API start_a(const char* text) {
+  return guarded([&] { return start("", narrow(text)); }, nvtxRangeId_t{0});
+}
+nvtxRangeId_t NVTX_API start_w(const wchar_t* text) {
+  return guarded([&] { return start("", narrow(text)); }, nvtxRangeId_t{0});
+}
+nvtxRangeId_t NVTX_API start_ex(const nvtxEventAttributes_t* event) {
+  return guarded([&] { return start("", message(event)); }, nvtxRangeId_t{0});
+}
+void NVTX_API end_default(nvtxRangeId_t id) {
+  guarded([&] { return end(id, ""); }, 0);
+}
+int NVTX_API domain_push(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
+  return guarded([&] { return push(domain_name(domain), message(event)); }, -1);
+}
+int NVTX_API domain_pop(nvtxDomainHandle_t domain) {
+  return guarded([&] { return pop(domain_name(domain)); }, -1);
+}
+nvtxRangeId_t NVTX_API domain_start(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
+  return guarded([&] { return start(domain_name(domain), message(event)); }, nvtxRangeId_t{0});
+}
+void NVTX_API domain_end(nvtxDomainHandle_t domain, nvtxRangeId_t id) {
+  guarded([&] { return end(id, domain_name(domain)); }, 0);
+}
+nvtxDomainHandle_t NVTX_API create_a(const char* text) {
+  return guarded([&] { return reinterpret_cast<nvtxDomainHandle_t>(new Name{narrow(text)}); }, nvtxDomainHandle_t{});
+}
+nvtxDomainHandle_t NVTX_API create_w(const wchar_t* text) {
+  return guarded([&] { return reinterpret_cast<nvtxDomainHandle_t>(new Name{narrow(text)}); }, nvtxDomainHandle_t{});
+}
+nvtxStringHandle_t NVTX_API register_a(nvtxDomainHandle_t, const char* text) {
+  return guarded([&] { return reinterpret_cast<nvtxStringHandle_t>(new Name{narrow(text)}); }, nvtxStringHandle_t{});
+}
+nvtxStringHandle_t NVTX_API register_w(nvtxDomainHandle_t, const wchar_t* text) {
+  return guarded([&] { return reinterpret_cast<nvtxStringHandle_t>(new Name{narrow(text)}); }, nvtxStringHandle_t{});
+}
+
+struct Slot {
+  unsigned id;
+  NvtxFunctionPointer function;
+};
+template <typename Function>
+Slot slot(unsigned id, Function* function) {
+  return {id, reinterpret_cast<NvtxFunctionPointer>(function)};
+}
+
+template <std::size_t N>
+bool fill(const NvtxExportTableCallbacks* callbacks, NvtxCallbackModule module, const Slot (&slots)[N]) {
+  NvtxFunctionTable table = nullptr;
+  unsigned size = 0;  // of the program's NVTX, which may be older
+  if (callbacks->GetModuleFunctionTable(module, &table, &size) == 0 || table == nullptr) return false;
+  for (const Slot& entry : slots)
+    if (entry.id < size && table[entry.id] != nullptr) *table[entry.id] = entry.function;
+  return true;
+}
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_table) {
+  const auto* const callbacks = static_cast<const NvtxExportTableCallbacks*>(get_table(NVTX_ETID_CALLBACKS));
+  if (callbacks == nullptr || recorder() == nullptr) return 0;
+  const Slot core[] = {slot(NVTX_CBID_CORE_RangePushA, push_a),     slot(NVTX_CBID_CORE_RangePushW, push_w),
+                       slot(NVTX_CBID_CORE_RangePushEx, push_ex),   slot(NVTX_CBID_CORE_RangePop, pop_default),
+                       slot(NVTX_CBID_CORE_RangeStartA, start_a),   slot(NVTX_CBID_CORE_RangeStartW, start_w),
+                       slot(NVTX_CBID_CORE_RangeStartEx, start_ex), slot(NVTX_CBID_CORE_RangeEnd, end_default)};
+  const Slot domains[] = {
+      slot(NVTX_CBID_CORE2_DomainRangePushEx, domain_push),    slot(NVTX_CBID_CORE2_DomainRangePop, domain_pop),
+      slot(NVTX_CBID_CORE2_DomainRangeStartEx, domain_start),  slot(NVTX_CBID_CORE2_DomainRangeEnd, domain_end),
+      slot(NVTX_CBID_CORE2_DomainCreateA, create_a),           slot(NVTX_CBID_CORE2_DomainCreateW, create_w),
+      slot(NVTX_CBID_CORE2_DomainRegisterStringA, register_a), slot(NVTX_CBID_CORE2_DomainRegisterStringW, register_w)};
+  const bool has_core = fill(callbacks, NVTX_CB_MODULE_CORE, core);
+  return fill(callbacks, NVTX_CB_MODULE_CORE2, domains) || has_core ? 1 : 0;
+}

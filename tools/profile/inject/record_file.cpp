@@ -1,0 +1,72 @@
+// Whole lines in one write each time, so that a reader never meets half of one but at a crash of the machine.
+#include "record_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <fstream>
+#include <iterator>
+
+#include "settings.h"
+
+namespace profile {
+namespace {
+
+constexpr std::size_t kBufferBytes = 1U << 16;
+
+std::string command_line() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::string text(std::istreambuf_iterator<char>(file), {});
+  while (!text.empty() && text.back() == '\0') text.pop_back();
+  for (char& c : text)
+    if (c == '\0') c = ' ';
+  return text;
+}
+
+}  // namespace
+
+// A process that replaces its program keeps its number: each program has a file of its own.
+void RecordFile::open() {
+  for (int i = 0; i < 1000 && descriptor_ < 0; ++i) {
+    path_ = folder_ + "/" + std::to_string(getpid()) + "." + std::to_string(i) + ".record";
+    descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644);
+    if (descriptor_ < 0 && errno != EEXIST) break;
+  }
+  failed_ = descriptor_ < 0;
+  buffer_.insert(0, "pagoda.record\t1\nprocess\t" + std::to_string(getpid()) + "\t" + escaped(command_line()) + "\n");
+}
+
+void RecordFile::line(const std::vector<std::string>& words) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) buffer_ += '\t';
+    buffer_ += escaped(words[i]);
+  }
+  buffer_ += '\n';
+  if (buffer_.size() >= kBufferBytes) flush();
+}
+
+void RecordFile::flush() {
+  if (buffer_.empty() || failed_) return;
+  if (descriptor_ < 0) open();
+  const char* at = buffer_.data();
+  std::size_t left = failed_ ? 0 : buffer_.size();
+  while (left > 0) {
+    const ssize_t written = ::write(descriptor_, at, left);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) break;
+    at += written;
+    left -= static_cast<std::size_t>(written);
+  }
+  failed_ = failed_ || left > 0;
+  buffer_.clear();
+}
+
+void RecordFile::forget() {
+  buffer_.clear();
+  if (descriptor_ >= 0) ::close(descriptor_);
+  descriptor_ = -1;
+  failed_ = false;
+}
+
+}  // namespace profile

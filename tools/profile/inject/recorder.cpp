@@ -1,0 +1,291 @@
+// Launches into batches, batches into lines: a batch whose ranges are not its launches loses its values, never its
+// rows.
+#include "recorder.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+
+namespace profile {
+namespace {
+
+std::string text_of(double value) {
+  char buffer[40];
+  std::snprintf(buffer, sizeof buffer, "%.17g", value);
+  return buffer;
+}
+
+// Of a graph's kernels: each counter summed. Their names are not known, as the order within a graph is not documented.
+std::vector<double> summed(const std::vector<std::vector<double>>& ranges, std::size_t metrics) {
+  std::vector<double> sum(metrics);
+  for (const std::vector<double>& range : ranges)
+    for (std::size_t i = 0; i < metrics && i < range.size(); ++i) sum[i] += range[i];
+  return sum;
+}
+
+}  // namespace
+
+Recorder::Expression::Expression(const std::string& text) {
+  is_set_ = !text.empty() && regcomp(&compiled_, text.c_str(), REG_EXTENDED | REG_NOSUB) == 0;
+}
+Recorder::Expression::~Expression() {
+  if (is_set_) regfree(&compiled_);
+}
+bool Recorder::Expression::matches(const std::string& text) const {
+  return is_set_ && regexec(&compiled_, text.c_str(), 0, nullptr, 0) == 0;
+}
+
+Recorder::Recorder(Settings settings, Device device, std::unique_ptr<RecordSink> sink)
+    : settings_(std::move(settings)),
+      device_(std::move(device)),
+      sink_(std::move(sink)),
+      nvtx_(settings_.nvtx),
+      kernel_(settings_.kernel),
+      iteration_(settings_.iteration),
+      iteration_index_(iteration_.is_set() ? -1 : 0) {}
+
+Recorder::~Recorder() = default;
+
+// The range of an iteration is no part of what its launches are: they are the same in each.
+OpenRanges Recorder::here() const {
+  if (!iteration_.is_set()) return open_ranges();
+  return open_ranges([&](const std::string& name) { return iteration_.matches(name); });
+}
+
+bool Recorder::is_wanted(const LaunchSite& site, const OpenRanges& ranges) {
+  if (nvtx_.is_set() && settings_.collect != Collect::Ranges && !nvtx_.matches(ranges.path)) return false;
+  if (kernel_.is_set() && !kernel_.matches(site.kernel)) return false;
+  const std::uint64_t index = wanted_++;
+  return index >= settings_.skip && (!settings_.count || index < settings_.skip + *settings_.count);
+}
+
+void Recorder::fail(State& state, Context context, const std::string& why) {
+  if (!state.has_failed) sink_->line({"note", "context " + std::to_string(context) + ": no counters: " + why});
+  state.has_failed = true;
+  state.is_running = false;
+}
+
+// Whether counters run in this context; starts them where they do not.
+bool Recorder::ready(State& state, Context context) {
+  if (!state.has_facts) {
+    state.has_facts = true;
+    try {
+      const ContextFacts facts = device_.facts(context);
+      state.chip = facts.chip;
+      sink_->line({"device", std::to_string(context), facts.chip, facts.device});
+      if (settings_.collect == Collect::Times) sink_->line({"group", std::to_string(context), "0", "seconds"});
+      for (const std::string& text : facts.notes) sink_->line({"note", text});
+    } catch (const std::exception& error) {
+      fail(state, context, error.what());
+    }
+  }
+  if (settings_.collect == Collect::Times || state.has_failed) return false;
+  if (state.is_running) return true;
+  try {
+    if (!state.session) {
+      const auto found = settings_.groups.find(state.chip);
+      if (found == settings_.groups.end() || found->second.empty()) {
+        fail(state, context, "no metrics were chosen for the chip \"" + state.chip + "\"");
+        return false;
+      }
+      const std::int64_t turn = std::max<std::int64_t>(0, iteration_index_);
+      state.group = static_cast<std::size_t>(turn) % found->second.size();
+      state.session = device_.session(context, found->second[state.group]);
+      std::vector<std::string> words = {"group", std::to_string(context), std::to_string(state.group)};
+      words.insert(words.end(), state.session->metrics().begin(), state.session->metrics().end());
+      sink_->line(words);
+    }
+    state.session->start();
+    state.is_running = true;
+  } catch (const std::exception& error) {
+    fail(state, context, error.what());
+  }
+  return state.is_running;
+}
+
+void Recorder::write(Context context, const State& state, const Pending& pending, const std::vector<double>& values) {
+  std::vector<std::string> words = {"launch",
+                                    std::to_string(context),
+                                    std::to_string(state.group),
+                                    std::to_string(pending.iteration),
+                                    std::to_string(pending.launches),
+                                    pending.site.kernel,
+                                    pending.ranges.path,
+                                    pending.ranges.node,
+                                    pending.site.detail};
+  for (const double value : values) words.push_back(text_of(value));
+  sink_->line(words);
+  written_ += static_cast<std::uint64_t>(pending.launches);
+}
+
+// Stops the counters and gives each pending launch its values, if it is sure which are whose.
+void Recorder::read(State& state, Context context) {
+  CounterSession::Counted counted;
+  std::string why;
+  if (state.is_running) {
+    state.is_running = false;
+    try {
+      counted = state.session->stop();
+    } catch (const std::exception& error) {
+      why = error.what();
+    }
+  }
+  std::vector<Pending> pending = std::move(state.pending);
+  state.pending.clear();
+  if (pending.empty()) return;
+  const bool is_graph = pending.size() == 1 && pending.front().site.is_graph;
+  const bool is_sure = why.empty() && counted.dropped == 0 &&
+                       (is_graph ? !counted.ranges.empty() : counted.ranges.size() == pending.size());
+  if (!is_sure && why.empty() && !state.has_failed)
+    why = std::to_string(counted.ranges.size()) + " ranges were counted and " + std::to_string(counted.dropped) +
+          " dropped, for " + std::to_string(pending.size()) + " launches";
+  if (!is_sure && !why.empty()) sink_->line({"lost", std::to_string(pending.size()), why});
+  if (is_sure && is_graph) {
+    pending.front().launches = static_cast<std::int64_t>(counted.ranges.size());
+    counted.ranges = {summed(counted.ranges, state.session->metrics().size())};
+  }
+  for (std::size_t i = 0; i < pending.size(); ++i)
+    write(context, state, pending[i], is_sure ? counted.ranges[i] : std::vector<double>{});
+  sink_->flush();
+}
+
+void Recorder::launch_begins(const LaunchSite& site) {
+  const OpenRanges ranges = here();
+  const std::lock_guard lock(mutex_);
+  State& state = contexts_[site.context];
+  if (settings_.collect == Collect::Ranges) {
+    if (state.open_user_range > 0 && !state.pending.empty()) ++state.pending.back().launches;
+    return;
+  }
+  if (!is_wanted(site, ranges)) {
+    if (state.is_running) read(state, site.context);
+    return;
+  }
+  if (site.is_graph && !state.pending.empty()) read(state, site.context);
+  ready(state, site.context);
+  Pending pending{site, ranges, iteration_index_, 1};
+  if (settings_.collect == Collect::Times)
+    untimed_[site.correlation] = std::move(pending);
+  else
+    state.pending.push_back(std::move(pending));
+}
+
+void Recorder::launch_ends(const LaunchSite& site) {
+  if (settings_.collect != Collect::Launches) return;
+  const std::lock_guard lock(mutex_);
+  State& state = contexts_[site.context];
+  if (state.pending.size() >= settings_.batch || (site.is_graph && !state.pending.empty())) read(state, site.context);
+}
+
+void Recorder::kernel_timed(std::uint32_t correlation, const std::string& kernel, double seconds) {
+  const std::lock_guard lock(mutex_);
+  const auto found = untimed_.find(correlation);
+  if (found == untimed_.end()) return;  // not wanted
+  Pending timed = found->second;
+  timed.site.kernel = kernel;
+  if (!found->second.site.is_graph) untimed_.erase(found);  // a graph's launch has many kernels
+  const State& state = contexts_[timed.site.context];
+  write(timed.site.context, state, timed, {seconds});
+}
+
+void Recorder::iteration_begins() {
+  for (auto& [context, state] : contexts_) {
+    read(state, context);
+    const auto found = settings_.groups.find(state.chip);
+    if (found != settings_.groups.end() && found->second.size() > 1) state.session.reset();
+  }
+  ++iteration_index_;
+}
+
+void Recorder::range_opened(std::string_view domain, std::string_view name) {
+  if (!iteration_.is_set() && settings_.collect != Collect::Ranges && !settings_.list_ranges) return;
+  const std::string full = qualified(domain, name);
+  const std::lock_guard lock(mutex_);
+  if (settings_.list_ranges) {
+    sink_->line({"range", full, open_ranges().path});
+    ++ranges_;
+  }
+  if (iteration_.is_set() && iteration_.matches(full)) iteration_begins();
+  if (settings_.collect != Collect::Ranges) return;
+  const Context context = device_.current ? device_.current() : 0;
+  if (context == 0) return;
+  State& state = contexts_[context];
+  if (state.open_user_range > 0) {
+    ++state.open_user_range;
+    return;
+  }
+  LaunchSite site;
+  site.context = context;
+  site.kernel = std::string(name);
+  if ((nvtx_.is_set() && !nvtx_.matches(full)) || !is_wanted(site, {}) || !ready(state, context)) return;
+  try {
+    state.session->push(site.kernel);
+    state.open_user_range = 1;
+    state.pending.push_back({site, here(), iteration_index_, 0});
+  } catch (const std::exception& error) {
+    fail(state, context, error.what());
+  }
+}
+
+void Recorder::range_closes(std::string_view) {
+  if (settings_.collect != Collect::Ranges) return;
+  const std::lock_guard lock(mutex_);
+  const Context context = device_.current ? device_.current() : 0;
+  const auto found = contexts_.find(context);
+  if (found == contexts_.end() || found->second.open_user_range == 0) return;
+  State& state = found->second;
+  if (--state.open_user_range > 0) return;
+  try {
+    state.session->pop();
+  } catch (const std::exception& error) {
+    fail(state, context, error.what());
+  }
+  if (state.pending.size() >= settings_.batch) read(state, context);
+}
+
+void Recorder::context_ends(Context context) {
+  const std::lock_guard lock(mutex_);
+  const auto found = contexts_.find(context);
+  if (found == contexts_.end()) return;
+  read(found->second, context);
+  contexts_.erase(found);
+}
+
+void Recorder::note(const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  sink_->line({"note", text});
+}
+
+void Recorder::lost(std::size_t launches, const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  sink_->line({"lost", std::to_string(launches), why});
+}
+
+void Recorder::energy(double joules, double seconds) {
+  const std::lock_guard lock(mutex_);
+  sink_->line({"energy", text_of(joules), text_of(seconds)});
+}
+
+void Recorder::finish() {
+  const std::lock_guard lock(mutex_);
+  for (auto& [context, state] : contexts_) read(state, context);
+  std::size_t untimed = 0;
+  for (const auto& [correlation, pending] : untimed_) untimed += pending.site.is_graph ? 0 : 1;
+  if (untimed > 0) sink_->line({"lost", std::to_string(untimed), "no time of them arrived before the process ended"});
+  untimed_.clear();
+  // A process that launched nothing has nothing to say.
+  if (!contexts_.empty() || ranges_ > 0) sink_->line({"end", std::to_string(written_)});
+  sink_->flush();
+}
+
+void Recorder::after_fork_in_child() {
+  sink_->forget();
+  // Their destructors would speak to a driver that is the parent's.
+  for (auto& [context, state] : contexts_) static_cast<void>(state.session.release());
+  contexts_.clear();
+  untimed_.clear();
+  wanted_ = written_ = ranges_ = 0;
+  mutex_.unlock();
+}
+
+}  // namespace profile

@@ -1,0 +1,359 @@
+// pagoda-profile: runs a program and says what each of its kernels did on the GPU, and for which node of the model.
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+
+#include "inject/settings.h"
+#include "pagoda/join.h"
+#include "pagoda/report.h"
+#include "probe.h"
+#include "profile/ncu.h"
+#include "profile/record.h"
+#include "program.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+using pagoda::Measured;
+using pagoda::MetricMode;
+using pagoda::profile::RecordedRun;
+
+constexpr int kDone = 0, kUnusable = 1, kUsage = 2, kPartial = 3, kNoDevice = 4;
+// The runs of models/run_torch.py; programs of others name theirs.
+constexpr const char* kIterations = "^pagoda@run [0-9]+$";
+
+struct Options {
+  std::string mode = "quick", precision, nvtx, kernel, iteration, output, csv, estimate, library, cupti, verify;
+  std::uint64_t skip = 0, batch = 512;
+  std::optional<std::uint64_t> count;
+  std::optional<std::int64_t> warmup;
+  bool keep_raw = false, safe = false, list_ranges = false, strict = false;
+  std::size_t top = 20;
+  std::vector<std::string> command;
+};
+
+// Where records go: beside the output where they are kept, else a folder that goes with this process.
+class Folder {
+ public:
+  explicit Folder(const Options& options) {
+    if (options.keep_raw) {
+      is_kept_ = true;
+      path_ = (options.output.empty() || options.output == "-" ? "pagoda-profile" : options.output) + ".raw";
+      fs::remove_all(path_);
+      fs::create_directories(path_);
+      path_ = fs::absolute(path_).string();
+      return;
+    }
+    path_ = (fs::temp_directory_path() / "pagoda-profile-XXXXXX").string();
+    if (mkdtemp(path_.data()) == nullptr)
+      throw pagoda::Error("no folder can be made in " + fs::temp_directory_path().string() +
+                          "; set TMPDIR to one that can be written");
+  }
+  ~Folder() {
+    std::error_code ignored;
+    if (!is_kept_) fs::remove_all(path_, ignored);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  bool is_kept_ = false;
+};
+
+std::string read_file(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// Beside this program, or where it was installed.
+std::string injected_library(const Options& options) {
+  if (!options.library.empty()) return fs::absolute(options.library).string();
+  std::error_code error;
+  const fs::path self = fs::read_symlink("/proc/self/exe", error).parent_path();
+  for (const fs::path& path : {self / "libpagoda_inject.so", self / ".." / PAGODA_LIBDIR / "pagoda/libpagoda_inject.so"})
+    if (fs::exists(path)) return fs::canonical(path).string();
+  return (self / "libpagoda_inject.so").string();
+}
+
+RecordedRun read_records(const std::string& folder) {
+  std::vector<fs::path> paths;
+  for (const auto& entry : fs::directory_iterator(folder))
+    if (entry.path().extension() == ".record") paths.push_back(entry.path());
+  std::sort(paths.begin(), paths.end());
+  RecordedRun run;
+  for (const fs::path& path : paths) run.push_back(pagoda::profile::parse_record(read_file(path), path.string()));
+  return run;
+}
+
+struct Ran {
+  RecordedRun run;
+  int status = 0;
+};
+
+Ran run_once(const Options& options, profile::Settings settings, const std::string& folder) {
+  fs::create_directories(folder);
+  settings.folder = folder;
+  const std::string file = folder + "/settings", library = injected_library(options);
+  std::ofstream(file) << profile::write_settings(settings);
+  Ran ran;
+  ran.status = profile::run_program(
+      options.command,
+      {{"CUDA_INJECTION64_PATH", library}, {"NVTX_INJECTION64_PATH", library}, {profile::kSettingsVariable, file}});
+  ran.run = read_records(folder);
+  return ran;
+}
+
+profile::Settings settings_of(const Options& options) {
+  profile::Settings settings;
+  settings.nvtx = options.nvtx;
+  settings.kernel = options.kernel;
+  settings.iteration = options.iteration.empty() ? kIterations : options.iteration;
+  settings.skip = options.skip;
+  settings.count = options.count;
+  settings.batch = options.safe ? 1 : options.batch;
+  settings.keep_raw = options.keep_raw;
+  settings.cupti = options.cupti;
+  settings.list_ranges = options.list_ranges;
+  if (options.mode == "time") settings.collect = profile::Collect::Times;
+  if (options.mode == "range") settings.collect = profile::Collect::Ranges;
+  settings.replay = options.mode == "exact";
+  return settings;
+}
+
+MetricMode metric_mode(const std::string& mode) {
+  if (mode == "exact" || mode == "ncu") return MetricMode::Exact;
+  return mode == "rotate" ? MetricMode::Rotate : MetricMode::Quick;
+}
+
+// Each mode's groups of one chip: one list of everything where kernels are replayed.
+std::vector<std::vector<std::string>> groups_of(const pagoda::MetricPlan& plan, const std::string& mode) {
+  std::vector<std::vector<std::string>> groups;
+  for (const pagoda::MetricGroup& group : plan.groups) {
+    if (mode == "exact" && !groups.empty())
+      groups.front().insert(groups.front().end(), group.metrics.begin(), group.metrics.end());
+    else
+      groups.push_back(group.metrics);
+  }
+  return groups;
+}
+
+std::vector<std::string> metrics_of(const pagoda::MetricPlan& plan) {
+  std::vector<std::string> all;
+  for (const pagoda::MetricGroup& group : plan.groups)
+    all.insert(all.end(), group.metrics.begin(), group.metrics.end());
+  return all;
+}
+
+void add_environment(const profile::Probe& probed, const Options& options, Measured& measured) {
+  measured.tool = std::string("pagoda-profile ") + PAGODA_VERSION;
+  if (probed.driver > 0)
+    measured.env["driver"] = std::to_string(probed.driver / 1000) + "." + std::to_string(probed.driver % 1000 / 10);
+  if (options.mode == "time") return;
+  measured.env["caches"] = std::string("as the kernel before left them");
+  measured.env["clock control"] = std::string("none");
+  measured.env["replay"] = std::string(options.mode == "exact" ? "each kernel" : "none");
+  if (measured.device.empty() && !probed.devices.empty()) measured.device = probed.devices.front().name;
+}
+
+int report(const Options& options, Measured& measured, const std::string& csv) {
+  if (!options.estimate.empty()) join(measured, pagoda::load_estimate(options.estimate));
+  const bool to_stdout = options.output == "-" || options.csv == "-";
+  const auto put = [](const std::string& path, const std::string& text) {
+    if (path == "-")
+      std::fputs(text.c_str(), stdout);
+    else if (!path.empty())
+      pagoda::write_file(path, text);
+  };
+  put(options.output, pagoda::write_measured(measured));
+  put(options.csv, csv);
+  std::fputs(pagoda::profile::profile_table(measured, options.top).c_str(), to_stdout ? stderr : stdout);
+  for (const std::string& note : measured.notes) std::fprintf(stderr, "pagoda-profile: %s\n", note.c_str());
+  if (measured.kernels.empty()) {
+    std::fprintf(
+        stderr,
+        "pagoda-profile: no kernel was recorded; see that the program uses the GPU, and that --nvtx, --kernel, "
+        "--skip and --count let something through (--list-ranges shows the ranges)\n");
+    return kUnusable;
+  }
+  return options.strict && measured.env.contains("launches_without_counters") ? kPartial : kDone;
+}
+
+int list_ranges(const Options& options) {
+  const Folder folder(options);
+  const Ran ran = run_once(options, settings_of(options), folder.path());
+  std::vector<std::string> order;
+  std::map<std::string, std::size_t> counts;
+  for (const auto& process : ran.run)
+    for (const std::string& range : process.ranges)
+      if (counts[range]++ == 0) order.push_back(range);
+  for (const std::string& range : order) std::printf("%8zu  %s\n", counts[range], range.c_str());
+  if (order.empty()) std::fprintf(stderr, "pagoda-profile: the program opened no NVTX range\n");
+  return profile::end_as(ran.status);
+}
+
+// --verify ncu: the same command under Nsight Compute, and the counts side by side.
+int verify(const Options& options, const Measured& ours, const std::vector<std::string>& metrics) {
+  pagoda::profile::NcuRequest request;
+  request.metrics = metrics;
+  request.command = options.command;
+  request.kernel_regex = options.kernel;
+  const Measured theirs = pagoda::profile::run_ncu(request);
+  const auto verification = pagoda::profile::verify_counts(ours, theirs);
+  std::fputs(pagoda::profile::verification_report(verification).c_str(), stdout);
+  return verification.passed() ? kDone : kPartial;
+}
+
+int profile_with_ncu(const Options& options, const profile::Probe& probed) {
+  const pagoda::MetricPlan plan = plan_metrics(pagoda::chip_metrics(probed.devices.front().chip), MetricMode::Exact);
+  pagoda::profile::NcuRequest request;
+  request.metrics = metrics_of(plan);
+  request.command = options.command;
+  request.kernel_regex = options.kernel;
+  request.nvtx_include = options.nvtx;
+  request.launch_skip = static_cast<std::int64_t>(options.skip);
+  if (options.count) request.launch_count = static_cast<std::int64_t>(*options.count);
+  Measured measured = pagoda::profile::run_ncu(request);
+  measured.missing.insert(measured.missing.end(), plan.missing.begin(), plan.missing.end());
+  return report(options, measured, "");
+}
+
+int profile_program(const Options& options, const profile::Probe& probed) {
+  const Folder folder(options);
+  profile::Settings settings = settings_of(options);
+  std::vector<pagoda::Missing> missing;
+  if (options.mode == "time") {
+    missing = {{"flops", "--mode time reads no counters"}, {"bytes", "--mode time reads no counters"}};
+  } else {
+    for (const profile::ProbedDevice& device : probed.devices) {
+      const pagoda::MetricPlan plan =
+          plan_metrics(pagoda::chip_metrics(device.chip), metric_mode(options.mode), options.precision);
+      settings.groups[device.chip] = groups_of(plan, options.mode);
+      if (missing.empty()) missing = plan.missing;
+    }
+    missing.push_back({"energy", "counters change how long the program takes; --mode time measures it"});
+  }
+  // One run of the program a group, or one run whose iterations take turns.
+  std::size_t turns = 1;
+  const bool in_turns = options.mode == "rotate" && options.iteration.empty();
+  const auto all = settings.groups;
+  if (in_turns)
+    for (const auto& [chip, groups] : all) turns = std::max(turns, groups.size());
+  std::vector<RecordedRun> runs;
+  int status = 0;
+  for (std::size_t turn = 0; turn < turns; ++turn) {
+    if (in_turns)
+      for (const auto& [chip, groups] : all) settings.groups[chip] = {groups[turn % groups.size()]};
+    Ran ran = run_once(options, settings, folder.path() + "/run" + std::to_string(turn));
+    status = ran.status;
+    if (in_turns)
+      for (auto& process : ran.run)
+        for (auto& launch : process.launches) launch.group = static_cast<std::int64_t>(turn);
+    runs.push_back(std::move(ran.run));
+    if (status != 0) break;
+  }
+  std::string chip;
+  for (const RecordedRun& run : runs)
+    for (const auto& process : run)
+      if (chip.empty() && !process.chips.empty()) chip = process.chips.front();
+  const pagoda::profile::RecordOptions how{options.mode, missing, options.warmup};
+  Measured measured = options.mode == "time" || chip.empty()
+                          ? pagoda::profile::measured_of(runs, how)
+                          : pagoda::profile::measured_of(runs, pagoda::chip_metrics(chip), how);
+  add_environment(probed, options, measured);
+  int code = report(options, measured, pagoda::profile::record_csv(runs));
+  if (status != 0) return profile::end_as(status);
+  if (!options.verify.empty() && code == kDone)
+    code = verify(options, measured,
+                  metrics_of(plan_metrics(pagoda::chip_metrics(chip), metric_mode(options.mode), options.precision)));
+  return code;
+}
+
+int run(const Options& options) {
+  if (options.list_ranges) return list_ranges(options);
+  const profile::ProbeFor what =
+      options.mode == "time" || options.mode == "ncu" ? profile::ProbeFor::Chip : profile::ProbeFor::Counters;
+  const profile::Probe probed = profile::probe(what, injected_library(options));
+  if (!probed.problem.empty()) {
+    std::fprintf(stderr, "pagoda-profile: %s\n", probed.problem.c_str());
+    return kNoDevice;
+  }
+  return options.mode == "ncu" ? profile_with_ncu(options, probed) : profile_program(options, probed);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app{"Runs a program and measures what each kernel does on the GPU: time, operations by precision, bytes."};
+  app.set_version_flag("--version", PAGODA_VERSION);
+  app.prefix_command();
+  app.add_option(
+         "--mode", options.mode,
+         "time: no counters, no privilege; quick: one pass; exact: kernels replayed for everything; rotate: the "
+         "program again for each group of counters; range: of NVTX ranges; ncu: by Nsight Compute")
+      ->check(CLI::IsMember({"time", "quick", "exact", "rotate", "range", "ncu"}))
+      ->capture_default_str();
+  app.add_option("--precision", options.precision, "quick: count this one, as tf32.tensor, float64.tensor");
+  app.add_option("--nvtx", options.nvtx, "only launches whose open ranges match; range: the ranges, as domain@name");
+  app.add_option("--kernel", options.kernel, "only kernels whose name matches this extended regular expression");
+  app.add_option("--skip", options.skip, "leave out so many of the wanted launches");
+  app.add_option("--count", options.count, "and take so many");
+  app.add_option("--iteration", options.iteration,
+                 "ranges, as domain@name, that are one run of the model each; rotate then takes turns in one run");
+  app.add_option("--warmup", options.warmup, "runs of the model to leave out; 1 of three or more");
+  app.add_option("--batch", options.batch, "launches between two readings of the counters")
+      ->check(CLI::Range(1, 2000))
+      ->capture_default_str();
+  app.add_flag("--safe", options.safe, "read counters after every launch: slow, and loses nothing in a crash");
+  app.add_flag("--keep-raw", options.keep_raw, "keep records and counter images beside the output");
+  app.add_flag("--list-ranges", options.list_ranges, "only print the NVTX ranges that the program opens; needs no GPU");
+  app.add_option("--estimate", options.estimate, "join with what onnx-estimate wrote");
+  app.add_option("--verify", options.verify,
+                 "run again under Nsight Compute and compare counts; exit 3 where they differ")
+      ->check(CLI::IsMember({"ncu"}));
+  app.add_option("-o,--output", options.output, "write pagoda.measured/1 here; - is standard output");
+  app.add_option("--csv", options.csv, "write one row a launch as Nsight Compute's raw page; - is standard output");
+  app.add_option("--top", options.top, "rows of the table")->capture_default_str();
+  app.add_flag("--strict", options.strict, "exit 3 where counters of some launches are unknown");
+  app.add_option("--library", options.library, "path of libpagoda_inject.so");
+  app.add_option("--cupti", options.cupti, "path of libcupti.so");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kDone : kUsage;
+  }
+  options.command = app.remaining();
+  if (!options.command.empty() && options.command.front() == "--") options.command.erase(options.command.begin());
+  if (options.command.empty()) {
+    std::fprintf(stderr, "pagoda-profile: say what to run: pagoda-profile [options] -- PROGRAM [ARGUMENTS]\n");
+    return kUsage;
+  }
+  if (options.command.front().starts_with("-")) {
+    std::fprintf(stderr, "pagoda-profile: %s is no option; --help lists them\n", options.command.front().c_str());
+    return kUsage;
+  }
+  if (options.mode == "range" && options.nvtx.empty()) {
+    std::fprintf(stderr, "pagoda-profile: --mode range needs --nvtx; --list-ranges shows what the program opens\n");
+    return kUsage;
+  }
+  if (!options.cupti.empty()) setenv("PAGODA_CUPTI", options.cupti.c_str(), 1);
+  try {
+    return run(options);
+  } catch (const pagoda::profile::NcuFailure& error) {
+    std::fprintf(stderr, "pagoda-profile: %s\n", error.what());
+    return error.exit_code;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "pagoda-profile: %s\n", error.what());
+    return kUnusable;
+  }
+}

@@ -1,0 +1,164 @@
+// Names and numbers are those of cuda.h. The child tells its progress by lines, so that a crash has a place.
+#include "probe.h"
+
+#include <dlfcn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <fstream>
+
+namespace profile {
+namespace {
+
+constexpr unsigned kSeconds = 60;  // first contexts of a driver take their time
+
+void say(int to, const std::string& text) {
+  std::string line = text + "\n";
+  const char* at = line.data();
+  for (std::size_t left = line.size(); left > 0;) {
+    const ssize_t written = write(to, at, left);
+    if (written <= 0) return;
+    at += written;
+    left -= static_cast<std::size_t>(written);
+  }
+}
+
+std::string driver_problem(int result) {
+  const std::string code = " (CUDA error " + std::to_string(result) + ")";
+  switch (result) {
+    case 34:
+      return "libcuda.so.1 is the toolkit's stub" + code +
+             "; take its stubs folder out of LD_LIBRARY_PATH and install NVIDIA's driver";
+    case 100:
+      return "the driver sees no GPU" + code +
+             "; look at nvidia-smi and CUDA_VISIBLE_DEVICES, and in containers start with --gpus all";
+    case 802:
+      return "the driver is not ready" + code + "; on machines with NVSwitch start nvidia-fabricmanager";
+    case 803:
+    case 804:
+      return "the driver's library and its kernel module differ in version" + code +
+             "; restart the machine after the update, or take compatibility libraries out of LD_LIBRARY_PATH";
+    case 999:
+      return "the driver does not start" + code + "; load its modules with nvidia-modprobe -u, or look into dmesg";
+    default:
+      return "the driver does not start" + code + "; pagoda-doctor says more";
+  }
+}
+
+using ProbeFunction = int (*)(int, int, char*, std::size_t, char*, std::size_t);
+
+int ask(int to, ProbeFor what, const std::string& library) {
+  say(to, "stage\topening libcuda.so.1");
+  void* const driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+  if (driver == nullptr) {
+    say(to,
+        "problem\tthere is no NVIDIA driver (libcuda.so.1 cannot be opened); install it, and in containers start "
+        "with --gpus all");
+    return 1;
+  }
+  const auto init = reinterpret_cast<int (*)(unsigned)>(dlsym(driver, "cuInit"));
+  const auto count = reinterpret_cast<int (*)(int*)>(dlsym(driver, "cuDeviceGetCount"));
+  const auto name = reinterpret_cast<int (*)(char*, int, int)>(dlsym(driver, "cuDeviceGetName"));
+  const auto version = reinterpret_cast<int (*)(int*)>(dlsym(driver, "cuDriverGetVersion"));
+  if (!init || !count || !name || !version) {
+    say(to, "problem\tlibcuda.so.1 is no CUDA driver; look at what LD_LIBRARY_PATH finds");
+    return 1;
+  }
+  say(to, "stage\tstarting the driver");
+  int devices = 0, number = 0;
+  if (const int result = init(0); result != 0) {
+    say(to, "problem\t" + driver_problem(result));
+    return 1;
+  }
+  if (version(&number) == 0) say(to, "driver\t" + std::to_string(number));
+  if (const int result = count(&devices); result != 0 || devices == 0) {
+    say(to, "problem\t" + driver_problem(result != 0 ? result : 100));
+    return 1;
+  }
+  ProbeFunction chips = nullptr;
+  if (what != ProbeFor::Driver) {
+    say(to, "stage\topening " + library);
+    void* const injected = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+    chips = injected ? reinterpret_cast<ProbeFunction>(dlsym(injected, "pagoda_probe")) : nullptr;
+    if (chips == nullptr) {
+      say(to,
+          "problem\t" + library + " cannot be loaded; build Pagoda where CUDA's headers are found, or give --library");
+      return 1;
+    }
+  }
+  for (int device = 0; device < devices; ++device) {
+    char device_name[256] = {}, chip[64] = {}, problem[1024] = {};
+    name(device_name, sizeof device_name - 1, device);
+    if (chips != nullptr) {
+      say(to, "stage\tasking CUPTI for device " + std::to_string(device));
+      if (chips(device, what == ProbeFor::Counters ? 1 : 0, chip, sizeof chip, problem, sizeof problem) != 0) {
+        say(to, std::string("problem\t") + problem);
+        return 1;
+      }
+    }
+    say(to, "device\t" + std::to_string(device) + "\t" + device_name + "\t" + chip);
+  }
+  return 0;
+}
+
+void understand(const std::string& line, Probe& result, std::string& stage) {
+  const std::size_t tab = line.find('\t');
+  if (tab == std::string::npos) return;
+  const std::string kind = line.substr(0, tab), rest = line.substr(tab + 1);
+  if (kind == "stage") stage = rest;
+  if (kind == "problem" && result.problem.empty()) result.problem = rest;
+  if (kind == "driver") result.driver = std::atoi(rest.c_str());
+  if (kind == "device") {
+    const std::size_t first = rest.find('\t'), second = rest.rfind('\t');
+    result.devices.push_back(
+        {std::atoi(rest.c_str()), rest.substr(first + 1, second - first - 1), rest.substr(second + 1)});
+  }
+}
+
+}  // namespace
+
+Probe probe(ProbeFor what, const std::string& library) {
+  Probe result;
+  int ends[2];
+  if (pipe(ends) != 0) {
+    result.problem = std::string("cannot start a process: ") + std::strerror(errno);
+    return result;
+  }
+  const pid_t child = fork();
+  if (child == 0) {
+    close(ends[0]);
+    // What the driver prints is not the program's; a dump of a crash that was foreseen helps nobody.
+    std::signal(SIGALRM, SIG_DFL);
+    alarm(kSeconds);
+    _exit(ask(ends[1], what, library));
+  }
+  close(ends[1]);
+  std::string text;
+  char buffer[4096];
+  for (ssize_t n = 0; child > 0 && ((n = read(ends[0], buffer, sizeof buffer)) > 0 || (n < 0 && errno == EINTR));)
+    if (n > 0) text.append(buffer, static_cast<std::size_t>(n));
+  close(ends[0]);
+  int status = 0;
+  while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  std::string stage = "starting";
+  for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n')) {
+    understand(text.substr(0, end), result, stage);
+    text.erase(0, end + 1);
+  }
+  if (child < 0) result.problem = std::string("cannot start a process: ") + std::strerror(errno);
+  if (child > 0 && WIFSIGNALED(status)) {
+    const int number = WTERMSIG(status);
+    result.problem = (number == SIGALRM ? "no answer within " + std::to_string(kSeconds) + " s while "
+                                        : std::string(strsignal(number)) + " while ") +
+                     stage + "; the driver and CUPTI do not fit each other: pagoda-doctor says which are found";
+  } else if (result.problem.empty() && (child < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0)) {
+    result.problem = "the probe ended while " + stage;
+  }
+  return result;
+}
+
+}  // namespace profile

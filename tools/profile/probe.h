@@ -1,0 +1,30 @@
+// What stands in the way of profiling, found out in a child process before any program is started: calls of CUPTI crash
+// where there is no driver, so they are made where a crash is an answer.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace profile {
+
+struct ProbedDevice {
+  int index = 0;
+  std::string name, chip;  // chip: as CUPTI names it; empty: not asked for
+};
+
+struct Probe {
+  std::vector<ProbedDevice> devices;
+  int driver = 0;       // 13000 is 13.0
+  std::string problem;  // with its remedy; empty: none
+};
+
+enum class ProbeFor {
+  Driver,    // a driver and a device
+  Chip,      // and what CUPTI calls the chip
+  Counters,  // and that counters can be read: privilege, and that nobody else reads them
+};
+
+// `library`: libpagoda_inject.so. Never throws and never crashes.
+Probe probe(ProbeFor what, const std::string& library);
+
+}  // namespace profile
