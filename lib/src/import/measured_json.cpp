@@ -17,8 +17,8 @@ using report::JsonWriter;
 using Layout = JsonWriter::Layout;
 
 constexpr std::string_view kSchema = "pagoda.measured/1";
-constexpr std::array<std::string_view, 7> kSources = {"onnxruntime", "tensorrt",       "ncu",  "kineto",
-                                                      "jetson",      "pagoda-profile", "torch"};
+constexpr std::array<std::string_view, 8> kSources = {"onnxruntime", "tensorrt",       "ncu",          "kineto",
+                                                      "jetson",      "pagoda-profile", "pagoda-bench", "torch"};
 
 using LevelField = std::optional<double> LevelBytes::*;
 constexpr std::array<std::pair<const char*, LevelField>, 5> kLevels = {{
@@ -323,7 +323,7 @@ Measured parse_measured(std::string_view json, std::string_view subject) {
   if (std::find(kSources.begin(), kSources.end(), measured.source) == kSources.end())
     fail(place + ".source", "is \"" + measured.source +
                                 "\"; expected onnxruntime, tensorrt, ncu, kineto, jetson, "
-                                "pagoda-profile or torch");
+                                "pagoda-profile, pagoda-bench or torch");
   measured.tool = import::text(document, "tool", place);
   measured.device = import::text(document, "device", place);
   measured.clocks = import::settings(document, "clocks", place);
