@@ -13,6 +13,7 @@ packages=(
   libtomlplusplus-dev                             # studies of pagoda-bench
   libeigen3-dev                                   # least-squares fits
   libhwloc-dev                                    # topology, for ert-ceilings
+  libdnnl-dev                                     # convolution algorithms on a CPU, for pagoda-bench
   doctest-dev                                     # tests
 )
 # Tests of the charts use a browser, and the tools that make PNG and PDF of them.

@@ -7,6 +7,8 @@
 
 #include "arguments.h"
 #include "cmd_worker.h"
+#include "conv_command.h"
+#include "conv_worker.h"
 #include "machine_state.h"
 #include "pagoda/report.h"
 #include "process.h"
@@ -136,6 +138,8 @@ int task(const Arguments& arguments) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // It has options of its own.
+  if (argc > 1 && std::string_view(argv[1]) == "conv") return conv::conv_command(argc - 1, argv + 1);
   try {
     int code = kDone;
     const std::optional<Arguments> arguments = parse_arguments(argc, argv, code);
@@ -154,6 +158,7 @@ int main(int argc, char** argv) {
         return task(*arguments);
       case Command::Worker:
         if (arguments->worker == "cmd") return cmd_worker();
+        if (arguments->worker == "conv") return conv::conv_worker(std::cin, std::cout);
         throw pagoda::Error("there is no built-in worker \"" + arguments->worker + "\"");
     }
   } catch (const std::exception& error) {

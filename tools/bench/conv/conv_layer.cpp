@@ -1,0 +1,159 @@
+// Reads a model, sets its input's size, and collects its convolutions with the shapes that analysis finds.
+#include "conv_layer.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+
+#include "pagoda/analyze.h"
+#include "pagoda/model.h"
+
+namespace conv {
+namespace {
+
+using pagoda::Graph;
+using pagoda::Model;
+using pagoda::Node;
+using pagoda::ValueId;
+
+std::int64_t product(const Sizes& sizes) {
+  return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
+}
+
+// Sizes that the file states for what is computed are those of the size it was exported at.
+void forget_computed_shapes(Graph& graph) {
+  for (pagoda::Value& value : graph.values)
+    if (value.initializer < 0 && !value.is_input) value.declared = {};
+}
+
+// The first input with a batch, channels and one to three spatial axes takes the size.
+void resize_input(Model& model, std::int64_t size) {
+  Graph& graph = model.graphs.front();
+  for (const ValueId id : graph.inputs) {
+    auto& shape = graph.values[static_cast<std::size_t>(id)].declared.shape;
+    if (!shape || shape->size() < 3 || shape->size() > 5) continue;
+    for (std::size_t axis = 2; axis < shape->size(); ++axis) (*shape)[axis] = pagoda::Dim(size);
+    forget_computed_shapes(graph);
+    return;
+  }
+  throw pagoda::Error(model.path + ": no input with a batch, channels and spatial axes; an input size cannot be set");
+}
+
+std::optional<Sizes> numbers(const pagoda::TensorType& type) {
+  if (!type.shape) return std::nullopt;
+  Sizes sizes;
+  for (const pagoda::Dim& dim : *type.shape) {
+    const auto value = dim.value();
+    if (!value) return std::nullopt;
+    sizes.push_back(static_cast<std::int64_t>(*value));
+  }
+  return sizes;
+}
+
+Sizes list(const Node& node, const char* name, std::size_t count, std::int64_t otherwise) {
+  const pagoda::Attribute* attribute = node.attribute(name);
+  const auto* values = attribute ? std::get_if<std::vector<std::int64_t>>(&attribute->value) : nullptr;
+  return values && values->size() == count ? *values : Sizes(count, otherwise);
+}
+
+std::string word(const Node& node, const char* name) {
+  const pagoda::Attribute* attribute = node.attribute(name);
+  const auto* text = attribute ? std::get_if<std::string>(&attribute->value) : nullptr;
+  return text ? *text : std::string();
+}
+
+// What keeps the node from being run alone; empty: `layer` is filled.
+std::string read_layer(const Node& node, const pagoda::Analysis& analysis, ConvLayer& layer) {
+  if (node.op_type != "Conv" && node.op_type != "FusedConv") return "of type " + node.op_type + ", not float32";
+  const auto sizes = [&](ValueId id) -> std::optional<Sizes> {
+    return id < 0 ? std::nullopt : numbers(analysis.types[static_cast<std::size_t>(id)]);
+  };
+  const auto x = sizes(node.inputs.at(0)), w = sizes(node.inputs.at(1)), y = sizes(node.outputs.at(0));
+  if (!x || !w || !y) return "its sizes are not known: set the model's free dims, or check the input size";
+  if (x->size() < 3 || x->size() > 5 || w->size() != x->size() || y->size() != x->size())
+    return "expected 1 to 3 spatial axes";
+  if (std::any_of(y->begin(), y->end(), [](std::int64_t size) { return size < 1; }) ||
+      std::any_of(x->begin(), x->end(), [](std::int64_t size) { return size < 1; }))
+    return "the input is too small for it: nothing is left to compute";
+  const std::size_t axes = x->size() - 2;
+  layer.batch = (*x)[0];
+  layer.in_channels = (*x)[1];
+  layer.out_channels = (*w)[0];
+  layer.groups = layer.in_channels / std::max<std::int64_t>(1, (*w)[1]);
+  layer.in = {x->begin() + 2, x->end()};
+  layer.kernel = {w->begin() + 2, w->end()};
+  layer.out = {y->begin() + 2, y->end()};
+  layer.strides = list(node, "strides", axes, 1);
+  layer.dilations = list(node, "dilations", axes, 1);
+  const Sizes pads = list(node, "pads", 2 * axes, 0);
+  layer.pads_begin = {pads.begin(), pads.begin() + static_cast<std::ptrdiff_t>(axes)};
+  layer.pads_end = {pads.begin() + static_cast<std::ptrdiff_t>(axes), pads.end()};
+  const std::string automatic = word(node, "auto_pad");
+  for (std::size_t i = 0; i < axes && automatic.starts_with("SAME"); ++i) {
+    // The output is ⌈in / stride⌉, and half of what is missing goes to each side; the odd one to the end (UPPER).
+    const std::int64_t reach = (layer.kernel[i] - 1) * layer.dilations[i] + 1;
+    const std::int64_t total = std::max<std::int64_t>(0, (layer.out[i] - 1) * layer.strides[i] + reach - layer.in[i]);
+    layer.pads_begin[i] = automatic == "SAME_LOWER" ? total - total / 2 : total / 2;
+    layer.pads_end[i] = total - layer.pads_begin[i];
+  }
+  layer.has_bias = node.inputs.size() > 2 && node.inputs[2] >= 0;
+  return {};
+}
+
+bool is_convolution(const Node& node) {
+  static constexpr std::string_view kTypes[] = {"Conv", "FusedConv", "ConvInteger", "QLinearConv", "NhwcConv"};
+  return std::find(std::begin(kTypes), std::end(kTypes), node.op_type) != std::end(kTypes);
+}
+
+}  // namespace
+
+std::int64_t ConvLayer::in_elements() const { return batch * in_channels * product(in); }
+std::int64_t ConvLayer::weight_elements() const { return out_channels * (in_channels / groups) * product(kernel); }
+std::int64_t ConvLayer::out_elements() const { return batch * out_channels * product(out); }
+std::int64_t ConvLayer::macs() const { return out_elements() * (in_channels / groups) * product(kernel); }
+
+bool ConvLayer::same_work(const ConvLayer& o) const {
+  return batch == o.batch && in_channels == o.in_channels && out_channels == o.out_channels && groups == o.groups &&
+         in == o.in && kernel == o.kernel && out == o.out && strides == o.strides && dilations == o.dilations &&
+         pads_begin == o.pads_begin && pads_end == o.pads_end && has_bias == o.has_bias;
+}
+
+std::string join(const Sizes& sizes, const char* between) {
+  std::string text;
+  for (const std::int64_t size : sizes) text.append(text.empty() ? "" : between).append(std::to_string(size));
+  return text;
+}
+
+std::string to_string(const ConvLayer& l) {
+  std::string text = join({l.batch, l.in_channels}) + "x" + join(l.in) + " * " +
+                     join({l.out_channels, l.in_channels / l.groups}) + "x" + join(l.kernel) + " /" + join(l.strides) +
+                     " +" + join(l.pads_begin);
+  if (l.pads_end != l.pads_begin) text += ":" + join(l.pads_end);
+  if (product(l.dilations) != 1) text += " dilated " + join(l.dilations);
+  if (l.groups != 1) text += " in " + std::to_string(l.groups) + " groups";
+  return text;
+}
+
+LayerList conv_layers(Model model, const LayerOptions& options) {
+  if (options.input_size > 0) resize_input(model, options.input_size);
+  const pagoda::Analysis analysis = pagoda::analyze(model, {.batch = options.batch});
+  LayerList result;
+  for (const pagoda::NodeReport& row : analysis.nodes) {
+    const Graph& graph = model.graphs[static_cast<std::size_t>(row.graph)];
+    const Node& node = graph.nodes[static_cast<std::size_t>(row.node)];
+    if (!is_convolution(node)) continue;
+    ConvLayer layer{.name = pagoda::display_name(graph, node)};
+    const std::string reason = row.graph == 0 ? read_layer(node, analysis, layer) : "inside a body or a function";
+    if (reason.empty())
+      result.layers.push_back(std::move(layer));
+    else
+      result.left_out.push_back({layer.name, reason});
+  }
+  return result;
+}
+
+LayerList conv_layers(const std::string& path, const LayerOptions& options) {
+  return conv_layers(pagoda::load_model(path), options);
+}
+
+}  // namespace conv

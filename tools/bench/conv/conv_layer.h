@@ -1,0 +1,54 @@
+// The convolutions of a model as plain numbers: what a library needs to run each alone.
+//
+//   LayerList list = conv_layers("resnet50.onnx", {.batch = 1, .input_size = 224});
+//   list.layers;    // in the order of the graph, equal shapes included
+//   list.left_out;  // convolutions that cannot be run alone, each with the reason
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "pagoda/graph.h"
+
+namespace conv {
+
+using Sizes = std::vector<std::int64_t>;  // one number a spatial axis
+
+struct ConvLayer {
+  std::string name = {};
+  std::int64_t batch = 1, in_channels = 1, out_channels = 1, groups = 1;
+  Sizes in = {}, kernel = {}, out = {};
+  Sizes strides = {}, dilations = {}, pads_begin = {}, pads_end = {};
+  bool has_bias = false;
+
+  std::int64_t in_elements() const;
+  std::int64_t weight_elements() const;
+  std::int64_t out_elements() const;
+  std::int64_t macs() const;                     // out_elements × in_channels/groups × taps; taps on padding count
+  bool same_work(const ConvLayer& other) const;  // equal but for the name
+};
+
+// "1x64x56x56 * 64x64x3x3 /1 +1": input, weights, strides, padding; dilations and groups where they are not 1.
+std::string to_string(const ConvLayer& layer);
+std::string join(const Sizes& sizes, const char* between = "x");
+
+struct LeftOut {
+  std::string name, reason;
+};
+
+struct LayerList {
+  std::vector<ConvLayer> layers;
+  std::vector<LeftOut> left_out;
+};
+
+struct LayerOptions {
+  std::int64_t batch = 1;
+  std::int64_t input_size = 0;  // of every spatial axis of the image input, also where the file fixes it; 0: the file's
+};
+
+// Throws pagoda::Error for a file that is unusable, or without an image input where a size was asked for.
+LayerList conv_layers(const std::string& path, const LayerOptions& options);
+LayerList conv_layers(pagoda::Model model, const LayerOptions& options);
+
+}  // namespace conv

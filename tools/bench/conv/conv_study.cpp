@@ -1,0 +1,175 @@
+// Prepares each distinct shape once; layers of the same shape share operands and measurements.
+#include "conv_study.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+
+#include "pagoda/error.h"
+
+namespace conv {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+std::shared_ptr<Work> prepare_work(const ConvLayer& layer, const ConvLibrary& library, const PrepareOptions& options) {
+  auto work = std::make_shared<Work>();
+  const Operands operands = random_operands(layer, options.seed);
+  const auto attempt = [&](const std::string& algorithm) {
+    const Clock::time_point start = Clock::now();
+    ConvRun run = library.prepare(layer, operands, algorithm);
+    work->prepare_seconds += since(start);
+    if (!run.refused.empty()) return run.refused;
+    work->ran_as = algorithm;
+    work->implementation = run.implementation;
+    work->workspace_bytes = run.workspace_bytes;
+    work->run = std::move(run);
+    return std::string();
+  };
+  work->refused = attempt(options.algorithm);
+  if (!work->refused.empty() && options.fall_back && options.algorithm != "auto") attempt("auto");
+  if (work->ran_as.empty()) return work;
+  work->run.time(1);
+  work->error = compare(layer, operands, work->run.output(), options.check_points);
+  return work;
+}
+
+void check(const ConvLibrary& library, const std::string& algorithm) {
+  if (!library.unavailable.empty()) throw pagoda::Error(library.name + " is not available: " + library.unavailable);
+  if (std::find(library.algorithms.begin(), library.algorithms.end(), algorithm) != library.algorithms.end()) return;
+  std::string known;
+  for (const std::string& name : library.algorithms) known.append(known.empty() ? "" : ", ").append(name);
+  throw pagoda::Error(library.name + " has no algorithm \"" + algorithm + "\"; it has " + known);
+}
+
+pagoda::LayerTime row_of(const PreparedLayer& prepared, const PreparedModel& model) {
+  const ConvLayer& l = prepared.layer;
+  const Work& work = *prepared.work;
+  pagoda::LayerTime row{.name = l.name, .op_type = "Conv", .seconds = {}, .facts = {}, .note = work.refused};
+  pagoda::Settings& facts = row.facts;
+  facts["algorithm"] = model.algorithm;
+  facts["batch"] = l.batch;
+  facts["in_channels"] = l.in_channels;
+  facts["out_channels"] = l.out_channels;
+  facts["groups"] = l.groups;
+  facts["input"] = join(l.in);
+  facts["output"] = join(l.out);
+  facts["kernel"] = join(l.kernel);
+  facts["stride"] = join(l.strides);
+  facts["dilation"] = join(l.dilations);
+  facts["padding"] = l.pads_begin == l.pads_end ? join(l.pads_begin) : join(l.pads_begin) + ":" + join(l.pads_end);
+  facts["bias"] = l.has_bias;
+  facts["macs"] = l.macs();
+  if (work.refused.empty()) {
+    facts["implementation"] = work.implementation;
+    if (work.workspace_bytes) facts["workspace_bytes"] = *work.workspace_bytes;
+    facts["checked_points"] = work.error.points;
+    if (work.error.mean) facts["error"] = *work.error.mean;
+    if (work.error.worst) facts["error_worst"] = *work.error.worst;
+    if (!work.error.finite) row.note = "the result is not finite";
+  } else if (!work.ran_as.empty()) {
+    facts["in_the_whole_run_as"] = work.ran_as;
+  }
+  return row;
+}
+
+}  // namespace
+
+std::int64_t PreparedModel::refused() const {
+  return std::count_if(layers.begin(), layers.end(), [](const PreparedLayer& l) { return !l.work->refused.empty(); });
+}
+
+bool PreparedModel::is_whole() const {
+  return !layers.empty() &&
+         std::all_of(layers.begin(), layers.end(), [](const PreparedLayer& l) { return !l.work->ran_as.empty(); });
+}
+
+std::int64_t PreparedModel::macs() const {
+  std::int64_t sum = 0;
+  for (const PreparedLayer& l : layers) sum += l.layer.macs();
+  return sum;
+}
+
+std::optional<double> PreparedModel::worst_error() const {
+  std::optional<double> worst;
+  for (const PreparedLayer& l : layers)
+    if (l.work->refused.empty() && l.work->error.mean) worst = std::max(worst.value_or(0), *l.work->error.mean);
+  return worst;
+}
+
+PreparedModel prepare_model(const LayerList& list, const ConvLibrary& library, const PrepareOptions& options) {
+  check(library, options.algorithm);
+  PreparedModel model{.algorithm = options.algorithm, .layers = {}};
+  for (ConvLayer layer : list.layers) {
+    if (!library.adds_bias) layer.has_bias = false;
+    const auto same = std::find_if(model.layers.begin(), model.layers.end(),
+                                   [&](const PreparedLayer& other) { return other.layer.same_work(layer); });
+    if (same != model.layers.end()) {
+      const std::shared_ptr<Work> shared = same->work;
+      model.layers.push_back({std::move(layer), shared});
+      continue;
+    }
+    std::shared_ptr<Work> work = prepare_work(layer, library, options);
+    model.prepare_seconds += work->prepare_seconds;
+    model.layers.push_back({std::move(layer), std::move(work)});
+  }
+  return model;
+}
+
+std::vector<double> run_model(const PreparedModel& model, std::int64_t n) {
+  std::vector<double> seconds;
+  for (std::int64_t i = 0; i < n; ++i) {
+    double sum = 0;
+    for (const PreparedLayer& l : model.layers)
+      if (!l.work->ran_as.empty()) sum += l.work->run.time(1).at(0);
+    seconds.push_back(sum);
+  }
+  return seconds;
+}
+
+std::vector<pagoda::LayerTime> time_layers(const PreparedModel& model, const pagoda::TimingOptions& timing) {
+  std::vector<pagoda::LayerTime> rows;
+  std::map<const Work*, pagoda::Latency> measured;
+  for (const PreparedLayer& l : model.layers) {
+    pagoda::LayerTime row = row_of(l, model);
+    if (l.work->refused.empty()) {
+      auto found = measured.find(l.work.get());
+      if (found == measured.end())
+        found = measured.emplace(l.work.get(), pagoda::time_runs(l.work->run.time, timing).latency).first;
+      const pagoda::Latency& latency = found->second;
+      if (latency.n > 0) row.seconds = latency.p50;
+      row.facts["runs"] = latency.n;
+      if (latency.ci95) {
+        row.facts["seconds_low"] = (*latency.ci95)[0];
+        row.facts["seconds_high"] = (*latency.ci95)[1];
+      }
+    }
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+pagoda::Verification verification(const PreparedModel& model, double threshold) {
+  pagoda::Verification v{.code = pagoda::VerificationCode::Pass,
+                         .reference = "each layer by its definition, in double precision",
+                         .error = model.worst_error(),
+                         .threshold = threshold,
+                         .detail = {}};
+  std::int64_t checked = 0, points = 0;
+  for (const PreparedLayer& l : model.layers) {
+    if (!l.work->refused.empty()) continue;
+    ++checked;
+    points += l.work->error.points;
+    if (!l.work->error.finite) v.code = pagoda::VerificationCode::NonFinite;
+  }
+  v.detail = std::to_string(checked) + " of " + std::to_string(model.layers.size()) + " layers, " +
+             std::to_string(points) + " outputs compared";
+  if (checked == 0) v.code = pagoda::VerificationCode::NoReference;
+  if (v.code == pagoda::VerificationCode::Pass && (!v.error || *v.error > threshold))
+    v.code = pagoda::VerificationCode::Fail;
+  return v;
+}
+
+}  // namespace conv
