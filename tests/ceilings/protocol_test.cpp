@@ -139,7 +139,7 @@ TEST_CASE("impossible values and wrong results have no value") {
   CHECK(!c.value);
 }
 
-TEST_CASE("the order is random, repeatable by its seed, and the first is run again for drift") {
+TEST_CASE("the order is random, repeatable by its seed, and last visits are compared with first ones") {
   Machine m;
   double rate = 1e9;
   std::vector<Experiment> list;
@@ -172,6 +172,59 @@ TEST_CASE("a budget is kept, shared by all experiments, and progress tells the t
   measure(list, p, m.clock(), [&](const Progress& progress) { left.push_back(progress.seconds_left); });
   CHECK(m.now < 26);
   CHECK(m.now > 15);
-  CHECK(left.size() == 11);
-  CHECK(left.front() > left[9]);
+  CHECK(left.size() == 40);  // 4 visits each
+  CHECK(left.front() > left[35]);
+}
+
+TEST_CASE("what differs between visits enters the interval, however narrow each visit is") {
+  Machine m;
+  double offset = 0;
+  std::normal_distribution<double> noise(0, 0.01);
+  Experiment e = experiment("a", {{"k", {}, [&](double seconds) {
+                                     m.now += seconds;
+                                     Sample s;
+                                     s.seconds = seconds;
+                                     s.rate = 1e9 * (1 + offset);
+                                     return s;
+                                   }}});
+  e.prepare = [&] { offset = noise(m.random); };  // memory lies elsewhere each time
+  const pagoda::Ceiling c = run_one(m, e);
+  CHECK(!c.converged);
+  CHECK(c.status == pagoda::CeilingStatus::NotConverged);
+  CHECK((*c.ci95)[1] - (*c.ci95)[0] > 0.01 * *c.value);
+  CHECK(std::get<std::int64_t>(c.config.at("visits")) == 4);
+}
+
+TEST_CASE("an experiment that fails is unavailable with its reason, and the others go on") {
+  Machine m;
+  std::vector<Experiment> list;
+  list.push_back(experiment("good", {m.candidate("k", 1e9, 0.001)}));
+  list.push_back(experiment("bad", {{"k", {}, [](double) -> Sample { throw std::runtime_error("no memory left"); }}}));
+  list.push_back(experiment("fine", {m.candidate("k", 2e9, 0.001)}));
+  const Measured measured = measure(list, plan(), m.clock(), nullptr);
+  CHECK(measured.lost.empty());
+  CHECK(measured.ceilings[0].status == pagoda::CeilingStatus::Ok);
+  CHECK(measured.ceilings[1].status == pagoda::CeilingStatus::Unavailable);
+  CHECK(measured.ceilings[1].note == "no memory left");
+  CHECK(!measured.ceilings[1].value);
+  CHECK(measured.ceilings[2].status == pagoda::CeilingStatus::Ok);
+}
+
+TEST_CASE("a lost device ends the run, and keeps what was measured before") {
+  Machine m;
+  int calls = 0;
+  std::vector<Experiment> list;
+  for (int i = 0; i < 6; ++i) list.push_back(experiment("good", {m.candidate("k", 1e9, 0.001)}));
+  list.push_back(experiment("hangs", {{"k", {}, [&](double seconds) {
+                                         m.now += seconds;
+                                         if (++calls > 30) throw DeviceLost("k: still running after 20 s");
+                                         Sample s;
+                                         s.rate = 1;
+                                         s.seconds = seconds;
+                                         return s;
+                                       }}}));
+  const Measured measured = measure(list, plan(), m.clock(), nullptr);
+  CHECK(measured.lost == "k: still running after 20 s");
+  CHECK(measured.ceilings[6].status == pagoda::CeilingStatus::Unavailable);
+  for (int i = 0; i < 6; ++i) CHECK(measured.ceilings[static_cast<std::size_t>(i)].value.has_value());
 }

@@ -91,12 +91,49 @@ TEST_CASE("contention shows in the upper tail") {
   CHECK(summarize(std::vector<double>{60, 62, 61, 60, 100, 99}).contended());
 }
 
-TEST_CASE("drift counts when the intervals are apart by more than the tolerance") {
-  const std::vector<double> a = {100, 101, 99, 100, 100, 101, 99}, b = {97, 96, 97, 98, 97, 97, 96};
-  CHECK(drift(a, a, 0.01).significant == false);
-  CHECK(drift(a, b, 0.01).significant);
-  CHECK(drift(a, b, 0.01).relative == doctest::Approx(-0.03));
-  CHECK(!drift(a, b, 0.05).significant);
+TEST_CASE("groups that differ from each other widen the interval, so that two runs of new groups agree") {
+  // Every group has an offset of its own of 1 %, its samples a noise of 0.1 %: what a machine with neighbours shows.
+  std::mt19937_64 random(11);
+  std::normal_distribution<double> offset(0, 1), noise(0, 0.1);
+  constexpr int kRuns = 2000;
+  for (const int groups : {3, 4, 5, 6}) {
+    const auto run = [&] {
+      std::vector<std::vector<double>> x(static_cast<std::size_t>(groups));
+      for (auto& group : x) {
+        const double of_group = 100 + offset(random);
+        for (int i = 0; i < 6; ++i) group.push_back(of_group + noise(random));
+      }
+      return x;
+    };
+    int covered = 0, pooled = 0, agree = 0;
+    std::array<double, 2> before = grouped_interval(run()).value();
+    for (int i = 0; i < kRuns; ++i) {
+      const auto x = run();
+      const auto interval = grouped_interval(x).value();
+      std::vector<double> all;
+      for (const auto& group : x) all.insert(all.end(), group.begin(), group.end());
+      const auto narrow = median_interval(all).value();
+      covered += interval[0] <= 100 && 100 <= interval[1];
+      pooled += narrow[0] <= 100 && 100 <= narrow[1];
+      agree += interval[0] <= before[1] && before[0] <= interval[1];
+      before = interval;
+    }
+    CAPTURE(groups);
+    CHECK(covered > 0.95 * kRuns);
+    CHECK(agree > 0.97 * kRuns);
+    CHECK(pooled < 0.90 * kRuns);  // what ignoring the groups would have claimed to be 95 %
+  }
+}
+
+TEST_CASE("groups that agree leave the interval of all samples; too few of them give none") {
+  const std::vector<double> x = {100, 101, 99, 100, 100, 101, 99};
+  const std::vector<std::vector<double>> same = {x, x, x};
+  std::vector<double> all;
+  for (const auto& group : same) all.insert(all.end(), group.begin(), group.end());
+  CHECK(grouped_interval(same).value() == median_interval(all).value());
+  CHECK(!grouped_interval(std::vector<std::vector<double>>{x}));
+  CHECK(!grouped_interval(std::vector<std::vector<double>>{x, {}}));
+  CHECK(!grouped_interval(std::vector<std::vector<double>>{{1, 2}, {3}}));
 }
 
 TEST_CASE("the trend of a series ignores outliers") {

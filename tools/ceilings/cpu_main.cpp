@@ -25,19 +25,24 @@ Plan plan_of(const Options& options, std::size_t experiments) {
       plan.sample_seconds = 0.004;
       plan.warm_up_seconds = 0.03;
       plan.choose_samples = 2;
-      plan.min_samples = 9;
+      plan.visits = 4;
+      plan.min_samples = 12;
       plan.max_samples = 40;
       plan.half_width = 0.01;
       plan.budget_seconds = std::min(20.0, 0.5 * n);
       break;
     case Depth::Normal:
       plan.sample_seconds = 0.02;
+      plan.visits = 5;
+      plan.min_samples = 20;
       plan.warm_up_seconds = 0.3;
       plan.budget_seconds = std::min(120.0, 3 * n);
       break;
     case Depth::Full:
       plan.sample_seconds = 0.1;
       plan.warm_up_seconds = 1;
+      plan.visits = 6;
+      plan.min_samples = 24;
       plan.max_samples = 100;
       plan.budget_seconds = std::min(600.0, 12 * n);
       break;

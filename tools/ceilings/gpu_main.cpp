@@ -26,21 +26,25 @@ Plan plan_of(const Options& options, std::size_t experiments) {
       plan.sample_seconds = 0.01;
       plan.warm_up_seconds = 0.2;
       plan.choose_samples = 2;
-      plan.min_samples = 10;
+      plan.visits = 3;
+      plan.min_samples = 9;
       plan.max_samples = 30;
       plan.half_width = 0.01;
       plan.budget_seconds = std::min(50.0, 1.2 * n);
       break;
     case Depth::Normal:
       plan.sample_seconds = 0.05;
+      plan.visits = 3;
+      plan.min_samples = 15;
       plan.warm_up_seconds = 1;
       plan.budget_seconds = std::min(180.0, 4 * n);
       break;
     case Depth::Full:
       plan.sample_seconds = 0.5;
       plan.warm_up_seconds = 5;
-      plan.min_samples = 10;
-      plan.max_samples = 20;
+      plan.visits = 3;
+      plan.min_samples = 12;
+      plan.max_samples = 24;
       plan.budget_seconds = std::min(540.0, 12 * n);
       break;
   }

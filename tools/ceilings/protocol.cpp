@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 #include <numeric>
+#include <optional>
 #include <random>
 
 #include "pagoda/statistics.h"
@@ -38,12 +39,24 @@ double middle(const std::vector<Sample>& samples, double Sample::*field) {
   return values.empty() ? 0 : pagoda::median(values);
 }
 
-bool narrow(const std::vector<Sample>& samples, const Plan& plan) {
-  std::vector<Sample> clean;
-  std::copy_if(samples.begin(), samples.end(), std::back_inserter(clean), usable);
-  if (static_cast<int>(clean.size()) < plan.min_samples) return false;
-  const auto width = pagoda::summarize(rates(clean)).relative_half_width();
-  return width && *width <= plan.half_width;
+std::vector<Sample> joined(const std::vector<std::vector<Sample>>& visits) {
+  std::vector<Sample> all;
+  for (const auto& visit : visits) all.insert(all.end(), visit.begin(), visit.end());
+  return all;
+}
+
+// Of every visit the samples that count: the undisturbed ones, or all where these are too few of all visits together.
+std::vector<std::vector<double>> groups_of(const std::vector<std::vector<Sample>>& visits) {
+  const std::vector<Sample> all = joined(visits);
+  const bool clean = std::count_if(all.begin(), all.end(), usable) >= 6;
+  std::vector<std::vector<double>> groups;
+  for (const auto& visit : visits) {
+    std::vector<double> group;
+    for (const Sample& s : visit)
+      if (!clean || usable(s)) group.push_back(s.rate);
+    if (!group.empty()) groups.push_back(std::move(group));
+  }
+  return groups;
 }
 
 // Above theory even at the highest clock that any sample saw: a reading of the clock can be disturbed downwards.
@@ -61,27 +74,27 @@ class Run {
  public:
   Run(const Plan& plan, const std::function<double()>& now) : plan_(plan), now_(now), random_(plan.seed) {}
 
-  // What is left of the budget, shared evenly over the experiments to come.
-  double share(std::size_t to_come) const {
+  // What is left of the budget, shared evenly over the visits to come.
+  double share(double to_come) const {
     if (plan_.budget_seconds <= 0) return 1e30;
-    return std::max(0.0, start_ + plan_.budget_seconds - now_()) /
-           static_cast<double>(std::max<std::size_t>(to_come, 1));
+    return std::max(0.0, start_ + plan_.budget_seconds - now_()) / std::max(to_come, 1.0);
   }
 
-  std::vector<Sample> experiment(Experiment& e, double seconds, std::size_t& chosen) {
+  // The first visit also chooses, on samples that are never reported.
+  std::vector<Sample> visit(Experiment& e, double seconds, std::optional<std::size_t>& chosen) {
     const double end = now_() + seconds;
-    warm_up(e, std::min(plan_.warm_up_seconds, 0.25 * seconds));
-    chosen = e.candidates.size() > 1 ? choose(e, now_() + 0.4 * (end - now_())) : 0;
-    return report(e.candidates[chosen], end);
-  }
-
-  std::vector<Sample> report(Candidate& candidate, double end) {
+    warm_up(e.candidates[chosen.value_or(0)], std::min(plan_.warm_up_seconds, 0.25 * seconds));
+    if (!chosen) chosen = e.candidates.size() > 1 ? choose(e, now_() + 0.5 * (end - now_())) : 0;
+    const int least = std::max(1, plan_.min_samples / plan_.visits),
+              most = std::max(1, plan_.max_samples / plan_.visits);
     std::vector<Sample> samples;
-    while (static_cast<int>(samples.size()) < plan_.max_samples) {
-      samples.push_back(candidate.run(plan_.sample_seconds));
-      if (narrow(samples, plan_)) break;
+    int clean = 0;
+    while (static_cast<int>(samples.size()) < most) {
+      samples.push_back(e.candidates[*chosen].run(plan_.sample_seconds));
+      clean += usable(samples.back());
+      if (clean >= least && narrow(samples)) break;
       // Even without time left a median needs a few samples.
-      if (now_() >= end && static_cast<int>(samples.size()) >= std::min(plan_.min_samples, 7)) break;
+      if (now_() >= end && static_cast<int>(samples.size()) >= std::min(least, 3)) break;
     }
     return samples;
   }
@@ -94,12 +107,21 @@ class Run {
   }
 
  private:
-  void warm_up(Experiment& e, double seconds) {
+  // Their spread says nothing about other visits, but samples that agree need no company.
+  bool narrow(const std::vector<Sample>& samples) const {
+    std::vector<double> clean;
+    for (const Sample& s : samples)
+      if (usable(s)) clean.push_back(s.rate);
+    const pagoda::Summary s = pagoda::summarize(clean);
+    return s.n >= 3 && s.max - s.min <= 2 * plan_.half_width * s.median;
+  }
+
+  void warm_up(Candidate& candidate, double seconds) {
     const double end = now_() + seconds;
     std::vector<double> series;
     const auto window = static_cast<std::size_t>(plan_.settle_window);
     while (now_() < end) {
-      series.push_back(e.candidates.front().run(plan_.sample_seconds).rate);
+      series.push_back(candidate.run(plan_.sample_seconds).rate);
       if (pagoda::settled(series, window, plan_.settle_tolerance)) return;
     }
   }
@@ -145,14 +167,17 @@ std::vector<std::string> names(std::uint32_t disturbances) {
   return result;
 }
 
-void conclude(Ceiling& c, const std::vector<Sample>& samples, const Plan& plan) {
-  const std::vector<Sample> used = best_of(samples);
+void conclude(Ceiling& c, const std::vector<std::vector<Sample>>& visits, const Plan& plan) {
+  const std::vector<Sample> samples = joined(visits), used = best_of(samples);
   const auto usables = std::count_if(samples.begin(), samples.end(), usable);
-  const pagoda::Summary s = pagoda::summarize(rates(used));
+  const std::vector<std::vector<double>> groups = groups_of(visits);
+  pagoda::Summary s = pagoda::summarize(rates(used));
   if (s.n == 0) {
     c.status = CeilingStatus::Unavailable;
     return;
   }
+  if (plan.visits > 1) s.ci95 = pagoda::grouped_interval(groups);
+  c.config["visits"] = static_cast<std::int64_t>(groups.size());
   c.value = c.median = s.median;
   c.p5 = s.p5;
   c.p95 = s.p95;
@@ -185,61 +210,98 @@ void conclude(Ceiling& c, const std::vector<Sample>& samples, const Plan& plan) 
     c.status = CeilingStatus::Ok;
 }
 
+namespace {
+
+// The first visits against the last, over all experiments that had both: one disturbed experiment is no drift.
+pagoda::CeilingCheck drift_check(const std::vector<std::vector<std::vector<Sample>>>& visits, const Plan& plan) {
+  std::vector<double> changes;
+  for (const auto& of_one : visits) {
+    const auto groups = groups_of(of_one);
+    if (groups.size() < 2 || of_one.size() < static_cast<std::size_t>(plan.visits)) continue;
+    changes.push_back(pagoda::median(groups.back()) / pagoda::median(groups.front()) - 1);
+  }
+  if (changes.empty()) return {"drift", true, "nothing was visited twice"};
+  const double change = pagoda::median(changes);
+  char text[160];
+  std::snprintf(text, sizeof text,
+                "the last visits of %zu ceilings against the first: median %+.2f %% (allowed %.1f %%)", changes.size(),
+                100 * change, 100 * plan.drift_tolerance);
+  return {"drift", std::abs(change) <= plan.drift_tolerance, text};
+}
+
+}  // namespace
+
 Measured measure(std::vector<Experiment>& experiments, const Plan& plan, const std::function<double()>& now,
                  const std::function<void(const Progress&)>& progress) {
+  const std::size_t n = experiments.size();
+  const auto rounds = static_cast<std::size_t>(std::max(plan.visits, 1));
   Measured result;
-  result.ceilings.resize(experiments.size());
+  for (const Experiment& e : experiments) result.ceilings.push_back(e.ceiling);
   Run run(plan, now);
-  result.order = run.shuffled(experiments.size());
-  std::vector<Sample> first;
-  std::size_t first_candidate = 0;
+  std::vector<std::vector<std::vector<Sample>>> visits(n);
+  std::vector<std::optional<std::size_t>> chosen(n);
+  std::vector<Verdict> verdicts(n);
+  std::vector<std::string> failed(n);
   const double start = now();
-  for (std::size_t done = 0; done < result.order.size(); ++done) {
-    Experiment& e = experiments[result.order[done]];
-    Ceiling& c = result.ceilings[result.order[done]] = e.ceiling;
-    const std::size_t to_come = result.order.size() - done + 1;  // and the drift check
-    const double share = run.share(to_come);
-    const double spent =
-        done > 0 ? (now() - start) / static_cast<double>(done) : plan.sample_seconds * plan.min_samples;
-    if (progress) progress({done, result.order.size(), c.id, spent * static_cast<double>(to_come)});
-    if (e.prepare) e.prepare();
-    std::size_t chosen = 0;
-    const Verdict verdict = e.verify ? e.verify() : Verdict{};
-    const std::vector<Sample> samples = run.experiment(e, share, chosen);
-    if (done == 0) {
-      first = samples;
-      first_candidate = chosen;
+  // A first visit warms up longer and chooses: it counts as two.
+  const double all = static_cast<double>(n * (rounds + 1));
+  double done = 0;
+  for (std::size_t round = 0; round < rounds && result.lost.empty(); ++round) {
+    const std::vector<std::size_t> order = run.shuffled(n);
+    if (round == 0) result.order = order;
+    for (const std::size_t i : order) {
+      Experiment& e = experiments[i];
+      const double weight = round == 0 ? 2 : 1;
+      if (progress)
+        progress({static_cast<std::size_t>(done), static_cast<std::size_t>(all), e.ceiling.id,
+                  done > 0 ? (now() - start) / done * (all - done) : plan.budget_seconds});
+      if (!failed[i].empty()) {
+        done += weight;
+        continue;
+      }
+      try {
+        if (e.prepare) e.prepare();
+        if (round == 0 && e.verify) verdicts[i] = e.verify();
+        if (verdicts[i].right) visits[i].push_back(run.visit(e, weight * run.share((all - done)), chosen[i]));
+        if (e.release) e.release();
+      } catch (const DeviceLost& lost) {
+        failed[i] = result.lost = lost.what();
+        break;
+      } catch (const std::exception& error) {
+        failed[i] = error.what();
+        if (e.release) e.release();
+      }
+      done += weight;
     }
-    if (e.release) e.release();
-    conclude(c, samples, plan);
-    for (const auto& [key, value] : e.candidates[chosen].config) c.config[key] = value;
-    if (!e.candidates[chosen].name.empty()) c.kernel = e.candidates[chosen].name;
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    Experiment& e = experiments[i];
+    Ceiling& c = result.ceilings[i];
+    conclude(c, visits[i], plan);
+    if (chosen[i]) {
+      for (const auto& [key, value] : e.candidates[*chosen[i]].config) c.config[key] = value;
+      if (!e.candidates[*chosen[i]].name.empty()) c.kernel = e.candidates[*chosen[i]].name;
+    }
     if (e.theory) e.theory(c);
-    if (impossible(c, samples)) {
+    if (impossible(c, joined(visits[i]))) {
       c.status = CeilingStatus::Impossible;
       c.note = "above what its clock allows: a mistake of the measurement";
       c.value.reset();
     }
-    if (!verdict.right) {
+    if (!verdicts[i].right) {
       c.status = CeilingStatus::WrongResult;
-      c.note = verdict.detail;
+      c.note = verdicts[i].detail;
       c.value.reset();
     }
+    if (!failed[i].empty()) {
+      c.status = CeilingStatus::Unavailable;
+      c.note = failed[i];
+      c.value.reset();
+    } else if (visits[i].empty() && verdicts[i].right) {
+      c.note = "not reached: " + result.lost;
+    }
   }
-  if (!experiments.empty()) {
-    Experiment& e = experiments[result.order.front()];
-    if (progress) progress({result.order.size(), result.order.size(), "drift of " + e.ceiling.id, 0});
-    if (e.prepare) e.prepare();
-    const std::vector<Sample> last = run.report(e.candidates[first_candidate], now() + run.share(1));
-    if (e.release) e.release();
-    const pagoda::Drift drift = pagoda::drift(rates(best_of(first)), rates(best_of(last)), plan.drift_tolerance);
-    char text[160];
-    std::snprintf(text, sizeof text, "%s, first and last of %zu: %+.2f %% (allowed %.1f %%)", e.ceiling.id.c_str(),
-                  result.order.size(), 100 * drift.relative, 100 * plan.drift_tolerance);
-    const bool within = std::abs(drift.relative) <= plan.drift_tolerance;
-    result.checks.push_back(
-        {"drift", within, text + std::string(within || drift.significant ? "" : ", within its own noise")});
-  }
+  if (n > 0 && rounds > 1) result.checks.push_back(drift_check(visits, plan));
   return result;
 }
 

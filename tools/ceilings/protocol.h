@@ -1,5 +1,7 @@
 // How a ceiling is measured, whatever it runs on: warm up until settled, choose a configuration, report it on fresh
-// samples until the interval is narrow, in random order, and run the first one again at the end.
+// samples. Every ceiling is visited several times, each time in another random order with its memory allocated anew, so
+// that what differs between runs differs between visits and enters the interval; the first visits against the last ones
+// tell drift.
 //
 // An Experiment is a ceiling without numbers plus the configurations that may reach it. Nothing here knows about CPUs,
 // GPUs or clocks of the wall: the tests drive it with synthetic machines.
@@ -7,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -39,6 +42,12 @@ struct Candidate {
   std::function<Sample(double seconds)> run;  // for about so long
 };
 
+// Nothing more can be measured in this process: the device hangs or its context is gone.
+class DeviceLost : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 // Whether the kernel's output is what its work must give.
 struct Verdict {
   bool right = true;
@@ -55,13 +64,14 @@ struct Experiment {
 
 struct Plan {
   double sample_seconds = 0.1;
-  double warm_up_seconds = 1;      // at most, per experiment
-  int settle_window = 3;           // samples whose medians must agree …
-  double settle_tolerance = 0.01;  // … by this
-  int choose_samples = 4;          // per candidate
-  int min_samples = 15, max_samples = 60;
-  double half_width = 0.005;  // of the 95 % interval over the median: then it has converged
-  double budget_seconds = 0;  // of all experiments; 0: no limit
+  double warm_up_seconds = 1;              // at most, per experiment
+  int settle_window = 3;                   // samples whose medians must agree …
+  double settle_tolerance = 0.01;          // … by this
+  int choose_samples = 4;                  // per candidate
+  int visits = 4;                          // of an experiment, over the whole time
+  int min_samples = 16, max_samples = 60;  // of all visits together
+  double half_width = 0.005;               // of the 95 % interval over the median: then it has converged
+  double budget_seconds = 0;               // of all experiments; 0: no limit
   double drift_tolerance = 0.02;
   std::uint64_t seed = 1;
 };
@@ -74,15 +84,17 @@ struct Progress {
 
 struct Measured {
   std::vector<pagoda::Ceiling> ceilings;  // in the order of the experiments
+  std::string lost;                       // why it ended early; what was not reached is `unavailable`
   std::vector<pagoda::CeilingCheck> checks;
-  std::vector<std::size_t> order;
+  std::vector<std::size_t> order;  // of the first visits
 };
 
+// An experiment that throws becomes `unavailable` with the message as note; the others go on unless it is DeviceLost.
 // `now` in seconds; the tests pass a clock of their own.
 Measured measure(std::vector<Experiment>& experiments, const Plan& plan, const std::function<double()>& now,
                  const std::function<void(const Progress&)>& progress);
 
-// Numbers, interval and status of a ceiling from its samples.
-void conclude(pagoda::Ceiling& ceiling, const std::vector<Sample>& samples, const Plan& plan);
+// Numbers, interval and status of a ceiling from the samples of its visits.
+void conclude(pagoda::Ceiling& ceiling, const std::vector<std::vector<Sample>>& visits, const Plan& plan);
 
 }  // namespace ceilings

@@ -25,6 +25,13 @@ double median(std::span<const double> values);
 // at 95 %.
 std::optional<std::array<double, 2>> median_interval(std::span<const double> values, double confidence = 0.95);
 
+// The same where the samples come in groups, minutes apart, that differ from each other by more than their own noise:
+// other placement in memory, other neighbours on the host. The interval of all samples, widened where need be to
+// median ± 1.25·t·s/√g of the g groups' medians (Student's t with g - 1 degrees of freedom, s their standard deviation;
+// a median of Gaussian values scatters √(π/2) times as much as their mean), since a second run draws new groups, not
+// new samples of these. Empty where there are fewer than two groups or 6 samples.
+std::optional<std::array<double, 2>> grouped_interval(std::span<const std::vector<double>> groups);
+
 struct Summary {
   std::size_t n = 0;
   double median = 0, p5 = 0, p95 = 0, min = 0, max = 0;  // NaN of nothing
@@ -52,12 +59,5 @@ bool settled(std::span<const double> series, std::size_t window, double toleranc
 // Slope per sample over the median (Theil and Sen: the median of all pairwise slopes), times n: what the series gained
 // or lost from its start to its end.
 double relative_trend(std::span<const double> series);
-
-// A change between two sets of samples: relative, and whether it is beyond their intervals and `tolerance`.
-struct Drift {
-  double relative = 0;
-  bool significant = false;
-};
-Drift drift(std::span<const double> first, std::span<const double> last, double tolerance);
 
 }  // namespace pagoda

@@ -60,6 +60,28 @@ std::optional<std::array<double, 2>> median_interval(std::span<const double> val
   return std::array{std::lerp(x[k - 1], x[k], lambda), std::lerp(x[n - k], x[n - k - 1], lambda)};
 }
 
+std::optional<std::array<double, 2>> grouped_interval(std::span<const std::vector<double>> groups) {
+  // 97.5 % points of Student's t for 1, 2, … degrees of freedom.
+  constexpr std::array kStudent = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228};
+  std::vector<double> all, middles;
+  for (const std::vector<double>& group : groups) {
+    if (group.empty()) continue;
+    all.insert(all.end(), group.begin(), group.end());
+    middles.push_back(median(group));
+  }
+  auto interval = median_interval(all);
+  if (!interval || middles.size() < 2) return std::nullopt;
+  const auto g = static_cast<double>(middles.size());
+  double mean = 0, square = 0;
+  for (const double m : middles) mean += m / g;
+  for (const double m : middles) square += (m - mean) * (m - mean);
+  const double t = middles.size() - 2 < kStudent.size() ? kStudent[middles.size() - 2] : 2.228;
+  const double half = 1.25 * t * std::sqrt(square / (g - 1) / g), middle = median(all);
+  (*interval)[0] = std::min((*interval)[0], middle - half);
+  (*interval)[1] = std::max((*interval)[1], middle + half);
+  return interval;
+}
+
 std::optional<double> Summary::relative_half_width() const {
   if (!ci95 || !(median > 0)) return std::nullopt;
   return ((*ci95)[1] - (*ci95)[0]) / 2 / median;
@@ -111,17 +133,6 @@ double relative_trend(std::span<const double> series) {
       slopes.push_back((series[j] - series[i]) / static_cast<double>(j - i));
   const double middle = median(series);
   return middle != 0 ? median(slopes) * static_cast<double>(series.size()) / std::abs(middle) : 0;
-}
-
-Drift drift(std::span<const double> first, std::span<const double> last, double tolerance) {
-  Drift result;
-  if (first.empty() || last.empty()) return result;
-  const Summary a = summarize(first), b = summarize(last);
-  result.relative = a.median != 0 ? b.median / a.median - 1 : 0;
-  const auto ia = a.ci95.value_or(std::array{a.min, a.max}), ib = b.ci95.value_or(std::array{b.min, b.max});
-  const bool apart = ia[1] < ib[0] || ib[1] < ia[0];
-  result.significant = apart && std::abs(result.relative) > tolerance;
-  return result;
 }
 
 }  // namespace pagoda
