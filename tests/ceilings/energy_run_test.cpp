@@ -22,6 +22,10 @@ struct Machine {
       now += s;
       joules += s * kIdle;
     };
+    p.spin = [this](double s) {
+      now += s;
+      joules += s * (kIdle + kActive);
+    };
     p.names = {"float32", "dram"};
     p.units = {"J/FLOP", "J/B"};
     for (const double intensity : {0.5, 2.0, 8.0, 32.0, 128.0})
@@ -53,6 +57,8 @@ TEST_CASE("planted joules per operation and byte come back, and idle power stays
   REQUIRE(document.energy);
   CHECK(document.energy->rows == 10);
   CHECK(std::get<double>(document.energy->constants.at("idle_watts")) == doctest::Approx(kIdle).epsilon(0.01));
+  CHECK(std::get<double>(document.energy->constants.at("active_idle_watts")) ==
+        doctest::Approx(kIdle + kActive).epsilon(0.01));
   CHECK(document.not_run.empty());
 }
 

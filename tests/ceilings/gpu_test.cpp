@@ -62,6 +62,17 @@ TEST_CASE("every claim is about a kernel that some architecture has") {
   }
 }
 
+TEST_CASE("every kernel that works in a loop has a claim") {
+  for (const GpuBlob& blob : gpu_blobs())
+    for (const std::string& kernel : kernels_of(blob.cubin)) {
+      if (kernel == "empty" || kernel == "spin") continue;
+      bool claimed = false;
+      for (const SassClaim& claim : sass_claims()) claimed = claimed || claim.kernel == kernel;
+      CAPTURE(kernel);
+      CHECK(claimed);
+    }
+}
+
 TEST_CASE("a loop that is not what it claims is objected to") {
   for (const GpuBlob& blob : gpu_blobs()) {
     if (blob.source != "vector") continue;

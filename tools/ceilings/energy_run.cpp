@@ -22,11 +22,13 @@ Edge next_edge(const EnergyPlan& plan, const std::function<void()>& keep_busy) {
   }
 }
 
-std::optional<double> idle_watts(const EnergyPlan& plan) {
-  plan.sleep(plan.settle_seconds);
-  const Edge start = next_edge(plan, [&] { plan.sleep(0.001); });
-  plan.sleep(plan.window_seconds);
-  const Edge end = next_edge(plan, [&] { plan.sleep(0.001); });
+// Power over a window in which nothing is done but `wait`.
+std::optional<double> constant_watts(const EnergyPlan& plan, const std::function<void(double)>& wait) {
+  const double settled = plan.now() + plan.settle_seconds;
+  while (plan.now() < settled) wait(0.02);
+  const Edge start = next_edge(plan, [&] { wait(0.001); });
+  while (plan.now() < start.seconds + plan.window_seconds) wait(0.02);
+  const Edge end = next_edge(plan, [&] { wait(0.001); });
   if (!(end.seconds > start.seconds) || !(end.joules > start.joules)) return std::nullopt;
   return (end.joules - start.joules) / (end.seconds - start.seconds);
 }
@@ -57,12 +59,15 @@ pagoda::EnergyRow measure(const EnergyPlan& plan, const EnergyLoad& load, double
 }  // namespace
 
 void run_energy(const EnergyPlan& plan, pagoda::CeilingsDocument& document) {
-  const std::optional<double> idle = idle_watts(plan);
+  const std::optional<double> idle = constant_watts(plan, plan.sleep);
   if (!idle) {
     document.not_run.push_back("energy: the " + plan.source + " counter did not move within " +
                                std::to_string(plan.window_seconds) + " s");
     return;
   }
+  pagoda::Settings constants = {{"idle_watts", *idle}};
+  if (plan.spin)
+    if (const auto active = constant_watts(plan, plan.spin)) constants["active_idle_watts"] = *active;
   std::vector<pagoda::EnergyRow> rows;
   std::vector<double> powers;
   for (const EnergyLoad& load : plan.loads)
@@ -105,7 +110,7 @@ void run_energy(const EnergyPlan& plan, pagoda::CeilingsDocument& document) {
   report.rows = static_cast<std::int64_t>(rows.size());
   report.relative_rms = fit.relative_rms;
   report.condition_number = fit.condition_number;
-  report.constants["idle_watts"] = *idle;
+  report.constants = std::move(constants);
   report.constants["fitted_constant_watts"] = fit.terms.back().value;
   report.constants["highest_watts"] = *std::max_element(powers.begin(), powers.end());
   document.energy = std::move(report);

@@ -21,8 +21,9 @@ struct EnergyPlan {
   std::function<double()> joules;
   std::function<double()> now;
   std::function<void(double)> sleep;
-  std::vector<std::string> names;  // "float64" → FLOP, "dram" → B …
-  std::vector<std::string> units;  // "J/FLOP", "J/B"
+  std::function<void(double)> spin;  // busy without work, for so long; empty: active idle power is not measured
+  std::vector<std::string> names;    // "float64" → FLOP, "dram" → B …
+  std::vector<std::string> units;    // "J/FLOP", "J/B"
   std::vector<EnergyLoad> loads;
   double settle_seconds = 3;  // discarded at the start of a window
   double window_seconds = 10;

@@ -5,7 +5,11 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <chrono>
 #include <map>
+#include <thread>
+
+#include "protocol.h"
 
 namespace ceilings {
 namespace {
@@ -26,6 +30,13 @@ enum DeviceAttribute {
   kSharedPerBlockOptin = 97
 };
 enum FunctionAttribute { kMaxDynamicShared = 8, kSharedCarveout = 9 };
+
+// Results after which a context is of no more use: deinitialized, uncorrectable memory error, illegal address, timeout
+// of a launch, context destroyed, assertion, hardware stack error, illegal instruction, misaligned address, invalid
+// address space, invalid program counter, launch failure, unknown.
+constexpr Result kFatal[] = {4, 214, 220, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 999};
+constexpr Result kNotReady = 600;
+constexpr auto kLongestWait = std::chrono::seconds(20);
 
 struct Api {
   void* library = nullptr;
@@ -50,6 +61,7 @@ struct Api {
   Result (*release)(DevicePointer) = nullptr;
   Result (*fill)(DevicePointer, unsigned, std::size_t) = nullptr;
   Result (*to_host)(void*, DevicePointer, std::size_t) = nullptr;
+  Result (*to_device)(DevicePointer, const void*, std::size_t) = nullptr;
   Result (*to_host_async)(void*, DevicePointer, std::size_t, Handle) = nullptr;
   Result (*to_device_async)(DevicePointer, const void*, std::size_t, Handle) = nullptr;
   Result (*allocate_host)(void**, std::size_t, unsigned) = nullptr;
@@ -58,7 +70,7 @@ struct Api {
   Result (*wait_event)(Handle, Handle, unsigned) = nullptr;
   Result (*create_event)(Handle*, unsigned) = nullptr;
   Result (*record_event)(Handle, Handle) = nullptr;
-  Result (*wait_for_event)(Handle) = nullptr;
+  Result (*query_event)(Handle) = nullptr;
   Result (*elapsed)(float*, Handle, Handle) = nullptr;
   Result (*error_string)(Result, const char**) = nullptr;
 };
@@ -93,6 +105,7 @@ Api open_driver(const std::string& name) {
   find(api.release, "cuMemFree_v2");
   find(api.fill, "cuMemsetD32_v2");
   find(api.to_host, "cuMemcpyDtoH_v2");
+  find(api.to_device, "cuMemcpyHtoD_v2");
   find(api.to_host_async, "cuMemcpyDtoHAsync_v2");
   find(api.to_device_async, "cuMemcpyHtoDAsync_v2");
   find(api.allocate_host, "cuMemHostAlloc");
@@ -101,7 +114,7 @@ Api open_driver(const std::string& name) {
   find(api.wait_event, "cuStreamWaitEvent");
   find(api.create_event, "cuEventCreate");
   find(api.record_event, "cuEventRecord");
-  find(api.wait_for_event, "cuEventSynchronize");
+  find(api.query_event, "cuEventQuery");
   find(api.elapsed, "cuEventElapsedTime");
   find(api.error_string, "cuGetErrorString");
   return api;
@@ -116,12 +129,33 @@ struct Gpu::State {
   Handle context = nullptr, streams[2] = {}, events[3] = {};
   std::vector<Handle> modules;
   std::map<std::string, Handle> functions;
+  std::map<Handle, unsigned> shared_set;  // functions whose attributes are set, for so much shared memory
+  std::string running;                    // the work in flight, for messages
+  bool lost = false;
 
-  void check(Result result, const char* call) const {
+  void check(Result result, const std::string& call) {
     if (result == 0) return;
     const char* text = nullptr;
     if (api.error_string(result, &text) != 0 || text == nullptr) text = "unknown error";
-    throw GpuError(std::string(call) + ": " + text + " (" + std::to_string(result) + ")");
+    const std::string message =
+        (running.empty() ? "" : running + ": ") + call + ": " + text + " (" + std::to_string(result) + ")";
+    if (std::find(std::begin(kFatal), std::end(kFatal), result) == std::end(kFatal)) throw GpuError(message);
+    lost = true;
+    throw DeviceLost(message);
+  }
+  // Waits for an event, not for ever: a kernel that hangs must not take the results of the others with it.
+  void wait(Handle event) {
+    const auto begin = std::chrono::steady_clock::now();
+    for (;;) {
+      const Result result = api.query_event(event);
+      if (result != kNotReady) return check(result, "cuEventQuery");
+      const auto waited = std::chrono::steady_clock::now() - begin;
+      if (waited > kLongestWait) {
+        lost = true;
+        throw DeviceLost(running + ": still running after 20 s");
+      }
+      if (waited > std::chrono::milliseconds(2)) std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
   }
   int attribute(int which) const {
     int value = 0;
@@ -165,8 +199,12 @@ Gpu::Gpu(int index, const std::string& library) : state_(std::make_unique<State>
 
 // Streams, events and modules go with the primary context.
 Gpu::~Gpu() {
-  if (state_ && state_->context) state_->api.release_context(state_->device);
+  if (state_ && state_->context && !state_->lost) state_->api.release_context(state_->device);
 }
+
+bool Gpu::lost() const { return state_->lost; }
+int Gpu::device() const { return state_->device; }
+void* Gpu::context() const { return state_->context; }
 
 const pagoda::GpuAttributes& Gpu::attributes() const { return state_->attributes; }
 
@@ -203,39 +241,62 @@ void Gpu::launch(const std::string& kernel, const Launch& launch, std::vector<vo
   State& s = *state_;
   const Handle function = s.function(kernel);
   if (!function) throw GpuError("no kernel " + kernel + " for this architecture");
-  if (launch.shared_bytes > 48 * 1024)
-    s.check(s.api.set_function_attribute(function, kMaxDynamicShared, static_cast<int>(launch.shared_bytes)),
+  s.running = kernel;
+  if (const auto set = s.shared_set.find(function); set == s.shared_set.end() || set->second != launch.shared_bytes) {
+    if (launch.shared_bytes > 48 * 1024)
+      s.check(s.api.set_function_attribute(function, kMaxDynamicShared, static_cast<int>(launch.shared_bytes)),
+              "cuFuncSetAttribute");
+    // All of the first-level cache as cache where no shared memory is asked for.
+    s.check(s.api.set_function_attribute(function, kSharedCarveout, launch.shared_bytes > 0 ? 100 : 0),
             "cuFuncSetAttribute");
-  // All of the first-level cache as cache where no shared memory is asked for.
-  s.check(s.api.set_function_attribute(function, kSharedCarveout, launch.shared_bytes > 0 ? 100 : 0),
-          "cuFuncSetAttribute");
-  s.check(s.api.launch(function, launch.blocks, 1, 1, launch.threads, 1, 1, launch.shared_bytes, s.streams[0],
-                       arguments.data(), nullptr),
-          "cuLaunchKernel");
+    s.shared_set[function] = launch.shared_bytes;
+  }
+  for (unsigned i = 0; i < launch.repeats; ++i)
+    s.check(s.api.launch(function, launch.blocks, 1, 1, launch.threads, 1, 1, launch.shared_bytes, s.streams[0],
+                         arguments.data(), nullptr),
+            "cuLaunchKernel");
 }
 
-double Gpu::time(const std::string& kernel, const Launch& how, std::vector<void*> arguments) {
+double Gpu::time_work(const std::function<void(void*)>& enqueue, const std::string& what) {
   State& s = *state_;
   s.check(s.api.record_event(s.events[0], s.streams[0]), "cuEventRecord");
-  launch(kernel, how, std::move(arguments));
+  s.running = what;
+  enqueue(s.streams[0]);
   s.check(s.api.record_event(s.events[1], s.streams[0]), "cuEventRecord");
-  s.check(s.api.wait_for_event(s.events[1]), "cuEventSynchronize");
+  s.wait(s.events[1]);
+  s.running.clear();
   float milliseconds = 0;
   s.check(s.api.elapsed(&milliseconds, s.events[0], s.events[1]), "cuEventElapsedTime");
   return 1e-3 * static_cast<double>(milliseconds);
 }
 
-void Gpu::synchronize() { state_->check(state_->api.synchronize(), "cuCtxSynchronize"); }
+double Gpu::time(const std::string& kernel, const Launch& how, std::vector<void*> arguments) {
+  return time_work([&](void*) { launch(kernel, how, std::move(arguments)); }, kernel);
+}
+
+// By an event as well, for the same reason.
+void Gpu::synchronize() {
+  State& s = *state_;
+  s.check(s.api.record_event(s.events[1], s.streams[0]), "cuEventRecord");
+  s.wait(s.events[1]);
+  s.check(s.api.synchronize(), "cuCtxSynchronize");
+  s.running.clear();
+}
 
 DevicePointer Gpu::allocate(std::size_t bytes) {
   DevicePointer pointer = 0;
   state_->check(state_->api.allocate(&pointer, bytes), "cuMemAlloc");
   return pointer;
 }
-void Gpu::release(DevicePointer pointer) { state_->api.release(pointer); }
+void Gpu::release(DevicePointer pointer) {
+  if (pointer && !state_->lost) state_->api.release(pointer);
+}
 void Gpu::fill(DevicePointer pointer, std::uint32_t word, std::size_t words) {
   state_->check(state_->api.fill(pointer, word, words), "cuMemsetD32");
   synchronize();
+}
+void Gpu::write(DevicePointer to, const void* from, std::size_t bytes) {
+  state_->check(state_->api.to_device(to, from, bytes), "cuMemcpyHtoD");
 }
 void Gpu::read(void* to, DevicePointer from, std::size_t bytes) {
   state_->check(state_->api.to_host(to, from, bytes), "cuMemcpyDtoH");
@@ -245,7 +306,9 @@ void* Gpu::allocate_host(std::size_t bytes) {
   state_->check(state_->api.allocate_host(&pointer, bytes, 0), "cuMemHostAlloc");
   return pointer;
 }
-void Gpu::release_host(void* pointer) { state_->api.release_host(pointer); }
+void Gpu::release_host(void* pointer) {
+  if (pointer && !state_->lost) state_->api.release_host(pointer);
+}
 
 double Gpu::time_copies(DevicePointer to_device, const void* from_host, void* to_host, DevicePointer from_device,
                         std::size_t bytes) {
@@ -259,7 +322,7 @@ double Gpu::time_copies(DevicePointer to_device, const void* from_host, void* to
     s.check(s.api.wait_event(s.streams[0], s.events[2], 0), "cuStreamWaitEvent");
   }
   s.check(s.api.record_event(s.events[1], s.streams[0]), "cuEventRecord");
-  s.check(s.api.wait_for_event(s.events[1]), "cuEventSynchronize");
+  s.wait(s.events[1]);
   float milliseconds = 0;
   s.check(s.api.elapsed(&milliseconds, s.events[0], s.events[1]), "cuEventElapsedTime");
   return 1e-3 * static_cast<double>(milliseconds);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <stdexcept>
@@ -41,15 +42,24 @@ class Gpu {
 
   struct Launch {
     unsigned blocks = 1, threads = 256, shared_bytes = 0;
+    unsigned repeats = 1;  // launches, one after the other
   };
-  // Seconds on the device between an event before and one after the launch.
+  // Seconds on the device between an event before and one after the launches. Throws DeviceLost (protocol.h) where a
+  // kernel fails or still runs after 20 s: nothing more can be done with this context then.
   double time(const std::string& kernel, const Launch& launch, std::vector<void*> arguments);
   void launch(const std::string& kernel, const Launch& launch, std::vector<void*> arguments);
+  // The same of any work that `enqueue` puts on the stream it is given.
+  double time_work(const std::function<void(void* stream)>& enqueue, const std::string& what);
   void synchronize();
+  // Whether a kernel failed or hangs: nothing is released any more, since that would wait for it.
+  bool lost() const;
+  int device() const;
+  void* context() const;
 
   DevicePointer allocate(std::size_t bytes);
   void release(DevicePointer pointer);
   void fill(DevicePointer pointer, std::uint32_t word, std::size_t words);
+  void write(DevicePointer to, const void* from, std::size_t bytes);
   void read(void* to, DevicePointer from, std::size_t bytes);
   void* allocate_host(std::size_t bytes);
   void release_host(void* pointer);

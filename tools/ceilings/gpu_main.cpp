@@ -1,10 +1,14 @@
 // `ert-ceilings --gpu N`: from the driver to a document.
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <functional>
 #include <thread>
 
 #include "energy_run.h"
+#include "gpu_arguments.h"
 #include "gpu_blobs.h"
+#include "gpu_counters.h"
 #include "gpu_run.h"
 #include "progress.h"
 #include "runs.h"
@@ -94,14 +98,39 @@ void attach_code(int capability, std::vector<Ceiling>& ceilings) {
     }
 }
 
-// Sustained after issue: what random data and heat leave of a rate may not exceed it.
+// The best value of one precision and unit, of those that `holds` accepts; 0: none.
+template <typename Predicate>
+double best_of(const CeilingsDocument& document, const Ceiling& like, Predicate holds) {
+  double best = 0;
+  for (const Ceiling& c : document.ceilings)
+    if (c.value && c.kind == like.kind && c.precision == like.precision && c.unit_type == like.unit_type && holds(c))
+      best = std::max(best, *c.value);
+  return best;
+}
+
+// Sustained after issue: what random data and heat leave of a rate may not exceed it. And a library must not reach more
+// than our own kernels issue, nor more than they sustain.
 void check_modes(CeilingsDocument& document) {
   double worst = 0;
   std::string where;
-  for (const Ceiling& issue : document.ceilings) {
-    if (issue.mode != pagoda::CeilingMode::Issue || !issue.value) continue;
-    for (const Ceiling& c : document.ceilings)
-      if (c.id == issue.id && c.mode == pagoda::CeilingMode::Sustained && c.value && *c.value / *issue.value > worst) {
+  std::vector<pagoda::CeilingCheck> checks;
+  for (const Ceiling& c : document.ceilings) {
+    if (!c.value || c.kind != pagoda::CeilingKind::Compute || c.mode != pagoda::CeilingMode::Sustained) continue;
+    char text[160];
+    if (c.op == "gemm") {
+      const auto of = [&](pagoda::CeilingMode mode) {
+        return best_of(document, c, [&](const Ceiling& x) { return x.op != "gemm" && x.mode == mode; });
+      };
+      const double issue = of(pagoda::CeilingMode::Issue), sustained = of(pagoda::CeilingMode::Sustained);
+      if (issue <= 0) continue;
+      std::snprintf(text, sizeof text, "%.4g of the library, %.4g sustained and %.4g issued by our kernel (T/s)",
+                    *c.value * 1e-12, sustained * 1e-12, issue * 1e-12);
+      checks.push_back({c.id, *c.value <= 1.005 * issue && *c.value <= 1.02 * sustained, text});
+      continue;
+    }
+    for (const Ceiling& issue : document.ceilings)
+      if (issue.id == c.id && issue.mode == pagoda::CeilingMode::Issue && issue.value &&
+          *c.value / *issue.value > worst) {
         worst = *c.value / *issue.value;
         where = c.id;
       }
@@ -111,6 +140,71 @@ void check_modes(CeilingsDocument& document) {
     std::snprintf(text, sizeof text, "%s: sustained is %.1f %% of issue", where.c_str(), 100 * worst);
     document.checks.push_back({"sustained below issue", worst <= 1.01, text});
   }
+  for (pagoda::CeilingCheck& check : checks) document.checks.push_back(std::move(check));
+}
+
+// Credited work against what the hardware counted, kernel by kernel, in the configuration that was reported.
+void add_counters(Gpu& gpu, int index, GpuCeilings& ceilings, std::vector<Experiment>& experiments,
+                  CeilingsDocument& document) {
+  GpuCounters counters(gpu, index);
+  if (!counters.why().empty()) {
+    document.not_run.push_back("counters: " + counters.why());
+    return;
+  }
+  for (Experiment& e : experiments) {
+    Ceiling* c = nullptr;
+    for (Ceiling& x : document.ceilings)
+      if (x.id == e.ceiling.id && x.mode == e.ceiling.mode) c = &x;
+    if (c == nullptr || !c->value) continue;
+    const std::vector<CounterSet> sets = counter_sets(c->kernel, c->precision, c->level, c->op);
+    if (sets.empty()) {
+      c->counters["reason"] = std::string("no counter of this work");
+      continue;
+    }
+    Candidate* candidate = nullptr;
+    for (Candidate& x : e.candidates) {
+      bool same = x.name == c->kernel;
+      for (const auto& [key, value] : x.config) same = same && c->config.contains(key) && c->config.at(key) == value;
+      if (same) candidate = &x;
+    }
+    if (candidate == nullptr) continue;
+    try {
+      if (e.prepare) e.prepare();
+      // Enough passes over memory that what stays in the second level is below 1 %; few trips of everything else, since
+      // counting instructions slows them down.
+      ceilings.fix_trips(c->level == "dram" ? 8 : c->kernel.starts_with("wgmma") ? 200 : 50);
+      std::vector<std::vector<std::string>> alternatives;
+      for (const CounterSet& set : sets) alternatives.push_back(set.metrics);
+      double credited = 0;
+      std::size_t chosen = 0;
+      const std::vector<double> values = counters.count(
+          alternatives,
+          [&] {
+            const Sample s = candidate->run(0);
+            credited = s.rate * s.seconds;
+          },
+          chosen);
+      double counted = 0;
+      for (std::size_t i = 0; i < values.size(); ++i) counted += values[i] * sets[chosen].worth[i];
+      for (std::size_t i = 0; i < values.size(); ++i) c->counters[sets[chosen].metrics[i]] = values[i];
+      c->counters["credited"] = credited;
+      c->counters["counted_over_credited"] = counted / credited;
+      const double allowed = c->kind == pagoda::CeilingKind::Compute ? 0.005 : 0.02;
+      char text[128];
+      std::snprintf(text, sizeof text, "%.6g counted of %.6g credited: %.3f %%, must be 100 within %.1f %%", counted,
+                    credited, 100 * counted / credited, 100 * allowed);
+      document.checks.push_back({"counters " + c->id + " " + std::string(to_string(c->mode)),
+                                 std::abs(counted / credited - 1) <= allowed, text});
+      if (e.release) e.release();
+    } catch (const DeviceLost&) {
+      throw;
+    } catch (const std::exception& error) {
+      c->counters["reason"] = std::string(error.what());
+      document.not_run.push_back("counters of " + c->id + ": " + error.what());
+      if (e.release) e.release();
+    }
+  }
+  ceilings.fix_trips(std::nullopt);
 }
 
 void check_levels(CeilingsDocument& document) {
@@ -142,9 +236,15 @@ void add_energy(Gpu& gpu, const Nvml& nvml, GpuCeilings& ceilings, const Options
     gpu.synchronize();
     std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
   };
+  // One warp an SM that only looks at its clock: the chip is awake and does nothing.
+  plan.spin = [&gpu](double seconds) {
+    Arguments arguments;
+    arguments.add(static_cast<std::uint64_t>(seconds * gpu.attributes().sm_clock_hz));
+    gpu.time("spin", {static_cast<unsigned>(gpu.attributes().sms), 32, 0}, arguments.pointers());
+  };
   if (options.depth == Depth::Quick) {
-    plan.settle_seconds = 1;
-    plan.window_seconds = 4;
+    plan.settle_seconds = 0.7;
+    plan.window_seconds = 2.5;
   }
   const bool hopper = gpu.has("wgmma_bf16");
   const std::pair<const char*, const char*> wanted[] = {{"float32.cuda.fma", "float32"},
@@ -168,9 +268,36 @@ void add_energy(Gpu& gpu, const Nvml& nvml, GpuCeilings& ceilings, const Options
                               return work;
                             }});
     }
+  // Arithmetic and traffic together, from memory-bound to compute-bound: I = 8·steps/32 FLOP/B.
+  const auto at = [&](const char* name) {
+    return static_cast<std::size_t>(std::find(plan.names.begin(), plan.names.end(), name) - plan.names.begin());
+  };
+  auto mixed = std::make_shared<std::vector<Experiment>>();
+  for (const unsigned steps : {1U, 4U, 16U, 32U, 64U, 256U})
+    if (at("float32") < plan.names.size() && at("dram") < plan.names.size()) {
+      mixed->push_back(ceilings.intensity_experiment(steps));
+      const std::size_t index = mixed->size() - 1, flops = at("float32"), bytes = at("dram"), all = plan.names.size();
+      const double intensity = steps / 4.0;
+      char name[48];
+      std::snprintf(name, sizeof name, "%g FLOP/B", intensity);
+      plan.loads.push_back({name, [mixed, index, flops, bytes, all, intensity](double seconds) {
+                              Experiment& e = (*mixed)[index];
+                              if (e.prepare) e.prepare();
+                              const Sample s = e.candidates.front().run(seconds);
+                              std::vector<double> work(all, 0);
+                              work[bytes] = s.rate * s.seconds;
+                              work[flops] = work[bytes] * intensity;
+                              return work;
+                            }});
+    }
+  for (Experiment& e : *mixed) {
+    e.prepare();  // once, for as long as the loads run
+    e.prepare = nullptr;
+  }
   run_energy(plan, document);
-  for (Experiment& e : *experiments)
-    if (e.release) e.release();
+  for (const auto& list : {experiments, mixed})
+    for (Experiment& e : *list)
+      if (e.release) e.release();
 }
 
 }  // namespace
@@ -220,51 +347,94 @@ Outcome run_gpu(const Options& options, bool show_progress) {
   GpuCeilings ceilings(gpu, trace, options);
   std::vector<Experiment> experiments = ceilings.experiments();
   document.not_run = ceilings.not_run();
-  document.not_run.push_back("library products (cuBLASLt): not measured by this version");
-  if (options.counters) document.not_run.push_back("counters: not read by this version; compare with ncu");
+  std::vector<Ceiling> kept;
+  if (!options.resume.empty()) {
+    const CeilingsDocument before = pagoda::load_ceilings(options.resume);
+    if (before.name() != document.name())
+      throw pagoda::Error(options.resume + ": is of \"" + before.name() + "\", this is \"" + document.name() + "\"");
+    // What has a value, and what took the device with it: it would again.
+    for (const Ceiling& c : before.ceilings)
+      if (c.value || (c.status == pagoda::CeilingStatus::Unavailable && !c.note.starts_with("not reached")))
+        kept.push_back(c);
+    document.checks = before.checks;
+    std::erase_if(experiments, [&](const Experiment& e) {
+      return std::any_of(kept.begin(), kept.end(),
+                         [&](const Ceiling& c) { return c.id == e.ceiling.id && c.mode == e.ceiling.mode; });
+    });
+  }
 
   ProgressLine line(show_progress);
   const Plan plan = plan_of(options, experiments.size());
   Measured measured = measure(experiments, plan, seconds_now, [&](const Progress& p) { line.show(p); });
-  document.ceilings = std::move(measured.ceilings);
-  document.checks = std::move(measured.checks);
-  attach_code(capability, document.ceilings);
+  for (pagoda::CeilingCheck& check : measured.checks) document.checks.push_back(std::move(check));
+  attach_code(capability, measured.ceilings);
+  document.ceilings = measured.ceilings;
+  std::string lost = measured.lost;
+  // A stage that fails says so and leaves the others be; one that loses the device is the last.
+  const auto stage = [&](const char* name, const std::function<void()>& run) {
+    line.show(name);
+    if (!lost.empty()) {
+      document.not_run.push_back(std::string(name) + ": the device is lost");
+      return;
+    }
+    try {
+      run();
+    } catch (const DeviceLost& error) {
+      lost = error.what();
+      document.not_run.push_back(std::string(name) + ": " + error.what());
+    } catch (const std::exception& error) {
+      document.not_run.push_back(std::string(name) + ": " + error.what());
+    }
+  };
   for (const SassClaim& claim : sass_claims())
     for (const GpuBlob& blob : gpu_blobs())
       if (blob.capability == capability)
         if (const std::string wrong = objection(blob.cubin, claim, capability); !wrong.empty())
           document.checks.push_back({"machine code", false, wrong});
-
+  if (options.counters) stage("counters", [&] { add_counters(gpu, *options.gpu, ceilings, experiments, document); });
+  for (Ceiling& c : kept) document.ceilings.push_back(std::move(c));
   if (options.only.empty()) {
-    line.show("sweep of the second level");
-    outcome.points_csv = "level,working_set_bytes,bytes_per_second\n";
-    for (const GpuCeilings::Point& p : ceilings.l2_sweep()) {
-      char text[96];
-      std::snprintf(text, sizeof text, "l2,%.0f,%.6g\n", p.bytes, p.bytes_per_second);
-      outcome.points_csv += text;
-    }
-    line.show("negative controls");
-    for (pagoda::CeilingCheck& check : ceilings.controls()) document.checks.push_back(std::move(check));
-    check_modes(document);
-    check_levels(document);
+    stage("sweep of the second level", [&] {
+      outcome.points_csv = "level,working_set_bytes,bytes_per_second\n";
+      for (const GpuCeilings::Point& p : ceilings.l2_sweep()) {
+        char text[96];
+        std::snprintf(text, sizeof text, "l2,%.0f,%.6g\n", p.bytes, p.bytes_per_second);
+        outcome.points_csv += text;
+      }
+    });
+    stage("negative controls", [&] {
+      for (pagoda::CeilingCheck& check : ceilings.controls()) document.checks.push_back(std::move(check));
+    });
   }
-  if (options.energy) {
-    line.show("energy");
-    add_energy(gpu, nvml, ceilings, options, document);
-  }
+  check_modes(document);
+  check_levels(document);
+  if (options.energy) stage("energy", [&] { add_energy(gpu, nvml, ceilings, options, document); });
   line.clear();
   std::string reasons;
   std::uint32_t seen = 0;
   double hottest = 0;
-  for (const TracePoint& p : trace.points()) {
+  if (nvml.available()) outcome.trace_csv = "seconds,watts,sm_hz,celsius,reasons\n";
+  const std::vector<TracePoint> points = trace.points();
+  for (const TracePoint& p : points) {
     seen |= p.disturbances;
     hottest = std::max(hottest, p.celsius);
+    std::string why;
+    for (const std::string& name : names(p.disturbances)) why += (why.empty() ? "" : " ") + name;
+    char text[128];
+    std::snprintf(text, sizeof text, "%.3f,%.1f,%.0f,%.0f,", p.seconds - points.front().seconds, p.watts, p.sm_hz,
+                  p.celsius);
+    outcome.trace_csv += text + why + "\n";
   }
   for (const std::string& name : names(seen)) reasons += (reasons.empty() ? "" : " ") + name;
   document.env["throttle_reasons"] = reasons;
   if (hottest > 0) document.env["hottest_celsius"] = hottest;
   document.env["seed"] = static_cast<std::int64_t>(plan.seed);
   document.env["sample_seconds"] = plan.sample_seconds;
+  if (!lost.empty()) {
+    document.checks.push_back({"the device lasted", false, lost});
+    outcome.exit = kPartial;
+    outcome.lost = true;
+  }
   return outcome;
 }
 

@@ -2,15 +2,29 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gpu_driver.h"
+#include "gpu_gemm.h"
 #include "nvml.h"
 #include "options.h"
 #include "protocol.h"
 
 namespace ceilings {
+
+struct Pace;
+
+struct StreamRow {
+  const char *kernel, *op;
+  int arrays, moved;  // arrays in memory; those that a pass moves
+  bool scalar;
+  unsigned steps = 0;  // of arithmetic on every word
+};
+// What register i of a thread of a warpgroup holds after wgmma on the patterns of cuda/tensor.cu over a depth.
+double wgmma_element(unsigned thread, unsigned i, int depth);
 
 class GpuCeilings {
  public:
@@ -27,11 +41,27 @@ class GpuCeilings {
   // Negative controls: what must halve halves, what must double doubles.
   std::vector<pagoda::CeilingCheck> controls();
 
+  // `steps` multiply-adds on each word between its load and its store: 8 × steps FLOP on 32 bytes; rates in B/s.
+  Experiment intensity_experiment(unsigned steps);
+  // Every launch does so many trips from now on, so that all passes of a profiler see the same work; empty: as many as
+  // fill the time.
+  void fix_trips(std::optional<unsigned> trips) { fixed_trips_ = trips; }
+
  private:
   void add_arithmetic(std::vector<Experiment>& list);
   void add_streams(std::vector<Experiment>& list);
   void add_caches(std::vector<Experiment>& list);
   void add_host(std::vector<Experiment>& list);
+  void add_products(std::vector<Experiment>& list);
+  Experiment stream_experiment(const StreamRow& row, double each);
+  double array_bytes() const;
+  double stream(const StreamRow& row, const std::vector<GpuBuffer>& arrays, unsigned blocks, unsigned threads,
+                std::size_t vectors, unsigned passes, bool near, unsigned repeats);
+  Verdict stream_right(const StreamRow& row, const std::vector<GpuBuffer>& arrays);
+  Verdict cache_right(std::string_view kernel, DevicePointer memory);
+  double fma_seconds(unsigned trips);
+  double shared_seconds(unsigned stride);
+  unsigned trips_for(const Pace& pace, double seconds, unsigned at_first) const;
   Sample finish(double amount, double seconds, unsigned blocks);
   Experiment start(const std::string& id, pagoda::CeilingKind kind, pagoda::CeilingMode mode, const std::string& unit);
 
@@ -39,7 +69,9 @@ class GpuCeilings {
   NvmlTrace& trace_;
   const Options& options_;
   GpuBuffer clocks_, words_;
+  std::shared_ptr<GpuGemm> gemm_;
   std::vector<std::string> not_run_;
+  std::optional<unsigned> fixed_trips_;
 };
 
 }  // namespace ceilings

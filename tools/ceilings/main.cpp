@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 
 #include "gpu_driver.h"
@@ -25,11 +26,11 @@ bool write_file(const std::string& path, const std::string& text) {
 }
 
 // "a/here.json" → "a/here.points.csv"
-std::string points_path(const Options& options) {
+std::string beside(const Options& options, const char* what) {
   std::string path = options.json;
   if (path.empty() || path == "-") return "";
   if (path.ends_with(".json")) path.resize(path.size() - 5);
-  return path + ".points.csv";
+  return path + what;
 }
 
 // What --strict refuses.
@@ -51,7 +52,8 @@ int report(const Options& options, const Outcome& outcome) {
   written = write_file(options.csv, csv(document)) && written;
   written = write_file(options.ert_csv, ert_csv(document)) && written;
   written = write_file(options.rocprof_csv, rocprof_csv(document)) && written;
-  if (!outcome.points_csv.empty()) written = write_file(points_path(options), outcome.points_csv) && written;
+  if (!outcome.points_csv.empty()) written = write_file(beside(options, ".points.csv"), outcome.points_csv) && written;
+  if (!outcome.trace_csv.empty()) written = write_file(beside(options, ".trace.csv"), outcome.trace_csv) && written;
   if (!written) return kUnusable;
 
   int code = outcome.exit;
@@ -95,6 +97,8 @@ int main(int argc, char** argv) {
   app.add_option("--tolerance", options.tolerance, "what --check allows beyond both intervals, as a fraction")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
+  app.add_option("--resume", options.resume,
+                 "a ceilings file of this machine: measure what it lacks and keep the rest");
   app.add_flag("--strict", options.strict, "exit 5 where a ceiling did not converge");
   app.add_option("--budget", options.budget_seconds, "seconds for all ceilings together")->check(CLI::PositiveNumber);
   app.add_option("--seed", options.seed, "of the random order")->capture_default_str();
@@ -128,7 +132,12 @@ int main(int argc, char** argv) {
       return kNoDevice;
     }
     outcome.document.tool = std::string("ert-ceilings ") + PAGODA_VERSION;
-    return report(options, outcome);
+    const int code = report(options, outcome);
+    if (outcome.lost) {
+      std::fflush(stdout);
+      std::_Exit(code);
+    }
+    return code;
   } catch (const GpuError& error) {
     std::fprintf(stderr, "ert-ceilings: %s\n", error.what());
     return kNoDevice;

@@ -15,10 +15,10 @@ struct Options {
   std::optional<int> gpu;
   Depth depth = Depth::Normal;
   std::vector<std::string> only;  // parts of ids
-  bool energy = false, audit = false, counters = false, strict = false, list = false;
+  bool energy = false, audit = false, counters = false, strict = false;
   std::optional<double> budget_seconds;
   std::uint64_t seed = 1;
-  std::string baseline, json, csv, ert_csv, rocprof_csv;
+  std::string baseline, resume, json, csv, ert_csv, rocprof_csv;
   double tolerance = 0.02;
 
   bool wants(const std::string& id) const {

@@ -13,6 +13,8 @@ struct Outcome {
   int exit = kDone;
   pagoda::CeilingsDocument document;
   std::string points_csv;  // of sweeps; empty: none
+  std::string trace_csv;   // power, clock and temperature over the run; empty: none
+  bool lost = false;       // the device hangs: end without the driver's own clean-up, which would wait for it
 };
 
 // `show_progress`: on a terminal, lines that overwrite each other on standard error.

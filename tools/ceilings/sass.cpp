@@ -93,8 +93,8 @@ std::optional<SassLoop> hot_loop(std::span<const unsigned char> cubin, int capab
   for (std::size_t i = 0; i + 16 <= code.size(); i += 16) {
     const auto low = at<std::uint64_t>(code, i), high = at<std::uint64_t>(code, i + 8);
     if ((low & 0x1ff) != 0x147) continue;
-    // In units of 4 bytes, from the next instruction on. Since Hopper 56 bits: 16-23 and 34-63 of the first word and 0-17
-    // of the second; before it 48 bits, without the lowest 8.
+    // In units of 4 bytes, from the next instruction on. Since Hopper 56 bits: 16-23 and 34-63 of the first word and
+    // 0-17 of the second; before it 48 bits, without the lowest 8.
     const std::uint64_t upper = (high & 0x3ffff) << 30 | low >> 34;
     const std::int64_t distance = capability >= 90
                                       ? static_cast<std::int64_t>((upper << 8 | (low >> 16 & 0xff)) << 8) >> 8
@@ -119,7 +119,7 @@ std::optional<SassLoop> hot_loop(std::span<const unsigned char> cubin, int capab
 }
 
 std::span<const SassClaim> sass_claims() {
-  static const std::array<SassClaim, 30> kClaims = {{
+  static const std::array<SassClaim, 35> kClaims = {{
       {"fma_f32", {"FFMA"}, 512, 8},
       {"add_f32", {"FADD"}, 512, 8},
       {"mul_f32", {"FMUL"}, 512, 8},
@@ -137,19 +137,24 @@ std::span<const SassClaim> sass_claims() {
       {"mma_i8", {"IMMA"}, 64, 4},
       {"mma_fp8", {"QMMA"}, 64, 68},
       {"mma_f64", {"DMMA"}, 32, 4, 256},
-      {"wgmma_f16", {"HGMMA"}, 8, 110},
-      {"wgmma_bf16", {"HGMMA"}, 8, 110},
-      {"wgmma_tf32", {"HGMMA"}, 8, 110},
-      {"wgmma_fp8", {"QGMMA"}, 8, 110},
-      {"wgmma_i8", {"IGMMA"}, 8, 110},
+      {"wgmma_f16", {"HGMMA"}, 32, 200},
+      {"wgmma_bf16", {"HGMMA"}, 32, 200},
+      {"wgmma_tf32", {"HGMMA"}, 32, 200},
+      {"wgmma_fp8", {"QGMMA"}, 32, 200},
+      {"wgmma_i8", {"IGMMA"}, 32, 200},
       {"hbm_read", {"LDG"}, 4, 40},
       {"hbm_write", {"STG"}, 4, 60},
       {"hbm_copy", {"LDG", "STG"}, 8, 60},
+      {"hbm_scale", {"LDG", "STG"}, 8, 90},
+      {"hbm_add", {"LDG", "STG"}, 12, 90},
       {"hbm_triad", {"LDG", "STG"}, 12, 90},
+      {"intensity", {"FFMA"}, 112, 64},  // four steps of 16 words, and up to three that remain
       {"l2_read", {"LDG"}, 8, 90},
+      {"l2_write", {"STG"}, 8, 110},
       {"l1_read", {"LDG"}, 8, 40},
       {"shared_read", {"LDS"}, 8, 40},
       {"shared_write", {"STS"}, 8, 40},
+      {"atomics", {"RED"}, 8, 20},
   }};
   return kClaims;
 }

@@ -10,6 +10,8 @@
 struct Clocks {
   unsigned long long cycles[2], nanoseconds[2];
 };
+// Grids can be larger: the first blocks speak for all.
+constexpr unsigned kMostRecords = 4096;
 
 __device__ __forceinline__ unsigned long long nanoseconds_now() {
   unsigned long long t;
@@ -24,7 +26,7 @@ __device__ __forceinline__ unsigned long long cycles_now() {
 }
 
 __device__ __forceinline__ void start(Clocks* clocks) {
-  if (threadIdx.x == 0) {
+  if (threadIdx.x == 0 && blockIdx.x < kMostRecords) {
     clocks[blockIdx.x].nanoseconds[0] = nanoseconds_now();
     clocks[blockIdx.x].cycles[0] = cycles_now();
   }
@@ -32,7 +34,7 @@ __device__ __forceinline__ void start(Clocks* clocks) {
 
 __device__ __forceinline__ void stop(Clocks* clocks) {
   __syncthreads();
-  if (threadIdx.x == 0) {
+  if (threadIdx.x == 0 && blockIdx.x < kMostRecords) {
     clocks[blockIdx.x].cycles[1] = cycles_now();
     clocks[blockIdx.x].nanoseconds[1] = nanoseconds_now();
   }

@@ -41,60 +41,87 @@ __device__ __forceinline__ uint4 axpy(const uint4& b, const uint4& c, float s) {
   return r;
 }
 
-// Whole arrays of n vectors, n a multiple of 4 × threads of the grid × what a trip covers; `trips` passes.
-#define STREAM(name, PARAMS, BODY)                                                                      \
-  extern "C" __global__ void __launch_bounds__(512) name PARAMS {                                       \
-    start(clocks);                                                                                      \
-    const size_t step = (size_t)gridDim.x * blockDim.x;                                                 \
-    _Pragma("unroll 1") for (unsigned trip = 0; trip < trips; ++trip)                                   \
-        _Pragma("unroll 1") for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n; i += 4 * step) BODY \
-    stop(clocks);                                                                                       \
+// What a thread read: one word of `out` for each of 8192 warps, so that neither a compiler nor a cache can drop a load and
+// the words meet rarely. The exclusive or of all words is that of all words read.
+__device__ __forceinline__ void keep(unsigned* out, const uint4& sum) {
+  unsigned all = folded(sum);
+#pragma unroll
+  for (int step = 16; step > 0; step /= 2) all ^= __shfl_xor_sync(0xffffffffU, all, step);
+  const unsigned warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
+  if (threadIdx.x % 32 == 0) atomicXor(out + (warp & 8191), all);
+}
+
+// Whole arrays of n vectors, n a multiple of 4 × threads of the grid; `trips` passes. The four accesses of a thread are
+// the grid's threads apart, or, with `near`, the block's, so that a block works on one stretch.
+#define EVERY_VECTOR                                                                                              \
+  const size_t grid = (size_t)gridDim.x * blockDim.x, step = near ? blockDim.x : grid;                            \
+  const size_t first = blockIdx.x * (size_t)blockDim.x * (near ? 4 : 1) + threadIdx.x;                            \
+  _Pragma("unroll 1") for (unsigned trip = 0; trip < trips; ++trip)                                               \
+      _Pragma("unroll 1") for (size_t i = first; i < n; i += 4 * grid)
+#define STREAM(name, PARAMS, BODY)                                \
+  extern "C" __global__ void __launch_bounds__(512) name PARAMS { \
+    start(clocks);                                                \
+    EVERY_VECTOR BODY stop(clocks);                               \
   }
 #define FOUR _Pragma("unroll") for (int k = 0; k < 4; ++k)
 
 extern "C" __global__ void __launch_bounds__(512) hbm_read(unsigned trips, const uint4* b, size_t n, unsigned* out,
-                                                           Clocks* clocks) {
+                                                           unsigned near, Clocks* clocks) {
   start(clocks);
   uint4 sum = make_uint4(0, 0, 0, 0);
-  const size_t step = (size_t)gridDim.x * blockDim.x;
-#pragma unroll 1
-  for (unsigned trip = 0; trip < trips; ++trip)
-#pragma unroll 1
-    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n; i += 4 * step) {
-      uint4 v[4];
-      FOUR v[k] = load_stream(b + i + k * step);
-      FOUR mix(sum, v[k]);
-    }
+  EVERY_VECTOR {
+    uint4 v[4];
+    FOUR v[k] = load_stream(b + i + k * step);
+    FOUR mix(sum, v[k]);
+  }
   stop(clocks);
-  atomicXor(out, folded(sum));
+  keep(out, sum);
 }
-STREAM(hbm_write, (unsigned trips, uint4* a, size_t n, float s, Clocks* clocks), {
+STREAM(hbm_write, (unsigned trips, uint4* a, size_t n, float s, unsigned near, Clocks* clocks), {
   const unsigned w = __float_as_uint(s);
   FOUR store_stream(a + i + k * step, make_uint4(w, w, w, w));
 })
-STREAM(hbm_copy, (unsigned trips, uint4* a, const uint4* b, size_t n, Clocks* clocks), {
+STREAM(hbm_copy, (unsigned trips, uint4* a, const uint4* b, size_t n, unsigned near, Clocks* clocks), {
   uint4 v[4];
   FOUR v[k] = load_stream(b + i + k * step);
   FOUR store_stream(a + i + k * step, v[k]);
 })
-STREAM(hbm_scale, (unsigned trips, uint4* a, const uint4* b, size_t n, float s, Clocks* clocks), {
+STREAM(hbm_scale, (unsigned trips, uint4* a, const uint4* b, size_t n, float s, unsigned near, Clocks* clocks), {
   uint4 v[4];
   FOUR v[k] = load_stream(b + i + k * step);
   FOUR store_stream(a + i + k * step, axpy(make_uint4(0, 0, 0, 0), v[k], s));
 })
-STREAM(hbm_add, (unsigned trips, uint4* a, const uint4* b, const uint4* c, size_t n, Clocks* clocks), {
+STREAM(hbm_add, (unsigned trips, uint4* a, const uint4* b, const uint4* c, size_t n, unsigned near, Clocks* clocks), {
   uint4 v[4];
   uint4 w[4];
   FOUR v[k] = load_stream(b + i + k * step);
   FOUR w[k] = load_stream(c + i + k * step);
   FOUR store_stream(a + i + k * step, axpy(v[k], w[k], 1.0F));
 })
-STREAM(hbm_triad, (unsigned trips, uint4* a, const uint4* b, const uint4* c, size_t n, float s, Clocks* clocks), {
+STREAM(hbm_triad, (unsigned trips, uint4* a, const uint4* b, const uint4* c, size_t n, float s, unsigned near,
+                   Clocks* clocks), {
   uint4 v[4];
   uint4 w[4];
   FOUR v[k] = load_stream(b + i + k * step);
   FOUR w[k] = load_stream(c + i + k * step);
   FOUR store_stream(a + i + k * step, axpy(v[k], w[k], s));
+})
+
+// Arithmetic and traffic in a given proportion: `steps` multiply-adds x = -x/2 + 5/4 on each word between its load and its
+// store, so 8 × steps FLOP on 32 bytes.
+STREAM(intensity, (unsigned trips, uint4* a, const uint4* b, size_t n, unsigned steps, unsigned near, Clocks* clocks), {
+  float v[16];
+  FOUR {
+    const uint4 x = load_stream(b + i + k * step);
+    v[4 * k] = __uint_as_float(x.x);
+    v[4 * k + 1] = __uint_as_float(x.y);
+    v[4 * k + 2] = __uint_as_float(x.z);
+    v[4 * k + 3] = __uint_as_float(x.w);
+  }
+  _Pragma("unroll 4") for (unsigned at = 0; at < steps; ++at)
+      _Pragma("unroll") for (int k = 0; k < 16; ++k) v[k] = __fmaf_rn(v[k], -0.5F, 1.25F);
+  FOUR store_stream(a + i + k * step, make_uint4(__float_as_uint(v[4 * k]), __float_as_uint(v[4 * k + 1]),
+                                                 __float_as_uint(v[4 * k + 2]), __float_as_uint(v[4 * k + 3])));
 })
 
 // n vectors that all SMs read round and round, each block from another start; n is a power of two of at least 8 × block.
@@ -113,7 +140,7 @@ extern "C" __global__ void __launch_bounds__(1024) l2_read(unsigned trips, const
     i += 8 * (size_t)blockDim.x;
   }
   stop(clocks);
-  atomicXor(out, folded(sum));
+  keep(out, sum);
 }
 extern "C" __global__ void __launch_bounds__(1024) l2_write(unsigned trips, uint4* a, size_t n, unsigned value,
                                                             Clocks* clocks) {
@@ -145,7 +172,7 @@ extern "C" __global__ void __launch_bounds__(256) l1_read(unsigned trips, const 
     for (int k = 0; k < 8; ++k) mix(sum, v[k]);
   }
   stop(clocks);
-  atomicXor(out, folded(sum));
+  keep(out, sum);
 }
 
 __device__ __forceinline__ uint4 load_shared(unsigned address) {
@@ -158,7 +185,7 @@ __device__ __forceinline__ uint4 load_shared(unsigned address) {
 extern "C" __global__ void __launch_bounds__(256) shared_read(unsigned trips, unsigned stride, unsigned* out,
                                                               Clocks* clocks) {
   extern __shared__ uint4 pool[];
-  for (int k = 0; k < 8; ++k) pool[threadIdx.x + 256 * k] = make_uint4(threadIdx.x, 1, 2, k);
+  for (int k = 0; k < 8; ++k) pool[threadIdx.x + 256 * k] = make_uint4(hash(threadIdx.x + 256 * k), 1, 2, k);
   __syncthreads();
   const unsigned base = (unsigned)__cvta_generic_to_shared(pool);
   uint4 sum = make_uint4(0, 0, 0, 0);
@@ -173,22 +200,23 @@ extern "C" __global__ void __launch_bounds__(256) shared_read(unsigned trips, un
     for (int k = 0; k < 8; ++k) mix(sum, v[k]);
   }
   stop(clocks);
-  atomicXor(out, folded(sum));
+  keep(out, sum);
 }
 extern "C" __global__ void __launch_bounds__(256) shared_write(unsigned trips, unsigned value, unsigned* out,
                                                                Clocks* clocks) {
   extern __shared__ uint4 pool[];
-  const unsigned base = (unsigned)__cvta_generic_to_shared(pool);
+  const unsigned base = (unsigned)__cvta_generic_to_shared(pool), mine = value + threadIdx.x;
   start(clocks);
 #pragma unroll 1
   for (unsigned trip = 0; trip < trips; ++trip) {
     const unsigned at = base + 16 * ((threadIdx.x + 32 * trip) & 255);
 #pragma unroll
     for (int k = 0; k < 8; ++k)
-      asm volatile("st.shared.v4.u32 [%0], {%1,%1,%1,%1};" ::"r"(at + 4096 * k), "r"(value) : "memory");
+      asm volatile("st.shared.v4.u32 [%0], {%1,%1,%1,%1};" ::"r"(at + 4096 * k), "r"(mine) : "memory");
   }
   stop(clocks);
-  atomicXor(out, pool[threadIdx.x].x);
+  // A word of each of the eight stretches, told apart by its place.
+  keep(out, make_uint4(hash(pool[threadIdx.x + 256 * (threadIdx.x % 8)].x + 256 * threadIdx.x), 0, 0, 0));
 }
 
 // Additions to one word (`spread` 0) or to a word of each thread; 8 a trip.

@@ -175,16 +175,19 @@ __device__ void fill_tile(unsigned char* tile, int rows, int fill, bool of_a, ui
   "%111,%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,%127}, "
 
 // Two warpgroups, each with its own A (64 rows), both with one B (256 rows), two stages of 128 bytes of depth: 8 products
-// of 32 bytes of depth a trip. The first one overwrites the accumulators, so nothing grows over the trips.
+// of 32 bytes of depth, four times a trip. The first of a trip overwrites the accumulators, so nothing grows over the
+// trips (one in the middle would make the compiler drop those before it). A product takes 128 clocks of all four tensor cores; while one warpgroup waits for its last one, the other one's
+// are queued.
 #define WGMMA(name, F, ACC, CONSTRAINT, INSTRUCTION, TAIL)                                                            \
   extern "C" __global__ void __launch_bounds__(256, 1) name(unsigned trips, int fill, ACC* out, Clocks* clocks) {     \
     extern __shared__ __align__(1024) unsigned char pool[];                                                           \
     unsigned char* base = pool + ((1024 - (__cvta_generic_to_shared(pool) & 1023)) & 1023);                           \
     for (int stage = 0; stage < 2; ++stage) {                                                                         \
-      fill_tile<F>(base + stage * 16384, 64, fill, true, 1 + stage);                                                  \
-      fill_tile<F>(base + stage * 16384 + 8192, 64, fill, true, fill == kPattern ? 1 : 100001 + stage);               \
-      fill_tile<F>(base + 32768 + stage * 32768, 256, fill, false, 200001 + stage);                                   \
+      fill_tile<F>(base + stage * 16384, 64, fill, true, 1 + 16384 * stage);                                          \
+      fill_tile<F>(base + stage * 16384 + 8192, 64, fill, true, 100001 + 16384 * stage);                              \
+      fill_tile<F>(base + 32768 + stage * 32768, 256, fill, false, 200001 + 65536 * stage);                           \
     }                                                                                                                 \
+    /* Tensor cores read by the asynchronous proxy: what this thread stored must be visible there before the barrier. */ \
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");                                                      \
     __syncthreads();                                                                                                  \
     const uint32_t shared = (uint32_t)__cvta_generic_to_shared(base);                                                 \
@@ -198,10 +201,10 @@ __device__ void fill_tile(unsigned char* tile, int rows, int fill, bool of_a, ui
     start(clocks);                                                                                                    \
     _Pragma("unroll 1") for (unsigned trip = 0; trip < trips; ++trip) {                                               \
       asm volatile("wgmma.fence.sync.aligned;" ::: "memory");                                                         \
-      _Pragma("unroll") for (int k = 0; k < 8; ++k)                                                                   \
+      _Pragma("unroll") for (int k = 0; k < 32; ++k)                                                                  \
           asm volatile("{ .reg .pred p; setp.ne.b32 p, %130, 0; " INSTRUCTION OUT128 "%128, %129, p" TAIL "; }"     \
                        : R64("+" CONSTRAINT, 0), R64("+" CONSTRAINT, 64)                                              \
-                       : "l"(a[k]), "l"(b[k]), "r"(k > 0 ? 1 : 0));                                                   \
+                       : "l"(a[k % 8]), "l"(b[k % 8]), "r"(k > 0 ? 1 : 0));                                           \
       asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");                                                  \
       asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");                                                  \
     }                                                                                                                 \

@@ -1,0 +1,213 @@
+// The whole GPU path on a driver without a device: what would run there is run, up to the machine code.
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "gpu_blobs.h"
+#include "gpu_counters.h"
+#include "gpu_run.h"
+#include "pagoda/ceilings.h"
+#include "support/golden.h"
+#include "support/json_schema.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Run {
+  int exit = 0;
+  std::string text;
+};
+
+Run run(const std::string& arguments, const std::string& fault = "") {
+  Run result;
+  const std::string command = "FAKE_CUDA_FAULT=" + fault +
+                              " LD_LIBRARY_PATH=" PAGODA_FAKE_DRIVER " " PAGODA_ERT_CEILINGS " --gpu 0 --quick " +
+                              arguments + " 2>&1";
+  FILE* pipe = popen(command.c_str(), "r");
+  char block[4096];
+  for (std::size_t n; (n = std::fread(block, 1, sizeof block, pipe)) > 0;) result.text.append(block, n);
+  const int status = pclose(pipe);
+  result.exit = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return result;
+}
+
+struct Folder {
+  fs::path path = fs::temp_directory_path() / ("pagoda_gpu_" + std::to_string(std::rand()));
+  Folder() { fs::create_directories(path); }
+  ~Folder() { fs::remove_all(path); }
+};
+
+const pagoda::Ceiling& of(const pagoda::CeilingsDocument& document, const std::string& id, pagoda::CeilingMode mode) {
+  for (const pagoda::Ceiling& c : document.ceilings)
+    if (c.id == id && c.mode == mode) return c;
+  FAIL("no ceiling " << id);
+  std::abort();
+}
+
+// The fake is a Hopper: its kernels must be embedded.
+bool built() { return ceilings::best_capability(9, 0) == 90; }
+
+}  // namespace
+
+TEST_CASE("every kernel of a GPU is launched, checked against closed forms and reported") {
+  if (!built()) return;
+  const Folder folder;
+  const std::string json = folder.path / "a.json";
+  const Run r = run("--only cuda,mma,dram,l1,l2,shared,atomics,pcie,launch,sync --budget 8 --json " + json + " --csv " +
+                    (folder.path / "a.csv").string());
+  CAPTURE(r.text);
+  CHECK(r.exit == 0);
+  const auto schema =
+      nlohmann::json::parse(pagoda::test::read_file(PAGODA_SOURCE_DIR "/data/schemas/ceilings.schema.json"));
+  CHECK(pagoda::test::violations(nlohmann::json::parse(pagoda::test::read_file(json)), schema) ==
+        std::vector<std::string>{});
+  const pagoda::CeilingsDocument document = pagoda::load_ceilings(json);
+  CHECK(document.ceilings.size() > 50);
+  for (const pagoda::Ceiling& c : document.ceilings) {
+    CAPTURE(c.id);
+    CAPTURE(c.note);
+    CHECK(c.value.has_value());
+    CHECK((c.status != pagoda::CeilingStatus::WrongResult && c.status != pagoda::CeilingStatus::Impossible));
+    CHECK(c.n >= 3);
+  }
+  // What the model of the device gives, so what is credited and divided is right.
+  using pagoda::CeilingMode;
+  const auto percent = [&](const char* id, CeilingMode mode) {
+    const pagoda::Ceiling& c = of(document, id, mode);
+    return c.percent(c.theory.observed_clock).value_or(-1);
+  };
+  CHECK(percent("float32.cuda.fma", CeilingMode::Issue) == doctest::Approx(100 * 127 / 128.0).epsilon(0.01));
+  CHECK(percent("float64.cuda.fma", CeilingMode::Issue) == doctest::Approx(100 * 63.5 / 64).epsilon(0.01));
+  for (const char* id :
+       {"bfloat16.wgmma", "float16.wgmma", "tf32.wgmma", "float8.wgmma", "int8.wgmma", "float64.mma"}) {
+    CAPTURE(id);
+    CHECK(percent(id, CeilingMode::Issue) == doctest::Approx(98).epsilon(0.01));
+  }
+  CHECK(percent("bfloat16.mma", CeilingMode::Issue) == doctest::Approx(0.6 * 98).epsilon(0.01));
+  for (const char* op : {"read", "write", "copy", "scale", "add", "triad"})
+    CHECK(percent((std::string("dram.") + op).c_str(), CeilingMode::Sustained) == doctest::Approx(90).epsilon(0.01));
+  CHECK(percent("l1.read", CeilingMode::Sustained) == doctest::Approx(100 * 126 / 128.0).epsilon(0.01));
+  CHECK(percent("shared.write", CeilingMode::Sustained) == doctest::Approx(100 * 126 / 128.0).epsilon(0.01));
+  CHECK(of(document, "pcie.to_host", CeilingMode::Sustained).value.value() == doctest::Approx(20e9).epsilon(0.02));
+  CHECK(pagoda::test::read_file(folder.path / "a.trace.csv").starts_with("seconds,watts,sm_hz,celsius,reasons\n"));
+}
+
+TEST_CASE("one wrong bit of a result takes the value away") {
+  if (!built()) return;
+  for (const char* kernel : {"fma_f32", "wgmma_bf16", "hbm_copy"}) {
+    CAPTURE(kernel);
+    const std::string id = std::string(kernel) == "fma_f32"    ? "float32.cuda.fma"
+                           : std::string(kernel) == "hbm_copy" ? "dram.copy"
+                                                               : "bfloat16.wgmma";
+    const Run r = run("--budget 1 --only " + id, std::string(kernel) + ":wrong");
+    CAPTURE(r.text);
+    CHECK(r.exit == 5);
+    CHECK(r.text.find("must be") != std::string::npos);
+  }
+}
+
+TEST_CASE("a kernel that kills the device leaves the other values, and a second run fills the gaps") {
+  if (!built()) return;
+  const Folder folder;
+  const std::string first = folder.path / "a.json", second = folder.path / "b.json";
+  const std::string what = "--budget 2 --only cuda,dram.read";
+  Run r = run(what + " --json " + first, "imad_i32:fail");
+  CAPTURE(r.text);
+  CHECK(r.exit == 3);
+  pagoda::CeilingsDocument document = pagoda::load_ceilings(first);
+  std::size_t measured = 0, missing = 0;
+  for (const pagoda::Ceiling& c : document.ceilings) (c.value ? measured : missing)++;
+  CHECK(missing > 0);
+  r = run(what + " --json " + second + " --resume " + first);
+  CAPTURE(r.text);
+  document = pagoda::load_ceilings(second);
+  CHECK(document.ceilings.size() == measured + missing);
+  for (const pagoda::Ceiling& c : document.ceilings) {
+    CAPTURE(c.id);
+    // The kernel that did it is not tried again; what was not reached is.
+    CHECK(c.value.has_value() == (c.note.find("imad_i32") == std::string::npos));
+  }
+}
+
+TEST_CASE("the sweep, the controls and the checks of a whole run") {
+  if (!built()) return;
+  const Folder folder;
+  const std::string json = folder.path / "a.json";
+  const Run r = run("--budget 6 --counters --energy --json " + json);
+  CAPTURE(r.text);
+  CHECK((r.exit == 0 || r.exit == 3));
+  const pagoda::CeilingsDocument document = pagoda::load_ceilings(json);
+  std::size_t seen = 0;
+  for (const pagoda::CeilingCheck& check : document.checks)
+    for (const char* name : {"twice the work takes twice the time", "a stride of 2 halves shared memory",
+                             "sustained below issue", "levels in order", "drift"})
+      if (check.name == name) {
+        ++seen;
+        CAPTURE(check.name);
+        CAPTURE(check.detail);
+        CHECK(check.passed);
+      }
+  CHECK(seen == 5);
+  // Without a device there are no counters, and the fake's energy counter stands still: both are said.
+  std::string not_run;
+  for (const std::string& line : document.not_run) not_run += line + "\n";
+  CHECK(not_run.find("counters: ") != std::string::npos);
+  CHECK(not_run.find("energy: ") != std::string::npos);
+  CHECK(pagoda::test::read_file(folder.path / "a.points.csv").starts_with("level,working_set_bytes"));
+}
+
+TEST_CASE("operands of wgmma lie where its descriptors say") {
+  // The layout of 128-byte swizzled tiles by the address bits themselves (PTX ISA: bits 4-6 are exclusive-or'ed with
+  // bits 7-9), the descriptor's start advancing by 32 bytes a product, groups of 8 rows 1024 bytes apart; against where
+  // fill_tile of cuda/tensor.cu puts element (row, column): chunk c of row r at c ^ (r % 8).
+  for (const int element : {1, 2, 4})
+    for (int product = 0; product < 4; ++product)
+      for (int row = 0; row < 256; ++row)
+        for (int k = 0; k < 32 / element; ++k) {
+          const int column = (product * 32) / element + k;
+          const int per_chunk = 16 / element;
+          const int filled = row * 128 + ((column / per_chunk) ^ (row & 7)) * 16 + column % per_chunk * element;
+          int address = product * 32 + row / 8 * 1024 + row % 8 * 128 + k * element;
+          address ^= (address >> 7 & 7) << 4;
+          REQUIRE(address == filled);
+        }
+  // And every element of the product of the patterns, by the definition of a product.
+  for (unsigned thread = 0; thread < 128; ++thread)
+    for (unsigned i = 0; i < 128; ++i) {
+      double worth = ceilings::wgmma_element(thread, i, 1);
+      CHECK((worth == -3 || worth == -2 || worth == -1 || worth == 0 || worth == 1 || worth == 2 || worth == 3));
+    }
+}
+
+TEST_CASE("registers of a warpgroup hold every element of the product once") {
+  // Rows and columns told apart by value would need more than the patterns; the map itself is a bijection.
+  std::vector<int> seen(64 * 256, 0);
+  for (unsigned thread = 0; thread < 128; ++thread)
+    for (unsigned i = 0; i < 128; ++i) {
+      const unsigned warp = thread / 32, lane = thread % 32;
+      const unsigned m = 16 * warp + lane / 4 + 8 * (i / 2 % 2), n = 8 * (i / 4) + 2 * (lane % 4) + i % 2;
+      ++seen[m * 256 + n];
+      CHECK(ceilings::wgmma_element(thread, i, 2) == 2.0 * (static_cast<int>(m % 3) - 1) * static_cast<int>(n % 4));
+    }
+  CHECK(std::count(seen.begin(), seen.end(), 1) == 64 * 256);
+}
+
+TEST_CASE("work is counted by the counters of its unit") {
+  using ceilings::counter_sets;
+  CHECK(counter_sets("wgmma_bf16", "bfloat16", "", "fma").front().metrics.front() ==
+        "sm__ops_path_tensor_op_hgmma_src_bf16_dst_fp32.sum");
+  CHECK(counter_sets("mma_i8", "int8", "", "fma").front().metrics.front() ==
+        "sm__ops_path_tensor_op_imma_src_int8.sum");
+  const auto half = counter_sets("fma_f16", "float16", "", "fma").front();
+  CHECK(half.worth == std::vector<double>{2, 2, 4});
+  CHECK(counter_sets("fma_f32", "float32", "", "fma").front().worth == std::vector<double>{1, 1, 2});
+  CHECK(counter_sets("hbm_triad", "", "dram", "triad").front().metrics.size() == 2);
+  CHECK(counter_sets("imad_i32", "int32", "", "fma").empty());
+  CHECK(counter_sets("copy engine", "", "pcie", "write").empty());
+}

@@ -1,0 +1,317 @@
+// Arithmetic of a GPU. Work of a launch = trips × what a trip of a thread or warp does × how many of them there are.
+#include <bit>
+#include <cmath>
+
+#include "gpu_arguments.h"
+#include "gpu_run.h"
+
+namespace ceilings {
+namespace {
+
+using pagoda::CeilingKind;
+using pagoda::CeilingMode;
+
+enum class Operand { Float, Double, Half2, Bfloat2, Int };
+
+struct VectorRow {
+  const char *kernel, *precision, *op, *unit_type, *unit;
+  Operand operand;
+  double per_thread;  // FLOP or OP of a thread and trip
+};
+// 512 instructions a trip (128 of special functions); an FMA is two operations, half2 has two lanes, dp4a does eight.
+constexpr VectorRow kVector[] = {
+    {"fma_f32", "float32", "fma", "vector", "FLOP/s", Operand::Float, 512 * 2},
+    {"add_f32", "float32", "add", "vector", "FLOP/s", Operand::Float, 512},
+    {"mul_f32", "float32", "mul", "vector", "FLOP/s", Operand::Float, 512},
+    {"fma_f64", "float64", "fma", "vector", "FLOP/s", Operand::Double, 512 * 2},
+    {"add_f64", "float64", "add", "vector", "FLOP/s", Operand::Double, 512},
+    {"fma_f16", "float16", "fma", "vector", "FLOP/s", Operand::Half2, 512 * 4},
+    {"add_f16", "float16", "add", "vector", "FLOP/s", Operand::Half2, 512 * 2},
+    {"fma_bf16", "bfloat16", "fma", "vector", "FLOP/s", Operand::Bfloat2, 512 * 4},
+    {"imad_i32", "int32", "fma", "vector", "OP/s", Operand::Int, 512 * 2},
+    {"dp4a_i8", "int8", "dp4a", "vector", "OP/s", Operand::Int, 512 * 8},
+    {"special_f32", "float32", "special", "special", "1/s", Operand::Float, 128},
+};
+
+struct TensorRow {
+  const char *kernel, *precision, *unit, *accumulate;
+  int steps;    // products of a warp and trip: tiles × steps; of a warpgroup for wgmma
+  int m, n, k;  // of a product
+  bool warpgroup;
+};
+constexpr TensorRow kTensor[] = {
+    {"wgmma_f16", "float16", "FLOP/s", "float32", 32, 64, 256, 16, true},
+    {"wgmma_bf16", "bfloat16", "FLOP/s", "float32", 32, 64, 256, 16, true},
+    {"wgmma_tf32", "tf32", "FLOP/s", "float32", 32, 64, 256, 8, true},
+    {"wgmma_fp8", "float8", "FLOP/s", "float32", 32, 64, 256, 32, true},
+    {"wgmma_i8", "int8", "OP/s", "int32", 32, 64, 256, 32, true},
+    {"mma_f16", "float16", "FLOP/s", "float32", 64, 16, 8, 16, false},
+    {"mma_bf16", "bfloat16", "FLOP/s", "float32", 64, 16, 8, 16, false},
+    {"mma_tf32", "tf32", "FLOP/s", "float32", 64, 16, 8, 8, false},
+    {"mma_fp8", "float8", "FLOP/s", "float32", 64, 16, 8, 32, false},
+    {"mma_i8", "int8", "OP/s", "int32", 64, 16, 8, 32, false},
+    {"mma_f64", "float64", "FLOP/s", "float64", 32, 16, 8, 16, false},
+};
+constexpr unsigned kWgmmaShared = 2 * 16384 + 2 * 32768 + 1024;
+
+// m, n, k of a kernel on this architecture: Turing's half floats and Ampere's doubles have smaller products.
+TensorRow shape_of(TensorRow row, const pagoda::GpuAttributes& gpu) {
+  if (std::string_view(row.kernel) == "mma_f16" && gpu.major == 7) row.k = 8;
+  if (std::string_view(row.kernel) == "mma_f64" && gpu.major == 8) row.m = 8, row.n = 8, row.k = 4;
+  return row;
+}
+
+std::uint32_t pair_of(std::uint16_t half) { return std::uint32_t{half} << 16 | half; }
+
+// a and b of the vector kernels: the fixed-point iteration x = -0.5·x + 1.25, or zeros.
+void add_operands(Arguments& arguments, Operand operand, bool zeros) {
+  switch (operand) {
+    case Operand::Float:
+      arguments.add(zeros ? 0.0F : -0.5F).add(zeros ? 0.0F : 1.25F);
+      break;
+    case Operand::Double:
+      arguments.add(zeros ? 0.0 : -0.5).add(zeros ? 0.0 : 1.25);
+      break;
+    // -0.5 and 1.25 in float16 and in bfloat16.
+    case Operand::Half2:
+      arguments.add(pair_of(zeros ? 0 : 0xb800)).add(pair_of(zeros ? 0 : 0x3d00));
+      break;
+    case Operand::Bfloat2:
+      arguments.add(pair_of(zeros ? 0 : 0xbf00)).add(pair_of(zeros ? 0 : 0x3fa0));
+      break;
+    case Operand::Int:
+      arguments.add(zeros ? 0 : 0x01020304).add(zeros ? 0 : 0x04030201);
+      break;
+  }
+}
+
+// The formats of arithmetic: x·a + b of lanes exactly, then rounded to the bits of its significand.
+double rounded(double x, int bits) {
+  if (x == 0) return x;
+  int exponent = 0;
+  const double fraction = std::frexp(x, &exponent);  // [1/2, 1)
+  return std::ldexp(std::nearbyint(std::ldexp(fraction, bits)), exponent - bits);
+}
+
+double half_value(std::uint16_t h) {
+  const int exponent = h >> 10 & 31;
+  const double magnitude = exponent ? std::ldexp(1024 + (h & 1023), exponent - 25) : std::ldexp(h & 1023, -24);
+  return h >> 15 ? -magnitude : magnitude;
+}
+
+double bfloat_value(std::uint16_t b) { return static_cast<double>(std::bit_cast<float>(std::uint32_t{b} << 16)); }
+
+// What one chain holds after a trip of 64 steps. Products of two significands and the sum are exact in double precision
+// for half floats; for float and double the host's own operation is the same as the device's.
+double chain_after(const VectorRow& row, unsigned thread, unsigned chain) {
+  const std::string_view op = row.op;
+  switch (row.operand) {
+    case Operand::Float: {
+      float x = static_cast<float>(thread % 32) * 0.25F + static_cast<float>(chain);
+      for (int step = 0; step < 64; ++step)
+        x = op == "fma" ? std::fma(x, -0.5F, 1.25F) : op == "add" ? 1.25F - x : x * -0.5F;
+      return static_cast<double>(x);
+    }
+    case Operand::Double: {
+      double x = (thread % 32) * 0.25 + chain;
+      for (int step = 0; step < 64; ++step) x = op == "fma" ? std::fma(x, -0.5, 1.25) : 1.25 - x;
+      return x;
+    }
+    case Operand::Half2:
+    case Operand::Bfloat2: {
+      const int bits = row.operand == Operand::Half2 ? 11 : 8;
+      double x = thread % 8;
+      for (int step = 0; step < 64; ++step) x = rounded(op == "fma" ? x * -0.5 + 1.25 : x + 1.25, bits);
+      return x;
+    }
+    case Operand::Int: {
+      std::uint32_t x = thread + chain;  // wraps around as unsigned does
+      for (int step = 0; step < 64; ++step)
+        x = op == "dp4a" ? x + (1 * 4 + 2 * 3 + 3 * 2 + 4 * 1) : x * 0x01020304U + 0x04030201U;
+      return static_cast<double>(static_cast<std::int32_t>(x));
+    }
+  }
+  return 0;
+}
+
+bool chains_right(Gpu& gpu, const VectorRow& row, DevicePointer out, DevicePointer clocks, std::string& detail) {
+  const bool special = row.op == std::string_view("special");
+  Arguments arguments;
+  // Of special functions as many trips as bring every start to the fixed point.
+  arguments.add(special ? 8U : 1U);
+  if (special)
+    arguments.add(0.0F).add(0.0F);
+  else
+    add_operands(arguments, row.operand, false);
+  arguments.add(out).add(clocks);
+  gpu.launch(row.kernel, {1, 256, 0}, arguments.pointers());
+  gpu.synchronize();
+  const std::size_t size = row.operand == Operand::Double ? 8 : 4;
+  std::vector<char> got(8 * 256 * size);
+  gpu.read(got.data(), out, got.size());
+  for (unsigned i = 0; i < 8; ++i)
+    for (unsigned thread = 0; thread < 256; ++thread) {
+      const char* at = got.data() + (i * 256 + thread) * size;
+      std::uint32_t word;
+      std::memcpy(&word, at, 4);
+      double found = 0, other = 0;
+      switch (row.operand) {
+        case Operand::Float:
+          found = other = static_cast<double>(std::bit_cast<float>(word));
+          break;
+        case Operand::Double:
+          std::memcpy(&found, at, 8);
+          other = found;
+          break;
+        case Operand::Half2:
+          found = half_value(static_cast<std::uint16_t>(word));
+          other = half_value(static_cast<std::uint16_t>(word >> 16));
+          break;
+        case Operand::Bfloat2:
+          found = bfloat_value(static_cast<std::uint16_t>(word));
+          other = bfloat_value(static_cast<std::uint16_t>(word >> 16));
+          break;
+        case Operand::Int:
+          found = other = static_cast<double>(static_cast<std::int32_t>(word));
+          break;
+      }
+      // 2^-x = x at W(ln 2) / ln 2; the unit is right to 2 of 2^-22.
+      const double want = special ? 0.6411857445049860 : chain_after(row, thread, i);
+      if (special ? std::abs(found - want) > 1e-6 : found != want || other != want) {
+        detail = std::string(row.kernel) + ": thread " + std::to_string(thread) + " chain " + std::to_string(i) +
+                 " is " + std::to_string(found) + ", must be " + std::to_string(want);
+        return false;
+      }
+    }
+  return true;
+}
+
+// mma.sync on ones: every element of every tile is steps × k after one trip. wgmma on its pattern of small integers.
+template <typename T>
+bool products_right(Gpu& gpu, const TensorRow& row, DevicePointer out, DevicePointer clocks, std::string& detail) {
+  const unsigned shared = row.warpgroup ? kWgmmaShared : 0;
+  Arguments arguments;
+  arguments.add(1U).add(row.warpgroup ? int{kPattern} : int{kOnes}).add(out).add(clocks);
+  gpu.launch(row.kernel, {1, 256, shared}, arguments.pointers());
+  gpu.synchronize();
+  // Registers of a thread: 64 × 256 over 128 threads, or tiles (8 steps each) of m × n over 32.
+  const unsigned each = row.warpgroup ? 128 : static_cast<unsigned>(row.steps / 8 * row.m * row.n / 32);
+  std::vector<T> got(each * 256);
+  gpu.read(got.data(), out, got.size() * sizeof(T));
+  for (unsigned i = 0; i < each; ++i)
+    for (unsigned thread = 0; thread < 256; ++thread) {
+      const double want = row.warpgroup ? wgmma_element(thread, i, row.steps * row.k) : 8.0 * row.k;
+      const double found = static_cast<double>(got[i * 256 + thread]);
+      if (found != want) {
+        detail = std::string(row.kernel) + ": thread " + std::to_string(thread) + " register " + std::to_string(i) +
+                 " is " + std::to_string(found) + ", must be " + std::to_string(want);
+        return false;
+      }
+    }
+  return true;
+}
+
+}  // namespace
+
+// Register i of a thread of a warpgroup (PTX ISA, wgmma, fragment of D): row 16·warp + lane/4 + 8·(i/2 % 2), column
+// 8·(i/4) + 2·(lane % 4) + i % 2. A's rows hold row % 3 - 1 and B's row % 4, over the whole depth.
+double wgmma_element(unsigned thread, unsigned i, int depth) {
+  const unsigned warp = thread / 32 % 4, lane = thread % 32;
+  const unsigned m = 16 * warp + lane / 4 + 8 * (i / 2 % 2), n = 8 * (i / 4) + 2 * (lane % 4) + i % 2;
+  return static_cast<double>(depth) * (static_cast<int>(m % 3) - 1) * static_cast<int>(n % 4);
+}
+
+void GpuCeilings::add_arithmetic(std::vector<Experiment>& list) {
+  const auto sms = static_cast<unsigned>(gpu_.attributes().sms);
+  for (const CeilingMode mode : {CeilingMode::Issue, CeilingMode::Sustained}) {
+    const bool zeros = mode == CeilingMode::Issue;
+    for (const VectorRow& row : kVector) {
+      Experiment e = start(std::string(row.precision) + ".cuda." + row.op, CeilingKind::Compute, mode, row.unit);
+      if (!options_.wants(e.ceiling.id)) continue;
+      if (!gpu_.has(row.kernel)) {
+        if (zeros) not_run_.push_back(e.ceiling.id + ": no kernel for this architecture");
+        continue;
+      }
+      e.ceiling.precision = row.precision;
+      e.ceiling.unit_type = row.unit_type;
+      e.ceiling.op = row.op;
+      e.ceiling.data = zeros ? "zeros" : "fixed point of -x/2 + 5/4";
+      for (const unsigned per_sm : {4U, 8U}) {
+        auto pace = std::make_shared<Pace>();
+        e.candidates.push_back({row.kernel,
+                                {{"blocks_per_sm", std::int64_t{per_sm}}, {"threads", std::int64_t{256}}},
+                                [this, row, zeros, pace, blocks = sms * per_sm](double seconds) {
+                                  const unsigned trips = trips_for(*pace, seconds, 200);
+                                  Arguments arguments;
+                                  arguments.add(trips);
+                                  add_operands(arguments, row.operand, zeros);
+                                  arguments.add(words_.get()).add(clocks_.get());
+                                  const double took = gpu_.time(row.kernel, {blocks, 256, 0}, arguments.pointers());
+                                  pace->trips_per_second = trips / took;
+                                  return finish(row.per_thread * trips * blocks * 256, took, blocks);
+                                }});
+      }
+      e.verify = [this, row] {
+        Verdict v;
+        v.right = chains_right(gpu_, row, words_.get(), clocks_.get(), v.detail);
+        return v;
+      };
+      list.push_back(std::move(e));
+    }
+    for (const TensorRow& any : kTensor) {
+      const TensorRow row = shape_of(any, gpu_.attributes());
+      const std::string path = row.warpgroup ? ".wgmma" : ".mma";
+      Experiment e = start(std::string(row.precision) + path, CeilingKind::Compute, mode, row.unit);
+      if (!options_.wants(e.ceiling.id)) continue;
+      if (!gpu_.has(row.kernel)) {
+        if (zeros) not_run_.push_back(e.ceiling.id + ": no kernel for this architecture");
+        continue;
+      }
+      e.ceiling.precision = row.precision;
+      e.ceiling.unit_type = "tensor";
+      e.ceiling.accumulate = row.accumulate;
+      e.ceiling.op = "fma";
+      e.ceiling.data = zeros ? "zeros" : "uniform[-1,1]";
+      e.ceiling.config["shape"] =
+          "m" + std::to_string(row.m) + "n" + std::to_string(row.n) + "k" + std::to_string(row.k);
+      const std::vector<unsigned> occupancies = row.warpgroup ? std::vector{1U} : std::vector{1U, 2U, 4U};
+      for (const unsigned per_sm : occupancies) {
+        auto pace = std::make_shared<Pace>();
+        e.candidates.push_back(
+            {row.kernel,
+             {{"blocks_per_sm", std::int64_t{per_sm}}, {"threads", std::int64_t{256}}},
+             [this, row, zeros, pace, blocks = sms * per_sm](double seconds) {
+               const unsigned trips = trips_for(*pace, seconds, 200);
+               Arguments arguments;
+               arguments.add(trips).add(int{zeros ? kZeros : kRandom}).add(words_.get()).add(clocks_.get());
+               const unsigned shared = row.warpgroup ? kWgmmaShared : 0;
+               const double took = gpu_.time(row.kernel, {blocks, 256, shared}, arguments.pointers());
+               pace->trips_per_second = trips / took;
+               const double groups = row.warpgroup ? 2 : 8;  // warpgroups or warps of a block
+               return finish(2.0 * row.m * row.n * row.k * row.steps * groups * trips * blocks, took, blocks);
+             }});
+      }
+      e.verify = [this, row] {
+        Verdict v;
+        const std::string_view accumulate = row.accumulate;
+        v.right = accumulate == "int32" ? products_right<std::int32_t>(gpu_, row, words_.get(), clocks_.get(), v.detail)
+                  : accumulate == "float64" ? products_right<double>(gpu_, row, words_.get(), clocks_.get(), v.detail)
+                                            : products_right<float>(gpu_, row, words_.get(), clocks_.get(), v.detail);
+        return v;
+      };
+      list.push_back(std::move(e));
+    }
+  }
+  if (gpu_.attributes().major == 10)
+    not_run_.push_back("tensor cores by tcgen05: no kernel; mma.sync does not reach their full rate");
+}
+
+double GpuCeilings::fma_seconds(unsigned trips) {
+  Arguments arguments;
+  arguments.add(trips);
+  add_operands(arguments, Operand::Float, true);
+  arguments.add(words_.get()).add(clocks_.get());
+  return gpu_.time("fma_f32", {static_cast<unsigned>(gpu_.attributes().sms) * 4, 256, 0}, arguments.pointers());
+}
+
+}  // namespace ceilings

@@ -1,0 +1,270 @@
+// CUPTI's range profiler: one range of one's own around the work, repeated until all passes are collected. The order of
+// calls is the documented one; every call of the target side comes after the driver's, since without one it crashes.
+#include "gpu_counters.h"
+
+#ifdef PAGODA_CUPTI
+#include <cuda.h>
+#include <cupti_profiler_host.h>
+#include <cupti_profiler_target.h>
+#include <cupti_range_profiler.h>
+#include <cupti_target.h>
+#include <dlfcn.h>
+#endif
+
+namespace ceilings {
+
+std::vector<CounterSet> counter_sets(const std::string& kernel, const std::string& precision, const std::string& level,
+                                     const std::string& op) {
+  const auto sum = [](const std::string& name) { return name + ".sum"; };
+  const auto tensor = [&](const std::string& what) { return CounterSet{{sum("sm__ops_path_tensor_" + what)}, {1}}; };
+  // Memory: dirty lines of the second level may leave later, a fraction of what a pass over the arrays moves.
+  if (level == "dram")
+    return {{{sum("dram__bytes_read"), sum("dram__bytes_write")}, {1, 1}},
+            {{sum("dram__bytes_op_read"), sum("dram__bytes_op_write")}, {1, 1}}};
+  if (level == "l2") return {{{sum("lts__t_bytes")}, {1}}};
+  if (level == "l1") return {{{sum("l1tex__t_bytes")}, {1}}};
+  if (level == "shared") return {{{sum("sm__sass_data_bytes_mem_shared")}, {1}}};
+  if (!level.empty()) return {};
+  const bool gmma = kernel.starts_with("wgmma");
+  if (gmma || kernel.starts_with("mma_")) {
+    const std::string own = gmma ? "op_hgmma_" : "op_hmma_";
+    if (precision == "bfloat16") return {tensor(own + "src_bf16_dst_fp32"), tensor("src_bf16_dst_fp32")};
+    if (precision == "float16")
+      return {tensor(own + (gmma ? "src_fp16" : "src_fp16_dst_fp32")), tensor("src_fp16_dst_fp32"), tensor("src_fp16")};
+    if (precision == "tf32") return {tensor(own + "src_tf32_dst_fp32"), tensor("src_tf32_dst_fp32")};
+    if (precision == "float8") return {tensor("src_fp8"), tensor("src_fp8_dst_fp32")};
+    if (precision == "int8") return {tensor(gmma ? "op_igmma_src_int8" : "op_imma_src_int8"), tensor("src_int8")};
+    if (precision == "float64") return {tensor("src_fp64")};
+    return {};
+  }
+  // Instructions of threads; a packed pair of half floats does twice the work (ncu's derived__ metrics).
+  const std::string letter = precision == "float32"                              ? "f"
+                             : precision == "float64"                            ? "d"
+                             : precision == "float16" || precision == "bfloat16" ? "h"
+                                                                                 : "";
+  if (letter.empty() || op == "special") return {};
+  const double lanes = letter == "h" ? 2 : 1;
+  const std::string prefix = "sm__sass_thread_inst_executed_op_" + letter;
+  return {{{sum(prefix + "add_pred_on"), sum(prefix + "mul_pred_on"), sum(prefix + "fma_pred_on")},
+           {lanes, lanes, 2 * lanes}}};
+}
+
+#ifdef PAGODA_CUPTI
+
+namespace {
+
+// Each structure begins with its own size.
+template <typename T>
+T sized(std::size_t size) {
+  T value{};
+  value.structSize = size;
+  return value;
+}
+#define SIZED(Type) sized<Type>(Type##_STRUCT_SIZE)
+
+}  // namespace
+
+struct GpuCounters::State {
+  void* library = nullptr;
+  std::string chip;
+  std::vector<std::uint8_t> availability;
+#define CUPTI_FUNCTION(name) decltype(&::name) name = nullptr;
+#define CUPTI_FUNCTIONS(apply)                                                                                       \
+  apply(cuptiProfilerInitialize) apply(cuptiProfilerDeInitialize) apply(cuptiDeviceGetChipName)                      \
+      apply(cuptiProfilerGetCounterAvailability) apply(cuptiProfilerHostInitialize)                                  \
+          apply(cuptiProfilerHostDeinitialize) apply(cuptiProfilerHostConfigAddMetrics)                              \
+              apply(cuptiProfilerHostGetConfigImageSize) apply(cuptiProfilerHostGetConfigImage)                      \
+                  apply(cuptiProfilerHostEvaluateToGpuValues) apply(cuptiProfilerHostGetNumOfPasses)                 \
+                      apply(cuptiRangeProfilerEnable) apply(cuptiRangeProfilerDisable)                               \
+                          apply(cuptiRangeProfilerGetCounterDataSize)                                                \
+                              apply(cuptiRangeProfilerCounterDataImageInitialize) apply(cuptiRangeProfilerSetConfig) \
+                                  apply(cuptiRangeProfilerStart) apply(cuptiRangeProfilerStop)                       \
+                                      apply(cuptiRangeProfilerPushRange) apply(cuptiRangeProfilerPopRange)           \
+                                          apply(cuptiRangeProfilerDecodeData) apply(cuptiGetResultString)
+  CUPTI_FUNCTIONS(CUPTI_FUNCTION)
+
+  void check(CUptiResult result, const char* call) const {
+    if (result == CUPTI_SUCCESS) return;
+    const char* text = nullptr;
+    if (cuptiGetResultString(result, &text) != CUPTI_SUCCESS || text == nullptr) text = "unknown";
+    throw GpuError(std::string(call) + ": " + text);
+  }
+};
+
+GpuCounters::GpuCounters(Gpu& gpu, int index) : gpu_(gpu), state_(std::make_unique<State>()) {
+  State& s = *state_;
+  for (const char* name : {"libcupti.so.13", "libcupti.so.12", "libcupti.so", "/usr/local/cuda/lib64/libcupti.so",
+                           "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so"})
+    if (!s.library) s.library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  if (!s.library) {
+    why_ = "libcupti cannot be opened";
+    return;
+  }
+  const auto find = [&](auto& function, const char* symbol) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(s.library, symbol));
+    if (!function && why_.empty()) why_ = std::string("libcupti has no ") + symbol + "; it is older than CUDA 12.6";
+  };
+#define CUPTI_FIND(name) find(s.name, #name);
+  CUPTI_FUNCTIONS(CUPTI_FIND)
+  if (!why_.empty()) return;
+  try {
+    auto initialize = SIZED(CUpti_Profiler_Initialize_Params);
+    s.check(s.cuptiProfilerInitialize(&initialize), "cuptiProfilerInitialize");
+    auto chip = SIZED(CUpti_Device_GetChipName_Params);
+    chip.deviceIndex = static_cast<std::size_t>(index);
+    s.check(s.cuptiDeviceGetChipName(&chip), "cuptiDeviceGetChipName");
+    s.chip = chip.pChipName;
+    auto availability = SIZED(CUpti_Profiler_GetCounterAvailability_Params);
+    availability.ctx = static_cast<CUcontext>(gpu.context());
+    s.check(s.cuptiProfilerGetCounterAvailability(&availability), "cuptiProfilerGetCounterAvailability");
+    s.availability.resize(availability.counterAvailabilityImageSize);
+    availability.pCounterAvailabilityImage = s.availability.data();
+    s.check(s.cuptiProfilerGetCounterAvailability(&availability), "cuptiProfilerGetCounterAvailability");
+  } catch (const GpuError& error) {
+    why_ = error.what();
+  }
+}
+
+GpuCounters::~GpuCounters() {
+  if (!state_->cuptiProfilerDeInitialize || gpu_.lost() || state_->chip.empty()) return;
+  auto end = SIZED(CUpti_Profiler_DeInitialize_Params);
+  state_->cuptiProfilerDeInitialize(&end);
+}
+
+std::vector<double> GpuCounters::count(const std::vector<std::vector<std::string>>& alternatives,
+                                       const std::function<void()>& work, std::size_t& chosen) {
+  const State& s = *state_;
+  CUpti_Profiler_Host_Object* host = nullptr;
+  std::vector<const char*> names;
+  std::vector<std::uint8_t> config;
+  // The first set that this chip has; a name it has not is an invalid parameter.
+  std::string refused;
+  for (chosen = 0; chosen < alternatives.size(); ++chosen) {
+    auto begin = SIZED(CUpti_Profiler_Host_Initialize_Params);
+    begin.profilerType = CUPTI_PROFILER_TYPE_RANGE_PROFILER;
+    begin.pChipName = s.chip.c_str();
+    begin.pCounterAvailabilityImage = s.availability.data();
+    s.check(s.cuptiProfilerHostInitialize(&begin), "cuptiProfilerHostInitialize");
+    host = begin.pHostObject;
+    names.clear();
+    for (const std::string& name : alternatives[chosen]) names.push_back(name.c_str());
+    auto add = SIZED(CUpti_Profiler_Host_ConfigAddMetrics_Params);
+    add.pHostObject = host;
+    add.ppMetricNames = names.data();
+    add.numMetrics = names.size();
+    if (s.cuptiProfilerHostConfigAddMetrics(&add) == CUPTI_SUCCESS) break;
+    refused += (refused.empty() ? "" : ", ") + alternatives[chosen].front();
+    auto end = SIZED(CUpti_Profiler_Host_Deinitialize_Params);
+    end.pHostObject = host;
+    s.cuptiProfilerHostDeinitialize(&end);
+    host = nullptr;
+  }
+  if (!host) throw GpuError(s.chip + " has no counter " + refused);
+  CUpti_RangeProfiler_Object* profiler = nullptr;
+  const auto close = [&] {
+    if (profiler && !gpu_.lost()) {
+      auto disable = SIZED(CUpti_RangeProfiler_Disable_Params);
+      disable.pRangeProfilerObject = profiler;
+      s.cuptiRangeProfilerDisable(&disable);
+    }
+    auto end = SIZED(CUpti_Profiler_Host_Deinitialize_Params);
+    end.pHostObject = host;
+    s.cuptiProfilerHostDeinitialize(&end);
+  };
+  try {
+    auto size = SIZED(CUpti_Profiler_Host_GetConfigImageSize_Params);
+    size.pHostObject = host;
+    s.check(s.cuptiProfilerHostGetConfigImageSize(&size), "cuptiProfilerHostGetConfigImageSize");
+    config.resize(size.configImageSize);
+    auto image = SIZED(CUpti_Profiler_Host_GetConfigImage_Params);
+    image.pHostObject = host;
+    image.configImageSize = config.size();
+    image.pConfigImage = config.data();
+    s.check(s.cuptiProfilerHostGetConfigImage(&image), "cuptiProfilerHostGetConfigImage");
+
+    auto enable = SIZED(CUpti_RangeProfiler_Enable_Params);
+    enable.ctx = static_cast<CUcontext>(gpu_.context());
+    s.check(s.cuptiRangeProfilerEnable(&enable), "cuptiRangeProfilerEnable");
+    profiler = enable.pRangeProfilerObject;
+    auto room = SIZED(CUpti_RangeProfiler_GetCounterDataSize_Params);
+    room.pRangeProfilerObject = profiler;
+    room.pMetricNames = names.data();
+    room.numMetrics = names.size();
+    room.maxNumOfRanges = 1;
+    room.maxNumRangeTreeNodes = 1;
+    s.check(s.cuptiRangeProfilerGetCounterDataSize(&room), "cuptiRangeProfilerGetCounterDataSize");
+    std::vector<std::uint8_t> data(room.counterDataSize);
+    auto clear = SIZED(CUpti_RangeProfiler_CounterDataImage_Initialize_Params);
+    clear.pRangeProfilerObject = profiler;
+    clear.counterDataSize = data.size();
+    clear.pCounterData = data.data();
+    s.check(s.cuptiRangeProfilerCounterDataImageInitialize(&clear), "cuptiRangeProfilerCounterDataImageInitialize");
+    auto set = SIZED(CUpti_RangeProfiler_SetConfig_Params);
+    set.pRangeProfilerObject = profiler;
+    set.configSize = config.size();
+    set.pConfig = config.data();
+    set.counterDataImageSize = data.size();
+    set.pCounterDataImage = data.data();
+    set.range = CUPTI_UserRange;
+    set.replayMode = CUPTI_UserReplay;
+    set.maxRangesPerPass = 1;
+    set.numNestingLevels = 1;
+    set.minNestingLevel = 1;
+    set.passIndex = 0;
+    set.targetNestingLevel = 1;
+    s.check(s.cuptiRangeProfilerSetConfig(&set), "cuptiRangeProfilerSetConfig");
+    bool all = false;
+    for (int pass = 0; !all; ++pass) {
+      if (pass == 20) throw GpuError("counters: not complete after 20 passes");
+      auto start = SIZED(CUpti_RangeProfiler_Start_Params);
+      start.pRangeProfilerObject = profiler;
+      s.check(s.cuptiRangeProfilerStart(&start), "cuptiRangeProfilerStart");
+      auto push = SIZED(CUpti_RangeProfiler_PushRange_Params);
+      push.pRangeProfilerObject = profiler;
+      push.pRangeName = "work";
+      s.check(s.cuptiRangeProfilerPushRange(&push), "cuptiRangeProfilerPushRange");
+      work();
+      auto pop = SIZED(CUpti_RangeProfiler_PopRange_Params);
+      pop.pRangeProfilerObject = profiler;
+      s.check(s.cuptiRangeProfilerPopRange(&pop), "cuptiRangeProfilerPopRange");
+      auto stop = SIZED(CUpti_RangeProfiler_Stop_Params);
+      stop.pRangeProfilerObject = profiler;
+      s.check(s.cuptiRangeProfilerStop(&stop), "cuptiRangeProfilerStop");
+      all = stop.isAllPassSubmitted != 0;
+    }
+    auto decode = SIZED(CUpti_RangeProfiler_DecodeData_Params);
+    decode.pRangeProfilerObject = profiler;
+    s.check(s.cuptiRangeProfilerDecodeData(&decode), "cuptiRangeProfilerDecodeData");
+    std::vector<double> values(names.size());
+    auto evaluate = SIZED(CUpti_Profiler_Host_EvaluateToGpuValues_Params);
+    evaluate.pHostObject = host;
+    evaluate.pCounterDataImage = data.data();
+    evaluate.counterDataImageSize = data.size();
+    evaluate.rangeIndex = 0;
+    evaluate.ppMetricNames = names.data();
+    evaluate.numMetrics = names.size();
+    evaluate.pMetricValues = values.data();
+    s.check(s.cuptiProfilerHostEvaluateToGpuValues(&evaluate), "cuptiProfilerHostEvaluateToGpuValues");
+    close();
+    return values;
+  } catch (...) {
+    close();
+    throw;
+  }
+}
+
+#else  // built without CUPTI's headers
+
+struct GpuCounters::State {};
+GpuCounters::GpuCounters(Gpu& gpu, int)
+    : gpu_(gpu), why_("this build has no CUPTI; build it where the CUDA toolkit is") {}
+GpuCounters::~GpuCounters() = default;
+std::vector<double> GpuCounters::count(const std::vector<std::vector<std::string>>&, const std::function<void()>&,
+                                       std::size_t&) {
+  (void)gpu_;
+  throw GpuError(why_);
+}
+
+#endif
+
+}  // namespace ceilings

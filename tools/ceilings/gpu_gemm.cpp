@@ -1,0 +1,269 @@
+// The part of cuBLASLt's C interface that a plain product needs. Numbers are those of cublasLt.h and library_types.h,
+// which are part of its binary interface since version 11.
+#include "gpu_gemm.h"
+
+#include <dlfcn.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+
+#include "gpu_arguments.h"
+
+namespace ceilings {
+namespace {
+
+using Handle = void*;
+enum DataType { kFloat32 = 0, kFloat64 = 1, kFloat16 = 2, kInt8 = 3, kInt32 = 10, kBfloat16 = 14, kFloat8 = 28 };
+enum Compute { kComputeFloat32 = 68, kComputeFloat64 = 70, kComputeInt32 = 72, kComputeTf32 = 77 };
+enum Attribute { kTransposeA = 3, kTransposeB = 4, kMaxWorkspace = 1 };
+constexpr std::size_t kWorkspace = std::size_t{64} << 20;
+
+struct Algorithm {
+  std::uint64_t data[8];
+};
+struct Proposal {
+  Algorithm algorithm;
+  std::size_t workspace;
+  int status;
+  float waves;
+  int reserved[4];
+};
+
+// Repeats after so many elements, so that the host computes few of them; odd, so that rows and columns differ.
+constexpr std::size_t kPeriod = 999983;
+
+// A value of [-1, 1] in a format, and what it is worth.
+double encode(int type, std::size_t index, char* to) {
+  const std::uint32_t bits = hash(static_cast<std::uint32_t>(index % kPeriod));
+  const double uniform = static_cast<double>(static_cast<std::int32_t>(bits)) / 2147483648.0;
+  switch (type) {
+    case kFloat64:
+      std::memcpy(to, &uniform, 8);
+      return uniform;
+    case kFloat32: {
+      // With the bits that tf32 keeps, so that its products are the same.
+      const float value = std::bit_cast<float>(std::bit_cast<std::uint32_t>(static_cast<float>(uniform)) & 0xffffe000U);
+      std::memcpy(to, &value, 4);
+      return static_cast<double>(value);
+    }
+    case kBfloat16: {
+      const std::uint32_t word = std::bit_cast<std::uint32_t>(static_cast<float>(uniform)) & 0xffff0000U;
+      const auto half = static_cast<std::uint16_t>(word >> 16);
+      std::memcpy(to, &half, 2);
+      return static_cast<double>(std::bit_cast<float>(word));
+    }
+    case kFloat16: {
+      // Sign, exponents of 2^-4 to 2^-1, 10 random bits.
+      const auto half = static_cast<std::uint16_t>((bits & 0x8000U) | (11 + (bits >> 16 & 3)) << 10 | (bits & 0x3ffU));
+      std::memcpy(to, &half, 2);
+      const double value = std::ldexp(1024 + (half & 1023), (half >> 10 & 31) - 25);
+      return half >> 15 ? -value : value;
+    }
+    case kFloat8: {
+      // e4m3: sign, exponents of 2^-3 to 2^0, 3 random bits.
+      const auto code = static_cast<std::uint8_t>((bits & 0x80U) | (4 + (bits >> 16 & 3)) << 3 | (bits & 7U));
+      std::memcpy(to, &code, 1);
+      const double value = std::ldexp(8 + (code & 7), (code >> 3 & 15) - 10);
+      return code >> 7 ? -value : value;
+    }
+    case kInt8: {
+      const auto value = static_cast<std::int8_t>(bits >> 24);
+      std::memcpy(to, &value, 1);
+      return value;
+    }
+    default:
+      return 0;
+  }
+}
+
+}  // namespace
+
+struct GpuGemm::State {
+  void* library = nullptr;
+  Handle handle = nullptr;
+  int (*create)(Handle*) = nullptr;
+  int (*destroy)(Handle) = nullptr;
+  int (*create_operation)(Handle*, int, int) = nullptr;
+  int (*set_operation)(Handle, int, const void*, std::size_t) = nullptr;
+  int (*create_layout)(Handle*, int, std::uint64_t, std::uint64_t, std::int64_t) = nullptr;
+  int (*create_preference)(Handle*) = nullptr;
+  int (*set_preference)(Handle, int, const void*, std::size_t) = nullptr;
+  int (*propose)(Handle, Handle, Handle, Handle, Handle, Handle, Handle, int, Proposal*, int*) = nullptr;
+  int (*multiply)(Handle, Handle, const void*, const void*, Handle, const void*, Handle, const void*, const void*,
+                  Handle, void*, Handle, const Algorithm*, void*, std::size_t, void*) = nullptr;
+
+  const Type* type = nullptr;
+  int n = 0;
+  Handle operation = nullptr, input = nullptr, output = nullptr;
+  std::vector<Proposal> proposals;
+  GpuBuffer a, b, c, workspace;
+
+  void check(int status, const char* call) const {
+    if (status != 0) throw GpuError(std::string(call) + ": status " + std::to_string(status));
+  }
+};
+
+const std::vector<GpuGemm::Type>& GpuGemm::types() {
+  static const std::vector<Type> kTypes = {
+      {"float64", "FLOP/s", "float64", true, kFloat64, kFloat64, kComputeFloat64, kFloat64, 8, 8},
+      {"float32", "FLOP/s", "float32", false, kFloat32, kFloat32, kComputeFloat32, kFloat32, 4, 4},
+      {"tf32", "FLOP/s", "float32", true, kFloat32, kFloat32, kComputeTf32, kFloat32, 4, 4},
+      {"bfloat16", "FLOP/s", "float32", true, kBfloat16, kBfloat16, kComputeFloat32, kFloat32, 2, 2},
+      {"float16", "FLOP/s", "float32", true, kFloat16, kFloat16, kComputeFloat32, kFloat32, 2, 2},
+      {"float8", "FLOP/s", "float32", true, kFloat8, kBfloat16, kComputeFloat32, kFloat32, 1, 2},
+      {"int8", "OP/s", "int32", true, kInt8, kInt32, kComputeInt32, kInt32, 1, 4},
+  };
+  return kTypes;
+}
+
+GpuGemm::GpuGemm(Gpu& gpu, const std::string& library) : gpu_(gpu), state_(std::make_unique<State>()) {
+  State& s = *state_;
+  std::vector<std::string> names = {library};
+  if (library.empty())
+    names = {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so", "/usr/local/cuda/lib64/libcublasLt.so"};
+  for (const std::string& name : names)
+    if (!s.library) s.library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!s.library) {
+    why_ = names.front() + " cannot be opened";
+    return;
+  }
+  const auto find = [&](auto& function, const char* symbol) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(s.library, symbol));
+    if (!function && why_.empty()) why_ = std::string("the library has no ") + symbol;
+  };
+  find(s.create, "cublasLtCreate");
+  find(s.destroy, "cublasLtDestroy");
+  find(s.create_operation, "cublasLtMatmulDescCreate");
+  find(s.set_operation, "cublasLtMatmulDescSetAttribute");
+  find(s.create_layout, "cublasLtMatrixLayoutCreate");
+  find(s.create_preference, "cublasLtMatmulPreferenceCreate");
+  find(s.set_preference, "cublasLtMatmulPreferenceSetAttribute");
+  find(s.propose, "cublasLtMatmulAlgoGetHeuristic");
+  find(s.multiply, "cublasLtMatmul");
+  if (why_.empty() && s.create(&s.handle) != 0) why_ = "cublasLtCreate failed";
+}
+
+GpuGemm::~GpuGemm() {
+  if (state_->handle && !gpu_.lost()) state_->destroy(state_->handle);
+}
+
+int GpuGemm::prepare(const Type& type, int n, int most) {
+  State& s = *state_;
+  release();
+  s.type = &type;
+  s.n = n;
+  const std::size_t elements = static_cast<std::size_t>(n) * static_cast<std::size_t>(n);
+  s.a = GpuBuffer(gpu_, elements * type.bytes);
+  s.b = GpuBuffer(gpu_, elements * type.bytes);
+  s.c = GpuBuffer(gpu_, elements * type.result_bytes);
+  s.workspace = GpuBuffer(gpu_, kWorkspace);
+  // Both operands repeat one period; B begins elsewhere in it.
+  std::vector<char> period(kPeriod * type.bytes);
+  for (std::size_t i = 0; i < kPeriod; ++i) encode(type.a, i, period.data() + i * type.bytes);
+  for (std::size_t at = 0; at < elements; at += kPeriod)
+    for (const GpuBuffer* operand : {&s.a, &s.b})
+      gpu_.write(operand->get() + at * type.bytes, period.data(), std::min(kPeriod, elements - at) * type.bytes);
+
+  const int transpose = 1, plain = 0;
+  s.check(s.create_operation(&s.operation, type.compute, type.scale), "cublasLtMatmulDescCreate");
+  s.check(s.set_operation(s.operation, kTransposeA, &transpose, sizeof transpose), "cublasLtMatmulDescSetAttribute");
+  s.check(s.set_operation(s.operation, kTransposeB, &plain, sizeof plain), "cublasLtMatmulDescSetAttribute");
+  const auto size = static_cast<std::uint64_t>(n);
+  s.check(s.create_layout(&s.input, type.a, size, size, n), "cublasLtMatrixLayoutCreate");
+  s.check(s.create_layout(&s.output, type.c, size, size, n), "cublasLtMatrixLayoutCreate");
+  Handle preference = nullptr;
+  s.check(s.create_preference(&preference), "cublasLtMatmulPreferenceCreate");
+  s.check(s.set_preference(preference, kMaxWorkspace, &kWorkspace, sizeof kWorkspace),
+          "cublasLtMatmulPreferenceSetAttribute");
+  s.proposals.resize(static_cast<std::size_t>(most));
+  int found = 0;
+  const int status = s.propose(s.handle, s.operation, s.input, s.input, s.output, s.output, preference, most,
+                               s.proposals.data(), &found);
+  if (status != 0 || found == 0)
+    throw GpuError(std::string("cuBLASLt has no ") + type.precision + " product of this layout (status " +
+                   std::to_string(status) + ")");
+  s.proposals.resize(static_cast<std::size_t>(found));
+  return found;
+}
+
+// Descriptors of a few hundred bytes stay until the process ends; memory of the device goes.
+void GpuGemm::release() {
+  for (GpuBuffer* buffer : {&state_->a, &state_->b, &state_->c, &state_->workspace}) *buffer = GpuBuffer();
+}
+
+double GpuGemm::seconds(int algorithm, unsigned repeats) {
+  State& s = *state_;
+  const Proposal& p = s.proposals.at(static_cast<std::size_t>(algorithm));
+  const double one64 = 1, zero64 = 0;
+  const float one32 = 1, zero32 = 0;
+  const std::int32_t one = 1, zero = 0;
+  const void* alpha = s.type->scale == kFloat64 ? static_cast<const void*>(&one64)
+                      : s.type->scale == kInt32 ? static_cast<const void*>(&one)
+                                                : &one32;
+  const void* beta = s.type->scale == kFloat64 ? static_cast<const void*>(&zero64)
+                     : s.type->scale == kInt32 ? static_cast<const void*>(&zero)
+                                               : &zero32;
+  const auto pointer = [](const GpuBuffer& buffer) { return reinterpret_cast<void*>(buffer.get()); };
+  return gpu_.time_work(
+      [&](void* stream) {
+        for (unsigned i = 0; i < repeats; ++i)
+          s.check(
+              s.multiply(s.handle, s.operation, alpha, pointer(s.a), s.input, pointer(s.b), s.input, beta, pointer(s.c),
+                         s.output, pointer(s.c), s.output, &p.algorithm, pointer(s.workspace), p.workspace, stream),
+              "cublasLtMatmul");
+      },
+      std::string("cuBLASLt ") + s.type->precision);
+}
+
+// Column-major: element (i, j) of AᵀB is the product of columns i of A and j of B. Eight of them, against double
+// precision; the error of n sums of values below 1, rounded to the result's format, stays below the bound for each
+// format.
+Verdict GpuGemm::right() {
+  State& s = *state_;
+  const auto n = static_cast<std::size_t>(s.n);
+  const double tolerance = s.type->c == kInt32     ? 0
+                           : s.type->c == kFloat64 ? 1e-9
+                           : s.type->c == kFloat32 ? 2e-3
+                                                   : 8e-3;  // of the format's own 2^-8 or 2^-11, and fp8's short sums
+  for (std::size_t k = 0; k < 8; ++k) {
+    const std::size_t i = hash(static_cast<std::uint32_t>(k)) % n, j = hash(static_cast<std::uint32_t>(k + 100)) % n;
+    double want = 0, size = 0;
+    char scratch[8];
+    for (std::size_t x = 0; x < n; ++x) {
+      const double product = encode(s.type->a, i * n + x, scratch) * encode(s.type->a, j * n + x, scratch);
+      want += product;
+      size += product * product;
+    }
+    char word[8] = {};
+    gpu_.read(word, s.c.get() + (j * n + i) * s.type->result_bytes, s.type->result_bytes);
+    double found = 0;
+    std::uint16_t half = 0;
+    float single = 0;
+    std::int32_t integer = 0;
+    std::memcpy(&half, word, 2);
+    std::memcpy(&single, word, 4);
+    std::memcpy(&integer, word, 4);
+    if (s.type->c == kInt32) found = integer;
+    if (s.type->c == kFloat32) found = static_cast<double>(single);
+    if (s.type->c == kFloat64) std::memcpy(&found, word, 8);
+    if (s.type->c == kBfloat16) found = static_cast<double>(std::bit_cast<float>(std::uint32_t{half} << 16));
+    if (s.type->c == kFloat16) {
+      const int exponent = half >> 10 & 31;
+      found = std::ldexp(exponent ? 1024 + (half & 1023) : (half & 1023), (exponent ? exponent : 1) - 25);
+      if (half >> 15) found = -found;
+    }
+    // Of the result, and of what rounding on the way can leave of terms that cancel.
+    if (std::abs(found - want) > tolerance * (std::abs(want) + std::sqrt(size))) {
+      char text[160];
+      std::snprintf(text, sizeof text, "cuBLASLt %s: element (%zu, %zu) is %g, must be %g", s.type->precision, i, j,
+                    found, want);
+      return {false, text};
+    }
+  }
+  return {};
+}
+
+}  // namespace ceilings

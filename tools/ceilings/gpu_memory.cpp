@@ -1,0 +1,417 @@
+// Traffic of a GPU: memory, caches, shared memory, atomics, the host's link, launches.
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "gpu_arguments.h"
+#include "gpu_run.h"
+#include "workers.h"
+
+namespace ceilings {
+namespace {
+
+using pagoda::CeilingKind;
+using pagoda::CeilingMode;
+
+constexpr StreamRow kStreams[] = {
+    {"hbm_read", "read", 1, 1, false},  {"hbm_write", "write", 1, 1, true}, {"hbm_copy", "copy", 2, 2, false},
+    {"hbm_scale", "scale", 2, 2, true}, {"hbm_add", "add", 3, 3, false},    {"hbm_triad", "triad", 3, 3, true},
+};
+
+// Results of reads: the words that `keep` of cuda/memory.cu leaves, together.
+constexpr std::size_t kKept = 8192;
+
+std::uint32_t kept(Gpu& gpu, DevicePointer out) {
+  std::vector<std::uint32_t> words(kKept);
+  gpu.read(words.data(), out, words.size() * 4);
+  std::uint32_t all = 0;
+  for (const std::uint32_t word : words) all ^= word;
+  return all;
+}
+
+Verdict compared(const char* kernel, std::uint32_t found, std::uint32_t want) {
+  Verdict v;
+  v.right = found == want;
+  if (!v.right)
+    v.detail =
+        std::string(kernel) + ": the words read make " + std::to_string(found) + ", must make " + std::to_string(want);
+  return v;
+}
+
+// How the grid covers the arrays. One tile a block is a launch for each pass; the others stay and go round.
+struct Shape {
+  unsigned per_sm, threads;  // 0: one tile a block
+  bool near;
+  const char* name;
+};
+constexpr Shape kShapes[] = {{4, 512, false, "grid stride"}, {4, 512, true, "blocked"},
+                             {2, 512, true, "blocked"},      {8, 256, true, "blocked"},
+                             {0, 512, true, "tile a block"}, {0, 256, true, "tile a block"}};
+
+}  // namespace
+
+Verdict GpuCeilings::stream_right(const StreamRow& row, const std::vector<GpuBuffer>& arrays) {
+  // From ones: a copy is 1, a scale 3, an add 2, a triad 1 + 3; a write is 3. Reads find known words. Twice the grid's
+  // reach, both ways to cover it.
+  const std::string_view op = row.op;
+  const float want = op == "copy" ? 1.0F : op == "add" ? 2.0F : op == "triad" ? 4.0F : 3.0F;
+  const unsigned blocks = static_cast<unsigned>(gpu_.attributes().sms);
+  const std::size_t vectors = std::size_t{8} * blocks * 512, words = 4 * vectors;
+  for (const bool near : {false, true}) {
+    if (op == "read") {
+      std::vector<std::uint32_t> known(words);
+      std::uint32_t all = 0;
+      for (std::size_t i = 0; i < words; ++i) all ^= known[i] = hash(static_cast<std::uint32_t>(i));
+      gpu_.write(arrays[0].get(), known.data(), 4 * words);
+      gpu_.fill(words_.get(), 0, kKept);
+      stream(row, arrays, blocks, 512, vectors, 1, near, 1);
+      const Verdict v = compared(row.kernel, kept(gpu_, words_.get()), all);
+      gpu_.fill(arrays[0].get(), std::bit_cast<std::uint32_t>(1.0F), words);
+      if (!v.right) return v;
+      continue;
+    }
+    gpu_.fill(arrays[0].get(), 0, words);
+    stream(row, arrays, blocks, 512, vectors, 1, near, 1);
+    std::vector<float> got(words);
+    gpu_.read(got.data(), arrays[0].get(), got.size() * 4);
+    for (std::size_t i = 0; i < got.size(); ++i)
+      if (got[i] != want)
+        return {false, std::string(row.kernel) + ": element " + std::to_string(i) + " is " + std::to_string(got[i]) +
+                           ", must be " + std::to_string(want)};
+  }
+  return {};
+}
+
+// Seconds of `repeats` launches of `passes` passes. Destination first, then sources; a read has only a source.
+double GpuCeilings::stream(const StreamRow& row, const std::vector<GpuBuffer>& arrays, unsigned blocks,
+                           unsigned threads, std::size_t vectors, unsigned passes, bool near, unsigned repeats) {
+  Arguments arguments;
+  arguments.add(passes);
+  for (const GpuBuffer& array : arrays) arguments.add(array.get());
+  arguments.add(vectors);
+  if (row.scalar) arguments.add(3.0F);
+  if (row.steps > 0) arguments.add(row.steps);
+  if (std::string_view(row.op) == "read") arguments.add(words_.get());
+  arguments.add(near ? 1U : 0U).add(clocks_.get());
+  return gpu_.time(row.kernel, {blocks, threads, 0, repeats}, arguments.pointers());
+}
+
+Experiment GpuCeilings::stream_experiment(const StreamRow& row, double each) {
+  const auto sms = static_cast<unsigned>(gpu_.attributes().sms);
+  Experiment e = start(std::string("dram.") + row.op, CeilingKind::Bandwidth, CeilingMode::Sustained, "B/s");
+  e.ceiling.level = "dram";
+  e.ceiling.op = row.op;
+  e.ceiling.data = "ones";
+  auto arrays = std::make_shared<std::vector<GpuBuffer>>();
+  e.prepare = [this, row, arrays, each] {
+    arrays->clear();
+    for (int i = 0; i < row.arrays; ++i) {
+      arrays->emplace_back(gpu_, static_cast<std::size_t>(each));
+      gpu_.fill(arrays->back().get(), std::bit_cast<std::uint32_t>(1.0F), static_cast<std::size_t>(each) / 4);
+    }
+  };
+  e.release = [arrays] { arrays->clear(); };
+  for (const Shape& shape : kShapes) {
+    const bool tiles = shape.per_sm == 0;
+    const std::size_t tile = std::size_t{4} * shape.threads, unit = tiles ? tile : tile * sms * shape.per_sm;
+    const std::size_t vectors = static_cast<std::size_t>(each) / 16 / unit * unit;
+    const unsigned blocks = tiles ? static_cast<unsigned>(vectors / tile) : sms * shape.per_sm;
+    auto pace = std::make_shared<Pace>();
+    e.candidates.push_back({row.kernel,
+                            {{"blocks", std::int64_t{blocks}},
+                             {"threads", std::int64_t{shape.threads}},
+                             {"cover", std::string(shape.name)},
+                             {"array_bytes", static_cast<std::int64_t>(vectors * 16)}},
+                            [this, row, arrays, pace, blocks, shape, vectors, tiles](double seconds) {
+                              const unsigned passes = trips_for(*pace, seconds, 1);
+                              const double took = stream(row, *arrays, blocks, shape.threads, vectors,
+                                                         tiles ? 1 : passes, shape.near, tiles ? passes : 1);
+                              pace->trips_per_second = passes / took;
+                              return finish(16.0 * static_cast<double>(vectors) * row.moved * passes, took, blocks);
+                            }});
+  }
+  if (row.steps == 0) e.verify = [this, row, arrays] { return stream_right(row, *arrays); };
+  return e;
+}
+
+void GpuCeilings::add_streams(std::vector<Experiment>& list) {
+  for (const StreamRow& row : kStreams)
+    if (options_.wants(std::string("dram.") + row.op)) list.push_back(stream_experiment(row, array_bytes()));
+}
+
+double GpuCeilings::array_bytes() const {
+  const double wanted = options_.depth == Depth::Quick ? 1e9 : 2e9;
+  return std::min(wanted, 0.8 * static_cast<double>(gpu_.free_bytes()) / 3);
+}
+
+Experiment GpuCeilings::intensity_experiment(unsigned steps) {
+  return stream_experiment({"intensity", "intensity", 2, 2, false, steps}, std::min(1e9, array_bytes()));
+}
+
+// What a level's kernel did, on a block: reads against words that are known, writes against what must stand there.
+Verdict GpuCeilings::cache_right(std::string_view kernel, DevicePointer memory) {
+  const auto words_of = [&](std::size_t n) {
+    std::vector<std::uint32_t> known(n);
+    for (std::size_t i = 0; i < n; ++i) known[i] = hash(static_cast<std::uint32_t>(i));
+    gpu_.write(memory, known.data(), 4 * n);
+    std::uint32_t all = 0;
+    for (const std::uint32_t word : known) all ^= word;
+    return all;
+  };
+  gpu_.fill(words_.get(), 0, kKept);
+  Arguments arguments;
+  std::uint32_t want = 0;
+  if (kernel == "l2_read") {
+    constexpr unsigned kVectors = 65536, kThreads = 512;
+    want = words_of(4 * kVectors);  // every vector once
+    arguments.add(kVectors / (8 * kThreads))
+        .add(memory)
+        .add(std::size_t{kVectors})
+        .add(words_.get())
+        .add(clocks_.get());
+    gpu_.launch("l2_read", {1, kThreads, 0}, arguments.pointers());
+  } else if (kernel == "l2_write") {
+    constexpr unsigned kVectors = 65536, kThreads = 512, kValue = 0x5a5a1234;
+    gpu_.fill(memory, 0, 4 * kVectors);
+    arguments.add(kVectors / (8 * kThreads)).add(memory).add(std::size_t{kVectors}).add(kValue).add(clocks_.get());
+    gpu_.launch("l2_write", {1, kThreads, 0}, arguments.pointers());
+    gpu_.synchronize();
+    std::vector<std::uint32_t> got(4 * kVectors);
+    gpu_.read(got.data(), memory, 4 * got.size());
+    for (std::size_t i = 0; i < got.size(); ++i)
+      if (got[i] != kValue) return {false, "l2_write: word " + std::to_string(i) + " was not written"};
+    return {};
+  } else if (kernel == "l1_read") {
+    want = words_of(4 * 2048);  // three times each
+    arguments.add(3U).add(memory).add(words_.get()).add(clocks_.get());
+    gpu_.launch("l1_read", {1, 256, 0}, arguments.pointers());
+  } else if (kernel == "shared_read") {
+    for (unsigned i = 0; i < 2048; ++i) want ^= hash(i) ^ 1U ^ 2U ^ (i / 256);
+    arguments.add(3U).add(1U).add(words_.get()).add(clocks_.get());
+    gpu_.launch("shared_read", {1, 256, 32768}, arguments.pointers());
+  } else if (kernel == "shared_write") {
+    constexpr unsigned kTrips = 3, kValue = 77;
+    // The last trip leaves at place p what thread p - 32·(trips - 1) wrote.
+    for (unsigned thread = 0; thread < 256; ++thread) {
+      const unsigned writer = (thread - 32 * (kTrips - 1)) & 255;
+      want ^= hash(kValue + writer + 256 * thread);
+    }
+    arguments.add(kTrips).add(kValue).add(words_.get()).add(clocks_.get());
+    gpu_.launch("shared_write", {1, 256, 32768}, arguments.pointers());
+  }
+  gpu_.synchronize();
+  return compared(std::string(kernel).c_str(), kept(gpu_, words_.get()), want);
+}
+
+void GpuCeilings::add_caches(std::vector<Experiment>& list) {
+  const auto sms = static_cast<unsigned>(gpu_.attributes().sms);
+  struct Row {
+    const char *kernel, *id, *level, *op;
+    std::vector<unsigned> per_sm;
+    unsigned threads, shared;
+    double per_trip;  // bytes of a thread
+  };
+  const Row rows[] = {
+      {"l2_read", "l2.read", "l2", "read", {2, 4}, 512, 0, 8 * 16},
+      {"l2_write", "l2.write", "l2", "write", {2, 4}, 512, 0, 8 * 16},
+      {"l1_read", "l1.read", "l1", "read", {2, 4}, 256, 0, 8 * 16},
+      {"shared_read", "shared.read", "shared", "read", {2, 4}, 256, 32768, 8 * 16},
+      {"shared_write", "shared.write", "shared", "write", {2, 4}, 256, 32768, 8 * 16},
+  };
+  for (const Row& row : rows) {
+    Experiment e = start(row.id, CeilingKind::Bandwidth, CeilingMode::Sustained, "B/s");
+    e.ceiling.level = row.level;
+    e.ceiling.op = row.op;
+    e.ceiling.data = "ones";
+    if (!options_.wants(e.ceiling.id)) continue;
+    const std::string_view level = row.level;
+    auto memory = std::make_shared<GpuBuffer>();
+    const std::size_t bytes = level == "l1" ? std::size_t{sms} * kMostBlocksPerSm * 32768 : std::size_t{64} << 20;
+    e.prepare = [this, memory, bytes] {
+      *memory = GpuBuffer(gpu_, bytes);
+      gpu_.fill(memory->get(), 1, bytes / 4);
+    };
+    e.release = [memory] { *memory = GpuBuffer(); };
+    e.verify = [this, kernel = std::string(row.kernel), memory, bytes] {
+      const Verdict v = cache_right(kernel, memory->get());
+      gpu_.fill(memory->get(), 1, bytes / 4);
+      return v;
+    };
+    // Working sets of the second level: well above all first levels, well below its half, where the far partition
+    // starts.
+    std::vector<std::size_t> sets = {0};
+    if (level == "l2") {
+      sets.clear();
+      for (std::size_t set = std::size_t{4} << 20; static_cast<double>(set) <= 0.5 * gpu_.attributes().l2_bytes;
+           set *= 2)
+        sets.push_back(set);
+      if (sets.empty()) sets.push_back(std::bit_floor(static_cast<std::size_t>(gpu_.attributes().l2_bytes / 2)));
+    }
+    for (const unsigned per_sm : row.per_sm)
+      for (const std::size_t set : sets) {
+        auto pace = std::make_shared<Pace>();
+        pagoda::Settings config = {{"blocks_per_sm", std::int64_t{per_sm}}, {"threads", std::int64_t{row.threads}}};
+        if (set > 0) config["working_set_bytes"] = static_cast<std::int64_t>(set);
+        e.candidates.push_back(
+            {row.kernel, config, [this, row, level, memory, pace, set, blocks = sms * per_sm](double seconds) {
+               const unsigned trips = trips_for(*pace, seconds, 500);
+               Arguments arguments;
+               arguments.add(trips);
+               if (level == "shared") {
+                 arguments.add(1U);
+               } else {
+                 arguments.add(memory->get());
+                 if (level == "l2") arguments.add(std::size_t{set / 16});
+               }
+               if (std::string_view(row.kernel) == "l2_write")
+                 arguments.add(1U);
+               else
+                 arguments.add(words_.get());
+               arguments.add(clocks_.get());
+               const double took = gpu_.time(row.kernel, {blocks, row.threads, row.shared}, arguments.pointers());
+               pace->trips_per_second = trips / took;
+               return finish(row.per_trip * trips * blocks * row.threads, took, blocks);
+             }});
+      }
+    list.push_back(std::move(e));
+  }
+  for (const unsigned spread : {0U, 1U}) {
+    Experiment e =
+        start(spread ? "atomics.spread" : "atomics.one_word", CeilingKind::Compute, CeilingMode::Sustained, "1/s");
+    e.ceiling.op = "atomic_add";
+    e.ceiling.precision = "int32";
+    e.theory = nullptr;
+    if (!options_.wants(e.ceiling.id)) continue;
+    e.verify = [this, spread] {
+      constexpr unsigned kTrips = 5;
+      gpu_.fill(words_.get(), 0, 256);
+      Arguments arguments;
+      arguments.add(kTrips).add(words_.get()).add(spread).add(clocks_.get());
+      gpu_.launch("atomics", {1, 256, 0}, arguments.pointers());
+      gpu_.synchronize();
+      std::vector<std::uint32_t> got(256);
+      gpu_.read(got.data(), words_.get(), 4 * got.size());
+      for (std::size_t i = 0; i < got.size(); ++i) {
+        const unsigned want = spread ? 8 * kTrips : i == 0 ? 8 * kTrips * 256 : 0;
+        if (got[i] != want)
+          return Verdict{false, "atomics: word " + std::to_string(i) + " is " + std::to_string(got[i]) + ", must be " +
+                                    std::to_string(want)};
+      }
+      return Verdict{};
+    };
+    auto pace = std::make_shared<Pace>();
+    e.candidates.push_back(
+        {"atomics", {{"blocks_per_sm", std::int64_t{4}}}, [this, spread, pace, blocks = sms * 4](double seconds) {
+           const unsigned trips = trips_for(*pace, seconds, 10);
+           Arguments arguments;
+           arguments.add(trips).add(words_.get()).add(spread).add(clocks_.get());
+           const double took = gpu_.time("atomics", {blocks, 256, 0}, arguments.pointers());
+           pace->trips_per_second = trips / took;
+           return finish(8.0 * trips * blocks * 256, took, blocks);
+         }});
+    list.push_back(std::move(e));
+  }
+}
+
+void GpuCeilings::add_host(std::vector<Experiment>& list) {
+  // The host's memory as well: twice so much is page-locked.
+  const std::size_t bytes = std::min(std::size_t{256} << 20, std::bit_floor(gpu_.free_bytes() / 8));
+  struct Row {
+    const char *id, *op;
+    bool to_device, to_host;
+  };
+  for (const Row& row : {Row{"pcie.to_device", "write", true, false}, Row{"pcie.to_host", "read", false, true},
+                         Row{"pcie.both", "copy", true, true}}) {
+    Experiment e = start(row.id, CeilingKind::Bandwidth, CeilingMode::Sustained, "B/s");
+    e.ceiling.level = "pcie";
+    e.ceiling.op = row.op;
+    e.ceiling.units.reset();
+    e.theory = nullptr;
+    if (!options_.wants(e.ceiling.id)) continue;
+    struct Memory {
+      GpuBuffer device;
+      void *from = nullptr, *to = nullptr;
+    };
+    auto memory = std::make_shared<Memory>();
+    e.prepare = [this, memory, bytes] {
+      memory->device = GpuBuffer(gpu_, 2 * bytes);
+      memory->from = gpu_.allocate_host(bytes);
+      memory->to = gpu_.allocate_host(bytes);
+      std::memset(memory->from, 1, bytes);
+      std::memset(memory->to, 2, bytes);
+    };
+    e.release = [this, memory] {
+      gpu_.release_host(std::exchange(memory->from, nullptr));
+      gpu_.release_host(std::exchange(memory->to, nullptr));
+      memory->device = GpuBuffer();
+    };
+    e.candidates.push_back(
+        {"copy engine", {{"bytes", static_cast<std::int64_t>(bytes)}}, [this, memory, row, bytes](double) {
+           const double took =
+               gpu_.time_copies(memory->device.get(), row.to_device ? memory->from : nullptr,
+                                row.to_host ? memory->to : nullptr, memory->device.get() + bytes, bytes);
+           Sample s;
+           s.seconds = took;
+           s.rate = static_cast<double>(bytes) * (row.to_device + row.to_host) / took;
+           return s;
+         }});
+    // The SMs can move them too: page-locked memory has the same address on the device.
+    if (row.to_device != row.to_host)
+      e.candidates.push_back(
+          {"hbm_copy", {{"bytes", static_cast<std::int64_t>(bytes)}}, [this, memory, row, bytes](double) {
+             const auto address = [](void* host) {
+               return static_cast<DevicePointer>(reinterpret_cast<std::uintptr_t>(host));
+             };
+             const std::size_t tile = std::size_t{4} * 512, vectors = bytes / 16 / tile * tile;
+             Arguments arguments;
+             arguments.add(1U)
+                 .add(row.to_device ? memory->device.get() : address(memory->to))
+                 .add(row.to_device ? address(memory->from) : memory->device.get() + bytes)
+                 .add(vectors)
+                 .add(1U)
+                 .add(clocks_.get());
+             Sample s;
+             s.seconds = gpu_.time("hbm_copy", {static_cast<unsigned>(vectors / tile), 512, 0}, arguments.pointers());
+             s.rate = 16.0 * static_cast<double>(vectors) / s.seconds;
+             return s;
+           }});
+    e.verify = [this, memory, bytes] {
+      // There and back again.
+      gpu_.time_copies(memory->device.get(), memory->from, nullptr, 0, bytes);
+      gpu_.time_copies(0, nullptr, memory->to, memory->device.get(), bytes);
+      const bool same = std::memcmp(memory->from, memory->to, bytes) == 0;
+      return Verdict{same, same ? "" : "what came back from the device differs from what went there"};
+    };
+    list.push_back(std::move(e));
+  }
+  for (const bool wait : {false, true}) {
+    Experiment e = start(wait ? "sync" : "launch", CeilingKind::Latency, CeilingMode::Sustained, "s");
+    e.ceiling.level = wait ? "sync" : "launch";
+    e.ceiling.units.reset();
+    e.theory = nullptr;
+    if (!options_.wants(e.ceiling.id)) continue;
+    e.candidates.push_back({"empty", {{"launches", std::int64_t{wait ? 100 : 1000}}}, [this, wait](double) {
+                              const int launches = wait ? 100 : 1000;
+                              gpu_.synchronize();
+                              const double from = seconds_now();
+                              for (int i = 0; i < launches; ++i) {
+                                gpu_.launch("empty", {1, 32, 0}, {});
+                                if (wait) gpu_.synchronize();
+                              }
+                              gpu_.synchronize();
+                              Sample s;
+                              s.seconds = seconds_now() - from;
+                              s.rate = s.seconds / launches;
+                              return s;
+                            }});
+    list.push_back(std::move(e));
+  }
+}
+
+double GpuCeilings::shared_seconds(unsigned stride) {
+  Arguments arguments;
+  arguments.add(20000U).add(stride).add(words_.get()).add(clocks_.get());
+  return gpu_.time("shared_read", {static_cast<unsigned>(gpu_.attributes().sms) * 4, 256, 32768}, arguments.pointers());
+}
+
+}  // namespace ceilings
