@@ -1,5 +1,6 @@
 // Nsight Compute as a process (a stand-in), its command lines, and counts held against ours.
 #include <doctest/doctest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -268,6 +269,37 @@ TEST_CASE("a study goes on after a point that fails, names its points apart, and
   CHECK(none[1].failure.find("--cap-add=SYS_ADMIN") != std::string::npos);
   CHECK(study_exit_code(none) == 4);
 }
+
+#ifdef PAGODA_PROFILE
+TEST_CASE("pagoda-profile --mode ncu: one program, a study of models and batches, and what cannot be") {
+  const FakeNcu fake("table");
+  const auto run = [&](const std::string& arguments) {
+    const std::string command = "'" PAGODA_PROFILE "' --mode ncu --ncu '" + fake.request().ncu + "' " + arguments +
+                                " >'" + fake.path("out") + "' 2>'" + fake.path("err") + "'";
+    const int status = std::system(command.c_str());
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  };
+  CHECK(run("--chip GH100 -o '" + fake.path("one.json") + "' -- true") == 0);
+  CHECK(load_measured(fake.path("one.json")).kernels.front().launches == 2);
+  // The chip's own metrics were asked for.
+  CHECK(read_file(fake.path("arguments")).find("sm__ops_path_tensor_src_fp8.sum") != std::string::npos);
+  CHECK(run("--chip TU102 -o '" + fake.path("one.json") + "' -- true") == 0);
+  CHECK(read_file(fake.path("arguments")).find("src_fp8") == std::string::npos);
+
+  const std::string study = "--chip GH100 --models a.onnx,b.onnx --batches 1,8 -o '" + fake.path("study") + "' -- ";
+  CHECK(run(study + "test {model} != {batch}") == 0);
+  for (const char* name : {"a-batch1", "a-batch8", "b-batch1", "b-batch8"})
+    CHECK_MESSAGE(fs::exists(fake.path("study") + "/" + name + ".json"), name);
+  CHECK(run(study + "test {model}{batch} != b.onnx8") == 3);
+  CHECK(read_file(fake.path("err")).find("b-batch8: ") != std::string::npos);
+  CHECK(run("--chip GH100 --models a.onnx -o x -- true") == 1);  // no place for it
+  CHECK(run("--chip GX999 -- true") == 1);
+  setenv("FAKE_NCU_SAYS", "permission", 1);
+  CHECK(run(study + "test {model} != {batch}") == 4);
+  CHECK(run("--chip GH100 -- true") == 4);
+  CHECK(std::system("'" PAGODA_PROFILE "' --batches 1 -- true 2>/dev/null") == 2 << 8);
+}
+#endif
 
 TEST_CASE("counts that agree confirm: names differ in casts and spaces, bytes within two percent") {
   const Measured ours = measured_of({kernel("void gemm<128, true>(float*)", 2, 8192, 1.01e6),

@@ -32,6 +32,8 @@ constexpr const char* kIterations = "^pagoda@run [0-9]+$";
 
 struct Options {
   std::string mode = "quick", precision, nvtx, kernel, iteration, output, csv, estimate, library, cupti, verify;
+  std::string ncu = "ncu", chip;
+  std::vector<std::string> models, batches;  // of a study under Nsight Compute
   std::uint64_t skip = 0, batch = 512;
   std::optional<std::uint64_t> count;
   std::optional<std::int64_t> warmup;
@@ -80,7 +82,8 @@ std::string injected_library(const Options& options) {
   if (!options.library.empty()) return fs::absolute(options.library).string();
   std::error_code error;
   const fs::path self = fs::read_symlink("/proc/self/exe", error).parent_path();
-  for (const fs::path& path : {self / "libpagoda_inject.so", self / ".." / PAGODA_LIBDIR / "pagoda/libpagoda_inject.so"})
+  for (const fs::path& path :
+       {self / "libpagoda_inject.so", self / ".." / PAGODA_LIBDIR / "pagoda/libpagoda_inject.so"})
     if (fs::exists(path)) return fs::canonical(path).string();
   return (self / "libpagoda_inject.so").string();
 }
@@ -150,7 +153,8 @@ std::vector<std::vector<std::string>> groups_of(const pagoda::MetricPlan& plan, 
 std::vector<std::string> metrics_of(const pagoda::MetricPlan& plan) {
   std::vector<std::string> all;
   for (const pagoda::MetricGroup& group : plan.groups)
-    all.insert(all.end(), group.metrics.begin(), group.metrics.end());
+    for (const std::string& metric : group.metrics)
+      if (metric.find(".peak_sustained") == std::string::npos) all.push_back(metric);  // no count
   return all;
 }
 
@@ -202,8 +206,11 @@ int list_ranges(const Options& options) {
 }
 
 // --verify ncu: the same command under Nsight Compute, and the counts side by side.
-int verify(const Options& options, const Measured& ours, const std::vector<std::string>& metrics) {
+int verify(const Options& options, const Measured& ours, const std::string& chip,
+           const std::vector<std::string>& metrics) {
   pagoda::profile::NcuRequest request;
+  request.ncu = options.ncu;
+  request.chip = chip;
   request.metrics = metrics;
   request.command = options.command;
   request.kernel_regex = options.kernel;
@@ -213,15 +220,38 @@ int verify(const Options& options, const Measured& ours, const std::vector<std::
   return verification.passed() ? kDone : kPartial;
 }
 
-int profile_with_ncu(const Options& options, const profile::Probe& probed) {
-  const pagoda::MetricPlan plan = plan_metrics(pagoda::chip_metrics(probed.devices.front().chip), MetricMode::Exact);
+// Models × batches: a file each in the folder of --output; what fails is told, and the others go on.
+int profile_study(const Options& options, const pagoda::profile::NcuRequest& request,
+                  const std::vector<pagoda::Missing>& missing) {
+  if (options.output.empty() || options.output == "-")
+    throw pagoda::Error("a study writes a file for each of its points; give their folder with --output");
+  fs::create_directories(options.output);
+  const auto keep = [&](const pagoda::profile::NcuOutcome& outcome) {
+    if (!outcome.measured) {
+      std::fprintf(stderr, "pagoda-profile: %s: %s\n", outcome.name.c_str(), outcome.failure.c_str());
+      return;
+    }
+    Measured measured = *outcome.measured;
+    measured.missing.insert(measured.missing.end(), missing.begin(), missing.end());
+    const std::string path = options.output + "/" + outcome.name + ".json";
+    pagoda::write_file(path, pagoda::write_measured(measured));
+    std::printf("%s: %zu kernels\n", path.c_str(), measured.kernels.size());
+  };
+  return study_exit_code(run_ncu_study(request, options.models, options.batches, {}, keep));
+}
+
+int profile_with_ncu(const Options& options, const std::string& chip) {
+  const pagoda::MetricPlan plan = plan_metrics(pagoda::chip_metrics(chip), MetricMode::Exact);
   pagoda::profile::NcuRequest request;
-  request.metrics = metrics_of(plan);
+  request.ncu = options.ncu;
+  request.chip = chip;
+  request.metrics = pagoda::profile::ncu_metrics(chip);
   request.command = options.command;
   request.kernel_regex = options.kernel;
   request.nvtx_include = options.nvtx;
   request.launch_skip = static_cast<std::int64_t>(options.skip);
   if (options.count) request.launch_count = static_cast<std::int64_t>(*options.count);
+  if (!options.models.empty() || !options.batches.empty()) return profile_study(options, request, plan.missing);
   Measured measured = pagoda::profile::run_ncu(request);
   measured.missing.insert(measured.missing.end(), plan.missing.begin(), plan.missing.end());
   return report(options, measured, "");
@@ -273,13 +303,14 @@ int profile_program(const Options& options, const profile::Probe& probed) {
   int code = report(options, measured, pagoda::profile::record_csv(runs));
   if (status != 0) return profile::end_as(status);
   if (!options.verify.empty() && code == kDone)
-    code = verify(options, measured,
+    code = verify(options, measured, chip,
                   metrics_of(plan_metrics(pagoda::chip_metrics(chip), metric_mode(options.mode), options.precision)));
   return code;
 }
 
 int run(const Options& options) {
   if (options.list_ranges) return list_ranges(options);
+  if (options.mode == "ncu" && !options.chip.empty()) return profile_with_ncu(options, options.chip);
   const profile::ProbeFor what =
       options.mode == "time" || options.mode == "ncu" ? profile::ProbeFor::Chip : profile::ProbeFor::Counters;
   const profile::Probe probed = profile::probe(what, injected_library(options));
@@ -287,7 +318,8 @@ int run(const Options& options) {
     std::fprintf(stderr, "pagoda-profile: %s\n", probed.problem.c_str());
     return kNoDevice;
   }
-  return options.mode == "ncu" ? profile_with_ncu(options, probed) : profile_program(options, probed);
+  return options.mode == "ncu" ? profile_with_ncu(options, probed.devices.front().chip)
+                               : profile_program(options, probed);
 }
 
 }  // namespace
@@ -321,6 +353,11 @@ int main(int argc, char** argv) {
   app.add_option("--verify", options.verify,
                  "run again under Nsight Compute and compare counts; exit 3 where they differ")
       ->check(CLI::IsMember({"ncu"}));
+  app.add_option("--ncu", options.ncu, "path of Nsight Compute's command line")->capture_default_str();
+  app.add_option("--chip", options.chip, "ncu: the chip as CUPTI names it (GH100), where CUPTI cannot be asked");
+  app.add_option("--models", options.models, "ncu: take the place of {model} in the command, one run each")
+      ->delimiter(',');
+  app.add_option("--batches", options.batches, "ncu: take the place of {batch} in the command")->delimiter(',');
   app.add_option("-o,--output", options.output, "write pagoda.measured/1 here; - is standard output");
   app.add_option("--csv", options.csv, "write one row a launch as Nsight Compute's raw page; - is standard output");
   app.add_option("--top", options.top, "rows of the table")->capture_default_str();
@@ -340,6 +377,10 @@ int main(int argc, char** argv) {
   }
   if (options.command.front().starts_with("-")) {
     std::fprintf(stderr, "pagoda-profile: %s is no option; --help lists them\n", options.command.front().c_str());
+    return kUsage;
+  }
+  if (options.mode != "ncu" && !(options.models.empty() && options.batches.empty() && options.chip.empty())) {
+    std::fprintf(stderr, "pagoda-profile: --models, --batches and --chip are of --mode ncu\n");
     return kUsage;
   }
   if (options.mode == "range" && options.nvtx.empty()) {
