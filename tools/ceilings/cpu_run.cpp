@@ -565,4 +565,19 @@ std::vector<CpuCeilings::Point> CpuCeilings::sweep(double seconds) {
   return points;
 }
 
+double CpuCeilings::update_rate(char* memory, double bytes, double seconds) {
+  for (const BandwidthKernel& k : bandwidth_kernels()) {
+    if (k.op != "update" || k.isa != fitting_isa(machine_, "update")) continue;
+    const std::uint64_t all = array_bytes(k, bytes), pass = all / static_cast<std::uint64_t>(k.step);
+    const Pace pace{update_pace_[all]};
+    const std::uint64_t trips = (pace.trips(seconds, pass) + pass - 1) / pass * pass;
+    const double amount = static_cast<double>(trips) * static_cast<double>(k.step * k.moved);
+    const Sample s = scopes_.front().workers->sample([&](std::size_t) { k.run(memory, memory, memory, all, trips); },
+                                                     amount, chain(k.isa));
+    update_pace_[all] = static_cast<double>(trips) / s.seconds;
+    return s.rate;
+  }
+  return 0;
+}
+
 }  // namespace ceilings

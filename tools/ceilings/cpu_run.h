@@ -2,6 +2,7 @@
 // of Berkeley's Empirical Roofline Tool.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -36,6 +37,9 @@ class CpuCeilings {
   std::vector<Point> sweep(double seconds);
   std::vector<pagoda::KnownLevel> known_levels() const;
 
+  // Bytes per second of the widest kernel that reads and writes a working set in place, on one core.
+  double update_rate(char* memory, double bytes, double seconds);
+
   const ChainKernel& chain(std::string_view isa) const;
 
   // One stretch of a kernel by a worker: the bytes a core works on at most, and the work.
@@ -56,6 +60,7 @@ class CpuCeilings {
   const Options& options_;
   std::vector<Scope> scopes_;
   std::vector<std::string> not_run_;
+  std::map<std::uint64_t, double> update_pace_;  // trips a second of update_rate, by bytes
 };
 
 // The best of our ceilings against a re-implementation of ERT's kernel on one core: at every intensity the roof must
