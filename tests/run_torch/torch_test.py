@@ -231,5 +231,30 @@ class CommandLine(unittest.TestCase):
         self.assertEqual({kernel["joined"]["rule"] for kernel in joined["kernels"]}, {"name"})
 
 
+class Ranges(unittest.TestCase):
+    def test_a_profiler_sees_a_range_of_the_domain_for_every_node(self):
+        tools = pathlib.Path(os.environ.get("PAGODA_TOOLS", "/nonexistent")) / "profile"
+        if not (tools / "libpagoda_inject.so").exists() or not (tools / "pagoda-profile").exists():
+            self.skipTest("pagoda-profile and its library are not built")
+        try:
+            import nvtx  # noqa: F401
+        except ImportError:
+            self.skipTest("the package nvtx is missing")
+        model = ROOT / "models/skeletons/resnet50.onnx"
+        workload = [sys.executable, str(ROOT / "models/run_torch.py"), str(model), "--warmup", "1", "--repeat", "2"]
+        result = subprocess.run(
+            [str(tools / "pagoda-profile"), "--list-ranges", "--", *workload],
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        self.assertEqual(result.returncode, 0, result.stderr)
+        seen = dict(line.split(None, 1)[::-1] for line in result.stdout.splitlines() if "pagoda@" in line)
+        nodes = {f"pagoda@{node.name}" for node in onnx.load(model, load_external_data=False).graph.node}
+        self.assertEqual({name for name in seen if not name.startswith("pagoda@run ")}, nodes)
+        self.assertEqual({seen[name] for name in nodes}, {"3"})
+        self.assertEqual(sum(name.startswith("pagoda@run ") for name in seen), 3)
+
+
 if __name__ == "__main__":
     unittest.main()
