@@ -47,7 +47,7 @@ timeout 30 nvidia-smi -q >"$out/nvidia-smi.txt" 2>&1
 
 # All ceilings. A kernel that loses the device ends the process, which has written the rest: the next one goes on there.
 files=(--json "$out/ceilings.json" --csv "$out/ceilings.csv" --csv-ert "$out/ert.txt" --csv-rocprof "$out/roofline.csv")
-stage 200 "all ceilings" --budget 130 "${files[@]}"
+stage 240 "all ceilings" --budget 170 "${files[@]}"
 for _ in 1 2 3; do
   [ $code -eq 3 ] && grep -q 'the device is lost\|not reached' "$out/ceilings.json" || break
   stage 90 "what was not reached" --budget 60 --resume "$out/ceilings.json" "${files[@]}"

@@ -93,6 +93,11 @@ struct GpuCounters::State {
 
 GpuCounters::GpuCounters(Gpu& gpu, int index) : gpu_(gpu), state_(std::make_unique<State>()) {
   State& s = *state_;
+  // libcupti opens these by their bare names: found where they are loaded already, wherever they lie.
+  for (const char* name : {"libnvperf_host.so", "libnvperf_target.so"})
+    if (!dlopen(name, RTLD_NOW | RTLD_GLOBAL))
+      for (const char* folder : {"/usr/local/cuda/lib64/", "/usr/local/cuda/extras/CUPTI/lib64/"})
+        dlopen((std::string(folder) + name).c_str(), RTLD_NOW | RTLD_GLOBAL);
   for (const char* name : {"libcupti.so.13", "libcupti.so.12", "libcupti.so", "/usr/local/cuda/lib64/libcupti.so",
                            "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so"})
     if (!s.library) s.library = dlopen(name, RTLD_NOW | RTLD_LOCAL);

@@ -297,6 +297,7 @@ void Gpu::fill(DevicePointer pointer, std::uint32_t word, std::size_t words) {
 }
 void Gpu::write(DevicePointer to, const void* from, std::size_t bytes) {
   state_->check(state_->api.to_device(to, from, bytes), "cuMemcpyHtoD");
+  synchronize();  // the call returns when the host's memory is free, not when the device's is written
 }
 void Gpu::read(void* to, DevicePointer from, std::size_t bytes) {
   state_->check(state_->api.to_host(to, from, bytes), "cuMemcpyDtoH");

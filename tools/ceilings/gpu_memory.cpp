@@ -144,8 +144,9 @@ double GpuCeilings::array_bytes() const {
   return std::min(wanted, 0.8 * static_cast<double>(gpu_.free_bytes()) / 3);
 }
 
+// Small enough that those of all intensities fit together, and still beyond any second level.
 Experiment GpuCeilings::intensity_experiment(unsigned steps) {
-  return stream_experiment({"intensity", "intensity", 2, 2, false, steps}, std::min(1e9, array_bytes()));
+  return stream_experiment({"intensity", "intensity", 2, 2, false, steps}, std::min(2.5e8, array_bytes() / 8));
 }
 
 // What a level's kernel did, on a block: reads against words that are known, writes against what must stand there.
