@@ -238,6 +238,7 @@ std::optional<Arguments> parse_arguments(int argc, char** argv, int& code) {
   worker->add_option("NAME", arguments.worker, "cmd, conv")->required();
   worker->group("");
   app.add_subcommand("conv", "convolutions of models, layer by layer, over algorithms (see conv --help)");
+  app.add_subcommand("matmul", "matrix products over libraries (see matmul --help)");
   CLI::App* task = app.add_subcommand("task", "run one experiment of a folder's plan, as a task of a cluster");
   task->add_option("DIR", arguments.folder, "the folder")->required();
   task->add_option("--index", arguments.task, "of the experiment in plan.json")

@@ -9,6 +9,7 @@
 #include "cmd_worker.h"
 #include "conv_command.h"
 #include "conv_worker.h"
+#include "matmul.h"
 #include "machine_state.h"
 #include "pagoda/report.h"
 #include "process.h"
@@ -138,8 +139,9 @@ int task(const Arguments& arguments) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // It has options of its own.
+  // They have options of their own.
   if (argc > 1 && std::string_view(argv[1]) == "conv") return conv::conv_command(argc - 1, argv + 1);
+  if (argc > 1 && std::string_view(argv[1]) == "matmul") return conv::matmul_command(argc - 1, argv + 1);
   try {
     int code = kDone;
     const std::optional<Arguments> arguments = parse_arguments(argc, argv, code);

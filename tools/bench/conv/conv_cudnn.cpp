@@ -85,15 +85,17 @@ std::string documented_objection(const ConvLayer& l, const std::string& name) {
 
 // Functions by their names in the headers, so that types are checked by the compiler.
 struct Api {
-#define PAGODA_CUDNN_FUNCTIONS(X)                                                                                \
-  X(cudnnGetVersion)                                                                                             \
-  X(cudnnGetErrorString)                                                                                         \
-  X(cudnnCreate) X(cudnnDestroy) X(cudnnCreateTensorDescriptor) X(cudnnDestroyTensorDescriptor)                  \
-      X(cudnnSetTensorNdDescriptor) X(cudnnCreateFilterDescriptor) X(cudnnDestroyFilterDescriptor)               \
-          X(cudnnSetFilterNdDescriptor) X(cudnnCreateConvolutionDescriptor) X(cudnnDestroyConvolutionDescriptor) \
-              X(cudnnSetConvolutionNdDescriptor) X(cudnnSetConvolutionGroupCount) X(cudnnSetConvolutionMathType) \
-                  X(cudnnGetConvolutionNdForwardOutputDim) X(cudnnGetConvolutionForwardAlgorithm_v7)             \
-                      X(cudnnGetConvolutionForwardWorkspaceSize) X(cudnnConvolutionForward)
+#define PAGODA_CUDNN_FUNCTIONS(X)                                                                                      \
+  X(cudnnGetVersion)                                                                                                   \
+  X(cudnnGetErrorString)                                                                                               \
+  X(cudnnCreate)                                                                                                       \
+  X(cudnnDestroy)                                                                                                      \
+  X(cudnnCreateTensorDescriptor) X(cudnnDestroyTensorDescriptor) X(cudnnSetTensorNdDescriptor)                         \
+      X(cudnnCreateFilterDescriptor) X(cudnnDestroyFilterDescriptor) X(cudnnSetFilterNdDescriptor)                     \
+          X(cudnnCreateConvolutionDescriptor) X(cudnnDestroyConvolutionDescriptor) X(cudnnSetConvolutionNdDescriptor)  \
+              X(cudnnSetConvolutionGroupCount) X(cudnnSetConvolutionMathType) X(cudnnGetConvolutionNdForwardOutputDim) \
+                  X(cudnnGetConvolutionForwardAlgorithm_v7) X(cudnnGetConvolutionForwardWorkspaceSize)                 \
+                      X(cudnnConvolutionForward)
 #define X(function) decltype(&::function) function = nullptr;
   PAGODA_CUDNN_FUNCTIONS(X)
 #undef X

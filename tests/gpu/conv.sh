@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# Convolutions by cuDNN and products by cuBLASLt on a machine with an NVIDIA GPU, in one call under 10 minutes.
+#   tests/gpu/conv.sh [BUILD] [OUT] [GPU]   BUILD: build folder (build/dev), OUT: where results go ($OUT, or .), GPU: 0
+# Exits 77 where there is no GPU, 0 where every bar is met, 1 where one is not; says each bar either way. A stage that
+# fails or hangs leaves the others alone.
+set -uo pipefail
+build=${1:-build/dev} out=${2:-${OUT:-.}} gpu=${3:-0}
+bench=$build/tools/bench/pagoda-bench models=$(dirname "$0")/../../models/skeletons
+mkdir -p "$out"
+
+timeout 60 "$bench" matmul --device "cuda:$gpu" --size 256 --budget 0.05 >"$out/probe.txt" 2>&1
+if [ $? -eq 4 ]; then
+  echo "skipped: $(tail -1 "$out/probe.txt")"
+  exit 77
+fi
+failed=0
+bar() {  # bar NAME CONDITION...: says whether it holds
+  local name=$1
+  shift
+  if "$@"; then echo "met     $name"; else echo "MISSED  $name"; failed=1; fi
+}
+stage() {  # stage NAME SECONDS ARGUMENTS...: output to NAME.txt, exit code kept
+  local name=$1 limit=$2
+  shift 2
+  timeout "$limit" "$bench" "$@" >"$out/$name.txt" 2>&1
+  local code=$?
+  tail -n 12 "$out/$name.txt"
+  return $code
+}
+timeout 30 nvidia-smi -q >"$out/nvidia-smi.txt" 2>&1
+
+# Every forward algorithm and the heuristic's choice on ResNet-50: results right, refusals said layer by layer.
+stage resnet50 150 conv "$models/resnet50.onnx" --device "cuda:$gpu" --batch 1,16 --layer-budget 0.02 --budget 0.3 \
+  --csv "$out/resnet50_layers.csv" --overall "$out/resnet50.csv" -o "$out/conv"
+bar "resnet50 over all algorithms of cuDNN, errors below 1e-3" test $? -eq 0
+layers=$(grep -c . "$out/resnet50_layers.csv" 2>/dev/null || echo 0)
+bar "a row a layer, refused or timed: ${layers} lines, 2 batches x 9 algorithms x 53 layers + 1" test "$layers" -eq 955
+bar "implicit GEMM takes every layer" grep -qE 'implicit_gemm +53/53' "$out/resnet50.txt"
+# What shapes rule out by the manual, the library must refuse, too.
+stage support 30 conv "$models/resnet50.onnx" --device "cuda:$gpu" --support
+said=$(grep -c 'winograd  refused' "$out/support.txt")
+bar "winograd: the manual rules out ${said} of 53 layers, the library refuses at least as many" \
+  awk -v said="$said" '$1 == "resnet50" && $3 == 1 && $4 == "winograd" { split($5, n, "/"); ok = 53 - n[1] >= said } END { exit !ok }' \
+  "$out/resnet50.txt"
+
+# The classic six at all sizes, the heuristic's choice and implicit GEMM.
+stage classics 150 conv "$models"/{vgg16,densenet121,resnet152,googlenet,alexnet,resnet50}.onnx --device "cuda:$gpu" \
+  --input-size 32,64,128,256,512,1024 --algorithm auto,implicit_precomp_gemm --layer-budget 0.002 --budget 0.02 \
+  --check 256 --overall "$out/classics.csv" -o "$out/conv"
+bar "the classic six at 32 to 1024" test $? -eq 0
+stage tf32 60 conv "$models/resnet50.onnx" --device "cuda:$gpu" --batch 16 --math tf32 --algorithm auto \
+  --layer-budget 0.02 --budget 0.3 --threshold 5e-3 -o "$out/conv"
+bar "resnet50 with TF32, errors below 5e-3" test $? -eq 0
+
+# Products, exact operands: any error is one.
+stage matmul 90 matmul --device "cuda:$gpu" --size 256,1024,4096,8192 --type float32,tf32,float16,bfloat16 --budget 0.2 \
+  --csv "$out/matmul.csv"
+bar "cuBLASLt's products are exact on exact operands" test $? -eq 0
+exit $failed

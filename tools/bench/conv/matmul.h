@@ -1,0 +1,59 @@
+// Matrix products C = A·B of libraries, timed without what it costs to launch them and to wait for them.
+//
+// T(n) = n·t + c for n products one after the other: c holds the call that enters the library and the wait at the end.
+// The time of one is the slope (T(2n) − T(n)) / n, where c is gone; c itself is reported beside it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace conv {
+
+struct ProductShape {
+  std::int64_t m = 1, n = 1, k = 1;  // A is m×k, B is k×n
+  double flops() const { return 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k); }
+};
+
+// Multiples of 1/8 in [-1, 1): exact in float16 and bfloat16; their products and sums are exact in float32 as long as
+// k ≤ 2^18, so that any error at all is one.
+std::vector<float> exact_values(std::int64_t count, std::uint64_t seed);
+std::vector<std::uint16_t> as_float16(const std::vector<float>& values);   // of exact_values only
+std::vector<std::uint16_t> as_bfloat16(const std::vector<float>& values);  // of exact_values only
+
+struct ProductRun {
+  std::string refused = {};  // why the library does not do it; empty: it does
+  std::string implementation = {};
+  std::function<double(std::int64_t)> together = {};  // seconds of n products, the wait at their end included
+  std::function<std::vector<float>()> output = {};    // row-major m×n
+};
+
+struct ProductLibrary {
+  std::string name = {}, version = {}, device = {};
+  std::string unavailable = {};  // why nothing can be run, and what to install
+  std::function<ProductRun(const ProductShape&, const std::string& type)> prepare = {};
+};
+ProductLibrary onednn_products(int threads);
+ProductLibrary cublaslt_products(int device_index);
+
+// Largest |got − A·B| over `points` random elements and the corners; operands of the seeds that libraries use.
+double product_error(const ProductShape& shape, const std::vector<float>& got, std::int64_t points);
+
+struct SlopeOptions {
+  double budget_seconds = 0.5;
+  double chunk_seconds = 0.01;  // T(n) is at least this
+  std::size_t max_samples = 200;
+};
+struct Slope {
+  std::int64_t n = 0;
+  std::vector<double> seconds;   // of one product, a sample a pair of chunks
+  std::vector<double> overhead;  // c of each
+};
+// Slopes from `together` alone: any function of that kind can be measured.
+Slope measure_slope(const std::function<double(std::int64_t)>& together, const SlopeOptions& options);
+
+int matmul_command(int argc, char** argv);
+
+}  // namespace conv

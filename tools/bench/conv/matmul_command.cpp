@@ -1,0 +1,273 @@
+// pagoda-bench matmul: products of listed sizes over libraries, beside a baseline and the measured ceiling.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "matmul.h"
+#include "pagoda/ceilings.h"
+#include "pagoda/report.h"
+#include "pagoda/statistics.h"
+
+namespace conv {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr const char* kExamples = R"(Examples:
+  pagoda-bench matmul --size 256,512,1024 --library onednn,torch --baseline torch --csv matmul.csv
+  pagoda-bench matmul --shape 128x3072x768,1x4096x4096 --ceilings ceilings.json
+  pagoda-bench matmul --device cuda --type tf32,bfloat16 --library cublaslt,torch --ceilings h200.json
+The time of a product is the slope (T(2n) - T(n)) / n over n products one after the other: launching and waiting are
+not in it; "enter" is what they cost a call, where that is above the noise.
+Exit codes: 0 done, 1 unusable input, 2 usage, 3 a result is wrong, 4 nothing could be run.)";
+
+struct Flags {
+  std::vector<std::int64_t> sizes;
+  std::vector<std::string> shapes, libraries, types = {"float32"};
+  std::string device = "cpu", baseline, ceilings, csv, python = "python3", script;
+  int threads = 0;
+  double budget = 0.5;
+};
+
+struct Row {
+  ProductShape shape;
+  std::string library, version, type, note;
+  pagoda::Summary seconds;  // n is 0 where it was not run
+  double overhead = 0;
+  std::optional<double> error;
+};
+
+std::vector<ProductShape> shapes_of(const Flags& flags) {
+  std::vector<ProductShape> list;
+  for (const std::int64_t size : flags.sizes) list.push_back({size, size, size});
+  for (const std::string& text : flags.shapes) {
+    ProductShape s;
+    char rest = 0;
+    if (std::sscanf(text.c_str(), "%ldx%ldx%ld%c", &s.m, &s.n, &s.k, &rest) != 3 || s.m < 1 || s.n < 1 || s.k < 1)
+      throw pagoda::Error("--shape " + text + ": expected MxNxK, like 128x3072x768");
+    list.push_back(s);
+  }
+  if (list.empty())
+    for (const std::int64_t size : {128, 256, 512, 1024}) list.push_back({size, size, size});
+  return list;
+}
+
+std::string text_of(const ProductShape& s) {
+  return std::to_string(s.m) + "x" + std::to_string(s.n) + "x" + std::to_string(s.k);
+}
+
+void take(Row& row, const std::vector<double>& seconds, const std::vector<double>& overhead) {
+  row.seconds = pagoda::summarize(seconds);
+  row.overhead = pagoda::median(overhead);
+  if (row.seconds.median <= 0) row.note = "too short beside the machine's noise: a longer --budget, or a larger size";
+}
+
+void run_native(const ProductLibrary& library, const std::string& type, const std::vector<ProductShape>& shapes,
+                const Flags& flags, std::vector<Row>& rows) {
+  for (const ProductShape& shape : shapes) {
+    Row row{.shape = shape,
+            .library = library.name,
+            .version = library.version,
+            .type = type,
+            .note = "",
+            .seconds = {},
+            .error = {}};
+    const ProductRun run = library.prepare(shape, type);
+    if (run.refused.empty()) {
+      run.together(1);
+      row.error = product_error(shape, run.output(), 64);
+      const Slope slope = measure_slope(run.together, {.budget_seconds = flags.budget});
+      take(row, slope.seconds, slope.overhead);
+      if (row.note.empty()) row.note = run.implementation;
+    } else {
+      row.note = run.refused;
+    }
+    rows.push_back(std::move(row));
+  }
+}
+
+std::string quoted(const std::string& text) {
+  std::string result = "'";
+  for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return result + "'";
+}
+
+// Empty: it ran; else why not.
+std::string run_torch(const std::string& type, const std::vector<ProductShape>& shapes, const Flags& flags,
+                      std::vector<Row>& rows) {
+  std::string command = quoted(flags.python) + " " + quoted(flags.script) + " --type " + quoted(type) + " --device " +
+                        quoted(flags.device) + " --threads " + std::to_string(flags.threads) + " --budget " +
+                        std::to_string(flags.budget);
+  for (const ProductShape& shape : shapes) command += " " + text_of(shape);
+  FILE* pipe = ::popen(command.c_str(), "r");
+  if (!pipe) return "a process cannot be started";
+  std::string printed;
+  char block[4096];
+  for (std::size_t n; (n = std::fread(block, 1, sizeof block, pipe)) > 0;) printed.append(block, n);
+  const int status = ::pclose(pipe);
+  std::istringstream lines(printed);
+  std::size_t count = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const Json json = Json::parse(line, nullptr, false);
+    if (!json.is_object()) continue;
+    if (json.contains("unavailable")) return json.value("unavailable", "");
+    Row row{.shape = {json.at("m"), json.at("n"), json.at("k")},
+            .library = "torch",
+            .version = json.value("version", ""),
+            .type = type,
+            .note = "",
+            .seconds = {},
+            .error = json.at("error").get<double>()};
+    take(row, json.at("seconds").get<std::vector<double>>(), json.at("overhead").get<std::vector<double>>());
+    rows.push_back(std::move(row));
+    ++count;
+  }
+  return count == shapes.size() ? "" : flags.python + " ended with " + std::to_string(status) + " before it was done";
+}
+
+// The highest compute ceiling of the type that holds for as many cores as ran.
+std::optional<pagoda::Ceiling> ceiling_for(const pagoda::CeilingsDocument& document, const std::string& type,
+                                           bool one_core) {
+  std::optional<pagoda::Ceiling> best;
+  for (const pagoda::Ceiling& c : document.ceilings) {
+    if (c.kind != pagoda::CeilingKind::Compute || c.precision != type || !c.value || c.unit != "FLOP/s") continue;
+    if (c.status == pagoda::CeilingStatus::Impossible || c.status == pagoda::CeilingStatus::WrongResult) continue;
+    if ((c.scope == "core") != one_core) continue;
+    if (!best || *c.value > *best->value) best = c;
+  }
+  return best;
+}
+
+std::string digits(const char* format, double value) {
+  char text[64];
+  std::snprintf(text, sizeof text, format, value);
+  return text;
+}
+
+int report(const std::vector<Row>& rows, const Flags& flags, const std::string& baseline) {
+  std::optional<pagoda::CeilingsDocument> ceilings;
+  if (!flags.ceilings.empty()) ceilings = pagoda::load_ceilings(flags.ceilings);
+  std::map<std::string, double> base;
+  for (const Row& row : rows)
+    if (row.library == baseline && row.seconds.n > 0) base[row.type + text_of(row.shape)] = row.seconds.median;
+  std::string csv =
+      "library,version,type,m,n,k,seconds,low,high,samples,enter_seconds,flops_per_second,speedup,baseline,"
+      "ceiling_flops_per_second,ceiling,error,note\r\n";
+  std::cout << "library   type      m x n x k             time            GFLOP/s  ×" << baseline
+            << "  % ceiling  enter [us]    error  note\n";
+  bool all_right = true;
+  for (const Row& row : rows) {
+    const bool ran = row.seconds.n > 0 && row.seconds.median > 0;
+    const double rate = ran ? row.shape.flops() / row.seconds.median : 0;
+    const auto found = base.find(row.type + text_of(row.shape));
+    const std::string speedup =
+        ran && found != base.end() ? digits("%.3f", found->second / row.seconds.median) : std::string("-");
+    const std::optional<pagoda::Ceiling> roof =
+        ceilings ? ceiling_for(*ceilings, row.type, flags.threads == 1) : std::nullopt;
+    // Exact operands: native results are exact in float32; torch rounds its output to the type.
+    const double allowed = row.library == "torch" && row.type != "float32" && row.type != "tf32"
+                               ? static_cast<double>(row.shape.k) / 64
+                               : 0;
+    if (row.error && *row.error > allowed) all_right = false;
+    std::printf("%-9s %-9s %-20s %12s s %14s %8s %10s %11s %8s  %s\n", row.library.c_str(), row.type.c_str(),
+                text_of(row.shape).c_str(), ran ? digits("%.4g", row.seconds.median).c_str() : "-",
+                ran ? digits("%.1f", rate * 1e-9).c_str() : "-", speedup.c_str(),
+                ran && roof ? digits("%.1f", 100 * rate / *roof->value).c_str() : "-",
+                ran && row.overhead > 0 ? digits("%.2f", row.overhead * 1e6).c_str() : "-",
+                row.error ? digits("%.2g", *row.error).c_str() : "-", pagoda::printable(row.note).c_str());
+    const auto number = [&](bool known, double value) { return known ? digits("%.9g", value) : std::string(); };
+    std::string note = row.note;
+    for (char& c : note)
+      if (c == '"' || c == '\n' || c == '\r') c = ' ';
+    csv += row.library + "," + row.version + "," + row.type + "," + std::to_string(row.shape.m) + "," +
+           std::to_string(row.shape.n) + "," + std::to_string(row.shape.k) + "," + number(ran, row.seconds.median) +
+           "," + number(ran && row.seconds.ci95, row.seconds.ci95 ? (*row.seconds.ci95)[0] : 0) + "," +
+           number(ran && row.seconds.ci95, row.seconds.ci95 ? (*row.seconds.ci95)[1] : 0) + "," +
+           std::to_string(row.seconds.n) + "," + number(ran && row.overhead > 0, row.overhead) + "," +
+           number(ran, rate) + "," + (speedup == "-" ? "" : speedup) + "," + baseline + "," +
+           number(roof.has_value(), roof ? *roof->value : 0) + "," + (roof ? roof->id : "") + "," +
+           number(row.error.has_value(), row.error.value_or(0)) + ",\"" + note + "\"\r\n";
+  }
+  if (!flags.csv.empty()) pagoda::write_file(flags.csv, csv);
+  if (!all_right) std::cerr << "pagoda-bench: a product differs from its definition\n";
+  return all_right ? 0 : 3;
+}
+
+int run(Flags flags) {
+  const bool is_cuda = flags.device.starts_with("cuda");
+  if (flags.libraries.empty()) flags.libraries = {is_cuda ? "cublaslt" : "onednn"};
+  const std::vector<ProductShape> shapes = shapes_of(flags);
+  const std::size_t colon = flags.device.find(':');
+  std::vector<Row> rows;
+  for (const std::string& name : flags.libraries) {
+    std::string missing;
+    if (name == "torch") {
+      for (const std::string& type : flags.types)
+        if (missing.empty()) missing = run_torch(type, shapes, flags, rows);
+    } else if ((name == "cublaslt") != is_cuda) {
+      missing = name + " runs on " + (is_cuda ? "the CPU" : "GPUs: --device cuda");
+    } else {
+      const ProductLibrary library =
+          is_cuda ? cublaslt_products(colon == std::string::npos ? 0 : std::stoi(flags.device.substr(colon + 1)))
+                  : onednn_products(flags.threads);
+      missing = library.unavailable;
+      for (const std::string& type : flags.types)
+        if (missing.empty()) run_native(library, type, shapes, flags, rows);
+    }
+    if (!missing.empty()) std::cerr << "pagoda-bench: " << name << " is not available: " << missing << '\n';
+  }
+  if (rows.empty()) return 4;
+  return report(rows, flags, flags.baseline.empty() ? flags.libraries.front() : flags.baseline);
+}
+
+std::string script_path() {
+  for (const char* path : {PAGODA_MATMUL_SOURCE, PAGODA_MATMUL_INSTALLED})
+    if (std::filesystem::exists(path)) return path;
+  return PAGODA_MATMUL_INSTALLED;
+}
+
+}  // namespace
+
+int matmul_command(int argc, char** argv) {
+  CLI::App app("Matrix products over libraries, without the cost of launching and waiting.", "pagoda-bench matmul");
+  app.footer(kExamples);
+  Flags flags;
+  const char* python = std::getenv("PAGODA_PYTHON");
+  if (python) flags.python = python;
+  flags.script = script_path();
+  app.add_option("--size", flags.sizes, "square products (default 128,256,512,1024)")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 65536));
+  app.add_option("--shape", flags.shapes, "MxNxK: (M×K)·(K×N)")->delimiter(',');
+  app.add_option("--library", flags.libraries, "onednn, cublaslt, torch")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"onednn", "cublaslt", "torch"}));
+  app.add_option("--type", flags.types, "float32, tf32, float16, bfloat16")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"float32", "tf32", "float16", "bfloat16"}))
+      ->capture_default_str();
+  app.add_option("--device", flags.device, "cpu or cuda[:N]")->capture_default_str();
+  app.add_option("--threads", flags.threads, "cpu (default: all)")->check(CLI::Range(1, 4096));
+  app.add_option("--budget", flags.budget, "seconds a product")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--baseline", flags.baseline, "library whose time is 1 (default: the first)");
+  app.add_option("--ceilings", flags.ceilings, "file of ert-ceilings: the share of the measured peak is shown");
+  app.add_option("--csv", flags.csv, "file: a row a product");
+  app.add_option("--python", flags.python, "runs torch (default: $PAGODA_PYTHON or python3)");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  try {
+    return run(flags);
+  } catch (const std::exception& error) {
+    std::cerr << "pagoda-bench: " << error.what() << '\n';
+    return 1;
+  }
+}
+
+}  // namespace conv

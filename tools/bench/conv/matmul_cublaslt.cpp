@@ -1,0 +1,183 @@
+// cuBLASLt with the first choice of its heuristic. Compiled where the headers are, opened at run time.
+#include "matmul.h"
+
+#ifdef PAGODA_CUBLASLT
+#include <cublasLt.h>
+
+#include <memory>
+
+#include "cuda_memory.h"
+#include "pagoda/error.h"
+#endif
+
+namespace conv {
+
+#ifndef PAGODA_CUBLASLT
+
+ProductLibrary cublaslt_products(int) {
+  return {.name = "cublaslt", .unavailable = "built without cuBLASLt; install the CUDA toolkit and build again"};
+}
+
+#else
+
+namespace {
+
+constexpr std::size_t kWorkspaceBytes = std::size_t{64} << 20;  // what the heuristic may count on
+
+// Functions by their names in the headers, so that types are checked by the compiler.
+struct Api {
+  decltype(&::cublasLtCreate) create = nullptr;
+  decltype(&::cublasLtDestroy) destroy = nullptr;
+  decltype(&::cublasLtGetVersion) version = nullptr;
+  decltype(&::cublasLtGetStatusString) status_text = nullptr;
+  decltype(&::cublasLtMatmulDescCreate) create_operation = nullptr;
+  decltype(&::cublasLtMatmulDescDestroy) destroy_operation = nullptr;
+  decltype(&::cublasLtMatrixLayoutCreate) create_layout = nullptr;
+  decltype(&::cublasLtMatrixLayoutDestroy) destroy_layout = nullptr;
+  decltype(&::cublasLtMatmulPreferenceCreate) create_preference = nullptr;
+  decltype(&::cublasLtMatmulPreferenceSetAttribute) set_preference = nullptr;
+  decltype(&::cublasLtMatmulPreferenceDestroy) destroy_preference = nullptr;
+  decltype(&::cublasLtMatmulAlgoGetHeuristic) heuristic = nullptr;
+  decltype(&::cublasLtMatmul) matmul = nullptr;
+  std::string missing;
+
+  Api() {
+    const std::string name = "libcublasLt.so." + std::to_string(CUBLAS_VER_MAJOR);
+    void* library = open_library({name});
+    if (!library) {
+      missing = name + " cannot be opened; install CUDA " + std::to_string(CUBLAS_VER_MAJOR) +
+                "'s cuBLAS or add its folder to LD_LIBRARY_PATH";
+      return;
+    }
+    const auto find = [&](auto& function, const char* symbol) {
+      function = reinterpret_cast<std::remove_reference_t<decltype(function)> >(find_symbol(library, symbol));
+      if (!function) missing = name + " has no " + symbol;
+    };
+    find(create, "cublasLtCreate");
+    find(destroy, "cublasLtDestroy");
+    find(version, "cublasLtGetVersion");
+    find(status_text, "cublasLtGetStatusString");
+    find(create_operation, "cublasLtMatmulDescCreate");
+    find(destroy_operation, "cublasLtMatmulDescDestroy");
+    find(create_layout, "cublasLtMatrixLayoutCreate");
+    find(destroy_layout, "cublasLtMatrixLayoutDestroy");
+    find(create_preference, "cublasLtMatmulPreferenceCreate");
+    find(set_preference, "cublasLtMatmulPreferenceSetAttribute");
+    find(destroy_preference, "cublasLtMatmulPreferenceDestroy");
+    find(heuristic, "cublasLtMatmulAlgoGetHeuristic");
+    find(matmul, "cublasLtMatmul");
+  }
+  void check(cublasStatus_t status, const char* call) const {
+    if (status != CUBLAS_STATUS_SUCCESS) throw pagoda::Error(std::string(call) + ": " + status_text(status));
+  }
+};
+
+struct Context {
+  Api api;
+  std::unique_ptr<CudaDevice> device;
+  cublasLtHandle_t handle = nullptr;
+  ~Context() {
+    if (handle) api.destroy(handle);
+  }
+};
+
+// Everything is column-major: row-major C = A·B is column-major Cᵀ = Bᵀ·Aᵀ, with the operands' bytes as they are.
+struct Prepared {
+  std::shared_ptr<Context> context;
+  cublasLtMatmulDesc_t operation = nullptr;
+  cublasLtMatrixLayout_t first = nullptr, second = nullptr, result = nullptr;
+  cublasLtMatmulHeuristicResult_t chosen{};
+  std::unique_ptr<CudaBuffer> a, b, c, workspace;
+  explicit Prepared(std::shared_ptr<Context> owner) : context(std::move(owner)) {}
+  ~Prepared() {
+    if (operation) context->api.destroy_operation(operation);
+    for (const cublasLtMatrixLayout_t layout : {first, second, result})
+      if (layout) context->api.destroy_layout(layout);
+  }
+  Prepared(const Prepared&) = delete;
+  Prepared& operator=(const Prepared&) = delete;
+
+  void run() const {
+    const float one = 1, zero = 0;
+    context->api.check(
+        context->api.matmul(context->handle, operation, &one, b->get(), first, a->get(), second, &zero, c->get(),
+                            result, c->get(), result, &chosen.algo, workspace->get(), kWorkspaceBytes, nullptr),
+        "cublasLtMatmul");
+  }
+};
+
+ProductRun prepare(const std::shared_ptr<Context>& context, const ProductShape& s, const std::string& type) {
+  const Api& api = context->api;
+  ProductRun run;
+  const bool is_half = type == "float16", is_bfloat = type == "bfloat16";
+  const cudaDataType_t element = is_half ? CUDA_R_16F : is_bfloat ? CUDA_R_16BF : CUDA_R_32F;
+  const auto p = std::make_shared<Prepared>(context);
+  api.check(api.create_operation(&p->operation, type == "tf32" ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
+                                 CUDA_R_32F),
+            "cublasLtMatmulDescCreate");
+  const auto m = static_cast<std::uint64_t>(s.m), n = static_cast<std::uint64_t>(s.n),
+             k = static_cast<std::uint64_t>(s.k);
+  api.check(api.create_layout(&p->first, element, n, k, s.n), "cublasLtMatrixLayoutCreate");
+  api.check(api.create_layout(&p->second, element, k, m, s.k), "cublasLtMatrixLayoutCreate");
+  api.check(api.create_layout(&p->result, CUDA_R_32F, n, m, s.n), "cublasLtMatrixLayoutCreate");
+  cublasLtMatmulPreference_t preference = nullptr;
+  api.check(api.create_preference(&preference), "cublasLtMatmulPreferenceCreate");
+  api.set_preference(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &kWorkspaceBytes, sizeof kWorkspaceBytes);
+  int found = 0;
+  const cublasStatus_t status = api.heuristic(context->handle, p->operation, p->first, p->second, p->result, p->result,
+                                              preference, 1, &p->chosen, &found);
+  api.destroy_preference(preference);
+  if (status != CUBLAS_STATUS_SUCCESS || found == 0) {
+    run.refused = "the heuristic has nothing for it";
+    return run;
+  }
+  run.implementation = "the heuristic's first choice, " + std::to_string(p->chosen.workspaceSize) + " B of workspace";
+  const auto upload = [&](std::int64_t count, std::uint64_t seed) {
+    const std::vector<float> values = exact_values(count, seed);
+    auto buffer = std::make_unique<CudaBuffer>(*context->device, values.size() * (is_half || is_bfloat ? 2 : 4));
+    if (is_half)
+      buffer->from_host(as_float16(values).data());
+    else if (is_bfloat)
+      buffer->from_host(as_bfloat16(values).data());
+    else
+      buffer->from_host(values.data());
+    return buffer;
+  };
+  p->a = upload(s.m * s.k, 1);
+  p->b = upload(s.k * s.n, 2);
+  const auto count = static_cast<std::size_t>(s.m * s.n);
+  p->c = std::make_unique<CudaBuffer>(*context->device, count * sizeof(float));
+  p->workspace = std::make_unique<CudaBuffer>(*context->device, kWorkspaceBytes);
+  run.together = [p](std::int64_t times) { return p->context->device->time_together(times, [&] { p->run(); }); };
+  run.output = [p, count] {
+    std::vector<float> values(count);
+    p->c->to_host(values.data());
+    return values;
+  };
+  return run;
+}
+
+}  // namespace
+
+ProductLibrary cublaslt_products(int device_index) {
+  const auto context = std::make_shared<Context>();
+  ProductLibrary library{.name = "cublaslt", .unavailable = context->api.missing};
+  if (!library.unavailable.empty()) return library;
+  library.version = std::to_string(context->api.version());
+  try {
+    context->device = std::make_unique<CudaDevice>(device_index);
+    library.device = context->device->name();
+    context->api.check(context->api.create(&context->handle), "cublasLtCreate");
+  } catch (const pagoda::Error& error) {
+    library.unavailable = error.what();
+    return library;
+  }
+  library.prepare = [context](const ProductShape& shape, const std::string& type) {
+    return prepare(context, shape, type);
+  };
+  return library;
+}
+
+#endif
+
+}  // namespace conv
