@@ -140,6 +140,10 @@ std::string draw(const LineChart& chart) {
                       {"d", "M" + px(kLeft) + " " + px(at) + "H" + px(right)}});
     note(svg, right - 4, at - 5, chart.reference_name, "end");
   }
+  std::vector<plot::Box> taken;  // by points and names
+  for (const ChartLine& line : chart.lines)
+    for (const ChartPoint& point : line.points)
+      if (point.y > 0) taken.push_back({x(point.x) - 4, y(point.y) - 4, x(point.x) + 4, y(point.y) + 4});
   double key = kLeft;
   for (const ChartLine& line : chart.lines) {
     const std::string color = color_of(line.color);
@@ -164,9 +168,16 @@ std::string draw(const LineChart& chart) {
                           {"fill", color},
                           {"stroke", "#333333"},
                           {"stroke-width", "0.7"}});
-      if (!point.label.empty())
-        svg.text(x(point.x) + 6, y(point.y) - 6, fit(point.label, 10, 150),
-                 {{"class", "muted"}, {"font-size", "10"}, {"fill", std::string(plot::kMuted)}});
+      // Left of the point near the right edge; nothing where another name or point is: the table has every name.
+      const std::string label = fit(point.label, 10, 130);
+      const double wide = plot::text_width(label, 10),
+                   left = x(point.x) + 6 + wide > right ? x(point.x) - 6 - wide : x(point.x) + 6;
+      const plot::Box box{left, y(point.y) - 16, left + wide, y(point.y) - 5};
+      if (label.empty() || std::any_of(taken.begin(), taken.end(), [&](const plot::Box& b) { return b.overlaps(box); }))
+        continue;
+      taken.push_back(box);
+      svg.text(left, y(point.y) - 6, label,
+               {{"class", "muted"}, {"font-size", "10"}, {"fill", std::string(plot::kMuted)}});
     }
     const double width = plot::text_width(line.name, 12) + 34;
     if (key + width > right) continue;  // no room: the table has every name

@@ -1,6 +1,7 @@
 // The reports in their formats: one table and one or two pictures each; every format shows the same rows.
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "pagoda/result_report.h"
 #include "plot/outputs.h"
@@ -70,6 +71,36 @@ std::string first_picture(const std::vector<std::string>& svgs) {
   throw Error("there is nothing to draw: no pair of records has times on both sides");
 }
 
+std::vector<std::string> words_of(const std::string& name) {
+  std::vector<std::string> words;
+  for (std::size_t begin = 0; begin < name.size();) {
+    const std::size_t end = std::min(name.find(' ', begin), name.size());
+    if (end > begin) words.push_back(name.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return words;
+}
+
+// Names in pictures: the model, and what is not the same in all of them.
+class ShortNames {
+ public:
+  explicit ShortNames(const std::vector<std::string>& names) : total_(names.size()) {
+    for (const std::string& name : names)
+      for (const std::string& word : words_of(name)) ++counts_[word];
+  }
+  std::string operator()(const std::string& name) const {
+    std::string result;
+    for (const std::string& word : words_of(name))
+      if (result.empty() || total_ < 2 || counts_.at(word) < total_)
+        result.append(result.empty() ? "" : " ").append(word);
+    return result;
+  }
+
+ private:
+  std::size_t total_;
+  std::map<std::string, std::size_t> counts_;
+};
+
 struct Document {
   std::string title;
   std::vector<std::string> facts, svgs;
@@ -127,6 +158,9 @@ std::string comparison_report(const ResultComparison& c, ReportFormat format, co
   results::IntervalChart chart{.title = document.title,
                                .subtitle = document.facts[0] + "; bars: 95 % intervals of each",
                                .x_title = "base / new: right of 1 is faster"};
+  std::vector<std::string> names;
+  for (const SpeedUp& row : c.rows) names.push_back(row.name);
+  const ShortNames short_name(names);
   for (const SpeedUp& row : c.rows) {
     table.rows.push_back({row.name, si_seconds(row.base_seconds), si_seconds(row.new_seconds), ratio_text(*row.ratio),
                           interval_text(row.low, row.high), std::string(to_string(row.verdict)),
@@ -139,7 +173,7 @@ std::string comparison_report(const ResultComparison& c, ReportFormat format, co
     // Where there are too many, the middle ones are left out.
     const auto at = static_cast<std::size_t>(&row - c.rows.data());
     if (c.rows.size() > kMostRows && at >= kMostRows / 2 && at < c.rows.size() - kMostRows / 2) continue;
-    chart.rows.push_back({.name = row.name,
+    chart.rows.push_back({.name = short_name(row.name),
                           .value = *row.ratio,
                           .low = row.low,
                           .high = row.high,
@@ -227,15 +261,19 @@ std::string latest_report(const History& h, ReportFormat format, const std::stri
     const SeriesHistory& series = h.series[s];
     results::ChartLine line{.name = series.name, .points = {}, .color = s % 6}, errors = line;
     std::vector<double> sorted;
+    std::vector<std::string> names;
+    for (const CurvePoint& point : series.latest) names.push_back(point.workload);
+    const ShortNames short_name(names);
     for (const CurvePoint& point : series.latest) {
       table.rows.push_back({series.name, series.latest_snapshot, point.workload, report::shortest(point.ratio),
                             shortest(point.low), shortest(point.high), point.code.value_or(""), shortest(point.error)});
-      const bool is_named = series.latest.size() <= 12;
+      // A point that is its own baseline needs no name.
+      const bool is_named = series.latest.size() <= 30 && point.low.has_value();
       line.points.push_back({.x = static_cast<double>(line.points.size()),
                              .y = point.ratio,
                              .low = point.low,
                              .high = point.high,
-                             .label = is_named ? point.workload : ""});
+                             .label = is_named ? short_name(point.workload) : ""});
       if (point.error) sorted.push_back(*point.error);
     }
     std::sort(sorted.begin(), sorted.end());
