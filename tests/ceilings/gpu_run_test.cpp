@@ -211,3 +211,24 @@ TEST_CASE("work is counted by the counters of its unit") {
   CHECK(counter_sets("imad_i32", "int32", "", "fma").empty());
   CHECK(counter_sets("copy engine", "", "pcie", "write").empty());
 }
+
+TEST_CASE("the catalogue of Hopper's counters has those of every kernel there") {
+  const std::string catalogue = pagoda::test::read_file(PAGODA_SOURCE_DIR "/data/metrics/GH100.json");
+  struct Row {
+    const char *kernel, *precision, *level;
+  };
+  const Row rows[] = {{"fma_f32", "float32", ""},   {"fma_f64", "float64", ""},     {"fma_f16", "float16", ""},
+                      {"wgmma_f16", "float16", ""}, {"wgmma_bf16", "bfloat16", ""}, {"wgmma_tf32", "tf32", ""},
+                      {"wgmma_fp8", "float8", ""},  {"wgmma_i8", "int8", ""},       {"mma_f64", "float64", ""},
+                      {"mma_bf16", "bfloat16", ""}, {"mma_tf32", "tf32", ""},       {"hbm_copy", "", "dram"},
+                      {"l2_read", "", "l2"},        {"l1_read", "", "l1"}};
+  for (const Row& row : rows) {
+    bool known = false;
+    for (const ceilings::CounterSet& set : ceilings::counter_sets(row.kernel, row.precision, row.level, "fma"))
+      known = known || std::all_of(set.metrics.begin(), set.metrics.end(), [&](const std::string& metric) {
+                return catalogue.find("\"" + metric + "\"") != std::string::npos;
+              });
+    CAPTURE(row.kernel);
+    CHECK(known);
+  }
+}

@@ -10,6 +10,7 @@
 #include "gpu_blobs.h"
 #include "gpu_counters.h"
 #include "gpu_run.h"
+#include "pagoda/plateaus.h"
 #include "progress.h"
 #include "runs.h"
 #include "sass.h"
@@ -223,6 +224,27 @@ void check_levels(CeilingsDocument& document) {
   if (!detail.empty()) document.checks.push_back({"levels in order", passed, detail + " GB/s"});
 }
 
+// Levels of the sweep by the capacity the driver states; and far beyond it, the same loads find memory's own rate.
+void name_levels(const std::vector<pagoda::SweepPoint>& sweep, double l2_bytes, CeilingsDocument& document) {
+  for (const pagoda::Plateau& p : pagoda::find_plateaus(sweep, {{"l2", l2_bytes}, {"dram", std::nullopt}})) {
+    char text[64];
+    std::snprintf(text, sizeof text, "%.0f GB/s over %zu working sets", p.bytes_per_second * 1e-9, p.points);
+    document.checks.push_back({"plateau " + p.level, !p.ambiguous, text + (p.why.empty() ? "" : "; " + p.why)});
+    for (Ceiling& c : document.ceilings)
+      if (c.level == "l2" && p.level == "l2" && p.ambiguous) {
+        if (c.status == pagoda::CeilingStatus::Ok) c.status = pagoda::CeilingStatus::Ambiguous;
+        c.config["plateau"] = "ambiguous: " + p.why;
+      }
+  }
+  const Ceiling* read = find_ceiling(document, "dram.read");
+  if (sweep.empty() || !read || !read->value || sweep.back().bytes < 8 * l2_bytes) return;
+  const double ratio = sweep.back().bytes_per_second / *read->value;
+  char text[96];
+  std::snprintf(text, sizeof text, "%.1f %% of dram.read at %.0f times the capacity, at most 103 may be", 100 * ratio,
+                sweep.back().bytes / l2_bytes);
+  document.checks.push_back({"past the second level loads are memory's", ratio <= 1.03, text});
+}
+
 void add_energy(Gpu& gpu, const Nvml& nvml, GpuCeilings& ceilings, const Options& options, CeilingsDocument& document) {
   if (!nvml.joules()) {
     document.not_run.push_back("energy: " + (nvml.available() ? "the GPU has no energy counter" : nvml.why()));
@@ -396,11 +418,14 @@ Outcome run_gpu(const Options& options, bool show_progress) {
   if (options.only.empty()) {
     stage("sweep of the second level", [&] {
       outcome.points_csv = "level,working_set_bytes,bytes_per_second\n";
+      std::vector<pagoda::SweepPoint> sweep;
       for (const GpuCeilings::Point& p : ceilings.l2_sweep()) {
+        sweep.push_back({p.bytes, p.bytes_per_second});
         char text[96];
         std::snprintf(text, sizeof text, "l2,%.0f,%.6g\n", p.bytes, p.bytes_per_second);
         outcome.points_csv += text;
       }
+      name_levels(sweep, a.l2_bytes, document);
     });
     stage("negative controls", [&] {
       for (pagoda::CeilingCheck& check : ceilings.controls()) document.checks.push_back(std::move(check));

@@ -122,7 +122,7 @@ std::vector<Experiment> GpuCeilings::experiments() {
 std::vector<GpuCeilings::Point> GpuCeilings::l2_sweep() {
   std::vector<Point> points;
   const auto sms = static_cast<unsigned>(gpu_.attributes().sms);
-  const double most = std::min(8 * gpu_.attributes().l2_bytes, 0.5 * static_cast<double>(gpu_.free_bytes()));
+  const double most = std::min(64 * gpu_.attributes().l2_bytes, 0.5 * static_cast<double>(gpu_.free_bytes()));
   if (most < 2 << 20) return points;
   GpuBuffer memory(gpu_, std::bit_floor(static_cast<std::size_t>(most)));
   gpu_.fill(memory.get(), 1, memory.bytes() / 4);

@@ -33,7 +33,8 @@ class GpuCeilings {
   std::vector<Experiment> experiments();
   const std::vector<std::string>& not_run() const { return not_run_; }
 
-  // Bandwidth of loads that pass the first level, over working sets from 1 MiB to eight times the second level.
+  // Bandwidth of loads that pass the first level, over working sets from 1 MiB to 64 times the second level, in powers
+  // of two.
   struct Point {
     double bytes = 0, bytes_per_second = 0;
   };
