@@ -159,7 +159,12 @@ void add_facts(const std::vector<RecordedRun>& runs, bool has_energy, Measured& 
                                  "from the first launch to the end"});
     }
   for (const std::string& device : devices) measured.device += (measured.device.empty() ? "" : ", ") + device;
-  measured.notes.assign(notes.begin(), notes.end());
+  for (const std::string& note : notes) {
+    if (note.starts_with("CUPTI "))
+      measured.env["cupti"] = note.substr(6);  // version and place
+    else
+      measured.notes.push_back(note);
+  }
   if (processes > 1) measured.env["processes"] = processes;
   for (const auto& [text, times] : why)
     measured.notes.push_back("counters of some launches are unknown: " + text +

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <optional>
 #include <unordered_map>
 
@@ -42,10 +43,12 @@ std::string demangled(const char* symbol) {
   return result;
 }
 
-// Demangling once a kernel, not once a launch.
-const std::string& kernel_name(const char* symbol) {
-  thread_local std::unordered_map<std::string, std::string> names;
-  const auto [found, is_new] = names.try_emplace(symbol != nullptr ? symbol : "");
+// Demangling once a kernel, not once a launch. Never destroyed, as launches come until the very end.
+std::string kernel_name(const char* symbol) {
+  static std::mutex* const kMutex = new std::mutex;
+  static auto* const kNames = new std::unordered_map<std::string, std::string>;
+  const std::lock_guard lock(*kMutex);
+  const auto [found, is_new] = kNames->try_emplace(symbol != nullptr ? symbol : "");
   if (is_new) found->second = demangled(symbol);
   return found->second;
 }
@@ -306,6 +309,9 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
   }
   return 1;
 }
+
+// For a program that profiles itself: the record is whole after it.
+extern "C" __attribute__((visibility("default"))) void pagoda_finish() { finish_record(); }
 
 // Asks device `index`, whose driver has been initialized, for its chip and, with `counters`, opens and closes a
 // session. Answers with CUPTI's result, 0 where all is well. Only ever called in a process that may crash.

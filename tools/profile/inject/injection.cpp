@@ -49,8 +49,21 @@ void on_signal(int number) {
   if (descriptor < 0 || ::write(descriptor, &byte, 1) != 1) {
     std::signal(number, SIG_DFL);
     std::raise(number);
+    errno = saved;
+    return;
   }
-  errno = saved;
+  // The signal ends the process, so nothing of the program may go on; the thread below does it within seconds.
+  for (;;) pause();
+}
+
+// The thread that took the signal is in its handler, where it is blocked: so this one takes it.
+void end_by(int number) {
+  std::signal(number, SIG_DFL);
+  sigset_t only;
+  sigemptyset(&only);
+  sigaddset(&only, number);
+  pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
+  kill(getpid(), number);
 }
 
 // A signal that the program does not handle ends it as it would have, after the record is whole. What blocks in the
@@ -61,12 +74,10 @@ void watch(int descriptor) {
   }
   std::thread([number = byte] {
     sleep(3);
-    std::signal(number, SIG_DFL);
-    kill(getpid(), number);
+    end_by(number);
   }).detach();
   finish();
-  std::signal(byte, SIG_DFL);
-  kill(getpid(), byte);
+  end_by(byte);
 }
 
 void watch_signals() {
@@ -125,6 +136,7 @@ Recorder* recorder() {
 }
 const Settings& settings() { return state().settings; }
 void set_device(Device device) { state().device = std::move(device); }
+void finish_record() { finish(); }
 void at_end(void (*function)()) { state().at_end = function; }
 
 }  // namespace profile

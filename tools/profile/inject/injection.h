@@ -11,6 +11,8 @@ const Settings& settings();
 
 // Set before the first launch: what speaks to the device.
 void set_device(Device device);
+// Ends the record now, as at the end of the process.
+void finish_record();
 // Called at the end of the process before the last lines are written.
 void at_end(void (*function)());
 

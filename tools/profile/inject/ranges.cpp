@@ -26,8 +26,23 @@ EndedElsewhere& ended() {
   return *kEnded;
 }
 
+// A thread's objects go before handlers of exit run, in which programs may still launch.
+thread_local bool is_gone = false;
+struct Stack {
+  std::vector<OpenRange> ranges;
+  ~Stack() { is_gone = true; }
+};
+std::vector<OpenRange>& own_stack() {
+  if (is_gone) {
+    thread_local std::vector<OpenRange>* const late = new std::vector<OpenRange>;
+    return *late;
+  }
+  thread_local Stack own;
+  return own.ranges;
+}
+
 std::vector<OpenRange>& stack() {
-  thread_local std::vector<OpenRange> ranges;
+  std::vector<OpenRange>& ranges = own_stack();
   if (ended().count.load(std::memory_order_relaxed) > 0) {
     const std::lock_guard lock(ended().mutex);
     ranges.erase(

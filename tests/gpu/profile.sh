@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# The whole check of pagoda-profile on a machine with an NVIDIA GPU, in one call under 10 minutes.
+#   tests/gpu/profile.sh [BUILD] [OUT]   BUILD: build folder (build/dev), OUT: where results go (.)
+# Exits 77 where there is no GPU or no privilege, 0 where every bar is met, 1 where one is not; says each bar either way.
+# Each stage stands alone: one that fails or takes too long does not keep the others from running.
+set -uo pipefail
+build=${1:-build/dev} out=${2:-.}
+here=$(cd "$(dirname "$0")/../.." && pwd)
+tool=$build/tools/profile/pagoda-profile
+workload=$build/tests/profile_workload
+estimate=$build/tools/onnx-estimate import=$build/tools/pagoda-import
+mkdir -p "$out"
+[ -x "$workload" ] || { echo "skipped: tests/gpu/profile_workload.cpp was not built; it needs CUDA's headers and cuBLAS"; exit 77; }
+timeout 100 "$tool" --mode time -o "$out/probe.json" -- "$workload" bfloat16 256 >"$out/probe.txt" 2>&1
+if [ $? -eq 4 ]; then echo "skipped: $(tail -1 "$out/probe.txt")"; exit 77; fi
+failed=0
+bar() { local name=$1; shift; if "$@"; then echo "met     $name"; else echo "MISSED  $name"; failed=1; fi; }
+# field FILE EXPRESSION: of the measured JSON as d, with total(precision) and total_bytes(level)
+field() {
+  python3 - "$1" "$2" <<'PY'
+import json, sys
+d = json.load(open(sys.argv[1]))
+add = lambda xs: sum(xs) if xs and all(x is not None for x in xs) else None
+total = lambda p, node=None: add([(k["flops"] or {}).get(p) for k in d["kernels"] if node in (None, k["node"])])
+total_bytes = lambda level, node=None: add([(k["bytes"] or {}).get(level) for k in d["kernels"] if node in (None, k["node"])])
+seconds = lambda: add([k["seconds"] for k in d["kernels"]])
+print(eval(sys.argv[2]))
+PY
+}
+near() { python3 -c "import sys; a,b,t=map(float,sys.argv[1:]); sys.exit(abs(a-b)>t*abs(b))" "$@" 2>/dev/null; }
+
+uname -a >"$out/machine.txt"; timeout 30 nvidia-smi -q >>"$out/machine.txt" 2>&1
+grep -o '/.*libcupti[^ ]*' /proc/self/maps >>"$out/machine.txt"
+
+# 2MNK exactly, in every precision, by replay and, where one pass can hold it, without.
+for row in float64:float64.tensor float32:float32 tf32:tf32.tensor float16:float16.tensor bfloat16:bfloat16.tensor \
+  float8:float8.tensor int8:int8.tensor; do
+  name=${row%:*} precision=${row#*:}
+  timeout 60 "$tool" --mode exact -o "$out/$name.json" --csv "$out/$name.csv" -- "$workload" "$name" 4096 >"$out/$name.txt" 2>&1
+  got=$(field "$out/$name.json" "total('$precision', '$name')" 2>/dev/null)
+  bar "$name: counted ${got:-nothing}, 2*4096^3 is 137438953472" near "${got:-0}" 137438953472 0
+done
+timeout 60 "$tool" --mode quick --keep-raw -o "$out/quick.json" -- "$workload" bfloat16 4096 50 >"$out/quick.txt" 2>&1
+got=$(field "$out/quick.json" "total('bfloat16.tensor', 'bfloat16')" 2>/dev/null)
+bar "quick: 50 products counted ${got:-nothing}" near "${got:-0}" $((50 * 137438953472)) 0
+timeout 150 "$tool" --mode rotate -o "$out/rotate.json" -- "$workload" float16 4096 >"$out/rotate.txt" 2>&1
+got=$(field "$out/rotate.json" "total('float16.tensor', 'float16')" 2>/dev/null)
+bar "rotate: float16 counted ${got:-nothing}" near "${got:-0}" 137438953472 0
+timeout 60 "$tool" --mode range --nvtx '^pagoda@bfloat16$' -o "$out/range.json" -- "$workload" bfloat16 4096 >"$out/range.txt" 2>&1
+got=$(field "$out/range.json" "total('bfloat16.tensor')" 2>/dev/null)
+bar "range: counted ${got:-nothing}" near "${got:-0}" 137438953472 0
+
+# A copy of 2 GiB: reads as much, writes as much, the caches hold 3 % of it at most.
+timeout 60 "$tool" --mode quick -o "$out/copy.json" -- "$workload" copy 268435456 >"$out/copy.txt" 2>&1
+got=$(field "$out/copy.json" "total_bytes('dram_read', 'copy')" 2>/dev/null)
+bar "copy reads ${got:-nothing} B, 2147483648 within 2 %" near "${got:-0}" 2147483648 0.02
+got=$(field "$out/copy.json" "total_bytes('dram_write', 'copy')" 2>/dev/null)
+bar "copy writes ${got:-nothing} B, 2147483648 within 2 % of what the L2 does not keep" near "${got:-0}" 2147483648 0.05
+
+# What profiling costs, on 2000 small products.
+start() { date +%s.%N; }
+elapsed() { python3 -c "print(f'{$(date +%s.%N) - $1:.2f}')"; }
+t=$(start); "$workload" bfloat16 1024 2000 >/dev/null 2>&1; bare=$(elapsed "$t")
+for mode in time quick exact; do
+  t=$(start); timeout 100 "$tool" --mode $mode -o "$out/cost_$mode.json" -- "$workload" bfloat16 1024 2000 >"$out/cost_$mode.txt" 2>&1
+  echo "cost    $mode $(elapsed "$t") s, bare $bare s; launches without counters: $(field "$out/cost_$mode.json" "d['env'].get('launches_without_counters', 0)" 2>/dev/null)"
+done
+for batch in 1000 2000; do  # where the range profiler refuses
+  timeout 60 "$tool" --batch $batch -o "$out/batch_$batch.json" -- "$workload" bfloat16 512 4000 >"$out/batch_$batch.txt" 2>&1
+  echo "batch   $batch: $(field "$out/batch_$batch.json" "d['env'].get('launches_without_counters', 0)" 2>/dev/null) of 4000 launches without counters"
+done
+
+# ncu must count the same operations and, within 2 %, the same bytes.
+if command -v ncu >/dev/null; then
+  timeout 100 "$tool" --mode exact --verify ncu -o "$out/verified.json" -- "$workload" bfloat16 4096 >"$out/verify.txt" 2>&1
+  bar "ncu counts the same" test $? -eq 0
+else
+  echo "not run: ncu, it is not installed"
+fi
+
+# Models, node by node.
+if python3 -c 'import torch, onnx, sys; sys.exit(not torch.cuda.is_available())' 2>/dev/null; then
+  for model in resnet50 bert_base gpt2; do
+    file=$here/models/skeletons/$model.onnx
+    [ -f "$file" ] || { echo "not run: $model, there is no $file"; continue; }
+    "$estimate" "$file" --batch 1 --dim sequence=128 -o "$out/$model.estimate.json" >/dev/null 2>&1
+    timeout 120 "$tool" --mode exact --estimate "$out/$model.estimate.json" -o "$out/$model.json" -- \
+      python3 "$here/models/run_torch.py" "$file" --batch 1 --dim sequence=128 --device cuda --warmup 0 --repeat 1 >"$out/$model.txt" 2>&1
+    share=$(field "$out/$model.json" "d['join']['share']" 2>/dev/null)
+    bar "$model: ${share:-none} of kernel time joined to nodes" near "${share:-0}" 1 0.001
+    ratio=$(field "$out/$model.json" "(lambda c: sum(x[0] for x in c) / sum(x[1] for x in c))([(g['contraction']['measured'], g['contraction']['static']) for g in d['join']['counts'] if g['contraction']['measured'] is not None])" 2>/dev/null)
+    echo "ratio   $model: contractions measured over static ${ratio:-unknown}"
+  done
+else
+  echo "not run: models, PyTorch with CUDA and onnx are missing"
+fi
+exit $failed

@@ -1,0 +1,281 @@
+// pagoda-profile from the command line to its files, with the real injection and the real NVTX in a real C program; the
+// driver and CUPTI below are fakes. And every way in which there is no driver: exit 4 with a remedy, never a crash.
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "pagoda/import.h"
+#include "pagoda/measured.h"
+#include "pagoda/report.h"
+#include "support/golden.h"
+#include "support/json_schema.h"
+
+namespace pagoda {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Result {
+  int code = -1;
+  std::string out, err;
+};
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+class Workshop {
+ public:
+  Workshop() : folder_(PAGODA_TEST_BINARY_DIR "/profile_tool." + std::to_string(getpid())) {
+    fs::create_directories(folder_ + "/driver");
+    fs::copy_file(PAGODA_FAKE_CUDA, folder_ + "/driver/libcuda.so.1");
+  }
+  ~Workshop() {
+    std::error_code ignored;  // what was killed may leave a program that still writes
+    fs::remove_all(folder_, ignored);
+  }
+  std::string path(const std::string& name) const { return folder_ + "/" + name; }
+
+  // `trouble`: FAKE_CUDA; "none": no driver at all. `arguments` is shell text; $P is the program.
+  Result run(const std::string& trouble, const std::string& arguments) const {
+    std::string command = "cd '" + folder_ + "' && P='" PAGODA_NVTX_PROGRAM "' ";
+    if (trouble != "none")
+      command += "FAKE_CUDA='" + trouble + "' PAGODA_CUPTI='" + path("driver/libcuda.so.1") + "' LD_LIBRARY_PATH='" +
+                 path("driver") + "' ";
+    command += "sh -c '\"" PAGODA_PROFILE "\" " + arguments + " >out.txt 2>err.txt'";
+    const int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), test::read_file(path("out.txt")),
+            test::read_file(path("err.txt"))};
+  }
+
+ private:
+  std::string folder_;
+};
+
+TEST_CASE("every way of having no driver ends with 4 and a remedy") {
+  const Workshop shop;
+  struct Case {
+    const char *trouble, *mode, *remedy;
+  };
+  // clang-format off
+  const Case cases[] = {
+      {"stub",           "quick",  "LD_LIBRARY_PATH"},
+      {"no device",      "quick",  "CUDA_VISIBLE_DEVICES"},
+      {"no devices",     "time",   "CUDA_VISIBLE_DEVICES"},
+      {"mismatch",       "exact",  "restart"},
+      {"unknown",        "quick",  "nvidia-modprobe"},
+      {"crash at start", "quick",  "pagoda-doctor"},
+      {"crash in CUPTI", "quick",  "pagoda-doctor"},
+      {"crash in CUPTI", "time",   "pagoda-doctor"},
+      {"unknown CUPTI",  "quick",  "FAKE_ERROR"},
+      {"no memory",      "quick",  "memory is full"},
+      {"privilege",      "quick",  "NVreg_RestrictProfilingToAdminUsers"},
+      {"privilege",      "rotate", "SYS_ADMIN"},
+      {"busy",           "range",  "dcgmi profile --pause"},
+      {"none",           "quick",  "there is no NVIDIA driver"},
+      {"none",           "ncu",    "there is no NVIDIA driver"},
+      {"none",           "time",   "--gpus all"},
+  };
+  // clang-format on
+  for (const Case& c : cases) {
+    CAPTURE(c.trouble);
+    CAPTURE(c.mode);
+    const Result result = shop.run(c.trouble, std::string("--mode ") + c.mode + " --nvtx . -o m.json -- $P 1");
+    CHECK(result.code == 4);
+    CHECK_MESSAGE(has(result.err, c.remedy), result.err);
+    CHECK_FALSE(has(result.out, "ready"));  // the program was not started
+    CHECK_FALSE(fs::exists(shop.path("m.json")));
+  }
+}
+
+TEST_CASE("privilege is no matter where no counters are read") {
+  const Workshop shop;
+  const Result result = shop.run("privilege", "--mode time -o m.json -- $P 3");
+  CHECK_MESSAGE(result.code == 0, result.err);
+  const Measured measured = load_measured(shop.path("m.json"));
+  REQUIRE(measured.kernels.size() == 2);
+  CHECK(measured.kernels[0].name == "void gemm<128>(float*, int)");
+  CHECK(measured.kernels[0].launches == 3);
+  CHECK(*measured.kernels[0].seconds == doctest::Approx(3 * 2e-6));
+  CHECK(measured.kernels[0].flops.empty());
+  CHECK(std::any_of(measured.missing.begin(), measured.missing.end(),
+                    [](const Missing& m) { return m.what == "flops" && has(m.why, "--mode time"); }));
+}
+
+TEST_CASE("quick gives each kernel and node its counters, in JSON of the schema and in CSV that reads back") {
+  const Workshop shop;
+  const Result result = shop.run("", "--batch 3 -o m.json --csv m.csv -- $P 4");
+  CHECK_MESSAGE(result.code == 0, result.err);
+  CHECK(has(result.out, "ready"));
+  CHECK(has(result.out, "gemm<128>"));
+  const std::string json = test::read_file(shop.path("m.json"));
+  CHECK(test::violations(nlohmann::json::parse(json), nlohmann::json::parse(test::read_file(
+                                                          PAGODA_SOURCE_DIR "/data/schemas/measured.schema.json"))) ==
+        std::vector<std::string>{});
+  const Measured measured = load_measured(shop.path("m.json"));
+  CHECK(measured.source == "pagoda-profile");
+  CHECK(measured.device == "Fake H200");
+  REQUIRE(measured.kernels.size() == 2);
+  const MeasuredKernel &conv = measured.kernels[0], &relu = measured.kernels[1];
+  CHECK(conv.nvtx == "model/epoch/conv1");
+  CHECK(conv.node == "conv1");
+  CHECK(relu.node == "relu2");
+  CHECK(conv.detail == "grid 8x1x1, block 128x1x1");
+  CHECK(conv.launches == 4);
+  // Batches of three: places 1, 2, 3, 1; and 20 letters of dram__bytes_read.sum in each.
+  CHECK(conv.bytes.dram_read == 1000 * (1 + 2 + 3 + 1) + 4 * 20);
+  CHECK(relu.bytes.dram_read == 1000 * (2 + 3 + 1 + 2) + 4 * 20);
+  CHECK(conv.flops.at("bfloat16.tensor").has_value());
+  CHECK_FALSE(conv.flops.at("float32").has_value());
+  CHECK_FALSE(conv.flops.at("float8.tensor").has_value());  // the fake has no such counter
+  const Measured csv = load_profile(shop.path("m.csv"));
+  CHECK(csv.kernels.size() == 2);
+  CHECK(csv.kernels[0].bytes.dram_read == conv.bytes.dram_read);
+}
+
+TEST_CASE("rotate runs the program once a group and merges what they counted") {
+  const Workshop shop;
+  const Result result = shop.run("", "--mode rotate -o m.json -- $P 2");
+  const Measured measured = load_measured(shop.path("m.json"));
+  REQUIRE(measured.kernels.size() == 2);
+  // The fake counts only two of the groups: runs of the others hold no values, which is unknown and said.
+  CHECK(measured.kernels[0].launches == 2);
+  CHECK_FALSE(measured.notes.empty());
+  CHECK(has(result.err, "can count none of the metrics"));
+}
+
+TEST_CASE("range counts the ranges that are asked for") {
+  const Workshop shop;
+  const Result result = shop.run("", "--mode range --nvtx ^pagoda@conv -o m.json -- $P 5");
+  CHECK_MESSAGE(result.code == 0, result.err);
+  const Measured measured = load_measured(shop.path("m.json"));
+  REQUIRE(measured.kernels.size() == 1);
+  CHECK(measured.kernels[0].name == "conv1");
+  CHECK(measured.kernels[0].bytes.dram_read == 1020);
+  CHECK(shop.run("", "--mode range -- $P 5").code == 2);
+}
+
+TEST_CASE("the program's exit code and signals are passed on, with what was recorded") {
+  const Workshop shop;
+  CHECK(shop.run("", "-o a.json -- $P 2 exit 7").code == 7);
+  CHECK(load_measured(shop.path("a.json")).kernels.size() == 2);
+  // A signal that would end the program does so after its record is whole; one that cannot be caught leaves what was
+  // read.
+  CHECK(shop.run("", "-o b.json -- $P 2 signal 15").code == 128 + 15);
+  CHECK(load_measured(shop.path("b.json")).kernels.size() == 2);
+  CHECK(shop.run("", "--batch 1 -o c.json -- $P 2 signal 9").code == 128 + 9);
+  const Measured killed = load_measured(shop.path("c.json"));
+  CHECK(killed.kernels.size() == 2);
+  CHECK(std::any_of(killed.notes.begin(), killed.notes.end(),
+                    [](const std::string& note) { return has(note, "did not end in order"); }));
+  CHECK(shop.run("", "-- ./no-such-program").code == 127);
+}
+
+TEST_CASE("a signal to pagoda-profile goes to the program; a kill leaves no half a file") {
+  const Workshop shop;
+  for (const int number : {SIGTERM, SIGKILL}) {
+    CAPTURE(number);
+    write_file(shop.path("log.txt"), "");
+    const pid_t child = fork();
+    if (child == 0) {
+      setenv("FAKE_CUDA", "", 1);
+      setenv("PAGODA_CUPTI", shop.path("driver/libcuda.so.1").c_str(), 1);
+      setenv("LD_LIBRARY_PATH", shop.path("driver").c_str(), 1);
+      setenv("TMPDIR", shop.path("driver").c_str(), 1);
+      const std::string output = shop.path("s" + std::to_string(number) + ".json"), log = shop.path("log.txt");
+      if (std::freopen(log.c_str(), "w", stdout) == nullptr) _exit(1);
+      execl(PAGODA_PROFILE, PAGODA_PROFILE, "-o", output.c_str(), "--", PAGODA_NVTX_PROGRAM, "2", "wait", nullptr);
+      _exit(1);
+    }
+    for (int i = 0; i < 300 && !has(test::read_file(shop.path("log.txt")), "ready"); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    kill(child, number);
+    int status = 0;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    CHECK(WIFSIGNALED(status));
+    CHECK(WTERMSIG(status) == number);
+    const std::string output = shop.path("s" + std::to_string(number) + ".json");
+    if (number == SIGTERM)
+      CHECK(load_measured(output).kernels.size() == 2);
+    else
+      CHECK_FALSE(fs::exists(output));
+  }
+}
+
+TEST_CASE("NVTX ranges of a C program are listed without a driver: domains, registered strings, wide texts, threads") {
+  const Workshop shop;
+  const Result result = shop.run("none", "--list-ranges -- $P 0 exit 3");
+  CHECK(result.code == 3);
+  CHECK(
+      result.out ==
+      "ready\n       1  model\n       1  epoch\n       1  pagoda@conv1\n       1  pagoda@relu2\n       1  \u00fcber\n");
+}
+
+TEST_CASE("a forked child has a file of its own, and its parent's launches only once") {
+  const Workshop shop;
+  const Result result = shop.run("", "-o m.json -- $P 2 fork");
+  CHECK_MESSAGE(result.code == 0, result.err);
+  const Measured measured = load_measured(shop.path("m.json"));
+  REQUIRE(measured.kernels.size() >= 2);
+  CHECK(measured.kernels[0].launches == 2);
+  CHECK(measured.kernels[1].launches == 2);
+}
+
+TEST_CASE("another profiler in the program is named, and the program runs on") {
+  const Workshop shop;
+  const Result result = shop.run("subscriber", "-o m.json -- $P 2 exit 0");
+  CHECK(result.code == 1);
+  CHECK(has(result.out, "ready"));
+  CHECK(has(result.err, "no kernel was recorded"));
+}
+
+TEST_CASE("a chip that the catalogue does not know is an error that says what to do") {
+  const Workshop shop;
+  const Result result = shop.run("new chip", "-- $P 2");
+  CHECK(result.code == 1);
+  CHECK(has(result.err, "XX100"));
+  CHECK(has(result.err, "pagoda-metrics"));
+}
+
+TEST_CASE("records are kept where that is asked for") {
+  const Workshop shop;
+  CHECK(shop.run("", "--keep-raw -o m.json -- $P 2").code == 0);
+  std::size_t images = 0, records = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(shop.path("m.json.raw"))) {
+    images += entry.path().extension() == ".counters" ? 1 : 0;
+    records += entry.path().extension() == ".record" ? 1 : 0;
+  }
+  CHECK(images == 1);
+  CHECK(records == 1);
+}
+
+TEST_CASE("a program measures itself, and goes on where it cannot") {
+  const Workshop shop;
+  const std::string before = "cd '" + shop.path("") + "' && ", program = "'" PAGODA_MEASURE_PROGRAM "' >out.txt";
+  const std::string fake =
+      "PAGODA_CUPTI='" + shop.path("driver/libcuda.so.1") + "' LD_LIBRARY_PATH='" + shop.path("driver") + "' ";
+  CHECK(std::system((before + fake + program).c_str()) == 0);
+  CHECK(test::read_file(shop.path("out.txt")) == "model/gemm gemm 3\n");
+  CHECK(load_measured(shop.path("session.json")).kernels.size() == 1);
+  CHECK(std::system((before + program).c_str()) == 0);
+  CHECK(has(test::read_file(shop.path("out.txt")), "problem: there is no NVIDIA driver"));
+  // Under pagoda-profile the work is left to it.
+  CHECK(shop.run("", "-o m.json -- " PAGODA_MEASURE_PROGRAM).code == 0);
+  CHECK(load_measured(shop.path("m.json")).kernels.at(0).nvtx == "model/gemm");
+}
+
+TEST_CASE("wrong options end with 2") {
+  const Workshop shop;
+  CHECK(shop.run("", "").code == 2);
+  CHECK(shop.run("", "--mode fast -- $P").code == 2);
+  CHECK(shop.run("", "--no-such-option -- $P").code == 2);
+  CHECK(shop.run("none", "--version").code == 0);
+}
+
+}  // namespace
+}  // namespace pagoda

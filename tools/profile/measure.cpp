@@ -1,0 +1,138 @@
+// A session is pagoda-profile without a child: the same probe, settings and record files, for the process itself.
+#include "pagoda/measure.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include <nvtx3/nvToolsExt.h>
+
+#include "inject/settings.h"
+#include "pagoda/metrics.h"
+#include "pagoda/report.h"
+#include "probe.h"
+#include "profile/record.h"
+
+namespace pagoda {
+namespace {
+
+namespace fs = std::filesystem;
+
+nvtxDomainHandle_t domain() {
+  static const nvtxDomainHandle_t kDomain = nvtxDomainCreateA("pagoda");
+  return kDomain;
+}
+
+std::string library_path(const std::string& chosen) {
+  if (!chosen.empty()) return fs::absolute(chosen).string();
+  std::error_code error;
+  const fs::path self = fs::read_symlink("/proc/self/exe", error).parent_path();
+  for (const fs::path& path : {self / "libpagoda_inject.so", self / ".." / PAGODA_LIBDIR / "pagoda/libpagoda_inject.so",
+                               fs::path(PAGODA_BUILT_LIBRARY)})
+    if (fs::exists(path, error)) return fs::canonical(path).string();
+  return (self / "libpagoda_inject.so").string();
+}
+
+}  // namespace
+
+Range::Range(const std::string& name) {
+  nvtxEventAttributes_t event = {};
+  event.version = NVTX_VERSION;
+  event.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+  event.messageType = NVTX_MESSAGE_TYPE_ASCII;
+  event.message.ascii = name.c_str();
+  nvtxDomainRangePushEx(domain(), &event);
+}
+Range::~Range() { nvtxDomainRangePop(domain()); }
+
+struct Session::State {
+  SessionOptions options;
+  std::string problem, folder, library;
+  std::vector<Missing> missing;
+  bool is_ours = false;
+};
+
+Session::Session(const SessionOptions& options) : state_(std::make_unique<State>()) {
+  if (options.mode != "time" && options.mode != "quick" && options.mode != "exact")
+    throw Error("session mode \"" + options.mode + "\": expected time, quick or exact");
+  State& state = *state_;
+  state.options = options;
+  if (std::getenv(::profile::kSettingsVariable) != nullptr) return;  // pagoda-profile runs this program
+  state.library = library_path(options.library);
+  const bool is_time = options.mode == "time";
+  const ::profile::Probe probed =
+      ::profile::probe(is_time ? ::profile::ProbeFor::Chip : ::profile::ProbeFor::Counters, state.library);
+  state.problem = probed.problem;
+  if (!state.problem.empty()) return;
+  ::profile::Settings settings;
+  settings.collect = is_time ? ::profile::Collect::Times : ::profile::Collect::Launches;
+  settings.replay = options.mode == "exact";
+  settings.kernel = options.kernel;
+  settings.nvtx = options.nvtx;
+  for (const ::profile::ProbedDevice& device : probed.devices) {
+    if (is_time) break;
+    const MetricPlan plan = plan_metrics(chip_metrics(device.chip),
+                                         settings.replay ? MetricMode::Exact : MetricMode::Quick, options.precision);
+    std::vector<std::string> all;
+    for (const MetricGroup& group : plan.groups) all.insert(all.end(), group.metrics.begin(), group.metrics.end());
+    settings.groups[device.chip] = {all};
+    state.missing = plan.missing;
+  }
+  state.folder = (fs::temp_directory_path() / "pagoda-session-XXXXXX").string();
+  if (mkdtemp(state.folder.data()) == nullptr) {
+    state.problem = "no folder can be made in " + fs::temp_directory_path().string() + "; set TMPDIR to one that can";
+    return;
+  }
+  settings.folder = state.folder;
+  const std::string file = state.folder + "/settings";
+  std::ofstream(file) << ::profile::write_settings(settings);
+  setenv("CUDA_INJECTION64_PATH", state.library.c_str(), 1);
+  setenv("NVTX_INJECTION64_PATH", state.library.c_str(), 1);
+  setenv(::profile::kSettingsVariable, file.c_str(), 1);
+  state.is_ours = true;
+}
+
+Session::~Session() {
+  try {
+    finish();
+  } catch (...) {  // an output that cannot be written is no reason to end the program
+  }
+}
+
+const std::string& Session::problem() const { return state_->problem; }
+
+Measured Session::finish() {
+  State& state = *state_;
+  Measured measured;
+  if (!state.is_ours) return measured;
+  state.is_ours = false;
+  for (const char* name : {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH", ::profile::kSettingsVariable})
+    unsetenv(name);
+  // The driver has it open already, if the program ever started it.
+  if (void* const library = dlopen(state.library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD))
+    if (const auto end = reinterpret_cast<void (*)()>(dlsym(library, "pagoda_finish"))) end();
+  profile::RecordedRun run;
+  std::string chip;
+  for (const auto& entry : fs::directory_iterator(state.folder)) {
+    if (entry.path().extension() != ".record") continue;
+    std::ifstream stream(entry.path(), std::ios::binary);
+    const std::string text(std::istreambuf_iterator<char>(stream), {});
+    run.push_back(profile::parse_record(text, entry.path().string()));
+    if (chip.empty() && !run.back().chips.empty()) chip = run.back().chips.front();
+  }
+  std::error_code ignored;
+  fs::remove_all(state.folder, ignored);
+  const profile::RecordOptions how{state.options.mode, state.missing, std::nullopt};
+  measured = state.options.mode == "time" || chip.empty() ? profile::measured_of({run}, how)
+                                                          : profile::measured_of({run}, chip_metrics(chip), how);
+  measured.tool = std::string("pagoda::Session ") + PAGODA_VERSION;
+  if (!state.options.output.empty()) write_file(state.options.output, write_measured(measured));
+  return measured;
+}
+
+}  // namespace pagoda
