@@ -23,12 +23,13 @@ void open_neighbours(const std::string& path) {
 
 std::vector<std::string> places() {
   if (const char* chosen = std::getenv("PAGODA_CUPTI"); chosen != nullptr && *chosen != '\0') return {chosen};
-  return {"libcupti.so.13",
-          "libcupti.so.12",
-          "libcupti.so",
-          PAGODA_CUPTI_FOLDER "/libcupti.so",
+  // By path first: a program may bring a copy of the same name (PyTorch's wheels do), and two copies do not agree.
+  return {PAGODA_CUPTI_FOLDER "/libcupti.so",
+          "/usr/local/cuda/lib64/libcupti.so",
           "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so",
-          "/usr/local/cuda/lib64/libcupti.so"};
+          "libcupti.so.13",
+          "libcupti.so.12",
+          "libcupti.so"};
 }
 
 template <typename Params>

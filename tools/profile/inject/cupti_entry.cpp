@@ -11,8 +11,10 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <unordered_map>
 
 #include "../cupti_call.h"
@@ -110,11 +112,28 @@ void initialize_profiler() {
   check_cupti(library(), call_cupti(library(), "cuptiProfilerInitialize", &params), "starting CUPTI's profiler");
 }
 
+// Copies of CUPTI that are loaded; more than one is known to make calls fail.
+std::set<std::string> loaded_copies() {
+  std::set<std::string> paths;
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);)
+    if (const std::size_t at = line.find('/');
+        at != std::string::npos && line.find("/libcupti.so", at) != std::string::npos)
+      paths.insert(line.substr(at));
+  return paths;
+}
+
 ContextFacts facts_of(Context context) {
   std::uint32_t device = 0;
   check_cupti(library(), call_cupti(library(), "cuptiGetDeviceId", context_of(context), &device), "finding the device");
   ContextFacts facts{chip_name(library(), device), device_name(static_cast<CUdevice>(device)), {}};
   facts.notes.push_back("CUPTI " + std::to_string(library().version()) + " of " + library().path());
+  if (const std::set<std::string> copies = loaded_copies(); copies.size() > 1) {
+    std::string all;
+    for (const std::string& path : copies) all += (all.empty() ? "" : ", ") + path;
+    facts.notes.push_back("the program has several copies of CUPTI (" + all +
+                          "); where counters fail, give the program's own with --cupti");
+  }
   char bus[32] = {};
   const auto get = driver<CUresult (*)(char*, int, CUdevice)>("cuDeviceGetPCIBusId");
   if (get && get(bus, sizeof bus - 1, static_cast<CUdevice>(device)) == CUDA_SUCCESS) energy().begin(bus);
