@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
@@ -25,10 +26,13 @@ constexpr const char* kExamples = R"(Examples:
   pagoda-bench run --backend cmd --command './net --batch {batch}' --batch 1,2 -o out
       any command, timed as a whole; --set 'pattern=([0-9.]+) ms' --set scale=0.001 reads the times that it prints
   pagoda-bench status out
+  pagoda-bench submit --slurm study.toml -o SHARED --partition gpu --gpus-per-task 1 --max-parallel 8
+      the same study as a job array of Slurm in a folder that all hosts share; --dry-run prints the script
   pagoda-bench one --config '{"backend":"ort","model_file":"net.onnx","batch":1}'
 
 Results are out/results.jsonl, a line of pagoda.result/1 each; pagoda-report makes tables of them.
-Exit codes: 0 done, 1 unusable input, 2 usage, 3 some experiments are not ok (--strict), 130 interrupted.)";
+Exit codes: 0 done, 1 unusable input, 2 usage, 3 some experiments are not ok (--strict),
+4 no Slurm to submit to, 130 interrupted.)";
 
 struct AxisFlag {
   const char* flag;
@@ -140,7 +144,8 @@ pagoda::Study study_of_flags(const RunFlags& flags) {
   return study;
 }
 
-void add_run(CLI::App& run, RunFlags& flags, Arguments& arguments) {
+// What `run` and `submit` have in common.
+void add_study(CLI::App& run, RunFlags& flags, Arguments& arguments) {
   run.add_option("TARGET", flags.targets,
                  "models (ONNX files, or names of torchvision and transformers), or one study");
   for (std::size_t i = 0; i < std::size(kAxisFlags); ++i)
@@ -166,13 +171,29 @@ void add_run(CLI::App& run, RunFlags& flags, Arguments& arguments) {
   run.add_option("--filter", arguments.selection.filter, "only experiments whose label holds this expression");
   run.add_option("--exclude", arguments.selection.exclude, "none whose label holds this expression");
   run.add_flag("--list", arguments.list, "print the experiments, and those unsupported with their reasons");
-  run.add_flag("--dry-run", arguments.dry_run, "print what would run now, without what has a record");
-  run.add_flag("--no-resume{false}", arguments.resume, "run again what has a record");
+  run.add_flag("--dry-run", arguments.dry_run,
+               "print what would run now, without what has a record; submit: the script");
   run.add_option("--retry", arguments.retry, "run again records of these statuses: failed,timeout,…")
       ->delimiter(',')
       ->check(CLI::IsMember({"ok", "failed", "timeout", "out_of_memory", "killed", "not_available"}));
-  run.add_flag("--strict", arguments.strict, "exit 3 where an experiment is not ok");
   run.add_option("-o,--output", arguments.folder, "folder of results");
+}
+
+void add_slurm(CLI::App& submit, SlurmOptions& slurm) {
+  submit.add_flag("--slurm")->description("as job arrays of Slurm, by sbatch")->required();
+  submit.add_option("--partition", slurm.partition, "where the tasks run");
+  submit.add_option("--account", slurm.account, "who pays");
+  submit.add_option("--gpus-per-task", slurm.gpus_per_task, "number of GPUs, or TYPE:NUMBER");
+  submit.add_option("--time", slurm.time, "Slurm's limit for a task (default: --timeout and 5 minutes)");
+  submit.add_option("--max-parallel", slurm.max_parallel, "tasks of an array at once")->check(CLI::PositiveNumber);
+  submit.add_option("--sbatch-option", slurm.more, "any other of sbatch, like constraint=a100 (repeatable)")
+      ->check([](const std::string& text) {
+        const std::size_t begin = text.starts_with("--") ? 2 : 0;
+        const std::string name = text.substr(begin, text.find('=') - begin);
+        const bool is_name = !name.empty() && std::all_of(name.begin(), name.end(),
+                                                          [](unsigned char c) { return std::isalnum(c) || c == '-'; });
+        return is_name ? std::string() : "found \"" + text + "\", expected NAME or NAME=VALUE of an option of sbatch";
+      });
 }
 
 void finish_study(const RunFlags& flags, Arguments& arguments) {
@@ -227,7 +248,12 @@ std::optional<Arguments> parse_arguments(int argc, char** argv, int& code) {
   app.fallthrough();
   RunFlags flags;
   CLI::App* run = app.add_subcommand("run", "run a study, or what the flags describe");
-  add_run(*run, flags, arguments);
+  add_study(*run, flags, arguments);
+  run->add_flag("--no-resume{false}", arguments.resume, "run again what has a record");
+  run->add_flag("--strict", arguments.strict, "exit 3 where an experiment is not ok");
+  CLI::App* submit = app.add_subcommand("submit", "submit a study, or what the flags describe, to a cluster");
+  add_study(*submit, flags, arguments);
+  add_slurm(*submit, arguments.slurm);
   CLI::App* status = app.add_subcommand("status", "how far a study is");
   status->add_option("DIR", arguments.folder, "its folder")->required();
   CLI::App* one = app.add_subcommand("one", "run one experiment here and print its record");
@@ -244,9 +270,11 @@ std::optional<Arguments> parse_arguments(int argc, char** argv, int& code) {
   task->add_option("--index", arguments.task, "of the experiment in plan.json")
       ->required()
       ->check(CLI::NonNegativeNumber);
+  task->add_option("--retry", arguments.retry, "run again records of these statuses")->delimiter(',');
+  task->add_option("--threshold", arguments.threshold, "mean relative error that verification allows");
   try {
     app.parse(argc, argv);
-    if (*run) finish_study(flags, arguments);
+    if (*run || *submit) finish_study(flags, arguments);
   } catch (const CLI::ParseError& error) {
     code = app.exit(error) == 0 ? 0 : kUsage;
     return std::nullopt;
@@ -255,6 +283,7 @@ std::optional<Arguments> parse_arguments(int argc, char** argv, int& code) {
                       : *status ? Command::Status
                       : *one    ? Command::One
                       : *task   ? Command::Task
+                      : *submit ? Command::Submit
                                 : Command::Worker;
   return arguments;
 }

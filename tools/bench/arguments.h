@@ -6,10 +6,11 @@
 #include <vector>
 
 #include "pagoda/experiment.h"
+#include "slurm.h"
 
 namespace bench {
 
-enum class Command { Run, Status, One, Worker, Task };
+enum class Command { Run, Status, One, Worker, Task, Submit };
 
 struct Arguments {
   Command command = Command::Run;
@@ -24,6 +25,7 @@ struct Arguments {
   std::string config;          // one
   std::string worker;          // worker
   std::int64_t task = 0;       // task
+  SlurmOptions slurm;          // submit
 };
 
 // Empty: `code` is the exit code (help, or a usage error that is printed). Throws pagoda::Error where a study is none.

@@ -1,9 +1,11 @@
 // pagoda-bench: real runs of real models.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
+#include <sstream>
 
 #include "arguments.h"
 #include "cmd_worker.h"
@@ -19,7 +21,9 @@ namespace {
 
 using namespace bench;
 
-constexpr int kDone = 0, kUnusable = 1, kPartial = 3, kInterrupted = 130;
+constexpr int kDone = 0, kUnusable = 1, kPartial = 3, kNoSlurm = 4, kInterrupted = 130;
+// Slurm ends the processes of a job within moments of each other.
+constexpr double kGraceSeconds = 3;
 
 std::string self() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
 
@@ -27,7 +31,8 @@ RunOptions run_options(const Arguments& arguments, const pagoda::Limits& limits,
   RunOptions options;
   options.limits = limits;
   // Nine tenths: the rest is the system's, which must go on to write the record.
-  if (options.limits.memory_bytes == 0) options.limits.memory_bytes = usable_bytes() / 10 * 9;
+  if (options.limits.memory_bytes == 0)
+    options.limits.memory_bytes = std::min(usable_bytes(), allocated_bytes().value_or(usable_bytes())) / 10 * 9;
   options.folder = std::filesystem::absolute(folder).string();
   options.threshold = arguments.threshold;
   options.metadata = metadata();
@@ -49,6 +54,18 @@ std::map<std::string, std::vector<std::string>> commands_of(const pagoda::Study&
   return commands;
 }
 
+PlanFile plan_file(const Arguments& arguments, const pagoda::Plan& plan, std::vector<pagoda::Experiment> experiments) {
+  for (const pagoda::Unsupported& u : plan.unsupported)
+    std::cerr << "pagoda-bench: not run: " << pagoda::printable(pagoda::label(u.config)) << ": "
+              << pagoda::printable(u.reason) << '\n';
+  if (experiments.empty()) throw pagoda::Error("there is nothing to run; --list says what was asked for");
+  return {.name = arguments.study.name,
+          .experiments = std::move(experiments),
+          .unsupported = plan.unsupported,
+          .limits = arguments.study.limits,
+          .backends = commands_of(arguments.study)};
+}
+
 int run(const Arguments& arguments) {
   pagoda::Plan plan = pagoda::expand(arguments.study);
   pagoda::select(plan, arguments.selection);
@@ -66,17 +83,8 @@ int run(const Arguments& arguments) {
     list(plan, experiments);
     return kDone;
   }
-  for (const pagoda::Unsupported& u : plan.unsupported)
-    std::cerr << "pagoda-bench: not run: " << pagoda::printable(pagoda::label(u.config)) << ": "
-              << pagoda::printable(u.reason) << '\n';
-  if (experiments.empty()) throw pagoda::Error("there is nothing to run; --list says what was asked for");
-
+  const PlanFile file = plan_file(arguments, plan, std::move(experiments));
   std::filesystem::create_directories(arguments.folder);
-  const PlanFile file{.name = arguments.study.name,
-                      .experiments = std::move(experiments),
-                      .unsupported = plan.unsupported,
-                      .limits = arguments.study.limits,
-                      .backends = commands_of(arguments.study)};
   pagoda::write_file(arguments.folder + "/plan.json", write_plan(file));
   watch_interrupts();
   const StudyOutcome outcome =
@@ -131,9 +139,60 @@ int task(const Arguments& arguments) {
       run_study(plan, workers(study, arguments.python, arguments.worker_scripts, self()),
                 {.folder = arguments.folder,
                  .results = "results-" + std::to_string(index) + ".jsonl",
-                 .retry = {},
+                 .retry = {arguments.retry.begin(), arguments.retry.end()},
+                 .grace_seconds = in_slurm() ? kGraceSeconds : 0,
                  .run = run_options(arguments, plan.limits, arguments.folder + "/work/" + std::to_string(index))});
   return outcome.interrupted ? kInterrupted : kDone;
+}
+
+std::string text_of(double number) {
+  std::ostringstream text;
+  text << number;
+  return text.str();
+}
+
+int submit(const Arguments& arguments) {
+  pagoda::Plan plan = pagoda::expand(arguments.study);
+  pagoda::select(plan, arguments.selection);
+  std::vector<pagoda::Experiment> experiments = pagoda::order(plan, arguments.study);
+  if (arguments.list) {
+    list(plan, experiments);
+    return kDone;
+  }
+  const PlanFile file = plan_file(arguments, plan, std::move(experiments));
+  const std::string folder =
+      std::filesystem::absolute(arguments.folder.empty() ? "." : arguments.folder).lexically_normal().string();
+  SlurmOptions options = arguments.slurm;
+  options.start_folder = std::filesystem::current_path().string();
+  options.command = {self(), "--python", arguments.python, "--worker-scripts",
+                     std::filesystem::absolute(arguments.worker_scripts).lexically_normal().string()};
+  options.task_options = {"--threshold", text_of(arguments.threshold)};
+  for (const std::string& status : arguments.retry) {
+    options.task_options.push_back("--retry");
+    options.task_options.push_back(status);
+  }
+  const std::vector<bool> recorded = has_record(file, folder, {arguments.retry.begin(), arguments.retry.end()});
+  std::vector<std::int64_t> left;
+  for (std::size_t i = 0; i < recorded.size(); ++i)
+    if (!recorded[i]) left.push_back(static_cast<std::int64_t>(i));
+  if (arguments.dry_run) {
+    for (const SlurmArray& array : split_arrays(left, max_array_size()))
+      std::cout << array_script(array, file, folder, options);
+    return kDone;
+  }
+  const std::vector<SlurmArray> arrays = submit(file, left, folder, options);
+  if (arrays.empty()) std::cout << "nothing to submit: every experiment has its record or is queued\n";
+  for (const SlurmArray& array : arrays)
+    std::cout << "job " << array.job << ": " << array.tasks.size() << " experiments\n";
+  return kDone;
+}
+
+int status(const Arguments& arguments) {
+  const PlanFile plan = load_plan(arguments.folder);
+  std::cout << status_text(plan, pagoda::load_results(arguments.folder));
+  if (const std::vector<SlurmArray> arrays = load_submission(arguments.folder); !arrays.empty())
+    std::cout << slurm_text(arrays, has_record(plan, arguments.folder, {}));
+  return kDone;
 }
 
 }  // namespace
@@ -149,11 +208,10 @@ int main(int argc, char** argv) {
     switch (arguments->command) {
       case Command::Run:
         return run(*arguments);
-      case Command::Status: {
-        const PlanFile plan = load_plan(arguments->folder);
-        std::cout << status_text(plan, pagoda::load_results(arguments->folder));
-        return kDone;
-      }
+      case Command::Status:
+        return status(*arguments);
+      case Command::Submit:
+        return submit(*arguments);
       case Command::One:
         return one(*arguments);
       case Command::Task:
@@ -163,6 +221,9 @@ int main(int argc, char** argv) {
         if (arguments->worker == "conv") return conv::conv_worker(std::cin, std::cout);
         throw pagoda::Error("there is no built-in worker \"" + arguments->worker + "\"");
     }
+  } catch (const NoSlurm& error) {
+    std::cerr << "pagoda-bench: " << error.what() << '\n';
+    return kNoSlurm;
   } catch (const std::exception& error) {
     std::cerr << "pagoda-bench: " << error.what() << '\n';
   }

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 #include "pagoda/report.h"
 #include "session.h"
@@ -48,6 +49,11 @@ class Progress {
  private:
   bool is_terminal_ = ::isatty(STDERR_FILENO) == 1;
 };
+
+void await_interrupt(double seconds) {
+  const Clock::time_point end = Clock::now() + std::chrono::milliseconds(std::llround(seconds * 1e3));
+  while (!interrupted && Clock::now() < end) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+}
 
 Json config_json(const pagoda::Config& config) { return Json::parse(pagoda::canonical(config)); }
 
@@ -126,6 +132,11 @@ StudyOutcome run_study(const PlanFile& plan, const Workers& workers, const Study
     progress.show(at, plan.experiments.size(), pagoda::label(experiment.config), outcome.not_ok,
                   status.seconds_left.value_or(0));
     std::optional<pagoda::Result> result = run_experiment(experiment, workers, options.run);
+    if (result && options.grace_seconds > 0 &&
+        (result->status == pagoda::ResultStatus::Killed || result->status == pagoda::ResultStatus::Failed)) {
+      await_interrupt(options.grace_seconds);
+      if (interrupted) result.reset();
+    }
     if (!result) {
       outcome.interrupted = true;
       break;
@@ -137,6 +148,16 @@ StudyOutcome run_study(const PlanFile& plan, const Workers& workers, const Study
     done.results.push_back(std::move(*result));
   }
   return outcome;
+}
+
+std::vector<bool> has_record(const PlanFile& plan, const std::string& folder, const std::set<std::string>& retry) {
+  std::set<std::string> done;
+  if (fs::exists(folder))
+    for (const pagoda::Result& r : pagoda::load_results(folder).results)
+      if (!retry.contains(std::string(pagoda::to_string(r.status)))) done.insert(r.key);
+  std::vector<bool> result;
+  for (const pagoda::Experiment& e : plan.experiments) result.push_back(done.contains(e.key));
+  return result;
 }
 
 std::string status_text(const PlanFile& plan, const pagoda::ResultSet& results) {

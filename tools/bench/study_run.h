@@ -41,6 +41,9 @@ struct StudyOptions {
   std::string results = "results.jsonl";  // in the folder; tasks of a cluster write one each
   bool resume = true;
   std::set<std::string> retry;  // statuses whose records are run again
+  // How long to wait, after a worker ended of itself, for a signal to the runner: where a job is ended as a whole, the
+  // worker may be the first to go, and that is no result. 0: not at all.
+  double grace_seconds = 0;
   RunOptions run;
 };
 
@@ -50,6 +53,9 @@ struct StudyOutcome {
 };
 
 StudyOutcome run_study(const PlanFile& plan, const Workers& workers, const StudyOptions& options);
+
+// By index in the plan: whether the folder has its record, of a status other than `retry`.
+std::vector<bool> has_record(const PlanFile& plan, const std::string& folder, const std::set<std::string>& retry);
 
 // Lines for people.
 std::string status_text(const PlanFile& plan, const pagoda::ResultSet& results);

@@ -1,0 +1,380 @@
+// Scripts for sbatch, and what squeue and sacct say of them.
+#include "slurm.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "pagoda/report.h"
+#include "session.h"
+
+namespace bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kSchema = "pagoda.slurm/1";
+// slurm.conf(5): MaxArraySize, "the default value is 1001".
+constexpr std::int64_t kDefaultMaxArraySize = 1001;
+// Slurm's own time limit is beyond the runner's, so that the runner ends a hang and records it: this much, for the
+// start and end of everything around the experiment.
+constexpr double kExtraSeconds = 300;
+
+struct Output {
+  int code = -1;
+  std::string out, err;
+};
+
+// Empty where the program is not there. A controller that does not answer is given two minutes.
+std::optional<Output> output_of(const std::vector<std::string>& command) {
+  try {
+    Process process(command, "", {.seconds = 120});
+    Output output;
+    End end;
+    for (std::string line; (end = process.read_line(line)) == End::Line;) output.out += line + "\n";
+    const Exit exit = process.finish(end != End::Closed);
+    output.code = exit.code.value_or(-1);
+    output.err = process.stderr_tail();
+    return output;
+  } catch (const pagoda::Error&) {
+    return std::nullopt;
+  }
+}
+
+// The last line that says something.
+std::string last_line(const std::string& text) {
+  std::istringstream lines(text);
+  std::string last;
+  for (std::string line; std::getline(lines, line);)
+    if (!line.empty()) last = line;
+  return last;
+}
+
+std::vector<std::string> fields(const std::string& line) {
+  std::vector<std::string> result;
+  std::istringstream stream(line);
+  for (std::string field; std::getline(stream, field, '|');) {
+    const std::size_t begin = field.find_first_not_of(' ');
+    result.push_back(begin == std::string::npos ? "" : field.substr(begin));
+  }
+  return result;
+}
+
+std::optional<std::int64_t> integer(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() && !text.empty() ? std::optional(value)
+                                                                                   : std::nullopt;
+}
+
+// A word for the shell and for sbatch's own reading of #SBATCH lines, which knows the same quotes.
+std::string quoted(const std::string& text) {
+  for (const char c : text)
+    if (c == '\'' || static_cast<unsigned char>(c) < ' ')
+      throw pagoda::Error("\"" + pagoda::printable(text) +
+                          "\": quotes and control characters cannot stand in a job script; use another name");
+  return "'" + text + "'";
+}
+
+// sbatch replaces %A and its like in names of files.
+std::string without_patterns(const std::string& path) {
+  std::string result;
+  for (const char c : path) result += c == '%' ? "%%" : std::string(1, c);
+  return result;
+}
+
+std::string job_name(const std::string& study) {
+  std::string name = "pagoda";
+  if (!study.empty()) name += "-";
+  for (const char c : study) name += std::isalnum(static_cast<unsigned char>(c)) ? c : '-';
+  return name;
+}
+
+// Minutes for one experiment: a run of its reference comes first where outputs are verified.
+std::int64_t minutes(const PlanFile& plan) {
+  const bool verifies = std::any_of(plan.experiments.begin(), plan.experiments.end(),
+                                    [](const auto& experiment) { return pagoda::is_set(experiment.config, "verify"); });
+  return static_cast<std::int64_t>(std::ceil((plan.limits.seconds * (verifies ? 2 : 1) + kExtraSeconds) / 60));
+}
+
+void write_submission(const std::string& folder, const std::vector<SlurmArray>& arrays) {
+  Json json = {{"schema", kSchema}, {"arrays", Json::array()}};
+  for (const SlurmArray& array : arrays)
+    json["arrays"].push_back({{"job", array.job}, {"offset", array.offset}, {"tasks", array.tasks}});
+  pagoda::write_file(folder + "/slurm.json", json.dump(1) + "\n");
+}
+
+// Which words of sbatch mean that there is no Slurm to speak to.
+bool is_absence(const std::string& words) {
+  for (const char* part : {"contact slurm controller", "configuration source", "authentication error", "Munge",
+                           "Socket timed out", "Connection refused"})
+    if (words.find(part) != std::string::npos) return true;
+  return false;
+}
+
+std::string sbatch(const std::string& script) {
+  const std::optional<Output> output = output_of({"sbatch", "--parsable", script});
+  if (!output)
+    throw NoSlurm(
+        "sbatch: not found; submit from a login node of the cluster (Debian: apt install slurm-client and the "
+        "cluster's slurm.conf), or use --dry-run and hand the script over yourself");
+  // "JOB" or "JOB;CLUSTER".
+  const std::string job = output->out.substr(0, output->out.find_first_of(";\n"));
+  if (output->code == 0 && integer(job)) return job;
+  const std::string words = pagoda::printable(last_line(output->err.empty() ? output->out : output->err));
+  const std::string message = script + ": sbatch exited with " + std::to_string(output->code) + ": " + words;
+  if (is_absence(output->err)) throw NoSlurm(message + "; see that slurmctld and munged run (scontrol ping)");
+  throw pagoda::Error(message + "; mend --partition, --account, --time or --sbatch-option and submit again");
+}
+
+// One line of squeue or sacct: "JOB_TASK|STATE|…". Ranges ("12_[3-5]") are of tasks that --array did not expand.
+void take_state(const SlurmArray& array, const std::vector<std::string>& line, bool is_squeue,
+                std::map<std::int64_t, SlurmTask>& states) {
+  if (line.size() < 2) return;
+  const std::size_t underscore = line[0].find('_');
+  if (underscore == std::string::npos || line[0].substr(0, underscore) != array.job) return;
+  const auto task = integer(std::string_view(line[0]).substr(underscore + 1));
+  if (!task || !std::binary_search(array.tasks.begin(), array.tasks.end(), *task)) return;
+  SlurmTask state;
+  state.state = line[1].substr(0, line[1].find(' '));  // "CANCELLED by 0"
+  if (is_squeue && line.size() > 2) state.restarts = integer(line[2]).value_or(0);
+  if (line.size() > 3 && line[3] != "None") state.reason = line[3];
+  const std::int64_t index = array.offset + *task;
+  if (is_squeue || !states.contains(index)) states[index] = state;
+}
+
+}  // namespace
+
+std::vector<SlurmArray> split_arrays(const std::vector<std::int64_t>& indices, std::int64_t max_array_size) {
+  std::vector<SlurmArray> arrays;
+  for (const std::int64_t index : indices) {
+    const std::int64_t offset = index / max_array_size * max_array_size;
+    if (arrays.empty() || arrays.back().offset != offset) arrays.push_back({.job = "", .offset = offset, .tasks = {}});
+    arrays.back().tasks.push_back(index - offset);
+  }
+  return arrays;
+}
+
+std::string ranges(const std::vector<std::int64_t>& sorted) {
+  std::string text;
+  for (std::size_t i = 0, end; i < sorted.size(); i = end) {
+    for (end = i + 1; end < sorted.size() && sorted[end] == sorted[end - 1] + 1;) ++end;
+    if (!text.empty()) text += ",";
+    text += std::to_string(sorted[i]);
+    if (end - i > 1) text += "-" + std::to_string(sorted[end - 1]);
+  }
+  return text;
+}
+
+std::string array_script(const SlurmArray& array, const PlanFile& plan, const std::string& folder,
+                         const SlurmOptions& options) {
+  std::ostringstream out;
+  out << "#!/bin/bash\n"
+      << "# Written by pagoda-bench submit: experiments of plan.json from " << array.offset + array.tasks.front()
+      << " to " << array.offset + array.tasks.back() << ", one a task.\n"
+      << "# A task that has its record does nothing: requeue or submit again at any time.\n"
+      << "#SBATCH --job-name=" << job_name(plan.name) << '\n'
+      << "#SBATCH --array=" << ranges(array.tasks);
+  if (options.max_parallel > 0) out << '%' << options.max_parallel;
+  out << "\n#SBATCH --ntasks=1\n#SBATCH --requeue\n#SBATCH --open-mode=append\n"
+      << "#SBATCH --chdir=" << quoted(options.start_folder) << '\n'
+      << "#SBATCH --output=" << quoted(without_patterns(folder) + "/slurm/%A_%a.out") << '\n'
+      << "#SBATCH --time=" << (options.time.empty() ? std::to_string(minutes(plan)) : quoted(options.time)) << '\n';
+  // The experiment is nine tenths: the rest is the runner's and the file cache's.
+  if (plan.limits.memory_bytes > 0)
+    out << "#SBATCH --mem=" << (plan.limits.memory_bytes / 9 * 10 + (1 << 20) - 1) / (1 << 20) << "M\n";
+  if (!options.partition.empty()) out << "#SBATCH --partition=" << quoted(options.partition) << '\n';
+  if (!options.account.empty()) out << "#SBATCH --account=" << quoted(options.account) << '\n';
+  if (!options.gpus_per_task.empty()) out << "#SBATCH --gpus-per-task=" << quoted(options.gpus_per_task) << '\n';
+  for (std::string option : options.more) {
+    if (option.starts_with("--")) option.erase(0, 2);
+    const std::size_t equals = option.find('=');
+    out << "#SBATCH --" << option.substr(0, equals);
+    if (equals != std::string::npos) out << '=' << quoted(option.substr(equals + 1));
+    out << '\n';
+  }
+  // The runner takes the shell's place, so that Slurm's signals reach it: interrupted, it leaves no record.
+  out << "exec";
+  for (const std::string& word : options.command) out << ' ' << quoted(word);
+  out << " task " << quoted(folder);
+  for (const std::string& word : options.task_options) out << ' ' << quoted(word);
+  out << " --index $((SLURM_ARRAY_TASK_ID + " << array.offset << "))\n";
+  return out.str();
+}
+
+std::int64_t max_array_size() {
+  if (const auto output = output_of({"scontrol", "show", "config"}); output && output->code == 0) {
+    std::istringstream lines(output->out);
+    for (std::string line; std::getline(lines, line);)
+      if (line.starts_with("MaxArraySize"))
+        if (const auto size = integer(line.substr(line.find_last_of(" =") + 1)); size && *size > 0) return *size;
+  }
+  return kDefaultMaxArraySize;
+}
+
+std::vector<SlurmArray> load_submission(const std::string& folder) {
+  const std::string path = folder + "/slurm.json";
+  std::ifstream file(path);
+  std::vector<SlurmArray> arrays;
+  if (!file) return arrays;
+  try {
+    const Json json = Json::parse(file);
+    if (json.at("schema") != kSchema) throw pagoda::Error(path + ": expected schema " + kSchema);
+    for (const Json& array : json.at("arrays"))
+      arrays.push_back({array.at("job").get<std::string>(), array.at("offset").get<std::int64_t>(),
+                        array.at("tasks").get<std::vector<std::int64_t>>()});
+  } catch (const Json::exception& error) {
+    throw pagoda::Error(path + ": " + error.what());
+  }
+  return arrays;
+}
+
+bool is_queued(const SlurmTask& task) {
+  for (const char* state :
+       {"PENDING", "RUNNING", "CONFIGURING", "COMPLETING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "RESIZING",
+        "SUSPENDED", "STOPPED", "SIGNALING", "STAGE_OUT", "SPECIAL_EXIT", "RESV_DEL_HOLD"})
+    if (task.state == state) return true;
+  return false;
+}
+
+std::map<std::int64_t, SlurmTask> task_states(const std::vector<SlurmArray>& arrays, std::string& note) {
+  std::map<std::int64_t, SlurmTask> states;
+  for (const SlurmArray& array : arrays) {
+    const auto take = [&](const std::string& text, bool is_squeue) {
+      std::istringstream lines(text);
+      for (std::string line; std::getline(lines, line);) take_state(array, fields(line), is_squeue, states);
+    };
+    const auto queue = output_of({"squeue", "--noheader", "--array", "--states=all", "--jobs=" + array.job, "-O",
+                                  "JobArrayID:|,State:|,RestartCnt:|,Reason:|"});
+    if (!queue)
+      note = "squeue: not found; ask on a host of the cluster";
+    else if (queue->code == 0)
+      take(queue->out, true);
+    else if (queue->err.find("Invalid job id") == std::string::npos)
+      note = "squeue: " + pagoda::printable(last_line(queue->err));
+    // The controller forgets jobs some minutes after their end; the accounting, where there is one, does not.
+    const auto has_state = [&](std::int64_t task) { return states.contains(array.offset + task); };
+    if (std::all_of(array.tasks.begin(), array.tasks.end(), has_state)) continue;
+    const auto account = output_of({"sacct", "--noheader", "--parsable2", "--allocations", "--array",
+                                    "--format=JobID,State", "--jobs=" + array.job});
+    if (account && account->code == 0) take(account->out, false);
+  }
+  return states;
+}
+
+std::vector<SlurmArray> submit(const PlanFile& plan, const std::vector<std::int64_t>& left, const std::string& folder,
+                               const SlurmOptions& options) {
+  if (left.empty()) return {};
+  std::vector<std::int64_t> wanted = left;
+  std::vector<SlurmArray> known = load_submission(folder);
+  std::string note;
+  std::map<std::int64_t, SlurmTask> queued;
+  if (!known.empty()) queued = task_states(known, note);
+  std::erase_if(queued, [](const auto& entry) { return !is_queued(entry.second); });
+  if (!queued.empty()) {
+    // Queued tasks name experiments by their place in plan.json: another plan would be run under their numbers.
+    const PlanFile before = load_plan(folder);
+    const bool same = std::equal(before.experiments.begin(), before.experiments.end(), plan.experiments.begin(),
+                                 plan.experiments.end(), [](const auto& a, const auto& b) { return a.key == b.key; });
+    if (!same)
+      throw pagoda::Error(folder + ": " + std::to_string(queued.size()) +
+                          " tasks of another plan are still queued there; wait for them, scancel them, or choose "
+                          "another folder");
+    std::erase_if(wanted, [&](std::int64_t index) { return queued.contains(index); });
+  } else {
+    if (!known.empty() && !note.empty())
+      throw NoSlurm(folder + ": holds a submission whose state cannot be read (" + note +
+                    "); two tasks of one experiment must not be queued");
+    known.clear();
+  }
+  std::vector<SlurmArray> arrays = split_arrays(wanted, max_array_size());
+  if (arrays.empty()) return arrays;
+  fs::create_directories(folder + "/slurm");
+  pagoda::write_file(folder + "/plan.json", write_plan(plan));
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    const std::string script = folder + "/slurm/array-" + std::to_string(arrays[i].offset) + ".sh";
+    pagoda::write_file(script, array_script(arrays[i], plan, folder, options));
+    arrays[i].job = sbatch(script);
+    known.push_back(arrays[i]);
+    write_submission(folder, known);
+  }
+  return arrays;
+}
+
+std::string slurm_text(const std::vector<SlurmArray>& arrays, const std::vector<bool>& recorded) {
+  std::string note, jobs;
+  const std::map<std::int64_t, SlurmTask> states = task_states(arrays, note);
+  std::map<std::string, std::int64_t> queued, reasons;
+  std::map<std::string, std::vector<std::string>> ended;  // without a record, by state: names of tasks
+  std::int64_t requeued = 0;
+  std::vector<std::string> unknown;
+  for (const SlurmArray& array : arrays) {
+    jobs += (jobs.empty() ? "" : ", ") + array.job;
+    for (const std::int64_t task : array.tasks) {
+      const std::int64_t index = array.offset + task;
+      const std::string name = array.job + "_" + std::to_string(task);
+      const auto it = states.find(index);
+      const bool has_record = static_cast<std::size_t>(index) < recorded.size() && recorded[index];
+      if (it != states.end() && is_queued(it->second)) {
+        ++queued[it->second.state];
+        requeued += it->second.restarts > 0;
+        if (it->second.state == "PENDING" && !it->second.reason.empty()) ++reasons[it->second.reason];
+      } else if (has_record) {
+        continue;
+      } else if (it != states.end()) {
+        ended[it->second.state].push_back(name);
+      } else {
+        unknown.push_back(name);
+      }
+    }
+  }
+  std::ostringstream out;
+  out << "Slurm        jobs " << jobs << '\n';
+  const auto row = [&](std::string name, const std::string& text) {
+    name.resize(std::max<std::size_t>(13, name.size() + 1), ' ');
+    out << name << text << '\n';
+  };
+  const auto some = [](const std::vector<std::string>& names) {
+    std::string text = std::to_string(names.size()) + ":";
+    for (std::size_t i = 0; i < names.size() && i < 8; ++i) text += " " + names[i];
+    return text + (names.size() > 8 ? " …" : "");
+  };
+  for (const auto& [state, count] : queued) {
+    std::string name = state, text = std::to_string(count), why;
+    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+    if (state == "PENDING")
+      for (const auto& [reason, tasks] : reasons)
+        why += (why.empty() ? "" : ", ") + pagoda::printable(reason) + " " + std::to_string(tasks);
+    row(name, text + (why.empty() ? "" : " (" + why + ")"));
+  }
+  if (requeued > 0) row("requeued", std::to_string(requeued) + " of these, once or more");
+  for (const auto& [state, names] : ended) {
+    std::string name = state;
+    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+    row(name, some(names) + " (without a record; slurm/TASK.out says why; submit again)");
+  }
+  if (!note.empty())
+    row("state", "unknown: " + note);
+  else if (!unknown.empty())
+    row("forgotten", some(unknown) + " (without a record, and Slurm no longer knows them; submit again)");
+  return out.str();
+}
+
+bool in_slurm() { return std::getenv("SLURM_JOB_ID") != nullptr; }
+
+std::optional<std::int64_t> allocated_bytes() {
+  // In MiB; 0 is all of the node.
+  const char* node = std::getenv("SLURM_MEM_PER_NODE");
+  if (const auto size = integer(node ? node : ""); size && *size > 0) return *size << 20;
+  const char *cpu = std::getenv("SLURM_MEM_PER_CPU"), *cpus = std::getenv("SLURM_CPUS_ON_NODE");
+  const auto each = integer(cpu ? cpu : ""), count = integer(cpus ? cpus : "");
+  if (each && count && *each > 0 && *count > 0) return (*each << 20) * *count;
+  return std::nullopt;
+}
+
+}  // namespace bench
