@@ -3,10 +3,13 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 
+#include "gpu_watch.h"
 #include "machine_state.h"
 #include "outputs.h"
 #include "pagoda/report.h"
@@ -54,43 +57,57 @@ pagoda::TimingOptions timing_options(const Config& config) {
   return options;
 }
 
-// Joules of chunks of runs, where the machine counts them. The first call is left out: it is not like the others.
-struct EnergyMeter {
-  std::optional<double> joules = 0;
-  std::int64_t runs = 0;
-  bool is_first = true;
-  void add(std::optional<double> before, std::optional<double> after, std::int64_t made) {
-    if (std::exchange(is_first, false)) return;
-    if (!before || !after) joules.reset();
-    // The counter wraps around about once an hour: such a chunk is left out.
-    if (!joules || *after < *before) return;
-    *joules += *after - *before;
-    runs += made;
-  }
-};
+double steady_seconds() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
 
-void time_model(Session& session, const Config& config, Result& result) {
-  EnergyMeter meter;
+// Times the model; what the machine counted meanwhile goes into the record, too. `gpu` empty: it runs on processors.
+void time_model(Session& session, const Config& config, std::optional<int> gpu, Result& result) {
+  std::optional<GpuWatch> watch;
+  if (gpu) watch.emplace(*gpu);
+  const auto joules = [&] { return watch ? watch->nvml().joules() : package_joules(); };
+  std::vector<Chunk> chunks;
   std::string clock = "steady";
   const auto run = [&](std::int64_t n) {
-    const std::optional<double> before = package_joules();
+    Chunk chunk;
+    chunk.before = joules();
+    chunk.start = steady_seconds();
     const Json answer = session.ask({{"op", "run"}, {"iterations", n}}, "times");
+    chunk.end = steady_seconds();
+    chunk.after = joules();
     std::vector<double> seconds;
     if (const auto it = answer.find("seconds"); it != answer.end() && it->is_array())
       for (const Json& value : *it)
         if (value.is_number() && value.get<double>() >= 0) seconds.push_back(value.get<double>());
     if (const std::string said = text(answer, "clock"); !said.empty()) clock = said;
-    meter.add(before, package_joules(), static_cast<std::int64_t>(seconds.size()));
+    chunk.runs = static_cast<std::int64_t>(seconds.size());
+    chunks.push_back(chunk);
     return seconds;
   };
   const pagoda::Timing timing = pagoda::time_runs(run, timing_options(config));
   if (timing.latency.n == 0) throw Ended{End::Line, {{"event", "error"}, {"message", "the worker made no runs"}}};
   result.timing = timing;
   result.clock = clock;
-  if (meter.joules && meter.runs > 0) {
-    result.energy_joules = *meter.joules / static_cast<double>(meter.runs);
-    result.energy_source = "package counters (RAPL), the whole processor";
+  std::vector<Chunk> measured = measured_chunks(chunks, timing.warmup_iterations);
+  // An interval that is soon narrow leaves a window too short for a GPU's counter: more runs, for energy alone.
+  if (watch && watch->nvml().available() && !measured.empty()) {
+    const double missing = kEnergySeconds - (measured.back().end - measured.front().start);
+    if (missing > 0 && timing.latency.p50 > 0) {
+      const double runs = std::ceil(1.1 * missing / timing.latency.p50);
+      run(static_cast<std::int64_t>(std::min(runs, static_cast<double>(timing_options(config).max_iterations))));
+      measured = measured_chunks(chunks, timing.warmup_iterations);
+    }
   }
+  Energy energy;
+  if (!watch) {
+    energy = package_energy(measured);
+  } else if (watch->nvml().available()) {
+    const std::vector<ceilings::TracePoint> points = watch->points();
+    energy = gpu_energy(measured, points);
+    if (!measured.empty()) note_gpu(points, measured.front().start, measured.back().end, result.interference);
+    if (const std::string driver = watch->nvml().driver(); !driver.empty()) result.metadata["driver"] = driver;
+    if (const auto watts = watch->nvml().limit_watts()) result.metadata["gpu_power_limit_watts"] = *watts;
+  }
+  result.energy_joules = energy.joules;
+  result.energy_source = energy.source;
 }
 
 void read_layers(Session& session, Result& result) {
@@ -289,6 +306,7 @@ std::optional<Result> run_experiment(const pagoda::Experiment& experiment, const
         Verification{.code = VerificationCode::NoReference, .reference = "", .error = {}, .detail = ""};
   }
 
+  const std::optional<int> gpu = cuda_index(text_of(experiment.config, "device"));
   const MachineState before = machine_state();
   try {
     Session session(command->second, {options.limits.seconds, options.limits.memory_bytes});
@@ -296,7 +314,7 @@ std::optional<Result> run_experiment(const pagoda::Experiment& experiment, const
     try {
       read_ready(session.ask(prepare_request(experiment.config, options.folder), "ready"), result);
       if (reference) result.verification = verify(session, *plain, *reference, options);
-      time_model(session, experiment.config, result);
+      time_model(session, experiment.config, gpu, result);
       if (is_set(experiment.config, "layers")) read_layers(session, result);
       result.device_peak_bytes = number(session.ask_if_known({{"op", "memory"}}, "memory"), "device_peak_bytes");
     } catch (const Ended& early) {
@@ -315,7 +333,15 @@ std::optional<Result> run_experiment(const pagoda::Experiment& experiment, const
     say(result, ResultStatus::NotAvailable, error.what());
   }
   if (interrupted) return std::nullopt;
-  result.interference = interference(before, machine_state());
+  // On a GPU, clock and temperature are the GPU's, or nobody's: the processor's would be mistaken for them.
+  pagoda::Interference around = interference(before, machine_state());
+  if (gpu) {
+    around.clock_hz_before = result.interference.clock_hz_before;
+    around.clock_hz_after = result.interference.clock_hz_after;
+    around.temperature_celsius = result.interference.temperature_celsius;
+    around.throttle = result.interference.throttle;
+  }
+  result.interference = std::move(around);
   result.wall_seconds = std::chrono::duration<double>(Clock::now() - start).count();
   return result;
 }

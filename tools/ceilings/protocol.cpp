@@ -155,18 +155,6 @@ class Run {
 
 }  // namespace
 
-std::vector<std::string> names(std::uint32_t disturbances) {
-  std::vector<std::string> result;
-  constexpr std::pair<std::uint32_t, const char*> kNames[] = {{kPreempted, "preempted"},
-                                                              {kStolen, "stolen"},
-                                                              {kPowerCap, "sw_power_cap"},
-                                                              {kThermal, "thermal"},
-                                                              {kHwSlowdown, "hw_slowdown"}};
-  for (const auto& [bit, name] : kNames)
-    if (disturbances & bit) result.push_back(name);
-  return result;
-}
-
 void conclude(Ceiling& c, const std::vector<std::vector<Sample>>& visits, const Plan& plan) {
   const std::vector<Sample> samples = joined(visits), used = best_of(samples);
   const auto usables = std::count_if(samples.begin(), samples.end(), usable);

@@ -13,20 +13,12 @@
 #include <string>
 #include <vector>
 
+#include "disturbance.h"
 #include "pagoda/ceilings.h"
 
 namespace ceilings {
 
-// What disturbed a sample, as bits.
-enum Disturbance : std::uint32_t {
-  kPreempted = 1,   // another thread ran in between
-  kStolen = 2,      // the hypervisor ran another machine
-  kPowerCap = 4,    // the clock was held down by the power limit: expected of tensor cores, flagged and kept
-  kThermal = 8,     // … by heat: the sample is useless
-  kHwSlowdown = 16  // … by the board: the sample is useless
-};
 inline constexpr std::uint32_t kUselessSample = kPreempted | kStolen | kThermal | kHwSlowdown;
-std::vector<std::string> names(std::uint32_t disturbances);
 
 struct Sample {
   double rate = 0;  // in the ceiling's unit; seconds for latencies

@@ -27,7 +27,7 @@ class Nvml {
 
   std::optional<double> watts() const, joules() const, sm_hz() const, memory_hz() const, celsius() const,
       limit_watts() const;
-  std::uint32_t disturbances() const;  // now, as bits of protocol.h
+  std::uint32_t disturbances() const;  // now, as bits of disturbance.h
   std::string driver() const;
   pagoda::Settings link() const;  // PCIe generation and width
 
@@ -41,6 +41,7 @@ class Nvml {
 // The bits of nvmlClocksEventReasons that disturb: power cap, heat, hardware slowdown.
 std::uint32_t disturbances_of(unsigned long long event_reasons);
 
+// Seconds are those of the steady clock; 0 is what could not be read.
 struct TracePoint {
   double seconds = 0, watts = 0, sm_hz = 0, celsius = 0;
   std::uint32_t disturbances = 0;

@@ -7,9 +7,8 @@
 #include <chrono>
 #include <mutex>
 
+#include "disturbance.h"
 #include "pagoda/statistics.h"
-#include "protocol.h"
-#include "workers.h"
 
 namespace ceilings {
 namespace {
@@ -17,6 +16,10 @@ namespace {
 template <typename Function>
 Function symbol(void* library, const char* name) {
   return library ? reinterpret_cast<Function>(dlsym(library, name)) : nullptr;
+}
+
+double steady_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 }  // namespace
@@ -119,7 +122,7 @@ NvmlTrace::NvmlTrace(const Nvml& nvml) : state_(std::make_unique<State>(nvml)) {
   if (!nvml.available()) return;
   state_->thread = std::thread([s = state_.get()] {
     while (!s->stop) {
-      const TracePoint point{seconds_now(), s->nvml.watts().value_or(0), s->nvml.sm_hz().value_or(0),
+      const TracePoint point{steady_seconds(), s->nvml.watts().value_or(0), s->nvml.sm_hz().value_or(0),
                              s->nvml.celsius().value_or(0), s->nvml.disturbances()};
       {
         const std::lock_guard lock(s->mutex);

@@ -1,0 +1,64 @@
+// A GPU during the measured runs of an experiment: energy, clock, temperature and what held the clock down, read by
+// NVIDIA's management library in the runner, so that a worker need not know of it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "nvml.h"
+#include "pagoda/result.h"
+
+namespace bench {
+
+// A chunk of runs that a worker made at one go.
+struct Chunk {
+  double start = 0, end = 0;            // seconds of the steady clock
+  std::optional<double> before, after;  // joules of a counter at these
+  std::int64_t runs = 0;
+};
+
+// NVML's counter moves every 20 to 100 ms: over a second, both ends together are off by a fifth at most. Windows that
+// are shorter have no energy.
+inline constexpr double kEnergySeconds = 1;
+
+struct Energy {
+  std::optional<double> joules;  // of one run
+  std::string source;            // where it is from, or why there is none; empty: nothing to read
+};
+
+// The chunks that are no warm-up: those after the first `warmup` runs.
+std::vector<Chunk> measured_chunks(const std::vector<Chunk>& chunks, std::int64_t warmup);
+
+// Sum over chunks of a counter that moves often (RAPL: each millisecond). One where it wrapped is left out.
+Energy package_energy(std::span<const Chunk> measured);
+// Over the whole window, first start to last end: a GPU's counter moves some ten times a second, so that chunks are too
+// short for it. Without a counter: the trapezoid over samples of power.
+Energy gpu_energy(std::span<const Chunk> measured, std::span<const ceilings::TracePoint> trace);
+
+// ∫ P dt between two times: a line between samples, the nearest one beyond them. Empty where samples do not cover it.
+std::optional<double> trapezoid(std::span<const ceilings::TracePoint> trace, double start, double end);
+
+// Clock at both ends, hottest temperature and all reasons within a window.
+void note_gpu(std::span<const ceilings::TracePoint> trace, double start, double end, pagoda::Interference& into);
+
+// "cuda:1" → 1, "cuda" and "tensorrt" → 0; empty: no GPU of NVIDIA.
+std::optional<int> cuda_index(const std::string& device);
+// As the CUDA driver numbers devices in this environment (CUDA_VISIBLE_DEVICES), without a context on it. Empty where
+// there is no driver or no such device.
+std::string pci_bus_id(int index);
+
+class GpuWatch {
+ public:
+  explicit GpuWatch(int index);
+  const ceilings::Nvml& nvml() const { return *nvml_; }
+  std::vector<ceilings::TracePoint> points() { return trace_ ? trace_->points() : std::vector<ceilings::TracePoint>(); }
+
+ private:
+  std::unique_ptr<ceilings::Nvml> nvml_;
+  std::unique_ptr<ceilings::NvmlTrace> trace_;
+};
+
+}  // namespace bench

@@ -1,0 +1,20 @@
+// The names, one a bit.
+#include "disturbance.h"
+
+#include <utility>
+
+namespace ceilings {
+
+std::vector<std::string> names(std::uint32_t disturbances) {
+  std::vector<std::string> result;
+  constexpr std::pair<std::uint32_t, const char*> kNames[] = {{kPreempted, "preempted"},
+                                                              {kStolen, "stolen"},
+                                                              {kPowerCap, "sw_power_cap"},
+                                                              {kThermal, "thermal"},
+                                                              {kHwSlowdown, "hw_slowdown"}};
+  for (const auto& [bit, name] : kNames)
+    if (disturbances & bit) result.push_back(name);
+  return result;
+}
+
+}  // namespace ceilings
