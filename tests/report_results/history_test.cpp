@@ -59,6 +59,19 @@ TEST_CASE("a baseline may be a snapshot or the values of axes") {
   CHECK_THROWS_AS(history(days, "compile=xla"), Error);
 }
 
+TEST_CASE("calibration rows are inference of ONNX files, by family") {
+  std::vector<Result> results = made(timed("resnet50", "inductor", 0.001953125, "2026-03-01T10:00:00Z"));
+  Result named = results[0], training = results[0];
+  results[0].config["model_file"] = std::string("models/resnet50_dynamic.onnx");
+  training.config = results[0].config;
+  training.config["mode"] = std::string("training");
+  results.push_back(named);  // a name that no file stands for
+  results.push_back(training);
+  CHECK(results_csv(results, ResultColumns::Calibration, {}, "h200") ==
+        "model,family,batch,device,seconds\r\nmodels/resnet50_dynamic.onnx,resnet,1,h200,0.001953125\r\n");
+  CHECK(result_columns("calibration") == ResultColumns::Calibration);
+}
+
 TEST_CASE("older tables keep their columns") {
   std::vector<Result> results = made(timed("resnet50", "inductor", 0.001953125, "2026-03-01T10:00:00Z"));
   Result& r = results[0];
@@ -83,8 +96,8 @@ TEST_CASE("older tables keep their columns") {
         "Execution_Time_ms,Percentage_of_Total\r\nresnet50,conv1,winograd,cpu,1,224,3,64,7,2,3,0.48828125,25\r\n");
   const std::string latency = results_csv(results, ResultColumns::Latency);
   CHECK(latency.starts_with("engine,version,providers,device,precision,optimizer,io_binding,model_name,inputs,"));
-  CHECK(latency.find("\r\ntorch,,,cpu,,inductor,,resnet50,,,1,,,2026-03-01T10:00:00Z,60,512,1.953125,0,1.953125,1.953125,1.953125\r\n") !=
-        std::string::npos);
+  CHECK(latency.find("\r\ntorch,,,cpu,,inductor,,resnet50,,,1,,,2026-03-01T10:00:00Z,60,512,1.953125,0,1.953125,1."
+                     "953125,1.953125\r\n") != std::string::npos);
   const std::string metrics = results_csv(results, ResultColumns::MetricReport);
   CHECK(metrics.starts_with("timestamp,suite_name,model_name,experiment_name,accelerator,"));
   CHECK(metrics.find(",inductor,eval,1,0,1,,0.001953125,0.001953125,,,3,\r\n") != std::string::npos);

@@ -25,6 +25,7 @@ constexpr int kUnusableInput = 1, kUsage = 2, kRegressed = 3;
 constexpr const char* kExamples = R"(Examples:
   pagoda-report csv out -o tidy.csv                                  a row an experiment
   pagoda-report csv out --columns layers -o resnet50_layers.csv      in the columns of older tables
+  pagoda-report csv out --columns calibration --machine h200 -o runs.csv    what pagoda-calibrate fits to
   pagoda-report compare main branch                                  exit 3 where something is slower beyond noise
   pagoda-report compare out --base compile=eager --new compile=inductor -o gain.html
   pagoda-report latest january february -o curve.svg                 sorted speed-ups and the correctness gap
@@ -36,7 +37,7 @@ Exit codes: 0 done, 1 unusable input, 2 usage, 3 slower beyond noise or no longe
 
 struct Flags {
   std::vector<std::string> inputs;
-  std::string output, title, columns = "tidy", baseline = "oldest", base, now, key, models, quantity;
+  std::string output, title, columns = "tidy", baseline = "oldest", base, now, key, models, quantity, machine;
   pagoda::CompareOptions compare;
   pagoda::ExplainOptions explain;
   bool no_gate = false;
@@ -146,11 +147,15 @@ int csv(const Flags& flags) {
   const auto columns = pagoda::result_columns(flags.columns);
   if (!columns)
     throw pagoda::Error("--columns " + flags.columns + ": expected one of " + std::string(pagoda::kResultColumnNames));
+  if (*columns == pagoda::ResultColumns::Calibration && flags.machine.empty())
+    throw pagoda::Error(
+        "--columns calibration: needs --machine, the device of these results as onnx-estimate knows it");
   std::vector<pagoda::Result> results;
   for (const std::string& input : flags.inputs)
     for (pagoda::Result& result : load(input)) results.push_back(std::move(result));
   put(flags, pagoda::results_csv(results, *columns,
-                                 flags.models.empty() ? pagoda::ModelFeatures() : features_of(results, flags.models)));
+                                 flags.models.empty() ? pagoda::ModelFeatures() : features_of(results, flags.models),
+                                 flags.machine));
   return 0;
 }
 
@@ -253,6 +258,7 @@ int main(int argc, char** argv) {
   CLI::App* csv_command = command("csv", "a table", 1000);
   csv_command->add_option("--columns", flags.columns, std::string(pagoda::kResultColumnNames))->capture_default_str();
   csv_command->add_option("--models", flags.models, "join the structure of NAME.onnx in this folder as columns");
+  csv_command->add_option("--machine", flags.machine, "calibration: the device as onnx-estimate --device takes it");
   CLI::App* compare_command = command("compare", "two sets: speed-ups, intervals, what is slower beyond noise", 2);
   with_sets(compare_command);
   with_title(compare_command);

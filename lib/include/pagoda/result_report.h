@@ -29,15 +29,19 @@ namespace pagoda {
 // Tidy: a row an experiment, SI units, every axis a column. TidyLayers: a row a layer. The others have the columns that
 // tools before had, so that their notebooks go on: Overall and Layers (Model, Algorithm, …, Execution_Time_ms), Latency
 // (engine, version, …, average_latency_ms, … of ONNX Runtime's benchmarks), MetricReport (timestamp, suite_name, …,
-// median_total_time of PyTorch/XLA's). What a record does not hold is empty in them.
-enum class ResultColumns : std::uint8_t { Tidy, TidyLayers, Overall, Layers, Latency, MetricReport };
+// median_total_time of PyTorch/XLA's). What a record does not hold is empty in them. Calibration: what pagoda-calibrate
+// reads (model, family, batch, device, seconds), of inference of ONNX files; a family is the name up to its first digit
+// or underscore.
+enum class ResultColumns : std::uint8_t { Tidy, TidyLayers, Overall, Layers, Latency, MetricReport, Calibration };
 std::optional<ResultColumns> result_columns(std::string_view name);  // "tidy", "tidy-layers", "overall", "layers", …
-inline constexpr std::string_view kResultColumnNames = "tidy, tidy-layers, overall, layers, latency, metric_report";
+inline constexpr std::string_view kResultColumnNames = "tidy, tidy-layers, overall, layers, latency, metric_report, calibration";
 
 // Numbers about models by the name of the model: columns to join.
 using ModelFeatures = std::map<std::string, std::vector<Feature>>;
 
-std::string results_csv(const std::vector<Result>& results, ResultColumns columns, const ModelFeatures& features = {});
+// `machine`: the device, as `onnx-estimate --device` takes it, that calibration rows are of.
+std::string results_csv(const std::vector<Result>& results, ResultColumns columns, const ModelFeatures& features = {},
+                        std::string_view machine = {});
 
 // --- comparison -----------------------------------------------------------------------------------------------------
 

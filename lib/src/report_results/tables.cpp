@@ -290,16 +290,36 @@ std::string metric_report(const std::vector<Result>& results) {
   return csv;
 }
 
+// "resnet" of "models/resnet50.onnx": what pagoda-calibrate leaves out together.
+std::string family_of(const std::string& model) {
+  const std::string name = model.substr(model.rfind('/') + 1);
+  return name.substr(0, std::min(name.find_first_of("0123456789_-."), name.size()));
+}
+
+std::string calibration(const std::vector<Result>& results, std::string_view machine) {
+  std::string csv = header({"model", "family", "batch", "device", "seconds"});
+  for (const Result& r : results) {
+    const Latency* l = latency_of(r);
+    const std::string file = text_of(r.config, "model_file");
+    if (!l || file.empty() || text_of(r.config, "mode") == "training") continue;
+    CsvLine line;
+    line.name(file).name(family_of(file)).name(text_of(r.config, "batch")).name(std::string(machine)).add(l->p50);
+    csv += std::move(line).end();
+  }
+  return csv;
+}
+
 }  // namespace
 
 std::optional<ResultColumns> result_columns(std::string_view name) {
-  constexpr std::array<std::string_view, 6> kNames = {"tidy",   "tidy-layers", "overall",
-                                                      "layers", "latency",     "metric_report"};
+  constexpr std::array<std::string_view, 7> kNames = {"tidy",    "tidy-layers",   "overall",    "layers",
+                                                      "latency", "metric_report", "calibration"};
   const auto it = std::find(kNames.begin(), kNames.end(), name);
   return it == kNames.end() ? std::nullopt : std::optional(static_cast<ResultColumns>(it - kNames.begin()));
 }
 
-std::string results_csv(const std::vector<Result>& results, ResultColumns columns, const ModelFeatures& features) {
+std::string results_csv(const std::vector<Result>& results, ResultColumns columns, const ModelFeatures& features,
+                        std::string_view machine) {
   switch (columns) {
     case ResultColumns::Tidy:
       return tidy(results, features);
@@ -313,6 +333,8 @@ std::string results_csv(const std::vector<Result>& results, ResultColumns column
       return latency(results);
     case ResultColumns::MetricReport:
       return metric_report(results);
+    case ResultColumns::Calibration:
+      return calibration(results, machine);
   }
   return {};
 }
