@@ -204,6 +204,30 @@ TEST_CASE("a graph's kernels are summed under its launch, apart from the launche
   CHECK(record.launches[2].values == std::vector<double>{1});
 }
 
+TEST_CASE("launches that are captured into a graph have no range, and count for no filter") {
+  Fake fake;
+  Settings settings = counting();
+  settings.batch = 2;
+  settings.count = 3;
+  Run run(settings, fake);
+  run.launch("a");
+  for (std::uint32_t i = 0; i < 5; ++i) {
+    LaunchSite site{1, 100 + i, "captured", "", false, true};
+    run.recorder().launch_begins(site);
+    run.recorder().launch_ends(site);
+  }
+  run.launch("b");
+  run.launch("c");
+  run.launch("d");
+  const ProcessRecord record = run.finish();
+  REQUIRE(record.launches.size() == 3);
+  CHECK(record.lost_launches == 0);
+  CHECK(record.launches[1].kernel == "b");
+  CHECK(record.launches[1].values == std::vector<double>{2});
+  REQUIRE(record.notes.size() == 1);
+  CHECK(record.notes[0].find("5 launches were captured") == 0);
+}
+
 TEST_CASE("filters, skip and count let through what they name, and counters rest meanwhile") {
   Fake fake;
   Settings settings = counting();

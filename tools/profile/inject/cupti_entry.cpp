@@ -178,34 +178,67 @@ std::string geometry_of_config(const void* params) {
   return geometry(c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX, c->blockDimY, c->blockDimZ);
 }
 
+template <typename Params>
+CUstream stream_of(const void* params) {
+  return static_cast<const Params*>(params)->hStream;
+}
+template <typename Params>
+CUstream stream_of_config(const void* params) {
+  const CUlaunchConfig* const config = static_cast<const Params*>(params)->config;
+  return config != nullptr ? config->hStream : nullptr;
+}
+
 struct LaunchCall {
   CUpti_CallbackId id;
-  bool is_graph;
+  bool is_graph, is_per_thread;  // per thread: no stream is the thread's own, not the one that waits for all
   std::string (*geometry)(const void* params);
+  CUstream (*stream)(const void* params);
 };
 // clang-format off
 constexpr LaunchCall kLaunchCalls[] = {
-    {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel,                 false, geometry_of<cuLaunchKernel_params>},
-    {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz,            false, geometry_of<cuLaunchKernel_ptsz_params>},
-    {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx,               false, geometry_of_config<cuLaunchKernelEx_params>},
-    {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz,          false, geometry_of_config<cuLaunchKernelEx_ptsz_params>},
-    {CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel,      false, geometry_of<cuLaunchCooperativeKernel_params>},
-    {CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz, false, geometry_of<cuLaunchCooperativeKernel_ptsz_params>},
-    {CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch,                  true,  nullptr},
-    {CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz,             true,  nullptr},
+    {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, false, false,
+     geometry_of<cuLaunchKernel_params>, stream_of<cuLaunchKernel_params>},
+    {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz, false, true,
+     geometry_of<cuLaunchKernel_ptsz_params>, stream_of<cuLaunchKernel_ptsz_params>},
+    {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, false, false,
+     geometry_of_config<cuLaunchKernelEx_params>, stream_of_config<cuLaunchKernelEx_params>},
+    {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz, false, true,
+     geometry_of_config<cuLaunchKernelEx_ptsz_params>, stream_of_config<cuLaunchKernelEx_ptsz_params>},
+    {CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel, false, false,
+     geometry_of<cuLaunchCooperativeKernel_params>, stream_of<cuLaunchCooperativeKernel_params>},
+    {CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz, false, true,
+     geometry_of<cuLaunchCooperativeKernel_ptsz_params>, stream_of<cuLaunchCooperativeKernel_ptsz_params>},
+    {CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, true, false,
+     nullptr, stream_of<cuGraphLaunch_params>},
+    {CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz, true, true,
+     nullptr, stream_of<cuGraphLaunch_ptsz_params>},
     // Launches of before CUDA 4, and on several devices at once, which cannot be counted; they are named.
-    {CUPTI_DRIVER_TRACE_CBID_cuLaunch,                              false, nullptr},
-    {CUPTI_DRIVER_TRACE_CBID_cuLaunchGrid,                          false, nullptr},
-    {CUPTI_DRIVER_TRACE_CBID_cuLaunchGridAsync,                     false, nullptr},
-    {CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernelMultiDevice,  false, nullptr},
+    {CUPTI_DRIVER_TRACE_CBID_cuLaunch, false, false, nullptr, nullptr},
+    {CUPTI_DRIVER_TRACE_CBID_cuLaunchGrid, false, false, nullptr, nullptr},
+    {CUPTI_DRIVER_TRACE_CBID_cuLaunchGridAsync, false, false, nullptr, nullptr},
+    {CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernelMultiDevice, false, false, nullptr, nullptr},
 };
 // clang-format on
+
+// A launch into a stream that is being captured becomes part of a graph and runs with that: now nothing runs that could
+// be counted. The stream that waits for all others cannot be captured, and may not be asked while another one is.
+bool is_captured(const LaunchCall& call, const void* params) {
+  if (call.stream == nullptr || params == nullptr) return false;
+  const CUstream stream = call.stream(params);
+  if (stream == CU_STREAM_LEGACY || (stream == nullptr && !call.is_per_thread)) return false;
+  using Ask = CUresult (*)(CUstream, CUstreamCaptureStatus*);
+  static const Ask kAsk = driver<Ask>("cuStreamIsCapturing"), kAskPerThread = driver<Ask>("cuStreamIsCapturing_ptsz");
+  const Ask ask = call.is_per_thread ? kAskPerThread : kAsk;
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  return ask != nullptr && ask(stream, &status) == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
 
 void on_launch(const LaunchCall& call, const CUpti_CallbackData& data) {
   LaunchSite site;
   site.context = handle_of(data.context);
   site.correlation = data.correlationId;
   site.is_graph = call.is_graph;
+  site.is_captured = is_captured(call, data.functionParams);
   site.kernel = call.is_graph ? "graph" : kernel_name(data.symbolName);
   if (data.callbackSite == CUPTI_API_ENTER) {
     if (call.geometry && data.functionParams) site.detail = call.geometry(data.functionParams);

@@ -152,6 +152,10 @@ void Recorder::read(State& state, Context context) {
 void Recorder::launch_begins(const LaunchSite& site) {
   const OpenRanges ranges = here();
   const std::lock_guard lock(mutex_);
+  if (site.is_captured) {
+    ++captured_;
+    return;
+  }
   State& state = contexts_[site.context];
   if (settings_.collect == Collect::Ranges) {
     if (state.open_user_range > 0 && !state.pending.empty()) ++state.pending.back().launches;
@@ -171,7 +175,8 @@ void Recorder::launch_begins(const LaunchSite& site) {
 }
 
 void Recorder::launch_ends(const LaunchSite& site) {
-  if (settings_.collect != Collect::Launches) return;
+  // Reading counters waits for the device, which a capture does not survive.
+  if (settings_.collect != Collect::Launches || site.is_captured) return;
   const std::lock_guard lock(mutex_);
   State& state = contexts_[site.context];
   if (state.pending.size() >= settings_.batch || (site.is_graph && !state.pending.empty())) read(state, site.context);
@@ -273,6 +278,11 @@ void Recorder::finish() {
   for (const auto& [correlation, pending] : untimed_) untimed += pending.site.is_graph ? 0 : 1;
   if (untimed > 0) sink_->line({"lost", std::to_string(untimed), "no time of them arrived before the process ended"});
   untimed_.clear();
+  if (captured_ > 0)
+    sink_->line({"note", std::to_string(captured_) +
+                             " launches were captured into graphs, which runs nothing; each launch of such a graph is "
+                             "one row"});
+  captured_ = 0;
   // A process that launched nothing has nothing to say.
   if (!contexts_.empty() || ranges_ > 0) sink_->line({"end", std::to_string(written_)});
   sink_->flush();
@@ -284,7 +294,7 @@ void Recorder::after_fork_in_child() {
   for (auto& [context, state] : contexts_) static_cast<void>(state.session.release());
   contexts_.clear();
   untimed_.clear();
-  wanted_ = written_ = ranges_ = 0;
+  wanted_ = written_ = ranges_ = captured_ = 0;
   mutex_.unlock();
 }
 

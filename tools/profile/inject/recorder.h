@@ -57,6 +57,7 @@ struct LaunchSite {
   std::string kernel;  // demangled; empty: a graph
   std::string detail;  // "grid 8x1x1, block 256x1x1"
   bool is_graph = false;
+  bool is_captured = false;  // into a graph; nothing runs
 };
 
 class Recorder {
@@ -131,7 +132,7 @@ class Recorder {
   std::mutex mutex_;
   std::map<Context, State> contexts_;
   std::map<std::uint32_t, Pending> untimed_;
-  std::uint64_t wanted_ = 0, written_ = 0, ranges_ = 0;
+  std::uint64_t wanted_ = 0, written_ = 0, ranges_ = 0, captured_ = 0;
   std::int64_t iteration_index_ = 0;
 };
 
