@@ -10,6 +10,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,25 @@ const char* kMetrics[] = {"gpu__time_duration",
                           "sm__sass_thread_inst_executed_op_fadd_pred_on",
                           "sm__sass_thread_inst_executed_op_fmul_pred_on",
                           "sm__sass_thread_inst_executed_op_ffma_pred_on"};
+
+// Those above; with FAKE_METRICS, a file, the names in its lines.
+const std::vector<const char*>& known_metrics() {
+  static const auto* const kNames = [] {
+    auto* const names = new std::vector<const char*>;
+    const char* const path = std::getenv("FAKE_METRICS");
+    std::ifstream file(path != nullptr ? path : "");
+    for (std::string line; std::getline(file, line);) names->push_back(strdup(line.c_str()));
+    if (names->empty()) names->assign(std::begin(kMetrics), std::end(kMetrics));
+    return names;
+  }();
+  return *kNames;
+}
+
+// The stream that a program captures, kernels captured so far, and whether it is at it.
+CUstream captured_stream() { return reinterpret_cast<CUstream>(0x20); }
+std::size_t captured = 0;
+bool is_capturing = false;
+std::size_t asked_metrics = 0;
 
 }  // namespace
 
@@ -82,33 +102,95 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext* made, CUdevice) {
   return is("no memory") ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
 
-// What the test program calls in place of a launch.
-void fake_launch(const char* symbol) {
+CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
+  // As the real one: the stream that waits for all is not asked while another is captured.
+  if (is_capturing && stream == nullptr) return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+  *status =
+      is_capturing && stream == captured_stream() ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
+  return CUDA_SUCCESS;
+}
+CUresult cuStreamIsCapturing_ptsz(CUstream stream, CUstreamCaptureStatus* status) {
+  *status = is_capturing && (stream == captured_stream() || stream == nullptr) ? CU_STREAM_CAPTURE_STATUS_ACTIVE
+                                                                               : CU_STREAM_CAPTURE_STATUS_NONE;
+  return CUDA_SUCCESS;
+}
+void fake_capture(int begins) {
+  if (begins) captured = 0;
+  is_capturing = begins != 0;
+}
+
+// What the test program calls in place of a launch: any of the driver's calls by its name, on the stream that is
+// captured or on the usual one. A graph has the kernels that were captured.
+void fake_launch_by(const char* call, const char* symbol, int on_captured_stream) {
+  const CUstream stream = on_captured_stream ? captured_stream() : nullptr;
   ++correlation;
   CUlaunchConfig shape = {};
   shape.gridDimX = 8;
   shape.gridDimY = shape.gridDimZ = shape.blockDimY = shape.blockDimZ = 1;
   shape.blockDimX = 128;
-  cuLaunchKernelEx_params params = {};
-  params.config = &shape;
-  CUpti_CallbackData data = {};
-  data.context = context();
-  data.symbolName = symbol;
-  data.correlationId = correlation;
-  data.functionParams = &params;
-  data.callbackSite = CUPTI_API_ENTER;
-  if (callback) callback(nullptr, CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, &data);
-  if (is_counting && !of_ranges) ++counted;
-  CUpti_ActivityKernel10 record = {};
-  record.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
-  record.correlationId = correlation;
-  record.name = symbol;
-  record.start = 1000;
-  record.end = 3000;
-  if (request) timed.push_back(record);
-  data.callbackSite = CUPTI_API_EXIT;
-  if (callback) callback(nullptr, CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, &data);
+  shape.hStream = stream;
+  cuLaunchKernelEx_params by_config = {};
+  by_config.config = &shape;
+  cuLaunchKernelEx_ptsz_params by_config_ptsz = {};
+  by_config_ptsz.config = &shape;
+  cuLaunchKernel_params plain = {};
+  plain.gridDimX = 8;
+  plain.gridDimY = plain.gridDimZ = plain.blockDimY = plain.blockDimZ = 1;
+  plain.blockDimX = 128;
+  plain.hStream = stream;
+  const cuLaunchKernel_ptsz_params plain_ptsz = {nullptr, 8, 1, 1, 128, 1, 1, 0, stream, nullptr, nullptr};
+  const cuLaunchCooperativeKernel_params together = {nullptr, 8, 1, 1, 128, 1, 1, 0, stream, nullptr};
+  const cuLaunchCooperativeKernel_ptsz_params together_ptsz = {nullptr, 8, 1, 1, 128, 1, 1, 0, stream, nullptr};
+  const cuGraphLaunch_params graph = {nullptr, stream};
+  const cuGraphLaunch_ptsz_params graph_ptsz = {nullptr, stream};
+  const struct {
+    const char* name;
+    CUpti_CallbackId id;
+    const void* params;
+  } calls[] = {
+      {"cuLaunchKernelEx", CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, &by_config},
+      {"cuLaunchKernelEx_ptsz", CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz, &by_config_ptsz},
+      {"cuLaunchKernel", CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, &plain},
+      {"cuLaunchKernel_ptsz", CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz, &plain_ptsz},
+      {"cuLaunchCooperativeKernel", CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel, &together},
+      {"cuLaunchCooperativeKernel_ptsz", CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz, &together_ptsz},
+      {"cuGraphLaunch", CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, &graph},
+      {"cuGraphLaunch_ptsz", CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz, &graph_ptsz},
+  };
+  for (const auto& known : calls) {
+    if (std::strcmp(known.name, call) != 0) continue;
+    const bool is_graph = std::strncmp(call, "cuGraph", 7) == 0;
+    const bool is_of_thread = std::strstr(call, "_ptsz") != nullptr;
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    if (is_of_thread)
+      cuStreamIsCapturing_ptsz(stream, &status);
+    else
+      cuStreamIsCapturing(stream, &status);
+    CUpti_CallbackData data = {};
+    data.context = context();
+    data.symbolName = is_graph ? nullptr : symbol;
+    data.correlationId = correlation;
+    data.functionParams = known.params;
+    data.callbackSite = CUPTI_API_ENTER;
+    if (callback) callback(nullptr, CUPTI_CB_DOMAIN_DRIVER_API, known.id, &data);
+    const std::size_t kernels = is_graph ? captured : 1;
+    if (status == CU_STREAM_CAPTURE_STATUS_ACTIVE) {
+      captured += kernels;
+    } else {
+      if (is_counting && !of_ranges) counted += kernels;
+      CUpti_ActivityKernel10 record = {};
+      record.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+      record.correlationId = correlation;
+      record.name = symbol;
+      record.start = 1000;
+      record.end = 3000;
+      if (request) timed.insert(timed.end(), kernels, record);
+    }
+    data.callbackSite = CUPTI_API_EXIT;
+    if (callback) callback(nullptr, CUPTI_CB_DOMAIN_DRIVER_API, known.id, &data);
+  }
 }
+void fake_launch(const char* symbol) { fake_launch_by("cuLaunchKernelEx", symbol, 0); }
 
 CUptiResult cuptiGetVersion(uint32_t* version) {
   *version = 130001;
@@ -156,18 +238,21 @@ CUptiResult cuptiProfilerHostDeinitialize(CUpti_Profiler_Host_Deinitialize_Param
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiProfilerHostGetBaseMetrics(CUpti_Profiler_Host_GetBaseMetrics_Params* params) {
-  params->ppMetricNames = kMetrics;
-  params->numMetrics = params->metricType == CUPTI_METRIC_TYPE_COUNTER ? std::size(kMetrics) : 0;
+  params->ppMetricNames = const_cast<const char**>(known_metrics().data());
+  params->numMetrics = params->metricType == CUPTI_METRIC_TYPE_COUNTER ? known_metrics().size() : 0;
   return CUPTI_SUCCESS;
 }
-CUptiResult cuptiProfilerHostConfigAddMetrics(CUpti_Profiler_Host_ConfigAddMetrics_Params*) { return CUPTI_SUCCESS; }
+CUptiResult cuptiProfilerHostConfigAddMetrics(CUpti_Profiler_Host_ConfigAddMetrics_Params* params) {
+  asked_metrics = params->numMetrics;
+  return CUPTI_SUCCESS;
+}
 CUptiResult cuptiProfilerHostGetConfigImageSize(CUpti_Profiler_Host_GetConfigImageSize_Params* params) {
   params->configImageSize = 8;
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiProfilerHostGetConfigImage(CUpti_Profiler_Host_GetConfigImage_Params*) { return CUPTI_SUCCESS; }
 CUptiResult cuptiProfilerHostGetNumOfPasses(CUpti_Profiler_Host_GetNumOfPasses_Params* params) {
-  params->numOfPasses = 1;
+  params->numOfPasses = 1 + (is("few a pass") ? (asked_metrics - 1) / 20 : 0);
   return CUPTI_SUCCESS;
 }
 // 1000 · place of the range + length of the metric's name.

@@ -1,6 +1,6 @@
 /* A program as users have them: it knows NVTX and the driver, and nothing of Pagoda. It launches kernels where a driver
  * with fake launches is found, and ends as it is told.
- *   nvtx_program [LAUNCHES [exit CODE | signal NUMBER | fork | wait]] */
+ *   nvtx_program [LAUNCHES [exit CODE | signal NUMBER | fork | wait | calls | capture]] */
 #include <dlfcn.h>
 #include <nvtx3/nvToolsExt.h>
 #include <pthread.h>
@@ -12,11 +12,16 @@
 #include <unistd.h>
 
 static void (*launch)(const char*);
+static void (*launch_by)(const char* call, const char* symbol, int on_captured_stream);
+static void (*capture)(int begins);
 
 static void open_driver(void) {
   void* driver = dlopen("libcuda.so.1", RTLD_NOW);
   int (*init)(unsigned) = driver ? (int (*)(unsigned))dlsym(driver, "cuInit") : NULL;
-  if (init && init(0) == 0) launch = (void (*)(const char*))dlsym(driver, "fake_launch");
+  if (!init || init(0) != 0) return;
+  launch = (void (*)(const char*))dlsym(driver, "fake_launch");
+  launch_by = (void (*)(const char*, const char*, int))dlsym(driver, "fake_launch_by");
+  capture = (void (*)(int))dlsym(driver, "fake_capture");
 }
 
 static void node(nvtxDomainHandle_t domain, nvtxStringHandle_t registered, const char* name, int launches) {
@@ -37,6 +42,43 @@ static void* other_thread(void* unused) {
   nvtxRangePushW(L"\u00fcber");
   nvtxRangePop();
   return unused;
+}
+
+/* Three launches by each of the driver's calls, in a range of the call's name; a graph has two kernels. */
+static void by_each_call(void) {
+  static const char* const calls[] = {
+      "cuLaunchKernel",        "cuLaunchKernel_ptsz",       "cuLaunchKernelEx",
+      "cuLaunchKernelEx_ptsz", "cuLaunchCooperativeKernel", "cuLaunchCooperativeKernel_ptsz",
+      "cuGraphLaunch",         "cuGraphLaunch_ptsz"};
+  capture(1);
+  launch_by("cuLaunchKernel", "_Z4gemmILi128EEvPfi", 1);
+  launch_by("cuLaunchKernelEx_ptsz", "_Z4reluPf", 1);
+  capture(0);
+  for (size_t i = 0; i < sizeof calls / sizeof *calls; ++i) {
+    nvtxRangePushA(calls[i]);
+    for (int k = 0; k < 3; ++k) launch_by(calls[i], "_Z4gemmILi128EEvPfi", 0);
+    nvtxRangePop();
+  }
+}
+
+/* Kernels into a graph, with one that runs on another stream meanwhile; a graph of the graph; then both. */
+static void with_capture(void) {
+  nvtxRangePushA("before");
+  launch("_Z4gemmILi128EEvPfi");
+  nvtxRangePop();
+  nvtxRangePushA("capture");
+  capture(1);
+  launch_by("cuLaunchKernel", "_Z4gemmILi128EEvPfi", 1);
+  launch_by("cuLaunchKernel", "_Z5otherPf", 0);
+  launch_by("cuLaunchCooperativeKernel", "_Z4reluPf", 1);
+  launch_by("cuLaunchKernel_ptsz", "_Z4reluPf", 0); /* the thread's own stream, captured too */
+  launch_by("cuGraphLaunch", "_Z4reluPf", 1);       /* three more */
+  capture(0);
+  nvtxRangePop();
+  nvtxRangePushA("replay");
+  for (int i = 0; i < 2; ++i) launch_by("cuGraphLaunch", "_Z4gemmILi128EEvPfi", 1);
+  nvtxRangePop();
+  launch("_Z4gemmILi128EEvPfi");
 }
 
 int main(int argc, char** argv) {
@@ -67,6 +109,8 @@ int main(int argc, char** argv) {
   }
   printf("ready\n");
   fflush(stdout);
+  if (strcmp(how, "calls") == 0 && launch_by) by_each_call();
+  if (strcmp(how, "capture") == 0 && launch_by) with_capture();
   if (strcmp(how, "signal") == 0) kill(getpid(), number);
   if (strcmp(how, "wait") == 0) sleep(10);
   return number;

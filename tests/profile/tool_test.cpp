@@ -13,6 +13,7 @@
 
 #include "pagoda/import.h"
 #include "pagoda/measured.h"
+#include "pagoda/metrics.h"
 #include "pagoda/report.h"
 #include "support/golden.h"
 #include "support/json_schema.h"
@@ -147,6 +148,108 @@ TEST_CASE("rotate runs the program once a group and merges what they counted") {
   CHECK(measured.kernels[0].launches == 2);
   CHECK_FALSE(measured.notes.empty());
   CHECK(has(result.err, "can count none of the metrics"));
+}
+
+// The fake gets every counter that the catalogue has for the chip; returns what one launch at place 1 amounts to.
+std::map<std::string, double> give_every_counter(const Workshop& shop) {
+  std::string names;
+  std::map<std::string, double> values;
+  for (const MetricGroup& group : plan_metrics(chip_metrics("GH100"), MetricMode::Exact).groups)
+    for (const std::string& metric : group.metrics) {
+      names += metric.substr(0, metric.find('.')) + "\n";
+      values[metric] = 1000 + static_cast<double>(metric.size());
+    }
+  write_file(shop.path("metrics.txt"), names);
+  return evaluate_metrics(chip_metrics("GH100"), values);
+}
+
+void check_everything_is_counted(const MeasuredKernel& kernel, const std::map<std::string, double>& amounts) {
+  std::size_t precisions = 0;
+  for (const auto& [precision, count] : kernel.flops) {
+    CAPTURE(precision);
+    const auto found = amounts.find("flops." + precision);
+    REQUIRE(count.has_value() == (found != amounts.end()));
+    if (!count) continue;
+    CHECK(*count == doctest::Approx(found->second));
+    ++precisions;
+  }
+  CHECK(precisions >= 8);
+  CHECK(kernel.bytes.dram_read == amounts.at("bytes.dram_read"));
+  CHECK(kernel.bytes.l2 == amounts.at("bytes.l2"));
+  CHECK(*kernel.seconds == doctest::Approx(amounts.at("seconds")));
+}
+
+TEST_CASE("exact replays kernels for counters that no one pass holds") {
+  const Workshop shop;
+  const auto amounts = give_every_counter(shop);
+  setenv("FAKE_METRICS", shop.path("metrics.txt").c_str(), 1);
+  const Result result = shop.run("few a pass", "--mode exact --batch 1 -o m.json -- $P 2");
+  CHECK_MESSAGE(result.code == 0, result.err);
+  const Measured measured = load_measured(shop.path("m.json"));
+  REQUIRE(measured.kernels.size() == 2);
+  CHECK(measured.notes.empty());
+  CHECK(measured.kernels[0].launches == 2);
+  auto twice = amounts;
+  for (auto& [id, amount] : twice) amount *= 2;
+  check_everything_is_counted(measured.kernels[0], twice);
+  CHECK(std::get<std::string>(measured.env.at("replay")) == "each kernel");
+  unsetenv("FAKE_METRICS");
+}
+
+TEST_CASE("rotate merges every group of counters, over runs of the program") {
+  const Workshop shop;
+  const auto amounts = give_every_counter(shop);
+  setenv("FAKE_METRICS", shop.path("metrics.txt").c_str(), 1);
+  const Result result = shop.run("", "--mode rotate --batch 1 -o m.json -- $P 1");
+  CHECK_MESSAGE(result.code == 0, result.err);
+  CHECK(has(result.out, "ready\nready\nready\n"));  // one run a group, of which there are at least three
+  const Measured measured = load_measured(shop.path("m.json"));
+  REQUIRE(measured.kernels.size() == 2);
+  CHECK(measured.notes.empty());
+  check_everything_is_counted(measured.kernels[0], amounts);
+  check_everything_is_counted(measured.kernels[1], amounts);
+  unsetenv("FAKE_METRICS");
+}
+
+TEST_CASE("kernels are seen whichever of the driver's calls launches them") {
+  const Workshop shop;
+  for (const char* mode : {"quick", "exact", "time"}) {
+    CAPTURE(mode);
+    const Result result = shop.run("", std::string("--batch 1 --mode ") + mode + " -o m.json -- $P 0 calls");
+    CHECK_MESSAGE(result.code == 0, result.err);
+    const Measured measured = load_measured(shop.path("m.json"));
+    const bool is_time = std::string(mode) == "time";
+    REQUIRE(measured.kernels.size() == 8);
+    for (const MeasuredKernel& kernel : measured.kernels) {
+      CAPTURE(kernel.nvtx);
+      const bool is_graph = has(kernel.nvtx, "cuGraphLaunch");
+      CHECK(kernel.launches == (is_graph && is_time ? 6 : 3));
+      CHECK(kernel.name == (is_graph && !is_time ? "graph" : "void gemm<128>(float*, int)"));
+      if (!is_graph) CHECK(kernel.detail == "grid 8x1x1, block 128x1x1");
+      CHECK(kernel.seconds.has_value());
+      // A graph's two kernels are at places 1 and 2.
+      if (!is_time) CHECK(kernel.bytes.dram_read == 3 * (is_graph ? 1020 + 2020 : 1020));
+    }
+  }
+}
+
+TEST_CASE("what is captured into a graph is counted when the graph runs") {
+  const Workshop shop;
+  const Result result = shop.run("", "-o m.json -- $P 0 capture");
+  CHECK_MESSAGE(result.code == 0, result.err);
+  CHECK(has(result.err, "4 launches were captured into graphs"));
+  const Measured measured = load_measured(shop.path("m.json"));
+  CHECK_FALSE(measured.env.contains("launches_without_counters"));
+  std::map<std::string, std::int64_t> launches;
+  for (const MeasuredKernel& kernel : measured.kernels) {
+    launches[kernel.nvtx + ": " + kernel.name] = kernel.launches.value_or(-1);
+    CHECK(kernel.bytes.dram_read.has_value());
+    if (kernel.name == "graph") CHECK(kernel.detail == "6 kernels");
+  }
+  CHECK(launches == std::map<std::string, std::int64_t>{{"before: void gemm<128>(float*, int)", 1},
+                                                        {"capture: other(float*)", 1},
+                                                        {"replay: graph", 2},
+                                                        {": void gemm<128>(float*, int)", 1}});
 }
 
 TEST_CASE("range counts the ranges that are asked for") {
