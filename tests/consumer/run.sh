@@ -18,3 +18,13 @@ cmake --build "$work/build" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 macs=$("$work/build/consumer" "$source/models/skeletons/resnet50.onnx")
 # torchvision's published count for resnet50: 4.089 GMACs of contractions (ResNet50_Weights.meta["_ops"]).
 [ "$macs" = 4089184256 ] || { echo "got $macs MACs for resnet50, expected 4089184256"; exit 1; }
+# A session of its own, by the installed library, on the fake driver of the tests.
+if [ "$how" = install ] && [ -f "$build/tests/libfake_cupti.so" ]; then
+  program=$work/build/consumer_measure
+  [ -x "$program" ] || { echo "the install tree lacks pagoda::measure"; exit 1; }
+  grep -q "$work/prefix/.*/libpagoda_inject.so" "$program" || { echo "pagoda::measure does not name its library"; exit 1; }
+  mkdir "$work/driver"
+  cp "$build/tests/libfake_cupti.so" "$work/driver/libcuda.so.1"
+  said=$(cd "$work" && PAGODA_CUPTI="$work/driver/libcuda.so.1" LD_LIBRARY_PATH="$work/driver" "$program")
+  [ "$said" = "model/gemm gemm 3" ] || { echo "the consumer measured \"$said\", expected \"model/gemm gemm 3\""; exit 1; }
+fi

@@ -23,6 +23,11 @@
 
 #include "pagoda/measured.h"
 
+// Defined by the installed target, which knows where its library lies.
+#ifndef PAGODA_INJECT_LIBRARY
+#define PAGODA_INJECT_LIBRARY ""
+#endif
+
 namespace pagoda {
 
 // Open from construction to destruction, on this thread; strictly nested.
@@ -39,7 +44,8 @@ struct SessionOptions {
   std::string precision = {};          // quick: count this one, as "tf32.tensor"
   std::string kernel = {}, nvtx = {};  // extended regular expressions of what is measured; empty: everything
   std::string output = {};             // pagoda.measured/1, written by finish(); empty: none
-  std::string library = {};  // path of libpagoda_inject.so; empty: beside the program, or where it was installed
+  // Path of libpagoda_inject.so; empty: beside the program, or where it was built.
+  std::string library = PAGODA_INJECT_LIBRARY;
 };
 
 class Session {
