@@ -56,6 +56,22 @@ TEST_CASE("launches of one kernel in one node add up; what was not collected is 
   CHECK(test::violations(nlohmann::json::parse(write_measured(measured)), schema) == std::vector<std::string>{});
 }
 
+TEST_CASE("each device's launches are evaluated by the formulas of its own chip, in rows of its own") {
+  const auto line = [](const char* context, const char* value) {
+    return std::string("launch\t") + context + "\t0\t0\t1\tgemm\tconv\tconv\tgrid\t" + value + "\n";
+  };
+  const ProcessRecord record = parse_record(
+      kHead + "device\t2\tGB202\tGeForce RTX 5090\ngroup\t1\t0\tdram__bytes_read.sum\n" +
+          "group\t2\t0\tdram__bytes_op_read.sum\n" + line("1", "64") + line("2", "256") + line("1", "32") + "end\t3\n",
+      "record");
+  const Measured measured = measured_of({{record}}, chip_metrics("GH100"), {.mode = "quick"});
+  REQUIRE(measured.kernels.size() == 2);
+  CHECK(measured.kernels[0].bytes.dram_read == 96);
+  CHECK(measured.kernels[0].launches == 2);
+  CHECK(measured.kernels[1].bytes.dram_read == 256);
+  CHECK(measured.device == "GeForce RTX 5090, NVIDIA H200");
+}
+
 TEST_CASE("a launch without values makes its kernel's numbers unknown, not smaller") {
   const ProcessRecord record =
       parse_record(kHead + kGroup0 + launch(0, 0, "gemm", "a", "\t1000\t64\t32\t2048") + launch(0, 0, "gemm", "a", "") +

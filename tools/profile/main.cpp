@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <set>
 
 #include "inject/settings.h"
 #include "pagoda/join.h"
@@ -257,10 +258,25 @@ int profile_with_ncu(const Options& options, const std::string& chip) {
   return report(options, measured, "");
 }
 
+// Of the chips that ran kernels; each is named where there are several.
+std::vector<pagoda::Missing> missing_of(const std::map<std::string, std::vector<pagoda::Missing>>& by_chip,
+                                        const std::vector<RecordedRun>& runs) {
+  std::set<std::string> used;
+  for (const RecordedRun& run : runs)
+    for (const auto& process : run) used.insert(process.chips.begin(), process.chips.end());
+  std::vector<pagoda::Missing> all;
+  for (const auto& [chip, missing] : by_chip)
+    if (used.contains(chip) || used.empty())
+      for (const pagoda::Missing& m : missing)
+        all.push_back({m.what, used.size() > 1 ? "on " + chip + ": " + m.why : m.why});
+  return all;
+}
+
 int profile_program(const Options& options, const profile::Probe& probed) {
   const Folder folder(options);
   profile::Settings settings = settings_of(options);
   std::vector<pagoda::Missing> missing;
+  std::map<std::string, std::vector<pagoda::Missing>> missing_by_chip;
   if (options.mode == "time") {
     missing = {{"flops", "--mode time reads no counters"}, {"bytes", "--mode time reads no counters"}};
   } else {
@@ -268,7 +284,7 @@ int profile_program(const Options& options, const profile::Probe& probed) {
       const pagoda::MetricPlan plan =
           plan_metrics(pagoda::chip_metrics(device.chip), metric_mode(options.mode), options.precision);
       settings.groups[device.chip] = groups_of(plan, options.mode);
-      if (missing.empty()) missing = plan.missing;
+      missing_by_chip[device.chip] = plan.missing;
     }
     missing.push_back({"energy", "counters change how long the program takes; --mode time measures it"});
   }
@@ -295,6 +311,8 @@ int profile_program(const Options& options, const profile::Probe& probed) {
   for (const RecordedRun& run : runs)
     for (const auto& process : run)
       if (chip.empty() && !process.chips.empty()) chip = process.chips.front();
+  const auto of_chips = missing_of(missing_by_chip, runs);
+  missing.insert(missing.begin(), of_chips.begin(), of_chips.end());
   const pagoda::profile::RecordOptions how{options.mode, missing, options.warmup};
   Measured measured = options.mode == "time" || chip.empty()
                           ? pagoda::profile::measured_of(runs, how)

@@ -46,6 +46,7 @@ class Reader {
     } else if (kind == "device" && n >= 4) {
       add_once(record_.chips, words[2]);
       add_once(record_.devices, words[3]);
+      record_.device_of[words[1]] = {words[2], words[3]};
     } else if (kind == "group" && n >= 3) {
       current_[words[1] + '\t' + words[2]] = record_.metrics.size();
       record_.metrics.emplace_back(words.begin() + 3, words.end());

@@ -27,12 +27,17 @@ struct RecordedLaunch {
   std::vector<double> values;                          // one a metric; empty: not known
 };
 
+struct RecordedDevice {
+  std::string chip, name;
+};
+
 struct ProcessRecord {
   std::string process, command;
   std::vector<std::vector<std::string>> metrics;
   std::vector<RecordedLaunch> launches;  // in order
   std::vector<std::string> chips, devices, notes, ranges;
-  std::vector<Missing> lost;  // what: how many launches
+  std::map<std::string, RecordedDevice> device_of;  // by context
+  std::vector<Missing> lost;                        // what: how many launches
   std::int64_t lost_launches = 0;
   std::optional<double> joules, seconds;  // of the window between the first launch and the end
   bool has_ended = false;                 // in order; else it was killed, and what was not yet read is lost
@@ -49,7 +54,8 @@ struct RecordOptions {
   std::optional<std::int64_t> warmup = std::nullopt;  // iterations to leave out; empty: 1 of three or more
 };
 
-// `runs`: the program's runs, each with one group of metrics, or one run with several groups in its iterations.
+// `runs`: the program's runs, each with one group of metrics, or one run with several groups in its iterations. A
+// launch is evaluated by the formulas of its own device's chip; by `chip`'s where the record does not tell.
 Measured measured_of(const std::vector<RecordedRun>& runs, const ChipMetrics& chip, const RecordOptions& options);
 // Times alone, of a chip that need not be known.
 Measured measured_of(const std::vector<RecordedRun>& runs, const RecordOptions& options);

@@ -14,6 +14,7 @@ namespace {
 struct Counted {
   const RecordedLaunch* launch = nullptr;
   const std::vector<std::string>* metrics = nullptr;
+  const ChipMetrics* chip = nullptr;  // of its device; none: times alone
 };
 
 // Launches of one turn by what they are: range, kernel, shape; each list in order of launch.
@@ -23,9 +24,18 @@ struct Turn {
   std::map<std::string, std::vector<Counted>> launches;
 };
 
-std::string key_of(const RecordedLaunch& launch) { return launch.nvtx + '\n' + launch.kernel + '\n' + launch.detail; }
+// Devices of different chips do not share rows: what one of them can count, the other may not.
+std::string key_of(const RecordedLaunch& launch, const ChipMetrics* chip) {
+  return (chip != nullptr ? chip->family : "") + '\n' + launch.nvtx + '\n' + launch.kernel + '\n' + launch.detail;
+}
 
-std::vector<Turn> turns_of(const std::vector<RecordedRun>& runs) {
+const ChipMetrics* chip_of(const ProcessRecord& process, const RecordedLaunch& launch, const ChipMetrics* other) {
+  const auto device = process.device_of.find(launch.context);
+  if (other == nullptr || device == process.device_of.end() || device->second.chip.empty()) return other;
+  return &chip_metrics(device->second.chip);
+}
+
+std::vector<Turn> turns_of(const std::vector<RecordedRun>& runs, const ChipMetrics* chip) {
   std::vector<Turn> turns;
   for (const RecordedRun& run : runs) {
     std::map<std::int64_t, std::size_t> index;  // by iteration
@@ -39,9 +49,11 @@ std::vector<Turn> turns_of(const std::vector<RecordedRun>& runs) {
         const auto [found, is_new] = index.try_emplace(launch.iteration, turns.size());
         if (is_new) turns.push_back({launch.group, {}, {}});
         Turn& turn = turns[found->second];
-        auto& list = turn.launches[key_of(launch)];
-        if (list.empty()) turn.order.push_back(key_of(launch));
-        list.push_back({&launch, launch.values.empty() ? nullptr : &process.metrics[launch.metrics]});
+        const ChipMetrics* const own = chip_of(process, launch, chip);
+        const std::string key = key_of(launch, own);
+        auto& list = turn.launches[key];
+        if (list.empty()) turn.order.push_back(key);
+        list.push_back({&launch, launch.values.empty() ? nullptr : &process.metrics[launch.metrics], own});
       }
   }
   return turns;
@@ -49,7 +61,7 @@ std::vector<Turn> turns_of(const std::vector<RecordedRun>& runs) {
 
 class Merger {
  public:
-  Merger(const ChipMetrics* chip, std::size_t groups) : chip_(chip), groups_(groups) {}
+  explicit Merger(std::size_t groups) : groups_(groups) {}
 
   // One whole run: turns of each group.
   void add(const std::vector<const Turn*>& turns, std::size_t run) {
@@ -65,7 +77,7 @@ class Merger {
         bool is_known = is_same;
         for (const Turn* turn : turns)
           if (is_same) is_known = collect(turn->launches.at(key)[i], values) && is_known;
-        rows_.add(key, described(*first[i].launch), run, sample(values, is_known));
+        rows_.add(key, described(*first[i].launch), run, sample(first[i].chip, values, is_known));
       }
     }
     for (const Turn* turn : turns)
@@ -99,32 +111,32 @@ class Merger {
     return kernel;
   }
 
-  import::LaunchSample sample(const std::map<std::string, double>& values,
-                              bool is_known) const {import::LaunchSample result;
-  if (chip_ == nullptr) {
-    if (const auto seconds = values.find("seconds"); is_known && seconds != values.end())
-      result.seconds = seconds->second;
+  static import::LaunchSample sample(const ChipMetrics* chip, const std::map<std::string, double>& values,
+                                     bool is_known) {
+    import::LaunchSample result;
+    if (chip == nullptr) {
+      if (const auto seconds = values.find("seconds"); is_known && seconds != values.end())
+        result.seconds = seconds->second;
+      return result;
+    }
+    const std::map<std::string, double> amounts =
+        is_known ? evaluate_metrics(*chip, values) : std::map<std::string, double>{};
+    const auto amount = [&](const std::string& id) -> std::optional<double> {
+      const auto found = amounts.find(id);
+      return found == amounts.end() ? std::nullopt : std::optional(found->second);
+    };
+    result.seconds = amount("seconds");
+    for (const MetricQuantity& quantity : chip->quantities)
+      if (quantity.id.starts_with("flops.")) result.flops[quantity.id.substr(6)] = amount(quantity.id);
+    result.bytes = {amount("bytes.dram_read"), amount("bytes.dram_write"), amount("bytes.dram"), amount("bytes.l2"),
+                    amount("bytes.l1")};
     return result;
   }
-  const std::map<std::string, double> amounts =
-      is_known ? evaluate_metrics(*chip_, values) : std::map<std::string, double>{};
-  const auto amount = [&](const std::string& id) -> std::optional<double> {
-    const auto found = amounts.find(id);
-    return found == amounts.end() ? std::nullopt : std::optional(found->second);
-  };
-  result.seconds = amount("seconds");
-  for (const MetricQuantity& quantity : chip_->quantities)
-    if (quantity.id.starts_with("flops.")) result.flops[quantity.id.substr(6)] = amount(quantity.id);
-  result.bytes = {amount("bytes.dram_read"), amount("bytes.dram_write"), amount("bytes.dram"), amount("bytes.l2"),
-                  amount("bytes.l1")};
-  return result;
-}
 
-const ChipMetrics* chip_;
-std::size_t groups_;
-import::KernelRows rows_;
-std::set<std::string> differing_;
-};  // namespace
+  std::size_t groups_;
+  import::KernelRows rows_;
+  std::set<std::string> differing_;
+};
 
 // Turns in whole runs: one of each group, in order of appearance. What is left at the end is no whole run.
 std::vector<std::vector<const Turn*>> whole_runs(const std::vector<Turn>& turns, std::size_t& groups) {
@@ -180,14 +192,14 @@ Measured merged(const std::vector<RecordedRun>& runs, const ChipMetrics* chip, c
   measured.source = "pagoda-profile";
   measured.env["mode"] = options.mode;
   add_facts(runs, chip == nullptr, measured);  // counters change how long a run takes, and so its energy
-  const std::vector<Turn> turns = turns_of(runs);
+  const std::vector<Turn> turns = turns_of(runs, chip);
   std::size_t groups = 0;
   const auto whole = whole_runs(turns, groups);
   ImportOptions warmup;
   warmup.warmup = options.warmup;
   measured.warmup = import::warmup_runs(static_cast<std::int64_t>(whole.size()), warmup);
   measured.repeats = std::max<std::int64_t>(1, static_cast<std::int64_t>(whole.size()) - measured.warmup);
-  Merger merger(chip, groups);
+  Merger merger(groups);
   for (std::size_t run = 0; run < whole.size(); ++run) merger.add(whole[run], run);
   if (!whole.empty()) std::move(merger).finish(static_cast<std::size_t>(measured.warmup), whole.size(), measured);
   measured.missing = options.missing;
@@ -198,7 +210,7 @@ Measured merged(const std::vector<RecordedRun>& runs, const ChipMetrics* chip, c
   return measured;
 }
 
-}  // namespace pagoda::profile
+}  // namespace
 
 Measured measured_of(const std::vector<RecordedRun>& runs, const ChipMetrics& chip, const RecordOptions& options) {
   return merged(runs, &chip, options);
