@@ -1,12 +1,17 @@
 #!/usr/bin/env bash
 # The whole check of ert-ceilings on a machine with an NVIDIA GPU, in one call under 10 minutes.
 #   tests/gpu/ceilings.sh [BUILD] [OUT] [GPU]   BUILD: build folder (build/dev), OUT: where results go ($OUT or .), GPU: 0
+# OUT gets ceilings.json, ceilings.csv, the log ceilings.txt and everything in ceilings.tar.gz.
 # Exits 77 where there is no GPU, 0 where every bar is met, 1 where one is not; says each bar either way. Every stage is a
 # process of its own with a time limit: one that fails, hangs or kills the device costs its own results only.
 set -uo pipefail
 build=${1:-build/dev} out=${2:-${OUT:-.}} gpu=${3:-0}
 tool=$build/tools/ceilings/ert-ceilings
+. "$(dirname "$0")/pack.sh"
+top=$out out=$out/ceilings_files
+rm -rf "$out"
 mkdir -p "$out"
+trap 'pack "$top" ceilings_files ceilings.json ceilings.csv ceilings.txt' EXIT
 log=$out/ceilings.txt
 started=$SECONDS
 left() { echo $((570 - (SECONDS - started))); }  # of ten minutes, with room to end

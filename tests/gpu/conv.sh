@@ -1,12 +1,17 @@
 #!/usr/bin/env bash
 # Convolutions by cuDNN and products by cuBLASLt on a machine with an NVIDIA GPU, in one call under 10 minutes.
 #   tests/gpu/conv.sh [BUILD] [OUT] [GPU]   BUILD: build folder (build/dev), OUT: where results go ($OUT, or .), GPU: 0
+# OUT gets resnet50.csv, resnet50.txt, classics.csv, matmul.csv and everything in conv.tar.gz.
 # Exits 77 where there is no GPU, 0 where every bar is met, 1 where one is not; says each bar either way. A stage that
 # fails or hangs leaves the others alone.
 set -uo pipefail
 build=${1:-build/dev} out=${2:-${OUT:-.}} gpu=${3:-0}
 bench=$build/tools/bench/pagoda-bench models=$(dirname "$0")/../../models/skeletons
+. "$(dirname "$0")/pack.sh"
+top=$out out=$out/conv_files
+rm -rf "$out"
 mkdir -p "$out"
+trap 'pack "$top" conv_files resnet50.csv resnet50.txt classics.csv matmul.csv' EXIT
 
 timeout 60 "$bench" matmul --device "cuda:$gpu" --size 256 --budget 0.05 >"$out/probe.txt" 2>&1
 if [ $? -eq 4 ]; then

@@ -1,15 +1,20 @@
 #!/usr/bin/env bash
 # The whole check of pagoda-profile on a machine with an NVIDIA GPU, in one call under 10 minutes.
-#   tests/gpu/profile.sh [BUILD] [OUT]   BUILD: build folder (build/dev), OUT: where results go (.)
+#   tests/gpu/profile.sh [BUILD] [OUT]   BUILD: build folder (build/dev), OUT: where results go ($OUT, or .)
+# OUT gets machine.txt and everything in profile.tar.gz.
 # Exits 77 where there is no GPU or no privilege, 0 where every bar is met, 1 where one is not; says each bar either way.
 # Each stage stands alone: one that fails or takes too long does not keep the others from running.
 set -uo pipefail
-build=${1:-build/dev} out=${2:-.}
+build=${1:-build/dev} out=${2:-${OUT:-.}}
 here=$(cd "$(dirname "$0")/../.." && pwd)
 tool=$build/tools/profile/pagoda-profile
 workload=$build/tests/profile_workload
 estimate=$build/tools/onnx-estimate import=$build/tools/pagoda-import
+. "$(dirname "$0")/pack.sh"
+top=$out out=$out/profile_files
+rm -rf "$out"
 mkdir -p "$out"
+trap 'pack "$top" profile_files machine.txt' EXIT
 [ -x "$workload" ] || { echo "skipped: tests/gpu/profile_workload.cpp was not built; it needs CUDA's headers and cuBLAS"; exit 77; }
 timeout 100 "$tool" --mode time -o "$out/probe.json" -- "$workload" bfloat16 256 >"$out/probe.txt" 2>&1
 if [ $? -eq 4 ]; then echo "skipped: $(tail -1 "$out/probe.txt")"; exit 77; fi
