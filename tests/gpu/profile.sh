@@ -1,11 +1,18 @@
 #!/usr/bin/env bash
 # The whole check of pagoda-profile on a machine with an NVIDIA GPU, in one call under 10 minutes.
 #   tests/gpu/profile.sh [BUILD] [OUT]   BUILD: build folder (build/dev), OUT: where results go ($OUT, or .)
-# OUT gets machine.txt and everything in profile.tar.gz.
+# OUT gets results.txt, machine.txt, the JSON of the main modes, and everything in profile.tar.gz.
 # Exits 77 where there is no GPU or no privilege, 0 where every bar is met, 1 where one is not; says each bar either way.
-# Each stage stands alone: one that fails or takes too long does not keep the others from running.
+# Each stage stands alone: one that fails or takes too long does not keep the others from running, and after 9 minutes
+# those that are left are skipped.
 set -uo pipefail
 build=${1:-build/dev} out=${2:-${OUT:-.}}
+timeout() {  # SECONDS COMMAND…, never past the ninth minute
+  local left=$((540 - SECONDS)) wanted=$1
+  shift
+  [ "$left" -gt 5 ] || { echo "not run: no time is left for $*"; return 124; }
+  command timeout -k 5 $((wanted < left ? wanted : left)) "$@"
+}
 here=$(cd "$(dirname "$0")/../.." && pwd)
 tool=$build/tools/profile/pagoda-profile
 workload=$build/tests/profile_workload
@@ -14,7 +21,11 @@ estimate=$build/tools/onnx-estimate import=$build/tools/pagoda-import
 top=$out out=$out/profile_files
 rm -rf "$out"
 mkdir -p "$out"
-trap 'pack "$top" profile_files machine.txt' EXIT
+exec > >(tee "$out/results.txt") 2>&1
+talk=$!
+trap 'exec >&- 2>&-; wait "$talk" 2>/dev/null
+  pack "$top" profile_files results.txt machine.txt quick.json exact.json rotate.json copy.json' EXIT
+trap 'exit 1' TERM INT
 [ -x "$workload" ] || { echo "skipped: tests/gpu/profile_workload.cpp was not built; it needs CUDA's headers and cuBLAS"; exit 77; }
 timeout 100 "$tool" --mode time -o "$out/probe.json" -- "$workload" bfloat16 256 >"$out/probe.txt" 2>&1
 if [ $? -eq 4 ]; then echo "skipped: $(tail -1 "$out/probe.txt")"; exit 77; fi
@@ -45,9 +56,13 @@ for row in float64:float64.tensor float32:float32 tf32:tf32.tensor float16:float
   got=$(field "$out/$name.json" "total('$precision', '$name')" 2>/dev/null)
   bar "$name: counted ${got:-nothing}, 2*4096^3 is 137438953472" near "${got:-0}" 137438953472 0
 done
+cp "$out/bfloat16.json" "$out/exact.json" 2>/dev/null
 timeout 60 "$tool" --mode quick --keep-raw -o "$out/quick.json" -- "$workload" bfloat16 4096 50 >"$out/quick.txt" 2>&1
 got=$(field "$out/quick.json" "total('bfloat16.tensor', 'bfloat16')" 2>/dev/null)
 bar "quick: 50 products counted ${got:-nothing}" near "${got:-0}" $((50 * 137438953472)) 0
+echo "passes  quick: $(cat "$out"/quick.json.raw/run0/*.txt 2>/dev/null | sed -n 's/^passes.//p' | sort -u | xargs) on this device, 1 in the catalogue"
+timeout 60 "$tool" --mode exact --keep-raw -o "$out/passes.json" -- "$workload" bfloat16 1024 >"$out/passes.txt" 2>&1
+echo "passes  exact: $(cat "$out"/passes.json.raw/run0/*.txt 2>/dev/null | sed -n 's/^passes.//p' | sort -u | xargs) on this device; 8 groups of one pass in the catalogue for GH100"
 timeout 150 "$tool" --mode rotate -o "$out/rotate.json" -- "$workload" float16 4096 >"$out/rotate.txt" 2>&1
 got=$(field "$out/rotate.json" "total('float16.tensor', 'float16')" 2>/dev/null)
 bar "rotate: float16 counted ${got:-nothing}" near "${got:-0}" 137438953472 0
@@ -61,6 +76,21 @@ got=$(field "$out/copy.json" "total_bytes('dram_read', 'copy')" 2>/dev/null)
 bar "copy reads ${got:-nothing} B, 2147483648 within 2 %" near "${got:-0}" 2147483648 0.02
 got=$(field "$out/copy.json" "total_bytes('dram_write', 'copy')" 2>/dev/null)
 bar "copy writes ${got:-nothing} B, 2147483648 within 2 % of what the L2 does not keep" near "${got:-0}" 2147483648 0.05
+
+# Whether fills and copies are ranges: then there are more ranges than launches, and the batch has no values.
+timeout 60 "$tool" --mode quick -o "$out/mixed.json" -- "$workload" mixed 1024 10 >"$out/mixed.txt" 2>&1
+got=$(field "$out/mixed.json" "d['env'].get('launches_without_counters', 0)" 2>/dev/null)
+bar "memset and memcpy between 20 products are no ranges (launches without counters: ${got:-unknown})" test "${got:-1}" = 0
+
+# How a sparse product is counted: 8192 operations if as a dense one, 4096 if by what is multiplied.
+if command -v nvcc >/dev/null && timeout 60 nvcc -arch=native -o "$out/sparse" "$here/tests/gpu/sparse_mma.cu" >"$out/sparse.txt" 2>&1; then
+  timeout 60 "$tool" --mode exact -o "$out/sparse.json" --csv "$out/sparse.csv" -- "$out/sparse" >>"$out/sparse.txt" 2>&1
+  got=$(field "$out/sparse.json" "total('float16.tensor')" 2>/dev/null)
+  echo "sparse  one mma.sp of 16x8x32 counted ${got:-nothing}"
+  rm -f "$out/sparse"
+else
+  echo "not run: sparse products, nvcc is not installed or does not know this GPU"
+fi
 
 # What profiling costs, on 2000 small products.
 start() { date +%s.%N; }
@@ -81,6 +111,18 @@ if command -v ncu >/dev/null; then
   bar "ncu counts the same" test $? -eq 0
 else
   echo "not run: ncu, it is not installed"
+fi
+
+# ONNX Runtime's CUDA build under the profiler: does its library bring another CUPTI, are its launches seen?
+if python3 -c 'import onnxruntime as o, sys; sys.exit("CUDAExecutionProvider" not in o.get_available_providers())' 2>/dev/null; then
+  timeout 100 "$tool" --mode quick -o "$out/onnxruntime.json" -- python3 -c '
+import sys, numpy, onnxruntime as o
+s = o.InferenceSession(sys.argv[1], providers=["CUDAExecutionProvider"])
+shape = [d if isinstance(d, int) else 1 for d in s.get_inputs()[0].shape]
+s.run(None, {s.get_inputs()[0].name: numpy.zeros(shape, numpy.float32)})' "${PAGODA_GPU_MODEL:-$here/models/skeletons/resnet50.onnx}" >"$out/onnxruntime.txt" 2>&1
+  echo "onnxruntime: exit $?, $(field "$out/onnxruntime.json" "len(d['kernels'])" 2>/dev/null || echo no) kernels, launches without counters: $(field "$out/onnxruntime.json" "d['env'].get('launches_without_counters', 0)" 2>/dev/null)"
+else
+  echo "not run: ONNX Runtime, its CUDA provider is not installed"
 fi
 
 # Models, node by node.

@@ -1,6 +1,7 @@
 // Work whose operations and bytes are known, for tests/gpu/profile.sh: one product of N x N matrices in a precision, in
 // a range of its name, and a copy of N doubles.
-//   profile_workload (float64|float32|tf32|float16|bfloat16|float8|int8|copy) N [TIMES]
+//   profile_workload (float64|float32|tf32|float16|bfloat16|float8|int8|copy|mixed) N [TIMES]
+// mixed: products of bfloat16 with a fill and a copy between them
 #include <cublasLt.h>
 #include <cublas_v2.h>
 #include <cuda_runtime.h>
@@ -67,7 +68,7 @@ bool multiply(cublasHandle_t handle, const std::string& name, void* a, void* b, 
 int main(int argc, char** argv) {
   const std::string name = argc > 1 ? argv[1] : "bfloat16";
   const int n = argc > 2 ? std::atoi(argv[2]) : 4096, times = argc > 3 ? std::atoi(argv[3]) : 1;
-  if (n <= 0 || (name != "copy" && name != "float8" && !kFormats.contains(name))) return 2;
+  if (n <= 0 || (name != "copy" && name != "float8" && name != "mixed" && !kFormats.contains(name))) return 2;
   const std::size_t bytes = name == "copy" ? 8UL * static_cast<std::size_t>(n)
                                            : 8UL * static_cast<std::size_t>(n) * static_cast<std::size_t>(n);
   void *a = nullptr, *b = nullptr, *c = nullptr;
@@ -84,7 +85,11 @@ int main(int argc, char** argv) {
   bool fine = true;
   {
     const pagoda::Range range(name);
-    for (int i = 0; i < times && fine; ++i)
+    for (int i = 0; i < times && fine && name == "mixed"; ++i)
+      fine = multiply(handle, "bfloat16", a, b, c, n) && cudaMemset(b, 0, bytes) == cudaSuccess &&
+             cudaMemcpy(a, b, bytes, cudaMemcpyDeviceToDevice) == cudaSuccess &&
+             multiply(handle, "bfloat16", a, b, c, n);
+    for (int i = 0; i < times && fine && name != "mixed"; ++i)
       fine = name == "copy" ? cublasDcopy(handle, n, static_cast<double*>(a), 1, static_cast<double*>(b), 1) ==
                                   CUBLAS_STATUS_SUCCESS
                             : multiply(handle, name, a, b, c, n);
