@@ -134,6 +134,8 @@ TEST_CASE("quick gives each kernel and node its counters, in JSON of the schema 
   CHECK(conv.flops.at("bfloat16.tensor").has_value());
   CHECK_FALSE(conv.flops.at("float32").has_value());
   CHECK_FALSE(conv.flops.at("float8.tensor").has_value());  // the fake has no such counter
+  CHECK(std::any_of(measured.missing.begin(), measured.missing.end(),
+                    [](const Missing& missing) { return missing.what == "peaks"; }));
   const Measured csv = load_profile(shop.path("m.csv"));
   CHECK(csv.kernels.size() == 2);
   CHECK(csv.kernels[0].bytes.dram_read == conv.bytes.dram_read);

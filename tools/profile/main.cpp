@@ -286,6 +286,7 @@ int profile_program(const Options& options, const profile::Probe& probed) {
       settings.groups[device.chip] = groups_of(plan, options.mode);
       missing_by_chip[device.chip] = plan.missing;
     }
+    missing.push_back({"peaks", "the chip's own peaks are in no group of counters; device tables have them"});
     missing.push_back({"energy", "counters change how long the program takes; --mode time measures it"});
   }
   // One run of the program a group, or one run whose iterations take turns.
