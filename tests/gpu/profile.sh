@@ -23,12 +23,12 @@ rm -rf "$out"
 mkdir -p "$out"
 exec > >(tee "$out/results.txt") 2>&1
 talk=$!
-trap 'exec >&- 2>&-; wait "$talk" 2>/dev/null
-  pack "$top" profile_files results.txt machine.txt quick.json exact.json rotate.json copy.json' EXIT
-trap 'exit 1' TERM INT
-[ -x "$workload" ] || { echo "skipped: tests/gpu/profile_workload.cpp was not built; it needs CUDA's headers and cuBLAS"; exit 77; }
+trap 'pack "$top" profile_files results.txt machine.txt quick.json exact.json rotate.json copy.json' EXIT
+finish() { exec >&- 2>&-; wait "$talk"; exit "$1"; }  # results.txt is whole before it is packed
+trap 'finish 1' TERM INT
+[ -x "$workload" ] || { echo "skipped: tests/gpu/profile_workload.cpp was not built; it needs CUDA's headers and cuBLAS"; finish 77; }
 timeout 100 "$tool" --mode time -o "$out/probe.json" -- "$workload" bfloat16 256 >"$out/probe.txt" 2>&1
-if [ $? -eq 4 ]; then echo "skipped: $(tail -1 "$out/probe.txt")"; exit 77; fi
+if [ $? -eq 4 ]; then echo "skipped: $(tail -1 "$out/probe.txt")"; finish 77; fi
 failed=0
 bar() { local name=$1; shift; if "$@"; then echo "met     $name"; else echo "MISSED  $name"; failed=1; fi; }
 # field FILE EXPRESSION: of the measured JSON as d, with total(precision) and total_bytes(level)
@@ -141,4 +141,4 @@ if python3 -c 'import torch, onnx, sys; sys.exit(not torch.cuda.is_available())'
 else
   echo "not run: models, PyTorch with CUDA and onnx are missing"
 fi
-exit $failed
+finish $failed

@@ -352,6 +352,7 @@ TEST_CASE("records are kept where that is asked for") {
   CHECK(shop.run("", "--keep-raw -o m.json -- $P 2").code == 0);
   std::size_t images = 0, records = 0;
   for (const auto& entry : fs::recursive_directory_iterator(shop.path("m.json.raw"))) {
+    if (entry.path().extension() == ".txt") CHECK(has(test::read_file(entry.path().string()), "\npasses\t1\n"));
     images += entry.path().extension() == ".counters" ? 1 : 0;
     records += entry.path().extension() == ".record" ? 1 : 0;
   }

@@ -23,9 +23,9 @@ class CuptiSession : public CounterSession {
       if (chip_.has(metric) && can_count(metric)) metrics_.push_back(metric);
     if (metrics_.empty()) throw pagoda::Error("the device can count none of the metrics chosen for " + options.chip);
     config_ = chip_.config(metrics_);
-    const std::size_t passes = chip_.passes(metrics_);
-    if (passes > 1 && !options.replay)
-      throw pagoda::Error("on this device the metrics need " + std::to_string(passes) +
+    passes_ = chip_.passes(metrics_);
+    if (passes_ > 1 && !options.replay)
+      throw pagoda::Error("on this device the metrics need " + std::to_string(passes_) +
                           " passes, which takes replay of kernels; use --mode exact");
     CUpti_RangeProfiler_Enable_Params enable = {};
     enable.structSize = CUpti_RangeProfiler_Enable_Params_STRUCT_SIZE;
@@ -141,7 +141,7 @@ class CuptiSession : public CounterSession {
     std::ofstream(path + ".counters", std::ios::binary)
         .write(reinterpret_cast<const char*>(image_.data()), static_cast<std::streamsize>(image_.size()));
     std::ofstream text(path + ".txt");
-    text << "chip\t" << options_.chip << "\nranges\t" << ranges << "\n";
+    text << "chip\t" << options_.chip << "\nranges\t" << ranges << "\npasses\t" << passes_ << "\n";
     for (const std::string& metric : metrics_) text << "metric\t" << metric << "\n";
   }
 
@@ -151,7 +151,7 @@ class CuptiSession : public CounterSession {
   std::vector<std::string> metrics_;
   std::vector<std::uint8_t> config_, image_;
   CUpti_RangeProfiler_Object* object_ = nullptr;
-  std::size_t kept_ = 0;
+  std::size_t kept_ = 0, passes_ = 0;  // passes: by what this device has, which may differ from its chip
 };
 
 }  // namespace
