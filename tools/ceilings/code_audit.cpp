@@ -46,8 +46,8 @@ constexpr std::array<Row, 50> kRows = {{
 
 constexpr int kPrefixOf[4] = {0, 0x66, 0xf3, 0xf2};  // the two bits of VEX and EVEX
 
-// Bytes of ModRM, SIB and displacement from the ModRM byte on.
-std::size_t operand_bytes(const Byte* modrm, bool compressed) {
+// Bytes of ModRM, SIB and displacement from the ModRM byte on; x86 only.
+[[maybe_unused]] std::size_t operand_bytes(const Byte* modrm, bool compressed) {
   const int mod = modrm[0] >> 6, rm = modrm[0] & 7;
   if (mod == 3) return 1;
   std::size_t bytes = 1;
@@ -140,7 +140,7 @@ CodeAudit audit(const Code& code) {
     std::uint32_t mask, bits;
     std::string_view name;
   };
-  constexpr std::array<Pattern, 13> kPatterns = {{
+  constexpr std::array<Pattern, 18> kPatterns = {{
       {0xbfa0fc00, 0x0e20cc00, "fmla"},  // float32, float64
       {0xbfe0fc00, 0x0e400c00, "fmla"},  // float16
       {0xffe08000, 0x1f400000, "fmadd"},
@@ -154,6 +154,11 @@ CodeAudit audit(const Code& code) {
       {0x7f800000, 0x11000000, "add"},
       {0x7fe0fc00, 0x1a800000, "csel"},
       {0xff00001f, 0x54000001, "b.ne"},
+      {0xff20e000, 0x65200000, "fmla"},  // SVE: predicated, of any size
+      {0xff20fc00, 0x65000000, "fadd"},
+      {0xffc0e000, 0x85804000, "ldr"},
+      {0xffc0e000, 0xe5804000, "str"},
+      {0xffe0f800, 0x04205000, "add"},  // addvl
   }};
   CodeAudit result;
   for (const char* at = code.loop; at < code.loop_end; at += 4) {

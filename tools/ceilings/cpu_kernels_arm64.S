@@ -1,7 +1,7 @@
-// Hot loops of the CPU ceilings, AArch64: NEON, which every core has; half floats, dot products and bfloat16 where the
-// core says so. Layout and calls are as in cpu_kernels_x86.S.
+// Hot loops of the CPU ceilings, AArch64: NEON, which every core has; half floats, dot products, bfloat16 and SVE where
+// the core says so. Layout and calls are as in cpu_kernels_x86.S.
 
-  .arch armv8.6-a+fp16+dotprod+bf16
+  .arch armv8.6-a+fp16+dotprod+bf16+sve
   .text
 
   .macro begin name
@@ -157,5 +157,100 @@
   bandwidth pagoda_store_nt_neon, 256, store_nt
   bandwidth pagoda_copy_neon, 256, copy
   bandwidth pagoda_triad_neon, 256, triad
+
+// SVE: the same with vectors of the machine's own length, 64 bytes at most as slots are.
+  begin pagoda_sve_bytes
+  rdvl x0, #1
+  ret
+  .size pagoda_sve_bytes, . - pagoda_sve_bytes
+
+  .macro step_sve i, type
+  fmla z\i\().\type, p0/m, z30.\type, z31.\type
+  .endm
+  .macro compute_sve name, type
+  begin \name
+  stp d8, d9, [sp, #-64]!
+  stp d10, d11, [sp, #16]
+  stp d12, d13, [sp, #32]
+  stp d14, d15, [sp, #48]
+  ptrue p0.b
+  ldr z30, [x1]
+  add x9, x1, #64
+  ldr z31, [x9]
+  .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13
+  add x9, x1, #(128 + 64 * \i)
+  ldr z\i, [x9]
+  .endr
+  add x9, x1, #128
+  .irp i, 14, 15, 16, 17, 18, 19
+  ldr z\i, [x9]
+  .endr
+  loop \name
+  .rept 5
+  .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19
+  step_sve \i, \type
+  .endr
+  .endr
+  subs x0, x0, #1
+  b.ne \name\()_loop
+  loop_end \name
+  .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13
+  add x9, x2, #(64 * \i)
+  str z\i, [x9]
+  .endr
+  ldp d14, d15, [sp, #48]
+  ldp d12, d13, [sp, #32]
+  ldp d10, d11, [sp, #16]
+  ldp d8, d9, [sp], #64
+  ret
+  .size \name, . - \name
+  .endm
+
+  compute_sve pagoda_fma_f64_sve, d
+  compute_sve pagoda_fma_f32_sve, s
+  compute_sve pagoda_fma_f16_sve, h
+
+// 16 vectors of each array a trip: 1024 bytes where a vector has 64, and a divisor of that where it has fewer.
+  .macro bandwidth_sve name, op
+  begin \name
+  mov x5, #0
+  loop \name
+  add x6, x0, x5
+  add x7, x1, x5
+  add x8, x2, x5
+  .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+  sve_\op \i
+  .endr
+  addvl x5, x5, #16
+  cmp x5, x3
+  csel x5, xzr, x5, eq
+  subs x4, x4, #1
+  b.ne \name\()_loop
+  loop_end \name
+  ret
+  .size \name, . - \name
+  .endm
+
+  .macro sve_load i
+  ldr z0, [x6, #\i, mul vl]
+  .endm
+  .macro sve_store i
+  str z0, [x6, #\i, mul vl]
+  .endm
+  .macro sve_copy i
+  ldr z0, [x7, #\i, mul vl]
+  str z0, [x6, #\i, mul vl]
+  .endm
+  .macro sve_triad i
+  ldr z0, [x7, #\i, mul vl]
+  ldr z1, [x8, #\i, mul vl]
+  fadd z0.d, z0.d, z1.d
+  str z0, [x6, #\i, mul vl]
+  .endm
+
+  bandwidth_sve pagoda_load_sve, load
+  bandwidth_sve pagoda_store_sve, store
+  bandwidth_sve pagoda_copy_sve, copy
+  bandwidth_sve pagoda_triad_sve, triad
 
   .section .note.GNU-stack, "", %progbits
