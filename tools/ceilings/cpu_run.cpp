@@ -455,7 +455,7 @@ void CpuCeilings::add_bandwidth(std::vector<Experiment>& list, const Scope& scop
       };
       e.theory = [this, &k, level](Ceiling& ceiling) {
         if (!machine_.core || level.name != "l1") return;
-        // Guides give pipes for NEON; a longer SVE vector may use them otherwise (Neoverse V1: 3 x 128 or 2 x 256 bits).
+        // Guides give pipes for NEON; a longer SVE vector may use them otherwise.
         if (k.isa == "sve" && k.vector_bits > machine_.core->load_bits) return;
         const auto per_clock = l1_bytes_per_clock(*machine_.core, k.vector_bits, k.op);
         if (!per_clock) return;
