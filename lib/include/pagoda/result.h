@@ -40,7 +40,7 @@ struct LayerTime {
 enum class VerificationCode : std::uint8_t {
   Pass,
   Fail,               // the error is above the threshold
-  NoReference,        // the backend has none for this model
+  NoReference,        // the backend has none for this model, or the run is the reference
   ReferenceFailed,    // it did not run
   UnsupportedOutput,  // no tensors, or of a type that cannot be compared
   CountDiffers,       // another number of outputs

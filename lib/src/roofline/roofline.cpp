@@ -342,8 +342,8 @@ void share_out(Roofline& result, const Analysis& analysis, const Traffic& traffi
       shared.bound = group.bound;
       shared.headroom = group.headroom;
       shared.level = group.level;
-      if (analysis.nodes[static_cast<std::size_t>(row)].dequantized_from == traffic.groups[id].cost.precision &&
-          shared.precision) {
+      const ElementType narrow = analysis.nodes[static_cast<std::size_t>(row)].dequantized_from;
+      if (narrow != ElementType::Undefined && narrow == traffic.groups[id].cost.precision && shared.precision) {
         shared.precision = group.precision;
         shared.unit = group.unit;
       }
