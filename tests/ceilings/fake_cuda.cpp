@@ -1,6 +1,7 @@
 // A driver without a device: memory is the host's, kernels are their descriptions in C++, time passes as a model of a
-// small Hopper says. It lets the tests run the GPU's whole path - arguments, grids, results against closed forms, the
-// document - where there is no GPU. FAKE_CUDA_FAULT=KERNEL[:hang|:wrong|:fail] plants a fault.
+// small Hopper says, or of FAKE_CUDA_CHIP: "blackwell" (10.0), "ultra" (10.3). It lets the tests run the GPU's whole
+// path - arguments, grids, results against closed forms, the document - where there is no GPU.
+// FAKE_CUDA_FAULT=KERNEL[:hang|:wrong|:fail] plants a fault.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -35,6 +36,27 @@ T value(void** arguments, int i) {
 template <typename T>
 T* pointer(void** arguments, int i) {
   return reinterpret_cast<T*>(value<Pointer>(arguments, i));
+}
+
+struct Chip {
+  const char *name, *shown;
+  int major, minor;
+  double fp4;  // FLOP a clock and SM
+};
+constexpr Chip kChips[] = {
+    {"", "Fake Hopper", 9, 0, 0}, {"blackwell", "Fake Blackwell", 10, 0, 32768}, {"ultra", "Fake Ultra", 10, 3, 49152}};
+const Chip& chip() {
+  const char* wanted = std::getenv("FAKE_CUDA_CHIP");
+  for (const Chip& c : kChips)
+    if (wanted && std::string(wanted) == c.name) return c;
+  return kChips[0];
+}
+
+// Kernels that the machine code of the chip does not hold.
+bool missing(const std::string& kernel) {
+  if (kernel == "mma_fp8") return true;
+  if (chip().major == 9) return kernel.starts_with("tcgen05_");
+  return kernel.starts_with("wgmma_") || (chip().minor == 3 && (kernel == "tcgen05_i8" || kernel == "mma_f64"));
 }
 
 std::uint32_t hash(std::uint32_t x) {
@@ -153,6 +175,40 @@ double run(const std::string& name, const Grid& g, void** a) {
     return at(128, 15.9);
   }
   // Products ----------------------------------------------------------------------------------------------------------
+  if (name.starts_with("tcgen05_")) {
+    struct Row {
+      const char* format;
+      int bits, blocks;
+      double per_clock;
+    };
+    const Row kRows[] = {{"f16", 16, 0, 8192},        {"bf16", 16, 0, 8192},      {"tf32", 32, 0, 4096},
+                         {"fp8", 8, 0, 16384},        {"i8", 8, 0, 16384},        {"mxfp8", 8, 1, 16384},
+                         {"mxfp4", 4, 2, chip().fp4}, {"nvfp4", 4, 4, chip().fp4}};
+    const Row* row =
+        std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& r) { return name.substr(8) == r.format; });
+    if (g.threads != 128) std::abort();
+    const int depth = 32 * 8 / row->bits;
+    // A trip by the definition of a product: 32 of them, over the operands of two stages of four.
+    if (trips == 1 && value<int>(a, 1) == 3)
+      for (int m = 0; m < 128; ++m)
+        for (int n = 0; n < 256; ++n) {
+          double sum = 0;
+          for (int product = 0; product < 32; ++product) {
+            const bool twice = product % 8 < 4 && product % 2 == 0;
+            const double each = (m % 3 - 1) * (twice ? 2 : 1) * (n % 4);
+            if (row->blocks == 0) sum += depth * each;
+            for (int block = 0; block < row->blocks; ++block)
+              sum += depth / row->blocks * each * std::exp2((m / 3 + block) % 4 - 2) *
+                     std::exp2((n / 5 + 2 * block) % 3 - 1);
+          }
+          const std::size_t place = static_cast<std::size_t>(n) * 128 + m;
+          if (row->format == std::string("i8"))
+            pointer<std::int32_t>(a, 2)[place] = static_cast<std::int32_t>(sum);
+          else
+            pointer<float>(a, 2)[place] = static_cast<float>(sum);
+        }
+    return 2.0 * 128 * 256 * depth * 32 * g.blocks * trips / (0.98 * row->per_clock) / sm_clocks;
+  }
   const bool warpgroup = name.starts_with("wgmma_");
   if (warpgroup || name.starts_with("mma_")) {
     struct Row {
@@ -185,7 +241,8 @@ double run(const std::string& name, const Grid& g, void** a) {
     }
     const double flops = warpgroup ? 2.0 * 64 * 256 * row->k * 32 * g.blocks * 2
                                    : 2.0 * 16 * 8 * row->k * (format == "f64" ? 32 : 64) * g.blocks * (g.threads / 32);
-    return flops * trips / (0.98 * row->per_clock * (warpgroup || format == "f64" ? 1 : 0.6)) / sm_clocks;
+    const double share = warpgroup ? 1 : format != "f64" ? 0.6 : chip().major == 10 ? 0.5 : 1;
+    return flops * trips / (0.98 * row->per_clock * share) / sm_clocks;
   }
   // Memory ------------------------------------------------------------------------------------------------------------
   if (name.starts_with("hbm_") || name == "intensity") {
@@ -271,7 +328,7 @@ int clocks_at(const std::string& name) {
       {"hbm_read", 5},  {"hbm_write", 5}, {"hbm_copy", 5},    {"hbm_scale", 6},    {"hbm_add", 6}, {"hbm_triad", 7},
       {"intensity", 6}, {"l1_read", 3},   {"shared_read", 3}, {"shared_write", 3}, {"atomics", 3}};
   if (const auto found = others.find(name); found != others.end()) return found->second;
-  return name.starts_with("mma_") || name.starts_with("wgmma_") ? 3 : 4;
+  return name.starts_with("mma_") || name.starts_with("wgmma_") || name.starts_with("tcgen05_") ? 3 : 4;
 }
 
 }  // namespace
@@ -281,10 +338,11 @@ int cuInit(unsigned) { return 0; }
 int cuDriverGetVersion(int* version) { return *version = 13000, 0; }
 int cuDeviceGetCount(int* count) { return *count = 1, 0; }
 int cuDeviceGet(int* device, int) { return *device = 0, 0; }
-int cuDeviceGetName(char* name, int size, int) { return std::strncpy(name, "Fake Hopper", size), 0; }
+int cuDeviceGetName(char* name, int size, int) { return std::strncpy(name, chip().shown, size), 0; }
 int cuDeviceGetAttribute(int* value, int which, int) {
-  const std::map<int, int> values = {{13, 1500000}, {16, kSms}, {32, 1}, {36, 1000000},  {37, 64},
-                                     {38, 2 << 20}, {75, 9},    {76, 0}, {97, 227 << 10}};
+  const std::map<int, int> values = {{13, 1500000},      {16, kSms},         {32, 1},
+                                     {36, 1000000},      {37, 64},           {38, 2 << 20},
+                                     {75, chip().major}, {76, chip().minor}, {97, 227 << 10}};
   const auto found = values.find(which);
   return found == values.end() ? 1 : (*value = found->second, 0);
 }
@@ -296,7 +354,7 @@ int cuCtxSynchronize() { return dead ? 700 : 0; }
 int cuModuleLoadData(void** module, const void*) { return *module = &now, 0; }
 int cuModuleGetFunction(void** function, void*, const char* name) {
   const std::string wanted = name;
-  if (wanted == "mma_fp8") return 500;  // not on Hopper
+  if (missing(wanted)) return 500;
   for (std::size_t i = 0; i < kernels.size(); ++i)
     if (kernels[i] == wanted) return *function = reinterpret_cast<void*>(i + 1), 0;
   kernels.push_back(wanted);
@@ -321,7 +379,9 @@ int cuLaunchKernel(void* function, unsigned blocks, unsigned, unsigned, unsigned
                    {static_cast<unsigned long long>(start * 1e9), static_cast<unsigned long long>(now * 1e9)}};
     // A result that is off by one bit.
     if (planted == name + ":wrong") {
-      const int result = name == "fma_f32" || name == "hbm_read" ? 3 : name.starts_with("wgmma") ? 2 : 1;
+      const int result = name == "fma_f32" || name == "hbm_read"                    ? 3
+                         : name.starts_with("wgmma") || name.starts_with("tcgen05") ? 2
+                                                                                    : 1;
       pointer<std::uint32_t>(arguments, result)[77] ^= 1;
     }
   }

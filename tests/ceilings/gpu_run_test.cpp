@@ -7,7 +7,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 
+#include "cuda/tcgen05_layout.h"
 #include "gpu_blobs.h"
 #include "gpu_counters.h"
 #include "gpu_run.h"
@@ -24,9 +26,9 @@ struct Run {
   std::string text;
 };
 
-Run run(const std::string& arguments, const std::string& fault = "") {
+Run run(const std::string& arguments, const std::string& fault = "", const std::string& chip = "") {
   Run result;
-  const std::string command = "FAKE_CUDA_FAULT=" + fault +
+  const std::string command = "FAKE_CUDA_CHIP=" + chip + " FAKE_CUDA_FAULT=" + fault +
                               " LD_LIBRARY_PATH=" PAGODA_FAKE_DRIVER " " PAGODA_ERT_CEILINGS " --gpu 0 --quick " +
                               arguments + " 2>&1";
   FILE* pipe = popen(command.c_str(), "r");
@@ -50,8 +52,11 @@ const pagoda::Ceiling& of(const pagoda::CeilingsDocument& document, const std::s
   std::abort();
 }
 
-// The fake is a Hopper: its kernels must be embedded.
+// The fake is a Hopper unless said otherwise: its kernels must be embedded.
 bool built() { return ceilings::best_capability(9, 0) == 90; }
+bool built_for(const std::string& chip) {
+  return chip == "blackwell" ? ceilings::best_capability(10, 0) == 100 : ceilings::best_capability(10, 3) == 103;
+}
 
 }  // namespace
 
@@ -96,6 +101,145 @@ TEST_CASE("every kernel of a GPU is launched, checked against closed forms and r
   CHECK(percent("shared.write", CeilingMode::Sustained) == doctest::Approx(100 * 126 / 128.0).epsilon(0.01));
   CHECK(of(document, "pcie.to_host", CeilingMode::Sustained).value.value() == doctest::Approx(20e9).epsilon(0.02));
   CHECK(pagoda::test::read_file(folder.path / "a.trace.csv").starts_with("seconds,watts,sm_hz,celsius,reasons\n"));
+}
+
+TEST_CASE("data-centre Blackwell is measured by tcgen05, checked against closed forms and divided by its own rates") {
+  const std::vector<std::string> both = {"float16.tcgen05",   "bfloat16.tcgen05", "tf32.tcgen05",
+                                         "float8.tcgen05",    "int8.tcgen05",     "float8.tcgen05.mx",
+                                         "float4.tcgen05.mx", "float4.tcgen05.nv"};
+  for (const std::string chip : {"blackwell", "ultra"}) {
+    if (!built_for(chip)) continue;
+    CAPTURE(chip);
+    const Folder folder;
+    const std::string json = folder.path / "a.json";
+    const Run r = run("--only mma,tcgen05,shared.read --budget 6 --json " + json, "", chip);
+    CAPTURE(r.text);
+    CHECK(r.exit == 0);
+    const pagoda::CeilingsDocument document = pagoda::load_ceilings(json);
+    for (const pagoda::Ceiling& c : document.ceilings) {
+      CAPTURE(c.id);
+      CAPTURE(c.note);
+      CHECK(c.value.has_value());
+      CHECK(c.id.find("wgmma") == std::string::npos);
+      CHECK((c.status != pagoda::CeilingStatus::WrongResult && c.status != pagoda::CeilingStatus::Impossible));
+    }
+    for (const std::string& id : both) {
+      CAPTURE(id);
+      if (chip == "ultra" && id == "int8.tcgen05") {
+        CHECK(pagoda::find_ceiling(document, id) == nullptr);
+        continue;
+      }
+      const pagoda::Ceiling& c = of(document, id, pagoda::CeilingMode::Issue);
+      CHECK(c.percent(c.theory.observed_clock).value_or(-1) == doctest::Approx(98).epsilon(0.01));
+      CHECK(std::get<std::int64_t>(c.code.at("total")) < 120);
+      of(document, id, pagoda::CeilingMode::Sustained);
+    }
+    // What a chip has no kernel for is said, of its own ways only.
+    const auto said = [&](const char* text) {
+      return std::any_of(document.not_run.begin(), document.not_run.end(),
+                         [&](const std::string& line) { return line.find(text) != std::string::npos; });
+    };
+    CHECK(said("float8.mma"));
+    CHECK(said("int8.tcgen05") == (chip == "ultra"));
+    CHECK(!said("wgmma"));
+  }
+}
+
+TEST_CASE("one wrong bit of a product by tcgen05 takes the value away") {
+  for (const char* kernel : {"tcgen05_bf16", "tcgen05_nvfp4", "tcgen05_i8"}) {
+    if (!built_for("blackwell")) return;
+    CAPTURE(kernel);
+    const std::string id = std::string(kernel) == "tcgen05_bf16"    ? "bfloat16.tcgen05"
+                           : std::string(kernel) == "tcgen05_nvfp4" ? "float4.tcgen05.nv"
+                                                                    : "int8.tcgen05";
+    const Run r = run("--budget 1 --only " + id, std::string(kernel) + ":wrong", "blackwell");
+    CAPTURE(r.text);
+    CHECK(r.exit == 5);
+    CHECK(r.text.find("must be") != std::string::npos);
+  }
+}
+
+TEST_CASE("a chip's way to its full tensor rate is its major version's") {
+  const auto way = [](int major) {
+    pagoda::GpuAttributes gpu;
+    gpu.major = major;
+    return std::string(ceilings::suffix_of(ceilings::fastest_path(gpu)));
+  };
+  CHECK(way(7) == ".mma");
+  CHECK(way(8) == ".mma");
+  CHECK(way(9) == ".wgmma");
+  CHECK(way(10) == ".tcgen05");
+  CHECK(way(12) == ".mma");
+}
+
+TEST_CASE("descriptors of tcgen05 say what the tables of the PTX ISA have at their bits") {
+  using namespace tcgen05;
+  const auto bits = [](std::uint64_t word, int from, int count) {
+    return word >> from & ((std::uint64_t{1} << count) - 1);
+  };
+  const std::uint64_t d = descriptor(0x2c400);
+  CHECK(bits(d, 0, 14) == 0x2c40);  // address / 16
+  CHECK(bits(d, 16, 14) == 1);      // leading offset, not used by swizzled K-major operands
+  CHECK(bits(d, 32, 14) == 64);     // 8 rows of 128 bytes, / 16
+  CHECK(bits(d, 46, 3) == 1);       // fixed
+  CHECK(bits(d, 49, 3) == 0);       // the tiles begin at multiples of 1024
+  CHECK(bits(d, 52, 1) == 0);
+  CHECK(bits(d, 53, 8) == 0);  // fixed
+  CHECK(bits(d, 61, 3) == 2);  // 128-byte swizzle
+  struct Case {
+    const char* kernel;
+    std::uint32_t word;
+    unsigned accumulator, format, scales;
+  };
+  for (const Case& c : {Case{"f16", instruction(1, 0, 0), 1, 0, 0},
+                        {"bf16", instruction(1, 1, 0), 1, 1, 0},
+                        {"tf32", instruction(1, 2, 0), 1, 2, 0},
+                        {"e4m3", instruction(1, 0, 0), 1, 0, 0},
+                        {"s8", instruction(2, 1, 0), 2, 1, 0},
+                        {"mx e4m3", instruction(0, 0, 1), 0, 0, 1},
+                        {"mx e2m1", instruction(0, 1, 1), 0, 1, 1},
+                        {"nv e2m1", instruction(0, 1, 0), 0, 1, 0}}) {
+    CAPTURE(c.kernel);
+    CHECK(bits(c.word, 0, 4) == 0);  // dense, no saturation
+    CHECK(bits(c.word, 4, 2) == c.accumulator);
+    CHECK(bits(c.word, 7, 3) == c.format);
+    CHECK(bits(c.word, 10, 3) == c.format);
+    CHECK(bits(c.word, 13, 4) == 0);  // not negated, not transposed
+    CHECK(bits(c.word, 17, 6) * 8 == 256);
+    CHECK(bits(c.word, 23, 1) == c.scales);
+    CHECK(bits(c.word, 24, 5) * 16 == 128);
+    CHECK(bits(c.word, 29, 3) == 0);
+  }
+  // Every product of a trip reads 32 bytes of depth of its own, within the tiles; eight of them, then again.
+  std::set<std::uint32_t> a, b;
+  for (int k = 0; k < kProducts; ++k) {
+    a.insert(address_a(0, k));
+    b.insert(address_b(0, k));
+    CHECK(address_a(0, k) % 128 + kDepthBytes <= 128);
+    CHECK(address_a(0, k) + (kM - 1) * 128 + kDepthBytes <= 2 * kStageA);
+    CHECK(address_b(0, k) >= 2 * kStageA);
+    CHECK(address_b(0, k) + (kN - 1) * 128 + kDepthBytes <= kBytes);
+  }
+  CHECK(a.size() == 8);
+  CHECK(b.size() == 8);
+}
+
+TEST_CASE("the closed form of tcgen05 is the product of its patterns") {
+  for (const int blocks : {0, 1, 2, 4})
+    for (int row = 0; row < 128; row += 7)
+      for (int column = 0; column < 256; column += 5) {
+        const int depth = 64;
+        double sum = 0;
+        for (int k = 0; k < tcgen05::kProducts; ++k)
+          for (int i = 0; i < depth; ++i) {
+            const int block = blocks == 0 ? 0 : i / (depth / blocks);
+            const double scale = blocks == 0 ? 1
+                                             : std::exp2(tcgen05::exponent_a(row, block)) *
+                                                   std::exp2(tcgen05::exponent_b(column, block));
+            sum += scale * (row % 3 - 1) * (k % 8 < 4 && k % 2 == 0 ? tcgen05::kEven : 1) * (column % 4);
+          }
+        REQUIRE(ceilings::tcgen05_element(row, column, depth, blocks) == sum);
+      }
 }
 
 TEST_CASE("one wrong bit of a result takes the value away") {
@@ -208,26 +352,49 @@ TEST_CASE("work is counted by the counters of its unit") {
   CHECK(half.worth == std::vector<double>{2, 2, 4});
   CHECK(counter_sets("fma_f32", "float32", "", "fma").front().worth == std::vector<double>{1, 1, 2});
   CHECK(counter_sets("hbm_triad", "", "dram", "triad").front().metrics.size() == 2);
+  CHECK(counter_sets("tcgen05_nvfp4", "float4", "", "fma").front().metrics.front() ==
+        "sm__ops_path_tensor_op_utcomma_src_fp4_dst_fp32.sum");
   CHECK(counter_sets("imad_i32", "int32", "", "fma").empty());
   CHECK(counter_sets("copy engine", "", "pcie", "write").empty());
 }
 
-TEST_CASE("the catalogue of Hopper's counters has those of every kernel there") {
-  const std::string catalogue = pagoda::test::read_file(PAGODA_SOURCE_DIR "/data/metrics/GH100.json");
+TEST_CASE("the catalogues of Hopper's and Blackwell's counters have those of every kernel there") {
   struct Row {
-    const char *kernel, *precision, *level;
+    const char *chip, *kernel, *precision, *level;
   };
-  const Row rows[] = {{"fma_f32", "float32", ""},   {"fma_f64", "float64", ""},     {"fma_f16", "float16", ""},
-                      {"wgmma_f16", "float16", ""}, {"wgmma_bf16", "bfloat16", ""}, {"wgmma_tf32", "tf32", ""},
-                      {"wgmma_fp8", "float8", ""},  {"wgmma_i8", "int8", ""},       {"mma_f64", "float64", ""},
-                      {"mma_bf16", "bfloat16", ""}, {"mma_tf32", "tf32", ""},       {"hbm_copy", "", "dram"},
-                      {"l2_read", "", "l2"},        {"l1_read", "", "l1"}};
+  const Row rows[] = {{"GH100", "fma_f32", "float32", ""},
+                      {"GH100", "fma_f64", "float64", ""},
+                      {"GH100", "fma_f16", "float16", ""},
+                      {"GH100", "wgmma_f16", "float16", ""},
+                      {"GH100", "wgmma_bf16", "bfloat16", ""},
+                      {"GH100", "wgmma_tf32", "tf32", ""},
+                      {"GH100", "wgmma_fp8", "float8", ""},
+                      {"GH100", "wgmma_i8", "int8", ""},
+                      {"GH100", "mma_f64", "float64", ""},
+                      {"GH100", "mma_bf16", "bfloat16", ""},
+                      {"GH100", "mma_tf32", "tf32", ""},
+                      {"GH100", "hbm_copy", "", "dram"},
+                      {"GH100", "l2_read", "", "l2"},
+                      {"GH100", "l1_read", "", "l1"},
+                      {"GB100", "tcgen05_f16", "float16", ""},
+                      {"GB100", "tcgen05_bf16", "bfloat16", ""},
+                      {"GB100", "tcgen05_tf32", "tf32", ""},
+                      {"GB100", "tcgen05_fp8", "float8", ""},
+                      {"GB100", "tcgen05_i8", "int8", ""},
+                      {"GB100", "tcgen05_mxfp8", "float8", ""},
+                      {"GB100", "tcgen05_mxfp4", "float4", ""},
+                      {"GB100", "tcgen05_nvfp4", "float4", ""},
+                      {"GB110", "tcgen05_bf16", "bfloat16", ""},
+                      {"GB110", "tcgen05_nvfp4", "float4", ""}};
   for (const Row& row : rows) {
+    const std::string catalogue =
+        pagoda::test::read_file(PAGODA_SOURCE_DIR "/data/metrics/" + std::string(row.chip) + ".json");
     bool known = false;
     for (const ceilings::CounterSet& set : ceilings::counter_sets(row.kernel, row.precision, row.level, "fma"))
       known = known || std::all_of(set.metrics.begin(), set.metrics.end(), [&](const std::string& metric) {
                 return catalogue.find("\"" + metric + "\"") != std::string::npos;
               });
+    CAPTURE(row.chip);
     CAPTURE(row.kernel);
     CHECK(known);
   }

@@ -57,8 +57,10 @@ TEST_CASE("every claim is about a kernel that some architecture has") {
     for (const GpuBlob& blob : gpu_blobs())
       for (const std::string& kernel : kernels_of(blob.cubin)) exists = exists || kernel == claim.kernel;
     CAPTURE(claim.kernel);
-    // Hopper's are there only where Hopper is built for.
-    if (!claim.kernel.starts_with("wgmma") || best_capability(9, 0) == 90) CHECK(exists);
+    // Hopper's and Blackwell's are there only where these are built for.
+    const bool elsewhere = (claim.kernel.starts_with("wgmma") && best_capability(9, 0) != 90) ||
+                           (claim.kernel.starts_with("tcgen05") && best_capability(10, 0) != 100);
+    if (!elsewhere) CHECK(exists);
   }
 }
 
@@ -130,6 +132,8 @@ TEST_CASE("a device runs the newest code of its own major version") {
     CHECK(best_capability(8, 6) == 80);
     CHECK(best_capability(8, 7) == 80);
   }
+  // Code for the features of one architecture runs on that one only.
+  if (best_capability(10, 0) == 100) CHECK(best_capability(10, 1) == 0);
 }
 
 TEST_CASE("reasons of the clock become disturbances") {

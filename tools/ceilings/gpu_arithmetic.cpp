@@ -2,6 +2,7 @@
 #include <bit>
 #include <cmath>
 
+#include "cuda/tcgen05_layout.h"
 #include "gpu_arguments.h"
 #include "gpu_run.h"
 
@@ -33,26 +34,65 @@ constexpr VectorRow kVector[] = {
     {"special_f32", "float32", "special", "special", "1/s", Operand::Float, 128},
 };
 
+// Chips whose tensor cores have an instruction of their own; the others' full rate is that of mma.sync.
+struct ChipRow {
+  int major;
+  TensorPath path;
+};
+constexpr ChipRow kChips[] = {{9, TensorPath::Wgmma}, {10, TensorPath::Tcgen05}};
+
+struct PathRow {
+  TensorPath path;
+  std::string_view suffix;
+  unsigned threads, shared;
+  double groups;    // of a block that issue: warps, warpgroups, or one thread
+  unsigned per_sm;  // blocks at most
+};
+constexpr PathRow kPaths[] = {
+    {TensorPath::Mma, ".mma", 256, 0, 8, 4},
+    {TensorPath::Wgmma, ".wgmma", 256, 2 * 16384 + 2 * 32768 + 1024, 2, 1},
+    {TensorPath::Tcgen05, ".tcgen05", tcgen05::kM, tcgen05::kShared, 1, 1},
+};
+static_assert(kPaths[1].path == TensorPath::Wgmma && kPaths[2].path == TensorPath::Tcgen05);  // rows by number
+const PathRow& row_of(TensorPath path) { return kPaths[static_cast<std::size_t>(path)]; }
+
 struct TensorRow {
   const char *kernel, *precision, *unit, *accumulate;
-  int steps;    // products of a warp and trip: tiles × steps; of a warpgroup for wgmma
+  int steps;    // products of a group and trip; for mma.sync tiles × steps
   int m, n, k;  // of a product
-  bool warpgroup;
+  TensorPath path;
+  const char* variant = "";  // of formats whose blocks have scales
+  int blocks = 0;            // of a product's depth, with a scale each
 };
+constexpr TensorRow tcgen05_row(const char* kernel, const char* precision, int bits, const char* variant = "",
+                                int blocks = 0) {
+  const bool integer = precision[0] == 'i';
+  return {kernel,      precision,   integer ? "OP/s" : "FLOP/s",     integer ? "int32" : "float32", tcgen05::kProducts,
+          tcgen05::kM, tcgen05::kN, tcgen05::kDepthBytes * 8 / bits, TensorPath::Tcgen05,           variant,
+          blocks};
+}
 constexpr TensorRow kTensor[] = {
-    {"wgmma_f16", "float16", "FLOP/s", "float32", 32, 64, 256, 16, true},
-    {"wgmma_bf16", "bfloat16", "FLOP/s", "float32", 32, 64, 256, 16, true},
-    {"wgmma_tf32", "tf32", "FLOP/s", "float32", 32, 64, 256, 8, true},
-    {"wgmma_fp8", "float8", "FLOP/s", "float32", 32, 64, 256, 32, true},
-    {"wgmma_i8", "int8", "OP/s", "int32", 32, 64, 256, 32, true},
-    {"mma_f16", "float16", "FLOP/s", "float32", 64, 16, 8, 16, false},
-    {"mma_bf16", "bfloat16", "FLOP/s", "float32", 64, 16, 8, 16, false},
-    {"mma_tf32", "tf32", "FLOP/s", "float32", 64, 16, 8, 8, false},
-    {"mma_fp8", "float8", "FLOP/s", "float32", 64, 16, 8, 32, false},
-    {"mma_i8", "int8", "OP/s", "int32", 64, 16, 8, 32, false},
-    {"mma_f64", "float64", "FLOP/s", "float64", 32, 16, 8, 16, false},
+    {"wgmma_f16", "float16", "FLOP/s", "float32", 32, 64, 256, 16, TensorPath::Wgmma},
+    {"wgmma_bf16", "bfloat16", "FLOP/s", "float32", 32, 64, 256, 16, TensorPath::Wgmma},
+    {"wgmma_tf32", "tf32", "FLOP/s", "float32", 32, 64, 256, 8, TensorPath::Wgmma},
+    {"wgmma_fp8", "float8", "FLOP/s", "float32", 32, 64, 256, 32, TensorPath::Wgmma},
+    {"wgmma_i8", "int8", "OP/s", "int32", 32, 64, 256, 32, TensorPath::Wgmma},
+    tcgen05_row("tcgen05_f16", "float16", 16),
+    tcgen05_row("tcgen05_bf16", "bfloat16", 16),
+    tcgen05_row("tcgen05_tf32", "tf32", 32),
+    tcgen05_row("tcgen05_fp8", "float8", 8),
+    tcgen05_row("tcgen05_i8", "int8", 8),
+    // MX: a scale ue8m0 for 32 numbers. NV: a scale ue4m3 for 16.
+    tcgen05_row("tcgen05_mxfp8", "float8", 8, ".mx", 1),
+    tcgen05_row("tcgen05_mxfp4", "float4", 4, ".mx", 2),
+    tcgen05_row("tcgen05_nvfp4", "float4", 4, ".nv", 4),
+    {"mma_f16", "float16", "FLOP/s", "float32", 64, 16, 8, 16, TensorPath::Mma},
+    {"mma_bf16", "bfloat16", "FLOP/s", "float32", 64, 16, 8, 16, TensorPath::Mma},
+    {"mma_tf32", "tf32", "FLOP/s", "float32", 64, 16, 8, 8, TensorPath::Mma},
+    {"mma_fp8", "float8", "FLOP/s", "float32", 64, 16, 8, 32, TensorPath::Mma},
+    {"mma_i8", "int8", "OP/s", "int32", 64, 16, 8, 32, TensorPath::Mma},
+    {"mma_f64", "float64", "FLOP/s", "float64", 32, 16, 8, 16, TensorPath::Mma},
 };
-constexpr unsigned kWgmmaShared = 2 * 16384 + 2 * 32768 + 1024;
 
 // m, n, k of a kernel on this architecture: Turing's half floats and Ampere's doubles have smaller products.
 TensorRow shape_of(TensorRow row, const pagoda::GpuAttributes& gpu) {
@@ -186,22 +226,36 @@ bool chains_right(Gpu& gpu, const VectorRow& row, DevicePointer out, DevicePoint
   return true;
 }
 
-// mma.sync on ones: every element of every tile is steps × k after one trip. wgmma on its pattern of small integers.
+// What register i of a thread must hold after one trip: mma.sync on ones adds up steps × k in every element; wgmma and
+// tcgen05 run on their patterns of small integers.
+double wanted_product(const TensorRow& row, unsigned thread, unsigned i) {
+  switch (row.path) {
+    case TensorPath::Mma:
+      return 8.0 * row.k;
+    case TensorPath::Wgmma:
+      return wgmma_element(thread, i, row.steps * row.k);
+    case TensorPath::Tcgen05:
+      return tcgen05_element(static_cast<int>(thread), static_cast<int>(i), row.k, row.blocks);
+  }
+  return 0;
+}
+
 template <typename T>
 bool products_right(Gpu& gpu, const TensorRow& row, DevicePointer out, DevicePointer clocks, std::string& detail) {
-  const unsigned shared = row.warpgroup ? kWgmmaShared : 0;
+  const PathRow& path = row_of(row.path);
   Arguments arguments;
-  arguments.add(1U).add(row.warpgroup ? int{kPattern} : int{kOnes}).add(out).add(clocks);
-  gpu.launch(row.kernel, {1, 256, shared}, arguments.pointers());
+  arguments.add(1U).add(row.path == TensorPath::Mma ? int{kOnes} : int{kPattern}).add(out).add(clocks);
+  gpu.launch(row.kernel, {1, path.threads, path.shared}, arguments.pointers());
   gpu.synchronize();
-  // Registers of a thread: 64 × 256 over 128 threads, or tiles (8 steps each) of m × n over 32.
-  const unsigned each = row.warpgroup ? 128 : static_cast<unsigned>(row.steps / 8 * row.m * row.n / 32);
-  std::vector<T> got(each * 256);
+  // Registers of a thread: of mma.sync tiles (8 steps each) of m × n over a warp, else one product over its group.
+  const double tiles = row.path == TensorPath::Mma ? row.steps / 8.0 : 1;
+  const auto each = static_cast<unsigned>(tiles * row.m * row.n * path.groups / path.threads);
+  std::vector<T> got(each * path.threads);
   gpu.read(got.data(), out, got.size() * sizeof(T));
   for (unsigned i = 0; i < each; ++i)
-    for (unsigned thread = 0; thread < 256; ++thread) {
-      const double want = row.warpgroup ? wgmma_element(thread, i, row.steps * row.k) : 8.0 * row.k;
-      const double found = static_cast<double>(got[i * 256 + thread]);
+    for (unsigned thread = 0; thread < path.threads; ++thread) {
+      const double want = wanted_product(row, thread, i);
+      const double found = static_cast<double>(got[i * path.threads + thread]);
       if (found != want) {
         detail = std::string(row.kernel) + ": thread " + std::to_string(thread) + " register " + std::to_string(i) +
                  " is " + std::to_string(found) + ", must be " + std::to_string(want);
@@ -220,6 +274,24 @@ double wgmma_element(unsigned thread, unsigned i, int depth) {
   const unsigned m = 16 * warp + lane / 4 + 8 * (i / 2 % 2), n = 8 * (i / 4) + 2 * (lane % 4) + i % 2;
   return static_cast<double>(depth) * (static_cast<int>(m % 3) - 1) * static_cast<int>(n % 4);
 }
+
+// The patterns of cuda/tcgen05_layout.h: of the 8 products that a trip repeats, two of the first stage count kEven
+// times. Powers of two and their sums are exact.
+double tcgen05_element(int row, int column, int depth, int blocks) {
+  double scale = blocks == 0 ? 1 : 0;
+  for (int block = 0; block < blocks; ++block)
+    scale += std::ldexp(1.0 / blocks, tcgen05::exponent_a(row, block) + tcgen05::exponent_b(column, block));
+  const double products = (2.0 * tcgen05::kEven + 6) * tcgen05::kProducts / 8;
+  return products * depth * scale * (row % 3 - 1) * (column % 4);
+}
+
+TensorPath fastest_path(const pagoda::GpuAttributes& gpu) {
+  for (const ChipRow& chip : kChips)
+    if (chip.major == gpu.major) return chip.path;
+  return TensorPath::Mma;
+}
+
+std::string_view suffix_of(TensorPath path) { return row_of(path).suffix; }
 
 void GpuCeilings::add_arithmetic(std::vector<Experiment>& list) {
   const auto sms = static_cast<unsigned>(gpu_.attributes().sms);
@@ -260,8 +332,10 @@ void GpuCeilings::add_arithmetic(std::vector<Experiment>& list) {
     }
     for (const TensorRow& any : kTensor) {
       const TensorRow row = shape_of(any, gpu_.attributes());
-      const std::string path = row.warpgroup ? ".wgmma" : ".mma";
-      Experiment e = start(std::string(row.precision) + path, CeilingKind::Compute, mode, row.unit);
+      if (row.path != TensorPath::Mma && row.path != fastest_path(gpu_.attributes())) continue;
+      const PathRow& path = row_of(row.path);
+      Experiment e = start(std::string(row.precision) + std::string(path.suffix) + row.variant, CeilingKind::Compute,
+                           mode, row.unit);
       if (!options_.wants(e.ceiling.id)) continue;
       if (!gpu_.has(row.kernel)) {
         if (zeros) not_run_.push_back(e.ceiling.id + ": no kernel for this architecture");
@@ -274,21 +348,18 @@ void GpuCeilings::add_arithmetic(std::vector<Experiment>& list) {
       e.ceiling.data = zeros ? "zeros" : "uniform[-1,1]";
       e.ceiling.config["shape"] =
           "m" + std::to_string(row.m) + "n" + std::to_string(row.n) + "k" + std::to_string(row.k);
-      const std::vector<unsigned> occupancies = row.warpgroup ? std::vector{1U} : std::vector{1U, 2U, 4U};
-      for (const unsigned per_sm : occupancies) {
+      for (unsigned per_sm = 1; per_sm <= path.per_sm; per_sm *= 2) {
         auto pace = std::make_shared<Pace>();
         e.candidates.push_back(
             {row.kernel,
-             {{"blocks_per_sm", std::int64_t{per_sm}}, {"threads", std::int64_t{256}}},
-             [this, row, zeros, pace, blocks = sms * per_sm](double seconds) {
+             {{"blocks_per_sm", std::int64_t{per_sm}}, {"threads", std::int64_t{path.threads}}},
+             [this, row, path, zeros, pace, blocks = sms * per_sm](double seconds) {
                const unsigned trips = trips_for(*pace, seconds, 200);
                Arguments arguments;
                arguments.add(trips).add(int{zeros ? kZeros : kRandom}).add(words_.get()).add(clocks_.get());
-               const unsigned shared = row.warpgroup ? kWgmmaShared : 0;
-               const double took = gpu_.time(row.kernel, {blocks, 256, shared}, arguments.pointers());
+               const double took = gpu_.time(row.kernel, {blocks, path.threads, path.shared}, arguments.pointers());
                pace->trips_per_second = trips / took;
-               const double groups = row.warpgroup ? 2 : 8;  // warpgroups or warps of a block
-               return finish(2.0 * row.m * row.n * row.k * row.steps * groups * trips * blocks, took, blocks);
+               return finish(2.0 * row.m * row.n * row.k * row.steps * path.groups * trips * blocks, took, blocks);
              }});
       }
       e.verify = [this, row] {
@@ -302,8 +373,6 @@ void GpuCeilings::add_arithmetic(std::vector<Experiment>& list) {
       list.push_back(std::move(e));
     }
   }
-  if (gpu_.attributes().major == 10)
-    not_run_.push_back("tensor cores by tcgen05: no kernel; mma.sync does not reach their full rate");
 }
 
 double GpuCeilings::fma_seconds(unsigned trips) {

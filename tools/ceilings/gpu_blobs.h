@@ -9,13 +9,14 @@ namespace ceilings {
 
 struct GpuBlob {
   int capability;           // 10 × major + minor
-  std::string_view source;  // "vector", "memory", "tensor"
+  bool exact;               // runs on no other: it uses features of this architecture alone
+  std::string_view source;  // "vector", "memory", "tensor", "tcgen05"
   std::span<const unsigned char> cubin;
 };
 std::span<const GpuBlob> gpu_blobs();
 
-// The capability whose code a device runs: the largest of its own major version that is not above it; code for features
-// of one architecture (Hopper's) runs on that one only. 0: none.
+// The capability whose code a device runs: the largest of its own major version that is not above it, and its own where
+// the code is for features of one architecture (Hopper's wgmma, Blackwell's tcgen05). 0: none.
 int best_capability(int major, int minor);
 
 }  // namespace ceilings

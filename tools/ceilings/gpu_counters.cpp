@@ -25,6 +25,17 @@ std::vector<CounterSet> counter_sets(const std::string& kernel, const std::strin
   if (level == "l1") return {{{sum("l1tex__t_bytes")}, {1}}};
   if (level == "shared") return {{{sum("sm__sass_data_bytes_mem_shared")}, {1}}};
   if (!level.empty()) return {};
+  // tcgen05 has a path of its own for floats of 16 bits and tf32, for 8 bits, for integers and for 4 bits.
+  if (kernel.starts_with("tcgen05_")) {
+    if (precision == "bfloat16") return {tensor("op_utchmma_src_bf16_dst_fp32"), tensor("src_bf16_dst_fp32")};
+    if (precision == "float16") return {tensor("op_utchmma_src_fp16_dst_fp32"), tensor("src_fp16_dst_fp32")};
+    if (precision == "tf32") return {tensor("op_utchmma_src_tf32_dst_fp32"), tensor("src_tf32_dst_fp32")};
+    if (precision == "float8")
+      return {tensor("op_utcqmma_src_fp4_fp6_fp8_dst_fp32"), tensor("src_fp4_fp6_fp8_dst_fp32")};
+    if (precision == "float4") return {tensor("op_utcomma_src_fp4_dst_fp32"), tensor("src_fp4_dst_fp32")};
+    if (precision == "int8") return {tensor("op_utcimma_src_int8"), tensor("src_int8")};
+    return {};
+  }
   const bool gmma = kernel.starts_with("wgmma");
   if (gmma || kernel.starts_with("mma_")) {
     const std::string own = gmma ? "op_hgmma_" : "op_hmma_";

@@ -173,7 +173,9 @@ void add_counters(Gpu& gpu, int index, GpuCeilings& ceilings, std::vector<Experi
       if (e.prepare) e.prepare();
       // Enough passes over memory that what stays in the second level is below 1 %; few trips of everything else, since
       // counting instructions slows them down.
-      ceilings.fix_trips(c->level == "dram" ? 8 : c->kernel.starts_with("wgmma") ? 200 : 50);
+      ceilings.fix_trips(c->level == "dram"                                                   ? 8
+                         : c->kernel.starts_with("wgmma") || c->kernel.starts_with("tcgen05") ? 200
+                                                                                              : 50);
       std::vector<std::vector<std::string>> alternatives;
       for (const CounterSet& set : sets) alternatives.push_back(set.metrics);
       double credited = 0;
@@ -268,10 +270,10 @@ void add_energy(Gpu& gpu, const Nvml& nvml, GpuCeilings& ceilings, const Options
     plan.settle_seconds = 0.7;
     plan.window_seconds = 2.5;
   }
-  const bool hopper = gpu.has("wgmma_bf16");
-  const std::pair<const char*, const char*> wanted[] = {{"float32.cuda.fma", "float32"},
+  const std::string tensor = "bfloat16" + std::string(suffix_of(fastest_path(gpu.attributes())));
+  const std::pair<std::string, const char*> wanted[] = {{"float32.cuda.fma", "float32"},
                                                         {"float64.cuda.fma", "float64"},
-                                                        {hopper ? "bfloat16.wgmma" : "bfloat16.mma", "bfloat16_tensor"},
+                                                        {tensor, "bfloat16_tensor"},
                                                         {"shared.read", "shared"},
                                                         {"l2.read", "l2"},
                                                         {"dram.read", "dram"}};
@@ -327,7 +329,9 @@ void add_energy(Gpu& gpu, const Nvml& nvml, GpuCeilings& ceilings, const Options
 int best_capability(int major, int minor) {
   int best = 0;
   for (const GpuBlob& blob : gpu_blobs())
-    if (blob.capability / 10 == major && blob.capability % 10 <= minor) best = std::max(best, blob.capability);
+    if (blob.exact ? blob.capability == 10 * major + minor
+                   : blob.capability / 10 == major && blob.capability % 10 <= minor)
+      best = std::max(best, blob.capability);
   return best;
 }
 

@@ -23,8 +23,16 @@ struct StreamRow {
   bool scalar;
   unsigned steps = 0;  // of arithmetic on every word
 };
+// How products are issued: by warps, by groups of four, by one thread. The instruction that reaches the full rate of a
+// chip's tensor cores, and the end of its ceilings' ids, such as ".tcgen05".
+enum class TensorPath { Mma, Wgmma, Tcgen05 };
+TensorPath fastest_path(const pagoda::GpuAttributes& gpu);
+std::string_view suffix_of(TensorPath path);
 // What register i of a thread of a warpgroup holds after wgmma on the patterns of cuda/tensor.cu over a depth.
 double wgmma_element(unsigned thread, unsigned i, int depth);
+// Row and column of the accumulators of tcgen05 on the patterns of cuda/tcgen05_layout.h, after a trip: products of
+// `depth` elements each, with so many blocks that have scales, or 0.
+double tcgen05_element(int row, int column, int depth, int blocks);
 
 class GpuCeilings {
  public:

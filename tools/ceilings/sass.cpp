@@ -14,18 +14,28 @@ struct Number {
   std::string_view name;
 };
 // clang-format off
-constexpr std::array<Number, 26> kNumbers = {{
+constexpr std::array<Number, 29> kNumbers = {{
     {0x012, "LOP3"}, {0x020, "FMUL"},  {0x021, "FADD"},  {0x023, "FFMA"},  {0x024, "IMAD"},  {0x025, "IMAD"},
     {0x026, "IDP"},  {0x029, "DADD"},  {0x02b, "DFMA"},  {0x030, "HADD2"}, {0x031, "HFMA2"}, {0x035, "HFMA2"},
     {0x037, "IMMA"}, {0x03c, "HMMA"},  {0x03f, "DMMA"},  {0x07a, "QMMA"},  {0x108, "MUFU"},  {0x118, "NOP"},
     {0x147, "BRA"},  {0x181, "LDG"},   {0x184, "LDS"},   {0x186, "STG"},   {0x188, "STS"},   {0x18e, "RED"},
-    {0x1f0, "HGMMA"},{0x1f1, "IGMMA"},
+    {0x1f0, "HGMMA"},{0x1f1, "IGMMA"}, {0x0ca, "R2UR"},  {0x1a7, "SYNCS"}, {0x1e9, "UTCBAR"},
 }};
 // clang-format on
 
-std::string name_of(std::uint64_t word) {
+std::string name_of(std::uint64_t word, std::uint64_t high) {
   const int number = static_cast<int>(word & 0x1ff);
   if (number == 0x1f3) return "QGMMA";
+  // One number for all products of tcgen05: bits 8-9 of the second word tell the unit, and bits 62-63 of the first one
+  // whether 4-bit blocks have scales.
+  if (number == 0x1ea) {
+    const int unit = static_cast<int>(high >> 8 & 3);
+    return unit == 1         ? "UTCIMMA"
+           : unit == 3       ? "UTCQMMA"
+           : unit == 2       ? "op1ea"
+           : word >> 62 != 0 ? "UTCOMMA"
+                             : "UTCHMMA";
+  }
   for (const Number& n : kNumbers)
     if (n.number == number) return std::string(n.name);
   constexpr char kDigits[] = "0123456789abcdef";
@@ -104,7 +114,7 @@ std::optional<SassLoop> hot_loop(std::span<const unsigned char> cubin, int capab
     SassLoop loop;
     int found = 0;
     for (auto j = static_cast<std::size_t>(target); j <= i; j += 16) {
-      const std::string name = name_of(at<std::uint64_t>(code, j));
+      const std::string name = name_of(at<std::uint64_t>(code, j), at<std::uint64_t>(code, j + 8));
       if (name == "NOP") continue;
       ++loop.total;
       ++loop.count[name];
@@ -119,7 +129,7 @@ std::optional<SassLoop> hot_loop(std::span<const unsigned char> cubin, int capab
 }
 
 std::span<const SassClaim> sass_claims() {
-  static const std::array<SassClaim, 35> kClaims = {{
+  static const std::array<SassClaim, 43> kClaims = {{
       {"fma_f32", {"FFMA"}, 512, 8},
       {"add_f32", {"FADD"}, 512, 8},
       {"mul_f32", {"FMUL"}, 512, 8},
@@ -142,6 +152,14 @@ std::span<const SassClaim> sass_claims() {
       {"wgmma_tf32", {"HGMMA"}, 32, 200},
       {"wgmma_fp8", {"QGMMA"}, 32, 200},
       {"wgmma_i8", {"IGMMA"}, 32, 200},
+      {"tcgen05_f16", {"UTCHMMA"}, 32, 80},
+      {"tcgen05_bf16", {"UTCHMMA"}, 32, 80},
+      {"tcgen05_tf32", {"UTCHMMA"}, 32, 80},
+      {"tcgen05_fp8", {"UTCQMMA"}, 32, 80},
+      {"tcgen05_i8", {"UTCIMMA"}, 32, 80},
+      {"tcgen05_mxfp8", {"UTCQMMA"}, 32, 80},
+      {"tcgen05_mxfp4", {"UTCOMMA"}, 32, 80},
+      {"tcgen05_nvfp4", {"UTCOMMA"}, 32, 80},
       {"hbm_read", {"LDG"}, 4, 40},
       {"hbm_write", {"STG"}, 4, 60},
       {"hbm_copy", {"LDG", "STG"}, 8, 60},

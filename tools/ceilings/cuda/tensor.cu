@@ -1,6 +1,6 @@
 // Tensor cores. mma.sync (every architecture from Turing on): 8 independent tiles a warp, 8 steps of each a trip.
 // wgmma (Hopper, sm_90a): tiles of 64 × 256 from shared memory, the only way to its full rate.
-#include "common.cuh"
+#include "tiles.cuh"
 
 // mma.sync ------------------------------------------------------------------------------------------------------------
 
@@ -117,51 +117,6 @@ extern "C" __global__ void __launch_bounds__(256) mma_f64(unsigned trips, int fi
 // rows of 128 bytes with the 128-byte swizzle (layout 1).
 __device__ __forceinline__ uint64_t descriptor(uint32_t address) {
   return (uint64_t)((address & 0x3ffff) >> 4) | (uint64_t)1 << 16 | (uint64_t)(1024 >> 4) << 32 | (uint64_t)1 << 62;
-}
-
-// Patterns of small integers whose product is known: rows of A hold (row % 3) - 1, rows of B row % 4.
-__device__ __forceinline__ int pattern(bool of_a, int row) { return of_a ? row % 3 - 1 : row % 4; }
-
-struct F16 {
-  typedef __half T;
-  static __device__ T of(float x) { return __float2half(x); }
-};
-struct Bf16 {
-  typedef __nv_bfloat16 T;
-  static __device__ T of(float x) { return __float2bfloat16(x); }
-};
-struct Tf32 {
-  typedef uint32_t T;
-  static __device__ T of(float x) { return __float_as_uint(x) & 0xffffe000U; }
-};
-struct I8 {
-  typedef signed char T;
-  static __device__ T of(float x) { return (signed char)(x == (float)(int)x ? x : x * 127.0F); }
-};
-// e4m3 of a value in [-3, 3]: sign, exponent of bias 7, 3 bits of mantissa cut off.
-struct E4m3 {
-  typedef unsigned char T;
-  static __device__ T of(float x) {
-    const uint32_t bits = __float_as_uint(x);
-    const int exponent = (int)(bits >> 23 & 255) - 127 + 7;
-    return exponent <= 0 ? 0 : (unsigned char)(bits >> 31 << 7 | (uint32_t)exponent << 3 | (bits >> 20 & 7));
-  }
-};
-
-// Fills `rows` rows of 128 bytes, swizzled: chunk c of 16 bytes of row r lies at c ^ (r % 8).
-template <typename F>
-__device__ void fill_tile(unsigned char* tile, int rows, int fill, bool of_a, uint32_t seed) {
-  typedef typename F::T T;
-  constexpr int kPerRow = 128 / (int)sizeof(T), kPerChunk = 16 / (int)sizeof(T);
-  for (int i = threadIdx.x; i < rows * kPerRow; i += blockDim.x) {
-    const int row = i / kPerRow, column = i % kPerRow;
-    const int place = row * 128 + ((column / kPerChunk) ^ (row & 7)) * 16 + column % kPerChunk * (int)sizeof(T);
-    float x = 0;
-    if (fill == kOnes) x = 1;
-    if (fill == kRandom) x = uniform(seed + i);
-    if (fill == kPattern) x = (float)pattern(of_a, row);
-    *reinterpret_cast<T*>(tile + place) = F::of(x);
-  }
 }
 
 #define R8(c, n) c(d[n]), c(d[n + 1]), c(d[n + 2]), c(d[n + 3]), c(d[n + 4]), c(d[n + 5]), c(d[n + 6]), c(d[n + 7])

@@ -1,0 +1,60 @@
+// What tcgen05's kernels and the host agree on: sizes of a product, the bits of its descriptors, and the scales of
+// blocks with which results are checked. Facts of the instruction set are those of the PTX ISA, sections on tcgen05.
+#pragma once
+
+#include <stdint.h>
+
+#ifdef __CUDACC__
+#define PAGODA_BOTH __host__ __device__
+#else
+#define PAGODA_BOTH
+#endif
+
+namespace tcgen05 {
+
+// A product is 128 × 256 × 32 bytes of depth, issued by one block alone on its SM (cta_group::1). That is 128 clocks of
+// work in every format (bfloat16: 2·128·256·16 FLOP / 8192 a clock), in which (128 + 256) × 32 bytes of shared memory
+// are read: 96 of the 128 bytes a clock that an SM has.
+constexpr int kM = 128, kN = 256, kDepthBytes = 32;
+constexpr int kProducts = 32;  // a trip
+// Two stages of 128 bytes of depth; 4 products each.
+constexpr int kStageA = kM * 128, kStageB = kN * 128, kBytes = 2 * (kStageA + kStageB);
+// What a launch asks for is more than half of an SM's shared memory, so that no second block comes beside the first and
+// waits for tensor memory: 228 KiB / 2, and 1 KiB to align the tiles.
+constexpr unsigned kShared = 117 * 1024;
+static_assert(kShared >= kBytes + 1024 && kShared > 114 * 1024);
+// Columns of 32 bits in tensor memory: the accumulators, then the scales of A (4) and of B (8).
+constexpr uint32_t kColumns = 512, kScalesA = kN, kScalesB = kN + 32;
+
+// Shared memory: address, leading and stride offset in units of 16 bytes. From one group of 8 rows to the next are 1024
+// bytes; the leading offset means nothing in this layout and is 1. Bits 46-48 hold 1 on these chips, bits 61-63 the
+// 128-byte swizzle, 2.
+PAGODA_BOTH constexpr uint64_t descriptor(uint32_t address) {
+  return static_cast<uint64_t>((address & 0x3ffff) >> 4) | uint64_t{1} << 16 | uint64_t{1024 >> 4} << 32 |
+         uint64_t{1} << 46 | uint64_t{2} << 61;
+}
+
+// Product k of a trip reads stage k / 4 % 2 at depth k % 4 of it.
+PAGODA_BOTH constexpr uint32_t address_a(uint32_t pool, int k) {
+  return pool + k / 4 % 2 * kStageA + k % 4 * kDepthBytes;
+}
+PAGODA_BOTH constexpr uint32_t address_b(uint32_t pool, int k) {
+  return pool + 2 * kStageA + k / 4 % 2 * kStageB + k % 4 * kDepthBytes;
+}
+
+// The instruction: accumulator in bits 4-5 (float32: 1, int32: 2; none where blocks have scales), format of A and of B
+// in 7-9 and 10-12, N / 8 in 17-22, M / 16 in 24-28; both operands K-major, dense, not negated. With scales, bit 23 is
+// their format (1: ue8m0, 0: ue4m3), and 4-5 and 29-30 are which of a word's four scales is the first: 0.
+PAGODA_BOTH constexpr uint32_t instruction(uint32_t accumulator, uint32_t format, uint32_t scale_format) {
+  return accumulator << 4 | format << 7 | format << 10 | uint32_t{kN / 8} << 17 | scale_format << 23 |
+         uint32_t{kM / 16} << 24;
+}
+
+// The pattern by which a result is checked. Rows of A hold (row % 3) - 1, rows of B row % 4; even products of the first
+// stage have twice that in A, so that a product that reads another's operands is found.
+constexpr int kEven = 2;
+// Scales are powers of two. Of a product's depth, a row of A has up to four blocks and a row of B as many.
+PAGODA_BOTH constexpr int exponent_a(int row, int block) { return (row / 3 + block) % 4 - 2; }
+PAGODA_BOTH constexpr int exponent_b(int row, int block) { return (row / 5 + 2 * block) % 3 - 1; }
+
+}  // namespace tcgen05

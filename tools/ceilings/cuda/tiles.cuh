@@ -1,0 +1,71 @@
+// Operand tiles of wgmma and tcgen05 in shared memory: K-major rows of 128 bytes with the 128-byte swizzle, and the
+// formats of their elements.
+#pragma once
+
+#include "common.cuh"
+
+// Patterns of small integers whose product is known: rows of A hold (row % 3) - 1, rows of B row % 4.
+__device__ __forceinline__ int pattern(bool of_a, int row) { return of_a ? row % 3 - 1 : row % 4; }
+
+// `of` encodes a number, the same in every element of T; `random` draws one in [-1, 1] or any finite code.
+struct F16 {
+  typedef __half T;
+  static __device__ T of(float x) { return __float2half(x); }
+  static __device__ T random(uint32_t seed) { return of(uniform(seed)); }
+};
+struct Bf16 {
+  typedef __nv_bfloat16 T;
+  static __device__ T of(float x) { return __float2bfloat16(x); }
+  static __device__ T random(uint32_t seed) { return of(uniform(seed)); }
+};
+struct Tf32 {
+  typedef uint32_t T;
+  static __device__ T of(float x) { return __float_as_uint(x) & 0xffffe000U; }
+  static __device__ T random(uint32_t seed) { return of(uniform(seed)); }
+};
+struct I8 {
+  typedef signed char T;
+  static __device__ T of(float x) { return (signed char)x; }
+  static __device__ T random(uint32_t seed) { return (signed char)(uniform(seed) * 127.0F); }
+};
+// e4m3 of a value in [-3, 3]: sign, exponent of bias 7, 3 bits of mantissa cut off.
+struct E4m3 {
+  typedef unsigned char T;
+  static __device__ T of(float x) {
+    const uint32_t bits = __float_as_uint(x);
+    const int exponent = (int)(bits >> 23 & 255) - 127 + 7;
+    return exponent <= 0 ? 0 : (unsigned char)(bits >> 31 << 7 | (uint32_t)exponent << 3 | (bits >> 20 & 7));
+  }
+  static __device__ T random(uint32_t seed) { return of(uniform(seed)); }
+};
+// Two numbers of e2m1 in a byte: sign, two bits of exponent of bias 1, one of mantissa. Every code is finite; `of`
+// knows the integers that it holds exactly: 0, 1, 2, 3, 4, 6.
+struct E2m1 {
+  typedef unsigned char T;
+  static __device__ T of(float x) {
+    const float size = x < 0 ? -x : x;
+    const unsigned code = size == 0 ? 0 : size == 1 ? 2 : size == 2 ? 4 : size == 3 ? 5 : size == 4 ? 6 : 7;
+    const unsigned number = code | (x < 0 ? 8U : 0U);
+    return (unsigned char)(number | number << 4);
+  }
+  static __device__ T random(uint32_t seed) { return (unsigned char)hash(seed); }
+};
+
+// Fills `rows` rows of 128 bytes, swizzled: chunk c of 16 bytes of row r lies at c ^ (r % 8). Of a row, 32 bytes are
+// the depth of one product; in the pattern those of even products are `even` times as large.
+template <typename F>
+__device__ void fill_tile(unsigned char* tile, int rows, int fill, bool of_a, uint32_t seed, int even = 1) {
+  typedef typename F::T T;
+  constexpr int kPerRow = 128 / (int)sizeof(T), kPerChunk = 16 / (int)sizeof(T);
+  for (int i = threadIdx.x; i < rows * kPerRow; i += blockDim.x) {
+    const int row = i / kPerRow, column = i % kPerRow;
+    const int place = row * 128 + ((column / kPerChunk) ^ (row & 7)) * 16 + column % kPerChunk * (int)sizeof(T);
+    T* const at = reinterpret_cast<T*>(tile + place);
+    if (fill == kRandom)
+      *at = F::random(seed + i);
+    else if (fill == kPattern)
+      *at = F::of((float)(pattern(of_a, row) * (column * (int)sizeof(T) / 32 % 2 == 0 ? even : 1)));
+    else
+      *at = F::of(fill == kOnes ? 1.0F : 0.0F);
+  }
+}
