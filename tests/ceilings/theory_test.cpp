@@ -90,6 +90,51 @@ TEST_CASE("known rates by compute capability") {
   }
 }
 
+TEST_CASE("one clock explains every dense tensor rate of Blackwell's data-centre products, within 0.5 %") {
+  // SMs × tensor clock from the printed float16 rate, which all other formats must then follow; where the number of SMs
+  // is known, the clock must be one that the product can have. Rates are half of those printed with sparsity. B200,
+  // GB200: NVIDIA Blackwell data sheet, individual GPU specifications (GB200 NVL72, HGX B200). GB300: dense rates of a
+  // rack of 72, verda.com/blog/gb300-nvl72-architecture; B300: HGX B300, of 8,
+  // glennklockwood.com/garden/processors/B300. Left out: B300's 4-bit rate, which is printed as 13.1 to 14 PFLOP/s, and
+  // rates of one digit. SMs of GB200: github.com/ByteDance-Seed/VeOmni/pull/986.
+  struct Product {
+    const char* name;
+    int minor, sms;  // 0: not known
+    double highest_clock, float16, tf32, float8, float4, int8;
+  };
+  const Product products[] = {{"B200", 0, 148, 1.965e9, 2.25e15, 1.125e15, 4.5e15, 9e15, 4.5e15},
+                              {"GB200", 0, 152, 2.062e9, 2.5e15, 1.25e15, 5e15, 10e15, 5e15},
+                              {"B300", 3, 0, 0, 2.25e15, 1.125e15, 4.5e15, 0, 0},
+                              {"GB300", 3, 0, 0, 2.5e15, 1.25e15, 5e15, 15e15, 0}};
+  for (const Product& p : products) {
+    CAPTURE(p.name);
+    GpuAttributes gpu;
+    gpu.major = 10;
+    gpu.minor = p.minor;
+    const auto rate = [&](Precision precision) { return work_per_clock(gpu, precision, Unit::Tensor, "fma"); };
+    const double sm_clocks = p.float16 / rate(Precision::Float16).value();
+    const std::pair<Precision, double> others[] = {{Precision::Bfloat16, p.float16},
+                                                   {Precision::Tf32, p.tf32},
+                                                   {Precision::Float8, p.float8},
+                                                   {Precision::Float4, p.float4},
+                                                   {Precision::Int8, p.int8}};
+    for (const auto& [precision, printed] : others) {
+      if (printed == 0) continue;
+      CAPTURE(to_string(precision));
+      CHECK(rate(precision).value() * sm_clocks == doctest::Approx(printed).epsilon(0.005));
+    }
+    if (p.sms == 0) continue;
+    CHECK(sm_clocks / p.sms <= p.highest_clock);
+    CHECK(sm_clocks / p.sms >= 0.9 * p.highest_clock);
+  }
+  // Vector rates of GB200 are at its highest clock: 80 and 40 TFLOP/s.
+  const GpuAttributes gb200{"NVIDIA GB200", 10, 0, 152, 2.062e9, 0, 0, 0};
+  CHECK(work_per_clock(gb200, Precision::Float32, Unit::Vector, "fma").value() * 152 * 2.062e9 ==
+        doctest::Approx(80e12).epsilon(0.005));
+  CHECK(work_per_clock(gb200, Precision::Float64, Unit::Vector, "fma").value() * 152 * 2.062e9 ==
+        doctest::Approx(40e12).epsilon(0.005));
+}
+
 TEST_CASE("an H200's three denominators") {
   GpuAttributes h200{"NVIDIA H200", 9, 0, 132, 1.98e9, 3.201e9, 6144, 60 << 20};
   Ceiling bf16;
@@ -148,6 +193,8 @@ TEST_CASE("a product is matched only when it is surely meant") {
   CHECK(id("NVIDIA H100 80GB HBM3", 9, 0) == "h100-sxm");
   CHECK(id("NVIDIA H100 80GB HBM3 MIG 1g.10gb", 9, 0) == "");
   CHECK(id("Tesla T4", 7, 5) == "t4");
+  CHECK(id("NVIDIA B200", 10, 0) == "b200");
+  CHECK(id("NVIDIA GB200", 10, 0) == "");
   CHECK(id("Some GPU", 9, 0) == "");
 }
 
