@@ -56,7 +56,9 @@ const Chip& chip() {
 bool missing(const std::string& kernel) {
   if (kernel == "mma_fp8") return true;
   if (chip().major == 9) return kernel.starts_with("tcgen05_");
-  return kernel.starts_with("wgmma_") || (chip().minor == 3 && (kernel == "tcgen05_i8" || kernel == "mma_f64"));
+  return kernel.starts_with("wgmma_") ||
+         (chip().minor == 3 && (kernel.ends_with("_i8") || kernel == "mma_f64") && kernel != "mma_i8") ||
+         (chip().minor == 0 && kernel.ends_with("_long"));
 }
 
 std::uint32_t hash(std::uint32_t x) {
@@ -178,30 +180,40 @@ double run(const std::string& name, const Grid& g, void** a) {
   if (name.starts_with("tcgen05_")) {
     struct Row {
       const char* format;
-      int bits, blocks;
+      int bits, blocks, depth_bytes;  // blocks with a scale each; -1: all scales 2
       double per_clock;
     };
-    const Row kRows[] = {{"f16", 16, 0, 8192},        {"bf16", 16, 0, 8192},      {"tf32", 32, 0, 4096},
-                         {"fp8", 8, 0, 16384},        {"i8", 8, 0, 16384},        {"mxfp8", 8, 1, 16384},
-                         {"mxfp4", 4, 2, chip().fp4}, {"nvfp4", 4, 4, chip().fp4}};
-    const Row* row =
-        std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& r) { return name.substr(8) == r.format; });
-    if (g.threads != 128) std::abort();
-    const int depth = 32 * 8 / row->bits;
-    // A trip by the definition of a product: 32 of them, over the operands of two stages of four.
+    // The longer product takes as long.
+    const double fp4 = chip().fp4 * (chip().minor == 3 ? 2.0 / 3 : 1);
+    const Row kRows[] = {{"f16", 16, 0, 32, 8192},
+                         {"bf16", 16, 0, 32, 8192},
+                         {"tf32", 32, 0, 32, 4096},
+                         {"fp8", 8, 0, 32, 16384},
+                         {"i8", 8, 0, 32, 16384},
+                         {"mxfp8", 8, 1, 32, 16384},
+                         {"mxfp4", 4, 2, 32, fp4},
+                         {"nvfp4", 4, 4, 32, fp4},
+                         {"mxfp4_long", 4, -1, 48, chip().fp4},
+                         {"nvfp4_long", 4, -1, 48, chip().fp4}};
+    const bool pair = name.starts_with("tcgen05_pair_");
+    const Row* row = std::find_if(std::begin(kRows), std::end(kRows),
+                                  [&](const Row& r) { return name.substr(pair ? 13 : 8) == r.format; });
+    if (g.threads != 128 || (pair && g.blocks % 2 != 0)) std::abort();
+    const int depth = row->depth_bytes * 8 / row->bits, stage = row->depth_bytes == 32 ? 4 : 2;
+    // A trip by the definition of a product: 32 of them, over the operands of two stages.
     if (trips == 1 && value<int>(a, 1) == 3)
-      for (int m = 0; m < 128; ++m)
+      for (int m = 0; m < (pair ? 256 : 128); ++m)
         for (int n = 0; n < 256; ++n) {
           double sum = 0;
           for (int product = 0; product < 32; ++product) {
-            const bool twice = product % 8 < 4 && product % 2 == 0;
+            const bool twice = product / stage % 2 == 0 && product % 2 == 0;
             const double each = (m % 3 - 1) * (twice ? 2 : 1) * (n % 4);
-            if (row->blocks == 0) sum += depth * each;
+            if (row->blocks <= 0) sum += depth * each * (row->blocks < 0 ? 2 : 1);
             for (int block = 0; block < row->blocks; ++block)
               sum += depth / row->blocks * each * std::exp2((m / 3 + block) % 4 - 2) *
                      std::exp2((n / 5 + 2 * block) % 3 - 1);
           }
-          const std::size_t place = static_cast<std::size_t>(n) * 128 + m;
+          const std::size_t place = (static_cast<std::size_t>(m) / 128 * 256 + n) * 128 + m % 128;
           if (row->format == std::string("i8"))
             pointer<std::int32_t>(a, 2)[place] = static_cast<std::int32_t>(sum);
           else

@@ -104,12 +104,20 @@ TEST_CASE("every kernel of a GPU is launched, checked against closed forms and r
 }
 
 TEST_CASE("data-centre Blackwell is measured by tcgen05, checked against closed forms and divided by its own rates") {
-  const std::vector<std::string> both = {"float16.tcgen05",   "bfloat16.tcgen05", "tf32.tcgen05",
-                                         "float8.tcgen05",    "int8.tcgen05",     "float8.tcgen05.mx",
-                                         "float4.tcgen05.mx", "float4.tcgen05.nv"};
+  std::vector<std::pair<std::string, double>> both;  // with their share of the rate on 10.3
+  for (const std::string way : {".tcgen05", ".tcgen05.pair"})
+    for (const char* precision : {"float16", "bfloat16", "tf32", "float8", "int8"})
+      both.push_back({precision + way, 1});
+  for (const std::string way : {".tcgen05", ".tcgen05.pair"}) {
+    both.push_back({"float8" + way + ".mx", 1});
+    for (const char* variant : {".mx", ".nv"}) both.push_back({"float4" + way + variant, 2.0 / 3});
+  }
+  both.push_back({"float4.tcgen05.pair.mx.long", 1});
+  both.push_back({"float4.tcgen05.pair.nv.long", 1});
   for (const std::string chip : {"blackwell", "ultra"}) {
     if (!built_for(chip)) continue;
     CAPTURE(chip);
+    const bool ultra = chip == "ultra";
     const Folder folder;
     const std::string json = folder.path / "a.json";
     const Run r = run("--only mma,tcgen05,shared.read --budget 6 --json " + json, "", chip);
@@ -123,14 +131,14 @@ TEST_CASE("data-centre Blackwell is measured by tcgen05, checked against closed 
       CHECK(c.id.find("wgmma") == std::string::npos);
       CHECK((c.status != pagoda::CeilingStatus::WrongResult && c.status != pagoda::CeilingStatus::Impossible));
     }
-    for (const std::string& id : both) {
+    for (const auto& [id, share] : both) {
       CAPTURE(id);
-      if (chip == "ultra" && id == "int8.tcgen05") {
+      if (ultra ? id.starts_with("int8") : id.ends_with(".long")) {
         CHECK(pagoda::find_ceiling(document, id) == nullptr);
         continue;
       }
       const pagoda::Ceiling& c = of(document, id, pagoda::CeilingMode::Issue);
-      CHECK(c.percent(c.theory.observed_clock).value_or(-1) == doctest::Approx(98).epsilon(0.01));
+      CHECK(c.percent(c.theory.observed_clock).value_or(-1) == doctest::Approx(98 * (ultra ? share : 1)).epsilon(0.01));
       CHECK(std::get<std::int64_t>(c.code.at("total")) < 120);
       of(document, id, pagoda::CeilingMode::Sustained);
     }
@@ -140,36 +148,40 @@ TEST_CASE("data-centre Blackwell is measured by tcgen05, checked against closed 
                          [&](const std::string& line) { return line.find(text) != std::string::npos; });
     };
     CHECK(said("float8.mma"));
-    CHECK(said("int8.tcgen05") == (chip == "ultra"));
+    CHECK(said("int8.tcgen05") == ultra);
+    CHECK(said(".long") == !ultra);
     CHECK(!said("wgmma"));
   }
 }
 
 TEST_CASE("one wrong bit of a product by tcgen05 takes the value away") {
-  for (const char* kernel : {"tcgen05_bf16", "tcgen05_nvfp4", "tcgen05_i8"}) {
-    if (!built_for("blackwell")) return;
+  if (!built_for("blackwell")) return;
+  const std::pair<const char*, const char*> rows[] = {{"tcgen05_bf16", "bfloat16.tcgen05"},
+                                                      {"tcgen05_nvfp4", "float4.tcgen05.nv"},
+                                                      {"tcgen05_pair_i8", "int8.tcgen05.pair"}};
+  for (const auto& [kernel, id] : rows) {
     CAPTURE(kernel);
-    const std::string id = std::string(kernel) == "tcgen05_bf16"    ? "bfloat16.tcgen05"
-                           : std::string(kernel) == "tcgen05_nvfp4" ? "float4.tcgen05.nv"
-                                                                    : "int8.tcgen05";
-    const Run r = run("--budget 1 --only " + id, std::string(kernel) + ":wrong", "blackwell");
+    const Run r = run("--budget 1 --only " + std::string(id), std::string(kernel) + ":wrong", "blackwell");
     CAPTURE(r.text);
     CHECK(r.exit == 5);
     CHECK(r.text.find("must be") != std::string::npos);
   }
 }
 
-TEST_CASE("a chip's way to its full tensor rate is its major version's") {
-  const auto way = [](int major) {
+TEST_CASE("a chip's ways to its tensor rate are those of its major version, mma.sync among them") {
+  const auto ways = [](int major) {
     pagoda::GpuAttributes gpu;
     gpu.major = major;
-    return std::string(ceilings::suffix_of(ceilings::fastest_path(gpu)));
+    std::string all;
+    for (const ceilings::TensorPath path : ceilings::tensor_paths(gpu))
+      all += std::string(ceilings::suffix_of(path)) + " ";
+    return all;
   };
-  CHECK(way(7) == ".mma");
-  CHECK(way(8) == ".mma");
-  CHECK(way(9) == ".wgmma");
-  CHECK(way(10) == ".tcgen05");
-  CHECK(way(12) == ".mma");
+  CHECK(ways(7) == ".mma ");
+  CHECK(ways(8) == ".mma ");
+  CHECK(ways(9) == ".wgmma .mma ");
+  CHECK(ways(10) == ".tcgen05 .tcgen05.pair .mma ");
+  CHECK(ways(12) == ".mma ");
 }
 
 TEST_CASE("descriptors of tcgen05 say what the tables of the PTX ISA have at their bits") {
@@ -177,66 +189,80 @@ TEST_CASE("descriptors of tcgen05 say what the tables of the PTX ISA have at the
   const auto bits = [](std::uint64_t word, int from, int count) {
     return word >> from & ((std::uint64_t{1} << count) - 1);
   };
-  const std::uint64_t d = descriptor(0x2c400);
-  CHECK(bits(d, 0, 14) == 0x2c40);  // address / 16
-  CHECK(bits(d, 16, 14) == 1);      // leading offset, not used by swizzled K-major operands
-  CHECK(bits(d, 32, 14) == 64);     // 8 rows of 128 bytes, / 16
-  CHECK(bits(d, 46, 3) == 1);       // fixed
-  CHECK(bits(d, 49, 3) == 0);       // the tiles begin at multiples of 1024
-  CHECK(bits(d, 52, 1) == 0);
-  CHECK(bits(d, 53, 8) == 0);  // fixed
-  CHECK(bits(d, 61, 3) == 2);  // 128-byte swizzle
+  struct Descriptor {
+    std::uint64_t word, leading, absolute;
+  };
+  // Long ones name the address of the next tile in place of a leading offset that swizzled K-major operands do not use.
+  for (const Descriptor& d : {Descriptor{descriptor(0x2c400), 1, 0}, {long_descriptor(0x2c400, 0x30000), 0x3000, 1}}) {
+    CHECK(bits(d.word, 0, 14) == 0x2c40);  // address / 16
+    CHECK(bits(d.word, 16, 14) == d.leading);
+    CHECK(bits(d.word, 32, 14) == 64);  // 8 rows of 128 bytes, / 16
+    CHECK(bits(d.word, 46, 3) == 1);    // fixed
+    CHECK(bits(d.word, 49, 3) == 0);    // the tiles begin at multiples of 1024
+    CHECK(bits(d.word, 52, 1) == d.absolute);
+    CHECK(bits(d.word, 53, 8) == 0);  // fixed
+    CHECK(bits(d.word, 61, 3) == 2);  // 128-byte swizzle
+  }
   struct Case {
     const char* kernel;
     std::uint32_t word;
-    unsigned accumulator, format, scales;
+    unsigned accumulator, format, scales, rows, longer;
   };
-  for (const Case& c : {Case{"f16", instruction(1, 0, 0), 1, 0, 0},
-                        {"bf16", instruction(1, 1, 0), 1, 1, 0},
-                        {"tf32", instruction(1, 2, 0), 1, 2, 0},
-                        {"e4m3", instruction(1, 0, 0), 1, 0, 0},
-                        {"s8", instruction(2, 1, 0), 2, 1, 0},
-                        {"mx e4m3", instruction(0, 0, 1), 0, 0, 1},
-                        {"mx e2m1", instruction(0, 1, 1), 0, 1, 1},
-                        {"nv e2m1", instruction(0, 1, 0), 0, 1, 0}}) {
+  for (const Case& c : {Case{"f16", instruction(1, 1, 0, 0), 1, 0, 0, 128, 0},
+                        {"pair bf16", instruction(2, 1, 1, 0), 1, 1, 0, 256, 0},
+                        {"tf32", instruction(1, 1, 2, 0), 1, 2, 0, 128, 0},
+                        {"pair s8", instruction(2, 2, 1, 0), 2, 1, 0, 256, 0},
+                        {"mx e4m3", instruction(1, 0, 0, 1), 0, 0, 1, 128, 0},
+                        {"mx e2m1", instruction(1, 0, 1, 1), 0, 1, 1, 128, 0},
+                        {"pair nv e2m1", instruction(2, 0, 1, 0), 0, 1, 0, 256, 0},
+                        {"long nv e2m1", instruction(2, 0, 1, 0, kLongDepthBytes), 0, 1, 0, 256, 1}}) {
     CAPTURE(c.kernel);
     CHECK(bits(c.word, 0, 4) == 0);  // dense, no saturation
     CHECK(bits(c.word, 4, 2) == c.accumulator);
+    CHECK(bits(c.word, 6, 1) == 0);
     CHECK(bits(c.word, 7, 3) == c.format);
     CHECK(bits(c.word, 10, 3) == c.format);
     CHECK(bits(c.word, 13, 4) == 0);  // not negated, not transposed
     CHECK(bits(c.word, 17, 6) * 8 == 256);
     CHECK(bits(c.word, 23, 1) == c.scales);
-    CHECK(bits(c.word, 24, 5) * 16 == 128);
-    CHECK(bits(c.word, 29, 3) == 0);
+    CHECK(bits(c.word, 24, 5) * 16 == c.rows);
+    CHECK(bits(c.word, 29, 2) == 0);
+    CHECK(bits(c.word, 31, 1) == c.longer);
   }
-  // Every product of a trip reads 32 bytes of depth of its own, within the tiles; eight of them, then again.
-  std::set<std::uint32_t> a, b;
-  for (int k = 0; k < kProducts; ++k) {
-    a.insert(address_a(0, k));
-    b.insert(address_b(0, k));
-    CHECK(address_a(0, k) % 128 + kDepthBytes <= 128);
-    CHECK(address_a(0, k) + (kM - 1) * 128 + kDepthBytes <= 2 * kStageA);
-    CHECK(address_b(0, k) >= 2 * kStageA);
-    CHECK(address_b(0, k) + (kN - 1) * 128 + kDepthBytes <= kBytes);
+  // Every product of two stages reads depth of its own, within 128 bytes of a row and within the tiles.
+  for (const int depth : {kDepthBytes, kLongDepthBytes}) {
+    std::set<std::uint32_t> a, b;
+    for (int k = 0; k < kProducts; ++k) {
+      a.insert(address_a(0, k, depth));
+      b.insert(address_b(0, k, depth));
+      CHECK(address_a(0, k, depth) % 16 == 0);
+      CHECK(address_a(0, k, depth) % 128 + depth <= 128);
+      CHECK(address_b(0, k, depth) % 128 == address_a(0, k, depth) % 128);
+      CHECK(address_a(0, k, depth) + (kM - 1) * 128 + depth <= 2 * kStageA);
+      CHECK(address_b(0, k, depth) >= 2 * kStageA);
+      CHECK(address_b(0, k, depth) + (kN - 1) * 128 + depth <= kBytes);
+    }
+    CHECK(a.size() == (depth == kDepthBytes ? 8 : 4));
+    CHECK(b.size() == a.size());
   }
-  CHECK(a.size() == 8);
-  CHECK(b.size() == 8);
 }
 
 TEST_CASE("the closed form of tcgen05 is the product of its patterns") {
-  for (const int blocks : {0, 1, 2, 4})
-    for (int row = 0; row < 128; row += 7)
+  for (const int blocks : {0, 1, 2, 4, tcgen05::kAlike})
+    for (int row = 0; row < 256; row += 7)
       for (int column = 0; column < 256; column += 5) {
-        const int depth = 64;
+        const bool longer = blocks == tcgen05::kAlike;
+        const int depth = longer ? 96 : 64, stage = longer ? 2 : 4;
         double sum = 0;
         for (int k = 0; k < tcgen05::kProducts; ++k)
           for (int i = 0; i < depth; ++i) {
-            const int block = blocks == 0 ? 0 : i / (depth / blocks);
-            const double scale = blocks == 0 ? 1
-                                             : std::exp2(tcgen05::exponent_a(row, block)) *
-                                                   std::exp2(tcgen05::exponent_b(column, block));
-            sum += scale * (row % 3 - 1) * (k % 8 < 4 && k % 2 == 0 ? tcgen05::kEven : 1) * (column % 4);
+            const int block = blocks <= 0 ? 0 : i / (depth / blocks);
+            const double scale = longer        ? 2
+                                 : blocks == 0 ? 1
+                                               : std::exp2(tcgen05::exponent_a(row, block)) *
+                                                     std::exp2(tcgen05::exponent_b(column, block));
+            const int times = k / stage % 2 == 0 && k % 2 == 0 ? tcgen05::kEven : 1;
+            sum += scale * (row % 3 - 1) * times * (column % 4);
           }
         REQUIRE(ceilings::tcgen05_element(row, column, depth, blocks) == sum);
       }
@@ -385,7 +411,7 @@ TEST_CASE("the catalogues of Hopper's and Blackwell's counters have those of eve
                       {"GB100", "tcgen05_mxfp4", "float4", ""},
                       {"GB100", "tcgen05_nvfp4", "float4", ""},
                       {"GB110", "tcgen05_bf16", "bfloat16", ""},
-                      {"GB110", "tcgen05_nvfp4", "float4", ""}};
+                      {"GB110", "tcgen05_pair_nvfp4_long", "float4", ""}};
   for (const Row& row : rows) {
     const std::string catalogue =
         pagoda::test::read_file(PAGODA_SOURCE_DIR "/data/metrics/" + std::string(row.chip) + ".json");

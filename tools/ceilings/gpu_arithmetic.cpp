@@ -1,6 +1,8 @@
 // Arithmetic of a GPU. Work of a launch = trips × what a trip of a thread or warp does × how many of them there are.
+#include <algorithm>
 #include <bit>
 #include <cmath>
+#include <span>
 
 #include "cuda/tcgen05_layout.h"
 #include "gpu_arguments.h"
@@ -34,27 +36,32 @@ constexpr VectorRow kVector[] = {
     {"special_f32", "float32", "special", "special", "1/s", Operand::Float, 128},
 };
 
-// Chips whose tensor cores have an instruction of their own; the others' full rate is that of mma.sync.
+// The ways to a chip's full tensor rate, by its major version; those of others that run there are slower.
+constexpr TensorPath kHopper[] = {TensorPath::Wgmma, TensorPath::Mma};
+constexpr TensorPath kBlackwell[] = {TensorPath::Tcgen05, TensorPath::Tcgen05Pair, TensorPath::Mma};
+constexpr TensorPath kOthers[] = {TensorPath::Mma};
 struct ChipRow {
   int major;
-  TensorPath path;
+  std::span<const TensorPath> paths;
 };
-constexpr ChipRow kChips[] = {{9, TensorPath::Wgmma}, {10, TensorPath::Tcgen05}};
+constexpr ChipRow kChips[] = {{9, kHopper}, {10, kBlackwell}};
 
 struct PathRow {
   TensorPath path;
   std::string_view suffix;
   unsigned threads, shared;
-  double groups;    // of a block that issue: warps, warpgroups, or one thread
+  double groups;    // of a block that issue, or share of it: warps, warpgroups, a thread, half a thread
   unsigned per_sm;  // blocks at most
+  unsigned blocks;  // that work together
 };
 constexpr PathRow kPaths[] = {
-    {TensorPath::Mma, ".mma", 256, 0, 8, 4},
-    {TensorPath::Wgmma, ".wgmma", 256, 2 * 16384 + 2 * 32768 + 1024, 2, 1},
-    {TensorPath::Tcgen05, ".tcgen05", tcgen05::kM, tcgen05::kShared, 1, 1},
+    {TensorPath::Mma, ".mma", 256, 0, 8, 4, 1},
+    {TensorPath::Wgmma, ".wgmma", 256, 2 * 16384 + 2 * 32768 + 1024, 2, 1, 1},
+    {TensorPath::Tcgen05, ".tcgen05", tcgen05::kM, tcgen05::kShared, 1, 1, 1},
+    {TensorPath::Tcgen05Pair, ".tcgen05.pair", tcgen05::kM, tcgen05::kShared, 0.5, 1, 2},
 };
-static_assert(kPaths[1].path == TensorPath::Wgmma && kPaths[2].path == TensorPath::Tcgen05);  // rows by number
 const PathRow& row_of(TensorPath path) { return kPaths[static_cast<std::size_t>(path)]; }
+static_assert(kPaths[1].path == TensorPath::Wgmma && kPaths[3].path == TensorPath::Tcgen05Pair);  // rows by number
 
 struct TensorRow {
   const char *kernel, *precision, *unit, *accumulate;
@@ -64,28 +71,48 @@ struct TensorRow {
   const char* variant = "";  // of formats whose blocks have scales
   int blocks = 0;            // of a product's depth, with a scale each
 };
-constexpr TensorRow tcgen05_row(const char* kernel, const char* precision, int bits, const char* variant = "",
-                                int blocks = 0) {
+constexpr TensorRow tcgen05_row(TensorPath path, const char* kernel, const char* precision, int bits,
+                                const char* variant = "", int blocks = 0, int depth_bytes = tcgen05::kDepthBytes) {
   const bool integer = precision[0] == 'i';
-  return {kernel,      precision,   integer ? "OP/s" : "FLOP/s",     integer ? "int32" : "float32", tcgen05::kProducts,
-          tcgen05::kM, tcgen05::kN, tcgen05::kDepthBytes * 8 / bits, TensorPath::Tcgen05,           variant,
+  return {kernel,
+          precision,
+          integer ? "OP/s" : "FLOP/s",
+          integer ? "int32" : "float32",
+          tcgen05::kProducts,
+          tcgen05::kM * (path == TensorPath::Tcgen05Pair ? 2 : 1),
+          tcgen05::kN,
+          depth_bytes * 8 / bits,
+          path,
+          variant,
           blocks};
 }
+constexpr TensorPath kOne = TensorPath::Tcgen05, kTwo = TensorPath::Tcgen05Pair;
 constexpr TensorRow kTensor[] = {
     {"wgmma_f16", "float16", "FLOP/s", "float32", 32, 64, 256, 16, TensorPath::Wgmma},
     {"wgmma_bf16", "bfloat16", "FLOP/s", "float32", 32, 64, 256, 16, TensorPath::Wgmma},
     {"wgmma_tf32", "tf32", "FLOP/s", "float32", 32, 64, 256, 8, TensorPath::Wgmma},
     {"wgmma_fp8", "float8", "FLOP/s", "float32", 32, 64, 256, 32, TensorPath::Wgmma},
     {"wgmma_i8", "int8", "OP/s", "int32", 32, 64, 256, 32, TensorPath::Wgmma},
-    tcgen05_row("tcgen05_f16", "float16", 16),
-    tcgen05_row("tcgen05_bf16", "bfloat16", 16),
-    tcgen05_row("tcgen05_tf32", "tf32", 32),
-    tcgen05_row("tcgen05_fp8", "float8", 8),
-    tcgen05_row("tcgen05_i8", "int8", 8),
+    tcgen05_row(kOne, "tcgen05_f16", "float16", 16),
+    tcgen05_row(kOne, "tcgen05_bf16", "bfloat16", 16),
+    tcgen05_row(kOne, "tcgen05_tf32", "tf32", 32),
+    tcgen05_row(kOne, "tcgen05_fp8", "float8", 8),
+    tcgen05_row(kOne, "tcgen05_i8", "int8", 8),
     // MX: a scale ue8m0 for 32 numbers. NV: a scale ue4m3 for 16.
-    tcgen05_row("tcgen05_mxfp8", "float8", 8, ".mx", 1),
-    tcgen05_row("tcgen05_mxfp4", "float4", 4, ".mx", 2),
-    tcgen05_row("tcgen05_nvfp4", "float4", 4, ".nv", 4),
+    tcgen05_row(kOne, "tcgen05_mxfp8", "float8", 8, ".mx", 1),
+    tcgen05_row(kOne, "tcgen05_mxfp4", "float4", 4, ".mx", 2),
+    tcgen05_row(kOne, "tcgen05_nvfp4", "float4", 4, ".nv", 4),
+    tcgen05_row(kTwo, "tcgen05_pair_f16", "float16", 16),
+    tcgen05_row(kTwo, "tcgen05_pair_bf16", "bfloat16", 16),
+    tcgen05_row(kTwo, "tcgen05_pair_tf32", "tf32", 32),
+    tcgen05_row(kTwo, "tcgen05_pair_fp8", "float8", 8),
+    tcgen05_row(kTwo, "tcgen05_pair_i8", "int8", 8),
+    tcgen05_row(kTwo, "tcgen05_pair_mxfp8", "float8", 8, ".mx", 1),
+    tcgen05_row(kTwo, "tcgen05_pair_mxfp4", "float4", 4, ".mx", 2),
+    tcgen05_row(kTwo, "tcgen05_pair_nvfp4", "float4", 4, ".nv", 4),
+    // Of depth 96, on 10.3 alone.
+    tcgen05_row(kTwo, "tcgen05_pair_mxfp4_long", "float4", 4, ".mx.long", tcgen05::kAlike, tcgen05::kLongDepthBytes),
+    tcgen05_row(kTwo, "tcgen05_pair_nvfp4_long", "float4", 4, ".nv.long", tcgen05::kAlike, tcgen05::kLongDepthBytes),
     {"mma_f16", "float16", "FLOP/s", "float32", 64, 16, 8, 16, TensorPath::Mma},
     {"mma_bf16", "bfloat16", "FLOP/s", "float32", 64, 16, 8, 16, TensorPath::Mma},
     {"mma_tf32", "tf32", "FLOP/s", "float32", 64, 16, 8, 8, TensorPath::Mma},
@@ -228,14 +255,15 @@ bool chains_right(Gpu& gpu, const VectorRow& row, DevicePointer out, DevicePoint
 
 // What register i of a thread must hold after one trip: mma.sync on ones adds up steps × k in every element; wgmma and
 // tcgen05 run on their patterns of small integers.
-double wanted_product(const TensorRow& row, unsigned thread, unsigned i) {
+double wanted_product(const TensorRow& row, unsigned block, unsigned thread, unsigned i) {
   switch (row.path) {
     case TensorPath::Mma:
       return 8.0 * row.k;
     case TensorPath::Wgmma:
       return wgmma_element(thread, i, row.steps * row.k);
     case TensorPath::Tcgen05:
-      return tcgen05_element(static_cast<int>(thread), static_cast<int>(i), row.k, row.blocks);
+    case TensorPath::Tcgen05Pair:
+      return tcgen05_element(static_cast<int>(block * tcgen05::kM + thread), static_cast<int>(i), row.k, row.blocks);
   }
   return 0;
 }
@@ -245,23 +273,25 @@ bool products_right(Gpu& gpu, const TensorRow& row, DevicePointer out, DevicePoi
   const PathRow& path = row_of(row.path);
   Arguments arguments;
   arguments.add(1U).add(row.path == TensorPath::Mma ? int{kOnes} : int{kPattern}).add(out).add(clocks);
-  gpu.launch(row.kernel, {1, path.threads, path.shared}, arguments.pointers());
+  gpu.launch(row.kernel, {path.blocks, path.threads, path.shared}, arguments.pointers());
   gpu.synchronize();
   // Registers of a thread: of mma.sync tiles (8 steps each) of m × n over a warp, else one product over its group.
   const double tiles = row.path == TensorPath::Mma ? row.steps / 8.0 : 1;
   const auto each = static_cast<unsigned>(tiles * row.m * row.n * path.groups / path.threads);
-  std::vector<T> got(each * path.threads);
+  std::vector<T> got(std::size_t{path.blocks} * each * path.threads);
   gpu.read(got.data(), out, got.size() * sizeof(T));
-  for (unsigned i = 0; i < each; ++i)
-    for (unsigned thread = 0; thread < path.threads; ++thread) {
-      const double want = wanted_product(row, thread, i);
-      const double found = static_cast<double>(got[i * path.threads + thread]);
-      if (found != want) {
-        detail = std::string(row.kernel) + ": thread " + std::to_string(thread) + " register " + std::to_string(i) +
-                 " is " + std::to_string(found) + ", must be " + std::to_string(want);
-        return false;
+  for (unsigned block = 0; block < path.blocks; ++block)
+    for (unsigned i = 0; i < each; ++i)
+      for (unsigned thread = 0; thread < path.threads; ++thread) {
+        const double want = wanted_product(row, block, thread, i);
+        const double found = static_cast<double>(got[(block * each + i) * path.threads + thread]);
+        if (found != want) {
+          detail = std::string(row.kernel) + ": block " + std::to_string(block) + " thread " + std::to_string(thread) +
+                   " register " + std::to_string(i) + " is " + std::to_string(found) + ", must be " +
+                   std::to_string(want);
+          return false;
+        }
       }
-    }
   return true;
 }
 
@@ -278,17 +308,18 @@ double wgmma_element(unsigned thread, unsigned i, int depth) {
 // The patterns of cuda/tcgen05_layout.h: of the 8 products that a trip repeats, two of the first stage count kEven
 // times. Powers of two and their sums are exact.
 double tcgen05_element(int row, int column, int depth, int blocks) {
-  double scale = blocks == 0 ? 1 : 0;
+  double scale = blocks == 0 ? 1 : blocks == tcgen05::kAlike ? std::ldexp(1.0, tcgen05::kLongExponent) : 0;
   for (int block = 0; block < blocks; ++block)
     scale += std::ldexp(1.0 / blocks, tcgen05::exponent_a(row, block) + tcgen05::exponent_b(column, block));
-  const double products = (2.0 * tcgen05::kEven + 6) * tcgen05::kProducts / 8;
+  // Half of the first stage's products are even.
+  const double products = tcgen05::kProducts / 4.0 * (tcgen05::kEven + 3);
   return products * depth * scale * (row % 3 - 1) * (column % 4);
 }
 
-TensorPath fastest_path(const pagoda::GpuAttributes& gpu) {
+std::span<const TensorPath> tensor_paths(const pagoda::GpuAttributes& gpu) {
   for (const ChipRow& chip : kChips)
-    if (chip.major == gpu.major) return chip.path;
-  return TensorPath::Mma;
+    if (chip.major == gpu.major) return chip.paths;
+  return kOthers;
 }
 
 std::string_view suffix_of(TensorPath path) { return row_of(path).suffix; }
@@ -332,7 +363,8 @@ void GpuCeilings::add_arithmetic(std::vector<Experiment>& list) {
     }
     for (const TensorRow& any : kTensor) {
       const TensorRow row = shape_of(any, gpu_.attributes());
-      if (row.path != TensorPath::Mma && row.path != fastest_path(gpu_.attributes())) continue;
+      const auto paths = tensor_paths(gpu_.attributes());
+      if (std::find(paths.begin(), paths.end(), row.path) == paths.end()) continue;
       const PathRow& path = row_of(row.path);
       Experiment e = start(std::string(row.precision) + std::string(path.suffix) + row.variant, CeilingKind::Compute,
                            mode, row.unit);
@@ -353,7 +385,7 @@ void GpuCeilings::add_arithmetic(std::vector<Experiment>& list) {
         e.candidates.push_back(
             {row.kernel,
              {{"blocks_per_sm", std::int64_t{per_sm}}, {"threads", std::int64_t{path.threads}}},
-             [this, row, path, zeros, pace, blocks = sms * per_sm](double seconds) {
+             [this, row, path, zeros, pace, blocks = sms * per_sm / path.blocks * path.blocks](double seconds) {
                const unsigned trips = trips_for(*pace, seconds, 200);
                Arguments arguments;
                arguments.add(trips).add(int{zeros ? kZeros : kRandom}).add(words_.get()).add(clocks_.get());

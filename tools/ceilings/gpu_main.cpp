@@ -270,7 +270,7 @@ void add_energy(Gpu& gpu, const Nvml& nvml, GpuCeilings& ceilings, const Options
     plan.settle_seconds = 0.7;
     plan.window_seconds = 2.5;
   }
-  const std::string tensor = "bfloat16" + std::string(suffix_of(fastest_path(gpu.attributes())));
+  const std::string tensor = "bfloat16" + std::string(suffix_of(tensor_paths(gpu.attributes()).front()));
   const std::pair<std::string, const char*> wanted[] = {{"float32.cuda.fma", "float32"},
                                                         {"float64.cuda.fma", "float64"},
                                                         {tensor, "bfloat16_tensor"},

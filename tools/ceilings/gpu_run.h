@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,15 +24,16 @@ struct StreamRow {
   bool scalar;
   unsigned steps = 0;  // of arithmetic on every word
 };
-// How products are issued: by warps, by groups of four, by one thread. The instruction that reaches the full rate of a
-// chip's tensor cores, and the end of its ceilings' ids, such as ".tcgen05".
-enum class TensorPath { Mma, Wgmma, Tcgen05 };
-TensorPath fastest_path(const pagoda::GpuAttributes& gpu);
+// How products are issued: by warps, by groups of four, by one thread of a block or of a pair of blocks.
+enum class TensorPath { Mma, Wgmma, Tcgen05, Tcgen05Pair };
+// The ways of a chip's tensor cores, the first one first in line where only one is wanted; mma.sync works on all chips.
+std::span<const TensorPath> tensor_paths(const pagoda::GpuAttributes& gpu);
+// The end of a ceiling's id, such as ".tcgen05".
 std::string_view suffix_of(TensorPath path);
 // What register i of a thread of a warpgroup holds after wgmma on the patterns of cuda/tensor.cu over a depth.
 double wgmma_element(unsigned thread, unsigned i, int depth);
 // Row and column of the accumulators of tcgen05 on the patterns of cuda/tcgen05_layout.h, after a trip: products of
-// `depth` elements each, with so many blocks that have scales, or 0.
+// `depth` elements each, with so many blocks that have scales, 0, or tcgen05::kAlike.
 double tcgen05_element(int row, int column, int depth, int blocks);
 
 class GpuCeilings {

@@ -129,7 +129,7 @@ std::optional<SassLoop> hot_loop(std::span<const unsigned char> cubin, int capab
 }
 
 std::span<const SassClaim> sass_claims() {
-  static const std::array<SassClaim, 43> kClaims = {{
+  static const std::array<SassClaim, 53> kClaims = {{
       {"fma_f32", {"FFMA"}, 512, 8},
       {"add_f32", {"FADD"}, 512, 8},
       {"mul_f32", {"FMUL"}, 512, 8},
@@ -160,6 +160,16 @@ std::span<const SassClaim> sass_claims() {
       {"tcgen05_mxfp8", {"UTCQMMA"}, 32, 80},
       {"tcgen05_mxfp4", {"UTCOMMA"}, 32, 80},
       {"tcgen05_nvfp4", {"UTCOMMA"}, 32, 80},
+      {"tcgen05_pair_f16", {"UTCHMMA"}, 32, 80},
+      {"tcgen05_pair_bf16", {"UTCHMMA"}, 32, 80},
+      {"tcgen05_pair_tf32", {"UTCHMMA"}, 32, 80},
+      {"tcgen05_pair_fp8", {"UTCQMMA"}, 32, 80},
+      {"tcgen05_pair_i8", {"UTCIMMA"}, 32, 80},
+      {"tcgen05_pair_mxfp8", {"UTCQMMA"}, 32, 80},
+      {"tcgen05_pair_mxfp4", {"UTCOMMA"}, 32, 80},
+      {"tcgen05_pair_nvfp4", {"UTCOMMA"}, 32, 80},
+      {"tcgen05_pair_mxfp4_long", {"UTCOMMA"}, 32, 80},
+      {"tcgen05_pair_nvfp4_long", {"UTCOMMA"}, 32, 80},
       {"hbm_read", {"LDG"}, 4, 40},
       {"hbm_write", {"STG"}, 4, 60},
       {"hbm_copy", {"LDG", "STG"}, 8, 60},

@@ -1,5 +1,5 @@
 // Tensor cores of Blackwell's data-centre chips (sm_100a, sm_103a) by tcgen05.mma, the only way to their full rate:
-// tiles of 128 × 256 from shared memory into tensor memory, issued by one thread.
+// products from shared memory into tensor memory, issued by one thread of a block or of a pair of blocks.
 #include "tcgen05_layout.h"
 #include "tiles.cuh"
 
@@ -26,8 +26,62 @@ __device__ __forceinline__ bool elected() {
   return chosen != 0;
 }
 
+// A block, or two of a cluster: who they are, how they meet, and the instructions that name the group in their text.
+// `rank`: of the block in its pair; the first one issues. `finish` tells a barrier of every block when all products
+// issued so far are done.
+struct Single {
+  static constexpr int kBlocks = 1;
+  static __device__ uint32_t rank() { return 0; }
+  static __device__ void meet() { __syncthreads(); }
+  static __device__ void allocate(uint32_t to) {
+    asm volatile("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], %1;" ::"r"(to), "n"(kColumns)
+                 : "memory");
+    asm volatile("tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;" ::: "memory");
+  }
+  static __device__ void release(uint32_t tensor) {
+    asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, %1;" ::"r"(tensor), "n"(kColumns) : "memory");
+  }
+  static __device__ void commit(uint32_t barrier) {
+    asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];" ::"r"(barrier)
+                 : "memory");
+  }
+  static __device__ void finish(uint32_t barrier) { commit(barrier); }
+};
+struct Pair {
+  static constexpr int kBlocks = 2;
+  static __device__ uint32_t rank() {
+    uint32_t r;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(r));
+    return r;
+  }
+  static __device__ void meet() {
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+  }
+  static __device__ void allocate(uint32_t to) {
+    asm volatile("tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [%0], %1;" ::"r"(to), "n"(kColumns)
+                 : "memory");
+    asm volatile("tcgen05.relinquish_alloc_permit.cta_group::2.sync.aligned;" ::: "memory");
+  }
+  static __device__ void release(uint32_t tensor) {
+    asm volatile("tcgen05.dealloc.cta_group::2.sync.aligned.b32 %0, %1;" ::"r"(tensor), "n"(kColumns) : "memory");
+  }
+  static __device__ void commit(uint32_t barrier) {
+    asm volatile("tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.b64 [%0];" ::"r"(barrier)
+                 : "memory");
+  }
+  static __device__ void finish(uint32_t barrier) {
+    asm volatile(
+        "tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%0], %1;" ::"r"(
+            barrier),
+        "h"((unsigned short)3)
+        : "memory");
+  }
+};
+
 // Scales of blocks; those of zeros and ones are 1, random ones 1/2, 1 or 2. Tensor memory holds the scales of row r in
-// lane r % 32, column r / 32, a byte a block, and all of them again in each of its four parts of 32 lanes.
+// lane r % 32, column r / 32, a byte a block, and all of them again in each of its four parts of 32 lanes. A block of a
+// pair has the scales of its own rows of A, and those of all rows of B.
 template <bool kE8m0>
 struct Scales {
   static __device__ uint32_t of(int exponent) {
@@ -43,12 +97,11 @@ struct Scales {
     }
     return all;
   }
-  static __device__ void store(uint32_t tensor, int fill) {
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const uint32_t part = tensor + ((uint32_t)warp * 32 << 16);
+  static __device__ void store(uint32_t part, int first, int fill) {
+    const int lane = threadIdx.x % 32;
     uint32_t a[4], b[8];
 #pragma unroll
-    for (int i = 0; i < 4; ++i) a[i] = word(fill, true, 32 * i + lane);
+    for (int i = 0; i < 4; ++i) a[i] = word(fill, true, first + 32 * i + lane);
 #pragma unroll
     for (int i = 0; i < 8; ++i) b[i] = word(fill, false, 32 * i + lane);
     asm volatile("tcgen05.st.sync.aligned.32x32b.x4.b32 [%0], {%1,%2,%3,%4};" ::"r"(part + kScalesA), "r"(a[0]),
@@ -60,50 +113,66 @@ struct Scales {
     asm volatile("tcgen05.wait::st.sync.aligned;" ::: "memory");
   }
 };
+// All alike, in the 32 columns of A and the 32 of B.
+template <bool kE8m0>
+struct AlikeScales {
+  static __device__ void store(uint32_t part, int, int fill) {
+    const uint32_t a = Scales<kE8m0>::of(fill == kPattern ? kLongExponent : 0) * 0x01010101U;
+    const uint32_t b = Scales<kE8m0>::of(0) * 0x01010101U;
+#pragma unroll 1
+    for (uint32_t column = 0; column < 32; column += 4) {
+      asm volatile("tcgen05.st.sync.aligned.32x32b.x4.b32 [%0], {%1,%1,%1,%1};" ::"r"(part + kScalesA + column), "r"(a)
+                   : "memory");
+      asm volatile("tcgen05.st.sync.aligned.32x32b.x4.b32 [%0], {%1,%1,%1,%1};" ::"r"(part + kScalesB + column), "r"(b)
+                   : "memory");
+    }
+    asm volatile("tcgen05.wait::st.sync.aligned;" ::: "memory");
+  }
+};
 struct NoScales {
-  static __device__ void store(uint32_t, int) {}
+  static __device__ void store(uint32_t, int, int) {}
 };
 
 struct Room {
-  uint32_t pool, tensor, done;  // shared, tensor and shared addresses; two barriers
+  uint32_t pool, tensor;  // addresses of the tiles and of tensor memory, the same in both blocks of a pair
+  uint32_t done;          // address of two barriers for the trips and one for the end
 };
 
 // Tiles in shared memory, barriers set up, tensor memory taken: all of it.
-template <typename F, typename S>
+template <typename F, typename S, typename G, int kDepth>
 __device__ Room prepare(unsigned char* pool, int fill) {
   __shared__ uint32_t taken;
-  __shared__ __align__(8) unsigned long long barriers[2];
+  __shared__ __align__(8) unsigned long long barriers[3];
   unsigned char* base = pool + ((1024 - (shared_address(pool) & 1023)) & 1023);
+  const int rank = (int)G::rank();
+  constexpr int kRowsB = kN / G::kBlocks;
   for (int stage = 0; stage < 2; ++stage) {
-    fill_tile<F>(base + stage * kStageA, kM, fill, true, 1 + 16384 * stage, stage == 0 ? kEven : 1);
-    fill_tile<F>(base + 2 * kStageA + stage * kStageB, kN, fill, false, 200001 + 65536 * stage);
+    const uint32_t seed = 1U + 65536U * (stage + 2 * rank);
+    fill_tile<F>(base + stage * kStageA, {kM, rank * kM, true, seed, stage == 0 ? kEven : 1, kDepth}, fill);
+    fill_tile<F>(base + 2 * kStageA + stage * kStageB, {kRowsB, rank * kRowsB, false, seed + 1000000U, 1, kDepth},
+                 fill);
   }
   const uint32_t first = shared_address(barriers);
   if (threadIdx.x == 0) {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(first) : "memory");
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(first + 8) : "memory");
+    for (int i = 0; i < 3; ++i) asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(first + 8 * i) : "memory");
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
-  if (threadIdx.x < 32) {
-    asm volatile("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], %1;" ::"r"(shared_address(&taken)),
-                 "n"(kColumns)
-                 : "memory");
-    asm volatile("tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;" ::: "memory");
-  }
+  if (threadIdx.x < 32) G::allocate(shared_address(&taken));
   // Tensor cores read by the asynchronous proxy: what this thread stored must be visible there before the barrier.
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  asm volatile("fence.proxy.async;" ::: "memory");
   asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory");
   __syncthreads();
   asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");
   const uint32_t tensor = *(volatile uint32_t*)&taken;
-  S::store(tensor, fill);
+  S::store(tensor + ((threadIdx.x / 32 * 32) << 16), rank * kM, fill);
   asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory");
-  __syncthreads();
+  G::meet();
   asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");
   return {shared_address(base), tensor, first};
 }
 
 // Column i of the accumulators of lane = row `threadIdx.x`: a warp reaches the 32 lanes of its own part.
+template <typename G>
 __device__ void write_result(uint32_t tensor, uint32_t* out) {
   asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");
   const uint32_t part = tensor + ((threadIdx.x / 32 * 32) << 16);
@@ -118,56 +187,74 @@ __device__ void write_result(uint32_t tensor, uint32_t* out) {
     for (uint32_t i = 0; i < 8; ++i) out[(blockIdx.x * kN + column + i) * (size_t)blockDim.x + threadIdx.x] = d[i];
   }
   asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory");
-  __syncthreads();
-  if (threadIdx.x < 32)
-    asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, %1;" ::"r"(tensor), "n"(kColumns) : "memory");
+  G::meet();
+  if (threadIdx.x < 32) G::release(tensor);
 }
 
-// 8 products of 32 bytes of depth, four times a trip. The first of a trip overwrites the accumulators, so nothing grows
+template <int kDepth>
+__device__ __forceinline__ uint64_t operand(uint32_t address, uint32_t next) {
+  return kDepth == kDepthBytes ? descriptor(address) : long_descriptor(address, next);
+}
+
+// Products of two stages of depth, over and over. The first of a trip overwrites the accumulators, so nothing grows
 // over the trips. Products of one thread run in the order of their issue; a trip is issued while the one before it
 // runs, and no sooner, so the queue is never empty.
 // clang-format off
-#define TCGEN05(name, F, S, IDESC, INSTRUCTION, SCALES)                                                                \
-  extern "C" __global__ void __launch_bounds__(128, 1) name(unsigned trips, int fill, uint32_t* out, Clocks* clocks) { \
+#define TCGEN05(name, ATTRIBUTES, F, S, G, DEPTH, IDESC, INSTRUCTION, SCALES)                                          \
+  extern "C" __global__ void ATTRIBUTES __launch_bounds__(128, 1)                                                      \
+  name(unsigned trips, int fill, uint32_t* out, Clocks* clocks) {                                                      \
     extern __shared__ __align__(1024) unsigned char pool[];                                                            \
-    const Room room = prepare<F, S>(pool, fill);                                                                       \
+    const Room room = prepare<F, S, G, DEPTH>(pool, fill);                                                             \
     start(clocks);                                                                                                     \
-    if (__shfl_sync(0xffffffffU, threadIdx.x / 32, 0) == 0 && elected()) {                                             \
-      uint64_t a[8], b[8];                                                                                             \
-      _Pragma("unroll") for (int k = 0; k < 8; ++k) {                                                                  \
-        a[k] = descriptor(address_a(room.pool, k));                                                                    \
-        b[k] = descriptor(address_b(room.pool, k));                                                                    \
+    if (G::rank() == 0 && __shfl_sync(0xffffffffU, threadIdx.x / 32, 0) == 0 && elected()) {                           \
+      constexpr int kOwn = 2 * per_stage(DEPTH);                                                                       \
+      uint64_t a[kOwn], b[kOwn];                                                                                       \
+      _Pragma("unroll") for (int k = 0; k < kOwn; ++k) {                                                               \
+        const int next = k < kOwn / 2 ? kOwn / 2 : 0;                                                                  \
+        a[k] = operand<DEPTH>(address_a(room.pool, k, DEPTH), address_a(room.pool, next, DEPTH));                      \
+        b[k] = operand<DEPTH>(address_b(room.pool, k, DEPTH), address_b(room.pool, next, DEPTH));                      \
       }                                                                                                                \
       _Pragma("unroll 1") for (unsigned trip = 0; trip < trips; ++trip) {                                              \
         _Pragma("unroll") for (int k = 0; k < kProducts; ++k)                                                          \
           asm volatile("{ .reg .pred p; setp.ne.b32 p, %4, 0; " INSTRUCTION " [%0], %1, %2, %3, " SCALES "p; }"        \
-                       ::"r"(room.tensor), "l"(a[k % 8]), "l"(b[k % 8]), "r"(IDESC), "r"(k > 0 ? 1 : 0),               \
+                       ::"r"(room.tensor), "l"(a[k % kOwn]), "l"(b[k % kOwn]), "r"(IDESC), "r"(k > 0 ? 1 : 0),         \
                          "r"(room.tensor + kScalesA), "r"(room.tensor + kScalesB)                                      \
                        : "memory");                                                                                    \
-        asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];"                     \
-                     ::"r"(room.done + trip % 2 * 8) : "memory");                                                      \
+        G::commit(room.done + trip % 2 * 8);                                                                           \
         if (trip > 0) wait(room.done + (trip - 1) % 2 * 8, (trip - 1) / 2 % 2);                                        \
       }                                                                                                                \
-      if (trips > 0) wait(room.done + (trips - 1) % 2 * 8, (trips - 1) / 2 % 2);                                       \
+      G::finish(room.done + 16);                                                                                       \
     }                                                                                                                  \
     __syncwarp();                                                                                                      \
+    if (threadIdx.x == 0) wait(room.done + 16, 0);                                                                     \
     stop(clocks);                                                                                                      \
-    write_result(room.tensor, out);                                                                                    \
+    write_result<G>(room.tensor, out);                                                                                 \
   }
+#define SINGLE(format, F, S, ACCUMULATOR, FORMAT, SCALE_FORMAT, KIND, SCALES)                                          \
+  TCGEN05(tcgen05_##format, , F, S, Single, kDepthBytes, instruction(1, ACCUMULATOR, FORMAT, SCALE_FORMAT),            \
+          "tcgen05.mma.cta_group::1." KIND, SCALES)
+#define PAIR(format, F, S, ACCUMULATOR, FORMAT, SCALE_FORMAT, KIND, SCALES)                                            \
+  TCGEN05(tcgen05_pair_##format, __cluster_dims__(2, 1, 1), F, S, Pair, kDepthBytes,                                   \
+          instruction(2, ACCUMULATOR, FORMAT, SCALE_FORMAT), "tcgen05.mma.cta_group::2." KIND, SCALES)
+#define BOTH(...) SINGLE(__VA_ARGS__) PAIR(__VA_ARGS__)
+#define LONG(format, S, SCALE_FORMAT, KIND)                                                                            \
+  TCGEN05(tcgen05_pair_##format, __cluster_dims__(2, 1, 1), E2m1, S, Pair, kLongDepthBytes,                            \
+          instruction(2, 0, 1, SCALE_FORMAT, kLongDepthBytes), "tcgen05.mma.cta_group::2." KIND, "[%5], [%6], ")
 // clang-format on
 
-TCGEN05(tcgen05_f16, F16, NoScales, instruction(1, 0, 0), "tcgen05.mma.cta_group::1.kind::f16", "")
-TCGEN05(tcgen05_bf16, Bf16, NoScales, instruction(1, 1, 0), "tcgen05.mma.cta_group::1.kind::f16", "")
-TCGEN05(tcgen05_tf32, Tf32, NoScales, instruction(1, 2, 0), "tcgen05.mma.cta_group::1.kind::tf32", "")
-TCGEN05(tcgen05_fp8, E4m3, NoScales, instruction(1, 0, 0), "tcgen05.mma.cta_group::1.kind::f8f6f4", "")
+BOTH(f16, F16, NoScales, 1, 0, 0, "kind::f16", "")
+BOTH(bf16, Bf16, NoScales, 1, 1, 0, "kind::f16", "")
+BOTH(tf32, Tf32, NoScales, 1, 2, 0, "kind::tf32", "")
+BOTH(fp8, E4m3, NoScales, 1, 0, 0, "kind::f8f6f4", "")
 #if defined(__CUDA_ARCH_FEAT_SM100_ALL)
-TCGEN05(tcgen05_i8, I8, NoScales, instruction(2, 1, 0), "tcgen05.mma.cta_group::1.kind::i8", "")
+BOTH(i8, I8, NoScales, 2, 1, 0, "kind::i8", "")
 #endif
 // Blocks of 32 with scales of powers of two (OCP's MX formats), and of 16 with scales of e4m3 (NVFP4).
-TCGEN05(tcgen05_mxfp8, E4m3, Scales<true>, instruction(0, 0, 1),
-        "tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.scale_vec::1X", "[%5], [%6], ")
-TCGEN05(tcgen05_mxfp4, E2m1, Scales<true>, instruction(0, 1, 1),
-        "tcgen05.mma.cta_group::1.kind::mxf4.block_scale.scale_vec::2X", "[%5], [%6], ")
-TCGEN05(tcgen05_nvfp4, E2m1, Scales<false>, instruction(0, 1, 0),
-        "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.scale_vec::4X", "[%5], [%6], ")
+BOTH(mxfp8, E4m3, Scales<true>, 0, 0, 1, "kind::mxf8f6f4.block_scale.scale_vec::1X", "[%5], [%6], ")
+BOTH(mxfp4, E2m1, Scales<true>, 0, 1, 1, "kind::mxf4.block_scale.scale_vec::2X", "[%5], [%6], ")
+BOTH(nvfp4, E2m1, Scales<false>, 0, 1, 0, "kind::mxf4nvf4.block_scale.scale_vec::4X", "[%5], [%6], ")
+#if defined(__CUDA_ARCH_FEAT_SM103_ALL)
+LONG(mxfp4_long, AlikeScales<true>, 1, "kind::mxf4.block_scale.block32")
+LONG(nvfp4_long, AlikeScales<false>, 0, "kind::mxf4nvf4.block_scale.block16")
+#endif
 #endif

@@ -12,12 +12,15 @@
 
 namespace tcgen05 {
 
-// A product is 128 × 256 × 32 bytes of depth, issued by one block alone on its SM (cta_group::1). That is 128 clocks of
-// work in every format (bfloat16: 2·128·256·16 FLOP / 8192 a clock), in which (128 + 256) × 32 bytes of shared memory
-// are read: 96 of the 128 bytes a clock that an SM has.
-constexpr int kM = 128, kN = 256, kDepthBytes = 32;
+// A block alone on its SM (cta_group::1) multiplies 128 × 256 × 32 bytes of depth at a time. That is 128 clocks of work
+// in every format (bfloat16: 2·128·256·16 FLOP / 8192 a clock), in which (128 + 256) × 32 bytes of shared memory are
+// read: 96 of the 128 bytes a clock that an SM has. Two blocks of a cluster (cta_group::2) multiply 256 × 256: each
+// holds its half of A's and of B's rows, so reads (128 + 128) × 32 bytes, 64 bytes a clock. On 10.3 products of 4-bit
+// numbers may have 48 bytes of depth, 96 numbers, in the same time (2·128·256·96 / 49152). One block would need 144
+// bytes a clock; a pair needs 96.
+constexpr int kM = 128, kN = 256, kDepthBytes = 32, kLongDepthBytes = 48;
 constexpr int kProducts = 32;  // a trip
-// Two stages of 128 bytes of depth; 4 products each.
+// Two stages of 128 bytes of depth; rows of A and B of a block.
 constexpr int kStageA = kM * 128, kStageB = kN * 128, kBytes = 2 * (kStageA + kStageB);
 // What a launch asks for is more than half of an SM's shared memory, so that no second block comes beside the first and
 // waits for tensor memory: 228 KiB / 2, and 1 KiB to align the tiles.
@@ -34,26 +37,40 @@ PAGODA_BOTH constexpr uint64_t descriptor(uint32_t address) {
          uint64_t{1} << 46 | uint64_t{2} << 61;
 }
 
-// Product k of a trip reads stage k / 4 % 2 at depth k % 4 of it.
-PAGODA_BOTH constexpr uint32_t address_a(uint32_t pool, int k) {
-  return pool + k / 4 % 2 * kStageA + k % 4 * kDepthBytes;
+// A stage holds 4 products, or 2 long ones; product k of a trip is the next one of both stages in turn.
+PAGODA_BOTH constexpr int per_stage(int depth) { return depth == kDepthBytes ? 4 : 2; }
+PAGODA_BOTH constexpr uint32_t offset(int k, int depth, int stage_bytes) {
+  return static_cast<uint32_t>(k / per_stage(depth) % 2 * stage_bytes + k % per_stage(depth) * depth);
 }
-PAGODA_BOTH constexpr uint32_t address_b(uint32_t pool, int k) {
-  return pool + 2 * kStageA + k / 4 % 2 * kStageB + k % 4 * kDepthBytes;
+PAGODA_BOTH constexpr uint32_t address_a(uint32_t pool, int k, int depth) { return pool + offset(k, depth, kStageA); }
+PAGODA_BOTH constexpr uint32_t address_b(uint32_t pool, int k, int depth) {
+  return pool + 2 * kStageA + offset(k, depth, kStageB);
+}
+// Of a long product bit 52 makes the leading offset an address, / 16, at which depth beyond the 128 bytes goes on.
+// Those of a stage end before: it is the other stage's, never read.
+PAGODA_BOTH constexpr uint64_t long_descriptor(uint32_t address, uint32_t next) {
+  return (descriptor(address) & ~(uint64_t{0x3fff} << 16)) | static_cast<uint64_t>((next & 0x3ffff) >> 4) << 16 |
+         uint64_t{1} << 52;
 }
 
 // The instruction: accumulator in bits 4-5 (float32: 1, int32: 2; none where blocks have scales), format of A and of B
 // in 7-9 and 10-12, N / 8 in 17-22, M / 16 in 24-28; both operands K-major, dense, not negated. With scales, bit 23 is
 // their format (1: ue8m0, 0: ue4m3), and 4-5 and 29-30 are which of a word's four scales is the first: 0.
-PAGODA_BOTH constexpr uint32_t instruction(uint32_t accumulator, uint32_t format, uint32_t scale_format) {
+// A pair's M is 256. Bit 31: a long product.
+PAGODA_BOTH constexpr uint32_t instruction(int blocks, uint32_t accumulator, uint32_t format, uint32_t scale_format,
+                                           int depth = kDepthBytes) {
   return accumulator << 4 | format << 7 | format << 10 | uint32_t{kN / 8} << 17 | scale_format << 23 |
-         uint32_t{kM / 16} << 24;
+         static_cast<uint32_t>(blocks * kM / 16) << 24 | (depth == kDepthBytes ? 0U : 1U) << 31;
 }
 
 // The pattern by which a result is checked. Rows of A hold (row % 3) - 1, rows of B row % 4; even products of the first
 // stage have twice that in A, so that a product that reads another's operands is found.
 constexpr int kEven = 2;
-// Scales are powers of two. Of a product's depth, a row of A has up to four blocks and a row of B as many.
+// Scales are powers of two. Of a product's depth, a row of A has up to four blocks and a row of B as many. A long
+// product has more than a word holds; all its scales are alike, so that it does not matter where they lie: 2 in A, 1 in
+// B.
+constexpr int kAlike = -1;  // in place of a number of blocks
+constexpr int kLongExponent = 1;
 PAGODA_BOTH constexpr int exponent_a(int row, int block) { return (row / 3 + block) % 4 - 2; }
 PAGODA_BOTH constexpr int exponent_b(int row, int block) { return (row / 5 + 2 * block) % 3 - 1; }
 

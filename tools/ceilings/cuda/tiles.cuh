@@ -51,20 +51,29 @@ struct E2m1 {
   static __device__ T random(uint32_t seed) { return (unsigned char)hash(seed); }
 };
 
-// Fills `rows` rows of 128 bytes, swizzled: chunk c of 16 bytes of row r lies at c ^ (r % 8). Of a row, 32 bytes are
-// the depth of one product; in the pattern those of even products are `even` times as large.
+// How a tile is filled.
+struct Tile {
+  int rows, first;  // rows, and the number of the first one in the whole operand
+  bool of_a;
+  uint32_t seed;
+  int even = 1;    // in the pattern, numbers of even products are so many times as large
+  int depth = 32;  // bytes of a row that are one product's
+};
+
+// Fills rows of 128 bytes, swizzled: chunk c of 16 bytes of row r lies at c ^ (r % 8).
 template <typename F>
-__device__ void fill_tile(unsigned char* tile, int rows, int fill, bool of_a, uint32_t seed, int even = 1) {
+__device__ void fill_tile(unsigned char* to, const Tile& tile, int fill) {
   typedef typename F::T T;
   constexpr int kPerRow = 128 / (int)sizeof(T), kPerChunk = 16 / (int)sizeof(T);
-  for (int i = threadIdx.x; i < rows * kPerRow; i += blockDim.x) {
+  for (int i = threadIdx.x; i < tile.rows * kPerRow; i += blockDim.x) {
     const int row = i / kPerRow, column = i % kPerRow;
     const int place = row * 128 + ((column / kPerChunk) ^ (row & 7)) * 16 + column % kPerChunk * (int)sizeof(T);
-    T* const at = reinterpret_cast<T*>(tile + place);
+    T* const at = reinterpret_cast<T*>(to + place);
+    const bool even = column * (int)sizeof(T) / tile.depth % 2 == 0;
     if (fill == kRandom)
-      *at = F::random(seed + i);
+      *at = F::random(tile.seed + i);
     else if (fill == kPattern)
-      *at = F::of((float)(pattern(of_a, row) * (column * (int)sizeof(T) / 32 % 2 == 0 ? even : 1)));
+      *at = F::of((float)(pattern(tile.of_a, tile.first + row) * (even ? tile.even : 1)));
     else
       *at = F::of(fill == kOnes ? 1.0F : 0.0F);
   }
