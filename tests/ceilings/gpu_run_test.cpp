@@ -355,6 +355,24 @@ TEST_CASE("operands of wgmma lie where its descriptors say") {
     }
 }
 
+TEST_CASE("operands of tcgen05 lie where its descriptors say, at both depths") {
+  using namespace tcgen05;
+  // The same, byte by byte: formats of half a byte are filled by bytes.
+  for (const int depth : {kDepthBytes, kLongDepthBytes})
+    for (int k = 0; k < 2 * per_stage(depth); ++k)
+      for (int row = 0; row < kM; ++row)
+        for (int byte = 0; byte < depth; ++byte) {
+          const int column = k % per_stage(depth) * depth + byte;
+          const int filled =
+              k / per_stage(depth) * kStageA + row * 128 + ((column / 16) ^ (row & 7)) * 16 + column % 16;
+          const auto start = static_cast<int>(address_a(0, k, depth));
+          int address = start + row / 8 * 1024 + row % 8 * 128 + byte;
+          address ^= (address >> 7 & 7) << 4;
+          REQUIRE(address == filled);
+          REQUIRE(static_cast<int>(address_b(0, k, depth)) % 1024 == start % 1024);
+        }
+}
+
 TEST_CASE("registers of a warpgroup hold every element of the product once") {
   // Rows and columns told apart by value would need more than the patterns; the map itself is a bijection.
   std::vector<int> seen(64 * 256, 0);

@@ -15,9 +15,10 @@ namespace tcgen05 {
 // A block alone on its SM (cta_group::1) multiplies 128 × 256 × 32 bytes of depth at a time. That is 128 clocks of work
 // in every format (bfloat16: 2·128·256·16 FLOP / 8192 a clock), in which (128 + 256) × 32 bytes of shared memory are
 // read: 96 of the 128 bytes a clock that an SM has. Two blocks of a cluster (cta_group::2) multiply 256 × 256: each
-// holds its half of A's and of B's rows, so reads (128 + 128) × 32 bytes, 64 bytes a clock. On 10.3 products of 4-bit
-// numbers may have 48 bytes of depth, 96 numbers, in the same time (2·128·256·96 / 49152). One block would need 144
-// bytes a clock; a pair needs 96.
+// holds its half of A's and of B's rows, so reads (128 + 128) × 32 bytes, 64 bytes a clock. Published measurements on
+// B200 agree: with both operands in shared memory only N below 128 is slower than the tensor cores (SemiAnalysis,
+// "Dissecting Nvidia Blackwell", 2026). On 10.3 products of 4-bit numbers may have 48 bytes of depth, 96 numbers, in the
+// same time (2·128·256·96 / 49152). One block would need 144 bytes a clock; a pair needs 96.
 constexpr int kM = 128, kN = 256, kDepthBytes = 32, kLongDepthBytes = 48;
 constexpr int kProducts = 32;  // a trip
 // Two stages of 128 bytes of depth; rows of A and B of a block.
