@@ -3,12 +3,25 @@
 
 #include <cupti_result.h>
 
+#include <cstddef>
 #include <string>
 
 #include "cupti_library.h"
 #include "pagoda/error.h"
 
 namespace profile {
+
+// Parameters of a call, as long as up to their field `last`. A library refuses a structure that is longer than its own
+// (CUPTI_ERROR_INVALID_PARAMETER) and takes a shorter one, so a build with headers of any version asks for no more than
+// CUPTI 12.6 has: `last` is the last field of that version.
+template <typename Params, typename Field>
+Params params_to(Field Params::*last) {
+  Params params = {};
+  params.structSize = static_cast<std::size_t>(reinterpret_cast<const char*>(&(params.*last)) -
+                                               reinterpret_cast<const char*>(&params)) +
+                      sizeof(Field);
+  return params;
+}
 
 // What to do about a refusal; empty where nothing is known.
 std::string cupti_remedy(int result);

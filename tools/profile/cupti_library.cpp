@@ -24,12 +24,14 @@ void open_neighbours(const std::string& path) {
 std::vector<std::string> places() {
   if (const char* chosen = std::getenv("PAGODA_CUPTI"); chosen != nullptr && *chosen != '\0') return {chosen};
   // By path first: a program may bring a copy of the same name (PyTorch's wheels do), and two copies do not agree.
-  return {PAGODA_CUPTI_FOLDER "/libcupti.so",
-          "/usr/local/cuda/lib64/libcupti.so",
-          "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so",
-          "libcupti.so.13",
-          "libcupti.so.12",
-          "libcupti.so"};
+  // Wheels have no libcupti.so without its version.
+  std::vector<std::string> all;
+  for (const std::string folder :
+       {PAGODA_CUPTI_FOLDER, "/usr/local/cuda/lib64", "/usr/local/cuda/extras/CUPTI/lib64", "/usr/local/cuda/lib"})
+    for (const char* name : {"libcupti.so", "libcupti.so.13", "libcupti.so.12"})
+      if (!folder.empty()) all.push_back(folder + "/" + name);
+  for (const char* name : {"libcupti.so.13", "libcupti.so.12", "libcupti.so"}) all.push_back(name);
+  return all;
 }
 
 template <typename Params>
@@ -45,13 +47,19 @@ void check(const CuptiLibrary& library, int result, const std::string& what) {
 
 CuptiLibrary::CuptiLibrary(const std::string& path) {
   const std::vector<std::string> candidates = path.empty() ? places() : std::vector{path};
+  std::string told;
   for (const std::string& candidate : candidates) {
     // The directory of a library that the linker's cache finds is known only once it is open.
     handle_ = dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle_ != nullptr) break;
+    // What is there and does not open says more than what is not there.
+    const char* const error = dlerror();
+    if (told.empty() && error != nullptr && (candidates.size() == 1 || std::filesystem::exists(candidate)))
+      told = error;
   }
   if (handle_ == nullptr) {
-    why_ = "CUPTI cannot be opened (" + candidates.front() + (candidates.size() > 1 ? " and other places" : "") +
+    why_ = "CUPTI cannot be opened (" +
+           (told.empty() ? "libcupti.so.13 and .12 are in none of the usual places" : told) +
            "); install it with the CUDA toolkit, or set PAGODA_CUPTI to its libcupti.so";
     return;
   }
@@ -74,8 +82,7 @@ std::uint32_t CuptiLibrary::version() const {
 }
 
 std::vector<std::string> CuptiLibrary::chips() const {
-  CUpti_Profiler_Host_GetSupportedChips_Params params = {};
-  params.structSize = CUpti_Profiler_Host_GetSupportedChips_Params_STRUCT_SIZE;
+  auto params = params_to(&CUpti_Profiler_Host_GetSupportedChips_Params::ppChipNames);
   check(*this, call(*this, "cuptiProfilerHostGetSupportedChips", params), "the list of chips");
   return {params.ppChipNames, params.ppChipNames + params.numChips};
 }
@@ -93,24 +100,37 @@ std::string cupti_remedy(int result) {
     case CUPTI_ERROR_INSUFFICIENT_PRIVILEGES:
       return "the driver lets only administrators read counters: run as root (containers: --cap-add=SYS_ADMIN), or set "
              "NVreg_RestrictProfilingToAdminUsers=0 for the nvidia module and load it again; --mode time needs none";
+    case CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES:
+      return "the host gives this virtual GPU no counters: its plug-in option enable_profiling grants them; --mode "
+             "time "
+             "needs none";
+    case CUPTI_ERROR_NOT_INITIALIZED:
+      return "the driver may be older than this CUPTI: give the CUPTI of a toolkit that is no newer than the driver "
+             "with "
+             "--cupti or PAGODA_CUPTI";
     case CUPTI_ERROR_HARDWARE_BUSY:
       return "something else holds the counters: stop the other profiler, or pause monitoring with dcgmi profile "
              "--pause";
     case CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED:
       return "another profiler is in the program (torch.profiler, nsys, ncu, a debugger): switch it off";
     case CUPTI_ERROR_NOT_SUPPORTED:
+    case CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED:
+    case CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED:
+    case CUPTI_ERROR_CMP_DEVICE_NOT_SUPPORTED:
+    case 43:  // MIG, SLI, WSL: named since CUDA 13
+    case 44:
+    case 45:
       return "this device or its virtualisation does not support counters; --mode time needs none";
     default:
       return "";
   }
 }
 
-// A host object: settings accumulate in it, so each question has its own.
+// A host object: settings accumulate in it, so each list of metrics has its own.
 class HostChip::Object {
  public:
   explicit Object(const HostChip& chip) : library_(chip.library_) {
-    CUpti_Profiler_Host_Initialize_Params params = {};
-    params.structSize = CUpti_Profiler_Host_Initialize_Params_STRUCT_SIZE;
+    auto params = params_to(&CUpti_Profiler_Host_Initialize_Params::pHostObject);
     params.profilerType = CUPTI_PROFILER_TYPE_RANGE_PROFILER;
     params.pChipName = chip.chip_.c_str();
     params.pCounterAvailabilityImage = chip.availability_.empty() ? nullptr : chip.availability_.data();
@@ -118,35 +138,46 @@ class HostChip::Object {
     object_ = params.pHostObject;
   }
   ~Object() {
-    CUpti_Profiler_Host_Deinitialize_Params params = {};
-    params.structSize = CUpti_Profiler_Host_Deinitialize_Params_STRUCT_SIZE;
+    auto params = params_to(&CUpti_Profiler_Host_Deinitialize_Params::pHostObject);
     params.pHostObject = object_;
     call(library_, "cuptiProfilerHostDeinitialize", params);
   }
   Object(const Object&) = delete;
   Object& operator=(const Object&) = delete;
   CUpti_Profiler_Host_Object* get() const { return object_; }
+  void add(const std::vector<std::string>& full_names) const {
+    std::vector<const char*> names;
+    for (const std::string& name : full_names) names.push_back(name.c_str());
+    auto params = params_to(&CUpti_Profiler_Host_ConfigAddMetrics_Params::numMetrics);
+    params.pHostObject = object_;
+    params.ppMetricNames = names.data();
+    params.numMetrics = names.size();
+    check(library_, call(library_, "cuptiProfilerHostConfigAddMetrics", params), "the choice of metrics");
+  }
 
  private:
   const CuptiLibrary& library_;
   CUpti_Profiler_Host_Object* object_ = nullptr;
 };
 
-namespace {
-std::vector<const char*> pointers(const std::vector<std::string>& names) {
-  std::vector<const char*> result;
-  for (const std::string& name : names) result.push_back(name.c_str());
-  return result;
-}
-}  // namespace
+// The object that evaluates images, kept from one image to the next, as reading comes after every few launches. It
+// chooses the metrics that it evaluates: the order of calls that is known to work.
+struct HostChip::Evaluator {
+  Evaluator(const HostChip& chip, const std::vector<std::string>& full_names) : object(chip), metrics(full_names) {
+    object.add(full_names);
+  }
+  const Object object;
+  const std::vector<std::string> metrics;
+};
+
+HostChip::~HostChip() = default;
 
 HostChip::HostChip(const CuptiLibrary& library, const std::string& chip, std::vector<std::uint8_t> availability)
     : library_(library), chip_(chip), availability_(std::move(availability)) {
   const Object object(*this);
   for (const CUpti_MetricType type :
        {CUPTI_METRIC_TYPE_COUNTER, CUPTI_METRIC_TYPE_RATIO, CUPTI_METRIC_TYPE_THROUGHPUT}) {
-    CUpti_Profiler_Host_GetBaseMetrics_Params params = {};
-    params.structSize = CUpti_Profiler_Host_GetBaseMetrics_Params_STRUCT_SIZE;
+    auto params = params_to(&CUpti_Profiler_Host_GetBaseMetrics_Params::numMetrics);
     params.pHostObject = object.get();
     params.metricType = type;
     check(library_, call(library_, "cuptiProfilerHostGetBaseMetrics", params), "the list of metrics");
@@ -160,11 +191,16 @@ bool HostChip::has(const std::string& full_name) const {
 
 std::string HostChip::description(const std::string& name) const {
   const Object object(*this);
-  CUpti_Profiler_Host_GetMetricProperties_Params params = {};
-  params.structSize = CUpti_Profiler_Host_GetMetricProperties_Params_STRUCT_SIZE;
+  auto params = params_to(&CUpti_Profiler_Host_GetMetricProperties_Params::metricType);
   params.pHostObject = object.get();
-  params.pMetricName = name.c_str();
-  check(library_, call(library_, "cuptiProfilerHostGetMetricProperties", params), "the description of " + name);
+  // Before CUDA 13 only full names have properties.
+  int result = CUPTI_ERROR_INVALID_METRIC_NAME;
+  for (const std::string& full : {name, name + ".sum", name + ".ratio", name + ".avg.pct_of_peak_sustained_elapsed"}) {
+    params.pMetricName = full.c_str();
+    result = call(library_, "cuptiProfilerHostGetMetricProperties", params);
+    if (result != CUPTI_ERROR_INVALID_METRIC_NAME) break;
+  }
+  check(library_, result, "the description of " + name);
   return params.pDescription ? params.pDescription : "";
 }
 
@@ -172,20 +208,12 @@ std::vector<std::uint8_t> HostChip::config(const std::vector<std::string>& full_
   for (const std::string& name : full_names)  // CUPTI refuses a list without saying which name it is
     if (!has(name)) throw pagoda::Error("metric " + name + ": " + chip_ + " has none of this name");
   const Object object(*this);
-  std::vector<const char*> names = pointers(full_names);
-  CUpti_Profiler_Host_ConfigAddMetrics_Params add = {};
-  add.structSize = CUpti_Profiler_Host_ConfigAddMetrics_Params_STRUCT_SIZE;
-  add.pHostObject = object.get();
-  add.ppMetricNames = names.data();
-  add.numMetrics = names.size();
-  check(library_, call(library_, "cuptiProfilerHostConfigAddMetrics", add), "the choice of metrics");
-  CUpti_Profiler_Host_GetConfigImageSize_Params size = {};
-  size.structSize = CUpti_Profiler_Host_GetConfigImageSize_Params_STRUCT_SIZE;
+  object.add(full_names);
+  auto size = params_to(&CUpti_Profiler_Host_GetConfigImageSize_Params::configImageSize);
   size.pHostObject = object.get();
   check(library_, call(library_, "cuptiProfilerHostGetConfigImageSize", size), "the size of the configuration");
   std::vector<std::uint8_t> image(size.configImageSize);
-  CUpti_Profiler_Host_GetConfigImage_Params get = {};
-  get.structSize = CUpti_Profiler_Host_GetConfigImage_Params_STRUCT_SIZE;
+  auto get = params_to(&CUpti_Profiler_Host_GetConfigImage_Params::pConfigImage);
   get.pHostObject = object.get();
   get.configImageSize = image.size();
   get.pConfigImage = image.data();
@@ -195,8 +223,7 @@ std::vector<std::uint8_t> HostChip::config(const std::vector<std::string>& full_
 
 std::size_t HostChip::passes(const std::vector<std::string>& full_names) const {
   std::vector<std::uint8_t> image = config(full_names);
-  CUpti_Profiler_Host_GetNumOfPasses_Params params = {};
-  params.structSize = CUpti_Profiler_Host_GetNumOfPasses_Params_STRUCT_SIZE;
+  auto params = params_to(&CUpti_Profiler_Host_GetNumOfPasses_Params::numOfPasses);
   params.configImageSize = image.size();
   params.pConfigImage = image.data();
   check(library_, call(library_, "cuptiProfilerHostGetNumOfPasses", params), "the number of passes");
@@ -205,13 +232,13 @@ std::size_t HostChip::passes(const std::vector<std::string>& full_names) const {
 
 std::vector<std::vector<double>> HostChip::evaluate(const std::vector<std::uint8_t>& image, std::size_t ranges,
                                                     const std::vector<std::string>& full_names) const {
-  const Object object(*this);
-  std::vector<const char*> names = pointers(full_names);
+  if (!evaluator_ || evaluator_->metrics != full_names) evaluator_ = std::make_unique<Evaluator>(*this, full_names);
+  std::vector<const char*> names;
+  for (const std::string& name : evaluator_->metrics) names.push_back(name.c_str());
   std::vector<std::vector<double>> values(ranges, std::vector<double>(names.size()));
   for (std::size_t range = 0; range < ranges; ++range) {
-    CUpti_Profiler_Host_EvaluateToGpuValues_Params params = {};
-    params.structSize = CUpti_Profiler_Host_EvaluateToGpuValues_Params_STRUCT_SIZE;
-    params.pHostObject = object.get();
+    auto params = params_to(&CUpti_Profiler_Host_EvaluateToGpuValues_Params::pMetricValues);
+    params.pHostObject = evaluator_->object.get();
     params.pCounterDataImage = image.data();
     params.counterDataImageSize = image.size();
     params.rangeIndex = range;

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -39,6 +40,9 @@ class HostChip {
  public:
   // `availability`: an image of a device, which takes away what it cannot count; empty: what the chip has.
   HostChip(const CuptiLibrary& library, const std::string& chip, std::vector<std::uint8_t> availability = {});
+  ~HostChip();
+  HostChip(const HostChip&) = delete;
+  HostChip& operator=(const HostChip&) = delete;
 
   // Base names, without rollup: "dram__bytes_read".
   const std::set<std::string>& metrics() const { return metrics_; }
@@ -54,10 +58,12 @@ class HostChip {
 
  private:
   class Object;
+  struct Evaluator;
   const CuptiLibrary& library_;
   std::string chip_;
   std::vector<std::uint8_t> availability_;
   std::set<std::string> metrics_;
+  mutable std::unique_ptr<Evaluator> evaluator_;
 };
 
 }  // namespace profile

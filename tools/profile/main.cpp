@@ -330,8 +330,9 @@ int profile_program(const Options& options, const profile::Probe& probed) {
 int run(const Options& options) {
   if (options.list_ranges) return list_ranges(options);
   if (options.mode == "ncu" && !options.chip.empty()) return profile_with_ncu(options, options.chip);
-  const profile::ProbeFor what =
-      options.mode == "time" || options.mode == "ncu" ? profile::ProbeFor::Chip : profile::ProbeFor::Counters;
+  const profile::ProbeFor what = options.mode == "time"  ? profile::ProbeFor::Times
+                                 : options.mode == "ncu" ? profile::ProbeFor::Chip
+                                                         : profile::ProbeFor::Counters;
   const profile::Probe probed = profile::probe(what, injected_library(options));
   if (!probed.problem.empty()) {
     std::fprintf(stderr, "pagoda-profile: %s\n", probed.problem.c_str());

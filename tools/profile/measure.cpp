@@ -66,7 +66,7 @@ Session::Session(const SessionOptions& options) : state_(std::make_unique<State>
   state.library = library_path(options.library);
   const bool is_time = options.mode == "time";
   const ::profile::Probe probed =
-      ::profile::probe(is_time ? ::profile::ProbeFor::Chip : ::profile::ProbeFor::Counters, state.library);
+      ::profile::probe(is_time ? ::profile::ProbeFor::Times : ::profile::ProbeFor::Counters, state.library);
   state.problem = probed.problem;
   if (!state.problem.empty()) return;
   ::profile::Settings settings;

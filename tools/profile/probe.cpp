@@ -48,7 +48,7 @@ std::string driver_problem(int result) {
   }
 }
 
-using ProbeFunction = int (*)(int, int, char*, std::size_t, char*, std::size_t);
+using ProbeFunction = int (*)(int device, int what, char*, std::size_t, char*, std::size_t);
 
 int ask(int to, ProbeFor what, const std::string& library) {
   say(to, "stage\topening libcuda.so.1");
@@ -94,7 +94,7 @@ int ask(int to, ProbeFor what, const std::string& library) {
     name(device_name, sizeof device_name - 1, device);
     if (chips != nullptr) {
       say(to, "stage\tasking CUPTI for device " + std::to_string(device));
-      if (chips(device, what == ProbeFor::Counters ? 1 : 0, chip, sizeof chip, problem, sizeof problem) != 0) {
+      if (chips(device, static_cast<int>(what), chip, sizeof chip, problem, sizeof problem) != 0) {
         say(to, std::string("problem\t") + problem);
         return 1;
       }

@@ -20,7 +20,8 @@ struct Probe {
 
 enum class ProbeFor {
   Driver,    // a driver and a device
-  Chip,      // and what CUPTI calls the chip
+  Times,     // and a CUPTI that answers
+  Chip,      // and what it calls the chip
   Counters,  // and that counters can be read: privilege, and that nobody else reads them
 };
 

@@ -18,6 +18,7 @@
 #include <unordered_map>
 
 #include "../cupti_call.h"
+#include "../probe.h"
 #include "cupti_session.h"
 #include "injection.h"
 
@@ -76,6 +77,7 @@ class Energy {
     if (!joules_ || !now || recorder() == nullptr) return;
     recorder()->energy(*now - *joules_,
                        std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count());
+    joules_.reset();  // told once
   }
 
  private:
@@ -106,10 +108,13 @@ std::string device_name(CUdevice device) {
   return get && get(text, sizeof text - 1, device) == CUDA_SUCCESS ? text : "";
 }
 
+// Before all other calls of the profiler, the chip's name among them, as NVIDIA's samples have it.
 void initialize_profiler() {
-  CUpti_Profiler_Initialize_Params params = {};
-  params.structSize = CUpti_Profiler_Initialize_Params_STRUCT_SIZE;
+  static bool is_done = false;
+  if (is_done) return;
+  auto params = params_to(&CUpti_Profiler_Initialize_Params::pPriv);
   check_cupti(library(), call_cupti(library(), "cuptiProfilerInitialize", &params), "starting CUPTI's profiler");
+  is_done = true;
 }
 
 // Copies of CUPTI that are loaded; more than one is known to make calls fail.
@@ -126,7 +131,12 @@ std::set<std::string> loaded_copies() {
 ContextFacts facts_of(Context context) {
   std::uint32_t device = 0;
   check_cupti(library(), call_cupti(library(), "cuptiGetDeviceId", context_of(context), &device), "finding the device");
-  ContextFacts facts{chip_name(library(), device), device_name(static_cast<CUdevice>(device)), {}};
+  ContextFacts facts{"", device_name(static_cast<CUdevice>(device)), {}};
+  // Times need no profiler, which may be missing where they are not, and which changes how the device runs.
+  if (settings().collect != Collect::Times) {
+    initialize_profiler();
+    facts.chip = chip_name(library(), device);
+  }
   facts.notes.push_back("CUPTI " + std::to_string(library().version()) + " of " + library().path());
   if (const std::set<std::string> copies = loaded_copies(); copies.size() > 1) {
     std::string all;
@@ -141,8 +151,7 @@ ContextFacts facts_of(Context context) {
 }
 
 std::unique_ptr<CounterSession> session_of(Context context, const std::vector<std::string>& metrics) {
-  static const bool kIsInitialized = (initialize_profiler(), true);
-  static_cast<void>(kIsInitialized);
+  initialize_profiler();
   static int sessions = 0;
   std::uint32_t device = 0;
   check_cupti(library(), call_cupti(library(), "cuptiGetDeviceId", context_of(context), &device), "finding the device");
@@ -319,8 +328,7 @@ void subscribe() {
 #ifdef CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN
   if (library().symbol("cuptiSubscribe_v2") != nullptr) {
     char old[256] = {};
-    CUpti_SubscriberParams params = {};
-    params.structSize = CUpti_SubscriberParams_STRUCT_SIZE;
+    auto params = params_to(&CUpti_SubscriberParams::oldSubscriberSize);
     params.subscriberName = "pagoda-profile";
     params.oldSubscriberName = old;
     params.oldSubscriberSize = sizeof old;
@@ -353,6 +361,9 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
                   return get && get(&context) == CUDA_SUCCESS ? handle_of(context) : Context{0};
                 }});
     at_end(end_of_process);
+    // Handlers run last in, first out: this one before what the driver registered until now, also where an NVTX range
+    // made the record before the driver was loaded.
+    std::atexit(finish_record);
     subscribe();
     if (settings().collect == Collect::Times) listen_to_times();
   } catch (const std::exception& error) {
@@ -362,12 +373,41 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
   return 1;
 }
 
+namespace {
+
+// What keeps the profiler from a device, by CUPTI's own question; silent where that question fails.
+void check_device(int index) {
+  auto params = params_to(&CUpti_Profiler_DeviceSupported_Params::api);
+  params.cuDevice = index;
+  params.api = CUPTI_PROFILER_RANGE_PROFILING;
+  if (call_cupti(library(), "cuptiProfilerDeviceSupported", &params) != CUPTI_SUCCESS ||
+      params.isSupported == CUPTI_PROFILER_CONFIGURATION_SUPPORTED ||
+      params.isSupported == CUPTI_PROFILER_CONFIGURATION_UNKNOWN)
+    return;
+  const std::pair<const char*, CUpti_Profiler_Support_Level> reasons[] = {
+      {"its architecture (compute capability 7.5 is the first)", params.architecture},
+      {"SLI", params.sli},
+      {"a virtual GPU without enable_profiling", params.vGpu},
+      {"confidential computing", params.confidentialCompute},
+      {"a device for mining", params.cmp},
+      {"WSL", params.wsl}};
+  std::string why;
+  for (const auto& [text, level] : reasons)
+    if (level == CUPTI_PROFILER_CONFIGURATION_UNSUPPORTED || level == CUPTI_PROFILER_CONFIGURATION_DISABLED)
+      why += (why.empty() ? "" : ", ") + std::string(text);
+  throw pagoda::Error("device " + std::to_string(index) + " has no counters for profilers: " +
+                      (why.empty() ? "CUPTI does not say why" : why) + "; --mode time needs none");
+}
+
+}  // namespace
+
 // For a program that profiles itself: the record is whole after it.
 extern "C" __attribute__((visibility("default"))) void pagoda_finish() { finish_record(); }
 
-// Asks device `index`, whose driver has been initialized, for its chip and, with `counters`, opens and closes a
-// session. Answers with CUPTI's result, 0 where all is well. Only ever called in a process that may crash.
-extern "C" __attribute__((visibility("default"))) int pagoda_probe(int index, int counters, char* chip,
+// Asks device `index`, whose driver has been initialized, for what `level` (ProbeFor) needs: that CUPTI answers, its
+// name for the chip, and that a session can be opened. 0 where all is well. Only ever called in a process that may
+// crash.
+extern "C" __attribute__((visibility("default"))) int pagoda_probe(int index, int level, char* chip,
                                                                    std::size_t chip_bytes, char* message,
                                                                    std::size_t message_bytes) {
   const auto say = [](char* to, std::size_t bytes, const std::string& text) {
@@ -376,10 +416,17 @@ extern "C" __attribute__((visibility("default"))) int pagoda_probe(int index, in
   };
   try {
     if (!library().available()) throw pagoda::Error(library().why());
+    if (library().version() == 0)
+      throw pagoda::Error("CUPTI (" + library().path() +
+                          ") does not answer; it may be newer than the driver: give the " +
+                          "CUPTI of a toolkit that is no newer with --cupti or PAGODA_CUPTI");
+    const auto asked = static_cast<ProbeFor>(level);
+    if (asked == ProbeFor::Times) return 0;
     initialize_profiler();
+    if (asked == ProbeFor::Counters) check_device(index);
     const std::string name = chip_name(library(), static_cast<std::size_t>(index));
     say(chip, chip_bytes, name);
-    if (counters == 0) return 0;
+    if (asked != ProbeFor::Counters) return 0;
     CUcontext context = nullptr;
     const auto retain = driver<CUresult (*)(CUcontext*, CUdevice)>("cuDevicePrimaryCtxRetain");
     const auto set = driver<CUresult (*)(CUcontext)>("cuCtxSetCurrent");
@@ -392,7 +439,10 @@ extern "C" __attribute__((visibility("default"))) int pagoda_probe(int index, in
     options.ranges = 1;
     const auto session = open_cupti_session(library(), context, options);
     session->start();
-    session->stop();
+    try {
+      session->stop();
+    } catch (const pagoda::Error&) {  // nothing was launched, and what nothing looks like no document tells
+    }
     return 0;
   } catch (const std::exception& error) {
     say(message, message_bytes, error.what());

@@ -27,8 +27,7 @@ class CuptiSession : public CounterSession {
     if (passes_ > 1 && !options.replay)
       throw pagoda::Error("on this device the metrics need " + std::to_string(passes_) +
                           " passes, which takes replay of kernels; use --mode exact");
-    CUpti_RangeProfiler_Enable_Params enable = {};
-    enable.structSize = CUpti_RangeProfiler_Enable_Params_STRUCT_SIZE;
+    auto enable = params_to(&CUpti_RangeProfiler_Enable_Params::pRangeProfilerObject);
     enable.ctx = context;
     check_cupti(library_, call_cupti(library_, "cuptiRangeProfilerEnable", &enable), "enabling counters");
     object_ = enable.pRangeProfilerObject;
@@ -36,8 +35,7 @@ class CuptiSession : public CounterSession {
   }
 
   ~CuptiSession() override {
-    CUpti_RangeProfiler_Disable_Params params = {};
-    params.structSize = CUpti_RangeProfiler_Disable_Params_STRUCT_SIZE;
+    auto params = params_to(&CUpti_RangeProfiler_Disable_Params::pRangeProfilerObject);
     params.pRangeProfilerObject = object_;
     if (object_ != nullptr) call_cupti(library_, "cuptiRangeProfilerDisable", &params);
   }
@@ -46,8 +44,7 @@ class CuptiSession : public CounterSession {
 
   void start() override {
     initialize_image();
-    CUpti_RangeProfiler_SetConfig_Params set = {};
-    set.structSize = CUpti_RangeProfiler_SetConfig_Params_STRUCT_SIZE;
+    auto set = params_to(&CUpti_RangeProfiler_SetConfig_Params::targetNestingLevel);
     set.pRangeProfilerObject = object_;
     set.configSize = config_.size();
     set.pConfig = config_.data();
@@ -62,23 +59,19 @@ class CuptiSession : public CounterSession {
     set.passIndex = 0;
     set.targetNestingLevel = 1;
     check_cupti(library_, call_cupti(library_, "cuptiRangeProfilerSetConfig", &set), "the choice of counters");
-    CUpti_RangeProfiler_Start_Params start = {};
-    start.structSize = CUpti_RangeProfiler_Start_Params_STRUCT_SIZE;
+    auto start = params_to(&CUpti_RangeProfiler_Start_Params::pRangeProfilerObject);
     start.pRangeProfilerObject = object_;
     check_cupti(library_, call_cupti(library_, "cuptiRangeProfilerStart", &start), "starting counters");
   }
 
   Counted stop() override {
-    CUpti_RangeProfiler_Stop_Params stop = {};
-    stop.structSize = CUpti_RangeProfiler_Stop_Params_STRUCT_SIZE;
+    auto stop = params_to(&CUpti_RangeProfiler_Stop_Params::isAllPassSubmitted);
     stop.pRangeProfilerObject = object_;
     check_cupti(library_, call_cupti(library_, "cuptiRangeProfilerStop", &stop), "stopping counters");
-    CUpti_RangeProfiler_DecodeData_Params decode = {};
-    decode.structSize = CUpti_RangeProfiler_DecodeData_Params_STRUCT_SIZE;
+    auto decode = params_to(&CUpti_RangeProfiler_DecodeData_Params::numOfRangeDropped);
     decode.pRangeProfilerObject = object_;
     check_cupti(library_, call_cupti(library_, "cuptiRangeProfilerDecodeData", &decode), "reading counters");
-    CUpti_RangeProfiler_GetCounterDataInfo_Params info = {};
-    info.structSize = CUpti_RangeProfiler_GetCounterDataInfo_Params_STRUCT_SIZE;
+    auto info = params_to(&CUpti_RangeProfiler_GetCounterDataInfo_Params::numTotalRanges);
     info.pCounterDataImage = image_.data();
     info.counterDataImageSize = image_.size();
     check_cupti(library_, call_cupti(library_, "cuptiRangeProfilerGetCounterDataInfo", &info), "counting ranges");
@@ -87,16 +80,14 @@ class CuptiSession : public CounterSession {
   }
 
   void push(const std::string& name) override {
-    CUpti_RangeProfiler_PushRange_Params params = {};
-    params.structSize = CUpti_RangeProfiler_PushRange_Params_STRUCT_SIZE;
+    auto params = params_to(&CUpti_RangeProfiler_PushRange_Params::pRangeName);
     params.pRangeProfilerObject = object_;
     params.pRangeName = name.c_str();
     check_cupti(library_, call_cupti(library_, "cuptiRangeProfilerPushRange", &params), "opening a range");
   }
 
   void pop() override {
-    CUpti_RangeProfiler_PopRange_Params params = {};
-    params.structSize = CUpti_RangeProfiler_PopRange_Params_STRUCT_SIZE;
+    auto params = params_to(&CUpti_RangeProfiler_PopRange_Params::pRangeProfilerObject);
     params.pRangeProfilerObject = object_;
     check_cupti(library_, call_cupti(library_, "cuptiRangeProfilerPopRange", &params), "closing a range");
   }
@@ -114,8 +105,7 @@ class CuptiSession : public CounterSession {
   void allocate() {
     std::vector<const char*> names;
     for (const std::string& metric : metrics_) names.push_back(metric.c_str());
-    CUpti_RangeProfiler_GetCounterDataSize_Params size = {};
-    size.structSize = CUpti_RangeProfiler_GetCounterDataSize_Params_STRUCT_SIZE;
+    auto size = params_to(&CUpti_RangeProfiler_GetCounterDataSize_Params::counterDataSize);
     size.pRangeProfilerObject = object_;
     size.pMetricNames = names.data();
     size.numMetrics = names.size();
@@ -126,8 +116,7 @@ class CuptiSession : public CounterSession {
   }
 
   void initialize_image() {
-    CUpti_RangeProfiler_CounterDataImage_Initialize_Params params = {};
-    params.structSize = CUpti_RangeProfiler_CounterDataImage_Initialize_Params_STRUCT_SIZE;
+    auto params = params_to(&CUpti_RangeProfiler_CounterDataImage_Initialize_Params::pCounterData);
     params.pRangeProfilerObject = object_;
     params.counterDataSize = image_.size();
     params.pCounterData = image_.data();
@@ -157,8 +146,7 @@ class CuptiSession : public CounterSession {
 }  // namespace
 
 std::vector<std::uint8_t> counter_availability(const CuptiLibrary& library, CUctx_st* context) {
-  CUpti_Profiler_GetCounterAvailability_Params params = {};
-  params.structSize = CUpti_Profiler_GetCounterAvailability_Params_STRUCT_SIZE;
+  auto params = params_to(&CUpti_Profiler_GetCounterAvailability_Params::pCounterAvailabilityImage);
   params.ctx = context;
   check_cupti(library, call_cupti(library, "cuptiProfilerGetCounterAvailability", &params), "asking for counters");
   std::vector<std::uint8_t> image(params.counterAvailabilityImageSize);
@@ -168,8 +156,7 @@ std::vector<std::uint8_t> counter_availability(const CuptiLibrary& library, CUct
 }
 
 std::string chip_name(const CuptiLibrary& library, std::size_t device) {
-  CUpti_Device_GetChipName_Params params = {};
-  params.structSize = CUpti_Device_GetChipName_Params_STRUCT_SIZE;
+  auto params = params_to(&CUpti_Device_GetChipName_Params::pChipName);
   params.deviceIndex = device;
   check_cupti(library, call_cupti(library, "cuptiDeviceGetChipName", &params), "the name of the chip");
   return params.pChipName != nullptr ? params.pChipName : "";

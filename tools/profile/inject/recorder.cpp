@@ -69,11 +69,11 @@ void Recorder::fail(State& state, Context context, const std::string& why) {
 bool Recorder::ready(State& state, Context context) {
   if (!state.has_facts) {
     state.has_facts = true;
+    if (settings_.collect == Collect::Times) sink_->line({"group", std::to_string(context), "0", "seconds"});
     try {
       const ContextFacts facts = device_.facts(context);
       state.chip = facts.chip;
       sink_->line({"device", std::to_string(context), facts.chip, facts.device});
-      if (settings_.collect == Collect::Times) sink_->line({"group", std::to_string(context), "0", "seconds"});
       for (const std::string& text : facts.notes) sink_->line({"note", text});
     } catch (const std::exception& error) {
       fail(state, context, error.what());
