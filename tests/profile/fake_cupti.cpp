@@ -1,5 +1,7 @@
 // A driver and CUPTI in one library, as far as pagoda-profile speaks to them: launches that the test program makes are
 // counted, each with values that tell which launch and which metric they are of. FAKE_CUDA says what is wrong with it.
+// It refuses what the real one refuses: calls out of order, structures longer than CUPTI 12.6 has them, ranges that do
+// not balance, another subscriber's handle, profiling beside tracing, waiting for the device during a capture.
 #include <cuda.h>
 #include <cupti.h>
 #include <cupti_profiler_host.h>
@@ -8,6 +10,7 @@
 #include <cupti_target.h>
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -21,13 +24,46 @@ bool is(const char* trouble) {
   return set != nullptr && std::strcmp(set, trouble) == 0;
 }
 
+// The real library takes structures that end at or before its own last field. `last` is that of CUPTI 12.6; all fields
+// up to it are asked for here.
+template <typename Params, typename Field>
+bool is_well_formed(const Params* params, Field Params::*last) {
+  const auto size = static_cast<std::size_t>(reinterpret_cast<const char*>(&(params->*last)) -
+                                             reinterpret_cast<const char*>(params)) +
+                    sizeof(Field);
+  return params->structSize == size && params->pPriv == nullptr;
+}
+#define EXPECT_PARAMS(last) \
+  if (!is_well_formed(params, last)) return CUPTI_ERROR_INVALID_PARAMETER
+
+bool is_initialized = false, is_profiler_initialized = false, is_tracing = false;
+// Of the one context: enabled, configured, started, stopped; ranges that are open.
+struct Session {
+  bool is_enabled = false, has_image = false, is_configured = false, is_started = false, is_stopped = false;
+  std::size_t image_bytes = 0, image_ranges = 0, metrics = 0;
+  int open = 0;
+} session;
+struct Host {
+  std::vector<std::string> metrics;
+};
+CUpti_RangeProfiler_Object* object() { return reinterpret_cast<CUpti_RangeProfiler_Object*>(&session); }
+CUpti_SubscriberHandle subscriber() { return reinterpret_cast<CUpti_SubscriberHandle>(0x30); }
+std::vector<CUpti_CallbackId> listened;
+constexpr std::size_t kMostRanges = 2500;  // where users met CUPTI_ERROR_INVALID_OPERATION
+
 CUpti_CallbackFunc callback = nullptr;
 CUpti_BuffersCallbackRequestFunc request = nullptr;
 CUpti_BuffersCallbackCompleteFunc complete = nullptr;
 std::size_t counted = 0, next_record = 0, room = 0;
+std::uint8_t* image = nullptr;  // that decoding writes
 bool is_counting = false, of_ranges = false;
 std::uint32_t correlation = 0;
-std::vector<CUpti_ActivityKernel10> timed;
+#if CUPTI_API_VERSION >= 130000
+using KernelRecord = CUpti_ActivityKernel10;
+#else
+using KernelRecord = CUpti_ActivityKernel9;
+#endif
+std::vector<KernelRecord> timed;
 CUcontext context() { return reinterpret_cast<CUcontext>(0x10); }
 
 const char* kMetrics[] = {"gpu__time_duration",
@@ -58,7 +94,19 @@ const std::vector<const char*>& known_metrics() {
 CUstream captured_stream() { return reinterpret_cast<CUstream>(0x20); }
 std::size_t captured = 0;
 bool is_capturing = false;
-std::size_t asked_metrics = 0;
+
+// A full name has a base and what is made of it: "dram__bytes_read.sum".
+bool is_known(const std::string& full) {
+  const std::size_t dot = full.find('.');
+  if (dot == std::string::npos) return false;
+  return std::any_of(known_metrics().begin(), known_metrics().end(),
+                     [&](const char* name) { return full.compare(0, dot, name) == 0; });
+}
+
+void call_back(CUpti_CallbackId id, const CUpti_CallbackData& data) {
+  if (callback && std::find(listened.begin(), listened.end(), id) != listened.end())
+    callback(nullptr, CUPTI_CB_DOMAIN_DRIVER_API, id, &data);
+}
 
 }  // namespace
 
@@ -70,6 +118,7 @@ CUresult cuInit(unsigned) {
   if (is("mismatch")) return CUDA_ERROR_SYSTEM_DRIVER_MISMATCH;
   if (is("unknown")) return CUDA_ERROR_UNKNOWN;
   if (is("crash at start")) std::abort();
+  is_initialized = true;
   static bool is_injected = false;
   const char* const path = std::getenv("CUDA_INJECTION64_PATH");
   if (path != nullptr && !is_injected) {
@@ -81,6 +130,7 @@ CUresult cuInit(unsigned) {
   return CUDA_SUCCESS;
 }
 CUresult cuDeviceGetCount(int* count) {
+  if (!is_initialized) return CUDA_ERROR_NOT_INITIALIZED;
   *count = is("no devices") ? 0 : 1;
   return CUDA_SUCCESS;
 }
@@ -172,13 +222,13 @@ void fake_launch_by(const char* call, const char* symbol, int on_captured_stream
     data.correlationId = correlation;
     data.functionParams = known.params;
     data.callbackSite = CUPTI_API_ENTER;
-    if (callback) callback(nullptr, CUPTI_CB_DOMAIN_DRIVER_API, known.id, &data);
+    call_back(known.id, data);
     const std::size_t kernels = is_graph ? captured : 1;
     if (status == CU_STREAM_CAPTURE_STATUS_ACTIVE) {
       captured += kernels;
     } else {
       if (is_counting && !of_ranges) counted += kernels;
-      CUpti_ActivityKernel10 record = {};
+      KernelRecord record = {};
       record.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
       record.correlationId = correlation;
       record.name = symbol;
@@ -187,12 +237,13 @@ void fake_launch_by(const char* call, const char* symbol, int on_captured_stream
       if (request) timed.insert(timed.end(), kernels, record);
     }
     data.callbackSite = CUPTI_API_EXIT;
-    if (callback) callback(nullptr, CUPTI_CB_DOMAIN_DRIVER_API, known.id, &data);
+    call_back(known.id, data);
   }
 }
 void fake_launch(const char* symbol) { fake_launch_by("cuLaunchKernelEx", symbol, 0); }
 
 CUptiResult cuptiGetVersion(uint32_t* version) {
+  if (is("new CUPTI")) return CUPTI_ERROR_UNKNOWN;
   *version = 130001;
   return CUPTI_SUCCESS;
 }
@@ -200,127 +251,263 @@ CUptiResult cuptiGetResultString(CUptiResult, const char** text) {
   *text = "FAKE_ERROR";
   return CUPTI_SUCCESS;
 }
-CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle*, CUpti_CallbackFunc function, void*,
+#ifdef CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN  // CUDA 13; before it nobody is named
+CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle* made, CUpti_CallbackFunc function, void*,
                               CUpti_SubscriberParams* params) {
+  const std::size_t size = offsetof(CUpti_SubscriberParams, oldSubscriberSize) + sizeof params->oldSubscriberSize;
+  if (made == nullptr || function == nullptr || params->structSize != size ||
+      params->oldSubscriberSize < CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN)
+    return CUPTI_ERROR_INVALID_PARAMETER;
   if (is("subscriber")) {
     std::strncpy(params->oldSubscriberName, "CUPTI for torch.profiler", params->oldSubscriberSize);
     return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
   }
+  if (callback != nullptr) return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
   callback = function;
+  *made = subscriber();
   return CUPTI_SUCCESS;
 }
-CUptiResult cuptiEnableCallback(uint32_t, CUpti_SubscriberHandle, CUpti_CallbackDomain, CUpti_CallbackId) {
+#else
+CUptiResult cuptiSubscribe(CUpti_SubscriberHandle* made, CUpti_CallbackFunc function, void*) {
+  if (is("subscriber") || callback != nullptr) return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+  callback = function;
+  *made = subscriber();
   return CUPTI_SUCCESS;
 }
-CUptiResult cuptiGetDeviceId(CUcontext, uint32_t* device) {
+#endif
+CUptiResult cuptiEnableCallback(uint32_t enable, CUpti_SubscriberHandle handle, CUpti_CallbackDomain domain,
+                                CUpti_CallbackId id) {
+  if (handle != subscriber()) return CUPTI_ERROR_INVALID_PARAMETER;
+  if (enable && domain == CUPTI_CB_DOMAIN_DRIVER_API) listened.push_back(id);
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiGetDeviceId(CUcontext asked, uint32_t* device) {
   *device = 0;
-  return CUPTI_SUCCESS;
+  return asked == context() ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_CONTEXT;
 }
 CUptiResult cuptiDeviceGetChipName(CUpti_Device_GetChipName_Params* params) {
+  EXPECT_PARAMS(&CUpti_Device_GetChipName_Params::pChipName);
   if (is("crash in CUPTI")) *reinterpret_cast<volatile int*>(8) = 1;
+  if (!is_profiler_initialized) return CUPTI_ERROR_NOT_INITIALIZED;
+  if (params->deviceIndex != 0) return CUPTI_ERROR_INVALID_DEVICE;
   params->pChipName = is("new chip") ? "XX100" : "GH100";
   return CUPTI_SUCCESS;
 }
-CUptiResult cuptiProfilerInitialize(CUpti_Profiler_Initialize_Params*) {
-  return is("unknown CUPTI") ? CUPTI_ERROR_UNKNOWN : CUPTI_SUCCESS;
+CUptiResult cuptiProfilerInitialize(CUpti_Profiler_Initialize_Params* params) {
+  EXPECT_PARAMS(&CUpti_Profiler_Initialize_Params::pPriv);
+  if (is("old driver")) return CUPTI_ERROR_NOT_INITIALIZED;
+  if (is("unknown CUPTI") || !is_initialized) return CUPTI_ERROR_UNKNOWN;
+  is_profiler_initialized = true;
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiProfilerDeviceSupported(CUpti_Profiler_DeviceSupported_Params* params) {
+  EXPECT_PARAMS(&CUpti_Profiler_DeviceSupported_Params::api);
+  if (!is_profiler_initialized) return CUPTI_ERROR_NOT_INITIALIZED;
+  if (params->api != CUPTI_PROFILER_RANGE_PROFILING) return CUPTI_ERROR_INVALID_PARAMETER;
+  for (auto* level : {&params->isSupported, &params->architecture, &params->sli, &params->vGpu,
+                      &params->confidentialCompute, &params->cmp, &params->wsl})
+    *level = CUPTI_PROFILER_CONFIGURATION_SUPPORTED;
+  if (is("virtual")) {
+    params->isSupported = CUPTI_PROFILER_CONFIGURATION_UNSUPPORTED;
+    params->vGpu = CUPTI_PROFILER_CONFIGURATION_DISABLED;
+  }
+  return CUPTI_SUCCESS;
 }
 CUptiResult cuptiProfilerGetCounterAvailability(CUpti_Profiler_GetCounterAvailability_Params* params) {
+  EXPECT_PARAMS(&CUpti_Profiler_GetCounterAvailability_Params::pCounterAvailabilityImage);
+  if (is("privilege")) return CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
+  if (!is_profiler_initialized || params->ctx != context()) return CUPTI_ERROR_INVALID_PARAMETER;
+  if (session.is_started) return CUPTI_ERROR_INVALID_OPERATION;  // "may fail, if any profiling session is active"
+  if (params->pCounterAvailabilityImage != nullptr && params->counterAvailabilityImageSize < 4)
+    return CUPTI_ERROR_INVALID_PARAMETER;
   params->counterAvailabilityImageSize = 4;
-  return is("privilege") ? CUPTI_ERROR_INSUFFICIENT_PRIVILEGES : CUPTI_SUCCESS;
+  return CUPTI_SUCCESS;
 }
 
 CUptiResult cuptiProfilerHostInitialize(CUpti_Profiler_Host_Initialize_Params* params) {
-  params->pHostObject = reinterpret_cast<CUpti_Profiler_Host_Object*>(new int);
+  EXPECT_PARAMS(&CUpti_Profiler_Host_Initialize_Params::pHostObject);
+  if (params->profilerType != CUPTI_PROFILER_TYPE_RANGE_PROFILER || params->pChipName == nullptr)
+    return CUPTI_ERROR_INVALID_PARAMETER;
+  params->pHostObject = reinterpret_cast<CUpti_Profiler_Host_Object*>(new Host);
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiProfilerHostDeinitialize(CUpti_Profiler_Host_Deinitialize_Params* params) {
-  delete reinterpret_cast<int*>(params->pHostObject);
+  EXPECT_PARAMS(&CUpti_Profiler_Host_Deinitialize_Params::pHostObject);
+  delete reinterpret_cast<Host*>(params->pHostObject);
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiProfilerHostGetBaseMetrics(CUpti_Profiler_Host_GetBaseMetrics_Params* params) {
+  EXPECT_PARAMS(&CUpti_Profiler_Host_GetBaseMetrics_Params::numMetrics);
   params->ppMetricNames = const_cast<const char**>(known_metrics().data());
   params->numMetrics = params->metricType == CUPTI_METRIC_TYPE_COUNTER ? known_metrics().size() : 0;
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiProfilerHostConfigAddMetrics(CUpti_Profiler_Host_ConfigAddMetrics_Params* params) {
-  asked_metrics = params->numMetrics;
-  return CUPTI_SUCCESS;
+  EXPECT_PARAMS(&CUpti_Profiler_Host_ConfigAddMetrics_Params::numMetrics);
+  Host* const host = reinterpret_cast<Host*>(params->pHostObject);
+  for (std::size_t i = 0; i < params->numMetrics; ++i) {
+    if (!is_known(params->ppMetricNames[i])) return CUPTI_ERROR_INVALID_PARAMETER;
+    host->metrics.push_back(params->ppMetricNames[i]);
+  }
+  return params->numMetrics > 0 ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER;
 }
 CUptiResult cuptiProfilerHostGetConfigImageSize(CUpti_Profiler_Host_GetConfigImageSize_Params* params) {
-  params->configImageSize = 8;
+  EXPECT_PARAMS(&CUpti_Profiler_Host_GetConfigImageSize_Params::configImageSize);
+  params->configImageSize = sizeof(std::size_t);
   return CUPTI_SUCCESS;
 }
-CUptiResult cuptiProfilerHostGetConfigImage(CUpti_Profiler_Host_GetConfigImage_Params*) { return CUPTI_SUCCESS; }
+// The image is the number of its metrics.
+CUptiResult cuptiProfilerHostGetConfigImage(CUpti_Profiler_Host_GetConfigImage_Params* params) {
+  EXPECT_PARAMS(&CUpti_Profiler_Host_GetConfigImage_Params::pConfigImage);
+  const std::size_t metrics = reinterpret_cast<Host*>(params->pHostObject)->metrics.size();
+  if (params->configImageSize != sizeof metrics || metrics == 0) return CUPTI_ERROR_INVALID_PARAMETER;
+  std::memcpy(params->pConfigImage, &metrics, sizeof metrics);
+  return CUPTI_SUCCESS;
+}
 CUptiResult cuptiProfilerHostGetNumOfPasses(CUpti_Profiler_Host_GetNumOfPasses_Params* params) {
-  params->numOfPasses = 1 + (is("few a pass") ? (asked_metrics - 1) / 20 : 0);
+  EXPECT_PARAMS(&CUpti_Profiler_Host_GetNumOfPasses_Params::numOfPasses);
+  std::size_t metrics = 0;
+  if (params->configImageSize != sizeof metrics) return CUPTI_ERROR_INVALID_PARAMETER;
+  std::memcpy(&metrics, params->pConfigImage, sizeof metrics);
+  params->numOfPasses = 1 + (is("few a pass") ? (metrics - 1) / 20 : 0);
   return CUPTI_SUCCESS;
 }
 // 1000 · place of the range + length of the metric's name.
 CUptiResult cuptiProfilerHostEvaluateToGpuValues(CUpti_Profiler_Host_EvaluateToGpuValues_Params* params) {
-  for (std::size_t i = 0; i < params->numMetrics; ++i)
+  EXPECT_PARAMS(&CUpti_Profiler_Host_EvaluateToGpuValues_Params::pMetricValues);
+  const std::vector<std::string>& chosen = reinterpret_cast<Host*>(params->pHostObject)->metrics;
+  std::size_t ranges = 0;  // decoding wrote it
+  if (params->counterDataImageSize < sizeof ranges) return CUPTI_ERROR_INVALID_PARAMETER;
+  std::memcpy(&ranges, params->pCounterDataImage, sizeof ranges);
+  if (params->rangeIndex >= ranges) return CUPTI_ERROR_INVALID_PARAMETER;
+  for (std::size_t i = 0; i < params->numMetrics; ++i) {
+    if (std::find(chosen.begin(), chosen.end(), params->ppMetricNames[i]) == chosen.end())
+      return CUPTI_ERROR_INVALID_PARAMETER;
     params->pMetricValues[i] = 1000.0 * static_cast<double>(params->rangeIndex + 1) +
                                static_cast<double>(std::strlen(params->ppMetricNames[i]));
+  }
   return CUPTI_SUCCESS;
 }
 
 CUptiResult cuptiRangeProfilerEnable(CUpti_RangeProfiler_Enable_Params* params) {
+  EXPECT_PARAMS(&CUpti_RangeProfiler_Enable_Params::pRangeProfilerObject);
   if (is("busy")) return CUPTI_ERROR_HARDWARE_BUSY;
-  params->pRangeProfilerObject = reinterpret_cast<CUpti_RangeProfiler_Object*>(&room);
+  if (!is_profiler_initialized || params->ctx != context()) return CUPTI_ERROR_INVALID_PARAMETER;
+  if (session.is_enabled || is_tracing) return CUPTI_ERROR_INVALID_OPERATION;
+  session = {};
+  session.is_enabled = true;
+  params->pRangeProfilerObject = object();
   return CUPTI_SUCCESS;
 }
-CUptiResult cuptiRangeProfilerDisable(CUpti_RangeProfiler_Disable_Params*) { return CUPTI_SUCCESS; }
+CUptiResult cuptiRangeProfilerDisable(CUpti_RangeProfiler_Disable_Params* params) {
+  EXPECT_PARAMS(&CUpti_RangeProfiler_Disable_Params::pRangeProfilerObject);
+  if (params->pRangeProfilerObject != object() || !session.is_enabled || session.is_started)
+    return CUPTI_ERROR_INVALID_OPERATION;
+  session = {};
+  return CUPTI_SUCCESS;
+}
 CUptiResult cuptiRangeProfilerGetCounterDataSize(CUpti_RangeProfiler_GetCounterDataSize_Params* params) {
-  params->counterDataSize = 64;
+  EXPECT_PARAMS(&CUpti_RangeProfiler_GetCounterDataSize_Params::counterDataSize);
+  if (!session.is_enabled) return CUPTI_ERROR_INVALID_OPERATION;
+  if (params->maxNumOfRanges == 0 || params->maxNumRangeTreeNodes < params->maxNumOfRanges || params->numMetrics == 0)
+    return CUPTI_ERROR_INVALID_PARAMETER;
+  session.image_ranges = params->maxNumOfRanges;
+  session.metrics = params->numMetrics;
+  session.image_bytes = params->counterDataSize = 64 + params->maxNumOfRanges;
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiRangeProfilerCounterDataImageInitialize(
     CUpti_RangeProfiler_CounterDataImage_Initialize_Params* params) {
+  EXPECT_PARAMS(&CUpti_RangeProfiler_CounterDataImage_Initialize_Params::pCounterData);
+  if (!session.is_enabled) return CUPTI_ERROR_INVALID_OPERATION;
+  if (params->counterDataSize != session.image_bytes) return CUPTI_ERROR_INVALID_PARAMETER;
   std::memset(params->pCounterData, 0, params->counterDataSize);
+  session.has_image = true;
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiRangeProfilerSetConfig(CUpti_RangeProfiler_SetConfig_Params* params) {
+  EXPECT_PARAMS(&CUpti_RangeProfiler_SetConfig_Params::targetNestingLevel);
+  if (!session.is_enabled || session.is_started || !session.has_image) return CUPTI_ERROR_INVALID_OPERATION;
+  std::size_t metrics = 0;
+  if (params->configSize != sizeof metrics || params->counterDataImageSize != session.image_bytes ||
+      params->maxRangesPerPass == 0 || params->maxRangesPerPass > session.image_ranges ||
+      params->numNestingLevels != 1 || params->minNestingLevel != 1 || params->passIndex != 0)
+    return CUPTI_ERROR_INVALID_PARAMETER;
+  std::memcpy(&metrics, params->pConfig, sizeof metrics);
+  if (metrics != session.metrics) return CUPTI_ERROR_INVALID_PARAMETER;
   room = params->maxRangesPerPass;
   of_ranges = params->range == CUPTI_UserRange;
-  // As the real one: kernels are replayed for automatic ranges only.
-  return of_ranges && params->replayMode == CUPTI_KernelReplay ? CUPTI_ERROR_INVALID_OPERATION : CUPTI_SUCCESS;
+  // Kernels are replayed for automatic ranges only.
+  if ((of_ranges && params->replayMode == CUPTI_KernelReplay) || room > kMostRanges)
+    return CUPTI_ERROR_INVALID_OPERATION;
+  session.is_configured = true;
+  image = params->pCounterDataImage;
+  return CUPTI_SUCCESS;
 }
-CUptiResult cuptiRangeProfilerStart(CUpti_RangeProfiler_Start_Params*) {
-  is_counting = true;
+CUptiResult cuptiRangeProfilerStart(CUpti_RangeProfiler_Start_Params* params) {
+  EXPECT_PARAMS(&CUpti_RangeProfiler_Start_Params::pRangeProfilerObject);
+  if (!session.is_configured || session.is_started || is_capturing) return CUPTI_ERROR_INVALID_OPERATION;
+  session.is_started = is_counting = true;
+  session.is_stopped = false;
   counted = 0;
   return CUPTI_SUCCESS;
 }
-CUptiResult cuptiRangeProfilerStop(CUpti_RangeProfiler_Stop_Params*) {
-  is_counting = false;
+CUptiResult cuptiRangeProfilerStop(CUpti_RangeProfiler_Stop_Params* params) {
+  EXPECT_PARAMS(&CUpti_RangeProfiler_Stop_Params::isAllPassSubmitted);
+  if (!session.is_started || session.open != 0 || is_capturing) return CUPTI_ERROR_INVALID_OPERATION;
+  session.is_started = is_counting = false;
+  session.is_stopped = true;
+  params->isAllPassSubmitted = 1;
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiRangeProfilerDecodeData(CUpti_RangeProfiler_DecodeData_Params* params) {
+  EXPECT_PARAMS(&CUpti_RangeProfiler_DecodeData_Params::numOfRangeDropped);
+  if (!session.is_stopped || is_capturing) return CUPTI_ERROR_INVALID_OPERATION;
+  if (is("nothing to decode") && counted == 0) return CUPTI_ERROR_UNKNOWN;
   params->numOfRangeDropped = counted > room ? counted - room : 0;
+  const std::size_t ranges = std::min(counted, room);
+  std::memcpy(image, &ranges, sizeof ranges);
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiRangeProfilerGetCounterDataInfo(CUpti_RangeProfiler_GetCounterDataInfo_Params* params) {
-  params->numTotalRanges = counted < room ? counted : room;
+  EXPECT_PARAMS(&CUpti_RangeProfiler_GetCounterDataInfo_Params::numTotalRanges);
+  std::memcpy(&params->numTotalRanges, params->pCounterDataImage, sizeof params->numTotalRanges);
   return CUPTI_SUCCESS;
 }
-CUptiResult cuptiRangeProfilerPushRange(CUpti_RangeProfiler_PushRange_Params*) { return CUPTI_SUCCESS; }
-CUptiResult cuptiRangeProfilerPopRange(CUpti_RangeProfiler_PopRange_Params*) {
+CUptiResult cuptiRangeProfilerPushRange(CUpti_RangeProfiler_PushRange_Params* params) {
+  EXPECT_PARAMS(&CUpti_RangeProfiler_PushRange_Params::pRangeName);
+  if (!session.is_started || !of_ranges || params->pRangeName == nullptr) return CUPTI_ERROR_INVALID_OPERATION;
+  ++session.open;
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiRangeProfilerPopRange(CUpti_RangeProfiler_PopRange_Params* params) {
+  EXPECT_PARAMS(&CUpti_RangeProfiler_PopRange_Params::pRangeProfilerObject);
+  if (session.open == 0) return CUPTI_ERROR_INVALID_OPERATION;
+  --session.open;
   ++counted;
   return CUPTI_SUCCESS;
 }
 
 CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc on_request,
                                            CUpti_BuffersCallbackCompleteFunc on_complete) {
+  if (on_request == nullptr || on_complete == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
   request = on_request;
   complete = on_complete;
   return CUPTI_SUCCESS;
 }
-CUptiResult cuptiActivityEnable(CUpti_ActivityKind) { return CUPTI_SUCCESS; }
+CUptiResult cuptiActivityEnable(CUpti_ActivityKind) {
+  if (request == nullptr || session.is_enabled) return CUPTI_ERROR_INVALID_OPERATION;
+  is_tracing = true;
+  return CUPTI_SUCCESS;
+}
 CUptiResult cuptiActivityFlushAll(uint32_t) {
   if (timed.empty() || complete == nullptr) return CUPTI_SUCCESS;
   uint8_t* buffer = nullptr;
   std::size_t bytes = 0, records = 0;
   request(&buffer, &bytes, &records);
+  if (buffer == nullptr || reinterpret_cast<std::uintptr_t>(buffer) % 8 != 0) return CUPTI_ERROR_INVALID_PARAMETER;
   next_record = 0;
-  complete(nullptr, 0, buffer, bytes, timed.size() * sizeof(CUpti_ActivityKernel10));
+  complete(nullptr, 0, buffer, bytes, timed.size() * sizeof(KernelRecord));
   timed.clear();
   return CUPTI_SUCCESS;
 }
