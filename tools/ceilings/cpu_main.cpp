@@ -1,5 +1,6 @@
 // `ert-ceilings --cpu`: from the machine to a document.
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <thread>
@@ -16,40 +17,31 @@ namespace {
 using pagoda::Ceiling;
 using pagoda::CeilingsDocument;
 
-Plan plan_of(const Options& options, std::size_t experiments) {
-  Plan plan;
-  plan.seed = options.seed;
-  const auto n = static_cast<double>(experiments);
-  switch (options.depth) {
-    case Depth::Quick:
-      plan.sample_seconds = 0.004;
-      plan.warm_up_seconds = 0.03;
-      plan.choose_samples = 2;
-      plan.visits = 4;
-      plan.min_samples = 12;
-      plan.max_samples = 40;
-      plan.half_width = 0.01;
-      plan.budget_seconds = std::min(20.0, 0.5 * n);
-      break;
-    case Depth::Normal:
-      plan.sample_seconds = 0.02;
-      plan.visits = 5;
-      plan.min_samples = 20;
-      plan.warm_up_seconds = 0.3;
-      plan.budget_seconds = std::min(120.0, 3 * n);
-      break;
-    case Depth::Full:
-      plan.sample_seconds = 0.1;
-      plan.warm_up_seconds = 1;
-      plan.visits = 6;
-      plan.min_samples = 24;
-      plan.max_samples = 100;
-      plan.budget_seconds = std::min(600.0, 12 * n);
-      break;
-  }
-  if (options.budget_seconds) plan.budget_seconds = *options.budget_seconds;
-  return plan;
-}
+// By Depth: quick, normal, full.
+constexpr std::array<Plan, 3> kPlans = {{
+    {.sample_seconds = 0.004,
+     .warm_up_seconds = 0.03,
+     .choose_samples = 2,
+     .visits = 4,
+     .min_samples = 12,
+     .max_samples = 40,
+     .half_width = 0.01,
+     .budget_seconds = 16,
+     .seconds_each = 0.5},
+    {.sample_seconds = 0.02,
+     .warm_up_seconds = 0.3,
+     .visits = 5,
+     .min_samples = 20,
+     .budget_seconds = 120,
+     .seconds_each = 3},
+    {.sample_seconds = 0.1,
+     .warm_up_seconds = 1,
+     .visits = 6,
+     .min_samples = 24,
+     .max_samples = 100,
+     .budget_seconds = 600,
+     .seconds_each = 12},
+}};
 
 void describe(const CpuMachine& machine, CeilingsDocument& document) {
   const Topology& t = machine.topology;
@@ -208,7 +200,8 @@ Outcome run_cpu(const Options& options, bool show_progress) {
   if (options.counters) document.not_run.push_back("counters: hardware counters of CPUs are not read");
 
   ProgressLine line(show_progress);
-  const Plan plan = plan_of(options, experiments.size());
+  const Plan plan = budgeted(kPlans[static_cast<std::size_t>(options.depth)], experiments.size(),
+                             options.budget_seconds, options.seed);
   Measured measured = measure(experiments, plan, seconds_now, [&](const Progress& p) { line.show(p); });
   document.ceilings = std::move(measured.ceilings);
   document.checks = std::move(measured.checks);

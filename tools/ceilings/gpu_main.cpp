@@ -1,5 +1,6 @@
 // `ert-ceilings --gpu N`: from the driver to a document.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <functional>
@@ -22,40 +23,31 @@ namespace {
 using pagoda::Ceiling;
 using pagoda::CeilingsDocument;
 
-Plan plan_of(const Options& options, std::size_t experiments) {
-  Plan plan;
-  plan.seed = options.seed;
-  const auto n = static_cast<double>(experiments);
-  switch (options.depth) {
-    case Depth::Quick:
-      plan.sample_seconds = 0.01;
-      plan.warm_up_seconds = 0.2;
-      plan.choose_samples = 2;
-      plan.visits = 3;
-      plan.min_samples = 9;
-      plan.max_samples = 30;
-      plan.half_width = 0.01;
-      plan.budget_seconds = std::min(50.0, 1.2 * n);
-      break;
-    case Depth::Normal:
-      plan.sample_seconds = 0.05;
-      plan.visits = 3;
-      plan.min_samples = 15;
-      plan.warm_up_seconds = 1;
-      plan.budget_seconds = std::min(180.0, 4 * n);
-      break;
-    case Depth::Full:
-      plan.sample_seconds = 0.5;
-      plan.warm_up_seconds = 5;
-      plan.visits = 3;
-      plan.min_samples = 12;
-      plan.max_samples = 24;
-      plan.budget_seconds = std::min(540.0, 12 * n);
-      break;
-  }
-  if (options.budget_seconds) plan.budget_seconds = *options.budget_seconds;
-  return plan;
-}
+// By Depth: quick, normal, full.
+constexpr std::array<Plan, 3> kPlans = {{
+    {.sample_seconds = 0.01,
+     .warm_up_seconds = 0.2,
+     .choose_samples = 2,
+     .visits = 3,
+     .min_samples = 9,
+     .max_samples = 30,
+     .half_width = 0.01,
+     .budget_seconds = 50,
+     .seconds_each = 1.2},
+    {.sample_seconds = 0.05,
+     .warm_up_seconds = 1,
+     .visits = 3,
+     .min_samples = 15,
+     .budget_seconds = 180,
+     .seconds_each = 4},
+    {.sample_seconds = 0.5,
+     .warm_up_seconds = 5,
+     .visits = 3,
+     .min_samples = 12,
+     .max_samples = 24,
+     .budget_seconds = 540,
+     .seconds_each = 12},
+}};
 
 template <typename T>
 pagoda::Setting setting(const std::optional<T>& value) {
@@ -390,7 +382,8 @@ Outcome run_gpu(const Options& options, bool show_progress) {
   }
 
   ProgressLine line(show_progress);
-  const Plan plan = plan_of(options, experiments.size());
+  const Plan plan = budgeted(kPlans[static_cast<std::size_t>(options.depth)], experiments.size(),
+                             options.budget_seconds, options.seed);
   Measured measured = measure(experiments, plan, seconds_now, [&](const Progress& p) { line.show(p); });
   for (pagoda::CeilingCheck& check : measured.checks) document.checks.push_back(std::move(check));
   attach_code(capability, measured.ceilings);

@@ -155,6 +155,14 @@ class Run {
 
 }  // namespace
 
+Plan budgeted(Plan plan, std::size_t experiments, std::optional<double> asked, std::uint64_t seed) {
+  plan.seed = seed;
+  if (plan.seconds_each > 0)
+    plan.budget_seconds = std::min(plan.budget_seconds, plan.seconds_each * static_cast<double>(experiments));
+  if (asked) plan.budget_seconds = *asked;
+  return plan;
+}
+
 void conclude(Ceiling& c, const std::vector<std::vector<Sample>>& visits, const Plan& plan) {
   const std::vector<Sample> samples = joined(visits), used = best_of(samples);
   const auto usables = std::count_if(samples.begin(), samples.end(), usable);

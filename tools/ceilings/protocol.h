@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -64,9 +65,14 @@ struct Plan {
   int min_samples = 16, max_samples = 60;  // of all visits together
   double half_width = 0.005;               // of the 95 % interval over the median: then it has converged
   double budget_seconds = 0;               // of all experiments; 0: no limit
+  double seconds_each = 0;                 // of an experiment at most, where they are few; 0: no limit
   double drift_tolerance = 0.02;
   std::uint64_t seed = 1;
 };
+
+// The plan for so many experiments: `asked` in place of its budget, or its budget, but no more than seconds_each for
+// each.
+Plan budgeted(Plan plan, std::size_t experiments, std::optional<double> asked, std::uint64_t seed);
 
 struct Progress {
   std::size_t done = 0, of = 0;
