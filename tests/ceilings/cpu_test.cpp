@@ -8,6 +8,7 @@
 
 #include "code_audit.h"
 #include "cpu_run.h"
+#include "cpu_verify.h"
 #include "machine.h"
 #include "report.h"
 #include "runs.h"
@@ -87,7 +88,7 @@ TEST_CASE("every kernel this CPU has computes what it must") {
     if (!machine.has(k.feature) || k.step == Step::Tile) continue;
     CAPTURE(k.name);
     std::string detail;
-    CHECK(CpuCeilings::right_result(k, detail));
+    CHECK(right_result(k, detail));
     CHECK(detail == "");
     ++run;
   }
@@ -95,7 +96,7 @@ TEST_CASE("every kernel this CPU has computes what it must") {
     if (!machine.has(k.feature)) continue;
     CAPTURE(k.name);
     std::string detail;
-    CHECK(CpuCeilings::right_result(k, detail));
+    CHECK(right_result(k, detail));
     CHECK(detail == "");
     ++run;
   }
@@ -108,7 +109,7 @@ TEST_CASE("a kernel that does something else is caught") {
       ComputeKernel wrong = k;
       wrong.steps = k.steps + 1;
       std::string detail;
-      CHECK(!CpuCeilings::right_result(wrong, detail));
+      CHECK(!right_result(wrong, detail));
       CHECK(detail.find("must be") != std::string::npos);
     }
 }

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
+#include <random>
 
 #include "pagoda/ceilings.h"
 #include "pagoda/device.h"
@@ -150,6 +151,37 @@ TEST_CASE("two runs differ where their intervals are further apart than the tole
     REQUIRE(changes.size() == c.changes);
     if (c.changes == 1) CHECK(changes[0].worse == c.worse);
   }
+}
+
+TEST_CASE("two honest runs miss each other as often as their widths let expect") {
+  std::mt19937_64 random(5);
+  std::normal_distribution<double> gaussian(0, 1);
+  double expected = 0;
+  std::int64_t apart = 0, compared = 0;
+  for (int run = 0; run < 400; ++run) {
+    CeilingsDocument documents[2];
+    for (int i = 0; i < 50; ++i)
+      for (int side = 0; side < 2; ++side) {
+        // Deviations between 0.1 and 0.5 %, other on each side: the case of unequal widths misses more often.
+        const double deviation = 1e8 * (1 + (i + 3 * side) % 5), value = 1e11 + deviation * gaussian(random);
+        Ceiling c = compute_ceiling();
+        c.id = std::to_string(i);
+        c.value = value;
+        c.ci95 = {{value - 1.96 * deviation, value + 1.96 * deviation}};
+        documents[side].ceilings.push_back(c);
+      }
+    const Agreement a = agreement(documents[0], documents[1]);
+    expected += a.expected_apart;
+    apart += a.apart;
+    compared += a.compared;
+  }
+  CHECK(compared == 20000);
+  CHECK(static_cast<double>(apart) == doctest::Approx(expected).epsilon(0.2));
+  CHECK(expected > 0.005 * 20000);
+  // What has no interval on one side says nothing.
+  CeilingsDocument with = sample(), without = sample();
+  without.ceilings[0].ci95.reset();
+  CHECK(agreement(with, without).compared == 0);
 }
 
 TEST_CASE("what is no ceilings file is named as such") {

@@ -15,16 +15,17 @@ struct Row {
   int map;     // 0: one-byte, 1: 0F, 2: 0F38, 3: 0F3A, 5: MAP5, 6: MAP6
   int prefix;  // 0, 0x66, 0xF3, 0xF2
   int opcode;
-  int wide;    // W bit: 0, 1, or -1 for either
+  int wide;               // W bit: 0, 1, or -1 for either
   std::string_view name;  // without the "v" that VEX and EVEX add
 };
 
 // clang-format off
-constexpr std::array<Row, 50> kRows = {{
+constexpr std::array<Row, 51> kRows = {{
     {0, 0,    0x01, -1, "add"},       {0, 0,    0x03, -1, "add"},       {0, 0,    0x31, -1, "xor"},
     {0, 0,    0x39, -1, "cmp"},       {0, 0,    0x3b, -1, "cmp"},       {0, 0,    0x81, -1, "add"},
     {0, 0,    0x83, -1, "add"},       {0, 0,    0x89, -1, "mov"},       {0, 0,    0x90, -1, "nop"},
     {0, 0,    0xff, -1, "dec"},
+    {1, 0,    0x18, -1, "prefetcht0"},
     {1, 0,    0x10, -1, "movups"},    {1, 0x66, 0x10, -1, "movupd"},    {1, 0,    0x11, -1, "movups"},
     {1, 0,    0x28, -1, "movaps"},    {1, 0x66, 0x28, -1, "movapd"},    {1, 0,    0x29, -1, "movaps"},
     {1, 0x66, 0x29, -1, "movapd"},    {1, 0,    0x2b, -1, "movntps"},   {1, 0x66, 0x2b, -1, "movntpd"},
@@ -46,8 +47,8 @@ constexpr std::array<Row, 50> kRows = {{
 
 constexpr int kPrefixOf[4] = {0, 0x66, 0xf3, 0xf2};  // the two bits of VEX and EVEX
 
-// Bytes of ModRM, SIB and displacement from the ModRM byte on; x86 only.
-[[maybe_unused]] std::size_t operand_bytes(const Byte* modrm, bool compressed) {
+// Bytes of ModRM, SIB and displacement from the ModRM byte on; x86 only. A compressed displacement is one byte as well.
+[[maybe_unused]] std::size_t operand_bytes(const Byte* modrm) {
   const int mod = modrm[0] >> 6, rm = modrm[0] & 7;
   if (mod == 3) return 1;
   std::size_t bytes = 1;
@@ -57,7 +58,6 @@ constexpr int kPrefixOf[4] = {0, 0x66, 0xf3, 0xf2};  // the two bits of VEX and 
   } else if (mod == 0 && rm == 5) {
     bytes += 4;
   }
-  (void)compressed;  // a compressed displacement is one byte as well
   return bytes + (mod == 1 ? 1 : mod == 2 ? 4 : 0);
 }
 
@@ -118,14 +118,15 @@ CodeAudit audit(const Code& code) {
         const int extension = (at[0] >> 3) & 7;
         if (map == 0 && (opcode == 0x81 || opcode == 0x83) && extension == 7) name = "cmp";
         if (map == 0 && opcode == 0xff && extension != 1) name.clear();
-        at += operand_bytes(at, evex);
+        if (map == 1 && opcode == 0x18 && extension != 1) name.clear();
+        at += operand_bytes(at);
         if (map == 0 && opcode == 0x81) at += 4;
         if (map == 0 && opcode == 0x83) at += 1;
       }
     }
     if (name.empty() || at > end) {
-      result.error = "unknown instruction at byte " +
-                     std::to_string(start - reinterpret_cast<const Byte*>(code.loop)) + " of the loop";
+      result.error = "unknown instruction at byte " + std::to_string(start - reinterpret_cast<const Byte*>(code.loop)) +
+                     " of the loop";
       return result;
     }
     ++result.instructions[name];
@@ -193,8 +194,7 @@ std::string objection(const CodeAudit& found, std::string_view instruction, int 
   for (const char* name : {"add", "cmp", "cmove", "dec", "jne", "nop", "mov", "subs", "csel", "b.ne"})
     if (const auto other = found.instructions.find(name); other != found.instructions.end()) idle += other->second;
   if (idle > overhead)
-    return std::to_string(idle) + " instructions of the loop do no work, at most " + std::to_string(overhead) +
-           " may";
+    return std::to_string(idle) + " instructions of the loop do no work, at most " + std::to_string(overhead) + " may";
   return "";
 }
 

@@ -273,6 +273,33 @@
   .size \name, . - \name
   .endm
 
+# Two streams at once, one through each half of the array, for cores whose prefetchers need more than one to keep the
+# path from the second-level cache busy. %r11: the second half.
+  .macro bandwidth_halves name, step, body:vararg
+  begin \name
+  shr %rcx
+  lea (%rdi, %rcx), %r11
+  xor %r9d, %r9d
+  xor %r10d, %r10d
+  loop \name
+  \body
+  add $(\step / 2), %r9
+  cmp %rcx, %r9
+  cmove %r10, %r9
+  dec %r8
+  jnz \name\()_loop
+  loop_end \name
+  ret
+  .size \name, . - \name
+  .endm
+
+  .macro load_halves_body move, reg, width
+  .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+  \move (\width * \i)(%rdi, %r9), %\reg\()\i
+  \move (\width * \i)(%r11, %r9), %\reg\()\i
+  .endr
+  .endm
+
   .macro load_body move, reg, width
   .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
   \move (\width * \i)(%rdi, %r9), %\reg\()\i
@@ -303,18 +330,37 @@
   .endr
   .endm
 
-# a = -a, by flipping sign bits: read and written in place
+# a ^= a constant: read and written in place, by pairs of lines (load, load, store, store). Line by line, a core that
+# merges a line's way out of the second-level cache with the next one's way in loses a seventh of what this reaches.
   .macro update_body load, store, flip, reg, width
-  .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-  \load (\width * \i)(%rdi, %r9), %\reg\()\i
-  \flip %\reg\()15, %\reg\()\i, %\reg\()\i
-  \store %\reg\()\i, (\width * \i)(%rdi, %r9)
+  .irp i, 0, 2, 4, 6
+  update_pair \load, \store, \flip, \reg, \width, \i, %\reg\()0, %\reg\()1
   .endr
+  .endm
+  .macro update_pair load, store, flip, reg, width, i, first, second
+  \load (\width * \i)(%rdi, %r9), \first
+  \load (\width * (\i + 1))(%rdi, %r9), \second
+  \flip %\reg\()15, \first, \first
+  \flip %\reg\()15, \second, \second
+  \store \first, (\width * \i)(%rdi, %r9)
+  \store \second, (\width * (\i + 1))(%rdi, %r9)
+  .endm
+
+# The same, with the lines 2 KiB on asked for in time: the hardware's own prefetchers may reach them late.
+  .macro update_ahead_body load, store, flip, reg, width
+  .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+  .if 64 * \i < 8 * \width
+  prefetcht0 (2048 + 64 * \i)(%rdi, %r9)
+  .endif
+  .endr
+  update_body \load, \store, \flip, \reg, \width
   .endm
 
   bandwidth pagoda_load_sse, 256, load_body movaps, xmm, 16
   bandwidth pagoda_load_avx2, 512, load_body vmovaps, ymm, 32
   bandwidth pagoda_load_avx512, 1024, load_body vmovaps, zmm, 64
+  bandwidth_halves pagoda_load_halves_avx2, 512, load_halves_body vmovaps, ymm, 32
+  bandwidth_halves pagoda_load_halves_avx512, 1024, load_halves_body vmovaps, zmm, 64
   bandwidth pagoda_store_sse, 256, store_body movaps, xmm, 16
   bandwidth pagoda_store_avx2, 512, store_body vmovaps, ymm, 32
   bandwidth pagoda_store_avx512, 1024, store_body vmovaps, zmm, 64
@@ -331,5 +377,7 @@
   bandwidth pagoda_triad_nt_avx512, 512, triad_body vmovaps, vmovntps, vaddpd, zmm, 64
   bandwidth pagoda_update_avx2, 256, update_body vmovaps, vmovaps, vpxor, ymm, 32
   bandwidth pagoda_update_avx512, 512, update_body vmovaps, vmovaps, vpxorq, zmm, 64
+  bandwidth pagoda_update_ahead_avx2, 256, update_ahead_body vmovaps, vmovaps, vpxor, ymm, 32
+  bandwidth pagoda_update_ahead_avx512, 512, update_ahead_body vmovaps, vmovaps, vpxorq, zmm, 64
 
   .section .note.GNU-stack, "", @progbits

@@ -223,7 +223,8 @@ Outcome run_cpu(const Options& options, bool show_progress) {
     apply_plateaus(pagoda::find_plateaus(sweep, cpu.known_levels()), document);
     check_order(document);
     line.show("comparison with ERT's kernel");
-    document.checks.push_back(compare_with_ert(cpu, document.ceilings, options.depth == Depth::Quick ? 2.5 : 15));
+    document.ert = compare_with_ert(cpu, options.depth, options.seed);
+    document.checks.push_back(judge(*document.ert));
   }
   if (options.energy) {
     line.show("energy");

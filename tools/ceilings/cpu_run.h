@@ -2,13 +2,13 @@
 // of Berkeley's Empirical Roofline Tool.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "machine.h"
 #include "options.h"
+#include "pagoda/ceilings.h"
 #include "pagoda/plateaus.h"
 #include "protocol.h"
 #include "workers.h"
@@ -29,6 +29,12 @@ class CpuCeilings {
   std::vector<Experiment> experiments();
   const std::vector<std::string>& not_run() const { return not_run_; }
 
+  struct Level {
+    std::string name;
+    std::vector<double> bytes;  // working sets of one core to try, well inside the level
+  };
+  std::vector<Level> levels(const Scope& scope) const;
+
   // Loads of one core over working sets from 4 KiB to memory, and what levels they show.
   struct Point {
     double bytes = 0, bytes_per_second = 0, clock_hz = 0;
@@ -37,34 +43,34 @@ class CpuCeilings {
   std::vector<Point> sweep(double seconds);
   std::vector<pagoda::KnownLevel> known_levels() const;
 
-  // Bytes per second of the widest kernel that reads and writes a working set in place, on one core.
-  double update_rate(char* memory, double bytes, double seconds);
-
+  const CpuMachine& machine() const { return machine_; }
   const ChainKernel& chain(std::string_view isa) const;
 
-  // One stretch of a kernel by a worker: the bytes a core works on at most, and the work.
-  static bool right_result(const ComputeKernel& kernel, std::string& detail);
-  static bool right_result(const BandwidthKernel& kernel, std::string& detail);
-
  private:
-  struct Level {
-    std::string name;
-    std::vector<double> bytes;  // working sets of one core to try
-  };
-  std::vector<Level> levels(const Scope& scope) const;
   void add_compute(std::vector<Experiment>& list, const Scope& scope);
   void add_bandwidth(std::vector<Experiment>& list, const Scope& scope);
   void add_products(std::vector<Experiment>& list, const Scope& scope);
+  Candidate candidate(const BandwidthKernel& kernel, double working_set, std::shared_ptr<Workers> workers,
+                      std::shared_ptr<std::vector<Buffer>> memory_of) const;
 
   const CpuMachine& machine_;
   const Options& options_;
   std::vector<Scope> scopes_;
   std::vector<std::string> not_run_;
-  std::map<std::uint64_t, double> update_pace_;  // trips a second of update_rate, by bytes
 };
 
-// The best of our ceilings against a re-implementation of ERT's kernel on one core: at every intensity the roof must
-// not be below what that kernel reaches.
-pagoda::CeilingCheck compare_with_ert(CpuCeilings& cpu, const std::vector<pagoda::Ceiling>& ceilings, double seconds);
+// The kernels of an operation with the widest vectors this machine has: the first as it is commonly written, the others
+// with their accesses in other orders, which some level may like better.
+std::vector<const BandwidthKernel*> widest_kernels(const CpuMachine& machine, std::string_view op);
+
+// Bytes of each array so that all of them together are a working set.
+std::uint64_t array_bytes(const BandwidthKernel& kernel, double working_set);
+// `trips` of a kernel on arrays of `bytes` that lie one after the other in `memory`, with a gap of kArrayGap so that
+// neighbours do not meet in the low address bits.
+void run_on(const BandwidthKernel& kernel, char* memory, std::uint64_t bytes, std::uint64_t trips);
+inline constexpr std::uint64_t kArrayGap = 320;
+
+// Our roof against a re-implementation of ERT's kernel, side by side at every level and intensity.
+pagoda::ErtComparison compare_with_ert(CpuCeilings& cpu, Depth depth, std::uint64_t seed);
 
 }  // namespace ceilings

@@ -27,12 +27,14 @@ COMPUTE(pagoda_fma_f64_avx512) COMPUTE(pagoda_fma_f32_avx512) COMPUTE(pagoda_add
 COMPUTE(pagoda_add_f32_avx512) COMPUTE(pagoda_fma_add_f64_avx512) COMPUTE(pagoda_fma_add_f32_avx512)
 COMPUTE(pagoda_fma_f16_avx512) COMPUTE(pagoda_dot_i8_avx_vnni) COMPUTE(pagoda_dot_i8_avx512)
 COMPUTE(pagoda_dot_bf16_avx512) COMPUTE(pagoda_amx_bf16) COMPUTE(pagoda_amx_i8)
-BANDWIDTH(pagoda_load_sse) BANDWIDTH(pagoda_load_avx2) BANDWIDTH(pagoda_load_avx512) BANDWIDTH(pagoda_store_sse)
+BANDWIDTH(pagoda_load_sse) BANDWIDTH(pagoda_load_avx2) BANDWIDTH(pagoda_load_avx512)
+BANDWIDTH(pagoda_load_halves_avx2) BANDWIDTH(pagoda_load_halves_avx512) BANDWIDTH(pagoda_store_sse)
 BANDWIDTH(pagoda_store_avx2) BANDWIDTH(pagoda_store_avx512) BANDWIDTH(pagoda_store_nt_avx2)
 BANDWIDTH(pagoda_store_nt_avx512) BANDWIDTH(pagoda_copy_sse) BANDWIDTH(pagoda_copy_avx2) BANDWIDTH(pagoda_copy_avx512)
 BANDWIDTH(pagoda_copy_nt_avx2) BANDWIDTH(pagoda_copy_nt_avx512) BANDWIDTH(pagoda_triad_avx2)
 BANDWIDTH(pagoda_triad_avx512) BANDWIDTH(pagoda_triad_nt_avx2) BANDWIDTH(pagoda_triad_nt_avx512)
-BANDWIDTH(pagoda_update_avx2) BANDWIDTH(pagoda_update_avx512)
+BANDWIDTH(pagoda_update_avx2) BANDWIDTH(pagoda_update_avx512) BANDWIDTH(pagoda_update_ahead_avx2)
+BANDWIDTH(pagoda_update_ahead_avx512)
 extern "C" std::uint64_t pagoda_chain(std::uint64_t trips);
 extern "C" std::uint64_t pagoda_chain_avx2(std::uint64_t trips);
 extern "C" std::uint64_t pagoda_chain_avx512(std::uint64_t trips);
@@ -68,27 +70,31 @@ constexpr std::array<ComputeKernel, 22> kCompute = {{
     {NAMED(pagoda_amx_i8),             "amx_int8",    "amx",    P::Int8,     "amx",   8192,  4, 4,  16 * 32768,  "tdpbssd",     16, Step::Tile, "int32"},
 }};
 
-constexpr std::array<BandwidthKernel, 19> kBandwidth = {{
-    // name                         feature    isa       op        bits  step arr mov alloc instruction n
-    {NAMED(pagoda_load_sse),        "sse2",    "sse",    "load",     128,  256, 1, 1, 0, "movaps",   16},
-    {NAMED(pagoda_load_avx2),       "avx2",    "avx2",   "load",     256,  512, 1, 1, 0, "vmovaps",  16},
-    {NAMED(pagoda_load_avx512),     "avx512f", "avx512", "load",     512, 1024, 1, 1, 0, "vmovaps",  16},
-    {NAMED(pagoda_store_sse),       "sse2",    "sse",    "store",    128,  256, 1, 1, 1, "movaps",   16},
-    {NAMED(pagoda_store_avx2),      "avx2",    "avx2",   "store",    256,  512, 1, 1, 1, "vmovaps",  16},
-    {NAMED(pagoda_store_avx512),    "avx512f", "avx512", "store",    512, 1024, 1, 1, 1, "vmovaps",  16},
-    {NAMED(pagoda_store_nt_avx2),   "avx2",    "avx2",   "store_nt", 256,  512, 1, 1, 0, "vmovntps", 16},
-    {NAMED(pagoda_store_nt_avx512), "avx512f", "avx512", "store_nt", 512, 1024, 1, 1, 0, "vmovntps", 16},
-    {NAMED(pagoda_copy_sse),        "sse2",    "sse",    "copy",     128,  128, 2, 2, 1, "movaps",   16},
-    {NAMED(pagoda_copy_avx2),       "avx2",    "avx2",   "copy",     256,  256, 2, 2, 1, "vmovaps",  16},
-    {NAMED(pagoda_copy_avx512),     "avx512f", "avx512", "copy",     512,  512, 2, 2, 1, "vmovaps",  16},
-    {NAMED(pagoda_copy_nt_avx2),    "avx2",    "avx2",   "copy_nt",  256,  256, 2, 2, 0, "vmovntps",  8},
-    {NAMED(pagoda_copy_nt_avx512),  "avx512f", "avx512", "copy_nt",  512,  512, 2, 2, 0, "vmovntps",  8},
-    {NAMED(pagoda_triad_avx2),      "avx2",    "avx2",   "triad",    256,  256, 3, 3, 1, "vaddpd",    8},
-    {NAMED(pagoda_triad_avx512),    "avx512f", "avx512", "triad",    512,  512, 3, 3, 1, "vaddpd",    8},
-    {NAMED(pagoda_triad_nt_avx2),   "avx2",    "avx2",   "triad_nt", 256,  256, 3, 3, 0, "vmovntps",  8},
-    {NAMED(pagoda_triad_nt_avx512), "avx512f", "avx512", "triad_nt", 512,  512, 3, 3, 0, "vmovntps",  8},
-    {NAMED(pagoda_update_avx2),     "avx2",    "avx2",   "update",   256,  256, 1, 2, 0, "vpxor",     8},
-    {NAMED(pagoda_update_avx512),   "avx512f", "avx512", "update",   512,  512, 1, 2, 0, "vpxorq",    8},
+constexpr std::array<BandwidthKernel, 23> kBandwidth = {{
+    // name                              feature    isa       op         bits  step arr mov alloc instruction n
+    {NAMED(pagoda_load_sse),             "sse2",    "sse",    "load",     128,  256, 1, 1, 0, "movaps",   16},
+    {NAMED(pagoda_load_avx2),            "avx2",    "avx2",   "load",     256,  512, 1, 1, 0, "vmovaps",  16},
+    {NAMED(pagoda_load_avx512),          "avx512f", "avx512", "load",     512, 1024, 1, 1, 0, "vmovaps",  16},
+    {NAMED(pagoda_load_halves_avx2),     "avx2",    "avx2",   "load",     256,  512, 1, 1, 0, "vmovaps",  16},
+    {NAMED(pagoda_load_halves_avx512),   "avx512f", "avx512", "load",     512, 1024, 1, 1, 0, "vmovaps",  16},
+    {NAMED(pagoda_store_sse),            "sse2",    "sse",    "store",    128,  256, 1, 1, 1, "movaps",   16},
+    {NAMED(pagoda_store_avx2),           "avx2",    "avx2",   "store",    256,  512, 1, 1, 1, "vmovaps",  16},
+    {NAMED(pagoda_store_avx512),         "avx512f", "avx512", "store",    512, 1024, 1, 1, 1, "vmovaps",  16},
+    {NAMED(pagoda_store_nt_avx2),        "avx2",    "avx2",   "store_nt", 256,  512, 1, 1, 0, "vmovntps", 16},
+    {NAMED(pagoda_store_nt_avx512),      "avx512f", "avx512", "store_nt", 512, 1024, 1, 1, 0, "vmovntps", 16},
+    {NAMED(pagoda_copy_sse),             "sse2",    "sse",    "copy",     128,  128, 2, 2, 1, "movaps",   16},
+    {NAMED(pagoda_copy_avx2),            "avx2",    "avx2",   "copy",     256,  256, 2, 2, 1, "vmovaps",  16},
+    {NAMED(pagoda_copy_avx512),          "avx512f", "avx512", "copy",     512,  512, 2, 2, 1, "vmovaps",  16},
+    {NAMED(pagoda_copy_nt_avx2),         "avx2",    "avx2",   "copy_nt",  256,  256, 2, 2, 0, "vmovntps",  8},
+    {NAMED(pagoda_copy_nt_avx512),       "avx512f", "avx512", "copy_nt",  512,  512, 2, 2, 0, "vmovntps",  8},
+    {NAMED(pagoda_triad_avx2),           "avx2",    "avx2",   "triad",    256,  256, 3, 3, 1, "vaddpd",    8},
+    {NAMED(pagoda_triad_avx512),         "avx512f", "avx512", "triad",    512,  512, 3, 3, 1, "vaddpd",    8},
+    {NAMED(pagoda_triad_nt_avx2),        "avx2",    "avx2",   "triad_nt", 256,  256, 3, 3, 0, "vmovntps",  8},
+    {NAMED(pagoda_triad_nt_avx512),      "avx512f", "avx512", "triad_nt", 512,  512, 3, 3, 0, "vmovntps",  8},
+    {NAMED(pagoda_update_avx2),          "avx2",    "avx2",   "update",   256,  256, 1, 2, 0, "vpxor",     8},
+    {NAMED(pagoda_update_avx512),        "avx512f", "avx512", "update",   512,  512, 1, 2, 0, "vpxorq",    8},
+    {NAMED(pagoda_update_ahead_avx2),    "avx2",    "avx2",   "update",   256,  256, 1, 2, 0, "vpxor",     8},
+    {NAMED(pagoda_update_ahead_avx512),  "avx512f", "avx512", "update",   512,  512, 1, 2, 0, "vpxorq",    8},
 }};
 
 constexpr std::array<ChainKernel, 3> kChains = {{

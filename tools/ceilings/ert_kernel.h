@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
+#include <span>
 
 namespace ceilings {
 
@@ -10,6 +10,7 @@ struct ErtKernel {
   int flops;  // per element of 8 bytes, which is read and written
   void (*run)(double* a, std::int64_t n, std::int64_t trials);
 };
-std::vector<ErtKernel> ert_kernels(bool has_avx512);
+// At 1, 2, 4 … 1024 operations an element, as that tool is configured. On x86-64 for AVX-512 or for AVX2.
+std::span<const ErtKernel> ert_kernels(bool has_avx512);
 
 }  // namespace ceilings

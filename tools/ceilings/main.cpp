@@ -67,6 +67,10 @@ int report(const Options& options, const Outcome& outcome) {
     if (baseline.name() != document.name())
       std::fprintf(stderr, "ert-ceilings: %s is of \"%s\", this is \"%s\"\n", options.baseline.c_str(),
                    baseline.name().c_str(), document.name().c_str());
+    const pagoda::Agreement agreement = pagoda::agreement(document, baseline);
+    std::fprintf(stderr, "ert-ceilings: %s: %lld of %lld intervals meet; %.1f may miss each other by chance\n",
+                 options.baseline.c_str(), static_cast<long long>(agreement.compared - agreement.apart),
+                 static_cast<long long>(agreement.compared), agreement.expected_apart);
     for (const pagoda::CeilingChange& change : compare_ceilings(document, baseline, options.tolerance)) {
       std::fprintf(stderr, "ert-ceilings: %s: %.4g, was %.4g (%+.1f %%)%s\n", change.id.c_str(), change.now,
                    change.before, 100 * (change.now / change.before - 1), change.worse ? ": worse" : "");

@@ -137,7 +137,7 @@ void Workers::run(const std::function<void(std::size_t)>& job) {
   state_->idle.wait(lock, [&] { return state_->busy == 0; });
 }
 
-Sample Workers::sample(const std::function<void(std::size_t)>& work, double amount, const ChainKernel& chain) {
+Sample Workers::sample(const std::function<void(std::size_t)>& work, double amount, const ChainKernel* chain) {
   struct Seen {
     double start = 0, end = 0, clock_before = 0, clock_after = 0;
     bool preempted = false, stolen = false;
@@ -146,7 +146,7 @@ Sample Workers::sample(const std::function<void(std::size_t)>& work, double amou
   run([&](std::size_t worker) {
     Seen& s = seen[worker];
     const std::int64_t stolen = stolen_ticks(state_->cpus[worker]);
-    s.clock_before = core_clock_hz(chain);
+    if (chain) s.clock_before = core_clock_hz(*chain);
     state_->barrier();
     const long switches = involuntary_switches();
     const double cpu_start = clock_seconds(CLOCK_THREAD_CPUTIME_ID);
@@ -156,7 +156,7 @@ Sample Workers::sample(const std::function<void(std::size_t)>& work, double amou
     // Time that passed but was not this thread's: interrupts and other threads.
     const double lost = s.end - s.start - (clock_seconds(CLOCK_THREAD_CPUTIME_ID) - cpu_start);
     s.preempted = involuntary_switches() != switches || lost > 3e-5 + 0.003 * (s.end - s.start);
-    s.clock_after = core_clock_hz(chain);
+    if (chain) s.clock_after = core_clock_hz(*chain);
     s.stolen = stolen_ticks(state_->cpus[worker]) != stolen;
   });
   Sample result;

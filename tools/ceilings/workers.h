@@ -40,9 +40,9 @@ class Workers {
   // Runs job(worker) on every worker at once and waits.
   void run(const std::function<void(std::size_t)>& job);
 
-  // Runs `work(worker)` on every worker at once between two readings of the core's clock. The rate is `amount` (of all
-  // workers together) over the time from the first start to the last end.
-  Sample sample(const std::function<void(std::size_t)>& work, double amount, const ChainKernel& chain);
+  // Runs `work(worker)` on every worker at once, between two readings of the core's clock where a chain is given. The
+  // rate is `amount` (of all workers together) over the time from the first start to the last end.
+  Sample sample(const std::function<void(std::size_t)>& work, double amount, const ChainKernel* chain);
 
  private:
   struct State;

@@ -106,6 +106,34 @@ struct CeilingCheck {
   std::string detail;
 };
 
+// Where the kernel of Berkeley's Empirical Roofline Tool was run beside ours: one level, one intensity, many pairs.
+struct ErtPoint {
+  std::string scope;  // "core", "device"
+  std::string level;
+  std::int64_t flops_per_element = 0;  // of 8 bytes that are read and written
+  double intensity = 0;                // FLOP/B: that over 16
+  std::int64_t working_set_bytes = 0;  // of one core
+  std::string kernel;                  // of ours, on the side of the roof that is the lower one
+  // FLOP/s of that kernel, and the roof: the lower of our arithmetic and the intensity times our bandwidth, measured
+  // beside it in random order.
+  std::vector<std::array<double, 2>> pairs;
+
+  // Of the first over the second, by judge(): median and interval.
+  double ratio = 0;
+  std::optional<std::array<double, 2>> interval;  // empty: too few pairs for that confidence
+};
+
+struct ErtComparison {
+  double confidence = 0.99;  // that no point at all is called faster where none is
+  std::vector<ErtPoint> points;
+};
+
+// Whether that kernel is anywhere surely faster than our roof: whether the interval of a median ratio lies above 1.
+// Intervals are distribution-free (median_interval), each side at (1 - confidence) / points, after Bonferroni: with so
+// many points some would otherwise exceed 1 by chance. A point without interval fails the check too. Fills ratios and
+// intervals.
+CeilingCheck judge(ErtComparison& comparison);
+
 // What a fit of E = Σ ε·work + P0·T says, beside its ceilings of kind energy.
 struct EnergyReport {
   std::string source;  // "nvml", "rapl"
@@ -124,6 +152,7 @@ struct CeilingsDocument {
   std::vector<Ceiling> ceilings;
   std::vector<CeilingCheck> checks;
   std::optional<EnergyReport> energy;
+  std::optional<ErtComparison> ert;
   std::vector<std::string> not_run;  // what was asked for or exists but was not measured, with the reason
 
   std::string name() const;  // of the machine; empty when unknown
@@ -147,5 +176,15 @@ struct CeilingChange {
 // Compares what both hold by id and mode. Only settled values of both are compared.
 std::vector<CeilingChange> compare_ceilings(const CeilingsDocument& now, const CeilingsDocument& baseline,
                                             double tolerance);
+
+// How well two runs of one machine agree. Honest intervals of equal width miss each other in 1 of 180 cases, not in 1
+// of 20: two estimates of deviations h/1.96 (h: half widths) differ by more than h1 + h2 with the probability
+// erfc(1.96·(h1 + h2)/√(2(h1² + h2²))); `expected_apart` is the sum of these.
+struct Agreement {
+  std::int64_t compared = 0;  // ceilings that both hold with an interval, settled or not
+  std::int64_t apart = 0;     // whose intervals do not meet
+  double expected_apart = 0;
+};
+Agreement agreement(const CeilingsDocument& now, const CeilingsDocument& baseline);
 
 }  // namespace pagoda

@@ -96,6 +96,26 @@ void write(JsonWriter& json, const Ceiling& c) {
   json.end_object();
 }
 
+void write(JsonWriter& json, const ErtComparison& comparison) {
+  json.begin_object().member("confidence", comparison.confidence).key("points").begin_array();
+  for (const ErtPoint& point : comparison.points) {
+    json.begin_object(JsonWriter::Layout::Line);
+    json.member("scope", point.scope).member("level", point.level);
+    json.member("flops_per_element", point.flops_per_element).member("intensity", point.intensity);
+    json.member("working_set_bytes", point.working_set_bytes).member("kernel", point.kernel);
+    json.member("ratio", point.ratio).key("interval");
+    if (point.interval)
+      json.begin_array().value((*point.interval)[0]).value((*point.interval)[1]).end_array();
+    else
+      json.null();
+    json.key("pairs").begin_array();
+    for (const auto& [theirs, ours] : point.pairs)
+      json.begin_array().value(std::round(theirs)).value(std::round(ours)).end_array();
+    json.end_array().end_object();
+  }
+  json.end_array().end_object();
+}
+
 // Reading ------------------------------------------------------------------------------------------------------------
 
 [[noreturn]] void fail(const std::string& place, const std::string& what) { throw Error(place + ": " + what); }
@@ -183,6 +203,12 @@ CeilingStatus status_named(const std::string& name) {
   return found == kStatuses.end() ? CeilingStatus::NotConverged : static_cast<CeilingStatus>(found - kStatuses.begin());
 }
 
+std::array<double, 2> two_numbers(const Json& json, const std::string& place) {
+  if (!json.is_array() || json.size() != 2 || !json[0].is_number() || !json[1].is_number())
+    fail(place, "expected two numbers");
+  return {json[0].get<double>(), json[1].get<double>()};
+}
+
 Ceiling read_ceiling(const Json& json, const std::string& place) {
   Ceiling c;
   c.kind = named<CeilingKind>(require(json, "kind", place).is_string() ? text(json, "kind", place) : "", kKinds,
@@ -205,11 +231,8 @@ Ceiling read_ceiling(const Json& json, const std::string& place) {
   c.p95 = number(json, "p95", place);
   c.min = number(json, "min", place);
   c.max = number(json, "max", place);
-  if (const auto found = json.find("ci95"); found != json.end() && !found->is_null()) {
-    if (!found->is_array() || found->size() != 2 || !(*found)[0].is_number() || !(*found)[1].is_number())
-      fail(place + ".ci95", "expected two numbers");
-    c.ci95 = {{(*found)[0].get<double>(), (*found)[1].get<double>()}};
-  }
+  if (const auto found = json.find("ci95"); found != json.end() && !found->is_null())
+    c.ci95 = two_numbers(*found, place + ".ci95");
   c.n = count(json, "n", place);
   c.dropped = count(json, "dropped", place);
   c.converged = truth(json, "converged", place);
@@ -232,6 +255,30 @@ Ceiling read_ceiling(const Json& json, const std::string& place) {
   c.status = status_named(text(json, "status", place));
   c.note = text(json, "note", place);
   return c;
+}
+
+ErtComparison read_ert(const Json& json, const std::string& place) {
+  ErtComparison result;
+  result.confidence = number(json, "confidence", place).value_or(result.confidence);
+  const Json& points = require(json, "points", place);
+  if (!points.is_array()) fail(place + ".points", "expected an array");
+  for (const Json& element : points) {
+    ErtPoint point;
+    point.scope = text(element, "scope", place);
+    point.level = text(element, "level", place);
+    point.flops_per_element = count(element, "flops_per_element", place);
+    point.intensity = number(element, "intensity", place).value_or(0);
+    point.working_set_bytes = count(element, "working_set_bytes", place);
+    point.kernel = text(element, "kernel", place);
+    point.ratio = number(element, "ratio", place).value_or(0);
+    if (const auto found = element.find("interval"); found != element.end() && !found->is_null())
+      point.interval = two_numbers(*found, place + ".interval");
+    const Json& pairs = require(element, "pairs", place);
+    if (!pairs.is_array()) fail(place + ".pairs", "expected an array");
+    for (const Json& pair : pairs) point.pairs.push_back(two_numbers(pair, place + ".pairs"));
+    result.points.push_back(std::move(point));
+  }
+  return result;
 }
 
 bool settled(const Ceiling& c) { return c.value && c.converged && c.status == CeilingStatus::Ok; }
@@ -287,6 +334,10 @@ std::string write_ceilings(const CeilingsDocument& document) {
     write(json, "constants", document.energy->constants, JsonWriter::Layout::Line);
     json.end_object();
   }
+  if (document.ert) {
+    json.key("ert");
+    write(json, *document.ert);
+  }
   json.key("not_run").begin_array();
   for (const std::string& line : document.not_run) json.value(line);
   json.end_array().end_object();
@@ -328,6 +379,8 @@ CeilingsDocument parse_ceilings(std::string_view json, std::string_view subject)
     energy.constants = settings(*found, "constants", at);
     result.energy = std::move(energy);
   }
+  if (const auto found = document.find("ert"); found != document.end() && found->is_object())
+    result.ert = read_ert(*found, place + ".ert");
   result.not_run = texts(document, "not_run", place);
   return result;
 }
@@ -357,6 +410,20 @@ std::vector<CeilingChange> compare_ceilings(const CeilingsDocument& now, const C
     changes.push_back({after.id, *before->value, *after.value, lower != lower_is_better});
   }
   return changes;
+}
+
+Agreement agreement(const CeilingsDocument& now, const CeilingsDocument& baseline) {
+  Agreement result;
+  for (const Ceiling& a : now.ceilings)
+    for (const Ceiling& b : baseline.ceilings) {
+      if (a.id != b.id || a.mode != b.mode || !a.value || !b.value || !a.ci95 || !b.ci95) continue;
+      ++result.compared;
+      const double h1 = ((*a.ci95)[1] - (*a.ci95)[0]) / 2, h2 = ((*b.ci95)[1] - (*b.ci95)[0]) / 2;
+      if ((*a.ci95)[0] > (*b.ci95)[1] || (*b.ci95)[0] > (*a.ci95)[1]) ++result.apart;
+      if (h1 > 0 || h2 > 0) result.expected_apart += std::erfc(1.96 * (h1 + h2) / std::sqrt(2 * (h1 * h1 + h2 * h2)));
+      break;
+    }
+  return result;
 }
 
 }  // namespace pagoda
