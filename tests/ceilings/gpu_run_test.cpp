@@ -55,7 +55,11 @@ const pagoda::Ceiling& of(const pagoda::CeilingsDocument& document, const std::s
 // The fake is a Hopper unless said otherwise: its kernels must be embedded.
 bool built() { return ceilings::best_capability(9, 0) == 90; }
 bool built_for(const std::string& chip) {
-  return chip == "blackwell" ? ceilings::best_capability(10, 0) == 100 : ceilings::best_capability(10, 3) == 103;
+  const int capability = chip == "blackwell" ? 100 : 103;
+  const auto blobs = ceilings::gpu_blobs();
+  return std::any_of(blobs.begin(), blobs.end(), [&](const ceilings::GpuBlob& blob) {
+    return blob.capability == capability && blob.source == "tcgen05";
+  });
 }
 
 }  // namespace

@@ -93,6 +93,7 @@ constexpr TensorRow kTensor[] = {
     {"wgmma_tf32", "tf32", "FLOP/s", "float32", 32, 64, 256, 8, TensorPath::Wgmma},
     {"wgmma_fp8", "float8", "FLOP/s", "float32", 32, 64, 256, 32, TensorPath::Wgmma},
     {"wgmma_i8", "int8", "OP/s", "int32", 32, 64, 256, 32, TensorPath::Wgmma},
+    // float16 with sums in float32: data sheets print no other rate for sums in float16.
     tcgen05_row(kOne, "tcgen05_f16", "float16", 16),
     tcgen05_row(kOne, "tcgen05_bf16", "bfloat16", 16),
     tcgen05_row(kOne, "tcgen05_tf32", "tf32", 32),

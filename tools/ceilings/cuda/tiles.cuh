@@ -65,6 +65,7 @@ template <typename F>
 __device__ void fill_tile(unsigned char* to, const Tile& tile, int fill) {
   typedef typename F::T T;
   constexpr int kPerRow = 128 / (int)sizeof(T), kPerChunk = 16 / (int)sizeof(T);
+#pragma unroll 4
   for (int i = threadIdx.x; i < tile.rows * kPerRow; i += blockDim.x) {
     const int row = i / kPerRow, column = i % kPerRow;
     const int place = row * 128 + ((column / kPerChunk) ^ (row & 7)) * 16 + column % kPerChunk * (int)sizeof(T);
