@@ -322,7 +322,7 @@ double run(const std::string& name, const Grid& g, void** a) {
   if (name == "shared_write") {
     if (g.blocks == 1)
       for (unsigned t = 0; t < 256; ++t)
-        *pointer<std::uint32_t>(a, 2) ^= hash(value<unsigned>(a, 1) + ((t - 32 * (trips - 1)) & 255) + 256 * t);
+        *pointer<std::uint32_t>(a, 2) ^= hash(value<unsigned>(a, 1) + t % 32 + 256 * t);
     return at(128, 126);
   }
   if (name == "atomics") {

@@ -192,11 +192,8 @@ Verdict GpuCeilings::cache_right(std::string_view kernel, DevicePointer memory) 
     gpu_.launch("shared_read", {1, 256, 32768}, arguments.pointers());
   } else if (kernel == "shared_write") {
     constexpr unsigned kTrips = 3, kValue = 77;
-    // The last trip leaves at place p what thread p - 32·(trips - 1) wrote.
-    for (unsigned thread = 0; thread < 256; ++thread) {
-      const unsigned writer = (thread - 32 * (kTrips - 1)) & 255;
-      want ^= hash(kValue + writer + 256 * thread);
-    }
+    // Every trip leaves at a place what a thread of its number modulo 32 writes, whichever warp comes last.
+    for (unsigned thread = 0; thread < 256; ++thread) want ^= hash(kValue + thread % 32 + 256 * thread);
     arguments.add(kTrips).add(kValue).add(words_.get()).add(clocks_.get());
     gpu_.launch("shared_write", {1, 256, 32768}, arguments.pointers());
   }
@@ -336,6 +333,7 @@ void GpuCeilings::add_host(std::vector<Experiment>& list) {
     auto memory = std::make_shared<Memory>();
     e.prepare = [this, memory, bytes] {
       memory->device = GpuBuffer(gpu_, 2 * bytes);
+      gpu_.fill(memory->device.get(), 1, 2 * bytes / 4);
       memory->from = gpu_.allocate_host(bytes);
       memory->to = gpu_.allocate_host(bytes);
       std::memset(memory->from, 1, bytes);

@@ -105,7 +105,7 @@ extern "C" __global__ void __launch_bounds__(256) mma_f64(unsigned trips, int fi
 #pragma unroll
   for (int t = 0; t < 4; ++t)
 #pragma unroll
-    for (int i = 0; i < kD; ++i) out[(blockIdx.x * 16 + t * kD + i) * (size_t)blockDim.x + threadIdx.x] = d[t][i];
+    for (int i = 0; i < kD; ++i) out[(blockIdx.x * 4 * kD + t * kD + i) * (size_t)blockDim.x + threadIdx.x] = d[t][i];
 }
 #endif
 
