@@ -1,0 +1,128 @@
+// The kernels of the tensor cores, executed from their PTX by the tool's own experiments: products against the closed
+// forms of its checks, multiply-adds against those credited, operand tiles read where descriptors say, evenly, and only
+// after the fences that make them visible.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "bench.h"
+
+namespace {
+
+using namespace ptx;
+
+double multiply_adds(const std::vector<Work>& launches) {
+  double sum = 0;
+  for (const Work& w : launches)
+    for (const auto& [format, products] : w.products) sum += static_cast<double>(products);
+  return sum;
+}
+
+void check_verdict(const ceilings::Experiment& e, Order order) {
+  driver().order = order;
+  const ceilings::Verdict v = e.verify();
+  CHECK_MESSAGE(v.right, v.detail);
+  driver().order = Order::Forward;
+}
+
+// What a candidate multiplies and stores; `group` blocks of a warpgroup's kernels share nothing.
+void check_products(Bench& bench, const ceilings::Experiment& e) {
+  const ceilings::Candidate& candidate = e.candidates.at(0);
+  const auto few = bench.run(candidate, 1), many = bench.run(candidate, 2);
+  CHECK(few.clock_hz == doctest::Approx(1.5e9));
+  // All multiply-adds are in the loop.
+  CHECK(2 * multiply_adds(few.launches) == few.amount);
+  CHECK(2 * multiply_adds(many.launches) == many.amount);
+  CHECK(many.amount == 2 * few.amount);
+  REQUIRE(few.launches.size() == 1);
+  const Work& w = few.launches[0];
+  CHECK(w.products.size() == 1);
+  // Results: every place once, and finite where the operands are random.
+  const Traffic out = sum_of(few.launches, 2);
+  const std::uint64_t each = e.ceiling.precision == "float64" ? 8 : 4;
+  CHECK(strays(out.stores_of, out.stored / 16, 16 / each) == 0);
+  CHECK(32 * out.store_pieces == out.stored);
+  CHECK(out.loaded == 0);
+  const std::string accumulate = e.ceiling.accumulate;
+  std::size_t zeros = 0, infinite = 0;
+  const std::size_t results = out.stored / each;
+  for (std::size_t i = 0; i < results; ++i) {
+    double x = 0;
+    if (each == 8) {
+      std::memcpy(&x, reinterpret_cast<const double*>(w.arguments[2]) + i, 8);
+    } else {
+      std::uint32_t word = 0;
+      std::memcpy(&word, reinterpret_cast<const std::uint32_t*>(w.arguments[2]) + i, 4);
+      x = accumulate == "int32" ? static_cast<double>(static_cast<std::int32_t>(word))
+                                : static_cast<double>(std::bit_cast<float>(word));
+    }
+    zeros += x == 0;
+    infinite += !std::isfinite(x);
+  }
+  CHECK(infinite == 0);
+  if (e.ceiling.mode == pagoda::CeilingMode::Issue)
+    CHECK(zeros == results);
+  else
+    CHECK(zeros < results / 100);
+  // A warpgroup's tiles: A's rows are read by the warp that has them, four times a trip; B by all of the eight warps.
+  if (candidate.name.starts_with("wgmma")) {
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < 6144; ++i) wrong += w.operands[i] != (i < 2048 ? 4 : 32) * w.blocks;
+    CHECK(wrong == 0);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("products of warps and warpgroups are right, as many as are credited, from operands that are visible") {
+  if (capabilities("tensor").empty()) std::exit(77);
+  for (const int capability : capabilities("tensor")) {
+    CAPTURE(capability);
+    Bench bench(capability, {"tensor"}, {"mma"});
+    int seen = 0;
+    for (const ceilings::Experiment& e : bench.runs->experiments()) {
+      CAPTURE(e.ceiling.id);
+      if (e.ceiling.mode == pagoda::CeilingMode::Issue)
+        for (const Order order : {Order::Forward, Order::Random}) check_verdict(e, order);
+      check_products(bench, e);
+      ++seen;
+    }
+    // mma.sync of half floats (75), and of bfloat, tf32, bytes, doubles (80, 90, 100), fp8 (89, 120); wgmma's five.
+    const std::map<int, int> kernels = {{75, 1}, {80, 5}, {89, 5}, {90, 10}, {100, 5}, {103, 4}, {120, 5}};
+    if (kernels.count(capability)) CHECK(seen == 2 * kernels.at(capability));
+  }
+}
+
+TEST_CASE("a tensor kernel that is not quite right is found") {
+  struct Row {
+    const char *id, *kernel, *from, *to;
+    int nth;
+    const char *message, *why;
+  };
+  const Row rows[] = {
+      {"float16.mma", "mma_f16", "mma.sync", "//", 33, "must be", "a product is missing"},
+      {"float16.wgmma", "wgmma_f16", "{ .reg .pred p; setp", "// ", 9, "must be", "a product is missing"},
+      {"int8.wgmma", "wgmma_i8", "fence.proxy.async", "//", 0, "no proxy fence", "tiles are not made visible"},
+      {"bfloat16.wgmma", "wgmma_bf16", "bar.sync", "//", 0, "no barrier", "tiles of other threads"},
+      {"bfloat16.wgmma", "wgmma_bf16", "wgmma.fence", "//", 0, "after the last wgmma.fence",
+       "accumulators not handed over"},
+      {"float8.wgmma", "wgmma_fp8", "wgmma.wait_group", "//", 0, "before what writes it was waited for",
+       "results not waited for"},
+      {"float8.wgmma", "wgmma_fp8", "wgmma.commit_group", "//", 0, "before what writes it was waited for",
+       "nothing to wait for"},
+      {"tf32.wgmma", "wgmma_tf32", "4611686293305360384", "9223372311732748288", 0, "128-byte swizzle",
+       "another swizzle"},
+      {"tf32.wgmma", "wgmma_tf32", "4611686293305360384", "4611686568183267328", 3, "must be",
+       "groups of rows too far apart"},
+  };
+  for (const int capability : capabilities("tensor"))
+    for (const Row& row : rows) {
+      if (text_of("tensor", capability).find(std::string("entry ") + row.kernel + "(") == std::string::npos) continue;
+      if (std::string(row.kernel).starts_with("mma") && capability != 80) continue;
+      CAPTURE(row.why);
+      const std::string said = said_of(capability, "tensor", row.id,
+                                       [&](std::string& t) { change(t, row.kernel, row.from, row.to, row.nth); });
+      CAPTURE(said);
+      CHECK(said.find(row.message) != std::string::npos);
+    }
+}
