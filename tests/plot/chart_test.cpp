@@ -160,6 +160,16 @@ TEST_CASE("estimates of one model at several sizes make a path in order of size"
   REQUIRE(chart.path.size() == 2);
   CHECK(chart.path[0].label == "batch=1");
   CHECK(chart.path[1].label == "batch=8");
+  CHECK(chart.title == "net, batch=1 … 8 on Small machine");
+}
+
+TEST_CASE("rates of integer formats are operations, not FLOPs") {
+  PlotInput input = small_input();
+  input.device.peaks.push_back({Precision::Int8, Unit::Tensor, {}, {200e12, "test"}});
+  const Roofs roofs = make_roofs(input, std::nullopt);
+  CHECK(roofs.compute[0].label() == "INT8 tensor 200 TOP/s");
+  CHECK(roofs.compute[1].label() == "FP16 tensor 100 TFLOP/s");
+  CHECK(roofs.bandwidth[0].label() == "DRAM 1 TB/s");
 }
 
 TEST_CASE("the lightest dots beyond the limit join by type and place and lose no time") {

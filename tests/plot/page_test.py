@@ -93,6 +93,21 @@ def check(name, page_path, folder, most_bytes):
     return not failures
 
 
+def check_roofs_alone(page_path):
+    """Roofs without a model: the page runs, hides what is about operators, and draws every roof."""
+    document = chromium("--dump-dom", f"file://{page_path}")
+    failures = console(document)
+    if 'data-ready="1"' not in document.stdout or ">roofs alone<" not in document.stdout:
+        failures.append("the page did not run")
+    for name in ("rows", "search", "save-csv"):
+        if not re.search(rf'<[^>]* id="{name}"[^>]* hidden=""', document.stdout):
+            failures.append(f"{name} is not hidden")
+    print(f"== roofs alone, {page_path.stat().st_size:,} B")
+    for failure in failures:
+        print("FAIL", failure)
+    return not failures
+
+
 def pixels(png):
     """Width, height and the distinct filtered rows of a PNG: few of them is an empty picture."""
     width, height = struct.unpack(">II", png[16:24])
@@ -147,6 +162,8 @@ def main():
         many.write_text(json.dumps(many_operators(json.loads((data / "small_estimate.json").read_text()), 10_000)))
         pages["many"] = ["--device", "h200", "--estimate", many]
         good = check_raster(tool, pages["measured"], folder)
+        subprocess.run([tool, *map(str, ceilings), "-o", str(folder / "roofs.html")], check=True)
+        good = check_roofs_alone(folder / "roofs.html") and good
         pages["resnet50"] = [pathlib.Path(source) / "models/skeletons/resnet50.onnx", "--device", "h200"]
         for page, arguments in pages.items():
             path = folder / f"{page}.html"

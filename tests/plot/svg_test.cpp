@@ -93,6 +93,43 @@ TEST_CASE("no label covers another label, a dot or the edge") {
   }
 }
 
+TEST_CASE("names of several models stand beside their stars, off each other and inside the frame") {
+  PlotInput input = small_input();
+  input.measured.clear();
+  const std::string text = test::estimate(test::small_nodes());
+  input.estimates.clear();
+  for (const std::string name : {"first_of_the_models", "second", "third_of_the_models", "fourth"}) {
+    std::string other = text;
+    input.estimates.push_back({name + ".json", other.replace(other.find("net.onnx"), 8, name + ".onnx")});
+  }
+  const Chart chart = make_chart(input, {});
+  const Layout layout = make_layout(chart, 0);
+  REQUIRE(layout.star_names.size() == 4);
+  std::vector<Box> boxes;
+  for (std::size_t i = 0; i < 4; ++i) {
+    const double x = layout.scale.x(chart.series[i].bound_star->x()),
+                 y = layout.scale.y(chart.series[i].bound_star->y());
+    const double width = 1.15 * text_width(star_name(chart, chart.series[i]), kLabelText);
+    const NamePlace& place = layout.star_names[i];
+    const double from = place.is_left ? x - 14 - width : x + 14;
+    boxes.push_back({from, y + place.drop - 8, from + width, y + place.drop + 8});
+    CHECK(boxes.back().inside(kPlot));
+    for (std::size_t j = 0; j < i; ++j) CHECK_FALSE(boxes[i].overlaps(boxes[j]));
+    for (const RoofMark& mark : layout.roofs)
+      for (const Box& box : mark.boxes) CHECK_FALSE(box.overlaps(boxes[i]));
+  }
+}
+
+TEST_CASE("the label of a roof close under another stands below its line") {
+  PlotInput input = small_input();
+  input.estimates.clear();
+  input.measured.clear();
+  input.device.peaks.push_back({Precision::Float64, Unit::Vector, {}, {9e12, "test"}});
+  const Chart chart = make_chart(input, {});
+  for (const RoofMark& mark : make_layout(chart, 0).roofs)
+    if (mark.roof->name == "FP64 vector") CHECK(mark.text_y > mark.line->y0);
+}
+
 TEST_CASE("no output holds what is no number") {
   for (const PlotInput& input : {small_input(), measured_input(), many(30)}) {
     std::string html = plot_html(input);

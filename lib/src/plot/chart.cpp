@@ -59,8 +59,10 @@ Series estimate_series(Chart& chart, std::size_t at) {
   series.estimate = at;
   series.items = estimate_items(estimate, chart.roofs, same);
   if (estimate.roofline && !same)
-    chart.warnings.push_back(estimate.file + ": its time bounds are of " + estimate.roofline->device_name +
-                             "; here they are taken from its FLOPs and bytes under the roofs of " + chart.device.name);
+    chart.warnings.push_back(
+        estimate.file + ": its time bounds are of " + estimate.roofline->device_name +
+        "; here they are taken anew, from the FLOPs, bytes and types of its file under the roofs of " +
+        chart.device.name);
   return series;
 }
 
@@ -188,7 +190,7 @@ void choose_roofs(Chart& chart) {
 
 std::string setting_text(const Setting& setting) {
   if (const auto* text = std::get_if<std::string>(&setting)) return *text;
-  if (const auto* value = std::get_if<double>(&setting)) return number(*value, 6);
+  if (const auto* value = std::get_if<double>(&setting)) return number(*value, 4);
   if (const auto* value = std::get_if<std::int64_t>(&setting)) return std::to_string(*value);
   if (const auto* value = std::get_if<bool>(&setting)) return *value ? "yes" : "no";
   return "";
@@ -286,6 +288,13 @@ void add_warnings(Chart& chart) {
 
 std::string default_title(const Chart& chart) {
   std::string title;
+  if (chart.path.size() > 1) {
+    // "resnet50, batch=1 … 256": what differs is one size.
+    const EstimateFile& base = chart.estimates[*chart.series.front().estimate];
+    const std::string last = chart.path.back().label;
+    return base.label(chart.path_dim) + ", " + chart.path.front().label + " … " +
+           last.substr(chart.path_dim.size() + 1) + " on " + chart.device.name;
+  }
   for (const Series& series : chart.series) {
     if (title.find(series.label) != std::string::npos) continue;
     title += (title.empty() ? "" : " · ") + series.label;

@@ -94,8 +94,8 @@ void draw_roofs(Svg& svg, const Layout& layout) {
   svg.close();
 }
 
-void draw_star(Svg& svg, const Scale& scale, const Star& star, const std::string& name, double drop, bool filled,
-               std::size_t series) {
+void draw_star(Svg& svg, const Scale& scale, const Star& star, const std::string& name, const NamePlace& place,
+               bool filled, std::size_t series) {
   if (!scale.frame.holds(star.x(), star.y())) return;
   svg.leaf("path", {{"class", filled ? "star measured" : "star"},
                     {"data-s", std::to_string(series)},
@@ -105,8 +105,11 @@ void draw_star(Svg& svg, const Scale& scale, const Star& star, const std::string
                     {"stroke", std::string(kInk)},
                     {"stroke-width", "1.2"}});
   if (!name.empty())
-    svg.text(scale.x(star.x()) + 14, scale.y(star.y()) + 4 + drop, name,
-             {{"class", "halo star-name"}, {"fill", std::string(kInk)}, {"font-weight", "bold"}});
+    svg.text(scale.x(star.x()) + (place.is_left ? -14 : 14), scale.y(star.y()) + 4 + place.drop, name,
+             {{"class", "halo star-name"},
+              {"text-anchor", place.is_left ? "end" : ""},
+              {"fill", std::string(kInk)},
+              {"font-weight", "bold"}});
 }
 
 void draw_path(Svg& svg, const Scale& scale, const std::vector<Star>& stars, const std::vector<StarLabel>& labels,
@@ -220,10 +223,10 @@ std::string draw_roofline(const Chart& chart, bool standalone) {
   for (std::size_t i = 0; i < chart.series.size(); ++i) {
     const Series& series = chart.series[i];
     const std::string name = star_name(chart, series);
-    const double drop = layout.star_names[i];
+    const NamePlace& place = layout.star_names[i];
     if (series.bound_star)
-      draw_star(svg, layout.scale, *series.bound_star, series.measured_star ? "" : name, drop, false, i);
-    if (series.measured_star) draw_star(svg, layout.scale, *series.measured_star, name, drop, true, i);
+      draw_star(svg, layout.scale, *series.bound_star, series.measured_star ? "" : name, place, false, i);
+    if (series.measured_star) draw_star(svg, layout.scale, *series.measured_star, name, place, true, i);
   }
   svg.open("g", {{"id", "ruler"}}).close();
   svg.close();

@@ -216,12 +216,13 @@ std::optional<EstimateSweep> sweep(const Json& json, std::vector<std::string>& n
 
 }  // namespace
 
-std::string EstimateFile::label() const {
+std::string EstimateFile::label(const std::string& without) const {
   std::string name = model;
   if (const std::size_t slash = name.find_last_of("/\\"); slash != std::string::npos) name.erase(0, slash + 1);
   if (const std::size_t dot = name.rfind(".onnx"); dot != std::string::npos && dot + 5 == name.size()) name.resize(dot);
   if (name.empty()) name = file;
-  for (const auto& [dim, value] : bindings) name += ", " + dim + "=" + (value ? number(*value) : "1 (free)");
+  for (const auto& [dim, value] : bindings)
+    if (dim != without) name += ", " + dim + "=" + (value ? number(*value) : "1 (free)");
   return name;
 }
 

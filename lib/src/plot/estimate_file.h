@@ -91,7 +91,7 @@ struct EstimateFile {
   bool partial = false;
   std::vector<std::string> notes;  // what of the file could not be used, and why
 
-  std::string label() const;  // "resnet50, batch=8"
+  std::string label(const std::string& without = {}) const;  // "resnet50, batch=8", without the binding of a dim
 };
 
 EstimateFile read_estimate(const PlotFile& file);

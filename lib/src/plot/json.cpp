@@ -177,7 +177,8 @@ void write_roofs(JsonWriter& json, std::string_view key, const std::vector<Roof>
   json.key(key).begin_array();
   for (const Roof& roof : roofs) {
     json.begin_object(JsonLayout::Line).member("id", roof.id).member("name", roof.name).member("value", roof.value);
-    json.member("measured", roof.measured)
+    json.member("unit", roof.unit_text())
+        .member("measured", roof.measured)
         .member("spec", roof.spec)
         .member("shown", roof.shown)
         .member("source", roof.source);

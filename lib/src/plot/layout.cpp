@@ -66,7 +66,7 @@ std::optional<Segment> flat(const Scale& scale, double peak, double fastest) {
   return Segment{scale.x(from), scale.y(peak), scale.x(frame.x1), scale.y(peak)};
 }
 
-// Slides along its roof, from the far end, until it covers nothing.
+// Slides along its roof, from the far end, until it covers nothing: above the line, else below it.
 void label_roof(RoofMark& mark, const std::vector<Segment>& lines, std::vector<Box>& taken, std::vector<Box>& texts) {
   const Segment& line = *mark.line;
   const double dx = line.x1 - line.x0, dy = line.y1 - line.y0, length = std::hypot(dx, dy);
@@ -74,7 +74,7 @@ void label_roof(RoofMark& mark, const std::vector<Segment>& lines, std::vector<B
   std::vector<Box> obstacles = taken;
   const std::vector<Box> others = around(lines, &line);
   obstacles.insert(obstacles.end(), others.begin(), others.end());
-  const std::string value = si(mark.roof->value, mark.roof->kind == Roof::Kind::Compute ? "FLOP/s" : "B/s");
+  const std::string value = si(mark.roof->value, mark.roof->unit_text());
   const std::string whole = mark.is_spec ? mark.roof->name + " spec" : mark.roof->label();
   const std::string brief = mark.is_spec ? whole : mark.roof->name + " " + value;
   // Rather brief than over a line, and over dots rather than not at all.
@@ -82,21 +82,22 @@ void label_roof(RoofMark& mark, const std::vector<Segment>& lines, std::vector<B
       {{&whole, &obstacles}, {&brief, &obstacles}, {&whole, &taken}, {&brief, &taken}, {&brief, &texts}}};
   for (const auto& [text, blocked] : choices) {
     const double width = text_width(*text, kLabelText);
-    for (double back = width / 2 + 18; back <= length - width / 2 - 4; back += 8) {
-      // Compute roofs are read at their right end, slopes at their left one, where they are apart.
-      const double t = mark.roof->kind == Roof::Kind::Compute ? 1 - back / length : back / length;
-      const double offset = 10;  // above the line
-      const double x = line.x0 + t * dx + offset * dy / length, y = line.y0 + t * dy - offset * dx / length;
-      std::vector<Box> boxes = slanted(x, y, width, degrees);
-      if (!is_free(boxes, *blocked)) continue;
-      mark.text = *text;
-      mark.text_x = x;
-      mark.text_y = y;
-      mark.degrees = degrees;
-      taken.insert(taken.end(), boxes.begin(), boxes.end());
-      texts.insert(texts.end(), boxes.begin(), boxes.end());
-      mark.boxes = std::move(boxes);
-      return;
+    for (const double offset : {10.0, -11.0}) {
+      for (double back = width / 2 + 18; back <= length - width / 2 - 4; back += 8) {
+        // Compute roofs are read at their right end, slopes at their left one, where they are apart.
+        const double t = mark.roof->kind == Roof::Kind::Compute ? 1 - back / length : back / length;
+        const double x = line.x0 + t * dx + offset * dy / length, y = line.y0 + t * dy - offset * dx / length;
+        std::vector<Box> boxes = slanted(x, y, width, degrees);
+        if (!is_free(boxes, *blocked)) continue;
+        mark.text = *text;
+        mark.text_x = x;
+        mark.text_y = y;
+        mark.degrees = degrees;
+        taken.insert(taken.end(), boxes.begin(), boxes.end());
+        texts.insert(texts.end(), boxes.begin(), boxes.end());
+        mark.boxes = std::move(boxes);
+        return;
+      }
     }
   }
 }
@@ -165,6 +166,25 @@ std::vector<StarLabel> label_changes(const Scale& scale, const Chart& chart, std
 
 Box box_of(double x, double y, double radius) { return {x - radius, y - radius, x + radius, y + radius}; }
 
+// Beside its star, to the right or the left, off dots, stars and other names; where all is full, rather over dots.
+void place_name(NamePlace& place, const std::string& name, double x, double y, const std::vector<Box>& dots,
+                std::vector<Box>& names) {
+  const double width = 1.15 * text_width(name, kLabelText);  // bold is wider
+  for (const bool is_over_dots : {false, true}) {
+    for (const double drop : {0.0, 16.0, -16.0, 32.0, -32.0, 48.0, -48.0, 64.0}) {
+      for (const bool is_left : {false, true}) {
+        const double from = is_left ? x - 14 - width : x + 14;
+        const Box box{from, y + drop - 8, from + width, y + drop + 8};
+        if (!is_free({box}, names) || (!is_over_dots && !is_free({box}, dots))) continue;
+        place = {.drop = drop, .is_left = is_left};
+        names.push_back(box);
+        return;
+      }
+    }
+  }
+  place.is_left = x + 14 + width > kPlot.x1;
+}
+
 }  // namespace
 
 double dot_radius(double share) {
@@ -215,29 +235,26 @@ Layout make_layout(const Chart& chart, std::size_t at) {
       if (mark.measured_x) taken.push_back(box_of(*mark.measured_x, *mark.measured_y, mark.radius));
     }
   }
+  const std::vector<Box> dot_boxes = taken;
+  std::vector<Box> star_boxes;
   for (const Series& series : chart.series)
     for (const auto& star : {series.bound_star, series.measured_star})
       if (star && chart.frame.holds(star->x(), star->y()))
-        taken.push_back(box_of(scale.x(star->x()), scale.y(star->y()), 10));
+        star_boxes.push_back(box_of(scale.x(star->x()), scale.y(star->y()), 10));
+  taken.insert(taken.end(), star_boxes.begin(), star_boxes.end());
   const std::vector<Star>& path =
       chart.path.empty() && at < chart.series.size() ? chart.series[at].trajectory : chart.path;
   layout.star_labels = label_path(scale, path, taken);
   layout.change_labels = label_changes(scale, chart, taken);
-  std::vector<Box> names;
+  std::vector<Box> names = star_boxes;
   for (const Series& series : chart.series) {
     const auto& star = series.measured_star ? series.measured_star : series.bound_star;
     const std::string name = star_name(chart, series);
-    layout.star_names.push_back(0);
+    layout.star_names.emplace_back();
     if (!star || name.empty()) continue;
-    const double x = scale.x(star->x()) + 14, y = scale.y(star->y());
-    for (const double drop : {0.0, 16.0, -16.0, 32.0, -32.0, 48.0}) {
-      const Box box{x, y + drop - 8, x + 1.15 * text_width(name, kLabelText), y + drop + 8};  // bold is wider
-      layout.star_names.back() = drop;
-      if (!is_free({box}, names) && drop != 48) continue;
-      names.push_back(box);
-      break;
-    }
+    place_name(layout.star_names.back(), name, scale.x(star->x()), scale.y(star->y()), dot_boxes, names);
   }
+  names.erase(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(star_boxes.size()));
   taken.insert(taken.end(), names.begin(), names.end());
   std::vector<Segment> lines;
   lines.reserve(layout.roofs.size() + 1);
@@ -248,7 +265,10 @@ Layout make_layout(const Chart& chart, std::size_t at) {
     const double width = 60;
     taken.push_back({*layout.ridge_x - width, kPlot.y1 - 42, *layout.ridge_x + width, kPlot.y1});
   }
-  std::vector<Box> roof_texts;
+  std::vector<Box> roof_texts = names;
+  for (const std::vector<StarLabel>* labels : {&layout.star_labels, &layout.change_labels})
+    for (const StarLabel& label : *labels)
+      if (!label.text.empty()) roof_texts.push_back(label.box);
   std::size_t line = 0;
   for (RoofMark& mark : layout.roofs) {
     if (!mark.line || !mark.roof->shown) continue;

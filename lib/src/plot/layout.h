@@ -72,6 +72,12 @@ struct StarLabel {
   Box box = {};
 };
 
+// Where the name of a series stands beside its star.
+struct NamePlace {
+  double drop = 0;  // pixels below the star's middle
+  bool is_left = false;
+};
+
 struct Layout {
   Scale scale = {};
   std::vector<RoofMark> roofs = {};
@@ -79,7 +85,7 @@ struct Layout {
   std::vector<DotMark> dots = {};                    // of one series
   std::vector<LabelMark> labels = {};
   std::vector<StarLabel> change_labels = {};  // gains, by Chart::changes; without text where there is no room
-  std::vector<double> star_names = {};        // how far below its star each series' name stands, to keep off the others
+  std::vector<NamePlace> star_names = {};     // of each series
   std::vector<StarLabel> star_labels = {};    // of the trajectory, or of the path of several models
 };
 

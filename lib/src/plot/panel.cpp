@@ -102,6 +102,12 @@ void draw_types(Svg& svg, Column& column, const Series& series, std::size_t at) 
   svg.close();
 }
 
+bool has_whiskers(const Series& series) {
+  return std::any_of(series.dots.begin(), series.dots.end(), [](const Dot& dot) {
+    return dot.measured_x && dot.low_y && dot.high_y && *dot.low_y != *dot.high_y;
+  });
+}
+
 void draw_marks(Svg& svg, Column& column, const Chart& chart) {
   const bool has_measured =
       std::any_of(chart.series.begin(), chart.series.end(), [](const Series& s) { return s.has_time(); });
@@ -131,9 +137,15 @@ void draw_marks(Svg& svg, Column& column, const Chart& chart) {
                         {"stroke-width", "0.6"}});
     row("measured, joined to its estimate");
   }
+  if (std::any_of(chart.series.begin(), chart.series.end(), has_whiskers)) {
+    svg.leaf("path", {{"d", "M" + px(x) + " " + px(column.y() + 1) + "V" + px(column.y() + 15)},
+                      {"stroke", "#6b7480"},
+                      {"stroke-width", "1.4"}});
+    row("slowest to fastest run");
+  }
   svg.text(x, column.y() + 13, "★",
            {{"class", "ink"}, {"text-anchor", "middle"}, {"font-size", "14"}, {"fill", std::string(kInk)}});
-  row("whole model");
+  row(has_estimate && has_measured ? "whole model (filled: measured)" : "whole model");
   double at = kPanelLeft + 4;
   const double y = column.y() + 12;
   for (const double share : {0.01, 0.05, 0.25}) {
@@ -159,8 +171,9 @@ void draw_not_drawn(Svg& svg, Column& column, const Series& series, std::size_t 
   for (std::size_t i = 1; i < kAbsences; ++i) {
     const auto& [items, share] = series.absent[i];
     if (items == 0) continue;
-    column.line(std::to_string(items) + " " + std::string(to_string(static_cast<Absence>(i))) +
-                (share > 0 ? ", " + percent_text(share) + " of time" : ""));
+    column.paragraph(std::to_string(items) + " " + std::string(to_string(static_cast<Absence>(i))) +
+                         (share > 0 ? ", " + percent_text(share) + " of time" : ""),
+                     kMuted, 2);
   }
   if (series.outside > 0)
     column.line(std::to_string(series.outside) + " beyond the frame, at its edge" +
@@ -230,7 +243,7 @@ void draw_panel(Svg& svg, const Chart& chart) {
   if (!chart.warnings.empty() && column.has_room(3)) {
     column.heading("Check");
     for (const std::string& warning : chart.warnings)
-      if (column.has_room(2)) column.paragraph(warning, kWarn, 4);
+      if (column.has_room(2)) column.paragraph(warning, kWarn, 6);
   }
   svg.close();
 }

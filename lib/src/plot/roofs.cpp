@@ -68,8 +68,15 @@ std::string short_name(Precision precision) {
   return "?";
 }
 
+std::string Roof::unit_text() const {
+  if (kind == Kind::Bandwidth) return "B/s";
+  const bool is_integer = std::all_of(precisions.begin(), precisions.end(),
+                                      [](Precision type) { return short_name(type).starts_with("INT"); });
+  return is_integer ? "OP/s" : "FLOP/s";
+}
+
 std::string Roof::label() const {
-  const std::string rate = kind == Kind::Compute ? "FLOP/s" : "B/s";
+  const std::string rate = unit_text();
   std::string text = name + " " + si(value, rate);
   if (!measured) return text;
   return text + (spec ? " (measured; spec " + si(*spec, rate) + ")" : " (measured)");

@@ -26,7 +26,8 @@ struct Roof {
   std::string source;
   bool shown = false;  // drawn at first; the others can be switched on in the page
 
-  std::string label() const;  // "DRAM 4.25 TB/s (measured; spec 4.8)"
+  std::string unit_text() const;  // "FLOP/s"; "OP/s" where every format is an integer; "B/s"
+  std::string label() const;      // "DRAM 4.25 TB/s (measured; spec 4.8)"
 };
 
 struct Roofs {

@@ -90,7 +90,7 @@ void draw_roofs(Canvas& canvas, const Chart& chart, int columns, int lines) {
   // Names in a second pass, so that no line crosses them.
   for (const Roof& roof : chart.roofs.compute) {
     if (!roof.shown) continue;
-    const std::string name = roof.name + " " + si(roof.value, "FLOP/s");
+    const std::string name = roof.name + " " + si(roof.value, roof.unit_text());
     const int width = static_cast<int>(report::display_width(name));
     for (const int line : {canvas.line(roof.value) - 1, canvas.line(roof.value) + 1})
       if (canvas.is_empty(columns - width - 1, line, width + 1)) {

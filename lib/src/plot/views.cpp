@@ -152,8 +152,9 @@ std::string draw_memory_view(const EstimateFile& estimate) {
                  {"fill", "#D55E00"}});
   card.note(kLeft, card.bottom() + 16, "0");
   card.note(kWide - kRight, card.bottom() + 16, std::to_string(steps), "end");
-  card.note(kLeft + width / 2, card.bottom() + 30,
-            fit("step, in the order of execution; not counted: " + memory.excludes, kSmallText, width + 20), "middle");
+  card.note(kLeft + width / 2, card.bottom() + 16, "step, in the order of execution", "middle");
+  card.note(kLeft + width / 2, card.bottom() + 32, fit("not counted: " + memory.excludes, kSmallText, width + 20),
+            "middle");
   return std::move(card).done();
 }
 
@@ -172,13 +173,18 @@ std::string draw_sweep_view(const EstimateFile& estimate) {
                                         {"memory", "B", &SweepPoint::memory_bytes, kPalette[2]}}};
   constexpr double left = 96;  // "112 TFLOP/s" in front of the axis
   Card card("Over " + sweep.dim, "each curve on its own scale; values at both ends");
-  const LogAxis x = log_axis(std::max(1e-9, sweep.points.front().size),
-                             std::max(sweep.points.back().size, sweep.points.front().size * 2), left, kWide - 130);
+  // From end to end of the sizes: whole decades would leave half of the card empty.
+  const double smallest = std::max(1e-9, sweep.points.front().size);
+  const LogAxis x{smallest, std::max(sweep.points.back().size, smallest * 2), left, kWide - 130};
   std::string lines;
-  each_decade(x, [&](double value, int exponent) {
+  each_decade(log_axis(x.low, x.high, 0, 1), [&](double value, int exponent) {
+    if (value < x.low * (1 - 1e-9) || value > x.high * (1 + 1e-9)) return;
     lines += "M" + px(x(value)) + " " + px(kTop) + "V" + px(card.bottom());
     card.note(x(value), card.bottom() + 16, decade(exponent), "middle");
   });
+  // The largest size itself, where no decade stands beside it.
+  if (const double top = std::log10(x.high); std::abs(top - std::round(top)) > 0.12 || x.high < 10)
+    card.note(x(x.high), card.bottom() + 16, number(x.high, 6), "middle");
   card.grid(lines);
   const auto speed = [](const SweepPoint& point) {
     return point.flops && point.seconds.value_or(0) > 0 ? std::optional(*point.flops / *point.seconds) : std::nullopt;

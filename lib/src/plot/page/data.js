@@ -89,6 +89,8 @@ function make_series(series, index) {
 }
 
 const all_series = chart.series.map(make_series);
+// A chart of roofs alone has no series; its page shows one without rows.
+const kNoSeries = { label: "", summary: "", time: "", seconds: 0, index: -1, rows: [], colors: [], group: null, items: { count: 0, members: [], kernels: [] } };
 // Where a row is on the axes at a level of memory: estimated and measured.
 function place_of(row, level) {
   const rail = row.absence === 2;

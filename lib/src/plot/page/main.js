@@ -20,6 +20,7 @@ function update(part = "all") {
 }
 
 function show_status() {
+  if (!all_series.length) return void (by_id("status").textContent = "roofs alone");
   const count = rows_in_view.reduce((sum, row) => sum + row.list.length, 0);
   const share = rows_in_view.reduce((sum, row) => sum + row.share, 0);
   by_id("status").textContent = `${count.toLocaleString("en")} of ${series().items.count.toLocaleString("en")} ops, ${percent(Math.min(1, share))} of ${series().time === "measured" ? "the time" : "the least time"}`;
@@ -37,7 +38,8 @@ function show_controls() {
   for (const option of by_id("level").options) option.disabled = !has_level(option.value);
   for (const box of by_id("roof-boxes").querySelectorAll("input")) box.checked = box.value === "spec" ? state.spec : shown_roofs().has(box.value);
   for (const part of svg.querySelectorAll(".legend, .absent")) show(part, +part.dataset.s === state.s);
-  svg.querySelector("#summary").textContent = series().summary;
+  const summary = svg.querySelector("#summary");
+  if (summary) summary.textContent = series().summary;
   for (const entry of svg.querySelectorAll(`.legend[data-s="${state.s}"] .type`)) {
     const hidden = state.hidden.has(entry.dataset.type);
     entry.setAttribute("aria-pressed", !hidden);
@@ -64,6 +66,9 @@ function fill_choices() {
   const options = (id, list) => by_id(id).append(...list.map(([value, text]) => new Option(text, value)));
   options("series", all_series.map((s, i) => [i, s.label + (s.source ? ` (${s.source})` : "")]));
   by_id("series").parentElement.hidden = all_series.length < 2;
+  // Nothing but roofs: no filters of operators and no table of them.
+  if (!all_series.length)
+    for (const id of ["search", "color", "limit", "level", "share", "save-csv", "operators", "rows"]) (by_id(id).closest("label") ?? by_id(id)).hidden = true;
   options("precision", chart.roofs.compute.map((roof, i) => [i, roof.name]));
   const boxes = [...chart.roofs.bandwidth, ...chart.roofs.compute].map((roof) => [roof.id, roof.name]);
   if ([...chart.roofs.bandwidth, ...chart.roofs.compute].some((roof) => roof.spec)) boxes.push(["spec", "as the vendor states"]);

@@ -100,16 +100,19 @@ function slanted(x, y, width, angle) {
   return boxes;
 }
 
-function draw_roofs(taken) {
-  const shown = shown_roofs(), texts = [], lines = [];
-  chart.roofs.compute.concat(chart.roofs.bandwidth).forEach((roof, k) => {
+function draw_roofs(taken, names) {
+  const shown = shown_roofs(), texts = [...names], all = chart.roofs.compute.concat(chart.roofs.bandwidth);
+  const is_seen = (roof, k) => shown.has(roof.id) || (k < chart.roofs.compute.length ? k === state.roof : roof.id === state.level);
+  const segments = all.map((roof, k) => (is_seen(roof, k) ? roof_segment(roof, k < chart.roofs.compute.length, roof.value) : null));
+  const boxes_of = segments.map((line) => (line ? along(line) : []));
+  all.forEach((roof, k) => {
     const is_compute = k < chart.roofs.compute.length;
     const group = svg.querySelector(`.roof[data-roof="${roof.id}"]`), spec = svg.querySelector(`.spec[data-roof="${roof.id}"]`);
     const is_main = is_compute ? k === state.roof : roof.id === state.level;
-    const visible = shown.has(roof.id) || is_main;
+    const visible = is_seen(roof, k);
     group.setAttribute("display", visible ? "inline" : "none");
     group.classList.toggle("main", is_main);
-    const line = visible ? roof_segment(roof, is_compute, roof.value) : null;
+    const line = segments[k];
     const path = group.querySelector("path") ?? element("path", { stroke: "#333c46" }, group);
     path.setAttribute("d", line ? `M${fix(line[0])} ${fix(line[1])}L${fix(line[2])} ${fix(line[3])}` : "M0 0");
     path.setAttribute("stroke-width", is_main ? 2.2 : 1.2);
@@ -119,22 +122,22 @@ function draw_roofs(taken) {
       spec.setAttribute("display", stated ? "inline" : "none");
       if (stated) spec.setAttribute("d", `M${fix(stated[0])} ${fix(stated[1])}L${fix(stated[2])} ${fix(stated[3])}`);
     }
-    if (line) lines.push(...along(line));
     let label = group.querySelector("text");
     if (!line) {
       if (label) label.textContent = "";
       return;
     }
     label ??= element("text", { class: "halo", "text-anchor": "middle", "dominant-baseline": "central" }, group);
-    const unit = is_compute ? "FLOP/s" : "B/s", dx = line[2] - line[0], dy = line[3] - line[1], length = Math.hypot(dx, dy);
+    const unit = roof.unit, dx = line[2] - line[0], dy = line[3] - line[1], length = Math.hypot(dx, dy);
     const short = `${roof.name} ${si(roof.value, unit)}`;
     const long = roof.measured ? `${short} (measured${roof.spec ? "; spec " + si(roof.spec, unit) : ""})` : short;
     label.textContent = "";
-    for (const [text, blocked] of [[long, taken], [short, taken], [short, texts]]) {
+    const clear = [...taken, ...boxes_of.filter((_, other) => other !== k).flat()];
+    for (const [text, blocked] of [[long, clear], [short, clear], [long, taken], [short, taken], [short, texts]]) {
       const width = text_width(text), angle = Math.atan2(dy, dx);
-      for (let back = width / 2 + 18; back <= length - width / 2 - 4; back += 8) {
+      for (const offset of [10, -11]) for (let back = width / 2 + 18; back <= length - width / 2 - 4; back += 8) {
         const t = is_compute ? 1 - back / length : back / length;
-        const x = line[0] + t * dx + (10 * dy) / length, y = line[1] + t * dy - (10 * dx) / length;
+        const x = line[0] + t * dx + (offset * dy) / length, y = line[1] + t * dy - (offset * dx) / length;
         const boxes = slanted(x, y, width, angle);
         if (!is_free(boxes, blocked)) continue;
         taken.push(...boxes);
@@ -147,7 +150,7 @@ function draw_roofs(taken) {
       }
     }
   });
-  return lines;
+  return boxes_of.flat();
 }
 
 function draw_ridge() {
@@ -232,7 +235,8 @@ function draw_dots(rows) {
 
 // The same speed at the intensity of each level: circle DRAM, diamond L2, triangle L1; for the ten with the most time.
 function draw_levels() {
-  const group = series().group.querySelector(".levels");
+  const group = series().group?.querySelector(".levels");
+  if (!group) return;
   group.replaceChildren();
   if (state.level !== "dram") return;
   for (const row of series().rows.filter((r) => r.at && r.measured > 0 && (r.l2 > 0 || r.l1 > 0)).sort((a, b) => b.seconds - a.seconds).slice(0, 10)) {
@@ -249,7 +253,8 @@ function draw_levels() {
 // The same rings of candidates as in the still picture, for what is in view now; what finds no free one is in the table.
 const kGaps = [4, 14, 26, 42, 62, 86, 112];
 function draw_labels(taken, lines) {
-  const group = series().group.querySelector(".labels");
+  const group = series().group?.querySelector(".labels");
+  if (!group) return;
   group.replaceChildren();
   const rows = series().rows.filter((row) => row.at && inside([...row.at, ...row.at])).sort((a, b) => b.seconds - a.seconds);
   const blocked = [...taken, ...rows.slice(0, 400).map(box_of)], texts = [];
@@ -311,22 +316,29 @@ function star_path(x, y, r) {
 const still_stars = [...svg.querySelectorAll("#plot > .star")];
 function draw_stars(taken) {
   const place = (star) => star && [X(star.flops / star.bytes), Y(star.flops / star.seconds)];
-  const names = [];
+  const names = [], stars_at = [], dots = [...taken];
+  for (const node of still_stars) {
+    const one = all_series[node.dataset.s], at = place(node.classList.contains("measured") ? one.measured_star : one.bound_star);
+    stars_at.push([at[0] - 10, at[1] - 10, at[0] + 10, at[1] + 10]);
+  }
   for (const node of still_stars) {
     const one = all_series[node.dataset.s], at = place(node.classList.contains("measured") ? one.measured_star : one.bound_star);
     node.setAttribute("d", star_path(...at, 11));
     node.classList.toggle("faded", one !== series());
     const name = node.nextElementSibling;
     if (name?.classList.contains("star-name")) {
-      const box = (drop) => [at[0] + 14, at[1] + drop - 8, at[0] + 14 + 1.15 * text_width(name.textContent), at[1] + drop + 8];
-      const drop = [0, 16, -16, 32, -32].find((d) => is_free([box(d)], names)) ?? 48;
-      name.setAttribute("x", fix(at[0] + 14));
-      name.setAttribute("y", fix(at[1] + 4 + drop));
-      names.push(box(drop));
+      const width = 1.15 * text_width(name.textContent), from = (left) => at[0] + (left ? -14 - width : 14);
+      const box = ([drop, left]) => [from(left), at[1] + drop - 8, from(left) + width, at[1] + drop + 8];
+      const places = [0, 16, -16, 32, -32, 48, -48, 64].flatMap((drop) => [[drop, false], [drop, true]]);
+      const others = [...stars_at, ...names];
+      const free = places.find((one) => is_free([box(one)], [...dots, ...others])) ?? places.find((one) => is_free([box(one)], others)) ?? [0, from(false) + width > plot.x1];
+      name.setAttribute("x", fix(at[0] + (free[1] ? -14 : 14)));
+      name.setAttribute("y", fix(at[1] + 4 + free[0]));
+      name.setAttribute("text-anchor", free[1] ? "end" : "start");
+      names.push(box(free));
     }
-    taken.push([at[0] - 10, at[1] - 10, at[0] + 10, at[1] + 10]);
   }
-  taken.push(...names);
+  taken.push(...stars_at, ...names);
   const group = document.getElementById("path"), stars = chart.path ?? series().trajectory ?? [];
   if (group) {
     const points = stars.map(place), purple = group.getAttribute("fill");
@@ -344,13 +356,14 @@ function draw_stars(taken) {
         const box = [x + dx - half, y + dy - 8, x + dx + half, y + dy + 8];
         if (!is_free([box], taken)) continue;
         taken.push(box);
+        names.push(box);
         element("text", { class: "halo", x: fix(x + dx), y: fix(y + dy), "text-anchor": "middle", "dominant-baseline": "central" }, group).textContent = stars[i].label;
         break;
       }
     }
   }
   const arrows = document.getElementById("changes");
-  if (!arrows) return;
+  if (!arrows) return names;
   arrows.replaceChildren();
   for (const change of chart.changes) {
     const x0 = X(change.before_intensity), y0 = Y(change.before_rate), x1 = X(change.after_intensity), y1 = Y(change.after_rate);
@@ -364,10 +377,12 @@ function draw_stars(taken) {
         const x = x0 + part * (x1 - x0) + side * (half + 5), y = y0 + part * (y1 - y0), box = [x - half, y - 8, x + half, y + 8];
         if (!is_free([box], taken)) continue;
         taken.push(box);
+        names.push(box);
         element("text", { class: "halo", x: fix(x), y: fix(y), "text-anchor": "middle", "dominant-baseline": "central" }, arrows).textContent = text;
         break search;
       }
   }
+  return names;
 }
 
 function draw(rows) {
@@ -375,7 +390,7 @@ function draw(rows) {
   draw_ridge();
   draw_dots(rows);
   const taken = series().rows.slice(0, 300).filter((row) => row.at).map(box_of);
-  draw_stars(taken);
-  const lines = draw_roofs(taken);
+  const names = draw_stars(taken);
+  const lines = draw_roofs(taken, names);
   draw_labels(taken, lines);
 }

@@ -2,7 +2,7 @@
 const kDefault = { s: 0, q: "", hidden: new Set(), limit: "", level: "dram", roof: chart.roofs.main, share: 100, color: "type",
   row: null, view: null, sort: "seconds", up: false, roofs: null, spec: false, dark: null };
 const state = { ...kDefault, hidden: new Set() };
-const series = () => all_series[state.s];
+const series = () => all_series[state.s] ?? kNoSeries;
 
 function full_view() {
   const [x0, x1] = chart.axes.intensity.map(Math.log10), [y0, y1] = chart.axes.performance.map(Math.log10);

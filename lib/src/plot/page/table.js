@@ -18,7 +18,7 @@ const kColumns = [
   { key: "bandwidth", title: "B/s", ...number_of((r) => ratio(r.bytes, rate(r)), (v) => si(v, "B/s")) },
   { key: "roof_share", title: "% roof", ...number_of((r) => r.roof_share, percent), measured: true },
   { key: "limit", title: "Limit", get: (r) => kLimit[r.limit], format: (r) => (r.absence && r.absence !== 2 ? kAbsence[r.absence] : kLimit[r.limit]) },
-  { key: "saving", title: "Potential saving", ...number_of((r) => r.saving, (v) => si(v, "s")) },
+  { key: "saving", title: "Saving", ...number_of((r) => r.saving, (v) => si(v, "s")) },
 ];
 const columns = () => kColumns.filter((c) => !c.measured || series().time === "measured");
 const scroller = document.getElementById("rows");
