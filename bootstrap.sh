@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Sets up Pagoda on a Debian 12 machine and runs it.
-#   ./bootstrap.sh demo    installs what is missing, builds release, analyses the bundled ResNet-50, leaves a chart
+#   ./bootstrap.sh demo    installs what is missing, builds onnx-estimate, analyses the bundled ResNet-50, leaves a chart
 #   ./bootstrap.sh test    installs what is missing, builds dev (-Werror), runs every test
 #   ./bootstrap.sh deps    installs what is missing
 set -euo pipefail
@@ -28,11 +28,15 @@ install_packages() {
   echo "installing: ${missing[*]}" >&2
   local as_root=()
   if [ "$(id -u)" -ne 0 ]; then
-    command -v sudo >/dev/null || { echo "run as root, or install first: ${missing[*]}" >&2; exit 1; }
+    command -v sudo >/dev/null || {
+      echo "no sudo here; run as root, or have these installed first:" >&2
+      echo "  apt-get install --no-install-recommends ${missing[*]}" >&2
+      exit 1
+    }
     as_root=(sudo)
   fi
   "${as_root[@]}" apt-get update -qq
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq -o Dpkg::Use-Pty=0 --no-install-recommends "${missing[@]}" >/dev/null
 }
 
 case "${1:-}" in
@@ -42,11 +46,12 @@ case "${1:-}" in
   demo)
     install_packages
     cmake --preset release >/dev/null
-    cmake --build --preset release
+    cmake --build --preset release --target onnx-estimate
     build/release/tools/onnx-estimate models/skeletons/resnet50.onnx --device h200 --precision fp16 --traffic fused --top 15
     build/release/tools/onnx-estimate models/skeletons/resnet50.onnx --device h200 --precision fp16 --traffic fused \
       -o build/resnet50-h200.html
     echo "open $PWD/build/resnet50-h200.html"
+    echo "all tools on your PATH: cmake --build --preset release && cmake --install build/release --prefix ~/.local"
     ;;
   test)
     packages+=("${test_packages[@]}")

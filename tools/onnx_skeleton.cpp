@@ -28,6 +28,7 @@ Exit codes: 0 done, 1 unusable input or output, 2 usage.)";
 
 int main(int argc, char** argv) {
   CLI::App app("Writes an ONNX model without its weights, or with random ones.", "onnx-skeleton");
+  app.set_version_flag("--version", "onnx-skeleton " PAGODA_VERSION);
   app.footer(kExamples);
   std::string model, output;
   bool fill = false;

@@ -79,6 +79,8 @@ std::vector<Row> read_rows(const std::string& path) {
       throw Error(where + ": batch and seconds have to be numbers");
     }
   }
+  if (rows.empty())
+    throw Error(path + ": holds no runs; expected CSV with columns model, family, batch, device and seconds");
   return rows;
 }
 
@@ -180,6 +182,7 @@ void write_residuals(const std::string& path, const Loaded& loaded, const Judged
 
 int main(int argc, char** argv) {
   CLI::App app("Fits predicted times to measured ones and judges them by families left out.", "pagoda-calibrate");
+  app.set_version_flag("--version", "pagoda-calibrate " PAGODA_VERSION);
   app.footer(kExamples);
   std::string runs, elsewhere, check, output, residuals;
   CalibrationOptions options;

@@ -35,6 +35,7 @@ int main(int argc, char** argv) {
       "Reads profiles of ONNX Runtime, TensorRT, Nsight Compute, torch.profiler, pagoda-profile and Jetson power "
       "tables.",
       "pagoda-import");
+  app.set_version_flag("--version", "pagoda-import " PAGODA_VERSION);
   app.footer(kExamples);
   std::string file, format, estimate_file, output, csv;
   std::int64_t runs = 0, warmup = 0;

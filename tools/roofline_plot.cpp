@@ -2,8 +2,11 @@
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 #include <array>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <exception>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -47,8 +50,11 @@ Writer writer_of(const std::string& format) {
 }
 
 pagoda::PlotFile read(const std::string& path) {
+  std::error_code failure;
+  if (std::filesystem::is_directory(path, failure))
+    throw pagoda::Error(path + ": is a folder, expected a JSON file; name the file in it");
   std::ifstream stream(path, std::ios::binary);
-  if (!stream) throw pagoda::Error(path + ": cannot be read; expected a JSON file");
+  if (!stream) throw pagoda::Error(path + ": cannot be opened: " + std::strerror(errno) + "; check the path");
   return {path, std::string(std::istreambuf_iterator<char>(stream), {})};
 }
 
@@ -56,7 +62,7 @@ pagoda::PlotFile read(const std::string& path) {
 
 int main(int argc, char** argv) {
   CLI::App app("Draws rooflines: estimates and measurements of models under the roofs of a machine.", "roofline-plot");
-  app.set_version_flag("--version", PAGODA_VERSION);
+  app.set_version_flag("--version", "roofline-plot " PAGODA_VERSION);
   app.footer(kExamples);
   std::string ceilings, device, output, format, precision;
   std::vector<std::string> estimates, measured;
@@ -66,7 +72,7 @@ int main(int argc, char** argv) {
   app.add_option("--ceilings", ceilings, "Measured roofs: a file of ert-ceilings")->type_name("FILE");
   app.add_option("--device", device,
                  "Roofs as the vendor states them: an id of onnx-estimate --list-devices, ID:MODE, or a file; with "
-                 "--ceilings dotted beside the measured ones")
+                 "--ceilings dotted beside the measured ones. One chart shows one machine")
       ->type_name("NAME|FILE");
   app.add_option("--estimate", estimates, "A file of onnx-estimate --format json; repeatable")
       ->type_name("FILE")
@@ -124,10 +130,11 @@ int main(int argc, char** argv) {
     for (const std::string& path : estimates) input.estimates.push_back(read(path));
     for (const std::string& path : measured) input.measured.push_back(read(path));
     const std::string text = write(input, options);
-    if (output == "-")
-      std::cout << text << std::flush;
-    else
+    if (output == "-") {
+      if (!(std::cout << text << std::flush)) throw pagoda::Error("standard output: cannot be written");
+    } else {
       pagoda::write_file(output, text);
+    }
   } catch (const pagoda::UnknownDevice& error) {
     std::cerr << "roofline-plot: " << error.what() << '\n';
     return kNoDevice;

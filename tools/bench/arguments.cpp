@@ -241,7 +241,7 @@ std::optional<Arguments> parse_arguments(int argc, char** argv, int& code) {
   CLI::App app("Runs models on engines and frameworks, each experiment in a process of its own, and never loses one.",
                "pagoda-bench");
   app.footer(kExamples);
-  app.set_version_flag("--version", PAGODA_VERSION);
+  app.set_version_flag("--version", "pagoda-bench " PAGODA_VERSION);
   app.require_subcommand(1);
   app.add_option("--python", arguments.python, "Python with the frameworks (default: $PAGODA_PYTHON or python3)");
   app.add_option("--worker-scripts", arguments.worker_scripts, "folder of ort_worker.py and torch_worker.py");

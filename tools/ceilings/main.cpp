@@ -86,7 +86,7 @@ int report(const Options& options, const Outcome& outcome) {
 int main(int argc, char** argv) {
   Options options;
   CLI::App app{"Measures the roof of a CPU or a GPU: every arithmetic and memory ceiling, with how sure it is."};
-  app.set_version_flag("--version", PAGODA_VERSION);
+  app.set_version_flag("--version", "ert-ceilings " PAGODA_VERSION);
   app.add_flag("--cpu", options.cpu, "measure this machine's CPU");
   app.add_option("--gpu", options.gpu, "measure the GPU of this number")->excludes("--cpu");
   bool quick = false, full = false;

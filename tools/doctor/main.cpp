@@ -35,6 +35,7 @@ Exit codes: 0 done, 1 unusable output, 2 usage, 3 warnings or problems (--strict
 
 int main(int argc, char** argv) {
   CLI::App app("Checks GPU, driver, counters, clocks, CPU and frameworks before a measurement.", "pagoda-doctor");
+  app.set_version_flag("--version", "pagoda-doctor " PAGODA_VERSION);
   app.footer(kExamples);
   doctor::Surroundings surroundings;
   std::string json;

@@ -347,7 +347,7 @@ int run(const Options& options) {
 int main(int argc, char** argv) {
   Options options;
   CLI::App app{"Runs a program and measures what each kernel does on the GPU: time, operations by precision, bytes."};
-  app.set_version_flag("--version", PAGODA_VERSION);
+  app.set_version_flag("--version", "pagoda-profile " PAGODA_VERSION);
   app.prefix_command();
   app.add_option(
          "--mode", options.mode,

@@ -282,7 +282,7 @@ bool answers(const CuptiLibrary& library) {
 
 int main(int argc, char** argv) {
   CLI::App app{"Writes or checks the catalogue of hardware counters; needs CUPTI, no GPU."};
-  app.set_version_flag("--version", PAGODA_VERSION);
+  app.set_version_flag("--version", "pagoda-metrics " PAGODA_VERSION);
   std::string folder, path, list;
   bool is_check = false;
   app.add_option("--write", folder, "write a file a family of chips into this folder");

@@ -47,8 +47,9 @@ std::vector<pagoda::Result> load(const std::string& path) {
   if (!std::filesystem::exists(path))
     throw pagoda::Error(path + ": is not there; expected a results.jsonl of pagoda-bench, or a folder of them");
   pagoda::ResultSet set = pagoda::load_results(path);
+  if (set.results.empty())
+    throw pagoda::Error(path + ": holds no results; expected lines of pagoda.result/1 as pagoda-bench run writes them");
   if (set.torn > 0) std::cerr << "pagoda-report: " << path << ": " << set.torn << " torn lines left out\n";
-  if (set.results.empty()) throw pagoda::Error(path + ": holds no results");
   return std::move(set.results);
 }
 
@@ -115,10 +116,8 @@ pagoda::ReportFormat format_of(const std::string& path) {
 }
 
 void put(const Flags& flags, const std::string& text) {
-  if (flags.output.empty() || flags.output == "-")
-    std::cout << text << std::flush;
-  else
-    pagoda::write_file(flags.output, text);
+  if (!flags.output.empty() && flags.output != "-") return pagoda::write_file(flags.output, text);
+  if (!(std::cout << text << std::flush)) throw pagoda::Error("standard output: cannot be written");
 }
 
 // Structure profiles of the models that the records name: their own files, or files of that name in --models.
@@ -239,7 +238,7 @@ int explain(const Flags& flags) {
 
 int main(int argc, char** argv) {
   CLI::App app("Tables, comparisons, histories and reasons from results of pagoda-bench.", "pagoda-report");
-  app.set_version_flag("--version", PAGODA_VERSION);
+  app.set_version_flag("--version", "pagoda-report " PAGODA_VERSION);
   app.footer(kExamples);
   app.require_subcommand(1);
   Flags flags;

@@ -230,11 +230,13 @@ EstimateFile read_estimate(const PlotFile& file) {
   Json json;
   try {
     json = Json::parse(file.text);
-  } catch (const Json::exception& error) {
-    throw Error(file.name + ": no JSON: " + error.what() + "; write it with onnx-estimate MODEL --format json");
+  } catch (const Json::parse_error& error) {
+    throw Error(file.name + ": not JSON, byte " + std::to_string(error.byte) +
+                "; expected a file of schema pagoda.estimate/1; write one with onnx-estimate MODEL -o FILE.json");
   }
   if (const std::string schema = text(json, "schema"); schema != "pagoda.estimate/1")
-    throw Error(file.name + ": schema \"" + schema + "\", expected pagoda.estimate/1 as onnx-estimate writes it");
+    throw Error(file.name + (schema.empty() ? ": names no schema" : ": schema \"" + schema + "\"") +
+                ", expected pagoda.estimate/1; write one with onnx-estimate MODEL -o FILE.json");
   if (field(json, "nodes") == nullptr)
     throw Error(file.name + ": holds no nodes; a chart needs a row per node: write it without --by type");
   EstimateFile result;

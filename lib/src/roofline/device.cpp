@@ -185,7 +185,8 @@ DeviceSpec parse_device(std::string_view json, std::string_view subject) {
   try {
     document = nlohmann::json::parse(json);
   } catch (const nlohmann::json::parse_error& error) {
-    throw Error(std::string(subject) + ": no JSON: error at byte " + std::to_string(error.byte));
+    throw Error(std::string(subject) + ": no JSON: error at byte " + std::to_string(error.byte) +
+                "; expected pagoda.device/1 or a file of ert-ceilings --json");
   } catch (const nlohmann::json::exception&) {
     throw Error(std::string(subject) + ": no JSON: a number is out of range");
   }
