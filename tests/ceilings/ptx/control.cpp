@@ -44,6 +44,16 @@ void barrier(Step& s) {
   s.warp.at_barrier = true;
 }
 
+// Arriving and waiting are one for us: nothing lies between them.
+void cluster_arrive(Step& s) {
+  if (s.mask != s.warp.live) s.fault("a barrier in code where the lanes of a warp are apart");
+}
+void cluster_wait(Step& s) {
+  cluster_arrive(s);
+  if ((&s.in)[-1].mnemonic != "barrier.cluster.arrive.release.aligned") s.fault("waits and did not arrive just before");
+  s.warp.at_cluster_barrier = true;
+}
+
 void proxy_fence(Step& s) {
   for (int lane = 0; lane < 32; ++lane)
     if (s.has(lane)) s.block.proxy_fences[s.thread(lane)].push_back(s.block.epoch);
@@ -81,10 +91,10 @@ void try_wait(Step& s) {
       ++b.phases;
     }
   } else if (!done) {
-    if (b.polled && b.arriving == 0) s.fault("waits for a phase that nothing will complete");
     b.polled = true;
   }
   if (done && s.block.tensor && b.arriving == 0) s.block.tensor->done = std::max(s.block.tensor->done, b.covers);
+  s.warp.waits = !done;
   std::uint64_t* const to = s.output(s.in.operands[0]);
   to[std::countr_zero(s.mask)] = done;
 }
@@ -100,10 +110,13 @@ const std::vector<HandlerRow>& control_rows() {
       {"ret", [](Step& s) { s.warp.live &= ~s.mask; }},
       {"exit", [](Step& s) { s.warp.live &= ~s.mask; }},
       {"bar.sync", barrier},
+      {"barrier.cluster.arrive.release.aligned", cluster_arrive},
+      {"barrier.cluster.wait.acquire.aligned", cluster_wait},
       {"bar.warp.sync", [](Step& s) { s.need_all_lanes(); }},
       {"shfl.sync.bfly.b32", [](Step& s) { shuffle(s, true); }},
       {"shfl.sync.idx.b32", [](Step& s) { shuffle(s, false); }},
       {"elect.sync", elect},
+      {"fence.proxy.async", proxy_fence},
       {"fence.proxy.async.shared::cta", proxy_fence},
       {"fence.mbarrier_init.release.cluster", nothing},
       {"mbarrier.init.shared::cta.b64", set_up},

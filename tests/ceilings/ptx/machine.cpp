@@ -92,6 +92,8 @@ Step::Input Step::input(const Operand& operand, Lanes& scratch) {
           value = block.launch->threads;
         else if (name == "%ctaid.x")
           value = block.index;
+        else if (name == "%cluster_ctarank")
+          value = block.index % block.kernel->cluster;
         else if (name == "%nctaid.x")
           value = block.launch->blocks;
         else if (name == "%laneid")
@@ -236,11 +238,26 @@ void reset(Warp& w, unsigned threads) {
   w.live = lanes == 32 ? 0xffffffffU : (1U << lanes) - 1;
   w.pc.fill(0);
   w.together = true;
-  w.at_barrier = false;
+  w.at_barrier = w.at_cluster_barrier = false;
   w.products = 0;
   std::fill(w.defined.begin(), w.defined.end(), 0);
   std::fill(w.in_flight.begin(), w.in_flight.end(), 0);
   std::fill(w.unfenced.begin(), w.unfenced.end(), 0);
+}
+
+void prepare(Block& block, unsigned index, std::size_t shared) {
+  const unsigned threads = block.launch->threads;
+  block.index = index;
+  block.epoch = 1;
+  for (Warp& w : block.warps) reset(w, threads);
+  block.shared.assign(shared, std::byte{0xa5});
+  block.bytes.assign(shared, {});
+  block.proxy_fences.assign(threads, {});
+  block.group_products.clear();
+  block.tensor_fences.assign(threads, 0);
+  block.barriers.clear();
+  block.tensor.reset();
+  block.clock_reads = block.timer_reads = 0;
 }
 
 // One instruction of the lanes that are furthest behind, so that those that went apart meet again.
@@ -287,34 +304,53 @@ void step(Block& block, Warp& w, std::vector<std::uint64_t>& executed) {
     if (group >> lane & 1) w.pc[static_cast<std::size_t>(lane)] = s.taken >> lane & 1 ? in.target : pc + 1;
 }
 
-void run_block(Block& block, Order order, std::mt19937_64& random, std::vector<std::uint64_t>& executed) {
-  std::vector<std::size_t> turn(block.warps.size());
-  for (std::size_t i = 0; i < turn.size(); ++i) turn[i] = order == Order::Backward ? turn.size() - 1 - i : i;
-  const auto runs = [&](std::size_t i) { return block.warps[i].live != 0 && !block.warps[i].at_barrier; };
+// Warps that wait for a barrier go on where all of a block's, or of a cluster's, wait or have ended.
+bool released(std::vector<Block>& cluster) {
+  bool any = false, all_at_cluster = true, some_at_cluster = false;
+  for (Block& block : cluster) {
+    bool waiting = false, complete = true;
+    for (const Warp& w : block.warps) {
+      waiting = waiting || w.at_barrier;
+      complete = complete && (w.live == 0 || w.at_barrier);
+      some_at_cluster = some_at_cluster || w.at_cluster_barrier;
+      all_at_cluster = all_at_cluster && (w.live == 0 || w.at_cluster_barrier);
+    }
+    if (!waiting || !complete) continue;
+    for (Warp& w : block.warps) w.at_barrier = false;
+    ++block.epoch;
+    any = true;
+  }
+  if (!some_at_cluster || !all_at_cluster) return any;
+  for (Block& block : cluster) {
+    for (Warp& w : block.warps) w.at_cluster_barrier = false;
+    ++block.epoch;
+  }
+  return true;
+}
+
+void run_cluster(std::vector<Block>& cluster, Order order, std::mt19937_64& random,
+                 std::vector<std::uint64_t>& executed) {
+  std::vector<std::pair<Block*, Warp*>> turn;
+  for (Block& block : cluster)
+    for (Warp& w : block.warps) turn.emplace_back(&block, &w);
+  if (order == Order::Backward) std::reverse(turn.begin(), turn.end());
   for (std::uint64_t steps = 0;;) {
-    std::size_t chosen = turn.size();
     if (order == Order::Random) std::shuffle(turn.begin(), turn.end(), random);
-    for (const std::size_t i : turn)
-      if (runs(i)) {
-        chosen = i;
-        break;
-      }
-    if (chosen == turn.size()) {
-      bool waiting = false;
-      for (Warp& w : block.warps) {
-        waiting = waiting || w.at_barrier;
-        w.at_barrier = false;
-      }
-      if (!waiting) return;
-      ++block.epoch;
-      continue;
+    const auto next = std::find_if(turn.begin(), turn.end(), [](const auto& t) { return t.second->may_run(); });
+    if (next == turn.end()) {
+      if (released(cluster)) continue;
+      for (const auto& [block, w] : turn)
+        if (w->live != 0) throw Fault(block->kernel->name + ": warps wait at barriers that others never reach");
+      return;
     }
-    Warp& w = block.warps[chosen];
-    for (std::uint64_t left = order == Order::Random ? 1 + random() % 40 : kMostSteps; left > 0 && runs(chosen);
-         --left) {
-      if (++steps > kMostSteps) throw Fault(block.kernel->name + " does not end");
-      step(block, w, executed);
+    const std::uint64_t turns = order == Order::Random ? 1 + random() % 40 : kMostSteps;
+    auto [block, w] = *next;
+    w->waits = false;
+    for (std::uint64_t left = turns; left > 0 && w->may_run() && !w->waits; --left) {
+      if (++steps > kMostSteps) throw Fault(block->kernel->name + " does not end");
+      step(*block, *w, executed);
     }
+    if (order != Order::Random) std::rotate(turn.begin(), std::next(next), turn.end());
   }
 }
 
@@ -330,11 +366,14 @@ Work run(const Kernel& kernel, const Launch& launch, Memory& memory, Order order
   if (launch.arguments.size() != kernel.parameters.size())
     throw Fault(kernel.name + " takes " + std::to_string(kernel.parameters.size()) + " arguments, not " +
                 std::to_string(launch.arguments.size()));
-  Block block;
+  if (launch.blocks % kernel.cluster != 0) throw Fault(kernel.name + ": blocks that make no whole clusters");
+  std::vector<Block> cluster(kernel.cluster);
+  Block& block = cluster[0];
   block.kernel = &kernel;
   block.launch = &launch;
   block.memory = &memory;
   block.work = &work;
+  block.cluster = &cluster;
   for (std::size_t i = 0; i < kernel.parameters.size(); ++i) {
     const Variable& p = kernel.parameters[i];
     const auto& given = launch.arguments[i];
@@ -351,24 +390,18 @@ Work run(const Kernel& kernel, const Launch& launch, Memory& memory, Order order
   work.shared.stores_of.resize((shared + 15) / 16);
   work.operands.resize((shared + 15) / 16);
   for (unsigned i = 0; 32 * i < launch.threads; ++i) block.warps.push_back(new_warp(kernel, i, launch.threads));
+  for (std::size_t i = 1; i < cluster.size(); ++i) cluster[i] = block;
   std::vector<std::uint64_t> executed(kernel.code.size());
   std::mt19937_64 random(seed);
-  for (unsigned i = 0; i < launch.blocks; ++i) {
-    block.index = order == Order::Backward ? launch.blocks - 1 - i : i;
-    block.epoch = 1;
-    for (Warp& w : block.warps) reset(w, launch.threads);
-    block.shared.assign(shared, std::byte{0xa5});
-    block.bytes.assign(shared, {});
-    block.proxy_fences.assign(launch.threads, {});
-    block.group_products.clear();
-    block.tensor_fences.assign(launch.threads, 0);
-    block.barriers.clear();
-    block.tensor.reset();
-    block.clock_reads = block.timer_reads = 0;
-    run_block(block, order, random, executed);
-    for (const Warp& w : block.warps)
-      if (!w.uncommitted.empty() || !w.groups.empty()) throw Fault(kernel.name + " ends with products in flight");
-    if (block.tensor && block.tensor->columns > 0) throw Fault(kernel.name + " ends and holds tensor memory");
+  for (unsigned i = 0; i < launch.blocks; i += kernel.cluster) {
+    const unsigned first = order == Order::Backward ? launch.blocks - kernel.cluster - i : i;
+    for (unsigned rank = 0; rank < kernel.cluster; ++rank) prepare(cluster[rank], first + rank, shared);
+    run_cluster(cluster, order, random, executed);
+    for (const Block& b : cluster) {
+      for (const Warp& w : b.warps)
+        if (!w.uncommitted.empty() || !w.groups.empty()) throw Fault(kernel.name + " ends with products in flight");
+      if (b.tensor && b.tensor->columns > 0) throw Fault(kernel.name + " ends and holds tensor memory");
+    }
   }
   for (std::size_t i = 0; i < executed.size(); ++i)
     if (executed[i] > 0) work.lanes[kernel.code[i].mnemonic] += executed[i];

@@ -79,7 +79,9 @@ struct Warp {
   std::uint32_t live = 0;
   std::array<int, 32> pc{};
   bool together = true;  // all lanes at pc[0] of the lowest live one
-  bool at_barrier = false;
+  bool at_barrier = false, at_cluster_barrier = false;
+  bool waits = false;  // asked in vain: it is another's turn
+  bool may_run() const { return live != 0 && !at_barrier && !at_cluster_barrier; }
   std::vector<std::uint64_t> values;   // 32 × register + lane
   std::vector<std::uint32_t> defined;  // lanes that hold a value, by register
   // Registers that a product or a load in flight will write, and who may touch them before it is waited for.
@@ -104,6 +106,7 @@ struct Block {
   const Launch* launch = nullptr;
   Memory* memory = nullptr;
   Work* work = nullptr;
+  std::vector<Block>* cluster = nullptr;  // those that run together, this one among them
   unsigned index = 0;
   std::uint16_t epoch = 1;
   std::vector<Warp> warps;
@@ -184,6 +187,7 @@ Handler tcgen05_handler(const std::string& mnemonic);
 // d(n), d = f(a, b, …) on every lane: types of a function's parameters are how the operands are read.
 template <typename R, typename... A, typename F, std::size_t... I>
 void apply(Step& s, F f, std::index_sequence<I...>) {
+  if (s.in.operands.size() != 1 + sizeof...(A)) s.fault("another number of operands");
   Lanes scratch[sizeof...(A)];
   const Step::Input inputs[] = {s.input(s.in.operands[I + 1], scratch[I])...};
   std::uint64_t* const to = s.output(s.in.operands[0]);

@@ -51,6 +51,7 @@ struct Kernel {
   std::vector<Instruction> code;
   std::uint64_t static_shared = 0;  // bytes of shared memory before those that a launch asks for
   std::uint64_t pool_align = 0;     // of the latter; 0: the kernel uses none
+  unsigned cluster = 1;             // blocks that run together and reach each other's shared memory
   unsigned most_threads = 0;        // of a block; 0: not said
 };
 

@@ -181,6 +181,11 @@ class Parser {
         kernel_.most_threads = static_cast<unsigned>(number());
         for (; peek().is(","); next(), kernel_.most_threads *= static_cast<unsigned>(number())) {
         }
+      } else if (word == ".reqnctapercluster") {
+        kernel_.cluster = static_cast<unsigned>(number());
+        for (; peek().is(","); next(), kernel_.cluster *= static_cast<unsigned>(number())) {
+        }
+      } else if (word == ".explicitcluster") {
       } else if (word == ".minnctapersm") {
         number();
       } else {

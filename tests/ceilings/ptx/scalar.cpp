@@ -163,7 +163,7 @@ const std::vector<HandlerRow>& scalar_rows() {
       // Comparisons
       {"setp.eq.s16", compare<U16>(std::equal_to<>())}, {"setp.ne.s16", compare<U16>(std::not_equal_to<>())},
       {"setp.eq.s32", compare<U32>(std::equal_to<>())}, {"setp.ne.s32", compare<U32>(std::not_equal_to<>())},
-      {"setp.ne.b32", compare<U32>(std::not_equal_to<>())},
+      {"setp.eq.b32", compare<U32>(std::equal_to<>())}, {"setp.ne.b32", compare<U32>(std::not_equal_to<>())},
       {"setp.lt.s32", compare<S32>(std::less<>())}, {"setp.gt.s32", compare<S32>(std::greater<>())},
       {"setp.lt.u32", compare<U32>(std::less<>())}, {"setp.gt.u32", compare<U32>(std::greater<>())},
       {"setp.ge.u32", compare<U32>(std::greater_equal<>())}, {"setp.lt.u64", compare<U64>(std::less<>())},

@@ -104,8 +104,9 @@ struct Kind {
   const char* name;
   int scales;              // of a row in one product's depth; 0: none
   const char* formats[6];  // of operands, by their number in the instruction's descriptor
+  int bytes = 32;          // of depth
+  bool powers = true;      // scales are powers of two (ue8m0), not e4m3
 };
-// clang-format off
 constexpr Kind kKinds[] = {
     {"kind::f16", 0, {"f16", "bf16"}},
     {"kind::tf32", 0, {nullptr, nullptr, "tf32"}},
@@ -113,39 +114,110 @@ constexpr Kind kKinds[] = {
     {"kind::i8", 0, {nullptr, "s8"}},
     {"kind::mxf8f6f4.block_scale.scale_vec::1X", 1, {"e4m3"}},
     {"kind::mxf4.block_scale.scale_vec::2X", 2, {nullptr, "e2m1"}},
-    {"kind::mxf4nvf4.block_scale.scale_vec::4X", 4, {nullptr, "e2m1"}},
+    {"kind::mxf4nvf4.block_scale.scale_vec::4X", 4, {nullptr, "e2m1"}, 32, false},
+    {"kind::mxf4.block_scale.block32", 3, {nullptr, "e2m1"}, 48},
+    {"kind::mxf4nvf4.block_scale.block16", 6, {nullptr, "e2m1"}, 48, false},
 };
-// clang-format on
 
-// The scale of a row and block: lane row % 32, column row / 32, a byte a block; all four parts must hold the same.
-double scale_of(Step& s, const TensorMemory& t, std::uint64_t base, int row, int block, bool powers) {
+// The scale of a row and block: lane row % 32, column row / 32, a byte a block; all four parts must hold the same. More
+// than a word holds are modelled only where all of a row's are alike, in all columns that an operand may have.
+double scale_of(Step& s, std::uint64_t base, int row, int block, const Kind& kind) {
+  const TensorMemory& t = memory_of(s);
   std::uint32_t word = 0;
-  for (unsigned part = 0; part < 4; ++part) {
-    const std::size_t at = t.at(32 * part + static_cast<unsigned>(row % 32),
-                                static_cast<unsigned>(base) + static_cast<unsigned>(row / 32));
-    if (t.states[at] != State::Ready) s.fault("scales that were not stored, waited for and fenced");
-    if (part > 0 && t.words[at] != word) s.fault("scales that differ between the parts of tensor memory");
-    word = t.words[at];
-  }
-  const unsigned byte = word >> 8 * block & 0xff;
-  if (powers) return byte == 255 ? std::nan("") : std::ldexp(1.0, static_cast<int>(byte) - 127);  // ue8m0
-  return decode(byte & 0x7f, kE4m3);                                                              // ue4m3
+  const bool alike = kind.bytes == 48;
+  for (unsigned part = 0; part < 4; ++part)
+    for (unsigned column = 0; column < (alike ? 32 : 1); ++column) {
+      const std::size_t at = t.at(32 * part + static_cast<unsigned>(row % 32),
+                                  static_cast<unsigned>(base) + (alike ? column : static_cast<unsigned>(row / 32)));
+      if (t.states[at] != State::Ready) s.fault("scales that were not stored, waited for and fenced");
+      if ((part > 0 || column > 0) && t.words[at] != word) s.fault("scales that must be alike and are not");
+      word = t.words[at];
+    }
+  if (alike && word != (word & 0xff) * 0x01010101U) s.fault("scales that must be alike and are not");
+  const unsigned byte = word >> 8 * (alike ? 0 : block) & 0xff;
+  if (kind.powers) return byte == 255 ? std::nan("") : std::ldexp(1.0, static_cast<int>(byte) - 127);
+  return decode(byte & 0x7f, kE4m3);
 }
 
-void scale_tile(Step& s, const TensorMemory& t, Tile& tile, std::uint64_t base, int blocks, bool powers) {
-  if (base >> 16 != 0 || base + static_cast<std::uint64_t>(tile.rows / 32) > t.columns)
-    s.fault("scales outside of tensor memory");
+void scale_tile(Step& s, Tile& tile, std::uint64_t base, const Kind& kind) {
+  if (base >> 16 != 0 || base + 32 > memory_of(s).columns) s.fault("scales outside of tensor memory");
   for (int row = 0; row < tile.rows; ++row)
-    for (int block = 0; block < blocks; ++block) {
-      const double scale = scale_of(s, t, base, row, block, powers);
-      for (int k = tile.depth / blocks * block; k < tile.depth / blocks * (block + 1); ++k) tile.at(row, k) *= scale;
+    for (int block = 0; block < kind.scales; ++block) {
+      const double scale = scale_of(s, base, row, block, kind);
+      const int depth = tile.depth / kind.scales;
+      for (int k = depth * block; k < depth * (block + 1); ++k) tile.at(row, k) *= scale;
     }
 }
 
+// What the instruction's descriptor says, against what is modelled; the format of operands.
+const Elements& checked_format(Step& s, std::uint64_t how, const Kind& kind, int blocks) {
+  const auto bits = [&](int from, int count) { return static_cast<int>(how >> from & ((1U << count) - 1)); };
+  const int format = bits(7, 3);
+  if (16 * bits(24, 5) != 128 * blocks || 8 * bits(17, 6) != 256) s.fault("a shape that is not modelled");
+  if (bits(0, 4) != 0 || bits(6, 1) != 0 || bits(13, 4) != 0 || format != bits(10, 3))
+    s.fault("an instruction descriptor that is not modelled");
+  const Elements* const e = format < 6 && kind.formats[format] ? elements_of(kind.formats[format]) : nullptr;
+  if (!e) s.fault("a format of operands that this kind does not have, or is not modelled");
+  const bool integers = std::string_view(e->name) == "s8", scaled = kind.scales > 0;
+  // Where blocks have scales, bits 4-5 and 29-30 are which of a word's is the first, 23 their format, 31 the long
+  // depth.
+  if (bits(4, 2) != (scaled     ? 0
+                     : integers ? 2
+                                : 1) ||
+      bits(29, 2) != 0 || bits(31, 1) != (kind.bytes == 48) || (bits(23, 1) == 1) != (scaled && kind.powers))
+    s.fault("accumulators or scales that are not modelled, or not this kind's");
+  return *e;
+}
+
+// 128 rows of D in this block: its rows of A and those of B of all blocks.
+void multiply_here(Step& here, const std::vector<Block*>& blocks, const Kind& kind, const Elements& e, std::uint64_t d,
+                   std::uint64_t a, std::uint64_t b, std::uint64_t scales_a, std::uint64_t scales_b, bool adds) {
+  constexpr int kRows = 128, kColumns = 256;
+  TensorMemory& t = memory_of(here);
+  const auto start = [](std::uint64_t x) { return (x & 0x3fff) << 4; };
+  const auto stride = [](std::uint64_t x) { return (x >> 32 & 0x3fff) << 4; };
+  Tile left = tile_of(here, start(a), stride(a), 0, kRows, e, kind.bytes), right(kColumns, left.depth);
+  const int share = kColumns / static_cast<int>(blocks.size());
+  for (int i = 0; i < static_cast<int>(blocks.size()); ++i) {
+    Step there{*blocks[static_cast<std::size_t>(i)], here.warp, here.in, here.mask};
+    Tile part = tile_of(there, start(b), stride(b), 0, share, e, kind.bytes);
+    for (int row = 0; row < share; ++row)
+      for (int k = 0; k < part.depth; ++k) right.at(i * share + row, k) = part.at(row, k);
+  }
+  if (kind.scales > 0) {
+    scale_tile(here, left, scales_a, kind);
+    scale_tile(here, right, scales_b, kind);
+  }
+  if (d >> 16 != 0 || d + kColumns > t.columns) here.fault("accumulators outside of tensor memory");
+  const char* const type = std::string_view(e.name) == "s8" ? "s32" : "f32";
+  std::vector<double> sum(std::size_t{kRows} * kColumns);
+  for (unsigned row = 0; row < kRows; ++row)
+    for (unsigned column = 0; column < kColumns && adds; ++column) {
+      const std::size_t at = t.at(row, static_cast<unsigned>(d) + column);
+      if (t.states[at] != State::Ready) here.fault("adds to tensor memory that nothing wrote");
+      sum[row * kColumns + column] = accumulator(t.words[at], type);
+    }
+  multiply(left, right, sum);
+  for (unsigned row = 0; row < kRows; ++row)
+    for (unsigned column = 0; column < kColumns; ++column) {
+      const std::size_t at = t.at(row, static_cast<unsigned>(d) + column);
+      t.words[at] = static_cast<std::uint32_t>(accumulated(sum[row * kColumns + column], type));
+      t.states[at] = State::Ready;
+    }
+  ++t.issued;
+  here.block.work->products[e.name] += static_cast<std::uint64_t>(kRows * kColumns * left.depth);
+}
+
+// The blocks that a group of one or two means: this one, or the cluster's two, of which the first issues.
+std::vector<Block*> group_of(Step& s, int blocks) {
+  if (blocks == 1) return {&s.block};
+  if (s.block.cluster->size() != 2 || &s.block != s.block.cluster->data()) s.fault("a pair's first block issues");
+  return {s.block.cluster->data(), s.block.cluster->data() + 1};
+}
+
 // [d], a, b, instruction, [scales of a], [scales of b], whether it adds.
-void product(Step& s, const Kind& kind) {
+void product(Step& s, const Kind& kind, int blocks) {
   if (std::popcount(s.mask) != 1) s.fault("a product is issued by one thread");
-  TensorMemory& t = memory_of(s);
   const int lane = std::countr_zero(s.mask);
   if (s.block.tensor_fences[s.thread(lane)] != s.block.epoch)
     s.fault("no tcgen05.fence::after_thread_sync after the barrier");
@@ -153,58 +225,36 @@ void product(Step& s, const Kind& kind) {
   const bool scaled = kind.scales > 0;
   Lanes scratch;
   const std::uint64_t d = s.address(o.at(0), lane, scratch), a = s.uniform(o.at(1)), b = s.uniform(o.at(2));
-  const std::uint64_t how = s.uniform(o.at(3)), adds = s.uniform(o.at(scaled ? 6 : 4));
-  const auto bits = [&](int from, int count) { return static_cast<int>(how >> from & ((1U << count) - 1)); };
-  const int m = 16 * bits(24, 5), n = 8 * bits(17, 6), format = bits(7, 3);
-  if (m != 128 || n < 16 || n > 256 || n % 16 != 0) s.fault("a shape that is not modelled");
-  if (bits(0, 4) != 0 || bits(13, 4) != 0 || format != bits(10, 3))
-    s.fault("an instruction descriptor that is not modelled");
-  const Elements* const e = format < 6 && kind.formats[format] ? elements_of(kind.formats[format]) : nullptr;
-  if (!e) s.fault("a format of operands that this kind does not have, or is not modelled");
-  const bool integers = e->bits == 8 && std::string_view(e->name) == "s8";
-  if (scaled ? bits(4, 2) != 0 || bits(29, 3) != 0
-             : bits(4, 2) != (integers ? 2 : 1) || bits(23, 1) != 0 || bits(29, 3) != 0)
-    s.fault("a kind of accumulators or of scales that is not modelled");
-  if (scaled && (bits(23, 1) == 1) != (kind.scales < 4)) s.fault("scales of another format");
-  // Bits 46-48 of a descriptor hold 1, 61-63 the swizzle: 2 is that of 128 bytes.
+  const Elements& e = checked_format(s, s.uniform(o.at(3)), kind, blocks);
+  // Bits 46-48 of a descriptor hold 1, 61-63 the swizzle: 2 is that of 128 bytes. Bit 52: of a long depth the leading
+  // offset is an address, that of what lies beyond the row; here nothing does.
   for (const std::uint64_t x : {a, b})
-    if (x >> 61 != 2 || (x >> 46 & 7) != 1 || (x >> 49 & 0xfff) != 0)
+    if (x >> 61 != 2 || (x >> 46 & 7) != 1 || (x >> 49 & 0xfff) != (kind.bytes == 48 ? 8 : 0))
       s.fault("a layout other than the 128-byte swizzle");
-  Tile left = tile_of(s, (a & 0x3fff) << 4, (a >> 32 & 0x3fff) << 4, 0, m, *e);
-  Tile right = tile_of(s, (b & 0x3fff) << 4, (b >> 32 & 0x3fff) << 4, 0, n, *e);
-  if (scaled) {
-    scale_tile(s, t, left, s.address(o.at(4), lane, scratch), kind.scales, bits(23, 1) == 1);
-    scale_tile(s, t, right, s.address(o.at(5), lane, scratch), kind.scales, bits(23, 1) == 1);
+  const std::vector<Block*> group = group_of(s, blocks);
+  for (Block* const block : group) {
+    Step here{*block, s.warp, s.in, s.mask};
+    multiply_here(here, group, kind, e, d, a, b, scaled ? s.address(o.at(4), lane, scratch) : 0,
+                  scaled ? s.address(o.at(5), lane, scratch) : 0, s.uniform(o.at(scaled ? 6 : 4)) != 0);
   }
-  if (d >> 16 != 0 || d + static_cast<std::uint64_t>(n) > t.columns) s.fault("accumulators outside of tensor memory");
-  const char* const accumulates = integers ? "s32" : "f32";
-  std::vector<double> sum(static_cast<std::size_t>(m * n));
-  const auto at = [&](int row, int column) {
-    return t.at(static_cast<unsigned>(row), static_cast<unsigned>(d) + static_cast<unsigned>(column));
-  };
-  for (int row = 0; row < m && adds; ++row)
-    for (int column = 0; column < n; ++column) {
-      if (t.states[at(row, column)] != State::Ready) s.fault("adds to tensor memory that nothing wrote");
-      sum[static_cast<std::size_t>(row * n + column)] = accumulator(t.words[at(row, column)], accumulates);
-    }
-  multiply(left, right, sum);
-  for (int row = 0; row < m; ++row)
-    for (int column = 0; column < n; ++column) {
-      t.words[at(row, column)] =
-          static_cast<std::uint32_t>(accumulated(sum[static_cast<std::size_t>(row * n + column)], accumulates));
-      t.states[at(row, column)] = State::Ready;
-    }
-  ++t.issued;
-  s.block.work->products[e->name] += static_cast<std::uint64_t>(m * n * left.depth);
 }
 
+// One arrival at this block's barrier, or at those of all blocks of a mask, once all products so far are done.
 void commit(Step& s) {
   Lanes scratch;
   if (std::popcount(s.mask) != 1) s.fault("commits of several threads are not modelled");
-  const auto found = s.block.barriers.find(s.address(s.in.operands.at(0), std::countr_zero(s.mask), scratch));
-  if (found == s.block.barriers.end()) s.fault("no barrier was set up there");
-  ++found->second.arriving;
-  found->second.covers = memory_of(s).issued;
+  const std::uint64_t at = s.address(s.in.operands.at(0), std::countr_zero(s.mask), scratch);
+  const std::uint64_t mask = s.in.operands.size() > 1 ? s.uniform(s.in.operands[1])
+                                                      : std::uint64_t{1} << (s.block.index % s.block.kernel->cluster);
+  for (std::size_t i = 0; i < s.block.cluster->size(); ++i) {
+    if (!(mask >> i & 1)) continue;
+    Block& block = (*s.block.cluster)[i];
+    const auto found = block.barriers.find(at);
+    if (found == block.barriers.end()) s.fault("no barrier was set up there");
+    ++found->second.arriving;
+    Step there{block, s.warp, s.in, s.mask};
+    found->second.covers = memory_of(there).issued;
+  }
 }
 
 void after_fence(Step& s) {
@@ -214,10 +264,15 @@ void after_fence(Step& s) {
 
 }  // namespace
 
+// Each block of a pair takes and gives back its own tensor memory.
 Handler tcgen05_handler(const std::string& mnemonic) {
+  const bool pair = mnemonic.find("cta_group::2") != std::string::npos;
+  std::string name = mnemonic;
+  if (pair) name.replace(name.find("cta_group::2"), 12, "cta_group::1");
   static const std::map<std::string, Handler> kRows = {
       {"tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32", allocate},
       {"tcgen05.dealloc.cta_group::1.sync.aligned.b32", release},
+      {"tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64", commit},
       {"tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned",
        [](Step& s) {
          s.need_all_lanes();
@@ -236,11 +291,11 @@ Handler tcgen05_handler(const std::string& mnemonic) {
       {"tcgen05.fence::after_thread_sync", after_fence},
       {"tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64", commit},
   };
-  if (const auto found = kRows.find(mnemonic); found != kRows.end()) return found->second;
+  if (const auto found = kRows.find(name); found != kRows.end()) return found->second;
   constexpr std::string_view kProduct = "tcgen05.mma.cta_group::1.";
-  if (!mnemonic.starts_with(kProduct)) return {};
+  if (!name.starts_with(kProduct)) return {};
   for (const Kind& kind : kKinds)
-    if (mnemonic.substr(kProduct.size()) == kind.name) return [&kind](Step& s) { product(s, kind); };
+    if (name.substr(kProduct.size()) == kind.name) return [&kind, pair](Step& s) { product(s, kind, pair ? 2 : 1); };
   return {};
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "bench.h"
+#include "cuda/tcgen05_layout.h"
 
 namespace {
 
@@ -70,6 +71,13 @@ void check_products(Bench& bench, const ceilings::Experiment& e) {
     for (std::size_t i = 0; i < 6144; ++i) wrong += w.operands[i] != (i < 2048 ? 4 : 32) * w.blocks;
     CHECK(wrong == 0);
   }
+  // One block's tiles begin where the launch's shared memory does: every byte is an operand four times a trip.
+  if (e.ceiling.id.find("tcgen05") != std::string::npos && e.ceiling.id.find("pair") == std::string::npos) {
+    const std::size_t first = w.operands.size() - tcgen05::kShared / 16;
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < tcgen05::kBytes / 16; ++i) wrong += w.operands[first + i] != 4 * w.blocks;
+    CHECK(wrong == 0);
+  }
 }
 
 }  // namespace
@@ -90,6 +98,22 @@ TEST_CASE("products of warps and warpgroups are right, as many as are credited, 
     // mma.sync of half floats (75), and of bfloat, tf32, bytes, doubles (80, 90, 100), fp8 (89, 120); wgmma's five.
     const std::map<int, int> kernels = {{75, 1}, {80, 5}, {89, 5}, {90, 10}, {100, 5}, {103, 4}, {120, 5}};
     if (kernels.count(capability)) CHECK(seen == 2 * kernels.at(capability));
+  }
+}
+
+TEST_CASE("tcgen05's products are right, as many as are credited, and waited for") {
+  for (const int capability : capabilities("tcgen05")) {
+    CAPTURE(capability);
+    Bench bench(capability, {"tcgen05"}, {"tcgen05"});
+    int seen = 0;
+    for (const ceilings::Experiment& e : bench.runs->experiments()) {
+      CAPTURE(e.ceiling.id);
+      if (e.ceiling.mode == pagoda::CeilingMode::Issue) check_verdict(e, Order::Random);
+      check_products(bench, e);
+      ++seen;
+    }
+    // Eight formats from one block and from a pair; 10.3 has no bytes, and two longer products.
+    CHECK(seen == 2 * 16);
   }
 }
 
@@ -114,13 +138,31 @@ TEST_CASE("a tensor kernel that is not quite right is found") {
        "another swizzle"},
       {"tf32.wgmma", "wgmma_tf32", "4611686293305360384", "4611686568183267328", 3, "must be",
        "groups of rows too far apart"},
+      {"bfloat16.tcgen05", "tcgen05_bf16", "{ .reg .pred p; setp", "// ", 9, "must be", "a product is missing"},
+      {"float8.tcgen05.pair", "tcgen05_pair_fp8", "{ .reg .pred p; setp", "// ", 31, "must be", "a product is missing"},
+      {"float16.tcgen05", "tcgen05_f16", "fence.proxy.async", "//", 0, "no proxy fence", "tiles are not made visible"},
+      {"float16.tcgen05", "tcgen05_f16", "@!done bra again;", "", 1, "before their products were waited for",
+       "the end is not waited for"},
+      {"tf32.tcgen05", "tcgen05_tf32", "tcgen05.wait::ld", "//", 0, "before what writes it was waited for",
+       "loads are not waited for"},
+      {"tf32.tcgen05", "tcgen05_tf32", "tcgen05.fence::after_thread_sync", "//", 2, "after_thread_sync",
+       "results are not ordered after the barrier"},
+      {"tf32.tcgen05", "tcgen05_tf32", "tcgen05.dealloc", "//", 0, "holds tensor memory", "nothing is given back"},
+      {"float4.tcgen05.nv", "tcgen05_nvfp4", "tcgen05.wait::st", "//", 0, "scales that were not stored",
+       "scales are not waited for"},
+      {"float4.tcgen05.mx", "tcgen05_mxfp4", "tcgen05.fence::before_thread_sync", "//", 1,
+       "scales that were not stored", "scales are not handed over"},
+      {"float8.tcgen05.mx", "tcgen05_mxfp8", "setp.ne.b32 p, ", "setp.eq.b32 p, ", 0, "nothing wrote",
+       "the first product adds"},
+      {"float16.tcgen05.pair", "tcgen05_pair_f16", "barrier.cluster.arrive", "//", 0, "did not arrive",
+       "the pair does not meet"},
   };
-  for (const int capability : capabilities("tensor"))
+  for (const int capability : {80, 90, 100})
     for (const Row& row : rows) {
-      if (text_of("tensor", capability).find(std::string("entry ") + row.kernel + "(") == std::string::npos) continue;
-      if (std::string(row.kernel).starts_with("mma") && capability != 80) continue;
+      const std::string source = std::string(row.kernel).starts_with("tcgen05") ? "tcgen05" : "tensor";
+      if (text_of(source, capability).find(std::string("entry ") + row.kernel + "(") == std::string::npos) continue;
       CAPTURE(row.why);
-      const std::string said = said_of(capability, "tensor", row.id,
+      const std::string said = said_of(capability, source, row.id,
                                        [&](std::string& t) { change(t, row.kernel, row.from, row.to, row.nth); });
       CAPTURE(said);
       CHECK(said.find(row.message) != std::string::npos);

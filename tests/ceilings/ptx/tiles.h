@@ -64,13 +64,15 @@ inline void multiply(const Tile& a, const Tile& b, std::vector<double>& sum) {
 }
 
 // Rows of a K-major operand with the 128-byte swizzle: groups of 8 rows a stride apart, rows of 128 bytes, and bits 4-6
-// of an address exclusive-or'ed with its bits 7-9. 32 bytes of depth from the start.
-inline Tile tile_of(Step& s, std::uint64_t start, std::uint64_t stride, int first_row, int rows, const Elements& e) {
+// of an address exclusive-or'ed with its bits 7-9. So many bytes of depth from the start, all within the row.
+inline Tile tile_of(Step& s, std::uint64_t start, std::uint64_t stride, int first_row, int rows, const Elements& e,
+                    int bytes = 32) {
   if (start % 1024 >= 128) s.fault("a descriptor's start inside of a swizzled group needs a base offset");
   if (stride == 0 || stride % 1024 != 0) s.fault("groups of swizzled rows must lie multiples of 1024 bytes apart");
-  Tile tile(rows, 256 / e.bits);
+  if (start % 128 + static_cast<std::uint64_t>(bytes) > 128) s.fault("depth beyond a swizzled row");
+  Tile tile(rows, 8 * bytes / e.bits);
   for (int row = 0; row < rows; ++row)
-    for (int chunk = 0; chunk < 2; ++chunk) {
+    for (int chunk = 0; 16 * chunk < bytes; ++chunk) {
       const auto r = static_cast<std::uint64_t>(first_row + row);
       std::uint64_t at = start + r / 8 * stride + r % 8 * 128 + static_cast<std::uint64_t>(16 * chunk);
       at ^= (at >> 7 & 7) << 4;
