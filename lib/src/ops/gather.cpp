@@ -275,6 +275,29 @@ OpCost cost_one_hot(const OpContext& op) {
   return cost;
 }
 
+// The sizes of a repetition are written so: exporters make the repeats of Tile out of OneHot(axis, rank, [1, n]).
+void fold_one_hot(OpContext& op) {
+  const auto indices = known_input(op, 0);
+  const auto values = known_input(op, 2);
+  const auto output = small_output(op, 0);
+  if (!indices || !values || !output || values->count != 2) return;
+  const auto axis = static_cast<std::size_t>(normal_axis(op, op.attribute("axis", std::int64_t{-1}), op.rank(0) + 1));
+  const std::int64_t depth = (*output)[axis];
+  const std::int64_t inner = strides_of(*output)[axis];
+  TensorValue value;
+  for (std::int64_t i = 0; i < count_of(*output); ++i) {
+    const Scalar& index = (*indices)[i / (inner * depth) * inner + i % inner];
+    const auto hot = as_dim(convert(index, op.element(0), ElementType::Int64));
+    if (!hot || !hot->is_constant()) {
+      value.emplace_back();
+      continue;
+    }
+    const Dim class_index = *hot->value() < 0 ? *hot + Dim(depth) : *hot;  // from the end; out of range is nowhere hot
+    value.push_back((*values)[class_index == Dim(i / inner % depth) ? 1 : 0]);
+  }
+  publish(op, std::move(value));
+}
+
 // --- TopK ---
 
 void infer_top_k(OpContext& op) {
@@ -449,7 +472,7 @@ constexpr OpRule kRules[] = {
     {"GatherElements",   infer_gather_elements,  cost_gather_elements, fold_gather_elements,  "no arithmetic; reads the indices and what they pick, at most all"},
     {"GatherND",         infer_gather_nd,        cost_gather_nd,       fold_gather_nd,        "no arithmetic; reads the indices and what they pick, at most all"},
     {"NonZero",          infer_non_zero,         cost_select,          fold_non_zero,         "1 comparison / input element"},
-    {"OneHot",           infer_one_hot,          cost_one_hot,         nullptr,               "no arithmetic; writes the output"},
+    {"OneHot",           infer_one_hot,          cost_one_hot,         fold_one_hot,          "no arithmetic; writes the output"},
     {"Scatter",          infer_scatter_elements, cost_scatter,         fold_scatter_elements, "no arithmetic; copies the data, places the updates"},
     {"ScatterElements",  infer_scatter_elements, cost_scatter,         fold_scatter_elements, "copies the data, places the updates; with a reduction 1 operation / update"},
     {"ScatterND",        infer_scatter_nd,       cost_scatter,         fold_scatter_nd,       "copies the data, places the updates; with a reduction 1 operation / update"},
