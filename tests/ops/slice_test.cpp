@@ -38,6 +38,7 @@ constexpr OpCase kSlice[] = {
     {"x:f32[N,S], s:i64=[0], e:i64=[9223372036854775807], a:i64=[1], t:i64=[2] -> y = Slice(x, s, e, a, t)", "y:f32[N,floor_div(S+1,2)]", "", "every second"},
     {"x:f32[N,S], s:i64=[-1], e:i64=[-9223372036854775807], a:i64=[1], t:i64=[-1] -> y = Slice(x, s, e, a, t)", "y:f32[N,S]", "", "reversed"},
     {"p:f32[1,512,8], x:f32[N,S], a:i64=[1] -> n = Shape(x) {start=1, end=2}; z:i64[1] = Constant() {value_ints=[0]}; y = Slice(p, z, n, a)", "y:f32[1,min(512,S),8]", "", "position embeddings up to the length"},
+    {"m:f32[B,P+S], x:f32[B,S], e:i64=[2147483647], a:i64=[1] -> n = Shape(x) {start=1}; b = Neg(n); y = Slice(m, b, e, a)", "y:f32[B,S]", "", "the last S of a mask"},
     {"p:f32[2048,8], k:f32[B,P], x:f32[B,S], a:i64=[0] -> p0 = Shape(k) {start=1}; n = Shape(x) {start=1}; e = Add(p0, n); y = Slice(p, p0, e, a)", "y:f32[S,8]", "", "the new rows of a rotary table"},
     {"x:f32[N,S], s:i64[1], e:i64=[5], a:i64=[1] -> y = Slice(x, s, e, a)", "y:f32[N,?]", "", "a bound from data"},
     {"x:f32[N,S], s:i64=[0], e:i64=[5], a:i64[1] -> y = Slice(x, s, e, a)", "y:f32[?,?]", "", "an axis from data"},

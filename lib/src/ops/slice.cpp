@@ -22,13 +22,13 @@ Dim non_negative(const Dim& length, const Dim& size) {
   return !size.is_constant() && length == size - 1 ? length : max(length, 0);
 }
 
-// Whether a bound counts from the front. A formula of sizes that is ≥ 0 for sizes ≥ 1 does: x[: n − 1].
+// Whether a bound counts from the front. Where the sign depends on whether sizes are 0, they are not: x[: n − 1]
+// counts from the front, x[−n :] from the end.
 std::optional<bool> from_front(const Dim& bound) {
   if (const auto known = greater_equal(bound, 0)) return known;
   std::map<std::string, Dim, std::less<>> at_least_one;
   for (const std::string& name : bound.symbols()) at_least_one.emplace(name, Dim::symbol(name) + 1);
-  if (greater_equal(bound.substitute(at_least_one), 0) == true) return true;
-  return std::nullopt;
+  return greater_equal(bound.substitute(at_least_one), 0);
 }
 
 // What one axis keeps: the first element, how many, how far apart.
