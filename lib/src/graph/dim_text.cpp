@@ -96,7 +96,8 @@ std::string Dim::factored() const {
 namespace {
 
 // Recursive descent over:  sum := product (('+'|'-') product)*   product := unary (('*'|'//'|'/'|'%') unary)*
-//                          unary := '-' unary | primary   primary := integer | name | name '(' args ')' | '(' sum ')'
+//                          unary := '-' unary | power     power := primary ('**' integer)?
+//                          primary := integer | name | name '(' args ')' | '(' sum ')'
 class FormulaReader {
  public:
   explicit FormulaReader(std::string_view text) : text_(text) {}
@@ -142,9 +143,7 @@ class FormulaReader {
   std::optional<Dim> product(int depth) {
     std::optional<Dim> left = unary(depth);
     while (left) {
-      if (accept("**")) {
-        return std::nullopt;
-      } else if (accept("*")) {
+      if (accept("*")) {
         const std::optional<Dim> right = unary(depth);
         if (!right) return std::nullopt;
         *left *= *right;
@@ -169,7 +168,20 @@ class FormulaReader {
       const std::optional<Dim> operand = unary(depth + 1);
       return operand ? std::optional<Dim>(-*operand) : std::nullopt;
     }
-    return primary(depth);
+    return power(depth);
+  }
+
+  // torch.export prints products of equal sizes as powers. Binds tighter than the sign on its left, as in Python.
+  std::optional<Dim> power(int depth) {
+    constexpr Int kMaxExponent = 16;  // a size has at most so many equal factors
+    const std::optional<Dim> base = primary(depth);
+    if (!base || !accept("**")) return base;
+    const std::optional<Dim> exponent = primary(depth + 1);
+    if (!exponent || !exponent->is_constant() || *exponent->value() < 0 || *exponent->value() > kMaxExponent)
+      return std::nullopt;
+    Dim result = 1;
+    for (Int i = 0; i < *exponent->value(); ++i) result *= *base;
+    return result;
   }
 
   std::optional<Dim> primary(int depth) {
