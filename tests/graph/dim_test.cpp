@@ -61,11 +61,15 @@ TEST_CASE("floor division leaves the atom where it can") {
       {floor_div(n * h + n * 3, h + 3), n, "polynomial divisor that divides"},
       {ceil_div(h, 2), floor_div(h + 1, 2), "ceil is floor"},
       {floor_div(Dim(-3), 2), Dim(-2), "rounds down, not towards zero"},
+      {floor_div(max(1 - h, 0), 32), 0, "from 0 to below the divisor"},
+      {0 - floor_div(0 - h, 4), floor_div(h + 3, 4), "rounding up has one form"},
+      {floor_div(4 - h + 4 * floor_div(h, 4), 4), 1 + floor_div(h, 4) - floor_div(h + 3, 4), "padding to a multiple"},
   };
   for (const Row& row : rows) {
     CAPTURE(row.why);
     CHECK_MESSAGE(row.got == row.expected, row.got.to_string() << " expected " << row.expected.to_string());
   }
+  CHECK(floor_div(max(3 - h, 0), 2).evaluate({{"h", 1}}) == 1);  // up to 3 is not below 2: the atom stays
   CHECK_THROWS_AS((void)floor_div(h, 0), pagoda::Error);
 }
 
@@ -123,6 +127,13 @@ TEST_CASE("formulas of exporters are read") {
       {"past_sequence_length + sequence_length", "past_sequence_length + sequence_length"},
       {"((((((((num_samples//80)) - 3)//2)) - 1)//2)) + 1", "floor_div(num_samples - 80, 320)"},
       {"2*s54", "2*s54"},
+      {"2*text**2 + text - 1", "2*text*text + text - 1"},
+      {"((s0**2)//s0)", "s0"},
+      {"-a**2", "0 - a*a"},
+      {"a**-1", ""},
+      {"a**b", ""},
+      {"a**17", ""},
+      {"2**3**2", ""},
       {"'2'", ""},
       {"64", "64"},
       {"Max(1, s0)", "max(1, s0)"},

@@ -1,5 +1,5 @@
-// Dim: polynomials over symbols and opaque atoms, kept in canonical form. The arithmetic is here; reading and
-// printing formulas is in dim_text.cpp.
+// Dim: polynomials over symbols and opaque atoms, kept in canonical form. The arithmetic is here; what can be told
+// about the size of a formula is in dim_bounds.cpp, reading and printing in dim_text.cpp.
 #include "pagoda/dim.h"
 
 #include <algorithm>
@@ -12,26 +12,6 @@
 
 namespace pagoda {
 namespace {
-
-[[noreturn]] void overflow() { throw Error("a count exceeds 128 bits: the model's sizes are not credible"); }
-
-Int add(Int a, Int b) {
-  Int result;
-  if (__builtin_add_overflow(a, b, &result)) overflow();
-  return result;
-}
-
-Int multiply(Int a, Int b) {
-  Int result;
-  if (__builtin_mul_overflow(a, b, &result)) overflow();
-  return result;
-}
-
-// ⌊a / b⌋ for either sign; C++ division truncates.
-Int floor_quotient(Int a, Int b) {
-  const Int quotient = a / b;
-  return (a % b != 0 && ((a < 0) != (b < 0))) ? quotient - 1 : quotient;
-}
 
 int degree(const Dim::Monomial& monomial) {
   int total = 0;
@@ -388,64 +368,6 @@ Int Dim::evaluate(const Bindings& bindings, std::int64_t otherwise) const {
   return poly_ ? evaluate_poly(*poly_, bindings, otherwise) : constant_;
 }
 
-// Σ of the terms' bounds, where a product of atoms that are each ≥ their bound ≥ 0 is ≥ the product of the bounds.
-// A negative coefficient has no bound unless its atoms are bounded above, which is not tracked.
-std::optional<Int> Dim::lower_bound() const {
-  if (!poly_) return constant_;
-  Int bound = 0;
-  for (const Monomial& term : poly_->terms) {
-    if (term.factors.empty()) {
-      bound = add(bound, term.coefficient);
-      continue;
-    }
-    if (term.coefficient < 0) return std::nullopt;
-    Int product = term.coefficient;
-    for (const Factor& factor : term.factors) {
-      Int atom_bound = 0;
-      if (factor.atom.kind != AtomKind::Symbol) {
-        const std::optional<Int> a = factor.atom.arguments[0].lower_bound();
-        const std::optional<Int> b = factor.atom.arguments[1].lower_bound();
-        if (factor.atom.kind == AtomKind::Max) {
-          if (!a && !b) return std::nullopt;
-          atom_bound = std::max(a.value_or(*(b ? b : a)), b.value_or(*(a ? a : b)));
-        } else if (factor.atom.kind == AtomKind::Min) {
-          if (!a || !b) return std::nullopt;
-          atom_bound = std::min(*a, *b);
-        } else {
-          const std::optional<Int> divisor = factor.atom.arguments[1].value();
-          if (!a) return std::nullopt;
-          if (divisor && *divisor > 0) {
-            atom_bound = floor_quotient(*a, *divisor);
-          } else if (*a < 0 || !b || *b < 0) {
-            return std::nullopt;
-          }
-        }
-      }
-      if (atom_bound < 0) return std::nullopt;
-      for (int i = 0; i < factor.power; ++i) product = multiply(product, atom_bound);
-    }
-    bound = add(bound, product);
-  }
-  return bound;
-}
-
-std::optional<bool> greater_equal(const Dim& a, const Dim& b) {
-  if (a.is_constant() && b.is_constant()) return *a.value() >= *b.value();
-  if (const auto bound = (a - b).lower_bound(); bound && *bound >= 0) return true;
-  if (const auto bound = (b - a).lower_bound(); bound && *bound > 0) return false;
-  return std::nullopt;
-}
-
-std::optional<bool> equal(const Dim& a, const Dim& b) {
-  if (a == b) return true;
-  if (a.is_constant() && b.is_constant()) return false;
-  const Dim difference = a - b;
-  if (difference.is_constant()) return false;
-  if (const auto bound = difference.lower_bound(); bound && *bound > 0) return false;
-  if (const auto bound = (b - a).lower_bound(); bound && *bound > 0) return false;
-  return std::nullopt;
-}
-
 std::optional<Dim> exact_div(const Dim& a, const Dim& b) {
   if (b.is_constant() && b.constant_ == 0) return std::nullopt;
   if (a.is_constant() && b.is_constant())
@@ -495,6 +417,22 @@ Dim floor_div(const Dim& a, const Dim& b) {
       }
     }
     if (rest.is_constant()) return whole + floor_quotient(rest.constant_, b.constant_);
+    // 0 ≤ rest < b: the part that rounding toward zero adds for h = 0 in (h − 1) / 32.
+    if (const auto upper = upper_bound(rest); upper && *upper < b.constant_ && greater_equal(rest, 0) == true)
+      return whole;
+    // ⌊Σc·t + k⌋/b with every c above b/2 is Σt − ⌊Σ(b−c)·t + b−1−k⌋/b, which makes −⌊−s/4⌋ and ⌊(s+3)/4⌋ one formula.
+    if (std::all_of(rest.poly_->terms.begin(), rest.poly_->terms.end(), [&](const Dim::Monomial& term) {
+          return term.factors.empty() || term.coefficient > b.constant_ - term.coefficient;
+        })) {
+      Dim terms_once = 0;
+      for (const Dim::Monomial& term : rest.poly_->terms) {
+        if (term.factors.empty()) continue;
+        Dim dim;
+        dim.poly_.reset(new Dim::Poly{{{.coefficient = 1, .factors = term.factors}}});
+        terms_once += dim;
+      }
+      return whole + terms_once - floor_div(b * terms_once - rest + b - Dim(1), b);
+    }
     // ⌊(⌊x / m⌋ + c) / n⌋ = ⌊(x + c·m) / (m·n)⌋: chains of strided windows stay one atom.
     const std::vector<Dim::Monomial>& terms = rest.poly_->terms;
     const bool is_atom_plus_constant = terms.size() == 1 || (terms.size() == 2 && terms[1].factors.empty());
