@@ -185,6 +185,53 @@ TEST_CASE("a model exported with a fixed batch is re-batched, constants baked in
   CHECK(bind_dims(symbolic, {{"batch", 8}}).totals.cost.macs == eight.totals.cost.macs);
 }
 
+TEST_CASE("a fixed batch given by the shapes of inputs is the same re-batching") {
+  const Model model = test::graph(
+      "x:f32[2,6,4], m:f32[2,6], t:i64[2]=[2,24], u:i64[3]=[2,6,1] -> f = Reshape(x, t); g = Reshape(m, u); y = Mul(x, g)");
+  const Analysis asked = analyze(model, {.batch = 5});
+  CHECK(to_string(asked.types.at(4)) == "float32[5,24]");
+  for (const AnalyzeOptions& options : {AnalyzeOptions{.input_shapes = {{"x", {5, 6, 4}}}},
+                                        AnalyzeOptions{.input_shapes = {{"x", {5, 6, 4}}, {"m", {5, 6}}}},
+                                        AnalyzeOptions{.batch = 5, .input_shapes = {{"m", {5, 6}}}}}) {
+    const Analysis shaped = analyze(model, options);
+    CHECK(shaped.types == asked.types);
+    CHECK(shaped.totals.unmodelled_nodes == 0);
+    CHECK(shaped.totals.activation_peak_bytes == asked.totals.activation_peak_bytes);
+  }
+  CHECK(message_of(model, {.input_shapes = {{"x", {5, 6, 4}}, {"m", {7, 6}}}}).find("give sizes that agree") !=
+        std::string::npos);
+}
+
+TEST_CASE("the batch of a recurrent model is where its operators read it") {
+  struct Row {
+    const char* graph;
+    const char* input;  // with the batch at 4
+  };
+  // An LSTM of 16 on 8 features: 10 steps · 4 sequences · 4 gates · 16 · (8 + 16).
+  const Row rows[] = {
+      {"x:f32[10,1,8], w:f32[1,64,8]=const, r:f32[1,64,16]=const -> y = LSTM(x, w, r) {hidden_size=16}", "[10,4,8]"},
+      {"x:f32[S,N,8], w:f32[1,64,8]=const, r:f32[1,64,16]=const -> y = LSTM(x, w, r) {hidden_size=16}", "[S,4,8]"},
+      {"x:f32[1,10,8], w:f32[1,64,8]=const, r:f32[1,64,16]=const -> "
+       "t = Transpose(x) {perm=[1,0,2]}; y = LSTM(t, w, r) {hidden_size=16}", "[4,10,8]"},
+      {"x:f32[1,10,8], w:f32[1,64,8]=const, r:f32[1,64,16]=const -> y = LSTM(x, w, r) {hidden_size=16, layout=1}",
+       "[4,10,8]"},
+      {"x:i64[10,1], e:f32[99,8]=const, w:f32[1,64,8]=const, r:f32[1,64,16]=const -> "
+       "v = Gather(e, x); y = LSTM(v, w, r) {hidden_size=16}", "[10,4]"},
+      {"x:f32[10,1,8], h:f32[1,1,16], w:f32[1,64,8]=const, r:f32[1,64,16]=const -> "
+       "y = LSTM(x, w, r, , , h) {hidden_size=16}", "[10,4,8]"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.graph);
+    const Analysis four = analyze(test::graph(row.graph), {.batch = 4});
+    CHECK(to_string(four.inputs[0].type).ends_with(row.input));
+    CHECK(four.totals.unmodelled_nodes == 0);
+    CHECK(four.totals.cost.macs.bind({{"S", 10}}) == Dim(10 * 4 * 4 * 16 * (8 + 16)));
+  }
+  const Model model = test::graph(rows[0].graph);
+  CHECK(analyze(model, {.input_shapes = {{"x", {10, 4, 8}}}}).totals.cost.macs == Dim(10 * 4 * 4 * 16 * (8 + 16)));
+  CHECK(message_of(model, {.input_shapes = {{"x", {11, 1, 8}}}}).find("dim 0 is fixed at 10") != std::string::npos);
+}
+
 TEST_CASE("sizes beyond 128 bits are an error, not a number") {
   const Model model = test::graph("x:f32[a,b,c] -> y = Relu(x)");
   const std::int64_t big = std::int64_t{1} << 62;

@@ -4,12 +4,15 @@
 #include <array>
 #include <cctype>
 
+#include "infer/batch_axis.h"
+
 namespace pagoda {
 namespace {
 
 std::string lower(std::string_view text) {
   std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(result.begin(), result.end(), result.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return result;
 }
 
@@ -23,9 +26,17 @@ bool is_data(const TensorType& type) {
   return type.container == Container::Tensor && type.shape && !type.shape->empty();
 }
 
+// The batch axes that operators tell, of inputs that have them.
+std::vector<std::optional<std::size_t>> told_axes(const Graph& graph, const std::vector<TensorType>& inputs) {
+  std::vector<std::optional<std::size_t>> axes = batch_axes(graph);
+  for (std::size_t i = 0; i < axes.size(); ++i)
+    if (axes[i] && !(is_data(inputs[i]) && *axes[i] < inputs[i].shape->size())) axes[i] = std::nullopt;
+  return axes;
+}
+
 class Binder {
  public:
-  Binder(const Model& model, const AnalyzeOptions& options) {
+  Binder(const Model& model, const AnalyzeOptions& options) : graph_(model.main()) {
     bound_.options = options;
     bound_.renamed = model.renamed_dims;
     for (const ValueId input : model.main().inputs) {
@@ -37,6 +48,7 @@ class Binder {
           for (const std::string& name : dim.symbols())
             bound_.input_dims.emplace(name, static_cast<int>(bound_.input_dims.size()));
     }
+    batch_axes_ = told_axes(graph_, bound_.types);
   }
 
   BoundInputs run() {
@@ -78,7 +90,8 @@ class Binder {
       for (const std::string& name : names_) known += (known.empty() ? "" : ", ") + name;
       throw Error("--input " + input + ": the model has no such input; its inputs are: " + known);
     }
-    TensorType& type = bound_.types[static_cast<std::size_t>(found - names_.begin())];
+    const auto index = static_cast<std::size_t>(found - names_.begin());
+    TensorType& type = bound_.types[index];
     if (!type.shape) {
       type.shape = Shape(sizes.begin(), sizes.end());
       return;
@@ -86,18 +99,21 @@ class Binder {
     if (type.shape->size() != sizes.size())
       throw Error("--input " + input + " has " + std::to_string(sizes.size()) + " dims, the model's input is " +
                   to_string(type));
-    asked_.emplace_back(static_cast<std::size_t>(found - names_.begin()), sizes);
+    asked_.emplace_back(index, sizes);
+    const std::size_t batch_axis = batch_axes_[index].value_or(0);
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       Dim& dim = (*type.shape)[i];
+      if (bound_.rebatch && dim == bound_.rebatch->to) continue;  // stays a symbol to the end; check_shapes compares
       if (dim.is_symbol()) {
         bind_dim(dim.to_string(), sizes[i], "--input " + input);
       } else if (dim.is_constant() && dim != Dim(sizes[i])) {
-        if (i != 0 || (bound_.options.batch > 0 && bound_.options.batch != sizes[0]))
+        const bool is_batch = i == batch_axis;
+        if (!is_batch || (bound_.options.batch > 0 && bound_.options.batch != sizes[i]))
           throw Error("--input " + input + ": dim " + std::to_string(i) + " is fixed at " + dim.to_string() +
                       " in the file, found " + std::to_string(sizes[i]) +
-                      (i == 0 ? " beside a different --batch" : "; export the model with this dim dynamic"));
-        bound_.options.batch = sizes[0];
-        bind_fixed_batch(sizes[0]);
+                      (is_batch ? " beside a different --batch" : "; export the model with this dim dynamic"));
+        bound_.options.batch = sizes[i];
+        bind_fixed_batch(sizes[i]);
       }
     }
   }
@@ -108,9 +124,10 @@ class Binder {
       for (std::size_t i = 0; i < sizes.size(); ++i) {
         const Dim open = (*bound_.types[index].shape)[i].bind(bound_.options.dims) - Dim(sizes[i]);
         const auto names = open.symbols();
-        if (names.size() != 1) continue;
+        if (names.size() != 1 || bound_.bind_last.contains(names[0])) continue;
         const Dim rest = open - Dim::symbol(names[0]);
-        if (const auto value = rest.value64(); value && *value <= 0) bind_dim(names[0], -*value, "--input " + names_[index]);
+        if (const auto value = rest.value64(); value && *value <= 0)
+          bind_dim(names[0], -*value, "--input " + names_[index]);
       }
   }
 
@@ -126,8 +143,9 @@ class Binder {
       if (type.shape)
         for (Dim& dim : *type.shape) dim = dim.substitute({{total, parts}});
     bound_.assumed.emplace(total, parts);
-    bound_.diagnostics.push_back({Severity::Info, "", "dim " + total + " taken to be " + parts.to_string() +
-                                                          "; give it where past and present share a longer buffer"});
+    bound_.diagnostics.push_back({Severity::Info, "",
+                                  "dim " + total + " taken to be " + parts.to_string() +
+                                      "; give it where past and present share a longer buffer"});
   }
 
   void check_shapes() const {
@@ -142,7 +160,8 @@ class Binder {
 
   // The batch is a free dim; failing that, what was fixed at export.
   void bind_batch(std::int64_t batch) {
-    const std::vector<std::string> symbols = batch_symbols(bound_.types);
+    if (bound_.rebatch) return;  // the shape of an input said it
+    const std::vector<std::string> symbols = batch_symbols(graph_, bound_.types);
     if (!symbols.empty()) {
       if (batch > 0)
         for (const std::string& symbol : symbols) bind_dim(symbol, batch, "--batch");
@@ -152,8 +171,9 @@ class Binder {
   }
 
   void bind_fixed_batch(std::int64_t batch) {
-    if (bound_.rebatch) return;
     std::optional<std::int64_t> from;
+    for (std::size_t i = 0; i < bound_.types.size(); ++i)
+      if (!from && batch_axes_[i]) from = (*bound_.types[i].shape)[*batch_axes_[i]].value64();
     for (const TensorType& type : bound_.types)
       if (!from && is_data(type) && type.shape->size() > 1) from = type.shape->front().value64();
     if (!from)
@@ -172,34 +192,38 @@ class Binder {
     if (batch > 0) bound_.bind_last.emplace(name, batch);
     for (std::size_t i = 0; i < bound_.types.size(); ++i) {
       TensorType& type = bound_.types[i];
-      if (!is_data(type) || type.shape->front() != Dim(*from)) continue;
-      type.shape->front() = symbol;
-      bound_.diagnostics.push_back({Severity::Info, "", "input " + names_[i] + ": batch " + std::to_string(*from) +
-                                                            " fixed at export read as " + name});
+      const std::size_t axis = batch_axes_[i].value_or(0);
+      if (!is_data(type) || (*type.shape)[axis] != Dim(*from)) continue;
+      (*type.shape)[axis] = symbol;
+      bound_.diagnostics.push_back({Severity::Info, "",
+                                    "input " + names_[i] + ": batch " + std::to_string(*from) + " fixed at export" +
+                                        (axis > 0 ? " at axis " + std::to_string(axis) : "") + " read as " + name});
     }
   }
 
+  const Graph& graph_;
   BoundInputs bound_;
   std::vector<std::string> names_;
+  std::vector<std::optional<std::size_t>> batch_axes_;                    // of each input, where operators tell it
   std::vector<std::pair<std::size_t, std::vector<std::int64_t>>> asked_;  // input index, sizes given for it
 };
 
 }  // namespace
 
-std::vector<std::string> batch_symbols(const std::vector<TensorType>& inputs) {
+std::vector<std::string> batch_symbols(const Graph& graph, const std::vector<TensorType>& inputs) {
   std::vector<std::string> symbols;
   for (const TensorType& type : inputs)
     if (is_data(type))
       for (const Dim& dim : *type.shape)
         if (dim.is_symbol() && names_batch(dim.to_string())) symbols.push_back(dim.to_string());
-  if (symbols.empty())
-    for (const TensorType& type : inputs)
-      if (is_data(type) && type.shape->front().is_symbol()) symbols.push_back(type.shape->front().to_string());
+  if (!symbols.empty()) return symbols;
+  const std::vector<std::optional<std::size_t>> axes = told_axes(graph, inputs);
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (is_data(inputs[i]))
+      if (const Dim& dim = (*inputs[i].shape)[axes[i].value_or(0)]; dim.is_symbol()) symbols.push_back(dim.to_string());
   return symbols;
 }
 
-BoundInputs bind_inputs(const Model& model, const AnalyzeOptions& options) {
-  return Binder(model, options).run();
-}
+BoundInputs bind_inputs(const Model& model, const AnalyzeOptions& options) { return Binder(model, options).run(); }
 
 }  // namespace pagoda

@@ -22,8 +22,9 @@ struct BoundInputs {
   std::vector<Diagnostic> diagnostics;
 };
 
-// The free dims that are the batch: those called so; failing that, the first dim of each input.
-std::vector<std::string> batch_symbols(const std::vector<TensorType>& inputs);
+// The free dims that are the batch: those called so; failing that, the dim of each input that operators tell is the
+// batch; failing that, the first dim of each input.
+std::vector<std::string> batch_symbols(const Graph& graph, const std::vector<TensorType>& inputs);
 
 // Throws Error where options contradict each other or the model.
 BoundInputs bind_inputs(const Model& model, const AnalyzeOptions& options);

@@ -117,7 +117,7 @@ std::vector<std::string> axis_symbols(const Model& model, const Analysis& analys
   if (axis == "batch") {
     std::vector<TensorType> types;
     for (const InputInfo& input : analysis.inputs) types.push_back(input.type);
-    symbols = batch_symbols(types);
+    symbols = batch_symbols(model.main(), types);
   }
   if (symbols.empty())
     throw Error("'" + axis + "' cannot be swept: the model has no such dim; " + known_dims(analysis));
