@@ -74,7 +74,7 @@ constexpr OpCase kGates[] = {
     {"x:f16[2,30], g:f16[2,4] -> y = com.microsoft.HyperConnectionPreMix(x, g) {num_branches=4}", "error: 30 does not divide by 4", "", "no whole branches"},
     {"x:f16[B,4,8], o:f16[B,8], p:f16[B,4], m:f16[B,4,4] -> y = com.microsoft.HyperConnectionPostMix(x, o, p, m)", "y:f16[B,4,8]", "macs=128*B arith=64*B", "four products per element, then the branch"},
     {"x:f16[2,32], o:f16[2,8], p:f16[2,4] -> y = com.microsoft.HyperConnectionPostMix(x, o, p) {num_branches=4}", "y:f16[2,32]", "macs=0 arith=128", "streams stay apart"},
-    {"x:f16, o:f16[2,8], p:f16[2,4] -> y = com.microsoft.HyperConnectionPostMix(x, o, p)", "error: rank of output 0", "", "a rank that is not known"},
+    {"x:f16, o:f16[2,8], p:f16[2,4] -> y = com.microsoft.HyperConnectionPostMix(x, o, p)", "error: input's rank is not known", "", "a rank that is not known"},
 };
 // clang-format on
 

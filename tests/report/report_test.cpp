@@ -95,6 +95,7 @@ TEST_CASE("sizes that the data decide are named with their cause") {
   REQUIRE(report["symbols"].size() == 1);
   CHECK(report["symbols"][0]["upper"] == "4*n");
   CHECK(free_dims_report(subject.analysis).find("sizes that the data decide") != std::string::npos);
+  CHECK(free_dims_report(subject.analysis).find(" (at most 4*n)") != std::string::npos);
 }
 
 TEST_CASE("JSON keeps to its schema") {
@@ -227,6 +228,15 @@ TEST_CASE("diagnostics are shown by severity, as many as asked for") {
       {Severity::Info, "a", "noted"}, {Severity::Warning, "", "odd"}, {Severity::Error, "b\n", "bad\x1b"}};
   CHECK(diagnostics_report(analysis) == "warning: odd\nerror: b\\x0a: bad\\x1b\n");
   CHECK(diagnostics_report(analysis, Severity::Info, 1) == "info: a: noted\nand 2 more; --format json lists all\n");
+}
+
+TEST_CASE("a node that is not understood is told apart from those behind it") {
+  const Case subject = analyzed("x:f32[N,4], y:f32[N,5] -> a = Add(x, y); b = Relu(a); c = Mul(b, x); d = NoSuchOp(c); e = Gather(c, d)");
+  CHECK(subject.analysis.totals.unmodelled_nodes == 5);
+  CHECK(diagnostics_report(subject.analysis) ==
+        "warning: a: not modelled: shapes [N,4] and [N,5] do not broadcast\n"
+        "warning: d: not modelled: no rule for NoSuchOp\n"
+        "and 3 nodes behind them: an input's rank is not known\n");
 }
 
 TEST_CASE("operators are listed with what they cost") {

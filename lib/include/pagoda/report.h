@@ -148,7 +148,8 @@ std::string list_devices(std::size_t width = 0);
 // The operators that have a rule, a line each: domain, name and what it costs, in columns.
 std::string list_operators(std::size_t width = 0);
 
-// One line a diagnostic of `least` severity or above, at most `limit` and then how many more.
+// One line a diagnostic of `least` severity or above, at most `limit` and then how many more. Nodes that are unknown
+// only because one before them is are one line together.
 std::string diagnostics_report(const Analysis& analysis, Severity least = Severity::Warning, std::size_t limit = 20);
 
 // What the numbers take for sizes that nothing sets, and how to set them; empty where all sizes are set.

@@ -42,7 +42,7 @@ bool OpContext::has_shape(int i) const { return has_input(i) && input(i).shape.h
 
 const Shape& OpContext::shape(int i) const {
   const TensorType& type = input(i);
-  if (!type.shape) unknown("the rank of input " + position(i) + " is not known");
+  if (!type.shape) unknown(std::string(kUnknownInput) + position(i) + " is not known");
   return *type.shape;
 }
 
@@ -163,7 +163,12 @@ const TensorType& OpContext::output(int i) const {
 
 const Shape& OpContext::output_shape(int i) const {
   const TensorType& type = output(i);
-  if (!type.shape) unknown("the rank of output " + position(i) + " is not known");
+  if (!type.shape) {
+    const bool follows = std::any_of(state_.inputs.begin(), state_.inputs.end(), [](const ValueInfo* input) {
+      return input != nullptr && input->type.container == Container::Tensor && !input->type.shape;
+    });
+    unknown(follows ? std::string(kFollows) : "the rank of output " + position(i) + " is not known");
+  }
   return *type.shape;
 }
 

@@ -28,6 +28,10 @@ struct ValueInfo {
   bool absent = false;                                    // an optional input that the caller of a function omitted
 };
 
+// The problems of a node that is unknown only because something before it is: "the rank of input 2 is not known".
+inline constexpr std::string_view kFollows = "an input's rank is not known";
+inline constexpr std::string_view kUnknownInput = "the rank of input ";
+
 // How a rule ends early.
 struct RuleStop {
   enum class Kind { Contradiction, Unknown } kind;

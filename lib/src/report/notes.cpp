@@ -1,6 +1,7 @@
 // What goes beside a report: diagnostics, sizes taken for granted, and the operators that have rules.
 #include <algorithm>
 
+#include "infer/context.h"
 #include "ops/defined_ops.h"
 #include "ops/op_rule.h"
 #include "pagoda/predict.h"
@@ -116,9 +117,15 @@ std::optional<Format> format(std::string_view name) {
 
 std::string diagnostics_report(const Analysis& analysis, Severity least, std::size_t limit) {
   std::string text;
-  std::size_t shown = 0, hidden = 0;
+  std::size_t shown = 0, hidden = 0, following = 0;
   for (const Diagnostic& diagnostic : analysis.diagnostics) {
     if (diagnostic.severity < least) continue;
+    const bool follows =
+        diagnostic.message.ends_with(kFollows) || diagnostic.message.find(kUnknownInput) != std::string::npos;
+    if (shown > 0 && follows) {
+      ++following;
+      continue;
+    }
     if (shown == limit) {
       ++hidden;
       continue;
@@ -128,12 +135,13 @@ std::string diagnostics_report(const Analysis& analysis, Severity least, std::si
     if (!diagnostic.node.empty()) text += printable(diagnostic.node) + ": ";
     text += printable(diagnostic.message) + "\n";
   }
+  if (following > 0) text += "and " + std::to_string(following) + " nodes behind them: " + std::string(kFollows) + "\n";
   if (hidden > 0) text += "and " + std::to_string(hidden) + " more; --format json lists all\n";
   return text;
 }
 
 std::string free_dims_report(const Analysis& analysis) {
-  constexpr std::size_t kListed = 8;
+  constexpr std::size_t kListed = 8, kShort = 40;
   std::string text;
   if (const auto& dims = analysis.free_dims; !dims.empty()) {
     std::string names, remedy;
@@ -146,7 +154,12 @@ std::string free_dims_report(const Analysis& analysis) {
   }
   if (const auto& symbols = analysis.symbols; !symbols.empty()) {
     text += "sizes that the data decide, taken as 1 unless set with --dim: ";
-    for (std::size_t i = 0; i < std::min(symbols.size(), kListed); ++i) text += (i == 0 ? "" : ", ") + symbols[i].name;
+    for (std::size_t i = 0; i < std::min(symbols.size(), kListed); ++i) {
+      text += (i == 0 ? "" : ", ") + symbols[i].name;
+      // Long formulas are left to --symbolic.
+      const std::string upper = symbols[i].upper ? symbols[i].upper->to_string() : "";
+      if (!upper.empty() && upper.size() <= kShort) text += " (at most " + upper + ")";
+    }
     if (symbols.size() > kListed) text += " and " + std::to_string(symbols.size() - kListed) + " more";
     text += "; --symbolic tells what each is\n";
   }
