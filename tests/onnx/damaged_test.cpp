@@ -108,6 +108,7 @@ TEST_CASE("files of other kinds are recognised") {
       {"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "git lfs pull"},
       {"{\"model\": 1}\n", "looks like text"},
       {"hello", "looks like text"},
+      {std::string("\x34\0\0\0\0\0\0\0{\"a\":{\"dtype\":\"F32\"", 24), "safetensors"},
       {"<!DOCTYPE html>", "looks like text"},
       {std::string(4096, '\0'), "begins with zeros"},
       {"\x7f"

@@ -30,6 +30,7 @@ constexpr Kind kKinds[] = {
     {0, "\x89HDF\r\n"sv,                   "an HDF5 file, as Keras writes: export the model to ONNX"},
     {4, "TFL3"sv,                          "a TensorFlow Lite model: convert it to ONNX"},
     {4, "ORTM"sv,                          "a model in ONNX Runtime's ORT format: use the .onnx file it was made from"},
+    {5, "\0\0\0{\""sv,                     "weights in the safetensors format, without a graph: export their model to ONNX"},
     {0, "GGUF"sv,                          "a GGUF model: export the original to ONNX"},
     {0, "\x80\x02"sv,                      "a Python pickle, as PyTorch checkpoints are: export the model to ONNX"},
     {0, "\x80\x04"sv,                      "a Python pickle: export the model to ONNX"},

@@ -69,7 +69,8 @@ Model load(std::span<const std::byte> bytes, const ExternalData& external, const
   if (!parse(*proto, analysed_part(bytes, release)))
     throw Error("malformed protobuf, expected an ONNX model; export or download it again");
   if (!proto->has_graph())
-    throw Error("there is no graph in it, expected an ONNX model with one" + std::string(describe_kind(bytes)));
+    throw Error("there is no graph in it, expected an ONNX model with one; a model of another framework, such as "
+                "TensorFlow's or Core ML's, has to be exported to ONNX" + std::string(describe_kind(bytes)));
   Model model = build_model(*proto, external);
   model.file_bytes = bytes.size();
   return model;
