@@ -28,6 +28,10 @@ TEST_CASE("If takes the branch of a known condition and the costlier one of an u
        "y:f32[?,4]", "", "sizes that differ are a symbol"},
   };
   test::check_cases(cases);
+  const Analysis differ = analyze(test::graph(
+      "x:f32[N,4], c:bool[] -> y = If(c) {then_branch=( -> a = Concat(x, x) {axis=0}), else_branch=( -> b = Relu(x))}"));
+  REQUIRE(differ.symbols.size() == 1);
+  CHECK(differ.symbols[0].upper == 2 * Dim::symbol("N"));
 }
 
 TEST_CASE("If on a shape known to be equal chooses as the exporter meant") {

@@ -114,7 +114,8 @@ ValueInfo Walker::join(const ValueInfo& a, const ValueInfo& b, const std::string
   for (std::size_t i = 0; i < a.type.shape->size(); ++i)
     if ((*a.type.shape)[i] != (*b.type.shape)[i])
       (*joined.type.shape)[i] =
-          session_.fresh(hint + "_dim" + std::to_string(i), node, std::string(cause), std::nullopt);
+          session_.fresh(hint + "_dim" + std::to_string(i), node, std::string(cause),
+                         max((*a.type.shape)[i], (*b.type.shape)[i]));
   return joined;
 }
 
