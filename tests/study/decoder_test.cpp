@@ -59,3 +59,24 @@ TEST_CASE("models without a cache, and sizes that contradict") {
   CHECK_THROWS_AS(phase_sizes(model, analyze(model, {.dims = {{"past", 7}}}), {.past = 8}), Error);
   CHECK(phase_sizes(model, analyze(model, {.dims = {{"past", 7}}}), {.past = 7}).dims.size() == 2);
 }
+
+TEST_CASE("a flag decides which branch of a merged decoder runs") {
+  const char* text =
+      "x:f32[batch,seq,8], use_cache_branch:bool[1], w:f32[8,8]=const, n:f32[2] -> "
+      "y = If(use_cache_branch) {then_branch=( -> a = Relu(x)), else_branch=( -> b = MatMul(x, w))}";
+  const Model open = test::graph(text);
+  CHECK(has_flag(open, kCacheBranch));
+  CHECK_FALSE(has_flag(open, "n"));
+  CHECK(analyze(open).totals.cost.macs.to_string() == "64*batch*seq");  // the costlier branch
+  for (const bool cached : {true, false}) {
+    Model model = test::graph(text);
+    set_flag(model, kCacheBranch, cached);
+    const Analysis analysis = analyze(model);
+    CHECK(analysis.totals.cost.macs.to_string() == (cached ? "0" : "64*batch*seq"));
+    CHECK(analysis.totals.cost.arith.to_string() == (cached ? "8*batch*seq" : "0"));
+    CHECK(analysis.diagnostics.empty());
+    CHECK(analysis.inputs.size() == 2);
+    CHECK_THROWS_WITH_AS(set_flag(model, kCacheBranch, cached), doctest::Contains("no such input of one boolean"),
+                         Error);
+  }
+}

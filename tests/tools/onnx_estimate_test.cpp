@@ -37,6 +37,10 @@ class Workshop {
     save("decoder.onnx",
          "x:f32[batch,2,sequence,8], past:f32[batch,2,past,8] -> present = Concat(past, x) {axis=2}; "
          "t = Transpose(present) {perm=[0,1,3,2]}; s = MatMul(x, t) => s, present");
+    save("merged.onnx",
+         "x:f32[batch,2,sequence,8], past:f32[batch,2,past,8], use_cache_branch:bool[1], w:f32[8,8]=const -> "
+         "present = Concat(past, x) {axis=2}; y = If(use_cache_branch) {then_branch=( -> a = Relu(x)), "
+         "else_branch=( -> b = MatMul(x, w))} => y, present");
     save("conv1d.onnx", "x:f32[1,4,8], w:f32[4,4,3]=const -> y = Conv(x, w) @ conv1d");
     save("hostile.onnx", "x:f32[n,4] -> '\\e[2J' = Relu(x) @ '\\e]0;owned\\x07'; y = 'my.domain.x\\e[31m'('\\e[2J')");
     write_file(path("garbage.onnx"), "this is no model");
@@ -118,8 +122,9 @@ TEST_CASE("a wrong command line is exit 2, one line on stderr and nothing on std
   };
   constexpr Row kRows[] = {
       {"", "MODEL is missing"},
-      {"net.onnx --nonsense", "--nonsense"},
-      {"net.onnx second.onnx", "second.onnx"},
+      {"net.onnx --nonsense", "'--nonsense' is no option"},
+      {"net.onnx -b 3", "'-b' is no option"},
+      {"net.onnx second.onnx", "'second.onnx' is one argument too many"},
       {"net.onnx --sweep batch", "NAME=LIST"},
       {"net.onnx --sweep batch=1,x", "no size"},
       {"net.onnx --sweep batch=4..1", "ends at 1 before 4"},
@@ -135,7 +140,9 @@ TEST_CASE("a wrong command line is exit 2, one line on stderr and nothing on std
       {"net.onnx --by group", "--traffic"},
       {"net.onnx --predict", "--device"},
       {"net.onnx --device h200 --calibration rtx-3090-amp-nchw", "--predict"},
-      {"net.onnx --past 4", "--phase"},
+      {"net.onnx --past 4", "--past needs --phase"},
+      {"net.onnx --tokens 4", "--tokens needs --phase"},
+      {"net.onnx --input c=true --input c=false", "given twice for 'c'"},
       {"net.onnx --optimizer adam", "--training"},
       {"net.onnx --training --optimizer rprop", "rprop"},
       {"net.onnx --training --traffic fused", "fused"},
@@ -175,6 +182,22 @@ TEST_CASE("a wrong command line is exit 2, one line on stderr and nothing on std
     CHECK_MESSAGE(result.err.starts_with("onnx-estimate: "), row.arguments, "\n", result.err);
     CHECK_MESSAGE(result.err.find(row.message) != std::string::npos, row.arguments, "\n", result.err);
   }
+}
+
+TEST_CASE("a phase, or --input, decides which half of a merged decoder runs") {
+  const std::pair<const char*, std::int64_t> rows[] = {
+      {"merged.onnx", 128},                             // the costlier branch: 2 heads, 8 by 8
+      {"merged.onnx --phase decode --past 9", 0},       // reads the cache
+      {"merged.onnx --phase prefill --tokens 5", 640},  // 5 tokens
+      {"merged.onnx --input use_cache_branch=true", 0},
+      {"merged.onnx --phase decode --past 9 --input use_cache_branch=false", 128},
+  };
+  for (const auto& [arguments, macs] : rows) {
+    const Result result = workshop().run(std::string(arguments) + " --format json");
+    REQUIRE_MESSAGE(result.code == 0, result.err);
+    CHECK_MESSAGE(json::parse(result.out)["totals"]["macs"] == macs, arguments);
+  }
+  CHECK(workshop().run("net.onnx --input x=true").err.find("no such input of one boolean") != std::string::npos);
 }
 
 TEST_CASE("unusable input is exit 1, one line on stderr and nothing on stdout") {

@@ -27,6 +27,8 @@ Assignment split(const std::string& text, const char* form) {
   return {text.substr(0, equals), std::string_view(text).substr(equals + 1)};
 }
 
+bool is_flag(std::string_view value) { return value == "true" || value == "false"; }
+
 template <typename Map>
 void assign(Map& map, const std::string& name, typename Map::mapped_type value, const char* option) {
   const auto [at, is_new] = map.emplace(name, value);
@@ -52,9 +54,9 @@ void add_sizes(CLI::App& app, Arguments& arguments) {
   app.add_option("--dim", arguments.dims, "Size of a named dim; repeatable")
       ->allow_extra_args(false)
       ->type_name("NAME=V");
-  app.add_option("--input", arguments.inputs, "Whole shape of an input; repeatable")
+  app.add_option("--input", arguments.inputs, "Whole shape of an input, or the value of a boolean one; repeatable")
       ->allow_extra_args(false)
-      ->type_name("NAME=AxBxC");
+      ->type_name("NAME=AxBxC|true|false");
   app.add_option("--phase", arguments.phase,
                  "Sizes of a language model with a cache: a prompt of --tokens, or one token after --past")
       ->check(one_of({"prefill", "decode"}))
@@ -179,6 +181,7 @@ AnalyzeOptions analyze_options(const Arguments& arguments) {
   }
   for (const std::string& text : arguments.inputs) {
     const Assignment input = split(text, "NAME=AxBxC");
+    if (is_flag(input.value)) continue;
     std::vector<std::int64_t> shape;
     for (std::string_view rest = input.value;;) {
       const std::size_t cross = rest.find('x');
@@ -189,6 +192,14 @@ AnalyzeOptions analyze_options(const Arguments& arguments) {
     assign(options.input_shapes, input.name, shape, "--input");
   }
   return options;
+}
+
+std::map<std::string, bool> input_flags(const Arguments& arguments) {
+  std::map<std::string, bool> flags;
+  for (const std::string& text : arguments.inputs)
+    if (const Assignment input = split(text, "NAME=AxBxC"); is_flag(input.value))
+      assign(flags, input.name, input.value == "true", "--input");
+  return flags;
 }
 
 std::vector<SweepAxis> sweep_axes(const Arguments& arguments) {
@@ -248,7 +259,8 @@ void check(const Arguments& arguments) {
   needs(arguments.predict, "--predict", "--device", has_device);
   needs(!arguments.calibration.empty(), "--calibration", "--predict", arguments.predict);
   needs(!arguments.max_seconds.empty(), "--max-seconds", "--device", has_device);
-  needs(arguments.past || arguments.tokens, "--past and --tokens", "--phase", !arguments.phase.empty());
+  needs(arguments.past.has_value(), "--past", "--phase", !arguments.phase.empty());
+  needs(arguments.tokens.has_value(), "--tokens", "--phase", !arguments.phase.empty());
   needs(arguments.by == "group", "--by group", "--traffic fused or resident", arguments.traffic != "unfused");
   needs(arguments.in_place, "--in-place", "--memory or --memory-timeline",
         arguments.memory || !arguments.timeline.empty());

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -38,6 +39,8 @@ void add_options(CLI::App& app, Arguments& arguments);
 
 // What the arguments say about sizes.
 AnalyzeOptions analyze_options(const Arguments& arguments);
+// The boolean inputs that --input gives a value.
+std::map<std::string, bool> input_flags(const Arguments& arguments);
 std::vector<SweepAxis> sweep_axes(const Arguments& arguments);
 std::vector<Budget> budgets(const Arguments& arguments);
 // --format, else what the name of the output file says, else a table.

@@ -63,6 +63,7 @@ class Run {
     if (!arguments_.precision.empty()) roofline_options_.precision = precision(arguments_.precision);
 
     model_ = load_model(arguments_.model);
+    set_flags(model_);
     analyze_model();
     set_report_options();
     if (roofline_options_.convention == Convention::Pagoda) count_published();
@@ -74,6 +75,14 @@ class Run {
   }
 
  private:
+  // A phase is one side of a merged decoder.
+  void set_flags(Model& model) const {
+    std::map<std::string, bool> flags = input_flags(arguments_);
+    if (!arguments_.phase.empty() && has_flag(model, kCacheBranch))
+      flags.emplace(kCacheBranch, phase(arguments_.phase) == Phase::Decode || arguments_.past.value_or(0) > 0);
+    for (const auto& [input, value] : flags) set_flag(model, input, value);
+  }
+
   void analyze_model() {
     options_ = sweep_options(options_, axes_);
     analysis_ = analyze(model_, options_);
@@ -236,7 +245,8 @@ class Run {
   }
 
   std::string comparison() {
-    const Model other = load_model(arguments_.compare);
+    Model other = load_model(arguments_.compare);
+    set_flags(other);
     Analysis before = analyze(other, options_);
     if (!arguments_.phase.empty()) before = in_phase(before, phase_sizes(other, before, phase_options()));
     say(free_dims_report(analysis_));
@@ -305,7 +315,11 @@ int run(int argc, char** argv) {
     return code;
   };
   try {
+    app.allow_extras();
     app.parse(argc, argv);
+    if (const auto extra = app.remaining(); !extra.empty())
+      throw UsageError("'" + extra.front() +
+                       (extra.front().starts_with('-') ? "' is no option" : "' is one argument too many"));
     if (arguments.list_ops || arguments.list_devices) {
       write_output(arguments.output,
                    arguments.list_ops ? list_operators(terminal_width()) : list_devices(terminal_width()));

@@ -38,6 +38,14 @@ struct PhaseSizes {
   std::vector<Diagnostic> diagnostics;
 };
 
+// Decoders of encoder-decoder models keep both phases in one file: an If on this input skips what the cache holds.
+inline constexpr std::string_view kCacheBranch = "use_cache_branch";
+
+// Whether the model has an input of one boolean with this name.
+bool has_flag(const Model& model, std::string_view input);
+// Gives that input its value, as a caller of the model does: an If on it has one branch. Throws Error where it is none.
+void set_flag(Model& model, std::string_view input, bool value);
+
 // Throws Error where the model has no pair of past and present, or a size is fixed at another value.
 PhaseSizes phase_sizes(const Model& model, const Analysis& analysis, const PhaseOptions& options);
 

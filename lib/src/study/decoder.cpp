@@ -129,7 +129,38 @@ class Reader {
   bool is_fixed_ = false;
 };
 
+// The place of an input in Graph::inputs.
+std::optional<std::size_t> flag_position(const Graph& graph, std::string_view name) {
+  for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
+    const Value& value = graph.values[static_cast<std::size_t>(graph.inputs[i])];
+    const TensorType& type = value.declared;
+    if (value.name == name && type.container == Container::Tensor && type.element == ElementType::Bool && type.shape &&
+        element_count(*type.shape) == Dim(1))
+      return i;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
+
+bool has_flag(const Model& model, std::string_view input) { return flag_position(model.main(), input).has_value(); }
+
+void set_flag(Model& model, std::string_view input, bool value) {
+  if (model.graphs.empty()) throw Error("the model has no graph");
+  Graph& graph = model.graphs.front();
+  const auto position = flag_position(graph, input);
+  if (!position) throw Error("--input " + std::string(input) + ": the model has no such input of one boolean");
+  const ValueId id = graph.inputs[*position];
+  Value& flag = graph.values[static_cast<std::size_t>(id)];
+  flag.initializer = static_cast<std::int32_t>(graph.initializers.size());
+  flag.is_input = false;
+  Tensor tensor;
+  tensor.name = flag.name;
+  tensor.type = flag.declared;
+  tensor.value = TensorValue{Dim(value ? 1 : 0)};
+  graph.initializers.push_back(std::move(tensor));
+  graph.inputs.erase(graph.inputs.begin() + static_cast<std::ptrdiff_t>(*position));
+}
 
 std::optional<Phase> phase(std::string_view name) {
   for (const auto& [value, text] : kPhases)
