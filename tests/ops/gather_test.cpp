@@ -83,6 +83,12 @@ constexpr OpCase kFolds[] = {
     {"x:f32[N+1,3] -> s = Shape(x); y = NonZero(s)", "y:i64[1,2]=[0,1]", "", "sizes that cannot be 0"},
     {"x:f32[N,3] -> s = Shape(x); y = NonZero(s)", "y:i64[1,?]", "", "N may be 0"},
 };
+constexpr OpCase kRebatched[] = {
+    {"x:f32[1,512], f:i64=[-1], i:i64[1,512,1]=const -> v = Reshape(x, f); y = Gather(v, i)", "y:f32[batch,512,1]", "", "a view that names every element"},
+    {"x:f32[2,6], f:i64=[-1], i:i64[4,3]=const -> v = Reshape(x, f); y = Gather(v, i)", "y:f32[2*batch,3]", "", "4 = 2 · 2"},
+    {"x:f32[2,6], f:i64=[-1], i:i64[3]=const -> v = Reshape(x, f); y = Gather(v, i)", "y:f32[3]", "", "some of them"},
+    {"x:f32[2,6], i:i64[1]=const -> y = Gather(x, i)", "y:f32[1,6]", "", "one of the batch"},
+};
 // clang-format on
 
 TEST_CASE("gathers read what they pick") { check_cases(kGather); }
@@ -93,6 +99,11 @@ TEST_CASE("what the data decide is a symbol with a bound") {
   REQUIRE(analysis.symbols.size() == 1);
   CHECK(analysis.symbols[0].upper == 10 * Dim::symbol("N"));
   CHECK(analysis.symbols[0].cause == "the number of elements that are not 0");
+}
+TEST_CASE("indices fixed at export take the batch where they name everything") {
+  AnalyzeOptions options;
+  options.symbolic_batch = true;
+  check_cases(kRebatched, options);
 }
 TEST_CASE("known elements are picked and placed") { check_cases(kFolds); }
 

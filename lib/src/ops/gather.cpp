@@ -9,6 +9,7 @@
 #include "infer/shape_math.h"
 #include "ops/families.h"
 #include "ops/fold.h"
+#include "ops/rebatch.h"
 #include "ops/rule_parts.h"
 
 namespace pagoda::ops {
@@ -44,7 +45,9 @@ OpCost cost_of_picks(const OpContext& op, const Dim& elements) {
 
 OpCost cost_gather(const OpContext& op) {
   const auto axis = static_cast<std::size_t>(axis_of(op, 0));
-  Dim elements = distinct(op.elements(1), op.shape(0)[axis]);
+  const Shape& output = op.output_shape(0);
+  const auto begin = output.begin() + static_cast<std::ptrdiff_t>(axis);
+  Dim elements = distinct(element_count(Shape(begin, begin + op.rank(1))), op.shape(0)[axis]);
   for (std::size_t i = 0; i < op.shape(0).size(); ++i)
     if (i != axis) elements *= op.shape(0)[i];
   return cost_of_picks(op, elements);
@@ -54,6 +57,21 @@ OpCost cost_gather_elements(const OpContext& op) {
   return cost_of_picks(op, distinct(op.output_elements(0), op.elements(0)));
 }
 
+// torch.export writes as_strided as a Gather whose indices list the elements of the flat input, at the exported batch.
+// They pick all of it, whatever the batch: the picture of a Reshape to their shape.
+Shape picked_shape(OpContext& op) {
+  Shape shape = op.shape(1);
+  const OpContext::Rebatch* rebatch = op.rebatch();
+  if (rebatch == nullptr || op.rank(0) != 1 || !has_batch(op.shape(0)[0], *rebatch)) return shape;
+  const Dim exported = op.shape(0)[0].bind({{rebatch->to.to_string(), rebatch->from}});
+  if (exported == Dim(1) || element_count(shape) != exported) return shape;
+  const auto position = batch_position(op.shape(0), shape, *rebatch);
+  if (!position) op.unknown("the indices are fixed at the exported batch, and where the batch goes cannot be told");
+  shape[*position] = *exact_div(shape[*position], rebatch->from) * rebatch->to;
+  op.note("indices that list all elements, fixed at export, read as of the batch at axis " + std::to_string(*position));
+  return shape;
+}
+
 void infer_gather(OpContext& op) {
   set_unknown_rank(op);
   static_cast<void>(op.input(1));
@@ -61,7 +79,8 @@ void infer_gather(OpContext& op) {
   const Shape& data = op.shape(0);
   const int axis = axis_of(op, 0);
   Shape shape(data.begin(), data.begin() + axis);
-  shape.insert(shape.end(), op.shape(1).begin(), op.shape(1).end());
+  const Shape picked = picked_shape(op);
+  shape.insert(shape.end(), picked.begin(), picked.end());
   shape.insert(shape.end(), data.begin() + axis + 1, data.end());
   op.set_output(0, op.element(0), std::move(shape));
 }
