@@ -13,11 +13,13 @@
 #include <thread>
 
 #include "profile/record.h"
+#include "profile/record_line.h"
 #include "support/golden.h"
 
 namespace profile {
 namespace {
 
+using pagoda::profile::escaped;
 using pagoda::profile::parse_record;
 using pagoda::profile::ProcessRecord;
 

@@ -8,10 +8,12 @@
 #include <fstream>
 #include <iterator>
 
-#include "settings.h"
+#include "profile/record_line.h"
 
 namespace profile {
 namespace {
+
+using pagoda::profile::escaped;
 
 constexpr std::size_t kBufferBytes = 1U << 16;
 

@@ -3,36 +3,19 @@
 
 #include <cstdlib>
 
+#include "profile/record_line.h"
+
 namespace profile {
 namespace {
+
+using pagoda::profile::escaped;
+using pagoda::profile::split_line;
 
 constexpr std::string_view kCollect[] = {"times", "launches", "ranges"};
 
 std::uint64_t number(const std::string& word) { return std::strtoull(word.c_str(), nullptr, 10); }
 
 }  // namespace
-
-std::string escaped(std::string_view word) {
-  std::string result;
-  for (const char c : word) {
-    if (c == '\t' || c == '\n' || c == '\\') result += '\\';
-    result += c == '\t' ? 't' : c == '\n' ? 'n' : c;
-  }
-  return result;
-}
-
-std::vector<std::string> split_line(std::string_view line) {
-  std::vector<std::string> words(1);
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    if (line[i] == '\t')
-      words.emplace_back();
-    else if (line[i] == '\\' && i + 1 < line.size())
-      words.back() += line[++i] == 't' ? '\t' : line[i] == 'n' ? '\n' : line[i];
-    else
-      words.back() += line[i];
-  }
-  return words;
-}
 
 std::string write_settings(const Settings& settings) {
   std::string text;

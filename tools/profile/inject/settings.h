@@ -37,8 +37,4 @@ struct Settings {
 std::string write_settings(const Settings& settings);
 Settings parse_settings(std::string_view text);
 
-// Words with tabs, line ends and backslashes escaped, and back.
-std::string escaped(std::string_view word);
-std::vector<std::string> split_line(std::string_view line);
-
 }  // namespace profile
