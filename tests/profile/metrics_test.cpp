@@ -96,11 +96,35 @@ TEST_CASE("exact collects every quantity, rotate all of them where no term needs
   }
 }
 
+TEST_CASE("each precision and level has a peak on every chip, told beside any group and counted by none") {
+  for (const ChipMetrics& family : metric_catalogue()) {
+    CAPTURE(family.family);
+    for (const MetricQuantity& quantity : family.quantities) {
+      CAPTURE(quantity.id);
+      if (quantity.id.starts_with("flops."))
+        CHECK(family.quantity("peak." + quantity.id.substr(6)) != nullptr);
+      else if (quantity.id == "bytes.dram" || quantity.id == "bytes.l2" || quantity.id == "bytes.l1")
+        CHECK(family.quantity("peak." + quantity.id) != nullptr);
+    }
+    for (const MetricMode mode : {MetricMode::Quick, MetricMode::Rotate, MetricMode::Exact}) {
+      const MetricPlan plan = plan_metrics(family, mode);
+      CHECK(plan.constants.size() >= 6);
+      for (const std::string& metric : plan.constants) CHECK(is_peak_metric(metric));
+      for (const std::string& metric : collected_by(plan)) CHECK_FALSE(is_peak_metric(metric));
+    }
+    CHECK((family.quantity("cycles.dram") || !family.quantity("bytes.dram") || names(family.missing, "cycles.dram")));
+  }
+  const auto amounts = evaluate_metrics(chip_metrics("GH100"),
+                                        {{"sm__sass_thread_inst_executed_op_hfma_pred_on.sum.peak_sustained", 16896}});
+  CHECK(amounts.at("peak.float16") == 4 * 16896);  // two lanes, two operations
+}
+
 TEST_CASE("quick counts a precision that is asked for beside time and bytes, or says which modes can") {
   const ChipMetrics& hopper = chip_metrics("GH100");
   const auto metrics = collected_by(plan_metrics(hopper, MetricMode::Quick, "tf32.tensor"));
   CHECK(metrics.contains("sm__ops_path_tensor_src_tf32_dst_fp32.sum"));
   CHECK(metrics.contains("dram__bytes_read.sum"));
+  CHECK(metrics.contains("dram__cycles_elapsed.avg"));
   CHECK_FALSE(metrics.contains("sm__ops_path_tensor_src_bf16_dst_fp32.sum"));
   CHECK_THROWS_WITH_AS(plan_metrics(hopper, MetricMode::Quick, "float16.tensor"), doctest::Contains("--mode rotate"),
                        Error);

@@ -18,6 +18,9 @@ Terms scalar_terms(const std::string& letter, double lanes) {
   return terms;
 }
 
+// What a counter reaches at best in each cycle of its unit: a constant of the chip, which takes no counter.
+Terms peak_terms(const std::string& metric, double weight) { return {{metric + ".peak_sustained", weight}}; }
+
 // `sources` are parts of names that add up; suffixes split each of them further.
 Terms tensor_terms(const std::vector<std::string>& sources, const std::vector<std::string>& suffixes) {
   Terms terms;
@@ -54,7 +57,8 @@ std::vector<TensorRule> tensor_rules() {
         {"src_fp16_dst_fp16", "src_fp16_bf16_tf32_dst_fp32"},
         {"op_hgmma_src_fp16", "op_hmma_src_fp16"},
         {"op_hgmma_src_fp16", "op_hmma_src_fp16_dst_fp16", "op_hmma_src_fp16_dst_fp32"}},
-       {"op_hgmma_src_fp16", "op_utchmma_src_fp16_dst_fp32", "src_fp16_dst_fp32", "op_hmma_src_fp16_dst_fp32"}},
+       {"op_hgmma_src_fp16", "op_utchmma_src_fp16_dst_fp32", "src_fp16_dst_fp32", "op_hmma_src_fp16_dst_fp32",
+        "src_fp16_bf16_tf32_dst_fp32"}},
       {"tf32",
        {{"src_tf32_dst_fp32"}, {"op_hgmma_src_tf32_dst_fp32", "op_hmma_src_tf32_dst_fp32"}},
        {"op_hgmma_src_tf32_dst_fp32", "op_utchmma_src_tf32_dst_fp32", "src_tf32_dst_fp32", "op_hmma_src_tf32_dst_fp32"}},
@@ -90,20 +94,31 @@ std::vector<QuantityRule> quantity_rules() {
        {{{"lts__t_sectors_aperture_device_lookup_miss.sum", kSectorBytes},
          {"lts__t_sectors_aperture_sysmem_lookup_miss.sum", kSectorBytes}},
         {{"lts__t_sectors_lookup_miss.sum", kSectorBytes}}}},
+      {"cycles.l1", {{{"l1tex__cycles_elapsed.avg", 1}}}},
+      {"cycles.l2", {{{"lts__cycles_elapsed.avg", 1}}}},
+      {"cycles.dram", {{{"dram__cycles_elapsed.avg", 1}}}},
       {"flops.float32", {scalar_terms("f", 1)}},
       {"flops.float64", {scalar_terms("d", 1)}},
       {"flops.float16", {scalar_terms("h", 2)}},
+      // Of fused instructions, as in Nsight Compute's rooflines; of Blackwell's, those that are not packed.
+      {"peak.float32", {peak_terms("sm__sass_thread_inst_executed_op_ffma_pred_on.sum", 2)}},
+      {"peak.float64", {peak_terms("sm__sass_thread_inst_executed_op_dfma_pred_on.sum", 2)}},
+      {"peak.float16", {peak_terms("sm__sass_thread_inst_executed_op_hfma_pred_on.sum", 4)}},
+      {"peak.bytes.dram", {peak_terms("dram__bytes.sum", 1)}},
+      {"peak.bytes.l2", {peak_terms("lts__t_bytes.sum", 1)}},
+      {"peak.bytes.l1", {peak_terms("l1tex__t_bytes.sum", 1)}},
   };
   for (const TensorRule& tensor : tensor_rules()) {
     QuantityRule flops{std::string("flops.") + tensor.precision + ".tensor", {}};
     QuantityRule peak{std::string("peak.") + tensor.precision + ".tensor", {}};
     for (const auto& sources : tensor.sources) add_tensor(flops, sources);
-    // Of a counter of both kinds of operands the peak is the sparse one, twice the dense: so it counts only where the
-    // operands are never sparse.
+    // The dense peak. That of a counter of both kinds of operands is the sparse one, twice as high: it serves only
+    // where the operands are never sparse, in this precision or on this chip.
+    const bool is_dense = flops.id == "flops.float64.tensor" || flops.id == "flops.int1.tensor";
     for (const std::string& source : tensor.peaks)
-      peak.formulas.push_back({{"sm__ops_path_tensor_" + source + "_sparsity_off.sum.peak_sustained", 1}});
-    if (flops.id == "flops.float64.tensor" || flops.id == "flops.int1.tensor")
-      peak.formulas.push_back({{"sm__ops_path_tensor_" + tensor.peaks.front() + ".sum.peak_sustained", 1}});
+      peak.formulas.push_back(peak_terms("sm__ops_path_tensor_" + source + "_sparsity_off.sum", 1));
+    for (const std::string& source : tensor.peaks)
+      peak.formulas.push_back(peak_terms((is_dense ? "" : "!") + ("sm__ops_path_tensor_" + source) + ".sum", 1));
     rules.push_back(flops);
     rules.push_back(peak);
   }
@@ -113,5 +128,7 @@ std::vector<QuantityRule> quantity_rules() {
 std::vector<std::string> base_quantities() {
   return {"seconds", "cycles", "bytes.dram_read", "bytes.dram_write", "bytes.l2", "bytes.l1"};
 }
+
+std::vector<std::string> clock_quantities() { return {"cycles.l1", "cycles.l2", "cycles.dram"}; }
 
 }  // namespace profile

@@ -9,12 +9,16 @@
 // |-------------------------|-------|--------------------------------------------------------------------------------|
 // | seconds                 | s     | of the range on the device                                                     |
 // | cycles                  | 1     | of the SM clock                                                                |
+// | cycles.dram, .l2, .l1   | 1     | of the clocks of memory, of the L2 and of the L1                               |
 // | bytes.dram_read, _write | B     | between L2 and memory                                                          |
 // | bytes.dram, .l2, .l1    | B     | both directions; requests that reach the L2; that reach the L1                 |
 // | bytes.l2_miss           | B     | sectors asked for and not in the L2; no write-backs: less than memory's        |
 // | flops.P                 | FLOP  | vector units in precision P: adds + multiplies + 2·fused ones                  |
 // | flops.P.tensor          | FLOP  | tensor units with operands P: 2·M·N·K of a product, padding of tiles included  |
-// | peak.P.tensor           | FLOP per cycle | dense peak of the whole chip                                          |
+// | peak.P, peak.P.tensor   | FLOP per cycle | best of the whole chip, of dense operands; float16.tensor: into float32 |
+// | peak.bytes.dram, …      | B per cycle | best of the whole chip, in a cycle of that level's own clock              |
+//
+// A peak is a constant that CUPTI gives with any counters and that takes none itself.
 //
 // No name is the same on every chip, so each quantity has formulas in order of preference, found and counted by CUPTI's
 // own host library for every chip it knows (data/metrics, written by pagoda-metrics). Blackwell's `float8.tensor` may
@@ -84,7 +88,8 @@ enum class MetricMode : std::uint8_t {
 };
 
 struct MetricPlan {
-  std::vector<MetricGroup> groups;  // a run collects one of them
+  std::vector<MetricGroup> groups;     // a run collects one of them
+  std::vector<std::string> constants;  // the chip's peaks: told beside any group, in no further pass
   std::vector<Missing> missing;     // quantities that they do not tell, with the reason
 };
 
@@ -93,6 +98,9 @@ struct MetricPlan {
 // cannot.
 MetricPlan plan_metrics(const ChipMetrics& chip, MetricMode mode, std::string_view precision = "",
                         const std::function<bool(const std::string&)>& has = {});
+
+// Whether a metric is a constant of the chip.
+bool is_peak_metric(std::string_view metric);
 
 // By quantity, those that `values` (by metric) tell.
 std::map<std::string, double> evaluate_metrics(const ChipMetrics& chip, const std::map<std::string, double>& values);

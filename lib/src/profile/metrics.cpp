@@ -72,6 +72,8 @@ std::string why_missing(const MetricQuantity& quantity, MetricMode mode,
 
 }  // namespace
 
+bool is_peak_metric(std::string_view metric) { return metric.ends_with(".peak_sustained"); }
+
 const MetricQuantity* ChipMetrics::quantity(std::string_view id) const {
   const auto found =
       std::find_if(quantities.begin(), quantities.end(), [&](const MetricQuantity& q) { return q.id == id; });
@@ -134,6 +136,13 @@ MetricPlan plan_metrics(const ChipMetrics& chip, MetricMode mode, std::string_vi
                           group.metrics.end());
     if (!group.metrics.empty()) plan.groups.push_back(std::move(group));
   }
+  for (const MetricQuantity& quantity : chip.quantities)
+    if (is_peak(quantity.id))
+      for (const MetricFormula& formula : quantity.formulas)
+        if (allowed(formula, has)) {
+          for (const MetricTerm& term : formula.terms) plan.constants.push_back(term.metric);
+          break;
+        }
   std::set<std::string> collected;
   for (const MetricGroup& group : plan.groups) collected.insert(group.metrics.begin(), group.metrics.end());
   for (const MetricQuantity& quantity : chip.quantities) {

@@ -94,13 +94,10 @@ std::string ended(int wait_status) {
 }  // namespace
 
 std::vector<std::string> ncu_metrics(std::string_view chip) {
-  const auto is_peak = [](const std::string& metric) {  // a property of the chip, in units of its own
-    return metric.find(".peak_sustained") != std::string::npos;
-  };
   std::vector<std::string> names;
   for (const MetricGroup& group : plan_metrics(chip_metrics(chip), MetricMode::Exact).groups)
     for (const std::string& metric : group.metrics)
-      if (!is_peak(metric) && std::find(names.begin(), names.end(), metric) == names.end()) names.push_back(metric);
+      if (std::find(names.begin(), names.end(), metric) == names.end()) names.push_back(metric);
   return names;
 }
 
@@ -132,6 +129,9 @@ std::vector<std::string> ncu_arguments(const NcuRequest& request, const std::str
     words.emplace_back(option);
     words.push_back(value);
   };
+  std::string devices;
+  for (const int device : request.devices) devices += (devices.empty() ? "" : ",") + std::to_string(device);
+  if (!devices.empty()) add("--devices", devices);
   if (!request.kernel_regex.empty()) add("--kernel-name", "regex:" + request.kernel_regex);
   if (!request.nvtx_include.empty()) add("--nvtx-include", request.nvtx_include);
   if (request.launch_skip > 0) add("--launch-skip", std::to_string(request.launch_skip));
