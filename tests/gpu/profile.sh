@@ -77,6 +77,26 @@ bar "copy reads ${got:-nothing} B, 2147483648 within 2 %" near "${got:-0}" 21474
 got=$(field "$out/copy.json" "total_bytes('dram_write', 'copy')" 2>/dev/null)
 bar "copy writes ${got:-nothing} B, 2147483648 within 2 % of what the L2 does not keep" near "${got:-0}" 2147483648 0.05
 
+# A counter image for tests/profile/data: decoded here by the host library alone, as it will be where there is no GPU.
+timeout 60 "$tool" --mode quick --batch 2 --keep-raw -o "$out/image.json" -- "$workload" bfloat16 4096 2 >"$out/image.txt.log" 2>&1
+first=$(ls "$out"/image.json.raw/run0/*.counters 2>/dev/null | head -1)
+if [ -n "$first" ]; then
+  cp "$first" "$out/image.counters"; cp "${first%.counters}.txt" "$out/image.txt"
+  timeout 60 "$build/tools/profile/pagoda-metrics" --decode "$out/image.counters" >"$out/decode.txt" 2>&1
+  bar "an image decodes without the device to the same values" test $? -eq 0
+else
+  bar "an image is left by --keep-raw" false
+fi
+
+# The chip's own peaks, which every mode tells.
+for of in float32 bfloat16.tensor bytes.dram bytes.l2; do
+  echo "peak    $of: $(field "$out/quick.json" "[(x['peaks'].get('$of') or {}).get('per_second') for x in d['devices']]" 2>/dev/null || echo none) per second"
+done
+got=$(field "$out/quick.json" "min(len(x['peaks']) for x in d['devices'])" 2>/dev/null)
+bar "the device tells its peaks (${got:-none})" test "${got:-0}" -ge 8
+got=$(field "$out/copy.json" "[k['bytes']['dram'] / k['seconds'] / d['devices'][k['device']]['peaks']['bytes.dram']['per_second'] for k in d['kernels'] if k['node'] == 'copy'][0]" 2>/dev/null)
+bar "a copy reaches ${got:-nothing} of memory's peak, 0.5 to 1 is plausible" python3 -c "import sys; sys.exit(not 0.5 <= float('${got:-0}') <= 1.0)"
+
 # Whether fills and copies are ranges: then there are more ranges than launches, and the batch has no values.
 timeout 60 "$tool" --mode quick -o "$out/mixed.json" -- "$workload" mixed 1024 10 >"$out/mixed.txt" 2>&1
 got=$(field "$out/mixed.json" "d['env'].get('launches_without_counters', 0)" 2>/dev/null)

@@ -13,6 +13,7 @@
 #include <set>
 
 #include "cupti_library.h"
+#include "decode.h"
 #include "metrics_rules.h"
 #include "pagoda/metrics.h"
 #include "report/json_writer.h"
@@ -46,6 +47,11 @@ void join(std::vector<std::string>& all, const std::vector<std::string>& more) {
     if (std::find(all.begin(), all.end(), name) == all.end()) all.push_back(name);
 }
 
+bool knows_sparsity(const HostChip& chip) {
+  return std::any_of(chip.metrics().begin(), chip.metrics().end(),
+                     [](const std::string& name) { return name.ends_with("_sparsity_on"); });
+}
+
 // The rule's formula on this chip; empty where a term that must exist does not. `known` has the
 // base quantities already.
 std::optional<MetricFormula> resolved(const HostChip& chip, const ChipMetrics& known,
@@ -54,6 +60,10 @@ std::optional<MetricFormula> resolved(const HostChip& chip, const ChipMetrics& k
   for (MetricTerm term : rule) {
     const bool is_optional = term.metric.ends_with('?');
     if (is_optional) term.metric.pop_back();
+    if (term.metric.starts_with('!')) {
+      if (knows_sparsity(chip)) return std::nullopt;
+      term.metric.erase(0, 1);
+    }
     if (chip.has(term.metric))
       formula.terms.push_back(term);
     else if (!is_optional)
@@ -65,8 +75,9 @@ std::optional<MetricFormula> resolved(const HostChip& chip, const ChipMetrics& k
     for (const MetricTerm& term : formula.terms)
       formula.term_passes = std::max(formula.term_passes, static_cast<std::int64_t>(chip.passes({term.metric})));
   std::vector<std::string> with_base = names_of(formula.terms);
-  for (const std::string& id : profile::base_quantities())
-    if (const MetricQuantity* base = known.quantity(id)) join(with_base, names_of(base->formulas.front().terms));
+  for (const auto& ids : {profile::base_quantities(), profile::clock_quantities()})
+    for (const std::string& id : ids)
+      if (const MetricQuantity* base = known.quantity(id)) join(with_base, names_of(base->formulas.front().terms));
   formula.base_passes = static_cast<std::int64_t>(chip.passes(with_base));
   return formula;
 }
@@ -119,6 +130,8 @@ std::vector<MetricGroup> packed(const HostChip& host, const ChipMetrics& chip) {
   for (const MetricQuantity* quantity : tensors)
     if (quantity->formulas.front().passes > 1 || !packer.add_to_first(names_of(quantity->formulas.front().terms)))
       left.push_back(quantity);
+  for (const std::string& id : profile::clock_quantities())
+    if (const MetricQuantity* cycles = chip.quantity(id)) packer.add_to_first(names_of(cycles->formulas.front().terms));
   packer.add(scalar, 1);
   // Where memory has no counters, what misses the L2 is the nearest to them.
   if (const MetricQuantity* misses = chip.quantity("bytes.l2_miss"); misses && !chip.quantity("bytes.dram"))
@@ -150,7 +163,12 @@ ChipMetrics described(const CuptiLibrary& library, const std::vector<std::string
                      [](const MetricFormula& a, const MetricFormula& b) {
                        return std::min<std::int64_t>(a.term_passes, 2) < std::min<std::int64_t>(b.term_passes, 2);
                      });
-    if (!quantity.formulas.empty())
+    const std::vector<std::string> clocks = profile::clock_quantities();
+    const bool is_clock = std::find(clocks.begin(), clocks.end(), rule.id) != clocks.end();
+    if (is_clock && !quantity.formulas.empty() && quantity.formulas.front().base_passes > 1)
+      result.missing.push_back(
+          {rule.id, "takes a pass beside time and bytes; its unit's peak is known by cycle alone"});
+    else if (!quantity.formulas.empty())
       result.quantities.push_back(std::move(quantity));
     else if (rule.id.starts_with("bytes."))
       result.missing.push_back({rule.id, "no metric of this chip counts it"});
@@ -231,6 +249,15 @@ class Check {
     expect(found == recorded, chip + ": " + what + " takes " + std::to_string(found) + " passes, recorded are " +
                                   std::to_string(recorded));
   }
+  // Constants take no counter: with and without them, a configuration is the same to the byte.
+  void constants(const HostChip& host, const std::string& chip, const std::vector<std::string>& names,
+                 const std::vector<std::string>& constants) {
+    std::vector<std::string> both = names;
+    join(both, constants);
+    for (const std::string& name : both)
+      if (!host.has(name)) return;  // said by passes()
+    expect(host.config(both) == host.config(names), chip + ": peaks change what is counted beside " + names.front());
+  }
   // Other versions know other chips, and early ones count some of their counters in more passes: no fault of the
   // catalogue's.
   int finish(const std::string& recorded, const std::string& library) const {
@@ -258,6 +285,8 @@ int check(const CuptiLibrary& library) {
       for (const MetricQuantity& quantity : family.quantities)
         for (const MetricFormula& formula : quantity.formulas)
           check.passes(host, chip, names_of(formula.terms), formula.passes, quantity.id);
+      const pagoda::MetricPlan plan = plan_metrics(family, pagoda::MetricMode::Exact);
+      for (const pagoda::MetricGroup& group : plan.groups) check.constants(host, chip, group.metrics, plan.constants);
       for (std::size_t i = 0; i < family.groups.size(); ++i)
         check.passes(host, chip, family.groups[i].metrics, family.groups[i].passes, "group " + std::to_string(i));
     }
@@ -283,11 +312,15 @@ bool answers(const CuptiLibrary& library) {
 int main(int argc, char** argv) {
   CLI::App app{"Writes or checks the catalogue of hardware counters; needs CUPTI, no GPU."};
   app.set_version_flag("--version", "pagoda-metrics " PAGODA_VERSION);
-  std::string folder, path, list;
+  std::string folder, path, list, images;
   bool is_check = false;
   app.add_option("--write", folder, "write a file a family of chips into this folder");
   app.add_flag("--check", is_check, "hold the built-in catalogue against the library; exit 77 where there is none");
   app.add_option("--list", list, "print every metric of this chip with what it counts");
+  app.add_option(
+      "--decode", images,
+      "evaluate a counter image of pagoda-profile --keep-raw, or all of a folder, and compare with the values "
+      "beside it; exit 77 where there is none");
   app.add_option("--cupti", path, "the library: path of libcupti.so");
   try {
     app.parse(argc, argv);
@@ -314,9 +347,10 @@ int main(int argc, char** argv) {
         std::printf("%s\t%s\n", name.c_str(), host.description(name).c_str());
       return kDone;
     }
+    if (!images.empty()) return profile::decode_images(library, images);
     if (!folder.empty()) return generate(library, folder);
     if (is_check) return check(library);
-    std::fprintf(stderr, "pagoda-metrics: say what to do: --write FOLDER, --check or --list CHIP\n");
+    std::fprintf(stderr, "pagoda-metrics: say what to do: --write FOLDER, --check, --list CHIP or --decode IMAGE\n");
     return kUsage;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "pagoda-metrics: %s\n", error.what());

@@ -1,0 +1,104 @@
+// What CUPTI's host library makes of an image is held against what it made of it on the machine with the device.
+#include "decode.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <vector>
+
+#include "pagoda/error.h"
+#include "profile/record_line.h"
+
+namespace profile {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kSame = 0, kDiffers = 1, kNone = 77;
+
+struct Expected {
+  std::string metric;
+  std::vector<double> values;  // one a range; of a peak, which is the same in all, one
+};
+
+struct Notes {
+  std::string chip;
+  std::size_t ranges = 0;
+  std::vector<Expected> metrics;
+};
+
+Notes read_notes(const fs::path& path) {
+  std::ifstream file(path);
+  if (!file) throw pagoda::Error(path.string() + ": cannot be read; it tells chip, ranges and metrics of the image");
+  Notes notes;
+  for (std::string line; std::getline(file, line);) {
+    const std::vector<std::string> words = pagoda::profile::split_line(line);
+    if (words.size() < 2) continue;
+    if (words[0] == "chip") notes.chip = words[1];
+    if (words[0] == "ranges") notes.ranges = std::strtoull(words[1].c_str(), nullptr, 10);
+    if (words[0] != "metric" && words[0] != "peak") continue;
+    notes.metrics.push_back({words[1], {}});
+    for (std::size_t i = 2; i < words.size(); ++i)
+      notes.metrics.back().values.push_back(std::strtod(words[i].c_str(), nullptr));
+  }
+  if (notes.chip.empty() || notes.ranges == 0 || notes.metrics.empty())
+    throw pagoda::Error(path.string() + ": names no chip, no ranges or no metric; take the file that --keep-raw wrote");
+  return notes;
+}
+
+// To the last digit that was printed; no number is no number.
+bool is_same(double a, double b) {
+  return (std::isnan(a) && std::isnan(b)) || a == b || std::abs(a - b) <= 1e-15 * std::abs(b);
+}
+
+int decode(const CuptiLibrary& library, const fs::path& path) {
+  const Notes notes = read_notes(fs::path(path).replace_extension(".txt"));
+  std::ifstream file(path, std::ios::binary);
+  const std::vector<std::uint8_t> image(std::istreambuf_iterator<char>(file), {});
+  if (image.empty()) throw pagoda::Error(path.string() + ": is empty or cannot be read");
+  std::vector<std::string> names;
+  for (const Expected& expected : notes.metrics) names.push_back(expected.metric);
+  const HostChip chip(library, notes.chip);
+  const std::vector<std::vector<double>> values = chip.evaluate(image, notes.ranges, names);
+  std::printf("%s: %s, %zu ranges\n", path.filename().c_str(), notes.chip.c_str(), notes.ranges);
+  int result = kSame;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    std::printf("  %s", names[i].c_str());
+    for (std::size_t range = 0; range < values.size(); ++range) {
+      const double value = values[range][i];
+      std::printf(" %.17g", value);
+      if (range >= notes.metrics[i].values.size() || is_same(value, notes.metrics[i].values[range])) continue;
+      std::printf(" (was %.17g)", notes.metrics[i].values[range]);
+      result = kDiffers;
+    }
+    std::printf("\n");
+  }
+  return result;
+}
+
+}  // namespace
+
+int decode_images(const CuptiLibrary& library, const std::string& path) {
+  if (!fs::is_directory(path)) return decode(library, path);
+  std::vector<fs::path> images;
+  for (const auto& entry : fs::directory_iterator(path))
+    if (entry.path().extension() == ".counters") images.push_back(entry.path());
+  std::sort(images.begin(), images.end());
+  if (images.empty()) {
+    std::fprintf(
+        stderr,
+        "pagoda-metrics: skipped: %s holds no image; pagoda-profile --keep-raw leaves them on a machine with a "
+        "GPU (FILE.counters with FILE.txt)\n",
+        path.c_str());
+    return kNone;
+  }
+  int result = kSame;
+  for (const fs::path& image : images) result = std::max(result, decode(library, image));
+  return result;
+}
+
+}  // namespace profile
