@@ -13,7 +13,7 @@
 
 static void (*launch)(const char*);
 static void (*launch_by)(const char* call, const char* symbol, int on_captured_stream);
-static void (*capture)(int begins);
+static int (*capture_step)(int begins);
 
 static void open_driver(void) {
   void* driver = dlopen("libcuda.so.1", RTLD_NOW);
@@ -21,7 +21,14 @@ static void open_driver(void) {
   if (!init || init(0) != 0) return;
   launch = (void (*)(const char*))dlsym(driver, "fake_launch");
   launch_by = (void (*)(const char*, const char*, int))dlsym(driver, "fake_launch_by");
-  capture = (void (*)(int))dlsym(driver, "fake_capture");
+  capture_step = (int (*)(int))dlsym(driver, "fake_capture");
+}
+
+/* A capture that something broke is this program's failure, as of any that checks what CUDA returns. */
+static void capture(int begins) {
+  if (capture_step(begins) == 0) return;
+  printf("the capture is broken\n");
+  exit(9);
 }
 
 static void node(nvtxDomainHandle_t domain, nvtxStringHandle_t registered, const char* name, int launches) {
@@ -67,12 +74,15 @@ static void with_capture(void) {
   launch("_Z4gemmILi128EEvPfi");
   nvtxRangePop();
   nvtxRangePushA("capture");
+  launch("_Z4gemmILi128EEvPfi"); /* counted before the capture */
   capture(1);
+  nvtxRangePushA("run 1"); /* an iteration, where they are called so */
   launch_by("cuLaunchKernel", "_Z4gemmILi128EEvPfi", 1);
   launch_by("cuLaunchKernel", "_Z5otherPf", 0);
   launch_by("cuLaunchCooperativeKernel", "_Z4reluPf", 1);
   launch_by("cuLaunchKernel_ptsz", "_Z4reluPf", 0); /* the thread's own stream, captured too */
   launch_by("cuGraphLaunch", "_Z4reluPf", 1);       /* three more */
+  nvtxRangePop();
   capture(0);
   nvtxRangePop();
   nvtxRangePushA("replay");
