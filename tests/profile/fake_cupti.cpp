@@ -37,16 +37,25 @@ bool is_well_formed(const Params* params, Field Params::*last) {
   if (!is_well_formed(params, last)) return CUPTI_ERROR_INVALID_PARAMETER
 
 bool is_initialized = false, is_profiler_initialized = false, is_tracing = false;
-// Of the one context: enabled, configured, started, stopped; ranges that are open.
+// Of a context: enabled, configured, started, stopped; ranges that are open.
 struct Session {
   bool is_enabled = false, has_image = false, is_configured = false, is_started = false, is_stopped = false;
   std::size_t image_bytes = 0, image_ranges = 0, metrics = 0;
   int open = 0;
-} session;
+  std::size_t counted = 0, room = 0;
+  bool of_ranges = false;
+  std::uint8_t* image = nullptr;  // that decoding writes
+};
+Session sessions[2];  // by device
 struct Host {
   std::vector<std::string> metrics;
 };
-CUpti_RangeProfiler_Object* object() { return reinterpret_cast<CUpti_RangeProfiler_Object*>(&session); }
+CUpti_RangeProfiler_Object* object_of(Session& session) {
+  return reinterpret_cast<CUpti_RangeProfiler_Object*>(&session);
+}
+Session& session_of(CUpti_RangeProfiler_Object* object) {
+  return object == object_of(sessions[1]) ? sessions[1] : sessions[0];
+}
 CUpti_SubscriberHandle subscriber() { return reinterpret_cast<CUpti_SubscriberHandle>(0x30); }
 std::vector<CUpti_CallbackId> listened;
 constexpr std::size_t kMostRanges = 2500;  // where users met CUPTI_ERROR_INVALID_OPERATION
@@ -54,9 +63,7 @@ constexpr std::size_t kMostRanges = 2500;  // where users met CUPTI_ERROR_INVALI
 CUpti_CallbackFunc callback = nullptr;
 CUpti_BuffersCallbackRequestFunc request = nullptr;
 CUpti_BuffersCallbackCompleteFunc complete = nullptr;
-std::size_t counted = 0, next_record = 0, room = 0;
-std::uint8_t* image = nullptr;  // that decoding writes
-bool is_counting = false, of_ranges = false;
+std::size_t next_record = 0;
 std::uint32_t correlation = 0;
 #if CUPTI_API_VERSION >= 130000
 using KernelRecord = CUpti_ActivityKernel10;
@@ -64,7 +71,13 @@ using KernelRecord = CUpti_ActivityKernel10;
 using KernelRecord = CUpti_ActivityKernel9;
 #endif
 std::vector<KernelRecord> timed;
-CUcontext context() { return reinterpret_cast<CUcontext>(0x10); }
+
+// With FAKE_CUDA "two chips" there is a second device of another chip, and launches take turns.
+std::uint32_t devices() { return is("two chips") ? 2 : 1; }
+CUcontext context_of(std::uint32_t device) { return reinterpret_cast<CUcontext>(std::uintptr_t{0x10} + device); }
+std::uint32_t device_of(CUcontext context) { return context == context_of(1) ? 1 : 0; }
+bool is_context(CUcontext context) { return context == context_of(0) || (devices() > 1 && context == context_of(1)); }
+std::uint32_t device_of_launch() { return correlation % devices(); }
 
 const char* kMetrics[] = {"gpu__time_duration",
                           "sm__cycles_elapsed",
@@ -93,7 +106,7 @@ const std::vector<const char*>& known_metrics() {
 // The stream that a program captures, kernels captured so far, and whether it is at it.
 CUstream captured_stream() { return reinterpret_cast<CUstream>(0x20); }
 std::size_t captured = 0;
-bool is_capturing = false;
+bool is_capturing = false, is_capture_broken = false;
 
 // A full name has a base and what is made of it: "dram__bytes_read.sum".
 bool is_known(const std::string& full) {
@@ -106,6 +119,12 @@ bool is_known(const std::string& full) {
 void call_back(CUpti_CallbackId id, const CUpti_CallbackData& data) {
   if (callback && std::find(listened.begin(), listened.end(), id) != listened.end())
     callback(nullptr, CUPTI_CB_DOMAIN_DRIVER_API, id, &data);
+}
+
+// What could wait for the device is refused while a stream is captured, and ends the capture in error.
+bool breaks_capture() {
+  is_capture_broken = is_capture_broken || is_capturing;
+  return is_capturing;
 }
 
 }  // namespace
@@ -131,11 +150,11 @@ CUresult cuInit(unsigned) {
 }
 CUresult cuDeviceGetCount(int* count) {
   if (!is_initialized) return CUDA_ERROR_NOT_INITIALIZED;
-  *count = is("no devices") ? 0 : 1;
+  *count = is("no devices") ? 0 : static_cast<int>(devices());
   return CUDA_SUCCESS;
 }
-CUresult cuDeviceGetName(char* name, int bytes, CUdevice) {
-  std::strncpy(name, "Fake H200", static_cast<std::size_t>(bytes));
+CUresult cuDeviceGetName(char* name, int bytes, CUdevice device) {
+  std::strncpy(name, device == 0 ? "Fake H200" : "Fake A100", static_cast<std::size_t>(bytes));
   return CUDA_SUCCESS;
 }
 CUresult cuDriverGetVersion(int* version) {
@@ -143,12 +162,12 @@ CUresult cuDriverGetVersion(int* version) {
   return CUDA_SUCCESS;
 }
 CUresult cuCtxGetCurrent(CUcontext* current) {
-  *current = context();
+  *current = context_of(0);
   return CUDA_SUCCESS;
 }
 CUresult cuCtxSetCurrent(CUcontext) { return CUDA_SUCCESS; }
-CUresult cuDevicePrimaryCtxRetain(CUcontext* made, CUdevice) {
-  *made = context();
+CUresult cuDevicePrimaryCtxRetain(CUcontext* made, CUdevice device) {
+  *made = context_of(static_cast<std::uint32_t>(device));
   return is("no memory") ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
 
@@ -164,9 +183,30 @@ CUresult cuStreamIsCapturing_ptsz(CUstream stream, CUstreamCaptureStatus* status
                                                                                : CU_STREAM_CAPTURE_STATUS_NONE;
   return CUDA_SUCCESS;
 }
-void fake_capture(int begins) {
-  if (begins) captured = 0;
-  is_capturing = begins != 0;
+// Begins and ends a capture, 1 where that failed: with FAKE_CUDA "no capture" it does not begin.
+int fake_capture(int begins) {
+  CUresult result = begins && is("no capture") ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : CUDA_SUCCESS;
+  const cuStreamBeginCapture_v2_params beginning = {captured_stream(), CU_STREAM_CAPTURE_MODE_GLOBAL};
+  const cuStreamEndCapture_params end = {captured_stream(), nullptr};
+  CUpti_CallbackData data = {};
+  data.context = context_of(0);
+  data.functionParams = begins ? static_cast<const void*>(&beginning) : &end;
+  data.functionReturnValue = &result;
+  const CUpti_CallbackId id =
+      begins ? CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2 : CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture;
+  data.callbackSite = CUPTI_API_ENTER;
+  call_back(id, data);
+  if (begins) {
+    captured = 0;
+    is_capture_broken = false;
+    is_capturing = result == CUDA_SUCCESS;
+  } else {
+    if (is_capture_broken) result = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    is_capturing = false;
+  }
+  data.callbackSite = CUPTI_API_EXIT;
+  call_back(id, data);
+  return result == CUDA_SUCCESS ? 0 : 1;
 }
 
 // What the test program calls in place of a launch: any of the driver's calls by its name, on the stream that is
@@ -217,7 +257,7 @@ void fake_launch_by(const char* call, const char* symbol, int on_captured_stream
     else
       cuStreamIsCapturing(stream, &status);
     CUpti_CallbackData data = {};
-    data.context = context();
+    data.context = context_of(device_of_launch());
     data.symbolName = is_graph ? nullptr : symbol;
     data.correlationId = correlation;
     data.functionParams = known.params;
@@ -227,7 +267,8 @@ void fake_launch_by(const char* call, const char* symbol, int on_captured_stream
     if (status == CU_STREAM_CAPTURE_STATUS_ACTIVE) {
       captured += kernels;
     } else {
-      if (is_counting && !of_ranges) counted += kernels;
+      Session& session = sessions[device_of_launch()];
+      if (session.is_started && !session.of_ranges) session.counted += kernels;
       KernelRecord record = {};
       record.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
       record.correlationId = correlation;
@@ -282,15 +323,15 @@ CUptiResult cuptiEnableCallback(uint32_t enable, CUpti_SubscriberHandle handle, 
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiGetDeviceId(CUcontext asked, uint32_t* device) {
-  *device = 0;
-  return asked == context() ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_CONTEXT;
+  *device = device_of(asked);
+  return is_context(asked) ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_CONTEXT;
 }
 CUptiResult cuptiDeviceGetChipName(CUpti_Device_GetChipName_Params* params) {
   EXPECT_PARAMS(&CUpti_Device_GetChipName_Params::pChipName);
   if (is("crash in CUPTI")) *reinterpret_cast<volatile int*>(8) = 1;
   if (!is_profiler_initialized) return CUPTI_ERROR_NOT_INITIALIZED;
-  if (params->deviceIndex != 0) return CUPTI_ERROR_INVALID_DEVICE;
-  params->pChipName = is("new chip") ? "XX100" : "GH100";
+  if (params->deviceIndex >= devices()) return CUPTI_ERROR_INVALID_DEVICE;
+  params->pChipName = is("new chip") ? "XX100" : params->deviceIndex == 1 ? "GA100" : "GH100";
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiProfilerInitialize(CUpti_Profiler_Initialize_Params* params) {
@@ -316,8 +357,9 @@ CUptiResult cuptiProfilerDeviceSupported(CUpti_Profiler_DeviceSupported_Params* 
 CUptiResult cuptiProfilerGetCounterAvailability(CUpti_Profiler_GetCounterAvailability_Params* params) {
   EXPECT_PARAMS(&CUpti_Profiler_GetCounterAvailability_Params::pCounterAvailabilityImage);
   if (is("privilege")) return CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
-  if (!is_profiler_initialized || params->ctx != context()) return CUPTI_ERROR_INVALID_PARAMETER;
-  if (session.is_started) return CUPTI_ERROR_INVALID_OPERATION;  // "may fail, if any profiling session is active"
+  if (!is_profiler_initialized || !is_context(params->ctx)) return CUPTI_ERROR_INVALID_PARAMETER;
+  if (breaks_capture() || sessions[device_of(params->ctx)].is_started)
+    return CUPTI_ERROR_INVALID_OPERATION;  // "may fail, if any profiling session is active"
   if (params->pCounterAvailabilityImage != nullptr && params->counterAvailabilityImageSize < 4)
     return CUPTI_ERROR_INVALID_PARAMETER;
   params->counterAvailabilityImageSize = 4;
@@ -392,22 +434,26 @@ CUptiResult cuptiProfilerHostEvaluateToGpuValues(CUpti_Profiler_Host_EvaluateToG
 CUptiResult cuptiRangeProfilerEnable(CUpti_RangeProfiler_Enable_Params* params) {
   EXPECT_PARAMS(&CUpti_RangeProfiler_Enable_Params::pRangeProfilerObject);
   if (is("busy")) return CUPTI_ERROR_HARDWARE_BUSY;
-  if (!is_profiler_initialized || params->ctx != context()) return CUPTI_ERROR_INVALID_PARAMETER;
-  if (session.is_enabled || is_tracing) return CUPTI_ERROR_INVALID_OPERATION;
+  if (!is_profiler_initialized || !is_context(params->ctx)) return CUPTI_ERROR_INVALID_PARAMETER;
+  Session& session = sessions[device_of(params->ctx)];
+  if (breaks_capture() || session.is_enabled || is_tracing) return CUPTI_ERROR_INVALID_OPERATION;
   session = {};
   session.is_enabled = true;
-  params->pRangeProfilerObject = object();
+  params->pRangeProfilerObject = object_of(session);
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiRangeProfilerDisable(CUpti_RangeProfiler_Disable_Params* params) {
   EXPECT_PARAMS(&CUpti_RangeProfiler_Disable_Params::pRangeProfilerObject);
-  if (params->pRangeProfilerObject != object() || !session.is_enabled || session.is_started)
+  Session& session = session_of(params->pRangeProfilerObject);
+  if (breaks_capture() || params->pRangeProfilerObject != object_of(session) || !session.is_enabled ||
+      session.is_started)
     return CUPTI_ERROR_INVALID_OPERATION;
   session = {};
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiRangeProfilerGetCounterDataSize(CUpti_RangeProfiler_GetCounterDataSize_Params* params) {
   EXPECT_PARAMS(&CUpti_RangeProfiler_GetCounterDataSize_Params::counterDataSize);
+  Session& session = session_of(params->pRangeProfilerObject);
   if (!session.is_enabled) return CUPTI_ERROR_INVALID_OPERATION;
   if (params->maxNumOfRanges == 0 || params->maxNumRangeTreeNodes < params->maxNumOfRanges || params->numMetrics == 0)
     return CUPTI_ERROR_INVALID_PARAMETER;
@@ -419,6 +465,7 @@ CUptiResult cuptiRangeProfilerGetCounterDataSize(CUpti_RangeProfiler_GetCounterD
 CUptiResult cuptiRangeProfilerCounterDataImageInitialize(
     CUpti_RangeProfiler_CounterDataImage_Initialize_Params* params) {
   EXPECT_PARAMS(&CUpti_RangeProfiler_CounterDataImage_Initialize_Params::pCounterData);
+  Session& session = session_of(params->pRangeProfilerObject);
   if (!session.is_enabled) return CUPTI_ERROR_INVALID_OPERATION;
   if (params->counterDataSize != session.image_bytes) return CUPTI_ERROR_INVALID_PARAMETER;
   std::memset(params->pCounterData, 0, params->counterDataSize);
@@ -427,7 +474,9 @@ CUptiResult cuptiRangeProfilerCounterDataImageInitialize(
 }
 CUptiResult cuptiRangeProfilerSetConfig(CUpti_RangeProfiler_SetConfig_Params* params) {
   EXPECT_PARAMS(&CUpti_RangeProfiler_SetConfig_Params::targetNestingLevel);
-  if (!session.is_enabled || session.is_started || !session.has_image) return CUPTI_ERROR_INVALID_OPERATION;
+  Session& session = session_of(params->pRangeProfilerObject);
+  if (breaks_capture() || !session.is_enabled || session.is_started || !session.has_image)
+    return CUPTI_ERROR_INVALID_OPERATION;
   std::size_t metrics = 0;
   if (params->configSize != sizeof metrics || params->counterDataImageSize != session.image_bytes ||
       params->maxRangesPerPass == 0 || params->maxRangesPerPass > session.image_ranges ||
@@ -435,38 +484,41 @@ CUptiResult cuptiRangeProfilerSetConfig(CUpti_RangeProfiler_SetConfig_Params* pa
     return CUPTI_ERROR_INVALID_PARAMETER;
   std::memcpy(&metrics, params->pConfig, sizeof metrics);
   if (metrics != session.metrics) return CUPTI_ERROR_INVALID_PARAMETER;
-  room = params->maxRangesPerPass;
-  of_ranges = params->range == CUPTI_UserRange;
+  session.room = params->maxRangesPerPass;
+  session.of_ranges = params->range == CUPTI_UserRange;
   // Kernels are replayed for automatic ranges only.
-  if ((of_ranges && params->replayMode == CUPTI_KernelReplay) || room > kMostRanges)
+  if ((session.of_ranges && params->replayMode == CUPTI_KernelReplay) || session.room > kMostRanges)
     return CUPTI_ERROR_INVALID_OPERATION;
   session.is_configured = true;
-  image = params->pCounterDataImage;
+  session.image = params->pCounterDataImage;
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiRangeProfilerStart(CUpti_RangeProfiler_Start_Params* params) {
   EXPECT_PARAMS(&CUpti_RangeProfiler_Start_Params::pRangeProfilerObject);
-  if (!session.is_configured || session.is_started || is_capturing) return CUPTI_ERROR_INVALID_OPERATION;
-  session.is_started = is_counting = true;
+  Session& session = session_of(params->pRangeProfilerObject);
+  if (breaks_capture() || !session.is_configured || session.is_started) return CUPTI_ERROR_INVALID_OPERATION;
+  session.is_started = true;
   session.is_stopped = false;
-  counted = 0;
+  session.counted = 0;
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiRangeProfilerStop(CUpti_RangeProfiler_Stop_Params* params) {
   EXPECT_PARAMS(&CUpti_RangeProfiler_Stop_Params::isAllPassSubmitted);
-  if (!session.is_started || session.open != 0 || is_capturing) return CUPTI_ERROR_INVALID_OPERATION;
-  session.is_started = is_counting = false;
+  Session& session = session_of(params->pRangeProfilerObject);
+  if (breaks_capture() || !session.is_started || session.open != 0) return CUPTI_ERROR_INVALID_OPERATION;
+  session.is_started = false;
   session.is_stopped = true;
   params->isAllPassSubmitted = 1;
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiRangeProfilerDecodeData(CUpti_RangeProfiler_DecodeData_Params* params) {
   EXPECT_PARAMS(&CUpti_RangeProfiler_DecodeData_Params::numOfRangeDropped);
-  if (!session.is_stopped || is_capturing) return CUPTI_ERROR_INVALID_OPERATION;
-  if (is("nothing to decode") && counted == 0) return CUPTI_ERROR_UNKNOWN;
-  params->numOfRangeDropped = counted > room ? counted - room : 0;
-  const std::size_t ranges = std::min(counted, room);
-  std::memcpy(image, &ranges, sizeof ranges);
+  Session& session = session_of(params->pRangeProfilerObject);
+  if (breaks_capture() || !session.is_stopped) return CUPTI_ERROR_INVALID_OPERATION;
+  if (is("nothing to decode") && session.counted == 0) return CUPTI_ERROR_UNKNOWN;
+  params->numOfRangeDropped = session.counted > session.room ? session.counted - session.room : 0;
+  const std::size_t ranges = std::min(session.counted, session.room);
+  std::memcpy(session.image, &ranges, sizeof ranges);
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiRangeProfilerGetCounterDataInfo(CUpti_RangeProfiler_GetCounterDataInfo_Params* params) {
@@ -476,15 +528,18 @@ CUptiResult cuptiRangeProfilerGetCounterDataInfo(CUpti_RangeProfiler_GetCounterD
 }
 CUptiResult cuptiRangeProfilerPushRange(CUpti_RangeProfiler_PushRange_Params* params) {
   EXPECT_PARAMS(&CUpti_RangeProfiler_PushRange_Params::pRangeName);
-  if (!session.is_started || !of_ranges || params->pRangeName == nullptr) return CUPTI_ERROR_INVALID_OPERATION;
+  Session& session = session_of(params->pRangeProfilerObject);
+  if (breaks_capture() || !session.is_started || !session.of_ranges || params->pRangeName == nullptr)
+    return CUPTI_ERROR_INVALID_OPERATION;
   ++session.open;
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiRangeProfilerPopRange(CUpti_RangeProfiler_PopRange_Params* params) {
   EXPECT_PARAMS(&CUpti_RangeProfiler_PopRange_Params::pRangeProfilerObject);
-  if (session.open == 0) return CUPTI_ERROR_INVALID_OPERATION;
+  Session& session = session_of(params->pRangeProfilerObject);
+  if (breaks_capture() || session.open == 0) return CUPTI_ERROR_INVALID_OPERATION;
   --session.open;
-  ++counted;
+  ++session.counted;
   return CUPTI_SUCCESS;
 }
 
@@ -496,7 +551,7 @@ CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc on_r
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiActivityEnable(CUpti_ActivityKind) {
-  if (request == nullptr || session.is_enabled) return CUPTI_ERROR_INVALID_OPERATION;
+  if (request == nullptr || sessions[0].is_enabled || sessions[1].is_enabled) return CUPTI_ERROR_INVALID_OPERATION;
   is_tracing = true;
   return CUPTI_SUCCESS;
 }

@@ -72,6 +72,82 @@ TEST_CASE("each device's launches are evaluated by the formulas of its own chip,
   CHECK(measured.device == "GeForce RTX 5090, NVIDIA H200");
 }
 
+// 1 µs, then 3 µs, at 1.25 GHz of the SMs and 3 GHz of memory.
+const std::string kPeaks =
+    "group\t1\t0\tgpu__time_duration.sum\tsm__cycles_elapsed.max\tdram__cycles_elapsed.avg\tdram__bytes.sum\t"
+    "sm__ops_path_tensor_src_bf16_dst_fp32.sum\n"
+    "peak\t1\tdram__bytes.sum.peak_sustained\t1000\n"
+    "peak\t1\tsm__ops_path_tensor_op_hgmma_src_bf16_dst_fp32_sparsity_off.sum.peak_sustained\t500\n"
+    "peak\t1\tlts__t_bytes.sum.peak_sustained\tnan\n" +
+    launch(0, 0, "gemm", "a", "\t1000\t1250\t3000\t750000\t562500") +
+    launch(0, 0, "copy", "b", "\t3000\t3750\t9000\t8100000\t0") + "end\t2\n";
+
+TEST_CASE(
+    "a device's peaks are told by cycle and, at the clocks of the run, by second; kernels reach a share of them") {
+  const ProcessRecord record = parse_record(kHead + kPeaks, "record");
+  const Measured measured = measured_of({{record}}, chip_metrics("GH100"), {.mode = "quick"});
+  REQUIRE(measured.devices.size() == 1);
+  const MeasuredDevice& device = measured.devices[0];
+  CHECK(device.name == "NVIDIA H200");
+  CHECK(device.chip == "GH100");
+  CHECK(device.clocks.at("sm") == doctest::Approx(1.25e9));
+  CHECK(device.clocks.at("dram") == doctest::Approx(3e9));
+  CHECK_FALSE(device.clocks.contains("l2"));
+  CHECK(device.peaks.at("bytes.dram").per_cycle == 1000);
+  CHECK(*device.peaks.at("bytes.dram").per_second == doctest::Approx(3e12));
+  CHECK(*device.peaks.at("bfloat16.tensor").per_second == doctest::Approx(500 * 1.25e9));
+  CHECK_FALSE(device.peaks.contains("bytes.l2"));  // no number, no peak
+  CHECK_FALSE(device.peaks.contains("float32"));
+  REQUIRE(measured.kernels.size() == 2);
+  CHECK(measured.kernels[1].device == 0);
+  // 8.1 MB in 3 µs are 2.7 of 3 TB/s.
+  const auto shares = shares_of_peak(measured.kernels[1], device);
+  CHECK(shares.at("bytes.dram") == doctest::Approx(0.9));
+  CHECK(shares.at("bfloat16.tensor") == 0);
+  CHECK_FALSE(shares.contains("bytes.l2"));
+  const std::string table = profile_table(measured, 9);
+  CHECK_MESSAGE(table.find("90.0 % dram") != std::string::npos, table);
+  CHECK_MESSAGE(table.find("2.70 TB/s") != std::string::npos, table);
+  // There and back, within the schema.
+  const std::string text = write_measured(measured);
+  const auto schema = nlohmann::json::parse(test::read_file(PAGODA_SOURCE_DIR "/data/schemas/measured.schema.json"));
+  CHECK(test::violations(nlohmann::json::parse(text), schema) == std::vector<std::string>{});
+  CHECK(write_measured(parse_measured(text, "text")) == text);
+  // By launch the share is that of its own cycles: 562500 of 500 · 1250.
+  const std::string csv = record_csv({{record}});
+  CHECK_MESSAGE(csv.find("\"share_of_peak.bfloat16.tensor\"") != std::string::npos, csv);
+  CHECK_MESSAGE(csv.find("\"90\",\"25\"\n") != std::string::npos, csv);
+  CHECK_MESSAGE(csv.find("\"0\",\"90\"\n") != std::string::npos, csv);
+}
+
+TEST_CASE("equal devices are told once, others each; a device that CUPTI tells nothing of is named") {
+  const std::string second = "device\t2\tGH100\tNVIDIA H200\ndevice\t3\tGH100\tNVIDIA H100\n";
+  const std::string launches = "launch\t2\t0\t0\t1\tgemm\t\t\tgrid\nlaunch\t3\t0\t0\t1\tgemm\t\t\tgrid\n";
+  const Measured measured = measured_of({{parse_record(kHead + second + kPeaks + launches, "record")}},
+                                        chip_metrics("GH100"), {.mode = "quick"});
+  REQUIRE(measured.devices.size() == 2);
+  CHECK(measured.devices[1].name == "NVIDIA H100");
+  REQUIRE(measured.kernels.size() == 4);
+  CHECK(measured.kernels[2].device == 0);
+  CHECK(measured.kernels[3].device == 1);
+  CHECK(std::any_of(measured.missing.begin(), measured.missing.end(), [](const Missing& missing) {
+    return missing.what == "devices.peaks" && missing.why.find("NVIDIA H100") != std::string::npos;
+  }));
+  CHECK_THROWS_WITH_AS(parse_measured(R"({"schema": "pagoda.measured/1", "source": "torch", "kernels":
+                                          [{"name": "k", "device": 3}]})",
+                                      "text"),
+                       doctest::Contains("none of the devices"), Error);
+}
+
+TEST_CASE("a number that is none is unknown") {
+  const ProcessRecord record =
+      parse_record(kHead + kGroup0 + launch(0, 0, "gemm", "a", "\t1000\tnan\t32\tinf") + "end\t1\n", "record");
+  const Measured measured = measured_of({{record}}, chip_metrics("GH100"), {.mode = "quick"});
+  CHECK(measured.kernels[0].seconds.has_value());
+  CHECK_FALSE(measured.kernels[0].bytes.dram_read.has_value());
+  CHECK_FALSE(measured.kernels[0].flops.at("bfloat16.tensor").has_value());
+}
+
 TEST_CASE("a launch without values makes its kernel's numbers unknown, not smaller") {
   const ProcessRecord record =
       parse_record(kHead + kGroup0 + launch(0, 0, "gemm", "a", "\t1000\t64\t32\t2048") + launch(0, 0, "gemm", "a", "") +
@@ -182,7 +258,15 @@ TEST_CASE("the table prints kernels by time and dashes for what is unknown") {
   CHECK(table.find("large") < table.find("1 more kernels"));
   CHECK(table.find("small") == std::string::npos);
   CHECK(table.find("75") != std::string::npos);
-  CHECK(table.find(" - ") != std::string::npos);  // operations: most precisions were not collected
+  CHECK(table.find(" - ") != std::string::npos);  // no peak is known
+  // Most precisions were not collected: what is known is the least.
+  CHECK_MESSAGE(table.find("≥ 683 MFLOP/s") != std::string::npos, table);
+  CHECK_MESSAGE(table.find("operations not collected: float16, float16.tensor, float32") != std::string::npos, table);
+  CHECK(table.find("b\n") < table.find("all of one run"));
+  const std::string by_node =
+      profile_table(measured_of({{record}}, chip_metrics("GH100"), {.mode = "quick"}), 9, TableBy::Node);
+  CHECK_MESSAGE(by_node.find("node") < by_node.find("kernel"), by_node);
+  CHECK_MESSAGE(by_node.find(" b ") < by_node.find(" large"), by_node);
 }
 
 }  // namespace

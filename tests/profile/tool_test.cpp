@@ -7,6 +7,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -146,11 +147,55 @@ TEST_CASE("quick gives each kernel and node its counters, in JSON of the schema 
   CHECK(conv.flops.at("bfloat16.tensor").has_value());
   CHECK_FALSE(conv.flops.at("float32").has_value());
   CHECK_FALSE(conv.flops.at("float8.tensor").has_value());  // the fake has no such counter
-  CHECK(std::any_of(measured.missing.begin(), measured.missing.end(),
-                    [](const Missing& missing) { return missing.what == "peaks"; }));
+  // The chip's own peaks, as the first range tells them; the fake knows neither memory's nor a clock but the SMs'.
+  REQUIRE(measured.devices.size() == 1);
+  CHECK(measured.devices[0].chip == "GH100");
+  const auto constant = [](const char* metric) { return 1000.0 + static_cast<double>(std::strlen(metric)); };
+  const DevicePeak peak = measured.devices[0].peaks.at("float32");
+  CHECK(peak.per_cycle == 2 * constant("sm__sass_thread_inst_executed_op_ffma_pred_on.sum.peak_sustained"));
+  CHECK(peak.per_second == peak.per_cycle * measured.devices[0].clocks.at("sm"));
+  CHECK_FALSE(measured.devices[0].peaks.at("bytes.l2").per_second.has_value());
+  CHECK_FALSE(measured.devices[0].peaks.contains("bytes.dram"));
   const Measured csv = load_profile(shop.path("m.csv"));
   CHECK(csv.kernels.size() == 2);
   CHECK(csv.kernels[0].bytes.dram_read == conv.bytes.dram_read);
+}
+
+TEST_CASE("devices of two chips: rows of their own, and ncu asked for each chip's own metrics on its own devices") {
+  const Workshop shop;
+  write_file(shop.path("ncu"), R"(#!/bin/sh
+printf '%s\n' "$@" ---- >> ncu_arguments
+while [ "$1" != --log-file ]; do shift; done
+cat table > "$2"
+)");
+  fs::permissions(shop.path("ncu"), fs::perms::owner_all);
+  const std::string head =
+      R"x("ID","Process ID","Kernel Name","Grid Size","Block Size","Stream","dram__bytes_read.sum",)x"
+      R"x("sm__ops_path_tensor_src_bf16_dst_fp32.sum")x"
+      "\n\"\",\"\",\"\",\"\",\"\",\"\",\"byte\",\"\"\n";
+  const std::string row = R"x("0","7","void gemm<128>(float *, int)","(8, 1, 1)","(128, 1, 1)","7","1020",")x";
+  const std::string operations = std::to_string(1000 + std::strlen("sm__ops_path_tensor_src_bf16_dst_fp32.sum"));
+  const auto table = [&](const std::string& count) { write_file(shop.path("table"), head + row + count + "\"\n"); };
+  table(operations);
+  const Result result = shop.run("two chips", "--verify ncu --ncu ./ncu -o m.json -- $P 1");
+  CHECK_MESSAGE(result.code == 0, result.err);
+  const Measured measured = load_measured(shop.path("m.json"));
+  REQUIRE(measured.devices.size() == 2);
+  REQUIRE(measured.kernels.size() == 2);
+  CHECK(measured.kernels[0].device != measured.kernels[1].device);
+  CHECK(has(result.out, "GH100\n1 of 1 kernels agree"));
+  CHECK(has(result.out, "GA100\n1 of 1 kernels agree"));
+  const std::string arguments = test::read_file(shop.path("ncu_arguments"));
+  const std::string ampere = arguments.substr(0, arguments.find("----"));  // chips in the order of their names
+  CHECK(has(ampere, "--devices\n1\n"));
+  CHECK_FALSE(has(ampere, "src_fp8"));
+  CHECK(has(arguments, "--devices\n0\n"));
+  CHECK(has(arguments, "sm__ops_path_tensor_src_fp8.sum"));
+  table("5");
+  CHECK(shop.run("two chips", "--verify ncu --ncu ./ncu -- $P 1").code == 3);
+  const Result study = shop.run("two chips", "--mode ncu --ncu ./ncu -- $P 1");
+  CHECK(study.code == 1);
+  CHECK(has(study.err, "--chip"));
 }
 
 TEST_CASE("rotate runs the program once a group and merges what they counted") {
@@ -247,23 +292,54 @@ TEST_CASE("kernels are seen whichever of the driver's calls launches them") {
   }
 }
 
-TEST_CASE("what is captured into a graph is counted when the graph runs") {
+TEST_CASE("what is captured into a graph is counted when the graph runs, and no capture is harmed") {
   const Workshop shop;
   const Result result = shop.run("", "-o m.json -- $P 0 capture");
   CHECK_MESSAGE(result.code == 0, result.err);
+  CHECK_FALSE(has(result.out, "broken"));
   CHECK(has(result.err, "4 launches were captured into graphs"));
   const Measured measured = load_measured(shop.path("m.json"));
-  CHECK_FALSE(measured.env.contains("launches_without_counters"));
+  CHECK(std::get<std::int64_t>(measured.env.at("launches_without_counters")) == 1);
+  CHECK(std::any_of(measured.notes.begin(), measured.notes.end(),
+                    [](const std::string& note) { return has(note, "would break the capture"); }));
   std::map<std::string, std::int64_t> launches;
   for (const MeasuredKernel& kernel : measured.kernels) {
     launches[kernel.nvtx + ": " + kernel.name] = kernel.launches.value_or(-1);
-    CHECK(kernel.bytes.dram_read.has_value());
+    CHECK(kernel.bytes.dram_read.has_value() == (kernel.name != "other(float*)"));  // on another stream meanwhile
     if (kernel.name == "graph") CHECK(kernel.detail == "6 kernels");
   }
   CHECK(launches == std::map<std::string, std::int64_t>{{"before: void gemm<128>(float*, int)", 1},
-                                                        {"capture: other(float*)", 1},
+                                                        {"capture: void gemm<128>(float*, int)", 1},
+                                                        {"capture/run 1: other(float*)", 1},
                                                         {"replay: graph", 2},
                                                         {": void gemm<128>(float*, int)", 1}});
+}
+
+TEST_CASE("a capture outlives every mode, and one that does not begin stops no counters") {
+  const Workshop shop;
+  for (const char* options :
+       {"--mode time", "--mode exact", "--mode rotate", "--safe", "--mode rotate --iteration '\\''^run'\\''",
+        "--mode range --nvtx capture", "--mode range --nvtx run", "--mode range --nvtx replay", "--kernel gemm"}) {
+    CAPTURE(options);
+    const Result result = shop.run("", std::string(options) + " -o m.json -- $P 0 capture");
+    CHECK_MESSAGE(result.code == 0, result.err);
+    CHECK_FALSE(has(result.out, "broken"));
+  }
+  const Result refused = shop.run("no capture", "-o m.json -- $P 0 capture");
+  CHECK(refused.code == 9);  // the program's own
+  for (const MeasuredKernel& kernel : load_measured(shop.path("m.json")).kernels)
+    CHECK(kernel.bytes.dram_read.has_value());
+  // A range that a capture cuts short has no counts; one without does.
+  const Result cut = shop.run("", "--mode range --nvtx . -o m.json -- $P 0 capture");
+  CHECK_MESSAGE(cut.code == 0, cut.err);
+  std::map<std::string, bool> counted;
+  for (const MeasuredKernel& kernel : load_measured(shop.path("m.json")).kernels)
+    counted[kernel.name] = kernel.bytes.dram_read.has_value();
+  CHECK(counted.at("before"));
+  CHECK_FALSE(counted.at("capture"));
+  CHECK_FALSE(counted.at("run 1"));
+  CHECK(counted.at("replay"));
+  CHECK(has(cut.err, "within the range"));
 }
 
 TEST_CASE("range counts the ranges that are asked for") {

@@ -33,7 +33,7 @@ constexpr const char* kIterations = "^pagoda@run [0-9]+$";
 
 struct Options {
   std::string mode = "quick", precision, nvtx, kernel, iteration, output, csv, estimate, library, cupti, verify;
-  std::string ncu = "ncu", chip;
+  std::string ncu = "ncu", chip, by = "kernel";
   std::vector<std::string> models, batches;  // of a study under Nsight Compute
   std::uint64_t skip = 0, batch = 512;
   std::optional<std::uint64_t> count;
@@ -139,23 +139,10 @@ MetricMode metric_mode(const std::string& mode) {
   return mode == "rotate" ? MetricMode::Rotate : MetricMode::Quick;
 }
 
-// Each mode's groups of one chip: one list of everything where kernels are replayed.
-std::vector<std::vector<std::string>> groups_of(const pagoda::MetricPlan& plan, const std::string& mode) {
-  std::vector<std::vector<std::string>> groups;
-  for (const pagoda::MetricGroup& group : plan.groups) {
-    if (mode == "exact" && !groups.empty())
-      groups.front().insert(groups.front().end(), group.metrics.begin(), group.metrics.end());
-    else
-      groups.push_back(group.metrics);
-  }
-  return groups;
-}
-
 std::vector<std::string> metrics_of(const pagoda::MetricPlan& plan) {
   std::vector<std::string> all;
   for (const pagoda::MetricGroup& group : plan.groups)
-    for (const std::string& metric : group.metrics)
-      if (metric.find(".peak_sustained") == std::string::npos) all.push_back(metric);  // no count
+    all.insert(all.end(), group.metrics.begin(), group.metrics.end());
   return all;
 }
 
@@ -181,7 +168,8 @@ int report(const Options& options, Measured& measured, const std::string& csv) {
   };
   put(options.output, pagoda::write_measured(measured));
   put(options.csv, csv);
-  std::fputs(pagoda::profile::profile_table(measured, options.top).c_str(), to_stdout ? stderr : stdout);
+  const auto rows = options.by == "node" ? pagoda::profile::TableBy::Node : pagoda::profile::TableBy::Kernel;
+  std::fputs(pagoda::profile::profile_table(measured, options.top, rows).c_str(), to_stdout ? stderr : stdout);
   for (const std::string& note : measured.notes) std::fprintf(stderr, "pagoda-profile: %s\n", note.c_str());
   if (measured.kernels.empty()) {
     std::fprintf(
@@ -206,19 +194,34 @@ int list_ranges(const Options& options) {
   return profile::end_as(ran.status);
 }
 
-// --verify ncu: the same command under Nsight Compute, and the counts side by side.
-int verify(const Options& options, const Measured& ours, const std::string& chip,
-           const std::vector<std::string>& metrics) {
-  pagoda::profile::NcuRequest request;
-  request.ncu = options.ncu;
-  request.chip = chip;
-  request.metrics = metrics;
-  request.command = options.command;
-  request.kernel_regex = options.kernel;
-  const Measured theirs = pagoda::profile::run_ncu(request);
-  const auto verification = pagoda::profile::verify_counts(ours, theirs);
-  std::fputs(pagoda::profile::verification_report(verification).c_str(), stdout);
-  return verification.passed() ? kDone : kPartial;
+// --verify ncu: the same command under Nsight Compute, and the counts side by side; once a chip, as each has metrics of
+// its own.
+int verify(const Options& options, const Measured& ours, const profile::Probe& probed) {
+  std::map<std::string, std::vector<int>> devices;
+  for (const profile::ProbedDevice& device : probed.devices)
+    if (std::any_of(ours.devices.begin(), ours.devices.end(),
+                    [&](const pagoda::MeasuredDevice& used) { return used.chip == device.chip; }))
+      devices[device.chip].push_back(device.index);
+  bool passed = !devices.empty();
+  for (const auto& [chip, indices] : devices) {
+    pagoda::profile::NcuRequest request;
+    request.ncu = options.ncu;
+    request.chip = chip;
+    request.metrics =
+        metrics_of(plan_metrics(pagoda::chip_metrics(chip), metric_mode(options.mode), options.precision));
+    request.command = options.command;
+    request.kernel_regex = options.kernel;
+    if (devices.size() > 1) {
+      request.devices = indices;
+      std::printf("%s\n", chip.c_str());
+    }
+    const Measured theirs = pagoda::profile::run_ncu(request);
+    const auto verification =
+        pagoda::profile::verify_counts(devices.size() > 1 ? pagoda::profile::of_chip(ours, chip) : ours, theirs);
+    std::fputs(pagoda::profile::verification_report(verification).c_str(), stdout);
+    passed = passed && verification.passed();
+  }
+  return passed ? kDone : kPartial;
 }
 
 // Models × batches: a file each in the folder of --output; what fails is told, and the others go on.
@@ -283,10 +286,9 @@ int profile_program(const Options& options, const profile::Probe& probed) {
     for (const profile::ProbedDevice& device : probed.devices) {
       const pagoda::MetricPlan plan =
           plan_metrics(pagoda::chip_metrics(device.chip), metric_mode(options.mode), options.precision);
-      settings.groups[device.chip] = groups_of(plan, options.mode);
+      settings.groups[device.chip] = pagoda::profile::session_metrics(plan, metric_mode(options.mode));
       missing_by_chip[device.chip] = plan.missing;
     }
-    missing.push_back({"peaks", "the chip's own peaks are in no group of counters; device tables have them"});
     missing.push_back({"energy", "counters change how long the program takes; --mode time measures it"});
   }
   // One run of the program a group, or one run whose iterations take turns.
@@ -321,9 +323,7 @@ int profile_program(const Options& options, const profile::Probe& probed) {
   add_environment(probed, options, measured);
   int code = report(options, measured, pagoda::profile::record_csv(runs));
   if (status != 0) return profile::end_as(status);
-  if (!options.verify.empty() && code == kDone)
-    code = verify(options, measured, chip,
-                  metrics_of(plan_metrics(pagoda::chip_metrics(chip), metric_mode(options.mode), options.precision)));
+  if (!options.verify.empty() && code == kDone) code = verify(options, measured, probed);
   return code;
 }
 
@@ -338,8 +338,13 @@ int run(const Options& options) {
     std::fprintf(stderr, "pagoda-profile: %s\n", probed.problem.c_str());
     return kNoDevice;
   }
-  return options.mode == "ncu" ? profile_with_ncu(options, probed.devices.front().chip)
-                               : profile_program(options, probed);
+  if (options.mode != "ncu") return profile_program(options, probed);
+  const std::string& chip = probed.devices.front().chip;
+  for (const profile::ProbedDevice& device : probed.devices)
+    if (device.chip != chip)
+      throw pagoda::Error("the devices are of several chips (" + chip + ", " + device.chip +
+                          "), whose metrics differ; choose one with --chip, and its devices with CUDA_VISIBLE_DEVICES");
+  return profile_with_ncu(options, chip);
 }
 
 }  // namespace
@@ -381,6 +386,9 @@ int main(int argc, char** argv) {
   app.add_option("-o,--output", options.output, "write pagoda.measured/1 here; - is standard output");
   app.add_option("--csv", options.csv, "write one row a launch as Nsight Compute's raw page; - is standard output");
   app.add_option("--top", options.top, "rows of the table")->capture_default_str();
+  app.add_option("--by", options.by, "what a row of the table is of")
+      ->check(CLI::IsMember({"kernel", "node"}))
+      ->capture_default_str();
   app.add_flag("--strict", options.strict, "exit 3 where counters of some launches are unknown");
   app.add_option("--library", options.library, "path of libpagoda_inject.so");
   app.add_option("--cupti", options.cupti, "path of libcupti.so");

@@ -78,9 +78,8 @@ Session::Session(const SessionOptions& options) : state_(std::make_unique<State>
     if (is_time) break;
     const MetricPlan plan = plan_metrics(chip_metrics(device.chip),
                                          settings.replay ? MetricMode::Exact : MetricMode::Quick, options.precision);
-    std::vector<std::string> all;
-    for (const MetricGroup& group : plan.groups) all.insert(all.end(), group.metrics.begin(), group.metrics.end());
-    settings.groups[device.chip] = {all};
+    settings.groups[device.chip] =
+        profile::session_metrics(plan, settings.replay ? MetricMode::Exact : MetricMode::Quick);
     state.missing = plan.missing;
   }
   state.folder = (fs::temp_directory_path() / "pagoda-session-XXXXXX").string();

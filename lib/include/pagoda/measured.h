@@ -61,8 +61,27 @@ struct MeasuredKernel {
   std::map<std::string, std::optional<double>> flops;
   LevelBytes bytes;
   std::optional<double> energy_joules;
-  std::optional<Joined> joined;  // empty: not joined, or no join was asked for
+  std::optional<Joined> joined;       // empty: not joined, or no join was asked for
+  std::optional<std::size_t> device;  // place in Measured::devices; empty: not said
 };
+
+// What a unit of a device does at best, as the device itself tells it.
+struct DevicePeak {
+  double per_cycle = 0;              // FLOP or B in a cycle of the unit's clock, of all units together
+  std::optional<double> per_second;  // at the clock of the run
+};
+
+struct MeasuredDevice {
+  std::string name, chip;  // "NVIDIA H200", "GH100"; empty: not said
+  // Hz while kernels ran, means over them: "sm", "l1", "l2", "dram".
+  std::map<std::string, double> clocks;
+  // By precision as in MeasuredKernel::flops, of dense operands; and of levels as "bytes.dram", "bytes.l2", "bytes.l1".
+  std::map<std::string, DevicePeak> peaks;
+};
+
+// Of each peak that is known, the share that the kernel reached over its time: 0.62 of "bytes.dram". Peaks of
+// precisions that were not collected are left out, and all of them where the kernel has no time.
+std::map<std::string, double> shares_of_peak(const MeasuredKernel& kernel, const MeasuredDevice& device);
 
 // A whole run of a model in one configuration of the machine, where a source has no kernels.
 struct MeasuredRun {
@@ -134,6 +153,7 @@ struct Measured {
   std::optional<Spread> spread;   // of seconds
   std::vector<MeasuredKernel> kernels;  // in the order of their first launch
   std::vector<MeasuredRun> runs;        // whole runs in several configurations
+  std::vector<MeasuredDevice> devices;  // that counters were read of; equal ones once
   std::vector<Missing> missing;
   std::vector<std::string> notes;  // what in the source looked wrong and was left out or kept
   std::optional<JoinSummary> join;

@@ -121,7 +121,24 @@ void write_kernel(JsonWriter& json, const MeasuredKernel& kernel) {
     write_line(json, "nodes", kernel.joined->nodes);
     json.end_object();
   }
+  if (kernel.device) json.member("device", *kernel.device);
   json.end_object();
+}
+
+void write_device(JsonWriter& json, const MeasuredDevice& device) {
+  json.begin_object();
+  write_maybe(json, "name", device.name);
+  write_maybe(json, "chip", device.chip);
+  json.key("clocks").begin_object(Layout::Line);
+  for (const auto& [clock, hz] : device.clocks) json.member(clock, hz);
+  json.end_object();
+  json.key("peaks").begin_object();
+  for (const auto& [of, peak] : device.peaks) {
+    json.key(of).begin_object(Layout::Line);
+    write_amount(json, "per_cycle", peak.per_cycle);
+    json.member("per_second", peak.per_second).end_object();
+  }
+  json.end_object().end_object();
 }
 
 void write_pair(JsonWriter& json, std::string_view key, const std::optional<double>& measured,
@@ -209,7 +226,33 @@ MeasuredKernel read_kernel(const Json& json, const std::string& place) {
     kernel.joined =
         Joined{import::text(*joined, "rule", place + ".joined"), read_indices(*joined, "nodes", place + ".joined")};
   }
+  if (const auto device = import::integer(json, "device", place)) {
+    if (*device < 0) fail(place + ".device", "is negative; expected a place in devices");
+    kernel.device = static_cast<std::size_t>(*device);
+  }
   return kernel;
+}
+
+MeasuredDevice read_device(const Json& json, const std::string& place) {
+  if (!json.is_object()) fail(place, "expected an object");
+  MeasuredDevice device;
+  device.name = import::text(json, "name", place);
+  device.chip = import::text(json, "chip", place);
+  for (const char* key : {"clocks", "peaks"})
+    if (const Json* found = import::member(json, key); found && !found->is_object())
+      fail(place + "." + key, "expected an object");
+  if (const Json* clocks = import::member(json, "clocks"))
+    for (const auto& [clock, unused] : clocks->items())
+      if (const auto hz = read_amount(*clocks, clock.c_str(), place + ".clocks")) device.clocks[clock] = *hz;
+  if (const Json* peaks = import::member(json, "peaks"))
+    for (const auto& [of, peak] : peaks->items()) {
+      const std::string inner = place + ".peaks." + of;
+      if (!peak.is_object()) fail(inner, "expected an object");
+      const auto per_cycle = read_amount(peak, "per_cycle", inner);
+      if (!per_cycle) fail(inner, "\"per_cycle\" is missing");
+      device.peaks[of] = {*per_cycle, read_amount(peak, "per_second", inner)};
+    }
+  return device;
 }
 
 MeasuredRun read_run(const Json& json, const std::string& place) {
@@ -279,6 +322,11 @@ std::string write_measured(const Measured& measured) {
   json.key("kernels").begin_array();
   for (const MeasuredKernel& kernel : measured.kernels) write_kernel(json, kernel);
   json.end_array();
+  if (!measured.devices.empty()) {
+    json.key("devices").begin_array();
+    for (const MeasuredDevice& device : measured.devices) write_device(json, device);
+    json.end_array();
+  }
   if (!measured.runs.empty()) {
     json.key("runs").begin_array();
     for (const MeasuredRun& run : measured.runs) {
@@ -339,6 +387,14 @@ Measured parse_measured(std::string_view json, std::string_view subject) {
     const Json& runs = import::array(document, "runs", place);
     for (std::size_t i = 0; i < runs.size(); ++i) measured.runs.push_back(read_run(runs[i], element(place, "runs", i)));
   }
+  if (import::member(document, "devices")) {
+    const Json& devices = import::array(document, "devices", place);
+    for (std::size_t i = 0; i < devices.size(); ++i)
+      measured.devices.push_back(read_device(devices[i], element(place, "devices", i)));
+  }
+  for (std::size_t i = 0; i < measured.kernels.size(); ++i)
+    if (measured.kernels[i].device.value_or(0) >= std::max<std::size_t>(1, measured.devices.size()))
+      fail(element(place, "kernels", i) + ".device", "is none of the devices");
   if (import::member(document, "missing")) {
     const Json& missing = import::array(document, "missing", place);
     for (std::size_t i = 0; i < missing.size(); ++i) {

@@ -29,8 +29,10 @@ struct NcuRequest {
   std::string chip = {};             // as CUPTI names it: whose formulas read the table; empty: names that chips share
   std::vector<std::string> metrics;  // full names: "dram__bytes_read.sum"; at least one
   std::vector<std::string> command;  // the program and its arguments; at least the program
-  std::string kernel_regex = {};     // of kernels' names; empty: all
-  std::string nvtx_include = {};     // ncu's range expression, "pagoda@conv1/"; empty: all
+  std::vector<int> devices = {};  // that are profiled; empty: all. Metrics are one chip's, so where there are several
+                                  // chips, each has a run of its own
+  std::string kernel_regex = {};  // of kernels' names; empty: all
+  std::string nvtx_include = {};  // ncu's range expression, "pagoda@conv1/"; empty: all
   std::int64_t launch_skip = 0;
   std::optional<std::int64_t> launch_count = std::nullopt;
   // ncu flushes caches before each kernel and locks the clock unless told not to. A model's kernels find what the one

@@ -3,23 +3,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <set>
+
+#include "profile/record_line.h"
 
 namespace pagoda::profile {
 namespace {
-
-std::vector<std::string> words_of(std::string_view line) {
-  std::vector<std::string> words(1);
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    if (line[i] == '\t')
-      words.emplace_back();
-    else if (line[i] == '\\' && i + 1 < line.size())
-      words.back() += line[++i] == 't' ? '\t' : line[i] == 'n' ? '\n' : line[i];
-    else
-      words.back() += line[i];
-  }
-  return words;
-}
 
 template <typename Number>
 Number number(const std::string& word, std::string_view subject, std::size_t line) {
@@ -46,7 +34,9 @@ class Reader {
     } else if (kind == "device" && n >= 4) {
       add_once(record_.chips, words[2]);
       add_once(record_.devices, words[3]);
-      record_.device_of[words[1]] = {words[2], words[3]};
+      record_.device_of[words[1]] = {words[2], words[3], {}};
+    } else if (kind == "peak" && n >= 4) {
+      record_.device_of[words[1]].peaks[words[2]] = number<double>(words[3], subject_, line_);
     } else if (kind == "group" && n >= 3) {
       current_[words[1] + '\t' + words[2]] = record_.metrics.size();
       record_.metrics.emplace_back(words.begin() + 3, words.end());
@@ -112,66 +102,10 @@ ProcessRecord parse_record(std::string_view text, std::string_view subject) {
   Reader reader(subject);
   // What follows the last line end was cut off.
   for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
-    reader.line(words_of(text.substr(0, end)));
+    reader.line(split_line(text.substr(0, end)));
     text.remove_prefix(end + 1);
   }
   return std::move(reader).finish();
-}
-
-std::string record_csv(const std::vector<RecordedRun>& runs) {
-  std::vector<std::string> metrics;
-  for (const RecordedRun& run : runs)
-    for (const ProcessRecord& process : run)
-      for (const auto& group : process.metrics)
-        for (const std::string& metric : group)
-          if (std::find(metrics.begin(), metrics.end(), metric) == metrics.end()) metrics.push_back(metric);
-  const auto quoted = [](const std::string& text) {
-    std::string result = "\"";
-    for (const char c : text) result += c == '"' ? std::string("\"\"") : std::string(1, c);
-    return result + "\"";
-  };
-  const auto unit = [](const std::string& metric) -> std::string {
-    if (metric == "seconds") return "second";
-    if (metric.starts_with("gpu__time")) return "nsecond";
-    return metric.find("bytes") != std::string::npos    ? "byte"
-           : metric.find("cycles") != std::string::npos ? "cycle"
-                                                        : "";
-  };
-  std::string text = "\"ID\",\"Process ID\",\"Kernel Name\",\"Context\",\"Grid Size\",\"Block Size\",\"NVTX Range\"";
-  std::string units = "\n\"\",\"\",\"\",\"\",\"\",\"\",\"\"";
-  for (const std::string& metric : metrics) {
-    text += "," + quoted(metric == "seconds" ? "gpu__time_duration.sum" : metric);
-    units += "," + quoted(unit(metric));
-  }
-  text += units + "\n";
-  std::size_t id = 0;
-  for (const RecordedRun& run : runs)
-    for (const ProcessRecord& process : run)
-      for (const RecordedLaunch& launch : process.launches) {
-        const std::size_t comma = launch.detail.find(", block ");
-        const bool has_grid = launch.detail.starts_with("grid ") && comma != std::string::npos;
-        // As ncu prints a range: domain, name, six fields of payload, colour and message.
-        const std::string range =
-            launch.nvtx.empty() ? "" : "\"<default domain>:" + launch.nvtx + ":none:none:none:none:none:none\"";
-        text += quoted(std::to_string(id++)) + "," + quoted(process.process) + "," + quoted(launch.kernel) + "," +
-                quoted(launch.context) + "," + quoted(has_grid ? launch.detail.substr(5, comma - 5) : "") + "," +
-                quoted(has_grid ? launch.detail.substr(comma + 8) : "") + "," + quoted(range);
-        for (const std::string& metric : metrics) {
-          std::string cell = "n/a";
-          if (!launch.values.empty()) {
-            const auto& names = process.metrics[launch.metrics];
-            const auto found = std::find(names.begin(), names.end(), metric);
-            char buffer[64];
-            if (found != names.end()) {
-              const double value = launch.values[static_cast<std::size_t>(found - names.begin())];
-              cell.assign(buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr);
-            }
-          }
-          text += "," + quoted(cell);
-        }
-        text += "\n";
-      }
-  return text;
 }
 
 }  // namespace pagoda::profile

@@ -29,6 +29,7 @@ struct RecordedLaunch {
 
 struct RecordedDevice {
   std::string chip, name;
+  std::map<std::string, double> peaks;  // constants, by metric
 };
 
 struct ProcessRecord {
@@ -60,10 +61,33 @@ Measured measured_of(const std::vector<RecordedRun>& runs, const ChipMetrics& ch
 // Times alone, of a chip that need not be known.
 Measured measured_of(const std::vector<RecordedRun>& runs, const RecordOptions& options);
 
-// One row a launch in the columns of Nsight Compute's raw page, which pagoda-import reads back.
+// Devices that the launches ran on, equal ones once, with their clocks and peaks. `place_of` gets where each context of
+// each process (in the order of the runs) is among them.
+using DevicePlaces = std::map<std::pair<const ProcessRecord*, std::string>, std::size_t>;
+std::vector<MeasuredDevice> recorded_devices(const std::vector<RecordedRun>& runs, DevicePlaces& place_of);
+
+// What a launch's values amount to, by quantity; not finite ones are unknown. Empty where its device's chip is not
+// known.
+std::map<std::string, double> launch_amounts(const ProcessRecord& process, const RecordedLaunch& launch,
+                                             const ChipMetrics& chip);
+
+// The part of a measurement that devices of one chip did.
+Measured of_chip(const Measured& measured, const std::string& chip);
+
+// Of each peak, the share that a launch reached in its own cycles, by what it amounts to.
+std::map<std::string, double> launch_shares(const std::map<std::string, double>& amounts, const MeasuredDevice& device);
+
+// The lists of metrics that a run's sessions get: all in one where kernels are replayed, else one a group.
+std::vector<std::vector<std::string>> session_metrics(const MetricPlan& plan, MetricMode mode);
+
+// One row a launch in the columns of Nsight Compute's raw page, which pagoda-import reads back; behind them the model's
+// node and, by the device's peaks, the percentage of each that the launch reached over its own cycles.
 std::string record_csv(const std::vector<RecordedRun>& runs);
 
-// For people: kernels by time, the `top` first; the rest in one line.
-std::string profile_table(const Measured& measured, std::size_t top);
+// What a row of the table is of.
+enum class TableBy : std::uint8_t { Kernel, Node };
+
+// For people: kernels or nodes by time, the `top` first; the rest in one line.
+std::string profile_table(const Measured& measured, std::size_t top, TableBy by = TableBy::Kernel);
 
 }  // namespace pagoda::profile

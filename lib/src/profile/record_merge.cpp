@@ -1,12 +1,11 @@
 // Launches of several runs into rows. A turn is a run of the program or an iteration within it, counted with one group;
 // turns of different groups make one whole run, launch by launch.
 #include <algorithm>
-#include <cstdio>
+#include <cmath>
 #include <set>
 
 #include "import/runs.h"
 #include "profile/record.h"
-#include "report/text.h"
 
 namespace pagoda::profile {
 namespace {
@@ -15,6 +14,7 @@ struct Counted {
   const RecordedLaunch* launch = nullptr;
   const std::vector<std::string>* metrics = nullptr;
   const ChipMetrics* chip = nullptr;  // of its device; none: times alone
+  std::optional<std::size_t> device;
 };
 
 // Launches of one turn by what they are: range, kernel, shape; each list in order of launch.
@@ -24,9 +24,9 @@ struct Turn {
   std::map<std::string, std::vector<Counted>> launches;
 };
 
-// Devices of different chips do not share rows: what one of them can count, the other may not.
-std::string key_of(const RecordedLaunch& launch, const ChipMetrics* chip) {
-  return (chip != nullptr ? chip->family : "") + '\n' + launch.nvtx + '\n' + launch.kernel + '\n' + launch.detail;
+// Different devices do not share rows: what one of them can count, the other may not, and their peaks differ.
+std::string key_of(const RecordedLaunch& launch, const std::optional<std::size_t>& device) {
+  return (device ? std::to_string(*device) : "") + '\n' + launch.nvtx + '\n' + launch.kernel + '\n' + launch.detail;
 }
 
 const ChipMetrics* chip_of(const ProcessRecord& process, const RecordedLaunch& launch, const ChipMetrics* other) {
@@ -35,7 +35,7 @@ const ChipMetrics* chip_of(const ProcessRecord& process, const RecordedLaunch& l
   return &chip_metrics(device->second.chip);
 }
 
-std::vector<Turn> turns_of(const std::vector<RecordedRun>& runs, const ChipMetrics* chip) {
+std::vector<Turn> turns_of(const std::vector<RecordedRun>& runs, const ChipMetrics* chip, const DevicePlaces& places) {
   std::vector<Turn> turns;
   for (const RecordedRun& run : runs) {
     std::map<std::int64_t, std::size_t> index;  // by iteration
@@ -49,11 +49,13 @@ std::vector<Turn> turns_of(const std::vector<RecordedRun>& runs, const ChipMetri
         const auto [found, is_new] = index.try_emplace(launch.iteration, turns.size());
         if (is_new) turns.push_back({launch.group, {}, {}});
         Turn& turn = turns[found->second];
-        const ChipMetrics* const own = chip_of(process, launch, chip);
-        const std::string key = key_of(launch, own);
+        const auto place = places.find({&process, launch.context});
+        const auto device = place == places.end() ? std::nullopt : std::optional(place->second);
+        const std::string key = key_of(launch, device);
         auto& list = turn.launches[key];
         if (list.empty()) turn.order.push_back(key);
-        list.push_back({&launch, launch.values.empty() ? nullptr : &process.metrics[launch.metrics], own});
+        list.push_back({&launch, launch.values.empty() ? nullptr : &process.metrics[launch.metrics],
+                        chip_of(process, launch, chip), device});
       }
   }
   return turns;
@@ -77,7 +79,9 @@ class Merger {
         bool is_known = is_same;
         for (const Turn* turn : turns)
           if (is_same) is_known = collect(turn->launches.at(key)[i], values) && is_known;
-        rows_.add(key, described(*first[i].launch), run, sample(first[i].chip, values, is_known));
+        MeasuredKernel kernel = described(*first[i].launch);
+        kernel.device = first[i].device;
+        rows_.add(key, kernel, run, sample(first[i].chip, values, is_known));
       }
     }
     for (const Turn* turn : turns)
@@ -97,7 +101,8 @@ class Merger {
   static bool collect(const Counted& counted, std::map<std::string, double>& values) {
     if (counted.metrics == nullptr) return false;
     for (std::size_t i = 0; i < counted.metrics->size(); ++i)
-      values.try_emplace((*counted.metrics)[i], counted.launch->values[i]);
+      if (std::isfinite(counted.launch->values[i]))  // a shared instance of MIG gives none
+        values.try_emplace((*counted.metrics)[i], counted.launch->values[i]);
     return true;
   }
 
@@ -192,7 +197,9 @@ Measured merged(const std::vector<RecordedRun>& runs, const ChipMetrics* chip, c
   measured.source = "pagoda-profile";
   measured.env["mode"] = options.mode;
   add_facts(runs, chip == nullptr, measured);  // counters change how long a run takes, and so its energy
-  const std::vector<Turn> turns = turns_of(runs, chip);
+  DevicePlaces places;
+  measured.devices = recorded_devices(runs, places);
+  const std::vector<Turn> turns = turns_of(runs, chip, places);
   std::size_t groups = 0;
   const auto whole = whole_runs(turns, groups);
   ImportOptions warmup;
@@ -203,6 +210,10 @@ Measured merged(const std::vector<RecordedRun>& runs, const ChipMetrics* chip, c
   for (std::size_t run = 0; run < whole.size(); ++run) merger.add(whole[run], run);
   if (!whole.empty()) std::move(merger).finish(static_cast<std::size_t>(measured.warmup), whole.size(), measured);
   measured.missing = options.missing;
+  for (const MeasuredDevice& device : measured.devices)
+    if (chip != nullptr && device.peaks.empty())
+      measured.missing.push_back(
+          {"devices.peaks", "CUPTI told none of " + device.name + ", where nothing was counted"});
   measured.missing.push_back({"seconds", "a whole run is not timed; the sum of its kernels' times is known"});
   measured.missing.push_back({"kernels.energy_joules", "no counter of energy is fine enough for one kernel"});
   if (measured.runs.empty() && chip == nullptr)
@@ -217,53 +228,6 @@ Measured measured_of(const std::vector<RecordedRun>& runs, const ChipMetrics& ch
 }
 Measured measured_of(const std::vector<RecordedRun>& runs, const RecordOptions& options) {
   return merged(runs, nullptr, options);
-}
-
-std::string profile_table(const Measured& measured, std::size_t top) {
-  struct Line {
-    std::string name;
-    std::int64_t launches = 0;
-    std::optional<double> seconds = 0, flops = 0, bytes = 0;
-  };
-  const auto add = [](std::optional<double>& sum, const std::optional<double>& more) {
-    sum = sum.has_value() && more.has_value() ? std::optional(sum.value() + more.value()) : std::nullopt;
-  };
-  std::vector<Line> lines;
-  std::map<std::string, std::size_t> index;
-  Line total;
-  for (const MeasuredKernel& kernel : measured.kernels) {
-    const auto [found, is_new] = index.try_emplace(kernel.name, lines.size());
-    if (is_new) lines.push_back({kernel.name});
-    // Operations are known only where every precision was collected.
-    std::optional<double> flops;
-    if (!kernel.flops.empty()) flops = 0;
-    for (const auto& [precision, count] : kernel.flops) add(flops, count);
-    for (Line* line : {&lines[found->second], &total}) {
-      line->launches += kernel.launches.value_or(0);
-      add(line->seconds, kernel.seconds);
-      add(line->flops, flops);
-      add(line->bytes, kernel.bytes.dram);
-    }
-  }
-  std::stable_sort(lines.begin(), lines.end(),
-                   [](const Line& a, const Line& b) { return a.seconds.value_or(0) > b.seconds.value_or(0); });
-  const auto cell = [](const std::optional<double>& value) {
-    return value ? report::si_rate(*value, "") : std::string("-");
-  };
-  const auto printed = [&](const Line& line) {
-    char text[160];
-    const bool has_share = line.seconds && total.seconds && *total.seconds > 0;
-    std::snprintf(text, sizeof text, "%8lld %10s %6s %10s %10s  ", static_cast<long long>(line.launches),
-                  line.seconds ? report::si_seconds(*line.seconds).c_str() : "-",
-                  has_share ? report::rounded(100 * *line.seconds / *total.seconds).c_str() : "-",
-                  cell(line.flops).c_str(), cell(line.bytes).c_str());
-    return text + report::elide(line.name, 70) + "\n";
-  };
-  std::string text = "launches       time    %       FLOP     DRAM B  kernel\n";
-  for (std::size_t i = 0; i < lines.size() && i < top; ++i) text += printed(lines[i]);
-  if (lines.size() > top) text += "     ... " + std::to_string(lines.size() - top) + " more kernels\n";
-  total.name = "all of one run";
-  return text + printed(total);
 }
 
 }  // namespace pagoda::profile

@@ -257,11 +257,57 @@ void on_launch(const LaunchCall& call, const CUpti_CallbackData& data) {
   }
 }
 
+struct CaptureCall {
+  CUpti_CallbackId id;
+  bool begins, is_per_thread;
+  CUstream (*stream)(const void* params);
+};
+// clang-format off
+constexpr CaptureCall kCaptureCalls[] = {
+    {CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture, true, false, stream_of<cuStreamBeginCapture_params>},
+    {CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_ptsz, true, true, stream_of<cuStreamBeginCapture_ptsz_params>},
+    {CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2, true, false, stream_of<cuStreamBeginCapture_v2_params>},
+    {CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2_ptsz, true, true, stream_of<cuStreamBeginCapture_v2_ptsz_params>},
+    {CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCaptureToGraph, true, false, stream_of<cuStreamBeginCaptureToGraph_params>},
+    {CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCaptureToGraph_ptsz, true, true,
+     stream_of<cuStreamBeginCaptureToGraph_ptsz_params>},
+    {CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture, false, false, stream_of<cuStreamEndCapture_params>},
+    {CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture_ptsz, false, true, stream_of<cuStreamEndCapture_ptsz_params>},
+    // With a stream its capture goes, too.
+    {CUPTI_DRIVER_TRACE_CBID_cuStreamDestroy, false, false, stream_of<cuStreamDestroy_params>},
+    {CUPTI_DRIVER_TRACE_CBID_cuStreamDestroy_v2, false, false, stream_of<cuStreamDestroy_v2_params>},
+};
+// clang-format on
+
+// A stream by its handle; a thread's own has the same handle in each.
+std::uint64_t identity(CUstream stream, bool is_per_thread) {
+  static thread_local const char kThread = 0;
+  const bool is_own = stream == CU_STREAM_PER_THREAD || (stream == nullptr && is_per_thread);
+  return is_own ? reinterpret_cast<std::uint64_t>(&kThread) : reinterpret_cast<std::uint64_t>(stream);
+}
+
+// Open from before the call that begins it until after the one that ends it; not at all where the beginning fails, and
+// still where the end does because it is another thread's to give.
+void on_capture(const CaptureCall& call, const CUpti_CallbackData& data) {
+  if (data.functionParams == nullptr) return;
+  const std::uint64_t stream = identity(call.stream(data.functionParams), call.is_per_thread);
+  if (data.callbackSite == CUPTI_API_ENTER) {
+    if (call.begins) recorder()->capture_begins(stream);
+    return;
+  }
+  const auto* const result = static_cast<const CUresult*>(data.functionReturnValue);
+  const CUresult returned = result != nullptr ? *result : CUDA_SUCCESS;
+  if (call.begins ? returned != CUDA_SUCCESS : returned != CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD)
+    recorder()->capture_ends(stream);
+}
+
 void CUPTIAPI on_callback(void*, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) {
   try {
     if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {
       for (const LaunchCall& call : kLaunchCalls)
         if (call.id == id) on_launch(call, *static_cast<const CUpti_CallbackData*>(data));
+      for (const CaptureCall& call : kCaptureCalls)
+        if (call.id == id) on_capture(call, *static_cast<const CUpti_CallbackData*>(data));
     } else if (domain == CUPTI_CB_DOMAIN_RESOURCE && id == CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING) {
       recorder()->context_ends(handle_of(static_cast<const CUpti_ResourceData*>(data)->context));
     }
@@ -338,10 +384,13 @@ void subscribe() {
 #endif
     result = call_cupti(library(), "cuptiSubscribe", &subscriber, on_callback, static_cast<void*>(nullptr));
   check_cupti(library(), result, "listening to launches" + holder);
-  for (const LaunchCall& call : kLaunchCalls)
+  std::vector<CUpti_CallbackId> ids;
+  for (const LaunchCall& call : kLaunchCalls) ids.push_back(call.id);
+  for (const CaptureCall& call : kCaptureCalls) ids.push_back(call.id);
+  for (const CUpti_CallbackId id : ids)
     check_cupti(
         library(),
-        call_cupti(library(), "cuptiEnableCallback", std::uint32_t{1}, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, call.id),
+        call_cupti(library(), "cuptiEnableCallback", std::uint32_t{1}, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id),
         "listening to launches");
   check_cupti(library(),
               call_cupti(library(), "cuptiEnableCallback", std::uint32_t{1}, subscriber, CUPTI_CB_DOMAIN_RESOURCE,

@@ -8,6 +8,7 @@
 #include <cupti_target.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "../cupti_call.h"
@@ -20,10 +21,10 @@ class CuptiSession : public CounterSession {
   CuptiSession(const CuptiLibrary& library, CUcontext context, const SessionOptions& options)
       : library_(library), options_(options), chip_(library, options.chip, counter_availability(library, context)) {
     for (const std::string& metric : options.metrics)
-      if (chip_.has(metric) && can_count(metric)) metrics_.push_back(metric);
+      if (chip_.has(metric) && can_count(metric)) (is_constant(metric) ? constants_ : metrics_).push_back(metric);
     if (metrics_.empty()) throw pagoda::Error("the device can count none of the metrics chosen for " + options.chip);
-    config_ = chip_.config(metrics_);
-    passes_ = chip_.passes(metrics_);
+    configure();
+    if (passes_ > 1 && !options.replay) leave_out_clocks();
     if (passes_ > 1 && !options.replay)
       throw pagoda::Error("on this device the metrics need " + std::to_string(passes_) +
                           " passes, which takes replay of kernels; use --mode exact");
@@ -75,8 +76,10 @@ class CuptiSession : public CounterSession {
     info.pCounterDataImage = image_.data();
     info.counterDataImageSize = image_.size();
     check_cupti(library_, call_cupti(library_, "cuptiRangeProfilerGetCounterDataInfo", &info), "counting ranges");
-    keep_image(info.numTotalRanges);
-    return {chip_.evaluate(image_, info.numTotalRanges, metrics_), decode.numOfRangeDropped};
+    Counted counted{chip_.evaluate(image_, info.numTotalRanges, metrics_), decode.numOfRangeDropped, {}};
+    if (!counted.ranges.empty()) tell_constants(counted);
+    keep_image(counted);
+    return counted;
   }
 
   void push(const std::string& name) override {
@@ -93,6 +96,39 @@ class CuptiSession : public CounterSession {
   }
 
  private:
+  static bool is_constant(const std::string& metric) { return metric.ends_with(".peak_sustained"); }
+
+  // The first range tells them; where it does not, the counters are no worse for it.
+  void tell_constants(Counted& counted) {
+    if (are_told_ || constants_.empty()) return;
+    are_told_ = true;
+    try {
+      const std::vector<double> values = chip_.evaluate(image_, 1, constants_).front();
+      for (std::size_t i = 0; i < values.size(); ++i) counted.constants.emplace_back(constants_[i], values[i]);
+    } catch (const pagoda::Error&) {
+    }
+  }
+
+  // They only turn peaks of a cycle into those of a second: a device that has fewer counters does without.
+  void leave_out_clocks() {
+    const auto first = std::remove_if(metrics_.begin(), metrics_.end(),
+                                      [](const std::string& name) { return name.ends_with("__cycles_elapsed.avg"); });
+    if (first == metrics_.end() || first == metrics_.begin()) return;
+    metrics_.erase(first, metrics_.end());
+    configure();
+  }
+
+  // Constants add nothing to a configuration; they are named to CUPTI all the same, as all that is evaluated later.
+  std::vector<std::string> all_metrics() const {
+    std::vector<std::string> all = metrics_;
+    all.insert(all.end(), constants_.begin(), constants_.end());
+    return all;
+  }
+  void configure() {
+    config_ = chip_.config(all_metrics());
+    passes_ = chip_.passes(all_metrics());
+  }
+
   // An availability image takes counters away without taking away the metrics' names.
   bool can_count(const std::string& metric) const {
     try {
@@ -104,7 +140,8 @@ class CuptiSession : public CounterSession {
 
   void allocate() {
     std::vector<const char*> names;
-    for (const std::string& metric : metrics_) names.push_back(metric.c_str());
+    const std::vector<std::string> all = all_metrics();
+    for (const std::string& metric : all) names.push_back(metric.c_str());
     auto size = params_to(&CUpti_RangeProfiler_GetCounterDataSize_Params::counterDataSize);
     size.pRangeProfilerObject = object_;
     size.pMetricNames = names.data();
@@ -123,21 +160,29 @@ class CuptiSession : public CounterSession {
     check_cupti(library_, call_cupti(library_, "cuptiRangeProfilerCounterDataImageInitialize", &params), "a new image");
   }
 
-  // An image is evaluated by the host library alone: chip, metrics and number of ranges beside it are all it needs.
-  void keep_image(std::size_t ranges) {
-    if (options_.raw_prefix.empty() || ranges == 0) return;
+  // An image is evaluated by the host library alone: pagoda-metrics --decode does it again, anywhere, and holds the
+  // result against what came out here.
+  void keep_image(const Counted& counted) {
+    if (options_.raw_prefix.empty() || counted.ranges.empty()) return;
     const std::string path = options_.raw_prefix + "." + std::to_string(kept_++);
     std::ofstream(path + ".counters", std::ios::binary)
         .write(reinterpret_cast<const char*>(image_.data()), static_cast<std::streamsize>(image_.size()));
     std::ofstream text(path + ".txt");
-    text << "chip\t" << options_.chip << "\nranges\t" << ranges << "\npasses\t" << passes_ << "\n";
-    for (const std::string& metric : metrics_) text << "metric\t" << metric << "\n";
+    text.precision(17);
+    text << "chip\t" << options_.chip << "\nranges\t" << counted.ranges.size() << "\npasses\t" << passes_ << "\n";
+    for (std::size_t i = 0; i < metrics_.size(); ++i) {
+      text << "metric\t" << metrics_[i];
+      for (const std::vector<double>& range : counted.ranges) text << '\t' << range[i];
+      text << '\n';
+    }
+    for (const auto& [metric, value] : counted.constants) text << "peak\t" << metric << '\t' << value << '\n';
   }
 
   const CuptiLibrary& library_;
   const SessionOptions options_;
   const HostChip chip_;
-  std::vector<std::string> metrics_;
+  std::vector<std::string> metrics_, constants_;
+  bool are_told_ = false;  // constants, once a session
   std::vector<std::uint8_t> config_, image_;
   CUpti_RangeProfiler_Object* object_ = nullptr;
   std::size_t kept_ = 0, passes_ = 0;  // passes: by what this device has, which may differ from its chip

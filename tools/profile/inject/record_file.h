@@ -5,6 +5,7 @@
 //   device   CONTEXT  CHIP  NAME
 //   group    CONTEXT  GROUP  METRIC…          what the next launches of the context hold
 //   launch   CONTEXT  GROUP  ITERATION  LAUNCHES  KERNEL  NVTX  NODE  DETAIL  VALUE…   no values: not known
+//   peak     CONTEXT  METRIC  VALUE            a constant of the context's device
 //   lost     LAUNCHES  WHY
 //   note     TEXT
 //   range    DOMAIN@NAME  PATH              one that opened, where they are listed

@@ -15,6 +15,10 @@ std::string text_of(double value) {
   return buffer;
 }
 
+constexpr const char* kDuringCapture =
+    "while a stream is captured into a graph, reading counters would break the capture; only the graph's launch is "
+    "counted";
+
 // Of a graph's kernels: each counter summed. Their names are not known, as the order within a graph is not documented.
 std::vector<double> summed(const std::vector<std::vector<double>>& ranges, std::size_t metrics) {
   std::vector<double> sum(metrics);
@@ -65,8 +69,10 @@ void Recorder::fail(State& state, Context context, const std::string& why) {
   state.is_running = false;
 }
 
-// Whether counters run in this context; starts them where they do not.
+// Whether counters run in this context; starts them where they do not. Not while a stream is being captured.
 bool Recorder::ready(State& state, Context context) {
+  if (state.is_of_other_group) state.session.reset();
+  state.is_of_other_group = false;
   if (!state.has_facts) {
     state.has_facts = true;
     if (settings_.collect == Collect::Times) sink_->line({"group", std::to_string(context), "0", "seconds"});
@@ -130,6 +136,8 @@ void Recorder::read(State& state, Context context) {
       why = error.what();
     }
   }
+  for (const auto& [metric, value] : counted.constants)
+    sink_->line({"peak", std::to_string(context), metric, text_of(value)});
   std::vector<Pending> pending = std::move(state.pending);
   state.pending.clear();
   if (pending.empty()) return;
@@ -144,9 +152,17 @@ void Recorder::read(State& state, Context context) {
     pending.front().launches = static_cast<std::int64_t>(counted.ranges.size());
     counted.ranges = {summed(counted.ranges, state.session->metrics().size())};
   }
-  for (std::size_t i = 0; i < pending.size(); ++i)
-    write(context, state, pending[i], is_sure ? counted.ranges[i] : std::vector<double>{});
+  for (std::size_t i = 0; i < pending.size(); ++i) {
+    if (pending[i].uncounted != nullptr) sink_->line({"lost", "1", pending[i].uncounted});
+    const bool is_own = is_sure && pending[i].uncounted == nullptr;
+    write(context, state, pending[i], is_own ? counted.ranges[i] : std::vector<double>{});
+  }
   sink_->flush();
+}
+
+void Recorder::leave_uncounted(Context context, const Pending& pending, const char* why) {
+  sink_->line({"lost", "1", why});
+  write(context, contexts_[context], pending, {});
 }
 
 void Recorder::launch_begins(const LaunchSite& site) {
@@ -165,9 +181,13 @@ void Recorder::launch_begins(const LaunchSite& site) {
     if (state.is_running) read(state, site.context);
     return;
   }
+  Pending pending{site, ranges, iteration_index_, 1, nullptr};
+  if (!captures_.empty() && settings_.collect != Collect::Times) {
+    leave_uncounted(site.context, pending, kDuringCapture);
+    return;
+  }
   if (site.is_graph && !state.pending.empty()) read(state, site.context);
   ready(state, site.context);
-  Pending pending{site, ranges, iteration_index_, 1};
   if (settings_.collect == Collect::Times)
     untimed_[site.correlation] = std::move(pending);
   else
@@ -197,7 +217,7 @@ void Recorder::iteration_begins() {
   for (auto& [context, state] : contexts_) {
     read(state, context);
     const auto found = settings_.groups.find(state.chip);
-    if (found != settings_.groups.end() && found->second.size() > 1) state.session.reset();
+    if (found != settings_.groups.end() && found->second.size() > 1) state.is_of_other_group = true;
   }
   ++iteration_index_;
 }
@@ -222,11 +242,16 @@ void Recorder::range_opened(std::string_view domain, std::string_view name) {
   LaunchSite site;
   site.context = context;
   site.kernel = std::string(name);
-  if ((nvtx_.is_set() && !nvtx_.matches(full)) || !is_wanted(site, {}) || !ready(state, context)) return;
+  if ((nvtx_.is_set() && !nvtx_.matches(full)) || !is_wanted(site, {})) return;
+  if (!captures_.empty()) {
+    leave_uncounted(context, {site, here(), iteration_index_, 0, nullptr}, kDuringCapture);
+    return;
+  }
+  if (!ready(state, context)) return;
   try {
     state.session->push(site.kernel);
     state.open_user_range = 1;
-    state.pending.push_back({site, here(), iteration_index_, 0});
+    state.pending.push_back({site, here(), iteration_index_, 0, nullptr});
   } catch (const std::exception& error) {
     fail(state, context, error.what());
   }
@@ -246,6 +271,29 @@ void Recorder::range_closes(std::string_view) {
     fail(state, context, error.what());
   }
   if (state.pending.size() >= settings_.batch) read(state, context);
+}
+
+void Recorder::capture_begins(std::uint64_t stream) {
+  const std::lock_guard lock(mutex_);
+  for (auto& [context, state] : contexts_) {
+    if (!captures_.empty()) break;
+    if (state.open_user_range > 0) {  // a range that is cut short would tell less than it holds
+      state.open_user_range = 0;
+      state.pending.back().uncounted = "a stream was captured into a graph within the range, which ends its counting";
+      try {
+        state.session->pop();
+      } catch (const std::exception& error) {
+        fail(state, context, error.what());
+      }
+    }
+    read(state, context);
+  }
+  captures_.insert(stream);
+}
+
+void Recorder::capture_ends(std::uint64_t stream) {
+  const std::lock_guard lock(mutex_);
+  captures_.erase(stream);
 }
 
 void Recorder::context_ends(Context context) {
@@ -294,6 +342,7 @@ void Recorder::after_fork_in_child() {
   for (auto& [context, state] : contexts_) static_cast<void>(state.session.release());
   contexts_.clear();
   untimed_.clear();
+  captures_.clear();
   wanted_ = written_ = ranges_ = captured_ = 0;
   mutex_.unlock();
 }

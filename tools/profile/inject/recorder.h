@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +30,8 @@ class CounterSession {
   struct Counted {
     std::vector<std::vector<double>> ranges;  // in order of launch, each in the order of metrics()
     std::size_t dropped = 0;                  // ranges for which there was no room
+    // Of the device, told once a session: the chip's peaks by metric.
+    std::vector<std::pair<std::string, double>> constants = {};
   };
   virtual ~CounterSession() = default;
   virtual const std::vector<std::string>& metrics() const = 0;  // those that the device has
@@ -77,6 +80,12 @@ class Recorder {
   void range_opened(std::string_view domain, std::string_view name);
   void range_closes(std::string_view domain);
 
+  // Around each capture of a stream into a graph, of any thread. While one is open, CUDA refuses whatever could wait
+  // for the device, in most modes to every thread, and refusing ends the capture in error: so counters are read and
+  // stopped before it, and start again after the last one.
+  void capture_begins(std::uint64_t stream);
+  void capture_ends(std::uint64_t stream);
+
   void context_ends(Context context);
   void note(const std::string& text);
   void lost(std::size_t launches, const std::string& why);
@@ -94,12 +103,14 @@ class Recorder {
     LaunchSite site;
     OpenRanges ranges;
     std::int64_t iteration = 0, launches = 1;
+    const char* uncounted = nullptr;  // why its values are not its own
   };
   struct State {
     std::unique_ptr<CounterSession> session;
     std::string chip;
     std::size_t group = 0;
     bool has_facts = false, is_running = false, has_failed = false;
+    bool is_of_other_group = false;  // the session is; it closes when no capture can be harmed
     std::vector<Pending> pending;
     int open_user_range = 0;  // depth of ranges below the one that is counted; 0: none
   };
@@ -121,6 +132,7 @@ class Recorder {
   bool is_wanted(const LaunchSite& site, const OpenRanges& ranges);
   bool ready(State& state, Context context);
   void read(State& state, Context context);
+  void leave_uncounted(Context context, const Pending& pending, const char* why);
   void write(Context context, const State& state, const Pending& pending, const std::vector<double>& values);
   void iteration_begins();
   void fail(State& state, Context context, const std::string& why);
@@ -132,6 +144,7 @@ class Recorder {
   std::mutex mutex_;
   std::map<Context, State> contexts_;
   std::map<std::uint32_t, Pending> untimed_;
+  std::set<std::uint64_t> captures_;  // streams
   std::uint64_t wanted_ = 0, written_ = 0, ranges_ = 0, captured_ = 0;
   std::int64_t iteration_index_ = 0;
 };

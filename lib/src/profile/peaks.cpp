@@ -1,0 +1,137 @@
+// What the devices of a record say of themselves: clocks while kernels ran, peaks, and what share of a peak a kernel
+// reached.
+#include <algorithm>
+#include <cmath>
+
+#include "profile/record.h"
+
+namespace pagoda {
+
+std::map<std::string, double> shares_of_peak(const MeasuredKernel& kernel, const MeasuredDevice& device) {
+  std::map<std::string, double> shares;
+  if (!kernel.seconds || !(*kernel.seconds > 0)) return shares;
+  const auto add = [&](const std::string& of, const std::optional<double>& amount) {
+    const auto peak = device.peaks.find(of);
+    if (amount && peak != device.peaks.end() && peak->second.per_second.value_or(0) > 0)
+      shares[of] = *amount / *kernel.seconds / *peak->second.per_second;
+  };
+  for (const auto& [precision, flops] : kernel.flops) add(precision, flops);
+  add("bytes.dram", kernel.bytes.dram);
+  add("bytes.l2", kernel.bytes.l2);
+  add("bytes.l1", kernel.bytes.l1);
+  return shares;
+}
+
+namespace profile {
+namespace {
+
+constexpr std::string_view kPeak = "peak.";
+
+// Whose cycles a quantity's peak is counted in: those of the SM but for memory and the L2.
+std::string clock_of(std::string_view of) { return of.starts_with("bytes.") ? std::string(of.substr(6)) : "sm"; }
+std::string cycles_of(const std::string& clock) { return clock == "sm" ? "cycles" : "cycles." + clock; }
+
+const ChipMetrics* known_chip(const std::string& name) {
+  for (const ChipMetrics& chip : metric_catalogue())
+    if (std::find(chip.chips.begin(), chip.chips.end(), name) != chip.chips.end()) return &chip;
+  return nullptr;
+}
+
+struct Sums {
+  std::map<std::string, std::pair<double, double>> cycles;  // by clock: cycles, and seconds of the launches that tell
+};
+
+}  // namespace
+
+std::map<std::string, double> launch_amounts(const ProcessRecord& process, const RecordedLaunch& launch,
+                                             const ChipMetrics& chip) {
+  std::map<std::string, double> values;
+  if (launch.values.empty()) return values;
+  const std::vector<std::string>& names = process.metrics[launch.metrics];
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (std::isfinite(launch.values[i])) values[names[i]] = launch.values[i];
+  return evaluate_metrics(chip, values);
+}
+
+std::vector<MeasuredDevice> recorded_devices(const std::vector<RecordedRun>& runs, DevicePlaces& place_of) {
+  std::vector<MeasuredDevice> devices;
+  std::vector<const RecordedDevice*> recorded;  // one of each, beside `devices`
+  std::vector<Sums> sums;
+  const auto place = [&](const RecordedDevice& device) {
+    for (std::size_t i = 0; i < recorded.size(); ++i) {
+      if (recorded[i]->chip != device.chip || recorded[i]->name != device.name) continue;
+      if (recorded[i]->peaks.empty()) recorded[i] = &device;  // a process that counted nothing tells none
+      if (device.peaks.empty() || recorded[i]->peaks == device.peaks) return i;
+    }
+    recorded.push_back(&device);
+    sums.emplace_back();
+    return recorded.size() - 1;
+  };
+  for (const RecordedRun& run : runs)
+    for (const ProcessRecord& process : run) {
+      for (const auto& [context, device] : process.device_of) place_of[{&process, context}] = place(device);
+      for (const RecordedLaunch& launch : process.launches) {
+        const auto found = place_of.find({&process, launch.context});
+        const ChipMetrics* const chip = found == place_of.end() ? nullptr : known_chip(recorded[found->second]->chip);
+        if (chip == nullptr) continue;
+        const auto amounts = launch_amounts(process, launch, *chip);
+        const auto seconds = amounts.find("seconds");
+        if (seconds == amounts.end()) continue;
+        for (const char* clock : {"sm", "l1", "l2", "dram"})
+          if (const auto cycles = amounts.find(cycles_of(clock)); cycles != amounts.end()) {
+            sums[found->second].cycles[clock].first += cycles->second;
+            sums[found->second].cycles[clock].second += seconds->second;
+          }
+      }
+    }
+  for (std::size_t i = 0; i < recorded.size(); ++i) {
+    MeasuredDevice device{recorded[i]->name, recorded[i]->chip, {}, {}};
+    for (const auto& [clock, sum] : sums[i].cycles)
+      if (sum.first > 0 && sum.second > 0) device.clocks[clock] = sum.first / sum.second;
+    if (const ChipMetrics* const chip = known_chip(recorded[i]->chip))
+      for (const auto& [id, per_cycle] : evaluate_metrics(*chip, recorded[i]->peaks)) {
+        if (!id.starts_with(kPeak) || !std::isfinite(per_cycle) || !(per_cycle > 0)) continue;
+        const std::string of = id.substr(kPeak.size());
+        const auto hz = device.clocks.find(clock_of(of));
+        device.peaks[of] = {per_cycle,
+                            hz == device.clocks.end() ? std::nullopt : std::optional(per_cycle * hz->second)};
+      }
+    devices.push_back(std::move(device));
+  }
+  return devices;
+}
+
+std::map<std::string, double> launch_shares(const std::map<std::string, double>& amounts,
+                                            const MeasuredDevice& device) {
+  std::map<std::string, double> shares;
+  for (const auto& [of, peak] : device.peaks) {
+    const auto amount = amounts.find(of.starts_with("bytes.") ? of : "flops." + of);
+    const auto cycles = amounts.find(cycles_of(clock_of(of)));
+    if (amount != amounts.end() && cycles != amounts.end() && cycles->second > 0)
+      shares[of] = amount->second / (peak.per_cycle * cycles->second);
+  }
+  return shares;
+}
+
+Measured of_chip(const Measured& measured, const std::string& chip) {
+  Measured part = measured;
+  std::erase_if(part.kernels, [&](const MeasuredKernel& kernel) {
+    return !kernel.device || measured.devices[*kernel.device].chip != chip;
+  });
+  return part;
+}
+
+std::vector<std::vector<std::string>> session_metrics(const MetricPlan& plan, MetricMode mode) {
+  std::vector<std::vector<std::string>> lists;
+  for (const MetricGroup& group : plan.groups) {
+    if (mode == MetricMode::Exact && !lists.empty())
+      lists.front().insert(lists.front().end(), group.metrics.begin(), group.metrics.end());
+    else
+      lists.push_back(group.metrics);
+  }
+  for (std::vector<std::string>& list : lists) list.insert(list.end(), plan.constants.begin(), plan.constants.end());
+  return lists;
+}
+
+}  // namespace profile
+}  // namespace pagoda
