@@ -469,6 +469,91 @@ TEST_CASE("wrong options end with 2") {
   CHECK(shop.run("", "--mode fast -- $P").code == 2);
   CHECK(shop.run("", "--no-such-option -- $P").code == 2);
   CHECK(shop.run("none", "--version").code == 0);
+  struct Case {
+    const char *options, *said;
+  };
+  // clang-format off
+  const Case cases[] = {
+      {"-o a.json -o b.json",             "--output"},
+      {"--count -3",                      "--count"},
+      {"--skip -1",                       "--skip"},
+      {"--batch 0",                       "--batch"},
+      {"--by colour",                     "--by"},
+      {"--kernel [",                      "--kernel [ is no extended regular expression"},
+      {"--mode range --nvtx [",           "--nvtx [ is no"},
+      {"--iteration [",                   "--iteration"},
+      {"--mode range",                    "needs --nvtx"},
+      {"--mode time --verify ncu",        "--verify compares"},
+      {"--mode exact --precision tf32",   "--precision is of"},
+      {"--mode ncu --csv a.csv",          "--csv is of"},
+      {"-o - --csv -",                    "both be standard output"},
+      {"--chip GH100",                    "--mode ncu"},
+  };
+  // clang-format on
+  for (const Case& c : cases) {
+    CAPTURE(c.options);
+    const Result result = shop.run("", std::string(c.options) + " -- $P 1");
+    CHECK(result.code == 2);
+    CHECK_MESSAGE(has(result.err, c.said), result.err);
+    CHECK_FALSE(has(result.out, "ready"));
+  }
+}
+
+TEST_CASE("what cannot work is said before the program runs") {
+  const Workshop shop;
+  fs::create_directories(shop.path("folder"));
+  write_file(shop.path("plain"), "no program");
+  struct Case {
+    const char* arguments;
+    int code;
+    const char* said;
+  };
+  // clang-format off
+  const Case cases[] = {
+      {"-o no/such/folder/m.json -- $P 1",    1, "cannot be written"},
+      {"--csv no/such/m.csv -- $P 1",         1, "cannot be written"},
+      {"-o folder -- $P 1",                   1, "is a folder"},
+      {"--estimate none.json -- $P 1",        1, "none.json"},
+      {"--precision none -- $P 1",            1, "GH100 counts"},
+      {"-- ./plain",                        126, "permission"},
+      {"-- ./folder",                       126, "permission"},
+      {"-- no-such-program",                127, "in PATH"},
+      {"-- ./no-such-program",              127, "no such program"},
+  };
+  // clang-format on
+  for (const Case& c : cases) {
+    CAPTURE(c.arguments);
+    const Result result = shop.run("", c.arguments);
+    CHECK(result.code == c.code);
+    CHECK_MESSAGE(has(result.err, c.said), result.err);
+    CHECK_FALSE(has(result.out, "ready"));
+  }
+}
+
+TEST_CASE("programs without CUDA keep their input, output and exit code, and the reason is told") {
+  const Workshop shop;
+  const Result none = shop.run("", "-o m.json -- /bin/true");
+  CHECK(none.code == 1);  // nothing to tell
+  CHECK(has(none.err, "no kernel was recorded"));
+  CHECK_FALSE(has(none.out, "launches"));
+  CHECK(shop.run("", "-- /bin/sh -c \"exit 3\"").code == 3);
+  CHECK(shop.run("", "-- /bin/sh -c \"kill -SEGV \\$\\$\"").code == 128 + SIGSEGV);
+  write_file(shop.path("input"), "from standard input\n");
+  CHECK(has(shop.run("", "-- cat < input").out, "from standard input"));
+  CHECK(shop.run("", "-- seq 200000").out.size() > 1000000);
+  // How the program ended is noted with what it left.
+  CHECK(shop.run("", "-o m.json -- $P 1 exit 3").code == 3);
+  const auto notes = load_measured(shop.path("m.json")).notes;
+  CHECK(std::find(notes.begin(), notes.end(), "the program exited with 3") != notes.end());
+  // Another profiler's place is taken, and that is told.
+  setenv("CUDA_INJECTION64_PATH", "/opt/other.so", 1);
+  const Result taken = shop.run("", "-o m.json -- $P 1");
+  unsetenv("CUDA_INJECTION64_PATH");
+  CHECK(taken.code == 0);
+  CHECK_MESSAGE(has(taken.err, "CUDA_INJECTION64_PATH was /opt/other.so"), taken.err);
+  CHECK(load_measured(shop.path("m.json")).kernels.size() == 2);
+  // Without a loader there is no profiler.
+  if (fs::exists("/sbin/ldconfig")) CHECK(has(shop.run("", "-- /sbin/ldconfig --version").err, "linked statically"));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // pagoda-profile: runs a program and says what each of its kernels did on the GPU, and for which node of the model.
+#include <regex.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include <map>
 #include <set>
 
+#include "executable.h"
 #include "inject/settings.h"
 #include "pagoda/join.h"
 #include "pagoda/report.h"
@@ -157,6 +159,14 @@ void add_environment(const profile::Probe& probed, const Options& options, Measu
   if (measured.device.empty() && !probed.devices.empty()) measured.device = probed.devices.front().name;
 }
 
+// How the program ended, where that was not well: what was recorded may be less than what it does.
+void add_end(int status, Measured& measured) {
+  if (WIFSIGNALED(status))
+    measured.notes.push_back("the program was ended by signal " + std::to_string(WTERMSIG(status)));
+  else if (WEXITSTATUS(status) != 0)
+    measured.notes.push_back("the program exited with " + std::to_string(WEXITSTATUS(status)));
+}
+
 int report(const Options& options, Measured& measured, const std::string& csv) {
   if (!options.estimate.empty()) join(measured, pagoda::load_estimate(options.estimate));
   const bool to_stdout = options.output == "-" || options.csv == "-";
@@ -169,7 +179,8 @@ int report(const Options& options, Measured& measured, const std::string& csv) {
   put(options.output, pagoda::write_measured(measured));
   put(options.csv, csv);
   const auto rows = options.by == "node" ? pagoda::profile::TableBy::Node : pagoda::profile::TableBy::Kernel;
-  std::fputs(pagoda::profile::profile_table(measured, options.top, rows).c_str(), to_stdout ? stderr : stdout);
+  if (!measured.kernels.empty())
+    std::fputs(pagoda::profile::profile_table(measured, options.top, rows).c_str(), to_stdout ? stderr : stdout);
   for (const std::string& note : measured.notes) std::fprintf(stderr, "pagoda-profile: %s\n", note.c_str());
   if (measured.kernels.empty()) {
     std::fprintf(
@@ -321,13 +332,72 @@ int profile_program(const Options& options, const profile::Probe& probed) {
                           ? pagoda::profile::measured_of(runs, how)
                           : pagoda::profile::measured_of(runs, pagoda::chip_metrics(chip), how);
   add_environment(probed, options, measured);
+  add_end(status, measured);
   int code = report(options, measured, pagoda::profile::record_csv(runs));
   if (status != 0) return profile::end_as(status);
   if (!options.verify.empty() && code == kDone) code = verify(options, measured, probed);
   return code;
 }
 
+// Why these options do not go together; empty: they do. All that can be known before the program runs, which may take
+// long.
+std::string wrong_use(const Options& options) {
+  const bool is_ncu = options.mode == "ncu", is_study = !options.models.empty() || !options.batches.empty();
+  if (!is_ncu && (is_study || !options.chip.empty())) return "--models, --batches and --chip are of --mode ncu";
+  if (options.mode == "range" && options.nvtx.empty())
+    return "--mode range needs --nvtx; --list-ranges shows what the program opens";
+  if (!options.precision.empty() && options.mode != "quick" && options.mode != "range")
+    return "--precision is of --mode quick and range; exact and rotate count every precision";
+  if (!options.verify.empty() && (options.mode == "time" || options.mode == "range" || is_ncu))
+    return "--verify compares counts of kernels, which --mode quick, exact and rotate have";
+  if (is_ncu && !options.csv.empty()) return "--csv is of the other modes; ncu writes a table of its own";
+  if (options.output == "-" && options.csv == "-") return "--output and --csv cannot both be standard output";
+  if (!is_ncu)  // whose expressions are its own
+    for (const auto& [name, text] :
+         {std::pair{"--nvtx", &options.nvtx}, {"--kernel", &options.kernel}, {"--iteration", &options.iteration}}) {
+      regex_t compiled = {};
+      const int error = text->empty() ? 0 : regcomp(&compiled, text->c_str(), REG_EXTENDED | REG_NOSUB);
+      char why[128] = {};
+      if (error != 0) {
+        regerror(error, &compiled, why, sizeof why);
+        return std::string(name) + " " + *text + " is no extended regular expression: " + why;
+      }
+      if (!text->empty()) regfree(&compiled);
+    }
+  return "";
+}
+
+// Files are read and written after the program has run: whether they can be is seen before.
+void require_files(const Options& options) {
+  if (!options.estimate.empty()) pagoda::load_estimate(options.estimate);
+  const bool is_study = !options.models.empty() || !options.batches.empty();
+  for (const std::string& path : {options.output, options.csv}) {
+    if (path.empty() || path == "-" || is_study) continue;
+    const fs::path folder = fs::absolute(path).parent_path();
+    std::error_code ignored;
+    if (fs::is_directory(path, ignored)) throw pagoda::Error(path + " is a folder; give the path of a file");
+    if (!fs::is_directory(folder, ignored) || access(folder.c_str(), W_OK) != 0)
+      throw pagoda::Error(path + " cannot be written; see that " + folder.string() + " is a folder that can be");
+  }
+}
+
+// What stands in the way of the profiler in the environment or in the program itself.
+void warn(const profile::Executable& program) {
+  if (!program.warning.empty()) std::fprintf(stderr, "pagoda-profile: %s\n", program.warning.c_str());
+  for (const char* name : {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"})
+    if (const char* const value = std::getenv(name); value != nullptr && *value != '\0')
+      std::fprintf(stderr, "pagoda-profile: %s was %s; for the program it is the profiler of this run instead\n", name,
+                   value);
+}
+
 int run(const Options& options) {
+  require_files(options);
+  const profile::Executable program = profile::find_executable(options.command.front());
+  if (!program.problem.empty()) {
+    std::fprintf(stderr, "pagoda-profile: %s\n", program.problem.c_str());
+    return program.exit_code;
+  }
+  if (options.mode != "ncu") warn(program);
   if (options.list_ranges) return list_ranges(options);
   if (options.mode == "ncu" && !options.chip.empty()) return profile_with_ncu(options, options.chip);
   const profile::ProbeFor what = options.mode == "time"  ? profile::ProbeFor::Times
@@ -363,11 +433,12 @@ int main(int argc, char** argv) {
   app.add_option("--precision", options.precision, "quick: count this one, as tf32.tensor, float64.tensor");
   app.add_option("--nvtx", options.nvtx, "only launches whose open ranges match; range: the ranges, as domain@name");
   app.add_option("--kernel", options.kernel, "only kernels whose name matches this extended regular expression");
-  app.add_option("--skip", options.skip, "leave out so many of the wanted launches");
-  app.add_option("--count", options.count, "and take so many");
+  app.add_option("--skip", options.skip, "leave out so many of the wanted launches")->check(CLI::NonNegativeNumber);
+  app.add_option("--count", options.count, "and take so many")->check(CLI::NonNegativeNumber);
   app.add_option("--iteration", options.iteration,
                  "ranges, as domain@name, that are one run of the model each; rotate then takes turns in one run");
-  app.add_option("--warmup", options.warmup, "runs of the model to leave out; 1 of three or more");
+  app.add_option("--warmup", options.warmup, "runs of the model to leave out; 1 of three or more")
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--batch", options.batch, "launches between two readings of the counters")
       ->check(CLI::Range(1, 2000))
       ->capture_default_str();
@@ -385,7 +456,7 @@ int main(int argc, char** argv) {
   app.add_option("--batches", options.batches, "ncu: take the place of {batch} in the command")->delimiter(',');
   app.add_option("-o,--output", options.output, "write pagoda.measured/1 here; - is standard output");
   app.add_option("--csv", options.csv, "write one row a launch as Nsight Compute's raw page; - is standard output");
-  app.add_option("--top", options.top, "rows of the table")->capture_default_str();
+  app.add_option("--top", options.top, "rows of the table")->check(CLI::NonNegativeNumber)->capture_default_str();
   app.add_option("--by", options.by, "what a row of the table is of")
       ->check(CLI::IsMember({"kernel", "node"}))
       ->capture_default_str();
@@ -407,12 +478,8 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "pagoda-profile: %s is no option; --help lists them\n", options.command.front().c_str());
     return kUsage;
   }
-  if (options.mode != "ncu" && !(options.models.empty() && options.batches.empty() && options.chip.empty())) {
-    std::fprintf(stderr, "pagoda-profile: --models, --batches and --chip are of --mode ncu\n");
-    return kUsage;
-  }
-  if (options.mode == "range" && options.nvtx.empty()) {
-    std::fprintf(stderr, "pagoda-profile: --mode range needs --nvtx; --list-ranges shows what the program opens\n");
+  if (const std::string wrong = wrong_use(options); !wrong.empty()) {
+    std::fprintf(stderr, "pagoda-profile: %s\n", wrong.c_str());
     return kUsage;
   }
   if (!options.cupti.empty()) setenv("PAGODA_CUPTI", options.cupti.c_str(), 1);

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 
@@ -131,6 +132,7 @@ Probe probe(ProbeFor what, const std::string& library) {
   if (child == 0) {
     close(ends[0]);
     // What the driver prints is not the program's; a dump of a crash that was foreseen helps nobody.
+    for (const char* name : {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"}) unsetenv(name);  // others' profilers
     std::signal(SIGALRM, SIG_DFL);
     alarm(kSeconds);
     _exit(ask(ends[1], what, library));
