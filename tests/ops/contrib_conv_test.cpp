@@ -103,6 +103,8 @@ constexpr OpCase kNchwc[] = {
     {"x:f32[N,32,8,8] -> y = com.microsoft.nchwc.ReorderInput(x)", "y:f32[N,32,8,8]", "arith=0 read=8192*N written=8192*N", "whole blocks of any machine"},
     {"x:f32[N,8,8,32] -> y = com.microsoft.nchwc.ReorderInput(x) {channels_last=1}", "y:f32[N,32,8,8]", "", "from channels last"},
     {"x:f32[N,24,8,8] -> y = com.microsoft.nchwc.ReorderInput(x)", "y:f32[N,?,8,8]", "", "24 or 32, as the machine has it"},
+    {"x:f32[N,24,8,8], w:f32[16,32,1,1] -> r = com.microsoft.nchwc.ReorderInput(x); y = com.microsoft.nchwc.Conv(r, w)", "r:f32[N,32,8,8], y:f32[N,16,8,8]", "", "the weights behind it tell"},
+    {"x:f32[N,20,8,8], w:f32[24,1,3,3] -> r = com.microsoft.nchwc.ReorderInput(x); y = com.microsoft.nchwc.Conv(r, w) {group=24}", "r:f32[N,24,8,8], y:f32[N,24,6,6]", "", "channel by channel"},
     {"x:f32[N,24,8,8] -> y:f32[N,32,8,8] = com.microsoft.nchwc.ReorderInput(x)", "y:f32[N,32,8,8]", "written=8192*N", "the file tells"},
     {"x:f32[N,24] -> y = com.microsoft.nchwc.ReorderInput(x)", "error: rank 2", "", "no image"},
     {"x:f32[N,32,8,8] -> y = com.microsoft.nchwc.ReorderOutput(x) {channels=24}", "y:f32[N,24,8,8]", "read=8192*N written=6144*N", "padding goes"},

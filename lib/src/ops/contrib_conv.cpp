@@ -256,13 +256,15 @@ OpCost cost_instance_norm_nhwc(const OpContext& op) {
 
 // --- NCHWc ---
 
-// The file's padded weights decide: [M, C/group, kernel…].
+// The file's padded weights decide: [M, C/group, kernel…]; also what a ReorderInput before made of its channels.
 void infer_nchwc_conv(OpContext& op) {
   set_element(op, 0, op.element(0));
   Image image = image_of(op, 0, Layout::ChannelsFirst);
   const Shape& weight = op.shape(1);
   expect_rank(op, 1, op.rank(0));
   const Shape kernel(weight.begin() + 2, weight.end());
+  if (!image.channels.is_constant())
+    op.unify(image.channels, weight[1] * op.attribute("group", std::int64_t{1}), "input channels");
   image.channels = weight[0];
   image.spatial =
       window_output(op, image.spatial, window_attributes(op, static_cast<int>(kernel.size()), &kernel), false);
