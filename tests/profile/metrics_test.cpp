@@ -159,7 +159,8 @@ TEST_CASE("values amount to what Nsight Compute's importer makes of them, on eve
     if (sample.bytes.dram) CHECK(amounts.at("bytes.dram") == *sample.bytes.dram);
     CHECK(amounts.at("bytes.l2") == *sample.bytes.l2);
     CHECK(amounts.at("bytes.l1") == *sample.bytes.l1);
-    for (const auto& [precision, flops] : sample.flops) {
+    for (const auto& [name, flops] : sample.flops) {
+      const std::string& precision = name;
       CAPTURE(precision);
       REQUIRE(amounts.contains("flops." + precision));
       CHECK(amounts.at("flops." + precision) == *flops);

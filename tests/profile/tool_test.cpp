@@ -224,7 +224,8 @@ std::map<std::string, double> give_every_counter(const Workshop& shop) {
 
 void check_everything_is_counted(const MeasuredKernel& kernel, const std::map<std::string, double>& amounts) {
   std::size_t precisions = 0;
-  for (const auto& [precision, count] : kernel.flops) {
+  for (const auto& [name, count] : kernel.flops) {
+    const std::string& precision = name;
     CAPTURE(precision);
     const auto found = amounts.find("flops." + precision);
     REQUIRE(count.has_value() == (found != amounts.end()));
