@@ -121,6 +121,45 @@ struct Pushed {
   const char* domain_;
 };
 
+TEST_CASE("no counter is touched while any stream is captured, and all go on after the last one") {
+  Fake fake;
+  Settings settings = counting();
+  settings.groups["GH100"].push_back({"dram__bytes_write.sum"});
+  settings.iteration = "^run";
+  Run run(settings, fake);
+  {
+    const Pushed first("", "run 0");
+    run.recorder().range_opened("", "run 0");
+    run.launch("before");
+  }
+  run.recorder().capture_begins(7);
+  CHECK(fake.calls == std::vector<std::string>{"open", "start", "stop"});
+  run.launch("meanwhile");
+  run.recorder().capture_begins(8);
+  run.recorder().capture_ends(7);
+  run.launch("still");
+  {
+    const Pushed second("", "run 1");  // another group is due, whose session waits
+    run.recorder().range_opened("", "run 1");
+    run.launch("in the second run");
+  }
+  run.launch("a graph", 1, true);
+  CHECK(fake.calls.size() == 3);
+  run.recorder().capture_ends(8);
+  run.recorder().capture_ends(9);  // of a stream that was never captured
+  run.launch("after");
+  CHECK(fake.calls == std::vector<std::string>{"open", "start", "stop", "close", "open", "start"});
+  run.recorder().capture_begins(7);  // and open at the end
+  const ProcessRecord record = run.finish();
+  std::map<std::string, std::size_t> values;
+  for (const auto& launch : record.launches) values[launch.kernel] = launch.values.size();
+  CHECK(values ==
+        std::map<std::string, std::size_t>{
+            {"before", 1}, {"meanwhile", 0}, {"still", 0}, {"in the second run", 0}, {"a graph", 0}, {"after", 1}});
+  CHECK(record.lost_launches == 4);
+  CHECK(record.has_ended);
+}
+
 TEST_CASE("each launch has the values of its range, with the ranges open on its thread") {
   Fake fake;
   Run run(counting(), fake);

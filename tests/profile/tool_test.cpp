@@ -553,6 +553,13 @@ TEST_CASE("programs without CUDA keep their input, output and exit code, and the
   CHECK(taken.code == 0);
   CHECK_MESSAGE(has(taken.err, "CUDA_INJECTION64_PATH was /opt/other.so"), taken.err);
   CHECK(load_measured(shop.path("m.json")).kernels.size() == 2);
+  if (geteuid() == 0) {  // only root can give a program to somebody else
+    const std::string other = shop.path("other");
+    fs::copy_file(PAGODA_NVTX_PROGRAM, other);
+    REQUIRE(chown(other.c_str(), 65534, 65534) == 0);
+    fs::permissions(other, fs::perms::set_uid | fs::perms::owner_all | fs::perms::others_exec | fs::perms::others_read);
+    CHECK(has(shop.run("", "-- ./other 0").err, "set-user-ID"));
+  }
   // Without a loader there is no profiler.
   if (fs::exists("/sbin/ldconfig")) CHECK(has(shop.run("", "-- /sbin/ldconfig --version").err, "linked statically"));
 }
