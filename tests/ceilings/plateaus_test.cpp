@@ -66,6 +66,24 @@ TEST_CASE("a spurious plateau makes its level ambiguous and leaves the names of 
   CHECK(!found[1].ambiguous);
 }
 
+TEST_CASE("prefetchers that make a level faster from some size on, and edges that set in early, raise no doubt") {
+  // As a Zen 5 core was seen: 185 GB/s up to 350 KiB of its second level, 240 GB/s from there, falling from 700 KiB on;
+  // and its third level at 100 GB/s up to 4 MiB, at 118 beyond, wearing off from 14 MiB on.
+  const auto found = find_plateaus(sweep([](double b) {
+                                     if (b > 350 * kKiB && b <= 690 * kKiB) return 240e9;
+                                     if (b > 690 * kKiB && b <= 1 * kMiB) return 190e9;
+                                     if (b > 4.2 * kMiB && b <= 14 * kMiB) return 118e9;
+                                     if (b > 14 * kMiB && b <= 32 * kMiB) return 106e9;
+                                     return hierarchy(b, 490e9, 185e9, 100e9, 44e9);
+                                   }),
+                                   kLevels);
+  REQUIRE(found.size() == 4);
+  for (const Plateau& p : found) {
+    CAPTURE(p.level);
+    CHECK(p.why == "");
+  }
+}
+
 TEST_CASE("a cache that does not end where its capacity says is ambiguous") {
   // The machine shows half of the second-level cache: an edge at 0.5 MiB, none near 1 MiB.
   const auto found =

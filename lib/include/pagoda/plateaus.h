@@ -5,7 +5,8 @@
 //
 // Levels are named from known capacities, never by counting plateaus: one spurious step would shift every name after
 // it. A change-point fit, which knows nothing of the capacities, must then find an edge where each capacity says and
-// none inside a level; otherwise the level is `ambiguous` and `why` says what was seen.
+// no fall inside a level that is worth a quarter of the level's own edges; otherwise the level is `ambiguous` and `why`
+// says what was seen. Rises inside a level are prefetchers at work: no level is faster than the one before it.
 #pragma once
 
 #include <cstddef>

@@ -13,7 +13,8 @@ namespace {
 
 constexpr double kEdgeFactor = 1.5;   // how far an edge may be from the capacity
 constexpr double kInside = 0.75;      // up to this part of the capacity a working set is well inside
-constexpr double kRealStep = 0.04;    // smaller steps are wear of a plateau, not another one
+constexpr double kRealStep = 0.04;    // smaller steps are wear of a plateau, not another one …
+constexpr double kPartOfEdge = 0.25;  // … and so are those below this part of the level's own edges, in ln(bandwidth)
 constexpr std::size_t kFewest = 5;    // points of a plateau
 constexpr double kNoiseFloor = 1e-3;  // of ln(bandwidth): no timer is better than that
 
@@ -105,7 +106,12 @@ std::vector<Plateau> find_plateaus(std::span<const SweepPoint> points, const std
   for (const SweepPoint& p : sweep) logs.push_back(std::log(p.bytes_per_second));
   const std::vector<Edge> found = edges(sweep, logs);
 
+  struct Range {
+    double inner = 0, outer = 0;     // capacities where it begins and ends; 0: none
+    std::size_t first = 0, end = 0;  // points well inside it
+  };
   std::vector<Plateau> result;
+  std::vector<Range> ranges;
   double inner = 0;  // capacity of the level before
   for (const KnownLevel& known : levels) {
     // Well inside: beyond what the level before still holds in part, and below what this one can hold with the code,
@@ -132,23 +138,40 @@ std::vector<Plateau> find_plateaus(std::span<const SweepPoint> points, const std
     plateau.high_bytes = sweep[end - 1].bytes;
     plateau.points = rates.size();
 
-    const auto edge_near = [&](double capacity) {
-      return std::any_of(found.begin(), found.end(), [&](const Edge& e) {
-        return e.step < -kRealStep && e.bytes > capacity / kEdgeFactor && e.bytes < capacity * kEdgeFactor;
-      });
-    };
-    if (before > 0 && !edge_near(before))
-      doubt(plateau, "no edge near " + size_text(before) + ", where it should begin");
+    ranges.push_back({before, outer, first, end});
+    result.push_back(std::move(plateau));
+  }
+
+  const auto near = [](double bytes, double capacity) {
+    return bytes > capacity / kEdgeFactor && bytes < capacity * kEdgeFactor;
+  };
+  const auto edge_near = [&](double capacity) {
+    return std::any_of(found.begin(), found.end(),
+                       [&](const Edge& e) { return e.step < -kRealStep && near(e.bytes, capacity); });
+  };
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    Plateau& plateau = result[i];
+    const auto& [begin, outer, first, end] = ranges[i];
+    if (begin > 0 && !edge_near(begin)) doubt(plateau, "no edge near " + size_text(begin) + ", where it should begin");
     if (outer > 0 && sweep.back().bytes > outer * kEdgeFactor && !edge_near(outer))
       doubt(plateau, "no edge near " + size_text(outer) + ", where it should end");
-    for (const Edge& e : found)
-      if (e.at > first && e.at < end && std::abs(e.step) > kRealStep) {
-        char text[96];
-        std::snprintf(text, sizeof text, "a step of %+.0f %% inside it, at %s", 100 * std::expm1(e.step),
-                      size_text(e.bytes).c_str());
-        doubt(plateau, text);
-      }
-    result.push_back(std::move(plateau));
+    // The smaller of the two edges of this level: a step that is small beside it is no level of its own.
+    double edge = 1e300;
+    for (const std::size_t neighbour : {i - 1, i + 1})
+      if (neighbour < result.size())
+        edge = std::min(edge, std::abs(std::log(result[neighbour].bytes_per_second / plateau.bytes_per_second)));
+    const double real = edge < 1e300 ? std::max(kRealStep, kPartOfEdge * edge) : kRealStep;
+    for (const Edge& e : found) {
+      if (e.at <= first || e.at >= end || e.step > -real)
+        continue;  // rises are prefetchers: no level is faster further out
+      // Its own edges, as near as the sweep's points lie.
+      if (begin > 0 && (near(sweep[e.at - 1].bytes, begin) || near(sweep[e.at].bytes, begin))) continue;
+      if (outer > 0 && (near(sweep[e.at - 1].bytes, outer) || near(sweep[e.at].bytes, outer))) continue;
+      char text[96];
+      std::snprintf(text, sizeof text, "a step of %+.0f %% inside it, at %s", 100 * std::expm1(e.step),
+                    size_text(e.bytes).c_str());
+      doubt(plateau, text);
+    }
   }
   return result;
 }
