@@ -177,6 +177,14 @@ TEST_CASE("limits come from the control group this process is in") {
   CHECK(limits.memory_bytes.value() == 2147483648);
 }
 
+TEST_CASE("the choice of huge pages is the one in brackets") {
+  const Folder folder;
+  CHECK(huge_pages(folder.path) == "");
+  write(folder.path / "sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
+  CHECK(huge_pages(folder.path) == "madvise");
+  CHECK(kernel_version() != "");
+}
+
 TEST_CASE("energy counters of packages are summed, and their wraps undone") {
   const Folder folder;
   const auto zone = [&](const char* name, const char* label, const char* microjoules) {

@@ -2,9 +2,12 @@
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <regex>
+#include <sstream>
 
 #include "pagoda/ceilings.h"
 #include "pagoda/device.h"
@@ -101,6 +104,19 @@ TEST_CASE("other tools' forms hold the device-wide best, in their units") {
   add("d", pagoda::CeilingKind::Bandwidth, "l1", "", 1e12, "device");
   CHECK(ceilings::ert_csv(document) == "250.00 FP64 GFLOPs EMP\n1000.00 L1 EMP\n40.00 DRAM EMP\n");
   const std::string rocprof = ceilings::rocprof_csv(document);
+  const auto columns = [](const std::string& line) { return std::count(line.begin(), line.end(), ','); };
+  const std::size_t end = rocprof.find('\n');
+  CHECK(columns(rocprof.substr(0, end)) == columns(rocprof.substr(end + 1)));
+  // As checks of ERT read its report: a number, a blank, the name.
+  const std::regex line(R"((\d+\.\d+)\s(FP64 GFLOPs|L1|DRAM) EMP)");
+  const std::string ert = ceilings::ert_csv(document);
+  CHECK(std::distance(std::sregex_iterator(ert.begin(), ert.end(), line), std::sregex_iterator()) == 3);
+  const std::string rows = ceilings::csv(document);
+  std::istringstream lines(rows);
+  std::int64_t count = 0;
+  for (std::string row; std::getline(lines, row); ++count)
+    CHECK(columns(row) == columns(rows.substr(0, rows.find('\n'))));
+  CHECK(count == 5);
   CHECK(rocprof.starts_with("device,HBMBw,HBMBwLow,HBMBwHigh,L2Bw"));
   CHECK(rocprof.find("\n0,40.000,39.600,40.400,0.000") != std::string::npos);
 }

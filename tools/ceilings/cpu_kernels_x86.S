@@ -300,6 +300,16 @@
   .endr
   .endm
 
+# One stream, with what lies 2 KiB on asked for.
+  .macro load_ahead_body move, reg, width
+  .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+  .if (\width * \i) % 64 == 0
+  prefetcht0 (2048 + \width * \i)(%rdi, %r9)
+  .endif
+  \move (\width * \i)(%rdi, %r9), %\reg\()\i
+  .endr
+  .endm
+
   .macro load_body move, reg, width
   .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
   \move (\width * \i)(%rdi, %r9), %\reg\()\i
@@ -332,28 +342,31 @@
 
 # a ^= a constant: read and written in place, by pairs of lines (load, load, store, store). Line by line, a core that
 # merges a line's way out of the second-level cache with the next one's way in loses a seventh of what this reaches.
-  .macro update_body load, store, flip, reg, width
-  .irp i, 0, 2, 4, 6
-  update_pair \load, \store, \flip, \reg, \width, \i, %\reg\()0, %\reg\()1
-  .endr
-  .endm
-  .macro update_pair load, store, flip, reg, width, i, first, second
+  .macro update_pair load, store, flip, reg, width, i, next, first, second
   \load (\width * \i)(%rdi, %r9), \first
-  \load (\width * (\i + 1))(%rdi, %r9), \second
+  \load (\width * \next)(%rdi, %r9), \second
   \flip %\reg\()15, \first, \first
   \flip %\reg\()15, \second, \second
   \store \first, (\width * \i)(%rdi, %r9)
-  \store \second, (\width * (\i + 1))(%rdi, %r9)
+  \store \second, (\width * \next)(%rdi, %r9)
   .endm
 
-# The same, with the lines 2 KiB on asked for in time: the hardware's own prefetchers may reach them late.
-  .macro update_ahead_body load, store, flip, reg, width
-  .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-  .if 64 * \i < 8 * \width
-  prefetcht0 (2048 + 64 * \i)(%rdi, %r9)
-  .endif
+  .macro update_body load, store, flip, reg, width
+  .irp i, 0, 2, 4, 6
+  update_pair \load, \store, \flip, \reg, \width, \i, (\i + 1), %\reg\()0, %\reg\()1
   .endr
-  update_body \load, \store, \flip, \reg, \width
+  .endm
+
+# The same, each pair with the lines 4 KiB on asked for: the hardware's own prefetchers reach them late, and spread like
+# this the requests do not crowd out what is waited for.
+  .macro update_ahead_body load, store, flip, reg, width
+  .irp i, 0, 2, 4, 6
+  prefetcht0 (4096 + \width * \i)(%rdi, %r9)
+  .if \width == 64
+  prefetcht0 (4096 + \width * (\i + 1))(%rdi, %r9)
+  .endif
+  update_pair \load, \store, \flip, \reg, \width, \i, (\i + 1), %\reg\()0, %\reg\()1
+  .endr
   .endm
 
   bandwidth pagoda_load_sse, 256, load_body movaps, xmm, 16
@@ -361,6 +374,8 @@
   bandwidth pagoda_load_avx512, 1024, load_body vmovaps, zmm, 64
   bandwidth_halves pagoda_load_halves_avx2, 512, load_halves_body vmovaps, ymm, 32
   bandwidth_halves pagoda_load_halves_avx512, 1024, load_halves_body vmovaps, zmm, 64
+  bandwidth pagoda_load_ahead_avx2, 512, load_ahead_body vmovaps, ymm, 32
+  bandwidth pagoda_load_ahead_avx512, 1024, load_ahead_body vmovaps, zmm, 64
   bandwidth pagoda_store_sse, 256, store_body movaps, xmm, 16
   bandwidth pagoda_store_avx2, 512, store_body vmovaps, ymm, 32
   bandwidth pagoda_store_avx512, 1024, store_body vmovaps, zmm, 64

@@ -64,6 +64,8 @@ void describe(const CpuMachine& machine, CeilingsDocument& document) {
       m["l" + std::to_string(level) + "_cpus"] = static_cast<std::int64_t>(cache->cpus.size());
     }
   m["hypervisor"] = machine.has("hypervisor");
+  document.env["kernel"] = kernel_version();
+  if (const std::string pages = huge_pages(); !pages.empty()) document.env["huge_pages"] = pages;
   if (machine.limits.cpus)
     document.env["cgroup_cpus"] = *machine.limits.cpus;
   else

@@ -28,7 +28,8 @@ COMPUTE(pagoda_add_f32_avx512) COMPUTE(pagoda_fma_add_f64_avx512) COMPUTE(pagoda
 COMPUTE(pagoda_fma_f16_avx512) COMPUTE(pagoda_dot_i8_avx_vnni) COMPUTE(pagoda_dot_i8_avx512)
 COMPUTE(pagoda_dot_bf16_avx512) COMPUTE(pagoda_amx_bf16) COMPUTE(pagoda_amx_i8)
 BANDWIDTH(pagoda_load_sse) BANDWIDTH(pagoda_load_avx2) BANDWIDTH(pagoda_load_avx512)
-BANDWIDTH(pagoda_load_halves_avx2) BANDWIDTH(pagoda_load_halves_avx512) BANDWIDTH(pagoda_store_sse)
+BANDWIDTH(pagoda_load_halves_avx2) BANDWIDTH(pagoda_load_halves_avx512)
+BANDWIDTH(pagoda_load_ahead_avx2) BANDWIDTH(pagoda_load_ahead_avx512) BANDWIDTH(pagoda_store_sse)
 BANDWIDTH(pagoda_store_avx2) BANDWIDTH(pagoda_store_avx512) BANDWIDTH(pagoda_store_nt_avx2)
 BANDWIDTH(pagoda_store_nt_avx512) BANDWIDTH(pagoda_copy_sse) BANDWIDTH(pagoda_copy_avx2) BANDWIDTH(pagoda_copy_avx512)
 BANDWIDTH(pagoda_copy_nt_avx2) BANDWIDTH(pagoda_copy_nt_avx512) BANDWIDTH(pagoda_triad_avx2)
@@ -70,13 +71,15 @@ constexpr std::array<ComputeKernel, 22> kCompute = {{
     {NAMED(pagoda_amx_i8),             "amx_int8",    "amx",    P::Int8,     "amx",   8192,  4, 4,  16 * 32768,  "tdpbssd",     16, Step::Tile, "int32"},
 }};
 
-constexpr std::array<BandwidthKernel, 23> kBandwidth = {{
+constexpr std::array<BandwidthKernel, 25> kBandwidth = {{
     // name                              feature    isa       op         bits  step arr mov alloc instruction n
     {NAMED(pagoda_load_sse),             "sse2",    "sse",    "load",     128,  256, 1, 1, 0, "movaps",   16},
     {NAMED(pagoda_load_avx2),            "avx2",    "avx2",   "load",     256,  512, 1, 1, 0, "vmovaps",  16},
     {NAMED(pagoda_load_avx512),          "avx512f", "avx512", "load",     512, 1024, 1, 1, 0, "vmovaps",  16},
     {NAMED(pagoda_load_halves_avx2),     "avx2",    "avx2",   "load",     256,  512, 1, 1, 0, "vmovaps",  16},
     {NAMED(pagoda_load_halves_avx512),   "avx512f", "avx512", "load",     512, 1024, 1, 1, 0, "vmovaps",  16},
+    {NAMED(pagoda_load_ahead_avx2),      "avx2",    "avx2",   "load",     256,  512, 1, 1, 0, "vmovaps",  16},
+    {NAMED(pagoda_load_ahead_avx512),    "avx512f", "avx512", "load",     512, 1024, 1, 1, 0, "vmovaps",  16},
     {NAMED(pagoda_store_sse),            "sse2",    "sse",    "store",    128,  256, 1, 1, 1, "movaps",   16},
     {NAMED(pagoda_store_avx2),           "avx2",    "avx2",   "store",    256,  512, 1, 1, 1, "vmovaps",  16},
     {NAMED(pagoda_store_avx512),         "avx512f", "avx512", "store",    512, 1024, 1, 1, 1, "vmovaps",  16},

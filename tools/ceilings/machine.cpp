@@ -2,6 +2,7 @@
 #include "machine.h"
 
 #include <sched.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -228,6 +229,18 @@ CpuMachine read_machine() {
   if (const auto khz = number_in("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq"))
     machine.max_hz = 1e3 * static_cast<double>(*khz);
   return machine;
+}
+
+std::string kernel_version() {
+  utsname name{};
+  return uname(&name) == 0 ? std::string(name.sysname) + " " + name.release : "";
+}
+
+std::string huge_pages(const std::string& root) {
+  // "always [madvise] never"
+  const std::string line = first_line(fs::path(root) / "sys/kernel/mm/transparent_hugepage/enabled");
+  const std::size_t open = line.find('['), close = line.find(']');
+  return open < close && close != std::string::npos ? line.substr(open + 1, close - open - 1) : "";
 }
 
 std::int64_t stolen_ticks(int cpu) {

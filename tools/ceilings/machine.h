@@ -57,6 +57,10 @@ struct CpuMachine {
 };
 CpuMachine read_machine();
 
+// What else decides a rate and may differ between two runs: "Linux 6.1.0", "madvise" (pages of 2 MiB; empty: not told).
+std::string kernel_version();
+std::string huge_pages(const std::string& root = "/");
+
 // Who else is using the machine: hundredths of a second stolen by the hypervisor, of one CPU.
 std::int64_t stolen_ticks(int cpu);
 double load_average();

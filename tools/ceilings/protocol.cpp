@@ -126,12 +126,15 @@ class Run {
     }
   }
 
-  // The candidate of the best median. These samples are never reported.
+  // The candidate of the best median. These samples are never reported. The first of each does not count: it brings
+  // memory into caches and tells the next one how much work fills its time.
   std::size_t choose(Experiment& e, double end) {
     std::vector<std::vector<Sample>> samples(e.candidates.size());
-    for (int round = 0; round < plan_.choose_samples && (round < 2 || now_() < end); ++round)
-      for (const std::size_t i : shuffled(e.candidates.size()))
-        samples[i].push_back(e.candidates[i].run(plan_.sample_seconds));
+    for (int round = -1; round < plan_.choose_samples && (round < 2 || now_() < end); ++round)
+      for (const std::size_t i : shuffled(e.candidates.size())) {
+        const Sample s = e.candidates[i].run(plan_.sample_seconds);
+        if (round >= 0) samples[i].push_back(s);
+      }
     const bool lower = e.ceiling.kind == pagoda::CeilingKind::Latency;
     std::size_t best = 0;
     double best_rate = 0;
