@@ -412,7 +412,7 @@ Handler handler_of(const std::string& mnemonic) {
   static const std::map<std::string, Handler> rows = [] {
     std::map<std::string, Handler> all;
     for (const auto* table : {&scalar_rows(), &control_rows()})
-      for (const HandlerRow& row : *table) all[row.mnemonic] = row.handler;
+      for (const HandlerRow& row : *table) all.try_emplace(row.mnemonic, row.handler);
     return all;
   }();
   if (const auto found = rows.find(mnemonic); found != rows.end()) return found->second;

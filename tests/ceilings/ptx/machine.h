@@ -175,7 +175,7 @@ struct Step {
 
 // Rows of handlers by whole mnemonic.
 struct HandlerRow {
-  const char* mnemonic;
+  std::string mnemonic;
   Handler handler;
 };
 const std::vector<HandlerRow>& scalar_rows();

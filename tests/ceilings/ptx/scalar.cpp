@@ -15,49 +15,6 @@ using U16 = std::uint16_t;
 using U32 = std::uint32_t;
 using U64 = std::uint64_t;
 
-// Sums and products wrap around, which only unsigned types may do here.
-template <typename T>
-Handler add() {
-  return each_lane([](T a, T b) { return static_cast<T>(a + b); });
-}
-template <typename T>
-Handler subtract() {
-  return each_lane([](T a, T b) { return static_cast<T>(a - b); });
-}
-template <typename T>
-Handler low_product() {
-  return each_lane([](T a, T b) { return static_cast<T>(U64{a} * b); });
-}
-template <typename T>
-Handler low_product_sum() {
-  return each_lane([](T a, T b, T c) { return static_cast<T>(U64{a} * b + c); });
-}
-template <typename T>
-Handler copy() {
-  return each_lane([](T a) { return a; });
-}
-template <typename T>
-Handler choose() {
-  return each_lane([](T a, T b, std::uint8_t p) { return p ? a : b; });
-}
-// Shifts beyond the width give what is left: nothing, or signs.
-template <typename T>
-Handler left() {
-  return each_lane([](T a, U32 by) { return by >= 8 * sizeof(T) ? T{0} : static_cast<T>(a << by); });
-}
-template <typename T>
-Handler right() {
-  return each_lane([](T a, U32 by) {
-    const U32 most = 8 * sizeof(T) - 1;
-    if (by > most) return static_cast<T>(std::is_signed_v<T> ? a >> most : T{0});
-    return static_cast<T>(a >> by);
-  });
-}
-template <typename T, typename F>
-Handler compare(F f) {
-  return each_lane([f](T a, T b) { return f(a, b); });
-}
-
 // Both halves of a word.
 template <typename F>
 U32 halves(U32 a, U32 b, U32 c, F f) {
@@ -118,89 +75,131 @@ void move_32(Step& s) {
   }
 }
 
+// Rows of all integers of a width, signed (s), unsigned (u) or bits alone (b).
+using Rows = std::vector<HandlerRow>;
+template <typename U, typename S>
+void add_integers(Rows& rows) {
+  const std::string width = std::to_string(8 * sizeof(U));
+  const auto row = [&](const char* name, char type, Handler handler) {
+    rows.push_back({name + std::string(1, type) + width, std::move(handler)});
+  };
+  for (const char type : {'s', 'u', 'b', 'f'}) row("mov.", type, each_lane([](U a) { return a; }));
+  // Sums and products wrap around, which only unsigned types may do here: the low half is the same for both.
+  for (const char type : {'s', 'u'}) {
+    row("add.", type, each_lane([](U a, U b) { return static_cast<U>(a + b); }));
+    row("sub.", type, each_lane([](U a, U b) { return static_cast<U>(a - b); }));
+    row("mul.lo.", type, each_lane([](U a, U b) { return static_cast<U>(U64{a} * b); }));
+    row("mad.lo.", type, each_lane([](U a, U b, U c) { return static_cast<U>(U64{a} * b + c); }));
+  }
+  row("neg.", 's', each_lane([](U a) { return static_cast<U>(U{0} - a); }));
+  row("min.", 's', each_lane([](S a, S b) { return std::min(a, b); }));
+  row("max.", 's', each_lane([](S a, S b) { return std::max(a, b); }));
+  row("min.", 'u', each_lane([](U a, U b) { return std::min(a, b); }));
+  row("max.", 'u', each_lane([](U a, U b) { return std::max(a, b); }));
+  row("div.", 'u', each_lane([](U a, U b) { return static_cast<U>(b ? a / b : ~U{0}); }));
+  row("rem.", 'u', each_lane([](U a, U b) { return static_cast<U>(b ? a % b : a); }));
+  row("and.", 'b', each_lane([](U a, U b) { return static_cast<U>(a & b); }));
+  row("or.", 'b', each_lane([](U a, U b) { return static_cast<U>(a | b); }));
+  row("xor.", 'b', each_lane([](U a, U b) { return static_cast<U>(a ^ b); }));
+  row("not.", 'b', each_lane([](U a) { return static_cast<U>(~a); }));
+  // Shifts beyond the width give what is left: nothing, or signs.
+  static constexpr U32 kMost = 8 * sizeof(U) - 1;
+  row("shl.", 'b', each_lane([](U a, U32 by) { return by > kMost ? U{0} : static_cast<U>(U64{a} << by); }));
+  row("shr.", 'u', each_lane([](U a, U32 by) { return by > kMost ? U{0} : static_cast<U>(a >> by); }));
+  row("shr.", 'b', each_lane([](U a, U32 by) { return by > kMost ? U{0} : static_cast<U>(a >> by); }));
+  row("shr.", 's', each_lane([](S a, U32 by) { return static_cast<S>(a >> std::min(by, kMost)); }));
+  for (const char type : {'s', 'u', 'b', 'f'})
+    row("selp.", type, each_lane([](U a, U b, std::uint8_t p) { return p ? a : b; }));
+}
+
+// Comparisons; those of floating point are false where a side is no number, but for ne, which asks for numbers as well.
+template <typename T>
+void add_comparisons(Rows& rows, const std::string& type) {
+  rows.push_back({"setp.eq." + type, each_lane([](T a, T b) { return a == b; })});
+  rows.push_back({"setp.ne." + type, each_lane([](T a, T b) { return a < b || a > b; })});
+  rows.push_back({"setp.lt." + type, each_lane([](T a, T b) { return a < b; })});
+  rows.push_back({"setp.le." + type, each_lane([](T a, T b) { return a <= b; })});
+  rows.push_back({"setp.gt." + type, each_lane([](T a, T b) { return a > b; })});
+  rows.push_back({"setp.ge." + type, each_lane([](T a, T b) { return a >= b; })});
+}
+
+// Without a mode they round to the nearest as well, as the host's operations do.
+template <typename T>
+void add_floats(Rows& rows, const std::string& type) {
+  for (const std::string mode : {".", ".rn."}) {
+    rows.push_back({"add" + mode + type, each_lane([](T a, T b) { return a + b; })});
+    rows.push_back({"sub" + mode + type, each_lane([](T a, T b) { return a - b; })});
+    rows.push_back({"mul" + mode + type, each_lane([](T a, T b) { return a * b; })});
+  }
+  rows.push_back({"fma.rn." + type, each_lane([](T a, T b, T c) { return std::fma(a, b, c); })});
+}
+
 }  // namespace
 
 // clang-format off
 const std::vector<HandlerRow>& scalar_rows() {
-  static const std::vector<HandlerRow> kRows = {
-      {"mov.b16", copy<U16>()}, {"mov.u16", copy<U16>()}, {"mov.u32", copy<U32>()}, {"mov.f32", copy<U32>()},
-      {"mov.u64", copy<U64>()}, {"mov.b64", copy<U64>()}, {"mov.f64", copy<U64>()}, {"mov.b32", move_32},
-      {"mov.pred", each_lane([](std::uint8_t a) { return a != 0; })},
-      {"cvta.to.global.u64", copy<U64>()},
-      // Integers
-      {"add.s16", add<U16>()}, {"add.s32", add<U32>()}, {"add.s64", add<U64>()},
-      {"sub.s16", subtract<U16>()}, {"sub.s32", subtract<U32>()}, {"sub.s64", subtract<U64>()},
-      {"mul.lo.s16", low_product<U16>()}, {"mul.lo.s32", low_product<U32>()}, {"mul.lo.s64", low_product<U64>()},
-      {"mad.lo.s32", low_product_sum<U32>()}, {"mad.lo.s64", low_product_sum<U64>()},
-      {"mul.wide.u16", each_lane([](U16 a, U16 b) { return U32{a} * b; })},
-      {"mul.wide.u32", each_lane([](U32 a, U32 b) { return U64{a} * b; })},
-      {"mul.wide.s32", each_lane([](S32 a, S32 b) { return S64{a} * b; })},
-      {"mul.hi.u32", each_lane([](U32 a, U32 b) { return static_cast<U32>(U64{a} * b >> 32); })},
-      {"mul.hi.s32", each_lane([](S32 a, S32 b) { return static_cast<S32>(S64{a} * b >> 32); })},
-      {"div.u16", each_lane([](U16 a, U16 b) { return static_cast<U16>(b ? a / b : 0xffff); })},
-      {"neg.s32", each_lane([](U32 a) { return 0U - a; })},
-      {"dp4a.s32.s32", each_lane(dot4)},
-      {"bfi.b32", each_lane(bits_inserted)},
-      // Bits
-      {"and.b16", each_lane([](U16 a, U16 b) { return static_cast<U16>(a & b); })},
-      {"and.b32", each_lane([](U32 a, U32 b) { return a & b; })},
-      {"and.b64", each_lane([](U64 a, U64 b) { return a & b; })},
-      {"or.b16", each_lane([](U16 a, U16 b) { return static_cast<U16>(a | b); })},
-      {"or.b32", each_lane([](U32 a, U32 b) { return a | b; })},
-      {"or.b64", each_lane([](U64 a, U64 b) { return a | b; })},
-      {"xor.b16", each_lane([](U16 a, U16 b) { return static_cast<U16>(a ^ b); })},
-      {"xor.b32", each_lane([](U32 a, U32 b) { return a ^ b; })},
-      {"not.b16", each_lane([](U16 a) { return static_cast<U16>(~a); })},
-      {"not.b32", each_lane([](U32 a) { return ~a; })},
-      {"and.pred", each_lane([](std::uint8_t a, std::uint8_t b) { return a && b; })},
-      {"or.pred", each_lane([](std::uint8_t a, std::uint8_t b) { return a || b; })},
-      {"not.pred", each_lane([](std::uint8_t a) { return !a; })},
-      {"shl.b16", left<U16>()}, {"shl.b32", left<U32>()}, {"shl.b64", left<U64>()},
-      {"shr.u16", right<U16>()}, {"shr.u32", right<U32>()}, {"shr.u64", right<U64>()},
-      {"shr.s16", right<S16>()}, {"shr.s32", right<S32>()}, {"shr.s64", right<S64>()},
-      {"selp.b16", choose<U16>()}, {"selp.b32", choose<U32>()}, {"selp.u32", choose<U32>()},
-      {"selp.f32", choose<U32>()}, {"selp.b64", choose<U64>()},
-      // Comparisons
-      {"setp.eq.s16", compare<U16>(std::equal_to<>())}, {"setp.ne.s16", compare<U16>(std::not_equal_to<>())},
-      {"setp.eq.s32", compare<U32>(std::equal_to<>())}, {"setp.ne.s32", compare<U32>(std::not_equal_to<>())},
-      {"setp.eq.b32", compare<U32>(std::equal_to<>())}, {"setp.ne.b32", compare<U32>(std::not_equal_to<>())},
-      {"setp.lt.s32", compare<S32>(std::less<>())}, {"setp.gt.s32", compare<S32>(std::greater<>())},
-      {"setp.lt.u32", compare<U32>(std::less<>())}, {"setp.gt.u32", compare<U32>(std::greater<>())},
-      {"setp.ge.u32", compare<U32>(std::greater_equal<>())}, {"setp.lt.u64", compare<U64>(std::less<>())},
-      {"setp.ge.u64", compare<U64>(std::greater_equal<>())},
-      {"setp.eq.f32", compare<float>(std::equal_to<>())}, {"setp.eq.f64", compare<double>(std::equal_to<>())},
-      // Floating point; the host's operations round to the nearest as well
-      {"fma.rn.f32", each_lane([](float a, float b, float c) { return std::fma(a, b, c); })},
-      {"fma.rn.f64", each_lane([](double a, double b, double c) { return std::fma(a, b, c); })},
-      {"add.f32", each_lane([](float a, float b) { return a + b; })},
-      {"add.rn.f32", each_lane([](float a, float b) { return a + b; })},
-      {"add.rn.f64", each_lane([](double a, double b) { return a + b; })},
-      {"mul.f32", each_lane([](float a, float b) { return a * b; })},
-      {"mul.rn.f32", each_lane([](float a, float b) { return a * b; })},
-      {"neg.f32", each_lane([](U32 a) { return a ^ 0x80000000U; })},
-      {"neg.f64", each_lane([](U64 a) { return a ^ U64{1} << 63; })},
-      {"fma.rn.f16x2", fused_pairs(kHalf)}, {"fma.rn.bf16x2", fused_pairs(kBrain)}, {"add.f16x2", added_pairs(kHalf)},
-      // Denormal operands count as zero, and so do such results.
-      {"ex2.approx.ftz.f32", each_lane([](float a) {
-         const float y = static_cast<float>(std::exp2(std::fpclassify(a) == FP_SUBNORMAL ? 0.0 : static_cast<double>(a)));
-         return std::fpclassify(y) == FP_SUBNORMAL ? 0.0F : y;
-       })},
-      // Conversions
-      {"cvt.u64.u32", each_lane([](U32 a) { return U64{a}; })},
-      {"cvt.s64.s32", each_lane([](S32 a) { return S64{a}; })},
-      {"cvt.u32.u64", each_lane([](U64 a) { return static_cast<U32>(a); })},
-      {"cvt.u32.u16", each_lane([](U16 a) { return U32{a}; })},
-      {"cvt.u16.u32", each_lane([](U32 a) { return static_cast<U16>(a); })},
-      {"cvt.rn.f32.s32", each_lane([](S32 a) { return static_cast<float>(a); })},
-      {"cvt.rn.f32.u32", each_lane([](U32 a) { return static_cast<float>(a); })},
-      {"cvt.rzi.s32.f32", each_lane(truncated)},
-      {"cvt.f64.f32", each_lane([](float a) { return static_cast<double>(a); })},
-      {"cvt.rn.f16.f32", each_lane([](float a) { return static_cast<U16>(encode(static_cast<double>(a), kHalf)); })},
-      {"cvt.rn.bf16.f32", each_lane([](float a) { return static_cast<U16>(encode(static_cast<double>(a), kBrain)); })},
-      {"cvt.rn.f16x2.f32", each_lane([](float high, float low) {
-         return static_cast<U32>(encode(static_cast<double>(low), kHalf) | encode(static_cast<double>(high), kHalf) << 16);
-       })},
-  };
+  static const Rows kRows = [] {
+    Rows rows = {
+        {"mov.b32", move_32},  // packs and unpacks
+        {"mov.pred", each_lane([](std::uint8_t a) { return a != 0; })},
+        {"cvta.to.global.u64", each_lane([](U64 a) { return a; })},
+        {"mul.wide.u16", each_lane([](U16 a, U16 b) { return U32{a} * b; })},
+        {"mul.wide.s16", each_lane([](S16 a, S16 b) { return S32{a} * b; })},
+        {"mul.wide.u32", each_lane([](U32 a, U32 b) { return U64{a} * b; })},
+        {"mul.wide.s32", each_lane([](S32 a, S32 b) { return S64{a} * b; })},
+        {"mad.wide.u32", each_lane([](U32 a, U32 b, U64 c) { return U64{a} * b + c; })},
+        {"mul.hi.u32", each_lane([](U32 a, U32 b) { return static_cast<U32>(U64{a} * b >> 32); })},
+        {"mul.hi.s32", each_lane([](S32 a, S32 b) { return static_cast<S32>(S64{a} * b >> 32); })},
+        {"dp4a.s32.s32", each_lane(dot4)},
+        {"bfi.b32", each_lane(bits_inserted)},
+        {"and.pred", each_lane([](std::uint8_t a, std::uint8_t b) { return a && b; })},
+        {"or.pred", each_lane([](std::uint8_t a, std::uint8_t b) { return a || b; })},
+        {"xor.pred", each_lane([](std::uint8_t a, std::uint8_t b) { return a != b; })},
+        {"not.pred", each_lane([](std::uint8_t a) { return !a; })},
+        {"neg.f32", each_lane([](U32 a) { return a ^ 0x80000000U; })},
+        {"neg.f64", each_lane([](U64 a) { return a ^ U64{1} << 63; })},
+        {"fma.rn.f16x2", fused_pairs(kHalf)}, {"fma.rn.bf16x2", fused_pairs(kBrain)},
+        {"add.f16x2", added_pairs(kHalf)}, {"add.rn.f16x2", added_pairs(kHalf)},
+        // Denormal operands count as zero, and so do such results.
+        {"ex2.approx.ftz.f32", each_lane([](float a) {
+           const float y = static_cast<float>(std::exp2(std::fpclassify(a) == FP_SUBNORMAL ? 0.0 : static_cast<double>(a)));
+           return std::fpclassify(y) == FP_SUBNORMAL ? 0.0F : y;
+         })},
+        {"cvt.u64.u32", each_lane([](U32 a) { return U64{a}; })},
+        {"cvt.s64.s32", each_lane([](S32 a) { return S64{a}; })},
+        {"cvt.u32.u64", each_lane([](U64 a) { return static_cast<U32>(a); })},
+        {"cvt.u32.u16", each_lane([](U16 a) { return U32{a}; })},
+        {"cvt.s32.s16", each_lane([](S16 a) { return S32{a}; })},
+        {"cvt.u16.u32", each_lane([](U32 a) { return static_cast<U16>(a); })},
+        {"cvt.rn.f32.s32", each_lane([](S32 a) { return static_cast<float>(a); })},
+        {"cvt.rn.f32.u32", each_lane([](U32 a) { return static_cast<float>(a); })},
+        {"cvt.rn.f64.s32", each_lane([](S32 a) { return static_cast<double>(a); })},
+        {"cvt.rn.f64.u32", each_lane([](U32 a) { return static_cast<double>(a); })},
+        {"cvt.rzi.s32.f32", each_lane(truncated)},
+        {"cvt.f64.f32", each_lane([](float a) { return static_cast<double>(a); })},
+        {"cvt.rn.f16.f32", each_lane([](float a) { return static_cast<U16>(encode(static_cast<double>(a), kHalf)); })},
+        {"cvt.rn.bf16.f32", each_lane([](float a) { return static_cast<U16>(encode(static_cast<double>(a), kBrain)); })},
+        {"cvt.rn.f16x2.f32", each_lane([](float high, float low) {
+           return static_cast<U32>(encode(static_cast<double>(low), kHalf) | encode(static_cast<double>(high), kHalf) << 16);
+         })},
+    };
+    add_integers<U16, S16>(rows);
+    add_integers<U32, S32>(rows);
+    add_integers<U64, S64>(rows);
+    for (const char type : {'u', 'b'}) {
+      add_comparisons<U16>(rows, type + std::string("16"));
+      add_comparisons<U32>(rows, type + std::string("32"));
+      add_comparisons<U64>(rows, type + std::string("64"));
+    }
+    add_comparisons<S16>(rows, "s16");
+    add_comparisons<S32>(rows, "s32");
+    add_comparisons<S64>(rows, "s64");
+    add_comparisons<float>(rows, "f32");
+    add_comparisons<double>(rows, "f64");
+    add_floats<float>(rows, "f32");
+    add_floats<double>(rows, "f64");
+    return rows;
+  }();
   return kRows;
 }
 // clang-format on
