@@ -1,6 +1,5 @@
 // Loads, stores and atomics of parameters, shared and global memory.
 #include <algorithm>
-#include <set>
 
 #include "tiles.h"
 
@@ -29,15 +28,22 @@ struct Addresses {
   }
 };
 
+// How many different ones there are.
+std::size_t distinct(std::vector<std::uint64_t>& values) {
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+  return values.size();
+}
+
 // Sectors of 32 bytes that a warp's request touches.
 std::uint64_t sectors(const Step& s, const Addresses& a, std::size_t bytes) {
-  std::set<std::uint64_t> seen;
-  for (int lane = 0; lane < 32; ++lane)
-    if (s.has(lane))
-      for (std::uint64_t x = a.at[static_cast<std::size_t>(lane)] / 32;
-           x <= (a.at[static_cast<std::size_t>(lane)] + bytes - 1) / 32; ++x)
-        seen.insert(x);
-  return seen.size();
+  std::vector<std::uint64_t> seen;
+  seen.reserve(64);
+  for (int lane = 0; lane < 32; ++lane) {
+    const std::uint64_t at = a.at[static_cast<std::size_t>(lane)];
+    for (std::uint64_t x = at / 32; s.has(lane) && x <= (at + bytes - 1) / 32; ++x) seen.push_back(x);
+  }
+  return distinct(seen);
 }
 
 // Rounds over the 32 banks of 4 bytes: 16-byte accesses go by 8 lanes, 8-byte ones by 16. Lanes that ask for the same
@@ -45,12 +51,14 @@ std::uint64_t sectors(const Step& s, const Addresses& a, std::size_t bytes) {
 std::uint64_t rounds(const Step& s, const Addresses& a, std::size_t bytes) {
   const int lanes = bytes >= 16 ? 8 : bytes == 8 ? 16 : 32;
   std::uint64_t all = 0;
+  std::vector<std::uint64_t> words;
+  words.reserve(32);
   for (int first = 0; first < 32; first += lanes) {
-    std::set<std::uint64_t> words;
+    words.clear();
     for (int lane = first; lane < first + lanes; ++lane)
-      if (s.has(lane))
-        for (std::size_t b = 0; b < std::max<std::size_t>(bytes, 4); b += 4)
-          words.insert((a.at[static_cast<std::size_t>(lane)] + b) / 4);
+      for (std::size_t b = 0; s.has(lane) && b < std::max<std::size_t>(bytes, 4); b += 4)
+        words.push_back((a.at[static_cast<std::size_t>(lane)] + b) / 4);
+    distinct(words);
     std::array<std::uint64_t, 32> banks{};
     for (const std::uint64_t word : words) ++banks[word % 32];
     all += *std::max_element(banks.begin(), banks.end());
