@@ -77,6 +77,48 @@ void warp_product(Step& s, const Shape& shape) {
   s.block.work->products[e.name] += static_cast<std::uint64_t>(shape.m * shape.n * shape.k);
 }
 
+// Of every 4 numbers of a row of A two are kept. Register r of A holds row g + 8·(r % 2), those kept of depth
+// 4·t + 16·(r / 2) on; of B column g, depth 2·t + 8·r on. Four bits of the metadata are the two places of a chunk;
+// which lane's word is which row's does not matter where all are the same, as is needed here.
+void sparse_product(Step& s) {
+  s.need_all_lanes();
+  const auto& o = s.in.operands;
+  const auto metadata = static_cast<std::uint32_t>(s.uniform(o.at(4)));
+  const std::uint32_t low = metadata & 3, high = metadata >> 2 & 3;
+  if (metadata != (metadata & 15) * 0x11111111U || low >= high || s.uniform(o.at(5)) != 0)
+    s.fault("metadata that are not the same for all chunks, or not in order");
+  Tile left(16, 32), right(8, 32);
+  const auto each = [&](const Operand& operand, auto put) {
+    const auto parts = parts_of(operand);
+    if (parts.size() != 4) s.fault("operands that do not fit its shape");
+    for (int r = 0; r < 4; ++r) {
+      Lanes scratch;
+      const Step::Input in = s.input(*parts[static_cast<std::size_t>(r)], scratch);
+      for (int lane = 0; lane < 32; ++lane) put(lane / 4, lane % 4, r, in.at<std::uint64_t>(lane));
+    }
+  };
+  std::vector<double> sum(16 * 8);
+  const auto place = [](int g, int t, int i) {
+    return static_cast<std::size_t>((g + 8 * (i / 2)) * 8 + 2 * t + i % 2);
+  };
+  each(o[1], [&](int g, int t, int r, std::uint64_t word) {
+    const int row = g + 8 * (r % 2), chunk = 4 * t + 16 * (r / 2);
+    left.at(row, chunk + static_cast<int>(low)) = decode(word & 0xffff, kHalf);
+    left.at(row, chunk + static_cast<int>(high)) = decode(word >> 16 & 0xffff, kHalf);
+  });
+  each(o[2], [&](int g, int t, int r, std::uint64_t word) {
+    for (int i = 0; i < 2; ++i) right.at(g, 2 * t + 8 * r + i) = decode(word >> 16 * i & 0xffff, kHalf);
+  });
+  each(o[3], [&](int g, int t, int i, std::uint64_t word) { sum[place(g, t, i)] = accumulator(word, "f32"); });
+  multiply(left, right, sum);
+  const auto d = parts_of(o[0]);
+  for (int i = 0; i < 4; ++i) {
+    std::uint64_t* const to = s.output(*d.at(static_cast<std::size_t>(i)));
+    for (int lane = 0; lane < 32; ++lane) to[lane] = accumulated(sum[place(lane / 4, lane % 4, i)], "f32");
+  }
+  s.block.work->products["f16"] += 16 * 8 * 16;  // those that are multiplied
+}
+
 // A warp's 16 of the 64 rows. Operands by descriptors: start (bits 0-13) and stride (32-45) in units of 16 bytes, base
 // offset (49-51), swizzle (62-63, 1 is that of 128 bytes). The accumulators belong to the product until it was waited
 // for.
@@ -163,6 +205,7 @@ Handler tensor_handler(const std::string& mnemonic) {
   if (mnemonic == "wgmma.fence.sync.aligned") return group_fence;
   if (mnemonic == "wgmma.commit_group.sync.aligned") return group_commit;
   if (mnemonic == "wgmma.wait_group.sync.aligned") return group_wait;
+  if (mnemonic == "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32") return sparse_product;
   const auto words = words_of(mnemonic);
   Shape shape;
   if (mnemonic.starts_with("mma.sync.aligned.") && words.size() == 10 && read_shape(words[3], shape)) {

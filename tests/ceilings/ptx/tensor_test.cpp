@@ -3,6 +3,7 @@
 // after the fences that make them visible.
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cmath>
 
 #include "bench.h"
@@ -167,4 +168,31 @@ TEST_CASE("a tensor kernel that is not quite right is found") {
       CAPTURE(said);
       CHECK(said.find(row.message) != std::string::npos);
     }
+}
+
+TEST_CASE("the sparse product of the GPU scripts is what they expect of it") {
+  std::ifstream file(PAGODA_SPARSE_PTX);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (text.str().empty()) return;
+  for (const bool altered : {false, true}) {
+    std::string code = text.str();
+    if (altered) code.replace(code.find("1145324612"), 10, "1145324613");  // 0x44444444, of which a chunk differs
+    const auto kernels = parse(code);
+    std::array<float, 32> out{};
+    Memory memory;
+    memory.add(reinterpret_cast<std::uint64_t>(out.data()), sizeof out);
+    const auto pointer = reinterpret_cast<std::uint64_t>(out.data());
+    std::vector<std::byte> argument(8);
+    std::memcpy(argument.data(), &pointer, 8);
+    const Launch launch{1, 32, 0, {argument}};
+    if (altered) {
+      CHECK_THROWS_WITH_AS(run(kernels.begin()->second, launch, memory, Order::Forward), doctest::Contains("metadata"),
+                           Fault);
+      continue;
+    }
+    const Work work = run(kernels.begin()->second, launch, memory, Order::Forward);
+    for (const float x : out) CHECK(x == 64);
+    CHECK(work.products.at("f16") == 16 * 8 * 16);
+  }
 }
