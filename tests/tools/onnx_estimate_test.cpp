@@ -37,6 +37,7 @@ class Workshop {
     save("decoder.onnx",
          "x:f32[batch,2,sequence,8], past:f32[batch,2,past,8] -> present = Concat(past, x) {axis=2}; "
          "t = Transpose(present) {perm=[0,1,3,2]}; s = MatMul(x, t) => s, present");
+    save("audio.onnx", "x:f32[n,1,samples], w:f32[4,1,10]=const -> y = Conv(x, w) {strides=[5]}");
     save("merged.onnx",
          "x:f32[batch,2,sequence,8], past:f32[batch,2,past,8], use_cache_branch:bool[1], w:f32[8,8]=const -> "
          "present = Concat(past, x) {axis=2}; y = If(use_cache_branch) {then_branch=( -> a = Relu(x)), "
@@ -182,6 +183,25 @@ TEST_CASE("a wrong command line is exit 2, one line on stderr and nothing on std
     CHECK_MESSAGE(result.err.starts_with("onnx-estimate: "), row.arguments, "\n", result.err);
     CHECK_MESSAGE(result.err.find(row.message) != std::string::npos, row.arguments, "\n", result.err);
   }
+}
+
+TEST_CASE("sizes that cannot be 1 are asked for, and no time is told without them") {
+  const std::string problem = "with samples taken as 1, floor_div(samples, 5) - 1 of y is no size; set --dim samples=V";
+  const Result table = workshop().run("audio.onnx");
+  CHECK(table.code == 0);
+  CHECK(table.err.find("warning: " + problem) != std::string::npos);
+  for (const char* option : {"--device h200", "--memory", "--profile-structure json"}) {
+    const Result result = workshop().run(std::string("audio.onnx ") + option);
+    CHECK_MESSAGE(result.code == 1, option);
+    CHECK_MESSAGE(result.err == "onnx-estimate: " + problem + "\n", result.err);
+  }
+  CHECK(workshop().run("audio.onnx --dim samples=100 --device h200").err.find("no size") == std::string::npos);
+  const Result sweep = workshop().run("audio.onnx --sweep samples=100,200 --device h200 --format json");
+  REQUIRE_MESSAGE(sweep.code == 0, sweep.err);
+  CHECK(sweep.err.find("no size") == std::string::npos);
+  const json report = json::parse(sweep.out);
+  CHECK_FALSE(report.contains("roofline"));
+  CHECK(report["sweep"].dump().find(":-") == std::string::npos);
 }
 
 TEST_CASE("a phase, or --input, decides which half of a merged decoder runs") {

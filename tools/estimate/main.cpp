@@ -65,6 +65,7 @@ class Run {
     model_ = load_model(arguments_.model);
     set_flags(model_);
     analyze_model();
+    check_sizes();
     set_report_options();
     if (roofline_options_.convention == Convention::Pagoda) count_published();
     if (arguments_.training) add_training();
@@ -114,6 +115,16 @@ class Run {
     return {.phase = *phase(arguments_.phase), .tokens = arguments_.tokens, .past = arguments_.past.value_or(0)};
   }
 
+  // Times and plans are of sizes; a sweep has its own.
+  void check_sizes() {
+    const bool needs_sizes =
+        device_ || arguments_.memory || !arguments_.timeline.empty() || !arguments_.profile_structure.empty();
+    if (!needs_sizes) return;
+    const std::string problem = impossible_size(analysis_);
+    if (!problem.empty() && axes_.empty()) throw Error(problem);
+    has_sizes_ = problem.empty();
+  }
+
   void set_report_options() {
     report_.count = roofline_options_.convention;
     report_.top = static_cast<std::size_t>(arguments_.top);
@@ -136,7 +147,7 @@ class Run {
     report_.rows = arguments_.by == "type"                                           ? Rows::Type
                    : arguments_.by == "group" || (arguments_.by.empty() && traffic_) ? Rows::Group
                                                                                      : Rows::Node;
-    if (!device_) return;
+    if (!device_ || !has_sizes_) return;
     roofline_ = traffic_ ? roofline(analysis_, *traffic_, *device_, roofline_options_)
                          : roofline(analysis_, *device_, roofline_options_);
     time_.device = &*device_;
@@ -303,7 +314,7 @@ class Run {
   TrainingSection section_;
   std::vector<BudgetResult> results_;
   ReportOptions report_;
-  bool is_complete_ = true;
+  bool is_complete_ = true, has_sizes_ = true;
 };
 
 int run(int argc, char** argv) {

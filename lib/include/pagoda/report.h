@@ -152,6 +152,10 @@ std::string list_operators(std::size_t width = 0);
 // only because one before them is are one line together.
 std::string diagnostics_report(const Analysis& analysis, Severity least = Severity::Warning, std::size_t limit = 20);
 
+// The first size that makes no sense with free dims taken as 1, negative or a division by 0, and which to set; empty
+// where there is none: "with samples taken as 1, floor_div(samples, 5) - 1 of conv is no size; set --dim samples=V".
+std::string impossible_size(const Analysis& analysis);
+
 // What the numbers take for sizes that nothing sets, and how to set them; empty where all sizes are set.
 std::string free_dims_report(const Analysis& analysis);
 

@@ -140,6 +140,32 @@ std::string diagnostics_report(const Analysis& analysis, Severity least, std::si
   return text;
 }
 
+std::string impossible_size(const Analysis& analysis) {
+  const auto is_impossible = [](const Dim& dim) {
+    try {
+      return !dim.is_constant() && dim.evaluate({}) < 0;
+    } catch (const Error&) {
+      return true;
+    }
+  };
+  for (const NodeReport& row : analysis.nodes)
+    for (const OutputInfo& output : row.outputs) {
+      if (!output.type.shape) continue;
+      const auto dim = std::find_if(output.type.shape->begin(), output.type.shape->end(), is_impossible);
+      if (dim == output.type.shape->end()) continue;
+      std::string names, remedy;
+      for (const std::string& name : dim->symbols())
+        if (std::binary_search(analysis.free_dims.begin(), analysis.free_dims.end(), name)) {
+          names += (names.empty() ? "" : ", ") + name;
+          remedy += " --dim " + name + "=V";
+        }
+      if (names.empty()) continue;
+      return "with " + names + " taken as 1, " + dim->to_string() + " of " + printable(output.name) +
+             " is no size; set" + remedy;
+    }
+  return {};
+}
+
 std::string free_dims_report(const Analysis& analysis) {
   constexpr std::size_t kListed = 8, kShort = 40;
   std::string text;
@@ -152,6 +178,7 @@ std::string free_dims_report(const Analysis& analysis) {
     if (dims.size() > kListed) names += " and " + std::to_string(dims.size() - kListed) + " more";
     text += "free dims taken as 1: " + names + "; set them with" + remedy + ", or see formulas with --symbolic\n";
   }
+  if (const std::string problem = impossible_size(analysis); !problem.empty()) text += "warning: " + problem + "\n";
   if (const auto& symbols = analysis.symbols; !symbols.empty()) {
     text += "sizes that the data decide, taken as 1 unless set with --dim: ";
     for (std::size_t i = 0; i < std::min(symbols.size(), kListed); ++i) {
