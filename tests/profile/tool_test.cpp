@@ -147,6 +147,12 @@ TEST_CASE("quick gives each kernel and node its counters, in JSON of the schema 
   CHECK(conv.flops.at("bfloat16.tensor").has_value());
   CHECK_FALSE(conv.flops.at("float32").has_value());
   CHECK_FALSE(conv.flops.at("float8.tensor").has_value());  // the fake has no such counter
+  for (const auto& [precision, flops] : conv.flops) {
+    const std::string what = "flops." + precision;
+    CHECK_MESSAGE(flops.has_value() != std::any_of(measured.missing.begin(), measured.missing.end(),
+                                                   [&](const Missing& missing) { return missing.what == what; }),
+                  what);
+  }
   // The chip's own peaks, as the first range tells them; the fake knows neither memory's nor a clock but the SMs'.
   REQUIRE(measured.devices.size() == 1);
   CHECK(measured.devices[0].chip == "GH100");

@@ -192,6 +192,27 @@ void add_facts(const std::vector<RecordedRun>& runs, bool has_energy, Measured& 
                              " processes did not end in order; launches that were not read before are missing");
 }
 
+// Quantities that were asked for and that the device has no counter of, as sessions found: unknown, and named.
+void add_uncounted(const std::vector<RecordedRun>& runs, const ChipMetrics& chip, std::vector<Missing>& missing) {
+  std::set<std::string> counted, named;
+  for (const RecordedRun& run : runs)
+    for (const ProcessRecord& process : run)
+      for (const std::vector<std::string>& group : process.metrics) counted.insert(group.begin(), group.end());
+  if (counted.empty()) return;  // nothing was, for a reason that a note tells
+  for (const Missing& known : missing) named.insert(known.what);
+  for (const MetricQuantity& quantity : chip.quantities) {
+    const bool is_amount = quantity.id.starts_with("flops.") || quantity.id.starts_with("bytes.");
+    if (!is_amount || quantity.id == "bytes.dram" || quantity.id == "bytes.l2_miss" || named.contains(quantity.id))
+      continue;
+    const bool is_counted =
+        std::any_of(quantity.formulas.begin(), quantity.formulas.end(), [&](const MetricFormula& formula) {
+          return std::all_of(formula.terms.begin(), formula.terms.end(),
+                             [&](const MetricTerm& term) { return counted.contains(term.metric); });
+        });
+    if (!is_counted) missing.push_back({quantity.id, "this device counts none of what would tell it"});
+  }
+}
+
 Measured merged(const std::vector<RecordedRun>& runs, const ChipMetrics* chip, const RecordOptions& options) {
   Measured measured;
   measured.source = "pagoda-profile";
@@ -210,6 +231,7 @@ Measured merged(const std::vector<RecordedRun>& runs, const ChipMetrics* chip, c
   for (std::size_t run = 0; run < whole.size(); ++run) merger.add(whole[run], run);
   if (!whole.empty()) std::move(merger).finish(static_cast<std::size_t>(measured.warmup), whole.size(), measured);
   measured.missing = options.missing;
+  if (chip != nullptr) add_uncounted(runs, *chip, measured.missing);
   for (const MeasuredDevice& device : measured.devices)
     if (chip != nullptr && device.peaks.empty())
       measured.missing.push_back(
