@@ -123,7 +123,13 @@ TEST_CASE("a crash, a hang and a memory blow-up are records, and the study goes 
       "' --set behave=crash --set behave=hang --set behave=eat --set behave=well --budget 0.1 --warmup 0.1 --timeout 1 "
       "--memory-limit 100MB -o out --strict");
   CHECK(r.code == 3);
-  CHECK(r.out == "experiments  4\nok           1\nfailed       1\nout_of_memory 1\ntimeout      1\nleft         0\n");
+  CHECK(
+      r.out.starts_with("experiments  4\nok           1\nfailed       1\nout_of_memory 1\ntimeout      1\nleft         "
+                        "0\nnot ok       "));
+  for (const char* reason :
+       {"behave=crash device=cpu mode=inference: crashed with signal 11",
+        "behave=hang device=cpu mode=inference: not done after 1.0 s\n", "behave=eat device=cpu mode=inference: held "})
+    CHECK_MESSAGE(r.out.find(reason) != std::string::npos, r.out);
   CHECK(shop.run("status out").out == r.out);
   // They are final, until asked for again.
   CHECK(shop.run("run --backend fake --worker 'fake=" PAGODA_FAKE_WORKER

@@ -340,7 +340,7 @@ TEST_CASE("the report for people names the guide, the one for programs follows i
   const std::string text = findings_text(findings);
   CHECK(has(text, "in force: other programs on the GPU, locked clocks, frequency governor, pinning, other load"));
   CHECK(has(text, "not in force: turbo"));
-  CHECK(has(text, "0 problems, 1 warnings"));
+  CHECK(has(text, "0 problems, 1 warning"));
   const auto document = nlohmann::json::parse(findings_json(findings));
   const auto schema =
       nlohmann::json::parse(pagoda::test::read_file(PAGODA_SOURCE_DIR "/data/schemas/doctor.schema.json"));

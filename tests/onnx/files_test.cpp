@@ -1,5 +1,6 @@
 // Files on disk: models that cannot be opened, external data inside and outside the model's folder, output files.
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -247,6 +248,23 @@ TEST_CASE("an output that is not committed leaves nothing behind") {
     CHECK(output.size() == 3'000'000);
   }
   CHECK(folder.files() == 0);
+}
+
+TEST_CASE("an output that is being written has no name that a killed process could leave behind") {
+  const Folder folder;
+  const int file = ::open((folder / ".").c_str(), O_TMPFILE | O_WRONLY, 0600);
+  if (file < 0) {
+    MESSAGE("skipped: files without a name are not to be had here");
+    return;
+  }
+  ::close(file);
+  fs::create_directory(folder / "dir");
+  wire::OutputFile output(folder / "dir/x", "");
+  output.write(std::string(3'000'000, 'x'));
+  CHECK(fs::is_empty(folder / "dir"));
+  output.commit();
+  CHECK(fs::file_size(folder / "dir/x") == 3'000'000);
+  CHECK(std::distance(fs::directory_iterator(folder / "dir"), fs::directory_iterator()) == 1);
 }
 
 }  // namespace

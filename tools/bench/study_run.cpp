@@ -5,6 +5,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
@@ -160,6 +161,34 @@ std::vector<bool> has_record(const PlanFile& plan, const std::string& folder, co
   return result;
 }
 
+// What went wrong, each reason once, by the first experiment that has it.
+std::string why_not_ok(const PlanFile& plan, const pagoda::ResultSet& results) {
+  constexpr std::size_t kReasons = 8, kLongest = 200;
+  std::set<std::string> keys;
+  for (const pagoda::Experiment& e : plan.experiments) keys.insert(e.key);
+  std::vector<std::pair<const pagoda::Result*, std::size_t>> reasons;  // the first, and how many there are
+  for (const pagoda::Result& r : results.results) {
+    if (r.status == pagoda::ResultStatus::Ok || !keys.contains(r.key)) continue;
+    const auto same = [&](const auto& known) {
+      return known.first->status == r.status && known.first->reason == r.reason;
+    };
+    if (const auto found = std::find_if(reasons.begin(), reasons.end(), same); found != reasons.end())
+      ++found->second;
+    else
+      reasons.emplace_back(&r, 1);
+  }
+  std::ostringstream out;
+  for (std::size_t i = 0; i < std::min(kReasons, reasons.size()); ++i) {
+    const auto& [result, count] = reasons[i];
+    const std::string line = result->reason.substr(0, result->reason.find('\n'));
+    out << "not ok       " << pagoda::label(result->config);
+    if (count > 1) out << " and " << count - 1 << (count == 2 ? " other" : " others");
+    out << ": " << (line.size() > kLongest ? line.substr(0, kLongest) + "…" : line) << '\n';
+  }
+  if (reasons.size() > kReasons) out << "not ok       for " << reasons.size() - kReasons << " more reasons\n";
+  return out.str();
+}
+
 std::string status_text(const PlanFile& plan, const pagoda::ResultSet& results) {
   const pagoda::StudyStatus status = pagoda::study_status(plan.experiments, results);
   std::ostringstream out;
@@ -172,6 +201,7 @@ std::string status_text(const PlanFile& plan, const pagoda::ResultSet& results) 
   if (!plan.unsupported.empty()) out << "unsupported  " << plan.unsupported.size() << " (--list names them)\n";
   if (results.torn > 0) out << "torn lines   " << results.torn << ", to be run again\n";
   if (results.duplicates > 0) out << "superseded   " << results.duplicates << " earlier lines of the same keys\n";
+  out << why_not_ok(plan, results);
   return out.str();
 }
 

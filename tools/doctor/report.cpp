@@ -66,7 +66,11 @@ std::string findings_text(const std::vector<Finding>& findings) {
   const auto count = [&](State state) {
     return std::count_if(findings.begin(), findings.end(), [&](const Finding& f) { return f.state == state; });
   };
-  text += std::to_string(count(State::Problem)) + " problems, " + std::to_string(count(State::Warning)) + " warnings\n";
+  const auto counted = [&](State state, const std::string& noun) {
+    const auto number = count(state);
+    return std::to_string(number) + " " + noun + (number == 1 ? "" : "s");
+  };
+  text += counted(State::Problem, "problem") + ", " + counted(State::Warning, "warning") + "\n";
   return text;
 }
 

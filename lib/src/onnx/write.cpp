@@ -34,17 +34,31 @@ OutputFile::OutputFile(std::string path, const std::string& input) : path_(std::
     if (::stat(input.c_str(), &read) == 0 && same_file(there, read))
       throw Error(path_ + ": is the input itself, expected another name for the output");
   }
-  for (int attempt = 0; file_ < 0; ++attempt) {
+  // Without a name, where the file system can: then nothing is left when the process is killed. It gets its name
+  // through /proc.
+  const std::size_t slash = path_.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : path_.substr(0, slash);
+  if (::access("/proc/self/fd", X_OK) == 0) file_ = ::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+  if (file_ >= 0) return;
+  with_free_name([this](const char* name) {
+    file_ = ::open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    return file_ >= 0;
+  });
+}
+
+template <typename Make>
+void OutputFile::with_free_name(const Make& make) {
+  for (int attempt = 0;; ++attempt) {
     temporary_ = path_ + ".part" + std::to_string(::getpid()) + (attempt == 0 ? "" : "-" + std::to_string(attempt));
-    file_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (file_ < 0 && errno != EEXIST) fail();
+    if (make(temporary_.c_str())) return;
+    if (errno != EEXIST) fail();
   }
 }
 
 OutputFile::~OutputFile() {
   if (file_ < 0) return;
   ::close(file_);
-  ::unlink(temporary_.c_str());
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
 }
 
 void OutputFile::fail() const {
@@ -73,6 +87,11 @@ void OutputFile::flush() {
 
 void OutputFile::commit() {
   flush();
+  if (temporary_.empty()) {
+    const std::string nameless = "/proc/self/fd/" + std::to_string(file_);
+    with_free_name(
+        [&](const char* name) { return ::linkat(AT_FDCWD, nameless.c_str(), AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0; });
+  }
   const int file = std::exchange(file_, -1);
   // Some file systems report a full disk only here.
   const bool closed = ::close(file) == 0;

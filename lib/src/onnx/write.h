@@ -22,6 +22,8 @@ class OutputFile {
 
  private:
   void flush();
+  template <typename Make>
+  void with_free_name(const Make& make);  // calls it with names beside the path until it makes one
   [[noreturn]] void fail() const;
 
   std::string path_, temporary_, buffer_;
