@@ -190,7 +190,7 @@ TEST_CASE("sizes that cannot be 1 are asked for, and no time is told without the
   const Result table = workshop().run("audio.onnx");
   CHECK(table.code == 0);
   CHECK(table.err.find("warning: " + problem) != std::string::npos);
-  for (const char* option : {"--device h200", "--memory", "--profile-structure json"}) {
+  for (const char* option : {"--device h200", "--memory", "--profile-structure json", "--sweep n=1,2 --device h200"}) {
     const Result result = workshop().run(std::string("audio.onnx ") + option);
     CHECK_MESSAGE(result.code == 1, option);
     CHECK_MESSAGE(result.err == "onnx-estimate: " + problem + "\n", result.err);

@@ -230,13 +230,14 @@ class Run {
     SweepOptions options{
         .count = report_.count, .traffic = *traffic_model(arguments_.traffic), .l2_bytes = l2_bytes_, .items = items_};
     if (device_) options.time = SweepTime{*device_, roofline_options_};
-    const Sweep points = sweep(model_, arguments_.training ? step_ : analysis_, axes_, options);
     Analysis unswept = analysis_;
     for (const SweepAxis& axis : axes_)
       for (const std::string& symbol : axis_symbols(model_, analysis_, axis.dim)) {
         std::erase(unswept.free_dims, symbol);
         std::erase_if(unswept.symbols, [&](const Symbol& other) { return other.name == symbol; });
       }
+    if (const std::string problem = impossible_size(unswept); device_ && !problem.empty()) throw Error(problem);
+    const Sweep points = sweep(model_, arguments_.training ? step_ : analysis_, axes_, options);
     say(free_dims_report(unswept));
     if (is_chart(format_)) {
       report_.sections.sweep = &points;

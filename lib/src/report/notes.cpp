@@ -154,12 +154,17 @@ std::string impossible_size(const Analysis& analysis) {
       const auto dim = std::find_if(output.type.shape->begin(), output.type.shape->end(), is_impossible);
       if (dim == output.type.shape->end()) continue;
       std::string names, remedy;
-      for (const std::string& name : dim->symbols())
+      bool is_swept = false;  // a dim that is neither free nor the data's has sizes of its own
+      for (const std::string& name : dim->symbols()) {
         if (std::binary_search(analysis.free_dims.begin(), analysis.free_dims.end(), name)) {
           names += (names.empty() ? "" : ", ") + name;
           remedy += " --dim " + name + "=V";
+        } else {
+          is_swept = is_swept || std::none_of(analysis.symbols.begin(), analysis.symbols.end(),
+                                              [&](const Symbol& symbol) { return symbol.name == name; });
         }
-      if (names.empty()) continue;
+      }
+      if (names.empty() || is_swept) continue;
       return "with " + names + " taken as 1, " + dim->to_string() + " of " + printable(output.name) +
              " is no size; set" + remedy;
     }
