@@ -136,6 +136,14 @@ TEST_CASE("groups that agree leave the interval of all samples; too few of them 
   CHECK(!grouped_interval(std::vector<std::vector<double>>{{1, 2}, {3}}));
 }
 
+TEST_CASE("groups that differ by factors have no negative end, and values that are not rates no interval") {
+  const std::vector<std::vector<double>> apart = {{100, 101, 99}, {300, 301, 299}};
+  const auto interval = grouped_interval(apart).value();
+  CHECK(interval[0] > 0);
+  CHECK(interval[1] > 1000);  // two groups a factor 3 apart tell next to nothing
+  CHECK(!grouped_interval(std::vector<std::vector<double>>{{-1, 1, 2}, {-3, -2, -1}}));
+}
+
 TEST_CASE("the trend of a series ignores outliers") {
   std::vector<double> falling;
   for (int i = 0; i < 20; ++i) falling.push_back(100 - 0.5 * i);

@@ -27,9 +27,9 @@ std::optional<std::array<double, 2>> median_interval(std::span<const double> val
 
 // The same where the samples come in groups, minutes apart, that differ from each other by more than their own noise:
 // other placement in memory, other neighbours on the host. The interval of all samples, widened where need be to
-// median ± 1.25·t·s/√g of the g groups' medians (Student's t with g - 1 degrees of freedom, s their standard deviation;
-// a median of Gaussian values scatters √(π/2) times as much as their mean), since a second run draws new groups, not
-// new samples of these. Empty where there are fewer than two groups or 6 samples.
+// median · exp(± 1.25·t·s/√g) of the g groups' medians (Student's t with g - 1 degrees of freedom, s the standard
+// deviation of their logarithms, so that a rate's interval has no negative end; a median of Gaussian values scatters √(π/2) times as much as their mean), since a second run draws new groups, not
+// new samples of these. Empty where there are fewer than two groups or 6 samples, or values that are not positive.
 std::optional<std::array<double, 2>> grouped_interval(std::span<const std::vector<double>> groups);
 
 struct Summary {

@@ -71,14 +71,17 @@ std::optional<std::array<double, 2>> grouped_interval(std::span<const std::vecto
   }
   auto interval = median_interval(all);
   if (!interval || middles.size() < 2) return std::nullopt;
+  // Of rates that may differ by factors: in logarithms, so that no bound falls below 0.
+  const double middle = median(all);
+  if (std::any_of(middles.begin(), middles.end(), [](double m) { return !(m > 0); })) return std::nullopt;
   const auto g = static_cast<double>(middles.size());
   double mean = 0, square = 0;
-  for (const double m : middles) mean += m / g;
-  for (const double m : middles) square += (m - mean) * (m - mean);
+  for (const double m : middles) mean += std::log(m) / g;
+  for (const double m : middles) square += (std::log(m) - mean) * (std::log(m) - mean);
   const double t = middles.size() - 2 < kStudent.size() ? kStudent[middles.size() - 2] : 2.228;
-  const double half = 1.25 * t * std::sqrt(square / (g - 1) / g), middle = median(all);
-  (*interval)[0] = std::min((*interval)[0], middle - half);
-  (*interval)[1] = std::max((*interval)[1], middle + half);
+  const double half = 1.25 * t * std::sqrt(square / (g - 1) / g);
+  (*interval)[0] = std::min((*interval)[0], middle * std::exp(-half));
+  (*interval)[1] = std::max((*interval)[1], middle * std::exp(half));
   return interval;
 }
 
