@@ -1,6 +1,7 @@
 // The ceilings file: what is written reads back, fits its schema, loads as a device, and two runs compare.
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <random>
 
@@ -114,6 +115,38 @@ TEST_CASE("a ceilings file is a device, without its impossible values") {
   CHECK(device.name == "A machine");
   CHECK(device.peak(Precision::Float64, Unit::Vector)->flops_per_second.value == 2.5e11);
   CHECK(device.level("dram")->bytes_per_second.value == 3e10);
+}
+
+TEST_CASE("every measured machine in data/measured fits the schema, is listed, and is a device with a roof") {
+  namespace fs = std::filesystem;
+  const auto schema = nlohmann::json::parse(test::read_file(PAGODA_SOURCE_DIR "/data/schemas/ceilings.schema.json"));
+  const std::string listed = test::read_file(PAGODA_SOURCE_DIR "/data/measured/README.md");
+  int count = 0;
+  for (const auto& entry : fs::directory_iterator(PAGODA_SOURCE_DIR "/data/measured")) {
+    if (entry.path().extension() != ".json") continue;
+    const std::string text = test::read_file(entry.path());
+    const auto json = nlohmann::json::parse(text);
+    if (json.value("schema", "") != "pagoda.ceilings/1") continue;
+    CAPTURE(entry.path().string());
+    CHECK(test::violations(json, schema) == std::vector<std::string>{});
+    CHECK(listed.find(entry.path().filename().string()) != std::string::npos);
+    const CeilingsDocument document = load_ceilings(entry.path());
+    CHECK(document.tool.starts_with("ert-ceilings"));
+    for (const Ceiling& c : document.ceilings) {
+      CAPTURE(c.id);
+      CHECK(c.n >= 6);
+      CHECK(c.ci95.has_value());
+      CHECK(c.value.has_value());
+      CHECK(c.kernel != "");
+    }
+    for (const CeilingCheck& check : document.checks)
+      if (check.name == "ert" || check.name == "levels in order") CHECK(check.passed);
+    const DeviceSpec device = load_device(entry.path());
+    CHECK(device.peak(Precision::Float32, Unit::Vector)->flops_per_second.value.value() > 1e11);
+    CHECK(device.level("dram")->bytes_per_second.value.value() > 1e10);
+    ++count;
+  }
+  CHECK(count >= 1);
 }
 
 TEST_CASE("of several modes of one ceiling the sustained one is found") {
