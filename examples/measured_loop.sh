@@ -4,8 +4,8 @@
 #   examples/measured_loop.sh models/skeletons/resnet50.onnx build/loop
 #   examples/measured_loop.sh models/skeletons/bert_base.onnx build/loop --dim sequence=128
 # LEVEL=disable|basic|extended|all, RUNS and THREADS say what ONNX Runtime does. Needs Python with onnxruntime and numpy
-# (pip install onnxruntime numpy; PYTHON names another interpreter), and the tools of build/release (./bootstrap.sh demo)
-# or of the folder that TOOLS names.
+# (pip install onnxruntime numpy; PYTHON names another interpreter), and the tools of build/release
+# (cmake --preset release && cmake --build --preset release) or of the folder that TOOLS names.
 set -euo pipefail
 if [ $# -lt 2 ]; then sed -n '2,8s/^# \{0,1\}//p' "$0"; exit 2; fi
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -13,6 +13,10 @@ model=$1 out=$2
 shift 2
 tools=${TOOLS:-$here/build/release/tools}
 python=${PYTHON:-python3}
+[ -x "$tools/ceilings/ert-ceilings" ] || {
+  echo "no tools in $tools; build them: cmake --preset release && cmake --build --preset release" >&2
+  exit 1
+}
 "$python" -c 'import onnxruntime, numpy' || { echo "run: $python -m pip install onnxruntime numpy" >&2; exit 1; }
 mkdir -p "$out"
 

@@ -55,7 +55,8 @@ class Shop {
 TEST_CASE("every tool names itself with its version, and prints help") {
   const Shop shop;
   REQUIRE(shop.tools().size() == 10);
-  for (const auto& [tool, path] : shop.tools()) {
+  for (const auto& entry : shop.tools()) {
+    const std::string tool = entry.first;  // clang 14 captures no structured binding
     CAPTURE(tool);
     const Result version = shop.run(tool, "--version");
     CHECK(version.code == 0);
@@ -106,7 +107,8 @@ TEST_CASE("standard output that is full is an error, not a success") {
                                           {"pagoda-import", source + "/tests/import/data/ort_resnet50_all.json"},
                                           {"pagoda-doctor", ""}}) {
     const Result result = shop.run(tool, arguments + " >/dev/full");
-    CAPTURE(tool + ": " + result.err);
+    const std::string seen = tool + ": " + result.err;
+    CAPTURE(seen);
     CHECK(result.code == 1);
     CHECK(result.err.find("standard output") != std::string::npos);
   }
