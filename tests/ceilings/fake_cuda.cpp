@@ -240,7 +240,8 @@ double run(const std::string& name, const Grid& g, void** a) {
           double x = fill == 2 ? 8 * row->k : 0;
           if (warpgroup && fill == 3) {
             const unsigned m = 16 * (t / 32 % 4) + t % 32 / 4 + 8 * (i / 2 % 2), n = 8 * (i / 4) + 2 * (t % 4) + i % 2;
-            x = 32.0 * row->k * (static_cast<int>(m % 3) - 1) * static_cast<int>(n % 4);
+            x = (8 * 2 + 24) * row->k *  // eight of the 32 products weigh two
+                (static_cast<int>(m % 3) - 1) * static_cast<int>(n % 4);
           }
           const std::size_t place = i * static_cast<std::size_t>(g.threads) + t;
           if (format == "f64")

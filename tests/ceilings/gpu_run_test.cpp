@@ -10,6 +10,7 @@
 #include <set>
 
 #include "cuda/tcgen05_layout.h"
+#include "gpu_arguments.h"
 #include "gpu_blobs.h"
 #include "gpu_counters.h"
 #include "gpu_run.h"
@@ -265,7 +266,7 @@ TEST_CASE("the closed form of tcgen05 is the product of its patterns") {
                                  : blocks == 0 ? 1
                                                : std::exp2(tcgen05::exponent_a(row, block)) *
                                                      std::exp2(tcgen05::exponent_b(column, block));
-            const int times = k / stage % 2 == 0 && k % 2 == 0 ? tcgen05::kEven : 1;
+            const int times = k / stage % 2 == 0 && k % 2 == 0 ? ceilings::kEven : 1;
             sum += scale * (row % 3 - 1) * times * (column % 4);
           }
         REQUIRE(ceilings::tcgen05_element(row, column, depth, blocks) == sum);
@@ -388,6 +389,10 @@ TEST_CASE("registers of a warpgroup hold every element of the product once") {
       CHECK(ceilings::wgmma_element(thread, i, 2) == 2.0 * (static_cast<int>(m % 3) - 1) * static_cast<int>(n % 4));
     }
   CHECK(std::count(seen.begin(), seen.end(), 1) == 64 * 256);
+  // Over a trip: products 0-3 of each eight are the first stage's, and 0 and 2 weigh more.
+  int depth = 0;
+  for (int k = 0; k < 32; ++k) depth += 16 * (k % 8 == 0 || k % 8 == 2 ? ceilings::kEven : 1);
+  CHECK(ceilings::weighed_depth(32, 16) == depth);
 }
 
 TEST_CASE("work is counted by the counters of its unit") {

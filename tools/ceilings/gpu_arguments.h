@@ -11,6 +11,7 @@ namespace ceilings {
 inline constexpr unsigned kMostBlocksPerSm = 16;
 inline constexpr unsigned kMostRecords = 4096;                   // blocks that leave clocks, as in cuda/common.cuh
 enum Fill { kZeros = 0, kRandom = 1, kOnes = 2, kPattern = 3 };  // as in cuda/common.cuh
+inline constexpr int kEven = 2;                                  // weight of even products, as in cuda/tiles.cuh
 
 // What a block leaves: cuda/common.cuh.
 struct BlockClocks {

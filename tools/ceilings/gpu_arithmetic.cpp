@@ -261,7 +261,7 @@ double wanted_product(const TensorRow& row, unsigned block, unsigned thread, uns
     case TensorPath::Mma:
       return 8.0 * row.k;
     case TensorPath::Wgmma:
-      return wgmma_element(thread, i, row.steps * row.k);
+      return wgmma_element(thread, i, weighed_depth(row.steps, row.k));
     case TensorPath::Tcgen05:
     case TensorPath::Tcgen05Pair:
       return tcgen05_element(static_cast<int>(block * tcgen05::kM + thread), static_cast<int>(i), row.k, row.blocks);
@@ -306,15 +306,16 @@ double wgmma_element(unsigned thread, unsigned i, int depth) {
   return static_cast<double>(depth) * (static_cast<int>(m % 3) - 1) * static_cast<int>(n % 4);
 }
 
-// The patterns of cuda/tcgen05_layout.h: of the 8 products that a trip repeats, two of the first stage count kEven
-// times. Powers of two and their sums are exact.
+// As much of a trip's depth as the patterns of cuda/tiles.cuh weigh it: of each 8 products, four of either stage, two
+// count kEven times.
+int weighed_depth(int products, int depth) { return products / 8 * (2 * kEven + 6) * depth; }
+
+// The scales of cuda/tcgen05_layout.h: powers of two and their sums are exact.
 double tcgen05_element(int row, int column, int depth, int blocks) {
   double scale = blocks == 0 ? 1 : blocks == tcgen05::kAlike ? std::ldexp(1.0, tcgen05::kLongExponent) : 0;
   for (int block = 0; block < blocks; ++block)
     scale += std::ldexp(1.0 / blocks, tcgen05::exponent_a(row, block) + tcgen05::exponent_b(column, block));
-  // Half of the first stage's products are even.
-  const double products = tcgen05::kProducts / 4.0 * (tcgen05::kEven + 3);
-  return products * depth * scale * (row % 3 - 1) * (column % 4);
+  return weighed_depth(tcgen05::kProducts, depth) * scale * (row % 3 - 1) * (column % 4);
 }
 
 std::span<const TensorPath> tensor_paths(const pagoda::GpuAttributes& gpu) {

@@ -30,10 +30,12 @@ enum class TensorPath { Mma, Wgmma, Tcgen05, Tcgen05Pair };
 std::span<const TensorPath> tensor_paths(const pagoda::GpuAttributes& gpu);
 // The end of a ceiling's id, such as ".tcgen05".
 std::string_view suffix_of(TensorPath path);
-// What register i of a thread of a warpgroup holds after wgmma on the patterns of cuda/tensor.cu over a depth.
+// As much of the depth of a trip's products as the patterns of cuda/tiles.cuh weigh it.
+int weighed_depth(int products, int depth);
+// What register i of a thread of a warpgroup holds after wgmma on these patterns over a weighed depth.
 double wgmma_element(unsigned thread, unsigned i, int depth);
-// Row and column of the accumulators of tcgen05 on the patterns of cuda/tcgen05_layout.h, after a trip: products of
-// `depth` elements each, with so many blocks that have scales, 0, or tcgen05::kAlike.
+// Row and column of the accumulators of tcgen05 on the patterns, with the scales of cuda/tcgen05_layout.h, after a
+// trip: products of `depth` elements each, with so many blocks that have scales, 0, or tcgen05::kAlike.
 double tcgen05_element(int row, int column, int depth, int blocks);
 
 class GpuCeilings {

@@ -139,6 +139,7 @@ TEST_CASE("a tensor kernel that is not quite right is found") {
        "another swizzle"},
       {"tf32.wgmma", "wgmma_tf32", "4611686293305360384", "4611686568183267328", 3, "must be",
        "groups of rows too far apart"},
+      {"bfloat16.wgmma", "wgmma_bf16", ", 261152;", ", 261120;", 0, "must be", "a product reads another's depth"},
       {"bfloat16.tcgen05", "tcgen05_bf16", "{ .reg .pred p; setp", "// ", 9, "must be", "a product is missing"},
       {"float8.tcgen05.pair", "tcgen05_pair_fp8", "{ .reg .pred p; setp", "// ", 31, "must be", "a product is missing"},
       {"float16.tcgen05", "tcgen05_f16", "fence.proxy.async", "//", 0, "no proxy fence", "tiles are not made visible"},

@@ -17,8 +17,8 @@ namespace tcgen05 {
 // read: 96 of the 128 bytes a clock that an SM has. Two blocks of a cluster (cta_group::2) multiply 256 × 256: each
 // holds its half of A's and of B's rows, so reads (128 + 128) × 32 bytes, 64 bytes a clock. Published measurements on
 // B200 agree: with both operands in shared memory only N below 128 is slower than the tensor cores (SemiAnalysis,
-// "Dissecting Nvidia Blackwell", 2026). On 10.3 products of 4-bit numbers may have 48 bytes of depth, 96 numbers, in the
-// same time (2·128·256·96 / 49152). One block would need 144 bytes a clock; a pair needs 96.
+// "Dissecting Nvidia Blackwell", 2026). On 10.3 products of 4-bit numbers may have 48 bytes of depth, 96 numbers, in
+// the same time (2·128·256·96 / 49152). One block would need 144 bytes a clock; a pair needs 96.
 constexpr int kM = 128, kN = 256, kDepthBytes = 32, kLongDepthBytes = 48;
 constexpr int kProducts = 32;  // a trip
 // Two stages of 128 bytes of depth; rows of A and B of a block.
@@ -64,12 +64,9 @@ PAGODA_BOTH constexpr uint32_t instruction(int blocks, uint32_t accumulator, uin
          static_cast<uint32_t>(blocks * kM / 16) << 24 | (depth == kDepthBytes ? 0U : 1U) << 31;
 }
 
-// The pattern by which a result is checked. Rows of A hold (row % 3) - 1, rows of B row % 4; even products of the first
-// stage have twice that in A, so that a product that reads another's operands is found.
-constexpr int kEven = 2;
-// Scales are powers of two. Of a product's depth, a row of A has up to four blocks and a row of B as many. A long
-// product has more than a word holds; all its scales are alike, so that it does not matter where they lie: 2 in A, 1 in
-// B.
+// Scales by which a result is checked: powers of two. Of a product's depth, a row of A has up to four blocks and a row
+// of B as many. A long product has more than a word holds; all its scales are alike, so that it does not matter where
+// they lie: 2 in A, 1 in B.
 constexpr int kAlike = -1;  // in place of a number of blocks
 constexpr int kLongExponent = 1;
 PAGODA_BOTH constexpr int exponent_a(int row, int block) { return (row / 3 + block) % 4 - 2; }

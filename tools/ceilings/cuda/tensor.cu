@@ -138,8 +138,9 @@ __device__ __forceinline__ uint64_t descriptor(uint32_t address) {
     extern __shared__ __align__(1024) unsigned char pool[];                                                           \
     unsigned char* base = pool + ((1024 - (__cvta_generic_to_shared(pool) & 1023)) & 1023);                           \
     for (int stage = 0; stage < 2; ++stage) {                                                                         \
-      fill_tile<F>(base + stage * 16384, {64, 0, true, 1U + 16384 * stage}, fill);                                    \
-      fill_tile<F>(base + stage * 16384 + 8192, {64, 0, true, 100001U + 16384 * stage}, fill);                        \
+      const int even = stage == 0 ? kEven : 1;                                                                        \
+      fill_tile<F>(base + stage * 16384, {64, 0, true, 1U + 16384 * stage, even}, fill);                              \
+      fill_tile<F>(base + stage * 16384 + 8192, {64, 0, true, 100001U + 16384 * stage, even}, fill);                  \
       fill_tile<F>(base + 32768 + stage * 32768, {256, 0, false, 200001U + 65536 * stage}, fill);                     \
     }                                                                                                                 \
     /* Tensor cores read by the asynchronous proxy: what this thread stored must be visible there before the barrier. */ \

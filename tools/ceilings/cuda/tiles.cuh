@@ -4,7 +4,9 @@
 
 #include "common.cuh"
 
-// Patterns of small integers whose product is known: rows of A hold (row % 3) - 1, rows of B row % 4.
+// Patterns of small integers whose product is known: rows of A hold (row % 3) - 1, rows of B row % 4. Of the first of
+// two stages even products have kEven times that in A, so that a product that reads another's operands is found.
+constexpr int kEven = 2;
 __device__ __forceinline__ int pattern(bool of_a, int row) { return of_a ? row % 3 - 1 : row % 4; }
 
 // `of` encodes a number, the same in every element of T; `random` draws one in [-1, 1] or any finite code.
