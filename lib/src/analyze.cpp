@@ -89,7 +89,11 @@ Analysis analyze(const Model& model, const AnalyzeOptions& options) {
   analysis.renamed = std::move(bound.renamed);
   analysis.bindings = std::move(bound.bindings);
   analysis.partial = analysis.totals.unmodelled_nodes > 0;
-  if (!session.equalities().empty()) for_each_dim(analysis, [&](Dim& dim) { dim = session.resolve(dim); });
+  if (!session.equalities().empty()) {
+    for_each_dim(analysis, [&](Dim& dim) { dim = session.resolve(dim); });
+    // What an operator further on found out is no longer for the data to decide.
+    std::erase_if(analysis.symbols, [&](const Symbol& symbol) { return session.equalities().contains(symbol.name); });
+  }
   for (const auto& [name, formula] : bound.assumed)
     analysis.equalities.emplace(name, session.resolve(formula.bind(analysis.bindings)));
   for (const auto& [name, formula] : session.equalities())

@@ -118,6 +118,12 @@ constexpr OpCase kNchwc[] = {
 
 }  // namespace
 
+TEST_CASE("a size that a later operator tells is no symbol") {
+  const char* text =
+      "x:f32[N,24,8,8], w:f32[16,32,1,1] -> r = com.microsoft.nchwc.ReorderInput(x); y = com.microsoft.nchwc.Conv(r, w)";
+  CHECK(analyze(graph(text)).symbols.empty());
+}
+
 TEST_CASE("com.microsoft convolutions") { check_cases(kConv); }
 TEST_CASE("com.microsoft quantised convolutions and pools") { check_cases(kQuantized); }
 TEST_CASE("com.ms.internal.nhwc convolutions and pools") { check_cases(kNhwc); }
