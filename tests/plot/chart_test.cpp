@@ -163,6 +163,17 @@ TEST_CASE("estimates of one model at several sizes make a path in order of size"
   CHECK(chart.title == "net, batch=1 … 8 on Small machine");
 }
 
+TEST_CASE("two estimates of one model and size are told apart by their files") {
+  PlotInput input = small_input();
+  input.measured.clear();
+  const std::string text = estimate(small_nodes());
+  input.estimates = {{"folder/before.json", text}, {"after.json", text}};
+  const Chart chart = make_chart(input, {});
+  REQUIRE(chart.series.size() == 2);
+  CHECK(chart.series[0].label == "net, batch=4 (before)");
+  CHECK(chart.series[1].label == "net, batch=4 (after)");
+}
+
 TEST_CASE("rates of integer formats are operations, not FLOPs") {
   PlotInput input = small_input();
   input.device.peaks.push_back({Precision::Int8, Unit::Tensor, {}, {200e12, "test"}});

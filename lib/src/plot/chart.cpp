@@ -147,6 +147,11 @@ void add_path(Chart& chart) {
 void add_changes(Chart& chart) {
   if (chart.series.size() != 2 || !chart.path.empty()) return;
   const Series &before = chart.series[0], &after = chart.series[1];
+  // Bounds that the estimate made and bounds made anew here differ in more than the model.
+  if (before.estimate && after.estimate &&
+      is_same_device(chart.estimates[*before.estimate], chart) !=
+          is_same_device(chart.estimates[*after.estimate], chart))
+    return;
   std::map<std::string, const Item*> by_name;
   for (const Item& item : before.items) by_name.emplace(item.name, &item);
   for (const Item& item : after.items) {
@@ -286,6 +291,15 @@ void add_warnings(Chart& chart) {
   }
 }
 
+// Estimates of one model in one size, which differ in how they were made: by their files.
+void tell_apart(Chart& chart) {
+  std::map<std::string, int> count;
+  for (const Series& series : chart.series) ++count[series.label];
+  for (Series& series : chart.series)
+    if (count[series.label] > 1 && series.estimate)
+      series.label += " (" + stem(chart.estimates[*series.estimate].file) + ")";
+}
+
 std::string default_title(const Chart& chart) {
   std::string title;
   if (chart.path.size() > 1) {
@@ -329,6 +343,7 @@ Chart make_chart(const PlotInput& input, const PlotOptions& options) {
   if (chart.series.size() > kMaxSeries)
     throw Error(std::to_string(chart.series.size()) + " models or runs; a chart holds at most " +
                 std::to_string(kMaxSeries) + "; make several charts (their frames are equal)");
+  tell_apart(chart);
   for (Series& series : chart.series) {
     finish_series(series, chart);
     add_trajectory(chart, series);
