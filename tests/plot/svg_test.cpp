@@ -117,6 +117,8 @@ TEST_CASE("names of several models stand beside their stars, off each other and 
     for (std::size_t j = 0; j < i; ++j) CHECK_FALSE(boxes[i].overlaps(boxes[j]));
     for (const RoofMark& mark : layout.roofs)
       for (const Box& box : mark.boxes) CHECK_FALSE(box.overlaps(boxes[i]));
+    for (const RoofMark& mark : layout.roofs)
+      if (mark.roof->shown && mark.line) CHECK_FALSE(mark.text.empty());
   }
 }
 

@@ -67,7 +67,9 @@ std::optional<Segment> flat(const Scale& scale, double peak, double fastest) {
 }
 
 // Slides along its roof, from the far end, until it covers nothing: above the line, else below it.
-void label_roof(RoofMark& mark, const std::vector<Segment>& lines, std::vector<Box>& taken, std::vector<Box>& texts) {
+// `texts`: names of models, and from `first_roof` on the labels of roofs.
+void label_roof(RoofMark& mark, const std::vector<Segment>& lines, std::vector<Box>& taken, std::vector<Box>& texts,
+                std::size_t first_roof) {
   const Segment& line = *mark.line;
   const double dx = line.x1 - line.x0, dy = line.y1 - line.y0, length = std::hypot(dx, dy);
   const double degrees = std::atan2(dy, dx) * 180 / std::numbers::pi;
@@ -78,8 +80,13 @@ void label_roof(RoofMark& mark, const std::vector<Segment>& lines, std::vector<B
   const std::string whole = mark.is_spec ? mark.roof->name + " spec" : mark.roof->label();
   const std::string brief = mark.is_spec ? whole : mark.roof->name + " " + value;
   // Rather brief than over a line, and over dots rather than not at all.
-  const std::array<std::pair<const std::string*, const std::vector<Box>*>, 5> choices = {
-      {{&whole, &obstacles}, {&brief, &obstacles}, {&whole, &taken}, {&brief, &taken}, {&brief, &texts}}};
+  const std::vector<Box> roofs(texts.begin() + static_cast<std::ptrdiff_t>(first_roof), texts.end());
+  const std::array<std::pair<const std::string*, const std::vector<Box>*>, 6> choices = {{{&whole, &obstacles},
+                                                                                          {&brief, &obstacles},
+                                                                                          {&whole, &taken},
+                                                                                          {&brief, &taken},
+                                                                                          {&brief, &texts},
+                                                                                          {&brief, &roofs}}};
   for (const auto& [text, blocked] : choices) {
     const double width = text_width(*text, kLabelText);
     for (const double offset : {10.0, -11.0}) {
@@ -269,12 +276,13 @@ Layout make_layout(const Chart& chart, std::size_t at) {
   for (const std::vector<StarLabel>* labels : {&layout.star_labels, &layout.change_labels})
     for (const StarLabel& label : *labels)
       if (!label.text.empty()) roof_texts.push_back(label.box);
+  const std::size_t first_roof = roof_texts.size();
   std::size_t line = 0;
   for (RoofMark& mark : layout.roofs) {
     if (!mark.line || !mark.roof->shown) continue;
     std::vector<Segment> others = lines;
     others.erase(others.begin() + static_cast<std::ptrdiff_t>(line++));
-    label_roof(mark, others, taken, roof_texts);
+    label_roof(mark, others, taken, roof_texts, first_roof);
   }
   if (at < chart.series.size())
     layout.labels = place_labels(chart.series[at], layout.dots, taken, lines, chart.options.labels);

@@ -133,7 +133,7 @@ function draw_roofs(taken, names) {
     const long = roof.measured ? `${short} (measured${roof.spec ? "; spec " + si(roof.spec, unit) : ""})` : short;
     label.textContent = "";
     const clear = [...taken, ...boxes_of.filter((_, other) => other !== k).flat()];
-    for (const [text, blocked] of [[long, clear], [short, clear], [long, taken], [short, taken], [short, texts]]) {
+    for (const [text, blocked] of [[long, clear], [short, clear], [long, taken], [short, taken], [short, texts], [short, texts.slice(names.length)]]) {
       const width = text_width(text), angle = Math.atan2(dy, dx);
       for (const offset of [10, -11]) for (let back = width / 2 + 18; back <= length - width / 2 - 4; back += 8) {
         const t = is_compute ? 1 - back / length : back / length;
