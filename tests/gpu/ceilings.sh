@@ -8,6 +8,7 @@ set -uo pipefail
 build=${1:-build/dev} out=${2:-${OUT:-.}} gpu=${3:-0}
 tool=$build/tools/ceilings/ert-ceilings
 . "$(dirname "$0")/pack.sh"
+. "$(dirname "$0")/machine.sh"
 top=$out out=$out/ceilings_files
 rm -rf "$out"
 mkdir -p "$out"
@@ -16,15 +17,21 @@ log=$out/ceilings.txt
 started=$SECONDS
 left() { echo $((570 - (SECONDS - started))); }  # of ten minutes, with room to end
 
+find_libraries
 timeout 60 "$tool" --gpu "$gpu" --quick --only launch >"$log" 2>&1
 code=$?
 if [ $code -eq 4 ]; then
   echo "skipped: $(tail -1 "$log")"
   exit 77
 fi
-failed=0
-met() { echo "met     $1"; }
-missed() { echo "MISSED  $1"; failed=1; }
+if [ $code -ne 0 ]; then  # what it says now it will say at each stage
+  echo "first   ert-ceilings --only launch: exit $code"
+  tail -n 5 "$log" | cut -c1-300 | sed 's/^/        | /'
+fi
+describe "$tool" | tee -a "$log"
+failed=0 held=0
+met() { echo "met     $1"; held=$((held + 1)); }
+missed() { echo "MISSED  $1"; failed=$((failed + 1)); }
 bar() {  # bar NAME COMMAND...: says whether it holds
   local name=$1
   shift
@@ -44,6 +51,7 @@ stage() {  # stage SECONDS NAME ARGUMENTS...: runs the tool, keeps what it says;
   timeout -k 5 "$limit" "$tool" --gpu "$gpu" "$@" >>"$log" 2>&1
   code=$?
   echo "stage   $name: exit $code after $((SECONDS - started)) s in all"
+  [ $code -eq 0 ] || tail -n 3 "$log" | cut -c1-300 | sed 's/^/        | /'
 }
 
 bar "machine code is what it claims" "$tool" --gpu "$gpu" --audit >"$out/audit.txt"
@@ -129,5 +137,5 @@ fi
 grep -q '"energy\.' "$out/energy.json" 2>/dev/null && grep '^energy' "$log" ||
   echo "not run: energy; $(grep -o 'energy[: ][^"]*' "$out/energy.json" 2>/dev/null | head -1)"
 grep '^FAILED\|^not run' "$log" | sort -u
-echo "$((SECONDS - started)) s in all"
-exit $failed
+echo "summary $held met, $failed missed, $((SECONDS - started)) s"
+exit $((failed > 0))
