@@ -9,6 +9,11 @@
 #include <cupti_range_profiler.h>
 #include <cupti_target.h>
 #include <dlfcn.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "../profile/cupti_call.h"
 #endif
 
 namespace ceilings {
@@ -62,18 +67,7 @@ std::vector<CounterSet> counter_sets(const std::string& kernel, const std::strin
 
 #ifdef PAGODA_CUPTI
 
-namespace {
-
-// Each structure begins with its own size.
-template <typename T>
-T sized(std::size_t size) {
-  T value{};
-  value.structSize = size;
-  return value;
-}
-#define SIZED(Type) sized<Type>(Type##_STRUCT_SIZE)
-
-}  // namespace
+using profile::params_to;
 
 struct GpuCounters::State {
   void* library = nullptr;
@@ -94,26 +88,37 @@ struct GpuCounters::State {
                                           apply(cuptiRangeProfilerDecodeData) apply(cuptiGetResultString)
   CUPTI_FUNCTIONS(CUPTI_FUNCTION)
 
+  static const char* remedy(CUptiResult result) {
+    if (result == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES)
+      return "; run as root, or let everybody count: NVreg_RestrictProfilingToAdminUsers=0 for the nvidia module";
+    if (result == CUPTI_ERROR_HARDWARE_BUSY) return "; another profiler or monitor counts: dcgmi profile --pause";
+    if (result == CUPTI_ERROR_NOT_INITIALIZED)
+      return "; CUPTI may be newer than the driver: PAGODA_CUPTI names another";
+    return "";
+  }
   void check(CUptiResult result, const char* call) const {
     if (result == CUPTI_SUCCESS) return;
     const char* text = nullptr;
     if (cuptiGetResultString(result, &text) != CUPTI_SUCCESS || text == nullptr) text = "unknown";
-    throw GpuError(std::string(call) + ": " + text);
+    throw GpuError(std::string(call) + ": " + text + " (" + std::to_string(result) + ")" + remedy(result));
   }
 };
 
 GpuCounters::GpuCounters(Gpu& gpu, int index) : gpu_(gpu), state_(std::make_unique<State>()) {
   State& s = *state_;
-  // libcupti opens these by their bare names: found where they are loaded already, wherever they lie.
-  for (const char* name : {"libnvperf_host.so", "libnvperf_target.so"})
-    if (!dlopen(name, RTLD_NOW | RTLD_GLOBAL))
-      for (const char* folder : {"/usr/local/cuda/lib64/", "/usr/local/cuda/extras/CUPTI/lib64/"})
-        dlopen((std::string(folder) + name).c_str(), RTLD_NOW | RTLD_GLOBAL);
-  for (const char* name : {"libcupti.so.13", "libcupti.so.12", "libcupti.so", "/usr/local/cuda/lib64/libcupti.so",
-                           "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so"})
-    if (!s.library) s.library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  std::vector<std::string> places;
+  if (const char* chosen = std::getenv("PAGODA_CUPTI"); chosen != nullptr && *chosen != '\0') {
+    places = {chosen};
+  } else {
+    for (const char* folder :
+         {"/usr/local/cuda/lib64/", "/usr/local/cuda/extras/CUPTI/lib64/", "/usr/local/cuda/lib/", ""})
+      for (const char* name : {"libcupti.so.13", "libcupti.so.12", "libcupti.so"})
+        places.push_back(std::string(folder) + name);
+  }
+  for (const std::string& place : places)
+    if (!s.library) s.library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!s.library) {
-    why_ = "libcupti cannot be opened";
+    why_ = "libcupti cannot be opened; install it with the CUDA toolkit, or set PAGODA_CUPTI to its path";
     return;
   }
   const auto find = [&](auto& function, const char* symbol) {
@@ -123,14 +128,20 @@ GpuCounters::GpuCounters(Gpu& gpu, int index) : gpu_(gpu), state_(std::make_uniq
 #define CUPTI_FIND(name) find(s.name, #name);
   CUPTI_FUNCTIONS(CUPTI_FIND)
   if (!why_.empty()) return;
+  // libcupti opens these by their bare names: of its own folder, and so of its version, where they lie there.
+  Dl_info info = {};
+  if (dladdr(reinterpret_cast<void*>(s.cuptiProfilerInitialize), &info) != 0 && info.dli_fname != nullptr)
+    for (const char* name : {"libnvperf_host.so", "libnvperf_target.so"})
+      if (const auto file = std::filesystem::path(info.dli_fname).parent_path() / name; std::filesystem::exists(file))
+        dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   try {
-    auto initialize = SIZED(CUpti_Profiler_Initialize_Params);
+    auto initialize = params_to(&CUpti_Profiler_Initialize_Params::pPriv);
     s.check(s.cuptiProfilerInitialize(&initialize), "cuptiProfilerInitialize");
-    auto chip = SIZED(CUpti_Device_GetChipName_Params);
+    auto chip = params_to(&CUpti_Device_GetChipName_Params::pChipName);
     chip.deviceIndex = static_cast<std::size_t>(index);
     s.check(s.cuptiDeviceGetChipName(&chip), "cuptiDeviceGetChipName");
     s.chip = chip.pChipName;
-    auto availability = SIZED(CUpti_Profiler_GetCounterAvailability_Params);
+    auto availability = params_to(&CUpti_Profiler_GetCounterAvailability_Params::pCounterAvailabilityImage);
     availability.ctx = static_cast<CUcontext>(gpu.context());
     s.check(s.cuptiProfilerGetCounterAvailability(&availability), "cuptiProfilerGetCounterAvailability");
     s.availability.resize(availability.counterAvailabilityImageSize);
@@ -143,7 +154,7 @@ GpuCounters::GpuCounters(Gpu& gpu, int index) : gpu_(gpu), state_(std::make_uniq
 
 GpuCounters::~GpuCounters() {
   if (!state_->cuptiProfilerDeInitialize || gpu_.lost() || state_->chip.empty()) return;
-  auto end = SIZED(CUpti_Profiler_DeInitialize_Params);
+  auto end = params_to(&CUpti_Profiler_DeInitialize_Params::pPriv);
   state_->cuptiProfilerDeInitialize(&end);
 }
 
@@ -156,7 +167,7 @@ std::vector<double> GpuCounters::count(const std::vector<std::vector<std::string
   // The first set that this chip has; a name it has not is an invalid parameter.
   std::string refused;
   for (chosen = 0; chosen < alternatives.size(); ++chosen) {
-    auto begin = SIZED(CUpti_Profiler_Host_Initialize_Params);
+    auto begin = params_to(&CUpti_Profiler_Host_Initialize_Params::pHostObject);
     begin.profilerType = CUPTI_PROFILER_TYPE_RANGE_PROFILER;
     begin.pChipName = s.chip.c_str();
     begin.pCounterAvailabilityImage = s.availability.data();
@@ -164,13 +175,13 @@ std::vector<double> GpuCounters::count(const std::vector<std::vector<std::string
     host = begin.pHostObject;
     names.clear();
     for (const std::string& name : alternatives[chosen]) names.push_back(name.c_str());
-    auto add = SIZED(CUpti_Profiler_Host_ConfigAddMetrics_Params);
+    auto add = params_to(&CUpti_Profiler_Host_ConfigAddMetrics_Params::numMetrics);
     add.pHostObject = host;
     add.ppMetricNames = names.data();
     add.numMetrics = names.size();
     if (s.cuptiProfilerHostConfigAddMetrics(&add) == CUPTI_SUCCESS) break;
     refused += (refused.empty() ? "" : ", ") + alternatives[chosen].front();
-    auto end = SIZED(CUpti_Profiler_Host_Deinitialize_Params);
+    auto end = params_to(&CUpti_Profiler_Host_Deinitialize_Params::pHostObject);
     end.pHostObject = host;
     s.cuptiProfilerHostDeinitialize(&end);
     host = nullptr;
@@ -179,30 +190,30 @@ std::vector<double> GpuCounters::count(const std::vector<std::vector<std::string
   CUpti_RangeProfiler_Object* profiler = nullptr;
   const auto close = [&] {
     if (profiler && !gpu_.lost()) {
-      auto disable = SIZED(CUpti_RangeProfiler_Disable_Params);
+      auto disable = params_to(&CUpti_RangeProfiler_Disable_Params::pRangeProfilerObject);
       disable.pRangeProfilerObject = profiler;
       s.cuptiRangeProfilerDisable(&disable);
     }
-    auto end = SIZED(CUpti_Profiler_Host_Deinitialize_Params);
+    auto end = params_to(&CUpti_Profiler_Host_Deinitialize_Params::pHostObject);
     end.pHostObject = host;
     s.cuptiProfilerHostDeinitialize(&end);
   };
   try {
-    auto size = SIZED(CUpti_Profiler_Host_GetConfigImageSize_Params);
+    auto size = params_to(&CUpti_Profiler_Host_GetConfigImageSize_Params::configImageSize);
     size.pHostObject = host;
     s.check(s.cuptiProfilerHostGetConfigImageSize(&size), "cuptiProfilerHostGetConfigImageSize");
     config.resize(size.configImageSize);
-    auto image = SIZED(CUpti_Profiler_Host_GetConfigImage_Params);
+    auto image = params_to(&CUpti_Profiler_Host_GetConfigImage_Params::pConfigImage);
     image.pHostObject = host;
     image.configImageSize = config.size();
     image.pConfigImage = config.data();
     s.check(s.cuptiProfilerHostGetConfigImage(&image), "cuptiProfilerHostGetConfigImage");
 
-    auto enable = SIZED(CUpti_RangeProfiler_Enable_Params);
+    auto enable = params_to(&CUpti_RangeProfiler_Enable_Params::pRangeProfilerObject);
     enable.ctx = static_cast<CUcontext>(gpu_.context());
     s.check(s.cuptiRangeProfilerEnable(&enable), "cuptiRangeProfilerEnable");
     profiler = enable.pRangeProfilerObject;
-    auto room = SIZED(CUpti_RangeProfiler_GetCounterDataSize_Params);
+    auto room = params_to(&CUpti_RangeProfiler_GetCounterDataSize_Params::counterDataSize);
     room.pRangeProfilerObject = profiler;
     room.pMetricNames = names.data();
     room.numMetrics = names.size();
@@ -210,12 +221,12 @@ std::vector<double> GpuCounters::count(const std::vector<std::vector<std::string
     room.maxNumRangeTreeNodes = 1;
     s.check(s.cuptiRangeProfilerGetCounterDataSize(&room), "cuptiRangeProfilerGetCounterDataSize");
     std::vector<std::uint8_t> data(room.counterDataSize);
-    auto clear = SIZED(CUpti_RangeProfiler_CounterDataImage_Initialize_Params);
+    auto clear = params_to(&CUpti_RangeProfiler_CounterDataImage_Initialize_Params::pCounterData);
     clear.pRangeProfilerObject = profiler;
     clear.counterDataSize = data.size();
     clear.pCounterData = data.data();
     s.check(s.cuptiRangeProfilerCounterDataImageInitialize(&clear), "cuptiRangeProfilerCounterDataImageInitialize");
-    auto set = SIZED(CUpti_RangeProfiler_SetConfig_Params);
+    auto set = params_to(&CUpti_RangeProfiler_SetConfig_Params::targetNestingLevel);
     set.pRangeProfilerObject = profiler;
     set.configSize = config.size();
     set.pConfig = config.data();
@@ -232,27 +243,27 @@ std::vector<double> GpuCounters::count(const std::vector<std::vector<std::string
     bool all = false;
     for (int pass = 0; !all; ++pass) {
       if (pass == 20) throw GpuError("counters: not complete after 20 passes");
-      auto start = SIZED(CUpti_RangeProfiler_Start_Params);
+      auto start = params_to(&CUpti_RangeProfiler_Start_Params::pRangeProfilerObject);
       start.pRangeProfilerObject = profiler;
       s.check(s.cuptiRangeProfilerStart(&start), "cuptiRangeProfilerStart");
-      auto push = SIZED(CUpti_RangeProfiler_PushRange_Params);
+      auto push = params_to(&CUpti_RangeProfiler_PushRange_Params::pRangeName);
       push.pRangeProfilerObject = profiler;
       push.pRangeName = "work";
       s.check(s.cuptiRangeProfilerPushRange(&push), "cuptiRangeProfilerPushRange");
       work();
-      auto pop = SIZED(CUpti_RangeProfiler_PopRange_Params);
+      auto pop = params_to(&CUpti_RangeProfiler_PopRange_Params::pRangeProfilerObject);
       pop.pRangeProfilerObject = profiler;
       s.check(s.cuptiRangeProfilerPopRange(&pop), "cuptiRangeProfilerPopRange");
-      auto stop = SIZED(CUpti_RangeProfiler_Stop_Params);
+      auto stop = params_to(&CUpti_RangeProfiler_Stop_Params::isAllPassSubmitted);
       stop.pRangeProfilerObject = profiler;
       s.check(s.cuptiRangeProfilerStop(&stop), "cuptiRangeProfilerStop");
       all = stop.isAllPassSubmitted != 0;
     }
-    auto decode = SIZED(CUpti_RangeProfiler_DecodeData_Params);
+    auto decode = params_to(&CUpti_RangeProfiler_DecodeData_Params::numOfRangeDropped);
     decode.pRangeProfilerObject = profiler;
     s.check(s.cuptiRangeProfilerDecodeData(&decode), "cuptiRangeProfilerDecodeData");
     std::vector<double> values(names.size());
-    auto evaluate = SIZED(CUpti_Profiler_Host_EvaluateToGpuValues_Params);
+    auto evaluate = params_to(&CUpti_Profiler_Host_EvaluateToGpuValues_Params::pMetricValues);
     evaluate.pHostObject = host;
     evaluate.pCounterDataImage = data.data();
     evaluate.counterDataImageSize = data.size();

@@ -231,7 +231,13 @@ bool Gpu::ecc() const { return state_->attribute(kEccEnabled) != 0; }
 
 void Gpu::load(std::span<const unsigned char> cubin) {
   Handle module = nullptr;
-  state_->check(state_->api.load_module(&module, cubin.data()), "cuModuleLoadData");
+  const Result result = state_->api.load_module(&module, cubin.data());
+  // Invalid image, no binary for this device: machine code of a newer compiler than the driver knows.
+  if (result == 200 || result == 209)
+    throw GpuError("the driver (CUDA " + std::to_string(driver_version() / 1000) + "." +
+                   std::to_string(driver_version() % 1000 / 10) + ") does not take the kernels (" +
+                   std::to_string(result) + "); build with a CUDA toolkit that is no newer, or update the driver");
+  state_->check(result, "cuModuleLoadData");
   state_->modules.push_back(module);
 }
 
