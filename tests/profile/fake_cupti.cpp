@@ -36,7 +36,7 @@ bool is_well_formed(const Params* params, Field Params::*last) {
 #define EXPECT_PARAMS(last) \
   if (!is_well_formed(params, last)) return CUPTI_ERROR_INVALID_PARAMETER
 
-bool is_initialized = false, is_profiler_initialized = false, is_tracing = false;
+bool is_initialized = false, is_profiler_initialized = false, is_tracing = false, listens_to_runtime = false;
 // Of a context: enabled, configured, started, stopped; ranges that are open.
 struct Session {
   bool is_enabled = false, has_image = false, is_configured = false, is_started = false, is_stopped = false;
@@ -213,6 +213,11 @@ int fake_capture(int begins) {
 // captured or on the usual one. A graph has the kernels that were captured.
 void fake_launch_by(const char* call, const char* symbol, int on_captured_stream) {
   const CUstream stream = on_captured_stream ? captured_stream() : nullptr;
+  const bool is_by_runtime = is("runtime") && listens_to_runtime;
+  CUpti_CallbackData outer = {};
+  if (is_by_runtime) outer.correlationId = ++correlation;
+  outer.callbackSite = CUPTI_API_ENTER;
+  if (is_by_runtime) callback(nullptr, CUPTI_CB_DOMAIN_RUNTIME_API, 211, &outer);
   ++correlation;
   CUlaunchConfig shape = {};
   shape.gridDimX = 8;
@@ -271,7 +276,7 @@ void fake_launch_by(const char* call, const char* symbol, int on_captured_stream
       if (session.is_started && !session.of_ranges) session.counted += kernels;
       KernelRecord record = {};
       record.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
-      record.correlationId = correlation;
+      record.correlationId = is_by_runtime ? outer.correlationId : correlation;
       record.name = symbol;
       record.start = 1000;
       record.end = 3000;
@@ -280,6 +285,8 @@ void fake_launch_by(const char* call, const char* symbol, int on_captured_stream
     data.callbackSite = CUPTI_API_EXIT;
     call_back(known.id, data);
   }
+  outer.callbackSite = CUPTI_API_EXIT;
+  if (is_by_runtime) callback(nullptr, CUPTI_CB_DOMAIN_RUNTIME_API, 211, &outer);
 }
 void fake_launch(const char* symbol) { fake_launch_by("cuLaunchKernelEx", symbol, 0); }
 
@@ -320,6 +327,11 @@ CUptiResult cuptiEnableCallback(uint32_t enable, CUpti_SubscriberHandle handle, 
                                 CUpti_CallbackId id) {
   if (handle != subscriber()) return CUPTI_ERROR_INVALID_PARAMETER;
   if (enable && domain == CUPTI_CB_DOMAIN_DRIVER_API) listened.push_back(id);
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiEnableDomain(uint32_t enable, CUpti_SubscriberHandle handle, CUpti_CallbackDomain domain) {
+  if (handle != subscriber()) return CUPTI_ERROR_INVALID_PARAMETER;
+  if (domain == CUPTI_CB_DOMAIN_RUNTIME_API) listens_to_runtime = enable != 0;
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiGetDeviceId(CUcontext asked, uint32_t* device) {

@@ -104,6 +104,16 @@ TEST_CASE("an empty session that cannot be decoded is no reason to refuse") {
   CHECK(load_measured(shop.path("m.json")).kernels.size() == 2);
 }
 
+TEST_CASE("kernels that carry the number of the runtime's call are timed, too") {
+  const Workshop shop;
+  const Result result = shop.run("runtime", "--mode time -o m.json -- $P 3");
+  CHECK_MESSAGE(result.code == 0, result.err);
+  const Measured measured = load_measured(shop.path("m.json"));
+  REQUIRE(measured.kernels.size() == 2);
+  CHECK(measured.kernels[0].launches == 3);
+  CHECK(*measured.kernels[0].seconds == doctest::Approx(3 * 2e-6));
+}
+
 TEST_CASE("neither privilege nor the profiler's own part of CUPTI matter where no counters are read") {
   const Workshop shop;
   const std::string trouble = "privilege";

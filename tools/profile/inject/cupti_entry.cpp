@@ -242,10 +242,14 @@ bool is_captured(const LaunchCall& call, const void* params) {
   return ask != nullptr && ask(stream, &status) == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
+// Of the runtime's call that this thread is in; 0: none.
+thread_local std::uint32_t outer_correlation = 0;
+
 void on_launch(const LaunchCall& call, const CUpti_CallbackData& data) {
   LaunchSite site;
   site.context = handle_of(data.context);
   site.correlation = data.correlationId;
+  site.outer_correlation = outer_correlation;
   site.is_graph = call.is_graph;
   site.is_captured = is_captured(call, data.functionParams);
   site.kernel = call.is_graph ? "graph" : kernel_name(data.symbolName);
@@ -308,6 +312,9 @@ void CUPTIAPI on_callback(void*, CUpti_CallbackDomain domain, CUpti_CallbackId i
         if (call.id == id) on_launch(call, *static_cast<const CUpti_CallbackData*>(data));
       for (const CaptureCall& call : kCaptureCalls)
         if (call.id == id) on_capture(call, *static_cast<const CUpti_CallbackData*>(data));
+    } else if (domain == CUPTI_CB_DOMAIN_RUNTIME_API) {
+      const auto* const call = static_cast<const CUpti_CallbackData*>(data);
+      outer_correlation = call->callbackSite == CUPTI_API_ENTER ? call->correlationId : 0;
     } else if (domain == CUPTI_CB_DOMAIN_RESOURCE && id == CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING) {
       recorder()->context_ends(handle_of(static_cast<const CUpti_ResourceData*>(data)->context));
     }
@@ -352,7 +359,9 @@ void CUPTIAPI activity_done(CUcontext, std::uint32_t, std::uint8_t* buffer, std:
 void listen_to_times() {
   check_cupti(library(), call_cupti(library(), "cuptiActivityRegisterCallbacks", activity_buffer, activity_done),
               "asking for kernels' times");
-  for (const CUpti_ActivityKind kind : {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_DRIVER})
+  // Without the calls' records kernels have no correlations.
+  for (const CUpti_ActivityKind kind :
+       {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_DRIVER, CUPTI_ACTIVITY_KIND_RUNTIME})
     check_cupti(library(), call_cupti(library(), "cuptiActivityEnable", kind), "asking for kernels' times");
 }
 
@@ -396,6 +405,11 @@ void subscribe() {
               call_cupti(library(), "cuptiEnableCallback", std::uint32_t{1}, subscriber, CUPTI_CB_DOMAIN_RESOURCE,
                          CUpti_CallbackId{CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING}),
               "listening to contexts");
+  // Which of both numbers a kernel has that the runtime launches no document says.
+  if (settings().collect == Collect::Times)
+    check_cupti(library(),
+                call_cupti(library(), "cuptiEnableDomain", std::uint32_t{1}, subscriber, CUPTI_CB_DOMAIN_RUNTIME_API),
+                "listening to the runtime's calls");
 }
 
 }  // namespace

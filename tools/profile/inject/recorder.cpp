@@ -188,10 +188,13 @@ void Recorder::launch_begins(const LaunchSite& site) {
   }
   if (site.is_graph && !state.pending.empty()) read(state, site.context);
   ready(state, site.context);
-  if (settings_.collect == Collect::Times)
-    untimed_[site.correlation] = std::move(pending);
-  else
+  if (settings_.collect != Collect::Times) {
     state.pending.push_back(std::move(pending));
+    return;
+  }
+  untimed_[site.correlation] = std::move(pending);
+  if (site.outer_correlation != 0 && site.outer_correlation != site.correlation)
+    inner_[site.outer_correlation] = site.correlation;
 }
 
 void Recorder::launch_ends(const LaunchSite& site) {
@@ -204,11 +207,17 @@ void Recorder::launch_ends(const LaunchSite& site) {
 
 void Recorder::kernel_timed(std::uint32_t correlation, const std::string& kernel, double seconds) {
   const std::lock_guard lock(mutex_);
-  const auto found = untimed_.find(correlation);
+  auto found = untimed_.find(correlation);
+  // A kernel has the number of the outermost call that CUPTI traces.
+  const auto inner = found == untimed_.end() ? inner_.find(correlation) : inner_.end();
+  if (inner != inner_.end()) found = untimed_.find(inner->second);
   if (found == untimed_.end()) return;  // not wanted
   Pending timed = found->second;
   timed.site.kernel = kernel;
-  if (!found->second.site.is_graph) untimed_.erase(found);  // a graph's launch has many kernels
+  if (!found->second.site.is_graph) {  // a graph's launch has many kernels
+    inner_.erase(found->second.site.outer_correlation);
+    untimed_.erase(found);
+  }
   const State& state = contexts_[timed.site.context];
   write(timed.site.context, state, timed, {seconds});
 }
@@ -326,6 +335,7 @@ void Recorder::finish() {
   for (const auto& [correlation, pending] : untimed_) untimed += pending.site.is_graph ? 0 : 1;
   if (untimed > 0) sink_->line({"lost", std::to_string(untimed), "no time of them arrived before the process ended"});
   untimed_.clear();
+  inner_.clear();
   if (captured_ > 0)
     sink_->line({"note", std::to_string(captured_) +
                              " launches were captured into graphs, which runs nothing; each launch of such a graph is "
@@ -343,6 +353,7 @@ void Recorder::after_fork_in_child() {
   contexts_.clear();
   untimed_.clear();
   captures_.clear();
+  inner_.clear();
   wanted_ = written_ = ranges_ = captured_ = 0;
   mutex_.unlock();
 }

@@ -60,7 +60,8 @@ struct LaunchSite {
   std::string kernel;  // demangled; empty: a graph
   std::string detail;  // "grid 8x1x1, block 256x1x1"
   bool is_graph = false;
-  bool is_captured = false;  // into a graph; nothing runs
+  bool is_captured = false;             // into a graph; nothing runs
+  std::uint32_t outer_correlation = 0;  // of the runtime's call around the driver's; 0: none
 };
 
 class Recorder {
@@ -144,7 +145,8 @@ class Recorder {
   std::mutex mutex_;
   std::map<Context, State> contexts_;
   std::map<std::uint32_t, Pending> untimed_;
-  std::set<std::uint64_t> captures_;  // streams
+  std::set<std::uint64_t> captures_;              // streams
+  std::map<std::uint32_t, std::uint32_t> inner_;  // the driver's correlation of a launch, by the runtime's
   std::uint64_t wanted_ = 0, written_ = 0, ranges_ = 0, captured_ = 0;
   std::int64_t iteration_index_ = 0;
 };
