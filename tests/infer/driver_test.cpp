@@ -180,6 +180,9 @@ TEST_CASE("a model exported with a fixed batch is re-batched, constants baked in
   CHECK(to_string(eight.types.at(9)) == "float32[8,197,768]");
   CHECK(eight.totals.unmodelled_nodes == 0);
   CHECK(has_note(eight, "fixed at export"));
+  // Its own batch, asked for, is a binding as any other: estimates at several batches can be told apart.
+  CHECK(analyze(model, {.batch = 1}).bindings == Bindings{{"batch", 1}});
+  CHECK(analyze(model, {}).bindings.empty());
   const Analysis symbolic = analyze(model, {.batch = 0, .symbolic_batch = true});
   CHECK(symbolic.totals.cost.macs == Dim(197 * 768 * 768) * Dim::symbol("batch"));
   CHECK(bind_dims(symbolic, {{"batch", 8}}).totals.cost.macs == eight.totals.cost.macs);

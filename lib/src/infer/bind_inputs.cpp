@@ -68,7 +68,7 @@ class Binder {
             throw Error("the bindings make a size of " + dim.to_string() + "; sizes are at least 0");
         }
     check_shapes();
-    bound_.bindings = bound_.options.dims;
+    bound_.bindings.insert(bound_.options.dims.begin(), bound_.options.dims.end());
     return std::move(bound_);
   }
 
@@ -183,7 +183,10 @@ class Binder {
       bound_.diagnostics.push_back({Severity::Warning, "", "--batch has no effect: no input has a batch dim"});
       return;
     }
-    if (*from == batch) return;
+    if (*from == batch) {
+      bound_.bindings.emplace("batch", batch);  // as it is, but asked for: it names the estimate beside other batches
+      return;
+    }
     std::string name = "batch";
     while (bound_.input_dims.contains(name)) name += "_";
     const Dim symbol = Dim::symbol(name);
