@@ -195,6 +195,23 @@ TEST_CASE("a budget is kept, shared by all experiments, and progress tells the t
   CHECK(left.front() > left[35]);
 }
 
+TEST_CASE("a small budget shortens the samples of a long plan, and no other's") {
+  const Plan full{.sample_seconds = 0.1, .visits = 6, .min_samples = 24, .budget_seconds = 600, .seconds_each = 12};
+  CHECK(ceilings::budgeted(full, 10, std::nullopt, 7).budget_seconds == 120);
+  CHECK(ceilings::budgeted(full, 90, std::nullopt, 7).sample_seconds == 0.1);
+  CHECK(ceilings::budgeted(full, 90, 600, 7).sample_seconds == 0.1);
+  CHECK(ceilings::budgeted(full, 90, 0.5, 7).sample_seconds == 1e-3);
+  const Plan short_one = ceilings::budgeted(full, 90, 60, 7);
+  CHECK(short_one.budget_seconds == 60);
+  Machine m;
+  std::vector<Experiment> list;
+  for (int i = 0; i < 90; ++i)
+    list.push_back(experiment("e", {m.candidate("a", 1e9, 0.03), m.candidate("b", 2e9, 0.03)}));
+  const double start = m.now;
+  measure(list, short_one, m.clock(), nullptr);
+  CHECK(m.now - start < 60 + short_one.sample_seconds);
+}
+
 TEST_CASE("what differs between visits enters the interval, however narrow each visit is") {
   Machine m;
   double offset = 0;

@@ -162,7 +162,12 @@ Plan budgeted(Plan plan, std::size_t experiments, std::optional<double> asked, s
   plan.seed = seed;
   if (plan.seconds_each > 0)
     plan.budget_seconds = std::min(plan.budget_seconds, plan.seconds_each * static_cast<double>(experiments));
-  if (asked) plan.budget_seconds = *asked;
+  if (!asked) return plan;
+  plan.budget_seconds = *asked;
+  // A visit takes three samples at least, and choosing and warming up as many again: they must fit. Under a
+  // millisecond a sample is mostly its start.
+  const double fewest = 6.0 * plan.visits * static_cast<double>(std::max<std::size_t>(experiments, 1));
+  plan.sample_seconds = std::min(plan.sample_seconds, std::max(1e-3, *asked / fewest));
   return plan;
 }
 

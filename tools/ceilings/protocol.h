@@ -71,7 +71,7 @@ struct Plan {
 };
 
 // The plan for so many experiments: `asked` in place of its budget, or its budget, but no more than seconds_each for
-// each.
+// each. A budget too small for samples of the plan's length makes them shorter.
 Plan budgeted(Plan plan, std::size_t experiments, std::optional<double> asked, std::uint64_t seed);
 
 struct Progress {
