@@ -1,6 +1,7 @@
 // The command line: options, exit codes, files, and that what it writes is a valid document and a device.
 #include <doctest/doctest.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -48,6 +49,15 @@ TEST_CASE("an unreadable baseline is exit 1") {
   const Run r = run("--cpu --quick --only scalar.fma.core --check /nowhere.json");
   CHECK(r.exit == 1);
   CHECK(r.text.find("/nowhere.json") != std::string::npos);
+}
+
+TEST_CASE("a baseline that shares no ceiling is no comparison that passed") {
+  const std::string base = (fs::temp_directory_path() / ("pagoda_base_" + std::to_string(getpid()) + ".json")).string();
+  REQUIRE(run("--cpu --quick --budget 0.1 --only scalar.fma.core --json " + base).exit == 0);
+  const Run other = run("--cpu --quick --budget 0.1 --only l1.load.core --check " + base);
+  CHECK(other.exit == 1);
+  CHECK(other.text.find("nothing to compare") != std::string::npos);
+  fs::remove(base);
 }
 
 TEST_CASE("the audit prints every loop and ends well") {

@@ -44,6 +44,14 @@ int verdict(const pagoda::CeilingsDocument& document) {
   return code;
 }
 
+// Quick runs measure bursts, the others sustained rates: such files have nothing in common.
+bool any_shared(const pagoda::CeilingsDocument& now, const pagoda::CeilingsDocument& baseline) {
+  for (const pagoda::Ceiling& a : now.ceilings)
+    for (const pagoda::Ceiling& b : baseline.ceilings)
+      if (a.id == b.id && a.mode == b.mode) return true;
+  return false;
+}
+
 int report(const Options& options, const Outcome& outcome) {
   const pagoda::CeilingsDocument& document = outcome.document;
   const bool to_stdout = options.json == "-" || options.csv == "-";
@@ -68,9 +76,17 @@ int report(const Options& options, const Outcome& outcome) {
       std::fprintf(stderr, "ert-ceilings: %s is of \"%s\", this is \"%s\"\n", options.baseline.c_str(),
                    baseline.name().c_str(), document.name().c_str());
     const pagoda::Agreement agreement = pagoda::agreement(document, baseline);
-    std::fprintf(stderr, "ert-ceilings: %s: %lld of %lld intervals meet; %.1f may miss each other by chance\n",
-                 options.baseline.c_str(), static_cast<long long>(agreement.compared - agreement.apart),
-                 static_cast<long long>(agreement.compared), agreement.expected_apart);
+    if (!any_shared(document, baseline)) {
+      std::fprintf(stderr,
+                   "ert-ceilings: %s: nothing to compare: none of its ceilings is one of this run's in the same mode; "
+                   "measure the baseline with the same --quick or --full and --only\n",
+                   options.baseline.c_str());
+      if (code == kDone) code = kUnusable;
+    } else {
+      std::fprintf(stderr, "ert-ceilings: %s: %lld of %lld intervals meet; %.1f may miss each other by chance\n",
+                   options.baseline.c_str(), static_cast<long long>(agreement.compared - agreement.apart),
+                   static_cast<long long>(agreement.compared), agreement.expected_apart);
+    }
     for (const pagoda::CeilingChange& change : compare_ceilings(document, baseline, options.tolerance)) {
       std::fprintf(stderr, "ert-ceilings: %s: %.4g, was %.4g (%+.1f %%)%s\n", change.id.c_str(), change.now,
                    change.before, 100 * (change.now / change.before - 1), change.worse ? ": worse" : "");
