@@ -34,9 +34,10 @@ int main() {
   model.graphs.push_back(std::move(graph));
 
   const pagoda::Analysis analysis = pagoda::analyze(model);
-  std::cout << "MACs   " << analysis.totals.cost.macs.to_string() << "\n"              // 8192*batch
-            << "FLOPs  " << pagoda::flops(analysis.totals.cost).to_string() << "\n"    // 16512*batch
-            << "bytes  " << analysis.totals.cost.bytes().factored() << "\n";           // 256*(7*batch + 128)
-  const bool as_expected = analysis.totals.cost.macs == 8192 * Dim::symbol("batch") && analysis.totals.params == Dim(8192);
+  std::cout << "MACs   " << analysis.totals.cost.macs.to_string() << "\n"            // 8192*batch
+            << "FLOPs  " << pagoda::flops(analysis.totals.cost).to_string() << "\n"  // 16512*batch
+            << "bytes  " << analysis.totals.cost.bytes().factored() << "\n";         // 256*(7*batch + 128)
+  const bool as_expected =
+      analysis.totals.cost.macs == 8192 * Dim::symbol("batch") && analysis.totals.params == Dim(8192);
   return as_expected ? 0 : 1;
 }

@@ -9,8 +9,8 @@ namespace {
 void infer_scaled_add(pagoda::OpContext& op) { op.set_output(0, op.input(0)); }
 
 pagoda::OpCost cost_scaled_add(const pagoda::OpContext& op) {
-  pagoda::OpCost cost = op.streamed();         // reads both inputs once, writes the output once
-  cost.arith = 2 * op.output_elements(0);      // one multiplication and one addition per element
+  pagoda::OpCost cost = op.streamed();     // reads both inputs once, writes the output once
+  cost.arith = 2 * op.output_elements(0);  // one multiplication and one addition per element
   return cost;
 }
 
@@ -21,7 +21,8 @@ int main() {
   graph.values.resize(3);
   for (std::size_t i = 0; i < 3; ++i) graph.values[i].name = std::string(1, static_cast<char>('a' + i));
   for (std::size_t i = 0; i < 2; ++i)
-    graph.values[i].declared = {.element = pagoda::ElementType::Float16, .shape = pagoda::Shape{pagoda::Dim::symbol("n"), 32}};
+    graph.values[i].declared = {.element = pagoda::ElementType::Float16,
+                                .shape = pagoda::Shape{pagoda::Dim::symbol("n"), 32}};
   graph.inputs = {0, 1};
   graph.outputs = {2};
   pagoda::Node& node = graph.nodes.emplace_back();
@@ -38,7 +39,8 @@ int main() {
   std::cout << "without: " << without.totals.unmodelled_nodes << " node unmodelled\n";
 
   pagoda::AnalyzeOptions options;
-  options.extra_rules = {{"my.ops", {"ScaledAdd", infer_scaled_add, cost_scaled_add, nullptr, "1 mul, 1 add / element"}}};
+  options.extra_rules = {
+      {"my.ops", {"ScaledAdd", infer_scaled_add, cost_scaled_add, nullptr, "1 mul, 1 add / element"}}};
   const pagoda::Analysis with = pagoda::analyze(model, options);
   std::cout << "with:    " << with.totals.cost.arith.to_string() << " FLOPs\n";
   return without.partial && !with.partial && with.totals.cost.arith == 64 * pagoda::Dim::symbol("n") ? 0 : 1;

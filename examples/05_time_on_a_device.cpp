@@ -3,6 +3,7 @@
 #include <pagoda/pagoda.h>
 
 #include <iostream>
+#include "pagoda/documents/device.h"
 
 int main(int argc, char** argv) {
   if (argc != 3) {

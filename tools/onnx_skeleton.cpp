@@ -6,7 +6,7 @@
 #include <iostream>
 #include <string>
 
-#include "pagoda/model.h"
+#include "pagoda/core/model.h"
 
 namespace {
 

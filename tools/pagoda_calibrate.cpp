@@ -11,11 +11,13 @@
 #include <string>
 #include <vector>
 
-#include "pagoda/calibrate.h"
-#include "pagoda/model.h"
-#include "pagoda/predict.h"
-#include "pagoda/roofline.h"
-#include "pagoda/traffic.h"
+#include "pagoda/core/calibrate.h"
+#include "pagoda/core/model.h"
+#include "pagoda/core/predict.h"
+#include "pagoda/core/roofline.h"
+#include "pagoda/core/traffic.h"
+#include "pagoda/documents/calibration.h"
+#include "pagoda/documents/device.h"
 
 namespace {
 

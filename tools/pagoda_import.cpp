@@ -6,9 +6,9 @@
 #include <iostream>
 #include <string>
 
-#include "pagoda/import.h"
-#include "pagoda/join.h"
-#include "pagoda/report.h"
+#include "pagoda/measured/import.h"
+#include "pagoda/measured/join.h"
+#include "pagoda/present/report.h"
 
 namespace {
 

@@ -14,9 +14,10 @@
 #include <utility>
 #include <vector>
 
-#include "pagoda/device.h"
-#include "pagoda/plot.h"
-#include "pagoda/report.h"
+#include "pagoda/core/device.h"
+#include "pagoda/documents/device.h"
+#include "pagoda/present/plot.h"
+#include "pagoda/present/report.h"
 
 namespace {
 

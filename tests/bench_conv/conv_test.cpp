@@ -8,7 +8,7 @@
 #include "conv_reference.h"
 #include "conv_study.h"
 #include "conv_worker.h"
-#include "pagoda/model.h"
+#include "pagoda/core/model.h"
 #include "support/text_graph.h"
 
 namespace conv {

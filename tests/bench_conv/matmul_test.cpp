@@ -6,7 +6,7 @@
 #include <bit>
 #include <cmath>
 
-#include "pagoda/statistics.h"
+#include "pagoda/base/statistics.h"
 
 namespace conv {
 namespace {

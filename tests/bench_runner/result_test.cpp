@@ -6,8 +6,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "pagoda/report.h"
-#include "pagoda/result.h"
+#include "pagoda/documents/result.h"
+#include "pagoda/measured/study.h"
+#include "pagoda/present/report.h"
 #include "support/golden.h"
 #include "support/json_schema.h"
 

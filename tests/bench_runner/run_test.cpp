@@ -11,7 +11,7 @@
 #include "experiment_run.h"
 #include "machine_state.h"
 #include "outputs.h"
-#include "pagoda/report.h"
+#include "pagoda/present/report.h"
 #include "process.h"
 
 namespace bench {

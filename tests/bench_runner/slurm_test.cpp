@@ -8,8 +8,8 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "pagoda/report.h"
-#include "pagoda/result.h"
+#include "pagoda/documents/result.h"
+#include "pagoda/present/report.h"
 #include "slurm.h"
 #include "support/golden.h"
 

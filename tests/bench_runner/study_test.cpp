@@ -6,8 +6,9 @@
 #include <filesystem>
 #include <set>
 
-#include "pagoda/experiment.h"
-#include "pagoda/report.h"
+#include "pagoda/documents/experiment.h"
+#include "pagoda/measured/study.h"
+#include "pagoda/present/report.h"
 
 namespace pagoda {
 namespace {

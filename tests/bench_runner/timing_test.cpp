@@ -4,7 +4,7 @@
 #include <cmath>
 #include <random>
 
-#include "pagoda/timing.h"
+#include "pagoda/base/timing.h"
 
 namespace pagoda {
 namespace {

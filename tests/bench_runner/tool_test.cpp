@@ -12,8 +12,8 @@
 #include <sstream>
 #include <thread>
 
-#include "pagoda/report.h"
-#include "pagoda/result.h"
+#include "pagoda/documents/result.h"
+#include "pagoda/present/report.h"
 #include "support/golden.h"
 
 namespace pagoda {

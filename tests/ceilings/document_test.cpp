@@ -5,8 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "pagoda/ceilings.h"
-#include "pagoda/device.h"
+#include "pagoda/core/device.h"
+#include "pagoda/documents/ceilings.h"
+#include "pagoda/documents/device.h"
 #include "support/golden.h"
 #include "support/json_schema.h"
 

@@ -1,5 +1,5 @@
 // Planted constants must come back from noisy runs, and what runs cannot tell must be refused or said.
-#include "pagoda/energy_fit.h"
+#include "pagoda/measured/energy_fit.h"
 
 #include <doctest/doctest.h>
 

@@ -3,7 +3,7 @@
 
 #include <random>
 
-#include "pagoda/ceilings.h"
+#include "pagoda/documents/ceilings.h"
 
 namespace {
 

@@ -14,7 +14,7 @@
 #include "gpu_blobs.h"
 #include "gpu_counters.h"
 #include "gpu_run.h"
-#include "pagoda/ceilings.h"
+#include "pagoda/documents/ceilings.h"
 #include "support/golden.h"
 #include "support/json_schema.h"
 

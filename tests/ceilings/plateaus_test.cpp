@@ -1,5 +1,5 @@
 // Planted hierarchies: levels must come back at their rates, and every doubt that was planted must be voiced.
-#include "pagoda/plateaus.h"
+#include "pagoda/measured/plateaus.h"
 
 #include <doctest/doctest.h>
 

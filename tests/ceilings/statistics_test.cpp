@@ -1,5 +1,5 @@
 // Intervals must cover what they claim, and a choice must not be biased upwards: both by simulation with fixed seeds.
-#include "pagoda/statistics.h"
+#include "pagoda/base/statistics.h"
 
 #include <doctest/doctest.h>
 

@@ -1,9 +1,10 @@
 // Theory from attributes × work per clock, against what vendors print for products.
-#include "pagoda/theory.h"
+#include "pagoda/measured/theory.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include "pagoda/documents/device.h"
 
 namespace {
 

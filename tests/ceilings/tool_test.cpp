@@ -10,8 +10,8 @@
 #include <regex>
 #include <sstream>
 
-#include "pagoda/ceilings.h"
-#include "pagoda/device.h"
+#include "pagoda/core/device.h"
+#include "pagoda/documents/ceilings.h"
 #include "report.h"
 #include "support/golden.h"
 #include "support/json_schema.h"

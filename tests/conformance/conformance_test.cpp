@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "ops/op_rule.h"
-#include "pagoda/analyze.h"
+#include "pagoda/core/analyze.h"
 #include "support/text_graph.h"
 
 using namespace pagoda;

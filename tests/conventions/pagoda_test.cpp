@@ -1,5 +1,5 @@
 // The published Pagoda estimator's rules, its faults included, by hand-worked cases.
-#include "pagoda/conventions.h"
+#include "pagoda/core/conventions.h"
 
 #include <doctest/doctest.h>
 

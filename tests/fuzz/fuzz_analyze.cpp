@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <span>
 
-#include "pagoda/analyze.h"
-#include "pagoda/error.h"
-#include "pagoda/model.h"
+#include "pagoda/base/error.h"
+#include "pagoda/core/analyze.h"
+#include "pagoda/core/model.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "pagoda/import.h"
-#include "pagoda/join.h"
+#include "pagoda/measured/import.h"
+#include "pagoda/measured/join.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;

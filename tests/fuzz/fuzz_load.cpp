@@ -9,8 +9,8 @@
 #include <string>
 
 #include "onnx/sample_models.h"
-#include "pagoda/error.h"
-#include "pagoda/model.h"
+#include "pagoda/base/error.h"
+#include "pagoda/core/model.h"
 
 namespace {
 

@@ -4,7 +4,7 @@
 #include <iostream>
 
 #include "onnx/sample_models.h"
-#include "pagoda/model.h"
+#include "pagoda/core/model.h"
 
 int main(int argc, char** argv) {
   if (argc != 2) {

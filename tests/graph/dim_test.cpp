@@ -5,7 +5,7 @@
 #include <limits>
 #include <random>
 
-#include "pagoda/dim.h"
+#include "pagoda/core/dim.h"
 
 using pagoda::Bindings;
 using pagoda::Dim;
@@ -192,12 +192,18 @@ std::pair<Dim, Int> random_expression(std::mt19937& random, const Bindings& bind
   const auto [b, y] = random_expression(random, bindings, depth - 1);
   const Int floor = y == 0 ? 0 : (x / y - ((x % y != 0 && (x < 0) != (y < 0)) ? 1 : 0));
   switch (pick(6)) {
-    case 0: return {a + b, x + y};
-    case 1: return {a - b, x - y};
-    case 2: return {a * b, x * y};
-    case 3: return {min(a, b), x < y ? x : y};
-    case 4: return {max(a, b), x < y ? y : x};
-    default: break;
+    case 0:
+      return {a + b, x + y};
+    case 1:
+      return {a - b, x - y};
+    case 2:
+      return {a * b, x * y};
+    case 3:
+      return {min(a, b), x < y ? x : y};
+    case 4:
+      return {max(a, b), x < y ? y : x};
+    default:
+      break;
   }
   if (y == 0 || b == Dim(0)) return {a, x};
   return {floor_div(a, b), floor};
@@ -208,7 +214,8 @@ std::pair<Dim, Int> random_expression(std::mt19937& random, const Bindings& bind
 TEST_CASE("random expressions evaluate as plain integers do, before and after binding and through their text") {
   std::mt19937 random(20240601);
   for (int i = 0; i < 3000; ++i) {
-    const Bindings bindings = {{"a", static_cast<std::int64_t>(random() % 7)}, {"b", static_cast<std::int64_t>(1 + random() % 7)},
+    const Bindings bindings = {{"a", static_cast<std::int64_t>(random() % 7)},
+                               {"b", static_cast<std::int64_t>(1 + random() % 7)},
                                {"c", static_cast<std::int64_t>(3 + random() % 50)}};
     std::optional<std::pair<Dim, Int>> drawn;
     try {

@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "pagoda/tensor_type.h"
+#include "pagoda/core/tensor_type.h"
 
 using namespace pagoda;
 

@@ -3,11 +3,11 @@
 
 #include <string>
 
-#include "pagoda/analyze.h"
-#include "pagoda/import.h"
-#include "pagoda/join.h"
-#include "pagoda/model.h"
-#include "pagoda/report.h"
+#include "pagoda/core/analyze.h"
+#include "pagoda/core/model.h"
+#include "pagoda/measured/import.h"
+#include "pagoda/measured/join.h"
+#include "pagoda/present/report.h"
 #include "support/golden.h"
 
 namespace pagoda::test {

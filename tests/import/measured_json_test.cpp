@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "pagoda/measured.h"
+#include "pagoda/documents/measured.h"
 #include "support/golden.h"
 #include "support/json_schema.h"
 

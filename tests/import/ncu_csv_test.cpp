@@ -1,9 +1,9 @@
 // Nsight Compute's CSV, written by hand after its documentation: units, FLOPs and bytes of each launch.
 #include <doctest/doctest.h>
 
-#include "import/csv_reader.h"
 #include "import/import_data.h"
 #include "import/ncu_metrics.h"
+#include "pagoda/base/csv_reader.h"
 
 namespace pagoda {
 

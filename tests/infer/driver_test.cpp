@@ -1,9 +1,10 @@
-// What the driver does around the rules: constants, host arithmetic, parameters, equalities, unknown operators, bindings.
+// What the driver does around the rules: constants, host arithmetic, parameters, equalities, unknown operators,
+// bindings.
 #include <doctest/doctest.h>
 
 #include <algorithm>
 
-#include "pagoda/error.h"
+#include "pagoda/base/error.h"
 #include "support/op_case.h"
 
 using namespace pagoda;
@@ -28,8 +29,10 @@ std::string message_of(const Model& model, const AnalyzeOptions& options) {
 
 TEST_CASE("constants, host arithmetic and views cost nothing, and say so") {
   const test::OpCase cases[] = {
-      {"w:f32[4,8]=const -> y = Transpose(w)", "y:f32[8,4]", "arith=0 read=0 written=0 mark=folded", "constant in, constant out"},
-      {"x:f32[N,3], i:i64=0 -> s = Shape(x); y = Gather(s, i)", "y:i64[]=N", "read=0 written=0 mark=host", "shape arithmetic"},
+      {"w:f32[4,8]=const -> y = Transpose(w)", "y:f32[8,4]", "arith=0 read=0 written=0 mark=folded",
+       "constant in, constant out"},
+      {"x:f32[N,3], i:i64=0 -> s = Shape(x); y = Gather(s, i)", "y:i64[]=N", "read=0 written=0 mark=host",
+       "shape arithmetic"},
       {"x:f32[N,3], i:i64=0, l:i64=0, d:i64=1 -> s = Shape(x); n = Gather(s, i); y = Range(l, n, d)", "y:i64[N]",
        "mark=compute written=8*N", "a tensor made from a shape is no shape arithmetic"},
       {"x:f32[N,3], t:i64[2]=[-1,1] -> y = Reshape(x, t)", "y:f32[3*N,1]", "read=0 written=0 mark=view", "a view"},
@@ -55,13 +58,16 @@ TEST_CASE("several weights to a byte count as weights, and as the bytes they tak
   const Row rows[] = {
       // 3 blocks of 32 hold the 80 weights of each of 6 rows, 3 zero points share 2 bytes; 18 scales.
       {"x:f32[1,80], b:u8[6,3,16]=const, s:f32[18]=const, z:u8[12]=const -> "
-       "y = com.microsoft.MatMulNBits(x, b, s, z) {K=80, N=6, bits=4, block_size=32}", "480+18+18", "288+72+12"},
+       "y = com.microsoft.MatMulNBits(x, b, s, z) {K=80, N=6, bits=4, block_size=32}",
+       "480+18+18", "288+72+12"},
       {"x:f32[1,64], b:u8[6,2,8]=const, s:f32[12]=const -> "
-       "y = com.microsoft.MatMulNBits(x, b, s) {K=64, N=6, bits=2, block_size=32}", "384+12", "96+48"},
+       "y = com.microsoft.MatMulNBits(x, b, s) {K=64, N=6, bits=2, block_size=32}",
+       "384+12", "96+48"},
       // A table that the last projection shares with the embedding, there by way of a Reshape, is counted once.
       {"i:i64[1,3], t:i64[2]=[6,32], b:u8[6,2,16]=const, s:f32[6,2]=const -> r = Reshape(b, t); "
        "x = com.microsoft.GatherBlockQuantized(r, i, s) {bits=4, block_size=32}; "
-       "y = com.microsoft.MatMulNBits(x, b, s) {K=64, N=6, bits=4, block_size=32}", "384+12", "192+48"},
+       "y = com.microsoft.MatMulNBits(x, b, s) {K=64, N=6, bits=4, block_size=32}",
+       "384+12", "192+48"},
       // int4 is an element type of its own.
       {"x:f32[1,6], b:i4[6,8]=const, s:f32=0.5 -> w = DequantizeLinear(b, s); y = MatMul(x, w)", "48+1", "24+4"},
   };
@@ -129,8 +135,7 @@ TEST_CASE("a declared type lets the analysis go on after an unknown operator") {
 }
 
 TEST_CASE("sizes that must be equal become one, the dim named first") {
-  const Analysis analysis =
-      analyze(test::graph("x:f32[batch,past+seq], m:f32[rows,total] -> y = Add(x, m)"));
+  const Analysis analysis = analyze(test::graph("x:f32[batch,past+seq], m:f32[rows,total] -> y = Add(x, m)"));
   CHECK(to_string(analysis.outputs.at(0).type) == "float32[batch,past + seq]");
   CHECK(analysis.totals.cost.arith == Dim::symbol("batch") * (Dim::symbol("past") + Dim::symbol("seq")));
   CHECK(has_note(analysis, "takes dim rows to be batch"));
@@ -190,7 +195,8 @@ TEST_CASE("a model exported with a fixed batch is re-batched, constants baked in
 
 TEST_CASE("a fixed batch given by the shapes of inputs is the same re-batching") {
   const Model model = test::graph(
-      "x:f32[2,6,4], m:f32[2,6], t:i64[2]=[2,24], u:i64[3]=[2,6,1] -> f = Reshape(x, t); g = Reshape(m, u); y = Mul(x, g)");
+      "x:f32[2,6,4], m:f32[2,6], t:i64[2]=[2,24], u:i64[3]=[2,6,1] -> f = Reshape(x, t); g = Reshape(m, u); y = Mul(x, "
+      "g)");
   const Analysis asked = analyze(model, {.batch = 5});
   CHECK(to_string(asked.types.at(4)) == "float32[5,24]");
   for (const AnalyzeOptions& options : {AnalyzeOptions{.input_shapes = {{"x", {5, 6, 4}}}},
@@ -215,13 +221,16 @@ TEST_CASE("the batch of a recurrent model is where its operators read it") {
       {"x:f32[10,1,8], w:f32[1,64,8]=const, r:f32[1,64,16]=const -> y = LSTM(x, w, r) {hidden_size=16}", "[10,4,8]"},
       {"x:f32[S,N,8], w:f32[1,64,8]=const, r:f32[1,64,16]=const -> y = LSTM(x, w, r) {hidden_size=16}", "[S,4,8]"},
       {"x:f32[1,10,8], w:f32[1,64,8]=const, r:f32[1,64,16]=const -> "
-       "t = Transpose(x) {perm=[1,0,2]}; y = LSTM(t, w, r) {hidden_size=16}", "[4,10,8]"},
+       "t = Transpose(x) {perm=[1,0,2]}; y = LSTM(t, w, r) {hidden_size=16}",
+       "[4,10,8]"},
       {"x:f32[1,10,8], w:f32[1,64,8]=const, r:f32[1,64,16]=const -> y = LSTM(x, w, r) {hidden_size=16, layout=1}",
        "[4,10,8]"},
       {"x:i64[10,1], e:f32[99,8]=const, w:f32[1,64,8]=const, r:f32[1,64,16]=const -> "
-       "v = Gather(e, x); y = LSTM(v, w, r) {hidden_size=16}", "[10,4]"},
+       "v = Gather(e, x); y = LSTM(v, w, r) {hidden_size=16}",
+       "[10,4]"},
       {"x:f32[10,1,8], h:f32[1,1,16], w:f32[1,64,8]=const, r:f32[1,64,16]=const -> "
-       "y = LSTM(x, w, r, , , h) {hidden_size=16}", "[10,4,8]"},
+       "y = LSTM(x, w, r, , , h) {hidden_size=16}",
+       "[10,4,8]"},
   };
   for (const Row& row : rows) {
     CAPTURE(row.graph);
@@ -238,12 +247,14 @@ TEST_CASE("the batch of a recurrent model is where its operators read it") {
 TEST_CASE("sizes beyond 128 bits are an error, not a number") {
   const Model model = test::graph("x:f32[a,b,c] -> y = Relu(x)");
   const std::int64_t big = std::int64_t{1} << 62;
-  CHECK(message_of(model, {.dims = {{"a", big}, {"b", big}, {"c", big}}}).find("exceeds 128 bits") != std::string::npos);
+  CHECK(message_of(model, {.dims = {{"a", big}, {"b", big}, {"c", big}}}).find("exceeds 128 bits") !=
+        std::string::npos);
 }
 
 TEST_CASE("activation peak follows lifetimes: views share, dead values go, outputs stay") {
   // x and a alive: 2·16; then a and b; Reshape shares b's storage; the peak is two tensors, plus the output kept.
-  const Analysis chain = analyze(test::graph("x:f32[4], t:i64[2]=[2,2] -> a = Relu(x); b = Exp(a); c = Reshape(b, t); d = Neg(c)"));
+  const Analysis chain =
+      analyze(test::graph("x:f32[4], t:i64[2]=[2,2] -> a = Relu(x); b = Exp(a); c = Reshape(b, t); d = Neg(c)"));
   CHECK(chain.totals.activation_peak_bytes == Dim(32));
   const Analysis skip = analyze(test::graph("x:f32[4] -> a = Relu(x); b = Exp(a); c = Neg(b); d = Add(c, a)"));
   CHECK(skip.totals.activation_peak_bytes == Dim(48));

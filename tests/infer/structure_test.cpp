@@ -18,8 +18,8 @@ bool has_note(const Analysis& analysis, std::string_view text) {
 
 TEST_CASE("If takes the branch of a known condition and the costlier one of an unknown condition") {
   const test::OpCase cases[] = {
-      {"x:f32[N,4], c:bool=true -> y = If(c) {then_branch=( -> a = Relu(x)), else_branch=( -> b = Exp(x))}", "y:f32[N,4]",
-       "arith=4*N special=0", "the condition is an initializer"},
+      {"x:f32[N,4], c:bool=true -> y = If(c) {then_branch=( -> a = Relu(x)), else_branch=( -> b = Exp(x))}",
+       "y:f32[N,4]", "arith=4*N special=0", "the condition is an initializer"},
       {"x:f32[N,4], c:bool=false -> y = If(c) {then_branch=( -> a = Relu(x)), else_branch=( -> b = Exp(x))}",
        "y:f32[N,4]", "arith=0 special=4*N", "the other branch"},
       {"x:f32[N,4], c:bool[] -> y = If(c) {then_branch=( -> a = Relu(x)), else_branch=( -> t = Exp(x); b = Relu(t))}",
@@ -28,8 +28,9 @@ TEST_CASE("If takes the branch of a known condition and the costlier one of an u
        "y:f32[?,4]", "", "sizes that differ are a symbol"},
   };
   test::check_cases(cases);
-  const Analysis differ = analyze(test::graph(
-      "x:f32[N,4], c:bool[] -> y = If(c) {then_branch=( -> a = Concat(x, x) {axis=0}), else_branch=( -> b = Relu(x))}"));
+  const Analysis differ =
+      analyze(test::graph("x:f32[N,4], c:bool[] -> y = If(c) {then_branch=( -> a = Concat(x, x) {axis=0}), "
+                          "else_branch=( -> b = Relu(x))}"));
   REQUIRE(differ.symbols.size() == 1);
   CHECK(differ.symbols[0].upper == 2 * Dim::symbol("N"));
 }
@@ -53,18 +54,18 @@ TEST_CASE("Loop multiplies its body by a known trip count and names an unknown o
   };
   test::check_cases(cases);
 
-  const Analysis unknown = analyze(test::graph(
-      "x:f32[N,4], m:i64[], c:bool[] -> y = Loop(m, c, x) {body=( i:i64[], k:bool[], v:f32[N,4] -> "
-      "w = Exp(v) => k, w)} @ decode"));
+  const Analysis unknown =
+      analyze(test::graph("x:f32[N,4], m:i64[], c:bool[] -> y = Loop(m, c, x) {body=( i:i64[], k:bool[], v:f32[N,4] -> "
+                          "w = Exp(v) => k, w)} @ decode"));
   CHECK(unknown.totals.cost.special.to_string() == "4*N*trips_decode");
   REQUIRE(unknown.symbols.size() == 1);
   CHECK(unknown.symbols[0].cause == "trip count");
 }
 
 TEST_CASE("Loop finds the sizes that grow from trip to trip") {
-  const Analysis grown = analyze(test::graph(
-      "x:f32[1,4], m:i64=3, c:bool=true -> y = Loop(m, c, x) {body=( i:i64[], k:bool[], v:f32[1,4] -> "
-      "w = Concat(v, v) {axis=0} => k, w)}"));
+  const Analysis grown = analyze(
+      test::graph("x:f32[1,4], m:i64=3, c:bool=true -> y = Loop(m, c, x) {body=( i:i64[], k:bool[], v:f32[1,4] -> "
+                  "w = Concat(v, v) {axis=0} => k, w)}"));
   REQUIRE(grown.outputs.size() == 1);
   REQUIRE(grown.outputs[0].type.shape.has_value());
   CHECK_FALSE((*grown.outputs[0].type.shape)[0].is_constant());
@@ -74,17 +75,19 @@ TEST_CASE("Loop finds the sizes that grow from trip to trip") {
 TEST_CASE("the number of a trip is a symbol below the trip count, named only where a size depends on it") {
   // x[i : i + 1] is one element in every trip.
   const Analysis one = analyze(test::graph(
-      "x:f32[5,4], m:i64=5, c:bool=true -> y = Loop(m, c) {body=( i:i64[], k:bool[] -> o = Constant() {value=i64[1]=[1]}; "
+      "x:f32[5,4], m:i64=5, c:bool=true -> y = Loop(m, c) {body=( i:i64[], k:bool[] -> o = Constant() "
+      "{value=i64[1]=[1]}; "
       "z = Constant() {value=i64[1]=[0]}; s = Unsqueeze(i, z); e = Add(s, o); w = Slice(x, s, e, z) => k, w)}"));
   CHECK(one.outputs[0].type == test::type("f32[5,1,4]"));
   CHECK(one.symbols.empty());
   CHECK(one.totals.cost.bytes_written == Dim(5 * (4 * 4 + 8)));  // a row and the end, 5 times
   // x[: i] is not; i tells of no branch either.
-  const Analysis many = analyze(test::graph(
-      "x:f32[5,4], m:i64=5, c:bool=true -> y = Loop(m, c) {body=( i:i64[], k:bool[] -> "
-      "z = Constant() {value=i64[1]=[0]}; e = Unsqueeze(i, z); v = Slice(x, z, e, z); w = ReduceSum(v, z) {keepdims=0}; "
-      "n = Constant() {value=i64[]=0}; f = Equal(i, n); q = If(f) {then_branch=( -> a = Exp(w)), "
-      "else_branch=( -> b = Identity(w))} => k, q)} @ loop"));
+  const Analysis many =
+      analyze(test::graph("x:f32[5,4], m:i64=5, c:bool=true -> y = Loop(m, c) {body=( i:i64[], k:bool[] -> "
+                          "z = Constant() {value=i64[1]=[0]}; e = Unsqueeze(i, z); v = Slice(x, z, e, z); w = "
+                          "ReduceSum(v, z) {keepdims=0}; "
+                          "n = Constant() {value=i64[]=0}; f = Equal(i, n); q = If(f) {then_branch=( -> a = Exp(w)), "
+                          "else_branch=( -> b = Identity(w))} => k, q)} @ loop"));
   REQUIRE(many.symbols.size() == 1);
   CHECK(many.symbols[0].name == "trip_loop");
   CHECK(many.symbols[0].cause == "number of the trip");

@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "memory/oracle.h"
-#include "pagoda/memory.h"
-#include "pagoda/model.h"
-#include "pagoda/traffic.h"
+#include "pagoda/core/memory.h"
+#include "pagoda/core/model.h"
+#include "pagoda/core/traffic.h"
 
 using namespace pagoda;
 using nlohmann::json;

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "pagoda/analyze.h"
-#include "pagoda/graph.h"
-#include "pagoda/traffic.h"
+#include "pagoda/core/analyze.h"
+#include "pagoda/core/graph.h"
+#include "pagoda/core/traffic.h"
 
 namespace pagoda::test {
 

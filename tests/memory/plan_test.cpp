@@ -6,8 +6,8 @@
 
 #include "memory/arena.h"
 #include "memory/oracle.h"
-#include "pagoda/error.h"
-#include "pagoda/memory.h"
+#include "pagoda/base/error.h"
+#include "pagoda/core/memory.h"
 #include "support/text_graph.h"
 
 using namespace pagoda;

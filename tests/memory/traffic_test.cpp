@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "memory/oracle.h"
-#include "pagoda/traffic.h"
+#include "pagoda/core/traffic.h"
 #include "support/text_graph.h"
 
 using namespace pagoda;

@@ -8,10 +8,10 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "pagoda/analyze.h"
-#include "pagoda/conventions.h"
-#include "pagoda/model.h"
-#include "pagoda/sweep.h"
+#include "pagoda/core/analyze.h"
+#include "pagoda/core/conventions.h"
+#include "pagoda/core/model.h"
+#include "pagoda/core/sweep.h"
 
 using namespace pagoda;
 using nlohmann::json;

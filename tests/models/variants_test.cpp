@@ -8,11 +8,12 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "pagoda/analyze.h"
-#include "pagoda/device.h"
-#include "pagoda/model.h"
-#include "pagoda/roofline.h"
-#include "pagoda/traffic.h"
+#include "pagoda/core/analyze.h"
+#include "pagoda/core/device.h"
+#include "pagoda/core/model.h"
+#include "pagoda/core/roofline.h"
+#include "pagoda/core/traffic.h"
+#include "pagoda/documents/device.h"
 
 using namespace pagoda;
 using nlohmann::json;

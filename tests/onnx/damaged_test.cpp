@@ -7,7 +7,7 @@
 
 #include "onnx/sample_models.h"
 #include "onnx/wire.h"
-#include "pagoda/model.h"
+#include "pagoda/core/model.h"
 
 namespace pagoda::test {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "onnx/sample_models.h"
 #include "onnx/write.h"
-#include "pagoda/model.h"
+#include "pagoda/core/model.h"
 
 namespace pagoda::test {
 namespace {

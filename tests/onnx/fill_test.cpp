@@ -12,7 +12,7 @@
 
 #include "onnx/fill.h"
 #include "onnx/sample_models.h"
-#include "pagoda/model.h"
+#include "pagoda/core/model.h"
 
 namespace pagoda::test {
 namespace {

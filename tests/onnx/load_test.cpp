@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "onnx/sample_models.h"
-#include "pagoda/model.h"
+#include "pagoda/core/model.h"
 
 namespace pagoda::test {
 namespace {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "pagoda/error.h"
-#include "pagoda/model.h"
+#include "pagoda/base/error.h"
+#include "pagoda/core/model.h"
 
 namespace pagoda::test {
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "pagoda/graph.h"
+#include "pagoda/core/graph.h"
 
 namespace pagoda::test {
 

@@ -7,7 +7,7 @@
 
 #include "onnx/sample_models.h"
 #include "onnx/small_float.h"
-#include "pagoda/model.h"
+#include "pagoda/core/model.h"
 
 namespace pagoda::test {
 namespace {

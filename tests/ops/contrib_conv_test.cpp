@@ -120,7 +120,8 @@ constexpr OpCase kNchwc[] = {
 
 TEST_CASE("a size that a later operator tells is no symbol") {
   const char* text =
-      "x:f32[N,24,8,8], w:f32[16,32,1,1] -> r = com.microsoft.nchwc.ReorderInput(x); y = com.microsoft.nchwc.Conv(r, w)";
+      "x:f32[N,24,8,8], w:f32[16,32,1,1] -> r = com.microsoft.nchwc.ReorderInput(x); y = com.microsoft.nchwc.Conv(r, "
+      "w)";
   CHECK(analyze(graph(text)).symbols.empty());
 }
 

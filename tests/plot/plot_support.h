@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "pagoda/plot.h"
+#include "pagoda/present/plot.h"
 
 namespace pagoda::test {
 

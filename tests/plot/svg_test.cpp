@@ -4,12 +4,12 @@
 #include <cmath>
 #include <regex>
 
+#include "pagoda/base/sha256.h"
 #include "plot/compact.h"
 #include "plot/draw.h"
 #include "plot/layout.h"
 #include "plot/outputs.h"
 #include "plot/plot_support.h"
-#include "plot/sha256.h"
 #include "plot/text.h"
 #include "support/golden.h"
 

@@ -1,5 +1,5 @@
 // Fitting: planted coefficients come back, intervals hold what they claim, files say what is wrong with them.
-#include "pagoda/calibrate.h"
+#include "pagoda/core/calibrate.h"
 
 #include <doctest/doctest.h>
 
@@ -9,6 +9,7 @@
 #include <random>
 #include <string>
 
+#include "pagoda/documents/calibration.h"
 #include "predict/kernel_time.h"
 #include "support/golden.h"
 #include "support/json_schema.h"

@@ -3,7 +3,8 @@
 
 #include <string>
 
-#include "pagoda/predict.h"
+#include "pagoda/core/predict.h"
+#include "pagoda/documents/device.h"
 #include "support/text_graph.h"
 
 using namespace pagoda;

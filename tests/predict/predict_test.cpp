@@ -1,12 +1,14 @@
 // Predictions of whole models, against published measurements of the same networks.
-#include "pagoda/predict.h"
+#include "pagoda/core/predict.h"
 
 #include <doctest/doctest.h>
 
 #include <numeric>
 #include <string>
 
-#include "pagoda/model.h"
+#include "pagoda/core/model.h"
+#include "pagoda/documents/calibration.h"
+#include "pagoda/documents/device.h"
 #include "support/text_graph.h"
 
 using namespace pagoda;

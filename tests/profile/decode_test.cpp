@@ -15,7 +15,7 @@
 
 #include "cupti_call.h"
 #include "cupti_library.h"
-#include "pagoda/metrics.h"
+#include "pagoda/documents/metrics.h"
 #include "profile/record.h"
 
 namespace profile {

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "import/ncu_metrics.h"
-#include "pagoda/metrics.h"
+#include "pagoda/documents/metrics.h"
 #include "support/golden.h"
 #include "support/json_schema.h"
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "pagoda/import.h"
+#include "pagoda/measured/import.h"
 #include "support/golden.h"
 #include "support/json_schema.h"
 

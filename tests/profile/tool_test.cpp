@@ -12,10 +12,10 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "pagoda/import.h"
-#include "pagoda/measured.h"
-#include "pagoda/metrics.h"
-#include "pagoda/report.h"
+#include "pagoda/documents/measured.h"
+#include "pagoda/documents/metrics.h"
+#include "pagoda/measured/import.h"
+#include "pagoda/present/report.h"
 #include "support/golden.h"
 #include "support/json_schema.h"
 

@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "pagoda/metrics.h"
+#include "pagoda/documents/metrics.h"
 #include "profile/ncu.h"
 #include "support/golden.h"
 #include "support/json_schema.h"

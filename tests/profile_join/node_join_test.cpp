@@ -6,7 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "import/import_data.h"
-#include "pagoda/plot.h"
+#include "pagoda/documents/device.h"
+#include "pagoda/present/plot.h"
 #include "support/json_schema.h"
 
 namespace pagoda {

@@ -1,5 +1,6 @@
 // JSON that any parser reads, whatever bytes a model's names hold.
-#include "report/json_writer.h"
+#include "pagoda/base/json_writer.h"
+#include "pagoda/documents/dim_json.h"
 
 #include <doctest/doctest.h>
 

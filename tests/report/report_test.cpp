@@ -1,5 +1,5 @@
 // Whole reports of small models, and what reports say where something is not known.
-#include "pagoda/report.h"
+#include "pagoda/present/report.h"
 
 #include <doctest/doctest.h>
 
@@ -231,7 +231,8 @@ TEST_CASE("diagnostics are shown by severity, as many as asked for") {
 }
 
 TEST_CASE("a node that is not understood is told apart from those behind it") {
-  const Case subject = analyzed("x:f32[N,4], y:f32[N,5] -> a = Add(x, y); b = Relu(a); c = Mul(b, x); d = NoSuchOp(c); e = Gather(c, d)");
+  const Case subject = analyzed(
+      "x:f32[N,4], y:f32[N,5] -> a = Add(x, y); b = Relu(a); c = Mul(b, x); d = NoSuchOp(c); e = Gather(c, d)");
   CHECK(subject.analysis.totals.unmodelled_nodes == 5);
   CHECK(diagnostics_report(subject.analysis) ==
         "warning: a: not modelled: shapes [N,4] and [N,5] do not broadcast\n"
@@ -245,7 +246,8 @@ TEST_CASE("operators are listed with what they cost") {
   CHECK(list.find("\nai.onnx") != std::string::npos);
   CHECK(list.find(" Conv ") != std::string::npos);
   // Versions, types, values; the walk's own.
-  CHECK(list.find(" Gather                            1 11 13                      yes    yes   ") != std::string::npos);
+  CHECK(list.find(" Gather                            1 11 13                      yes    yes   ") !=
+        std::string::npos);
   CHECK(list.find(" Loop ") != std::string::npos);
 }
 

@@ -1,9 +1,9 @@
 // Text that people read: rounding, columns, and names that try to take over a terminal.
-#include "report/text.h"
+#include "pagoda/base/text.h"
 
 #include <doctest/doctest.h>
 
-#include "pagoda/report.h"
+#include "pagoda/present/report.h"
 
 namespace pagoda::report {
 namespace {

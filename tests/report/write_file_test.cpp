@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "pagoda/report.h"
+#include "pagoda/present/report.h"
 #include "support/golden.h"
 
 namespace pagoda {

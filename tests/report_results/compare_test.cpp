@@ -1,8 +1,8 @@
 // Comparison of two sets: what is called slower where nothing changed, and where something did.
 #include <doctest/doctest.h>
 
-#include "pagoda/result_report.h"
-#include "report_results/rank_test.h"
+#include "pagoda/base/rank_test.h"
+#include "pagoda/present/result_report.h"
 #include "sample.h"
 
 namespace pagoda {

@@ -3,7 +3,7 @@
 
 #include <fstream>
 
-#include "pagoda/result_report.h"
+#include "pagoda/present/result_report.h"
 #include "sample.h"
 #include "support/json_schema.h"
 

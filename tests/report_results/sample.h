@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "pagoda/result.h"
+#include "pagoda/documents/result.h"
 
 namespace pagoda::test {
 

@@ -1,5 +1,5 @@
 // Devices: their numbers against the theory of their chips, lookup, reading of files.
-#include "pagoda/device.h"
+#include "pagoda/core/device.h"
 
 #include <doctest/doctest.h>
 
@@ -11,6 +11,7 @@
 #include <set>
 #include <sstream>
 
+#include "pagoda/documents/device.h"
 #include "support/json_schema.h"
 
 using namespace pagoda;

@@ -1,11 +1,11 @@
 // The closed forms of the energy roofline against the definitions of time, energy and power.
-#include "pagoda/energy.h"
+#include "pagoda/core/energy.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 
-#include "pagoda/error.h"
+#include "pagoda/base/error.h"
 
 using namespace pagoda;
 using doctest::Approx;

@@ -1,5 +1,5 @@
 // Time bounds of rows and models: against hand calculation, and in what must hold for all of them.
-#include "pagoda/roofline.h"
+#include "pagoda/core/roofline.h"
 
 #include <doctest/doctest.h>
 
@@ -7,6 +7,7 @@
 #include <cmath>
 #include <string>
 
+#include "pagoda/documents/device.h"
 #include "support/text_graph.h"
 
 using namespace pagoda;

@@ -1,5 +1,5 @@
 // Budgets: units, and the three answers.
-#include "pagoda/budget.h"
+#include "pagoda/core/budget.h"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // Matching of nodes across two models.
-#include "pagoda/compare.h"
+#include "pagoda/core/compare.h"
 
 #include <doctest/doctest.h>
 

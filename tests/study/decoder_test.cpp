@@ -1,5 +1,5 @@
 // Prefill and decode of models with a cache.
-#include "pagoda/decoder.h"
+#include "pagoda/core/decoder.h"
 
 #include <doctest/doctest.h>
 

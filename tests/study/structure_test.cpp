@@ -1,5 +1,5 @@
 // The structure profile against counts by hand.
-#include "pagoda/structure.h"
+#include "pagoda/core/structure.h"
 
 #include <doctest/doctest.h>
 

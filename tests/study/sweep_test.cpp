@@ -1,9 +1,10 @@
 // Sweeps: the lists, and every point against an analysis of its own.
-#include "pagoda/sweep.h"
+#include "pagoda/core/sweep.h"
 
 #include <doctest/doctest.h>
 
-#include "pagoda/memory.h"
+#include "pagoda/core/memory.h"
+#include "pagoda/documents/device.h"
 #include "support/text_graph.h"
 
 using namespace pagoda;

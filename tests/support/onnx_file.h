@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "pagoda/graph.h"
+#include "pagoda/core/graph.h"
 
 namespace pagoda::test {
 

@@ -12,7 +12,7 @@
 #include <span>
 #include <string>
 
-#include "pagoda/analyze.h"
+#include "pagoda/core/analyze.h"
 #include "support/text_graph.h"
 
 namespace pagoda::test {

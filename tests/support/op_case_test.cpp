@@ -12,7 +12,8 @@ constexpr const char* kShape = "x:f32[N,3] -> s = Shape(x); y = Relu(x)";
 TEST_CASE("rows that are right have no differences") {
   constexpr OpCase kRows[] = {
       {kRelu, "y:f32[N,3]", "macs=0 arith=3*N special=0 comparisons=3*N read=12*N written=12*N", "all counters"},
-      {kRelu, "y:float32[?,3]", "arith=N + 2*N  mark=compute precision=float32", "a size of any name, spaces in formulas"},
+      {kRelu, "y:float32[?,3]", "arith=N + 2*N  mark=compute precision=float32",
+       "a size of any name, spaces in formulas"},
       {kRelu, "", "", "nothing asked"},
       {kShape, "s:i64[2]=[N,3], y:f32[N,3]", "", "types and values"},
       {"x:f32[N,3] -> s = Shape(x)", "s=[N,3]", "mark=host", "a value alone"},

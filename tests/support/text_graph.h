@@ -27,7 +27,7 @@
 #include <string>
 #include <string_view>
 
-#include "pagoda/graph.h"
+#include "pagoda/core/graph.h"
 
 namespace pagoda::test {
 

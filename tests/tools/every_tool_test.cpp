@@ -8,7 +8,7 @@
 #include <map>
 #include <sstream>
 
-#include "pagoda/report.h"
+#include "pagoda/present/report.h"
 #include "support/golden.h"
 
 namespace pagoda {

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
-#include "pagoda/report.h"
+#include "pagoda/present/report.h"
 #include "support/golden.h"
 #include "support/json_schema.h"
 #include "support/onnx_file.h"

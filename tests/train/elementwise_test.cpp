@@ -2,7 +2,7 @@
 // count, it must take what the rule says; its value must be the derivative, which dual numbers give exactly.
 #include <doctest/doctest.h>
 
-#include "pagoda/train.h"
+#include "pagoda/core/train.h"
 #include "support/text_graph.h"
 #include "train/cases.h"
 #include "train/counted.h"

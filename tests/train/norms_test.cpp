@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "pagoda/train.h"
+#include "pagoda/core/train.h"
 #include "support/text_graph.h"
 #include "train/cases.h"
 #include "train/counted.h"

@@ -7,8 +7,8 @@
 #include <set>
 
 #include "memory/schedule.h"
-#include "pagoda/model.h"
-#include "pagoda/train.h"
+#include "pagoda/core/model.h"
+#include "pagoda/core/train.h"
 #include "support/text_graph.h"
 #include "train/flow.h"
 

@@ -7,8 +7,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "pagoda/model.h"
-#include "pagoda/train.h"
+#include "pagoda/core/model.h"
+#include "pagoda/core/train.h"
 
 using namespace pagoda;
 using nlohmann::json;

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "ops/op_rule.h"
-#include "pagoda/train.h"
+#include "pagoda/core/train.h"
 #include "support/text_graph.h"
 #include "train/backward_rule.h"
 #include "train/cases.h"

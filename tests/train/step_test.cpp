@@ -4,8 +4,8 @@
 
 #include <set>
 
-#include "pagoda/error.h"
-#include "pagoda/train.h"
+#include "pagoda/base/error.h"
+#include "pagoda/core/train.h"
 #include "support/text_graph.h"
 
 using namespace pagoda;

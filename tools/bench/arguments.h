@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "pagoda/experiment.h"
+#include "pagoda/documents/experiment.h"
+#include "pagoda/measured/study.h"
 #include "slurm.h"
 
 namespace bench {

@@ -10,7 +10,7 @@
 #include <iostream>
 #include <regex>
 
-#include "pagoda/experiment.h"
+#include "pagoda/documents/experiment.h"
 #include "session.h"
 
 namespace bench {

@@ -12,7 +12,7 @@
 #include "gpu_watch.h"
 #include "machine_state.h"
 #include "outputs.h"
-#include "pagoda/report.h"
+#include "pagoda/present/report.h"
 #include "session.h"
 
 namespace bench {

@@ -7,8 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "pagoda/experiment.h"
-#include "pagoda/result.h"
+#include "pagoda/documents/experiment.h"
+#include "pagoda/documents/result.h"
+#include "pagoda/measured/study.h"
 
 namespace bench {
 

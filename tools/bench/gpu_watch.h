@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "nvml.h"
-#include "pagoda/result.h"
+#include "pagoda/documents/result.h"
 
 namespace bench {
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "pagoda/result.h"
+#include "pagoda/documents/result.h"
 
 namespace bench {
 

@@ -13,7 +13,8 @@
 #include "conv_worker.h"
 #include "machine_state.h"
 #include "matmul.h"
-#include "pagoda/report.h"
+#include "pagoda/measured/study.h"
+#include "pagoda/present/report.h"
 #include "process.h"
 #include "study_run.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "pagoda/result.h"
+#include "pagoda/documents/result.h"
 
 namespace bench {
 

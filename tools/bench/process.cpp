@@ -16,7 +16,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "pagoda/error.h"
+#include "pagoda/base/error.h"
 
 namespace bench {
 

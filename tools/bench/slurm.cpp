@@ -10,7 +10,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "pagoda/report.h"
+#include "pagoda/present/report.h"
 #include "session.h"
 
 namespace bench {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "pagoda/error.h"
+#include "pagoda/base/error.h"
 #include "study_run.h"
 
 namespace bench {

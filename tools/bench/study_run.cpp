@@ -14,7 +14,8 @@
 #include <sstream>
 #include <thread>
 
-#include "pagoda/report.h"
+#include "pagoda/measured/study.h"
+#include "pagoda/present/report.h"
 #include "session.h"
 
 namespace bench {

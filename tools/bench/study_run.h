@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "experiment_run.h"
-#include "pagoda/experiment.h"
-#include "pagoda/result.h"
+#include "pagoda/documents/experiment.h"
+#include "pagoda/documents/result.h"
 
 namespace bench {
 

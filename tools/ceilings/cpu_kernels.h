@@ -5,8 +5,8 @@
 #include <span>
 #include <string_view>
 
-#include "pagoda/device.h"
-#include "pagoda/tensor_type.h"
+#include "pagoda/core/device.h"
+#include "pagoda/core/tensor_type.h"
 
 namespace ceilings {
 

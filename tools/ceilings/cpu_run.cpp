@@ -6,7 +6,7 @@
 
 #include "cpu_verify.h"
 #include "gemm.h"
-#include "pagoda/statistics.h"
+#include "pagoda/base/statistics.h"
 
 namespace ceilings {
 namespace {

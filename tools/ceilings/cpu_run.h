@@ -8,8 +8,8 @@
 
 #include "machine.h"
 #include "options.h"
-#include "pagoda/ceilings.h"
-#include "pagoda/plateaus.h"
+#include "pagoda/documents/ceilings.h"
+#include "pagoda/measured/plateaus.h"
 #include "protocol.h"
 #include "workers.h"
 

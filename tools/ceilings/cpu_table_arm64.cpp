@@ -16,7 +16,8 @@
   extern "C" void name(void* a, const void* b, const void* c, std::uint64_t bytes, std::uint64_t trips); \
   extern "C" const char name##_loop[];                                                                   \
   extern "C" const char name##_loop_end[];
-#define NAMED(name) #name, name, {name##_loop, name##_loop_end}
+#define NAMED(name) \
+#name, name, { name##_loop, name##_loop_end }
 
 // clang-format off
 COMPUTE(pagoda_fma_f64_scalar) COMPUTE(pagoda_fma_f64_neon) COMPUTE(pagoda_fma_f32_neon) COMPUTE(pagoda_fma_f16_neon)

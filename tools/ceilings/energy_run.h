@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "pagoda/ceilings.h"
-#include "pagoda/energy_fit.h"
+#include "pagoda/documents/ceilings.h"
+#include "pagoda/measured/energy_fit.h"
 
 namespace ceilings {
 

@@ -7,7 +7,7 @@
 #include "cpu_run.h"
 #include "cpu_verify.h"
 #include "ert_kernel.h"
-#include "pagoda/statistics.h"
+#include "pagoda/base/statistics.h"
 
 namespace ceilings {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "pagoda/theory.h"
+#include "pagoda/measured/theory.h"
 
 namespace ceilings {
 

@@ -11,7 +11,7 @@
 #include "gpu_blobs.h"
 #include "gpu_counters.h"
 #include "gpu_run.h"
-#include "pagoda/plateaus.h"
+#include "pagoda/measured/plateaus.h"
 #include "progress.h"
 #include "runs.h"
 #include "sass.h"

@@ -6,7 +6,7 @@
 
 #include "gpu_arguments.h"
 #include "gpu_run.h"
-#include "pagoda/statistics.h"
+#include "pagoda/base/statistics.h"
 
 namespace ceilings {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "pagoda/ceilings.h"
-#include "pagoda/theory.h"
+#include "pagoda/documents/ceilings.h"
+#include "pagoda/measured/theory.h"
 
 namespace ceilings {
 

@@ -8,8 +8,8 @@
 #include <optional>
 #include <random>
 
-#include "pagoda/statistics.h"
-#include "pagoda/theory.h"
+#include "pagoda/base/statistics.h"
+#include "pagoda/measured/theory.h"
 
 namespace ceilings {
 namespace {

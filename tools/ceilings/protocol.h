@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "disturbance.h"
-#include "pagoda/ceilings.h"
+#include "pagoda/documents/ceilings.h"
 
 namespace ceilings {
 

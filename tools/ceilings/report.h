@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "pagoda/ceilings.h"
+#include "pagoda/documents/ceilings.h"
 
 namespace ceilings {
 

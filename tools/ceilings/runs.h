@@ -2,7 +2,7 @@
 #pragma once
 
 #include "options.h"
-#include "pagoda/ceilings.h"
+#include "pagoda/documents/ceilings.h"
 
 namespace ceilings {
 

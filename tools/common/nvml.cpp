@@ -8,7 +8,7 @@
 #include <mutex>
 
 #include "disturbance.h"
-#include "pagoda/statistics.h"
+#include "pagoda/base/statistics.h"
 
 namespace ceilings {
 namespace {

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "pagoda/ceilings.h"
+#include "pagoda/documents/ceilings.h"
 
 namespace ceilings {
 

@@ -5,7 +5,7 @@
 #include <iostream>
 
 #include "doctor.h"
-#include "pagoda/report.h"
+#include "pagoda/present/report.h"
 
 namespace {
 

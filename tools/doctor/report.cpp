@@ -3,7 +3,7 @@
 #include <array>
 
 #include "doctor.h"
-#include "report/json_writer.h"
+#include "pagoda/base/json_writer.h"
 
 namespace doctor {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-#include "pagoda/device.h"
+#include "pagoda/core/device.h"
 
 namespace pagoda::tool {
 namespace {

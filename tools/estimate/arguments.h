@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "pagoda/analyze.h"
-#include "pagoda/budget.h"
-#include "pagoda/sweep.h"
+#include "pagoda/core/analyze.h"
+#include "pagoda/core/budget.h"
+#include "pagoda/core/sweep.h"
 
 namespace pagoda::tool {
 
@@ -32,7 +32,8 @@ struct Arguments {
   std::vector<std::string> dims, inputs, sweeps, frozen;
   std::int64_t batch = 0, top = 0;
   std::optional<std::int64_t> past, tokens;
-  bool predict = false, symbolic = false, strict = false, memory = false, in_place = false, training = false, list_ops = false, list_devices = false;
+  bool predict = false, symbolic = false, strict = false, memory = false, in_place = false, training = false,
+       list_ops = false, list_devices = false;
 };
 
 void add_options(CLI::App& app, Arguments& arguments);

@@ -9,11 +9,13 @@
 #include <cstring>
 
 #include "arguments.h"
-#include "pagoda/conventions.h"
-#include "pagoda/model.h"
-#include "pagoda/plot.h"
-#include "pagoda/predict.h"
-#include "pagoda/report.h"
+#include "pagoda/core/conventions.h"
+#include "pagoda/core/model.h"
+#include "pagoda/core/predict.h"
+#include "pagoda/documents/calibration.h"
+#include "pagoda/documents/device.h"
+#include "pagoda/present/plot.h"
+#include "pagoda/present/report.h"
 
 namespace pagoda::tool {
 namespace {

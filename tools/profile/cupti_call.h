@@ -7,7 +7,7 @@
 #include <string>
 
 #include "cupti_library.h"
-#include "pagoda/error.h"
+#include "pagoda/base/error.h"
 
 namespace profile {
 

@@ -9,7 +9,7 @@
 #include <filesystem>
 
 #include "cupti_call.h"
-#include "pagoda/error.h"
+#include "pagoda/base/error.h"
 
 namespace profile {
 namespace {

@@ -10,7 +10,7 @@
 #include <iterator>
 #include <vector>
 
-#include "pagoda/error.h"
+#include "pagoda/base/error.h"
 #include "profile/record_line.h"
 
 namespace profile {

@@ -15,8 +15,8 @@
 
 #include "executable.h"
 #include "inject/settings.h"
-#include "pagoda/join.h"
-#include "pagoda/report.h"
+#include "pagoda/measured/join.h"
+#include "pagoda/present/report.h"
 #include "probe.h"
 #include "profile/ncu.h"
 #include "profile/record.h"

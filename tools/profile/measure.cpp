@@ -13,8 +13,8 @@
 #include <nvtx3/nvToolsExt.h>
 
 #include "inject/settings.h"
-#include "pagoda/metrics.h"
-#include "pagoda/report.h"
+#include "pagoda/documents/metrics.h"
+#include "pagoda/present/report.h"
 #include "probe.h"
 #include "profile/record.h"
 

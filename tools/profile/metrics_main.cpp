@@ -15,8 +15,8 @@
 #include "cupti_library.h"
 #include "decode.h"
 #include "metrics_rules.h"
-#include "pagoda/metrics.h"
-#include "report/json_writer.h"
+#include "pagoda/base/json_writer.h"
+#include "pagoda/documents/metrics.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "pagoda/metrics.h"
+#include "pagoda/documents/metrics.h"
 
 namespace profile {
 

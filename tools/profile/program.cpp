@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "pagoda/error.h"
+#include "pagoda/base/error.h"
 
 namespace profile {
 namespace {

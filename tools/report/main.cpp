@@ -11,12 +11,12 @@
 #include <string>
 #include <vector>
 
-#include "pagoda/analyze.h"
-#include "pagoda/model.h"
-#include "pagoda/report.h"
-#include "pagoda/result.h"
-#include "pagoda/result_report.h"
-#include "pagoda/structure.h"
+#include "pagoda/core/analyze.h"
+#include "pagoda/core/model.h"
+#include "pagoda/core/structure.h"
+#include "pagoda/documents/result.h"
+#include "pagoda/present/report.h"
+#include "pagoda/present/result_report.h"
 
 namespace {
 

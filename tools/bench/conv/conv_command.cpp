@@ -9,8 +9,8 @@
 #include <iostream>
 
 #include "conv_study.h"
-#include "pagoda/report.h"
-#include "pagoda/result_report.h"
+#include "pagoda/present/report.h"
+#include "pagoda/present/result_report.h"
 
 namespace conv {
 namespace {

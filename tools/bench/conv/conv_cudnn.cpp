@@ -12,7 +12,7 @@
 #include <numeric>
 
 #include "cuda_memory.h"
-#include "pagoda/error.h"
+#include "pagoda/base/error.h"
 
 // The legacy interface is marked deprecated as a whole; nothing else names algorithms.
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
@@ -85,17 +85,18 @@ std::string documented_objection(const ConvLayer& l, const std::string& name) {
 
 // Functions by their names in the headers, so that types are checked by the compiler.
 struct Api {
-#define PAGODA_CUDNN_FUNCTIONS(X)                                                                                      \
-  X(cudnnGetVersion)                                                                                                   \
-  X(cudnnGetErrorString)                                                                                               \
-  X(cudnnCreate)                                                                                                       \
-  X(cudnnDestroy)                                                                                                      \
-  X(cudnnCreateTensorDescriptor) X(cudnnDestroyTensorDescriptor) X(cudnnSetTensorNdDescriptor)                         \
-      X(cudnnCreateFilterDescriptor) X(cudnnDestroyFilterDescriptor) X(cudnnSetFilterNdDescriptor)                     \
-          X(cudnnCreateConvolutionDescriptor) X(cudnnDestroyConvolutionDescriptor) X(cudnnSetConvolutionNdDescriptor)  \
-              X(cudnnSetConvolutionGroupCount) X(cudnnSetConvolutionMathType) X(cudnnGetConvolutionNdForwardOutputDim) \
-                  X(cudnnGetConvolutionForwardAlgorithm_v7) X(cudnnGetConvolutionForwardWorkspaceSize)                 \
-                      X(cudnnConvolutionForward)
+#define PAGODA_CUDNN_FUNCTIONS(X)                                                                            \
+  X(cudnnGetVersion)                                                                                         \
+  X(cudnnGetErrorString)                                                                                     \
+  X(cudnnCreate)                                                                                             \
+  X(cudnnDestroy)                                                                                            \
+  X(cudnnCreateTensorDescriptor)                                                                             \
+  X(cudnnDestroyTensorDescriptor)                                                                            \
+  X(cudnnSetTensorNdDescriptor) X(cudnnCreateFilterDescriptor) X(cudnnDestroyFilterDescriptor)               \
+      X(cudnnSetFilterNdDescriptor) X(cudnnCreateConvolutionDescriptor) X(cudnnDestroyConvolutionDescriptor) \
+          X(cudnnSetConvolutionNdDescriptor) X(cudnnSetConvolutionGroupCount) X(cudnnSetConvolutionMathType) \
+              X(cudnnGetConvolutionNdForwardOutputDim) X(cudnnGetConvolutionForwardAlgorithm_v7)             \
+                  X(cudnnGetConvolutionForwardWorkspaceSize) X(cudnnConvolutionForward)
 #define X(function) decltype(&::function) function = nullptr;
   PAGODA_CUDNN_FUNCTIONS(X)
 #undef X

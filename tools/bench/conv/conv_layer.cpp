@@ -5,8 +5,8 @@
 #include <numeric>
 #include <optional>
 
-#include "pagoda/analyze.h"
-#include "pagoda/model.h"
+#include "pagoda/core/analyze.h"
+#include "pagoda/core/model.h"
 
 namespace conv {
 namespace {

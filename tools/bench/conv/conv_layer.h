@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "pagoda/graph.h"
+#include "pagoda/core/graph.h"
 
 namespace conv {
 

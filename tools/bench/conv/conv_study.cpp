@@ -5,7 +5,7 @@
 #include <chrono>
 #include <map>
 
-#include "pagoda/error.h"
+#include "pagoda/base/error.h"
 
 namespace conv {
 namespace {

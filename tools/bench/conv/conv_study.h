@@ -12,8 +12,8 @@
 
 #include "conv_reference.h"
 #include "conv_run.h"
-#include "pagoda/result.h"
-#include "pagoda/timing.h"
+#include "pagoda/base/timing.h"
+#include "pagoda/documents/result.h"
 
 namespace conv {
 

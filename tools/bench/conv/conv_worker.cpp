@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "conv_study.h"
-#include "pagoda/error.h"
+#include "pagoda/base/error.h"
 
 namespace conv {
 namespace {

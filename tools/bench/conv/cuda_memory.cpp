@@ -3,7 +3,7 @@
 
 #include <dlfcn.h>
 
-#include "pagoda/error.h"
+#include "pagoda/base/error.h"
 
 namespace conv {
 

@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "matmul.h"
-#include "pagoda/ceilings.h"
-#include "pagoda/report.h"
-#include "pagoda/statistics.h"
+#include "pagoda/base/statistics.h"
+#include "pagoda/documents/ceilings.h"
+#include "pagoda/present/report.h"
 
 namespace conv {
 namespace {

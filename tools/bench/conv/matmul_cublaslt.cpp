@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "cuda_memory.h"
-#include "pagoda/error.h"
+#include "pagoda/base/error.h"
 #endif
 
 namespace conv {

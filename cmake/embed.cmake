@@ -1,0 +1,32 @@
+# cmake "-DFILES=a.json;b.json" -DFUNCTION=device_files -DNAMESPACE=pagoda::documents -DOUTPUT=embedded.cpp -P embed.cmake
+# Writes a C++ source that holds files as string literals, so that installed programs need no data folder:
+#   std::span<const pagoda::base::EmbeddedFile> NAMESPACE::FUNCTION();   // sorted by name
+list(SORT FILES)
+set(entries "")
+foreach(path IN LISTS FILES)
+  get_filename_component(name "${path}" NAME)
+  file(READ "${path}" text)
+  # Compilers need not take literals beyond 64 kB in one piece; neighbours are one string all the same.
+  set(pieces "")
+  string(LENGTH "${text}" length)
+  set(at 0)
+  while(at LESS length)
+    string(SUBSTRING "${text}" ${at} 12000 piece)
+    string(APPEND pieces "R\"pagoda(${piece})pagoda\"\n     ")
+    math(EXPR at "${at} + 12000")
+  endwhile()
+  string(APPEND entries "    {\"${name}\",\n     ${pieces}},\n")
+endforeach()
+file(WRITE "${OUTPUT}" "// Written by cmake/embed.cmake.
+#include \"pagoda/base/embedded_file.h\"
+
+namespace ${NAMESPACE} {
+
+std::span<const pagoda::base::EmbeddedFile> ${FUNCTION}() {
+  static constexpr pagoda::base::EmbeddedFile kFiles[] = {
+${entries}  };
+  return kFiles;
+}
+
+}  // namespace ${NAMESPACE}
+")

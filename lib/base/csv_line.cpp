@@ -1,0 +1,33 @@
+#include "pagoda/base/csv_line.h"
+
+#include "pagoda/base/text.h"
+
+namespace pagoda::report {
+namespace {
+
+// Quoted where it holds a separator, a quote or a space at its ends.
+std::string field(std::string_view text) {
+  if (text.empty() || (text.find_first_of(",\"\r\n") == std::string::npos && text.front() != ' ' && text.back() != ' '))
+    return std::string(text);
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + "\"";
+}
+
+}  // namespace
+
+CsvLine& CsvLine::add(const std::optional<double>& value) { return add(value ? shortest(*value) : std::string()); }
+
+CsvLine& CsvLine::add(std::string_view text) {
+  if (has_any_) line_ += ',';
+  has_any_ = true;
+  line_ += field(text);
+  return *this;
+}
+
+CsvLine& CsvLine::name(const std::string& text) {
+  const bool is_formula = !text.empty() && std::string_view("=+-@").find(text.front()) != std::string_view::npos;
+  return add((is_formula ? "'" : "") + printable(text));
+}
+
+}  // namespace pagoda::report

@@ -1,0 +1,67 @@
+#include "pagoda/base/csv_reader.h"
+
+#include <charconv>
+#include <cmath>
+
+#include "pagoda/base/json_fields.h"
+
+namespace pagoda::import {
+
+CsvReader::CsvReader(std::string_view text, std::string_view subject) : text_(text), subject_(subject) {
+  if (text_.starts_with("\xEF\xBB\xBF")) position_ = 3;
+}
+
+std::string CsvReader::place() const { return std::string(subject_) + ", line " + std::to_string(row_line_); }
+
+bool CsvReader::next(std::vector<std::string>& cells) {
+  while (position_ < text_.size() && (text_[position_] == '\n' || text_[position_] == '\r'))
+    if (text_[position_++] == '\n') ++line_;
+  if (position_ >= text_.size()) return false;
+  row_line_ = line_;
+  cells.clear();
+  cells.emplace_back();
+  bool quoted = false;
+  while (position_ < text_.size()) {
+    const char c = text_[position_++];
+    if (quoted) {
+      if (c == '\n') ++line_;
+      if (c != '"') {
+        cells.back() += c;
+      } else if (position_ < text_.size() && text_[position_] == '"') {
+        cells.back() += '"';
+        ++position_;
+      } else {
+        quoted = false;
+      }
+    } else if (c == '"' && cells.back().empty()) {
+      quoted = true;
+    } else if (c == ',') {
+      cells.emplace_back();
+    } else if (c == '\n') {
+      ++line_;
+      return true;
+    } else if (c != '\r') {
+      cells.back() += c;
+    }
+  }
+  if (quoted) fail(place(), "a quote is opened and never closed; the file may have been cut off");
+  return true;
+}
+
+std::optional<double> printed_number(std::string_view text) {
+  // ncu appends the instances of a metric in brackets.
+  if (const std::size_t bracket = text.find(" ("); bracket != std::string_view::npos) text = text.substr(0, bracket);
+  std::string digits;
+  for (const char c : text)
+    if (c != ',' && c != ' ') digits += c;
+  // "1.234,5": a comma behind the point is no separator of thousands.
+  if (text.find('.') < text.rfind(',') && text.rfind(',') != std::string_view::npos &&
+      text.find('.') != std::string_view::npos)
+    return std::nullopt;
+  double value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error != std::errc() || end != digits.data() + digits.size() || !std::isfinite(value)) return std::nullopt;
+  return value;
+}
+
+}  // namespace pagoda::import

@@ -1,0 +1,14 @@
+// Files compiled into the program by cmake/embed.cmake.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace pagoda::base {
+
+struct EmbeddedFile {
+  std::string_view name;  // without its folder: "h200.json"
+  std::string_view text;
+};
+
+}  // namespace pagoda::base

@@ -1,0 +1,15 @@
+// Error: how the library says that input cannot be used at all (missing file, malformed protobuf, contradictory
+// bindings). The library never prints, exits or logs.
+#pragma once
+
+#include <stdexcept>
+
+namespace pagoda {
+
+// Unusable input. what() names the subject, what was found, what was expected and the remedy, in one line.
+class Error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+}  // namespace pagoda

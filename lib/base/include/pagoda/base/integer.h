@@ -1,0 +1,12 @@
+// Int: the integer of counts.
+#pragma once
+
+#include <string>
+
+namespace pagoda {
+
+__extension__ typedef __int128 Int;  // counts of work exceed 64 bits on large models at large batches
+
+std::string to_string(Int value);
+
+}  // namespace pagoda

@@ -1,0 +1,68 @@
+// Text for people: UTF-8 that terminals do not obey, columns, SI units.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pagoda/base/integer.h"
+
+namespace pagoda::report {
+
+inline constexpr char32_t kReplacement = 0xFFFD;
+
+// The code point at `position`, which moves past it; kReplacement past one byte for what is no UTF-8.
+char32_t next_code_point(std::string_view text, std::size_t& position);
+void append_utf8(std::string& text, char32_t code_point);
+
+// Whether a terminal or a reader could be misled: control characters, direction marks, invisible spaces.
+bool is_unsafe(char32_t code_point);
+
+// Whether the text is printable ASCII throughout.
+bool is_plain(std::string_view text);
+
+// Columns that a terminal needs for printable text.
+std::size_t display_width(std::string_view text);
+
+// At most `width` columns: the middle is replaced by "…".
+std::string elide(std::string_view text, std::size_t width);
+
+// "1,234,567".
+std::string grouped(Int value);
+// Three significant digits and a prefix: "1.23 M" + unit; the exact number below 1000: "512 " + unit.
+std::string si(Int value, std::string_view unit = "");
+// Three significant digits of a time: "1.23 ms", "0 s".
+std::string si_seconds(double seconds);
+// "1.23 T" + unit of a rate or another number that is no count.
+std::string si_rate(double value, std::string_view unit);
+// Shortest decimal that reads back as `value`.
+std::string shortest(double value);
+// Three significant digits.
+std::string rounded(double value);
+
+struct Column {
+  std::string header;
+  bool is_number = false;          // aligned right
+  int drop_order = 0;              // 0: always shown; the highest goes first where the width is short
+  std::size_t shortest_width = 0;  // elided down to this many columns; 0: never
+};
+
+struct Grid {
+  std::vector<Column> columns;
+  std::vector<std::vector<std::string>> rows;
+};
+
+// The grid as aligned lines. `width` 0: unlimited.
+std::string aligned(const Grid& grid, std::size_t width);
+
+}  // namespace pagoda::report
+
+namespace pagoda {
+
+// `text` without anything that a terminal would obey: control and direction characters become \x1b or \u{202e},
+// bytes that are no UTF-8 become U+FFFD.
+std::string printable(std::string_view text);
+
+}  // namespace pagoda

@@ -1,0 +1,17 @@
+#include "pagoda/base/integer.h"
+
+#include <algorithm>
+
+namespace pagoda {
+
+std::string to_string(Int value) {
+  if (const auto narrow = static_cast<std::int64_t>(value); narrow == value) return std::to_string(narrow);
+  std::string digits;
+  const bool negative = value < 0;
+  // The most negative number has no positive counterpart: take digits with their sign.
+  for (; value != 0; value /= 10) digits.push_back(static_cast<char>('0' + (negative ? -(value % 10) : value % 10)));
+  if (negative) digits.push_back('-');
+  return {digits.rbegin(), digits.rend()};
+}
+
+}  // namespace pagoda

@@ -1,0 +1,93 @@
+#include "pagoda/base/json_writer.h"
+
+#include <cmath>
+
+#include "pagoda/base/text.h"
+
+namespace pagoda::report {
+
+JsonWriter& JsonWriter::open(char bracket, Layout layout) {
+  begin_value();
+  if (!levels_.empty() && levels_.back().layout == Layout::Line) layout = Layout::Line;
+  text_ += bracket;
+  levels_.push_back({layout});
+  return *this;
+}
+
+JsonWriter& JsonWriter::close(char bracket) {
+  const Level level = levels_.back();
+  levels_.pop_back();
+  if (level.layout == Layout::Block && !level.empty) text_.append("\n").append(2 * levels_.size(), ' ');
+  text_ += bracket;
+  return *this;
+}
+
+// The comma and the line break before a key or an element.
+void JsonWriter::separate() {
+  if (levels_.empty()) return;
+  Level& level = levels_.back();
+  if (!level.empty) text_ += ',';
+  if (level.layout == Layout::Block) {
+    text_.append("\n").append(2 * levels_.size(), ' ');
+  } else if (!level.empty) {
+    text_ += ' ';
+  }
+  level.empty = false;
+}
+
+void JsonWriter::begin_value() {
+  if (!after_key_) separate();
+  after_key_ = false;
+}
+
+JsonWriter& JsonWriter::key(std::string_view name) {
+  separate();
+  append_string(name);
+  text_ += ": ";
+  after_key_ = true;
+  return *this;
+}
+
+JsonWriter& JsonWriter::raw(std::string_view token) {
+  begin_value();
+  text_ += token;
+  return *this;
+}
+
+JsonWriter& JsonWriter::value(std::string_view text) {
+  begin_value();
+  append_string(text);
+  return *this;
+}
+
+JsonWriter& JsonWriter::value(double number) { return std::isfinite(number) ? raw(shortest(number)) : null(); }
+
+void JsonWriter::append_string(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  const auto escape = [&](char32_t unit) {
+    text_ += "\\u";
+    for (int shift = 12; shift >= 0; shift -= 4) text_ += kDigits[unit >> shift & 0xF];
+  };
+  text_ += '"';
+  for (std::size_t i = 0; i < text.size();) {
+    const char32_t code_point = next_code_point(text, i);
+    if (code_point == '"' || code_point == '\\') {
+      text_ += '\\';
+      text_ += static_cast<char>(code_point);
+    } else if (code_point == '\n') {
+      text_ += "\\n";
+    } else if (code_point == '\t') {
+      text_ += "\\t";
+    } else if (!is_unsafe(code_point)) {
+      append_utf8(text_, code_point);
+    } else if (code_point < 0x10000) {
+      escape(code_point);
+    } else {  // a surrogate pair (RFC 8259 §7)
+      escape(0xD800 + ((code_point - 0x10000) >> 10));
+      escape(0xDC00 + ((code_point - 0x10000) & 0x3FF));
+    }
+  }
+  text_ += '"';
+}
+
+}  // namespace pagoda::report

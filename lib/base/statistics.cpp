@@ -1,0 +1,141 @@
+// Order statistics of repeated measurements.
+#include "pagoda/base/statistics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace pagoda {
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+std::vector<double> sorted_copy(std::span<const double> values) {
+  std::vector<double> sorted(values.begin(), values.end());
+  std::sort(sorted.begin(), sorted.end());
+  return sorted;
+}
+
+// P(Binomial(n, 1/2) = k), by logarithms so that large n does not overflow.
+double binomial_half(std::size_t n, std::size_t k) {
+  const auto log_factorial = [](std::size_t m) { return std::lgamma(static_cast<double>(m) + 1); };
+  return std::exp(log_factorial(n) - log_factorial(k) - log_factorial(n - k) - static_cast<double>(n) * std::log(2.0));
+}
+
+}  // namespace
+
+double quantile(std::span<const double> sorted, double fraction) {
+  if (sorted.empty()) return kNaN;
+  const double place = std::clamp(fraction, 0.0, 1.0) * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(place);
+  const std::size_t above = std::min(below + 1, sorted.size() - 1);
+  return std::lerp(sorted[below], sorted[above], place - static_cast<double>(below));
+}
+
+double median(std::span<const double> values) { return quantile(sorted_copy(values), 0.5); }
+
+std::optional<std::array<double, 2>> median_interval(std::span<const double> values, double confidence) {
+  const std::vector<double> x = sorted_copy(values);
+  const std::size_t n = x.size();
+  if (n < 2) return std::nullopt;
+  // Coverage of [x_(k), x_(n+1-k)] (1-based): 1 - 2 P(B < k). The largest k that still covers, and the next one.
+  double below = binomial_half(n, 0);  // P(B < 1)
+  double coverage = 1 - 2 * below;
+  if (coverage < confidence) return std::nullopt;
+  std::size_t k = 1;
+  double next = coverage;
+  while (2 * (k + 1) <= n) {
+    below += binomial_half(n, k);
+    next = 1 - 2 * below;
+    if (next < confidence) break;
+    coverage = next;
+    ++k;
+  }
+  double lambda = 0;
+  if (next < confidence && 2 * (k + 1) <= n) {
+    const double share = (coverage - confidence) / (coverage - next);
+    const auto nn = static_cast<double>(n), kk = static_cast<double>(k);
+    lambda = (nn - kk) * share / (kk + (nn - 2 * kk) * share);
+  }
+  return std::array{std::lerp(x[k - 1], x[k], lambda), std::lerp(x[n - k], x[n - k - 1], lambda)};
+}
+
+std::optional<std::array<double, 2>> grouped_interval(std::span<const std::vector<double>> groups) {
+  // 97.5 % points of Student's t for 1, 2, … degrees of freedom.
+  constexpr std::array kStudent = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228};
+  std::vector<double> all, middles;
+  for (const std::vector<double>& group : groups) {
+    if (group.empty()) continue;
+    all.insert(all.end(), group.begin(), group.end());
+    middles.push_back(median(group));
+  }
+  auto interval = median_interval(all);
+  if (!interval || middles.size() < 2) return std::nullopt;
+  // Of rates that may differ by factors: in logarithms, so that no bound falls below 0.
+  const double middle = median(all);
+  if (std::any_of(middles.begin(), middles.end(), [](double m) { return !(m > 0); })) return std::nullopt;
+  const auto g = static_cast<double>(middles.size());
+  double mean = 0, square = 0;
+  for (const double m : middles) mean += std::log(m) / g;
+  for (const double m : middles) square += (std::log(m) - mean) * (std::log(m) - mean);
+  const double t = middles.size() - 2 < kStudent.size() ? kStudent[middles.size() - 2] : 2.228;
+  const double half = 1.25 * t * std::sqrt(square / (g - 1) / g);
+  (*interval)[0] = std::min((*interval)[0], middle * std::exp(-half));
+  (*interval)[1] = std::max((*interval)[1], middle * std::exp(half));
+  return interval;
+}
+
+std::optional<double> Summary::relative_half_width() const {
+  if (!ci95 || !(median > 0)) return std::nullopt;
+  return ((*ci95)[1] - (*ci95)[0]) / 2 / median;
+}
+
+Summary summarize(std::span<const double> values) {
+  const std::vector<double> x = sorted_copy(values);
+  Summary s;
+  s.n = x.size();
+  s.median = quantile(x, 0.5);
+  s.p5 = quantile(x, 0.05);
+  s.p95 = quantile(x, 0.95);
+  s.min = x.empty() ? kNaN : x.front();
+  s.max = x.empty() ? kNaN : x.back();
+  s.ci95 = median_interval(x);
+  std::vector<double> deviations;
+  for (const double value : x) deviations.push_back(std::abs(value - s.median));
+  s.relative_spread = s.median != 0 ? 1.4826 * median(deviations) / std::abs(s.median) : kNaN;
+  return s;
+}
+
+std::optional<Choice> choose(const std::vector<std::vector<double>>& candidates, bool lower_is_better) {
+  std::optional<Choice> best;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    std::vector<double> halves[2];
+    for (std::size_t j = 0; j < candidates[i].size(); ++j) halves[j % 2].push_back(candidates[i][j]);
+    if (halves[0].empty() || halves[1].empty()) continue;
+    const Summary chosen_on = summarize(halves[0]);
+    if (best &&
+        (lower_is_better ? chosen_on.median >= best->chosen_on.median : chosen_on.median <= best->chosen_on.median))
+      continue;
+    best = Choice{i, chosen_on, summarize(halves[1])};
+  }
+  return best;
+}
+
+bool settled(std::span<const double> series, std::size_t window, double tolerance) {
+  if (window == 0 || series.size() < 2 * window) return false;
+  const double last = median(series.last(window));
+  const double before = median(series.subspan(series.size() - 2 * window, window));
+  return std::abs(last - before) <= tolerance * std::abs(before);
+}
+
+double relative_trend(std::span<const double> series) {
+  if (series.size() < 2) return 0;
+  std::vector<double> slopes;
+  for (std::size_t i = 0; i < series.size(); ++i)
+    for (std::size_t j = i + 1; j < series.size(); ++j)
+      slopes.push_back((series[j] - series[i]) / static_cast<double>(j - i));
+  const double middle = median(series);
+  return middle != 0 ? median(slopes) * static_cast<double>(series.size()) / std::abs(middle) : 0;
+}
+
+}  // namespace pagoda

@@ -1,0 +1,280 @@
+#include "pagoda/base/text.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+namespace pagoda {
+namespace report {
+namespace {
+
+struct Range {
+  char32_t first, last;
+};
+
+bool in(const Range* begin, const Range* end, char32_t code_point) {
+  return std::any_of(begin, end,
+                     [&](const Range& range) { return range.first <= code_point && code_point <= range.last; });
+}
+
+// C0, DEL and C1 controls; soft hyphen; Arabic letter mark; zero-width and direction marks; line separators;
+// invisible operators and isolates; byte order mark; annotations; tags (Unicode 15, general categories Cc and Cf).
+constexpr Range kUnsafe[] = {{0x00, 0x1F},     {0x7F, 0x9F},      {0xAD, 0xAD},     {0x61C, 0x61C},
+                             {0x200B, 0x200F}, {0x2028, 0x202E},  {0x2060, 0x206F}, {0xFEFF, 0xFEFF},
+                             {0xFFF9, 0xFFFB}, {0xE0000, 0xE007F}};
+
+// Scripts that terminals draw two columns wide (Unicode 15, East Asian Width W and F), coarsely.
+constexpr Range kWide[] = {{0x1100, 0x115F},   {0x2E80, 0x303E},  {0x3041, 0xA4CF}, {0xAC00, 0xD7A3},
+                           {0xF900, 0xFAFF},   {0xFE30, 0xFE6F},  {0xFF00, 0xFF60}, {0xFFE0, 0xFFE6},
+                           {0x1F300, 0x1FAFF}, {0x20000, 0x3FFFD}};
+
+// Marks drawn over the letter before them.
+constexpr Range kCombining[] = {{0x300, 0x36F}, {0x1AB0, 0x1AFF}, {0x1DC0, 0x1DFF}, {0x20D0, 0x20FF}, {0xFE00, 0xFE0F}};
+
+std::size_t columns_of(char32_t code_point) {
+  if (code_point < 0x300) return 1;
+  if (in(std::begin(kCombining), std::end(kCombining), code_point)) return 0;
+  return in(std::begin(kWide), std::end(kWide), code_point) ? 2 : 1;
+}
+
+constexpr std::array<std::string_view, 7> kPrefixes = {"", "k", "M", "G", "T", "P", "E"};
+
+// How wide each column is drawn; 0 for those left out: empty ones, and those for which there is no room.
+std::vector<std::size_t> fit(const Grid& grid, std::size_t width) {
+  constexpr std::size_t kGap = 2;
+  std::vector<std::size_t> widths;
+  for (std::size_t c = 0; c < grid.columns.size(); ++c) {
+    std::size_t widest = 0;
+    for (const auto& row : grid.rows) widest = std::max(widest, display_width(row[c]));
+    const bool says_nothing = widest == 0 && !grid.rows.empty();
+    widths.push_back(says_nothing ? 0 : std::max(widest, display_width(grid.columns[c].header)));
+  }
+  if (width == 0) return widths;
+  const auto total = [&] {
+    std::size_t sum = 0;
+    for (const std::size_t w : widths) sum += w == 0 ? 0 : w + kGap;
+    return sum - kGap;
+  };
+  // Elide as far as it may go, then leave columns out; what a dropped column frees goes back to the elided ones.
+  const std::vector<std::size_t> wanted = widths;
+  const auto shrink = [&] {
+    for (std::size_t c = 0; c < widths.size() && total() > width; ++c) {
+      const std::size_t least = grid.columns[c].shortest_width;
+      if (least == 0 || widths[c] <= least) continue;
+      widths[c] = std::max(least, widths[c] - std::min(widths[c], total() - width));
+    }
+  };
+  shrink();
+  while (total() > width) {
+    std::size_t dropped = widths.size();
+    for (std::size_t c = 0; c < widths.size(); ++c)
+      if (widths[c] != 0 && grid.columns[c].drop_order > 0 &&
+          (dropped == widths.size() || grid.columns[c].drop_order > grid.columns[dropped].drop_order))
+        dropped = c;
+    if (dropped == widths.size()) break;
+    widths[dropped] = 0;
+    for (std::size_t c = 0; c < widths.size(); ++c)
+      if (widths[c] != 0) widths[c] = wanted[c];
+    shrink();
+  }
+  return widths;
+}
+
+void append_cell(std::string& line, std::string_view text, std::size_t width, bool is_number, bool is_last) {
+  const std::string shown = elide(text, width);
+  const std::size_t padding = width - std::min(width, display_width(shown));
+  if (is_number) line.append(padding, ' ');
+  line += shown;
+  if (!is_number && !is_last) line.append(padding, ' ');
+  if (!is_last) line += "  ";
+}
+
+}  // namespace
+
+char32_t next_code_point(std::string_view text, std::size_t& position) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char lead = byte(position);
+  const std::size_t begin = position++;
+  if (lead < 0x80) return lead;
+  const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+  if (lead < 0xC2 || lead > 0xF4 || begin + length > text.size()) return kReplacement;
+  char32_t code_point = lead & (0xFFu >> (length + 1));
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(begin + i) & 0xC0) != 0x80) return kReplacement;
+    code_point = code_point << 6 | (byte(begin + i) & 0x3Fu);
+  }
+  // Longer than needed, a surrogate, or beyond Unicode.
+  constexpr std::array<char32_t, 5> kLeast = {0, 0, 0x80, 0x800, 0x10000};
+  if (code_point < kLeast[length] || (code_point >= 0xD800 && code_point <= 0xDFFF) || code_point > 0x10FFFF)
+    return kReplacement;
+  position = begin + length;
+  return code_point;
+}
+
+void append_utf8(std::string& text, char32_t code_point) {
+  const auto byte = [&](char32_t bits) { text.push_back(static_cast<char>(static_cast<unsigned char>(bits))); };
+  if (code_point < 0x80) {
+    byte(code_point);
+  } else if (code_point < 0x800) {
+    byte(0xC0 | code_point >> 6);
+    byte(0x80 | (code_point & 0x3F));
+  } else if (code_point < 0x10000) {
+    byte(0xE0 | code_point >> 12);
+    byte(0x80 | (code_point >> 6 & 0x3F));
+    byte(0x80 | (code_point & 0x3F));
+  } else {
+    byte(0xF0 | code_point >> 18);
+    byte(0x80 | (code_point >> 12 & 0x3F));
+    byte(0x80 | (code_point >> 6 & 0x3F));
+    byte(0x80 | (code_point & 0x3F));
+  }
+}
+
+bool is_unsafe(char32_t code_point) {
+  if (code_point >= 0x20 && code_point < 0x7F) return false;
+  return in(std::begin(kUnsafe), std::end(kUnsafe), code_point);
+}
+
+// Printable ASCII: one column a byte, nothing to escape. Nearly all text is.
+bool is_plain(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7F; });
+}
+
+std::size_t display_width(std::string_view text) {
+  if (is_plain(text)) return text.size();
+  std::size_t width = 0;
+  for (std::size_t i = 0; i < text.size();) width += columns_of(next_code_point(text, i));
+  return width;
+}
+
+std::string elide(std::string_view text, std::size_t width) {
+  if (display_width(text) <= width) return std::string(text);
+  if (width == 0) return "";
+  std::vector<std::pair<std::size_t, std::size_t>> marks;  // begin of each code point, its columns
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t begin = i;
+    marks.emplace_back(begin, columns_of(next_code_point(text, i)));
+  }
+  // The end of a name tells more than its beginning, so it gets the odd column.
+  const std::size_t head_width = (width - 1) / 2;
+  const std::size_t tail_width = width - 1 - head_width;
+  std::size_t head = 0, used = 0;
+  while (used + marks[head].second <= head_width) used += marks[head++].second;
+  std::size_t tail = marks.size();
+  used = 0;
+  while (used + marks[tail - 1].second <= tail_width) used += marks[--tail].second;
+  const std::string_view end = tail == marks.size() ? std::string_view() : text.substr(marks[tail].first);
+  return std::string(text.substr(0, marks[head].first)) + "…" + std::string(end);
+}
+
+std::string grouped(Int value) {
+  std::string digits = to_string(value);
+  const std::size_t first = value < 0 ? 1 : 0;
+  for (std::size_t i = digits.size(); i > first + 3; i -= 3) digits.insert(i - 3, 1, ',');
+  return digits;
+}
+
+std::string si(Int value, std::string_view unit) {
+  const bool negative = value < 0;
+  // Three significant digits by integer arithmetic: the scale is a power of ten, halves round up.
+  Int magnitude = negative ? -value : value;
+  std::size_t exponent = 0;  // decimal digits cut off
+  while (magnitude >= 1000) {
+    const bool rounds = magnitude < 10000;
+    magnitude = (magnitude + (rounds ? 5 : 0)) / 10;
+    ++exponent;
+  }
+  std::string digits = to_string(magnitude);
+  std::size_t prefix = (exponent + digits.size() - 1) / 3;
+  prefix = std::min(prefix, kPrefixes.size() - 1);
+  const std::size_t whole = exponent + digits.size() - 3 * prefix;
+  if (prefix > 0) {
+    if (whole < digits.size()) digits.insert(whole, 1, '.');
+    if (whole > digits.size()) digits.append(whole - digits.size(), '0');
+  }
+  std::string suffix = std::string(kPrefixes[prefix]) + std::string(unit);
+  return (negative ? "-" : "") + digits + (suffix.empty() ? "" : " " + suffix);
+}
+
+namespace {
+
+// Three significant digits and the prefix of the nearest power of 1000 below, from `prefixes` of `first`·1000^i.
+template <std::size_t N>
+std::string scaled(double value, const std::array<std::string_view, N>& prefixes, double first, std::string_view unit) {
+  std::size_t prefix = 0;
+  double shown = value / first;
+  while (std::abs(shown) >= 999.5 && prefix + 1 < N) {
+    shown /= 1000;
+    ++prefix;
+  }
+  return rounded(shown) + " " + std::string(prefixes[prefix]) + std::string(unit);
+}
+
+}  // namespace
+
+std::string si_seconds(double seconds) {
+  constexpr std::array<std::string_view, 4> kBelow = {"n", "µ", "m", ""};
+  return seconds == 0 ? "0 s" : scaled(seconds, kBelow, 1e-9, "s");
+}
+
+std::string si_rate(double value, std::string_view unit) { return scaled(value, kPrefixes, 1, unit); }
+
+std::string shortest(double value) {
+  std::array<char, 32> buffer;
+  const auto result = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);
+  return {buffer.data(), result.ptr};
+}
+
+std::string rounded(double value) {
+  std::array<char, 64> buffer;
+  const double magnitude = std::abs(value);
+  const int decimals = magnitude >= 99.95 ? 0 : magnitude >= 9.995 ? 1 : magnitude >= 0.9995 ? 2 : 3;
+  const auto format = magnitude >= 1e6 ? std::chars_format::scientific : std::chars_format::fixed;
+  const auto result = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, format,
+                                    format == std::chars_format::scientific ? 2 : decimals);
+  return {buffer.data(), result.ptr};
+}
+
+std::string aligned(const Grid& grid, std::size_t width) {
+  const std::vector<std::size_t> widths = fit(grid, width);
+  std::size_t last = 0;
+  for (std::size_t c = 0; c < widths.size(); ++c)
+    if (widths[c] != 0) last = c;
+  std::string text;
+  const auto end_line = [&] {
+    while (!text.empty() && text.back() == ' ') text.pop_back();
+    text += '\n';
+  };
+  for (std::size_t c = 0; c < widths.size(); ++c)
+    if (widths[c] != 0) append_cell(text, grid.columns[c].header, widths[c], grid.columns[c].is_number, c == last);
+  end_line();
+  for (const auto& row : grid.rows) {
+    for (std::size_t c = 0; c < widths.size(); ++c)
+      if (widths[c] != 0) append_cell(text, row[c], widths[c], grid.columns[c].is_number, c == last);
+    end_line();
+  }
+  return text;
+}
+
+}  // namespace report
+
+std::string printable(std::string_view text) {
+  if (report::is_plain(text)) return std::string(text);
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string result;
+  for (std::size_t i = 0; i < text.size();) {
+    const char32_t code_point = report::next_code_point(text, i);
+    if (!report::is_unsafe(code_point)) {
+      report::append_utf8(result, code_point);
+      continue;
+    }
+    std::string digits;
+    for (char32_t rest = code_point; rest != 0 || digits.size() < 2; rest >>= 4)
+      digits.insert(0, 1, kDigits[rest & 0xF]);
+    result += code_point <= 0xFF ? "\\x" + digits : "\\u{" + digits + "}";
+  }
+  return result;
+}
+
+}  // namespace pagoda

@@ -1,0 +1,168 @@
+// The main path: bind the inputs, walk the graph, sum up.
+#include "pagoda/core/analyze.h"
+
+#include <algorithm>
+#include <set>
+
+#include "infer/bind_inputs.h"
+#include "infer/each_dim.h"
+#include "infer/infer.h"
+#include "memory/liveness.h"
+
+namespace pagoda {
+namespace {
+
+Totals sum(const std::vector<NodeReport>& rows, const Model& model) {
+  Totals totals;
+  std::set<std::string> unmodelled;
+  for (const NodeReport& row : rows) {
+    totals.cost += row.cost;
+    totals.unmodelled_nodes += row.unmodelled_inside;
+    if (row.cost.mark != Mark::Unmodelled && row.unmodelled_inside == 0) continue;
+    totals.unmodelled_nodes += row.cost.mark == Mark::Unmodelled ? 1 : 0;
+    const Node& node = model.graphs[static_cast<std::size_t>(row.graph)].nodes[static_cast<std::size_t>(row.node)];
+    unmodelled.insert(node.domain.empty() ? node.op_type : node.domain + "." + node.op_type);
+  }
+  totals.unmodelled_ops.assign(unmodelled.begin(), unmodelled.end());
+  return totals;
+}
+
+std::vector<std::string> free_dims(const std::vector<InputInfo>& inputs) {
+  std::set<std::string> names;
+  for (const InputInfo& input : inputs)
+    if (input.type.shape)
+      for (const Dim& dim : *input.type.shape)
+        for (std::string& name : dim.symbols()) names.insert(std::move(name));
+  return {names.begin(), names.end()};
+}
+
+// Sizes that the data decide exist only after the walk: a binding that names one takes effect last.
+void bind_data_dims(BoundInputs& bound, const std::vector<Symbol>& symbols) {
+  for (const auto& [name, size] : bound.options.dims) {
+    if (bound.input_dims.contains(name)) continue;
+    const bool is_symbol =
+        std::any_of(symbols.begin(), symbols.end(), [&wanted = name](const Symbol& s) { return s.name == wanted; });
+    if (is_symbol) {
+      bound.bind_last.emplace(name, size);
+      continue;
+    }
+    std::string known;
+    for (const auto& [dim, order] : bound.input_dims) known += (known.empty() ? "" : ", ") + dim;
+    for (const Symbol& symbol : symbols) known += (known.empty() ? "" : ", ") + symbol.name;
+    throw Error("--dim " + name + ": the model has no such dim; " +
+                (known.empty() ? "all its sizes are fixed" : "its free dims are: " + known));
+  }
+}
+
+}  // namespace
+
+Analysis analyze(const Model& model, const AnalyzeOptions& options) {
+  if (model.graphs.empty()) throw Error("the model has no graph");
+  BoundInputs bound = bind_inputs(model, options);
+  Session session(model, bound.options);
+  session.rebatch = bound.rebatch;
+  session.input_dims = bound.input_dims;
+  session.diagnostics = std::move(bound.diagnostics);
+
+  const Graph& graph = model.main();
+  std::vector<ValueInfo> inputs(bound.types.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) inputs[i].type = bound.types[i];
+  Walker walker(session);
+  GraphResult result = walker.walk(0, inputs, nullptr, "");
+
+  Analysis analysis;
+  analysis.nodes = std::move(result.rows);
+  analysis.totals = sum(analysis.nodes, model);
+  analysis.totals.params = walker.params();
+  analysis.totals.param_bytes = walker.param_bytes();
+  for (std::size_t i = 0; i < graph.inputs.size(); ++i)
+    analysis.inputs.push_back({graph.values[static_cast<std::size_t>(graph.inputs[i])].name, bound.types[i]});
+  for (std::size_t i = 0; i < graph.outputs.size(); ++i)
+    if (graph.outputs[i] != kAbsent)
+      analysis.outputs.push_back(
+          {graph.values[static_cast<std::size_t>(graph.outputs[i])].name, result.outputs[i].type});
+  for (ValueInfo& info : result.values) {
+    analysis.types.push_back(std::move(info.type));
+    analysis.values.push_back(std::move(info.value));
+  }
+  analysis.symbols = std::move(session.symbols);
+  analysis.renamed = std::move(bound.renamed);
+  analysis.bindings = std::move(bound.bindings);
+  analysis.partial = analysis.totals.unmodelled_nodes > 0;
+  if (!session.equalities().empty()) {
+    for_each_dim(analysis, [&](Dim& dim) { dim = session.resolve(dim); });
+    // What an operator further on found out is no longer for the data to decide.
+    std::erase_if(analysis.symbols, [&](const Symbol& symbol) { return session.equalities().contains(symbol.name); });
+  }
+  for (const auto& [name, formula] : bound.assumed)
+    analysis.equalities.emplace(name, session.resolve(formula.bind(analysis.bindings)));
+  for (const auto& [name, formula] : session.equalities())
+    if (bound.input_dims.contains(name)) analysis.equalities.emplace(name, formula);
+  analysis.ones_or = session.ones_or();
+  analysis.totals.activation_peak_bytes = activation_peak(model, analysis);
+  analysis.diagnostics = std::move(session.diagnostics);
+  analysis.free_dims = free_dims(analysis.inputs);
+  // A model of fixed batch was walked with a symbol in its place; the asked-for number goes in last.
+  bind_data_dims(bound, analysis.symbols);
+  if (!bound.bind_last.empty()) return bind_dims(analysis, bound.bind_last);
+  return analysis;
+}
+
+namespace {
+
+// The bindings with the one dim that an equality leaves open, checked against all equalities.
+Bindings completed(const Analysis& analysis, Bindings bindings) {
+  for (const auto& [name, formula] : analysis.equalities) {
+    const auto given = bindings.find(name);
+    if (given == bindings.end()) continue;
+    const Dim open = formula.bind(bindings) - given->second;
+    if (const auto names = open.symbols(); names.size() == 1) {
+      const Dim rest = open - Dim::symbol(names[0]);
+      if (const auto value = rest.value64(); value && *value <= 0) bindings.emplace(names[0], -*value);
+    }
+  }
+  for (const auto& [name, formula] : analysis.equalities) {
+    const auto given = bindings.find(name);
+    if (given == bindings.end()) continue;
+    const Dim value = formula.bind(bindings);
+    if (value.is_constant() && value != Dim(given->second))
+      throw Error("dim " + name + " is given as " + std::to_string(given->second) +
+                  ", but the formulas hold where it is " + formula.to_string() +
+                  (formula.is_constant() ? "" : ", here " + value.to_string()) +
+                  "; give sizes that agree, or bind them before the analysis");
+  }
+  for (const auto& [name, constant] : analysis.ones_or) {
+    const auto given = bindings.find(name);
+    if (given != bindings.end() && given->second != 1 && constant != Dim(given->second))
+      throw Error("dim " + name + " is given as " + std::to_string(given->second) + ", but it is broadcast against " +
+                  constant.to_string() + "; give 1 or " + constant.to_string());
+  }
+  return bindings;
+}
+
+}  // namespace
+
+Analysis bind_dims(const Analysis& analysis, const Bindings& given) {
+  const Bindings bindings = completed(analysis, given);
+  Analysis result = analysis;
+  for_each_dim(result, [&](Dim& dim) {
+    if (!dim.is_constant()) dim = dim.bind(bindings);
+  });
+  for (auto& [name, formula] : result.equalities) formula = formula.bind(bindings);
+  for (const auto& [name, value] : bindings) result.bindings.insert_or_assign(name, value);
+  result.free_dims = free_dims(result.inputs);
+  std::erase_if(result.symbols, [&](const Symbol& symbol) { return bindings.contains(symbol.name); });
+  return result;
+}
+
+Analysis substitute_dims(const Analysis& analysis, const std::map<std::string, Dim, std::less<>>& replacements) {
+  Analysis result = analysis;
+  for_each_dim(result, [&](Dim& dim) {
+    if (!dim.is_constant()) dim = dim.substitute(replacements);
+  });
+  for (auto& [name, formula] : result.equalities) formula = formula.substitute(replacements);
+  result.free_dims = free_dims(result.inputs);
+  return result;
+}
+
+}  // namespace pagoda

@@ -1,0 +1,520 @@
+// Dim: polynomials over symbols and opaque atoms, kept in canonical form. The arithmetic is here; what can be told
+// about the size of a formula is in dim_bounds.cpp, reading and printing in dim_text.cpp.
+#include "pagoda/core/dim.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <set>
+
+#include "graph/dim_poly.h"
+#include "pagoda/base/error.h"
+
+namespace pagoda {
+namespace {
+
+int degree(const Dim::Monomial& monomial) {
+  int total = 0;
+  for (const auto& [atom, power] : monomial.factors) total += power;
+  return total;
+}
+
+// Order of monomials in the canonical form and in print: constants last, otherwise by degree, then by name.
+std::strong_ordering order(const Dim::Monomial& a, const Dim::Monomial& b) {
+  if (a.factors.empty() || b.factors.empty()) return a.factors.empty() <=> b.factors.empty();
+  if (auto by_degree = degree(a) <=> degree(b); by_degree != 0) return by_degree;
+  auto ia = a.factors.begin();
+  auto ib = b.factors.begin();
+  for (; ia != a.factors.end() && ib != b.factors.end(); ++ia, ++ib) {
+    if (auto by_name = ia->atom.text <=> ib->atom.text; by_name != 0) return by_name;
+    if (auto by_power = ib->power <=> ia->power; by_power != 0) return by_power;
+  }
+  return a.factors.size() <=> b.factors.size();
+}
+
+bool same_factors(const Dim::Monomial& a, const Dim::Monomial& b) { return order(a, b) == 0; }
+
+std::vector<Dim::Factor> merge_factors(const std::vector<Dim::Factor>& a, const std::vector<Dim::Factor>& b) {
+  std::vector<Dim::Factor> merged;
+  merged.reserve(a.size() + b.size());
+  auto ia = a.begin();
+  auto ib = b.begin();
+  while (ia != a.end() || ib != b.end()) {
+    if (ib == b.end() || (ia != a.end() && ia->atom.text < ib->atom.text)) {
+      merged.push_back(*ia++);
+    } else if (ia == a.end() || ib->atom.text < ia->atom.text) {
+      merged.push_back(*ib++);
+    } else {
+      merged.push_back(*ia++);
+      merged.back().power += (ib++)->power;
+    }
+  }
+  return merged;
+}
+
+// a / b as monomials; empty when b does not divide a.
+std::optional<Dim::Monomial> divide(const Dim::Monomial& a, const Dim::Monomial& b) {
+  if (a.coefficient % b.coefficient != 0) return std::nullopt;
+  Dim::Monomial quotient{.coefficient = a.coefficient / b.coefficient, .factors = {}};
+  auto ib = b.factors.begin();
+  for (const Dim::Factor& factor : a.factors) {
+    if (ib != b.factors.end() && ib->atom.text == factor.atom.text) {
+      if (ib->power > factor.power) return std::nullopt;
+      if (factor.power > ib->power) quotient.factors.push_back({factor.atom, factor.power - ib->power});
+      ++ib;
+    } else {
+      quotient.factors.push_back(factor);
+    }
+  }
+  if (ib != b.factors.end()) return std::nullopt;
+  return quotient;
+}
+
+// The order in which polynomial long division eliminates terms: a true monomial order (pure lexicographic over
+// the exponents of the atoms in order of their text), unlike the order of print.
+bool leads(const Dim::Monomial& a, const Dim::Monomial& b) {
+  auto ia = a.factors.begin();
+  auto ib = b.factors.begin();
+  while (ia != a.factors.end() && ib != b.factors.end()) {
+    if (ia->atom.text != ib->atom.text) return ia->atom.text < ib->atom.text;
+    if (ia->power != ib->power) return ia->power > ib->power;
+    ++ia, ++ib;
+  }
+  return ia != a.factors.end();
+}
+
+const Dim::Monomial& leading(const std::vector<Dim::Monomial>& terms) {
+  return *std::min_element(terms.begin(), terms.end(), leads);
+}
+
+}  // namespace
+
+void Dim::PolyDeleter::operator()(Poly* poly) const { delete poly; }
+
+Dim::Dim(const Dim& other) : constant_(other.constant_), poly_(other.poly_ ? new Poly(*other.poly_) : nullptr) {}
+
+Dim& Dim::operator=(const Dim& other) {
+  if (this != &other) {
+    constant_ = other.constant_;
+    poly_.reset(other.poly_ ? new Poly(*other.poly_) : nullptr);
+  }
+  return *this;
+}
+
+Dim Dim::atom(Atom atom) {
+  if (atom.text.size() > kMaxTextLength)
+    throw TooComplex("a size formula is too long to carry on: " + atom.text.substr(0, 60) + "…");
+  Dim dim;
+  dim.poly_.reset(new Poly{{Monomial{.coefficient = 1, .factors = {Factor{std::move(atom), 1}}}}});
+  return dim;
+}
+
+Dim Dim::symbol(std::string_view name) {
+  return atom(Atom{.kind = AtomKind::Symbol, .text = identifier(name), .arguments = {}});
+}
+
+std::string Dim::identifier(std::string_view name) {
+  std::string result(name);
+  for (char& c : result) {
+    const bool kept = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    if (!kept) c = '_';
+  }
+  if (result.empty() || (result[0] >= '0' && result[0] <= '9')) result.insert(result.begin(), '_');
+  return result;
+}
+
+// A sum without non-constant terms becomes a plain constant.
+void Dim::normalise() {
+  if (!poly_) return;
+  std::erase_if(poly_->terms, [](const Monomial& term) { return term.coefficient == 0; });
+  if (poly_->terms.size() > kMaxTerms) throw TooComplex("a size formula has too many terms to carry on");
+  if (poly_->terms.empty() || (poly_->terms.size() == 1 && poly_->terms[0].factors.empty())) {
+    constant_ = poly_->terms.empty() ? 0 : poly_->terms[0].coefficient;
+    poly_.reset();
+  } else {
+    constant_ = 0;
+  }
+}
+
+const Dim::Poly& Dim::terms(Poly& scratch) const {
+  if (poly_) return *poly_;
+  scratch.terms.clear();
+  if (constant_ != 0) scratch.terms.push_back(Monomial{.coefficient = constant_, .factors = {}});
+  return scratch;
+}
+
+std::optional<std::int64_t> Dim::value64() const {
+  if (!is_constant() || constant_ > std::numeric_limits<std::int64_t>::max() ||
+      constant_ < std::numeric_limits<std::int64_t>::min())
+    return std::nullopt;
+  return static_cast<std::int64_t>(constant_);
+}
+
+Dim& Dim::operator+=(const Dim& other) {
+  if (is_constant() && other.is_constant()) {
+    constant_ = add(constant_, other.constant_);
+    return *this;
+  }
+  if (other.is_constant() && other.constant_ == 0) return *this;
+  if (is_constant() && constant_ == 0) return *this = other;
+  Poly scratch_a, scratch_b;
+  const Poly& a = terms(scratch_a);
+  const Poly& b = other.terms(scratch_b);
+  Poly sum;
+  sum.terms.reserve(a.terms.size() + b.terms.size());
+  auto ia = a.terms.begin();
+  auto ib = b.terms.begin();
+  while (ia != a.terms.end() || ib != b.terms.end()) {
+    if (ib == b.terms.end()) {
+      sum.terms.push_back(*ia++);
+    } else if (ia == a.terms.end()) {
+      sum.terms.push_back(*ib++);
+    } else if (const auto ordering = order(*ia, *ib); ordering < 0) {
+      sum.terms.push_back(*ia++);
+    } else if (ordering > 0) {
+      sum.terms.push_back(*ib++);
+    } else {
+      sum.terms.push_back(*ia++);
+      sum.terms.back().coefficient = add(sum.terms.back().coefficient, (ib++)->coefficient);
+    }
+  }
+  poly_.reset(new Poly(std::move(sum)));
+  normalise();
+  return *this;
+}
+
+Dim& Dim::operator-=(const Dim& other) {
+  if (is_constant() && other.is_constant()) {
+    if (__builtin_sub_overflow(constant_, other.constant_, &constant_)) overflow();
+    return *this;
+  }
+  Dim negated = other;
+  negated *= Dim(-1);
+  return *this += negated;
+}
+
+Dim& Dim::operator*=(const Dim& other) {
+  if (is_constant() && other.is_constant()) {
+    constant_ = multiply(constant_, other.constant_);
+    return *this;
+  }
+  // Scaling by a constant keeps the terms and their order.
+  if (is_constant() || other.is_constant()) {
+    const Int scale = is_constant() ? constant_ : other.constant_;
+    if (is_constant()) *this = other;
+    if (scale == 1) return *this;
+    for (Monomial& term : poly_->terms) term.coefficient = multiply(term.coefficient, scale);
+    normalise();
+    return *this;
+  }
+  Poly scratch_a, scratch_b;
+  const Poly& a = terms(scratch_a);
+  const Poly& b = other.terms(scratch_b);
+  if (a.terms.size() * b.terms.size() > 8 * kMaxTerms)
+    throw TooComplex("a size formula has too many terms to carry on");
+  Poly product;
+  product.terms.reserve(a.terms.size() * b.terms.size());
+  for (const Monomial& x : a.terms)
+    for (const Monomial& y : b.terms)
+      product.terms.push_back(
+          {.coefficient = multiply(x.coefficient, y.coefficient), .factors = merge_factors(x.factors, y.factors)});
+  if (product.terms.size() > 1) {
+    std::sort(product.terms.begin(), product.terms.end(),
+              [](const Monomial& x, const Monomial& y) { return order(x, y) < 0; });
+    std::size_t last = 0;
+    for (std::size_t i = 1; i < product.terms.size(); ++i) {
+      if (same_factors(product.terms[last], product.terms[i])) {
+        product.terms[last].coefficient = add(product.terms[last].coefficient, product.terms[i].coefficient);
+      } else if (++last != i) {
+        product.terms[last] = std::move(product.terms[i]);
+      }
+    }
+    product.terms.resize(last + 1);
+  }
+  poly_.reset(new Poly(std::move(product)));
+  normalise();
+  return *this;
+}
+
+bool operator==(const Dim& a, const Dim& b) {
+  if (a.is_constant() || b.is_constant()) return a.is_constant() && b.is_constant() && a.constant_ == b.constant_;
+  return std::equal(a.poly_->terms.begin(), a.poly_->terms.end(), b.poly_->terms.begin(), b.poly_->terms.end(),
+                    [](const Dim::Monomial& x, const Dim::Monomial& y) {
+                      return x.coefficient == y.coefficient && same_factors(x, y);
+                    });
+}
+
+bool Dim::is_symbol() const {
+  return poly_ && poly_->terms.size() == 1 && poly_->terms[0].coefficient == 1 && poly_->terms[0].factors.size() == 1 &&
+         poly_->terms[0].factors[0].power == 1 && poly_->terms[0].factors[0].atom.kind == AtomKind::Symbol;
+}
+
+namespace {
+
+void collect_symbols(const Dim::Poly& poly, std::set<std::string>& names);
+
+void collect_symbols(const Dim::Atom& atom, std::set<std::string>& names) {
+  if (atom.kind == Dim::AtomKind::Symbol) names.insert(atom.text);
+  for (const Dim& argument : atom.arguments)
+    for (std::string& name : argument.symbols()) names.insert(std::move(name));
+}
+
+void collect_symbols(const Dim::Poly& poly, std::set<std::string>& names) {
+  for (const Dim::Monomial& term : poly.terms)
+    for (const Dim::Factor& factor : term.factors) collect_symbols(factor.atom, names);
+}
+
+Dim power_of(const Dim& base, int power) {
+  Dim result = base;
+  for (int i = 1; i < power; ++i) result *= base;
+  return result;
+}
+
+// Rebuilds the expression with every symbol replaced by what `replace` returns for it.
+template <typename Replace>
+Dim rebuild(const Dim::Poly& poly, const Replace& replace);
+
+template <typename Replace>
+Dim rebuild(const Dim::Atom& atom, const Replace& replace, const Dim& self) {
+  if (atom.kind == Dim::AtomKind::Symbol) {
+    std::optional<Dim> replacement = replace(atom.text);
+    return replacement ? *std::move(replacement) : self;
+  }
+  const Dim a = replace(atom.arguments[0]);
+  const Dim b = replace(atom.arguments[1]);
+  switch (atom.kind) {
+    case Dim::AtomKind::FloorDiv:
+      return floor_div(a, b);
+    case Dim::AtomKind::Min:
+      return min(a, b);
+    case Dim::AtomKind::Max:
+      return max(a, b);
+    case Dim::AtomKind::Symbol:
+      break;
+  }
+  return self;
+}
+
+}  // namespace
+
+std::vector<std::string> Dim::symbols() const {
+  std::set<std::string> names;
+  if (poly_) collect_symbols(*poly_, names);
+  return {names.begin(), names.end()};
+}
+
+Dim Dim::substitute(const std::map<std::string, Dim, std::less<>>& replacements) const {
+  if (!poly_) return *this;
+  struct Replace {
+    const std::map<std::string, Dim, std::less<>>& replacements;
+    std::optional<Dim> operator()(const std::string& name) const {
+      const auto found = replacements.find(name);
+      return found == replacements.end() ? std::nullopt : std::optional<Dim>(found->second);
+    }
+    Dim operator()(const Dim& argument) const { return argument.substitute(replacements); }
+  };
+  const Replace replace{replacements};
+  Dim sum = 0;
+  for (const Monomial& term : poly_->terms) {
+    Dim product = term.coefficient;
+    for (const Factor& factor : term.factors)
+      product *= power_of(rebuild(factor.atom, replace, atom(factor.atom)), factor.power);
+    sum += product;
+  }
+  return sum;
+}
+
+Dim Dim::bind(const Bindings& bindings) const {
+  if (!poly_) return *this;
+  std::map<std::string, Dim, std::less<>> replacements;
+  for (const std::string& name : symbols())
+    if (const auto found = bindings.find(name); found != bindings.end()) replacements.emplace(name, Dim(found->second));
+  return replacements.empty() ? *this : substitute(replacements);
+}
+
+namespace {
+
+Int evaluate_poly(const Dim::Poly& poly, const Bindings& bindings, std::int64_t otherwise);
+
+Int evaluate_atom(const Dim::Atom& atom, const Bindings& bindings, std::int64_t otherwise) {
+  if (atom.kind == Dim::AtomKind::Symbol) {
+    const auto found = bindings.find(atom.text);
+    return found == bindings.end() ? otherwise : found->second;
+  }
+  const Int a = atom.arguments[0].evaluate(bindings, otherwise);
+  const Int b = atom.arguments[1].evaluate(bindings, otherwise);
+  switch (atom.kind) {
+    case Dim::AtomKind::FloorDiv:
+      if (b == 0) throw Error("division by a size of 0 in " + atom.text);
+      return floor_quotient(a, b);
+    case Dim::AtomKind::Min:
+      return std::min(a, b);
+    case Dim::AtomKind::Max:
+      return std::max(a, b);
+    case Dim::AtomKind::Symbol:
+      break;
+  }
+  return 0;
+}
+
+Int evaluate_poly(const Dim::Poly& poly, const Bindings& bindings, std::int64_t otherwise) {
+  Int sum = 0;
+  for (const Dim::Monomial& term : poly.terms) {
+    Int product = term.coefficient;
+    for (const Dim::Factor& factor : term.factors) {
+      const Int value = evaluate_atom(factor.atom, bindings, otherwise);
+      for (int i = 0; i < factor.power; ++i) product = multiply(product, value);
+    }
+    sum = add(sum, product);
+  }
+  return sum;
+}
+
+}  // namespace
+
+Int Dim::evaluate(const Bindings& bindings, std::int64_t otherwise) const {
+  return poly_ ? evaluate_poly(*poly_, bindings, otherwise) : constant_;
+}
+
+std::optional<Dim> exact_div(const Dim& a, const Dim& b) {
+  if (b.is_constant() && b.constant_ == 0) return std::nullopt;
+  if (a.is_constant() && b.is_constant())
+    return a.constant_ % b.constant_ == 0 ? std::optional<Dim>(a.constant_ / b.constant_) : std::nullopt;
+  if (a == b) return Dim(1);
+  // Long division by the leading term; each step removes one term of the remainder.
+  Dim::Poly scratch;
+  const Dim::Poly& divisor = b.terms(scratch);
+  const Dim::Monomial& divisor_lead = leading(divisor.terms);
+  Dim remainder = a;
+  Dim quotient = 0;
+  for (std::size_t step = 0; step < Dim::kMaxTerms; ++step) {
+    if (remainder.is_constant() && remainder.constant_ == 0) return quotient;
+    Dim::Poly remainder_scratch;
+    const std::optional<Dim::Monomial> term = divide(leading(remainder.terms(remainder_scratch).terms), divisor_lead);
+    if (!term) return std::nullopt;
+    Dim term_dim;
+    term_dim.poly_.reset(new Dim::Poly{{*term}});
+    term_dim.normalise();
+    quotient += term_dim;
+    remainder -= term_dim * b;
+  }
+  return std::nullopt;
+}
+
+Dim floor_div(const Dim& a, const Dim& b) {
+  if (b.is_constant() && b.constant_ == 0) throw Error("division by a size of 0");
+  if (a.is_constant() && b.is_constant()) return floor_quotient(a.constant_, b.constant_);
+  if (auto exact = exact_div(a, b)) return *std::move(exact);
+
+  Dim whole = 0;  // what leaves the atom: ⌊(b·q + r) / b⌋ = q + ⌊r / b⌋
+  Dim rest = a;
+  if (b.is_constant()) {
+    if (b.constant_ < 0) return floor_div(-a, Dim(-b.constant_));
+    rest = 0;
+    Dim::Poly scratch;
+    for (const Dim::Monomial& term : a.terms(scratch).terms) {
+      Dim::Monomial inside = term;
+      Dim::Monomial outside = term;
+      outside.coefficient = floor_quotient(term.coefficient, b.constant_);
+      inside.coefficient = term.coefficient - outside.coefficient * b.constant_;
+      for (auto* part : {&outside, &inside}) {
+        Dim dim;
+        dim.poly_.reset(new Dim::Poly{{*part}});
+        dim.normalise();
+        (part == &outside ? whole : rest) += dim;
+      }
+    }
+    if (rest.is_constant()) return whole + floor_quotient(rest.constant_, b.constant_);
+    // 0 ≤ rest < b: the part that rounding toward zero adds for h = 0 in (h − 1) / 32.
+    if (const auto upper = upper_bound(rest); upper && *upper < b.constant_ && greater_equal(rest, 0) == true)
+      return whole;
+    // ⌊Σc·t + k⌋/b with every c above b/2 is Σt − ⌊Σ(b−c)·t + b−1−k⌋/b, which makes −⌊−s/4⌋ and ⌊(s+3)/4⌋ one formula.
+    if (std::all_of(rest.poly_->terms.begin(), rest.poly_->terms.end(), [&](const Dim::Monomial& term) {
+          return term.factors.empty() || term.coefficient > b.constant_ - term.coefficient;
+        })) {
+      Dim terms_once = 0;
+      for (const Dim::Monomial& term : rest.poly_->terms) {
+        if (term.factors.empty()) continue;
+        Dim dim;
+        dim.poly_.reset(new Dim::Poly{{{.coefficient = 1, .factors = term.factors}}});
+        terms_once += dim;
+      }
+      return whole + terms_once - floor_div(b * terms_once - rest + b - Dim(1), b);
+    }
+    // ⌊(⌊x / m⌋ + c) / n⌋ = ⌊(x + c·m) / (m·n)⌋: chains of strided windows stay one atom.
+    const std::vector<Dim::Monomial>& terms = rest.poly_->terms;
+    const bool is_atom_plus_constant = terms.size() == 1 || (terms.size() == 2 && terms[1].factors.empty());
+    if (is_atom_plus_constant && terms[0].coefficient == 1 && terms[0].factors.size() == 1 &&
+        terms[0].factors[0].power == 1 && terms[0].factors[0].atom.kind == Dim::AtomKind::FloorDiv &&
+        terms[0].factors[0].atom.arguments[1].is_constant()) {
+      const Dim::Atom& inner = terms[0].factors[0].atom;
+      const Dim constant = terms.size() == 2 ? Dim(terms[1].coefficient) : Dim(0);
+      return whole + floor_div(inner.arguments[0] + constant * inner.arguments[1], inner.arguments[1] * b);
+    }
+  }
+  std::string text = "floor_div(" + rest.to_string() + ", " + b.to_string() + ")";
+  return whole + Dim::atom({.kind = Dim::AtomKind::FloorDiv, .text = std::move(text), .arguments = {rest, b}});
+}
+
+Dim ceil_div(const Dim& a, const Dim& b) { return floor_div(a + b - Dim(1), b); }
+
+namespace {
+
+// The operands of nested atoms of one kind, min(a, min(b, c)): a, b, c.
+void flatten(const Dim& dim, Dim::AtomKind kind, std::vector<Dim>& operands) {
+  const Dim::Atom* atom = dim.as_atom();
+  if (atom == nullptr || atom->kind != kind) return operands.push_back(dim);
+  for (const Dim& argument : atom->arguments) flatten(argument, kind, operands);
+}
+
+}  // namespace
+
+const Dim::Atom* Dim::as_atom() const {
+  if (!poly_ || poly_->terms.size() != 1) return nullptr;
+  const Monomial& term = poly_->terms[0];
+  const bool is_atom = term.coefficient == 1 && term.factors.size() == 1 && term.factors[0].power == 1;
+  return is_atom ? &term.factors[0].atom : nullptr;
+}
+
+// min or max of both operands' operands: those that another is known to beat leave, the others stand sorted by text.
+Dim Dim::extreme(AtomKind kind, const Dim& a, const Dim& b) {
+  const auto beats = [&](const Dim& x, const Dim& y) {
+    return (kind == AtomKind::Max ? greater_equal(x, y) : greater_equal(y, x)) == true;
+  };
+  std::vector<Dim> candidates, kept;
+  flatten(a, kind, candidates);
+  flatten(b, kind, candidates);
+  for (Dim& candidate : candidates) {
+    if (std::any_of(kept.begin(), kept.end(), [&](const Dim& other) { return beats(other, candidate); })) continue;
+    std::erase_if(kept, [&](const Dim& other) { return beats(candidate, other); });
+    kept.push_back(std::move(candidate));
+  }
+  std::vector<std::pair<std::string, Dim>> sorted;
+  for (Dim& dim : kept) sorted.emplace_back(dim.to_string(), std::move(dim));
+  std::sort(sorted.begin(), sorted.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
+  Dim result = std::move(sorted.back().second);
+  for (std::size_t i = sorted.size() - 1; i-- > 0;) {
+    std::string text = (kind == AtomKind::Max ? "max(" : "min(") + sorted[i].first + ", " + result.to_string() + ")";
+    result =
+        atom({.kind = kind, .text = std::move(text), .arguments = {std::move(sorted[i].second), std::move(result)}});
+  }
+  return result;
+}
+
+Dim min(const Dim& a, const Dim& b) {
+  if (a.is_constant() && b.is_constant()) return a.constant_ < b.constant_ ? a : b;
+  return Dim::extreme(Dim::AtomKind::Min, a, b);
+}
+
+Dim max(const Dim& a, const Dim& b) {
+  if (a.is_constant() && b.is_constant()) return a.constant_ < b.constant_ ? b : a;
+  return Dim::extreme(Dim::AtomKind::Max, a, b);
+}
+
+Dim element_count(const Shape& shape) {
+  Dim product = 1;
+  for (const Dim& dim : shape) product *= dim;
+  return product;
+}
+
+}  // namespace pagoda

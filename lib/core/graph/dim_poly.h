@@ -1,0 +1,57 @@
+// The inside of a non-constant Dim, shared by its arithmetic (dim.cpp), its bounds (dim_bounds.cpp) and its text
+// (dim_text.cpp), and the checked arithmetic of its coefficients.
+#pragma once
+
+#include <optional>
+
+#include "pagoda/base/error.h"
+#include "pagoda/core/dim.h"
+
+namespace pagoda {
+
+// A symbol, or an operation that polynomials cannot express, over two arguments. `text` is its canonical print and
+// its identity: atoms with equal text are equal.
+struct Dim::Atom {
+  AtomKind kind;
+  std::string text;
+  std::vector<Dim> arguments;
+};
+
+struct Dim::Factor {
+  Atom atom;
+  int power;
+};
+
+struct Dim::Monomial {
+  Int coefficient = 0;
+  std::vector<Factor> factors;  // sorted by atom text; empty: the constant term
+};
+
+struct Dim::Poly {
+  std::vector<Monomial> terms;  // in canonical order, no two with the same factors, no coefficient 0
+};
+
+[[noreturn]] inline void overflow() { throw Error("a count exceeds 128 bits: the model's sizes are not credible"); }
+
+inline Int add(Int a, Int b) {
+  Int result;
+  if (__builtin_add_overflow(a, b, &result)) overflow();
+  return result;
+}
+
+inline Int multiply(Int a, Int b) {
+  Int result;
+  if (__builtin_mul_overflow(a, b, &result)) overflow();
+  return result;
+}
+
+// ⌊a / b⌋ for either sign; C++ division truncates.
+inline Int floor_quotient(Int a, Int b) {
+  const Int quotient = a / b;
+  return (a % b != 0 && ((a < 0) != (b < 0))) ? quotient - 1 : quotient;
+}
+
+// A number that the expression can never be above, given symbols ≥ 0; empty when none is known.
+std::optional<Int> upper_bound(const Dim& dim);
+
+}  // namespace pagoda

@@ -1,0 +1,49 @@
+// Many formulas at many points: a table that knows each distinct formula once, as a weighted sum of monomials that
+// all formulas share. One evaluation costs a few multiplications a formula, whatever the model's size is.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pagoda/core/dim.h"
+
+namespace pagoda {
+
+class DimTable {
+ public:
+  using Id = std::uint32_t;
+
+  // The row of `dim`; equal formulas share one.
+  Id add(const Dim& dim);
+
+  // The values of all rows, symbols that `bindings` lacks at 1. Integers below 2^53 are exact; beyond, each is rounded
+  // as doubles are. Throws Error where a formula divides by 0.
+  void evaluate(const Bindings& bindings, std::vector<double>& values) const;
+
+ private:
+  struct Term {
+    double coefficient;
+    Id monomial;
+  };
+  struct Power {
+    Id atom;
+    int exponent;
+  };
+
+  Id atom_of(const Dim::Atom& atom);
+  Id monomial_of(const Dim::Monomial& monomial);
+
+  std::map<std::vector<std::pair<Id, Int>>, Id> rows_;  // by monomials and their coefficients
+  std::vector<std::size_t> row_begin_ = {0};
+  std::vector<Term> terms_;  // of all rows, one after another
+  std::map<std::string, Id> atom_ids_;
+  std::vector<Dim> atoms_;
+  std::map<std::vector<std::pair<Id, int>>, Id> monomial_ids_;
+  std::vector<std::vector<Power>> monomials_;
+};
+
+}  // namespace pagoda

@@ -1,0 +1,243 @@
+// Dim as text: the canonical print, the factored print, and the reader of exporters' formulas.
+#include <algorithm>
+#include <cctype>
+#include <numeric>
+
+#include "graph/dim_poly.h"
+#include "pagoda/base/error.h"
+
+namespace pagoda {
+
+namespace {
+
+std::string monomial_text(const Dim::Monomial& term) {
+  std::string text;
+  const Int magnitude = term.coefficient < 0 ? -term.coefficient : term.coefficient;
+  if (magnitude != 1 || term.factors.empty()) text = to_string(magnitude);
+  for (const Dim::Factor& factor : term.factors) {
+    for (int i = 0; i < factor.power; ++i) {
+      if (!text.empty()) text += '*';
+      text += factor.atom.text;
+    }
+  }
+  return text;
+}
+
+std::string sum_text(const std::vector<Dim::Monomial>& terms) {
+  std::string text;
+  for (const Dim::Monomial& term : terms) {
+    if (text.empty()) {
+      if (term.coefficient < 0) text += '-';
+    } else {
+      text += term.coefficient < 0 ? " - " : " + ";
+    }
+    text += monomial_text(term);
+  }
+  return text;
+}
+
+Int gcd(Int a, Int b) {
+  a = a < 0 ? -a : a;
+  b = b < 0 ? -b : b;
+  while (b != 0) {
+    const Int rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
+
+// The factors that every term has.
+std::vector<Dim::Factor> common_factors(const std::vector<Dim::Monomial>& terms) {
+  std::vector<Dim::Factor> common = terms.front().factors;
+  for (const Dim::Monomial& term : terms) {
+    std::erase_if(common, [&](Dim::Factor& factor) {
+      const auto found = std::find_if(term.factors.begin(), term.factors.end(),
+                                      [&](const Dim::Factor& other) { return other.atom.text == factor.atom.text; });
+      if (found == term.factors.end()) return true;
+      factor.power = std::min(factor.power, found->power);
+      return false;
+    });
+  }
+  return common;
+}
+
+}  // namespace
+
+std::string Dim::to_string() const { return poly_ ? sum_text(poly_->terms) : pagoda::to_string(constant_); }
+
+std::string Dim::factored() const {
+  std::string plain = to_string();
+  if (!poly_ || poly_->terms.size() < 2) return plain;
+  Monomial content{.coefficient = 0, .factors = common_factors(poly_->terms)};
+  for (const Monomial& term : poly_->terms) content.coefficient = gcd(content.coefficient, term.coefficient);
+  if (content.coefficient == 1 && content.factors.empty()) return plain;
+  Dim divisor;
+  divisor.poly_.reset(new Poly{{content}});
+  divisor.normalise();
+  const std::optional<Dim> rest = exact_div(*this, divisor);
+  if (!rest) return plain;
+  std::string text = monomial_text(content) + "*(" + rest->to_string() + ")";
+  return text.size() <= plain.size() ? text : plain;
+}
+
+// --- Reading formulas -------------------------------------------------------------------------------------------
+
+namespace {
+
+// Recursive descent over:  sum := product (('+'|'-') product)*   product := unary (('*'|'//'|'/'|'%') unary)*
+//                          unary := '-' unary | power     power := primary ('**' integer)?
+//                          primary := integer | name | name '(' args ')' | '(' sum ')'
+class FormulaReader {
+ public:
+  explicit FormulaReader(std::string_view text) : text_(text) {}
+
+  std::optional<Dim> read() {
+    std::optional<Dim> result = sum(0);
+    skip_space();
+    return position_ == text_.size() ? result : std::nullopt;
+  }
+
+ private:
+  static constexpr int kMaxDepth = 64;  // of parentheses
+
+  void skip_space() {
+    while (position_ < text_.size() && text_[position_] == ' ') ++position_;
+  }
+
+  bool accept(std::string_view token) {
+    skip_space();
+    if (text_.substr(position_, token.size()) != token) return false;
+    position_ += token.size();
+    return true;
+  }
+
+  std::optional<Dim> sum(int depth) {
+    std::optional<Dim> left = product(depth);
+    while (left) {
+      if (accept("+")) {
+        const std::optional<Dim> right = product(depth);
+        if (!right) return std::nullopt;
+        *left += *right;
+      } else if (accept("-")) {
+        const std::optional<Dim> right = product(depth);
+        if (!right) return std::nullopt;
+        *left -= *right;
+      } else {
+        break;
+      }
+    }
+    return left;
+  }
+
+  std::optional<Dim> product(int depth) {
+    std::optional<Dim> left = unary(depth);
+    while (left) {
+      if (accept("*")) {
+        const std::optional<Dim> right = unary(depth);
+        if (!right) return std::nullopt;
+        *left *= *right;
+      } else if (accept("//") || accept("/")) {
+        const std::optional<Dim> right = unary(depth);
+        if (!right || *right == Dim(0)) return std::nullopt;
+        left = floor_div(*left, *right);
+      } else if (accept("%")) {
+        const std::optional<Dim> right = unary(depth);
+        if (!right || *right == Dim(0)) return std::nullopt;
+        left = *left - floor_div(*left, *right) * *right;
+      } else {
+        break;
+      }
+    }
+    return left;
+  }
+
+  std::optional<Dim> unary(int depth) {
+    if (depth > kMaxDepth) return std::nullopt;
+    if (accept("-")) {
+      const std::optional<Dim> operand = unary(depth + 1);
+      return operand ? std::optional<Dim>(-*operand) : std::nullopt;
+    }
+    return power(depth);
+  }
+
+  // torch.export prints products of equal sizes as powers. Binds tighter than the sign on its left, as in Python.
+  std::optional<Dim> power(int depth) {
+    constexpr Int kMaxExponent = 16;  // a size has at most so many equal factors
+    const std::optional<Dim> base = primary(depth);
+    if (!base || !accept("**")) return base;
+    const std::optional<Dim> exponent = primary(depth + 1);
+    if (!exponent || !exponent->is_constant() || *exponent->value() < 0 || *exponent->value() > kMaxExponent)
+      return std::nullopt;
+    Dim result = 1;
+    for (Int i = 0; i < *exponent->value(); ++i) result *= *base;
+    return result;
+  }
+
+  std::optional<Dim> primary(int depth) {
+    if (depth > kMaxDepth) return std::nullopt;
+    if (accept("(")) {
+      std::optional<Dim> inner = sum(depth + 1);
+      return accept(")") ? inner : std::nullopt;
+    }
+    skip_space();
+    const std::size_t begin = position_;
+    const auto is_word = [&](std::size_t i) {
+      return i < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[i])) != 0 || text_[i] == '_');
+    };
+    while (is_word(position_)) ++position_;
+    const std::string_view word = text_.substr(begin, position_ - begin);
+    if (word.empty()) return std::nullopt;
+    if (word[0] >= '0' && word[0] <= '9') {
+      Int value = 0;
+      for (const char c : word) {
+        if (c < '0' || c > '9' || value > (Int{1} << 100)) return std::nullopt;
+        value = value * 10 + (c - '0');
+      }
+      return Dim(value);
+    }
+    if (!accept("(")) return Dim::symbol(word);
+    return call(word, depth);
+  }
+
+  std::optional<Dim> call(std::string_view name, int depth) {
+    std::vector<Dim> arguments;
+    do {
+      std::optional<Dim> argument = sum(depth + 1);
+      if (!argument) return std::nullopt;
+      arguments.push_back(*std::move(argument));
+    } while (accept(","));
+    if (!accept(")")) return std::nullopt;
+    if (name == "floor" && arguments.size() == 1) return arguments[0];  // of a '/', already rounded down
+    if (arguments.size() < 2) return std::nullopt;
+    if (name == "max" || name == "Max" || name == "min" || name == "Min") {
+      Dim result = arguments[0];
+      for (std::size_t i = 1; i < arguments.size(); ++i)
+        result = (name[1] == 'a') ? max(result, arguments[i]) : min(result, arguments[i]);
+      return result;
+    }
+    if (arguments.size() != 2 || arguments[1] == Dim(0)) return std::nullopt;
+    if (name == "floor_div" || name == "FloorDiv") return floor_div(arguments[0], arguments[1]);
+    if (name == "ceil_div") return ceil_div(arguments[0], arguments[1]);
+    if (name == "Mod" || name == "mod" || name == "PythonMod")
+      return arguments[0] - floor_div(arguments[0], arguments[1]) * arguments[1];
+    return std::nullopt;
+  }
+
+  std::string_view text_;
+  std::size_t position_ = 0;
+};
+
+}  // namespace
+
+std::optional<Dim> Dim::parse(std::string_view formula) {
+  constexpr std::size_t kMaxFormulaLength = 1024;
+  if (formula.size() > kMaxFormulaLength) return std::nullopt;
+  try {
+    return FormulaReader(formula).read();
+  } catch (const Error&) {  // overflow in a formula: no size
+    return std::nullopt;
+  }
+}
+
+}  // namespace pagoda

@@ -1,0 +1,59 @@
+// Budgets: whether a model stays within limits on its work, size, memory or time; for gates in a model repository.
+//
+//   Budget limit = parse_budget(BudgetKind::Memory, "8GiB");
+//   BudgetResult result = check_budget(limit, model, analysis, {});
+//   result.verdict;  // Fits, Exceeds, or CannotTell with the cause
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pagoda/core/analyze.h"
+#include "pagoda/core/roofline.h"
+#include "pagoda/core/traffic.h"
+
+namespace pagoda {
+
+enum class BudgetKind : std::uint8_t {
+  Flops,    // in the convention asked for
+  Bytes,    // moved, in the traffic model asked for
+  Params,   // elements of the weights
+  Memory,   // bytes of the weights and of the activations at their peak
+  Seconds,  // the time bound on a device
+};
+std::string_view to_string(BudgetKind kind);  // "flops", "bytes", "params", "memory", "seconds"
+
+struct Budget {
+  BudgetKind kind = BudgetKind::Flops;
+  Int limit = 0;             // of counts, exact
+  double limit_seconds = 0;  // of Seconds
+  std::string text;          // as the user wrote it
+};
+
+// A number and a unit, with or without a space: k M G T P (10^3 …), Ki Mi Gi Ti (2^10 …), then FLOP or FLOPs, B, or
+// nothing; times in s, ms, us, µs or ns. "8GiB", "10GFLOP", "25.6M", "5ms", "1e9". Throws Error.
+Budget parse_budget(BudgetKind kind, std::string_view text);
+
+enum class Verdict : std::uint8_t { Fits, Exceeds, CannotTell };
+std::string_view to_string(Verdict verdict);  // "fits", "exceeds", "cannot tell"
+
+struct BudgetOptions {
+  Convention count = Convention::Flops;
+  const Traffic* traffic = nullptr;      // null: unfused
+  const RooflineTotals* time = nullptr;  // needed by Seconds
+};
+
+struct BudgetResult {
+  Budget budget;
+  Verdict verdict = Verdict::CannotTell;
+  std::optional<double> value;      // with free dims at 1; a lower bound where nodes are not modelled
+  std::vector<std::string> causes;  // why it cannot be told
+};
+
+// A count that is only known from below exceeds a limit as soon as its known part does, and never fits.
+BudgetResult check_budget(const Budget& budget, const Analysis& analysis, const BudgetOptions& options);
+
+}  // namespace pagoda

@@ -1,0 +1,68 @@
+// Fits the coefficients of predict.h to measured times, and says how well they hold for models of other families.
+//
+//   std::vector<TimedRun> runs = …;                    // a model, its family, the device's rates, the measured seconds
+//   CalibrationResult result = calibrate(runs, {.id = "my-gpu", .regime = "PyTorch 2.4, autocast, NCHW"});
+//   result.calibration.mean_error;                     // on families that the fit did not see
+//   result.runs[3].predicted;                          // by a fit without that run's family
+//
+// The fit minimises Σ w · huber(log(predicted / measured)) plus a prior that pulls every coefficient towards what a
+// kernel close to the roofline has, so that classes nobody measured stay plausible. w gives a family the weight √n of
+// its n models. All coefficients are positive by construction: the search is over their logarithms.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "pagoda/core/predict.h"
+
+namespace pagoda {
+
+struct TimedRun {
+  std::string name;
+  std::string family;  // models that share code: all of them are left out of the fit together
+  std::vector<Kernel> kernels;
+  std::string device;          // its id
+  bool channels_last = false;  // layout of images
+  KernelRates rates;
+  double seconds = 0;  // measured
+};
+
+struct CalibrationOptions {
+  std::string id = {}, regime = {}, source = {};
+  std::size_t folds = 10;   // families are dealt into so many groups, in the order of their names
+  double coverage = 0.9;    // of the interval
+  double prior = 0.15;      // weight of the prior; 0 trusts the data alone
+  double tolerance = 0.08;  // relative error from which an error counts linearly and no longer squared
+};
+
+struct RunPrediction {
+  double predicted = 0;      // s, by a fit that did not see the family
+  double low = 0, high = 0;  // the interval, from the errors of other families alone
+};
+
+struct CalibrationResult {
+  Calibration calibration;          // fitted to all runs
+  std::vector<RunPrediction> runs;  // in the order of the runs
+  double fitted_mean_error = 0;     // of the calibration on the runs it was fitted to
+  double covered = 0;               // share of runs inside the interval made without their family
+  double covered_families = 0;      // the same, each family weighing 1
+};
+
+// Coefficients alone: figures and interval are left empty. Throws Error without runs, or for a run without kernels or
+// time.
+Calibration fit(std::span<const TimedRun> runs, const CalibrationOptions& options = {});
+
+// Throws Error as fit() does, and for fewer than two families. `elsewhere`: runs on devices other than those of `runs`,
+// which the fit does not see; they give the interval for such devices.
+CalibrationResult calibrate(std::span<const TimedRun> runs, const CalibrationOptions& options = {},
+                            std::span<const TimedRun> elsewhere = {});
+
+// Factors on a prediction between which `coverage` of the models of a new family lie, given log(measured / predicted)
+// of models by family. Each family weighs the same, and one more family of any error is assumed (split conformal).
+Factors interval_factors(std::span<const double> log_errors, std::span<const std::string> families, double coverage);
+
+// Spearman's rank correlation; ties share their mean rank.
+double rank_correlation(std::span<const double> a, std::span<const double> b);
+
+}  // namespace pagoda

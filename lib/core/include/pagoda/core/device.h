@@ -1,0 +1,119 @@
+// Devices: what a machine can do at most, every number with its source.
+//
+//   DeviceSpec h100 = device("h100-sxm");
+//   h100.peak(Precision::Bfloat16, Unit::Tensor)->flops_per_second.value;  // 9.894e14, dense
+//   h100.level("dram")->bytes_per_second.source;                           // "NVIDIA H100 … whitepaper …: 3352 GB/s …"
+//   DeviceSpec orin = device("orin-agx:30w");                              // a device in one of its power modes
+//   DeviceSpec here = load_device("ceilings.json");                        // as ert-ceilings measured it
+//
+// Built-in devices are the files of data/devices, compiled in. All rates are dense: structured sparsity never counts.
+// A rate of a datasheet holds at the clock its source names; a card that runs above that clock can exceed it by the
+// ratio of the clocks. What no source states is absent, never 0.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pagoda/base/error.h"
+#include "pagoda/core/tensor_type.h"
+
+namespace pagoda {
+
+// A number in SI units and where it comes from: a document, a derivation, a measurement or a stated assumption.
+struct Quantity {
+  std::optional<double> value;  // empty: not known; `source` then says why
+  std::string source;
+
+  bool known() const { return value.has_value(); }
+};
+
+// Formats that hardware multiplies. Both 8-bit floats run at one rate, as do signed and unsigned integers of a width.
+enum class Precision : std::uint8_t {
+  Float64,
+  Float32,
+  Tf32,  // float32 in memory, 10 bits of mantissa in the multiplier
+  Float16,
+  Bfloat16,
+  Float8,
+  Float4,
+  Int32,
+  Int16,
+  Int8,
+  Int4,
+};
+std::string_view to_string(Precision precision);  // "float64", "tf32", "bfloat16", "int8", …
+// Also reads the short names: fp64 fp32 fp16 bf16 fp8 fp4, half, single, double.
+std::optional<Precision> precision(std::string_view name);
+std::string precision_names();  // of all precisions, for messages
+int bits(Precision precision);  // in memory: 32 for tf32
+// The format in which work on `type` is done; empty for strings and unknown types. 64-bit integers are done as Int32.
+std::optional<Precision> precision_of(ElementType type);
+// Whether every value of `narrow` is a value of `wide`.
+bool holds(Precision wide, Precision narrow);
+
+enum class Unit : std::uint8_t {
+  Vector,  // CUDA cores, stream processors, SIMD units of a CPU
+  Tensor,  // tensor cores, matrix cores
+};
+std::string_view to_string(Unit unit);  // "vector", "tensor"
+
+// Most arithmetic of one kind in a second; a multiply-accumulate is two operations.
+struct Peak {
+  Precision precision = Precision::Float32;
+  Unit unit = Unit::Vector;
+  std::optional<Precision> accumulate;  // where the rate depends on the accumulator's format
+  Quantity flops_per_second;
+};
+
+// One level of the memory hierarchy.
+struct MemoryLevel {
+  std::string level;          // "dram", "l3", "l2", "l1", "shared"
+  Quantity bytes_per_second;  // of the whole device
+  Quantity capacity_bytes;
+  bool per_unit = false;  // the capacity is that of one SM, compute unit or core
+};
+
+// A configuration of units and clocks that holds power down.
+struct PowerMode {
+  std::string id;
+  Quantity units, clock_hz, dram_bytes_per_second, watts;
+};
+
+struct DeviceSpec {
+  std::string id, name, vendor;
+  std::string kind;  // "gpu", "cpu"
+  std::string architecture;
+  std::string compute_capability;  // of CUDA devices: "9.0"
+  bool measured = false;           // read from a ceilings file
+  Quantity units;                  // SMs, compute units, cores
+  Quantity boost_clock_hz;
+  Quantity tensor_clock_hz;          // at which the tensor peaks are stated, where that is another clock
+  Quantity watts;                    // thermal design power
+  Quantity launch_overhead_seconds;  // from one kernel launch to the next when the kernels do nothing
+  Quantity special_per_second;       // exp, log, sin, rsqrt … of units of their own
+  std::vector<Peak> peaks;           // by precision, unit, accumulator
+  std::vector<MemoryLevel> levels;   // from memory inwards
+  std::vector<PowerMode> power_modes;
+  std::string power_mode;          // the one this spec is in; empty: as the vendor states the peaks
+  std::vector<std::string> notes;  // of a ceilings file: what of it could not be used, and why
+
+  // The fastest peak of a kind; null when there is none. `accumulate` asks for that accumulator; peaks that do not
+  // name theirs always match.
+  const Peak* peak(Precision precision, Unit unit, std::optional<Precision> accumulate = std::nullopt) const;
+  const MemoryLevel* level(std::string_view wanted) const;  // null when there is none
+};
+
+// No such device or power mode. what() lists the known ones.
+class UnknownDevice : public Error {
+ public:
+  using Error::Error;
+};
+
+// The device with the units, clocks, bandwidth and power of one of its modes: peaks and on-chip rates scale with
+// units × clock. Throws UnknownDevice.
+DeviceSpec in_power_mode(const DeviceSpec& spec, std::string_view mode);
+
+}  // namespace pagoda

@@ -1,0 +1,30 @@
+// Diagnostics: one node that cannot be analysed becomes a `Diagnostic`; analysis goes on and totals become lower
+// bounds. Input that cannot be used at all throws `Error` (pagoda/base/error.h).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace pagoda {
+
+enum class Severity : std::uint8_t { Info, Warning, Error };
+
+// Why a diagnostic exists, for those who group or count them.
+enum class Cause : std::uint8_t {
+  Note,          // a fact worth knowing, or an assumption that was made
+  Unmodelled,    // the node has no rule, contradicts its operator, or not enough is known of it
+  UnknownInput,  // the node is unmodelled only because a node before it is: an input's rank is not known
+};
+
+// One finding about one node (or about the whole model when `node` is empty).
+struct Diagnostic {
+  Severity severity = Severity::Warning;
+  std::string node;  // name of the node in the file, or of its first output when it has none
+  std::string message;
+  Cause cause = Cause::Note;
+};
+
+std::string_view to_string(Severity severity);
+
+}  // namespace pagoda

@@ -1,0 +1,141 @@
+// Dim: an exact integer expression over named symbols. Sizes, counts of work and bytes are all Dims, so a model
+// with free dimensions has closed formulas instead of unknowns.
+//
+//   Dim batch = Dim::symbol("batch"), seq = Dim::symbol("seq");
+//   Dim macs = 768 * batch * seq + 2 * batch * seq * seq;
+//   macs.to_string();                         // "768*batch*seq + 2*batch*seq*seq"
+//   macs.factored();                          // "2*batch*seq*(seq + 384)"
+//   macs.bind({{"batch", 8}, {"seq", 128}});  // 1048576
+//
+// Canonical form: a sum of monomials (integer coefficient × product of atoms), equal expressions compare equal.
+// An atom is a symbol or an opaque floor_div(a, b), min(a, b), max(a, b). Symbols stand for sizes: integers ≥ 0.
+// ceil_div(a, b) is floor_div(a + b - 1, b). Arithmetic is checked in 128 bits: overflow throws Error, expressions
+// beyond the limits below throw TooComplex. A count is exact or it is an error, never a wrapped number.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pagoda/base/error.h"
+#include "pagoda/base/integer.h"
+
+namespace pagoda {
+
+// A formula grew beyond what is useful to carry on: an expression of over kMaxTerms monomials, say.
+class TooComplex : public Error {
+ public:
+  using Error::Error;
+};
+
+using Bindings = std::map<std::string, std::int64_t, std::less<>>;
+
+class Dim {
+ public:
+  static constexpr std::size_t kMaxTerms = 1024;       // monomials in one expression
+  static constexpr std::size_t kMaxTextLength = 4096;  // characters of one atom
+
+  Dim() = default;
+  Dim(Int constant) : constant_(constant) {}
+  template <std::integral T>
+  requires(!std::same_as<T, bool>) Dim(T constant) : constant_(static_cast<Int>(constant)) {}
+  Dim(const Dim& other);
+  Dim(Dim&&) noexcept = default;
+  Dim& operator=(const Dim& other);
+  Dim& operator=(Dim&&) noexcept = default;
+  ~Dim() = default;
+
+  // The symbol `name`, made an identifier first (see identifier()).
+  static Dim symbol(std::string_view name);
+
+  // Reads a formula of + - * / // % ( ) max min floor_div ceil_div over identifiers and integers, as exporters
+  // write them ("past + seq", "((n//80) - 3)//2 + 1"). Empty when the text is no formula.
+  static std::optional<Dim> parse(std::string_view formula);
+
+  // `name` with every character that is not [A-Za-z0-9_] replaced by '_', not starting with a digit.
+  static std::string identifier(std::string_view name);
+
+  bool is_constant() const { return poly_ == nullptr; }
+  std::optional<Int> value() const { return is_constant() ? std::optional<Int>(constant_) : std::nullopt; }
+  // value() when it also fits 64 bits.
+  std::optional<std::int64_t> value64() const;
+
+  // Replaces the bound symbols by their values.
+  Dim bind(const Bindings& bindings) const;
+  // Replaces symbols by expressions.
+  Dim substitute(const std::map<std::string, Dim, std::less<>>& replacements) const;
+  // The value with every symbol missing in `bindings` taken as `otherwise`.
+  Int evaluate(const Bindings& bindings, std::int64_t otherwise = 1) const;
+
+  // The names of all symbols, sorted, each once.
+  std::vector<std::string> symbols() const;
+  bool is_symbol() const;  // exactly one symbol, coefficient 1
+
+  // A number that the expression can never be below, given symbols ≥ 0; empty when none is known.
+  std::optional<Int> lower_bound() const;
+
+  // Canonical text: pasteable into Python given floor_div; min and max are Python's.
+  std::string to_string() const;
+  // The form with common factors taken out, or to_string() where that is shorter.
+  std::string factored() const;
+
+  Dim& operator+=(const Dim& other);
+  Dim& operator-=(const Dim& other);
+  Dim& operator*=(const Dim& other);
+  friend Dim operator+(Dim a, const Dim& b) { return a += b; }
+  friend Dim operator-(Dim a, const Dim& b) { return a -= b; }
+  friend Dim operator*(Dim a, const Dim& b) { return a *= b; }
+  friend Dim operator-(const Dim& a) { return Dim(0) - a; }
+  friend bool operator==(const Dim& a, const Dim& b);
+
+  // The representation, defined in src/graph/dim_poly.h.
+  enum class AtomKind : std::uint8_t { Symbol, FloorDiv, Min, Max };
+  struct Atom;
+  struct Factor;
+  struct Monomial;
+  struct Poly;
+  const Atom* as_atom() const;                      // the atom, where the expression is exactly one; else null
+  const Poly* poly() const { return poly_.get(); }  // null for constants
+
+ private:
+  friend Dim floor_div(const Dim& a, const Dim& b);
+  friend std::optional<Dim> exact_div(const Dim& a, const Dim& b);
+  friend Dim min(const Dim& a, const Dim& b);
+  friend Dim max(const Dim& a, const Dim& b);
+  static Dim atom(Atom atom);
+  static Dim extreme(AtomKind kind, const Dim& a, const Dim& b);
+  void normalise();
+  const Poly& terms(Poly& scratch) const;
+
+  struct PolyDeleter {
+    void operator()(Poly* poly) const;
+  };
+  Int constant_ = 0;                         // the value when poly_ is null, else unused (0)
+  std::unique_ptr<Poly, PolyDeleter> poly_;  // null for constants: most dims are
+};
+
+// ⌊a / b⌋. Throws Error when b is the constant 0. Parts of `a` divisible by `b` are taken out of the atom.
+Dim floor_div(const Dim& a, const Dim& b);
+// ⌈a / b⌉ for b > 0.
+Dim ceil_div(const Dim& a, const Dim& b);
+// a / b where b divides a as polynomials (exact for all values of the symbols); empty otherwise.
+std::optional<Dim> exact_div(const Dim& a, const Dim& b);
+Dim min(const Dim& a, const Dim& b);
+Dim max(const Dim& a, const Dim& b);
+
+// Whether a ≥ b (a == b) for all values of the symbols; empty when that cannot be told or depends on them.
+std::optional<bool> greater_equal(const Dim& a, const Dim& b);
+std::optional<bool> equal(const Dim& a, const Dim& b);
+
+using Shape = std::vector<Dim>;
+
+// Product of all dims; 1 for a scalar.
+Dim element_count(const Shape& shape);
+
+}  // namespace pagoda

@@ -1,0 +1,118 @@
+// The model as Pagoda sees it: graphs of nodes over values, by index. Weights are never held, only where they lie.
+// Plain data: built once by the loader, then read by everyone.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "pagoda/core/dim.h"
+#include "pagoda/core/tensor_type.h"
+
+namespace pagoda {
+
+using ValueId = std::int32_t;  // index into Graph::values
+using GraphId = std::int32_t;  // index into Model::graphs
+inline constexpr ValueId kAbsent = -1;
+
+// A rational multiple of a symbolic integer: what Cast(Shape) * 0.5 is before Floor.
+struct Ratio {
+  Dim numerator;
+  std::int64_t denominator = 1;
+  bool operator==(const Ratio&) const = default;
+};
+
+// One element of a known tensor value: unknown, an integer or bool (Dim), a real, or a Ratio.
+using Scalar = std::variant<std::monostate, Dim, double, Ratio>;
+
+// The elements of a small tensor whose value matters to shapes, row-major; its shape is the value's type's.
+using TensorValue = std::vector<Scalar>;
+
+// Where the bytes of an initializer lie.
+struct Extent {
+  std::string location;  // external data file as the model names it; empty: inside the model file
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;  // stored bytes, 0 when not stated
+};
+
+// A constant tensor: its value is present only when it is small (see load.h) and could be read.
+struct Tensor {
+  std::string name;
+  TensorType type;
+  Extent extent;
+  std::optional<TensorValue> value;
+  std::string unread;  // why a small value could not be read (missing external file); empty otherwise
+};
+
+using AttributeValue =
+    std::variant<std::monostate, std::int64_t, double, std::string, std::vector<std::int64_t>, std::vector<double>,
+                 std::vector<std::string>, Tensor, GraphId, std::vector<GraphId>, TensorType>;
+
+struct Attribute {
+  std::string name;
+  AttributeValue value;
+  std::string reference;  // inside a function body: name of the function attribute it stands for
+};
+
+struct Node {
+  std::string name;
+  std::string op_type;
+  std::string domain;    // "" for ai.onnx
+  std::string overload;  // of a local function
+  std::string scope;     // module path that the exporter recorded, dots or slashes as it wrote them; may be empty
+  std::vector<ValueId> inputs;  // kAbsent for an omitted optional input
+  std::vector<ValueId> outputs;
+  std::vector<Attribute> attributes;
+
+  const Attribute* attribute(std::string_view name) const;
+};
+
+struct Value {
+  std::string name;
+  TensorType declared;            // as the file states it; may be empty
+  std::int32_t initializer = -1;  // index into Graph::initializers
+  ValueId outer = kAbsent;        // for a capture: the value's id in the enclosing graph
+  bool is_input = false;
+};
+
+struct Graph {
+  std::string name;
+  std::vector<Node> nodes;  // in topological order
+  std::vector<Value> values;
+  std::vector<Tensor> initializers;
+  std::vector<ValueId> inputs;  // excluding those that are initializers as well
+  std::vector<ValueId> outputs;
+  GraphId parent = -1;  // the graph whose node holds this one as an attribute; -1 for main graph and functions
+};
+
+// A model-local function. Its body is a graph whose inputs and outputs are the formal parameters.
+struct Function {
+  std::string domain, name, overload;
+  GraphId body = -1;
+  std::vector<Attribute> defaults;  // attributes with default values
+  std::map<std::string, std::int64_t, std::less<>> opsets;
+};
+
+struct Model {
+  std::string path;
+  std::string graph_name, producer, producer_version;
+  std::int64_t ir_version = 0;
+  std::map<std::string, std::int64_t, std::less<>> opsets;  // domain → version; "" is ai.onnx
+  std::vector<Graph> graphs;                                // graphs[0] is the main graph
+  std::vector<Function> functions;
+  std::map<std::string, std::string>
+      renamed_dims;  // dim params that are no identifiers → the symbols standing for them
+  std::uint64_t file_bytes = 0;
+
+  const Graph& main() const { return graphs.front(); }
+  const Function* function(std::string_view domain, std::string_view name, std::string_view overload) const;
+};
+
+// The name to show for a node: its own, else its first output's.
+const std::string& display_name(const Graph& graph, const Node& node);
+
+}  // namespace pagoda

@@ -1,0 +1,99 @@
+// The memory plan of a model: when each activation lives, the peak they make, and where each could lie in one arena.
+//
+//   MemoryPlan plan = plan_memory(model, analysis, {.bindings = {{"batch", 8}}, .in_place = true});
+//   plan.peak_bytes;                                       // at plan.peak_step, made of plan.peak_tensors
+//   plan.arena_bytes;                                      // offsets in plan.tensors[i].offset
+//   if (plan.reordered) plan.reordered->order;             // nodes in an order that needs less
+//
+// The rules. A tensor lives from the node that writes it (a graph input: from the start) to the last node that reads
+// its elements (a graph output: to the end); asking for its shape is no reading. A view (Reshape, Squeeze, Identity …)
+// shares the bytes of its source, which live as long as any view of them. A sequence keeps its members alive.
+// A branch, loop body or function needs the peak of its own activations while its node runs; of an If that the data
+// decide, the costlier branch is taken, as in the totals. Not counted: weights and what is computed from them alone
+// (see MemoryPlan::weights), shape arithmetic on the host, kernels' workspace, and what an allocator adds.
+// Where sizes are free, numbers are those with each free dim (and each size that the data decide) at 1.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pagoda/core/analyze.h"
+#include "pagoda/core/graph.h"
+
+namespace pagoda {
+
+// For reports: what the peak leaves out.
+inline constexpr std::string_view kMemoryPlanExcludes =
+    "weights, constants, host values, kernel workspace, allocator overhead";
+
+struct MemoryOptions {
+  Bindings bindings = {};       // values of free dims; those missing are 1
+  bool in_place = false;        // element-wise operators overwrite an operand of the same size that nothing reads later
+  bool reorder = true;          // look for an order of the nodes that lowers the peak
+  bool arena = true;            // compute offsets
+  std::int64_t alignment = 64;  // of offsets, in bytes
+  std::vector<std::int32_t> order = {};  // main-graph nodes in the order to plan for; empty: the file's
+};
+
+// An activation that owns bytes, and the views and in-place results that share them.
+struct PlannedTensor {
+  ValueId value = kAbsent;              // the first to occupy the bytes
+  std::vector<ValueId> shared_by = {};  // the others
+  Int bytes = 0;
+  std::int32_t first_step = 0;  // positions in MemoryPlan::order, both inclusive
+  std::int32_t last_step = 0;
+  std::optional<Int> offset = {};  // in the arena; empty without one
+  std::int32_t body_of = -1;       // for the activations inside a branch, loop body or function: its node, and no value
+};
+
+struct WeightBytes {
+  ElementType element = ElementType::Undefined;
+  std::int64_t tensors = 0;
+  Int elements = 0;
+  Int bytes = 0;
+};
+
+// A graph input that holds past keys, values or states, and the output that holds them with the new tokens.
+struct CachePair {
+  ValueId past = kAbsent;
+  ValueId present = kAbsent;
+  int axis = 0;         // along which it grows
+  Dim bytes_per_token;  // size of one entry along that axis, for the whole batch
+};
+
+struct KvCache {
+  std::vector<CachePair> pairs;  // in the order of the outputs
+  Dim bytes_per_token;           // of all pairs
+  Dim past_bytes;                // of all past inputs
+};
+
+struct ReorderedPlan {
+  std::vector<std::int32_t> order;  // main-graph nodes; a valid input for MemoryOptions::order
+  Int peak_bytes = 0;
+  std::optional<Int> arena_bytes;
+};
+
+struct MemoryPlan {
+  Int peak_bytes = 0;
+  std::optional<Dim> peak_formula;        // exact for all sizes; empty when it grows too complex or a size is unknown
+  std::int32_t peak_step = 0;             // the first step that reaches the peak
+  std::vector<std::size_t> peak_tensors;  // indices in `tensors` of what is alive then, largest first
+  std::vector<std::int32_t> order;        // main-graph node run at each step
+  std::vector<Int> timeline;              // bytes alive while each step runs
+  std::vector<PlannedTensor> tensors;     // by first step
+  std::optional<Int> arena_bytes;         // ≥ peak_bytes
+  std::vector<WeightBytes> weights;       // by element type; together Totals::param_bytes
+  KvCache kv_cache;
+  std::optional<ReorderedPlan> reordered;  // only where it lowers the peak
+  // Activations of unknown size (of unknown rank, say), and nodes whose bodies have some: the peak is a lower bound.
+  std::vector<ValueId> unsized;
+  std::vector<std::int32_t> unsized_bodies;
+};
+
+// Throws Error when MemoryOptions::order is no topological order of the main graph.
+MemoryPlan plan_memory(const Model& model, const Analysis& analysis, const MemoryOptions& options = {});
+
+}  // namespace pagoda

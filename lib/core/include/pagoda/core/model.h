@@ -1,0 +1,64 @@
+// Reading ONNX files without their weights.
+//
+// The file is mapped and its messages are walked; the bytes of weights are stepped over without touching their
+// pages, so a model of any size loads in milliseconds and a few megabytes. What stays is the skeleton: the same
+// ModelProto with every large tensor turned into an external-data reference that keeps its place and length.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "pagoda/core/graph.h"
+
+namespace pagoda {
+
+// Tensors that keep their data in a skeleton, and whose values shape arithmetic can therefore see.
+inline constexpr std::size_t kInlineIntegerElements = 1024;  // int64, int32, bool and other integers
+inline constexpr std::size_t kInlineFloatElements = 16;      // scales, epsilons, scalar bounds
+
+struct SkeletonOptions {
+  std::string weights_location = {};  // external file name written for dropped tensors; empty: "<in the model>"
+  bool keep_stack_traces = true;      // false drops metadata entries whose key holds "stack_trace"
+  std::string directory =
+      {};  // where external data is looked for: small tensors move into the skeleton; empty: nowhere
+};
+
+// Loads the model at `path`. Throws Error (with the byte offset for malformed protobuf) when it is unusable.
+// External data files are opened only for small integer tensors; a missing one is recorded in Tensor::unread.
+Model load_model(const std::string& path);
+
+// The same from memory. `directory` is where external data is looked for; empty: nowhere.
+Model parse_model(std::span<const std::byte> bytes, const std::string& path = "", const std::string& directory = "");
+
+// The serialized ModelProto without weights. Fields unknown to this version of ONNX are kept as they are.
+std::string skeleton(std::span<const std::byte> bytes, const SkeletonOptions& options = {});
+
+// Writes the skeleton of the model at `model_path` to `output_path`, whole or not at all. `options.directory` is the
+// model's own when empty. Throws Error when the model is unusable, the output cannot be written, or both are one file.
+void write_skeleton(const std::string& model_path, const std::string& output_path, const SkeletonOptions& options = {});
+
+// Writes the model at `model_path`, or the model that a skeleton there was taken from, with random weights that run:
+// the same ones for the same seed. Weights go into `output_path`, or beside it into `output_path`.data when the model
+// would exceed protobuf's 2 GB. Everything else is as in the skeleton.
+void write_filled(const std::string& model_path, const std::string& output_path, std::uint64_t seed,
+                  const SkeletonOptions& options = {});
+
+// A file mapped read-only for the lifetime of the object. Throws Error for what is no regular readable file.
+class MappedFile {
+ public:
+  explicit MappedFile(const std::string& path);
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+  ~MappedFile();
+  std::span<const std::byte> bytes() const { return {data_, size_}; }
+  // Gives back the memory of the pages within [begin, end); they are read again when they are touched again.
+  void release(std::size_t begin, std::size_t end) const;
+
+ private:
+  const std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+}  // namespace pagoda

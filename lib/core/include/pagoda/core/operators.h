@@ -1,0 +1,21 @@
+// The operators that have a rule, and what current ONNX and ONNX Runtime define.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace pagoda {
+
+struct OperatorInfo {
+  std::string domain;  // "ai.onnx" for the default
+  std::string name;
+  std::string versions;  // of the domain's opset that define or change it, ascending, separated by blanks
+  bool folds = false;    // the values of small outputs, too, where those of the inputs are known
+  std::string work;      // the cost formula in words
+};
+
+// Sorted by domain and name.
+std::vector<OperatorInfo> operators();
+
+}  // namespace pagoda

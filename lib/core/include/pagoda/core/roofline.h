@@ -1,0 +1,128 @@
+// Roofline: the least time that a model's work and traffic can take on a device.
+//
+//   Roofline bound = roofline(analyze(model), device("h100-sxm"), {.precision = Precision::Float16});
+//   bound.totals.seconds;        // all rows as one graph, no launch between them
+//   bound.totals.eager_seconds;  // one launch a row
+//   bound.rows[0].bound;         // Bound::Memory: faster arithmetic would not help this row
+//
+// This is a bound and no prediction: real kernels take longer. A row takes at least the longest of
+//   work / peak of its precision and unit,   bytes / bandwidth of each level of memory,   a launch (eager only).
+// Units work side by side, so the slowest one counts and not their sum; what shares a unit adds up:
+//   contractions  run at the best rate among the tensor and vector peaks of the formats that hold every value of the
+//                 row's type. float32 is no TF32 unless `precision` asks for it. Of several accumulators the fastest
+//                 counts unless `accumulate` names one.
+//   arithmetic    runs on the vector unit. Its peak counts a fused multiply-add as two operations on one lane in one
+//                 cycle: two additions or multiplications may share a lane-cycle, a comparison takes one of its own.
+//                 A format that the unit does not list is taken to be packed: as fast as the widest type × their bits.
+//                 A product whose operands are dequantised runs in floats as the file has it, and in the narrow type
+//                 where a group of `traffic` dequantises them inside; floor_seconds takes the narrow type always.
+//   special       evaluations (exp, erf, rsqrt …) take an issue of the special-function units or of a vector lane.
+// Each row is a kernel of its own that reads its operands from memory and writes its results there, and does the work
+// as counted: Winograd convolutions, emulated precisions and sparsity are other work. An engine that fuses rows or
+// keeps tensors in cache moves fewer bytes than the sum over rows says; totals.floor_seconds holds for it, too. Given a
+// Traffic, its groups are the kernels: each moves the group's bytes and does the work of its rows. Rates hold at the
+// clocks of their sources.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pagoda/core/analyze.h"
+#include "pagoda/core/cost.h"
+#include "pagoda/core/device.h"
+#include "pagoda/core/dim.h"
+#include "pagoda/core/traffic.h"
+
+namespace pagoda {
+
+struct RooflineOptions {
+  // Does the floats in this format instead of their own, in memory too: bytes of a row of floats shrink by the ratio of
+  // the widths and never grow. Rows of integers stay as they are.
+  std::optional<Precision> precision = std::nullopt;
+  std::optional<Precision> accumulate = std::nullopt;  // only tensor rates with this accumulator
+  Convention convention = Convention::Flops;           // of `flops` and `intensity`; no time depends on it
+  Bindings bindings = {};                              // sizes of free dims; those left out are 1
+};
+
+// What the time of a row is bound by.
+enum class Bound : std::uint8_t {
+  None,  // it takes none: a view, work of the host, folded away, or empty
+  Compute,
+  Memory,
+  Latency,  // a launch takes longer than its work and traffic
+  Unknown,  // the row is not modelled, or no peak is known for its type
+};
+std::string_view to_string(Bound bound);  // "compute", "memory", "latency", "none", "unknown"
+
+struct RowBound {
+  std::size_t row = 0;      // index in Analysis::nodes; of a group: in Traffic::groups
+  std::int32_t group = -1;  // that the row runs in; -1 for rows that run nothing, and without groups
+  Bound bound = Bound::None;
+  double seconds = 0;  // the longer of the next two: in a graph no launch is waited for
+  double compute_seconds = 0, memory_seconds = 0;
+  double share = 0;  // of the sum over rows, 0 … 1
+  // How many times faster the row could be if what bounds it vanished: its time over that of the next limit. A
+  // memory-bound row of 8 is 8× from the compute roof. Empty where nothing else limits it.
+  std::optional<double> headroom;
+  double flops = 0, bytes = 0;
+  std::optional<double> intensity;     // flops / bytes; empty without bytes
+  std::optional<Precision> precision;  // of the peak that the row's contraction, else its arithmetic, runs at
+  Unit unit = Unit::Vector;
+  std::string level;  // the slowest level of memory for this row; empty without bytes
+};
+
+struct RooflineTotals {
+  double seconds = 0;  // sum over rows
+  // No execution of this work is faster, whatever it fuses and keeps on chip: all rows side by side, each unit busy
+  // without a pause, and from memory only the weights, each once.
+  double floor_seconds = 0;
+  // The longer of `seconds` and one launch a row: launches are asynchronous and overlap with the rows before. Empty
+  // where the device states no launch overhead.
+  std::optional<double> eager_seconds;
+  double compute_seconds = 0, memory_seconds = 0;  // sums over rows
+  std::int64_t launches = 0;                       // kernels that run
+  std::int64_t unknown_rows = 0;                   // counted as 0 s
+  bool at_least = false;  // some row is unknown: all times are lower bounds of the modelled part
+};
+
+struct Roofline {
+  // One for each of Analysis::nodes. Those of a group of several share its bytes and its time, by what each would move
+  // and take alone, and its bound: they sum to the totals as groups do.
+  std::vector<RowBound> rows;
+  std::vector<RowBound> groups;  // one for each of Traffic::groups; empty where every row is a kernel
+  RooflineTotals totals;
+};
+
+Roofline roofline(const Analysis& analysis, const DeviceSpec& device, const RooflineOptions& options = {});
+// The same with the groups of `traffic` as kernels.
+Roofline roofline(const Analysis& analysis, const Traffic& traffic, const DeviceSpec& device,
+                  const RooflineOptions& options = {});
+
+// The totals at many sizes, each point's bindings beside those of `options`: the same numbers as roofline(), faster.
+// A null `traffic` takes every row as a kernel; the bytes of a resident one hold at its own sizes only.
+std::vector<RooflineTotals> roofline_sweep(const Analysis& analysis, const DeviceSpec& device,
+                                           const RooflineOptions& options, std::span<const Bindings> points,
+                                           const Traffic* traffic = nullptr);
+
+// The intensity at which work and traffic take the same time: left of it memory bounds, right of it the peak.
+struct Ridge {
+  Peak peak;
+  double flops_per_byte = 0;
+};
+// One for each peak of the device, in its order. Empty where the level's bandwidth is not known.
+std::vector<Ridge> ridge_points(const DeviceSpec& device, std::string_view level = "dram");
+
+// The roofline itself: min(peak, intensity × bandwidth).
+struct RooflinePoint {
+  double intensity = 0;  // FLOP/B
+  double flops_per_second = 0;
+  double seconds = 0;
+  Bound bound = Bound::None;  // Compute or Memory
+};
+RooflinePoint roofline_point(double flops, double bytes, double peak_flops_per_second, double bytes_per_second);
+
+}  // namespace pagoda

@@ -1,0 +1,88 @@
+// Sweeps: what a model costs over many sizes, from one analysis and its closed formulas.
+//
+//   std::vector<SweepAxis> axes = {parse_axis("batch=1,2,4..1024")};
+//   Analysis analysis = analyze(model, sweep_options({}, axes));
+//   Sweep result = sweep(model, analysis, axes, {.time = SweepTime{.device = device("h200")}});
+//   result.points[10].seconds;  // at batch 1024
+//   result.ridge;               // the first batch at which arithmetic and no longer memory bounds the model
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pagoda/core/analyze.h"
+#include "pagoda/core/device.h"
+#include "pagoda/core/roofline.h"
+#include "pagoda/core/traffic.h"
+
+namespace pagoda {
+
+// "batch", the name of a dim as the file has it, or of a size that the data decide; and its values, in order.
+struct SweepAxis {
+  std::string dim;
+  std::vector<std::int64_t> sizes;
+};
+
+// Reads NAME=LIST. LIST holds sizes and ranges, separated by commas: "a..b" counts up by one; ".." after two sizes goes
+// on with their difference, after three with their difference or, where it is constant, their ratio: "1,2,4..1024",
+// "128,256,384..1024". The last size is the one named, even where a step would pass it. Throws Error.
+SweepAxis parse_axis(std::string_view text);
+
+// `options` with the swept dims left free; a batch that the file fixes becomes one. Throws Error where an axis is also
+// bound.
+AnalyzeOptions sweep_options(AnalyzeOptions options, const std::vector<SweepAxis>& axes);
+
+// The names that stand for an axis in the formulas of an analysis. Throws Error where there is none.
+std::vector<std::string> axis_symbols(const Model& model, const Analysis& analysis, const std::string& axis);
+
+struct SweepTime {
+  DeviceSpec device;
+  RooflineOptions options = {};
+};
+
+struct SweepOptions {
+  Convention count = Convention::Flops;  // of flops; for Pagoda they and the bytes are the published estimator's
+  TrafficModel traffic = TrafficModel::Unfused;
+  std::optional<SweepTime> time = std::nullopt;
+  std::int64_t l2_bytes = 0;  // for a resident traffic
+  // What a run processes, for rates; empty: the size of a swept batch.
+  std::optional<Dim> items = std::nullopt;
+};
+
+// Empty numbers are not known. Where a node is not modelled, counts are lower bounds (see Analysis::partial).
+struct SweepPoint {
+  std::vector<std::int64_t> sizes;  // one an axis
+  std::optional<Int> macs, flops, bytes_read, bytes_written, bytes;
+  std::optional<Int> param_bytes;
+  std::optional<Int> activation_peak_bytes;
+  std::optional<Int> memory_bytes;  // weights and the activation peak together
+  std::optional<double> intensity;
+  std::optional<Int> items;  // of one run; empty where neither a batch is swept nor items are asked for
+  std::optional<RooflineTotals> time;
+  // Of the whole model: the larger of the sums of compute and memory times, unless launches take longer still.
+  Bound bound = Bound::Unknown;
+};
+
+// Where the sum of compute times first reaches the sum of memory times.
+struct RidgeCrossing {
+  std::int64_t size = 0;
+  bool at_start = false;  // at the first size of the axis already
+};
+
+struct Sweep {
+  std::vector<SweepAxis> axes;
+  std::vector<SweepPoint> points;      // the last axis varies fastest
+  std::optional<RidgeCrossing> ridge;  // of a sweep over one ascending axis; empty where it is not reached
+  TrafficModel traffic = TrafficModel::Unfused;
+};
+
+inline constexpr std::size_t kMaxSweepPoints = 1'000'000;
+
+// Throws Error for axes that the model does not have and for more than kMaxSweepPoints points.
+Sweep sweep(const Model& model, const Analysis& analysis, const std::vector<SweepAxis>& axes,
+            const SweepOptions& options = {});
+
+}  // namespace pagoda

@@ -1,0 +1,155 @@
+// What a training step costs, from the graph that inference runs: forward, backward, optimizer; and the memory it
+// takes.
+//
+//   Analysis analysis = analyze(model, {.symbolic_batch = true});
+//   Training training = train(model, analysis, {.optimizer = Optimizer::AdamW});
+//   flops(training.totals.step);                        // a formula in "batch"
+//   training.memory.saved_activation_bytes;             // what forward keeps for backward
+//   train(model, analysis, {.recompute = Recompute::Pointwise}).memory.activation_peak_bytes;
+//
+// The rules. Trained are the floating-point initializers of rank 1 or more that reach an output through differentiable
+// operators (one of rank 0 is a literal; BatchNormalization's running statistics are no parameters; what a Constant
+// node or integers hold stays; a mask that the file stores as such an initializer cannot be told from a parameter, so
+// name it in `frozen`). Every floating-point output that depends on one receives a gradient; the loss behind
+// the outputs is not counted. An operator computes the gradient of an input only where that input leads to a trained
+// parameter (or to an input named in `inputs_with_gradient`): the first layer has none. A contraction's gradients cost
+// its forward multiply-accumulates each. A broadcast operand's gradient is summed: n elements into m take n − m
+// additions. A value that k operators read has k gradients: k − 1 additions of all its elements. Bytes are those of
+// "unfused": each part of a row's backward, that for activations (dx) and that for parameters (dw), reads every
+// distinct byte it needs once and writes its gradients once. Renamed gradients (of views, of an addition) move nothing.
+//
+// BatchNormalization and Dropout run in training mode whatever the file says: batch statistics, a mask of one byte an
+// element. What depends on parameters alone is computed in every step, although inference does it once (`folded`).
+//
+// An operator without a backward rule is reported; its own backward counts nothing and the totals are lower bounds.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pagoda/core/analyze.h"
+#include "pagoda/core/conventions.h"
+#include "pagoda/core/cost.h"
+#include "pagoda/core/graph.h"
+
+namespace pagoda {
+
+enum class Optimizer : std::uint8_t { Sgd, Momentum, Adam, AdamW };
+std::optional<Optimizer> optimizer(std::string_view name);  // "sgd", "momentum", "adam", "adamw"
+std::string_view to_string(Optimizer optimizer);
+
+// What forward does not keep and backward computes again, up to the values that it kept.
+enum class Recompute : std::uint8_t {
+  None,
+  Pointwise,  // keeps inputs, what contractions write and the sums that join branches; all else is computed again
+  Segments,   // keeps what crosses from one segment of the graph to another; see TrainingOptions::segment_starts
+  Sqrt,       // √n segments of equal length, of n nodes that keep something
+};
+std::optional<Recompute> recompute(std::string_view name);  // "none", "pointwise", "segments", "sqrt"
+std::string_view to_string(Recompute recompute);
+
+struct TrainingOptions {
+  Optimizer optimizer = Optimizer::Sgd;
+  ElementType state_type = ElementType::Float32;  // of the optimizer's states and of master weights
+  std::optional<ElementType> gradient_type = {};  // of parameters' gradients; empty: as the parameter
+  // A copy of each parameter in `state_type` that the optimizer updates; empty: for parameters of fewer bits.
+  std::optional<bool> master_weights = {};
+  std::vector<std::string> frozen = {};                 // prefixes of names of parameters that are not trained
+  std::vector<std::string> inputs_with_gradient = {};   // names of graph inputs whose gradient is wanted
+  std::vector<std::string> outputs_with_gradient = {};  // names of graph outputs; empty: all of floating point
+  Recompute recompute = Recompute::None;
+  std::vector<std::string> segment_starts = {};  // names of the nodes that begin a segment
+  // Attention operators keep one number a softmax instead of its probabilities, and multiply Q and K again.
+  bool recompute_attention = false;
+};
+
+enum class SavedKind : std::uint8_t { Input, Output, Statistic };
+std::string_view to_string(SavedKind kind);
+
+// A tensor that a row's backward needs.
+struct SavedTensor {
+  SavedKind kind = SavedKind::Input;
+  ValueId value = kAbsent;  // none for a statistic
+  std::string what;         // the value's name; what the statistic is ("mean and rstd", "mask")
+  Dim bytes;                // 0 where it is a parameter, or where an earlier row accounts for the same bytes
+};
+
+// One row of the analysis (the same index), in training.
+struct TrainingRow {
+  OpCost forward;                // in training mode; of folded rows what they cost each step
+  OpCost dx;                     // gradients of activations
+  OpCost dw;                     // gradients of parameters, and of what is computed from parameters alone
+  Dim gradient_bytes;            // of activations, as written
+  Dim parameter_gradient_bytes;  // of parameters
+  std::vector<SavedTensor> saved;
+  bool recomputed = false;  // runs forward twice
+  std::string problem;      // why its backward is unknown; empty otherwise
+
+  Dim saved_bytes() const;
+};
+
+// A parameter that the optimizer updates.
+struct TrainedParameter {
+  ValueId value = kAbsent;  // of the main graph
+  std::string name;
+  ElementType element = ElementType::Undefined;
+  Dim elements;
+};
+
+struct TrainingTotals {
+  OpCost forward, dx, dw, recomputed, optimizer;
+  OpCost backward;  // dx + dw
+  OpCost step;      // all of them
+  std::int64_t unmodelled_nodes = 0;
+  std::vector<std::string> unmodelled_ops;  // sorted, each once, with domain where it is not ai.onnx
+};
+
+// Bytes at the worst moment of a step. Gradients of parameters are taken to be allocated throughout. Not counted:
+// kernels' workspace, the allocator's additions, the loss.
+struct TrainingMemory {
+  Dim weight_bytes;         // as stored, trained or not
+  Dim master_weight_bytes;  // copies of higher precision
+  Dim gradient_bytes;       // of parameters
+  Dim optimizer_state_bytes;
+  Dim saved_activation_bytes;  // kept from forward to backward; tensors that share bytes count once
+  // The largest set of activations and their gradients that is alive at once, in the file's order and back. Empty when
+  // a size is unknown or the formula grows too complex. Exact, but for free dims that are bound to 1 afterwards and so
+  // make a broadcast none: then the gradient's own bytes count, although it could be renamed.
+  std::optional<Dim> activation_peak_bytes;
+
+  Dim static_bytes() const { return weight_bytes + master_weight_bytes + gradient_bytes + optimizer_state_bytes; }
+  std::optional<Dim> peak_bytes() const;
+};
+
+struct Training {
+  std::vector<TrainingRow> rows;  // by index of Analysis::nodes
+  std::vector<TrainedParameter> parameters;
+  Dim trained_elements;
+  TrainingTotals totals;
+  TrainingMemory memory;
+  bool partial = false;  // some backward (or forward) is unmodelled: counts are lower bounds
+};
+
+// Throws Error for names in the options that the model does not have.
+Training train(const Model& model, const Analysis& analysis, const TrainingOptions& options = {});
+
+// The same with symbols replaced by values: equal to binding the analysis first.
+Training bind_dims(const Training& training, const Bindings& bindings);
+
+// The step as an analysis of its own: the rows of forward, then of backward (`scope` begins with "dx" or "dw"), of what
+// is recomputed, and last the optimizer; totals are those of the step, `params` what is held throughout, the activation
+// peak that of the step. For time bounds, sweeps and budgets; its rows are no graph, so that only unfused traffic
+// holds.
+Analysis step_analysis(const Analysis& analysis, const Training& training);
+
+// What the optimizer does for `elements` elements; types as the options have them, for a parameter of type `weight`.
+OpCost optimizer_cost(const TrainingOptions& options, ElementType weight, const Dim& elements);
+
+// The published Pagoda's training step (arXiv 2509.20189): three times the forward FLOPs and the forward memory
+// accesses, whatever the model; parameters once.
+PagodaCount pagoda_training(const PagodaCount& forward);
+
+}  // namespace pagoda

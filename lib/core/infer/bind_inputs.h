@@ -1,0 +1,33 @@
+// Gives the model's inputs their sizes: named dims, whole shapes, the batch.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pagoda/core/analyze.h"
+#include "pagoda/core/diagnostic.h"
+
+namespace pagoda {
+
+struct BoundInputs {
+  std::vector<TensorType> types;  // one per graph input
+  AnalyzeOptions options;         // the caller's, with all bindings in `dims`
+  std::optional<OpContext::Rebatch> rebatch;
+  Bindings bindings;                      // what was bound, by dim name
+  Bindings bind_last;                     // what is bound only after the walk (the symbol of a fixed batch)
+  std::map<std::string, int> input_dims;  // free dims → order of first appearance
+  std::map<std::string, Dim> assumed;     // free dims taken to be formulas of the others
+  std::map<std::string, std::string> renamed;
+  std::vector<Diagnostic> diagnostics;
+};
+
+// The free dims that are the batch: those called so; failing that, the dim of each input that operators tell is the
+// batch; failing that, the first dim of each input.
+std::vector<std::string> batch_symbols(const Graph& graph, const std::vector<TensorType>& inputs);
+
+// Throws Error where options contradict each other or the model.
+BoundInputs bind_inputs(const Model& model, const AnalyzeOptions& options);
+
+}  // namespace pagoda

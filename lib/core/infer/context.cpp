@@ -1,0 +1,285 @@
+// OpContext: the narrow window through which a rule sees its node.
+#include "infer/context.h"
+
+#include <algorithm>
+
+namespace pagoda {
+namespace {
+
+std::string position(int i) { return std::to_string(i); }
+
+std::string names(const Shape& shape) {
+  TensorType type;
+  type.shape = shape;
+  const std::string text = to_string(type);
+  return text.substr(text.find('['));
+}
+
+}  // namespace
+
+const Node& OpContext::node() const { return state_.node; }
+std::int64_t OpContext::opset() const { return state_.opset; }
+
+void OpContext::fail(std::string message) const { throw RuleStop{RuleStop::Kind::Contradiction, std::move(message)}; }
+void OpContext::unknown(std::string message) const { throw RuleStop{RuleStop::Kind::Unknown, std::move(message)}; }
+
+// --- inputs ---
+
+int OpContext::input_count() const { return static_cast<int>(state_.inputs.size()); }
+
+bool OpContext::has_input(int i) const {
+  return i >= 0 && i < input_count() && state_.inputs[static_cast<std::size_t>(i)] != nullptr;
+}
+
+const TensorType& OpContext::input(int i) const {
+  if (!has_input(i)) fail("input " + position(i) + " is missing");
+  return state_.inputs[static_cast<std::size_t>(i)]->type;
+}
+
+bool OpContext::has_shape(int i) const { return has_input(i) && input(i).shape.has_value(); }
+
+const Shape& OpContext::shape(int i) const {
+  const TensorType& type = input(i);
+  if (!type.shape) throw RuleStop{RuleStop::Kind::UnknownInput, "the rank of input " + position(i) + " is not known"};
+  return *type.shape;
+}
+
+const TensorValue* OpContext::value(int i) const {
+  if (!has_input(i)) return nullptr;
+  const ValueInfo& info = *state_.inputs[static_cast<std::size_t>(i)];
+  if (!info.value && !info.unread.empty())
+    unknown("the value of input " + position(i) + " could not be read: " + info.unread);
+  return info.value ? &*info.value : nullptr;
+}
+
+std::optional<std::vector<std::int64_t>> OpContext::integers(int i) const {
+  const TensorValue* known = value(i);
+  if (known == nullptr) return std::nullopt;
+  std::vector<std::int64_t> result;
+  result.reserve(known->size());
+  for (const Scalar& scalar : *known) {
+    const Dim* dim = std::get_if<Dim>(&scalar);
+    const auto integer = dim != nullptr ? dim->value64() : std::nullopt;
+    if (!integer) return std::nullopt;
+    result.push_back(*integer);
+  }
+  return result;
+}
+
+bool OpContext::is_constant(int i) const {
+  return has_input(i) && state_.inputs[static_cast<std::size_t>(i)]->constant;
+}
+
+bool OpContext::same_value(int i, int j) const {
+  return has_input(i) && has_input(j) &&
+         state_.inputs[static_cast<std::size_t>(i)] == state_.inputs[static_cast<std::size_t>(j)];
+}
+
+const std::vector<Shape>* OpContext::members(int i) const {
+  if (!has_input(i)) return nullptr;
+  const auto& members = state_.inputs[static_cast<std::size_t>(i)]->members;
+  return members ? &*members : nullptr;
+}
+
+// --- attributes ---
+
+const AttributeValue* OpContext::attribute_value(std::string_view name) const {
+  const Attribute* attribute = state_.node.attribute(name);
+  return attribute == nullptr ? nullptr : &attribute->value;
+}
+
+bool OpContext::has_attribute(std::string_view name) const { return attribute_value(name) != nullptr; }
+
+namespace {
+
+template <typename T>
+const T* typed_attribute(const OpContext& op, std::string_view name) {
+  const AttributeValue* value = op.attribute_value(name);
+  if (value == nullptr) return nullptr;
+  const T* typed = std::get_if<T>(value);
+  if (typed == nullptr) op.fail("attribute " + std::string(name) + " has the wrong type");
+  return typed;
+}
+
+}  // namespace
+
+std::int64_t OpContext::attribute(std::string_view name, std::int64_t otherwise) const {
+  const auto* value = typed_attribute<std::int64_t>(*this, name);
+  return value == nullptr ? otherwise : *value;
+}
+
+double OpContext::attribute(std::string_view name, double otherwise) const {
+  const auto* value = typed_attribute<double>(*this, name);
+  return value == nullptr ? otherwise : *value;
+}
+
+std::string_view OpContext::attribute(std::string_view name, std::string_view otherwise) const {
+  const auto* value = typed_attribute<std::string>(*this, name);
+  return value == nullptr ? otherwise : std::string_view(*value);
+}
+
+std::int64_t OpContext::required_integer(std::string_view name) const {
+  const auto* value = typed_attribute<std::int64_t>(*this, name);
+  if (value == nullptr) fail("attribute " + std::string(name) + " is missing");
+  return *value;
+}
+
+std::optional<std::vector<std::int64_t>> OpContext::integer_list(std::string_view name) const {
+  const AttributeValue* value = attribute_value(name);
+  if (value == nullptr) return std::nullopt;
+  if (const auto* list = std::get_if<std::vector<std::int64_t>>(value)) return *list;
+  // An empty list does not say the type of its members.
+  if (std::holds_alternative<std::monostate>(*value)) return std::vector<std::int64_t>{};
+  fail("attribute " + std::string(name) + " is no list of integers");
+}
+
+std::optional<std::vector<std::int64_t>> OpContext::integer_list_or_input(std::string_view name, int i) const {
+  if (has_attribute(name)) return integer_list(name);
+  return has_input(i) ? integers(i) : std::nullopt;
+}
+
+// --- outputs ---
+
+int OpContext::output_count() const { return static_cast<int>(state_.node.outputs.size()); }
+
+bool OpContext::has_output(int i) const {
+  return i >= 0 && i < output_count() && state_.node.outputs[static_cast<std::size_t>(i)] != kAbsent;
+}
+
+void OpContext::set_output(int i, TensorType type) {
+  if (!has_output(i)) return;
+  state_.outputs[static_cast<std::size_t>(i)].type = std::move(type);
+  state_.output_set[static_cast<std::size_t>(i)] = true;
+}
+
+void OpContext::set_output(int i, ElementType element, Shape shape) {
+  if (has_output(i)) set_output(i, TensorType{.element = element, .shape = std::move(shape)});
+}
+
+const TensorType& OpContext::output(int i) const {
+  if (!has_output(i)) fail("output " + position(i) + " is missing");
+  return state_.outputs[static_cast<std::size_t>(i)].type;
+}
+
+const Shape& OpContext::output_shape(int i) const {
+  const TensorType& type = output(i);
+  if (!type.shape) {
+    const bool follows = std::any_of(state_.inputs.begin(), state_.inputs.end(), [](const ValueInfo* input) {
+      return input != nullptr && input->type.container == Container::Tensor && !input->type.shape;
+    });
+    if (follows) throw RuleStop{RuleStop::Kind::UnknownInput, "an input's rank is not known"};
+    unknown("the rank of output " + position(i) + " is not known");
+  }
+  return *type.shape;
+}
+
+void OpContext::set_members(int i, std::vector<Shape> members) {
+  constexpr std::size_t kMost = 256;
+  if (has_output(i) && members.size() <= kMost)
+    state_.outputs[static_cast<std::size_t>(i)].members = std::move(members);
+}
+
+void OpContext::set_value(int i, TensorValue value) {
+  if (has_output(i)) state_.outputs[static_cast<std::size_t>(i)].value = std::move(value);
+}
+
+const TensorValue* OpContext::output_value(int i) const {
+  if (!has_output(i)) return nullptr;
+  const auto& value = state_.outputs[static_cast<std::size_t>(i)].value;
+  return value ? &*value : nullptr;
+}
+
+// --- symbols ---
+
+Dim OpContext::fresh(std::string_view hint, std::string_view cause, std::optional<Dim> upper) {
+  return state_.session.fresh(hint, state_.display_name, std::string(cause), std::move(upper));
+}
+
+Dim OpContext::unify(const Dim& a, const Dim& b, std::string_view what) {
+  std::optional<Dim> unified = state_.session.unify(a, b, state_.display_name);
+  if (!unified) fail(std::string(what) + ": " + a.to_string() + " and " + b.to_string() + " should be equal");
+  return *std::move(unified);
+}
+
+Dim OpContext::broadcast(const Dim& a, const Dim& b) {
+  if (a == b) return a;
+  const bool a_is_one = a == Dim(1);
+  const bool b_is_one = b == Dim(1);
+  if (a_is_one || b_is_one) return a_is_one ? b : a;
+  // A constant above 1 decides: the other is that constant or 1.
+  if (a.is_constant() != b.is_constant() && !state_.session.rebatch) {
+    state_.session.one_or(a.is_constant() ? b : a, a.is_constant() ? a : b);
+    return a.is_constant() ? a : b;
+  }
+  std::optional<Dim> unified = state_.session.unify(a, b, state_.display_name);
+  if (!unified) fail("dims " + a.to_string() + " and " + b.to_string() + " do not broadcast");
+  return *std::move(unified);
+}
+
+Shape OpContext::broadcast(const Shape& a, const Shape& b) {
+  const Shape& longer = a.size() >= b.size() ? a : b;
+  const Shape& shorter = a.size() >= b.size() ? b : a;
+  Shape result = longer;
+  const std::size_t offset = longer.size() - shorter.size();
+  for (std::size_t i = 0; i < shorter.size(); ++i) {
+    try {
+      result[offset + i] = broadcast(longer[offset + i], shorter[i]);
+    } catch (const RuleStop& stop) {
+      if (stop.kind == RuleStop::Kind::Contradiction)
+        fail("shapes " + names(a) + " and " + names(b) + " do not broadcast");
+      throw;
+    }
+  }
+  return result;
+}
+
+const OpContext::Rebatch* OpContext::rebatch() const {
+  return state_.session.rebatch ? &*state_.session.rebatch : nullptr;
+}
+
+void OpContext::note(std::string message) {
+  state_.session.note(Severity::Info, state_.display_name, std::move(message));
+}
+
+// --- cost helpers ---
+
+Dim OpContext::elements(int i) const { return element_count(shape(i)); }
+Dim OpContext::output_elements(int i) const { return element_count(output_shape(i)); }
+
+Dim OpContext::input_bytes(int i) const { return has_input(i) ? byte_size(elements(i), element(i)) : Dim(0); }
+Dim OpContext::output_bytes(int i) const {
+  return has_output(i) ? byte_size(output_elements(i), output(i).element) : Dim(0);
+}
+
+namespace {
+
+OpCost write_outputs(const OpContext& op) {
+  OpCost cost;
+  for (int i = 0; i < op.output_count(); ++i) cost.bytes_written += op.output_bytes(i);
+  if (op.has_input(0)) cost.precision = op.element(0);
+  return cost;
+}
+
+}  // namespace
+
+OpCost OpContext::streamed() const {
+  OpCost cost = write_outputs(*this);
+  for (int i = 0; i < input_count(); ++i) {
+    bool seen = false;
+    for (int j = 0; j < i; ++j) seen = seen || same_value(i, j);
+    if (!seen) cost.bytes_read += input_bytes(i);
+  }
+  return cost;
+}
+
+OpCost OpContext::streamed(std::initializer_list<int> inputs_read) const {
+  OpCost cost = write_outputs(*this);
+  for (const int* i = inputs_read.begin(); i != inputs_read.end(); ++i) {
+    bool seen = false;
+    for (const int* j = inputs_read.begin(); j != i; ++j) seen = seen || same_value(*i, *j);
+    if (!seen) cost.bytes_read += input_bytes(*i);
+  }
+  return cost;
+}
+
+}  // namespace pagoda

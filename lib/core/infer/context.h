@@ -1,0 +1,84 @@
+// The driver's side of OpContext: what a rule sees of its node, and the session all nodes of one analysis share.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "pagoda/core/analyze.h"
+#include "pagoda/core/diagnostic.h"
+#include "pagoda/core/rule.h"
+
+namespace pagoda {
+
+// What is known of one value while its graph is walked.
+struct ValueInfo {
+  TensorType type;
+  std::optional<TensorValue> value;
+  std::optional<std::vector<Shape>> members;  // of a sequence, where they are known one by one
+  bool constant = false;                      // computed from initializers alone
+  bool host = false;  // shape arithmetic: a short integer vector computed from shapes and constants
+  // The stored tensor behind it, for counting parameters once: an initializer (index) or a Constant node (~index).
+  GraphId tensor_graph = -1;
+  std::int32_t tensor = 0;
+  ElementType dequantized_from = ElementType::Undefined;  // it is those numbers, scaled; maybe in another layout
+  std::string unread;                                     // why its small value could not be read
+  bool absent = false;                                    // an optional input that the caller of a function omitted
+};
+
+// How a rule ends early.
+struct RuleStop {
+  enum class Kind { Contradiction, Unknown, UnknownInput } kind;
+  std::string message;
+};
+
+// State shared by all graphs of one analysis.
+class Session {
+ public:
+  Session(const Model& of_model, const AnalyzeOptions& with_options) : model(of_model), options(with_options) {}
+
+  const Model& model;
+  const AnalyzeOptions& options;
+  std::vector<Symbol> symbols;
+  std::vector<Diagnostic> diagnostics;
+  std::optional<OpContext::Rebatch> rebatch;
+  std::map<std::string, int> input_dims;  // names of the inputs' dims → order of first appearance
+
+  Dim fresh(std::string_view hint, std::string node, std::string cause, std::optional<Dim> upper);
+  // Takes back a symbol that nothing depends on.
+  void forget(const Dim& symbol);
+  // Replaces symbols that were found equal to other expressions.
+  Dim resolve(const Dim& dim) const;
+  // See OpContext::unify; empty when two constants differ.
+  std::optional<Dim> unify(const Dim& a, const Dim& b, const std::string& node);
+  // Where a symbol meets a constant above 1 in a broadcast it is that constant or 1.
+  void one_or(const Dim& symbol, const Dim& constant);
+  const std::map<std::string, Dim>& ones_or() const { return ones_or_; }
+  void note(Severity severity, std::string node, std::string message, Cause cause = Cause::Note);
+  const std::map<std::string, Dim, std::less<>>& equalities() const { return equalities_; }
+
+ private:
+  bool is_fresh(const std::string& name) const { return fresh_names_.contains(name); }
+  bool more_telling(const Dim& a, const Dim& b) const;
+  void set_equal(const std::string& symbol, const Dim& dim, const std::string& node);
+
+  std::set<std::string, std::less<>> fresh_names_;
+  std::map<std::string, Dim, std::less<>> equalities_;
+  std::map<std::string, Dim> ones_or_;
+  std::set<std::string> noted_;
+};
+
+struct OpContext::State {
+  Session& session;
+  const Node& node;
+  const std::string& display_name;
+  std::int64_t opset = 1;
+  std::vector<const ValueInfo*> inputs;  // null where omitted
+  std::vector<ValueInfo> outputs;
+  std::vector<bool> output_set;
+};
+
+}  // namespace pagoda

@@ -1,0 +1,85 @@
+// Sums, multiples and conventions of costs.
+#include "pagoda/core/cost.h"
+
+#include <array>
+
+namespace pagoda {
+namespace {
+
+constexpr std::array<std::pair<Convention, std::string_view>, 5> kConventions = {
+    std::pair{Convention::Flops, "flops"}, std::pair{Convention::Macs, "macs"},
+    std::pair{Convention::Contraction, "contraction"}, std::pair{Convention::Hardware, "hardware"},
+    std::pair{Convention::Pagoda, "pagoda"}};
+
+}  // namespace
+
+std::string_view to_string(Mark mark) {
+  switch (mark) {
+    case Mark::Compute:
+      return "compute";
+    case Mark::View:
+      return "view";
+    case Mark::Host:
+      return "host";
+    case Mark::Folded:
+      return "folded";
+    case Mark::Unmodelled:
+      return "unmodelled";
+  }
+  return "unmodelled";
+}
+
+std::optional<Convention> convention(std::string_view name) {
+  for (const auto& [value, text] : kConventions)
+    if (text == name) return value;
+  return std::nullopt;
+}
+
+std::string_view to_string(Convention convention) {
+  for (const auto& [value, text] : kConventions)
+    if (value == convention) return text;
+  return "";
+}
+
+OpCost& OpCost::operator+=(const OpCost& other) {
+  macs += other.macs;
+  arith += other.arith;
+  special += other.special;
+  comparisons += other.comparisons;
+  bytes_read += other.bytes_read;
+  bytes_written += other.bytes_written;
+  return *this;
+}
+
+OpCost OpCost::scaled(const Dim& times) const {
+  OpCost result = *this;
+  for (Dim* count :
+       {&result.macs, &result.arith, &result.special, &result.comparisons, &result.bytes_read, &result.bytes_written})
+    *count *= times;
+  return result;
+}
+
+OpCost OpCost::bind(const Bindings& bindings) const {
+  OpCost result = *this;
+  for (Dim* count :
+       {&result.macs, &result.arith, &result.special, &result.comparisons, &result.bytes_read, &result.bytes_written})
+    *count = count->bind(bindings);
+  return result;
+}
+
+Dim flops(const OpCost& cost, Convention convention) {
+  switch (convention) {
+    case Convention::Macs:
+      return cost.macs;
+    case Convention::Contraction:
+      return 2 * cost.macs;
+    case Convention::Hardware:
+      return 2 * cost.macs + cost.arith - cost.comparisons;
+    case Convention::Flops:
+    case Convention::Pagoda:
+      break;
+  }
+  return 2 * cost.macs + cost.arith + cost.special;
+}
+
+}  // namespace pagoda

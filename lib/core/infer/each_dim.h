@@ -1,0 +1,49 @@
+// A visit to every formula of an analysis.
+#pragma once
+
+#include <variant>
+
+#include "pagoda/core/analyze.h"
+
+namespace pagoda {
+
+// Applies `change` to every Dim of the analysis.
+template <typename Change>
+void for_each_dim(Analysis& analysis, const Change& change) {
+  const auto change_type = [&](TensorType& type) {
+    if (type.shape)
+      for (Dim& dim : *type.shape) change(dim);
+  };
+  const auto change_cost = [&](OpCost& cost) {
+    for (Dim* count :
+         {&cost.macs, &cost.arith, &cost.special, &cost.comparisons, &cost.bytes_read, &cost.bytes_written})
+      change(*count);
+  };
+  for (InputInfo& input : analysis.inputs) change_type(input.type);
+  for (InputInfo& output : analysis.outputs) change_type(output.type);
+  for (TensorType& type : analysis.types) change_type(type);
+  for (auto& value : analysis.values) {
+    if (!value) continue;
+    for (Scalar& scalar : *value) {
+      if (Dim* dim = std::get_if<Dim>(&scalar)) change(*dim);
+      if (Ratio* ratio = std::get_if<Ratio>(&scalar)) change(ratio->numerator);
+    }
+  }
+  for (NodeReport& row : analysis.nodes) {
+    for (OutputInfo& output : row.outputs) change_type(output.type);
+    change_cost(row.cost);
+    change(row.params);
+    change(row.param_bytes);
+  }
+  change_cost(analysis.totals.cost);
+  change(analysis.totals.params);
+  change(analysis.totals.param_bytes);
+  if (analysis.totals.activation_peak_bytes) change(*analysis.totals.activation_peak_bytes);
+  for (Symbol& symbol : analysis.symbols)
+    if (symbol.upper) change(*symbol.upper);
+}
+
+// The same analysis with symbols of its inputs replaced by formulas of the others.
+Analysis substitute_dims(const Analysis& analysis, const std::map<std::string, Dim, std::less<>>& replacements);
+
+}  // namespace pagoda

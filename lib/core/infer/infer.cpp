@@ -1,0 +1,436 @@
+// The walk over one graph, and what the driver does around a rule: constants, host arithmetic, declared types,
+// parameters, failures.
+#include "infer/infer.h"
+
+#include <algorithm>
+#include <array>
+
+#include "ops/op_rule.h"
+#include "pagoda/core/model.h"
+
+namespace pagoda {
+namespace {
+
+constexpr int kMaxDepth = 48;                  // of bodies within bodies
+constexpr std::int64_t kMaxHostElements = 64;  // a longer vector is a tensor, not shape arithmetic
+
+// Ops that are never done before the first run although their inputs may all be constant: random ones, and
+// DequantizeLinear, whose weights runtimes keep at their stored width.
+constexpr std::array<std::string_view, 7> kNeverFolded = {"Bernoulli",        "DequantizeLinear", "Multinomial",
+                                                          "RandomNormal",     "RandomNormalLike", "RandomUniform",
+                                                          "RandomUniformLike"};
+
+// Ops that turn a shape into a tensor of that shape: where host arithmetic ends.
+constexpr std::array<std::string_view, 5> kMaterialise = {"ConstantOfShape", "Expand", "NonZero", "Range", "Tile"};
+
+template <typename Table, typename Key>
+bool contains(const Table& table, const Key& key) {
+  return std::find(table.begin(), table.end(), key) != table.end();
+}
+
+// Products of their first two inputs, and operators that only lay out numbers anew.
+constexpr std::array<std::string_view, 7> kProducts = {"Conv",        "ConvTranspose", "FusedConv", "FusedGemm",
+                                                       "FusedMatMul", "Gemm",          "MatMul"};
+constexpr std::array<std::string_view, 6> kLayouts = {"Flatten", "Identity",  "Reshape",
+                                                      "Squeeze", "Transpose", "Unsqueeze"};
+
+std::string_view plain_domain(std::string_view domain) { return domain == "ai.onnx" ? std::string_view() : domain; }
+
+}  // namespace
+
+std::int64_t Walker::opset_of(const std::string& domain) const {
+  constexpr std::int64_t kNewest = 28;  // for a default-domain node in a file that imports only other domains
+  const auto find = [&](const auto& opsets) -> std::optional<std::int64_t> {
+    for (const auto& [name, version] : opsets)
+      if (plain_domain(name) == plain_domain(domain)) return version;
+    return std::nullopt;
+  };
+  if (function_ != nullptr)
+    if (const auto version = find(function_->opsets)) return *version;
+  return find(session_.model.opsets).value_or(plain_domain(domain).empty() ? kNewest : 1);
+}
+
+const OpRule* Walker::find_rule(const Node& node) const {
+  for (const ExtraRule& extra : session_.options.extra_rules)
+    if (extra.rule.name == node.op_type && plain_domain(extra.domain) == plain_domain(node.domain)) return &extra.rule;
+  return ops::find_rule(plain_domain(node.domain), node.op_type);
+}
+
+ValueInfo Walker::tensor_info(const Tensor& tensor, GraphId graph, std::int32_t index) const {
+  ValueInfo info;
+  info.type = tensor.type;
+  info.value = tensor.value;
+  info.unread = tensor.unread;
+  info.constant = true;
+  info.tensor_graph = graph;
+  info.tensor = index;
+  return info;
+}
+
+GraphResult Walker::walk(GraphId id, std::span<const ValueInfo> inputs, const std::vector<ValueInfo>* outer,
+                         const std::string& scope) {
+  if (depth_ >= kMaxDepth)
+    throw RuleStop{RuleStop::Kind::Unknown, "bodies are nested more than " + std::to_string(kMaxDepth) + " deep"};
+  ++depth_;
+  const Graph& graph = session_.model.graphs[static_cast<std::size_t>(id)];
+  Frame frame{
+      .id = id, .graph = graph, .scope = scope, .values = std::vector<ValueInfo>(graph.values.size()), .rows = {}};
+  for (std::size_t i = 0; i < graph.values.size(); ++i) {
+    const Value& value = graph.values[i];
+    if (value.initializer >= 0)
+      frame.values[i] =
+          tensor_info(graph.initializers[static_cast<std::size_t>(value.initializer)], id, value.initializer);
+    else if (value.outer != kAbsent && outer != nullptr)
+      frame.values[i] = (*outer)[static_cast<std::size_t>(value.outer)];
+  }
+  for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
+    ValueInfo& info = frame.values[static_cast<std::size_t>(graph.inputs[i])];
+    if (i < inputs.size())
+      info = inputs[i];
+    else
+      info.absent = true;
+  }
+  if (depth_ == 1) frame.rows.reserve(graph.nodes.size());
+  try {
+    for (std::size_t i = 0; i < graph.nodes.size(); ++i) visit(frame, i);
+  } catch (...) {
+    --depth_;
+    throw;
+  }
+  --depth_;
+
+  GraphResult result;
+  result.outputs.reserve(graph.outputs.size());
+  for (const ValueId output : graph.outputs)
+    result.outputs.push_back(output == kAbsent ? ValueInfo{} : frame.values[static_cast<std::size_t>(output)]);
+  result.values = std::move(frame.values);
+  result.rows = std::move(frame.rows);
+  return result;
+}
+
+namespace {
+
+// The node with attribute references replaced by the call's attributes; those the call does not give are dropped.
+Node resolved(const Node& node, const std::vector<Attribute>& call_attributes) {
+  Node result = node;
+  std::erase_if(result.attributes, [&](Attribute& attribute) {
+    if (attribute.reference.empty()) return false;
+    for (const Attribute& given : call_attributes) {
+      if (given.name != attribute.reference) continue;
+      attribute.value = given.value;
+      attribute.reference.clear();
+      return false;
+    }
+    return true;
+  });
+  return result;
+}
+
+bool has_references(const Node& node) {
+  return std::any_of(node.attributes.begin(), node.attributes.end(),
+                     [](const Attribute& attribute) { return !attribute.reference.empty(); });
+}
+
+}  // namespace
+
+void Walker::visit(Frame& frame, std::size_t node_index) {
+  const Node& as_written = frame.graph.nodes[node_index];
+  static const std::vector<Attribute> kNoAttributes;
+  std::optional<Node> resolved_node;
+  if (function_ != nullptr && has_references(as_written))
+    resolved_node = resolved(as_written, call_attributes_ == nullptr ? kNoAttributes : *call_attributes_);
+  const Node& node = resolved_node ? *resolved_node : as_written;
+
+  OpContext::State state{.session = session_,
+                         .node = node,
+                         .display_name = display_name(frame.graph, as_written),
+                         .opset = opset_of(node.domain),
+                         .inputs = {},
+                         .outputs = std::vector<ValueInfo>(node.outputs.size()),
+                         .output_set = std::vector<bool>(node.outputs.size(), false)};
+  state.inputs.reserve(node.inputs.size());
+  for (const ValueId input : node.inputs) {
+    const ValueInfo* info = input == kAbsent ? nullptr : &frame.values[static_cast<std::size_t>(input)];
+    state.inputs.push_back(info == nullptr || info->absent ? nullptr : info);
+  }
+
+  const std::size_t first_symbol = session_.symbols.size();
+  const OpRule* rule = find_rule(node);
+  const Function* function = session_.model.function(node.domain, node.op_type, node.overload);
+  const StructureVisit structure = structure_visit(node);
+  std::string problem;
+  Cause cause = Cause::Unmodelled;
+  try {
+    if (function != nullptr)
+      visit_call(frame, node_index, *function, state);
+    else if (structure != nullptr)
+      (this->*structure)(frame, node_index, state);
+    else if (rule != nullptr)
+      visit_rule(frame, node_index, *rule, state);
+    else
+      problem = "no rule for " + (node.domain.empty() ? "" : node.domain + ".") + node.op_type;
+  } catch (const RuleStop& stop) {
+    problem = stop.message.empty() ? "not enough is known" : stop.message;
+    if (stop.kind == RuleStop::Kind::UnknownInput) cause = Cause::UnknownInput;
+  } catch (const TooComplex& too_complex) {
+    problem = too_complex.what();
+  }
+  adopt_declared(frame, state, first_symbol);
+  if (!problem.empty()) unmodelled(frame, node_index, state, std::move(problem), cause);
+  for (std::size_t i = 0; i < node.outputs.size(); ++i)
+    if (node.outputs[i] != kAbsent)
+      frame.values[static_cast<std::size_t>(node.outputs[i])] = std::move(state.outputs[i]);
+}
+
+namespace {
+
+// The type that the node's first output (a layout, a DequantizeLinear) or its operands (a product) are dequantised
+// from.
+ElementType dequantized_from(const OpContext::State& state) {
+  const auto& inputs = state.inputs;
+  if (inputs.empty() || inputs[0] == nullptr) return ElementType::Undefined;
+  if (state.node.op_type == "DequantizeLinear") return inputs[0]->type.element;
+  if (contains(kLayouts, state.node.op_type)) return inputs[0]->dequantized_from;
+  if (!contains(kProducts, state.node.op_type) || inputs.size() < 2 || inputs[1] == nullptr)
+    return ElementType::Undefined;
+  const ElementType a = inputs[0]->dequantized_from, b = inputs[1]->dequantized_from;
+  if (a == b) return a;
+  // Signed and unsigned integers of one width multiply each other in the same units.
+  const bool mixes_signs = is_integer(a) && is_integer(b) && bits(a) == bits(b);
+  return mixes_signs ? b : ElementType::Undefined;
+}
+
+}  // namespace
+
+void Walker::visit_rule(Frame& frame, std::size_t node_index, const OpRule& rule, OpContext::State& state) {
+  OpContext op(state);
+  rule.infer(op);
+  const ElementType narrow = dequantized_from(state);
+  if (rule.fold != nullptr) {
+    try {
+      rule.fold(op);
+    } catch (const RuleStop&) {  // the value stays unknown; the type is known all the same
+      for (ValueInfo& output : state.outputs) output.value.reset();
+    } catch (const TooComplex&) {
+      for (ValueInfo& output : state.outputs) output.value.reset();
+    }
+  }
+  mark_placement(state.node, rule, state);
+  if (state.node.op_type == "Constant" && state.outputs.size() == 1) {
+    state.outputs[0].tensor_graph = frame.id;
+    state.outputs[0].tensor = ~static_cast<std::int32_t>(node_index);
+    for (const Attribute& attribute : state.node.attributes)
+      if (const auto* tensor = std::get_if<Tensor>(&attribute.value)) state.outputs[0].unread = tensor->unread;
+  }
+  NodeReport row = row_of(frame, node_index, state);
+  if (!state.outputs.empty() && state.outputs[0].constant) {
+    row.cost.mark = Mark::Folded;
+  } else if (!state.outputs.empty() && state.outputs[0].host) {
+    row.cost.mark = Mark::Host;
+  } else {
+    row.cost = rule.cost(op);
+    if (row.cost.macs != Dim(0)) row.dequantized_from = narrow;
+  }
+  if (!state.outputs.empty() && !contains(kProducts, state.node.op_type)) state.outputs[0].dequantized_from = narrow;
+  count_parameters(row, state);
+  frame.rows.push_back(std::move(row));
+}
+
+// Decides whether the node is done before the first run (constant) or on the host (shape arithmetic). Neither may
+// depend on whether a free dim was bound, so that formulas and bound numbers agree.
+void Walker::mark_placement(const Node& node, const OpRule& rule, OpContext::State& state) const {
+  if (contains(kNeverFolded, node.op_type)) return;
+  const bool asks_shape = (node.op_type == "Shape" || node.op_type == "Size") && plain_domain(node.domain).empty();
+  bool constant = true;
+  bool host = asks_shape;
+  bool host_or_constant = true;
+  for (const ValueInfo* input : state.inputs) {
+    if (input == nullptr) continue;
+    constant = constant && input->constant;
+    host = host || input->host;
+    host_or_constant = host_or_constant && (input->host || input->constant);
+  }
+  // The shape of a host vector is its length, which does not depend on any size.
+  if (asks_shape) {
+    constant = host_or_constant;
+    host_or_constant = true;
+  }
+  host = !constant && host && host_or_constant && rule.fold != nullptr && !contains(kMaterialise, node.op_type);
+  for (const ValueInfo& output : state.outputs) {
+    const TensorType& type = output.type;
+    const bool is_short =
+        type.shape && type.shape->size() <= 1 &&
+        (type.shape->empty() || type.shape->front().value().value_or(kMaxHostElements + 1) <= kMaxHostElements);
+    host = host && is_short && (is_integer(type.element) || type.element == ElementType::Bool);
+  }
+  for (ValueInfo& output : state.outputs) {
+    output.constant = constant;
+    output.host = host;
+  }
+}
+
+// Where inference gave nothing, or only a symbol of its own invention, what the file declares is used.
+void Walker::adopt_declared(const Frame& frame, OpContext::State& state, std::size_t first_symbol) {
+  const bool sizes_hold = !session_.rebatch;
+  for (std::size_t i = 0; i < state.outputs.size(); ++i) {
+    const ValueId id = state.node.outputs[i];
+    if (id == kAbsent) continue;
+    const TensorType& declared = frame.graph.values[static_cast<std::size_t>(id)].declared;
+    TensorType& type = state.outputs[i].type;
+    if (type.element == ElementType::Undefined) type.element = declared.element;
+    if (!state.output_set[i]) type.container = declared.container;
+    if (!sizes_hold || !declared.shape) continue;
+    if (!type.shape) {
+      // Only sizes that mean the same here: numbers, and dims that the inputs name.
+      Shape shape;
+      for (const Dim& dim : *declared.shape) {
+        const auto names = dim.symbols();
+        const bool known = std::all_of(names.begin(), names.end(),
+                                       [&](const std::string& name) { return session_.input_dims.contains(name); });
+        shape.push_back(known ? dim.bind(session_.options.dims)
+                              : session_.fresh(dim.to_string(), state.display_name,
+                                               "a size that only the file declares", std::nullopt));
+      }
+      type.shape = std::move(shape);
+      continue;
+    }
+    if (declared.shape->size() != type.shape->size() || first_symbol == session_.symbols.size()) continue;
+    for (std::size_t axis = 0; axis < type.shape->size(); ++axis) {
+      Dim& dim = (*type.shape)[axis];
+      const Dim& stated = (*declared.shape)[axis];
+      if (!stated.is_constant() || !dim.is_symbol()) continue;
+      const std::string name = dim.to_string();
+      for (std::size_t s = first_symbol; s < session_.symbols.size(); ++s)
+        if (session_.symbols[s].name == name) (void)session_.unify(dim, stated, state.display_name), dim = stated;
+    }
+  }
+}
+
+NodeReport Walker::row_of(const Frame& frame, std::size_t node_index, const OpContext::State& state) {
+  NodeReport row;
+  row.graph = frame.id;
+  row.node = static_cast<std::int32_t>(node_index);
+  row.scope = frame.scope;
+  row.outputs.reserve(state.outputs.size());
+  for (std::size_t i = 0; i < state.outputs.size(); ++i) {
+    const ValueId id = state.node.outputs[i];
+    if (id != kAbsent)
+      row.outputs.push_back({frame.graph.values[static_cast<std::size_t>(id)].name, state.outputs[i].type});
+  }
+  return row;
+}
+
+// A weight is a stored tensor of floating-point or quantised elements: an initializer of any size, or a Constant node
+// too large to be a literal; and an int32 bias of a quantised product. Index tables, masks of bools and shapes are
+// none. Each is counted at its first use. Where several weights share a byte, as MatMulNBits stores them, params counts
+// the weights and param_bytes the bytes.
+bool is_parameter(const TensorType& type, bool in_node) {
+  const bool is_weight = is_float(type.element) || (is_integer(type.element) && bits(type.element) <= 8);
+  return is_weight && type.shape &&
+         !(in_node && element_count(*type.shape).value().value_or(0) <= Int{kInlineFloatElements});
+}
+
+void Walker::count_parameters(NodeReport& row, const OpContext::State& state) {
+  for (const ValueInfo* input : state.inputs) {
+    if (input == nullptr || input->tensor_graph < 0) continue;
+    const auto packed = packed_.find({input->tensor_graph, input->tensor});
+    if (packed == packed_.end() && !is_parameter(input->type, input->tensor < 0)) continue;
+    const Dim elements = element_count(*input->type.shape);
+    if (!counted_tensors_.insert({input->tensor_graph, input->tensor}).second) continue;
+    row.params += packed == packed_.end() ? elements : packed->second;
+    row.param_bytes += byte_size(elements, input->type.element);
+  }
+  params_ += row.params;
+  param_bytes_ += row.param_bytes;
+}
+
+void Walker::unmodelled(Frame& frame, std::size_t node_index, const OpContext::State& state, std::string problem,
+                        Cause cause) {
+  NodeReport row = row_of(frame, node_index, state);
+  row.cost.mark = Mark::Unmodelled;
+  count_parameters(row, state);
+  session_.note(Severity::Warning, state.display_name, "not modelled: " + problem, cause);
+  row.problem = std::move(problem);
+  frame.rows.push_back(std::move(row));
+}
+
+void Walker::splice(Frame& frame, std::size_t node_index, const OpContext::State& state, std::vector<NodeReport> rows,
+                    const Dim& times) {
+  // The main graph's own rows are unlimited; what bodies repeat is not.
+  if (spliced_rows_ + rows.size() > session_.options.max_inlined_rows) {
+    NodeReport row = row_of(frame, node_index, state);
+    for (const NodeReport& inner : rows) {
+      row.cost += inner.cost;
+      row.params += inner.params;
+      row.param_bytes += inner.param_bytes;
+      row.unmodelled_inside += inner.unmodelled_inside + (inner.cost.mark == Mark::Unmodelled ? 1 : 0);
+      if (row.cost.precision == ElementType::Undefined) row.cost.precision = inner.cost.precision;
+    }
+    row.cost = row.cost.scaled(times);
+    frame.rows.push_back(std::move(row));
+    return;
+  }
+  if (depth_ == 1) spliced_rows_ += rows.size();
+  for (NodeReport& row : rows) {
+    if (times != Dim(1)) row.cost = row.cost.scaled(times);
+    frame.rows.push_back(std::move(row));
+  }
+}
+
+// A local function is walked once per distinct signature of its inputs and attributes.
+void Walker::visit_call(Frame& frame, std::size_t node_index, const Function& function, OpContext::State& state) {
+  std::string signature = std::to_string(function.body);
+  std::vector<ValueInfo> inputs;
+  for (const ValueInfo* input : state.inputs) {
+    inputs.push_back(input == nullptr ? ValueInfo{} : *input);
+    ValueInfo& info = inputs.back();
+    info.absent = input == nullptr;
+    signature += '|';
+    if (info.absent) continue;
+    signature += to_string(info.type) + (info.constant ? "c" : "") + (info.host ? "h" : "");
+    if (info.tensor_graph >= 0)
+      signature += "t" + std::to_string(info.tensor_graph) + "," + std::to_string(info.tensor);
+    if (!info.value) continue;
+    for (const Scalar& scalar : *info.value) {
+      signature += ';';
+      if (const Dim* dim = std::get_if<Dim>(&scalar)) signature += dim->to_string();
+      if (const double* real = std::get_if<double>(&scalar)) signature += "r" + std::to_string(*real);
+      if (const Ratio* ratio = std::get_if<Ratio>(&scalar))
+        signature += ratio->numerator.to_string() + "/" + std::to_string(ratio->denominator);
+    }
+  }
+  std::vector<Attribute> attributes = state.node.attributes;
+  for (const Attribute& otherwise : function.defaults)
+    if (state.node.attribute(otherwise.name) == nullptr) attributes.push_back(otherwise);
+  // Attributes decide what the body does; a node's own list is its identity when it has any.
+  if (!attributes.empty()) signature += "@" + std::to_string(frame.id) + "," + std::to_string(node_index) + frame.scope;
+
+  auto found = calls_.find(signature);
+  if (found == calls_.end()) {
+    const auto saved = std::pair(call_attributes_, function_);
+    call_attributes_ = &attributes;
+    function_ = &function;
+    GraphResult body;
+    const std::string scope = frame.scope + (frame.scope.empty() ? "" : "/") + function.name;
+    try {
+      body = walk(function.body, inputs, nullptr, scope);
+    } catch (...) {
+      std::tie(call_attributes_, function_) = saved;
+      throw;
+    }
+    std::tie(call_attributes_, function_) = saved;
+    body.values.clear();
+    found = calls_.emplace(std::move(signature), std::move(body)).first;
+    splice(frame, node_index, state, found->second.rows, 1);
+    for (NodeReport& row : found->second.rows) row.params = row.param_bytes = 0;  // counted with the first call
+  } else {
+    splice(frame, node_index, state, found->second.rows, 1);
+  }
+  const GraphResult& body = found->second;
+  for (std::size_t i = 0; i < state.outputs.size() && i < body.outputs.size(); ++i) {
+    state.outputs[i] = body.outputs[i];
+    state.output_set[i] = true;
+  }
+}
+
+}  // namespace pagoda

@@ -1,0 +1,87 @@
+// Walks a graph in execution order: finds each node's rule, lets it infer, fold and cost, and collects the rows.
+// Bodies (branches, loops, local functions) are walked the same way and their rows spliced in.
+#pragma once
+
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "infer/context.h"
+#include "ops/packed_weights.h"
+#include "pagoda/core/analyze.h"
+
+namespace pagoda {
+
+// Whether a stored tensor counts as a parameter; `in_node`: it is the value of a Constant node, no initializer.
+bool is_parameter(const TensorType& type, bool in_node);
+
+// What walking one graph found.
+struct GraphResult {
+  std::vector<ValueInfo> outputs;  // of the graph
+  std::vector<ValueInfo> values;   // by ValueId
+  std::vector<NodeReport> rows;
+};
+
+class Walker {
+ public:
+  explicit Walker(Session& session) : session_(session), packed_(ops::packed_weights(session.model)) {}
+
+  // `inputs` are the graph's inputs in order; `outer` the values of the enclosing graph, null for main and functions.
+  GraphResult walk(GraphId graph, std::span<const ValueInfo> inputs, const std::vector<ValueInfo>* outer,
+                   const std::string& scope);
+
+  // Of all weights seen, also in branches not taken.
+  const Dim& params() const { return params_; }
+  const Dim& param_bytes() const { return param_bytes_; }
+
+ private:
+  struct Frame;  // one graph being walked
+
+  void visit(Frame& frame, std::size_t node_index);
+  void visit_rule(Frame& frame, std::size_t node_index, const OpRule& rule, OpContext::State& state);
+  void mark_placement(const Node& node, const OpRule& rule, OpContext::State& state) const;
+  void visit_call(Frame& frame, std::size_t node_index, const Function& function, OpContext::State& state);
+  // Structure ops, in structure.cpp.
+  using StructureVisit = void (Walker::*)(Frame&, std::size_t, OpContext::State&);
+  static StructureVisit structure_visit(const Node& node);  // null for all other ops
+  void visit_if(Frame& frame, std::size_t node_index, OpContext::State& state);
+  void visit_loop(Frame& frame, std::size_t node_index, OpContext::State& state);
+  void visit_scan(Frame& frame, std::size_t node_index, OpContext::State& state);
+  void visit_sequence_map(Frame& frame, std::size_t node_index, OpContext::State& state);
+
+  const OpRule* find_rule(const Node& node) const;
+  std::int64_t opset_of(const std::string& domain) const;
+  ValueInfo tensor_info(const Tensor& tensor, GraphId graph, std::int32_t index) const;
+  void adopt_declared(const Frame& frame, OpContext::State& state, std::size_t first_symbol);
+  NodeReport row_of(const Frame& frame, std::size_t node_index, const OpContext::State& state);
+  void count_parameters(NodeReport& row, const OpContext::State& state);
+  void unmodelled(Frame& frame, std::size_t node_index, const OpContext::State& state, std::string problem, Cause cause);
+  // Appends the rows of a body, each executed `times` times; one aggregated row when they are too many.
+  void splice(Frame& frame, std::size_t node_index, const OpContext::State& state, std::vector<NodeReport> rows,
+              const Dim& times);
+  // Joins the types of two alternatives of one value; differing dims become fresh symbols.
+  ValueInfo join(const ValueInfo& a, const ValueInfo& b, const std::string& hint, const std::string& node,
+                 std::string_view cause);
+
+  Session& session_;
+  std::map<std::pair<GraphId, std::int32_t>, Dim> packed_;  // weights that only their readers tell
+  int depth_ = 0;
+  std::size_t spliced_rows_ = 0;
+  std::set<std::pair<GraphId, std::int32_t>> counted_tensors_;
+  std::map<std::string, GraphResult> calls_;                 // function bodies by signature
+  const std::vector<Attribute>* call_attributes_ = nullptr;  // of the function call being walked
+  const Function* function_ = nullptr;                       // being walked
+  Dim params_ = 0, param_bytes_ = 0;
+};
+
+struct Walker::Frame {
+  GraphId id;
+  const Graph& graph;
+  const std::string& scope;
+  std::vector<ValueInfo> values;
+  std::vector<NodeReport> rows;
+};
+
+}  // namespace pagoda

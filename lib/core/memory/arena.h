@@ -1,0 +1,28 @@
+// Lays tensors that live for a while into one block of memory, so that no two share bytes while both are alive.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "pagoda/core/dim.h"
+
+namespace pagoda {
+
+struct ArenaBlock {
+  Int bytes = 0;
+  std::int32_t first_step = 0;  // both inclusive
+  std::int32_t last_step = 0;
+};
+
+struct ArenaLayout {
+  Int bytes = 0;
+  std::vector<Int> offsets;  // by block
+};
+
+// Finding the smallest arena is NP-hard; this takes the best of a sweep over time (best fit among the free gaps) and,
+// while the number of overlapping pairs is moderate, of placements of large and of long-lived blocks first. It stops
+// looking at the lower bound, the most bytes alive at once when each block takes a multiple of the alignment.
+ArenaLayout lay_out(std::span<const ArenaBlock> blocks, std::int64_t alignment);
+
+}  // namespace pagoda

@@ -1,0 +1,11 @@
+// Finds the inputs that hold past keys, values or states, and the outputs that hold them grown.
+#pragma once
+
+#include "memory/schedule.h"
+#include "pagoda/core/memory.h"
+
+namespace pagoda {
+
+KvCache find_kv_cache(const Model& model, const Analysis& analysis);
+
+}  // namespace pagoda

@@ -1,0 +1,74 @@
+// The main graph as memory sees it: steps that read and write storages. A storage is the bytes that one value owns
+// and that its views share. Both the memory plan and the traffic models start here.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "pagoda/core/analyze.h"
+#include "pagoda/core/graph.h"
+
+namespace pagoda {
+
+enum class Place : std::uint8_t {
+  Device,    // an activation
+  Host,      // shape arithmetic
+  Constant,  // a weight, or computed from weights alone
+};
+
+struct Storage {
+  ValueId owner = kAbsent;
+  std::int32_t producer = -1;  // node; -1 for inputs and weights
+  Place place = Place::Device;
+  bool is_input = false;                   // of the graph
+  bool is_output = false;                  // it, or a view of it
+  bool is_held = false;                    // a member of a sequence
+  int element_bits = 0;                    // of the owner
+  std::optional<Dim> bytes = {};           // 0 unless on the device; empty when unknown
+  bool is_recomputed = false;              // by all readers but the one that is left in `readers`
+  std::vector<std::int32_t> readers = {};  // nodes that need the elements, ascending, each once
+  std::vector<std::int32_t> holds = {};    // storages that live as long as this one: the members of a sequence
+};
+
+struct Step {
+  std::int32_t row = -1;       // in Analysis::nodes; -1 for a call whose body stands in its place
+  Mark mark = Mark::Compute;   // of that row
+  bool has_body = false;       // a branch, loop or call: reads what its body captures
+  GraphId body = -1;           // the graph that was entered; -1 when none was, or its rows are one aggregate
+  std::size_t body_begin = 0;  // rows of its body in Analysis::nodes
+  std::size_t body_end = 0;
+  std::unique_ptr<struct Schedule> body_schedule;  // of the graph that was entered
+  // Whether the body's own activations are on top of the node's outputs (loops: the results of trips add up) or
+  // include them (branches, calls).
+  bool body_on_top = false;
+  std::vector<std::int32_t> reads;   // storages, each once
+  std::vector<std::int32_t> writes;  // storages that begin here
+};
+
+struct Schedule {
+  const Graph* graph = nullptr;
+  std::vector<std::int32_t> storage_of;  // by ValueId; -1 for values of other graphs
+  std::vector<Storage> storages;         // producers first
+  std::vector<Step> steps;               // by node
+
+  // Runs a kernel of its own: neither view nor constant nor host arithmetic, and no body.
+  bool is_kernel(std::size_t node) const {
+    const Step& step = steps[node];
+    return !step.has_body && step.row >= 0 && (step.mark == Mark::Compute || step.mark == Mark::Unmodelled);
+  }
+};
+
+Schedule schedule_of(const Model& model, const Analysis& analysis);
+
+// The graphs that a node's attributes hold.
+std::vector<GraphId> bodies_of(const Node& node);
+
+// Bytes of a value of this type; empty when the rank is unknown or elements have no fixed width.
+std::optional<Dim> bytes_of(const TensorType& type);
+
+// The value with unbound dims at 1. A size that such a choice makes negative holds nothing.
+Int size_at(const Dim& bytes, const Bindings& bindings);
+
+}  // namespace pagoda

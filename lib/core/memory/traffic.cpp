@@ -1,0 +1,203 @@
+// Traffic under each model: rows one by one, fused groups, groups before a cache.
+#include "pagoda/core/traffic.h"
+
+#include <algorithm>
+#include <array>
+
+#include "memory/fusion.h"
+
+namespace pagoda {
+namespace {
+
+std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
+
+constexpr std::array kModels = {
+    std::pair{TrafficModel::Unfused, std::string_view("unfused")},
+    std::pair{TrafficModel::Fused, std::string_view("fused")},
+    std::pair{TrafficModel::Resident, std::string_view("resident")},
+};
+
+// clang-format off
+// In the order of Fusion. "Closed" (no path leaves the group and comes back) and the size of a group are conditions
+// of every rule; a tensor that something outside reads too is written all the same.
+constexpr std::array<FusionRule, 12> kRules = {{
+    {Fusion::Attention, "attention",
+     "Q·Kᵀ, element-wise operators on the scores (scale, mask, softcap), Softmax along the keys, element-wise operators on the "
+     "probabilities, the product with V; transposes, Expand and scalar factors of Q, K and V; a Transpose of the result",
+     "every tensor between them is read inside only; scores and probabilities have the same number of elements"},
+    {Fusion::Normalisation, "normalisation",
+     "reductions and norms (LayerNormalization, RMSNormalization …) along the last axes, with the element-wise operators on "
+     "the same rows and on their statistics",
+     "all members share the rows: operands have all elements, or one a row, equal in the leading axes and 1 in the others"},
+    {Fusion::Softmax, "softmax",
+     "Softmax or LogSoftmax along the last axis after element-wise operators or a norm",
+     "as for normalisation"},
+    {Fusion::BatchNorm, "batch-norm",
+     "BatchNormalization (inference) after a convolution or product",
+     "its operand has as many elements as its output"},
+    {Fusion::Residual, "residual",
+     "Add, Sub or Sum of a product's output and another tensor of the same size",
+     "as for batch-norm; the other tensor does not depend on the group"},
+    {Fusion::Activation, "activation",
+     "any other element-wise operator after a convolution or product: Relu, Sigmoid, GELU and its parts, a gate",
+     "as for batch-norm; unless a norm of rows begins with it and the product's output is written anyway"},
+    {Fusion::Scale, "scale",
+     "Mul or Div of a product's output by a constant or smaller tensor",
+     "as for batch-norm"},
+    {Fusion::Bias, "bias",
+     "Add, Sub or Sum of a product's output and a constant or smaller tensor of more than one element",
+     "as for batch-norm"},
+    {Fusion::Quantize, "quantize",
+     "QuantizeLinear after any kernel",
+     "always"},
+    {Fusion::Dequantize, "dequantize",
+     "DequantizeLinear before any kernel that reads its inputs in full; between QuantizeLinear and an element-wise operator",
+     "all readers are such kernels, each of which dequantises for itself; the work is counted once"},
+    {Fusion::TransposedOperand, "transposed-operand",
+     "Transpose of the last two axes before a matrix product",
+     "that product is the only reader"},
+    {Fusion::Elementwise, "elementwise",
+     "element-wise operators after, and between, element-wise operators and norms",
+     "operands from inside have as many elements as the output"},
+}};
+// clang-format on
+
+constexpr bool in_enum_order() {
+  for (std::size_t i = 0; i < kRules.size(); ++i)
+    if (static_cast<std::size_t>(kRules[i].fusion) != i) return false;
+  return static_cast<std::size_t>(Fusion::None) == kRules.size();
+}
+static_assert(in_enum_order());
+
+bool runs(const NodeReport& row) { return row.cost.mark == Mark::Compute || row.cost.mark == Mark::Unmodelled; }
+
+TrafficGroup group_of_one(const NodeReport& row, std::int32_t id) {
+  return {.rule = Fusion::None, .rows = {id}, .joined_by = {Fusion::None}, .cost = row.cost, .saved = 0};
+}
+
+// The row whose precision a group has: its first contraction, else its first row. Products that dequantise their
+// operands themselves have the precision of the narrow numbers.
+TrafficGroup group_of_many(const Analysis& analysis, const Schedule& schedule, const Group& group, const Unit& unit) {
+  TrafficGroup result;
+  result.joined_by = group.joined_by;
+  bool has_contraction = false;
+  for (const std::int32_t node : group.nodes) {
+    const std::int32_t id = schedule.steps[index(node)].row;
+    const OpCost& cost = analysis.nodes[index(id)].cost;
+    result.rows.push_back(id);
+    result.cost += cost;
+    if (cost.mark == Mark::Unmodelled) result.cost.mark = Mark::Unmodelled;
+    const bool contracts = cost.macs != Dim(0);
+    if (result.rows.size() == 1 || (contracts && !has_contraction)) result.cost.precision = cost.precision;
+    has_contraction = has_contraction || contracts;
+  }
+  if (unit.multiplies != ElementType::Undefined) result.cost.precision = unit.multiplies;
+  result.rule = *std::min_element(result.joined_by.begin(), result.joined_by.end());
+  result.cost.bytes_read = unit.read_bytes;
+  result.cost.bytes_written = unit.written_bytes;
+  result.saved = unit.saved;
+  return result;
+}
+
+void add_group(Traffic& traffic, TrafficGroup group) {
+  for (const std::int32_t row : group.rows)
+    traffic.group_of[index(row)] = static_cast<std::int32_t>(traffic.groups.size());
+  traffic.groups.push_back(std::move(group));
+}
+
+// In pairs, pairs of pairs …: formulas of many terms are copied a few times only.
+Dim sum(const Traffic& traffic, Dim OpCost::*bytes, std::size_t begin, std::size_t end) {
+  if (begin == end) return 0;
+  if (end - begin == 1) return traffic.groups[begin].cost.*bytes;
+  const std::size_t middle = begin + (end - begin) / 2;
+  return sum(traffic, bytes, begin, middle) + sum(traffic, bytes, middle, end);
+}
+
+void add_rows(Traffic& traffic, const Analysis& analysis, std::size_t begin, std::size_t end) {
+  for (std::size_t i = begin; i < end; ++i)
+    if (runs(analysis.nodes[i])) add_group(traffic, group_of_one(analysis.nodes[i], static_cast<std::int32_t>(i)));
+}
+
+// A node with a body stands for its own row (an aggregate, say) and those of the body.
+std::pair<std::size_t, std::size_t> rows_of_body(const Schedule& schedule, const Analysis& analysis,
+                                                 std::int32_t node) {
+  const Step& step = schedule.steps[index(node)];
+  const std::size_t begin = step.row >= 0 ? index(step.row) : step.body_begin;
+  std::size_t end = std::max(step.body_end, step.row >= 0 ? begin + 1 : begin);
+  // An aggregate follows the node's own row.
+  while (end < analysis.nodes.size() && step.row >= 0 && step.body < 0 && analysis.nodes[end].graph == 0 &&
+         analysis.nodes[end].node == node)
+    ++end;
+  return {begin, end};
+}
+
+// The groups of the fused graph, and for each node with a body its rows.
+void add_units(Traffic& result, const Model& model, const Analysis& analysis, const TrafficOptions& options) {
+  Schedule schedule = schedule_of(model, analysis);
+  recompute_dequantised(model, analysis, schedule);
+  const FusedGraph fused = fuse(model, analysis, schedule);
+  CacheResult cached;
+  const bool is_resident = options.model == TrafficModel::Resident;
+  if (is_resident) cached = run_cached(fused, schedule, options);
+  for (std::size_t u = 0; u < fused.units.size(); ++u) {
+    const Unit& unit = fused.units[u];
+    if (unit.node >= 0) {
+      const auto [begin, end] = rows_of_body(schedule, analysis, unit.node);
+      add_rows(result, analysis, begin, end);
+      continue;
+    }
+    TrafficGroup group = group_of_many(analysis, schedule, fused.groups[index(unit.group)], unit);
+    if (is_resident) {
+      const Int unfused = size_at(group.saved + group.cost.bytes(), options.bindings);
+      group.cost.bytes_read = cached.moved[u].first;
+      group.cost.bytes_written = cached.moved[u].second;
+      group.saved = Dim(unfused) - group.cost.bytes();
+    }
+    add_group(result, std::move(group));
+  }
+  // What the graph does not account for (see locate_steps) still moves its bytes.
+  for (std::size_t i = 0; i < analysis.nodes.size(); ++i)
+    if (runs(analysis.nodes[i]) && result.group_of[i] < 0) add_rows(result, analysis, i, i + 1);
+  result.stayed = std::move(cached.stayed);
+  if (!is_resident) return;
+  for (TrafficGroup& group : result.groups) {  // rows of bodies have kept their formulas
+    group.cost.bytes_read = size_at(group.cost.bytes_read, options.bindings);
+    group.cost.bytes_written = size_at(group.cost.bytes_written, options.bindings);
+  }
+}
+
+}  // namespace
+
+std::span<const FusionRule> fusion_rules() { return kRules; }
+
+std::string_view to_string(Fusion fusion) {
+  return fusion == Fusion::None ? "" : kRules[static_cast<std::size_t>(fusion)].name;
+}
+
+std::optional<TrafficModel> traffic_model(std::string_view name) {
+  for (const auto& [model, text] : kModels)
+    if (text == name) return model;
+  return std::nullopt;
+}
+
+std::string_view to_string(TrafficModel model) {
+  for (const auto& [value, text] : kModels)
+    if (value == model) return text;
+  return "";
+}
+
+Traffic traffic(const Model& model, const Analysis& analysis, const TrafficOptions& options) {
+  Traffic result;
+  result.model = options.model;
+  result.group_of.assign(analysis.nodes.size(), -1);
+  if (options.model == TrafficModel::Unfused) {
+    add_rows(result, analysis, 0, analysis.nodes.size());
+  } else {
+    add_units(result, model, analysis, options);
+  }
+  result.bytes_read = sum(result, &OpCost::bytes_read, 0, result.groups.size());
+  result.bytes_written = sum(result, &OpCost::bytes_written, 0, result.groups.size());
+  return result;
+}
+
+}  // namespace pagoda

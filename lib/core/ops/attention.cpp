@@ -1,0 +1,324 @@
+// Attention and what surrounds it: rotary embeddings, cache updates, linear attention, gated activations.
+//
+// A score is one (query, key) pair. Pairs that a causal mask or a window hides cost nothing: an engine need not
+// compute them. Masks given as tensors hide nothing, since they are data.
+#include <algorithm>
+
+#include "ops/attention_work.h"
+#include "ops/shape_math.h"
+
+namespace pagoda::ops {
+namespace {
+
+// --- Attention ---
+
+enum Input { kQuery, kKey, kValue, kMask, kPastKey, kPastValue, kLengths };
+enum Output { kResult, kPresentKey, kPresentValue, kScores };
+
+// Sizes of an attention node, whether its tensors have rank 4, [batch, heads, length, size], or 3 with packed heads,
+// [batch, length, heads·size].
+struct Heads {
+  Dim batch, query_heads, key_heads, queries, keys, size, value_size;
+  Dim past = 0;
+  bool packed = false;
+
+  Dim total_keys() const { return past + keys; }
+};
+
+Dim head_size(const OpContext& op, const Dim& hidden, const Dim& heads) {
+  if (const auto size = exact_div(hidden, heads)) return *size;
+  if (hidden.is_constant())
+    op.fail("a hidden size of " + hidden.to_string() + " does not divide into " + heads.to_string() + " heads");
+  return floor_div(hidden, heads);
+}
+
+Dim head_count(const OpContext& op, std::string_view attribute) {
+  const std::int64_t heads = op.required_integer(attribute);
+  if (heads < 1) op.fail(std::string(attribute) + " is " + std::to_string(heads));
+  return heads;
+}
+
+Heads heads_of(const OpContext& op) {
+  const Shape& query = op.shape(kQuery);
+  const Shape& key = op.shape(kKey);
+  const Shape& value = op.shape(kValue);
+  if (query.size() != key.size() || query.size() != value.size() || (query.size() != 3 && query.size() != 4))
+    op.fail("Q, K and V have ranks " + std::to_string(query.size()) + ", " + std::to_string(key.size()) + " and " +
+            std::to_string(value.size()) + ", expected 3 or 4 for all");
+  Heads heads;
+  heads.batch = query[0];
+  heads.packed = query.size() == 3;
+  if (heads.packed) {
+    heads.query_heads = head_count(op, "q_num_heads");
+    heads.key_heads = head_count(op, "kv_num_heads");
+    heads.queries = query[1];
+    heads.keys = key[1];
+    heads.size = head_size(op, query[2], heads.query_heads);
+    heads.value_size = head_size(op, value[2], heads.key_heads);
+  } else {
+    heads.query_heads = query[1];
+    heads.key_heads = key[1];
+    heads.queries = query[2];
+    heads.keys = key[2];
+    heads.size = query[3];
+    heads.value_size = value[3];
+  }
+  if (op.has_input(kPastKey)) {
+    if (op.rank(kPastKey) != 4) op.fail("past_key has rank " + std::to_string(op.rank(kPastKey)) + ", expected 4");
+    heads.past = op.shape(kPastKey)[2];
+  }
+  return heads;
+}
+
+void infer_attention(OpContext& op) {
+  set_element(op, kResult, op.element(kQuery));
+  set_element(op, kPresentKey, op.element(kKey));
+  set_element(op, kPresentValue, op.element(kValue));
+  set_element(op, kScores, op.element(kQuery));
+  const Heads heads = heads_of(op);
+  const Shape& key = op.shape(kKey);
+  op.unify(heads.batch, key[0], "batch of Q and K");
+  op.unify(heads.batch, op.shape(kValue)[0], "batch of Q and V");
+  op.unify(heads.keys, op.shape(kValue)[heads.packed ? 1 : 2], "lengths of K and V");
+  op.unify(heads.packed ? heads.size * heads.key_heads : heads.size, key.back(), "head size of Q and K");
+  if (heads.query_heads.is_constant() && heads.key_heads.is_constant() &&
+      (heads.key_heads == Dim(0) || !exact_div(heads.query_heads, heads.key_heads)))
+    op.fail(heads.query_heads.to_string() + " query heads do not share " + heads.key_heads.to_string() + " key heads");
+  if (op.has_input(kLengths) && !op.integers(kLengths))
+    op.note("the lengths of the sequences in the cache are data: every key counts");
+
+  op.set_output(kResult, op.element(kQuery),
+                heads.packed ? Shape{heads.batch, heads.queries, heads.query_heads * heads.value_size}
+                             : Shape{heads.batch, heads.query_heads, heads.queries, heads.value_size});
+  const Dim total = heads.total_keys();
+  op.set_output(kPresentKey, op.element(kKey), {heads.batch, heads.key_heads, total, heads.size});
+  op.set_output(kPresentValue, op.element(kValue), {heads.batch, heads.key_heads, total, heads.value_size});
+  op.set_output(kScores, op.element(kQuery), {heads.batch, heads.query_heads, heads.queries, total});
+}
+
+// 2·Σ_{i < queries} clamp(i + offset, 0, keys): twice (see half()) the pairs of a query i with keys below i + offset.
+Dim twice_keys_below(const Dim& queries, const Dim& offset, const Dim& keys) {
+  const auto up_to = [&](const Dim& n) {  // 2·Σ_{k < n} clamp(k, 0, keys)
+    const Dim rising = max(min(n, keys), 0);
+    return rising * (rising - 1) + 2 * (max(n, keys) - keys) * keys;
+  };
+  return up_to(queries + offset) - up_to(offset);
+}
+
+// Keys that a query at position p = offset + i may see: p − left … p + right, −1 for no bound.
+struct Visibility {
+  std::int64_t left = -1, right = -1;
+};
+
+Visibility visibility(const OpContext& op) {
+  Visibility visible;
+  if (op.opset() >= 25) {
+    visible.left = op.attribute("left_window_size", std::int64_t{-1});
+    visible.right = op.attribute("right_window_size", std::int64_t{-1});
+    if (visible.left < -1 || visible.right < -1) op.fail("a window size is below -1");
+  }
+  if (op.attribute("is_causal", std::int64_t{0}) != 0) visible.right = 0;
+  return visible;
+}
+
+// Twice the visible pairs of one head of one sequence of `keys` keys, `offset` of which precede the first query.
+Dim twice_visible(const Visibility& visible, const Dim& queries, const Dim& keys, const Dim& offset) {
+  if (visible.left < 0 && visible.right < 0) return 2 * queries * keys;
+  if (visible.left < 0 && visible.right == 0 && greater_equal(offset, 0) == true) {
+    // Each of the first m = min(queries, keys − offset) queries sees one key more than the one before; later ones all.
+    const Dim m = min(queries, keys - offset);
+    return m * (2 * offset + m + 1) + 2 * (queries - m) * keys;
+  }
+  const Dim below =
+      visible.right < 0 ? 2 * queries * keys : twice_keys_below(queries, offset + visible.right + 1, keys);
+  return visible.left < 0 ? below : below - twice_keys_below(queries, offset - visible.left, keys);
+}
+
+// The same over all heads and the whole batch.
+Dim twice_pairs(const OpContext& op, const Heads& heads) {
+  const Visibility visible = visibility(op);
+  const auto lengths = op.has_input(kLengths) ? op.integers(kLengths) : std::nullopt;
+  if (lengths && heads.batch == Dim(lengths->size())) {
+    Dim pairs = 0;
+    for (const std::int64_t length : *lengths) {
+      if (length < 0) op.fail("a sequence of length " + std::to_string(length));
+      pairs += twice_visible(visible, heads.queries, length, Dim(length) - heads.queries);
+    }
+    return heads.query_heads * pairs;
+  }
+  const Dim offset = op.has_input(kLengths) ? heads.keys - heads.queries : heads.past;
+  return heads.query_heads * heads.batch * twice_visible(visible, heads.queries, heads.total_keys(), offset);
+}
+
+// The raw scores, where they are an output, are needed for hidden pairs too. A mask of bools selects, others add.
+OpCost cost_attention(const OpContext& op) {
+  const Heads heads = heads_of(op);
+  const bool selects = op.has_input(kMask) && op.element(kMask) == ElementType::Bool;
+  const bool raw_scores = op.has_output(kScores) && op.attribute("qk_matmul_output_mode", std::int64_t{0}) <= 1;
+  const Scores scores{.twice_pairs = twice_pairs(op, heads),
+                      .rows = heads.batch * heads.query_heads * heads.queries,
+                      .key_size = heads.size,
+                      .value_size = heads.value_size,
+                      .masks = op.has_input(kMask) ? 1 : 0,
+                      .softcap = op.attribute("softcap", 0.0) != 0,
+                      .raw_scores = raw_scores ? op.output_elements(kScores) : Dim(0)};
+  OpCost cost = op.streamed();
+  add_scores(cost, scores);
+  if (selects) cost.comparisons += half(scores.twice_pairs);
+  return cost;
+}
+
+// --- FlexAttention: as Attention without masks, with graphs that rewrite scores and probabilities ---
+
+void infer_flex_attention(OpContext& op) {
+  if (op.rank(kQuery) != 4) op.fail("Q has rank " + std::to_string(op.rank(kQuery)) + ", expected 4");
+  infer_attention(op);
+}
+
+OpCost cost_flex_attention(const OpContext& op) {
+  if (op.has_attribute("score_mod") || op.has_attribute("prob_mod"))
+    op.unknown("score_mod and prob_mod are graphs whose work is not counted");
+  return cost_attention(op);
+}
+
+// --- RotaryEmbedding ---
+
+void infer_rotary(OpContext& op) {
+  if (op.has_shape(0) && op.rank(0) != 3 && op.rank(0) != 4)
+    op.fail("X has rank " + std::to_string(op.rank(0)) + ", expected 3 or 4");
+  op.set_output(0, op.input(0));
+}
+
+// Each rotated pair takes 4 multiplications, a subtraction and an addition: 3 per rotated element. With position_ids
+// only the picked rows of the caches are read.
+OpCost cost_rotary(const OpContext& op) {
+  const Shape& data = op.shape(0);
+  const bool packed = data.size() == 3;
+  const Dim heads = packed ? head_count(op, "num_heads") : data[1];
+  const Dim size = packed ? head_size(op, data[2], heads) : data[3];
+  const Dim tokens = data[0] * (packed ? data[1] : data[2]);
+  const std::int64_t partial = op.attribute("rotary_embedding_dim", std::int64_t{0});
+  const Dim rotated = partial > 0 ? Dim(partial) : size;
+  OpCost cost = op.streamed({0, 3});
+  for (const int cache : {1, 2}) {
+    const Dim picked = op.has_input(3) ? min(op.elements(cache), tokens * op.shape(cache).back()) : op.elements(cache);
+    cost.bytes_read += byte_size(picked, op.element(cache));
+  }
+  cost.arith = 3 * tokens * heads * rotated;
+  return cost;
+}
+
+// --- TensorScatter ---
+
+// Every element of the result comes from the cache or from the update: as many bytes are read as written.
+OpCost cost_tensor_scatter(const OpContext& op) {
+  OpCost cost = op.streamed({2});
+  cost.bytes_read += op.output_bytes(0);
+  return cost;
+}
+
+void infer_tensor_scatter(OpContext& op) {
+  if (op.has_shape(0) && op.has_shape(1)) {
+    const int rank = op.rank(0);
+    if (op.rank(1) != rank) op.fail("past_cache and update differ in rank");
+    const int axis = normal_axis(op, op.attribute("axis", std::int64_t{-2}), rank);
+    for (int i = 0; i < rank; ++i)
+      if (i != axis)
+        op.unify(op.shape(0)[static_cast<std::size_t>(i)], op.shape(1)[static_cast<std::size_t>(i)],
+                 "past_cache and update");
+  }
+  op.set_output(0, op.input(0));
+}
+
+// --- LinearAttention ---
+
+struct LinearHeads {
+  Dim batch, tokens, query_heads, key_heads, key_size, value_size;
+};
+
+LinearHeads linear_heads(const OpContext& op) {
+  const Shape& query = op.shape(0);
+  const Shape& value = op.shape(2);
+  if (query.size() != 3 || value.size() != 3) op.fail("query and value should have rank 3");
+  LinearHeads heads{query[0], query[1], head_count(op, "q_num_heads"), head_count(op, "kv_num_heads"), 0, 0};
+  heads.key_size = head_size(op, query[2], heads.query_heads);
+  heads.value_size = head_size(op, value[2], heads.key_heads);
+  return heads;
+}
+
+void infer_linear_attention(OpContext& op) {
+  const ElementType state = op.element(op.has_input(3) ? 3 : 0);
+  set_element(op, 0, op.element(0));
+  set_element(op, 1, state);
+  const LinearHeads heads = linear_heads(op);
+  if (op.has_shape(1) && op.rank(1) == 3) {
+    op.unify(heads.tokens, op.shape(1)[1], "lengths of query and key");
+    op.unify(heads.key_heads * heads.key_size, op.shape(1)[2], "head size of query and key");
+  }
+  op.set_output(0, op.element(0), {heads.batch, heads.tokens, heads.query_heads * heads.value_size});
+  op.set_output(1, state, {heads.batch, heads.key_heads, heads.key_size, heads.value_size});
+}
+
+// The recurrence token by token; chunked engines do other work for the same result. With a state S of key × value
+// size, per token and key head: k ⊗ v onto S; the delta rules also Sᵀk, a difference and β·, per value element; the
+// gated ones exp of the decay and its product with S. Per query head qᵀS and the scale.
+OpCost cost_linear_attention(const OpContext& op) {
+  const LinearHeads heads = linear_heads(op);
+  const std::string_view rule = op.attribute("update_rule", std::string_view("gated_delta"));
+  const bool is_delta = rule == "delta" || rule == "gated_delta";
+  const bool is_gated = rule == "gated" || rule == "gated_delta";
+  if (!is_delta && !is_gated && rule != "linear") op.fail("update_rule is '" + std::string(rule) + "'");
+  const Dim tokens = heads.batch * heads.tokens;
+  const Dim state = heads.key_size * heads.value_size;
+  OpCost cost = op.streamed();
+  cost.macs = tokens * state * (heads.key_heads * (is_delta ? 2 : 1) + heads.query_heads);
+  cost.arith = tokens * heads.query_heads * heads.value_size;
+  if (is_delta) cost.arith += 2 * tokens * heads.key_heads * heads.value_size;
+  if (is_gated) {
+    cost.arith += tokens * heads.key_heads * state;
+    cost.special = op.elements(4);
+  }
+  return cost;
+}
+
+// --- SwiGLU: A·sigmoid(α·A)·B ---
+
+void infer_swiglu(OpContext& op) {
+  if (op.has_shape(0) && op.has_shape(1)) {
+    if (op.rank(0) != op.rank(1)) op.fail("A and B differ in rank");
+    for (std::size_t i = 0; i < op.shape(0).size(); ++i) op.unify(op.shape(0)[i], op.shape(1)[i], "dims of A and B");
+  }
+  op.set_output(0, op.has_shape(0) ? op.input(0) : TensorType{.element = op.element(0), .shape = op.input(1).shape});
+}
+
+OpCost cost_swiglu(const OpContext& op) {
+  OpCost cost = op.streamed();
+  cost.special = op.output_elements(0);
+  cost.arith = (op.attribute("alpha", 1.0) == 1.0 ? 2 : 3) * op.output_elements(0);
+  return cost;
+}
+
+// clang-format off
+constexpr OpRule kRules[] = {
+    // op                infer                   cost                   fold     cost in words
+    {"Attention",        infer_attention,        cost_attention,        nullptr, "D + Dv macs, scale, mask, softmax (4 and exp) per visible query-key pair; softcap div, tanh, mul"},
+    {"LinearAttention",  infer_linear_attention, cost_linear_attention, nullptr, "per token D·Dv macs per query head and 1 or 2 times that per key head; decay D·Dv mul; delta 2·Dv; scale"},
+    {"RotaryEmbedding",  infer_rotary,           cost_rotary,           nullptr, "3 per rotated element"},
+    {"SwiGLU",           infer_swiglu,           cost_swiglu,           nullptr, "sigmoid, 2 mul (3 with alpha) per element"},
+    {"TensorScatter",    infer_tensor_scatter,   cost_tensor_scatter,   nullptr, "no arithmetic; reads as much as it writes"},
+};
+
+constexpr OpRule kPreviewRules[] = {
+    // op                infer                   cost                   fold     cost in words
+    {"FlexAttention",    infer_flex_attention,   cost_flex_attention,   nullptr, "as Attention; not known with score_mod or prob_mod"},
+};
+// clang-format on
+static_assert(well_formed(kRules));
+static_assert(well_formed(kPreviewRules));
+
+}  // namespace
+
+std::span<const OpRule> attention_rules() { return kRules; }
+std::span<const OpRule> preview_rules() { return kPreviewRules; }
+
+}  // namespace pagoda::ops

@@ -1,0 +1,399 @@
+// com.microsoft: attention with its projections fused in (Attention, QAttention …) and attention over projected heads
+// (MultiHeadAttention, DecoderMaskedMultiHeadAttention …). Grouped heads and paged caches are in
+// contrib_cache_attention.cpp, sequences packed without padding in contrib_packed_attention.cpp.
+#include "ops/attention_work.h"
+#include "ops/families.h"
+#include "ops/shape_math.h"
+
+namespace pagoda::ops {
+namespace {
+
+// A mask of rank 1 holds lengths; any other is added to the scores.
+int masks_added(const OpContext& op, int mask, int attention_bias) {
+  const bool adds = op.has_input(mask) && op.rank(mask) > 1;
+  return (adds ? 1 : 0) + (op.has_input(attention_bias) ? 1 : 0);
+}
+
+bool is_causal(const OpContext& op) { return op.attribute("unidirectional", std::int64_t{0}) != 0; }
+bool shares_buffer(const OpContext& op) { return op.attribute("past_present_share_buffer", std::int64_t{0}) != 0; }
+
+// Twice the pairs over all heads and sequences. A causal mask aligns queries with the keys that are not cached.
+Dim twice_pairs(const OpContext& op, const Dim& sequences, const Dim& queries, const Cache& cache) {
+  return sequences *
+         (is_causal(op) ? twice_offset_pairs(queries, cache.total, cache.valid()) : 2 * queries * cache.total);
+}
+
+// Rows that the past holds: stated by an input where past and present share a buffer. Where that is data, every row
+// of the buffer counts.
+Cache cache_of(const OpContext& op, const Dim& past_rows, const Dim& added, bool shared, int past_length) {
+  if (!shared) return {.past = past_rows, .present = past_rows + added, .total = past_rows + added, .added = added};
+  const std::optional<Dim> valid = scalar_value(op, past_length);
+  return {.past = past_rows,
+          .present = past_rows,
+          .total = valid ? *valid + added : past_rows,
+          .added = added,
+          .shared = true};
+}
+
+// --- Attention, QAttention, DecoderMaskedSelfAttention: input [B, S, I], weights [I, Hq + Hk + Hv] ---
+
+struct ProjectedInputs {
+  int mask, past, attention_bias, past_length;
+};
+constexpr ProjectedInputs kAttentionInputs = {.mask = 3, .past = 4, .attention_bias = 5, .past_length = 6};
+constexpr ProjectedInputs kQAttentionInputs = {.mask = 5, .past = 8, .attention_bias = -1, .past_length = -1};
+
+struct Projected {
+  Dim batch, queries, input_size, columns, heads, query_size, value_size;
+  Cache cache;
+};
+
+Projected projected(const OpContext& op, const ProjectedInputs& inputs) {
+  Projected result;
+  const Shape& data = shape_of(op, 0, 3);
+  expect_rank(op, 1, 2);
+  result.batch = data[0];
+  result.queries = data[1];
+  result.input_size = dim_of(op, 1, 0).is_constant() ? dim_of(op, 1, 0) : data[2];
+  result.columns = dim_of(op, 1, 1);
+  result.heads = positive_attribute(op, "num_heads");
+  Dim query_hidden, value_hidden;
+  if (const auto sizes = op.integer_list("qkv_hidden_sizes"); sizes && !sizes->empty()) {
+    if (sizes->size() != 3) op.fail("qkv_hidden_sizes has " + std::to_string(sizes->size()) + " entries, expected 3");
+    if (std::any_of(sizes->begin(), sizes->end(), [](std::int64_t size) { return size < 1; }))
+      op.fail("qkv_hidden_sizes holds no sizes");
+    query_hidden = (*sizes)[0];
+    value_hidden = (*sizes)[2];
+  } else {
+    query_hidden = value_hidden = divided(op, result.columns, 3, "columns of the weights");
+  }
+  result.query_size = divided(op, query_hidden, result.heads, "hidden size and heads");
+  result.value_size = divided(op, value_hidden, result.heads, "hidden size of V and heads");
+  expect_rank(op, inputs.past, 5);
+  const bool has_past = op.has_input(inputs.past);
+  result.cache = cache_of(op, has_past ? dim_of(op, inputs.past, 3) : Dim(0), result.queries,
+                          has_past && shares_buffer(op), inputs.past_length);
+  return result;
+}
+
+void infer_projected(OpContext& op, const ProjectedInputs& inputs, ElementType element) {
+  set_element(op, 0, element);
+  const Projected sizes = projected(op, inputs);
+  op.unify(dim_of(op, 0, 2), dim_of(op, 1, 0), "input size of data and weights");
+  if (op.has_shape(2)) op.unify(dim_of(op, 2, -1), sizes.columns, "columns of weights and bias");
+  if (op.has_shape(inputs.past)) {
+    op.unify(dim_of(op, inputs.past, 1), sizes.batch, "batch of input and past");
+    op.unify(dim_of(op, inputs.past, 2), sizes.heads, "heads of the past");
+  }
+  op.set_output(0, element, {sizes.batch, sizes.queries, sizes.heads * sizes.value_size});
+  op.set_output(1, element, {Dim(2), sizes.batch, sizes.heads, sizes.cache.present, sizes.query_size});
+}
+
+void infer_attention(OpContext& op) { infer_projected(op, kAttentionInputs, op.element(0)); }
+void infer_q_attention(OpContext& op) { infer_projected(op, kQAttentionInputs, op.element(3)); }
+
+// One product with the weights for Q, K and V, its bias, then the scores. Rotary angles (mul, sin, cos) are computed
+// once per position and pair.
+OpCost cost_projected(const OpContext& op, const ProjectedInputs& inputs) {
+  const Projected sizes = projected(op, inputs);
+  const Dim tokens = sizes.batch * sizes.queries;
+  OpCost cost = op.streamed();
+  move_cache(cost, op, {inputs.past}, {1}, sizes.cache);
+  cost.macs = tokens * sizes.input_size * sizes.columns;
+  if (op.has_input(2)) cost.arith += tokens * sizes.columns;
+  if (op.attribute("do_rotary", std::int64_t{0}) != 0) {
+    const std::int64_t partial = op.attribute("rotary_embedding_dim", std::int64_t{0});
+    const Dim rotated = partial > 0 ? Dim(partial) : sizes.query_size;
+    cost += rotary_work(2 * tokens * sizes.heads * rotated);
+    cost.arith += half(sizes.queries * rotated);
+    cost.special += sizes.queries * rotated;
+  }
+  const Dim sequences = sizes.batch * sizes.heads;
+  add_scores(cost, {.twice_pairs = twice_pairs(op, sequences, sizes.queries, sizes.cache),
+                    .rows = sequences * sizes.queries,
+                    .key_size = sizes.query_size,
+                    .value_size = sizes.value_size,
+                    .masks = masks_added(op, inputs.mask, inputs.attention_bias)});
+  return cost;
+}
+
+OpCost cost_attention(const OpContext& op) { return cost_projected(op, kAttentionInputs); }
+
+// The projection in integers: a subtraction per operand element with a zero point, then one multiplication by the
+// combined scale per element. Scores are in floating point.
+OpCost cost_q_attention(const OpContext& op) {
+  OpCost cost = cost_projected(op, kQAttentionInputs);
+  const Projected sizes = projected(op, kQAttentionInputs);
+  if (op.has_input(6)) cost.arith += op.elements(0);
+  if (op.has_input(7)) cost.arith += op.elements(1);
+  cost.arith += op.elements(4) + sizes.batch * sizes.queries * sizes.columns;
+  cost.precision = ElementType::Int8;
+  return cost;
+}
+
+// --- QOrderedAttention: weights of Q, K and V apart, everything int8 ---
+
+void infer_q_ordered_attention(OpContext& op) {
+  set_element(op, 0, op.element(0));
+  const Shape& data = shape_of(op, 0, 3);
+  for (const int weight : {5, 6, 7}) {
+    expect_rank(op, weight, 2);
+    expect_dim(op, weight, 0, data[2], "input size of data and weights");
+  }
+  op.set_output(0, op.element(0), {data[0], data[1], dim_of(op, 7, 1)});
+}
+
+// As Attention; every product is scaled, rounded and clamped at both ends.
+OpCost cost_q_ordered_attention(const OpContext& op) {
+  if (op.has_input(18)) op.unknown("a past state is not defined for this operator yet");
+  const Shape& data = op.shape(0);
+  const Dim heads = positive_attribute(op, "num_heads");
+  const Dim tokens = data[0] * data[1];
+  const Dim columns = dim_of(op, 5, 1) + dim_of(op, 6, 1) + dim_of(op, 7, 1);
+  const Dim sequences = data[0] * heads;
+  OpCost cost = op.streamed();
+  cost.macs = tokens * data[2] * columns;
+  cost.arith = tokens * columns;
+  const Dim twice =
+      twice_pairs(op, sequences, data[1], {.past = 0, .present = data[1], .total = data[1], .added = data[1]});
+  add_scores(cost, {.twice_pairs = twice,
+                    .rows = sequences * data[1],
+                    .key_size = divided(op, dim_of(op, 5, 1), heads, "hidden size and heads"),
+                    .value_size = divided(op, dim_of(op, 7, 1), heads, "hidden size of V and heads"),
+                    .masks = masks_added(op, 17, 19)});
+  const Work requantize = {.arith = 4, .special = 0, .comparisons = 3};
+  cost += requantize * (tokens * columns + twice + op.output_elements(0));
+  cost.precision = ElementType::Int8;
+  return cost;
+}
+
+// --- MultiHeadAttention, DecoderMaskedMultiHeadAttention ---
+
+struct HeadInputs {
+  int bias, mask, attention_bias, past_key, past_length;
+  bool states_sharing;  // an attribute tells whether past and present share a buffer, else the past length's presence
+};
+constexpr HeadInputs kMultiHeadInputs = {3, 4, 5, 6, 8, false};
+constexpr HeadInputs kDecoderInputs = {10, 3, 4, 5, 7, true};
+
+struct Heads {
+  Dim batch, queries, keys, heads, query_size, value_size;
+  Dim biased;  // elements of the projections that a bias meets
+  Cache cache;
+};
+
+Heads heads_of(const OpContext& op, const HeadInputs& inputs) {
+  const Shape& query = op.shape(0);
+  const bool has_key = op.has_input(1);
+  if (query.size() != 3 && !(query.size() == 5 && !has_key))
+    op.fail("the query has rank " + std::to_string(query.size()) + ", expected 3, or 5 for packed Q, K and V");
+  Heads sizes;
+  sizes.batch = query[0];
+  sizes.queries = sizes.keys = query[1];
+  sizes.heads = positive_attribute(op, "num_heads");
+  if (query.size() == 5) {
+    sizes.query_size = sizes.value_size = query[4];
+  } else if (!has_key) {
+    sizes.query_size = sizes.value_size = divided(op, query[2], 3 * sizes.heads, "packed hidden size and heads");
+  } else {
+    sizes.query_size = sizes.value_size = divided(op, query[2], sizes.heads, "hidden size and heads");
+    const Shape& key = op.shape(1);
+    if (key.size() < 3 || key.size() > 5)
+      op.fail("the key has rank " + std::to_string(key.size()) + ", expected 3, 4 or 5");
+    sizes.keys = key[key.size() == 4 ? 2 : 1];
+    if (key.size() == 3) sizes.value_size = divided(op, dim_of(op, 2, -1), sizes.heads, "hidden size of V and heads");
+    if (key.size() == 4) sizes.value_size = dim_of(op, 2, -1);
+  }
+  // A key of rank 4 is a cache that was filled by an earlier step and has its bias already.
+  const bool key_biased = !has_key || op.rank(1) != 4;
+  sizes.biased = sizes.batch * sizes.heads * sizes.queries * sizes.query_size;
+  if (key_biased) sizes.biased += sizes.batch * sizes.heads * sizes.keys * (sizes.query_size + sizes.value_size);
+  expect_rank(op, inputs.past_key, 4);
+  const bool has_past = op.has_input(inputs.past_key);
+  const bool shared = has_past && (inputs.states_sharing ? shares_buffer(op) : op.has_input(inputs.past_length));
+  sizes.cache =
+      cache_of(op, has_past ? dim_of(op, inputs.past_key, 2) : Dim(0), sizes.keys, shared, inputs.past_length);
+  return sizes;
+}
+
+void infer_heads(OpContext& op, const HeadInputs& inputs) {
+  set_element(op, 0, op.element(0));
+  const Heads sizes = heads_of(op, inputs);
+  if (op.has_shape(1)) {
+    op.unify(dim_of(op, 1, 0), sizes.batch, "batch of query and key");
+    if (op.rank(1) == 3) op.unify(dim_of(op, 1, 2), sizes.heads * sizes.query_size, "hidden size of query and key");
+    if (op.rank(1) == 4) op.unify(dim_of(op, 1, 3), sizes.query_size, "head size of query and key");
+  }
+  if (op.has_shape(inputs.past_key)) {
+    op.unify(dim_of(op, inputs.past_key, 0), sizes.batch, "batch of query and past");
+    op.unify(dim_of(op, inputs.past_key, 1), sizes.heads, "heads of the past");
+  }
+  const ElementType element = op.element(0);
+  op.set_output(0, element, {sizes.batch, sizes.queries, sizes.heads * sizes.value_size});
+  op.set_output(1, element, {sizes.batch, sizes.heads, sizes.cache.present, sizes.query_size});
+  op.set_output(2, element, {sizes.batch, sizes.heads, sizes.cache.present, sizes.value_size});
+  op.set_output(3, element, {sizes.batch, sizes.heads, sizes.queries, sizes.cache.total});
+}
+
+OpCost cost_heads(const OpContext& op, const HeadInputs& inputs) {
+  const Heads sizes = heads_of(op, inputs);
+  OpCost cost = op.streamed();
+  move_cache(cost, op, {inputs.past_key, inputs.past_key + 1}, {1, 2}, sizes.cache);
+  if (op.has_input(inputs.bias)) cost.arith += sizes.biased;
+  const Dim sequences = sizes.batch * sizes.heads;
+  add_scores(cost, {.twice_pairs = twice_pairs(op, sequences, sizes.queries, sizes.cache),
+                    .rows = sequences * sizes.queries,
+                    .key_size = sizes.query_size,
+                    .value_size = sizes.value_size,
+                    .masks = masks_added(op, inputs.mask, inputs.attention_bias)});
+  return cost;
+}
+
+void infer_multi_head(OpContext& op) { infer_heads(op, kMultiHeadInputs); }
+void infer_decoder_masked(OpContext& op) { infer_heads(op, kDecoderInputs); }
+OpCost cost_multi_head(const OpContext& op) { return cost_heads(op, kMultiHeadInputs); }
+OpCost cost_decoder_masked(const OpContext& op) { return cost_heads(op, kDecoderInputs); }
+
+// --- DecoderAttention: query [S, B, H], key [T, B, H]; flags say what is projected and what comes from the cache ---
+
+struct DecoderFlags {
+  bool cross, cached;
+};
+
+DecoderFlags decoder_flags(const OpContext& op) {
+  const auto static_kv = flag_value(op, 8);
+  const auto use_past = flag_value(op, 9);
+  const auto has_state = flag_value(op, 10);
+  if (!static_kv || !use_past || !has_state) op.unknown("static_kv, use_past and has_layer_state are data");
+  return {*static_kv, *use_past && *has_state};
+}
+
+// Keys: those of the cache alone (cross attention), the cache and the query's own, or the projected ones alone.
+Dim decoder_keys(const OpContext& op, const DecoderFlags& flags) {
+  const Dim cached = flags.cached ? dim_of(op, 6, 2) : Dim(0);
+  if (flags.cross) return flags.cached ? cached : dim_of(op, 1, 0);
+  return cached + dim_of(op, 0, 0);
+}
+
+void infer_decoder_attention(OpContext& op) {
+  op.set_output(0, op.input(0));
+  const Shape& query = shape_of(op, 0, 3);
+  const Dim heads = positive_attribute(op, "num_heads");
+  const Dim size = divided(op, query[2], heads, "hidden size and heads");
+  if (!op.has_output(1) && !op.has_output(2)) return;
+  const Shape cache = {query[1], heads, decoder_keys(op, decoder_flags(op)), size};
+  op.set_output(1, op.element(0), cache);
+  op.set_output(2, op.element(0), cache);
+}
+
+OpCost cost_decoder_attention(const OpContext& op) {
+  const DecoderFlags flags = decoder_flags(op);
+  const Shape& query = op.shape(0);
+  const Dim heads = positive_attribute(op, "num_heads");
+  const Dim& hidden = query[2];
+  const Dim size = divided(op, hidden, heads, "hidden size and heads");
+  const Dim tokens = query[0] * query[1];
+  const Dim projected_keys = flags.cross ? (flags.cached ? Dim(0) : dim_of(op, 1, 0) * query[1]) : tokens;
+  const Dim columns = tokens * hidden + 2 * projected_keys * hidden;
+  std::vector<int> read = {0, 2, 4, 5, 8, 9, 10, 11};
+  if (flags.cached) read.insert(read.end(), {6, 7});
+  if (!(flags.cross && flags.cached)) read.push_back(3);
+  if (flags.cross && !flags.cached) read.push_back(1);
+  OpCost cost = op.streamed({});
+  cost.bytes_read = distinct_bytes(op, read);
+  cost.macs = columns * hidden;
+  cost.arith = columns;
+  const Dim sequences = query[1] * heads;
+  const bool padded = op.has_input(5) && flag_value(op, 11).value_or(true);
+  add_scores(cost, {.twice_pairs = 2 * sequences * query[0] * decoder_keys(op, flags),
+                    .rows = sequences * query[0],
+                    .key_size = size,
+                    .value_size = size,
+                    .masks = padded ? 1 : 0});
+  return cost;
+}
+
+// --- biases of positions ---
+
+// bias_table [buckets, heads], query_length, key_length → [1, heads, queries, keys].
+void infer_relative_bias(OpContext& op) {
+  set_element(op, 0, op.element(0));
+  expect_rank(op, 0, 2);
+  const Dim queries = size_argument(op, 1, "query_length");
+  const Dim keys = size_argument(op, 2, "key_length");
+  op.set_output(0, op.element(0), {Dim(1), dim_of(op, 0, 1), queries, keys});
+}
+
+// The bucket depends on the distance alone, of which there are queries + keys − 1: a division, log and multiplication,
+// and two comparisons each. Elements are picked from the table.
+OpCost cost_relative_bias(const OpContext& op) {
+  OpCost cost = op.streamed({0});
+  const Shape& output = op.output_shape(0);
+  if (op.output_elements(0) != Dim(0))
+    cost += Work{.arith = 4, .special = 1, .comparisons = 2} * (output[2] + output[3] - 1);
+  return cost;
+}
+
+// query [B, S, N·D] or packed [tokens, N·D], weight [D, E] → [B, N, S, S].
+Shape gated_tokens(const OpContext& op) {
+  const Shape& query = op.shape(0);
+  if (query.size() == 3) return {query[0], query[1]};
+  if (!op.has_input(6)) op.fail("a packed query needs token_offset");
+  return shape_of(op, 6, 2);
+}
+
+void infer_gated_bias(OpContext& op) {
+  set_element(op, 0, op.element(0));
+  const Shape tokens = gated_tokens(op);
+  const Dim heads = positive_attribute(op, "num_heads");
+  expect_rank(op, 2, 4);
+  op.set_output(0, op.element(0), {tokens[0], heads, tokens[1], tokens[1]});
+}
+
+// Per token and head: query bias (D), a product with the weight (D·E macs) and its bias (E), two sums of E/2, two
+// sigmoids, u·(r·a − 1) + 2 (4); per output element a multiplication with the relative bias.
+OpCost cost_gated_bias(const OpContext& op) {
+  OpCost cost = op.streamed();
+  const Shape& weight = shape_of(op, 3, 2);
+  const Dim heads = positive_attribute(op, "num_heads");
+  const Shape& query = op.shape(0);
+  const Dim vectors = row_count(query) * heads;
+  cost.macs = vectors * weight[0] * weight[1];
+  cost.arith = op.elements(0) + vectors * (weight[1] + weight[1] - 2 + 4) + op.output_elements(0);
+  cost.special = 2 * vectors;
+  return cost;
+}
+
+// --- Longformer: a window of neighbours, and a few tokens that see and are seen by all ---
+
+void infer_longformer(OpContext& op) {
+  expect_rank(op, 0, 3);
+  positive_attribute(op, "window");
+  op.set_output(0, op.input(0));
+}
+
+OpCost cost_longformer(const OpContext& op) { op.unknown("which tokens attend globally is data"); }
+
+// clang-format off
+constexpr OpRule kRules[] = {
+    // op                               infer                      cost                      fold     cost in words
+    {"Attention",                       infer_attention,           cost_attention,           nullptr, "projection I·(Hq + Hk + Hv) macs and bias per token; D + Dv macs, scale, masks, softmax (4 and exp) per visible pair"},
+    {"DecoderAttention",                infer_decoder_attention,   cost_decoder_attention,   nullptr, "projections of the query and of keys that are not cached; then as Attention"},
+    {"DecoderMaskedMultiHeadAttention", infer_decoder_masked,      cost_decoder_masked,      nullptr, "as MultiHeadAttention"},
+    {"DecoderMaskedSelfAttention",      infer_attention,           cost_attention,           nullptr, "as Attention"},
+    {"GatedRelativePositionBias",       infer_gated_bias,          cost_gated_bias,          nullptr, "per token and head D·E macs, D + 2·E + 2, 2 sigmoid; 1 mul per output element"},
+    {"LongformerAttention",             infer_longformer,          cost_longformer,          nullptr, "not known: which tokens attend globally is data"},
+    {"MultiHeadAttention",              infer_multi_head,          cost_multi_head,          nullptr, "bias per element; D + Dv macs, scale, masks, softmax (4 and exp) per visible pair"},
+    {"QAttention",                      infer_q_attention,         cost_q_attention,         nullptr, "as Attention with int8 projections; zero points per operand element, scale per element"},
+    {"QOrderedAttention",               infer_q_ordered_attention, cost_q_ordered_attention, nullptr, "as Attention; scale, round, 2 clamps per projection, score, probability and output element"},
+    {"QOrderedLongformerAttention",     infer_longformer,          cost_longformer,          nullptr, "not known: which tokens attend globally is data"},
+    {"RelativePositionBias",            infer_relative_bias,       cost_relative_bias,       nullptr, "4 and log per distance; elements picked from the table"},
+};
+// clang-format on
+static_assert(well_formed(kRules));
+
+}  // namespace
+
+std::span<const OpRule> contrib_attention_rules() { return kRules; }
+
+}  // namespace pagoda::ops

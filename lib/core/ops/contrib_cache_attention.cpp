@@ -1,0 +1,395 @@
+// com.microsoft: attention with grouped heads over key/value caches: contiguous (GroupQueryAttention), block-sparse,
+// paged, and with keys that an indexer selects.
+#include "ops/attention_work.h"
+#include "ops/families.h"
+#include "ops/shape_math.h"
+
+namespace pagoda::ops {
+namespace {
+
+// Heads of a query [… tokens, hidden] that holds Q alone, or Q, K and V where the key is absent.
+struct Grouped {
+  Dim query_heads, key_heads, size;
+  bool packed;
+};
+
+Grouped grouped(const OpContext& op) {
+  Grouped heads{positive_attribute(op, "num_heads"), positive_attribute(op, "kv_num_heads"), 0, !op.has_input(1)};
+  if (!exact_div(heads.query_heads, heads.key_heads))
+    op.fail(heads.query_heads.to_string() + " query heads do not share " + heads.key_heads.to_string() + " key heads");
+  const Dim per_token = heads.packed ? heads.query_heads + 2 * heads.key_heads : heads.query_heads;
+  heads.size = divided(op, dim_of(op, 0, -1), per_token, "hidden size and heads");
+  return heads;
+}
+
+bool rotates(const OpContext& op) { return op.attribute("do_rotary", std::int64_t{0}) != 0; }
+bool has_softcap(const OpContext& op) { return op.attribute("softcap", 0.0) != 0; }
+
+// Work on queries and new keys before the scores: a norm with weights at input `norm`, and the rotation by as many
+// channels as two halves of the tables at input `cos`.
+Work prepare_work(const OpContext& op, const Dim& vectors, const Dim& size, int norm, int cos) {
+  Work work;
+  if (op.has_input(norm)) work = work + head_norm_work(vectors * size, vectors);
+  if (rotates(op)) work = work + rotary_work(vectors * 2 * dim_of(op, cos, -1));
+  return work;
+}
+
+// Cached rows are multiplied by their scale; new ones are divided by it, rounded and clamped at both ends.
+Work cache_quantization_work(const Dim& cached, const Dim& added) {
+  return {.arith = cached + 4 * added, .special = 0, .comparisons = 3 * added};
+}
+
+// --- GroupQueryAttention ---
+
+enum GroupInput {
+  kQuery,
+  kKey,
+  kValue,
+  kPastKey,
+  kPastValue,
+  kLengths,
+  kTotal,
+  kCos,
+  kSin,
+  kPositions,
+  kScoreBias,
+  kSink,
+  kKeyScale,
+  kValueScale,
+  kQueryNorm,
+  kKeyNorm
+};
+
+Dim new_keys(const OpContext& op) { return dim_of(op, op.has_input(kKey) ? kKey : kQuery, 1); }
+
+bool is_causal(const OpContext& op) { return op.attribute("causal", std::int64_t{1}) != 0; }
+bool keeps_window(const OpContext& op) { return op.attribute("sliding_window_cache", std::int64_t{0}) != 0; }
+
+// Rows of the present for a past of `past` rows: the larger of it and the total length (one buffer, or a copy that
+// grows), or the window's capacity. `total` is empty where it is data.
+std::optional<Dim> present_rows(const OpContext& op, int past_key, const Dim& added, const std::optional<Dim>& total) {
+  if (total && greater_equal(*total, added) == false)
+    op.fail("a total sequence length of " + total->to_string() + " is below the " + added.to_string() + " new keys");
+  if (!op.has_input(past_key)) return total ? *total : added;
+  const Dim& past = dim_of(op, past_key, 2);
+  if (keeps_window(op)) return past;
+  if (!total) return std::nullopt;
+  if (equal(*total, past + added) == true) return *total;
+  return max(*total, past);
+}
+
+// The cache as inferred. Where the total length is data, every row of the present counts.
+Cache group_cache(const OpContext& op, int past_key, int total_input) {
+  const Dim added = new_keys(op);
+  const std::optional<Dim> total = scalar_value(op, total_input);
+  const Dim past = op.has_input(past_key) ? dim_of(op, past_key, 2) : Dim(0);
+  Dim present = past + added;
+  if (const auto rows = present_rows(op, past_key, added, total))
+    present = *rows;
+  else if (op.has_output(1))
+    present = op.output_shape(1)[2];
+  const std::int64_t window = std::max<std::int64_t>(op.attribute("local_window_size", std::int64_t{-1}), 0);
+  return {.past = past,
+          .present = present,
+          .total = total ? *total : present,
+          .added = added,
+          .shared = false,
+          .window = window};
+}
+
+void infer_present(OpContext& op, const Grouped& heads, int past_key, int total_input) {
+  if (!op.has_output(1) && !op.has_output(2)) return;
+  const Shape& query = op.shape(0);
+  expect_rank(op, past_key, 4);
+  const bool has_past = op.has_input(past_key);
+  const auto rows = present_rows(op, past_key, new_keys(op), scalar_value(op, total_input));
+  // Two 4-bit elements share a byte.
+  const bool packed_nibbles = op.attribute("kv_cache_bit_width", std::int64_t{0}) == 4;
+  Dim row = packed_nibbles ? ceil_div(heads.size, 2) : heads.size;
+  if (has_past) row = op.unify(dim_of(op, past_key, 3), row, "size of a cached head");
+  Shape present = {query[0], heads.key_heads,
+                   rows ? *rows : op.fresh("present_sequence_length", "the total sequence length is data"), row};
+  if (has_past) {
+    op.unify(dim_of(op, past_key, 0), query[0], "batch of query and past");
+    op.unify(dim_of(op, past_key, 1), heads.key_heads, "heads of the past");
+  }
+  op.set_output(1, has_past ? op.element(past_key) : op.element(0), present);
+  op.set_output(2, has_past ? op.element(past_key + 1) : op.element(0), present);
+}
+
+void infer_group(OpContext& op) {
+  set_element(op, 0, op.element(kQuery));
+  expect_rank(op, kQuery, 3);
+  const Grouped heads = grouped(op);
+  const Shape& query = op.shape(kQuery);
+  if (!heads.packed) {
+    expect_rank(op, kKey, 3);
+    expect_rank(op, kValue, 3);
+    expect_dim(op, kKey, 0, query[0], "batch of query and key");
+    if (!op.has_input(kPastKey)) expect_dim(op, kKey, 1, query[1], "lengths of query and key");
+    expect_dim(op, kKey, -1, heads.key_heads * heads.size, "hidden size of the key and heads");
+    expect_dim(op, kValue, -1, heads.key_heads * heads.size, "hidden size of the value and heads");
+  }
+  const std::optional<Dim> total = scalar_value(op, kTotal);
+  if (total && is_causal(op) && greater_equal(*total, query[1]) == false)
+    op.fail("a total sequence length of " + total->to_string() + " is below the " + query[1].to_string() + " queries");
+  op.set_output(0, op.element(kQuery), {query[0], query[1], heads.query_heads * heads.size});
+  infer_present(op, heads, kPastKey, kTotal);
+  if (op.has_output(3))
+    op.set_output(3, op.element(kQuery),
+                  {query[0], heads.query_heads, query[1], group_cache(op, kPastKey, kTotal).total});
+}
+
+// Twice the pairs of one head over the whole batch: from every sequence's own length where those are known, else
+// from the longest.
+Dim twice_group_pairs(const OpContext& op, const Dim& queries, const Cache& cache) {
+  if (!is_causal(op)) return 2 * dim_of(op, kQuery, 0) * queries * cache.total;
+  const auto lengths = op.integers(kLengths);  // total − 1
+  if (lengths && dim_of(op, kQuery, 0) == Dim(lengths->size()) &&
+      std::all_of(lengths->begin(), lengths->end(),
+                  [&](std::int64_t length) { return greater_equal(Dim(length) + 1, queries) == true; })) {
+    Dim pairs = 0;
+    for (const std::int64_t length : *lengths) pairs += twice_causal_pairs(queries, Dim(length) + 1, cache.window);
+    return pairs;
+  }
+  return dim_of(op, kQuery, 0) * twice_causal_pairs(queries, cache.total, cache.window);
+}
+
+OpCost cost_group(const OpContext& op) {
+  const Grouped heads = grouped(op);
+  const Shape& query = op.shape(kQuery);
+  const Dim& queries = query[1];
+  const Cache cache = group_cache(op, kPastKey, kTotal);
+  OpCost cost = op.streamed({kQuery, kKey, kValue, kPastKey, kPastValue, kLengths, kPositions, kScoreBias, kSink,
+                             kKeyScale, kValueScale, kQueryNorm, kKeyNorm});
+  if (rotates(op)) cost.bytes_read += rotary_table_bytes(op, kCos, kSin, query[0] * queries);
+  // A window-sized cache is compacted: all its rows are read and written.
+  if (!keeps_window(op)) move_cache(cost, op, {kPastKey, kPastValue}, {1, 2}, cache);
+  const Dim vectors = query[0] * (queries * heads.query_heads + cache.added * heads.key_heads);
+  cost += prepare_work(op, vectors, heads.size, kQueryNorm, kCos);
+  if (op.attribute("k_quant_type", std::string_view("NONE")) != "NONE") {
+    const Dim row = 2 * query[0] * heads.key_heads * heads.size;
+    cost += cache_quantization_work(row * cache.valid(), row * cache.added);
+  }
+  const bool sink = op.has_input(kSink) || op.attribute("smooth_softmax", std::int64_t{-1}) == 1;
+  const bool raw = op.has_output(3) && op.attribute("qk_output", std::int64_t{0}) == 1;
+  add_scores(cost, {.twice_pairs = heads.query_heads * twice_group_pairs(op, queries, cache),
+                    .rows = query[0] * heads.query_heads * queries,
+                    .key_size = heads.size,
+                    .value_size = heads.size,
+                    .masks = op.has_input(kScoreBias) ? 1 : 0,
+                    .softcap = has_softcap(op),
+                    .sink = sink,
+                    .raw_scores = raw ? op.output_elements(3) : Dim(0)});
+  return cost;
+}
+
+// --- SparseAttention: causal, restricted to the blocks of a mask in compressed sparse rows ---
+
+void infer_sparse(OpContext& op) {
+  set_element(op, 0, op.element(0));
+  expect_rank(op, 0, 3);
+  const Grouped heads = grouped(op);
+  const Shape& query = op.shape(0);
+  positive_attribute(op, "sparse_block_size");
+  op.set_output(0, op.element(0), {query[0], query[1], heads.query_heads * heads.size});
+  op.set_output(1, op.input(3));
+  op.set_output(2, op.input(4));
+}
+
+// Visible pairs of one head under layout `layout`: whole blocks before the diagonal, the causal part of its own.
+Dim layout_pairs(const OpContext& op, std::int64_t layout, std::int64_t queries, std::int64_t total) {
+  constexpr std::int64_t kMaxQueries = 1 << 16;  // longer sequences are not walked query by query
+  const auto rows = op.integers(5);
+  const auto columns = op.integers(6);
+  if (!rows || !columns || queries > kMaxQueries) op.unknown("which blocks are visible is not known");
+  const std::int64_t row_stride = dim_of(op, 5, 1).value64().value_or(0);
+  const std::int64_t column_stride = dim_of(op, 6, 1).value64().value_or(0);
+  const std::int64_t block = op.required_integer("sparse_block_size");
+  if (dim_of(op, 6, 0) != dim_of(op, 5, 0)) op.fail("row and column indices differ in layouts");
+  Dim pairs = 0;
+  for (std::int64_t position = total - queries; position < total; ++position) {
+    const std::int64_t own = position / block;
+    if (own + 1 >= row_stride) op.fail("position " + std::to_string(position) + " lies outside the block mask");
+    const auto row = rows->begin() + layout * row_stride + own;
+    std::int64_t visible = 0;
+    for (std::int64_t i = row[0]; i < row[1] && i >= 0 && i < column_stride; ++i) {
+      const std::int64_t column = (*columns)[static_cast<std::size_t>(layout * column_stride + i)];
+      if (column < own) visible += block;
+      if (column == own) visible += position % block + 1;
+    }
+    pairs += visible;
+  }
+  return pairs;
+}
+
+OpCost cost_sparse(const OpContext& op) {
+  const Grouped heads = grouped(op);
+  const Shape& query = op.shape(0);
+  const std::optional<Dim> total = scalar_value(op, 7);
+  const auto queries = query[1].value64();
+  const auto layouts = dim_of(op, 5, 0).value64();
+  if (!total || !total->value64() || !queries || !layouts || *layouts < 1)
+    op.unknown("the visible blocks of a symbolic length have no closed count");
+  const std::int64_t keys = *total->value64();
+  if (*queries < 0 || keys < *queries) op.fail("the total sequence length is below the query's");
+  Dim pairs = 0;
+  for (std::int64_t layout = 0; layout < *layouts; ++layout) pairs += layout_pairs(op, layout, *queries, keys);
+  OpCost cost = op.streamed({0, 1, 2, 3, 4, 5, 6, 8});
+  if (rotates(op)) cost.bytes_read += rotary_table_bytes(op, 9, 10, query[0] * query[1]);
+  const Cache cache{.past = dim_of(op, 3, 2),
+                    .present = dim_of(op, 3, 2),
+                    .total = keys,
+                    .added = *queries,
+                    .shared = true,
+                    .window = 0};
+  move_cache(cost, op, {3, 4}, {1, 2}, cache);
+  cost += prepare_work(op, query[0] * query[1] * (heads.query_heads + heads.key_heads), heads.size, -1, 9);
+  const Dim heads_per_layout = divided(op, heads.query_heads, *layouts, "heads and layouts");
+  add_scores(cost, {.twice_pairs = 2 * query[0] * heads_per_layout * pairs,
+                    .rows = query[0] * heads.query_heads * query[1],
+                    .key_size = heads.size,
+                    .value_size = heads.size});
+  return cost;
+}
+
+// --- PagedAttention: tokens of several sequences without padding, a cache in blocks ---
+
+Dim paged_value_size(const OpContext& op, const Grouped& heads) {
+  const std::int64_t stated = op.attribute("v_head_size", std::int64_t{0});
+  return stated > 0 ? Dim(stated) : heads.size;
+}
+
+bool is_latent(const OpContext& op) {
+  return op.attribute("kv_cache_layout", std::string_view("SEPARATE")) == "LATENT";
+}
+
+void infer_paged(OpContext& op) {
+  set_element(op, 0, op.element(0));
+  expect_rank(op, 0, 2);
+  const Grouped heads = grouped(op);
+  op.set_output(0, op.element(0), {dim_of(op, 0, 0), heads.query_heads * paged_value_size(op, heads)});
+  op.set_output(1, op.input(3));
+  if (op.has_output(2)) op.set_output(2, op.input(4));
+}
+
+// Known where the lengths of all sequences are: Σ over sequences of its causal pairs. Of the cache the past rows that
+// are visible are read and the new rows written.
+OpCost cost_paged(const OpContext& op) {
+  const auto bounds = op.integers(5);
+  const auto past = op.integers(6);
+  if (!bounds || !past || bounds->size() != past->size() + 1) op.unknown("the lengths of the sequences are data");
+  const Grouped heads = grouped(op);
+  const Dim value_size = paged_value_size(op, heads);
+  const std::int64_t window = std::max<std::int64_t>(op.attribute("local_window_size", std::int64_t{-1}), 0);
+  const bool causal = op.attribute("is_causal", std::int64_t{1}) != 0;
+  if (!causal && window > 0) op.unknown("a window without a causal mask is not counted");
+  Dim twice = 0, cached = 0;
+  for (std::size_t i = 0; i < past->size(); ++i) {
+    const std::int64_t queries = (*bounds)[i + 1] - (*bounds)[i];
+    const std::int64_t keys = (*past)[i] + queries;
+    if (queries < 0 || (*past)[i] < 0) op.fail("sequence " + std::to_string(i) + " has a negative length");
+    twice += causal ? twice_causal_pairs(queries, keys, window) : 2 * Dim(queries) * keys;
+    cached += window > 0 ? std::min((*past)[i], window - 1) : (*past)[i];
+  }
+  const Dim& tokens = dim_of(op, 0, 0);
+  OpCost cost = op.streamed({0, 1, 2, 5, 6, 7, 10, 11, 12, 13, 14, 15});
+  cost.bytes_written = op.output_bytes(0);
+  for (const int side : {3, 4}) {
+    if (!op.has_input(side)) continue;
+    const Dim row = dim_of(op, side, 2) * dim_of(op, side, 3);
+    cost.bytes_read += byte_size(cached * row, op.element(side));
+    cost.bytes_written += byte_size(tokens * row, op.element(side));
+  }
+  if (rotates(op)) cost.bytes_read += rotary_table_bytes(op, 8, 9, tokens);
+  cost += prepare_work(op, tokens * (heads.query_heads + heads.key_heads), heads.size, 12, 8);
+  if (op.attribute("k_quant_type", std::string_view("NONE")) != "NONE") {
+    const Dim row = (is_latent(op) ? 1 : 2) * heads.key_heads * heads.size;
+    cost += cache_quantization_work(row * cached, row * tokens);
+  }
+  add_scores(cost, {.twice_pairs = heads.query_heads * twice,
+                    .rows = tokens * heads.query_heads,
+                    .key_size = heads.size,
+                    .value_size = value_size,
+                    .masks = 0,
+                    .softcap = has_softcap(op),
+                    .sink = op.has_input(11)});
+  return cost;
+}
+
+// --- attention over selected keys ---
+
+void infer_dynamic_sparse(OpContext& op) {
+  set_element(op, 0, op.element(0));
+  expect_rank(op, 0, 3);
+  const Grouped heads = grouped(op);
+  op.set_output(0, op.element(0), {dim_of(op, 0, 0), dim_of(op, 0, 1), heads.query_heads * heads.size});
+  infer_present(op, heads, 3, 10);
+}
+
+OpCost cost_selected(const OpContext& op) { op.unknown("how many keys each query selects is data"); }
+
+// Capacity of the list of selected entries: attributes alone decide it.
+Dim selected_capacity(const OpContext& op) {
+  const std::string_view policy = op.attribute("policy_mode", std::string_view(""));
+  if (policy == "qsa") return positive_attribute(op, "token_budget") + positive_attribute(op, "compress_ratio") - 1;
+  if (policy == "csa") return positive_attribute(op, "index_topk");
+  op.fail("policy_mode is '" + std::string(policy) + "', expected qsa or csa");
+}
+
+// query [B, S, …], past_key [B, P, D]. Tokens are folded `ratio` at a time; what is left waits in a buffer, which also
+// keeps the last complete window: with b + S tokens, ⌊(b + S)/ratio⌋ − ⌊b/ratio⌋ new entries.
+void infer_indexer(OpContext& op) {
+  expect_rank(op, 0, 3);
+  expect_rank(op, 7, 3);
+  const Shape& query = op.shape(0);
+  op.set_output(0, ElementType::Int32, {query[0], query[1], selected_capacity(op)});
+  Shape present = op.shape(7);
+  const bool compresses = op.attribute("policy_mode", std::string_view("")) == "csa";
+  const Dim ratio = positive_attribute(op, "compress_ratio");
+  const Dim buffered = op.has_input(13) ? dim_of(op, 13, 2) : Dim(0);
+  const Dim seen = buffered + query[1];
+  if (!op.has_input(12)) present[1] += compresses ? floor_div(seen, ratio) - floor_div(buffered, ratio) : query[1];
+  op.set_output(1, op.element(7), present);
+  if (!op.has_output(2)) return;
+  const Dim left = seen - ratio * floor_div(seen, ratio) + ratio * min(1, floor_div(seen, ratio));
+  op.set_output(2, op.element(0), {Dim(2), query[0], left, 2 * present[2]});
+}
+
+void infer_packed_indexer(OpContext& op) {
+  expect_rank(op, 0, 2);
+  const Dim& tokens = dim_of(op, 0, 0);
+  op.set_output(0, ElementType::Int32, {tokens, selected_capacity(op)});
+  op.set_output(1, ElementType::Int32, {tokens});
+  op.set_output(2, op.input(12));
+  op.set_output(3, op.input(13));
+  if (op.has_output(4)) op.set_output(4, op.input(14));
+  op.set_output(5, op.input(15));
+  if (op.has_output(6))
+    op.set_output(6, op.element(0),
+                  {dim_of(op, 12, 0), Dim(op.attribute("state_update_capacity", std::int64_t{0})), dim_of(op, 12, 2)});
+}
+
+OpCost cost_indexer(const OpContext& op) {
+  op.unknown("which entries a query scores depends on masks and lengths, which are data");
+}
+
+// clang-format off
+constexpr OpRule kRules[] = {
+    // op                            infer                 cost           fold     cost in words
+    {"DynamicSparseAttention",       infer_dynamic_sparse, cost_selected, nullptr, "not known: the number of selected keys is data"},
+    {"GroupQueryAttention",          infer_group,          cost_group,    nullptr, "2·D macs, scale, masks, softmax (4 and exp) per visible pair; rotary 3, norm 4, cache scales per element"},
+    {"PackedSparseAttentionIndexer", infer_packed_indexer, cost_indexer,  nullptr, "not known: visible entries are data"},
+    {"PagedAttention",               infer_paged,          cost_paged,    nullptr, "as GroupQueryAttention where the lengths are known"},
+    {"SparseAttention",              infer_sparse,         cost_sparse,   nullptr, "as GroupQueryAttention over the visible blocks"},
+    {"SparseAttentionIndexer",       infer_indexer,        cost_indexer,  nullptr, "not known: visible entries are data"},
+    {"SparsePagedAttention",         infer_paged,          cost_selected, nullptr, "not known: the number of selected keys is data"},
+};
+// clang-format on
+static_assert(well_formed(kRules));
+
+}  // namespace
+
+std::span<const OpRule> contrib_cache_attention_rules() { return kRules; }
+
+}  // namespace pagoda::ops

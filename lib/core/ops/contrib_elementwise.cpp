@@ -1,0 +1,278 @@
+// com.microsoft: element-wise operators with their neighbours fused in: biases, Gelus, gates, dropout, complex
+// products, rotary embeddings.
+#include "ops/attention_work.h"
+#include "ops/families.h"
+#include "ops/rule_parts.h"
+#include "ops/shape_math.h"
+
+namespace pagoda::ops {
+namespace {
+
+OpCost per_element(const OpContext& op, const Work& work) {
+  OpCost cost = op.streamed();
+  cost += work * op.output_elements(0);
+  return cost;
+}
+
+Work additions(int count) { return {.arith = count, .special = 0, .comparisons = 0}; }
+
+// The last axis of input 0 and the vector at input i are one.
+void expect_vector(OpContext& op, int i) {
+  if (op.has_shape(0) && op.rank(0) > 0 && op.has_shape(i) && op.rank(i) == 1)
+    op.unify(dim_of(op, 0, -1), dim_of(op, i, 0), "the last axis and input " + std::to_string(i));
+}
+
+// --- biases and Gelus ---
+
+void infer_with_bias(OpContext& op) {
+  expect_vector(op, 1);
+  op.set_output(0, op.input(0));
+}
+
+OpCost cost_bias_add(const OpContext& op) { return per_element(op, additions(2)); }
+OpCost cost_bias_gelu(const OpContext& op) { return per_element(op, additions(1) + gelu_work()); }
+OpCost cost_fast_gelu(const OpContext& op) {
+  return per_element(op, additions(op.has_input(1) ? 1 : 0) + fast_gelu_work());
+}
+
+// x·sigmoid(α·x).
+OpCost cost_quick_gelu(const OpContext& op) {
+  const bool scaled = op.attribute("alpha", 1.702) != 1.0;
+  return per_element(op, additions(scaled ? 1 : 0) + silu_work());
+}
+
+// z·sigmoid(z) of z = scale·x.
+OpCost cost_scaled_silu(const OpContext& op) {
+  const bool scaled = op.has_input(1) || op.attribute("alpha", 1.0) != 1.0;
+  return per_element(op, additions(scaled ? 1 : 0) + silu_work());
+}
+
+// [N, S, D] → [N, S, D/2]: the left half times the Gelu of the right half.
+void infer_bias_split_gelu(OpContext& op) {
+  set_element(op, 0, op.element(0));
+  expect_vector(op, 1);
+  Shape output = op.shape(0);
+  if (output.empty()) op.fail("input 0 is a scalar");
+  output.back() = divided(op, output.back(), 2, "the last axis");
+  op.set_output(0, op.element(0), std::move(output));
+}
+
+OpCost cost_bias_split_gelu(const OpContext& op) { return per_element(op, additions(3) + gelu_work()); }
+
+OpCost cost_bias_softmax(const OpContext& op) { return per_element(op, additions(1) + softmax_work()); }
+
+OpCost cost_gated_add(const OpContext& op) { return per_element(op, additions(2)); }
+
+// --- dropout: compare a random number with the ratio, scale, select; a copy in inference ---
+
+struct DropoutInputs {
+  int bias, residual, training;
+};
+constexpr DropoutInputs kBiasDropout = {1, 2, 4};
+constexpr DropoutInputs kBitmaskDropout = {-1, -1, 2};
+
+void infer_dropout(OpContext& op, bool bits) {
+  op.set_output(0, op.input(0));
+  if (!bits) return op.set_output(1, {.element = ElementType::Bool, .shape = op.input(0).shape});
+  if (op.has_shape(0)) op.set_output(1, ElementType::Uint32, {ceil_div(op.elements(0), 32)});
+}
+void infer_bias_dropout(OpContext& op) { infer_dropout(op, false); }
+void infer_bitmask_dropout(OpContext& op) { infer_dropout(op, true); }
+
+OpCost cost_dropout(const OpContext& op, const DropoutInputs& inputs) {
+  OpCost cost = op.streamed({0, inputs.bias, inputs.residual});
+  const Dim elements = op.elements(0);
+  for (const int added : {inputs.bias, inputs.residual})
+    if (op.has_input(added)) cost.arith += elements;
+  if (op.has_input(inputs.training) && flag_value(op, inputs.training).value_or(false))
+    cost += Work{.arith = 3, .special = 0, .comparisons = 2} * elements;
+  return cost;
+}
+OpCost cost_bias_dropout(const OpContext& op) { return cost_dropout(op, kBiasDropout); }
+OpCost cost_bitmask_dropout(const OpContext& op) { return cost_dropout(op, kBitmaskDropout); }
+
+// --- complex products: the last axis holds real and imaginary parts ---
+
+void infer_complex(OpContext& op) {
+  set_element(op, 0, op.element(0));
+  for (const int i : {0, 1})
+    if (op.has_shape(i)) op.unify(op.shape(i).empty() ? Dim(0) : dim_of(op, i, -1), 2, "parts of a complex number");
+  op.set_output(0, op.element(0), op.broadcast(op.shape(0), op.shape(1)));
+}
+
+// 4 multiplications, an addition and a subtraction per complex element.
+OpCost cost_complex(const OpContext& op) { return per_element(op, additions(3)); }
+
+// --- rotary embeddings ---
+
+void infer_rotary(OpContext& op) {
+  if (op.has_shape(0) && op.rank(0) != 3 && op.rank(0) != 4)
+    op.fail("the input has rank " + std::to_string(op.rank(0)) + ", expected 3 or 4");
+  op.set_output(0, op.input(0));
+}
+
+// input [B, S, N·D] or [B, N, S, D]; caches [positions, rotated / 2]. All of every head is rotated unless
+// rotary_embedding_dim says less; tokens pick their rows of the caches.
+OpCost cost_rotary(const OpContext& op) {
+  const Shape& data = op.shape(0);
+  const bool packed = data.size() == 3;
+  const Dim tokens = data[0] * data[packed ? 1 : 2];
+  const std::int64_t partial = op.attribute("rotary_embedding_dim", std::int64_t{0});
+  Dim rotated = op.elements(0);
+  if (partial > 0) rotated = tokens * (packed ? Dim(positive_attribute(op, "num_heads")) : data[1]) * partial;
+  OpCost cost = op.streamed({0, 1});
+  cost.bytes_read += rotary_table_bytes(op, 2, 3, tokens);
+  cost += rotary_work(rotated);
+  return cost;
+}
+
+void infer_multimodal_rotary(OpContext& op) {
+  const auto sections = op.integer_list("mrope_section");
+  if (!sections || sections->size() != 3) op.fail("mrope_section should hold 3 sizes");
+  infer_rotary(op);
+}
+
+void infer_gemma_rotary(OpContext& op) {
+  op.set_output(0, op.input(1));
+  op.set_output(1, op.input(3));
+}
+
+// q·cos + q_rot·sin and the same for k, with sin and cos of every angle.
+OpCost cost_gemma_rotary(const OpContext& op) {
+  OpCost cost = op.streamed();
+  cost.special = 2 * op.elements(0);
+  cost.arith = 3 * (op.elements(1) + op.elements(3));
+  cost.precision = op.element(1);
+  return cost;
+}
+
+// --- gates of linear attention, Engram and hyper-connections ---
+
+// a [B, T, H], dt_bias [H], decay_scale [H], b [B, T, H].
+void infer_attention_gate(OpContext& op) {
+  expect_vector(op, 1);
+  expect_vector(op, 2);
+  op.set_output(0, op.input(0));
+  if (op.has_output(1)) op.set_output(1, op.input(3));
+}
+
+// decay_scale·softplus(a + dt_bias), where softplus is an exp, an addition and a log; sigmoid(b).
+OpCost cost_attention_gate(const OpContext& op) {
+  OpCost cost = op.streamed();
+  cost += Work{.arith = 3, .special = 2, .comparisons = 0} * op.elements(0);
+  if (op.has_output(1)) cost.special += op.output_elements(1);
+  cost.precision = ElementType::Float32;
+  return cost;
+}
+
+void infer_engram(OpContext& op) {
+  expect_rank(op, 0, 4);
+  op.set_output(0, op.input(0));
+  op.set_output(1, op.input(0));
+}
+
+// Per key and query element RMS norm (3) and its scale; their dot product; per gate 1/√H (1), |·|, max, √, sign
+// (comparison, mul), sigmoid; a product per element, and where asked for an RMS norm with its scale on that.
+OpCost cost_engram(const OpContext& op) {
+  OpCost cost = op.streamed();
+  const Dim elements = op.elements(0);
+  const Dim gates = row_count(op.shape(0));
+  const Work norm = head_norm_work(elements, gates);
+  cost.macs = elements;
+  cost += norm * 2;
+  cost += Work{.arith = 5, .special = 2, .comparisons = 3} * gates;
+  cost.arith += elements;
+  if (op.has_output(1)) cost += norm;
+  cost.precision = ElementType::Float32;
+  return cost;
+}
+
+// Streams [… C, H], or flattened [… C·H] with num_branches = C.
+struct Streams {
+  Shape outer;
+  Dim count, size;
+};
+
+Streams streams_of(const OpContext& op) {
+  const Shape& shape = op.shape(0);
+  const std::int64_t branches = op.attribute("num_branches", std::int64_t{0});
+  if (branches > 0) {
+    if (shape.empty()) op.fail("streams are a scalar");
+    return {leading(shape), branches, divided(op, shape.back(), branches, "streams and branches")};
+  }
+  if (shape.size() < 2) op.fail("streams have rank " + std::to_string(shape.size()) + ", expected 2 or more");
+  return {Shape(shape.begin(), shape.end() - 2), shape[shape.size() - 2], shape.back()};
+}
+
+void infer_pre_mix(OpContext& op) {
+  set_element(op, 0, op.element(0));
+  const Streams streams = streams_of(op);
+  Shape output = streams.outer;
+  output.push_back(streams.size);
+  op.set_output(0, op.element(0), std::move(output));
+}
+
+// Every feature is a sum of C products.
+OpCost cost_pre_mix(const OpContext& op) {
+  OpCost cost = op.streamed();
+  cost.macs = op.elements(0);
+  if (op.attribute("reduction_scale", 1.0) != 1.0) cost.arith = op.output_elements(0);
+  return cost;
+}
+
+// C products per element where streams are mixed; a product and an addition for the branch.
+OpCost cost_post_mix(const OpContext& op) {
+  OpCost cost = op.streamed();
+  if (op.has_input(3)) cost.macs = op.elements(0) * streams_of(op).count;
+  cost.arith = 2 * op.elements(0);
+  return cost;
+}
+
+// --- IsAllFinite ---
+
+void infer_all_finite(OpContext& op) { op.set_output(0, ElementType::Bool, {}); }
+
+// A test per element, and the conjunction of all.
+OpCost cost_all_finite(const OpContext& op) {
+  OpCost cost = op.streamed();
+  Dim elements = 0;
+  for (int i = 0; i < op.input_count(); ++i) elements += op.elements(i);
+  cost.arith = cost.comparisons = 2 * elements - 1;
+  return cost;
+}
+
+// clang-format off
+constexpr OpRule kRules[] = {
+    // op                       infer                    cost                  fold     cost in words
+    {"BiasAdd",                 infer_with_bias,         cost_bias_add,        nullptr, "2 adds per element"},
+    {"BiasDropout",             infer_bias_dropout,      cost_bias_dropout,    nullptr, "bias and residual add per element; in training comparison, mul, selection"},
+    {"BiasGelu",                infer_with_bias,         cost_bias_gelu,       nullptr, "add, Gelu (4 and erf) per element"},
+    {"BiasSoftmax",             infer_same,              cost_bias_softmax,    nullptr, "add, softmax (4 and exp) per element"},
+    {"BiasSplitGelu",           infer_bias_split_gelu,   cost_bias_split_gelu, nullptr, "2 adds, Gelu (4 and erf), mul per output element"},
+    {"BitmaskBiasDropout",      infer_bitmask_dropout,   cost_bias_dropout,    nullptr, "as BiasDropout"},
+    {"BitmaskDropout",          infer_bitmask_dropout,   cost_bitmask_dropout, nullptr, "nothing in inference; in training comparison, mul, selection"},
+    {"ComplexMul",              infer_complex,           cost_complex,         nullptr, "3 per real element"},
+    {"ComplexMulConj",          infer_complex,           cost_complex,         nullptr, "3 per real element"},
+    {"EngramGate",              infer_engram,            cost_engram,          nullptr, "H macs, 5, sqrt, sigmoid per gate; 2 RMS norms with scale (4), mul per element; output norm"},
+    {"FastGelu",                infer_with_bias,         cost_fast_gelu,       nullptr, "bias add, 5 mul, 2 add, tanh per element"},
+    {"GatedAdd",                infer_same,              cost_gated_add,       nullptr, "mul, add per element"},
+    {"Gelu",                    infer_same,              cost_as<"Gelu">,      nullptr, "3 mul, add, erf per element"},
+    {"GemmaRotaryEmbedding",    infer_gemma_rotary,      cost_gemma_rotary,    nullptr, "sin, cos per angle; 2 mul, add per element of q and k"},
+    {"HyperConnectionPostMix",  infer_same,              cost_post_mix,        nullptr, "C macs per element with a stream matrix; mul, add per element"},
+    {"HyperConnectionPreMix",   infer_pre_mix,           cost_pre_mix,         nullptr, "C macs per output element; mul for a scale ≠ 1"},
+    {"IsAllFinite",             infer_all_finite,        cost_all_finite,      nullptr, "a test and a conjunction per element"},
+    {"LinearAttentionGate",     infer_attention_gate,    cost_attention_gate,  nullptr, "2 add, mul, exp, log per element; sigmoid per element of b"},
+    {"MRotaryEmbedding",        infer_multimodal_rotary, cost_rotary,          nullptr, "3 per rotated element"},
+    {"QuickGelu",               infer_same,              cost_quick_gelu,      nullptr, "2 mul, sigmoid per element"},
+    {"RotaryEmbedding",         infer_rotary,            cost_rotary,          nullptr, "3 per rotated element"},
+    {"SampleOp",                infer_same,              cost_move,            nullptr, "no arithmetic: a copy"},
+    {"ScaledSiLU",              infer_same,              cost_scaled_silu,     nullptr, "mul for a scale, mul, sigmoid per element"},
+};
+// clang-format on
+static_assert(well_formed(kRules));
+
+}  // namespace
+
+std::span<const OpRule> contrib_elementwise_rules() { return kRules; }
+
+}  // namespace pagoda::ops

@@ -1,0 +1,375 @@
+// com.microsoft: matrix products with scaling, transposition and activations fused in, and with weights in 8-bit
+// floating point or packed to a few bits.
+#include "ops/contrib_product.h"
+#include "ops/families.h"
+#include "ops/shape_math.h"
+
+namespace pagoda::ops {
+
+Shape Product::output() const {
+  Shape shape = batch;
+  if (has_rows) shape.push_back(rows);
+  if (has_columns) shape.push_back(columns);
+  return shape;
+}
+
+Product product_of(OpContext& op, const Shape& left, const Shape& right) {
+  if (left.empty() || right.empty()) op.fail("an operand is a scalar");
+  Product product;
+  product.has_rows = left.size() > 1;
+  product.has_columns = right.size() > 1;
+  product.inner = op.unify(left.back(), product.has_columns ? right[right.size() - 2] : right.back(), "inner dims");
+  if (product.has_rows) product.rows = left[left.size() - 2];
+  if (product.has_columns) product.columns = right.back();
+  const auto batch = [](const Shape& shape) { return Shape(shape.begin(), shape.end() - (shape.size() > 1 ? 2 : 1)); };
+  product.batch = op.broadcast(batch(left), batch(right));
+  return product;
+}
+
+Dim product_macs(const OpContext& op, const Shape& left, const Shape& right) {
+  const Dim& other = right.size() > 1 ? right[right.size() - 2] : right.back();
+  return op.output_elements(0) * (other.is_constant() ? other : left.back());
+}
+
+Shape transposed_operand(const OpContext& op, int i, std::string_view trans, std::string_view trans_batch) {
+  Shape shape = op.shape(i);
+  if (shape.size() < 2) return shape;
+  if (op.attribute(trans_batch, std::int64_t{0}) != 0) std::rotate(shape.begin(), shape.begin() + 1, shape.end() - 1);
+  if (op.attribute(trans, std::int64_t{0}) != 0) std::swap(shape[shape.size() - 2], shape.back());
+  return shape;
+}
+
+GemmSizes gemm_sizes(const OpContext& op, int a, int b) {
+  expect_rank(op, a, 2);
+  expect_rank(op, b, 2);
+  const bool trans_a = op.attribute("transA", std::int64_t{0}) != 0;
+  const bool trans_b = op.attribute("transB", std::int64_t{0}) != 0;
+  const Shape& left = op.shape(a);
+  const Shape& right = op.shape(b);
+  return {left[trans_a ? 1 : 0], left[trans_a ? 0 : 1], right[trans_b ? 1 : 0], right[trans_b ? 0 : 1]};
+}
+
+void infer_gemm_output(OpContext& op, int a, int b, int c, ElementType element) {
+  set_element(op, 0, element);
+  const GemmSizes sizes = gemm_sizes(op, a, b);
+  op.unify(sizes.inner_a, sizes.inner_b, "inner dims");
+  Shape output = {sizes.rows, sizes.columns};
+  if (op.has_shape(c)) {
+    const Shape& bias = op.shape(c);
+    if (bias.size() > 2) op.fail("C has rank " + std::to_string(bias.size()) + ", expected 2 at most");
+    for (std::size_t i = 0; i < bias.size(); ++i) {
+      Dim& dim = output[output.size() - bias.size() + i];
+      if (bias[i] != Dim(1)) dim = op.unify(dim, bias[i], "dims of C and the product");
+    }
+  }
+  op.set_output(0, element, std::move(output));
+}
+
+namespace {
+
+// --- FusedMatMul, FusedMatMulActivation, TransposeMatMul ---
+
+Shape left_operand(const OpContext& op) { return transposed_operand(op, 0, "transA", "transBatchA"); }
+Shape right_operand(const OpContext& op) { return transposed_operand(op, 1, "transB", "transBatchB"); }
+
+void infer_fused_matmul(OpContext& op) {
+  set_element(op, 0, op.element(0));
+  op.set_output(0, op.element(0), product_of(op, left_operand(op), right_operand(op)).output());
+}
+
+OpCost cost_fused_matmul(const OpContext& op) {
+  OpCost cost = op.streamed();
+  cost.macs = product_macs(op, left_operand(op), right_operand(op));
+  if (op.attribute("alpha", 1.0) != 1.0) cost.arith = op.output_elements(0);
+  return cost;
+}
+
+OpCost cost_matmul_activation(const OpContext& op) {
+  OpCost cost = cost_fused_matmul(op);
+  const std::string_view activation = op.attribute("activation", std::string_view(""));
+  const Work work = activation == "Softmax" ? softmax_work() : activation_work(op, activation);
+  cost += work * op.output_elements(0);
+  return cost;
+}
+
+// A sparse operand multiplies as often as it stores elements.
+void infer_sparse_matmul(OpContext& op) {
+  set_element(op, 0, op.element(1));
+  op.set_output(0, op.element(1), product_of(op, left_operand(op), right_operand(op)).output());
+}
+
+OpCost cost_sparse_matmul(const OpContext& op) {
+  op.unknown("the number of stored elements of the sparse operand is data");
+}
+
+// --- Gemm with an activation, and in 8-bit floating point ---
+
+void infer_fused_gemm(OpContext& op) { infer_gemm_output(op, 0, 1, 2, op.element(0)); }
+
+// A scale other than 1 is a multiplication per element of what it scales; β = 0 leaves C out.
+OpCost cost_gemm(const OpContext& op, double default_beta) {
+  const double beta = op.attribute("beta", default_beta);
+  const bool has_bias = op.has_input(2) && beta != 0;
+  OpCost cost = op.streamed();
+  if (op.has_input(2) && !has_bias) cost.bytes_read -= op.input_bytes(2);
+  const Dim outputs = op.output_elements(0);
+  cost.macs = outputs * gemm_sizes(op, 0, 1).inner();
+  if (op.attribute("alpha", 1.0) != 1.0) cost.arith += outputs;
+  if (has_bias) cost.arith += outputs;
+  if (has_bias && beta != 1.0) cost.arith += op.elements(2);
+  return cost;
+}
+
+OpCost cost_fused_gemm(const OpContext& op) {
+  OpCost cost = cost_gemm(op, 1.0);
+  cost += activation_work(op, op.attribute("activation", std::string_view(""))) * op.output_elements(0);
+  return cost;
+}
+
+void infer_gemm_float8(OpContext& op) {
+  const std::int64_t type = op.attribute("dtype", std::int64_t{1});
+  if (type < 1 || type > static_cast<std::int64_t>(ElementType::Int2)) op.fail("dtype is " + std::to_string(type));
+  infer_gemm_output(op, 0, 1, 2, static_cast<ElementType>(type));
+}
+
+// The scales of both operands combine to one multiplication per output element, that of the output is another.
+OpCost cost_gemm_float8(const OpContext& op) {
+  OpCost cost = cost_gemm(op, 0.0);
+  const Dim outputs = op.output_elements(0);
+  if (op.has_input(3) || op.has_input(4)) cost.arith += outputs;
+  if (op.has_input(5)) cost.arith += outputs;
+  cost += activation_work(op, op.attribute("activation", std::string_view(""))) * outputs;
+  return cost;
+}
+
+void infer_gemm_fast_gelu(OpContext& op) {
+  set_element(op, 0, op.element(0));
+  op.set_output(0, op.element(0), product_of(op, op.shape(0), op.shape(1)).output());
+}
+
+OpCost cost_gemm_fast_gelu(const OpContext& op) {
+  OpCost cost = op.streamed();
+  cost.macs = product_macs(op, op.shape(0), op.shape(1));
+  if (op.has_input(2)) cost.arith = op.output_elements(0);
+  cost += fast_gelu_work() * op.output_elements(0);
+  return cost;
+}
+
+// --- weights packed to a few bits: [… K] × K × N ---
+
+// Output `output`: the leading dims of A, then `columns`.
+void set_rows_by(OpContext& op, int output, const Dim& columns) {
+  Shape shape = leading(op.shape(0));
+  shape.push_back(columns);
+  op.set_output(output, op.element(0), std::move(shape));
+}
+
+void infer_nbits(OpContext& op) {
+  set_element(op, 0, op.element(0));
+  const Dim inner = positive_attribute(op, "K");
+  const Dim columns = positive_attribute(op, "N");
+  const std::int64_t block = positive_attribute(op, "block_size");
+  const std::int64_t bits = op.attribute("bits", std::int64_t{4});
+  if (bits < 1 || bits > 8) op.fail("bits is " + std::to_string(bits));
+  if (op.shape(0).empty()) op.fail("A is a scalar");
+  op.unify(dim_of(op, 0, -1), inner, "inner dims");
+  // B is [N, blocks, bytes of a block], or the same bytes in another shape.
+  const Dim bytes = columns * ceil_div(inner, block) * (block * bits / 8);
+  if (op.has_shape(1) && equal(op.elements(1), bytes) == false)
+    op.fail("B holds " + op.elements(1).to_string() + " bytes, expected " + bytes.to_string());
+  set_rows_by(op, 0, columns);
+}
+
+// K·N macs per row; every weight is dequantised once: subtract the zero point (2^(bits − 1) where none is given),
+// scale.
+OpCost cost_nbits(const OpContext& op) {
+  const Dim weights = Dim(positive_attribute(op, "K")) * positive_attribute(op, "N");
+  OpCost cost = op.streamed();
+  cost.macs = row_count(op.shape(0)) * weights;
+  cost += dequantize_work() * weights;
+  if (op.has_input(5)) cost.arith += op.output_elements(0);
+  return cost;
+}
+
+// The norm that MatMulNBitsMlp and MatMulNBitsQkv may apply to A first: a residual, then RMS norm with its scale.
+Work fused_norm_work(const OpContext& op) {
+  const Dim elements = op.elements(0);
+  Work work;
+  if (op.has_input(1)) work.arith += elements;
+  if (op.has_input(2))
+    work = work + rms_norm_work(elements, row_count(op.shape(0))) +
+           Work{.arith = elements, .special = 0, .comparisons = 0};
+  return work;
+}
+
+void infer_nbits_mlp(OpContext& op) {
+  set_element(op, 0, op.element(0));
+  if (op.shape(0).empty()) op.fail("A is a scalar");
+  op.unify(dim_of(op, 0, -1), positive_attribute(op, "K"), "inner dims");
+  set_rows_by(op, 0, positive_attribute(op, "N"));
+  op.set_output(1, op.input(0));
+}
+
+// activation(A·gate)·(A·up).
+OpCost cost_nbits_mlp(const OpContext& op) {
+  const Dim outputs = op.output_elements(0);
+  const Dim weights = 2 * Dim(positive_attribute(op, "K")) * positive_attribute(op, "N");
+  OpCost cost = op.streamed();
+  cost.macs = row_count(op.shape(0)) * weights;
+  cost += dequantize_work() * weights;
+  cost += fused_norm_work(op);
+  for (const int bias : {5, 8})
+    if (op.has_input(bias)) cost.arith += outputs;
+  cost += (activation_work(op, op.attribute("activation", std::string_view(""))) + Work{.arith = 1}) * outputs;
+  return cost;
+}
+
+void infer_nbits_qkv(OpContext& op) {
+  set_element(op, 0, op.element(0));
+  if (op.shape(0).empty()) op.fail("A is a scalar");
+  op.unify(dim_of(op, 0, -1), positive_attribute(op, "K"), "inner dims");
+  set_rows_by(op, 0, positive_attribute(op, "Nq"));
+  set_rows_by(op, 1, positive_attribute(op, "Nkv"));
+  set_rows_by(op, 2, positive_attribute(op, "Nkv"));
+  op.set_output(3, op.input(0));
+}
+
+OpCost cost_nbits_qkv(const OpContext& op) {
+  const Dim columns = Dim(positive_attribute(op, "Nq")) + 2 * Dim(positive_attribute(op, "Nkv"));
+  const Dim weights = positive_attribute(op, "K") * columns;
+  OpCost cost = op.streamed();
+  cost.macs = row_count(op.shape(0)) * weights;
+  cost += dequantize_work() * weights;
+  cost += fused_norm_work(op);
+  for (const auto& [bias, output] : {std::pair{5, 0}, {8, 1}, {11, 2}})
+    if (op.has_input(bias)) cost.arith += op.output_elements(output);
+  return cost;
+}
+
+// --- weights of 4 bits by table (FP4, NF4): absmax scales them block by block ---
+
+void infer_bnb4(OpContext& op) {
+  set_element(op, 0, op.element(0));
+  const bool trans = op.attribute("transB", std::int64_t{1}) != 0;
+  const Dim k = positive_attribute(op, "K");
+  const Dim n = positive_attribute(op, "N");
+  if (op.shape(0).empty()) op.fail("A is a scalar");
+  op.unify(dim_of(op, 0, -1), trans ? k : n, "inner dims");
+  if (op.has_shape(1) && equal(op.elements(1), ceil_div(k * n, 2)) == false)
+    op.fail("B holds " + op.elements(1).to_string() + " bytes, expected " + ceil_div(k * n, 2).to_string());
+  set_rows_by(op, 0, trans ? n : k);
+}
+
+OpCost cost_bnb4(const OpContext& op) {
+  const Dim weights = Dim(positive_attribute(op, "K")) * positive_attribute(op, "N");
+  OpCost cost = op.streamed();
+  cost.macs = row_count(op.shape(0)) * weights;
+  cost.arith = weights;
+  return cost;
+}
+
+// B is a blob; input 2 holds its logical shape [K, N].
+std::optional<std::vector<Dim>> blob_shape(const OpContext& op) {
+  auto shape = known_sizes(op, 2);
+  if (shape && shape->size() != 2) op.fail("B_shape has " + std::to_string(shape->size()) + " entries, expected 2");
+  return shape;
+}
+
+void infer_fp_q4(OpContext& op) {
+  set_element(op, 0, op.element(0));
+  const auto shape = blob_shape(op);
+  if (op.shape(0).empty()) op.fail("A is a scalar");
+  if (shape) op.unify(dim_of(op, 0, -1), (*shape)[0], "inner dims");
+  set_rows_by(op, 0, shape ? (*shape)[1] : op.fresh("columns", "the shape of the packed weights is data"));
+}
+
+OpCost cost_fp_q4(const OpContext& op) {
+  const Dim weights = dim_of(op, 0, -1) * op.output_shape(0).back();
+  OpCost cost = op.streamed({0, 1});
+  cost.macs = row_count(op.shape(0)) * weights;
+  cost += dequantize_work() * weights;
+  return cost;
+}
+
+// --- weights in 4- or 8-bit floating point with block scales: B is [N, K], FP4 two to a byte ---
+
+template <int PerByte>
+void infer_block_float(OpContext& op) {
+  set_element(op, 0, op.element(0));
+  expect_rank(op, 1, 2);
+  if (op.shape(0).empty()) op.fail("A is a scalar");
+  op.unify(dim_of(op, 0, -1), PerByte * dim_of(op, 1, 1), "inner dims");
+  set_rows_by(op, 0, dim_of(op, 1, 0));
+}
+
+// A multiplication per weight by its block's scale, which for FP4 is first multiplied by the global one. With a scale
+// for A its elements are divided by it, converted to FP8, and scaled back.
+template <int PerByte>
+OpCost cost_block_float(const OpContext& op) {
+  constexpr bool kFp4 = PerByte == 2;
+  const Dim weights = PerByte * op.elements(1);
+  OpCost cost = kFp4 ? op.streamed({0, 1, 2, 3, 5}) : op.streamed();
+  cost.macs = row_count(op.shape(0)) * weights;
+  cost.arith = weights;
+  if (kFp4) cost.arith += op.elements(2);
+  const int bias = kFp4 ? 5 : 4;
+  if (!kFp4 && op.has_input(3)) {
+    cost.arith += 2 * op.elements(0);
+    cost.precision = ElementType::Float8e4m3fn;
+  }
+  if (op.has_input(bias)) cost.arith += op.output_elements(0);
+  return cost;
+}
+
+// --- Inverse ---
+
+void infer_inverse(OpContext& op) {
+  if (op.has_shape(0)) {
+    const Shape& shape = op.shape(0);
+    if (shape.size() < 2) op.fail("the input has rank " + std::to_string(shape.size()) + ", expected 2 or more");
+    op.unify(shape[shape.size() - 2], shape.back(), "rows and columns");
+  }
+  op.set_output(0, op.input(0));
+}
+
+// Gauss–Jordan elimination in place with partial pivoting. Per pivot: a reciprocal, n − 1 multiplications of its row
+// and n − 1 of its column, (n − 1)² multiplications and subtractions of the rest; n(n − 1)/2 comparisons in all.
+OpCost cost_inverse(const OpContext& op) {
+  OpCost cost = op.streamed();
+  const Dim n = dim_of(op, 0, -1);
+  Shape batch = leading(op.shape(0));
+  batch.pop_back();
+  const Dim matrices = element_count(batch);
+  const Dim pivots = floor_div(n * (n - 1), 2);
+  cost.arith = matrices * (n * (1 + 2 * (n - 1) + 2 * (n - 1) * (n - 1)) + pivots);
+  cost.comparisons = matrices * pivots;
+  return cost;
+}
+
+// clang-format off
+constexpr OpRule kRules[] = {
+    // op                           infer                 cost                    fold     cost in words
+    {"FusedGemm",                   infer_fused_gemm,     cost_fused_gemm,        nullptr, "K macs, bias add, activation / output element; 1 mul per element scaled by alpha or beta ≠ 1"},
+    {"FusedMatMul",                 infer_fused_matmul,   cost_fused_matmul,      nullptr, "K macs / output element; 1 mul for alpha ≠ 1"},
+    {"FusedMatMulActivation",       infer_fused_matmul,   cost_matmul_activation, nullptr, "as FusedMatMul, then the activation / output element"},
+    {"GemmFastGelu",                infer_gemm_fast_gelu, cost_gemm_fast_gelu,    nullptr, "K macs, bias add, 5 mul, 2 add, tanh / output element"},
+    {"GemmFloat8",                  infer_gemm_float8,    cost_gemm_float8,       nullptr, "K macs, scales, bias add, activation / output element"},
+    {"Inverse",                     infer_inverse,        cost_inverse,           nullptr, "Gauss–Jordan: n(2n² − 2n + 1), n(n − 1)/2 comparisons per matrix"},
+    {"MatMulBlockQuantizedFp4Weight", infer_block_float<2>, cost_block_float<2>,  nullptr, "K·N macs per row, 1 mul per weight and per block scale, bias add"},
+    {"MatMulBlockQuantizedFp8Weight", infer_block_float<1>, cost_block_float<1>,  nullptr, "K·N macs per row, 1 mul per weight, div and mul per element of A with a scale, bias add"},
+    {"MatMulBnb4",                  infer_bnb4,           cost_bnb4,              nullptr, "K·N macs per row, 1 mul per weight"},
+    {"MatMulFpQ4",                  infer_fp_q4,          cost_fp_q4,             nullptr, "K·N macs per row, sub and mul per weight"},
+    {"MatMulNBits",                 infer_nbits,          cost_nbits,             nullptr, "K·N macs per row, sub and mul per weight, bias add"},
+    {"MatMulNBitsMlp",              infer_nbits_mlp,      cost_nbits_mlp,         nullptr, "2·K·N macs per row, sub and mul per weight, norm, biases, activation, mul"},
+    {"MatMulNBitsQkv",              infer_nbits_qkv,      cost_nbits_qkv,         nullptr, "K·(Nq + 2·Nkv) macs per row, sub and mul per weight, norm, biases"},
+    {"SparseToDenseMatMul",         infer_sparse_matmul,  cost_sparse_matmul,     nullptr, "not known: the number of stored elements is data"},
+    {"TransposeMatMul",             infer_fused_matmul,   cost_fused_matmul,      nullptr, "as FusedMatMul"},
+};
+// clang-format on
+static_assert(well_formed(kRules));
+
+}  // namespace
+
+std::span<const OpRule> contrib_matmul_rules() { return kRules; }
+
+}  // namespace pagoda::ops

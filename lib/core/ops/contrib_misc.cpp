@@ -1,0 +1,383 @@
+// com.microsoft: what fits no other family: gathers of quantised tables, crops, Fourier transforms, distances, hashes,
+// text, and nodes whose contents are opaque.
+#include "ops/contrib_parts.h"
+#include "ops/families.h"
+#include "ops/fold.h"
+#include "ops/rule_parts.h"
+#include "ops/shape_math.h"
+
+namespace pagoda::ops {
+namespace {
+
+// --- GatherBlockQuantized: data, indices, scales, zero points ---
+
+// Elements of the gathered tensor that one stored element of `data` holds: bytes pack 8 / bits of them.
+std::int64_t elements_per_stored(const OpContext& op) {
+  if (op.element(0) != ElementType::Uint8) return 1;
+  const std::int64_t bits = op.attribute("bits", std::int64_t{4});
+  if (bits != 2 && bits != 4 && bits != 8) op.fail("bits is " + std::to_string(bits));
+  return 8 / bits;
+}
+
+std::size_t gather_axis(const OpContext& op) {
+  return static_cast<std::size_t>(normal_axis(op, op.attribute("gather_axis", std::int64_t{0}), op.rank(0)));
+}
+
+void infer_gather_quantized(OpContext& op) {
+  set_element(op, 0, op.element(2));
+  Shape data = op.shape(0);
+  if (data.empty()) op.fail("data is a scalar");
+  const auto axis = static_cast<std::ptrdiff_t>(gather_axis(op));
+  normal_axis(op, op.attribute("quantize_axis", std::int64_t{1}), op.rank(0));
+  data.back() *= elements_per_stored(op);
+  Shape output(data.begin(), data.begin() + axis);
+  output.insert(output.end(), op.shape(1).begin(), op.shape(1).end());
+  output.insert(output.end(), data.begin() + axis + 1, data.end());
+  op.set_output(0, op.element(2), std::move(output));
+}
+
+// Of the data, scales and zero points the slices that are picked, at most all. (x − zero point)·scale per element;
+// floating-point data have no zero point.
+OpCost cost_gather_quantized(const OpContext& op) {
+  OpCost cost = op.streamed({1});
+  const std::size_t axis = gather_axis(op);
+  for (const int table : {0, 2, 3}) {
+    if (!op.has_input(table)) continue;
+    const Shape& shape = op.shape(table);
+    Dim picked = op.elements(table);
+    if (axis < shape.size() && shape[axis] != Dim(1)) {
+      Dim slice = 1;
+      for (std::size_t i = 0; i < shape.size(); ++i)
+        if (i != axis) slice *= shape[i];
+      // Scales along the gathered axis may stand for a block of slices each.
+      picked = min(picked, op.elements(1) * slice);
+    }
+    cost.bytes_read += byte_size(picked, op.element(table));
+  }
+  cost.arith = (is_float(op.element(0)) ? 1 : 2) * op.output_elements(0);
+  cost.precision = op.element(2);
+  return cost;
+}
+
+// weight [rows, width], indices → […, width].
+void infer_embedding(OpContext& op) {
+  set_element(op, 0, op.element(0));
+  expect_rank(op, 0, 2);
+  Shape output = op.shape(1);
+  output.push_back(dim_of(op, 0, 1));
+  op.set_output(0, op.element(0), std::move(output));
+}
+
+OpCost cost_embedding(const OpContext& op) {
+  OpCost cost = op.streamed({1});
+  cost.bytes_read += min(op.output_bytes(0), op.input_bytes(0));
+  return cost;
+}
+
+// --- CropAndResize: X [N, C, H, W], rois [R, 4], batch_indices [R], crop_size [2] ---
+
+void infer_crop(OpContext& op) {
+  set_element(op, 0, op.element(0));
+  expect_rank(op, 0, 4);
+  expect_rank(op, 1, 2);
+  const auto size = known_sizes(op, 3);
+  if (size && size->size() != 2) op.fail("crop_size has " + std::to_string(size->size()) + " entries, expected 2");
+  const Dim height = size ? (*size)[0] : op.fresh("crop_height", "a size computed from data");
+  const Dim width = size ? (*size)[1] : op.fresh("crop_width", "a size computed from data");
+  op.set_output(0, op.element(0), {dim_of(op, 1, 0), dim_of(op, 0, 1), height, width});
+}
+
+// Per region and row or column of the crop: its coordinate (mul, add) and weights; per place the products of weights;
+// per element the taps. Reads the taps, at most the whole map.
+OpCost cost_crop(const OpContext& op) {
+  const Interpolation mode = interpolation(op, "bilinear");
+  const Shape& output = op.output_shape(0);
+  OpCost cost = op.streamed({1, 2});
+  cost.bytes_read += byte_size(min(op.elements(0), op.output_elements(0) * sample_taps(mode, 2)), op.element(0));
+  cost += (Work{.arith = 2} + axis_weights_work(mode)) * (output[0] * (output[2] + output[3]));
+  cost += weight_products_work(mode, 2) * (output[0] * output[2] * output[3]);
+  cost += sample_work(mode, 2) * op.output_elements(0);
+  return cost;
+}
+
+// --- Rfft, Irfft: 5·N·⌈log2 N⌉ per complex transform of length N, axis by axis, half of it for real data ---
+
+int signal_axes(const OpContext& op) {
+  const std::int64_t axes = op.attribute("signal_ndim", std::int64_t{1});
+  if (axes < 1 || axes > 3) op.fail("signal_ndim is " + std::to_string(axes));
+  return static_cast<int>(axes);
+}
+
+// […, n] → […, ⌊n/2⌋ + 1, 2].
+void infer_rfft(OpContext& op) {
+  set_element(op, 0, op.element(0));
+  Shape output = op.shape(0);
+  if (op.rank(0) < signal_axes(op)) op.fail("the signal has fewer axes than signal_ndim");
+  output.back() = floor_div(output.back(), 2) + 1;
+  output.push_back(2);
+  op.set_output(0, op.element(0), std::move(output));
+}
+
+// […, n, 2] → […, 2·(n − 1)].
+void infer_irfft(OpContext& op) {
+  set_element(op, 0, op.element(0));
+  Shape output = op.shape(0);
+  if (op.rank(0) < signal_axes(op) + 1) op.fail("the spectrum has fewer axes than signal_ndim");
+  output.pop_back();
+  if (output.back() == Dim(0)) op.fail("the spectrum is empty");
+  output.back() = 2 * (output.back() - 1);
+  op.set_output(0, op.element(0), std::move(output));
+}
+
+// `real` is the shape of the real side.
+OpCost cost_transform(const OpContext& op, const Shape& real) {
+  OpCost cost = op.streamed();
+  std::int64_t stages = 0;
+  for (int i = 0; i < signal_axes(op); ++i) {
+    const Dim& length = real[real.size() - 1 - static_cast<std::size_t>(i)];
+    const auto points = length.value64();
+    if (!points) op.unknown("a fast transform of symbolic length " + length.to_string() + " has no closed count");
+    std::int64_t axis_stages = 0;
+    while (axis_stages < 62 && (std::int64_t{1} << axis_stages) < *points) ++axis_stages;
+    stages += axis_stages;
+  }
+  cost.arith = ceil_div(5 * element_count(real) * stages, 2);
+  return cost;
+}
+OpCost cost_rfft(const OpContext& op) { return cost_transform(op, op.shape(0)); }
+OpCost cost_irfft(const OpContext& op) { return cost_transform(op, op.output_shape(0)); }
+
+// --- CDist: A [M, N], B [K, N] → [M, K] ---
+
+void infer_cdist(OpContext& op) {
+  set_element(op, 0, op.element(0));
+  expect_rank(op, 0, 2);
+  expect_rank(op, 1, 2);
+  op.unify(dim_of(op, 0, 1), dim_of(op, 1, 1), "coordinates of A and B");
+  op.set_output(0, op.element(0), {dim_of(op, 0, 0), dim_of(op, 1, 0)});
+}
+
+// Σ (a − b)²: N subtractions, N squares, N − 1 additions; a square root for the Euclidean distance.
+OpCost cost_cdist(const OpContext& op) {
+  const std::string_view metric = op.attribute("metric", std::string_view("sqeuclidean"));
+  if (metric != "sqeuclidean" && metric != "euclidean") op.unknown("metric is '" + std::string(metric) + "'");
+  OpCost cost = op.streamed();
+  const Dim pairs = op.output_elements(0);
+  cost.arith = pairs * (3 * dim_of(op, 0, 1) - 1);
+  if (metric == "euclidean") cost.special = pairs;
+  return cost;
+}
+
+// --- DynamicTimeWarping: costs [M, N] or [1, M, N] → path [2, x] ---
+
+void infer_time_warping(OpContext& op) {
+  const Shape& costs = op.shape(0);
+  if (costs.size() != 2 && costs.size() != 3)
+    op.fail("the input has rank " + std::to_string(costs.size()) + ", expected 2 or 3");
+  const Dim upper = costs[costs.size() - 2] + costs.back() - 1;
+  op.set_output(0, ElementType::Int32, {Dim(2), op.fresh("path", "steps of the cheapest path", upper)});
+}
+
+// The least of three neighbours and an addition for every cell.
+OpCost cost_time_warping(const OpContext& op) {
+  OpCost cost = op.streamed();
+  cost.arith = 3 * op.elements(0);
+  cost.comparisons = 2 * op.elements(0);
+  return cost;
+}
+
+// --- MurmurHash3 ---
+
+void infer_hash(OpContext& op) {
+  const bool positive = op.attribute("positive", std::int64_t{1}) != 0;
+  op.set_output(0, {.element = positive ? ElementType::Uint32 : ElementType::Int32, .shape = op.input(0).shape});
+}
+
+// MurmurHash3_x86_32: per word of 4 bytes mul, rotate, mul, xor, rotate, mul, add; at the end xor with the length and
+// three shifts with xor around two mul. Bit operations count as comparisons do.
+OpCost cost_hash(const OpContext& op) {
+  const int width = bits(op.element(0));
+  if (width == 0) op.unknown("the length of a string is data");
+  const int words = (width + 31) / 32;
+  OpCost cost = op.streamed();
+  cost.arith = (7 * words + 9) * op.elements(0);
+  cost.comparisons = (3 * words + 7) * op.elements(0);
+  return cost;
+}
+
+// --- shapes and layouts ---
+
+void infer_expand_dims(OpContext& op) {
+  set_element(op, 0, op.element(0));
+  const auto axis = op.integers(1);
+  if (!axis || axis->size() != 1) op.unknown("the axis is not known");
+  Shape shape = op.shape(0);
+  shape.insert(shape.begin() + normal_axis(op, axis->front(), op.rank(0) + 1), Dim(1));
+  op.set_output(0, op.element(0), std::move(shape));
+}
+
+// pads [2·rank] or [1, 2·rank], begins then ends.
+void infer_pad(OpContext& op) {
+  set_element(op, 0, op.element(0));
+  Shape shape = op.shape(0);
+  const std::size_t rank = shape.size();
+  const TensorValue* pads = op.value(1);
+  if (pads != nullptr && pads->size() != 2 * rank)
+    op.fail("pads has " + std::to_string(pads->size()) + " entries, expected " + std::to_string(2 * rank));
+  for (std::size_t i = 0; i < rank; ++i) {
+    const auto begin = pads != nullptr ? as_dim((*pads)[i]) : std::nullopt;
+    const auto end = pads != nullptr ? as_dim((*pads)[i + rank]) : std::nullopt;
+    shape[i] = begin && end ? shape[i] + *begin + *end : op.fresh("padded_dim", "pads are computed from data");
+    if (const auto size = shape[i].value(); size && *size < 0)
+      op.fail("pads remove more than axis " + std::to_string(i) + " has");
+  }
+  op.set_output(0, op.element(0), std::move(shape));
+}
+
+// Reads what negative pads leave.
+OpCost cost_pad(const OpContext& op) {
+  OpCost cost = op.streamed({});
+  const TensorValue* pads = op.value(1);
+  const Shape& shape = op.shape(0);
+  Dim kept = 1;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    const auto begin = pads != nullptr ? as_dim((*pads)[i]) : std::nullopt;
+    const auto end = pads != nullptr ? as_dim((*pads)[i + shape.size()]) : std::nullopt;
+    kept *= begin && end ? max(shape[i] + min(*begin, 0) + min(*end, 0), 0) : shape[i];
+  }
+  cost.bytes_read = byte_size(kept, op.element(0));
+  return cost;
+}
+
+// As Range of ai.onnx, with a step that may be left out: 1.
+std::optional<Dim> unit_range(const OpContext& op) {
+  const auto start = known_input(op, 0);
+  const auto limit = known_input(op, 1);
+  if (!start || !limit || start->count != 1 || limit->count != 1) return std::nullopt;
+  const Scalar span = ceil(subtract((*limit)[0], (*start)[0], op.element(0)), op.element(0));
+  const auto length = as_dim(convert(span, op.element(0), ElementType::Int64));
+  return length ? std::optional<Dim>(max(*length, 0)) : std::nullopt;
+}
+
+void infer_range(OpContext& op) {
+  if (op.has_input(2)) return infer_as<"Range">(op);
+  const auto length = unit_range(op);
+  op.set_output(0, op.element(0), {length ? *length : op.fresh("range", "a bound of Range is computed from data")});
+}
+
+// dim d of size n → ⌊(n − size) / step⌋ + 1 slices, their elements on a new last axis.
+void infer_unfold(OpContext& op) {
+  set_element(op, 0, op.element(0));
+  Shape shape = op.shape(0);
+  const auto axis = static_cast<std::size_t>(normal_axis(op, op.attribute("dim", std::int64_t{-1}), op.rank(0)));
+  const std::int64_t size = positive_attribute(op, "size");
+  const std::int64_t step = op.attribute("step", std::int64_t{1});
+  if (step < 1) op.fail("step is " + std::to_string(step));
+  if (greater_equal(shape[axis], size) == false)
+    op.fail("slices of " + std::to_string(size) + " from " + shape[axis].to_string());
+  shape[axis] = floor_div(shape[axis] - size, step) + 1;
+  shape.push_back(size);
+  op.set_output(0, op.element(0), std::move(shape));
+}
+
+// x [n] → y, the place of each element in y, counts.
+void infer_unique(OpContext& op) {
+  expect_rank(op, 0, 1);
+  std::optional<Dim> most;
+  if (op.has_shape(0)) most = op.elements(0);
+  const Dim count = op.fresh("unique", "the number of different elements", most);
+  op.set_output(0, op.element(0), {count});
+  op.set_output(1, {.element = ElementType::Int64, .shape = op.input(0).shape});
+  op.set_output(2, ElementType::Int64, {count});
+}
+
+// --- text ---
+
+// [C] or [N, C] → tokens on a new last axis, padded to the longest.
+void infer_tokenizer(OpContext& op) {
+  set_element(op, 0, ElementType::String);
+  Shape shape = op.shape(0);
+  if (shape.empty() || shape.size() > 2)
+    op.fail("the input has rank " + std::to_string(shape.size()) + ", expected 1 or 2");
+  shape.push_back(op.fresh("tokens", "the most tokens of a string"));
+  op.set_output(0, ElementType::String, std::move(shape));
+}
+
+// words […, characters], W [filters, 1, window, width], B, C [vocabulary, width] → […, filters].
+void infer_word_embedding(OpContext& op) {
+  set_element(op, 0, op.element(1));
+  expect_rank(op, 1, 4);
+  if (greater_equal(dim_of(op, 0, -1), dim_of(op, 1, 2)) == false)
+    op.fail("words of " + dim_of(op, 0, -1).to_string() + " characters are shorter than the window");
+  Shape output = leading(op.shape(0));
+  output.push_back(dim_of(op, 1, 0));
+  op.set_output(0, op.element(1), std::move(output));
+}
+
+// A convolution over the characters of every word at each place of the window, bias, tanh, and the largest of the
+// places. Words count at their padded length; characters pick rows of the table.
+OpCost cost_word_embedding(const OpContext& op) {
+  const Shape& weight = shape_of(op, 1, 4);
+  const Dim words = row_count(op.shape(0));
+  const Dim places = dim_of(op, 0, -1) - weight[2] + 1;
+  const Dim results = words * places * weight[0];
+  OpCost cost = op.streamed({0, 1, 2});
+  cost.bytes_read += byte_size(min(op.elements(3), op.elements(0) * dim_of(op, 3, -1)), op.element(3));
+  cost.macs = results * weight[2] * weight[3];
+  cost.arith = results + words * (places - 1) * weight[0];
+  cost.comparisons = words * (places - 1) * weight[0];
+  cost.special = results;
+  cost.precision = op.element(1);
+  return cost;
+}
+
+// --- opaque nodes: outputs are what the file declares ---
+
+void infer_opaque(OpContext&) {}
+
+OpCost cost_opaque(const OpContext& op) { op.unknown("it holds a compiled model of another runtime"); }
+
+// A PyTorch operator by name.
+OpCost cost_aten(const OpContext& op) {
+  op.unknown("PyTorch operator '" + std::string(op.attribute("operator", std::string_view("?"))) + "'");
+}
+
+// clang-format off
+constexpr OpRule kRules[] = {
+    // op                     infer                   cost                   fold                 cost in words
+    {"CDist",                 infer_cdist,            cost_cdist,            nullptr,             "3·N − 1 per pair; sqrt for the Euclidean distance"},
+    {"CropAndResize",         infer_crop,             cost_crop,             nullptr,             "taps mul, taps − 1 adds per element; coordinates and weights per row and column of a crop"},
+    {"DynamicTimeWarping",    infer_time_warping,     cost_time_warping,     nullptr,             "2 comparisons, add per cell"},
+    {"EPContext",             infer_opaque,           cost_opaque,           nullptr,             "not known: a compiled model"},
+    {"ExpandDims",            infer_expand_dims,      cost_view,             fold_same,           "nothing: a view"},
+    {"GatherBlockQuantized",  infer_gather_quantized, cost_gather_quantized, nullptr,             "sub and mul per element; reads the slices it picks, at most all"},
+    {"GatherND",              infer_as<"GatherND">,   cost_as<"GatherND">,   fold_as<"GatherND">, "no arithmetic; reads the indices and what they pick, at most all"},
+    {"GridSample",            infer_as<"GridSample">, cost_as<"GridSample">, nullptr,             "as ai.onnx"},
+    {"Irfft",                 infer_irfft,            cost_irfft,            nullptr,             "2.5·N·⌈log2 N⌉ per transform of length N"},
+    {"MurmurHash3",           infer_hash,             cost_hash,             nullptr,             "7 per word of 4 bytes, 9 per element"},
+    {"Pad",                   infer_pad,              cost_pad,              nullptr,             "no arithmetic; reads what is not cropped"},
+    {"Range",                 infer_range,            cost_as<"Range">,      fold_as<"Range">,    "as ai.onnx"},
+    {"Rfft",                  infer_rfft,             cost_rfft,             nullptr,             "2.5·N·⌈log2 N⌉ per transform of length N"},
+    {"Snpe",                  infer_opaque,           cost_opaque,           nullptr,             "not known: a compiled model"},
+    {"Tokenizer",             infer_tokenizer,        cost_move,             nullptr,             "no arithmetic"},
+    {"TorchEmbedding",        infer_embedding,        cost_embedding,        nullptr,             "no arithmetic; reads the indices and what they pick, at most all"},
+    {"Trilu",                 infer_as<"Trilu">,      cost_as<"Trilu">,      fold_as<"Trilu">,    "no arithmetic; reads and writes all"},
+    {"UnfoldTensor",          infer_unfold,           cost_move,             nullptr,             "no arithmetic; reads the input once, writes the output"},
+    {"Unique",                infer_unique,           cost_as<"Unique">,     nullptr,             "as ai.onnx"},
+    {"WordConvEmbedding",     infer_word_embedding,   cost_word_embedding,   nullptr,             "window × width macs, bias, tanh, maximum per filter and place of a word"},
+};
+
+constexpr OpRule kAtenRules[] = {
+    // op                     infer                   cost                   fold                 cost in words
+    {"ATen",                  infer_opaque,           cost_aten,             nullptr,             "not known: a PyTorch operator"},
+};
+// clang-format on
+static_assert(well_formed(kRules));
+static_assert(well_formed(kAtenRules));
+
+}  // namespace
+
+std::span<const OpRule> contrib_misc_rules() { return kRules; }
+std::span<const OpRule> aten_rules() { return kAtenRules; }
+
+}  // namespace pagoda::ops

@@ -1,0 +1,190 @@
+// com.microsoft: normalizations with what surrounds them fused in: residual sums, embeddings, gates, activations.
+#include "ops/contrib_window.h"
+#include "ops/families.h"
+#include "ops/shape_math.h"
+
+namespace pagoda::ops {
+namespace {
+
+Work scaled_by(int operations, const Dim& elements) {
+  return {.arith = operations * elements, .special = 0, .comparisons = 0};
+}
+
+// --- residual + norm over the last axis ---
+
+// skip may be broadcast along leading axes. Statistics, where asked for, are one float per row; the sum is the fourth
+// output.
+void infer_skip_norm(OpContext& op) {
+  op.set_output(0, op.input(0));
+  op.set_output(3, op.input(0));
+  if (!op.has_shape(0)) return;
+  if (op.shape(0).empty()) op.fail("input 0 is a scalar");
+  const Dim& hidden = dim_of(op, 0, -1);
+  if (op.has_shape(2) && op.rank(2) == 1) op.unify(dim_of(op, 2, 0), hidden, "hidden size and gamma");
+  if (op.has_shape(1) && op.rank(1) > 0) op.unify(dim_of(op, 1, -1), hidden, "hidden size of input and skip");
+  Shape statistics = op.shape(0);
+  statistics.back() = 1;
+  op.set_output(1, ElementType::Float32, statistics);
+  op.set_output(2, ElementType::Float32, statistics);
+}
+
+// Sum with the residual and a bias, moments (4), normalise, gamma, beta; per row two divisions, ε, rsqrt.
+OpCost cost_skip_layer_norm(const OpContext& op) {
+  OpCost cost = op.streamed();
+  const Dim elements = op.elements(0);
+  cost += layer_norm_work(elements, row_count(op.shape(0)));
+  cost += scaled_by(2 + (op.has_input(3) ? 1 : 0) + (op.has_input(4) ? 1 : 0), elements);
+  return cost;
+}
+
+// Sum with the residual and a bias, square, add, normalise, gamma; per row a division, ε, rsqrt.
+OpCost cost_skip_rms_norm(const OpContext& op) {
+  OpCost cost = op.streamed();
+  const Dim elements = op.elements(0);
+  cost += rms_norm_work(elements, row_count(op.shape(0)));
+  cost += scaled_by(2 + (op.has_input(3) ? 1 : 0), elements);
+  return cost;
+}
+
+// --- embeddings + layer norm ---
+
+// Where position ids are, and how many operations turn a stored element into a real one.
+struct EmbedInputs {
+  int positions;  // position_ids, -1 where the operator has none
+  int dequantize;
+};
+constexpr EmbedInputs kEmbed = {8, 0};
+constexpr EmbedInputs kQuantizedEmbed = {-1, 2};
+
+// input_ids [B, S], tables of words (2), positions (3), segments (4), all [rows, H] → [B, S, H], mask lengths [B].
+void infer_embed(OpContext& op, ElementType element) {
+  set_element(op, 0, element);
+  expect_rank(op, 0, 2);
+  expect_rank(op, 2, 2);
+  const Shape& ids = op.shape(0);
+  const Dim& hidden = dim_of(op, 2, 1);
+  for (const int other : {3, 4, 5, 6}) expect_dim(op, other, -1, hidden, "hidden sizes of the tables");
+  op.set_output(0, element, {ids[0], ids[1], hidden});
+  op.set_output(1, ElementType::Int32, {ids[0]});
+  op.set_output(2, element, {ids[0], ids[1], hidden});
+}
+void infer_embed(OpContext& op) { infer_embed(op, op.element(2)); }
+void infer_quantized_embed(OpContext& op) { infer_embed(op, op.element(8)); }
+
+// Rows are picked from the tables, at most all of them; positions without ids are one row per place.
+OpCost cost_embed(const OpContext& op, const EmbedInputs& inputs) {
+  OpCost cost = op.streamed({0, 1, 5, 6, 7, inputs.positions});
+  const Shape& ids = op.shape(0);
+  const Dim tokens = ids[0] * ids[1];
+  const Dim hidden = dim_of(op, 2, 1);
+  const Dim elements = tokens * hidden;
+  Dim gathered = 0;
+  for (const int table : {2, 3, 4}) {
+    if (!op.has_input(table)) continue;
+    Dim rows = tokens;
+    if (table == 3) rows = op.has_input(inputs.positions) ? op.elements(inputs.positions) : ids[1];
+    cost.bytes_read += byte_size(min(op.elements(table), rows * hidden), op.element(table));
+    gathered += elements;
+  }
+  cost.precision = op.output(0).element;
+  cost += layer_norm_work(elements, tokens);
+  cost.arith += 2 * elements + (gathered - elements) + inputs.dequantize * (gathered + 2 * hidden);
+  return cost;
+}
+OpCost cost_embed(const OpContext& op) { return cost_embed(op, kEmbed); }
+OpCost cost_quantized_embed(const OpContext& op) {
+  OpCost cost = cost_embed(op, kQuantizedEmbed);
+  for (int i = 8; i < op.input_count(); ++i) cost.bytes_read += op.input_bytes(i);
+  return cost;
+}
+
+// --- GroupNorm, SkipGroupNorm ---
+
+void infer_group_norm(OpContext& op) {
+  const std::int64_t groups = positive_attribute(op, "groups");
+  if (op.has_shape(0)) {
+    const Image image = image_of(op, 0, stated_layout(op, 1));
+    if (const auto channels = image.channels.value64(); channels && *channels % groups != 0)
+      op.fail(std::to_string(*channels) + " channels do not divide into " + std::to_string(groups) + " groups");
+    expect_dim(op, 1, 0, image.channels, "channels and gamma");
+  }
+  op.set_output(0, op.input(0));
+  op.set_output(1, op.input(0));
+}
+
+// Moments (4) and a·x + b per element; two divisions, ε, rsqrt per group; a = gamma·rsqrt, b = beta − a·mean (3) per
+// image and channel; SiLU where it is asked for.
+OpCost cost_group_norm(const OpContext& op) {
+  OpCost cost = op.streamed();
+  const Image image = image_of(op, 0, stated_layout(op, 1));
+  const Dim elements = op.elements(0);
+  const Dim statistics = image.batch * positive_attribute(op, "groups");
+  cost.arith = 6 * elements + 3 * statistics + 3 * image.batch * image.channels;
+  cost.special = statistics;
+  if (op.attribute("activation", std::int64_t{0}) != 0) cost += silu_work() * elements;
+  return cost;
+}
+
+OpCost cost_skip_group_norm(const OpContext& op) {
+  OpCost cost = cost_group_norm(op);
+  cost.arith += (op.has_input(4) ? 2 : 1) * op.elements(0);
+  return cost;
+}
+
+// --- RMS norms in parts, computed in float32 whatever the tensors' type ---
+
+// Elements that share a statistic: the last axis of […, C, H], or H of […, C·H] in num_branches parts.
+Dim branch_rows(const OpContext& op) {
+  const std::int64_t branches = op.attribute("num_branches", std::int64_t{0});
+  const Dim rows = row_count(op.shape(0));
+  return branches > 0 ? rows * branches : rows;
+}
+
+void infer_same_shape(OpContext& op) { op.set_output(0, op.input(0)); }
+
+OpCost cost_branchwise_norm(const OpContext& op) {
+  OpCost cost = op.streamed();
+  cost += rms_norm_work(op.elements(0), branch_rows(op));
+  if (op.has_input(1)) cost.arith += op.elements(0);
+  cost.precision = ElementType::Float32;
+  return cost;
+}
+
+void infer_gated_norm(OpContext& op) {
+  if (op.has_shape(0) && op.has_shape(1)) divided(op, dim_of(op, 0, -1), op.elements(1), "last axis and scale");
+  op.set_output(0, op.input(0));
+}
+
+// RMS norm, scale, gate activation, and the product with it.
+OpCost cost_gated_norm(const OpContext& op) {
+  OpCost cost = op.streamed();
+  const Dim elements = op.elements(0);
+  const Dim rows = row_count(op.shape(0)) * divided(op, dim_of(op, 0, -1), op.elements(1), "last axis and scale");
+  cost += rms_norm_work(elements, rows);
+  cost.arith += 2 * elements;
+  const std::string_view activation = op.attribute("activation", std::string_view("silu"));
+  cost += activation_work(op, activation) * elements;
+  cost.precision = ElementType::Float32;
+  return cost;
+}
+
+// clang-format off
+constexpr OpRule kRules[] = {
+    // op                               infer                  cost                  fold     cost in words
+    {"BranchwiseRMSNorm",               infer_same_shape,      cost_branchwise_norm, nullptr, "square, add, normalise, scale per element; div, ε, rsqrt per branch"},
+    {"EmbedLayerNormalization",         infer_embed,           cost_embed,           nullptr, "sums of rows, layer norm (7) per element; 3 and rsqrt per token; reads the rows it picks"},
+    {"GatedRMSNorm",                    infer_gated_norm,      cost_gated_norm,      nullptr, "RMS norm (3), scale, gate activation, product per element; div, ε, rsqrt per row"},
+    {"GroupNorm",                       infer_group_norm,      cost_group_norm,      nullptr, "moments 4, mul, add per element; 3 and rsqrt per group; 3 per image and channel; SiLU"},
+    {"QEmbedLayerNormalization",        infer_quantized_embed, cost_quantized_embed, nullptr, "as EmbedLayerNormalization; sub and mul per element picked and parameter"},
+    {"SkipGroupNorm",                   infer_group_norm,      cost_skip_group_norm, nullptr, "sum, bias, then as GroupNorm"},
+    {"SkipLayerNormalization",          infer_skip_norm,       cost_skip_layer_norm, nullptr, "sum, bias, moments 4, normalise, gamma, beta per element; 3 and rsqrt per row"},
+    {"SkipSimplifiedLayerNormalization", infer_skip_norm,      cost_skip_rms_norm,   nullptr, "sum, bias, square, add, normalise, gamma per element; div, ε, rsqrt per row"},
+};
+// clang-format on
+static_assert(well_formed(kRules));
+
+}  // namespace
+
+std::span<const OpRule> contrib_norm_rules() { return kRules; }
+
+}  // namespace pagoda::ops

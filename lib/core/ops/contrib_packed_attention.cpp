@@ -1,0 +1,146 @@
+// com.microsoft: sequences of a batch packed without padding, and attention over them. Only the cumulative lengths tell
+// how long each sequence is: without them pairs are known for a single sequence or where no token was padding.
+#include "ops/attention_work.h"
+#include "ops/families.h"
+#include "ops/shape_math.h"
+
+namespace pagoda::ops {
+namespace {
+
+// Twice Σ length² over the sequences of a batch. `tokens` in all; input `offsets` is [B, S], `bounds` [B + 1].
+Dim twice_packed_pairs(const OpContext& op, const Dim& tokens, int offsets, int bounds) {
+  if (const auto known = op.integers(bounds); known && !known->empty()) {
+    Dim pairs = 0;
+    for (std::size_t i = 1; i < known->size(); ++i) {
+      const std::int64_t length = (*known)[i] - (*known)[i - 1];
+      if (length < 0) op.fail("cumulative lengths fall at sequence " + std::to_string(i - 1));
+      pairs += 2 * Dim(length) * length;
+    }
+    return pairs;
+  }
+  const Shape& padded = shape_of(op, offsets, 2);
+  if (padded[0] == Dim(1)) return 2 * tokens * tokens;
+  if (equal(tokens, padded[0] * padded[1]) == true) return 2 * tokens * padded[1];
+  op.unknown("the lengths of the packed sequences are data");
+}
+
+// --- PackedAttention: input [tokens, I], weights [I, Hq + Hk + Hv] ---
+
+struct Hidden {
+  Dim query, value;
+};
+
+Hidden hidden_sizes(const OpContext& op) {
+  if (const auto sizes = op.integer_list("qkv_hidden_sizes"); sizes && !sizes->empty()) {
+    if (sizes->size() != 3) op.fail("qkv_hidden_sizes has " + std::to_string(sizes->size()) + " entries, expected 3");
+    if (std::any_of(sizes->begin(), sizes->end(), [](std::int64_t size) { return size < 1; }))
+      op.fail("qkv_hidden_sizes holds no sizes");
+    return {(*sizes)[0], (*sizes)[2]};
+  }
+  const Dim third = divided(op, dim_of(op, 1, 1), 3, "columns of the weights");
+  return {third, third};
+}
+
+void infer_packed(OpContext& op) {
+  set_element(op, 0, op.element(0));
+  expect_rank(op, 0, 2);
+  expect_rank(op, 1, 2);
+  op.unify(dim_of(op, 0, 1), dim_of(op, 1, 0), "input size of data and weights");
+  op.set_output(0, op.element(0), {dim_of(op, 0, 0), hidden_sizes(op).value});
+}
+
+OpCost cost_packed(const OpContext& op) {
+  const Dim& tokens = dim_of(op, 0, 0);
+  const Dim heads = positive_attribute(op, "num_heads");
+  const Hidden hidden = hidden_sizes(op);
+  OpCost cost = op.streamed();
+  cost.macs = tokens * op.elements(1);
+  cost.arith = tokens * dim_of(op, 1, 1);
+  add_scores(cost, {.twice_pairs = heads * twice_packed_pairs(op, tokens, 3, 4),
+                    .rows = heads * tokens,
+                    .key_size = divided(op, hidden.query, heads, "hidden size and heads"),
+                    .value_size = divided(op, hidden.value, heads, "hidden size of V and heads"),
+                    .masks = op.has_input(5) ? 1 : 0});
+  return cost;
+}
+
+// --- PackedMultiHeadAttention: query [tokens, H], or [tokens, N, 3, D] for packed Q, K and V ---
+
+Dim value_hidden(const OpContext& op) {
+  const Shape& query = op.shape(0);
+  if (query.size() == 4) return query[1] * query[3];
+  if (query.size() != 2) op.fail("the query has rank " + std::to_string(query.size()) + ", expected 2 or 4");
+  return dim_of(op, 2, -1);
+}
+
+void infer_packed_heads(OpContext& op) {
+  set_element(op, 0, op.element(0));
+  op.set_output(0, op.element(0), {dim_of(op, 0, 0), value_hidden(op)});
+}
+
+OpCost cost_packed_heads(const OpContext& op) {
+  const Shape& query = op.shape(0);
+  const Dim heads = positive_attribute(op, "num_heads");
+  const Dim hidden = query.size() == 4 ? query[1] * query[3] : query[1];
+  OpCost cost = op.streamed();
+  if (op.has_input(3)) cost.arith = query[0] * (2 * hidden + value_hidden(op));
+  add_scores(cost, {.twice_pairs = heads * twice_packed_pairs(op, query[0], 4, 5),
+                    .rows = heads * query[0],
+                    .key_size = divided(op, hidden, heads, "hidden size and heads"),
+                    .value_size = divided(op, value_hidden(op), heads, "hidden size of V and heads"),
+                    .masks = op.has_input(6) ? 1 : 0});
+  return cost;
+}
+
+// --- padding ---
+
+// input [B, S, H], token counts [B] → tokens [T, H], offsets [B, S], cumulative lengths [B + 1], longest [1].
+void infer_remove_padding(OpContext& op) {
+  expect_rank(op, 0, 3);
+  const Shape& input = op.shape(0);
+  Dim tokens = 0;
+  if (const auto counts = known_sizes(op, 1)) {
+    for (const Dim& count : *counts) tokens += count;
+  } else {
+    tokens = op.fresh("tokens", "tokens that are no padding", input[0] * input[1]);
+  }
+  op.set_output(0, op.element(0), {tokens, input[2]});
+  op.set_output(1, ElementType::Int32, {input[0], input[1]});
+  op.set_output(2, ElementType::Int32, {input[0] + 1});
+  op.set_output(3, ElementType::Int32, {Dim(1)});
+}
+
+// Reads the tokens that it keeps.
+OpCost cost_remove_padding(const OpContext& op) {
+  OpCost cost = op.streamed({1});
+  cost.bytes_read += op.output_bytes(0);
+  return cost;
+}
+
+// tokens [T, H], offsets [B, S] → [B, S, H].
+void infer_restore_padding(OpContext& op) {
+  set_element(op, 0, op.element(0));
+  expect_rank(op, 0, 2);
+  expect_rank(op, 1, 2);
+  const Shape& offsets = op.shape(1);
+  op.set_output(0, op.element(0), {offsets[0], offsets[1], dim_of(op, 0, 1)});
+}
+
+OpCost cost_restore_padding(const OpContext& op) { return op.streamed(); }
+
+// clang-format off
+constexpr OpRule kRules[] = {
+    // op                        infer                  cost                  fold     cost in words
+    {"PackedAttention",          infer_packed,          cost_packed,          nullptr, "projection and bias per token; as Attention over each sequence where the lengths are known"},
+    {"PackedMultiHeadAttention", infer_packed_heads,    cost_packed_heads,    nullptr, "as MultiHeadAttention over each sequence where the lengths are known"},
+    {"RemovePadding",            infer_remove_padding,  cost_remove_padding,  nullptr, "no arithmetic; reads the tokens that it keeps"},
+    {"RestorePadding",           infer_restore_padding, cost_restore_padding, nullptr, "no arithmetic; reads the tokens, writes all rows"},
+};
+// clang-format on
+static_assert(well_formed(kRules));
+
+}  // namespace
+
+std::span<const OpRule> contrib_packed_attention_rules() { return kRules; }
+
+}  // namespace pagoda::ops

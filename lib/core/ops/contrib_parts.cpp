@@ -1,0 +1,151 @@
+// Shared pieces of the rows for ONNX Runtime's own domains.
+#include "ops/contrib_parts.h"
+
+#include <array>
+#include <cassert>
+
+#include "ops/shape_math.h"
+
+namespace pagoda::ops {
+
+const OpRule& standard_rule(std::string_view op_type) {
+  const OpRule* rule = find_rule("", op_type);
+  assert(rule != nullptr);
+  return *rule;
+}
+
+Work layer_norm_work(const Dim& elements, const Dim& rows) {
+  return {.arith = 5 * elements + 3 * rows, .special = rows, .comparisons = 0};
+}
+
+Work rms_norm_work(const Dim& elements, const Dim& rows) {
+  return {.arith = 3 * elements + 2 * rows, .special = rows, .comparisons = 0};
+}
+
+namespace {
+
+struct Activation {
+  std::string_view name;
+  int arith, special, comparisons;
+};
+
+// clang-format off
+constexpr std::array kActivations = std::to_array<Activation>({
+    // name             arith special comparisons
+    {"Clip",            2,    0,      2},
+    {"Elu",             3,    1,      1},  // x > 0 ? x : α·(exp(x) − 1)
+    {"Gelu",            4,    1,      0},
+    {"HardSigmoid",     4,    0,      2},  // max(0, min(1, α·x + β))
+    {"HardSwish",       5,    0,      2},
+    {"LeakyRelu",       2,    0,      1},
+    {"QuickGelu",       2,    1,      0},  // x·sigmoid(α·x)
+    {"Relu",            1,    0,      1},
+    {"ScaledTanh",      2,    1,      0},
+    {"Selu",            4,    1,      1},  // γ·(x > 0 ? x : α·exp(x) − α)
+    {"Sigmoid",         0,    1,      0},
+    {"Silu",            1,    1,      0},
+    {"Softplus",        1,    2,      0},  // log(1 + exp(x))
+    {"Softsign",        3,    0,      1},  // x / (1 + |x|)
+    {"Swish",           1,    1,      0},
+    {"Tanh",            0,    1,      0},
+    {"ThresholdedRelu", 1,    0,      1},
+});
+// clang-format on
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+bool same_name(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return lower(x) == lower(y); });
+}
+
+}  // namespace
+
+Work activation_work(const OpContext& op, std::string_view name) {
+  if (name.empty() || same_name(name, "none") || same_name(name, "identity")) return {};
+  for (const Activation& activation : kActivations)
+    if (same_name(activation.name, name))
+      return {.arith = activation.arith, .special = activation.special, .comparisons = activation.comparisons};
+  op.unknown("activation '" + std::string(name) + "' is not a known one");
+}
+
+std::optional<Dim> scalar_value(const OpContext& op, int i) {
+  const TensorValue* value = op.value(i);
+  return value != nullptr && value->size() == 1 ? as_dim(value->front()) : std::nullopt;
+}
+
+std::optional<std::vector<Dim>> known_sizes(const OpContext& op, int i) {
+  const TensorValue* value = op.value(i);
+  if (value == nullptr) return std::nullopt;
+  std::vector<Dim> sizes;
+  for (const Scalar& scalar : *value) {
+    const std::optional<Dim> size = as_dim(scalar);
+    if (!size) return std::nullopt;
+    sizes.push_back(*size);
+  }
+  return sizes;
+}
+
+std::optional<bool> flag_value(const OpContext& op, int i) {
+  const std::optional<Dim> value = scalar_value(op, i);
+  if (!value || !value->is_constant()) return std::nullopt;
+  return *value != Dim(0);
+}
+
+Dim size_argument(OpContext& op, int i, std::string_view hint) {
+  const std::optional<Dim> size = scalar_value(op, i);
+  if (!size) return op.fresh(hint, "a size computed from data");
+  if (size->is_constant() && *size->value() < 0) op.fail(std::string(hint) + " is " + size->to_string());
+  return *size;
+}
+
+std::int64_t positive_attribute(const OpContext& op, std::string_view name) {
+  constexpr std::int64_t kLargest = (std::int64_t{1} << 31) - 1;
+  const std::int64_t value = op.required_integer(name);
+  if (value < 1 || value > kLargest) op.fail(std::string(name) + " is " + std::to_string(value));
+  return value;
+}
+
+Dim divided(const OpContext& op, const Dim& size, const Dim& parts, std::string_view what) {
+  if (const auto exact = exact_div(size, parts)) return *exact;
+  if (size.is_constant() && parts.is_constant())
+    op.fail(std::string(what) + ": " + size.to_string() + " does not divide by " + parts.to_string());
+  return floor_div(size, parts);
+}
+
+const Shape& shape_of(const OpContext& op, int i, int rank) {
+  expect_rank(op, i, rank);
+  return op.shape(i);
+}
+
+const Dim& dim_of(const OpContext& op, int i, int axis) {
+  const Shape& shape = op.shape(i);
+  const int rank = static_cast<int>(shape.size());
+  if (axis < -rank || axis >= rank)
+    op.fail("input " + std::to_string(i) + " has rank " + std::to_string(rank) + ", expected " +
+            std::to_string(axis < 0 ? -axis : axis + 1) + " or more");
+  return shape[static_cast<std::size_t>(axis < 0 ? axis + rank : axis)];
+}
+
+void expect_rank(const OpContext& op, int i, int rank) {
+  if (op.has_shape(i) && op.rank(i) != rank)
+    op.fail("input " + std::to_string(i) + " has rank " + std::to_string(op.rank(i)) + ", expected " +
+            std::to_string(rank));
+}
+
+void expect_dim(OpContext& op, int i, int axis, const Dim& dim, std::string_view what) {
+  if (op.has_shape(i)) op.unify(dim_of(op, i, axis), dim, what);
+}
+
+Dim distinct_bytes(const OpContext& op, const std::vector<int>& inputs) {
+  Dim bytes = 0;
+  for (auto i = inputs.begin(); i != inputs.end(); ++i)
+    if (std::none_of(inputs.begin(), i, [&](int earlier) { return op.same_value(earlier, *i); }))
+      bytes += op.input_bytes(*i);
+  return bytes;
+}
+
+Shape leading(const Shape& shape) { return Shape(shape.begin(), shape.empty() ? shape.end() : shape.end() - 1); }
+
+Dim row_count(const Shape& shape) { return element_count(leading(shape)); }
+
+}  // namespace pagoda::ops

@@ -1,0 +1,254 @@
+// com.microsoft: element-wise operators, softmax and reductions on 8-bit integers with their scales, and plain
+// quantisation. Work follows the definition, dequantise, compute, quantise, element by element; an engine that looks
+// results up in a table of 256 does less.
+#include "ops/contrib_parts.h"
+#include "ops/families.h"
+#include "ops/shape_math.h"
+
+namespace pagoda::ops {
+namespace {
+
+// Sub of the zero point where there is one, and the scale.
+Work dequantize_from(const OpContext& op, int zero_point) {
+  return {.arith = op.has_input(zero_point) ? 2 : 1, .special = 0, .comparisons = 0};
+}
+// Divide, round, clamp at both ends, and add the zero point where there is one.
+Work quantize_to(const OpContext& op, int zero_point) {
+  return {.arith = op.has_input(zero_point) ? kQuantizeArith : kQuantizeArith - 1,
+          .special = 0,
+          .comparisons = kQuantizeComparisons};
+}
+
+OpCost int8_cost(const OpContext& op) {
+  OpCost cost = op.streamed();
+  cost.precision = ElementType::Int8;
+  return cost;
+}
+
+// --- two operands: A, scale, zero point, B, scale, zero point, scale and zero point of C ---
+
+void infer_pair(OpContext& op, int a, int b, ElementType element) {
+  set_element(op, 0, element);
+  op.set_output(0, element, op.broadcast(op.shape(a), op.shape(b)));
+}
+
+void infer_qlinear_pair(OpContext& op) { infer_pair(op, 0, 3, op.element(0)); }
+
+OpCost cost_qlinear_add(const OpContext& op) {
+  OpCost cost = int8_cost(op);
+  cost += dequantize_from(op, 2) * op.elements(0);
+  cost += dequantize_from(op, 5) * op.elements(3);
+  cost += (Work{.arith = 1} + quantize_to(op, 7)) * op.output_elements(0);
+  return cost;
+}
+
+// The three scales combine to one, once (2); it takes the place of the division by the output's.
+OpCost cost_qlinear_mul(const OpContext& op) {
+  OpCost cost = int8_cost(op);
+  if (op.has_input(2)) cost.arith += op.elements(0);
+  if (op.has_input(5)) cost.arith += op.elements(3);
+  cost.arith += 2;
+  cost += (Work{.arith = 1} + quantize_to(op, 7)) * op.output_elements(0);
+  return cost;
+}
+
+// A, zero point, B, zero point → int32.
+void infer_mul_integer(OpContext& op) { infer_pair(op, 0, 2, ElementType::Int32); }
+
+OpCost cost_mul_integer(const OpContext& op) {
+  OpCost cost = int8_cost(op);
+  if (op.has_input(1)) cost.arith += op.elements(0);
+  if (op.has_input(3)) cost.arith += op.elements(2);
+  cost.arith += op.output_elements(0);
+  return cost;
+}
+
+// condition, X, scale, zero point, Y, scale, zero point, scale and zero point of Z.
+void infer_qlinear_where(OpContext& op) {
+  set_element(op, 0, op.element(1));
+  op.set_output(0, op.element(1), op.broadcast(op.broadcast(op.shape(0), op.shape(1)), op.shape(4)));
+}
+
+OpCost cost_qlinear_where(const OpContext& op) {
+  OpCost cost = int8_cost(op);
+  cost += dequantize_from(op, 3) * op.elements(1);
+  cost += dequantize_from(op, 6) * op.elements(4);
+  cost += (Work{.arith = 1, .special = 0, .comparisons = 1} + quantize_to(op, 8)) * op.output_elements(0);
+  return cost;
+}
+
+// --- QLinearConcat: scale and zero point of Y, then triples of tensor, scale, zero point ---
+
+void infer_qlinear_concat(OpContext& op) {
+  set_element(op, 0, op.element(1));
+  if (op.input_count() < 5 || (op.input_count() - 2) % 3 != 0)
+    op.fail("inputs should come as tensor, scale and zero point");
+  Shape output = op.shape(2);
+  const auto axis = static_cast<std::size_t>(normal_axis(op, op.required_integer("axis"), op.rank(2)));
+  for (int i = 5; i < op.input_count(); i += 3) {
+    const Shape& part = op.shape(i);
+    if (part.size() != output.size()) op.fail("the tensors differ in rank");
+    for (std::size_t d = 0; d < part.size(); ++d)
+      output[d] = d == axis ? output[d] + part[d] : op.unify(output[d], part[d], "dims of the tensors");
+  }
+  op.set_output(0, op.element(1), std::move(output));
+}
+
+OpCost cost_qlinear_concat(const OpContext& op) {
+  OpCost cost = int8_cost(op);
+  cost += (dequantize_work() + quantize_work()) * op.output_elements(0);
+  return cost;
+}
+
+// --- one operand: X, scale, zero point, scale and zero point of Y ---
+
+void infer_first(OpContext& op) { op.set_output(0, op.input(0)); }
+
+OpCost cost_unary(const OpContext& op, const Work& work) {
+  OpCost cost = int8_cost(op);
+  cost += (dequantize_from(op, 2) + work + quantize_to(op, 4)) * op.elements(0);
+  return cost;
+}
+
+OpCost cost_qlinear_leaky(const OpContext& op) { return cost_unary(op, {.arith = 2, .special = 0, .comparisons = 1}); }
+OpCost cost_qlinear_sigmoid(const OpContext& op) {
+  return cost_unary(op, {.arith = 0, .special = 1, .comparisons = 0});
+}
+
+void infer_qlinear_softmax(OpContext& op) {
+  if (op.has_shape(0)) normal_axis(op, op.attribute("axis", std::int64_t{-1}), op.rank(0));
+  op.set_output(0, op.input(0));
+}
+// A zero point cancels in softmax and is still taken off by the definition.
+OpCost cost_qlinear_softmax(const OpContext& op) { return cost_unary(op, softmax_work()); }
+
+// --- reductions ---
+
+void infer_reduced(OpContext& op, ElementType element) {
+  set_element(op, 0, element);
+  const auto axes = op.integer_list("axes");
+  if (!axes) op.fail("attribute axes is missing");
+  const bool keep = op.required_integer("keepdims") != 0;
+  const std::vector<int> reduced = normal_axes(op, *axes, op.rank(0));
+  Shape output;
+  for (int i = 0; i < op.rank(0); ++i) {
+    const bool gone = axes->empty() || std::find(reduced.begin(), reduced.end(), i) != reduced.end();
+    if (!gone) output.push_back(op.shape(0)[static_cast<std::size_t>(i)]);
+    if (gone && keep) output.push_back(1);
+  }
+  op.set_output(0, element, std::move(output));
+}
+
+void infer_qlinear_mean(OpContext& op) { infer_reduced(op, op.element(0)); }
+
+// n − m additions and m divisions are n in all.
+OpCost cost_qlinear_mean(const OpContext& op) {
+  OpCost cost = int8_cost(op);
+  cost += (dequantize_from(op, 2) + Work{.arith = 1}) * op.elements(0);
+  cost += quantize_to(op, 4) * op.output_elements(0);
+  return cost;
+}
+
+void infer_sum_integer(OpContext& op) {
+  infer_reduced(op, op.element(0) == ElementType::Uint8 ? ElementType::Uint32 : ElementType::Int32);
+}
+
+OpCost cost_sum_integer(const OpContext& op) {
+  OpCost cost = int8_cost(op);
+  if (op.elements(0) != Dim(0)) cost.arith = op.elements(0) - op.output_elements(0);
+  return cost;
+}
+
+// --- block floating point: its layout is the provider's own ---
+
+void infer_quantize_bfp(OpContext& op) {
+  const Dim rank = op.rank(0);
+  op.set_output(0, ElementType::Uint8, {op.fresh("bfp_bytes", "bytes of a block format that the provider defines")});
+  op.set_output(1, ElementType::Int64, {rank});
+  op.set_output(2, ElementType::Int64, {rank});
+}
+
+void infer_dequantize_bfp(OpContext& op) {
+  const auto element = static_cast<ElementType>(op.attribute("dtype", std::int64_t{1}));
+  set_element(op, 0, element);
+  const TensorValue* shape = op.value(1);
+  if (shape == nullptr) op.unknown("the shape of the original tensor is data");
+  op.set_output(0, element, shape_from_value(op, *shape, "dequantized"));
+}
+
+OpCost cost_bfp(const OpContext& op) { op.unknown("the block format is defined by the provider"); }
+
+// --- int8 in the layouts of cublasLt: symmetric, no zero points ---
+
+inline Work requantize_work() { return {.arith = 4, .special = 0, .comparisons = 3}; }
+
+void infer_quantize_order(OpContext& op) {
+  op.set_output(0, {.element = ElementType::Int8, .shape = op.input(0).shape});
+}
+
+OpCost cost_quantize_order(const OpContext& op) {
+  OpCost cost = op.streamed();
+  cost += requantize_work() * op.elements(0);
+  return cost;
+}
+
+void infer_dequantize_order(OpContext& op) {
+  const std::int64_t to = op.required_integer("to");
+  if (to != 1 && to != 10) op.fail("attribute to is " + std::to_string(to) + ", expected 1 or 10");
+  op.set_output(0, {.element = static_cast<ElementType>(to), .shape = op.input(0).shape});
+}
+
+OpCost cost_dequantize_order(const OpContext& op) {
+  OpCost cost = op.streamed();
+  cost.arith = op.elements(0);
+  cost.precision = op.output(0).element;
+  return cost;
+}
+
+OpCost cost_ordered_gelu(const OpContext& op) {
+  OpCost cost = int8_cost(op);
+  cost += (Work{.arith = 1} + gelu_work() + requantize_work()) * op.elements(0);
+  return cost;
+}
+
+// X, scale, gamma, bias, scale of Y.
+OpCost cost_ordered_norm(const OpContext& op) {
+  OpCost cost = int8_cost(op);
+  const int axis = normal_axis(op, op.attribute("axis", std::int64_t{-1}), op.rank(0));
+  const Shape& shape = op.shape(0);
+  const Dim elements = op.elements(0);
+  cost += layer_norm_work(elements, element_count(Shape(shape.begin(), shape.begin() + axis)));
+  cost += (Work{.arith = op.has_input(3) ? 3 : 2} + requantize_work()) * elements;
+  return cost;
+}
+
+// clang-format off
+constexpr OpRule kRules[] = {
+    // op                         infer                   cost                         fold     cost in words
+    {"DequantizeBFP",             infer_dequantize_bfp,   cost_bfp,                    nullptr, "not known: the format is the provider's"},
+    {"DequantizeLinear",          infer_as<"DequantizeLinear">, cost_as<"DequantizeLinear">, nullptr, "mul, and sub of the zero point, per element"},
+    {"DequantizeWithOrder",       infer_dequantize_order, cost_dequantize_order,       nullptr, "1 mul per element"},
+    {"MulInteger",                infer_mul_integer,      cost_mul_integer,            nullptr, "1 mul per output element; 1 sub per operand element with a zero point"},
+    {"QLinearAdd",                infer_qlinear_pair,     cost_qlinear_add,            nullptr, "dequantise (2) per operand element; add, quantise (5) per output element"},
+    {"QLinearConcat",             infer_qlinear_concat,   cost_qlinear_concat,         nullptr, "dequantise (2), quantise (5) per element"},
+    {"QLinearLeakyRelu",          infer_first,            cost_qlinear_leaky,          nullptr, "dequantise (2), comparison, mul, quantise (5) per element"},
+    {"QLinearMul",                infer_qlinear_pair,     cost_qlinear_mul,            nullptr, "1 sub per operand element; mul, quantise (5) per output element"},
+    {"QLinearReduceMean",         infer_qlinear_mean,     cost_qlinear_mean,           nullptr, "dequantise (2), add per element; quantise (5) per output element"},
+    {"QLinearSigmoid",            infer_first,            cost_qlinear_sigmoid,        nullptr, "dequantise (2), sigmoid, quantise (5) per element"},
+    {"QLinearSoftmax",            infer_qlinear_softmax,  cost_qlinear_softmax,        nullptr, "dequantise (2), softmax (4 and exp), quantise (5) per element"},
+    {"QLinearWhere",              infer_qlinear_where,    cost_qlinear_where,          nullptr, "dequantise (2) per operand element; selection, quantise (5) per output element"},
+    {"QOrderedGelu",              infer_first,            cost_ordered_gelu,           nullptr, "scale, Gelu (4 and erf), scale, round, 2 clamps per element"},
+    {"QOrderedLayerNormalization", infer_first,           cost_ordered_norm,           nullptr, "scale, layer norm, scale, round, 2 clamps per element"},
+    {"QuantizeBFP",               infer_quantize_bfp,     cost_bfp,                    nullptr, "not known: the format is the provider's"},
+    {"QuantizeLinear",            infer_as<"QuantizeLinear">, cost_as<"QuantizeLinear">, nullptr, "div, round, 2 clamps, and add of the zero point, per element"},
+    {"QuantizeWithOrder",         infer_quantize_order,   cost_quantize_order,         nullptr, "scale, round, 2 clamps per element"},
+    {"ReduceSumInteger",          infer_sum_integer,      cost_sum_integer,            nullptr, "n − m adds"},
+};
+// clang-format on
+static_assert(well_formed(kRules));
+
+}  // namespace
+
+std::span<const OpRule> contrib_qlinear_rules() { return kRules; }
+
+}  // namespace pagoda::ops

@@ -1,0 +1,296 @@
+// com.microsoft: operators that carry a state from call to call: causal convolutions, linear attention, n-gram hashes.
+// Recurrences count token by token; chunked engines do other work for the same result.
+#include "ops/attention_work.h"
+#include "ops/families.h"
+#include "ops/shape_math.h"
+
+namespace pagoda::ops {
+namespace {
+
+std::int64_t count_attribute(const OpContext& op, std::string_view name, std::int64_t most) {
+  const std::int64_t count = op.attribute(name, std::int64_t{0});
+  if (count < 0 || count > most) op.fail(std::string(name) + " is " + std::to_string(count));
+  return count;
+}
+
+// Slots of a state window, which lead the state's axes; 0 for none.
+std::int64_t state_window(const OpContext& op) { return count_attribute(op, "state_window", 8); }
+
+Shape windowed(const OpContext& op, Shape state) {
+  if (const std::int64_t window = state_window(op); window > 0) state.insert(state.begin(), Dim(window));
+  return state;
+}
+
+// Of a windowed past only the last slot is read.
+void read_last_slot(OpCost& cost, const OpContext& op, int past) {
+  const std::int64_t window = state_window(op);
+  if (window > 1 && op.has_input(past))
+    cost.bytes_read += byte_size(floor_div(op.elements(past), window), op.element(past)) - op.input_bytes(past);
+}
+
+// --- causal depthwise convolutions: weight [C, 1, k…] ---
+
+Dim kernel_volume(const OpContext& op) {
+  const Shape& weight = op.shape(1);
+  if (weight.size() < 3) op.fail("the weight has rank " + std::to_string(weight.size()) + ", expected 3 or more");
+  return element_count(Shape(weight.begin() + 2, weight.end()));
+}
+
+// Positions before the current one that the taps of the causal axis, the last, reach.
+Dim state_length(const OpContext& op) {
+  const std::int64_t dilation = op.attribute("dilation", std::int64_t{1});
+  if (dilation < 1) op.fail("dilation is " + std::to_string(dilation));
+  return (dim_of(op, 1, -1) - 1) * dilation;
+}
+
+void infer_causal_conv(OpContext& op) {
+  op.set_output(0, op.input(0));
+  const Shape& data = op.shape(0);
+  if (data.size() < 3) op.fail("the input has rank " + std::to_string(data.size()) + ", expected 3 or more");
+  const bool channels_last = op.attribute("channels_last", std::int64_t{0}) != 0;
+  Dim channels = data[1];
+  if (channels_last) channels = element_count(Shape(data.begin() + 2, data.end()));
+  op.unify(channels, dim_of(op, 1, 0), "channels");
+  Shape state = data;
+  state[channels_last ? 1 : data.size() - 1] = state_length(op);
+  op.set_output(1, op.element(0), windowed(op, std::move(state)));
+}
+
+Work conv_activation_work(const OpContext& op) {
+  return activation_work(op, op.attribute("activation", std::string_view("none")));
+}
+
+OpCost cost_causal_conv(const OpContext& op) {
+  OpCost cost = op.streamed();
+  read_last_slot(cost, op, 3);
+  const Dim outputs = op.elements(0);
+  cost.macs = outputs * kernel_volume(op);
+  if (op.has_input(2)) cost.arith = outputs;
+  cost += conv_activation_work(op) * outputs;
+  return cost;
+}
+
+// input [tokens, C], initial_state [B, C, state].
+void infer_varlen_conv(OpContext& op) {
+  op.set_output(0, op.input(0));
+  expect_rank(op, 0, 2);
+  expect_rank(op, 4, 3);
+  op.unify(dim_of(op, 0, 1), dim_of(op, 1, 0), "channels");
+  const Shape& state = op.shape(4);
+  op.unify(state[2], state_length(op), "length of the state");
+  op.set_output(1, op.element(0), state);
+  op.set_output(2, op.element(0), {state[0], Dim(count_attribute(op, "state_update_capacity", 8)), state[1]});
+}
+
+OpCost cost_varlen_conv(const OpContext& op) {
+  OpCost cost = op.streamed();
+  const Dim outputs = op.elements(0);
+  cost.macs = outputs * kernel_volume(op);
+  if (op.has_input(3)) cost.arith = outputs;
+  cost += conv_activation_work(op) * outputs;
+  return cost;
+}
+
+// --- linear attention: a state S of key size × value size per head ---
+
+struct Rule {
+  bool delta, gated;
+};
+
+Rule update_rule(const OpContext& op) {
+  const std::string_view rule = op.attribute("update_rule", std::string_view("gated_delta"));
+  if (rule == "linear") return {false, false};
+  if (rule == "gated") return {false, true};
+  if (rule == "delta") return {true, false};
+  if (rule == "gated_delta") return {true, true};
+  op.fail("update_rule is '" + std::string(rule) + "'");
+}
+
+struct LinearSizes {
+  Dim tokens, query_heads, key_heads, key_size, value_size;
+
+  Dim output_heads() const { return max(query_heads, key_heads); }
+  Dim state() const { return key_size * value_size; }
+};
+
+// Per token and key head: k ⊗ v onto S (key · value macs); the delta rules also Sᵀk, a difference and a product with β
+// per value element; the gated ones the decay's exp and its product with S. Per output head Sᵀq and the scale.
+void add_linear_attention(OpCost& cost, const OpContext& op, const LinearSizes& sizes, const Dim& decays) {
+  const Rule rule = update_rule(op);
+  cost.macs = sizes.tokens * sizes.state() * (sizes.key_heads * (rule.delta ? 2 : 1) + sizes.output_heads());
+  cost.arith += sizes.tokens * sizes.output_heads() * sizes.value_size;
+  if (rule.delta) cost.arith += 2 * sizes.tokens * sizes.key_heads * sizes.value_size;
+  if (!rule.gated) return;
+  cost.arith += sizes.tokens * sizes.key_heads * sizes.state();
+  cost.special += decays;
+}
+
+// query [B, T, Hq·Dk], key [B, T, Hkv·Dk], value [B, T, Hkv·Dv].
+LinearSizes linear_sizes(const OpContext& op) {
+  expect_rank(op, 0, 3);
+  expect_rank(op, 2, 3);
+  const Shape& query = op.shape(0);
+  LinearSizes sizes;
+  sizes.tokens = query[0] * query[1];
+  sizes.query_heads = positive_attribute(op, "q_num_heads");
+  sizes.key_heads = positive_attribute(op, "kv_num_heads");
+  sizes.key_size = divided(op, query[2], sizes.query_heads, "hidden size of the query and heads");
+  sizes.value_size = divided(op, dim_of(op, 2, 2), sizes.key_heads, "hidden size of the value and heads");
+  return sizes;
+}
+
+void infer_linear(OpContext& op) {
+  set_element(op, 0, op.element(0));
+  const LinearSizes sizes = linear_sizes(op);
+  const Shape& query = op.shape(0);
+  expect_dim(op, 1, -1, sizes.key_heads * sizes.key_size, "hidden size of the key and heads");
+  expect_dim(op, 2, 1, query[1], "lengths of query and value");
+  op.set_output(0, op.element(0), {query[0], query[1], sizes.output_heads() * sizes.value_size});
+  op.set_output(1, op.has_input(3) ? op.element(3) : op.element(0),
+                windowed(op, {query[0], sizes.key_heads, sizes.key_size, sizes.value_size}));
+}
+
+OpCost cost_linear(const OpContext& op) {
+  OpCost cost = op.streamed();
+  read_last_slot(cost, op, 3);
+  add_linear_attention(cost, op, linear_sizes(op), op.has_input(4) ? op.elements(4) : Dim(0));
+  return cost;
+}
+
+// --- GatedDeltaNet: query [tokens, Hq, Dk], or [B, S, Hq, Dk], or Q, K and V packed ---
+
+enum DeltaInput { kQuery, kKey, kValue, kOffsets, kDecay, kBeta, kState, kDecayLog, kDecayBias, kCaptured };
+
+struct DeltaSizes {
+  Shape tokens;  // one axis, or batch and sequence
+  Dim batch;
+  LinearSizes linear;
+};
+
+DeltaSizes delta_sizes(const OpContext& op) {
+  DeltaSizes sizes;
+  const Shape& query = op.shape(kQuery);
+  if (op.has_input(kState)) {
+    const Shape& state = shape_of(op, kState, 4);
+    sizes.batch = state[0];
+    sizes.linear.key_heads = state[1];
+    sizes.linear.value_size = state[2];
+    sizes.linear.key_size = state[3];
+  }
+  if (!op.has_input(kKey)) {
+    if (!op.has_input(kState)) op.fail("packed Q, K and V need initial_state");
+    sizes.tokens = leading(query);
+    const Dim rest = dim_of(op, kQuery, -1) - sizes.linear.key_heads * sizes.linear.value_size;
+    sizes.linear.query_heads = divided(op, rest, 2 * sizes.linear.key_size, "packed width and head sizes");
+  } else {
+    if (query.size() != 3 && query.size() != 4)
+      op.fail("the query has rank " + std::to_string(query.size()) + ", expected 3 or 4");
+    const Shape& value = shape_of(op, kValue, op.rank(kQuery));
+    sizes.tokens = Shape(query.begin(), query.end() - 2);
+    sizes.linear.query_heads = query[query.size() - 2];
+    sizes.linear.key_size = query.back();
+    sizes.linear.key_heads = value[value.size() - 2];
+    sizes.linear.value_size = value.back();
+    if (query.size() == 4) sizes.batch = query[0];
+  }
+  if (op.has_input(kOffsets)) sizes.batch = dim_of(op, kOffsets, 0) - 1;
+  sizes.linear.tokens = element_count(sizes.tokens);
+  return sizes;
+}
+
+void infer_delta_net(OpContext& op) {
+  set_element(op, 0, op.element(kQuery));
+  const DeltaSizes sizes = delta_sizes(op);
+  const LinearSizes& linear = sizes.linear;
+  Shape output = sizes.tokens;
+  output.push_back(linear.output_heads());
+  output.push_back(linear.value_size);
+  op.set_output(0, op.element(kQuery), std::move(output));
+  op.set_output(1, ElementType::Float32, {sizes.batch, linear.key_heads, linear.value_size, linear.key_size});
+  const Dim transition = linear.key_heads + linear.query_heads * linear.key_size + linear.key_heads * linear.value_size;
+  op.set_output(2, ElementType::Float32, {sizes.batch, count_attribute(op, "state_update_capacity", 8) * transition});
+}
+
+// The recurrence at the value heads; decay −exp(a_log)·softplus(decay + bias), an exp once per head, and per decay
+// exp, log and 3; sigmoid of β; L2 norm of every query and key head: square, add, scale per element, rsqrt per head.
+OpCost cost_delta_net(const OpContext& op) {
+  const DeltaSizes sizes = delta_sizes(op);
+  OpCost cost = op.streamed();
+  const Dim decays = op.has_input(kDecay) ? op.elements(kDecay) : Dim(0);
+  add_linear_attention(cost, op, sizes.linear, decays);
+  if (op.attribute("gate_activation", std::string_view("none")) == "qwen") {
+    cost += Work{.arith = 3, .special = 2, .comparisons = 0} * decays;
+    cost.special += sizes.linear.key_heads;
+  }
+  if (op.attribute("beta_activation", std::string_view("none")) == "sigmoid" && op.has_input(kBeta))
+    cost.special += op.elements(kBeta);
+  if (op.attribute("qk_l2_norm", std::int64_t{0}) != 0) {
+    const Dim vectors = 2 * sizes.linear.tokens * sizes.linear.query_heads;
+    cost.arith += 3 * vectors * sizes.linear.key_size;
+    cost.special += vectors;
+  }
+  return cost;
+}
+
+// --- n-gram hashes ---
+
+struct Hashes {
+  Dim order, heads;  // longest n-gram; hashes per token
+};
+
+Hashes hashes_of(const OpContext& op) {
+  const std::int64_t order = op.required_integer("max_ngram_size");
+  if (order < 2) op.fail("max_ngram_size is " + std::to_string(order));
+  return {order, (Dim(order) - 1) * positive_attribute(op, "n_head_per_ngram")};
+}
+
+void infer_hash(OpContext& op) {
+  set_element(op, 0, op.element(0));
+  expect_rank(op, 0, 2);
+  const Hashes hashes = hashes_of(op);
+  const Shape& ids = op.shape(0);
+  op.set_output(0, op.element(0), {ids[0], ids[1], hashes.heads});
+  op.set_output(1, op.element(0), {ids[0], hashes.order - 1});
+}
+
+void infer_varlen_hash(OpContext& op) {
+  set_element(op, 0, op.element(0));
+  expect_rank(op, 0, 1);
+  const Hashes hashes = hashes_of(op);
+  const Dim batch = dim_of(op, 3, 0) - 1;
+  op.set_output(0, op.element(0), {dim_of(op, 0, 0), hashes.heads});
+  op.set_output(1, op.element(0), {batch, hashes.order - 1});
+  op.set_output(2, ElementType::Int32, {batch, hashes.order - 1});
+  op.set_output(3, op.element(0), {batch, Dim(count_attribute(op, "state_update_capacity", 8)), hashes.order - 1});
+}
+
+// Integer work. Per token a product for every shift, joined by xor from one order to the next; per hash a remainder,
+// and an offset where there is one.
+OpCost cost_hash(const OpContext& op, int offsets) {
+  const Hashes hashes = hashes_of(op);
+  OpCost cost = op.streamed();
+  cost.arith = op.elements(0) * (2 * hashes.order - 1 + hashes.heads * (op.has_input(offsets) ? 2 : 1));
+  cost.comparisons = op.elements(0) * (hashes.order - 1);
+  return cost;
+}
+OpCost cost_dense_hash(const OpContext& op) { return cost_hash(op, 4); }
+OpCost cost_varlen_hash(const OpContext& op) { return cost_hash(op, 5); }
+
+// clang-format off
+constexpr OpRule kRules[] = {
+    // op                           infer              cost              fold     cost in words
+    {"CausalConvWithState",         infer_causal_conv, cost_causal_conv, nullptr, "kernel macs, bias add, activation per element"},
+    {"GatedDeltaNet",               infer_delta_net,   cost_delta_net,   nullptr, "as LinearAttention; fused decay, sigmoid of β, L2 norms"},
+    {"LinearAttention",             infer_linear,      cost_linear,      nullptr, "per token Dk·Dv macs per output head and 1 or 2 times that per key head; decay Dk·Dv mul; delta 2·Dv; scale"},
+    {"NGramHashMapping",            infer_hash,        cost_dense_hash,  nullptr, "2·order − 1 per token, remainder and offset per hash"},
+    {"VarlenCausalConvWithState",   infer_varlen_conv, cost_varlen_conv, nullptr, "kernel macs, bias add, activation per element"},
+    {"VarlenNGramHashMapping",      infer_varlen_hash, cost_varlen_hash, nullptr, "2·order − 1 per token, remainder and offset per hash"},
+};
+// clang-format on
+static_assert(well_formed(kRules));
+
+}  // namespace
+
+std::span<const OpRule> contrib_state_rules() { return kRules; }
+
+}  // namespace pagoda::ops

@@ -1,0 +1,36 @@
+// Convolution and pooling windows over images whose channels come first, [N, C, spatial…], or last, [N, spatial…, C].
+#pragma once
+
+#include "ops/contrib_parts.h"
+#include "ops/shape_math.h"
+
+namespace pagoda::ops {
+
+enum class Layout : std::uint8_t { ChannelsFirst, ChannelsLast };
+
+// The layout that attribute channels_last states.
+Layout stated_layout(const OpContext& op, std::int64_t otherwise);
+
+struct Image {
+  Dim batch, channels;
+  Shape spatial;
+
+  Shape shape(Layout layout) const;
+};
+
+// Input i as an image; ends the rule below rank 3.
+Image image_of(const OpContext& op, int i, Layout layout);
+
+// Data at input `x`, weight at `w`, always [M, C/group, kernel…].
+Image convolved(OpContext& op, int x, int w, Layout layout);
+// Products per output element: input channels of the group × kernel volume.
+Dim products_per_output(const OpContext& op, int x, int w, Layout layout);
+// Data [N, C, …] with weight [C, M/group, kernel…], pads as given: begins, then ends.
+Image conv_transposed(OpContext& op, Layout layout, const std::vector<Dim>& pads);
+// The image after a pool over input 0.
+Image pooled(const OpContext& op, Layout layout);
+
+// Work of the attribute `activation` on every element of output 0.
+Work fused_activation_work(const OpContext& op);
+
+}  // namespace pagoda::ops

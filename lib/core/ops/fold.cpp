@@ -1,0 +1,117 @@
+// Folding of small tensors.
+#include "ops/fold.h"
+
+#include <algorithm>
+
+#include "ops/shape_math.h"
+
+namespace pagoda::ops {
+
+const Scalar& SmallTensor::operator[](std::int64_t index) const {
+  static const Scalar kUnknown;
+  return known == nullptr ? kUnknown : (*known)[static_cast<std::size_t>(index)];
+}
+
+namespace {
+
+std::optional<Extents> extents(const std::optional<Shape>& shape) {
+  if (!shape || !small_count(*shape, kFoldLimit)) return std::nullopt;
+  Extents result;
+  for (const Dim& dim : *shape) result.push_back(*dim.value64());
+  return result;
+}
+
+}  // namespace
+
+std::int64_t count_of(std::span<const std::int64_t> shape) {
+  std::int64_t count = 1;
+  for (const std::int64_t size : shape) count *= size;
+  return count;
+}
+
+std::optional<SmallTensor> small_input(const OpContext& op, int i) {
+  if (!op.has_input(i) || op.input(i).container != Container::Tensor) return std::nullopt;
+  auto shape = extents(op.input(i).shape);
+  if (!shape) return std::nullopt;
+  SmallTensor tensor{.known = op.value(i), .shape = *std::move(shape)};
+  tensor.count = count_of(tensor.shape);
+  if (tensor.known != nullptr && static_cast<std::int64_t>(tensor.known->size()) != tensor.count) return std::nullopt;
+  return tensor;
+}
+
+std::optional<SmallTensor> known_input(const OpContext& op, int i) {
+  if (!op.has_input(i) || op.value(i) == nullptr) return std::nullopt;
+  return small_input(op, i);
+}
+
+std::optional<Extents> small_output(const OpContext& op, int i) {
+  return op.has_output(i) ? extents(op.output(i).shape) : std::nullopt;
+}
+
+Extents strides_of(std::span<const std::int64_t> shape) {
+  Extents strides(shape.size(), 1);
+  for (std::size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * shape[i];
+  return strides;
+}
+
+std::int64_t broadcast_index(std::int64_t index, std::span<const std::int64_t> to, std::span<const std::int64_t> from) {
+  if (std::equal(to.begin(), to.end(), from.begin(), from.end())) return index;
+  const Extents to_strides = strides_of(to);
+  const Extents from_strides = strides_of(from);
+  const std::size_t offset = to.size() - from.size();
+  std::int64_t result = 0;
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    const std::int64_t coordinate = index / to_strides[offset + i] % to[offset + i];
+    if (from[i] != 1) result += coordinate * from_strides[i];
+  }
+  return result;
+}
+
+void publish(OpContext& op, TensorValue value, int output) {
+  if (std::none_of(value.begin(), value.end(), is_known) && !value.empty()) return;
+  const auto shape = small_output(op, output);
+  if (shape && count_of(*shape) == static_cast<std::int64_t>(value.size())) op.set_value(output, std::move(value));
+}
+
+void fold_same(OpContext& op) {
+  if (const auto input = known_input(op, 0)) publish(op, *input->known);
+}
+
+void fold_moved(OpContext& op, const std::function<std::int64_t(std::int64_t)>& source, int output) {
+  const auto input = known_input(op, 0);
+  const auto shape = small_output(op, output);
+  if (!input || !shape) return;
+  TensorValue value;
+  const std::int64_t count = count_of(*shape);
+  for (std::int64_t i = 0; i < count; ++i) value.push_back((*input)[source(i)]);
+  publish(op, std::move(value), output);
+}
+
+void fold_broadcast(OpContext& op, BinaryFold f) {
+  bool any_known = false;
+  for (int i = 0; i < op.input_count(); ++i) any_known = any_known || op.value(i) != nullptr;
+  const auto shape = any_known ? small_output(op, 0) : std::nullopt;
+  if (!shape) return;
+  std::vector<SmallTensor> inputs;
+  for (int i = 0; i < op.input_count(); ++i) {
+    auto input = small_input(op, i);
+    if (!input || input->shape.size() > shape->size()) return;
+    inputs.push_back(*std::move(input));
+  }
+  // Before opset 7 the second operand could be aligned elsewhere than at the end.
+  if (op.opset() < 7)
+    for (const SmallTensor& input : inputs)
+      if (input.shape != *shape && input.count != 1) return;
+  TensorValue value;
+  const std::int64_t count = count_of(*shape);
+  const ElementType type = op.element(0);
+  for (std::int64_t i = 0; i < count; ++i) {
+    Scalar element = inputs[0][broadcast_index(i, *shape, inputs[0].shape)];
+    for (std::size_t k = 1; k < inputs.size(); ++k)
+      element = f(element, inputs[k][broadcast_index(i, *shape, inputs[k].shape)], type);
+    value.push_back(std::move(element));
+  }
+  publish(op, std::move(value));
+}
+
+}  // namespace pagoda::ops

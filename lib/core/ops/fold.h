@@ -1,0 +1,68 @@
+// Folding of small tensors: elements of inputs whose shape is constant, numpy broadcasting over them, and the
+// gathers, slices and reductions that move known elements around. Unknown elements travel as unknown.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "ops/scalar_math.h"
+#include "pagoda/core/rule.h"
+
+namespace pagoda::ops {
+
+using Extents = std::vector<std::int64_t>;  // a constant shape
+
+inline constexpr std::int64_t kFoldLimit = 1024;  // elements of a folded tensor
+
+// A small tensor of constant shape. All its elements are unknown where the value is not known.
+struct SmallTensor {
+  const TensorValue* known = nullptr;
+  Extents shape;
+  std::int64_t count = 1;
+
+  const Scalar& operator[](std::int64_t index) const;
+};
+
+// Input i as a small tensor; empty when absent, of unknown or symbolic shape, or above kFoldLimit.
+std::optional<SmallTensor> small_input(const OpContext& op, int i);
+// The same, where at least one element is known.
+std::optional<SmallTensor> known_input(const OpContext& op, int i);
+// The constant extents of output i; empty where there are none or they hold more than kFoldLimit elements.
+std::optional<Extents> small_output(const OpContext& op, int i);
+
+// Row-major distances between neighbours along each axis.
+Extents strides_of(std::span<const std::int64_t> shape);
+// The position in `from`, a shape broadcast to `to`, of element `index` of `to`.
+std::int64_t broadcast_index(std::int64_t index, std::span<const std::int64_t> to, std::span<const std::int64_t> from);
+
+// Number of elements of a constant shape.
+std::int64_t count_of(std::span<const std::int64_t> shape);
+
+// Sets an output's value unless nothing in it is known or its size disagrees with the output's shape.
+void publish(OpContext& op, TensorValue value, int output = 0);
+
+// Output 0 = the elements of input 0 in the same order: reshapes, identities.
+void fold_same(OpContext& op);
+// Element k of an output = element source(k) of input 0.
+void fold_moved(OpContext& op, const std::function<std::int64_t(std::int64_t)>& source, int output = 0);
+// Output 0 = f over the broadcast inputs, from left to right.
+void fold_broadcast(OpContext& op, BinaryFold f);
+
+template <UnaryFold F>
+void fold_unary(OpContext& op) {
+  const auto input = known_input(op, 0);
+  if (!input) return;
+  TensorValue value;
+  for (std::int64_t i = 0; i < input->count; ++i) value.push_back(F((*input)[i], op.element(0)));
+  publish(op, std::move(value));
+}
+
+template <BinaryFold F>
+void fold_each(OpContext& op) {
+  fold_broadcast(op, F);
+}
+
+}  // namespace pagoda::ops

@@ -1,0 +1,508 @@
+// Picking and placing elements by index, and choosing them by value. Gathers read what they pick and no more than
+// the whole table; operators whose output size the data decide give a fresh symbol with its upper bound.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <set>
+#include <span>
+
+#include "ops/families.h"
+#include "ops/fold.h"
+#include "ops/rebatch.h"
+#include "ops/rule_parts.h"
+#include "ops/shape_math.h"
+
+namespace pagoda::ops {
+namespace {
+
+void set_unknown_rank(OpContext& op, int output = 0) {
+  op.set_output(output, {.element = op.element(0), .shape = std::nullopt});
+}
+
+int axis_of(const OpContext& op, std::int64_t otherwise) {
+  return normal_axis(op, op.attribute("axis", otherwise), op.rank(0));
+}
+
+// An element of an index tensor counted from the front of an axis of `size`; empty where it is not known or outside.
+std::optional<std::int64_t> index_in(const Scalar& scalar, std::int64_t size) {
+  const auto dim = as_dim(scalar);
+  const auto index = dim ? dim->value64() : std::nullopt;
+  if (!index || *index < -size || *index >= size) return std::nullopt;
+  return *index < 0 ? *index + size : *index;
+}
+
+// --- Gather, GatherElements, GatherND ---
+
+// The picks that differ: no more than there are places. A single pick needs one place, which there is.
+Dim distinct(const Dim& picks, const Dim& places) { return picks == Dim(1) ? picks : min(picks, places); }
+
+// `elements` of the data, and the indices.
+OpCost cost_of_picks(const OpContext& op, const Dim& elements) {
+  OpCost cost = op.streamed({1});
+  cost.bytes_read += byte_size(elements, op.element(0));
+  return cost;
+}
+
+OpCost cost_gather(const OpContext& op) {
+  const auto axis = static_cast<std::size_t>(axis_of(op, 0));
+  const Shape& output = op.output_shape(0);
+  const auto begin = output.begin() + static_cast<std::ptrdiff_t>(axis);
+  Dim elements = distinct(element_count(Shape(begin, begin + op.rank(1))), op.shape(0)[axis]);
+  for (std::size_t i = 0; i < op.shape(0).size(); ++i)
+    if (i != axis) elements *= op.shape(0)[i];
+  return cost_of_picks(op, elements);
+}
+
+OpCost cost_gather_elements(const OpContext& op) {
+  return cost_of_picks(op, distinct(op.output_elements(0), op.elements(0)));
+}
+
+// torch.export writes as_strided as a Gather whose indices list the elements of the flat input, at the exported batch.
+// They pick all of it, whatever the batch: the picture of a Reshape to their shape.
+Shape picked_shape(OpContext& op) {
+  Shape shape = op.shape(1);
+  const OpContext::Rebatch* rebatch = op.rebatch();
+  if (rebatch == nullptr || op.rank(0) != 1 || !has_batch(op.shape(0)[0], *rebatch)) return shape;
+  const Dim exported = op.shape(0)[0].bind({{rebatch->to.to_string(), rebatch->from}});
+  if (exported == Dim(1) || element_count(shape) != exported) return shape;
+  const auto position = batch_position(op.shape(0), shape, *rebatch);
+  if (!position) op.unknown("the indices are fixed at the exported batch, and where the batch goes cannot be told");
+  shape[*position] = *exact_div(shape[*position], rebatch->from) * rebatch->to;
+  op.note("indices that list all elements, fixed at export, read as of the batch at axis " + std::to_string(*position));
+  return shape;
+}
+
+void infer_gather(OpContext& op) {
+  set_unknown_rank(op);
+  static_cast<void>(op.input(1));
+  if (!op.has_shape(0) || !op.has_shape(1)) return;
+  const Shape& data = op.shape(0);
+  const int axis = axis_of(op, 0);
+  Shape shape(data.begin(), data.begin() + axis);
+  const Shape picked = picked_shape(op);
+  shape.insert(shape.end(), picked.begin(), picked.end());
+  shape.insert(shape.end(), data.begin() + axis + 1, data.end());
+  op.set_output(0, op.element(0), std::move(shape));
+}
+
+void fold_gather(OpContext& op) {
+  const auto data = known_input(op, 0);
+  const auto indices = small_input(op, 1);
+  const auto output = small_output(op, 0);
+  if (!data || !indices || !output) return;
+  const auto axis = static_cast<std::size_t>(axis_of(op, 0));
+  const std::int64_t inner = strides_of(data->shape)[axis];
+  const std::int64_t size = data->shape[axis];
+  TensorValue value;
+  for (std::int64_t i = 0; i < count_of(*output); ++i) {
+    const std::int64_t line = i / (inner * indices->count);
+    const auto index = index_in((*indices)[i / inner % indices->count], size);
+    value.push_back(index ? (*data)[(line * size + *index) * inner + i % inner] : Scalar());
+  }
+  publish(op, std::move(value));
+}
+
+void infer_gather_elements(OpContext& op) {
+  if (op.has_shape(0)) {
+    axis_of(op, 0);
+    if (op.has_shape(1) && op.rank(0) != op.rank(1)) op.fail("data and indices are of different ranks");
+  }
+  op.set_output(0, {.element = op.element(0), .shape = op.input(1).shape});
+}
+
+void fold_gather_elements(OpContext& op) {
+  const auto data = known_input(op, 0);
+  const auto indices = known_input(op, 1);
+  if (!data || !indices) return;
+  const auto axis = static_cast<std::size_t>(axis_of(op, 0));
+  const Extents from = strides_of(data->shape);
+  const Extents to = strides_of(indices->shape);
+  TensorValue value;
+  for (std::int64_t i = 0; i < indices->count; ++i) {
+    const auto index = index_in((*indices)[i], data->shape[axis]);
+    std::int64_t source = index.value_or(0) * from[axis];
+    for (std::size_t k = 0; k < from.size(); ++k)
+      if (k != axis) source += i / to[k] % indices->shape[k] * from[k];
+    value.push_back(index && source < data->count ? (*data)[source] : Scalar());
+  }
+  publish(op, std::move(value));
+}
+
+// indices [batch…, places…, k] pick from data [batch…, k axes, rest…]: output [batch…, places…, rest…].
+std::size_t index_length(const OpContext& op, std::size_t batch_dims) {
+  if (op.rank(0) < 1 || op.rank(1) < 1) op.fail("data and indices should have rank 1 or more");
+  const auto length = op.shape(1).back().value64();
+  if (!length) op.unknown("the length of an index tuple is not known");
+  if (*length < 0 || static_cast<std::size_t>(*length) + batch_dims > op.shape(0).size())
+    op.fail("index tuples of " + std::to_string(*length) + " for data of rank " + std::to_string(op.rank(0)));
+  return static_cast<std::size_t>(*length);
+}
+
+void infer_gather_nd(OpContext& op) {
+  set_unknown_rank(op);
+  static_cast<void>(op.input(1));
+  if (!op.has_shape(0) || !op.has_shape(1)) return;
+  const std::int64_t stated = op.attribute("batch_dims", std::int64_t{0});
+  const Shape& data = op.shape(0);
+  const Shape& indices = op.shape(1);
+  if (stated < 0 || stated >= std::min(op.rank(0), op.rank(1))) op.fail("batch_dims is " + std::to_string(stated));
+  const auto batch_dims = static_cast<std::size_t>(stated);
+  const std::size_t length = index_length(op, batch_dims);
+  Shape shape(indices.begin(), indices.end() - 1);
+  for (std::size_t i = 0; i < batch_dims; ++i) shape[i] = op.unify(data[i], indices[i], "batch dims");
+  shape.insert(shape.end(), data.begin() + static_cast<std::ptrdiff_t>(batch_dims + length), data.end());
+  op.set_output(0, op.element(0), std::move(shape));
+}
+
+OpCost cost_gather_nd(const OpContext& op) {
+  const auto batch_dims = static_cast<std::size_t>(op.attribute("batch_dims", std::int64_t{0}));
+  const std::size_t length = index_length(op, batch_dims);
+  const Shape& data = op.shape(0);
+  const Shape& indices = op.shape(1);
+  Dim picks = 1, places = 1, elements = 1;
+  for (std::size_t i = batch_dims; i + 1 < indices.size(); ++i) picks *= indices[i];
+  for (std::size_t i = 0; i < data.size(); ++i)
+    (i >= batch_dims && i < batch_dims + length ? places : elements) *= data[i];
+  return cost_of_picks(op, elements * distinct(picks, places));
+}
+
+// Where an index tuple points: the first element of a run of data; empty where it is not known.
+std::optional<std::int64_t> run_start(const SmallTensor& data, const SmallTensor& indices, std::int64_t tuple,
+                                      std::int64_t length) {
+  const Extents strides = strides_of(data.shape);
+  std::int64_t start = 0;
+  for (std::int64_t k = 0; k < length; ++k) {
+    const auto axis = static_cast<std::size_t>(k);
+    const auto index = index_in(indices[tuple * length + k], data.shape[axis]);
+    if (!index) return std::nullopt;
+    start += *index * strides[axis];
+  }
+  return start;
+}
+
+void fold_gather_nd(OpContext& op) {
+  const auto data = known_input(op, 0);
+  const auto indices = known_input(op, 1);
+  if (!data || !indices || op.attribute("batch_dims", std::int64_t{0}) != 0) return;
+  const std::int64_t length = indices->shape.back();
+  const std::int64_t run = count_of(std::span(data->shape).subspan(static_cast<std::size_t>(length)));
+  TensorValue value;
+  for (std::int64_t tuple = 0; length > 0 && tuple < indices->count / length; ++tuple) {
+    const auto start = run_start(*data, *indices, tuple, length);
+    for (std::int64_t i = 0; i < run; ++i) value.push_back(start ? (*data)[*start + i] : Scalar());
+  }
+  publish(op, std::move(value));
+}
+
+// --- Scatter, ScatterElements, ScatterND ---
+
+// The data copied, the updates placed; a reduction joins each update with what is there.
+OpCost cost_scatter(const OpContext& op) {
+  OpCost cost = op.streamed();
+  const std::string_view reduction = op.attribute("reduction", std::string_view("none"));
+  if (reduction == "none") return cost;
+  if (reduction != "add" && reduction != "mul" && reduction != "min" && reduction != "max")
+    op.fail("reduction is '" + std::string(reduction) + "'");
+  cost.arith = op.elements(2);
+  if (reduction == "min" || reduction == "max") cost.comparisons = cost.arith;
+  return cost;
+}
+
+void infer_scatter_elements(OpContext& op) {
+  if (op.has_shape(0)) {
+    axis_of(op, 0);
+    for (const int i : {1, 2})
+      if (op.has_shape(i) && op.rank(i) != op.rank(0))
+        op.fail("input " + std::to_string(i) + " differs from the data in rank");
+  }
+  if (op.has_shape(1) && op.has_shape(2))
+    for (std::size_t i = 0; i < op.shape(1).size() && op.rank(1) == op.rank(2); ++i)
+      op.unify(op.shape(1)[i], op.shape(2)[i], "dims of indices and updates");
+  op.set_output(0, op.input(0));
+}
+
+void infer_scatter_nd(OpContext& op) {
+  if (op.has_shape(1) && op.rank(1) == 0) op.fail("indices should have rank 1 or more");
+  if (op.has_shape(0) && op.has_shape(1) && op.has_shape(2) && op.shape(1).back().is_constant()) {
+    const std::size_t length = index_length(op, 0);
+    Shape expected(op.shape(1).begin(), op.shape(1).end() - 1);
+    expected.insert(expected.end(), op.shape(0).begin() + static_cast<std::ptrdiff_t>(length), op.shape(0).end());
+    if (expected.size() != op.shape(2).size())
+      op.fail("updates have rank " + std::to_string(op.rank(2)) + ", expected " + std::to_string(expected.size()));
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      op.unify(expected[i], op.shape(2)[i], "dims of indices and updates");
+  }
+  op.set_output(0, op.input(0));
+}
+
+bool overwrites(const OpContext& op) { return op.attribute("reduction", std::string_view("none")) == "none"; }
+
+void fold_scatter_elements(OpContext& op) {
+  const auto data = small_input(op, 0);
+  const auto indices = known_input(op, 1);
+  const auto updates = small_input(op, 2);
+  if (!data || !indices || !updates || !overwrites(op) || indices->shape != updates->shape) return;
+  const auto axis = static_cast<std::size_t>(axis_of(op, 0));
+  const Extents to = strides_of(data->shape);
+  const Extents from = strides_of(indices->shape);
+  TensorValue value = data->known != nullptr ? *data->known : TensorValue(static_cast<std::size_t>(data->count));
+  for (std::int64_t i = 0; i < indices->count; ++i) {
+    const auto index = index_in((*indices)[i], data->shape[axis]);
+    std::int64_t target = index.value_or(0) * to[axis];
+    for (std::size_t k = 0; k < to.size(); ++k)
+      if (k != axis) target += i / from[k] % indices->shape[k] * to[k];
+    if (!index || target >= data->count) return;
+    value[static_cast<std::size_t>(target)] = (*updates)[i];
+  }
+  publish(op, std::move(value));
+}
+
+void fold_scatter_nd(OpContext& op) {
+  const auto data = small_input(op, 0);
+  const auto indices = known_input(op, 1);
+  const auto updates = small_input(op, 2);
+  if (!data || !indices || !updates || !overwrites(op)) return;
+  const std::int64_t length = indices->shape.back();
+  const std::int64_t run = count_of(std::span(data->shape).subspan(static_cast<std::size_t>(length)));
+  TensorValue value = data->known != nullptr ? *data->known : TensorValue(static_cast<std::size_t>(data->count));
+  for (std::int64_t tuple = 0; length > 0 && tuple < indices->count / length; ++tuple) {
+    const auto start = run_start(*data, *indices, tuple, length);
+    if (!start || (tuple + 1) * run > updates->count) return;
+    for (std::int64_t i = 0; i < run; ++i) value[static_cast<std::size_t>(*start + i)] = (*updates)[tuple * run + i];
+  }
+  publish(op, std::move(value));
+}
+
+// --- OneHot ---
+
+void infer_one_hot(OpContext& op) {
+  const ElementType element = op.element(2);
+  if (!op.has_shape(0)) return op.set_output(0, {.element = element, .shape = std::nullopt});
+  const TensorValue* value = op.value(1);
+  std::optional<Dim> depth;
+  if (value != nullptr && value->size() == 1) depth = as_dim(convert((*value)[0], op.element(1), ElementType::Int64));
+  if (depth && depth->is_constant() && *depth->value() < 0) op.fail("a depth of " + depth->to_string());
+  Shape shape = op.shape(0);
+  const int axis = normal_axis(op, op.attribute("axis", std::int64_t{-1}), op.rank(0) + 1);
+  shape.insert(shape.begin() + axis, depth ? *depth : op.fresh("depth", "the depth of OneHot is computed from data"));
+  op.set_output(0, element, std::move(shape));
+}
+
+OpCost cost_one_hot(const OpContext& op) {
+  OpCost cost = op.streamed({0, 2});
+  cost.precision = op.output(0).element;
+  return cost;
+}
+
+// The sizes of a repetition are written so: exporters make the repeats of Tile out of OneHot(axis, rank, [1, n]).
+void fold_one_hot(OpContext& op) {
+  const auto indices = known_input(op, 0);
+  const auto values = known_input(op, 2);
+  const auto output = small_output(op, 0);
+  if (!indices || !values || !output || values->count != 2) return;
+  const auto axis = static_cast<std::size_t>(normal_axis(op, op.attribute("axis", std::int64_t{-1}), op.rank(0) + 1));
+  const std::int64_t depth = (*output)[axis];
+  const std::int64_t inner = strides_of(*output)[axis];
+  TensorValue value;
+  for (std::int64_t i = 0; i < count_of(*output); ++i) {
+    const Scalar& index = (*indices)[i / (inner * depth) * inner + i % inner];
+    const auto hot = as_dim(convert(index, op.element(0), ElementType::Int64));
+    if (!hot || !hot->is_constant()) {
+      value.emplace_back();
+      continue;
+    }
+    const Dim class_index = *hot->value() < 0 ? *hot + Dim(depth) : *hot;  // from the end; out of range is nowhere hot
+    value.push_back((*values)[class_index == Dim(i / inner % depth) ? 1 : 0]);
+  }
+  publish(op, std::move(value));
+}
+
+// --- TopK ---
+
+void infer_top_k(OpContext& op) {
+  set_unknown_rank(op);
+  op.set_output(1, {.element = ElementType::Int64, .shape = std::nullopt});
+  if (!op.has_shape(0)) return;
+  Shape shape = op.shape(0);
+  Dim& along = shape[static_cast<std::size_t>(axis_of(op, -1))];
+  std::optional<Dim> k;
+  if (op.opset() < 10) {
+    k = Dim(op.required_integer("k"));
+  } else {
+    static_cast<void>(op.input(1));
+    const TensorValue* value = op.value(1);
+    if (value != nullptr && value->size() == 1) k = as_dim((*value)[0]);
+  }
+  if (k && (greater_equal(*k, 0) == false || greater_equal(along, *k) == false))
+    op.fail("k is " + k->to_string() + " of " + along.to_string() + " elements");
+  along = k ? *k : op.fresh("k", "k of TopK is computed from data", along);
+  op.set_output(0, op.element(0), shape);
+  op.set_output(1, ElementType::Int64, std::move(shape));
+}
+
+void fold_top_k(OpContext& op) {
+  const auto input = known_input(op, 0);
+  const auto output = small_output(op, 0);
+  if (!input || !output) return;
+  const auto axis = static_cast<std::size_t>(axis_of(op, -1));
+  const bool largest = op.attribute("largest", std::int64_t{1}) != 0;
+  const std::int64_t inner = strides_of(input->shape)[axis];
+  const std::int64_t size = input->shape[axis];
+  const std::int64_t k = (*output)[axis];
+  std::vector<double> keys;
+  for (std::int64_t i = 0; i < input->count; ++i) {
+    const auto key = as_real((*input)[i]);
+    if (!key) return;
+    keys.push_back(largest ? -*key : *key);
+  }
+  TensorValue values(static_cast<std::size_t>(count_of(*output))), places = values;
+  for (std::int64_t line = 0; size > 0 && line < input->count / size; ++line) {
+    const std::int64_t start = line / inner * size * inner + line % inner;
+    std::vector<std::int64_t> order(static_cast<std::size_t>(size));
+    std::iota(order.begin(), order.end(), 0);
+    // Equal elements keep their order: the lower index comes first.
+    std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+      return keys[static_cast<std::size_t>(start + a * inner)] < keys[static_cast<std::size_t>(start + b * inner)];
+    });
+    for (std::int64_t i = 0; i < k; ++i) {
+      const auto at = static_cast<std::size_t>(line / inner * k * inner + line % inner + i * inner);
+      const std::int64_t place = order[static_cast<std::size_t>(i)];
+      values[at] = (*input)[start + place * inner];
+      places[at] = Dim(place);
+    }
+  }
+  publish(op, std::move(values));
+  publish(op, std::move(places), 1);
+}
+
+// A selection looks at every element once, which is the least any method does; ordering the winners is not counted.
+OpCost cost_select(const OpContext& op) {
+  OpCost cost = op.streamed({0});
+  cost.arith = cost.comparisons = op.elements(0);
+  return cost;
+}
+
+// --- sizes that the data decide: NonZero, Compress, Unique ---
+
+// How many elements are not 0; empty where one is not known.
+std::optional<std::int64_t> count_true(const SmallTensor& tensor) {
+  std::int64_t count = 0;
+  for (std::int64_t i = 0; i < tensor.count; ++i) {
+    const auto is_set = is_true(tensor[i]);
+    if (!is_set) return std::nullopt;
+    count += *is_set ? 1 : 0;
+  }
+  return count;
+}
+
+// One row per axis, one column per element that is not 0.
+void infer_non_zero(OpContext& op) {
+  static_cast<void>(op.input(0));
+  const auto input = known_input(op, 0);
+  const auto known = input ? count_true(*input) : std::nullopt;
+  std::optional<Dim> most;
+  if (op.has_shape(0)) most = op.elements(0);
+  const Dim count = known ? Dim(*known) : op.fresh("nonzero", "the number of elements that are not 0", most);
+  const Dim rows = op.has_shape(0) ? Dim(op.rank(0)) : op.fresh("rank", "the rank of the input is not known");
+  op.set_output(0, ElementType::Int64, {rows, count});
+}
+
+void fold_non_zero(OpContext& op) {
+  const auto input = known_input(op, 0);
+  const auto output = small_output(op, 0);
+  if (!input || !output || input->shape.empty()) return;
+  const Extents strides = strides_of(input->shape);
+  TensorValue value;
+  for (std::size_t axis = 0; axis < strides.size(); ++axis)
+    for (std::int64_t i = 0; i < input->count; ++i)
+      if (is_true((*input)[i]) == true) value.push_back(Dim(i / strides[axis] % input->shape[axis]));
+  publish(op, std::move(value));
+}
+
+void infer_compress(OpContext& op) {
+  const auto condition = known_input(op, 1);
+  const auto known = condition ? count_true(*condition) : std::nullopt;
+  const bool flat = !op.has_attribute("axis");
+  if (!op.has_shape(0) && !flat) return set_unknown_rank(op);
+  std::optional<Dim> most;
+  if (op.has_shape(0)) most = flat ? op.elements(0) : op.shape(0)[static_cast<std::size_t>(axis_of(op, 0))];
+  const Dim count = known ? Dim(*known) : op.fresh("compressed", "the number of true conditions", most);
+  if (flat) return op.set_output(0, op.element(0), {count});
+  Shape shape = op.shape(0);
+  shape[static_cast<std::size_t>(axis_of(op, 0))] = count;
+  op.set_output(0, op.element(0), std::move(shape));
+}
+
+// Reads the conditions and what they keep.
+OpCost cost_compress(const OpContext& op) {
+  OpCost cost = op.streamed({1});
+  cost.bytes_read += op.output_bytes(0);
+  cost.precision = op.element(0);
+  return cost;
+}
+
+// How many slices along `axis` (of a flat tensor: elements) differ; empty where an element is not known.
+std::optional<std::int64_t> count_different(const SmallTensor& tensor, std::optional<std::size_t> axis) {
+  const std::int64_t slices = axis ? tensor.shape[*axis] : tensor.count;
+  const std::int64_t inner = axis ? strides_of(tensor.shape)[*axis] : 1;
+  std::set<std::vector<double>> different;
+  for (std::int64_t slice = 0; slice < slices; ++slice) {
+    std::vector<double> members;
+    for (std::int64_t i = 0; i < tensor.count; ++i) {
+      if (i / inner % slices != slice) continue;
+      const auto member = as_real(tensor[i]);
+      if (!member || std::isnan(*member)) return std::nullopt;
+      members.push_back(*member);
+    }
+    different.insert(std::move(members));
+  }
+  return static_cast<std::int64_t>(different.size());
+}
+
+// Y, the first place of each, the place in Y of every input element, how often each occurs.
+void infer_unique(OpContext& op) {
+  set_unknown_rank(op);
+  std::optional<Dim> searched;
+  std::optional<std::size_t> axis;
+  if (op.has_shape(0)) {
+    if (op.has_attribute("axis")) axis = static_cast<std::size_t>(axis_of(op, 0));
+    searched = axis ? op.shape(0)[*axis] : op.elements(0);
+  }
+  const auto input = known_input(op, 0);
+  const auto known = input ? count_different(*input, axis) : std::nullopt;
+  const Dim count = known ? Dim(*known) : op.fresh("unique", "the number of different elements", searched);
+  if (axis) {
+    Shape shape = op.shape(0);
+    shape[*axis] = count;
+    op.set_output(0, op.element(0), std::move(shape));
+  } else if (!op.has_attribute("axis")) {
+    op.set_output(0, op.element(0), {count});
+  }
+  op.set_output(1, ElementType::Int64, {count});
+  op.set_output(2, ElementType::Int64, {searched ? *searched : op.fresh("elements", "the input's rank is not known")});
+  op.set_output(3, ElementType::Int64, {count});
+}
+
+// clang-format off
+constexpr OpRule kRules[] = {
+    // op                infer                   cost                  fold                   cost in words
+    {"Compress",         infer_compress,         cost_compress,        nullptr,               "no arithmetic; reads the conditions and what they keep"},
+    {"Gather",           infer_gather,           cost_gather,          fold_gather,           "no arithmetic; reads the indices and what they pick, at most all"},
+    {"GatherElements",   infer_gather_elements,  cost_gather_elements, fold_gather_elements,  "no arithmetic; reads the indices and what they pick, at most all"},
+    {"GatherND",         infer_gather_nd,        cost_gather_nd,       fold_gather_nd,        "no arithmetic; reads the indices and what they pick, at most all"},
+    {"NonZero",          infer_non_zero,         cost_select,          fold_non_zero,         "1 comparison / input element"},
+    {"OneHot",           infer_one_hot,          cost_one_hot,         fold_one_hot,          "no arithmetic; writes the output"},
+    {"Scatter",          infer_scatter_elements, cost_scatter,         fold_scatter_elements, "no arithmetic; copies the data, places the updates"},
+    {"ScatterElements",  infer_scatter_elements, cost_scatter,         fold_scatter_elements, "copies the data, places the updates; with a reduction 1 operation / update"},
+    {"ScatterND",        infer_scatter_nd,       cost_scatter,         fold_scatter_nd,       "copies the data, places the updates; with a reduction 1 operation / update"},
+    {"TopK",             infer_top_k,            cost_select,          fold_top_k,            "1 comparison / input element: a selection; ordering the winners is not counted"},
+    {"Unique",           infer_unique,           cost_select,          nullptr,               "1 comparison / input element: a hash or a merge; ordering is not counted"},
+};
+// clang-format on
+static_assert(well_formed(kRules));
+
+}  // namespace
+
+std::span<const OpRule> gather_rules() { return kRules; }
+
+}  // namespace pagoda::ops

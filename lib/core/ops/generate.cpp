@@ -1,0 +1,243 @@
+// Operators that make tensors out of attributes, shapes and random numbers.
+#include <cmath>
+#include <span>
+
+#include "ops/families.h"
+#include "ops/fold.h"
+#include "ops/rule_parts.h"
+#include "ops/shape_math.h"
+
+namespace pagoda::ops {
+namespace {
+
+// --- Constant ---
+
+// Exactly one attribute gives the value: a tensor, or since opset 12 a number, a string or a list of them.
+struct ConstantType {
+  std::string_view attribute;
+  ElementType element;
+};
+constexpr ConstantType kConstantTypes[] = {
+    {"value_float", ElementType::Float32}, {"value_floats", ElementType::Float32},
+    {"value_int", ElementType::Int64},     {"value_ints", ElementType::Int64},
+    {"value_string", ElementType::String}, {"value_strings", ElementType::String},
+};
+
+const Tensor* tensor_attribute(const OpContext& op, std::string_view name) {
+  const AttributeValue* value = op.attribute_value(name);
+  return value == nullptr ? nullptr : std::get_if<Tensor>(value);
+}
+
+const Tensor* constant_tensor(const OpContext& op) {
+  const Tensor* dense = tensor_attribute(op, "value");
+  return dense != nullptr ? dense : tensor_attribute(op, "sparse_value");
+}
+
+// The number of entries of a list attribute; empty for a single value.
+std::optional<std::size_t> list_length(const AttributeValue& value) {
+  if (const auto* integers = std::get_if<std::vector<std::int64_t>>(&value)) return integers->size();
+  if (const auto* reals = std::get_if<std::vector<double>>(&value)) return reals->size();
+  if (const auto* strings = std::get_if<std::vector<std::string>>(&value)) return strings->size();
+  return std::nullopt;
+}
+
+void infer_constant(OpContext& op) {
+  if (const Tensor* tensor = constant_tensor(op)) return op.set_output(0, tensor->type);
+  for (const ConstantType& row : kConstantTypes) {
+    const AttributeValue* value = op.attribute_value(row.attribute);
+    if (value == nullptr) continue;
+    Shape shape;
+    if (const auto length = list_length(*value)) {
+      shape.push_back(Dim(*length));
+    } else if (row.attribute.ends_with("s")) {
+      shape.push_back(0);  // an empty list does not say the type of its members
+    }
+    return op.set_output(0, row.element, std::move(shape));
+  }
+  op.fail("no attribute gives the value");
+}
+
+void fold_constant(OpContext& op) {
+  if (const Tensor* tensor = constant_tensor(op)) {
+    if (tensor->value) op.set_value(0, *tensor->value);
+    return;
+  }
+  TensorValue value;
+  for (const std::string_view name : {"value_float", "value_floats", "value_int", "value_ints"}) {
+    const AttributeValue* attribute = op.attribute_value(name);
+    if (attribute == nullptr) continue;
+    if (const auto* integer = std::get_if<std::int64_t>(attribute)) value.push_back(Dim(*integer));
+    if (const auto* number = std::get_if<double>(attribute)) value.push_back(real(*number, ElementType::Float32));
+    if (const auto* integers = std::get_if<std::vector<std::int64_t>>(attribute))
+      for (const std::int64_t entry : *integers) value.push_back(Dim(entry));
+    if (const auto* numbers = std::get_if<std::vector<double>>(attribute))
+      for (const double entry : *numbers) value.push_back(real(entry, ElementType::Float32));
+    return publish(op, std::move(value));
+  }
+}
+
+// --- ConstantOfShape, EyeLike, Range ---
+
+// Written once; nothing is read that is not known before launch.
+OpCost cost_fill(const OpContext& op) {
+  OpCost cost = op.streamed({});
+  cost.precision = op.output(0).element;
+  return cost;
+}
+
+void infer_constant_of_shape(OpContext& op) {
+  const Tensor* fill = tensor_attribute(op, "value");
+  const ElementType element = fill != nullptr ? fill->type.element : ElementType::Float32;
+  op.set_output(0, {.element = element, .shape = std::nullopt});
+  if (const TensorValue* sizes = op.value(0))
+    return op.set_output(0, element, shape_from_value(op, *sizes, "filled_dim"));
+  const auto length = op.has_shape(0) && op.rank(0) == 1 ? op.shape(0)[0].value64() : std::nullopt;
+  if (length && *length >= 0 && *length <= kFoldLimit)
+    op.set_output(0, element, shape_from_value(op, TensorValue(static_cast<std::size_t>(*length)), "filled_dim"));
+}
+
+void fold_constant_of_shape(OpContext& op) {
+  const auto shape = small_output(op, 0);
+  if (!shape) return;
+  const Tensor* fill = tensor_attribute(op, "value");
+  Scalar element = real(0, ElementType::Float32);
+  if (fill != nullptr) {
+    if (!fill->value || fill->value->size() != 1) return;
+    element = fill->value->front();
+  }
+  publish(op, TensorValue(static_cast<std::size_t>(count_of(*shape)), element));
+}
+
+void infer_eye_like(OpContext& op) {
+  if (op.has_shape(0) && op.rank(0) != 2) op.fail("the input has rank " + std::to_string(op.rank(0)) + ", expected 2");
+  op.set_output(0, {.element = element_attribute(op, "dtype", op.element(0)), .shape = op.input(0).shape});
+}
+
+Scalar scalar_input(const OpContext& op, int i) {
+  const auto tensor = known_input(op, i);
+  return tensor && tensor->count == 1 ? (*tensor)[0] : Scalar();
+}
+
+// max(⌈(limit − start) / delta⌉, 0). Reals divide in double precision, as onnxruntime does.
+std::optional<Dim> range_length(const OpContext& op) {
+  const ElementType type = op.element(0);
+  const Scalar span = subtract(scalar_input(op, 1), scalar_input(op, 0), type);
+  const Scalar delta = scalar_input(op, 2);
+  if (!is_known(span) || !is_known(delta)) return std::nullopt;
+  if (is_true(delta) == false) op.fail("a step of 0");
+  if (is_integer(type)) {
+    const Dim* distance = std::get_if<Dim>(&span);
+    const Dim* step = std::get_if<Dim>(&delta);
+    if (distance == nullptr || step == nullptr) return std::nullopt;
+    const auto forward = greater_equal(*step, 0);
+    if (!forward) return std::nullopt;
+    return max(*forward ? ceil_div(*distance, *step) : ceil_div(-*distance, -*step), 0);
+  }
+  const Scalar steps = ceil(divide(span, delta, ElementType::Float64), ElementType::Float64);
+  const auto length = as_dim(convert(steps, ElementType::Float64, ElementType::Int64));
+  return length ? std::optional<Dim>(max(*length, 0)) : std::nullopt;
+}
+
+void infer_range(OpContext& op) {
+  for (const int i : {0, 1, 2}) static_cast<void>(op.input(i));
+  const auto length = range_length(op);
+  op.set_output(0, op.element(0), {length ? *length : op.fresh("range", "a bound of Range is computed from data")});
+}
+
+void fold_range(OpContext& op) {
+  const auto shape = small_output(op, 0);
+  if (!shape) return;
+  const ElementType type = op.element(0);
+  TensorValue value;
+  for (std::int64_t i = 0; i < count_of(*shape); ++i) {
+    const Scalar index = is_integer(type) ? Scalar(Dim(i)) : real(static_cast<double>(i), type);
+    value.push_back(add(scalar_input(op, 0), multiply(index, scalar_input(op, 2), type), type));
+  }
+  publish(op, std::move(value));
+}
+
+// start + i·delta
+OpCost cost_range(const OpContext& op) {
+  OpCost cost = cost_fill(op);
+  cost.arith = 2 * op.output_elements(0);
+  return cost;
+}
+
+// --- random numbers: what is made of them counts, the integer arithmetic of the generator does not ---
+
+Shape listed_shape(const OpContext& op) {
+  const auto listed = op.integer_list("shape");
+  if (!listed) op.fail("attribute shape is missing");
+  for (const std::int64_t size : *listed)
+    if (size < 0) op.fail("a size of " + std::to_string(size));
+  return Shape(listed->begin(), listed->end());
+}
+
+void infer_random(OpContext& op) {
+  op.set_output(0, element_attribute(op, "dtype", ElementType::Float32), listed_shape(op));
+}
+
+// Of the shape of the input, and of its type unless dtype says another.
+void infer_random_like(OpContext& op) {
+  op.set_output(0, {.element = element_attribute(op, "dtype", op.element(0)), .shape = op.input(0).shape});
+}
+
+// low + u·(high − low)
+OpCost cost_uniform(const OpContext& op) {
+  OpCost cost = cost_fill(op);
+  cost.arith = 2 * op.output_elements(0);
+  return cost;
+}
+
+// Box-Muller makes two normal numbers of a log, a sqrt, a sin and a cos, 2 special each; then mean + scale·z.
+OpCost cost_normal(const OpContext& op) {
+  OpCost cost = cost_uniform(op);
+  cost.special = 2 * op.output_elements(0);
+  return cost;
+}
+
+// Scores [batch, classes] → [batch, sample_size].
+void infer_multinomial(OpContext& op) {
+  const ElementType element = element_attribute(op, "dtype", ElementType::Int32);
+  const std::int64_t samples = op.attribute("sample_size", std::int64_t{1});
+  if (samples < 0) op.fail("sample_size is " + std::to_string(samples));
+  if (!op.has_shape(0)) {
+    const Dim batch = op.fresh("batch", "the input's rank is not known");
+    return op.set_output(0, element, {batch, Dim(samples)});
+  }
+  if (op.rank(0) != 2) op.fail("the input has rank " + std::to_string(op.rank(0)) + ", expected 2");
+  op.set_output(0, element, {op.shape(0)[0], Dim(samples)});
+}
+
+// The exponentials of all scores and their running sum, searched from the front for each sample.
+OpCost cost_multinomial(const OpContext& op) {
+  OpCost cost = op.streamed();
+  const Dim searched = op.output_elements(0) * op.shape(0)[1];
+  cost.special = op.elements(0);
+  cost.arith = op.elements(0) + searched;
+  cost.comparisons = searched;
+  return cost;
+}
+
+// clang-format off
+constexpr OpRule kRules[] = {
+    // op                  infer                    cost                fold                    cost in words
+    {"Bernoulli",          infer_random_like,       cost_each<1, 0, 1>, nullptr,                "1 comparison / element"},
+    {"Constant",           infer_constant,          cost_view,          fold_constant,          "nothing: stored with the model"},
+    {"ConstantOfShape",    infer_constant_of_shape, cost_fill,          fold_constant_of_shape, "no arithmetic; writes the output"},
+    {"EyeLike",            infer_eye_like,          cost_fill,          nullptr,                "no arithmetic; writes the output"},
+    {"Multinomial",        infer_multinomial,       cost_multinomial,   nullptr,                "1 exp, 1 add / score; 1 comparison / score and sample"},
+    {"RandomNormal",       infer_random,            cost_normal,        nullptr,                "2 special (Box-Muller), 1 mul, 1 add / element"},
+    {"RandomNormalLike",   infer_random_like,       cost_normal,        nullptr,                "2 special (Box-Muller), 1 mul, 1 add / element"},
+    {"RandomUniform",      infer_random,            cost_uniform,       nullptr,                "1 mul, 1 add / element"},
+    {"RandomUniformLike",  infer_random_like,       cost_uniform,       nullptr,                "1 mul, 1 add / element"},
+    {"Range",              infer_range,             cost_range,         fold_range,             "1 mul, 1 add / element"},
+};
+// clang-format on
+static_assert(well_formed(kRules));
+
+}  // namespace
+
+std::span<const OpRule> generate_rules() { return kRules; }
+
+}  // namespace pagoda::ops

@@ -1,0 +1,291 @@
+// Rearranging and repeating elements: output bytes that have to be written, without arithmetic.
+#include <algorithm>
+#include <numeric>
+#include <span>
+
+#include "ops/families.h"
+#include "ops/fold.h"
+#include "ops/rule_parts.h"
+#include "ops/shape_math.h"
+
+namespace pagoda::ops {
+namespace {
+
+void set_unknown_rank(OpContext& op) { op.set_output(0, {.element = op.element(0), .shape = std::nullopt}); }
+
+// --- Transpose ---
+
+std::vector<std::size_t> permutation(const OpContext& op, std::size_t rank) {
+  std::vector<std::size_t> perm(rank);
+  std::iota(perm.rbegin(), perm.rend(), std::size_t{0});
+  const auto listed = op.integer_list("perm");
+  if (!listed || (listed->empty() && rank > 0)) return perm;
+  if (listed->size() != rank)
+    op.fail("perm has " + std::to_string(listed->size()) + " entries for rank " + std::to_string(rank));
+  const std::vector<int> axes = normal_axes(op, *listed, static_cast<int>(rank));
+  std::copy(axes.begin(), axes.end(), perm.begin());
+  return perm;
+}
+
+void infer_transpose(OpContext& op) {
+  if (!op.has_shape(0)) return set_unknown_rank(op);
+  Shape shape;
+  for (const std::size_t axis : permutation(op, op.shape(0).size())) shape.push_back(op.shape(0)[axis]);
+  op.set_output(0, op.element(0), std::move(shape));
+}
+
+void fold_transpose(OpContext& op) {
+  const auto input = known_input(op, 0);
+  const auto output = small_output(op, 0);
+  if (!input || !output) return;
+  const std::vector<std::size_t> perm = permutation(op, input->shape.size());
+  const Extents from = strides_of(input->shape);
+  const Extents to = strides_of(*output);
+  fold_moved(op, [&](std::int64_t index) {
+    std::int64_t source = 0;
+    for (std::size_t i = 0; i < perm.size(); ++i) source += index / to[i] % (*output)[i] * from[perm[i]];
+    return source;
+  });
+}
+
+// --- DepthToSpace, SpaceToDepth: [N, C, H, W] with blocks of b × b ---
+
+std::int64_t block_size(const OpContext& op) {
+  constexpr std::int64_t kMaxBlock = 1 << 20;
+  const std::int64_t block = op.required_integer("blocksize");
+  if (block < 1 || block > kMaxBlock) op.fail("blocksize is " + std::to_string(block));
+  if (op.rank(0) != 4) op.fail("the input has rank " + std::to_string(op.rank(0)) + ", expected 4");
+  return block;
+}
+
+Dim divided(const OpContext& op, const Dim& size, std::int64_t divisor) {
+  if (auto exact = exact_div(size, divisor)) return *std::move(exact);
+  if (size.is_constant()) op.fail(size.to_string() + " does not divide into blocks of " + std::to_string(divisor));
+  return floor_div(size, divisor);
+}
+
+void infer_depth_to_space(OpContext& op) {
+  if (!op.has_shape(0)) return set_unknown_rank(op);
+  const std::int64_t block = block_size(op);
+  const Shape& shape = op.shape(0);
+  op.set_output(0, op.element(0), {shape[0], divided(op, shape[1], block * block), shape[2] * block, shape[3] * block});
+}
+
+void infer_space_to_depth(OpContext& op) {
+  if (!op.has_shape(0)) return set_unknown_rank(op);
+  const std::int64_t block = block_size(op);
+  const Shape& shape = op.shape(0);
+  op.set_output(0, op.element(0),
+                {shape[0], shape[1] * (block * block), divided(op, shape[2], block), divided(op, shape[3], block)});
+}
+
+// --- Expand ---
+
+void infer_expand(OpContext& op) {
+  static_cast<void>(op.input(1));
+  set_unknown_rank(op);
+  if (!op.has_shape(0)) return;
+  const Shape& shape = op.shape(0);
+  if (const TensorValue* target = op.value(1)) {
+    // Where a target size is unknown the input's own size stays, unless it is 1 or may be.
+    Shape stated;
+    const std::size_t offset = target->size() > shape.size() ? 0 : shape.size() - target->size();
+    const std::size_t added = target->size() > shape.size() ? target->size() - shape.size() : 0;
+    for (std::size_t i = 0; i < target->size(); ++i) {
+      const auto size = as_dim((*target)[i]);
+      if (size && size->is_constant() && *size->value() < 0) op.fail("a target size of " + size->to_string());
+      const Dim own = i < added ? Dim(1) : shape[offset + i - added];
+      const bool fixed = own.is_constant() && own != Dim(1);
+      stated.push_back(size ? *size : fixed ? own : op.fresh("expanded_dim", "a size computed from data"));
+    }
+    return op.set_output(0, op.element(0), op.broadcast(shape, stated));
+  }
+  const auto length = op.has_shape(1) && op.rank(1) == 1 ? op.shape(1)[0].value64() : std::nullopt;
+  if (!length || *length < 0 || *length > kFoldLimit) return;
+  Shape result = shape;
+  for (std::size_t i = result.size(); i < static_cast<std::size_t>(*length); ++i) result.insert(result.begin(), 1);
+  const std::size_t first = result.size() - static_cast<std::size_t>(*length);
+  for (std::size_t i = first; i < result.size(); ++i)
+    if (!result[i].is_constant() || result[i] == Dim(1))
+      result[i] = op.fresh("expanded_dim", "a size computed from data");
+  op.set_output(0, op.element(0), std::move(result));
+}
+
+void fold_expand(OpContext& op) {
+  const auto input = known_input(op, 0);
+  const auto output = small_output(op, 0);
+  if (input && output)
+    fold_moved(op, [&](std::int64_t index) { return broadcast_index(index, *output, input->shape); });
+}
+
+// --- Tile ---
+
+// How often each axis is repeated. Opset 1 names one axis and one count; since opset 6 there is a count per axis.
+TensorValue repeats(const OpContext& op) {
+  const auto rank = static_cast<std::size_t>(op.rank(0));
+  TensorValue result(rank, Dim(1));
+  const TensorValue* counts = op.value(1);
+  if (op.opset() >= 6) {
+    if (counts != nullptr && counts->size() != rank)
+      op.fail(std::to_string(counts->size()) + " repeats for rank " + std::to_string(rank));
+    return counts != nullptr ? *counts : TensorValue(rank);
+  }
+  const TensorValue* axis = op.value(2);
+  const auto along = axis != nullptr && axis->size() == 1 ? as_real((*axis)[0]) : std::nullopt;
+  if (!along) op.unknown("the axis to repeat is not known");
+  const Scalar count = counts != nullptr && counts->size() == 1 ? (*counts)[0] : Scalar();
+  result[static_cast<std::size_t>(normal_axis(op, static_cast<std::int64_t>(*along), op.rank(0)))] =
+      convert(count, op.element(1), ElementType::Int64);
+  return result;
+}
+
+void infer_tile(OpContext& op) {
+  static_cast<void>(op.input(1));
+  if (!op.has_shape(0)) return set_unknown_rank(op);
+  Shape shape = op.shape(0);
+  const TensorValue counts = repeats(op);
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    const auto count = as_dim(counts[i]);
+    if (count && count->is_constant() && *count->value() < 0) op.fail("repeats holds " + count->to_string());
+    shape[i] = count ? shape[i] * *count : op.fresh("tiled_dim", "repeats are computed from data");
+  }
+  op.set_output(0, op.element(0), std::move(shape));
+}
+
+void fold_tile(OpContext& op) {
+  const auto input = known_input(op, 0);
+  const auto output = small_output(op, 0);
+  if (!input || !output) return;
+  const Extents from = strides_of(input->shape);
+  const Extents to = strides_of(*output);
+  fold_moved(op, [&](std::int64_t index) {
+    std::int64_t source = 0;
+    for (std::size_t i = 0; i < from.size(); ++i) source += index / to[i] % (*output)[i] % input->shape[i] * from[i];
+    return source;
+  });
+}
+
+// --- Pad ---
+
+// Elements added (negative: removed) before and after each axis; unknown where they are computed from data.
+struct Padding {
+  TensorValue begin, end;
+};
+
+Padding padding(const OpContext& op) {
+  const auto rank = static_cast<std::size_t>(op.rank(0));
+  TensorValue listed;
+  if (op.opset() < 11) {
+    const auto pads = op.integer_list(op.opset() < 2 ? "paddings" : "pads");
+    if (!pads) op.fail("attribute pads is missing");
+    listed.assign(pads->begin(), pads->end());
+  } else if (const TensorValue* pads = op.value(1)) {
+    listed = *pads;
+  } else {
+    static_cast<void>(op.input(1));
+    return {TensorValue(rank), TensorValue(rank)};
+  }
+  std::vector<std::int64_t> axes(rank);
+  std::iota(axes.begin(), axes.end(), 0);
+  if (op.has_input(3)) {
+    const auto stated = op.integers(3);
+    if (!stated) return {TensorValue(rank), TensorValue(rank)};
+    axes = *stated;
+  }
+  if (listed.size() != 2 * axes.size())
+    op.fail("pads has " + std::to_string(listed.size()) + " entries, expected " + std::to_string(2 * axes.size()));
+  Padding result{TensorValue(rank, Dim(0)), TensorValue(rank, Dim(0))};
+  const std::vector<int> normal = normal_axes(op, axes, op.rank(0));
+  for (std::size_t i = 0; i < normal.size(); ++i) {
+    result.begin[static_cast<std::size_t>(normal[i])] = listed[i];
+    result.end[static_cast<std::size_t>(normal[i])] = listed[i + normal.size()];
+  }
+  return result;
+}
+
+void infer_pad(OpContext& op) {
+  if (!op.has_shape(0)) return set_unknown_rank(op);
+  Shape shape = op.shape(0);
+  const Padding pads = padding(op);
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    const auto begin = as_dim(pads.begin[i]);
+    const auto end = as_dim(pads.end[i]);
+    shape[i] = begin && end ? shape[i] + *begin + *end : op.fresh("padded_dim", "pads are computed from data");
+    if (shape[i].is_constant() && *shape[i].value() < 0)
+      op.fail("pads remove more than axis " + std::to_string(i) + " has");
+  }
+  op.set_output(0, op.element(0), std::move(shape));
+}
+
+// Reads what is not cropped away by negative pads.
+OpCost cost_pad(const OpContext& op) {
+  OpCost cost = op.streamed({});
+  const Padding pads = padding(op);
+  Dim kept = 1;
+  for (std::size_t i = 0; i < op.shape(0).size(); ++i) {
+    const auto begin = as_dim(pads.begin[i]);
+    const auto end = as_dim(pads.end[i]);
+    kept *= begin && end ? max(op.shape(0)[i] + min(*begin, 0) + min(*end, 0), 0) : op.shape(0)[i];
+  }
+  cost.bytes_read = byte_size(kept, op.element(0));
+  return cost;
+}
+
+// --- Trilu, ReverseSequence ---
+
+void infer_trilu(OpContext& op) {
+  if (op.has_shape(0) && op.rank(0) < 2)
+    op.fail("the input has rank " + std::to_string(op.rank(0)) + ", expected 2 or more");
+  op.set_output(0, op.input(0));
+}
+
+// Keeps the elements on and above (below) the diagonal that is k to the right of the main one.
+void fold_trilu(OpContext& op) {
+  const auto input = known_input(op, 0);
+  const auto diagonal = op.has_input(1) ? op.integers(1) : std::vector<std::int64_t>{0};
+  if (!input || !diagonal || diagonal->size() != 1) return;
+  const bool upper = op.attribute("upper", std::int64_t{1}) != 0;
+  const std::int64_t columns = input->shape.back();
+  const std::int64_t rows = input->shape[input->shape.size() - 2];
+  const Scalar zero = is_float(op.element(0)) ? real(0, op.element(0)) : Scalar(Dim(0));
+  TensorValue value = *input->known;
+  for (std::int64_t i = 0; i < input->count; ++i) {
+    const std::int64_t offset = i % columns - i / columns % rows - diagonal->front();
+    if (upper ? offset < 0 : offset > 0) value[static_cast<std::size_t>(i)] = zero;
+  }
+  publish(op, std::move(value));
+}
+
+void infer_reverse_sequence(OpContext& op) {
+  if (op.has_shape(0)) {
+    const int time = normal_axis(op, op.attribute("time_axis", std::int64_t{0}), op.rank(0));
+    const int batch = normal_axis(op, op.attribute("batch_axis", std::int64_t{1}), op.rank(0));
+    if (time == batch) op.fail("time_axis and batch_axis are the same");
+    if (op.has_shape(1)) {
+      if (op.rank(1) != 1) op.fail("sequence_lens has rank " + std::to_string(op.rank(1)) + ", expected 1");
+      op.unify(op.shape(0)[static_cast<std::size_t>(batch)], op.shape(1)[0], "batch and sequence_lens");
+    }
+  }
+  op.set_output(0, op.input(0));
+}
+
+// clang-format off
+constexpr OpRule kRules[] = {
+    // op                infer                   cost             fold            cost in words
+    {"DepthToSpace",     infer_depth_to_space,   cost_move,       nullptr,        "no arithmetic; reads and writes all"},
+    {"Expand",           infer_expand,           cost_move_first, fold_expand,    "no arithmetic; reads the input once, writes the output"},
+    {"Pad",              infer_pad,              cost_pad,        nullptr,        "no arithmetic; reads what is not cropped"},
+    {"ReverseSequence",  infer_reverse_sequence, cost_move,       nullptr,        "no arithmetic; reads and writes all"},
+    {"SpaceToDepth",     infer_space_to_depth,   cost_move,       nullptr,        "no arithmetic; reads and writes all"},
+    {"Tile",             infer_tile,             cost_move_first, fold_tile,      "no arithmetic; reads the input once, writes the output"},
+    {"Transpose",        infer_transpose,        cost_move,       fold_transpose, "no arithmetic; reads and writes all"},
+    {"Trilu",            infer_trilu,            cost_move_first, fold_trilu,     "no arithmetic; reads and writes all"},
+};
+// clang-format on
+static_assert(well_formed(kRules));
+
+}  // namespace
+
+std::span<const OpRule> layout_rules() { return kRules; }
+
+}  // namespace pagoda::ops

@@ -1,0 +1,472 @@
+// ai.onnx.ml: feature preparation, linear models, support vector machines, trees. Their weights are attributes; bytes
+// of those that every run reads in full are counted as stored, reals as 4 bytes and integers as 8. Strings and maps
+// have no fixed width.
+#include <array>
+
+#include "ops/contrib_parts.h"
+#include "ops/families.h"
+#include "ops/rule_parts.h"
+#include "ops/shape_math.h"
+#include "ops/tree_depth.h"
+
+namespace pagoda::ops {
+namespace {
+
+constexpr int kRealBytes = 4;
+constexpr int kIntegerBytes = 8;
+
+// Entries of a list attribute, 0 where it is missing.
+std::size_t list_length(const OpContext& op, std::string_view name) {
+  const AttributeValue* value = op.attribute_value(name);
+  if (value == nullptr) return 0;
+  if (const auto* integers = std::get_if<std::vector<std::int64_t>>(value)) return integers->size();
+  if (const auto* reals = std::get_if<std::vector<double>>(value)) return reals->size();
+  if (const auto* strings = std::get_if<std::vector<std::string>>(value)) return strings->size();
+  return 0;
+}
+
+// The first of two lists that is not empty: labels and categories are integers or strings.
+std::size_t list_length(const OpContext& op, std::string_view integers, std::string_view strings) {
+  return std::max(list_length(op, integers), list_length(op, strings));
+}
+
+void set_shape_of_first(OpContext& op, ElementType element) {
+  op.set_output(0, {.element = element, .shape = op.input(0).shape});
+}
+
+// X is [N, F]; a vector is one row.
+struct Table {
+  Dim rows, features;
+};
+
+Table table_of(const OpContext& op) {
+  const Shape& shape = op.shape(0);
+  if (shape.size() == 1) return {1, shape[0]};
+  if (shape.size() != 2) op.fail("X has rank " + std::to_string(shape.size()) + ", expected 1 or 2");
+  return {shape[0], shape[1]};
+}
+
+// --- feature preparation ---
+
+// The indices select columns of the last axis.
+void infer_array_features(OpContext& op) {
+  set_element(op, 0, op.element(0));
+  Shape output = op.shape(0);
+  if (output.empty()) op.fail("X is a scalar");
+  const Dim selected = op.elements(1);
+  if (output.size() == 1) output.insert(output.begin(), Dim(1));
+  output.back() = selected;
+  op.set_output(0, op.element(0), std::move(output));
+}
+
+OpCost cost_array_features(const OpContext& op) {
+  OpCost cost = op.streamed({1});
+  cost.bytes_read += min(op.output_bytes(0), op.input_bytes(0));
+  cost.precision = op.element(0);
+  return cost;
+}
+
+// y = x > threshold; x == replaced ? imputed : x.
+OpCost cost_test(const OpContext& op) { return cost_each<1, 0, 1>(op); }
+
+void infer_category_mapper(OpContext& op) {
+  const ElementType to = op.element(0) == ElementType::String ? ElementType::Int64 : ElementType::String;
+  set_shape_of_first(op, to);
+}
+
+struct TypedList {
+  std::string_view attribute;
+  ElementType element;
+};
+constexpr std::array<TypedList, 3> kEncoderValues = {{{"values_floats", ElementType::Float32},
+                                                      {"values_int64s", ElementType::Int64},
+                                                      {"values_strings", ElementType::String}}};
+
+// The values decide the type; version 1 maps strings to places in classes_strings and back.
+void infer_label_encoder(OpContext& op) {
+  if (op.has_attribute("classes_strings") || op.opset() < 2) return infer_category_mapper(op);
+  const AttributeValue* tensor = op.attribute_value("values_tensor");
+  if (const auto* values = tensor == nullptr ? nullptr : std::get_if<Tensor>(tensor))
+    return set_shape_of_first(op, values->type.element);
+  for (const TypedList& values : kEncoderValues)
+    if (op.has_attribute(values.attribute)) return set_shape_of_first(op, values.element);
+  op.fail("no attribute gives the values");
+}
+
+// A look-up is one comparison: a hash table's.
+OpCost cost_lookup(const OpContext& op) { return cost_each<1, 0, 1>(op); }
+
+void infer_one_hot(OpContext& op) {
+  set_element(op, 0, ElementType::Float32);
+  Shape output = op.shape(0);
+  const std::size_t categories = list_length(op, "cats_int64s", "cats_strings");
+  if (categories == 0) op.fail("no attribute gives the categories");
+  output.push_back(Dim(categories));
+  op.set_output(0, ElementType::Float32, std::move(output));
+}
+
+OpCost cost_one_hot(const OpContext& op) {
+  OpCost cost = op.streamed();
+  cost.arith = cost.comparisons = op.elements(0);
+  return cost;
+}
+
+void infer_real(OpContext& op) { set_shape_of_first(op, ElementType::Float32); }
+
+// (x − offset)·scale.
+OpCost cost_scaler(const OpContext& op) {
+  OpCost cost = cost_each<2>(op);
+  cost.bytes_read += kRealBytes * (list_length(op, "offset") + list_length(op, "scale"));
+  return cost;
+}
+
+// MAX: the largest, a division. L1: absolute value, sum, division. L2: square, sum, division; a root per row.
+OpCost cost_normalizer(const OpContext& op) {
+  const std::string_view norm = op.attribute("norm", std::string_view("MAX"));
+  if (norm == "MAX") return cost_each<2, 0, 1>(op);
+  if (norm == "L1") return cost_each<3, 0, 1>(op);
+  if (norm != "L2") op.fail("norm is '" + std::string(norm) + "'");
+  OpCost cost = cost_each<3>(op);
+  cost.special = table_of(op).rows;
+  return cost;
+}
+
+void infer_feature_vectorizer(OpContext& op) {
+  set_element(op, 0, ElementType::Float32);
+  Dim rows = 1, columns = 0;
+  for (int i = 0; i < op.input_count(); ++i) {
+    const Shape& part = op.shape(i);
+    if (part.empty()) op.fail("input " + std::to_string(i) + " is a scalar");
+    const Dim own_rows = part.size() == 1 ? Dim(1) : part[0];
+    rows = i == 0 ? own_rows : op.unify(rows, own_rows, "rows of the inputs");
+    columns += element_count(Shape(part.begin() + (part.size() == 1 ? 0 : 1), part.end()));
+  }
+  // What the attribute states is what is copied.
+  if (const auto stated = op.integer_list("inputdimensions"); stated && !stated->empty()) {
+    columns = 0;
+    for (const std::int64_t size : *stated) {
+      if (size < 0) op.fail("inputdimensions holds " + std::to_string(size));
+      columns += size;
+    }
+  }
+  op.set_output(0, ElementType::Float32, {rows, columns});
+}
+
+// --- maps ---
+
+// A size that an attribute states.
+Dim stated_count(const OpContext& op, std::string_view attribute, std::int64_t otherwise) {
+  const std::int64_t count = op.attribute(attribute, otherwise);
+  if (count < 1) op.fail(std::string(attribute) + " is " + std::to_string(count));
+  return count;
+}
+
+// A row of the output per map: [1, entries]. Sparse maps are spread over max_map places.
+void infer_cast_map(OpContext& op) {
+  const std::string_view to = op.attribute("cast_to", std::string_view("TO_FLOAT"));
+  ElementType element = ElementType::Float32;
+  if (to == "TO_STRING") element = ElementType::String;
+  if (to == "TO_INT64") element = ElementType::Int64;
+  const bool sparse = op.attribute("map_form", std::string_view("DENSE")) == "SPARSE";
+  const Dim entries = sparse ? stated_count(op, "max_map", 1) : op.fresh("entries", "entries of a map");
+  op.set_output(0, element, {Dim(1), entries});
+}
+
+void infer_dict_vectorizer(OpContext& op) {
+  const std::size_t words = list_length(op, "int64_vocabulary", "string_vocabulary");
+  if (words == 0) op.fail("no attribute gives the vocabulary");
+  op.set_output(0, op.element(0), {Dim(1), Dim(words)});
+}
+
+// What is written was read from the map.
+OpCost cost_from_map(const OpContext& op) {
+  OpCost cost;
+  cost.bytes_read = cost.bytes_written = op.output_bytes(0);
+  cost.precision = op.output(0).element;
+  return cost;
+}
+
+// [N, C] → a map per row.
+void infer_zip_map(OpContext& op) {
+  const std::size_t labels = list_length(op, "classlabels_int64s", "classlabels_strings");
+  if (labels == 0) op.fail("no attribute gives the labels");
+  if (op.has_shape(0)) op.unify(table_of(op).features, Dim(labels), "columns and labels");
+  op.set_output(0, {.element = ElementType::Float32, .shape = std::nullopt, .container = Container::Sequence});
+}
+
+OpCost cost_zip_map(const OpContext& op) {
+  OpCost cost;
+  cost.bytes_read = cost.bytes_written = op.input_bytes(0);
+  cost.precision = op.element(0);
+  return cost;
+}
+
+// --- scores ---
+
+// Per score. Softmax: 4 and exp; SOFTMAX_ZERO compares with 0 besides. PROBIT is √2·erf⁻¹(2x − 1) by Winitzki's
+// formula: 13 operations, a log and two roots.
+Work post_transform_work(const OpContext& op, std::string_view name) {
+  if (name == "NONE") return {};
+  if (name == "SOFTMAX") return softmax_work();
+  if (name == "SOFTMAX_ZERO") return softmax_work() + Work{.arith = 1, .special = 0, .comparisons = 1};
+  if (name == "LOGISTIC") return {.arith = 0, .special = 1, .comparisons = 0};
+  if (name == "PROBIT") return {.arith = 13, .special = 3, .comparisons = 0};
+  op.fail("post_transform is '" + std::string(name) + "'");
+}
+
+Work post_transform_work(const OpContext& op) {
+  return post_transform_work(op, op.attribute("post_transform", std::string_view("NONE")));
+}
+
+// Output 0 the label of each row, output 1 its scores.
+void set_classes(OpContext& op, bool integer_labels, const Dim& scores) {
+  const Dim rows = table_of(op).rows;
+  op.set_output(0, integer_labels ? ElementType::Int64 : ElementType::String, {rows});
+  op.set_output(1, ElementType::Float32, {rows, scores});
+}
+
+// The label is that of the largest score.
+Work best_class_work(const OpContext& op, const Dim& rows) {
+  const Dim comparisons = rows * (op.output_shape(1)[1] - 1);
+  return {.arith = comparisons, .special = 0, .comparisons = comparisons};
+}
+
+// --- linear models ---
+
+void infer_linear_classifier(OpContext& op) {
+  const bool integers = list_length(op, "classlabels_ints") > 0;
+  const std::size_t labels = list_length(op, "classlabels_ints", "classlabels_strings");
+  const std::size_t models = list_length(op, "intercepts");
+  // One model for two labels: the second score follows from the first.
+  const std::size_t scores = models == 0 ? labels : std::max(models, labels == 2 ? labels : models);
+  if (scores == 0) op.fail("no attribute gives the classes");
+  set_classes(op, integers, Dim(scores));
+}
+
+OpCost cost_linear_classifier(const OpContext& op) {
+  OpCost cost = op.streamed();
+  const Table table = table_of(op);
+  const std::size_t coefficients = list_length(op, "coefficients");
+  const std::size_t intercepts = list_length(op, "intercepts");
+  cost.bytes_read += kRealBytes * (coefficients + intercepts);
+  cost.macs = table.rows * coefficients;
+  cost.arith = table.rows * intercepts;
+  cost += post_transform_work(op) * op.output_elements(1);
+  cost += best_class_work(op, table.rows);
+  cost.precision = ElementType::Float32;
+  return cost;
+}
+
+void infer_linear_regressor(OpContext& op) {
+  set_element(op, 0, ElementType::Float32);
+  op.set_output(0, ElementType::Float32, {table_of(op).rows, stated_count(op, "targets", 1)});
+}
+
+OpCost cost_linear_regressor(const OpContext& op) {
+  OpCost cost = op.streamed();
+  const Table table = table_of(op);
+  const std::size_t coefficients = list_length(op, "coefficients");
+  const std::size_t intercepts = list_length(op, "intercepts");
+  cost.bytes_read += kRealBytes * (coefficients + intercepts);
+  cost.macs = table.rows * coefficients;
+  if (intercepts > 0) cost.arith = op.output_elements(0);
+  cost += post_transform_work(op) * op.output_elements(0);
+  cost.precision = ElementType::Float32;
+  return cost;
+}
+
+// --- support vector machines ---
+
+// Kernel of every row with every support vector. LINEAR: F macs. POLY: γ·dot + c (2), pow. SIGMOID: the same, tanh.
+// RBF: F differences and F macs, −γ·(1), exp.
+OpCost kernel_cost(const OpContext& op, const Dim& vectors) {
+  const Table table = table_of(op);
+  const std::string_view kernel = op.attribute("kernel_type", std::string_view("LINEAR"));
+  const Dim pairs = table.rows * vectors;
+  OpCost cost = op.streamed();
+  cost.precision = ElementType::Float32;
+  cost.macs = pairs * table.features;
+  if (kernel == "POLY" || kernel == "SIGMOID") {
+    cost.arith = 2 * pairs;
+    cost.special = pairs;
+  } else if (kernel == "RBF") {
+    cost.arith = pairs * (table.features + 1);
+    cost.special = pairs;
+  } else if (kernel != "LINEAR") {
+    op.fail("kernel_type is '" + std::string(kernel) + "'");
+  }
+  for (const std::string_view weights : {"support_vectors", "coefficients", "rho", "prob_a", "prob_b"})
+    cost.bytes_read += kRealBytes * list_length(op, weights);
+  return cost;
+}
+
+std::int64_t support_vectors(const OpContext& op) {
+  constexpr std::int64_t kMostPerClass = std::int64_t{1} << 31;
+  std::int64_t vectors = 0;
+  for (const std::int64_t count : op.integer_list("vectors_per_class").value_or(std::vector<std::int64_t>{})) {
+    if (count < 0 || count > kMostPerClass) op.fail("vectors_per_class holds " + std::to_string(count));
+    vectors += count;
+  }
+  return vectors;
+}
+
+// One score per pair of classes, per class where probabilities or linear weights are given; two for two classes.
+void infer_svm_classifier(OpContext& op) {
+  const bool integers = list_length(op, "classlabels_ints") > 0;
+  const std::size_t classes = list_length(op, "classlabels_ints", "classlabels_strings");
+  if (classes == 0) op.fail("no attribute gives the classes");
+  const bool pairwise = support_vectors(op) > 0 && list_length(op, "prob_a") == 0;
+  std::size_t scores = pairwise ? classes * (classes - 1) / 2 : classes;
+  if (classes == 2) scores = 2;
+  set_classes(op, integers, Dim(scores));
+}
+
+// With support vectors every pair of classes weighs the vectors of both: (C − 1) coefficients per vector, and ρ. Each
+// pair votes by a comparison and an addition.
+OpCost cost_svm_classifier(const OpContext& op) {
+  const std::size_t classes = list_length(op, "classlabels_ints", "classlabels_strings");
+  if (list_length(op, "prob_a") > 0) op.unknown("class probabilities are iterated until they converge");
+  const Table table = table_of(op);
+  const std::int64_t vectors = support_vectors(op);
+  OpCost cost = kernel_cost(op, vectors > 0 ? Dim(vectors) : Dim(classes));
+  const Dim pairs = classes * (classes - 1) / 2;
+  if (vectors > 0) {
+    cost.macs += table.rows * vectors * (classes - 1);
+    cost.arith += table.rows * pairs * 3;
+    cost.comparisons += table.rows * pairs;
+  } else {
+    cost.arith += table.rows * classes;
+  }
+  cost += post_transform_work(op) * op.output_elements(1);
+  const Dim comparisons = table.rows * (Dim(classes) - 1);
+  cost += Work{.arith = comparisons, .special = 0, .comparisons = comparisons};
+  return cost;
+}
+
+void infer_svm_regressor(OpContext& op) {
+  set_element(op, 0, ElementType::Float32);
+  op.set_output(0, ElementType::Float32, {table_of(op).rows, Dim(1)});
+}
+
+// A coefficient per vector, and ρ; a one-class machine compares the result with 0.
+OpCost cost_svm_regressor(const OpContext& op) {
+  const Table table = table_of(op);
+  const std::int64_t vectors = op.attribute("n_supports", std::int64_t{0});
+  if (vectors < 0) op.fail("n_supports is " + std::to_string(vectors));
+  OpCost cost = kernel_cost(op, vectors > 0 ? Dim(vectors) : Dim(1));
+  if (vectors > 0) cost.macs += table.rows * vectors;
+  cost.arith += table.rows;
+  cost += post_transform_work(op) * table.rows;
+  if (op.attribute("one_class", std::int64_t{0}) != 0) {
+    cost.arith += table.rows;
+    cost.comparisons += table.rows;
+  }
+  return cost;
+}
+
+// --- trees ---
+
+// Per row and tree the longest path of tests, which bounds every row's, and the most weights of a leaf; base values,
+// means and the transformation per score. A visited test reads its threshold, feature and next node, at most all.
+void add_forest(OpCost& cost, const OpContext& op, const Forest& forest, const Dim& rows, int scores) {
+  const std::int64_t depth = forest.depth();
+  cost.arith += rows * (depth + forest.weights());
+  cost.comparisons += rows * depth;
+  cost.bytes_read += (kRealBytes + 2 * kIntegerBytes) * min(Dim(forest.tests), rows * depth);
+  const Dim results = op.output_elements(scores);
+  if (list_length(op, "base_values") > 0 || op.has_attribute("base_values_as_tensor")) cost.arith += results;
+}
+
+// SUM by default; MIN and MAX compare where SUM adds.
+void add_aggregation(OpCost& cost, const OpContext& op, const Forest& forest, const Dim& rows,
+                     std::string_view function) {
+  if (function == "AVERAGE") cost.arith += op.output_elements(0);
+  if (function == "MIN" || function == "MAX") cost.comparisons += rows * forest.weights();
+}
+
+void infer_tree_classifier(OpContext& op) {
+  const bool integers = list_length(op, "classlabels_int64s") > 0;
+  const std::size_t classes = list_length(op, "classlabels_int64s", "classlabels_strings");
+  if (classes == 0) op.fail("no attribute gives the classes");
+  set_classes(op, integers, Dim(classes));
+}
+
+OpCost cost_tree_classifier(const OpContext& op) {
+  const Dim rows = table_of(op).rows;
+  OpCost cost = op.streamed();
+  add_forest(cost, op, forest_of_nodes(op, "class"), rows, 1);
+  cost += post_transform_work(op) * op.output_elements(1);
+  cost += best_class_work(op, rows);
+  return cost;
+}
+
+void infer_tree_regressor(OpContext& op) {
+  set_element(op, 0, ElementType::Float32);
+  op.set_output(0, ElementType::Float32, {table_of(op).rows, stated_count(op, "n_targets", 1)});
+}
+
+OpCost cost_tree_regressor(const OpContext& op) {
+  const Dim rows = table_of(op).rows;
+  const Forest forest = forest_of_nodes(op, "target");
+  OpCost cost = op.streamed();
+  add_forest(cost, op, forest, rows, 0);
+  add_aggregation(cost, op, forest, rows, op.attribute("aggregate_function", std::string_view("SUM")));
+  cost += post_transform_work(op) * op.output_elements(0);
+  return cost;
+}
+
+void infer_tree_ensemble(OpContext& op) {
+  set_element(op, 0, op.element(0));
+  op.set_output(0, op.element(0), {table_of(op).rows, stated_count(op, "n_targets", 1)});
+}
+
+// The attributes are numbers here (ONNX Operators-ml.md, TreeEnsemble). Set membership counts as one test.
+OpCost cost_tree_ensemble(const OpContext& op) {
+  constexpr std::array<std::string_view, 4> kFunctions = {"AVERAGE", "SUM", "MIN", "MAX"};
+  constexpr std::array<std::string_view, 5> kTransforms = {"NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"};
+  const auto choice = [&](std::string_view name, std::int64_t otherwise, std::size_t choices) {
+    const std::int64_t value = op.attribute(name, otherwise);
+    if (value < 0 || static_cast<std::size_t>(value) >= choices)
+      op.fail(std::string(name) + " is " + std::to_string(value));
+    return static_cast<std::size_t>(value);
+  };
+  const Dim rows = table_of(op).rows;
+  const Forest forest = forest_of_roots(op);
+  OpCost cost = op.streamed();
+  add_forest(cost, op, forest, rows, 0);
+  add_aggregation(cost, op, forest, rows, kFunctions[choice("aggregate_function", 1, kFunctions.size())]);
+  cost += post_transform_work(op, kTransforms[choice("post_transform", 0, kTransforms.size())]) * op.output_elements(0);
+  return cost;
+}
+
+// clang-format off
+constexpr OpRule kRules[] = {
+    // op                      infer                     cost                    fold     cost in words
+    {"ArrayFeatureExtractor",  infer_array_features,     cost_array_features,    nullptr, "no arithmetic; reads the columns it picks"},
+    {"Binarizer",              infer_same,               cost_test,              nullptr, "1 comparison per element"},
+    {"CastMap",                infer_cast_map,           cost_from_map,          nullptr, "no arithmetic; reads what it writes"},
+    {"CategoryMapper",         infer_category_mapper,    cost_lookup,            nullptr, "1 look-up per element"},
+    {"DictVectorizer",         infer_dict_vectorizer,    cost_from_map,          nullptr, "no arithmetic; reads what it writes"},
+    {"FeatureVectorizer",      infer_feature_vectorizer, cost_move,              nullptr, "no arithmetic; reads and writes all"},
+    {"Imputer",                infer_same,               cost_test,              nullptr, "1 comparison per element"},
+    {"LabelEncoder",           infer_label_encoder,      cost_lookup,            nullptr, "1 look-up per element"},
+    {"LinearClassifier",       infer_linear_classifier,  cost_linear_classifier, nullptr, "F macs and an intercept per model, transformation per score, C − 1 comparisons per row"},
+    {"LinearRegressor",        infer_linear_regressor,   cost_linear_regressor,  nullptr, "F macs, intercept, transformation per target"},
+    {"Normalizer",             infer_real,               cost_normalizer,        nullptr, "MAX 2, L1 3, L2 3 per element and a root per row"},
+    {"OneHotEncoder",          infer_one_hot,            cost_one_hot,           nullptr, "1 look-up per input element"},
+    {"SVMClassifier",          infer_svm_classifier,     cost_svm_classifier,    nullptr, "F macs and kernel per support vector, C − 1 coefficients per vector, ρ and vote per pair of classes"},
+    {"SVMRegressor",           infer_svm_regressor,      cost_svm_regressor,     nullptr, "F macs, kernel and coefficient per support vector, ρ"},
+    {"Scaler",                 infer_real,               cost_scaler,            nullptr, "sub, mul per element"},
+    {"TreeEnsemble",           infer_tree_ensemble,      cost_tree_ensemble,     nullptr, "per row at most the longest path of every tree in comparisons, an add per tree"},
+    {"TreeEnsembleClassifier", infer_tree_classifier,    cost_tree_classifier,   nullptr, "per row at most the longest path of every tree in comparisons, an add per weight of its leaf, C − 1 comparisons"},
+    {"TreeEnsembleRegressor",  infer_tree_regressor,     cost_tree_regressor,    nullptr, "per row at most the longest path of every tree in comparisons, an add per weight of its leaf"},
+    {"ZipMap",                 infer_zip_map,            cost_zip_map,           nullptr, "no arithmetic; reads what it writes"},
+};
+// clang-format on
+static_assert(well_formed(kRules));
+
+}  // namespace
+
+std::span<const OpRule> ml_rules() { return kRules; }
+
+}  // namespace pagoda::ops

@@ -1,0 +1,131 @@
+// Counts shared by the neural-network families: sampling a tensor between its elements, p-norms, softmax.
+// All are per element, location or axis as named; integer index arithmetic costs nothing.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "ops/rebatch.h"
+#include "pagoda/core/rule.h"
+
+namespace pagoda::ops {
+
+// What is known of an output before its shape is worked out; it stays when the rule ends early.
+inline void set_element(OpContext& op, int output, ElementType element) {
+  op.set_output(output, TensorType{.element = element, .shape = std::nullopt});
+}
+
+// A size that the node states for an axis of size `input`. When the model is re-batched, a constant that was the axis's
+// own size at export stands for that size.
+inline Dim stated_size(const OpContext& op, const Dim& input, const Dim& size) {
+  const OpContext::Rebatch* rebatch = op.rebatch();
+  if (rebatch == nullptr || !size.is_constant() || !has_batch(input, *rebatch)) return size;
+  return input.bind({{rebatch->to.to_string(), rebatch->from}}) == size ? input : size;
+}
+
+// Operations outside contractions; `comparisons` is the part of `arith` that floating-point counters do not see.
+struct Work {
+  Dim arith = 0;
+  Dim special = 0;
+  Dim comparisons = 0;
+};
+
+inline Work operator*(const Work& work, const Dim& times) {
+  return {.arith = work.arith * times, .special = work.special * times, .comparisons = work.comparisons * times};
+}
+inline Work operator+(const Work& a, const Work& b) {
+  return {.arith = a.arith + b.arith, .special = a.special + b.special, .comparisons = a.comparisons + b.comparisons};
+}
+inline OpCost& operator+=(OpCost& cost, const Work& work) {
+  cost.arith += work.arith;
+  cost.special += work.special;
+  cost.comparisons += work.comparisons;
+  return cost;
+}
+
+// Softmax per element: compare with the running maximum, subtract it, exp, add to the sum, divide.
+inline const Work softmax_work() { return {.arith = 4, .special = 1, .comparisons = 1}; }
+
+// --- p-norms: (Σ |x|^p)^(1/p) ---
+
+// The order p, an integer attribute since opset 2 and a real one before.
+inline double norm_order(const OpContext& op) {
+  const AttributeValue* p = op.attribute_value("p");
+  if (p == nullptr) return 2;
+  if (const auto* integer = std::get_if<std::int64_t>(p)) return static_cast<double>(*integer);
+  if (const auto* real = std::get_if<double>(p)) return *real;
+  op.fail("attribute p is no number");
+}
+
+// |x|^p of one element: p = 1 the absolute value; p = 2 a square; else absolute value and pow.
+inline Work norm_power_work(double p) {
+  if (p == 1) return {.arith = 1, .special = 0, .comparisons = 1};
+  if (p == 2) return {.arith = 1, .special = 0, .comparisons = 0};
+  return {.arith = 1, .special = 1, .comparisons = 1};
+}
+
+// The p-th root of one sum: nothing for p = 1, else one sqrt or pow.
+inline Work norm_root_work(double p) { return {.arith = 0, .special = p == 1 ? 0 : 1, .comparisons = 0}; }
+
+// --- interpolation over n axes ---
+
+enum class Interpolation : std::uint8_t { Nearest, Linear, Cubic };
+
+inline Interpolation interpolation(const OpContext& op, std::string_view otherwise) {
+  const std::string_view mode = op.attribute("mode", otherwise);
+  if (mode == "nearest") return Interpolation::Nearest;
+  if (mode == "linear" || mode == "bilinear") return Interpolation::Linear;
+  if (mode == "cubic" || mode == "bicubic") return Interpolation::Cubic;
+  op.fail("mode is '" + std::string(mode) + "', expected nearest, linear or cubic");
+}
+
+// Elements read along one axis for one sample.
+inline int taps(Interpolation mode) {
+  switch (mode) {
+    case Interpolation::Nearest:
+      return 1;
+    case Interpolation::Linear:
+      return 2;
+    case Interpolation::Cubic:
+      return 4;
+  }
+  return 0;
+}
+
+// Weights of one coordinate along one axis. Nearest: 1 rounding. Linear: floor, fraction f, 1 − f. Cubic: floor,
+// fraction, the 3 other distances, and Keys' polynomials by Horner's rule, 5 operations for each of the two inner
+// taps and 6 for each of the two outer ones: 2 + 3 + 10 + 12.
+inline Work axis_weights_work(Interpolation mode) {
+  switch (mode) {
+    case Interpolation::Nearest:
+      return {.arith = 1, .special = 0, .comparisons = 1};
+    case Interpolation::Linear:
+      return {.arith = 3, .special = 0, .comparisons = 1};
+    case Interpolation::Cubic:
+      return {.arith = 27, .special = 0, .comparisons = 1};
+  }
+  return {};
+}
+
+// taps^axes: elements read for one sample.
+inline Dim sample_taps(Interpolation mode, int axes) {
+  Dim count = 1;
+  for (int i = 0; i < axes; ++i) count *= taps(mode);
+  return count;
+}
+
+// Products of the axes' weights, shared by all channels of one location: Σ_{j = 2…axes} taps^j multiplications.
+inline Work weight_products_work(Interpolation mode, int axes) {
+  Dim products = 0;
+  if (mode != Interpolation::Nearest)
+    for (int i = 2; i <= axes; ++i) products += sample_taps(mode, i);
+  return {.arith = products, .special = 0, .comparisons = 0};
+}
+
+// One sampled value: a multiplication per tap, and their sum.
+inline Work sample_work(Interpolation mode, int axes) {
+  if (mode == Interpolation::Nearest) return {};
+  return {.arith = 2 * sample_taps(mode, axes) - 1, .special = 0, .comparisons = 0};
+}
+
+}  // namespace pagoda::ops

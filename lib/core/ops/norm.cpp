@@ -1,0 +1,260 @@
+// Normalizations and softmax. Sums and maxima count one operation per element; means, roots and reciprocals count
+// once per statistic. Whatever is constant per statistic is folded before it meets the elements.
+#include <algorithm>
+
+#include "ops/nn_work.h"
+#include "ops/rule_parts.h"
+#include "ops/shape_math.h"
+
+namespace pagoda::ops {
+namespace {
+
+// The type in which statistics are computed (attribute stash_type): float32 unless stated.
+ElementType stash_type(const OpContext& op) {
+  const std::int64_t type = op.attribute("stash_type", std::int64_t{1});
+  if (type != 1 && type != 10 && type != 11 && type != 16) op.fail("stash_type is " + std::to_string(type));
+  return static_cast<ElementType>(type);
+}
+
+// Mean and variance: per element an addition, a subtraction, a square, an addition; per statistic two divisions.
+Work moments_work(const Dim& elements, const Dim& statistics) {
+  return {.arith = 4 * elements + 2 * statistics, .special = 0, .comparisons = 0};
+}
+
+// 1/√(v + ε): an addition and an rsqrt.
+Work inverse_root_work(const Dim& statistics) { return {.arith = statistics, .special = statistics, .comparisons = 0}; }
+
+// --- batch normalization ---
+
+// Outputs beyond the first exist in training alone; since opset 14 an attribute says so.
+bool is_training(const OpContext& op) {
+  if (op.opset() >= 14) return op.attribute("training_mode", std::int64_t{0}) != 0;
+  return op.output_count() > 1;
+}
+
+void infer_batch_norm(OpContext& op) {
+  op.set_output(0, op.input(0));
+  if (op.output_count() < 2) return;
+  for (int i = 1; i < op.output_count(); ++i) {
+    const int statistic = i % 2 == 1 ? 3 : 4;  // mean, variance, saved mean, saved variance
+    op.set_output(i, op.input(statistic));
+  }
+}
+
+// y = a·x + b with a = scale·rsqrt(variance + ε) and b = bias − a·mean per channel (per feature where spatial = 0).
+// Training adds the moments, and 2 multiplications and an addition for each running statistic.
+OpCost cost_batch_norm(const OpContext& op) {
+  OpCost cost = op.streamed();
+  const Dim elements = op.elements(0);
+  const Dim channels = op.elements(1);
+  cost.arith = 2 * elements + 3 * channels;
+  cost += inverse_root_work(channels);
+  if (is_training(op)) {
+    cost += moments_work(elements, channels);
+    cost.arith += 6 * channels;
+  }
+  return cost;
+}
+
+// --- statistics over trailing axes ---
+
+// Number of rows when the axes from `axis` on are normalised.
+Dim row_count(const OpContext& op, std::int64_t default_axis) {
+  const Shape& shape = op.shape(0);
+  const int axis = normal_axis(op, op.attribute("axis", default_axis), op.rank(0));
+  return element_count(Shape(shape.begin(), shape.begin() + axis));
+}
+
+Shape statistics_shape(const OpContext& op) {
+  Shape shape = op.shape(0);
+  const int axis = normal_axis(op, op.attribute("axis", std::int64_t{-1}), op.rank(0));
+  std::fill(shape.begin() + axis, shape.end(), Dim(1));
+  return shape;
+}
+
+void infer_layer_norm(OpContext& op) {
+  op.set_output(0, op.input(0));
+  if (!op.has_output(1) && !op.has_output(2)) return;
+  set_element(op, 1, stash_type(op));
+  set_element(op, 2, stash_type(op));
+  const Shape statistics = statistics_shape(op);
+  op.set_output(1, stash_type(op), statistics);
+  op.set_output(2, stash_type(op), statistics);
+}
+
+// Moments; then per element normalise, scale, and shift where there is a bias.
+OpCost cost_layer_norm(const OpContext& op) {
+  OpCost cost = op.streamed();
+  cost.precision = stash_type(op);
+  const Dim elements = op.elements(0);
+  const Dim rows = row_count(op, -1);
+  cost += moments_work(elements, rows);
+  cost += inverse_root_work(rows);
+  cost.arith += (op.has_input(2) ? 3 : 2) * elements;
+  return cost;
+}
+
+void infer_rms_norm(OpContext& op) {
+  op.set_output(0, TensorType{.element = op.element(1), .shape = op.input(0).shape});
+  if (!op.has_output(1)) return;
+  set_element(op, 1, stash_type(op));
+  op.set_output(1, stash_type(op), statistics_shape(op));
+}
+
+// Per element square, add, normalise, scale; per row a division, ε, an rsqrt.
+OpCost cost_rms_norm(const OpContext& op) {
+  OpCost cost = op.streamed();
+  cost.precision = stash_type(op);
+  const Dim rows = row_count(op, -1);
+  cost.arith = 4 * op.elements(0) + rows;
+  cost += inverse_root_work(rows);
+  return cost;
+}
+
+// --- statistics per image and group of channels ---
+
+// Moments per statistic, then y = a·x + b per element with a = scale·rsqrt(variance + ε), b = bias − a·mean for each
+// image and channel.
+OpCost cost_channel_norm(const OpContext& op, const Dim& statistics, const Dim& coefficients) {
+  OpCost cost = op.streamed();
+  cost += moments_work(op.elements(0), statistics);
+  cost += inverse_root_work(statistics);
+  cost.arith += 2 * op.elements(0) + 3 * coefficients;
+  return cost;
+}
+
+Dim image_channels(const OpContext& op) {
+  if (op.rank(0) < 2) op.fail("input 0 has rank " + std::to_string(op.rank(0)) + ", expected 2 or more");
+  return op.shape(0)[0] * op.shape(0)[1];
+}
+
+OpCost cost_instance_norm(const OpContext& op) { return cost_channel_norm(op, image_channels(op), image_channels(op)); }
+
+std::int64_t group_count(const OpContext& op) {
+  const std::int64_t groups = op.required_integer("num_groups");
+  if (groups < 1) op.fail("num_groups is " + std::to_string(groups));
+  return groups;
+}
+
+void infer_group_norm(OpContext& op) {
+  const std::int64_t groups = group_count(op);
+  if (op.has_shape(0) && op.rank(0) >= 2)
+    if (const auto channels = op.shape(0)[1].value64(); channels && *channels % groups != 0)
+      op.fail(std::to_string(*channels) + " channels do not divide into " + std::to_string(groups) + " groups");
+  op.set_output(0, op.input(0));
+}
+
+// Scale and bias are per channel since opset 21, per group before.
+OpCost cost_group_norm(const OpContext& op) {
+  const Dim statistics = op.shape(0)[0] * group_count(op);
+  OpCost cost = cost_channel_norm(op, statistics, op.opset() >= 21 ? image_channels(op) : statistics);
+  if (op.opset() >= 21) cost.precision = stash_type(op);
+  return cost;
+}
+
+// --- others ---
+
+void infer_mean_variance(OpContext& op) {
+  const std::vector<std::int64_t> axes = op.integer_list("axes").value_or(std::vector<std::int64_t>{0, 2, 3});
+  if (op.has_shape(0)) normal_axes(op, axes, op.rank(0));
+  op.set_output(0, op.input(0));
+}
+
+// (x − mean) / (√variance + ε): moments; per statistic a root and ε; per element a division.
+OpCost cost_mean_variance(const OpContext& op) {
+  OpCost cost = op.streamed();
+  const std::vector<std::int64_t> stated = op.integer_list("axes").value_or(std::vector<std::int64_t>{0, 2, 3});
+  const std::vector<int> axes = normal_axes(op, stated, op.rank(0));
+  Dim statistics = 1;
+  for (int i = 0; i < op.rank(0); ++i)
+    if (std::find(axes.begin(), axes.end(), i) == axes.end()) statistics *= op.shape(0)[static_cast<std::size_t>(i)];
+  cost += moments_work(op.elements(0), statistics);
+  cost += inverse_root_work(statistics);
+  cost.arith += op.elements(0);
+  return cost;
+}
+
+// x / (bias + α/size · Σ x²)^β: per element a square, size − 1 additions, scale, bias, pow, divide. Edge windows
+// count in full.
+OpCost cost_lrn(const OpContext& op) {
+  const std::int64_t size = op.required_integer("size");
+  if (size < 1) op.fail("size is " + std::to_string(size));
+  OpCost cost = op.streamed();
+  cost += Work{.arith = Dim(size) + 3, .special = 1, .comparisons = 0} * op.elements(0);
+  return cost;
+}
+
+// x / ‖x‖p along one axis: |x|^p, an addition and a division per element, a root per row.
+OpCost cost_lp_norm(const OpContext& op) {
+  OpCost cost = op.streamed();
+  const double p = norm_order(op);
+  const int axis = normal_axis(op, op.attribute("axis", std::int64_t{-1}), op.rank(0));
+  Dim rows = 1;
+  for (int i = 0; i < op.rank(0); ++i)
+    if (i != axis) rows *= op.shape(0)[static_cast<std::size_t>(i)];
+  cost += norm_power_work(p) * op.elements(0);
+  cost += norm_root_work(p) * rows;
+  cost.arith += 2 * op.elements(0);
+  return cost;
+}
+
+// --- softmax ---
+
+// Rows normalised: since opset 13 one axis, before all axes from `axis` on, flattened.
+Dim softmax_rows(const OpContext& op) {
+  if (op.opset() < 13) return row_count(op, 1);
+  const int axis = normal_axis(op, op.attribute("axis", std::int64_t{-1}), op.rank(0));
+  Dim rows = 1;
+  for (int i = 0; i < op.rank(0); ++i)
+    if (i != axis) rows *= op.shape(0)[static_cast<std::size_t>(i)];
+  return rows;
+}
+
+void infer_softmax(OpContext& op) {
+  if (op.has_shape(0)) normal_axis(op, op.attribute("axis", std::int64_t{op.opset() < 13 ? 1 : -1}), op.rank(0));
+  op.set_output(0, op.input(0));
+}
+
+OpCost cost_softmax(const OpContext& op) {
+  OpCost cost = op.streamed();
+  cost += softmax_work() * op.elements(0);
+  return cost;
+}
+
+// (x − max) − log Σ exp: the division of softmax becomes a subtraction, and a log per row.
+OpCost cost_log_softmax(const OpContext& op) {
+  OpCost cost = cost_softmax(op);
+  cost.special += softmax_rows(op);
+  return cost;
+}
+
+OpCost cost_hardmax(const OpContext& op) {
+  OpCost cost = op.streamed();
+  cost.arith = cost.comparisons = op.elements(0);
+  return cost;
+}
+
+// clang-format off
+constexpr OpRule kRules[] = {
+    // op                          infer                cost                fold     cost in words
+    {"BatchNormalization",         infer_batch_norm,    cost_batch_norm,    nullptr, "1 mul, 1 add per element; ε, rsqrt, 2 mul, 1 sub per channel; training: moments (4), running statistics (6)"},
+    {"GroupNormalization",         infer_group_norm,    cost_group_norm,    nullptr, "moments 4, mul, add per element; 2 div, ε, rsqrt per group; 3 per image and channel"},
+    {"Hardmax",                    infer_softmax,       cost_hardmax,       nullptr, "1 comparison per element"},
+    {"InstanceNormalization",      infer_same,          cost_instance_norm, nullptr, "moments 4, mul, add per element; 2 div, ε, rsqrt, 3 per image and channel"},
+    {"LRN",                        infer_same,          cost_lrn,           nullptr, "square, size − 1 adds, scale, bias, pow, div per element"},
+    {"LayerNormalization",         infer_layer_norm,    cost_layer_norm,    nullptr, "moments 4, normalise, scale, bias per element; 2 div, ε, rsqrt per row"},
+    {"LogSoftmax",                 infer_softmax,       cost_log_softmax,   nullptr, "compare, 2 sub, exp, add per element; log per row"},
+    {"LpNormalization",            infer_same,          cost_lp_norm,       nullptr, "|x|^p, add, div per element; root per row"},
+    {"MeanVarianceNormalization",  infer_mean_variance, cost_mean_variance, nullptr, "moments 4, div per element; 2 div, ε, sqrt per statistic"},
+    {"RMSNormalization",           infer_rms_norm,      cost_rms_norm,      nullptr, "square, add, normalise, scale per element; div, ε, rsqrt per row"},
+    {"SimplifiedLayerNormalization", infer_rms_norm,    cost_rms_norm,      nullptr, "as RMSNormalization"},
+    {"Softmax",                    infer_softmax,       cost_softmax,       nullptr, "compare, sub, exp, add, div per element"},
+};
+// clang-format on
+static_assert(well_formed(kRules));
+
+}  // namespace
+
+std::span<const OpRule> norm_rules() { return kRules; }
+
+}  // namespace pagoda::ops

@@ -1,0 +1,57 @@
+#include "pagoda/core/operators.h"
+
+#include <algorithm>
+#include <map>
+#include <span>
+#include <tuple>
+#include <utility>
+
+#include "ops/op_rule.h"
+#include "pagoda/base/csv_reader.h"
+#include "pagoda/base/embedded_file.h"
+
+namespace pagoda {
+namespace ops {
+std::span<const base::EmbeddedFile> operator_files();  // data/ops.csv
+}
+namespace {
+
+// What the walk does itself with the operators that hold graphs.
+constexpr std::pair<std::string_view, std::string_view> kStructures[] = {
+    {"If", "the branch of a known condition, else the costlier one; both are reported"},
+    {"Loop", "the body times the trip count, a symbol where the data decide it"},
+    {"Scan", "the body times the length of the sequence"},
+    {"SequenceMap", "the body times the length of the sequence"},
+};
+
+// By domain and name: the opsets that define or change the operator.
+std::map<std::pair<std::string, std::string>, std::string> defined_versions() {
+  const std::string_view text = ops::operator_files().front().text;
+  import::CsvReader reader(text.substr(text.find('\n') + 1), "data/ops.csv");  // its first line is a comment
+  std::map<std::pair<std::string, std::string>, std::string> versions;
+  std::vector<std::string> cells;
+  while (reader.next(cells)) versions[{cells[0], cells[1]}] = cells[2];
+  return versions;
+}
+
+}  // namespace
+
+std::vector<OperatorInfo> operators() {
+  const auto versions = defined_versions();
+  std::vector<OperatorInfo> result;
+  const auto add = [&](std::string_view domain, std::string_view name, bool folds, std::string_view work) {
+    const std::string spelled(domain.empty() ? "ai.onnx" : domain);
+    const auto found = versions.find({spelled, std::string(name)});
+    result.push_back(
+        {spelled, std::string(name), found == versions.end() ? "" : found->second, folds, std::string(work)});
+  };
+  for (const ops::Family& family : ops::families())
+    for (const OpRule& rule : family.rules) add(family.domain, rule.name, rule.fold != nullptr, rule.work);
+  for (const auto& [name, work] : kStructures) add("", name, false, work);
+  std::sort(result.begin(), result.end(), [](const OperatorInfo& a, const OperatorInfo& b) {
+    return std::tie(a.domain, a.name) < std::tie(b.domain, b.name);
+  });
+  return result;
+}
+
+}  // namespace pagoda

@@ -1,0 +1,16 @@
+// Weights that the type of their tensor does not tell from other integers, while the operators that read it do: several
+// to a byte in uint8 tensors of ONNX Runtime, and quantised biases in int32 ones.
+#pragma once
+
+#include <map>
+#include <utility>
+
+#include "pagoda/core/graph.h"
+
+namespace pagoda::ops {
+
+// The initializers that hold such weights, by graph and index, with the number of weights in each. An initializer is
+// found through a Reshape too, as embeddings share their table with the last projection.
+std::map<std::pair<GraphId, std::int32_t>, Dim> packed_weights(const Model& model);
+
+}  // namespace pagoda::ops

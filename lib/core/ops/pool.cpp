@@ -1,0 +1,200 @@
+// Pooling over windows, over whole images and over regions of interest. Windows count in full, padding included.
+#include "ops/nn_work.h"
+#include "ops/op_rule.h"
+#include "ops/shape_math.h"
+
+namespace pagoda::ops {
+namespace {
+
+int spatial_rank(const OpContext& op) {
+  if (op.rank(0) < 3) op.fail("input 0 has rank " + std::to_string(op.rank(0)) + ", expected 3 or more");
+  return op.rank(0) - 2;
+}
+
+Window pool_window(const OpContext& op) { return window_attributes(op, spatial_rank(op), nullptr); }
+
+void infer_pool(OpContext& op) {
+  set_element(op, 0, op.element(0));
+  set_element(op, 1, ElementType::Int64);
+  const Shape& data = op.shape(0);
+  const Window window = pool_window(op);
+  Shape output = {data[0], data[1]};
+  const bool ceil_mode = op.attribute("ceil_mode", std::int64_t{0}) != 0;
+  for (Dim& size : window_output(op, Shape(data.begin() + 2, data.end()), window, ceil_mode))
+    output.push_back(std::move(size));
+  op.set_output(1, ElementType::Int64, output);
+  op.set_output(0, op.element(0), std::move(output));
+}
+
+OpCost cost_max_pool(const OpContext& op) {
+  OpCost cost = op.streamed();
+  cost.arith = cost.comparisons = op.output_elements(0) * (element_count(pool_window(op).kernel) - 1);
+  return cost;
+}
+
+// kernel − 1 additions and a division per output element.
+OpCost cost_average_pool(const OpContext& op) {
+  OpCost cost = op.streamed();
+  cost.arith = op.output_elements(0) * element_count(pool_window(op).kernel);
+  return cost;
+}
+
+OpCost cost_lp_pool(const OpContext& op) {
+  OpCost cost = op.streamed();
+  const double p = norm_order(op);
+  const Dim kernel = element_count(pool_window(op).kernel);
+  const Dim outputs = op.output_elements(0);
+  cost += norm_power_work(p) * (outputs * kernel);
+  cost += norm_root_work(p) * outputs;
+  cost.arith += outputs * (kernel - 1);
+  return cost;
+}
+
+void infer_global_pool(OpContext& op) {
+  set_element(op, 0, op.element(0));
+  const Shape& data = op.shape(0);
+  if (data.size() < 2) op.fail("input 0 has rank " + std::to_string(data.size()) + ", expected 2 or more");
+  Shape output(data.size(), Dim(1));
+  output[0] = data[0];
+  output[1] = data[1];
+  op.set_output(0, op.element(0), std::move(output));
+}
+
+// One step fewer than elements per output; none where there are no elements.
+Dim global_steps(const OpContext& op) {
+  const Dim elements = op.elements(0);
+  return elements == Dim(0) ? elements : elements - op.output_elements(0);
+}
+
+OpCost cost_global_max_pool(const OpContext& op) {
+  OpCost cost = op.streamed();
+  cost.arith = cost.comparisons = global_steps(op);
+  return cost;
+}
+
+// Additions are one fewer than elements per output, and each output is divided once.
+OpCost cost_global_average_pool(const OpContext& op) {
+  OpCost cost = op.streamed();
+  cost.arith = op.elements(0);
+  return cost;
+}
+
+OpCost cost_global_lp_pool(const OpContext& op) {
+  OpCost cost = op.streamed();
+  const double p = norm_order(op);
+  cost += norm_power_work(p) * op.elements(0);
+  cost += norm_root_work(p) * op.output_elements(0);
+  cost.arith += global_steps(op);
+  return cost;
+}
+
+void infer_max_unpool(OpContext& op) {
+  set_element(op, 0, op.element(0));
+  const Shape& data = op.shape(0);
+  const Window window = pool_window(op);
+  const std::size_t axes = window.kernel.size();
+  if (op.has_shape(1)) {
+    if (op.rank(1) != op.rank(0)) op.fail("values and indices differ in rank");
+    for (std::size_t i = 0; i < data.size(); ++i) op.unify(data[i], op.shape(1)[i], "values and indices");
+  }
+  Shape output = {data[0], data[1]};
+  if (op.has_input(2)) {
+    if (const TensorValue* stated = op.value(2)) {
+      if (stated->size() != data.size()) op.fail("output_shape has " + std::to_string(stated->size()) + " entries");
+      output = shape_from_value(op, *stated, "unpooled");
+      for (std::size_t i = 0; i < output.size(); ++i) output[i] = stated_size(op, data[i], output[i]);
+    } else {
+      for (std::size_t i = 0; i < axes; ++i)
+        output.push_back(op.fresh("unpooled_" + std::to_string(i), "a size computed from data"));
+    }
+  } else {
+    for (std::size_t i = 0; i < axes; ++i) {
+      output.push_back(Dim(window.strides[i]) * (data[i + 2] - 1) + window.kernel[i] - window.pads[i] -
+                       window.pads[i + axes]);
+      if (const auto size = output.back().value(); size && *size < 0)
+        op.fail("spatial axis " + std::to_string(i) + " of the output has size " + output.back().to_string());
+    }
+  }
+  op.set_output(0, op.element(0), std::move(output));
+}
+
+OpCost cost_max_unpool(const OpContext& op) { return op.streamed({0, 1}); }
+
+// --- regions of interest ---
+
+void infer_max_roi_pool(OpContext& op) {
+  set_element(op, 0, op.element(0));
+  const auto pooled = op.integer_list("pooled_shape");
+  if (!pooled || pooled->size() != 2 || pooled->front() < 1 || pooled->back() < 1)
+    op.fail("pooled_shape should hold 2 sizes");
+  op.set_output(0, op.element(0), {op.shape(1)[0], op.shape(0)[1], Dim((*pooled)[0]), Dim((*pooled)[1])});
+}
+
+OpCost cost_max_roi_pool(const OpContext& op) {
+  op.unknown("the comparisons depend on the sizes of the regions, which are data");
+}
+
+Dim pooled_size(const OpContext& op, std::string_view attribute) {
+  const std::int64_t size = op.attribute(attribute, std::int64_t{1});
+  if (size < 1) op.fail(std::string(attribute) + " is " + std::to_string(size));
+  return size;
+}
+
+void infer_roi_align(OpContext& op) {
+  set_element(op, 0, op.element(0));
+  if (op.rank(0) != 4) op.fail("input 0 has rank " + std::to_string(op.rank(0)) + ", expected 4");
+  if (op.rank(1) != 2) op.fail("input 1 has rank " + std::to_string(op.rank(1)) + ", expected 2");
+  Dim regions = op.shape(1)[0];
+  if (op.has_shape(2) && op.rank(2) == 1) regions = op.unify(regions, op.shape(2)[0], "regions");
+  op.set_output(0, op.element(0),
+                {regions, op.shape(0)[1], pooled_size(op, "output_height"), pooled_size(op, "output_width")});
+}
+
+// r × r bilinear samples per bin, r = sampling_ratio. Per region: scale 4 corners, shift them where pixels are
+// centred on halves, 2 differences, 2 bin sizes (and 2 comparisons with the least size 1 where not shifted). Per
+// sample row and column: its coordinate (mul, add) and weights, which all channels share. Per output element: r²
+// interpolations, then r² − 1 additions and a division, or as many comparisons.
+// Reads the taps, at most the whole map.
+OpCost cost_roi_align(const OpContext& op) {
+  const std::int64_t ratio = op.attribute("sampling_ratio", std::int64_t{0});
+  if (ratio <= 0)
+    op.unknown("sampling_ratio is 0: the number of samples depends on the sizes of the regions, which are data");
+  const bool shifted = op.opset() >= 16 &&
+                       op.attribute("coordinate_transformation_mode", std::string_view("half_pixel")) == "half_pixel";
+  const bool maximum = op.attribute("mode", std::string_view("avg")) == "max";
+  const Shape& output = op.output_shape(0);
+  const Dim& regions = output[0];
+  const Dim samples = output[2] * output[3] * ratio * ratio;  // per region and channel
+  OpCost cost = op.streamed({1, 2});
+  cost.bytes_read += byte_size(min(op.elements(0), regions * output[1] * samples * 4), op.element(0));
+  cost += (shifted ? Work{.arith = 12} : Work{.arith = 10, .special = 0, .comparisons = 2}) * regions;
+  cost += (Work{.arith = 2} + axis_weights_work(Interpolation::Linear)) * (regions * (output[2] + output[3]) * ratio);
+  cost += weight_products_work(Interpolation::Linear, 2) * (regions * samples);
+  cost += sample_work(Interpolation::Linear, 2) * (regions * output[1] * samples);
+  const Dim reductions = op.output_elements(0) * (Dim(ratio) * ratio - 1);
+  cost.arith += maximum ? reductions : reductions + op.output_elements(0);
+  if (maximum) cost.comparisons += reductions;
+  return cost;
+}
+
+// clang-format off
+constexpr OpRule kRules[] = {
+    // op                 infer               cost                      fold     cost in words
+    {"AveragePool",       infer_pool,         cost_average_pool,        nullptr, "kernel − 1 adds, 1 division per output element"},
+    {"GlobalAveragePool", infer_global_pool,  cost_global_average_pool, nullptr, "n − 1 adds, 1 division per output element"},
+    {"GlobalLpPool",      infer_global_pool,  cost_global_lp_pool,      nullptr, "|x|^p per element, n − 1 adds, 1 root per output element"},
+    {"GlobalMaxPool",     infer_global_pool,  cost_global_max_pool,     nullptr, "n − 1 comparisons per output element"},
+    {"LpPool",            infer_pool,         cost_lp_pool,             nullptr, "|x|^p per tap, kernel − 1 adds, 1 root per output element"},
+    {"MaxPool",           infer_pool,         cost_max_pool,            nullptr, "kernel − 1 comparisons per output element"},
+    {"MaxRoiPool",        infer_max_roi_pool, cost_max_roi_pool,        nullptr, "not known: regions are data"},
+    {"MaxUnpool",         infer_max_unpool,   cost_max_unpool,          nullptr, "no arithmetic; reads values and indices, writes the output"},
+    {"RoiAlign",          infer_roi_align,    cost_roi_align,           nullptr, "r² bilinear samples (7) and their mean or maximum per output element; weights per region"},
+};
+// clang-format on
+static_assert(well_formed(kRules));
+
+}  // namespace
+
+std::span<const OpRule> pool_rules() { return kRules; }
+
+}  // namespace pagoda::ops

@@ -1,0 +1,87 @@
+// Quantization: QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear, per tensor, axis or block alike.
+#include "ops/op_rule.h"
+#include "ops/shape_math.h"
+
+namespace pagoda::ops {
+namespace {
+
+// The type an attribute names by number; empty when the attribute is absent or 0.
+std::optional<ElementType> stated_type(const OpContext& op, std::string_view attribute) {
+  const std::int64_t type = op.attribute(attribute, std::int64_t{0});
+  if (type == 0) return std::nullopt;
+  if (type < 0 || type > static_cast<std::int64_t>(ElementType::Int2))
+    op.fail(std::string(attribute) + " is " + std::to_string(type));
+  return static_cast<ElementType>(type);
+}
+
+// Scale per tensor (one element), per axis (rank 1) or per block (the input's rank).
+void check_scale(const OpContext& op) {
+  if (!op.has_shape(0) || !op.has_shape(1)) return;
+  const int rank = op.rank(1);
+  if (rank > 1 && rank != op.rank(0))
+    op.fail("the scale has rank " + std::to_string(rank) + ", the input " + std::to_string(op.rank(0)));
+  if (rank == 1 && op.rank(0) > 1 && op.opset() >= 13)
+    normal_axis(op, op.attribute("axis", std::int64_t{1}), op.rank(0));
+}
+
+void infer_quantize(OpContext& op) {
+  check_scale(op);
+  const ElementType type =
+      op.has_input(2) ? op.element(2) : stated_type(op, "output_dtype").value_or(ElementType::Uint8);
+  op.set_output(0, TensorType{.element = type, .shape = op.input(0).shape});
+}
+
+// saturate(round(x / scale) + zero_point): divide, round, add where there is a zero point, clamp at both ends.
+OpCost cost_quantize(const OpContext& op) {
+  OpCost cost = op.streamed();
+  cost.precision = stated_type(op, "precision").value_or(op.element(1));
+  const Dim elements = op.elements(0);
+  cost.arith = (op.has_input(2) ? 5 : 4) * elements;
+  cost.comparisons = 3 * elements;
+  return cost;
+}
+
+void infer_dequantize(OpContext& op) {
+  check_scale(op);
+  op.set_output(
+      0, TensorType{.element = stated_type(op, "output_dtype").value_or(op.element(1)), .shape = op.input(0).shape});
+}
+
+// (x − zero_point)·scale.
+OpCost cost_dequantize(const OpContext& op) {
+  OpCost cost = op.streamed();
+  cost.precision = op.output(0).element;
+  cost.arith = (op.has_input(2) ? 2 : 1) * op.elements(0);
+  return cost;
+}
+
+void infer_dynamic_quantize(OpContext& op) {
+  op.set_output(0, TensorType{.element = ElementType::Uint8, .shape = op.input(0).shape});
+  op.set_output(1, ElementType::Float32, {});
+  op.set_output(2, ElementType::Uint8, {});
+}
+
+// Per element: min, max, then as QuantizeLinear. Once: extend the range to 0 (2 comparisons), scale (sub, div), zero
+// point (div, sub, 2 clamps, round).
+OpCost cost_dynamic_quantize(const OpContext& op) {
+  OpCost cost = op.streamed();
+  cost.arith = 7 * op.elements(0) + 9;
+  cost.comparisons = 5 * op.elements(0) + 5;
+  return cost;
+}
+
+// clang-format off
+constexpr OpRule kRules[] = {
+    // op                     infer                   cost                   fold     cost in words
+    {"DequantizeLinear",      infer_dequantize,       cost_dequantize,       nullptr, "mul, and sub of the zero point, per element"},
+    {"DynamicQuantizeLinear", infer_dynamic_quantize, cost_dynamic_quantize, nullptr, "min, max, div, round, add, 2 clamps per element; 9 per tensor"},
+    {"QuantizeLinear",        infer_quantize,         cost_quantize,         nullptr, "div, round, 2 clamps, and add of the zero point, per element"},
+};
+// clang-format on
+static_assert(well_formed(kRules));
+
+}  // namespace
+
+std::span<const OpRule> quantize_rules() { return kRules; }
+
+}  // namespace pagoda::ops

@@ -1,0 +1,252 @@
+// Reductions along axes, positions of extremes, running sums and products.
+// n input elements reduced to m outputs take n − m joins; what is done to each element or result is added.
+#include <algorithm>
+#include <span>
+
+#include "ops/families.h"
+#include "ops/fold.h"
+#include "ops/rule_parts.h"
+#include "ops/shape_math.h"
+
+namespace pagoda::ops {
+namespace {
+
+// --- axes ---
+
+// Which axes go, or empty where the axes are not known. Axes are an attribute, since opset 18 (ReduceSum: 13) an
+// input; none given means all, or none where noop_with_empty_axes is set.
+std::optional<std::vector<bool>> reduced_axes(const OpContext& op) {
+  const int rank = op.rank(0);
+  std::vector<bool> reduced(static_cast<std::size_t>(rank), false);
+  const bool from_input = !op.has_attribute("axes") && op.has_input(1);
+  const auto axes = op.integer_list_or_input("axes", 1);
+  const bool empty_input = from_input && op.has_shape(1) && op.shape(1).size() == 1 && op.shape(1)[0] == Dim(0);
+  if (from_input && !axes && !empty_input) return std::nullopt;
+  if (!axes || axes->empty()) {
+    const bool keep_all = op.attribute("noop_with_empty_axes", std::int64_t{0}) != 0;
+    reduced.assign(reduced.size(), !keep_all);
+    return reduced;
+  }
+  for (const std::int64_t axis : *axes) reduced[static_cast<std::size_t>(normal_axis(op, axis, rank))] = true;
+  return reduced;
+}
+
+bool keeps_dims(const OpContext& op) { return op.attribute("keepdims", std::int64_t{1}) != 0; }
+
+Shape without(const Shape& shape, const std::vector<bool>& reduced, bool keep) {
+  Shape result;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (!reduced[i]) result.push_back(shape[i]);
+    if (reduced[i] && keep) result.push_back(1);
+  }
+  return result;
+}
+
+// Axes that are computed: each dim may stay or become 1; without keepdims as many go as axes are listed.
+Shape undetermined_shape(OpContext& op) {
+  Shape shape = op.shape(0);
+  if (!keeps_dims(op)) {
+    const auto count = op.has_shape(1) && op.rank(1) == 1 ? op.shape(1)[0].value64() : std::nullopt;
+    if (!count || *count < 0 || *count > op.rank(0)) op.unknown("the axes to reduce are not known");
+    shape.resize(shape.size() - static_cast<std::size_t>(*count));
+    for (Dim& dim : shape) dim = op.fresh("reduced_dim", "the axes to reduce are computed");
+    return shape;
+  }
+  for (Dim& dim : shape)
+    if (dim != Dim(1)) dim = op.fresh("reduced_dim", "the axes to reduce are computed", dim);
+  return shape;
+}
+
+void infer_reduce(OpContext& op) {
+  if (!op.has_shape(0)) return op.set_output(0, {.element = op.element(0), .shape = std::nullopt});
+  const auto reduced = reduced_axes(op);
+  op.set_output(0, op.element(0), reduced ? without(op.shape(0), *reduced, keeps_dims(op)) : undetermined_shape(op));
+}
+
+void infer_arg(OpContext& op) {
+  if (!op.has_shape(0)) return op.set_output(0, {.element = ElementType::Int64, .shape = std::nullopt});
+  std::vector<bool> reduced(op.shape(0).size(), false);
+  const int axis = normal_axis(op, op.attribute("axis", std::int64_t{0}), op.rank(0));
+  reduced[static_cast<std::size_t>(axis)] = true;
+  op.set_output(0, ElementType::Int64, without(op.shape(0), reduced, keeps_dims(op)));
+}
+
+// The axis is an argument: a scalar or a list of one.
+void infer_running(OpContext& op) {
+  if (const auto axis = op.integers(1); axis && op.has_shape(0)) {
+    if (axis->size() != 1) op.fail("axis has " + std::to_string(axis->size()) + " entries, expected 1");
+    normal_axis(op, axis->front(), op.rank(0));
+  }
+  op.set_output(0, op.input(0));
+}
+
+// --- work ---
+
+// Joins of n elements into m: n − m, and nothing where there is nothing to join.
+Dim joins(const OpContext& op) {
+  const Dim inputs = op.elements(0);
+  return inputs == Dim(0) ? Dim(0) : inputs - op.output_elements(0);
+}
+
+// Per input element, per join and per result: operations of each kind.
+struct Steps {
+  int element_arith = 0, element_special = 0, element_comparisons = 0;
+  int join_comparisons = 0;  // 1 where joining is a comparison
+  int result_arith = 0, result_special = 0;
+};
+
+template <Steps S>
+OpCost cost_reduce(const OpContext& op) {
+  OpCost cost = op.streamed({0});
+  const Dim inputs = op.elements(0);
+  const Dim outputs = op.output_elements(0);
+  cost.arith = S.element_arith * inputs + joins(op) + S.result_arith * outputs;
+  cost.special = S.element_special * inputs + S.result_special * outputs;
+  cost.comparisons = S.element_comparisons * inputs + S.join_comparisons * joins(op);
+  return cost;
+}
+
+constexpr auto kCostSum = cost_reduce<Steps{}>;
+constexpr auto kCostExtreme = cost_reduce<Steps{.join_comparisons = 1}>;
+constexpr auto kCostMean = cost_reduce<Steps{.result_arith = 1}>;
+constexpr auto kCostL1 = cost_reduce<Steps{.element_arith = 1, .element_comparisons = 1}>;
+constexpr auto kCostL2 = cost_reduce<Steps{.element_arith = 1, .result_special = 1}>;
+constexpr auto kCostSumSquare = cost_reduce<Steps{.element_arith = 1}>;
+constexpr auto kCostLogSum = cost_reduce<Steps{.result_special = 1}>;
+constexpr auto kCostLogSumExp = cost_reduce<Steps{.element_special = 1, .result_special = 1}>;
+
+// L − 1 joins along each line of L elements: (elements / L)·(L − 1).
+OpCost cost_running(const OpContext& op) {
+  OpCost cost = op.streamed({0});
+  const auto axis = op.integers(1);
+  if (op.rank(0) != 1 && (!axis || axis->size() != 1)) op.unknown("the axis is not known");
+  const Shape& shape = op.shape(0);
+  const std::size_t along = op.rank(0) == 1 ? 0 : static_cast<std::size_t>(normal_axis(op, axis->front(), op.rank(0)));
+  Dim lines = 1;
+  for (std::size_t i = 0; i < shape.size(); ++i)
+    if (i != along) lines *= shape[i];
+  if (shape[along] != Dim(0)) cost.arith = lines * (shape[along] - 1);
+  return cost;
+}
+
+// --- values ---
+
+// For every output element the input elements that it joins, in order.
+std::optional<std::vector<std::vector<std::int64_t>>> groups(const OpContext& op, const SmallTensor& input,
+                                                             const std::vector<bool>& reduced) {
+  const auto outputs = small_output(op, 0);
+  if (!outputs) return std::nullopt;
+  std::vector<std::vector<std::int64_t>> result(static_cast<std::size_t>(count_of(*outputs)));
+  const Extents strides = strides_of(input.shape);
+  for (std::int64_t i = 0; i < input.count; ++i) {
+    std::int64_t group = 0;
+    for (std::size_t axis = 0; axis < input.shape.size(); ++axis)
+      if (!reduced[axis]) group = group * input.shape[axis] + i / strides[axis] % input.shape[axis];
+    result[static_cast<std::size_t>(group)].push_back(i);
+  }
+  return result;
+}
+
+template <BinaryFold Join, bool Averaged = false>
+void fold_reduce(OpContext& op) {
+  const auto input = known_input(op, 0);
+  if (!input || input->count == 0) return;
+  const auto reduced = reduced_axes(op);
+  const auto members = reduced ? groups(op, *input, *reduced) : std::nullopt;
+  if (!members) return;
+  const ElementType type = op.element(0);
+  TensorValue value;
+  for (const std::vector<std::int64_t>& group : *members) {
+    Scalar joined = (*input)[group.front()];
+    for (std::size_t i = 1; i < group.size(); ++i) joined = Join(joined, (*input)[group[i]], type);
+    if (Averaged) {
+      const Scalar count = is_float(type) ? real(static_cast<double>(group.size()), type) : Scalar(Dim(group.size()));
+      joined = divide(joined, count, type);
+    }
+    value.push_back(std::move(joined));
+  }
+  publish(op, std::move(value));
+}
+
+// The position of the greatest (least) element, known where every comparison is.
+template <BinaryFold Better>
+void fold_arg(OpContext& op) {
+  const auto input = known_input(op, 0);
+  if (!input || input->count == 0) return;
+  std::vector<bool> reduced(input->shape.size(), false);
+  reduced[static_cast<std::size_t>(normal_axis(op, op.attribute("axis", std::int64_t{0}), op.rank(0)))] = true;
+  const auto members = groups(op, *input, reduced);
+  if (!members) return;
+  const bool last = op.attribute("select_last_index", std::int64_t{0}) != 0;
+  TensorValue value;
+  for (const std::vector<std::int64_t>& group : *members) {
+    std::optional<std::size_t> best = 0;
+    for (std::size_t i = 1; best && i < group.size(); ++i) {
+      const Scalar& challenger = (*input)[group[i]];
+      const Scalar& holder = (*input)[group[*best]];
+      // On a tie the first stays, with select_last_index the last.
+      const auto strictly_better =
+          is_true(last ? Better(holder, challenger, op.element(0)) : Better(challenger, holder, op.element(0)));
+      if (!strictly_better) {
+        best.reset();
+      } else if (*strictly_better != last) {
+        best = i;
+      }
+    }
+    value.push_back(best ? Scalar(Dim(*best)) : Scalar());
+  }
+  publish(op, std::move(value));
+}
+
+template <BinaryFold Join>
+void fold_running(OpContext& op) {
+  const auto input = known_input(op, 0);
+  const auto axis = op.integers(1);
+  if (!input || input->count == 0 || input->shape.empty() || !axis || axis->size() != 1) return;
+  const auto along = static_cast<std::size_t>(normal_axis(op, axis->front(), op.rank(0)));
+  const std::int64_t stride = strides_of(input->shape)[along];
+  const std::int64_t length = input->shape[along];
+  const bool exclusive = op.attribute("exclusive", std::int64_t{0}) != 0;
+  const bool reverse = op.attribute("reverse", std::int64_t{0}) != 0;
+  const ElementType type = op.element(0);
+  const int neutral = Join == multiply ? 1 : 0;
+  TensorValue value(static_cast<std::size_t>(input->count));
+  for (std::int64_t start = 0; start < input->count; ++start) {
+    if (start / stride % length != 0) continue;
+    Scalar running = is_float(type) ? real(neutral, type) : Scalar(Dim(neutral));
+    for (std::int64_t k = 0; k < length; ++k) {
+      const std::int64_t at = start + (reverse ? length - 1 - k : k) * stride;
+      Scalar next = Join(running, (*input)[at], type);
+      value[static_cast<std::size_t>(at)] = exclusive ? running : next;
+      running = std::move(next);
+    }
+  }
+  publish(op, std::move(value));
+}
+
+// clang-format off
+constexpr OpRule kRules[] = {
+    // op                infer          cost            fold                       cost in words
+    {"ArgMax",           infer_arg,     kCostExtreme,   fold_arg<greater>,         "n − m comparisons for m results of n elements"},
+    {"ArgMin",           infer_arg,     kCostExtreme,   fold_arg<less>,            "n − m comparisons"},
+    {"CumProd",          infer_running, cost_running,   fold_running<multiply>,    "L − 1 mul along each line of L elements"},
+    {"CumSum",           infer_running, cost_running,   fold_running<add>,         "L − 1 add along each line of L elements"},
+    {"ReduceL1",         infer_reduce,  kCostL1,        nullptr,                   "n sign changes, n − m add"},
+    {"ReduceL2",         infer_reduce,  kCostL2,        nullptr,                   "n mul, n − m add, m sqrt"},
+    {"ReduceLogSum",     infer_reduce,  kCostLogSum,    nullptr,                   "n − m add, m log"},
+    {"ReduceLogSumExp",  infer_reduce,  kCostLogSumExp, nullptr,                   "n exp, n − m add, m log"},
+    {"ReduceMax",        infer_reduce,  kCostExtreme,   fold_reduce<maximum>,      "n − m comparisons"},
+    {"ReduceMean",       infer_reduce,  kCostMean,      fold_reduce<add, true>,    "n − m add, m div"},
+    {"ReduceMin",        infer_reduce,  kCostExtreme,   fold_reduce<minimum>,      "n − m comparisons"},
+    {"ReduceProd",       infer_reduce,  kCostSum,       fold_reduce<multiply>,     "n − m mul"},
+    {"ReduceSum",        infer_reduce,  kCostSum,       fold_reduce<add>,          "n − m add"},
+    {"ReduceSumSquare",  infer_reduce,  kCostSumSquare, nullptr,                   "n mul, n − m add"},
+};
+// clang-format on
+static_assert(well_formed(kRules));
+
+}  // namespace
+
+std::span<const OpRule> reduce_rules() { return kRules; }
+
+}  // namespace pagoda::ops

@@ -1,0 +1,68 @@
+// Every family of operators, once. Adding an operator is a row in its family; adding a family is a line here.
+#include <algorithm>
+#include <array>
+
+#include "ops/families.h"
+
+namespace pagoda::ops {
+
+std::span<const Family> families() {
+  static const std::array kFamilies = {
+      Family{"", attention_rules()},
+      Family{"", conv_rules()},
+      Family{"", einsum_rules()},
+      Family{"", elementwise_rules()},
+      Family{"", gather_rules()},
+      Family{"", generate_rules()},
+      Family{"", layout_rules()},
+      Family{"", loss_rules()},
+      Family{"", matmul_rules()},
+      Family{"", norm_rules()},
+      Family{"", pool_rules()},
+      Family{"", quantize_rules()},
+      Family{"", recurrent_rules()},
+      Family{"", reduce_rules()},
+      Family{"", reshape_rules()},
+      Family{"", resize_rules()},
+      Family{"", sequence_rules()},
+      Family{"", signal_rules()},
+      Family{"", slice_rules()},
+      Family{"", unary_rules()},
+      Family{"", text_rules()},
+      Family{"", vision_rules()},
+      Family{"", withdrawn_rules()},
+      Family{"ai.onnx.preview", preview_rules()},
+      Family{"ai.onnx.ml", ml_rules()},
+      Family{"ai.onnx.preview.training", training_rules()},
+      Family{"ai.onnx.training", training_rules()},
+      Family{"com.microsoft", contrib_attention_rules()},
+      Family{"com.microsoft", contrib_cache_attention_rules()},
+      Family{"com.microsoft", contrib_conv_rules()},
+      Family{"com.microsoft", contrib_elementwise_rules()},
+      Family{"com.microsoft", contrib_generation_rules()},
+      Family{"com.microsoft", contrib_matmul_rules()},
+      Family{"com.microsoft", contrib_misc_rules()},
+      Family{"com.microsoft", contrib_moe_rules()},
+      Family{"com.microsoft", contrib_norm_rules()},
+      Family{"com.microsoft", contrib_packed_attention_rules()},
+      Family{"com.microsoft", contrib_qlinear_rules()},
+      Family{"com.microsoft", contrib_quantize_rules()},
+      Family{"com.microsoft", contrib_state_rules()},
+      Family{"com.microsoft.nchwc", nchwc_rules()},
+      Family{"com.ms.internal.nhwc", internal_nhwc_rules()},
+      Family{"org.pytorch.aten", aten_rules()},
+  };
+  return kFamilies;
+}
+
+const OpRule* find_rule(std::string_view domain, std::string_view op_type) {
+  for (const Family& family : families()) {
+    if (family.domain != domain) continue;
+    const auto found = std::lower_bound(family.rules.begin(), family.rules.end(), op_type,
+                                        [](const OpRule& rule, std::string_view name) { return rule.name < name; });
+    if (found != family.rules.end() && found->name == op_type) return &*found;
+  }
+  return nullptr;
+}
+
+}  // namespace pagoda::ops

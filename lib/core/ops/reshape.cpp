@@ -1,0 +1,320 @@
+// Operators that give the same bytes another shape or name, and those that ask for a shape.
+#include <algorithm>
+#include <span>
+
+#include "ops/families.h"
+#include "ops/fold.h"
+#include "ops/rebatch.h"
+#include "ops/rule_parts.h"
+#include "ops/shape_math.h"
+
+namespace pagoda::ops {
+namespace {
+
+void set_unknown_rank(OpContext& op) { op.set_output(0, {.element = op.element(0), .shape = std::nullopt}); }
+
+// --- Reshape ---
+
+// Sizes of the target as given: unknown elements, −1 for the size to solve for, 0 for a copied size.
+// Empty where not even their number is known.
+std::optional<TensorValue> reshape_target(const OpContext& op) {
+  if (op.opset() < 5) {
+    const auto listed = op.integer_list("shape");
+    if (!listed) op.fail("attribute shape is missing");
+    return TensorValue(listed->begin(), listed->end());
+  }
+  static_cast<void>(op.input(1));
+  if (const TensorValue* value = op.value(1)) return *value;
+  const auto length = op.has_shape(1) && op.rank(1) == 1 ? op.shape(1)[0].value64() : std::nullopt;
+  if (!length || *length < 0 || *length > kFoldLimit) return std::nullopt;
+  return TensorValue(static_cast<std::size_t>(*length));
+}
+
+// product(dividend) / product(divisor), equal sizes cancelled first. Where it is no polynomial the quotient is still
+// a whole number in every run, so ⌊ / ⌋ is exact.
+Dim solved_size(const OpContext& op, const Shape& dividend, const Shape& divisor) {
+  Shape rest = dividend;
+  Dim below = 1;
+  for (const Dim& size : divisor) {
+    const auto same = std::find(rest.begin(), rest.end(), size);
+    if (same != rest.end()) {
+      rest.erase(same);
+    } else {
+      below *= size;
+    }
+  }
+  const Dim above = element_count(rest);
+  if (below == Dim(0)) op.fail("a size of -1 beside a size of 0 cannot be solved for");
+  if (auto exact = exact_div(above, below)) return *std::move(exact);
+  if (above.is_constant() && below.is_constant())
+    op.fail(element_count(dividend).to_string() + " elements do not divide by " + element_count(divisor).to_string());
+  return floor_div(above, below);
+}
+
+void require_same_count(const OpContext& op, const Shape& input, const Shape& output) {
+  if (equal(element_count(input), element_count(output)) == false)
+    op.fail(element_count(input).to_string() + " elements cannot be reshaped to " + element_count(output).to_string());
+}
+
+// Constant target sizes of a model exported at a fixed batch: the one that holds the batch is scaled.
+void rebatch_target(OpContext& op, const Shape& input, TensorValue& target, std::optional<std::size_t> open) {
+  const OpContext::Rebatch& rebatch = *op.rebatch();
+  Shape exported;
+  Shape exported_input;
+  for (const Dim& dim : input) exported_input.push_back(dim.bind({{rebatch.to.to_string(), rebatch.from}}));
+  bool in_input = false;
+  for (const Dim& dim : input) in_input = in_input || has_batch(dim, rebatch);
+  if (!in_input) return;
+  Shape others;
+  for (std::size_t i = 0; i < target.size(); ++i) {
+    const auto size = as_dim(target[i]);
+    if (i == open) {
+      exported.push_back(1);
+      continue;
+    }
+    if (!size || has_batch(*size, rebatch)) return;
+    exported.push_back(*size);
+    others.push_back(*size);
+  }
+  if (open) exported[*open] = solved_size(op, exported_input, others);
+  require_same_count(op, exported_input, exported);
+  const auto position = batch_position(input, exported, rebatch);
+  if (!position) op.unknown("the target shape is fixed at the exported batch, and where the batch goes cannot be told");
+  if (position == open) return;
+  const Dim scaled = *exact_div(exported[*position], rebatch.from) * rebatch.to;
+  op.note("target size " + exported[*position].to_string() + " at axis " + std::to_string(*position) +
+          ", fixed at export, read as " + scaled.to_string());
+  target[*position] = scaled;
+}
+
+void infer_reshape(OpContext& op) {
+  set_unknown_rank(op);
+  std::optional<TensorValue> target = reshape_target(op);
+  if (!target) return;
+  const bool known_input_shape = op.has_shape(0);
+  const Shape input = known_input_shape ? op.shape(0) : Shape{};
+  const bool zero_copies = op.attribute("allowzero", std::int64_t{0}) == 0;
+  std::optional<std::size_t> open;   // the size to solve for
+  std::vector<std::size_t> unknown;  // sizes computed from data
+  for (std::size_t i = 0; i < target->size(); ++i) {
+    Scalar& entry = (*target)[i];
+    const Dim* size = std::get_if<Dim>(&entry);
+    if (size == nullptr) {
+      unknown.push_back(i);
+    } else if (*size == Dim(-1)) {
+      if (open) op.fail("two target sizes are -1");
+      open = i;
+    } else if (size->is_constant() && *size->value() < 0) {
+      op.fail("a target size of " + size->to_string());
+    } else if (*size == Dim(0) && zero_copies && known_input_shape) {
+      if (i >= input.size())
+        op.fail("target size " + std::to_string(i) + " is 0, the input has rank " + std::to_string(input.size()));
+      entry = input[i];
+    } else if (*size == Dim(0) && zero_copies) {
+      unknown.push_back(i);
+      entry = Scalar();
+    }
+  }
+  if (!open && unknown.size() == 1 && known_input_shape) {
+    open = unknown.front();
+    unknown.clear();
+  }
+  if (op.rebatch() != nullptr && known_input_shape && unknown.empty()) rebatch_target(op, input, *target, open);
+
+  for (const std::size_t i : unknown) (*target)[i] = op.fresh("reshaped_dim", "a target size is computed from data");
+  Shape shape, others;
+  for (std::size_t i = 0; i < target->size(); ++i) {
+    shape.push_back(i == open ? Dim(1) : std::get<Dim>((*target)[i]));
+    if (i != open) others.push_back(shape.back());
+  }
+  if (open) {
+    shape[*open] =
+        known_input_shape ? solved_size(op, input, others) : op.fresh("reshaped_dim", "the input's rank is not known");
+  } else if (known_input_shape) {
+    require_same_count(op, input, shape);
+  }
+  op.set_output(0, op.element(0), std::move(shape));
+}
+
+// --- Flatten, Squeeze, Unsqueeze ---
+
+void infer_flatten(OpContext& op) {
+  if (!op.has_shape(0)) {
+    const Dim rows = op.fresh("rows", "a tensor of unknown rank is flattened");
+    return op.set_output(0, op.element(0), {rows, op.fresh("columns", "a tensor of unknown rank is flattened")});
+  }
+  const Shape& shape = op.shape(0);
+  const int rank = op.rank(0);
+  const std::int64_t stated = op.attribute("axis", std::int64_t{1});
+  const int axis = stated == rank ? rank : normal_axis(op, stated, rank);
+  const auto middle = shape.begin() + axis;
+  op.set_output(0, op.element(0),
+                {element_count(Shape(shape.begin(), middle)), element_count(Shape(middle, shape.end()))});
+}
+
+// Axes are an attribute, since opset 13 an input. Empty where they are computed.
+std::optional<std::vector<std::int64_t>> stated_axes(const OpContext& op) {
+  return op.integer_list_or_input("axes", 1);
+}
+
+bool states_axes(const OpContext& op) { return op.has_attribute("axes") || op.has_input(1); }
+
+// How many axes an input lists, where that is known.
+std::optional<std::int64_t> axis_count(const OpContext& op) {
+  if (!op.has_shape(1)) return std::nullopt;
+  return op.rank(1) == 0 ? std::optional<std::int64_t>(1) : op.shape(1)[0].value64();
+}
+
+void infer_squeeze(OpContext& op) {
+  if (!op.has_shape(0)) return set_unknown_rank(op);
+  const Shape& shape = op.shape(0);
+  std::vector<bool> removed(shape.size(), false);
+  const auto axes = stated_axes(op);
+  if (!states_axes(op) || (axes && axes->empty())) {
+    for (std::size_t i = 0; i < shape.size(); ++i) removed[i] = shape[i] == Dim(1);
+  } else {
+    if (!axes) {
+      const auto count = axis_count(op);
+      if (!count || *count < 0 || *count > op.rank(0)) return set_unknown_rank(op);
+      Shape result;
+      for (std::size_t i = static_cast<std::size_t>(*count); i < shape.size(); ++i)
+        result.push_back(op.fresh("squeezed_dim", "the axes to squeeze are computed from data"));
+      return op.set_output(0, op.element(0), std::move(result));
+    }
+    for (const int axis : normal_axes(op, *axes, op.rank(0))) {
+      const Dim& dim = shape[static_cast<std::size_t>(axis)];
+      if (op.rebatch() != nullptr && has_batch(dim, *op.rebatch()))
+        op.unknown("the batch axis is squeezed away: the model works at batch 1 only");
+      op.unify(dim, 1, "the size of squeezed axis " + std::to_string(axis) + " and 1");
+      removed[static_cast<std::size_t>(axis)] = true;
+    }
+  }
+  Shape result;
+  for (std::size_t i = 0; i < shape.size(); ++i)
+    if (!removed[i]) result.push_back(shape[i]);
+  op.set_output(0, op.element(0), std::move(result));
+}
+
+void infer_unsqueeze(OpContext& op) {
+  if (!states_axes(op)) op.fail("no axes are given");
+  if (!op.has_shape(0)) return set_unknown_rank(op);
+  const Shape& shape = op.shape(0);
+  const auto axes = stated_axes(op);
+  if (!axes) {
+    const auto count = axis_count(op);
+    if (!count || *count < 0 || *count > kFoldLimit) return set_unknown_rank(op);
+    Shape result;
+    for (std::size_t i = 0; i < shape.size() + static_cast<std::size_t>(*count); ++i)
+      result.push_back(op.fresh("unsqueezed_dim", "the axes to insert are computed from data"));
+    return op.set_output(0, op.element(0), std::move(result));
+  }
+  const std::size_t rank = shape.size() + axes->size();
+  std::vector<bool> inserted(rank, false);
+  for (const int axis : normal_axes(op, *axes, static_cast<int>(rank))) inserted[static_cast<std::size_t>(axis)] = true;
+  Shape result;
+  auto next = shape.begin();
+  for (std::size_t i = 0; i < rank; ++i) result.push_back(inserted[i] ? Dim(1) : *next++);
+  op.set_output(0, op.element(0), std::move(result));
+}
+
+// --- Shape, Size ---
+
+// The axes [first, last) that Shape reports: attributes start and end, since opset 15, clamped to the rank.
+struct Range {
+  std::size_t first, last;
+};
+Range reported_axes(const OpContext& op) {
+  const std::int64_t rank = op.rank(0);
+  const auto clamped = [&](std::int64_t axis) {
+    return std::clamp(axis < 0 ? axis + rank : axis, std::int64_t{0}, rank);
+  };
+  const std::int64_t first = clamped(op.attribute("start", std::int64_t{0}));
+  const std::int64_t last = clamped(op.attribute("end", rank));
+  return {static_cast<std::size_t>(first), static_cast<std::size_t>(std::max(first, last))};
+}
+
+void infer_shape(OpContext& op) {
+  static_cast<void>(op.input(0));
+  if (!op.has_shape(0))
+    return op.set_output(0, ElementType::Int64, {op.fresh("rank", "the shape of a tensor of unknown rank")});
+  const Range axes = reported_axes(op);
+  op.set_output(0, ElementType::Int64, {Dim(axes.last - axes.first)});
+}
+
+void fold_shape(OpContext& op) {
+  if (!op.has_shape(0)) return;
+  const Range axes = reported_axes(op);
+  TensorValue value;
+  for (std::size_t i = axes.first; i < axes.last; ++i) value.push_back(op.shape(0)[i]);
+  publish(op, std::move(value));
+}
+
+void infer_size(OpContext& op) {
+  static_cast<void>(op.input(0));
+  op.set_output(0, ElementType::Int64, {});
+}
+
+void fold_size(OpContext& op) {
+  if (op.has_shape(0)) publish(op, {op.elements(0)});
+}
+
+// The shape is known without touching the data.
+OpCost cost_host(const OpContext&) {
+  OpCost cost;
+  cost.mark = Mark::Host;
+  return cost;
+}
+
+// --- Dropout ---
+
+// Whether elements are dropped: opset 1 and 6 unless is_test is set, from 12 on where training_mode is set.
+bool drops(const OpContext& op) {
+  if (op.opset() < 7) return op.attribute("is_test", std::int64_t{0}) == 0;
+  const auto training = op.has_input(2) ? op.integers(2) : std::nullopt;
+  return training && training->size() == 1 && training->front() != 0;
+}
+
+void infer_dropout(OpContext& op) {
+  op.set_output(0, op.input(0));
+  op.set_output(1, {.element = op.opset() < 10 ? op.element(0) : ElementType::Bool, .shape = op.input(0).shape});
+}
+
+// In inference a view; a mask that is asked for is written. In training per element: compare a random number with the
+// ratio, scale, select.
+OpCost cost_dropout(const OpContext& op) {
+  if (!drops(op) && !op.has_output(1)) return cost_view(op);
+  OpCost cost = op.streamed({0});
+  if (!drops(op)) {
+    cost.bytes_read = 0;
+    cost.bytes_written = op.output_bytes(1);
+    return cost;
+  }
+  cost.arith = 3 * op.elements(0);
+  cost.comparisons = 2 * op.elements(0);
+  return cost;
+}
+
+void fold_dropout(OpContext& op) {
+  if (!drops(op)) fold_same(op);
+}
+
+// clang-format off
+constexpr OpRule kRules[] = {
+    // op           infer            cost          fold          cost in words
+    {"Dropout",     infer_dropout,   cost_dropout, fold_dropout, "nothing in inference: a view; in training 1 comparison, 1 mul, 1 selection / element"},
+    {"Flatten",     infer_flatten,   cost_view,    fold_same,    "nothing: a view"},
+    {"Identity",    infer_same,      cost_view,    fold_same,    "nothing: a view"},
+    {"Reshape",     infer_reshape,   cost_view,    fold_same,    "nothing: a view"},
+    {"Shape",       infer_shape,     cost_host,    fold_shape,   "nothing: known without the data"},
+    {"Size",        infer_size,      cost_host,    fold_size,    "nothing: known without the data"},
+    {"Squeeze",     infer_squeeze,   cost_view,    fold_same,    "nothing: a view"},
+    {"Unsqueeze",   infer_unsqueeze, cost_view,    fold_same,    "nothing: a view"},
+};
+// clang-format on
+static_assert(well_formed(kRules));
+
+}  // namespace
+
+std::span<const OpRule> reshape_rules() { return kRules; }
+
+}  // namespace pagoda::ops

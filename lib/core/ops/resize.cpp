@@ -1,0 +1,346 @@
+// Resampling of images: Resize and Upsample, GridSample with AffineGrid, and CenterCropPad.
+//
+// Resize weighs taps of the neighbourhood: 1, 2 or 4 per resized axis for nearest, linear and cubic. Coordinates and
+// weights are worked out once per position of an axis, the weighted sum once per output element.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "ops/nn_work.h"
+#include "ops/op_rule.h"
+#include "ops/shape_math.h"
+
+namespace pagoda::ops {
+namespace {
+
+// --- output size from a scale ---
+
+struct Fraction {
+  std::int64_t numerator, denominator;
+};
+
+// The simplest fraction that rounds to `value` in float32, by continued fractions; empty when none is short.
+std::optional<Fraction> short_fraction(float value) {
+  double rest = value;
+  Fraction before{0, 1}, now{1, 0};
+  for (int step = 0; step < 24; ++step) {
+    const double whole = std::floor(rest);
+    if (whole > 1e6) return std::nullopt;
+    const auto digit = static_cast<std::int64_t>(whole);
+    const Fraction next{digit * now.numerator + before.numerator, digit * now.denominator + before.denominator};
+    if (next.numerator > 1'000'000 || next.denominator > 1'000'000) return std::nullopt;
+    before = now;
+    now = next;
+    if (static_cast<float>(static_cast<double>(now.numerator) / static_cast<double>(now.denominator)) == value)
+      return now;
+    if (rest == whole) return std::nullopt;
+    rest = 1 / (rest - whole);
+  }
+  return std::nullopt;
+}
+
+// ⌊size · scale⌋ as engines compute it: in float32.
+std::int64_t scaled_size(std::int64_t size, float scale) {
+  return static_cast<std::int64_t>(std::floor(static_cast<float>(size) * scale));
+}
+
+// Sizes up to which a formula is checked against float32 arithmetic before it is used.
+constexpr std::int64_t kLargestImage = 8192;
+
+// ⌊input · scale⌋. A symbolic size becomes a fraction's formula only where that agrees with float32 for all images.
+Dim scaled(OpContext& op, const Dim& input, double real_scale) {
+  const auto scale = static_cast<float>(real_scale);
+  if (!(scale > 0) || !std::isfinite(scale)) op.fail("a scale of " + std::to_string(real_scale));
+  if (scale == 1) return input;
+  if (const auto size = input.value64()) {
+    if (static_cast<double>(*size) * real_scale > 1e15) op.fail("a scale of " + std::to_string(real_scale));
+    return scaled_size(*size, scale);
+  }
+  if (const auto fraction = short_fraction(scale)) {
+    bool agrees = true;
+    for (std::int64_t size = 1; agrees && size <= kLargestImage; ++size)
+      agrees = size * fraction->numerator / fraction->denominator == scaled_size(size, scale);
+    if (agrees) return floor_div(input * fraction->numerator, fraction->denominator);
+  }
+  return op.fresh("resized", "a size times the scale " + std::to_string(real_scale) + ", rounded down in float32");
+}
+
+Dim scaled(OpContext& op, const Dim& input, const Scalar& scale) {
+  if (const auto real = as_real(scale)) return scaled(op, input, *real);
+  if (const auto factor = as_dim(scale)) return input * *factor;
+  if (const Ratio* ratio = std::get_if<Ratio>(&scale))
+    if (ratio->denominator > 0) return floor_div(input * ratio->numerator, ratio->denominator);
+  return op.fresh("resized", "a size computed from data");
+}
+
+// --- Resize and Upsample ---
+
+// The input is there and holds something: exporters write an empty tensor for an unused scales or roi.
+bool is_given(const OpContext& op, int i) {
+  return op.has_input(i) && !(op.has_shape(i) && op.rank(i) == 1 && op.shape(i)[0] == Dim(0));
+}
+
+// Resize by the input sizes, there since opset 11, rather than by scales.
+bool is_sized(const OpContext& op) { return op.node().op_type == "Resize" && op.opset() >= 11 && is_given(op, 3); }
+
+std::vector<int> resized_axes(const OpContext& op) {
+  if (const auto axes = op.integer_list("axes")) return normal_axes(op, *axes, op.rank(0));
+  std::vector<int> all(op.shape(0).size());
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
+int scales_input(const OpContext& op) { return op.opset() >= 11 && op.node().op_type == "Resize" ? 2 : 1; }
+
+// Scales of the axes in `axes`, from an attribute (Upsample before opset 9) or an input; empty when unknown.
+std::optional<TensorValue> axis_scales(const OpContext& op, std::size_t axes) {
+  std::optional<TensorValue> scales;
+  if (const AttributeValue* stated = op.attribute_value("scales")) {
+    const auto* list = std::get_if<std::vector<double>>(stated);
+    if (list == nullptr) op.fail("attribute scales is no list of numbers");
+    scales = TensorValue(list->begin(), list->end());
+  } else if (op.has_attribute("height_scale")) {
+    scales = TensorValue(axes, Scalar(1.0));
+    if (axes != 4) op.fail("height_scale and width_scale need an input of rank 4");
+    (*scales)[2] = op.attribute("height_scale", 1.0);
+    (*scales)[3] = op.attribute("width_scale", 1.0);
+  } else if (const TensorValue* value = op.value(scales_input(op))) {
+    scales = *value;
+  }
+  if (scales && scales->size() != axes)
+    op.fail("there are " + std::to_string(scales->size()) + " scales for " + std::to_string(axes) + " axes");
+  return scales;
+}
+
+// One common scale, the least (not_larger) or greatest (not_smaller) of size/input over all axes, rounds half up:
+// out = min or max over i of ⌊(2·sizeᵢ·in + inᵢ) / (2·inᵢ)⌋, since rounding keeps order.
+Dim keep_aspect(const OpContext& op, const Shape& sizes, const std::vector<int>& axes, std::size_t of,
+                bool not_larger) {
+  const Shape& input = op.shape(0);
+  std::optional<Dim> result;
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const Dim& own = input[static_cast<std::size_t>(axes[of])];
+    const Dim& other = input[static_cast<std::size_t>(axes[i])];
+    if (other == Dim(0)) op.fail("an empty axis has no aspect ratio");
+    const Dim size = i == of ? sizes[i] : floor_div(2 * sizes[i] * own + other, 2 * other);
+    result = !result ? size : not_larger ? min(*result, size) : max(*result, size);
+  }
+  return *result;
+}
+
+Shape resized_by_sizes(OpContext& op, const std::vector<int>& axes) {
+  const Shape& input = op.shape(0);
+  Shape output = input;
+  const TensorValue* value = op.value(3);
+  if (value != nullptr && value->size() != axes.size())
+    op.fail("there are " + std::to_string(value->size()) + " sizes for " + std::to_string(axes.size()) + " axes");
+  const Shape sizes = shape_from_value(op, value != nullptr ? *value : TensorValue(axes.size()), "resized");
+  const std::string_view policy = op.attribute("keep_aspect_ratio_policy", std::string_view("stretch"));
+  if (policy != "stretch" && policy != "not_larger" && policy != "not_smaller")
+    op.fail("keep_aspect_ratio_policy is '" + std::string(policy) + "'");
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const auto axis = static_cast<std::size_t>(axes[i]);
+    if (policy == "stretch") {
+      output[axis] = stated_size(op, input[axis], sizes[i]);
+    } else {
+      output[axis] = keep_aspect(op, sizes, axes, i, policy == "not_larger");
+    }
+  }
+  return output;
+}
+
+// roi crops what is sampled and never changes the output's size.
+void infer_resize(OpContext& op) {
+  set_element(op, 0, op.element(0));
+  const std::vector<int> axes = resized_axes(op);
+  if (is_sized(op)) return op.set_output(0, op.element(0), resized_by_sizes(op, axes));
+  const auto scales = axis_scales(op, axes.size());
+  Shape output = op.shape(0);
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    Dim& size = output[static_cast<std::size_t>(axes[i])];
+    size = scaled(op, size, scales ? (*scales)[i] : Scalar());
+  }
+  op.set_output(0, op.element(0), std::move(output));
+}
+
+// What resampling does along one axis.
+struct Axis {
+  Dim input, output;
+  std::optional<double> scale;
+};
+
+struct Resampling {
+  std::vector<Axis> active;  // whose size or scale changes, or may change
+  Dim others = 1;            // elements along the axes that stay as they are
+};
+
+Resampling resampling(const OpContext& op) {
+  const std::vector<int> axes = resized_axes(op);
+  const bool by_sizes = is_sized(op);
+  const auto scales = by_sizes ? std::nullopt : axis_scales(op, axes.size());
+  Resampling result;
+  for (int i = 0; i < op.rank(0); ++i) {
+    const auto position = static_cast<std::size_t>(i);
+    Axis axis{op.shape(0)[position], op.output_shape(0)[position], std::nullopt};
+    const auto named = std::find(axes.begin(), axes.end(), i);
+    if (scales && named != axes.end()) axis.scale = as_real((*scales)[static_cast<std::size_t>(named - axes.begin())]);
+    const bool changes = axis.scale ? *axis.scale != 1 : equal(axis.input, axis.output) != true;
+    if (named != axes.end() && changes) {
+      result.active.push_back(std::move(axis));
+    } else {
+      result.others *= axis.input;
+    }
+  }
+  return result;
+}
+
+// Elements of one axis that at least one output position reads: all, unless it shrinks.
+Dim touched(const Axis& axis, Interpolation mode) {
+  if (axis.scale && *axis.scale >= 1) return axis.input;
+  return min(axis.input, axis.output * taps(mode));
+}
+
+// The filter of an antialiased axis stretches by input/output where that exceeds 1: radius·input/output either side.
+Dim stretched_taps(const Axis& axis, Interpolation mode) {
+  const int radius = taps(mode) / 2;
+  if (axis.output == Dim(0)) return 0;
+  return 2 * max(Dim(radius), ceil_div(radius * axis.input, axis.output));
+}
+
+// Axis by axis, in order: each pass makes its axis final, weighing the taps of what the pass before left.
+Work antialias_work(const Resampling& plan, Interpolation mode) {
+  Work work;
+  for (std::size_t pass = 0; pass < plan.active.size(); ++pass) {
+    Dim outputs = plan.others;
+    for (std::size_t i = 0; i < plan.active.size(); ++i)
+      outputs *= i <= pass ? plan.active[i].output : plan.active[i].input;
+    work.arith += outputs * (2 * stretched_taps(plan.active[pass], mode) - 1);
+  }
+  return work;
+}
+
+OpCost cost_resize(const OpContext& op) {
+  const Interpolation mode = interpolation(op, "nearest");
+  const bool antialias = mode != Interpolation::Nearest && op.attribute("antialias", std::int64_t{0}) != 0;
+  const Resampling plan = resampling(op);
+  OpCost cost = op.streamed({});
+  if (!is_float(cost.precision)) cost.precision = ElementType::Float32;  // weights are real
+  Dim elements_read = plan.others;
+  for (const Axis& axis : plan.active) {
+    elements_read *= antialias ? axis.input : touched(axis, mode);
+    // The coordinate is an affine function of the position, in every transformation mode.
+    cost += (Work{.arith = 2} + axis_weights_work(mode)) * axis.output;
+  }
+  cost.bytes_read = byte_size(elements_read, op.element(0));
+  cost += antialias ? antialias_work(plan, mode)
+                    : sample_work(mode, static_cast<int>(plan.active.size())) * op.output_elements(0);
+  return cost;
+}
+
+// --- GridSample and AffineGrid ---
+
+void infer_grid_sample(OpContext& op) {
+  set_element(op, 0, op.element(0));
+  const Shape& data = op.shape(0);
+  const Shape& grid = op.shape(1);
+  if (data.size() < 3 || grid.size() != data.size())
+    op.fail("the input has rank " + std::to_string(data.size()) + ", the grid " + std::to_string(grid.size()));
+  op.unify(grid.back(), Dim(data.size() - 2), "coordinates per location");
+  Shape output = {op.unify(data[0], grid[0], "batch"), data[1]};
+  output.insert(output.end(), grid.begin() + 1, grid.end() - 1);
+  op.set_output(0, op.element(0), std::move(output));
+}
+
+// Per location and axis: scale to pixels (mul, add), fold into the image (border: 2 comparisons; reflection: sub, div,
+// floor, mul, sub, add), weights; per location the products of weights; per channel the weighted sum.
+// Reads the whole grid and the taps, at most the whole input.
+OpCost cost_grid_sample(const OpContext& op) {
+  const Interpolation mode = interpolation(op, op.opset() >= 20 ? "linear" : "bilinear");
+  const int axes = op.rank(0) - 2;
+  const Shape& output = op.output_shape(0);
+  const Dim locations = op.output_shape(0)[0] * element_count(Shape(output.begin() + 2, output.end()));
+  const std::string_view padding = op.attribute("padding_mode", std::string_view("zeros"));
+  OpCost cost = op.streamed({1});
+  cost.precision = is_float(op.element(0)) ? op.element(0) : op.element(1);
+  cost.bytes_read += byte_size(min(op.elements(0), op.output_elements(0) * sample_taps(mode, axes)), op.element(0));
+  Work per_axis = Work{.arith = 2} + axis_weights_work(mode);
+  if (padding == "border") per_axis = per_axis + Work{.arith = 2, .special = 0, .comparisons = 2};
+  if (padding == "reflection") per_axis = per_axis + Work{.arith = 6, .special = 0, .comparisons = 1};
+  cost += per_axis * (locations * axes);
+  cost += weight_products_work(mode, axes) * locations;
+  cost += sample_work(mode, axes) * op.output_elements(0);
+  return cost;
+}
+
+// theta [N, n, n + 1], size = [N, C, spatial…] → grid [N, spatial…, n].
+void infer_affine_grid(OpContext& op) {
+  set_element(op, 0, op.element(0));
+  const Shape& theta = op.shape(0);
+  if (theta.size() != 3) op.fail("theta has rank " + std::to_string(theta.size()) + ", expected 3");
+  const TensorValue* size = op.value(1);
+  std::optional<std::int64_t> axes = theta[1].value64();
+  if (!axes && size != nullptr) axes = static_cast<std::int64_t>(size->size()) - 2;
+  if (!axes) op.unknown("neither theta nor size tells the number of spatial axes");
+  if (*axes != 2 && *axes != 3) op.fail(std::to_string(*axes) + " spatial axes, expected 2 or 3");
+  const auto rank = static_cast<std::size_t>(*axes) + 2;
+  if (size != nullptr && size->size() != rank)
+    op.fail("size has " + std::to_string(size->size()) + " entries, expected " + std::to_string(rank));
+  const Shape sizes = shape_from_value(op, size != nullptr ? *size : TensorValue(rank), "grid");
+  Shape output = {op.unify(theta[0], sizes[0], "batch")};
+  output.insert(output.end(), sizes.begin() + 2, sizes.end());
+  output.push_back(*axes);
+  op.set_output(0, op.element(0), std::move(output));
+}
+
+// Each coordinate is a row of theta times the homogeneous position: n + 1 products. Positions: mul, add per axis.
+OpCost cost_affine_grid(const OpContext& op) {
+  OpCost cost = op.streamed({0});
+  const Shape& output = op.output_shape(0);
+  cost.macs = op.output_elements(0) * (output.back() + 1);
+  for (std::size_t i = 1; i + 1 < output.size(); ++i) cost.arith += 2 * output[i];
+  return cost;
+}
+
+// --- CenterCropPad ---
+
+void infer_center_crop_pad(OpContext& op) {
+  set_element(op, 0, op.element(0));
+  const std::vector<int> axes = resized_axes(op);
+  const TensorValue* value = op.value(1);
+  if (value != nullptr && value->size() != axes.size())
+    op.fail("there are " + std::to_string(value->size()) + " sizes for " + std::to_string(axes.size()) + " axes");
+  const Shape sizes = shape_from_value(op, value != nullptr ? *value : TensorValue(axes.size()), "cropped");
+  Shape output = op.shape(0);
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    Dim& size = output[static_cast<std::size_t>(axes[i])];
+    size = stated_size(op, size, sizes[i]);
+  }
+  op.set_output(0, op.element(0), std::move(output));
+}
+
+// Reads what survives the crop.
+OpCost cost_center_crop_pad(const OpContext& op) {
+  OpCost cost = op.streamed({});
+  Dim kept = 1;
+  for (std::size_t i = 0; i < op.shape(0).size(); ++i) kept *= min(op.shape(0)[i], op.output_shape(0)[i]);
+  cost.bytes_read = byte_size(kept, op.element(0));
+  return cost;
+}
+
+// clang-format off
+constexpr OpRule kRules[] = {
+    // op             infer                  cost                  fold     cost in words
+    {"AffineGrid",    infer_affine_grid,     cost_affine_grid,     nullptr, "n + 1 macs per coordinate; mul, add per position of an axis"},
+    {"CenterCropPad", infer_center_crop_pad, cost_center_crop_pad, nullptr, "no arithmetic; reads what is kept"},
+    {"GridSample",    infer_grid_sample,     cost_grid_sample,     nullptr, "taps mul, taps − 1 adds per element; coordinates and weights per location"},
+    {"Resize",        infer_resize,          cost_resize,          nullptr, "taps mul, taps − 1 adds per element (antialias: axis by axis); coordinates and weights per axis position"},
+    {"Upsample",      infer_resize,          cost_resize,          nullptr, "as Resize"},
+};
+// clang-format on
+static_assert(well_formed(kRules));
+
+}  // namespace
+
+std::span<const OpRule> resize_rules() { return kRules; }
+
+}  // namespace pagoda::ops

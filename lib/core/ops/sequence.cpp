@@ -1,0 +1,257 @@
+// Sequences and optionals. The type of a sequence holds one shape for all members; a size in which members differ is
+// a symbol of its own. Beside it the members of short sequences are followed one by one, as long as positions are
+// known. Runtimes pass members by reference, so building and indexing move nothing; splitting a tensor into members and
+// joining them do.
+#include <span>
+
+#include "ops/families.h"
+#include "ops/fold.h"
+#include "ops/rule_parts.h"
+#include "ops/shape_math.h"
+
+namespace pagoda::ops {
+namespace {
+
+TensorType sequence_of(const TensorType& member) {
+  TensorType type = member;
+  type.container = Container::Sequence;
+  return type;
+}
+
+void require_sequence(const OpContext& op, int i) {
+  const Container container = op.input(i).container;
+  if (container != Container::Sequence) op.fail("input " + std::to_string(i) + " is no sequence");
+}
+
+// The shape that describes members of both shapes; unknown where the ranks differ.
+std::optional<Shape> joint_shape(OpContext& op, const std::optional<Shape>& a, const std::optional<Shape>& b) {
+  if (!a || !b || a->size() != b->size()) return std::nullopt;
+  Shape joint = *a;
+  for (std::size_t i = 0; i < joint.size(); ++i)
+    if (joint[i] != (*b)[i]) joint[i] = op.fresh("member_dim", "members of a sequence differ in this size");
+  return joint;
+}
+
+ElementType joint_element(const OpContext& op, ElementType a, ElementType b) {
+  if (a != b && a != ElementType::Undefined && b != ElementType::Undefined)
+    op.fail("members are " + std::string(to_string(a)) + " and " + std::string(to_string(b)));
+  return a != ElementType::Undefined ? a : b;
+}
+
+// --- SequenceConstruct, SequenceEmpty, SequenceInsert, SequenceErase, SequenceAt, SequenceLength ---
+
+// A position among `count` members, negative ones counted from the end; empty where it is not known.
+std::optional<std::ptrdiff_t> position(const OpContext& op, int input, std::size_t count) {
+  const auto given = op.integers(input);
+  if (!given || given->size() != 1) return std::nullopt;
+  const std::int64_t at = given->front() < 0 ? given->front() + static_cast<std::int64_t>(count) : given->front();
+  if (at < 0 || at > static_cast<std::int64_t>(count))
+    op.fail("position " + std::to_string(given->front()) + " of a sequence of " + std::to_string(count));
+  return at;
+}
+
+void infer_construct(OpContext& op) {
+  TensorType type = sequence_of(op.input(0));
+  std::vector<Shape> members;
+  for (int i = 0; i < op.input_count(); ++i) {
+    if (i > 0) {
+      type.element = joint_element(op, type.element, op.element(i));
+      type.shape = joint_shape(op, type.shape, op.input(i).shape);
+    }
+    if (op.input(i).shape) members.push_back(*op.input(i).shape);
+  }
+  op.set_output(0, std::move(type));
+  if (members.size() == static_cast<std::size_t>(op.input_count())) op.set_members(0, std::move(members));
+}
+
+void infer_empty(OpContext& op) {
+  op.set_output(0, {.element = element_attribute(op, "dtype", ElementType::Float32),
+                    .shape = std::nullopt,
+                    .container = Container::Sequence});
+  op.set_members(0, {});
+}
+
+// The last member where no position is given.
+void infer_insert(OpContext& op) {
+  require_sequence(op, 0);
+  TensorType type = op.input(0);
+  const std::optional<Shape>& inserted = op.input(1).shape;
+  const std::vector<Shape>* before = op.members(0);
+  type.element = joint_element(op, type.element, op.element(1));
+  type.shape = before != nullptr && before->empty() ? inserted : joint_shape(op, type.shape, inserted);
+  op.set_output(0, std::move(type));
+  if (before == nullptr || !inserted) return;
+  const auto at = op.has_input(2) ? position(op, 2, before->size()) : static_cast<std::ptrdiff_t>(before->size());
+  if (!at) return;
+  std::vector<Shape> members = *before;
+  members.insert(members.begin() + *at, *inserted);
+  op.set_members(0, std::move(members));
+}
+
+// The last member where no position is given.
+void infer_erase(OpContext& op) {
+  require_sequence(op, 0);
+  op.set_output(0, op.input(0));
+  const std::vector<Shape>* before = op.members(0);
+  if (before == nullptr || before->empty()) return;
+  const std::size_t last = before->size() - 1;
+  const auto at = op.has_input(1) ? position(op, 1, last + 1) : static_cast<std::ptrdiff_t>(last);
+  if (!at || static_cast<std::size_t>(*at) > last) return;
+  std::vector<Shape> members = *before;
+  members.erase(members.begin() + *at);
+  op.set_members(0, std::move(members));
+}
+
+void infer_at(OpContext& op) {
+  require_sequence(op, 0);
+  TensorType type = op.input(0);
+  type.container = Container::Tensor;
+  if (const std::vector<Shape>* members = op.members(0); members != nullptr && !members->empty()) {
+    const auto at = position(op, 1, members->size());
+    if (at && static_cast<std::size_t>(*at) < members->size()) type.shape = (*members)[static_cast<std::size_t>(*at)];
+  }
+  op.set_output(0, std::move(type));
+}
+
+void fold_length(OpContext& op) {
+  if (const std::vector<Shape>* members = op.members(0)) publish(op, {Dim(members->size())});
+}
+
+void infer_length(OpContext& op) {
+  require_sequence(op, 0);
+  op.set_output(0, ElementType::Int64, {});
+}
+
+// --- SplitToSequence, ConcatFromSequence ---
+
+std::size_t split_axis(const OpContext& op) {
+  return static_cast<std::size_t>(normal_axis(op, op.attribute("axis", std::int64_t{0}), op.rank(0)));
+}
+
+// Parts of the sizes listed in `split`, or all of the one size it holds, the last smaller; without it parts of one,
+// whose axis goes unless keepdims is set.
+void infer_split_to_sequence(OpContext& op) {
+  TensorType type = sequence_of(op.input(0));
+  if (!type.shape) return op.set_output(0, std::move(type));
+  const std::size_t axis = split_axis(op);
+  Dim& part = (*type.shape)[axis];
+  const Dim whole = part;
+  if (!op.has_input(1)) {
+    part = 1;
+    if (op.attribute("keepdims", std::int64_t{1}) == 0)
+      type.shape->erase(type.shape->begin() + static_cast<std::ptrdiff_t>(axis));
+    return op.set_output(0, std::move(type));
+  }
+  if (const auto sizes = op.integers(1); sizes && op.has_shape(1) && op.rank(1) == 1) {
+    std::vector<Shape> members(sizes->size(), *type.shape);
+    for (std::size_t i = 0; i < members.size(); ++i) members[i][axis] = (*sizes)[i];
+    op.set_members(0, std::move(members));
+  }
+  std::optional<Dim> size;  // of every part
+  if (const TensorValue* split = op.value(1); split != nullptr && !split->empty()) {
+    size = as_dim(split->front());
+    for (const Scalar& other : *split)
+      if (size && as_dim(other) != size) size.reset();
+    const bool one_size = op.has_shape(1) && op.rank(1) == 0;
+    if (size && (greater_equal(*size, 0) == false || (one_size && *size == Dim(0))))
+      op.fail("a part of size " + size->to_string());
+    if (size && one_size && !exact_div(whole, *size)) size.reset();
+  }
+  part = size ? *size : op.fresh("part", "members of a sequence differ in this size", whole);
+  op.set_output(0, std::move(type));
+}
+
+void infer_concat_from_sequence(OpContext& op) {
+  require_sequence(op, 0);
+  const TensorType& members = op.input(0);
+  op.set_output(0, {.element = members.element, .shape = std::nullopt});
+  if (!members.shape) return;
+  Shape shape = *members.shape;
+  const bool stacks = op.attribute("new_axis", std::int64_t{0}) != 0;
+  const int rank = static_cast<int>(shape.size()) + (stacks ? 1 : 0);
+  const int axis = normal_axis(op, op.required_integer("axis"), rank);
+  Dim size;
+  if (const std::vector<Shape>* each = op.members(0); each != nullptr && !each->empty()) {
+    for (const Shape& member : *each) size += stacks ? Dim(1) : member[static_cast<std::size_t>(axis)];
+  } else {
+    size = op.fresh("concat_dim", "the length of a sequence decides");
+  }
+  if (stacks) {
+    shape.insert(shape.begin() + axis, size);
+  } else {
+    shape[static_cast<std::size_t>(axis)] = size;
+  }
+  op.set_output(0, members.element, std::move(shape));
+}
+
+// Every byte is read and written once; of a sequence only the sum of the parts is known: the tensor on the other side.
+OpCost cost_split_to_sequence(const OpContext& op) {
+  OpCost cost;
+  cost.bytes_read = cost.bytes_written = op.input_bytes(0);
+  cost.precision = op.element(0);
+  return cost;
+}
+
+OpCost cost_concat_from_sequence(const OpContext& op) {
+  OpCost cost;
+  cost.bytes_read = cost.bytes_written = op.output_bytes(0);
+  cost.precision = op.output(0).element;
+  return cost;
+}
+
+// --- Optional, OptionalHasElement, OptionalGetElement ---
+
+void infer_optional(OpContext& op) {
+  TensorType type;
+  if (op.has_input(0)) {
+    type = op.input(0);
+  } else if (const AttributeValue* stated = op.attribute_value("type")) {
+    const auto* held = std::get_if<TensorType>(stated);
+    if (held == nullptr) op.fail("attribute type is no type");
+    type = *held;
+  } else {
+    op.fail("neither an input nor a type is given");
+  }
+  type.container = type.container == Container::Sequence ? Container::OptionalSequence : Container::Optional;
+  op.set_output(0, std::move(type));
+}
+
+// Since opset 18 a tensor or a sequence may be given where an optional is expected.
+void infer_get_element(OpContext& op) {
+  TensorType type = op.input(0);
+  if (type.container == Container::Optional) type.container = Container::Tensor;
+  if (type.container == Container::OptionalSequence) type.container = Container::Sequence;
+  op.set_output(0, std::move(type));
+}
+
+void infer_has_element(OpContext& op) { op.set_output(0, ElementType::Bool, {}); }
+
+void fold_has_element(OpContext& op) {
+  if (!op.has_input(0)) return publish(op, {truth(false)});
+  const Container container = op.input(0).container;
+  if (container == Container::Tensor || container == Container::Sequence) publish(op, {truth(true)});
+}
+
+// clang-format off
+constexpr OpRule kRules[] = {
+    // op                   infer                       cost                       fold              cost in words
+    {"ConcatFromSequence",  infer_concat_from_sequence, cost_concat_from_sequence, nullptr,          "no arithmetic; reads and writes all"},
+    {"Optional",            infer_optional,             cost_view,                 nullptr,          "nothing: a reference"},
+    {"OptionalGetElement",  infer_get_element,          cost_view,                 nullptr,          "nothing: a reference"},
+    {"OptionalHasElement",  infer_has_element,          cost_view,                 fold_has_element, "nothing: known without the data"},
+    {"SequenceAt",          infer_at,                   cost_view,                 nullptr,          "nothing: a reference"},
+    {"SequenceConstruct",   infer_construct,            cost_view,                 nullptr,          "nothing: references"},
+    {"SequenceEmpty",       infer_empty,                cost_view,                 nullptr,          "nothing"},
+    {"SequenceErase",       infer_erase,                cost_view,                 nullptr,          "nothing: references"},
+    {"SequenceInsert",      infer_insert,               cost_view,                 nullptr,          "nothing: references"},
+    {"SequenceLength",      infer_length,               cost_view,                 fold_length,      "nothing: known without the data"},
+    {"SplitToSequence",     infer_split_to_sequence,    cost_split_to_sequence,    nullptr,          "no arithmetic; reads and writes all"},
+};
+// clang-format on
+static_assert(well_formed(kRules));
+
+}  // namespace
+
+std::span<const OpRule> sequence_rules() { return kRules; }
+
+}  // namespace pagoda::ops

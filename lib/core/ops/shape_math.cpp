@@ -1,0 +1,135 @@
+// Mathematics of shapes shared by the rules.
+#include "ops/shape_math.h"
+
+#include <algorithm>
+
+namespace pagoda::ops {
+
+int normal_axis(const OpContext& op, std::int64_t axis, int rank) {
+  if (axis < -rank || axis >= rank)
+    op.fail("axis " + std::to_string(axis) + " is outside a tensor of rank " + std::to_string(rank));
+  return static_cast<int>(axis < 0 ? axis + rank : axis);
+}
+
+std::vector<int> normal_axes(const OpContext& op, std::span<const std::int64_t> axes, int rank) {
+  std::vector<int> result;
+  result.reserve(axes.size());
+  for (const std::int64_t axis : axes) {
+    const int normal = normal_axis(op, axis, rank);
+    if (std::find(result.begin(), result.end(), normal) != result.end())
+      op.fail("axis " + std::to_string(axis) + " is named twice");
+    result.push_back(normal);
+  }
+  return result;
+}
+
+namespace {
+
+std::vector<std::int64_t> list_attribute(const OpContext& op, std::string_view name, std::size_t size,
+                                         std::int64_t otherwise, std::int64_t least) {
+  std::vector<std::int64_t> list = op.integer_list(name).value_or(std::vector<std::int64_t>(size, otherwise));
+  if (list.size() != size)
+    op.fail("attribute " + std::string(name) + " has " + std::to_string(list.size()) + " entries, expected " +
+            std::to_string(size));
+  for (const std::int64_t entry : list)
+    if (entry < least || entry > (std::int64_t{1} << 40))
+      op.fail("attribute " + std::string(name) + " holds " + std::to_string(entry));
+  return list;
+}
+
+}  // namespace
+
+Window window_attributes(const OpContext& op, int spatial_rank, const Shape* weight_kernel) {
+  const auto rank = static_cast<std::size_t>(spatial_rank);
+  Window window;
+  if (weight_kernel != nullptr) {
+    window.kernel = *weight_kernel;
+    if (op.has_attribute("kernel_shape")) {
+      const auto stated = list_attribute(op, "kernel_shape", rank, 1, 1);
+      for (std::size_t i = 0; i < rank; ++i)
+        if (window.kernel[i].is_constant() && window.kernel[i] != Dim(stated[i]))
+          op.fail("kernel_shape " + std::to_string(stated[i]) + " differs from the weight's " +
+                  window.kernel[i].to_string());
+      window.kernel.assign(stated.begin(), stated.end());
+    }
+  } else {
+    if (!op.has_attribute("kernel_shape")) op.fail("attribute kernel_shape is missing");
+    const auto stated = list_attribute(op, "kernel_shape", rank, 1, 1);
+    window.kernel.assign(stated.begin(), stated.end());
+  }
+  window.strides = list_attribute(op, "strides", rank, 1, 1);
+  window.dilations = list_attribute(op, "dilations", rank, 1, 1);
+  // Negative pads crop; they are legal.
+  window.pads = list_attribute(op, "pads", 2 * rank, 0, -(std::int64_t{1} << 40));
+  return window;
+}
+
+Shape window_output(const OpContext& op, const Shape& spatial, const Window& window, bool ceil_mode) {
+  const std::string_view auto_pad = op.attribute("auto_pad", std::string_view("NOTSET"));
+  Shape result;
+  result.reserve(spatial.size());
+  for (std::size_t i = 0; i < spatial.size(); ++i) {
+    const Dim stride = window.strides[i];
+    if (auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER") {
+      result.push_back(ceil_div(spatial[i], stride));
+      continue;
+    }
+    const bool padded = auto_pad == "NOTSET" || auto_pad.empty();
+    if (!padded && auto_pad != "VALID") op.fail("auto_pad is '" + std::string(auto_pad) + "'");
+    const Dim begin = padded ? window.pads[i] : 0;
+    const Dim end = padded ? window.pads[i + spatial.size()] : 0;
+    const Dim extent = Dim(window.dilations[i]) * (window.kernel[i] - 1) + 1;
+    const Dim room = spatial[i] + begin + end - extent;
+    Dim size = (ceil_mode ? ceil_div(room, stride) : floor_div(room, stride)) + 1;
+    if (ceil_mode) {
+      // A window that would start in the end padding is dropped (ONNX Operators.md, MaxPool).
+      // (size − 1)·stride < room + stride, so none does where the window is at least as long as end + stride.
+      if (greater_equal(extent, end + stride) != true) size = min(size, floor_div(spatial[i] + begin - 1, stride) + 1);
+    }
+    if (size.is_constant() && *size.value() < 1)
+      op.fail("the window spans " + extent.to_string() + " but the padded input has " +
+              (spatial[i] + begin + end).to_string());
+    result.push_back(std::move(size));
+  }
+  return result;
+}
+
+std::optional<Dim> as_dim(const Scalar& scalar) {
+  if (const Dim* dim = std::get_if<Dim>(&scalar)) return *dim;
+  return std::nullopt;
+}
+
+std::optional<double> as_real(const Scalar& scalar) {
+  if (const double* real = std::get_if<double>(&scalar)) return *real;
+  if (const Dim* dim = std::get_if<Dim>(&scalar))
+    if (const auto integer = dim->value64()) return static_cast<double>(*integer);
+  if (const Ratio* ratio = std::get_if<Ratio>(&scalar))
+    if (const auto integer = ratio->numerator.value64())
+      return static_cast<double>(*integer) / static_cast<double>(ratio->denominator);
+  return std::nullopt;
+}
+
+Shape shape_from_value(OpContext& op, const TensorValue& value, std::string_view hint) {
+  Shape shape;
+  shape.reserve(value.size());
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    std::optional<Dim> dim = as_dim(value[i]);
+    if (dim && dim->is_constant() && *dim->value() < 0) op.fail("a size of " + dim->to_string());
+    shape.push_back(dim ? *std::move(dim)
+                        : op.fresh(std::string(hint) + "_" + std::to_string(i), "a size computed from data"));
+  }
+  return shape;
+}
+
+std::optional<std::int64_t> small_count(const Shape& shape, std::int64_t limit) {
+  std::int64_t count = 1;
+  for (const Dim& dim : shape) {
+    const auto size = dim.value64();
+    if (!size || *size < 0 || *size > limit) return std::nullopt;
+    count *= *size;
+    if (count > limit) return std::nullopt;
+  }
+  return count;
+}
+
+}  // namespace pagoda::ops

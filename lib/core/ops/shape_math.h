@@ -1,0 +1,45 @@
+// Mathematics of shapes shared by the rules: axes, broadcasting of lists, convolution windows, slices.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "pagoda/core/dim.h"
+#include "pagoda/core/graph.h"
+#include "pagoda/core/rule.h"
+
+namespace pagoda::ops {
+
+// `axis` counted from the front; ends the rule when it is outside [-rank, rank).
+int normal_axis(const OpContext& op, std::int64_t axis, int rank);
+// Each counted from the front; ends the rule for one that is out of range or named twice.
+std::vector<int> normal_axes(const OpContext& op, std::span<const std::int64_t> axes, int rank);
+
+// The geometry of a sliding window over the spatial axes.
+struct Window {
+  std::vector<Dim> kernel;
+  std::vector<std::int64_t> strides, dilations;
+  std::vector<std::int64_t> pads;  // begins then ends, as ONNX lists them
+};
+
+// kernel_shape or the weight's spatial dims, strides, dilations, pads with their defaults; ends the rule when the
+// lists' lengths differ from `spatial_rank`.
+Window window_attributes(const OpContext& op, int spatial_rank, const Shape* weight_kernel);
+
+// Output size of a convolution or pool along each spatial axis, with auto_pad and ceil_mode:
+// ⌊(in + pad − dilation·(kernel−1) − 1) / stride⌋ + 1 (ONNX Operators.md, Conv and MaxPool).
+Shape window_output(const OpContext& op, const Shape& spatial, const Window& window, bool ceil_mode);
+
+// One integer of a known value, empty when unknown or not an integer.
+std::optional<Dim> as_dim(const Scalar& scalar);
+std::optional<double> as_real(const Scalar& scalar);
+
+// The value as a shape: every unknown element becomes a fresh symbol named after `hint`.
+Shape shape_from_value(OpContext& op, const TensorValue& value, std::string_view hint);
+
+// Number of elements of a known constant shape, empty when it is symbolic or above `limit`.
+std::optional<std::int64_t> small_count(const Shape& shape, std::int64_t limit = 1024);
+
+}  // namespace pagoda::ops

@@ -1,0 +1,197 @@
+// Signals: Fourier transforms, windows, mel filter banks.
+//
+// A transform of length N counts as the fast algorithm, 5·N·⌈log2 N⌉ operations for complex data and half of that,
+// rounded up, where input or output is real (the count of fftw.org/speed/method.html, with whole stages). It is
+// not known for a symbolic length. Twiddle factors are tables.
+#include "ops/nn_work.h"
+#include "ops/rule_parts.h"
+#include "ops/shape_math.h"
+
+namespace pagoda::ops {
+namespace {
+
+// The only element of a scalar input; empty when it is not known.
+std::optional<Dim> scalar(const OpContext& op, int i) {
+  const TensorValue* value = op.value(i);
+  return value != nullptr && value->size() == 1 ? as_dim(value->front()) : std::nullopt;
+}
+
+// The same, or a symbol of its own.
+Dim scalar_size(OpContext& op, int i, std::string_view hint) {
+  const std::optional<Dim> size = scalar(op, i);
+  if (!size) return op.fresh(hint, "a size computed from data");
+  if (size->is_constant() && *size->value() < 0) op.fail(std::string(hint) + " is " + size->to_string());
+  return *size;
+}
+
+Dim transform_work(const OpContext& op, const Dim& length, bool is_real) {
+  const auto points = length.value64();
+  if (!points) op.unknown("a fast transform of symbolic length " + length.to_string() + " has no closed count");
+  int stages = 0;
+  while (stages < 62 && (std::int64_t{1} << stages) < *points) ++stages;
+  const Dim complex = Dim(5) * *points * stages;
+  return is_real ? ceil_div(complex, 2) : complex;
+}
+
+// --- DFT ---
+
+// The transformed axis: an attribute, 1 unless stated, before opset 20; then an input, -2 unless given. Empty when it
+// is not known.
+std::optional<std::size_t> dft_axis(const OpContext& op) {
+  if (op.rank(0) < 2) op.fail("input 0 has rank " + std::to_string(op.rank(0)) + ", expected 2 or more");
+  std::int64_t axis = op.opset() < 20 ? op.attribute("axis", std::int64_t{1}) : -2;
+  if (op.opset() >= 20 && op.has_input(2)) {
+    const auto stated = op.integers(2);
+    if (!stated || stated->size() != 1) return std::nullopt;
+    axis = stated->front();
+  }
+  const int normal = normal_axis(op, axis, op.rank(0));
+  if (normal == op.rank(0) - 1) op.fail("the last axis holds the parts of complex numbers and cannot be transformed");
+  return static_cast<std::size_t>(normal);
+}
+
+bool is_one_sided(const OpContext& op, std::int64_t otherwise) { return op.attribute("onesided", otherwise) != 0; }
+bool is_inverse(const OpContext& op) { return op.attribute("inverse", std::int64_t{0}) != 0; }
+
+// Size of the transformed axis afterwards.
+Dim transformed_size(OpContext& op, const Dim& input) {
+  const bool to_real = is_one_sided(op, 0) && is_inverse(op);
+  const Dim length = op.has_input(1) ? scalar_size(op, 1, "dft_length") : to_real ? 2 * (input - 1) : input;
+  return is_one_sided(op, 0) && !to_real ? floor_div(length, 2) + 1 : length;
+}
+
+// [… signal …, 1 or 2] → [… spectrum …, 2]; the inverse of a one-sided spectrum is real, [… signal …, 1].
+void infer_dft(OpContext& op) {
+  set_element(op, 0, op.element(0));
+  const std::optional<std::size_t> axis = dft_axis(op);
+  Shape output = op.shape(0);
+  output.back() = is_one_sided(op, 0) && is_inverse(op) ? 1 : 2;
+  if (axis) {
+    output[*axis] = transformed_size(op, output[*axis]);
+  } else if (op.has_input(1) || is_one_sided(op, 0)) {  // else no size changes, whatever the axis
+    for (std::size_t i = 0; i + 1 < output.size(); ++i)
+      output[i] = op.fresh("spectrum", "the transformed axis is data");
+  }
+  op.set_output(0, op.element(0), std::move(output));
+}
+
+OpCost cost_dft(const OpContext& op) {
+  const std::optional<std::size_t> known_axis = dft_axis(op);
+  if (!known_axis) op.unknown("the transformed axis is not known");
+  const std::size_t axis = *known_axis;
+  const Shape& input = op.shape(0);
+  const Shape& output = op.output_shape(0);
+  const bool to_real = output.back() == Dim(1);
+  std::optional<Dim> length = output[axis];
+  if (is_one_sided(op, 0) && !to_real) length = op.has_input(1) ? scalar(op, 1) : input[axis];
+  if (!length) op.unknown("the length of the transform is not known");
+  Dim transforms = 1;
+  for (std::size_t i = 0; i + 1 < output.size(); ++i)
+    if (i != axis) transforms *= output[i];
+  OpCost cost = op.streamed({0});
+  // A shorter transform reads the beginning of the signal alone.
+  if (!to_real) cost.bytes_read = byte_size(transforms * input.back() * min(input[axis], *length), op.element(0));
+  cost.arith = transforms * transform_work(op, *length, to_real || input.back() == Dim(1));
+  // The inverse divides by the length.
+  if (is_inverse(op)) cost.arith += op.output_elements(0);
+  return cost;
+}
+
+// --- STFT ---
+
+// The length of a frame: stated, else the window's, else the whole signal; empty when it is not known.
+std::optional<Dim> frame_length(const OpContext& op) {
+  if (const std::optional<Dim> stated = scalar(op, 3)) return stated;
+  if (op.has_shape(2) && op.rank(2) == 1) return op.shape(2)[0];
+  return op.has_input(2) || op.has_input(3) ? std::nullopt : std::optional<Dim>(op.shape(0)[1]);
+}
+
+// signal [batch, length, 1 or 2] → [batch, frames, bins, 2].
+void infer_stft(OpContext& op) {
+  set_element(op, 0, op.element(0));
+  const Shape& signal = op.shape(0);
+  if (signal.size() != 3 && signal.size() != 2)
+    op.fail("signal has rank " + std::to_string(signal.size()) + ", expected 3");
+  std::optional<Dim> length = frame_length(op);
+  if (!length) length = op.fresh("frame_length", "a size computed from data");
+  const std::optional<Dim> step = scalar(op, 1);
+  if (step && step->is_constant() && *step->value() < 1) op.fail("frame_step is " + step->to_string());
+  const Dim frames =
+      step ? floor_div(signal[1] - *length, *step) + 1 : op.fresh("frames", "a frame step computed from data");
+  if (const auto count = frames.value(); count && *count < 1)
+    op.fail("frames of " + length->to_string() + " do not fit a signal of " + signal[1].to_string());
+  const Dim bins = is_one_sided(op, 1) ? floor_div(*length, 2) + 1 : *length;
+  op.set_output(0, op.element(0), {signal[0], frames, bins, Dim(2)});
+}
+
+// Per frame: a multiplication by the window, where there is one, per real number, and a transform.
+OpCost cost_stft(const OpContext& op) {
+  const Shape& output = op.output_shape(0);
+  std::optional<Dim> length = is_one_sided(op, 1) ? frame_length(op) : std::optional<Dim>(output[2]);
+  if (!length) op.unknown("the length of a frame is not known");
+  const Dim parts = op.rank(0) == 3 ? op.shape(0)[2] : Dim(1);
+  const Dim frames = output[0] * output[1];
+  OpCost cost = op.streamed({0, 2});
+  cost.arith = frames * transform_work(op, *length, parts == Dim(1));
+  if (op.has_input(2)) cost.arith += frames * *length * parts;
+  return cost;
+}
+
+// --- windows ---
+
+void infer_window(OpContext& op) {
+  op.set_output(0, element_attribute(op, "output_datatype", ElementType::Float32), {scalar_size(op, 0, "window")});
+}
+
+// a0 − a1·cos(2πn/N), + a2·cos(4πn/N) for Blackman: per cosine a multiplication for its angle, one by its coefficient
+// and an addition.
+template <int Cosines>
+OpCost cost_window(const OpContext& op) {
+  OpCost cost = op.streamed({});
+  cost.precision = op.output(0).element;
+  cost.arith = 3 * Cosines * op.output_elements(0);
+  cost.special = Cosines * op.output_elements(0);
+  return cost;
+}
+
+// --- MelWeightMatrix ---
+
+// → [⌊dft_length / 2⌋ + 1, num_mel_bins].
+void infer_mel(OpContext& op) {
+  const Dim bands = scalar_size(op, 0, "mel_bins");
+  const Dim length = scalar_size(op, 1, "dft_length");
+  op.set_output(0, element_attribute(op, "output_datatype", ElementType::Float32), {floor_div(length, 2) + 1, bands});
+}
+
+// Two logarithms for the ends of the mel scale, each with a division, an addition and a multiplication; the step (sub,
+// div); per edge of a band (bands + 2): its mel (mul, add), its frequency (div, pow, sub, mul), its bin (mul, div,
+// floor). Per weight the lesser of two slopes and not below 0: 2 sub, 2 div, 2 comparisons.
+OpCost cost_mel(const OpContext& op) {
+  OpCost cost = op.streamed({});
+  cost.precision = op.output(0).element;
+  const Dim edges = op.output_shape(0)[1] + 2;
+  const Dim weights = op.output_elements(0);
+  cost.arith = 8 + 8 * edges + 6 * weights;
+  cost.special = 2 + edges;
+  cost.comparisons = edges + 2 * weights;
+  return cost;
+}
+
+// clang-format off
+constexpr OpRule kRules[] = {
+    // op                infer         cost            fold     cost in words
+    {"BlackmanWindow",   infer_window, cost_window<2>, nullptr, "2 cos, 6 operations per element"},
+    {"DFT",              infer_dft,    cost_dft,       nullptr, "5·N·⌈log2 N⌉ per complex transform of length N, half for real data; inverse: div per element"},
+    {"HammingWindow",    infer_window, cost_window<1>, nullptr, "cos, 3 operations per element"},
+    {"HannWindow",       infer_window, cost_window<1>, nullptr, "cos, 3 operations per element"},
+    {"MelWeightMatrix",  infer_mel,    cost_mel,       nullptr, "8 and pow per edge of a band, 6 per weight"},
+    {"STFT",             infer_stft,   cost_stft,      nullptr, "per frame N mul by the window and a transform as in DFT"},
+};
+// clang-format on
+static_assert(well_formed(kRules));
+
+}  // namespace
+
+std::span<const OpRule> signal_rules() { return kRules; }
+
+}  // namespace pagoda::ops

@@ -1,0 +1,359 @@
+// Taking tensors apart along an axis and putting them together: Slice, Split, Concat.
+#include <algorithm>
+#include <map>
+#include <span>
+#include <string>
+
+#include "ops/families.h"
+#include "ops/fold.h"
+#include "ops/rule_parts.h"
+#include "ops/shape_math.h"
+
+namespace pagoda::ops {
+namespace {
+
+// --- Slice ---
+
+// Exporters write "to the end" as the largest integer of 32 or 64 bits.
+const Dim kEverything = (std::int64_t{1} << 31) - 1;
+
+// A length that is not negative. A symbolic `size`, an axis worth slicing, is taken to be at least 1: size − 1 stays.
+Dim non_negative(const Dim& length, const Dim& size) {
+  return !size.is_constant() && length == size - 1 ? length : max(length, 0);
+}
+
+// Whether a bound counts from the front. Where the sign depends on whether sizes are 0, they are not: x[: n − 1]
+// counts from the front, x[−n :] from the end.
+std::optional<bool> from_front(const Dim& bound) {
+  if (const auto known = greater_equal(bound, 0)) return known;
+  std::map<std::string, Dim, std::less<>> at_least_one;
+  for (const std::string& name : bound.symbols()) at_least_one.emplace(name, Dim::symbol(name) + 1);
+  return greater_equal(bound.substitute(at_least_one), 0);
+}
+
+// What one axis keeps: the first element, how many, how far apart.
+struct Kept {
+  Dim first, length;
+  std::int64_t step = 1;
+};
+
+// Forward from `start` up to `end`, negative bounds counted from the end, bounds outside the axis moved to its ends
+// (ONNX Operators.md, Slice). Empty where the sign of a bound is not known.
+std::optional<Kept> forward(const Dim& size, const Dim& start, const Dim& end, std::int64_t step) {
+  const auto start_from_front = from_front(start);
+  const auto end_from_front = from_front(end);
+  if (!start_from_front || !end_from_front) return std::nullopt;
+  const bool to_the_end = greater_equal(end, kEverything) == true || greater_equal(end, size) == true;
+  if (greater_equal(start, kEverything) == true || greater_equal(-end, kEverything) == true) return Kept{0, 0, step};
+  Dim first = start;
+  if (!*start_from_front)
+    first = greater_equal(-start, kEverything) == true ? Dim(0) : non_negative(size + start, size);
+  Dim last = size;  // one past the end
+  if (!*end_from_front) {
+    last = size + end;
+  } else if (!to_the_end) {
+    const bool decided = greater_equal(size, end).has_value();
+    // Bounds that are both computed from sizes, x[past:past + seq], lie within the axis.
+    const bool within = !decided && !start.is_constant() && !end.is_constant();
+    last = within || (end == Dim(1) && !size.is_constant()) ? end : min(end, size);
+  }
+  const bool tail = !*start_from_front && to_the_end;  // x[-k:], k elements where there are as many
+  Dim length = non_negative(last - first, size);
+  if (tail) length = start == Dim(-1) && !size.is_constant() ? Dim(1) : min(size, -start);
+  return Kept{first, step == 1 ? length : ceil_div(length, step), step};
+}
+
+// Backward from `start`, moved to [0, size − 1], down to above `end`, moved to [−1, size − 1]. As in onnxruntime the
+// largest integer is "to the end" in this direction too.
+std::optional<Kept> backward(const Dim& size, const Dim& start, const Dim& end, std::int64_t step) {
+  const auto start_from_front = from_front(start);
+  const auto end_from_front = from_front(end);
+  if (!start_from_front || !end_from_front) return std::nullopt;
+  Dim first = size - 1;
+  if (greater_equal(-start, kEverything) == true) {
+    first = min(size - 1, 0);
+  } else if (greater_equal(start, kEverything) != true && start != Dim(-1)) {
+    first = *start_from_front ? min(start, size - 1) : max(size + start, 0);
+  }
+  Dim last = -1;  // one before the end
+  if (greater_equal(end, kEverything) != true && greater_equal(-end, kEverything) != true)
+    last = *end_from_front ? min(end, size - 1) : max(size + end, -1);
+  return Kept{first, ceil_div(max(first - last, 0), -step), step};
+}
+
+// Bounds of every axis, as attributes (opset 1) or inputs. An axis that is not listed has none.
+struct Bounds {
+  std::vector<std::optional<std::size_t>> place;  // by axis: position in the lists
+  TensorValue starts, ends, steps;
+};
+
+TensorValue bounds_input(const OpContext& op, int i, std::size_t count, const Scalar& otherwise) {
+  if (!op.has_input(i)) return TensorValue(count, otherwise);
+  const TensorValue* value = op.value(i);
+  if (value != nullptr && value->size() != count)
+    op.fail("input " + std::to_string(i) + " has " + std::to_string(value->size()) + " entries, expected " +
+            std::to_string(count));
+  return value != nullptr ? *value : TensorValue(count);
+}
+
+TensorValue as_value(const std::vector<std::int64_t>& list) { return {list.begin(), list.end()}; }
+
+// Empty where the axes, or how many there are, is not known.
+std::optional<Bounds> slice_bounds(const OpContext& op) {
+  Bounds bounds;
+  const int rank = op.rank(0);
+  if (op.opset() < 10 && op.node().op_type == "Slice") {
+    const auto starts = op.integer_list("starts");
+    const auto ends = op.integer_list("ends");
+    if (!starts || !ends || starts->size() != ends->size())
+      op.fail("attributes starts and ends should be lists of one length");
+    bounds.starts = as_value(*starts);
+    bounds.ends = as_value(*ends);
+    bounds.steps.assign(starts->size(), Dim(1));
+  } else {
+    std::optional<std::int64_t> count;
+    for (int i = 1; i < op.input_count() && !count; ++i)
+      if (op.has_shape(i) && op.rank(i) == 1) count = op.shape(i)[0].value64();
+    if (!count) return std::nullopt;
+    if (*count < 0 || *count > rank)
+      op.fail(std::to_string(*count) + " bounds for a tensor of rank " + std::to_string(rank));
+    const auto entries = static_cast<std::size_t>(*count);
+    bounds.starts = bounds_input(op, 1, entries, Scalar());
+    bounds.ends = bounds_input(op, 2, entries, Scalar());
+    bounds.steps = bounds_input(op, 4, entries, Dim(1));
+  }
+  std::vector<std::int64_t> axes;
+  if (const auto listed = op.integer_list_or_input("axes", 3)) {
+    axes = *listed;
+  } else if (op.has_input(3)) {
+    return std::nullopt;
+  } else {
+    for (std::size_t i = 0; i < bounds.starts.size(); ++i) axes.push_back(static_cast<std::int64_t>(i));
+  }
+  if (axes.size() != bounds.starts.size()) op.fail("axes and starts differ in length");
+  bounds.place.resize(static_cast<std::size_t>(rank));
+  const std::vector<int> normal = normal_axes(op, axes, rank);
+  for (std::size_t i = 0; i < normal.size(); ++i) bounds.place[static_cast<std::size_t>(normal[i])] = i;
+  return bounds;
+}
+
+// Empty where the bounds of the axis are not known.
+std::optional<Kept> kept_of(const OpContext& op, const Dim& size, const Scalar& start, const Scalar& end,
+                            const Scalar& step) {
+  const auto from = as_dim(start);
+  const auto to = as_dim(end);
+  const auto distance = as_dim(step);
+  if (!from || !to || !distance || !distance->value64()) return std::nullopt;
+  const std::int64_t by = *distance->value64();
+  if (by == 0) op.fail("a step of 0");
+  if (by < -kFoldLimit * kFoldLimit || by > kFoldLimit * kFoldLimit) return std::nullopt;
+  if (size == Dim(0)) return Kept{0, 0, by};
+  return by > 0 ? forward(size, *from, *to, by) : backward(size, *from, *to, by);
+}
+
+void infer_slice(OpContext& op) {
+  if (!op.has_shape(0)) return op.set_output(0, {.element = op.element(0), .shape = std::nullopt});
+  Shape shape = op.shape(0);
+  const auto bounds = slice_bounds(op);
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    if (bounds && !bounds->place[axis]) continue;
+    std::optional<Kept> kept;
+    if (bounds) {
+      const std::size_t i = *bounds->place[axis];
+      kept = kept_of(op, shape[axis], bounds->starts[i], bounds->ends[i], bounds->steps[i]);
+    }
+    shape[axis] = kept ? kept->length : op.fresh("sliced_dim", "slice bounds are computed from data", shape[axis]);
+  }
+  op.set_output(0, op.element(0), std::move(shape));
+}
+
+// Reads only what it keeps.
+OpCost cost_slice(const OpContext& op) {
+  OpCost cost = op.streamed({});
+  cost.bytes_read = op.output_bytes(0);
+  return cost;
+}
+
+void fold_slice(OpContext& op) {
+  const auto input = known_input(op, 0);
+  const auto output = small_output(op, 0);
+  const auto bounds = input ? slice_bounds(op) : std::nullopt;
+  if (!output || !bounds) return;
+  const std::size_t rank = input->shape.size();
+  Extents first(rank, 0), step(rank, 1);
+  for (std::size_t axis = 0; axis < rank; ++axis) {
+    if (!bounds->place[axis]) continue;
+    const std::size_t i = *bounds->place[axis];
+    const auto kept = kept_of(op, input->shape[axis], bounds->starts[i], bounds->ends[i], bounds->steps[i]);
+    if (!kept || !kept->first.value64()) return;
+    first[axis] = *kept->first.value64();
+    step[axis] = kept->step;
+  }
+  const Extents from = strides_of(input->shape);
+  const Extents to = strides_of(*output);
+  fold_moved(op, [&](std::int64_t index) {
+    std::int64_t source = 0;
+    for (std::size_t axis = 0; axis < rank; ++axis)
+      source += (first[axis] + index / to[axis] % (*output)[axis] * step[axis]) * from[axis];
+    return source;
+  });
+}
+
+// --- Split ---
+
+std::size_t axis_of(const OpContext& op, std::int64_t otherwise) {
+  return static_cast<std::size_t>(normal_axis(op, op.attribute("axis", otherwise), op.rank(0)));
+}
+
+// The sizes of the parts: listed in attribute or input `split`; else equal parts, since opset 18 with a smaller last.
+Shape split_sizes(OpContext& op, const Dim& whole) {
+  const auto count = static_cast<std::size_t>(op.output_count());
+  const auto listed = op.integer_list("split");
+  if (!listed && op.has_input(1)) {
+    const TensorValue* value = op.value(1);
+    if (value != nullptr && value->size() != count)
+      op.fail(std::to_string(value->size()) + " split sizes for " + std::to_string(count) + " outputs");
+    Shape sizes;
+    Dim rest = whole;
+    std::size_t unknown = count;
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto size = value != nullptr ? as_dim((*value)[i]) : std::nullopt;
+      sizes.push_back(size ? *size : Dim(0));
+      if (size) rest -= *size;
+      // What the others leave; a second unknown part is a size of its own.
+      if (!size && unknown == count) {
+        unknown = i;
+      } else if (!size) {
+        sizes[i] = op.fresh("split_size", "split sizes are computed from data", whole);
+        rest -= sizes[i];
+      }
+    }
+    if (unknown != count) sizes[unknown] = rest;
+    return sizes;
+  }
+  if (listed) {
+    if (listed->size() != count)
+      op.fail(std::to_string(listed->size()) + " split sizes for " + std::to_string(count) + " outputs");
+    return {listed->begin(), listed->end()};
+  }
+  const std::int64_t parts = op.attribute("num_outputs", static_cast<std::int64_t>(count));
+  if (parts != static_cast<std::int64_t>(count))
+    op.fail("num_outputs is " + std::to_string(parts) + " for " + std::to_string(count) + " outputs");
+  const auto equal_part = exact_div(whole, parts);
+  if (!equal_part && op.opset() < 18 && whole.is_constant())
+    op.fail(whole.to_string() + " does not split into " + std::to_string(parts) + " equal parts");
+  if (equal_part || op.opset() < 18) return Shape(count, equal_part ? *equal_part : floor_div(whole, parts));
+  Shape sizes(count, ceil_div(whole, parts));
+  sizes.back() = whole - (parts - 1) * sizes.front();
+  return sizes;
+}
+
+void infer_split(OpContext& op) {
+  for (int i = 0; i < op.output_count(); ++i) op.set_output(i, {.element = op.element(0), .shape = std::nullopt});
+  if (!op.has_shape(0) || op.output_count() == 0) return;
+  const std::size_t axis = axis_of(op, 0);
+  Shape shape = op.shape(0);
+  const Dim whole = shape[axis];
+  const Shape sizes = split_sizes(op, whole);
+  Dim sum = 0;
+  for (const Dim& size : sizes) sum += size;
+  if (op.rebatch() == nullptr && equal(sum, whole) == false)
+    op.fail("split sizes add up to " + sum.to_string() + ", the axis has " + whole.to_string());
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    shape[axis] = sizes[i];
+    op.set_output(static_cast<int>(i), op.element(0), shape);
+  }
+}
+
+void fold_split(OpContext& op) {
+  const auto input = known_input(op, 0);
+  if (!input) return;
+  const std::size_t axis = axis_of(op, 0);
+  const std::int64_t inner = strides_of(input->shape)[axis];
+  std::int64_t before = 0;
+  for (int i = 0; i < op.output_count(); ++i) {
+    const auto output = small_output(op, i);
+    if (!output) return;
+    const std::int64_t part = (*output)[axis] * inner;
+    const std::int64_t line = input->shape[axis] * inner;
+    fold_moved(
+        op, [&](std::int64_t index) { return index / part * line + before + index % part; }, i);
+    before += part;
+  }
+}
+
+// --- Concat ---
+
+// The axis is mandatory since opset 4.
+std::int64_t concat_axis(const OpContext& op) {
+  return op.opset() < 4 ? op.attribute("axis", std::int64_t{1}) : op.required_integer("axis");
+}
+
+void infer_concat(OpContext& op) {
+  ElementType element = op.element(0);
+  int with_shape = -1;
+  bool all_known = true;
+  for (int i = 0; i < op.input_count(); ++i) {
+    if (element == ElementType::Undefined) element = op.element(i);
+    if (op.element(i) != element && op.element(i) != ElementType::Undefined)
+      op.fail("inputs are of different element types");
+    if (op.has_shape(i) && with_shape < 0) with_shape = i;
+    all_known = all_known && op.has_shape(i);
+  }
+  op.set_output(0, {.element = element, .shape = std::nullopt});
+  if (with_shape < 0) return;
+  Shape shape = op.shape(with_shape);
+  const int rank = static_cast<int>(shape.size());
+  const auto axis = static_cast<std::size_t>(normal_axis(op, concat_axis(op), rank));
+  for (int i = with_shape + 1; i < op.input_count(); ++i) {
+    if (!op.has_shape(i)) continue;
+    if (op.rank(i) != rank)
+      op.fail("inputs are of ranks " + std::to_string(rank) + " and " + std::to_string(op.rank(i)));
+    for (std::size_t k = 0; k < shape.size(); ++k) {
+      if (k == axis) {
+        shape[k] += op.shape(i)[k];
+      } else {
+        shape[k] = op.unify(shape[k], op.shape(i)[k], "dims of the inputs along axis " + std::to_string(k));
+      }
+    }
+  }
+  if (!all_known) shape[axis] = op.fresh("concat_dim", "an input of unknown rank is concatenated");
+  op.set_output(0, element, std::move(shape));
+}
+
+void fold_concat(OpContext& op) {
+  if (!small_output(op, 0)) return;
+  const auto axis = static_cast<std::size_t>(normal_axis(op, concat_axis(op), op.rank(0)));
+  std::vector<SmallTensor> inputs;
+  for (int i = 0; i < op.input_count(); ++i) {
+    auto input = small_input(op, i);
+    if (!input) return;
+    inputs.push_back(*std::move(input));
+  }
+  std::int64_t lines = 1;  // blocks that each input gives one run of elements to
+  for (std::size_t i = 0; i < axis; ++i) lines *= inputs[0].shape[i];
+  TensorValue value;
+  for (std::int64_t line = 0; line < lines; ++line)
+    for (const SmallTensor& input : inputs) {
+      const std::int64_t run = input.count / lines;
+      for (std::int64_t k = 0; k < run; ++k) value.push_back(input[line * run + k]);
+    }
+  publish(op, std::move(value));
+}
+
+// clang-format off
+constexpr OpRule kRules[] = {
+    // op            infer         cost             fold         cost in words
+    {"Concat",       infer_concat, cost_move,       fold_concat, "no arithmetic; reads and writes all"},
+    {"DynamicSlice", infer_slice,  cost_slice,      fold_slice,  "as Slice"},
+    {"Slice",        infer_slice,  cost_slice,      fold_slice,  "no arithmetic; reads what it keeps"},
+    {"Split",        infer_split,  cost_move_first, fold_split,  "no arithmetic; reads and writes all"},
+};
+// clang-format on
+static_assert(well_formed(kRules));
+
+}  // namespace
+
+std::span<const OpRule> slice_rules() { return kRules; }
+
+}  // namespace pagoda::ops

@@ -1,0 +1,94 @@
+// Operators on strings. They run on the host; strings have no fixed width, so their bytes are not counted, and work
+// on characters is no floating-point work: what counts is what they do to numbers.
+#include <algorithm>
+#include <span>
+
+#include "ops/families.h"
+#include "ops/rule_parts.h"
+#include "ops/shape_math.h"
+
+namespace pagoda::ops {
+namespace {
+
+void infer_string_concat(OpContext& op) {
+  for (const int i : {0, 1})
+    if (op.element(i) != ElementType::String && op.element(i) != ElementType::Undefined)
+      op.fail("input " + std::to_string(i) + " is " + std::string(to_string(op.element(i))) + ", expected string");
+  TensorType type{.element = ElementType::String, .shape = std::nullopt};
+  if (op.has_shape(0) && op.has_shape(1)) type.shape = op.broadcast(op.shape(0), op.shape(1));
+  op.set_output(0, std::move(type));
+}
+
+// [C] or [1, C]; stop words are removed, and one empty string stays where all are.
+void infer_string_normalizer(OpContext& op) {
+  op.set_output(0, op.input(0));
+  if (!op.has_shape(0)) return;
+  Shape shape = op.shape(0);
+  if (shape.empty() || shape.size() > 2)
+    op.fail("the input has rank " + std::to_string(shape.size()) + ", expected 1 or 2");
+  const AttributeValue* listed = op.attribute_value("stopwords");
+  const auto* stop_words = listed == nullptr ? nullptr : std::get_if<std::vector<std::string>>(listed);
+  if (stop_words == nullptr || stop_words->empty()) return;
+  shape.back() = op.fresh("words", "the number of words that are no stop words", shape.back());
+  op.set_output(0, ElementType::String, std::move(shape));
+}
+
+// The substrings of each string, padded to the longest, and how many each has.
+void infer_string_split(OpContext& op) {
+  op.set_output(0, {.element = ElementType::String, .shape = std::nullopt});
+  op.set_output(1, {.element = ElementType::Int64, .shape = op.input(0).shape});
+  if (!op.has_shape(0)) return;
+  Shape shape = op.shape(0);
+  std::optional<Dim> most;
+  if (op.has_attribute("maxsplit")) most = Dim(op.attribute("maxsplit", std::int64_t{0})) + 1;
+  shape.push_back(op.fresh("substrings", "the longest split of a string", most));
+  op.set_output(0, ElementType::String, std::move(shape));
+}
+
+void infer_regex(OpContext& op) { op.set_output(0, {.element = ElementType::Bool, .shape = op.input(0).shape}); }
+
+// [C] → [features], [N, C] → [N, features]; ngram_indexes names the feature of each n-gram.
+void infer_tf_idf(OpContext& op) {
+  const auto indexes = op.integer_list("ngram_indexes");
+  if (!indexes || indexes->empty()) op.fail("attribute ngram_indexes is missing");
+  if (!op.has_shape(0)) return op.set_output(0, {.element = ElementType::Float32, .shape = std::nullopt});
+  Shape shape = op.shape(0);
+  if (shape.size() > 2) op.fail("the input has rank " + std::to_string(shape.size()) + ", expected 2 at most");
+  const Dim features = Dim(*std::max_element(indexes->begin(), indexes->end())) + 1;
+  if (shape.empty()) shape.push_back(features);
+  shape.back() = features;
+  op.set_output(0, ElementType::Float32, std::move(shape));
+}
+
+// Strings in, strings out: neither bytes nor arithmetic that could be counted, and said so.
+OpCost cost_host(const OpContext&) {
+  OpCost cost;
+  cost.mark = Mark::Host;
+  return cost;
+}
+
+// IDF and TFIDF scale every feature by its weight; how many n-grams are found the data decide.
+OpCost cost_tf_idf(const OpContext& op) {
+  OpCost cost = op.streamed();
+  if (op.attribute("mode", std::string_view("TF")) != "TF") cost.arith = op.output_elements(0);
+  cost.precision = ElementType::Float32;
+  return cost;
+}
+
+// clang-format off
+constexpr OpRule kRules[] = {
+    // op                 infer                    cost         fold     cost in words
+    {"RegexFullMatch",    infer_regex,             cost_move,   nullptr, "no arithmetic; writes the answers"},
+    {"StringConcat",      infer_string_concat,     cost_host,   nullptr, "nothing: characters on the host"},
+    {"StringNormalizer",  infer_string_normalizer, cost_host,   nullptr, "nothing: characters on the host"},
+    {"StringSplit",       infer_string_split,      cost_move,   nullptr, "no arithmetic; writes the counts"},
+    {"TfIdfVectorizer",   infer_tf_idf,            cost_tf_idf, nullptr, "1 mul / feature, except in mode TF"},
+};
+// clang-format on
+static_assert(well_formed(kRules));
+
+}  // namespace
+
+std::span<const OpRule> text_rules() { return kRules; }
+
+}  // namespace pagoda::ops

@@ -1,0 +1,193 @@
+// Operators on one tensor whose output element depends on one input element: mathematics, rounding, activations.
+// Counts follow the definition in ONNX Operators.md, written with as few operations as it allows; a branch counts as
+// the comparison that takes it, and both sides are computed, as vector code does.
+#include <array>
+#include <span>
+
+#include "ops/families.h"
+#include "ops/fold.h"
+#include "ops/rule_parts.h"
+#include "ops/shape_math.h"
+
+namespace pagoda::ops {
+namespace {
+
+void infer_test(OpContext& op) { op.set_output(0, {.element = ElementType::Bool, .shape = op.input(0).shape}); }
+
+// Exact: 0.5·x·(1 + erf(x/√2)): 3 multiplications, 1 addition, 1 erf.
+// tanh:  0.5·x·(1 + tanh(√(2/π)·(x + 0.044715·x³))): 6 multiplications, 2 additions, 1 tanh.
+OpCost cost_gelu(const OpContext& op) {
+  const std::string_view approximate = op.attribute("approximate", std::string_view("none"));
+  if (approximate == "none") return cost_each<4, 1>(op);
+  if (approximate == "tanh") return cost_each<8, 1>(op);
+  op.fail("approximate is '" + std::string(approximate) + "', expected none or tanh");
+}
+
+bool is_one(const OpContext& op, std::string_view attribute) { return op.attribute(attribute, 1.0) == 1.0; }
+
+// x·sigmoid(α·x); the product with α where it is not 1.
+OpCost cost_swish(const OpContext& op) { return is_one(op, "alpha") ? cost_each<1, 1>(op) : cost_each<2, 1>(op); }
+OpCost cost_swiglu(const OpContext& op) { return is_one(op, "alpha") ? cost_each<2, 1>(op) : cost_each<3, 1>(op); }
+
+// x > 0 ? x : α·(exp(x/α) − 1); the division and the product where α is not 1.
+OpCost cost_celu(const OpContext& op) { return is_one(op, "alpha") ? cost_each<2, 1, 1>(op) : cost_each<4, 1, 1>(op); }
+// x > 0 ? x : α·(exp(x) − 1)
+OpCost cost_elu(const OpContext& op) { return is_one(op, "alpha") ? cost_each<2, 1, 1>(op) : cost_each<3, 1, 1>(op); }
+
+// Both operands have one shape: nothing is broadcast.
+void infer_swiglu(OpContext& op) {
+  if (!op.has_shape(0) || !op.has_shape(1)) return op.set_output(0, op.has_shape(0) ? op.input(0) : op.input(1));
+  Shape shape = op.shape(0);
+  if (shape.size() != op.shape(1).size()) op.fail("A and B differ in rank");
+  for (std::size_t i = 0; i < shape.size(); ++i) shape[i] = op.unify(shape[i], op.shape(1)[i], "dims of A and B");
+  op.set_output(0, op.element(0), std::move(shape));
+}
+
+// One comparison for each bound that is given: an attribute before opset 11, an input since.
+OpCost cost_clip(const OpContext& op) {
+  const bool lower = op.has_attribute("min") || op.has_input(1);
+  const bool upper = op.has_attribute("max") || op.has_input(2);
+  if (lower && upper) return cost_each<2, 0, 2>(op);
+  return lower || upper ? cost_each<1, 0, 1>(op) : cost_each<0>(op);
+}
+
+void fold_clip(OpContext& op) {
+  if (op.opset() < 11 || op.element(0) == ElementType::Bool) return;
+  const auto input = known_input(op, 0);
+  if (!input) return;
+  const auto low = known_input(op, 1);
+  const auto high = known_input(op, 2);
+  if ((op.has_input(1) && !(low && low->count == 1)) || (op.has_input(2) && !(high && high->count == 1))) return;
+  TensorValue value = *input->known;
+  for (Scalar& element : value) {
+    if (low) element = maximum(element, (*low)[0], op.element(0));
+    if (high) element = minimum(element, (*high)[0], op.element(0));
+  }
+  publish(op, std::move(value));
+}
+
+// max(0, min(1, α·x + β)); HardSwish multiplies by x.
+constexpr auto kCostHardSigmoid = cost_each<4, 0, 2>;
+constexpr auto kCostHardSwish = cost_each<5, 0, 2>;
+
+// --- conversions ---
+
+// Names of onnx.TensorProto.DataType, which Cast-1 takes.
+struct DataTypeName {
+  std::string_view name;
+  ElementType type;
+};
+constexpr std::array<DataTypeName, 16> kDataTypeNames = {{
+    {"BFLOAT16", ElementType::Bfloat16},
+    {"BOOL", ElementType::Bool},
+    {"COMPLEX128", ElementType::Complex128},
+    {"COMPLEX64", ElementType::Complex64},
+    {"DOUBLE", ElementType::Float64},
+    {"FLOAT", ElementType::Float32},
+    {"FLOAT16", ElementType::Float16},
+    {"INT16", ElementType::Int16},
+    {"INT32", ElementType::Int32},
+    {"INT64", ElementType::Int64},
+    {"INT8", ElementType::Int8},
+    {"STRING", ElementType::String},
+    {"UINT16", ElementType::Uint16},
+    {"UINT32", ElementType::Uint32},
+    {"UINT64", ElementType::Uint64},
+    {"UINT8", ElementType::Uint8},
+}};
+
+ElementType cast_target(const OpContext& op) {
+  const AttributeValue* to = op.attribute_value("to");
+  if (to == nullptr) op.fail("attribute to is missing");
+  if (const auto* name = std::get_if<std::string>(to)) {
+    for (const DataTypeName& row : kDataTypeNames)
+      if (row.name == *name) return row.type;
+    op.fail("attribute to is '" + *name + "'");
+  }
+  return element_attribute(op, "to", ElementType::Undefined);
+}
+
+void infer_cast(OpContext& op) { op.set_output(0, {.element = cast_target(op), .shape = op.input(0).shape}); }
+
+void infer_cast_like(OpContext& op) { op.set_output(0, {.element = op.element(1), .shape = op.input(0).shape}); }
+
+// The bits stay, so the width must.
+void infer_bit_cast(OpContext& op) {
+  const ElementType to = cast_target(op);
+  if (op.element(0) != ElementType::Undefined && bits(to) != bits(op.element(0)))
+    op.fail("a " + std::string(to_string(op.element(0))) + " has no bits of " + std::string(to_string(to)));
+  op.set_output(0, {.element = to, .shape = op.input(0).shape});
+}
+
+void fold_cast(OpContext& op) {
+  const auto input = known_input(op, 0);
+  if (!input) return;
+  TensorValue value;
+  for (std::int64_t i = 0; i < input->count; ++i)
+    value.push_back(convert((*input)[i], op.element(0), op.output(0).element));
+  publish(op, std::move(value));
+}
+
+Scalar positive_part(const Scalar& x, ElementType type) {
+  return maximum(x, std::holds_alternative<double>(x) ? Scalar(0.0) : Scalar(Dim(0)), type);
+}
+
+// clang-format off
+constexpr OpRule kRules[] = {
+    // op                infer            cost                fold                  cost in words
+    {"Abs",              infer_same,      cost_each<1, 0, 1>, fold_unary<absolute>, "1 sign change / element"},
+    {"Acos",             infer_same,      cost_each<0, 1>,    nullptr,              "1 acos / element"},
+    {"Acosh",            infer_same,      cost_each<0, 1>,    nullptr,              "1 acosh / element"},
+    {"Asin",             infer_same,      cost_each<0, 1>,    nullptr,              "1 asin / element"},
+    {"Asinh",            infer_same,      cost_each<0, 1>,    nullptr,              "1 asinh / element"},
+    {"Atan",             infer_same,      cost_each<0, 1>,    nullptr,              "1 atan / element"},
+    {"Atanh",            infer_same,      cost_each<0, 1>,    nullptr,              "1 atanh / element"},
+    {"BitCast",          infer_bit_cast,  cost_view,          nullptr,              "nothing: the same bytes under another type"},
+    {"BitwiseNot",       infer_same,      cost_each<1, 0, 1>, nullptr,              "1 bit operation / element"},
+    {"Cast",             infer_cast,      cost_move,          fold_cast,            "no arithmetic; read and written at each width"},
+    {"CastLike",         infer_cast_like, cost_move_first,    fold_cast,            "as Cast; the second input only names a type"},
+    {"Ceil",             infer_same,      cost_each<1, 0, 1>, fold_unary<ceil>,     "1 rounding / element"},
+    {"Celu",             infer_same,      cost_celu,          nullptr,              "1 exp, 1 comparison, 1 sub, and for alpha ≠ 1 a div and a mul / element"},
+    {"Clip",             infer_same,      cost_clip,          fold_clip,            "1 comparison for each bound given / element"},
+    {"Cos",              infer_same,      cost_each<0, 1>,    nullptr,              "1 cos / element"},
+    {"Cosh",             infer_same,      cost_each<0, 1>,    nullptr,              "1 cosh / element"},
+    {"Elu",              infer_same,      cost_elu,           nullptr,              "1 exp, 1 comparison, 1 sub, and for alpha ≠ 1 a mul / element"},
+    {"Erf",              infer_same,      cost_each<0, 1>,    nullptr,              "1 erf / element"},
+    {"Exp",              infer_same,      cost_each<0, 1>,    nullptr,              "1 exp / element"},
+    {"Floor",            infer_same,      cost_each<1, 0, 1>, fold_unary<floor>,    "1 rounding / element"},
+    {"Gelu",             infer_same,      cost_gelu,          nullptr,              "1 erf, 3 mul, 1 add / element; tanh form 1 tanh, 6 mul, 2 add"},
+    {"HardSigmoid",      infer_same,      kCostHardSigmoid,   nullptr,              "1 mul, 1 add, 2 comparisons / element"},
+    {"HardSwish",        infer_same,      kCostHardSwish,     nullptr,              "2 mul, 1 add, 2 comparisons / element"},
+    {"IsInf",            infer_test,      cost_each<1, 0, 1>, nullptr,              "1 comparison / element"},
+    {"IsNaN",            infer_test,      cost_each<1, 0, 1>, nullptr,              "1 comparison / element"},
+    {"LeakyRelu",        infer_same,      cost_each<2, 0, 1>, nullptr,              "1 comparison, 1 mul / element"},
+    {"Log",              infer_same,      cost_each<0, 1>,    nullptr,              "1 log / element"},
+    {"Mish",             infer_same,      cost_each<2, 3>,    nullptr,              "x·tanh(log(1 + exp(x))): 3 special, 1 add, 1 mul / element"},
+    {"Neg",              infer_same,      cost_each<1>,       fold_unary<negate>,   "1 negation / element"},
+    {"Not",              infer_same,      cost_each<1, 0, 1>, fold_unary<logical_not>, "1 logical operation / element"},
+    {"Reciprocal",       infer_same,      cost_each<1>,       fold_unary<reciprocal>, "1 div / element"},
+    {"Relu",             infer_same,      cost_each<1, 0, 1>, fold_unary<positive_part>, "1 comparison / element"},
+    {"Round",            infer_same,      cost_each<1, 0, 1>, fold_unary<round>,    "1 rounding / element"},
+    {"Selu",             infer_same,      cost_each<4, 1, 1>, nullptr,              "γ·(x > 0 ? x : α·exp(x) − α): 1 exp, 1 comparison, 2 mul, 1 sub / element"},
+    {"Shrink",           infer_same,      cost_each<3, 0, 2>, nullptr,              "2 comparisons, 1 add / element"},
+    {"Sigmoid",          infer_same,      cost_each<0, 1>,    nullptr,              "1 sigmoid / element"},
+    {"Sign",             infer_same,      cost_each<2, 0, 2>, fold_unary<sign>,     "2 comparisons / element"},
+    {"Sin",              infer_same,      cost_each<0, 1>,    nullptr,              "1 sin / element"},
+    {"Sinh",             infer_same,      cost_each<0, 1>,    nullptr,              "1 sinh / element"},
+    {"Softplus",         infer_same,      cost_each<1, 2>,    nullptr,              "log(1 + exp(x)): 2 special, 1 add / element"},
+    {"Softsign",         infer_same,      cost_each<3, 0, 1>, nullptr,              "x / (1 + |x|): 1 sign change, 1 add, 1 div / element"},
+    {"Sqrt",             infer_same,      cost_each<0, 1>,    fold_unary<square_root>, "1 sqrt / element"},
+    {"SwiGLU",           infer_swiglu,    cost_swiglu,        nullptr,              "1 sigmoid, 2 mul, and for alpha ≠ 1 another / element"},
+    {"Swish",            infer_same,      cost_swish,         nullptr,              "1 sigmoid, 1 mul, and for alpha ≠ 1 another / element"},
+    {"Tan",              infer_same,      cost_each<0, 1>,    nullptr,              "1 tan / element"},
+    {"Tanh",             infer_same,      cost_each<0, 1>,    nullptr,              "1 tanh / element"},
+    {"ThresholdedRelu",  infer_same,      cost_each<1, 0, 1>, nullptr,              "1 comparison / element"},
+};
+// clang-format on
+static_assert(well_formed(kRules));
+
+}  // namespace
+
+std::span<const OpRule> unary_rules() { return kRules; }
+
+}  // namespace pagoda::ops

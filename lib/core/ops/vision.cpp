@@ -1,0 +1,80 @@
+// Detection and image files: non-maximum suppression and image decoding. Their output sizes are data.
+#include "ops/nn_work.h"
+#include "ops/op_rule.h"
+#include "ops/shape_math.h"
+
+namespace pagoda::ops {
+namespace {
+
+// Boxes kept per class and image at most: the third input, 0 when it is absent; empty when it is not known or larger
+// than any number of boxes, as exporters write "all".
+std::optional<Dim> kept_per_class(const OpContext& op) {
+  if (!op.has_input(2)) return Dim(0);
+  const TensorValue* value = op.value(2);
+  if (value == nullptr || value->size() != 1) return std::nullopt;
+  const std::optional<Dim> kept = as_dim(value->front());
+  if (!kept || !kept->is_constant()) return kept;
+  if (*kept->value() < 0) return Dim(0);
+  // Exporters write the largest integer for "no limit".
+  return *kept->value() >= (Int{1} << 31) - 1 ? std::nullopt : kept;
+}
+
+// boxes [batch, boxes, 4], scores [batch, classes, boxes] → [selected, 3].
+void infer_non_max_suppression(OpContext& op) {
+  set_element(op, 0, ElementType::Int64);
+  const Shape& boxes = op.shape(0);
+  const Shape& scores = op.shape(1);
+  if (boxes.size() != 3 || scores.size() != 3) op.fail("boxes and scores should have rank 3");
+  op.unify(boxes[0], scores[0], "batch");
+  const Dim per_class = op.unify(boxes[1], scores[2], "boxes");
+  const std::optional<Dim> kept = kept_per_class(op);
+  const Dim upper = scores[0] * scores[1] * (kept ? min(per_class, *kept) : per_class);
+  const Dim selected =
+      upper == Dim(0) ? Dim(0) : op.fresh("selected_boxes", "boxes that non-maximum suppression keeps", upper);
+  op.set_output(0, ElementType::Int64, {selected, Dim(3)});
+}
+
+// Every score is compared with the threshold where there is one. Corners and area of a box, once: 4 comparisons,
+// 2 subtractions, 1 multiplication from two corners; 2 + 4 + 1 from centre and size. Every selected box meets all
+// boxes of its image: intersection 4 min/max, 2 subtractions, 2 comparisons with 0, 1 multiplication; union an
+// addition and a subtraction; a division and a comparison. Putting scores in order is not arithmetic.
+OpCost cost_non_max_suppression(const OpContext& op) {
+  OpCost cost = op.streamed({0, 1});
+  const Shape& boxes = op.shape(0);
+  const Dim& selected = op.output_shape(0)[0];
+  const Dim box_count = boxes[0] * boxes[1];
+  const Dim pairs = selected * boxes[1];
+  const Dim tests = op.has_input(4) ? op.elements(1) : Dim(0);
+  cost.arith = tests + 7 * box_count + 13 * pairs;
+  cost.comparisons = tests + 7 * pairs;
+  if (op.attribute("center_point_box", std::int64_t{0}) == 0) cost.comparisons += 4 * box_count;
+  return cost;
+}
+
+void infer_image_decoder(OpContext& op) {
+  const std::string_view format = op.attribute("pixel_format", std::string_view("RGB"));
+  if (format != "RGB" && format != "BGR" && format != "Grayscale")
+    op.fail("pixel_format is '" + std::string(format) + "'");
+  const Dim height = op.fresh("image_height", "height of a decoded image");
+  const Dim width = op.fresh("image_width", "width of a decoded image");
+  op.set_output(0, ElementType::Uint8, {height, width, Dim(format == "Grayscale" ? 1 : 3)});
+}
+
+OpCost cost_image_decoder(const OpContext& op) {
+  op.unknown("the work of decoding depends on the format and contents of the image");
+}
+
+// clang-format off
+constexpr OpRule kRules[] = {
+    // op                 infer                      cost                      fold     cost in words
+    {"ImageDecoder",      infer_image_decoder,       cost_image_decoder,       nullptr, "not known: depends on the image"},
+    {"NonMaxSuppression", infer_non_max_suppression, cost_non_max_suppression, nullptr, "1 comparison per score with a threshold; 7 per box; 13 per selected box and box of its image; no sorting"},
+};
+// clang-format on
+static_assert(well_formed(kRules));
+
+}  // namespace
+
+std::span<const OpRule> vision_rules() { return kRules; }
+
+}  // namespace pagoda::ops

@@ -1,0 +1,134 @@
+// What ONNX Runtime keeps in ONNX's own domain beside ONNX: experiments that ONNX withdrew before 1.3, plugins of
+// TensorRT, and the copies between devices that saved models hold.
+#include "ops/contrib_parts.h"
+#include "ops/families.h"
+#include "ops/rule_parts.h"
+#include "ops/shape_math.h"
+
+namespace pagoda::ops {
+namespace {
+
+// --- withdrawn experiments ---
+
+// [N, C, H, W] without a border, or as large as scale says beyond the left and top border.
+void infer_crop(OpContext& op) {
+  set_element(op, 0, op.element(0));
+  Shape shape = shape_of(op, 0, 4);
+  const auto border = op.integer_list("border");
+  if (!border || border->size() != 4) op.fail("border should hold 4 sizes");
+  const auto scale = op.integer_list("scale");
+  if (scale && scale->size() != 2) op.fail("scale should hold a height and a width");
+  for (const std::size_t axis : {std::size_t{0}, std::size_t{1}}) {
+    const std::size_t first = 1 - axis;  // border lists left, top, right, bottom
+    Dim& size = shape[2 + axis];
+    const Dim cropped = scale ? Dim((*scale)[axis]) : size - (*border)[first] - (*border)[first + 2];
+    if (cropped.is_constant() && *cropped.value() < 0) op.fail("nothing of " + size.to_string() + " is left");
+    size = cropped;
+  }
+  op.set_output(0, op.element(0), std::move(shape));
+}
+
+OpCost cost_picked(const OpContext& op) {
+  OpCost cost = op.streamed({});
+  cost.bytes_read = op.output_bytes(0);
+  return cost;
+}
+
+// The attribute shape, or the input's value as a shape, longer by extra_shape; or the input's own shape.
+void infer_tensor_fill(OpContext& op) {
+  set_element(op, 0, ElementType::Float32);
+  if (const auto shape = op.integer_list("shape"); shape && !op.has_input(0))
+    return op.set_output(0, ElementType::Float32, Shape(shape->begin(), shape->end()));
+  if (op.attribute("input_as_shape", std::int64_t{0}) == 0) return op.set_output(0, ElementType::Float32, op.shape(0));
+  const TensorValue* value = op.value(0);
+  if (value == nullptr) op.unknown("the shape to fill is data");
+  Shape shape = shape_from_value(op, *value, "filled");
+  for (const std::int64_t size : op.integer_list("extra_shape").value_or(std::vector<std::int64_t>{}))
+    shape.push_back(size);
+  op.set_output(0, ElementType::Float32, std::move(shape));
+}
+
+OpCost cost_tensor_fill(const OpContext& op) { return op.streamed({}); }
+
+// h = z·h' + (1 − z)·tanh(n), z a sigmoid: per unit 2 special, 2 multiplications, a subtraction, an addition. Sequences
+// that have ended copy their state; how many have, the data decide, so all are counted.
+OpCost cost_gru_unit(const OpContext& op) {
+  OpCost cost = op.streamed({0, 1, 2});
+  cost.arith = 4 * op.output_elements(0);
+  cost.special = 2 * op.output_elements(0);
+  return cost;
+}
+
+// --- plugins of TensorRT ---
+
+// boxes [batch, boxes, 4] or [batch, boxes, classes, 4], scores [batch, boxes, classes].
+void infer_efficient_nms(OpContext& op) {
+  const Shape& boxes = op.shape(0);
+  const Dim kept = positive_attribute(op, "max_output_boxes");
+  if (boxes.empty()) op.fail("boxes are a scalar");
+  op.set_output(0, ElementType::Int32, {boxes[0], Dim(1)});
+  op.set_output(1, op.element(0), {boxes[0], kept, Dim(4)});
+  op.set_output(2, op.element(0), {boxes[0], kept});
+  op.set_output(3, ElementType::Int32, {boxes[0], kept});
+}
+
+OpCost cost_efficient_nms(const OpContext& op) { op.unknown("how many boxes are compared the data decide"); }
+
+// boxes [batch, boxes, 4], maps [batch, channels, height, width] → [batch, boxes, channels, pooled, pooled].
+void infer_crop_levels(OpContext& op) {
+  set_element(op, 0, op.element(0));
+  const Shape& boxes = shape_of(op, 0, 3);
+  const Dim pooled = positive_attribute(op, "pooled_size");
+  op.set_output(0, op.element(0), {boxes[0], boxes[1], shape_of(op, 1, 4)[1], pooled, pooled});
+}
+
+// A bilinear sample per output element from one of the maps. Per box the coordinates of `pooled` rows and columns (a
+// mul and an add) and their weights; products of weights per place. Reads the taps, at most all maps.
+OpCost cost_crop_levels(const OpContext& op) {
+  const Shape& output = op.output_shape(0);
+  const Dim boxes = output[0] * output[1];
+  Dim maps = 0;
+  for (int i = 1; i < op.input_count(); ++i) maps += op.elements(i);
+  OpCost cost = op.streamed({0});
+  cost.bytes_read += byte_size(min(maps, 4 * op.output_elements(0)), op.element(1));
+  cost += (Work{.arith = 2} + axis_weights_work(Interpolation::Linear)) * (boxes * (output[3] + output[4]));
+  cost += weight_products_work(Interpolation::Linear, 2) * (boxes * output[3] * output[4]);
+  cost += sample_work(Interpolation::Linear, 2) * op.output_elements(0);
+  return cost;
+}
+
+// (QKᵀ + its two picks by relative position)·factor: 2 additions, 1 multiplication, 3 elements read each.
+OpCost cost_disentangled(const OpContext& op) {
+  OpCost cost = op.streamed({0});
+  for (const int picked : {1, 2})
+    cost.bytes_read += byte_size(min(op.elements(picked), op.output_elements(0)), op.element(picked));
+  cost.arith = 3 * op.output_elements(0);
+  return cost;
+}
+
+// clang-format off
+constexpr OpRule kRules[] = {
+    // op                            infer                cost                fold     cost in words
+    {"Affine",                      infer_same,          cost_each<2>,       nullptr, "1 mul, 1 add / element"},
+    {"Crop",                        infer_crop,          cost_picked,        nullptr, "no arithmetic; reads what it keeps"},
+    {"DisentangledAttention_TRT",   infer_same,          cost_disentangled,  nullptr, "2 add, 1 mul / element"},
+    {"EfficientNMS_TRT",            infer_efficient_nms, cost_efficient_nms, nullptr, "not known: how many boxes are compared the data decide"},
+    {"GRUUnit",                     infer_same,          cost_gru_unit,      nullptr, "sigmoid, tanh, 2 mul, sub, add / element"},
+    {"GivenTensorFill",             infer_tensor_fill,   cost_tensor_fill,   nullptr, "no arithmetic; writes the output"},
+    {"ImageScaler",                 infer_same,          cost_each<2>,       nullptr, "1 mul, 1 add / element"},
+    {"MemcpyFromHost",              infer_same,          cost_move,          nullptr, "no arithmetic; reads and writes all"},
+    {"MemcpyToHost",                infer_same,          cost_move,          nullptr, "no arithmetic; reads and writes all"},
+    {"MultilevelCropAndResize_TRT", infer_crop_levels,   cost_crop_levels,   nullptr, "a bilinear sample (7) per output element; weights per box"},
+    {"ParametricSoftplus",          infer_same,          cost_each<3, 2>,    nullptr, "α·log(1 + exp(β·x)): 2 special, 2 mul, 1 add / element"},
+    {"PyramidROIAlign_TRT",         infer_crop_levels,   cost_crop_levels,   nullptr, "a bilinear sample (7) per output element; weights per box"},
+    {"Scale",                       infer_same,          cost_each<1>,       nullptr, "1 mul / element"},
+    {"ScaledTanh",                  infer_same,          cost_each<2, 1>,    nullptr, "α·tanh(β·x): 1 special, 2 mul / element"},
+};
+// clang-format on
+static_assert(well_formed(kRules));
+
+}  // namespace
+
+std::span<const OpRule> withdrawn_rules() { return kRules; }
+
+}  // namespace pagoda::ops

@@ -1,0 +1,387 @@
+// Levenberg-Marquardt over the logarithms of the coefficients, and cross-validation over families.
+#include "pagoda/core/calibrate.h"
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "predict/kernel_time.h"
+
+namespace pagoda {
+namespace {
+
+// --- coefficients as one vector of logarithms ---
+
+struct Parameter {
+  double* (*place)(Calibration&, std::size_t kind);
+  std::size_t kind;
+  double centre, spread;  // of the prior, which is log-normal
+};
+
+double* launch_of(Calibration& c, std::size_t) { return &c.launch; }
+double* norm_of(Calibration& c, std::size_t) { return &c.norm; }
+double* work_of(Calibration& c, std::size_t k) { return &c.classes[k].work; }
+double* bytes_of(Calibration& c, std::size_t k) { return &c.classes[k].bytes; }
+double* width_of(Calibration& c, std::size_t k) { return &c.classes[k].width; }
+double* depth_of(Calibration& c, std::size_t k) { return &c.classes[k].depth; }
+
+// Priors: kernels reach three quarters of bandwidth and of a product's peak; products of 24 columns or a depth of 32
+// reach half of that; vector kernels spend four issues on a multiply-accumulate, give or take a factor of e^1.5.
+std::vector<Parameter> parameters() {
+  std::vector<Parameter> list = {{launch_of, 0, 2, 1}, {norm_of, 0, 3, 0.5}};
+  for (std::size_t kind = 0; kind < kKernelClasses; ++kind) {
+    const Place place = place_of(static_cast<KernelClass>(kind));
+    list.push_back({bytes_of, kind, 1.3, 0.5});
+    if (place == Place::Tensor) {
+      list.push_back({work_of, kind, 1.3, 0.5});
+      list.push_back({width_of, kind, 24, 1});
+      list.push_back({depth_of, kind, 32, 1});
+    } else if (place == Place::Vector) {
+      list.push_back({work_of, kind, 4, 1.5});
+    }
+  }
+  return list;
+}
+
+Calibration with(const std::vector<Parameter>& list, const Eigen::VectorXd& logs) {
+  Calibration calibration;
+  for (std::size_t i = 0; i < list.size(); ++i)
+    *list[i].place(calibration, list[i].kind) = std::exp(logs[static_cast<Eigen::Index>(i)]);
+  return calibration;
+}
+
+// --- runs with equal kernels merged ---
+
+struct Counted {
+  Kernel kernel;
+  double count = 0;
+};
+
+std::vector<Counted> counted(const std::vector<Kernel>& kernels) {
+  const auto key = [](const Kernel& k) { return std::tie(k.kind, k.macs, k.bytes, k.width, k.depth, k.tiles); };
+  std::vector<Kernel> sorted = kernels;
+  std::sort(sorted.begin(), sorted.end(), [&](const Kernel& a, const Kernel& b) { return key(a) < key(b); });
+  std::vector<Counted> result;
+  for (const Kernel& kernel : sorted) {
+    if (result.empty() || key(result.back().kernel) != key(kernel)) result.push_back({kernel, 0});
+    ++result.back().count;
+  }
+  return result;
+}
+
+struct Sample {
+  std::vector<Counted> kernels;
+  const TimedRun* run;
+  double weight = 1;
+};
+
+class Problem {
+ public:
+  Problem(std::span<const TimedRun> runs, const std::vector<bool>& taken, const CalibrationOptions& options)
+      : options_(options), list_(parameters()), slots_(kKernelClasses) {
+    std::map<std::string, double> members;
+    for (std::size_t i = 0; i < runs.size(); ++i)
+      if (taken[i]) ++members[runs[i].family];
+    double sum = 0;
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      if (!taken[i]) continue;
+      samples_.push_back({counted(runs[i].kernels), &runs[i], 1 / std::sqrt(members.at(runs[i].family))});
+      sum += samples_.back().weight;
+    }
+    for (Sample& sample : samples_) sample.weight *= static_cast<double>(samples_.size()) / sum;
+    centre_.resize(static_cast<Eigen::Index>(list_.size()));
+    precision_.resize(static_cast<Eigen::Index>(list_.size()));
+    for (std::size_t i = 0; i < list_.size(); ++i) {
+      centre_[static_cast<Eigen::Index>(i)] = std::log(list_[i].centre);
+      precision_[static_cast<Eigen::Index>(i)] = std::pow(options.prior / list_[i].spread, 2) + 1e-12;
+      Slots& slots = slots_[list_[i].kind];
+      if (list_[i].place == work_of) slots.work = static_cast<Eigen::Index>(i);
+      if (list_[i].place == bytes_of) slots.bytes = static_cast<Eigen::Index>(i);
+      if (list_[i].place == width_of) slots.width = static_cast<Eigen::Index>(i);
+      if (list_[i].place == depth_of) slots.depth = static_cast<Eigen::Index>(i);
+    }
+  }
+
+  Calibration solve() const {
+    Eigen::VectorXd logs = centre_;
+    double cost = cost_at(logs), damping = 1e-2;
+    for (int step = 0; step < kMaxSteps; ++step) {
+      const auto [hessian, gradient] = normal_equations(logs);
+      bool improved = false;
+      double before = cost;
+      while (damping < 1e6 && !improved) {
+        Eigen::MatrixXd damped = hessian;
+        damped.diagonal() += damping * hessian.diagonal();
+        const Eigen::VectorXd move = damped.ldlt().solve(-gradient).cwiseMax(-1.0).cwiseMin(1.0);
+        const double next = cost_at(logs + move);
+        improved = next < cost;
+        if (improved) {
+          logs += move;
+          cost = next;
+          damping = std::max(damping / 6, 1e-9);
+        } else {
+          damping *= 4;
+        }
+      }
+      if (!improved || before - cost < 1e-7 * before) break;
+    }
+    return with(list_, logs);
+  }
+
+ private:
+  static constexpr int kMaxSteps = 100;
+  struct Slots {
+    Eigen::Index work = -1, bytes = -1, width = -1, depth = -1;
+  };
+
+  double cost_at(const Eigen::VectorXd& logs) const {
+    const Calibration calibration = with(list_, logs);
+    const double scale = options_.tolerance;
+    double cost = precision_.dot((logs - centre_).cwiseAbs2());
+    for (const Sample& sample : samples_) {
+      double seconds = 0;
+      for (const Counted& entry : sample.kernels)
+        seconds += entry.count * kernel_seconds(entry.kernel, sample.run->rates, calibration);
+      const double error = std::log(seconds / sample.run->seconds);
+      cost += sample.weight * 2 * scale * scale * (std::sqrt(1 + std::pow(error / scale, 2)) - 1);
+    }
+    return cost;
+  }
+
+  std::pair<Eigen::MatrixXd, Eigen::VectorXd> normal_equations(const Eigen::VectorXd& logs) const {
+    const Calibration calibration = with(list_, logs);
+    Eigen::MatrixXd hessian = precision_.asDiagonal();
+    Eigen::VectorXd gradient = precision_.cwiseProduct(logs - centre_), row(logs.size());
+    for (const Sample& sample : samples_) {
+      row.setZero();
+      double seconds = 0;
+      for (const Counted& entry : sample.kernels) {
+        const KernelTerms t = kernel_terms(entry.kernel, sample.run->rates, calibration);
+        const Slots& slots = slots_[static_cast<std::size_t>(entry.kernel.kind)];
+        seconds += entry.count * t.seconds;
+        row[0] += entry.count * t.launch;
+        row[1] += entry.count * t.by_norm;
+        row[slots.bytes] += entry.count * t.by_bytes;
+        if (slots.work >= 0) row[slots.work] += entry.count * t.by_work;
+        if (slots.width >= 0) row[slots.width] += entry.count * t.by_width;
+        if (slots.depth >= 0) row[slots.depth] += entry.count * t.by_depth;
+      }
+      row /= seconds;
+      const double error = std::log(seconds / sample.run->seconds);
+      const double weight = sample.weight / std::sqrt(1 + std::pow(error / options_.tolerance, 2));
+      hessian.selfadjointView<Eigen::Lower>().rankUpdate(row, weight);
+      gradient += weight * error * row;
+    }
+    hessian = hessian.selfadjointView<Eigen::Lower>();
+    return {std::move(hessian), std::move(gradient)};
+  }
+
+  const CalibrationOptions& options_;
+  std::vector<Parameter> list_;
+  std::vector<Slots> slots_;
+  std::vector<Sample> samples_;
+  Eigen::VectorXd centre_, precision_;
+};
+
+void check(std::span<const TimedRun> runs) {
+  if (runs.empty()) throw Error("calibration: no runs; expected measured times of at least one model");
+  for (const TimedRun& run : runs) {
+    if (run.kernels.empty()) throw Error(run.name + ": launches no kernel; leave it out of the calibration");
+    if (!(run.seconds > 0) || !std::isfinite(run.seconds))
+      throw Error(run.name + ": measured " + std::to_string(run.seconds) + " s; expected a time above 0");
+  }
+}
+
+double total_seconds(const TimedRun& run, const Calibration& calibration) {
+  double seconds = 0;
+  for (const Kernel& kernel : run.kernels) seconds += kernel_seconds(kernel, run.rates, calibration);
+  return seconds;
+}
+
+// The value below which `share` of the sorted values lie, linear between them.
+double quantile(std::vector<double> values, double share) {
+  std::sort(values.begin(), values.end());
+  const double place = share * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<std::size_t>(place);
+  if (below + 1 >= values.size()) return values.back();
+  return values[below] + (place - static_cast<double>(below)) * (values[below + 1] - values[below]);
+}
+
+std::vector<double> ranks(std::span<const double> values) {
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
+  std::vector<double> result(values.size());
+  for (std::size_t i = 0; i < order.size();) {
+    std::size_t end = i;
+    while (end < order.size() && values[order[end]] == values[order[i]]) ++end;
+    for (std::size_t j = i; j < end; ++j) result[order[j]] = static_cast<double>(i + end - 1) / 2;
+    i = end;
+  }
+  return result;
+}
+
+std::vector<std::string> devices_of(std::span<const TimedRun> runs) {
+  std::set<std::string> devices;
+  for (const TimedRun& run : runs) devices.insert(run.device);
+  return {devices.begin(), devices.end()};
+}
+
+void judge_elsewhere(std::span<const TimedRun> runs, double coverage, Calibration& calibration) {
+  check(runs);
+  std::vector<double> log_errors;
+  std::vector<std::string> families;
+  for (const TimedRun& run : runs) {
+    log_errors.push_back(std::log(run.seconds / total_seconds(run, calibration)));
+    families.push_back(run.family);
+  }
+  const Factors factors = interval_factors(log_errors, families, coverage);
+  if (std::isinf(factors.high) || factors.low <= 0) return;  // too few families to claim anything
+  calibration.elsewhere_low_factor = factors.low;
+  calibration.elsewhere_high_factor = factors.high;
+  for (const std::string& device : devices_of(runs))
+    (calibration.judge += calibration.judge.empty() ? "" : ", ") += device;
+}
+
+}  // namespace
+
+double rank_correlation(std::span<const double> a, std::span<const double> b) {
+  if (a.size() != b.size() || a.size() < 2) throw Error("rank correlation: expected two lists of one length above 1");
+  const std::vector<double> x = ranks(a), y = ranks(b);
+  const double mean = static_cast<double>(a.size() - 1) / 2;
+  double xy = 0, xx = 0, yy = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    xy += (x[i] - mean) * (y[i] - mean);
+    xx += (x[i] - mean) * (x[i] - mean);
+    yy += (y[i] - mean) * (y[i] - mean);
+  }
+  return xx > 0 && yy > 0 ? xy / std::sqrt(xx * yy) : 0;
+}
+
+Factors interval_factors(std::span<const double> log_errors, std::span<const std::string> families, double coverage) {
+  std::map<std::string_view, double> members;
+  for (const std::string& family : families) ++members[family];
+  std::vector<std::pair<double, double>> weighted;  // error, weight
+  const double each = 1.0 / static_cast<double>(members.size() + 1);
+  for (std::size_t i = 0; i < log_errors.size(); ++i)
+    weighted.emplace_back(log_errors[i], each / members.at(families[i]));
+  std::sort(weighted.begin(), weighted.end());
+  // The family to come may lie beyond either end: its weight counts on both sides.
+  const double tail = (1 - coverage) / 2 + 1e-12;  // sums of weights are rounded
+  Factors factors{0, std::numeric_limits<double>::infinity()};
+  double below = each;
+  for (const auto& [error, weight] : weighted) {
+    below += weight;
+    if (below > tail) {
+      factors.low = below - weight > tail ? 0 : std::exp(error);
+      break;
+    }
+  }
+  double above = each;
+  for (std::size_t i = weighted.size(); i-- > 0;) {
+    above += weighted[i].second;
+    if (above > tail) {
+      if (above - weighted[i].second <= tail) factors.high = std::exp(weighted[i].first);
+      break;
+    }
+  }
+  return factors;
+}
+
+Calibration fit(std::span<const TimedRun> runs, const CalibrationOptions& options) {
+  check(runs);
+  Calibration calibration = Problem(runs, std::vector<bool>(runs.size(), true), options).solve();
+  calibration.id = options.id;
+  calibration.regime = options.regime;
+  calibration.source = options.source;
+  calibration.devices = devices_of(runs);
+  for (const bool channels_last : {false, true})
+    if (std::any_of(runs.begin(), runs.end(), [&](const TimedRun& r) { return r.channels_last == channels_last; }))
+      calibration.layouts.emplace_back(channels_last ? "nhwc" : "nchw");
+  calibration.shortest_kernel_seconds = std::numeric_limits<double>::infinity();
+  for (const TimedRun& run : runs)
+    calibration.shortest_kernel_seconds =
+        std::min(calibration.shortest_kernel_seconds, run.seconds / static_cast<double>(run.kernels.size()));
+  return calibration;
+}
+
+CalibrationResult calibrate(std::span<const TimedRun> runs, const CalibrationOptions& options,
+                            std::span<const TimedRun> elsewhere) {
+  CalibrationResult result;
+  result.calibration = fit(runs, options);
+  std::map<std::string, std::size_t> fold_of;  // families in the order of their names, dealt like cards
+  for (const TimedRun& run : runs) fold_of[run.family] = 0;
+  if (fold_of.size() < 2) throw Error("calibration: one family; expected at least two, to judge one by the others");
+  const std::size_t folds = std::min(std::max<std::size_t>(options.folds, 2), fold_of.size());
+  std::size_t dealt = 0;
+  for (auto& [family, fold] : fold_of) fold = dealt++ % folds;
+
+  result.runs.resize(runs.size());
+  for (std::size_t fold = 0; fold < folds; ++fold) {
+    std::vector<bool> taken(runs.size());
+    for (std::size_t i = 0; i < runs.size(); ++i) taken[i] = fold_of.at(runs[i].family) != fold;
+    const Calibration without = Problem(runs, taken, options).solve();
+    for (std::size_t i = 0; i < runs.size(); ++i)
+      if (!taken[i]) result.runs[i].predicted = total_seconds(runs[i], without);
+  }
+
+  std::vector<double> log_errors, errors, fitted, predicted, measured;
+  std::vector<std::string> families;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    predicted.push_back(result.runs[i].predicted);
+    measured.push_back(runs[i].seconds);
+    families.push_back(runs[i].family);
+    log_errors.push_back(std::log(measured.back() / predicted.back()));
+    errors.push_back(std::abs(predicted.back() / measured.back() - 1));
+    fitted.push_back(std::abs(total_seconds(runs[i], result.calibration) / measured.back() - 1));
+  }
+  const auto mean = [](const std::vector<double>& v) {
+    return std::accumulate(v.begin(), v.end(), 0.0) / static_cast<double>(v.size());
+  };
+  Calibration& calibration = result.calibration;
+  calibration.models = static_cast<double>(runs.size());
+  calibration.families = static_cast<double>(fold_of.size());
+  calibration.mean_error = mean(errors);
+  calibration.median_error = quantile(errors, 0.5);
+  calibration.p90_error = quantile(errors, 0.9);
+  calibration.rank_correlation = rank_correlation(predicted, measured);
+  calibration.coverage = options.coverage;
+  const Factors factors = interval_factors(log_errors, families, options.coverage);
+  calibration.low_factor = factors.low;
+  calibration.high_factor = factors.high;
+  result.fitted_mean_error = mean(fitted);
+  if (!elsewhere.empty()) judge_elsewhere(elsewhere, options.coverage, calibration);
+
+  // Each family against the interval that the others give.
+  double families_covered = 0;
+  for (const auto& [family, fold] : fold_of) {
+    std::vector<double> others;
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      if (families[i] == family) continue;
+      others.push_back(log_errors[i]);
+      names.push_back(families[i]);
+    }
+    const Factors without = interval_factors(others, names, options.coverage);
+    double members = 0, inside = 0;
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      if (families[i] != family) continue;
+      RunPrediction& run = result.runs[i];
+      run.low = run.predicted * without.low;
+      run.high = run.predicted * without.high;
+      ++members;
+      if (runs[i].seconds >= run.low && runs[i].seconds <= run.high) ++inside;
+    }
+    result.covered += inside;
+    families_covered += inside / members;
+  }
+  result.covered /= static_cast<double>(runs.size());
+  result.covered_families = families_covered / static_cast<double>(fold_of.size());
+  return result;
+}
+
+}  // namespace pagoda

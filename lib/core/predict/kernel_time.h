@@ -1,0 +1,15 @@
+// A kernel's time and how it changes with each coefficient.
+#pragma once
+
+#include "pagoda/core/predict.h"
+
+namespace pagoda {
+
+// Derivatives are with respect to the logarithm of a coefficient.
+struct KernelTerms {
+  double seconds = 0, launch = 0;
+  double by_work = 0, by_bytes = 0, by_width = 0, by_depth = 0, by_norm = 0;
+};
+KernelTerms kernel_terms(const Kernel& kernel, const KernelRates& rates, const Calibration& calibration);
+
+}  // namespace pagoda

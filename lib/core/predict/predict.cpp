@@ -1,0 +1,51 @@
+// The prediction for one model at one size: its kernels' times, summed and attributed to rows.
+#include "pagoda/core/predict.h"
+
+#include <algorithm>
+
+#include "predict/kernel_time.h"
+
+namespace pagoda {
+
+Factors interval(const Calibration& calibration, std::string_view device, bool channels_last) {
+  const auto holds = [](const std::vector<std::string>& names, std::string_view name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  if (holds(calibration.devices, device) && holds(calibration.layouts, channels_last ? "nhwc" : "nchw"))
+    return {calibration.low_factor, calibration.high_factor};
+  return {calibration.elsewhere_low_factor, calibration.elsewhere_high_factor};
+}
+
+Prediction predict(const Model& model, const Analysis& analysis, const DeviceSpec& device,
+                   const Calibration& calibration, const EagerOptions& options) {
+  Prediction result;
+  result.calibration = calibration.id;
+  result.coverage = calibration.coverage;
+  const auto rates = kernel_rates(device);
+  if (!rates) {
+    result.problem = device.id + " states no float16 rate of tensor units with float32 accumulation, float32 rate, " +
+                     "memory bandwidth or launch overhead; calibration " + calibration.id + " needs them";
+    return result;
+  }
+  const EagerKernels eager = eager_kernels(model, analysis, options);
+  result.unknown_rows = eager.unknown_rows;
+  result.kernels = static_cast<std::int64_t>(eager.kernels.size());
+  result.row_seconds.assign(analysis.nodes.size(), 0);
+  double seconds = 0;
+  for (const Kernel& kernel : eager.kernels) {
+    const double time = kernel_seconds(kernel, *rates, calibration);
+    result.row_seconds[static_cast<std::size_t>(kernel.row)] += time;
+    seconds += time;
+  }
+  result.seconds = seconds;
+  const Factors factors = interval(calibration, device.id, options.channels_last);
+  result.low = seconds * factors.low;
+  result.high = seconds * factors.high;
+  // Short kernels wait for the host, which was never the limit in the measured runs.
+  if (result.kernels > 0 && seconds < static_cast<double>(result.kernels) * calibration.shortest_kernel_seconds)
+    result.problem = "kernels are shorter than any that calibration " + calibration.id +
+                     " was fitted to: the host may be the limit; take a larger batch";
+  return result;
+}
+
+}  // namespace pagoda

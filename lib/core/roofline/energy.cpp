@@ -1,0 +1,94 @@
+// Closed forms of the energy roofline; each is checked against the definitions of energy and time in the tests.
+#include "pagoda/core/energy.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "pagoda/base/error.h"
+
+namespace pagoda {
+namespace {
+
+double seconds_per_flop(const EnergyModel& model) { return 1 / model.flops_per_second; }
+double seconds_per_byte(const EnergyModel& model) { return 1 / model.bytes_per_second; }
+double flop_watts(const EnergyModel& model) { return model.joules_per_flop * model.flops_per_second; }
+double byte_watts(const EnergyModel& model) { return model.joules_per_byte * model.bytes_per_second; }
+
+}  // namespace
+
+void check(const EnergyModel& model) {
+  const auto require = [](bool ok, const char* what) {
+    if (!ok) throw Error(std::string("energy model: ") + what);
+  };
+  require(std::isfinite(model.flops_per_second) && model.flops_per_second > 0, "flops_per_second must be above 0");
+  require(std::isfinite(model.bytes_per_second) && model.bytes_per_second > 0, "bytes_per_second must be above 0");
+  require(std::isfinite(model.joules_per_flop) && model.joules_per_flop >= 0, "joules_per_flop must not be negative");
+  require(std::isfinite(model.joules_per_byte) && model.joules_per_byte >= 0, "joules_per_byte must not be negative");
+  require(std::isfinite(model.constant_watts) && model.constant_watts >= 0, "constant_watts must not be negative");
+  require(!model.cap_watts || *model.cap_watts > 0, "cap_watts must be above 0");
+}
+
+double seconds(const EnergyModel& model, double flops, double bytes) {
+  const double roofline = std::max(flops * seconds_per_flop(model), bytes * seconds_per_byte(model));
+  if (!model.cap_watts) return roofline;
+  return std::max(roofline, (flops * model.joules_per_flop + bytes * model.joules_per_byte) / *model.cap_watts);
+}
+
+double joules(const EnergyModel& model, double flops, double bytes) {
+  return flops * model.joules_per_flop + bytes * model.joules_per_byte +
+         model.constant_watts * seconds(model, flops, bytes);
+}
+
+double flops_per_joule(const EnergyModel& model, double intensity) { return 1 / joules(model, 1, 1 / intensity); }
+
+double peak_flops_per_joule(const EnergyModel& model) { return 1 / joules(model, 1, 0); }
+
+double time_balance(const EnergyModel& model) { return model.flops_per_second / model.bytes_per_second; }
+
+double energy_balance(const EnergyModel& model) { return model.joules_per_byte / model.joules_per_flop; }
+
+double flop_efficiency(const EnergyModel& model) {
+  return model.joules_per_flop / (model.joules_per_flop + model.constant_watts * seconds_per_flop(model));
+}
+
+double effective_balance(const EnergyModel& model, double intensity) {
+  const double efficiency = flop_efficiency(model);
+  return efficiency * energy_balance(model) + (1 - efficiency) * std::max(0.0, time_balance(model) - intensity);
+}
+
+// Right of β_t: I = η·β_ε. Left of it: I = η·β_ε + (1 − η)·(β_t − I), so I·(2 − η) = η·β_ε + (1 − η)·β_t.
+double half_peak_intensity(const EnergyModel& model) {
+  const double efficiency = flop_efficiency(model);
+  const double balance = efficiency * energy_balance(model);
+  if (balance >= time_balance(model)) return balance;
+  return (balance + (1 - efficiency) * time_balance(model)) / (2 - efficiency);
+}
+
+bool race_to_halt(const EnergyModel& model) {
+  return flop_efficiency(model) * energy_balance(model) <= time_balance(model);
+}
+
+double watts(const EnergyModel& model, double intensity) {
+  return joules(model, 1, 1 / intensity) / seconds(model, 1, 1 / intensity);
+}
+
+double peak_watts(const EnergyModel& model) {
+  const double free = flop_watts(model) + byte_watts(model);
+  return model.constant_watts + (model.cap_watts ? std::min(*model.cap_watts, free) : free);
+}
+
+// Uncapped power of work and traffic is π_f·I/β_t + π_m left of β_t and π_f + π_m·β_t/I right of it, with π_m =
+// ε_m/τ_m: it rises to β_t and falls from there, so the cap binds on one interval around β_t.
+std::optional<std::pair<double, double>> capped_intensities(const EnergyModel& model) {
+  const double from_flops = flop_watts(model), from_bytes = byte_watts(model), balance = time_balance(model);
+  if (!model.cap_watts || *model.cap_watts >= from_flops + from_bytes) return std::nullopt;
+  const double cap = *model.cap_watts;
+  const double low = cap > from_bytes ? (cap - from_bytes) * balance / from_flops : 0;
+  const double high =
+      cap > from_flops ? from_bytes * balance / (cap - from_flops) : std::numeric_limits<double>::infinity();
+  return std::pair(low, high);
+}
+
+}  // namespace pagoda

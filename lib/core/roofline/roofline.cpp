@@ -1,0 +1,454 @@
+// Time bounds per kernel and in sum. Rates are looked up once per precision; formulas are compiled once, so that a
+// point of a sweep costs a few multiplications for each distinct kernel.
+#include "pagoda/core/roofline.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <compare>
+#include <map>
+
+#include "graph/dim_table.h"
+
+namespace pagoda {
+namespace {
+
+constexpr std::size_t kPrecisions = static_cast<std::size_t>(Precision::Int4) + 1;
+
+// What a device does in a second for work of one precision.
+struct Rates {
+  double contraction = 0;  // operations of multiply-accumulates; 0: not known
+  Precision contraction_precision = Precision::Float32;
+  Unit contraction_unit = Unit::Vector;
+  double lanes = 0;  // issues of vector lanes: half the peak, which counts a fused multiply-add twice
+};
+
+// The best of the formats that hold `type`, or of packing it into lanes where it is not listed (see roofline.h).
+double vector_rate(const DeviceSpec& device, Precision type) {
+  if (type == Precision::Tf32) type = Precision::Float32;  // TF32 exists in tensor units only
+  const bool listed = device.peak(type, Unit::Vector) != nullptr;
+  double best = 0, narrower = 0;
+  for (const Peak& peak : device.peaks) {
+    if (peak.unit != Unit::Vector || !peak.flops_per_second.known()) continue;
+    if (listed && !holds(peak.precision, type)) continue;
+    const double rate = *peak.flops_per_second.value;
+    const double packed = static_cast<double>(bits(peak.precision)) / bits(type);
+    if (packed < 1)
+      narrower = std::max(narrower, rate);
+    else
+      best = std::max(best, listed ? rate : rate * packed);
+  }
+  return best > 0 ? best : narrower;
+}
+
+Rates rates_of(const DeviceSpec& device, Precision type, std::optional<Precision> accumulate) {
+  Rates rates;
+  rates.lanes = vector_rate(device, type) / 2;
+  for (std::size_t i = 0; i < kPrecisions; ++i) {
+    const auto format = static_cast<Precision>(i);
+    if (!holds(format, type)) continue;
+    for (const Unit unit : {Unit::Tensor, Unit::Vector}) {
+      const Peak* peak = device.peak(format, unit, unit == Unit::Tensor ? accumulate : std::nullopt);
+      if (peak == nullptr || *peak->flops_per_second.value <= rates.contraction) continue;
+      rates.contraction = *peak->flops_per_second.value;
+      rates.contraction_precision = format;
+      rates.contraction_unit = unit;
+    }
+  }
+  // A vector unit multiplies narrow types at least as fast as it adds them, dot products included.
+  if (const double packed = 2 * rates.lanes; rates.contraction_unit == Unit::Vector && packed > rates.contraction) {
+    rates.contraction = packed;
+    rates.contraction_precision = type;
+  }
+  return rates;
+}
+
+// Busy time of the units. Each is linear in the work, so that sums over rows bound rows that run side by side.
+struct UnitSeconds {
+  double tensor = 0;
+  double lanes = 0;  // of the vector unit
+  double mixed = 0;  // of vector lanes and special units together
+
+  double longest() const { return std::max({tensor, lanes, mixed}); }
+  UnitSeconds& operator+=(const UnitSeconds& other) {
+    tensor += other.tensor;
+    lanes += other.lanes;
+    mixed += other.mixed;
+    return *this;
+  }
+};
+
+// The work of one row: rows of the table of formulas.
+struct Part {
+  DimTable::Id macs, arith, comparisons, special, param_bytes, bytes_read;
+  std::optional<Precision> precision;  // empty: no rate is known
+  std::optional<Precision> narrowest;  // in which an engine that folds quantisation in may multiply
+  double byte_scale = 1;
+
+  auto operator<=>(const Part&) const = default;
+};
+
+// A kernel: one row, or a group of them that moves its bytes together.
+struct Kernel {
+  std::vector<Part> parts;
+  DimTable::Id bytes_read, bytes_written;
+
+  auto operator<=>(const Kernel&) const = default;
+};
+
+class Evaluator {
+ public:
+  Evaluator(const Analysis& analysis, const Traffic* traffic, const DeviceSpec& device, const RooflineOptions& options)
+      : analysis_(analysis), device_(device), options_(options) {
+    for (std::size_t i = 0; i < kPrecisions; ++i)
+      rates_[i] = rates_of(device, static_cast<Precision>(i), options.accumulate);
+    for (const MemoryLevel& level : device.levels)
+      if (level.level != "shared" && level.bytes_per_second.known())
+        levels_.push_back(&level);  // a kernel may bypass it
+    if (device.special_per_second.known()) special_per_second_ = *device.special_per_second.value;
+    for (const NodeReport& row : analysis.nodes)
+      unmodelled_ += row.unmodelled_inside + (row.cost.mark == Mark::Unmodelled ? 1 : 0);
+    if (traffic == nullptr) {
+      for (std::size_t row = 0; row < analysis.nodes.size(); ++row) add(row, {row}, analysis.nodes[row].cost);
+    } else {
+      for (std::size_t id = 0; id < traffic->groups.size(); ++id) {
+        const TrafficGroup& group = traffic->groups[id];
+        add(id, {group.rows.begin(), group.rows.end()}, group.cost);
+      }
+    }
+  }
+
+  // Calls visit(kernel, bound) for every kernel that may take time with its row or group; flops, intensity and share
+  // are left to the caller.
+  template <typename Visit>
+  RooflineTotals evaluate(const Bindings& bindings, const Visit& visit) {
+    table_.evaluate(bindings, values_);
+    RooflineTotals totals;
+    totals.unknown_rows = unmodelled_;
+    UnitSeconds busy;
+    double weight_bytes = 0;
+    for (const auto& [kernel, ids] : kernels_) {
+      const double count = static_cast<double>(ids.size());
+      const std::optional<UnitSeconds> units = units_of(kernel);
+      const RowBound bound = bound_of(kernel, units);
+      for (const std::size_t id : ids) visit(id, bound);
+      if (const std::optional<UnitSeconds> least = least_units_of(kernel))
+        for (double UnitSeconds::*unit : {&UnitSeconds::tensor, &UnitSeconds::lanes, &UnitSeconds::mixed})
+          busy.*unit += count * *least.*unit;
+      weight_bytes += count * weight_bytes_of(kernel);
+      const auto kernels = static_cast<std::int64_t>(ids.size());
+      totals.unknown_rows += bound.bound == Bound::Unknown ? kernels : 0;
+      totals.launches += bound.bound == Bound::None ? 0 : kernels;
+      totals.seconds += count * bound.seconds;
+      totals.compute_seconds += count * bound.compute_seconds;
+      totals.memory_seconds += count * bound.memory_seconds;
+    }
+    totals.at_least = totals.unknown_rows > 0;
+    totals.floor_seconds = std::max(busy.longest(), memory_time(weight_bytes).first);
+    if (const Quantity& launch = device_.launch_overhead_seconds; launch.known())
+      totals.eager_seconds = std::max(totals.seconds, static_cast<double>(totals.launches) * *launch.value);
+    return totals;
+  }
+
+ private:
+  double value(DimTable::Id id) const { return values_[id]; }
+
+  // Kernels of the same formulas are one, evaluated once.
+  void add(std::size_t id, const std::vector<std::size_t>& rows, const OpCost& moved) {
+    Kernel kernel;
+    for (const std::size_t row : rows) {
+      const NodeReport& report = analysis_.nodes[row];
+      const OpCost& cost = report.cost;
+      if (cost.mark != Mark::Compute) continue;
+      Part part{.macs = table_.add(cost.macs),
+                .arith = table_.add(cost.arith),
+                .comparisons = table_.add(cost.comparisons),
+                .special = table_.add(cost.special),
+                .param_bytes = table_.add(report.param_bytes),
+                .bytes_read = table_.add(cost.bytes_read),
+                .precision = precision_of(cost.precision),
+                .narrowest = std::nullopt};
+      if (options_.precision && is_float(cost.precision)) {
+        part.precision = options_.precision;
+        part.byte_scale = std::min(1.0, static_cast<double>(bits(*options_.precision)) / bits(cost.precision));
+      }
+      part.narrowest = part.precision;
+      if (report.dequantized_from != ElementType::Undefined) {
+        part.narrowest = precision_of(report.dequantized_from);
+        if (moved.precision == report.dequantized_from) part.precision = part.narrowest;
+      }
+      kernel.parts.push_back(part);
+    }
+    if (kernel.parts.empty()) return;
+    kernel.bytes_read = table_.add(moved.bytes_read);
+    kernel.bytes_written = table_.add(moved.bytes_written);
+    kernels_[std::move(kernel)].push_back(id);
+  }
+
+  // A row may read less than its weights: a lookup takes only the rows it picks.
+  double weight_bytes_of(const Kernel& kernel) const {
+    double bytes = 0;
+    for (const Part& part : kernel.parts)
+      bytes += part.byte_scale * std::min(value(part.param_bytes), value(part.bytes_read));
+    return bytes;
+  }
+
+  // Where rows of several types share a kernel, the narrowest decides: the bound must hold for all of its bytes.
+  double bytes_of(const Kernel& kernel) const {
+    double scale = 1;
+    for (const Part& part : kernel.parts) scale = std::min(scale, part.byte_scale);
+    return scale * (value(kernel.bytes_read) + value(kernel.bytes_written));
+  }
+
+  bool has_work(const Part& part) const { return value(part.macs) + value(part.arith) + value(part.special) > 0; }
+
+  // Empty where no rate is known.
+  std::optional<UnitSeconds> units_of(const Kernel& kernel) const { return units_of(kernel, &Part::precision); }
+
+  // The same when quantisation is folded into products, whatever this kernel does.
+  std::optional<UnitSeconds> least_units_of(const Kernel& kernel) const { return units_of(kernel, &Part::narrowest); }
+
+  std::optional<UnitSeconds> units_of(const Kernel& kernel, std::optional<Precision> Part::*precision) const {
+    UnitSeconds seconds;
+    for (const Part& part : kernel.parts) {
+      const std::optional<UnitSeconds> more = units_of(part, part.*precision);
+      if (!more) return std::nullopt;
+      seconds += *more;
+    }
+    return seconds;
+  }
+
+  std::optional<UnitSeconds> units_of(const Part& part, std::optional<Precision> precision) const {
+    UnitSeconds seconds;
+    if (!has_work(part)) return seconds;
+    if (!precision) return std::nullopt;
+    const double macs = value(part.macs);
+    const Rates& rates = rates_[static_cast<std::size_t>(*precision)];
+    if (macs > 0 ? rates.contraction <= 0 : rates.lanes <= 0) return std::nullopt;
+
+    // Lane issues: a fused multiply-add does two of the additions and multiplications, a comparison stands alone.
+    const double comparisons = value(part.comparisons);
+    double issues = std::max(0.0, value(part.arith) - comparisons) / 2 + comparisons;
+    if (macs > 0) {
+      const double contraction = 2 * macs / rates.contraction;
+      if (rates.contraction_unit == Unit::Tensor)
+        seconds.tensor = contraction;
+      else
+        issues += contraction * rates.lanes;
+    }
+    if (rates.lanes > 0) {  // else only the contraction bounds the row
+      seconds.lanes = issues / rates.lanes;
+      seconds.mixed = (issues + value(part.special)) / (rates.lanes + special_per_second_);
+    }
+    return seconds;
+  }
+
+  // The time of the slowest level and its name.
+  std::pair<double, std::string_view> memory_time(double bytes) const {
+    std::pair<double, std::string_view> slowest = {0, ""};
+    for (const MemoryLevel* level : levels_)
+      if (const double seconds = bytes / *level->bytes_per_second.value; seconds > slowest.first)
+        slowest = {seconds, level->level};
+    return slowest;
+  }
+
+  RowBound bound_of(const Kernel& kernel, const std::optional<UnitSeconds>& units) const {
+    RowBound row;
+    row.bytes = bytes_of(kernel);
+    const auto [memory_seconds, level] = memory_time(row.bytes);
+    row.memory_seconds = row.seconds = memory_seconds;
+    row.level = level;
+    if (!units) {
+      row.bound = Bound::Unknown;
+      return row;
+    }
+    const Part* main = main_part(kernel);
+    if (main == nullptr && row.bytes <= 0) return row;
+    row.compute_seconds = units->longest();
+    row.seconds = std::max(row.compute_seconds, row.memory_seconds);
+    if (main != nullptr) {
+      const Rates& rates = rates_[static_cast<std::size_t>(*main->precision)];
+      row.precision = value(main->macs) > 0 ? rates.contraction_precision : *main->precision;
+      row.unit = value(main->macs) > 0 ? rates.contraction_unit : Unit::Vector;
+    }
+    classify(row);
+    return row;
+  }
+
+  // The first contraction, else the first part that works at all; null where none does.
+  const Part* main_part(const Kernel& kernel) const {
+    const Part* first = nullptr;
+    for (const Part& part : kernel.parts) {
+      if (value(part.macs) > 0) return &part;
+      if (first == nullptr && has_work(part)) first = &part;
+    }
+    return first;
+  }
+
+  void classify(RowBound& row) const {
+    const Quantity& launch = device_.launch_overhead_seconds;
+    std::array<std::pair<double, Bound>, 3> limits = {{{row.compute_seconds, Bound::Compute},
+                                                       {row.memory_seconds, Bound::Memory},
+                                                       {launch.value.value_or(0), Bound::Latency}}};
+    std::stable_sort(limits.begin(), limits.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+    row.bound = limits[0].second;
+    if (limits[1].first > 0) row.headroom = limits[0].first / limits[1].first;
+  }
+
+  const Analysis& analysis_;
+  const DeviceSpec& device_;
+  const RooflineOptions& options_;
+  std::array<Rates, kPrecisions> rates_;
+  std::vector<const MemoryLevel*> levels_;
+  double special_per_second_ = 0;
+  DimTable table_;
+  std::vector<double> values_;                          // of the table at the current point
+  std::map<Kernel, std::vector<std::size_t>> kernels_;  // and the rows or groups of each
+  std::int64_t unmodelled_ = 0;
+};
+
+// What is asked of every bound after its time is known.
+void complete(RowBound& bound, double flops, double total_seconds) {
+  bound.flops = flops;
+  if (bound.bytes > 0) bound.intensity = bound.flops / bound.bytes;
+  if (total_seconds > 0) bound.share = bound.seconds / total_seconds;
+}
+
+// The part of a group's time or bytes that falls to one of its rows, by what each takes alone.
+double fraction(double alone, double sum, std::size_t rows) {
+  return sum > 0 ? alone / sum : 1.0 / static_cast<double>(rows);
+}
+
+// Spreads groups over their rows.
+void share_out(Roofline& result, const Analysis& analysis, const Traffic& traffic) {
+  for (std::size_t id = 0; id < traffic.groups.size(); ++id) {
+    const RowBound& group = result.groups[id];
+    const std::vector<std::int32_t>& rows = traffic.groups[id].rows;
+    double seconds = 0, bytes = 0, compute = 0;
+    for (const std::int32_t row : rows) {
+      const RowBound& alone = result.rows[static_cast<std::size_t>(row)];
+      seconds += alone.seconds;
+      bytes += alone.bytes;
+      compute += alone.compute_seconds;
+    }
+    for (const std::int32_t row : rows) {
+      RowBound& shared = result.rows[static_cast<std::size_t>(row)];
+      const double moved = fraction(shared.bytes, bytes, rows.size());
+      shared.seconds = group.seconds * fraction(shared.seconds, seconds, rows.size());
+      shared.compute_seconds = group.compute_seconds * fraction(shared.compute_seconds, compute, rows.size());
+      shared.memory_seconds = group.memory_seconds * moved;
+      shared.bytes = group.bytes * moved;
+      shared.group = static_cast<std::int32_t>(id);
+      shared.bound = group.bound;
+      shared.headroom = group.headroom;
+      shared.level = group.level;
+      const ElementType narrow = analysis.nodes[static_cast<std::size_t>(row)].dequantized_from;
+      if (narrow != ElementType::Undefined && narrow == traffic.groups[id].cost.precision && shared.precision) {
+        shared.precision = group.precision;
+        shared.unit = group.unit;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::string_view to_string(Bound bound) {
+  switch (bound) {
+    case Bound::None:
+      return "none";
+    case Bound::Compute:
+      return "compute";
+    case Bound::Memory:
+      return "memory";
+    case Bound::Latency:
+      return "latency";
+    case Bound::Unknown:
+      return "unknown";
+  }
+  return "unknown";
+}
+
+Roofline roofline(const Analysis& analysis, const DeviceSpec& device, const RooflineOptions& options) {
+  Roofline result;
+  result.rows.resize(analysis.nodes.size());
+  for (std::size_t i = 0; i < result.rows.size(); ++i) {
+    result.rows[i].row = i;
+    if (analysis.nodes[i].cost.mark == Mark::Unmodelled) result.rows[i].bound = Bound::Unknown;
+  }
+  Evaluator evaluator(analysis, nullptr, device, options);
+  result.totals = evaluator.evaluate(options.bindings, [&](std::size_t row, const RowBound& bound) {
+    result.rows[row] = bound;
+    result.rows[row].row = row;
+  });
+  for (RowBound& row : result.rows) {
+    const OpCost& cost = analysis.nodes[row.row].cost;
+    if (cost.mark != Mark::Compute) continue;
+    complete(row, static_cast<double>(flops(cost, options.convention).evaluate(options.bindings)),
+             result.totals.seconds);
+  }
+  return result;
+}
+
+Roofline roofline(const Analysis& analysis, const Traffic& traffic, const DeviceSpec& device,
+                  const RooflineOptions& options) {
+  Roofline result = roofline(analysis, device, options);
+  if (traffic.model == TrafficModel::Unfused) return result;
+  result.groups.resize(traffic.groups.size());
+  for (std::size_t id = 0; id < result.groups.size(); ++id) {
+    result.groups[id].row = id;
+    if (traffic.groups[id].cost.mark == Mark::Unmodelled) result.groups[id].bound = Bound::Unknown;
+  }
+  Evaluator evaluator(analysis, &traffic, device, options);
+  result.totals = evaluator.evaluate(options.bindings, [&](std::size_t id, const RowBound& bound) {
+    result.groups[id] = bound;
+    result.groups[id].row = id;
+  });
+  share_out(result, analysis, traffic);
+  for (RowBound& row : result.rows) complete(row, row.flops, result.totals.seconds);
+  for (RowBound& group : result.groups) {
+    double work = 0;
+    for (const std::int32_t row : traffic.groups[group.row].rows)
+      work += result.rows[static_cast<std::size_t>(row)].flops;
+    complete(group, work, result.totals.seconds);
+    group.group = static_cast<std::int32_t>(group.row);
+  }
+  return result;
+}
+
+std::vector<RooflineTotals> roofline_sweep(const Analysis& analysis, const DeviceSpec& device,
+                                           const RooflineOptions& options, std::span<const Bindings> points,
+                                           const Traffic* traffic) {
+  const bool has_groups = traffic != nullptr && traffic->model != TrafficModel::Unfused;
+  Evaluator evaluator(analysis, has_groups ? traffic : nullptr, device, options);
+  std::vector<RooflineTotals> totals;
+  totals.reserve(points.size());
+  for (const Bindings& point : points) {
+    Bindings bindings = options.bindings;
+    for (const auto& [name, value] : point) bindings.insert_or_assign(name, value);
+    totals.push_back(evaluator.evaluate(bindings, [](std::size_t, const RowBound&) {}));
+  }
+  return totals;
+}
+
+std::vector<Ridge> ridge_points(const DeviceSpec& device, std::string_view level) {
+  std::vector<Ridge> ridges;
+  const MemoryLevel* memory = device.level(level);
+  if (memory == nullptr || !memory->bytes_per_second.known()) return ridges;
+  for (const Peak& peak : device.peaks)
+    if (peak.flops_per_second.known())
+      ridges.push_back({peak, *peak.flops_per_second.value / *memory->bytes_per_second.value});
+  return ridges;
+}
+
+RooflinePoint roofline_point(double flops, double bytes, double peak_flops_per_second, double bytes_per_second) {
+  const double work = flops / peak_flops_per_second, traffic = bytes / bytes_per_second;
+  RooflinePoint point;
+  point.intensity = flops / bytes;
+  point.flops_per_second = std::min(peak_flops_per_second, point.intensity * bytes_per_second);
+  point.seconds = std::max(work, traffic);
+  point.bound = work >= traffic ? Bound::Compute : Bound::Memory;
+  return point;
+}
+
+}  // namespace pagoda

@@ -1,0 +1,127 @@
+// Axes of sweeps: their text, and the symbols they stand for.
+#include <algorithm>
+#include <charconv>
+
+#include "infer/bind_inputs.h"
+#include "pagoda/core/sweep.h"
+
+namespace pagoda {
+namespace {
+
+constexpr std::string_view kForm = "NAME=LIST such as batch=1,2,4..1024";
+
+class ListReader {
+ public:
+  ListReader(std::string_view list, std::string_view whole) : rest_(list), whole_(whole) {}
+
+  std::vector<std::int64_t> run() {
+    for (bool more = true; more;) {
+      const std::size_t comma = rest_.find(',');
+      more = comma != std::string_view::npos;
+      item(rest_.substr(0, comma));
+      rest_.remove_prefix(more ? comma + 1 : rest_.size());
+    }
+    return std::move(sizes_);
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const {
+    throw Error("'" + std::string(whole_) + "': " + what + "; expected " + std::string(kForm));
+  }
+
+  std::int64_t number(std::string_view text) const {
+    std::int64_t size = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
+    if (text.empty() || error != std::errc() || end != text.data() + text.size() || size < 0)
+      fail("'" + std::string(text) + "' is no size");
+    return size;
+  }
+
+  void add(std::int64_t size) {
+    if (sizes_.size() == kMaxSweepPoints) fail("more than " + std::to_string(kMaxSweepPoints) + " sizes");
+    sizes_.push_back(size);
+    ++run_length_;
+  }
+
+  void item(std::string_view text) {
+    const std::size_t dots = text.find("..");
+    if (dots == std::string_view::npos) return add(number(text));
+    add(number(text.substr(0, dots)));
+    go_on(number(text.substr(dots + 2)));
+    run_length_ = 0;  // what follows begins a progression of its own
+  }
+
+  // Continues the progression of the last sizes until `last`.
+  void go_on(std::int64_t last) {
+    const std::int64_t c = sizes_.back();
+    if (last < c) fail("the range ends at " + std::to_string(last) + " before " + std::to_string(c));
+    std::int64_t step = 1, factor = 1;
+    if (run_length_ >= 2) {
+      const std::int64_t b = sizes_[sizes_.size() - 2];
+      step = c - b;
+      if (run_length_ >= 3) {
+        const std::int64_t a = sizes_[sizes_.size() - 3];
+        if (a > 0 && b > a && b % a == 0 && c % b == 0 && b / a == c / b)
+          factor = b / a;
+        else if (b - a != step)
+          fail("the sizes before '..' are no progression");
+      }
+      if (step <= 0 && factor == 1) fail("the sizes before '..' do not ascend");
+    }
+    for (std::int64_t size = c;;) {
+      if (factor > 1 ? size > last / factor : size > last - step) break;
+      size = factor > 1 ? size * factor : size + step;
+      add(size);
+    }
+    if (sizes_.back() != last) add(last);
+  }
+
+  std::string_view rest_, whole_;
+  std::vector<std::int64_t> sizes_;
+  int run_length_ = 0;  // sizes since the last range
+};
+
+std::string known_dims(const Analysis& analysis) {
+  std::string known;
+  for (const std::string& name : analysis.free_dims) known += (known.empty() ? "" : ", ") + name;
+  for (const Symbol& symbol : analysis.symbols) known += (known.empty() ? "" : ", ") + symbol.name;
+  return known.empty() ? "all its sizes are fixed" : "its free dims are: " + known;
+}
+
+}  // namespace
+
+SweepAxis parse_axis(std::string_view text) {
+  const std::size_t equals = text.rfind('=');
+  if (equals == std::string_view::npos || equals == 0)
+    throw Error("'" + std::string(text) + "' is not of the form " + std::string(kForm));
+  return {std::string(text.substr(0, equals)), ListReader(text.substr(equals + 1), text).run()};
+}
+
+AnalyzeOptions sweep_options(AnalyzeOptions options, const std::vector<SweepAxis>& axes) {
+  for (const SweepAxis& axis : axes) {
+    if (options.dims.contains(axis.dim) || (axis.dim == "batch" && options.batch > 0))
+      throw Error("'" + axis.dim + "' is both swept and bound to one size; give one of the two");
+    if (axis.dim == "batch") options.symbolic_batch = true;
+  }
+  return options;
+}
+
+std::vector<std::string> axis_symbols(const Model& model, const Analysis& analysis, const std::string& axis) {
+  const auto renamed = model.renamed_dims.find(axis);
+  const std::string name = renamed == model.renamed_dims.end() ? axis : renamed->second;
+  const auto is_named = [&](const Symbol& symbol) { return symbol.name == name; };
+  if (std::binary_search(analysis.free_dims.begin(), analysis.free_dims.end(), name) ||
+      std::any_of(analysis.symbols.begin(), analysis.symbols.end(), is_named))
+    return {name};
+  std::vector<std::string> symbols;
+  if (axis == "batch") {
+    std::vector<TensorType> types;
+    for (const InputInfo& input : analysis.inputs) types.push_back(input.type);
+    symbols = batch_symbols(model.main(), types);
+  }
+  if (symbols.empty())
+    throw Error("'" + axis + "' cannot be swept: the model has no such dim; " + known_dims(analysis));
+  return symbols;
+}
+
+}  // namespace pagoda

@@ -1,0 +1,190 @@
+// Limits with units, and the three answers a gate can give.
+#include "pagoda/core/budget.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <span>
+
+namespace pagoda {
+namespace {
+
+constexpr std::array<std::string_view, 5> kKinds = {"flops", "bytes", "params", "memory", "seconds"};
+
+struct Unit {
+  std::string_view text;
+  double factor;
+};
+
+constexpr std::array kPrefixes = {
+    Unit{"", 1},     Unit{"k", 1e3},     Unit{"K", 1e3},     Unit{"M", 1e6},     Unit{"G", 1e9},     Unit{"T", 1e12},
+    Unit{"P", 1e15}, Unit{"Ki", 0x1p10}, Unit{"Mi", 0x1p20}, Unit{"Gi", 0x1p30}, Unit{"Ti", 0x1p40}, Unit{"E", 1e18},
+};
+constexpr std::array kTimes = {
+    Unit{"s", 1}, Unit{"ms", 1e-3}, Unit{"us", 1e-6}, Unit{"\u00b5s", 1e-6}, Unit{"\u03bcs", 1e-6}, Unit{"ns", 1e-9},
+};
+
+std::optional<double> factor_of(std::span<const Unit> units, std::string_view text) {
+  for (const Unit& unit : units)
+    if (unit.text == text) return unit.factor;
+  return std::nullopt;
+}
+
+// The prefix of a count's unit: "GFLOP" → "G".
+std::string_view without(std::string_view text, std::span<const std::string_view> nouns) {
+  for (const std::string_view noun : nouns)
+    if (text.ends_with(noun)) return text.substr(0, text.size() - noun.size());
+  return text;
+}
+
+std::optional<double> unit_factor(BudgetKind kind, std::string_view text) {
+  static constexpr std::array<std::string_view, 5> kFlops = {"FLOPs", "FLOPS", "FLOP", "MACs", "MAC"};
+  static constexpr std::array<std::string_view, 2> kBytes = {"Bytes", "B"};
+  switch (kind) {
+    case BudgetKind::Seconds:
+      return factor_of(kTimes, text);
+    case BudgetKind::Flops:
+      return factor_of(kPrefixes, without(text, kFlops));
+    case BudgetKind::Bytes:
+    case BudgetKind::Memory:
+      return factor_of(kPrefixes, without(text, kBytes));
+    case BudgetKind::Params:
+      return text == "B" ? 1e9 : factor_of(kPrefixes, text);  // "7B" parameters
+  }
+  return std::nullopt;
+}
+
+std::string_view example(BudgetKind kind) {
+  static constexpr std::array<std::string_view, 5> kExamples = {"10GFLOP", "500MB", "25M", "8GiB", "5ms"};
+  return kExamples[static_cast<std::size_t>(kind)];
+}
+
+// What a count is known to be: its value with free dims at 1, and what makes that less than the whole.
+struct Known {
+  std::optional<Int> value;
+  std::vector<std::string> free_dims;
+};
+
+Known known(std::initializer_list<const Dim*> parts) {
+  Known result;
+  try {
+    Dim sum;
+    for (const Dim* part : parts) {
+      sum += Dim(part->evaluate({}));
+      for (const std::string& name : part->symbols())
+        if (std::find(result.free_dims.begin(), result.free_dims.end(), name) == result.free_dims.end())
+          result.free_dims.push_back(name);
+    }
+    result.value = sum.value();
+  } catch (const Error&) {
+    result.value = std::nullopt;
+  }
+  return result;
+}
+
+Known known(const Budget& budget, const Analysis& analysis, const BudgetOptions& options) {
+  const Totals& totals = analysis.totals;
+  switch (budget.kind) {
+    case BudgetKind::Flops: {
+      const Dim work = flops(totals.cost, options.count);
+      return known({&work});
+    }
+    case BudgetKind::Bytes:
+      return options.traffic != nullptr ? known({&options.traffic->bytes_read, &options.traffic->bytes_written})
+                                        : known({&totals.cost.bytes_read, &totals.cost.bytes_written});
+    case BudgetKind::Params:
+      return known({&totals.params});
+    case BudgetKind::Memory:
+      return totals.activation_peak_bytes ? known({&totals.param_bytes, &*totals.activation_peak_bytes}) : Known{};
+    case BudgetKind::Seconds:
+      break;
+  }
+  return {};
+}
+
+std::string join(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+void add_partial_cause(BudgetResult& result, const Analysis& analysis) {
+  if (!analysis.partial || result.budget.kind == BudgetKind::Params) return;
+  result.causes.push_back(std::to_string(analysis.totals.unmodelled_nodes) +
+                          " nodes are not modelled: " + join(analysis.totals.unmodelled_ops));
+}
+
+}  // namespace
+
+std::string_view to_string(BudgetKind kind) { return kKinds[static_cast<std::size_t>(kind)]; }
+
+std::string_view to_string(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::Fits:
+      return "fits";
+    case Verdict::Exceeds:
+      return "exceeds";
+    case Verdict::CannotTell:
+      return "cannot tell";
+  }
+  return "";
+}
+
+Budget parse_budget(BudgetKind kind, std::string_view text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  while (unit.starts_with(' ')) unit.remove_prefix(1);
+  const std::optional<double> factor = unit_factor(kind, unit);
+  const bool is_number = error == std::errc() && std::isfinite(number) && number >= 0 && end != text.data();
+  if (!is_number || !factor || number * *factor > 1e36)
+    throw Error("'" + std::string(text) + "' is no limit on " + std::string(to_string(kind)) +
+                "; expected a number and a unit such as " + std::string(example(kind)));
+  Budget budget;
+  budget.kind = kind;
+  budget.text = text;
+  if (kind == BudgetKind::Seconds)
+    budget.limit_seconds = number * *factor;
+  else
+    budget.limit = static_cast<Int>(std::round(number * *factor));
+  return budget;
+}
+
+BudgetResult check_budget(const Budget& budget, const Analysis& analysis, const BudgetOptions& options) {
+  BudgetResult result;
+  result.budget = budget;
+  bool exceeds = false;
+  std::vector<std::string> free_dims;
+  if (budget.kind == BudgetKind::Seconds) {
+    if (options.time == nullptr) throw Error("a limit on seconds needs --device");
+    result.value = options.time->seconds;
+    exceeds = options.time->seconds > budget.limit_seconds;
+    if (options.time->at_least && options.time->unknown_rows > analysis.totals.unmodelled_nodes)
+      result.causes.push_back("the device has no known peak for " +
+                              std::to_string(options.time->unknown_rows - analysis.totals.unmodelled_nodes) + " nodes");
+    const OpCost& cost = analysis.totals.cost;
+    free_dims = known({&cost.macs, &cost.arith, &cost.special, &cost.bytes_read, &cost.bytes_written}).free_dims;
+  } else {
+    const Known count = known(budget, analysis, options);
+    free_dims = count.free_dims;
+    if (count.value) {
+      result.value = static_cast<double>(*count.value);
+      exceeds = *count.value > budget.limit;
+    } else {
+      result.causes.push_back(budget.kind == BudgetKind::Memory ? "the size of some activation is not known"
+                                                                : "the count is not known");
+    }
+  }
+  add_partial_cause(result, analysis);
+  if (!free_dims.empty())
+    result.causes.push_back("it depends on " + join(free_dims) + "; set them with --batch or --dim");
+  if (exceeds) {
+    result.verdict = Verdict::Exceeds;
+  } else if (result.causes.empty()) {
+    result.verdict = Verdict::Fits;
+  }
+  return result;
+}
+
+}  // namespace pagoda

@@ -1,0 +1,188 @@
+// Which dims are the past and the new tokens: read off the cache's pairs, then off the inputs of tokens and masks.
+#include "pagoda/core/decoder.h"
+
+#include <algorithm>
+#include <array>
+
+#include "infer/each_dim.h"
+#include "memory/kv_cache.h"
+
+namespace pagoda {
+namespace {
+
+constexpr std::array kPhases = {
+    std::pair{Phase::Prefill, std::string_view("prefill")},
+    std::pair{Phase::Decode, std::string_view("decode")},
+};
+
+const Shape* shape_of(const Analysis& analysis, ValueId value) {
+  const TensorType& type = analysis.types[static_cast<std::size_t>(value)];
+  return type.shape ? &*type.shape : nullptr;
+}
+
+bool holds_text(const std::string& name, std::string_view part) { return name.find(part) != std::string::npos; }
+
+// The input of token ids [batch, tokens], else of their embeddings [batch, tokens, hidden].
+const InputInfo* token_input(const std::vector<InputInfo>& inputs) {
+  for (const std::size_t rank : {std::size_t{2}, std::size_t{3}})
+    for (const InputInfo& input : inputs)
+      if (input.type.shape && input.type.shape->size() == rank && is_float(input.type.element) == (rank == 3) &&
+          !holds_text(input.name, "mask") && !holds_text(input.name, "position"))
+        return &input;
+  return nullptr;
+}
+
+class Reader {
+ public:
+  Reader(const Model& model, const Analysis& analysis, const PhaseOptions& options)
+      : analysis_(analysis), options_(options), cache_(find_kv_cache(model, analysis)) {
+    if (cache_.pairs.empty())
+      throw Error("--phase " + std::string(to_string(options.phase)) +
+                  ": the model has no pair of an input with past keys or values and an output with the present ones; "
+                  "export it with its cache");
+  }
+
+  PhaseSizes run() {
+    set_past();
+    set_tokens();
+    set_masks();
+    const InputInfo* tokens = token_input(analysis_.inputs);
+    sizes_.tokens = tokens_;
+    if (tokens != nullptr) sizes_.tokens *= tokens->type.shape->front().bind(sizes_.dims);
+    return std::move(sizes_);
+  }
+
+ private:
+  void bind(const Dim& dim, std::int64_t size, const std::string& what) {
+    if (dim.is_symbol()) {
+      const auto [at, is_new] = sizes_.dims.emplace(dim.to_string(), size);
+      if (!is_new && at->second != size)
+        throw Error("the dim " + dim.to_string() + " of the " + what + " would be both " + std::to_string(at->second) +
+                    " and " + std::to_string(size) + "; name sizes with --dim instead");
+    } else if (dim != Dim(size)) {
+      throw Error("the " + what + " is " + dim.to_string() + " in the file, not " + std::to_string(size) +
+                  "; export the model with this dim dynamic, or ask for that size");
+    }
+  }
+
+  void set_past() {
+    for (const CachePair& pair : cache_.pairs) {
+      const Shape* past = shape_of(analysis_, pair.past);
+      const Shape* present = shape_of(analysis_, pair.present);
+      if (past == nullptr || present == nullptr) continue;
+      const auto axis = static_cast<std::size_t>(pair.axis);
+      const Dim& length = (*past)[axis];
+      if (length.is_constant() && (*present)[axis] == length) {
+        is_fixed_ = true;
+        continue;
+      }
+      if (options_.past) bind(length, *options_.past, "past");
+      if (length.is_symbol()) sizes_.past_dim = length.to_string();
+      past_ = options_.past ? Dim(*options_.past) : length;
+      const Dim grown = (*present)[axis] - length;
+      if (grown.is_symbol()) new_tokens_ = grown;
+    }
+    if (is_fixed_)
+      sizes_.diagnostics.push_back({Severity::Info, "",
+                                    "the cache is a buffer of fixed size: attention is counted over all of it, "
+                                    "whatever --past says"});
+  }
+
+  void set_tokens() {
+    if (!new_tokens_) {
+      const InputInfo* input = token_input(analysis_.inputs);
+      if (input == nullptr) throw Error("no input of tokens was found; name its sizes with --dim");
+      new_tokens_ = (*input->type.shape)[1];
+    }
+    if (new_tokens_->is_symbol()) sizes_.token_dim = new_tokens_->to_string();
+    std::optional<std::int64_t> wanted = options_.tokens;
+    if (!wanted && options_.phase == Phase::Decode) wanted = 1;
+    if (wanted) bind(*new_tokens_, *wanted, "number of new tokens");
+    tokens_ = new_tokens_->bind(sizes_.dims);
+  }
+
+  // Masks span past and new tokens; some exporters give that length a name of its own.
+  void set_masks() {
+    if (is_fixed_) return;
+    const Dim total = tokens_ + past_;
+    for (const InputInfo& input : analysis_.inputs) {
+      if (!input.type.shape) continue;
+      for (std::size_t i = 1; i < input.type.shape->size(); ++i) {
+        const Dim& dim = (*input.type.shape)[i];
+        if (!dim.is_symbol() || sizes_.dims.contains(dim.to_string())) continue;
+        if (!holds_text(input.name, "mask") && !holds_text(dim.to_string(), "total")) continue;
+        if (dim == new_tokens_ || dim.to_string() == sizes_.past_dim) continue;
+        if (const auto size = total.value64())
+          bind(dim, *size, "mask");
+        else
+          sizes_.masks.insert_or_assign(dim.to_string(), total);
+      }
+    }
+  }
+
+  const Analysis& analysis_;
+  const PhaseOptions& options_;
+  KvCache cache_;
+  PhaseSizes sizes_;
+  std::optional<Dim> new_tokens_;
+  Dim tokens_, past_;
+  bool is_fixed_ = false;
+};
+
+// The place of an input in Graph::inputs.
+std::optional<std::size_t> flag_position(const Graph& graph, std::string_view name) {
+  for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
+    const Value& value = graph.values[static_cast<std::size_t>(graph.inputs[i])];
+    const TensorType& type = value.declared;
+    if (value.name == name && type.container == Container::Tensor && type.element == ElementType::Bool && type.shape &&
+        element_count(*type.shape) == Dim(1))
+      return i;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool has_flag(const Model& model, std::string_view input) { return flag_position(model.main(), input).has_value(); }
+
+void set_flag(Model& model, std::string_view input, bool value) {
+  if (model.graphs.empty()) throw Error("the model has no graph");
+  Graph& graph = model.graphs.front();
+  const auto position = flag_position(graph, input);
+  if (!position) throw Error("--input " + std::string(input) + ": the model has no such input of one boolean");
+  const ValueId id = graph.inputs[*position];
+  Value& flag = graph.values[static_cast<std::size_t>(id)];
+  flag.initializer = static_cast<std::int32_t>(graph.initializers.size());
+  flag.is_input = false;
+  Tensor tensor;
+  tensor.name = flag.name;
+  tensor.type = flag.declared;
+  tensor.value = TensorValue{Dim(value ? 1 : 0)};
+  graph.initializers.push_back(std::move(tensor));
+  graph.inputs.erase(graph.inputs.begin() + static_cast<std::ptrdiff_t>(*position));
+}
+
+std::optional<Phase> phase(std::string_view name) {
+  for (const auto& [value, text] : kPhases)
+    if (text == name) return value;
+  return std::nullopt;
+}
+
+std::string_view to_string(Phase phase) {
+  for (const auto& [value, text] : kPhases)
+    if (value == phase) return text;
+  return "";
+}
+
+Analysis in_phase(const Analysis& analysis, const PhaseSizes& sizes) {
+  Analysis result = bind_dims(analysis, sizes.dims);
+  if (!sizes.masks.empty()) result = substitute_dims(result, sizes.masks);
+  result.diagnostics.insert(result.diagnostics.end(), sizes.diagnostics.begin(), sizes.diagnostics.end());
+  return result;
+}
+
+PhaseSizes phase_sizes(const Model& model, const Analysis& analysis, const PhaseOptions& options) {
+  return Reader(model, analysis, options).run();
+}
+
+}  // namespace pagoda

@@ -1,0 +1,274 @@
+// Counts over rows, and longest paths over the main graph.
+#include "pagoda/core/structure.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "memory/op_class.h"
+#include "memory/schedule.h"
+#include "pagoda/core/traffic.h"
+
+namespace pagoda {
+namespace {
+
+std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
+
+constexpr std::array<std::string_view, kWorkClasses> kNames = {"convolution",   "matmul",      "attention", "recurrent",
+                                                               "normalisation", "elementwise", "reduction", "pooling",
+                                                               "quantisation",  "movement",    "other"};
+
+// The first entry whose text the operator's name holds.
+struct NamePart {
+  std::string_view text;
+  WorkClass work;
+};
+constexpr std::array kNameParts = {
+    NamePart{"Attention", WorkClass::Attention},     NamePart{"Conv", WorkClass::Convolution},
+    NamePart{"LSTM", WorkClass::Recurrent},          NamePart{"GRU", WorkClass::Recurrent},
+    NamePart{"RNN", WorkClass::Recurrent},           NamePart{"Pool", WorkClass::Pooling},
+    NamePart{"Quantize", WorkClass::Quantisation},   NamePart{"Normalization", WorkClass::Normalisation},
+    NamePart{"LayerNorm", WorkClass::Normalisation}, NamePart{"Softmax", WorkClass::Normalisation},
+};
+
+double number(const Dim& dim) {
+  const Int value = dim.evaluate({});
+  return value < 0 ? 0 : static_cast<double>(value);
+}
+
+double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const std::size_t half = values.size() / 2;
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(half), values.end());
+  if (values.size() % 2 == 1) return values[half];
+  return (values[half] + *std::max_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(half))) / 2;
+}
+
+bool runs(const NodeReport& row) { return row.cost.mark == Mark::Compute || row.cost.mark == Mark::Unmodelled; }
+
+std::size_t bin_of(double intensity) {
+  return static_cast<std::size_t>(std::lower_bound(kIntensityBins.begin(), kIntensityBins.end(), intensity) -
+                                  kIntensityBins.begin());
+}
+
+// --- paths through the main graph ---
+
+struct Paths {
+  std::int64_t depth = 0, width = 0;
+  double critical_flops = 0;
+};
+
+// A node with a body stands for all of its rows, one after another.
+Paths paths_of(const Schedule& schedule, const Analysis& analysis) {
+  const std::size_t count = schedule.steps.size();
+  std::vector<std::int64_t> kernels(count, 0), level(count, 0);
+  std::vector<double> work(count, 0), heaviest(count, 0);
+  std::vector<std::vector<std::int32_t>> writers(schedule.storages.size());
+  std::map<std::int64_t, std::int64_t> at_level;
+  Paths paths;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Step& step = schedule.steps[i];
+    const auto add = [&](std::size_t row) {
+      if (!runs(analysis.nodes[row])) return;
+      ++kernels[i];
+      work[i] += number(flops(analysis.nodes[row].cost));
+    };
+    if (step.row >= 0) add(index(step.row));
+    for (std::size_t row = step.body_begin; row < step.body_end; ++row)
+      if (step.row < 0 || row != index(step.row)) add(row);
+    std::int64_t before = 0;
+    for (const std::int32_t read : step.reads)
+      for (const std::int32_t writer : writers[index(read)]) {
+        before = std::max(before, level[index(writer)]);
+        heaviest[i] = std::max(heaviest[i], heaviest[index(writer)]);
+      }
+    level[i] = before + kernels[i];
+    heaviest[i] += work[i];
+    if (kernels[i] > 0) ++at_level[level[i]];
+    for (const std::int32_t write : step.writes) writers[index(write)].push_back(static_cast<std::int32_t>(i));
+    paths.depth = std::max(paths.depth, level[i]);
+    paths.critical_flops = std::max(paths.critical_flops, heaviest[i]);
+  }
+  for (const auto& [depth, nodes] : at_level) paths.width = std::max(paths.width, nodes);
+  return paths;
+}
+
+void set_fan_out(StructureProfile& profile, const Schedule& schedule) {
+  std::int64_t readers = 0, activations = 0;
+  for (const Storage& storage : schedule.storages) {
+    if (storage.place != Place::Device || storage.readers.empty()) continue;
+    const auto count = static_cast<std::int64_t>(storage.readers.size());
+    profile.fan_out_max = std::max(profile.fan_out_max, count);
+    readers += count;
+    ++activations;
+  }
+  profile.fan_out_mean = share(static_cast<double>(readers), static_cast<double>(activations));
+}
+
+// --- rows ---
+
+void count_rows(StructureProfile& profile, const Model& model, const Analysis& analysis) {
+  std::set<std::string> data_symbols;
+  for (const Symbol& symbol : analysis.symbols) data_symbols.insert(symbol.name);
+  std::vector<double> kernel_flops, kernel_bytes;
+  std::int64_t dynamic = 0, data_dependent = 0;
+  double modelled_flops = 0, modelled_bytes = 0;
+  profile.nodes = static_cast<std::int64_t>(analysis.nodes.size());
+  for (const NodeReport& row : analysis.nodes) {
+    profile.views += row.cost.mark == Mark::View ? 1 : 0;
+    profile.host += row.cost.mark == Mark::Host ? 1 : 0;
+    profile.folded += row.cost.mark == Mark::Folded ? 1 : 0;
+    if (!runs(row)) continue;
+    const Node& node = model.graphs[index(row.graph)].nodes[index(row.node)];
+    ++profile.launches;
+    ++profile.op_counts[node.domain.empty() ? node.op_type : node.domain + "." + node.op_type];
+    bool is_dynamic = false, is_data_dependent = false;
+    for (const OutputInfo& output : row.outputs) {
+      if (!output.type.shape) {
+        is_dynamic = true;
+        continue;
+      }
+      for (const Dim& dim : *output.type.shape)
+        for (const std::string& symbol : dim.symbols()) {
+          is_dynamic = true;
+          is_data_dependent = is_data_dependent || data_symbols.contains(symbol);
+        }
+    }
+    dynamic += is_dynamic ? 1 : 0;
+    data_dependent += is_data_dependent ? 1 : 0;
+    if (row.cost.mark == Mark::Unmodelled) continue;
+    const double work = number(flops(row.cost)), moved = number(row.cost.bytes_read) + number(row.cost.bytes_written);
+    const auto kind = static_cast<std::size_t>(work_class(node, row.cost));
+    profile.flops_share[kind] += work;
+    profile.bytes_share[kind] += moved;
+    profile.launch_share[kind] += 1;
+    const std::size_t bin = moved > 0 ? bin_of(work / moved) : kIntensityBins.size();
+    profile.intensity_flops_share[bin] += work;
+    profile.intensity_bytes_share[bin] += moved;
+    if (row.cost.precision != ElementType::Undefined)
+      profile.precision_bytes_share[std::string(to_string(row.cost.precision))] += moved;
+    kernel_flops.push_back(work);
+    kernel_bytes.push_back(moved);
+    modelled_flops += work;
+    modelled_bytes += moved;
+  }
+  const auto modelled = static_cast<double>(kernel_flops.size());
+  for (double& part : profile.flops_share) part = share(part, modelled_flops);
+  for (double& part : profile.bytes_share) part = share(part, modelled_bytes);
+  for (double& part : profile.launch_share) part = share(part, modelled);
+  for (double& part : profile.intensity_flops_share) part = share(part, modelled_flops);
+  for (double& part : profile.intensity_bytes_share) part = share(part, modelled_bytes);
+  for (auto& [type, part] : profile.precision_bytes_share) part = share(part, modelled_bytes);
+  profile.kernel_flops_median = median(std::move(kernel_flops));
+  profile.kernel_bytes_median = median(std::move(kernel_bytes));
+  profile.dynamic_shape_ratio = share(static_cast<double>(dynamic), static_cast<double>(profile.launches));
+  profile.data_dependent_ratio = share(static_cast<double>(data_dependent), static_cast<double>(profile.launches));
+  profile.op_types = static_cast<std::int64_t>(profile.op_counts.size());
+}
+
+}  // namespace
+
+std::string_view to_string(WorkClass work) { return kNames[static_cast<std::size_t>(work)]; }
+
+WorkClass work_class(const Node& node, const OpCost& cost) {
+  for (const NamePart& part : kNameParts)
+    if (node.op_type.find(part.text) != std::string::npos) return part.work;
+  if (cost.macs != Dim(0)) return WorkClass::MatMul;
+  if (const OpClass* op = op_class(node)) {
+    switch (op->kind) {
+      case OpKind::Contraction:
+        return WorkClass::MatMul;
+      case OpKind::Pointwise:
+        return WorkClass::Elementwise;
+      case OpKind::Reduction:
+        return WorkClass::Reduction;
+      case OpKind::RowNorm:
+        return WorkClass::Normalisation;
+      case OpKind::Quantize:
+      case OpKind::Dequantize:
+        return WorkClass::Quantisation;
+      case OpKind::Transpose:
+      case OpKind::Expand:
+        return WorkClass::Movement;
+    }
+  }
+  return flops(cost) == Dim(0) ? WorkClass::Movement : WorkClass::Other;
+}
+
+StructureProfile structure_profile(const Model& model, const Analysis& analysis) {
+  StructureProfile profile;
+  profile.model = model.path.empty() ? model.graph_name : std::filesystem::path(model.path).stem().string();
+  count_rows(profile, model, analysis);
+
+  const Totals& totals = analysis.totals;
+  profile.unmodelled = totals.unmodelled_nodes;
+  profile.flops = number(flops(totals.cost));
+  profile.macs = number(totals.cost.macs);
+  profile.bytes = number(totals.cost.bytes_read) + number(totals.cost.bytes_written);
+  profile.params = number(totals.params);
+  profile.param_bytes = number(totals.param_bytes);
+  if (totals.activation_peak_bytes) profile.activation_peak_bytes = number(*totals.activation_peak_bytes);
+  if (profile.bytes > 0 && !analysis.partial) profile.intensity = profile.flops / profile.bytes;
+
+  const Traffic fused = traffic(model, analysis, {.model = TrafficModel::Fused});
+  profile.fused_launches = static_cast<std::int64_t>(fused.groups.size());
+  profile.fused_bytes = number(fused.bytes_read) + number(fused.bytes_written);
+
+  const Schedule schedule = schedule_of(model, analysis);
+  const Paths paths = paths_of(schedule, analysis);
+  profile.depth = paths.depth;
+  profile.width = paths.width;
+  profile.parallelism = share(static_cast<double>(profile.launches), static_cast<double>(paths.depth));
+  profile.critical_flops_share = std::min(1.0, share(paths.critical_flops, profile.flops));
+  set_fan_out(profile, schedule);
+  return profile;
+}
+
+std::vector<Feature> features(const StructureProfile& profile) {
+  std::vector<Feature> result;
+  const auto add = [&](std::string name, std::optional<double> value) { result.push_back({std::move(name), value}); };
+  const auto count = [&](std::string name, std::int64_t value) { add(std::move(name), static_cast<double>(value)); };
+  count("nodes", profile.nodes);
+  count("launches", profile.launches);
+  count("fused_launches", profile.fused_launches);
+  count("views", profile.views);
+  count("host", profile.host);
+  count("folded", profile.folded);
+  count("unmodelled", profile.unmodelled);
+  count("op_types", profile.op_types);
+  count("depth", profile.depth);
+  count("width", profile.width);
+  add("parallelism", profile.parallelism);
+  add("critical_flops_share", profile.critical_flops_share);
+  add("fan_out_mean", profile.fan_out_mean);
+  count("fan_out_max", profile.fan_out_max);
+  add("flops", profile.flops);
+  add("macs", profile.macs);
+  add("bytes", profile.bytes);
+  add("fused_bytes", profile.fused_bytes);
+  add("intensity", profile.intensity);
+  add("params", profile.params);
+  add("param_bytes", profile.param_bytes);
+  add("activation_peak_bytes", profile.activation_peak_bytes);
+  add("kernel_flops_median", profile.kernel_flops_median);
+  add("kernel_bytes_median", profile.kernel_bytes_median);
+  for (std::size_t i = 0; i < kWorkClasses; ++i) add(std::string(kNames[i]) + "_flops_share", profile.flops_share[i]);
+  for (std::size_t i = 0; i < kWorkClasses; ++i) add(std::string(kNames[i]) + "_bytes_share", profile.bytes_share[i]);
+  for (std::size_t i = 0; i < kWorkClasses; ++i) add(std::string(kNames[i]) + "_launch_share", profile.launch_share[i]);
+  const auto bin_name = [](std::size_t bin) {
+    if (bin == kIntensityBins.size()) return std::string("intensity_above_512");
+    std::string text = kIntensityBins[bin] == 0.5 ? "0_5" : std::to_string(static_cast<int>(kIntensityBins[bin]));
+    return "intensity_to_" + text;
+  };
+  for (std::size_t i = 0; i <= kIntensityBins.size(); ++i)
+    add(bin_name(i) + "_flops_share", profile.intensity_flops_share[i]);
+  for (std::size_t i = 0; i <= kIntensityBins.size(); ++i)
+    add(bin_name(i) + "_bytes_share", profile.intensity_bytes_share[i]);
+  add("dynamic_shape_ratio", profile.dynamic_shape_ratio);
+  add("data_dependent_ratio", profile.data_dependent_ratio);
+  return result;
+}
+
+}  // namespace pagoda

@@ -1,0 +1,215 @@
+// Evaluates the formulas of one analysis at every point of a sweep.
+#include "pagoda/core/sweep.h"
+
+#include <algorithm>
+#include <span>
+
+#include "pagoda/core/conventions.h"
+
+namespace pagoda {
+namespace {
+
+// Empty where the sizes make it no count: negative, a division by 0, beyond 128 bits.
+std::optional<Int> count_at(const Dim& dim, const Bindings& bindings) {
+  try {
+    const Int value = dim.evaluate(bindings);
+    return value < 0 ? std::nullopt : std::optional(value);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+std::optional<Int> sum(const std::optional<Int>& a, const std::optional<Int>& b) {
+  if (!a || !b) return std::nullopt;
+  return count_at(Dim(*a) + Dim(*b), {});
+}
+
+// Cross product, the last axis fastest.
+std::vector<std::vector<std::int64_t>> points_of(const std::vector<SweepAxis>& axes) {
+  std::vector<std::vector<std::int64_t>> points = {{}};
+  for (const SweepAxis& axis : axes) {
+    if (axis.sizes.empty()) throw Error("the sweep over '" + axis.dim + "' has no sizes");
+    if (points.size() > kMaxSweepPoints / axis.sizes.size())
+      throw Error("the sweep has more than " + std::to_string(kMaxSweepPoints) + " points; give fewer sizes");
+    std::vector<std::vector<std::int64_t>> longer;
+    for (const auto& point : points)
+      for (const std::int64_t size : axis.sizes) {
+        longer.push_back(point);
+        longer.back().push_back(size);
+      }
+    points = std::move(longer);
+  }
+  return points;
+}
+
+class Sweeper {
+ public:
+  Sweeper(const Model& model, const Analysis& analysis, const std::vector<SweepAxis>& axes, const SweepOptions& options)
+      : model_(model), analysis_(analysis), options_(options) {
+    for (const SweepAxis& axis : axes) symbols_.push_back(axis_symbols(model, analysis, axis.dim));
+    const OpCost& cost = analysis.totals.cost;
+    bytes_read_ = cost.bytes_read;
+    bytes_written_ = cost.bytes_written;
+    if (options.traffic == TrafficModel::Fused) {
+      traffic_ = traffic(model, analysis, {.model = TrafficModel::Fused});
+      bytes_read_ = traffic_->bytes_read;
+      bytes_written_ = traffic_->bytes_written;
+    }
+    flops_ = options.count == Convention::Pagoda ? Dim(0) : flops(cost, options.count);
+    items_ = options.items;
+    for (std::size_t axis = 0; axis < axes.size(); ++axis)
+      if (!items_ && axes[axis].dim == "batch") items_ = Dim::symbol(symbols_[axis].front());
+  }
+
+  Bindings bindings(const std::vector<std::int64_t>& sizes) const {
+    Bindings bindings;
+    for (std::size_t axis = 0; axis < sizes.size(); ++axis)
+      for (const std::string& symbol : symbols_[axis]) {
+        const auto [at, is_new] = bindings.emplace(symbol, sizes[axis]);
+        if (!is_new && at->second != sizes[axis]) throw Error("two sweeps set '" + symbol + "'; sweep it once");
+      }
+    return bindings;
+  }
+
+  std::vector<SweepPoint> run(const std::vector<std::vector<std::int64_t>>& points) {
+    std::vector<Bindings> all;
+    all.reserve(points.size());
+    for (const auto& sizes : points) all.push_back(bindings(sizes));
+    std::vector<SweepPoint> result(points.size());
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      result[i].sizes = points[i];
+      if (options_.traffic == TrafficModel::Resident) {
+        const Traffic moved = resident(all[i]);
+        count(result[i], all[i], &moved);
+        if (options_.time) set_time(result[i], times_at(std::span(&all[i], 1), &moved).front());
+      } else {
+        count(result[i], all[i], nullptr);
+      }
+    }
+    if (!options_.time || options_.traffic == TrafficModel::Resident) return result;
+    const std::vector<RooflineTotals> times = times_at(all, traffic_ ? &*traffic_ : nullptr);
+    for (std::size_t i = 0; i < points.size(); ++i) set_time(result[i], times[i]);
+    return result;
+  }
+
+  std::vector<RooflineTotals> times_at(std::span<const Bindings> points) const {
+    return times_at(points, traffic_ ? &*traffic_ : nullptr);
+  }
+
+ private:
+  std::vector<RooflineTotals> times_at(std::span<const Bindings> points, const Traffic* moved) const {
+    return roofline_sweep(analysis_, options_.time->device, options_.time->options, points, moved);
+  }
+
+  void count(SweepPoint& point, const Bindings& at, const Traffic* resident) {
+    const Totals& totals = analysis_.totals;
+    point.macs = count_at(totals.cost.macs, at);
+    point.param_bytes = count_at(totals.param_bytes, at);
+    if (totals.activation_peak_bytes) point.activation_peak_bytes = count_at(*totals.activation_peak_bytes, at);
+    if (items_) point.items = count_at(*items_, at);
+    point.memory_bytes = sum(point.param_bytes, point.activation_peak_bytes);
+    if (options_.count == Convention::Pagoda) {
+      count_published(point, at);
+    } else {
+      point.flops = count_at(flops_, at);
+      point.bytes_read = count_at(bytes_read_, at);
+      point.bytes_written = count_at(bytes_written_, at);
+      if (resident != nullptr) {
+        point.bytes_read = resident->bytes_read.value();
+        point.bytes_written = resident->bytes_written.value();
+      }
+      point.bytes = sum(point.bytes_read, point.bytes_written);
+    }
+    const bool is_known = point.flops && point.bytes && *point.bytes > 0;
+    if (is_known && (!analysis_.partial || options_.count == Convention::Pagoda))
+      point.intensity = static_cast<double>(*point.flops) / static_cast<double>(*point.bytes);
+  }
+
+  // The published rules multiply the graph as exported by the batch and take every other free size as 1.
+  void count_published(SweepPoint& point, const Bindings& at) {
+    if (!exported_) exported_ = analyze(model_);
+    const std::vector<std::string> batch = batch_names();
+    const auto bound = std::find_if(at.begin(), at.end(), [&](const auto& size) {
+      return std::find(batch.begin(), batch.end(), size.first) != batch.end();
+    });
+    const PagodaCounts counts = pagoda_counts(model_, *exported_, bound == at.end() ? 1 : bound->second);
+    if (!counts.failure.empty()) return;
+    point.flops = counts.total.flops;
+    point.bytes = counts.total.memory_bytes;
+    point.param_bytes = counts.total.param_bytes;
+  }
+
+  std::vector<std::string> batch_names() const {
+    try {
+      return axis_symbols(model_, analysis_, "batch");
+    } catch (const Error&) {
+      return {};
+    }
+  }
+
+  Traffic resident(const Bindings& at) const {
+    return traffic(model_, analysis_, {.model = TrafficModel::Resident, .l2_bytes = options_.l2_bytes, .bindings = at});
+  }
+
+  static void set_time(SweepPoint& point, const RooflineTotals& time) {
+    point.time = time;
+    if (time.seconds <= 0) {
+      point.bound = time.at_least ? Bound::Unknown : Bound::None;
+    } else if (time.eager_seconds && *time.eager_seconds > time.seconds) {
+      point.bound = Bound::Latency;
+    } else {
+      point.bound = time.compute_seconds >= time.memory_seconds ? Bound::Compute : Bound::Memory;
+    }
+  }
+
+  const Model& model_;
+  const Analysis& analysis_;
+  const SweepOptions& options_;
+  std::vector<std::vector<std::string>> symbols_;  // by axis
+  std::optional<Traffic> traffic_;
+  std::optional<Analysis> exported_;
+  Dim bytes_read_, bytes_written_, flops_;
+  std::optional<Dim> items_;
+};
+
+bool is_compute_bound(const RooflineTotals& time) { return time.compute_seconds >= time.memory_seconds; }
+
+// Between the last memory-bound point and the first compute-bound one, every size is looked at by bisection: both
+// sums grow with the size and cross once where they are linear.
+std::optional<RidgeCrossing> find_ridge(const Sweeper& sweeper, const SweepAxis& axis,
+                                        const std::vector<SweepPoint>& points) {
+  if (!std::is_sorted(axis.sizes.begin(), axis.sizes.end())) return std::nullopt;
+  const auto first = std::find_if(points.begin(), points.end(),
+                                  [](const SweepPoint& p) { return p.time && is_compute_bound(*p.time); });
+  if (first == points.end()) return std::nullopt;
+  if (first == points.begin()) return RidgeCrossing{first->sizes[0], true};
+  std::int64_t below = std::prev(first)->sizes[0], above = first->sizes[0];
+  while (above - below > 1) {
+    // Sixteen sizes a round: compiling the formulas costs more than evaluating them.
+    std::vector<Bindings> tried;
+    std::vector<std::int64_t> sizes;
+    const std::int64_t steps = std::min<std::int64_t>(above - below - 1, 16);
+    for (std::int64_t i = 1; i <= steps; ++i)
+      sizes.push_back(below + (above - below) / (steps + 1) * i + (above - below) % (steps + 1) * i / (steps + 1));
+    for (const std::int64_t size : sizes) tried.push_back(sweeper.bindings({size}));
+    const std::vector<RooflineTotals> times = sweeper.times_at(tried);
+    const auto hit = std::find_if(times.begin(), times.end(), is_compute_bound);
+    const auto at = static_cast<std::size_t>(hit - times.begin());
+    if (hit != times.end()) above = sizes[at];
+    if (at > 0) below = sizes[at - 1];
+  }
+  return RidgeCrossing{above, false};
+}
+
+}  // namespace
+
+Sweep sweep(const Model& model, const Analysis& analysis, const std::vector<SweepAxis>& axes,
+            const SweepOptions& options) {
+  Sweeper sweeper(model, analysis, axes, options);
+  Sweep result{.axes = axes, .points = sweeper.run(points_of(axes)), .ridge = {}, .traffic = options.traffic};
+  if (axes.size() == 1 && options.time && options.traffic != TrafficModel::Resident)
+    result.ridge = find_ridge(sweeper, axes[0], result.points);
+  return result;
+}
+
+}  // namespace pagoda

@@ -1,0 +1,153 @@
+// Backward of operators that work element by element, on one operand or on several with broadcasting.
+#include "ops/shape_math.h"
+#include "train/backward_rule.h"
+
+namespace pagoda::train_rules {
+namespace {
+
+constexpr Read kA{Source::Input, 0};
+constexpr Read kB{Source::Input, 1};
+constexpr Read kY{Source::Output, 0};
+
+// The only element of a known input.
+std::optional<double> known_scalar(const OpContext& op, int input) {
+  const TensorValue* value = op.has_input(input) ? op.value(input) : nullptr;
+  return value != nullptr && value->size() == 1 ? ops::as_real(value->front()) : std::nullopt;
+}
+
+// Φ(x) + x·φ(x) with Φ = ½(1 + erf(x/√2)) (3, erf) and φ = c·exp(−½x²) (3, exp); product, sum, dy: 3.
+constexpr int kGeluArith = 9, kGeluSpecial = 2;
+// t = tanh(k·x·(1 + c·x²)) (5, tanh); ½(1 + t) (2); ½x·(1 − t²)·k(1 + 3c·x²): 1 − t² 2, k(1 + 3c·x²) 3, products 3;
+// sum and dy 2.
+constexpr int kTanhGeluArith = 17, kTanhGeluSpecial = 1;
+
+Work gelu_work(bool exact) {
+  return exact ? ops_each(kGeluArith, kGeluSpecial) : ops_each(kTanhGeluArith, kTanhGeluSpecial);
+}
+
+}  // namespace
+
+// --- several operands ---
+
+void add(Backward& b) {
+  for (int i = 0; i < b.op.input_count(); ++i) each(b, i, {});
+}
+
+void sub(Backward& b) {
+  each(b, 0, {});
+  each(b, 1, ops_each(1));
+}
+
+void mul(Backward& b) {
+  each(b, 0, ops_each(1), {kB});
+  each(b, 1, ops_each(1), {kA});
+}
+
+// da = dy/b; db = −dy·(a/b)/b.
+void div(Backward& b) {
+  each(b, 0, ops_each(1), {kB});
+  each(b, 1, ops_each(4), {kA, kB});
+}
+
+// d base = dy·p·x^(p−1): 2 and a pow, for p = 2 2·x·dy; p − 1 once more per element where p is a tensor.
+// dp = dy·y·log(x).
+void pow(Backward& b) {
+  const std::optional<double> exponent = known_scalar(b.op, 1);
+  const bool is_scalar = exponent || (b.op.has_shape(1) && b.op.elements(1) == Dim(1));
+  if (exponent == 2.0) {
+    each(b, 0, ops_each(2), {kA});
+  } else {
+    each(b, 0, ops_each(is_scalar ? 2 : 3, 1), {kA, kB});
+  }
+  each(b, 1, ops_each(2, 1), {kA, kY});
+}
+
+// da = dy; db = −dy·⌊a/b⌋.
+void mod(Backward& b) {
+  each(b, 0, {});
+  each(b, 1, ops_each(4, 0, 1), {kA, kB});
+}
+
+// To the operand that is the extreme: one comparison with the result each.
+void extreme(Backward& b) {
+  for (int i = 0; i < b.op.input_count(); ++i) each(b, i, ops_each(1, 0, 1), {{Source::Input, i}, kY});
+}
+
+void mean(Backward& b) {
+  for (int i = 0; i < b.op.input_count(); ++i) each(b, i, ops_each(1));
+}
+
+void where(Backward& b) {
+  each(b, 1, ops_each(1, 0, 1), {kA});
+  each(b, 2, ops_each(1, 0, 1), {kA});
+}
+
+// x > 0 ? dy : slope·dy; for the slope x > 0 ? 0 : x·dy.
+void prelu(Backward& b) {
+  each(b, 0, ops_each(2, 0, 1), {kA, kB});
+  each(b, 1, ops_each(2, 0, 1), {kA});
+}
+
+// --- one operand ---
+
+// x > 0 ? dy : dy·(y/α + 1); the division where α is not 1.
+void celu(Backward& b) { each(b, 0, ops_each(b.op.attribute("alpha", 1.0) == 1.0 ? 3 : 4, 0, 1), {kY}); }
+
+// A comparison for each bound.
+void clip(Backward& b) {
+  const int bounds = (b.op.has_attribute("min") || b.op.has_input(1) ? 1 : 0) +
+                     (b.op.has_attribute("max") || b.op.has_input(2) ? 1 : 0);
+  if (bounds == 0) return renamed(b);
+  each(b, 0, ops_each(bounds, 0, bounds), {kA});
+}
+
+void gelu(Backward& b) {
+  each(b, 0, gelu_work(b.op.attribute("approximate", std::string_view("none")) == "none"), {kA});
+}
+
+// The bias is added before: once more per element of each gradient that is computed.
+void fast_gelu(Backward& b) {
+  const Work bias = ops_each(b.op.has_input(1) ? 1 : 0);
+  const std::vector<Read> reads = b.op.has_input(1) ? std::vector<Read>{kA, kB} : std::vector<Read>{kA};
+  each(b, 0, gelu_work(false) + bias, reads);
+  if (b.op.has_input(1)) each(b, 1, gelu_work(false) + bias, reads);
+}
+
+void bias_gelu(Backward& b) {
+  for (const int i : {0, 1}) each(b, i, gelu_work(true) + ops_each(1), {kA, kB});
+}
+
+// s = sigmoid(α·x): dy·s·(1 + α·x·(1 − s)): 5 and a sigmoid; α·x once where α is not 1.
+void swish(Backward& b) { each(b, 0, ops_each(b.op.attribute("alpha", 1.0) == 1.0 ? 5 : 6, 1), {kA}); }
+void quick_gelu(Backward& b) { each(b, 0, ops_each(6, 1), {kA}); }
+
+// y = a·sigmoid(α·a)·b: da as of Swish times b; db = dy·a·s.
+void swiglu(Backward& b) {
+  const int scale = b.op.attribute("alpha", 1.0) == 1.0 ? 0 : 1;
+  each(b, 0, ops_each(6 + scale, 1), {kA, kB});
+  each(b, 1, ops_each(2 + scale, 1), {kA});
+}
+
+void neg(Backward& b) { each(b, 0, ops_each(1)); }
+
+// A view: the gradient is one, too, unless it goes into the buffer of a parameter.
+void renamed(Backward& b) { b.add(0).is_renamed = !b.is_parameter(0); }
+
+// The gradient is converted back; between integers and reals there is none.
+void cast(Backward& b) {
+  Gradient& gradient = b.add(0);
+  gradient.is_renamed = b.op.element(0) == b.op.output(0).element && !b.is_parameter(0);
+}
+
+bool drops_in_training(const OpContext& op) {
+  const std::optional<double> ratio = op.has_input(1) ? known_scalar(op, 1) : op.attribute("ratio", 0.5);
+  return ratio != 0.0;
+}
+
+// dy·mask·scale.
+void dropout(Backward& b) {
+  if (!drops_in_training(b.op)) return renamed(b);
+  each(b, 0, ops_each(2), {b.keep("mask", b.op.elements(0))});
+}
+
+}  // namespace pagoda::train_rules

@@ -1,0 +1,241 @@
+// Gradients flow where a path of differentiable operators joins a trained parameter (or a wanted input) to an output
+// that the loss reads: forward over the graph for what leads there, backward for what a gradient reaches.
+#include "train/flow.h"
+
+#include <algorithm>
+
+#include "infer/infer.h"
+#include "memory/schedule.h"
+#include "ops/op_rule.h"
+#include "pagoda/base/error.h"
+
+namespace pagoda::train_rules {
+namespace {
+
+std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
+
+std::string_view plain_domain(std::string_view domain) { return domain == "ai.onnx" ? std::string_view() : domain; }
+
+std::int64_t opset_of(const Model& model, const Node& node) {
+  constexpr std::int64_t kNewest = 28;
+  for (const auto& [domain, version] : model.opsets)
+    if (plain_domain(domain) == plain_domain(node.domain)) return version;
+  return plain_domain(node.domain).empty() ? kNewest : 1;
+}
+
+bool has_body(const Model& model, const Node& node) {
+  return model.function(node.domain, node.op_type, node.overload) != nullptr || !bodies_of(node).empty();
+}
+
+// The main graph's values that the bodies of a node name.
+std::vector<ValueId> captures(const Model& model, const Node& node) {
+  std::vector<ValueId> captured;
+  for (const GraphId body : bodies_of(node))
+    for (const Value& value : model.graphs[index(body)].values)
+      if (value.outer != kAbsent) captured.push_back(value.outer);
+  return captured;
+}
+
+std::string full_name(const Node& node) {
+  return plain_domain(node.domain).empty() ? node.op_type : node.domain + "." + node.op_type;
+}
+
+ValueId value_named(const Graph& graph, const std::vector<ValueId>& among, const std::string& name) {
+  for (const ValueId value : among)
+    if (value != kAbsent && graph.values[index(value)].name == name) return value;
+  return kAbsent;
+}
+
+}  // namespace
+
+GradientFlow::GradientFlow(const Model& model, const Analysis& analysis, const TrainingOptions& options,
+                           const std::vector<bool>& constant)
+    : model_(model),
+      graph_(model.main()),
+      options_(options),
+      session_(model, no_options_),
+      values_(graph_.values.size()),
+      leads_(graph_.values.size(), false) {
+  for (std::size_t i = 0; i < values_.size(); ++i) {
+    values_[i].type = analysis.types[i];
+    values_[i].value = analysis.values[i];
+    values_[i].constant = constant[i];
+  }
+  flow_.trained.assign(values_.size(), false);
+  flow_.from_weights = constant;
+  flow_.has_gradient.assign(values_.size(), false);
+  flow_.seeded.assign(values_.size(), false);
+  flow_.nodes.resize(graph_.nodes.size());
+  find_trained();
+  find_leading();
+  seed();
+}
+
+void GradientFlow::find_trained() {
+  std::vector<bool> used(options_.frozen.size(), false);
+  for (std::size_t i = 0; i < values_.size(); ++i) {
+    const Value& value = graph_.values[i];
+    if (value.initializer < 0) continue;
+    bool frozen = false;
+    for (std::size_t f = 0; f < options_.frozen.size(); ++f)
+      if (value.name.starts_with(options_.frozen[f])) used[f] = frozen = true;
+    const TensorType& type = graph_.initializers[index(value.initializer)].type;
+    flow_.trained[i] = !frozen && is_float(type.element) && type.shape && !type.shape->empty();
+  }
+  for (std::size_t f = 0; f < used.size(); ++f)
+    if (!used[f]) throw Error("frozen '" + options_.frozen[f] + "': no initializer's name begins with it");
+  for (std::size_t i = 0; i < values_.size(); ++i) leads_[i] = flow_.trained[i];
+  for (const std::string& name : options_.inputs_with_gradient) {
+    const ValueId value = value_named(graph_, graph_.inputs, name);
+    if (value == kAbsent) throw Error("gradient of '" + name + "': the model has no such input");
+    leads_[index(value)] = true;
+  }
+}
+
+bool GradientFlow::is_differentiable(ValueId value) const {
+  return value != kAbsent && is_float(values_[index(value)].type.element);
+}
+
+const BackwardRule* GradientFlow::rule_of(const Node& node) const {
+  static constexpr BackwardRule kBody{"a body", nullptr, kAll, kAll, "not modelled"};
+  return has_body(model_, node) ? &kBody : find_backward_rule(node.domain, node.op_type);
+}
+
+void GradientFlow::find_leading() {
+  for (const Node& node : graph_.nodes) {
+    const BackwardRule* rule = rule_of(node);
+    bool leads = false;
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      const bool can = rule == nullptr || rule->can_have_gradient(static_cast<int>(i));
+      leads = leads || (can && is_differentiable(node.inputs[i]) && leads_[index(node.inputs[i])]);
+    }
+    leads = leads || !bodies_of(node).empty();  // weights of its own, or captured ones
+    if (!leads) continue;
+    for (std::size_t i = 0; i < node.outputs.size(); ++i)
+      if (is_differentiable(node.outputs[i]) && (rule == nullptr || rule->passes_gradient(static_cast<int>(i))))
+        leads_[index(node.outputs[i])] = true;
+  }
+}
+
+void GradientFlow::seed() {
+  const auto mark = [&](ValueId output) {
+    if (!is_differentiable(output) || !leads_[index(output)]) return;
+    flow_.has_gradient[index(output)] = flow_.seeded[index(output)] = true;
+  };
+  for (const std::string& name : options_.outputs_with_gradient) {
+    const ValueId value = value_named(graph_, graph_.outputs, name);
+    if (value == kAbsent) throw Error("gradient at '" + name + "': the model has no such output");
+    mark(value);
+  }
+  if (options_.outputs_with_gradient.empty()) std::for_each(graph_.outputs.begin(), graph_.outputs.end(), mark);
+}
+
+OpContext::State GradientFlow::state_of(std::int32_t id) {
+  const Node& node = graph_.nodes[index(id)];
+  OpContext::State state{.session = session_,
+                         .node = node,
+                         .display_name = display_name(graph_, node),
+                         .opset = opset_of(model_, node),
+                         .inputs = {},
+                         .outputs = std::vector<ValueInfo>(node.outputs.size()),
+                         .output_set = std::vector<bool>(node.outputs.size(), true)};
+  for (const ValueId input : node.inputs) state.inputs.push_back(input == kAbsent ? nullptr : &values_[index(input)]);
+  for (std::size_t i = 0; i < node.outputs.size(); ++i)
+    if (node.outputs[i] != kAbsent) state.outputs[i] = values_[index(node.outputs[i])];
+  return state;
+}
+
+bool GradientFlow::unfolds(std::int32_t id) const {
+  const auto& outputs = graph_.nodes[index(id)].outputs;
+  return std::any_of(outputs.begin(), outputs.end(), [&](ValueId value) {
+    return value != kAbsent && leads_[index(value)] && flow_.from_weights[index(value)];
+  });
+}
+
+// Batch statistics: the moments (4 per element, 2 divisions per channel), and for each running statistic two products
+// and an addition, which are written. Dropout: a comparison, a product and a selection per element, and the mask.
+OpCost GradientFlow::training_forward(std::int32_t id, const OpCost& inference) {
+  const Node& node = graph_.nodes[index(id)];
+  OpContext::State state = state_of(id);
+  const OpContext op(state);
+  OpCost cost = inference;
+  const OpRule* rule = ops::find_rule(plain_domain(node.domain), node.op_type);
+  if (inference.mark == Mark::Folded) return rule != nullptr && unfolds(id) ? rule->cost(op) : cost;
+  if (!plain_domain(node.domain).empty()) return cost;
+  if (node.op_type == "BatchNormalization" && node.outputs.size() < 2) {
+    const Dim channels = op.elements(1);
+    cost.arith += 4 * op.elements(0) + 8 * channels;
+    cost.bytes_written += op.input_bytes(3) + op.input_bytes(4);
+  }
+  if (node.op_type == "Dropout" && cost.arith == Dim(0) && drops_in_training(op)) {
+    cost.mark = Mark::Compute;
+    cost.precision = op.element(0);
+    cost.arith = 3 * op.elements(0);
+    cost.comparisons = 2 * op.elements(0);
+    cost.bytes_read = op.input_bytes(0);
+    cost.bytes_written = op.output_bytes(0) + op.elements(0);
+  }
+  return cost;
+}
+
+void GradientFlow::run(const std::vector<OpCost>& forward) {
+  for (auto id = static_cast<std::int32_t>(graph_.nodes.size()); id-- > 0;) visit(id, forward[index(id)]);
+}
+
+void GradientFlow::visit(std::int32_t id, const OpCost& forward) {
+  const Node& node = graph_.nodes[index(id)];
+  const BackwardRule* rule = rule_of(node);
+  std::vector<bool> arrives(node.outputs.size()), wanted(node.inputs.size());
+  for (std::size_t i = 0; i < node.outputs.size(); ++i)
+    arrives[i] = node.outputs[i] != kAbsent && flow_.has_gradient[index(node.outputs[i])] &&
+                 (rule == nullptr || rule->passes_gradient(static_cast<int>(i)));
+  for (std::size_t i = 0; i < node.inputs.size(); ++i)
+    wanted[i] = is_differentiable(node.inputs[i]) && leads_[index(node.inputs[i])] &&
+                (rule == nullptr || rule->can_have_gradient(static_cast<int>(i)));
+  const auto any = [](const std::vector<bool>& flags) {
+    return std::find(flags.begin(), flags.end(), true) != flags.end();
+  };
+  const bool is_structure = !bodies_of(node).empty();
+  if (!any(arrives) || (!any(wanted) && !is_structure)) return;
+  for (const ValueId captured : captures(model_, node))
+    if (is_differentiable(captured) && leads_[index(captured)]) flow_.has_gradient[index(captured)] = true;
+
+  NodeBackward& result = flow_.nodes[index(id)];
+  OpContext::State state = state_of(id);
+  const OpContext op(state);
+  Backward backward(op, forward, options_);
+  backward.wanted = wanted;
+  backward.arrives = arrives;
+  for (const ValueId input : node.inputs)
+    backward.parameters.push_back(input != kAbsent && flow_.from_weights[index(input)]);
+  if (forward.mark == Mark::Unmodelled) {
+    result.problem = "forward is not modelled";
+  } else if (rule == nullptr || rule->is_unmodelled()) {
+    result.problem = "no backward rule for " + full_name(node);
+  } else {
+    try {
+      rule->gradients(backward);
+      for (std::size_t i = 0; i < wanted.size(); ++i) {
+        const bool found = std::any_of(backward.gradients.begin(), backward.gradients.end(),
+                                       [&](const Gradient& gradient) { return gradient.input == static_cast<int>(i); });
+        if (wanted[i] && !found)
+          result.problem = "no gradient of input " + std::to_string(i) + " of " + full_name(node);
+      }
+    } catch (const RuleStop& stop) {
+      result.problem = stop.message;
+    } catch (const TooComplex& too_complex) {
+      result.problem = too_complex.what();
+    }
+  }
+  if (result.problem.empty()) {
+    result.gradients = std::move(backward.gradients);
+    result.statistics = std::move(backward.statistics);
+  }
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    if (wanted[i]) flow_.has_gradient[index(node.inputs[i])] = true;
+  if (wanted.empty()) wanted.push_back(false);  // it runs, although no input is wanted
+  result.wanted = std::move(wanted);
+  result.arrives = std::move(arrives);
+}
+
+}  // namespace pagoda::train_rules

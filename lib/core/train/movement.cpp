@@ -1,0 +1,107 @@
+// Backward of operators that move elements: gradients move back, and what was copied more than once is summed.
+#include <algorithm>
+
+#include "ops/shape_math.h"
+#include "train/backward_rule.h"
+
+namespace pagoda::train_rules {
+
+// A permutation, a part, a scaling of signs: reads what arrives, writes the gradient.
+void move(Backward& b) { b.add(0); }
+
+void expand(Backward& b) {
+  if (b.wants(0)) b.add(0).work.arith = summed(b.op, 0);
+}
+
+// Each input's gradient is its part of the arriving one.
+void concat(Backward& b) {
+  for (int i = 0; i < b.op.input_count(); ++i)
+    if (b.wants(i)) b.add(i).arriving_bytes = b.op.input_bytes(i);
+}
+
+void split(Backward& b) { b.add(0); }
+
+// Zeros, and the arriving gradient in its place.
+void slice(Backward& b) { b.add(0); }
+
+// The part of the arriving gradient that is no padding; where padding copies elements, all of it, summed.
+void pad(Backward& b) {
+  if (!b.wants(0)) return;
+  const std::string_view mode = b.op.attribute("mode", std::string_view("constant"));
+  Gradient& dx = b.add(0);
+  if (mode == "constant") {
+    dx.arriving_bytes = byte_size(min(b.op.elements(0), b.op.output_elements(0)), b.op.element(0));
+  } else {
+    dx.work.arith = summed(b.op, 0);
+  }
+}
+
+// Each picked element's gradient is added where it came from; the gradient is dense.
+void gather(Backward& b) {
+  if (b.wants(0)) b.add(0, {{Source::Input, 1}}).work.arith = b.op.output_elements(0);
+}
+
+void gather_elements(Backward& b) { gather(b); }
+
+// The data's gradient where nothing was written over it (all of it where updates are added); that of the updates is
+// picked from where they went.
+void scatter(Backward& b) {
+  const std::string_view reduction = b.op.attribute("reduction", std::string_view("none"));
+  if (reduction != "none" && reduction != "add")
+    b.op.unknown("the gradient of reduction " + std::string(reduction) + " is not counted");
+  const Read indices{Source::Input, b.op.node().op_type == "TensorScatter" ? 2 : 1};
+  const int updates = b.op.node().op_type == "TensorScatter" ? 1 : 2;
+  const bool has_indices = b.op.has_input(indices.index);
+  Gradient& data = b.add(0);
+  if (reduction == "add") {
+    data.is_renamed = !b.is_parameter(0);
+  } else if (has_indices) {
+    data.reads.push_back(indices);
+  }
+  if (!b.wants(updates)) return;
+  Gradient& update = b.add(updates);
+  if (has_indices) update.reads.push_back(indices);
+  update.arriving_bytes = b.op.input_bytes(updates);
+}
+
+void top_k(Backward& b) {
+  b.add(0, {b.op.has_output(1) ? Read{Source::Output, 1}
+                               : b.keep("indices", byte_size(b.op.output_elements(0), ElementType::Int64))});
+}
+
+// Zeros outside the triangle.
+void trilu(Backward& b) { b.add(0); }
+
+// Every tap of forward adds its weighted gradient: a product and an addition; without weights (nearest) an addition.
+// With a filter that is applied axis by axis each pass is the transpose of forward's: as many operations.
+void resize(Backward& b) {
+  if (!b.wants(0)) return;
+  const OpContext& op = b.op;
+  const ops::Interpolation mode = ops::interpolation(op, "nearest");
+  Gradient& dx = b.add(0);
+  if (mode == ops::Interpolation::Nearest) {
+    dx.work.arith = op.output_elements(0);
+    return;
+  }
+  dx.work = {.arith = b.forward.arith, .special = b.forward.special, .comparisons = b.forward.comparisons};
+  if (op.attribute("antialias", std::int64_t{0}) == 0) dx.work.arith += op.output_elements(0);  // taps, not taps − 1
+}
+
+// The transposed rotation: as many operations. Tables are no parameters.
+void rotary(Backward& b) {
+  const int tables = b.op.node().domain == "com.microsoft" ? 2 : 1;
+  Gradient& dx = b.add(0, {{Source::Input, tables}, {Source::Input, tables + 1}});
+  dx.work = {.arith = b.forward.arith, .special = 0, .comparisons = 0};
+}
+
+// The two values: n additions of what arrives, by the class it stands for.
+void one_hot(Backward& b) {
+  if (b.wants(2)) b.add(2, {{Source::Input, 0}}).work.arith = b.op.output_elements(0);
+}
+
+// Linear in x and its own transpose but for signs (DFT): as many operations.
+void linear_transform(Backward& b) {
+  b.add(0).work = {.arith = b.forward.arith, .special = b.forward.special, .comparisons = b.forward.comparisons};
+}
+
+}  // namespace pagoda::train_rules

@@ -1,0 +1,342 @@
+// A step runs the nodes 0 … n − 1, the loss, and the backward of n − 1 … 0: positions 0 … 2n. Bytes that live there are
+// items: the storages of the forward schedule, what forward keeps besides its values (statistics), and gradients.
+//
+// An item that backward needs is kept from forward, or computed again when the first backward that needs it runs: its
+// producer runs once more, from what is kept or has been computed again by then.
+#include "train/step_memory.h"
+
+#include <algorithm>
+#include <set>
+
+#include "memory/liveness.h"
+#include "pagoda/base/error.h"
+
+namespace pagoda::train_rules {
+namespace {
+
+std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
+
+struct Life {
+  std::int32_t first = -1, last = -1;  // positions; never alive where first is −1
+  void extend(std::int32_t position) { last = std::max(last, position); }
+};
+
+struct Item {
+  std::int32_t producer = -1;
+  std::optional<Dim> bytes = {};
+  Life forward = {};         // while forward runs and, where it is kept, until backward is done with it
+  Life again = {};           // computed again
+  bool is_kept = false;      // would be kept if it is needed
+  bool is_needed = false;    // by some backward, or to compute something again
+  std::int32_t reader = -1;  // the first in the file's order whose backward needs it, else a node that runs again
+};
+
+class Step {
+ public:
+  Step(const Analysis& analysis, Schedule& schedule, const Flow& flow, const TrainingOptions& options,
+       const std::vector<OpCost>& forward)
+      : analysis_(analysis),
+        schedule_(schedule),
+        flow_(flow),
+        options_(options),
+        forward_(forward),
+        nodes_(static_cast<std::int32_t>(schedule.steps.size())) {}
+
+  StepMemory run() {
+    add_items();
+    collect_needs();
+    choose_kept();
+    result_.recomputed.assign(index(nodes_), false);
+    for (std::int32_t node = nodes_; node-- > 0;)
+      for (const Need& need : needs_[index(node)]) require(need.item, backward_of(node));
+    charge();
+    add_gradients();
+    result_.peak = peak();
+    return std::move(result_);
+  }
+
+ private:
+  struct Need {
+    std::int32_t item;
+    SavedKind kind;
+    ValueId value;
+    std::string_view what;
+  };
+
+  std::int32_t backward_of(std::int32_t node) const { return 2 * nodes_ - node; }
+  bool is_on_device(std::int32_t storage) const {
+    return storage >= 0 && schedule_.storages[index(storage)].place == Place::Device;
+  }
+
+  void add_items() {
+    for (const Storage& storage : schedule_.storages) {
+      Item item{.producer = storage.producer, .bytes = storage.bytes};
+      if (storage.place == Place::Device) {
+        item.forward.first = std::max(storage.producer, 0);
+        item.forward.last = storage.producer;
+        for (const std::int32_t reader : storage.readers) item.forward.extend(reader);
+        if (storage.is_output) item.forward.extend(nodes_);
+        if (item.forward.last < 0) item.forward.first = -1;
+      }
+      items_.push_back(std::move(item));
+    }
+    for (std::size_t s = items_.size(); s-- > 0;)  // a sequence's members live as long as it does
+      for (const std::int32_t member : schedule_.storages[s].holds)
+        items_[index(member)].forward.extend(items_[s].forward.last);
+  }
+
+  void collect_needs() {
+    needs_.resize(index(nodes_));
+    statistics_.resize(index(nodes_));
+    for (std::int32_t node = 0; node < nodes_; ++node) {
+      const NodeBackward& backward = flow_.nodes[index(node)];
+      for (const Statistic& statistic : backward.statistics) {
+        statistics_[index(node)].push_back(static_cast<std::int32_t>(items_.size()));
+        items_.push_back({.producer = node, .bytes = statistic.bytes, .forward = {node, node}, .again = {}});
+      }
+      std::set<std::int32_t> seen;
+      for (const Gradient& gradient : backward.gradients)
+        for (const Read& read : gradient.reads) add_need(node, read, seen);
+    }
+  }
+
+  void add_need(std::int32_t node, const Read& read, std::set<std::int32_t>& seen) {
+    const Node& of = schedule_.graph->nodes[index(node)];
+    Need need{.item = -1, .kind = SavedKind::Statistic, .value = kAbsent, .what = {}};
+    switch (read.source) {
+      case Source::Gradient:
+        return;
+      case Source::Statistic:
+        need.item = statistics_[index(node)][index(read.index)];
+        need.what = flow_.nodes[index(node)].statistics[index(read.index)].what;
+        break;
+      case Source::Input:
+      case Source::Output:
+        need.kind = read.source == Source::Input ? SavedKind::Input : SavedKind::Output;
+        need.value = (read.source == Source::Input ? of.inputs : of.outputs)[index(read.index)];
+        need.item = need.value == kAbsent ? -1 : schedule_.storage_of[index(need.value)];
+        if (!is_on_device(need.item)) return;
+        break;
+    }
+    if (seen.insert(need.item).second) needs_[index(node)].push_back(need);
+  }
+
+  // --- what is kept ---
+
+  bool runs_again(std::int32_t node) const {
+    return schedule_.is_kernel(index(node)) && forward_[index(node)].mark == Mark::Compute;
+  }
+
+  // A sum of activations that all get its gradient: a residual connection. Were it not kept, all before it up to the
+  // start of the network would run again for it. (Whether one of them is broadcast may depend on a free dim.)
+  bool joins_branches(std::int32_t node) const {
+    const auto& gradients = flow_.nodes[index(node)].gradients;
+    return std::count_if(gradients.begin(), gradients.end(),
+                         [](const Gradient& gradient) { return gradient.is_passed_on; }) > 1;
+  }
+
+  // The segment of each node.
+  std::vector<std::int32_t> segments() const {
+    std::vector<std::int32_t> segment(index(nodes_), 0);
+    const Graph& graph = *schedule_.graph;
+    if (options_.recompute == Recompute::Segments) {
+      std::vector<bool> used(options_.segment_starts.size(), false);
+      std::int32_t current = 0;
+      for (std::int32_t node = 0; node < nodes_; ++node) {
+        for (std::size_t i = 0; i < used.size(); ++i)
+          if (!used[i] && display_name(graph, graph.nodes[index(node)]) == options_.segment_starts[i]) {
+            used[i] = true;
+            ++current;
+          }
+        segment[index(node)] = current;
+      }
+      for (std::size_t i = 0; i < used.size(); ++i)
+        if (!used[i]) throw Error("segment at '" + options_.segment_starts[i] + "': the model has no such node");
+      return segment;
+    }
+    const auto keeping = std::count_if(needs_.begin(), needs_.end(), [](const auto& needs) { return !needs.empty(); });
+    std::int32_t length = 1;  // ⌈√n⌉
+    while (static_cast<std::int64_t>(length) * length < keeping) ++length;
+    std::int32_t count = 0;
+    for (std::int32_t node = 0; node < nodes_; ++node) {
+      segment[index(node)] = count / length;
+      if (!needs_[index(node)].empty()) ++count;
+    }
+    return segment;
+  }
+
+  void choose_kept() {
+    const bool by_segment = options_.recompute == Recompute::Segments || options_.recompute == Recompute::Sqrt;
+    const std::vector<std::int32_t> segment = by_segment ? segments() : std::vector<std::int32_t>();
+    for (std::size_t i = 0; i < items_.size(); ++i) {
+      Item& item = items_[i];
+      const bool is_value = i < schedule_.storages.size();
+      if (options_.recompute == Recompute::None || item.producer < 0 || !runs_again(item.producer)) {
+        item.is_kept = true;
+      } else if (by_segment) {
+        if (!is_value) continue;
+        const Storage& storage = schedule_.storages[i];
+        item.is_kept = storage.is_output || storage.is_held ||
+                       std::any_of(storage.readers.begin(), storage.readers.end(), [&](std::int32_t reader) {
+                         return segment[index(reader)] != segment[index(item.producer)];
+                       });
+      } else {
+        item.is_kept = forward_[index(item.producer)].macs != Dim(0) || joins_branches(item.producer);
+      }
+    }
+  }
+
+  // Makes the item available to the backward at `position`. Positions come in ascending order.
+  void require(std::int32_t wanted, std::int32_t position) {
+    std::vector<std::pair<std::int32_t, std::int32_t>> pending = {{wanted, -1}};  // item, node that runs again for it
+    while (!pending.empty()) {
+      const auto [id, reader] = pending.back();
+      pending.pop_back();
+      Item& item = items_[index(id)];
+      item.is_needed = true;
+      if (item.reader < 0) item.reader = reader;
+      if (item.is_kept) {
+        if (item.forward.first < 0) item.forward = {std::max(item.producer, 0), item.producer};
+        item.forward.extend(position);
+        continue;
+      }
+      item.again.extend(position);
+      if (item.again.first >= 0) continue;
+      const std::int32_t node = item.producer;
+      result_.recomputed[index(node)] = true;
+      for (const std::int32_t written : schedule_.steps[index(node)].writes) start_again(written, position);
+      for (const std::int32_t statistic : statistics_[index(node)]) start_again(statistic, position);
+      for (const std::int32_t read : schedule_.steps[index(node)].reads)
+        if (is_on_device(read)) pending.emplace_back(read, node);
+    }
+  }
+
+  void start_again(std::int32_t id, std::int32_t position) {
+    Item& item = items_[index(id)];
+    if (item.is_kept || item.again.first >= 0) return;
+    item.again.first = position;
+    item.again.extend(position);
+  }
+
+  // What is kept counts with the first row in the file's order whose backward needs it.
+  void charge() {
+    result_.saved.resize(index(nodes_));
+    std::vector<bool> charged(items_.size(), false);
+    const auto bytes_of = [&](std::int32_t id) {
+      const Item& item = items_[index(id)];
+      if (charged[index(id)] || !item.is_kept) return Dim(0);
+      charged[index(id)] = true;
+      return item.bytes.value_or(0);
+    };
+    for (std::int32_t node = 0; node < nodes_; ++node)
+      for (const Need& need : needs_[index(node)]) {
+        const std::string& name = need.value == kAbsent ? "" : schedule_.graph->values[index(need.value)].name;
+        Dim bytes = bytes_of(need.item);
+        result_.saved_bytes += bytes;
+        result_.saved[index(node)].push_back(
+            {need.kind, need.value, need.value == kAbsent ? std::string(need.what) : name, std::move(bytes)});
+      }
+    for (std::size_t i = 0; i < items_.size(); ++i) {  // only to compute something again
+      const auto id = static_cast<std::int32_t>(i);
+      if (!items_[i].is_needed || !items_[i].is_kept || charged[i] || items_[i].reader < 0) continue;
+      const ValueId value = i < schedule_.storages.size() ? schedule_.storages[i].owner : kAbsent;
+      Dim bytes = bytes_of(id);
+      result_.saved_bytes += bytes;
+      result_.saved[index(items_[i].reader)].push_back(
+          {SavedKind::Input, value, value == kAbsent ? "" : schedule_.graph->values[index(value)].name,
+           std::move(bytes)});
+    }
+  }
+
+  // --- gradients of values ---
+
+  std::int32_t new_gradient(ValueId value, std::int32_t position) {
+    std::optional<Dim> bytes = bytes_of(analysis_.types[index(value)]);
+    items_.push_back({.bytes = std::move(bytes), .forward = {position, position}, .again = {}});
+    return static_cast<std::int32_t>(items_.size()) - 1;
+  }
+
+  // A gradient is born where the last reader's backward computes it, shared where it is only renamed, added to in
+  // place by the others (whose own contribution lives for that moment), and dies where its producer's backward ran.
+  void add_gradients() {
+    std::vector<std::int32_t> gradient_of(analysis_.types.size(), -1);
+    for (std::size_t v = 0; v < flow_.seeded.size(); ++v)
+      if (flow_.seeded[v]) gradient_of[v] = new_gradient(static_cast<ValueId>(v), nodes_);
+    for (std::int32_t id = nodes_; id-- > 0;) {
+      const NodeBackward& backward = flow_.nodes[index(id)];
+      if (!backward.runs()) continue;
+      const Node& node = schedule_.graph->nodes[index(id)];
+      const std::int32_t position = backward_of(id);
+      std::int32_t arriving = -1;
+      for (std::size_t i = 0; i < backward.arrives.size(); ++i) {
+        if (!backward.arrives[i] || gradient_of[index(node.outputs[i])] < 0) continue;
+        arriving = gradient_of[index(node.outputs[i])];
+        items_[index(arriving)].forward.extend(position);
+      }
+      std::set<ValueId> seen;
+      for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+        if (!backward.wanted[i] || flow_.trained[index(node.inputs[i])] || !seen.insert(node.inputs[i]).second)
+          continue;
+        const auto found = std::find_if(backward.gradients.begin(), backward.gradients.end(),
+                                        [&](const Gradient& g) { return g.input == static_cast<int>(i); });
+        const bool is_renamed = found != backward.gradients.end() && found->is_renamed && arriving >= 0;
+        std::int32_t& gradient = gradient_of[index(node.inputs[i])];
+        if (gradient < 0) {
+          gradient = is_renamed ? arriving : new_gradient(node.inputs[i], position);
+        } else {
+          if (!is_renamed) new_gradient(node.inputs[i], position);
+          items_[index(gradient)].forward.extend(position);
+        }
+      }
+    }
+    for (const ValueId input : schedule_.graph->inputs)  // wanted by the caller
+      if (const std::int32_t gradient = gradient_of[index(input)]; gradient >= 0)
+        items_[index(gradient)].forward.extend(2 * nodes_);
+  }
+
+  // The same bytes as a schedule of 2n + 1 steps, for the formula of its peak. Storages come in the order of items, so
+  // that the bodies' nodes find their outputs; what is computed again comes after.
+  std::optional<Dim> peak() {
+    Schedule step;
+    step.graph = schedule_.graph;
+    Liveness live;
+    const auto add = [&](const Life& life, const std::optional<Dim>& bytes) {
+      live.shares.push_back(static_cast<std::int32_t>(step.storages.size()));
+      live.lifetimes.push_back({std::max(life.first, 0), life.first < 0 ? -1 : life.last});
+      step.storages.push_back({.bytes = bytes});
+    };
+    for (const Item& item : items_) add(item.forward, item.bytes);
+    for (const Item& item : items_)
+      if (item.again.first >= 0) add(item.again, item.bytes);
+    std::vector<std::int32_t> order;
+    for (std::int32_t position = 0; position <= 2 * nodes_; ++position) {
+      order.push_back(position);
+      if (position < nodes_) {
+        step.steps.push_back(std::move(schedule_.steps[index(position)]));
+      } else {
+        step.steps.emplace_back();
+      }
+    }
+    return peak_formula(step, live, order);
+  }
+
+  const Analysis& analysis_;
+  Schedule& schedule_;
+  const Flow& flow_;
+  const TrainingOptions& options_;
+  const std::vector<OpCost>& forward_;
+  const std::int32_t nodes_;
+  std::vector<Item> items_;
+  std::vector<std::vector<Need>> needs_;               // by node
+  std::vector<std::vector<std::int32_t>> statistics_;  // by node: items
+  StepMemory result_;
+};
+
+}  // namespace
+
+StepMemory step_memory(const Analysis& analysis, Schedule& schedule, const Flow& flow, const TrainingOptions& options,
+                       const std::vector<OpCost>& forward) {
+  return Step(analysis, schedule, flow, options, forward).run();
+}
+
+}  // namespace pagoda::train_rules

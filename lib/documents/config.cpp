@@ -1,0 +1,76 @@
+// Configs as canonical JSON, their keys and labels.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "pagoda/base/settings_json.h"
+#include "pagoda/base/sha256.h"
+#include "pagoda/documents/experiment.h"
+
+namespace pagoda {
+
+using namespace bench;
+
+std::string canonical(const Config& config) { return dump(to_json(config)); }
+
+Config parse_config(std::string_view json, std::string_view subject) {
+  Json parsed;
+  try {
+    parsed = Json::parse(json);
+  } catch (const Json::parse_error& error) {
+    throw Error(std::string(subject) + ": no JSON at byte " + std::to_string(error.byte) +
+                "; a config is an object of values, as --list prints it");
+  }
+  return settings_from(parsed, std::string(subject));
+}
+
+std::string text_of(const Config& config, const std::string& axis) {
+  const auto it = config.find(axis);
+  const auto* text = it == config.end() ? nullptr : std::get_if<std::string>(&it->second);
+  return text ? *text : std::string();
+}
+
+std::optional<std::int64_t> integer_of(const Config& config, const std::string& axis) {
+  const auto it = config.find(axis);
+  const auto* value = it == config.end() ? nullptr : std::get_if<std::int64_t>(&it->second);
+  return value ? std::optional(*value) : std::nullopt;
+}
+
+std::optional<double> number_of(const Config& config, const std::string& axis) {
+  if (const auto value = integer_of(config, axis)) return static_cast<double>(*value);
+  const auto it = config.find(axis);
+  const auto* value = it == config.end() ? nullptr : std::get_if<double>(&it->second);
+  return value ? std::optional(*value) : std::nullopt;
+}
+
+bool is_set(const Config& config, const std::string& axis) {
+  const auto it = config.find(axis);
+  const auto* value = it == config.end() ? nullptr : std::get_if<bool>(&it->second);
+  return value && *value;
+}
+
+bool is_axis(std::string_view key) {
+  constexpr std::string_view kOthers = " model_file model_name model_sha256 seed repeat layers verify ";
+  return kOthers.find(" " + std::string(key) + " ") == std::string_view::npos && !key.starts_with("measure.");
+}
+
+std::string key(const Config& config) {
+  Config deciding = config;
+  deciding.erase("model_file");
+  const Json identity = {{"schema", "pagoda.result/1"}, {"config", to_json(deciding)}};
+  return plot::hex(plot::sha256(dump(identity))).substr(0, 32);
+}
+
+std::string label(const Config& config, const std::vector<std::string>& without) {
+  std::string text;
+  const auto add = [&](const std::string& part) { text.append(text.empty() ? "" : " ").append(part); };
+  const auto skip = [&](const std::string& name) {
+    return std::find(without.begin(), without.end(), name) != without.end() || !config.contains(name);
+  };
+  for (const char* bare : {"model", "backend"})
+    if (!skip(bare)) add(text_of(config, bare));
+  for (const auto& [name, value] : config)
+    if (is_axis(name) && name != "model" && name != "backend" && !skip(name)) add(name + "=" + setting_text(value));
+  return text;
+}
+
+}  // namespace pagoda

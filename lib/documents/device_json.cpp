@@ -1,0 +1,311 @@
+// A device file is strict: a key that is not known is a mistake and is named. A ceilings file is another tool's output
+// and may hold more than is needed here: what cannot be used is listed in the notes.
+#include "device_json.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <initializer_list>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <tuple>
+
+namespace pagoda::devices {
+namespace {
+
+using Json = nlohmann::json;
+
+// A JSON value and its place in the document, for errors.
+class Field {
+ public:
+  Field(const Json& json, std::string place) : json_(json), place_(std::move(place)) {}
+
+  const Json& json() const { return json_; }
+  [[noreturn]] void fail(const std::string& what) const { throw Error(place_ + ": " + what); }
+
+  bool has(const char* key) const { return json_.is_object() && json_.contains(key); }
+  Field at(const char* key) const {
+    if (!json_.is_object()) fail("expected an object");
+    if (!json_.contains(key)) fail(std::string("\"") + key + "\" is missing");
+    return {json_.at(key), place_ + "." + key};
+  }
+  std::vector<Field> elements() const {
+    if (!json_.is_array()) fail("expected an array");
+    std::vector<Field> fields;
+    for (std::size_t i = 0; i < json_.size(); ++i)
+      fields.emplace_back(json_[i], place_ + "[" + std::to_string(i) + "]");
+    return fields;
+  }
+  std::string text() const {
+    if (!json_.is_string()) fail("expected a string");
+    return json_.get<std::string>();
+  }
+  std::string text(const char* key, const char* otherwise) const { return has(key) ? at(key).text() : otherwise; }
+  // Rates, capacities and times: a number above 0.
+  double positive() const {
+    const double value = json_.is_number() ? json_.get<double>() : std::nan("");
+    if (!std::isfinite(value) || value <= 0) fail("expected a number above 0");
+    return value;
+  }
+  void only(std::initializer_list<std::string_view> known) const {
+    if (!json_.is_object()) fail("expected an object");
+    for (const auto& [key, value] : json_.items()) {
+      if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+      std::string list;
+      for (const std::string_view name : known) (list += list.empty() ? "" : ", ") += name;
+      fail("\"" + key + "\" is not known here; known: " + list);
+    }
+  }
+
+ private:
+  const Json& json_;
+  std::string place_;
+};
+
+// {"value": number or null, "unit": …, "source": …}. Units are SI without prefixes.
+Quantity quantity(const Field& field, std::string_view unit) {
+  field.only({"value", "unit", "source"});
+  if (field.at("unit").text() != unit) field.at("unit").fail("expected \"" + std::string(unit) + "\"");
+  Quantity result{std::nullopt, field.at("source").text()};
+  if (result.source.empty()) field.at("source").fail("a number needs its source, a null its reason");
+  if (!field.at("value").json().is_null()) result.value = field.at("value").positive();
+  return result;
+}
+
+Quantity optional_quantity(const Field& field, const char* key, std::string_view unit) {
+  return field.has(key) ? quantity(field.at(key), unit) : Quantity{std::nullopt, "not stated"};
+}
+
+Precision read_precision(const Field& field) {
+  const std::optional<Precision> result = precision(field.text());
+  if (!result) field.fail("\"" + field.text() + "\" is no precision; known: " + precision_names());
+  return *result;
+}
+
+std::optional<Unit> unit_named(std::string_view name) {
+  for (const Unit unit : {Unit::Vector, Unit::Tensor})
+    if (to_string(unit) == name) return unit;
+  return std::nullopt;
+}
+
+Peak read_peak(const Field& field) {
+  field.only({"precision", "unit", "accumulate", "flops_per_second"});
+  Peak peak;
+  peak.precision = read_precision(field.at("precision"));
+  const std::optional<Unit> unit = unit_named(field.at("unit").text());
+  if (!unit) field.at("unit").fail("expected \"vector\" or \"tensor\"");
+  peak.unit = *unit;
+  if (field.has("accumulate")) peak.accumulate = read_precision(field.at("accumulate"));
+  peak.flops_per_second = quantity(field.at("flops_per_second"), "FLOP/s");
+  return peak;
+}
+
+constexpr std::array<std::string_view, 5> kLevels = {"dram", "l3", "l2", "l1", "shared"};
+
+std::size_t level_order(std::string_view level) {
+  return static_cast<std::size_t>(std::find(kLevels.begin(), kLevels.end(), level) - kLevels.begin());
+}
+
+MemoryLevel read_level(const Field& field) {
+  field.only({"level", "capacity_of", "bytes_per_second", "capacity"});
+  MemoryLevel level;
+  level.level = field.at("level").text();
+  if (level_order(level.level) == kLevels.size()) field.at("level").fail("expected dram, l3, l2, l1 or shared");
+  const std::string of = field.text("capacity_of", "device");
+  if (of != "device" && of != "unit") field.at("capacity_of").fail("expected \"device\" or \"unit\"");
+  level.per_unit = of == "unit";
+  level.bytes_per_second = quantity(field.at("bytes_per_second"), "B/s");
+  level.capacity_bytes = optional_quantity(field, "capacity", "B");
+  return level;
+}
+
+PowerMode read_power_mode(const Field& field) {
+  field.only({"id", "units", "clock", "dram_bytes_per_second", "power"});
+  PowerMode mode;
+  mode.id = field.at("id").text();
+  mode.units = quantity(field.at("units"), "1");
+  mode.clock_hz = quantity(field.at("clock"), "Hz");
+  mode.dram_bytes_per_second = quantity(field.at("dram_bytes_per_second"), "B/s");
+  mode.watts = quantity(field.at("power"), "W");
+  return mode;
+}
+
+void require_dram(const DeviceSpec& spec, std::string_view subject) {
+  const MemoryLevel* dram = spec.level("dram");
+  if (dram == nullptr || !dram->bytes_per_second.known())
+    throw Error(std::string(subject) + ": no bandwidth of level \"dram\"; a roofline needs one");
+  if (spec.peaks.empty()) throw Error(std::string(subject) + ": no compute peak; a roofline needs one");
+}
+
+// Where a level of a ceilings file has a name of its own. Empty: no level that all traffic passes.
+std::string_view canonical_level(std::string_view level) {
+  // as named    here
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kNames = {{
+      {"dram", "dram"},
+      {"hbm", "dram"},
+      {"ddr", "dram"},
+      {"gddr", "dram"},
+      {"memory", "dram"},
+      {"global", "dram"},
+      {"l3", "l3"},
+      {"llc", "l3"},
+      {"l2", "l2"},
+      {"l1", "l1"},
+      {"shared", "shared"},
+      {"smem", "shared"},
+  }};
+  for (const auto& [named, here] : kNames)
+    if (named == level) return here;
+  return "";
+}
+
+// Which of several measurements of one ceiling is used: what can be sustained before what lasts for a moment.
+int mode_rank(std::string_view mode) {
+  constexpr std::array<std::string_view, 3> kModes = {"issue", "burst", "sustained"};
+  const auto found = std::find(kModes.begin(), kModes.end(), mode);
+  return found == kModes.end() ? 0 : static_cast<int>(found - kModes.begin()) + 1;
+}
+
+// The best of the measurements of one ceiling so far.
+struct Candidate {
+  int rank = -1;
+  Quantity quantity;
+
+  // Higher is better for rates, lower for latencies.
+  void offer(int new_rank, double value, std::string source, bool lower_is_better = false) {
+    const bool better = !quantity.known() || (lower_is_better ? value < *quantity.value : value > *quantity.value);
+    if (new_rank < rank || (new_rank == rank && !better)) return;
+    rank = new_rank;
+    quantity = {value, std::move(source)};
+  }
+};
+
+std::string machine_name(const Field& document, std::string_view otherwise) {
+  if (!document.has("machine")) return std::string(otherwise);
+  const Field machine = document.at("machine");
+  if (machine.json().is_string()) return machine.text();
+  for (const char* key : {"device", "gpu", "name", "cpu"})
+    if (machine.has(key) && machine.at(key).json().is_string()) return machine.at(key).text();
+  return std::string(otherwise);
+}
+
+std::string lower(std::string text) {
+  for (char& c : text)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return text;
+}
+
+}  // namespace
+
+bool before(const Peak& a, const Peak& b) {
+  return std::tuple(a.precision, a.unit, a.accumulate) < std::tuple(b.precision, b.unit, b.accumulate);
+}
+
+DeviceSpec read_device(const Json& document, std::string_view subject) {
+  const Field field(document, std::string(subject));
+  field.only({"schema", "id", "name", "vendor", "kind", "architecture", "compute_capability", "units", "boost_clock",
+              "tensor_clock", "power", "launch_overhead", "special_per_second", "peaks", "levels", "power_modes"});
+  DeviceSpec spec;
+  spec.id = field.at("id").text();
+  spec.name = field.at("name").text();
+  spec.kind = field.at("kind").text();
+  spec.vendor = field.text("vendor", "");
+  spec.architecture = field.text("architecture", "");
+  spec.compute_capability = field.text("compute_capability", "");
+  spec.units = optional_quantity(field, "units", "1");
+  spec.boost_clock_hz = optional_quantity(field, "boost_clock", "Hz");
+  spec.tensor_clock_hz = optional_quantity(field, "tensor_clock", "Hz");
+  spec.watts = optional_quantity(field, "power", "W");
+  spec.launch_overhead_seconds = optional_quantity(field, "launch_overhead", "s");
+  spec.special_per_second = optional_quantity(field, "special_per_second", "1/s");
+  for (const Field& peak : field.at("peaks").elements()) spec.peaks.push_back(read_peak(peak));
+  for (const Field& level : field.at("levels").elements()) spec.levels.push_back(read_level(level));
+  if (field.has("power_modes"))
+    for (const Field& mode : field.at("power_modes").elements()) spec.power_modes.push_back(read_power_mode(mode));
+
+  std::erase_if(spec.peaks, [](const Peak& peak) { return !peak.flops_per_second.known(); });
+  std::sort(spec.peaks.begin(), spec.peaks.end(), before);
+  std::stable_sort(spec.levels.begin(), spec.levels.end(),
+                   [](const auto& a, const auto& b) { return level_order(a.level) < level_order(b.level); });
+  require_dram(spec, subject);
+  return spec;
+}
+
+DeviceSpec read_ceilings(const Json& document, std::string_view subject) {
+  const Field field(document, std::string(subject));
+  DeviceSpec spec;
+  spec.id = "measured";
+  spec.name = machine_name(field, subject);
+  spec.kind = "measured";
+  spec.measured = true;
+
+  std::map<std::tuple<Precision, Unit, std::optional<Precision>>, Candidate> peaks;
+  std::map<std::string, Candidate> levels;
+  Candidate launch, special;
+  for (const Field& ceiling : field.at("ceilings").elements()) {
+    const std::string kind = ceiling.at("kind").text();
+    const std::string id = ceiling.text("id", "?");
+    const auto skip = [&](const std::string& why) { spec.notes.push_back(id + ": " + why); };
+    if (kind == "energy") continue;  // ceilings of power, not of time
+    if (lower(ceiling.text("status", "")) == "impossible") {
+      skip("marked impossible");
+      continue;
+    }
+    if (!ceiling.has("value") || ceiling.at("value").json().is_null()) {
+      skip("has no value");
+      continue;
+    }
+    const double value = ceiling.at("value").positive();
+    const std::string mode = ceiling.text("mode", "");
+    const std::string source =
+        "measured" + (mode.empty() ? "" : ", " + mode) + ": " + id + " in " + std::string(subject);
+    const int rank = mode_rank(mode);
+
+    if (kind == "compute") {
+      // "unit" is the execution unit, or the physical one where "unit_type" names the former.
+      const std::string unit_text = ceiling.text("unit_type", ceiling.text("unit", "").c_str());
+      if (unit_text == "special") {
+        special.offer(rank, value, source);
+        continue;
+      }
+      if (unit_text == "scalar") continue;  // beneath the vector unit's: bounds nothing
+      const std::optional<Unit> unit = unit_named(unit_text);
+      const std::optional<Precision> type = precision(ceiling.text("precision", ""));
+      if (!unit || !type) {
+        skip(!unit ? "unit \"" + unit_text + "\" is neither vector nor tensor" : "its precision is not known");
+        continue;
+      }
+      std::optional<Precision> accumulate;
+      if (ceiling.has("accumulate")) accumulate = precision(ceiling.at("accumulate").text());
+      peaks[{*type, *unit, accumulate}].offer(rank, value, source);
+    } else if (kind == "bandwidth") {
+      const std::string level(canonical_level(lower(ceiling.text("level", ""))));
+      if (level.empty()) {
+        skip("level \"" + ceiling.text("level", "") + "\" is none that all traffic passes");
+        continue;
+      }
+      levels[level].offer(rank, value, source);
+    } else if (kind == "latency") {
+      if (id.find("launch") != std::string::npos || ceiling.text("level", "") == "launch")
+        launch.offer(rank, value, source, true);
+    } else {
+      skip("kind \"" + kind + "\" is not known");
+    }
+  }
+
+  for (auto& [key, candidate] : peaks) {
+    const auto& [type, unit, accumulate] = key;
+    spec.peaks.push_back({type, unit, accumulate, std::move(candidate.quantity)});
+  }
+  const Quantity unknown{std::nullopt, "not measured"};
+  for (const std::string_view name : kLevels)
+    if (const auto found = levels.find(std::string(name)); found != levels.end())
+      spec.levels.push_back({std::string(name), std::move(found->second.quantity), unknown, false});
+  for (Quantity* missing : {&spec.units, &spec.boost_clock_hz, &spec.tensor_clock_hz, &spec.watts}) *missing = unknown;
+  spec.launch_overhead_seconds = launch.quantity.known() ? launch.quantity : unknown;
+  spec.special_per_second = special.quantity.known() ? special.quantity : unknown;
+  require_dram(spec, subject);
+  return spec;
+}
+
+}  // namespace pagoda::devices

@@ -1,0 +1,12 @@
+#include "pagoda/documents/dim_json.h"
+
+namespace pagoda {
+
+void write_json(report::JsonWriter& json, const Dim& dim) {
+  if (const std::optional<Int> number = dim.value())
+    json.value(*number);
+  else
+    json.value(dim.to_string());
+}
+
+}  // namespace pagoda

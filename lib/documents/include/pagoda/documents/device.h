@@ -1,0 +1,32 @@
+// Devices by name and from files.
+//
+//   DeviceSpec h100 = device("h100-sxm");
+//   DeviceSpec orin = device("orin-agx:30w");          // in one of its power modes
+//   DeviceSpec here = load_device("ceilings.json");    // as ert-ceilings measured it
+//
+// Built-in devices are the files of data/devices, compiled in.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pagoda/core/device.h"
+
+namespace pagoda {
+
+std::vector<std::string> device_ids();  // sorted
+// A built-in device; "id:mode" is the device in a power mode. Throws UnknownDevice.
+DeviceSpec device(std::string_view name);
+
+// A file of schema pagoda.device/1 or pagoda.ceilings/1. Throws Error. Of measured ceilings the sustained value is
+// taken, else the burst value, else the issue value, and the best of several of one kind; the source of each number
+// says which. Values are in FLOP/s, B/s and s; precision, unit ("vector", "tensor") and level are as in a device file.
+DeviceSpec load_device(const std::string& path);
+// The same from JSON text; `subject` names it in errors.
+DeviceSpec parse_device(std::string_view json, std::string_view subject);
+
+// device() for a known name, load_device() for what looks like a path (holds '/', '\\' or ends in ".json").
+DeviceSpec find_device(std::string_view name_or_path);
+
+}  // namespace pagoda

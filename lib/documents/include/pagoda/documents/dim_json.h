@@ -1,0 +1,11 @@
+// A size in JSON: an integer, or its formula as a string.
+#pragma once
+
+#include "pagoda/base/json_writer.h"
+#include "pagoda/core/dim.h"
+
+namespace pagoda {
+
+void write_json(report::JsonWriter& json, const Dim& dim);
+
+}  // namespace pagoda

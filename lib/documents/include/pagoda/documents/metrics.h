@@ -1,0 +1,108 @@
+// The catalogue of hardware counters: which of a chip's metrics add up to FLOPs, bytes and time, and which of them the
+// chip can count in one pass.
+//
+//   const ChipMetrics& chip = chip_metrics("GH100");                     // as CUPTI names the chip; H100 and H200
+//   MetricPlan plan = plan_metrics(chip, MetricMode::Quick);             // one pass: no replay of kernels
+//   auto amounts = evaluate_metrics(chip, {{"dram__bytes_read.sum", 4096}, …});   // by quantity: "bytes.dram_read"
+//
+// | quantity                | unit  | what it is                                                                     |
+// |-------------------------|-------|--------------------------------------------------------------------------------|
+// | seconds                 | s     | of the range on the device                                                     |
+// | cycles                  | 1     | of the SM clock                                                                |
+// | cycles.dram, .l2, .l1   | 1     | of the clocks of memory, of the L2 and of the L1                               |
+// | bytes.dram_read, _write | B     | between L2 and memory                                                          |
+// | bytes.dram, .l2, .l1    | B     | both directions; requests that reach the L2; that reach the L1                 |
+// | bytes.l2_miss           | B     | sectors asked for and not in the L2; no write-backs: less than memory's        |
+// | flops.P                 | FLOP  | vector units in precision P: adds + multiplies + 2·fused ones                  |
+// | flops.P.tensor          | FLOP  | tensor units with operands P: 2·M·N·K of a product, padding of tiles included  |
+// | peak.P, peak.P.tensor   | FLOP per cycle | best of the whole chip, of dense operands; float16.tensor: into float32
+// | | peak.bytes.dram, …      | B per cycle | best of the whole chip, in a cycle of that level's own clock |
+//
+// A peak is a constant that CUPTI gives with any counters and that takes none itself.
+//
+// No name is the same on every chip, so each quantity has formulas in order of preference, found and counted by CUPTI's
+// own host library for every chip it knows (data/metrics, written by pagoda-metrics). Blackwell's `float8.tensor` may
+// hold float6 and mixed float4 operands, where the chip counts them together.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pagoda/base/error.h"
+#include "pagoda/documents/measured.h"  // Missing
+
+namespace pagoda {
+
+struct MetricTerm {
+  std::string metric;  // with rollup: "dram__bytes_read.sum"
+  double weight = 1;   // into SI units and operations
+};
+
+// quantity = Σ weight · metric.
+struct MetricFormula {
+  std::vector<MetricTerm> terms;
+  std::int64_t passes = 1;       // of all terms together and alone
+  std::int64_t term_passes = 1;  // of the term that needs most; 1: terms can be counted in different runs
+  std::int64_t base_passes = 1;  // together with time, cycles and bytes of each level; 1: quick can collect it
+};
+
+struct MetricQuantity {
+  std::string id;
+  std::vector<MetricFormula> formulas;  // the first whose metrics were collected holds; at least one
+};
+
+struct MetricGroup {
+  std::vector<std::string> metrics;  // with rollup
+  std::int64_t passes = 1;
+};
+
+struct ChipMetrics {
+  std::string family;              // the file's name: chips with the same metrics
+  std::vector<std::string> chips;  // as CUPTI spells them
+  std::string cupti;               // version that listed them: "13.0.1"
+  bool collectable = true;         // by the range profiler: compute capability 7.5 and later
+  std::vector<MetricQuantity> quantities;
+  // What to collect. The first is the most one pass can tell of a roofline; groups of one pass need no replay.
+  std::vector<MetricGroup> groups;
+  std::vector<Missing> missing;  // quantities that no metric of the chip tells
+
+  const MetricQuantity* quantity(std::string_view id) const;  // null when there is none
+};
+
+// Families of the catalogue, sorted; parsed once.
+std::span<const ChipMetrics> metric_catalogue();
+// Throws Error that lists the chips where there is none of this name.
+const ChipMetrics& chip_metrics(std::string_view chip);
+// One file of data/metrics.
+ChipMetrics parse_chip_metrics(std::string_view json, std::string_view subject);
+
+enum class MetricMode : std::uint8_t {
+  Quick,   // the first group: one pass
+  Rotate,  // every group of one pass, one after the other over equal runs
+  Exact,   // everything, by replaying each kernel
+};
+
+struct MetricPlan {
+  std::vector<MetricGroup> groups;     // a run collects one of them
+  std::vector<std::string> constants;  // the chip's peaks: told beside any group, in no further pass
+  std::vector<Missing> missing;        // quantities that they do not tell, with the reason
+};
+
+// `has` says whether the device can count a metric (all, where it is empty): what it cannot is left out of groups.
+// `precision` ("tf32.tensor"): Quick counts its operations in place of those of other precisions; Error where it
+// cannot.
+MetricPlan plan_metrics(const ChipMetrics& chip, MetricMode mode, std::string_view precision = "",
+                        const std::function<bool(const std::string&)>& has = {});
+
+// Whether a metric is a constant of the chip.
+bool is_peak_metric(std::string_view metric);
+
+// By quantity, those that `values` (by metric) tell.
+std::map<std::string, double> evaluate_metrics(const ChipMetrics& chip, const std::map<std::string, double>& values);
+
+}  // namespace pagoda

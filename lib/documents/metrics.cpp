@@ -1,0 +1,177 @@
+// The catalogue read, and chosen from: which groups a mode collects, and what collected values amount to.
+#include "pagoda/documents/metrics.h"
+
+#include <algorithm>
+#include <set>
+
+#include "embedded.h"
+#include "pagoda/base/json_fields.h"
+
+namespace pagoda {
+namespace {
+
+using import::Json;
+
+std::vector<MetricFormula> formulas(const Json& quantity, const std::string& place) {
+  std::vector<MetricFormula> result;
+  for (const Json& json : import::array(quantity, "formulas", place)) {
+    MetricFormula formula;
+    formula.passes = import::integer(json, "passes", place).value_or(1);
+    formula.term_passes = import::integer(json, "term_passes", place).value_or(formula.passes);
+    formula.base_passes = import::integer(json, "base_passes", place).value_or(formula.passes + 1);
+    for (const Json& term : import::array(json, "terms", place))
+      formula.terms.push_back({import::text(term, "metric", place), import::number(term, "weight", place).value_or(1)});
+    if (formula.terms.empty()) import::fail(place, "a formula has no terms");
+    result.push_back(std::move(formula));
+  }
+  if (result.empty()) import::fail(place, "has no formula; expected at least one");
+  return result;
+}
+
+bool allowed(const MetricFormula& formula, const std::function<bool(const std::string&)>& has) {
+  return !has || std::all_of(formula.terms.begin(), formula.terms.end(),
+                             [&](const MetricTerm& term) { return has(term.metric); });
+}
+
+bool covers(const std::set<std::string>& collected, const MetricFormula& formula) {
+  return std::all_of(formula.terms.begin(), formula.terms.end(),
+                     [&](const MetricTerm& term) { return collected.contains(term.metric); });
+}
+
+bool is_peak(std::string_view id) { return id.starts_with("peak."); }
+
+// Time and bytes of the first group, with the operations of one precision in place of the others'.
+MetricGroup quick_group(const ChipMetrics& chip, std::string_view precision) {
+  const MetricQuantity* const wanted = chip.quantity("flops." + std::string(precision));
+  if (wanted == nullptr) {
+    std::string known;
+    for (const MetricQuantity& quantity : chip.quantities)
+      if (quantity.id.starts_with("flops.")) known += (known.empty() ? "" : ", ") + quantity.id.substr(6);
+    throw Error("precision \"" + std::string(precision) + "\": " + chip.family + " counts " + known);
+  }
+  for (const MetricFormula& formula : wanted->formulas) {
+    if (formula.base_passes != 1) continue;
+    MetricGroup group{{}, 1};
+    for (const std::string& metric : chip.groups.front().metrics)
+      if (metric.find("__ops_path_") == std::string::npos) group.metrics.push_back(metric);
+    for (const MetricTerm& term : formula.terms) group.metrics.push_back(term.metric);
+    return group;
+  }
+  throw Error("precision \"" + std::string(precision) + "\" does not fit into one pass beside time and bytes on " +
+              chip.family + "; use --mode rotate or --mode exact");
+}
+
+std::string why_missing(const MetricQuantity& quantity, MetricMode mode,
+                        const std::function<bool(const std::string&)>& has) {
+  if (std::none_of(quantity.formulas.begin(), quantity.formulas.end(),
+                   [&](const MetricFormula& formula) { return allowed(formula, has); }))
+    return "this device cannot count it (a shared instance of MIG, or another limit that its driver reports)";
+  if (mode == MetricMode::Quick) return "does not fit into the one pass of quick; use --mode rotate or exact";
+  return "needs several passes of one kernel; use --mode exact";
+}
+
+}  // namespace
+
+bool is_peak_metric(std::string_view metric) { return metric.ends_with(".peak_sustained"); }
+
+const MetricQuantity* ChipMetrics::quantity(std::string_view id) const {
+  const auto found =
+      std::find_if(quantities.begin(), quantities.end(), [&](const MetricQuantity& q) { return q.id == id; });
+  return found == quantities.end() ? nullptr : &*found;
+}
+
+ChipMetrics parse_chip_metrics(std::string_view json, std::string_view subject) {
+  const Json root = import::parse_json(json, subject, "a file of the metric catalogue");
+  const std::string place(subject);
+  if (import::text(root, "schema", place) != "pagoda.metrics/1")
+    import::fail(place, "is no pagoda.metrics/1; expected a file of data/metrics");
+  ChipMetrics chip;
+  chip.family = import::text(root, "family", place);
+  chip.chips = import::texts(root, "chips", place);
+  chip.cupti = import::text(root, "cupti", place);
+  chip.collectable = root.value("collectable", true);
+  for (const Json& quantity : import::array(root, "quantities", place)) {
+    const std::string id = import::text(quantity, "id", place);
+    chip.quantities.push_back({id, formulas(quantity, place + ": " + id)});
+  }
+  for (const Json& group : import::array(root, "groups", place))
+    chip.groups.push_back(
+        {import::texts(group, "metrics", place), import::integer(group, "passes", place).value_or(1)});
+  for (const Json& missing : import::array(root, "missing", place))
+    chip.missing.push_back({import::text(missing, "what", place), import::text(missing, "why", place)});
+  return chip;
+}
+
+std::span<const ChipMetrics> metric_catalogue() {
+  static const std::vector<ChipMetrics> kCatalogue = [] {
+    std::vector<ChipMetrics> all;
+    for (const base::EmbeddedFile& file : documents::metric_files())
+      all.push_back(parse_chip_metrics(file.text, "data/metrics/" + std::string(file.name)));
+    return all;
+  }();
+  return kCatalogue;
+}
+
+const ChipMetrics& chip_metrics(std::string_view chip) {
+  std::string known;
+  for (const ChipMetrics& family : metric_catalogue())
+    for (const std::string& name : family.chips) {
+      if (name == chip) return family;
+      known += (known.empty() ? "" : ", ") + name;
+    }
+  throw Error("chip \"" + std::string(chip) + "\" is not in the metric catalogue, which has " + known +
+              "; run pagoda-metrics with a CUPTI that knows it and add the file to data/metrics");
+}
+
+MetricPlan plan_metrics(const ChipMetrics& chip, MetricMode mode, std::string_view precision,
+                        const std::function<bool(const std::string&)>& has) {
+  MetricPlan plan;
+  for (std::size_t i = 0; i < chip.groups.size(); ++i) {
+    if (mode == MetricMode::Quick && i > 0) break;
+    if (mode == MetricMode::Rotate && chip.groups[i].passes > 1) continue;
+    MetricGroup group = mode == MetricMode::Quick && !precision.empty() ? quick_group(chip, precision) : chip.groups[i];
+    if (has)
+      group.metrics.erase(std::remove_if(group.metrics.begin(), group.metrics.end(),
+                                         [&](const std::string& metric) { return !has(metric); }),
+                          group.metrics.end());
+    if (!group.metrics.empty()) plan.groups.push_back(std::move(group));
+  }
+  for (const MetricQuantity& quantity : chip.quantities)
+    if (is_peak(quantity.id))
+      for (const MetricFormula& formula : quantity.formulas)
+        if (allowed(formula, has)) {
+          for (const MetricTerm& term : formula.terms) plan.constants.push_back(term.metric);
+          break;
+        }
+  std::set<std::string> collected;
+  for (const MetricGroup& group : plan.groups) collected.insert(group.metrics.begin(), group.metrics.end());
+  for (const MetricQuantity& quantity : chip.quantities) {
+    const bool is_told = std::any_of(quantity.formulas.begin(), quantity.formulas.end(),
+                                     [&](const MetricFormula& formula) { return covers(collected, formula); });
+    if (is_told || is_peak(quantity.id)) continue;
+    // Told by others: the sum of both directions, and misses where memory's own bytes are counted.
+    if (quantity.id == "bytes.dram" || (quantity.id == "bytes.l2_miss" && chip.quantity("bytes.dram"))) continue;
+    plan.missing.push_back({quantity.id, why_missing(quantity, mode, has)});
+  }
+  plan.missing.insert(plan.missing.end(), chip.missing.begin(), chip.missing.end());
+  return plan;
+}
+
+std::map<std::string, double> evaluate_metrics(const ChipMetrics& chip, const std::map<std::string, double>& values) {
+  std::map<std::string, double> amounts;
+  for (const MetricQuantity& quantity : chip.quantities)
+    for (const MetricFormula& formula : quantity.formulas) {
+      const bool is_told = std::all_of(formula.terms.begin(), formula.terms.end(),
+                                       [&](const MetricTerm& term) { return values.contains(term.metric); });
+      if (!is_told) continue;
+      double sum = 0;
+      for (const MetricTerm& term : formula.terms) sum += term.weight * values.at(term.metric);
+      amounts[quantity.id] = sum;
+      break;
+    }
+  if (!amounts.contains("bytes.dram") && amounts.contains("bytes.dram_read") && amounts.contains("bytes.dram_write"))
+    amounts["bytes.dram"] = amounts["bytes.dram_read"] + amounts["bytes.dram_write"];
+  return amounts;
+}
+
+}  // namespace pagoda

@@ -1,0 +1,226 @@
+// From a study to experiments: products, stages, filters, order.
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "pagoda/base/sha256.h"
+#include "pagoda/measured/axes.h"
+#include "pagoda/measured/study.h"
+
+namespace pagoda {
+namespace {
+
+using namespace bench;
+
+constexpr std::size_t kQuick = 10;
+
+// The model's forms and its name in labels.
+struct Named {
+  std::string label;
+  ModelForms forms;
+};
+
+Named resolve(const std::string& model, const Study& study) {
+  if (const auto it = study.models.find(model); it != study.models.end()) return {model, it->second};
+  if (model.ends_with(".onnx")) return {std::filesystem::path(model).stem().string(), {.onnx = model, .named = ""}};
+  return {model, {.onnx = "", .named = model}};
+}
+
+// Content hashes of files, each read once.
+class Hashes {
+ public:
+  // Empty where the file cannot be read.
+  std::string of(const std::string& path) {
+    const auto [it, is_new] = known_.try_emplace(path);
+    if (!is_new) return it->second;
+    std::error_code error;
+    std::ifstream file(path, std::ios::binary);
+    std::stringstream content;
+    if (std::filesystem::is_regular_file(path, error) && content << file.rdbuf())
+      it->second = plot::hex(plot::sha256(content.view()));
+    return it->second;
+  }
+
+ private:
+  std::map<std::string, std::string> known_;
+};
+
+Config with_protocol(Config config, const Study& study) {
+  config["seed"] = study.seed;
+  if (study.layers) config["layers"] = true;
+  if (study.verify) config["verify"] = true;
+  config["repeat"] = std::int64_t{0};
+  config["measure.budget_seconds"] = study.measure.budget_seconds;
+  config["measure.half_width"] = study.measure.half_width;
+  config["measure.warmup_seconds"] = study.measure.warmup_seconds;
+  config["measure.settle"] = study.measure.settle;
+  config["measure.min_iterations"] = study.measure.min_iterations;
+  config["measure.max_iterations"] = study.measure.max_iterations;
+  return config;
+}
+
+// One point of the product as a config: what the backend does not have is left out, what is always there is filled in.
+Config make_config(const std::vector<std::pair<std::string, Setting>>& point, const Study& study) {
+  Config config;
+  std::string backend;
+  for (const auto& [axis, value] : point)
+    if (axis == "backend") backend = setting_text(value);
+  for (const auto& [axis, value] : point)
+    if (has_axis(backend, axis)) config[axis] = value;
+  const auto fill = [&](const char* axis, Setting value) {
+    if (has_axis(backend, axis)) config.try_emplace(axis, std::move(value));
+  };
+  fill("mode", "inference");
+  fill("device", "cpu");
+  fill("batch", std::int64_t{1});
+  if (backend == "torch") fill("compile", "eager");
+  if (backend == "ort") fill("optimization", "all");
+  if (backend == "conv") fill("algorithm", "auto");
+  if (text_of(config, "mode") != "training") config.erase("optimizer");
+  return with_protocol(std::move(config), study);
+}
+
+// Fills in what the backend is to run; the reason where it cannot.
+std::optional<std::string> set_model(Config& config, const Study& study, Hashes& hashes) {
+  const std::string model = text_of(config, "model"), backend = text_of(config, "backend");
+  if (model.empty()) {
+    if (backend == "cmd" || study.backends.contains(backend)) return std::nullopt;
+    return "no model is named";
+  }
+  const Named named = resolve(model, study);
+  config["model"] = named.label;
+  const bool is_by_name = named.forms.onnx.empty() || (backend == "torch" && !named.forms.named.empty());
+  if (is_by_name) {
+    if (named.forms.named.empty()) return "[models] has neither a file nor a name for it";
+    if (named.forms.named != named.label) config["model_name"] = named.forms.named;
+    return std::nullopt;
+  }
+  config["model_file"] = named.forms.onnx;
+  const std::string hash = hashes.of(named.forms.onnx);
+  if (hash.empty()) return named.forms.onnx + ": cannot be read";
+  config["model_sha256"] = hash;
+  return std::nullopt;
+}
+
+// Calls `visit` with every point of the product, the last axis fastest.
+template <typename Visit>
+void product(const std::vector<Axis>& axes, Visit visit) {
+  std::vector<std::size_t> at(axes.size(), 0);
+  while (true) {
+    std::vector<std::pair<std::string, Setting>> point;
+    for (std::size_t i = 0; i < axes.size(); ++i) point.emplace_back(axes[i].first, axes[i].second[at[i]]);
+    visit(point);
+    std::size_t i = axes.size();
+    while (i > 0 && ++at[i - 1] == axes[i - 1].second.size()) at[--i] = 0;
+    if (i == 0) return;
+  }
+}
+
+// The smallest first, as far as sizes tell.
+bool smaller(const Experiment& a, const Experiment& b) {
+  for (const char* size : {"batch", "input_size", "sequence"}) {
+    const auto x = integer_of(a.config, size), y = integer_of(b.config, size);
+    if (x != y) return x < y;
+  }
+  return false;
+}
+
+// Each time the experiment that shows most values not shown yet, the smallest among equals, until all are shown.
+std::vector<Experiment> representative(const std::vector<Experiment>& all, std::size_t limit) {
+  const auto values_of = [](const Experiment& e) {
+    std::set<std::string> values;
+    for (const auto& [axis, value] : e.config)
+      if (is_axis(axis)) values.insert(axis + "=" + setting_text(value));
+    return values;
+  };
+  std::vector<Experiment> chosen;
+  std::set<std::string> shown;
+  std::vector<bool> taken(all.size(), false);
+  while (chosen.size() < std::min(limit, all.size())) {
+    std::size_t best = all.size(), best_gain = 0;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (taken[i]) continue;
+      std::size_t gain = 0;
+      for (const std::string& value : values_of(all[i])) gain += !shown.contains(value);
+      if (best == all.size() || gain > best_gain || (gain == best_gain && smaller(all[i], all[best]))) {
+        best = i;
+        best_gain = gain;
+      }
+    }
+    taken[best] = true;
+    shown.merge(values_of(all[best]));
+    chosen.push_back(all[best]);
+  }
+  return chosen;
+}
+
+std::optional<std::regex> expression(const std::string& text, const char* what) {
+  if (text.empty()) return std::nullopt;
+  try {
+    return std::regex(text);
+  } catch (const std::regex_error& error) {
+    throw Error(std::string(what) + " \"" + text + "\": " + error.what() +
+                "; expected a regular expression as ECMAScript has them");
+  }
+}
+
+}  // namespace
+
+Plan expand(const Study& study, const SupportCheck& also) {
+  Plan plan;
+  Hashes hashes;
+  std::set<std::string> keys, refused;
+  for (const std::vector<Axis>& block : study.blocks) {
+    product(block, [&](const std::vector<std::pair<std::string, Setting>>& point) {
+      Config config = make_config(point, study);
+      std::optional<std::string> reason = set_model(config, study, hashes);
+      if (!reason) reason = unsupported_reason(config, study);
+      if (!reason && also) reason = also(config);
+      std::string id = key(config);
+      if (reason) {
+        if (refused.insert(std::move(id)).second) plan.unsupported.push_back({std::move(config), std::move(*reason)});
+      } else if (keys.insert(id).second) {
+        plan.experiments.push_back({std::move(id), std::move(config)});
+      }
+    });
+  }
+  return plan;
+}
+
+void select(Plan& plan, const Selection& selection) {
+  const auto filter = expression(selection.filter, "--filter"), exclude = expression(selection.exclude, "--exclude");
+  const auto unwanted = [&](const Config& config) {
+    const std::string text = label(config);
+    return (filter && !std::regex_search(text, *filter)) || (exclude && std::regex_search(text, *exclude));
+  };
+  std::erase_if(plan.experiments, [&](const Experiment& e) { return unwanted(e.config); });
+  std::erase_if(plan.unsupported, [&](const Unsupported& u) { return unwanted(u.config); });
+  if (selection.stage == Stage::Sanity && !plan.experiments.empty())
+    plan.experiments = {*std::min_element(plan.experiments.begin(), plan.experiments.end(), smaller)};
+  if (selection.stage == Stage::Quick) plan.experiments = representative(plan.experiments, kQuick);
+}
+
+std::vector<Experiment> order(const Plan& plan, const Study& study) {
+  std::mt19937_64 random(static_cast<std::uint64_t>(study.seed));
+  std::vector<Experiment> all;
+  for (std::int64_t repeat = 0; repeat < study.repeats; ++repeat) {
+    std::vector<Experiment> round = plan.experiments;
+    // Fisher and Yates; std::shuffle is another one in every library. The modulo's bias is below 2⁻⁵⁰.
+    for (std::size_t i = round.size(); i > 1; --i) std::swap(round[i - 1], round[random() % i]);
+    for (Experiment& experiment : round) {
+      if (repeat > 0) {
+        experiment.config["repeat"] = repeat;
+        experiment.key = key(experiment.config);
+      }
+      all.push_back(std::move(experiment));
+    }
+  }
+  return all;
+}
+
+}  // namespace pagoda

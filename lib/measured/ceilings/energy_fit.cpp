@@ -1,0 +1,130 @@
+// Non-negative least squares of the energy model, with intervals by resampling rows.
+#include "pagoda/measured/energy_fit.h"
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "pagoda/base/statistics.h"
+
+namespace pagoda {
+namespace {
+
+using Eigen::Index;
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+
+// Least squares over the columns in `passive` only; others are 0.
+VectorXd solve_passive(const MatrixXd& a, const VectorXd& b, const std::vector<bool>& passive) {
+  std::vector<Index> columns;
+  for (Index j = 0; j < a.cols(); ++j)
+    if (passive[static_cast<std::size_t>(j)]) columns.push_back(j);
+  MatrixXd part(a.rows(), static_cast<Index>(columns.size()));
+  for (std::size_t j = 0; j < columns.size(); ++j) part.col(static_cast<Index>(j)) = a.col(columns[j]);
+  const VectorXd solution = part.colPivHouseholderQr().solve(b);
+  VectorXd x = VectorXd::Zero(a.cols());
+  for (std::size_t j = 0; j < columns.size(); ++j) x[columns[j]] = solution[static_cast<Index>(j)];
+  return x;
+}
+
+// min |A x - b| with x ≥ 0: grow the passive set by the steepest gradient, step back where a component turns negative.
+VectorXd nnls(const MatrixXd& a, const VectorXd& b) {
+  const Index n = a.cols();
+  std::vector<bool> passive(static_cast<std::size_t>(n), false);
+  VectorXd x = VectorXd::Zero(n);
+  const double tolerance = 1e-12 * a.norm() * b.norm();
+  for (Index round = 0; round < 3 * n + 10; ++round) {
+    const VectorXd gradient = a.transpose() * (b - a * x);
+    Index steepest = -1;
+    for (Index j = 0; j < n; ++j)
+      if (!passive[static_cast<std::size_t>(j)] && gradient[j] > tolerance &&
+          (steepest < 0 || gradient[j] > gradient[steepest]))
+        steepest = j;
+    if (steepest < 0) break;
+    passive[static_cast<std::size_t>(steepest)] = true;
+    for (Index inner = 0; inner <= n; ++inner) {
+      const VectorXd wanted = solve_passive(a, b, passive);
+      double step = 1;
+      for (Index j = 0; j < n; ++j)
+        if (passive[static_cast<std::size_t>(j)] && wanted[j] <= 0) step = std::min(step, x[j] / (x[j] - wanted[j]));
+      x += step * (wanted - x);
+      if (step >= 1) break;
+      for (Index j = 0; j < n; ++j)
+        if (passive[static_cast<std::size_t>(j)] && x[j] <= 1e-15) {
+          passive[static_cast<std::size_t>(j)] = false;
+          x[j] = 0;
+        }
+    }
+  }
+  return x;
+}
+
+void check(const std::vector<std::string>& names, const std::vector<EnergyRow>& rows) {
+  if (rows.size() < names.size() + 1)
+    throw Error("energy fit: " + std::to_string(rows.size()) + " runs for " + std::to_string(names.size() + 1) +
+                " constants; measure at least as many runs");
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const EnergyRow& row = rows[i];
+    const bool finite =
+        std::all_of(row.work.begin(), row.work.end(), [](double w) { return std::isfinite(w) && w >= 0; });
+    if (row.work.size() != names.size() || !finite || !(row.seconds > 0) || !(row.joules > 0) ||
+        !std::isfinite(row.seconds) || !std::isfinite(row.joules))
+      throw Error("energy fit: run " + std::to_string(i) + " needs " + std::to_string(names.size()) +
+                  " works of at least 0, and seconds and joules above 0");
+  }
+}
+
+}  // namespace
+
+EnergyFit fit_energy(const std::vector<std::string>& names, const std::vector<EnergyRow>& rows,
+                     const EnergyFitOptions& options) {
+  check(names, rows);
+  const auto m = static_cast<Index>(rows.size()), n = static_cast<Index>(names.size()) + 1;
+  // Row i over its energy: Σ (ε_j·w_ij + P0·T_i) / E_i = 1.
+  MatrixXd a(m, n);
+  for (Index i = 0; i < m; ++i) {
+    const EnergyRow& row = rows[static_cast<std::size_t>(i)];
+    for (Index j = 0; j + 1 < n; ++j) a(i, j) = row.work[static_cast<std::size_t>(j)] / row.joules;
+    a(i, n - 1) = row.seconds / row.joules;
+  }
+  // Works differ from seconds by 12 orders of magnitude: columns are scaled to length 1 before solving.
+  VectorXd scale(n);
+  for (Index j = 0; j < n; ++j) {
+    scale[j] = a.col(j).norm();
+    if (!(scale[j] > 0))
+      throw Error("energy fit: no run has any " + (j + 1 < n ? names[static_cast<std::size_t>(j)] : "time") +
+                  "; leave it out or measure it");
+    a.col(j) /= scale[j];
+  }
+  const VectorXd ones = VectorXd::Ones(m);
+  const VectorXd x = nnls(a, ones);
+
+  EnergyFit fit;
+  const VectorXd residual = ones - a * x;
+  for (Index i = 0; i < m; ++i) fit.relative_residual.push_back(residual[i]);
+  fit.relative_rms = residual.norm() / std::sqrt(static_cast<double>(m));
+  const VectorXd singular = Eigen::JacobiSVD<MatrixXd>(a).singularValues();
+  fit.condition_number = singular[0] / singular[singular.size() - 1];
+
+  std::vector<std::vector<double>> resampled(static_cast<std::size_t>(n));
+  std::mt19937_64 random(options.seed);
+  std::uniform_int_distribution<Index> pick(0, m - 1);
+  for (int r = 0; r < options.resamples; ++r) {
+    MatrixXd drawn(m, n);
+    for (Index i = 0; i < m; ++i) drawn.row(i) = a.row(pick(random));
+    const VectorXd y = nnls(drawn, ones);
+    for (Index j = 0; j < n; ++j) resampled[static_cast<std::size_t>(j)].push_back(y[j] / scale[j]);
+  }
+  for (Index j = 0; j < n; ++j) {
+    std::vector<double>& values = resampled[static_cast<std::size_t>(j)];
+    std::sort(values.begin(), values.end());
+    const double value = x[j] / scale[j];
+    fit.terms.push_back(
+        {j + 1 < n ? names[static_cast<std::size_t>(j)] : "constant_watts", value,
+         values.empty() ? std::array{value, value} : std::array{quantile(values, 0.025), quantile(values, 0.975)}});
+  }
+  return fit;
+}
+
+}  // namespace pagoda

@@ -1,0 +1,154 @@
+// Which importer reads a text, and the file around it.
+#include "pagoda/measured/import.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <filesystem>
+
+#include "import/formats.h"
+#include "pagoda/base/json_fields.h"
+#include "pagoda/core/model.h"
+
+namespace pagoda {
+namespace {
+
+constexpr std::array<std::string_view, 6> kFormats = {"ort", "tensorrt", "ncu", "kineto", "jetson", "measured"};
+
+constexpr std::string_view kKnown =
+    "a profile of ONNX Runtime, TensorRT (trtexec --exportProfile), Nsight Compute (--csv --page raw), torch.profiler, "
+    "a power-mode table, or pagoda.measured/1";
+
+// What a file is that no importer reads, with the remedy; empty: not known.
+std::string wrong_kind(std::string_view text) {
+  if (text.empty()) return "is empty";
+  if (text.starts_with("\x1F\x8B")) return "is compressed by gzip; decompress it first (gzip -d)";
+  if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF"))
+    return "is UTF-16; convert it first (iconv -f UTF-16 -t UTF-8)";
+  if (text.starts_with("NVR"))
+    return "is a report of Nsight Compute; export it with ncu --import FILE --csv --page raw";
+  if (text.starts_with("SQLite format 3")) return "is a database; export kernels as CSV or profile with another tool";
+  return "";
+}
+
+bool has(std::string_view text, std::string_view word) { return text.find(word) != std::string_view::npos; }
+
+// The first line that has `word`, so that a column is not found in a cell far below.
+std::string_view line_with(std::string_view text, std::string_view word) {
+  const std::size_t at = text.find(word);
+  if (at == std::string_view::npos) return "";
+  const std::size_t begin = text.rfind('\n', at), end = text.find('\n', at);
+  const std::size_t first = begin == std::string_view::npos ? 0 : begin + 1;
+  return text.substr(first, end == std::string_view::npos ? end : end - first);
+}
+
+// A mapping of the file, so that a trace larger than memory is no problem.
+MappedFile mapped(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored))
+    throw Error(path + ": is no regular file; expected " + std::string(kKnown));
+  return MappedFile(path);
+}
+
+// Medians leave out what disturbed single launches, so on a busy machine kernels add up to less than the run does;
+// their means still add up to its mean.
+void note_disturbance(Measured& measured) {
+  constexpr double kNotable = 1.1;
+  double medians = 0, means = 0;
+  for (const MeasuredKernel& kernel : measured.kernels) {
+    if (!kernel.seconds || !kernel.spread) return;
+    medians += *kernel.seconds;
+    means += kernel.spread->mean;
+  }
+  if (means > kNotable * medians)
+    measured.notes.push_back("the runs were disturbed: the kernels' means add up to " +
+                             std::to_string(std::llround(100 * means / medians)) + " % of their medians");
+}
+
+std::string_view content(const MappedFile& file) {
+  const auto bytes = file.bytes();
+  // From the first byte to the last, once: read ahead, which a MappedFile by itself does not.
+  if (!bytes.empty()) ::madvise(const_cast<std::byte*>(bytes.data()), bytes.size(), MADV_SEQUENTIAL);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+Measured import_as(ProfileFormat format, std::string_view text, std::string_view subject,
+                   const ImportOptions& options) {
+  switch (format) {
+    case ProfileFormat::OnnxRuntime:
+      return import::import_ort(text, subject, options);
+    case ProfileFormat::TensorRt: {
+      if (options.layer_info.empty()) return import::import_tensorrt(text, subject, "", "");
+      const MappedFile layers = mapped(options.layer_info);
+      return import::import_tensorrt(text, subject, content(layers), options.layer_info);
+    }
+    case ProfileFormat::Ncu:
+      return import::import_ncu(text, subject, options);
+    case ProfileFormat::Kineto:
+      return import::import_kineto(text, subject, options);
+    case ProfileFormat::Measured:
+      return parse_measured(text, subject);
+    case ProfileFormat::Jetson:
+      break;
+  }
+  return import::import_jetson(text, subject);
+}
+
+}  // namespace
+
+std::string_view to_string(ProfileFormat format) { return kFormats[static_cast<std::size_t>(format)]; }
+
+std::optional<ProfileFormat> profile_format(std::string_view name) {
+  const auto found = std::find(kFormats.begin(), kFormats.end(), name);
+  if (found == kFormats.end()) return std::nullopt;
+  return static_cast<ProfileFormat>(found - kFormats.begin());
+}
+
+std::optional<ProfileFormat> recognise_profile(std::string_view text) {
+  constexpr std::size_t kEnough = std::size_t{1} << 16;
+  const std::string_view head = text.substr(0, kEnough);
+  const std::size_t begin = head.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
+  if (begin == std::string_view::npos) return std::nullopt;
+  if (head[begin] == '[') {
+    if (has(head, "\"Session\"") || has(head, "_kernel_time\"")) return ProfileFormat::OnnxRuntime;
+    if (has(head, "\"timeMs\"") || has(head, "\"averageMs\"")) return ProfileFormat::TensorRt;
+    if (has(head, "\"cpu_op\"") || has(head, "\"cuda_runtime\"")) return ProfileFormat::Kineto;
+    return std::nullopt;
+  }
+  if (head[begin] == '{') {
+    if (has(head, "\"pagoda.measured/1\"")) return ProfileFormat::Measured;
+    // kineto writes schemaVersion and deviceProperties before the events, which may be far down.
+    if (has(head, "\"traceEvents\"") || has(head, "\"schemaVersion\"")) return ProfileFormat::Kineto;
+    return std::nullopt;
+  }
+  if (has(line_with(head, "Kernel Name"), "ID")) return ProfileFormat::Ncu;
+  const std::string_view header = line_with(head, "observed_time");
+  if (has(header, "cores") && has(header, "observed_power")) return ProfileFormat::Jetson;
+  return std::nullopt;
+}
+
+Measured import_profile(std::string_view text, std::string_view subject, const ImportOptions& options) {
+  if (const std::string wrong = wrong_kind(text); !wrong.empty())
+    throw Error(std::string(subject) + ": " + wrong + "; expected " + std::string(kKnown));
+  const std::optional<ProfileFormat> format = options.format ? options.format : recognise_profile(text);
+  if (!format) {
+    const bool is_layers = has(text.substr(0, 4096), "\"Layers\"");
+    throw Error(std::string(subject) + ": " +
+                (is_layers
+                     ? "is layer information of TensorRT, which holds no times; give the file of --exportProfile, "
+                       "and this one with --layers"
+                     : "is none of the known formats; expected " + std::string(kKnown)));
+  }
+  Measured measured = import_as(*format, text, subject, options);
+  note_disturbance(measured);
+  return measured;
+}
+
+Measured load_profile(const std::string& path, const ImportOptions& options) {
+  const MappedFile file = mapped(path);
+  return import_profile(content(file), path, options);
+}
+
+}  // namespace pagoda

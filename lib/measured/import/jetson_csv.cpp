@@ -1,0 +1,135 @@
+// The power-mode tables of Pagoda (arXiv 2509.20189): whole batches of a model on a Jetson in many power modes.
+//
+//   cores,cpu,gpu,mem,observed_time(ms/batch),bs,observed_power(W)
+//
+// Columns are found by name, in any order. Clocks are in MHz, kHz or Hz: a Jetson's lie between 0.1 and 4 GHz, so their
+// size tells which. Seconds and joules are those of one batch.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "import/formats.h"
+#include "pagoda/base/csv_reader.h"
+#include "pagoda/base/json_fields.h"
+
+namespace pagoda::import {
+namespace {
+
+constexpr double kMillisecond = 1e-3, kMilliwatt = 1e-3;
+
+std::string lower(std::string text) {
+  for (char& c : text)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return text;
+}
+
+struct JetsonRow {
+  double cores = 0, cpu_hz = 0, gpu_hz = 0, mem_hz = 0, batch = 0, seconds = 0, watts = 0;
+};
+
+class Header {
+ public:
+  Header(const std::vector<std::string>& names, const std::string& place) : place_(place) {
+    for (const std::string& name : names) names_.push_back(lower(name));
+  }
+
+  std::size_t column(std::string_view beginning) const {
+    for (std::size_t i = 0; i < names_.size(); ++i)
+      if (names_[i].starts_with(beginning)) return i;
+    fail(place_, "has no column \"" + std::string(beginning) +
+                     "\"; expected cores, cpu, gpu, mem, observed_time(ms/batch), bs, observed_power(W)");
+  }
+
+  // What turns a column's numbers into SI units, by the unit in brackets.
+  double scale(std::size_t column, const std::map<std::string, double>& units, double without) const {
+    const std::string& name = names_[column];
+    const std::size_t open = name.find('(');
+    if (open == std::string::npos) return without;
+    const auto found = units.find(name.substr(open + 1, name.find_first_of("/)", open) - open - 1));
+    if (found == units.end()) fail(place_, "column \"" + name + "\" is in a unit that is not known");
+    return found->second;
+  }
+
+ private:
+  std::vector<std::string> names_;
+  std::string place_;
+};
+
+double hertz(double printed) {
+  if (printed >= 1e8) return printed;
+  if (printed >= 1e5) return printed * 1e3;
+  return printed * 1e6;
+}
+
+std::int64_t rounded(double value) { return static_cast<std::int64_t>(std::llround(value)); }
+
+// A power that two neighbouring batch sizes in the same mode, which agree with each other within a half, miss by a
+// factor of two or more is a bad sample: power grows slowly with batch.
+void mark_outliers(const std::vector<JetsonRow>& rows, std::vector<MeasuredRun>& runs) {
+  std::map<std::array<double, 4>, std::map<double, std::size_t>> modes;
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    modes[{rows[i].cores, rows[i].cpu_hz, rows[i].gpu_hz, rows[i].mem_hz}][rows[i].batch] = i;
+  for (const auto& [mode, by_batch] : modes) {
+    for (auto at = by_batch.begin(); at != by_batch.end(); ++at) {
+      if (at == by_batch.begin() || std::next(at) == by_batch.end()) continue;
+      const double before = rows[std::prev(at)->second].watts, after = rows[std::next(at)->second].watts;
+      const double low = std::min(before, after), high = std::max(before, after), watts = rows[at->second].watts;
+      if (!(low > 0) || high > 1.5 * low || (watts > low / 2 && watts < 2 * high)) continue;
+      runs[at->second].note = "power is far from that of the next smaller and larger batch";
+    }
+  }
+}
+
+}  // namespace
+
+Measured import_jetson(std::string_view text, std::string_view subject) {
+  CsvReader reader(text, subject);
+  std::vector<std::string> cells;
+  do {
+    if (!reader.next(cells)) fail(subject, "has no header");
+  } while (cells.front().starts_with('#'));
+  const Header header(cells, reader.place());
+  const std::size_t cores = header.column("cores"), cpu = header.column("cpu"), gpu = header.column("gpu"),
+                    mem = header.column("mem"), time = header.column("observed_time"), batch = header.column("bs"),
+                    power = header.column("observed_power");
+  const std::size_t width = cells.size();
+  const double second = header.scale(time, {{"ms", kMillisecond}, {"s", 1.0}, {"us", 1e-6}}, kMillisecond);
+  const double watt = header.scale(power, {{"w", 1.0}, {"mw", kMilliwatt}}, 1.0);
+
+  Measured measured;
+  measured.source = "jetson";
+  std::vector<JetsonRow> rows;
+  while (reader.next(cells)) {
+    if (cells.size() < width)
+      fail(reader.place(), "has " + std::to_string(cells.size()) + " cells, expected " + std::to_string(width));
+    const auto value = [&](std::size_t column) {
+      const std::optional<double> number = printed_number(cells[column]);
+      if (!number || !(*number > 0) || *number > 1e15)
+        fail(reader.place(), "\"" + cells[column] + "\" is no positive number");
+      return *number;
+    };
+    const JetsonRow row{value(cores), hertz(value(cpu)),    hertz(value(gpu)),  hertz(value(mem)),
+                        value(batch), value(time) * second, value(power) * watt};
+    MeasuredRun run;
+    run.config = {{"cores", rounded(row.cores)},
+                  {"cpu_hz", rounded(row.cpu_hz)},
+                  {"gpu_hz", rounded(row.gpu_hz)},
+                  {"mem_hz", rounded(row.mem_hz)},
+                  {"batch", rounded(row.batch)}};
+    run.seconds = row.seconds;
+    run.watts = row.watts;
+    run.energy_joules = row.watts * row.seconds;  // the board's mean power over the batch
+    measured.runs.push_back(std::move(run));
+    rows.push_back(row);
+  }
+  if (rows.empty()) fail(subject, "holds no row below its header");
+  mark_outliers(rows, measured.runs);
+  measured.missing.push_back({"kernels", "the table holds whole batches alone"});
+  measured.missing.push_back({"tool", "the table does not name it"});
+  measured.missing.push_back({"device", "the table does not name it"});
+  return measured;
+}
+
+}  // namespace pagoda::import

@@ -1,0 +1,50 @@
+// The axes of studies and what the built-in backends make of them: one table, so that what is supported is data.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "pagoda/documents/experiment.h"
+
+namespace pagoda::bench {
+
+enum class AxisType : std::uint8_t { Text, Integer };
+
+struct AxisRow {
+  std::string_view name, plural;
+  AxisType type;
+};
+
+// In the order in which they multiply, slowest first.
+// clang-format off
+inline constexpr std::array<AxisRow, 15> kAxes = {{
+    // name           plural           type
+    {"model",         "models",        AxisType::Text},
+    {"backend",       "backends",      AxisType::Text},
+    {"mode",          "modes",         AxisType::Text},
+    {"device",        "devices",       AxisType::Text},
+    {"dtype",         "dtypes",        AxisType::Text},
+    {"compile",       "compiles",      AxisType::Text},
+    {"optimization",  "optimizations", AxisType::Text},
+    {"algorithm",     "algorithms",    AxisType::Text},
+    {"threads",       "threads",       AxisType::Integer},
+    {"data",          "data",          AxisType::Text},
+    {"command",       "commands",      AxisType::Text},
+    {"batch",         "batches",       AxisType::Integer},
+    {"sequence",      "sequences",     AxisType::Integer},
+    {"input_size",    "input_sizes",   AxisType::Integer},
+    {"optimizer",     "optimizers",    AxisType::Text},
+}};
+// clang-format on
+
+const AxisRow* find_axis(std::string_view name);  // by name or plural; null: there is none
+
+// Whether the axis multiplies experiments of the backend. User backends have all.
+bool has_axis(std::string_view backend, std::string_view axis);
+bool is_built_in(std::string_view backend);
+std::string backend_list();  // "ort, torch, jax, …"
+
+}  // namespace pagoda::bench

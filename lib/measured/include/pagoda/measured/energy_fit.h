@@ -1,0 +1,50 @@
+// Fits what operations and bytes cost in energy to measured runs: E = Σ ε_i·work_i + P0·T.
+//
+//   EnergyFit fit = fit_energy({"float64", "dram"}, rows);   // row: {FLOP, B}, seconds, joules
+//   fit.terms[0].value, fit.terms[0].interval;               // J/FLOP with its 95 % interval
+//   fit.terms.back();                                        // "constant_watts": P0
+//
+// No constant is below 0 (non-negative least squares; Lawson and Hanson, Solving Least Squares Problems, 1974, chapter
+// 23). Residuals count relative to each row's energy, so that long runs do not drown short ones.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "pagoda/base/error.h"
+
+namespace pagoda {
+
+struct EnergyRow {
+  std::vector<double> work;  // one per name: FLOP, OP or B
+  double seconds = 0;
+  double joules = 0;
+};
+
+struct EnergyTerm {
+  std::string name;
+  double value = 0;                  // J per unit of work; W for "constant_watts"
+  std::array<double, 2> interval{};  // 95 %, by resampling rows
+};
+
+struct EnergyFit {
+  std::vector<EnergyTerm> terms;          // as named, then "constant_watts"
+  std::vector<double> relative_residual;  // (measured - fitted) / measured, by row
+  double relative_rms = 0;
+  double condition_number = 0;  // of the design matrix with columns scaled to length 1; large: terms are not told apart
+};
+
+struct EnergyFitOptions {
+  int resamples = 400;
+  std::uint64_t seed = 1;
+};
+
+// Throws Error where rows are fewer than terms, a row has another number of works, or a joules or seconds is not above
+// 0.
+EnergyFit fit_energy(const std::vector<std::string>& names, const std::vector<EnergyRow>& rows,
+                     const EnergyFitOptions& options = {});
+
+}  // namespace pagoda

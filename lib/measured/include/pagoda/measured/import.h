@@ -1,0 +1,53 @@
+// Importers: the profiles that engines and profilers write, as pagoda.measured/1.
+//
+//   Measured run = load_profile("onnxruntime_profile.json");            // the format is recognised by its content
+//   Measured trt = load_profile("profile.json", {.layer_info = "layers.json"});
+//   join(run, load_estimate("resnet50.json"));                          // pagoda/join.h
+//
+// | format   | written by                                                                    | one kernel is        |
+// |----------|-------------------------------------------------------------------------------|----------------------|
+// | ort      | ONNX Runtime with SessionOptions.enable_profiling                             | a node of the run    |
+// | tensorrt | trtexec --exportProfile, with --exportLayerInfo as layer_info                 | a layer              |
+// | ncu      | Nsight Compute: ncu --csv --page raw (or its table of one metric a row)       | kernel, NVTX, grid   |
+// | kineto   | torch.profiler's export_chrome_trace                                          | a launch, or a CPU op|
+// | measured | pagoda-profile, models/run_torch.py, this importer: to join it with an estimate | as there             |
+// | jetson   | the power-mode tables of Pagoda (arXiv 2509.20189): a run for each row        | none                 |
+//
+// Numbers are those of one run of the model: medians over the runs in the file, the first left out where there are
+// three or more. Errors name the place in the file.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "pagoda/base/error.h"
+#include "pagoda/documents/measured.h"
+
+namespace pagoda {
+
+enum class ProfileFormat : std::uint8_t { OnnxRuntime, TensorRt, Ncu, Kineto, Jetson, Measured };
+std::string_view to_string(ProfileFormat format);  // "ort", "tensorrt", "ncu", "kineto", "jetson", "measured"
+std::optional<ProfileFormat> profile_format(std::string_view name);
+
+// By the beginning of the text; empty where it is none of them.
+std::optional<ProfileFormat> recognise_profile(std::string_view text);
+
+struct ImportOptions {
+  std::optional<ProfileFormat> format = std::nullopt;  // empty: recognised
+  std::string layer_info = {};                         // path of TensorRT's layer information
+  // Runs of the model that the file holds, where it does not say so itself (ncu, kineto without ProfilerStep ranges).
+  // Their launches must be the same. Empty: one.
+  std::optional<std::int64_t> runs = std::nullopt;
+  // Chip as CUPTI names it ("GH100"), for ncu: operations and bytes by its formulas in the catalogue
+  // (pagoda/metrics.h). Empty: by the names of metrics that several chips share.
+  std::string chip = {};
+  std::optional<std::int64_t> warmup = std::nullopt;  // runs to leave out at the start; empty: 1 of three or more
+};
+
+// Throws Error; `subject` names the text in it.
+Measured import_profile(std::string_view text, std::string_view subject, const ImportOptions& options = {});
+Measured load_profile(const std::string& path, const ImportOptions& options = {});
+
+}  // namespace pagoda

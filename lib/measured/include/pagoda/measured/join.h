@@ -1,0 +1,102 @@
+// The join of a measurement with a static estimate: which rows of the estimate each measured kernel executed.
+//
+//   Measured run = load_profile("profile.json");
+//   EstimateDocument estimate = load_estimate("resnet50.json");      // as onnx-estimate --format json wrote it
+//   join(run, estimate);
+//   run.join->share();                                               // part of the kernels' time that joined
+//   for (const JoinedGroup& group : joined_groups(run, estimate)) …  // measured against bound
+//
+// Rules, in this order; each joined kernel says by which it joined:
+//   name            the kernel, or the one node that its source names, is a row's name
+//   output          … is the name of a row's output, as ONNX Runtime names nodes in its blocked layout
+//   decorated name  … is a row's name without an engine's decoration: "X/MatMulScaleFusion/", "X_token_3"
+//   fused name      the source names several nodes; these are those of them that are rows
+//   range           {ForeignNode[a...b]} of TensorRT: rows on the way from a to b that no other kernel names
+//   range name      the innermost NVTX or record_function range that holds a row's name, or the names of a fused layer
+//   scope           the range is the module path of rows; of their types, where the kernel's operator tells one
+//   order           the k-th call of an operator is the k-th row of its type, where both are equally many (kineto,
+//                   models without names); or kernels without a row that ran between the neighbours of rows left out
+// Rows that no kernel names and that a fused kernel must have executed, since they lie between it and another one in
+// the data flow, go to it; the rule then ends in " + absorbed". What does not join stays listed, with its time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pagoda/base/error.h"
+#include "pagoda/documents/measured.h"
+
+namespace pagoda {
+
+// What a join needs of one row of pagoda.estimate/1.
+struct EstimateRow {
+  std::string name, op_type, domain, scope, mark;
+  std::vector<std::string> inputs, outputs;
+  std::vector<std::string> output_shapes;  // "[1,64,56,56]"; "" where it is not known
+  std::optional<double> flops, bytes;      // formulas at 1, as the file has them
+  std::optional<double> macs, arith, special, comparisons;
+  std::string precision;                            // of its work: "float16"; empty: none
+  std::vector<std::optional<double>> output_bytes;  // stored size of each output
+  std::optional<double> bound_seconds;              // least time on the estimate's device, where it has a roofline
+  std::string bound;                                // "compute", "memory", …; empty without a roofline
+};
+
+struct EstimateDocument {
+  std::string model;   // path
+  std::string device;  // of the roofline; empty: none
+  std::vector<EstimateRow> rows;
+};
+
+// Throws Error; `subject` names the text in it.
+EstimateDocument parse_estimate(std::string_view json, std::string_view subject);
+EstimateDocument load_estimate(const std::string& path);
+
+// Sets `joined` of the kernels and `join` of the measurement. Joining again starts afresh.
+void join(Measured& measured, const EstimateDocument& estimate);
+
+// Kernels and rows that only make sense together: a kernel with all its rows, and all kernels of these rows.
+struct JoinedGroup {
+  std::vector<std::size_t> kernels, rows;  // ascending
+  std::optional<double> seconds;           // measured; empty where a kernel has none
+  std::optional<double> flops, bytes;      // of the estimate; empty where a row has none
+  std::optional<double> bound_seconds;     // sum of the rows' bounds
+  std::optional<double> ratio() const;     // seconds / bound_seconds: 1 is as fast as can be
+};
+// Most measured time first.
+std::vector<JoinedGroup> joined_groups(const Measured& measured, const EstimateDocument& estimate);
+
+// A kernel that did not join, and why that is, where it can be told.
+struct Unjoined {
+  std::size_t kernel = 0;
+  std::optional<double> share;  // of the kernels' time
+  std::string why;              // "change of layout", …; "no row of that name"
+};
+// Most measured time first.
+std::vector<Unjoined> unjoined_kernels(const Measured& measured);
+
+// Counters held against the estimate, for each joined_groups() with a counter: what `join` puts into its summary.
+//
+// * contraction = operations of tensor units / (2·macs). Above 1.005: `padding` up to what tiles of 256 × 256 × 128
+//   would do at the most, with M, N, K of each product from its output's shape and K = macs / elements of the output;
+//   beyond it, or where a shape is not known, `extra work`. Below 0.98: `fewer operations`, or `sparsity` where the
+//   counter or the kernel's name tells. Products outside tensor units are judged by all operations, where they are
+//   nine tenths of these.
+// * flops = operations of all units / (2·macs + arith − comparisons). Hardware counts no exp or comparison as such, and
+//   the additions of those that are computed in software: `specials` where these are over 1 % of the estimate.
+// * bytes = DRAM / what must cross when the group is one kernel: what its nodes move, less what stays inside. Below
+//   0.9 `cache resident`, above 1.1 `extra traffic`.
+std::vector<NodeCounts> node_counts(const Measured& measured, const EstimateDocument& estimate);
+
+// A row each: nodes, types, kernels, launches, seconds, measured and static counts, ratios, flags.
+std::string node_counts_csv(const Measured& measured, const EstimateDocument& estimate);
+
+// The table that pagoda-import prints: times, how much of them joined and by which rules, the `top` groups with the
+// most time over their bound, and what did not join. Lines end in '\n'.
+std::string join_report(const Measured& measured, const EstimateDocument& estimate, std::size_t top = 20,
+                        std::size_t width = 0);
+
+}  // namespace pagoda

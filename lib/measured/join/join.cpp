@@ -1,0 +1,309 @@
+// Kernels to rows by name: what the engine calls them, what their ranges are called.
+#include "pagoda/measured/join.h"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <set>
+
+#include "import/engine_names.h"
+#include "join/join_state.h"
+
+namespace pagoda {
+namespace import {
+namespace {
+
+// How a text resolved to rows.
+struct Resolved {
+  std::vector<std::size_t> rows;
+  std::string_view rule;
+};
+
+Resolved resolve(const JoinState& state, std::string name) {
+  if (const auto& rows = state.named(name); !rows.empty()) return {rows, "name"};
+  if (const auto& rows = state.with_output(name); !rows.empty()) return {rows, "output"};
+  // Decorations nest ("X/MatMulScaleFusion/_token_4"); each taken off makes the name shorter.
+  while (const std::optional<std::string> inner = undecorated(name)) {
+    name = *inner;
+    if (const auto& rows = state.named(name); !rows.empty()) return {rows, "decorated name"};
+    if (const auto& rows = state.with_output(name); !rows.empty()) return {rows, "output"};
+  }
+  return {{}, ""};
+}
+
+void sort_unique(std::vector<std::size_t>& rows) {
+  std::sort(rows.begin(), rows.end());
+  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+}
+
+// Rows that `step` reaches from `from`, with `from`.
+template <typename Step>
+std::set<std::size_t> reachable(const std::vector<std::size_t>& from, Step step) {
+  std::set<std::size_t> seen(from.begin(), from.end());
+  std::vector<std::size_t> work(from.begin(), from.end());
+  while (!work.empty()) {
+    const std::size_t row = work.back();
+    work.pop_back();
+    for (const std::size_t next : step(row))
+      if (seen.insert(next).second) work.push_back(next);
+  }
+  return seen;
+}
+
+std::vector<std::size_t> after(const JoinState& state, std::size_t row) {
+  std::vector<std::size_t> result;
+  for (const std::string& output : state.row(row).outputs)
+    for (const std::size_t reader : state.readers(output)) result.push_back(reader);
+  return result;
+}
+
+std::vector<std::size_t> before(const JoinState& state, std::size_t row) {
+  std::vector<std::size_t> result;
+  for (const std::string& input : state.row(row).inputs)
+    for (const std::size_t producer : state.producer(input)) result.push_back(producer);
+  return result;
+}
+
+// Rows of {ForeignNode[first...last]}: both ends, and what lies on a way from one to the other and is not taken.
+std::vector<std::size_t> rows_of_range(const JoinState& state, const std::string& first, const std::string& last) {
+  const Resolved from = resolve(state, first), to = resolve(state, last);
+  std::vector<std::size_t> rows = from.rows;
+  rows.insert(rows.end(), to.rows.begin(), to.rows.end());
+  if (!from.rows.empty() && !to.rows.empty()) {
+    const auto down = reachable(from.rows, [&](std::size_t row) { return after(state, row); });
+    const auto up = reachable(to.rows, [&](std::size_t row) { return before(state, row); });
+    for (const std::size_t row : down)
+      if (up.contains(row) && !state.is_taken(row)) rows.push_back(row);
+  }
+  sort_unique(rows);
+  return rows;
+}
+
+bool holds_range(const MeasuredKernel& kernel) {
+  return std::any_of(kernel.nodes.begin(), kernel.nodes.end(),
+                     [](const std::string& part) { return node_range(part).has_value(); });
+}
+
+void join_own_name(JoinState& state, std::size_t index) {
+  const MeasuredKernel& kernel = state.kernel(index);
+  if (!engine_work(kernel.name, kernel.op_type).empty() && kernel.nodes.empty()) return;
+  if (kernel.nodes.empty()) {
+    const Resolved found = resolve(state, kernel.node.empty() ? kernel.name : kernel.node);
+    if (!found.rows.empty()) state.take(index, found.rows, found.rule);
+    return;
+  }
+  std::vector<std::size_t> rows;
+  bool has_range = false;
+  for (const std::string& part : kernel.nodes) {
+    std::vector<std::size_t> found;
+    if (const auto range = node_range(part)) {
+      has_range = true;
+      found = rows_of_range(state, range->first, range->second);
+    } else {
+      found = resolve(state, part).rows;
+    }
+    rows.insert(rows.end(), found.begin(), found.end());
+  }
+  sort_unique(rows);
+  if (!rows.empty()) state.take(index, rows, has_range ? "range" : kernel.nodes.size() > 1 ? "fused name" : "name");
+}
+
+// The rows of a TensorRT layer, as its ranges are called: "conv1 + relu1", "{ForeignNode[a...b]}". Every part must be a
+// row: a stretch that holds an outer range's name, too, would resolve by its last part alone.
+Resolved resolve_layer(const JoinState& state, const std::string& range) {
+  Resolved result{{}, "fused name"};
+  const std::vector<std::string> parts = name_parts(range);
+  if (parts.size() < 2 && !node_range(range)) return result;
+  for (const std::string& part : parts) {
+    const auto ends = node_range(part);
+    const std::vector<std::size_t> rows =
+        ends ? rows_of_range(state, ends->first, ends->second) : resolve(state, part).rows;
+    if (rows.empty()) return {{}, result.rule};
+    result.rows.insert(result.rows.end(), rows.begin(), rows.end());
+  }
+  sort_unique(result.rows);
+  return result;
+}
+
+// The row's name in a range: itself, or ONNX Runtime's "OpType.index(name)".
+Resolved resolve_range(const JoinState& state, const std::string& range) {
+  Resolved found = resolve(state, range);
+  const std::size_t open = range.find('(');
+  if (found.rows.empty() && open != std::string::npos && range.ends_with(')'))
+    found = resolve(state, range.substr(open + 1, range.size() - open - 2));
+  if (found.rows.empty()) found = resolve_layer(state, range);
+  return found;
+}
+
+// Ranges are joined by '/', which names hold, too: of all stretches between slashes, those that end innermost first,
+// and of these the longest first.
+void join_range_name(JoinState& state, std::size_t index) {
+  constexpr std::size_t kMostSlashes = 64;
+  const std::string& path = state.kernel(index).nvtx;
+  if (path.empty()) return;
+  std::vector<std::size_t> begins = {0}, ends;
+  for (std::size_t i = 0; i < path.size(); ++i)
+    if (path[i] == '/') {
+      ends.push_back(i);
+      begins.push_back(i);      // "/layer1/conv": a name that begins with a slash
+      begins.push_back(i + 1);  // "forward/conv": one that does not
+    }
+  ends.push_back(path.size());
+  if (ends.size() > kMostSlashes) return;
+  for (auto end = ends.rbegin(); end != ends.rend(); ++end)
+    for (const std::size_t begin : begins) {
+      if (begin >= *end) continue;
+      const Resolved found = resolve_range(state, path.substr(begin, *end - begin));
+      if (found.rows.empty()) continue;
+      state.take(index, found.rows, "range name");
+      return;
+    }
+}
+
+}  // namespace
+
+JoinState::JoinState(Measured& measured_, const EstimateDocument& estimate_)
+    : measured(measured_), estimate(estimate_), kernels_of(estimate_.rows.size()) {
+  for (std::size_t i = 0; i < estimate.rows.size(); ++i) {
+    const EstimateRow& row = estimate.rows[i];
+    if (!row.name.empty()) names_[row.name].push_back(i);
+    for (const std::string& output : row.outputs)
+      if (!output.empty()) outputs_[output].push_back(i);
+    for (const std::string& input : row.inputs)
+      if (!input.empty()) readers_[input].push_back(i);
+  }
+}
+
+bool JoinState::is_work(std::size_t index) const {
+  return row(index).mark == "compute" || row(index).mark == "unmodelled";
+}
+
+const std::vector<std::size_t>& JoinState::find(const Index& index, const std::string& key) {
+  static const std::vector<std::size_t> kNone;
+  const auto found = index.find(key);
+  return found == index.end() ? kNone : found->second;
+}
+
+const std::vector<std::size_t>& JoinState::named(const std::string& name) const { return find(names_, name); }
+const std::vector<std::size_t>& JoinState::with_output(const std::string& value) const { return find(outputs_, value); }
+const std::vector<std::size_t>& JoinState::readers(const std::string& value) const { return find(readers_, value); }
+
+void JoinState::take(std::size_t index, const std::vector<std::size_t>& rows, std::string_view rule) {
+  std::optional<Joined>& joined = kernel(index).joined;
+  if (!joined) joined = Joined{std::string(rule), {}};
+  for (const std::size_t row : rows) {
+    if (std::find(joined->nodes.begin(), joined->nodes.end(), row) != joined->nodes.end()) continue;
+    joined->nodes.push_back(row);
+    kernels_of[row].push_back(index);
+  }
+  std::sort(joined->nodes.begin(), joined->nodes.end());
+}
+
+void join_by_name(JoinState& state) {
+  // Ranges take what the others leave, so they come last.
+  for (const bool ranges : {false, true})
+    for (std::size_t i = 0; i < state.measured.kernels.size(); ++i)
+      if (holds_range(state.kernel(i)) == ranges) join_own_name(state, i);
+  for (std::size_t i = 0; i < state.measured.kernels.size(); ++i)
+    if (!state.is_joined(i)) join_range_name(state, i);
+}
+
+}  // namespace import
+
+void join(Measured& measured, const EstimateDocument& estimate) {
+  for (MeasuredKernel& kernel : measured.kernels) kernel.joined.reset();
+  import::JoinState state(measured, estimate);
+  import::join_by_name(state);
+  import::join_by_scope(state);
+  import::join_by_order(state);
+  import::absorb(state);
+
+  JoinSummary summary;
+  summary.model = estimate.model;
+  summary.seconds = measured.kernel_seconds();
+  double joined_seconds = 0;
+  for (const MeasuredKernel& kernel : measured.kernels)
+    if (kernel.joined) joined_seconds += kernel.seconds.value_or(0);
+  if (summary.seconds) summary.joined_seconds = joined_seconds;
+  for (std::size_t row = 0; row < estimate.rows.size(); ++row)
+    if (state.is_work(row) && !state.is_taken(row)) summary.silent_nodes.push_back(row);
+  summary.counts = node_counts(measured, estimate);
+  measured.join = std::move(summary);
+}
+
+std::optional<double> JoinedGroup::ratio() const {
+  if (!seconds || !bound_seconds || !(*bound_seconds > 0)) return std::nullopt;
+  return *seconds / *bound_seconds;
+}
+
+std::vector<JoinedGroup> joined_groups(const Measured& measured, const EstimateDocument& estimate) {
+  // Kernels that share a row belong together: union-find over rows.
+  std::vector<std::size_t> parent(estimate.rows.size());
+  std::iota(parent.begin(), parent.end(), std::size_t{0});
+  const auto root = [&](std::size_t row) {
+    while (parent[row] != row) row = parent[row] = parent[parent[row]];
+    return row;
+  };
+  std::vector<bool> taken(estimate.rows.size(), false);
+  for (const MeasuredKernel& kernel : measured.kernels) {
+    if (!kernel.joined) continue;
+    for (const std::size_t row : kernel.joined->nodes) {
+      if (row >= estimate.rows.size())
+        throw Error("the measurement is joined to node " + std::to_string(row) + ", and the estimate has " +
+                    std::to_string(estimate.rows.size()) + "; join it to this estimate");
+      taken[row] = true;
+      parent[root(row)] = root(kernel.joined->nodes.front());
+    }
+  }
+  std::vector<JoinedGroup> groups;
+  std::vector<std::size_t> group_of(estimate.rows.size(), estimate.rows.size());
+  const auto plus = [](std::optional<double>& sum, const std::optional<double>& part) {
+    if (sum && part)
+      *sum += *part;
+    else
+      sum.reset();
+  };
+  for (std::size_t row = 0; row < estimate.rows.size(); ++row) {
+    if (!taken[row]) continue;
+    std::size_t& group = group_of[root(row)];
+    if (group == estimate.rows.size()) {
+      group = groups.size();
+      groups.push_back({{}, {}, 0.0, 0.0, 0.0, 0.0});
+    }
+    JoinedGroup& g = groups[group];
+    g.rows.push_back(row);
+    plus(g.flops, estimate.rows[row].flops);
+    plus(g.bytes, estimate.rows[row].bytes);
+    plus(g.bound_seconds, estimate.rows[row].bound_seconds);
+  }
+  for (std::size_t i = 0; i < measured.kernels.size(); ++i) {
+    const MeasuredKernel& kernel = measured.kernels[i];
+    if (!kernel.joined || kernel.joined->nodes.empty()) continue;
+    JoinedGroup& g = groups[group_of[root(kernel.joined->nodes.front())]];
+    g.kernels.push_back(i);
+    plus(g.seconds, kernel.seconds);
+  }
+  std::stable_sort(groups.begin(), groups.end(), [](const JoinedGroup& a, const JoinedGroup& b) {
+    return a.seconds.value_or(0) > b.seconds.value_or(0);
+  });
+  return groups;
+}
+
+std::vector<Unjoined> unjoined_kernels(const Measured& measured) {
+  const std::optional<double> total = measured.kernel_seconds();
+  std::vector<Unjoined> result;
+  for (std::size_t i = 0; i < measured.kernels.size(); ++i) {
+    const MeasuredKernel& kernel = measured.kernels[i];
+    if (kernel.joined) continue;
+    Unjoined unjoined{i, std::nullopt, std::string(import::engine_work(kernel.name, kernel.op_type))};
+    if (total && *total > 0 && kernel.seconds) unjoined.share = *kernel.seconds / *total;
+    if (unjoined.why.empty()) unjoined.why = "no row of that name";
+    result.push_back(std::move(unjoined));
+  }
+  std::stable_sort(result.begin(), result.end(), [&](const Unjoined& a, const Unjoined& b) {
+    return measured.kernels[a.kernel].seconds.value_or(0) > measured.kernels[b.kernel].seconds.value_or(0);
+  });
+  return result;
+}
+
+}  // namespace pagoda

@@ -1,0 +1,293 @@
+// Rows that no kernel names, found by data flow. An engine that fuses names a kernel after one of its nodes; the others
+// lie between that kernel and its neighbours, and nothing else can have executed them. Where two kernels could have,
+// the rows stay with neither.
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "import/engine_names.h"
+#include "join/join_state.h"
+
+namespace pagoda::import {
+namespace {
+
+constexpr std::size_t kNoKernel = std::numeric_limits<std::size_t>::max();
+
+class Absorber {
+ public:
+  explicit Absorber(JoinState& state) : state_(state) {}
+
+  void run() {
+    for (std::size_t kernel = 0; kernel < state_.measured.kernels.size(); ++kernel) complete(kernel);
+    fill_holes();
+    find_fed();
+    // Each round gives every chain one more row; chains are short.
+    for (int round = 0; round < 64 && spread(); ++round) {
+    }
+  }
+
+ private:
+  bool is_silent(std::size_t row) const { return state_.is_work(row) && !state_.is_taken(row); }
+  // Executes nothing of its own: data flows through it.
+  bool is_transparent(std::size_t row) const { return !state_.is_work(row) && !state_.is_taken(row); }
+
+  // Rows before or after `row`, past transparent ones.
+  std::vector<std::size_t> neighbours(std::size_t row, bool is_before) const {
+    std::vector<std::size_t> result, work = {row}, seen;
+    while (!work.empty()) {
+      const std::size_t now = work.back();
+      work.pop_back();
+      const EstimateRow& at = state_.row(now);
+      for (const std::string& value : is_before ? at.inputs : at.outputs)
+        for (const std::size_t next : is_before ? state_.producer(value) : state_.readers(value)) {
+          if (std::find(seen.begin(), seen.end(), next) != seen.end()) continue;
+          seen.push_back(next);
+          if (seen.size() > kMostSeen) return result;
+          (is_transparent(next) ? work : result).push_back(next);
+        }
+    }
+    return result;
+  }
+
+  // The kernel around rows that runs last, or first.
+  std::size_t kernel_at(const std::vector<std::size_t>& rows, bool is_last) const {
+    std::size_t found = kNoKernel;
+    for (const std::size_t row : rows)
+      for (const std::size_t kernel : state_.kernels_of[row])
+        if (found == kNoKernel || (is_last ? kernel > found : kernel < found)) found = kernel;
+    return found;
+  }
+
+  bool has_row_of_its_type(std::size_t index) const {
+    const MeasuredKernel& kernel = state_.kernel(index);
+    return std::any_of(kernel.joined->nodes.begin(), kernel.joined->nodes.end(),
+                       [&](std::size_t row) { return state_.row(row).op_type == kernel.op_type; });
+  }
+
+  // A kernel named after the last of its rows executes what leads there from a row of its own type: Conv named after
+  // the Relu behind it. A Gemm named after a MatMul adds the bias, too.
+  void complete(std::size_t index) {
+    const MeasuredKernel& kernel = state_.kernel(index);
+    if (!kernel.joined || kernel.op_type.empty() || kernel.joined->nodes.size() != 1 || has_row_of_its_type(index))
+      return;
+    std::vector<std::size_t> chain;
+    std::size_t row = kernel.joined->nodes.front();
+    if (kernel.op_type == "Gemm" && state_.row(row).op_type == "MatMul") {
+      const std::vector<std::size_t> next = neighbours(row, false);
+      if (next.size() == 1 && is_silent(next[0]) && state_.row(next[0]).op_type == "Add") absorb_rows(index, next);
+      return;
+    }
+    for (int steps = 0; steps < 8; ++steps) {
+      std::vector<std::size_t> silent = neighbours(row, true);
+      std::erase_if(silent, [&](std::size_t r) { return !is_silent(r); });
+      if (silent.size() != 1) return;
+      row = silent.front();
+      chain.push_back(row);
+      if (state_.row(row).op_type != kernel.op_type) continue;
+      absorb_rows(index, chain);
+      return;
+    }
+  }
+
+  void absorb_rows(std::size_t kernel, const std::vector<std::size_t>& rows) {
+    std::string& rule = state_.kernel(kernel).joined->rule;
+    if (!rule.ends_with(kAbsorbed)) rule += kAbsorbed;
+    state_.take(kernel, rows, "");
+  }
+
+  // Whether the engine changed the node that the kernel is named after, so that it may hold more than it.
+  bool is_fused(std::size_t kernel) const {
+    const MeasuredKernel& k = state_.kernel(kernel);
+    return k.joined && (k.joined->rule != "name" || (!k.op_type.empty() && !has_row_of_its_type(kernel)));
+  }
+
+  // Kernels whose results engines are known to work on before they write them.
+  bool has_epilogue(std::size_t kernel) const {
+    constexpr std::array<std::string_view, 4> kWords = {"Conv", "conv", "Gemm", "MatMul"};
+    if (!is_fused(kernel)) return false;
+    const MeasuredKernel& k = state_.kernel(kernel);
+    return std::any_of(kWords.begin(), kWords.end(),
+                       [&](std::string_view word) { return k.op_type.find(word) != std::string::npos; });
+  }
+
+  bool same_shape(std::size_t a, std::size_t b) const {
+    const auto &x = state_.row(a).output_shapes, &y = state_.row(b).output_shapes;
+    return !x.empty() && !y.empty() && !x[0].empty() && x[0] == y[0];
+  }
+
+  // Gives silent rows to the fused kernel before them, else to the one behind them. Returns whether it did.
+  bool spread() {
+    bool did = false;
+    for (std::size_t row = 0; row < state_.estimate.rows.size(); ++row) {
+      if (!is_silent(row)) continue;
+      const std::size_t kernel = host_of(row);
+      if (kernel == kNoKernel) continue;
+      absorb_rows(kernel, {row});
+      did = true;
+    }
+    return did;
+  }
+
+  std::size_t host_of(std::size_t row) const {
+    const std::size_t before = host_before(row);
+    return before != kNoKernel ? before : host_behind(row);
+  }
+
+  // All operands must be there: of the kernels before a row, only the last can go on with it.
+  std::size_t host_before(std::size_t row) const {
+    const std::vector<std::size_t> before = neighbours(row, true);
+    if (std::any_of(before.begin(), before.end(), [&](std::size_t r) { return is_silent(r); })) return kNoKernel;
+    const std::size_t last = kernel_at(before, true);
+    if (last == kNoKernel || !has_epilogue(last)) return kNoKernel;
+    const bool follows = std::any_of(before.begin(), before.end(), [&](std::size_t r) {
+      return is_in(r, last) && same_shape(r, row) && is_read_by(r, row);
+    });
+    return follows ? last : kNoKernel;
+  }
+
+  // A kernel of another operator than its node's that alone reads the row. Rows that no kernel feeds were computed from
+  // constants before the first run.
+  std::size_t host_behind(std::size_t row) const {
+    if (!is_fed_[row]) return kNoKernel;
+    const std::vector<std::size_t> after = neighbours(row, false);
+    const std::size_t first = kernel_at(after, false);
+    if (first == kNoKernel || !is_fused(first) || has_row_of_its_type(first)) return kNoKernel;
+    return std::all_of(after.begin(), after.end(), [&](std::size_t r) { return is_in(r, first); }) ? first : kNoKernel;
+  }
+
+  bool is_in(std::size_t row, std::size_t kernel) const {
+    const auto& kernels = state_.kernels_of[row];
+    return std::find(kernels.begin(), kernels.end(), kernel) != kernels.end();
+  }
+
+  // Marks what lies behind a kernel in the data flow.
+  void find_fed() {
+    is_fed_.assign(state_.estimate.rows.size(), false);
+    std::vector<std::size_t> work;
+    for (std::size_t row = 0; row < is_fed_.size(); ++row)
+      if (state_.is_taken(row)) work.push_back(row);
+    while (!work.empty()) {
+      const std::size_t row = work.back();
+      work.pop_back();
+      for (const std::string& output : state_.row(row).outputs)
+        for (const std::size_t reader : state_.readers(output))
+          if (!is_fed_[reader]) {
+            is_fed_[reader] = true;
+            work.push_back(reader);
+          }
+    }
+  }
+
+  // Whether no kernel but that of `row` would read what `before` makes: else it has to be written anyway.
+  bool is_read_by(std::size_t before, std::size_t row) const {
+    const std::vector<std::size_t> readers = neighbours(before, false);
+    return std::all_of(readers.begin(), readers.end(),
+                       [&](std::size_t reader) { return reader == row || is_silent(reader); });
+  }
+
+  // Connected silent rows, what runs before them, and what runs behind them.
+  struct Hole {
+    std::vector<std::size_t> rows;
+    std::size_t lower = kNoKernel, upper = kNoKernel;
+    std::vector<std::string> shapes;           // of values that leave it
+    std::vector<std::size_t> within, fitting;  // kernels that may have filled it; those of its shape
+  };
+
+  Hole hole_from(std::size_t row, std::vector<bool>& seen) const {
+    Hole hole;
+    std::vector<std::size_t> work = {row};
+    seen[row] = true;
+    while (!work.empty()) {
+      const std::size_t now = work.back();
+      work.pop_back();
+      hole.rows.push_back(now);
+      for (const bool is_before : {true, false}) {
+        const std::vector<std::size_t> around = neighbours(now, is_before);
+        bool leaves = !is_before && around.empty();
+        for (const std::size_t next : around) {
+          if (is_silent(next) && !seen[next]) {
+            seen[next] = true;
+            work.push_back(next);
+          }
+          for (const std::size_t kernel : state_.kernels_of[next]) {
+            std::size_t& edge = is_before ? hole.lower : hole.upper;
+            if (edge == kNoKernel || (is_before ? kernel > edge : kernel < edge)) edge = kernel;
+            leaves = leaves || !is_before;
+          }
+        }
+        if (leaves && !state_.row(now).output_shapes.empty()) hole.shapes.push_back(state_.row(now).output_shapes[0]);
+      }
+    }
+    std::sort(hole.rows.begin(), hole.rows.end());
+    return hole;
+  }
+
+  // Kernels without a row that ran between the kernels around a hole filled it, if nothing else can be said of any of
+  // them: all of them together, or the only one that has the shape of what leaves the hole.
+  void fill_holes() {
+    std::vector<Hole> holes;
+    std::vector<bool> seen(state_.estimate.rows.size(), false);
+    for (std::size_t row = 0; row < seen.size(); ++row)
+      if (!seen[row] && is_silent(row)) holes.push_back(hole_from(row, seen));
+    const std::size_t count = state_.measured.kernels.size();
+    std::vector<std::size_t> near(count, 0), fitted(count, 0);  // holes that a kernel may be of
+    for (Hole& hole : holes) {
+      if (hole.lower == kNoKernel && hole.upper == kNoKernel) continue;
+      const std::size_t begin = hole.lower == kNoKernel ? 0 : hole.lower + 1;
+      const std::size_t end = hole.upper == kNoKernel ? count : hole.upper;
+      for (std::size_t kernel = begin; kernel < end && hole.within.size() < kMostWithin; ++kernel) {
+        if (state_.is_joined(kernel) || !may_fill(state_.kernel(kernel), hole)) continue;
+        hole.within.push_back(kernel);
+        ++near[kernel];
+        if (!fits(state_.kernel(kernel), hole)) continue;
+        hole.fitting.push_back(kernel);
+        ++fitted[kernel];
+      }
+    }
+    for (const Hole& hole : holes) {
+      const auto alone = [&](std::size_t kernel) { return near[kernel] == 1; };
+      if (!hole.within.empty() && hole.within.size() < kMostWithin && !hole.fitting.empty() &&
+          hole.fitting.back() == hole.within.back() && std::all_of(hole.within.begin(), hole.within.end(), alone)) {
+        for (const std::size_t kernel : hole.within) state_.take(kernel, hole.rows, "order");
+      } else if (hole.fitting.size() == 1 && fitted[hole.fitting[0]] == 1) {
+        state_.take(hole.fitting[0], hole.rows, "order");
+      }
+    }
+  }
+
+  static bool only_moves(const std::string& op) {
+    constexpr std::array<std::string_view, 7> kMoves = {"Cast",    "Flatten",   "Identity", "Reshape",
+                                                        "Squeeze", "Transpose", "Unsqueeze"};
+    return std::find(kMoves.begin(), kMoves.end(), op) != kMoves.end();
+  }
+
+  // Engines add movement of their own around what they fuse: it fills no hole in arithmetic, nor the other way round.
+  bool may_fill(const MeasuredKernel& kernel, const Hole& hole) const {
+    if (!engine_work(kernel.name, kernel.op_type).empty()) return false;
+    const bool hole_moves = std::all_of(hole.rows.begin(), hole.rows.end(),
+                                        [&](std::size_t row) { return only_moves(state_.row(row).op_type); });
+    return hole_moves == only_moves(kernel.op_type);
+  }
+
+  // ONNX Runtime prints types and shapes: "float[1,64,56,56],… -> float[1,64,56,56]".
+  static bool fits(const MeasuredKernel& kernel, const Hole& hole) {
+    const std::size_t arrow = kernel.detail.find(" -> ");
+    if (arrow == std::string::npos) return false;
+    const std::string outputs = kernel.detail.substr(arrow + 4);
+    return std::any_of(hole.shapes.begin(), hole.shapes.end(), [&](const std::string& shape) {
+      return !shape.empty() && outputs.find(shape) != std::string::npos;
+    });
+  }
+
+  static constexpr std::string_view kAbsorbed = " + absorbed";
+  static constexpr std::size_t kMostSeen = 4096, kMostWithin = 64;
+
+  JoinState& state_;
+  std::vector<bool> is_fed_;
+};
+
+}  // namespace
+
+void absorb(JoinState& state) { Absorber(state).run(); }
+
+}  // namespace pagoda::import

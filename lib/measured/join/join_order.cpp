@@ -1,0 +1,182 @@
+// Kernels without a row's name: by the module that their range names, and by the order of calls of each operator.
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <map>
+
+#include "join/join_state.h"
+
+namespace pagoda::import {
+namespace {
+
+// Operators of PyTorch and the ONNX operators that its exporters make of them. One line a PyTorch name, sorted.
+struct Pair {
+  std::string_view aten;
+  std::array<std::string_view, 3> onnx;
+};
+// clang-format off
+constexpr std::array<Pair, 44> kPairs = {{
+    {"aten::_softmax",             {"Softmax"}},
+    {"aten::adaptive_avg_pool2d",  {"GlobalAveragePool", "AveragePool"}},
+    {"aten::add",                  {"Add"}},
+    {"aten::add_",                 {"Add"}},
+    {"aten::addmm",                {"Gemm"}},
+    {"aten::avg_pool2d",           {"AveragePool"}},
+    {"aten::baddbmm",              {"MatMul", "Gemm"}},
+    {"aten::batch_norm",           {"BatchNormalization"}},
+    {"aten::bmm",                  {"MatMul"}},
+    {"aten::cat",                  {"Concat"}},
+    {"aten::conv1d",               {"Conv"}},
+    {"aten::conv2d",               {"Conv"}},
+    {"aten::conv3d",               {"Conv"}},
+    {"aten::conv_transpose2d",     {"ConvTranspose"}},
+    {"aten::div",                  {"Div"}},
+    {"aten::embedding",            {"Gather"}},
+    {"aten::exp",                  {"Exp"}},
+    {"aten::flatten",              {"Flatten", "Reshape"}},
+    {"aten::gelu",                 {"Gelu"}},
+    {"aten::gru",                  {"GRU"}},
+    {"aten::hardsigmoid",          {"HardSigmoid"}},
+    {"aten::hardswish",            {"HardSwish"}},
+    {"aten::hardswish_",           {"HardSwish"}},
+    {"aten::layer_norm",           {"LayerNormalization"}},
+    {"aten::leaky_relu",           {"LeakyRelu"}},
+    {"aten::linear",               {"Gemm", "MatMul"}},
+    {"aten::lstm",                 {"LSTM"}},
+    {"aten::matmul",               {"MatMul"}},
+    {"aten::max_pool2d",           {"MaxPool"}},
+    {"aten::mean",                 {"ReduceMean"}},
+    {"aten::mm",                   {"MatMul", "Gemm"}},
+    {"aten::mul",                  {"Mul"}},
+    {"aten::pow",                  {"Pow"}},
+    {"aten::relu",                 {"Relu"}},
+    {"aten::relu_",                {"Relu"}},
+    {"aten::reshape",              {"Reshape"}},
+    {"aten::sigmoid",              {"Sigmoid"}},
+    {"aten::softmax",              {"Softmax"}},
+    {"aten::sqrt",                 {"Sqrt"}},
+    {"aten::sub",                  {"Sub"}},
+    {"aten::tanh",                 {"Tanh"}},
+    {"aten::transpose",            {"Transpose"}},
+    {"aten::upsample_nearest2d",   {"Resize"}},
+    {"aten::where",                {"Where"}},
+}};
+// clang-format on
+constexpr bool is_sorted_by_name() {
+  for (std::size_t i = 1; i < kPairs.size(); ++i)
+    if (!(kPairs[i - 1].aten < kPairs[i].aten)) return false;
+  return true;
+}
+static_assert(is_sorted_by_name());
+
+// Whether an operator of an engine's name may execute a row of this type.
+bool may_be(const std::string& op, const std::string& op_type) {
+  if (op == op_type) return true;
+  const auto pair = std::lower_bound(kPairs.begin(), kPairs.end(), op,
+                                     [](const Pair& p, const std::string& name) { return p.aten < name; });
+  return pair != kPairs.end() && pair->aten == op && !op_type.empty() &&
+         std::find(pair->onnx.begin(), pair->onnx.end(), op_type) != pair->onnx.end();
+}
+
+// The name without "_<n>", with which exporters number the calls of one module.
+std::string unnumbered(const std::string& name) {
+  std::size_t end = name.size();
+  while (end > 0 && std::isdigit(static_cast<unsigned char>(name[end - 1]))) --end;
+  return end < name.size() && end > 1 && name[end - 1] == '_' ? name.substr(0, end - 1) : name;
+}
+
+// PyTorch's name of a module from a scope: "/layer1/layer1.0/relu_2" → "layer1.0.relu". A part that continues the
+// module so far replaces it; others are appended.
+std::string module_of(const std::string& scope) {
+  std::string module;
+  std::size_t begin = 0;
+  while (begin <= scope.size()) {
+    const std::size_t end = std::min(scope.find('/', begin), scope.size());
+    const std::string part = unnumbered(scope.substr(begin, end - begin));
+    begin = end + 1;
+    if (part.empty()) continue;
+    const std::string last = module.substr(module.rfind('.') == std::string::npos ? 0 : module.rfind('.') + 1);
+    if (module.empty())
+      module = part;
+    else if (part.starts_with(module + "."))
+      module = part;
+    else if (part.starts_with(last + "."))  // "downsample/downsample.0" within "layer1.0"
+      module = module.substr(0, module.size() - last.size()) + part;
+    else
+      module += "." + part;
+  }
+  return module;
+}
+
+// Pairs kernels with rows one to one, in order. Shapes are not compared: kernels of one module or type differ in them
+// only together with their rows.
+void pair_up(JoinState& state, const std::vector<std::size_t>& kernels, const std::vector<std::size_t>& rows,
+             std::string_view rule) {
+  for (std::size_t i = 0; i < kernels.size(); ++i) state.take(kernels[i], {rows[i]}, rule);
+}
+
+std::vector<std::size_t> rows_for(const JoinState& state, const std::vector<std::size_t>& rows, const std::string& op) {
+  std::vector<std::size_t> fitting;
+  for (const std::size_t row : rows)
+    if (may_be(op, state.row(row).op_type) && !state.is_taken(row)) fitting.push_back(row);
+  return fitting;
+}
+
+}  // namespace
+
+void join_by_scope(JoinState& state) {
+  std::map<std::string, std::vector<std::size_t>> modules;
+  for (std::size_t row = 0; row < state.estimate.rows.size(); ++row)
+    if (state.is_work(row) && !state.row(row).scope.empty()) modules[module_of(state.row(row).scope)].push_back(row);
+
+  // Kernels by the innermost range that is a module; ranges are joined by '/'.
+  std::map<std::pair<std::string, std::string>, std::vector<std::size_t>> kernels;  // module, operator
+  for (std::size_t i = 0; i < state.measured.kernels.size(); ++i) {
+    const MeasuredKernel& kernel = state.kernel(i);
+    if (kernel.joined || kernel.nvtx.empty()) continue;
+    std::string path = kernel.nvtx;
+    while (true) {
+      const std::size_t slash = path.rfind('/');
+      const std::string innermost = path.substr(slash == std::string::npos ? 0 : slash + 1);
+      if (modules.contains(innermost)) {
+        kernels[{innermost, kernel.op_type}].push_back(i);
+        break;
+      }
+      if (slash == std::string::npos) break;
+      path.resize(slash);
+    }
+  }
+  for (const auto& [key, group] : kernels) {
+    const std::vector<std::size_t>& in_module = modules[key.first];
+    const std::vector<std::size_t> fitting = rows_for(state, in_module, key.second);
+    if (fitting.size() == group.size())
+      pair_up(state, group, fitting, "scope");
+    else if (!fitting.empty())
+      for (const std::size_t kernel : group) state.take(kernel, fitting, "scope");
+    else if (in_module.size() == 1 && !state.is_taken(in_module.front()))
+      for (const std::size_t kernel : group) state.take(kernel, in_module, "scope");
+  }
+}
+
+void join_by_order(JoinState& state) {
+  // Only where the source has operators and no names, or the model has no names and the engine made some ("Conv_12").
+  std::map<std::pair<std::string, bool>, std::vector<std::size_t>> kernels;  // operator, whether numbered
+  for (std::size_t i = 0; i < state.measured.kernels.size(); ++i) {
+    const MeasuredKernel& kernel = state.kernel(i);
+    if (kernel.joined || kernel.op_type.empty()) continue;
+    const bool has_no_name = (kernel.node.empty() && kernel.nodes.empty()) || kernel.name.empty();
+    const bool is_numbered = unnumbered(kernel.name) == kernel.op_type && kernel.name != kernel.op_type;
+    if (has_no_name || is_numbered) kernels[{kernel.op_type, !has_no_name}].push_back(i);
+  }
+  // PyTorch calls views, too.
+  std::vector<std::size_t> work;
+  for (std::size_t row = 0; row < state.estimate.rows.size(); ++row)
+    if (state.is_work(row) || state.row(row).mark == "view") work.push_back(row);
+  for (const auto& [key, group] : kernels) {
+    std::vector<std::size_t> fitting = rows_for(state, work, key.first);
+    if (key.second) std::erase_if(fitting, [&](std::size_t row) { return !state.row(row).name.empty(); });
+    if (fitting.size() == group.size()) pair_up(state, group, fitting, "order");
+  }
+}
+
+}  // namespace pagoda::import

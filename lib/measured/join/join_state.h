@@ -1,0 +1,54 @@
+// What the steps of a join share: rows by their names and values, and who took which.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "pagoda/measured/join.h"
+
+namespace pagoda::import {
+
+class JoinState {
+ public:
+  JoinState(Measured& measured, const EstimateDocument& estimate);
+
+  Measured& measured;
+  const EstimateDocument& estimate;
+  std::vector<std::vector<std::size_t>> kernels_of;  // by row
+
+  const EstimateRow& row(std::size_t index) const { return estimate.rows[index]; }
+  MeasuredKernel& kernel(std::size_t index) { return measured.kernels[index]; }
+  bool is_joined(std::size_t kernel) const { return measured.kernels[kernel].joined.has_value(); }
+  bool is_taken(std::size_t row) const { return !kernels_of[row].empty(); }
+  // A row that executes something, so that some kernel must have done it.
+  bool is_work(std::size_t row) const;
+
+  // Rows of that name, or whose output has it; empty: none.
+  const std::vector<std::size_t>& named(const std::string& name) const;
+  const std::vector<std::size_t>& with_output(const std::string& value) const;
+  // The row that makes a value; the rows that read it.
+  const std::vector<std::size_t>& producer(const std::string& value) const { return with_output(value); }
+  const std::vector<std::size_t>& readers(const std::string& value) const;
+
+  // The kernel executed these rows, too.
+  void take(std::size_t kernel, const std::vector<std::size_t>& rows, std::string_view rule);
+
+ private:
+  using Index = std::unordered_map<std::string, std::vector<std::size_t>>;
+  static const std::vector<std::size_t>& find(const Index& index, const std::string& key);
+
+  Index names_, outputs_, readers_;
+};
+
+// Joins kernels by what they and their ranges are called.
+void join_by_name(JoinState& state);
+// Joins what is left by module paths and by order of calls.
+void join_by_scope(JoinState& state);
+void join_by_order(JoinState& state);
+// Gives rows that no kernel names to the fused kernel, or to the kernel without a name, that must have executed them.
+void absorb(JoinState& state);
+
+}  // namespace pagoda::import

@@ -1,0 +1,299 @@
+// Counters held against the estimate: for each group of kernels and nodes the ratios, and why they are not 1.
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "pagoda/measured/join.h"
+#include "pagoda/base/csv_line.h"
+
+namespace pagoda {
+namespace {
+
+using Amount = std::optional<double>;
+
+Amount sum(const Amount& a, const Amount& b) { return a && b ? Amount(*a + *b) : std::nullopt; }
+
+// Where a ratio stops to be 1. Products are counted exactly, so little is allowed; memory traffic is not.
+constexpr double kExact = 0.005, kFewer = 0.98, kSpecialShare = 0.01, kResident = 0.9, kRefetched = 1.1;
+// A sum of operations is judged as a product where it is little else.
+constexpr double kMostlyProducts = 0.9;
+// The largest tiles in use: 256 × 256 of the output (cuBLAS, CUTLASS on Hopper and Blackwell), 128 bytes of int8 in K.
+constexpr double kTileM = 256, kTileN = 256, kTileK = 128;
+
+bool runs_nothing(const EstimateRow& row) { return row.mark == "view" || row.mark == "host" || row.mark == "folded"; }
+
+// Static side --------------------------------------------------------------------------------------------------------
+
+// 2·macs + arith − comparisons: functions are no operations of hardware, comparisons neither.
+Amount hardware_flops(const EstimateRow& row) {
+  if (runs_nothing(row)) return 0;
+  if (!row.macs || !row.arith) return std::nullopt;
+  return 2 * *row.macs + *row.arith - row.comparisons.value_or(0);
+}
+
+// What hardware does not count one for one.
+double uncounted(const EstimateRow& row) { return row.special.value_or(0) + row.comparisons.value_or(0); }
+
+// "[1,64,56,56]" as sizes; empty where one is a formula.
+std::vector<double> sizes_of(const std::string& shape) {
+  std::vector<double> sizes;
+  const char* at = shape.data() + 1;
+  const char* const end = shape.data() + shape.size();
+  while (shape.size() > 2 && at < end) {
+    double size = 0;
+    const auto [next, error] = std::from_chars(at, end, size);
+    if (error != std::errc() || next == end || (*next != ',' && *next != ']')) return {};
+    sizes.push_back(size);
+    at = next + 1;
+  }
+  return sizes;
+}
+
+double filled(double size, double tile) { return std::ceil(size / tile) * tile / size; }
+
+// How much larger a product can get by filling its tiles: M·N·K of its output's rows, columns and depth. Empty where
+// the operator's output does not tell them.
+Amount most_padding(const EstimateRow& row) {
+  const std::vector<double> out = row.output_shapes.empty() ? std::vector<double>{} : sizes_of(row.output_shapes[0]);
+  double elements = 1;
+  for (const double size : out) elements *= size;
+  if (out.empty() || !(elements > 0) || !row.macs) return std::nullopt;
+  const double k = *row.macs / elements;
+  if (!(k >= 1)) return std::nullopt;
+  double m = 0, n = 0;
+  if (row.op_type == "Conv" && out.size() >= 3) {
+    n = out[1];
+    m = elements / n;
+  } else if (row.op_type == "Gemm" || row.op_type == "MatMul") {
+    n = out.back();
+    m = out.size() > 1 ? out[out.size() - 2] : 1;  // each matrix of a batch may fill tiles of its own
+  } else {
+    return std::nullopt;
+  }
+  return filled(m, kTileM) * filled(n, kTileN) * filled(k, kTileK);
+}
+
+// Of all products of a group: each at its own most. Empty where one is not known.
+Amount most_padding(const std::vector<std::size_t>& nodes, const EstimateDocument& estimate) {
+  double least = 0, most = 0;
+  for (const std::size_t node : nodes) {
+    const EstimateRow& row = estimate.rows[node];
+    if (row.macs.value_or(0) == 0) continue;
+    const Amount padding = most_padding(row);
+    if (!padding) return std::nullopt;
+    least += *row.macs;
+    most += *row.macs * *padding;
+  }
+  return least > 0 ? Amount(most / least) : std::nullopt;
+}
+
+using Readers = std::map<std::string, std::vector<std::size_t>>;
+
+Readers readers_of(const EstimateDocument& estimate) {
+  Readers readers;
+  for (std::size_t i = 0; i < estimate.rows.size(); ++i)
+    for (const std::string& input :
+         std::set<std::string>(estimate.rows[i].inputs.begin(), estimate.rows[i].inputs.end()))
+      if (!input.empty()) readers[input].push_back(i);
+  return readers;
+}
+
+// What crosses memory when the nodes are one kernel: what each moves, less reading what another of them made, less
+// writing what none outside reads. An output of the model has no reader and is written.
+Amount crossing_bytes(const std::vector<std::size_t>& nodes, const EstimateDocument& estimate, const Readers& readers) {
+  const auto is_inside = [&](std::size_t row) { return std::binary_search(nodes.begin(), nodes.end(), row); };
+  Amount bytes = 0;
+  for (const std::size_t node : nodes)
+    bytes = sum(bytes, runs_nothing(estimate.rows[node]) ? Amount(0) : estimate.rows[node].bytes);
+  for (const std::size_t node : nodes) {
+    const EstimateRow& row = estimate.rows[node];
+    for (std::size_t i = 0; i < row.outputs.size(); ++i) {
+      const auto found = readers.find(row.outputs[i]);
+      if (found == readers.end()) continue;
+      const std::vector<std::size_t>& by = found->second;
+      const auto inside = std::count_if(by.begin(), by.end(), [&](std::size_t reader) {
+        return is_inside(reader) && !runs_nothing(estimate.rows[reader]);
+      });
+      if (inside == 0) continue;
+      const Amount size = i < row.output_bytes.size() ? row.output_bytes[i] : std::nullopt;
+      if (!size) return std::nullopt;
+      const bool stays = std::all_of(by.begin(), by.end(), is_inside) && !runs_nothing(row);
+      bytes = sum(bytes, -*size * static_cast<double>(inside + (stays ? 1 : 0)));
+    }
+  }
+  if (bytes && *bytes < 0) return std::nullopt;  // a reader takes only a part of what it reads
+  return bytes;
+}
+
+// Measured side ------------------------------------------------------------------------------------------------------
+
+constexpr std::string_view kTensor = ".tensor", kSparse = ".tensor.sparse";
+
+struct Counted {
+  Amount all;     // empty where a kernel or a precision was not collected
+  Amount tensor;  // of what was collected; empty where no precision of tensor units was
+  Amount bytes;
+  bool has_any = false, is_partial = false, is_sparse = false;
+  std::map<std::string, double> by_format;  // of tensor units
+};
+
+bool names_sparsity(const std::string& name) {
+  std::string lower = name;
+  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  constexpr std::array<std::string_view, 4> kWords = {"spmma", "sparsetensorop", "sparse_gemm", "gemmsparse"};
+  return std::any_of(kWords.begin(), kWords.end(),
+                     [&](std::string_view word) { return lower.find(word) != std::string::npos; });
+}
+
+Counted counted(const std::vector<std::size_t>& kernels, const Measured& measured) {
+  Counted result;
+  result.all = 0;
+  result.bytes = 0;
+  for (const std::size_t index : kernels) {
+    const MeasuredKernel& kernel = measured.kernels[index];
+    if (kernel.flops.empty()) result.all.reset();
+    for (const auto& [precision, flops] : kernel.flops) {
+      result.all = sum(result.all, flops);
+      if (!flops) {
+        result.is_partial = true;
+        continue;
+      }
+      result.has_any = true;
+      const std::size_t mark = precision.find(kTensor);
+      if (mark == std::string::npos) continue;
+      result.tensor = result.tensor.value_or(0) + *flops;
+      result.by_format[precision.substr(0, mark)] += *flops;
+      if (precision.ends_with(kSparse) && *flops > 0) result.is_sparse = true;
+    }
+    if (names_sparsity(kernel.name)) result.is_sparse = true;
+    const LevelBytes& bytes = kernel.bytes;
+    result.bytes = sum(result.bytes, bytes.dram ? bytes.dram : sum(bytes.dram_read, bytes.dram_write));
+  }
+  if (result.bytes) result.has_any = true;
+  return result;
+}
+
+// Flags --------------------------------------------------------------------------------------------------------------
+
+void judge_product(double of_static, const Amount& padding, bool is_sparse, std::vector<CountFlag>& flags) {
+  if (of_static > 1 + kExact)
+    flags.push_back(padding && of_static <= *padding * (1 + kExact) ? CountFlag::Padding : CountFlag::ExtraWork);
+  else if (of_static < kFewer && !is_sparse)
+    flags.push_back(CountFlag::FewerOperations);
+}
+
+// The format with the most tensor operations is not that of any product of the group.
+bool is_other_format(const Counted& counts, const std::vector<std::size_t>& nodes, const EstimateDocument& estimate) {
+  if (counts.by_format.empty()) return false;
+  const auto most = std::max_element(counts.by_format.begin(), counts.by_format.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (!(most->second > 0)) return false;
+  return std::none_of(nodes.begin(), nodes.end(), [&](std::size_t node) {
+    const EstimateRow& row = estimate.rows[node];
+    return row.macs.value_or(0) > 0 && (row.precision == most->first || row.precision.starts_with(most->first));
+  });
+}
+
+std::vector<CountFlag> flags_of(const NodeCounts& group, const Counted& counts, const EstimateDocument& estimate) {
+  std::vector<CountFlag> flags;
+  const auto works = std::count_if(group.nodes.begin(), group.nodes.end(),
+                                   [&](std::size_t node) { return !runs_nothing(estimate.rows[node]); });
+  if (works > 1) flags.push_back(CountFlag::Fused);
+  if (counts.is_partial) flags.push_back(CountFlag::Incomplete);
+  const Amount padding = most_padding(group.nodes, estimate);
+  if (const Amount contraction = group.contraction_ratio()) {
+    judge_product(*contraction, padding, counts.is_sparse, flags);
+    if (is_other_format(counts, group.nodes, estimate)) flags.push_back(CountFlag::OtherPrecision);
+  } else if (const Amount all = group.flops_ratio();
+             all && group.static_contraction.value_or(0) >= kMostlyProducts * *group.static_flops) {
+    judge_product(*all, padding, counts.is_sparse, flags);
+  }
+  if (counts.is_sparse) flags.push_back(CountFlag::Sparsity);
+  double special = 0;
+  for (const std::size_t node : group.nodes)
+    if (!runs_nothing(estimate.rows[node])) special += uncounted(estimate.rows[node]);
+  if (special > 0 && group.measured_flops && group.static_flops &&
+      special >= kSpecialShare * (*group.static_flops + special))
+    flags.push_back(CountFlag::Specials);
+  if (const Amount bytes = group.bytes_ratio()) {
+    if (*bytes < kResident) flags.push_back(CountFlag::CacheResident);
+    if (*bytes > kRefetched) flags.push_back(CountFlag::ExtraTraffic);
+  }
+  return flags;
+}
+
+std::string join_texts(const std::vector<std::string>& texts, std::string_view separator) {
+  std::string result;
+  for (const std::string& text : texts) (result += result.empty() ? "" : separator) += text;
+  return result;
+}
+
+}  // namespace
+
+std::vector<NodeCounts> node_counts(const Measured& measured, const EstimateDocument& estimate) {
+  std::vector<NodeCounts> result;
+  Readers readers;
+  for (const JoinedGroup& joined : joined_groups(measured, estimate)) {
+    const Counted counts = counted(joined.kernels, measured);
+    if (!counts.has_any) continue;
+    if (readers.empty()) readers = readers_of(estimate);
+    NodeCounts group;
+    group.nodes = joined.rows;
+    group.kernels = joined.kernels;
+    group.seconds = joined.seconds;
+    group.measured_flops = counts.all;
+    group.measured_contraction = counts.tensor;
+    group.measured_bytes = counts.bytes;
+    group.static_flops = 0;
+    group.static_contraction = 0;
+    for (const std::size_t node : joined.rows) {
+      const EstimateRow& row = estimate.rows[node];
+      group.static_flops = sum(group.static_flops, hardware_flops(row));
+      const Amount products = runs_nothing(row) ? Amount(0) : row.macs ? Amount(2 * *row.macs) : std::nullopt;
+      group.static_contraction = sum(group.static_contraction, products);
+    }
+    group.static_bytes = crossing_bytes(joined.rows, estimate, readers);
+    group.flags = flags_of(group, counts, estimate);
+    result.push_back(std::move(group));
+  }
+  return result;
+}
+
+std::string node_counts_csv(const Measured& measured, const EstimateDocument& estimate) {
+  report::CsvLine header;
+  for (const char* name : {"nodes", "op_types", "kernels", "launches", "seconds", "measured_flops", "static_flops",
+                           "flops_ratio", "measured_contraction_flops", "static_contraction_flops", "contraction_ratio",
+                           "measured_bytes", "static_bytes", "bytes_ratio", "flags"})
+    header.add(std::string_view(name));
+  std::string text = std::move(header).end();
+  for (const NodeCounts& group : node_counts(measured, estimate)) {
+    std::vector<std::string> names, types, kernels, flags;
+    for (const std::size_t node : group.nodes) {
+      const EstimateRow& row = estimate.rows[node];
+      names.push_back(!row.name.empty() ? row.name : row.outputs.empty() ? "" : row.outputs[0]);
+      types.push_back(row.op_type);
+    }
+    Amount launches = 0;
+    for (const std::size_t kernel : group.kernels) {
+      kernels.push_back(measured.kernels[kernel].name);
+      const auto& count = measured.kernels[kernel].launches;
+      launches = sum(launches, count ? Amount(static_cast<double>(*count)) : std::nullopt);
+    }
+    for (const CountFlag flag : group.flags) flags.emplace_back(to_string(flag));
+    report::CsvLine line;
+    line.name(join_texts(names, " + ")).name(join_texts(types, " + ")).name(join_texts(kernels, " + "));
+    line.add(launches).add(group.seconds);
+    line.add(group.measured_flops).add(group.static_flops).add(group.flops_ratio());
+    line.add(group.measured_contraction).add(group.static_contraction).add(group.contraction_ratio());
+    line.add(group.measured_bytes).add(group.static_bytes).add(group.bytes_ratio());
+    line.add(std::string_view(join_texts(flags, "; ")));
+    text += std::move(line).end();
+  }
+  return text;
+}
+
+}  // namespace pagoda

@@ -1,0 +1,188 @@
+// The command lines of Nsight Compute: options, studies over models and batches, and what its failures mean.
+#include "profile/ncu.h"
+
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "pagoda/documents/metrics.h"
+
+namespace pagoda::profile {
+namespace {
+
+constexpr int kUnusable = 1, kNoDevice = 4;
+constexpr std::string_view kModel = "{model}", kBatch = "{batch}";
+
+// Counters have names of letters, digits, '_' and '.'; ncu would take a comma or "regex:" as something else.
+void require_metric(const std::string& name) {
+  const bool is_plain = !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '_' || c == '.';
+  });
+  if (!is_plain)
+    throw Error("metric \"" + name + "\": expected a name such as dram__bytes_read.sum; take it from the catalogue");
+}
+
+bool holds(const std::vector<std::string>& command, std::string_view place) {
+  return std::any_of(command.begin(), command.end(),
+                     [&](const std::string& word) { return word.find(place) != std::string::npos; });
+}
+
+std::string replaced(std::string text, std::string_view place, const std::string& value) {
+  for (std::size_t at = text.find(place); at != std::string::npos; at = text.find(place, at + value.size()))
+    text.replace(at, place.size(), value);
+  return text;
+}
+
+// "models/resnet50.onnx" is "resnet50".
+std::string stem(const std::string& path) {
+  std::string name = path.substr(path.find_last_of('/') == std::string::npos ? 0 : path.find_last_of('/') + 1);
+  if (const std::size_t dot = name.rfind('.'); dot != std::string::npos && dot > 0) name.resize(dot);
+  for (char& c : name)
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '-' && c != '_' && c != '.') c = '_';
+  return name;
+}
+
+void require_place(const std::vector<std::string>& command, const std::vector<std::string>& values,
+                   std::string_view place) {
+  if (!values.empty() && !holds(command, place))
+    throw Error("the command has no " + std::string(place) + " for \"" + values.front() +
+                "\"; write it where the value belongs, as in: python3 models/run_torch.py {model} --batch {batch}");
+  if (values.empty() && holds(command, place))
+    throw Error("the command has " + std::string(place) + ", and no value is given for it");
+}
+
+// What ncu says where it fails, in words that its versions share.
+struct Failure {
+  std::string_view said;
+  int exit_code;
+  std::string_view meaning;
+};
+// clang-format off
+constexpr std::array<Failure, 8> kFailures = {{
+    {"ERR_NVGPUCTRPERM", kNoDevice,
+     "the driver lets only administrators read counters; run as root (containers: --cap-add=SYS_ADMIN), or set "
+     "NVreg_RestrictProfilingToAdminUsers=0 for the nvidia module and load it again"},
+    {"LibraryNotLoaded", kNoDevice,
+     "the counters' library cannot be loaded, as in sandboxes that hide the driver; run outside of the sandbox, or "
+     "measure times alone with --mode time"},
+    {"driver resource was unavailable", kNoDevice,
+     "something else holds the counters; stop the other profiler, or pause monitoring with dcgmi profile --pause"},
+    {"No CUDA-capable device", kNoDevice, "there is no NVIDIA GPU here, or the driver is not loaded"},
+    {"CUDA driver library", kNoDevice, "there is no NVIDIA driver here"},
+    {"Failed to find metric", kUnusable,
+     "this ncu does not know a metric that the catalogue names for the chip; update one of them"},
+    {"Profiling is not supported on", kNoDevice, "this ncu does not profile this device; install a version that does"},
+    {"No kernels were profiled", kUnusable,
+     "the program launched no kernel that the filters let through; check the filters, and that it uses the GPU"},
+}};
+// clang-format on
+
+// The line of the log that holds a position.
+std::string line_at(std::string_view log, std::size_t at) {
+  const std::size_t before = log.rfind('\n', at), after = log.find('\n', at);
+  const std::size_t begin = before == std::string_view::npos ? 0 : before + 1;
+  return std::string(log.substr(begin, after == std::string_view::npos ? std::string_view::npos : after - begin));
+}
+
+std::string ended(int wait_status) {
+  if (WIFSIGNALED(wait_status)) return "was ended by signal " + std::to_string(WTERMSIG(wait_status));
+  return "exited with " + std::to_string(WEXITSTATUS(wait_status));
+}
+
+}  // namespace
+
+std::vector<std::string> ncu_metrics(std::string_view chip) {
+  std::vector<std::string> names;
+  for (const MetricGroup& group : plan_metrics(chip_metrics(chip), MetricMode::Exact).groups)
+    for (const std::string& metric : group.metrics)
+      if (std::find(names.begin(), names.end(), metric) == names.end()) names.push_back(metric);
+  return names;
+}
+
+std::vector<std::string> ncu_arguments(const NcuRequest& request, const std::string& log_file) {
+  if (request.command.empty()) throw Error("no program to profile; give it after --");
+  if (request.metrics.empty()) throw Error("no metric to collect; choose some of the chip's from the catalogue");
+  std::string metrics;
+  for (const std::string& name : request.metrics) {
+    require_metric(name);
+    (metrics += metrics.empty() ? "" : ",") += name;
+  }
+  // Counts as whole numbers in base units, kernels of child processes too, NVTX ranges as columns.
+  std::vector<std::string> words = {request.ncu,
+                                    "--csv",
+                                    "--page",
+                                    "raw",
+                                    "--print-units",
+                                    "base",
+                                    "--nvtx",
+                                    "--target-processes",
+                                    "all",
+                                    "--cache-control",
+                                    request.flush_caches ? "all" : "none",
+                                    "--clock-control",
+                                    request.lock_clocks ? "base" : "none",
+                                    "--metrics",
+                                    metrics};
+  const auto add = [&](const char* option, const std::string& value) {
+    words.emplace_back(option);
+    words.push_back(value);
+  };
+  std::string devices;
+  for (const int device : request.devices) devices += (devices.empty() ? "" : ",") + std::to_string(device);
+  if (!devices.empty()) add("--devices", devices);
+  if (!request.kernel_regex.empty()) add("--kernel-name", "regex:" + request.kernel_regex);
+  if (!request.nvtx_include.empty()) add("--nvtx-include", request.nvtx_include);
+  if (request.launch_skip > 0) add("--launch-skip", std::to_string(request.launch_skip));
+  if (request.launch_count) add("--launch-count", std::to_string(*request.launch_count));
+  add("--log-file", log_file);
+  words.insert(words.end(), request.command.begin(), request.command.end());
+  return words;
+}
+
+std::string NcuPoint::name() const {
+  std::string text = stem(model);
+  if (!batch.empty()) (text += text.empty() ? "" : "-") += "batch" + stem(batch);
+  return text.empty() ? "run" : text;
+}
+
+std::vector<NcuPoint> ncu_points(const std::vector<std::string>& command, const std::vector<std::string>& models,
+                                 const std::vector<std::string>& batches) {
+  require_place(command, models, kModel);
+  require_place(command, batches, kBatch);
+  const std::vector<std::string> none = {""};
+  std::vector<NcuPoint> points;
+  for (const std::string& model : models.empty() ? none : models)
+    for (const std::string& batch : batches.empty() ? none : batches) {
+      NcuPoint point{model, batch, command};
+      for (std::string& word : point.command) word = replaced(replaced(word, kBatch, batch), kModel, model);
+      points.push_back(std::move(point));
+    }
+  return points;
+}
+
+void throw_ncu_failure(std::string_view log, int wait_status, const std::string& ncu) {
+  for (const Failure& failure : kFailures)
+    if (const std::size_t at = log.find(failure.said); at != std::string_view::npos)
+      throw NcuFailure(failure.exit_code, ncu + " said \"" + line_at(log, at) + "\": " + std::string(failure.meaning));
+  if (const std::size_t at = log.find("==ERROR=="); at != std::string_view::npos)
+    throw NcuFailure(kUnusable, ncu + " said \"" + line_at(log, at) + "\" and " + ended(wait_status));
+  throw NcuFailure(kUnusable, ncu + " " + ended(wait_status) +
+                                  " and wrote no table of kernels; run the program alone "
+                                  "first, then under ncu by hand to see what it says");
+}
+
+std::string_view to_string(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::Same:
+      return "same";
+    case Verdict::Differs:
+      return "differs";
+    case Verdict::NotCompared:
+      return "not compared";
+  }
+  return "";
+}
+
+}  // namespace pagoda::profile

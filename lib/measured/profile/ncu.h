@@ -1,0 +1,131 @@
+// Nsight Compute as a source and as a witness: the command that profiles a program with metrics chosen for its chip,
+// its runs over models × batches, and the comparison of what it counted with what pagoda-profile counted.
+//
+//   NcuRequest request{.chip = "GH100",
+//                      .metrics = ncu_metrics("GH100"),
+//                      .command = {"python3", "models/run_torch.py", "{model}", "--batch", "{batch}"}};
+//   for (const NcuOutcome& run : run_ncu_study(request, {"a.onnx", "b.onnx"}, {"1", "8"}))   // ncu --csv --page raw …
+//     if (run.measured) write_file(run.name + ".json", write_measured(*run.measured));
+//   const Verification verdict = verify_counts(ours, run_ncu(request));
+//
+// No list of metrics is fixed here: `metrics` comes from the catalogue of the chip, and ncu's refusal of one is an
+// error that names it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pagoda/documents/measured.h"
+#include "pagoda/measured/import.h"
+
+namespace pagoda::profile {
+
+struct NcuRequest {
+  std::string ncu = "ncu";           // looked for in PATH where it holds no slash
+  std::string chip = {};             // as CUPTI names it: whose formulas read the table; empty: names that chips share
+  std::vector<std::string> metrics;  // full names: "dram__bytes_read.sum"; at least one
+  std::vector<std::string> command;  // the program and its arguments; at least the program
+  std::vector<int> devices = {};  // that are profiled; empty: all. Metrics are one chip's, so where there are several
+                                  // chips, each has a run of its own
+  std::string kernel_regex = {};  // of kernels' names; empty: all
+  std::string nvtx_include = {};  // ncu's range expression, "pagoda@conv1/"; empty: all
+  std::int64_t launch_skip = 0;
+  std::optional<std::int64_t> launch_count = std::nullopt;
+  // ncu flushes caches before each kernel and locks the clock unless told not to. A model's kernels find what the one
+  // before left in the L2, so by default they do here, too.
+  bool flush_caches = false, lock_clocks = false;
+};
+
+// All metrics of the chip's formulas that one ncu can collect, for `metrics`: operations in every precision, bytes at
+// every level, time. Throws Error for a chip that the catalogue does not know.
+std::vector<std::string> ncu_metrics(std::string_view chip);
+
+// The command line of ncu: `ncu --csv --page raw … --log-file LOG PROGRAM …`. Throws Error where there is no metric or
+// no program, or where a name is none that ncu could take.
+std::vector<std::string> ncu_arguments(const NcuRequest& request, const std::string& log_file);
+
+// One program run of a study.
+struct NcuPoint {
+  std::string model, batch;  // as they were given; empty where there is none of the axis
+  std::vector<std::string> command;
+  std::string name() const;  // "resnet50-batch8", for a file's name; letters, digits, '-', '_', '.'
+};
+// Models × batches: {model} and {batch} in the command's words are replaced. An empty list is no axis. Throws Error
+// where a list has no place in the command, or a place no list.
+std::vector<NcuPoint> ncu_points(const std::vector<std::string>& command, const std::vector<std::string>& models,
+                                 const std::vector<std::string>& batches);
+
+// Why ncu gave nothing: what() says the remedy, exit_code is that of the tool (1: unusable, 4: no device or privilege).
+class NcuFailure : public Error {
+ public:
+  NcuFailure(int code, const std::string& message) : Error(message), exit_code(code) {}
+  int exit_code;
+};
+// Of what ncu logged and how it ended (a status of waitpid); never returns.
+[[noreturn]] void throw_ncu_failure(std::string_view log, int wait_status, const std::string& ncu);
+
+// Runs ncu to its end, with the program's own output where it would go, and reads its table. Throws NcuFailure.
+Measured run_ncu(const NcuRequest& request, const ImportOptions& options = {});
+
+// A study: its points one after the other, since ncu is alone on a GPU.
+struct NcuOutcome {
+  NcuPoint point;
+  std::string name;                                 // the point's, made different from all others'
+  std::optional<Measured> measured = std::nullopt;  // empty: it failed
+  std::string failure = {};                         // why, with the remedy
+  int exit_code = 0;                                // of its failure
+};
+// A point that fails is an outcome and the study goes on; where there is no device, no privilege or no ncu (4), the
+// points left fail alike and are not started. `on_done` sees each outcome as it comes, so that it can be kept.
+std::vector<NcuOutcome> run_ncu_study(const NcuRequest& request, const std::vector<std::string>& models,
+                                      const std::vector<std::string>& batches, const ImportOptions& options = {},
+                                      const std::function<void(const NcuOutcome&)>& on_done = {});
+// 0 all done, 3 a part failed, else what all failed of.
+int study_exit_code(const std::vector<NcuOutcome>& outcomes);
+
+// Comparison of counts -----------------------------------------------------------------------------------------------
+
+enum class Verdict : std::uint8_t {
+  Same,  // equal to the last operation, or bytes within the tolerance
+  Differs,
+  NotCompared,  // one of the two did not collect it
+};
+std::string_view to_string(Verdict verdict);
+
+struct ComparedCount {
+  std::string what;  // "flops.float16.tensor", "bytes.dram_read", …
+  std::optional<double> ours, theirs;
+  Verdict verdict = Verdict::NotCompared;
+  std::optional<double> relative() const;  // (ours − theirs) / theirs; empty where one is missing or theirs is 0
+};
+
+struct ComparedKernel {
+  std::string name;  // as we spell it; else as ncu does
+  std::optional<std::int64_t> our_launches, their_launches;
+  std::vector<ComparedCount> counts;  // empty where the launches differ: sums over other launches tell nothing
+  bool launches_agree() const { return our_launches && their_launches && *our_launches == *their_launches; }
+};
+
+struct Verification {
+  std::vector<ComparedKernel> kernels;  // in our order, then those that ncu alone saw
+  std::vector<ComparedCount> totals;    // sums over kernels whose launches agree
+  double bytes_tolerance = 0;
+  // Launches agree, operations of every kernel are equal, bytes agree in the sum over kernels, and at least one count
+  // was compared. A kernel's own DRAM bytes decide nothing: what it wrote may leave the L2 during the next one.
+  bool passed() const;
+};
+
+// Kernels are matched by name over all their launches: demanglers differ in spaces and in the spelling of casts and of
+// unnamed namespaces, which is taken out first; where template arguments still differ, by name without them.
+Verification verify_counts(const Measured& ours, const Measured& theirs, double bytes_tolerance = 0.02);
+
+// For people, one line a count that differs, and one a kernel; lines end in '\n'.
+std::string verification_report(const Verification& verification);
+// Schema pagoda.verification/1.
+std::string verification_json(const Verification& verification);
+
+}  // namespace pagoda::profile

@@ -1,0 +1,258 @@
+// Counts of two measurements of one program, kernel by kernel: operations must be equal, bytes nearly so.
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "pagoda/base/json_writer.h"
+#include "pagoda/base/text.h"
+#include "pagoda/base/files.h"
+#include "profile/ncu.h"
+
+namespace pagoda::profile {
+namespace {
+
+void replace_all(std::string& text, std::string_view from, std::string_view to) {
+  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+    text.replace(at, from.size(), to);
+}
+
+// "void f<(int)4, (bool)1>(float *)" and "void f<4, true>(float*)" are one kernel.
+std::string plain_name(std::string name) {
+  replace_all(name, "<unnamed>", "(anonymous namespace)");
+  replace_all(name, "(bool)1", "true");
+  replace_all(name, "(bool)0", "false");
+  for (const char* cast : {"(int)", "(unsigned int)", "(long)", "(unsigned long)", "(short)", "(char)"})
+    replace_all(name, cast, "");
+  name.erase(std::remove_if(name.begin(), name.end(), [](unsigned char c) { return std::isspace(c) != 0; }),
+             name.end());
+  if (name.starts_with("void")) name.erase(0, 4);
+  return name;
+}
+
+// Without template and call arguments: "cutlass::Kernel2".
+std::string base_name(const std::string& plain) {
+  std::string base = plain;
+  replace_all(base, "(anonymousnamespace)", "unnamed");
+  return base.substr(0, base.find_first_of("<("));
+}
+
+using LevelField = std::optional<double> LevelBytes::*;
+constexpr std::pair<const char*, LevelField> kLevels[] = {{"bytes.dram_read", &LevelBytes::dram_read},
+                                                          {"bytes.dram_write", &LevelBytes::dram_write},
+                                                          {"bytes.dram", &LevelBytes::dram},
+                                                          {"bytes.l2", &LevelBytes::l2},
+                                                          {"bytes.l1", &LevelBytes::l1}};
+
+using Counts = std::map<std::string, std::optional<double>>;
+
+Counts counts_of(const MeasuredKernel& kernel) {
+  Counts counts;
+  for (const auto& [precision, flops] : kernel.flops) counts["flops." + precision] = flops;
+  for (const auto& [what, field] : kLevels) counts[what] = kernel.bytes.*field;
+  return counts;
+}
+
+// All kernels of one name. A number that one of them lacks is unknown for the sum.
+struct Sum {
+  std::string name;
+  std::optional<std::int64_t> launches = 0;
+  Counts counts;
+  bool is_first = true;
+
+  void add(const MeasuredKernel& kernel) {
+    if (launches && kernel.launches)
+      *launches += *kernel.launches;
+    else
+      launches.reset();
+    const Counts more = counts_of(kernel);
+    if (is_first) {
+      counts = more;
+      name = kernel.name;
+      is_first = false;
+      return;
+    }
+    for (auto& [what, sum] : counts) {
+      const auto found = more.find(what);
+      if (sum && found != more.end() && found->second)
+        *sum += *found->second;
+      else
+        sum.reset();
+    }
+    for (const auto& [what, count] : more) counts.try_emplace(what, std::nullopt);
+  }
+};
+
+using Sums = std::map<std::string, Sum>;
+
+// Base names under which the two spell their kernels differently.
+std::set<std::string> differing_bases(const Measured& ours, const Measured& theirs) {
+  std::map<std::string, std::pair<std::set<std::string>, std::set<std::string>>> names;
+  for (const MeasuredKernel& kernel : ours.kernels)
+    names[base_name(plain_name(kernel.name))].first.insert(plain_name(kernel.name));
+  for (const MeasuredKernel& kernel : theirs.kernels)
+    names[base_name(plain_name(kernel.name))].second.insert(plain_name(kernel.name));
+  std::set<std::string> result;
+  for (const auto& [base, pair] : names)
+    if (pair.first != pair.second) result.insert(base);
+  return result;
+}
+
+Sums sums_of(const Measured& measured, const std::set<std::string>& by_base, std::vector<std::string>& order) {
+  Sums sums;
+  for (const MeasuredKernel& kernel : measured.kernels) {
+    const std::string plain = plain_name(kernel.name), base = base_name(plain);
+    const std::string& key = by_base.contains(base) ? base : plain;
+    const auto [found, is_new] = sums.try_emplace(key);
+    if (is_new && std::find(order.begin(), order.end(), key) == order.end()) order.push_back(key);
+    found->second.add(kernel);
+  }
+  return sums;
+}
+
+ComparedCount compared(const std::string& what, const std::optional<double>& ours, const std::optional<double>& theirs,
+                       double tolerance) {
+  ComparedCount count{what, ours, theirs, Verdict::NotCompared};
+  if (!ours || !theirs) return count;
+  const bool is_same = what.starts_with("flops.") ? *ours == *theirs : std::abs(*ours - *theirs) <= tolerance * *theirs;
+  count.verdict = is_same ? Verdict::Same : Verdict::Differs;
+  return count;
+}
+
+std::vector<ComparedCount> compared(const Counts& ours, const Counts& theirs, double tolerance) {
+  Counts all = ours;
+  all.insert(theirs.begin(), theirs.end());
+  std::vector<ComparedCount> result;
+  for (const auto& [what, unused] : all) {
+    const auto a = ours.find(what), b = theirs.find(what);
+    const std::optional<double> our_count = a == ours.end() ? std::nullopt : a->second;
+    const std::optional<double> their_count = b == theirs.end() ? std::nullopt : b->second;
+    if (our_count || their_count) result.push_back(compared(what, our_count, their_count, tolerance));
+  }
+  return result;
+}
+
+// Sums over kernels where both have the number; a kernel where one lacks it makes the total unknown.
+std::vector<ComparedCount> totals_of(const std::vector<ComparedKernel>& kernels, double tolerance) {
+  struct Total {
+    double ours = 0, theirs = 0;
+    bool is_whole = true;
+  };
+  std::map<std::string, Total> totals;
+  for (const ComparedKernel& kernel : kernels)
+    for (const ComparedCount& count : kernel.counts) {
+      Total& total = totals[count.what];
+      total.is_whole = total.is_whole && count.ours && count.theirs;
+      total.ours += count.ours.value_or(0);
+      total.theirs += count.theirs.value_or(0);
+    }
+  std::vector<ComparedCount> result;
+  for (const auto& [what, total] : totals)
+    result.push_back(total.is_whole ? compared(what, total.ours, total.theirs, tolerance)
+                                    : compared(what, std::nullopt, std::nullopt, tolerance));
+  return result;
+}
+
+std::string amount(const std::optional<double>& value) { return value ? report::shortest(*value) : std::string("?"); }
+
+}  // namespace
+
+std::optional<double> ComparedCount::relative() const {
+  if (!ours || !theirs || !(*theirs > 0)) return std::nullopt;
+  return (*ours - *theirs) / *theirs;
+}
+
+bool Verification::passed() const {
+  bool is_compared = false;
+  for (const ComparedKernel& kernel : kernels) {
+    if (!kernel.launches_agree()) return false;
+    for (const ComparedCount& count : kernel.counts)
+      if (count.what.starts_with("flops.") && count.verdict == Verdict::Differs) return false;
+  }
+  for (const ComparedCount& total : totals) {
+    if (total.verdict == Verdict::Differs) return false;
+    is_compared = is_compared || total.verdict == Verdict::Same;
+  }
+  return is_compared;
+}
+
+Verification verify_counts(const Measured& ours, const Measured& theirs, double bytes_tolerance) {
+  const std::set<std::string> by_base = differing_bases(ours, theirs);
+  std::vector<std::string> order;
+  const Sums our_sums = sums_of(ours, by_base, order), their_sums = sums_of(theirs, by_base, order);
+  Verification result;
+  result.bytes_tolerance = bytes_tolerance;
+  for (const std::string& key : order) {
+    const auto a = our_sums.find(key), b = their_sums.find(key);
+    ComparedKernel kernel;
+    kernel.name = a != our_sums.end() ? a->second.name : b->second.name;
+    if (a != our_sums.end()) kernel.our_launches = a->second.launches;
+    if (b != their_sums.end()) kernel.their_launches = b->second.launches;
+    if (kernel.launches_agree()) kernel.counts = compared(a->second.counts, b->second.counts, bytes_tolerance);
+    result.kernels.push_back(std::move(kernel));
+  }
+  result.totals = totals_of(result.kernels, bytes_tolerance);
+  return result;
+}
+
+std::string verification_report(const Verification& verification) {
+  std::string text;
+  const auto count_line = [&](const std::string& where, const ComparedCount& count) {
+    text += "  " + where + count.what + ": ours " + amount(count.ours) + ", ncu " + amount(count.theirs);
+    if (const auto relative = count.relative()) text += ", " + report::rounded(100 * *relative) + " %";
+    text += std::string(", ") + std::string(to_string(count.verdict)) + '\n';
+  };
+  std::size_t same = 0;
+  for (const ComparedKernel& kernel : verification.kernels) {
+    if (!kernel.launches_agree()) {
+      const auto launches = [](const std::optional<std::int64_t>& n) { return n ? std::to_string(*n) : "none known"; };
+      text += printable(kernel.name) + ": launches differ: ours " + launches(kernel.our_launches) + ", ncu " +
+              launches(kernel.their_launches) + '\n';
+      continue;
+    }
+    const auto differs = [](const ComparedCount& count) { return count.verdict == Verdict::Differs; };
+    if (std::none_of(kernel.counts.begin(), kernel.counts.end(), differs)) {
+      ++same;
+      continue;
+    }
+    text += printable(kernel.name) + ", " + std::to_string(*kernel.our_launches) + " launches\n";
+    for (const ComparedCount& count : kernel.counts)
+      if (differs(count)) count_line("", count);
+  }
+  text += std::to_string(same) + " of " + std::to_string(verification.kernels.size()) + " kernels agree\n";
+  for (const ComparedCount& total : verification.totals) count_line("sum of ", total);
+  text += verification.passed() ? "ncu confirms the counts" : "ncu does not confirm the counts";
+  return text + " (operations exactly, bytes within " + report::rounded(100 * verification.bytes_tolerance) + " %)\n";
+}
+
+std::string verification_json(const Verification& verification) {
+  report::JsonWriter json;
+  using Layout = report::JsonWriter::Layout;
+  const auto write_counts = [&](std::string_view key, const std::vector<ComparedCount>& counts) {
+    json.key(key).begin_array();
+    for (const ComparedCount& count : counts)
+      json.begin_object(Layout::Line)
+          .member("what", count.what)
+          .member("ours", count.ours)
+          .member("ncu", count.theirs)
+          .member("relative", count.relative())
+          .member("verdict", to_string(count.verdict))
+          .end_object();
+    json.end_array();
+  };
+  json.begin_object().member("schema", "pagoda.verification/1");
+  json.member("passed", verification.passed()).member("bytes_tolerance", verification.bytes_tolerance);
+  write_counts("totals", verification.totals);
+  json.key("kernels").begin_array();
+  for (const ComparedKernel& kernel : verification.kernels) {
+    json.begin_object().member("name", kernel.name);
+    json.member("our_launches", kernel.our_launches).member("ncu_launches", kernel.their_launches);
+    write_counts("counts", kernel.counts);
+    json.end_object();
+  }
+  json.end_array().end_object();
+  return std::move(json).text();
+}
+
+}  // namespace pagoda::profile

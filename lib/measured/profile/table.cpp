@@ -1,0 +1,145 @@
+// The summary that a run prints: what took the time, how fast it was, and what it was closest to the limit of.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "pagoda/base/text.h"
+#include "profile/record.h"
+
+namespace pagoda::profile {
+namespace {
+
+// Operations of all precisions; those that were not collected make the sum a lower bound.
+struct Operations {
+  double sum = 0;
+  bool is_known = false, is_whole = true;
+
+  void add(const std::map<std::string, std::optional<double>>& flops) {
+    is_whole = is_whole && !flops.empty();
+    for (const auto& [precision, count] : flops) {
+      is_known = is_known || count.has_value();
+      is_whole = is_whole && count.has_value();
+      sum += count.value_or(0);
+    }
+  }
+};
+
+struct Line {
+  std::string name;
+  std::int64_t launches = 0;
+  std::optional<double> seconds = 0, bytes = 0;
+  Operations operations;
+  std::set<std::string> others;           // nodes of a kernel, or kernels of a node
+  std::map<std::string, double> at_peak;  // seconds that each peak alone would have taken
+  std::size_t with_peak = 0, rows = 0;
+
+  void add(const MeasuredKernel& kernel, const std::vector<MeasuredDevice>& devices) {
+    const auto plus = [](std::optional<double>& sum, const std::optional<double>& more) {
+      sum = sum.has_value() && more.has_value() ? std::optional(sum.value() + more.value()) : std::nullopt;
+    };
+    launches += kernel.launches.value_or(0);
+    plus(seconds, kernel.seconds);
+    plus(bytes, kernel.bytes.dram);
+    operations.add(kernel.flops);
+    ++rows;
+    if (!kernel.device || *kernel.device >= devices.size()) return;
+    const auto shares = shares_of_peak(kernel, devices[*kernel.device]);
+    with_peak += shares.empty() ? 0 : 1;
+    for (const auto& [of, share] : shares) at_peak[of] += share * *kernel.seconds;
+  }
+
+  // The peak that would have taken the most of the time: "62 % bytes.dram".
+  std::string closest() const {
+    if (at_peak.empty() || with_peak != rows || !seconds || !(*seconds > 0)) return "-";
+    const auto most = std::max_element(at_peak.begin(), at_peak.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    if (!(most->second > 0)) return "-";
+    const std::string& of = most->first;
+    return report::rounded(100 * most->second / *seconds) + " % " + (of.starts_with("bytes.") ? of.substr(6) : of);
+  }
+};
+
+std::string rate(const std::optional<double>& amount, const std::optional<double>& seconds, const char* unit) {
+  if (!amount || !seconds || !(*seconds > 0)) return "-";
+  return report::si_rate(*amount / *seconds, unit);
+}
+
+// A lower bound where precisions were not collected; an unknown one of which nothing is known.
+std::string bounded(const Operations& operations, const std::string& text) {
+  if (text == "-" || !operations.is_known || (operations.sum == 0 && !operations.is_whole)) return "-";
+  return (operations.is_whole ? "" : "≥ ") + text;
+}
+
+std::vector<std::string> cells(const Line& line, const std::optional<double>& all_seconds) {
+  const bool has_share = line.seconds && all_seconds && *all_seconds > 0;
+  const std::optional<double> flops = line.operations.sum;
+  std::string others = line.others.empty() ? "" : *line.others.begin();
+  if (line.others.size() > 1) others += " +" + std::to_string(line.others.size() - 1);
+  return {std::to_string(line.launches),
+          line.seconds ? report::si_seconds(*line.seconds) : "-",
+          has_share ? report::rounded(100 * *line.seconds / *all_seconds) : "-",
+          rate(line.bytes, line.seconds, "B/s"),
+          bounded(line.operations, rate(flops, line.seconds, "FLOP/s")),
+          line.bytes && *line.bytes > 0 ? bounded(line.operations, report::rounded(*flops / *line.bytes)) : "-",
+          line.closest(),
+          report::elide(line.name, 70),
+          report::elide(others, 40)};
+}
+
+// What the "≥" leaves out.
+std::string not_collected(const Measured& measured) {
+  std::set<std::string> precisions;
+  bool is_any_known = false;
+  for (const MeasuredKernel& kernel : measured.kernels)
+    for (const auto& [precision, count] : kernel.flops) {
+      if (!count) precisions.insert(precision);
+      is_any_known = is_any_known || count.has_value();
+    }
+  if (precisions.empty() || !is_any_known) return "";
+  std::string text = "operations not collected:";
+  for (const std::string& precision : precisions) text += (text.ends_with(':') ? " " : ", ") + precision;
+  return text + "\n";
+}
+
+}  // namespace
+
+std::string profile_table(const Measured& measured, std::size_t top, TableBy by) {
+  std::vector<Line> lines;
+  std::map<std::string, std::size_t> index;
+  Line total;
+  for (const MeasuredKernel& kernel : measured.kernels) {
+    const std::string node = !kernel.node.empty() ? kernel.node : kernel.nvtx;
+    const std::string& name = by == TableBy::Kernel ? kernel.name : node;
+    const std::string& other = by == TableBy::Kernel ? kernel.node : kernel.name;
+    const auto [found, is_new] = index.try_emplace(name, lines.size());
+    if (is_new) lines.emplace_back().name = name.empty() ? "(no range)" : name;
+    Line& line = lines[found->second];
+    line.add(kernel, measured.devices);
+    if (!other.empty()) line.others.insert(other);
+    total.add(kernel, measured.devices);
+  }
+  std::stable_sort(lines.begin(), lines.end(),
+                   [](const Line& a, const Line& b) { return a.seconds.value_or(0) > b.seconds.value_or(0); });
+  const bool by_kernel = by == TableBy::Kernel;
+  report::Grid grid;
+  for (const char* header : {"launches", "time", "%", "DRAM", "operations", "FLOP/B", "closest peak"})
+    grid.columns.push_back({header, true});
+  grid.columns.push_back({by_kernel ? "kernel" : "node"});
+  grid.columns.push_back({by_kernel ? "node" : "kernel"});
+  for (std::size_t i = 0; i < lines.size() && i < top; ++i) grid.rows.push_back(cells(lines[i], total.seconds));
+  if (lines.size() > top) {
+    Line rest;
+    rest.name = "... " + std::to_string(lines.size() - top) + (by_kernel ? " more kernels" : " more nodes");
+    for (std::size_t i = top; i < lines.size(); ++i) {
+      rest.launches += lines[i].launches;
+      rest.seconds = rest.seconds && lines[i].seconds ? std::optional(*rest.seconds + *lines[i].seconds) : std::nullopt;
+    }
+    rest.bytes.reset();
+    grid.rows.push_back(cells(rest, total.seconds));
+  }
+  total.name = "all of one run";
+  grid.rows.push_back(cells(total, total.seconds));
+  return report::aligned(grid, 0) + not_collected(measured);
+}
+
+}  // namespace pagoda::profile

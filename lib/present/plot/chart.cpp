@@ -1,0 +1,361 @@
+#include "plot/chart.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+
+#include "pagoda/base/sha256.h"
+#include "pagoda/measured/join.h"
+#include "plot/text.h"
+
+namespace pagoda::plot {
+namespace {
+
+constexpr double kSame = 1e-9;
+constexpr std::size_t kMaxSeries = 6;   // more lines of stars than a reader can tell apart
+constexpr std::size_t kMaxChanges = 6;  // arrows
+
+// Whether the bounds in the estimate were made with these roofs: names may agree while a file of ceilings changed.
+bool is_same_device(const EstimateFile& estimate, const Chart& chart) {
+  if (!estimate.roofline || estimate.roofline->device != chart.device.id) return false;
+  const double bandwidth = chart.roofs.bandwidth.front().value;
+  for (const EstimateNode& node : estimate.nodes) {
+    if (!node.bound || node.bound->level != "dram" || !node.bound->bytes || node.bound->memory_seconds.value_or(0) <= 0)
+      continue;
+    return std::abs(*node.bound->bytes / *node.bound->memory_seconds / bandwidth - 1) < kSame;
+  }
+  return true;
+}
+
+std::string stem(const std::string& path) {
+  const std::string name = path.substr(path.find_last_of("/\\") + 1);  // npos + 1 is 0
+  return name.substr(0, name.rfind('.'));
+}
+
+std::string base_name(std::string path) {
+  if (const std::size_t slash = path.find_last_of("/\\"); slash != std::string::npos) path.erase(0, slash + 1);
+  return path;
+}
+
+// Each measurement goes with the estimate that its join names, else with the one at its place.
+std::optional<std::size_t> estimate_of(const Chart& chart, std::size_t measured) {
+  if (chart.estimates.empty()) return std::nullopt;
+  const auto& join = chart.measured[measured].join;
+  if (join && !join->model.empty()) {
+    std::vector<std::size_t> fitting;
+    for (std::size_t i = 0; i < chart.estimates.size(); ++i)
+      if (base_name(chart.estimates[i].model) == base_name(join->model)) fitting.push_back(i);
+    if (fitting.size() == 1) return fitting.front();
+  }
+  return std::min(measured, chart.estimates.size() - 1);
+}
+
+Series estimate_series(Chart& chart, std::size_t at) {
+  const EstimateFile& estimate = chart.estimates[at];
+  const bool same = is_same_device(estimate, chart);
+  Series series;
+  series.label = estimate.label();
+  series.estimate = at;
+  series.items = estimate_items(estimate, chart.roofs, same);
+  if (estimate.roofline && !same)
+    chart.warnings.push_back(
+        estimate.file + ": its time bounds are of " + estimate.roofline->device_name +
+        "; here they are taken anew, from the FLOPs, bytes and types of its file under the roofs of " +
+        chart.device.name);
+  return series;
+}
+
+bool is_joined(const Measured& measured) {
+  return measured.join || std::any_of(measured.kernels.begin(), measured.kernels.end(),
+                                      [](const MeasuredKernel& kernel) { return kernel.joined.has_value(); });
+}
+
+Series measured_series(Chart& chart, std::size_t at, const PlotInput& input) {
+  Measured& measured = chart.measured[at];
+  Series series;
+  series.measured = at;
+  series.estimate = estimate_of(chart, at);
+  if (series.estimate && !is_joined(measured))
+    join(measured, parse_estimate(input.estimates[*series.estimate].text, input.estimates[*series.estimate].name));
+  series.label = series.estimate ? chart.estimates[*series.estimate].label() : measured.source;
+  if (series.estimate) {
+    const EstimateFile& estimate = chart.estimates[*series.estimate];
+    series.items = joined_items(estimate, measured, chart.roofs, is_same_device(estimate, chart));
+  } else {
+    series.items = kernel_items(measured);
+  }
+  double joined = 0, all = 0;
+  if (chart.measured.size() > 1) series.label += " (" + stem(input.measured[at].name) + ")";
+  for (const Item& item : series.items) {
+    all += item.seconds.value_or(0);
+    if (!item.nodes.empty()) joined += item.seconds.value_or(0);
+  }
+  if (all > 0) series.joined_share = joined / all;
+  return series;
+}
+
+void add_trajectory(const Chart& chart, Series& series) {
+  if (!series.estimate) return;
+  const EstimateFile& estimate = chart.estimates[*series.estimate];
+  if (!estimate.sweep || !is_same_device(estimate, chart)) return;
+  for (SweepPoint point : estimate.sweep->points) {
+    // In another precision than the file's, bytes follow from their time: memory is the slowest level.
+    if (!estimate.roofline->precision.empty())
+      point.bytes = point.memory_seconds ? std::optional(*point.memory_seconds * chart.roofs.bandwidth.front().value)
+                                         : std::nullopt;
+    if (point.flops.value_or(0) > 0 && point.bytes.value_or(0) > 0 && point.seconds.value_or(0) > 0)
+      series.trajectory.push_back(
+          {estimate.sweep->dim + "=" + number(point.size), *point.flops, *point.bytes, *point.seconds});
+  }
+}
+
+// Several estimates of one model that differ in one size make a path.
+void add_path(Chart& chart) {
+  if (chart.series.size() < 2) return;
+  std::optional<std::string> dim;
+  std::vector<std::pair<double, Star>> points;
+  const Series& first = chart.series.front();
+  if (!first.estimate) return;
+  const EstimateFile& base = chart.estimates[*first.estimate];
+  for (const Series& series : chart.series) {
+    if (!series.estimate) return;
+    const EstimateFile& other = chart.estimates[*series.estimate];
+    if (other.model != base.model || other.bindings.size() != base.bindings.size()) return;
+    for (std::size_t i = 0; i < base.bindings.size(); ++i) {
+      if (other.bindings[i].first != base.bindings[i].first) return;
+      if (other.bindings[i].second == base.bindings[i].second) continue;
+      if (dim && *dim != base.bindings[i].first) return;
+      dim = base.bindings[i].first;
+    }
+  }
+  if (!dim) return;
+  for (const Series& series : chart.series) {
+    const auto& star = series.measured_star ? series.measured_star : series.bound_star;
+    if (!star) continue;
+    for (const auto& [name, value] : chart.estimates[*series.estimate].bindings)
+      if (name == *dim)
+        points.emplace_back(value.value_or(1),
+                            Star{name + "=" + number(value.value_or(1)), star->flops, star->bytes, star->seconds});
+  }
+  std::stable_sort(points.begin(), points.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  chart.path_dim = *dim;
+  for (auto& [size, star] : points) chart.path.push_back(std::move(star));
+}
+
+// What moved from the first series to the second, items by name.
+void add_changes(Chart& chart) {
+  if (chart.series.size() != 2 || !chart.path.empty()) return;
+  const Series &before = chart.series[0], &after = chart.series[1];
+  // Bounds that the estimate made and bounds made anew here differ in more than the model.
+  if (before.estimate && after.estimate &&
+      is_same_device(chart.estimates[*before.estimate], chart) !=
+          is_same_device(chart.estimates[*after.estimate], chart))
+    return;
+  std::map<std::string, const Item*> by_name;
+  for (const Item& item : before.items) by_name.emplace(item.name, &item);
+  for (const Item& item : after.items) {
+    const auto found = by_name.find(item.name);
+    if (found == by_name.end() || item.absence != Absence::None || found->second->absence != Absence::None) continue;
+    const Item& old = *found->second;
+    if (old.seconds.has_value() != item.seconds.has_value() || !old.time() || !item.time()) continue;
+    if (std::abs(*item.time() / *old.time() - 1) < 0.05) continue;
+    chart.changes.push_back({item.name, *old.work() / *old.traffic(), *old.work() / *old.time(),
+                             *item.work() / *item.traffic(), *item.work() / *item.time(), *old.time(), *item.time()});
+  }
+  std::stable_sort(chart.changes.begin(), chart.changes.end(), [](const Change& a, const Change& b) {
+    return std::abs(a.after_seconds - a.before_seconds) > std::abs(b.after_seconds - b.before_seconds);
+  });
+  if (chart.changes.size() > kMaxChanges) chart.changes.resize(kMaxChanges);
+}
+
+// The roof that holds most of the time is the main one; those of at least 1% of the time are drawn.
+void choose_roofs(Chart& chart) {
+  std::vector<double> share(chart.roofs.compute.size(), 0);
+  double sum = 0;
+  for (const Series& series : chart.series)
+    for (const Item& item : series.items)
+      if (item.roof && series.seconds > 0) {
+        const double part = item.time().value_or(0) / series.seconds;
+        share[*item.roof] += part;
+        sum += part;
+      }
+  if (sum > 0)
+    chart.roofs.main = static_cast<std::size_t>(std::max_element(share.begin(), share.end()) - share.begin());
+  for (std::size_t i = 0; i < share.size(); ++i) chart.roofs.compute[i].shown = sum <= 0 || share[i] > 0.01 * sum;
+  if (chart.options.precision) {
+    std::optional<std::size_t> wanted = roof_named(chart.roofs, *chart.options.precision, Unit::Tensor);
+    if (!wanted) wanted = roof_named(chart.roofs, *chart.options.precision, Unit::Vector);
+    if (!wanted)
+      throw Error(chart.device.name + ": no peak of " + std::string(to_string(*chart.options.precision)) + " is known");
+    chart.roofs.main = *wanted;
+  }
+  chart.roofs.compute[chart.roofs.main].shown = true;
+}
+
+std::string setting_text(const Setting& setting) {
+  if (const auto* text = std::get_if<std::string>(&setting)) return *text;
+  if (const auto* value = std::get_if<double>(&setting)) return number(*value, 4);
+  if (const auto* value = std::get_if<std::int64_t>(&setting)) return std::to_string(*value);
+  if (const auto* value = std::get_if<bool>(&setting)) return *value ? "yes" : "no";
+  return "";
+}
+
+// "observed_hz": 4e9 reads as "observed 4 GHz".
+std::string named_setting(const std::string& key, const Setting& setting) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kUnits = {
+      {{"_hz", "Hz"}, {"_watts", "W"}, {"_bytes", "B"}}};
+  const auto* real = std::get_if<double>(&setting);
+  const auto* whole = std::get_if<std::int64_t>(&setting);
+  for (const auto& [ending, unit] : kUnits)
+    if (key.ends_with(ending) && (real != nullptr || whole != nullptr))
+      return key.substr(0, key.size() - ending.size()) + " " +
+             si(real != nullptr ? *real : static_cast<double>(*whole), std::string(unit));
+  const std::string shown = setting_text(setting);
+  return shown.empty() ? shown : key + " " + shown;
+}
+
+std::string settings_text(const Settings& settings) {
+  std::string text;
+  for (const auto& [key, value] : settings)
+    if (const std::string shown = named_setting(key, value); !shown.empty()) text += (text.empty() ? "" : ", ") + shown;
+  std::replace(text.begin(), text.end(), '_', ' ');
+  return text;
+}
+
+void add_provenance(Chart& chart, const PlotInput& input) {
+  auto& facts = chart.provenance;
+  facts.emplace_back(
+      "machine", chart.device.name + (chart.device.measured ? " (measured ceilings)" : " (as the vendor states it)"));
+  if (!chart.device.power_mode.empty()) facts.emplace_back("power mode", chart.device.power_mode);
+  const auto hashed = [&](const char* kind, const PlotFile& file, const std::string& more) {
+    facts.emplace_back(kind, base_name(file.name) + (more.empty() ? "" : " by " + more) + ", sha256 " +
+                                 hex(sha256(file.text)).substr(0, 12));
+  };
+  if (input.ceilings && chart.ceilings) {
+    hashed("ceilings", *input.ceilings, chart.ceilings->tool);
+    if (const std::string text = settings_text(chart.ceilings->clocks); !text.empty())
+      facts.emplace_back("clocks", text);
+    if (const std::string text = settings_text(chart.ceilings->env); !text.empty())
+      facts.emplace_back("environment", text);
+  }
+  for (std::size_t i = 0; i < input.estimates.size(); ++i)
+    hashed("estimate", input.estimates[i], chart.estimates[i].tool);
+  for (std::size_t i = 0; i < input.measured.size(); ++i) {
+    const Measured& measured = chart.measured[i];
+    hashed("measured", input.measured[i], measured.tool.empty() ? measured.source : measured.tool);
+    if (const std::string text = settings_text(measured.clocks); !text.empty()) facts.emplace_back("measured at", text);
+  }
+  if (!chart.options.tool.empty()) facts.emplace_back("chart", chart.options.tool);
+}
+
+void add_energy(Chart& chart) {
+  bool has_joules = false;
+  for (const Series& series : chart.series)
+    for (const Item& item : series.items) has_joules = has_joules || item.joules.value_or(0) > 0;
+  if (!has_joules || !chart.ceilings) return;
+  std::optional<double> flop, byte, watts;
+  for (const Ceiling& ceiling : chart.ceilings->ceilings) {
+    if (ceiling.kind != CeilingKind::Energy || !ceiling.value || ceiling.status == CeilingStatus::Impossible) continue;
+    const Roof& main = chart.roofs.compute[chart.roofs.main];
+    const std::optional<Precision> type = precision(ceiling.precision);
+    const bool fits = type && std::find(main.precisions.begin(), main.precisions.end(), *type) != main.precisions.end();
+    if (ceiling.unit == "J/FLOP" && fits) flop = ceiling.value;
+    if (ceiling.unit == "J/B" && (ceiling.level == "dram" || ceiling.level == "hbm")) byte = ceiling.value;
+    if (ceiling.unit == "W") watts = ceiling.value;
+  }
+  if (flop && byte && watts) chart.energy = {*flop, *byte, *watts, chart.ceilings->tool};
+}
+
+void add_warnings(Chart& chart) {
+  for (const DeviceSpec* device : {&chart.device})
+    for (const std::string& note : device->notes) chart.warnings.push_back(device->name + ": " + note);
+  for (const EstimateFile& estimate : chart.estimates) {
+    for (const std::string& note : estimate.notes) chart.warnings.push_back(estimate.file + ": " + note);
+    if (estimate.count != "flops" && !estimate.count.empty())
+      chart.warnings.push_back(estimate.file + ": FLOPs are counted as \"" + estimate.count + "\"");
+    if (estimate.unmodelled > 0)
+      chart.warnings.push_back(estimate.file + ": " + count_text(estimate.unmodelled, "node is", "nodes are") +
+                               " not modelled; totals are lower bounds");
+  }
+  for (const Series& series : chart.series) {
+    std::size_t above = 0;
+    for (const Dot& dot : series.dots) above += dot.above_roof ? dot.items.size() : 0;
+    if (above > 0)
+      chart.warnings.push_back(
+          series.label + ": " + count_text(above, "operator is", "operators are") +
+          " above the roof by more than 5%; check units, precision, FLOP counts, bytes that stayed in a cache");
+    if (series.joined_share && *series.joined_share < 0.995)
+      chart.warnings.push_back(series.label + ": kernels of " + percent_text(1 - *series.joined_share) +
+                               " of the measured time joined no node of the estimate");
+  }
+}
+
+// Estimates of one model in one size, which differ in how they were made: by their files.
+void tell_apart(Chart& chart) {
+  std::map<std::string, int> count;
+  for (const Series& series : chart.series) ++count[series.label];
+  for (Series& series : chart.series)
+    if (count[series.label] > 1 && series.estimate)
+      series.label += " (" + stem(chart.estimates[*series.estimate].file) + ")";
+}
+
+std::string default_title(const Chart& chart) {
+  std::string title;
+  if (chart.path.size() > 1) {
+    // "resnet50, batch=1 … 256": what differs is one size.
+    const EstimateFile& base = chart.estimates[*chart.series.front().estimate];
+    const std::string last = chart.path.back().label;
+    return base.label(chart.path_dim) + ", " + chart.path.front().label + " … " +
+           last.substr(chart.path_dim.size() + 1) + " on " + chart.device.name;
+  }
+  for (const Series& series : chart.series) {
+    if (title.find(series.label) != std::string::npos) continue;
+    title += (title.empty() ? "" : " · ") + series.label;
+  }
+  return title.empty() ? "Roofline of " + chart.device.name : title + " on " + chart.device.name;
+}
+
+}  // namespace
+
+Chart make_chart(const PlotInput& input, const PlotOptions& options) {
+  Chart chart;
+  chart.options = options;
+  chart.device = input.device;
+  if (input.ceilings) {
+    chart.ceilings = parse_ceilings(input.ceilings->text, input.ceilings->name);
+    if (!chart.ceilings->name().empty()) chart.device.name = chart.ceilings->name();
+  }
+  chart.roofs = make_roofs(input, chart.ceilings);
+  chart.frame = make_frame(chart.roofs, options);
+  for (const PlotFile& file : input.estimates) chart.estimates.push_back(read_estimate(file));
+  for (const PlotFile& file : input.measured) chart.measured.push_back(parse_measured(file.text, file.name));
+
+  std::vector<bool> is_covered(chart.estimates.size(), false);
+  std::vector<Series> measured;
+  for (std::size_t i = 0; i < chart.measured.size(); ++i) {
+    measured.push_back(measured_series(chart, i, input));
+    if (measured.back().estimate) is_covered[*measured.back().estimate] = true;
+  }
+  for (std::size_t i = 0; i < chart.estimates.size(); ++i)
+    if (!is_covered[i]) chart.series.push_back(estimate_series(chart, i));
+  std::move(measured.begin(), measured.end(), std::back_inserter(chart.series));
+  if (chart.series.size() > kMaxSeries)
+    throw Error(std::to_string(chart.series.size()) + " models or runs; a chart holds at most " +
+                std::to_string(kMaxSeries) + "; make several charts (their frames are equal)");
+  tell_apart(chart);
+  for (Series& series : chart.series) {
+    finish_series(series, chart);
+    add_trajectory(chart, series);
+  }
+  choose_roofs(chart);
+  add_path(chart);
+  add_changes(chart);
+  add_energy(chart);
+  add_warnings(chart);
+  add_provenance(chart, input);
+  chart.title = options.title.empty() ? default_title(chart) : options.title;
+  return chart;
+}
+
+}  // namespace pagoda::plot

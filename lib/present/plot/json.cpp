@@ -1,0 +1,271 @@
+// The chart as pagoda.chart/1: columns instead of objects, and repeated texts by their place in a table, so that ten
+// thousand operators stay below 2 MB in a page. The page reads the same text.
+#include <algorithm>
+#include <map>
+
+#include "pagoda/base/json_writer.h"
+#include "pagoda/documents/dim_json.h"
+#include "plot/draw.h"
+#include "plot/outputs.h"
+#include "plot/text.h"
+
+namespace pagoda::plot {
+namespace {
+
+using report::JsonWriter;
+using JsonLayout = JsonWriter::Layout;
+
+class Strings {
+ public:
+  std::size_t at(const std::string& text) {
+    const auto [found, is_new] = places_.emplace(text, texts_.size());
+    if (is_new) texts_.push_back(text);
+    return found->second;
+  }
+  const std::vector<std::string>& texts() const { return texts_; }
+
+ private:
+  std::map<std::string, std::size_t> places_;
+  std::vector<std::string> texts_;
+};
+
+// Whole numbers up to 2^53 print as integers.
+void write_amount(JsonWriter& json, const std::optional<double>& amount) {
+  constexpr double kExact = 9007199254740992.0;
+  if (amount && *amount < kExact && *amount == static_cast<double>(static_cast<std::int64_t>(*amount)))
+    json.value(static_cast<std::int64_t>(*amount));
+  else
+    json.value(amount);
+}
+
+template <typename Rows, typename Get>
+void amounts(JsonWriter& json, std::string_view key, const Rows& rows, Get get) {
+  json.key(key).begin_array(JsonLayout::Line);
+  for (const auto& row : rows) write_amount(json, get(row));
+  json.end_array();
+}
+
+// Times that follow from counts and roofs: nine digits, so that a page stays small.
+std::optional<double> rounded(const std::optional<double>& seconds) {
+  if (!seconds || *seconds == 0) return seconds;
+  return std::stod(number(*seconds, 9));
+}
+
+// A column that is null throughout is absent.
+template <typename Get>
+void measured_amounts(JsonWriter& json, std::string_view key, const std::vector<Item>& items, Get get) {
+  for (const Item& item : items)
+    if (get(item)) {
+      amounts(json, key, items, get);
+      return;
+    }
+}
+
+template <typename Rows, typename Get>
+void indices(JsonWriter& json, std::string_view key, const Rows& rows, Get get) {
+  json.key(key).begin_array(JsonLayout::Line);
+  for (const auto& row : rows) json.value(get(row));
+  json.end_array();
+}
+
+void write_star(JsonWriter& json, std::string_view key, const std::optional<Star>& star) {
+  json.key(key);
+  if (!star) {
+    json.null();
+    return;
+  }
+  json.begin_object(JsonLayout::Line);
+  json.key("flops"), write_amount(json, star->flops);
+  json.key("bytes"), write_amount(json, star->bytes);
+  json.member("seconds", star->seconds).end_object();
+}
+
+void write_stars(JsonWriter& json, std::string_view key, const std::vector<Star>& stars) {
+  if (stars.empty()) return;
+  json.key(key).begin_array();
+  for (const Star& star : stars) {
+    json.begin_object(JsonLayout::Line).member("label", star.label);
+    json.key("flops"), write_amount(json, star.flops);
+    json.key("bytes"), write_amount(json, star.bytes);
+    json.member("seconds", star.seconds).end_object();
+  }
+  json.end_array();
+}
+
+void write_items(JsonWriter& json, const std::vector<Item>& items, const std::vector<Dot>& dots,
+                 const EstimateFile* estimate, Strings& strings) {
+  std::vector<std::optional<std::size_t>> dot_of(items.size());
+  for (std::size_t d = 0; d < dots.size(); ++d)
+    for (const std::size_t i : dots[d].items) dot_of[i] = d;
+  json.key("items").begin_object();
+  json.member("count", items.size());
+  indices(json, "name", items, [](const Item& item) { return item.name; });
+  indices(json, "type", items, [&](const Item& item) { return strings.at(item.type); });
+  indices(json, "scope", items, [&](const Item& item) { return strings.at(item.scope); });
+  indices(json, "shape", items, [&](const Item& item) { return strings.at(item.shape); });
+  indices(json, "dtype", items, [&](const Item& item) { return strings.at(item.dtype); });
+  indices(json, "absence", items, [](const Item& item) { return static_cast<int>(item.absence); });
+  indices(json, "limit", items, [](const Item& item) { return static_cast<int>(item.limit); });
+  json.key("dot").begin_array(JsonLayout::Line);
+  for (const auto& dot : dot_of) json.value(dot);
+  json.end_array();
+  json.key("roof").begin_array(JsonLayout::Line);
+  for (const Item& item : items) json.value(item.roof);
+  json.end_array();
+  amounts(json, "flops", items, [](const Item& item) { return item.flops; });
+  amounts(json, "bytes", items, [](const Item& item) { return item.bytes; });
+  amounts(json, "compute_seconds", items, [](const Item& item) { return rounded(item.compute_seconds); });
+  amounts(json, "memory_seconds", items, [](const Item& item) { return rounded(item.memory_seconds); });
+  measured_amounts(json, "seconds", items, [](const Item& item) { return item.seconds; });
+  measured_amounts(json, "min_seconds", items, [](const Item& item) { return item.min_seconds; });
+  measured_amounts(json, "max_seconds", items, [](const Item& item) { return item.max_seconds; });
+  measured_amounts(json, "counted_flops", items, [](const Item& item) { return item.counted_flops; });
+  measured_amounts(json, "dram_bytes", items, [](const Item& item) { return item.dram_bytes; });
+  measured_amounts(json, "l2_bytes", items, [](const Item& item) { return item.l2_bytes; });
+  measured_amounts(json, "l1_bytes", items, [](const Item& item) { return item.l1_bytes; });
+  measured_amounts(json, "joules", items, [](const Item& item) { return item.joules; });
+  measured_amounts(json, "launches", items, [](const Item& item) {
+    return item.launches ? std::optional(static_cast<double>(*item.launches)) : std::nullopt;
+  });
+  if (std::any_of(items.begin(), items.end(), [](const Item& item) { return !item.flags.empty(); }))
+    indices(json, "flags", items, [&](const Item& item) { return strings.at(item.flags); });
+  // Items of several nodes: [item, rule, name, type, name, type, …].
+  json.key("members").begin_array(JsonLayout::Line);
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (items[i].nodes.size() < 2 || estimate == nullptr) continue;
+    json.begin_array(JsonLayout::Line).value(i).value(strings.at(items[i].rule));
+    for (const std::size_t at : items[i].nodes)
+      json.value(estimate->nodes[at].name).value(strings.at(estimate->nodes[at].op_type));
+    json.end_array();
+  }
+  json.end_array();
+  json.key("kernels").begin_array(JsonLayout::Line);
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (items[i].kernels.empty() || (items[i].kernels.size() == 1 && items[i].kernels.front() == items[i].name))
+      continue;
+    json.begin_array(JsonLayout::Line).value(i);
+    for (const std::string& kernel : items[i].kernels) json.value(strings.at(kernel));
+    json.end_array();
+  }
+  json.end_array();
+  json.end_object();
+}
+
+void write_estimate(JsonWriter& json, const EstimateFile& estimate) {
+  if (estimate.memory) {
+    const EstimateMemory& memory = *estimate.memory;
+    json.key("memory").begin_object();
+    json.member("excludes", memory.excludes);
+    json.key("peak_bytes"), write_amount(json, memory.peak_bytes);
+    json.member("peak_step", memory.peak_step);
+    json.key("weight_bytes"), write_amount(json, memory.weight_bytes);
+    amounts(json, "timeline", memory.timeline, [](double bytes) { return std::optional(bytes); });
+    json.end_object();
+  }
+  if (estimate.sweep) {
+    const EstimateSweep& sweep = *estimate.sweep;
+    json.key("sweep").begin_object().member("dim", sweep.dim);
+    amounts(json, "size", sweep.points, [](const SweepPoint& point) { return std::optional(point.size); });
+    amounts(json, "flops", sweep.points, [](const SweepPoint& point) { return point.flops; });
+    amounts(json, "bytes", sweep.points, [](const SweepPoint& point) { return point.bytes; });
+    amounts(json, "seconds", sweep.points, [](const SweepPoint& point) { return point.seconds; });
+    amounts(json, "memory_bytes", sweep.points, [](const SweepPoint& point) { return point.memory_bytes; });
+    json.end_object();
+  }
+}
+
+void write_roofs(JsonWriter& json, std::string_view key, const std::vector<Roof>& roofs) {
+  json.key(key).begin_array();
+  for (const Roof& roof : roofs) {
+    json.begin_object(JsonLayout::Line).member("id", roof.id).member("name", roof.name).member("value", roof.value);
+    json.member("unit", roof.unit_text())
+        .member("measured", roof.measured)
+        .member("spec", roof.spec)
+        .member("shown", roof.shown)
+        .member("source", roof.source);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+}  // namespace
+
+std::string chart_json(const Chart& chart) {
+  JsonWriter json;
+  Strings strings;
+  json.begin_object().member("schema", "pagoda.chart/1");
+  if (!chart.options.tool.empty()) json.member("tool", chart.options.tool);
+  json.member("title", chart.title);
+  json.key("device").begin_object(JsonLayout::Line).member("id", chart.device.id).member("name", chart.device.name);
+  json.member("measured", chart.device.measured)
+      .member("launch_overhead_seconds", chart.device.launch_overhead_seconds.value)
+      .end_object();
+  json.key("axes").begin_object(JsonLayout::Line);
+  json.key("intensity").begin_array().value(chart.frame.x0).value(chart.frame.x1).end_array();
+  json.key("performance").begin_array().value(chart.frame.y0).value(chart.frame.y1).end_array();
+  json.end_object();
+  json.key("roofs").begin_object();
+  json.member("main", chart.roofs.main);
+  write_roofs(json, "compute", chart.roofs.compute);
+  write_roofs(json, "bandwidth", chart.roofs.bandwidth);
+  json.end_object();
+  json.key("series").begin_array();
+  for (const Series& series : chart.series) {
+    const EstimateFile* estimate = series.estimate ? &chart.estimates[*series.estimate] : nullptr;
+    json.begin_object().member("label", series.label).member("summary", summary(chart, series));
+    json.member("time", series.has_time() ? "measured" : "bound");
+    json.key("source");
+    series.measured ? json.value(chart.measured[*series.measured].source) : json.null();
+    json.member("traffic", estimate != nullptr ? estimate->traffic : std::string("measured"));
+    json.member("seconds", series.seconds).member("bound_seconds", series.bound_seconds);
+    json.member("joined_share", series.joined_share);
+    write_star(json, "bound_star", series.bound_star);
+    write_star(json, "measured_star", series.measured_star);
+    write_stars(json, "trajectory", series.trajectory);
+    json.key("colors").begin_array(JsonLayout::Line);
+    for (std::size_t i = 0; i < std::min(kColors, series.types.size()); ++i)
+      json.value(strings.at(series.types[i].type));
+    json.end_array();
+    json.key("aggregates").begin_array(JsonLayout::Line);
+    for (std::size_t d = 0; d < series.dots.size(); ++d)
+      if (series.dots[d].aggregate) json.value(d);
+    json.end_array();
+    write_items(json, series.items, series.dots, estimate, strings);
+    if (estimate != nullptr) write_estimate(json, *estimate);
+    json.end_object();
+  }
+  json.end_array();
+  write_stars(json, "path", chart.path);
+  json.key("changes").begin_array();
+  for (const Change& change : chart.changes)
+    json.begin_object(JsonLayout::Line)
+        .member("name", change.name)
+        .member("before_seconds", change.before_seconds)
+        .member("after_seconds", change.after_seconds)
+        .member("before_intensity", change.before_x)
+        .member("before_rate", change.before_y)
+        .member("after_intensity", change.after_x)
+        .member("after_rate", change.after_y)
+        .end_object();
+  json.end_array();
+  if (chart.energy) {
+    json.key("energy").begin_object(JsonLayout::Line).member("joules_per_flop", chart.energy->joules_per_flop);
+    json.member("joules_per_byte", chart.energy->joules_per_byte)
+        .member("constant_watts", chart.energy->constant_watts)
+        .end_object();
+  }
+  json.key("strings").begin_array(JsonLayout::Line);
+  for (const std::string& text : strings.texts()) json.value(text);
+  json.end_array();
+  json.key("warnings").begin_array();
+  for (const std::string& warning : chart.warnings) json.value(warning);
+  json.end_array();
+  json.key("provenance").begin_array();
+  for (const auto& [key, value] : chart.provenance)
+    json.begin_array(JsonLayout::Line).value(key).value(value).end_array();
+  json.end_array();
+  json.end_object();
+  return std::move(json).text();
+}
+
+}  // namespace pagoda::plot

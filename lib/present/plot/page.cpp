@@ -1,0 +1,92 @@
+// The page: the master picture, the chart's JSON and one script, in a single file that asks the network for nothing.
+// Its policy allows exactly this script and this style, so that no name in a model can become code.
+#include "plot/page_files.h"
+
+#include "pagoda/base/sha256.h"
+#include "plot/compact.h"
+#include "plot/draw.h"
+#include "plot/outputs.h"
+#include "plot/text.h"
+#include "plot/views.h"
+
+namespace pagoda::plot {
+namespace {
+
+// JSON inside a script element: "<" could end the element or open a comment; it may be written as an escape.
+std::string in_script(const std::string& json) {
+  std::string text;
+  text.reserve(json.size());
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    if (json[i] == '<')
+      text += "\\u003c";
+    else if (json[i] != '\n')  // between tokens only: strings escape theirs
+      text += json[i];
+  }
+  return text;
+}
+
+std::string compact_style(std::string_view style) {
+  std::string text;
+  for (std::size_t i = 0; i < style.size(); ++i) {
+    if (style.substr(i, 2) == "/*")
+      i = style.find("*/", i) + 1;
+    else if (style[i] == '\n' || (style[i] == ' ' && !text.empty() &&
+                                  std::string_view("{};:,").find(text.back()) != std::string_view::npos))
+      continue;
+    else
+      text += style[i];
+  }
+  return text;
+}
+
+constexpr std::string_view kToolbar = R"(<div class="bar">
+<input id="search" type="search" placeholder="Search operators" aria-label="Search operators by name, scope or type">
+<label>Model <select id="series"></select></label>
+<label>Colour <select id="color"><option value="type">type</option><option value="limit">limit</option><option value="share">% of roof</option><option value="precision">precision</option></select></label>
+<label>Limit <select id="limit"><option value="">all</option><option value="memory">memory</option><option value="compute">compute</option><option value="neither">neither roof</option><option value="unknown">unknown</option><option value="none">none</option></select></label>
+<label>Bytes at <select id="level"><option value="dram">DRAM</option><option value="l2">L2</option><option value="l1">L1</option></select></label>
+<label>Ridge of <select id="precision"></select></label>
+<label>Heaviest <input id="share" type="range" min="1" max="100" value="100"><span id="share-text">100%</span></label>
+<span class="end"><button id="zoom-reset" type="button" title="Double click or 0">Whole frame</button><button id="clear" type="button">Clear</button><button id="save-svg" type="button">SVG</button><button id="save-png" type="button">PNG</button><button id="save-csv" type="button">CSV</button><button id="dark" type="button" aria-pressed="false">Dark</button></span>
+<div class="second"><span id="status" role="status"></span><fieldset id="roof-boxes"><legend>Roofs</legend></fieldset><span id="color-key"></span></div>
+</div>
+)";
+
+constexpr std::string_view kTable = R"(<h2 id="operators">Operators</h2>
+<div id="rows" tabindex="0" role="region" aria-labelledby="operators"><table aria-labelledby="operators"><thead><tr></tr></thead><tbody></tbody></table></div>
+)";
+
+}  // namespace
+
+std::string chart_html(const Chart& chart) {
+  const std::string script = "\"use strict\";(()=>{" + compact_script(page_script()) + "})();\n",
+                    style = compact_style(page_style());
+  std::string html = "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n";
+  html += "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'sha256-" +
+          base64(sha256(script)) + "'; style-src 'sha256-" + base64(sha256(style)) +
+          "'; img-src blob:; base-uri 'none'; form-action 'none'\">\n";
+  html += "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>" + xml(chart.title) +
+          "</title>\n";
+  html += "<style>" + style + "</style>\n</head>\n<body>\n<main>\n";
+  html += kToolbar;
+  html += "<div class=\"chart\">\n" + draw_roofline(chart, false) +
+          "<div id=\"card\" role=\"tooltip\" hidden></div>\n</div>\n";
+  if (!chart.warnings.empty()) {
+    html += "<div class=\"check\"><strong>Check</strong><ul>";
+    for (const std::string& warning : chart.warnings) html += "<li>" + xml(warning) + "</li>";
+    html += "</ul></div>\n";
+  }
+  html += kTable;
+  html += "<div class=\"views\">\n";
+  for (const View& view : draw_views(chart))
+    html += "<figure class=\"view\" data-s=\"" + std::to_string(view.series) + "\"" +
+            (view.series == 0 ? "" : " hidden") + " aria-label=\"" + xml(view.title) + "\">\n" + view.svg +
+            "</figure>\n";
+  html += "</div>\n<dl class=\"facts\">";
+  for (const auto& [key, value] : chart.provenance) html += "<dt>" + xml(key) + "</dt><dd>" + xml(value) + "</dd>";
+  html += "</dl>\n</main>\n<script type=\"application/json\" id=\"chart-data\">" + in_script(chart_json(chart)) +
+          "</script>\n";
+  return html + "<script>" + script + "</script>\n</body>\n</html>\n";
+}
+
+}  // namespace pagoda::plot

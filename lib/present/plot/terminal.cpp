@@ -1,0 +1,233 @@
+// The roofline in characters, for a shell far from a browser.
+#include <algorithm>
+#include <cmath>
+
+#include "pagoda/base/text.h"
+#include "plot/draw.h"
+#include "plot/outputs.h"
+#include "plot/text.h"
+
+namespace pagoda::plot {
+namespace {
+
+constexpr int kLeft = 8;  // columns for ticks of performance
+constexpr std::array<int, kColors + 1> kAnsi = {34, 33, 32, 31, 35, 36, 90};
+
+struct Cell {
+  std::string text = " ";
+  int color = 0;  // of SGR; 0: none
+};
+
+class Canvas {
+ public:
+  Canvas(const Frame& frame, int columns, int lines)
+      : frame_(frame), columns_(columns), lines_(lines), cells_(static_cast<std::size_t>(columns * lines)) {}
+
+  int column(double x) const {
+    return static_cast<int>(std::lround((columns_ - 1) * std::log(x / frame_.x0) / std::log(frame_.x1 / frame_.x0)));
+  }
+  int line(double y) const {
+    return static_cast<int>(
+        std::lround((lines_ - 1) * (1 - std::log(y / frame_.y0) / std::log(frame_.y1 / frame_.y0))));
+  }
+  double x_of(double column) const { return frame_.x0 * std::pow(frame_.x1 / frame_.x0, column / (columns_ - 1)); }
+
+  void put(int column, int line, const std::string& text, int color = 0) {
+    if (column < 0 || column >= columns_ || line < 0 || line >= lines_) return;
+    cells_[static_cast<std::size_t>(line * columns_ + column)] = {text, color};
+  }
+  void write(int column, int line, const std::string& text, int color = 0) {
+    for (std::size_t i = 0; i < text.size(); ++column) {
+      const std::size_t start = i;
+      report::next_code_point(text, i);
+      put(column, line, text.substr(start, i - start), color);
+    }
+  }
+  bool is_empty(int column, int line, int width) const {
+    for (int i = 0; i < width; ++i) {
+      if (column + i < 0 || column + i >= columns_ || line < 0 || line >= lines_) return false;
+      if (cells_[static_cast<std::size_t>(line * columns_ + column + i)].text != " ") return false;
+    }
+    return true;
+  }
+  std::string row(int line, bool color) const {
+    std::string text;
+    int now = 0;
+    for (int i = 0; i < columns_; ++i) {
+      const Cell& cell = cells_[static_cast<std::size_t>(line * columns_ + i)];
+      if (color && cell.color != now) text += "\x1b[" + std::to_string(now = cell.color) + "m";
+      text += cell.text;
+    }
+    if (color && now != 0) text += "\x1b[0m";
+    while (!text.empty() && text.back() == ' ') text.pop_back();
+    return text;
+  }
+
+ private:
+  Frame frame_;
+  int columns_, lines_;
+  std::vector<Cell> cells_;
+};
+
+void draw_roofs(Canvas& canvas, const Chart& chart, int columns, int lines) {
+  double top = 0;
+  for (const Roof& roof : chart.roofs.compute)
+    if (roof.shown) top = std::max(top, roof.value);
+  for (const Roof& roof : chart.roofs.bandwidth) {
+    const bool is_main = &roof == &chart.roofs.bandwidth.front();
+    for (int i = 0; i < columns; ++i) {
+      const double y = canvas.x_of(i) * roof.value;
+      if (y <= top && y >= chart.frame.y0) canvas.put(i, canvas.line(y), is_main ? "╱" : "·", 90);
+    }
+  }
+  for (std::size_t i = 0; i < chart.roofs.compute.size(); ++i) {
+    const Roof& roof = chart.roofs.compute[i];
+    if (!roof.shown) continue;
+    const int from = std::max(0, canvas.column(roof.value / chart.roofs.bandwidth.front().value));
+    for (int at = from; at < columns; ++at)
+      canvas.put(at, canvas.line(roof.value), i == chart.roofs.main ? "─" : "╌", 90);
+  }
+  // Names in a second pass, so that no line crosses them.
+  for (const Roof& roof : chart.roofs.compute) {
+    if (!roof.shown) continue;
+    const std::string name = roof.name + " " + si(roof.value, roof.unit_text());
+    const int width = static_cast<int>(report::display_width(name));
+    for (const int line : {canvas.line(roof.value) - 1, canvas.line(roof.value) + 1})
+      if (canvas.is_empty(columns - width - 1, line, width + 1)) {
+        canvas.write(columns - width, line, name);
+        break;
+      }
+  }
+  const Roof& dram = chart.roofs.bandwidth.front();
+  const std::string name = dram.name + " " + si(dram.value, "B/s");
+  for (int line = lines - 2; line > 1; --line) {
+    const double y = chart.frame.y0 * std::pow(chart.frame.y1 / chart.frame.y0, 1 - line / (lines - 1.0));
+    const int width = static_cast<int>(report::display_width(name)), column = canvas.column(y / dram.value) - width - 2;
+    if (!canvas.is_empty(column, line, width)) continue;
+    canvas.write(column, line, name);
+    break;
+  }
+}
+
+void draw_dots(Canvas& canvas, const Chart& chart, const Series& series) {
+  // Lightest first, so that what matters stays visible.
+  for (std::size_t i = series.dots.size(); i-- > 0;) {
+    const Dot& dot = series.dots[i];
+    const auto put = [&](double x, double y, const char* large, const char* small) {
+      const double px = std::clamp(x, chart.frame.x0, chart.frame.x1);
+      const double py = std::clamp(dot.rail ? y * chart.frame.x0 : y, chart.frame.y0, chart.frame.y1);
+      canvas.put(canvas.column(px), canvas.line(py), dot.share >= 0.01 ? large : small, kAnsi[dot.color]);
+    };
+    if (dot.x) put(*dot.x, *dot.y, "○", "∘");
+    if (dot.measured_x) put(*dot.measured_x, *dot.measured_y, "●", "•");
+  }
+  for (const auto& star : {series.bound_star, series.measured_star})
+    if (star && chart.frame.holds(star->x(), star->y()))
+      canvas.put(canvas.column(star->x()), canvas.line(star->y()), "★", 1);
+}
+
+std::string share_of_roof(const Series& series, const Dot& dot) {
+  double bound = 0, seconds = 0;
+  for (const std::size_t i : dot.items) {
+    if (!series.items[i].roof_share()) return "–";
+    bound += *series.items[i].bound_seconds;
+    seconds += *series.items[i].seconds;
+  }
+  return percent_text(bound / seconds);
+}
+
+// Broken at the separators.
+std::string wrapped(const std::string& text, std::size_t columns) {
+  constexpr std::string_view kSeparator = " · ";
+  std::string result, row;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find(kSeparator, at), text.size());
+    const std::string part = text.substr(at, end - at);
+    if (!row.empty() && report::display_width(row) + 3 + report::display_width(part) > columns) {
+      result += row + "\n";
+      row = part;
+    } else {
+      row += (row.empty() ? "" : std::string(kSeparator)) + part;
+    }
+    at = end + kSeparator.size();
+  }
+  return result + row + "\n";
+}
+
+std::string table(const Chart& chart, const Series& series) {
+  report::Grid grid;
+  grid.columns = {{"operator", false, 0, 12}, {"type"},         {"count", true},    {"% time", true}, {"time", true},
+                  {"FLOP/B", true, 1},        {"FLOP/s", true}, {"limit", false, 2}};
+  if (series.has_time()) grid.columns.push_back({"% roof", true});
+  std::size_t shown = 0;
+  for (const Dot& dot : series.dots) {
+    if (shown++ == chart.options.labels) break;
+    const Item& item = series.items[dot.items.front()];
+    const auto& x = dot.measured_x ? dot.measured_x : dot.x;
+    const auto& y = dot.measured_y ? dot.measured_y : dot.y;
+    std::vector<std::string> row = {dot.name,
+                                    dot.type,
+                                    std::to_string(dot.items.size()),
+                                    percent_text(dot.share),
+                                    seconds_text(dot.seconds),
+                                    dot.rail || !x ? "–" : plain(*x),
+                                    dot.rail || !y ? "–" : si(*y),
+                                    std::string(to_string(item.limit))};
+    for (std::string& text : row) text = report::elide(text, 44);
+    if (series.has_time()) row.push_back(share_of_roof(series, dot));
+    grid.rows.push_back(std::move(row));
+  }
+  return report::aligned(grid, static_cast<std::size_t>(chart.options.columns));
+}
+
+}  // namespace
+
+std::string chart_text(const Chart& chart) {
+  const int columns = std::max(20, chart.options.columns - kLeft - 2), lines = chart.options.lines;
+  Canvas canvas(chart.frame, columns, lines);
+  draw_roofs(canvas, chart, columns, lines);
+  if (!chart.series.empty()) draw_dots(canvas, chart, chart.series.front());
+  std::string text = report::elide(chart.title, static_cast<std::size_t>(chart.options.columns)) + "\n";
+  for (const Series& series : chart.series)
+    text += wrapped((chart.series.size() > 1 ? series.label + ": " : "") + summary(chart, series),
+                    static_cast<std::size_t>(chart.options.columns));
+  int next = static_cast<int>(std::floor(std::log10(chart.frame.y1) + 1e-9));
+  for (int line = 0; line < lines; ++line) {
+    std::string tick;
+    if (next >= static_cast<int>(std::ceil(std::log10(chart.frame.y0) - 1e-9)) &&
+        canvas.line(std::pow(10.0, next)) == line)
+      tick = decade(next--);
+    text += std::string(static_cast<std::size_t>(kLeft) - std::min<std::size_t>(kLeft, tick.size()), ' ') + tick +
+            (tick.empty() ? " │" : " ┤") + canvas.row(line, chart.options.color) + "\n";
+  }
+  std::string axis, ticks;
+  for (int exponent = static_cast<int>(std::ceil(std::log10(chart.frame.x0) - 1e-9));
+       exponent <= std::log10(chart.frame.x1) + 1e-9; ++exponent) {
+    const int at = canvas.column(std::pow(10.0, exponent));
+    while (static_cast<int>(report::display_width(axis)) < at) axis += "─";
+    axis += "┬";
+    const std::string label = decade(exponent);
+    const int begin = std::max(0, at - static_cast<int>(label.size()) / 2);
+    if (static_cast<int>(ticks.size()) < begin)
+      ticks += std::string(static_cast<std::size_t>(begin) - ticks.size(), ' ');
+    ticks += label;
+  }
+  const std::string indent(kLeft + 2, ' ');
+  text += indent.substr(1) + "└" + axis + "\n" + indent + ticks + "\n" + indent + "FLOP/s over FLOP / DRAM byte";
+  text += chart.series.empty() ? "\n"
+          : chart.series.front().has_time()
+              ? "; ● measured, ○ least time, ★ whole model; small: below 1% of the time\n"
+              : "; ○ least time of an operator, ★ whole model; small: below 1% of the time\n";
+  for (const Series& series : chart.series) {
+    if (&series != &chart.series.front()) break;
+    text += "\n" + table(chart, series);
+    for (std::size_t i = 1; i < kAbsences; ++i)
+      if (const auto& [items, share] = series.absent[i]; items > 0)
+        text += std::to_string(items) + " " + std::string(to_string(static_cast<Absence>(i))) +
+                (share > 0 ? ", " + percent_text(share) + " of time" : "") + "\n";
+  }
+  for (const std::string& warning : chart.warnings) text += "! " + warning + "\n";
+  return text;
+}
+
+}  // namespace pagoda::plot

@@ -1,0 +1,178 @@
+#include "plot/text.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <charconv>
+#include <cmath>
+
+#include "pagoda/base/text.h"
+
+namespace pagoda::plot {
+namespace {
+
+// Advance widths of DejaVu Sans 2.37 for U+0020 … U+007E in thousandths of the font size (its table hmtx / 2048).
+// clang-format off
+constexpr std::array<short, 95> kAdvance = {
+    318, 401, 460, 838, 636, 950, 780, 275, 390, 390, 500, 838, 318, 361, 318, 337,
+    636, 636, 636, 636, 636, 636, 636, 636, 636, 636, 337, 337, 838, 838, 838, 531,
+    1000, 684, 686, 698, 770, 632, 575, 775, 752, 295, 295, 656, 557, 863, 748, 787,
+    603, 787, 695, 635, 611, 732, 684, 989, 685, 611, 685, 390, 337, 390, 838, 500,
+    500, 613, 635, 550, 635, 615, 352, 635, 634, 278, 278, 579, 278, 974, 634, 612,
+    635, 635, 411, 521, 392, 634, 592, 818, 592, 592, 525, 636, 337, 636, 838};
+// clang-format on
+constexpr double kOther = 0.838;  // "×", "→", "≥" and most signs; wide scripts take more
+constexpr double kWide = 1.0;
+
+double advance(char32_t code_point) {
+  if (code_point >= 0x20 && code_point < 0x7F) return kAdvance[code_point - 0x20] / 1000.0;
+  if (code_point == U'·') return 0.318;
+  if (code_point == U'µ') return 0.636;
+  if (code_point == U'–') return 0.5;
+  return code_point >= 0x1100 || code_point == U'…' ? kWide : kOther;
+}
+
+constexpr std::array<std::string_view, 17> kPrefixes = {"y", "z", "a", "f", "p", "n", "µ", "m", "",
+                                                        "k", "M", "G", "T", "P", "E", "Z", "Y"};
+constexpr int kNoPrefix = 8;
+
+int floor_div(int a, int b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
+
+}  // namespace
+
+double text_width(std::string_view text, double size) {
+  double width = 0;
+  for (std::size_t i = 0; i < text.size();) width += advance(report::next_code_point(text, i));
+  return width * size;
+}
+
+std::string fit(const std::string& text, double size, double width) {
+  if (text_width(text, size) <= width) return text;
+  for (std::size_t columns = report::display_width(text); columns > 1; --columns) {
+    std::string shorter = report::elide(text, columns);
+    if (text_width(shorter, size) <= width) return shorter;
+  }
+  return "…";
+}
+
+std::string short_name(const std::string& name, std::size_t columns) {
+  std::size_t begin = name.size();
+  while (begin > 0) {
+    const std::size_t slash = name.rfind('/', begin - 1);
+    if (slash == std::string::npos) {
+      begin = 0;
+      break;
+    }
+    if (begin != name.size() && name.size() - slash - 1 > columns) break;
+    begin = slash;
+    if (begin == 0) break;
+  }
+  std::string tail = name.substr(begin);
+  if (tail.size() > 1 && tail.front() == '/') tail.erase(0, 1);
+  return report::elide(tail, columns);
+}
+
+std::string xml(std::string_view text) {
+  std::string escaped;
+  for (std::size_t i = 0; i < text.size();) {
+    const char32_t code_point = report::next_code_point(text, i);
+    if (code_point == '&') {
+      escaped += "&amp;";
+    } else if (code_point == '<') {
+      escaped += "&lt;";
+    } else if (code_point == '>') {
+      escaped += "&gt;";
+    } else if (code_point == '"') {
+      escaped += "&quot;";
+    } else if (code_point == '\'') {
+      escaped += "&#39;";
+    } else if (report::is_unsafe(code_point)) {
+      // XML 1.0 has no way to write most control characters, not even as references.
+      report::append_utf8(escaped, report::kReplacement);
+    } else {
+      report::append_utf8(escaped, code_point);
+    }
+  }
+  return escaped;
+}
+
+std::string number(double value, int digits) {
+  assert(std::isfinite(value));
+  std::array<char, 64> buffer{};
+  const auto end = digits >= 17 ? std::to_chars(buffer.data(), buffer.data() + buffer.size(), value)
+                                : std::to_chars(buffer.data(), buffer.data() + buffer.size(), value,
+                                                std::chars_format::general, digits);
+  return {buffer.data(), end.ptr};
+}
+
+std::string si(double value) {
+  if (value == 0) return "0";
+  // From the third digit on the number is rounded first, so that 999.6 reads "1 k".
+  int exponent = static_cast<int>(std::floor(std::log10(std::abs(value))));
+  const double scale = std::pow(10, exponent - 2);
+  double rounded = std::round(value / scale) * scale;
+  exponent = static_cast<int>(std::floor(std::log10(std::abs(rounded)) + 1e-12));
+  const int step = std::clamp(floor_div(exponent, 3), -kNoPrefix, kNoPrefix);
+  rounded /= std::pow(10, 3 * step);
+  std::array<char, 64> buffer{};
+  const int decimals = std::clamp(2 - (exponent - 3 * step), 0, 2);
+  const auto end =
+      std::to_chars(buffer.data(), buffer.data() + buffer.size(), rounded, std::chars_format::fixed, decimals);
+  std::string text(buffer.data(), end.ptr);
+  if (text.find('.') != std::string::npos) {
+    while (text.back() == '0') text.pop_back();
+    if (text.back() == '.') text.pop_back();
+  }
+  const std::string_view prefix = kPrefixes[static_cast<std::size_t>(step + kNoPrefix)];
+  return prefix.empty() ? text : text + " " + std::string(prefix);
+}
+
+std::string si(double value, std::string_view unit) {
+  std::string text = si(value);
+  const bool has_prefix = text.back() < '0' || text.back() > '9';
+  return text + (has_prefix ? "" : " ") + std::string(unit);
+}
+
+std::string plain(double value) {
+  if (value == 0) return "0";
+  if (value >= 9999.5 || value < 1e-4) return si(value);
+  const int exponent = static_cast<int>(std::floor(std::log10(value)));
+  const double scale = std::pow(10, exponent - 2);
+  return number(std::round(value / scale) * scale, 4);
+}
+
+std::string decade(int exponent) {
+  if (exponent < 0 && exponent >= -4) return "0." + std::string(static_cast<std::size_t>(-exponent - 1), '0') + "1";
+  const int step = std::clamp(floor_div(exponent, 3), -kNoPrefix, kNoPrefix);
+  const std::string_view prefix = kPrefixes[static_cast<std::size_t>(step + kNoPrefix)];
+  std::string text = "1" + std::string(static_cast<std::size_t>(std::max(0, exponent - 3 * step)), '0');
+  return prefix.empty() ? text : text + " " + std::string(prefix);
+}
+
+std::string seconds_text(double seconds) { return si(seconds, "s"); }
+
+std::string percent_text(double fraction) {
+  const double percent = 100 * fraction;
+  if (percent == 0) return "0%";
+  return number(percent, percent >= 99.95 ? 4 : percent >= 9.995 ? 3 : 2) + "%";
+}
+
+std::string count_text(std::size_t count, std::string_view singular, std::string_view plural) {
+  return report::grouped(static_cast<Int>(count)) + " " + std::string(count == 1 ? singular : plural);
+}
+
+std::string px(double value) {
+  assert(std::isfinite(value));
+  const auto hundredths = static_cast<long long>(std::llround(value * 100));
+  const long long magnitude = std::abs(hundredths);
+  std::string text = hundredths < 0 ? "-" : "";
+  text += std::to_string(magnitude / 100);
+  if (const long long rest = magnitude % 100; rest != 0) {
+    text += '.';
+    text += static_cast<char>('0' + rest / 10);
+    if (rest % 10 != 0) text += static_cast<char>('0' + rest % 10);
+  }
+  return text;
+}
+
+}  // namespace pagoda::plot

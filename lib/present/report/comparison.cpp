@@ -1,0 +1,249 @@
+// Two models side by side.
+#include <algorithm>
+#include <cmath>
+
+#include "pagoda/base/json_writer.h"
+#include "pagoda/documents/dim_json.h"
+#include "report/csv_line.h"
+#include "report/rows.h"
+
+namespace pagoda {
+namespace {
+
+using report::Counters;
+using report::CsvLine;
+using report::Grid;
+using report::JsonWriter;
+using report::Number;
+using Layout = JsonWriter::Layout;
+
+// The counters that a comparison shows, of nodes and of totals.
+constexpr std::pair<std::string_view, Number Counters::*> kCompared[] = {
+    {"macs", &Counters::macs},
+    {"arith", &Counters::arith},
+    {"special", &Counters::special},
+    {"flops", &Counters::flops},
+    {"params", &Counters::params},
+    {"param_bytes", &Counters::param_bytes},
+    {"bytes_read", &Counters::bytes_read},
+    {"bytes_written", &Counters::bytes_written},
+    {"bytes", &Counters::bytes},
+};
+
+Number difference(const Number& before, const Number& after) {
+  return before && after ? Number(*after - *before) : std::nullopt;
+}
+
+std::string signed_si(const Number& value, std::string_view unit = "") {
+  if (!value) return "?";
+  return (*value > 0 ? "+" : "") + report::si(*value, unit);
+}
+
+std::string ratio_text(const Number& before, const Number& after) {
+  if (!before || !after || *before == 0) return "";
+  return report::rounded(static_cast<double>(*after) / static_cast<double>(*before)) + "×";
+}
+
+struct Pair {
+  const report::NodeRow* before = nullptr;
+  const report::NodeRow* after = nullptr;
+  Match match = Match::None;
+
+  const report::NodeRow& shown() const { return after != nullptr ? *after : *before; }
+  // What a node that is not there does is nothing.
+  Number delta(Number Counters::*counter) const {
+    const Number none = Int{0};
+    return difference(before == nullptr ? none : before->counters.*counter,
+                      after == nullptr ? none : after->counters.*counter);
+  }
+  bool differs() const {
+    if (before == nullptr || after == nullptr || before->node->op_type != after->node->op_type) return true;
+    return std::any_of(std::begin(kCompared), std::end(kCompared), [&](const auto& counter) {
+      const Number change = delta(counter.second);
+      return !change || *change != 0;
+    });
+  }
+};
+
+std::vector<Pair> pairs_of(const Comparison& comparison, const report::Data& before, const report::Data& after) {
+  std::vector<Pair> pairs;
+  for (const NodePair& nodes : comparison.nodes) {
+    Pair pair{.match = nodes.match};
+    if (nodes.before >= 0) pair.before = &before.nodes[static_cast<std::size_t>(nodes.before)];
+    if (nodes.after >= 0) pair.after = &after.nodes[static_cast<std::size_t>(nodes.after)];
+    pairs.push_back(pair);
+  }
+  return pairs;
+}
+
+std::string op_text(const Pair& pair) {
+  const auto op = [](const report::NodeRow& row) { return report::qualified(row.node->domain, row.node->op_type); };
+  if (pair.before == nullptr || pair.after == nullptr || op(*pair.before) == op(*pair.after))
+    return printable(op(pair.shown()));
+  return printable(op(*pair.before) + " → " + op(*pair.after));
+}
+
+Grid totals_grid(const report::Data& before, const report::Data& after) {
+  Grid grid;
+  grid.columns = {{.header = "total"},
+                  {.header = "before", .is_number = true},
+                  {.header = "after", .is_number = true},
+                  {.header = "change", .is_number = true},
+                  {.header = "after/before", .is_number = true}};
+  for (const auto& [name, counter] : kCompared) {
+    const std::string_view unit = name.find("bytes") != std::string_view::npos ? "B" : "";
+    const Number &a = before.totals.*counter, &b = after.totals.*counter;
+    grid.rows.push_back({std::string(name), a ? report::si(*a, unit) : "?", b ? report::si(*b, unit) : "?",
+                         signed_si(difference(a, b), unit), ratio_text(a, b)});
+  }
+  const Number &a = before.activation_peak_bytes, &b = after.activation_peak_bytes;
+  grid.rows.push_back({"activation_peak_bytes", a ? report::si(*a, "B") : "?", b ? report::si(*b, "B") : "?",
+                       signed_si(difference(a, b), "B"), ratio_text(a, b)});
+  return grid;
+}
+
+// The largest changes of work, then of traffic, first.
+std::vector<Pair> changed(std::vector<Pair> pairs, std::size_t top) {
+  std::erase_if(pairs, [](const Pair& pair) { return !pair.differs(); });
+  const auto weight = [](const Pair& pair, Number Counters::*counter) {
+    const Number change = pair.delta(counter);
+    return change ? std::abs(static_cast<double>(*change)) : 0.0;
+  };
+  std::stable_sort(pairs.begin(), pairs.end(), [&](const Pair& a, const Pair& b) {
+    const double flops_a = weight(a, &Counters::flops), flops_b = weight(b, &Counters::flops);
+    return flops_a != flops_b ? flops_a > flops_b : weight(a, &Counters::bytes) > weight(b, &Counters::bytes);
+  });
+  if (top > 0 && pairs.size() > top) pairs.resize(top);
+  return pairs;
+}
+
+Grid nodes_grid(const std::vector<Pair>& pairs) {
+  Grid grid;
+  grid.columns = {{.header = "node", .shortest_width = 16},
+                  {.header = "op", .shortest_width = 10},
+                  {.header = "change"},
+                  {.header = "matched by", .drop_order = 5},
+                  {.header = "FLOPs before", .is_number = true, .drop_order = 2},
+                  {.header = "after", .is_number = true, .drop_order = 3},
+                  {.header = "Δ FLOPs", .is_number = true},
+                  {.header = "Δ params", .is_number = true, .drop_order = 4},
+                  {.header = "Δ bytes", .is_number = true}};
+  for (const Pair& pair : pairs) {
+    const auto flops = [](const report::NodeRow* row) {
+      return row == nullptr ? "" : row->counters.flops ? report::si(*row->counters.flops) : "?";
+    };
+    grid.rows.push_back({printable(pair.shown().name()), op_text(pair),
+                         pair.before == nullptr  ? "added"
+                         : pair.after == nullptr ? "removed"
+                                                 : "changed",
+                         std::string(to_string(pair.match)), flops(pair.before), flops(pair.after),
+                         signed_si(pair.delta(&Counters::flops)), signed_si(pair.delta(&Counters::params)),
+                         signed_si(pair.delta(&Counters::bytes), "B")});
+  }
+  return grid;
+}
+
+std::string summary(const Comparison& comparison, const std::vector<Pair>& pairs) {
+  const auto differing =
+      std::count_if(pairs.begin(), pairs.end(), [](const Pair& p) { return p.before && p.after && p.differs(); });
+  return std::to_string(comparison.matched) + " nodes matched, of which " + std::to_string(differing) + " changed; " +
+         std::to_string(comparison.added) + " added, " + std::to_string(comparison.removed) + " removed";
+}
+
+void write_side(JsonWriter& json, const report::NodeRow* row) {
+  if (row == nullptr) {
+    json.null();
+    return;
+  }
+  json.begin_object();
+  json.member("index", row->index).member("name", row->node->name).member("op_type", row->node->op_type);
+  for (const auto& [name, counter] : kCompared) json.member(name, row->counters.*counter);
+  json.end_object();
+}
+
+std::string json_text(const report::Data& before, const report::Data& after, const Comparison& comparison,
+                      const std::vector<Pair>& pairs, const std::string& tool) {
+  JsonWriter json;
+  json.begin_object();
+  json.member("schema", "pagoda.comparison/1");
+  if (!tool.empty()) json.member("tool", tool);
+  json.member("before", before.model.path).member("after", after.model.path);
+  json.member("count", to_string(after.options.count));
+  json.member("matched", comparison.matched).member("added", comparison.added).member("removed", comparison.removed);
+  json.key("totals").begin_object();
+  for (const auto& [name, counter] : kCompared) {
+    json.key(name).begin_object(Layout::Line);
+    const Number &a = before.totals.*counter, &b = after.totals.*counter;
+    json.member("before", a).member("after", b).member("delta", difference(a, b));
+    json.end_object();
+  }
+  json.key("activation_peak_bytes").begin_object(Layout::Line);
+  const Number &a = before.activation_peak_bytes, &b = after.activation_peak_bytes;
+  json.member("before", a).member("after", b).member("delta", difference(a, b));
+  json.end_object();
+  json.end_object();
+  json.member("partial", before.analysis.partial || after.analysis.partial);
+  json.key("nodes").begin_array();
+  for (const Pair& pair : pairs) {
+    json.begin_object(Layout::Line);
+    json.key("matched_by");
+    pair.match == Match::None ? json.null() : json.value(to_string(pair.match));
+    json.key("before");
+    write_side(json, pair.before);
+    json.key("after");
+    write_side(json, pair.after);
+    json.key("delta").begin_object();
+    for (const auto& [name, counter] : kCompared) json.member(name, pair.delta(counter));
+    json.end_object();
+    json.end_object();
+  }
+  json.end_array();
+  json.end_object();
+  return std::move(json).text();
+}
+
+std::string csv_text(const std::vector<Pair>& pairs) {
+  CsvLine header;
+  for (const char* name : {"name", "op_type", "matched_by", "before_index", "after_index"})
+    header.add(std::string_view(name));
+  for (const auto& [name, counter] : kCompared)
+    for (const char* prefix : {"before_", "after_", "delta_"}) header.add(prefix + std::string(name));
+  std::string text = std::move(header).end();
+  for (const Pair& pair : pairs) {
+    const auto index = [](const report::NodeRow* row) { return row == nullptr ? "" : std::to_string(row->index); };
+    CsvLine line;
+    line.name(pair.shown().name()).name(pair.shown().node->op_type).add(to_string(pair.match));
+    line.add(index(pair.before)).add(index(pair.after));
+    for (const auto& [name, counter] : kCompared) {
+      line.add(pair.before == nullptr ? Number() : pair.before->counters.*counter);
+      line.add(pair.after == nullptr ? Number() : pair.after->counters.*counter);
+      line.add(pair.delta(counter));
+    }
+    text += std::move(line).end();
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string comparison_report(Format format, const ComparedModel& before, const ComparedModel& after,
+                              const Comparison& comparison, const ReportOptions& options) {
+  ReportOptions all = options;
+  all.rows = Rows::Node;
+  all.top = 0;
+  const report::Data old_data = report::collect(before.model, before.analysis, all);
+  const report::Data new_data = report::collect(after.model, after.analysis, all);
+  const std::vector<Pair> pairs = pairs_of(comparison, old_data, new_data);
+  if (format == Format::Json) return json_text(old_data, new_data, comparison, pairs, options.tool);
+  if (format == Format::Csv) return csv_text(pairs);
+  const Grid totals = totals_grid(old_data, new_data), nodes = nodes_grid(changed(pairs, options.top));
+  const std::string from = report::title(old_data), to = report::title(new_data);
+  if (format == Format::Markdown)
+    return "# " + report::code(from) + " → " + report::code(to) + "\n\n" + summary(comparison, pairs) + "\n\n" +
+           report::markdown_table(totals) + "\n" + report::markdown_table(nodes);
+  return "before  " + from + "\nafter   " + to + "\n" + summary(comparison, pairs) + "\n\n" +
+         (nodes.rows.empty() ? "" : report::aligned(nodes, options.width) + "\n") + report::aligned(totals, 0) +
+         "SI units: 1 kB is 1000 B, 1 M is 10^6\n";
+}
+
+}  // namespace pagoda

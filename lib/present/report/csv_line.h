@@ -1,0 +1,12 @@
+// Counters and formulas of a row as cells of CSV.
+#pragma once
+
+#include "pagoda/base/csv_line.h"
+#include "report/rows.h"
+
+namespace pagoda::report {
+
+void write_csv(CsvLine& line, const Counters& counters);
+void write_csv(CsvLine& line, const Formulas& formulas);
+
+}  // namespace pagoda::report

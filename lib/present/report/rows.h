@@ -1,0 +1,142 @@
+// What all reports show: the numbers of totals, nodes and operators, and the formulas behind them.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pagoda/base/text.h"
+#include "pagoda/present/report.h"
+
+namespace pagoda::report {
+
+using Number = std::optional<Int>;  // empty: not known
+
+// The value with every free symbol at 1; empty where that is no count (negative, a division by 0).
+Number number(const Dim& dim);
+
+// In the order of reports.
+struct Counters {
+  Number macs, arith, special, comparisons, flops, params, param_bytes, bytes_read, bytes_written, bytes;
+
+  // flops / bytes; empty where either is unknown or there are no bytes.
+  std::optional<double> intensity() const;
+};
+inline constexpr std::pair<std::string_view, Number Counters::*> kCounters[] = {
+    {"macs", &Counters::macs},
+    {"arith", &Counters::arith},
+    {"special", &Counters::special},
+    {"comparisons", &Counters::comparisons},
+    {"flops", &Counters::flops},
+    {"params", &Counters::params},
+    {"param_bytes", &Counters::param_bytes},
+    {"bytes_read", &Counters::bytes_read},
+    {"bytes_written", &Counters::bytes_written},
+    {"bytes", &Counters::bytes},
+};
+
+struct NodeRow {
+  std::size_t index;  // in execution order
+  const NodeReport* report;
+  const Graph* graph;
+  const Node* node;
+  Counters counters;
+  const RowBound* bound = nullptr;  // null where no device was asked for
+
+  const std::string& name() const { return display_name(*graph, *node); }
+  std::string scope() const;    // bodies entered, then the module path that the exporter recorded
+  std::string problem() const;  // why numbers are missing; empty when none are
+};
+
+// All nodes of one operator. Counters are sums of the modelled ones, empty where there is none.
+struct TypeRow {
+  std::string op_type, domain;
+  std::int64_t nodes = 0, unmodelled_nodes = 0;
+  Counters counters;
+  OpCost cost;  // the same as formulas, where these were asked for
+  std::optional<double> seconds;
+};
+
+// A kernel of the traffic model: rows that run together.
+struct GroupRow {
+  std::size_t index;  // in Traffic::groups
+  const TrafficGroup* group;
+  std::string name;  // of its first contraction, else of its first row
+  std::string ops;   // "Conv+Relu"
+  Counters counters;
+  const RowBound* bound = nullptr;
+};
+
+struct Formulas {
+  std::string macs, flops, bytes;  // flops is empty under Convention::Pagoda
+};
+Formulas formulas(const OpCost& cost, Convention count);
+
+struct Data {
+  const Model& model;
+  const Analysis& analysis;
+  const ReportOptions& options;
+  Counters totals;
+  Number activation_peak_bytes;
+  std::optional<double> intensity;  // of the totals; empty where they are only lower bounds
+  std::vector<NodeRow> nodes;       // chosen and sorted as the options say; empty by type and by group
+  std::vector<TypeRow> types;       // empty unless by type
+  std::vector<GroupRow> groups;     // empty unless by group
+  OpCost cost;                      // of the totals, with the bytes of the traffic model
+
+  const TimeSection* time() const { return options.sections.time; }
+  TrafficModel traffic() const {
+    return options.sections.traffic == nullptr ? TrafficModel::Unfused : options.sections.traffic->model;
+  }
+  bool published() const { return options.count == Convention::Pagoda; }
+  bool has_formulas() const;  // some total is not a plain number, or formulas were asked for
+};
+Data collect(const Model& model, const Analysis& analysis, const ReportOptions& options);
+
+// "ai.onnx" for the default domain, which files leave empty.
+std::string domain_name(const std::string& domain);
+// "Conv", "com.microsoft.FusedMatMul".
+std::string qualified(const std::string& domain, const std::string& op_type);
+// "float32", "sequence(float32)".
+std::string type_name(const TensorType& type);
+// "float32[1,3,224,224]"; "float32" when the rank is unknown.
+std::string type_text(const TensorType& type);
+// What the time bound stands on: "NVIDIA H200 (float16)".
+std::string device_text(const TimeSection& time);
+// How FLOPs are formed, in words.
+std::string_view meaning(Convention count);
+
+// The rows as printable cells, for the table and for Markdown.
+Grid row_grid(const Data& data);
+// The totals: what, exact, rounded.
+Grid totals_grid(const Data& data);
+// "resnet50.onnx", "pytorch 2.4 · opset 17 · …".
+std::string title(const Data& data);
+std::string subtitle(const Data& data);
+// The parts of a training step in the order of reports, and the step: name in JSON, cost.
+std::vector<std::pair<std::string_view, const OpCost*>> step_parts(const Training& training);
+// The step and its memory as printable cells.
+Grid training_grid(const Data& data);
+Grid training_memory_grid(const Data& data);
+// Formulas of the totals: what, formula.
+std::vector<std::pair<std::string, std::string>> total_formulas(const Data& data);
+// Of each row that has any work.
+struct RowFormulas {
+  std::string row;
+  Formulas formulas;
+};
+std::vector<RowFormulas> row_formulas(const Data& data);
+// A grid as a table of GitHub-flavoured Markdown; names from files as code spans.
+std::string markdown_table(const Grid& grid);
+std::string code(std::string_view text);
+// The optional blocks of JSON.
+class JsonWriter;
+void write_sections(JsonWriter& json, const Data& data);
+// "sweep": each dim and its sizes, and the points.
+void write_sweep(JsonWriter& json, const Sweep& sweep);
+// "boxes: number of selected boxes, decided at nms, at most 1000", printable.
+std::string symbol_text(const Symbol& symbol);
+
+}  // namespace pagoda::report

@@ -1,0 +1,38 @@
+// A structure profile as one row.
+#include "pagoda/base/json_writer.h"
+#include "pagoda/documents/dim_json.h"
+#include "report/csv_line.h"
+
+namespace pagoda {
+
+std::string structure_report(Format format, const StructureProfile& profile, const ReportOptions& options) {
+  using report::CsvLine;
+  using report::JsonWriter;
+  const std::vector<Feature> row = features(profile);
+  if (format == Format::Json) {
+    JsonWriter json;
+    json.begin_object();
+    json.member("schema", "pagoda.structure/1");
+    if (!options.tool.empty()) json.member("tool", options.tool);
+    json.member("model", profile.model);
+    for (const Feature& feature : row) json.member(feature.name, feature.value);
+    json.key("precision_bytes_share").begin_object(JsonWriter::Layout::Line);
+    for (const auto& [type, share] : profile.precision_bytes_share) json.member(type, share);
+    json.end_object();
+    json.key("op_counts").begin_object(JsonWriter::Layout::Line);
+    for (const auto& [op, count] : profile.op_counts) json.member(op, count);
+    json.end_object();
+    json.end_object();
+    return std::move(json).text();
+  }
+  CsvLine header, line;
+  header.add("model");
+  line.name(profile.model);
+  for (const Feature& feature : row) {
+    header.add(feature.name);
+    line.add(feature.value);
+  }
+  return std::move(header).end() + std::move(line).end();
+}
+
+}  // namespace pagoda

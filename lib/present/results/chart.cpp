@@ -1,0 +1,266 @@
+#include "results/chart.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "pagoda/base/sha256.h"
+#include "plot/draw.h"
+#include "plot/page_files.h"
+#include "plot/svg.h"
+#include "plot/text.h"
+
+namespace pagoda::results {
+namespace {
+
+using plot::fit;
+using plot::plain;
+using plot::px;
+using plot::Svg;
+
+constexpr double kWide = 900, kRow = 19;
+
+std::string color_of(std::size_t color) { return std::string(plot::kPalette[std::min(color, plot::kColors)]); }
+
+Svg begin(const std::string& title, const std::string& subtitle, double height) {
+  Svg svg;
+  svg.open("svg", {{"xmlns", "http://www.w3.org/2000/svg"},
+                   {"viewBox", "0 0 " + px(kWide) + " " + px(height)},
+                   {"width", px(kWide)},
+                   {"height", px(height)},
+                   {"font-family", std::string(plot::kFont)},
+                   {"font-size", "12"},
+                   {"role", "img"},
+                   {"aria-label", title + ". " + subtitle}});
+  svg.leaf("rect", {{"class", "paper"}, {"width", px(kWide)}, {"height", px(height)}, {"fill", "#ffffff"}});
+  svg.text(12, 22, fit(title, 15, kWide - 24),
+           {{"class", "ink"}, {"font-size", "15"}, {"font-weight", "bold"}, {"fill", std::string(plot::kInk)}});
+  svg.text(12, 40, fit(subtitle, 12, kWide - 24), {{"class", "muted"}, {"fill", std::string(plot::kMuted)}});
+  return svg;
+}
+
+void note(Svg& svg, double x, double y, const std::string& text, const char* anchor, bool is_ink = false) {
+  svg.text(x, y, text,
+           {{"class", is_ink ? "ink" : "muted"},
+            {"text-anchor", anchor},
+            {"fill", std::string(is_ink ? plot::kInk : plot::kMuted)}});
+}
+
+void rule(Svg& svg, const std::string& path, bool is_strong) {
+  svg.leaf("path", {{"class", is_strong ? "frame" : "grid"},
+                    {"stroke", is_strong ? "#8a939d" : "#dde1e6"},
+                    {"fill", "none"},
+                    {"d", path}});
+}
+
+// Logarithmic, with round ticks: 1-2-5 over decades, closer ones where all values lie near each other.
+struct Axis {
+  double low, high, from, to;
+
+  double operator()(double value) const {
+    return from + (to - from) * std::log(std::clamp(value, low, high) / low) / std::log(high / low);
+  }
+  std::vector<double> ticks() const {
+    std::vector<double> list;
+    if (high / low > 3) {
+      const int stride = std::max(1, static_cast<int>(std::log10(high / low)) / 4);
+      for (int e = static_cast<int>(std::floor(std::log10(low))); e <= static_cast<int>(std::ceil(std::log10(high)));
+           ++e)
+        for (const int step : {1, 2, 5})
+          if (const double value = step * std::pow(10.0, e);
+              value >= low && value <= high && (step == 1 ? e % stride == 0 : high / low < 300))
+            list.push_back(value);
+      return list;
+    }
+    double step = std::pow(10, std::floor(std::log10(high - low)));
+    for (const double finer : {0.2, 0.5, 1.0, 2.0})
+      if ((high - low) / (step * finer) <= 8) {
+        step *= finer;
+        break;
+      }
+    for (double value = std::ceil(low / step) * step; value <= high * (1 + 1e-12); value += step) list.push_back(value);
+    return list;
+  }
+};
+
+Axis axis(double low, double high, double from, double to) {
+  const double room = std::max(std::pow(high / low, 0.06), 1.01);
+  return {low / room, high * room, from, to};
+}
+
+}  // namespace
+
+std::string draw(const LineChart& chart) {
+  constexpr double kHigh = 460, kLeft = 70, kRight = 16, kTop = 76, kBottom = 76;
+  double low = std::numeric_limits<double>::infinity(), high = 0, x_low = low, x_high = -low;
+  const auto take = [&](double value) {
+    if (!(value > 0) || !std::isfinite(value)) return;
+    low = std::min(low, value);
+    high = std::max(high, value);
+  };
+  for (const ChartLine& line : chart.lines)
+    for (const ChartPoint& point : line.points) {
+      if (!(point.y > 0)) continue;
+      take(point.y);
+      take(point.low.value_or(point.y));
+      take(point.high.value_or(point.y));
+      x_low = std::min(x_low, point.x);
+      x_high = std::max(x_high, point.x);
+    }
+  if (high <= 0) return {};
+  if (chart.reference) take(*chart.reference);
+  Svg svg = begin(chart.title, chart.subtitle, kHigh);
+  const double right = kWide - kRight, bottom = kHigh - kBottom;
+  const Axis y = axis(low, high, bottom, kTop);
+  const auto x = [&](double value) {
+    return x_high > x_low ? kLeft + 14 + (right - kLeft - 28) * (value - x_low) / (x_high - x_low)
+                          : (kLeft + right) / 2;
+  };
+  std::string grid;
+  for (const double tick : y.ticks()) {
+    grid += "M" + px(kLeft) + " " + px(y(tick)) + "H" + px(right);
+    note(svg, kLeft - 7, y(tick) + 4, plain(tick), "end");
+  }
+  rule(svg, grid, false);
+  rule(svg, "M" + px(kLeft) + " " + px(kTop) + "V" + px(bottom) + "H" + px(right), true);
+  const std::size_t names = chart.x_names.size(), stride = std::max<std::size_t>(1, (names + 11) / 12);
+  for (std::size_t i = 0; i < names; i += stride)
+    note(svg, x(static_cast<double>(i)), bottom + 18, fit(chart.x_names[i], 12, (right - kLeft) / 7), "middle");
+  note(svg, (kLeft + right) / 2, kHigh - 28, chart.x_title, "middle", true);
+  svg.text(18, (kTop + bottom) / 2, chart.y_title,
+           {{"class", "ink"},
+            {"text-anchor", "middle"},
+            {"fill", std::string(plot::kInk)},
+            {"transform", "rotate(-90 18 " + px((kTop + bottom) / 2) + ")"}});
+  if (chart.reference) {
+    const double at = y(*chart.reference);
+    svg.leaf("path", {{"class", "ghost"},
+                      {"stroke", std::string(plot::kInk)},
+                      {"stroke-dasharray", "5 4"},
+                      {"d", "M" + px(kLeft) + " " + px(at) + "H" + px(right)}});
+    note(svg, right - 4, at - 5, chart.reference_name, "end");
+  }
+  std::vector<plot::Box> taken;  // by points and names
+  for (const ChartLine& line : chart.lines)
+    for (const ChartPoint& point : line.points)
+      if (point.y > 0) taken.push_back({x(point.x) - 4, y(point.y) - 4, x(point.x) + 4, y(point.y) + 4});
+  double key = kLeft;
+  for (const ChartLine& line : chart.lines) {
+    const std::string color = color_of(line.color);
+    std::string path, whiskers;
+    for (const ChartPoint& point : line.points) {
+      if (!(point.y > 0)) continue;
+      path += (path.empty() ? "M" : "L") + px(x(point.x)) + " " + px(y(point.y));
+      if (point.low && point.high)
+        whiskers += "M" + px(x(point.x)) + " " + px(y(*point.low)) + "V" + px(y(*point.high));
+    }
+    svg.leaf("path", {{"stroke", color},
+                      {"stroke-width", "1.5"},
+                      {"stroke-dasharray", line.dashes.empty() ? "none" : line.dashes},
+                      {"fill", "none"},
+                      {"d", path}});
+    if (!whiskers.empty()) svg.leaf("path", {{"stroke", color}, {"fill", "none"}, {"d", whiskers}});
+    for (const ChartPoint& point : line.points) {
+      if (!(point.y > 0)) continue;
+      svg.leaf("circle", {{"cx", px(x(point.x))},
+                          {"cy", px(y(point.y))},
+                          {"r", "3.5"},
+                          {"fill", color},
+                          {"stroke", "#333333"},
+                          {"stroke-width", "0.7"}});
+      // Left of the point near the right edge; nothing where another name or point is: the table has every name.
+      const std::string label = fit(point.label, 10, 130);
+      const double wide = plot::text_width(label, 10),
+                   left = x(point.x) + 6 + wide > right ? x(point.x) - 6 - wide : x(point.x) + 6;
+      const plot::Box box{left, y(point.y) - 16, left + wide, y(point.y) - 5};
+      if (label.empty() || std::any_of(taken.begin(), taken.end(), [&](const plot::Box& b) { return b.overlaps(box); }))
+        continue;
+      taken.push_back(box);
+      svg.text(left, y(point.y) - 6, label,
+               {{"class", "muted"}, {"font-size", "10"}, {"fill", std::string(plot::kMuted)}});
+    }
+    const double width = plot::text_width(line.name, 12) + 34;
+    if (key + width > right) continue;  // no room: the table has every name
+    svg.leaf("circle", {{"cx", px(key + 6)}, {"cy", "57"}, {"r", "4"}, {"fill", color}, {"stroke", "#333333"}});
+    note(svg, key + 14, 61, line.name, "start", true);
+    key += width;
+  }
+  svg.close();
+  return std::move(svg).done();
+}
+
+std::string draw(const IntervalChart& chart) {
+  if (chart.rows.empty()) return {};
+  constexpr double kLeft = 330, kRight = 150, kTop = 56;
+  double low = chart.reference, high = chart.reference;
+  for (const IntervalRow& row : chart.rows) {
+    low = std::min({low, row.value, row.low.value_or(row.value)});
+    high = std::max({high, row.value, row.high.value_or(row.value)});
+  }
+  const double bottom = kTop + kRow * static_cast<double>(chart.rows.size()), height = bottom + 52;
+  Svg svg = begin(chart.title, chart.subtitle, height);
+  const Axis x = axis(low, high, kLeft, kWide - kRight);
+  std::string grid;
+  double last = -100;
+  for (const double tick : x.ticks()) {
+    if (x(tick) - last < 44) continue;
+    last = x(tick);
+    grid += "M" + px(x(tick)) + " " + px(kTop) + "V" + px(bottom);
+    note(svg, x(tick), bottom + 17, plain(tick), "middle");
+  }
+  rule(svg, grid, false);
+  rule(svg, "M" + px(x(chart.reference)) + " " + px(kTop) + "V" + px(bottom), true);
+  note(svg, (kLeft + kWide - kRight) / 2, bottom + 38, chart.x_title, "middle", true);
+  for (std::size_t i = 0; i < chart.rows.size(); ++i) {
+    const IntervalRow& row = chart.rows[i];
+    const double y = kTop + kRow * (static_cast<double>(i) + 0.5);
+    const std::string color = color_of(row.color);
+    note(svg, kLeft - 10, y + 4, fit(row.name, 12, kLeft - 22), "end", true);
+    if (row.low && row.high)
+      svg.leaf("path", {{"stroke", color},
+                        {"stroke-width", "2"},
+                        {"d", "M" + px(x(*row.low)) + " " + px(y) + "H" + px(x(*row.high))}});
+    svg.leaf("circle", {{"cx", px(x(row.value))},
+                        {"cy", px(y)},
+                        {"r", "4"},
+                        {"fill", color},
+                        {"stroke", "#333333"},
+                        {"stroke-width", "0.7"}});
+    note(svg, kWide - kRight + 10, y + 4, fit(row.text, 12, kRight - 14), "start");
+  }
+  svg.close();
+  return std::move(svg).done();
+}
+
+std::string page(const std::string& title, const std::vector<std::string>& facts, const std::vector<std::string>& svgs,
+                 const std::vector<PageTable>& tables) {
+  using plot::xml;
+  const std::string style = std::string(plot::page_style()) +
+                            "figure { margin: 12px 0; } figure svg { max-width: 100%; height: auto; } "
+                            "table { border-collapse: collapse; margin: 6px 0 18px; font-size: 12px; } "
+                            "td, th { padding: 2px 10px 2px 0; text-align: left; border-bottom: 1px solid var(--line); "
+                            "font-variant-numeric: tabular-nums; }";
+  std::string html = "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n";
+  html += "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'sha256-" +
+          plot::base64(plot::sha256(style)) + "'; base-uri 'none'; form-action 'none'\">\n";
+  html += "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>" + xml(title) +
+          "</title>\n<style>" + style + "</style>\n</head>\n<body>\n<main>\n<h1>" + xml(title) + "</h1>\n";
+  for (const std::string& fact : facts) html += "<p>" + xml(fact) + "</p>\n";
+  for (const std::string& svg : svgs)
+    if (!svg.empty()) html += "<figure>\n" + svg + "</figure>\n";
+  for (const PageTable& table : tables) {
+    if (table.rows.empty()) continue;
+    html += "<h2>" + xml(table.title) + "</h2>\n<table><thead><tr>";
+    for (const std::string& column : table.columns) html += "<th>" + xml(column) + "</th>";
+    html += "</tr></thead><tbody>\n";
+    for (const auto& row : table.rows) {
+      html += "<tr>";
+      for (const std::string& cell : row) html += "<td>" + xml(cell) + "</td>";
+      html += "</tr>\n";
+    }
+    html += "</tbody></table>\n";
+  }
+  return html + "</main>\n</body>\n</html>\n";
+}
+
+}  // namespace pagoda::results

@@ -1,0 +1,211 @@
+// Two sets of results, configuration by configuration: ratios, intervals, and what is beyond noise.
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "pagoda/base/rank_test.h"
+#include "pagoda/present/result_report.h"
+#include "results/groups.h"
+
+namespace pagoda {
+namespace {
+
+using results::Group;
+using results::Units;
+
+std::optional<double> verification_error(const Group& group) {
+  for (const Result* repeat : group.repeats)
+    if (repeat->verification && repeat->verification->error) return repeat->verification->error;
+  return std::nullopt;
+}
+
+// A pair with its units kept, as the test depends on how many pairs there are.
+struct Pair {
+  SpeedUp row;
+  Units base, now;
+};
+
+Pair pair_of(const Group& base, const Group& now) {
+  Pair pair;
+  pair.base = results::units(base);
+  pair.now = results::units(now);
+  SpeedUp& row = pair.row;
+  row.name = now.name;
+  row.model = now.model;
+  row.base_seconds = results::median_seconds(base);
+  row.new_seconds = results::median_seconds(now);
+  row.ratio = row.base_seconds / row.new_seconds;
+  row.base_units = pair.base.logs.size();
+  row.new_units = pair.now.logs.size();
+  row.units = pair.base.are_repeats && pair.now.are_repeats ? "repeats" : "blocks of one process";
+  if (row.units != "repeats") row.note = "noise between processes is not in it: --repeat 3 or more";
+  row.base_error = verification_error(base);
+  row.new_error = verification_error(now);
+  if (base.sha256 != now.sha256) row.note += std::string(row.note.empty() ? "" : "; ") + "the model's file differs";
+  return pair;
+}
+
+// By ranks where these can become sure enough for `threshold`, which assumes nothing but that order means nothing; else
+// by Welch's test, which takes logarithms of medians for Gaussian.
+void test(Pair& pair, double threshold) {
+  SpeedUp& row = pair.row;
+  const std::vector<double>&a = pair.now.logs, &b = pair.base.logs;
+  if (a.size() < 2 || b.size() < 2) {
+    row.note += std::string(row.note.empty() ? "" : "; ") + "too few measurements";
+    return;
+  }
+  if (results::rank_sum_resolution(a.size(), b.size()) <= threshold) {
+    row.test = "rank sum, exact";
+    row.p_slower = results::rank_sum_tail(a.size(), b.size(), results::wins(a, b));
+    row.p_faster = results::rank_sum_tail(b.size(), a.size(), results::wins(b, a));
+    if (const auto shift = results::shift_interval(b, a, 0.95)) {
+      row.low = std::exp((*shift)[1]);
+      row.high = std::exp((*shift)[2]);
+    }
+  } else if (const auto welch = results::welch(a, b)) {
+    row.test = "Welch on logarithms";
+    const double t = welch->difference / welch->error;
+    row.p_slower = results::student_tail(t, welch->degrees);
+    row.p_faster = results::student_tail(-t, welch->degrees);
+    const double reach = results::student_quantile(0.975, welch->degrees) * welch->error;
+    row.low = std::exp(-welch->difference - reach);
+    row.high = std::exp(-welch->difference + reach);
+  } else {
+    row.note += std::string(row.note.empty() ? "" : "; ") + "the measurements do not vary: a clock too coarse";
+  }
+}
+
+// Holm's procedure: the smallest p against α/m, the next against α/(m−1), … until one is not below. The probability of
+// any false alarm is at most α, however the pairs depend on each other.
+template <typename P>
+void decide(std::vector<Pair>& pairs, double alpha, SpeedVerdict verdict, const P& p_of, auto beyond) {
+  std::vector<Pair*> order;
+  for (Pair& pair : pairs)
+    if (p_of(pair.row)) order.push_back(&pair);
+  std::sort(order.begin(), order.end(), [&](const Pair* a, const Pair* b) { return *p_of(a->row) < *p_of(b->row); });
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (*p_of(order[i]->row) > alpha / static_cast<double>(order.size() - i)) break;
+    if (beyond(*order[i]->row.ratio)) order[i]->row.verdict = verdict;
+  }
+}
+
+// Mean of logarithms of ratios; their variances add up, as the pairs were measured apart.
+MeanRatio mean_of(std::string name, const std::vector<const Pair*>& pairs) {
+  MeanRatio mean{.name = std::move(name), .count = pairs.size(), .ratio = 1, .low = {}, .high = {}};
+  double sum = 0, variance = 0, weight = 0;
+  bool all_known = !pairs.empty();
+  for (const Pair* pair : pairs) {
+    sum += std::log(*pair->row.ratio);
+    const auto welch = results::welch(pair->now.logs, pair->base.logs);
+    all_known = all_known && welch;
+    if (!welch) continue;
+    const double v = welch->error * welch->error;
+    variance += v;
+    weight += v * v / welch->degrees;
+  }
+  if (pairs.empty()) return mean;
+  const double n = static_cast<double>(pairs.size());
+  mean.ratio = std::exp(sum / n);
+  if (all_known) {
+    const double reach = results::student_quantile(0.975, variance * variance / weight) * std::sqrt(variance) / n;
+    mean.low = std::exp(sum / n - reach);
+    mean.high = std::exp(sum / n + reach);
+  }
+  return mean;
+}
+
+// Over models: each counts once, however many configurations it has.
+MeanRatio over_models(const std::vector<MeanRatio>& models) {
+  MeanRatio mean{.name = "", .count = models.size(), .ratio = 1, .low = {}, .high = {}};
+  double sum = 0, squares = 0;
+  bool all_known = !models.empty();
+  for (const MeanRatio& model : models) {
+    sum += std::log(model.ratio);
+    all_known = all_known && model.low && model.high;
+    if (!all_known) continue;
+    const double half = std::log(*model.high / *model.low) / 2;
+    squares += half * half;
+  }
+  if (models.empty()) return mean;
+  const double n = static_cast<double>(models.size());
+  mean.ratio = std::exp(sum / n);
+  if (all_known) {
+    mean.low = std::exp(sum / n - std::sqrt(squares) / n);
+    mean.high = std::exp(sum / n + std::sqrt(squares) / n);
+  }
+  return mean;
+}
+
+}  // namespace
+
+std::string_view to_string(SpeedVerdict verdict) {
+  switch (verdict) {
+    case SpeedVerdict::Same:
+      return "same";
+    case SpeedVerdict::Faster:
+      return "faster";
+    case SpeedVerdict::Slower:
+      return "SLOWER";
+    case SpeedVerdict::CannotTell:
+      return "cannot tell";
+  }
+  return "";
+}
+
+std::size_t ResultComparison::count(SpeedVerdict verdict) const {
+  return static_cast<std::size_t>(
+      std::count_if(rows.begin(), rows.end(), [&](const SpeedUp& row) { return row.verdict == verdict; }));
+}
+
+ResultComparison compare_results(const std::vector<Result>& base, const std::vector<Result>& now,
+                                 const CompareOptions& options) {
+  ResultComparison comparison;
+  comparison.options = options;
+  const std::vector<Group> before = results::groups(base, options.without),
+                           after = results::groups(now, options.without);
+  std::map<std::string, const Group*> known;
+  for (const Group& group : before) known[group.name] = &group;
+  std::vector<Pair> pairs;
+  for (const Group& group : after) {
+    const auto found = known.find(group.name);
+    if (found == known.end()) {
+      comparison.only_new.push_back(group.name);
+      continue;
+    }
+    const Group& old = *found->second;
+    if (!old.repeats.empty() && !group.repeats.empty())
+      pairs.push_back(pair_of(old, group));
+    else if (!old.repeats.empty())
+      comparison.broken.push_back(group.name + ": " + group.failure);
+    else if (!group.repeats.empty())
+      comparison.repaired.push_back(group.name + ": " + old.failure);
+    known.erase(found);
+  }
+  for (const Group& group : before)
+    if (known.contains(group.name)) comparison.only_base.push_back(group.name);
+
+  for (Pair& pair : pairs)
+    test(pair, options.false_alarm / static_cast<double>(std::max<std::size_t>(1, pairs.size())));
+  for (Pair& pair : pairs) {
+    if (!pair.row.p_slower) continue;
+    pair.row.verdict = SpeedVerdict::Same;
+    ++comparison.tested;
+  }
+  decide(
+      pairs, options.false_alarm, SpeedVerdict::Slower, [](const SpeedUp& row) { return row.p_slower; },
+      [&](double ratio) { return ratio < 1 / (1 + options.tolerance); });
+  decide(
+      pairs, options.false_alarm, SpeedVerdict::Faster, [](const SpeedUp& row) { return row.p_faster; },
+      [&](double ratio) { return ratio > 1 + options.tolerance; });
+
+  std::map<std::string, std::vector<const Pair*>> by_model;
+  for (const Pair& pair : pairs) by_model[pair.row.model].push_back(&pair);
+  for (const auto& [model, members] : by_model) comparison.models.push_back(mean_of(model, members));
+  comparison.geomean = over_models(comparison.models);
+  for (Pair& pair : pairs) comparison.rows.push_back(std::move(pair.row));
+  std::stable_sort(comparison.rows.begin(), comparison.rows.end(),
+                   [](const SpeedUp& a, const SpeedUp& b) { return *a.ratio < *b.ratio; });
+  return comparison;
+}
+
+}  // namespace pagoda

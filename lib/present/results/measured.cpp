@@ -1,0 +1,52 @@
+// One record as pagoda.measured/1: its layers are the kernels.
+#include "pagoda/present/result_report.h"
+#include "results/groups.h"
+
+namespace pagoda {
+
+Measured measured_of(const Result& result) {
+  if (result.status != ResultStatus::Ok || !result.timing)
+    throw Error(result.key + ": is " + std::string(to_string(result.status)) +
+                ", there is no time to convert; choose another record with --key");
+  Measured measured;
+  measured.source = "pagoda-bench";
+  measured.tool = results::text_of(result.metadata, "runner");
+  for (const char* name : {"gpu", "device", "cpu"})
+    if (measured.device.empty()) measured.device = results::text_of(result.metadata, name);
+  measured.env = result.config;
+  for (const auto& [name, value] : result.metadata)
+    if (name.starts_with("version.") || name == "driver" || name == "governor") measured.env[name] = value;
+  if (result.interference.clock_hz_after) measured.clocks["cpu_hz"] = *result.interference.clock_hz_after;
+  const Latency& latency = result.timing->latency;
+  measured.repeats = latency.n;
+  measured.warmup = result.timing->warmup_iterations;
+  measured.seconds = latency.p50;
+  measured.spread = Spread{.min = latency.min, .max = latency.max, .mean = latency.mean, .n = latency.n};
+  // Their layers are nodes of the file; modules of a framework are not.
+  const std::string backend = results::text_of(result.config, "backend");
+  const bool are_nodes = backend == "ort" || backend == "conv";
+  for (const LayerTime& layer : result.layers) {
+    MeasuredKernel kernel;
+    kernel.name = layer.name;
+    kernel.op_type = layer.op_type;
+    if (are_nodes) kernel.node = layer.name;
+    kernel.seconds = layer.seconds;
+    kernel.detail = layer.note;
+    measured.kernels.push_back(std::move(kernel));
+  }
+  if (result.layers.empty()) measured.missing.push_back({"kernels", "the experiment measured no layers: --layers"});
+  for (const char* what : {"flops", "bytes"}) measured.missing.push_back({what, "pagoda-bench reads no counters"});
+  if (!result.energy_joules) {
+    measured.missing.push_back({"energy_joules", "no counter of energy could be read"});
+  } else {
+    MeasuredRun run;
+    run.config = result.config;
+    run.seconds = latency.p50;
+    run.energy_joules = result.energy_joules;
+    run.watts = latency.p50 > 0 ? std::optional(*result.energy_joules / latency.p50) : std::nullopt;
+    measured.runs.push_back(std::move(run));
+  }
+  return measured;
+}
+
+}  // namespace pagoda

@@ -1,0 +1,350 @@
+// The reports in their formats: one table and one or two pictures each; every format shows the same rows.
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "pagoda/base/text.h"
+#include "pagoda/present/result_report.h"
+#include "plot/outputs.h"
+#include "plot/text.h"
+#include "report/csv_line.h"
+#include "results/chart.h"
+
+namespace pagoda {
+namespace {
+
+using report::rounded;
+using report::si_seconds;
+using results::PageTable;
+
+constexpr std::size_t kMostRows = 60;  // in a picture
+
+std::string ratio_text(double ratio) {
+  // Three decimals near 1, where changes are small.
+  if (ratio < 0.5 || ratio >= 10) return rounded(ratio);
+  std::string text = std::to_string(std::llround(ratio * 1000));
+  text.insert(0, text.size() < 4 ? 4 - text.size() : 0, '0');
+  return text.insert(text.size() - 3, ".");
+}
+
+std::string interval_text(const std::optional<double>& low, const std::optional<double>& high) {
+  return low && high ? ratio_text(*low) + " … " + ratio_text(*high) : "not known";
+}
+
+std::string mean_text(const MeanRatio& mean) {
+  return ratio_text(mean.ratio) + "× (" + interval_text(mean.low, mean.high) + ")";
+}
+
+std::string text_of(const std::vector<std::string>& facts, const std::vector<PageTable>& tables) {
+  std::string text;
+  for (const PageTable& table : tables) {
+    if (table.rows.empty()) continue;
+    report::Grid grid;
+    for (const std::string& column : table.columns) grid.columns.push_back({.header = column});
+    for (std::vector<std::string> row : table.rows) {
+      for (std::string& cell : row) cell = printable(cell);
+      grid.rows.push_back(std::move(row));
+    }
+    text += table.title + "\n" + report::aligned(grid, 0) + "\n";
+  }
+  for (const std::string& fact : facts) text += printable(fact) + "\n";
+  return text;
+}
+
+// One heading row, then all rows of the first table; the others are for people.
+std::string csv_of(const PageTable& table) {
+  std::string csv;
+  report::CsvLine header;
+  for (const std::string& column : table.columns) header.add(std::string_view(column));
+  csv += std::move(header).end();
+  for (const auto& row : table.rows) {
+    report::CsvLine line;
+    for (const std::string& cell : row) line.name(cell);
+    csv += std::move(line).end();
+  }
+  return csv;
+}
+
+std::string first_picture(const std::vector<std::string>& svgs) {
+  for (const std::string& svg : svgs)
+    if (!svg.empty()) return svg;
+  throw Error("there is nothing to draw: no pair of records has times on both sides");
+}
+
+std::vector<std::string> words_of(const std::string& name) {
+  std::vector<std::string> words;
+  for (std::size_t begin = 0; begin < name.size();) {
+    const std::size_t end = std::min(name.find(' ', begin), name.size());
+    if (end > begin) words.push_back(name.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return words;
+}
+
+// Names in pictures: the model, and what is not the same in all of them.
+class ShortNames {
+ public:
+  explicit ShortNames(const std::vector<std::string>& names) : total_(names.size()) {
+    for (const std::string& name : names)
+      for (const std::string& word : words_of(name)) ++counts_[word];
+  }
+  std::string operator()(const std::string& name) const {
+    std::string result;
+    for (const std::string& word : words_of(name))
+      if (result.empty() || total_ < 2 || counts_.at(word) < total_)
+        result.append(result.empty() ? "" : " ").append(word);
+    return result;
+  }
+
+ private:
+  std::size_t total_;
+  std::map<std::string, std::size_t> counts_;
+};
+
+struct Document {
+  std::string title;
+  std::vector<std::string> facts, svgs;
+  std::vector<PageTable> tables;
+  PageTable csv;
+};
+
+std::string written(const Document& document, ReportFormat format) {
+  switch (format) {
+    case ReportFormat::Text:
+      return text_of(document.facts, document.tables);
+    case ReportFormat::Csv:
+      return csv_of(document.csv);
+    case ReportFormat::Svg:
+      return first_picture(document.svgs);
+    case ReportFormat::Png:
+      return plot::rasterize(first_picture(document.svgs), "png");
+    case ReportFormat::Html:
+      return results::page(document.title, document.facts, document.svgs, document.tables);
+  }
+  return {};
+}
+
+std::string shortest(const std::optional<double>& value) { return value ? report::shortest(*value) : std::string(); }
+
+std::vector<std::vector<std::string>> single_column(const std::vector<std::string>& list) {
+  std::vector<std::vector<std::string>> rows;
+  for (const std::string& text : list) rows.push_back({text});
+  return rows;
+}
+
+}  // namespace
+
+std::string comparison_report(const ResultComparison& c, ReportFormat format, const std::string& title) {
+  Document document;
+  document.title = title.empty() ? "Speed-up of new over base" : title;
+  const CompareOptions& o = c.options;
+  document.facts = {
+      "geometric mean over " + plot::count_text(c.models.size(), "model", "models") + ": " + mean_text(c.geomean),
+      std::to_string(c.count(SpeedVerdict::Slower)) + " slower, " + std::to_string(c.count(SpeedVerdict::Faster)) +
+          " faster, " + std::to_string(c.count(SpeedVerdict::Same)) + " the same, " +
+          std::to_string(c.count(SpeedVerdict::CannotTell)) + " cannot be told; " + std::to_string(c.broken.size()) +
+          " no longer run",
+      "slower or faster: beyond " + plot::percent_text(o.tolerance) +
+          " and beyond noise. Where nothing changed, any of " + std::to_string(c.tested) +
+          " is called slower with a probability of " + plot::percent_text(o.false_alarm) +
+          " at most (Holm), given that repeats are independent"};
+  PageTable table{
+      .title = "Configurations, slowest first",
+      .columns = {"configuration", "base", "new", "speed-up", "95 % interval", "verdict", "p slower", "note"},
+      .rows = {}};
+  document.csv.columns = {"configuration", "model",     "base_seconds", "new_seconds", "speedup", "low",
+                          "high",          "verdict",   "p_slower",     "p_faster",    "test",    "units",
+                          "base_units",    "new_units", "base_error",   "new_error",   "note"};
+  results::IntervalChart chart{.title = document.title,
+                               .subtitle = document.facts[0] + "; bars: 95 % intervals of each",
+                               .x_title = "base / new: right of 1 is faster"};
+  std::vector<std::string> names;
+  for (const SpeedUp& row : c.rows) names.push_back(row.name);
+  const ShortNames short_name(names);
+  for (const SpeedUp& row : c.rows) {
+    table.rows.push_back({row.name, si_seconds(row.base_seconds), si_seconds(row.new_seconds), ratio_text(*row.ratio),
+                          interval_text(row.low, row.high), std::string(to_string(row.verdict)),
+                          row.p_slower ? rounded(*row.p_slower) : "", row.note});
+    document.csv.rows.push_back({row.name, row.model, shortest(row.base_seconds), shortest(row.new_seconds),
+                                 shortest(row.ratio), shortest(row.low), shortest(row.high),
+                                 std::string(to_string(row.verdict)), shortest(row.p_slower), shortest(row.p_faster),
+                                 row.test, row.units, std::to_string(row.base_units), std::to_string(row.new_units),
+                                 shortest(row.base_error), shortest(row.new_error), row.note});
+    // Where there are too many, the middle ones are left out.
+    const auto at = static_cast<std::size_t>(&row - c.rows.data());
+    if (c.rows.size() > kMostRows && at >= kMostRows / 2 && at < c.rows.size() - kMostRows / 2) continue;
+    chart.rows.push_back({.name = short_name(row.name),
+                          .value = *row.ratio,
+                          .low = row.low,
+                          .high = row.high,
+                          .text = ratio_text(*row.ratio) + "× " + std::string(to_string(row.verdict)),
+                          .color = row.verdict == SpeedVerdict::Slower   ? 3U
+                                   : row.verdict == SpeedVerdict::Faster ? 2U
+                                                                         : 6U});
+  }
+  PageTable models{.title = "Models", .columns = {"model", "configurations", "speed-up", "95 % interval"}, .rows = {}};
+  for (const MeanRatio& model : c.models)
+    models.rows.push_back(
+        {model.name, std::to_string(model.count), ratio_text(model.ratio), interval_text(model.low, model.high)});
+  document.svgs = {draw(chart)};
+  document.tables = {std::move(table), std::move(models)};
+  document.tables.push_back({"No longer run", {"configuration and reason"}, single_column(c.broken)});
+  document.tables.push_back({"Run now, and did not before", {"configuration and reason"}, single_column(c.repaired)});
+  document.tables.push_back({"Only in base", {"configuration"}, single_column(c.only_base)});
+  document.tables.push_back({"Only in new", {"configuration"}, single_column(c.only_new)});
+  return written(document, format);
+}
+
+std::string history_report(const History& h, ReportFormat format, const std::string& title) {
+  Document document;
+  document.title = title.empty() ? "Speed-up over time, baseline " + h.baseline : title;
+  document.facts = {"geometric mean and 5th, 50th and 95th percentile of the speed-ups of all workloads in a snapshot"};
+  PageTable table{.title = "Snapshots",
+                  .columns = {"series", "snapshot", "workloads", "geomean", "low", "high", "p5", "p50", "p95"},
+                  .rows = {}};
+  results::LineChart chart{
+      .title = document.title,
+      .subtitle = "geometric mean with its 95 % interval; dashed and dotted: 95th and 5th percentile",
+      .x_title = "snapshot",
+      .y_title = "speed-up",
+      .x_names = h.snapshots,
+      .reference = 1,
+      .reference_name = "baseline"};
+  for (std::size_t s = 0; s < h.series.size(); ++s) {
+    const SeriesHistory& series = h.series[s];
+    const std::size_t color = s % 6;
+    results::ChartLine mean{.name = series.name, .points = {}, .color = color},
+        top{.name = "", .points = {}, .dashes = "6 3", .color = color},
+        bottom{.name = "", .points = {}, .dashes = "2 3", .color = color};
+    for (const HistoryPoint& point : series.points) {
+      table.rows.push_back({series.name, h.snapshots[point.snapshot], std::to_string(point.workloads),
+                            report::shortest(point.geomean), shortest(point.low), shortest(point.high),
+                            report::shortest(point.percentiles[0]), report::shortest(point.percentiles[1]),
+                            report::shortest(point.percentiles[2])});
+      const double x = static_cast<double>(point.snapshot);
+      mean.points.push_back({.x = x, .y = point.geomean, .low = point.low, .high = point.high});
+      bottom.points.push_back({.x = x, .y = point.percentiles[0]});
+      top.points.push_back({.x = x, .y = point.percentiles[2]});
+    }
+    chart.lines.push_back(std::move(top));
+    chart.lines.push_back(std::move(bottom));
+    chart.lines.push_back(std::move(mean));
+  }
+  document.svgs = {draw(chart)};
+  document.csv = table;
+  for (auto& row : table.rows)
+    for (std::size_t i = 3; i < row.size(); ++i)
+      if (!row[i].empty()) row[i] = ratio_text(std::stod(row[i]));
+  document.tables = {std::move(table)};
+  return written(document, format);
+}
+
+std::string latest_report(const History& h, ReportFormat format, const std::string& title) {
+  Document document;
+  document.title = title.empty() ? "Latest speed-ups, baseline " + h.baseline : title;
+  PageTable table{.title = "Workloads, slowest first",
+                  .columns = {"series", "snapshot", "workload", "speedup", "low", "high", "verification", "error"},
+                  .rows = {}};
+  results::LineChart curve{.title = document.title,
+                           .subtitle = "workloads of each series, sorted; bars: 95 % intervals",
+                           .x_title = "workload, sorted",
+                           .y_title = "speed-up",
+                           .reference = 1,
+                           .reference_name = "baseline"},
+      gap{.title = "Correctness gap",
+          .subtitle = "mean relative error of outputs against the reference run, sorted; zero is not drawn",
+          .x_title = "workload, sorted",
+          .y_title = "error",
+          .reference = 0.02,
+          .reference_name = "2 %"};
+  for (std::size_t s = 0; s < h.series.size(); ++s) {
+    const SeriesHistory& series = h.series[s];
+    results::ChartLine line{.name = series.name, .points = {}, .color = s % 6}, errors = line;
+    std::vector<double> sorted;
+    std::vector<std::string> names;
+    for (const CurvePoint& point : series.latest) names.push_back(point.workload);
+    const ShortNames short_name(names);
+    for (const CurvePoint& point : series.latest) {
+      table.rows.push_back({series.name, series.latest_snapshot, point.workload, report::shortest(point.ratio),
+                            shortest(point.low), shortest(point.high), point.code.value_or(""), shortest(point.error)});
+      // A point that is its own baseline needs no name.
+      const bool is_named = series.latest.size() <= 30 && point.low.has_value();
+      line.points.push_back({.x = static_cast<double>(line.points.size()),
+                             .y = point.ratio,
+                             .low = point.low,
+                             .high = point.high,
+                             .label = is_named ? short_name(point.workload) : ""});
+      if (point.error) sorted.push_back(*point.error);
+    }
+    std::sort(sorted.begin(), sorted.end());
+    for (const double error : sorted)
+      errors.points.push_back({.x = static_cast<double>(errors.points.size()), .y = error});
+    curve.lines.push_back(std::move(line));
+    if (!errors.points.empty()) gap.lines.push_back(std::move(errors));
+  }
+  document.svgs = {draw(curve), draw(gap)};
+  document.csv = table;
+  for (auto& row : table.rows)
+    for (const std::size_t i : {3U, 4U, 5U})
+      if (!row[i].empty()) row[i] = ratio_text(std::stod(row[i]));
+  document.tables = {std::move(table)};
+  return written(document, format);
+}
+
+std::string explanation_report(const Explanation& e, ReportFormat format, const std::string& title) {
+  Document document;
+  document.title = title.empty() ? "What goes with " + e.quantity : title;
+  PageTable ranks{.title = "Models by " + e.quantity, .columns = {"rank", "model", e.quantity}, .rows = {}};
+  for (const auto& [model, value] : e.ranks)
+    ranks.rows.push_back({std::to_string(ranks.rows.size() + 1), model, ratio_text(value)});
+  PageTable correlations{.title = "Features by rank correlation",
+                         .columns = {"feature", "rank correlation", "linear", "explains alone"},
+                         .rows = {}};
+  document.csv.columns = {"feature",         "models",           "rank_correlation", "linear_correlation",
+                          "explained_alone", "explained_in_tree"};
+  for (const Correlation& c : e.correlations) {
+    const auto share =
+        std::find_if(e.shares.begin(), e.shares.end(), [&](const auto& s) { return s.first == c.feature; });
+    document.csv.rows.push_back({c.feature, std::to_string(c.count), report::shortest(c.rank),
+                                 report::shortest(c.linear), report::shortest(c.explained),
+                                 report::shortest(share == e.shares.end() ? 0 : share->second)});
+    if (correlations.rows.size() < 15)
+      correlations.rows.push_back({c.feature, rounded(c.rank), rounded(c.linear), plot::percent_text(c.explained)});
+  }
+  PageTable tree{.title = "Tree", .columns = {"node", "models", e.quantity, "explains"}, .rows = {}};
+  const auto visit = [&](const auto& self, std::size_t at, std::size_t depth, const std::string& condition) -> void {
+    const TreeNode& node = e.tree[at];
+    std::string models;
+    for (const std::string& model : node.models) models.append(models.empty() ? "" : ", ").append(model);
+    tree.rows.push_back(
+        {std::string(2 * depth, ' ') + (condition.empty() ? "all" : condition) + (models.empty() ? "" : ": " + models),
+         std::to_string(node.count), ratio_text(node.mean),
+         node.feature.empty() ? "" : plot::percent_text(node.explained)});
+    if (node.feature.empty()) return;
+    self(self, node.left, depth + 1, node.feature + " ≤ " + rounded(node.threshold));
+    self(self, node.right, depth + 1, node.feature + " > " + rounded(node.threshold));
+  };
+  if (!e.tree.empty()) visit(visit, 0, 0, "");
+  document.facts = {"the tree explains " + plot::percent_text(e.explained) +
+                        " of the variance of the logarithm in the " + std::to_string(e.ranks.size()) +
+                        " models it was grown on, and " +
+                        (e.explained_unseen ? plot::percent_text(*e.explained_unseen) : "an unknown part") +
+                        " in models left out one at a time (below 0: worse than the mean)",
+                    std::to_string(e.correlations.size()) +
+                        " features were looked at: the strongest of many is strong by chance, too"};
+  for (const auto& [feature, share] : e.shares)
+    document.facts.push_back(feature + " explains " + plot::percent_text(share) + " in the tree");
+  if (!e.missing.empty()) {
+    std::string list;
+    for (const std::string& model : e.missing) list.append(list.empty() ? "" : ", ").append(model);
+    document.facts.push_back("without a structure, and left out: " + list);
+  }
+  results::IntervalChart chart{.title = document.title, .subtitle = document.facts[0], .x_title = e.quantity};
+  for (const auto& [model, value] : e.ranks)
+    chart.rows.push_back({.name = model, .value = value, .text = ratio_text(value), .color = value < 1 ? 3U : 2U});
+  document.svgs = {draw(chart)};
+  document.tables = {std::move(tree), std::move(correlations), std::move(ranks)};
+  return written(document, format);
+}
+
+}  // namespace pagoda
