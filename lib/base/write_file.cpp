@@ -11,7 +11,7 @@
 #include "pagoda/base/files.h"
 #include "pagoda/base/text.h"
 
-namespace pagoda {
+namespace pagoda::base {
 namespace {
 
 class Descriptor {
@@ -71,4 +71,4 @@ void write_file(const std::string& path, std::string_view text) {
   fail(path, code);
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::base

@@ -14,7 +14,7 @@
 #include "pagoda/base/statistics.h"
 #include "pagoda/documents/result.h"
 
-namespace pagoda {
+namespace pagoda::documents {
 namespace {
 
 
@@ -121,4 +121,4 @@ ResultSet load_results(const std::string& path) {
   return set;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::documents

@@ -46,8 +46,8 @@ struct Folder {
   ~Folder() { fs::remove_all(path); }
 };
 
-const pagoda::Ceiling& of(const pagoda::CeilingsDocument& document, const std::string& id, pagoda::CeilingMode mode) {
-  for (const pagoda::Ceiling& c : document.ceilings)
+const pagoda::documents::Ceiling& of(const pagoda::documents::CeilingsDocument& document, const std::string& id, pagoda::documents::CeilingMode mode) {
+  for (const pagoda::documents::Ceiling& c : document.ceilings)
     if (c.id == id && c.mode == mode) return c;
   FAIL("no ceiling " << id);
   std::abort();
@@ -77,34 +77,34 @@ TEST_CASE("every kernel of a GPU is launched, checked against closed forms and r
       nlohmann::json::parse(pagoda::test::read_file(PAGODA_SOURCE_DIR "/data/schemas/ceilings.schema.json"));
   CHECK(pagoda::test::violations(nlohmann::json::parse(pagoda::test::read_file(json)), schema) ==
         std::vector<std::string>{});
-  const pagoda::CeilingsDocument document = pagoda::load_ceilings(json);
+  const pagoda::documents::CeilingsDocument document = pagoda::documents::load_ceilings(json);
   CHECK(document.ceilings.size() > 50);
-  for (const pagoda::Ceiling& c : document.ceilings) {
+  for (const pagoda::documents::Ceiling& c : document.ceilings) {
     CAPTURE(c.id);
     CAPTURE(c.note);
     CHECK(c.value.has_value());
-    CHECK((c.status != pagoda::CeilingStatus::WrongResult && c.status != pagoda::CeilingStatus::Impossible));
+    CHECK((c.status != pagoda::documents::CeilingStatus::WrongResult && c.status != pagoda::documents::CeilingStatus::Impossible));
     CHECK(c.n >= 3);
   }
   // What the model of the device gives, so what is credited and divided is right.
-  using pagoda::CeilingMode;
-  const auto percent = [&](const char* id, CeilingMode mode) {
-    const pagoda::Ceiling& c = of(document, id, mode);
+  using pagoda::documents::CeilingMode;
+  const auto percent = [&](const char* id, documents::CeilingMode mode) {
+    const pagoda::documents::Ceiling& c = of(document, id, mode);
     return c.percent(c.theory.observed_clock).value_or(-1);
   };
-  CHECK(percent("float32.cuda.fma", CeilingMode::Issue) == doctest::Approx(100 * 127 / 128.0).epsilon(0.01));
-  CHECK(percent("float64.cuda.fma", CeilingMode::Issue) == doctest::Approx(100 * 63.5 / 64).epsilon(0.01));
+  CHECK(percent("float32.cuda.fma", documents::CeilingMode::Issue) == doctest::Approx(100 * 127 / 128.0).epsilon(0.01));
+  CHECK(percent("float64.cuda.fma", documents::CeilingMode::Issue) == doctest::Approx(100 * 63.5 / 64).epsilon(0.01));
   for (const char* id :
        {"bfloat16.wgmma", "float16.wgmma", "tf32.wgmma", "float8.wgmma", "int8.wgmma", "float64.mma"}) {
     CAPTURE(id);
-    CHECK(percent(id, CeilingMode::Issue) == doctest::Approx(98).epsilon(0.01));
+    CHECK(percent(id, documents::CeilingMode::Issue) == doctest::Approx(98).epsilon(0.01));
   }
-  CHECK(percent("bfloat16.mma", CeilingMode::Issue) == doctest::Approx(0.6 * 98).epsilon(0.01));
+  CHECK(percent("bfloat16.mma", documents::CeilingMode::Issue) == doctest::Approx(0.6 * 98).epsilon(0.01));
   for (const char* op : {"read", "write", "copy", "scale", "add", "triad"})
-    CHECK(percent((std::string("dram.") + op).c_str(), CeilingMode::Sustained) == doctest::Approx(90).epsilon(0.01));
-  CHECK(percent("l1.read", CeilingMode::Sustained) == doctest::Approx(100 * 126 / 128.0).epsilon(0.01));
-  CHECK(percent("shared.write", CeilingMode::Sustained) == doctest::Approx(100 * 126 / 128.0).epsilon(0.01));
-  CHECK(of(document, "pcie.to_host", CeilingMode::Sustained).value.value() == doctest::Approx(20e9).epsilon(0.02));
+    CHECK(percent((std::string("dram.") + op).c_str(), documents::CeilingMode::Sustained) == doctest::Approx(90).epsilon(0.01));
+  CHECK(percent("l1.read", documents::CeilingMode::Sustained) == doctest::Approx(100 * 126 / 128.0).epsilon(0.01));
+  CHECK(percent("shared.write", documents::CeilingMode::Sustained) == doctest::Approx(100 * 126 / 128.0).epsilon(0.01));
+  CHECK(of(document, "pcie.to_host", documents::CeilingMode::Sustained).value.value() == doctest::Approx(20e9).epsilon(0.02));
   CHECK(pagoda::test::read_file(folder.path / "a.trace.csv").starts_with("seconds,watts,sm_hz,celsius,reasons\n"));
 }
 
@@ -128,24 +128,24 @@ TEST_CASE("data-centre Blackwell is measured by tcgen05, checked against closed 
     const Run r = run("--only mma,tcgen05,shared.read --budget 6 --json " + json, "", chip);
     CAPTURE(r.text);
     CHECK(r.exit == 0);
-    const pagoda::CeilingsDocument document = pagoda::load_ceilings(json);
-    for (const pagoda::Ceiling& c : document.ceilings) {
+    const pagoda::documents::CeilingsDocument document = pagoda::documents::load_ceilings(json);
+    for (const pagoda::documents::Ceiling& c : document.ceilings) {
       CAPTURE(c.id);
       CAPTURE(c.note);
       CHECK(c.value.has_value());
       CHECK(c.id.find("wgmma") == std::string::npos);
-      CHECK((c.status != pagoda::CeilingStatus::WrongResult && c.status != pagoda::CeilingStatus::Impossible));
+      CHECK((c.status != pagoda::documents::CeilingStatus::WrongResult && c.status != pagoda::documents::CeilingStatus::Impossible));
     }
     for (const auto& [id, share] : both) {
       CAPTURE(id);
       if (ultra ? id.starts_with("int8") : id.ends_with(".long")) {
-        CHECK(pagoda::find_ceiling(document, id) == nullptr);
+        CHECK(pagoda::documents::find_ceiling(document, id) == nullptr);
         continue;
       }
-      const pagoda::Ceiling& c = of(document, id, pagoda::CeilingMode::Issue);
+      const pagoda::documents::Ceiling& c = of(document, id, pagoda::documents::CeilingMode::Issue);
       CHECK(c.percent(c.theory.observed_clock).value_or(-1) == doctest::Approx(98 * (ultra ? share : 1)).epsilon(0.01));
       CHECK(std::get<std::int64_t>(c.code.at("total")) < 120);
-      of(document, id, pagoda::CeilingMode::Sustained);
+      of(document, id, pagoda::documents::CeilingMode::Sustained);
     }
     // What a chip has no kernel for is said, of its own ways only.
     const auto said = [&](const char* text) {
@@ -175,7 +175,7 @@ TEST_CASE("one wrong bit of a product by tcgen05 takes the value away") {
 
 TEST_CASE("a chip's ways to its tensor rate are those of its major version, mma.sync among them") {
   const auto ways = [](int major) {
-    pagoda::GpuAttributes gpu;
+    pagoda::measured::GpuAttributes gpu;
     gpu.major = major;
     std::string all;
     for (const ceilings::TensorPath path : ceilings::tensor_paths(gpu))
@@ -295,15 +295,15 @@ TEST_CASE("a kernel that kills the device leaves the other values, and a second 
   Run r = run(what + " --json " + first, "imad_i32:fail");
   CAPTURE(r.text);
   CHECK(r.exit == 3);
-  pagoda::CeilingsDocument document = pagoda::load_ceilings(first);
+  pagoda::documents::CeilingsDocument document = pagoda::documents::load_ceilings(first);
   std::size_t measured = 0, missing = 0;
-  for (const pagoda::Ceiling& c : document.ceilings) (c.value ? measured : missing)++;
+  for (const pagoda::documents::Ceiling& c : document.ceilings) (c.value ? measured : missing)++;
   CHECK(missing > 0);
   r = run(what + " --json " + second + " --resume " + first);
   CAPTURE(r.text);
-  document = pagoda::load_ceilings(second);
+  document = pagoda::documents::load_ceilings(second);
   CHECK(document.ceilings.size() == measured + missing);
-  for (const pagoda::Ceiling& c : document.ceilings) {
+  for (const pagoda::documents::Ceiling& c : document.ceilings) {
     CAPTURE(c.id);
     // The kernel that did it is not tried again; what was not reached is.
     CHECK(c.value.has_value() == (c.note.find("imad_i32") == std::string::npos));
@@ -317,9 +317,9 @@ TEST_CASE("the sweep, the controls and the checks of a whole run") {
   const Run r = run("--budget 6 --counters --energy --json " + json);
   CAPTURE(r.text);
   CHECK((r.exit == 0 || r.exit == 3));
-  const pagoda::CeilingsDocument document = pagoda::load_ceilings(json);
+  const pagoda::documents::CeilingsDocument document = pagoda::documents::load_ceilings(json);
   std::size_t seen = 0;
-  for (const pagoda::CeilingCheck& check : document.checks)
+  for (const pagoda::documents::CeilingCheck& check : document.checks)
     for (const char* name : {"twice the work takes twice the time", "a stride of 2 halves shared memory",
                              "sustained below issue", "levels in order", "drift"})
       if (check.name == name) {

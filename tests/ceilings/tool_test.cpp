@@ -78,40 +78,40 @@ TEST_CASE("a short run writes a document that fits its schema, beside a CSV, and
       nlohmann::json::parse(pagoda::test::read_file(PAGODA_SOURCE_DIR "/data/schemas/ceilings.schema.json"));
   const std::string text = pagoda::test::read_file(json);
   CHECK(pagoda::test::violations(nlohmann::json::parse(text), schema) == std::vector<std::string>{});
-  const pagoda::CeilingsDocument document = pagoda::load_ceilings(json);
+  const pagoda::documents::CeilingsDocument document = pagoda::documents::load_ceilings(json);
   CHECK(document.kind == "cpu");
   CHECK(document.name() != "");
   REQUIRE(document.ceilings.size() == 2);
-  for (const pagoda::Ceiling& c : document.ceilings) {
+  for (const pagoda::documents::Ceiling& c : document.ceilings) {
     CHECK(c.median.value() > 1e8);
     CHECK(c.n >= 6);
     CHECK(!c.code.empty());
   }
   CHECK(pagoda::test::read_file(csv).find("float64.scalar.fma.core,burst,compute") != std::string::npos);
-  CHECK(pagoda::compare_ceilings(document, document, 0).empty());
+  CHECK(pagoda::documents::compare_ceilings(document, document, 0).empty());
   fs::remove_all(folder);
 }
 
 TEST_CASE("other tools' forms hold the device-wide best, in their units") {
-  pagoda::CeilingsDocument document;
-  const auto add = [&](const char* id, pagoda::CeilingKind kind, const char* level, const char* precision, double value,
+  pagoda::documents::CeilingsDocument document;
+  const auto add = [&](const char* id, pagoda::documents::CeilingKind kind, const char* level, const char* precision, double value,
                        const char* scope) {
-    pagoda::Ceiling c;
+    pagoda::documents::Ceiling c;
     c.id = id;
     c.kind = kind;
     c.level = level;
     c.precision = precision;
-    c.unit_type = kind == pagoda::CeilingKind::Compute ? "vector" : "";
+    c.unit_type = kind == pagoda::documents::CeilingKind::Compute ? "vector" : "";
     c.value = value;
     c.ci95 = {{value * 0.99, value * 1.01}};
     c.scope = scope;
     c.converged = true;
     document.ceilings.push_back(c);
   };
-  add("a", pagoda::CeilingKind::Compute, "", "float64", 2.5e11, "device");
-  add("b", pagoda::CeilingKind::Compute, "", "float64", 1.2e11, "core");
-  add("c", pagoda::CeilingKind::Bandwidth, "dram", "", 4e10, "device");
-  add("d", pagoda::CeilingKind::Bandwidth, "l1", "", 1e12, "device");
+  add("a", pagoda::documents::CeilingKind::Compute, "", "float64", 2.5e11, "device");
+  add("b", pagoda::documents::CeilingKind::Compute, "", "float64", 1.2e11, "core");
+  add("c", pagoda::documents::CeilingKind::Bandwidth, "dram", "", 4e10, "device");
+  add("d", pagoda::documents::CeilingKind::Bandwidth, "l1", "", 1e12, "device");
   CHECK(ceilings::ert_csv(document) == "250.00 FP64 GFLOPs EMP\n1000.00 L1 EMP\n40.00 DRAM EMP\n");
   const std::string rocprof = ceilings::rocprof_csv(document);
   const auto columns = [](const std::string& line) { return std::count(line.begin(), line.end(), ','); };

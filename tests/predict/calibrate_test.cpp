@@ -215,7 +215,7 @@ TEST_CASE("other devices and layouts have an interval of their own, or none") {
   CHECK(interval(got, "d", true).high == interval(got, "other", false).high);
   const CalibrationResult alone = calibrate(synthetic_runs(50, 2, 0.1, 5));
   CHECK(interval(alone.calibration, "other", false).high == 0);
-  CHECK(interval(parse_calibration(to_json(got), "back"), "other", false).high ==
+  CHECK(interval(documents::parse_calibration(to_json(got), "back"), "other", false).high ==
         Approx(got.elsewhere_high_factor).epsilon(1e-3));
 }
 
@@ -241,7 +241,7 @@ TEST_CASE("a calibration survives its file, and broken files say what is wrong")
   const CalibrationResult result =
       calibrate(synthetic_runs(40, 2, 0.1, 5), {.id = "test", .regime = "synthetic", .source = "this test"});
   const std::string text = to_json(result.calibration);
-  const Calibration back = parse_calibration(text, "back");
+  const Calibration back = documents::parse_calibration(text, "back");
   CHECK(back.id == "test");
   CHECK(back.launch == Approx(result.calibration.launch).epsilon(1e-3));
   CHECK(back.mean_error == Approx(result.calibration.mean_error).epsilon(1e-3));
@@ -266,10 +266,10 @@ TEST_CASE("a calibration survives its file, and broken files say what is wrong")
   for (const Case& c : cases) {
     std::string broken = text;
     broken.replace(broken.find(c.from), std::string_view(c.from).size(), c.to);
-    CHECK_THROWS_WITH_AS(parse_calibration(broken, "file"), doctest::Contains(c.says), Error);
+    CHECK_THROWS_WITH_AS(documents::parse_calibration(broken, "file"), doctest::Contains(c.says), Error);
   }
   CHECK_THROWS_WITH_AS(calibration("no-such"), doctest::Contains("rtx-3090-amp-nchw"), Error);
-  CHECK_THROWS_WITH_AS(load_calibration("/nonexistent.json"), doctest::Contains("cannot be opened"), Error);
+  CHECK_THROWS_WITH_AS(documents::load_calibration("/nonexistent.json"), doctest::Contains("cannot be opened"), Error);
 }
 
 TEST_CASE("built-in calibrations follow their schema and carry their figures") {

@@ -18,7 +18,7 @@ namespace {
 
 Prediction predicted(const std::string& file, std::int64_t batch, const char* device_id = "rtx-3090") {
   const Model model = load_model(PAGODA_SOURCE_DIR "/models/skeletons/" + file);
-  return predict(model, analyze(model, {.batch = batch}), device(device_id), calibration("rtx-3090-amp-nchw"));
+  return predict(model, analyze(model, {.batch = batch}), documents::device(device_id), documents::calibration("rtx-3090-amp-nchw"));
 }
 
 }  // namespace
@@ -83,8 +83,8 @@ TEST_CASE("where nothing was measured the interval is wider") {
 TEST_CASE("channels last spares convolutions their change of layout") {
   const Model model = load_model(PAGODA_SOURCE_DIR "/models/skeletons/resnet50.onnx");
   const Analysis analysis = analyze(model, {.batch = 1024});
-  const Calibration built_in = calibration("rtx-3090-amp-nchw");
-  const DeviceSpec spec = device("rtx-3090");
+  const Calibration built_in = documents::calibration("rtx-3090-amp-nchw");
+  const DeviceSpec spec = documents::device("rtx-3090");
   const Prediction rows = predict(model, analysis, spec, built_in);
   const Prediction last = predict(model, analysis, spec, built_in, {.bindings = {}, .channels_last = true});
   CHECK(*last.seconds < *rows.seconds);
@@ -104,7 +104,7 @@ TEST_CASE("free dims take the given sizes") {
   const Model model = test::graph("x:f32[N,64], w:f32[64,4096]=const -> y = MatMul(x, w)");
   const Analysis analysis = analyze(model);
   const auto at = [&](std::int64_t n) {
-    return *predict(model, analysis, device("rtx-3090"), calibration("rtx-3090-amp-nchw"), {.bindings = {{"N", n}}})
+    return *predict(model, analysis, documents::device("rtx-3090"), documents::calibration("rtx-3090-amp-nchw"), {.bindings = {{"N", n}}})
                 .seconds;
   };
   CHECK(at(1'000'000) > 8 * at(100'000));

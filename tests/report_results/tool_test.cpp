@@ -33,8 +33,8 @@ class Folder {
   std::string path_;
 };
 
-void write(const std::string& path, const std::vector<Result>& results) {
-  for (const Result& result : results) append_result(path, result);
+void write(const std::string& path, const std::vector<documents::Result>& results) {
+  for (const documents::Result& result : results) documents::append_result(path, result);
 }
 
 int report(const std::string& arguments) {

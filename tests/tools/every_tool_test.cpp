@@ -26,8 +26,8 @@ class Shop {
  public:
   Shop() {
     fs::create_directories(folder_ + "/folder");
-    write_file(folder_ + "/empty", "");
-    write_file(folder_ + "/text", "this is no input of any tool\n");
+    base::write_file(folder_ + "/empty", "");
+    base::write_file(folder_ + "/text", "this is no input of any tool\n");
     std::istringstream paths(PAGODA_EVERY_TOOL);
     for (std::string path; paths >> path;) tools_[fs::path(path).filename()] = path;
   }
@@ -37,7 +37,7 @@ class Shop {
 
   // `arguments` is shell text; it runs in the folder.
   Result run(const std::string& tool, const std::string& arguments) const {
-    write_file(folder_ + "/out", "");
+    base::write_file(folder_ + "/out", "");
     const std::string command = "cd '" + folder_ + "' && '" + tools_.at(tool) + "' " + arguments + " 2>err" +
                                 (arguments.find('>') == std::string::npos ? " >out" : "");
     const int status = std::system(command.c_str());

@@ -44,8 +44,8 @@ class Workshop {
          "else_branch=( -> b = MatMul(x, w))} => y, present");
     save("conv1d.onnx", "x:f32[1,4,8], w:f32[4,4,3]=const -> y = Conv(x, w) @ conv1d");
     save("hostile.onnx", "x:f32[n,4] -> '\\e[2J' = Relu(x) @ '\\e]0;owned\\x07'; y = 'my.domain.x\\e[31m'('\\e[2J')");
-    write_file(path("garbage.onnx"), "this is no model");
-    write_file(path("empty.onnx"), "");
+    base::write_file(path("garbage.onnx"), "this is no model");
+    base::write_file(path("empty.onnx"), "");
   }
   ~Workshop() { fs::remove_all(folder_); }
 
@@ -55,7 +55,7 @@ class Workshop {
   Result run(const std::string& arguments) const {
     const std::string command = "cd '" + folder_ + "' && '" PAGODA_ONNX_ESTIMATE "' " + arguments + " 2>err.txt" +
                                 (arguments.find('>') == std::string::npos ? " >out.txt" : "");
-    write_file(path("out.txt"), "");
+    base::write_file(path("out.txt"), "");
     const int status = std::system(command.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, test::read_file(path("out.txt")),
             test::read_file(path("err.txt"))};
@@ -63,7 +63,7 @@ class Workshop {
 
  private:
   void save(const std::string& name, const char* text) const {
-    write_file(path(name), test::onnx_bytes(test::graph(text)));
+    base::write_file(path(name), test::onnx_bytes(test::graph(text)));
   }
 
   std::string folder_ = (fs::temp_directory_path() / ("pagoda_estimate_" + std::to_string(getpid()))).string();

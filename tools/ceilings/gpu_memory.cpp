@@ -10,8 +10,8 @@
 namespace ceilings {
 namespace {
 
-using pagoda::CeilingKind;
-using pagoda::CeilingMode;
+using pagoda::documents::CeilingKind;
+using pagoda::documents::CeilingMode;
 
 constexpr StreamRow kStreams[] = {
     {"hbm_read", "read", 1, 1, false},  {"hbm_write", "write", 1, 1, true}, {"hbm_copy", "copy", 2, 2, false},
@@ -96,9 +96,9 @@ double GpuCeilings::stream(const StreamRow& row, const std::vector<GpuBuffer>& a
   return gpu_.time(row.kernel, {blocks, threads, 0, repeats}, arguments.pointers());
 }
 
-Experiment GpuCeilings::stream_experiment(const StreamRow& row, double each) {
+pagoda::documents::Experiment GpuCeilings::stream_experiment(const StreamRow& row, double each) {
   const auto sms = static_cast<unsigned>(gpu_.attributes().sms);
-  Experiment e = start(std::string("dram.") + row.op, CeilingKind::Bandwidth, CeilingMode::Sustained, "B/s");
+  pagoda::documents::Experiment e = start(std::string("dram.") + row.op, pagoda::documents::CeilingKind::Bandwidth, pagoda::documents::CeilingMode::Sustained, "B/s");
   e.ceiling.level = "dram";
   e.ceiling.op = row.op;
   e.ceiling.data = "ones";
@@ -134,7 +134,7 @@ Experiment GpuCeilings::stream_experiment(const StreamRow& row, double each) {
   return e;
 }
 
-void GpuCeilings::add_streams(std::vector<Experiment>& list) {
+void GpuCeilings::add_streams(std::vector<pagoda::documents::Experiment>& list) {
   for (const StreamRow& row : kStreams)
     if (options_.wants(std::string("dram.") + row.op)) list.push_back(stream_experiment(row, array_bytes()));
 }
@@ -145,7 +145,7 @@ double GpuCeilings::array_bytes() const {
 }
 
 // Small enough that those of all intensities fit together, and still beyond any second level.
-Experiment GpuCeilings::intensity_experiment(unsigned steps) {
+pagoda::documents::Experiment GpuCeilings::intensity_experiment(unsigned steps) {
   return stream_experiment({"intensity", "intensity", 2, 2, false, steps}, std::min(2.5e8, array_bytes() / 8));
 }
 
@@ -201,7 +201,7 @@ Verdict GpuCeilings::cache_right(std::string_view kernel, DevicePointer memory) 
   return compared(std::string(kernel).c_str(), kept(gpu_, words_.get()), want);
 }
 
-void GpuCeilings::add_caches(std::vector<Experiment>& list) {
+void GpuCeilings::add_caches(std::vector<pagoda::documents::Experiment>& list) {
   const auto sms = static_cast<unsigned>(gpu_.attributes().sms);
   struct Row {
     const char *kernel, *id, *level, *op;
@@ -217,7 +217,7 @@ void GpuCeilings::add_caches(std::vector<Experiment>& list) {
       {"shared_write", "shared.write", "shared", "write", {2, 4}, 256, 32768, 8 * 16},
   };
   for (const Row& row : rows) {
-    Experiment e = start(row.id, CeilingKind::Bandwidth, CeilingMode::Sustained, "B/s");
+    pagoda::documents::Experiment e = start(row.id, pagoda::documents::CeilingKind::Bandwidth, pagoda::documents::CeilingMode::Sustained, "B/s");
     e.ceiling.level = row.level;
     e.ceiling.op = row.op;
     e.ceiling.data = "ones";
@@ -248,7 +248,7 @@ void GpuCeilings::add_caches(std::vector<Experiment>& list) {
     for (const unsigned per_sm : row.per_sm)
       for (const std::size_t set : sets) {
         auto pace = std::make_shared<Pace>();
-        pagoda::Settings config = {{"blocks_per_sm", std::int64_t{per_sm}}, {"threads", std::int64_t{row.threads}}};
+        pagoda::base::Settings config = {{"blocks_per_sm", std::int64_t{per_sm}}, {"threads", std::int64_t{row.threads}}};
         if (set > 0) config["working_set_bytes"] = static_cast<std::int64_t>(set);
         e.candidates.push_back(
             {row.kernel, config, [this, row, level, memory, pace, set, blocks = sms * per_sm](double seconds) {
@@ -274,8 +274,8 @@ void GpuCeilings::add_caches(std::vector<Experiment>& list) {
     list.push_back(std::move(e));
   }
   for (const unsigned spread : {0U, 1U}) {
-    Experiment e =
-        start(spread ? "atomics.spread" : "atomics.one_word", CeilingKind::Compute, CeilingMode::Sustained, "1/s");
+    pagoda::documents::Experiment e =
+        start(spread ? "atomics.spread" : "atomics.one_word", pagoda::documents::CeilingKind::Compute, pagoda::documents::CeilingMode::Sustained, "1/s");
     e.ceiling.op = "atomic_add";
     e.ceiling.precision = "int32";
     e.theory = nullptr;
@@ -311,7 +311,7 @@ void GpuCeilings::add_caches(std::vector<Experiment>& list) {
   }
 }
 
-void GpuCeilings::add_host(std::vector<Experiment>& list) {
+void GpuCeilings::add_host(std::vector<pagoda::documents::Experiment>& list) {
   // The host's memory as well: twice so much is page-locked.
   const std::size_t bytes = std::min(std::size_t{256} << 20, std::bit_floor(gpu_.free_bytes() / 8));
   struct Row {
@@ -320,7 +320,7 @@ void GpuCeilings::add_host(std::vector<Experiment>& list) {
   };
   for (const Row& row : {Row{"pcie.to_device", "write", true, false}, Row{"pcie.to_host", "read", false, true},
                          Row{"pcie.both", "copy", true, true}}) {
-    Experiment e = start(row.id, CeilingKind::Bandwidth, CeilingMode::Sustained, "B/s");
+    pagoda::documents::Experiment e = start(row.id, pagoda::documents::CeilingKind::Bandwidth, pagoda::documents::CeilingMode::Sustained, "B/s");
     e.ceiling.level = "pcie";
     e.ceiling.op = row.op;
     e.ceiling.units.reset();
@@ -384,7 +384,7 @@ void GpuCeilings::add_host(std::vector<Experiment>& list) {
     list.push_back(std::move(e));
   }
   for (const bool wait : {false, true}) {
-    Experiment e = start(wait ? "sync" : "launch", CeilingKind::Latency, CeilingMode::Sustained, "s");
+    pagoda::documents::Experiment e = start(wait ? "sync" : "launch", pagoda::documents::CeilingKind::Latency, pagoda::documents::CeilingMode::Sustained, "s");
     e.ceiling.level = wait ? "sync" : "launch";
     e.ceiling.units.reset();
     e.theory = nullptr;

@@ -44,22 +44,22 @@ void check(const ConvLibrary& library, const std::string& algorithm) {
   throw pagoda::Error(library.name + " has no algorithm \"" + algorithm + "\"; it has " + known);
 }
 
-pagoda::LayerTime row_of(const PreparedLayer& prepared, const PreparedModel& model) {
+pagoda::documents::LayerTime row_of(const PreparedLayer& prepared, const PreparedModel& model) {
   const ConvLayer& l = prepared.layer;
   const Work& work = *prepared.work;
-  pagoda::LayerTime row{.name = l.name, .op_type = "Conv", .seconds = {}, .facts = {}, .note = work.refused};
-  pagoda::Settings& facts = row.facts;
+  pagoda::documents::LayerTime row{.name = l.name, .op_type = "Conv", .seconds = {}, .facts = {}, .note = work.refused};
+  pagoda::base::Settings& facts = row.facts;
   facts["algorithm"] = model.algorithm;
   facts["batch"] = l.batch;
   facts["in_channels"] = l.in_channels;
   facts["out_channels"] = l.out_channels;
   facts["groups"] = l.groups;
-  facts["input"] = join(l.in);
-  facts["output"] = join(l.out);
-  facts["kernel"] = join(l.kernel);
-  facts["stride"] = join(l.strides);
-  facts["dilation"] = join(l.dilations);
-  facts["padding"] = l.pads_begin == l.pads_end ? join(l.pads_begin) : join(l.pads_begin) + ":" + join(l.pads_end);
+  facts["input"] = pagoda::measured::join(l.in);
+  facts["output"] = pagoda::measured::join(l.out);
+  facts["kernel"] = pagoda::measured::join(l.kernel);
+  facts["stride"] = pagoda::measured::join(l.strides);
+  facts["dilation"] = pagoda::measured::join(l.dilations);
+  facts["padding"] = l.pads_begin == l.pads_end ? pagoda::measured::join(l.pads_begin) : pagoda::measured::join(l.pads_begin) + ":" + pagoda::measured::join(l.pads_end);
   facts["bias"] = l.has_bias;
   facts["macs"] = l.macs();
   if (work.refused.empty()) {
@@ -129,16 +129,16 @@ std::vector<double> run_model(const PreparedModel& model, std::int64_t n) {
   return seconds;
 }
 
-std::vector<pagoda::LayerTime> time_layers(const PreparedModel& model, const pagoda::TimingOptions& timing) {
-  std::vector<pagoda::LayerTime> rows;
-  std::map<const Work*, pagoda::Latency> measured;
+std::vector<pagoda::documents::LayerTime> time_layers(const PreparedModel& model, const pagoda::base::TimingOptions& timing) {
+  std::vector<pagoda::documents::LayerTime> rows;
+  std::map<const Work*, pagoda::base::Latency> measured;
   for (const PreparedLayer& l : model.layers) {
-    pagoda::LayerTime row = row_of(l, model);
+    pagoda::documents::LayerTime row = row_of(l, model);
     if (l.work->refused.empty()) {
       auto found = measured.find(l.work.get());
       if (found == measured.end())
-        found = measured.emplace(l.work.get(), pagoda::time_runs(l.work->run.time, timing).latency).first;
-      const pagoda::Latency& latency = found->second;
+        found = measured.emplace(l.work.get(), pagoda::base::time_runs(l.work->run.time, timing).latency).first;
+      const pagoda::base::Latency& latency = found->second;
       if (latency.n > 0) row.seconds = latency.p50;
       row.facts["runs"] = latency.n;
       if (latency.ci95) {
@@ -151,8 +151,8 @@ std::vector<pagoda::LayerTime> time_layers(const PreparedModel& model, const pag
   return rows;
 }
 
-pagoda::Verification verification(const PreparedModel& model, double threshold) {
-  pagoda::Verification v{.code = pagoda::VerificationCode::Pass,
+pagoda::documents::Verification verification(const PreparedModel& model, double threshold) {
+  pagoda::documents::Verification v{.code = pagoda::documents::VerificationCode::Pass,
                          .reference = "each layer by its definition, in double precision",
                          .error = model.worst_error(),
                          .threshold = threshold,
@@ -162,13 +162,13 @@ pagoda::Verification verification(const PreparedModel& model, double threshold) 
     if (!l.work->refused.empty()) continue;
     ++checked;
     points += l.work->error.points;
-    if (!l.work->error.finite) v.code = pagoda::VerificationCode::NonFinite;
+    if (!l.work->error.finite) v.code = pagoda::documents::VerificationCode::NonFinite;
   }
   v.detail = std::to_string(checked) + " of " + std::to_string(model.layers.size()) + " layers, " +
              std::to_string(points) + " outputs compared";
-  if (checked == 0) v.code = pagoda::VerificationCode::NoReference;
-  if (v.code == pagoda::VerificationCode::Pass && (!v.error || *v.error > threshold))
-    v.code = pagoda::VerificationCode::Fail;
+  if (checked == 0) v.code = pagoda::documents::VerificationCode::NoReference;
+  if (v.code == pagoda::documents::VerificationCode::Pass && (!v.error || *v.error > threshold))
+    v.code = pagoda::documents::VerificationCode::Fail;
   return v;
 }
 

@@ -59,7 +59,7 @@ class Session {
 
   const std::string& problem() const;  // with its remedy; empty: none
   // Stops, reads and gives what was measured; writes `output`. Later launches are not measured. Empty the second time.
-  Measured finish();
+  pagoda::documents::Measured finish();
 
  private:
   struct State;

@@ -8,7 +8,7 @@
 
 #include "pagoda/base/integer.h"
 
-namespace pagoda::report {
+namespace pagoda::base {
 
 class CsvLine {
  public:
@@ -32,4 +32,4 @@ class CsvLine {
   bool has_any_ = false;
 };
 
-}  // namespace pagoda::report
+}  // namespace pagoda::base

@@ -6,10 +6,10 @@
 
 #include "pagoda/base/error.h"
 
-namespace pagoda {
+namespace pagoda::base {
 
 // Writes `text` to a new file beside `path` and renames it to `path`, so that readers see the old file or the whole
 // new one. What is no regular file (a pipe, /dev/stdout) is written directly. Throws Error.
 void write_file(const std::string& path, std::string_view text);
 
-}  // namespace pagoda
+}  // namespace pagoda::base

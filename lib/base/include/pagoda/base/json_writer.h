@@ -17,7 +17,7 @@
 
 #include "pagoda/base/integer.h"
 
-namespace pagoda::report {
+namespace pagoda::base {
 
 class JsonWriter {
  public:
@@ -80,4 +80,4 @@ class JsonWriter {
   bool after_key_ = false;
 };
 
-}  // namespace pagoda::report
+}  // namespace pagoda::base
