@@ -18,7 +18,7 @@ int main(int argc, char** argv) {
     time.options.precision = pagoda::Precision::Float16;
     const pagoda::Sweep sweep =
         pagoda::sweep(model, analysis, axes, {.traffic = pagoda::TrafficModel::Fused, .time = time});
-    for (const SweepPoint& point : sweep.points)
+    for (const pagoda::SweepPoint& point : sweep.points)
       std::cout << "batch " << point.sizes[0] << ": at least " << 1e3 * point.time->seconds << " ms, "
                 << pagoda::to_string(point.bound) << "-bound\n";
     if (sweep.ridge) std::cout << "compute-bound from batch " << sweep.ridge->size << " on\n";

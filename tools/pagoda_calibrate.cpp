@@ -217,7 +217,8 @@ int main(int argc, char** argv) {
     Judged judged;
     if (!check.empty()) {
       const bool is_path = check.find('/') != std::string::npos || check.ends_with(".json");
-      const Calibration calibration = is_path ? documents::load_calibration(check) : pagoda::documents::calibration(check);
+      const Calibration calibration =
+          is_path ? documents::load_calibration(check) : pagoda::documents::calibration(check);
       for (const TimedRun& run : loaded.runs) {
         double seconds = 0;
         for (const Kernel& kernel : run.kernels) seconds += kernel_seconds(kernel, run.rates, calibration);
@@ -236,7 +237,7 @@ int main(int argc, char** argv) {
       std::cout << "Each model by a fit that did not see its family:\n";
       if (!output.empty()) {
         std::ofstream out(output);
-        out << to_json(result.calibration);
+        out << documents::to_json(result.calibration);
         if (!out.flush()) throw Error(output + ": cannot be written");
       }
     }

@@ -81,7 +81,8 @@ int main(int argc, char** argv) {
     const std::string json = pagoda::documents::write_measured(measured);
     if (!output.empty()) pagoda::base::write_file(output, json);
     std::cout << (!report.empty() ? report : output.empty() ? json : "") << std::flush;
-    for (const std::string& note : measured.notes) std::cerr << "pagoda-import: " << pagoda::base::printable(note) << '\n';
+    for (const std::string& note : measured.notes)
+      std::cerr << "pagoda-import: " << pagoda::base::printable(note) << '\n';
     if (!std::cout) throw pagoda::Error("standard output: cannot be written");
   } catch (const std::exception& error) {
     std::cerr << "pagoda-import: " << error.what() << '\n';

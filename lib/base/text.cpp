@@ -256,7 +256,6 @@ std::string aligned(const Grid& grid, std::size_t width) {
   return text;
 }
 
-
 std::string printable(std::string_view text) {
   if (is_plain(text)) return std::string(text);
   constexpr std::string_view kDigits = "0123456789abcdef";

@@ -35,7 +35,8 @@ void write(base::JsonWriter& json, const base::Setting& setting) {
   std::visit(Visitor{json}, setting);
 }
 
-void write(base::JsonWriter& json, std::string_view key, const base::Settings& settings, base::JsonWriter::Layout layout) {
+void write(base::JsonWriter& json, std::string_view key, const base::Settings& settings,
+           base::JsonWriter::Layout layout) {
   json.key(key).begin_object(layout);
   for (const auto& [name, setting] : settings) {
     json.key(name);

@@ -11,7 +11,6 @@ namespace pagoda::documents {
 using base::Json;
 using base::to_json;
 
-
 std::string canonical(const Config& config) { return base::dump(to_json(config)); }
 
 Config parse_config(std::string_view json, std::string_view subject) {
@@ -71,7 +70,8 @@ std::string label(const Config& config, const std::vector<std::string>& without)
   for (const char* bare : {"model", "backend"})
     if (!skip(bare)) add(text_of(config, bare));
   for (const auto& [name, value] : config)
-    if (is_axis(name) && name != "model" && name != "backend" && !skip(name)) add(name + "=" + base::setting_text(value));
+    if (is_axis(name) && name != "model" && name != "backend" && !skip(name))
+      add(name + "=" + base::setting_text(value));
   return text;
 }
 

@@ -257,9 +257,8 @@ MeasuredDevice read_device(const base::Json& json, const std::string& place) {
 
 MeasuredRun read_run(const base::Json& json, const std::string& place) {
   if (!json.is_object()) base::fail(place, "expected an object");
-  return {base::settings(json, "config", place), read_amount(json, "seconds", place),
-          read_amount(json, "watts", place), read_amount(json, "energy_joules", place),
-          base::text(json, "note", place)};
+  return {base::settings(json, "config", place), read_amount(json, "seconds", place), read_amount(json, "watts", place),
+          read_amount(json, "energy_joules", place), base::text(json, "note", place)};
 }
 
 CountFlag read_flag(const std::string& name, const std::string& place) {
@@ -369,13 +368,14 @@ Measured parse_measured(std::string_view json, std::string_view subject) {
   const std::string place(subject);
   const std::string expected = "a file of schema " + std::string(kSchema) + "; write one with pagoda-import";
   const base::Json document = base::parse_json(json, subject, expected);
-  if (!document.is_object() || base::text(document, "schema", place) != kSchema) base::fail(place, "expected " + expected);
+  if (!document.is_object() || base::text(document, "schema", place) != kSchema)
+    base::fail(place, "expected " + expected);
   Measured measured;
   measured.source = base::text(document, "source", place);
   if (std::find(kSources.begin(), kSources.end(), measured.source) == kSources.end())
     base::fail(place + ".source", "is \"" + measured.source +
-                                "\"; expected onnxruntime, tensorrt, ncu, kineto, jetson, "
-                                "pagoda-profile, pagoda-bench or torch");
+                                      "\"; expected onnxruntime, tensorrt, ncu, kineto, jetson, "
+                                      "pagoda-profile, pagoda-bench or torch");
   measured.tool = base::text(document, "tool", place);
   measured.device = base::text(document, "device", place);
   measured.clocks = base::settings(document, "clocks", place);
@@ -426,8 +426,8 @@ Measured parse_measured(std::string_view json, std::string_view subject) {
 }
 
 Measured load_measured(const std::string& path) {
-  return parse_measured(
-      base::read_text(path, "a measurement of schema pagoda.measured/1, as pagoda-import writes it"), path);
+  return parse_measured(base::read_text(path, "a measurement of schema pagoda.measured/1, as pagoda-import writes it"),
+                        path);
 }
 
 std::string_view to_string(CountFlag flag) {

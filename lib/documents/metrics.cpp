@@ -95,8 +95,7 @@ ChipMetrics parse_chip_metrics(std::string_view json, std::string_view subject) 
     chip.quantities.push_back({id, formulas(quantity, place + ": " + id)});
   }
   for (const base::Json& group : base::array(root, "groups", place))
-    chip.groups.push_back(
-        {base::texts(group, "metrics", place), base::integer(group, "passes", place).value_or(1)});
+    chip.groups.push_back({base::texts(group, "metrics", place), base::integer(group, "passes", place).value_or(1)});
   for (const base::Json& missing : base::array(root, "missing", place))
     chip.missing.push_back({base::text(missing, "what", place), base::text(missing, "why", place)});
   return chip;

@@ -10,13 +10,13 @@ namespace pagoda::documents {
 namespace {
 
 using base::dump;
-using base::Json;
-using base::settings_from;
-using base::to_json;
 using base::integer;
+using base::Json;
 using base::member;
 using base::number;
+using base::settings_from;
 using base::text;
+using base::to_json;
 
 constexpr const char* kSchema = "pagoda.result/1";
 constexpr std::array<std::string_view, 6> kStatuses = {"ok",     "failed",       "timeout", "out_of_memory",
@@ -34,17 +34,17 @@ base::Json maybe(const std::string& value) { return value.empty() ? base::Json()
 base::Json to_json(const base::Timing& timing) {
   const base::Latency& l = timing.latency;
   base::Json latency = {{"n", l.n},
-                  {"p50", l.p50},
-                  {"p95", l.p95},
-                  {"p99", l.p99},
-                  {"mean", l.mean},
-                  {"std", l.std},
-                  {"min", l.min},
-                  {"max", l.max},
-                  {"converged", l.converged},
-                  {"samples", l.samples},
-                  {"ci95", base::Json()},
-                  {"unit", "s"}};
+                        {"p50", l.p50},
+                        {"p95", l.p95},
+                        {"p99", l.p99},
+                        {"mean", l.mean},
+                        {"std", l.std},
+                        {"min", l.min},
+                        {"max", l.max},
+                        {"converged", l.converged},
+                        {"samples", l.samples},
+                        {"ci95", base::Json()},
+                        {"unit", "s"}};
   if (l.ci95) latency["ci95"] = *l.ci95;
   return latency;
 }
@@ -89,11 +89,13 @@ base::Timing timing_from(const base::Json& root, const base::Json& latency, cons
   base::Latency& l = timing.latency;
   l.n = base::integer(latency, "n", place).value_or(0);
   constexpr std::pair<const char*, double base::Latency::*> kFields[] = {
-      {"p50", &base::Latency::p50}, {"p95", &base::Latency::p95}, {"p99", &base::Latency::p99}, {"mean", &base::Latency::mean},
-      {"std", &base::Latency::std}, {"min", &base::Latency::min}, {"max", &base::Latency::max}};
+      {"p50", &base::Latency::p50},   {"p95", &base::Latency::p95}, {"p99", &base::Latency::p99},
+      {"mean", &base::Latency::mean}, {"std", &base::Latency::std}, {"min", &base::Latency::min},
+      {"max", &base::Latency::max}};
   for (const auto& [name, field] : kFields) l.*field = amount(latency, name, place);
   l.converged = truth(latency, "converged");
-  if (const base::Json* interval = base::member(latency, "ci95"); interval && interval->is_array() && interval->size() == 2)
+  if (const base::Json* interval = base::member(latency, "ci95");
+      interval && interval->is_array() && interval->size() == 2)
     l.ci95 = std::array{(*interval)[0].get<double>(), (*interval)[1].get<double>()};
   if (const base::Json* samples = base::member(latency, "samples"); samples && samples->is_array())
     for (const base::Json& sample : *samples)
@@ -218,11 +220,13 @@ Result parse_result(std::string_view source, std::string_view subject) {
                       .seconds = base::number(object, "seconds", place),
                       .facts = {},
                       .note = base::text(object, "note", place)};
-      if (const base::Json* facts = base::member(object, "facts")) layer.facts = base::settings_from(*facts, place + ": layers: facts");
+      if (const base::Json* facts = base::member(object, "facts"))
+        layer.facts = base::settings_from(*facts, place + ": layers: facts");
       r.layers.push_back(std::move(layer));
     }
   r.wall_seconds = base::number(root, "wall_seconds", place).value_or(0);
-  if (const base::Json* metadata = base::member(root, "metadata")) r.metadata = base::settings_from(*metadata, place + ": metadata");
+  if (const base::Json* metadata = base::member(root, "metadata"))
+    r.metadata = base::settings_from(*metadata, place + ": metadata");
   return r;
 }
 

@@ -17,7 +17,6 @@
 namespace pagoda::documents {
 namespace {
 
-
 class File {
  public:
   File(const std::string& path, int flags) : path_(path), fd_(::open(path.c_str(), flags | O_CLOEXEC, 0666)) {

@@ -29,7 +29,8 @@ struct Bench {
   }
   ~Bench() { fs::remove_all(folder); }
 
-  documents::Result run(documents::Config config, pagoda::measured::Limits limits = {.seconds = 20, .memory_bytes = 0}) const {
+  pagoda::documents::Result run(pagoda::documents::Config config,
+                        pagoda::measured::Limits limits = {.seconds = 20, .memory_bytes = 0}) const {
     config.try_emplace("backend", "fake");
     config.try_emplace("measure.budget_seconds", 0.2);
     config.try_emplace("measure.warmup_seconds", 0.2);
@@ -51,8 +52,8 @@ bool is_alive(pid_t pid) { return ::kill(pid, 0) == 0; }
 
 TEST_CASE("a run that goes well is a record with all that the worker said") {
   const Bench bench;
-  const documents::Result r = bench.run({{"batch", std::int64_t{4}}, {"latency", 0.002}, {"layers", true}});
-  CHECK(r.status == documents::ResultStatus::Ok);
+  const pagoda::documents::Result r = bench.run({{"batch", std::int64_t{4}}, {"latency", 0.002}, {"layers", true}});
+  CHECK(r.status == pagoda::documents::ResultStatus::Ok);
   CHECK(r.reason.empty());
   REQUIRE(r.timing);
   CHECK(r.timing->latency.p50 == 0.002);
@@ -79,27 +80,27 @@ TEST_CASE("a run that goes well is a record with all that the worker said") {
 TEST_CASE("every way to end is told apart") {
   struct Case {
     const char* behave;
-    documents::ResultStatus status;
+    pagoda::documents::ResultStatus status;
     const char* reason;
   };
   // clang-format off
   const Case cases[] = {
-      {"crash",          documents::ResultStatus::Failed,       "crashed with signal 11 (Segmentation fault)"},
-      {"hang",           documents::ResultStatus::Timeout,      "not done after 1.0 s"},
-      {"eat",            documents::ResultStatus::OutOfMemory,  "held "},
-      {"killed",         documents::ResultStatus::Killed,       "ended by signal 9 (Killed)"},
-      {"exit",           documents::ResultStatus::Failed,       "exited with 3 before it had answered"},
-      {"unavailable",    documents::ResultStatus::NotAvailable, "not available: install fake"},
-      {"no_memory_said", documents::ResultStatus::OutOfMemory,  "cudaErrorMemoryAllocation"},
-      {"lazy",           documents::ResultStatus::Failed,       "the worker made no runs"},
-      {"chatter",        documents::ResultStatus::Ok,           ""},
+      {"crash",          pagoda::documents::ResultStatus::Failed,       "crashed with signal 11 (Segmentation fault)"},
+      {"hang",           pagoda::documents::ResultStatus::Timeout,      "not done after 1.0 s"},
+      {"eat",            pagoda::documents::ResultStatus::OutOfMemory,  "held "},
+      {"killed",         pagoda::documents::ResultStatus::Killed,       "ended by signal 9 (Killed)"},
+      {"exit",           pagoda::documents::ResultStatus::Failed,       "exited with 3 before it had answered"},
+      {"unavailable",    pagoda::documents::ResultStatus::NotAvailable, "not available: install fake"},
+      {"no_memory_said", pagoda::documents::ResultStatus::OutOfMemory,  "cudaErrorMemoryAllocation"},
+      {"lazy",           pagoda::documents::ResultStatus::Failed,       "the worker made no runs"},
+      {"chatter",        pagoda::documents::ResultStatus::Ok,           ""},
   };
   // clang-format on
   const Bench bench;
   for (const Case& c : cases) {
     CAPTURE(c.behave);
     const std::int64_t limit = std::string(c.behave) == "eat" ? 100 << 20 : 0;
-    const documents::Result r = bench.run({{"behave", c.behave}}, {.seconds = 1, .memory_bytes = limit});
+    const pagoda::documents::Result r = bench.run({{"behave", c.behave}}, {.seconds = 1, .memory_bytes = limit});
     CHECK(pagoda::to_string(r.status) == pagoda::to_string(c.status));
     CHECK(r.reason.rfind(c.reason, 0) == 0);
   }
@@ -107,7 +108,7 @@ TEST_CASE("every way to end is told apart") {
 
 TEST_CASE("the end of standard error is kept, and no more") {
   const Bench bench;
-  const documents::Result r = bench.run({{"behave", "crash"}});
+  const pagoda::documents::Result r = bench.run({{"behave", "crash"}});
   CHECK(r.signal == SIGSEGV);
   CHECK(r.stderr_tail.size() <= 4096);
   CHECK(r.stderr_tail.ends_with("last words\n"));
@@ -115,17 +116,17 @@ TEST_CASE("the end of standard error is kept, and no more") {
 
 TEST_CASE("a worker that cannot be started is not available") {
   const Bench bench;
-  const documents::Result r = bench.run({{"backend", "missing"}});
-  CHECK(r.status == documents::ResultStatus::NotAvailable);
+  const pagoda::documents::Result r = bench.run({{"backend", "missing"}});
+  CHECK(r.status == pagoda::documents::ResultStatus::NotAvailable);
   CHECK(r.reason == "/nowhere/worker: cannot be started: No such file or directory");
-  CHECK(bench.run({{"backend", "tvm"}}).status == documents::ResultStatus::NotAvailable);
+  CHECK(bench.run({{"backend", "tvm"}}).status == pagoda::documents::ResultStatus::NotAvailable);
 }
 
 TEST_CASE("processes that left the group end with the experiment") {
   const Bench bench;
   const std::string file = bench.folder + "/stray.pid";
-  const documents::Result r = bench.run({{"behave", "stray"}, {"stray_file", file}});
-  CHECK(r.status == documents::ResultStatus::Ok);
+  const pagoda::documents::Result r = bench.run({{"behave", "stray"}, {"stray_file", file}});
+  CHECK(r.status == pagoda::documents::ResultStatus::Ok);
   pid_t stray = 0;
   std::ifstream(file) >> stray;
   REQUIRE(stray > 0);
@@ -137,7 +138,7 @@ TEST_CASE("an interrupt ends the worker and leaves no record") {
   const std::string file = bench.folder + "/worker.pid";
   Workers all;
   all.commands["fake"] = {PAGODA_FAKE_WORKER};
-  const documents::Config config = {{"backend", "fake"}, {"behave", "hang"}, {"pid_file", file}};
+  const pagoda::documents::Config config = {{"backend", "fake"}, {"behave", "hang"}, {"pid_file", file}};
   std::thread interrupter([] {
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
     ::kill(::getpid(), SIGINT);
@@ -159,10 +160,11 @@ TEST_CASE("outputs are held against a reference run") {
     pagoda::documents::VerificationCode code;
     double error;
   };
-  for (const Case& c : {Case{1, pagoda::documents::VerificationCode::Pass, 0}, Case{1.01, pagoda::documents::VerificationCode::Pass, 0.01},
+  for (const Case& c : {Case{1, pagoda::documents::VerificationCode::Pass, 0},
+                        Case{1.01, pagoda::documents::VerificationCode::Pass, 0.01},
                         Case{1.05, pagoda::documents::VerificationCode::Fail, 0.05}}) {
     const Bench bench;
-    const documents::Result r =
+    const pagoda::documents::Result r =
         bench.run({{"backend", "ort"}, {"verify", true}, {"output_scale", c.scale}, {"batch", std::int64_t{1}}});
     REQUIRE(r.verification);
     CHECK(r.verification->code == c.code);
@@ -184,25 +186,25 @@ TEST_CASE("every reason why outputs cannot be compared has a code") {
   unreadable.readable = false;
   struct Case {
     std::vector<OutputTensor> got;
-    documents::VerificationCode code;
+    pagoda::documents::VerificationCode code;
   };
   const Case cases[] = {
-      {{tensor({1, -1, 2}, {3})}, documents::VerificationCode::Pass},
-      {{tensor({1, -1, 2.2}, {3})}, documents::VerificationCode::Fail},  // 0.2 / 4 = 5 %
-      {{tensor({1, -1, 2.04}, {3})}, documents::VerificationCode::Pass},
-      {{}, documents::VerificationCode::CountDiffers},
-      {{tensor({1, -1, 2}, {1, 3})}, documents::VerificationCode::ShapesDiffer},
-      {{tensor({1, HUGE_VAL, 2}, {3})}, documents::VerificationCode::NonFinite},
-      {{tensor({1, std::nan(""), 2}, {3})}, documents::VerificationCode::NonFinite},
-      {{unreadable}, documents::VerificationCode::UnsupportedOutput},
+      {{tensor({1, -1, 2}, {3})}, pagoda::documents::VerificationCode::Pass},
+      {{tensor({1, -1, 2.2}, {3})}, pagoda::documents::VerificationCode::Fail},  // 0.2 / 4 = 5 %
+      {{tensor({1, -1, 2.04}, {3})}, pagoda::documents::VerificationCode::Pass},
+      {{}, pagoda::documents::VerificationCode::CountDiffers},
+      {{tensor({1, -1, 2}, {1, 3})}, pagoda::documents::VerificationCode::ShapesDiffer},
+      {{tensor({1, HUGE_VAL, 2}, {3})}, pagoda::documents::VerificationCode::NonFinite},
+      {{tensor({1, std::nan(""), 2}, {3})}, pagoda::documents::VerificationCode::NonFinite},
+      {{unreadable}, pagoda::documents::VerificationCode::UnsupportedOutput},
   };
   for (const Case& c : cases)
     CHECK(pagoda::to_string(compare_outputs(c.got, {reference}, 0.02).code) == pagoda::to_string(c.code));
-  CHECK(compare_outputs({reference}, {}, 0.02).code == documents::VerificationCode::UnsupportedOutput);
+  CHECK(compare_outputs({reference}, {}, 0.02).code == pagoda::documents::VerificationCode::UnsupportedOutput);
   const auto zeros = compare_outputs({tensor({0, 1}, {2})}, {tensor({0, 0}, {2})}, 0.02);
-  CHECK(zeros.code == documents::VerificationCode::Fail);
+  CHECK(zeros.code == pagoda::documents::VerificationCode::Fail);
   CHECK_FALSE(zeros.error);
-  CHECK(compare_outputs({tensor({0, 0}, {2})}, {tensor({0, 0}, {2})}, 0.02).code == documents::VerificationCode::Pass);
+  CHECK(compare_outputs({tensor({0, 0}, {2})}, {tensor({0, 0}, {2})}, 0.02).code == pagoda::documents::VerificationCode::Pass);
 }
 
 TEST_CASE("the machine's counters are read from its files, and absent where there are none") {

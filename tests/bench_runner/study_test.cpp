@@ -10,10 +10,10 @@
 #include "pagoda/measured/study.h"
 #include "pagoda/present/report.h"
 
-namespace pagoda {
+namespace pagoda::measured {
 namespace {
 
-std::vector<std::string> labels(const measured::Plan& plan) {
+std::vector<std::string> labels(const Plan& plan) {
   std::vector<std::string> all;
   for (const documents::Experiment& experiment : plan.experiments) all.push_back(documents::label(experiment.config));
   return all;
@@ -21,7 +21,7 @@ std::vector<std::string> labels(const measured::Plan& plan) {
 
 std::string message(const std::string& toml) {
   try {
-    measured::expand(measured::parse_study(toml, "s.toml"));
+    expand(parse_study(toml, "s.toml"));
   } catch (const Error& error) {
     return error.what();
   }
@@ -38,7 +38,7 @@ struct ModelFile {
 
 TEST_CASE("lists multiply, and axes that a backend lacks do not") {
   const ModelFile file;
-  const measured::Study study = measured::parse_study(R"(
+  const Study study = parse_study(R"(
     batch = [1, 2, 4]
     [models]
     net = { onnx = ")" + file.path + R"(", named = "resnet18" }
@@ -48,7 +48,7 @@ TEST_CASE("lists multiply, and axes that a backend lacks do not") {
     optimization = ["disable", "all"]
   )",
                                   "s.toml");
-  const measured::Plan plan = measured::expand(study);
+  const Plan plan = expand(study);
   CHECK(plan.unsupported.empty());
   CHECK(labels(plan) == std::vector<std::string>{
                             "net ort batch=1 device=cpu mode=inference optimization=disable",
@@ -79,19 +79,19 @@ TEST_CASE("what a backend cannot run is listed with the reason") {
   };
   // clang-format on
   for (const Case& c : cases) {
-    const measured::Plan plan = measured::expand(measured::parse_study(c.axes, "s.toml"));
+    const Plan plan = expand(parse_study(c.axes, "s.toml"));
     CHECK(plan.experiments.empty());
     REQUIRE(plan.unsupported.size() == 1);
     CHECK(plan.unsupported[0].reason == c.reason);
   }
-  const measured::Plan mixed = measured::expand(measured::parse_study("model='resnet18'\nbackend='torch'\ndevice=['cpu','tpu','cuda:1']", "s.toml"));
+  const Plan mixed = expand(parse_study("model='resnet18'\nbackend='torch'\ndevice=['cpu','tpu','cuda:1']", "s.toml"));
   CHECK(mixed.experiments.size() == 2);
   CHECK(mixed.unsupported.size() == 1);
 }
 
 TEST_CASE("a check of the caller can refuse what the table allows") {
-  const measured::Study study = measured::parse_study("model='resnet18'\nbackend='torch'\nbatch=[1,2]", "s.toml");
-  const measured::Plan plan = measured::expand(study, [](const documents::Config& config) -> std::optional<std::string> {
+  const Study study = parse_study("model='resnet18'\nbackend='torch'\nbatch=[1,2]", "s.toml");
+  const Plan plan = expand(study, [](const documents::Config& config) -> std::optional<std::string> {
     if (std::get<std::int64_t>(config.at("batch")) == 2) return "two is too many";
     return std::nullopt;
   });
@@ -128,27 +128,28 @@ TEST_CASE("errors in a study name the line, what was found and what is expected"
 }
 
 TEST_CASE("bytes are read with decimal and binary units") {
-  CHECK(measured::parse_bytes("8GiB", "x") == 8LL << 30);
-  CHECK(measured::parse_bytes("512MB", "x") == 512000000);
-  CHECK(measured::parse_bytes("1.5kB", "x") == 1500);
-  CHECK(measured::parse_bytes("77", "x") == 77);
-  for (const char* bad : {"", "GiB", "-1GB", "1 GB", "1e30TB", "8gib"}) CHECK_THROWS_AS(measured::parse_bytes(bad, "x"), Error);
+  CHECK(parse_bytes("8GiB", "x") == 8LL << 30);
+  CHECK(parse_bytes("512MB", "x") == 512000000);
+  CHECK(parse_bytes("1.5kB", "x") == 1500);
+  CHECK(parse_bytes("77", "x") == 77);
+  for (const char* bad : {"", "GiB", "-1GB", "1 GB", "1e30TB", "8gib"}) CHECK_THROWS_AS(parse_bytes(bad, "x"), Error);
 }
 
 TEST_CASE("the key is a hash of canonical JSON, and of everything but the path of the model") {
-  const documents::Config config = {{"model", "net"}, {"batch", std::int64_t{2}}, {"backend", "ort"}, {"x", 0.5}, {"on", true}};
-  CHECK(canonical(config) == R"({"backend":"ort","batch":2,"model":"net","on":true,"x":0.5})");
+  const documents::Config config = {
+      {"model", "net"}, {"batch", std::int64_t{2}}, {"backend", "ort"}, {"x", 0.5}, {"on", true}};
+  CHECK(documents::canonical(config) == R"({"backend":"ort","batch":2,"model":"net","on":true,"x":0.5})");
   // printf '%s' '{"config":{…},"schema":"pagoda.result/1"}' | sha256sum
-  CHECK(key(config) == "41ff1011693df223a173957bb44f174c");
+  CHECK(documents::key(config) == "41ff1011693df223a173957bb44f174c");
   documents::Config moved = config;
   moved["model_file"] = "/elsewhere/net.onnx";
-  CHECK(key(moved) == key(config));
+  CHECK(documents::key(moved) == documents::key(config));
   for (const auto& [axis, value] : config) {
     documents::Config other = config;
     other[axis] = "different";
-    CHECK(key(other) != key(config));
+    CHECK(documents::key(other) != documents::key(config));
   }
-  CHECK(documents::parse_config(canonical(config), "config") == config);
+  CHECK(documents::parse_config(documents::canonical(config), "config") == config);
   CHECK_THROWS_AS(documents::parse_config("[1]", "config"), Error);
   CHECK_THROWS_AS(documents::parse_config("{", "config"), Error);
 }
@@ -156,7 +157,7 @@ TEST_CASE("the key is a hash of canonical JSON, and of everything but the path o
 TEST_CASE("a model is known by its content: the same bytes elsewhere have the same key, others have not") {
   const ModelFile file;
   const auto key_of = [](const std::string& path) {
-    return measured::expand(measured::parse_study("model='" + path + "'\nbackend='ort'", "s.toml")).experiments.at(0).key;
+    return expand(parse_study("model='" + path + "'\nbackend='ort'", "s.toml")).experiments.at(0).key;
   };
   const std::string before = key_of(file.path);
   const std::string folder = file.path + ".d";
@@ -170,53 +171,53 @@ TEST_CASE("a model is known by its content: the same bytes elsewhere have the sa
 }
 
 TEST_CASE("filters and stages choose among experiments") {
-  const measured::Study study = measured::parse_study(R"(
+  const Study study = parse_study(R"(
     model = ["a", "b", "c"]
     backend = "torch"
     compile = ["eager", "inductor"]
     batch = [8, 1, 2, 4]
   )",
                                   "s.toml");
-  const measured::Plan all = measured::expand(study);
+  const Plan all = expand(study);
   REQUIRE(all.experiments.size() == 24);
 
-  measured::Plan filtered = all;
-  measured::select(filtered, {.filter = "^a .*batch=[12] ", .exclude = "inductor"});
+  Plan filtered = all;
+  select(filtered, {.filter = "^a .*batch=[12] ", .exclude = "inductor"});
   CHECK(labels(filtered).size() == 2);
 
-  measured::Plan sanity = all;
-  measured::select(sanity, {.stage = measured::Stage::Sanity});
+  Plan sanity = all;
+  select(sanity, {.stage = Stage::Sanity});
   REQUIRE(sanity.experiments.size() == 1);
   CHECK(std::get<std::int64_t>(sanity.experiments[0].config.at("batch")) == 1);
 
-  measured::Plan quick = all;
-  measured::select(quick, {.stage = measured::Stage::Quick});
+  Plan quick = all;
+  select(quick, {.stage = Stage::Quick});
   CHECK(quick.experiments.size() == 10);
   std::set<std::string> values, wanted, keys;
-  for (const measured::Plan* plan : {&all, static_cast<const measured::Plan*>(&quick)})
+  for (const Plan* plan : {&all, static_cast<const Plan*>(&quick)})
     for (const documents::Experiment& experiment : plan->experiments)
       for (const char* axis : {"model", "compile", "batch"}) {
-        const std::string value = canonical({{axis, experiment.config.at(axis)}});
+        const std::string value = documents::canonical({{axis, experiment.config.at(axis)}});
         (plan == &all ? wanted : values).insert(value);
       }
   CHECK(values == wanted);
   for (const documents::Experiment& experiment : quick.experiments) keys.insert(experiment.key);
   CHECK(keys.size() == 10);
 
-  measured::Plan broken = all;
-  CHECK_THROWS_AS(measured::select(broken, {.filter = "("}), Error);
+  Plan broken = all;
+  CHECK_THROWS_AS(select(broken, {.filter = "("}), Error);
 }
 
 TEST_CASE("repeats are interleaved: every round holds each experiment once, in an order of its own") {
-  measured::Study study = measured::parse_study("model=['a','b','c','d','e','f']\nbackend='torch'\nrepeats=3\nseed=7", "s.toml");
-  const measured::Plan plan = measured::expand(study);
-  const std::vector<documents::Experiment> run = measured::order(plan, study);
+  Study study = parse_study("model=['a','b','c','d','e','f']\nbackend='torch'\nrepeats=3\nseed=7", "s.toml");
+  const Plan plan = expand(study);
+  const std::vector<documents::Experiment> run = order(plan, study);
   REQUIRE(run.size() == 18);
   std::set<std::string> keys;
   std::vector<std::vector<std::string>> rounds(3);
   for (std::size_t i = 0; i < run.size(); ++i) {
     CHECK(std::get<std::int64_t>(run[i].config.at("repeat")) == static_cast<std::int64_t>(i / 6));
-    CHECK(run[i].key == key(run[i].config));
+    CHECK(run[i].key == documents::key(run[i].config));
     keys.insert(run[i].key);
     rounds[i / 6].push_back(documents::label(run[i].config));
   }
@@ -225,17 +226,18 @@ TEST_CASE("repeats are interleaved: every round holds each experiment once, in a
   for (auto& round : rounds) std::sort(round.begin(), round.end());
   CHECK(rounds[0] == rounds[1]);
   CHECK(rounds[1] == rounds[2]);
-  const std::vector<documents::Experiment> again = measured::order(plan, study);
+  const std::vector<documents::Experiment> again = order(plan, study);
   for (std::size_t i = 0; i < run.size(); ++i) CHECK(again[i].key == run[i].key);
   study.seed = 8;
   bool is_same = true;
-  const std::vector<documents::Experiment> other = measured::order(plan, study);
-  for (std::size_t i = 0; i < run.size(); ++i) is_same = is_same && documents::label(other[i].config) == documents::label(run[i].config);
+  const std::vector<documents::Experiment> other = order(plan, study);
+  for (std::size_t i = 0; i < run.size(); ++i)
+    is_same = is_same && documents::label(other[i].config) == documents::label(run[i].config);
   CHECK_FALSE(is_same);
 }
 
 TEST_CASE("equal points of several blocks run once") {
-  const measured::Plan plan = measured::expand(measured::parse_study(R"(
+  const Plan plan = expand(parse_study(R"(
     model = "a"
     backend = "torch"
     [[experiments]]
@@ -248,10 +250,10 @@ TEST_CASE("equal points of several blocks run once") {
 }
 
 TEST_CASE("paths of a study are relative to its folder") {
-  const measured::Study study = measured::parse_study("model='m.onnx'\nbackend='ort'\n[models]\nx={onnx='x.onnx'}", "s.toml", "/studies");
+  const Study study = parse_study("model='m.onnx'\nbackend='ort'\n[models]\nx={onnx='x.onnx'}", "s.toml", "/studies");
   CHECK(std::get<std::string>(study.blocks[0][0].second[0]) == "/studies/m.onnx");
   CHECK(study.models.at("x").onnx == "/studies/x.onnx");
 }
 
 }  // namespace
-}  // namespace pagoda
+}  // namespace pagoda::measured

@@ -14,6 +14,7 @@
 namespace {
 
 using namespace pagoda;
+using namespace pagoda::documents;
 
 documents::Ceiling compute_ceiling() {
   documents::Ceiling c;

@@ -9,6 +9,7 @@
 namespace {
 
 using namespace pagoda;
+using namespace pagoda::measured;
 
 constexpr double kPerFlop = 0.6e-12, kPerByte = 60e-12, kWatts = 140;
 
@@ -41,7 +42,8 @@ TEST_CASE("planted joules per flop and byte and the constant power come back wit
 TEST_CASE("intervals cover the planted constants about 19 times of 20") {
   int covered = 0;
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
-    const measured::EnergyFit fit = measured::fit_energy({"float32", "dram"}, intensity_sweep(52, 0.02, seed), {200, seed});
+    const measured::EnergyFit fit =
+        measured::fit_energy({"float32", "dram"}, intensity_sweep(52, 0.02, seed), {200, seed});
     covered += fit.terms[1].interval[0] <= kPerByte && kPerByte <= fit.terms[1].interval[1];
   }
   CHECK(covered >= 86);
@@ -67,8 +69,8 @@ TEST_CASE("runs that do not tell two costs apart have a large condition number")
 }
 
 TEST_CASE("unusable runs are refused with the reason") {
-  CHECK_THROWS_WITH_AS(measured::fit_energy({"a", "b"}, intensity_sweep(2, 0, 1)), doctest::Contains("2 runs for 3 constants"),
-                       Error);
+  CHECK_THROWS_WITH_AS(measured::fit_energy({"a", "b"}, intensity_sweep(2, 0, 1)),
+                       doctest::Contains("2 runs for 3 constants"), Error);
   auto rows = intensity_sweep(6, 0, 1);
   rows[3].joules = 0;  // counters of energy return 0 for short windows
   CHECK_THROWS_WITH_AS(measured::fit_energy({"a", "b"}, rows), doctest::Contains("run 3"), Error);

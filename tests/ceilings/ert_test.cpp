@@ -11,7 +11,8 @@ using namespace pagoda;
 
 // `points` of `pairs` whose true ratio is `ratio` at one point and `others` elsewhere; both sides vary together by 5 %
 // (clocks, neighbours) and each for itself by `noise`.
-documents::ErtComparison planted(std::mt19937_64& random, int points, int pairs, double ratio, double others, double noise) {
+documents::ErtComparison planted(std::mt19937_64& random, int points, int pairs, double ratio, double others,
+                                 double noise) {
   std::normal_distribution<double> common(1, 0.05), own(1, noise);
   documents::ErtComparison comparison;
   for (int i = 0; i < points; ++i) {
@@ -70,7 +71,8 @@ TEST_CASE("a kernel that is slower passes, and what the check cannot see is said
 TEST_CASE("too few pairs for the confidence fail the check, and so does no comparison at all") {
   std::mt19937_64 random(1);
   // 44 points at 99 %: a side has 0.01/44 = 2.3e-4, and 2^-12 = 2.4e-4 does not reach it.
-  documents::ErtComparison twelve = planted(random, 44, 12, 0.5, 0.5, 0.001), thirteen = planted(random, 44, 13, 0.5, 0.5, 0.001);
+  documents::ErtComparison twelve = planted(random, 44, 12, 0.5, 0.5, 0.001),
+                           thirteen = planted(random, 44, 13, 0.5, 0.5, 0.001);
   CHECK(!judge(twelve).passed);
   CHECK(judge(twelve).detail.find("too few pairs") != std::string::npos);
   CHECK(judge(thirteen).passed);

@@ -46,7 +46,8 @@ struct Folder {
   ~Folder() { fs::remove_all(path); }
 };
 
-const pagoda::documents::Ceiling& of(const pagoda::documents::CeilingsDocument& document, const std::string& id, pagoda::documents::CeilingMode mode) {
+const pagoda::documents::Ceiling& of(const pagoda::documents::CeilingsDocument& document, const std::string& id,
+                                     pagoda::documents::CeilingMode mode) {
   for (const pagoda::documents::Ceiling& c : document.ceilings)
     if (c.id == id && c.mode == mode) return c;
   FAIL("no ceiling " << id);
@@ -83,7 +84,8 @@ TEST_CASE("every kernel of a GPU is launched, checked against closed forms and r
     CAPTURE(c.id);
     CAPTURE(c.note);
     CHECK(c.value.has_value());
-    CHECK((c.status != pagoda::documents::CeilingStatus::WrongResult && c.status != pagoda::documents::CeilingStatus::Impossible));
+    CHECK((c.status != pagoda::documents::CeilingStatus::WrongResult &&
+           c.status != pagoda::documents::CeilingStatus::Impossible));
     CHECK(c.n >= 3);
   }
   // What the model of the device gives, so what is credited and divided is right.
@@ -101,10 +103,12 @@ TEST_CASE("every kernel of a GPU is launched, checked against closed forms and r
   }
   CHECK(percent("bfloat16.mma", documents::CeilingMode::Issue) == doctest::Approx(0.6 * 98).epsilon(0.01));
   for (const char* op : {"read", "write", "copy", "scale", "add", "triad"})
-    CHECK(percent((std::string("dram.") + op).c_str(), documents::CeilingMode::Sustained) == doctest::Approx(90).epsilon(0.01));
+    CHECK(percent((std::string("dram.") + op).c_str(), documents::CeilingMode::Sustained) ==
+          doctest::Approx(90).epsilon(0.01));
   CHECK(percent("l1.read", documents::CeilingMode::Sustained) == doctest::Approx(100 * 126 / 128.0).epsilon(0.01));
   CHECK(percent("shared.write", documents::CeilingMode::Sustained) == doctest::Approx(100 * 126 / 128.0).epsilon(0.01));
-  CHECK(of(document, "pcie.to_host", documents::CeilingMode::Sustained).value.value() == doctest::Approx(20e9).epsilon(0.02));
+  CHECK(of(document, "pcie.to_host", documents::CeilingMode::Sustained).value.value() ==
+        doctest::Approx(20e9).epsilon(0.02));
   CHECK(pagoda::test::read_file(folder.path / "a.trace.csv").starts_with("seconds,watts,sm_hz,celsius,reasons\n"));
 }
 
@@ -134,7 +138,8 @@ TEST_CASE("data-centre Blackwell is measured by tcgen05, checked against closed 
       CAPTURE(c.note);
       CHECK(c.value.has_value());
       CHECK(c.id.find("wgmma") == std::string::npos);
-      CHECK((c.status != pagoda::documents::CeilingStatus::WrongResult && c.status != pagoda::documents::CeilingStatus::Impossible));
+      CHECK((c.status != pagoda::documents::CeilingStatus::WrongResult &&
+             c.status != pagoda::documents::CeilingStatus::Impossible));
     }
     for (const auto& [id, share] : both) {
       CAPTURE(id);

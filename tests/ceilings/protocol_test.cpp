@@ -75,7 +75,8 @@ TEST_CASE("a noisy machine ends with converged false, not with a pretty number")
   Machine m;
   const pagoda::documents::Ceiling c = run_one(m, experiment("a", {m.candidate("k", 1e9, 0.2)}));
   CHECK(!c.converged);
-  CHECK((c.status == pagoda::documents::CeilingStatus::NotConverged || c.status == pagoda::documents::CeilingStatus::Contended));
+  CHECK((c.status == pagoda::documents::CeilingStatus::NotConverged ||
+         c.status == pagoda::documents::CeilingStatus::Contended));
   CHECK(c.n == 60);
 }
 
@@ -131,7 +132,8 @@ TEST_CASE(
   measured::Plan p = plan();
   p.choose_samples = 2;
   // The warm-up runs the first configuration, so only the others would be met cold.
-  const pagoda::documents::Ceiling c = run_one(m, experiment("a", {cold_at_first("warm", 1e9), cold_at_first("best", 1.25e9)}), p);
+  const pagoda::documents::Ceiling c =
+      run_one(m, experiment("a", {cold_at_first("warm", 1e9), cold_at_first("best", 1.25e9)}), p);
   CHECK(c.kernel == "best");
 }
 
@@ -196,7 +198,8 @@ TEST_CASE("a budget is kept, shared by all experiments, and progress tells the t
 }
 
 TEST_CASE("a small budget shortens the samples of a long plan, and no other's") {
-  const measured::Plan full{.sample_seconds = 0.1, .visits = 6, .min_samples = 24, .budget_seconds = 600, .seconds_each = 12};
+  const measured::Plan full{
+      .sample_seconds = 0.1, .visits = 6, .min_samples = 24, .budget_seconds = 600, .seconds_each = 12};
   CHECK(ceilings::budgeted(full, 10, std::nullopt, 7).budget_seconds == 120);
   CHECK(ceilings::budgeted(full, 90, std::nullopt, 7).sample_seconds == 0.1);
   CHECK(ceilings::budgeted(full, 90, 600, 7).sample_seconds == 0.1);
@@ -217,12 +220,12 @@ TEST_CASE("what differs between visits enters the interval, however narrow each 
   double offset = 0;
   std::normal_distribution<double> noise(0, 0.01);
   documents::Experiment e = experiment("a", {{"k", {}, [&](double seconds) {
-                                     m.now += seconds;
-                                     Sample s;
-                                     s.seconds = seconds;
-                                     s.rate = 1e9 * (1 + offset);
-                                     return s;
-                                   }}});
+                                                m.now += seconds;
+                                                Sample s;
+                                                s.seconds = seconds;
+                                                s.rate = 1e9 * (1 + offset);
+                                                return s;
+                                              }}});
   e.prepare = [&] { offset = noise(m.random); };  // memory lies elsewhere each time
   const pagoda::documents::Ceiling c = run_one(m, e);
   CHECK(!c.converged);

@@ -9,6 +9,7 @@
 namespace {
 
 using namespace pagoda;
+using namespace pagoda::measured;
 
 measured::GpuAttributes attributes(const DeviceSpec& spec, bool tensor_clock) {
   measured::GpuAttributes gpu;
@@ -112,7 +113,9 @@ TEST_CASE("one clock explains every dense tensor rate of Blackwell's data-centre
     measured::GpuAttributes gpu;
     gpu.major = 10;
     gpu.minor = p.minor;
-    const auto rate = [&](Precision precision) { return measured::work_per_clock(gpu, precision, Unit::Tensor, "fma"); };
+    const auto rate = [&](Precision precision) {
+      return measured::work_per_clock(gpu, precision, Unit::Tensor, "fma");
+    };
     const double sm_clocks = p.float16 / rate(Precision::Float16).value();
     const std::pair<Precision, double> others[] = {{Precision::Bfloat16, p.float16},
                                                    {Precision::Tf32, p.tf32},

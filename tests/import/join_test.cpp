@@ -5,12 +5,12 @@
 
 #include "import/import_data.h"
 
-namespace pagoda {
+namespace pagoda::measured {
 namespace {
 
 // Indices as text: "name:type(inputs)->output", all compute, all of one shape.
 measured::EstimateRow row(const char* name, const char* op, std::vector<std::string> inputs, const char* output,
-                const char* scope = "") {
+                          const char* scope = "") {
   measured::EstimateRow r;
   r.name = name;
   r.op_type = op;
@@ -115,8 +115,8 @@ TEST_CASE("BERT in ONNX Runtime: GELU is found between its neighbours, the scale
 
 TEST_CASE("TensorRT: fused names, metadata, a range, and a change of layout that joins nothing") {
   const measured::EstimateDocument estimate = test::estimate_of("models/skeletons/resnet50.onnx");
-  documents::Measured measured =
-      measured::load_profile(test::data_path("tensorrt_profile.json"), {.layer_info = test::data_path("tensorrt_layers.json")});
+  documents::Measured measured = measured::load_profile(test::data_path("tensorrt_profile.json"),
+                                                        {.layer_info = test::data_path("tensorrt_layers.json")});
   join(measured, estimate);
   CHECK(test::names_of(&measured.kernels[1], estimate) == "/conv1/Conv /relu/Relu");
   CHECK(measured.kernels[1].joined->rule == "fused name");
@@ -162,9 +162,9 @@ TEST_CASE("ranges of NVTX that hold a node's name, with ONNX Runtime's spelling"
 
 TEST_CASE("a bias joins its product; kernels without a name join what their neighbours left out") {
   const measured::EstimateDocument estimate{"m",
-                                  "",
-                                  {row("mm", "MatMul", {"x", "w"}, "a"), row("bias", "Add", {"a", "b"}, "c"),
-                                   row("relu", "Relu", {"c"}, "d"), row("next", "Softmax", {"d"}, "y")}};
+                                            "",
+                                            {row("mm", "MatMul", {"x", "w"}, "a"), row("bias", "Add", {"a", "b"}, "c"),
+                                             row("relu", "Relu", {"c"}, "d"), row("next", "Softmax", {"d"}, "y")}};
   documents::Measured gemm =
       measured_of({kernel("mm/MatMulAddFusion", "Gemm"), kernel("relu", "Relu"), kernel("next", "Softmax")});
   join(gemm, estimate);
@@ -173,7 +173,7 @@ TEST_CASE("a bias joins its product; kernels without a name join what their neig
 
   // Two kernels without a name did what the bias and the Relu are: which did which is open, both together are not.
   documents::Measured pair = measured_of({kernel("mm", "MatMul"), kernel("?1", "Add", 1e-6, "f[2] -> f[2]"),
-                               kernel("?2", "Relu", 1e-6, "f[4] -> f[4]"), kernel("next", "Softmax")});
+                                          kernel("?2", "Relu", 1e-6, "f[4] -> f[4]"), kernel("next", "Softmax")});
   join(pair, estimate);
   CHECK(pair.kernels[1].joined->nodes == Indices{1, 2});
   CHECK(pair.kernels[2].joined->nodes == Indices{1, 2});
@@ -181,7 +181,8 @@ TEST_CASE("a bias joins its product; kernels without a name join what their neig
 
   // A kernel of another shape, or one that only moves data, did neither.
   for (const auto& [op, shape] : {std::pair{"Add", "f[2] -> f[2]"}, std::pair{"Reshape", "f[4] -> f[4]"}}) {
-    documents::Measured unclear = measured_of({kernel("mm", "MatMul"), kernel("?1", op, 1e-6, shape), kernel("next", "Softmax")});
+    documents::Measured unclear =
+        measured_of({kernel("mm", "MatMul"), kernel("?1", op, 1e-6, shape), kernel("next", "Softmax")});
     join(unclear, estimate);
     CHECK(!unclear.kernels[1].joined);
     CHECK(unclear.join->silent_nodes == Indices{1, 2});
@@ -196,7 +197,8 @@ TEST_CASE("what a fused kernel of another operator alone reads joins it, unless 
       "",
       {row("in", "Conv", {"x"}, "a"), row("mean", "ReduceMean", {"a"}, "b"), row("sub", "Sub", {"a", "b"}, "c"),
        row("scale", "Exp", {"w"}, "s"), row("mul", "Mul", {"c", "s"}, "y")}};
-  documents::Measured measured = measured_of({kernel("in", "Conv"), kernel("mul/LayerNormFusion/", "LayerNormalization")});
+  documents::Measured measured =
+      measured_of({kernel("in", "Conv"), kernel("mul/LayerNormFusion/", "LayerNormalization")});
   join(measured, estimate);
   CHECK(measured.kernels[0].joined->nodes == Indices{0});
   CHECK(measured.kernels[1].joined->nodes == Indices{1, 2, 4});
@@ -215,7 +217,8 @@ TEST_CASE("a name that only begins like a node's is not that node") {
 TEST_CASE("nodes without names pair with numbered kernels where both are equally many") {
   const measured::EstimateDocument estimate{
       "m", "", {row("", "Conv", {"x"}, "a"), row("", "Relu", {"a"}, "b"), row("", "Conv", {"b"}, "y")}};
-  documents::Measured measured = measured_of({kernel("Conv_0", "Conv"), kernel("Relu_1", "Relu"), kernel("Conv_2", "Conv")});
+  documents::Measured measured =
+      measured_of({kernel("Conv_0", "Conv"), kernel("Relu_1", "Relu"), kernel("Conv_2", "Conv")});
   join(measured, estimate);
   CHECK(measured.kernels[2].joined->nodes == Indices{2});
   CHECK(measured.kernels[2].joined->rule == "order");
@@ -230,7 +233,8 @@ TEST_CASE("groups put kernels and rows together, and their ratio is measured ove
   documents::MeasuredKernel fused = kernel("a + b", "Conv", 6e-6);
   fused.nodes = {"a", "b"};
   documents::MeasuredKernel again = kernel("b", "Relu", 2e-6);
-  documents::Measured measured = measured_of({fused, again, kernel("s", "Softmax", 1e-6), kernel("other", "Copy", 1e-6)});
+  documents::Measured measured =
+      measured_of({fused, again, kernel("s", "Softmax", 1e-6), kernel("other", "Copy", 1e-6)});
   join(measured, estimate);
   const std::vector<measured::JoinedGroup> groups = joined_groups(measured, estimate);
   REQUIRE(groups.size() == 2);
@@ -271,4 +275,4 @@ TEST_CASE("an estimate that is none is an error with its place") {
   CHECK_THROWS_AS(measured::load_estimate("/nonexistent"), Error);
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::measured

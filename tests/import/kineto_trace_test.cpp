@@ -3,7 +3,7 @@
 
 #include "import/import_data.h"
 
-namespace pagoda {
+namespace pagoda::measured {
 
 TEST_CASE("a real trace of the CPU: outermost operators, their modules and shapes, a row a call") {
   const documents::Measured measured = measured::load_profile(test::data_path("torch_cpu.json"));
@@ -59,4 +59,4 @@ TEST_CASE("a trace without operators is an error, and one cut off names the byte
   CHECK(test::import_error("{\"traceEvents\":" + deep).find("nests deeper than 100") != std::string::npos);
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::measured

@@ -5,7 +5,7 @@
 #include "import/ncu_metrics.h"
 #include "pagoda/base/csv_reader.h"
 
-namespace pagoda {
+namespace pagoda::measured {
 
 TEST_CASE("the raw page: units by column, launches of one range and shape grouped, runs told apart") {
   const documents::Measured measured = measured::load_profile(test::data_path("ncu_raw.csv"), {.runs = 2});
@@ -78,8 +78,7 @@ TEST_CASE("units and printed numbers") {
   for (const char* unit : {"%", "parsec", "byte/block", "K"}) CHECK_MESSAGE(!import::unit_scale(unit), unit);
   CHECK(base::printed_number("1,234,567.5") == 1234567.5);
   CHECK(base::printed_number("158 (0: 158)") == 158);
-  for (const char* text : {"n/a", "", "nan", "inf", "1.234,5", "12x"})
-    CHECK_MESSAGE(!base::printed_number(text), text);
+  for (const char* text : {"n/a", "", "nan", "inf", "1.234,5", "12x"}) CHECK_MESSAGE(!base::printed_number(text), text);
 }
 
 TEST_CASE("damaged CSV is an error with its line") {
@@ -93,4 +92,4 @@ TEST_CASE("damaged CSV is an error with its line") {
   CHECK(test::import_error(parsec).find("\"gpu__time_duration.sum\" is in \"pc\"") != std::string::npos);
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::measured

@@ -3,7 +3,7 @@
 
 #include "import/import_data.h"
 
-namespace pagoda {
+namespace pagoda::measured {
 namespace {
 
 std::string node(const char* name, const char* op, int start, int duration, const char* more = "") {
@@ -79,8 +79,8 @@ TEST_CASE("repeated launches within a run add up, and runs give median and sprea
 TEST_CASE("a loop's own time is without that of its body, and its body names it") {
   const documents::Measured measured =
       measured::import_profile(profile({run(0, 100), node("body", "Add", 10, 20), node("body", "Add", 40, 20),
-                              node("loop", "Loop", 5, 60), node("after", "Relu", 70, 5)}),
-                     "p");
+                                        node("loop", "Loop", 5, 60), node("after", "Relu", 70, 5)}),
+                               "p");
   REQUIRE(measured.kernels.size() == 3);
   const documents::MeasuredKernel* loop = test::kernel_named(measured, "loop");
   const documents::MeasuredKernel* body = test::kernel_named(measured, "body");
@@ -94,14 +94,15 @@ TEST_CASE("a loop's own time is without that of its body, and its body names it"
 TEST_CASE("kernels on a GPU replace the time of the node that launched them") {
   const std::string kernel =
       R"({"cat":"Kernel","pid":-1,"tid":-1,"dur":4,"ts":12,"ph":"X","name":"k","args":{"op_name":"Add"}})";
-  const documents::Measured measured =
-      measured::import_profile(profile({run(0, 100), node("a", "Add", 1, 30), kernel, kernel, node("b", "Relu", 40, 6)}), "p");
+  const documents::Measured measured = measured::import_profile(
+      profile({run(0, 100), node("a", "Add", 1, 30), kernel, kernel, node("b", "Relu", 40, 6)}), "p");
   CHECK(*test::kernel_named(measured, "a")->seconds == doctest::Approx(8e-6));
   CHECK(*test::kernel_named(measured, "b")->seconds == doctest::Approx(6e-6));
 }
 
 TEST_CASE("without runs all is one run, and that is said") {
-  const documents::Measured measured = measured::import_profile(profile({node("a", "Add", 1, 3), node("a", "Add", 5, 4)}), "p");
+  const documents::Measured measured =
+      measured::import_profile(profile({node("a", "Add", 1, 3), node("a", "Add", 5, 4)}), "p");
   CHECK(measured.kernels[0].launches == 2);
   CHECK(!measured.seconds);
   CHECK(test::is_missing(measured, "seconds"));
@@ -116,4 +117,4 @@ TEST_CASE("a file of ONNX Runtime without nodes, or with times that are none, is
         "profile: not JSON, byte 19; the file may have been cut off or damaged");
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::measured

@@ -3,13 +3,13 @@
 
 #include "import/import_data.h"
 
-namespace pagoda {
+namespace pagoda::measured {
 
 using Names = std::vector<std::string>;
 
 TEST_CASE("layers with medians, types and the ONNX nodes that the layer information names") {
-  const documents::Measured measured =
-      measured::load_profile(test::data_path("tensorrt_profile.json"), {.layer_info = test::data_path("tensorrt_layers.json")});
+  const documents::Measured measured = measured::load_profile(test::data_path("tensorrt_profile.json"),
+                                                              {.layer_info = test::data_path("tensorrt_layers.json")});
   CHECK(measured.source == "tensorrt");
   CHECK(measured.repeats == 1000);
   REQUIRE(measured.kernels.size() == 9);
@@ -48,4 +48,4 @@ TEST_CASE("layer information in place of a profile, and damaged entries, are err
         std::string::npos);
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::measured

@@ -10,7 +10,7 @@
 
 #ifdef PAGODA_IMPORT
 
-namespace pagoda {
+namespace pagoda::measured {
 namespace {
 
 namespace fs = std::filesystem;
@@ -80,6 +80,6 @@ TEST_CASE("pagoda-import says what is wrong: 1 for input, 2 for usage") {
   CHECK(workshop.run("--help").code == 0);
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::measured
 
 #endif

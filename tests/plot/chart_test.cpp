@@ -7,7 +7,7 @@
 
 #include "plot/plot_support.h"
 
-namespace pagoda::plot {
+namespace pagoda::present::plot {
 namespace {
 
 using test::estimate;
@@ -217,4 +217,4 @@ TEST_CASE("files that are no estimates are refused with what was expected") {
 }
 
 }  // namespace
-}  // namespace pagoda::plot
+}  // namespace pagoda::present::plot

@@ -13,7 +13,7 @@
 #include "plot/text.h"
 #include "support/golden.h"
 
-namespace pagoda::plot {
+namespace pagoda::present::plot {
 namespace {
 
 using test::measured_input;
@@ -148,8 +148,10 @@ TEST_CASE("the page allows exactly its own script and style and names no other p
     const std::size_t from = html.rfind(begin) + std::string(begin).size();
     return html.substr(from, html.find(end, from) - from);
   };
-  CHECK(html.find("script-src 'sha256-" + base::base64(base::sha256(between("<script>", "</script>"))) + "'") != std::string::npos);
-  CHECK(html.find("style-src 'sha256-" + base::base64(base::sha256(between("<style>", "</style>"))) + "'") != std::string::npos);
+  CHECK(html.find("script-src 'sha256-" + base::base64(base::sha256(between("<script>", "</script>"))) + "'") !=
+        std::string::npos);
+  CHECK(html.find("style-src 'sha256-" + base::base64(base::sha256(between("<style>", "</style>"))) + "'") !=
+        std::string::npos);
   CHECK(html.find("default-src 'none'") != std::string::npos);
   CHECK(html.substr(0, html.find("<script>")).find(" style=") == std::string::npos);  // the policy would drop it
   for (std::size_t at = html.find("://"); at != std::string::npos; at = html.find("://", at + 1))
@@ -212,7 +214,8 @@ TEST_CASE("hashes are those of the standard") {
   // FIPS 180-4 example messages.
   CHECK(base::hex(base::sha256("abc")) == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   CHECK(base::hex(base::sha256("")) == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
-  CHECK(base::hex(base::sha256(std::string(1000000, 'a'))) == "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+  CHECK(base::hex(base::sha256(std::string(1000000, 'a'))) ==
+        "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
   CHECK(base::base64(base::sha256("")) == "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=");
 }
 
@@ -221,4 +224,4 @@ TEST_CASE("the terminal picture is as it was reviewed") {
 }
 
 }  // namespace
-}  // namespace pagoda::plot
+}  // namespace pagoda::present::plot

@@ -214,14 +214,14 @@ TEST_CASE("other devices and layouts have an interval of their own, or none") {
   CHECK(interval(got, "d", true).value().high == interval(got, "other", false).value().high);
   const CalibrationResult alone = calibrate(synthetic_runs(50, 2, 0.1, 5));
   CHECK_FALSE(interval(alone.calibration, "other", false).has_value());
-  CHECK(interval(documents::parse_calibration(to_json(got), "back"), "other", false).value().high ==
+  CHECK(interval(documents::parse_calibration(documents::to_json(got), "back"), "other", false).value().high ==
         Approx(got.elsewhere.value().high).epsilon(1e-3));
 }
 
 TEST_CASE("too few families claim no interval, and their file says null and can be read") {
   const Calibration few = calibrate(synthetic_runs(3, 4, 0.1, 5), {.id = "few"}).calibration;
   CHECK_FALSE(few.interval.has_value());
-  nlohmann::json document = nlohmann::json::parse(to_json(few));
+  nlohmann::json document = nlohmann::json::parse(documents::to_json(few));
   CHECK(document["interval"]["low"].is_null());
   CHECK(document["interval"]["high"].is_null());
   const auto schema = nlohmann::json::parse(test::read_file(PAGODA_SOURCE_DIR "/data/schemas/calibration.schema.json"));
@@ -253,7 +253,7 @@ TEST_CASE("runs that cannot be fitted are named") {
 TEST_CASE("a calibration survives its file, and broken files say what is wrong") {
   const CalibrationResult result =
       calibrate(synthetic_runs(40, 2, 0.1, 5), {.id = "test", .regime = "synthetic", .source = "this test"});
-  const std::string text = to_json(result.calibration);
+  const std::string text = documents::to_json(result.calibration);
   const Calibration back = documents::parse_calibration(text, "back");
   CHECK(back.id == "test");
   CHECK(back.launch == Approx(result.calibration.launch).epsilon(1e-3));
@@ -281,7 +281,7 @@ TEST_CASE("a calibration survives its file, and broken files say what is wrong")
     broken.replace(broken.find(c.from), std::string_view(c.from).size(), c.to);
     CHECK_THROWS_WITH_AS(documents::parse_calibration(broken, "file"), doctest::Contains(c.says), Error);
   }
-  CHECK_THROWS_WITH_AS(calibration("no-such"), doctest::Contains("rtx-3090-amp-nchw"), Error);
+  CHECK_THROWS_WITH_AS(documents::calibration("no-such"), doctest::Contains("rtx-3090-amp-nchw"), Error);
   CHECK_THROWS_WITH_AS(documents::load_calibration("/nonexistent.json"), doctest::Contains("cannot be opened"), Error);
 }
 
@@ -292,7 +292,7 @@ TEST_CASE("built-in calibrations follow their schema and carry their figures") {
     CAPTURE(id);
     const Calibration built_in = calibration(id);
     CHECK(built_in.id == id);
-    const auto violations = test::violations(nlohmann::json::parse(to_json(built_in)), schema);
+    const auto violations = test::violations(nlohmann::json::parse(documents::to_json(built_in)), schema);
     CHECK_MESSAGE(violations.empty(), violations.front());
     CHECK(built_in.mean_error <= 0.12);
     CHECK(built_in.models >= 300);

@@ -12,7 +12,7 @@
 #include "support/golden.h"
 #include "support/json_schema.h"
 
-namespace pagoda {
+namespace pagoda::measured {
 namespace {
 
 using nlohmann::json;
@@ -77,8 +77,9 @@ TEST_CASE("a chip is in one family, and a family's numbers agree with each other
 TEST_CASE("exact collects every quantity, rotate all of them where no term needs two passes, quick the first group") {
   for (const documents::ChipMetrics& family : documents::metric_catalogue()) {
     CAPTURE(family.family);
-    const documents::MetricPlan exact = documents::plan_metrics(family, documents::MetricMode::Exact), rotate = documents::plan_metrics(family, documents::MetricMode::Rotate),
-                     quick = documents::plan_metrics(family, documents::MetricMode::Quick);
+    const documents::MetricPlan exact = documents::plan_metrics(family, documents::MetricMode::Exact),
+                                rotate = documents::plan_metrics(family, documents::MetricMode::Rotate),
+                                quick = documents::plan_metrics(family, documents::MetricMode::Quick);
     CHECK(exact.missing.size() == family.missing.size());
     for (const documents::MetricGroup& group : rotate.groups) CHECK(group.passes == 1);
     CHECK(quick.groups.size() == 1);
@@ -87,10 +88,12 @@ TEST_CASE("exact collects every quantity, rotate all of them where no term needs
     for (const documents::MetricQuantity& quantity : family.quantities) {
       if (!quantity.id.starts_with("flops.")) continue;
       CAPTURE(quantity.id);
-      const bool is_told = std::any_of(quantity.formulas.begin(), quantity.formulas.end(), [&](const documents::MetricFormula& f) {
-        const auto all = collected_by(rotate);
-        return std::all_of(f.terms.begin(), f.terms.end(), [&](const documents::MetricTerm& t) { return all.contains(t.metric); });
-      });
+      const bool is_told =
+          std::any_of(quantity.formulas.begin(), quantity.formulas.end(), [&](const documents::MetricFormula& f) {
+            const auto all = collected_by(rotate);
+            return std::all_of(f.terms.begin(), f.terms.end(),
+                               [&](const documents::MetricTerm& t) { return all.contains(t.metric); });
+          });
       CHECK(is_told != names(rotate.missing, quantity.id));
     }
   }
@@ -106,7 +109,8 @@ TEST_CASE("each precision and level has a peak on every chip, told beside any gr
       else if (quantity.id == "bytes.dram" || quantity.id == "bytes.l2" || quantity.id == "bytes.l1")
         CHECK(family.quantity("peak." + quantity.id) != nullptr);
     }
-    for (const documents::MetricMode mode : {documents::MetricMode::Quick, documents::MetricMode::Rotate, documents::MetricMode::Exact}) {
+    for (const documents::MetricMode mode :
+         {documents::MetricMode::Quick, documents::MetricMode::Rotate, documents::MetricMode::Exact}) {
       const documents::MetricPlan plan = documents::plan_metrics(family, mode);
       CHECK(plan.constants.size() >= 6);
       for (const std::string& metric : plan.constants) CHECK(documents::is_peak_metric(metric));
@@ -114,8 +118,8 @@ TEST_CASE("each precision and level has a peak on every chip, told beside any gr
     }
     CHECK((family.quantity("cycles.dram") || !family.quantity("bytes.dram") || names(family.missing, "cycles.dram")));
   }
-  const auto amounts = documents::evaluate_metrics(documents::chip_metrics("GH100"),
-                                        {{"sm__sass_thread_inst_executed_op_hfma_pred_on.sum.peak_sustained", 16896}});
+  const auto amounts = documents::evaluate_metrics(
+      documents::chip_metrics("GH100"), {{"sm__sass_thread_inst_executed_op_hfma_pred_on.sum.peak_sustained", 16896}});
   CHECK(amounts.at("peak.float16") == 4 * 16896);  // two lanes, two operations
 }
 
@@ -126,14 +130,16 @@ TEST_CASE("quick counts a precision that is asked for beside time and bytes, or 
   CHECK(metrics.contains("dram__bytes_read.sum"));
   CHECK(metrics.contains("dram__cycles_elapsed.avg"));
   CHECK_FALSE(metrics.contains("sm__ops_path_tensor_src_bf16_dst_fp32.sum"));
-  CHECK_THROWS_WITH_AS(documents::plan_metrics(hopper, documents::MetricMode::Quick, "float16.tensor"), doctest::Contains("--mode rotate"),
-                       Error);
-  CHECK_THROWS_WITH_AS(documents::plan_metrics(hopper, documents::MetricMode::Quick, "float128"), doctest::Contains("float64"), Error);
+  CHECK_THROWS_WITH_AS(documents::plan_metrics(hopper, documents::MetricMode::Quick, "float16.tensor"),
+                       doctest::Contains("--mode rotate"), Error);
+  CHECK_THROWS_WITH_AS(documents::plan_metrics(hopper, documents::MetricMode::Quick, "float128"),
+                       doctest::Contains("float64"), Error);
 }
 
 TEST_CASE("what a device cannot count is left out and named") {
-  const documents::MetricPlan plan = documents::plan_metrics(documents::chip_metrics("GH100"), documents::MetricMode::Rotate, "",
-                                       [](const std::string& metric) { return !metric.starts_with("dram__"); });
+  const documents::MetricPlan plan =
+      documents::plan_metrics(documents::chip_metrics("GH100"), documents::MetricMode::Rotate, "",
+                              [](const std::string& metric) { return !metric.starts_with("dram__"); });
   for (const std::string& metric : collected_by(plan)) CHECK_FALSE(metric.starts_with("dram__"));
   CHECK(names(plan.missing, "bytes.dram_read"));
   CHECK_FALSE(names(plan.missing, "bytes.l2"));
@@ -150,7 +156,8 @@ TEST_CASE("values amount to what Nsight Compute's importer makes of them, on eve
     CAPTURE(family.family);
     std::map<std::string, double> values;
     double next = 1;
-    for (const std::string& metric : collected_by(documents::plan_metrics(family, documents::MetricMode::Exact))) values[metric] = next *= 2;
+    for (const std::string& metric : collected_by(documents::plan_metrics(family, documents::MetricMode::Exact)))
+      values[metric] = next *= 2;
     const auto amounts = documents::evaluate_metrics(family, values);
     std::map<std::string, double> as_ncu = values;  // the importer takes seconds
     as_ncu["gpu__time_duration.sum"] *= 1e-9;
@@ -174,4 +181,4 @@ TEST_CASE("a value that is not there leaves its quantity out") {
 }
 
 }  // namespace
-}  // namespace pagoda
+}  // namespace pagoda::measured

@@ -86,15 +86,15 @@ struct Fake {
   }
 };
 
-base::Settings counting() {
-  base::Settings settings;
+Settings counting() {
+  Settings settings;
   settings.groups["GH100"] = {{"dram__bytes_read.sum"}};
   return settings;
 }
 
 class Run {
  public:
-  explicit Run(base::Settings settings, Fake& fake)
+  explicit Run(Settings settings, Fake& fake)
       : fake_(fake), recorder_(std::move(settings), fake.device(), std::make_unique<Lines>(text_)) {}
   void launch(const std::string& kernel, Context context = 1, bool is_graph = false) {
     const LaunchSite site{context, ++correlation_, kernel, "grid 1x1x1, block 32x1x1", is_graph};
@@ -123,7 +123,7 @@ struct Pushed {
 
 TEST_CASE("no counter is touched while any stream is captured, and all go on after the last one") {
   Fake fake;
-  base::Settings settings = counting();
+  Settings settings = counting();
   settings.groups["GH100"].push_back({"dram__bytes_write.sum"});
   settings.iteration = "^run";
   Run run(settings, fake);
@@ -180,7 +180,7 @@ TEST_CASE("each launch has the values of its range, with the ranges open on its 
 
 TEST_CASE("a full batch is read and the next one begins") {
   Fake fake;
-  base::Settings settings = counting();
+  Settings settings = counting();
   settings.batch = 3;
   Run run(settings, fake);
   for (int i = 0; i < 7; ++i) run.launch("k" + std::to_string(i));
@@ -225,7 +225,7 @@ TEST_CASE("counters that cannot be had are one note with the reason, and the pro
     CHECK(record.notes[0].find(std::string(where) == "start" ? "HARDWARE_BUSY" : "run as root") != std::string::npos);
   }
   Fake fake;
-  base::Settings other = counting();
+  Settings other = counting();
   other.groups = {{"GB100", {{"x"}}}};
   Run run(other, fake);
   run.launch("k");
@@ -247,7 +247,7 @@ TEST_CASE("a graph's kernels are summed under its launch, apart from the launche
 
 TEST_CASE("launches that are captured into a graph have no range, and count for no filter") {
   Fake fake;
-  base::Settings settings = counting();
+  Settings settings = counting();
   settings.batch = 2;
   settings.count = 3;
   Run run(settings, fake);
@@ -271,7 +271,7 @@ TEST_CASE("launches that are captured into a graph have no range, and count for 
 
 TEST_CASE("filters, skip and count let through what they name, and counters rest meanwhile") {
   Fake fake;
-  base::Settings settings = counting();
+  Settings settings = counting();
   settings.kernel = "^gemm";
   settings.nvtx = "layer[12]";
   settings.skip = 1;
@@ -293,7 +293,7 @@ TEST_CASE("filters, skip and count let through what they name, and counters rest
 
 TEST_CASE("iterations take turns with groups, and their range is no part of a launch's path") {
   Fake fake;
-  base::Settings settings = counting();
+  Settings settings = counting();
   settings.groups["GH100"] = {{"dram__bytes_read.sum"}, {"lts__t_bytes.sum", "l1tex__t_bytes.sum"}};
   settings.iteration = "^pagoda@run [0-9]+$";
   Run run(settings, fake);
@@ -319,7 +319,7 @@ TEST_CASE("iterations take turns with groups, and their range is no part of a la
 
 TEST_CASE("user ranges count as one each, with the launches inside") {
   Fake fake;
-  base::Settings settings = counting();
+  Settings settings = counting();
   settings.collect = Collect::Ranges;
   settings.nvtx = "^pagoda@";
   Run run(settings, fake);
@@ -349,7 +349,7 @@ TEST_CASE("user ranges count as one each, with the launches inside") {
 
 TEST_CASE("times come later, on any thread, and find their launch; those that never come are counted") {
   Fake fake;
-  base::Settings settings;
+  Settings settings;
   settings.collect = Collect::Times;
   Run run(settings, fake);
   {
@@ -407,7 +407,7 @@ TEST_CASE("threads have stacks of their own; a started range ends on any thread"
 TEST_CASE("a hundred thousand launches from four threads are all there") {
   Fake fake;
   fake.room = 100000;
-  base::Settings settings;
+  Settings settings;
   settings.collect = Collect::Times;
   Run run(settings, fake);
   std::atomic<std::uint32_t> next = 1000;
@@ -452,7 +452,7 @@ TEST_CASE("a process that is killed leaves every batch that was read, whole") {
   const pid_t child = fork();
   if (child == 0) {
     Fake fake;
-    base::Settings settings = counting();
+    Settings settings = counting();
     settings.batch = 10;
     Recorder recorder(settings, fake.device(), std::make_unique<RecordFile>(folder.path()));
     for (std::uint32_t i = 0; i < 25; ++i) {
@@ -513,13 +513,13 @@ TEST_CASE("a forked child neither writes into its parent's file nor repeats what
 }
 
 TEST_CASE("settings read back as they were written, whatever is in them") {
-  base::Settings settings = counting();
+  Settings settings = counting();
   settings.folder = "/tmp/with\ttab and \\ and\nline";
   settings.collect = Collect::Ranges;
   settings.nvtx = "a|b\\.";
   settings.count = 7;
   settings.keep_raw = settings.replay = settings.list_ranges = true;
-  const base::Settings read = parse_settings(write_settings(settings));
+  const Settings read = parse_settings(write_settings(settings));
   CHECK(read.folder == settings.folder);
   CHECK(read.collect == Collect::Ranges);
   CHECK(read.nvtx == settings.nvtx);
@@ -528,7 +528,7 @@ TEST_CASE("settings read back as they were written, whatever is in them") {
   CHECK(read.replay);
   CHECK(read.list_ranges);
   CHECK(read.groups == settings.groups);
-  CHECK(parse_settings("").batch == base::Settings{}.batch);
+  CHECK(parse_settings("").batch == Settings{}.batch);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-namespace pagoda::report {
+namespace pagoda::base {
 namespace {
 
 std::string written(std::string_view text) {
@@ -96,4 +96,4 @@ TEST_CASE("objects and arrays are laid out in blocks, or all on one line") {
 }
 
 }  // namespace
-}  // namespace pagoda::report
+}  // namespace pagoda::base

@@ -9,7 +9,7 @@
 #include "support/json_schema.h"
 #include "support/text_graph.h"
 
-namespace pagoda {
+namespace pagoda::present {
 namespace {
 
 using nlohmann::json;
@@ -59,14 +59,18 @@ TEST_CASE("the four formats of a model with a free batch") {
 TEST_CASE("a bound model by type, its formulas, its largest nodes, a narrow terminal") {
   const Case net = analyzed(kNet, {.batch = 8});
   const Case open = analyzed(kNet);
-  test::check_golden("report/net8.types.txt", present::table_report(net.model, net.analysis, {.rows = present::Rows::Type}));
-  test::check_golden("report/net8.types.json", present::json_report(net.model, net.analysis, {.rows = present::Rows::Type}));
+  test::check_golden("report/net8.types.txt",
+                     present::table_report(net.model, net.analysis, {.rows = present::Rows::Type}));
+  test::check_golden("report/net8.types.json",
+                     present::json_report(net.model, net.analysis, {.rows = present::Rows::Type}));
   test::check_golden("report/net.formulas.txt",
                      present::table_report(open.model, open.analysis, {.formulas = true, .node_formulas = true}));
   test::check_golden("report/net.formulas.md",
                      present::markdown_report(open.model, open.analysis, {.formulas = true, .node_formulas = true}));
-  test::check_golden("report/net.formulas.csv", present::csv_report(open.model, open.analysis, {.node_formulas = true}));
-  test::check_golden("report/net8.top2.narrow.txt", present::table_report(net.model, net.analysis, {.top = 2, .width = 60}));
+  test::check_golden("report/net.formulas.csv",
+                     present::csv_report(open.model, open.analysis, {.node_formulas = true}));
+  test::check_golden("report/net8.top2.narrow.txt",
+                     present::table_report(net.model, net.analysis, {.top = 2, .width = 60}));
   CHECK(present::free_dims_report(net.analysis).empty());
 }
 
@@ -90,7 +94,8 @@ TEST_CASE("a node without a rule is unknown, not 0, and makes totals lower bound
 
 TEST_CASE("sizes that the data decide are named with their cause") {
   const Case subject = analyzed(kData);
-  test::check_golden("report/data.formulas.txt", present::table_report(subject.model, subject.analysis, {.formulas = true}));
+  test::check_golden("report/data.formulas.txt",
+                     present::table_report(subject.model, subject.analysis, {.formulas = true}));
   const json report = parsed(subject);
   REQUIRE(report["symbols"].size() == 1);
   CHECK(report["symbols"][0]["upper"] == "4*n");
@@ -104,9 +109,11 @@ TEST_CASE("JSON keeps to its schema") {
     const Case subject = analyzed(text);
     for (const present::ReportOptions& options :
          {present::ReportOptions{},
-          present::ReportOptions{.rows = present::Rows::Type, .formulas = true, .node_formulas = true, .tool = "test 1.0"},
+          present::ReportOptions{
+              .rows = present::Rows::Type, .formulas = true, .node_formulas = true, .tool = "test 1.0"},
           present::ReportOptions{.count = Convention::Hardware, .top = 1, .node_formulas = true},
-          present::ReportOptions{.count = Convention::Pagoda, .published = pagoda_counts(subject.model, subject.analysis)}}) {
+          present::ReportOptions{.count = Convention::Pagoda,
+          .published = pagoda_counts(subject.model, subject.analysis)}}) {
       const std::vector<std::string> wrong = test::violations(parsed(subject, options), rules);
       CHECK_MESSAGE(wrong.empty(), text, "\n  ", wrong.empty() ? "" : wrong.front());
     }
@@ -181,8 +188,9 @@ TEST_CASE("names from the file cannot break any format") {
   test::check_golden("report/hostile.csv", present::csv_report(subject.model, subject.analysis));
   test::check_golden("report/hostile.json", present::json_report(subject.model, subject.analysis));
   for (const std::string& text :
-       {present::table_report(subject.model, subject.analysis), present::markdown_report(subject.model, subject.analysis),
-        present::csv_report(subject.model, subject.analysis), present::json_report(subject.model, subject.analysis)})
+       {present::table_report(subject.model, subject.analysis),
+        present::markdown_report(subject.model, subject.analysis), present::csv_report(subject.model, subject.analysis),
+        present::json_report(subject.model, subject.analysis)})
     for (const char c : text) CHECK_MESSAGE((c == '\n' || c == '\r' || static_cast<unsigned char>(c) >= 0x20), text);
 }
 
@@ -252,4 +260,4 @@ TEST_CASE("operators are listed with what they cost") {
 }
 
 }  // namespace
-}  // namespace pagoda
+}  // namespace pagoda::present

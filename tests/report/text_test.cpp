@@ -5,7 +5,7 @@
 
 #include "pagoda/present/report.h"
 
-namespace pagoda::report {
+namespace pagoda::base {
 namespace {
 
 TEST_CASE("SI numbers have three significant digits, rounded half up, and are exact below 1000") {
@@ -75,7 +75,8 @@ TEST_CASE("printable text holds nothing that a terminal obeys") {
       {"\xf4\x90\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd", "beyond Unicode"},
       {"ab\xe2\x82", "ab\xef\xbf\xbd\xef\xbf\xbd", "cut off"},
   };
-  for (const Row& row : kRows) CHECK_MESSAGE(base::printable(row.raw) == row.shown, row.why, ": ", base::printable(row.raw));
+  for (const Row& row : kRows)
+    CHECK_MESSAGE(base::printable(row.raw) == row.shown, row.why, ": ", base::printable(row.raw));
 }
 
 TEST_CASE("long names lose their middle, by columns and never inside a character") {
@@ -91,10 +92,10 @@ TEST_CASE("long names lose their middle, by columns and never inside a character
 
 TEST_CASE("a grid that is too wide is elided first, then loses columns by their order") {
   const base::Grid grid{.columns = {{.header = "name", .is_number = false, .drop_order = 0, .shortest_width = 5},
-                              {.header = "count", .is_number = true},
-                              {.header = "extra", .is_number = true, .drop_order = 1},
-                              {.header = "note", .is_number = false, .drop_order = 2}},
-                  .rows = {{"abcdefghij", "1", "22", "x"}, {"b", "12345", "", ""}}};
+                                    {.header = "count", .is_number = true},
+                                    {.header = "extra", .is_number = true, .drop_order = 1},
+                                    {.header = "note", .is_number = false, .drop_order = 2}},
+                        .rows = {{"abcdefghij", "1", "22", "x"}, {"b", "12345", "", ""}}};
   CHECK(base::aligned(grid, 0) ==
         "name        count  extra  note\n"
         "abcdefghij      1     22  x\n"
@@ -114,4 +115,4 @@ TEST_CASE("a grid that is too wide is elided first, then loses columns by their 
 }
 
 }  // namespace
-}  // namespace pagoda::report
+}  // namespace pagoda::base

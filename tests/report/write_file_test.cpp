@@ -9,7 +9,7 @@
 #include "pagoda/present/report.h"
 #include "support/golden.h"
 
-namespace pagoda {
+namespace pagoda::base {
 namespace {
 
 namespace fs = std::filesystem;
@@ -57,4 +57,4 @@ TEST_CASE("a write that fails leaves the old file and says why") {
 TEST_CASE("what is no regular file is written to directly") { CHECK_NOTHROW(base::write_file("/dev/null", "x")); }
 
 }  // namespace
-}  // namespace pagoda
+}  // namespace pagoda::base

@@ -5,7 +5,7 @@
 #include "pagoda/present/result_report.h"
 #include "sample.h"
 
-namespace pagoda {
+namespace pagoda::present {
 namespace {
 
 using test::append;
@@ -99,7 +99,7 @@ TEST_CASE("a planted slowdown of 10 % is found among nine configurations, and no
 
 TEST_CASE("a slowdown within the tolerance is none, however sure") {
   std::vector<documents::Result> base = made({.repeats = 8, .run = Noise(1, 1e-4)}),
-                      now = made({.repeats = 8, .process = [] { return 1.01; }, .run = Noise(2, 1e-4)});
+                                 now = made({.repeats = 8, .process = [] { return 1.01; }, .run = Noise(2, 1e-4)});
   const present::ResultComparison c = compare_results(base, now);
   REQUIRE(c.rows.size() == 1);
   CHECK(*c.rows[0].p_slower < 0.001);
@@ -140,9 +140,9 @@ TEST_CASE("what no longer runs is a regression, and is said with its reason") {
 
 TEST_CASE("two parts of one set are compared over an axis that is left out") {
   std::vector<documents::Result> eager = made({.repeats = 4, .run = Noise(1, 0.01)}),
-                      inductor = made({.compile = "inductor", .repeats = 4, .run = [noise = Noise(2, 0.01)]() mutable {
-                                         return 0.5 * noise();
-                                       }});
+                                 inductor = made({.compile = "inductor",
+                                                  .repeats = 4,
+                                                  .run = [noise = Noise(2, 0.01)]() mutable { return 0.5 * noise(); }});
   CHECK(compare_results(eager, inductor).rows.empty());
   const present::ResultComparison c = compare_results(eager, inductor, {.without = {"compile"}});
   REQUIRE(c.rows.size() == 1);
@@ -184,4 +184,4 @@ TEST_CASE("tails of ranks and of Student's distribution are those of tables") {
   }
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::present

@@ -7,7 +7,7 @@
 #include "sample.h"
 #include "support/json_schema.h"
 
-namespace pagoda {
+namespace pagoda::present {
 namespace {
 
 using test::append;
@@ -163,7 +163,8 @@ TEST_CASE("every report has every format, without dates and loading nothing") {
   const std::vector<present::Snapshot> days = present::by_day(three_days());
   const present::History h = present::history(days, "compile=eager");
   const present::ResultComparison c = present::compare_results(days[0].results, days[2].results);
-  for (const present::ReportFormat format : {present::ReportFormat::Text, present::ReportFormat::Csv, present::ReportFormat::Svg, present::ReportFormat::Html}) {
+  for (const present::ReportFormat format : {present::ReportFormat::Text, present::ReportFormat::Csv,
+                                             present::ReportFormat::Svg, present::ReportFormat::Html}) {
     for (const std::string& text :
          {comparison_report(c, format), present::history_report(h, format), present::latest_report(h, format)}) {
       CHECK(text.find("nan") == std::string::npos);
@@ -177,11 +178,12 @@ TEST_CASE("every report has every format, without dates and loading nothing") {
     }
   }
   CHECK(comparison_report(c, present::ReportFormat::Csv).starts_with("configuration,model,base_seconds,"));
-  const std::string hostile = comparison_report(
-      present::compare_results(made(timed("<script>\x1b[2J", "eager", 1, "")), made(timed("<script>\x1b[2J", "eager", 1, ""))),
-      present::ReportFormat::Html);
+  const std::string hostile =
+      comparison_report(present::compare_results(made(timed("<script>\x1b[2J", "eager", 1, "")),
+                                                 made(timed("<script>\x1b[2J", "eager", 1, ""))),
+                        present::ReportFormat::Html);
   CHECK(hostile.find("<script>") == std::string::npos);
   CHECK(hostile.find('\x1b') == std::string::npos);
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::present

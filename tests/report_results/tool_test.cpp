@@ -10,7 +10,7 @@
 
 #include "sample.h"
 
-namespace pagoda {
+namespace pagoda::present {
 namespace {
 
 using test::append;
@@ -101,4 +101,4 @@ TEST_CASE("one command says which models a compiler does not help, and what goes
   CHECK(text.find("features were looked at") != std::string::npos);
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::present

@@ -200,9 +200,11 @@ TEST_CASE("levels run from memory inwards and get faster") {
 }
 
 TEST_CASE("an unknown device is an error that lists the known ones") {
-  CHECK_THROWS_WITH_AS(documents::device("h100"), doctest::Contains("known: a100-40gb, a100-80gb, b200"), UnknownDevice);
+  CHECK_THROWS_WITH_AS(documents::device("h100"), doctest::Contains("known: a100-40gb, a100-80gb, b200"),
+                       UnknownDevice);
   CHECK_THROWS_WITH_AS(documents::device("H100-SXM"), doctest::Contains("is not known"), UnknownDevice);
-  CHECK_THROWS_WITH_AS(documents::device("orin-agx:40w"), doctest::Contains("known: maxn, 50w, 30w, 15w"), UnknownDevice);
+  CHECK_THROWS_WITH_AS(documents::device("orin-agx:40w"), doctest::Contains("known: maxn, 50w, 30w, 15w"),
+                       UnknownDevice);
   CHECK_THROWS_WITH_AS(documents::device("t4:30w"), doctest::Contains("it has none"), UnknownDevice);
   CHECK_THROWS_WITH_AS(documents::find_device("none/such.json"), doctest::Contains("cannot be opened"), Error);
   CHECK(documents::find_device("t4").id == "t4");
@@ -211,7 +213,8 @@ TEST_CASE("an unknown device is an error that lists the known ones") {
 
 TEST_CASE("a power mode scales peaks with units and clock, and takes its own bandwidth and power") {
   const DeviceSpec maxn = documents::device("orin-agx:maxn"), low = documents::device("orin-agx:15w");
-  CHECK(maxn.peak(Float32, V)->flops_per_second.value == documents::device("orin-agx").peak(Float32, V)->flops_per_second.value);
+  CHECK(maxn.peak(Float32, V)->flops_per_second.value ==
+        documents::device("orin-agx").peak(Float32, V)->flops_per_second.value);
   CHECK(maxn.watts.value == 60);  // the mode sets no limit of its own
   CHECK(low.watts.value == 15);
   CHECK(low.power_mode == "15w");
@@ -258,7 +261,8 @@ TEST_CASE("a device file with a mistake is an error that names the place") {
 }
 
 TEST_CASE("of measured ceilings the sustained value counts, then burst, then issue, and the best of its kind") {
-  const DeviceSpec spec = documents::parse_device(R"({"schema": "pagoda.ceilings/1", "machine": {"gpu": "Card"}, "ceilings": [
+  const DeviceSpec spec =
+      documents::parse_device(R"({"schema": "pagoda.ceilings/1", "machine": {"gpu": "Card"}, "ceilings": [
     {"id": "wgmma-bf16",  "kind": "compute", "precision": "bf16", "unit": "tensor", "mode": "issue", "value": 1.0e15},
     {"id": "wgmma-bf16b", "kind": "compute", "precision": "bf16", "unit": "tensor", "mode": "sustained", "value": 0.7e15},
     {"id": "lt-bf16",     "kind": "compute", "precision": "bfloat16", "unit": "tensor", "mode": "sustained", "value": 0.75e15},
@@ -273,7 +277,7 @@ TEST_CASE("of measured ceilings the sustained value counts, then burst, then iss
     {"id": "launch",      "kind": "latency", "mode": "burst", "value": 2.1e-6},
     {"id": "launch-2",    "kind": "latency", "mode": "burst", "value": 1.9e-6},
     {"id": "pj",          "kind": "energy", "value": 1e-12}]})",
-                                       "c.json");
+                              "c.json");
   CHECK(spec.measured);
   CHECK(spec.name == "Card");
   CHECK(spec.peaks.size() == 2);

@@ -33,8 +33,8 @@ DeviceSpec round_device(const std::string& extra = "") {
       {"level": "dram", "bytes_per_second": {"value": 1e12, "unit": "B/s", "source": "test"}},
       {"level": "l2", "bytes_per_second": {"value": 4e12, "unit": "B/s", "source": "test"}},
       {"level": "shared", "bytes_per_second": {"value": 0.5e12, "unit": "B/s", "source": "test"}}])" +
-                          extra + "}",
-                      "round");
+                                     extra + "}",
+                                 "round");
 }
 
 constexpr const char* kMatMul = "a:f32[4096,4096], b:f32[4096,4096] -> y = MatMul(a, b)";
@@ -96,7 +96,8 @@ TEST_CASE("the fastest accumulator bounds, unless one is asked for") {
 TEST_CASE("a type that the device lacks runs in the best format that holds it") {
   const char* bf16 = "a:bf16[4096,4096], b:bf16[4096,4096] -> y = MatMul(a, b)";
   CHECK(bound_of(bf16, round_device()).rows[0].precision == Precision::Tf32);
-  CHECK(bound_of(bf16, documents::device("v100")).rows[0].compute_seconds <= kMatMulFlops / 15.7e12);  // no tensor format holds it
+  CHECK(bound_of(bf16, documents::device("v100")).rows[0].compute_seconds <=
+        kMatMulFlops / 15.7e12);  // no tensor format holds it
   const char* int8 = "a:i8[4096,4096], b:i8[4096,4096] -> y = MatMulInteger(a, b)";
   CHECK(bound_of(int8, documents::device("v100")).rows[0].precision == Precision::Float16);
   CHECK(bound_of(int8, documents::device("h100-sxm")).rows[0].compute_seconds == Approx(kMatMulFlops / 1978.9e12));

@@ -11,8 +11,8 @@
 namespace bench {
 namespace {
 
-using pagoda::measured::Axis;
 using pagoda::base::Setting;
+using pagoda::measured::Axis;
 
 constexpr int kUsage = 2;
 
@@ -208,7 +208,8 @@ void finish_study(const RunFlags& flags, Arguments& arguments) {
   } else {
     arguments.study = study_of_flags(flags);
     const auto& block = arguments.study.blocks[0];
-    if (std::none_of(block.begin(), block.end(), [](const pagoda::measured::Axis& axis) { return axis.first == "backend"; }))
+    if (std::none_of(block.begin(), block.end(),
+                     [](const pagoda::measured::Axis& axis) { return axis.first == "backend"; }))
       throw CLI::ValidationError("--backend", "say what is to run the models: ort, torch, cmd, conv");
   }
   pagoda::measured::Study& study = arguments.study;

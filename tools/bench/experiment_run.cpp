@@ -42,25 +42,33 @@ std::string text(const Json& object, const char* name) {
 }
 
 Json prepare_request(const pagoda::documents::Config& config, const std::string& folder) {
-  return {{"op", "prepare"}, {"protocol", 1}, {"config", Json::parse(pagoda::documents::canonical(config))}, {"folder", folder}};
+  return {{"op", "prepare"},
+          {"protocol", 1},
+          {"config", Json::parse(pagoda::documents::canonical(config))},
+          {"folder", folder}};
 }
 
 // The model's options of timing, back from the config.
 pagoda::base::TimingOptions timing_options(const pagoda::documents::Config& config) {
   pagoda::base::TimingOptions options;
-  options.budget_seconds = pagoda::documents::number_of(config, "measure.budget_seconds").value_or(options.budget_seconds);
+  options.budget_seconds =
+      pagoda::documents::number_of(config, "measure.budget_seconds").value_or(options.budget_seconds);
   options.half_width = pagoda::documents::number_of(config, "measure.half_width").value_or(options.half_width);
-  options.warmup_seconds = pagoda::documents::number_of(config, "measure.warmup_seconds").value_or(options.warmup_seconds);
+  options.warmup_seconds =
+      pagoda::documents::number_of(config, "measure.warmup_seconds").value_or(options.warmup_seconds);
   options.settle = pagoda::documents::number_of(config, "measure.settle").value_or(options.settle);
-  options.min_iterations = pagoda::documents::integer_of(config, "measure.min_iterations").value_or(options.min_iterations);
-  options.max_iterations = pagoda::documents::integer_of(config, "measure.max_iterations").value_or(options.max_iterations);
+  options.min_iterations =
+      pagoda::documents::integer_of(config, "measure.min_iterations").value_or(options.min_iterations);
+  options.max_iterations =
+      pagoda::documents::integer_of(config, "measure.max_iterations").value_or(options.max_iterations);
   return options;
 }
 
 double steady_seconds() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
 
 // Times the model; what the machine counted meanwhile goes into the record, too. `gpu` empty: it runs on processors.
-void time_model(Session& session, const pagoda::documents::Config& config, std::optional<int> gpu, pagoda::documents::Result& result) {
+void time_model(Session& session, const pagoda::documents::Config& config, std::optional<int> gpu,
+                pagoda::documents::Result& result) {
   std::optional<GpuWatch> watch;
   if (gpu) watch.emplace(*gpu);
   const auto joules = [&] { return watch ? watch->nvml().joules() : package_joules(); };
@@ -117,10 +125,10 @@ void read_layers(Session& session, pagoda::documents::Result& result) {
   for (const Json& entry : *list) {
     if (!entry.is_object()) continue;
     pagoda::documents::LayerTime layer{.name = text(entry, "name"),
-                            .op_type = text(entry, "op_type"),
-                            .seconds = number(entry, "seconds"),
-                            .facts = {},
-                            .note = text(entry, "note")};
+                                       .op_type = text(entry, "op_type"),
+                                       .seconds = number(entry, "seconds"),
+                                       .facts = {},
+                                       .note = text(entry, "note")};
     if (const auto facts = entry.find("facts"); facts != entry.end())
       layer.facts = settings_from(*facts, "layers of the worker");
     result.layers.push_back(std::move(layer));
@@ -142,7 +150,8 @@ void say(pagoda::documents::Result& result, pagoda::documents::ResultStatus stat
 }
 
 // What an early end means; false: interrupted.
-bool explain(const Ended& ended, const Exit& exit, const pagoda::measured::Limits& limits, std::int64_t seen, pagoda::documents::Result& result) {
+bool explain(const Ended& ended, const Exit& exit, const pagoda::measured::Limits& limits, std::int64_t seen,
+             pagoda::documents::Result& result) {
   switch (ended.end) {
     case End::Interrupted:
       return false;
@@ -184,7 +193,8 @@ struct Reference {
   std::string failure;  // empty: there are outputs
 };
 
-Reference reference_outputs(const pagoda::documents::Config& config, const Workers& workers, const RunOptions& options, bool& stopped) {
+Reference reference_outputs(const pagoda::documents::Config& config, const Workers& workers, const RunOptions& options,
+                            bool& stopped) {
   const std::string folder = options.folder + "/references/" + pagoda::documents::key(config);
   const std::string index = folder + "/outputs.json";
   Reference reference;
@@ -216,7 +226,8 @@ Reference reference_outputs(const pagoda::documents::Config& config, const Worke
 }
 
 // Asked before timing: what a run leaves behind must not change the outputs.
-pagoda::documents::Verification verify(Session& session, const pagoda::documents::Config& config, const Reference& reference, const RunOptions& options) {
+pagoda::documents::Verification verify(Session& session, const pagoda::documents::Config& config,
+                                       const Reference& reference, const RunOptions& options) {
   pagoda::documents::Verification v;
   v.threshold = options.threshold;
   const std::string path = options.folder + "/outputs-" + std::to_string(::getpid()) + ".bin";
@@ -291,8 +302,8 @@ bool is_own_reference(const pagoda::documents::Config& config, const pagoda::doc
 
 }  // namespace
 
-std::optional<pagoda::documents::Result> run_experiment(const pagoda::documents::Experiment& experiment, const Workers& workers,
-                                     const RunOptions& options) {
+std::optional<pagoda::documents::Result> run_experiment(const pagoda::documents::Experiment& experiment,
+                                                        const Workers& workers, const RunOptions& options) {
   const Clock::time_point start = Clock::now();
   pagoda::documents::Result result;
   result.key = experiment.key;
@@ -302,7 +313,8 @@ std::optional<pagoda::documents::Result> run_experiment(const pagoda::documents:
   const std::string backend = pagoda::documents::text_of(experiment.config, "backend");
   const auto command = workers.commands.find(backend);
   if (command == workers.commands.end()) {
-    say(result, pagoda::documents::ResultStatus::NotAvailable, "there is no worker for the backend \"" + backend + "\"");
+    say(result, pagoda::documents::ResultStatus::NotAvailable,
+        "there is no worker for the backend \"" + backend + "\"");
     return result;
   }
   std::filesystem::create_directories(options.folder);
@@ -312,16 +324,16 @@ std::optional<pagoda::documents::Result> run_experiment(const pagoda::documents:
       pagoda::documents::is_set(experiment.config, "verify") ? reference_config(experiment.config) : std::nullopt;
   if (plain && is_own_reference(experiment.config, *plain)) {
     result.verification = pagoda::documents::Verification{.code = pagoda::documents::VerificationCode::NoReference,
-                                       .reference = "",
-                                       .error = {},
-                                       .detail = "this run is the reference of the others"};
+                                                          .reference = "",
+                                                          .error = {},
+                                                          .detail = "this run is the reference of the others"};
   } else if (plain) {
     bool stopped = false;
     reference = reference_outputs(*plain, workers, options, stopped);
     if (stopped) return std::nullopt;
   } else if (pagoda::documents::is_set(experiment.config, "verify")) {
-    result.verification =
-        pagoda::documents::Verification{.code = pagoda::documents::VerificationCode::NoReference, .reference = "", .error = {}, .detail = ""};
+    result.verification = pagoda::documents::Verification{
+        .code = pagoda::documents::VerificationCode::NoReference, .reference = "", .error = {}, .detail = ""};
   }
 
   const std::optional<int> gpu = cuda_index(pagoda::documents::text_of(experiment.config, "device"));

@@ -29,8 +29,8 @@ struct RunOptions {
 };
 
 // Empty when it was interrupted: then there is no record.
-std::optional<pagoda::documents::Result> run_experiment(const pagoda::documents::Experiment& experiment, const Workers& workers,
-                                             const RunOptions& options);
+std::optional<pagoda::documents::Result> run_experiment(const pagoda::documents::Experiment& experiment,
+                                                        const Workers& workers, const RunOptions& options);
 
 // The run that outputs are held against: the same model, inputs, sizes and weights on the plainest path of the same
 // framework. Empty where the backend has none.

@@ -44,8 +44,8 @@ void list(const pagoda::measured::Plan& plan, const std::vector<pagoda::document
   for (const pagoda::documents::Experiment& e : experiments)
     std::cout << e.key << "  " << pagoda::base::printable(pagoda::documents::label(e.config)) << '\n';
   for (const pagoda::measured::Unsupported& u : plan.unsupported)
-    std::cout << "unsupported  " << pagoda::base::printable(pagoda::documents::label(u.config)) << ": " << pagoda::base::printable(u.reason)
-              << '\n';
+    std::cout << "unsupported  " << pagoda::base::printable(pagoda::documents::label(u.config)) << ": "
+              << pagoda::base::printable(u.reason) << '\n';
   std::cout << experiments.size() << " experiments, " << plan.unsupported.size() << " unsupported\n";
 }
 
@@ -55,7 +55,8 @@ std::map<std::string, std::vector<std::string>> commands_of(const pagoda::measur
   return commands;
 }
 
-PlanFile plan_file(const Arguments& arguments, const pagoda::measured::Plan& plan, std::vector<pagoda::documents::Experiment> experiments) {
+PlanFile plan_file(const Arguments& arguments, const pagoda::measured::Plan& plan,
+                   std::vector<pagoda::documents::Experiment> experiments) {
   for (const pagoda::measured::Unsupported& u : plan.unsupported)
     std::cerr << "pagoda-bench: not run: " << pagoda::base::printable(pagoda::documents::label(u.config)) << ": "
               << pagoda::base::printable(u.reason) << '\n';
@@ -78,7 +79,8 @@ int run(const Arguments& arguments) {
   if (arguments.dry_run) {
     if (!arguments.folder.empty() && arguments.resume && std::filesystem::exists(arguments.folder)) {
       std::set<std::string> done;
-      for (const pagoda::documents::Result& r : pagoda::documents::load_results(arguments.folder).results) done.insert(r.key);
+      for (const pagoda::documents::Result& r : pagoda::documents::load_results(arguments.folder).results)
+        done.insert(r.key);
       std::erase_if(experiments, [&](const pagoda::documents::Experiment& e) { return done.contains(e.key); });
     }
     list(plan, experiments);
@@ -107,7 +109,8 @@ int run(const Arguments& arguments) {
 int one(const Arguments& arguments) {
   pagoda::documents::Experiment experiment;
   experiment.config = pagoda::documents::parse_config(arguments.config, "--config");
-  if (const auto reason = pagoda::measured::unsupported_reason(experiment.config, arguments.study)) throw pagoda::Error(*reason);
+  if (const auto reason = pagoda::measured::unsupported_reason(experiment.config, arguments.study))
+    throw pagoda::Error(*reason);
   experiment.key = pagoda::documents::key(experiment.config);
   watch_interrupts();
   const bool keeps = !arguments.folder.empty();

@@ -86,8 +86,8 @@ std::vector<OutputTensor> load_outputs(const json& event) {
   }
 }
 
-pagoda::documents::Verification compare_outputs(const std::vector<OutputTensor>& got, const std::vector<OutputTensor>& reference,
-                             double threshold) {
+pagoda::documents::Verification compare_outputs(const std::vector<OutputTensor>& got,
+                                                const std::vector<OutputTensor>& reference, double threshold) {
   pagoda::documents::Verification v;
   v.threshold = threshold;
   const auto with = [&](pagoda::documents::VerificationCode code, const std::string& detail) {
@@ -96,7 +96,8 @@ pagoda::documents::Verification compare_outputs(const std::vector<OutputTensor>&
     v.error.reset();
     return v;
   };
-  if (reference.empty()) return with(pagoda::documents::VerificationCode::UnsupportedOutput, "the reference has no tensors");
+  if (reference.empty())
+    return with(pagoda::documents::VerificationCode::UnsupportedOutput, "the reference has no tensors");
   if (got.size() != reference.size())
     return with(pagoda::documents::VerificationCode::CountDiffers,
                 std::to_string(got.size()) + " outputs, the reference has " + std::to_string(reference.size()));
@@ -109,7 +110,8 @@ pagoda::documents::Verification compare_outputs(const std::vector<OutputTensor>&
     if (a.shape != b.shape || a.values.size() != b.values.size())
       return with(pagoda::documents::VerificationCode::ShapesDiffer,
                   name + ": " + shape_text(a.shape) + ", the reference has " + shape_text(b.shape));
-    if (!all_finite(b.values)) return with(pagoda::documents::VerificationCode::UnsupportedOutput, name + ": the reference is not finite");
+    if (!all_finite(b.values))
+      return with(pagoda::documents::VerificationCode::UnsupportedOutput, name + ": the reference is not finite");
     if (!all_finite(a.values)) return with(pagoda::documents::VerificationCode::NonFinite, name);
     double difference = 0, size = 0;
     for (std::size_t j = 0; j < a.values.size(); ++j) {

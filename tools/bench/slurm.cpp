@@ -97,8 +97,9 @@ std::string job_name(const std::string& study) {
 
 // Minutes for one experiment: a run of its reference comes first where outputs are verified.
 std::int64_t minutes(const PlanFile& plan) {
-  const bool verifies = std::any_of(plan.experiments.begin(), plan.experiments.end(),
-                                    [](const auto& experiment) { return pagoda::documents::is_set(experiment.config, "verify"); });
+  const bool verifies = std::any_of(plan.experiments.begin(), plan.experiments.end(), [](const auto& experiment) {
+    return pagoda::documents::is_set(experiment.config, "verify");
+  });
   return static_cast<std::int64_t>(std::ceil((plan.limits.seconds * (verifies ? 2 : 1) + kExtraSeconds) / 60));
 }
 

@@ -88,7 +88,8 @@ PlanFile load_plan(const std::string& folder) {
                    json.at("limits").at("memory_bytes").get<std::int64_t>()};
     plan.backends = json.at("backends").get<std::map<std::string, std::vector<std::string>>>();
     for (const Json& e : json.at("experiments"))
-      plan.experiments.push_back({e.at("key").get<std::string>(), pagoda::documents::parse_config(e.at("config").dump(), path)});
+      plan.experiments.push_back(
+          {e.at("key").get<std::string>(), pagoda::documents::parse_config(e.at("config").dump(), path)});
     for (const Json& u : json.at("unsupported"))
       plan.unsupported.push_back(
           {pagoda::documents::parse_config(u.at("config").dump(), path), u.at("reason").get<std::string>()});
@@ -117,7 +118,7 @@ StudyOutcome run_study(const PlanFile& plan, const Workers& workers, const Study
   pagoda::documents::ResultSet done;
   if (options.resume) done = pagoda::documents::load_results(options.folder);
   std::erase_if(done.results, [&](const pagoda::documents::Result& r) {
-    return options.retry.contains(std::string(pagoda::to_string(r.status)));
+    return options.retry.contains(std::string(to_string(r.status)));
   });
   std::set<std::string> finished;
   for (const pagoda::documents::Result& result : done.results) finished.insert(result.key);
@@ -135,7 +136,8 @@ StudyOutcome run_study(const PlanFile& plan, const Workers& workers, const Study
                   status.seconds_left.value_or(0));
     std::optional<pagoda::documents::Result> result = run_experiment(experiment, workers, options.run);
     if (result && options.grace_seconds > 0 &&
-        (result->status == pagoda::documents::ResultStatus::Killed || result->status == pagoda::documents::ResultStatus::Failed)) {
+        (result->status == pagoda::documents::ResultStatus::Killed ||
+         result->status == pagoda::documents::ResultStatus::Failed)) {
       await_interrupt(options.grace_seconds);
       if (interrupted) result.reset();
     }
@@ -156,7 +158,7 @@ std::vector<bool> has_record(const PlanFile& plan, const std::string& folder, co
   std::set<std::string> done;
   if (fs::exists(folder))
     for (const pagoda::documents::Result& r : pagoda::documents::load_results(folder).results)
-      if (!retry.contains(std::string(pagoda::to_string(r.status)))) done.insert(r.key);
+      if (!retry.contains(std::string(to_string(r.status)))) done.insert(r.key);
   std::vector<bool> result;
   for (const pagoda::documents::Experiment& e : plan.experiments) result.push_back(done.contains(e.key));
   return result;

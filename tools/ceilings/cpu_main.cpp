@@ -18,7 +18,7 @@ using pagoda::documents::Ceiling;
 using pagoda::documents::CeilingsDocument;
 
 // By Depth: quick, normal, full.
-constexpr std::array<pagoda::measured::Plan, 3> kPlans = {{
+constexpr std::array<Plan, 3> kPlans = {{
     {.sample_seconds = 0.004,
      .warm_up_seconds = 0.03,
      .choose_samples = 2,
@@ -96,7 +96,8 @@ void attach_code(std::vector<pagoda::documents::Ceiling>& ceilings) {
 }
 
 // The level's name in the table is only as good as the sweep's edges.
-void apply_plateaus(const std::vector<pagoda::measured::Plateau>& plateaus, pagoda::documents::CeilingsDocument& document) {
+void apply_plateaus(const std::vector<pagoda::measured::Plateau>& plateaus,
+                    pagoda::documents::CeilingsDocument& document) {
   for (const pagoda::measured::Plateau& p : plateaus) {
     char text[64];
     std::snprintf(text, sizeof text, "%.1f GB/s over %zu working sets", p.bytes_per_second * 1e-9, p.points);
@@ -115,7 +116,8 @@ void check_order(pagoda::documents::CeilingsDocument& document) {
   std::string detail;
   bool passed = true;
   for (const char* level : {"dram", "l3", "l2", "l1"}) {
-    const pagoda::documents::Ceiling* load = pagoda::documents::find_ceiling(document, std::string(level) + ".load.core");
+    const pagoda::documents::Ceiling* load =
+        pagoda::documents::find_ceiling(document, std::string(level) + ".load.core");
     if (load == nullptr || !load->value) continue;
     char text[48];
     std::snprintf(text, sizeof text, "%s%s %.1f", detail.empty() ? "" : " < ", level, *load->value * 1e-9);
@@ -126,7 +128,8 @@ void check_order(pagoda::documents::CeilingsDocument& document) {
   if (!detail.empty()) document.checks.push_back({"levels in order", passed, detail + " GB/s"});
 }
 
-void add_energy(const CpuMachine& machine, CpuCeilings& cpu, const Options& options, pagoda::documents::CeilingsDocument& document) {
+void add_energy(const CpuMachine& machine, CpuCeilings& cpu, const Options& options,
+                pagoda::documents::CeilingsDocument& document) {
   auto rapl = std::make_shared<Rapl>();
   if (!rapl->available()) {
     document.not_run.push_back("energy: no readable RAPL counter under /sys/class/powercap");
@@ -141,7 +144,7 @@ void add_energy(const CpuMachine& machine, CpuCeilings& cpu, const Options& opti
     plan.settle_seconds = 0.3;
     plan.window_seconds = 1;
   }
-  auto experiments = std::make_shared<std::vector<pagoda::documents::Experiment>>(cpu.experiments());
+  auto experiments = std::make_shared<std::vector<Experiment>>(cpu.experiments());
   const std::string scope = cpu.scopes().size() > 1 ? ".all" : ".core";
   const std::string isa = machine.has("avx512f") ? "avx512" : machine.has("avx2") ? "avx2" : "neon";
   const std::vector<std::pair<std::string, std::string>> wanted = {{"float64." + isa + ".fma" + scope, "float64"},
@@ -151,7 +154,7 @@ void add_energy(const CpuMachine& machine, CpuCeilings& cpu, const Options& opti
                                                                    {"l3.load" + scope, "l3"},
                                                                    {"dram.load" + scope, "dram"}};
   for (const auto& [id, name] : wanted)
-    for (pagoda::documents::Experiment& e : *experiments) {
+    for (Experiment& e : *experiments) {
       if (e.ceiling.id != id) continue;
       const std::size_t index = plan.names.size();
       plan.names.push_back(name);
@@ -197,14 +200,15 @@ Outcome run_cpu(const Options& options, bool show_progress) {
   describe(machine, document);
   const double load_before = load_average();
   CpuCeilings cpu(machine, options);
-  std::vector<pagoda::documents::Experiment> experiments = cpu.experiments();
+  std::vector<Experiment> experiments = cpu.experiments();
   document.not_run = cpu.not_run();
   if (options.counters) document.not_run.push_back("counters: hardware counters of CPUs are not read");
 
   ProgressLine line(show_progress);
-  const pagoda::measured::Plan plan = budgeted(kPlans[static_cast<std::size_t>(options.depth)], experiments.size(),
+  const Plan plan = budgeted(kPlans[static_cast<std::size_t>(options.depth)], experiments.size(),
                              options.budget_seconds, options.seed);
-  pagoda::documents::Measured measured = measure(experiments, plan, seconds_now, [&](const Progress& p) { line.show(p); });
+  Measured measured =
+      measure(experiments, plan, seconds_now, [&](const Progress& p) { line.show(p); });
   document.ceilings = std::move(measured.ceilings);
   document.checks = std::move(measured.checks);
   attach_code(document.ceilings);
@@ -212,7 +216,7 @@ Outcome run_cpu(const Options& options, bool show_progress) {
   if (options.only.empty()) {
     line.show("sweep over working sets");
     const std::vector<CpuCeilings::Point> points = cpu.sweep(options.depth == Depth::Quick ? 1.5 : 10);
-    std::vector<SweepPoint> sweep;
+    std::vector<pagoda::measured::WorkingSetPoint> sweep;
     outcome.points_csv = "working_set_bytes,bytes_per_second,clock_hz,disturbances\n";
     for (const CpuCeilings::Point& p : points) {
       sweep.push_back({p.bytes, p.bytes_per_second});

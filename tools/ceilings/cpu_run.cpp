@@ -78,13 +78,14 @@ const ChainKernel& CpuCeilings::chain(std::string_view isa) const {
   return chains.front();
 }
 
-void CpuCeilings::add_compute(std::vector<pagoda::documents::Experiment>& list, const Scope& scope) {
+void CpuCeilings::add_compute(std::vector<Experiment>& list, const Scope& scope) {
   for (const ComputeKernel& k : compute_kernels()) {
     pagoda::documents::Ceiling c;
     c.id = std::string(pagoda::to_string(k.precision)) + "." + std::string(k.isa) + "." + std::string(k.op) + "." +
            scope.name;
     c.kind = pagoda::documents::CeilingKind::Compute;
-    c.mode = options_.depth == Depth::Quick ? pagoda::documents::CeilingMode::Burst : pagoda::documents::CeilingMode::Sustained;
+    c.mode = options_.depth == Depth::Quick ? pagoda::documents::CeilingMode::Burst
+                                            : pagoda::documents::CeilingMode::Sustained;
     c.precision = pagoda::to_string(k.precision);
     c.unit_type = k.isa == "amx" ? "tensor" : k.isa == "scalar" ? "scalar" : "vector";
     c.accumulate = k.accumulate;
@@ -100,7 +101,7 @@ void CpuCeilings::add_compute(std::vector<pagoda::documents::Experiment>& list, 
       if (scope.name == "core") not_run_.push_back(c.id + ": the CPU has no " + std::string(k.feature));
       continue;
     }
-    pagoda::documents::Experiment e;
+    Experiment e;
     e.ceiling = c;
     auto workers = scope.workers;
     auto pace = std::make_shared<Pace>();
@@ -172,7 +173,7 @@ std::vector<CpuCeilings::Level> CpuCeilings::levels(const Scope& scope) const {
   return result;
 }
 
-void CpuCeilings::add_bandwidth(std::vector<pagoda::documents::Experiment>& list, const Scope& scope) {
+void CpuCeilings::add_bandwidth(std::vector<Experiment>& list, const Scope& scope) {
   for (const Level& level : levels(scope))
     for (const BandwidthKernel& k : bandwidth_kernels()) {
       const std::vector<const BandwidthKernel*> widest = widest_kernels(machine_, k.op);
@@ -187,7 +188,8 @@ void CpuCeilings::add_bandwidth(std::vector<pagoda::documents::Experiment>& list
       pagoda::documents::Ceiling c;
       c.id = level.name + "." + std::string(k.op) + (is_widest ? "" : "." + std::string(k.isa)) + "." + scope.name;
       c.kind = pagoda::documents::CeilingKind::Bandwidth;
-      c.mode = options_.depth == Depth::Quick ? pagoda::documents::CeilingMode::Burst : pagoda::documents::CeilingMode::Sustained;
+      c.mode = options_.depth == Depth::Quick ? pagoda::documents::CeilingMode::Burst
+                                              : pagoda::documents::CeilingMode::Sustained;
       c.level = level.name;
       c.op = k.op;
       c.scope = scope.name == "all" ? "device" : scope.name;
@@ -199,7 +201,7 @@ void CpuCeilings::add_bandwidth(std::vector<pagoda::documents::Experiment>& list
       // What a store that allocates its line moves besides: times this for the traffic of the level.
       c.config["write_allocate_factor"] = static_cast<double>(k.moved + k.allocated) / k.moved;
       if (!options_.wants(c.id)) continue;
-      pagoda::documents::Experiment e;
+      Experiment e;
       e.ceiling = c;
       auto memory_of = std::make_shared<std::vector<Buffer>>();
       const double most = *std::max_element(level.bytes.begin(), level.bytes.end());
@@ -259,7 +261,7 @@ Candidate CpuCeilings::candidate(const BandwidthKernel& k, double working_set, s
 }
 
 // Matrix products of libraries that are installed, beside our own peaks: a library can be slower, never faster.
-void CpuCeilings::add_products(std::vector<pagoda::documents::Experiment>& list, const Scope& scope) {
+void CpuCeilings::add_products(std::vector<Experiment>& list, const Scope& scope) {
   for (const GemmLibrary& library : gemm_libraries()) {
     pagoda::documents::Ceiling c;
     c.id = std::string(library.precision) + "." + library.name + ".gemm." + scope.name;
@@ -269,7 +271,8 @@ void CpuCeilings::add_products(std::vector<pagoda::documents::Experiment>& list,
       continue;
     }
     c.kind = pagoda::documents::CeilingKind::Compute;
-    c.mode = options_.depth == Depth::Quick ? pagoda::documents::CeilingMode::Burst : pagoda::documents::CeilingMode::Sustained;
+    c.mode = options_.depth == Depth::Quick ? pagoda::documents::CeilingMode::Burst
+                                            : pagoda::documents::CeilingMode::Sustained;
     c.precision = library.precision;
     c.unit_type = "vector";
     c.op = "gemm";
@@ -278,7 +281,7 @@ void CpuCeilings::add_products(std::vector<pagoda::documents::Experiment>& list,
     c.unit = "FLOP/s";
     c.units = static_cast<double>(scope.workers->size());
     c.config["threads"] = static_cast<std::int64_t>(scope.workers->size());
-    pagoda::documents::Experiment e;
+    Experiment e;
     e.ceiling = c;
     // The library starts its own threads; the first worker's CPU is where the caller of a single-threaded one runs.
     auto threads = static_cast<int>(scope.workers->size());
@@ -303,8 +306,8 @@ void CpuCeilings::add_products(std::vector<pagoda::documents::Experiment>& list,
   }
 }
 
-std::vector<pagoda::documents::Experiment> CpuCeilings::experiments() {
-  std::vector<pagoda::documents::Experiment> list;
+std::vector<Experiment> CpuCeilings::experiments() {
+  std::vector<Experiment> list;
   for (const Scope& scope : scopes_) {
     if (!scope.name.starts_with("node")) add_compute(list, scope);
     add_bandwidth(list, scope);

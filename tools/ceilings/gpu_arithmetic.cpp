@@ -326,12 +326,14 @@ std::span<const TensorPath> tensor_paths(const pagoda::measured::GpuAttributes& 
 
 std::string_view suffix_of(TensorPath path) { return row_of(path).suffix; }
 
-void GpuCeilings::add_arithmetic(std::vector<pagoda::documents::Experiment>& list) {
+void GpuCeilings::add_arithmetic(std::vector<Experiment>& list) {
   const auto sms = static_cast<unsigned>(gpu_.attributes().sms);
-  for (const pagoda::documents::CeilingMode mode : {pagoda::documents::CeilingMode::Issue, pagoda::documents::CeilingMode::Sustained}) {
+  for (const pagoda::documents::CeilingMode mode :
+       {pagoda::documents::CeilingMode::Issue, pagoda::documents::CeilingMode::Sustained}) {
     const bool zeros = mode == pagoda::documents::CeilingMode::Issue;
     for (const VectorRow& row : kVector) {
-      pagoda::documents::Experiment e = start(std::string(row.precision) + ".cuda." + row.op, pagoda::documents::CeilingKind::Compute, mode, row.unit);
+      Experiment e = start(std::string(row.precision) + ".cuda." + row.op, pagoda::documents::CeilingKind::Compute,
+                           mode, row.unit);
       if (!options_.wants(e.ceiling.id)) continue;
       if (!gpu_.has(row.kernel)) {
         if (zeros) not_run_.push_back(e.ceiling.id + ": no kernel for this architecture");
@@ -368,8 +370,8 @@ void GpuCeilings::add_arithmetic(std::vector<pagoda::documents::Experiment>& lis
       const auto paths = tensor_paths(gpu_.attributes());
       if (std::find(paths.begin(), paths.end(), row.path) == paths.end()) continue;
       const PathRow& path = row_of(row.path);
-      pagoda::documents::Experiment e = start(std::string(row.precision) + std::string(path.suffix) + row.variant, pagoda::documents::CeilingKind::Compute,
-                           mode, row.unit);
+      Experiment e = start(std::string(row.precision) + std::string(path.suffix) + row.variant,
+                           pagoda::documents::CeilingKind::Compute, mode, row.unit);
       if (!options_.wants(e.ceiling.id)) continue;
       if (!gpu_.has(row.kernel)) {
         if (zeros) not_run_.push_back(e.ceiling.id + ": no kernel for this architecture");

@@ -24,7 +24,7 @@ using pagoda::documents::Ceiling;
 using pagoda::documents::CeilingsDocument;
 
 // By Depth: quick, normal, full.
-constexpr std::array<pagoda::measured::Plan, 3> kPlans = {{
+constexpr std::array<Plan, 3> kPlans = {{
     {.sample_seconds = 0.01,
      .warm_up_seconds = 0.2,
      .choose_samples = 2,
@@ -93,7 +93,8 @@ void attach_code(int capability, std::vector<pagoda::documents::Ceiling>& ceilin
 
 // The best value of one precision and unit, of those that `holds` accepts; 0: none.
 template <typename Predicate>
-double best_of(const pagoda::documents::CeilingsDocument& document, const pagoda::documents::Ceiling& like, Predicate holds) {
+double best_of(const pagoda::documents::CeilingsDocument& document, const pagoda::documents::Ceiling& like,
+               Predicate holds) {
   double best = 0;
   for (const pagoda::documents::Ceiling& c : document.ceilings)
     if (c.value && c.kind == like.kind && c.precision == like.precision && c.unit_type == like.unit_type && holds(c))
@@ -108,13 +109,17 @@ void check_modes(pagoda::documents::CeilingsDocument& document) {
   std::string where;
   std::vector<pagoda::documents::CeilingCheck> checks;
   for (const pagoda::documents::Ceiling& c : document.ceilings) {
-    if (!c.value || c.kind != pagoda::documents::CeilingKind::Compute || c.mode != pagoda::documents::CeilingMode::Sustained) continue;
+    if (!c.value || c.kind != pagoda::documents::CeilingKind::Compute ||
+        c.mode != pagoda::documents::CeilingMode::Sustained)
+      continue;
     char text[160];
     if (c.op == "gemm") {
       const auto of = [&](pagoda::documents::CeilingMode mode) {
-        return best_of(document, c, [&](const pagoda::documents::Ceiling& x) { return x.op != "gemm" && x.mode == mode; });
+        return best_of(document, c,
+                       [&](const pagoda::documents::Ceiling& x) { return x.op != "gemm" && x.mode == mode; });
       };
-      const double issue = of(pagoda::documents::CeilingMode::Issue), sustained = of(pagoda::documents::CeilingMode::Sustained);
+      const double issue = of(pagoda::documents::CeilingMode::Issue),
+                   sustained = of(pagoda::documents::CeilingMode::Sustained);
       if (issue <= 0) continue;
       std::snprintf(text, sizeof text, "%.4g of the library, %.4g sustained and %.4g issued by our kernel (T/s)",
                     *c.value * 1e-12, sustained * 1e-12, issue * 1e-12);
@@ -137,14 +142,14 @@ void check_modes(pagoda::documents::CeilingsDocument& document) {
 }
 
 // Credited work against what the hardware counted, kernel by kernel, in the configuration that was reported.
-void add_counters(Gpu& gpu, int index, GpuCeilings& ceilings, std::vector<pagoda::documents::Experiment>& experiments,
+void add_counters(Gpu& gpu, int index, GpuCeilings& ceilings, std::vector<Experiment>& experiments,
                   pagoda::documents::CeilingsDocument& document) {
   GpuCounters counters(gpu, index);
   if (!counters.why().empty()) {
     document.not_run.push_back("counters: " + counters.why());
     return;
   }
-  for (pagoda::documents::Experiment& e : experiments) {
+  for (Experiment& e : experiments) {
     pagoda::documents::Ceiling* c = nullptr;
     for (pagoda::documents::Ceiling& x : document.ceilings)
       if (x.id == e.ceiling.id && x.mode == e.ceiling.mode) c = &x;
@@ -219,8 +224,9 @@ void check_levels(pagoda::documents::CeilingsDocument& document) {
 }
 
 // Levels of the sweep by the capacity the driver states; and far beyond it, the same loads find memory's own rate.
-void name_levels(const std::vector<SweepPoint>& sweep, double l2_bytes, pagoda::documents::CeilingsDocument& document) {
-  for (const pagoda::measured::Plateau& p : pagoda::measured::find_plateaus(sweep, {{"l2", l2_bytes}, {"dram", std::nullopt}})) {
+void name_levels(const std::vector<pagoda::measured::WorkingSetPoint>& sweep, double l2_bytes, pagoda::documents::CeilingsDocument& document) {
+  for (const pagoda::measured::Plateau& p :
+       pagoda::measured::find_plateaus(sweep, {{"l2", l2_bytes}, {"dram", std::nullopt}})) {
     char text[64];
     std::snprintf(text, sizeof text, "%.0f GB/s over %zu working sets", p.bytes_per_second * 1e-9, p.points);
     document.checks.push_back({"plateau " + p.level, !p.ambiguous, text + (p.why.empty() ? "" : "; " + p.why)});
@@ -239,7 +245,8 @@ void name_levels(const std::vector<SweepPoint>& sweep, double l2_bytes, pagoda::
   document.checks.push_back({"past the second level loads are memory's", ratio <= 1.03, text});
 }
 
-void add_energy(Gpu& gpu, const Nvml& nvml, GpuCeilings& ceilings, const Options& options, pagoda::documents::CeilingsDocument& document) {
+void add_energy(Gpu& gpu, const Nvml& nvml, GpuCeilings& ceilings, const Options& options,
+                pagoda::documents::CeilingsDocument& document) {
   if (!nvml.joules()) {
     document.not_run.push_back("energy: " + (nvml.available() ? "the GPU has no energy counter" : nvml.why()));
     return;
@@ -269,9 +276,9 @@ void add_energy(Gpu& gpu, const Nvml& nvml, GpuCeilings& ceilings, const Options
                                                         {"shared.read", "shared"},
                                                         {"l2.read", "l2"},
                                                         {"dram.read", "dram"}};
-  auto experiments = std::make_shared<std::vector<pagoda::documents::Experiment>>(ceilings.experiments());
+  auto experiments = std::make_shared<std::vector<Experiment>>(ceilings.experiments());
   for (const auto& [id, name] : wanted)
-    for (pagoda::documents::Experiment& e : *experiments) {
+    for (Experiment& e : *experiments) {
       if (e.ceiling.id != id || e.ceiling.mode != pagoda::documents::CeilingMode::Sustained) continue;
       const std::size_t index = plan.names.size();
       plan.names.push_back(name);
@@ -288,7 +295,7 @@ void add_energy(Gpu& gpu, const Nvml& nvml, GpuCeilings& ceilings, const Options
   const auto at = [&](const char* name) {
     return static_cast<std::size_t>(std::find(plan.names.begin(), plan.names.end(), name) - plan.names.begin());
   };
-  auto mixed = std::make_shared<std::vector<pagoda::documents::Experiment>>();
+  auto mixed = std::make_shared<std::vector<Experiment>>();
   for (const unsigned steps : {1U, 4U, 16U, 32U, 64U, 256U})
     if (at("float32") < plan.names.size() && at("dram") < plan.names.size()) {
       mixed->push_back(ceilings.intensity_experiment(steps));
@@ -297,7 +304,7 @@ void add_energy(Gpu& gpu, const Nvml& nvml, GpuCeilings& ceilings, const Options
       char name[48];
       std::snprintf(name, sizeof name, "%g FLOP/B", intensity);
       plan.loads.push_back({name, [mixed, index, flops, bytes, all, intensity](double seconds) {
-                              pagoda::documents::Experiment& e = (*mixed)[index];
+                              Experiment& e = (*mixed)[index];
                               if (e.prepare) e.prepare();
                               const Sample s = e.candidates.front().run(seconds);
                               std::vector<double> work(all, 0);
@@ -306,13 +313,13 @@ void add_energy(Gpu& gpu, const Nvml& nvml, GpuCeilings& ceilings, const Options
                               return work;
                             }});
     }
-  for (pagoda::documents::Experiment& e : *mixed) {
+  for (Experiment& e : *mixed) {
     e.prepare();  // once, for as long as the loads run
     e.prepare = nullptr;
   }
   run_energy(plan, document);
   for (const auto& list : {experiments, mixed})
-    for (pagoda::documents::Experiment& e : *list)
+    for (Experiment& e : *list)
       if (e.release) e.release();
 }
 
@@ -363,7 +370,7 @@ Outcome run_gpu(const Options& options, bool show_progress) {
   NvmlTrace trace(nvml);
   describe(gpu, nvml, capability, document);
   GpuCeilings ceilings(gpu, trace, options);
-  std::vector<pagoda::documents::Experiment> experiments = ceilings.experiments();
+  std::vector<Experiment> experiments = ceilings.experiments();
   document.not_run = ceilings.not_run();
   std::vector<pagoda::documents::Ceiling> kept;
   if (!options.resume.empty()) {
@@ -375,16 +382,18 @@ Outcome run_gpu(const Options& options, bool show_progress) {
       if (c.value || (c.status == pagoda::documents::CeilingStatus::Unavailable && !c.note.starts_with("not reached")))
         kept.push_back(c);
     document.checks = before.checks;
-    std::erase_if(experiments, [&](const pagoda::documents::Experiment& e) {
-      return std::any_of(kept.begin(), kept.end(),
-                         [&](const pagoda::documents::Ceiling& c) { return c.id == e.ceiling.id && c.mode == e.ceiling.mode; });
+    std::erase_if(experiments, [&](const Experiment& e) {
+      return std::any_of(kept.begin(), kept.end(), [&](const pagoda::documents::Ceiling& c) {
+        return c.id == e.ceiling.id && c.mode == e.ceiling.mode;
+      });
     });
   }
 
   ProgressLine line(show_progress);
-  const pagoda::measured::Plan plan = budgeted(kPlans[static_cast<std::size_t>(options.depth)], experiments.size(),
+  const Plan plan = budgeted(kPlans[static_cast<std::size_t>(options.depth)], experiments.size(),
                              options.budget_seconds, options.seed);
-  pagoda::documents::Measured measured = measure(experiments, plan, seconds_now, [&](const Progress& p) { line.show(p); });
+  Measured measured =
+      measure(experiments, plan, seconds_now, [&](const Progress& p) { line.show(p); });
   for (pagoda::documents::CeilingCheck& check : measured.checks) document.checks.push_back(std::move(check));
   attach_code(capability, measured.ceilings);
   document.ceilings = measured.ceilings;
@@ -415,7 +424,7 @@ Outcome run_gpu(const Options& options, bool show_progress) {
   if (options.only.empty()) {
     stage("sweep of the second level", [&] {
       outcome.points_csv = "level,working_set_bytes,bytes_per_second\n";
-      std::vector<SweepPoint> sweep;
+      std::vector<pagoda::measured::WorkingSetPoint> sweep;
       for (const GpuCeilings::Point& p : ceilings.l2_sweep()) {
         sweep.push_back({p.bytes, p.bytes_per_second});
         char text[96];

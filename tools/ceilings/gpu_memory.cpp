@@ -96,9 +96,10 @@ double GpuCeilings::stream(const StreamRow& row, const std::vector<GpuBuffer>& a
   return gpu_.time(row.kernel, {blocks, threads, 0, repeats}, arguments.pointers());
 }
 
-pagoda::documents::Experiment GpuCeilings::stream_experiment(const StreamRow& row, double each) {
+Experiment GpuCeilings::stream_experiment(const StreamRow& row, double each) {
   const auto sms = static_cast<unsigned>(gpu_.attributes().sms);
-  pagoda::documents::Experiment e = start(std::string("dram.") + row.op, pagoda::documents::CeilingKind::Bandwidth, pagoda::documents::CeilingMode::Sustained, "B/s");
+  Experiment e = start(std::string("dram.") + row.op, pagoda::documents::CeilingKind::Bandwidth,
+                       pagoda::documents::CeilingMode::Sustained, "B/s");
   e.ceiling.level = "dram";
   e.ceiling.op = row.op;
   e.ceiling.data = "ones";
@@ -134,7 +135,7 @@ pagoda::documents::Experiment GpuCeilings::stream_experiment(const StreamRow& ro
   return e;
 }
 
-void GpuCeilings::add_streams(std::vector<pagoda::documents::Experiment>& list) {
+void GpuCeilings::add_streams(std::vector<Experiment>& list) {
   for (const StreamRow& row : kStreams)
     if (options_.wants(std::string("dram.") + row.op)) list.push_back(stream_experiment(row, array_bytes()));
 }
@@ -145,7 +146,7 @@ double GpuCeilings::array_bytes() const {
 }
 
 // Small enough that those of all intensities fit together, and still beyond any second level.
-pagoda::documents::Experiment GpuCeilings::intensity_experiment(unsigned steps) {
+Experiment GpuCeilings::intensity_experiment(unsigned steps) {
   return stream_experiment({"intensity", "intensity", 2, 2, false, steps}, std::min(2.5e8, array_bytes() / 8));
 }
 
@@ -201,7 +202,7 @@ Verdict GpuCeilings::cache_right(std::string_view kernel, DevicePointer memory) 
   return compared(std::string(kernel).c_str(), kept(gpu_, words_.get()), want);
 }
 
-void GpuCeilings::add_caches(std::vector<pagoda::documents::Experiment>& list) {
+void GpuCeilings::add_caches(std::vector<Experiment>& list) {
   const auto sms = static_cast<unsigned>(gpu_.attributes().sms);
   struct Row {
     const char *kernel, *id, *level, *op;
@@ -217,7 +218,8 @@ void GpuCeilings::add_caches(std::vector<pagoda::documents::Experiment>& list) {
       {"shared_write", "shared.write", "shared", "write", {2, 4}, 256, 32768, 8 * 16},
   };
   for (const Row& row : rows) {
-    pagoda::documents::Experiment e = start(row.id, pagoda::documents::CeilingKind::Bandwidth, pagoda::documents::CeilingMode::Sustained, "B/s");
+    Experiment e =
+        start(row.id, pagoda::documents::CeilingKind::Bandwidth, pagoda::documents::CeilingMode::Sustained, "B/s");
     e.ceiling.level = row.level;
     e.ceiling.op = row.op;
     e.ceiling.data = "ones";
@@ -248,7 +250,8 @@ void GpuCeilings::add_caches(std::vector<pagoda::documents::Experiment>& list) {
     for (const unsigned per_sm : row.per_sm)
       for (const std::size_t set : sets) {
         auto pace = std::make_shared<Pace>();
-        pagoda::base::Settings config = {{"blocks_per_sm", std::int64_t{per_sm}}, {"threads", std::int64_t{row.threads}}};
+        pagoda::base::Settings config = {{"blocks_per_sm", std::int64_t{per_sm}},
+                                         {"threads", std::int64_t{row.threads}}};
         if (set > 0) config["working_set_bytes"] = static_cast<std::int64_t>(set);
         e.candidates.push_back(
             {row.kernel, config, [this, row, level, memory, pace, set, blocks = sms * per_sm](double seconds) {
@@ -274,8 +277,8 @@ void GpuCeilings::add_caches(std::vector<pagoda::documents::Experiment>& list) {
     list.push_back(std::move(e));
   }
   for (const unsigned spread : {0U, 1U}) {
-    pagoda::documents::Experiment e =
-        start(spread ? "atomics.spread" : "atomics.one_word", pagoda::documents::CeilingKind::Compute, pagoda::documents::CeilingMode::Sustained, "1/s");
+    Experiment e = start(spread ? "atomics.spread" : "atomics.one_word", pagoda::documents::CeilingKind::Compute,
+                         pagoda::documents::CeilingMode::Sustained, "1/s");
     e.ceiling.op = "atomic_add";
     e.ceiling.precision = "int32";
     e.theory = nullptr;
@@ -311,7 +314,7 @@ void GpuCeilings::add_caches(std::vector<pagoda::documents::Experiment>& list) {
   }
 }
 
-void GpuCeilings::add_host(std::vector<pagoda::documents::Experiment>& list) {
+void GpuCeilings::add_host(std::vector<Experiment>& list) {
   // The host's memory as well: twice so much is page-locked.
   const std::size_t bytes = std::min(std::size_t{256} << 20, std::bit_floor(gpu_.free_bytes() / 8));
   struct Row {
@@ -320,7 +323,8 @@ void GpuCeilings::add_host(std::vector<pagoda::documents::Experiment>& list) {
   };
   for (const Row& row : {Row{"pcie.to_device", "write", true, false}, Row{"pcie.to_host", "read", false, true},
                          Row{"pcie.both", "copy", true, true}}) {
-    pagoda::documents::Experiment e = start(row.id, pagoda::documents::CeilingKind::Bandwidth, pagoda::documents::CeilingMode::Sustained, "B/s");
+    Experiment e =
+        start(row.id, pagoda::documents::CeilingKind::Bandwidth, pagoda::documents::CeilingMode::Sustained, "B/s");
     e.ceiling.level = "pcie";
     e.ceiling.op = row.op;
     e.ceiling.units.reset();
@@ -384,7 +388,8 @@ void GpuCeilings::add_host(std::vector<pagoda::documents::Experiment>& list) {
     list.push_back(std::move(e));
   }
   for (const bool wait : {false, true}) {
-    pagoda::documents::Experiment e = start(wait ? "sync" : "launch", pagoda::documents::CeilingKind::Latency, pagoda::documents::CeilingMode::Sustained, "s");
+    Experiment e = start(wait ? "sync" : "launch", pagoda::documents::CeilingKind::Latency,
+                         pagoda::documents::CeilingMode::Sustained, "s");
     e.ceiling.level = wait ? "sync" : "launch";
     e.ceiling.units.reset();
     e.theory = nullptr;

@@ -22,8 +22,9 @@ GpuCeilings::GpuCeilings(Gpu& gpu, NvmlTrace& trace, const Options& options)
   words_ = GpuBuffer(gpu, sms * kMostBlocksPerSm * 256 * 32 * 8);
 }
 
-pagoda::documents::Experiment GpuCeilings::start(const std::string& id, pagoda::documents::CeilingKind kind, pagoda::documents::CeilingMode mode, const std::string& unit) {
-  pagoda::documents::Experiment e;
+Experiment GpuCeilings::start(const std::string& id, pagoda::documents::CeilingKind kind,
+                              pagoda::documents::CeilingMode mode, const std::string& unit) {
+  Experiment e;
   e.ceiling.id = id;
   e.ceiling.kind = kind;
   e.ceiling.mode = mode;
@@ -60,7 +61,7 @@ unsigned GpuCeilings::trips_for(const Pace& pace, double seconds, unsigned at_fi
 }
 
 // Products of the library, on random data; beside our own ceilings, never in for them.
-void GpuCeilings::add_products(std::vector<pagoda::documents::Experiment>& list) {
+void GpuCeilings::add_products(std::vector<Experiment>& list) {
   const bool wanted = std::any_of(GpuGemm::types().begin(), GpuGemm::types().end(), [&](const GpuGemm::Type& type) {
     return options_.wants(std::string(type.precision) + ".cublaslt.gemm");
   });
@@ -71,8 +72,8 @@ void GpuCeilings::add_products(std::vector<pagoda::documents::Experiment>& list)
     return;
   }
   for (const GpuGemm::Type& type : GpuGemm::types()) {
-    pagoda::documents::Experiment e =
-        start(std::string(type.precision) + ".cublaslt.gemm", pagoda::documents::CeilingKind::Compute, pagoda::documents::CeilingMode::Sustained, type.unit);
+    Experiment e = start(std::string(type.precision) + ".cublaslt.gemm", pagoda::documents::CeilingKind::Compute,
+                         pagoda::documents::CeilingMode::Sustained, type.unit);
     if (!options_.wants(e.ceiling.id)) continue;
     e.ceiling.precision = type.precision;
     e.ceiling.unit_type = type.tensor ? "tensor" : "vector";
@@ -109,8 +110,8 @@ void GpuCeilings::add_products(std::vector<pagoda::documents::Experiment>& list)
   }
 }
 
-std::vector<pagoda::documents::Experiment> GpuCeilings::experiments() {
-  std::vector<pagoda::documents::Experiment> list;
+std::vector<Experiment> GpuCeilings::experiments() {
+  std::vector<Experiment> list;
   add_arithmetic(list);
   add_streams(list);
   add_caches(list);

@@ -76,7 +76,8 @@ class GpuCeilings {
   double shared_seconds(unsigned stride);
   unsigned trips_for(const Pace& pace, double seconds, unsigned at_first) const;
   Sample finish(double amount, double seconds, unsigned blocks);
-  Experiment start(const std::string& id, pagoda::documents::CeilingKind kind, pagoda::documents::CeilingMode mode, const std::string& unit);
+  Experiment start(const std::string& id, pagoda::documents::CeilingKind kind, pagoda::documents::CeilingMode mode,
+                   const std::string& unit);
 
   Gpu& gpu_;
   NvmlTrace& trace_;

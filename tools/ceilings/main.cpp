@@ -37,7 +37,8 @@ std::string beside(const Options& options, const char* what) {
 int verdict(const pagoda::documents::CeilingsDocument& document) {
   int code = kDone;
   for (const pagoda::documents::Ceiling& c : document.ceilings) {
-    if (c.status == pagoda::documents::CeilingStatus::Impossible || c.status == pagoda::documents::CeilingStatus::WrongResult)
+    if (c.status == pagoda::documents::CeilingStatus::Impossible ||
+        c.status == pagoda::documents::CeilingStatus::WrongResult)
       return kImpossible;
     if (c.value && !c.converged) code = kImpossible;
   }
@@ -66,7 +67,8 @@ int report(const Options& options, const Outcome& outcome) {
 
   int code = outcome.exit;
   for (const pagoda::documents::Ceiling& c : document.ceilings)
-    if (c.status == pagoda::documents::CeilingStatus::Impossible || c.status == pagoda::documents::CeilingStatus::WrongResult) {
+    if (c.status == pagoda::documents::CeilingStatus::Impossible ||
+        c.status == pagoda::documents::CeilingStatus::WrongResult) {
       std::fprintf(stderr, "ert-ceilings: %s: %s\n", c.id.c_str(), c.note.c_str());
       code = kImpossible;
     }
@@ -87,7 +89,8 @@ int report(const Options& options, const Outcome& outcome) {
                    options.baseline.c_str(), static_cast<long long>(agreement.compared - agreement.apart),
                    static_cast<long long>(agreement.compared), agreement.expected_apart);
     }
-    for (const pagoda::documents::CeilingChange& change : pagoda::documents::compare_ceilings(document, baseline, options.tolerance)) {
+    for (const pagoda::documents::CeilingChange& change :
+         pagoda::documents::compare_ceilings(document, baseline, options.tolerance)) {
       std::fprintf(stderr, "ert-ceilings: %s: %.4g, was %.4g (%+.1f %%)%s\n", change.id.c_str(), change.now,
                    change.before, 100 * (change.now / change.before - 1), change.worse ? ": worse" : "");
       if (change.worse && code == kDone) code = kPartial;

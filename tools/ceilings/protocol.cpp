@@ -67,7 +67,7 @@ bool impossible(const pagoda::documents::Ceiling& c, const std::vector<Sample>& 
   // Rates of memory do not follow this clock.
   if (at_highest.theory.observed_clock && c.clock_hz && c.level != "dram")
     *at_highest.theory.observed_clock *= highest / *c.clock_hz;
-  return pagoda::impossible(at_highest);
+  return pagoda::measured::impossible(at_highest);
 }
 
 class Run {
@@ -217,7 +217,8 @@ void conclude(pagoda::documents::Ceiling& c, const std::vector<std::vector<Sampl
 namespace {
 
 // The first visits against the last, over all experiments that had both: one disturbed experiment is no drift.
-pagoda::documents::CeilingCheck drift_check(const std::vector<std::vector<std::vector<Sample>>>& visits, const Plan& plan) {
+pagoda::documents::CeilingCheck drift_check(const std::vector<std::vector<std::vector<Sample>>>& visits,
+                                            const Plan& plan) {
   std::vector<double> changes;
   for (const auto& of_one : visits) {
     const auto groups = groups_of(of_one);

@@ -50,9 +50,9 @@ struct Verdict {
 struct Experiment {
   pagoda::documents::Ceiling ceiling;
   std::vector<Candidate> candidates;
-  std::function<Verdict()> verify;                   // may be empty
-  std::function<void(pagoda::documents::Ceiling&)> theory;      // fills theory from clock_hz and units; may be empty
-  std::function<void()> prepare = {}, release = {};  // memory; may be empty
+  std::function<Verdict()> verify;                          // may be empty
+  std::function<void(pagoda::documents::Ceiling&)> theory;  // fills theory from clock_hz and units; may be empty
+  std::function<void()> prepare = {}, release = {};         // memory; may be empty
 };
 
 struct Plan {
@@ -82,7 +82,7 @@ struct Progress {
 
 struct Measured {
   std::vector<pagoda::documents::Ceiling> ceilings;  // in the order of the experiments
-  std::string lost;                       // why it ended early; what was not reached is `unavailable`
+  std::string lost;                                  // why it ended early; what was not reached is `unavailable`
   std::vector<pagoda::documents::CeilingCheck> checks;
   std::vector<std::size_t> order;  // of the first visits
 };

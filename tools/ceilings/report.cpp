@@ -39,7 +39,8 @@ std::string interval_text(const pagoda::documents::Ceiling& c) {
 std::string number(const std::optional<double>& value) { return value ? format("%.9g", *value) : ""; }
 
 bool usable(const pagoda::documents::Ceiling& c) {
-  return c.value && c.status != pagoda::documents::CeilingStatus::Impossible && c.status != pagoda::documents::CeilingStatus::WrongResult &&
+  return c.value && c.status != pagoda::documents::CeilingStatus::Impossible &&
+         c.status != pagoda::documents::CeilingStatus::WrongResult &&
          c.status != pagoda::documents::CeilingStatus::Unavailable && (c.scope == "device" || c.scope.empty());
 }
 
@@ -122,17 +123,19 @@ std::string ert_csv(const pagoda::documents::CeilingsDocument& document) {
   constexpr std::array<std::pair<const char*, const char*>, 3> kPrecisions = {
       {{"float64", "FP64"}, {"float32", "FP32"}, {"float16", "FP16"}}};
   for (const auto& [precision, label] : kPrecisions) {
-    const pagoda::documents::Ceiling* c = best(document, [&, wanted = std::string(precision)](const pagoda::documents::Ceiling& x) {
-      return x.kind == pagoda::documents::CeilingKind::Compute && x.precision == wanted && x.unit_type == "vector";
-    });
+    const pagoda::documents::Ceiling* c =
+        best(document, [&, wanted = std::string(precision)](const pagoda::documents::Ceiling& x) {
+          return x.kind == pagoda::documents::CeilingKind::Compute && x.precision == wanted && x.unit_type == "vector";
+        });
     if (c) out += format("%.2f %s GFLOPs EMP\n", *c->value * 1e-9, label);
   }
   constexpr std::array<std::pair<const char*, const char*>, 4> kLevels = {
       {{"l1", "L1"}, {"l2", "L2"}, {"l3", "L3"}, {"dram", "DRAM"}}};
   for (const auto& [level, label] : kLevels) {
-    const pagoda::documents::Ceiling* c = best(document, [&, wanted = std::string(level)](const pagoda::documents::Ceiling& x) {
-      return x.kind == pagoda::documents::CeilingKind::Bandwidth && x.level == wanted;
-    });
+    const pagoda::documents::Ceiling* c =
+        best(document, [&, wanted = std::string(level)](const pagoda::documents::Ceiling& x) {
+          return x.kind == pagoda::documents::CeilingKind::Bandwidth && x.level == wanted;
+        });
     if (c) out += format("%.2f %s EMP\n", *c->value * 1e-9, label);
   }
   return out;
@@ -165,7 +168,8 @@ std::string rocprof_csv(const pagoda::documents::CeilingsDocument& document) {
   for (const Column& column : kColumns) {
     const pagoda::documents::Ceiling* c = best(document, [&](const pagoda::documents::Ceiling& x) {
       if (*column.level) return x.kind == pagoda::documents::CeilingKind::Bandwidth && x.level == column.level;
-      return x.kind == pagoda::documents::CeilingKind::Compute && x.precision == column.precision && x.unit_type == column.unit_type;
+      return x.kind == pagoda::documents::CeilingKind::Compute && x.precision == column.precision &&
+             x.unit_type == column.unit_type;
     });
     header += std::string(",") + column.name + "," + column.name + "Low," + column.name + "High";
     // GB/s and GFLOP/s there; 0 is its way to say: none.

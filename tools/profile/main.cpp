@@ -97,7 +97,8 @@ RecordedRun read_records(const std::string& folder) {
     if (entry.path().extension() == ".record") paths.push_back(entry.path());
   std::sort(paths.begin(), paths.end());
   RecordedRun run;
-  for (const fs::path& path : paths) run.push_back(pagoda::measured::profile::parse_record(read_file(path), path.string()));
+  for (const fs::path& path : paths)
+    run.push_back(pagoda::measured::profile::parse_record(read_file(path), path.string()));
   return run;
 }
 
@@ -178,9 +179,11 @@ int report(const Options& options, pagoda::documents::Measured& measured, const 
   };
   put(options.output, pagoda::documents::write_measured(measured));
   put(options.csv, csv);
-  const auto rows = options.by == "node" ? pagoda::measured::profile::TableBy::Node : pagoda::measured::profile::TableBy::Kernel;
+  const auto rows =
+      options.by == "node" ? pagoda::measured::profile::TableBy::Node : pagoda::measured::profile::TableBy::Kernel;
   if (!measured.kernels.empty())
-    std::fputs(pagoda::measured::profile::profile_table(measured, options.top, rows).c_str(), to_stdout ? stderr : stdout);
+    std::fputs(pagoda::measured::profile::profile_table(measured, options.top, rows).c_str(),
+               to_stdout ? stderr : stdout);
   for (const std::string& note : measured.notes) std::fprintf(stderr, "pagoda-profile: %s\n", note.c_str());
   if (measured.kernels.empty()) {
     std::fprintf(
@@ -218,8 +221,8 @@ int verify(const Options& options, const pagoda::documents::Measured& ours, cons
     pagoda::measured::profile::NcuRequest request;
     request.ncu = options.ncu;
     request.chip = chip;
-    request.metrics =
-        metrics_of(pagoda::documents::plan_metrics(pagoda::documents::chip_metrics(chip), metric_mode(options.mode), options.precision));
+    request.metrics = metrics_of(pagoda::documents::plan_metrics(pagoda::documents::chip_metrics(chip),
+                                                                 metric_mode(options.mode), options.precision));
     request.command = options.command;
     request.kernel_regex = options.kernel;
     if (devices.size() > 1) {
@@ -227,8 +230,8 @@ int verify(const Options& options, const pagoda::documents::Measured& ours, cons
       std::printf("%s\n", chip.c_str());
     }
     const pagoda::documents::Measured theirs = pagoda::measured::profile::run_ncu(request);
-    const auto verification =
-        pagoda::measured::profile::verify_counts(devices.size() > 1 ? pagoda::measured::profile::of_chip(ours, chip) : ours, theirs);
+    const auto verification = pagoda::measured::profile::verify_counts(
+        devices.size() > 1 ? pagoda::measured::profile::of_chip(ours, chip) : ours, theirs);
     std::fputs(pagoda::measured::profile::verification_report(verification).c_str(), stdout);
     passed = passed && verification.passed();
   }
@@ -256,7 +259,8 @@ int profile_study(const Options& options, const pagoda::measured::profile::NcuRe
 }
 
 int profile_with_ncu(const Options& options, const std::string& chip) {
-  const pagoda::documents::MetricPlan plan = pagoda::documents::plan_metrics(pagoda::documents::chip_metrics(chip), pagoda::documents::MetricMode::Exact);
+  const pagoda::documents::MetricPlan plan =
+      pagoda::documents::plan_metrics(pagoda::documents::chip_metrics(chip), pagoda::documents::MetricMode::Exact);
   pagoda::measured::profile::NcuRequest request;
   request.ncu = options.ncu;
   request.chip = chip;
@@ -273,8 +277,9 @@ int profile_with_ncu(const Options& options, const std::string& chip) {
 }
 
 // Of the chips that ran kernels; each is named where there are several.
-std::vector<pagoda::documents::Missing> missing_of(const std::map<std::string, std::vector<pagoda::documents::Missing>>& by_chip,
-                                        const std::vector<RecordedRun>& runs) {
+std::vector<pagoda::documents::Missing> missing_of(
+    const std::map<std::string, std::vector<pagoda::documents::Missing>>& by_chip,
+    const std::vector<RecordedRun>& runs) {
   std::set<std::string> used;
   for (const RecordedRun& run : runs)
     for (const auto& process : run) used.insert(process.chips.begin(), process.chips.end());
@@ -295,8 +300,8 @@ int profile_program(const Options& options, const profile::Probe& probed) {
     missing = {{"flops", "--mode time reads no counters"}, {"bytes", "--mode time reads no counters"}};
   } else {
     for (const profile::ProbedDevice& device : probed.devices) {
-      const pagoda::documents::MetricPlan plan =
-          pagoda::documents::plan_metrics(pagoda::documents::chip_metrics(device.chip), metric_mode(options.mode), options.precision);
+      const pagoda::documents::MetricPlan plan = pagoda::documents::plan_metrics(
+          pagoda::documents::chip_metrics(device.chip), metric_mode(options.mode), options.precision);
       settings.groups[device.chip] = pagoda::measured::profile::session_metrics(plan, metric_mode(options.mode));
       missing_by_chip[device.chip] = plan.missing;
     }
@@ -328,9 +333,10 @@ int profile_program(const Options& options, const profile::Probe& probed) {
   const auto of_chips = missing_of(missing_by_chip, runs);
   missing.insert(missing.begin(), of_chips.begin(), of_chips.end());
   const pagoda::measured::profile::RecordOptions how{options.mode, missing, options.warmup};
-  pagoda::documents::Measured measured = options.mode == "time" || chip.empty()
-                          ? pagoda::measured::profile::measured_of(runs, how)
-                          : pagoda::measured::profile::measured_of(runs, pagoda::documents::chip_metrics(chip), how);
+  pagoda::documents::Measured measured =
+      options.mode == "time" || chip.empty()
+          ? pagoda::measured::profile::measured_of(runs, how)
+          : pagoda::measured::profile::measured_of(runs, pagoda::documents::chip_metrics(chip), how);
   add_environment(probed, options, measured);
   add_end(status, measured);
   int code = report(options, measured, pagoda::measured::profile::record_csv(runs));

@@ -54,8 +54,9 @@ bool knows_sparsity(const HostChip& chip) {
 
 // The rule's formula on this chip; empty where a term that must exist does not. `known` has the
 // base quantities already.
-std::optional<pagoda::documents::MetricFormula> resolved(const HostChip& chip, const pagoda::documents::ChipMetrics& known,
-                                      const std::vector<pagoda::documents::MetricTerm>& rule) {
+std::optional<pagoda::documents::MetricFormula> resolved(const HostChip& chip,
+                                                         const pagoda::documents::ChipMetrics& known,
+                                                         const std::vector<pagoda::documents::MetricTerm>& rule) {
   pagoda::documents::MetricFormula formula;
   for (pagoda::documents::MetricTerm term : rule) {
     const bool is_optional = term.metric.ends_with('?');
@@ -77,7 +78,8 @@ std::optional<pagoda::documents::MetricFormula> resolved(const HostChip& chip, c
   std::vector<std::string> with_base = names_of(formula.terms);
   for (const auto& ids : {profile::base_quantities(), profile::clock_quantities()})
     for (const std::string& id : ids)
-      if (const pagoda::documents::MetricQuantity* base = known.quantity(id)) join(with_base, names_of(base->formulas.front().terms));
+      if (const pagoda::documents::MetricQuantity* base = known.quantity(id))
+        join(with_base, names_of(base->formulas.front().terms));
   formula.base_passes = static_cast<std::int64_t>(chip.passes(with_base));
   return formula;
 }
@@ -131,10 +133,12 @@ std::vector<pagoda::documents::MetricGroup> packed(const HostChip& host, const p
     if (quantity->formulas.front().passes > 1 || !packer.add_to_first(names_of(quantity->formulas.front().terms)))
       left.push_back(quantity);
   for (const std::string& id : profile::clock_quantities())
-    if (const pagoda::documents::MetricQuantity* cycles = chip.quantity(id)) packer.add_to_first(names_of(cycles->formulas.front().terms));
+    if (const pagoda::documents::MetricQuantity* cycles = chip.quantity(id))
+      packer.add_to_first(names_of(cycles->formulas.front().terms));
   packer.add(scalar, 1);
   // Where memory has no counters, what misses the L2 is the nearest to them.
-  if (const pagoda::documents::MetricQuantity* misses = chip.quantity("bytes.l2_miss"); misses && !chip.quantity("bytes.dram"))
+  if (const pagoda::documents::MetricQuantity* misses = chip.quantity("bytes.l2_miss");
+      misses && !chip.quantity("bytes.dram"))
     for (const pagoda::documents::MetricTerm& term : misses->formulas.front().terms) packer.add({term.metric}, 2);
   for (const pagoda::documents::MetricQuantity* quantity : left) {
     const pagoda::documents::MetricFormula& formula = quantity->formulas.front();
@@ -285,8 +289,10 @@ int check(const CuptiLibrary& library) {
       for (const pagoda::documents::MetricQuantity& quantity : family.quantities)
         for (const pagoda::documents::MetricFormula& formula : quantity.formulas)
           check.passes(host, chip, names_of(formula.terms), formula.passes, quantity.id);
-      const pagoda::documents::MetricPlan plan = pagoda::documents::plan_metrics(family, pagoda::documents::MetricMode::Exact);
-      for (const pagoda::documents::MetricGroup& group : plan.groups) check.constants(host, chip, group.metrics, plan.constants);
+      const pagoda::documents::MetricPlan plan =
+          pagoda::documents::plan_metrics(family, pagoda::documents::MetricMode::Exact);
+      for (const pagoda::documents::MetricGroup& group : plan.groups)
+        check.constants(host, chip, group.metrics, plan.constants);
       for (std::size_t i = 0; i < family.groups.size(); ++i)
         check.passes(host, chip, family.groups[i].metrics, family.groups[i].passes, "group " + std::to_string(i));
     }

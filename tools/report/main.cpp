@@ -68,8 +68,8 @@ std::string time_of(const pagoda::documents::Result& result) {
 }
 
 // Records with the values of "AXIS=VALUE,…"; the axes' names are added to `axes`.
-std::vector<pagoda::documents::Result> chosen(const std::vector<pagoda::documents::Result>& results, const std::string& conditions,
-                                   std::vector<std::string>& axes) {
+std::vector<pagoda::documents::Result> chosen(const std::vector<pagoda::documents::Result>& results,
+                                              const std::string& conditions, std::vector<std::string>& axes) {
   std::vector<pagoda::documents::Result> list = results;
   for (std::size_t begin = 0; begin <= conditions.size();) {
     const std::size_t end = std::min(conditions.find(',', begin), conditions.size());
@@ -121,7 +121,8 @@ void put(const Flags& flags, const std::string& text) {
 }
 
 // Structure profiles of the models that the records name: their own files, or files of that name in --models.
-pagoda::present::ModelFeatures features_of(const std::vector<pagoda::documents::Result>& results, const std::string& folder) {
+pagoda::present::ModelFeatures features_of(const std::vector<pagoda::documents::Result>& results,
+                                           const std::string& folder) {
   pagoda::present::ModelFeatures features;
   for (const pagoda::documents::Result& result : results) {
     const std::string name = text_of(result, "model");
@@ -145,16 +146,18 @@ pagoda::present::ModelFeatures features_of(const std::vector<pagoda::documents::
 int csv(const Flags& flags) {
   const auto columns = pagoda::present::result_columns(flags.columns);
   if (!columns)
-    throw pagoda::Error("--columns " + flags.columns + ": expected one of " + std::string(pagoda::present::kResultColumnNames));
+    throw pagoda::Error("--columns " + flags.columns + ": expected one of " +
+                        std::string(pagoda::present::kResultColumnNames));
   if (*columns == pagoda::present::ResultColumns::Calibration && flags.machine.empty())
     throw pagoda::Error(
         "--columns calibration: needs --machine, the device of these results as onnx-estimate knows it");
   std::vector<pagoda::documents::Result> results;
   for (const std::string& input : flags.inputs)
     for (pagoda::documents::Result& result : load(input)) results.push_back(std::move(result));
-  put(flags, pagoda::present::results_csv(results, *columns,
-                                 flags.models.empty() ? pagoda::present::ModelFeatures() : features_of(results, flags.models),
-                                 flags.machine));
+  put(flags,
+      pagoda::present::results_csv(
+          results, *columns,
+          flags.models.empty() ? pagoda::present::ModelFeatures() : features_of(results, flags.models), flags.machine));
   return 0;
 }
 
@@ -187,9 +190,10 @@ std::vector<pagoda::present::Snapshot> snapshots_of(const Flags& flags) {
     list.push_back(std::move(snapshot));
   }
   // Oldest first where the records say when they were made; else as given.
-  std::stable_sort(list.begin(), list.end(), [](const pagoda::present::Snapshot& a, const pagoda::present::Snapshot& b) {
-    return !a.time.empty() && !b.time.empty() && a.time < b.time;
-  });
+  std::stable_sort(list.begin(), list.end(),
+                   [](const pagoda::present::Snapshot& a, const pagoda::present::Snapshot& b) {
+                     return !a.time.empty() && !b.time.empty() && a.time < b.time;
+                   });
   return list;
 }
 
@@ -212,7 +216,8 @@ int explain(const Flags& flags) {
   if (flags.inputs.size() == 2 || !flags.base.empty()) {
     const TwoSets sets = two_sets(flags, options);
     all = sets.now;
-    for (const pagoda::present::MeanRatio& model : pagoda::present::compare_results(sets.base, sets.now, options).models)
+    for (const pagoda::present::MeanRatio& model :
+         pagoda::present::compare_results(sets.base, sets.now, options).models)
       values[model.name] = model.ratio;
     quantity = "speed-up";
   } else {
@@ -228,9 +233,9 @@ int explain(const Flags& flags) {
     for (const auto& [model, sum] : sums) values[model] = std::exp(sum.first / sum.second);
     quantity = "seconds an item";
   }
-  put(flags,
-      pagoda::present::explanation_report(pagoda::explain(quantity, values, features_of(all, flags.models), flags.explain),
-                                 format_of(flags.output), flags.title));
+  put(flags, pagoda::present::explanation_report(
+                 pagoda::present::explain(quantity, values, features_of(all, flags.models), flags.explain),
+                 format_of(flags.output), flags.title));
   return 0;
 }
 
@@ -255,7 +260,8 @@ int main(int argc, char** argv) {
     sub->add_option("--without", flags.compare.without, "axes that do not tell configurations apart")->delimiter(',');
   };
   CLI::App* csv_command = command("csv", "a table", 1000);
-  csv_command->add_option("--columns", flags.columns, std::string(pagoda::present::kResultColumnNames))->capture_default_str();
+  csv_command->add_option("--columns", flags.columns, std::string(pagoda::present::kResultColumnNames))
+      ->capture_default_str();
   csv_command->add_option("--models", flags.models, "join the structure of NAME.onnx in this folder as columns");
   csv_command->add_option("--machine", flags.machine, "calibration: the device as onnx-estimate --device takes it");
   CLI::App* compare_command = command("compare", "two sets: speed-ups, intervals, what is slower beyond noise", 2);

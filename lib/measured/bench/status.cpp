@@ -7,7 +7,9 @@ namespace pagoda::measured {
 StudyStatus study_status(const std::vector<documents::Experiment>& experiments, const documents::ResultSet& done) {
   std::map<std::string, const documents::Result*> by_key;
   for (const documents::Result& result : done.results) by_key[result.key] = &result;
-  const auto group = [](const documents::Config& config) { return documents::text_of(config, "model") + "\n" + documents::text_of(config, "backend"); };
+  const auto group = [](const documents::Config& config) {
+    return documents::text_of(config, "model") + "\n" + documents::text_of(config, "backend");
+  };
   StudyStatus status;
   std::map<std::string, std::vector<double>> wall;
   std::vector<double> all_wall;

@@ -51,7 +51,8 @@ std::vector<base::Setting> settings(const toml::node& node, const Place& place, 
   return values;
 }
 
-void check_type(const AxisRow& axis, const std::vector<base::Setting>& values, const toml::node& node, const Place& place) {
+void check_type(const AxisRow& axis, const std::vector<base::Setting>& values, const toml::node& node,
+                const Place& place) {
   for (const base::Setting& value : values) {
     const bool fits = axis.type == AxisType::Text ? std::holds_alternative<std::string>(value)
                                                   : std::holds_alternative<std::int64_t>(value);
@@ -101,7 +102,8 @@ void read_options(Axes& axes, const toml::node& node, const Place& place) {
   if (!table) place.fail(node, "options: expected a table");
   for (const auto& [name, value] : *table) {
     const std::string axis(name.str());
-    if (find_axis(axis) || !documents::is_axis(axis)) place.fail(value, "options: \"" + axis + "\" has a meaning of its own");
+    if (find_axis(axis) || !documents::is_axis(axis))
+      place.fail(value, "options: \"" + axis + "\" has a meaning of its own");
     axes[axis] = settings(value, place, axis);
   }
 }

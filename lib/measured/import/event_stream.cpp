@@ -100,7 +100,7 @@ class ElementBuilder {
   bool in_elements_ = false;
   bool saw_elements_ = false;
   std::string member_;             // of the outermost object
-  std::vector<base::Json> open_;         // containers around the place, outermost first
+  std::vector<base::Json> open_;   // containers around the place, outermost first
   std::vector<std::string> keys_;  // in each of them, the key whose value comes next
   std::size_t count_ = 0;
 };
@@ -108,7 +108,7 @@ class ElementBuilder {
 }  // namespace
 
 base::Json stream_elements(std::string_view text, std::string_view subject, const char* key,
-                     const std::function<void(base::Json&, std::size_t)>& each) {
+                           const std::function<void(base::Json&, std::size_t)>& each) {
   ElementBuilder builder(subject, key, each);
   try {
     base::Json::sax_parse(text.begin(), text.end(), &builder);

@@ -13,6 +13,6 @@ namespace pagoda::measured::import {
 // object, and its index. Returns the other members of that object (for an outermost array: an empty object). Throws
 // Error for what is no JSON, naming `subject` and the byte, for another shape, and for nesting beyond 100.
 base::Json stream_elements(std::string_view text, std::string_view subject, const char* key,
-                     const std::function<void(base::Json&, std::size_t)>& each);
+                           const std::function<void(base::Json&, std::size_t)>& each);
 
 }  // namespace pagoda::measured::import

@@ -75,7 +75,7 @@ std::string_view content(const MappedFile& file) {
 }
 
 documents::Measured import_as(ProfileFormat format, std::string_view text, std::string_view subject,
-                   const ImportOptions& options) {
+                              const ImportOptions& options) {
   switch (format) {
     case ProfileFormat::OnnxRuntime:
       return import::import_ort(text, subject, options);

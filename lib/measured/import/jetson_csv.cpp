@@ -39,7 +39,7 @@ class Header {
     for (std::size_t i = 0; i < names_.size(); ++i)
       if (names_[i].starts_with(beginning)) return i;
     base::fail(place_, "has no column \"" + std::string(beginning) +
-                     "\"; expected cores, cpu, gpu, mem, observed_time(ms/batch), bs, observed_power(W)");
+                           "\"; expected cores, cpu, gpu, mem, observed_time(ms/batch), bs, observed_power(W)");
   }
 
   // What turns a column's numbers into SI units, by the unit in brackets.

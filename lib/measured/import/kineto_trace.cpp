@@ -103,7 +103,8 @@ void read_event(const base::Json& json, std::size_t index, std::string_view subj
     event.correlation = base::integer(*arguments, "correlation", place).value_or(-1);
     event.detail = trace.intern(detail_of(*arguments, *kind));
     if (*kind == Kind::Kernel)
-      if (const base::Json* stream = base::member(*arguments, "stream")) event.lane = trace.intern("stream " + stream->dump());
+      if (const base::Json* stream = base::member(*arguments, "stream"))
+        event.lane = trace.intern("stream " + stream->dump());
   }
   if (*kind == Kind::Range && label.starts_with(kStep))
     trace.steps.push_back(event);
@@ -232,8 +233,8 @@ void require_equal_runs(const std::vector<Pick>& picks, std::size_t per_run, con
     const std::string &now = trace.texts[picks[i].event.name], &before = trace.texts[picks[i % per_run].event.name];
     if (now != before)
       base::fail(subject, "launch " + std::to_string(i % per_run + 1) + " of run " + std::to_string(i / per_run + 1) +
-                        " is \"" + now + "\", of run 1 \"" + before +
-                        "\"; the runs differ, so give another number of runs");
+                              " is \"" + now + "\", of run 1 \"" + before +
+                              "\"; the runs differ, so give another number of runs");
   }
 }
 
@@ -242,9 +243,9 @@ void require_equal_runs(const std::vector<Pick>& picks, std::size_t per_run, con
 documents::Measured import_kineto(std::string_view content, std::string_view subject, const ImportOptions& options) {
   Trace trace;
   trace.intern("");
-  const base::Json rest = stream_elements(content, subject, "traceEvents", [&](const base::Json& event, std::size_t index) {
-    read_event(event, index, subject, trace);
-  });
+  const base::Json rest =
+      stream_elements(content, subject, "traceEvents",
+                      [&](const base::Json& event, std::size_t index) { read_event(event, index, subject, trace); });
   std::sort(trace.steps.begin(), trace.steps.end(), [](const Event& a, const Event& b) { return a.start < b.start; });
 
   documents::Measured measured;
@@ -252,14 +253,15 @@ documents::Measured import_kineto(std::string_view content, std::string_view sub
   measured.tool = "torch.profiler";
   measured.device = device_of(rest);
   const std::vector<Pick> picks = picks_of(trace, measured);
-  if (picks.empty()) base::fail(subject, "holds no operator and no kernel with a time; profile with activities CPU or CUDA");
+  if (picks.empty())
+    base::fail(subject, "holds no operator and no kernel with a time; profile with activities CPU or CUDA");
 
   const bool has_steps = !trace.steps.empty();
   const auto runs =
       has_steps ? trace.steps.size() : static_cast<std::size_t>(std::max<std::int64_t>(1, options.runs.value_or(1)));
   if (picks.size() % runs != 0 && !has_steps)
-    base::fail(subject,
-         "holds " + std::to_string(picks.size()) + " launches, which are not " + std::to_string(runs) + " equal runs");
+    base::fail(subject, "holds " + std::to_string(picks.size()) + " launches, which are not " + std::to_string(runs) +
+                            " equal runs");
   const std::size_t per_run = std::max<std::size_t>(1, picks.size() / runs);
   if (!has_steps) require_equal_runs(picks, per_run, trace, subject);
   measured.warmup = warmup_runs(static_cast<std::int64_t>(runs), options);

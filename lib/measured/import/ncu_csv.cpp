@@ -77,7 +77,7 @@ double scaled(const std::string& metric, const std::string& unit, double printed
   const std::optional<double> scale = unit_scale(unit);
   if (!scale)
     base::fail(place, "\"" + metric + "\" is in \"" + unit +
-                    "\"; expected a unit of time, bytes or counts. Export with --print-units base");
+                          "\"; expected a unit of time, bytes or counts. Export with --print-units base");
   return printed * *scale;
 }
 
@@ -94,7 +94,7 @@ class Table {
       if (row == columns_.names || row.front().starts_with("==")) continue;  // a second header, ncu's messages
       if (row.size() < columns_.names.size())
         base::fail(reader_.place(), "has " + std::to_string(row.size()) + " cells, expected " +
-                                  std::to_string(columns_.names.size()) + "; the file may have been cut off");
+                                        std::to_string(columns_.names.size()) + "; the file may have been cut off");
       is_long ? add_metric(row) : add_launch(row);
     }
     if (launches_.empty()) base::fail(subject_, "holds no kernel launch below its header");
@@ -112,7 +112,8 @@ class Table {
     std::vector<std::string> row;
     do {
       if (!reader_.next(row))
-        base::fail(subject_, "has no header with \"ID\" and \"Kernel Name\"; expected the output of ncu --csv --page raw");
+        base::fail(subject_,
+                   "has no header with \"ID\" and \"Kernel Name\"; expected the output of ncu --csv --page raw");
     } while (!is_header(row));
     columns_.names = row;
     columns_.units.resize(row.size());
@@ -186,8 +187,8 @@ void require_equal_runs(const std::vector<Launch>& launches, std::size_t per_run
     const Launch &now = launches[i], &before = launches[i % per_run];
     if (now.name != before.name || now.nvtx != before.nvtx)
       base::fail(subject, "launch " + std::to_string(i % per_run + 1) + " of run " + std::to_string(i / per_run + 1) +
-                        " is \"" + now.name + "\", of run 1 \"" + before.name +
-                        "\"; the runs differ, so give another number of runs");
+                              " is \"" + now.name + "\", of run 1 \"" + before.name +
+                              "\"; the runs differ, so give another number of runs");
   }
 }
 
@@ -222,8 +223,8 @@ documents::Measured import_ncu(std::string_view text, std::string_view subject, 
   const std::vector<Launch> launches = table.launches();
   const auto runs = static_cast<std::size_t>(std::max<std::int64_t>(1, options.runs.value_or(1)));
   if (launches.size() % runs != 0)
-    base::fail(subject, "holds " + std::to_string(launches.size()) + " launches, which are not " + std::to_string(runs) +
-                      " equal runs");
+    base::fail(subject, "holds " + std::to_string(launches.size()) + " launches, which are not " +
+                            std::to_string(runs) + " equal runs");
   const std::size_t per_run = launches.size() / runs;
   require_equal_runs(launches, per_run, subject);
 

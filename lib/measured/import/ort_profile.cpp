@@ -163,7 +163,8 @@ documents::Measured import_ort(std::string_view text, std::string_view subject, 
   stream_elements(text, subject, "traceEvents",
                   [&](const base::Json& event, std::size_t index) { read_event(event, index, subject, profile); });
   if (!profile.is_profile)
-    base::fail(subject, "holds no events of ONNX Runtime; expected the file that SessionOptions.enable_profiling writes");
+    base::fail(subject,
+               "holds no events of ONNX Runtime; expected the file that SessionOptions.enable_profiling writes");
   if (profile.nodes.empty())
     base::fail(subject, "holds no \"…_kernel_time\" event; run the session at least once before its profile is ended");
   std::sort(profile.runs.begin(), profile.runs.end(),

@@ -9,7 +9,8 @@ namespace pagoda::measured::import {
 namespace {
 
 using LevelField = std::optional<double> documents::LevelBytes::*;
-constexpr std::array<LevelField, 5> kLevelFields = {&documents::LevelBytes::dram_read, &documents::LevelBytes::dram_write, &documents::LevelBytes::dram,
+constexpr std::array<LevelField, 5> kLevelFields = {&documents::LevelBytes::dram_read,
+                                                    &documents::LevelBytes::dram_write, &documents::LevelBytes::dram,
                                                     &documents::LevelBytes::l2, &documents::LevelBytes::l1};
 
 // Unknown in one is unknown in the sum.

@@ -35,7 +35,8 @@ struct LaunchSample {
 class KernelRows {
  public:
   // One launch in run `run` (0-based). Launches with one `key` are one kernel; the first one's `kernel` describes it.
-  void add(const std::string& key, const documents::MeasuredKernel& kernel, std::size_t run, const LaunchSample& sample);
+  void add(const std::string& key, const documents::MeasuredKernel& kernel, std::size_t run,
+           const LaunchSample& sample);
 
   // The rows in order of their first launch, over the runs [first, last): medians of seconds, means of counters (a run
   // does the same work each time). Kernels that no such run launched are left out. A number that one launch lacks is

@@ -94,7 +94,7 @@ double milliseconds(const base::Json& entry, const char* key, const std::string&
 }  // namespace
 
 documents::Measured import_tensorrt(std::string_view content, std::string_view subject, std::string_view layers_content,
-                         std::string_view layers_subject) {
+                                    std::string_view layers_subject) {
   std::unordered_map<std::string, Layer> layers;
   if (!layers_content.empty()) layers = read_layers(layers_content, layers_subject);
 

@@ -4,7 +4,6 @@
 
 #include "pagoda/base/text.h"
 #include "pagoda/measured/join.h"
-#include "pagoda/base/text.h"
 
 namespace pagoda::measured {
 namespace {
@@ -75,8 +74,8 @@ void append_totals(const documents::Measured& measured, std::string& text) {
          std::to_string(summary.silent_nodes.size()) + " nodes that should have run: folded or fused unseen");
 }
 
-void append_groups(const documents::Measured& measured, const EstimateDocument& estimate, std::size_t top, std::size_t width,
-                   std::string& text) {
+void append_groups(const documents::Measured& measured, const EstimateDocument& estimate, std::size_t top,
+                   std::size_t width, std::string& text) {
   const std::vector<JoinedGroup> groups = joined_groups(measured, estimate);
   if (groups.empty()) return;
   const bool has_bounds = !estimate.device.empty();
@@ -117,8 +116,8 @@ void append_groups(const documents::Measured& measured, const EstimateDocument& 
 }
 
 // Counters beside the estimate; nothing where there are none.
-void append_counts(const documents::Measured& measured, const EstimateDocument& estimate, std::size_t top, std::size_t width,
-                   std::string& text) {
+void append_counts(const documents::Measured& measured, const EstimateDocument& estimate, std::size_t top,
+                   std::size_t width, std::string& text) {
   const std::vector<documents::NodeCounts>& counts = measured.join->counts;
   if (counts.empty()) return;
   base::Grid grid;

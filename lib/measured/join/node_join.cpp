@@ -7,8 +7,8 @@
 #include <map>
 #include <set>
 
-#include "pagoda/measured/join.h"
 #include "pagoda/base/csv_line.h"
+#include "pagoda/measured/join.h"
 
 namespace pagoda::measured {
 namespace {
@@ -181,7 +181,8 @@ Counted counted(const std::vector<std::size_t>& kernels, const documents::Measur
 
 void judge_product(double of_static, const Amount& padding, bool is_sparse, std::vector<documents::CountFlag>& flags) {
   if (of_static > 1 + kExact)
-    flags.push_back(padding && of_static <= *padding * (1 + kExact) ? documents::CountFlag::Padding : documents::CountFlag::ExtraWork);
+    flags.push_back(padding && of_static <= *padding * (1 + kExact) ? documents::CountFlag::Padding
+                                                                    : documents::CountFlag::ExtraWork);
   else if (of_static < kFewer && !is_sparse)
     flags.push_back(documents::CountFlag::FewerOperations);
 }
@@ -198,7 +199,8 @@ bool is_other_format(const Counted& counts, const std::vector<std::size_t>& node
   });
 }
 
-std::vector<documents::CountFlag> flags_of(const documents::NodeCounts& group, const Counted& counts, const EstimateDocument& estimate) {
+std::vector<documents::CountFlag> flags_of(const documents::NodeCounts& group, const Counted& counts,
+                                           const EstimateDocument& estimate) {
   std::vector<documents::CountFlag> flags;
   const auto works = std::count_if(group.nodes.begin(), group.nodes.end(),
                                    [&](std::size_t node) { return !runs_nothing(estimate.rows[node]); });

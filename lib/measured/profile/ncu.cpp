@@ -95,7 +95,8 @@ std::string ended(int wait_status) {
 
 std::vector<std::string> ncu_metrics(std::string_view chip) {
   std::vector<std::string> names;
-  for (const documents::MetricGroup& group : documents::plan_metrics(documents::chip_metrics(chip), documents::MetricMode::Exact).groups)
+  for (const documents::MetricGroup& group :
+       documents::plan_metrics(documents::chip_metrics(chip), documents::MetricMode::Exact).groups)
     for (const std::string& metric : group.metrics)
       if (std::find(names.begin(), names.end(), metric) == names.end()) names.push_back(metric);
   return names;

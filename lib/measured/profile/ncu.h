@@ -74,10 +74,10 @@ documents::Measured run_ncu(const NcuRequest& request, const ImportOptions& opti
 // A study: its points one after the other, since ncu is alone on a GPU.
 struct NcuOutcome {
   NcuPoint point;
-  std::string name;                                 // the point's, made different from all others'
+  std::string name;                                            // the point's, made different from all others'
   std::optional<documents::Measured> measured = std::nullopt;  // empty: it failed
-  std::string failure = {};                         // why, with the remedy
-  int exit_code = 0;                                // of its failure
+  std::string failure = {};                                    // why, with the remedy
+  int exit_code = 0;                                           // of its failure
 };
 // A point that fails is an outcome and the study goes on; where there is no device, no privilege or no ncu (4), the
 // points left fail alike and are not started. `on_done` sees each outcome as it comes, so that it can be kept.
@@ -121,7 +121,8 @@ struct Verification {
 
 // Kernels are matched by name over all their launches: demanglers differ in spaces and in the spelling of casts and of
 // unnamed namespaces, which is taken out first; where template arguments still differ, by name without them.
-Verification verify_counts(const documents::Measured& ours, const documents::Measured& theirs, double bytes_tolerance = 0.02);
+Verification verify_counts(const documents::Measured& ours, const documents::Measured& theirs,
+                           double bytes_tolerance = 0.02);
 
 // For people, one line a count that differs, and one a kernel; lines end in '\n'.
 std::string verification_report(const Verification& verification);

@@ -5,9 +5,9 @@
 #include <map>
 #include <set>
 
+#include "pagoda/base/files.h"
 #include "pagoda/base/json_writer.h"
 #include "pagoda/base/text.h"
-#include "pagoda/base/files.h"
 #include "profile/ncu.h"
 
 namespace pagoda::measured::profile {
@@ -99,7 +99,8 @@ std::set<std::string> differing_bases(const documents::Measured& ours, const doc
   return result;
 }
 
-Sums sums_of(const documents::Measured& measured, const std::set<std::string>& by_base, std::vector<std::string>& order) {
+Sums sums_of(const documents::Measured& measured, const std::set<std::string>& by_base,
+             std::vector<std::string>& order) {
   Sums sums;
   for (const documents::MeasuredKernel& kernel : measured.kernels) {
     const std::string plain = plain_name(kernel.name), base = base_name(plain);

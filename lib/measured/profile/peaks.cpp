@@ -7,7 +7,8 @@
 
 namespace pagoda::measured {
 
-std::map<std::string, double> shares_of_peak(const documents::MeasuredKernel& kernel, const documents::MeasuredDevice& device) {
+std::map<std::string, double> shares_of_peak(const documents::MeasuredKernel& kernel,
+                                             const documents::MeasuredDevice& device) {
   std::map<std::string, double> shares;
   if (!kernel.seconds || !(*kernel.seconds > 0)) return shares;
   const auto add = [&](const std::string& of, const std::optional<double>& amount) {
@@ -72,7 +73,8 @@ std::vector<documents::MeasuredDevice> recorded_devices(const std::vector<Record
       for (const auto& [context, device] : process.device_of) place_of[{&process, context}] = place(device);
       for (const RecordedLaunch& launch : process.launches) {
         const auto found = place_of.find({&process, launch.context});
-        const documents::ChipMetrics* const chip = found == place_of.end() ? nullptr : known_chip(recorded[found->second]->chip);
+        const documents::ChipMetrics* const chip =
+            found == place_of.end() ? nullptr : known_chip(recorded[found->second]->chip);
         if (chip == nullptr) continue;
         const auto amounts = launch_amounts(process, launch, *chip);
         const auto seconds = amounts.find("seconds");

@@ -38,7 +38,7 @@ struct ProcessRecord {
   std::vector<RecordedLaunch> launches;  // in order
   std::vector<std::string> chips, devices, notes, ranges;
   std::map<std::string, RecordedDevice> device_of;  // by context
-  std::vector<documents::Missing> lost;                        // what: how many launches
+  std::vector<documents::Missing> lost;             // what: how many launches
   std::int64_t lost_launches = 0;
   std::optional<double> joules, seconds;  // of the window between the first launch and the end
   bool has_ended = false;                 // in order; else it was killed, and what was not yet read is lost
@@ -51,13 +51,14 @@ using RecordedRun = std::vector<ProcessRecord>;
 
 struct RecordOptions {
   std::string mode;                                   // as pagoda-profile names it
-  std::vector<documents::Missing> missing = {};                  // what the mode does not collect
+  std::vector<documents::Missing> missing = {};       // what the mode does not collect
   std::optional<std::int64_t> warmup = std::nullopt;  // iterations to leave out; empty: 1 of three or more
 };
 
 // `runs`: the program's runs, each with one group of metrics, or one run with several groups in its iterations. A
 // launch is evaluated by the formulas of its own device's chip; by `chip`'s where the record does not tell.
-documents::Measured measured_of(const std::vector<RecordedRun>& runs, const documents::ChipMetrics& chip, const RecordOptions& options);
+documents::Measured measured_of(const std::vector<RecordedRun>& runs, const documents::ChipMetrics& chip,
+                                const RecordOptions& options);
 // Times alone, of a chip that need not be known.
 documents::Measured measured_of(const std::vector<RecordedRun>& runs, const RecordOptions& options);
 
@@ -75,7 +76,8 @@ std::map<std::string, double> launch_amounts(const ProcessRecord& process, const
 documents::Measured of_chip(const documents::Measured& measured, const std::string& chip);
 
 // Of each peak, the share that a launch reached in its own cycles, by what it amounts to.
-std::map<std::string, double> launch_shares(const std::map<std::string, double>& amounts, const documents::MeasuredDevice& device);
+std::map<std::string, double> launch_shares(const std::map<std::string, double>& amounts,
+                                            const documents::MeasuredDevice& device);
 
 // The lists of metrics that a run's sessions get: all in one where kernels are replayed, else one a group.
 std::vector<std::vector<std::string>> session_metrics(const documents::MetricPlan& plan, documents::MetricMode mode);

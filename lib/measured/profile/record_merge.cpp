@@ -29,13 +29,15 @@ std::string key_of(const RecordedLaunch& launch, const std::optional<std::size_t
   return (device ? std::to_string(*device) : "") + '\n' + launch.nvtx + '\n' + launch.kernel + '\n' + launch.detail;
 }
 
-const documents::ChipMetrics* chip_of(const ProcessRecord& process, const RecordedLaunch& launch, const documents::ChipMetrics* other) {
+const documents::ChipMetrics* chip_of(const ProcessRecord& process, const RecordedLaunch& launch,
+                                      const documents::ChipMetrics* other) {
   const auto device = process.device_of.find(launch.context);
   if (other == nullptr || device == process.device_of.end() || device->second.chip.empty()) return other;
   return &documents::chip_metrics(device->second.chip);
 }
 
-std::vector<Turn> turns_of(const std::vector<RecordedRun>& runs, const documents::ChipMetrics* chip, const DevicePlaces& places) {
+std::vector<Turn> turns_of(const std::vector<RecordedRun>& runs, const documents::ChipMetrics* chip,
+                           const DevicePlaces& places) {
   std::vector<Turn> turns;
   for (const RecordedRun& run : runs) {
     std::map<std::int64_t, std::size_t> index;  // by iteration
@@ -193,7 +195,8 @@ void add_facts(const std::vector<RecordedRun>& runs, bool has_energy, documents:
 }
 
 // Quantities that were asked for and that the device has no counter of, as sessions found: unknown, and named.
-void add_uncounted(const std::vector<RecordedRun>& runs, const documents::ChipMetrics& chip, std::vector<documents::Missing>& missing) {
+void add_uncounted(const std::vector<RecordedRun>& runs, const documents::ChipMetrics& chip,
+                   std::vector<documents::Missing>& missing) {
   std::set<std::string> counted, named;
   for (const RecordedRun& run : runs)
     for (const ProcessRecord& process : run)
@@ -213,7 +216,8 @@ void add_uncounted(const std::vector<RecordedRun>& runs, const documents::ChipMe
   }
 }
 
-documents::Measured merged(const std::vector<RecordedRun>& runs, const documents::ChipMetrics* chip, const RecordOptions& options) {
+documents::Measured merged(const std::vector<RecordedRun>& runs, const documents::ChipMetrics* chip,
+                           const RecordOptions& options) {
   documents::Measured measured;
   measured.source = "pagoda-profile";
   measured.env["mode"] = options.mode;
@@ -245,7 +249,8 @@ documents::Measured merged(const std::vector<RecordedRun>& runs, const documents
 
 }  // namespace
 
-documents::Measured measured_of(const std::vector<RecordedRun>& runs, const documents::ChipMetrics& chip, const RecordOptions& options) {
+documents::Measured measured_of(const std::vector<RecordedRun>& runs, const documents::ChipMetrics& chip,
+                                const RecordOptions& options) {
   return merged(runs, &chip, options);
 }
 documents::Measured measured_of(const std::vector<RecordedRun>& runs, const RecordOptions& options) {

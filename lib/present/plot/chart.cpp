@@ -67,8 +67,9 @@ Series estimate_series(Chart& chart, std::size_t at) {
 }
 
 bool is_joined(const documents::Measured& measured) {
-  return measured.join || std::any_of(measured.kernels.begin(), measured.kernels.end(),
-                                      [](const documents::MeasuredKernel& kernel) { return kernel.joined.has_value(); });
+  return measured.join ||
+         std::any_of(measured.kernels.begin(), measured.kernels.end(),
+                     [](const documents::MeasuredKernel& kernel) { return kernel.joined.has_value(); });
 }
 
 Series measured_series(Chart& chart, std::size_t at, const PlotInput& input) {
@@ -77,7 +78,8 @@ Series measured_series(Chart& chart, std::size_t at, const PlotInput& input) {
   series.measured = at;
   series.estimate = estimate_of(chart, at);
   if (series.estimate && !is_joined(measured))
-    measured::join(measured, measured::parse_estimate(input.estimates[*series.estimate].text, input.estimates[*series.estimate].name));
+    measured::join(measured, measured::parse_estimate(input.estimates[*series.estimate].text,
+                                                      input.estimates[*series.estimate].name));
   series.label = series.estimate ? chart.estimates[*series.estimate].label() : measured.source;
   if (series.estimate) {
     const EstimateFile& estimate = chart.estimates[*series.estimate];
@@ -256,7 +258,9 @@ void add_energy(Chart& chart) {
   if (!has_joules || !chart.ceilings) return;
   std::optional<double> flop, byte, watts;
   for (const documents::Ceiling& ceiling : chart.ceilings->ceilings) {
-    if (ceiling.kind != documents::CeilingKind::Energy || !ceiling.value || ceiling.status == documents::CeilingStatus::Impossible) continue;
+    if (ceiling.kind != documents::CeilingKind::Energy || !ceiling.value ||
+        ceiling.status == documents::CeilingStatus::Impossible)
+      continue;
     const Roof& main = chart.roofs.compute[chart.roofs.main];
     const std::optional<Precision> type = precision(ceiling.precision);
     const bool fits = type && std::find(main.precisions.begin(), main.precisions.end(), *type) != main.precisions.end();

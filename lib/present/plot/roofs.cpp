@@ -14,7 +14,8 @@ constexpr double kSame = 1e-9;  // relative: rates of two formats that are one r
 bool same(double a, double b) { return std::abs(a - b) <= kSame * std::max(std::abs(a), std::abs(b)); }
 
 // What theory says of a measured rate: the ceilings document keeps it, the device made of it does not.
-std::optional<double> stated(const std::optional<documents::CeilingsDocument>& ceilings, documents::CeilingKind kind, double value) {
+std::optional<double> stated(const std::optional<documents::CeilingsDocument>& ceilings, documents::CeilingKind kind,
+                             double value) {
   if (!ceilings) return std::nullopt;
   for (const documents::Ceiling& ceiling : ceilings->ceilings)
     if (ceiling.kind == kind && ceiling.value && same(*ceiling.value, value))

@@ -10,10 +10,10 @@
 namespace pagoda::present {
 namespace {
 
-using report::Counters;
 using base::CsvLine;
 using base::Grid;
 using base::JsonWriter;
+using report::Counters;
 using report::Number;
 using Layout = base::JsonWriter::Layout;
 

@@ -13,7 +13,9 @@ std::string cell(const Number& value, std::string_view unit = "") {
   return value ? base::si(*value, unit) : std::string(kUnknown);
 }
 
-std::string intensity_cell(const std::optional<double>& intensity) { return intensity ? base::rounded(*intensity) : "-"; }
+std::string intensity_cell(const std::optional<double>& intensity) {
+  return intensity ? base::rounded(*intensity) : "-";
+}
 
 // "12.3", of `total` = 100; one decimal.
 std::string percent(const Number& part, const Number& total) {
@@ -130,7 +132,8 @@ base::Grid group_grid(const Data& data) {
   grid.columns.push_back({.header = "saved", .is_number = true, .drop_order = 8});
   grid.columns.push_back({.header = "rule", .drop_order = 9});
   for (const GroupRow& group : data.groups) {
-    std::vector<std::string> row = {std::to_string(group.index), base::printable(group.name), base::printable(group.ops)};
+    std::vector<std::string> row = {std::to_string(group.index), base::printable(group.name),
+                                    base::printable(group.ops)};
     add_counter_cells(row, group.counters, data);
     add_time_cells(row, group.bound);
     const Number saved = number(group.group->saved);
@@ -214,7 +217,8 @@ void add_memory_rows(base::Grid& grid, const Data& data) {
       {"memory peak", base::grouped(plan.peak_bytes), base::si(plan.peak_bytes, "B"),
        "at step " + std::to_string(plan.peak_step) + ", " + step_name(plan.peak_step) + ": " + join(tensors, ", ")});
   if (plan.arena_bytes)
-    grid.rows.push_back({"arena", base::grouped(*plan.arena_bytes), base::si(*plan.arena_bytes, "B"), "offsets in --format json"});
+    grid.rows.push_back(
+        {"arena", base::grouped(*plan.arena_bytes), base::si(*plan.arena_bytes, "B"), "offsets in --format json"});
   if (plan.reordered)
     grid.rows.push_back(
         {"reordered", base::grouped(plan.reordered->peak_bytes), base::si(plan.reordered->peak_bytes, "B"),
@@ -243,15 +247,17 @@ void add_throughput(base::Grid& grid, const Data& data, double seconds) {
                            "of which the cache grows by " + size_text(phase->bytes_per_token) + " a position"});
   } else {
     const std::int64_t items = batch == data.analysis.bindings.end() ? 1 : batch->second;
-    grid.rows.push_back({"throughput", "", "≤ " + base::si_rate(static_cast<double>(items) / seconds, "/s"),
-                         batch == data.analysis.bindings.end() ? "runs" : "items of the batch of " + base::grouped(items)});
+    grid.rows.push_back(
+        {"throughput", "", "≤ " + base::si_rate(static_cast<double>(items) / seconds, "/s"),
+         batch == data.analysis.bindings.end() ? "runs" : "items of the batch of " + base::grouped(items)});
   }
 }
 
 std::string interval_text(const TimeSection& time) {
   const TimeSection::Predicted& predicted = *time.predicted;
   if (!predicted.low || !predicted.high || !predicted.coverage)
-    return "no interval: no measured run on " + base::printable(time.device->id) + " or elsewhere judged the calibration";
+    return "no interval: no measured run on " + base::printable(time.device->id) +
+           " or elsewhere judged the calibration";
   return base::si_seconds(*predicted.low) + " … " + base::si_seconds(*predicted.high) + " for " +
          base::rounded(100 * *predicted.coverage) + " % of models";
 }
@@ -314,8 +320,8 @@ base::Grid totals_grid(const Data& data) {
   } else {
     std::vector<std::string> ops;
     for (const std::string& op : totals.unmodelled_ops) ops.push_back(base::printable(op));
-    grid.rows.push_back(
-        {"nodes", base::grouped(nodes), "", base::grouped(totals.unmodelled_nodes) + " not modelled: " + join(ops, ", ")});
+    grid.rows.push_back({"nodes", base::grouped(nodes), "",
+                         base::grouped(totals.unmodelled_nodes) + " not modelled: " + join(ops, ", ")});
   }
   if (data.options.sections.memory != nullptr) add_memory_rows(grid, data);
   if (data.time() != nullptr) add_time_rows(grid, data);
@@ -361,7 +367,8 @@ std::vector<RowFormulas> row_formulas(const Data& data) {
     rows.push_back({std::move(name), formulas(cost, data.options.count)});
   };
   for (const NodeRow& node : data.nodes)
-    if (node.problem().empty()) add("#" + std::to_string(node.index) + " " + base::printable(node.name()), node.report->cost);
+    if (node.problem().empty())
+      add("#" + std::to_string(node.index) + " " + base::printable(node.name()), node.report->cost);
   for (const TypeRow& type : data.types) add(base::printable(qualified(type.domain, type.op_type)), type.cost);
   for (const GroupRow& group : data.groups)
     add("#" + std::to_string(group.index) + " " + base::printable(group.name), group.group->cost);

@@ -6,8 +6,8 @@
 namespace pagoda::present {
 namespace {
 
-using report::Data;
 using base::JsonWriter;
+using report::Data;
 
 void write_model(base::JsonWriter& json, const Model& model) {
   json.key("model").begin_object();

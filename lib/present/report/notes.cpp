@@ -10,12 +10,12 @@ namespace pagoda::present {
 
 std::string list_operators(std::size_t width) {
   base::Grid grid{.columns = {{.header = "domain"},
-                                {.header = "operator"},
-                                {.header = "opsets", .drop_order = 2},
-                                {.header = "shape", .drop_order = 4},
-                                {.header = "fold", .drop_order = 3},
-                                {.header = "work", .shortest_width = 20}},
-                    .rows = {}};
+                              {.header = "operator"},
+                              {.header = "opsets", .drop_order = 2},
+                              {.header = "shape", .drop_order = 4},
+                              {.header = "fold", .drop_order = 3},
+                              {.header = "work", .shortest_width = 20}},
+                  .rows = {}};
   for (const OperatorInfo& op : operators())
     grid.rows.push_back({op.domain, op.name, op.versions, "yes", op.folds ? "yes" : "", op.work});
   return base::aligned(grid, width) +
@@ -70,8 +70,8 @@ std::string budgets_report(const std::vector<BudgetResult>& budgets) {
     text += std::string(to_string(result.budget.kind)) + ": " + std::string(to_string(result.verdict)) + " " +
             result.budget.text + ", found ";
     if (result.value)
-      text += is_time ? base::si_seconds(*result.value)
-                      : base::si(static_cast<Int>(*result.value), is_bytes ? "B" : "");
+      text +=
+          is_time ? base::si_seconds(*result.value) : base::si(static_cast<Int>(*result.value), is_bytes ? "B" : "");
     else
       text += "?";
     for (const std::string& cause : result.causes) text += "; " + base::printable(cause);

@@ -11,13 +11,16 @@ using base::CsvLine;
 using base::Grid;
 using base::si;
 
-std::string cell(const std::optional<Int>& count, std::string_view unit = "") { return count ? base::si(*count, unit) : "?"; }
+std::string cell(const std::optional<Int>& count, std::string_view unit = "") {
+  return count ? base::si(*count, unit) : "?";
+}
 
 bool has_time(const Sweep& sweep) { return !sweep.points.empty() && sweep.points.front().time.has_value(); }
 
 base::Grid sweep_grid(const Sweep& sweep, const ReportOptions& options) {
   base::Grid grid;
-  for (const SweepAxis& axis : sweep.axes) grid.columns.push_back({.header = base::printable(axis.dim), .is_number = true});
+  for (const SweepAxis& axis : sweep.axes)
+    grid.columns.push_back({.header = base::printable(axis.dim), .is_number = true});
   for (const char* header : {"MACs", "FLOPs", "bytes", "FLOP/B", "memory"})
     grid.columns.push_back({.header = header, .is_number = true});
   const bool has_items = !sweep.points.empty() && sweep.points.front().items.has_value();

@@ -4,8 +4,8 @@
 namespace pagoda::present {
 namespace {
 
-using report::Data;
 using base::Grid;
+using report::Data;
 
 std::string formula_block(const Data& data) {
   std::string text = "\nformulas (floor_div(a, b) is a // b)\n";

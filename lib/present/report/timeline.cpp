@@ -95,8 +95,8 @@ std::string memory_timeline_svg(const Model& model, const MemoryPlan& plan) {
   if (steps > 0) {
     const Node& peak = node_at(graph, plan, static_cast<std::size_t>(plan.peak_step));
     text += element(kLeft, 40, "start",
-                    "peak " + base::grouped(plan.peak_bytes) + " B (" + base::si(plan.peak_bytes, "B") +
-                        ") at step " + std::to_string(plan.peak_step) + ", " + xml(display_name(graph, peak)) + " (" +
+                    "peak " + base::grouped(plan.peak_bytes) + " B (" + base::si(plan.peak_bytes, "B") + ") at step " +
+                        std::to_string(plan.peak_step) + ", " + xml(display_name(graph, peak)) + " (" +
                         xml(peak.op_type) + "); not counted: " + xml(std::string(kMemoryPlanExcludes)));
   }
   for (double mark = 0, step = tick(top); mark <= top * 1.0001; mark += step) {

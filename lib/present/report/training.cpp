@@ -36,10 +36,10 @@ base::Grid training_grid(const Data& data) {
     if (name == "recomputed") note = std::string(to_string(section.options.recompute));
     if (name == "step" && section.time) note = "time ≥ " + base::si_seconds(section.time->seconds);
     const bool is_part = name == "dx" || name == "dw";
-    grid.rows.push_back({(is_part ? "  " : "") + std::string(name), at_least + cell(number(cost->macs)),
-                         at_least + cell(work), cell(number(cost->bytes_read), "B"),
-                         cell(number(cost->bytes_written), "B"),
-                         is_known ? base::rounded(static_cast<double>(*work) / static_cast<double>(*forward)) : "", note});
+    grid.rows.push_back(
+        {(is_part ? "  " : "") + std::string(name), at_least + cell(number(cost->macs)), at_least + cell(work),
+         cell(number(cost->bytes_read), "B"), cell(number(cost->bytes_written), "B"),
+         is_known ? base::rounded(static_cast<double>(*work) / static_cast<double>(*forward)) : "", note});
   }
   return grid;
 }

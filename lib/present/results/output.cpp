@@ -162,8 +162,8 @@ std::string comparison_report(const ResultComparison& c, ReportFormat format, co
   for (const SpeedUp& row : c.rows) names.push_back(row.name);
   const ShortNames short_name(names);
   for (const SpeedUp& row : c.rows) {
-    table.rows.push_back({row.name, base::si_seconds(row.base_seconds), base::si_seconds(row.new_seconds), ratio_text(*row.ratio),
-                          interval_text(row.low, row.high), std::string(to_string(row.verdict)),
+    table.rows.push_back({row.name, base::si_seconds(row.base_seconds), base::si_seconds(row.new_seconds),
+                          ratio_text(*row.ratio), interval_text(row.low, row.high), std::string(to_string(row.verdict)),
                           row.p_slower ? base::rounded(*row.p_slower) : "", row.note});
     document.csv.rows.push_back({row.name, row.model, shortest(row.base_seconds), shortest(row.new_seconds),
                                  shortest(row.ratio), shortest(row.low), shortest(row.high),
@@ -305,11 +305,12 @@ std::string explanation_report(const Explanation& e, ReportFormat format, const 
   for (const Correlation& c : e.correlations) {
     const auto share =
         std::find_if(e.shares.begin(), e.shares.end(), [&](const auto& s) { return s.first == c.feature; });
-    document.csv.rows.push_back({c.feature, std::to_string(c.count), base::shortest(c.rank),
-                                 base::shortest(c.linear), base::shortest(c.explained),
+    document.csv.rows.push_back({c.feature, std::to_string(c.count), base::shortest(c.rank), base::shortest(c.linear),
+                                 base::shortest(c.explained),
                                  base::shortest(share == e.shares.end() ? 0 : share->second)});
     if (correlations.rows.size() < 15)
-      correlations.rows.push_back({c.feature, base::rounded(c.rank), base::rounded(c.linear), plot::percent_text(c.explained)});
+      correlations.rows.push_back(
+          {c.feature, base::rounded(c.rank), base::rounded(c.linear), plot::percent_text(c.explained)});
   }
   PageTable tree{.title = "Tree", .columns = {"node", "models", e.quantity, "explains"}, .rows = {}};
   const auto visit = [&](const auto& self, std::size_t at, std::size_t depth, const std::string& condition) -> void {

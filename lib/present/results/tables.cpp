@@ -319,8 +319,8 @@ std::optional<ResultColumns> result_columns(std::string_view name) {
   return it == kNames.end() ? std::nullopt : std::optional(static_cast<ResultColumns>(it - kNames.begin()));
 }
 
-std::string results_csv(const std::vector<documents::Result>& results, ResultColumns columns, const ModelFeatures& features,
-                        std::string_view machine) {
+std::string results_csv(const std::vector<documents::Result>& results, ResultColumns columns,
+                        const ModelFeatures& features, std::string_view machine) {
   switch (columns) {
     case ResultColumns::Tidy:
       return tidy(results, features);

@@ -69,8 +69,8 @@ struct Case {
   std::int64_t size = 0, batch = 1;
 };
 
-pagoda::documents::Result measure(const Case& c, const LayerList& list, const ConvLibrary& library, const std::string& algorithm,
-                       const Flags& flags) {
+pagoda::documents::Result measure(const Case& c, const LayerList& list, const ConvLibrary& library,
+                                  const std::string& algorithm, const Flags& flags) {
   const auto start = std::chrono::steady_clock::now();
   pagoda::documents::Result result;
   result.config = {{"model", c.model},
@@ -102,8 +102,9 @@ pagoda::documents::Result measure(const Case& c, const LayerList& list, const Co
     result.layers = time_layers(model, {.budget_seconds = flags.layer_budget, .warmup_seconds = flags.layer_budget});
     result.verification = verification(model, flags.threshold);
     if (model.is_whole()) {
-      result.timing = pagoda::base::time_runs([&](std::int64_t n) { return run_model(model, n); },
-                                        {.budget_seconds = flags.whole_budget, .warmup_seconds = flags.whole_budget});
+      result.timing =
+          pagoda::base::time_runs([&](std::int64_t n) { return run_model(model, n); },
+                                  {.budget_seconds = flags.whole_budget, .warmup_seconds = flags.whole_budget});
       result.clock = library.clock;
       result.items = static_cast<double>(c.batch);
     } else {
@@ -152,7 +153,7 @@ std::string line_of(const pagoda::documents::Result& r, const Case& c, const std
   line += padded(sum > 0 ? fixed(macs / sum * 1e-9, 1) : "-", 9, true);
   line += padded(taken > 0 ? fixed(workspace / kMebi, 1) : "-", 17, true);
   line += padded(r.verification && r.verification->error ? scientific(*r.verification->error) : "-", 13, true);
-  line += "  " + std::string(r.verification ? pagoda::to_string(r.verification->code) : "");
+  line += "  " + std::string(r.verification ? to_string(r.verification->code) : "");
   if (!r.reason.empty()) line += "  " + pagoda::base::printable(r.reason);
   return line + "\n";
 }
@@ -163,17 +164,20 @@ void print_support(const Case& c, const LayerList& list, const ConvLibrary& libr
     for (const std::string& algorithm : algorithms) {
       if (algorithm == "auto") continue;
       const std::string objection = library.objection ? library.objection(layer, algorithm) : "";
-      std::cout << c.model << "  " << pagoda::base::printable(layer.name) << "  " << to_string(layer) << "  " << algorithm
-                << "  " << (objection.empty() ? "nothing speaks against it" : "refused: " + objection) << '\n';
+      std::cout << c.model << "  " << pagoda::base::printable(layer.name) << "  " << to_string(layer) << "  "
+                << algorithm << "  " << (objection.empty() ? "nothing speaks against it" : "refused: " + objection)
+                << '\n';
     }
   }
 }
 
 void keep(const Flags& flags, const std::vector<pagoda::documents::Result>& results) {
   if (!flags.layers_csv.empty())
-    pagoda::base::write_file(flags.layers_csv, pagoda::present::results_csv(results, pagoda::present::ResultColumns::TidyLayers));
+    pagoda::base::write_file(flags.layers_csv,
+                             pagoda::present::results_csv(results, pagoda::present::ResultColumns::TidyLayers));
   if (!flags.overall_csv.empty())
-    pagoda::base::write_file(flags.overall_csv, pagoda::present::results_csv(results, pagoda::present::ResultColumns::Tidy));
+    pagoda::base::write_file(flags.overall_csv,
+                             pagoda::present::results_csv(results, pagoda::present::ResultColumns::Tidy));
 }
 
 int run(const Flags& flags) {
@@ -201,7 +205,8 @@ int run(const Flags& flags) {
         const LayerList list = conv_layers(path, {.batch = batch, .input_size = size});
         for (const LeftOut& left : list.left_out)
           std::cerr << "pagoda-bench: " << c.model << (size > 0 ? " at " + std::to_string(size) : std::string()) << ": "
-                    << pagoda::base::printable(left.name) << " left out: " << pagoda::base::printable(left.reason) << '\n';
+                    << pagoda::base::printable(left.name) << " left out: " << pagoda::base::printable(left.reason)
+                    << '\n';
         if (list.layers.empty()) throw pagoda::Error(path + ": no convolution that can be run alone");
         if (flags.support) {
           print_support(c, list, library, algorithms);

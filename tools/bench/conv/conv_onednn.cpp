@@ -104,7 +104,7 @@ bool unfolds(const std::string& name) { return name.find("gemm") != std::string:
 bool is_plain(const std::string& name) { return name.starts_with("ref"); }
 
 // The first implementation that is what was asked for; `refused` says why there is none.
-std::optional<convolution_forward::primitive_desc> pagoda::base::choose(const ConvLayer& layer, const std::string& algorithm,
+std::optional<convolution_forward::primitive_desc> choose(const ConvLayer& layer, const std::string& algorithm,
                                                           const dnnl::engine& engine, std::string& refused) {
   Descriptions d = descriptions(layer);
   const auto kind = algorithm == "winograd" ? dnnl::algorithm::convolution_winograd
@@ -116,7 +116,7 @@ std::optional<convolution_forward::primitive_desc> pagoda::base::choose(const Co
     do {
       const std::string name = name_of(candidate);
       const bool fits = algorithm == "gemm"     ? unfolds(name)
-                        : algorithm == "direct" ? !unfolds(name) && !pagoda::base::is_plain(name)
+                        : algorithm == "direct" ? !unfolds(name) && !is_plain(name)
                                                 : true;
       if (fits) return candidate;
       seen.append(seen.empty() ? "" : ", ").append(name);
@@ -175,7 +175,7 @@ std::shared_ptr<Prepared> prepared(const ConvLayer& layer, const Operands& opera
 ConvRun prepare(const ConvLayer& layer, const Operands& operands, const std::string& algorithm,
                 const dnnl::engine& engine) {
   ConvRun run;
-  const auto chosen = pagoda::base::choose(layer, algorithm, engine, run.refused);
+  const auto chosen = choose(layer, algorithm, engine, run.refused);
   if (!chosen) return run;
   run.implementation = name_of(*chosen);
   run.workspace_bytes = static_cast<std::int64_t>(chosen->scratchpad_desc().get_size());
@@ -225,7 +225,7 @@ ConvLibrary onednn_library(int threads) {
   };
   library.objection = [engine](const ConvLayer& layer, const std::string& algorithm) {
     std::string refused;
-    return pagoda::base::choose(layer, algorithm, engine, refused) ? std::string() : refused;
+    return choose(layer, algorithm, engine, refused) ? std::string() : refused;
   };
   return library;
 }

@@ -54,12 +54,12 @@ pagoda::documents::LayerTime row_of(const PreparedLayer& prepared, const Prepare
   facts["in_channels"] = l.in_channels;
   facts["out_channels"] = l.out_channels;
   facts["groups"] = l.groups;
-  facts["input"] = pagoda::measured::join(l.in);
-  facts["output"] = pagoda::measured::join(l.out);
-  facts["kernel"] = pagoda::measured::join(l.kernel);
-  facts["stride"] = pagoda::measured::join(l.strides);
-  facts["dilation"] = pagoda::measured::join(l.dilations);
-  facts["padding"] = l.pads_begin == l.pads_end ? pagoda::measured::join(l.pads_begin) : pagoda::measured::join(l.pads_begin) + ":" + pagoda::measured::join(l.pads_end);
+  facts["input"] = join(l.in);
+  facts["output"] = join(l.out);
+  facts["kernel"] = join(l.kernel);
+  facts["stride"] = join(l.strides);
+  facts["dilation"] = join(l.dilations);
+  facts["padding"] = l.pads_begin == l.pads_end ? join(l.pads_begin) : join(l.pads_begin) + ":" + join(l.pads_end);
   facts["bias"] = l.has_bias;
   facts["macs"] = l.macs();
   if (work.refused.empty()) {
@@ -129,7 +129,8 @@ std::vector<double> run_model(const PreparedModel& model, std::int64_t n) {
   return seconds;
 }
 
-std::vector<pagoda::documents::LayerTime> time_layers(const PreparedModel& model, const pagoda::base::TimingOptions& timing) {
+std::vector<pagoda::documents::LayerTime> time_layers(const PreparedModel& model,
+                                                      const pagoda::base::TimingOptions& timing) {
   std::vector<pagoda::documents::LayerTime> rows;
   std::map<const Work*, pagoda::base::Latency> measured;
   for (const PreparedLayer& l : model.layers) {
@@ -153,10 +154,10 @@ std::vector<pagoda::documents::LayerTime> time_layers(const PreparedModel& model
 
 pagoda::documents::Verification verification(const PreparedModel& model, double threshold) {
   pagoda::documents::Verification v{.code = pagoda::documents::VerificationCode::Pass,
-                         .reference = "each layer by its definition, in double precision",
-                         .error = model.worst_error(),
-                         .threshold = threshold,
-                         .detail = {}};
+                                    .reference = "each layer by its definition, in double precision",
+                                    .error = model.worst_error(),
+                                    .threshold = threshold,
+                                    .detail = {}};
   std::int64_t checked = 0, points = 0;
   for (const PreparedLayer& l : model.layers) {
     if (!l.work->refused.empty()) continue;

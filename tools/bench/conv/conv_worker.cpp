@@ -113,7 +113,8 @@ int conv_worker(std::istream& requests, std::ostream& answers) {
                 {"clock", prepared.library.clock}});
       } else if (op == "layers" && !prepared.model.layers.empty()) {
         Json rows = Json::array();
-        for (const pagoda::documents::LayerTime& row : time_layers(prepared.model, {.budget_seconds = 0.2, .warmup_seconds = 0.1}))
+        for (const pagoda::documents::LayerTime& row :
+             time_layers(prepared.model, {.budget_seconds = 0.2, .warmup_seconds = 0.1}))
           rows.push_back(layer_json(row));
         answer({{"event", "layers"}, {"layers", std::move(rows)}});
       } else {

@@ -130,12 +130,15 @@ std::string run_torch(const std::string& type, const std::vector<ProductShape>& 
 }
 
 // The highest compute ceiling of the type that holds for as many cores as ran.
-std::optional<pagoda::documents::Ceiling> ceiling_for(const pagoda::documents::CeilingsDocument& document, const std::string& type,
-                                           bool one_core) {
+std::optional<pagoda::documents::Ceiling> ceiling_for(const pagoda::documents::CeilingsDocument& document,
+                                                      const std::string& type, bool one_core) {
   std::optional<pagoda::documents::Ceiling> best;
   for (const pagoda::documents::Ceiling& c : document.ceilings) {
-    if (c.kind != pagoda::documents::CeilingKind::Compute || c.precision != type || !c.value || c.unit != "FLOP/s") continue;
-    if (c.status == pagoda::documents::CeilingStatus::Impossible || c.status == pagoda::documents::CeilingStatus::WrongResult) continue;
+    if (c.kind != pagoda::documents::CeilingKind::Compute || c.precision != type || !c.value || c.unit != "FLOP/s")
+      continue;
+    if (c.status == pagoda::documents::CeilingStatus::Impossible ||
+        c.status == pagoda::documents::CeilingStatus::WrongResult)
+      continue;
     if ((c.scope == "core") != one_core) continue;
     if (!best || *c.value > *best->value) best = c;
   }

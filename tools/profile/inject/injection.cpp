@@ -19,7 +19,7 @@ namespace {
 
 // Never destroyed: threads and exit handlers of the program may outlive any order that we could choose.
 struct State {
-  pagoda::base::Settings settings;
+  Settings settings;
   Device device;
   Recorder* recorder = nullptr;
   void (*at_end)() = nullptr;
@@ -134,7 +134,7 @@ Recorder* recorder() {
   std::call_once(once, make);
   return state().recorder;
 }
-const pagoda::base::Settings& settings() { return state().settings; }
+const Settings& settings() { return state().settings; }
 void set_device(Device device) { state().device = std::move(device); }
 void finish_record() { finish(); }
 void at_end(void (*function)()) { state().at_end = function; }

@@ -7,7 +7,7 @@ namespace profile {
 
 // Null where nothing is asked for. Made at the first call: NVTX or CUDA, whichever the program reaches first.
 Recorder* recorder();
-const pagoda::base::Settings& settings();
+const Settings& settings();
 
 // Set before the first launch: what speaks to the device.
 void set_device(Device device);

@@ -39,7 +39,7 @@ bool Recorder::Expression::matches(const std::string& text) const {
   return is_set_ && regexec(&compiled_, text.c_str(), 0, nullptr, 0) == 0;
 }
 
-Recorder::Recorder(pagoda::base::Settings settings, Device device, std::unique_ptr<RecordSink> sink)
+Recorder::Recorder(Settings settings, Device device, std::unique_ptr<RecordSink> sink)
     : settings_(std::move(settings)),
       device_(std::move(device)),
       sink_(std::move(sink)),

@@ -135,12 +135,12 @@ struct EnergyReport {
   std::int64_t rows = 0;
   double relative_rms = 0;      // of the residuals
   double condition_number = 0;  // of the scaled design matrix
-  base::Settings constants;           // idle and active watts, apart from the fitted one
+  base::Settings constants;     // idle and active watts, apart from the fitted one
 };
 
 struct CeilingsDocument {
-  std::string tool;  // "ert-ceilings 0.1.0"
-  std::string kind;  // "gpu", "cpu"
+  std::string tool;        // "ert-ceilings 0.1.0"
+  std::string kind;        // "gpu", "cpu"
   base::Settings machine;  // at least "name"
   base::Settings clocks;   // "max_hz", "observed_hz", …
   base::Settings env;      // driver, load, steal, limits

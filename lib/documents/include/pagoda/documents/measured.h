@@ -144,8 +144,8 @@ struct Measured {
   std::string source;             // "onnxruntime", "tensorrt", "ncu", "kineto", "jetson", "pagoda-profile", "torch"
   std::string tool;               // what measured, with its version; empty: not said
   std::string device;             // empty: not said
-  base::Settings clocks;                // frequencies and power mode while it ran
-  base::Settings env;                   // driver, threads, optimisation level, …
+  base::Settings clocks;          // frequencies and power mode while it ran
+  base::Settings env;             // driver, threads, optimisation level, …
   std::int64_t repeats = 1;       // runs behind the medians
   std::int64_t warmup = 0;        // runs in the source that were left out
   std::optional<double> seconds;  // of a whole run by the clock on the wall, median; more than the kernels' sum by

@@ -32,8 +32,8 @@ struct LayerTime {
   std::string name;
   std::string op_type;
   std::optional<double> seconds;
-  base::Settings facts;    // sizes, algorithm, "workspace_bytes", "error", …
-  std::string note;  // why there is no time; empty: there is
+  base::Settings facts;  // sizes, algorithm, "workspace_bytes", "error", …
+  std::string note;      // why there is no time; empty: there is
 };
 
 // Outputs held against a reference. Pass, Fail; the others say why it could not be told.
@@ -74,8 +74,8 @@ struct Result {
   std::optional<int> exit_code, signal;
 
   std::optional<base::Timing> timing;  // of one run of the model
-  std::string clock;             // "steady", "device events"; empty: not timed
-  std::optional<double> items;   // that one run handles (images, sequences); throughput is items / p50
+  std::string clock;                   // "steady", "device events"; empty: not timed
+  std::optional<double> items;         // that one run handles (images, sequences); throughput is items / p50
   std::optional<double> load_seconds, compile_seconds;
   std::optional<double> host_peak_bytes;    // resident, of the worker's processes
   std::optional<double> device_peak_bytes;  // allocated on the device, as the framework counts
@@ -85,7 +85,7 @@ struct Result {
   std::vector<LayerTime> layers;
   std::optional<Verification> verification;
   double wall_seconds = 0;  // of the experiment, start to end
-  base::Settings metadata;        // "time", "host", "cpu", "git_commit", "driver", "version.onnxruntime", …
+  base::Settings metadata;  // "time", "host", "cpu", "git_commit", "driver", "version.onnxruntime", …
 };
 
 // One line of JSON, without its end.

@@ -92,8 +92,8 @@ struct Unsupported {
 };
 
 struct Plan {
-  std::vector<documents::Experiment> experiments;   // no key twice
-  std::vector<Unsupported> unsupported;  // never run
+  std::vector<documents::Experiment> experiments;  // no key twice
+  std::vector<Unsupported> unsupported;            // never run
 };
 
 // Why a config cannot run, where it cannot; empty where it may.

@@ -41,8 +41,8 @@ inline constexpr std::string_view kResultColumnNames =
 using ModelFeatures = std::map<std::string, std::vector<Feature>>;
 
 // `machine`: the device, as `onnx-estimate --device` takes it, that calibration rows are of.
-std::string results_csv(const std::vector<documents::Result>& results, ResultColumns columns, const ModelFeatures& features = {},
-                        std::string_view machine = {});
+std::string results_csv(const std::vector<documents::Result>& results, ResultColumns columns,
+                        const ModelFeatures& features = {}, std::string_view machine = {});
 
 // --- comparison -----------------------------------------------------------------------------------------------------
 
