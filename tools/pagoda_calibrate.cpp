@@ -124,13 +124,14 @@ Loaded load(const std::string& path) {
 }
 
 struct Judged {
-  std::vector<double> predicted, low, high;
+  std::vector<double> predicted;
+  std::vector<std::optional<Factors>> interval;  // in seconds
 };
 
 void report(const Loaded& loaded, const Judged& judged, std::ostream& out) {
   std::vector<double> errors, measured, floors;
   std::map<std::string, std::pair<double, double>> families;  // models, summed error
-  double inside = 0, floor_above = 0, fused_above = 0;
+  double inside = 0, judged_by_interval = 0, floor_above = 0, fused_above = 0;
   for (std::size_t i = 0; i < loaded.runs.size(); ++i) {
     const double seconds = loaded.runs[i].seconds;
     errors.push_back(std::abs(judged.predicted[i] / seconds - 1));
@@ -139,7 +140,10 @@ void report(const Loaded& loaded, const Judged& judged, std::ostream& out) {
     auto& family = families[loaded.runs[i].family];
     family.first += 1;
     family.second += errors.back();
-    inside += seconds >= judged.low[i] && seconds <= judged.high[i] ? 1 : 0;
+    if (const auto& interval = judged.interval[i]) {
+      ++judged_by_interval;
+      inside += seconds >= interval->low && seconds <= interval->high ? 1 : 0;
+    }
     floor_above += loaded.bounds[i].floor > seconds ? 1 : 0;
     fused_above += loaded.bounds[i].fused > seconds ? 1 : 0;
   }
@@ -160,7 +164,7 @@ void report(const Loaded& loaded, const Judged& judged, std::ostream& out) {
   line("  each family weighing the same", 100 * by_family / static_cast<double>(families.size()), "%");
   line("median absolute error", 100 * sorted[sorted.size() / 2], "%");
   line("90th percentile", 100 * sorted[sorted.size() * 9 / 10], "%");
-  line("models inside the interval", 100 * inside / count, "%");
+  if (judged_by_interval > 0) line("models inside the interval", 100 * inside / judged_by_interval, "%");
   line("rank correlation of the prediction", rank_correlation(judged.predicted, measured), "");
   line("rank correlation of the floor", rank_correlation(floors, measured), "");
   line("floors above the measured time", floor_above, "");
@@ -172,10 +176,14 @@ void write_residuals(const std::string& path, const Loaded& loaded, const Judged
   out << "model,family,batch,device,layout,seconds,predicted,low,high,floor,fused\n";
   for (std::size_t i = 0; i < loaded.runs.size(); ++i) {
     const Row& row = loaded.rows[i];
+    const auto& interval = judged.interval[i];
     out << row.model << ',' << row.family << ',' << row.batch << ',' << row.device << ','
-        << (row.channels_last ? "nhwc" : "nchw") << ',' << row.seconds << ',' << judged.predicted[i] << ','
-        << judged.low[i] << ',' << judged.high[i] << ',' << loaded.bounds[i].floor << ',' << loaded.bounds[i].fused
-        << '\n';
+        << (row.channels_last ? "nhwc" : "nchw") << ',' << row.seconds << ',' << judged.predicted[i] << ',';
+    if (interval)
+      out << interval->low << ',' << interval->high;
+    else
+      out << ',';  // unknown
+    out << ',' << loaded.bounds[i].floor << ',' << loaded.bounds[i].fused << '\n';
   }
   if (!out.flush()) throw Error(path + ": cannot be written");
 }
@@ -214,17 +222,16 @@ int main(int argc, char** argv) {
         double seconds = 0;
         for (const Kernel& kernel : run.kernels) seconds += kernel_seconds(kernel, run.rates, calibration);
         judged.predicted.push_back(seconds);
-        const Factors factors = interval(calibration, run.device, run.channels_last);
-        judged.low.push_back(seconds * factors.low);
-        judged.high.push_back(seconds * factors.high);
+        std::optional<Factors> around = interval(calibration, run.device, run.channels_last);
+        if (around) around = Factors{seconds * around->low, seconds * around->high};
+        judged.interval.push_back(around);
       }
     } else {
       const CalibrationResult result =
           calibrate(loaded.runs, options, elsewhere.empty() ? std::vector<TimedRun>{} : load(elsewhere).runs);
       for (const RunPrediction& run : result.runs) {
         judged.predicted.push_back(run.predicted);
-        judged.low.push_back(run.low);
-        judged.high.push_back(run.high);
+        judged.interval.push_back(Factors{run.low, run.high});
       }
       std::cout << "Each model by a fit that did not see its family:\n";
       if (!output.empty()) {

@@ -37,6 +37,15 @@ double number(const Json& json, const char* key, const std::string& place, doubl
   return result;
 }
 
+// The members "low" and "high"; null where no interval is known, never 0.
+std::optional<Factors> factors(const Json& json, const std::string& place) {
+  if (at(json, "low", place).is_null() && at(json, "high", place).is_null()) return std::nullopt;
+  const Factors result{number(json, "low", place), number(json, "high", place)};
+  if (result.low == 0) fail(place + ".low", "found 0; expected a number above 0, or null for low and high");
+  if (result.high < result.low) fail(place + ".high", "expected a number of at least \"low\"");
+  return result;
+}
+
 std::vector<std::string> names(const Json& json, const char* key, const std::string& place) {
   const Json& list = at(json, key, place);
   std::vector<std::string> result;
@@ -111,14 +120,12 @@ Calibration parse_calibration(std::string_view json, std::string_view subject) {
   const Json& interval = at(document, "interval", place);
   only(interval, {"coverage", "low", "high", "elsewhere"}, interval_place);
   result.coverage = number(interval, "coverage", interval_place);
-  result.low_factor = number(interval, "low", interval_place);
-  result.high_factor = number(interval, "high", interval_place, result.low_factor);
+  result.interval = factors(interval, interval_place);
   if (interval.contains("elsewhere")) {
     const std::string elsewhere_place = interval_place + ".elsewhere";
     const Json& elsewhere = interval.at("elsewhere");
     only(elsewhere, {"low", "high", "judge"}, elsewhere_place);
-    result.elsewhere_low_factor = number(elsewhere, "low", elsewhere_place);
-    result.elsewhere_high_factor = number(elsewhere, "high", elsewhere_place, result.elsewhere_low_factor);
+    result.elsewhere = factors(elsewhere, elsewhere_place);
     result.judge = text(elsewhere, "judge", elsewhere_place);
   }
   if (result.coverage >= 1) fail(interval_place + ".coverage", "expected a number below 1");
@@ -164,13 +171,13 @@ std::string to_json(const Calibration& calibration) {
     }
   }
   document["shortest_kernel_seconds"] = rounded(calibration.shortest_kernel_seconds);
+  const auto& interval = calibration.interval;
   document["interval"] = {{"coverage", calibration.coverage},
-                          {"low", rounded(calibration.low_factor)},
-                          {"high", rounded(calibration.high_factor)}};
-  if (calibration.elsewhere_high_factor > 0)
-    document["interval"]["elsewhere"] = {{"low", rounded(calibration.elsewhere_low_factor)},
-                                         {"high", rounded(calibration.elsewhere_high_factor)},
-                                         {"judge", calibration.judge}};
+                          {"low", interval ? Json(rounded(interval->low)) : Json()},
+                          {"high", interval ? Json(rounded(interval->high)) : Json()}};
+  if (const auto& elsewhere = calibration.elsewhere)
+    document["interval"]["elsewhere"] = {
+        {"low", rounded(elsewhere->low)}, {"high", rounded(elsewhere->high)}, {"judge", calibration.judge}};
   document["unseen_families"] = {
       {"models", std::llround(calibration.models)},    {"families", std::llround(calibration.families)},
       {"mean_error", rounded(calibration.mean_error)}, {"median_error", rounded(calibration.median_error)},

@@ -161,17 +161,16 @@ TEST_CASE("cross-validation reports the error of families it did not fit to, and
   CHECK(result.fitted_mean_error <= result.calibration.mean_error * 1.02);
   CHECK(result.calibration.rank_correlation > 0.97);
   CHECK(result.covered >= 0.88);
-  CHECK(result.calibration.low_factor < 0.9);
-  CHECK(result.calibration.high_factor > 1.1);
+  REQUIRE(result.calibration.interval.has_value());
+  const Factors interval = *result.calibration.interval;
+  CHECK(interval.low < 0.9);
+  CHECK(interval.high > 1.1);
   // On 400 families more, predicted by the fit to all 50.
   double inside = 0, count = 0;
   for (const TimedRun& run : synthetic_runs(400, 1, 0.1, 77)) {
     double seconds = 0;
     for (const Kernel& kernel : run.kernels) seconds += kernel_seconds(kernel, kRates, result.calibration);
-    inside += run.seconds >= seconds * result.calibration.low_factor &&
-                      run.seconds <= seconds * result.calibration.high_factor
-                  ? 1
-                  : 0;
+    inside += run.seconds >= seconds * interval.low && run.seconds <= seconds * interval.high ? 1 : 0;
     ++count;
   }
   CHECK(inside / count >= 0.88);
@@ -208,15 +207,29 @@ TEST_CASE("other devices and layouts have an interval of their own, or none") {
   const CalibrationResult result = calibrate(synthetic_runs(50, 2, 0.1, 5), {.coverage = 0.9}, elsewhere);
   const Calibration& got = result.calibration;
   CHECK(got.judge == "other");
-  CHECK(interval(got, "d", false).low < 1);
-  CHECK(interval(got, "d", false).high > 1);
-  CHECK(interval(got, "other", false).low > 1.3);
-  CHECK(interval(got, "other", false).high > 2);
-  CHECK(interval(got, "d", true).high == interval(got, "other", false).high);
+  CHECK(interval(got, "d", false).value().low < 1);
+  CHECK(interval(got, "d", false).value().high > 1);
+  CHECK(interval(got, "other", false).value().low > 1.3);
+  CHECK(interval(got, "other", false).value().high > 2);
+  CHECK(interval(got, "d", true).value().high == interval(got, "other", false).value().high);
   const CalibrationResult alone = calibrate(synthetic_runs(50, 2, 0.1, 5));
-  CHECK(interval(alone.calibration, "other", false).high == 0);
-  CHECK(interval(parse_calibration(to_json(got), "back"), "other", false).high ==
-        Approx(got.elsewhere_high_factor).epsilon(1e-3));
+  CHECK_FALSE(interval(alone.calibration, "other", false).has_value());
+  CHECK(interval(parse_calibration(to_json(got), "back"), "other", false).value().high ==
+        Approx(got.elsewhere.value().high).epsilon(1e-3));
+}
+
+TEST_CASE("too few families claim no interval, and their file says null and can be read") {
+  const Calibration few = calibrate(synthetic_runs(3, 4, 0.1, 5), {.id = "few"}).calibration;
+  CHECK_FALSE(few.interval.has_value());
+  nlohmann::json document = nlohmann::json::parse(to_json(few));
+  CHECK(document["interval"]["low"].is_null());
+  CHECK(document["interval"]["high"].is_null());
+  const auto schema = nlohmann::json::parse(test::read_file(PAGODA_SOURCE_DIR "/data/schemas/calibration.schema.json"));
+  for (const std::string& violation : test::violations(document, schema)) FAIL_CHECK(violation);
+  CHECK_FALSE(interval(parse_calibration(document.dump(), "back"), "d", false).has_value());
+  document["interval"]["low"] = document["interval"]["high"] = 0;  // an unknown written as 0
+  CHECK_THROWS_WITH_AS(parse_calibration(document.dump(), "file"),
+                       doctest::Contains("interval.low: found 0; expected a number above 0"), Error);
 }
 
 TEST_CASE("rank correlation is 1 for any increasing relation") {
@@ -285,7 +298,7 @@ TEST_CASE("built-in calibrations follow their schema and carry their figures") {
     CHECK(built_in.models >= 300);
     CHECK(built_in.coverage >= 0.8);
     CHECK_FALSE(built_in.devices.empty());
-    CHECK(built_in.elsewhere_low_factor < built_in.low_factor);
+    CHECK(built_in.elsewhere.value().low < built_in.interval.value().low);
     // No class of kernels beats the roofline by much: bytes and rates are what they are called.
     for (std::size_t i = 0; i < kKernelClasses; ++i) {
       CAPTURE(to_string(static_cast<KernelClass>(i)));

@@ -23,40 +23,57 @@ Prediction predicted(const std::string& file, std::int64_t batch, const char* de
 
 }  // namespace
 
-TEST_CASE("measured times of well-known networks lie in the interval, whichever exporter wrote them") {
-  // Images/s at batch 1024, autocast, NCHW: data/throughput/rtx-3090-amp-nchw.csv. torchvision's graph of vgg16 is not
-  // here: at this batch the published run is 1.4 times the prediction, as is timm's. vit_b_16 as exported by
-  // PyTorch 1.13 computes attention step by step, which the measured run did not.
+TEST_CASE(
+    "measured times of well-known networks lie in the interval, whichever exporter wrote them, but for known misses") {
+  // Images/s at batch 1024, autocast, NCHW: data/throughput/*-amp-nchw.csv. On the 4090 and 5090 nothing was fitted.
   struct Case {
     const char* file;
+    const char* device;
     double images_per_second;
+    double miss = 0;  // measured / predicted of a network outside its interval; 0: it is inside
   };
   const Case cases[] = {
-      {"resnet50.onnx", 3219.06},
-      {"resnet50_dynamo.onnx", 3219.06},
-      {"convnext_tiny.onnx", 3090.39},
-      {"convnext_tiny_dynamo.onnx", 3090.39},
-      {"vit_b_16_dynamo.onnx", 1570.66},
-      {"swin_t.onnx", 1994.25},
-      {"swin_t_dynamo.onnx", 1994.25},
-      {"efficientnet_b0.onnx", 6924.93},
-      {"efficientnet_b0_dynamo.onnx", 6924.93},
-      {"mobilenet_v3_large.onnx", 11135.72},
-      {"mobilenet_v3_large_dynamo.onnx", 11135.72},
-      {"densenet121.onnx", 2764.41},
+      {"resnet50.onnx", "rtx-3090", 3219.06},
+      {"resnet50_dynamo.onnx", "rtx-3090", 3219.06},
+      {"resnet152.onnx", "rtx-3090", 1373.51},
+      {"convnext_tiny.onnx", "rtx-3090", 3090.39},
+      {"convnext_tiny_dynamo.onnx", "rtx-3090", 3090.39},
+      {"vit_b_16_dynamo.onnx", "rtx-3090", 1570.66},
+      // PyTorch 1.13 exports attention step by step, which the measured run did not compute so.
+      {"vit_b_16.onnx", "rtx-3090", 1570.66, 0.76},
+      {"swin_t.onnx", "rtx-3090", 1994.25},
+      {"swin_t_dynamo.onnx", "rtx-3090", 1994.25},
+      {"efficientnet_b0.onnx", "rtx-3090", 6924.93},
+      {"efficientnet_b0_dynamo.onnx", "rtx-3090", 6924.93},
+      {"mobilenet_v3_large.onnx", "rtx-3090", 11135.72},
+      {"mobilenet_v3_large_dynamo.onnx", "rtx-3090", 11135.72},
+      {"densenet121.onnx", "rtx-3090", 2764.41},
+      // At this batch it fills the card's memory: data/calibration/README.md.
+      {"vgg16.onnx", "rtx-3090", 1021.7, 1.41},
+      {"resnet152.onnx", "rtx-4090", 1941.85},
+      {"efficientnet_b0.onnx", "rtx-4090", 8926.12},
+      {"mobilenet_v3_large.onnx", "rtx-4090", 14191.17},
+      {"densenet121.onnx", "rtx-5090", 5369.35},
+      {"convnext_tiny.onnx", "rtx-5090", 5940.47},
   };
   for (const Case& c : cases) {
     CAPTURE(std::string(c.file));
-    const Prediction time = predicted(c.file, 1024);
+    CAPTURE(std::string(c.device));
+    const Prediction time = predicted(c.file, 1024, c.device);
     REQUIRE(time.seconds.has_value());
+    REQUIRE(time.low.has_value());
+    REQUIRE(time.high.has_value());
     CHECK(time.problem == "");
     CHECK(time.unknown_rows == 0);
-    CAPTURE(*time.seconds);
+    CHECK(*time.low < *time.seconds);
+    CHECK(*time.high > *time.seconds);
     const double measured = 1024 / c.images_per_second;
-    CHECK(measured >= time.low);
-    CHECK(measured <= time.high);
-    CHECK(time.low < *time.seconds);
-    CHECK(time.high > *time.seconds);
+    CAPTURE(measured);
+    CAPTURE(*time.low);
+    CAPTURE(*time.high);
+    const bool is_inside = measured >= *time.low && measured <= *time.high;
+    CHECK(is_inside == (c.miss == 0));
+    if (c.miss > 0) CHECK(measured / *time.seconds == Approx(c.miss).epsilon(0.02));
   }
 }
 
@@ -66,18 +83,48 @@ TEST_CASE("rows share out the predicted time") {
   CHECK(std::accumulate(time.row_seconds.begin(), time.row_seconds.end(), 0.0) == Approx(*time.seconds));
   CHECK(time.kernels > 160);  // convolutions, biases, activations, residuals, casts
   CHECK(time.calibration == "rtx-3090-amp-nchw");
-  CHECK(time.coverage == Approx(0.9));
+  CHECK(time.coverage.value() == Approx(0.9));
 }
 
-TEST_CASE("a faster device takes less time") {
+TEST_CASE("a faster device is faster by what it measures") {
+  // Images/s at batch 1024 on the RTX 3090 and on the other device: data/throughput/*-amp-nchw.csv.
+  struct Case {
+    const char* file;
+    const char* device;
+    double here, there;
+  };
+  const Case cases[] = {
+      {"resnet152.onnx", "rtx-4090", 1373.51, 1941.85},
+      {"efficientnet_b0.onnx", "rtx-4090", 6924.93, 8926.12},
+      {"mobilenet_v3_large.onnx", "rtx-4090", 11135.72, 14191.17},
+      {"densenet121.onnx", "rtx-5090", 2764.41, 5369.35},
+      {"convnext_tiny.onnx", "rtx-5090", 3090.39, 5940.47},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(std::string(c.file));
+    const double gain = *predicted(c.file, 1024).seconds / *predicted(c.file, 1024, c.device).seconds;
+    CHECK(gain == Approx(c.there / c.here).epsilon(0.15));
+  }
   CHECK(*predicted("resnet50.onnx", 256, "h100-sxm").seconds < *predicted("resnet50.onnx", 256, "a100-80gb").seconds);
-  CHECK(*predicted("resnet50.onnx", 256, "a100-80gb").seconds < *predicted("resnet50.onnx", 256).seconds);
 }
 
 TEST_CASE("where nothing was measured the interval is wider") {
   const Prediction here = predicted("resnet50.onnx", 256), there = predicted("resnet50.onnx", 256, "h100-sxm");
-  CHECK(there.low / *there.seconds < here.low / *here.seconds);
-  CHECK(there.high > *there.seconds);
+  CHECK(there.low.value() / *there.seconds < here.low.value() / *here.seconds);
+  CHECK(there.high.value() > *there.seconds);
+  CHECK(there.high.value() / there.low.value() > here.high.value() / here.low.value());
+}
+
+TEST_CASE("where nothing was judged there is no interval") {
+  Calibration alone = calibration("rtx-3090-amp-nchw");
+  alone.elsewhere = std::nullopt;
+  const Model model = test::graph("x:f32[4096,4096], w:f32[4096,4096]=const -> y = MatMul(x, w)");
+  const Prediction there = predict(model, analyze(model), device("h100-sxm"), alone);
+  CHECK(there.seconds.has_value());
+  CHECK_FALSE(there.low.has_value());
+  CHECK_FALSE(there.high.has_value());
+  CHECK_FALSE(there.coverage.has_value());
+  CHECK(predict(model, analyze(model), device("rtx-3090"), alone).low.has_value());
 }
 
 TEST_CASE("channels last spares convolutions their change of layout") {
@@ -89,8 +136,8 @@ TEST_CASE("channels last spares convolutions their change of layout") {
   const Prediction last = predict(model, analysis, spec, built_in, {.bindings = {}, .channels_last = true});
   CHECK(*last.seconds < *rows.seconds);
   // data/throughput/rtx-3090-amp-nhwc.csv: 3729.86 images/s
-  CHECK(1024 / 3729.86 >= last.low);
-  CHECK(1024 / 3729.86 <= last.high);
+  CHECK(1024 / 3729.86 >= last.low.value());
+  CHECK(1024 / 3729.86 <= last.high.value());
 }
 
 TEST_CASE("where a calibration does not reach, the prediction says so") {
@@ -100,12 +147,17 @@ TEST_CASE("where a calibration does not reach, the prediction says so") {
   CHECK(cpu.problem.find("epyc-9755 states no float16 rate") != std::string::npos);
 }
 
-TEST_CASE("free dims take the given sizes") {
+TEST_CASE("free dims take the given sizes, else 1") {
   const Model model = test::graph("x:f32[N,64], w:f32[64,4096]=const -> y = MatMul(x, w)");
-  const Analysis analysis = analyze(model);
-  const auto at = [&](std::int64_t n) {
-    return *predict(model, analysis, device("rtx-3090"), calibration("rtx-3090-amp-nchw"), {.bindings = {{"N", n}}})
-                .seconds;
+  const Calibration built_in = calibration("rtx-3090-amp-nchw");
+  const DeviceSpec spec = device("rtx-3090");
+  const auto bound = [&](const Bindings& bindings) {
+    return *predict(model, analyze(model), spec, built_in, {.bindings = bindings}).seconds;
   };
-  CHECK(at(1'000'000) > 8 * at(100'000));
+  const auto analyzed = [&](std::int64_t n) {
+    return *predict(model, analyze(model, {.dims = {{"N", n}}}), spec, built_in).seconds;
+  };
+  for (const std::int64_t n : {1, 100, 100'000, 1'000'000}) CHECK(bound({{"N", n}}) == Approx(analyzed(n)));
+  CHECK(bound({}) == Approx(analyzed(1)));
+  CHECK(analyzed(1'000'000) > 8 * analyzed(100'000));
 }

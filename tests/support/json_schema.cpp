@@ -59,6 +59,9 @@ class Checker {
         report(where, "is " + value.dump() + ", expected one of " + argument.dump());
     } else if (keyword == "minimum") {
       if (value.is_number() && value < argument) report(where, "is " + value.dump() + ", below " + argument.dump());
+    } else if (keyword == "exclusiveMinimum") {
+      if (value.is_number() && value <= argument)
+        report(where, "is " + value.dump() + ", not above " + argument.dump());
     } else if (keyword == "minItems") {
       if (value.is_array() && value.size() < argument.get<std::size_t>()) report(where, "has too few items");
     } else if (keyword == "uniqueItems") {

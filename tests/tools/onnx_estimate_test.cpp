@@ -37,6 +37,7 @@ class Workshop {
     save("decoder.onnx",
          "x:f32[batch,2,sequence,8], past:f32[batch,2,past,8] -> present = Concat(past, x) {axis=2}; "
          "t = Transpose(present) {perm=[0,1,3,2]}; s = MatMul(x, t) => s, present");
+    save("product.onnx", "x:f32[4096,4096], w:f32[4096,4096]=const -> y = MatMul(x, w)");
     save("audio.onnx", "x:f32[n,1,samples], w:f32[4,1,10]=const -> y = Conv(x, w) {strides=[5]}");
     save("merged.onnx",
          "x:f32[batch,2,sequence,8], past:f32[batch,2,past,8], use_cache_branch:bool[1], w:f32[8,8]=const -> "
@@ -374,6 +375,48 @@ TEST_CASE("a prediction stands beside the bound, with its interval and calibrati
   CHECK(seconds >= time["floor_seconds"].get<double>());
   CHECK(time["predicted"]["calibration"].get<std::string>().starts_with("rtx-3090-amp-nchw"));
   CHECK(workshop().run("net.onnx --device rtx-3090 --predict --calibration no-such").code == 1);
+}
+
+TEST_CASE("a prediction is of float16: another precision is refused, and a shorter bound is not") {
+  for (const char* precision : {"fp32", "tf32", "bf16", "int8"}) {
+    const Result result =
+        workshop().run("net.onnx --batch 256 --device rtx-3090 --predict --precision " + std::string(precision));
+    CAPTURE(precision);
+    CHECK(result.code == 2);
+    CHECK(result.out.empty());
+    CHECK(result.err.find("calibration rtx-3090-amp-nchw is for float16") != std::string::npos);
+    CHECK(result.err.find(std::string("--precision ") + precision) != std::string::npos);
+    CHECK(result.err.find("fp16") != std::string::npos);  // the remedy
+  }
+  // Autocast runs a float32 file's products in float16: faster than the bound of float32, which the user must hear.
+  const char* note = "--precision fp16 gives bounds of the same regime";
+  const Result mixed = workshop().run("product.onnx --device rtx-3090 --predict --format json");
+  CHECK(mixed.code == 0);
+  const json time = json::parse(mixed.out)["roofline"];
+  REQUIRE(time["predicted"]["seconds"].get<double>() < time["seconds"].get<double>());
+  CHECK(mixed.err.find(note) != std::string::npos);
+  const Result same = workshop().run("product.onnx --device rtx-3090 --predict --precision fp16");
+  CHECK(same.code == 0);
+  CHECK(same.err.find(note) == std::string::npos);
+}
+
+TEST_CASE("a prediction whose interval nobody measured says so instead of 0") {
+  std::string calibration = test::read_file(PAGODA_SOURCE_DIR "/data/calibration/rtx-3090-amp-nchw.json");
+  json document = json::parse(calibration);
+  document["interval"].erase("elsewhere");
+  write_file(workshop().path("alone.json"), document.dump());
+  const std::string arguments = "net.onnx --batch 256 --precision fp16 --predict --calibration ./alone.json --device ";
+  const Result report = workshop().run(arguments + "h100-sxm --format json");
+  REQUIRE(report.code == 0);
+  const json predicted = json::parse(report.out)["roofline"]["predicted"];
+  CHECK(predicted["seconds"].get<double>() > 0);
+  for (const char* key : {"low", "high", "coverage"}) CHECK_MESSAGE(predicted[key].is_null(), key);
+  for (const std::string& violation : test::violations(json::parse(report.out), schema("estimate")))
+    FAIL_CHECK(violation);
+  const Result table = workshop().run(arguments + "h100-sxm");
+  CHECK(table.out.find("0 s …") == std::string::npos);
+  CHECK(table.out.find("no interval: no measured run on h100-sxm") != std::string::npos);
+  CHECK(workshop().run(arguments + "rtx-3090").out.find("for 90.0 % of models") != std::string::npos);
 }
 
 TEST_CASE("an unknown device is exit 4 and says which are known") {

@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "pagoda/core/device.h"
+#include "pagoda/core/predict.h"
 
 namespace pagoda::tool {
 namespace {
@@ -280,6 +281,11 @@ void check(const Arguments& arguments) {
   }
   if (!arguments.precision.empty() && !precision(arguments.precision))
     throw UsageError("--precision " + arguments.precision + " is none of " + precision_names());
+  if (arguments.predict && !arguments.precision.empty() && precision(arguments.precision) != kPredictedPrecision)
+    throw UsageError("--predict: calibration " +
+                     (arguments.calibration.empty() ? kCalibration : arguments.calibration) + " is for " +
+                     std::string(to_string(kPredictedPrecision)) + " under autocast, not --precision " +
+                     arguments.precision + "; give --precision fp16 or none");
   const int studies =
       int{!arguments.sweeps.empty()} + int{!arguments.compare.empty()} + int{!arguments.profile_structure.empty()};
   if (studies > 1) throw UsageError("--sweep, --compare and --profile-structure are different reports; give one");

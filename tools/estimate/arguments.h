@@ -15,6 +15,7 @@
 
 namespace pagoda::tool {
 
+inline constexpr const char* kCalibration = "rtx-3090-amp-nchw";  // of --predict
 inline constexpr const char* kTool = "onnx-estimate " PAGODA_VERSION;
 
 // The command line contradicts itself.

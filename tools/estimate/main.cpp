@@ -20,8 +20,6 @@
 namespace pagoda::tool {
 namespace {
 
-constexpr const char* kCalibration = "rtx-3090-amp-nchw";  // of --predict
-
 enum ExitCode { kDone = 0, kUnusableInput = 1, kUsage = 2, kPartial = 3, kNoDevice = 4 };
 
 std::size_t terminal_width() {
@@ -166,6 +164,10 @@ class Run {
     const Prediction prediction = predict(model_, analysis_, *device_, fitted);
     if (!prediction.problem.empty()) say("prediction: " + printable(prediction.problem) + "\n");
     if (!prediction.seconds) return;
+    if (*prediction.seconds < roofline_.totals.seconds && !roofline_options_.precision)
+      say("prediction: autocast to " + std::string(to_string(kPredictedPrecision)) +
+          " makes it shorter than the bound, which holds for the file's own precisions; --precision fp16 gives bounds "
+          "of the same regime\n");
     time_.predicted = TimeSection::Predicted{.seconds = *prediction.seconds,
                                              .low = prediction.low,
                                              .high = prediction.high,

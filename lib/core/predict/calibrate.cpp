@@ -231,6 +231,14 @@ std::vector<std::string> devices_of(std::span<const TimedRun> runs) {
   return {devices.begin(), devices.end()};
 }
 
+// Empty where too few families were measured to claim anything.
+std::optional<Factors> claimed(std::span<const double> log_errors, std::span<const std::string> families,
+                               double coverage) {
+  const Factors factors = interval_factors(log_errors, families, coverage);
+  if (std::isinf(factors.high) || factors.low <= 0) return std::nullopt;
+  return factors;
+}
+
 void judge_elsewhere(std::span<const TimedRun> runs, double coverage, Calibration& calibration) {
   check(runs);
   std::vector<double> log_errors;
@@ -239,10 +247,8 @@ void judge_elsewhere(std::span<const TimedRun> runs, double coverage, Calibratio
     log_errors.push_back(std::log(run.seconds / total_seconds(run, calibration)));
     families.push_back(run.family);
   }
-  const Factors factors = interval_factors(log_errors, families, coverage);
-  if (std::isinf(factors.high) || factors.low <= 0) return;  // too few families to claim anything
-  calibration.elsewhere_low_factor = factors.low;
-  calibration.elsewhere_high_factor = factors.high;
+  calibration.elsewhere = claimed(log_errors, families, coverage);
+  if (!calibration.elsewhere) return;
   for (const std::string& device : devices_of(runs))
     (calibration.judge += calibration.judge.empty() ? "" : ", ") += device;
 }
@@ -350,9 +356,7 @@ CalibrationResult calibrate(std::span<const TimedRun> runs, const CalibrationOpt
   calibration.p90_error = quantile(errors, 0.9);
   calibration.rank_correlation = rank_correlation(predicted, measured);
   calibration.coverage = options.coverage;
-  const Factors factors = interval_factors(log_errors, families, options.coverage);
-  calibration.low_factor = factors.low;
-  calibration.high_factor = factors.high;
+  calibration.interval = claimed(log_errors, families, options.coverage);
   result.fitted_mean_error = mean(fitted);
   if (!elsewhere.empty()) judge_elsewhere(elsewhere, options.coverage, calibration);
 

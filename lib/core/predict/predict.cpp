@@ -7,20 +7,19 @@
 
 namespace pagoda {
 
-Factors interval(const Calibration& calibration, std::string_view device, bool channels_last) {
+std::optional<Factors> interval(const Calibration& calibration, std::string_view device, bool channels_last) {
   const auto holds = [](const std::vector<std::string>& names, std::string_view name) {
     return std::find(names.begin(), names.end(), name) != names.end();
   };
   if (holds(calibration.devices, device) && holds(calibration.layouts, channels_last ? "nhwc" : "nchw"))
-    return {calibration.low_factor, calibration.high_factor};
-  return {calibration.elsewhere_low_factor, calibration.elsewhere_high_factor};
+    return calibration.interval;
+  return calibration.elsewhere;
 }
 
 Prediction predict(const Model& model, const Analysis& analysis, const DeviceSpec& device,
                    const Calibration& calibration, const EagerOptions& options) {
   Prediction result;
   result.calibration = calibration.id;
-  result.coverage = calibration.coverage;
   const auto rates = kernel_rates(device);
   if (!rates) {
     result.problem = device.id + " states no float16 rate of tensor units with float32 accumulation, float32 rate, " +
@@ -38,9 +37,11 @@ Prediction predict(const Model& model, const Analysis& analysis, const DeviceSpe
     seconds += time;
   }
   result.seconds = seconds;
-  const Factors factors = interval(calibration, device.id, options.channels_last);
-  result.low = seconds * factors.low;
-  result.high = seconds * factors.high;
+  if (const auto factors = interval(calibration, device.id, options.channels_last)) {
+    result.low = seconds * factors->low;
+    result.high = seconds * factors->high;
+    result.coverage = calibration.coverage;
+  }
   // Short kernels wait for the host, which was never the limit in the measured runs.
   if (result.kernels > 0 && seconds < static_cast<double>(result.kernels) * calibration.shortest_kernel_seconds)
     result.problem = "kernels are shorter than any that calibration " + calibration.id +

@@ -163,8 +163,8 @@ void read_roofline(EstimateFile& file, const Json& json) {
                             .at_least = flag(json, "at_least"),
                             .predicted = {}};
   if (const Json* predicted = field(json, "predicted"); predicted != nullptr && amount(*predicted, "seconds"))
-    roofline.predicted = {*amount(*predicted, "seconds"), amount(*predicted, "low").value_or(0),
-                          amount(*predicted, "high").value_or(0), text(*predicted, "calibration")};
+    roofline.predicted = {*amount(*predicted, "seconds"), amount(*predicted, "low"), amount(*predicted, "high"),
+                          text(*predicted, "calibration")};
   for (const Json& row : array(json, "nodes"))
     if (const auto index = size(row, "index"))
       if (const auto found = file.position.find(*index); found != file.position.end())

@@ -49,7 +49,8 @@ struct EstimateRoofline {
   std::optional<double> seconds, floor_seconds, eager_seconds;
   bool at_least = false;
   struct Prediction {
-    double seconds = 0, low = 0, high = 0;
+    double seconds = 0;
+    std::optional<double> low, high;  // empty when no interval is known
     std::string calibration;
   };
   std::optional<Prediction> predicted;

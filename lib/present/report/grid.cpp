@@ -248,6 +248,14 @@ void add_throughput(Grid& grid, const Data& data, double seconds) {
   }
 }
 
+std::string interval_text(const TimeSection& time) {
+  const TimeSection::Predicted& predicted = *time.predicted;
+  if (!predicted.low || !predicted.high || !predicted.coverage)
+    return "no interval: no measured run on " + printable(time.device->id) + " or elsewhere judged the calibration";
+  return si_seconds(*predicted.low) + " … " + si_seconds(*predicted.high) + " for " +
+         rounded(100 * *predicted.coverage) + " % of models";
+}
+
 void add_time_rows(Grid& grid, const Data& data) {
   const TimeSection& time = *data.time();
   const RooflineTotals& totals = time.bound->totals;
@@ -264,9 +272,7 @@ void add_time_rows(Grid& grid, const Data& data) {
                        "whatever is fused or kept on chip: all units busy at once, weights read once"});
   if (time.predicted)
     grid.rows.push_back({"predicted", "", si_seconds(time.predicted->seconds),
-                         si_seconds(time.predicted->low) + " … " + si_seconds(time.predicted->high) + " for " +
-                             rounded(100 * time.predicted->coverage) + " % of models; " +
-                             printable(time.predicted->calibration)});
+                         interval_text(time) + "; " + printable(time.predicted->calibration)});
   if (totals.seconds > 0) add_throughput(grid, data, totals.seconds);
 }
 

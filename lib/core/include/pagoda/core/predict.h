@@ -106,6 +106,14 @@ struct ClassCoefficients {
   double width = 0, depth = 0;  // n0, k0
 };
 
+// Factors on a prediction.
+struct Factors {
+  double low = 0, high = 0;
+};
+
+// The precision of every prediction and calibration: autocast runs products in it.
+inline constexpr Precision kPredictedPrecision = Precision::Float16;
+
 struct Calibration {
   std::string id;
   std::string regime;  // what was measured: framework, precision, layout, batches
@@ -115,12 +123,11 @@ struct Calibration {
   double norm = 4;                   // p: 1 adds work and traffic, large p takes the longer one
   std::vector<std::string> devices;  // that were measured, by id
   std::vector<std::string> layouts;  // of images in the measured runs: "nchw", "nhwc"
-  // The interval: prediction · low_factor … prediction · high_factor holds `coverage` of the models of unseen families
-  // on a measured device in a measured layout.
-  double coverage = 0, low_factor = 0, high_factor = 0;
-  // The same elsewhere, from runs on the devices of `judge` that had no part in the fit; factors are 0 where there were
-  // none, and predictions for other devices or layouts then have no interval.
-  double elsewhere_low_factor = 0, elsewhere_high_factor = 0;
+  // prediction · interval.low … prediction · interval.high holds `coverage` of the models of unseen families on a
+  // measured device in a measured layout; `elsewhere` does so on other devices or in other layouts, from runs on the
+  // devices of `judge`, which had no part in the fit. Empty: too few families were measured to claim one.
+  double coverage = 0;
+  std::optional<Factors> interval, elsewhere;
   std::string judge;
   double shortest_kernel_seconds = 0;  // least mean time of a kernel among the models it was fitted to
   // On families left out of the fit:
@@ -130,15 +137,11 @@ struct Calibration {
 };
 
 // The interval's factors for a device and layout: those of measured ones, or those of elsewhere.
-struct Factors {
-  double low = 0, high = 0;
-};
-Factors interval(const Calibration& calibration, std::string_view device, bool channels_last);
+std::optional<Factors> interval(const Calibration& calibration, std::string_view device, bool channels_last);
 
 struct Prediction {
   std::optional<double> seconds;  // empty when the device states no rate that the calibration needs: see `problem`
-  double low = 0, high = 0;       // of `coverage`; 0 where the calibration claims nothing for this device
-  double coverage = 0;
+  std::optional<double> low, high, coverage;  // empty where the calibration claims nothing for this device
   std::string calibration;
   std::string problem;  // why there is no prediction, or why it reaches beyond what was measured; else empty
   std::vector<double> row_seconds;  // by Analysis::nodes: sums to `seconds`

@@ -51,9 +51,10 @@ struct TimeSection {
   RooflineOptions options = {};
   const Roofline* bound = nullptr;
   struct Predicted {
-    double seconds = 0, low = 0, high = 0;
-    double coverage = 0;      // part of runs that the interval is to hold
-    std::string calibration;  // which, and from what
+    double seconds = 0;
+    std::optional<double> low, high;  // empty when no interval is known
+    std::optional<double> coverage;   // part of runs that the interval is to hold
+    std::string calibration;          // which, and from what
   };
   std::optional<Predicted> predicted = std::nullopt;
 };
