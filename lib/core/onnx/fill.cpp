@@ -176,7 +176,7 @@ class Filler {
                   std::to_string(kMostWeightBytes) + " bytes, expected at most that many");
     if (is_string) return data;
     if (data_location_.empty()) {
-      append_varint(data.text, bytes_tag(kRawData));
+      append_varint(data.text, kRawData << 3 | static_cast<std::uint32_t>(Type::Bytes));
       append_varint(data.text, data.generated);
     } else {
       const std::uint64_t offset = (data_bytes_ + kAlignment - 1) / kAlignment * kAlignment;

@@ -1,6 +1,8 @@
 // Reading and writing the protobuf wire format: see https://protobuf.dev/programming-guides/encoding.
 #include "onnx/wire.h"
 
+#include <algorithm>
+#include <array>
 #include <limits>
 #include <vector>
 
@@ -16,22 +18,10 @@ void malformed(std::uint64_t offset, const std::string& what) {
   throw Malformed("malformed protobuf at byte " + std::to_string(offset) + ": " + what);
 }
 
-void damaged(Range message, const std::string& found, const std::string& expected) {
-  throw Error(found + " at byte " + std::to_string(message.begin) + ", expected " + expected +
-              "; the file is damaged, export or download it again");
-}
-
-void File::fail_fields() {
-  throw Error("more than " + std::to_string(kMaxFields) + " fields besides weights, expected at most that many");
-}
-
-void File::fail_bytes() {
-  throw Error("names and texts of more than " + std::to_string(kMaxBytes) + " bytes, expected at most that many");
-}
-
-void File::release_up_to(std::uint64_t offset) {
-  if (release_) release_({released_, offset});
-  released_ = offset;
+void File::count_fields(std::uint64_t fields) {
+  if (fields > fields_left)
+    throw Error("more than " + std::to_string(kMaxFields) + " fields besides weights, expected at most that many");
+  fields_left -= fields;
 }
 
 Reader::Reader(File& file, Range range, int depth) : file_(file), range_(range), depth_(depth) {
@@ -42,30 +32,39 @@ Reader::Reader(File& file, Range range, int depth) : file_(file), range_(range),
 }
 
 void Reader::seek(std::uint64_t position) {
-  const std::string_view window = file_.window({position, range_.end});
-  at_ = window.data();
-  end_ = at_ + window.size();
-  window_end_ = position + window.size();
+  window_begin_ = position;
+  window_end_ = std::min<std::uint64_t>(range_.end, position + std::numeric_limits<int>::max());
+  stream_.emplace(reinterpret_cast<const std::uint8_t*>(file_.bytes.data()) + window_begin_,
+                  static_cast<int>(window_end_ - window_begin_));
 }
 
-std::uint64_t Reader::long_varint(const char* what) {
-  const std::uint64_t start = position();
-  if (window_end_ != range_.end && window_end_ - start < kLongestVarint) seek(start);
+// Moves the window when a tag and a value might not lie in it whole.
+void Reader::ensure_window() {
+  if (window_end_ == range_.end) return;
+  const std::uint64_t now = position();
+  if (window_end_ - now < kLongestTag + kLongestVarint) seek(now);
+}
+
+bool Reader::at_end() {
+  ensure_window();
+  return position() == range_.end;
+}
+
+std::uint64_t Reader::varint(const char* what) {
+  ensure_window();
   std::uint64_t value = 0;
-  for (unsigned shift = 0; at_ != end_ && shift < 7 * kLongestVarint; shift += 7) {
-    const auto byte = static_cast<unsigned char>(*at_++);
-    value |= std::uint64_t{byte & 0x7fu} << shift;
-    if (byte < 0x80) return value;
-  }
-  malformed(start, std::string(what) + (range_.end - start < kLongestVarint
-                                            ? " is cut off at byte " + std::to_string(range_.end)
-                                            : " is longer than 10 bytes"));
+  const std::uint64_t start = position();
+  if (!stream_->ReadVarint64(&value)) [[unlikely]]
+    malformed(start, std::string(what) + (range_.end - start < kLongestVarint
+                                              ? " is cut off at byte " + std::to_string(range_.end)
+                                              : " is longer than 10 bytes"));
+  return value;
 }
 
-std::uint32_t Reader::read_tag() {
+std::uint32_t Reader::tag() {
   const std::uint64_t start = position();
   const std::uint64_t value = varint("a field's tag");
-  if (value < 8 || value > std::numeric_limits<std::uint32_t>::max() || position() - start > kLongestTag) [[unlikely]]
+  if (position() - start > kLongestTag || value > std::numeric_limits<std::uint32_t>::max() || value < 8)
     malformed(start, "field number " + std::to_string(value >> 3) + ", expected 1 to 536870911");
   return static_cast<std::uint32_t>(value);
 }
@@ -79,7 +78,7 @@ void Reader::read_value(Field& field) {
                                        "; the file may be truncated");
     field.payload = {begin, begin + size};
     if (begin + size <= window_end_)
-      at_ += size;
+      stream_->Skip(static_cast<int>(size));
     else
       seek(begin + size);
   };
@@ -112,7 +111,7 @@ std::optional<Field> Reader::next() {
   file_.count_fields(1);
   Field field;
   field.whole.begin = position();
-  const std::uint32_t tag_value = read_tag();
+  const std::uint32_t tag_value = tag();
   field.number = tag_value >> 3;
   field.type = static_cast<Type>(tag_value & 7);
   read_value(field);
@@ -128,7 +127,7 @@ void Reader::skip_group(std::uint32_t number, std::uint64_t start) {
     file_.count_fields(1);
     Field field;
     field.whole.begin = position();
-    const std::uint32_t tag_value = read_tag();
+    const std::uint32_t tag_value = tag();
     field.number = tag_value >> 3;
     field.type = static_cast<Type>(tag_value & 7);
     if (field.type == Type::GroupStart) {
@@ -144,24 +143,19 @@ void Reader::skip_group(std::uint32_t number, std::uint64_t start) {
   }
 }
 
-std::uint64_t fixed(std::string_view bytes) {
-  std::uint64_t value = 0;
-  for (std::size_t i = bytes.size(); i-- > 0;) value = value << 8 | static_cast<unsigned char>(bytes[i]);
-  return value;
-}
-
 void append_varint(std::string& out, std::uint64_t value) {
-  for (; value >= 0x80; value >>= 7) out += static_cast<char>(value | 0x80);
-  out += static_cast<char>(value);
+  std::array<std::uint8_t, kLongestVarint> buffer;
+  const std::uint8_t* end = google::protobuf::io::CodedOutputStream::WriteVarint64ToArray(value, buffer.data());
+  out.append(reinterpret_cast<const char*>(buffer.data()), static_cast<std::size_t>(end - buffer.data()));
 }
 
 void append_varint_field(std::string& out, std::uint32_t number, std::uint64_t value) {
-  append_varint(out, varint_tag(number));
+  append_varint(out, number << 3 | static_cast<std::uint32_t>(Type::Varint));
   append_varint(out, value);
 }
 
 void append_bytes_field(std::string& out, std::uint32_t number, std::string_view value) {
-  append_varint(out, bytes_tag(number));
+  append_varint(out, number << 3 | static_cast<std::uint32_t>(Type::Bytes));
   append_varint(out, value.size());
   out += value;
 }
