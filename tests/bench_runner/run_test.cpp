@@ -30,7 +30,7 @@ struct Bench {
   ~Bench() { fs::remove_all(folder); }
 
   pagoda::documents::Result run(pagoda::documents::Config config,
-                        pagoda::measured::Limits limits = {.seconds = 20, .memory_bytes = 0}) const {
+                                pagoda::measured::Limits limits = {.seconds = 20, .memory_bytes = 0}) const {
     config.try_emplace("backend", "fake");
     config.try_emplace("measure.budget_seconds", 0.2);
     config.try_emplace("measure.warmup_seconds", 0.2);
@@ -204,7 +204,8 @@ TEST_CASE("every reason why outputs cannot be compared has a code") {
   const auto zeros = compare_outputs({tensor({0, 1}, {2})}, {tensor({0, 0}, {2})}, 0.02);
   CHECK(zeros.code == pagoda::documents::VerificationCode::Fail);
   CHECK_FALSE(zeros.error);
-  CHECK(compare_outputs({tensor({0, 0}, {2})}, {tensor({0, 0}, {2})}, 0.02).code == pagoda::documents::VerificationCode::Pass);
+  CHECK(compare_outputs({tensor({0, 0}, {2})}, {tensor({0, 0}, {2})}, 0.02).code ==
+        pagoda::documents::VerificationCode::Pass);
 }
 
 TEST_CASE("the machine's counters are read from its files, and absent where there are none") {

@@ -15,6 +15,7 @@ namespace {
 
 using namespace pagoda;
 using namespace pagoda::documents;
+using namespace pagoda::documents;
 
 documents::Ceiling compute_ceiling() {
   documents::Ceiling c;

@@ -17,10 +17,10 @@ const std::vector<measured::KnownLevel> kLevels = {
     {"l1", 48 * kKiB}, {"l2", 1 * kMiB}, {"l3", 32 * kMiB}, {"dram", {}}};
 
 // A sweep of ratio 1.15 over `rate`, with noise of 1 %.
-std::vector<measured::SweepPoint> sweep(const std::function<double(double)>& rate, double to = 512 * kMiB) {
+std::vector<measured::WorkingSetPoint> sweep(const std::function<double(double)>& rate, double to = 512 * kMiB) {
   std::mt19937_64 random(3);
   std::normal_distribution<double> noise(1, 0.01);
-  std::vector<measured::SweepPoint> points;
+  std::vector<measured::WorkingSetPoint> points;
   for (double bytes = 4 * kKiB; bytes < to; bytes *= 1.15) points.push_back({bytes, rate(bytes) * noise(random)});
   return points;
 }

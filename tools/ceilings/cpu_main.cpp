@@ -207,8 +207,7 @@ Outcome run_cpu(const Options& options, bool show_progress) {
   ProgressLine line(show_progress);
   const Plan plan = budgeted(kPlans[static_cast<std::size_t>(options.depth)], experiments.size(),
                              options.budget_seconds, options.seed);
-  Measured measured =
-      measure(experiments, plan, seconds_now, [&](const Progress& p) { line.show(p); });
+  Measured measured = measure(experiments, plan, seconds_now, [&](const Progress& p) { line.show(p); });
   document.ceilings = std::move(measured.ceilings);
   document.checks = std::move(measured.checks);
   attach_code(document.ceilings);

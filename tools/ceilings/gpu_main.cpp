@@ -224,7 +224,8 @@ void check_levels(pagoda::documents::CeilingsDocument& document) {
 }
 
 // Levels of the sweep by the capacity the driver states; and far beyond it, the same loads find memory's own rate.
-void name_levels(const std::vector<pagoda::measured::WorkingSetPoint>& sweep, double l2_bytes, pagoda::documents::CeilingsDocument& document) {
+void name_levels(const std::vector<pagoda::measured::WorkingSetPoint>& sweep, double l2_bytes,
+                 pagoda::documents::CeilingsDocument& document) {
   for (const pagoda::measured::Plateau& p :
        pagoda::measured::find_plateaus(sweep, {{"l2", l2_bytes}, {"dram", std::nullopt}})) {
     char text[64];
@@ -392,8 +393,7 @@ Outcome run_gpu(const Options& options, bool show_progress) {
   ProgressLine line(show_progress);
   const Plan plan = budgeted(kPlans[static_cast<std::size_t>(options.depth)], experiments.size(),
                              options.budget_seconds, options.seed);
-  Measured measured =
-      measure(experiments, plan, seconds_now, [&](const Progress& p) { line.show(p); });
+  Measured measured = measure(experiments, plan, seconds_now, [&](const Progress& p) { line.show(p); });
   for (pagoda::documents::CeilingCheck& check : measured.checks) document.checks.push_back(std::move(check));
   attach_code(capability, measured.ceilings);
   document.ceilings = measured.ceilings;

@@ -84,7 +84,7 @@ class Run {
   std::vector<Sample> visit(Experiment& e, double seconds, std::optional<std::size_t>& chosen) {
     const double end = now_() + seconds;
     warm_up(e.candidates[chosen.value_or(0)], std::min(plan_.warm_up_seconds, 0.25 * seconds));
-    if (!chosen) chosen = e.candidates.size() > 1 ? pagoda::base::choose(e, now_() + 0.5 * (end - now_())) : 0;
+    if (!chosen) chosen = e.candidates.size() > 1 ? choose(e, now_() + 0.5 * (end - now_())) : 0;
     const int least = std::max(1, plan_.min_samples / plan_.visits),
               most = std::max(1, plan_.max_samples / plan_.visits);
     std::vector<Sample> samples;

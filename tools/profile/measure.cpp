@@ -18,7 +18,7 @@
 #include "probe.h"
 #include "profile/record.h"
 
-namespace pagoda {
+namespace pagoda::measure {
 namespace {
 
 namespace fs = std::filesystem;
@@ -132,10 +132,10 @@ pagoda::documents::Measured Session::finish() {
   measured = state.options.mode == "time" || chip.empty()
                  ? pagoda::measured::profile::measured_of({run}, how)
                  : pagoda::measured::profile::measured_of({run}, pagoda::documents::chip_metrics(chip), how);
-  measured.tool = std::string("pagoda::Session ") + PAGODA_VERSION;
+  measured.tool = std::string("pagoda::measure::Session ") + PAGODA_VERSION;
   if (!state.options.output.empty())
     pagoda::base::write_file(state.options.output, pagoda::documents::write_measured(measured));
   return measured;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::measure
