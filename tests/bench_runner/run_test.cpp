@@ -38,7 +38,7 @@ struct Bench {
     all.commands["fake"] = {PAGODA_FAKE_WORKER};
     all.commands["ort"] = {PAGODA_FAKE_WORKER};
     all.commands["missing"] = {"/nowhere/worker"};
-    const pagoda::documents::Experiment experiment{pagoda::key(config), config};
+    const pagoda::documents::Experiment experiment{pagoda::documents::key(config), config};
     const auto result = run_experiment(experiment, all, {.limits = limits, .folder = folder, .metadata = {{"m", "1"}}});
     REQUIRE(result);
     // Whatever happened, it can be written and read.
@@ -101,7 +101,7 @@ TEST_CASE("every way to end is told apart") {
     CAPTURE(c.behave);
     const std::int64_t limit = std::string(c.behave) == "eat" ? 100 << 20 : 0;
     const pagoda::documents::Result r = bench.run({{"behave", c.behave}}, {.seconds = 1, .memory_bytes = limit});
-    CHECK(pagoda::to_string(r.status) == pagoda::to_string(c.status));
+    CHECK(to_string(r.status) == to_string(c.status));
     CHECK(r.reason.rfind(c.reason, 0) == 0);
   }
 }
@@ -198,8 +198,7 @@ TEST_CASE("every reason why outputs cannot be compared has a code") {
       {{tensor({1, std::nan(""), 2}, {3})}, pagoda::documents::VerificationCode::NonFinite},
       {{unreadable}, pagoda::documents::VerificationCode::UnsupportedOutput},
   };
-  for (const Case& c : cases)
-    CHECK(pagoda::to_string(compare_outputs(c.got, {reference}, 0.02).code) == pagoda::to_string(c.code));
+  for (const Case& c : cases) CHECK(to_string(compare_outputs(c.got, {reference}, 0.02).code) == to_string(c.code));
   CHECK(compare_outputs({reference}, {}, 0.02).code == pagoda::documents::VerificationCode::UnsupportedOutput);
   const auto zeros = compare_outputs({tensor({0, 1}, {2})}, {tensor({0, 0}, {2})}, 0.02);
   CHECK(zeros.code == pagoda::documents::VerificationCode::Fail);

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "pagoda/documents/ceilings.h"
+#include "pagoda/measured/ert.h"
 
 namespace {
 

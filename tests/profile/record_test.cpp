@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "pagoda/measured/import.h"
+#include "pagoda/measured/peaks.h"
 #include "support/golden.h"
 #include "support/json_schema.h"
 
@@ -102,7 +103,7 @@ TEST_CASE(
   REQUIRE(measured.kernels.size() == 2);
   CHECK(measured.kernels[1].device == 0);
   // 8.1 MB in 3 µs are 2.7 of 3 TB/s.
-  const auto shares = documents::shares_of_peak(measured.kernels[1], device);
+  const auto shares = shares_of_peak(measured.kernels[1], device);
   CHECK(shares.at("bytes.dram") == doctest::Approx(0.9));
   CHECK(shares.at("bfloat16.tensor") == 0);
   CHECK_FALSE(shares.contains("bytes.l2"));

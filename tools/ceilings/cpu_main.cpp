@@ -8,6 +8,7 @@
 #include "code_audit.h"
 #include "cpu_run.h"
 #include "energy_run.h"
+#include "pagoda/measured/ert.h"
 #include "progress.h"
 #include "runs.h"
 
@@ -229,7 +230,7 @@ Outcome run_cpu(const Options& options, bool show_progress) {
     check_order(document);
     line.show("comparison with ERT's kernel");
     document.ert = compare_with_ert(cpu, options.depth, options.seed);
-    document.checks.push_back(pagoda::documents::judge(*document.ert));
+    document.checks.push_back(pagoda::measured::judge(*document.ert));
   }
   if (options.energy) {
     line.show("energy");

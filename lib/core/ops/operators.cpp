@@ -10,7 +10,7 @@
 #include "pagoda/base/csv_reader.h"
 #include "pagoda/base/embedded_file.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 namespace ops {
 std::span<const base::EmbeddedFile> operator_files();  // data/ops.csv
 }
@@ -54,4 +54,4 @@ std::vector<OperatorInfo> operators() {
   return result;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

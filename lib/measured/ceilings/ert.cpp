@@ -4,6 +4,7 @@
 
 #include "pagoda/base/statistics.h"
 #include "pagoda/documents/ceilings.h"
+#include "pagoda/measured/ert.h"
 
 namespace pagoda::measured {
 namespace {

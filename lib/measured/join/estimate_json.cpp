@@ -93,9 +93,10 @@ void read_roofline(const base::Json& roofline, const std::string& place, Estimat
 EstimateDocument parse_estimate(std::string_view json, std::string_view subject) {
   const std::string place(subject);
   EstimateDocument estimate;
-  const base::Json rest = base::stream_elements(json, subject, "nodes", [&](const base::Json& node, std::size_t index) {
-    estimate.rows.push_back(read_row(node, place + ".nodes[" + std::to_string(index) + "]"));
-  });
+  const base::Json rest =
+      import::stream_elements(json, subject, "nodes", [&](const base::Json& node, std::size_t index) {
+        estimate.rows.push_back(read_row(node, place + ".nodes[" + std::to_string(index) + "]"));
+      });
   if (base::text(rest, "schema", place) != "pagoda.estimate/1")
     base::fail(place, "expected \"schema\": \"pagoda.estimate/1\"; write one with onnx-estimate MODEL --format json");
   if (const base::Json* model = base::member(rest, "model"); model && model->is_object())

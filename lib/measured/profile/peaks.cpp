@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "pagoda/measured/peaks.h"
 #include "profile/record.h"
 
 namespace pagoda::measured {

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "pagoda/base/text.h"
+#include "pagoda/measured/peaks.h"
 #include "profile/record.h"
 
 namespace pagoda::measured::profile {
@@ -43,7 +44,7 @@ struct Line {
     operations.add(kernel.flops);
     ++rows;
     if (!kernel.device || *kernel.device >= devices.size()) return;
-    const auto shares = documents::shares_of_peak(kernel, devices[*kernel.device]);
+    const auto shares = shares_of_peak(kernel, devices[*kernel.device]);
     with_peak += shares.empty() ? 0 : 1;
     for (const auto& [of, share] : shares) at_peak[of] += share * *kernel.seconds;
   }

@@ -13,5 +13,4 @@ std::string to_string(Int value);
 
 namespace pagoda {
 using base::Int;
-using base::to_string;
 }  // namespace pagoda

@@ -123,12 +123,6 @@ struct ErtComparison {
   std::vector<ErtPoint> points;
 };
 
-// Whether that kernel is anywhere surely faster than our roof: whether the interval of a median ratio lies above 1.
-// Intervals are distribution-free (median_interval), each side at (1 - confidence) / points, after Bonferroni: with so
-// many points some would otherwise exceed 1 by chance. A point without interval fails the check too. Fills ratios and
-// intervals.
-CeilingCheck judge(ErtComparison& comparison);
-
 // What a fit of E = Σ ε·work + P0·T says, beside its ceilings of kind energy.
 struct EnergyReport {
   std::string source;  // "nvml", "rapl"

@@ -79,10 +79,6 @@ struct MeasuredDevice {
   std::map<std::string, DevicePeak> peaks;
 };
 
-// Of each peak that is known, the share that the kernel reached over its time: 0.62 of "bytes.dram". Peaks of
-// precisions that were not collected are left out, and all of them where the kernel has no time.
-std::map<std::string, double> shares_of_peak(const MeasuredKernel& kernel, const MeasuredDevice& device);
-
 // A whole run of a model in one configuration of the machine, where a source has no kernels.
 struct MeasuredRun {
   base::Settings config;  // "batch", "gpu_hz", "cores", …
