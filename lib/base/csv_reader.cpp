@@ -3,7 +3,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "pagoda/base/json_fields.h"
+#include "pagoda/base/error.h"
 
 namespace pagoda::base {
 
