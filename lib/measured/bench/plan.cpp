@@ -72,8 +72,8 @@ Config make_config(const std::vector<std::pair<std::string, Setting>>& point, co
     if (axis == "backend") backend = setting_text(value);
   for (const auto& [axis, value] : point)
     if (has_axis(backend, axis)) config[axis] = value;
-  const auto fill = [&](const char* axis, Setting value) {
-    if (has_axis(backend, axis)) config.try_emplace(axis, std::move(value));
+  const auto fill = [&](const char* axis, const Setting& value) {
+    if (has_axis(backend, axis)) config.try_emplace(axis, value);
   };
   fill("mode", "inference");
   fill("device", "cpu");
