@@ -12,7 +12,7 @@
 
 int main(int argc, char** argv) {
   const int n = argc > 1 ? std::atoi(argv[1]) : 4096;
-  pagoda::Session session;  // before the first CUDA call
+  pagoda::measure::Session session;  // before the first CUDA call
   if (!session.problem().empty()) {
     std::printf("skipped: %s\n", session.problem().c_str());
     return 77;
@@ -29,7 +29,7 @@ int main(int argc, char** argv) {
   cudaMemset(b, 0, bytes);
   const float one = 1, zero = 0;
   {
-    const pagoda::Range range("gemm");
+    const pagoda::measure::Range range("gemm");
     cublasGemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, n, n, n, &one, a, CUDA_R_16BF, n, b, CUDA_R_16BF, n, &zero, c,
                  CUDA_R_16BF, n, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
     cudaDeviceSynchronize();

@@ -15,10 +15,10 @@ constexpr double kKiB = 1024, kMiB = 1024 * 1024;
 const std::vector<KnownLevel> kLevels = {{"l1", 48 * kKiB}, {"l2", 1 * kMiB}, {"l3", 32 * kMiB}, {"dram", {}}};
 
 // A sweep of ratio 1.15 over `rate`, with noise of 1 %.
-std::vector<SweepPoint> sweep(const std::function<double(double)>& rate, double to = 512 * kMiB) {
+std::vector<WorkingSetPoint> sweep(const std::function<double(double)>& rate, double to = 512 * kMiB) {
   std::mt19937_64 random(3);
   std::normal_distribution<double> noise(1, 0.01);
-  std::vector<SweepPoint> points;
+  std::vector<WorkingSetPoint> points;
   for (double bytes = 4 * kKiB; bytes < to; bytes *= 1.15) points.push_back({bytes, rate(bytes) * noise(random)});
   return points;
 }

@@ -84,7 +84,7 @@ int main(int argc, char** argv) {
   cudaDeviceSynchronize();
   bool fine = true;
   {
-    const pagoda::Range range(name);
+    const pagoda::measure::Range range(name);
     for (int i = 0; i < times && fine && name == "mixed"; ++i)
       fine = multiply(handle, "bfloat16", a, b, c, n) && cudaMemset(b, 0, bytes) == cudaSuccess &&
              cudaMemcpy(a, b, bytes, cudaMemcpyDeviceToDevice) == cudaSuccess &&

@@ -6,14 +6,14 @@
 #include "pagoda/measure.h"
 
 int main() {
-  pagoda::Session session({.output = "session.json"});
+  pagoda::measure::Session session({.output = "session.json"});
   if (!session.problem().empty()) std::printf("problem: %s\n", session.problem().c_str());
   void* const driver = dlopen("libcuda.so.1", RTLD_NOW);
   const auto init = driver ? reinterpret_cast<int (*)(unsigned)>(dlsym(driver, "cuInit")) : nullptr;
   const auto launch = driver ? reinterpret_cast<void (*)(const char*)>(dlsym(driver, "fake_launch")) : nullptr;
   if (init) init(0);
   {
-    const pagoda::Range outer("model"), inner("gemm");
+    const pagoda::measure::Range outer("model"), inner("gemm");
     for (int i = 0; i < 3 && launch; ++i) launch("_Z4gemmILi128EEvPfi");
   }
   const pagoda::Measured measured = session.finish();

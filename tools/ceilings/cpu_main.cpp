@@ -212,7 +212,7 @@ Outcome run_cpu(const Options& options, bool show_progress) {
   if (options.only.empty()) {
     line.show("sweep over working sets");
     const std::vector<CpuCeilings::Point> points = cpu.sweep(options.depth == Depth::Quick ? 1.5 : 10);
-    std::vector<pagoda::SweepPoint> sweep;
+    std::vector<pagoda::WorkingSetPoint> sweep;
     outcome.points_csv = "working_set_bytes,bytes_per_second,clock_hz,disturbances\n";
     for (const CpuCeilings::Point& p : points) {
       sweep.push_back({p.bytes, p.bytes_per_second});

@@ -219,7 +219,7 @@ void check_levels(CeilingsDocument& document) {
 }
 
 // Levels of the sweep by the capacity the driver states; and far beyond it, the same loads find memory's own rate.
-void name_levels(const std::vector<pagoda::SweepPoint>& sweep, double l2_bytes, CeilingsDocument& document) {
+void name_levels(const std::vector<pagoda::WorkingSetPoint>& sweep, double l2_bytes, CeilingsDocument& document) {
   for (const pagoda::Plateau& p : pagoda::find_plateaus(sweep, {{"l2", l2_bytes}, {"dram", std::nullopt}})) {
     char text[64];
     std::snprintf(text, sizeof text, "%.0f GB/s over %zu working sets", p.bytes_per_second * 1e-9, p.points);
@@ -415,7 +415,7 @@ Outcome run_gpu(const Options& options, bool show_progress) {
   if (options.only.empty()) {
     stage("sweep of the second level", [&] {
       outcome.points_csv = "level,working_set_bytes,bytes_per_second\n";
-      std::vector<pagoda::SweepPoint> sweep;
+      std::vector<pagoda::WorkingSetPoint> sweep;
       for (const GpuCeilings::Point& p : ceilings.l2_sweep()) {
         sweep.push_back({p.bytes, p.bytes_per_second});
         char text[96];

@@ -18,7 +18,7 @@
 #include "probe.h"
 #include "profile/record.h"
 
-namespace pagoda {
+namespace pagoda::measure {
 namespace {
 
 namespace fs = std::filesystem;
@@ -129,9 +129,9 @@ Measured Session::finish() {
   const profile::RecordOptions how{state.options.mode, state.missing, std::nullopt};
   measured = state.options.mode == "time" || chip.empty() ? profile::measured_of({run}, how)
                                                           : profile::measured_of({run}, chip_metrics(chip), how);
-  measured.tool = std::string("pagoda::Session ") + PAGODA_VERSION;
+  measured.tool = std::string("pagoda::measure::Session ") + PAGODA_VERSION;
   if (!state.options.output.empty()) write_file(state.options.output, write_measured(measured));
   return measured;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::measure

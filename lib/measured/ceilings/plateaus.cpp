@@ -49,7 +49,7 @@ struct Edge {
   std::size_t at = 0;  // first point after it
 };
 
-std::vector<Edge> edges(const std::vector<SweepPoint>& sweep, std::span<const double> logs) {
+std::vector<Edge> edges(const std::vector<WorkingSetPoint>& sweep, std::span<const double> logs) {
   const std::vector<std::size_t> starts = change_points(logs);
   const auto level = [&](std::size_t piece) {
     const std::size_t end = piece + 1 < starts.size() ? starts[piece + 1] : logs.size();
@@ -98,12 +98,12 @@ std::vector<std::size_t> change_points(std::span<const double> values, std::size
   return starts;
 }
 
-std::vector<Plateau> find_plateaus(std::span<const SweepPoint> points, const std::vector<KnownLevel>& levels) {
-  std::vector<SweepPoint> sweep(points.begin(), points.end());
-  std::erase_if(sweep, [](const SweepPoint& p) { return !(p.bytes > 0) || !(p.bytes_per_second > 0); });
+std::vector<Plateau> find_plateaus(std::span<const WorkingSetPoint> points, const std::vector<KnownLevel>& levels) {
+  std::vector<WorkingSetPoint> sweep(points.begin(), points.end());
+  std::erase_if(sweep, [](const WorkingSetPoint& p) { return !(p.bytes > 0) || !(p.bytes_per_second > 0); });
   std::sort(sweep.begin(), sweep.end(), [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
   std::vector<double> logs;
-  for (const SweepPoint& p : sweep) logs.push_back(std::log(p.bytes_per_second));
+  for (const WorkingSetPoint& p : sweep) logs.push_back(std::log(p.bytes_per_second));
   const std::vector<Edge> found = edges(sweep, logs);
 
   struct Range {

@@ -2,13 +2,13 @@
 // itself, a session that does it. Target pagoda::measure; nothing of CUDA is linked.
 //
 //   {
-//     pagoda::Range range("encoder");            // NVTX, domain "pagoda"; costs a few ns where nobody listens
+//     pagoda::measure::Range range("encoder");   // NVTX, domain "pagoda"; costs a few ns where nobody listens
 //     launch_kernels();
 //   }
 //
 //   int main() {
-//     pagoda::Session session({.output = "measured.json"});   // before the first CUDA call
-//     …                                                       // the program's work
+//     pagoda::measure::Session session({.output = "measured.json"});   // before the first CUDA call
+//     …                                                                // the program's work
 //     for (const pagoda::MeasuredKernel& kernel : session.finish().kernels) …   // or at the end of scope
 //   }
 //
@@ -28,7 +28,7 @@
 #define PAGODA_INJECT_LIBRARY ""
 #endif
 
-namespace pagoda {
+namespace pagoda::measure {
 
 // Open from construction to destruction, on this thread; strictly nested.
 class Range {
@@ -66,4 +66,4 @@ class Session {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace pagoda
+}  // namespace pagoda::measure

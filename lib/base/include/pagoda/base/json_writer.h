@@ -4,7 +4,8 @@
 //   json.begin_object();
 //   json.member("macs", Int{1} << 90);
 //   json.key("nodes").begin_array();
-//   json.begin_object(JsonWriter::Layout::Line)…
+//   json.begin_object(JsonWriter::Layout::Line).member("name", "conv1").end_object();
+//   json.end_array().end_object();
 //   std::string text = std::move(json).text();
 #pragma once
 

@@ -2,8 +2,8 @@
 // down, so means and standard deviations mislead.
 //
 //   Summary s = summarize(samples);
-//   s.median; s.ci95;              // the true median lies in the interval, 19 times of 20
-//   Choice best = choose({a, b});  // picked on one half of the samples, reported on the other
+//   s.median, s.ci95;                             // the true median lies in the interval, 19 times of 20
+//   std::optional<Choice> best = choose({a, b});  // picked on one half of the samples, reported on the other
 #pragma once
 
 #include <array>

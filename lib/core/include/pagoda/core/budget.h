@@ -1,7 +1,7 @@
 // Budgets: whether a model stays within limits on its work, size, memory or time; for gates in a model repository.
 //
 //   Budget limit = parse_budget(BudgetKind::Memory, "8GiB");
-//   BudgetResult result = check_budget(limit, model, analysis, {});
+//   BudgetResult result = check_budget(limit, analysis, {});
 //   result.verdict;  // Fits, Exceeds, or CannotTell with the cause
 #pragma once
 

@@ -1,8 +1,9 @@
 // The structure of a model as one row of numbers: features for studies of what makes models fast or slow.
 //
 //   StructureProfile profile = structure_profile(model, analysis);
-//   for (const Feature& feature : features(profile)) …   // name, value; the columns of onnx-estimate
-//   --profile-structure
+//   for (const Feature& feature : features(profile)) …   // name, value
+//
+// These are the columns of onnx-estimate --profile-structure.
 #pragma once
 
 #include <array>

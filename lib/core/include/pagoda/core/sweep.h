@@ -3,8 +3,8 @@
 //   std::vector<SweepAxis> axes = {parse_axis("batch=1,2,4..1024")};
 //   Analysis analysis = analyze(model, sweep_options({}, axes));
 //   Sweep result = sweep(model, analysis, axes, {.time = SweepTime{.device = device("h200")}});
-//   result.points[10].seconds;  // at batch 1024
-//   result.ridge;               // the first batch at which arithmetic and no longer memory bounds the model
+//   result.points[10].time->seconds;  // at batch 1024
+//   result.ridge->size;               // the first batch at which arithmetic and no longer memory bounds the model
 #pragma once
 
 #include <cstdint>

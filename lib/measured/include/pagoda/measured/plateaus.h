@@ -1,7 +1,7 @@
 // Finds the levels of a memory hierarchy in a bandwidth sweep over working sets, and says where it is not sure.
 //
 //   auto found = find_plateaus(sweep, {{"l1", 48 << 10}, {"l2", 1 << 20}, {"l3", 32 << 20}, {"dram", {}}});
-//   found[0].level, found[0].bytes_per_second, found[0].ambiguous
+//   found[0].level, found[0].bytes_per_second, found[0].ambiguous;
 //
 // Levels are named from known capacities, never by counting plateaus: one spurious step would shift every name after
 // it. A change-point fit, which knows nothing of the capacities, must then find an edge where each capacity says and
@@ -17,7 +17,7 @@
 
 namespace pagoda {
 
-struct SweepPoint {
+struct WorkingSetPoint {
   double bytes = 0;  // working set
   double bytes_per_second = 0;
 };
@@ -38,7 +38,7 @@ struct Plateau {
 };
 
 // A level with fewer than 5 points well inside it is not reported.
-std::vector<Plateau> find_plateaus(std::span<const SweepPoint> sweep, const std::vector<KnownLevel>& levels);
+std::vector<Plateau> find_plateaus(std::span<const WorkingSetPoint> sweep, const std::vector<KnownLevel>& levels);
 
 // First indices of the pieces of the best piecewise-constant fit of `values` (least squares, a penalty of `penalty`
 // noise variances · ln n for every piece, pieces of at least `min_points`). The noise is estimated from the values:

@@ -4,7 +4,7 @@
 //   Plan plan = expand(study);                    // the cross product of what is supported
 //   plan.unsupported;                             // the rest, each with the reason
 //   select(plan, {.filter = "resnet50.*batch=1"});
-//   for (const Run& run : order(plan, study)) …   // repeats interleaved, each round in another random order
+//   for (const Experiment& run : order(plan, study)) …   // repeats interleaved, each round in another random order
 //
 // A study in TOML: lists multiply, a single value is a list of one. Axes at the top hold for every [[experiments]].
 //

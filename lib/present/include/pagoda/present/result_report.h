@@ -4,8 +4,7 @@
 //   std::string csv = results_csv(now, ResultColumns::Tidy);
 //   ResultComparison c = compare_results(base, now);
 //   c.geomean.ratio;                    // how many times faster than base
-//   c.regressions();                    // beyond noise; on equal distributions there is one with 5 % probability at
-//   most
+//   c.regressions();                    // beyond noise; where nothing changed, at most 1 comparison in 20 has any
 //
 // Speed-ups are ratios of medians, base over new: above 1 is faster. A number that is not known is empty, never 0.
 #pragma once

@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""Compiles the examples in the comments at the head of public headers: examples_test.py COMPILER.
+
+An example is a block of lines that begin with "//   ", one of which ends in a semicolon; tables, formulas and TOML have
+none. All examples become one program that includes every public header: each a function in a namespace of its own, and
+functions that the example defines stand before it. "= …" stands for a value, ") …" for the body of a loop, and any other
+"…" for nothing.
+"""
+import re
+import sys
+
+import headers_test
+
+# What an example takes from its surroundings, by header.
+GIVEN = {
+    "pagoda/base/statistics.h": "extern std::vector<double> samples, a, b;",
+    "pagoda/base/timing.h": "std::vector<double> seconds_of(std::int64_t runs);",
+    "pagoda/core/budget.h": "extern const Model model; extern const Analysis analysis;",
+    "pagoda/core/compare.h": "extern const Model before_model, after_model; extern const Analysis before, after;",
+    "pagoda/core/decoder.h": "extern const Model model;",
+    "pagoda/core/energy.h": "extern const double flops, bytes, intensity;",
+    "pagoda/core/memory.h": "extern const Model model; extern const Analysis analysis;",
+    "pagoda/core/predict.h": "extern const Model model; extern const Analysis analysis;",
+    "pagoda/core/roofline.h": "extern const Model model;",
+    "pagoda/core/structure.h": "extern const Model model; extern const Analysis analysis;",
+    "pagoda/core/sweep.h": "extern const Model model;",
+    "pagoda/core/traffic.h": "extern const Model model; extern const Analysis analysis;",
+    "pagoda/core/train.h": "extern const Model model;",
+    "pagoda/documents/result.h": "extern const Result result;",
+    "pagoda/measure.h": "void launch_kernels();",
+    "pagoda/measured/energy_fit.h": "extern const std::vector<EnergyRow> rows;",
+    "pagoda/measured/plateaus.h": "extern const std::vector<WorkingSetPoint> sweep;",
+    "pagoda/measured/theory.h": "extern const Ceiling ceiling;",
+    "pagoda/present/plot.h": "extern const std::string json_text;",
+}
+
+
+def examples(text):
+    """The examples at the head of a header, without their comments."""
+    head = re.match(r"(?://[^\n]*\n)*", text)[0].splitlines()
+    block = []
+    for line in [*head, "//"]:
+        if line.startswith("//   "):
+            block.append(re.sub(r"\s*//(?=(?:[^\"]|\"[^\"]*\")*$).*", "", line[5:]))
+        else:
+            if any(line.endswith(";") for line in block):
+                yield "\n".join(block)
+            block = []
+
+
+def function(header, example, number, namespaces):
+    """An example as C++ that compiles where the example is right."""
+    for pattern, instead in ((r"= …", "= {}"), (r"\) …", ") {}"), (r",? ?…", "")):
+        example = re.sub(pattern, instead, example)
+    defined = re.findall(r"^\w[^;\n]*\) \{(?: .*|\n(?:.*\n)*?)\}$", example, re.M)  # functions
+    for text in defined:
+        example = example.replace(text, "")
+    using = "\n".join(f"using namespace {name};" for name in namespaces)
+    return (f"namespace example_{number} {{\n{using}\n{GIVEN.get(header, '')}\n" + "\n".join(defined) +
+            f'\nvoid example() {{\n#line 1 "example of {header}"\n{example}\n}}\n}}\n')
+
+
+def program(texts):
+    """(source, number of examples) of {header: its text}."""
+    namespaces = {name for text in texts.values() for name in re.findall(r"^namespace (pagoda[\w:]*) \{", text, re.M)}
+    source, count = "#include <iostream>\n" + headers_test.including(texts), 0
+    for header, text in texts.items():
+        for example in examples(text):
+            count += 1
+            source += function(header, example, count, sorted(namespaces))
+    return source, count
+
+
+def main():
+    compiler = sys.argv[1]
+    texts = {header: (top / header).read_text() for top, found in headers_test.public_headers().items() for header in found}
+    source, count = program(texts)
+    complaint = headers_test.compile_text(compiler, source, "-Wno-unused", "-Wno-unused-result", "-Wno-return-type")
+    if complaint:
+        print(complaint)
+    unused = [header for header in GIVEN if not list(examples(texts.get(header, "")))]
+    if unused:
+        print(f"GIVEN names headers without an example: {unused}")
+    assert count > 20, f"expected more than 20 examples, found {count}"
+    # The check itself: an example that is wrong does not compile.
+    wrong, _ = program({"pagoda/core/dim.h": texts["pagoda/core/dim.h"].replace("Dim::symbol", "Dim::symbl", 1)})
+    assert "symbl" in headers_test.compile_text(compiler, wrong), "an example that is wrong compiles"
+    print(f"{compiler}: {count} examples of {len(texts)} headers")
+    return bool(complaint or unused)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,385 @@
+#!/usr/bin/env python3
+"""Checks how the source tree is layered: layers.py ROOT prints what breaks a rule below and exits with 1.
+
+Rules, all read from the files themselves:
+* Layers are those of PAGODA_LAYERS in lib/CMakeLists.txt, lowest first; above them lib/bridges, then tools, then tests.
+  Nothing includes or links a layer above its own.
+* Folders depend on each other without circles. A folder is lib/LAYER/FOLDER, lib/bridges/NAME or tools/FOLDER.
+  A public header belongs to the folder that implements it: that of the source of its name, else of those that include
+  it first, else of those that define its functions. A header that no single folder implements is a folder of its own.
+* A tool uses public headers only. A test also uses private headers, of the one layer that it tests.
+* Public headers include only public headers and C++'s own.
+* No two public types share a name, and no two types of the library a qualified name.
+* Names that explain nothing outside their folder (GENERIC) stay out of the namespaces `pagoda` and `pagoda::core`.
+"""
+import collections
+import itertools
+import pathlib
+import re
+import sys
+
+GENERIC = {"Run", "Plan", "Kernel", "Session", "Range", "select", "order", "key"}
+
+# What the tree breaks today, with the reason. An entry that no longer occurs is itself a failure: this list only shrinks.
+KNOWN_EDGES = {}
+PROFILE = "the profiler's records are no public header yet"
+JSON = "the checked fields of JSON show the type of their library"
+MEMORY = "internal types that took a public type's name"
+NAMES = "names of one layer in the namespace of all"
+KNOWN = {
+    "tools/profile/decode.cpp: includes lib/measured/profile/record_line.h, a private header of measured": PROFILE,
+    "tools/profile/inject/record_file.cpp: includes lib/measured/profile/record_line.h, a private header of measured": PROFILE,
+    "tools/profile/inject/settings.cpp: includes lib/measured/profile/record_line.h, a private header of measured": PROFILE,
+    "tools/profile/main.cpp: includes lib/measured/profile/ncu.h, a private header of measured": PROFILE,
+    "tools/profile/main.cpp: includes lib/measured/profile/record.h, a private header of measured": PROFILE,
+    "tools/profile/measure.cpp: includes lib/measured/profile/record.h, a private header of measured": PROFILE,
+    "tools/profile/CMakeLists.txt: adds lib/measured to the include path of profile_record; link the target instead": PROFILE,
+    "tools/profile/CMakeLists.txt: adds lib/base/include to the include path of profile_record; link the target instead": PROFILE,
+    "tools/profile/CMakeLists.txt: adds lib/measured to the include path of pagoda-profile; link the target instead": PROFILE,
+    "tools/profile/CMakeLists.txt: adds lib/base/include to the include path of profile_cupti; link the target instead": PROFILE,
+    "tools/profile/CMakeLists.txt: adds lib/core/include to the include path of profile_cupti; link the target instead": PROFILE,
+    "tools/profile/CMakeLists.txt: adds lib/documents/include to the include path of profile_cupti; link the target instead": PROFILE,
+    "tools/profile/CMakeLists.txt: adds lib/measured to the include path of pagoda_measure; link the target instead": PROFILE,
+    "tools/profile/CMakeLists.txt: adds lib/measured to the include path of pagoda-metrics; link the target instead": PROFILE,
+    "lib/base/include/pagoda/base/json_fields.h: a public header that includes <nlohmann/json.hpp>": JSON,
+    "lib/base/include/pagoda/base/settings_json.h: a public header that includes <nlohmann/json.hpp>": JSON,
+    "public type Json is declared twice: lib/base/include/pagoda/base/json_fields.h, lib/base/include/pagoda/base/settings_json.h": JSON,
+    "type pagoda::Place is defined twice: lib/core/include/pagoda/core/predict.h, lib/core/memory/schedule.h": MEMORY,
+    "type pagoda::Sizes is defined twice: lib/core/memory/liveness.h, lib/core/predict/strides.h": MEMORY,
+    "type pagoda::Unit is defined twice: lib/core/include/pagoda/core/device.h, lib/core/memory/fusion.h": MEMORY,
+    "pagoda/core/predict.h: generic name Kernel in namespace pagoda": NAMES,
+    "pagoda/documents/experiment.h: generic name key in namespace pagoda": NAMES,
+    "pagoda/measured/study.h: generic name Plan in namespace pagoda": NAMES,
+    "pagoda/measured/study.h: generic name order in namespace pagoda": NAMES,
+    "pagoda/measured/study.h: generic name select in namespace pagoda": NAMES,
+}
+
+SOURCES = {".h", ".cpp", ".c", ".cu", ".cuh"}
+
+
+class Tree:
+    """The sources below a root: paths are relative to it, with / between parts."""
+
+    def __init__(self, root):
+        self.root = pathlib.Path(root)
+        self.text = {}
+        for top in ("lib", "tools", "tests", "examples"):
+            for path in sorted((self.root / top).rglob("*")):
+                if path.suffix in SOURCES or path.name == "CMakeLists.txt":
+                    self.text[path.relative_to(self.root).as_posix()] = path.read_text(errors="replace")
+        found = re.search(r"set\(PAGODA_LAYERS ([\w\s]+)\)", self.text["lib/CMakeLists.txt"])
+        self.layers = found[1].split()
+        self.sources = {path: includes(text) for path, text in self.text.items() if not path.endswith(".txt")}
+        self.public = {path.split("/include/")[1]: path for path in self.sources if is_public(path)}
+        self.owner = {header: self.implementer(header) for header in self.public.values()}
+
+    def cmake(self):
+        return {path: text for path, text in self.text.items() if path.endswith("CMakeLists.txt")}
+
+    def layer(self, path):
+        """'core', 'bridges', 'tools' …"""
+        parts = path.split("/")
+        if parts[0] != "lib":
+            return parts[0]
+        return parts[1] if parts[1] in self.layers + ["bridges"] else "bridges"  # lib/include is above all layers
+
+    def rank(self, layer):
+        return (self.layers + ["bridges", "tools", "tests", "examples"]).index(layer)
+
+    def folder(self, path):
+        """'core/ops'; 'core' for what lies beside the folders."""
+        return self.owner.get(path) or place(path)
+
+    def implementer(self, header):
+        inside = header.split("/include/")[0] + "/"
+        inside = [path for path in self.sources if path.startswith(inside) and path.endswith(".cpp")]
+        own = [path for path in inside if header in self.resolved(path)]
+        named = [path for path in own if stem(path) == stem(header)]
+        first = [path for path in own if self.resolved(path)[0] == header]
+        functions = {entry.name for entry in declarations(header, self.text[header]) if entry.kind == "function"}
+        define = [path for path in own if any(
+            entry.kind == "function" and entry.name in functions for entry in declarations(path, self.text[path]))]
+        for sources in ([path for path in named if path in first], named, first, define):
+            folders = {place(path) for path in sources}
+            if len(folders) == 1:
+                return folders.pop()
+        return header.split("/include/")[1]
+
+    def resolve(self, path, include):
+        """The file that a quoted include in `path` means; None for generated files and those of others."""
+        if include in self.public:
+            return self.public[include]
+        parts = path.split("/")
+        own = "/".join(parts[:3] if parts[1] == "bridges" else parts[:2])
+        beside = (pathlib.PurePosixPath(path).parent / include).as_posix()
+        places = [normal(beside), f"{own}/{include}"]
+        if parts[0] == "tests":
+            places.append(f"tests/{include}")
+        if parts[0] != "lib":
+            places += [f"{top}/{include}" for top in sorted({"/".join(p.split("/")[:2]) for p in self.sources
+                                                             if p.startswith("tools/")})]
+        places += [f"lib/{layer}/{include}" for layer in self.layers]
+        places += [f"{top}/{include}" for top in ("tools", "tests")]
+        return next((place for place in places if place in self.sources), None)
+
+    def resolved(self, path):
+        return [self.resolve(path, name) for quote, name in self.sources[path] if quote == '"']
+
+
+def place(path):
+    """The folder that a file lies in, as Tree.folder() names it."""
+    parts = path.split("/")[:-1]
+    return "/".join(parts[1:3] if parts[0] == "lib" else parts[:2])
+
+
+def stem(path):
+    return path.rsplit("/", 1)[1].split(".")[0]
+
+
+def normal(path):
+    parts = []
+    for part in path.split("/"):
+        if part == ".." and parts:
+            parts.pop()
+        elif part != ".":
+            parts.append(part)
+    return "/".join(parts)
+
+
+def is_public(path):
+    return "/include/" in path and path.split("/")[0] in ("lib", "tools")
+
+
+def includes(text):
+    """[('"' or '<', name)] in their order."""
+    return re.findall(r'^\s*#\s*include\s*(["<])([^">]+)[">]', text, re.M)
+
+
+# Includes and link lines
+
+
+def upward_includes(tree):
+    for path in tree.sources:
+        layer = tree.layer(path)
+        if layer in ("tests", "examples"):
+            continue
+        for target in tree.resolved(path):
+            if target and tree.rank(tree.layer(target)) > tree.rank(layer):
+                yield f"{path}: includes {target}, which is above {layer}"
+
+
+def private_includes(tree):
+    layers_of = collections.defaultdict(set)
+    for path in tree.sources:
+        for target in tree.resolved(path):
+            if not target or not target.startswith("lib/") or is_public(target):
+                continue
+            mine, its = tree.layer(path), tree.layer(target)
+            if mine == "tests":
+                layers_of[path.split("/")[1]].add(its)
+            elif mine != its:
+                yield f"{path}: includes {target}, a private header of {its}"
+            elif is_public(path):
+                yield f"{path}: a public header that includes {target}, which is private"
+    for folder, layers in sorted(layers_of.items()):
+        if len(layers) > 1:
+            yield f"tests/{folder}: includes private headers of {' and '.join(sorted(layers))}; a test goes inside one layer"
+
+
+def foreign_includes(tree):
+    for path in tree.public.values():
+        if path.startswith("lib/bridges/"):
+            continue  # types of other libraries are what bridges are for
+        for quote, name in tree.sources[path]:
+            if quote == "<" and not re.fullmatch(r"[a-z_0-9]+", name):
+                yield f"{path}: a public header that includes <{name}>"
+            if quote == '"' and not tree.resolve(path, name):
+                yield f"{path}: includes \"{name}\", which is no header of Pagoda"
+
+
+def commands(text):
+    """(name, [argument]) of CMake's commands."""
+    text = re.sub(r"#[^\n]*", "", text)
+    for name, arguments in re.findall(r"(\w+)\s*\(([^()]*)\)", text):
+        yield name, [argument.strip('"') for argument in arguments.split()]
+
+
+def upward_links(tree):
+    targets = {f"pagoda{joint}{layer}": layer for layer in tree.layers for joint in ("_", "::")}
+    targets |= {"pagoda": "bridges", "pagoda::pagoda": "bridges"}
+    for path, text in tree.cmake().items():
+        layer = path.split("/")[1] if path.count("/") > 1 else ""
+        if not path.startswith("lib/") or layer not in tree.layers:
+            continue
+        for name, arguments in commands(text):
+            if name not in ("pagoda_layer", "target_link_libraries"):
+                continue
+            for argument in arguments[1:]:
+                its = targets.get(argument, "bridges" if re.match(r"pagoda::|bench_|tools_", argument) else None)
+                if its and tree.rank(its) >= tree.rank(layer):
+                    yield f"{path}: links {argument}, which is not below {layer}"
+
+
+def include_directories(tree):
+    """Folders of the library that others add to their include path."""
+    layers_of = collections.defaultdict(set)
+    for path, text in tree.cmake().items():
+        folder = path.rsplit("/", 1)[0]
+        for name, arguments in commands(text):
+            if name == "pagoda_test" and "INSIDE" in arguments:
+                layers_of[f"{folder}: {arguments[0]}_test"].add(arguments[arguments.index("INSIDE") + 1])
+            if name not in ("include_directories", "target_include_directories"):
+                continue
+            for argument in arguments:
+                argument = argument.replace("${PROJECT_SOURCE_DIR}/", "../" * (folder.count("/") + 1))
+                argument = argument.replace("${CMAKE_CURRENT_SOURCE_DIR}", ".")
+                place = normal(f"{folder}/{argument}")
+                if not place.startswith("lib/") or "$" in place or place.startswith(folder):
+                    continue
+                if path.startswith("tests/") and place.split("/")[1] in tree.layers:
+                    layers_of[f"{folder}: {arguments[0]}"].add(place.split("/")[1])
+                else:
+                    yield f"{path}: adds {place} to the include path of {arguments[0]}; link the target instead"
+    for target, layers in sorted(layers_of.items()):
+        if len(layers) > 1:
+            yield f"{target} goes inside {' and '.join(sorted(layers))}; a test goes inside one layer"
+
+
+# Circles
+
+
+def folder_graph(tree):
+    """{folder: {folder that it includes: (file, file)}}"""
+    graph = collections.defaultdict(dict)
+    for path in sorted(tree.sources):
+        if tree.layer(path) in ("tests", "examples"):
+            continue
+        for target in tree.resolved(path):
+            if target and tree.folder(path) != tree.folder(target):
+                graph[tree.folder(path)].setdefault(tree.folder(target), (path, target))
+    return graph
+
+
+def path_between(graph, start, goal):
+    """A shortest path, or None."""
+    before, queue = {start: None}, collections.deque([start])
+    while queue:
+        at = queue.popleft()
+        if at == goal:
+            way = []
+            while at is not None:
+                way.append(at)
+                at = before[at]
+            return way[::-1]
+        for to in sorted(graph.get(at, {})):
+            if to not in before:
+                before[to] = at
+                queue.append(to)
+    return None
+
+
+def circles(tree, known):
+    graph = folder_graph(tree)
+    for (start, goal), reason in known.items():
+        if goal not in graph.get(start, {}) or not path_between(graph, goal, start):
+            yield f"KNOWN_EDGES: {start} -> {goal} ({reason}) no longer closes a circle; remove the entry"
+    kept = {start: {goal: files for goal, files in goals.items() if (start, goal) not in known}
+            for start, goals in graph.items()}
+    told = set()
+    for start in sorted(kept):
+        for goal in sorted(kept[start]):
+            back = path_between(kept, goal, start)
+            if not back or (start, goal) in told:
+                continue
+            ring = [start] + back
+            told |= set(itertools.pairwise(ring))
+            steps = [f"{a} -> {b} ({kept[a][b][0]} includes {kept[a][b][1]})" for a, b in itertools.pairwise(ring)]
+            yield "folders in a circle: " + ", ".join(steps)
+
+
+# Names
+
+Declared = collections.namedtuple("Declared", "kind namespace name path")
+
+
+def without_comments(text):
+    pattern = r'R"(\w*)\((?:.|\n)*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'|//[^\n]*|/\*(?:.|\n)*?\*/'
+    text = re.sub(r"(?<=\d)'(?=\d)", "", text)  # digit separators
+    text = re.sub(pattern, lambda found: " " if found[0].startswith("/") else '""', text)
+    return re.sub(r"^\s*#(?:.*\\\n)*.*$", "", text, flags=re.M)
+
+
+def declarations(path, text):
+    """Types and functions declared at namespace scope, outside anonymous namespaces."""
+    scopes, head, depth = [], [], 0  # scopes: names of the namespaces around; depth: braces inside a declaration
+    for token in re.findall(r"\w+|::|\S", without_comments(text)):
+        if token == "{" and depth == 0 and "namespace" in head and "using" not in head:
+            scopes.append([word for word in head if word not in ("inline", "namespace", "::")] or [""])
+            head = []
+        elif token == "{":
+            depth += 1
+            if depth == 1:
+                head.append("{")
+        elif token == "}" and depth > 0:
+            depth -= 1
+            if depth == 0 and "(" in head:  # the end of a function
+                yield from declared(path, scopes, head)
+                head = []
+        elif token == "}":
+            scopes.pop()
+            head = []
+        elif depth == 0 and token == ";":
+            yield from declared(path, scopes, head)
+            head = []
+        elif depth == 0:
+            head.append(token)
+
+
+def declared(path, scopes, head):
+    namespace = [name for scope in scopes for name in scope]
+    text = re.sub(r"template <(?:[^<>]|<[^<>]*>)*>|\[ \[.*?\] \]", "", " ".join(head)).strip()
+    if "" in namespace or "friend" in head:
+        return
+    found = re.match(r"using (\w+) =", text) or re.match(
+        r"(?:struct|class|union|enum(?: class| struct)?)(?: \w+)*? (\w+)(?: final)?(?: :[^:].*)? \{", text)
+    if found:
+        yield Declared("type", "::".join(namespace), found[1], path)
+    elif found := re.match(r"[^(={]*?(\w+) \(", text):
+        yield Declared("function", "::".join(namespace), found[1], path)
+
+
+def names(tree):
+    library = [entry for path, text in tree.text.items() if path in tree.sources
+               and (path.startswith("lib/") or is_public(path)) for entry in declarations(path, text)]
+    public, qualified = collections.defaultdict(set), collections.defaultdict(set)
+    for entry in library:
+        if entry.kind == "type":
+            qualified[f"{entry.namespace}::{entry.name}"].add(entry.path)
+            if is_public(entry.path):
+                public[entry.name].add(entry.path)
+    for name, paths in sorted(public.items()):
+        if len(paths) > 1:
+            yield f"public type {name} is declared twice: {', '.join(sorted(paths))}"
+    for name, paths in sorted(qualified.items()):
+        if len(paths) > 1 and len(public.get(name.split("::")[-1], ())) < 2:
+            yield f"type {name} is defined twice: {', '.join(sorted(paths))}"
+    generic = {(entry.path.split("/include/")[1], entry.name, entry.namespace) for entry in library
+               if is_public(entry.path) and entry.name in GENERIC and entry.namespace in ("pagoda", "pagoda::core")}
+    for path, name, namespace in sorted(generic):
+        yield f"{path}: generic name {name} in namespace {namespace}"
+
+
+def check(root, known_edges, known):
+    """What breaks a rule and is not known, as sentences."""
+    tree = Tree(root)
+    found = [sentence for rule in (upward_includes, private_includes, foreign_includes, upward_links,
+                                   include_directories, names) for sentence in rule(tree)]
+    stale = [f"KNOWN: \"{entry}\" no longer occurs; remove the entry" for entry in known if entry not in found]
+    return [entry for entry in found if entry not in known] + stale + list(circles(tree, known_edges))
+
+
+if __name__ == "__main__":
+    offenders = check(sys.argv[1], KNOWN_EDGES, KNOWN)
+    print("\n".join(offenders) if offenders else
+          f"no offender; known and still there: {len(KNOWN_EDGES)} edges, {len(KNOWN)} other")
+    sys.exit(bool(offenders))

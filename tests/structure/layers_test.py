@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+"""Plants every kind of offence in a made-up tree, one at a time, and sees layers.py name it."""
+import pathlib
+import tempfile
+import unittest
+
+import layers
+
+# Two layers, a bridge, a tool and a test, all in order. pure.h has no implementer; size.h is declared by what b defines.
+TREE = {
+    "lib/CMakeLists.txt": "set(PAGODA_LAYERS low high)\n",
+    "lib/low/CMakeLists.txt": "pagoda_layer(low SOURCES\n  a/one.cpp)\n",
+    "lib/low/include/pagoda/low/one.h": "#include <vector>\nnamespace pagoda { struct One { int kernel; }; int one(); }\n",
+    "lib/low/include/pagoda/low/pure.h": "namespace pagoda { struct Pure {}; }\n",
+    "lib/low/include/pagoda/low/size.h": "namespace pagoda { int size(); }\n",
+    "lib/low/a/one.cpp": '#include "pagoda/low/one.h"\n#include "a/inner.h"\n#include "pagoda/low/pure.h"\n',
+    "lib/low/a/inner.h": "namespace pagoda { struct Inner {}; namespace { struct Local {}; } }\n",
+    "lib/low/b/two.cpp": '#include "b/two.h"\n#include "pagoda/low/size.h"\n#include "a/inner.h"\n'
+                         "namespace pagoda { namespace { struct Local {}; } int size() { return 0; } }\n",
+    "lib/low/b/two.h": '#include "pagoda/low/one.h"\n',
+    "lib/high/CMakeLists.txt": "pagoda_layer(high LINK pagoda::low SOURCES top.cpp)\n",
+    "lib/high/include/pagoda/high/top.h": '#include "pagoda/low/pure.h"\nnamespace pagoda { struct Top {}; }\n',
+    "lib/high/top.cpp": '#include "pagoda/high/top.h"\n',
+    "lib/bridges/other/include/pagoda/other.h": '#include <other/types.h>\n#include "pagoda/low/one.h"\n',
+    "tools/CMakeLists.txt": "target_link_libraries(tool PRIVATE pagoda::pagoda)\n",
+    "tools/common/shared.h": "",
+    "tools/tool/main.cpp": '#include "pagoda/high/top.h"\n#include "../common/shared.h"\n#include "generated.h"\n',
+    "tests/CMakeLists.txt": "pagoda_test(a INSIDE low a_test.cpp)\n",
+    "tests/a/a_test.cpp": '#include "a/inner.h"\n#include "pagoda/high/top.h"\n',
+}
+
+# What is added to which file, and words of the sentence that names it.
+OFFENCES = [
+    ("lib/low/a/one.cpp", '#include "pagoda/high/top.h"', "which is above low"),
+    ("lib/low/a/one.cpp", '#include "../../../tools/common/shared.h"', "which is above low"),
+    ("lib/low/a/one.cpp", '#include "pagoda/other.h"', "which is above low"),
+    ("lib/high/top.cpp", '#include "a/inner.h"', "lib/low/a/inner.h, a private header of low"),
+    ("tools/tool/main.cpp", '#include "a/inner.h"', "lib/low/a/inner.h, a private header of low"),
+    ("lib/low/include/pagoda/low/one.h", '#include "a/inner.h"', "lib/low/a/inner.h, which is private"),
+    ("lib/low/include/pagoda/low/one.h", "#include <nlohmann/json.hpp>", "includes <nlohmann/json.hpp>"),
+    ("lib/low/include/pagoda/low/one.h", '#include "fmt/core.h"', 'includes "fmt/core.h"'),
+    ("lib/low/CMakeLists.txt", "target_link_libraries(pagoda_low PRIVATE pagoda::high)", "links pagoda::high"),
+    ("lib/low/CMakeLists.txt", "target_link_libraries(pagoda_low PRIVATE pagoda_high)", "links pagoda_high"),
+    ("lib/high/CMakeLists.txt", "target_link_libraries(pagoda_high PRIVATE pagoda::pagoda)", "links pagoda::pagoda"),
+    ("tools/CMakeLists.txt", "target_include_directories(tool PRIVATE ../lib/low)", "adds lib/low to the include path"),
+    ("tests/CMakeLists.txt", "target_include_directories(a_test PRIVATE ${PROJECT_SOURCE_DIR}/lib/high)",
+     "a_test goes inside high and low"),
+    ("tests/a/other_test.cpp", '#include "hidden.h"', "tests/a: includes private headers of high and low"),
+    ("lib/low/a/inner.h", '#include "b/two.h"', "folders in a circle: low/a -> low/b"),
+    ("lib/low/a/inner.h", '#include "pagoda/low/size.h"', "folders in a circle: low/a -> low/b"),
+    ("lib/low/include/pagoda/low/pure.h", '#include "pagoda/low/one.h"', "folders in a circle: low/a -> pagoda/low/pure.h"),
+    ("tools/common/shared.h", '#include "tool/main.h"', "folders in a circle: tools/common -> tools/tool"),
+    ("lib/high/include/pagoda/high/top.h", "namespace pagoda::high { enum class One : int { A }; }",
+     "public type One is declared twice"),
+    ("lib/high/include/pagoda/high/top.h", "namespace pagoda { using Pure = int; }", "public type Pure is declared twice"),
+    ("lib/high/top.cpp", "namespace pagoda { template <typename T> class Inner final : public One {}; }",
+     "type pagoda::Inner is defined twice"),
+    ("lib/low/include/pagoda/low/one.h", "namespace pagoda { struct Session { int a; }; }", "generic name Session"),
+    ("lib/low/include/pagoda/low/one.h", "namespace pagoda::inline core { int select(int a = f({1})); }", "generic name select"),
+]
+
+# What looks like an offence.
+INNOCENT = [
+    ("lib/low/a/one.cpp", '// #include "pagoda/high/top.h"'),
+    ("lib/low/CMakeLists.txt", "# target_link_libraries(pagoda_low PRIVATE pagoda::high)"),
+    ("lib/low/include/pagoda/low/one.h", "namespace pagoda { struct Box { struct Pure {}; int order(); }; struct Pure; }"),
+    ("lib/low/include/pagoda/low/one.h", "namespace pagoda::low { int select(); }"),
+    ("lib/low/include/pagoda/low/one.h", 'inline const char* kText = "struct Pure {};"; // struct Pure {};'),
+    ("lib/high/top.cpp", "namespace pagoda { namespace { struct One {}; } struct Top top() { struct Inner {}; return {}; } }"),
+]
+
+
+class Layers(unittest.TestCase):
+    def offenders(self, changes=(), known_edges={}, known={}):
+        with tempfile.TemporaryDirectory() as root:
+            files = dict(TREE)
+            for path, text in changes:
+                files[path] = files.get(path, "") + text + "\n"
+            for path, text in files.items():
+                path = pathlib.Path(root, path)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text)
+            return layers.check(root, known_edges, known)
+
+    def test_a_tree_in_order_has_no_offender(self):
+        self.assertEqual(self.offenders(), [])
+
+    def test_each_offence_is_named(self):
+        aside = [("lib/high/hidden.h", ""), ("tools/tool/main.h", "")]
+        for path, text, words in OFFENCES:
+            with self.subTest(text):
+                found = self.offenders(aside + [(path, text)])
+                self.assertTrue(any(words in sentence for sentence in found), f"expected \"{words}\", got {found}")
+
+    def test_what_only_looks_like_an_offence_is_none(self):
+        for path, text in INNOCENT:
+            with self.subTest(text):
+                self.assertEqual(self.offenders([(path, text)]), [])
+
+    def test_known_offenders_pass_and_must_still_be_there(self):
+        back = ("lib/low/a/inner.h", '#include "b/two.h"')
+        edges = {("low/a", "low/b"): "reason"}
+        self.assertEqual(self.offenders([back], edges), [])
+        self.assertIn("no longer closes a circle", self.offenders([], edges)[0])
+        include = ("lib/low/include/pagoda/low/one.h", "#include <fmt/core.h>")
+        known = {"lib/low/include/pagoda/low/one.h: a public header that includes <fmt/core.h>": "reason"}
+        self.assertEqual(self.offenders([include], {}, known), [])
+        self.assertIn("no longer occurs", self.offenders([], {}, known)[0])
+
+    def test_this_tree(self):
+        root = pathlib.Path(__file__).parents[2]
+        self.assertEqual(layers.check(root, layers.KNOWN_EDGES, layers.KNOWN), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
