@@ -167,7 +167,7 @@ TEST_CASE("limits come from the control group this process is in") {
   write(folder.path / "sys/fs/cgroup/job/cpu.max", "150000 100000\n");
   write(folder.path / "sys/fs/cgroup/job/memory.max", "1073741824\n");
   write(folder.path / "sys/fs/cgroup/job/memory.current", "73741824\n");
-  measured::Limits limits = read_limits(folder.path);
+  Limits limits = read_limits(folder.path);
   CHECK(limits.cpus.value() == 1.5);
   CHECK(limits.memory_bytes.value() == 1000000000);
   write(folder.path / "sys/fs/cgroup/job/cpu.max", "max 100000\n");

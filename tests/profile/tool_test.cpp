@@ -101,14 +101,14 @@ TEST_CASE("an empty session that cannot be decoded is no reason to refuse") {
   const Workshop shop;
   const Result result = shop.run("nothing to decode", "--mode exact -o m.json -- $P 3");
   CHECK_MESSAGE(result.code == 0, result.err);
-  CHECK(load_measured(shop.path("m.json")).kernels.size() == 2);
+  CHECK(documents::load_measured(shop.path("m.json")).kernels.size() == 2);
 }
 
 TEST_CASE("kernels that carry the number of the runtime's call are timed, too") {
   const Workshop shop;
   const Result result = shop.run("runtime", "--mode time -o m.json -- $P 3");
   CHECK_MESSAGE(result.code == 0, result.err);
-  const documents::Measured measured = load_measured(shop.path("m.json"));
+  const documents::Measured measured = documents::load_measured(shop.path("m.json"));
   REQUIRE(measured.kernels.size() == 2);
   CHECK(measured.kernels[0].launches == 3);
   CHECK(*measured.kernels[0].seconds == doctest::Approx(3 * 2e-6));
@@ -121,7 +121,7 @@ TEST_CASE("neither privilege nor the profiler's own part of CUPTI matter where n
     CHECK(shop.run(other, "--mode time -o other.json -- $P 3").code == 0);
   const Result result = shop.run("privilege", "--mode time -o m.json -- $P 3");
   CHECK_MESSAGE(result.code == 0, result.err);
-  const documents::Measured measured = load_measured(shop.path("m.json"));
+  const documents::Measured measured = documents::load_measured(shop.path("m.json"));
   REQUIRE(measured.kernels.size() == 2);
   CHECK(measured.kernels[0].name == "void gemm<128>(float*, int)");
   CHECK(measured.kernels[0].launches == 3);
@@ -141,7 +141,7 @@ TEST_CASE("quick gives each kernel and node its counters, in JSON of the schema 
   CHECK(test::violations(nlohmann::json::parse(json), nlohmann::json::parse(test::read_file(
                                                           PAGODA_SOURCE_DIR "/data/schemas/measured.schema.json"))) ==
         std::vector<std::string>{});
-  const documents::Measured measured = load_measured(shop.path("m.json"));
+  const documents::Measured measured = documents::load_measured(shop.path("m.json"));
   CHECK(measured.source == "pagoda-profile");
   CHECK(measured.device == "Fake H200");
   REQUIRE(measured.kernels.size() == 2);
@@ -198,7 +198,7 @@ cat table > "$2"
   table(operations);
   const Result result = shop.run("two chips", "--verify ncu --ncu ./ncu -o m.json -- $P 1");
   CHECK_MESSAGE(result.code == 0, result.err);
-  const documents::Measured measured = load_measured(shop.path("m.json"));
+  const documents::Measured measured = documents::load_measured(shop.path("m.json"));
   REQUIRE(measured.devices.size() == 2);
   REQUIRE(measured.kernels.size() == 2);
   CHECK(measured.kernels[0].device != measured.kernels[1].device);
@@ -220,7 +220,7 @@ cat table > "$2"
 TEST_CASE("rotate runs the program once a group and merges what they counted") {
   const Workshop shop;
   const Result result = shop.run("", "--mode rotate -o m.json -- $P 2");
-  const documents::Measured measured = load_measured(shop.path("m.json"));
+  const documents::Measured measured = documents::load_measured(shop.path("m.json"));
   REQUIRE(measured.kernels.size() == 2);
   // The fake counts only two of the groups: runs of the others hold no values, which is unknown and said.
   CHECK(measured.kernels[0].launches == 2);
@@ -266,7 +266,7 @@ TEST_CASE("exact replays kernels for counters that no one pass holds") {
   setenv("FAKE_METRICS", shop.path("metrics.txt").c_str(), 1);
   const Result result = shop.run("few a pass", "--mode exact --batch 1 -o m.json -- $P 2");
   CHECK_MESSAGE(result.code == 0, result.err);
-  const documents::Measured measured = load_measured(shop.path("m.json"));
+  const documents::Measured measured = documents::load_measured(shop.path("m.json"));
   REQUIRE(measured.kernels.size() == 2);
   CHECK(measured.notes.empty());
   CHECK(measured.kernels[0].launches == 2);
@@ -284,7 +284,7 @@ TEST_CASE("rotate merges every group of counters, over runs of the program") {
   const Result result = shop.run("", "--mode rotate --batch 1 -o m.json -- $P 1");
   CHECK_MESSAGE(result.code == 0, result.err);
   CHECK(has(result.out, "ready\nready\nready\n"));  // one run a group, of which there are at least three
-  const documents::Measured measured = load_measured(shop.path("m.json"));
+  const documents::Measured measured = documents::load_measured(shop.path("m.json"));
   REQUIRE(measured.kernels.size() == 2);
   CHECK(measured.notes.empty());
   check_everything_is_counted(measured.kernels[0], amounts);
@@ -298,7 +298,7 @@ TEST_CASE("kernels are seen whichever of the driver's calls launches them") {
     CAPTURE(mode);
     const Result result = shop.run("", std::string("--batch 1 --mode ") + mode + " -o m.json -- $P 0 calls");
     CHECK_MESSAGE(result.code == 0, result.err);
-    const documents::Measured measured = load_measured(shop.path("m.json"));
+    const documents::Measured measured = documents::load_measured(shop.path("m.json"));
     const bool is_time = std::string(mode) == "time";
     REQUIRE(measured.kernels.size() == 8);
     for (const documents::MeasuredKernel& kernel : measured.kernels) {
@@ -320,7 +320,7 @@ TEST_CASE("what is captured into a graph is counted when the graph runs, and no 
   CHECK_MESSAGE(result.code == 0, result.err);
   CHECK_FALSE(has(result.out, "broken"));
   CHECK(has(result.err, "4 launches were captured into graphs"));
-  const documents::Measured measured = load_measured(shop.path("m.json"));
+  const documents::Measured measured = documents::load_measured(shop.path("m.json"));
   CHECK(std::get<std::int64_t>(measured.env.at("launches_without_counters")) == 1);
   CHECK(std::any_of(measured.notes.begin(), measured.notes.end(),
                     [](const std::string& note) { return has(note, "would break the capture"); }));
@@ -349,13 +349,13 @@ TEST_CASE("a capture outlives every mode, and one that does not begin stops no c
   }
   const Result refused = shop.run("no capture", "-o m.json -- $P 0 capture");
   CHECK(refused.code == 9);  // the program's own
-  for (const documents::MeasuredKernel& kernel : load_measured(shop.path("m.json")).kernels)
+  for (const documents::MeasuredKernel& kernel : documents::load_measured(shop.path("m.json")).kernels)
     CHECK(kernel.bytes.dram_read.has_value());
   // A range that a capture cuts short has no counts; one without does.
   const Result cut = shop.run("", "--mode range --nvtx . -o m.json -- $P 0 capture");
   CHECK_MESSAGE(cut.code == 0, cut.err);
   std::map<std::string, bool> counted;
-  for (const documents::MeasuredKernel& kernel : load_measured(shop.path("m.json")).kernels)
+  for (const documents::MeasuredKernel& kernel : documents::load_measured(shop.path("m.json")).kernels)
     counted[kernel.name] = kernel.bytes.dram_read.has_value();
   CHECK(counted.at("before"));
   CHECK_FALSE(counted.at("capture"));
@@ -368,7 +368,7 @@ TEST_CASE("range counts the ranges that are asked for") {
   const Workshop shop;
   const Result result = shop.run("", "--mode range --nvtx ^pagoda@conv -o m.json -- $P 5");
   CHECK_MESSAGE(result.code == 0, result.err);
-  const documents::Measured measured = load_measured(shop.path("m.json"));
+  const documents::Measured measured = documents::load_measured(shop.path("m.json"));
   REQUIRE(measured.kernels.size() == 1);
   CHECK(measured.kernels[0].name == "conv1");
   CHECK(measured.kernels[0].bytes.dram_read == 1020);
@@ -378,13 +378,13 @@ TEST_CASE("range counts the ranges that are asked for") {
 TEST_CASE("the program's exit code and signals are passed on, with what was recorded") {
   const Workshop shop;
   CHECK(shop.run("", "-o a.json -- $P 2 exit 7").code == 7);
-  CHECK(load_measured(shop.path("a.json")).kernels.size() == 2);
+  CHECK(documents::load_measured(shop.path("a.json")).kernels.size() == 2);
   // A signal that would end the program does so after its record is whole; one that cannot be caught leaves what was
   // read.
   CHECK(shop.run("", "-o b.json -- $P 2 signal 15").code == 128 + 15);
-  CHECK(load_measured(shop.path("b.json")).kernels.size() == 2);
+  CHECK(documents::load_measured(shop.path("b.json")).kernels.size() == 2);
   CHECK(shop.run("", "--batch 1 -o c.json -- $P 2 signal 9").code == 128 + 9);
-  const documents::Measured killed = load_measured(shop.path("c.json"));
+  const documents::Measured killed = documents::load_measured(shop.path("c.json"));
   CHECK(killed.kernels.size() == 2);
   CHECK(std::any_of(killed.notes.begin(), killed.notes.end(),
                     [](const std::string& note) { return has(note, "did not end in order"); }));
@@ -416,7 +416,7 @@ TEST_CASE("a signal to pagoda-profile goes to the program; a kill leaves no half
     CHECK(WTERMSIG(status) == number);
     const std::string output = shop.path("s" + std::to_string(number) + ".json");
     if (number == SIGTERM)
-      CHECK(load_measured(output).kernels.size() == 2);
+      CHECK(documents::load_measured(output).kernels.size() == 2);
     else
       CHECK_FALSE(fs::exists(output));
   }
@@ -435,7 +435,7 @@ TEST_CASE("a forked child has a file of its own, and its parent's launches only 
   const Workshop shop;
   const Result result = shop.run("", "-o m.json -- $P 2 fork");
   CHECK_MESSAGE(result.code == 0, result.err);
-  const documents::Measured measured = load_measured(shop.path("m.json"));
+  const documents::Measured measured = documents::load_measured(shop.path("m.json"));
   REQUIRE(measured.kernels.size() >= 2);
   CHECK(measured.kernels[0].launches == 2);
   CHECK(measured.kernels[1].launches == 2);
@@ -477,12 +477,12 @@ TEST_CASE("a program measures itself, and goes on where it cannot") {
       "PAGODA_CUPTI='" + shop.path("driver/libcuda.so.1") + "' LD_LIBRARY_PATH='" + shop.path("driver") + "' ";
   CHECK(std::system((before + fake + program).c_str()) == 0);
   CHECK(test::read_file(shop.path("out.txt")) == "model/gemm gemm 3\n");
-  CHECK(load_measured(shop.path("session.json")).kernels.size() == 1);
+  CHECK(documents::load_measured(shop.path("session.json")).kernels.size() == 1);
   CHECK(std::system((before + program).c_str()) == 0);
   CHECK(has(test::read_file(shop.path("out.txt")), "problem: there is no NVIDIA driver"));
   // Under pagoda-profile the work is left to it.
   CHECK(shop.run("", "-o m.json -- " PAGODA_MEASURE_PROGRAM).code == 0);
-  CHECK(load_measured(shop.path("m.json")).kernels.at(0).nvtx == "model/gemm");
+  CHECK(documents::load_measured(shop.path("m.json")).kernels.at(0).nvtx == "model/gemm");
 }
 
 TEST_CASE("wrong options end with 2") {
@@ -565,7 +565,7 @@ TEST_CASE("programs without CUDA keep their input, output and exit code, and the
   CHECK(shop.run("", "-- seq 200000").out.size() > 1000000);
   // How the program ended is noted with what it left.
   CHECK(shop.run("", "-o m.json -- $P 1 exit 3").code == 3);
-  const auto notes = load_measured(shop.path("m.json")).notes;
+  const auto notes = documents::load_measured(shop.path("m.json")).notes;
   CHECK(std::find(notes.begin(), notes.end(), "the program exited with 3") != notes.end());
   // Another profiler's place is taken, and that is told.
   setenv("CUDA_INJECTION64_PATH", "/opt/other.so", 1);
@@ -573,7 +573,7 @@ TEST_CASE("programs without CUDA keep their input, output and exit code, and the
   unsetenv("CUDA_INJECTION64_PATH");
   CHECK(taken.code == 0);
   CHECK_MESSAGE(has(taken.err, "CUDA_INJECTION64_PATH was /opt/other.so"), taken.err);
-  CHECK(load_measured(shop.path("m.json")).kernels.size() == 2);
+  CHECK(documents::load_measured(shop.path("m.json")).kernels.size() == 2);
   if (geteuid() == 0) {  // only root can give a program to somebody else
     const std::string other = shop.path("other");
     fs::copy_file(PAGODA_NVTX_PROGRAM, other);

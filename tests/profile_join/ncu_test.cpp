@@ -307,7 +307,7 @@ TEST_CASE("counts that agree confirm: names differ in casts and spaces, bytes wi
                                                 kernel("void (anonymous namespace)::relu(float*)", 1, 0, 500)});
   const documents::Measured theirs = measured_of({kernel("void <unnamed>::relu(float *)", 1, 0, 500),
                                                   kernel("void gemm<(int)128, (bool)1>(float *)", 2, 8192, 1e6)});
-  const documents::Verification verification = verify_counts(ours, theirs);
+  const Verification verification = verify_counts(ours, theirs);
   CHECK(verification.passed());
   REQUIRE(verification.kernels.size() == 2);
   REQUIRE(verification.kernels[0].counts.size() == 2);
@@ -320,10 +320,10 @@ TEST_CASE("one operation more, three percent more bytes, or another number of la
   CHECK(!verify_counts(measured_of({kernel("f(int)", 2, 8193, 1e6)}), theirs).passed());
   CHECK(!verify_counts(measured_of({kernel("f(int)", 2, 8192, 1.03e6)}), theirs).passed());
   CHECK(verify_counts(measured_of({kernel("f(int)", 2, 8192, 1.03e6)}), theirs, 0.05).passed());
-  const documents::Verification launches = verify_counts(measured_of({kernel("f(int)", 3, 8192, 1e6)}), theirs);
+  const Verification launches = verify_counts(measured_of({kernel("f(int)", 3, 8192, 1e6)}), theirs);
   CHECK(!launches.passed());
   CHECK(launches.kernels[0].counts.empty());
-  const documents::Verification missed = verify_counts(measured_of({kernel("g(int)", 2, 8192, 1e6)}), theirs);
+  const Verification missed = verify_counts(measured_of({kernel("g(int)", 2, 8192, 1e6)}), theirs);
   CHECK(!missed.passed());
   CHECK(missed.kernels.size() == 2);
   CHECK(verification_report(missed).find("launches differ: ours none known, ncu 2") != std::string::npos);
@@ -333,7 +333,7 @@ TEST_CASE("a kernel's own bytes may differ where the sum agrees; its operations 
   // 100 bytes stay in the L2 and leave it during the next kernel.
   const documents::Measured ours = measured_of({kernel("f(int)", 1, 10, 900), kernel("g(int)", 1, 10, 1100)});
   const documents::Measured theirs = measured_of({kernel("f(int)", 1, 10, 1000), kernel("g(int)", 1, 10, 1000)});
-  const documents::Verification verification = verify_counts(ours, theirs);
+  const Verification verification = verify_counts(ours, theirs);
   CHECK(verification.passed());
   CHECK(verification.kernels[0].counts[0].verdict == Verdict::Differs);
   const documents::Measured shifted = measured_of({kernel("f(int)", 1, 9, 1000), kernel("g(int)", 1, 11, 1000)});
@@ -344,7 +344,7 @@ TEST_CASE("what one side did not collect is not compared, and nothing compared c
   documents::Measured ours = measured_of({kernel("f(int)", 1, 10, 100)});
   ours.kernels[0].flops.clear();
   ours.kernels[0].bytes.dram_read.reset();
-  const documents::Verification verification = verify_counts(ours, measured_of({kernel("f(int)", 1, 10, 100)}));
+  const Verification verification = verify_counts(ours, measured_of({kernel("f(int)", 1, 10, 100)}));
   REQUIRE(verification.totals.size() == 2);
   CHECK(verification.totals[0].verdict == Verdict::NotCompared);
   CHECK(!verification.totals[0].ours);
@@ -356,7 +356,7 @@ TEST_CASE("template arguments that the demanglers spell differently: compared by
       measured_of({kernel("void k<A, 1>(int)", 1, 10, 100), kernel("void k<B, 2>(int)", 1, 20, 100)});
   const documents::Measured theirs =
       measured_of({kernel("void k<ns::A, 1>(int)", 1, 10, 100), kernel("void k<B, 2>(int)", 1, 20, 100)});
-  const documents::Verification verification = verify_counts(ours, theirs);
+  const Verification verification = verify_counts(ours, theirs);
   REQUIRE(verification.kernels.size() == 1);
   CHECK(*verification.kernels[0].our_launches == 2);
   CHECK(verification.passed());

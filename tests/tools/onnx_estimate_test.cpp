@@ -404,7 +404,7 @@ TEST_CASE("a prediction whose interval nobody measured says so instead of 0") {
   std::string calibration = test::read_file(PAGODA_SOURCE_DIR "/data/calibration/rtx-3090-amp-nchw.json");
   json document = json::parse(calibration);
   document["interval"].erase("elsewhere");
-  write_file(workshop().path("alone.json"), document.dump());
+  base::write_file(workshop().path("alone.json"), document.dump());
   const std::string arguments = "net.onnx --batch 256 --precision fp16 --predict --calibration ./alone.json --device ";
   const Result report = workshop().run(arguments + "h100-sxm --format json");
   REQUIRE(report.code == 0);
