@@ -9,7 +9,7 @@
 #include "pagoda/documents/result.h"
 #include "pagoda/measured/study.h"
 #include "pagoda/present/report.h"
-#include "support/golden.h"
+#include "support/files.h"
 #include "support/json_schema.h"
 
 namespace pagoda {
@@ -45,10 +45,10 @@ documents::Result sample(std::int64_t batch) {
   r.layers = {{.name = "conv1", .op_type = "Conv", .seconds = 0.01, .facts = {{"algorithm", "direct"}}, .note = ""},
               {.name = "conv2", .op_type = "Conv", .seconds = {}, .facts = {}, .note = "refused"}};
   r.verification = documents::Verification{.code = documents::VerificationCode::ShapesDiffer,
-                                           .reference = "net ort",
-                                           .error = {},
-                                           .threshold = 0.02,
-                                           .detail = "[1] and [2]"};
+                                .reference = "net ort",
+                                .error = {},
+                                .threshold = 0.02,
+                                .detail = "[1] and [2]"};
   r.wall_seconds = 3;
   r.metadata = {{"host", "here"}, {"cpus", std::int64_t{2}}};
   return r;
@@ -67,7 +67,7 @@ documents::Result crash() {
 }
 
 TEST_CASE("results are written as their schema says and read back") {
-  const json schema = json::parse(test::read_file(PAGODA_SOURCE_DIR "/data/schemas/result.schema.json"));
+  const json schema = test::schema("result");
   for (const documents::Result& result : {sample(1), crash()}) {
     const std::string line = documents::write_result(result);
     CHECK(line.find('\n') == std::string::npos);
