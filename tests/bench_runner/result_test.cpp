@@ -45,10 +45,10 @@ documents::Result sample(std::int64_t batch) {
   r.layers = {{.name = "conv1", .op_type = "Conv", .seconds = 0.01, .facts = {{"algorithm", "direct"}}, .note = ""},
               {.name = "conv2", .op_type = "Conv", .seconds = {}, .facts = {}, .note = "refused"}};
   r.verification = documents::Verification{.code = documents::VerificationCode::ShapesDiffer,
-                                .reference = "net ort",
-                                .error = {},
-                                .threshold = 0.02,
-                                .detail = "[1] and [2]"};
+                                           .reference = "net ort",
+                                           .error = {},
+                                           .threshold = 0.02,
+                                           .detail = "[1] and [2]"};
   r.wall_seconds = 3;
   r.metadata = {{"host", "here"}, {"cpus", std::int64_t{2}}};
   return r;

@@ -195,7 +195,7 @@ TEST_CASE("a worker that a dying job takes with it is no result") {
       "SLURM_JOB_ID=1 SLURM_ARRAY_TASK_ID=0 bash job-101.sh & runner=$!; sleep 0.5; kill -TERM $runner; wait $runner";
   cluster.program("slow", "sleep 0.2; kill -9 $$");
   base::write_file(cluster.folder + "/study.toml",
-             "backend = \"fake\"\n[backends.fake]\ncommand = [\"" + cluster.folder + "/bin/slow\"]\n");
+                   "backend = \"fake\"\n[backends.fake]\ncommand = [\"" + cluster.folder + "/bin/slow\"]\n");
   REQUIRE(cluster.run("submit --slurm study.toml -o slow").code == 0);
   REQUIRE(cluster.file("job-104.sh").find("/slow'") != std::string::npos);
   std::string slow = script;

@@ -32,7 +32,8 @@ Outcome run(const std::string& arguments, const std::string& fault = "", const s
                           arguments);
 }
 
-const pagoda::documents::Ceiling& of(const pagoda::documents::CeilingsDocument& document, const std::string& id, pagoda::documents::CeilingMode mode) {
+const pagoda::documents::Ceiling& of(const pagoda::documents::CeilingsDocument& document, const std::string& id,
+                                     pagoda::documents::CeilingMode mode) {
   for (const pagoda::documents::Ceiling& c : document.ceilings)
     if (c.id == id && c.mode == mode) return c;
   FAIL("no ceiling " << id);
@@ -68,28 +69,35 @@ TEST_CASE("every kernel of a GPU is launched, checked against closed forms and r
     CAPTURE(c.id);
     CAPTURE(c.note);
     CHECK(c.value.has_value());
-    CHECK((c.status != pagoda::documents::CeilingStatus::WrongResult && c.status != pagoda::documents::CeilingStatus::Impossible));
+    CHECK((c.status != pagoda::documents::CeilingStatus::WrongResult &&
+           c.status != pagoda::documents::CeilingStatus::Impossible));
     CHECK(c.n >= 3);
   }
   // What the model of the device gives, so what is credited and divided is right.
   using pagoda::documents::CeilingMode;
-  const auto percent = [&](const char* id, documents::CeilingMode mode) {
+  const auto percent = [&](const char* id, pagoda::documents::CeilingMode mode) {
     const pagoda::documents::Ceiling& c = of(document, id, mode);
     return c.percent(c.theory.observed_clock).value_or(-1);
   };
-  CHECK(percent("float32.cuda.fma", documents::CeilingMode::Issue) == doctest::Approx(100 * 127 / 128.0).epsilon(0.01));
-  CHECK(percent("float64.cuda.fma", documents::CeilingMode::Issue) == doctest::Approx(100 * 63.5 / 64).epsilon(0.01));
+  CHECK(percent("float32.cuda.fma", pagoda::documents::CeilingMode::Issue) ==
+        doctest::Approx(100 * 127 / 128.0).epsilon(0.01));
+  CHECK(percent("float64.cuda.fma", pagoda::documents::CeilingMode::Issue) ==
+        doctest::Approx(100 * 63.5 / 64).epsilon(0.01));
   for (const char* id :
        {"bfloat16.wgmma", "float16.wgmma", "tf32.wgmma", "float8.wgmma", "int8.wgmma", "float64.mma"}) {
     CAPTURE(id);
-    CHECK(percent(id, documents::CeilingMode::Issue) == doctest::Approx(98).epsilon(0.01));
+    CHECK(percent(id, pagoda::documents::CeilingMode::Issue) == doctest::Approx(98).epsilon(0.01));
   }
-  CHECK(percent("bfloat16.mma", documents::CeilingMode::Issue) == doctest::Approx(0.6 * 98).epsilon(0.01));
+  CHECK(percent("bfloat16.mma", pagoda::documents::CeilingMode::Issue) == doctest::Approx(0.6 * 98).epsilon(0.01));
   for (const char* op : {"read", "write", "copy", "scale", "add", "triad"})
-    CHECK(percent((std::string("dram.") + op).c_str(), documents::CeilingMode::Sustained) == doctest::Approx(90).epsilon(0.01));
-  CHECK(percent("l1.read", documents::CeilingMode::Sustained) == doctest::Approx(100 * 126 / 128.0).epsilon(0.01));
-  CHECK(percent("shared.write", documents::CeilingMode::Sustained) == doctest::Approx(100 * 126 / 128.0).epsilon(0.01));
-  CHECK(of(document, "pcie.to_host", documents::CeilingMode::Sustained).value.value() == doctest::Approx(20e9).epsilon(0.02));
+    CHECK(percent((std::string("dram.") + op).c_str(), pagoda::documents::CeilingMode::Sustained) ==
+          doctest::Approx(90).epsilon(0.01));
+  CHECK(percent("l1.read", pagoda::documents::CeilingMode::Sustained) ==
+        doctest::Approx(100 * 126 / 128.0).epsilon(0.01));
+  CHECK(percent("shared.write", pagoda::documents::CeilingMode::Sustained) ==
+        doctest::Approx(100 * 126 / 128.0).epsilon(0.01));
+  CHECK(of(document, "pcie.to_host", pagoda::documents::CeilingMode::Sustained).value.value() ==
+        doctest::Approx(20e9).epsilon(0.02));
   CHECK(pagoda::test::read_file(shop.path("a.trace.csv")).starts_with("seconds,watts,sm_hz,celsius,reasons\n"));
 }
 
@@ -119,7 +127,8 @@ TEST_CASE("data-centre Blackwell is measured by tcgen05, checked against closed 
       CAPTURE(c.note);
       CHECK(c.value.has_value());
       CHECK(c.id.find("wgmma") == std::string::npos);
-      CHECK((c.status != pagoda::documents::CeilingStatus::WrongResult && c.status != pagoda::documents::CeilingStatus::Impossible));
+      CHECK((c.status != pagoda::documents::CeilingStatus::WrongResult &&
+             c.status != pagoda::documents::CeilingStatus::Impossible));
     }
     for (const auto& [id, share] : both) {
       CAPTURE(id);

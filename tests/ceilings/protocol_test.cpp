@@ -198,8 +198,7 @@ TEST_CASE("a budget is kept, shared by all experiments, and progress tells the t
 }
 
 TEST_CASE("a small budget shortens the samples of a long plan, and no other's") {
-  const Plan full{
-      .sample_seconds = 0.1, .visits = 6, .min_samples = 24, .budget_seconds = 600, .seconds_each = 12};
+  const Plan full{.sample_seconds = 0.1, .visits = 6, .min_samples = 24, .budget_seconds = 600, .seconds_each = 12};
   CHECK(ceilings::budgeted(full, 10, std::nullopt, 7).budget_seconds == 120);
   CHECK(ceilings::budgeted(full, 90, std::nullopt, 7).sample_seconds == 0.1);
   CHECK(ceilings::budgeted(full, 90, 600, 7).sample_seconds == 0.1);
@@ -220,12 +219,12 @@ TEST_CASE("what differs between visits enters the interval, however narrow each 
   double offset = 0;
   std::normal_distribution<double> noise(0, 0.01);
   Experiment e = experiment("a", {{"k", {}, [&](double seconds) {
-                                                m.now += seconds;
-                                                Sample s;
-                                                s.seconds = seconds;
-                                                s.rate = 1e9 * (1 + offset);
-                                                return s;
-                                              }}});
+                                     m.now += seconds;
+                                     Sample s;
+                                     s.seconds = seconds;
+                                     s.rate = 1e9 * (1 + offset);
+                                     return s;
+                                   }}});
   e.prepare = [&] { offset = noise(m.random); };  // memory lies elsewhere each time
   const pagoda::documents::Ceiling c = run_one(m, e);
   CHECK(!c.converged);

@@ -134,8 +134,8 @@ TEST_CASE("a check accepts the same machine, and exits 3 where a baseline was fa
 
 TEST_CASE("other tools' forms hold the device-wide best, in their units") {
   pagoda::documents::CeilingsDocument document;
-  const auto add = [&](const char* id, pagoda::documents::CeilingKind kind, const char* level, const char* precision, double value,
-                       const char* scope) {
+  const auto add = [&](const char* id, pagoda::documents::CeilingKind kind, const char* level, const char* precision,
+                       double value, const char* scope) {
     pagoda::documents::Ceiling c;
     c.id = id;
     c.kind = kind;

@@ -18,7 +18,7 @@ inline std::string data(const std::string& name) { return read_file(data_path(na
 // The estimate of a model in the repository, through its JSON, as users join.
 inline measured::EstimateDocument estimate_of(const std::string& path, const Bindings& dims = {}) {
   const Model model = load_model(source_path(path));
-  return measured::parse_estimate(present::present::json_report(model, analyze(model, {.dims = dims})), path);
+  return measured::parse_estimate(present::json_report(model, analyze(model, {.dims = dims})), path);
 }
 
 inline const documents::MeasuredKernel* kernel_named(const documents::Measured& measured, const std::string& name) {

@@ -19,9 +19,10 @@ constexpr const char* kFiles[] = {"ort_resnet50_all.json", "tensorrt_profile.jso
 
 TEST_CASE("formats are recognised by content, and every import fits the schema") {
   const nlohmann::json schema = test::schema("measured");
-  const measured::ProfileFormat formats[] = {measured::ProfileFormat::OnnxRuntime, measured::ProfileFormat::TensorRt, measured::ProfileFormat::Ncu,
-                                   measured::ProfileFormat::Ncu,         measured::ProfileFormat::Kineto,   measured::ProfileFormat::Kineto,
-                                   measured::ProfileFormat::Jetson};
+  const measured::ProfileFormat formats[] = {measured::ProfileFormat::OnnxRuntime, measured::ProfileFormat::TensorRt,
+                                             measured::ProfileFormat::Ncu,         measured::ProfileFormat::Ncu,
+                                             measured::ProfileFormat::Kineto,      measured::ProfileFormat::Kineto,
+                                             measured::ProfileFormat::Jetson};
   for (std::size_t i = 0; i < std::size(kFiles); ++i) {
     INFO(kFiles[i]);
     const std::string text = test::data(kFiles[i]);
@@ -114,10 +115,10 @@ TEST_CASE("a power table: SI units, energy of a batch, and the bad sample marked
   CHECK(test::is_missing(measured, "kernels"));
   const documents::MeasuredRun& first = measured.runs[0];
   CHECK(first.config == base::Settings{{"batch", std::int64_t{1}},
-                                 {"cores", std::int64_t{12}},
-                                 {"cpu_hz", std::int64_t{2201600000}},
-                                 {"gpu_hz", std::int64_t{1300500000}},
-                                 {"mem_hz", std::int64_t{3199000000}}});
+                                       {"cores", std::int64_t{12}},
+                                       {"cpu_hz", std::int64_t{2201600000}},
+                                       {"gpu_hz", std::int64_t{1300500000}},
+                                       {"mem_hz", std::int64_t{3199000000}}});
   CHECK(*first.seconds == doctest::Approx(0.01537));
   CHECK(*first.energy_joules == doctest::Approx(0.41345));
   for (std::size_t i = 0; i < 5; ++i) CHECK(measured.runs[i].note.empty() == (i != 3));

@@ -15,7 +15,7 @@ using test::Outcome;
 struct Workshop : test::Workshop {
   Workshop() {
     const Model model = load_model(test::source_path("models/skeletons/resnet50.onnx"));
-    base::write_file(path("estimate.json"), present::present::json_report(model, analyze(model)));
+    base::write_file(path("estimate.json"), present::json_report(model, analyze(model)));
     base::write_file(path("garbage.json"), "{\"schemaVersion\": 1, \"traceEvents\": [{]");
   }
 

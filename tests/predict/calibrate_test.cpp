@@ -286,10 +286,10 @@ TEST_CASE("a calibration survives its file, and broken files say what is wrong")
 
 TEST_CASE("built-in calibrations follow their schema and carry their figures") {
   const auto schema = test::schema("calibration");
-  REQUIRE_FALSE(calibration_ids().empty());
-  for (const std::string& id : calibration_ids()) {
+  REQUIRE_FALSE(documents::calibration_ids().empty());
+  for (const std::string& id : documents::calibration_ids()) {
     CAPTURE(id);
-    const Calibration built_in = calibration(id);
+    const Calibration built_in = documents::calibration(id);
     CHECK(built_in.id == id);
     const auto violations = test::violations(nlohmann::json::parse(documents::to_json(built_in)), schema);
     CHECK_MESSAGE(violations.empty(), violations.front());

@@ -19,7 +19,8 @@ namespace {
 
 Prediction predicted(const std::string& file, std::int64_t batch, const char* device_id = "rtx-3090") {
   const Model model = load_model(test::source_path("models/skeletons/" + file));
-  return predict(model, analyze(model, {.batch = batch}), documents::device(device_id), documents::calibration("rtx-3090-amp-nchw"));
+  return predict(model, analyze(model, {.batch = batch}), documents::device(device_id),
+                 documents::calibration("rtx-3090-amp-nchw"));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // pagoda-profile from the command line to its files, with the real injection and the real NVTX in a real C program; the
 // driver and CUPTI below are fakes. And every way in which there is no driver: exit 4 with a remedy, never a crash.
 #include <doctest/doctest.h>
+#include <sys/wait.h>
 
 #include <chrono>
 #include <csignal>
@@ -144,9 +145,10 @@ TEST_CASE("quick gives each kernel and node its counters, in JSON of the schema 
   CHECK_FALSE(conv.flops.at("float8.tensor").has_value());  // the fake has no such counter
   for (const auto& [precision, flops] : conv.flops) {
     const std::string what = "flops." + precision;
-    CHECK_MESSAGE(flops.has_value() != std::any_of(measured.missing.begin(), measured.missing.end(),
-                                                   [&](const documents::Missing& missing) { return missing.what == what; }),
-                  what);
+    CHECK_MESSAGE(
+        flops.has_value() != std::any_of(measured.missing.begin(), measured.missing.end(),
+                                         [&](const documents::Missing& missing) { return missing.what == what; }),
+        what);
   }
   // The chip's own peaks, as the first range tells them; the fake knows neither memory's nor a clock but the SMs'.
   REQUIRE(measured.devices.size() == 1);
@@ -176,7 +178,9 @@ cat table > "$2"
       "\n\"\",\"\",\"\",\"\",\"\",\"\",\"byte\",\"\"\n";
   const std::string row = R"x("0","7","void gemm<128>(float *, int)","(8, 1, 1)","(128, 1, 1)","7","1020",")x";
   const std::string operations = std::to_string(1000 + std::strlen("sm__ops_path_tensor_src_bf16_dst_fp32.sum"));
-  const auto table = [&](const std::string& count) { base::write_file(shop.path("table"), head + row + count + "\"\n"); };
+  const auto table = [&](const std::string& count) {
+    base::write_file(shop.path("table"), head + row + count + "\"\n");
+  };
   table(operations);
   const Outcome result = shop.run("two chips", "--verify ncu --ncu ./ncu -o m.json -- $P 1");
   CHECK_MESSAGE(result.code == 0, result.err);
@@ -214,7 +218,8 @@ TEST_CASE("rotate runs the program once a group and merges what they counted") {
 std::map<std::string, double> give_every_counter(const Workshop& shop) {
   std::string names;
   std::map<std::string, double> values;
-  for (const documents::MetricGroup& group : documents::plan_metrics(documents::chip_metrics("GH100"), documents::MetricMode::Exact).groups)
+  for (const documents::MetricGroup& group :
+       documents::plan_metrics(documents::chip_metrics("GH100"), documents::MetricMode::Exact).groups)
     for (const std::string& metric : group.metrics) {
       names += metric.substr(0, metric.find('.')) + "\n";
       values[metric] = 1000 + static_cast<double>(metric.size());
@@ -223,7 +228,8 @@ std::map<std::string, double> give_every_counter(const Workshop& shop) {
   return documents::evaluate_metrics(documents::chip_metrics("GH100"), values);
 }
 
-void check_everything_is_counted(const documents::MeasuredKernel& kernel, const std::map<std::string, double>& amounts) {
+void check_everything_is_counted(const documents::MeasuredKernel& kernel,
+                                 const std::map<std::string, double>& amounts) {
   std::size_t precisions = 0;
   for (const auto& [name, count] : kernel.flops) {
     const std::string& precision = name;

@@ -135,7 +135,8 @@ TEST_CASE("every chip of the catalogue has its own metrics, and ncu's table of t
       row += ",\"" + std::to_string(1000 + k) + "\"";
       values[metrics[k]] = 1000 + static_cast<double>(k);
     }
-    const documents::Measured measured = measured::import_profile(header + "\n" + units + "\n" + row + "\n", "table", {.chip = chip});
+    const documents::Measured measured =
+        measured::import_profile(header + "\n" + units + "\n" + row + "\n", "table", {.chip = chip});
     REQUIRE(measured.kernels.size() == 1);
     const documents::MeasuredKernel& kernel = measured.kernels.front();
     const std::map<std::string, double> expected = documents::evaluate_metrics(family, values);
@@ -297,9 +298,9 @@ TEST_CASE("pagoda-profile --mode ncu: one program, a study of models and batches
 
 TEST_CASE("counts that agree confirm: names differ in casts and spaces, bytes within two percent") {
   const documents::Measured ours = measured_of({kernel("void gemm<128, true>(float*)", 2, 8192, 1.01e6),
-                                     kernel("void (anonymous namespace)::relu(float*)", 1, 0, 500)});
+                                                kernel("void (anonymous namespace)::relu(float*)", 1, 0, 500)});
   const documents::Measured theirs = measured_of({kernel("void <unnamed>::relu(float *)", 1, 0, 500),
-                                       kernel("void gemm<(int)128, (bool)1>(float *)", 2, 8192, 1e6)});
+                                                  kernel("void gemm<(int)128, (bool)1>(float *)", 2, 8192, 1e6)});
   const Verification verification = verify_counts(ours, theirs);
   CHECK(verification.passed());
   REQUIRE(verification.kernels.size() == 2);
@@ -345,7 +346,8 @@ TEST_CASE("what one side did not collect is not compared, and nothing compared c
 }
 
 TEST_CASE("template arguments that the demanglers spell differently: compared by name without them") {
-  const documents::Measured ours = measured_of({kernel("void k<A, 1>(int)", 1, 10, 100), kernel("void k<B, 2>(int)", 1, 20, 100)});
+  const documents::Measured ours =
+      measured_of({kernel("void k<A, 1>(int)", 1, 10, 100), kernel("void k<B, 2>(int)", 1, 20, 100)});
   const documents::Measured theirs =
       measured_of({kernel("void k<ns::A, 1>(int)", 1, 10, 100), kernel("void k<B, 2>(int)", 1, 20, 100)});
   const Verification verification = verify_counts(ours, theirs);

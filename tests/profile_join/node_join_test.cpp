@@ -16,7 +16,8 @@ namespace {
 
 using Flags = std::vector<documents::CountFlag>;
 
-measured::EstimateRow product(const char* op, const char* shape, double macs, double bytes, const char* precision = "float16") {
+measured::EstimateRow product(const char* op, const char* shape, double macs, double bytes,
+                              const char* precision = "float16") {
   measured::EstimateRow row;
   row.name = "node";
   row.op_type = op;
@@ -42,7 +43,8 @@ measured::EstimateRow element_wise(const char* op, double arith, double special,
   return row;
 }
 
-documents::MeasuredKernel kernel(std::map<std::string, std::optional<double>> flops, std::optional<double> dram = std::nullopt) {
+documents::MeasuredKernel kernel(std::map<std::string, std::optional<double>> flops,
+                                 std::optional<double> dram = std::nullopt) {
   documents::MeasuredKernel k;
   k.name = "kernel";
   k.nvtx = "node";
@@ -53,7 +55,8 @@ documents::MeasuredKernel kernel(std::map<std::string, std::optional<double>> fl
   return k;
 }
 
-documents::NodeCounts counts_of(std::vector<measured::EstimateRow> rows, std::vector<documents::MeasuredKernel> kernels) {
+documents::NodeCounts counts_of(std::vector<measured::EstimateRow> rows,
+                                std::vector<documents::MeasuredKernel> kernels) {
   documents::Measured measured;
   measured.source = "pagoda-profile";
   measured.kernels = std::move(kernels);
@@ -82,10 +85,13 @@ TEST_CASE("a product on tensor units: exact, padded, more than padding, fewer") 
       {2097152, 1.6384, {documents::CountFlag::Padding}},
       {16777216, 13.1072, {documents::CountFlag::Padding}},
       {17000000, 13.28125, {documents::CountFlag::ExtraWork}},
-      {1280000 / 2.25, 1 / 2.25, {documents::CountFlag::FewerOperations}},  // Winograd's F(2×2, 3×3): 36 products become 16
+      {1280000 / 2.25,
+       1 / 2.25,
+       {documents::CountFlag::FewerOperations}},  // Winograd's F(2×2, 3×3): 36 products become 16
   };
   for (const Row& row : rows) {
-    const documents::NodeCounts counts = counts_of({gemm}, {kernel({{"float16.tensor", row.operations}, {"float32", 0.0}})});
+    const documents::NodeCounts counts =
+        counts_of({gemm}, {kernel({{"float16.tensor", row.operations}, {"float32", 0.0}})});
     CHECK(*counts.contraction_ratio() == doctest::Approx(row.ratio));
     CHECK(counts.flags == row.flags);
     CHECK(*counts.static_contraction == 1280000);
@@ -97,9 +103,12 @@ TEST_CASE("a convolution's tiles: positions by channels by taps") {
   // Filled to 128 × 64 × 576: 128/98 of the work; filled to 256 × 256 × 640: 256/98 · 4 · 640/576 = 11.61.
   const double macs = 98.0 * 64 * 576;
   const measured::EstimateRow conv = product("Conv", "[2,64,7,7]", macs, 1e5);
-  CHECK(counts_of({conv}, {kernel({{"float16.tensor", 2 * macs * 128 / 98}})}).flags == Flags{documents::CountFlag::Padding});
-  CHECK(counts_of({conv}, {kernel({{"float16.tensor", 2 * macs * 11.6}})}).flags == Flags{documents::CountFlag::Padding});
-  CHECK(counts_of({conv}, {kernel({{"float16.tensor", 2 * macs * 11.7}})}).flags == Flags{documents::CountFlag::ExtraWork});
+  CHECK(counts_of({conv}, {kernel({{"float16.tensor", 2 * macs * 128 / 98}})}).flags ==
+        Flags{documents::CountFlag::Padding});
+  CHECK(counts_of({conv}, {kernel({{"float16.tensor", 2 * macs * 11.6}})}).flags ==
+        Flags{documents::CountFlag::Padding});
+  CHECK(counts_of({conv}, {kernel({{"float16.tensor", 2 * macs * 11.7}})}).flags ==
+        Flags{documents::CountFlag::ExtraWork});
   // Attention: its output does not tell M, N and K, so padding cannot be told from other work.
   const measured::EstimateRow attention = product("Attention", "[2,64,7,7]", macs, 1e5);
   CHECK(counts_of({attention}, {kernel({{"float16.tensor", 2 * macs * 128 / 98}})}).flags ==
@@ -122,7 +131,8 @@ TEST_CASE("another format on tensor units, and sparsity by counter or by name") 
   const double work = 2 * *gemm.macs;
   CHECK(counts_of({gemm}, {kernel({{"tf32.tensor", work}})}).flags == Flags{documents::CountFlag::OtherPrecision});
   const measured::EstimateRow half = product("Gemm", "[128,256]", 128 * 256 * 128.0, 1e5);
-  CHECK(counts_of({half}, {kernel({{"float16.tensor.sparse", work / 2}})}).flags == Flags{documents::CountFlag::Sparsity});
+  CHECK(counts_of({half}, {kernel({{"float16.tensor.sparse", work / 2}})}).flags ==
+        Flags{documents::CountFlag::Sparsity});
   documents::MeasuredKernel named = kernel({{"float16.tensor", work / 2}});
   named.name = "sm80_xmma_gemm_f16f16_SparseTensorOp_128x128";
   CHECK(counts_of({half}, {named}).flags == Flags{documents::CountFlag::Sparsity});
@@ -137,7 +147,8 @@ TEST_CASE("functions and comparisons are not counted one for one") {
   CHECK(counts.flags == Flags{documents::CountFlag::Specials});
   CHECK(counts_of({element_wise("Add", 1000, 0, 0, 12000)}, {kernel({{"float32", 1000.0}})}).flags.empty());
   // Relu is comparisons alone: hardware counts nothing, and 0 has no ratio.
-  const documents::NodeCounts relu = counts_of({element_wise("Relu", 1000, 0, 1000, 8000)}, {kernel({{"float32", 0.0}})});
+  const documents::NodeCounts relu =
+      counts_of({element_wise("Relu", 1000, 0, 1000, 8000)}, {kernel({{"float32", 0.0}})});
   CHECK(!relu.flops_ratio());
   CHECK(relu.flags == Flags{documents::CountFlag::Specials});
 }
@@ -191,7 +202,8 @@ TEST_CASE("a fused kernel's bytes: what its nodes hand to each other does not cr
 
 TEST_CASE("what was not collected is unknown: no ratio from a part of the operations") {
   const measured::EstimateRow gemm = product("Gemm", "[128,256]", 128 * 256 * 128.0, 1e5);
-  const documents::NodeCounts part = counts_of({gemm}, {kernel({{"float16.tensor", 2 * *gemm.macs}, {"float32", std::nullopt}})});
+  const documents::NodeCounts part =
+      counts_of({gemm}, {kernel({{"float16.tensor", 2 * *gemm.macs}, {"float32", std::nullopt}})});
   CHECK(!part.measured_flops);
   CHECK(!part.flops_ratio());
   CHECK(*part.contraction_ratio() == 1);
@@ -225,7 +237,8 @@ TEST_CASE("ResNet-50, a kernel a node that counts what hardware would: all launc
     if (hardware(row) > 0) CHECK(*counts.flops_ratio() == 1);
     if (*row.macs > 0) CHECK(*counts.contraction_ratio() == 1);
     CHECK(*counts.bytes_ratio() == 1);
-    CHECK(counts.flags == (row.comparisons.value_or(0) > 0.02 * *row.flops ? Flags{documents::CountFlag::Specials} : Flags{}));
+    CHECK(counts.flags ==
+          (row.comparisons.value_or(0) > 0.02 * *row.flops ? Flags{documents::CountFlag::Specials} : Flags{}));
   }
   const auto schema = test::schema("measured");
   const std::string json = documents::write_measured(measured);
@@ -276,7 +289,7 @@ TEST_CASE("ranges as engines write them name the node") {
 
 TEST_CASE("a chart's table, data and page say why counters and estimate differ") {
   const Model model = load_model(test::source_path("models/skeletons/linear_64_128.onnx"));
-  const std::string text = present::present::json_report(model, analyze(model, {.dims = {{"batch", 1}}}));
+  const std::string text = present::json_report(model, analyze(model, {.dims = {{"batch", 1}}}));
   const measured::EstimateDocument estimate = measured::parse_estimate(text, "e.json");
   documents::Measured measured;
   measured.source = "pagoda-profile";
@@ -286,15 +299,16 @@ TEST_CASE("a chart's table, data and page say why counters and estimate differ")
   REQUIRE(*estimate.rows.front().macs == 64 * 128);
   measured.kernels = {k};
   join(measured, estimate);
-  const present::present::PlotInput input{.device = documents::find_device("h200"),
-                        .estimates = {{"e.json", text}},
-                        .measured = {{"m.json", documents::write_measured(measured)}}};
+  const present::PlotInput input{.device = documents::find_device("h200"),
+                                 .estimates = {{"e.json", text}},
+                                 .measured = {{"m.json", documents::write_measured(measured)}}};
   CHECK(plot_csv(input).find("padding; extra traffic") != std::string::npos);
   CHECK(plot_json(input).find("padding; extra traffic") != std::string::npos);
   CHECK(plot_html(input).find("padding; extra traffic") != std::string::npos);
   measured.join->counts.clear();
-  const present::present::PlotInput plain{
-      .device = input.device, .estimates = input.estimates, .measured = {{"m.json", documents::write_measured(measured)}}};
+  const present::PlotInput plain{.device = input.device,
+                                 .estimates = input.estimates,
+                                 .measured = {{"m.json", documents::write_measured(measured)}}};
   CHECK(plot_csv(plain).find("padding") == std::string::npos);
 }
 

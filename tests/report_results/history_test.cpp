@@ -35,9 +35,9 @@ std::vector<documents::Result> three_days() {
 }  // namespace
 
 TEST_CASE("a history is of days, and its baseline the oldest record of each series") {
-  const std::vector<present::present::Snapshot> days = present::present::by_day(three_days());
+  const std::vector<present::Snapshot> days = present::by_day(three_days());
   REQUIRE(days.size() == 3);
-  const present::present::History h = present::present::history(days);
+  const present::History h = present::history(days);
   REQUIRE(h.series.size() == 2);
   CHECK(h.series[0].name == "torch compile=eager");
   CHECK(h.series[0].points.at(2).geomean == doctest::Approx(1));
@@ -47,16 +47,16 @@ TEST_CASE("a history is of days, and its baseline the oldest record of each seri
 }
 
 TEST_CASE("a baseline may be a snapshot or the values of axes") {
-  const std::vector<present::present::Snapshot> days = present::present::by_day(three_days());
-  CHECK(present::present::history(days, "2026-03-02").series[1].points.at(2).geomean == doctest::Approx(1.6));
-  const present::present::History h = present::present::history(days, "compile=eager");
+  const std::vector<present::Snapshot> days = present::by_day(three_days());
+  CHECK(present::history(days, "2026-03-02").series[1].points.at(2).geomean == doctest::Approx(1.6));
+  const present::History h = present::history(days, "compile=eager");
   CHECK(h.series[1].points.at(0).geomean == doctest::Approx(std::sqrt(2)));  // 1 and 2
   CHECK(h.series[1].points.at(2).percentiles[1] == doctest::Approx(3));      // of 2 and 4
   CHECK(h.series[1].latest.front().ratio == doctest::Approx(2));
   CHECK(h.series[1].latest.back().ratio == doctest::Approx(4));
   CHECK(h.series[1].latest_snapshot == "2026-03-03");
-  CHECK_THROWS_WITH_AS(present::present::history(days, "april"), doctest::Contains("AXIS=VALUE"), Error);
-  CHECK_THROWS_AS(present::present::history(days, "compile=xla"), Error);
+  CHECK_THROWS_WITH_AS(present::history(days, "april"), doctest::Contains("AXIS=VALUE"), Error);
+  CHECK_THROWS_AS(present::history(days, "compile=xla"), Error);
 }
 
 TEST_CASE("calibration rows are inference of ONNX files, by family") {
@@ -67,9 +67,9 @@ TEST_CASE("calibration rows are inference of ONNX files, by family") {
   training.config["mode"] = std::string("training");
   results.push_back(named);  // a name that no file stands for
   results.push_back(training);
-  CHECK(results_csv(results, present::present::ResultColumns::Calibration, {}, "h200") ==
+  CHECK(results_csv(results, present::ResultColumns::Calibration, {}, "h200") ==
         "model,family,batch,device,seconds\r\nmodels/resnet50_dynamic.onnx,resnet,1,h200,0.001953125\r\n");
-  CHECK(present::present::result_columns("calibration") == present::present::ResultColumns::Calibration);
+  CHECK(present::result_columns("calibration") == present::ResultColumns::Calibration);
 }
 
 TEST_CASE("older tables keep their columns") {
@@ -89,25 +89,25 @@ TEST_CASE("older tables keep their columns") {
                          {"padding", std::string("3x3")}},
                .note = ""},
               {.name = "conv2", .op_type = "Conv", .seconds = {}, .facts = {}, .note = "refused"}};
-  CHECK(results_csv(results, present::present::ResultColumns::Overall) ==
+  CHECK(results_csv(results, present::ResultColumns::Overall) ==
         "Model,Algorithm,Device,Batch_Size,Input_Size,Execution_Time_ms\r\nresnet50,winograd,cpu,1,224,1.953125\r\n");
-  CHECK(results_csv(results, present::present::ResultColumns::Layers) ==
+  CHECK(results_csv(results, present::ResultColumns::Layers) ==
         "Model,Layer,Algorithm,Device,Batch_Size,Input_Size,In_Channels,Out_Channels,Kernel_Size,Stride,Padding,"
         "Execution_Time_ms,Percentage_of_Total\r\nresnet50,conv1,winograd,cpu,1,224,3,64,7,2,3,0.48828125,25\r\n");
-  const std::string latency = results_csv(results, present::present::ResultColumns::Latency);
+  const std::string latency = results_csv(results, present::ResultColumns::Latency);
   CHECK(latency.starts_with("engine,version,providers,device,precision,optimizer,io_binding,model_name,inputs,"));
   CHECK(latency.find("\r\ntorch,,,cpu,,inductor,,resnet50,,,1,,,2026-03-01T10:00:00Z,60,512,1.953125,0,1.953125,1."
                      "953125,1.953125\r\n") != std::string::npos);
-  const std::string metrics = results_csv(results, present::present::ResultColumns::MetricReport);
+  const std::string metrics = results_csv(results, present::ResultColumns::MetricReport);
   CHECK(metrics.starts_with("timestamp,suite_name,model_name,experiment_name,accelerator,"));
   CHECK(metrics.find(",inductor,eval,1,0,1,,0.001953125,0.001953125,,,3,\r\n") != std::string::npos);
-  const std::string tidy = results_csv(results, present::present::ResultColumns::Tidy, {{"resnet50", {{"nodes", 124.0}}}});
+  const std::string tidy = results_csv(results, present::ResultColumns::Tidy, {{"resnet50", {{"nodes", 124.0}}}});
   CHECK(tidy.find("structure_nodes\r\n") != std::string::npos);
   CHECK(tidy.ends_with(",124\r\n"));
-  const std::string layers = results_csv(results, present::present::ResultColumns::TidyLayers);
+  const std::string layers = results_csv(results, present::ResultColumns::TidyLayers);
   CHECK(layers.find(",conv2,Conv,,,refused,") != std::string::npos);
-  CHECK(present::present::result_columns("metric_report") == present::present::ResultColumns::MetricReport);
-  CHECK_FALSE(present::present::result_columns("other").has_value());
+  CHECK(present::result_columns("metric_report") == present::ResultColumns::MetricReport);
+  CHECK_FALSE(present::result_columns("other").has_value());
 }
 
 TEST_CASE("a record becomes a measurement that the schema describes") {
@@ -126,7 +126,7 @@ TEST_CASE("a record becomes a measurement that the schema describes") {
 
 TEST_CASE("a planted reason is found: its feature comes first and splits the tree") {
   std::map<std::string, double> speedups;
-  present::present::ModelFeatures features;
+  present::ModelFeatures features;
   test::Noise noise(5, 0.03), other(6, 1.0);
   for (int i = 0; i < 24; ++i) {
     const std::string model = "m" + std::to_string(i);
@@ -134,7 +134,7 @@ TEST_CASE("a planted reason is found: its feature comes first and splits the tre
     speedups[model] = (launches > 100 ? 2.0 : 1.1) * noise();
     features[model] = {{"flops", 1e9 * other()}, {"launches", launches}, {"constant", 1.0}, {"unknown", {}}};
   }
-  const present::present::Explanation e = present::present::explain("speed-up", speedups, features);
+  const present::Explanation e = present::explain("speed-up", speedups, features);
   CHECK(e.correlations.front().feature == "launches");
   CHECK(e.correlations.size() == 2);  // what is the same in all, or not known of all, is left out
   CHECK(e.tree.front().feature == "launches");
@@ -147,39 +147,41 @@ TEST_CASE("a planted reason is found: its feature comes first and splits the tre
 
 TEST_CASE("where nothing is planted, the tree does not explain models that it has not seen") {
   std::map<std::string, double> speedups;
-  present::present::ModelFeatures features;
+  present::ModelFeatures features;
   test::Noise noise(7, 0.3), other(8, 1.0);
   for (int i = 0; i < 24; ++i) {
     const std::string model = "m" + std::to_string(i);
     speedups[model] = noise();
     for (int f = 0; f < 10; ++f) features[model].push_back({"f" + std::to_string(f), other()});
   }
-  const present::present::Explanation e = present::present::explain("speed-up", speedups, features);
+  const present::Explanation e = present::explain("speed-up", speedups, features);
   CHECK(e.explained > 0.3);          // on what it has seen it seems to
   CHECK(*e.explained_unseen < 0.2);  // and this is why both are said
 }
 
 TEST_CASE("every report has every format, without dates and loading nothing") {
-  const std::vector<present::present::Snapshot> days = present::present::by_day(three_days());
-  const present::present::History h = present::present::history(days, "compile=eager");
-  const present::present::ResultComparison c = present::present::compare_results(days[0].results, days[2].results);
-  for (const present::present::ReportFormat format : {present::present::ReportFormat::Text, present::present::ReportFormat::Csv, present::present::ReportFormat::Svg, present::present::ReportFormat::Html}) {
+  const std::vector<present::Snapshot> days = present::by_day(three_days());
+  const present::History h = present::history(days, "compile=eager");
+  const present::ResultComparison c = present::compare_results(days[0].results, days[2].results);
+  for (const present::ReportFormat format : {present::ReportFormat::Text, present::ReportFormat::Csv,
+                                             present::ReportFormat::Svg, present::ReportFormat::Html}) {
     for (const std::string& text :
-         {comparison_report(c, format), present::present::history_report(h, format), present::present::latest_report(h, format)}) {
+         {comparison_report(c, format), present::history_report(h, format), present::latest_report(h, format)}) {
       CHECK(text.find("nan") == std::string::npos);
       CHECK(text.find("inf") == std::string::npos);
-      if (format == present::present::ReportFormat::Html) {
+      if (format == present::ReportFormat::Html) {
         CHECK(text.find("default-src 'none'") != std::string::npos);
         CHECK(text.find("http-equiv") != std::string::npos);
         CHECK(text.find("src=") == std::string::npos);
       }
-      if (format == present::present::ReportFormat::Svg) CHECK(text.starts_with("<svg"));
+      if (format == present::ReportFormat::Svg) CHECK(text.starts_with("<svg"));
     }
   }
-  CHECK(comparison_report(c, present::present::ReportFormat::Csv).starts_with("configuration,model,base_seconds,"));
-  const std::string hostile = comparison_report(
-      present::present::compare_results(made(timed("<script>\x1b[2J", "eager", 1, "")), made(timed("<script>\x1b[2J", "eager", 1, ""))),
-      present::present::ReportFormat::Html);
+  CHECK(comparison_report(c, present::ReportFormat::Csv).starts_with("configuration,model,base_seconds,"));
+  const std::string hostile =
+      comparison_report(present::compare_results(made(timed("<script>\x1b[2J", "eager", 1, "")),
+                                                 made(timed("<script>\x1b[2J", "eager", 1, ""))),
+                        present::ReportFormat::Html);
   CHECK(hostile.find("<script>") == std::string::npos);
   CHECK(hostile.find('\x1b') == std::string::npos);
 }

@@ -48,7 +48,8 @@ std::string beside(const Options& options, const char* what) {
 int verdict(const pagoda::documents::CeilingsDocument& document) {
   int code = kDone;
   for (const pagoda::documents::Ceiling& c : document.ceilings) {
-    if (c.status == pagoda::documents::CeilingStatus::Impossible || c.status == pagoda::documents::CeilingStatus::WrongResult)
+    if (c.status == pagoda::documents::CeilingStatus::Impossible ||
+        c.status == pagoda::documents::CeilingStatus::WrongResult)
       return kImpossible;
     if (c.value && !c.converged) code = kImpossible;
   }
@@ -63,7 +64,8 @@ bool any_shared(const pagoda::documents::CeilingsDocument& now, const pagoda::do
   return false;
 }
 
-int report(const Options& options, const std::optional<pagoda::documents::CeilingsDocument>& baseline, const Outcome& outcome) {
+int report(const Options& options, const std::optional<pagoda::documents::CeilingsDocument>& baseline,
+           const Outcome& outcome) {
   const pagoda::documents::CeilingsDocument& document = outcome.document;
   const bool to_stdout = options.json == "-" || options.csv == "-";
   if (!to_stdout) std::fputs(table(document).c_str(), stdout);
@@ -77,7 +79,8 @@ int report(const Options& options, const std::optional<pagoda::documents::Ceilin
 
   int code = outcome.exit;
   for (const pagoda::documents::Ceiling& c : document.ceilings)
-    if (c.status == pagoda::documents::CeilingStatus::Impossible || c.status == pagoda::documents::CeilingStatus::WrongResult) {
+    if (c.status == pagoda::documents::CeilingStatus::Impossible ||
+        c.status == pagoda::documents::CeilingStatus::WrongResult) {
       std::fprintf(stderr, "ert-ceilings: %s: %s\n", c.id.c_str(), c.note.c_str());
       code = kImpossible;
     }
@@ -97,7 +100,8 @@ int report(const Options& options, const std::optional<pagoda::documents::Ceilin
                    options.baseline.c_str(), static_cast<long long>(agreement.compared - agreement.apart),
                    static_cast<long long>(agreement.compared), agreement.expected_apart);
     }
-    for (const pagoda::documents::CeilingChange& change : pagoda::documents::compare_ceilings(document, *baseline, options.tolerance)) {
+    for (const pagoda::documents::CeilingChange& change :
+         pagoda::documents::compare_ceilings(document, *baseline, options.tolerance)) {
       std::fprintf(stderr, "ert-ceilings: %s: %.4g, was %.4g (%+.1f %%)%s\n", change.id.c_str(), change.now,
                    change.before, 100 * (change.now / change.before - 1), change.worse ? ": worse" : "");
       if (change.worse && code == kDone) code = kPartial;

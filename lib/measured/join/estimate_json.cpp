@@ -94,7 +94,7 @@ EstimateDocument parse_estimate(std::string_view json, std::string_view subject)
   const std::string place(subject);
   EstimateDocument estimate;
   const base::Json rest =
-      base::stream_elements(json, subject, "nodes", [&](const base::Json& node, std::size_t index) {
+      import::stream_elements(json, subject, "nodes", [&](const base::Json& node, std::size_t index) {
         estimate.rows.push_back(read_row(node, place + ".nodes[" + std::to_string(index) + "]"));
       });
   if (base::text(rest, "schema", place) != "pagoda.estimate/1")

@@ -9,7 +9,6 @@
 
 #include "pagoda/base/json_writer.h"
 #include "pagoda/base/text.h"
-#include "pagoda/base/json_writer.h"
 #include "pagoda/present/report.h"
 
 namespace pagoda::present::report {
