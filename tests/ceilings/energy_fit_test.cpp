@@ -11,6 +11,7 @@ namespace {
 using namespace pagoda;
 using namespace pagoda::measured;
 using namespace pagoda::measured;
+using namespace pagoda::measured;
 
 constexpr double kPerFlop = 0.6e-12, kPerByte = 60e-12, kWatts = 140;
 

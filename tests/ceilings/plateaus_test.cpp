@@ -11,6 +11,7 @@ namespace {
 
 using namespace pagoda;
 using namespace pagoda::measured;
+using namespace pagoda::measured;
 
 constexpr double kKiB = 1024, kMiB = 1024 * 1024;
 const std::vector<measured::KnownLevel> kLevels = {

@@ -35,8 +35,8 @@ struct Machine {
   }
 };
 
-documents::Experiment experiment(const char* id, std::vector<Candidate> candidates) {
-  documents::Experiment e;
+Experiment experiment(const char* id, std::vector<Candidate> candidates) {
+  Experiment e;
   e.ceiling.id = id;
   e.ceiling.unit = "FLOP/s";
   e.ceiling.units = 2;
@@ -44,15 +44,15 @@ documents::Experiment experiment(const char* id, std::vector<Candidate> candidat
   return e;
 }
 
-measured::Plan plan() {
-  measured::Plan p;
+Plan plan() {
+  Plan p;
   p.sample_seconds = 0.1;
   p.warm_up_seconds = 1;
   return p;
 }
 
-pagoda::documents::Ceiling run_one(Machine& machine, documents::Experiment e, const measured::Plan& p = plan()) {
-  std::vector<documents::Experiment> list;
+pagoda::documents::Ceiling run_one(Machine& machine, Experiment e, const Plan& p = plan()) {
+  std::vector<Experiment> list;
   list.push_back(std::move(e));
   return measure(list, p, machine.clock(), nullptr).ceilings.front();
 }
@@ -129,7 +129,7 @@ TEST_CASE(
                        return s;
                      }};
   };
-  measured::Plan p = plan();
+  Plan p = plan();
   p.choose_samples = 2;
   // The warm-up runs the first configuration, so only the others would be met cold.
   const pagoda::documents::Ceiling c =
@@ -139,14 +139,14 @@ TEST_CASE(
 
 TEST_CASE("of latencies the smallest is the best") {
   Machine m;
-  documents::Experiment e = experiment("launch", {m.candidate("slow", 3e-6, 0.001), m.candidate("fast", 2e-6, 0.001)});
+  Experiment e = experiment("launch", {m.candidate("slow", 3e-6, 0.001), m.candidate("fast", 2e-6, 0.001)});
   e.ceiling.kind = pagoda::documents::CeilingKind::Latency;
   CHECK(run_one(m, e).kernel == "fast");
 }
 
 TEST_CASE("impossible values and wrong results have no value") {
   Machine m;
-  documents::Experiment e = experiment("a", {m.candidate("k", 3.2e10, 0.001)});
+  Experiment e = experiment("a", {m.candidate("k", 3.2e10, 0.001)});
   e.theory = [](pagoda::documents::Ceiling& c) { c.theory.observed_clock = 3.0e10; };
   pagoda::documents::Ceiling c = run_one(m, e);
   CHECK(c.status == pagoda::documents::CeilingStatus::Impossible);
@@ -163,7 +163,7 @@ TEST_CASE("impossible values and wrong results have no value") {
 TEST_CASE("the order is random, repeatable by its seed, and last visits are compared with first ones") {
   Machine m;
   double rate = 1e9;
-  std::vector<documents::Experiment> list;
+  std::vector<Experiment> list;
   for (const char* id : {"a", "b", "c", "d", "e", "f"})
     list.push_back(experiment(id, {{id, {}, [&](double seconds) {
                                       m.now += seconds;
@@ -173,21 +173,21 @@ TEST_CASE("the order is random, repeatable by its seed, and last visits are comp
                                       s.seconds = seconds;
                                       return s;
                                     }}}));
-  const documents::Measured first = measure(list, plan(), m.clock(), nullptr);
+  const Measured first = measure(list, plan(), m.clock(), nullptr);
   REQUIRE(first.checks.size() == 1);
   CHECK(first.checks[0].name == "drift");
   CHECK(!first.checks[0].passed);
-  const documents::Measured again = measure(list, plan(), m.clock(), nullptr);
+  const Measured again = measure(list, plan(), m.clock(), nullptr);
   CHECK(again.order == first.order);
   CHECK(first.order != std::vector<std::size_t>{0, 1, 2, 3, 4, 5});
 }
 
 TEST_CASE("a budget is kept, shared by all experiments, and progress tells the time left") {
   Machine m;
-  std::vector<documents::Experiment> list;
+  std::vector<Experiment> list;
   for (int i = 0; i < 10; ++i)
     list.push_back(experiment("x", {m.candidate("k", 1e9, 0.2), m.candidate("l", 1e9, 0.2)}));
-  measured::Plan p = plan();
+  Plan p = plan();
   p.budget_seconds = 20;
   std::vector<double> left;
   measure(list, p, m.clock(), [&](const Progress& progress) { left.push_back(progress.seconds_left); });
@@ -198,16 +198,15 @@ TEST_CASE("a budget is kept, shared by all experiments, and progress tells the t
 }
 
 TEST_CASE("a small budget shortens the samples of a long plan, and no other's") {
-  const measured::Plan full{
-      .sample_seconds = 0.1, .visits = 6, .min_samples = 24, .budget_seconds = 600, .seconds_each = 12};
+  const Plan full{.sample_seconds = 0.1, .visits = 6, .min_samples = 24, .budget_seconds = 600, .seconds_each = 12};
   CHECK(ceilings::budgeted(full, 10, std::nullopt, 7).budget_seconds == 120);
   CHECK(ceilings::budgeted(full, 90, std::nullopt, 7).sample_seconds == 0.1);
   CHECK(ceilings::budgeted(full, 90, 600, 7).sample_seconds == 0.1);
   CHECK(ceilings::budgeted(full, 90, 0.5, 7).sample_seconds == 1e-3);
-  const measured::Plan short_one = ceilings::budgeted(full, 90, 60, 7);
+  const Plan short_one = ceilings::budgeted(full, 90, 60, 7);
   CHECK(short_one.budget_seconds == 60);
   Machine m;
-  std::vector<documents::Experiment> list;
+  std::vector<Experiment> list;
   for (int i = 0; i < 90; ++i)
     list.push_back(experiment("e", {m.candidate("a", 1e9, 0.03), m.candidate("b", 2e9, 0.03)}));
   const double start = m.now;
@@ -219,13 +218,13 @@ TEST_CASE("what differs between visits enters the interval, however narrow each 
   Machine m;
   double offset = 0;
   std::normal_distribution<double> noise(0, 0.01);
-  documents::Experiment e = experiment("a", {{"k", {}, [&](double seconds) {
-                                                m.now += seconds;
-                                                Sample s;
-                                                s.seconds = seconds;
-                                                s.rate = 1e9 * (1 + offset);
-                                                return s;
-                                              }}});
+  Experiment e = experiment("a", {{"k", {}, [&](double seconds) {
+                                     m.now += seconds;
+                                     Sample s;
+                                     s.seconds = seconds;
+                                     s.rate = 1e9 * (1 + offset);
+                                     return s;
+                                   }}});
   e.prepare = [&] { offset = noise(m.random); };  // memory lies elsewhere each time
   const pagoda::documents::Ceiling c = run_one(m, e);
   CHECK(!c.converged);
@@ -236,11 +235,11 @@ TEST_CASE("what differs between visits enters the interval, however narrow each 
 
 TEST_CASE("an experiment that fails is unavailable with its reason, and the others go on") {
   Machine m;
-  std::vector<documents::Experiment> list;
+  std::vector<Experiment> list;
   list.push_back(experiment("good", {m.candidate("k", 1e9, 0.001)}));
   list.push_back(experiment("bad", {{"k", {}, [](double) -> Sample { throw std::runtime_error("no memory left"); }}}));
   list.push_back(experiment("fine", {m.candidate("k", 2e9, 0.001)}));
-  const documents::Measured measured = measure(list, plan(), m.clock(), nullptr);
+  const Measured measured = measure(list, plan(), m.clock(), nullptr);
   CHECK(measured.lost.empty());
   CHECK(measured.ceilings[0].status == pagoda::documents::CeilingStatus::Ok);
   CHECK(measured.ceilings[1].status == pagoda::documents::CeilingStatus::Unavailable);
@@ -252,7 +251,7 @@ TEST_CASE("an experiment that fails is unavailable with its reason, and the othe
 TEST_CASE("a lost device ends the run, and keeps what was measured before") {
   Machine m;
   int calls = 0;
-  std::vector<documents::Experiment> list;
+  std::vector<Experiment> list;
   for (int i = 0; i < 6; ++i) list.push_back(experiment("good", {m.candidate("k", 1e9, 0.001)}));
   list.push_back(experiment("hangs", {{"k", {}, [&](double seconds) {
                                          m.now += seconds;
@@ -262,7 +261,7 @@ TEST_CASE("a lost device ends the run, and keeps what was measured before") {
                                          s.seconds = seconds;
                                          return s;
                                        }}}));
-  const documents::Measured measured = measure(list, plan(), m.clock(), nullptr);
+  const Measured measured = measure(list, plan(), m.clock(), nullptr);
   CHECK(measured.lost == "k: still running after 20 s");
   CHECK(measured.ceilings[6].status == pagoda::documents::CeilingStatus::Unavailable);
   for (int i = 0; i < 6; ++i) CHECK(measured.ceilings[static_cast<std::size_t>(i)].value.has_value());

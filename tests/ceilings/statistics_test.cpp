@@ -9,6 +9,7 @@
 using namespace pagoda;
 using namespace pagoda::base;
 using namespace pagoda::base;
+using namespace pagoda::base;
 
 TEST_CASE("quantiles interpolate between order statistics") {
   const std::vector<double> x = {1, 2, 3, 4};

@@ -11,6 +11,7 @@ namespace {
 using namespace pagoda;
 using namespace pagoda::measured;
 using namespace pagoda::measured;
+using namespace pagoda::measured;
 
 measured::GpuAttributes attributes(const DeviceSpec& spec, bool tensor_clock) {
   measured::GpuAttributes gpu;

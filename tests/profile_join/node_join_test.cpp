@@ -8,6 +8,7 @@
 #include "import/import_data.h"
 #include "pagoda/documents/device.h"
 #include "pagoda/present/plot.h"
+#include "support/files.h"
 #include "support/json_schema.h"
 
 namespace pagoda::measured {
@@ -239,7 +240,7 @@ TEST_CASE("ResNet-50, a kernel a node that counts what hardware would: all launc
     CHECK(counts.flags ==
           (row.comparisons.value_or(0) > 0.02 * *row.flops ? Flags{documents::CountFlag::Specials} : Flags{}));
   }
-  const auto schema = nlohmann::json::parse(test::read_file(PAGODA_SOURCE_DIR "/data/schemas/measured.schema.json"));
+  const auto schema = test::schema("measured");
   const std::string json = documents::write_measured(measured);
   for (const std::string& violation : test::violations(nlohmann::json::parse(json), schema))
     CHECK_MESSAGE(false, violation);
@@ -287,7 +288,7 @@ TEST_CASE("ranges as engines write them name the node") {
 }
 
 TEST_CASE("a chart's table, data and page say why counters and estimate differ") {
-  const Model model = load_model(PAGODA_SOURCE_DIR "/models/skeletons/linear_64_128.onnx");
+  const Model model = load_model(test::source_path("models/skeletons/linear_64_128.onnx"));
   const std::string text = present::json_report(model, analyze(model, {.dims = {{"batch", 1}}}));
   const measured::EstimateDocument estimate = measured::parse_estimate(text, "e.json");
   documents::Measured measured;
@@ -312,8 +313,8 @@ TEST_CASE("a chart's table, data and page say why counters and estimate differ")
 }
 
 TEST_CASE("what models/run_torch.py wrote of a recurrent network fits its schema and joins node by node") {
-  const std::string path = PAGODA_SOURCE_DIR "/tests/run_torch/data/recurrent.json";
-  const auto schema = nlohmann::json::parse(test::read_file(PAGODA_SOURCE_DIR "/data/schemas/measured.schema.json"));
+  const std::string path = test::source_path("tests/run_torch/data/recurrent.json");
+  const auto schema = test::schema("measured");
   for (const std::string& violation : test::violations(nlohmann::json::parse(test::read_file(path)), schema))
     CHECK_MESSAGE(false, violation);
   documents::Measured measured = measured::load_profile(path);  // recognised by content

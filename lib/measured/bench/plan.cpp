@@ -72,8 +72,8 @@ documents::Config make_config(const std::vector<std::pair<std::string, base::Set
     if (axis == "backend") backend = base::setting_text(value);
   for (const auto& [axis, value] : point)
     if (has_axis(backend, axis)) config[axis] = value;
-  const auto fill = [&](const char* axis, base::Setting value) {
-    if (has_axis(backend, axis)) config.try_emplace(axis, std::move(value));
+  const auto fill = [&](const char* axis, const base::Setting& value) {
+    if (has_axis(backend, axis)) config.try_emplace(axis, value);
   };
   fill("mode", "inference");
   fill("device", "cpu");

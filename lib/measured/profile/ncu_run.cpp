@@ -44,6 +44,7 @@ class Scratch {
 // Runs to the end; a status of waitpid. Signals that a terminal sends reach both, as they share a process group.
 int run(const std::vector<std::string>& words) {
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   const pid_t child = fork();

@@ -9,7 +9,7 @@
 //   int main() {
 //     pagoda::measure::Session session({.output = "measured.json"});   // before the first CUDA call
 //     …                                                                // the program's work
-//     for (const pagoda::MeasuredKernel& kernel : session.finish().kernels) …   // or at the end of scope
+//     for (const pagoda::documents::MeasuredKernel& kernel : session.finish().kernels) …   // or at the end of scope
 //   }
 //
 // A session makes this process what pagoda-profile makes of its program; where it runs under pagoda-profile already, it
