@@ -58,6 +58,8 @@ const T& content_of(const JsonField& field, std::string_view expected) {
 
 }  // namespace
 
+void fail(std::string_view subject, const std::string& what) { throw Error(std::string(subject) + ": " + what); }
+
 const JsonValue* JsonValue::find(std::string_view key) const {
   const auto* object = std::get_if<Object>(&content);
   if (!object) return nullptr;

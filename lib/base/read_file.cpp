@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "pagoda/base/fail.h"
 #include "pagoda/base/files.h"
 #include "pagoda/base/text.h"
 

@@ -3,8 +3,6 @@
 #pragma once
 
 #include <stdexcept>
-#include <string>
-#include <string_view>
 
 namespace pagoda::base {
 
@@ -13,10 +11,6 @@ class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
-
-[[noreturn]] inline void fail(std::string_view subject, const std::string& what) {
-  throw Error(std::string(subject) + ": " + what);
-}
 
 }  // namespace pagoda::base
 

@@ -18,7 +18,7 @@
 #include <variant>
 #include <vector>
 
-#include "pagoda/base/error.h"
+#include "pagoda/base/fail.h"
 #include "pagoda/base/settings.h"
 
 namespace pagoda::base {
