@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "profile/record.h"
+#include "pagoda/measured/record.h"
 
 namespace pagoda {
 

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "pagoda/base/text.h"
-#include "profile/record.h"
+#include "pagoda/measured/record.h"
 
 namespace pagoda::profile {
 namespace {
