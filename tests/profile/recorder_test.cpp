@@ -20,8 +20,8 @@ namespace profile {
 namespace {
 
 using pagoda::base::escaped;
-using pagoda::profile::parse_record;
-using pagoda::profile::ProcessRecord;
+using pagoda::measured::profile::parse_record;
+using pagoda::measured::profile::ProcessRecord;
 
 // Lines as a record of its own.
 class Lines : public RecordSink {
