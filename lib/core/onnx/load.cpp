@@ -24,8 +24,8 @@ void build_functions(Loader& loader, const std::vector<Range>& bodies) {
 }
 
 // Reads the ModelProto that is the whole file.
-Model build_model(std::span<const std::byte> bytes, const ExternalData& external, File::Release release) {
-  File file(bytes, std::move(release));
+Model build_model(File& file, const ExternalData& external) {
+  if (file.size() == 0) throw Error("the file is empty, expected an ONNX model; export or download it again");
   Loader loader(file, external);
   Model& model = loader.model;
   std::optional<Range> graph;
@@ -61,7 +61,7 @@ Model build_model(std::span<const std::byte> bytes, const ExternalData& external
     throw Error(
         "there is no graph in it, expected an ONNX model with one; a model of another framework, such as "
         "TensorFlow's or Core ML's, has to be exported to ONNX" +
-        describe_kind(bytes));
+        describe_kind(file.window({0, file.size()})));
   build_main_graph(loader, *graph, 1);
   model.graph_name = model.main().name;
   build_functions(loader, functions);
@@ -69,14 +69,11 @@ Model build_model(std::span<const std::byte> bytes, const ExternalData& external
   return std::move(model);
 }
 
-Model load(std::span<const std::byte> bytes, const std::string& path, const ExternalData& external,
-           File::Release release) {
-  Model model = about(path, bytes, [&] {
-    if (bytes.empty()) throw Error("the file is empty, expected an ONNX model; export or download it again");
-    return build_model(bytes, external, std::move(release));
-  });
+Model load(File file, const std::string& path, const ExternalData& external) {
+  const std::string_view head = file.window({0, file.size()});
+  Model model = about(path, head, [&] { return build_model(file, external); });
   model.path = path;
-  model.file_bytes = bytes.size();
+  model.file_bytes = file.size();
   return model;
 }
 
@@ -95,13 +92,18 @@ Opset read_opset(File& file, Range body, int depth) {
 }  // namespace wire
 
 Model parse_model(std::span<const std::byte> bytes, const std::string& path, const std::string& directory) {
-  return wire::load(bytes, path, wire::ExternalData({directory}), {});
+  return wire::load(wire::File(bytes), path, wire::ExternalData({directory}));
+}
+
+Model parse_model(std::span<const FileSlice> slices, std::uint64_t file_bytes, const std::string& path,
+                  const std::string& directory) {
+  return wire::load(wire::File(slices, file_bytes), path, wire::ExternalData({directory}));
 }
 
 Model load_model(const std::string& path) {
   const MappedFile file(path);
-  return wire::load(file.bytes(), path, wire::ExternalData(wire::folders_of(path)),
-                    [&](wire::Range read) { file.release(read.begin, read.end); });
+  return wire::load(wire::File(file.bytes(), [&](wire::Range read) { file.release(read.begin, read.end); }), path,
+                    wire::ExternalData(wire::folders_of(path)));
 }
 
 }  // namespace pagoda

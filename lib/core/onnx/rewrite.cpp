@@ -170,7 +170,7 @@ std::string rewrite(std::span<const std::byte> model, const RewritePolicy& polic
 }
 
 void write_rewritten(std::span<const std::byte> model, const std::vector<Edit>& edits, const RewriteSink& sink) {
-  const std::string_view text(reinterpret_cast<const char*>(model.data()), model.size());
+  const std::string_view text = as_text(model);
   std::uint64_t copied = 0, released = 0;
   const auto copy_up_to = [&](std::uint64_t end) {
     while (copied < end) {

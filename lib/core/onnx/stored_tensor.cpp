@@ -90,8 +90,18 @@ class TensorScan {
     read_external_entry(key, value, tensor_.external, tensor_.external_problem);
   }
 
+  // Whether the field holds values of its number: as for protobuf, others are unknown fields.
+  static bool has_values(const Field& field) {
+    if (field.type == Type::Bytes) return true;
+    if (field.number == kRawData || field.number == kStringData) return false;
+    return field.type == (field.number == kFloatData    ? Type::Fixed32
+                          : field.number == kDoubleData ? Type::Fixed64
+                                                        : Type::Varint);
+  }
+
   void add_data(const Field& field) {
     if (field.number != kRawData) tensor_.is_plain = false;
+    if (!has_values(field)) return;
     DataField& data = data_[field.number];
     tensor_.all_bytes += field.payload.size();
     // raw_data is one value: the last one counts. The typed fields add up.
@@ -100,7 +110,6 @@ class TensorScan {
     data.span.end = field.payload.end;
     data.bytes += field.payload.size();
     if (field.type != Type::Bytes || field.number == kStringData) ++data.unpacked;
-    if (field.number == kRawData && field.type != Type::Bytes) data.is_present = false;
   }
 
   // Raw data win over typed ones; among those, the field that suits the type.

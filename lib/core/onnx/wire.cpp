@@ -1,8 +1,9 @@
 // Reading and writing the protobuf wire format: see https://protobuf.dev/programming-guides/encoding.
 #include "onnx/wire.h"
 
+#include <algorithm>
+#include <iterator>
 #include <limits>
-#include <vector>
 
 namespace pagoda::wire {
 namespace {
@@ -19,6 +20,20 @@ void malformed(std::uint64_t offset, const std::string& what) {
 void damaged(Range message, const std::string& found, const std::string& expected) {
   throw Error(found + " at byte " + std::to_string(message.begin) + ", expected " + expected +
               "; the file is damaged, export or download it again");
+}
+
+File::File(std::span<const std::byte> bytes, Release release)
+    : size_(bytes.size()), slices_{{.offset = 0, .bytes = as_text(bytes)}}, release_(std::move(release)) {}
+
+void File::find_slice(std::uint64_t offset) {
+  const auto after = std::ranges::upper_bound(slices_, offset, {}, &FileSlice::offset);
+  if (after == slices_.begin() || offset - std::prev(after)->offset >= std::prev(after)->bytes.size())
+    fail_slice(offset);
+  here_ = *std::prev(after);
+}
+
+void File::fail_slice(std::uint64_t offset) {
+  throw Error("byte " + std::to_string(offset) + " is in none of the slices, expected all but large tensors' data");
 }
 
 void File::fail_fields() {

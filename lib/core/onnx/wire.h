@@ -10,8 +10,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "pagoda/base/error.h"
+#include "pagoda/core/model.h"
 
 namespace pagoda::wire {
 
@@ -48,24 +50,35 @@ struct Field {
   std::uint32_t tag() const { return wire::tag(number, type); }
 };
 
+inline std::string_view as_text(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 // The bytes of one file, with what all readers of it share. Readers see bytes through window() and text() alone.
 class File {
  public:
   using Release = std::function<void(Range)>;
 
   // `release` is called now and then: this part has been read and may leave memory. It is read again when needed.
-  explicit File(std::span<const std::byte> bytes, Release release = {})
-      : bytes_(reinterpret_cast<const char*>(bytes.data()), bytes.size()), release_(std::move(release)) {}
+  explicit File(std::span<const std::byte> bytes, Release release = {});
+  // In order of offset. Throws Error when it is asked for bytes between slices.
+  File(std::span<const FileSlice> slices, std::uint64_t size) : size_(size), slices_(slices.begin(), slices.end()) {}
 
-  std::uint64_t size() const { return bytes_.size(); }
-  // Bytes that lie together, from range.begin on: all of the range or, of a long one, at least kLeastWindow.
-  static constexpr std::uint64_t kLeastWindow = 16;
-  std::string_view window(Range range) const { return text(range); }
-  // The bytes of a name or a small tensor: valid as long as the file.
-  std::string_view text(Range range) const {
-    return bytes_.substr(static_cast<std::size_t>(range.begin), static_cast<std::size_t>(range.size()));
+  std::uint64_t size() const { return size_; }
+  // The first bytes of the range: all of them or, up to the end of a slice, as many as lie together.
+  std::string_view window(Range range) {
+    if (range.size() == 0) return {};
+    if (range.begin - here_.offset >= here_.bytes.size()) [[unlikely]]
+      find_slice(range.begin);
+    return here_.bytes.substr(range.begin - here_.offset, range.size());
   }
-
+  // The bytes of a name or a small tensor: valid as long as the file's.
+  std::string_view text(Range range) {
+    const std::string_view found = window(range);
+    if (found.size() != range.size()) [[unlikely]]
+      fail_slice(range.begin + found.size());
+    return found;
+  }
   // The same, of a text that goes into the model. Throws Error when the bound on such bytes is exceeded.
   std::string_view keep(Range range) {
     if (range.size() > bytes_left_) [[unlikely]]
@@ -91,9 +104,13 @@ class File {
   static constexpr std::uint64_t kReleaseInterval = std::uint64_t{1} << 23;
   [[noreturn]] static void fail_fields();
   [[noreturn]] static void fail_bytes();
+  [[noreturn]] static void fail_slice(std::uint64_t offset);
+  void find_slice(std::uint64_t offset);
   void release_up_to(std::uint64_t offset);
 
-  std::string_view bytes_;
+  std::uint64_t size_ = 0;
+  std::vector<FileSlice> slices_;
+  FileSlice here_;  // the slice looked at last
   Release release_;
   std::uint64_t fields_left_ = kMaxFields, bytes_left_ = kMaxBytes;
   std::uint64_t released_ = 0;  // up to this offset
