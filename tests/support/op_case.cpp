@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cstdlib>
 #include <optional>
@@ -149,6 +150,38 @@ std::string type_differences(const Model& model, const Analysis& analysis, std::
   return wrong;
 }
 
+// Whether what a row moves is the sum of what it moves of each tensor.
+std::string moved_differences(const Model& model, const Analysis& analysis) {
+  const auto bytes = [&](ValueId id) {
+    const TensorType& type = analysis.types[static_cast<std::size_t>(id)];
+    return type.shape ? byte_size(element_count(*type.shape), type.element) : Dim(0);
+  };
+  std::string wrong;
+  for (const NodeReport& row : analysis.nodes) {
+    if (row.graph != 0 || row.cost.mark != Mark::Compute) continue;
+    const Node& node = model.main().node(row.node);
+    if (!node.bodies().empty() || model.function(node.domain, node.op_type, node.overload) != nullptr) continue;
+    Dim read = 0, written = 0;
+    for (const PartMoved& part : row.cost.parts) (part.is_output ? written : read) += part.bytes;
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      const auto end = node.inputs.begin() + static_cast<std::ptrdiff_t>(i);
+      const bool is_seen = std::find(node.inputs.begin(), end, node.inputs[i]) != end;
+      if (node.inputs[i] != kAbsent && !is_seen && row.cost.reads_whole(static_cast<int>(i)))
+        read += bytes(node.inputs[i]);
+    }
+    for (std::size_t i = 0; i < node.outputs.size(); ++i)
+      if (node.outputs[i] != kAbsent && row.cost.writes_whole(static_cast<int>(i))) written += bytes(node.outputs[i]);
+    const auto report = [&](const std::string& what, const Dim& got, const Dim& expected) {
+      if (!same(got, expected))
+        wrong += "  " + what + " of " + node.op_type + ", summed over its tensors\n    got      " + got.to_string() +
+                 "\n    expected " + expected.to_string() + "\n";
+    };
+    report("bytes read", read, row.cost.bytes_read);
+    report("bytes written", written, row.cost.bytes_written);
+  }
+  return wrong;
+}
+
 struct Expectation {
   std::string_view key, value;
 };
@@ -229,6 +262,7 @@ std::string differences(const OpCase& row, const AnalyzeOptions& options) {
       wrong += type_differences(model, analysis, types);
     }
     wrong += cost_differences(analysis, row.cost);
+    wrong += moved_differences(model, analysis);
     if (!wrong.empty() && !expects_error) wrong += diagnostics_text(analysis);
   } catch (const Error& error) {
     if (!expects_error || std::string_view(error.what()).find(wanted) == std::string_view::npos)

@@ -1,6 +1,6 @@
 // Look-ups over the plain data of a model.
-#include "pagoda/core/diagnostic.h"
 #include "pagoda/core/graph.h"
+#include "pagoda/core/diagnostic.h"
 
 #include "pagoda/base/error.h"
 
@@ -12,6 +12,53 @@ const Attribute* Node::attribute(std::string_view attribute_name) const {
   return nullptr;
 }
 
+namespace {
+
+template <typename T>
+const T* typed(const Attribute* attribute) {
+  return attribute == nullptr ? nullptr : std::get_if<T>(&attribute->value);
+}
+
+}  // namespace
+
+std::int64_t Node::integer(std::string_view attribute_name, std::int64_t otherwise) const {
+  const auto* value = typed<std::int64_t>(attribute(attribute_name));
+  return value == nullptr ? otherwise : *value;
+}
+
+const std::vector<std::int64_t>* Node::integers(std::string_view attribute_name) const {
+  return typed<std::vector<std::int64_t>>(attribute(attribute_name));
+}
+
+std::string_view Node::text(std::string_view attribute_name) const {
+  const auto* value = typed<std::string>(attribute(attribute_name));
+  return value == nullptr ? std::string_view() : std::string_view(*value);
+}
+
+std::vector<GraphId> Node::bodies() const {
+  std::vector<GraphId> bodies;
+  for (const Attribute& attribute : attributes) {
+    if (const GraphId* body = std::get_if<GraphId>(&attribute.value)) bodies.push_back(*body);
+    if (const auto* list = std::get_if<std::vector<GraphId>>(&attribute.value))
+      bodies.insert(bodies.end(), list->begin(), list->end());
+  }
+  return bodies;
+}
+
+std::string_view plain_domain(std::string_view domain) { return domain == "ai.onnx" ? std::string_view() : domain; }
+
+std::optional<std::int64_t> imported_opset(const std::map<std::string, std::int64_t, std::less<>>& opsets,
+                                           std::string_view domain) {
+  for (const auto& [name, version] : opsets)
+    if (plain_domain(name) == plain_domain(domain)) return version;
+  return std::nullopt;
+}
+
+std::int64_t Model::opset(std::string_view domain) const {
+  constexpr std::int64_t kNewest = 28;  // of ai.onnx, for a node of it in a file that imports only other domains
+  return imported_opset(opsets, domain).value_or(plain_domain(domain).empty() ? kNewest : 1);
+}
+
 const Function* Model::function(std::string_view domain, std::string_view name, std::string_view overload) const {
   for (const Function& function : functions)
     if (function.name == name && function.domain == domain && function.overload == overload) return &function;
@@ -21,7 +68,7 @@ const Function* Model::function(std::string_view domain, std::string_view name, 
 const std::string& display_name(const Graph& graph, const Node& node) {
   if (node.name.empty())
     for (const ValueId output : node.outputs)
-      if (output != kAbsent) return graph.values[static_cast<std::size_t>(output)].name;
+      if (output != kAbsent) return graph.value(output).name;
   return node.name;
 }
 

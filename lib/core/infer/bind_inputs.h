@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "pagoda/core/analyze.h"
+#include "pagoda/core/analysis.h"
 #include "pagoda/core/diagnostic.h"
 
 namespace pagoda {

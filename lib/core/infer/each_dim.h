@@ -3,7 +3,7 @@
 
 #include <variant>
 
-#include "pagoda/core/analyze.h"
+#include "pagoda/core/analysis.h"
 
 namespace pagoda {
 
@@ -18,6 +18,7 @@ void for_each_dim(Analysis& analysis, const Change& change) {
     for (Dim* count :
          {&cost.macs, &cost.arith, &cost.special, &cost.comparisons, &cost.bytes_read, &cost.bytes_written})
       change(*count);
+    for (PartMoved& part : cost.parts) change(part.bytes);
   };
   for (InputInfo& input : analysis.inputs) change_type(input.type);
   for (InputInfo& output : analysis.outputs) change_type(output.type);
@@ -45,5 +46,8 @@ void for_each_dim(Analysis& analysis, const Change& change) {
 
 // The same analysis with symbols of its inputs replaced by formulas of the others.
 Analysis substitute_dims(const Analysis& analysis, const std::map<std::string, Dim, std::less<>>& replacements);
+
+// The names of the dims that inputs leave open, sorted.
+std::vector<std::string> free_dims(const std::vector<InputInfo>& inputs);
 
 }  // namespace pagoda

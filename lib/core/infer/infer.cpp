@@ -34,24 +34,16 @@ constexpr std::array<std::string_view, 7> kProducts = {"Conv",        "ConvTrans
 constexpr std::array<std::string_view, 6> kLayouts = {"Flatten", "Identity",  "Reshape",
                                                       "Squeeze", "Transpose", "Unsqueeze"};
 
-std::string_view plain_domain(std::string_view domain) { return domain == "ai.onnx" ? std::string_view() : domain; }
-
 }  // namespace
 
 std::int64_t Walker::opset_of(const std::string& domain) const {
-  constexpr std::int64_t kNewest = 28;  // for a default-domain node in a file that imports only other domains
-  const auto find = [&](const auto& opsets) -> std::optional<std::int64_t> {
-    for (const auto& [name, version] : opsets)
-      if (plain_domain(name) == plain_domain(domain)) return version;
-    return std::nullopt;
-  };
   if (function_ != nullptr)
-    if (const auto version = find(function_->opsets)) return *version;
-  return find(session_.model.opsets).value_or(plain_domain(domain).empty() ? kNewest : 1);
+    if (const auto version = imported_opset(function_->opsets, domain)) return *version;
+  return session_.model.opset(domain);
 }
 
 const OpRule* Walker::find_rule(const Node& node) const {
-  for (const ExtraRule& extra : session_.options.extra_rules)
+  for (const ExtraRule& extra : options_.extra_rules)
     if (extra.rule.name == node.op_type && plain_domain(extra.domain) == plain_domain(node.domain)) return &extra.rule;
   return ops::find_rule(plain_domain(node.domain), node.op_type);
 }
@@ -287,7 +279,7 @@ void Walker::adopt_declared(const Frame& frame, OpContext::State& state, std::si
         const auto names = dim.symbols();
         const bool known = std::all_of(names.begin(), names.end(),
                                        [&](const std::string& name) { return session_.input_dims.contains(name); });
-        shape.push_back(known ? dim.bind(session_.options.dims)
+        shape.push_back(known ? dim.bind(options_.dims)
                               : session_.fresh(dim.to_string(), state.display_name,
                                                "a size that only the file declares", std::nullopt));
       }
@@ -357,7 +349,7 @@ void Walker::unmodelled(Frame& frame, std::size_t node_index, const OpContext::S
 void Walker::splice(Frame& frame, std::size_t node_index, const OpContext::State& state, std::vector<NodeReport> rows,
                     const Dim& times) {
   // The main graph's own rows are unlimited; what bodies repeat is not.
-  if (spliced_rows_ + rows.size() > session_.options.max_inlined_rows) {
+  if (spliced_rows_ + rows.size() > options_.max_inlined_rows) {
     NodeReport row = row_of(frame, node_index, state);
     for (const NodeReport& inner : rows) {
       row.cost += inner.cost;

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "infer/context.h"
+#include "ops/context.h"
 #include "ops/packed_weights.h"
-#include "pagoda/core/analyze.h"
+#include "pagoda/core/analysis.h"
 
 namespace pagoda {
 
@@ -26,7 +26,8 @@ struct GraphResult {
 
 class Walker {
  public:
-  explicit Walker(Session& session) : session_(session), packed_(ops::packed_weights(session.model)) {}
+  Walker(Session& session, const AnalyzeOptions& options)
+      : session_(session), options_(options), packed_(ops::packed_weights(session.model)) {}
 
   // `inputs` are the graph's inputs in order; `outer` the values of the enclosing graph, null for main and functions.
   GraphResult walk(GraphId graph, std::span<const ValueInfo> inputs, const std::vector<ValueInfo>* outer,
@@ -43,7 +44,7 @@ class Walker {
   void visit_rule(Frame& frame, std::size_t node_index, const OpRule& rule, OpContext::State& state);
   void mark_placement(const Node& node, const OpRule& rule, OpContext::State& state) const;
   void visit_call(Frame& frame, std::size_t node_index, const Function& function, OpContext::State& state);
-  // Structure ops, in structure.cpp.
+  // Structure ops, in control_flow.cpp.
   using StructureVisit = void (Walker::*)(Frame&, std::size_t, OpContext::State&);
   static StructureVisit structure_visit(const Node& node);  // null for all other ops
   void visit_if(Frame& frame, std::size_t node_index, OpContext::State& state);
@@ -57,7 +58,8 @@ class Walker {
   void adopt_declared(const Frame& frame, OpContext::State& state, std::size_t first_symbol);
   NodeReport row_of(const Frame& frame, std::size_t node_index, const OpContext::State& state);
   void count_parameters(NodeReport& row, const OpContext::State& state);
-  void unmodelled(Frame& frame, std::size_t node_index, const OpContext::State& state, std::string problem, Cause cause);
+  void unmodelled(Frame& frame, std::size_t node_index, const OpContext::State& state, std::string problem,
+                  Cause cause);
   // Appends the rows of a body, each executed `times` times; one aggregated row when they are too many.
   void splice(Frame& frame, std::size_t node_index, const OpContext::State& state, std::vector<NodeReport> rows,
               const Dim& times);
@@ -66,6 +68,7 @@ class Walker {
                  std::string_view cause);
 
   Session& session_;
+  const AnalyzeOptions& options_;
   std::map<std::pair<GraphId, std::int32_t>, Dim> packed_;  // weights that only their readers tell
   int depth_ = 0;
   std::size_t spliced_rows_ = 0;

@@ -32,7 +32,7 @@ class RowReader {
 
   bool read_node(GraphId id, std::size_t index, const Node& node, std::size_t& at, Step& step) {
     const Function* function = model_.function(node.domain, node.op_type, node.overload);
-    std::vector<GraphId> bodies = function != nullptr ? std::vector<GraphId>{function->body} : bodies_of(node);
+    std::vector<GraphId> bodies = function != nullptr ? std::vector<GraphId>{function->body} : node.bodies();
     step.has_body = !bodies.empty();
     const bool has_row = is_row_of(at, id, index);
     if (!has_row && function == nullptr) return false;
@@ -67,16 +67,6 @@ class RowReader {
 
 }  // namespace
 
-std::vector<GraphId> bodies_of(const Node& node) {
-  std::vector<GraphId> bodies;
-  for (const Attribute& attribute : node.attributes) {
-    if (const GraphId* body = std::get_if<GraphId>(&attribute.value)) bodies.push_back(*body);
-    if (const auto* list = std::get_if<std::vector<GraphId>>(&attribute.value))
-      bodies.insert(bodies.end(), list->begin(), list->end());
-  }
-  return bodies;
-}
-
 std::vector<Step> locate_steps(const Model& model, const std::vector<NodeReport>& rows, GraphId id, std::size_t begin) {
   const Graph& graph = model.graphs[static_cast<std::size_t>(id)];
   std::vector<Step> steps;
@@ -88,7 +78,7 @@ std::vector<Step> locate_steps(const Model& model, const std::vector<NodeReport>
   steps.resize(graph.nodes.size());
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const Node& node = graph.nodes[i];
-    steps[i].has_body = model.function(node.domain, node.op_type, node.overload) != nullptr || !bodies_of(node).empty();
+    steps[i].has_body = model.function(node.domain, node.op_type, node.overload) != nullptr || !node.bodies().empty();
     steps[i].mark = Mark::Unmodelled;
   }
   for (std::size_t i = begin; i < rows.size(); ++i) {

@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <array>
 
+#include "graph/index.h"
 #include "memory/fusion.h"
 
 namespace pagoda {
 namespace {
-
-std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 constexpr std::array<std::string_view, 3> kProducts = {"Einsum", "FusedMatMul", "MatMul"};
 
@@ -42,7 +41,7 @@ class Matcher {
     const Shape* shape = graph_.shape(input);
     if (!is_free(softmax) || shape == nullptr || shape->size() < 2) return;
     const auto rank = static_cast<std::int64_t>(shape->size());
-    const std::int64_t axis = integer_attribute(graph_.node(softmax), "axis", opset_ < 13 ? 1 : -1);
+    const std::int64_t axis = graph_.node(softmax).integer("axis", opset_ < 13 ? 1 : -1);
     if (axis != -1 && axis != rank - 1) return;
     members_ = {softmax};
     elements_ = *graph_.elements(input);
@@ -116,7 +115,7 @@ class Matcher {
     const Node& node = graph_.node(product);
     for (std::size_t i = 0; i < node.inputs.size() && i < 2; ++i) {
       if (graph_.storage(node.inputs[i]) != probabilities || !ends_in_keys(node.inputs[i])) continue;
-      if (node.op_type != "Einsum") return i == 0 && integer_attribute(node, "transA", 0) == 0;
+      if (node.op_type != "Einsum") return i == 0 && node.integer("transA", 0) == 0;
       std::string_view term = einsum_term(node, i, false);
       while (!term.empty() && term.back() == ' ') term.remove_suffix(1);
       const std::string_view output = einsum_term(node, 0, true);
@@ -195,7 +194,7 @@ class Matcher {
 }  // namespace
 
 void fuse_attention(const Model& model, FusionGraph& graph) {
-  Matcher matcher(graph, default_opset(model));
+  Matcher matcher(graph, model.opset(""));
   const auto& nodes = graph.schedule().graph->nodes;
   for (std::size_t i = 0; i < nodes.size(); ++i)
     if (nodes[i].op_type == "Softmax" && !nodes[i].inputs.empty()) matcher.match(static_cast<std::int32_t>(i));

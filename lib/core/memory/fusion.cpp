@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <array>
 
+#include "graph/index.h"
+
 namespace pagoda {
 namespace {
-
-std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 bool equals(const Dim* a, const Dim& b) { return a != nullptr && *a == b; }
 
@@ -45,7 +45,7 @@ std::optional<RowShape> reduction_rows(const FusionGraph& graph, const Node& nod
   if (!axes) return std::nullopt;
   const auto rank = static_cast<std::int64_t>(shape.size());
   if (axes->empty()) {
-    if (integer_attribute(node, "noop_with_empty_axes", 0) != 0) return std::nullopt;
+    if (node.integer("noop_with_empty_axes", 0) != 0) return std::nullopt;
     return split_before(shape, 0);
   }
   for (std::int64_t& axis : *axes) axis += axis < 0 ? rank : 0;
@@ -83,16 +83,16 @@ std::optional<RowShape> norm_rows(const Node& node, const Shape& shape, std::int
     case NormAxes::Last:
       return from(-1);
     case NormAxes::FromAxis:
-      return from(integer_attribute(node, "axis", -1));
+      return from(node.integer("axis", -1));
     case NormAxes::Softmax: {
-      if (opset < 13) return from(integer_attribute(node, "axis", 1));  // flattened from there
-      const std::int64_t axis = integer_attribute(node, "axis", -1);
+      if (opset < 13) return from(node.integer("axis", 1));  // flattened from there
+      const std::int64_t axis = node.integer("axis", -1);
       return axis == -1 || axis == rank - 1 ? from(-1) : std::nullopt;
     }
     case NormAxes::Channel:
       return rank < 3 ? std::nullopt : from(2);
     case NormAxes::ChannelGroup: {
-      const std::int64_t groups = integer_attribute(node, "num_groups", 0);
+      const std::int64_t groups = node.integer("num_groups", 0);
       if (rank < 3 || groups < 1) return std::nullopt;
       const auto channels = exact_div(shape[1], Dim(groups));
       if (!channels) return std::nullopt;
@@ -124,7 +124,7 @@ constexpr std::array<std::string_view, 5> kTakesTransposed = {"FusedMatMul", "Ge
 
 class Fuser {
  public:
-  Fuser(const Model& model, FusionGraph& graph) : graph_(graph), opset_(default_opset(model)) {}
+  Fuser(const Model& model, FusionGraph& graph) : graph_(graph), opset_(model.opset("")) {}
 
   void run() {
     const auto count = static_cast<std::int32_t>(graph_.schedule().steps.size());

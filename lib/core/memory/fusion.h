@@ -99,10 +99,6 @@ class FusionGraph {
 void fuse_attention(const Model& model, FusionGraph& graph);
 void fuse_in_order(const Model& model, FusionGraph& graph);
 
-// The imported version of ai.onnx; a large one where it is not imported.
-std::int64_t default_opset(const Model& model);
-std::int64_t integer_attribute(const Node& node, std::string_view name, std::int64_t otherwise);
-
 // What a group, or a node with a body, moves.
 struct Unit {
   std::int32_t group = -1;

@@ -2,12 +2,11 @@
 #include <algorithm>
 #include <numeric>
 
+#include "graph/index.h"
 #include "memory/fusion.h"
 
 namespace pagoda {
 namespace {
-
-std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 // Brings the nodes of a group, and why they joined, into the order of the graph.
 void sort_members(Group& group) {
@@ -19,19 +18,6 @@ void sort_members(Group& group) {
 }
 
 }  // namespace
-
-std::int64_t default_opset(const Model& model) {
-  for (const auto& [domain, version] : model.opsets)
-    if (domain.empty() || domain == "ai.onnx") return version;
-  constexpr std::int64_t kNewest = 28;
-  return kNewest;
-}
-
-std::int64_t integer_attribute(const Node& node, std::string_view name, std::int64_t otherwise) {
-  const Attribute* attribute = node.attribute(name);
-  const auto* value = attribute == nullptr ? nullptr : std::get_if<std::int64_t>(&attribute->value);
-  return value == nullptr ? otherwise : *value;
-}
 
 FusionGraph::FusionGraph(const Model& model, const Analysis& analysis, const Schedule& schedule)
     : analysis_(analysis),
@@ -76,7 +62,6 @@ ValueId FusionGraph::output(std::int32_t id) const {
   return outputs.empty() ? kAbsent : outputs.front();
 }
 
-// Rules read the first few inputs in full and take the others for arguments, or read a part of the first only (Gather).
 const NodeReads& FusionGraph::reads(std::int32_t id) {
   std::optional<NodeReads>& known = reads_[index(id)];
   if (!known) {
@@ -106,36 +91,29 @@ void FusionGraph::read_recomputed(std::int32_t id, NodeReads& reads) {
 
 NodeReads FusionGraph::reads_as_stated(std::int32_t id) const {
   NodeReads known;
-  const Dim& total = analysis_.nodes[index(schedule_.steps[index(id)].row)].cost.bytes_read;
-  std::vector<Access> inputs;
-  for (const ValueId input : node(id).inputs) {
+  known.whole = true;
+  const OpCost& cost = analysis_.nodes[index(schedule_.steps[index(id)].row)].cost;
+  const auto& inputs = node(id).inputs;
+  Dim stated = 0;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const ValueId input = inputs[i];
     if (input == kAbsent ||
-        std::any_of(inputs.begin(), inputs.end(), [&](const Access& a) { return a.value == input; }))
+        std::any_of(known.accesses.begin(), known.accesses.end(), [&](const Access& a) { return a.value == input; }))
       continue;
-    const auto bytes = bytes_of(analysis_.types[index(input)]);
-    if (!bytes) break;
-    inputs.push_back({storage(input), input, *bytes});
+    const auto all = bytes_of(analysis_.types[index(input)]);
+    if (!all) continue;
+    const bool is_whole = cost.reads_whole(static_cast<int>(i));
+    Dim bytes = is_whole ? *all : cost.part_read(static_cast<int>(i));
+    if (!is_whole && bytes == Dim(0)) continue;
+    known.whole = known.whole && bytes == *all;
+    stated += bytes;
+    known.accesses.push_back({storage(input), input, std::move(bytes)});
   }
-  Dim sum = 0;
-  for (std::size_t i = 0; i <= inputs.size(); ++i) {
-    if (sum == total) {
-      inputs.resize(i);
-      known.whole = true;
-      known.accesses = std::move(inputs);
-      return known;
-    }
-    if (i < inputs.size()) sum += inputs[i].bytes;
+  // Data of attributes, and what a rule reads without saying of which input.
+  if (stated != cost.bytes_read) {
+    known.whole = false;
+    known.accesses.push_back({.bytes = cost.bytes_read - stated});
   }
-  // All other inputs in full and the rest from the first, where that makes sense.
-  if (inputs.empty()) return known;
-  Dim first = total - (sum - inputs[0].bytes);
-  if (greater_equal(first, 0) == true) {
-    inputs[0].bytes = std::move(first);
-  } else {
-    inputs.resize(1);
-    inputs[0].bytes = total;
-  }
-  known.accesses = std::move(inputs);
   return known;
 }
 

@@ -3,12 +3,11 @@
 #include <cassert>
 #include <queue>
 
+#include "graph/index.h"
 #include "memory/fusion.h"
 
 namespace pagoda {
 namespace {
-
-std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 class Accountant {
  public:
@@ -81,21 +80,16 @@ class Accountant {
   }
 
   void write(Unit& unit, std::int32_t id, std::int32_t node) {
-    // What each output takes, where that explains what the row says it writes.
-    const Node& op = graph_.node(node);
-    std::vector<std::pair<ValueId, Dim>> outputs;
-    Dim sum = 0;
-    for (const ValueId output : op.outputs) {
+    const OpCost& cost = cost_of(node);
+    const auto& outputs = graph_.node(node).outputs;
+    Dim stated = 0;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const ValueId output = outputs[i];
       if (output == kAbsent) continue;
-      const auto bytes = bytes_of(analysis_.types[index(output)]);
-      outputs.emplace_back(output, bytes.value_or(Dim(0)));
-      sum += outputs.back().second;
-    }
-    if (sum != cost_of(node).bytes_written) {
-      for (auto& [output, bytes] : outputs) bytes = 0;
-      if (!outputs.empty()) outputs.front().second = cost_of(node).bytes_written;
-    }
-    for (const auto& [output, bytes] : outputs) {
+      const bool is_whole = cost.writes_whole(static_cast<int>(i));
+      const Dim bytes =
+          is_whole ? bytes_of(analysis_.types[index(output)]).value_or(Dim(0)) : cost.part_written(static_cast<int>(i));
+      stated += bytes;
       const Storage* storage = graph_.storage_at(output);
       if (storage == nullptr) continue;
       const bool is_needed = storage->is_output || storage->readers.empty() ||
@@ -106,6 +100,8 @@ class Accountant {
       else
         unit.written_bytes -= bytes;
     }
+    // What a rule writes without saying to which output.
+    if (stated != cost.bytes_written) unit.writes.push_back({.bytes = cost.bytes_written - stated});
   }
 
   const Analysis& analysis_;

@@ -8,10 +8,10 @@
 #include <map>
 #include <set>
 
+#include "graph/index.h"
+
 namespace pagoda {
 namespace {
-
-std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 // Operators that lengthen a cache or update one in a buffer of fixed size, and the axis of the tokens: an attribute,
 // else counted from the end.

@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <numeric>
 
+#include "graph/index.h"
 #include "memory/op_class.h"
 
 namespace pagoda {
 namespace {
-
-std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 // Keeps the expressions of which none is known to be below another; their max is the max of all seen.
 class Maxima {

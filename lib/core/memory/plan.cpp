@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "graph/index.h"
 #include "infer/infer.h"
 #include "memory/arena.h"
 #include "memory/kv_cache.h"
@@ -15,8 +16,6 @@
 
 namespace pagoda {
 namespace {
-
-std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 // --- weights ---
 

@@ -7,12 +7,11 @@
 #include <queue>
 #include <set>
 
+#include "graph/index.h"
 #include "memory/liveness.h"
 
 namespace pagoda {
 namespace {
-
-std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 // Readers of each storage that have not run yet, as the order goes on.
 class Pressure {
@@ -201,7 +200,7 @@ Precedence precedence_of(const Model& model) {
       if (value != kAbsent && producer[index(value)] >= 0) before.push_back(producer[index(value)]);
     };
     for (const ValueId input : graph.nodes[i].inputs) wait_for(input);
-    for (const GraphId body : bodies_of(graph.nodes[i]))
+    for (const GraphId body : graph.nodes[i].bodies())
       for (const Value& value : model.graphs[index(body)].values) wait_for(value.outer);
     std::sort(before.begin(), before.end());
     before.erase(std::unique(before.begin(), before.end()), before.end());

@@ -3,12 +3,11 @@
 #include <bitset>
 #include <unordered_map>
 
+#include "graph/index.h"
 #include "memory/reorder.h"
 
 namespace pagoda {
 namespace {
-
-std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 constexpr std::size_t kMaxWindow = 384;  // nodes, views and host arithmetic included
 constexpr std::size_t kMaxWeighty = 28;  // those that move what is alive

@@ -2,12 +2,11 @@
 #include <algorithm>
 #include <list>
 
+#include "graph/index.h"
 #include "memory/fusion.h"
 
 namespace pagoda {
 namespace {
-
-std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 struct Entry {
   Int bytes = 0;

@@ -2,12 +2,11 @@
 
 #include <algorithm>
 
+#include "graph/index.h"
 #include "memory/body_rows.h"
 
 namespace pagoda {
 namespace {
-
-std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 // What the caller needs to know of an output of a body.
 struct BodyOutput {
@@ -147,7 +146,7 @@ class Builder {
   // A call's body sees the call's inputs; the bodies of structures see those and what they capture.
   std::vector<BodyOutput> visit_body(std::int32_t id) {
     const Node& node = graph_.nodes[index(id)];
-    for (const GraphId body : bodies_of(node))
+    for (const GraphId body : node.bodies())
       for (const Value& value : model_.graphs[index(body)].values)
         if (value.outer != kAbsent) read(id, storage(value.outer));
     Step& step = result_.steps[index(id)];

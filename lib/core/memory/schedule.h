@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "pagoda/core/analyze.h"
+#include "pagoda/core/analysis.h"
 #include "pagoda/core/graph.h"
 
 namespace pagoda {
@@ -61,9 +61,6 @@ struct Schedule {
 };
 
 Schedule schedule_of(const Model& model, const Analysis& analysis);
-
-// The graphs that a node's attributes hold.
-std::vector<GraphId> bodies_of(const Node& node);
 
 // Bytes of a value of this type; empty when the rank is unknown or elements have no fixed width.
 std::optional<Dim> bytes_of(const TensorType& type);

@@ -4,12 +4,11 @@
 #include <algorithm>
 #include <array>
 
+#include "graph/index.h"
 #include "memory/fusion.h"
 
 namespace pagoda {
 namespace {
-
-std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 constexpr std::array kModels = {
     std::pair{TrafficModel::Unfused, std::string_view("unfused")},

@@ -202,7 +202,7 @@ OpCost cost_rotary(const OpContext& op) {
   OpCost cost = op.streamed({0, 3});
   for (const int cache : {1, 2}) {
     const Dim picked = op.has_input(3) ? min(op.elements(cache), tokens * op.shape(cache).back()) : op.elements(cache);
-    cost.bytes_read += byte_size(picked, op.element(cache));
+    cost.read(cache, byte_size(picked, op.element(cache)));
   }
   cost.arith = 3 * tokens * heads * rotated;
   return cost;
@@ -212,8 +212,8 @@ OpCost cost_rotary(const OpContext& op) {
 
 // Every element of the result comes from the cache or from the update: as many bytes are read as written.
 OpCost cost_tensor_scatter(const OpContext& op) {
-  OpCost cost = op.streamed({2});
-  cost.bytes_read += op.output_bytes(0);
+  OpCost cost = op.streamed({1, 2});
+  cost.read(0, op.output_bytes(0) - op.input_bytes(1));
   return cost;
 }
 

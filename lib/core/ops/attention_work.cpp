@@ -59,22 +59,18 @@ void move_cache(OpCost& cost, const OpContext& op, std::initializer_list<int> pa
   };
   for (const int* i = pasts.begin(); i != pasts.end(); ++i) {
     const bool seen = std::any_of(pasts.begin(), i, [&](int earlier) { return op.same_value(earlier, *i); });
-    if (op.has_input(*i) && !seen)
-      cost.bytes_read += bytes(op.element(*i), op.shape(*i), cache.read()) - op.input_bytes(*i);
+    if (op.has_input(*i) && !seen) op.read_only(cost, *i, bytes(op.element(*i), op.shape(*i), cache.read()));
   }
   for (const int i : presents)
-    if (op.has_output(i))
-      cost.bytes_written += bytes(op.output(i).element, op.output_shape(i), cache.written()) - op.output_bytes(i);
+    if (op.has_output(i)) op.write_only(cost, i, bytes(op.output(i).element, op.output_shape(i), cache.written()));
 }
 
-Dim rotary_table_bytes(const OpContext& op, int cos, int sin, const Dim& tokens) {
-  Dim bytes = 0;
+void read_rotary_tables(OpCost& cost, const OpContext& op, int cos, int sin, const Dim& tokens) {
   for (const int table : {cos, sin}) {
     if (!op.has_input(table)) continue;
     const Dim picked = min(op.elements(table), tokens * dim_of(op, table, -1));
-    bytes += byte_size(picked, op.element(table));
+    cost.read(table, byte_size(picked, op.element(table)));
   }
-  return bytes;
 }
 
 }  // namespace pagoda::ops

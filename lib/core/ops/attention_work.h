@@ -70,8 +70,7 @@ struct Cache {
 void move_cache(OpCost& cost, const OpContext& op, std::initializer_list<int> pasts,
                 std::initializer_list<int> presents, const Cache& cache);
 
-// Bytes of the rows that `tokens` tokens pick from the rotary tables at inputs `cos` and `sin`, at most the whole
-// tables.
-Dim rotary_table_bytes(const OpContext& op, int cos, int sin, const Dim& tokens);
+// Reads the rows that `tokens` tokens pick from the rotary tables at inputs `cos` and `sin`, at most the whole tables.
+void read_rotary_tables(OpCost& cost, const OpContext& op, int cos, int sin, const Dim& tokens);
 
 }  // namespace pagoda::ops

@@ -299,8 +299,7 @@ OpCost cost_decoder_attention(const OpContext& op) {
   if (flags.cached) read.insert(read.end(), {6, 7});
   if (!(flags.cross && flags.cached)) read.push_back(3);
   if (flags.cross && !flags.cached) read.push_back(1);
-  OpCost cost = op.streamed({});
-  cost.bytes_read = distinct_bytes(op, read);
+  OpCost cost = op.streamed(read);
   cost.macs = columns * hidden;
   cost.arith = columns;
   const Dim sequences = query[1] * heads;

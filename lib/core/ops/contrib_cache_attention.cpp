@@ -162,7 +162,7 @@ OpCost cost_group(const OpContext& op) {
   const Cache cache = group_cache(op, kPastKey, kTotal);
   OpCost cost = op.streamed({kQuery, kKey, kValue, kPastKey, kPastValue, kLengths, kPositions, kScoreBias, kSink,
                              kKeyScale, kValueScale, kQueryNorm, kKeyNorm});
-  if (rotates(op)) cost.bytes_read += rotary_table_bytes(op, kCos, kSin, query[0] * queries);
+  if (rotates(op)) read_rotary_tables(cost, op, kCos, kSin, query[0] * queries);
   // A window-sized cache is compacted: all its rows are read and written.
   if (!keeps_window(op)) move_cache(cost, op, {kPastKey, kPastValue}, {1, 2}, cache);
   const Dim vectors = query[0] * (queries * heads.query_heads + cache.added * heads.key_heads);
@@ -236,7 +236,7 @@ OpCost cost_sparse(const OpContext& op) {
   Dim pairs = 0;
   for (std::int64_t layout = 0; layout < *layouts; ++layout) pairs += layout_pairs(op, layout, *queries, keys);
   OpCost cost = op.streamed({0, 1, 2, 3, 4, 5, 6, 8});
-  if (rotates(op)) cost.bytes_read += rotary_table_bytes(op, 9, 10, query[0] * query[1]);
+  if (rotates(op)) read_rotary_tables(cost, op, 9, 10, query[0] * query[1]);
   const Cache cache{.past = dim_of(op, 3, 2),
                     .present = dim_of(op, 3, 2),
                     .total = keys,
@@ -294,14 +294,17 @@ OpCost cost_paged(const OpContext& op) {
   }
   const Dim& tokens = dim_of(op, 0, 0);
   OpCost cost = op.streamed({0, 1, 2, 5, 6, 7, 10, 11, 12, 13, 14, 15});
-  cost.bytes_written = op.output_bytes(0);
   for (const int side : {3, 4}) {
     if (!op.has_input(side)) continue;
     const Dim row = dim_of(op, side, 2) * dim_of(op, side, 3);
-    cost.bytes_read += byte_size(cached * row, op.element(side));
-    cost.bytes_written += byte_size(tokens * row, op.element(side));
+    cost.read(side, byte_size(cached * row, op.element(side)));
+    const Dim added = byte_size(tokens * row, op.element(side));
+    if (op.has_output(side - 2))
+      op.write_only(cost, side - 2, added);
+    else  // in place
+      cost.write(side - 2, added);
   }
-  if (rotates(op)) cost.bytes_read += rotary_table_bytes(op, 8, 9, tokens);
+  if (rotates(op)) read_rotary_tables(cost, op, 8, 9, tokens);
   cost += prepare_work(op, tokens * (heads.query_heads + heads.key_heads), heads.size, 12, 8);
   if (op.attribute("k_quant_type", std::string_view("NONE")) != "NONE") {
     const Dim row = (is_latent(op) ? 1 : 2) * heads.key_heads * heads.size;

@@ -233,7 +233,7 @@ OpCost cost_grid_sample_nhwc(const OpContext& op) {
   const Dim locations = row_count(op.output_shape(0));
   const std::string_view padding = op.attribute("padding_mode", std::string_view("zeros"));
   OpCost cost = op.streamed({1});
-  cost.bytes_read += byte_size(min(op.elements(0), op.output_elements(0) * sample_taps(mode, axes)), op.element(0));
+  cost.read(0, byte_size(min(op.elements(0), op.output_elements(0) * sample_taps(mode, axes)), op.element(0)));
   Work per_axis = Work{.arith = 2} + axis_weights_work(mode);
   if (padding == "border") per_axis = per_axis + Work{.arith = 2, .special = 0, .comparisons = 2};
   if (padding == "reflection") per_axis = per_axis + Work{.arith = 6, .special = 0, .comparisons = 1};

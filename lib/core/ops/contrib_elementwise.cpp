@@ -121,7 +121,7 @@ OpCost cost_rotary(const OpContext& op) {
   Dim rotated = op.elements(0);
   if (partial > 0) rotated = tokens * (packed ? Dim(positive_attribute(op, "num_heads")) : data[1]) * partial;
   OpCost cost = op.streamed({0, 1});
-  cost.bytes_read += rotary_table_bytes(op, 2, 3, tokens);
+  read_rotary_tables(cost, op, 2, 3, tokens);
   cost += rotary_work(rotated);
   return cost;
 }

@@ -110,8 +110,10 @@ void infer_fused_gemm(OpContext& op) { infer_gemm_output(op, 0, 1, 2, op.element
 OpCost cost_gemm(const OpContext& op, double default_beta) {
   const double beta = op.attribute("beta", default_beta);
   const bool has_bias = op.has_input(2) && beta != 0;
-  OpCost cost = op.streamed();
-  if (op.has_input(2) && !has_bias) cost.bytes_read -= op.input_bytes(2);
+  std::vector<int> read;
+  for (int i = 0; i < op.input_count(); ++i)
+    if (i != 2 || has_bias) read.push_back(i);
+  OpCost cost = op.streamed(read);
   const Dim outputs = op.output_elements(0);
   cost.macs = outputs * gemm_sizes(op, 0, 1).inner();
   if (op.attribute("alpha", 1.0) != 1.0) cost.arith += outputs;

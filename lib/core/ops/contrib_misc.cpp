@@ -52,7 +52,7 @@ OpCost cost_gather_quantized(const OpContext& op) {
       // Scales along the gathered axis may stand for a block of slices each.
       picked = min(picked, op.elements(1) * slice);
     }
-    cost.bytes_read += byte_size(picked, op.element(table));
+    cost.read(table, byte_size(picked, op.element(table)));
   }
   cost.arith = (is_float(op.element(0)) ? 1 : 2) * op.output_elements(0);
   cost.precision = op.element(2);
@@ -70,7 +70,7 @@ void infer_embedding(OpContext& op) {
 
 OpCost cost_embedding(const OpContext& op) {
   OpCost cost = op.streamed({1});
-  cost.bytes_read += min(op.output_bytes(0), op.input_bytes(0));
+  cost.read(0, min(op.output_bytes(0), op.input_bytes(0)));
   return cost;
 }
 
@@ -93,7 +93,7 @@ OpCost cost_crop(const OpContext& op) {
   const Interpolation mode = interpolation(op, "bilinear");
   const Shape& output = op.output_shape(0);
   OpCost cost = op.streamed({1, 2});
-  cost.bytes_read += byte_size(min(op.elements(0), op.output_elements(0) * sample_taps(mode, 2)), op.element(0));
+  cost.read(0, byte_size(min(op.elements(0), op.output_elements(0) * sample_taps(mode, 2)), op.element(0)));
   cost += (Work{.arith = 2} + axis_weights_work(mode)) * (output[0] * (output[2] + output[3]));
   cost += weight_products_work(mode, 2) * (output[0] * output[2] * output[3]);
   cost += sample_work(mode, 2) * op.output_elements(0);
@@ -245,7 +245,7 @@ OpCost cost_pad(const OpContext& op) {
     const auto end = pads != nullptr ? as_dim((*pads)[i + shape.size()]) : std::nullopt;
     kept *= begin && end ? max(shape[i] + min(*begin, 0) + min(*end, 0), 0) : shape[i];
   }
-  cost.bytes_read = byte_size(kept, op.element(0));
+  cost.read(0, byte_size(kept, op.element(0)));
   return cost;
 }
 
@@ -322,7 +322,7 @@ OpCost cost_word_embedding(const OpContext& op) {
   const Dim places = dim_of(op, 0, -1) - weight[2] + 1;
   const Dim results = words * places * weight[0];
   OpCost cost = op.streamed({0, 1, 2});
-  cost.bytes_read += byte_size(min(op.elements(3), op.elements(0) * dim_of(op, 3, -1)), op.element(3));
+  cost.read(3, byte_size(min(op.elements(3), op.elements(0) * dim_of(op, 3, -1)), op.element(3)));
   cost.macs = results * weight[2] * weight[3];
   cost.arith = results + words * (places - 1) * weight[0];
   cost.comparisons = words * (places - 1) * weight[0];

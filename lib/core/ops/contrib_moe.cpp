@@ -48,12 +48,12 @@ Dim weights_per_expert(const OpContext& op, const Projection& projection, std::i
   return shape[1] * shape[2] * (8 / bits);
 }
 
-// Stored bytes of one expert: weights, scales, zero points, bias.
-Dim bytes_per_expert(const OpContext& op, const Projection& projection, const Dim& experts) {
-  Dim bytes = 0;
+// Of so many experts the stored bytes: weights, scales, zero points, bias.
+void read_experts(OpCost& cost, const OpContext& op, const Projection& projection, const Dim& touched,
+                  const Dim& experts) {
   for (const int i : {projection.weights, projection.bias, projection.scales, projection.zero_points})
-    if (op.has_input(i)) bytes += byte_size(divided(op, op.elements(i), experts, "tensor and experts"), op.element(i));
-  return bytes;
+    if (op.has_input(i))
+      cost.read(i, touched * byte_size(divided(op, op.elements(i), experts, "tensor and experts"), op.element(i)));
 }
 
 // G·sigmoid(α·G)·(L + β), clamped where a limit is given: G above, L at both ends.
@@ -99,7 +99,7 @@ OpCost cost_experts(const OpContext& op, const Experts& experts) {
 
   OpCost cost = op.streamed({0, 1, 14, 15, 16, 17, 18, 19, 20});
   for (const Projection& projection : {experts.fc1, experts.fc2, experts.fc3})
-    cost.bytes_read += touched * bytes_per_expert(op, projection, count);
+    read_experts(cost, op, projection, touched, count);
   cost.macs = runs * (w1 + w2 + w3);
   cost += router_work(op, tokens, k);
   cost += expert_activation_work(op, op.has_input(experts.fc3.weights)) * (runs * inter);

@@ -83,7 +83,7 @@ OpCost cost_embed(const OpContext& op, const EmbedInputs& inputs) {
     if (!op.has_input(table)) continue;
     Dim rows = tokens;
     if (table == 3) rows = op.has_input(inputs.positions) ? op.elements(inputs.positions) : ids[1];
-    cost.bytes_read += byte_size(min(op.elements(table), rows * hidden), op.element(table));
+    cost.read(table, byte_size(min(op.elements(table), rows * hidden), op.element(table)));
     gathered += elements;
   }
   cost.precision = op.output(0).element;
@@ -94,7 +94,7 @@ OpCost cost_embed(const OpContext& op, const EmbedInputs& inputs) {
 OpCost cost_embed(const OpContext& op) { return cost_embed(op, kEmbed); }
 OpCost cost_quantized_embed(const OpContext& op) {
   OpCost cost = cost_embed(op, kQuantizedEmbed);
-  for (int i = 8; i < op.input_count(); ++i) cost.bytes_read += op.input_bytes(i);
+  for (int i = 8; i < op.input_count(); ++i) cost.read(i, op.input_bytes(i));
   return cost;
 }
 

@@ -113,7 +113,7 @@ void infer_remove_padding(OpContext& op) {
 // Reads the tokens that it keeps.
 OpCost cost_remove_padding(const OpContext& op) {
   OpCost cost = op.streamed({1});
-  cost.bytes_read += op.output_bytes(0);
+  cost.read(0, op.output_bytes(0));
   return cost;
 }
 

@@ -136,14 +136,6 @@ void expect_dim(OpContext& op, int i, int axis, const Dim& dim, std::string_view
   if (op.has_shape(i)) op.unify(dim_of(op, i, axis), dim, what);
 }
 
-Dim distinct_bytes(const OpContext& op, const std::vector<int>& inputs) {
-  Dim bytes = 0;
-  for (auto i = inputs.begin(); i != inputs.end(); ++i)
-    if (std::none_of(inputs.begin(), i, [&](int earlier) { return op.same_value(earlier, *i); }))
-      bytes += op.input_bytes(*i);
-  return bytes;
-}
-
 Shape leading(const Shape& shape) { return Shape(shape.begin(), shape.empty() ? shape.end() : shape.end() - 1); }
 
 Dim row_count(const Shape& shape) { return element_count(leading(shape)); }

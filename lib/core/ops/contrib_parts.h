@@ -86,9 +86,6 @@ void expect_rank(const OpContext& op, int i, int rank);
 // Makes the dim of input i at `axis`, where the input is present and of known rank, equal to `dim`.
 void expect_dim(OpContext& op, int i, int axis, const Dim& dim, std::string_view what);
 
-// Bytes of the listed inputs, each distinct tensor once.
-Dim distinct_bytes(const OpContext& op, const std::vector<int>& inputs);
-
 // All dims but the last; their product. A scalar has neither.
 Shape leading(const Shape& shape);
 Dim row_count(const Shape& shape);

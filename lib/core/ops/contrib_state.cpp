@@ -25,7 +25,7 @@ Shape windowed(const OpContext& op, Shape state) {
 void read_last_slot(OpCost& cost, const OpContext& op, int past) {
   const std::int64_t window = state_window(op);
   if (window > 1 && op.has_input(past))
-    cost.bytes_read += byte_size(floor_div(op.elements(past), window), op.element(past)) - op.input_bytes(past);
+    op.read_only(cost, past, byte_size(floor_div(op.elements(past), window), op.element(past)));
 }
 
 // --- causal depthwise convolutions: weight [C, 1, k…] ---

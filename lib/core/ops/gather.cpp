@@ -39,7 +39,7 @@ Dim distinct(const Dim& picks, const Dim& places) { return picks == Dim(1) ? pic
 // `elements` of the data, and the indices.
 OpCost cost_of_picks(const OpContext& op, const Dim& elements) {
   OpCost cost = op.streamed({1});
-  cost.bytes_read += byte_size(elements, op.element(0));
+  cost.read(0, byte_size(elements, op.element(0)));
   return cost;
 }
 
@@ -436,7 +436,7 @@ void infer_compress(OpContext& op) {
 // Reads the conditions and what they keep.
 OpCost cost_compress(const OpContext& op) {
   OpCost cost = op.streamed({1});
-  cost.bytes_read += op.output_bytes(0);
+  cost.read(0, op.output_bytes(0));
   cost.precision = op.element(0);
   return cost;
 }

@@ -227,7 +227,7 @@ OpCost cost_pad(const OpContext& op) {
     const auto end = as_dim(pads.end[i]);
     kept *= begin && end ? max(op.shape(0)[i] + min(*begin, 0) + min(*end, 0), 0) : op.shape(0)[i];
   }
-  cost.bytes_read = byte_size(kept, op.element(0));
+  cost.read(0, byte_size(kept, op.element(0)));
   return cost;
 }
 

@@ -46,7 +46,8 @@ Dim weight_bytes(const OpContext& op) {
 // Of the log-probabilities one per label is read.
 OpCost cost_nll_loss(const OpContext& op) {
   OpCost cost = op.streamed({1});
-  cost.bytes_read += byte_size(op.elements(1), op.element(0)) + weight_bytes(op);
+  cost.read(0, byte_size(op.elements(1), op.element(0)));
+  cost.read(2, weight_bytes(op));
   cost += loss_work(op);
   return cost;
 }
@@ -54,7 +55,7 @@ OpCost cost_nll_loss(const OpContext& op) {
 // Log-softmax over the classes, which has the work of softmax and a log per label, then the loss.
 OpCost cost_softmax_cross_entropy(const OpContext& op) {
   OpCost cost = op.streamed({0, 1});
-  cost.bytes_read += weight_bytes(op);
+  cost.read(2, weight_bytes(op));
   cost += softmax_work() * op.elements(0);
   cost.special += op.elements(1);
   cost += loss_work(op);

@@ -61,7 +61,7 @@ void infer_array_features(OpContext& op) {
 
 OpCost cost_array_features(const OpContext& op) {
   OpCost cost = op.streamed({1});
-  cost.bytes_read += min(op.output_bytes(0), op.input_bytes(0));
+  cost.read(0, min(op.output_bytes(0), op.input_bytes(0)));
   cost.precision = op.element(0);
   return cost;
 }
@@ -116,7 +116,7 @@ void infer_real(OpContext& op) { set_shape_of_first(op, ElementType::Float32); }
 // (x − offset)·scale.
 OpCost cost_scaler(const OpContext& op) {
   OpCost cost = cost_each<2>(op);
-  cost.bytes_read += kRealBytes * (list_length(op, "offset") + list_length(op, "scale"));
+  cost.read(PartMoved::kAttributes, kRealBytes * (list_length(op, "offset") + list_length(op, "scale")));
   return cost;
 }
 
@@ -181,7 +181,8 @@ void infer_dict_vectorizer(OpContext& op) {
 // What is written was read from the map.
 OpCost cost_from_map(const OpContext& op) {
   OpCost cost;
-  cost.bytes_read = cost.bytes_written = op.output_bytes(0);
+  cost.read(0, op.output_bytes(0));
+  cost.write(0, op.output_bytes(0));
   cost.precision = op.output(0).element;
   return cost;
 }
@@ -196,7 +197,8 @@ void infer_zip_map(OpContext& op) {
 
 OpCost cost_zip_map(const OpContext& op) {
   OpCost cost;
-  cost.bytes_read = cost.bytes_written = op.input_bytes(0);
+  cost.read(0, op.input_bytes(0));
+  cost.write(0, op.input_bytes(0));
   cost.precision = op.element(0);
   return cost;
 }
@@ -248,7 +250,7 @@ OpCost cost_linear_classifier(const OpContext& op) {
   const Table table = table_of(op);
   const std::size_t coefficients = list_length(op, "coefficients");
   const std::size_t intercepts = list_length(op, "intercepts");
-  cost.bytes_read += kRealBytes * (coefficients + intercepts);
+  cost.read(PartMoved::kAttributes, kRealBytes * (coefficients + intercepts));
   cost.macs = table.rows * coefficients;
   cost.arith = table.rows * intercepts;
   cost += post_transform_work(op) * op.output_elements(1);
@@ -267,7 +269,7 @@ OpCost cost_linear_regressor(const OpContext& op) {
   const Table table = table_of(op);
   const std::size_t coefficients = list_length(op, "coefficients");
   const std::size_t intercepts = list_length(op, "intercepts");
-  cost.bytes_read += kRealBytes * (coefficients + intercepts);
+  cost.read(PartMoved::kAttributes, kRealBytes * (coefficients + intercepts));
   cost.macs = table.rows * coefficients;
   if (intercepts > 0) cost.arith = op.output_elements(0);
   cost += post_transform_work(op) * op.output_elements(0);
@@ -296,7 +298,7 @@ OpCost kernel_cost(const OpContext& op, const Dim& vectors) {
     op.fail("kernel_type is '" + std::string(kernel) + "'");
   }
   for (const std::string_view weights : {"support_vectors", "coefficients", "rho", "prob_a", "prob_b"})
-    cost.bytes_read += kRealBytes * list_length(op, weights);
+    cost.read(PartMoved::kAttributes, kRealBytes * list_length(op, weights));
   return cost;
 }
 
@@ -372,7 +374,7 @@ void add_forest(OpCost& cost, const OpContext& op, const Forest& forest, const D
   const std::int64_t depth = forest.depth();
   cost.arith += rows * (depth + forest.weights());
   cost.comparisons += rows * depth;
-  cost.bytes_read += (kRealBytes + 2 * kIntegerBytes) * min(Dim(forest.tests), rows * depth);
+  cost.read(PartMoved::kAttributes, (kRealBytes + 2 * kIntegerBytes) * min(Dim(forest.tests), rows * depth));
   const Dim results = op.output_elements(scores);
   if (list_length(op, "base_values") > 0 || op.has_attribute("base_values_as_tensor")) cost.arith += results;
 }

@@ -103,8 +103,6 @@ constexpr WeightInput kInputs[] = {
 };
 // clang-format on
 
-std::string_view plain(std::string_view domain) { return domain == "ai.onnx" ? std::string_view() : domain; }
-
 // The initializer behind a value: itself, the one it captures, or the one that a Reshape renames.
 class Initializers {
  public:
@@ -130,7 +128,8 @@ class Initializers {
     const auto [at, is_new] = reshapes_.try_emplace(graph_id);
     if (is_new)
       for (const Node& node : model_.graphs[static_cast<std::size_t>(graph_id)].nodes)
-        if (node.op_type == "Reshape" && plain(node.domain).empty() && !node.inputs.empty() && !node.outputs.empty())
+        if (node.op_type == "Reshape" && plain_domain(node.domain).empty() && !node.inputs.empty() &&
+            !node.outputs.empty())
           at->second.emplace(node.outputs[0], node.inputs[0]);
     const auto found = at->second.find(id);
     return found == at->second.end() ? kAbsent : found->second;
@@ -148,7 +147,8 @@ std::map<std::pair<GraphId, std::int32_t>, Dim> packed_weights(const Model& mode
   for (std::size_t g = 0; g < model.graphs.size(); ++g)
     for (const Node& node : model.graphs[g].nodes) {
       for (const WeightInput& packed : kInputs) {
-        if (packed.op_type != node.op_type || packed.domain != plain(node.domain) || packed.input >= node.inputs.size())
+        if (packed.op_type != node.op_type || packed.domain != plain_domain(node.domain) ||
+            packed.input >= node.inputs.size())
           continue;
         const auto tensor = initializers.find(static_cast<GraphId>(g), node.inputs[packed.input]);
         if (!tensor) continue;

@@ -166,7 +166,7 @@ OpCost cost_roi_align(const OpContext& op) {
   const Dim& regions = output[0];
   const Dim samples = output[2] * output[3] * ratio * ratio;  // per region and channel
   OpCost cost = op.streamed({1, 2});
-  cost.bytes_read += byte_size(min(op.elements(0), regions * output[1] * samples * 4), op.element(0));
+  cost.read(0, byte_size(min(op.elements(0), regions * output[1] * samples * 4), op.element(0)));
   cost += (shifted ? Work{.arith = 12} : Work{.arith = 10, .special = 0, .comparisons = 2}) * regions;
   cost += (Work{.arith = 2} + axis_weights_work(Interpolation::Linear)) * (regions * (output[2] + output[3]) * ratio);
   cost += weight_products_work(Interpolation::Linear, 2) * (regions * samples);

@@ -283,12 +283,12 @@ void infer_dropout(OpContext& op) {
 // ratio, scale, select.
 OpCost cost_dropout(const OpContext& op) {
   if (!drops(op) && !op.has_output(1)) return cost_view(op);
-  OpCost cost = op.streamed({0});
   if (!drops(op)) {
-    cost.bytes_read = 0;
-    cost.bytes_written = op.output_bytes(1);
+    OpCost cost = op.streamed({});
+    op.write_only(cost, 0, 0);
     return cost;
   }
+  OpCost cost = op.streamed({0});
   cost.arith = 3 * op.elements(0);
   cost.comparisons = 2 * op.elements(0);
   return cost;

@@ -231,7 +231,7 @@ OpCost cost_resize(const OpContext& op) {
     // The coordinate is an affine function of the position, in every transformation mode.
     cost += (Work{.arith = 2} + axis_weights_work(mode)) * axis.output;
   }
-  cost.bytes_read = byte_size(elements_read, op.element(0));
+  cost.read(0, byte_size(elements_read, op.element(0)));
   cost += antialias ? antialias_work(plan, mode)
                     : sample_work(mode, static_cast<int>(plan.active.size())) * op.output_elements(0);
   return cost;
@@ -262,7 +262,7 @@ OpCost cost_grid_sample(const OpContext& op) {
   const std::string_view padding = op.attribute("padding_mode", std::string_view("zeros"));
   OpCost cost = op.streamed({1});
   cost.precision = is_float(op.element(0)) ? op.element(0) : op.element(1);
-  cost.bytes_read += byte_size(min(op.elements(0), op.output_elements(0) * sample_taps(mode, axes)), op.element(0));
+  cost.read(0, byte_size(min(op.elements(0), op.output_elements(0) * sample_taps(mode, axes)), op.element(0)));
   Work per_axis = Work{.arith = 2} + axis_weights_work(mode);
   if (padding == "border") per_axis = per_axis + Work{.arith = 2, .special = 0, .comparisons = 2};
   if (padding == "reflection") per_axis = per_axis + Work{.arith = 6, .special = 0, .comparisons = 1};
@@ -323,7 +323,7 @@ OpCost cost_center_crop_pad(const OpContext& op) {
   OpCost cost = op.streamed({});
   Dim kept = 1;
   for (std::size_t i = 0; i < op.shape(0).size(); ++i) kept *= min(op.shape(0)[i], op.output_shape(0)[i]);
-  cost.bytes_read = byte_size(kept, op.element(0));
+  cost.read(0, byte_size(kept, op.element(0)));
   return cost;
 }
 

@@ -187,14 +187,16 @@ void infer_concat_from_sequence(OpContext& op) {
 // Every byte is read and written once; of a sequence only the sum of the parts is known: the tensor on the other side.
 OpCost cost_split_to_sequence(const OpContext& op) {
   OpCost cost;
-  cost.bytes_read = cost.bytes_written = op.input_bytes(0);
+  cost.read(0, op.input_bytes(0));
+  cost.write(0, op.input_bytes(0));
   cost.precision = op.element(0);
   return cost;
 }
 
 OpCost cost_concat_from_sequence(const OpContext& op) {
   OpCost cost;
-  cost.bytes_read = cost.bytes_written = op.output_bytes(0);
+  cost.read(0, op.output_bytes(0));
+  cost.write(0, op.output_bytes(0));
   cost.precision = op.output(0).element;
   return cost;
 }

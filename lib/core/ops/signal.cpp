@@ -90,7 +90,7 @@ OpCost cost_dft(const OpContext& op) {
     if (i != axis) transforms *= output[i];
   OpCost cost = op.streamed({0});
   // A shorter transform reads the beginning of the signal alone.
-  if (!to_real) cost.bytes_read = byte_size(transforms * input.back() * min(input[axis], *length), op.element(0));
+  if (!to_real) op.read_only(cost, 0, byte_size(transforms * input.back() * min(input[axis], *length), op.element(0)));
   cost.arith = transforms * transform_work(op, *length, to_real || input.back() == Dim(1));
   // The inverse divides by the length.
   if (is_inverse(op)) cost.arith += op.output_elements(0);

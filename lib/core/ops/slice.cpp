@@ -170,7 +170,7 @@ void infer_slice(OpContext& op) {
 // Reads only what it keeps.
 OpCost cost_slice(const OpContext& op) {
   OpCost cost = op.streamed({});
-  cost.bytes_read = op.output_bytes(0);
+  cost.read(0, op.output_bytes(0));
   return cost;
 }
 

@@ -30,7 +30,7 @@ void infer_crop(OpContext& op) {
 
 OpCost cost_picked(const OpContext& op) {
   OpCost cost = op.streamed({});
-  cost.bytes_read = op.output_bytes(0);
+  cost.read(0, op.output_bytes(0));
   return cost;
 }
 
@@ -90,7 +90,7 @@ OpCost cost_crop_levels(const OpContext& op) {
   Dim maps = 0;
   for (int i = 1; i < op.input_count(); ++i) maps += op.elements(i);
   OpCost cost = op.streamed({0});
-  cost.bytes_read += byte_size(min(maps, 4 * op.output_elements(0)), op.element(1));
+  cost.read(1, byte_size(min(maps, 4 * op.output_elements(0)), op.element(1)));  // or of another map
   cost += (Work{.arith = 2} + axis_weights_work(Interpolation::Linear)) * (boxes * (output[3] + output[4]));
   cost += weight_products_work(Interpolation::Linear, 2) * (boxes * output[3] * output[4]);
   cost += sample_work(Interpolation::Linear, 2) * op.output_elements(0);
@@ -101,7 +101,7 @@ OpCost cost_crop_levels(const OpContext& op) {
 OpCost cost_disentangled(const OpContext& op) {
   OpCost cost = op.streamed({0});
   for (const int picked : {1, 2})
-    cost.bytes_read += byte_size(min(op.elements(picked), op.output_elements(0)), op.element(picked));
+    cost.read(picked, byte_size(min(op.elements(picked), op.output_elements(0)), op.element(picked)));
   cost.arith = 3 * op.output_elements(0);
   return cost;
 }

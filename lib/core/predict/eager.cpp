@@ -1,5 +1,4 @@
-#include "predict/eager.h"
-
+// Lowers a graph to the kernels that eager PyTorch launches under autocast. Follows each tensor's width and strides.
 #include "predict/eager_state.h"
 
 namespace pagoda {

@@ -6,9 +6,24 @@
 #include <string_view>
 #include <vector>
 
-#include "predict/eager.h"
+#include "pagoda/core/predict.h"
+#include "predict/idioms.h"
+#include "predict/strides.h"
 
 namespace pagoda {
+
+// A tensor on the device. Floats are Float32 or Float16 as autocast leaves them, whatever the file says.
+struct Tile {
+  bool known = false;
+  bool is_constant = false;  // a weight, or computed from weights alone
+  ElementType type = ElementType::Float32;
+  Sizes sizes;
+  Strides strides;
+
+  double elements() const { return element_count(sizes); }
+  double bytes() const { return elements() * bits(type) / 8; }
+  bool is_half() const { return type == ElementType::Float16; }
+};
 
 // Appends kernels and follows tensors. Operations take tensors by value and return what PyTorch would hand on.
 class EagerState {

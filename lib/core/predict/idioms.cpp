@@ -1,14 +1,15 @@
 // Finds the calls of the framework that exporters write as several nodes: a GELU is five, scaled-dot-product attention
 // is seven. Each pattern is what an exporter emits for one call; a model's own arithmetic stays as it is.
+#include "predict/idioms.h"
+
 #include <algorithm>
 #include <array>
+#include <string_view>
 
-#include "predict/eager.h"
+#include "graph/index.h"
 
 namespace pagoda {
 namespace {
-
-std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 template <std::size_t N>
 bool is_one_of(std::string_view name, const std::array<std::string_view, N>& names) {

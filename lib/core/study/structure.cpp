@@ -5,14 +5,13 @@
 #include <filesystem>
 #include <set>
 
+#include "graph/index.h"
 #include "memory/op_class.h"
 #include "memory/schedule.h"
 #include "pagoda/core/traffic.h"
 
 namespace pagoda {
 namespace {
-
-std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 constexpr std::array<std::string_view, kWorkClasses> kNames = {"convolution",   "matmul",      "attention", "recurrent",
                                                                "normalisation", "elementwise", "reduction", "pooling",

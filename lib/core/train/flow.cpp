@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "graph/index.h"
 #include "infer/infer.h"
 #include "memory/schedule.h"
 #include "ops/op_rule.h"
@@ -12,25 +13,14 @@
 namespace pagoda::train_rules {
 namespace {
 
-std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
-
-std::string_view plain_domain(std::string_view domain) { return domain == "ai.onnx" ? std::string_view() : domain; }
-
-std::int64_t opset_of(const Model& model, const Node& node) {
-  constexpr std::int64_t kNewest = 28;
-  for (const auto& [domain, version] : model.opsets)
-    if (plain_domain(domain) == plain_domain(node.domain)) return version;
-  return plain_domain(node.domain).empty() ? kNewest : 1;
-}
-
 bool has_body(const Model& model, const Node& node) {
-  return model.function(node.domain, node.op_type, node.overload) != nullptr || !bodies_of(node).empty();
+  return model.function(node.domain, node.op_type, node.overload) != nullptr || !node.bodies().empty();
 }
 
 // The main graph's values that the bodies of a node name.
 std::vector<ValueId> captures(const Model& model, const Node& node) {
   std::vector<ValueId> captured;
-  for (const GraphId body : bodies_of(node))
+  for (const GraphId body : node.bodies())
     for (const Value& value : model.graphs[index(body)].values)
       if (value.outer != kAbsent) captured.push_back(value.outer);
   return captured;
@@ -53,7 +43,7 @@ GradientFlow::GradientFlow(const Model& model, const Analysis& analysis, const T
     : model_(model),
       graph_(model.main()),
       options_(options),
-      session_(model, no_options_),
+      session_(model),
       values_(graph_.values.size()),
       leads_(graph_.values.size(), false) {
   for (std::size_t i = 0; i < values_.size(); ++i) {
@@ -109,7 +99,7 @@ void GradientFlow::find_leading() {
       const bool can = rule == nullptr || rule->can_have_gradient(static_cast<int>(i));
       leads = leads || (can && is_differentiable(node.inputs[i]) && leads_[index(node.inputs[i])]);
     }
-    leads = leads || !bodies_of(node).empty();  // weights of its own, or captured ones
+    leads = leads || !node.bodies().empty();  // weights of its own, or captured ones
     if (!leads) continue;
     for (std::size_t i = 0; i < node.outputs.size(); ++i)
       if (is_differentiable(node.outputs[i]) && (rule == nullptr || rule->passes_gradient(static_cast<int>(i))))
@@ -135,7 +125,7 @@ OpContext::State GradientFlow::state_of(std::int32_t id) {
   OpContext::State state{.session = session_,
                          .node = node,
                          .display_name = display_name(graph_, node),
-                         .opset = opset_of(model_, node),
+                         .opset = model_.opset(node.domain),
                          .inputs = {},
                          .outputs = std::vector<ValueInfo>(node.outputs.size()),
                          .output_set = std::vector<bool>(node.outputs.size(), true)};
@@ -165,15 +155,17 @@ OpCost GradientFlow::training_forward(std::int32_t id, const OpCost& inference) 
   if (node.op_type == "BatchNormalization" && node.outputs.size() < 2) {
     const Dim channels = op.elements(1);
     cost.arith += 4 * op.elements(0) + 8 * channels;
-    cost.bytes_written += op.input_bytes(3) + op.input_bytes(4);
+    cost.write(1, op.input_bytes(3));
+    cost.write(2, op.input_bytes(4));
   }
   if (node.op_type == "Dropout" && cost.arith == Dim(0) && drops_in_training(op)) {
     cost.mark = Mark::Compute;
     cost.precision = op.element(0);
     cost.arith = 3 * op.elements(0);
     cost.comparisons = 2 * op.elements(0);
-    cost.bytes_read = op.input_bytes(0);
-    cost.bytes_written = op.output_bytes(0) + op.elements(0);
+    cost.read(0, op.input_bytes(0));
+    cost.write(0, op.output_bytes(0));
+    cost.write(1, op.elements(0));
   }
   return cost;
 }
@@ -195,7 +187,7 @@ void GradientFlow::visit(std::int32_t id, const OpCost& forward) {
   const auto any = [](const std::vector<bool>& flags) {
     return std::find(flags.begin(), flags.end(), true) != flags.end();
   };
-  const bool is_structure = !bodies_of(node).empty();
+  const bool is_structure = !node.bodies().empty();
   if (!any(arrives) || (!any(wanted) && !is_structure)) return;
   for (const ValueId captured : captures(model_, node))
     if (is_differentiable(captured) && leads_[index(captured)]) flow_.has_gradient[index(captured)] = true;

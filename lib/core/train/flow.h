@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "infer/context.h"
+#include "ops/context.h"
 #include "train/backward_rule.h"
 
 namespace pagoda::train_rules {
@@ -57,7 +57,6 @@ class GradientFlow {
   const Model& model_;
   const Graph& graph_;
   const TrainingOptions& options_;
-  AnalyzeOptions no_options_;
   Session session_;
   std::vector<ValueInfo> values_;
   std::vector<bool> leads_;  // by value: a gradient there would reach something wanted

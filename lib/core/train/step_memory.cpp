@@ -8,13 +8,12 @@
 #include <algorithm>
 #include <set>
 
+#include "graph/index.h"
 #include "memory/liveness.h"
 #include "pagoda/base/error.h"
 
 namespace pagoda::train_rules {
 namespace {
-
-std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 struct Life {
   std::int32_t first = -1, last = -1;  // positions; never alive where first is −1

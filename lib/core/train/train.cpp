@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <set>
 
-#include "infer/context.h"
+#include "graph/index.h"
 #include "memory/schedule.h"
+#include "ops/context.h"
 #include "train/flow.h"
 #include "train/optimizer.h"
 #include "train/step_memory.h"
@@ -15,8 +16,6 @@ namespace pagoda {
 namespace {
 
 using train_rules::GradientFlow;
-
-std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 std::string full_name(const Node& node) {
   return node.domain.empty() || node.domain == "ai.onnx" ? node.op_type : node.domain + "." + node.op_type;

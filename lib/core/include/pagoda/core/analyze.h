@@ -5,92 +5,11 @@
 //   analysis.totals.cost.macs;   // exact; a formula where dims are free
 #pragma once
 
-#include <cstdint>
-#include <map>
-#include <optional>
-#include <string>
-#include <vector>
-
-#include "pagoda/base/error.h"
-#include "pagoda/core/cost.h"
-#include "pagoda/core/diagnostic.h"
-#include "pagoda/core/graph.h"
-#include "pagoda/core/rule.h"
+#include "pagoda/core/analysis.h"
 
 namespace pagoda {
 
-struct AnalyzeOptions {
-  // Size of the first dim of every data input, also where the file fixes it. 0: as the file says.
-  std::int64_t batch = 0;
-  // Leaves a fixed batch symbolic as "batch" instead of binding it.
-  bool symbolic_batch = false;
-  Bindings dims = {};                                                  // values of named dims
-  std::map<std::string, std::vector<std::int64_t>> input_shapes = {};  // whole shapes of inputs by name
-  std::vector<ExtraRule> extra_rules = {};                             // win over the built-in ones
-  std::size_t max_inlined_rows = 50'000;  // rows from function bodies beyond which a call stays one row
-};
-
-// An output of a reported node.
-struct OutputInfo {
-  std::string name;
-  TensorType type;
-};
-
-// One row of the report: a node of the main graph, or of a body that the analysis entered.
-struct NodeReport {
-  GraphId graph = 0;
-  std::int32_t node = 0;  // index in Graph::nodes
-  std::string scope;      // module path, function and branch it was reached through
-  std::vector<OutputInfo> outputs;
-  OpCost cost;
-  Dim params;       // elements of the weights that this row is the first to use
-  Dim param_bytes;  // their stored bytes
-  // Of a product both of whose operands are dequantised from one narrow type: that type, in which an engine that folds
-  // the pairs of QuantizeLinear and DequantizeLinear in multiplies. `cost` states the row as the file has it.
-  ElementType dequantized_from = ElementType::Undefined;
-  std::string problem;  // why the row is unmodelled; empty otherwise
-  // For a function call that stays one row (see AnalyzeOptions::max_inlined_rows): unmodelled nodes in its body.
-  std::int64_t unmodelled_inside = 0;
-};
-
-struct Totals {
-  OpCost cost;
-  Dim params, param_bytes;
-  std::optional<Dim> activation_peak_bytes;
-  std::int64_t unmodelled_nodes = 0;
-  std::vector<std::string> unmodelled_ops;  // sorted, each once, with domain where it is not ai.onnx
-};
-
-struct InputInfo {
-  std::string name;
-  TensorType type;
-};
-
-struct Analysis {
-  std::vector<InputInfo> inputs;                   // as bound
-  std::vector<InputInfo> outputs;                  // of the main graph
-  std::vector<TensorType> types;                   // by ValueId of the main graph
-  std::vector<std::optional<TensorValue>> values;  // small values that are known, by ValueId of the main graph
-  std::vector<NodeReport> nodes;                   // in execution order
-  Totals totals;
-  std::vector<Symbol> symbols;                 // sizes that no input names
-  std::vector<std::string> free_dims;          // dims of inputs left unset, sorted
-  std::map<std::string, std::string> renamed;  // dim names as in the file → identifiers used in formulas
-  // Dims of inputs that formulas no longer hold, and what they must be equal to: operators require it, or see the
-  // diagnostics. bind_dims checks them and solves for the dims they leave open.
-  std::map<std::string, Dim> equalities;
-  std::map<std::string, Dim> ones_or;  // dims of inputs that broadcast against a constant: 1, or equal to it
-  Bindings bindings;                   // what was bound
-  std::vector<Diagnostic> diagnostics;
-  bool partial = false;  // some node is unmodelled: totals are lower bounds
-};
-
 // Throws Error for contradictory bindings, cycles and what else makes the whole model unusable.
 Analysis analyze(const Model& model, const AnalyzeOptions& options = {});
-
-// The same analysis with symbols replaced by values: equal to binding first, and much faster. Throws Error for values
-// that contradict Analysis::equalities or ones_or: there the formulas do not hold, and only binding first tells what
-// would.
-Analysis bind_dims(const Analysis& analysis, const Bindings& bindings);
 
 }  // namespace pagoda

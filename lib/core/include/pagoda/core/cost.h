@@ -1,8 +1,10 @@
 // What one operator does: work in four kinds and traffic in two directions, all exact and symbolic.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "pagoda/core/dim.h"
 #include "pagoda/core/tensor_type.h"
@@ -19,6 +21,14 @@ enum class Mark : std::uint8_t {
 };
 std::string_view to_string(Mark mark);
 
+// Bytes of one tensor of a node that are not all of it, or not read just once.
+struct PartMoved {
+  static constexpr int kAttributes = -1;  // as `place`: data that the node itself holds
+  bool is_output = false;
+  int place = 0;  // in the node's list of inputs or outputs
+  Dim bytes;
+};
+
 struct OpCost {
   Dim macs;           // multiply-accumulates of contractions (Conv, Gemm, MatMul, recurrent gates, QK^T, PV)
   Dim arith;          // + - * / comparisons min max outside contractions, one each
@@ -29,10 +39,26 @@ struct OpCost {
   ElementType precision = ElementType::Undefined;  // type in which the work is done
   Mark mark = Mark::Compute;
 
+  // Which tensors bytes_read and bytes_written consist of: bit i is set where input (output) i is moved in full, equal
+  // inputs together once; the last bit stands for all from there on. Parts are listed.
+  std::uint32_t whole_inputs = 0, whole_outputs = 0;
+  std::vector<PartMoved> parts;
+
   Dim bytes() const { return bytes_read + bytes_written; }
-  OpCost& operator+=(const OpCost& other);  // sums counts; keeps this precision and mark
-  OpCost scaled(const Dim& times) const;
+  // Counts that so many bytes of an input (output) are read (written).
+  void read(int input, const Dim& bytes);
+  void write(int output, const Dim& bytes);
+  bool reads_whole(int input) const { return (whole_inputs >> place_bit(input) & 1) != 0; }
+  bool writes_whole(int output) const { return (whole_outputs >> place_bit(output) & 1) != 0; }
+  // Bytes of an input (output) that are listed as a part; 0 where none are.
+  Dim part_read(int input) const;
+  Dim part_written(int output) const;
+
+  OpCost& operator+=(const OpCost& other);  // sums counts; keeps this precision and mark; forgets which tensors moved
+  OpCost scaled(const Dim& times) const;    // forgets which tensors moved
   OpCost bind(const Bindings& bindings) const;
+
+  static constexpr int place_bit(int place) { return place < 31 ? place : 31; }
 };
 
 // How counts become one number of FLOPs.

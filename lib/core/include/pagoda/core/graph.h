@@ -68,7 +68,16 @@ struct Node {
   std::vector<ValueId> outputs;
   std::vector<Attribute> attributes;
 
+  // The input or output in a place; kAbsent beyond the list.
+  ValueId input(std::size_t i) const { return i < inputs.size() ? inputs[i] : kAbsent; }
+  ValueId output(std::size_t i) const { return i < outputs.size() ? outputs[i] : kAbsent; }
+
   const Attribute* attribute(std::string_view name) const;
+  // An attribute's value; where there is none, or it has another type: `otherwise`, null, or an empty text.
+  std::int64_t integer(std::string_view name, std::int64_t otherwise) const;
+  const std::vector<std::int64_t>* integers(std::string_view name) const;
+  std::string_view text(std::string_view name) const;
+  std::vector<GraphId> bodies() const;  // the graphs that attributes hold
 };
 
 struct Value {
@@ -87,6 +96,11 @@ struct Graph {
   std::vector<ValueId> inputs;  // excluding those that are initializers as well
   std::vector<ValueId> outputs;
   GraphId parent = -1;  // the graph whose node holds this one as an attribute; -1 for main graph and functions
+
+  const Node& node(std::int32_t id) const { return nodes[static_cast<std::size_t>(id)]; }
+  const Value& value(ValueId id) const { return values[static_cast<std::size_t>(id)]; }
+  bool is_stored(ValueId id) const { return value(id).initializer >= 0; }
+  const Tensor& initializer(std::int32_t id) const { return initializers[static_cast<std::size_t>(id)]; }
 };
 
 // A model-local function. Its body is a graph whose inputs and outputs are the formal parameters.
@@ -96,6 +110,9 @@ struct Function {
   std::vector<Attribute> defaults;  // attributes with default values
   std::map<std::string, std::int64_t, std::less<>> opsets;
 };
+
+// Domains as opset tables and operators are looked up by: "" for ai.onnx, however the file spells it.
+std::string_view plain_domain(std::string_view domain);
 
 struct Model {
   std::string path;
@@ -109,8 +126,15 @@ struct Model {
   std::uint64_t file_bytes = 0;
 
   const Graph& main() const { return graphs.front(); }
+  const Graph& graph(GraphId id) const { return graphs[static_cast<std::size_t>(id)]; }
+  // The imported version of a domain; where it is not imported the newest of ai.onnx, 1 of others.
+  std::int64_t opset(std::string_view domain) const;
   const Function* function(std::string_view domain, std::string_view name, std::string_view overload) const;
 };
+
+// The version that a table of imports states for a domain.
+std::optional<std::int64_t> imported_opset(const std::map<std::string, std::int64_t, std::less<>>& opsets,
+                                           std::string_view domain);
 
 // The name to show for a node: its own, else its first output's.
 const std::string& display_name(const Graph& graph, const Node& node);

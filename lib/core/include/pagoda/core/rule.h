@@ -15,6 +15,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -51,7 +52,7 @@ struct Symbol {
 // One node as its rule sees it. Index arguments are positions in the node's input or output list.
 class OpContext {
  public:
-  struct State;  // the driver's side; see src/infer/context.h
+  struct State;  // the driver's side; see ops/context.h
   explicit OpContext(State& state) : state_(state) {}
 
   const Node& node() const;
@@ -120,6 +121,10 @@ class OpContext {
   OpCost streamed() const;
   // The same, reading only the listed inputs (the others are arguments such as axes, known before launch).
   OpCost streamed(std::initializer_list<int> inputs_read) const;
+  OpCost streamed(const std::vector<int>& inputs_read) const;
+  // Of an input (output) that `cost` moves in full: only so many bytes.
+  void read_only(OpCost& cost, int input, const Dim& bytes) const;
+  void write_only(OpCost& cost, int output, const Dim& bytes) const;
 
   // Ends the rule: the node contradicts the operator's definition.
   [[noreturn]] void fail(std::string message) const;

@@ -26,7 +26,7 @@
 #include <string_view>
 #include <vector>
 
-#include "pagoda/core/analyze.h"
+#include "pagoda/core/analysis.h"
 #include "pagoda/core/graph.h"
 
 namespace pagoda {

@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "pagoda/core/analyze.h"
 #include "pagoda/core/diagnostic.h"
 #include "pagoda/core/rule.h"
 
@@ -38,10 +37,9 @@ struct RuleStop {
 // State shared by all graphs of one analysis.
 class Session {
  public:
-  Session(const Model& of_model, const AnalyzeOptions& with_options) : model(of_model), options(with_options) {}
+  explicit Session(const Model& of_model) : model(of_model) {}
 
   const Model& model;
-  const AnalyzeOptions& options;
   std::vector<Symbol> symbols;
   std::vector<Diagnostic> diagnostics;
   std::optional<OpContext::Rebatch> rebatch;

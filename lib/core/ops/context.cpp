@@ -1,7 +1,9 @@
 // OpContext: the narrow window through which a rule sees its node.
-#include "infer/context.h"
+#include "pagoda/core/rule.h"
 
 #include <algorithm>
+
+#include "ops/context.h"
 
 namespace pagoda {
 namespace {
@@ -253,9 +255,12 @@ Dim OpContext::output_bytes(int i) const {
 
 namespace {
 
+constexpr std::uint32_t kAllPlaces = ~std::uint32_t{0};
+
 OpCost write_outputs(const OpContext& op) {
   OpCost cost;
   for (int i = 0; i < op.output_count(); ++i) cost.bytes_written += op.output_bytes(i);
+  cost.whole_outputs = kAllPlaces;
   if (op.has_input(0)) cost.precision = op.element(0);
   return cost;
 }
@@ -269,17 +274,37 @@ OpCost OpContext::streamed() const {
     for (int j = 0; j < i; ++j) seen = seen || same_value(i, j);
     if (!seen) cost.bytes_read += input_bytes(i);
   }
+  cost.whole_inputs = kAllPlaces;
+  return cost;
+}
+
+OpCost OpContext::streamed(const std::vector<int>& inputs_read) const {
+  OpCost cost = write_outputs(*this);
+  for (auto i = inputs_read.begin(); i != inputs_read.end(); ++i) {
+    const bool seen = std::any_of(inputs_read.begin(), i, [&](int earlier) { return same_value(earlier, *i); });
+    if (!seen) cost.bytes_read += input_bytes(*i);
+    cost.whole_inputs |= std::uint32_t{1} << OpCost::place_bit(*i);
+  }
   return cost;
 }
 
 OpCost OpContext::streamed(std::initializer_list<int> inputs_read) const {
-  OpCost cost = write_outputs(*this);
-  for (const int* i = inputs_read.begin(); i != inputs_read.end(); ++i) {
-    bool seen = false;
-    for (const int* j = inputs_read.begin(); j != i; ++j) seen = seen || same_value(*i, *j);
-    if (!seen) cost.bytes_read += input_bytes(*i);
-  }
-  return cost;
+  return streamed(std::vector<int>(inputs_read));
+}
+
+void OpContext::read_only(OpCost& cost, int input, const Dim& bytes) const {
+  if (!has_input(input)) return;
+  cost.bytes_read -= input_bytes(input);
+  for (int i = 0; i < input_count(); ++i)
+    if (same_value(i, input)) cost.whole_inputs &= ~(std::uint32_t{1} << OpCost::place_bit(i));
+  cost.read(input, bytes);
+}
+
+void OpContext::write_only(OpCost& cost, int output, const Dim& bytes) const {
+  if (!has_output(output)) return;
+  cost.bytes_written -= output_bytes(output);
+  cost.whole_outputs &= ~(std::uint32_t{1} << OpCost::place_bit(output));
+  cost.write(output, bytes);
 }
 
 }  // namespace pagoda

@@ -1,7 +1,7 @@
 // Symbols of an analysis: the ones invented for sizes that the data decide, and the equalities found between sizes.
 #include <algorithm>
 
-#include "infer/context.h"
+#include "ops/context.h"
 
 namespace pagoda {
 

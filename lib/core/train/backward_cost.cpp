@@ -4,13 +4,12 @@
 #include <map>
 #include <set>
 
+#include "graph/index.h"
 #include "memory/schedule.h"
 #include "train/flow.h"
 
 namespace pagoda::train_rules {
 namespace {
-
-std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 class Coster {
  public:

@@ -41,6 +41,37 @@ std::string_view to_string(Convention convention) {
   return "";
 }
 
+void OpCost::read(int input, const Dim& bytes) {
+  if (bytes == Dim(0)) return;
+  bytes_read += bytes;
+  parts.push_back({.is_output = false, .place = input, .bytes = bytes});
+}
+
+void OpCost::write(int output, const Dim& bytes) {
+  if (bytes == Dim(0)) return;
+  bytes_written += bytes;
+  parts.push_back({.is_output = true, .place = output, .bytes = bytes});
+}
+
+namespace {
+
+Dim listed(const std::vector<PartMoved>& parts, bool is_output, int place) {
+  Dim bytes = 0;
+  for (const PartMoved& part : parts)
+    if (part.is_output == is_output && part.place == place) bytes += part.bytes;
+  return bytes;
+}
+
+void forget_tensors(OpCost& cost) {
+  cost.whole_inputs = cost.whole_outputs = 0;
+  cost.parts.clear();
+}
+
+}  // namespace
+
+Dim OpCost::part_read(int input) const { return listed(parts, false, input); }
+Dim OpCost::part_written(int output) const { return listed(parts, true, output); }
+
 OpCost& OpCost::operator+=(const OpCost& other) {
   macs += other.macs;
   arith += other.arith;
@@ -48,6 +79,7 @@ OpCost& OpCost::operator+=(const OpCost& other) {
   comparisons += other.comparisons;
   bytes_read += other.bytes_read;
   bytes_written += other.bytes_written;
+  forget_tensors(*this);
   return *this;
 }
 
@@ -56,6 +88,7 @@ OpCost OpCost::scaled(const Dim& times) const {
   for (Dim* count :
        {&result.macs, &result.arith, &result.special, &result.comparisons, &result.bytes_read, &result.bytes_written})
     *count *= times;
+  forget_tensors(result);
   return result;
 }
 
@@ -64,6 +97,7 @@ OpCost OpCost::bind(const Bindings& bindings) const {
   for (Dim* count :
        {&result.macs, &result.arith, &result.special, &result.comparisons, &result.bytes_read, &result.bytes_written})
     *count = count->bind(bindings);
+  for (PartMoved& part : result.parts) part.bytes = part.bytes.bind(bindings);
   return result;
 }
 

@@ -1,0 +1,76 @@
+// A finished analysis with its symbols replaced: by values, or by formulas of others.
+#include "pagoda/core/analysis.h"
+
+#include <set>
+
+#include "infer/each_dim.h"
+
+namespace pagoda {
+
+std::vector<std::string> free_dims(const std::vector<InputInfo>& inputs) {
+  std::set<std::string> names;
+  for (const InputInfo& input : inputs)
+    if (input.type.shape)
+      for (const Dim& dim : *input.type.shape)
+        for (std::string& name : dim.symbols()) names.insert(std::move(name));
+  return {names.begin(), names.end()};
+}
+
+namespace {
+
+// The bindings with the one dim that an equality leaves open, checked against all equalities.
+Bindings completed(const Analysis& analysis, Bindings bindings) {
+  for (const auto& [name, formula] : analysis.equalities) {
+    const auto given = bindings.find(name);
+    if (given == bindings.end()) continue;
+    const Dim open = formula.bind(bindings) - given->second;
+    if (const auto names = open.symbols(); names.size() == 1) {
+      const Dim rest = open - Dim::symbol(names[0]);
+      if (const auto value = rest.value64(); value && *value <= 0) bindings.emplace(names[0], -*value);
+    }
+  }
+  for (const auto& [name, formula] : analysis.equalities) {
+    const auto given = bindings.find(name);
+    if (given == bindings.end()) continue;
+    const Dim value = formula.bind(bindings);
+    if (value.is_constant() && value != Dim(given->second))
+      throw Error("dim " + name + " is given as " + std::to_string(given->second) +
+                  ", but the formulas hold where it is " + formula.to_string() +
+                  (formula.is_constant() ? "" : ", here " + value.to_string()) +
+                  "; give sizes that agree, or bind them before the analysis");
+  }
+  for (const auto& [name, constant] : analysis.ones_or) {
+    const auto given = bindings.find(name);
+    if (given != bindings.end() && given->second != 1 && constant != Dim(given->second))
+      throw Error("dim " + name + " is given as " + std::to_string(given->second) + ", but it is broadcast against " +
+                  constant.to_string() + "; give 1 or " + constant.to_string());
+  }
+  return bindings;
+}
+
+}  // namespace
+
+Analysis bind_dims(const Analysis& analysis, const Bindings& given) {
+  const Bindings bindings = completed(analysis, given);
+  Analysis result = analysis;
+  for_each_dim(result, [&](Dim& dim) {
+    if (!dim.is_constant()) dim = dim.bind(bindings);
+  });
+  for (auto& [name, formula] : result.equalities) formula = formula.bind(bindings);
+  for (const auto& [name, value] : bindings) result.bindings.insert_or_assign(name, value);
+  result.free_dims = free_dims(result.inputs);
+  std::erase_if(result.symbols, [&](const Symbol& symbol) { return bindings.contains(symbol.name); });
+  return result;
+}
+
+Analysis substitute_dims(const Analysis& analysis, const std::map<std::string, Dim, std::less<>>& replacements) {
+  Analysis result = analysis;
+  for_each_dim(result, [&](Dim& dim) {
+    if (!dim.is_constant()) dim = dim.substitute(replacements);
+  });
+  for (auto& [name, formula] : result.equalities) formula = formula.substitute(replacements);
+  result.free_dims = free_dims(result.inputs);
+  return result;
+}
+
+}  // namespace pagoda
