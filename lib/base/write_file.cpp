@@ -45,30 +45,56 @@ bool write_all(int descriptor, std::string_view text) {
   throw Error("cannot write " + printable(path) + ": " + std::strerror(code));
 }
 
+// Where a file goes: what it replaces, and the new one beside that until it is whole.
+struct Place {
+  std::string path, target, temporary;
+  struct stat status = {};
+  bool exists = false;
+
+  explicit Place(const std::string& given) : path(given), target(given) {
+    exists = ::stat(path.c_str(), &status) == 0;
+    if (exists) {  // a link stays a link: what it points to is replaced
+      const std::unique_ptr<char, void (*)(void*)> real(::realpath(path.c_str(), nullptr), std::free);
+      if (real) target = real.get();
+    }
+    temporary = target + ".tmp" + std::to_string(::getpid());
+  }
+  // A pipe or a device, which no file can replace.
+  bool is_direct() const { return exists && !S_ISREG(status.st_mode); }
+  Descriptor open_temporary() const {
+    const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor < 0) fail(path, errno);
+    if (exists) (void)::fchmod(descriptor, status.st_mode & 07777);
+    return Descriptor(descriptor);
+  }
+};
+
 }  // namespace
 
 void write_file(const std::string& path, std::string_view text) {
-  struct stat status {};
-  const bool exists = ::stat(path.c_str(), &status) == 0;
-  if (exists && !S_ISREG(status.st_mode)) {
+  const Place place(path);
+  if (place.is_direct()) {
     Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
     if (file.get() < 0 || !write_all(file.get(), text) || !file.close()) fail(path, errno);
     return;
   }
-  // A link stays a link: what it points to is replaced.
-  std::string target = path;
-  if (exists) {
-    const std::unique_ptr<char, void (*)(void*)> real(::realpath(path.c_str(), nullptr), std::free);
-    if (real) target = real.get();
-  }
-  const std::string temporary = target + ".tmp" + std::to_string(::getpid());
-  Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  if (file.get() < 0) fail(path, errno);
-  if (exists) (void)::fchmod(file.get(), status.st_mode & 07777);
-  if (write_all(file.get(), text) && file.close() && ::rename(temporary.c_str(), target.c_str()) == 0) return;
+  Descriptor file = place.open_temporary();
+  if (write_all(file.get(), text) && file.close() && ::rename(place.temporary.c_str(), place.target.c_str()) == 0)
+    return;
   const int code = errno;
-  ::unlink(temporary.c_str());
+  ::unlink(place.temporary.c_str());
   fail(path, code);
+}
+
+void check_writable(const std::string& path) {
+  const Place place(path);
+  if (place.is_direct()) {  // opened, a pipe would wait for its reader
+    if (S_ISDIR(place.status.st_mode)) fail(path, EISDIR);
+    if (::access(path.c_str(), W_OK) != 0) fail(path, errno);
+    return;
+  }
+  (void)place.open_temporary();
+  ::unlink(place.temporary.c_str());
 }
 
 }  // namespace pagoda

@@ -9,6 +9,7 @@
 #include "conv_study.h"
 #include "conv_worker.h"
 #include "pagoda/core/model.h"
+#include "support/files.h"
 #include "support/text_graph.h"
 
 namespace conv {
@@ -16,7 +17,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-std::string skeleton(const std::string& name) { return PAGODA_SOURCE_DIR "/models/skeletons/" + name + ".onnx"; }
+std::string skeleton(const std::string& name) {
+  return pagoda::test::source_path("models/skeletons/" + name + ".onnx");
+}
 
 LayerList layers_of(const std::string& text, const LayerOptions& options = {}) {
   return conv_layers(pagoda::test::graph(text), options);

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "support/golden.h"
+#include "support/workshop.h"
 
 namespace pagoda {
 namespace {
@@ -76,20 +76,18 @@ TEST_CASE("devices of NVIDIA have an index") {
 }
 
 TEST_CASE("a run on a GPU has its energy, clock, heat, throttle reasons and driver in its record") {
-  const std::string folder = (fs::temp_directory_path() / ("pagoda_gpu_" + std::to_string(getpid()))).string();
-  fs::create_directories(folder);
-  for (const char* name : {"libcuda.so.1", "libnvidia-ml.so.1"})
-    fs::create_symlink(PAGODA_FAKE_GPU, folder + "/" + name);
+  const test::Workshop shop;
+  for (const char* name : {"libcuda.so.1", "libnvidia-ml.so.1"}) fs::create_symlink(PAGODA_FAKE_GPU, shop.path(name));
   const auto one = [&](const std::string& environment, const std::string& device, double budget) {
     const std::string command =
-        environment + " LD_LIBRARY_PATH='" + folder +
-        "' '" PAGODA_BENCH "' run --backend fake --worker 'fake=" PAGODA_FAKE_WORKER "' --device " + device +
-        " --set really=true --set latency=0.02 --half-width 0.000001 --warmup 0.2 --budget " + std::to_string(budget) +
-        " --no-resume -o '" + folder + "/out' >/dev/null";
-    REQUIRE(std::system(command.c_str()) == 0);
-    const ResultSet set = load_results(folder + "/out");
+        environment +
+        " LD_LIBRARY_PATH=. '" PAGODA_BENCH "' run --backend fake --worker 'fake=" PAGODA_FAKE_WORKER "' --device " +
+        device + " --set really=true --set latency=0.02 --half-width 0.000001 --warmup 0.2 --budget " +
+        std::to_string(budget) + " --no-resume -o out";
+    REQUIRE(shop.shell(command).code == 0);
+    const ResultSet set = load_results(shop.path("out"));
     const Result result = set.results.back();
-    fs::remove_all(folder + "/out");
+    fs::remove_all(shop.path("out"));
     REQUIRE(result.status == ResultStatus::Ok);
     return result;
   };
@@ -117,7 +115,6 @@ TEST_CASE("a run on a GPU has its energy, clock, heat, throttle reasons and driv
   CHECK_FALSE(unknown.interference.clock_hz_before);
   CHECK_FALSE(unknown.interference.temperature_celsius);
   CHECK(unknown.interference.throttle.empty());
-  fs::remove_all(folder);
 }
 
 }  // namespace

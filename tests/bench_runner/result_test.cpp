@@ -9,7 +9,7 @@
 #include "pagoda/documents/result.h"
 #include "pagoda/measured/study.h"
 #include "pagoda/present/report.h"
-#include "support/golden.h"
+#include "support/files.h"
 #include "support/json_schema.h"
 
 namespace pagoda {
@@ -67,7 +67,7 @@ Result crash() {
 }
 
 TEST_CASE("results are written as their schema says and read back") {
-  const json schema = json::parse(test::read_file(PAGODA_SOURCE_DIR "/data/schemas/result.schema.json"));
+  const json schema = test::schema("result");
   for (const Result& result : {sample(1), crash()}) {
     const std::string line = write_result(result);
     CHECK(line.find('\n') == std::string::npos);

@@ -2,31 +2,25 @@
 // the scripts say, splitting, states, errors. slurm_test.sh does it with a real Slurm.
 #include <doctest/doctest.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 
 #include "pagoda/documents/result.h"
 #include "pagoda/present/report.h"
 #include "slurm.h"
-#include "support/golden.h"
+#include "support/files.h"
+#include "support/workshop.h"
 
 namespace pagoda {
 namespace {
 
 namespace fs = std::filesystem;
 
-struct Outcome {
-  int code = -1;
-  std::string out, err;
-  bool says(const std::string& text) const { return (out + err).find(text) != std::string::npos; }
-};
+using test::Outcome;
 
-struct Cluster {
+struct Cluster : test::Workshop {
   Cluster() {
-    fs::create_directories(folder + "/bin");
+    fs::create_directories(path("bin"));
     write_file(folder + "/study.toml", R"(
       backend = "fake"
       batch = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]
@@ -45,7 +39,6 @@ struct Cluster {
     program("squeue", "cat queue 2>/dev/null; true");
     program("sacct", "cat account 2>/dev/null || { echo 'Slurm accounting storage is disabled' >&2; exit 1; }");
   }
-  ~Cluster() { fs::remove_all(folder); }
 
   // Runs in the folder that the tool is started in.
   void program(const std::string& name, const std::string& body) const {
@@ -53,15 +46,9 @@ struct Cluster {
     ::chmod((folder + "/bin/" + name).c_str(), 0755);
   }
   Outcome run(const std::string& arguments, const std::string& before = "PATH=\"$PWD/bin:$PATH\" ") const {
-    const std::string command =
-        "cd '" + folder + "' && " + before + "'" PAGODA_BENCH "' " + arguments + " >out.txt 2>err.txt </dev/null";
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, test::read_file(folder + "/out.txt"),
-            test::read_file(folder + "/err.txt")};
+    return shell(before + "'" PAGODA_BENCH "' " + arguments);
   }
   std::string file(const std::string& name) const { return test::read_file(folder + "/" + name); }
-
-  std::string folder = (fs::temp_directory_path() / ("pagoda_slurm_" + std::to_string(getpid()))).string();
 };
 
 TEST_CASE("numbers of tasks are written as sbatch reads them, split below the largest array") {
@@ -114,7 +101,7 @@ TEST_CASE("a script's tasks run their experiments, each once") {
   const std::string tasks =
       "for job in 101:4 102:4 103:1 101:1; do for t in $(seq 0 ${job#*:}); do SLURM_JOB_ID=1 "
       "SLURM_ARRAY_TASK_ID=$t bash job-${job%:*}.sh || exit 1; done; done";
-  REQUIRE(std::system(("cd '" + cluster.folder + "' && " + tasks).c_str()) == 0);
+  REQUIRE(cluster.shell(tasks).code == 0);
   const ResultSet set = load_results(cluster.folder + "/out");
   CHECK(set.results.size() == 12);
   CHECK(set.duplicates == 0);
@@ -213,7 +200,7 @@ TEST_CASE("a worker that a dying job takes with it is no result") {
   REQUIRE(cluster.file("job-104.sh").find("/slow'") != std::string::npos);
   std::string slow = script;
   slow.replace(slow.find("101"), 3, "104");
-  CHECK(WEXITSTATUS(std::system(("cd '" + cluster.folder + "' && " + slow).c_str())) == 130);
+  CHECK(cluster.shell(slow).code == 130);
   CHECK(load_results(cluster.folder + "/slow").results.empty());
   // Alone, it is one.
   REQUIRE(cluster.run("task slow --index 0").code == 0);

@@ -14,27 +14,23 @@
 
 #include "pagoda/documents/result.h"
 #include "pagoda/present/report.h"
-#include "support/golden.h"
+#include "support/workshop.h"
 
 namespace pagoda {
 namespace {
 
 namespace fs = std::filesystem;
 
-struct Outcome {
-  int code = -1;
-  std::string out, err;
-};
+using test::Outcome;
 
-struct Workshop {
+struct Workshop : test::Workshop {
   Workshop() {
-    fs::create_directories(folder);
-    write_file(folder + "/study.toml", R"(
+    write_file(path("study.toml"), R"(
       backend = "fake"
       batch = [1, 2, 3, 4, 5, 6]
       repeats = 2
       [options]
-      pid_file = ")" + folder + R"(/pids"
+      pid_file = ")" + path("pids") + R"("
       prepare_seconds = 0.05
       [backends.fake]
       command = [")" PAGODA_FAKE_WORKER R"("]
@@ -43,15 +39,8 @@ struct Workshop {
       warmup_seconds = 0.1
     )");
   }
-  ~Workshop() { fs::remove_all(folder); }
 
-  Outcome run(const std::string& arguments) const {
-    const std::string command =
-        "cd '" + folder + "' && '" PAGODA_BENCH "' " + arguments + " >out.txt 2>err.txt </dev/null";
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, test::read_file(folder + "/out.txt"),
-            test::read_file(folder + "/err.txt")};
-  }
+  Outcome run(const std::string& arguments) const { return shell("'" PAGODA_BENCH "' " + arguments); }
 
   // Starts a run in the background.
   pid_t start(const std::vector<const char*>& arguments) const {
@@ -72,8 +61,6 @@ struct Workshop {
     for (std::string line; std::getline(file, line);) ++count;
     return count;
   }
-
-  std::string folder = (fs::temp_directory_path() / ("pagoda_bench_" + std::to_string(getpid()))).string();
 };
 
 // Whether the process is gone or a corpse that nobody buried yet: what the runner left is its parent's business.

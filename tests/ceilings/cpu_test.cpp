@@ -12,6 +12,7 @@
 #include "machine.h"
 #include "report.h"
 #include "runs.h"
+#include "support/workshop.h"
 
 namespace {
 
@@ -23,22 +24,7 @@ void write(const fs::path& path, const std::string& text) {
   std::ofstream(path) << text;
 }
 
-struct Folder {
-  fs::path path;
-  Folder() : path(fs::temp_directory_path() / ("pagoda_ceilings_" + std::to_string(std::rand()))) {
-    fs::create_directories(path);
-  }
-  ~Folder() { fs::remove_all(path); }
-};
-
-std::string output_of(const std::string& command) {
-  std::string text;
-  FILE* pipe = popen(command.c_str(), "r");
-  char block[4096];
-  for (std::size_t n; (n = std::fread(block, 1, sizeof block, pipe)) > 0;) text.append(block, n);
-  pclose(pipe);
-  return text;
-}
+using pagoda::test::Workshop;
 
 }  // namespace
 
@@ -62,12 +48,9 @@ TEST_CASE("a loop that is not what it claims is objected to") {
   CHECK(audit({unknown, unknown + 4}).error.find("byte 0") != std::string::npos);
 }
 
-TEST_CASE("objdump, where it is installed, counts the same instructions") {
-  const std::string code = output_of("objdump -d --no-show-raw-insn " PAGODA_ERT_CEILINGS " 2>/dev/null");
-  if (code.empty()) {
-    MESSAGE("objdump is not installed: not compared");
-    return;
-  }
+TEST_CASE("objdump counts the same instructions" *
+          doctest::skip(Workshop().shell("command -v objdump").code != 0)) {  // doctest says so: "1 skipped"
+  const std::string code = Workshop().shell("objdump -d --no-show-raw-insn '" PAGODA_ERT_CEILINGS "'").out;
   for (const ComputeKernel& k : compute_kernels()) {
     const std::size_t from = code.find("<" + std::string(k.name) + "_loop>:");
     const std::size_t to = code.find("<" + std::string(k.name) + "_loop_end>:");
@@ -129,10 +112,10 @@ TEST_CASE("the topology knows cores and caches, and /sys agrees with hwloc on th
 }
 
 TEST_CASE("a planted machine of two packages, two threads a core and two nodes is read as such") {
-  const Folder folder;
+  const Workshop shop;
   const char* shared[] = {"0,4", "1,5", "2,6", "3,7"};
   for (int cpu = 0; cpu < 8; ++cpu) {
-    const fs::path at = folder.path / "cpu" / ("cpu" + std::to_string(cpu));
+    const fs::path at = shop.path("cpu/cpu" + std::to_string(cpu));
     const int core = cpu % 4;
     write(at / "topology/physical_package_id", std::to_string(core / 2));
     write(at / "topology/core_id", std::to_string(core % 2));
@@ -147,9 +130,9 @@ TEST_CASE("a planted machine of two packages, two threads a core and two nodes i
       write(cache / "shared_cpu_list", i < 3 ? shared[core] : core < 2 ? "0-1,4-5" : "2-3,6-7");
     }
   }
-  write(folder.path / "node/node0/cpulist", "0-1,4-5");
-  write(folder.path / "node/node1/cpulist", "2-3,6-7");
-  const Topology t = read_topology_sysfs(folder.path, {0, 1, 2, 3, 4, 5, 6, 7});
+  write(shop.path("node/node0/cpulist"), "0-1,4-5");
+  write(shop.path("node/node1/cpulist"), "2-3,6-7");
+  const Topology t = read_topology_sysfs(shop.folder, {0, 1, 2, 3, 4, 5, 6, 7});
   CHECK(t.one_per_core() == std::vector<int>{0, 1, 2, 3});
   CHECK(t.nodes() == std::vector<int>{0, 1});
   CHECK(t.cache(1, 5)->bytes == 48 << 10);
@@ -157,51 +140,51 @@ TEST_CASE("a planted machine of two packages, two threads a core and two nodes i
   CHECK(t.last_level() == 3);
   CHECK(t.total_bytes(3) == 64 << 20);
   // Two of them only: the control group's set.
-  CHECK(read_topology_sysfs(folder.path, {2, 6}).one_per_core() == std::vector<int>{2});
+  CHECK(read_topology_sysfs(shop.folder, {2, 6}).one_per_core() == std::vector<int>{2});
 }
 
 TEST_CASE("limits come from the control group this process is in") {
-  const Folder folder;
-  write(folder.path / "proc/self/cgroup", "0::/job\n");
-  write(folder.path / "proc/meminfo", "MemTotal: 100 kB\nMemAvailable:   2097152 kB\n");
-  write(folder.path / "sys/fs/cgroup/job/cpu.max", "150000 100000\n");
-  write(folder.path / "sys/fs/cgroup/job/memory.max", "1073741824\n");
-  write(folder.path / "sys/fs/cgroup/job/memory.current", "73741824\n");
-  Limits limits = read_limits(folder.path);
+  const Workshop shop;
+  write(shop.path("proc/self/cgroup"), "0::/job\n");
+  write(shop.path("proc/meminfo"), "MemTotal: 100 kB\nMemAvailable:   2097152 kB\n");
+  write(shop.path("sys/fs/cgroup/job/cpu.max"), "150000 100000\n");
+  write(shop.path("sys/fs/cgroup/job/memory.max"), "1073741824\n");
+  write(shop.path("sys/fs/cgroup/job/memory.current"), "73741824\n");
+  Limits limits = read_limits(shop.folder);
   CHECK(limits.cpus.value() == 1.5);
   CHECK(limits.memory_bytes.value() == 1000000000);
-  write(folder.path / "sys/fs/cgroup/job/cpu.max", "max 100000\n");
-  write(folder.path / "sys/fs/cgroup/job/memory.max", "max\n");
-  limits = read_limits(folder.path);
+  write(shop.path("sys/fs/cgroup/job/cpu.max"), "max 100000\n");
+  write(shop.path("sys/fs/cgroup/job/memory.max"), "max\n");
+  limits = read_limits(shop.folder);
   CHECK(!limits.cpus);
   CHECK(limits.memory_bytes.value() == 2147483648);
 }
 
 TEST_CASE("the choice of huge pages is the one in brackets") {
-  const Folder folder;
-  CHECK(huge_pages(folder.path) == "");
-  write(folder.path / "sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
-  CHECK(huge_pages(folder.path) == "madvise");
+  const Workshop shop;
+  CHECK(huge_pages(shop.folder) == "");
+  write(shop.path("sys/kernel/mm/transparent_hugepage/enabled"), "always [madvise] never\n");
+  CHECK(huge_pages(shop.folder) == "madvise");
   CHECK(kernel_version() != "");
 }
 
 TEST_CASE("energy counters of packages are summed, and their wraps undone") {
-  const Folder folder;
+  const Workshop shop;
   const auto zone = [&](const char* name, const char* label, const char* microjoules) {
-    write(folder.path / name / "name", label);
-    write(folder.path / name / "energy_uj", microjoules);
-    write(folder.path / name / "max_energy_range_uj", "1000000000");
+    write(fs::path(shop.folder) / name / "name", label);
+    write(fs::path(shop.folder) / name / "energy_uj", microjoules);
+    write(fs::path(shop.folder) / name / "max_energy_range_uj", "1000000000");
   };
   zone("intel-rapl:0", "package-0", "999000000");
   zone("intel-rapl:1", "package-1", "5000000");
   zone("intel-rapl:0:0", "core", "1");
-  Rapl rapl(folder.path);
+  Rapl rapl(shop.folder);
   REQUIRE(rapl.available());
   CHECK(rapl.joules() == 0);
   zone("intel-rapl:0", "package-0", "1000000");  // 2 J later, past its end
   zone("intel-rapl:1", "package-1", "8000000");
   CHECK(rapl.joules() == doctest::Approx(5));
-  CHECK(!Rapl(folder.path / "nowhere").available());
+  CHECK(!Rapl(shop.path("nowhere")).available());
 }
 
 TEST_CASE("numbers print with three or four digits and a prefix") {

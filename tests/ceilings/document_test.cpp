@@ -8,7 +8,7 @@
 #include "pagoda/core/device.h"
 #include "pagoda/documents/ceilings.h"
 #include "pagoda/documents/device.h"
-#include "support/golden.h"
+#include "support/files.h"
 #include "support/json_schema.h"
 
 namespace {
@@ -73,9 +73,7 @@ CeilingsDocument sample() {
   return document;
 }
 
-nlohmann::json schema() {
-  return nlohmann::json::parse(test::read_file(PAGODA_SOURCE_DIR "/data/schemas/ceilings.schema.json"));
-}
+nlohmann::json schema() { return test::schema("ceilings"); }
 
 }  // namespace
 
@@ -120,10 +118,10 @@ TEST_CASE("a ceilings file is a device, without its impossible values") {
 
 TEST_CASE("every measured machine in data/measured fits the schema, is listed, and is a device with a roof") {
   namespace fs = std::filesystem;
-  const auto schema = nlohmann::json::parse(test::read_file(PAGODA_SOURCE_DIR "/data/schemas/ceilings.schema.json"));
-  const std::string listed = test::read_file(PAGODA_SOURCE_DIR "/data/measured/README.md");
+  const auto schema = test::schema("ceilings");
+  const std::string listed = test::read_file(test::source_path("data/measured/README.md"));
   int count = 0;
-  for (const auto& entry : fs::directory_iterator(PAGODA_SOURCE_DIR "/data/measured")) {
+  for (const auto& entry : fs::directory_iterator(test::source_path("data/measured"))) {
     if (entry.path().extension() != ".json") continue;
     const std::string text = test::read_file(entry.path());
     const auto json = nlohmann::json::parse(text);

@@ -1,7 +1,7 @@
 // A driver without a device: memory is the host's, kernels are their descriptions in C++, time passes as a model of a
 // small Hopper says, or of FAKE_CUDA_CHIP: "blackwell" (10.0), "ultra" (10.3). It lets the tests run the GPU's whole
 // path - arguments, grids, results against closed forms, the document - where there is no GPU.
-// FAKE_CUDA_FAULT=KERNEL[:hang|:wrong|:fail] plants a fault.
+// FAKE_CUDA_FAULT=KERNEL[:hang|:wrong|:fail] plants a fault; "context" loses the device before any kernel runs.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -362,7 +362,10 @@ int cuDeviceGetAttribute(int* value, int which, int) {
 int cuDeviceGetPCIBusId(char* text, int size, int) { return std::strncpy(text, "0000:01:00.0", size), 0; }
 int cuDevicePrimaryCtxRetain(void** context, int) { return *context = &now, 0; }
 int cuDevicePrimaryCtxRelease_v2(int) { return 0; }
-int cuCtxSetCurrent(void*) { return 0; }
+int cuCtxSetCurrent(void*) {
+  const char* fault = std::getenv("FAKE_CUDA_FAULT");
+  return fault && std::string(fault) == "context" ? 719 : 0;
+}
 int cuCtxSynchronize() { return dead ? 700 : 0; }
 int cuModuleLoadData(void** module, const void*) { return *module = &now, 0; }
 int cuModuleGetFunction(void** function, void*, const char* name) {

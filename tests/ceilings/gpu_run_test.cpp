@@ -15,36 +15,22 @@
 #include "gpu_counters.h"
 #include "gpu_run.h"
 #include "pagoda/documents/ceilings.h"
-#include "support/golden.h"
+#include "support/files.h"
 #include "support/json_schema.h"
+#include "support/workshop.h"
 
 namespace {
 
 namespace fs = std::filesystem;
 
-struct Run {
-  int exit = 0;
-  std::string text;
-};
+using pagoda::test::Outcome;
+using pagoda::test::Workshop;
 
-Run run(const std::string& arguments, const std::string& fault = "", const std::string& chip = "") {
-  Run result;
-  const std::string command = "FAKE_CUDA_CHIP=" + chip + " FAKE_CUDA_FAULT=" + fault +
-                              " LD_LIBRARY_PATH=" PAGODA_FAKE_DRIVER " " PAGODA_ERT_CEILINGS " --gpu 0 --quick " +
-                              arguments + " 2>&1";
-  FILE* pipe = popen(command.c_str(), "r");
-  char block[4096];
-  for (std::size_t n; (n = std::fread(block, 1, sizeof block, pipe)) > 0;) result.text.append(block, n);
-  const int status = pclose(pipe);
-  result.exit = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return result;
+Outcome run(const std::string& arguments, const std::string& fault = "", const std::string& chip = "") {
+  return Workshop().shell("FAKE_CUDA_CHIP=" + chip + " FAKE_CUDA_FAULT=" + fault +
+                          " LD_LIBRARY_PATH=" PAGODA_FAKE_DRIVER " " PAGODA_ERT_CEILINGS " --gpu 0 --quick " +
+                          arguments);
 }
-
-struct Folder {
-  fs::path path = fs::temp_directory_path() / ("pagoda_gpu_" + std::to_string(std::rand()));
-  Folder() { fs::create_directories(path); }
-  ~Folder() { fs::remove_all(path); }
-};
 
 const pagoda::Ceiling& of(const pagoda::CeilingsDocument& document, const std::string& id, pagoda::CeilingMode mode) {
   for (const pagoda::Ceiling& c : document.ceilings)
@@ -67,14 +53,13 @@ bool built_for(const std::string& chip) {
 
 TEST_CASE("every kernel of a GPU is launched, checked against closed forms and reported") {
   if (!built()) return;
-  const Folder folder;
-  const std::string json = folder.path / "a.json";
-  const Run r = run("--only cuda,mma,dram,l1,l2,shared,atomics,pcie,launch,sync --budget 8 --json " + json + " --csv " +
-                    (folder.path / "a.csv").string());
-  CAPTURE(r.text);
-  CHECK(r.exit == 0);
-  const auto schema =
-      nlohmann::json::parse(pagoda::test::read_file(PAGODA_SOURCE_DIR "/data/schemas/ceilings.schema.json"));
+  const Workshop shop;
+  const std::string json = shop.path("a.json");
+  const Outcome r = run("--only cuda,mma,dram,l1,l2,shared,atomics,pcie,launch,sync --budget 8 --json " + json +
+                        " --csv " + shop.path("a.csv"));
+  CAPTURE(r.err);
+  CHECK(r.code == 0);
+  const auto schema = pagoda::test::schema("ceilings");
   CHECK(pagoda::test::violations(nlohmann::json::parse(pagoda::test::read_file(json)), schema) ==
         std::vector<std::string>{});
   const pagoda::CeilingsDocument document = pagoda::load_ceilings(json);
@@ -105,7 +90,7 @@ TEST_CASE("every kernel of a GPU is launched, checked against closed forms and r
   CHECK(percent("l1.read", CeilingMode::Sustained) == doctest::Approx(100 * 126 / 128.0).epsilon(0.01));
   CHECK(percent("shared.write", CeilingMode::Sustained) == doctest::Approx(100 * 126 / 128.0).epsilon(0.01));
   CHECK(of(document, "pcie.to_host", CeilingMode::Sustained).value.value() == doctest::Approx(20e9).epsilon(0.02));
-  CHECK(pagoda::test::read_file(folder.path / "a.trace.csv").starts_with("seconds,watts,sm_hz,celsius,reasons\n"));
+  CHECK(pagoda::test::read_file(shop.path("a.trace.csv")).starts_with("seconds,watts,sm_hz,celsius,reasons\n"));
 }
 
 TEST_CASE("data-centre Blackwell is measured by tcgen05, checked against closed forms and divided by its own rates") {
@@ -123,11 +108,11 @@ TEST_CASE("data-centre Blackwell is measured by tcgen05, checked against closed 
     if (!built_for(chip)) continue;
     CAPTURE(chip);
     const bool ultra = chip == "ultra";
-    const Folder folder;
-    const std::string json = folder.path / "a.json";
-    const Run r = run("--only mma,tcgen05,shared.read --budget 6 --json " + json, "", chip);
-    CAPTURE(r.text);
-    CHECK(r.exit == 0);
+    const Workshop shop;
+    const std::string json = shop.path("a.json");
+    const Outcome r = run("--only mma,tcgen05,shared.read --budget 6 --json " + json, "", chip);
+    CAPTURE(r.err);
+    CHECK(r.code == 0);
     const pagoda::CeilingsDocument document = pagoda::load_ceilings(json);
     for (const pagoda::Ceiling& c : document.ceilings) {
       CAPTURE(c.id);
@@ -166,10 +151,10 @@ TEST_CASE("one wrong bit of a product by tcgen05 takes the value away") {
                                                       {"tcgen05_pair_i8", "int8.tcgen05.pair"}};
   for (const auto& [kernel, id] : rows) {
     CAPTURE(kernel);
-    const Run r = run("--budget 1 --only " + std::string(id), std::string(kernel) + ":wrong", "blackwell");
-    CAPTURE(r.text);
-    CHECK(r.exit == 5);
-    CHECK(r.text.find("must be") != std::string::npos);
+    const Outcome r = run("--budget 1 --only " + std::string(id), std::string(kernel) + ":wrong", "blackwell");
+    CAPTURE(r.err);
+    CHECK(r.code == 5);
+    CHECK(r.says("must be"));
   }
 }
 
@@ -280,27 +265,34 @@ TEST_CASE("one wrong bit of a result takes the value away") {
     const std::string id = std::string(kernel) == "fma_f32"    ? "float32.cuda.fma"
                            : std::string(kernel) == "hbm_copy" ? "dram.copy"
                                                                : "bfloat16.wgmma";
-    const Run r = run("--budget 1 --only " + id, std::string(kernel) + ":wrong");
-    CAPTURE(r.text);
-    CHECK(r.exit == 5);
-    CHECK(r.text.find("must be") != std::string::npos);
+    const Outcome r = run("--budget 1 --only " + id, std::string(kernel) + ":wrong");
+    CAPTURE(r.err);
+    CHECK(r.code == 5);
+    CHECK(r.says("must be"));
   }
+}
+
+TEST_CASE("a device that is lost before anything is measured is a message and exit 4") {
+  const Outcome r = run("", "context");
+  CAPTURE(r.err);
+  CHECK(r.code == 4);
+  CHECK(r.says("cuCtxSetCurrent"));
 }
 
 TEST_CASE("a kernel that kills the device leaves the other values, and a second run fills the gaps") {
   if (!built()) return;
-  const Folder folder;
-  const std::string first = folder.path / "a.json", second = folder.path / "b.json";
+  const Workshop shop;
+  const std::string first = shop.path("a.json"), second = shop.path("b.json");
   const std::string what = "--budget 2 --only cuda,dram.read";
-  Run r = run(what + " --json " + first, "imad_i32:fail");
-  CAPTURE(r.text);
-  CHECK(r.exit == 3);
+  Outcome r = run(what + " --json " + first, "imad_i32:fail");
+  CAPTURE(r.err);
+  CHECK(r.code == 3);
   pagoda::CeilingsDocument document = pagoda::load_ceilings(first);
   std::size_t measured = 0, missing = 0;
   for (const pagoda::Ceiling& c : document.ceilings) (c.value ? measured : missing)++;
   CHECK(missing > 0);
   r = run(what + " --json " + second + " --resume " + first);
-  CAPTURE(r.text);
+  CAPTURE(r.err);
   document = pagoda::load_ceilings(second);
   CHECK(document.ceilings.size() == measured + missing);
   for (const pagoda::Ceiling& c : document.ceilings) {
@@ -312,11 +304,11 @@ TEST_CASE("a kernel that kills the device leaves the other values, and a second 
 
 TEST_CASE("the sweep, the controls and the checks of a whole run") {
   if (!built()) return;
-  const Folder folder;
-  const std::string json = folder.path / "a.json";
-  const Run r = run("--budget 6 --counters --energy --json " + json);
-  CAPTURE(r.text);
-  CHECK((r.exit == 0 || r.exit == 3));
+  const Workshop shop;
+  const std::string json = shop.path("a.json");
+  const Outcome r = run("--budget 6 --counters --energy --json " + json);
+  CAPTURE(r.err);
+  CHECK((r.code == 0 || r.code == 3));
   const pagoda::CeilingsDocument document = pagoda::load_ceilings(json);
   std::size_t seen = 0;
   for (const pagoda::CeilingCheck& check : document.checks)
@@ -334,7 +326,7 @@ TEST_CASE("the sweep, the controls and the checks of a whole run") {
   for (const std::string& line : document.not_run) not_run += line + "\n";
   CHECK(not_run.find("counters: ") != std::string::npos);
   CHECK(not_run.find("energy: ") != std::string::npos);
-  CHECK(pagoda::test::read_file(folder.path / "a.points.csv").starts_with("level,working_set_bytes"));
+  CHECK(pagoda::test::read_file(shop.path("a.points.csv")).starts_with("level,working_set_bytes"));
 }
 
 TEST_CASE("operands of wgmma lie where its descriptors say") {
@@ -441,7 +433,7 @@ TEST_CASE("the catalogues of Hopper's and Blackwell's counters have those of eve
                       {"GB110", "tcgen05_pair_nvfp4_long", "float4", ""}};
   for (const Row& row : rows) {
     const std::string catalogue =
-        pagoda::test::read_file(PAGODA_SOURCE_DIR "/data/metrics/" + std::string(row.chip) + ".json");
+        pagoda::test::read_file(pagoda::test::source_path("data/metrics/" + std::string(row.chip) + ".json"));
     bool known = false;
     for (const ceilings::CounterSet& set : ceilings::counter_sets(row.kernel, row.precision, row.level, "fma"))
       known = known || std::all_of(set.metrics.begin(), set.metrics.end(), [&](const std::string& metric) {

@@ -14,6 +14,7 @@
 #include "nvml.h"
 #include "protocol.h"
 #include "sass.h"
+#include "support/workshop.h"
 
 namespace {
 
@@ -28,14 +29,8 @@ void set(unsigned long long reasons, unsigned milliwatts, unsigned long long mil
       reasons, milliwatts, millijoules);
 }
 
-std::string output_of(const std::string& command) {
-  std::string text;
-  FILE* pipe = popen((command + " 2>/dev/null").c_str(), "r");
-  char block[65536];
-  for (std::size_t n; (n = std::fread(block, 1, sizeof block, pipe)) > 0;) text.append(block, n);
-  pclose(pipe);
-  return text;
-}
+using pagoda::test::Outcome;
+using pagoda::test::Workshop;
 
 }  // namespace
 
@@ -91,7 +86,7 @@ TEST_CASE("a loop that is not what it claims is objected to") {
 }
 
 TEST_CASE("cuobjdump, where it is installed, counts the same instructions") {
-  if (output_of("cuobjdump --version").empty() || gpu_blobs().empty()) {
+  if (Workshop().shell("cuobjdump --version").code != 0 || gpu_blobs().empty()) {
     MESSAGE("not compared: cuobjdump or embedded kernels are missing");
     return;
   }
@@ -100,7 +95,7 @@ TEST_CASE("cuobjdump, where it is installed, counts the same instructions") {
     const std::string path = std::string(PAGODA_TEST_BINARY_DIR) + "/audited.cubin";
     std::ofstream(path, std::ios::binary)
         .write(reinterpret_cast<const char*>(blob.cubin.data()), static_cast<std::streamsize>(blob.cubin.size()));
-    const std::string listing = output_of("cuobjdump -sass " + path);
+    const std::string listing = Workshop().shell("cuobjdump -sass " + path).out;
     for (const SassClaim& claim : sass_claims()) {
       const std::size_t from = listing.find("Function : " + std::string(claim.kernel) + "\n");
       if (from == std::string::npos || claim.instructions.front() == "IMAD") continue;
@@ -219,10 +214,7 @@ TEST_CASE("a missing or strange driver is a clear message") {
 
 TEST_CASE("the tool ends with 4 where there is no driver") {
   if (dlopen("libcuda.so.1", RTLD_NOW) != nullptr) return;  // then tests/gpu has its turn
-  FILE* pipe = popen(PAGODA_ERT_CEILINGS " --gpu 0 2>&1", "r");
-  char text[512] = {};
-  CHECK(std::fgets(text, sizeof text, pipe) != nullptr);
-  const int status = pclose(pipe);
-  CHECK(WEXITSTATUS(status) == 4);
-  CHECK(std::string(text).find("no NVIDIA driver") != std::string::npos);
+  const Outcome outcome = Workshop().shell("'" PAGODA_ERT_CEILINGS "' --gpu 0");
+  CHECK(outcome.code == 4);
+  CHECK(outcome.says("no NVIDIA driver"));
 }

@@ -1,95 +1,135 @@
 // The command line: options, exit codes, files, and that what it writes is a valid document and a device.
 #include <doctest/doctest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <sstream>
 
+#include "pagoda/base/files.h"
 #include "pagoda/core/device.h"
 #include "pagoda/documents/ceilings.h"
 #include "report.h"
-#include "support/golden.h"
+#include "support/files.h"
 #include "support/json_schema.h"
+#include "support/workshop.h"
 
 namespace {
 
-namespace fs = std::filesystem;
+using pagoda::test::Outcome;
+using pagoda::test::Workshop;
 
-struct Run {
-  int exit = 0;
-  std::string text;
-};
-
-Run run(const std::string& arguments) {
-  Run result;
-  FILE* pipe = popen((PAGODA_ERT_CEILINGS " " + arguments + " 2>&1").c_str(), "r");
-  char block[4096];
-  for (std::size_t n; (n = std::fread(block, 1, sizeof block, pipe)) > 0;) result.text.append(block, n);
-  const int status = pclose(pipe);
-  result.exit = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return result;
-}
+Outcome run(const std::string& arguments) { return Workshop().shell("'" PAGODA_ERT_CEILINGS "' " + arguments); }
 
 }  // namespace
 
 TEST_CASE("wrong use is exit 2 with a message") {
-  CHECK(run("").exit == 2);
-  CHECK(run("").text.find("--cpu") != std::string::npos);
-  CHECK(run("--cpu --nonsense").exit == 2);
-  CHECK(run("--cpu --quick --full").exit == 2);
-  CHECK(run("--help").exit == 0);
+  CHECK(run("").code == 2);
+  CHECK(run("").says("--cpu"));
+  CHECK(run("--cpu --nonsense").code == 2);
+  CHECK(run("--cpu --quick --full").code == 2);
+  CHECK(run("--help").code == 0);
 }
 
-TEST_CASE("an unreadable baseline is exit 1") {
-  const Run r = run("--cpu --quick --only scalar.fma.core --check /nowhere.json");
-  CHECK(r.exit == 1);
-  CHECK(r.text.find("/nowhere.json") != std::string::npos);
+TEST_CASE("a file that cannot be read or written is exit 1 before anything is measured") {
+  const Workshop shop;
+  pagoda::write_file(shop.path("text"), "this is no ceilings file\n");
+  for (const char* option : {"--check missing.json", "--check text", "--json missing/a.json", "--json .",
+                             "--csv missing/a.csv", "--csv-ert missing/a.txt", "--csv-rocprof missing/a.csv"}) {
+    const Outcome r = shop.shell("'" PAGODA_ERT_CEILINGS "' --cpu --quick --budget 0.1 --only scalar.fma.core " +
+                                 std::string(option));
+    CAPTURE(std::string(option));
+    CAPTURE(r.err);
+    CHECK(r.code == 1);
+    CHECK(r.out.empty());  // no table: nothing was measured
+    const std::string argument = std::string(option).substr(std::string(option).find(' ') + 1);
+    CHECK(r.err.find(argument) != std::string::npos);
+  }
+}
+
+TEST_CASE("an output that cannot be written whole leaves the old file as it was") {
+  const Workshop shop;
+  pagoda::write_file(shop.path("a.json"), "old");
+  // Files may grow to 512 bytes: a full disk.
+  const Outcome r = shop.shell("trap '' XFSZ; ulimit -f 1; '" PAGODA_ERT_CEILINGS
+                               "' --cpu --quick --budget 0.1 --only scalar.fma.core --json a.json");
+  CHECK(r.code == 1);
+  CHECK(r.says("a.json"));
+  CHECK(pagoda::test::read_file(shop.path("a.json")) == "old");
 }
 
 TEST_CASE("a baseline that shares no ceiling is no comparison that passed") {
-  const std::string base = (fs::temp_directory_path() / ("pagoda_base_" + std::to_string(getpid()) + ".json")).string();
-  REQUIRE(run("--cpu --quick --budget 0.1 --only scalar.fma.core --json " + base).exit == 0);
-  const Run other = run("--cpu --quick --budget 0.1 --only l1.load.core --check " + base);
-  CHECK(other.exit == 1);
-  CHECK(other.text.find("nothing to compare") != std::string::npos);
-  fs::remove(base);
+  const Workshop shop;
+  const std::string base = shop.path("base.json");
+  REQUIRE(run("--cpu --quick --budget 0.1 --only scalar.fma.core --json " + base).code == 0);
+  const Outcome other = run("--cpu --quick --budget 0.1 --only l1.load.core --check " + base);
+  CHECK(other.code == 1);
+  CHECK(other.says("nothing to compare"));
 }
 
 TEST_CASE("the audit prints every loop and ends well") {
-  const Run r = run("--cpu --audit");
-  CHECK(r.exit == 0);
-  CHECK(r.text.find("pagoda_fma_f64_scalar") != std::string::npos);
+  const Outcome r = run("--cpu --audit");
+  CHECK(r.code == 0);
+  CHECK(r.says("pagoda_fma_f64_scalar"));
 }
 
-TEST_CASE("a short run writes a document that fits its schema, beside a CSV, and that a baseline check accepts") {
-  const fs::path folder = fs::temp_directory_path() / ("pagoda_ert_" + std::to_string(std::rand()));
-  fs::create_directories(folder);
-  const std::string json = folder / "a.json", csv = folder / "a.csv";
-  const Run r = run("--cpu --quick --only float64.scalar.fma.core,dram.load.core --budget 1 --json " + json +
-                    " --csv " + csv + " --csv-ert " + (folder / "ert.txt").string());
-  CAPTURE(r.text);
-  CHECK((r.exit == 0 || r.exit == 5));
-  const auto schema =
-      nlohmann::json::parse(pagoda::test::read_file(PAGODA_SOURCE_DIR "/data/schemas/ceilings.schema.json"));
-  const std::string text = pagoda::test::read_file(json);
-  CHECK(pagoda::test::violations(nlohmann::json::parse(text), schema) == std::vector<std::string>{});
-  const pagoda::CeilingsDocument document = pagoda::load_ceilings(json);
+TEST_CASE("a short run writes a document that fits its schema, beside a CSV") {
+  const Workshop shop;
+  const std::string what = "--cpu --quick --only float64.scalar.fma.core,dram.load.core --budget 1 ";
+  const Outcome r = shop.shell("'" PAGODA_ERT_CEILINGS "' " + what + "--json a.json --csv a.csv --csv-ert ert.txt");
+  CAPTURE(r.err);
+  REQUIRE(r.code == 0);
+  const std::string text = pagoda::test::read_file(shop.path("a.json"));
+  CHECK(pagoda::test::violations(nlohmann::json::parse(text), pagoda::test::schema("ceilings")) ==
+        std::vector<std::string>{});
+  const pagoda::CeilingsDocument document = pagoda::load_ceilings(shop.path("a.json"));
   CHECK(document.kind == "cpu");
   CHECK(document.name() != "");
   REQUIRE(document.ceilings.size() == 2);
-  for (const pagoda::Ceiling& c : document.ceilings) {
-    CHECK(c.median.value() > 1e8);
-    CHECK(c.n >= 6);
-    CHECK(!c.code.empty());
+  const auto& fma = *pagoda::find_ceiling(document, "float64.scalar.fma.core");
+  const auto& load = *pagoda::find_ceiling(document, "dram.load.core");
+  for (const pagoda::Ceiling* c : {&fma, &load}) {
+    CAPTURE(c->id);
+    CHECK(c->n >= 6);
+    CHECK(!c->code.empty());
+    CHECK(c->p5.value() <= c->median.value());
+    CHECK(c->median.value() <= c->p95.value());
   }
-  CHECK(pagoda::test::read_file(csv).find("float64.scalar.fma.core,burst,compute") != std::string::npos);
-  CHECK(pagoda::compare_ceilings(document, document, 0).empty());
-  fs::remove_all(folder);
+  // One or two multiply-adds a cycle, of 2 operations; loads of at most 64 bytes a cycle: at 1 to 6 GHz.
+  CHECK(fma.median.value() > 1e9);
+  CHECK(fma.median.value() < 4 * 6e9);
+  CHECK(load.median.value() > 1e8);
+  CHECK(load.median.value() < 64 * 6e9);
+  CHECK(pagoda::test::read_file(shop.path("a.csv")).find("float64.scalar.fma.core,burst,compute") != std::string::npos);
+  char line[64];  // of the core, where nothing was measured of the whole device
+  std::snprintf(line, sizeof line, "%.2f DRAM EMP\n", *load.value * 1e-9);
+  CHECK(pagoda::test::read_file(shop.path("ert.txt")) == line);
+}
+
+TEST_CASE("a check accepts the same machine, and exits 3 where a baseline was faster") {
+  const Workshop shop;
+  const std::string what = "'" PAGODA_ERT_CEILINGS "' --cpu --quick --budget 0.2 --only scalar.fma.core ";
+  REQUIRE(shop.shell(what + "--json a.json").code == 0);
+  const Outcome same = shop.shell(what + "--check a.json --tolerance 0.9");
+  CHECK(same.code == 0);
+  CHECK(same.says("of 2 intervals meet"));
+  pagoda::CeilingsDocument faster = pagoda::load_ceilings(shop.path("a.json"));
+  for (pagoda::Ceiling& c : faster.ceilings) {
+    *c.value *= 10;
+    c.ci95 = {{10 * (*c.ci95)[0], 10 * (*c.ci95)[1]}};
+    c.converged = true;
+    c.status = pagoda::CeilingStatus::Ok;
+  }
+  pagoda::write_file(shop.path("faster.json"), pagoda::write_ceilings(faster));
+  const Outcome worse = shop.shell(what + "--json now.json --check faster.json");
+  CHECK(worse.says(" 0 of 2 intervals meet"));
+  // On a busy machine nothing may converge, and then nothing is called worse.
+  bool is_settled = false;
+  for (const pagoda::Ceiling& c : pagoda::load_ceilings(shop.path("now.json")).ceilings)
+    is_settled = is_settled || (c.converged && c.status == pagoda::CeilingStatus::Ok);
+  CHECK(worse.code == (is_settled ? 3 : 0));
+  CHECK(worse.says(": worse") == is_settled);
 }
 
 TEST_CASE("other tools' forms hold the device-wide best, in their units") {

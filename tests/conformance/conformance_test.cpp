@@ -14,6 +14,7 @@
 #include "pagoda/core/analyze.h"
 #include "pagoda/core/model.h"
 #include "pagoda/onnx/to_model.h"
+#include "support/files.h"
 #include "support/onnx_file.h"
 #include "support/text_graph.h"
 
@@ -21,7 +22,7 @@ using namespace pagoda;
 
 namespace {
 
-const std::string kFolder = std::string(PAGODA_SOURCE_DIR) + "/tests/conformance/";
+const std::string kFolder = test::source_path("tests/conformance/");
 
 std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> parts;
@@ -225,7 +226,7 @@ TEST_CASE("every operator that ONNX and ONNX Runtime define has a rule") {
   // Structures: the driver walks the graphs they hold.
   const std::set<std::string> structures = {"If", "Loop", "Scan", "SequenceMap"};
   std::string missing;
-  const std::vector<std::vector<std::string>> listed = rows(std::string(PAGODA_SOURCE_DIR) + "/data/ops.csv", ',');
+  const std::vector<std::vector<std::string>> listed = rows(test::source_path("data/ops.csv"), ',');
   for (std::size_t i = 1; i < listed.size(); ++i) {
     REQUIRE(listed[i].size() == 5);
     const std::string domain = listed[i][0] == "ai.onnx" ? "" : listed[i][0];

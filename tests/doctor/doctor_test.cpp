@@ -11,8 +11,8 @@
 
 #include "doctor.h"
 #include "files.h"
-#include "support/golden.h"
 #include "support/json_schema.h"
+#include "support/workshop.h"
 
 namespace doctor {
 namespace {
@@ -342,8 +342,7 @@ TEST_CASE("the report for people names the guide, the one for programs follows i
   CHECK(has(text, "not in force: turbo"));
   CHECK(has(text, "0 problems, 1 warning"));
   const auto document = nlohmann::json::parse(findings_json(findings));
-  const auto schema =
-      nlohmann::json::parse(pagoda::test::read_file(PAGODA_SOURCE_DIR "/data/schemas/doctor.schema.json"));
+  const auto schema = pagoda::test::schema("doctor");
   for (const std::string& violation : pagoda::test::violations(document, schema)) CHECK_MESSAGE(false, violation);
   CHECK(document["findings"].size() == findings.size());
 }
@@ -351,23 +350,23 @@ TEST_CASE("the report for people names the guide, the one for programs follows i
 TEST_CASE("the command line: exit codes of needs, of strictness, of usage") {
   Machine machine;
   machine.quiet().gpu();
+  const pagoda::test::Workshop shop;
+  pagoda::test::Outcome last;
   const auto run = [&](const std::string& arguments) {
-    const std::string command = std::string("'" PAGODA_DOCTOR "' --root '") + machine.root() +
-                                "' --nvml '" PAGODA_FAKE_NVML "' --cuda '" PAGODA_FAKE_CUDA
-                                "' --python /nonexistent/python " +
-                                arguments + " >'" + machine.root() + "/out' 2>'" + machine.root() + "/err'";
-    const int status = std::system(command.c_str());
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    last = shop.shell("'" PAGODA_DOCTOR "' --root '" + machine.root() +
+                      "' --nvml '" PAGODA_FAKE_NVML "' --cuda '" PAGODA_FAKE_CUDA "' --python /nonexistent/python " +
+                      arguments);
+    return last.code;
   };
   CHECK(run("") == 0);
   CHECK(run("--need gpu") == 0);
   CHECK(run("--need onnxruntime") == 4);
-  CHECK(has(pagoda::test::read_file(machine.root() + "/err"), "pip install onnxruntime"));
+  CHECK(has(last.err, "pip install onnxruntime"));
   machine.set("CUDA_INIT", "100");
   CHECK(run("--need gpu") == 4);
   CHECK(run("--strict") == 3);
   CHECK(run("--json -") == 0);
-  CHECK(nlohmann::json::parse(pagoda::test::read_file(machine.root() + "/out"))["schema"] == "pagoda.doctor/1");
+  CHECK(nlohmann::json::parse(last.out)["schema"] == "pagoda.doctor/1");
   CHECK(run("--json /nonexistent/x.json") == 1);
   CHECK(run("--need everything") == 2);
   CHECK(run("--help") == 0);

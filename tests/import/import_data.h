@@ -8,16 +8,16 @@
 #include "pagoda/measured/import.h"
 #include "pagoda/measured/join.h"
 #include "pagoda/present/report.h"
-#include "support/golden.h"
+#include "support/files.h"
 
 namespace pagoda::test {
 
-inline std::string data_path(const std::string& name) { return PAGODA_SOURCE_DIR "/tests/import/data/" + name; }
+inline std::string data_path(const std::string& name) { return source_path("tests/import/data/" + name); }
 inline std::string data(const std::string& name) { return read_file(data_path(name)); }
 
 // The estimate of a model in the repository, through its JSON, as users join.
 inline EstimateDocument estimate_of(const std::string& path, const Bindings& dims = {}) {
-  const Model model = load_model(PAGODA_SOURCE_DIR "/" + path);
+  const Model model = load_model(source_path(path));
   return parse_estimate(json_report(model, analyze(model, {.dims = dims})), path);
 }
 

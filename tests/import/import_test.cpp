@@ -18,8 +18,7 @@ constexpr const char* kFiles[] = {"ort_resnet50_all.json", "tensorrt_profile.jso
 }  // namespace
 
 TEST_CASE("formats are recognised by content, and every import fits the schema") {
-  const nlohmann::json schema =
-      nlohmann::json::parse(test::read_file(PAGODA_SOURCE_DIR "/data/schemas/measured.schema.json"));
+  const nlohmann::json schema = test::schema("measured");
   const ProfileFormat formats[] = {ProfileFormat::OnnxRuntime, ProfileFormat::TensorRt, ProfileFormat::Ncu,
                                    ProfileFormat::Ncu,         ProfileFormat::Kineto,   ProfileFormat::Kineto,
                                    ProfileFormat::Jetson};

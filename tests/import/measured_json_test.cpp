@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "pagoda/documents/measured.h"
-#include "support/golden.h"
 #include "support/json_schema.h"
 
 namespace {
@@ -54,9 +53,7 @@ Measured sample() {
   return m;
 }
 
-nlohmann::json schema() {
-  return nlohmann::json::parse(test::read_file(PAGODA_SOURCE_DIR "/data/schemas/measured.schema.json"));
-}
+nlohmann::json schema() { return test::schema("measured"); }
 
 }  // namespace
 

@@ -1,45 +1,26 @@
 // The command line of pagoda-import: exit codes, streams, files.
 #include <doctest/doctest.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cstdlib>
-#include <filesystem>
 
 #include "import/import_data.h"
+#include "support/files.h"
+#include "support/workshop.h"
 
 #ifdef PAGODA_IMPORT
 
 namespace pagoda {
 namespace {
 
-namespace fs = std::filesystem;
+using test::Outcome;
 
-struct Result {
-  int code = -1;
-  std::string out, err;
-};
-
-class Workshop {
- public:
+struct Workshop : test::Workshop {
   Workshop() {
-    fs::create_directories(folder_);
-    const Model model = load_model(PAGODA_SOURCE_DIR "/models/skeletons/resnet50.onnx");
-    write_file(folder_ + "/estimate.json", json_report(model, analyze(model)));
-    write_file(folder_ + "/garbage.json", "{\"schemaVersion\": 1, \"traceEvents\": [{]");
+    const Model model = load_model(test::source_path("models/skeletons/resnet50.onnx"));
+    write_file(path("estimate.json"), json_report(model, analyze(model)));
+    write_file(path("garbage.json"), "{\"schemaVersion\": 1, \"traceEvents\": [{]");
   }
-  ~Workshop() { fs::remove_all(folder_); }
 
-  Result run(const std::string& arguments) const {
-    const std::string command = "cd '" + folder_ + "' && '" PAGODA_IMPORT "' " + arguments + " >out.txt 2>err.txt";
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, test::read_file(folder_ + "/out.txt"),
-            test::read_file(folder_ + "/err.txt")};
-  }
-  std::string path(const std::string& name) const { return folder_ + "/" + name; }
-
- private:
-  std::string folder_ = (fs::temp_directory_path() / ("pagoda_import_" + std::to_string(getpid()))).string();
+  // `arguments` is shell text.
+  Outcome run(const std::string& arguments) const { return shell("'" PAGODA_IMPORT "' " + arguments); }
 };
 
 }  // namespace
@@ -47,26 +28,26 @@ class Workshop {
 TEST_CASE("pagoda-import writes a measurement, and with an estimate a table") {
   const Workshop workshop;
   const std::string profile = "'" + test::data_path("ort_resnet50_all.json") + "'";
-  const Result plain = workshop.run(profile);
+  const Outcome plain = workshop.run(profile);
   CHECK(plain.code == 0);
   CHECK(parse_measured(plain.out, "out").kernels.size() == 58);
 
-  const Result joined = workshop.run(profile + " --estimate estimate.json -o measured.json --top 3 --width 100");
+  const Outcome joined = workshop.run(profile + " --estimate estimate.json -o measured.json --top 3 --width 100");
   CHECK(joined.code == 0);
   CHECK(joined.out.find("by output + absorbed 49 kernels") != std::string::npos);
   CHECK(joined.out.find("54 more") != std::string::npos);
   CHECK(joined.out.find("change of layout") != std::string::npos);
   CHECK(load_measured(workshop.path("measured.json")).join.has_value());
 
-  const Result layers = workshop.run("'" + test::data_path("tensorrt_profile.json") + "' --format tensorrt --layers '" +
-                                     test::data_path("tensorrt_layers.json") + "'");
+  const Outcome layers = workshop.run("'" + test::data_path("tensorrt_profile.json") +
+                                      "' --format tensorrt --layers '" + test::data_path("tensorrt_layers.json") + "'");
   CHECK(layers.code == 0);
   CHECK(parse_measured(layers.out, "out").kernels[1].op_type == "CaskConvolution");
 }
 
 TEST_CASE("pagoda-import says what is wrong: 1 for input, 2 for usage") {
   const Workshop workshop;
-  const Result garbage = workshop.run("garbage.json");
+  const Outcome garbage = workshop.run("garbage.json");
   CHECK(garbage.code == 1);
   CHECK(garbage.err == "pagoda-import: garbage.json: not JSON, byte 39; the file may have been cut off or damaged\n");
   CHECK(garbage.out.empty());

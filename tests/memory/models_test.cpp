@@ -10,13 +10,14 @@
 #include "pagoda/core/memory.h"
 #include "pagoda/core/model.h"
 #include "pagoda/core/traffic.h"
+#include "support/files.h"
 
 using namespace pagoda;
 using nlohmann::json;
 
 namespace {
 
-const std::string kModels = std::string(PAGODA_SOURCE_DIR) + "/models/";
+const std::string kModels = test::source_path("models/");
 
 // Calls `check` with every model of the set, its analysis with free dims, and each point's bindings.
 template <typename Check>

@@ -12,13 +12,14 @@
 #include "pagoda/core/conventions.h"
 #include "pagoda/core/model.h"
 #include "pagoda/core/sweep.h"
+#include "support/files.h"
 
 using namespace pagoda;
 using nlohmann::json;
 
 namespace {
 
-const std::string kModels = std::string(PAGODA_SOURCE_DIR) + "/models/";
+const std::string kModels = test::source_path("models/");
 
 const json& manifest() {
   static const json loaded = json::parse(std::ifstream(kModels + "manifest.json"));

@@ -14,13 +14,14 @@
 #include "pagoda/core/roofline.h"
 #include "pagoda/core/traffic.h"
 #include "pagoda/documents/device.h"
+#include "support/files.h"
 
 using namespace pagoda;
 using nlohmann::json;
 
 namespace {
 
-const std::string kModels = std::string(PAGODA_SOURCE_DIR) + "/models/";
+const std::string kModels = test::source_path("models/");
 
 json rows_of(const char* manifest) { return json::parse(std::ifstream(kModels + manifest))["models"]; }
 

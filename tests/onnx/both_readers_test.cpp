@@ -2,8 +2,6 @@
 #include <doctest/doctest.h>
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <random>
@@ -14,6 +12,7 @@
 #include "onnx/wire.h"
 #include "pagoda/core/model.h"
 #include "pagoda/onnx/to_model.h"
+#include "support/files.h"
 
 namespace pagoda::test {
 namespace {
@@ -52,12 +51,9 @@ std::string without_places(const Model& model) {
 
 TEST_CASE("both readers read the same model from every sample and every model of the repository") {
   std::vector<Sample> files = sample_models();
-  for (const char* folder : {"/models/skeletons", "/tests/train", "/tests/import/data"})
-    for (const auto& entry : std::filesystem::directory_iterator(std::string(PAGODA_SOURCE_DIR) + folder)) {
-      if (entry.path().extension() != ".onnx") continue;
-      std::ifstream file(entry.path(), std::ios::binary);
-      files.push_back({entry.path().filename(), {std::istreambuf_iterator<char>(file), {}}});
-    }
+  for (const char* folder : {"models/skeletons", "tests/train", "tests/import/data"})
+    for (const auto& entry : std::filesystem::directory_iterator(source_path(folder)))
+      if (entry.path().extension() == ".onnx") files.push_back({entry.path().filename(), read_file(entry.path())});
   CHECK(files.size() > 70);
   for (const Sample& file : files) {
     CAPTURE(file.name);

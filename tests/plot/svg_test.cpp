@@ -128,8 +128,20 @@ TEST_CASE("the label of a roof close under another stands below its line") {
   input.measured.clear();
   input.device.peaks.push_back({Precision::Float64, Unit::Vector, {}, {9e12, "test"}});
   const Chart chart = make_chart(input, {});
-  for (const RoofMark& mark : make_layout(chart, 0).roofs)
-    if (mark.roof->name == "FP64 vector") CHECK(mark.text_y > mark.line->y0);
+  const Layout layout = make_layout(chart, 0);
+  const auto mark_of = [&](std::string_view name) -> const RoofMark& {
+    for (const RoofMark& mark : layout.roofs)
+      if (mark.roof->name == name) return mark;
+    FAIL("no roof " << name);
+    std::abort();
+  };
+  const RoofMark &below = mark_of("FP64 vector"), &above = mark_of("FP32 vector");
+  REQUIRE(below.line.has_value());
+  REQUIRE(above.line.has_value());
+  CHECK(below.line->y0 - above.line->y0 > 0);   // pixels grow downwards
+  CHECK(below.line->y0 - above.line->y0 < 20);  // a label does not fit between
+  CHECK(below.text_y > below.line->y0);
+  CHECK(above.text_y < above.line->y0);
 }
 
 TEST_CASE("no output holds what is no number") {

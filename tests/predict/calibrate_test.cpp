@@ -11,7 +11,6 @@
 
 #include "pagoda/documents/calibration.h"
 #include "predict/kernel_time.h"
-#include "support/golden.h"
 #include "support/json_schema.h"
 
 using namespace pagoda;
@@ -224,7 +223,7 @@ TEST_CASE("too few families claim no interval, and their file says null and can 
   nlohmann::json document = nlohmann::json::parse(to_json(few));
   CHECK(document["interval"]["low"].is_null());
   CHECK(document["interval"]["high"].is_null());
-  const auto schema = nlohmann::json::parse(test::read_file(PAGODA_SOURCE_DIR "/data/schemas/calibration.schema.json"));
+  const auto schema = test::schema("calibration");
   for (const std::string& violation : test::violations(document, schema)) FAIL_CHECK(violation);
   CHECK_FALSE(interval(parse_calibration(document.dump(), "back"), "d", false).has_value());
   document["interval"]["low"] = document["interval"]["high"] = 0;  // an unknown written as 0
@@ -286,7 +285,7 @@ TEST_CASE("a calibration survives its file, and broken files say what is wrong")
 }
 
 TEST_CASE("built-in calibrations follow their schema and carry their figures") {
-  const auto schema = nlohmann::json::parse(test::read_file(PAGODA_SOURCE_DIR "/data/schemas/calibration.schema.json"));
+  const auto schema = test::schema("calibration");
   REQUIRE_FALSE(calibration_ids().empty());
   for (const std::string& id : calibration_ids()) {
     CAPTURE(id);

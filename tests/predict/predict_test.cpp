@@ -9,6 +9,7 @@
 #include "pagoda/core/model.h"
 #include "pagoda/documents/calibration.h"
 #include "pagoda/documents/device.h"
+#include "support/files.h"
 #include "support/text_graph.h"
 
 using namespace pagoda;
@@ -17,7 +18,7 @@ using doctest::Approx;
 namespace {
 
 Prediction predicted(const std::string& file, std::int64_t batch, const char* device_id = "rtx-3090") {
-  const Model model = load_model(PAGODA_SOURCE_DIR "/models/skeletons/" + file);
+  const Model model = load_model(test::source_path("models/skeletons/" + file));
   return predict(model, analyze(model, {.batch = batch}), device(device_id), calibration("rtx-3090-amp-nchw"));
 }
 
@@ -128,7 +129,7 @@ TEST_CASE("where nothing was judged there is no interval") {
 }
 
 TEST_CASE("channels last spares convolutions their change of layout") {
-  const Model model = load_model(PAGODA_SOURCE_DIR "/models/skeletons/resnet50.onnx");
+  const Model model = load_model(test::source_path("models/skeletons/resnet50.onnx"));
   const Analysis analysis = analyze(model, {.batch = 1024});
   const Calibration built_in = calibration("rtx-3090-amp-nchw");
   const DeviceSpec spec = device("rtx-3090");

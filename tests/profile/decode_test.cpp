@@ -17,6 +17,7 @@
 #include "cupti_library.h"
 #include "pagoda/documents/metrics.h"
 #include "profile/record.h"
+#include "support/workshop.h"
 
 namespace profile {
 namespace {
@@ -168,9 +169,9 @@ TEST_CASE("an image of any chip decodes without a device; where nothing was coun
         .write(reinterpret_cast<const char*>(image.data()), static_cast<std::streamsize>(image.size()));
     std::ofstream(path + ".txt") << notes;
   }
-  const auto run = [](const std::string& arguments) {
-    const int status = std::system(("'" PAGODA_METRICS "' --decode " + arguments + " >/dev/null 2>&1").c_str());
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  const pagoda::test::Workshop shop;
+  const auto run = [&](const std::string& arguments) {
+    return shop.shell("'" PAGODA_METRICS "' --decode " + arguments).code;
   };
   CHECK(run(folder) == 0);
   CHECK(run(folder + "/GH100.counters") == 0);

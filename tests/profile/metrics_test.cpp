@@ -9,7 +9,7 @@
 
 #include "import/ncu_metrics.h"
 #include "pagoda/documents/metrics.h"
-#include "support/golden.h"
+#include "support/files.h"
 #include "support/json_schema.h"
 
 namespace pagoda {
@@ -28,9 +28,9 @@ bool names(const std::vector<Missing>& missing, const std::string& what) {
 }
 
 TEST_CASE("every file of the catalogue follows its schema and is built in") {
-  const json schema = json::parse(test::read_file(PAGODA_SOURCE_DIR "/data/schemas/metrics.schema.json"));
+  const json schema = test::schema("metrics");
   std::size_t files = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(PAGODA_SOURCE_DIR "/data/metrics")) {
+  for (const auto& entry : std::filesystem::directory_iterator(test::source_path("data/metrics"))) {
     const std::string path = entry.path().string();
     CAPTURE(path);
     ++files;

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "pagoda/measured/import.h"
-#include "support/golden.h"
 #include "support/json_schema.h"
 
 namespace pagoda::profile {
@@ -52,7 +51,7 @@ TEST_CASE("launches of one kernel in one node add up; what was not collected is 
   CHECK(measured.kernels[1].flops.at("bfloat16.tensor") == 0);
   CHECK(names(measured, "flops.float32"));
   CHECK(measured.device == "NVIDIA H200");
-  const auto schema = nlohmann::json::parse(test::read_file(PAGODA_SOURCE_DIR "/data/schemas/measured.schema.json"));
+  const auto schema = test::schema("measured");
   CHECK(test::violations(nlohmann::json::parse(write_measured(measured)), schema) == std::vector<std::string>{});
 }
 
@@ -110,7 +109,7 @@ TEST_CASE(
   CHECK_MESSAGE(table.find("2.70 TB/s") != std::string::npos, table);
   // There and back, within the schema.
   const std::string text = write_measured(measured);
-  const auto schema = nlohmann::json::parse(test::read_file(PAGODA_SOURCE_DIR "/data/schemas/measured.schema.json"));
+  const auto schema = test::schema("measured");
   CHECK(test::violations(nlohmann::json::parse(text), schema) == std::vector<std::string>{});
   CHECK(write_measured(parse_measured(text, "text")) == text);
   // By launch the share is that of its own cycles: 562500 of 500 · 1250.

@@ -14,7 +14,7 @@
 
 #include "profile/record.h"
 #include "profile/record_line.h"
-#include "support/golden.h"
+#include "support/files.h"
 
 namespace profile {
 namespace {

@@ -1,8 +1,6 @@
 // pagoda-profile from the command line to its files, with the real injection and the real NVTX in a real C program; the
 // driver and CUPTI below are fakes. And every way in which there is no driver: exit 4 with a remedy, never a crash.
 #include <doctest/doctest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <csignal>
@@ -16,47 +14,36 @@
 #include "pagoda/documents/metrics.h"
 #include "pagoda/measured/import.h"
 #include "pagoda/present/report.h"
-#include "support/golden.h"
+#include "support/files.h"
 #include "support/json_schema.h"
+#include "support/workshop.h"
 
 namespace pagoda {
 namespace {
 
 namespace fs = std::filesystem;
 
-struct Result {
-  int code = -1;
-  std::string out, err;
-};
+using test::Outcome;
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-class Workshop {
- public:
-  Workshop() : folder_(PAGODA_TEST_BINARY_DIR "/profile_tool." + std::to_string(getpid())) {
-    fs::create_directories(folder_ + "/driver");
-    fs::copy_file(PAGODA_FAKE_CUDA, folder_ + "/driver/libcuda.so.1");
+struct Workshop : test::Workshop {
+  Workshop() {
+    fs::create_directories(path("driver"));
+    fs::copy_file(PAGODA_FAKE_CUDA, path("driver/libcuda.so.1"));
   }
-  ~Workshop() {
-    std::error_code ignored;  // what was killed may leave a program that still writes
-    fs::remove_all(folder_, ignored);
+
+  // The fake driver, as an environment.
+  std::string driver() const {
+    return "PAGODA_CUPTI='" + path("driver/libcuda.so.1") + "' LD_LIBRARY_PATH='" + path("driver") + "' ";
   }
-  std::string path(const std::string& name) const { return folder_ + "/" + name; }
 
   // `trouble`: FAKE_CUDA; "none": no driver at all. `arguments` is shell text; $P is the program.
-  Result run(const std::string& trouble, const std::string& arguments) const {
-    std::string command = "cd '" + folder_ + "' && P='" PAGODA_NVTX_PROGRAM "' ";
-    if (trouble != "none")
-      command += "FAKE_CUDA='" + trouble + "' PAGODA_CUPTI='" + path("driver/libcuda.so.1") + "' LD_LIBRARY_PATH='" +
-                 path("driver") + "' ";
-    command += "sh -c '\"" PAGODA_PROFILE "\" " + arguments + " >out.txt 2>err.txt'";
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), test::read_file(path("out.txt")),
-            test::read_file(path("err.txt"))};
+  Outcome run(const std::string& trouble, const std::string& arguments) const {
+    const std::string before = "P='" PAGODA_NVTX_PROGRAM "' ";
+    return shell((trouble == "none" ? before : before + "FAKE_CUDA='" + trouble + "' " + driver()) +
+                 "sh -c '\"" PAGODA_PROFILE "\" " + arguments + "'");
   }
-
- private:
-  std::string folder_;
 };
 
 TEST_CASE("every way of having no driver ends with 4 and a remedy") {
@@ -89,7 +76,7 @@ TEST_CASE("every way of having no driver ends with 4 and a remedy") {
   for (const Case& c : cases) {
     CAPTURE(c.trouble);
     CAPTURE(c.mode);
-    const Result result = shop.run(c.trouble, std::string("--mode ") + c.mode + " --nvtx . -o m.json -- $P 1");
+    const Outcome result = shop.run(c.trouble, std::string("--mode ") + c.mode + " --nvtx . -o m.json -- $P 1");
     CHECK(result.code == 4);
     CHECK_MESSAGE(has(result.err, c.remedy), result.err);
     CHECK_FALSE(has(result.out, "ready"));  // the program was not started
@@ -99,14 +86,14 @@ TEST_CASE("every way of having no driver ends with 4 and a remedy") {
 
 TEST_CASE("an empty session that cannot be decoded is no reason to refuse") {
   const Workshop shop;
-  const Result result = shop.run("nothing to decode", "--mode exact -o m.json -- $P 3");
+  const Outcome result = shop.run("nothing to decode", "--mode exact -o m.json -- $P 3");
   CHECK_MESSAGE(result.code == 0, result.err);
   CHECK(load_measured(shop.path("m.json")).kernels.size() == 2);
 }
 
 TEST_CASE("kernels that carry the number of the runtime's call are timed, too") {
   const Workshop shop;
-  const Result result = shop.run("runtime", "--mode time -o m.json -- $P 3");
+  const Outcome result = shop.run("runtime", "--mode time -o m.json -- $P 3");
   CHECK_MESSAGE(result.code == 0, result.err);
   const Measured measured = load_measured(shop.path("m.json"));
   REQUIRE(measured.kernels.size() == 2);
@@ -119,7 +106,7 @@ TEST_CASE("neither privilege nor the profiler's own part of CUPTI matter where n
   const std::string trouble = "privilege";
   for (const char* other : {"crash in CUPTI", "unknown CUPTI", "old driver", "virtual"})
     CHECK(shop.run(other, "--mode time -o other.json -- $P 3").code == 0);
-  const Result result = shop.run("privilege", "--mode time -o m.json -- $P 3");
+  const Outcome result = shop.run("privilege", "--mode time -o m.json -- $P 3");
   CHECK_MESSAGE(result.code == 0, result.err);
   const Measured measured = load_measured(shop.path("m.json"));
   REQUIRE(measured.kernels.size() == 2);
@@ -133,14 +120,12 @@ TEST_CASE("neither privilege nor the profiler's own part of CUPTI matter where n
 
 TEST_CASE("quick gives each kernel and node its counters, in JSON of the schema and in CSV that reads back") {
   const Workshop shop;
-  const Result result = shop.run("", "--batch 3 -o m.json --csv m.csv -- $P 4");
+  const Outcome result = shop.run("", "--batch 3 -o m.json --csv m.csv -- $P 4");
   CHECK_MESSAGE(result.code == 0, result.err);
   CHECK(has(result.out, "ready"));
   CHECK(has(result.out, "gemm<128>"));
   const std::string json = test::read_file(shop.path("m.json"));
-  CHECK(test::violations(nlohmann::json::parse(json), nlohmann::json::parse(test::read_file(
-                                                          PAGODA_SOURCE_DIR "/data/schemas/measured.schema.json"))) ==
-        std::vector<std::string>{});
+  CHECK(test::violations(nlohmann::json::parse(json), test::schema("measured")) == std::vector<std::string>{});
   const Measured measured = load_measured(shop.path("m.json"));
   CHECK(measured.source == "pagoda-profile");
   CHECK(measured.device == "Fake H200");
@@ -193,7 +178,7 @@ cat table > "$2"
   const std::string operations = std::to_string(1000 + std::strlen("sm__ops_path_tensor_src_bf16_dst_fp32.sum"));
   const auto table = [&](const std::string& count) { write_file(shop.path("table"), head + row + count + "\"\n"); };
   table(operations);
-  const Result result = shop.run("two chips", "--verify ncu --ncu ./ncu -o m.json -- $P 1");
+  const Outcome result = shop.run("two chips", "--verify ncu --ncu ./ncu -o m.json -- $P 1");
   CHECK_MESSAGE(result.code == 0, result.err);
   const Measured measured = load_measured(shop.path("m.json"));
   REQUIRE(measured.devices.size() == 2);
@@ -209,14 +194,14 @@ cat table > "$2"
   CHECK(has(arguments, "sm__ops_path_tensor_src_fp8.sum"));
   table("5");
   CHECK(shop.run("two chips", "--verify ncu --ncu ./ncu -- $P 1").code == 3);
-  const Result study = shop.run("two chips", "--mode ncu --ncu ./ncu -- $P 1");
+  const Outcome study = shop.run("two chips", "--mode ncu --ncu ./ncu -- $P 1");
   CHECK(study.code == 1);
   CHECK(has(study.err, "--chip"));
 }
 
 TEST_CASE("rotate runs the program once a group and merges what they counted") {
   const Workshop shop;
-  const Result result = shop.run("", "--mode rotate -o m.json -- $P 2");
+  const Outcome result = shop.run("", "--mode rotate -o m.json -- $P 2");
   const Measured measured = load_measured(shop.path("m.json"));
   REQUIRE(measured.kernels.size() == 2);
   // The fake counts only two of the groups: runs of the others hold no values, which is unknown and said.
@@ -259,7 +244,7 @@ TEST_CASE("exact replays kernels for counters that no one pass holds") {
   const Workshop shop;
   const auto amounts = give_every_counter(shop);
   setenv("FAKE_METRICS", shop.path("metrics.txt").c_str(), 1);
-  const Result result = shop.run("few a pass", "--mode exact --batch 1 -o m.json -- $P 2");
+  const Outcome result = shop.run("few a pass", "--mode exact --batch 1 -o m.json -- $P 2");
   CHECK_MESSAGE(result.code == 0, result.err);
   const Measured measured = load_measured(shop.path("m.json"));
   REQUIRE(measured.kernels.size() == 2);
@@ -276,7 +261,7 @@ TEST_CASE("rotate merges every group of counters, over runs of the program") {
   const Workshop shop;
   const auto amounts = give_every_counter(shop);
   setenv("FAKE_METRICS", shop.path("metrics.txt").c_str(), 1);
-  const Result result = shop.run("", "--mode rotate --batch 1 -o m.json -- $P 1");
+  const Outcome result = shop.run("", "--mode rotate --batch 1 -o m.json -- $P 1");
   CHECK_MESSAGE(result.code == 0, result.err);
   CHECK(has(result.out, "ready\nready\nready\n"));  // one run a group, of which there are at least three
   const Measured measured = load_measured(shop.path("m.json"));
@@ -291,7 +276,7 @@ TEST_CASE("kernels are seen whichever of the driver's calls launches them") {
   const Workshop shop;
   for (const char* mode : {"quick", "exact", "time"}) {
     CAPTURE(mode);
-    const Result result = shop.run("", std::string("--batch 1 --mode ") + mode + " -o m.json -- $P 0 calls");
+    const Outcome result = shop.run("", std::string("--batch 1 --mode ") + mode + " -o m.json -- $P 0 calls");
     CHECK_MESSAGE(result.code == 0, result.err);
     const Measured measured = load_measured(shop.path("m.json"));
     const bool is_time = std::string(mode) == "time";
@@ -311,7 +296,7 @@ TEST_CASE("kernels are seen whichever of the driver's calls launches them") {
 
 TEST_CASE("what is captured into a graph is counted when the graph runs, and no capture is harmed") {
   const Workshop shop;
-  const Result result = shop.run("", "-o m.json -- $P 0 capture");
+  const Outcome result = shop.run("", "-o m.json -- $P 0 capture");
   CHECK_MESSAGE(result.code == 0, result.err);
   CHECK_FALSE(has(result.out, "broken"));
   CHECK(has(result.err, "4 launches were captured into graphs"));
@@ -338,16 +323,16 @@ TEST_CASE("a capture outlives every mode, and one that does not begin stops no c
        {"--mode time", "--mode exact", "--mode rotate", "--safe", "--mode rotate --iteration '\\''^run'\\''",
         "--mode range --nvtx capture", "--mode range --nvtx run", "--mode range --nvtx replay", "--kernel gemm"}) {
     CAPTURE(options);
-    const Result result = shop.run("", std::string(options) + " -o m.json -- $P 0 capture");
+    const Outcome result = shop.run("", std::string(options) + " -o m.json -- $P 0 capture");
     CHECK_MESSAGE(result.code == 0, result.err);
     CHECK_FALSE(has(result.out, "broken"));
   }
-  const Result refused = shop.run("no capture", "-o m.json -- $P 0 capture");
+  const Outcome refused = shop.run("no capture", "-o m.json -- $P 0 capture");
   CHECK(refused.code == 9);  // the program's own
   for (const MeasuredKernel& kernel : load_measured(shop.path("m.json")).kernels)
     CHECK(kernel.bytes.dram_read.has_value());
   // A range that a capture cuts short has no counts; one without does.
-  const Result cut = shop.run("", "--mode range --nvtx . -o m.json -- $P 0 capture");
+  const Outcome cut = shop.run("", "--mode range --nvtx . -o m.json -- $P 0 capture");
   CHECK_MESSAGE(cut.code == 0, cut.err);
   std::map<std::string, bool> counted;
   for (const MeasuredKernel& kernel : load_measured(shop.path("m.json")).kernels)
@@ -361,7 +346,7 @@ TEST_CASE("a capture outlives every mode, and one that does not begin stops no c
 
 TEST_CASE("range counts the ranges that are asked for") {
   const Workshop shop;
-  const Result result = shop.run("", "--mode range --nvtx ^pagoda@conv -o m.json -- $P 5");
+  const Outcome result = shop.run("", "--mode range --nvtx ^pagoda@conv -o m.json -- $P 5");
   CHECK_MESSAGE(result.code == 0, result.err);
   const Measured measured = load_measured(shop.path("m.json"));
   REQUIRE(measured.kernels.size() == 1);
@@ -419,7 +404,7 @@ TEST_CASE("a signal to pagoda-profile goes to the program; a kill leaves no half
 
 TEST_CASE("NVTX ranges of a C program are listed without a driver: domains, registered strings, wide texts, threads") {
   const Workshop shop;
-  const Result result = shop.run("none", "--list-ranges -- $P 0 exit 3");
+  const Outcome result = shop.run("none", "--list-ranges -- $P 0 exit 3");
   CHECK(result.code == 3);
   CHECK(
       result.out ==
@@ -428,7 +413,7 @@ TEST_CASE("NVTX ranges of a C program are listed without a driver: domains, regi
 
 TEST_CASE("a forked child has a file of its own, and its parent's launches only once") {
   const Workshop shop;
-  const Result result = shop.run("", "-o m.json -- $P 2 fork");
+  const Outcome result = shop.run("", "-o m.json -- $P 2 fork");
   CHECK_MESSAGE(result.code == 0, result.err);
   const Measured measured = load_measured(shop.path("m.json"));
   REQUIRE(measured.kernels.size() >= 2);
@@ -438,7 +423,7 @@ TEST_CASE("a forked child has a file of its own, and its parent's launches only 
 
 TEST_CASE("another profiler in the program is named, and the program runs on") {
   const Workshop shop;
-  const Result result = shop.run("subscriber", "-o m.json -- $P 2 exit 0");
+  const Outcome result = shop.run("subscriber", "-o m.json -- $P 2 exit 0");
   CHECK(result.code == 1);
   CHECK(has(result.out, "ready"));
   CHECK(has(result.err, "no kernel was recorded"));
@@ -446,7 +431,7 @@ TEST_CASE("another profiler in the program is named, and the program runs on") {
 
 TEST_CASE("a chip that the catalogue does not know is an error that says what to do") {
   const Workshop shop;
-  const Result result = shop.run("new chip", "-- $P 2");
+  const Outcome result = shop.run("new chip", "-- $P 2");
   CHECK(result.code == 1);
   CHECK(has(result.err, "XX100"));
   CHECK(has(result.err, "pagoda-metrics"));
@@ -467,14 +452,14 @@ TEST_CASE("records are kept where that is asked for") {
 
 TEST_CASE("a program measures itself, and goes on where it cannot") {
   const Workshop shop;
-  const std::string before = "cd '" + shop.path("") + "' && ", program = "'" PAGODA_MEASURE_PROGRAM "' >out.txt";
-  const std::string fake =
-      "PAGODA_CUPTI='" + shop.path("driver/libcuda.so.1") + "' LD_LIBRARY_PATH='" + shop.path("driver") + "' ";
-  CHECK(std::system((before + fake + program).c_str()) == 0);
-  CHECK(test::read_file(shop.path("out.txt")) == "model/gemm gemm 3\n");
+  const std::string program = "'" PAGODA_MEASURE_PROGRAM "'";
+  const Outcome measured = shop.shell(shop.driver() + program);
+  CHECK(measured.code == 0);
+  CHECK(measured.out == "model/gemm gemm 3\n");
   CHECK(load_measured(shop.path("session.json")).kernels.size() == 1);
-  CHECK(std::system((before + program).c_str()) == 0);
-  CHECK(has(test::read_file(shop.path("out.txt")), "problem: there is no NVIDIA driver"));
+  const Outcome alone = shop.shell(program);
+  CHECK(alone.code == 0);
+  CHECK(has(alone.out, "problem: there is no NVIDIA driver"));
   // Under pagoda-profile the work is left to it.
   CHECK(shop.run("", "-o m.json -- " PAGODA_MEASURE_PROGRAM).code == 0);
   CHECK(load_measured(shop.path("m.json")).kernels.at(0).nvtx == "model/gemm");
@@ -509,7 +494,7 @@ TEST_CASE("wrong options end with 2") {
   // clang-format on
   for (const Case& c : cases) {
     CAPTURE(c.options);
-    const Result result = shop.run("", std::string(c.options) + " -- $P 1");
+    const Outcome result = shop.run("", std::string(c.options) + " -- $P 1");
     CHECK(result.code == 2);
     CHECK_MESSAGE(has(result.err, c.said), result.err);
     CHECK_FALSE(has(result.out, "ready"));
@@ -540,7 +525,7 @@ TEST_CASE("what cannot work is said before the program runs") {
   // clang-format on
   for (const Case& c : cases) {
     CAPTURE(c.arguments);
-    const Result result = shop.run("", c.arguments);
+    const Outcome result = shop.run("", c.arguments);
     CHECK(result.code == c.code);
     CHECK_MESSAGE(has(result.err, c.said), result.err);
     CHECK_FALSE(has(result.out, "ready"));
@@ -549,7 +534,7 @@ TEST_CASE("what cannot work is said before the program runs") {
 
 TEST_CASE("programs without CUDA keep their input, output and exit code, and the reason is told") {
   const Workshop shop;
-  const Result none = shop.run("", "-o m.json -- /bin/true");
+  const Outcome none = shop.run("", "-o m.json -- /bin/true");
   CHECK(none.code == 1);  // nothing to tell
   CHECK(has(none.err, "no kernel was recorded"));
   CHECK_FALSE(has(none.out, "launches"));
@@ -564,7 +549,7 @@ TEST_CASE("programs without CUDA keep their input, output and exit code, and the
   CHECK(std::find(notes.begin(), notes.end(), "the program exited with 3") != notes.end());
   // Another profiler's place is taken, and that is told.
   setenv("CUDA_INJECTION64_PATH", "/opt/other.so", 1);
-  const Result taken = shop.run("", "-o m.json -- $P 1");
+  const Outcome taken = shop.run("", "-o m.json -- $P 1");
   unsetenv("CUDA_INJECTION64_PATH");
   CHECK(taken.code == 0);
   CHECK_MESSAGE(has(taken.err, "CUDA_INJECTION64_PATH was /opt/other.so"), taken.err);

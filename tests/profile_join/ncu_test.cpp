@@ -1,6 +1,5 @@
 // Nsight Compute as a process (a stand-in), its command lines, and counts held against ours.
 #include <doctest/doctest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,8 +12,9 @@
 
 #include "pagoda/documents/metrics.h"
 #include "profile/ncu.h"
-#include "support/golden.h"
+#include "support/files.h"
 #include "support/json_schema.h"
+#include "support/workshop.h"
 
 namespace pagoda::profile {
 namespace {
@@ -23,23 +23,19 @@ namespace fs = std::filesystem;
 using test::read_file;
 
 // A folder for the stand-in, and what it is to say.
-class FakeNcu {
- public:
+struct FakeNcu : test::Workshop {
   explicit FakeNcu(const char* says) {
-    fs::create_directories(folder_);
-    setenv("FAKE_NCU_FOLDER", folder_.c_str(), 1);
+    setenv("FAKE_NCU_FOLDER", folder.c_str(), 1);
     setenv("FAKE_NCU_SAYS", says, 1);
   }
-  ~FakeNcu() { fs::remove_all(folder_); }
 
   NcuRequest request() const {
     NcuRequest request;
-    request.ncu = PAGODA_SOURCE_DIR "/tests/profile_join/fake_ncu.sh";
+    request.ncu = test::source_path("tests/profile_join/fake_ncu.sh");
     request.metrics = {"dram__bytes_read.sum", "sm__ops_path_tensor_src_fp16_dst_fp32.sum"};
     request.command = {"/bin/sh", "-c", "echo ran > '" + path("program") + "'"};
     return request;
   }
-  std::string path(const char* name) const { return folder_ + "/" + name; }
 
   // Exit code and message of a run that must fail.
   std::pair<int, std::string> failure() const {
@@ -50,9 +46,6 @@ class FakeNcu {
     }
     return {0, "it did not fail"};
   }
-
- private:
-  std::string folder_ = (fs::temp_directory_path() / ("pagoda_fake_ncu_" + std::to_string(getpid()))).string();
 };
 
 bool follows(const std::vector<std::string>& words, const std::string& option, const std::string& value) {
@@ -163,12 +156,12 @@ TEST_CASE("every chip of the catalogue has its own metrics, and ncu's table of t
   }
   CHECK(lists.size() >= 10);  // no fixed list
   CHECK_THROWS_AS(ncu_metrics("GX999"), Error);
-  CHECK_THROWS_AS(load_profile(PAGODA_SOURCE_DIR "/tests/import/data/ncu_raw.csv", {.chip = "GX999"}), Error);
+  CHECK_THROWS_AS(load_profile(test::source_path("tests/import/data/ncu_raw.csv"), {.chip = "GX999"}), Error);
 }
 
 TEST_CASE("a precision that the chip can count and the table does not hold has no value") {
   const Measured measured =
-      load_profile(PAGODA_SOURCE_DIR "/tests/import/data/ncu_raw.csv", {.runs = 2, .chip = "GH100"});
+      load_profile(test::source_path("tests/import/data/ncu_raw.csv"), {.runs = 2, .chip = "GH100"});
   const MeasuredKernel& gemm = measured.kernels.front();
   CHECK(*gemm.flops.at("bfloat16.tensor") == 2 * 8192);
   CHECK(*gemm.flops.at("float32") == 2 * (100 + 50 + 2 * 1000));
@@ -273,11 +266,12 @@ TEST_CASE("a study goes on after a point that fails, names its points apart, and
 #ifdef PAGODA_PROFILE
 TEST_CASE("pagoda-profile --mode ncu: one program, a study of models and batches, and what cannot be") {
   const FakeNcu fake("table");
+  std::string errors;
   const auto run = [&](const std::string& arguments) {
-    const std::string command = "'" PAGODA_PROFILE "' --mode ncu --ncu '" + fake.request().ncu + "' " + arguments +
-                                " >'" + fake.path("out") + "' 2>'" + fake.path("err") + "'";
-    const int status = std::system(command.c_str());
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    const test::Outcome outcome =
+        fake.shell("'" PAGODA_PROFILE "' --mode ncu --ncu '" + fake.request().ncu + "' " + arguments);
+    errors = outcome.err;
+    return outcome.code;
   };
   CHECK(run("--chip GH100 -o '" + fake.path("one.json") + "' -- true") == 0);
   CHECK(load_measured(fake.path("one.json")).kernels.front().launches == 2);
@@ -291,13 +285,13 @@ TEST_CASE("pagoda-profile --mode ncu: one program, a study of models and batches
   for (const char* name : {"a-batch1", "a-batch8", "b-batch1", "b-batch8"})
     CHECK_MESSAGE(fs::exists(fake.path("study") + "/" + name + ".json"), name);
   CHECK(run(study + "test {model}{batch} != b.onnx8") == 3);
-  CHECK(read_file(fake.path("err")).find("b-batch8: ") != std::string::npos);
+  CHECK(errors.find("b-batch8: ") != std::string::npos);
   CHECK(run("--chip GH100 --models a.onnx -o x -- true") == 1);  // no place for it
   CHECK(run("--chip GX999 -- true") == 1);
   setenv("FAKE_NCU_SAYS", "permission", 1);
   CHECK(run(study + "test {model} != {batch}") == 4);
   CHECK(run("--chip GH100 -- true") == 4);
-  CHECK(std::system("'" PAGODA_PROFILE "' --batches 1 -- true 2>/dev/null") == 2 << 8);
+  CHECK(fake.shell("'" PAGODA_PROFILE "' --batches 1 -- true").code == 2);
 }
 #endif
 
@@ -364,7 +358,7 @@ TEST_CASE("a verification as JSON follows its schema") {
   const Measured ours = measured_of({kernel("f(int)", 1, 10, 0), kernel("g(int)", 1, 10, 100)});
   const Measured theirs = measured_of({kernel("f(int)", 1, 10, 0), kernel("g(int)", 2, 10, 100)});
   const auto document = nlohmann::json::parse(verification_json(verify_counts(ours, theirs)));
-  const auto schema = nlohmann::json::parse(read_file(PAGODA_SOURCE_DIR "/data/schemas/verification.schema.json"));
+  const auto schema = test::schema("verification");
   for (const std::string& violation : test::violations(document, schema)) CHECK_MESSAGE(false, violation);
   CHECK(document["kernels"][0]["counts"][0]["relative"].is_null());  // of zero bytes
   CHECK(document["passed"] == false);

@@ -8,6 +8,7 @@
 #include "import/import_data.h"
 #include "pagoda/documents/device.h"
 #include "pagoda/present/plot.h"
+#include "support/files.h"
 #include "support/json_schema.h"
 
 namespace pagoda {
@@ -226,7 +227,7 @@ TEST_CASE("ResNet-50, a kernel a node that counts what hardware would: all launc
     CHECK(*counts.bytes_ratio() == 1);
     CHECK(counts.flags == (row.comparisons.value_or(0) > 0.02 * *row.flops ? Flags{CountFlag::Specials} : Flags{}));
   }
-  const auto schema = nlohmann::json::parse(test::read_file(PAGODA_SOURCE_DIR "/data/schemas/measured.schema.json"));
+  const auto schema = test::schema("measured");
   const std::string json = write_measured(measured);
   for (const std::string& violation : test::violations(nlohmann::json::parse(json), schema))
     CHECK_MESSAGE(false, violation);
@@ -274,7 +275,7 @@ TEST_CASE("ranges as engines write them name the node") {
 }
 
 TEST_CASE("a chart's table, data and page say why counters and estimate differ") {
-  const Model model = load_model(PAGODA_SOURCE_DIR "/models/skeletons/linear_64_128.onnx");
+  const Model model = load_model(test::source_path("models/skeletons/linear_64_128.onnx"));
   const std::string text = json_report(model, analyze(model, {.dims = {{"batch", 1}}}));
   const EstimateDocument estimate = parse_estimate(text, "e.json");
   Measured measured;
@@ -298,8 +299,8 @@ TEST_CASE("a chart's table, data and page say why counters and estimate differ")
 }
 
 TEST_CASE("what models/run_torch.py wrote of a recurrent network fits its schema and joins node by node") {
-  const std::string path = PAGODA_SOURCE_DIR "/tests/run_torch/data/recurrent.json";
-  const auto schema = nlohmann::json::parse(test::read_file(PAGODA_SOURCE_DIR "/data/schemas/measured.schema.json"));
+  const std::string path = test::source_path("tests/run_torch/data/recurrent.json");
+  const auto schema = test::schema("measured");
   for (const std::string& violation : test::violations(nlohmann::json::parse(test::read_file(path)), schema))
     CHECK_MESSAGE(false, violation);
   Measured measured = load_profile(path);  // recognised by content

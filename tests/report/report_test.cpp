@@ -42,9 +42,7 @@ json parsed(const Case& subject, const ReportOptions& options = {}) {
   return json::parse(json_report(subject.model, subject.analysis, options));
 }
 
-json schema() {
-  return json::parse(test::read_file(std::string(PAGODA_SOURCE_DIR) + "/data/schemas/estimate.schema.json"));
-}
+json schema() { return test::schema("estimate"); }
 
 TEST_CASE("the four formats of a model with a free batch") {
   const Case net = analyzed(kNet);

@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "pagoda/present/report.h"
-#include "support/golden.h"
+#include "support/files.h"
 
 namespace pagoda {
 namespace {
@@ -52,6 +52,21 @@ TEST_CASE("a write that fails leaves the old file and says why") {
   const Directory directory;
   CHECK_THROWS_AS(write_file(directory.path, "x"), Error);
   CHECK(directory.files() == 0);
+}
+
+TEST_CASE("whether a file can be written is known beforehand, and nothing changes") {
+  const Directory directory;
+  const std::string file = directory.path + "/out.json";
+  check_writable(file);
+  CHECK(directory.files() == 0);
+  write_file(file, "old");
+  check_writable(file);
+  CHECK(test::read_file(file) == "old");
+  CHECK(directory.files() == 1);
+  CHECK_THROWS_WITH_AS(check_writable("/nonexistent/out.json"),
+                       "cannot write /nonexistent/out.json: No such file or directory", Error);
+  CHECK_THROWS_WITH_AS(check_writable(directory.path), doctest::Contains("Is a directory"), Error);
+  CHECK_NOTHROW(check_writable("/dev/null"));
 }
 
 TEST_CASE("what is no regular file is written to directly") { CHECK_NOTHROW(write_file("/dev/null", "x")); }

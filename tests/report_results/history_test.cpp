@@ -114,7 +114,7 @@ TEST_CASE("a record becomes a measurement that the schema describes") {
   std::vector<Result> results = made(timed("a", "eager", 0.002, ""));
   results[0].layers = {{.name = "conv1", .op_type = "Conv", .seconds = 0.0005, .facts = {}, .note = ""}};
   const std::string json = write_measured(measured_of(results[0]));
-  const auto schema = nlohmann::json::parse(std::ifstream(PAGODA_SOURCE_DIR "/data/schemas/measured.schema.json"));
+  const auto schema = test::schema("measured");
   CHECK(test::violations(nlohmann::json::parse(json), schema) == std::vector<std::string>());
   const Measured back = parse_measured(json, "test");
   CHECK(back.seconds == 0.002);

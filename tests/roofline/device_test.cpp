@@ -12,13 +12,14 @@
 #include <sstream>
 
 #include "pagoda/documents/device.h"
+#include "support/files.h"
 #include "support/json_schema.h"
 
 using namespace pagoda;
 
 namespace {
 
-const std::string kDevices = std::string(PAGODA_SOURCE_DIR) + "/data/devices";
+const std::string kDevices = test::source_path("data/devices");
 
 std::string read(const std::string& path) {
   std::ifstream file(path);
@@ -167,8 +168,7 @@ TEST_CASE("GeForce halves the rate of float16 with a float32 accumulator, profes
 }
 
 TEST_CASE("device files satisfy their schema, name themselves and give a source for every number") {
-  const nlohmann::json schema =
-      nlohmann::json::parse(read(std::string(PAGODA_SOURCE_DIR) + "/data/schemas/device.schema.json"));
+  const nlohmann::json schema = test::schema("device");
   std::set<std::string> on_disk;
   for (const auto& entry : std::filesystem::directory_iterator(kDevices)) {
     CAPTURE(entry.path().string());

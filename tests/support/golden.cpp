@@ -5,21 +5,13 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
-#include <stdexcept>
+
+#include "support/files.h"
 
 namespace pagoda::test {
 
-std::string read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw std::runtime_error("cannot read " + path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
 void check_golden(const std::string& name, std::string_view got) {
-  const std::string path = std::string(PAGODA_SOURCE_DIR) + "/tests/golden/" + name;
+  const std::string path = source_path("tests/golden/" + name);
   if (std::getenv("PAGODA_UPDATE_GOLDEN") != nullptr) {
     std::filesystem::create_directories(std::filesystem::path(path).parent_path());
     std::ofstream(path, std::ios::binary) << got;

@@ -9,7 +9,4 @@ namespace pagoda::test {
 // Checks that `got` is the content of tests/golden/<name>.
 void check_golden(const std::string& name, std::string_view got);
 
-// The whole file; throws std::runtime_error when it cannot be read.
-std::string read_file(const std::string& path);
-
 }  // namespace pagoda::test

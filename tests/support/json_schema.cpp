@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "support/files.h"
+
 namespace pagoda::test {
 namespace {
 
@@ -98,6 +100,10 @@ class Checker {
 };
 
 }  // namespace
+
+json schema(const std::string& name) {
+  return json::parse(read_file(source_path("data/schemas/" + name + ".schema.json")));
+}
 
 std::vector<std::string> violations(const json& document, const json& schema) {
   Checker checker(schema);

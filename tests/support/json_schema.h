@@ -8,6 +8,9 @@
 
 namespace pagoda::test {
 
+// data/schemas/<name>.schema.json
+nlohmann::json schema(const std::string& name);
+
 // Where and how `document` violates `schema`; empty when it does not.
 std::vector<std::string> violations(const nlohmann::json& document, const nlohmann::json& schema);
 

@@ -243,7 +243,25 @@ std::string cost_differences(const Analysis& analysis, std::string_view expectat
   return wrong;
 }
 
+CheckedOperators& mutable_checked() {
+  static CheckedOperators operators;
+  return operators;
+}
+
+void note_checked(const Model& model, const OpCase& row) {
+  const std::string_view types = row.types, cost = row.cost;
+  for (const Graph& graph : model.graphs)
+    for (const Node& node : graph.nodes) {
+      const std::string name = (node.domain.empty() ? "" : node.domain + ".") + node.op_type;
+      if (types.find(':') != std::string_view::npos && !types.starts_with("error"))
+        mutable_checked().with_types.insert(name);
+      if (cost.find('=') != std::string_view::npos) mutable_checked().with_work.insert(name);
+    }
+}
+
 }  // namespace
+
+const CheckedOperators& checked_operators() { return mutable_checked(); }
 
 std::string differences(const OpCase& row, const AnalyzeOptions& options) {
   constexpr std::string_view kError = "error:";
@@ -253,6 +271,7 @@ std::string differences(const OpCase& row, const AnalyzeOptions& options) {
   std::string wrong;
   try {
     const Model model = graph(row.graph);
+    note_checked(model, row);
     const Analysis analysis = analyze(model, options);
     if (expects_error) {
       if (!has_error(analysis, wanted))

@@ -9,6 +9,7 @@
 //   TEST_CASE("elementwise operators") { check_cases(kCases); }
 #pragma once
 
+#include <set>
 #include <span>
 #include <string>
 
@@ -34,6 +35,13 @@ struct OpCase {
 // Analyzes every row and reports each difference as one failure with input, got and expected. Where dims are free, it
 // also checks that binding them after the analysis gives what binding them before it does.
 void check_cases(std::span<const OpCase> cases, const AnalyzeOptions& options = {});
+
+// The operators ("Relu", "com.microsoft.Gelu") of the rows that were checked so far in this program: of those that
+// state a type, and of those that state work.
+struct CheckedOperators {
+  std::set<std::string> with_types, with_work;
+};
+const CheckedOperators& checked_operators();
 
 // What is wrong with one row, in lines; empty when nothing is.
 std::string differences(const OpCase& row, const AnalyzeOptions& options = {});

@@ -1,67 +1,49 @@
 // What every tool owes its user: a version, help, and errors that name the file and end with the documented exit code.
 #include <doctest/doctest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <sstream>
 
 #include "pagoda/present/report.h"
-#include "support/golden.h"
+#include "support/files.h"
+#include "support/workshop.h"
 
 namespace pagoda {
 namespace {
 
 namespace fs = std::filesystem;
 
-struct Result {
-  int code = -1;
-  std::string out, err;
-};
+using test::Outcome;
 
 // A folder with inputs that no tool can use, and the tools by name.
-class Shop {
- public:
+struct Shop : test::Workshop {
   Shop() {
-    fs::create_directories(folder_ + "/folder");
-    write_file(folder_ + "/empty", "");
-    write_file(folder_ + "/text", "this is no input of any tool\n");
+    fs::create_directories(path("folder"));
+    write_file(path("empty"), "");
+    write_file(path("text"), "this is no input of any tool\n");
     std::istringstream paths(PAGODA_EVERY_TOOL);
-    for (std::string path; paths >> path;) tools_[fs::path(path).filename()] = path;
-  }
-  ~Shop() { fs::remove_all(folder_); }
-
-  const std::map<std::string, std::string>& tools() const { return tools_; }
-
-  // `arguments` is shell text; it runs in the folder.
-  Result run(const std::string& tool, const std::string& arguments) const {
-    write_file(folder_ + "/out", "");
-    const std::string command = "cd '" + folder_ + "' && '" + tools_.at(tool) + "' " + arguments + " 2>err" +
-                                (arguments.find('>') == std::string::npos ? " >out" : "");
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, test::read_file(folder_ + "/out"),
-            test::read_file(folder_ + "/err")};
+    for (std::string path; paths >> path;) tools[fs::path(path).filename()] = path;
   }
 
-  bool has(const std::string& name) const { return fs::exists(folder_ + "/" + name); }
+  // `arguments` is shell text.
+  Outcome run(const std::string& tool, const std::string& arguments) const {
+    return shell("'" + tools.at(tool) + "' " + arguments);
+  }
 
- private:
-  std::string folder_ = fs::temp_directory_path() / ("pagoda-every-tool-" + std::to_string(getpid()));
-  std::map<std::string, std::string> tools_;
+  std::map<std::string, std::string> tools;
 };
 
 TEST_CASE("every tool names itself with its version, and prints help") {
   const Shop shop;
-  REQUIRE(shop.tools().size() == 10);
-  for (const auto& entry : shop.tools()) {
+  REQUIRE(shop.tools.size() == 10);
+  for (const auto& entry : shop.tools) {
     const std::string tool = entry.first;  // clang 14 captures no structured binding
     CAPTURE(tool);
-    const Result version = shop.run(tool, "--version");
+    const Outcome version = shop.run(tool, "--version");
     CHECK(version.code == 0);
     CHECK(version.out.starts_with(tool + " 0."));
-    const Result help = shop.run(tool, "--help");
+    const Outcome help = shop.run(tool, "--help");
     CHECK(help.code == 0);
     CHECK(help.out.find("Usage:") != std::string::npos);
     CHECK(shop.run(tool, "--no-such-option").code == 2);
@@ -86,7 +68,7 @@ TEST_CASE("an input of the wrong kind is named, with what was expected, and leav
   };
   for (const Case& row : cases) {
     for (const std::string input : {"empty", "text", "folder", "missing"}) {
-      const Result result = shop.run(row.tool, std::string(row.before) + " " + input + " " + row.after);
+      const Outcome result = shop.run(row.tool, std::string(row.before) + " " + input + " " + row.after);
       CAPTURE(std::string(row.tool) + " " + row.before + " " + input + ": " + result.err);
       CHECK(result.code == 1);
       CHECK(result.err.starts_with(std::string(row.tool) + ": "));
@@ -95,18 +77,17 @@ TEST_CASE("an input of the wrong kind is named, with what was expected, and leav
       CHECK(result.err.find("json.exception") == std::string::npos);
     }
   }
-  for (const char* made : {"made.json", "made.onnx", "made.svg", "made.csv"}) CHECK_FALSE(shop.has(made));
+  for (const char* made : {"made.json", "made.onnx", "made.svg", "made.csv"}) CHECK_FALSE(fs::exists(shop.path(made)));
 }
 
 TEST_CASE("standard output that is full is an error, not a success") {
   const Shop shop;
-  const std::string source = PAGODA_SOURCE_DIR;
-  for (const auto& [tool, arguments] :
-       std::map<std::string, std::string>{{"onnx-estimate", source + "/models/skeletons/linear_64_128.onnx"},
-                                          {"roofline-plot", "--device h200 -o -"},
-                                          {"pagoda-import", source + "/tests/import/data/ort_resnet50_all.json"},
-                                          {"pagoda-doctor", ""}}) {
-    const Result result = shop.run(tool, arguments + " >/dev/full");
+  for (const auto& [tool, arguments] : std::map<std::string, std::string>{
+           {"onnx-estimate", test::source_path("models/skeletons/linear_64_128.onnx")},
+           {"roofline-plot", "--device h200 -o -"},
+           {"pagoda-import", test::source_path("tests/import/data/ort_resnet50_all.json")},
+           {"pagoda-doctor", ""}}) {
+    const Outcome result = shop.run(tool, arguments + " >/dev/full");
     const std::string seen = tool + ": " + result.err;
     CAPTURE(seen);
     CHECK(result.code == 1);

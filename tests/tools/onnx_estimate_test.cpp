@@ -1,18 +1,16 @@
 // The command line of onnx-estimate: exit codes, what goes to which stream, files.
 #include <doctest/doctest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <regex>
 
 #include "pagoda/present/report.h"
-#include "support/golden.h"
+#include "support/files.h"
 #include "support/json_schema.h"
 #include "support/onnx_file.h"
 #include "support/text_graph.h"
+#include "support/workshop.h"
 
 namespace pagoda {
 namespace {
@@ -20,16 +18,11 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-struct Result {
-  int code = -1;
-  std::string out, err;
-};
+using test::Outcome;
 
 // A folder with the models that the tests run on, and the tool.
-class Workshop {
- public:
-  Workshop() {
-    fs::create_directories(folder_);
+struct Models : test::Workshop {
+  Models() {
     save("net.onnx",
          "opset=17 : x:f32[batch,3,8,8], w:f32[4,3,3,3]=const -> c = Conv(x, w) {pads=[1,1,1,1]} @ conv; y = Relu(c)");
     save("fixed.onnx", "x:f32[1,3,8,8], w:f32[4,3,3,3]=const -> c = Conv(x, w) {pads=[1,1,1,1]}; y = Relu(c)");
@@ -48,30 +41,18 @@ class Workshop {
     write_file(path("garbage.onnx"), "this is no model");
     write_file(path("empty.onnx"), "");
   }
-  ~Workshop() { fs::remove_all(folder_); }
 
-  std::string path(const std::string& name) const { return folder_ + "/" + name; }
-
-  // Runs the tool in the folder. `arguments` is shell text.
-  Result run(const std::string& arguments) const {
-    const std::string command = "cd '" + folder_ + "' && '" PAGODA_ONNX_ESTIMATE "' " + arguments + " 2>err.txt" +
-                                (arguments.find('>') == std::string::npos ? " >out.txt" : "");
-    write_file(path("out.txt"), "");
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, test::read_file(path("out.txt")),
-            test::read_file(path("err.txt"))};
-  }
+  // `arguments` is shell text.
+  Outcome run(const std::string& arguments) const { return shell("'" PAGODA_ONNX_ESTIMATE "' " + arguments); }
 
  private:
   void save(const std::string& name, const char* text) const {
     write_file(path(name), test::onnx_bytes(test::graph(text)));
   }
-
-  std::string folder_ = (fs::temp_directory_path() / ("pagoda_estimate_" + std::to_string(getpid()))).string();
 };
 
-const Workshop& workshop() {
-  static const Workshop instance;
+const Models& workshop() {
+  static const Models instance;
   return instance;
 }
 
@@ -80,7 +61,7 @@ std::size_t lines(const std::string& text) {
 }
 
 TEST_CASE("a model whose sizes are all known gives a table and says nothing else") {
-  const Result result = workshop().run("fixed.onnx");
+  const Outcome result = workshop().run("fixed.onnx");
   CHECK(result.code == 0);
   CHECK(result.err.empty());
   CHECK(result.out.find("6,912") != std::string::npos);  // MACs: 4·8·8·3·3·3
@@ -88,7 +69,7 @@ TEST_CASE("a model whose sizes are all known gives a table and says nothing else
 
 TEST_CASE("free dims are said once on stderr, and every format keeps stdout for itself") {
   for (const char* format : {"table", "json", "csv", "markdown"}) {
-    const Result result = workshop().run("net.onnx --format " + std::string(format));
+    const Outcome result = workshop().run("net.onnx --format " + std::string(format));
     CHECK(result.code == 0);
     CHECK(result.err == "free dims taken as 1: batch; set them with --dim batch=V, or see formulas with --symbolic\n");
     CHECK(result.out.find("free dims taken") == std::string::npos);
@@ -96,10 +77,9 @@ TEST_CASE("free dims are said once on stderr, and every format keeps stdout for 
 }
 
 TEST_CASE("JSON keeps to its schema, with the tool's name and the path as given") {
-  const Result result = workshop().run("./net.onnx --format json --symbolic --by node");
+  const Outcome result = workshop().run("./net.onnx --format json --symbolic --by node");
   const json report = json::parse(result.out);
-  const json schema =
-      json::parse(test::read_file(std::string(PAGODA_SOURCE_DIR) + "/data/schemas/estimate.schema.json"));
+  const json schema = test::schema("estimate");
   CHECK(test::violations(report, schema).empty());
   CHECK(report["model"]["path"] == "./net.onnx");
   CHECK(report["tool"].get<std::string>().starts_with("onnx-estimate "));
@@ -111,7 +91,7 @@ TEST_CASE("sizes are set by batch, by dim and by input shape") {
   for (const char* arguments :
        {"net.onnx --batch 4", "net.onnx --dim batch=4", "net.onnx --input x=4x3x8x8", "fixed.onnx --batch 4",
         "--dim batch=4 net.onnx", "net.onnx --dim=batch=4 --dim batch=4", "net.onnx --batch 4 --input x=4x3x8x8"}) {
-    const Result result = workshop().run(std::string(arguments) + " --format json");
+    const Outcome result = workshop().run(std::string(arguments) + " --format json");
     CHECK_MESSAGE(result.code == 0, arguments, "\n", result.err);
     if (result.code == 0) CHECK(json::parse(result.out)["totals"]["macs"] == 4 * 6912);
   }
@@ -177,7 +157,7 @@ TEST_CASE("a wrong command line is exit 2, one line on stderr and nothing on std
       {"net.onnx --dim '\x1b[2J'", "\\x1b[2J"},
   };
   for (const Row& row : kRows) {
-    const Result result = workshop().run(row.arguments);
+    const Outcome result = workshop().run(row.arguments);
     CHECK_MESSAGE(result.code == 2, row.arguments, "\n", result.err);
     CHECK_MESSAGE(result.out.empty(), row.arguments);
     CHECK_MESSAGE(lines(result.err) == 1, row.arguments, "\n", result.err);
@@ -188,16 +168,16 @@ TEST_CASE("a wrong command line is exit 2, one line on stderr and nothing on std
 
 TEST_CASE("sizes that cannot be 1 are asked for, and no time is told without them") {
   const std::string problem = "with samples taken as 1, floor_div(samples, 5) - 1 of y is no size; set --dim samples=V";
-  const Result table = workshop().run("audio.onnx");
+  const Outcome table = workshop().run("audio.onnx");
   CHECK(table.code == 0);
   CHECK(table.err.find("warning: " + problem) != std::string::npos);
   for (const char* option : {"--device h200", "--memory", "--profile-structure json", "--sweep n=1,2 --device h200"}) {
-    const Result result = workshop().run(std::string("audio.onnx ") + option);
+    const Outcome result = workshop().run(std::string("audio.onnx ") + option);
     CHECK_MESSAGE(result.code == 1, option);
     CHECK_MESSAGE(result.err == "onnx-estimate: " + problem + "\n", result.err);
   }
   CHECK(workshop().run("audio.onnx --dim samples=100 --device h200").err.find("no size") == std::string::npos);
-  const Result sweep = workshop().run("audio.onnx --sweep samples=100,200 --device h200 --format json");
+  const Outcome sweep = workshop().run("audio.onnx --sweep samples=100,200 --device h200 --format json");
   REQUIRE_MESSAGE(sweep.code == 0, sweep.err);
   CHECK(sweep.err.find("no size") == std::string::npos);
   const json report = json::parse(sweep.out);
@@ -214,7 +194,7 @@ TEST_CASE("a phase, or --input, decides which half of a merged decoder runs") {
       {"merged.onnx --phase decode --past 9 --input use_cache_branch=false", 128},
   };
   for (const auto& [arguments, macs] : rows) {
-    const Result result = workshop().run(std::string(arguments) + " --format json");
+    const Outcome result = workshop().run(std::string(arguments) + " --format json");
     REQUIRE_MESSAGE(result.code == 0, result.err);
     CHECK_MESSAGE(json::parse(result.out)["totals"]["macs"] == macs, arguments);
   }
@@ -240,7 +220,7 @@ TEST_CASE("unusable input is exit 1, one line on stderr and nothing on stdout") 
       {"net.onnx -o missing/out.json", "missing/out.json"},
   };
   for (const Row& row : kRows) {
-    const Result result = workshop().run(row.arguments);
+    const Outcome result = workshop().run(row.arguments);
     CHECK_MESSAGE(result.code == 1, row.arguments, "\n", result.err);
     CHECK_MESSAGE(result.out.empty(), row.arguments);
     CHECK_MESSAGE(result.err.find("onnx-estimate: ") != std::string::npos, row.arguments, "\n", result.err);
@@ -249,18 +229,18 @@ TEST_CASE("unusable input is exit 1, one line on stderr and nothing on stdout") 
 }
 
 TEST_CASE("a partial result is reported in full, and is exit 3 only under --strict") {
-  const Result loose = workshop().run("partial.onnx");
+  const Outcome loose = workshop().run("partial.onnx");
   CHECK(loose.code == 0);
   CHECK(loose.err.find("warning: mystery: ") != std::string::npos);
   CHECK(loose.out.find("≥") != std::string::npos);
-  const Result strict = workshop().run("partial.onnx --strict");
+  const Outcome strict = workshop().run("partial.onnx --strict");
   CHECK(strict.code == 3);
   CHECK(strict.out == loose.out);
   CHECK(workshop().run("fixed.onnx --strict").code == 0);
 }
 
 TEST_CASE("the published count says where the published program gives none") {
-  const Result result = workshop().run("conv1d.onnx --count pagoda --format json");
+  const Outcome result = workshop().run("conv1d.onnx --count pagoda --format json");
   CHECK(result.code == 0);
   CHECK(result.err.find("node conv1d") != std::string::npos);
   CHECK(json::parse(result.out)["totals"]["flops"].is_null());
@@ -271,7 +251,7 @@ TEST_CASE("the published count says where the published program gives none") {
 }
 
 TEST_CASE("an output file is whole or not there, and its name tells the format") {
-  const Result result = workshop().run("fixed.onnx -o report.json");
+  const Outcome result = workshop().run("fixed.onnx -o report.json");
   CHECK(result.code == 0);
   CHECK(result.out.empty());
   const std::string written = test::read_file(workshop().path("report.json"));
@@ -293,7 +273,7 @@ TEST_CASE("an output that cannot be written is exit 1") {
 }
 
 TEST_CASE("what is piped is as wide as it takes") {
-  CHECK(workshop().run("fixed.onnx").out == workshop().run("fixed.onnx | cat >out.txt").out);
+  CHECK(workshop().run("fixed.onnx").out == workshop().run("fixed.onnx | cat").out);
   setenv("COLUMNS", "40", 1);
   CHECK(workshop().run("fixed.onnx").out.find("written") != std::string::npos);
   unsetenv("COLUMNS");
@@ -301,7 +281,7 @@ TEST_CASE("what is piped is as wide as it takes") {
 
 TEST_CASE("names of a hostile file reach no terminal") {
   for (const char* format : {"table", "json", "csv", "markdown"}) {
-    const Result result = workshop().run("hostile.onnx --symbolic --by node --format " + std::string(format));
+    const Outcome result = workshop().run("hostile.onnx --symbolic --by node --format " + std::string(format));
     CHECK(result.code == 0);
     CHECK(result.out.find('\x1b') == std::string::npos);
     CHECK(result.out.find('\x07') == std::string::npos);
@@ -309,12 +289,8 @@ TEST_CASE("names of a hostile file reach no terminal") {
   }
 }
 
-json schema(const std::string& name) {
-  return json::parse(test::read_file(PAGODA_SOURCE_DIR "/data/schemas/" + name + ".schema.json"));
-}
-
 TEST_CASE("blocks that are asked for are in the JSON and follow the schema") {
-  const json estimate = schema("estimate");
+  const json estimate = test::schema("estimate");
   struct Row {
     const char* arguments;
     std::vector<const char*> blocks;
@@ -333,7 +309,7 @@ TEST_CASE("blocks that are asked for are in the JSON and follow the schema") {
        {"roofline", "traffic", "memory", "budgets"}},
   };
   for (const Row& row : rows) {
-    const Result result = workshop().run(row.arguments + std::string(" --format json"));
+    const Outcome result = workshop().run(row.arguments + std::string(" --format json"));
     CAPTURE(row.arguments);
     CAPTURE(result.err);
     REQUIRE((result.code == 0 || result.code == 3));
@@ -341,11 +317,11 @@ TEST_CASE("blocks that are asked for are in the JSON and follow the schema") {
     for (const char* block : row.blocks) CHECK_MESSAGE(report.contains(block), block);
     for (const std::string& violation : test::violations(report, estimate)) FAIL_CHECK(violation);
   }
-  const Result compared = workshop().run("net.onnx --compare fixed.onnx --format json");
-  for (const std::string& violation : test::violations(json::parse(compared.out), schema("comparison")))
+  const Outcome compared = workshop().run("net.onnx --compare fixed.onnx --format json");
+  for (const std::string& violation : test::violations(json::parse(compared.out), test::schema("comparison")))
     FAIL_CHECK(violation);
-  const Result structure = workshop().run("net.onnx --profile-structure json");
-  for (const std::string& violation : test::violations(json::parse(structure.out), schema("structure")))
+  const Outcome structure = workshop().run("net.onnx --profile-structure json");
+  for (const std::string& violation : test::violations(json::parse(structure.out), test::schema("structure")))
     FAIL_CHECK(violation);
 }
 
@@ -365,7 +341,7 @@ TEST_CASE("time bounds: nodes sum to the total, fused or not") {
 }
 
 TEST_CASE("a prediction stands beside the bound, with its interval and calibration") {
-  const Result result =
+  const Outcome result =
       workshop().run("net.onnx --batch 256 --device rtx-3090 --precision fp16 --predict --format json");
   CHECK(result.code == 0);
   const json time = json::parse(result.out)["roofline"];
@@ -379,7 +355,7 @@ TEST_CASE("a prediction stands beside the bound, with its interval and calibrati
 
 TEST_CASE("a prediction is of float16: another precision is refused, and a shorter bound is not") {
   for (const char* precision : {"fp32", "tf32", "bf16", "int8"}) {
-    const Result result =
+    const Outcome result =
         workshop().run("net.onnx --batch 256 --device rtx-3090 --predict --precision " + std::string(precision));
     CAPTURE(precision);
     CHECK(result.code == 2);
@@ -390,37 +366,37 @@ TEST_CASE("a prediction is of float16: another precision is refused, and a short
   }
   // Autocast runs a float32 file's products in float16: faster than the bound of float32, which the user must hear.
   const char* note = "--precision fp16 gives bounds of the same regime";
-  const Result mixed = workshop().run("product.onnx --device rtx-3090 --predict --format json");
+  const Outcome mixed = workshop().run("product.onnx --device rtx-3090 --predict --format json");
   CHECK(mixed.code == 0);
   const json time = json::parse(mixed.out)["roofline"];
   REQUIRE(time["predicted"]["seconds"].get<double>() < time["seconds"].get<double>());
   CHECK(mixed.err.find(note) != std::string::npos);
-  const Result same = workshop().run("product.onnx --device rtx-3090 --predict --precision fp16");
+  const Outcome same = workshop().run("product.onnx --device rtx-3090 --predict --precision fp16");
   CHECK(same.code == 0);
   CHECK(same.err.find(note) == std::string::npos);
 }
 
 TEST_CASE("a prediction whose interval nobody measured says so instead of 0") {
-  std::string calibration = test::read_file(PAGODA_SOURCE_DIR "/data/calibration/rtx-3090-amp-nchw.json");
+  std::string calibration = test::read_file(test::source_path("data/calibration/rtx-3090-amp-nchw.json"));
   json document = json::parse(calibration);
   document["interval"].erase("elsewhere");
   write_file(workshop().path("alone.json"), document.dump());
   const std::string arguments = "net.onnx --batch 256 --precision fp16 --predict --calibration ./alone.json --device ";
-  const Result report = workshop().run(arguments + "h100-sxm --format json");
+  const Outcome report = workshop().run(arguments + "h100-sxm --format json");
   REQUIRE(report.code == 0);
   const json predicted = json::parse(report.out)["roofline"]["predicted"];
   CHECK(predicted["seconds"].get<double>() > 0);
   for (const char* key : {"low", "high", "coverage"}) CHECK_MESSAGE(predicted[key].is_null(), key);
-  for (const std::string& violation : test::violations(json::parse(report.out), schema("estimate")))
+  for (const std::string& violation : test::violations(json::parse(report.out), test::schema("estimate")))
     FAIL_CHECK(violation);
-  const Result table = workshop().run(arguments + "h100-sxm");
+  const Outcome table = workshop().run(arguments + "h100-sxm");
   CHECK(table.out.find("0 s …") == std::string::npos);
   CHECK(table.out.find("no interval: no measured run on h100-sxm") != std::string::npos);
   CHECK(workshop().run(arguments + "rtx-3090").out.find("for 90.0 % of models") != std::string::npos);
 }
 
 TEST_CASE("an unknown device is exit 4 and says which are known") {
-  const Result result = workshop().run("net.onnx --device h900");
+  const Outcome result = workshop().run("net.onnx --device h900");
   CHECK(result.code == 4);
   CHECK(result.err.find("h200") != std::string::npos);
   CHECK(result.out.empty());
@@ -429,14 +405,14 @@ TEST_CASE("an unknown device is exit 4 and says which are known") {
 }
 
 TEST_CASE("budgets that are not kept, or cannot be told, are exit 3 after the report") {
-  const Result kept = workshop().run("fixed.onnx --max-flops 1GFLOP --max-params 1k");
+  const Outcome kept = workshop().run("fixed.onnx --max-flops 1GFLOP --max-params 1k");
   CHECK(kept.code == 0);
   CHECK(kept.err.find("flops: fits 1GFLOP") != std::string::npos);
-  const Result passed = workshop().run("fixed.onnx --max-flops 1kFLOP");
+  const Outcome passed = workshop().run("fixed.onnx --max-flops 1kFLOP");
   CHECK(passed.code == 3);
   CHECK(passed.err.find("flops: exceeds 1kFLOP") != std::string::npos);
   CHECK_FALSE(passed.out.empty());
-  const Result unknown = workshop().run("net.onnx --max-flops 1GFLOP");
+  const Outcome unknown = workshop().run("net.onnx --max-flops 1GFLOP");
   CHECK(unknown.code == 3);
   CHECK(unknown.err.find("cannot tell") != std::string::npos);
   CHECK(unknown.err.find("batch") != std::string::npos);
@@ -445,27 +421,27 @@ TEST_CASE("budgets that are not kept, or cannot be told, are exit 3 after the re
 }
 
 TEST_CASE("sweeps, comparisons and profiles in every format") {
-  const Result sweep = workshop().run("net.onnx --sweep batch=1,2,4..8 --format csv");
+  const Outcome sweep = workshop().run("net.onnx --sweep batch=1,2,4..8 --format csv");
   CHECK(sweep.code == 0);
   CHECK(sweep.err.empty());
   CHECK(lines(sweep.out) == 5);
   CHECK(sweep.out.starts_with("model,batch,macs,"));
   CHECK(sweep.out.find("\nnet,8,55296,") != std::string::npos);  // MACs: 8·4·8·8·3·3·3
-  const Result published = workshop().run("fixed.onnx --count pagoda --sweep batch=1,2 --format csv");
+  const Outcome published = workshop().run("fixed.onnx --count pagoda --sweep batch=1,2 --format csv");
   CHECK(published.out.starts_with("model,batch,ai,perf,"));
   CHECK(workshop().run("net.onnx --sweep height=1").code == 1);
-  const Result decode =
+  const Outcome decode =
       workshop().run("decoder.onnx --batch 2 --phase decode --sweep past=1,10 --device h200 --format csv");
   CHECK(decode.err.empty());
   CHECK(decode.out.find("\ndecoder,10,352,") !=
         std::string::npos);  // MACs: batch 2, 2 heads, 1 token against 11, 8 deep
   for (const char* study : {"--sweep batch=1,2", "--sweep batch=1,2 --device h200", "--compare fixed.onnx"})
     for (const char* format : {"table", "json", "csv", "markdown"}) {
-      const Result result = workshop().run("net.onnx " + std::string(study) + " --format " + format);
+      const Outcome result = workshop().run("net.onnx " + std::string(study) + " --format " + format);
       CHECK(result.code == 0);
       CHECK_FALSE(result.out.empty());
     }
-  const Result profile = workshop().run("net.onnx --batch 1 --profile-structure csv");
+  const Outcome profile = workshop().run("net.onnx --batch 1 --profile-structure csv");
   CHECK(lines(profile.out) == 2);
   CHECK(profile.out.starts_with("model,nodes,launches,"));
   CHECK(workshop().run("net.onnx --compare garbage.onnx").code == 1);
@@ -499,7 +475,7 @@ TEST_CASE("the whole report is one page, a chart one picture") {
   const std::string chart = test::read_file(workshop().path("chart.svg"));
   CHECK(chart.find("<svg") != std::string::npos);
   CHECK_FALSE(std::regex_search(chart, std::regex("[ \",(=]-?(nan|NaN|inf)[ \",)]")));
-  const Result hostile = workshop().run("hostile.onnx --device h200 --format html");
+  const Outcome hostile = workshop().run("hostile.onnx --device h200 --format html");
   CHECK(hostile.code == 0);
   CHECK(hostile.out.find('\x1b') == std::string::npos);
   CHECK(workshop().run("net.onnx --device h200 --sweep batch=1,2,4 --format html").code == 0);
@@ -517,7 +493,7 @@ TEST_CASE("the memory timeline is a table or a chart") {
 
 TEST_CASE("help, version and the lists go to stdout") {
   for (const char* option : {"--help", "--version", "--list-ops", "--list-devices"}) {
-    const Result result = workshop().run(option);
+    const Outcome result = workshop().run(option);
     CHECK(result.code == 0);
     CHECK(result.err.empty());
     CHECK_FALSE(result.out.empty());

@@ -9,16 +9,15 @@
 
 #include "pagoda/core/model.h"
 #include "pagoda/core/train.h"
+#include "support/files.h"
 
 using namespace pagoda;
 using nlohmann::json;
 
 namespace {
 
-const std::string kSource = PAGODA_SOURCE_DIR;
-
 const json& reference() {
-  static const json loaded = json::parse(std::ifstream(kSource + "/tests/train/reference.json"));
+  static const json loaded = json::parse(std::ifstream(test::source_path("tests/train/reference.json")));
   return loaded;
 }
 
@@ -28,8 +27,10 @@ Bindings bindings_of(const json& entry) {
   return bindings;
 }
 
-Model skeleton(const std::string& name) { return load_model(kSource + "/models/skeletons/" + name + ".onnx"); }
-Model as_trained(const std::string& name) { return load_model(kSource + "/tests/train/" + name + "_training.onnx"); }
+Model skeleton(const std::string& name) { return load_model(test::source_path("models/skeletons/" + name + ".onnx")); }
+Model as_trained(const std::string& name) {
+  return load_model(test::source_path("tests/train/" + name + "_training.onnx"));
+}
 
 // Every number of a training step, as text.
 std::vector<std::string> numbers(const Training& training) {

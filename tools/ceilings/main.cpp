@@ -2,12 +2,15 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
+#include <optional>
 
 #include "gpu_driver.h"
 #include "options.h"
+#include "pagoda/base/files.h"
+#include "protocol.h"
 #include "report.h"
 #include "runs.h"
 
@@ -15,14 +18,22 @@ namespace {
 
 using namespace ceilings;
 
-bool write_file(const std::string& path, const std::string& text) {
+// The paths that a run writes; empty or "-" (standard output) where it writes no file.
+std::array<std::string, 4> outputs(const Options& options) {
+  return {options.json, options.csv, options.ert_csv, options.rocprof_csv};
+}
+
+// Says what fails and goes on: one full disk must not take the other outputs with it.
+bool write(const std::string& path, const std::string& text) {
   if (path.empty()) return true;
   if (path == "-") return std::fputs(text.c_str(), stdout) >= 0;
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  if (!file) std::fprintf(stderr, "ert-ceilings: %s: cannot be written\n", path.c_str());
-  return static_cast<bool>(file);
+  try {
+    pagoda::write_file(path, text);
+  } catch (const pagoda::Error& error) {
+    std::fprintf(stderr, "ert-ceilings: %s\n", error.what());
+    return false;
+  }
+  return true;
 }
 
 // "a/here.json" → "a/here.points.csv"
@@ -52,16 +63,16 @@ bool any_shared(const pagoda::CeilingsDocument& now, const pagoda::CeilingsDocum
   return false;
 }
 
-int report(const Options& options, const Outcome& outcome) {
+int report(const Options& options, const std::optional<pagoda::CeilingsDocument>& baseline, const Outcome& outcome) {
   const pagoda::CeilingsDocument& document = outcome.document;
   const bool to_stdout = options.json == "-" || options.csv == "-";
   if (!to_stdout) std::fputs(table(document).c_str(), stdout);
-  bool written = write_file(options.json, pagoda::write_ceilings(document));
-  written = write_file(options.csv, csv(document)) && written;
-  written = write_file(options.ert_csv, ert_csv(document)) && written;
-  written = write_file(options.rocprof_csv, rocprof_csv(document)) && written;
-  if (!outcome.points_csv.empty()) written = write_file(beside(options, ".points.csv"), outcome.points_csv) && written;
-  if (!outcome.trace_csv.empty()) written = write_file(beside(options, ".trace.csv"), outcome.trace_csv) && written;
+  bool written = write(options.json, pagoda::write_ceilings(document));
+  written = write(options.csv, csv(document)) && written;
+  written = write(options.ert_csv, ert_csv(document)) && written;
+  written = write(options.rocprof_csv, rocprof_csv(document)) && written;
+  if (!outcome.points_csv.empty()) written = write(beside(options, ".points.csv"), outcome.points_csv) && written;
+  if (!outcome.trace_csv.empty()) written = write(beside(options, ".trace.csv"), outcome.trace_csv) && written;
   if (!written) return kUnusable;
 
   int code = outcome.exit;
@@ -70,13 +81,12 @@ int report(const Options& options, const Outcome& outcome) {
       std::fprintf(stderr, "ert-ceilings: %s: %s\n", c.id.c_str(), c.note.c_str());
       code = kImpossible;
     }
-  if (!options.baseline.empty()) {
-    const pagoda::CeilingsDocument baseline = pagoda::load_ceilings(options.baseline);
-    if (baseline.name() != document.name())
+  if (baseline) {
+    if (baseline->name() != document.name())
       std::fprintf(stderr, "ert-ceilings: %s is of \"%s\", this is \"%s\"\n", options.baseline.c_str(),
-                   baseline.name().c_str(), document.name().c_str());
-    const pagoda::Agreement agreement = pagoda::agreement(document, baseline);
-    if (!any_shared(document, baseline)) {
+                   baseline->name().c_str(), document.name().c_str());
+    const pagoda::Agreement agreement = pagoda::agreement(document, *baseline);
+    if (!any_shared(document, *baseline)) {
       std::fprintf(stderr,
                    "ert-ceilings: %s: nothing to compare: none of its ceilings is one of this run's in the same mode; "
                    "measure the baseline with the same --quick or --full and --only\n",
@@ -87,7 +97,7 @@ int report(const Options& options, const Outcome& outcome) {
                    options.baseline.c_str(), static_cast<long long>(agreement.compared - agreement.apart),
                    static_cast<long long>(agreement.compared), agreement.expected_apart);
     }
-    for (const pagoda::CeilingChange& change : compare_ceilings(document, baseline, options.tolerance)) {
+    for (const pagoda::CeilingChange& change : compare_ceilings(document, *baseline, options.tolerance)) {
       std::fprintf(stderr, "ert-ceilings: %s: %.4g, was %.4g (%+.1f %%)%s\n", change.id.c_str(), change.now,
                    change.before, 100 * (change.now / change.before - 1), change.worse ? ": worse" : "");
       if (change.worse && code == kDone) code = kPartial;
@@ -145,6 +155,11 @@ int main(int argc, char** argv) {
       std::fputs(text.c_str(), stdout);
       return fine ? kDone : kImpossible;
     }
+    // Minutes of measuring must not end in a path that was wrong from the start.
+    std::optional<pagoda::CeilingsDocument> baseline;
+    if (!options.baseline.empty()) baseline = pagoda::load_ceilings(options.baseline);
+    for (const std::string& path : outputs(options))
+      if (!path.empty() && path != "-") pagoda::check_writable(path);
     const bool terminal = isatty(STDERR_FILENO) != 0;
     Outcome outcome = options.gpu ? run_gpu(options, terminal) : run_cpu(options, terminal);
     if (outcome.exit == kNoDevice) {
@@ -152,20 +167,23 @@ int main(int argc, char** argv) {
       return kNoDevice;
     }
     outcome.document.tool = std::string("ert-ceilings ") + PAGODA_VERSION;
-    const int code = report(options, outcome);
+    const int code = report(options, baseline, outcome);
     if (outcome.lost) {
       std::fflush(stdout);
       std::_Exit(code);
     }
     return code;
+  } catch (const DeviceLost& error) {  // before there was anything to report
+    std::fprintf(stderr, "ert-ceilings: the device is lost: %s\n", error.what());
+    std::_Exit(kNoDevice);
   } catch (const GpuError& error) {
     std::fprintf(stderr, "ert-ceilings: %s\n", error.what());
     return kNoDevice;
-  } catch (const pagoda::Error& error) {
-    std::fprintf(stderr, "ert-ceilings: %s\n", error.what());
-    return kUnusable;
   } catch (const std::bad_alloc&) {
     std::fprintf(stderr, "ert-ceilings: not enough memory for the working sets\n");
+    return kUnusable;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "ert-ceilings: %s\n", error.what());
     return kUnusable;
   }
 }

@@ -17,7 +17,7 @@ struct SassLoop {
   std::map<std::string, int> count;  // by mnemonic; those not known by their number, "op1c4"
 };
 
-// Kernel names of a cubin. Throws std::runtime_error where it is no ELF file of 64 bits.
+// Kernel names of a cubin. Throws pagoda::Error where it is no ELF file of 64 bits.
 std::vector<std::string> kernels_of(std::span<const unsigned char> cubin);
 // Of the loops of a kernel, the one with most of the instructions `wanted`; the shortest of several. Empty: no such
 // kernel, or no loop. `capability` is 10 × major + minor: branches are encoded otherwise since Hopper.

@@ -12,4 +12,8 @@ namespace pagoda {
 // new one. What is no regular file (a pipe, /dev/stdout) is written directly. Throws Error.
 void write_file(const std::string& path, std::string_view text);
 
+// Throws what write_file() would for a missing folder, a folder in its place or missing permission, and changes
+// nothing: for programs that compute long before they write.
+void check_writable(const std::string& path);
+
 }  // namespace pagoda

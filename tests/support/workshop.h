@@ -1,0 +1,34 @@
+// A folder of a test's own, and programs that run in it through the shell.
+//
+//   const test::Workshop shop;
+//   write_file(shop.path("in.txt"), "7");
+//   const test::Outcome result = shop.shell("cat in.txt; echo hm >&2; exit 3");   // 3, "7", "hm\n"
+#pragma once
+
+#include <string>
+
+namespace pagoda::test {
+
+struct Outcome {
+  int code = -1;  // exit code, or 128 + the signal that ended it
+  std::string out, err;
+
+  bool says(const std::string& text) const { return (out + err).find(text) != std::string::npos; }
+};
+
+class Workshop {
+ public:
+  Workshop();
+  ~Workshop();
+  Workshop(const Workshop&) = delete;
+  Workshop& operator=(const Workshop&) = delete;
+
+  std::string path(const std::string& name) const { return folder + "/" + name; }
+
+  // Runs shell text in the folder, without input. Its own redirections hold before ours.
+  Outcome shell(const std::string& command) const;
+
+  const std::string folder;  // exists as long as this object, under the system's folder for temporary files
+};
+
+}  // namespace pagoda::test
