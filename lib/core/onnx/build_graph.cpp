@@ -5,7 +5,7 @@
 #include "onnx/load.h"
 #include "onnx/value_names.h"
 
-namespace pagoda::wire {
+namespace pagoda::inline core::wire {
 namespace {
 
 constexpr std::string_view kExportAgain = "; the file is damaged, export it again";
@@ -520,4 +520,4 @@ void build_function(Loader& loader, Range body, int depth) {
   loader.model.functions.push_back(std::move(function));
 }
 
-}  // namespace pagoda::wire
+}  // namespace pagoda::inline core::wire

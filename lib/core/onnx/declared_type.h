@@ -12,7 +12,7 @@
 #include "onnx/message.h"
 #include "pagoda/core/tensor_type.h"
 
-namespace pagoda::wire {
+namespace pagoda::inline core::wire {
 
 // A TypeProto: what it is behind its sequences, optionals and maps.
 struct StoredDim {
@@ -56,4 +56,4 @@ class DimNames {
   std::size_t formula_characters_ = 0;
 };
 
-}  // namespace pagoda::wire
+}  // namespace pagoda::inline core::wire

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace pagoda::wire {
+namespace pagoda::inline core::wire {
 namespace {
 
 using namespace std::string_view_literals;
@@ -59,4 +59,4 @@ std::string describe_kind(std::string_view bytes) {
   return {};
 }
 
-}  // namespace pagoda::wire
+}  // namespace pagoda::inline core::wire

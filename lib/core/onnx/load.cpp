@@ -8,7 +8,7 @@
 #include "onnx/file_kind.h"
 #include "pagoda/core/model.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 namespace wire {
 namespace {
 
@@ -106,4 +106,4 @@ Model load_model(const std::string& path) {
                     wire::ExternalData(wire::folders_of(path)));
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

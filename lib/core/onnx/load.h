@@ -10,7 +10,7 @@
 #include "onnx/tensor_value.h"
 #include "pagoda/core/graph.h"
 
-namespace pagoda::wire {
+namespace pagoda::inline core::wire {
 
 struct Loader {
   // Values that bodies take from the graphs around them, each counted once per level that it passes.
@@ -56,4 +56,4 @@ inline std::string plain_domain(std::string_view domain) {
   return domain == "ai.onnx" ? std::string() : std::string(domain);
 }
 
-}  // namespace pagoda::wire
+}  // namespace pagoda::inline core::wire

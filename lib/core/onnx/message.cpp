@@ -1,7 +1,7 @@
 // Bounds on names and on messages that stand in a field of their own.
 #include "onnx/message.h"
 
-namespace pagoda::wire {
+namespace pagoda::inline core::wire {
 
 std::string_view name_in(File& file, std::uint32_t number, Range payload) {
   if (payload.size() > kLongestText)
@@ -17,4 +17,4 @@ void take_once(std::optional<Range>& place, const Field& field) {
   place = field.payload;
 }
 
-}  // namespace pagoda::wire
+}  // namespace pagoda::inline core::wire

@@ -7,7 +7,7 @@
 
 #include "onnx/rewrite.h"
 
-namespace pagoda::wire {
+namespace pagoda::inline core::wire {
 
 // Calls `read` with the fields of a message; those for which it returns false are unknown or of no interest.
 template <typename Read>
@@ -27,4 +27,4 @@ inline std::string_view name_in(File& file, const Field& field) { return name_in
 // Takes the place of a message that its parent holds once. Throws Error when it stands there twice.
 void take_once(std::optional<Range>& place, const Field& field);
 
-}  // namespace pagoda::wire
+}  // namespace pagoda::inline core::wire

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace pagoda::wire {
+namespace pagoda::inline core::wire {
 namespace {
 
 // NodeProto.op_type and TensorShapeProto.dim.
@@ -206,4 +206,4 @@ std::string external_reference(std::string_view location, std::uint64_t offset, 
   return fields;
 }
 
-}  // namespace pagoda::wire
+}  // namespace pagoda::inline core::wire

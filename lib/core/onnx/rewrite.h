@@ -13,7 +13,7 @@
 #include "onnx/schema.h"
 #include "onnx/stored_tensor.h"
 
-namespace pagoda::wire {
+namespace pagoda::inline core::wire {
 
 // At `offset` of the input, `removed` bytes give way to `text`, followed by `generated` bytes that the caller of
 // the rewrite makes up for the tensor numbered `tensor`.
@@ -65,4 +65,4 @@ void check_unread(File& file, Message in, const Field& field, int depth);
 // The fields of TensorProto that refer to external data.
 std::string external_reference(std::string_view location, std::uint64_t offset, std::uint64_t length);
 
-}  // namespace pagoda::wire
+}  // namespace pagoda::inline core::wire

@@ -3,7 +3,7 @@
 
 #include "onnx/load.h"
 
-namespace pagoda::wire {
+namespace pagoda::inline core::wire {
 namespace {
 
 constexpr std::string_view kNameScopes = "pkg.torch.onnx.name_scopes";
@@ -64,4 +64,4 @@ std::string RecordedScope::of(std::string_view node_name) const {
   return std::string(node_name.substr(0, slash == std::string_view::npos ? 0 : slash));
 }
 
-}  // namespace pagoda::wire
+}  // namespace pagoda::inline core::wire

@@ -3,7 +3,7 @@
 
 #include "onnx/file_kind.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 namespace wire {
 namespace {
 
@@ -49,4 +49,4 @@ std::string skeleton(std::span<const std::byte> bytes, const SkeletonOptions& op
                      [&] { return wire::rewrite(bytes, wire::skeleton_policy(options, external)); });
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

@@ -9,7 +9,7 @@
 #include "onnx/skeleton.h"
 #include "onnx/small_float.h"
 
-namespace pagoda::wire {
+namespace pagoda::inline core::wire {
 namespace {
 
 Scalar decode_integer(ElementType type, std::uint64_t code) {
@@ -192,4 +192,4 @@ std::vector<std::uint64_t> TensorReader::typed_codes(const StoredTensor& stored,
   return codes;
 }
 
-}  // namespace pagoda::wire
+}  // namespace pagoda::inline core::wire

@@ -7,7 +7,7 @@
 #include "onnx/message.h"
 #include "pagoda/core/graph.h"
 
-namespace pagoda::wire {
+namespace pagoda::inline core::wire {
 
 class TensorReader {
  public:
@@ -33,4 +33,4 @@ class TensorReader {
   std::uint64_t indices_left_ = kMostIndices, others_left_ = kMostOthers;
 };
 
-}  // namespace pagoda::wire
+}  // namespace pagoda::inline core::wire

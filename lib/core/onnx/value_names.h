@@ -8,7 +8,7 @@
 
 #include "pagoda/core/graph.h"
 
-namespace pagoda::wire {
+namespace pagoda::inline core::wire {
 
 class ValueNames {
  public:
@@ -58,4 +58,4 @@ class ValueNames {
   std::size_t count_ = 0;
 };
 
-}  // namespace pagoda::wire
+}  // namespace pagoda::inline core::wire

@@ -5,7 +5,7 @@
 #include <iterator>
 #include <limits>
 
-namespace pagoda::wire {
+namespace pagoda::inline core::wire {
 namespace {
 
 constexpr std::uint64_t kLongestVarint = 10;
@@ -198,4 +198,4 @@ std::string quoted(std::string_view name) {
   return result + (name.size() > kLongest ? "…\"" : "\"");
 }
 
-}  // namespace pagoda::wire
+}  // namespace pagoda::inline core::wire

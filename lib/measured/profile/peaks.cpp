@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "pagoda/measured/peaks.h"
 #include "profile/record.h"
 
-namespace pagoda {
+namespace pagoda::measured {
 
-std::map<std::string, double> shares_of_peak(const MeasuredKernel& kernel, const MeasuredDevice& device) {
+std::map<std::string, double> shares_of_peak(const documents::MeasuredKernel& kernel,
+                                             const documents::MeasuredDevice& device) {
   std::map<std::string, double> shares;
   if (!kernel.seconds || !(*kernel.seconds > 0)) return shares;
   const auto add = [&](const std::string& of, const std::optional<double>& amount) {
@@ -31,8 +33,8 @@ constexpr std::string_view kPeak = "peak.";
 std::string clock_of(std::string_view of) { return of.starts_with("bytes.") ? std::string(of.substr(6)) : "sm"; }
 std::string cycles_of(const std::string& clock) { return clock == "sm" ? "cycles" : "cycles." + clock; }
 
-const ChipMetrics* known_chip(const std::string& name) {
-  for (const ChipMetrics& chip : metric_catalogue())
+const documents::ChipMetrics* known_chip(const std::string& name) {
+  for (const documents::ChipMetrics& chip : documents::metric_catalogue())
     if (std::find(chip.chips.begin(), chip.chips.end(), name) != chip.chips.end()) return &chip;
   return nullptr;
 }
@@ -44,17 +46,17 @@ struct Sums {
 }  // namespace
 
 std::map<std::string, double> launch_amounts(const ProcessRecord& process, const RecordedLaunch& launch,
-                                             const ChipMetrics& chip) {
+                                             const documents::ChipMetrics& chip) {
   std::map<std::string, double> values;
   if (launch.values.empty()) return values;
   const std::vector<std::string>& names = process.metrics[launch.metrics];
   for (std::size_t i = 0; i < names.size(); ++i)
     if (std::isfinite(launch.values[i])) values[names[i]] = launch.values[i];
-  return evaluate_metrics(chip, values);
+  return documents::evaluate_metrics(chip, values);
 }
 
-std::vector<MeasuredDevice> recorded_devices(const std::vector<RecordedRun>& runs, DevicePlaces& place_of) {
-  std::vector<MeasuredDevice> devices;
+std::vector<documents::MeasuredDevice> recorded_devices(const std::vector<RecordedRun>& runs, DevicePlaces& place_of) {
+  std::vector<documents::MeasuredDevice> devices;
   std::vector<const RecordedDevice*> recorded;  // one of each, beside `devices`
   std::vector<Sums> sums;
   const auto place = [&](const RecordedDevice& device) {
@@ -72,7 +74,8 @@ std::vector<MeasuredDevice> recorded_devices(const std::vector<RecordedRun>& run
       for (const auto& [context, device] : process.device_of) place_of[{&process, context}] = place(device);
       for (const RecordedLaunch& launch : process.launches) {
         const auto found = place_of.find({&process, launch.context});
-        const ChipMetrics* const chip = found == place_of.end() ? nullptr : known_chip(recorded[found->second]->chip);
+        const documents::ChipMetrics* const chip =
+            found == place_of.end() ? nullptr : known_chip(recorded[found->second]->chip);
         if (chip == nullptr) continue;
         const auto amounts = launch_amounts(process, launch, *chip);
         const auto seconds = amounts.find("seconds");
@@ -85,11 +88,11 @@ std::vector<MeasuredDevice> recorded_devices(const std::vector<RecordedRun>& run
       }
     }
   for (std::size_t i = 0; i < recorded.size(); ++i) {
-    MeasuredDevice device{recorded[i]->name, recorded[i]->chip, {}, {}};
+    documents::MeasuredDevice device{recorded[i]->name, recorded[i]->chip, {}, {}};
     for (const auto& [clock, sum] : sums[i].cycles)
       if (sum.first > 0 && sum.second > 0) device.clocks[clock] = sum.first / sum.second;
-    if (const ChipMetrics* const chip = known_chip(recorded[i]->chip))
-      for (const auto& [id, per_cycle] : evaluate_metrics(*chip, recorded[i]->peaks)) {
+    if (const documents::ChipMetrics* const chip = known_chip(recorded[i]->chip))
+      for (const auto& [id, per_cycle] : documents::evaluate_metrics(*chip, recorded[i]->peaks)) {
         if (!id.starts_with(kPeak) || !std::isfinite(per_cycle) || !(per_cycle > 0)) continue;
         const std::string of = id.substr(kPeak.size());
         const auto hz = device.clocks.find(clock_of(of));
@@ -102,7 +105,7 @@ std::vector<MeasuredDevice> recorded_devices(const std::vector<RecordedRun>& run
 }
 
 std::map<std::string, double> launch_shares(const std::map<std::string, double>& amounts,
-                                            const MeasuredDevice& device) {
+                                            const documents::MeasuredDevice& device) {
   std::map<std::string, double> shares;
   for (const auto& [of, peak] : device.peaks) {
     const auto amount = amounts.find(of.starts_with("bytes.") ? of : "flops." + of);
@@ -113,18 +116,18 @@ std::map<std::string, double> launch_shares(const std::map<std::string, double>&
   return shares;
 }
 
-Measured of_chip(const Measured& measured, const std::string& chip) {
-  Measured part = measured;
-  std::erase_if(part.kernels, [&](const MeasuredKernel& kernel) {
+documents::Measured of_chip(const documents::Measured& measured, const std::string& chip) {
+  documents::Measured part = measured;
+  std::erase_if(part.kernels, [&](const documents::MeasuredKernel& kernel) {
     return !kernel.device || measured.devices[*kernel.device].chip != chip;
   });
   return part;
 }
 
-std::vector<std::vector<std::string>> session_metrics(const MetricPlan& plan, MetricMode mode) {
+std::vector<std::vector<std::string>> session_metrics(const documents::MetricPlan& plan, documents::MetricMode mode) {
   std::vector<std::vector<std::string>> lists;
-  for (const MetricGroup& group : plan.groups) {
-    if (mode == MetricMode::Exact && !lists.empty())
+  for (const documents::MetricGroup& group : plan.groups) {
+    if (mode == documents::MetricMode::Exact && !lists.empty())
       lists.front().insert(lists.front().end(), group.metrics.begin(), group.metrics.end());
     else
       lists.push_back(group.metrics);
@@ -134,4 +137,4 @@ std::vector<std::vector<std::string>> session_metrics(const MetricPlan& plan, Me
 }
 
 }  // namespace profile
-}  // namespace pagoda
+}  // namespace pagoda::measured
