@@ -8,6 +8,7 @@
 #define TOML_ENABLE_FORMATTERS 0
 #include <toml++/toml.h>
 
+#include "pagoda/base/files.h"
 #include "pagoda/measured/axes.h"
 #include "pagoda/measured/study.h"
 
