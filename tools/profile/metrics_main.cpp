@@ -122,7 +122,7 @@ std::vector<MetricGroup> packed(const HostChip& host, const ChipMetrics& chip) {
     const bool is_tensor = quantity.id.ends_with(".tensor");
     if (std::find(base_ids.begin(), base_ids.end(), quantity.id) != base_ids.end())
       join(base, names);
-    else if (quantity.id.starts_with("flops."))
+    else if (quantity.name().kind == pagoda::QuantityKind::Flops)
       is_tensor ? tensors.push_back(&quantity) : join(scalar, names);
   }
   packer.add(base, 0);
@@ -170,7 +170,7 @@ ChipMetrics described(const CuptiLibrary& library, const std::vector<std::string
           {rule.id, "takes a pass beside time and bytes; its unit's peak is known by cycle alone"});
     else if (!quantity.formulas.empty())
       result.quantities.push_back(std::move(quantity));
-    else if (rule.id.starts_with("bytes."))
+    else if (pagoda::quantity_name(rule.id).kind == pagoda::QuantityKind::Bytes)
       result.missing.push_back({rule.id, "no metric of this chip counts it"});
   }
   result.groups = packed(host, result);

@@ -5,9 +5,9 @@
 #include <map>
 #include <set>
 
+#include "pagoda/base/files.h"
 #include "pagoda/base/json_writer.h"
 #include "pagoda/base/text.h"
-#include "pagoda/base/files.h"
 #include "profile/ncu.h"
 
 namespace pagoda::profile {
@@ -115,7 +115,9 @@ ComparedCount compared(const std::string& what, const std::optional<double>& our
                        double tolerance) {
   ComparedCount count{what, ours, theirs, Verdict::NotCompared};
   if (!ours || !theirs) return count;
-  const bool is_same = what.starts_with("flops.") ? *ours == *theirs : std::abs(*ours - *theirs) <= tolerance * *theirs;
+  const bool is_same = quantity_name(what).kind == QuantityKind::Flops
+                           ? *ours == *theirs
+                           : std::abs(*ours - *theirs) <= tolerance * *theirs;
   count.verdict = is_same ? Verdict::Same : Verdict::Differs;
   return count;
 }
@@ -168,7 +170,7 @@ bool Verification::passed() const {
   for (const ComparedKernel& kernel : kernels) {
     if (!kernel.launches_agree()) return false;
     for (const ComparedCount& count : kernel.counts)
-      if (count.what.starts_with("flops.") && count.verdict == Verdict::Differs) return false;
+      if (quantity_name(count.what).kind == QuantityKind::Flops && count.verdict == Verdict::Differs) return false;
   }
   for (const ComparedCount& total : totals) {
     if (total.verdict == Verdict::Differs) return false;

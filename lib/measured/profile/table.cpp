@@ -55,7 +55,7 @@ struct Line {
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
     if (!(most->second > 0)) return "-";
     const std::string& of = most->first;
-    return report::rounded(100 * most->second / *seconds) + " % " + (of.starts_with("bytes.") ? of.substr(6) : of);
+    return report::rounded(100 * most->second / *seconds) + " % " + std::string(quantity_name(of).of);
   }
 };
 
