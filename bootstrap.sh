@@ -16,8 +16,8 @@ packages=(
   libdnnl-dev                                     # convolution algorithms on a CPU, for pagoda-bench
   doctest-dev                                     # tests
 )
-# Tests of the charts use a browser, and the tools that make PNG and PDF of them.
-test_packages=(chromium librsvg2-bin fonts-dejavu-core python3)
+# Tests of the charts use a browser, and the tools that make PNG and PDF of them; those of the sources another compiler.
+test_packages=(chromium librsvg2-bin fonts-dejavu-core python3 clang clang-tidy libclang-rt-dev)
 
 install_packages() {
   local missing=() package

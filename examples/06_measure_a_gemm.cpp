@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
     cudaDeviceSynchronize();
   }
   double counted = 0;
-  for (const pagoda::MeasuredKernel& kernel : session.finish().kernels) {
+  for (const pagoda::documents::MeasuredKernel& kernel : session.finish().kernels) {
     if (kernel.node != "gemm") continue;
     const auto found = kernel.flops.find("bfloat16.tensor");
     if (found == kernel.flops.end() || !found->second) continue;

@@ -101,7 +101,7 @@ Loaded load(const std::string& path) {
   std::map<std::string, DeviceSpec> devices;
   const auto directory = std::filesystem::path(path).parent_path();
   for (const Row& row : read_rows(path)) {
-    if (devices.count(row.device) == 0) devices[row.device] = find_device(row.device);
+    if (devices.count(row.device) == 0) devices[row.device] = documents::find_device(row.device);
     const DeviceSpec& device = devices.at(row.device);
     const auto rates = kernel_rates(device);
     if (!rates) throw Error(row.device + ": states no float16 rate of tensor units, bandwidth or launch overhead");
@@ -217,7 +217,8 @@ int main(int argc, char** argv) {
     Judged judged;
     if (!check.empty()) {
       const bool is_path = check.find('/') != std::string::npos || check.ends_with(".json");
-      const Calibration calibration = is_path ? load_calibration(check) : pagoda::calibration(check);
+      const Calibration calibration =
+          is_path ? documents::load_calibration(check) : pagoda::documents::calibration(check);
       for (const TimedRun& run : loaded.runs) {
         double seconds = 0;
         for (const Kernel& kernel : run.kernels) seconds += kernel_seconds(kernel, run.rates, calibration);
@@ -236,7 +237,7 @@ int main(int argc, char** argv) {
       std::cout << "Each model by a fit that did not see its family:\n";
       if (!output.empty()) {
         std::ofstream out(output);
-        out << to_json(result.calibration);
+        out << documents::to_json(result.calibration);
         if (!out.flush()) throw Error(output + ": cannot be written");
       }
     }

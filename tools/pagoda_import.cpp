@@ -40,7 +40,7 @@ int main(int argc, char** argv) {
   std::string file, format, estimate_file, output, csv;
   std::int64_t runs = 0, warmup = 0;
   std::size_t top = 20, width = 0;
-  pagoda::ImportOptions options;
+  pagoda::measured::ImportOptions options;
   app.add_option("FILE", file, "The profile")->required();
   app.add_option("--format", format, "Its format (default: recognised)")
       ->check(CLI::IsMember({"ort", "tensorrt", "ncu", "kineto", "jetson", "measured"}));
@@ -66,22 +66,23 @@ int main(int argc, char** argv) {
     std::cerr << "pagoda-import: --csv holds counters beside the estimate; give one with --estimate\n";
     return kUsage;
   }
-  if (!format.empty()) options.format = pagoda::profile_format(format);
+  if (!format.empty()) options.format = pagoda::measured::profile_format(format);
   if (*runs_option) options.runs = runs;
   if (*warmup_option) options.warmup = warmup;
   try {
-    pagoda::Measured measured = pagoda::load_profile(file, options);
+    pagoda::documents::Measured measured = pagoda::measured::load_profile(file, options);
     std::string report;
     if (!estimate_file.empty()) {
-      const pagoda::EstimateDocument estimate = pagoda::load_estimate(estimate_file);
-      pagoda::join(measured, estimate);
-      report = pagoda::join_report(measured, estimate, top, width);
-      if (!csv.empty()) pagoda::write_file(csv, pagoda::node_counts_csv(measured, estimate));
+      const pagoda::measured::EstimateDocument estimate = pagoda::measured::load_estimate(estimate_file);
+      pagoda::measured::join(measured, estimate);
+      report = pagoda::measured::join_report(measured, estimate, top, width);
+      if (!csv.empty()) pagoda::base::write_file(csv, pagoda::measured::node_counts_csv(measured, estimate));
     }
-    const std::string json = pagoda::write_measured(measured);
-    if (!output.empty()) pagoda::write_file(output, json);
+    const std::string json = pagoda::documents::write_measured(measured);
+    if (!output.empty()) pagoda::base::write_file(output, json);
     std::cout << (!report.empty() ? report : output.empty() ? json : "") << std::flush;
-    for (const std::string& note : measured.notes) std::cerr << "pagoda-import: " << pagoda::printable(note) << '\n';
+    for (const std::string& note : measured.notes)
+      std::cerr << "pagoda-import: " << pagoda::base::printable(note) << '\n';
     if (!std::cout) throw pagoda::Error("standard output: cannot be written");
   } catch (const std::exception& error) {
     std::cerr << "pagoda-import: " << error.what() << '\n';

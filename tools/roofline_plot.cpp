@@ -37,11 +37,11 @@ constexpr const char* kExamples = R"(Examples:
 What FILE ends in gives the format: svg, png, pdf, html, csv, json. PNG and PDF need rsvg-convert (librsvg2-bin).
 Exit codes: 0 done, 1 unusable input, 2 usage, 4 no such device.)";
 
-using Writer = std::string (*)(const pagoda::PlotInput&, const pagoda::PlotOptions&);
+using Writer = std::string (*)(const pagoda::present::PlotInput&, const pagoda::present::PlotOptions&);
 // clang-format off
 constexpr std::array<std::pair<const char*, Writer>, 7> kFormats = {{
-    {"csv", pagoda::plot_csv}, {"html", pagoda::plot_html}, {"json", pagoda::plot_json}, {"pdf", pagoda::plot_pdf},
-    {"png", pagoda::plot_png}, {"svg", pagoda::plot_svg}, {"text", pagoda::plot_text}}};
+    {"csv", pagoda::present::plot_csv}, {"html", pagoda::present::plot_html}, {"json", pagoda::present::plot_json}, {"pdf", pagoda::present::plot_pdf},
+    {"png", pagoda::present::plot_png}, {"svg", pagoda::present::plot_svg}, {"text", pagoda::present::plot_text}}};
 // clang-format on
 
 Writer writer_of(const std::string& format) {
@@ -50,7 +50,7 @@ Writer writer_of(const std::string& format) {
   return nullptr;
 }
 
-pagoda::PlotFile read(const std::string& path) {
+pagoda::present::PlotFile read(const std::string& path) {
   std::error_code failure;
   if (std::filesystem::is_directory(path, failure))
     throw pagoda::Error(path + ": is a folder, expected a JSON file; name the file in it");
@@ -68,7 +68,7 @@ int main(int argc, char** argv) {
   std::string ceilings, device, output, format, precision;
   std::vector<std::string> estimates, measured;
   std::vector<double> x_limits, y_limits;
-  pagoda::PlotOptions options;
+  pagoda::present::PlotOptions options;
   options.tool = "roofline-plot " PAGODA_VERSION;
   app.add_option("--ceilings", ceilings, "Measured roofs: a file of ert-ceilings")->type_name("FILE");
   app.add_option("--device", device,
@@ -118,13 +118,13 @@ int main(int argc, char** argv) {
   if (!y_limits.empty()) options.y_limits = {y_limits[0], y_limits[1]};
   options.color = output == "-" && isatty(STDOUT_FILENO) != 0;
   try {
-    pagoda::PlotInput input;
+    pagoda::present::PlotInput input;
     if (!ceilings.empty()) {
       input.ceilings = read(ceilings);
-      input.device = pagoda::parse_device(input.ceilings->text, ceilings);
-      if (!device.empty()) input.spec = pagoda::find_device(device);
+      input.device = pagoda::documents::parse_device(input.ceilings->text, ceilings);
+      if (!device.empty()) input.spec = pagoda::documents::find_device(device);
     } else {
-      input.device = pagoda::find_device(device);
+      input.device = pagoda::documents::find_device(device);
       // A ceilings file given as a device is one all the same.
       if (input.device.measured) input.ceilings = read(device);
     }
@@ -134,7 +134,7 @@ int main(int argc, char** argv) {
     if (output == "-") {
       if (!(std::cout << text << std::flush)) throw pagoda::Error("standard output: cannot be written");
     } else {
-      pagoda::write_file(output, text);
+      pagoda::base::write_file(output, text);
     }
   } catch (const pagoda::UnknownDevice& error) {
     std::cerr << "roofline-plot: " << error.what() << '\n';

@@ -2,7 +2,7 @@
 
 #include "pagoda/base/text.h"
 
-namespace pagoda::report {
+namespace pagoda::base {
 namespace {
 
 // Quoted where it holds a separator, a quote or a space at its ends.
@@ -30,4 +30,4 @@ CsvLine& CsvLine::name(const std::string& text) {
   return add((is_formula ? "'" : "") + printable(text));
 }
 
-}  // namespace pagoda::report
+}  // namespace pagoda::base

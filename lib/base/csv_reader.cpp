@@ -5,7 +5,7 @@
 
 #include "pagoda/base/json_fields.h"
 
-namespace pagoda::import {
+namespace pagoda::base {
 
 CsvReader::CsvReader(std::string_view text, std::string_view subject) : text_(text), subject_(subject) {
   if (text_.starts_with("\xEF\xBB\xBF")) position_ = 3;
@@ -64,4 +64,4 @@ std::optional<double> printed_number(std::string_view text) {
   return value;
 }
 
-}  // namespace pagoda::import
+}  // namespace pagoda::base

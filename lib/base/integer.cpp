@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace pagoda {
+namespace pagoda::base {
 
 std::string to_string(Int value) {
   if (const auto narrow = static_cast<std::int64_t>(value); narrow == value) return std::to_string(narrow);
@@ -14,4 +14,4 @@ std::string to_string(Int value) {
   return {digits.rbegin(), digits.rend()};
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::base

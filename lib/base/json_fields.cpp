@@ -5,7 +5,7 @@
 #include <fstream>
 #include <sstream>
 
-namespace pagoda::import {
+namespace pagoda::base {
 
 void fail(std::string_view place, const std::string& what) { throw Error(std::string(place) + ": " + what); }
 
@@ -93,4 +93,4 @@ std::string read_text(const std::string& path, const std::string& expected) {
   return std::move(content).str();
 }
 
-}  // namespace pagoda::import
+}  // namespace pagoda::base

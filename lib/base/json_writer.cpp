@@ -4,7 +4,7 @@
 
 #include "pagoda/base/text.h"
 
-namespace pagoda::report {
+namespace pagoda::base {
 
 JsonWriter& JsonWriter::open(char bracket, Layout layout) {
   begin_value();
@@ -90,4 +90,4 @@ void JsonWriter::append_string(std::string_view text) {
   text_ += '"';
 }
 
-}  // namespace pagoda::report
+}  // namespace pagoda::base

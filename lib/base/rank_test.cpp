@@ -8,7 +8,7 @@
 
 #include "pagoda/base/statistics.h"
 
-namespace pagoda::results {
+namespace pagoda::base {
 namespace {
 
 // How many orders of n and m values have each number of wins: f(n, m, u) = f(n−1, m, u−m) + f(n, m−1, u), by whether
@@ -132,4 +132,4 @@ std::optional<std::array<double, 3>> shift_interval(std::span<const double> a, s
   return std::array{median(differences), differences[k - 1], differences[differences.size() - k]};
 }
 
-}  // namespace pagoda::results
+}  // namespace pagoda::base

@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-namespace pagoda {
+namespace pagoda::base {
 
 std::string setting_text(const Setting& setting) {
   struct Visitor {
@@ -19,4 +19,4 @@ std::string setting_text(const Setting& setting) {
   return std::visit(Visitor(), setting);
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::base

@@ -1,7 +1,7 @@
 // Settings to and from JSON.
 #include "pagoda/base/settings_json.h"
 
-namespace pagoda::bench {
+namespace pagoda::base {
 
 Json to_json(const Setting& setting) {
   struct Visitor {
@@ -42,4 +42,4 @@ Settings settings_from(const Json& object, const std::string& place) {
 
 std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
-}  // namespace pagoda::bench
+}  // namespace pagoda::base

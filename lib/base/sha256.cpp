@@ -3,7 +3,7 @@
 #include <bit>
 #include <cstddef>
 
-namespace pagoda::plot {
+namespace pagoda::base {
 namespace {
 
 // First 32 bits of the fractional parts of the cube roots of the first 64 primes (FIPS 180-4, 4.2.2).
@@ -77,4 +77,4 @@ std::string base64(const std::array<std::uint8_t, 32>& digest) {
   return text;
 }
 
-}  // namespace pagoda::plot
+}  // namespace pagoda::base

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-namespace pagoda {
+namespace pagoda::base {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -138,4 +138,4 @@ double relative_trend(std::span<const double> series) {
   return middle != 0 ? median(slopes) * static_cast<double>(series.size()) / std::abs(middle) : 0;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::base

@@ -5,8 +5,7 @@
 #include <charconv>
 #include <cmath>
 
-namespace pagoda {
-namespace report {
+namespace pagoda::base {
 namespace {
 
 struct Range {
@@ -257,16 +256,14 @@ std::string aligned(const Grid& grid, std::size_t width) {
   return text;
 }
 
-}  // namespace report
-
 std::string printable(std::string_view text) {
-  if (report::is_plain(text)) return std::string(text);
+  if (is_plain(text)) return std::string(text);
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string result;
   for (std::size_t i = 0; i < text.size();) {
-    const char32_t code_point = report::next_code_point(text, i);
-    if (!report::is_unsafe(code_point)) {
-      report::append_utf8(result, code_point);
+    const char32_t code_point = next_code_point(text, i);
+    if (!is_unsafe(code_point)) {
+      append_utf8(result, code_point);
       continue;
     }
     std::string digits;
@@ -277,4 +274,4 @@ std::string printable(std::string_view text) {
   return result;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::base

@@ -7,7 +7,7 @@
 
 #include "pagoda/base/statistics.h"
 
-namespace pagoda {
+namespace pagoda::base {
 namespace {
 
 // Decisions are made between chunks: long enough that deciding is rare, short enough that the budget holds.
@@ -101,4 +101,4 @@ Timing time_runs(const std::function<std::vector<double>(std::int64_t)>& run, co
   return timing;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::base

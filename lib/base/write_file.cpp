@@ -11,7 +11,7 @@
 #include "pagoda/base/files.h"
 #include "pagoda/base/text.h"
 
-namespace pagoda {
+namespace pagoda::base {
 namespace {
 
 class Descriptor {
@@ -97,4 +97,4 @@ void check_writable(const std::string& path) {
   ::unlink(place.temporary.c_str());
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::base

@@ -9,7 +9,7 @@
 #include "infer/infer.h"
 #include "memory/liveness.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 namespace {
 
 Totals sum(const std::vector<NodeReport>& rows, const Model& model) {
@@ -108,4 +108,4 @@ Analysis analyze(const Model& model, const AnalyzeOptions& options) {
   return analysis;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

@@ -9,7 +9,7 @@
 #include "embedded.h"
 #include "pagoda/documents/calibration.h"
 
-namespace pagoda {
+namespace pagoda::documents {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -200,4 +200,4 @@ Calibration calibration(std::string_view id) {
   throw Error("calibration \"" + std::string(id) + "\" is not built in; known: " + known);
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::documents

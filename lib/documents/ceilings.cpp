@@ -9,11 +9,11 @@
 #include "pagoda/base/json_writer.h"
 #include "pagoda/documents/ceilings.h"
 
-namespace pagoda {
+namespace pagoda::documents {
 namespace {
 
 using Json = nlohmann::json;
-using report::JsonWriter;
+using base::JsonWriter;
 
 constexpr std::string_view kSchema = "pagoda.ceilings/1";
 constexpr std::array<std::string_view, 4> kKinds = {"compute", "bandwidth", "latency", "energy"};
@@ -23,9 +23,9 @@ constexpr std::array<std::string_view, 8> kStatuses = {"ok",        "not_converg
 
 // Writing ------------------------------------------------------------------------------------------------------------
 
-void write(JsonWriter& json, const Setting& setting) {
+void write(base::JsonWriter& json, const base::Setting& setting) {
   struct Visitor {
-    JsonWriter& out;
+    base::JsonWriter& out;
     void operator()(std::monostate) const { out.null(); }
     void operator()(bool truth) const { out.value(truth); }
     void operator()(std::int64_t number) const { out.value(number); }
@@ -35,7 +35,8 @@ void write(JsonWriter& json, const Setting& setting) {
   std::visit(Visitor{json}, setting);
 }
 
-void write(JsonWriter& json, std::string_view key, const Settings& settings, JsonWriter::Layout layout) {
+void write(base::JsonWriter& json, std::string_view key, const base::Settings& settings,
+           base::JsonWriter::Layout layout) {
   json.key(key).begin_object(layout);
   for (const auto& [name, setting] : settings) {
     json.key(name);
@@ -44,26 +45,26 @@ void write(JsonWriter& json, std::string_view key, const Settings& settings, Jso
   json.end_object();
 }
 
-void write_text(JsonWriter& json, std::string_view key, const std::string& text) {
+void write_text(base::JsonWriter& json, std::string_view key, const std::string& text) {
   if (!text.empty()) json.member(key, text);
 }
 
-void write_theory(JsonWriter& json, const Ceiling& ceiling) {
+void write_theory(base::JsonWriter& json, const Ceiling& ceiling) {
   const CeilingTheory& theory = ceiling.theory;
-  json.key("theory").begin_object(JsonWriter::Layout::Line);
+  json.key("theory").begin_object(base::JsonWriter::Layout::Line);
   json.member("datasheet", theory.datasheet);
   json.member("max_clock", theory.max_clock);
   json.member("observed_clock", theory.observed_clock);
   write_text(json, "source", theory.source);
   json.end_object();
-  json.key("percent").begin_object(JsonWriter::Layout::Line);
+  json.key("percent").begin_object(base::JsonWriter::Layout::Line);
   json.member("datasheet", ceiling.percent(theory.datasheet));
   json.member("max_clock", ceiling.percent(theory.max_clock));
   json.member("observed_clock", ceiling.percent(theory.observed_clock));
   json.end_object();
 }
 
-void write(JsonWriter& json, const Ceiling& c) {
+void write(base::JsonWriter& json, const Ceiling& c) {
   json.begin_object();
   json.member("id", c.id).member("kind", to_string(c.kind)).member("mode", to_string(c.mode));
   write_text(json, "level", c.level);
@@ -77,30 +78,30 @@ void write(JsonWriter& json, const Ceiling& c) {
   json.member("p5", c.p5).member("p95", c.p95).member("min", c.min).member("max", c.max);
   json.key("ci95");
   if (c.ci95)
-    json.begin_array(JsonWriter::Layout::Line).value((*c.ci95)[0]).value((*c.ci95)[1]).end_array();
+    json.begin_array(base::JsonWriter::Layout::Line).value((*c.ci95)[0]).value((*c.ci95)[1]).end_array();
   else
     json.null();
   json.member("n", c.n).member("dropped", c.dropped).member("converged", c.converged).member("contended", c.contended);
   json.member("clock_hz", c.clock_hz).member("per_clock_unit", c.per_clock_unit).member("units", c.units);
   json.member("watts", c.watts);
-  json.key("throttle").begin_array(JsonWriter::Layout::Line);
+  json.key("throttle").begin_array(base::JsonWriter::Layout::Line);
   for (const std::string& reason : c.throttle) json.value(reason);
   json.end_array();
   write_theory(json, c);
   json.member("kernel", c.kernel);
-  write(json, "config", c.config, JsonWriter::Layout::Line);
-  if (!c.code.empty()) write(json, "code", c.code, JsonWriter::Layout::Line);
-  if (!c.counters.empty()) write(json, "counters", c.counters, JsonWriter::Layout::Line);
+  write(json, "config", c.config, base::JsonWriter::Layout::Line);
+  if (!c.code.empty()) write(json, "code", c.code, base::JsonWriter::Layout::Line);
+  if (!c.counters.empty()) write(json, "counters", c.counters, base::JsonWriter::Layout::Line);
   json.member("status", to_string(c.status));
   if (c.pending) json.member("pending", true);
   write_text(json, "note", c.note);
   json.end_object();
 }
 
-void write(JsonWriter& json, const ErtComparison& comparison) {
+void write(base::JsonWriter& json, const ErtComparison& comparison) {
   json.begin_object().member("confidence", comparison.confidence).key("points").begin_array();
   for (const ErtPoint& point : comparison.points) {
-    json.begin_object(JsonWriter::Layout::Line);
+    json.begin_object(base::JsonWriter::Layout::Line);
     json.member("scope", point.scope).member("level", point.level);
     json.member("flops_per_element", point.flops_per_element).member("intensity", point.intensity);
     json.member("working_set_bytes", point.working_set_bytes).member("kernel", point.kernel);
@@ -155,9 +156,9 @@ std::int64_t count(const Json& object, const char* key, const std::string& place
   return static_cast<std::int64_t>(value);
 }
 
-Settings settings(const Json& object, const char* key, const std::string& place) {
+base::Settings settings(const Json& object, const char* key, const std::string& place) {
   const auto found = object.find(key);
-  Settings result;
+  base::Settings result;
   if (found == object.end() || found->is_null()) return result;
   if (!found->is_object()) fail(place + "." + key, "expected an object");
   for (const auto& [name, value] : found->items()) {
@@ -311,20 +312,20 @@ const Ceiling* find_ceiling(const CeilingsDocument& document, std::string_view i
 }
 
 std::string write_ceilings(const CeilingsDocument& document) {
-  JsonWriter json;
+  base::JsonWriter json;
   json.begin_object();
   json.member("schema", kSchema);
   write_text(json, "tool", document.tool);
   json.member("kind", document.kind);
-  write(json, "machine", document.machine, JsonWriter::Layout::Block);
-  write(json, "clocks", document.clocks, JsonWriter::Layout::Block);
-  write(json, "env", document.env, JsonWriter::Layout::Block);
+  write(json, "machine", document.machine, base::JsonWriter::Layout::Block);
+  write(json, "clocks", document.clocks, base::JsonWriter::Layout::Block);
+  write(json, "env", document.env, base::JsonWriter::Layout::Block);
   json.key("ceilings").begin_array();
   for (const Ceiling& ceiling : document.ceilings) write(json, ceiling);
   json.end_array();
   json.key("checks").begin_array();
   for (const CeilingCheck& check : document.checks) {
-    json.begin_object(JsonWriter::Layout::Line);
+    json.begin_object(base::JsonWriter::Layout::Line);
     json.member("name", check.name).member("passed", check.passed).member("detail", check.detail).end_object();
   }
   json.end_array();
@@ -333,7 +334,7 @@ std::string write_ceilings(const CeilingsDocument& document) {
     json.member("source", document.energy->source).member("rows", document.energy->rows);
     json.member("relative_rms", document.energy->relative_rms);
     json.member("condition_number", document.energy->condition_number);
-    write(json, "constants", document.energy->constants, JsonWriter::Layout::Line);
+    write(json, "constants", document.energy->constants, base::JsonWriter::Layout::Line);
     json.end_object();
   }
   if (document.ert) {
@@ -428,4 +429,4 @@ Agreement agreement(const CeilingsDocument& now, const CeilingsDocument& baselin
   return result;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::documents

@@ -6,11 +6,12 @@
 #include "pagoda/base/sha256.h"
 #include "pagoda/documents/experiment.h"
 
-namespace pagoda {
+namespace pagoda::documents {
 
-using namespace bench;
+using base::Json;
+using base::to_json;
 
-std::string canonical(const Config& config) { return dump(to_json(config)); }
+std::string canonical(const Config& config) { return base::dump(to_json(config)); }
 
 Config parse_config(std::string_view json, std::string_view subject) {
   Json parsed;
@@ -20,7 +21,7 @@ Config parse_config(std::string_view json, std::string_view subject) {
     throw Error(std::string(subject) + ": no JSON at byte " + std::to_string(error.byte) +
                 "; a config is an object of values, as --list prints it");
   }
-  return settings_from(parsed, std::string(subject));
+  return base::settings_from(parsed, std::string(subject));
 }
 
 std::string text_of(const Config& config, const std::string& axis) {
@@ -57,7 +58,7 @@ std::string key(const Config& config) {
   Config deciding = config;
   deciding.erase("model_file");
   const Json identity = {{"schema", "pagoda.result/1"}, {"config", to_json(deciding)}};
-  return plot::hex(plot::sha256(dump(identity))).substr(0, 32);
+  return base::hex(base::sha256(base::dump(identity))).substr(0, 32);
 }
 
 std::string label(const Config& config, const std::vector<std::string>& without) {
@@ -69,8 +70,9 @@ std::string label(const Config& config, const std::vector<std::string>& without)
   for (const char* bare : {"model", "backend"})
     if (!skip(bare)) add(text_of(config, bare));
   for (const auto& [name, value] : config)
-    if (is_axis(name) && name != "model" && name != "backend" && !skip(name)) add(name + "=" + setting_text(value));
+    if (is_axis(name) && name != "model" && name != "backend" && !skip(name))
+      add(name + "=" + base::setting_text(value));
   return text;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::documents

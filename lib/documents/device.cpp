@@ -7,7 +7,7 @@
 #include "device_json.h"
 #include "embedded.h"
 
-namespace pagoda {
+namespace pagoda::documents {
 namespace {
 
 std::string join(const std::vector<std::string>& names) {
@@ -62,8 +62,8 @@ DeviceSpec parse_device(std::string_view json, std::string_view subject) {
   const std::string schema = document.is_object() && document.contains("schema") && document["schema"].is_string()
                                  ? document["schema"].get<std::string>()
                                  : "";
-  if (schema == "pagoda.device/1") return devices::read_device(document, subject);
-  if (schema == "pagoda.ceilings/1") return devices::read_ceilings(document, subject);
+  if (schema == "pagoda.device/1") return read_device(document, subject);
+  if (schema == "pagoda.ceilings/1") return read_ceilings(document, subject);
   throw Error(std::string(subject) + ": schema " + (schema.empty() ? "is missing" : "\"" + schema + "\" is not known") +
               "; expected pagoda.device/1 or pagoda.ceilings/1");
 }
@@ -75,4 +75,4 @@ DeviceSpec find_device(std::string_view name_or_path) {
   return is_path ? load_device(std::string(name_or_path)) : device(name_or_path);
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::documents

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
-namespace pagoda::devices {
+namespace pagoda::documents {
 namespace {
 
 using Json = nlohmann::json;
@@ -308,4 +308,4 @@ DeviceSpec read_ceilings(const Json& document, std::string_view subject) {
   return spec;
 }
 
-}  // namespace pagoda::devices
+}  // namespace pagoda::documents

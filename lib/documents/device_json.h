@@ -6,7 +6,7 @@
 
 #include "pagoda/core/device.h"
 
-namespace pagoda::devices {
+namespace pagoda::documents {
 
 // Both throw Error; `subject` names the document in it.
 DeviceSpec read_device(const nlohmann::json& document, std::string_view subject);
@@ -15,4 +15,4 @@ DeviceSpec read_ceilings(const nlohmann::json& document, std::string_view subjec
 // A peak's place in DeviceSpec::peaks.
 bool before(const Peak& a, const Peak& b);
 
-}  // namespace pagoda::devices
+}  // namespace pagoda::documents

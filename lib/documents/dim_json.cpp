@@ -2,7 +2,7 @@
 
 namespace pagoda {
 
-void write_json(report::JsonWriter& json, const Dim& dim) {
+void write_json(base::JsonWriter& json, const Dim& dim) {
   if (const std::optional<Int> number = dim.value())
     json.value(*number);
   else

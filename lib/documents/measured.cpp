@@ -8,13 +8,13 @@
 #include "pagoda/base/json_writer.h"
 #include "pagoda/documents/measured.h"
 
-namespace pagoda {
+namespace pagoda::documents {
 namespace {
 
-using import::fail;
-using import::Json;
-using report::JsonWriter;
-using Layout = JsonWriter::Layout;
+using base::fail;
+using base::Json;
+using base::JsonWriter;
+using Layout = base::JsonWriter::Layout;
 
 constexpr std::string_view kSchema = "pagoda.measured/1";
 constexpr std::array<std::string_view, 8> kSources = {"onnxruntime", "tensorrt",       "ncu",          "kineto",
@@ -33,7 +33,7 @@ constexpr std::array<std::pair<const char*, LevelField>, 5> kLevels = {{
 
 // Counts are doubles here because averages over runs and decimal units of a source make fractions; whole ones up to
 // 2^53 are printed as the integers that they are.
-void write_amount(JsonWriter& json, std::string_view key, const std::optional<double>& amount) {
+void write_amount(base::JsonWriter& json, std::string_view key, const std::optional<double>& amount) {
   json.key(key);
   if (amount && *amount == std::floor(*amount) && std::abs(*amount) < 9007199254740992.0)
     json.value(static_cast<std::int64_t>(*amount));
@@ -41,16 +41,16 @@ void write_amount(JsonWriter& json, std::string_view key, const std::optional<do
     json.value(amount);
 }
 
-void write_maybe(JsonWriter& json, std::string_view key, const std::string& text) {
+void write_maybe(base::JsonWriter& json, std::string_view key, const std::string& text) {
   json.key(key);
   text.empty() ? json.null() : json.value(text);
 }
 
-void write_present(JsonWriter& json, std::string_view key, const std::string& text) {
+void write_present(base::JsonWriter& json, std::string_view key, const std::string& text) {
   if (!text.empty()) json.member(key, text);
 }
 
-void write_spread(JsonWriter& json, std::string_view key, const std::optional<Spread>& spread) {
+void write_spread(base::JsonWriter& json, std::string_view key, const std::optional<Spread>& spread) {
   json.key(key);
   if (!spread) {
     json.null();
@@ -61,7 +61,7 @@ void write_spread(JsonWriter& json, std::string_view key, const std::optional<Sp
   json.end_object();
 }
 
-void write_settings(JsonWriter& json, std::string_view key, const Settings& settings) {
+void write_settings(base::JsonWriter& json, std::string_view key, const base::Settings& settings) {
   json.key(key).begin_object(Layout::Line);
   for (const auto& [name, setting] : settings) {
     json.key(name);
@@ -78,13 +78,13 @@ void write_settings(JsonWriter& json, std::string_view key, const Settings& sett
 }
 
 template <typename Items>
-void write_line(JsonWriter& json, std::string_view key, const Items& items) {
+void write_line(base::JsonWriter& json, std::string_view key, const Items& items) {
   json.key(key).begin_array(Layout::Line);
   for (const auto& item : items) json.value(item);
   json.end_array();
 }
 
-void write_bytes(JsonWriter& json, const LevelBytes& bytes) {
+void write_bytes(base::JsonWriter& json, const LevelBytes& bytes) {
   json.key("bytes");
   if (std::none_of(kLevels.begin(), kLevels.end(), [&](const auto& level) { return bytes.*level.second; })) {
     json.null();
@@ -95,7 +95,7 @@ void write_bytes(JsonWriter& json, const LevelBytes& bytes) {
   json.end_object();
 }
 
-void write_kernel(JsonWriter& json, const MeasuredKernel& kernel) {
+void write_kernel(base::JsonWriter& json, const MeasuredKernel& kernel) {
   json.begin_object();
   json.member("name", kernel.name);
   write_present(json, "op_type", kernel.op_type);
@@ -125,7 +125,7 @@ void write_kernel(JsonWriter& json, const MeasuredKernel& kernel) {
   json.end_object();
 }
 
-void write_device(JsonWriter& json, const MeasuredDevice& device) {
+void write_device(base::JsonWriter& json, const MeasuredDevice& device) {
   json.begin_object();
   write_maybe(json, "name", device.name);
   write_maybe(json, "chip", device.chip);
@@ -141,7 +141,7 @@ void write_device(JsonWriter& json, const MeasuredDevice& device) {
   json.end_object().end_object();
 }
 
-void write_pair(JsonWriter& json, std::string_view key, const std::optional<double>& measured,
+void write_pair(base::JsonWriter& json, std::string_view key, const std::optional<double>& measured,
                 const std::optional<double>& expected, const std::optional<double>& ratio) {
   json.key(key).begin_object(Layout::Line);
   write_amount(json, "measured", measured);
@@ -149,7 +149,7 @@ void write_pair(JsonWriter& json, std::string_view key, const std::optional<doub
   json.member("ratio", ratio).end_object();
 }
 
-void write_counts(JsonWriter& json, const NodeCounts& group) {
+void write_counts(base::JsonWriter& json, const NodeCounts& group) {
   json.begin_object();
   write_line(json, "nodes", group.nodes);
   write_line(json, "kernels", group.kernels);
@@ -164,126 +164,125 @@ void write_counts(JsonWriter& json, const NodeCounts& group) {
 
 // Reading ------------------------------------------------------------------------------------------------------------
 
-std::optional<double> read_amount(const Json& object, const char* key, const std::string& place) {
-  const std::optional<double> value = import::number(object, key, place);
-  if (value && *value < 0) fail(place + "." + key, "is negative; expected an amount or null");
+std::optional<double> read_amount(const base::Json& object, const char* key, const std::string& place) {
+  const std::optional<double> value = base::number(object, key, place);
+  if (value && *value < 0) base::fail(place + "." + key, "is negative; expected an amount or null");
   return value;
 }
 
-std::int64_t read_count(const Json& object, const char* key, std::int64_t least, const std::string& place) {
-  const std::int64_t value = import::integer(object, key, place).value_or(least);
-  if (value < least) fail(place + "." + key, "expected at least " + std::to_string(least));
+std::int64_t read_count(const base::Json& object, const char* key, std::int64_t least, const std::string& place) {
+  const std::int64_t value = base::integer(object, key, place).value_or(least);
+  if (value < least) base::fail(place + "." + key, "expected at least " + std::to_string(least));
   return value;
 }
 
-std::optional<Spread> read_spread(const Json& object, const char* key, const std::string& place) {
-  const Json* found = import::member(object, key);
+std::optional<Spread> read_spread(const base::Json& object, const char* key, const std::string& place) {
+  const base::Json* found = base::member(object, key);
   if (!found) return std::nullopt;
   const std::string inner = place + "." + key;
-  if (!found->is_object()) fail(inner, "expected an object or null");
+  if (!found->is_object()) base::fail(inner, "expected an object or null");
   const auto required = [&](const char* name) {
     const std::optional<double> value = read_amount(*found, name, inner);
-    if (!value) fail(inner, std::string("\"") + name + "\" is missing");
+    if (!value) base::fail(inner, std::string("\"") + name + "\" is missing");
     return *value;
   };
   return Spread{required("min"), required("max"), required("mean"), read_count(*found, "n", 1, inner)};
 }
 
-std::vector<std::size_t> read_indices(const Json& object, const char* key, const std::string& place) {
+std::vector<std::size_t> read_indices(const base::Json& object, const char* key, const std::string& place) {
   std::vector<std::size_t> result;
-  for (const Json& index : import::array(object, key, place)) {
-    if (!index.is_number_unsigned()) fail(place + "." + key, "expected indices");
+  for (const base::Json& index : base::array(object, key, place)) {
+    if (!index.is_number_unsigned()) base::fail(place + "." + key, "expected indices");
     result.push_back(index.get<std::size_t>());
   }
   return result;
 }
 
-MeasuredKernel read_kernel(const Json& json, const std::string& place) {
-  if (!json.is_object()) fail(place, "expected an object");
+MeasuredKernel read_kernel(const base::Json& json, const std::string& place) {
+  if (!json.is_object()) base::fail(place, "expected an object");
   MeasuredKernel kernel;
-  kernel.name = import::text(json, "name", place);
-  kernel.op_type = import::text(json, "op_type", place);
-  kernel.node = import::text(json, "node", place);
-  kernel.nodes = import::texts(json, "nodes", place);
-  kernel.nvtx = import::text(json, "nvtx", place);
-  kernel.provider = import::text(json, "provider", place);
-  kernel.detail = import::text(json, "detail", place);
-  if (import::member(json, "launches")) kernel.launches = read_count(json, "launches", 0, place);
+  kernel.name = base::text(json, "name", place);
+  kernel.op_type = base::text(json, "op_type", place);
+  kernel.node = base::text(json, "node", place);
+  kernel.nodes = base::texts(json, "nodes", place);
+  kernel.nvtx = base::text(json, "nvtx", place);
+  kernel.provider = base::text(json, "provider", place);
+  kernel.detail = base::text(json, "detail", place);
+  if (base::member(json, "launches")) kernel.launches = read_count(json, "launches", 0, place);
   kernel.seconds = read_amount(json, "seconds", place);
   kernel.spread = read_spread(json, "seconds_spread", place);
-  if (const Json* flops = import::member(json, "flops")) {
-    if (!flops->is_object()) fail(place + ".flops", "expected an object or null");
+  if (const base::Json* flops = base::member(json, "flops")) {
+    if (!flops->is_object()) base::fail(place + ".flops", "expected an object or null");
     for (const auto& [precision, value] : flops->items())
       kernel.flops[precision] = read_amount(*flops, precision.c_str(), place + ".flops");
   }
-  if (const Json* bytes = import::member(json, "bytes")) {
-    if (!bytes->is_object()) fail(place + ".bytes", "expected an object or null");
+  if (const base::Json* bytes = base::member(json, "bytes")) {
+    if (!bytes->is_object()) base::fail(place + ".bytes", "expected an object or null");
     for (const auto& [name, field] : kLevels) kernel.bytes.*field = read_amount(*bytes, name, place + ".bytes");
   }
   kernel.energy_joules = read_amount(json, "energy_joules", place);
-  if (const Json* joined = import::member(json, "joined")) {
-    if (!joined->is_object()) fail(place + ".joined", "expected an object or null");
+  if (const base::Json* joined = base::member(json, "joined")) {
+    if (!joined->is_object()) base::fail(place + ".joined", "expected an object or null");
     kernel.joined =
-        Joined{import::text(*joined, "rule", place + ".joined"), read_indices(*joined, "nodes", place + ".joined")};
+        Joined{base::text(*joined, "rule", place + ".joined"), read_indices(*joined, "nodes", place + ".joined")};
   }
-  if (const auto device = import::integer(json, "device", place)) {
-    if (*device < 0) fail(place + ".device", "is negative; expected a place in devices");
+  if (const auto device = base::integer(json, "device", place)) {
+    if (*device < 0) base::fail(place + ".device", "is negative; expected a place in devices");
     kernel.device = static_cast<std::size_t>(*device);
   }
   return kernel;
 }
 
-MeasuredDevice read_device(const Json& json, const std::string& place) {
-  if (!json.is_object()) fail(place, "expected an object");
+MeasuredDevice read_device(const base::Json& json, const std::string& place) {
+  if (!json.is_object()) base::fail(place, "expected an object");
   MeasuredDevice device;
-  device.name = import::text(json, "name", place);
-  device.chip = import::text(json, "chip", place);
+  device.name = base::text(json, "name", place);
+  device.chip = base::text(json, "chip", place);
   for (const char* key : {"clocks", "peaks"})
-    if (const Json* found = import::member(json, key); found && !found->is_object())
-      fail(place + "." + key, "expected an object");
-  if (const Json* clocks = import::member(json, "clocks"))
+    if (const base::Json* found = base::member(json, key); found && !found->is_object())
+      base::fail(place + "." + key, "expected an object");
+  if (const base::Json* clocks = base::member(json, "clocks"))
     for (const auto& [clock, unused] : clocks->items())
       if (const auto hz = read_amount(*clocks, clock.c_str(), place + ".clocks")) device.clocks[clock] = *hz;
-  if (const Json* peaks = import::member(json, "peaks"))
+  if (const base::Json* peaks = base::member(json, "peaks"))
     for (const auto& [of, peak] : peaks->items()) {
       const std::string inner = place + ".peaks." + of;
-      if (!peak.is_object()) fail(inner, "expected an object");
+      if (!peak.is_object()) base::fail(inner, "expected an object");
       const auto per_cycle = read_amount(peak, "per_cycle", inner);
-      if (!per_cycle) fail(inner, "\"per_cycle\" is missing");
+      if (!per_cycle) base::fail(inner, "\"per_cycle\" is missing");
       device.peaks[of] = {*per_cycle, read_amount(peak, "per_second", inner)};
     }
   return device;
 }
 
-MeasuredRun read_run(const Json& json, const std::string& place) {
-  if (!json.is_object()) fail(place, "expected an object");
-  return {import::settings(json, "config", place), read_amount(json, "seconds", place),
-          read_amount(json, "watts", place), read_amount(json, "energy_joules", place),
-          import::text(json, "note", place)};
+MeasuredRun read_run(const base::Json& json, const std::string& place) {
+  if (!json.is_object()) base::fail(place, "expected an object");
+  return {base::settings(json, "config", place), read_amount(json, "seconds", place), read_amount(json, "watts", place),
+          read_amount(json, "energy_joules", place), base::text(json, "note", place)};
 }
 
 CountFlag read_flag(const std::string& name, const std::string& place) {
   for (int i = 0; i <= static_cast<int>(CountFlag::ExtraTraffic); ++i)
     if (to_string(static_cast<CountFlag>(i)) == name) return static_cast<CountFlag>(i);
-  fail(place, "has the flag \"" + name + "\", which is not known");
+  base::fail(place, "has the flag \"" + name + "\", which is not known");
 }
 
-NodeCounts read_counts(const Json& json, const std::string& place) {
-  if (!json.is_object()) fail(place, "expected an object");
+NodeCounts read_counts(const base::Json& json, const std::string& place) {
+  if (!json.is_object()) base::fail(place, "expected an object");
   NodeCounts group;
   group.nodes = read_indices(json, "nodes", place);
   group.kernels = read_indices(json, "kernels", place);
   group.seconds = read_amount(json, "seconds", place);
   const auto pair = [&](const char* key, std::optional<double>& measured, std::optional<double>& expected) {
-    const Json* found = import::member(json, key);
-    if (!found || !found->is_object()) fail(place, std::string("expected an object \"") + key + "\"");
+    const base::Json* found = base::member(json, key);
+    if (!found || !found->is_object()) base::fail(place, std::string("expected an object \"") + key + "\"");
     measured = read_amount(*found, "measured", place + "." + key);
     expected = read_amount(*found, "static", place + "." + key);
   };
   pair("flops", group.measured_flops, group.static_flops);
   pair("contraction", group.measured_contraction, group.static_contraction);
   pair("bytes", group.measured_bytes, group.static_bytes);
-  for (const std::string& flag : import::texts(json, "flags", place)) group.flags.push_back(read_flag(flag, place));
+  for (const std::string& flag : base::texts(json, "flags", place)) group.flags.push_back(read_flag(flag, place));
   return group;
 }
 
@@ -313,7 +312,7 @@ std::optional<double> Measured::kernel_seconds() const {
 }
 
 std::string write_measured(const Measured& measured) {
-  JsonWriter json;
+  base::JsonWriter json;
   json.begin_object();
   json.member("schema", kSchema).member("source", measured.source);
   write_maybe(json, "tool", measured.tool);
@@ -368,56 +367,57 @@ std::string write_measured(const Measured& measured) {
 Measured parse_measured(std::string_view json, std::string_view subject) {
   const std::string place(subject);
   const std::string expected = "a file of schema " + std::string(kSchema) + "; write one with pagoda-import";
-  const Json document = import::parse_json(json, subject, expected);
-  if (!document.is_object() || import::text(document, "schema", place) != kSchema) fail(place, "expected " + expected);
+  const base::Json document = base::parse_json(json, subject, expected);
+  if (!document.is_object() || base::text(document, "schema", place) != kSchema)
+    base::fail(place, "expected " + expected);
   Measured measured;
-  measured.source = import::text(document, "source", place);
+  measured.source = base::text(document, "source", place);
   if (std::find(kSources.begin(), kSources.end(), measured.source) == kSources.end())
-    fail(place + ".source", "is \"" + measured.source +
-                                "\"; expected onnxruntime, tensorrt, ncu, kineto, jetson, "
-                                "pagoda-profile, pagoda-bench or torch");
-  measured.tool = import::text(document, "tool", place);
-  measured.device = import::text(document, "device", place);
-  measured.clocks = import::settings(document, "clocks", place);
-  measured.env = import::settings(document, "env", place);
+    base::fail(place + ".source", "is \"" + measured.source +
+                                      "\"; expected onnxruntime, tensorrt, ncu, kineto, jetson, "
+                                      "pagoda-profile, pagoda-bench or torch");
+  measured.tool = base::text(document, "tool", place);
+  measured.device = base::text(document, "device", place);
+  measured.clocks = base::settings(document, "clocks", place);
+  measured.env = base::settings(document, "env", place);
   measured.repeats = read_count(document, "repeats", 1, place);
   measured.warmup = read_count(document, "warmup", 0, place);
   measured.seconds = read_amount(document, "seconds", place);
   measured.spread = read_spread(document, "seconds_spread", place);
-  const Json& kernels = import::array(document, "kernels", place);
+  const base::Json& kernels = base::array(document, "kernels", place);
   for (std::size_t i = 0; i < kernels.size(); ++i)
     measured.kernels.push_back(read_kernel(kernels[i], element(place, "kernels", i)));
-  if (import::member(document, "runs")) {
-    const Json& runs = import::array(document, "runs", place);
+  if (base::member(document, "runs")) {
+    const base::Json& runs = base::array(document, "runs", place);
     for (std::size_t i = 0; i < runs.size(); ++i) measured.runs.push_back(read_run(runs[i], element(place, "runs", i)));
   }
-  if (import::member(document, "devices")) {
-    const Json& devices = import::array(document, "devices", place);
+  if (base::member(document, "devices")) {
+    const base::Json& devices = base::array(document, "devices", place);
     for (std::size_t i = 0; i < devices.size(); ++i)
       measured.devices.push_back(read_device(devices[i], element(place, "devices", i)));
   }
   for (std::size_t i = 0; i < measured.kernels.size(); ++i)
     if (measured.kernels[i].device.value_or(0) >= std::max<std::size_t>(1, measured.devices.size()))
-      fail(element(place, "kernels", i) + ".device", "is none of the devices");
-  if (import::member(document, "missing")) {
-    const Json& missing = import::array(document, "missing", place);
+      base::fail(element(place, "kernels", i) + ".device", "is none of the devices");
+  if (base::member(document, "missing")) {
+    const base::Json& missing = base::array(document, "missing", place);
     for (std::size_t i = 0; i < missing.size(); ++i) {
-      if (!missing[i].is_object()) fail(element(place, "missing", i), "expected an object");
-      measured.missing.push_back({import::text(missing[i], "what", element(place, "missing", i)),
-                                  import::text(missing[i], "why", element(place, "missing", i))});
+      if (!missing[i].is_object()) base::fail(element(place, "missing", i), "expected an object");
+      measured.missing.push_back({base::text(missing[i], "what", element(place, "missing", i)),
+                                  base::text(missing[i], "why", element(place, "missing", i))});
     }
   }
-  measured.notes = import::texts(document, "notes", place);
-  if (const Json* join = import::member(document, "join")) {
+  measured.notes = base::texts(document, "notes", place);
+  if (const base::Json* join = base::member(document, "join")) {
     const std::string inner = place + ".join";
-    if (!join->is_object()) fail(inner, "expected an object or null");
-    measured.join = JoinSummary{import::text(*join, "model", inner),
+    if (!join->is_object()) base::fail(inner, "expected an object or null");
+    measured.join = JoinSummary{base::text(*join, "model", inner),
                                 read_amount(*join, "seconds", inner),
                                 read_amount(*join, "joined_seconds", inner),
                                 read_indices(*join, "silent_nodes", inner),
                                 {}};
-    if (import::member(*join, "counts")) {
-      const Json& counts = import::array(*join, "counts", inner);
+    if (base::member(*join, "counts")) {
+      const base::Json& counts = base::array(*join, "counts", inner);
       for (std::size_t i = 0; i < counts.size(); ++i)
         measured.join->counts.push_back(read_counts(counts[i], element(inner, "counts", i)));
     }
@@ -426,8 +426,8 @@ Measured parse_measured(std::string_view json, std::string_view subject) {
 }
 
 Measured load_measured(const std::string& path) {
-  return parse_measured(
-      import::read_text(path, "a measurement of schema pagoda.measured/1, as pagoda-import writes it"), path);
+  return parse_measured(base::read_text(path, "a measurement of schema pagoda.measured/1, as pagoda-import writes it"),
+                        path);
 }
 
 std::string_view to_string(CountFlag flag) {
@@ -464,4 +464,4 @@ std::optional<double> NodeCounts::flops_ratio() const { return ratio(measured_fl
 
 std::optional<double> NodeCounts::bytes_ratio() const { return ratio(measured_bytes, static_bytes); }
 
-}  // namespace pagoda
+}  // namespace pagoda::documents

@@ -8,24 +8,24 @@
 #include "embedded.h"
 #include "pagoda/base/json_fields.h"
 
-namespace pagoda {
+namespace pagoda::documents {
 namespace {
 
-using import::Json;
+using base::Json;
 
-std::vector<MetricFormula> formulas(const Json& quantity, const std::string& place) {
+std::vector<MetricFormula> formulas(const base::Json& quantity, const std::string& place) {
   std::vector<MetricFormula> result;
-  for (const Json& json : import::array(quantity, "formulas", place)) {
+  for (const base::Json& json : base::array(quantity, "formulas", place)) {
     MetricFormula formula;
-    formula.passes = import::integer(json, "passes", place).value_or(1);
-    formula.term_passes = import::integer(json, "term_passes", place).value_or(formula.passes);
-    formula.base_passes = import::integer(json, "base_passes", place).value_or(formula.passes + 1);
-    for (const Json& term : import::array(json, "terms", place))
-      formula.terms.push_back({import::text(term, "metric", place), import::number(term, "weight", place).value_or(1)});
-    if (formula.terms.empty()) import::fail(place, "a formula has no terms");
+    formula.passes = base::integer(json, "passes", place).value_or(1);
+    formula.term_passes = base::integer(json, "term_passes", place).value_or(formula.passes);
+    formula.base_passes = base::integer(json, "base_passes", place).value_or(formula.passes + 1);
+    for (const base::Json& term : base::array(json, "terms", place))
+      formula.terms.push_back({base::text(term, "metric", place), base::number(term, "weight", place).value_or(1)});
+    if (formula.terms.empty()) base::fail(place, "a formula has no terms");
     result.push_back(std::move(formula));
   }
-  if (result.empty()) import::fail(place, "has no formula; expected at least one");
+  if (result.empty()) base::fail(place, "has no formula; expected at least one");
   return result;
 }
 
@@ -89,24 +89,23 @@ const MetricQuantity* ChipMetrics::quantity(std::string_view id) const {
 }
 
 ChipMetrics parse_chip_metrics(std::string_view json, std::string_view subject) {
-  const Json root = import::parse_json(json, subject, "a file of the metric catalogue");
+  const base::Json root = base::parse_json(json, subject, "a file of the metric catalogue");
   const std::string place(subject);
-  if (import::text(root, "schema", place) != "pagoda.metrics/1")
-    import::fail(place, "is no pagoda.metrics/1; expected a file of data/metrics");
+  if (base::text(root, "schema", place) != "pagoda.metrics/1")
+    base::fail(place, "is no pagoda.metrics/1; expected a file of data/metrics");
   ChipMetrics chip;
-  chip.family = import::text(root, "family", place);
-  chip.chips = import::texts(root, "chips", place);
-  chip.cupti = import::text(root, "cupti", place);
+  chip.family = base::text(root, "family", place);
+  chip.chips = base::texts(root, "chips", place);
+  chip.cupti = base::text(root, "cupti", place);
   chip.collectable = root.value("collectable", true);
-  for (const Json& quantity : import::array(root, "quantities", place)) {
-    const std::string id = import::text(quantity, "id", place);
+  for (const base::Json& quantity : base::array(root, "quantities", place)) {
+    const std::string id = base::text(quantity, "id", place);
     chip.quantities.push_back({id, formulas(quantity, place + ": " + id)});
   }
-  for (const Json& group : import::array(root, "groups", place))
-    chip.groups.push_back(
-        {import::texts(group, "metrics", place), import::integer(group, "passes", place).value_or(1)});
-  for (const Json& missing : import::array(root, "missing", place))
-    chip.missing.push_back({import::text(missing, "what", place), import::text(missing, "why", place)});
+  for (const base::Json& group : base::array(root, "groups", place))
+    chip.groups.push_back({base::texts(group, "metrics", place), base::integer(group, "passes", place).value_or(1)});
+  for (const base::Json& missing : base::array(root, "missing", place))
+    chip.missing.push_back({base::text(missing, "what", place), base::text(missing, "why", place)});
   return chip;
 }
 
@@ -182,4 +181,4 @@ std::map<std::string, double> evaluate_metrics(const ChipMetrics& chip, const st
   return amounts;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::documents

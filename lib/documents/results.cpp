@@ -14,9 +14,8 @@
 #include "pagoda/base/statistics.h"
 #include "pagoda/documents/result.h"
 
-namespace pagoda {
+namespace pagoda::documents {
 namespace {
-
 
 class File {
  public:
@@ -121,4 +120,4 @@ ResultSet load_results(const std::string& path) {
   return set;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::documents

@@ -197,9 +197,9 @@ TEST_CASE("a wrong result fails") {
   };
   const LayerList list = layers_of("x:f32[1,4,8,8], w:f32[4,4,3,3]=const -> y = Conv(x, w)");
   CHECK(verification(prepare_model(list, liar, {.algorithm = "reference"}), 1e-3).code ==
-        pagoda::VerificationCode::Fail);
+        pagoda::documents::VerificationCode::Fail);
   CHECK(verification(prepare_model(list, reference_library(), {.algorithm = "reference"}), 1e-3).code ==
-        pagoda::VerificationCode::Pass);
+        pagoda::documents::VerificationCode::Pass);
 }
 
 TEST_CASE("cuDNN says without a device what shapes rule out, and that there is none") {

@@ -21,8 +21,8 @@ TEST_CASE("the slope has neither launch nor wait in it, and these are said apart
   const Slope slope = measure_slope(together, {.budget_seconds = 1});
   CHECK(slope.n >= 2048);
   CHECK(slope.seconds.size() >= 7);
-  CHECK(pagoda::median(slope.seconds) == doctest::Approx(3e-6).epsilon(0.01));
-  CHECK(std::abs(pagoda::median(slope.overhead) - 50e-6) < 10e-6);
+  CHECK(pagoda::base::median(slope.seconds) == doctest::Approx(3e-6).epsilon(0.01));
+  CHECK(std::abs(pagoda::base::median(slope.overhead) - 50e-6) < 10e-6);
 }
 
 TEST_CASE("operands are the same in every type, and errors are seen") {

@@ -85,14 +85,14 @@ TEST_CASE("a run on a GPU has its energy, clock, heat, throttle reasons and driv
         device + " --set really=true --set latency=0.02 --half-width 0.000001 --warmup 0.2 --budget " +
         std::to_string(budget) + " --no-resume -o out";
     REQUIRE(shop.shell(command).code == 0);
-    const ResultSet set = load_results(shop.path("out"));
-    const Result result = set.results.back();
+    const documents::ResultSet set = documents::load_results(shop.path("out"));
+    const documents::Result result = set.results.back();
     fs::remove_all(shop.path("out"));
-    REQUIRE(result.status == ResultStatus::Ok);
+    REQUIRE(result.status == documents::ResultStatus::Ok);
     return result;
   };
   // 250 W for 20 ms are 5 J; a busy machine makes a run longer than it says, never shorter.
-  const Result counted = one("", "cuda:1", 1.5);
+  const documents::Result counted = one("", "cuda:1", 1.5);
   REQUIRE(counted.energy_joules);
   CHECK(*counted.energy_joules > 4.5);
   CHECK(*counted.energy_joules < 10);
@@ -103,13 +103,13 @@ TEST_CASE("a run on a GPU has its energy, clock, heat, throttle reasons and driv
   CHECK(counted.interference.throttle == std::vector<std::string>{"sw_power_cap"});
   CHECK(std::get<std::string>(counted.metadata.at("driver")) == "580.42");
   CHECK(std::get<double>(counted.metadata.at("gpu_power_limit_watts")) == 700);
-  const Result sampled = one("FAKE_GPU_COUNTER=no", "cuda:1", 1.5);
+  const documents::Result sampled = one("FAKE_GPU_COUNTER=no", "cuda:1", 1.5);
   REQUIRE(sampled.energy_joules);
   CHECK(*sampled.energy_joules > 4.5);
   CHECK(*sampled.energy_joules < 10);
   CHECK(sampled.energy_source.starts_with("trapezoid over sampled power"));
   // The management library does not know device 0: nothing of the processor stands in for it.
-  const Result unknown = one("", "cuda", 0.1);
+  const documents::Result unknown = one("", "cuda", 0.1);
   CHECK_FALSE(unknown.energy_joules);
   CHECK(unknown.energy_source.empty());
   CHECK_FALSE(unknown.interference.clock_hz_before);

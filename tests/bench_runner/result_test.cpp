@@ -25,12 +25,12 @@ struct Folder {
   std::string path = (fs::temp_directory_path() / ("pagoda_result_" + std::to_string(getpid()))).string();
 };
 
-Result sample(std::int64_t batch) {
-  Result r;
+documents::Result sample(std::int64_t batch) {
+  documents::Result r;
   r.config = {{"model", "net"}, {"backend", "ort"}, {"batch", batch}, {"half", 0.5}};
-  r.key = key(r.config);
-  Timing timing;
-  timing.latency = summarize_latency(std::vector<double>{0.1, 0.11, 0.12, 0.1, 0.13, 0.1, 0.11}, 0.05);
+  r.key = documents::key(r.config);
+  base::Timing timing;
+  timing.latency = base::summarize_latency(std::vector<double>{0.1, 0.11, 0.12, 0.1, 0.13, 0.1, 0.11}, 0.05);
   timing.first_call_seconds = 0.5;
   timing.warmup_iterations = 11;
   timing.warmup_seconds = 1.5;
@@ -44,21 +44,21 @@ Result sample(std::int64_t batch) {
   r.interference.throttle = {"thermal"};
   r.layers = {{.name = "conv1", .op_type = "Conv", .seconds = 0.01, .facts = {{"algorithm", "direct"}}, .note = ""},
               {.name = "conv2", .op_type = "Conv", .seconds = {}, .facts = {}, .note = "refused"}};
-  r.verification = Verification{.code = VerificationCode::ShapesDiffer,
-                                .reference = "net ort",
-                                .error = {},
-                                .threshold = 0.02,
-                                .detail = "[1] and [2]"};
+  r.verification = documents::Verification{.code = documents::VerificationCode::ShapesDiffer,
+                                           .reference = "net ort",
+                                           .error = {},
+                                           .threshold = 0.02,
+                                           .detail = "[1] and [2]"};
   r.wall_seconds = 3;
   r.metadata = {{"host", "here"}, {"cpus", std::int64_t{2}}};
   return r;
 }
 
-Result crash() {
-  Result r;
+documents::Result crash() {
+  documents::Result r;
   r.config = {{"backend", "cmd"}};
-  r.key = key(r.config);
-  r.status = ResultStatus::Killed;
+  r.key = documents::key(r.config);
+  r.status = documents::ResultStatus::Killed;
   r.reason = "ended by signal 11";
   r.stderr_tail = "line\n\xff\x1b[2Jend";
   r.signal = 11;
@@ -68,44 +68,44 @@ Result crash() {
 
 TEST_CASE("results are written as their schema says and read back") {
   const json schema = test::schema("result");
-  for (const Result& result : {sample(1), crash()}) {
-    const std::string line = write_result(result);
+  for (const documents::Result& result : {sample(1), crash()}) {
+    const std::string line = documents::write_result(result);
     CHECK(line.find('\n') == std::string::npos);
     CHECK(test::violations(json::parse(line), schema) == std::vector<std::string>{});
-    CHECK(write_result(parse_result(line, "line")) == line);
+    CHECK(documents::write_result(documents::parse_result(line, "line")) == line);
   }
-  const json written = json::parse(write_result(sample(1)));
+  const json written = json::parse(documents::write_result(sample(1)));
   CHECK(written["items_per_second"].get<double>() == doctest::Approx(2 / 0.11));
   CHECK(written["latency"]["p50"] == 0.11);
   CHECK(written["memory"]["device_peak_bytes"].is_null());
 }
 
 TEST_CASE("what is no result is refused") {
-  const std::string line = write_result(sample(1));
+  const std::string line = documents::write_result(sample(1));
   for (const std::string& bad :
        {std::string("{}"), std::string("[]"), std::string("null"), line.substr(0, line.size() / 2),
         std::string(R"({"schema":"pagoda.result/2","key":"a","config":{}})"),
         std::string(R"({"schema":"pagoda.result/1","key":"a","config":{},"status":"fine"})"),
         std::string(R"({"schema":"pagoda.result/1","key":"a","config":[],"status":"ok"})"),
         std::string(R"({"schema":"pagoda.result/1","config":{},"status":"ok"})")})
-    CHECK_THROWS_AS(parse_result(bad, "line"), Error);
+    CHECK_THROWS_AS(documents::parse_result(bad, "line"), Error);
 }
 
 TEST_CASE("a line torn at any byte is recognised, and the next append starts a line of its own") {
   const Folder folder;
   const std::string path = folder / "results.jsonl";
-  append_result(path, sample(1));
+  documents::append_result(path, sample(1));
   const std::string first = test::read_file(path);
-  append_result(path, sample(2));
+  documents::append_result(path, sample(2));
   const std::string both = test::read_file(path);
   for (std::size_t cut = first.size(); cut < both.size(); cut += cut + 60 < both.size() ? 59 : 1) {
     CAPTURE(cut);
-    write_file(path, both.substr(0, cut));
-    ResultSet torn = load_results(path);
+    base::write_file(path, both.substr(0, cut));
+    documents::ResultSet torn = documents::load_results(path);
     REQUIRE(torn.results.size() == 1);
     CHECK(torn.torn == (cut == first.size() ? 0 : 1));
-    append_result(path, sample(2));
-    torn = load_results(path);
+    documents::append_result(path, sample(2));
+    torn = documents::load_results(path);
     CHECK(torn.results.size() == 2);
     CHECK(torn.results[1].key == sample(2).key);
     // The last byte of a line is its end: without it a complete text is still torn, and is then repeated.
@@ -115,35 +115,35 @@ TEST_CASE("a line torn at any byte is recognised, and the next append starts a l
 
 TEST_CASE("files of several hosts merge by key, the last line of a key counting") {
   const Folder folder;
-  Result again = sample(1);
-  again.status = ResultStatus::Failed;
-  append_result(folder / "results-host1.jsonl", again);
-  append_result(folder / "results-host1.jsonl", sample(2));
-  append_result(folder / "results-host2.jsonl", sample(1));
-  write_file(folder / "notes.txt", "not a result");
-  const ResultSet set = load_results(folder.path);
+  documents::Result again = sample(1);
+  again.status = documents::ResultStatus::Failed;
+  documents::append_result(folder / "results-host1.jsonl", again);
+  documents::append_result(folder / "results-host1.jsonl", sample(2));
+  documents::append_result(folder / "results-host2.jsonl", sample(1));
+  base::write_file(folder / "notes.txt", "not a result");
+  const documents::ResultSet set = documents::load_results(folder.path);
   CHECK(set.results.size() == 2);
   CHECK(set.duplicates == 1);
   CHECK(set.torn == 0);
-  CHECK(set.results[0].status == ResultStatus::Ok);
+  CHECK(set.results[0].status == documents::ResultStatus::Ok);
   fs::remove_all(folder.path);
-  CHECK_THROWS_AS(load_results(folder / "results.jsonl"), Error);
+  CHECK_THROWS_AS(documents::load_results(folder / "results.jsonl"), Error);
   fs::create_directories(folder.path);
-  CHECK(load_results(folder.path).results.empty());
+  CHECK(documents::load_results(folder.path).results.empty());
 }
 
 TEST_CASE("the status of a study counts what is done, not ok and left, and foresees the time") {
-  std::vector<Experiment> experiments;
+  std::vector<documents::Experiment> experiments;
   for (std::int64_t batch = 1; batch <= 4; ++batch)
-    experiments.push_back({key(sample(batch).config), sample(batch).config});
-  ResultSet done;
-  StudyStatus status = study_status(experiments, done);
+    experiments.push_back({documents::key(sample(batch).config), sample(batch).config});
+  documents::ResultSet done;
+  measured::StudyStatus status = measured::study_status(experiments, done);
   CHECK(status.left == 4);
   CHECK_FALSE(status.seconds_left);
   done.results = {sample(1), sample(2), crash()};
-  done.results[1].status = ResultStatus::Timeout;
+  done.results[1].status = documents::ResultStatus::Timeout;
   done.results[1].wall_seconds = 5;
-  status = study_status(experiments, done);
+  status = measured::study_status(experiments, done);
   CHECK(status.total == 4);
   CHECK(status.ok == 1);
   CHECK(status.not_ok == std::map<std::string, std::int64_t>{{"timeout", 1}});
@@ -152,7 +152,7 @@ TEST_CASE("the status of a study counts what is done, not ok and left, and fores
 }
 
 TEST_CASE("a file that cannot be written is an error that names it") {
-  CHECK_THROWS_WITH_AS(append_result("/nowhere/results.jsonl", sample(1)),
+  CHECK_THROWS_WITH_AS(documents::append_result("/nowhere/results.jsonl", sample(1)),
                        "/nowhere/results.jsonl: cannot be opened: No such file or directory", Error);
 }
 

@@ -21,7 +21,7 @@ using test::Outcome;
 struct Cluster : test::Workshop {
   Cluster() {
     fs::create_directories(path("bin"));
-    write_file(folder + "/study.toml", R"(
+    base::write_file(folder + "/study.toml", R"(
       backend = "fake"
       batch = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]
       [backends.fake]
@@ -42,7 +42,7 @@ struct Cluster : test::Workshop {
 
   // Runs in the folder that the tool is started in.
   void program(const std::string& name, const std::string& body) const {
-    write_file(folder + "/bin/" + name, "#!/bin/sh\n" + body + "\n");
+    base::write_file(folder + "/bin/" + name, "#!/bin/sh\n" + body + "\n");
     ::chmod((folder + "/bin/" + name).c_str(), 0755);
   }
   Outcome run(const std::string& arguments, const std::string& before = "PATH=\"$PWD/bin:$PATH\" ") const {
@@ -102,7 +102,7 @@ TEST_CASE("a script's tasks run their experiments, each once") {
       "for job in 101:4 102:4 103:1 101:1; do for t in $(seq 0 ${job#*:}); do SLURM_JOB_ID=1 "
       "SLURM_ARRAY_TASK_ID=$t bash job-${job%:*}.sh || exit 1; done; done";
   REQUIRE(cluster.shell(tasks).code == 0);
-  const ResultSet set = load_results(cluster.folder + "/out");
+  const documents::ResultSet set = documents::load_results(cluster.folder + "/out");
   CHECK(set.results.size() == 12);
   CHECK(set.duplicates == 0);
   CHECK(cluster.run("status out").out ==
@@ -113,11 +113,11 @@ TEST_CASE("a script's tasks run their experiments, each once") {
 TEST_CASE("status tells what Slurm says of tasks without a record") {
   const Cluster cluster;
   REQUIRE(cluster.run("submit --slurm study.toml -o out").code == 0);
-  write_file(
+  base::write_file(
       cluster.folder + "/queue",
       "  101_0|RUNNING|0|None|\n  101_1|RUNNING|1|None|\n 101_2|PENDING|0|Resources|\n 101_3|PENDING|2|BeginTime|\n"
       "101_4|TIMEOUT|0|TimeLimit|\n102_0|NODE_FAIL|0|None|\nnonsense\n999_1|FAILED|0|None|\n102_77|FAILED|0|x|\n");
-  write_file(cluster.folder + "/account", "101_0|FAILED\n102_1|CANCELLED by 0\n102_2|OUT_OF_MEMORY\n");
+  base::write_file(cluster.folder + "/account", "101_0|FAILED\n102_1|CANCELLED by 0\n102_2|OUT_OF_MEMORY\n");
   const Outcome r = cluster.run("status out");
   CHECK(r.code == 0);
   CHECK(r.out ==
@@ -194,19 +194,19 @@ TEST_CASE("a worker that a dying job takes with it is no result") {
   const std::string script =
       "SLURM_JOB_ID=1 SLURM_ARRAY_TASK_ID=0 bash job-101.sh & runner=$!; sleep 0.5; kill -TERM $runner; wait $runner";
   cluster.program("slow", "sleep 0.2; kill -9 $$");
-  write_file(cluster.folder + "/study.toml",
-             "backend = \"fake\"\n[backends.fake]\ncommand = [\"" + cluster.folder + "/bin/slow\"]\n");
+  base::write_file(cluster.folder + "/study.toml",
+                   "backend = \"fake\"\n[backends.fake]\ncommand = [\"" + cluster.folder + "/bin/slow\"]\n");
   REQUIRE(cluster.run("submit --slurm study.toml -o slow").code == 0);
   REQUIRE(cluster.file("job-104.sh").find("/slow'") != std::string::npos);
   std::string slow = script;
   slow.replace(slow.find("101"), 3, "104");
   CHECK(cluster.shell(slow).code == 130);
-  CHECK(load_results(cluster.folder + "/slow").results.empty());
+  CHECK(documents::load_results(cluster.folder + "/slow").results.empty());
   // Alone, it is one.
   REQUIRE(cluster.run("task slow --index 0").code == 0);
-  const ResultSet set = load_results(cluster.folder + "/slow");
+  const documents::ResultSet set = documents::load_results(cluster.folder + "/slow");
   REQUIRE(set.results.size() == 1);
-  CHECK(set.results[0].status == ResultStatus::Killed);
+  CHECK(set.results[0].status == documents::ResultStatus::Killed);
 }
 
 TEST_CASE("the memory of a task is what Slurm gave it") {

@@ -10,12 +10,12 @@
 #include "pagoda/measured/study.h"
 #include "pagoda/present/report.h"
 
-namespace pagoda {
+namespace pagoda::measured {
 namespace {
 
 std::vector<std::string> labels(const Plan& plan) {
   std::vector<std::string> all;
-  for (const Experiment& experiment : plan.experiments) all.push_back(label(experiment.config));
+  for (const documents::Experiment& experiment : plan.experiments) all.push_back(documents::label(experiment.config));
   return all;
 }
 
@@ -30,7 +30,7 @@ std::string message(const std::string& toml) {
 
 // A file that stands for a model: only its bytes matter here.
 struct ModelFile {
-  ModelFile() { write_file(path, "model"); }
+  ModelFile() { base::write_file(path, "model"); }
   ~ModelFile() { std::filesystem::remove(path); }
   std::string path =
       (std::filesystem::temp_directory_path() / ("pagoda_study_" + std::to_string(getpid()) + ".onnx")).string();
@@ -91,7 +91,7 @@ TEST_CASE("what a backend cannot run is listed with the reason") {
 
 TEST_CASE("a check of the caller can refuse what the table allows") {
   const Study study = parse_study("model='resnet18'\nbackend='torch'\nbatch=[1,2]", "s.toml");
-  const Plan plan = expand(study, [](const Config& config) -> std::optional<std::string> {
+  const Plan plan = expand(study, [](const documents::Config& config) -> std::optional<std::string> {
     if (std::get<std::int64_t>(config.at("batch")) == 2) return "two is too many";
     return std::nullopt;
   });
@@ -136,21 +136,22 @@ TEST_CASE("bytes are read with decimal and binary units") {
 }
 
 TEST_CASE("the key is a hash of canonical JSON, and of everything but the path of the model") {
-  const Config config = {{"model", "net"}, {"batch", std::int64_t{2}}, {"backend", "ort"}, {"x", 0.5}, {"on", true}};
-  CHECK(canonical(config) == R"({"backend":"ort","batch":2,"model":"net","on":true,"x":0.5})");
+  const documents::Config config = {
+      {"model", "net"}, {"batch", std::int64_t{2}}, {"backend", "ort"}, {"x", 0.5}, {"on", true}};
+  CHECK(documents::canonical(config) == R"({"backend":"ort","batch":2,"model":"net","on":true,"x":0.5})");
   // printf '%s' '{"config":{…},"schema":"pagoda.result/1"}' | sha256sum
-  CHECK(key(config) == "41ff1011693df223a173957bb44f174c");
-  Config moved = config;
+  CHECK(documents::key(config) == "41ff1011693df223a173957bb44f174c");
+  documents::Config moved = config;
   moved["model_file"] = "/elsewhere/net.onnx";
-  CHECK(key(moved) == key(config));
+  CHECK(documents::key(moved) == documents::key(config));
   for (const auto& [axis, value] : config) {
-    Config other = config;
+    documents::Config other = config;
     other[axis] = "different";
-    CHECK(key(other) != key(config));
+    CHECK(documents::key(other) != documents::key(config));
   }
-  CHECK(parse_config(canonical(config), "config") == config);
-  CHECK_THROWS_AS(parse_config("[1]", "config"), Error);
-  CHECK_THROWS_AS(parse_config("{", "config"), Error);
+  CHECK(documents::parse_config(documents::canonical(config), "config") == config);
+  CHECK_THROWS_AS(documents::parse_config("[1]", "config"), Error);
+  CHECK_THROWS_AS(documents::parse_config("{", "config"), Error);
 }
 
 TEST_CASE("a model is known by its content: the same bytes elsewhere have the same key, others have not") {
@@ -164,7 +165,7 @@ TEST_CASE("a model is known by its content: the same bytes elsewhere have the sa
   const std::string copy = folder + "/" + std::filesystem::path(file.path).filename().string();
   std::filesystem::copy(file.path, copy);
   CHECK(key_of(copy) == before);
-  write_file(file.path, "another model");
+  base::write_file(file.path, "another model");
   CHECK(key_of(file.path) != before);
   std::filesystem::remove_all(folder);
 }
@@ -194,13 +195,13 @@ TEST_CASE("filters and stages choose among experiments") {
   CHECK(quick.experiments.size() == 10);
   std::set<std::string> values, wanted, keys;
   for (const Plan* plan : {&all, static_cast<const Plan*>(&quick)})
-    for (const Experiment& experiment : plan->experiments)
+    for (const documents::Experiment& experiment : plan->experiments)
       for (const char* axis : {"model", "compile", "batch"}) {
-        const std::string value = canonical({{axis, experiment.config.at(axis)}});
+        const std::string value = documents::canonical({{axis, experiment.config.at(axis)}});
         (plan == &all ? wanted : values).insert(value);
       }
   CHECK(values == wanted);
-  for (const Experiment& experiment : quick.experiments) keys.insert(experiment.key);
+  for (const documents::Experiment& experiment : quick.experiments) keys.insert(experiment.key);
   CHECK(keys.size() == 10);
 
   Plan broken = all;
@@ -210,27 +211,28 @@ TEST_CASE("filters and stages choose among experiments") {
 TEST_CASE("repeats are interleaved: every round holds each experiment once, in an order of its own") {
   Study study = parse_study("model=['a','b','c','d','e','f']\nbackend='torch'\nrepeats=3\nseed=7", "s.toml");
   const Plan plan = expand(study);
-  const std::vector<Experiment> run = order(plan, study);
+  const std::vector<documents::Experiment> run = order(plan, study);
   REQUIRE(run.size() == 18);
   std::set<std::string> keys;
   std::vector<std::vector<std::string>> rounds(3);
   for (std::size_t i = 0; i < run.size(); ++i) {
     CHECK(std::get<std::int64_t>(run[i].config.at("repeat")) == static_cast<std::int64_t>(i / 6));
-    CHECK(run[i].key == key(run[i].config));
+    CHECK(run[i].key == documents::key(run[i].config));
     keys.insert(run[i].key);
-    rounds[i / 6].push_back(label(run[i].config));
+    rounds[i / 6].push_back(documents::label(run[i].config));
   }
   CHECK(keys.size() == 18);
   CHECK(rounds[0] != rounds[1]);
   for (auto& round : rounds) std::sort(round.begin(), round.end());
   CHECK(rounds[0] == rounds[1]);
   CHECK(rounds[1] == rounds[2]);
-  const std::vector<Experiment> again = order(plan, study);
+  const std::vector<documents::Experiment> again = order(plan, study);
   for (std::size_t i = 0; i < run.size(); ++i) CHECK(again[i].key == run[i].key);
   study.seed = 8;
   bool is_same = true;
-  const std::vector<Experiment> other = order(plan, study);
-  for (std::size_t i = 0; i < run.size(); ++i) is_same = is_same && label(other[i].config) == label(run[i].config);
+  const std::vector<documents::Experiment> other = order(plan, study);
+  for (std::size_t i = 0; i < run.size(); ++i)
+    is_same = is_same && documents::label(other[i].config) == documents::label(run[i].config);
   CHECK_FALSE(is_same);
 }
 
@@ -254,4 +256,4 @@ TEST_CASE("paths of a study are relative to its folder") {
 }
 
 }  // namespace
-}  // namespace pagoda
+}  // namespace pagoda::measured

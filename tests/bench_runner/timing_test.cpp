@@ -21,7 +21,7 @@ TEST_CASE("percentiles of a known distribution are found within their sampling e
   std::mt19937_64 random(1);
   Samples samples;
   for (int i = 0; i < 100000; ++i) samples.push_back(shifted_exponential(random));
-  const Latency l = summarize_latency(samples, 0.01);
+  const base::Latency l = base::summarize_latency(samples, 0.01);
   // Standard error of a quantile: sqrt(p(1-p)/n) / density, with density e^-(x-1); five of them.
   const auto tolerance = [](double p) { return 5e-3 * std::sqrt(p * (1 - p) / 100000) / (1 - p); };
   CHECK(std::abs(l.p50 - 1e-3 * (1 + std::log(2.0))) < tolerance(0.5));
@@ -36,11 +36,11 @@ TEST_CASE("percentiles of a known distribution are found within their sampling e
   CHECK((*l.ci95)[0] < l.p50);
   CHECK(l.p50 < (*l.ci95)[1]);
   CHECK(l.converged);
-  CHECK(l.samples.size() == kKeptSamples);
+  CHECK(l.samples.size() == base::kKeptSamples);
 }
 
 TEST_CASE("small sets are summarised exactly") {
-  const Latency l = summarize_latency(Samples{3, 1, 2}, 0.01);
+  const base::Latency l = base::summarize_latency(Samples{3, 1, 2}, 0.01);
   CHECK(l.n == 3);
   CHECK(l.p50 == 2);
   CHECK(l.min == 1);
@@ -50,8 +50,8 @@ TEST_CASE("small sets are summarised exactly") {
   CHECK_FALSE(l.ci95);
   CHECK_FALSE(l.converged);
   CHECK(l.samples == Samples{3, 1, 2});
-  CHECK(summarize_latency({}, 0.01).n == 0);
-  CHECK(summarize_latency(Samples{4}, 0.01).std == 0);
+  CHECK(base::summarize_latency({}, 0.01).n == 0);
+  CHECK(base::summarize_latency(Samples{4}, 0.01).std == 0);
 }
 
 // A thing whose runs take what `seconds(i)` says, and which counts how it was asked.
@@ -68,15 +68,15 @@ struct Machine {
   }
 };
 
-Timing time_machine(Machine& machine, const TimingOptions& options) {
-  return time_runs([&](std::int64_t n) { return machine(n); }, options);
+base::Timing time_machine(Machine& machine, const base::TimingOptions& options) {
+  return base::time_runs([&](std::int64_t n) { return machine(n); }, options);
 }
 
 TEST_CASE("warm-up goes on until the runs settle, however long that is") {
   // 40 ms falling towards 10 ms over about 100 runs.
   Machine slow{[](std::int64_t i) { return 0.01 + 0.03 * std::exp(-static_cast<double>(i) / 30); }};
   Machine fast{[](std::int64_t i) { return i == 0 ? 1.0 : 0.01; }};
-  const Timing a = time_machine(slow, {}), b = time_machine(fast, {});
+  const base::Timing a = time_machine(slow, {}), b = time_machine(fast, {});
   CHECK(a.settled);
   CHECK(b.settled);
   CHECK(a.warmup_iterations > 60);
@@ -89,7 +89,7 @@ TEST_CASE("warm-up goes on until the runs settle, however long that is") {
 
 TEST_CASE("what never settles is measured after the time for warm-up, and says so") {
   Machine drifting{[](std::int64_t i) { return 0.01 * std::pow(1.02, static_cast<double>(i)); }};
-  const Timing t = time_machine(drifting, {.budget_seconds = 1, .warmup_seconds = 1});
+  const base::Timing t = time_machine(drifting, {.budget_seconds = 1, .warmup_seconds = 1});
   CHECK_FALSE(t.settled);
   CHECK(t.warmup_seconds >= 1);
   CHECK(t.latency.n >= 10);
@@ -97,14 +97,14 @@ TEST_CASE("what never settles is measured after the time for warm-up, and says s
 
 TEST_CASE("quiet runs stop early, noisy ones at the end of the budget") {
   Machine quiet{[](std::int64_t) { return 0.01; }};
-  const Timing q = time_machine(quiet, {.budget_seconds = 10});
+  const base::Timing q = time_machine(quiet, {.budget_seconds = 10});
   CHECK(q.latency.converged);
   CHECK(q.latency.n >= 10);
   CHECK(q.latency.n < 40);
 
   std::mt19937_64 random(3);
   Machine noisy{[&](std::int64_t) { return 0.01 * (random() % 2 ? 1 : 3); }};
-  const Timing n = time_machine(noisy, {.budget_seconds = 1});
+  const base::Timing n = time_machine(noisy, {.budget_seconds = 1});
   CHECK_FALSE(n.latency.converged);
   CHECK(n.latency.mean * static_cast<double>(n.latency.n) == doctest::Approx(1).epsilon(0.1));
 }
@@ -126,7 +126,7 @@ TEST_CASE("deciding is rare: a chunk of short runs is asked for at once") {
 
 TEST_CASE("a run that ends early keeps what it measured") {
   std::int64_t made = 0;
-  const Timing t = time_runs(
+  const base::Timing t = base::time_runs(
       [&](std::int64_t n) {
         Samples out(static_cast<std::size_t>(std::min<std::int64_t>(n, 40 - made)),
                     0.01 * static_cast<double>(1 + made % 3));
@@ -136,7 +136,7 @@ TEST_CASE("a run that ends early keeps what it measured") {
       {.half_width = 1e-9});
   CHECK(made == 40);
   CHECK(t.latency.n + t.warmup_iterations == 40);
-  CHECK(time_runs([](std::int64_t) { return Samples(); }, {}).latency.n == 0);
+  CHECK(base::time_runs([](std::int64_t) { return Samples(); }, {}).latency.n == 0);
 }
 
 }  // namespace

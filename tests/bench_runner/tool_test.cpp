@@ -25,7 +25,7 @@ using test::Outcome;
 
 struct Workshop : test::Workshop {
   Workshop() {
-    write_file(path("study.toml"), R"(
+    base::write_file(path("study.toml"), R"(
       backend = "fake"
       batch = [1, 2, 3, 4, 5, 6]
       repeats = 2
@@ -91,7 +91,7 @@ TEST_CASE("a study that is killed three times resumes and has every record exact
   const Outcome last = shop.run("run study.toml -o out --strict");
   CHECK(last.code == 0);
   CHECK(last.out == "experiments  12\nok           12\nleft         0\n");
-  const ResultSet set = load_results(shop.folder + "/out");
+  const documents::ResultSet set = documents::load_results(shop.folder + "/out");
   CHECK(set.results.size() == 12);
   CHECK(set.torn == 0);
   CHECK(set.duplicates == 0);
@@ -127,7 +127,7 @@ TEST_CASE("a crash, a hang and a memory blow-up are records, and the study goes 
   shop.run("run --backend fake --worker 'fake=" PAGODA_FAKE_WORKER
            "' --set behave=crash --budget 0.1 --warmup 0.1 -o out --retry failed");
   CHECK(shop.lines() == 5);
-  CHECK(load_results(shop.folder + "/out").results.size() == 4);
+  CHECK(documents::load_results(shop.folder + "/out").results.size() == 4);
 }
 
 TEST_CASE("--list names what would run and what is unsupported, --dry-run what is left") {
@@ -151,20 +151,20 @@ TEST_CASE("cmd times whole commands, or reads the times that they print") {
       "one --config '{\"backend\":\"cmd\",\"command\":\"sleep 0.0{batch}\",\"batch\":2,"
       "\"measure.budget_seconds\":0.3,\"measure.warmup_seconds\":0.1}'");
   REQUIRE(whole.code == 0);
-  const Result slept = parse_result(whole.out, "one");
+  const documents::Result slept = documents::parse_result(whole.out, "one");
   CHECK(slept.timing->latency.min >= 0.02);
   CHECK(slept.items == 2.0);
   const Outcome printed = shop.run(
       "one --config '{\"backend\":\"cmd\",\"command\":\"echo took 3.5 ms, took 4.5 ms\",\"pattern\":\"([0-9.]+) "
       "ms\",\"scale\":0.001,\"measure.budget_seconds\":0.01,\"measure.warmup_seconds\":0}'");
   REQUIRE(printed.code == 0);
-  const Result read = parse_result(printed.out, "one");
+  const documents::Result read = documents::parse_result(printed.out, "one");
   CHECK(read.timing->latency.mean == doctest::Approx(0.004));
   CHECK(read.clock == "as printed");
   const Outcome failing = shop.run("one --config '{\"backend\":\"cmd\",\"command\":\"echo no >&2; exit 4\"}'");
   CHECK(failing.code == 3);
-  const Result failed = parse_result(failing.out, "one");
-  CHECK(failed.status == ResultStatus::Failed);
+  const documents::Result failed = documents::parse_result(failing.out, "one");
+  CHECK(failed.status == documents::ResultStatus::Failed);
   CHECK(failed.reason == "the command exited with 4");
   CHECK(failed.stderr_tail == "no\n");
 }
@@ -185,8 +185,8 @@ TEST_CASE("tasks of a cluster write a file each, and nothing when run again") {
   shop.run("run study.toml -o out --filter batch=1");
   fs::remove(shop.folder + "/out/results.jsonl");
   for (const char* index : {"0", "1", "0"}) CHECK(shop.run(std::string("task out --index ") + index).code == 0);
-  CHECK(load_results(shop.folder + "/out").results.size() == 2);
-  CHECK(load_results(shop.folder + "/out").duplicates == 0);
+  CHECK(documents::load_results(shop.folder + "/out").results.size() == 2);
+  CHECK(documents::load_results(shop.folder + "/out").duplicates == 0);
   CHECK(shop.run("task out --index 2").code == 1);
 }
 

@@ -14,12 +14,15 @@
 namespace {
 
 using namespace pagoda;
+using namespace pagoda::documents;
+using namespace pagoda::documents;
+using namespace pagoda::documents;
 
-Ceiling compute_ceiling() {
-  Ceiling c;
+documents::Ceiling compute_ceiling() {
+  documents::Ceiling c;
   c.id = "float64.avx512.fma.all";
-  c.kind = CeilingKind::Compute;
-  c.mode = CeilingMode::Sustained;
+  c.kind = documents::CeilingKind::Compute;
+  c.mode = documents::CeilingMode::Sustained;
   c.precision = "float64";
   c.unit_type = "vector";
   c.op = "fma";
@@ -47,11 +50,11 @@ Ceiling compute_ceiling() {
   return c;
 }
 
-Ceiling dram_ceiling() {
-  Ceiling c;
+documents::Ceiling dram_ceiling() {
+  documents::Ceiling c;
   c.id = "dram.triad.all";
-  c.kind = CeilingKind::Bandwidth;
-  c.mode = CeilingMode::Sustained;
+  c.kind = documents::CeilingKind::Bandwidth;
+  c.mode = documents::CeilingMode::Sustained;
   c.level = "dram";
   c.unit = "B/s";
   c.value = 3e10;
@@ -59,8 +62,8 @@ Ceiling dram_ceiling() {
   return c;
 }
 
-CeilingsDocument sample() {
-  CeilingsDocument document;
+documents::CeilingsDocument sample() {
+  documents::CeilingsDocument document;
   document.tool = "ert-ceilings 0";
   document.kind = "cpu";
   document.machine = {{"name", "A machine"}};
@@ -68,7 +71,7 @@ CeilingsDocument sample() {
   document.env = {{"seed", std::int64_t{7}}};
   document.ceilings = {compute_ceiling(), dram_ceiling()};
   document.checks = {{"drift", true, "0.1 %"}};
-  document.energy = EnergyReport{"rapl", 12, 0.01, 4.5, {{"idle_watts", 20.0}}};
+  document.energy = documents::EnergyReport{"rapl", 12, 0.01, 4.5, {{"idle_watts", 20.0}}};
   document.not_run = {"amx: not on this machine"};
   return document;
 }
@@ -79,7 +82,7 @@ nlohmann::json schema() { return test::schema("ceilings"); }
 
 TEST_CASE("a document reads back as written") {
   const std::string text = write_ceilings(sample());
-  const CeilingsDocument back = parse_ceilings(text, "sample");
+  const documents::CeilingsDocument back = documents::parse_ceilings(text, "sample");
   CHECK(write_ceilings(back) == text);
   CeilingsDocument ended = sample();
   ended.ceilings[0].pending = true;
@@ -101,20 +104,20 @@ TEST_CASE("a document fits its schema, and a damaged one does not") {
 }
 
 TEST_CASE("percent is value over theory and is absent where either is unknown") {
-  const Ceiling c = compute_ceiling();
+  const documents::Ceiling c = compute_ceiling();
   CHECK(c.percent(c.theory.observed_clock).value() == doctest::Approx(97.65625));
   CHECK(!c.percent(c.theory.datasheet));
-  CHECK(!Ceiling{}.percent(1.0));
+  CHECK(!documents::Ceiling{}.percent(1.0));
 }
 
 TEST_CASE("a ceilings file is a device, without its impossible values") {
-  CeilingsDocument document = sample();
-  Ceiling wrong = compute_ceiling();
+  documents::CeilingsDocument document = sample();
+  documents::Ceiling wrong = compute_ceiling();
   wrong.id = "float64.wrong";
   wrong.value = 9e11;
-  wrong.status = CeilingStatus::Impossible;
+  wrong.status = documents::CeilingStatus::Impossible;
   document.ceilings.push_back(wrong);
-  const DeviceSpec device = parse_device(write_ceilings(document), "sample");
+  const DeviceSpec device = documents::parse_device(write_ceilings(document), "sample");
   CHECK(device.name == "A machine");
   CHECK(device.peak(Precision::Float64, Unit::Vector)->flops_per_second.value == 2.5e11);
   CHECK(device.level("dram")->bytes_per_second.value == 3e10);
@@ -133,18 +136,18 @@ TEST_CASE("every measured machine in data/measured fits the schema, is listed, a
     CAPTURE(entry.path().string());
     CHECK(test::violations(json, schema) == std::vector<std::string>{});
     CHECK(listed.find(entry.path().filename().string()) != std::string::npos);
-    const CeilingsDocument document = load_ceilings(entry.path());
+    const documents::CeilingsDocument document = documents::load_ceilings(entry.path());
     CHECK(document.tool.starts_with("ert-ceilings"));
-    for (const Ceiling& c : document.ceilings) {
+    for (const documents::Ceiling& c : document.ceilings) {
       CAPTURE(c.id);
       CHECK(c.n >= 6);
       CHECK(c.ci95.has_value());
       CHECK(c.value.has_value());
       CHECK(c.kernel != "");
     }
-    for (const CeilingCheck& check : document.checks)
+    for (const documents::CeilingCheck& check : document.checks)
       if (check.name == "ert" || check.name == "levels in order") CHECK(check.passed);
-    const DeviceSpec device = load_device(entry.path());
+    const DeviceSpec device = documents::load_device(entry.path());
     CHECK(device.peak(Precision::Float32, Unit::Vector)->flops_per_second.value.value() > 1e11);
     CHECK(device.level("dram")->bytes_per_second.value.value() > 1e10);
     ++count;
@@ -153,37 +156,37 @@ TEST_CASE("every measured machine in data/measured fits the schema, is listed, a
 }
 
 TEST_CASE("of several modes of one ceiling the sustained one is found") {
-  CeilingsDocument document;
-  Ceiling c = dram_ceiling();
+  documents::CeilingsDocument document;
+  documents::Ceiling c = dram_ceiling();
   document.ceilings = {c, c, c};
-  document.ceilings[0].mode = CeilingMode::Issue;
-  document.ceilings[2].mode = CeilingMode::Burst;
-  CHECK(find_ceiling(document, "dram.triad.all") == &document.ceilings[1]);
-  CHECK(find_ceiling(document, "nothing") == nullptr);
+  document.ceilings[0].mode = documents::CeilingMode::Issue;
+  document.ceilings[2].mode = documents::CeilingMode::Burst;
+  CHECK(documents::find_ceiling(document, "dram.triad.all") == &document.ceilings[1]);
+  CHECK(documents::find_ceiling(document, "nothing") == nullptr);
 }
 
 TEST_CASE("two runs differ where their intervals are further apart than the tolerance") {
   struct Case {
     double now;
-    CeilingStatus status;
+    documents::CeilingStatus status;
     std::size_t changes;
     bool worse;
   };
   const Case cases[] = {
-      {2.50e11, CeilingStatus::Ok, 0, false},            // the same
-      {2.53e11, CeilingStatus::Ok, 0, false},            // intervals touch
-      {2.60e11, CeilingStatus::Ok, 1, false},            // better
-      {2.40e11, CeilingStatus::Ok, 1, true},             // worse
-      {2.40e11, CeilingStatus::NotConverged, 0, false},  // nothing that did not settle is compared
+      {2.50e11, documents::CeilingStatus::Ok, 0, false},            // the same
+      {2.53e11, documents::CeilingStatus::Ok, 0, false},            // intervals touch
+      {2.60e11, documents::CeilingStatus::Ok, 1, false},            // better
+      {2.40e11, documents::CeilingStatus::Ok, 1, true},             // worse
+      {2.40e11, documents::CeilingStatus::NotConverged, 0, false},  // nothing that did not settle is compared
   };
   for (const Case& c : cases) {
     CAPTURE(c.now);
-    CeilingsDocument now = sample();
-    Ceiling& ceiling = now.ceilings[0];
+    documents::CeilingsDocument now = sample();
+    documents::Ceiling& ceiling = now.ceilings[0];
     ceiling.value = c.now;
     ceiling.ci95 = {{c.now - 1e9, c.now + 1e9}};
     ceiling.status = c.status;
-    const auto changes = compare_ceilings(now, sample(), 0.01);
+    const auto changes = documents::compare_ceilings(now, sample(), 0.01);
     REQUIRE(changes.size() == c.changes);
     if (c.changes == 1) CHECK(changes[0].worse == c.worse);
   }
@@ -195,18 +198,18 @@ TEST_CASE("two honest runs miss each other as often as their widths let expect")
   double expected = 0;
   std::int64_t apart = 0, compared = 0;
   for (int run = 0; run < 400; ++run) {
-    CeilingsDocument documents[2];
+    documents::CeilingsDocument documents[2];
     for (int i = 0; i < 50; ++i)
       for (int side = 0; side < 2; ++side) {
         // Deviations between 0.1 and 0.5 %, other on each side: the case of unequal widths misses more often.
         const double deviation = 1e8 * (1 + (i + 3 * side) % 5), value = 1e11 + deviation * gaussian(random);
-        Ceiling c = compute_ceiling();
+        documents::Ceiling c = compute_ceiling();
         c.id = std::to_string(i);
         c.value = value;
         c.ci95 = {{value - 1.96 * deviation, value + 1.96 * deviation}};
         documents[side].ceilings.push_back(c);
       }
-    const Agreement a = agreement(documents[0], documents[1]);
+    const documents::Agreement a = agreement(documents[0], documents[1]);
     expected += a.expected_apart;
     apart += a.apart;
     compared += a.compared;
@@ -215,7 +218,7 @@ TEST_CASE("two honest runs miss each other as often as their widths let expect")
   CHECK(static_cast<double>(apart) == doctest::Approx(expected).epsilon(0.2));
   CHECK(expected > 0.005 * 20000);
   // What has no interval on one side says nothing.
-  CeilingsDocument with = sample(), without = sample();
+  documents::CeilingsDocument with = sample(), without = sample();
   without.ceilings[0].ci95.reset();
   CHECK(agreement(with, without).compared == 0);
 }
@@ -240,7 +243,7 @@ TEST_CASE("what is no ceilings file is named as such") {
   for (const Case& c : cases) {
     CAPTURE(c.text);
     try {
-      parse_ceilings(c.text, "file.json");
+      documents::parse_ceilings(c.text, "file.json");
       FAIL("read without an error");
     } catch (const Error& error) {
       CHECK(std::string(error.what()).find(c.says) != std::string::npos);

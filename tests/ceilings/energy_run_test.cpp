@@ -43,7 +43,7 @@ struct Machine {
 
 TEST_CASE("planted joules per operation and byte come back, and idle power stays apart") {
   Machine machine;
-  pagoda::CeilingsDocument document;
+  pagoda::documents::CeilingsDocument document;
   run_energy(machine.plan(0.5), document);
   REQUIRE(document.ceilings.size() == 3);
   CHECK(document.ceilings[0].id == "energy.float32");
@@ -64,7 +64,7 @@ TEST_CASE("planted joules per operation and byte come back, and idle power stays
 
 TEST_CASE("a counter that stands still gives no energy, and the reason") {
   Machine machine;
-  pagoda::CeilingsDocument document;
+  pagoda::documents::CeilingsDocument document;
   run_energy(machine.plan(0), document);
   CHECK(document.ceilings.empty());
   CHECK(!document.energy);

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "pagoda/documents/ceilings.h"
+#include "pagoda/measured/ert.h"
 
 namespace {
 
@@ -11,11 +12,12 @@ using namespace pagoda;
 
 // `points` of `pairs` whose true ratio is `ratio` at one point and `others` elsewhere; both sides vary together by 5 %
 // (clocks, neighbours) and each for itself by `noise`.
-ErtComparison planted(std::mt19937_64& random, int points, int pairs, double ratio, double others, double noise) {
+documents::ErtComparison planted(std::mt19937_64& random, int points, int pairs, double ratio, double others,
+                                 double noise) {
   std::normal_distribution<double> common(1, 0.05), own(1, noise);
-  ErtComparison comparison;
+  documents::ErtComparison comparison;
   for (int i = 0; i < points; ++i) {
-    ErtPoint point;
+    documents::ErtPoint point;
     point.scope = "core";
     point.level = i == 3 ? "l2" : "l1";
     point.flops_per_element = 1 << (i % 11);
@@ -35,7 +37,7 @@ int passed(int runs, int points, int pairs, double ratio, double others, double 
   std::mt19937_64 random(17);
   int result = 0;
   for (int i = 0; i < runs; ++i) {
-    ErtComparison comparison = planted(random, points, pairs, ratio, others, noise);
+    documents::ErtComparison comparison = planted(random, points, pairs, ratio, others, noise);
     result += judge(comparison).passed;
   }
   return result;
@@ -46,8 +48,8 @@ int passed(int runs, int points, int pairs, double ratio, double others, double 
 TEST_CASE("a kernel that is 1 % faster at one of 44 points is caught, and the point is named") {
   CHECK(passed(200, 44, 25, 1.01, 0.9, 0.003) <= 2);
   std::mt19937_64 random(1);
-  ErtComparison comparison = planted(random, 44, 25, 1.01, 0.9, 0.003);
-  const CeilingCheck check = judge(comparison);
+  documents::ErtComparison comparison = planted(random, 44, 25, 1.01, 0.9, 0.003);
+  const documents::CeilingCheck check = judge(comparison);
   CHECK(!check.passed);
   CHECK(check.detail.find("l2 of a core at 8 FLOP per element") != std::string::npos);
   CHECK(comparison.points[3].ratio == doctest::Approx(1.01).epsilon(0.002));
@@ -60,8 +62,8 @@ TEST_CASE("kernels that are exactly as fast as ours pass in 99 of 100 runs, alth
 
 TEST_CASE("a kernel that is slower passes, and what the check cannot see is said") {
   std::mt19937_64 random(1);
-  ErtComparison comparison = planted(random, 44, 25, 0.97, 0.9, 0.02);
-  const CeilingCheck check = judge(comparison);
+  documents::ErtComparison comparison = planted(random, 44, 25, 0.97, 0.9, 0.02);
+  const documents::CeilingCheck check = judge(comparison);
   CHECK(check.passed);
   CHECK(check.detail.find("closest at l2 of a core at 8 FLOP per element: 9") != std::string::npos);
   CHECK(check.detail.find("intervals up to +-") != std::string::npos);
@@ -70,25 +72,26 @@ TEST_CASE("a kernel that is slower passes, and what the check cannot see is said
 TEST_CASE("too few pairs for the confidence fail the check, and so does no comparison at all") {
   std::mt19937_64 random(1);
   // 44 points at 99 %: a side has 0.01/44 = 2.3e-4, and 2^-12 = 2.4e-4 does not reach it.
-  ErtComparison twelve = planted(random, 44, 12, 0.5, 0.5, 0.001), thirteen = planted(random, 44, 13, 0.5, 0.5, 0.001);
+  documents::ErtComparison twelve = planted(random, 44, 12, 0.5, 0.5, 0.001),
+                           thirteen = planted(random, 44, 13, 0.5, 0.5, 0.001);
   CHECK(!judge(twelve).passed);
   CHECK(judge(twelve).detail.find("too few pairs") != std::string::npos);
   CHECK(judge(thirteen).passed);
-  ErtComparison none;
+  documents::ErtComparison none;
   CHECK(!judge(none).passed);
 }
 
 TEST_CASE("pairs and verdict survive the file") {
   std::mt19937_64 random(1);
-  CeilingsDocument document;
+  documents::CeilingsDocument document;
   document.kind = "cpu";
   document.ert = planted(random, 5, 20, 0.9, 0.8, 0.01);
   judge(*document.ert);
-  const CeilingsDocument again = parse_ceilings(write_ceilings(document), "text");
+  const documents::CeilingsDocument again = documents::parse_ceilings(documents::write_ceilings(document), "text");
   REQUIRE(again.ert);
   REQUIRE(again.ert->points.size() == 5);
   CHECK(again.ert->confidence == document.ert->confidence);
-  const ErtPoint &a = document.ert->points[3], &b = again.ert->points[3];
+  const documents::ErtPoint &a = document.ert->points[3], &b = again.ert->points[3];
   CHECK(b.level == "l2");
   CHECK(b.ratio == a.ratio);
   CHECK(b.interval.value() == a.interval.value());

@@ -32,8 +32,9 @@ Outcome run(const std::string& arguments, const std::string& fault = "", const s
                           arguments);
 }
 
-const pagoda::Ceiling& of(const pagoda::CeilingsDocument& document, const std::string& id, pagoda::CeilingMode mode) {
-  for (const pagoda::Ceiling& c : document.ceilings)
+const pagoda::documents::Ceiling& of(const pagoda::documents::CeilingsDocument& document, const std::string& id,
+                                     pagoda::documents::CeilingMode mode) {
+  for (const pagoda::documents::Ceiling& c : document.ceilings)
     if (c.id == id && c.mode == mode) return c;
   FAIL("no ceiling " << id);
   std::abort();
@@ -62,34 +63,41 @@ TEST_CASE("every kernel of a GPU is launched, checked against closed forms and r
   const auto schema = pagoda::test::schema("ceilings");
   CHECK(pagoda::test::violations(nlohmann::json::parse(pagoda::test::read_file(json)), schema) ==
         std::vector<std::string>{});
-  const pagoda::CeilingsDocument document = pagoda::load_ceilings(json);
+  const pagoda::documents::CeilingsDocument document = pagoda::documents::load_ceilings(json);
   CHECK(document.ceilings.size() > 50);
-  for (const pagoda::Ceiling& c : document.ceilings) {
+  for (const pagoda::documents::Ceiling& c : document.ceilings) {
     CAPTURE(c.id);
     CAPTURE(c.note);
     CHECK(c.value.has_value());
-    CHECK((c.status != pagoda::CeilingStatus::WrongResult && c.status != pagoda::CeilingStatus::Impossible));
+    CHECK((c.status != pagoda::documents::CeilingStatus::WrongResult &&
+           c.status != pagoda::documents::CeilingStatus::Impossible));
     CHECK(c.n >= 3);
   }
   // What the model of the device gives, so what is credited and divided is right.
-  using pagoda::CeilingMode;
-  const auto percent = [&](const char* id, CeilingMode mode) {
-    const pagoda::Ceiling& c = of(document, id, mode);
+  using pagoda::documents::CeilingMode;
+  const auto percent = [&](const char* id, pagoda::documents::CeilingMode mode) {
+    const pagoda::documents::Ceiling& c = of(document, id, mode);
     return c.percent(c.theory.observed_clock).value_or(-1);
   };
-  CHECK(percent("float32.cuda.fma", CeilingMode::Issue) == doctest::Approx(100 * 127 / 128.0).epsilon(0.01));
-  CHECK(percent("float64.cuda.fma", CeilingMode::Issue) == doctest::Approx(100 * 63.5 / 64).epsilon(0.01));
+  CHECK(percent("float32.cuda.fma", pagoda::documents::CeilingMode::Issue) ==
+        doctest::Approx(100 * 127 / 128.0).epsilon(0.01));
+  CHECK(percent("float64.cuda.fma", pagoda::documents::CeilingMode::Issue) ==
+        doctest::Approx(100 * 63.5 / 64).epsilon(0.01));
   for (const char* id :
        {"bfloat16.wgmma", "float16.wgmma", "tf32.wgmma", "float8.wgmma", "int8.wgmma", "float64.mma"}) {
     CAPTURE(id);
-    CHECK(percent(id, CeilingMode::Issue) == doctest::Approx(98).epsilon(0.01));
+    CHECK(percent(id, pagoda::documents::CeilingMode::Issue) == doctest::Approx(98).epsilon(0.01));
   }
-  CHECK(percent("bfloat16.mma", CeilingMode::Issue) == doctest::Approx(0.6 * 98).epsilon(0.01));
+  CHECK(percent("bfloat16.mma", pagoda::documents::CeilingMode::Issue) == doctest::Approx(0.6 * 98).epsilon(0.01));
   for (const char* op : {"read", "write", "copy", "scale", "add", "triad"})
-    CHECK(percent((std::string("dram.") + op).c_str(), CeilingMode::Sustained) == doctest::Approx(90).epsilon(0.01));
-  CHECK(percent("l1.read", CeilingMode::Sustained) == doctest::Approx(100 * 126 / 128.0).epsilon(0.01));
-  CHECK(percent("shared.write", CeilingMode::Sustained) == doctest::Approx(100 * 126 / 128.0).epsilon(0.01));
-  CHECK(of(document, "pcie.to_host", CeilingMode::Sustained).value.value() == doctest::Approx(20e9).epsilon(0.02));
+    CHECK(percent((std::string("dram.") + op).c_str(), pagoda::documents::CeilingMode::Sustained) ==
+          doctest::Approx(90).epsilon(0.01));
+  CHECK(percent("l1.read", pagoda::documents::CeilingMode::Sustained) ==
+        doctest::Approx(100 * 126 / 128.0).epsilon(0.01));
+  CHECK(percent("shared.write", pagoda::documents::CeilingMode::Sustained) ==
+        doctest::Approx(100 * 126 / 128.0).epsilon(0.01));
+  CHECK(of(document, "pcie.to_host", pagoda::documents::CeilingMode::Sustained).value.value() ==
+        doctest::Approx(20e9).epsilon(0.02));
   CHECK(pagoda::test::read_file(shop.path("a.trace.csv")).starts_with("seconds,watts,sm_hz,celsius,reasons\n"));
 }
 
@@ -113,24 +121,25 @@ TEST_CASE("data-centre Blackwell is measured by tcgen05, checked against closed 
     const Outcome r = run("--only mma,tcgen05,shared.read --budget 6 --json " + json, "", chip);
     CAPTURE(r.err);
     CHECK(r.code == 0);
-    const pagoda::CeilingsDocument document = pagoda::load_ceilings(json);
-    for (const pagoda::Ceiling& c : document.ceilings) {
+    const pagoda::documents::CeilingsDocument document = pagoda::documents::load_ceilings(json);
+    for (const pagoda::documents::Ceiling& c : document.ceilings) {
       CAPTURE(c.id);
       CAPTURE(c.note);
       CHECK(c.value.has_value());
       CHECK(c.id.find("wgmma") == std::string::npos);
-      CHECK((c.status != pagoda::CeilingStatus::WrongResult && c.status != pagoda::CeilingStatus::Impossible));
+      CHECK((c.status != pagoda::documents::CeilingStatus::WrongResult &&
+             c.status != pagoda::documents::CeilingStatus::Impossible));
     }
     for (const auto& [id, share] : both) {
       CAPTURE(id);
       if (ultra ? id.starts_with("int8") : id.ends_with(".long")) {
-        CHECK(pagoda::find_ceiling(document, id) == nullptr);
+        CHECK(pagoda::documents::find_ceiling(document, id) == nullptr);
         continue;
       }
-      const pagoda::Ceiling& c = of(document, id, pagoda::CeilingMode::Issue);
+      const pagoda::documents::Ceiling& c = of(document, id, pagoda::documents::CeilingMode::Issue);
       CHECK(c.percent(c.theory.observed_clock).value_or(-1) == doctest::Approx(98 * (ultra ? share : 1)).epsilon(0.01));
       CHECK(std::get<std::int64_t>(c.code.at("total")) < 120);
-      of(document, id, pagoda::CeilingMode::Sustained);
+      of(document, id, pagoda::documents::CeilingMode::Sustained);
     }
     // What a chip has no kernel for is said, of its own ways only.
     const auto said = [&](const char* text) {
@@ -160,7 +169,7 @@ TEST_CASE("one wrong bit of a product by tcgen05 takes the value away") {
 
 TEST_CASE("a chip's ways to its tensor rate are those of its major version, mma.sync among them") {
   const auto ways = [](int major) {
-    pagoda::GpuAttributes gpu;
+    pagoda::measured::GpuAttributes gpu;
     gpu.major = major;
     std::string all;
     for (const ceilings::TensorPath path : ceilings::tensor_paths(gpu))
@@ -287,15 +296,15 @@ TEST_CASE("a kernel that kills the device leaves the other values, and a second 
   Outcome r = run(what + " --json " + first, "imad_i32:fail");
   CAPTURE(r.err);
   CHECK(r.code == 3);
-  pagoda::CeilingsDocument document = pagoda::load_ceilings(first);
+  pagoda::documents::CeilingsDocument document = pagoda::documents::load_ceilings(first);
   std::size_t measured = 0, missing = 0;
-  for (const pagoda::Ceiling& c : document.ceilings) (c.value ? measured : missing)++;
+  for (const pagoda::documents::Ceiling& c : document.ceilings) (c.value ? measured : missing)++;
   CHECK(missing > 0);
   r = run(what + " --json " + second + " --resume " + first);
   CAPTURE(r.err);
-  document = pagoda::load_ceilings(second);
+  document = pagoda::documents::load_ceilings(second);
   CHECK(document.ceilings.size() == measured + missing);
-  for (const pagoda::Ceiling& c : document.ceilings) {
+  for (const pagoda::documents::Ceiling& c : document.ceilings) {
     CAPTURE(c.id);
     // The kernel that did it is not tried again; what was not reached is.
     CHECK(c.value.has_value() == (c.note.find("imad_i32") == std::string::npos));
@@ -309,9 +318,9 @@ TEST_CASE("the sweep, the controls and the checks of a whole run") {
   const Outcome r = run("--budget 6 --counters --energy --json " + json);
   CAPTURE(r.err);
   CHECK((r.code == 0 || r.code == 3));
-  const pagoda::CeilingsDocument document = pagoda::load_ceilings(json);
+  const pagoda::documents::CeilingsDocument document = pagoda::documents::load_ceilings(json);
   std::size_t seen = 0;
-  for (const pagoda::CeilingCheck& check : document.checks)
+  for (const pagoda::documents::CeilingCheck& check : document.checks)
     for (const char* name : {"twice the work takes twice the time", "a stride of 2 halves shared memory",
                              "sustained below issue", "levels in order", "drift"})
       if (check.name == name) {

@@ -51,7 +51,7 @@ Plan plan() {
   return p;
 }
 
-pagoda::Ceiling run_one(Machine& machine, Experiment e, const Plan& p = plan()) {
+pagoda::documents::Ceiling run_one(Machine& machine, Experiment e, const Plan& p = plan()) {
   std::vector<Experiment> list;
   list.push_back(std::move(e));
   return measure(list, p, machine.clock(), nullptr).ceilings.front();
@@ -61,8 +61,8 @@ pagoda::Ceiling run_one(Machine& machine, Experiment e, const Plan& p = plan()) 
 
 TEST_CASE("a quiet machine converges on its rate, and says per clock and unit") {
   Machine m;
-  const pagoda::Ceiling c = run_one(m, experiment("a", {m.candidate("k", 3.2e10, 0.002)}));
-  CHECK(c.status == pagoda::CeilingStatus::Ok);
+  const pagoda::documents::Ceiling c = run_one(m, experiment("a", {m.candidate("k", 3.2e10, 0.002)}));
+  CHECK(c.status == pagoda::documents::CeilingStatus::Ok);
   CHECK(c.converged);
   CHECK(c.value.value() == doctest::Approx(3.2e10).epsilon(0.005));
   CHECK((*c.ci95)[0] <= 3.2e10 * 1.003);
@@ -73,36 +73,37 @@ TEST_CASE("a quiet machine converges on its rate, and says per clock and unit") 
 
 TEST_CASE("a noisy machine ends with converged false, not with a pretty number") {
   Machine m;
-  const pagoda::Ceiling c = run_one(m, experiment("a", {m.candidate("k", 1e9, 0.2)}));
+  const pagoda::documents::Ceiling c = run_one(m, experiment("a", {m.candidate("k", 1e9, 0.2)}));
   CHECK(!c.converged);
-  CHECK((c.status == pagoda::CeilingStatus::NotConverged || c.status == pagoda::CeilingStatus::Contended));
+  CHECK((c.status == pagoda::documents::CeilingStatus::NotConverged ||
+         c.status == pagoda::documents::CeilingStatus::Contended));
   CHECK(c.n == 60);
 }
 
 TEST_CASE("disturbed samples are dropped and counted") {
   Machine m;
-  const pagoda::Ceiling c = run_one(m, experiment("a", {m.candidate("k", 1e9, 0.002, 0.3)}));
-  CHECK(c.status == pagoda::CeilingStatus::Ok);
+  const pagoda::documents::Ceiling c = run_one(m, experiment("a", {m.candidate("k", 1e9, 0.002, 0.3)}));
+  CHECK(c.status == pagoda::documents::CeilingStatus::Ok);
   CHECK(c.dropped > 0);
   CHECK(c.value.value() == doctest::Approx(1e9).epsilon(0.005));
 }
 
 TEST_CASE("where everything is disturbed the samples stay, and the status says so") {
   Machine m;
-  const pagoda::Ceiling c = run_one(m, experiment("a", {m.candidate("k", 1e9, 0.0001, 1)}));
-  CHECK(c.status == pagoda::CeilingStatus::Contended);
+  const pagoda::documents::Ceiling c = run_one(m, experiment("a", {m.candidate("k", 1e9, 0.0001, 1)}));
+  CHECK(c.status == pagoda::documents::CeilingStatus::Contended);
   CHECK(!c.converged);
   CHECK(c.dropped == 0);
 }
 
 TEST_CASE("throttle reasons: a power cap is flagged and kept, heat invalidates") {
   Machine m;
-  const pagoda::Ceiling capped = run_one(m, experiment("a", {m.candidate("k", 1e9, 0.001, 1, kPowerCap)}));
-  CHECK(capped.status == pagoda::CeilingStatus::Ok);
+  const pagoda::documents::Ceiling capped = run_one(m, experiment("a", {m.candidate("k", 1e9, 0.001, 1, kPowerCap)}));
+  CHECK(capped.status == pagoda::documents::CeilingStatus::Ok);
   CHECK(capped.throttle == std::vector<std::string>{"sw_power_cap"});
   for (const std::uint32_t reason : {kThermal, kHwSlowdown}) {
-    const pagoda::Ceiling hot = run_one(m, experiment("a", {m.candidate("k", 1e9, 0.001, 1, reason)}));
-    CHECK(hot.status == pagoda::CeilingStatus::Throttled);
+    const pagoda::documents::Ceiling hot = run_one(m, experiment("a", {m.candidate("k", 1e9, 0.001, 1, reason)}));
+    CHECK(hot.status == pagoda::documents::CeilingStatus::Throttled);
     CHECK(hot.throttle == names(reason));
   }
 }
@@ -112,7 +113,7 @@ TEST_CASE("the best configuration is found and reported without bias") {
   std::vector<Candidate> candidates;
   for (int i = 0; i < 12; ++i) candidates.push_back(m.candidate("same", 1e9, 0.01));
   candidates.push_back(m.candidate("best", 1.1e9, 0.01));
-  const pagoda::Ceiling c = run_one(m, experiment("a", candidates));
+  const pagoda::documents::Ceiling c = run_one(m, experiment("a", candidates));
   CHECK(std::get<std::string>(c.config.at("name")) == "best");
   CHECK(c.value.value() == doctest::Approx(1.1e9).epsilon(0.01));
 }
@@ -131,29 +132,30 @@ TEST_CASE(
   Plan p = plan();
   p.choose_samples = 2;
   // The warm-up runs the first configuration, so only the others would be met cold.
-  const pagoda::Ceiling c = run_one(m, experiment("a", {cold_at_first("warm", 1e9), cold_at_first("best", 1.25e9)}), p);
+  const pagoda::documents::Ceiling c =
+      run_one(m, experiment("a", {cold_at_first("warm", 1e9), cold_at_first("best", 1.25e9)}), p);
   CHECK(c.kernel == "best");
 }
 
 TEST_CASE("of latencies the smallest is the best") {
   Machine m;
   Experiment e = experiment("launch", {m.candidate("slow", 3e-6, 0.001), m.candidate("fast", 2e-6, 0.001)});
-  e.ceiling.kind = pagoda::CeilingKind::Latency;
+  e.ceiling.kind = pagoda::documents::CeilingKind::Latency;
   CHECK(run_one(m, e).kernel == "fast");
 }
 
 TEST_CASE("impossible values and wrong results have no value") {
   Machine m;
   Experiment e = experiment("a", {m.candidate("k", 3.2e10, 0.001)});
-  e.theory = [](pagoda::Ceiling& c) { c.theory.observed_clock = 3.0e10; };
-  pagoda::Ceiling c = run_one(m, e);
-  CHECK(c.status == pagoda::CeilingStatus::Impossible);
+  e.theory = [](pagoda::documents::Ceiling& c) { c.theory.observed_clock = 3.0e10; };
+  pagoda::documents::Ceiling c = run_one(m, e);
+  CHECK(c.status == pagoda::documents::CeilingStatus::Impossible);
   CHECK(!c.value);
   CHECK(c.median);
   e.theory = nullptr;
   e.verify = [] { return Verdict{false, "lane 3 is 4, must be 5"}; };
   c = run_one(m, e);
-  CHECK(c.status == pagoda::CeilingStatus::WrongResult);
+  CHECK(c.status == pagoda::documents::CeilingStatus::WrongResult);
   CHECK(c.note == "lane 3 is 4, must be 5");
   CHECK(!c.value);
 }
@@ -224,9 +226,9 @@ TEST_CASE("what differs between visits enters the interval, however narrow each 
                                      return s;
                                    }}});
   e.prepare = [&] { offset = noise(m.random); };  // memory lies elsewhere each time
-  const pagoda::Ceiling c = run_one(m, e);
+  const pagoda::documents::Ceiling c = run_one(m, e);
   CHECK(!c.converged);
-  CHECK(c.status == pagoda::CeilingStatus::NotConverged);
+  CHECK(c.status == pagoda::documents::CeilingStatus::NotConverged);
   CHECK((*c.ci95)[1] - (*c.ci95)[0] > 0.01 * *c.value);
   CHECK(std::get<std::int64_t>(c.config.at("visits")) == 4);
 }
@@ -239,11 +241,11 @@ TEST_CASE("an experiment that fails is unavailable with its reason, and the othe
   list.push_back(experiment("fine", {m.candidate("k", 2e9, 0.001)}));
   const Measured measured = measure(list, plan(), m.clock(), nullptr);
   CHECK(measured.lost.empty());
-  CHECK(measured.ceilings[0].status == pagoda::CeilingStatus::Ok);
-  CHECK(measured.ceilings[1].status == pagoda::CeilingStatus::Unavailable);
+  CHECK(measured.ceilings[0].status == pagoda::documents::CeilingStatus::Ok);
+  CHECK(measured.ceilings[1].status == pagoda::documents::CeilingStatus::Unavailable);
   CHECK(measured.ceilings[1].note == "no memory left");
   CHECK(!measured.ceilings[1].value);
-  CHECK(measured.ceilings[2].status == pagoda::CeilingStatus::Ok);
+  CHECK(measured.ceilings[2].status == pagoda::documents::CeilingStatus::Ok);
 }
 
 TEST_CASE("a lost device ends the run, and keeps what was measured before") {
@@ -261,7 +263,7 @@ TEST_CASE("a lost device ends the run, and keeps what was measured before") {
                                        }}}));
   const Measured measured = measure(list, plan(), m.clock(), nullptr);
   CHECK(measured.lost == "k: still running after 20 s");
-  CHECK(measured.ceilings[6].status == pagoda::CeilingStatus::Unavailable);
+  CHECK(measured.ceilings[6].status == pagoda::documents::CeilingStatus::Unavailable);
   CHECK_FALSE(measured.ceilings[6].pending);  // it had its turn
   for (int i = 0; i < 6; ++i) CHECK(measured.ceilings[static_cast<std::size_t>(i)].value.has_value());
 }
@@ -274,7 +276,7 @@ TEST_CASE("what a lost device left unmeasured is pending, the one that took it i
   const Measured measured = measure(list, plan(), m.clock(), nullptr);
   CHECK_FALSE(measured.ceilings[0].pending);
   std::size_t pending = 0;
-  for (const pagoda::Ceiling& c : measured.ceilings) {
+  for (const pagoda::documents::Ceiling& c : measured.ceilings) {
     pending += c.pending;
     if (c.pending) CHECK_FALSE(c.value.has_value());
   }

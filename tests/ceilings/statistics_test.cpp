@@ -7,20 +7,23 @@
 #include <random>
 
 using namespace pagoda;
+using namespace pagoda::base;
+using namespace pagoda::base;
+using namespace pagoda::base;
 
 TEST_CASE("quantiles interpolate between order statistics") {
   const std::vector<double> x = {1, 2, 3, 4};
-  CHECK(quantile(x, 0) == 1);
-  CHECK(quantile(x, 0.5) == 2.5);
-  CHECK(quantile(x, 1) == 4);
+  CHECK(base::quantile(x, 0) == 1);
+  CHECK(base::quantile(x, 0.5) == 2.5);
+  CHECK(base::quantile(x, 1) == 4);
   CHECK(median(std::vector<double>{3, 1, 2}) == 2);
   CHECK(std::isnan(median({})));
 }
 
 TEST_CASE("too few samples have no interval") {
   // [min, max] of n samples covers with 1 - 2^(1-n): 0.9375 at 5, 0.96875 at 6.
-  CHECK(!median_interval(std::vector<double>(5, 1.0)));
-  CHECK(median_interval(std::vector<double>(6, 1.0)));
+  CHECK(!base::median_interval(std::vector<double>(5, 1.0)));
+  CHECK(base::median_interval(std::vector<double>(6, 1.0)));
 }
 
 TEST_CASE("the interval of the median covers it in 93 to 97 of 100 runs, whatever the distribution") {
@@ -37,7 +40,7 @@ TEST_CASE("the interval of the median covers it in 93 to 97 of 100 runs, whateve
         std::vector<double> x;
         for (int i = 0; i < n; ++i)
           x.push_back(shape == 0 ? normal(random) : shape == 1 ? exponential(random) : uniform(random));
-        const auto interval = median_interval(x).value();
+        const auto interval = base::median_interval(x).value();
         covered += interval[0] <= truth && truth <= interval[1];
       }
       CAPTURE(n);
@@ -60,7 +63,7 @@ TEST_CASE("choosing on one half and reporting on the other is not biased upwards
         samples.push_back(noise(random));
         most = std::max(most, samples.back());
       }
-    const Choice best = choose(candidates).value();
+    const base::Choice best = choose(candidates).value();
     reported += best.reported.median / kRuns;
     chosen += best.chosen_on.median / kRuns;
     largest += most / kRuns;
@@ -81,9 +84,9 @@ TEST_CASE("the better configuration is chosen, in either direction") {
 TEST_CASE("a series settles when its last windows agree") {
   std::vector<double> series;
   for (int i = 0; i < 10; ++i) series.push_back(100.0 - 10 * std::exp(-i));
-  CHECK(!settled(std::span(series).first(4), 2, 0.01));
-  CHECK(settled(series, 3, 0.01));
-  CHECK(!settled(series, 6, 0.01));
+  CHECK(!base::settled(std::span(series).first(4), 2, 0.01));
+  CHECK(base::settled(series, 3, 0.01));
+  CHECK(!base::settled(series, 6, 0.01));
 }
 
 TEST_CASE("contention shows in the upper tail") {
@@ -112,7 +115,7 @@ TEST_CASE("groups that differ from each other widen the interval, so that two ru
       const auto interval = grouped_interval(x).value();
       std::vector<double> all;
       for (const auto& group : x) all.insert(all.end(), group.begin(), group.end());
-      const auto narrow = median_interval(all).value();
+      const auto narrow = base::median_interval(all).value();
       covered += interval[0] <= 100 && 100 <= interval[1];
       pooled += narrow[0] <= 100 && 100 <= narrow[1];
       agree += interval[0] <= before[1] && before[0] <= interval[1];
@@ -130,7 +133,7 @@ TEST_CASE("groups that agree leave the interval of all samples; too few of them 
   const std::vector<std::vector<double>> same = {x, x, x};
   std::vector<double> all;
   for (const auto& group : same) all.insert(all.end(), group.begin(), group.end());
-  CHECK(grouped_interval(same).value() == median_interval(all).value());
+  CHECK(grouped_interval(same).value() == base::median_interval(all).value());
   CHECK(!grouped_interval(std::vector<std::vector<double>>{x}));
   CHECK(!grouped_interval(std::vector<std::vector<double>>{x, {}}));
   CHECK(!grouped_interval(std::vector<std::vector<double>>{{1, 2}, {3}}));

@@ -9,9 +9,12 @@
 namespace {
 
 using namespace pagoda;
+using namespace pagoda::measured;
+using namespace pagoda::measured;
+using namespace pagoda::measured;
 
-GpuAttributes attributes(const DeviceSpec& spec, bool tensor_clock) {
-  GpuAttributes gpu;
+measured::GpuAttributes attributes(const DeviceSpec& spec, bool tensor_clock) {
+  measured::GpuAttributes gpu;
   gpu.name = spec.id.starts_with("rtx-3") || spec.id.starts_with("rtx-4") || spec.id.starts_with("rtx-5")
                  ? "NVIDIA GeForce"
                  : spec.name;
@@ -29,14 +32,14 @@ GpuAttributes attributes(const DeviceSpec& spec, bool tensor_clock) {
 TEST_CASE(
     "every peak of every NVIDIA device file is SMs × clock × work per clock, within 0.5 % or its printed digits") {
   int compared = 0;
-  for (const std::string& id : device_ids()) {
-    const DeviceSpec spec = device(id);
+  for (const std::string& id : documents::device_ids()) {
+    const DeviceSpec spec = documents::device(id);
     if (spec.compute_capability.empty()) continue;
     for (const Peak& peak : spec.peaks) {
       // Data sheets state the float64 tensor rate at the clock of the vector rates.
       const bool at_tensor_clock = peak.unit == Unit::Tensor && peak.precision != Precision::Float64;
-      const GpuAttributes gpu = attributes(spec, at_tensor_clock);
-      const auto per_clock = work_per_clock(gpu, peak.precision, peak.unit, "fma", peak.accumulate);
+      const measured::GpuAttributes gpu = attributes(spec, at_tensor_clock);
+      const auto per_clock = measured::work_per_clock(gpu, peak.precision, peak.unit, "fma", peak.accumulate);
       if (!per_clock) continue;
       const double theory = *per_clock * gpu.sms * gpu.sm_clock_hz;
       const double printed = *peak.flops_per_second.value;
@@ -80,10 +83,10 @@ TEST_CASE("known rates by compute capability") {
     CAPTURE(c.major);
     CAPTURE(to_string(c.precision));
     CAPTURE(c.op);
-    GpuAttributes gpu;
+    measured::GpuAttributes gpu;
     gpu.major = c.major;
     gpu.minor = c.minor;
-    const auto got = work_per_clock(gpu, c.precision, c.unit, c.op);
+    const auto got = measured::work_per_clock(gpu, c.precision, c.unit, c.op);
     if (std::isnan(c.per_clock))
       CHECK(!got);
     else
@@ -109,10 +112,12 @@ TEST_CASE("one clock explains every dense tensor rate of Blackwell's data-centre
                               {"GB300", 3, 0, 0, 2.5e15, 1.25e15, 5e15, 15e15, 0}};
   for (const Product& p : products) {
     CAPTURE(p.name);
-    GpuAttributes gpu;
+    measured::GpuAttributes gpu;
     gpu.major = 10;
     gpu.minor = p.minor;
-    const auto rate = [&](Precision precision) { return work_per_clock(gpu, precision, Unit::Tensor, "fma"); };
+    const auto rate = [&](Precision precision) {
+      return measured::work_per_clock(gpu, precision, Unit::Tensor, "fma");
+    };
     const double sm_clocks = p.float16 / rate(Precision::Float16).value();
     const std::pair<Precision, double> others[] = {{Precision::Bfloat16, p.float16},
                                                    {Precision::Tf32, p.tf32},
@@ -129,38 +134,38 @@ TEST_CASE("one clock explains every dense tensor rate of Blackwell's data-centre
     CHECK(sm_clocks / p.sms >= 0.9 * p.highest_clock);
   }
   // Vector rates of GB200 are at its highest clock: 80 and 40 TFLOP/s.
-  const GpuAttributes gb200{"NVIDIA GB200", 10, 0, 152, 2.062e9, 0, 0, 0};
-  CHECK(work_per_clock(gb200, Precision::Float32, Unit::Vector, "fma").value() * 152 * 2.062e9 ==
+  const measured::GpuAttributes gb200{"NVIDIA GB200", 10, 0, 152, 2.062e9, 0, 0, 0};
+  CHECK(measured::work_per_clock(gb200, Precision::Float32, Unit::Vector, "fma").value() * 152 * 2.062e9 ==
         doctest::Approx(80e12).epsilon(0.005));
-  CHECK(work_per_clock(gb200, Precision::Float64, Unit::Vector, "fma").value() * 152 * 2.062e9 ==
+  CHECK(measured::work_per_clock(gb200, Precision::Float64, Unit::Vector, "fma").value() * 152 * 2.062e9 ==
         doctest::Approx(40e12).epsilon(0.005));
 }
 
 TEST_CASE("an H200's three denominators") {
-  GpuAttributes h200{"NVIDIA H200", 9, 0, 132, 1.98e9, 3.201e9, 6144, 60 << 20};
-  Ceiling bf16;
-  bf16.kind = CeilingKind::Compute;
+  measured::GpuAttributes h200{"NVIDIA H200", 9, 0, 132, 1.98e9, 3.201e9, 6144, 60 << 20};
+  documents::Ceiling bf16;
+  bf16.kind = documents::CeilingKind::Compute;
   bf16.precision = "bfloat16";
   bf16.unit_type = "tensor";
   bf16.op = "fma";
   bf16.units = 132;
   bf16.clock_hz = 1.755e9;
-  const CeilingTheory theory = gpu_theory(h200, bf16);
+  const documents::CeilingTheory theory = gpu_theory(h200, bf16);
   CHECK(theory.datasheet.value() == doctest::Approx(989.4e12).epsilon(0.005));
   CHECK(theory.max_clock.value() == doctest::Approx(1070.5e12).epsilon(0.005));
   CHECK(theory.observed_clock.value() == doctest::Approx(948.9e12).epsilon(0.005));
 
-  Ceiling hbm;
-  hbm.kind = CeilingKind::Bandwidth;
+  documents::Ceiling hbm;
+  hbm.kind = documents::CeilingKind::Bandwidth;
   hbm.level = "dram";
   CHECK(gpu_theory(h200, hbm).max_clock.value() == doctest::Approx(4917e9).epsilon(0.005));
   CHECK(gpu_theory(h200, hbm).datasheet.value() == doctest::Approx(4800e9).epsilon(0.02));
 
-  Ceiling l2 = hbm;
+  documents::Ceiling l2 = hbm;
   l2.level = "l2";
   CHECK(!gpu_theory(h200, l2).max_clock);  // documented nowhere
 
-  Ceiling shared = hbm;
+  documents::Ceiling shared = hbm;
   shared.level = "shared";
   shared.units = 132;
   shared.clock_hz = 1.98e9;
@@ -173,7 +178,7 @@ TEST_CASE("attributes that cannot be true give no theory") {
     int bus_bits;
   };
   for (const Case& c : {Case{0, 6144}, Case{3.2e9, 0}, Case{3.2e9, 100}, Case{3.2e15, 6144}}) {
-    GpuAttributes gpu{"NVIDIA H200", 9, 0, 132, 0, c.memory_clock_hz, c.bus_bits, 0};
+    measured::GpuAttributes gpu{"NVIDIA H200", 9, 0, 132, 0, c.memory_clock_hz, c.bus_bits, 0};
     CAPTURE(c.memory_clock_hz);
     CAPTURE(c.bus_bits);
     CHECK(!dram_bytes_per_second(gpu));
@@ -182,11 +187,11 @@ TEST_CASE("attributes that cannot be true give no theory") {
 
 TEST_CASE("a product is matched only when it is surely meant") {
   const auto id = [](const char* name, int major, int minor) {
-    GpuAttributes gpu;
+    measured::GpuAttributes gpu;
     gpu.name = name;
     gpu.major = major;
     gpu.minor = minor;
-    const auto spec = datasheet_of(gpu);
+    const auto spec = measured::datasheet_of(gpu);
     return spec ? spec->id : std::string();
   };
   CHECK(id("NVIDIA H200", 9, 0) == "h200");
@@ -200,33 +205,33 @@ TEST_CASE("a product is matched only when it is surely meant") {
 }
 
 TEST_CASE("cores issue what their pipes allow") {
-  const CpuCore zen5 = cpu_core({"AuthenticAMD", 0x1a, 2, ""}).value();
+  const measured::CpuCore zen5 = measured::cpu_core({"AuthenticAMD", 0x1a, 2, ""}).value();
   CHECK(zen5.microarchitecture == "Zen 5");
-  CHECK(work_per_clock(zen5, Precision::Float64, 512, "fma") == 32);
-  CHECK(work_per_clock(zen5, Precision::Float32, 512, "fma") == 64);
-  CHECK(work_per_clock(zen5, Precision::Float64, 256, "fma") == 16);
-  CHECK(work_per_clock(zen5, Precision::Float64, 64, "fma") == 4);
-  CHECK(work_per_clock(zen5, Precision::Float64, 512, "add") == 16);
-  CHECK(work_per_clock(zen5, Precision::Float64, 512, "fma_add") == 48);
-  CHECK(work_per_clock(zen5, Precision::Int8, 512, "dot") == 256);
-  CHECK(work_per_clock(zen5, Precision::Bfloat16, 512, "dot") == 128);
-  CHECK(!work_per_clock(zen5, Precision::Int8, 8192, "amx"));
-  CHECK(l1_bytes_per_clock(zen5, 512, "load") == 128);
-  CHECK(l1_bytes_per_clock(zen5, 512, "store") == 64);
-  CHECK(l1_bytes_per_clock(zen5, 512, "copy") == 128);
-  CHECK(l1_bytes_per_clock(zen5, 512, "triad") == 192);
+  CHECK(measured::work_per_clock(zen5, Precision::Float64, 512, "fma") == 32);
+  CHECK(measured::work_per_clock(zen5, Precision::Float32, 512, "fma") == 64);
+  CHECK(measured::work_per_clock(zen5, Precision::Float64, 256, "fma") == 16);
+  CHECK(measured::work_per_clock(zen5, Precision::Float64, 64, "fma") == 4);
+  CHECK(measured::work_per_clock(zen5, Precision::Float64, 512, "add") == 16);
+  CHECK(measured::work_per_clock(zen5, Precision::Float64, 512, "fma_add") == 48);
+  CHECK(measured::work_per_clock(zen5, Precision::Int8, 512, "dot") == 256);
+  CHECK(measured::work_per_clock(zen5, Precision::Bfloat16, 512, "dot") == 128);
+  CHECK(!measured::work_per_clock(zen5, Precision::Int8, 8192, "amx"));
+  CHECK(measured::l1_bytes_per_clock(zen5, 512, "load") == 128);
+  CHECK(measured::l1_bytes_per_clock(zen5, 512, "store") == 64);
+  CHECK(measured::l1_bytes_per_clock(zen5, 512, "copy") == 128);
+  CHECK(measured::l1_bytes_per_clock(zen5, 512, "triad") == 192);
 
-  const CpuCore zen4 = cpu_core({"AuthenticAMD", 0x19, 0x11, ""}).value();
-  CHECK(work_per_clock(zen4, Precision::Float64, 512, "fma") == 16);  // 512-bit instructions take two clocks
-  const CpuCore spr = cpu_core({"GenuineIntel", 6, 0x8f, ""}).value();
-  CHECK(work_per_clock(spr, Precision::Int8, 8192, "amx") == 2048);
-  CHECK(work_per_clock(spr, Precision::Bfloat16, 8192, "amx") == 1024);
-  CHECK(work_per_clock(spr, Precision::Float64, 512, "mul_add") == 16);
-  CHECK(!cpu_core({"GenuineIntel", 6, 0x01, ""}));
+  const measured::CpuCore zen4 = measured::cpu_core({"AuthenticAMD", 0x19, 0x11, ""}).value();
+  CHECK(measured::work_per_clock(zen4, Precision::Float64, 512, "fma") == 16);  // 512-bit instructions take two clocks
+  const measured::CpuCore spr = measured::cpu_core({"GenuineIntel", 6, 0x8f, ""}).value();
+  CHECK(measured::work_per_clock(spr, Precision::Int8, 8192, "amx") == 2048);
+  CHECK(measured::work_per_clock(spr, Precision::Bfloat16, 8192, "amx") == 1024);
+  CHECK(measured::work_per_clock(spr, Precision::Float64, 512, "mul_add") == 16);
+  CHECK(!measured::cpu_core({"GenuineIntel", 6, 0x01, ""}));
 }
 
 TEST_CASE("a value above what its clock allows is impossible") {
-  Ceiling c;
+  documents::Ceiling c;
   c.value = 100.4;
   CHECK(!impossible(c));
   c.theory.observed_clock = 100;

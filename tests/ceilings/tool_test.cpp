@@ -34,7 +34,7 @@ TEST_CASE("wrong use is exit 2 with a message") {
 
 TEST_CASE("a file that cannot be read or written is exit 1 before anything is measured") {
   const Workshop shop;
-  pagoda::write_file(shop.path("text"), "this is no ceilings file\n");
+  pagoda::base::write_file(shop.path("text"), "this is no ceilings file\n");
   for (const char* option : {"--check missing.json", "--check text", "--json missing/a.json", "--json .",
                              "--csv missing/a.csv", "--csv-ert missing/a.txt", "--csv-rocprof missing/a.csv"}) {
     const Outcome r = shop.shell("'" PAGODA_ERT_CEILINGS "' --cpu --quick --budget 0.1 --only scalar.fma.core " +
@@ -50,7 +50,7 @@ TEST_CASE("a file that cannot be read or written is exit 1 before anything is me
 
 TEST_CASE("an output that cannot be written whole leaves the old file as it was") {
   const Workshop shop;
-  pagoda::write_file(shop.path("a.json"), "old");
+  pagoda::base::write_file(shop.path("a.json"), "old");
   // Files may grow to 512 bytes: a full disk.
   const Outcome r = shop.shell("trap '' XFSZ; ulimit -f 1; '" PAGODA_ERT_CEILINGS
                                "' --cpu --quick --budget 0.1 --only scalar.fma.core --json a.json");
@@ -83,13 +83,13 @@ TEST_CASE("a short run writes a document that fits its schema, beside a CSV") {
   const std::string text = pagoda::test::read_file(shop.path("a.json"));
   CHECK(pagoda::test::violations(nlohmann::json::parse(text), pagoda::test::schema("ceilings")) ==
         std::vector<std::string>{});
-  const pagoda::CeilingsDocument document = pagoda::load_ceilings(shop.path("a.json"));
+  const pagoda::documents::CeilingsDocument document = pagoda::documents::load_ceilings(shop.path("a.json"));
   CHECK(document.kind == "cpu");
   CHECK(document.name() != "");
   REQUIRE(document.ceilings.size() == 2);
-  const auto& fma = *pagoda::find_ceiling(document, "float64.scalar.fma.core");
-  const auto& load = *pagoda::find_ceiling(document, "dram.load.core");
-  for (const pagoda::Ceiling* c : {&fma, &load}) {
+  const auto& fma = *pagoda::documents::find_ceiling(document, "float64.scalar.fma.core");
+  const auto& load = *pagoda::documents::find_ceiling(document, "dram.load.core");
+  for (const pagoda::documents::Ceiling* c : {&fma, &load}) {
     CAPTURE(c->id);
     CHECK(c->n >= 6);
     CHECK(!c->code.empty());
@@ -114,44 +114,44 @@ TEST_CASE("a check accepts the same machine, and exits 3 where a baseline was fa
   const Outcome same = shop.shell(what + "--check a.json --tolerance 0.9");
   CHECK(same.code == 0);
   CHECK(same.says("of 2 intervals meet"));
-  pagoda::CeilingsDocument faster = pagoda::load_ceilings(shop.path("a.json"));
-  for (pagoda::Ceiling& c : faster.ceilings) {
+  pagoda::documents::CeilingsDocument faster = pagoda::documents::load_ceilings(shop.path("a.json"));
+  for (pagoda::documents::Ceiling& c : faster.ceilings) {
     *c.value *= 10;
     c.ci95 = {{10 * (*c.ci95)[0], 10 * (*c.ci95)[1]}};
     c.converged = true;
-    c.status = pagoda::CeilingStatus::Ok;
+    c.status = pagoda::documents::CeilingStatus::Ok;
   }
-  pagoda::write_file(shop.path("faster.json"), pagoda::write_ceilings(faster));
+  pagoda::base::write_file(shop.path("faster.json"), pagoda::documents::write_ceilings(faster));
   const Outcome worse = shop.shell(what + "--json now.json --check faster.json");
   CHECK(worse.says(" 0 of 2 intervals meet"));
   // On a busy machine nothing may converge, and then nothing is called worse.
   bool is_settled = false;
-  for (const pagoda::Ceiling& c : pagoda::load_ceilings(shop.path("now.json")).ceilings)
-    is_settled = is_settled || (c.converged && c.status == pagoda::CeilingStatus::Ok);
+  for (const pagoda::documents::Ceiling& c : pagoda::documents::load_ceilings(shop.path("now.json")).ceilings)
+    is_settled = is_settled || (c.converged && c.status == pagoda::documents::CeilingStatus::Ok);
   CHECK(worse.code == (is_settled ? 3 : 0));
   CHECK(worse.says(": worse") == is_settled);
 }
 
 TEST_CASE("other tools' forms hold the device-wide best, in their units") {
-  pagoda::CeilingsDocument document;
-  const auto add = [&](const char* id, pagoda::CeilingKind kind, const char* level, const char* precision, double value,
-                       const char* scope) {
-    pagoda::Ceiling c;
+  pagoda::documents::CeilingsDocument document;
+  const auto add = [&](const char* id, pagoda::documents::CeilingKind kind, const char* level, const char* precision,
+                       double value, const char* scope) {
+    pagoda::documents::Ceiling c;
     c.id = id;
     c.kind = kind;
     c.level = level;
     c.precision = precision;
-    c.unit_type = kind == pagoda::CeilingKind::Compute ? "vector" : "";
+    c.unit_type = kind == pagoda::documents::CeilingKind::Compute ? "vector" : "";
     c.value = value;
     c.ci95 = {{value * 0.99, value * 1.01}};
     c.scope = scope;
     c.converged = true;
     document.ceilings.push_back(c);
   };
-  add("a", pagoda::CeilingKind::Compute, "", "float64", 2.5e11, "device");
-  add("b", pagoda::CeilingKind::Compute, "", "float64", 1.2e11, "core");
-  add("c", pagoda::CeilingKind::Bandwidth, "dram", "", 4e10, "device");
-  add("d", pagoda::CeilingKind::Bandwidth, "l1", "", 1e12, "device");
+  add("a", pagoda::documents::CeilingKind::Compute, "", "float64", 2.5e11, "device");
+  add("b", pagoda::documents::CeilingKind::Compute, "", "float64", 1.2e11, "core");
+  add("c", pagoda::documents::CeilingKind::Bandwidth, "dram", "", 4e10, "device");
+  add("d", pagoda::documents::CeilingKind::Bandwidth, "l1", "", 1e12, "device");
   CHECK(ceilings::ert_csv(document) == "250.00 FP64 GFLOPs EMP\n1000.00 L1 EMP\n40.00 DRAM EMP\n");
   const std::string rocprof = ceilings::rocprof_csv(document);
   const auto columns = [](const std::string& line) { return std::count(line.begin(), line.end(), ','); };

@@ -11,14 +11,14 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
-  pagoda::ImportOptions options;
-  if (data[0] % 6 < 5) options.format = static_cast<pagoda::ProfileFormat>(data[0] % 6);
+  pagoda::measured::ImportOptions options;
+  if (data[0] % 6 < 5) options.format = static_cast<pagoda::measured::ProfileFormat>(data[0] % 6);
   try {
-    pagoda::Measured measured = pagoda::import_profile(text, "fuzz", options);
-    pagoda::EstimateDocument estimate;
-    for (const pagoda::MeasuredKernel& kernel : measured.kernels) {
+    pagoda::documents::Measured measured = pagoda::measured::import_profile(text, "fuzz", options);
+    pagoda::measured::EstimateDocument estimate;
+    for (const pagoda::documents::MeasuredKernel& kernel : measured.kernels) {
       if (estimate.rows.size() >= 50) break;
-      pagoda::EstimateRow row;
+      pagoda::measured::EstimateRow row;
       row.name = kernel.name.substr(0, kernel.name.size() / 2);
       row.op_type = kernel.op_type;
       row.mark = "compute";
@@ -27,9 +27,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       row.outputs = {"v" + std::to_string((estimate.rows.size() + 1) % 40)};  // with a cycle
       estimate.rows.push_back(row);
     }
-    pagoda::join(measured, estimate);
-    pagoda::join_report(measured, estimate);
-    pagoda::parse_measured(pagoda::write_measured(measured), "fuzz");
+    pagoda::measured::join(measured, estimate);
+    pagoda::measured::join_report(measured, estimate);
+    pagoda::documents::parse_measured(pagoda::documents::write_measured(measured), "fuzz");
   } catch (const pagoda::Error&) {
   }
   return 0;

@@ -16,24 +16,24 @@ inline std::string data_path(const std::string& name) { return source_path("test
 inline std::string data(const std::string& name) { return read_file(data_path(name)); }
 
 // The estimate of a model in the repository, through its JSON, as users join.
-inline EstimateDocument estimate_of(const std::string& path, const Bindings& dims = {}) {
+inline measured::EstimateDocument estimate_of(const std::string& path, const Bindings& dims = {}) {
   const Model model = load_model(source_path(path));
-  return parse_estimate(json_report(model, analyze(model, {.dims = dims})), path);
+  return measured::parse_estimate(present::json_report(model, analyze(model, {.dims = dims})), path);
 }
 
-inline const MeasuredKernel* kernel_named(const Measured& measured, const std::string& name) {
-  for (const MeasuredKernel& kernel : measured.kernels)
+inline const documents::MeasuredKernel* kernel_named(const documents::Measured& measured, const std::string& name) {
+  for (const documents::MeasuredKernel& kernel : measured.kernels)
     if (kernel.name == name) return &kernel;
   return nullptr;
 }
 
-inline bool is_missing(const Measured& measured, const std::string& what) {
-  for (const Missing& missing : measured.missing)
+inline bool is_missing(const documents::Measured& measured, const std::string& what) {
+  for (const documents::Missing& missing : measured.missing)
     if (missing.what == what) return true;
   return false;
 }
 
-inline std::string names_of(const MeasuredKernel* kernel, const EstimateDocument& estimate) {
+inline std::string names_of(const documents::MeasuredKernel* kernel, const measured::EstimateDocument& estimate) {
   std::string names;
   if (kernel && kernel->joined)
     for (const std::size_t row : kernel->joined->nodes) names += (names.empty() ? "" : " ") + estimate.rows[row].name;
@@ -41,9 +41,9 @@ inline std::string names_of(const MeasuredKernel* kernel, const EstimateDocument
 }
 
 // What an import says is wrong; empty when nothing is.
-inline std::string import_error(const std::string& text, const ImportOptions& options = {}) {
+inline std::string import_error(const std::string& text, const measured::ImportOptions& options = {}) {
   try {
-    import_profile(text, "profile", options);
+    measured::import_profile(text, "profile", options);
   } catch (const Error& error) {
     return error.what();
   }

@@ -8,7 +8,7 @@
 #include "import/import_data.h"
 #include "support/json_schema.h"
 
-namespace pagoda {
+namespace pagoda::measured {
 
 using Names = std::vector<std::string>;
 
@@ -19,16 +19,17 @@ constexpr const char* kFiles[] = {"ort_resnet50_all.json", "tensorrt_profile.jso
 
 TEST_CASE("formats are recognised by content, and every import fits the schema") {
   const nlohmann::json schema = test::schema("measured");
-  const ProfileFormat formats[] = {ProfileFormat::OnnxRuntime, ProfileFormat::TensorRt, ProfileFormat::Ncu,
-                                   ProfileFormat::Ncu,         ProfileFormat::Kineto,   ProfileFormat::Kineto,
-                                   ProfileFormat::Jetson};
+  const measured::ProfileFormat formats[] = {measured::ProfileFormat::OnnxRuntime, measured::ProfileFormat::TensorRt,
+                                             measured::ProfileFormat::Ncu,         measured::ProfileFormat::Ncu,
+                                             measured::ProfileFormat::Kineto,      measured::ProfileFormat::Kineto,
+                                             measured::ProfileFormat::Jetson};
   for (std::size_t i = 0; i < std::size(kFiles); ++i) {
     INFO(kFiles[i]);
     const std::string text = test::data(kFiles[i]);
     CHECK(recognise_profile(text) == formats[i]);
-    const std::string json = write_measured(import_profile(text, kFiles[i]));
+    const std::string json = documents::write_measured(measured::import_profile(text, kFiles[i]));
     CHECK(test::violations(nlohmann::json::parse(json), schema) == std::vector<std::string>{});
-    CHECK(write_measured(parse_measured(json, "m")) == json);
+    CHECK(documents::write_measured(documents::parse_measured(json, "m")) == json);
   }
 }
 
@@ -46,11 +47,11 @@ TEST_CASE("what is no profile is refused with the remedy") {
     const std::string error = test::import_error(text);
     CHECK_MESSAGE(error.find(says) != std::string::npos, error);
   }
-  CHECK_THROWS_AS(load_profile("/nonexistent"), Error);
-  CHECK_THROWS_AS(load_profile("/tmp"), Error);
+  CHECK_THROWS_AS(measured::load_profile("/nonexistent"), Error);
+  CHECK_THROWS_AS(measured::load_profile("/tmp"), Error);
   for (const auto* name : {"ort", "tensorrt", "ncu", "kineto", "jetson", "measured"})
-    CHECK(to_string(*profile_format(name)) == name);
-  CHECK(!profile_format("perf"));
+    CHECK(to_string(*measured::profile_format(name)) == name);
+  CHECK(!measured::profile_format("perf"));
 }
 
 TEST_CASE("truncations and flipped bits give a measurement or an Error, never anything else") {
@@ -58,12 +59,12 @@ TEST_CASE("truncations and flipped bits give a measurement or an Error, never an
   for (const char* file : kFiles) {
     INFO(file);
     const std::string text = test::data(file);
-    const ProfileFormat format = *recognise_profile(text);
+    const measured::ProfileFormat format = *recognise_profile(text);
     std::size_t refused = 0;
     const auto attempt = [&](const std::string& damaged) {
       try {
-        Measured measured = import_profile(damaged, file, {.format = format});
-        parse_measured(write_measured(measured), file);
+        documents::Measured measured = measured::import_profile(damaged, file, {.format = format});
+        documents::parse_measured(documents::write_measured(measured), file);
       } catch (const Error& error) {
         CHECK(std::string(error.what()).find(file) == 0);
         ++refused;
@@ -108,16 +109,16 @@ TEST_CASE("decorations of engines come off one by one") {
 }
 
 TEST_CASE("a power table: SI units, energy of a batch, and the bad sample marked") {
-  const Measured measured = load_profile(test::data_path("jetson.csv"));
+  const documents::Measured measured = measured::load_profile(test::data_path("jetson.csv"));
   REQUIRE(measured.runs.size() == 5);
   CHECK(measured.kernels.empty());
   CHECK(test::is_missing(measured, "kernels"));
-  const MeasuredRun& first = measured.runs[0];
-  CHECK(first.config == Settings{{"batch", std::int64_t{1}},
-                                 {"cores", std::int64_t{12}},
-                                 {"cpu_hz", std::int64_t{2201600000}},
-                                 {"gpu_hz", std::int64_t{1300500000}},
-                                 {"mem_hz", std::int64_t{3199000000}}});
+  const documents::MeasuredRun& first = measured.runs[0];
+  CHECK(first.config == base::Settings{{"batch", std::int64_t{1}},
+                                       {"cores", std::int64_t{12}},
+                                       {"cpu_hz", std::int64_t{2201600000}},
+                                       {"gpu_hz", std::int64_t{1300500000}},
+                                       {"mem_hz", std::int64_t{3199000000}}});
   CHECK(*first.seconds == doctest::Approx(0.01537));
   CHECK(*first.energy_joules == doctest::Approx(0.41345));
   for (std::size_t i = 0; i < 5; ++i) CHECK(measured.runs[i].note.empty() == (i != 3));
@@ -125,4 +126,4 @@ TEST_CASE("a power table: SI units, energy of a batch, and the bad sample marked
         "profile, line 2: \"x\" is no positive number");
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::measured

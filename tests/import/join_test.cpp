@@ -5,13 +5,13 @@
 
 #include "import/import_data.h"
 
-namespace pagoda {
+namespace pagoda::measured {
 namespace {
 
 // Indices as text: "name:type(inputs)->output", all compute, all of one shape.
-EstimateRow row(const char* name, const char* op, std::vector<std::string> inputs, const char* output,
-                const char* scope = "") {
-  EstimateRow r;
+measured::EstimateRow row(const char* name, const char* op, std::vector<std::string> inputs, const char* output,
+                          const char* scope = "") {
+  measured::EstimateRow r;
   r.name = name;
   r.op_type = op;
   r.mark = "compute";
@@ -25,8 +25,8 @@ EstimateRow row(const char* name, const char* op, std::vector<std::string> input
   return r;
 }
 
-MeasuredKernel kernel(const char* name, const char* op, double seconds = 1e-6, const char* detail = "") {
-  MeasuredKernel k;
+documents::MeasuredKernel kernel(const char* name, const char* op, double seconds = 1e-6, const char* detail = "") {
+  documents::MeasuredKernel k;
   k.name = k.node = name;
   k.op_type = op;
   k.detail = detail;
@@ -34,8 +34,8 @@ MeasuredKernel kernel(const char* name, const char* op, double seconds = 1e-6, c
   return k;
 }
 
-Measured measured_of(std::vector<MeasuredKernel> kernels) {
-  Measured m;
+documents::Measured measured_of(std::vector<documents::MeasuredKernel> kernels) {
+  documents::Measured m;
   m.source = "onnxruntime";
   m.kernels = std::move(kernels);
   return m;
@@ -46,14 +46,14 @@ using Indices = std::vector<std::size_t>;
 }  // namespace
 
 TEST_CASE("ResNet-50 in ONNX Runtime: all of the time joins, every node has its kernel") {
-  const EstimateDocument estimate = test::estimate_of("models/skeletons/resnet50.onnx");
-  Measured basic = load_profile(test::data_path("ort_resnet50_basic.json"));
+  const measured::EstimateDocument estimate = test::estimate_of("models/skeletons/resnet50.onnx");
+  documents::Measured basic = measured::load_profile(test::data_path("ort_resnet50_basic.json"));
   join(basic, estimate);
   CHECK(*basic.join->share() == 1);
   CHECK(basic.join->silent_nodes.empty());
-  for (const MeasuredKernel& k : basic.kernels) CHECK(k.joined->rule == "name");
+  for (const documents::MeasuredKernel& k : basic.kernels) CHECK(k.joined->rule == "name");
 
-  Measured all = load_profile(test::data_path("ort_resnet50_all.json"));
+  documents::Measured all = measured::load_profile(test::data_path("ort_resnet50_all.json"));
   join(all, estimate);
   CHECK(*all.join->share() > 0.999);
   CHECK(all.join->silent_nodes.empty());
@@ -68,34 +68,34 @@ TEST_CASE("ResNet-50 in ONNX Runtime: all of the time joins, every node has its 
   }
   CHECK(test::names_of(test::kernel_named(all, "/layer1/layer1.0/downsample/downsample.0/Conv_output_0_nchwc"),
                        estimate) == "/layer1/layer1.0/downsample/downsample.0/Conv");
-  const std::vector<Unjoined> left = unjoined_kernels(all);
+  const std::vector<measured::Unjoined> left = unjoined_kernels(all);
   REQUIRE(left.size() == 1);
   CHECK(left[0].why == "change of layout");
   // Each row is in one kernel alone.
   std::set<std::size_t> seen;
-  for (const MeasuredKernel& k : all.kernels)
+  for (const documents::MeasuredKernel& k : all.kernels)
     if (k.joined)
       for (const std::size_t index : k.joined->nodes) CHECK(seen.insert(index).second);
 }
 
 TEST_CASE("BERT in ONNX Runtime: GELU is found between its neighbours, the scale in the product") {
-  const EstimateDocument estimate =
+  const measured::EstimateDocument estimate =
       test::estimate_of("models/skeletons/bert_base.onnx", {{"batch", 1}, {"sequence", 32}});
   for (const char* file : {"ort_bert_basic.json", "ort_bert_all.json"}) {
-    Measured measured = load_profile(test::data_path(file));
+    documents::Measured measured = measured::load_profile(test::data_path(file));
     join(measured, estimate);
     CHECK(*measured.join->share() > 0.999);
     CHECK(measured.join->silent_nodes.size() <= 2);
   }
   // A batch that nothing set is 1, as in the estimate's counts.
-  Measured free_batch = load_profile(test::data_path("ort_bert_all.json"));
+  documents::Measured free_batch = measured::load_profile(test::data_path("ort_bert_all.json"));
   join(free_batch, test::estimate_of("models/skeletons/bert_base.onnx", {{"sequence", 32}}));
   CHECK(*free_batch.join->share() > 0.999);
 
-  Measured all = load_profile(test::data_path("ort_bert_all.json"));
+  documents::Measured all = measured::load_profile(test::data_path("ort_bert_all.json"));
   join(all, estimate);
   std::size_t gelus = 0, products = 0;
-  for (const MeasuredKernel& k : all.kernels) {
+  for (const documents::MeasuredKernel& k : all.kernels) {
     if (k.op_type == "BiasGelu") {
       ++gelus;
       CHECK(k.joined->rule == "order");
@@ -114,15 +114,15 @@ TEST_CASE("BERT in ONNX Runtime: GELU is found between its neighbours, the scale
 }
 
 TEST_CASE("TensorRT: fused names, metadata, a range, and a change of layout that joins nothing") {
-  const EstimateDocument estimate = test::estimate_of("models/skeletons/resnet50.onnx");
-  Measured measured =
-      load_profile(test::data_path("tensorrt_profile.json"), {.layer_info = test::data_path("tensorrt_layers.json")});
+  const measured::EstimateDocument estimate = test::estimate_of("models/skeletons/resnet50.onnx");
+  documents::Measured measured = measured::load_profile(test::data_path("tensorrt_profile.json"),
+                                                        {.layer_info = test::data_path("tensorrt_layers.json")});
   join(measured, estimate);
   CHECK(test::names_of(&measured.kernels[1], estimate) == "/conv1/Conv /relu/Relu");
   CHECK(measured.kernels[1].joined->rule == "fused name");
   CHECK(test::names_of(&measured.kernels[6], estimate) ==
         "/layer1/layer1.0/conv3/Conv /layer1/layer1.0/Add /layer1/layer1.0/relu_2/Relu");
-  const MeasuredKernel& range = measured.kernels[7];
+  const documents::MeasuredKernel& range = measured.kernels[7];
   CHECK(range.joined->rule == "range");
   CHECK(estimate.rows[range.joined->nodes.front()].name == "/layer1/layer1.1/conv1/Conv");
   CHECK(estimate.rows[range.joined->nodes.back()].name == "/avgpool/GlobalAveragePool");
@@ -133,13 +133,13 @@ TEST_CASE("TensorRT: fused names, metadata, a range, and a change of layout that
 }
 
 TEST_CASE("PyTorch: modules give scopes, calls of one module pair with its nodes, a view by order") {
-  const EstimateDocument estimate = test::estimate_of("tests/import/data/torch_cpu.onnx");
-  Measured measured = load_profile(test::data_path("torch_cpu.json"));
+  const measured::EstimateDocument estimate = test::estimate_of("tests/import/data/torch_cpu.onnx");
+  documents::Measured measured = measured::load_profile(test::data_path("torch_cpu.json"));
   join(measured, estimate);
   CHECK(*measured.join->share() == 1);
   CHECK(measured.join->silent_nodes.empty());
   std::string relus;
-  for (const MeasuredKernel& k : measured.kernels) {
+  for (const documents::MeasuredKernel& k : measured.kernels) {
     CHECK(k.joined->rule == (k.name == "aten::flatten" ? "order" : "scope"));
     CHECK(k.joined->nodes.size() == 1);
     if (k.name == "aten::relu") relus += test::names_of(&k, estimate) + " ";
@@ -148,11 +148,11 @@ TEST_CASE("PyTorch: modules give scopes, calls of one module pair with its nodes
 }
 
 TEST_CASE("ranges of NVTX that hold a node's name, with ONNX Runtime's spelling") {
-  const EstimateDocument estimate{
+  const measured::EstimateDocument estimate{
       "m", "", {row("/conv1/Conv", "Conv", {"x"}, "c"), row("/relu/Relu", "Relu", {"c"}, "y")}};
-  Measured measured = load_profile(test::data_path("ncu_raw.csv"));
+  documents::Measured measured = measured::load_profile(test::data_path("ncu_raw.csv"));
   join(measured, estimate);
-  for (const MeasuredKernel& k : measured.kernels) {
+  for (const documents::MeasuredKernel& k : measured.kernels) {
     REQUIRE(k.joined);
     CHECK(k.joined->rule == "range name");
   }
@@ -161,19 +161,19 @@ TEST_CASE("ranges of NVTX that hold a node's name, with ONNX Runtime's spelling"
 }
 
 TEST_CASE("a bias joins its product; kernels without a name join what their neighbours left out") {
-  const EstimateDocument estimate{"m",
-                                  "",
-                                  {row("mm", "MatMul", {"x", "w"}, "a"), row("bias", "Add", {"a", "b"}, "c"),
-                                   row("relu", "Relu", {"c"}, "d"), row("next", "Softmax", {"d"}, "y")}};
-  Measured gemm =
+  const measured::EstimateDocument estimate{"m",
+                                            "",
+                                            {row("mm", "MatMul", {"x", "w"}, "a"), row("bias", "Add", {"a", "b"}, "c"),
+                                             row("relu", "Relu", {"c"}, "d"), row("next", "Softmax", {"d"}, "y")}};
+  documents::Measured gemm =
       measured_of({kernel("mm/MatMulAddFusion", "Gemm"), kernel("relu", "Relu"), kernel("next", "Softmax")});
   join(gemm, estimate);
   CHECK(gemm.kernels[0].joined->nodes == Indices{0, 1});
   CHECK(gemm.join->silent_nodes.empty());
 
   // Two kernels without a name did what the bias and the Relu are: which did which is open, both together are not.
-  Measured pair = measured_of({kernel("mm", "MatMul"), kernel("?1", "Add", 1e-6, "f[2] -> f[2]"),
-                               kernel("?2", "Relu", 1e-6, "f[4] -> f[4]"), kernel("next", "Softmax")});
+  documents::Measured pair = measured_of({kernel("mm", "MatMul"), kernel("?1", "Add", 1e-6, "f[2] -> f[2]"),
+                                          kernel("?2", "Relu", 1e-6, "f[4] -> f[4]"), kernel("next", "Softmax")});
   join(pair, estimate);
   CHECK(pair.kernels[1].joined->nodes == Indices{1, 2});
   CHECK(pair.kernels[2].joined->nodes == Indices{1, 2});
@@ -181,7 +181,8 @@ TEST_CASE("a bias joins its product; kernels without a name join what their neig
 
   // A kernel of another shape, or one that only moves data, did neither.
   for (const auto& [op, shape] : {std::pair{"Add", "f[2] -> f[2]"}, std::pair{"Reshape", "f[4] -> f[4]"}}) {
-    Measured unclear = measured_of({kernel("mm", "MatMul"), kernel("?1", op, 1e-6, shape), kernel("next", "Softmax")});
+    documents::Measured unclear =
+        measured_of({kernel("mm", "MatMul"), kernel("?1", op, 1e-6, shape), kernel("next", "Softmax")});
     join(unclear, estimate);
     CHECK(!unclear.kernels[1].joined);
     CHECK(unclear.join->silent_nodes == Indices{1, 2});
@@ -191,12 +192,13 @@ TEST_CASE("a bias joins its product; kernels without a name join what their neig
 
 TEST_CASE("what a fused kernel of another operator alone reads joins it, unless it was folded from constants") {
   // The normalisation is named after its last node; its scale was folded, since no kernel feeds it.
-  const EstimateDocument estimate{
+  const measured::EstimateDocument estimate{
       "m",
       "",
       {row("in", "Conv", {"x"}, "a"), row("mean", "ReduceMean", {"a"}, "b"), row("sub", "Sub", {"a", "b"}, "c"),
        row("scale", "Exp", {"w"}, "s"), row("mul", "Mul", {"c", "s"}, "y")}};
-  Measured measured = measured_of({kernel("in", "Conv"), kernel("mul/LayerNormFusion/", "LayerNormalization")});
+  documents::Measured measured =
+      measured_of({kernel("in", "Conv"), kernel("mul/LayerNormFusion/", "LayerNormalization")});
   join(measured, estimate);
   CHECK(measured.kernels[0].joined->nodes == Indices{0});
   CHECK(measured.kernels[1].joined->nodes == Indices{1, 2, 4});
@@ -205,34 +207,36 @@ TEST_CASE("what a fused kernel of another operator alone reads joins it, unless 
 }
 
 TEST_CASE("a name that only begins like a node's is not that node") {
-  const EstimateDocument estimate{"m", "", {row("/model/Add", "Add", {"x"}, "y")}};
-  Measured measured = measured_of({kernel("/model/Add_1", "Add"), kernel("/model/Ad", "Add")});
+  const measured::EstimateDocument estimate{"m", "", {row("/model/Add", "Add", {"x"}, "y")}};
+  documents::Measured measured = measured_of({kernel("/model/Add_1", "Add"), kernel("/model/Ad", "Add")});
   join(measured, estimate);
   CHECK(!measured.kernels[0].joined);
   CHECK(!measured.kernels[1].joined);
 }
 
 TEST_CASE("nodes without names pair with numbered kernels where both are equally many") {
-  const EstimateDocument estimate{
+  const measured::EstimateDocument estimate{
       "m", "", {row("", "Conv", {"x"}, "a"), row("", "Relu", {"a"}, "b"), row("", "Conv", {"b"}, "y")}};
-  Measured measured = measured_of({kernel("Conv_0", "Conv"), kernel("Relu_1", "Relu"), kernel("Conv_2", "Conv")});
+  documents::Measured measured =
+      measured_of({kernel("Conv_0", "Conv"), kernel("Relu_1", "Relu"), kernel("Conv_2", "Conv")});
   join(measured, estimate);
   CHECK(measured.kernels[2].joined->nodes == Indices{2});
   CHECK(measured.kernels[2].joined->rule == "order");
-  Measured fewer = measured_of({kernel("Conv_0", "Conv"), kernel("Relu_1", "Relu")});
+  documents::Measured fewer = measured_of({kernel("Conv_0", "Conv"), kernel("Relu_1", "Relu")});
   join(fewer, estimate);
   CHECK(!fewer.kernels[0].joined);
 }
 
 TEST_CASE("groups put kernels and rows together, and their ratio is measured over bound") {
-  const EstimateDocument estimate{
+  const measured::EstimateDocument estimate{
       "m", "a-gpu", {row("a", "Conv", {"x"}, "c"), row("b", "Relu", {"c"}, "d"), row("s", "Softmax", {"d"}, "y")}};
-  MeasuredKernel fused = kernel("a + b", "Conv", 6e-6);
+  documents::MeasuredKernel fused = kernel("a + b", "Conv", 6e-6);
   fused.nodes = {"a", "b"};
-  MeasuredKernel again = kernel("b", "Relu", 2e-6);
-  Measured measured = measured_of({fused, again, kernel("s", "Softmax", 1e-6), kernel("other", "Copy", 1e-6)});
+  documents::MeasuredKernel again = kernel("b", "Relu", 2e-6);
+  documents::Measured measured =
+      measured_of({fused, again, kernel("s", "Softmax", 1e-6), kernel("other", "Copy", 1e-6)});
   join(measured, estimate);
-  const std::vector<JoinedGroup> groups = joined_groups(measured, estimate);
+  const std::vector<measured::JoinedGroup> groups = joined_groups(measured, estimate);
   REQUIRE(groups.size() == 2);
   CHECK(groups[0].kernels == Indices{0, 1});
   CHECK(groups[0].rows == Indices{0, 1});
@@ -240,35 +244,35 @@ TEST_CASE("groups put kernels and rows together, and their ratio is measured ove
   CHECK(*groups[0].ratio() == doctest::Approx(4));
   CHECK(*groups[0].flops == 20);
   CHECK(*measured.join->share() == doctest::Approx(0.9));
-  const std::string report = join_report(measured, estimate);
+  const std::string report = measured::join_report(measured, estimate);
   for (const char* part : {"90.0 %", "a + b", "other", "no row of that name", "bounds of a-gpu"})
     CHECK_MESSAGE(report.find(part) != std::string::npos, report);
-  EstimateDocument shorter = estimate;
+  measured::EstimateDocument shorter = estimate;
   shorter.rows.resize(1);
   CHECK_THROWS_AS(joined_groups(measured, shorter), Error);
 }
 
 TEST_CASE("joining again starts afresh, and an unknown time is no time") {
-  const EstimateDocument estimate{"m", "", {row("a", "Add", {"x"}, "y")}};
-  MeasuredKernel unknown = kernel("a", "Add");
+  const measured::EstimateDocument estimate{"m", "", {row("a", "Add", {"x"}, "y")}};
+  documents::MeasuredKernel unknown = kernel("a", "Add");
   unknown.seconds.reset();
-  Measured measured = measured_of({unknown});
+  documents::Measured measured = measured_of({unknown});
   join(measured, estimate);
   join(measured, estimate);
   CHECK(measured.kernels[0].joined->nodes == Indices{0});
   CHECK(!measured.join->share());
   CHECK(!joined_groups(measured, estimate)[0].ratio());
-  join(measured, EstimateDocument{});
+  join(measured, measured::EstimateDocument{});
   CHECK(!measured.kernels[0].joined);
 }
 
 TEST_CASE("an estimate that is none is an error with its place") {
   CHECK_THROWS_WITH_AS(
-      parse_estimate(R"({"schema":"pagoda.measured/1","nodes":[]})", "e.json"),
+      measured::parse_estimate(R"({"schema":"pagoda.measured/1","nodes":[]})", "e.json"),
       "e.json: expected \"schema\": \"pagoda.estimate/1\"; write one with onnx-estimate MODEL --format json", Error);
-  CHECK_THROWS_WITH_AS(parse_estimate(R"({"schema":"pagoda.estimate/1","nodes":[{"name":3}]})", "e.json"),
+  CHECK_THROWS_WITH_AS(measured::parse_estimate(R"({"schema":"pagoda.estimate/1","nodes":[{"name":3}]})", "e.json"),
                        "e.json.nodes[0].name: expected a string", Error);
-  CHECK_THROWS_AS(load_estimate("/nonexistent"), Error);
+  CHECK_THROWS_AS(measured::load_estimate("/nonexistent"), Error);
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::measured

@@ -3,14 +3,14 @@
 
 #include "import/import_data.h"
 
-namespace pagoda {
+namespace pagoda::measured {
 
 TEST_CASE("a real trace of the CPU: outermost operators, their modules and shapes, a row a call") {
-  const Measured measured = load_profile(test::data_path("torch_cpu.json"));
+  const documents::Measured measured = measured::load_profile(test::data_path("torch_cpu.json"));
   CHECK(measured.source == "kineto");
   CHECK(measured.repeats == 2);
   REQUIRE(measured.kernels.size() == 14);
-  const MeasuredKernel& stem = measured.kernels.front();
+  const documents::MeasuredKernel& stem = measured.kernels.front();
   CHECK(stem.name == "aten::conv2d");
   CHECK(stem.nvtx == "stem");
   CHECK(stem.detail.find("[1,3,32,32],[32,3,3,3],[32]") == 1);
@@ -21,10 +21,10 @@ TEST_CASE("a real trace of the CPU: outermost operators, their modules and shape
 }
 
 TEST_CASE("kernels of a GPU belong to the operator and ranges around their launch") {
-  const Measured measured = load_profile(test::data_path("kineto_gpu.json"));
+  const documents::Measured measured = measured::load_profile(test::data_path("kineto_gpu.json"));
   CHECK(measured.device == "NVIDIA H200");
   REQUIRE(measured.kernels.size() == 3);
-  const MeasuredKernel& conv = measured.kernels[1];
+  const documents::MeasuredKernel& conv = measured.kernels[1];
   CHECK(conv.name == "sm90_xmma_fprop");
   CHECK(conv.op_type == "aten::conv2d");
   CHECK(conv.nvtx == "conv1");
@@ -43,8 +43,8 @@ TEST_CASE("kernels of a GPU belong to the operator and ranges around their launc
 TEST_CASE("without steps the trace is one run, or as many equal ones as asked for") {
   const std::string op = R"({"ph":"X","cat":"cpu_op","name":"aten::relu","pid":1,"tid":1,"dur":2,"ts":)";
   const std::string text = "{\"traceEvents\":[" + op + "1}," + op + "5}]}";
-  CHECK(import_profile(text, "t").kernels.size() == 2);
-  const Measured two = import_profile(text, "t", {.runs = 2});
+  CHECK(measured::import_profile(text, "t").kernels.size() == 2);
+  const documents::Measured two = measured::import_profile(text, "t", {.runs = 2});
   CHECK(two.kernels.size() == 1);
   CHECK(two.kernels[0].spread->n == 2);
   CHECK(test::import_error(text, {.runs = 3}).find("not 3 equal runs") != std::string::npos);
@@ -59,4 +59,4 @@ TEST_CASE("a trace without operators is an error, and one cut off names the byte
   CHECK(test::import_error("{\"traceEvents\":" + deep).find("nests deeper than 100") != std::string::npos);
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::measured

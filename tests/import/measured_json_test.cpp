@@ -10,8 +10,8 @@ namespace {
 
 using namespace pagoda;
 
-Measured sample() {
-  Measured m;
+documents::Measured sample() {
+  documents::Measured m;
   m.source = "ncu";
   m.tool = "Nsight Compute 2025.3";
   m.device = "NVIDIA H200";
@@ -20,8 +20,8 @@ Measured sample() {
   m.repeats = 3;
   m.warmup = 1;
   m.seconds = 0.5;
-  m.spread = Spread{0.4, 0.7, 0.55, 3};
-  MeasuredKernel gemm;
+  m.spread = documents::Spread{0.4, 0.7, 0.55, 3};
+  documents::MeasuredKernel gemm;
   gemm.name = "gemm<\"a\", b>";
   gemm.op_type = "MatMul";
   gemm.node = "/fc/MatMul";
@@ -30,25 +30,25 @@ Measured sample() {
   gemm.detail = "grid (1, 2, 3)";
   gemm.launches = 12;
   gemm.seconds = 0.25;
-  gemm.spread = Spread{0.2, 0.3, 0.26, 3};
+  gemm.spread = documents::Spread{0.2, 0.3, 0.26, 3};
   gemm.flops = {{"float16.tensor", 137438953472.0}, {"float32", 0.0}, {"float64", std::nullopt}};
   gemm.bytes = {.dram_read = 1.5, .dram_write = 0.0, .dram = 1.5, .l2 = 4096.0, .l1 = std::nullopt};
   gemm.energy_joules = 0.75;
-  gemm.joined = Joined{"name", {3, 4}};
-  MeasuredKernel plain;
+  gemm.joined = documents::Joined{"name", {3, 4}};
+  documents::MeasuredKernel plain;
   plain.name = "copy";
   plain.nodes = {"a", "b"};
   m.kernels = {gemm, plain};
   m.runs = {{{{"batch", std::int64_t{4}}}, 0.5, 20.0, 10.0, "an outlier"}};
   m.missing = {{"energy", "not collected"}};
   m.notes = {"one event has no duration"};
-  m.join = JoinSummary{"m.onnx", 0.5, 0.25, {7}, {}};
-  NodeCounts counts;
+  m.join = documents::JoinSummary{"m.onnx", 0.5, 0.25, {7}, {}};
+  documents::NodeCounts counts;
   counts.nodes = {3, 4};
   counts.kernels = {0};
   counts.measured_contraction = 137438953472.0;
   counts.static_contraction = 68719476736.0;
-  counts.flags = {CountFlag::Incomplete, CountFlag::ExtraWork};
+  counts.flags = {documents::CountFlag::Incomplete, documents::CountFlag::ExtraWork};
   m.join->counts = {counts};
   return m;
 }
@@ -59,7 +59,7 @@ nlohmann::json schema() { return test::schema("measured"); }
 
 TEST_CASE("a measurement reads back as written and fits its schema") {
   const std::string text = write_measured(sample());
-  const Measured back = parse_measured(text, "sample");
+  const documents::Measured back = documents::parse_measured(text, "sample");
   CHECK(write_measured(back) == text);
   CHECK(back.kernels[0].flops == sample().kernels[0].flops);
   CHECK(back.kernels[0].joined->nodes == std::vector<std::size_t>{3, 4});
@@ -83,7 +83,7 @@ TEST_CASE("unknown is null and is not 0") {
   for (const char* key : {"node", "nvtx", "launches", "seconds", "seconds_spread", "flops", "bytes", "energy_joules"})
     CHECK_MESSAGE(plain.at(key).is_null(), key);
   CHECK(!plain.contains("joined"));
-  CHECK(!parse_measured(write_measured(sample()), "s").kernel_seconds());
+  CHECK(!documents::parse_measured(write_measured(sample()), "s").kernel_seconds());
 }
 
 TEST_CASE("whole counts are written as integers") {
@@ -114,15 +114,15 @@ TEST_CASE("a damaged measurement is an error that names the place") {
     json[nlohmann::json::json_pointer(row.edit)] = row.value;
     std::string said;
     try {
-      parse_measured(json.dump(), "m.json");
+      documents::parse_measured(json.dump(), "m.json");
     } catch (const Error& error) {
       said = error.what();
     }
     CHECK_MESSAGE(said.find(row.says) != std::string::npos, row.edit << ": " << said);
   }
-  CHECK_THROWS_WITH_AS(parse_measured("{\"schema\": ", "m.json"),
+  CHECK_THROWS_WITH_AS(documents::parse_measured("{\"schema\": ", "m.json"),
                        "m.json: not JSON, byte 12; expected a file of schema pagoda.measured/1; write one with "
                        "pagoda-import",
                        Error);
-  CHECK_THROWS_AS(load_measured("/nonexistent.json"), Error);
+  CHECK_THROWS_AS(documents::load_measured("/nonexistent.json"), Error);
 }

@@ -5,14 +5,14 @@
 #include "import/ncu_metrics.h"
 #include "pagoda/base/csv_reader.h"
 
-namespace pagoda {
+namespace pagoda::measured {
 
 TEST_CASE("the raw page: units by column, launches of one range and shape grouped, runs told apart") {
-  const Measured measured = load_profile(test::data_path("ncu_raw.csv"), {.runs = 2});
+  const documents::Measured measured = measured::load_profile(test::data_path("ncu_raw.csv"), {.runs = 2});
   CHECK(measured.device == "NVIDIA H200");
   CHECK(measured.repeats == 2);
   REQUIRE(measured.kernels.size() == 2);
-  const MeasuredKernel& gemm = measured.kernels[0];
+  const documents::MeasuredKernel& gemm = measured.kernels[0];
   CHECK(gemm.name == "void gemm<128, 64>(float *, \"x\")");
   CHECK(gemm.nvtx == "forward//conv1/Conv");
   CHECK(gemm.provider == "stream 7");
@@ -60,7 +60,7 @@ TEST_CASE("tensor operations: totals, or sparsity, or instructions, never two of
 }
 
 TEST_CASE("a row a metric: rates become totals, and what a launch lacks is unknown") {
-  const Measured measured = load_profile(test::data_path("ncu_long.csv"));
+  const documents::Measured measured = measured::load_profile(test::data_path("ncu_long.csv"));
   REQUIRE(measured.kernels.size() == 2);
   // (2 + 1 + 8) operations a cycle · 1.5 GHz · 4 µs
   CHECK(*measured.kernels[0].flops.at("float64") == doctest::Approx(66000));
@@ -76,10 +76,9 @@ TEST_CASE("units and printed numbers") {
       {"Mbyte", 1e6},    {"Gbyte/second", 1e9}, {"Ghz", 1e9},      {"inst", 1},   {"Kinst", 1e3}, {"", 1}};
   for (const auto& [unit, scale] : units) CHECK_MESSAGE(import::unit_scale(unit) == scale, unit);
   for (const char* unit : {"%", "parsec", "byte/block", "K"}) CHECK_MESSAGE(!import::unit_scale(unit), unit);
-  CHECK(import::printed_number("1,234,567.5") == 1234567.5);
-  CHECK(import::printed_number("158 (0: 158)") == 158);
-  for (const char* text : {"n/a", "", "nan", "inf", "1.234,5", "12x"})
-    CHECK_MESSAGE(!import::printed_number(text), text);
+  CHECK(base::printed_number("1,234,567.5") == 1234567.5);
+  CHECK(base::printed_number("158 (0: 158)") == 158);
+  for (const char* text : {"n/a", "", "nan", "inf", "1.234,5", "12x"}) CHECK_MESSAGE(!base::printed_number(text), text);
 }
 
 TEST_CASE("damaged CSV is an error with its line") {
@@ -93,4 +92,4 @@ TEST_CASE("damaged CSV is an error with its line") {
   CHECK(test::import_error(parsec).find("\"gpu__time_duration.sum\" is in \"pc\"") != std::string::npos);
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::measured

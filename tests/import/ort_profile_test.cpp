@@ -3,7 +3,7 @@
 
 #include "import/import_data.h"
 
-namespace pagoda {
+namespace pagoda::measured {
 namespace {
 
 std::string node(const char* name, const char* op, int start, int duration, const char* more = "") {
@@ -31,13 +31,13 @@ TEST_CASE("a real profile: every node once, medians over the runs after the firs
   for (const Row& row : {Row{"ort_resnet50_basic.json", 122, 2}, Row{"ort_resnet50_all.json", 58, 2},
                          Row{"ort_bert_basic.json", 536, 1}, Row{"ort_bert_all.json", 464, 1}}) {
     INFO(row.file);
-    const Measured measured = load_profile(test::data_path(row.file));
+    const documents::Measured measured = measured::load_profile(test::data_path(row.file));
     CHECK(measured.source == "onnxruntime");
     CHECK(measured.kernels.size() == row.kernels);
     CHECK(measured.repeats == row.repeats);
     CHECK(measured.warmup == (row.repeats == 2 ? 1 : 0));
     double mean = 0;
-    for (const MeasuredKernel& kernel : measured.kernels) {
+    for (const documents::MeasuredKernel& kernel : measured.kernels) {
       CHECK(kernel.launches == 1);
       CHECK(kernel.flops.empty());
       mean += kernel.spread ? kernel.spread->mean : *kernel.seconds;
@@ -51,8 +51,8 @@ TEST_CASE("a real profile: every node once, medians over the runs after the firs
 }
 
 TEST_CASE("a real profile tells types, providers and shapes") {
-  const Measured measured = load_profile(test::data_path("ort_resnet50_basic.json"));
-  const MeasuredKernel* conv = test::kernel_named(measured, "/conv1/Conv");
+  const documents::Measured measured = measured::load_profile(test::data_path("ort_resnet50_basic.json"));
+  const documents::MeasuredKernel* conv = test::kernel_named(measured, "/conv1/Conv");
   REQUIRE(conv);
   CHECK(conv->op_type == "Conv");
   CHECK(conv->provider == "CPUExecutionProvider");
@@ -63,7 +63,7 @@ TEST_CASE("repeated launches within a run add up, and runs give median and sprea
   const std::string text =
       profile({run(0, 100), node("a", "Relu", 1, 10), node("a", "Relu", 20, 5), node("b", "Add", 40, 7), run(200, 90),
                node("a", "Relu", 201, 8), node("a", "Relu", 220, 9), node("b", "Add", 240, 3)});
-  const Measured measured = import_profile(text, "p");
+  const documents::Measured measured = measured::import_profile(text, "p");
   REQUIRE(measured.kernels.size() == 2);
   CHECK(measured.repeats == 2);
   CHECK(measured.kernels[0].launches == 2);
@@ -71,19 +71,19 @@ TEST_CASE("repeated launches within a run add up, and runs give median and sprea
   CHECK(measured.kernels[0].spread->min == doctest::Approx(15e-6));
   CHECK(measured.kernels[0].spread->max == doctest::Approx(17e-6));
   CHECK(*measured.seconds == doctest::Approx(95e-6));
-  const Measured later = import_profile(text, "p", {.warmup = 1});
+  const documents::Measured later = measured::import_profile(text, "p", {.warmup = 1});
   CHECK(*later.kernels[1].seconds == doctest::Approx(3e-6));
   CHECK(!later.kernels[1].spread);
 }
 
 TEST_CASE("a loop's own time is without that of its body, and its body names it") {
-  const Measured measured =
-      import_profile(profile({run(0, 100), node("body", "Add", 10, 20), node("body", "Add", 40, 20),
-                              node("loop", "Loop", 5, 60), node("after", "Relu", 70, 5)}),
-                     "p");
+  const documents::Measured measured =
+      measured::import_profile(profile({run(0, 100), node("body", "Add", 10, 20), node("body", "Add", 40, 20),
+                                        node("loop", "Loop", 5, 60), node("after", "Relu", 70, 5)}),
+                               "p");
   REQUIRE(measured.kernels.size() == 3);
-  const MeasuredKernel* loop = test::kernel_named(measured, "loop");
-  const MeasuredKernel* body = test::kernel_named(measured, "body");
+  const documents::MeasuredKernel* loop = test::kernel_named(measured, "loop");
+  const documents::MeasuredKernel* body = test::kernel_named(measured, "body");
   CHECK(*loop->seconds == doctest::Approx(20e-6));
   CHECK(*body->seconds == doctest::Approx(40e-6));
   CHECK(body->launches == 2);
@@ -94,14 +94,15 @@ TEST_CASE("a loop's own time is without that of its body, and its body names it"
 TEST_CASE("kernels on a GPU replace the time of the node that launched them") {
   const std::string kernel =
       R"({"cat":"Kernel","pid":-1,"tid":-1,"dur":4,"ts":12,"ph":"X","name":"k","args":{"op_name":"Add"}})";
-  const Measured measured =
-      import_profile(profile({run(0, 100), node("a", "Add", 1, 30), kernel, kernel, node("b", "Relu", 40, 6)}), "p");
+  const documents::Measured measured = measured::import_profile(
+      profile({run(0, 100), node("a", "Add", 1, 30), kernel, kernel, node("b", "Relu", 40, 6)}), "p");
   CHECK(*test::kernel_named(measured, "a")->seconds == doctest::Approx(8e-6));
   CHECK(*test::kernel_named(measured, "b")->seconds == doctest::Approx(6e-6));
 }
 
 TEST_CASE("without runs all is one run, and that is said") {
-  const Measured measured = import_profile(profile({node("a", "Add", 1, 3), node("a", "Add", 5, 4)}), "p");
+  const documents::Measured measured =
+      measured::import_profile(profile({node("a", "Add", 1, 3), node("a", "Add", 5, 4)}), "p");
   CHECK(measured.kernels[0].launches == 2);
   CHECK(!measured.seconds);
   CHECK(test::is_missing(measured, "seconds"));
@@ -116,4 +117,4 @@ TEST_CASE("a file of ONNX Runtime without nodes, or with times that are none, is
         "profile: not JSON, byte 19; the file may have been cut off or damaged");
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::measured

@@ -3,17 +3,17 @@
 
 #include "import/import_data.h"
 
-namespace pagoda {
+namespace pagoda::measured {
 
 using Names = std::vector<std::string>;
 
 TEST_CASE("layers with medians, types and the ONNX nodes that the layer information names") {
-  const Measured measured =
-      load_profile(test::data_path("tensorrt_profile.json"), {.layer_info = test::data_path("tensorrt_layers.json")});
+  const documents::Measured measured = measured::load_profile(test::data_path("tensorrt_profile.json"),
+                                                              {.layer_info = test::data_path("tensorrt_layers.json")});
   CHECK(measured.source == "tensorrt");
   CHECK(measured.repeats == 1000);
   REQUIRE(measured.kernels.size() == 9);
-  const MeasuredKernel& conv = measured.kernels[1];
+  const documents::MeasuredKernel& conv = measured.kernels[1];
   CHECK(conv.op_type == "CaskConvolution");
   CHECK(*conv.seconds == doctest::Approx(31e-6));
   CHECK(conv.nodes == Names{"/conv1/Conv", "/relu/Relu"});
@@ -26,15 +26,15 @@ TEST_CASE("layers with medians, types and the ONNX nodes that the layer informat
 }
 
 TEST_CASE("without layer information names are split") {
-  const Measured measured = load_profile(test::data_path("tensorrt_profile.json"));
+  const documents::Measured measured = measured::load_profile(test::data_path("tensorrt_profile.json"));
   CHECK(measured.kernels[4].nodes == Names{"/layer1/layer1.0/conv2/Conv", "/layer1/layer1.0/relu_1/Relu"});
   CHECK(measured.kernels[6].node == "sm80_layer_17");
   CHECK(measured.kernels[8].nodes == Names{"fc.weight", "/fc/Gemm", "fc.bias", "unsqueeze_node_after_fc.bias"});
 }
 
 TEST_CASE("a profile of an older version gives means and says so") {
-  const Measured measured =
-      import_profile(R"([{"count":10},{"name":"a","timeMs":5,"averageMs":0.5,"percentage":100}])", "p");
+  const documents::Measured measured =
+      measured::import_profile(R"([{"count":10},{"name":"a","timeMs":5,"averageMs":0.5,"percentage":100}])", "p");
   CHECK(*measured.kernels[0].seconds == 0.5e-3);
   REQUIRE(measured.notes.size() == 1);
   CHECK(measured.notes[0].find("means") != std::string::npos);
@@ -48,4 +48,4 @@ TEST_CASE("layer information in place of a profile, and damaged entries, are err
         std::string::npos);
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::measured

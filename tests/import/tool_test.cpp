@@ -7,7 +7,7 @@
 
 #ifdef PAGODA_IMPORT
 
-namespace pagoda {
+namespace pagoda::measured {
 namespace {
 
 using test::Outcome;
@@ -15,8 +15,8 @@ using test::Outcome;
 struct Workshop : test::Workshop {
   Workshop() {
     const Model model = load_model(test::source_path("models/skeletons/resnet50.onnx"));
-    write_file(path("estimate.json"), json_report(model, analyze(model)));
-    write_file(path("garbage.json"), "{\"schemaVersion\": 1, \"traceEvents\": [{]");
+    base::write_file(path("estimate.json"), present::json_report(model, analyze(model)));
+    base::write_file(path("garbage.json"), "{\"schemaVersion\": 1, \"traceEvents\": [{]");
   }
 
   // `arguments` is shell text.
@@ -30,19 +30,19 @@ TEST_CASE("pagoda-import writes a measurement, and with an estimate a table") {
   const std::string profile = "'" + test::data_path("ort_resnet50_all.json") + "'";
   const Outcome plain = workshop.run(profile);
   CHECK(plain.code == 0);
-  CHECK(parse_measured(plain.out, "out").kernels.size() == 58);
+  CHECK(documents::parse_measured(plain.out, "out").kernels.size() == 58);
 
   const Outcome joined = workshop.run(profile + " --estimate estimate.json -o measured.json --top 3 --width 100");
   CHECK(joined.code == 0);
   CHECK(joined.out.find("by output + absorbed 49 kernels") != std::string::npos);
   CHECK(joined.out.find("54 more") != std::string::npos);
   CHECK(joined.out.find("change of layout") != std::string::npos);
-  CHECK(load_measured(workshop.path("measured.json")).join.has_value());
+  CHECK(documents::load_measured(workshop.path("measured.json")).join.has_value());
 
   const Outcome layers = workshop.run("'" + test::data_path("tensorrt_profile.json") +
                                       "' --format tensorrt --layers '" + test::data_path("tensorrt_layers.json") + "'");
   CHECK(layers.code == 0);
-  CHECK(parse_measured(layers.out, "out").kernels[1].op_type == "CaskConvolution");
+  CHECK(documents::parse_measured(layers.out, "out").kernels[1].op_type == "CaskConvolution");
 }
 
 TEST_CASE("pagoda-import says what is wrong: 1 for input, 2 for usage") {
@@ -61,6 +61,6 @@ TEST_CASE("pagoda-import says what is wrong: 1 for input, 2 for usage") {
   CHECK(workshop.run("--help").code == 0);
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::measured
 
 #endif

@@ -113,7 +113,7 @@ TEST_CASE("fused traffic and time of QDQ pairs are those of integer operators") 
     const Model model = load(named(variants(), name));
     const Analysis analysis = analyze(model);
     const Traffic fused = traffic(model, analysis, {.model = TrafficModel::Fused});
-    const RooflineTotals totals = roofline(analysis, fused, device("h200")).totals;
+    const RooflineTotals totals = roofline(analysis, fused, documents::device("h200")).totals;
     return Bound{static_cast<double>(fused.bytes().evaluate({{"batch", 1}})), totals.seconds, totals.floor_seconds};
   };
   const Bound pairs = bound_of("resnet50_qdq_int8"), integers = bound_of("resnet50_qoperator_int8");

@@ -7,7 +7,7 @@
 
 #include "plot/plot_support.h"
 
-namespace pagoda::plot {
+namespace pagoda::present::plot {
 namespace {
 
 using test::estimate;
@@ -64,7 +64,7 @@ TEST_CASE("FP32 work is not held against a narrower tensor roof") {
 }
 
 TEST_CASE("the frame depends on the roofs alone") {
-  PlotInput empty = small_input();
+  present::PlotInput empty = small_input();
   empty.estimates.clear();
   const Frame with = make_chart(small_input(), {}).frame, without = make_chart(empty, {}).frame;
   CHECK(with.x0 == without.x0);
@@ -89,7 +89,7 @@ TEST_CASE("what is the same work is one dot, what has none is counted") {
 }
 
 TEST_CASE("unknown work is no dot and a warning, never a zero") {
-  PlotInput input = small_input();
+  present::PlotInput input = small_input();
   input.estimates = {
       {"net.json",
        R"({"schema": "pagoda.estimate/1", "model": {"path": "x.onnx"}, "totals": {"unmodelled_nodes": 1, "partial": true},
@@ -119,7 +119,7 @@ TEST_CASE("a measured kernel is held against the bound of the nodes it joined") 
 }
 
 TEST_CASE("nodes of one kernel are one item whose bytes are those that leave it") {
-  PlotInput input = small_input();
+  present::PlotInput input = small_input();
   // conv writes v0 (1000 B), which only relu reads; relu's result v1 is read outside.
   input.estimates = {{"net.json", estimate(node(0, "conv", "Conv", 1e6, 5000) + "," +
                                            node(1, "relu", "Relu", 250, 2000, R"("mark": "compute")", R"("v0")") + "," +
@@ -139,7 +139,7 @@ TEST_CASE("nodes of one kernel are one item whose bytes are those that leave it"
 }
 
 TEST_CASE("a point far above its roof is drawn where it is, and warned of") {
-  PlotInput input = measured_input();
+  present::PlotInput input = measured_input();
   const std::size_t at = input.measured[0].text.find("2e-4");
   input.measured[0].text.replace(at, 4, "5e-5");  // half of the least time
   const Chart chart = make_chart(input, {});
@@ -150,7 +150,7 @@ TEST_CASE("a point far above its roof is drawn where it is, and warned of") {
 }
 
 TEST_CASE("estimates of one model at several sizes make a path in order of size") {
-  PlotInput input = small_input();
+  present::PlotInput input = small_input();
   const auto at_batch = [](const char* batch) {
     std::string text = estimate(small_nodes());
     return text.replace(text.find(R"("batch": 4)"), 10, std::string(R"("batch": )") + batch);
@@ -164,7 +164,7 @@ TEST_CASE("estimates of one model at several sizes make a path in order of size"
 }
 
 TEST_CASE("two estimates of one model and size are told apart by their files") {
-  PlotInput input = small_input();
+  present::PlotInput input = small_input();
   input.measured.clear();
   const std::string text = estimate(small_nodes());
   input.estimates = {{"folder/before.json", text}, {"after.json", text}};
@@ -175,7 +175,7 @@ TEST_CASE("two estimates of one model and size are told apart by their files") {
 }
 
 TEST_CASE("rates of integer formats are operations, not FLOPs") {
-  PlotInput input = small_input();
+  present::PlotInput input = small_input();
   input.device.peaks.push_back({Precision::Int8, Unit::Tensor, {}, {200e12, "test"}});
   const Roofs roofs = make_roofs(input, std::nullopt);
   CHECK(roofs.compute[0].label() == "INT8 tensor 200 TOP/s");
@@ -184,7 +184,7 @@ TEST_CASE("rates of integer formats are operations, not FLOPs") {
 }
 
 TEST_CASE("the lightest dots beyond the limit join by type and place and lose no time") {
-  PlotInput input = small_input();
+  present::PlotInput input = small_input();
   std::string nodes;
   for (int i = 0; i < 500; ++i)
     nodes += (i == 0 ? "" : ",") + node(i, "n" + std::to_string(i), i % 2 == 0 ? "Conv" : "Add", 1e6 + i, 1e5 + 7 * i);
@@ -201,7 +201,7 @@ TEST_CASE("the lightest dots beyond the limit join by type and place and lose no
 }
 
 TEST_CASE("files that are no estimates are refused with what was expected") {
-  PlotInput input = small_input();
+  present::PlotInput input = small_input();
   for (const char* text :
        {"", "{", "[]", "{}", R"({"schema": "pagoda.device/1"})", R"({"schema": "pagoda.estimate/1"})"}) {
     input.estimates = {{"bad.json", text}};
@@ -217,4 +217,4 @@ TEST_CASE("files that are no estimates are refused with what was expected") {
 }
 
 }  // namespace
-}  // namespace pagoda::plot
+}  // namespace pagoda::present::plot

@@ -59,15 +59,15 @@ inline std::string small_measured() {
          {"name": "stray", "node": null, "nvtx": null, "launches": 1, "seconds": 1e-5, "seconds_spread": null, "flops": null, "bytes": null, "energy_joules": null}]})";
 }
 
-inline PlotInput small_input() {
-  PlotInput input;
+inline present::PlotInput small_input() {
+  present::PlotInput input;
   input.device = small_device();
   input.estimates = {{"net.json", estimate(small_nodes())}};
   return input;
 }
 
-inline PlotInput measured_input() {
-  PlotInput input = small_input();
+inline present::PlotInput measured_input() {
+  present::PlotInput input = small_input();
   input.measured = {{"run.json", small_measured()}};
   return input;
 }

@@ -13,7 +13,7 @@
 #include "plot/text.h"
 #include "support/golden.h"
 
-namespace pagoda::plot {
+namespace pagoda::present::plot {
 namespace {
 
 using test::measured_input;
@@ -29,8 +29,8 @@ double pixel_y(const Frame& frame, double y) {
          (kPlot.y1 - kPlot.y0) * (std::log10(y) - std::log10(frame.y0)) / (std::log10(frame.y1) - std::log10(frame.y0));
 }
 
-PlotInput many(int count) {
-  PlotInput input = small_input();
+present::PlotInput many(int count) {
+  present::PlotInput input = small_input();
   std::string nodes;
   for (int i = 0; i < count; ++i)
     nodes +=
@@ -94,7 +94,7 @@ TEST_CASE("no label covers another label, a dot or the edge") {
 }
 
 TEST_CASE("names of several models stand beside their stars, off each other and inside the frame") {
-  PlotInput input = small_input();
+  present::PlotInput input = small_input();
   input.measured.clear();
   const std::string text = test::estimate(test::small_nodes());
   input.estimates.clear();
@@ -123,7 +123,7 @@ TEST_CASE("names of several models stand beside their stars, off each other and 
 }
 
 TEST_CASE("the label of a roof close under another stands below its line") {
-  PlotInput input = small_input();
+  present::PlotInput input = small_input();
   input.estimates.clear();
   input.measured.clear();
   input.device.peaks.push_back({Precision::Float64, Unit::Vector, {}, {9e12, "test"}});
@@ -145,23 +145,25 @@ TEST_CASE("the label of a roof close under another stands below its line") {
 }
 
 TEST_CASE("no output holds what is no number") {
-  for (const PlotInput& input : {small_input(), measured_input(), many(30)}) {
-    std::string html = plot_html(input);
+  for (const present::PlotInput& input : {small_input(), measured_input(), many(30)}) {
+    std::string html = present::plot_html(input);
     html.resize(html.find("<script>\"use strict\""));  // the script itself speaks of such numbers
-    for (const auto& text : {plot_svg(input), plot_csv(input), plot_json(input), html}) {
+    for (const auto& text : {present::plot_svg(input), present::plot_csv(input), present::plot_json(input), html}) {
       CHECK_FALSE(std::regex_search(text, std::regex(R"([^A-Za-z_.](nan|inf|NaN|Infinity)[^A-Za-z_(.])")));
     }
   }
 }
 
 TEST_CASE("the page allows exactly its own script and style and names no other place") {
-  const std::string html = plot_html(measured_input());
+  const std::string html = present::plot_html(measured_input());
   const auto between = [&](const char* begin, const char* end) {
     const std::size_t from = html.rfind(begin) + std::string(begin).size();
     return html.substr(from, html.find(end, from) - from);
   };
-  CHECK(html.find("script-src 'sha256-" + base64(sha256(between("<script>", "</script>"))) + "'") != std::string::npos);
-  CHECK(html.find("style-src 'sha256-" + base64(sha256(between("<style>", "</style>"))) + "'") != std::string::npos);
+  CHECK(html.find("script-src 'sha256-" + base::base64(base::sha256(between("<script>", "</script>"))) + "'") !=
+        std::string::npos);
+  CHECK(html.find("style-src 'sha256-" + base::base64(base::sha256(between("<style>", "</style>"))) + "'") !=
+        std::string::npos);
   CHECK(html.find("default-src 'none'") != std::string::npos);
   CHECK(html.substr(0, html.find("<script>")).find(" style=") == std::string::npos);  // the policy would drop it
   for (std::size_t at = html.find("://"); at != std::string::npos; at = html.find("://", at + 1))
@@ -169,23 +171,23 @@ TEST_CASE("the page allows exactly its own script and style and names no other p
 }
 
 TEST_CASE("hostile names stay text") {
-  PlotInput input = small_input();
+  present::PlotInput input = small_input();
   const std::string evil = R"(</script><script>alert(1)</script>\"'&<svg onload=alert(2)>]]>\u0001\u202e)";
   input.estimates = {{"net.json", test::estimate(test::node(0, evil, "Conv", 1e9, 1e6) + "," +
                                                  test::node(1, "r", "<b>&\\\"", 1e6, 1e6))}};
-  const std::string svg = plot_svg(input);
+  const std::string svg = present::plot_svg(input);
   CHECK(svg.find("<script") == std::string::npos);
   CHECK(svg.find("onload=alert(2)>") == std::string::npos);
   CHECK(svg.find('\x01') == std::string::npos);
-  const std::string html = plot_html(input);
+  const std::string html = present::plot_html(input);
   CHECK(html.find("<script>alert") == std::string::npos);
   CHECK(html.find("<svg onload") == std::string::npos);
-  const std::string json = plot_json(input);
+  const std::string json = present::plot_json(input);
   CHECK(json.find("alert(2)") != std::string::npos);  // JSON keeps the name as it is
 }
 
 TEST_CASE("the picture is as it was reviewed") {
-  test::check_golden("plot/small.svg", plot_svg(measured_input(), {.tool = "test"}));
+  test::check_golden("plot/small.svg", present::plot_svg(measured_input(), {.tool = "test"}));
 }
 
 TEST_CASE("a script loses its blanks and comments and nothing else") {
@@ -222,10 +224,11 @@ TEST_CASE("numbers read as people write them") {
 
 TEST_CASE("hashes are those of the standard") {
   // FIPS 180-4 example messages.
-  CHECK(hex(sha256("abc")) == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-  CHECK(hex(sha256("")) == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
-  CHECK(hex(sha256(std::string(1000000, 'a'))) == "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
-  CHECK(base64(sha256("")) == "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=");
+  CHECK(base::hex(base::sha256("abc")) == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  CHECK(base::hex(base::sha256("")) == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  CHECK(base::hex(base::sha256(std::string(1000000, 'a'))) ==
+        "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+  CHECK(base::base64(base::sha256("")) == "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=");
 }
 
 TEST_CASE("the terminal picture is as it was reviewed") {
@@ -233,4 +236,4 @@ TEST_CASE("the terminal picture is as it was reviewed") {
 }
 
 }  // namespace
-}  // namespace pagoda::plot
+}  // namespace pagoda::present::plot

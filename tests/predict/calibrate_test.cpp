@@ -213,21 +213,21 @@ TEST_CASE("other devices and layouts have an interval of their own, or none") {
   CHECK(interval(got, "d", true).value().high == interval(got, "other", false).value().high);
   const CalibrationResult alone = calibrate(synthetic_runs(50, 2, 0.1, 5));
   CHECK_FALSE(interval(alone.calibration, "other", false).has_value());
-  CHECK(interval(parse_calibration(to_json(got), "back"), "other", false).value().high ==
+  CHECK(interval(documents::parse_calibration(documents::to_json(got), "back"), "other", false).value().high ==
         Approx(got.elsewhere.value().high).epsilon(1e-3));
 }
 
 TEST_CASE("too few families claim no interval, and their file says null and can be read") {
   const Calibration few = calibrate(synthetic_runs(3, 4, 0.1, 5), {.id = "few"}).calibration;
   CHECK_FALSE(few.interval.has_value());
-  nlohmann::json document = nlohmann::json::parse(to_json(few));
+  nlohmann::json document = nlohmann::json::parse(documents::to_json(few));
   CHECK(document["interval"]["low"].is_null());
   CHECK(document["interval"]["high"].is_null());
   const auto schema = test::schema("calibration");
   for (const std::string& violation : test::violations(document, schema)) FAIL_CHECK(violation);
-  CHECK_FALSE(interval(parse_calibration(document.dump(), "back"), "d", false).has_value());
+  CHECK_FALSE(interval(documents::parse_calibration(document.dump(), "back"), "d", false).has_value());
   document["interval"]["low"] = document["interval"]["high"] = 0;  // an unknown written as 0
-  CHECK_THROWS_WITH_AS(parse_calibration(document.dump(), "file"),
+  CHECK_THROWS_WITH_AS(documents::parse_calibration(document.dump(), "file"),
                        doctest::Contains("interval.low: found 0; expected a number above 0"), Error);
 }
 
@@ -252,8 +252,8 @@ TEST_CASE("runs that cannot be fitted are named") {
 TEST_CASE("a calibration survives its file, and broken files say what is wrong") {
   const CalibrationResult result =
       calibrate(synthetic_runs(40, 2, 0.1, 5), {.id = "test", .regime = "synthetic", .source = "this test"});
-  const std::string text = to_json(result.calibration);
-  const Calibration back = parse_calibration(text, "back");
+  const std::string text = documents::to_json(result.calibration);
+  const Calibration back = documents::parse_calibration(text, "back");
   CHECK(back.id == "test");
   CHECK(back.launch == Approx(result.calibration.launch).epsilon(1e-3));
   CHECK(back.mean_error == Approx(result.calibration.mean_error).epsilon(1e-3));
@@ -278,20 +278,20 @@ TEST_CASE("a calibration survives its file, and broken files say what is wrong")
   for (const Case& c : cases) {
     std::string broken = text;
     broken.replace(broken.find(c.from), std::string_view(c.from).size(), c.to);
-    CHECK_THROWS_WITH_AS(parse_calibration(broken, "file"), doctest::Contains(c.says), Error);
+    CHECK_THROWS_WITH_AS(documents::parse_calibration(broken, "file"), doctest::Contains(c.says), Error);
   }
-  CHECK_THROWS_WITH_AS(calibration("no-such"), doctest::Contains("rtx-3090-amp-nchw"), Error);
-  CHECK_THROWS_WITH_AS(load_calibration("/nonexistent.json"), doctest::Contains("cannot be opened"), Error);
+  CHECK_THROWS_WITH_AS(documents::calibration("no-such"), doctest::Contains("rtx-3090-amp-nchw"), Error);
+  CHECK_THROWS_WITH_AS(documents::load_calibration("/nonexistent.json"), doctest::Contains("cannot be opened"), Error);
 }
 
 TEST_CASE("built-in calibrations follow their schema and carry their figures") {
   const auto schema = test::schema("calibration");
-  REQUIRE_FALSE(calibration_ids().empty());
-  for (const std::string& id : calibration_ids()) {
+  REQUIRE_FALSE(documents::calibration_ids().empty());
+  for (const std::string& id : documents::calibration_ids()) {
     CAPTURE(id);
-    const Calibration built_in = calibration(id);
+    const Calibration built_in = documents::calibration(id);
     CHECK(built_in.id == id);
-    const auto violations = test::violations(nlohmann::json::parse(to_json(built_in)), schema);
+    const auto violations = test::violations(nlohmann::json::parse(documents::to_json(built_in)), schema);
     CHECK_MESSAGE(violations.empty(), violations.front());
     CHECK(built_in.mean_error <= 0.12);
     CHECK(built_in.models >= 300);

@@ -106,7 +106,7 @@ TEST_CASE("graphs become the kernels that eager execution launches") {
 TEST_CASE("a bilinear resize of a small image leaves units idle, a nearest one does not") {
   const char* const linear = "x:f16[64,256,7,7], s:f32[4]=[1,1,2,2] -> y = Resize(x, , s) {mode='linear'}";
   const char* const nearest = "x:f16[64,256,7,7], s:f32[4]=[1,1,2,2] -> y = Resize(x, , s) {mode='nearest'}";
-  const auto rates = kernel_rates(device("rtx-3090"));
+  const auto rates = kernel_rates(documents::device("rtx-3090"));
   REQUIRE(rates.has_value());
   const auto seconds = [&](const char* graph) {
     const EagerKernels eager = lowered(graph);

@@ -19,7 +19,8 @@ namespace {
 
 Prediction predicted(const std::string& file, std::int64_t batch, const char* device_id = "rtx-3090") {
   const Model model = load_model(test::source_path("models/skeletons/" + file));
-  return predict(model, analyze(model, {.batch = batch}), device(device_id), calibration("rtx-3090-amp-nchw"));
+  return predict(model, analyze(model, {.batch = batch}), documents::device(device_id),
+                 documents::calibration("rtx-3090-amp-nchw"));
 }
 
 }  // namespace
@@ -117,22 +118,22 @@ TEST_CASE("where nothing was measured the interval is wider") {
 }
 
 TEST_CASE("where nothing was judged there is no interval") {
-  Calibration alone = calibration("rtx-3090-amp-nchw");
+  Calibration alone = documents::calibration("rtx-3090-amp-nchw");
   alone.elsewhere = std::nullopt;
   const Model model = test::graph("x:f32[4096,4096], w:f32[4096,4096]=const -> y = MatMul(x, w)");
-  const Prediction there = predict(model, analyze(model), device("h100-sxm"), alone);
+  const Prediction there = predict(model, analyze(model), documents::device("h100-sxm"), alone);
   CHECK(there.seconds.has_value());
   CHECK_FALSE(there.low.has_value());
   CHECK_FALSE(there.high.has_value());
   CHECK_FALSE(there.coverage.has_value());
-  CHECK(predict(model, analyze(model), device("rtx-3090"), alone).low.has_value());
+  CHECK(predict(model, analyze(model), documents::device("rtx-3090"), alone).low.has_value());
 }
 
 TEST_CASE("channels last spares convolutions their change of layout") {
   const Model model = load_model(test::source_path("models/skeletons/resnet50.onnx"));
   const Analysis analysis = analyze(model, {.batch = 1024});
-  const Calibration built_in = calibration("rtx-3090-amp-nchw");
-  const DeviceSpec spec = device("rtx-3090");
+  const Calibration built_in = documents::calibration("rtx-3090-amp-nchw");
+  const DeviceSpec spec = documents::device("rtx-3090");
   const Prediction rows = predict(model, analysis, spec, built_in);
   const Prediction last = predict(model, analysis, spec, built_in, {.bindings = {}, .channels_last = true});
   CHECK(*last.seconds < *rows.seconds);
@@ -150,8 +151,8 @@ TEST_CASE("where a calibration does not reach, the prediction says so") {
 
 TEST_CASE("free dims take the given sizes, else 1") {
   const Model model = test::graph("x:f32[N,64], w:f32[64,4096]=const -> y = MatMul(x, w)");
-  const Calibration built_in = calibration("rtx-3090-amp-nchw");
-  const DeviceSpec spec = device("rtx-3090");
+  const Calibration built_in = documents::calibration("rtx-3090-amp-nchw");
+  const DeviceSpec spec = documents::device("rtx-3090");
   const auto bound = [&](const Bindings& bindings) {
     return *predict(model, analyze(model), spec, built_in, {.bindings = bindings}).seconds;
   };

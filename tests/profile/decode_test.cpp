@@ -127,10 +127,11 @@ TEST_CASE("an image of any chip decodes without a device; where nothing was coun
   const std::string folder = PAGODA_TEST_BINARY_DIR "/decode";
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder);
-  for (const pagoda::ChipMetrics& family : pagoda::metric_catalogue()) {
+  for (const pagoda::documents::ChipMetrics& family : pagoda::documents::metric_catalogue()) {
     CAPTURE(family.family);
     const HostChip chip(library(), family.family);
-    const pagoda::MetricPlan plan = plan_metrics(family, pagoda::MetricMode::Quick);
+    const pagoda::documents::MetricPlan plan =
+        pagoda::documents::plan_metrics(family, pagoda::documents::MetricMode::Quick);
     const std::vector<std::string>& metrics = plan.groups.front().metrics;
     const auto counters = raw_counters(chip.config(metrics), 1);
     REQUIRE(counters.size() > 1);
@@ -158,8 +159,9 @@ TEST_CASE("an image of any chip decodes without a device; where nothing was coun
     const auto constants = chip.evaluate(image, 1, plan.constants);
     for (const double constant : constants[0]) CHECK_FALSE(constant > 0);
     // What becomes of such values: unknown, and never 0.
-    const auto measured = pagoda::profile::measured_of(
-        {{pagoda::profile::parse_record(record + "\n" + launch + "\nend\t1\n", "record")}}, family, {.mode = "quick"});
+    const auto measured = pagoda::measured::profile::measured_of(
+        {{pagoda::measured::profile::parse_record(record + "\n" + launch + "\nend\t1\n", "record")}}, family,
+        {.mode = "quick"});
     REQUIRE(measured.kernels.size() == 1);
     CHECK_FALSE(measured.kernels[0].seconds.has_value());
     CHECK_FALSE(measured.kernels[0].bytes.l2.has_value());

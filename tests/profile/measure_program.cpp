@@ -16,8 +16,8 @@ int main() {
     const pagoda::measure::Range outer("model"), inner("gemm");
     for (int i = 0; i < 3 && launch; ++i) launch("_Z4gemmILi128EEvPfi");
   }
-  const pagoda::Measured measured = session.finish();
-  for (const pagoda::MeasuredKernel& kernel : measured.kernels)
+  const pagoda::documents::Measured measured = session.finish();
+  for (const pagoda::documents::MeasuredKernel& kernel : measured.kernels)
     std::printf("%s %s %d\n", kernel.nvtx.c_str(), kernel.node.c_str(), static_cast<int>(kernel.launches.value_or(0)));
   return session.finish().kernels.empty() ? 0 : 1;
 }

@@ -7,9 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include "pagoda/measured/import.h"
+#include "pagoda/measured/peaks.h"
 #include "support/json_schema.h"
 
-namespace pagoda::profile {
+namespace pagoda::measured::profile {
 namespace {
 
 const std::string kHead = "pagoda.record\t1\nprocess\t12\tpython3 model.py\ndevice\t1\tGH100\tNVIDIA H200\n";
@@ -27,9 +28,9 @@ std::string launch(int group, int iteration, const std::string& kernel, const st
          "\t" + node + "\tgrid 8x1x1, block 128x1x1" + values + "\n";
 }
 
-bool names(const Measured& measured, const std::string& what) {
+bool names(const documents::Measured& measured, const std::string& what) {
   return std::any_of(measured.missing.begin(), measured.missing.end(),
-                     [&](const Missing& m) { return m.what == what; });
+                     [&](const documents::Missing& m) { return m.what == what; });
 }
 
 TEST_CASE("launches of one kernel in one node add up; what was not collected is null and never 0") {
@@ -37,10 +38,10 @@ TEST_CASE("launches of one kernel in one node add up; what was not collected is 
                                                 launch(0, 0, "gemm", "conv1", "\t3000\t64\t32\t2048") +
                                                 launch(0, 0, "gemm", "conv2", "\t500\t0\t0\t0") + "end\t3\n",
                                             "record");
-  const Measured measured =
-      measured_of({{record}}, chip_metrics("GH100"), {.mode = "quick", .missing = {{"flops.float32", "not in quick"}}});
+  const documents::Measured measured = measured_of({{record}}, documents::chip_metrics("GH100"),
+                                                   {.mode = "quick", .missing = {{"flops.float32", "not in quick"}}});
   REQUIRE(measured.kernels.size() == 2);
-  const MeasuredKernel& conv1 = measured.kernels[0];
+  const documents::MeasuredKernel& conv1 = measured.kernels[0];
   CHECK(conv1.node == "conv1");
   CHECK(conv1.launches == 2);
   CHECK(*conv1.seconds == doctest::Approx(4e-6));
@@ -52,7 +53,8 @@ TEST_CASE("launches of one kernel in one node add up; what was not collected is 
   CHECK(names(measured, "flops.float32"));
   CHECK(measured.device == "NVIDIA H200");
   const auto schema = test::schema("measured");
-  CHECK(test::violations(nlohmann::json::parse(write_measured(measured)), schema) == std::vector<std::string>{});
+  CHECK(test::violations(nlohmann::json::parse(documents::write_measured(measured)), schema) ==
+        std::vector<std::string>{});
 }
 
 TEST_CASE("each device's launches are evaluated by the formulas of its own chip, in rows of its own") {
@@ -63,7 +65,7 @@ TEST_CASE("each device's launches are evaluated by the formulas of its own chip,
       kHead + "device\t2\tGB202\tGeForce RTX 5090\ngroup\t1\t0\tdram__bytes_read.sum\n" +
           "group\t2\t0\tdram__bytes_op_read.sum\n" + line("1", "64") + line("2", "256") + line("1", "32") + "end\t3\n",
       "record");
-  const Measured measured = measured_of({{record}}, chip_metrics("GH100"), {.mode = "quick"});
+  const documents::Measured measured = measured_of({{record}}, documents::chip_metrics("GH100"), {.mode = "quick"});
   REQUIRE(measured.kernels.size() == 2);
   CHECK(measured.kernels[0].bytes.dram_read == 96);
   CHECK(measured.kernels[0].launches == 2);
@@ -84,9 +86,9 @@ const std::string kPeaks =
 TEST_CASE(
     "a device's peaks are told by cycle and, at the clocks of the run, by second; kernels reach a share of them") {
   const ProcessRecord record = parse_record(kHead + kPeaks, "record");
-  const Measured measured = measured_of({{record}}, chip_metrics("GH100"), {.mode = "quick"});
+  const documents::Measured measured = measured_of({{record}}, documents::chip_metrics("GH100"), {.mode = "quick"});
   REQUIRE(measured.devices.size() == 1);
-  const MeasuredDevice& device = measured.devices[0];
+  const documents::MeasuredDevice& device = measured.devices[0];
   CHECK(device.name == "NVIDIA H200");
   CHECK(device.chip == "GH100");
   CHECK(device.clocks.at("sm") == doctest::Approx(1.25e9));
@@ -108,10 +110,10 @@ TEST_CASE(
   CHECK_MESSAGE(table.find("90.0 % dram") != std::string::npos, table);
   CHECK_MESSAGE(table.find("2.70 TB/s") != std::string::npos, table);
   // There and back, within the schema.
-  const std::string text = write_measured(measured);
+  const std::string text = documents::write_measured(measured);
   const auto schema = test::schema("measured");
   CHECK(test::violations(nlohmann::json::parse(text), schema) == std::vector<std::string>{});
-  CHECK(write_measured(parse_measured(text, "text")) == text);
+  CHECK(documents::write_measured(documents::parse_measured(text, "text")) == text);
   // By launch the share is that of its own cycles: 562500 of 500 · 1250.
   const std::string csv = record_csv({{record}});
   CHECK_MESSAGE(csv.find("\"share_of_peak.bfloat16.tensor\"") != std::string::npos, csv);
@@ -122,26 +124,26 @@ TEST_CASE(
 TEST_CASE("equal devices are told once, others each; a device that CUPTI tells nothing of is named") {
   const std::string second = "device\t2\tGH100\tNVIDIA H200\ndevice\t3\tGH100\tNVIDIA H100\n";
   const std::string launches = "launch\t2\t0\t0\t1\tgemm\t\t\tgrid\nlaunch\t3\t0\t0\t1\tgemm\t\t\tgrid\n";
-  const Measured measured = measured_of({{parse_record(kHead + second + kPeaks + launches, "record")}},
-                                        chip_metrics("GH100"), {.mode = "quick"});
+  const documents::Measured measured = measured_of({{parse_record(kHead + second + kPeaks + launches, "record")}},
+                                                   documents::chip_metrics("GH100"), {.mode = "quick"});
   REQUIRE(measured.devices.size() == 2);
   CHECK(measured.devices[1].name == "NVIDIA H100");
   REQUIRE(measured.kernels.size() == 4);
   CHECK(measured.kernels[2].device == 0);
   CHECK(measured.kernels[3].device == 1);
-  CHECK(std::any_of(measured.missing.begin(), measured.missing.end(), [](const Missing& missing) {
+  CHECK(std::any_of(measured.missing.begin(), measured.missing.end(), [](const documents::Missing& missing) {
     return missing.what == "devices.peaks" && missing.why.find("NVIDIA H100") != std::string::npos;
   }));
-  CHECK_THROWS_WITH_AS(parse_measured(R"({"schema": "pagoda.measured/1", "source": "torch", "kernels":
+  CHECK_THROWS_WITH_AS(documents::parse_measured(R"({"schema": "pagoda.measured/1", "source": "torch", "kernels":
                                           [{"name": "k", "device": 3}]})",
-                                      "text"),
+                                                 "text"),
                        doctest::Contains("none of the devices"), Error);
 }
 
 TEST_CASE("a number that is none is unknown") {
   const ProcessRecord record =
       parse_record(kHead + kGroup0 + launch(0, 0, "gemm", "a", "\t1000\tnan\t32\tinf") + "end\t1\n", "record");
-  const Measured measured = measured_of({{record}}, chip_metrics("GH100"), {.mode = "quick"});
+  const documents::Measured measured = measured_of({{record}}, documents::chip_metrics("GH100"), {.mode = "quick"});
   CHECK(measured.kernels[0].seconds.has_value());
   CHECK_FALSE(measured.kernels[0].bytes.dram_read.has_value());
   CHECK_FALSE(measured.kernels[0].flops.at("bfloat16.tensor").has_value());
@@ -152,7 +154,7 @@ TEST_CASE("a launch without values makes its kernel's numbers unknown, not small
       parse_record(kHead + kGroup0 + launch(0, 0, "gemm", "a", "\t1000\t64\t32\t2048") + launch(0, 0, "gemm", "a", "") +
                        "lost\t1\t2 ranges were counted\nend\t2\n",
                    "record");
-  const Measured measured = measured_of({{record}}, chip_metrics("GH100"), {.mode = "quick"});
+  const documents::Measured measured = measured_of({{record}}, documents::chip_metrics("GH100"), {.mode = "quick"});
   REQUIRE(measured.kernels.size() == 1);
   CHECK(measured.kernels[0].launches == 2);
   CHECK_FALSE(measured.kernels[0].seconds.has_value());
@@ -168,7 +170,8 @@ TEST_CASE("runs that counted different metrics are merged launch by launch") {
   const auto second = parse_record(
       kHead + kGroup1 + launch(1, 0, "gemm", "a", "\t1\t2\t10") + launch(1, 0, "gemm", "a", "\t0\t0\t5") + "end\t2\n",
       "run 1");
-  const Measured measured = measured_of({{first}, {second}}, chip_metrics("GH100"), {.mode = "rotate"});
+  const documents::Measured measured =
+      measured_of({{first}, {second}}, documents::chip_metrics("GH100"), {.mode = "rotate"});
   REQUIRE(measured.kernels.size() == 1);
   CHECK(measured.kernels[0].launches == 2);
   CHECK(measured.kernels[0].flops.at("bfloat16.tensor") == 2051);
@@ -184,7 +187,8 @@ TEST_CASE("rows that the runs launched differently are refused, the others merge
       parse_record(kHead + kGroup1 + launch(1, 0, "gemm", "a", "\t1\t2\t10") + launch(1, 0, "gemm", "a", "\t1\t2\t10") +
                        launch(1, 0, "same", "b", "\t1\t0\t0") + "end\t3\n",
                    "run 1");
-  const Measured measured = measured_of({{first}, {second}}, chip_metrics("GH100"), {.mode = "rotate"});
+  const documents::Measured measured =
+      measured_of({{first}, {second}}, documents::chip_metrics("GH100"), {.mode = "rotate"});
   REQUIRE(measured.kernels.size() == 2);
   CHECK_FALSE(measured.kernels[0].seconds.has_value());
   CHECK(measured.kernels[1].flops.at("float32") == 1);
@@ -208,8 +212,8 @@ TEST_CASE("iterations are runs: the first of three is warm-up, what came before 
   std::string text = kHead + kGroup0 + launch(0, -1, "fill", "", "\t9\t9\t9\t9");
   for (int i = 0; i < 4; ++i)
     text += launch(0, i, "gemm", "a", "\t" + std::to_string(i == 0 ? 9000 : 1000 * i) + "\t64\t32\t2048");
-  const Measured measured =
-      measured_of({{parse_record(text + "end\t5\n", "r")}}, chip_metrics("GH100"), {.mode = "quick"});
+  const documents::Measured measured =
+      measured_of({{parse_record(text + "end\t5\n", "r")}}, documents::chip_metrics("GH100"), {.mode = "quick"});
   REQUIRE(measured.kernels.size() == 1);
   CHECK(measured.warmup == 1);
   CHECK(measured.repeats == 3);
@@ -219,12 +223,14 @@ TEST_CASE("iterations are runs: the first of three is warm-up, what came before 
 
 TEST_CASE("times alone need no chip; energy of a second or more is given, of less it is missing") {
   const std::string head = kHead + "group\t1\t0\tseconds\n" + launch(0, 0, "gemm", "a", "\t0.5");
-  const Measured longer = measured_of({{parse_record(head + "energy\t700\t2\nend\t1\n", "r")}}, {.mode = "time"});
+  const documents::Measured longer =
+      measured_of({{parse_record(head + "energy\t700\t2\nend\t1\n", "r")}}, {.mode = "time"});
   CHECK(longer.kernels[0].seconds == 0.5);
   CHECK(longer.kernels[0].flops.empty());
   REQUIRE(longer.runs.size() == 1);
   CHECK(longer.runs[0].watts == 350);
-  const Measured shorter = measured_of({{parse_record(head + "energy\t7\t0.2\nend\t1\n", "r")}}, {.mode = "time"});
+  const documents::Measured shorter =
+      measured_of({{parse_record(head + "energy\t7\t0.2\nend\t1\n", "r")}}, {.mode = "time"});
   CHECK(shorter.runs.empty());
   CHECK(names(shorter, "energy"));
 }
@@ -249,8 +255,9 @@ TEST_CASE("the CSV is what Nsight Compute's importer reads, with the same number
       parse_record(kHead + kGroup0 + launch(0, 0, "void f<\"x\", 1>(float*)", "conv/1", "\t1000\t64\t32\t2048") +
                        launch(0, 0, "relu", "", "") + "end\t2\n",
                    "record");
-  const Measured ours = measured_of({{record}}, chip_metrics("GH100"), {.mode = "quick"});
-  const Measured theirs = import_profile(record_csv({{record}}), "our table", {.format = ProfileFormat::Ncu});
+  const documents::Measured ours = measured_of({{record}}, documents::chip_metrics("GH100"), {.mode = "quick"});
+  const documents::Measured theirs =
+      measured::import_profile(record_csv({{record}}), "our table", {.format = measured::ProfileFormat::Ncu});
   REQUIRE(theirs.kernels.size() == 2);
   CHECK(theirs.kernels[0].name == "void f<\"x\", 1>(float*)");
   CHECK(theirs.kernels[0].nvtx == "conv/1");
@@ -265,7 +272,8 @@ TEST_CASE("the table prints kernels by time and dashes for what is unknown") {
   const ProcessRecord record = parse_record(kHead + kGroup0 + launch(0, 0, "small", "a", "\t1000\t64\t32\t2048") +
                                                 launch(0, 0, "large", "b", "\t3000\t64\t32\t2048") + "end\t2\n",
                                             "record");
-  const std::string table = profile_table(measured_of({{record}}, chip_metrics("GH100"), {.mode = "quick"}), 1);
+  const std::string table =
+      profile_table(measured_of({{record}}, documents::chip_metrics("GH100"), {.mode = "quick"}), 1);
   CHECK(table.find("large") < table.find("1 more kernels"));
   CHECK(table.find("small") == std::string::npos);
   CHECK(table.find("75") != std::string::npos);
@@ -275,10 +283,10 @@ TEST_CASE("the table prints kernels by time and dashes for what is unknown") {
   CHECK_MESSAGE(table.find("operations not collected: float16, float16.tensor, float32") != std::string::npos, table);
   CHECK(table.find("b\n") < table.find("all of one run"));
   const std::string by_node =
-      profile_table(measured_of({{record}}, chip_metrics("GH100"), {.mode = "quick"}), 9, TableBy::Node);
+      profile_table(measured_of({{record}}, documents::chip_metrics("GH100"), {.mode = "quick"}), 9, TableBy::Node);
   CHECK_MESSAGE(by_node.find("node") < by_node.find("kernel"), by_node);
   CHECK_MESSAGE(by_node.find(" b ") < by_node.find(" large"), by_node);
 }
 
 }  // namespace
-}  // namespace pagoda::profile
+}  // namespace pagoda::measured::profile

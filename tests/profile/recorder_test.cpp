@@ -19,9 +19,9 @@
 namespace profile {
 namespace {
 
-using pagoda::profile::escaped;
-using pagoda::profile::parse_record;
-using pagoda::profile::ProcessRecord;
+using pagoda::measured::profile::escaped;
+using pagoda::measured::profile::parse_record;
+using pagoda::measured::profile::ProcessRecord;
 
 // Lines as a record of its own.
 class Lines : public RecordSink {

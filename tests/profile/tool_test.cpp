@@ -1,6 +1,7 @@
 // pagoda-profile from the command line to its files, with the real injection and the real NVTX in a real C program; the
 // driver and CUPTI below are fakes. And every way in which there is no driver: exit 4 with a remedy, never a crash.
 #include <doctest/doctest.h>
+#include <sys/wait.h>
 
 #include <chrono>
 #include <csignal>
@@ -18,7 +19,7 @@
 #include "support/json_schema.h"
 #include "support/workshop.h"
 
-namespace pagoda {
+namespace pagoda::measured {
 namespace {
 
 namespace fs = std::filesystem;
@@ -88,14 +89,14 @@ TEST_CASE("an empty session that cannot be decoded is no reason to refuse") {
   const Workshop shop;
   const Outcome result = shop.run("nothing to decode", "--mode exact -o m.json -- $P 3");
   CHECK_MESSAGE(result.code == 0, result.err);
-  CHECK(load_measured(shop.path("m.json")).kernels.size() == 2);
+  CHECK(documents::load_measured(shop.path("m.json")).kernels.size() == 2);
 }
 
 TEST_CASE("kernels that carry the number of the runtime's call are timed, too") {
   const Workshop shop;
   const Outcome result = shop.run("runtime", "--mode time -o m.json -- $P 3");
   CHECK_MESSAGE(result.code == 0, result.err);
-  const Measured measured = load_measured(shop.path("m.json"));
+  const documents::Measured measured = documents::load_measured(shop.path("m.json"));
   REQUIRE(measured.kernels.size() == 2);
   CHECK(measured.kernels[0].launches == 3);
   CHECK(*measured.kernels[0].seconds == doctest::Approx(3 * 2e-6));
@@ -108,14 +109,14 @@ TEST_CASE("neither privilege nor the profiler's own part of CUPTI matter where n
     CHECK(shop.run(other, "--mode time -o other.json -- $P 3").code == 0);
   const Outcome result = shop.run("privilege", "--mode time -o m.json -- $P 3");
   CHECK_MESSAGE(result.code == 0, result.err);
-  const Measured measured = load_measured(shop.path("m.json"));
+  const documents::Measured measured = documents::load_measured(shop.path("m.json"));
   REQUIRE(measured.kernels.size() == 2);
   CHECK(measured.kernels[0].name == "void gemm<128>(float*, int)");
   CHECK(measured.kernels[0].launches == 3);
   CHECK(*measured.kernels[0].seconds == doctest::Approx(3 * 2e-6));
   CHECK(measured.kernels[0].flops.empty());
   CHECK(std::any_of(measured.missing.begin(), measured.missing.end(),
-                    [](const Missing& m) { return m.what == "flops" && has(m.why, "--mode time"); }));
+                    [](const documents::Missing& m) { return m.what == "flops" && has(m.why, "--mode time"); }));
 }
 
 TEST_CASE("quick gives each kernel and node its counters, in JSON of the schema and in CSV that reads back") {
@@ -126,11 +127,11 @@ TEST_CASE("quick gives each kernel and node its counters, in JSON of the schema 
   CHECK(has(result.out, "gemm<128>"));
   const std::string json = test::read_file(shop.path("m.json"));
   CHECK(test::violations(nlohmann::json::parse(json), test::schema("measured")) == std::vector<std::string>{});
-  const Measured measured = load_measured(shop.path("m.json"));
+  const documents::Measured measured = documents::load_measured(shop.path("m.json"));
   CHECK(measured.source == "pagoda-profile");
   CHECK(measured.device == "Fake H200");
   REQUIRE(measured.kernels.size() == 2);
-  const MeasuredKernel &conv = measured.kernels[0], &relu = measured.kernels[1];
+  const documents::MeasuredKernel &conv = measured.kernels[0], &relu = measured.kernels[1];
   CHECK(conv.nvtx == "model/epoch/conv1");
   CHECK(conv.node == "conv1");
   CHECK(relu.node == "relu2");
@@ -144,27 +145,28 @@ TEST_CASE("quick gives each kernel and node its counters, in JSON of the schema 
   CHECK_FALSE(conv.flops.at("float8.tensor").has_value());  // the fake has no such counter
   for (const auto& [precision, flops] : conv.flops) {
     const std::string what = "flops." + precision;
-    CHECK_MESSAGE(flops.has_value() != std::any_of(measured.missing.begin(), measured.missing.end(),
-                                                   [&](const Missing& missing) { return missing.what == what; }),
-                  what);
+    CHECK_MESSAGE(
+        flops.has_value() != std::any_of(measured.missing.begin(), measured.missing.end(),
+                                         [&](const documents::Missing& missing) { return missing.what == what; }),
+        what);
   }
   // The chip's own peaks, as the first range tells them; the fake knows neither memory's nor a clock but the SMs'.
   REQUIRE(measured.devices.size() == 1);
   CHECK(measured.devices[0].chip == "GH100");
   const auto constant = [](const char* metric) { return 1000.0 + static_cast<double>(std::strlen(metric)); };
-  const DevicePeak peak = measured.devices[0].peaks.at("float32");
+  const documents::DevicePeak peak = measured.devices[0].peaks.at("float32");
   CHECK(peak.per_cycle == 2 * constant("sm__sass_thread_inst_executed_op_ffma_pred_on.sum.peak_sustained"));
   CHECK(peak.per_second == peak.per_cycle * measured.devices[0].clocks.at("sm"));
   CHECK_FALSE(measured.devices[0].peaks.at("bytes.l2").per_second.has_value());
   CHECK_FALSE(measured.devices[0].peaks.contains("bytes.dram"));
-  const Measured csv = load_profile(shop.path("m.csv"));
+  const documents::Measured csv = measured::load_profile(shop.path("m.csv"));
   CHECK(csv.kernels.size() == 2);
   CHECK(csv.kernels[0].bytes.dram_read == conv.bytes.dram_read);
 }
 
 TEST_CASE("devices of two chips: rows of their own, and ncu asked for each chip's own metrics on its own devices") {
   const Workshop shop;
-  write_file(shop.path("ncu"), R"(#!/bin/sh
+  base::write_file(shop.path("ncu"), R"(#!/bin/sh
 printf '%s\n' "$@" ---- >> ncu_arguments
 while [ "$1" != --log-file ]; do shift; done
 cat table > "$2"
@@ -176,11 +178,13 @@ cat table > "$2"
       "\n\"\",\"\",\"\",\"\",\"\",\"\",\"byte\",\"\"\n";
   const std::string row = R"x("0","7","void gemm<128>(float *, int)","(8, 1, 1)","(128, 1, 1)","7","1020",")x";
   const std::string operations = std::to_string(1000 + std::strlen("sm__ops_path_tensor_src_bf16_dst_fp32.sum"));
-  const auto table = [&](const std::string& count) { write_file(shop.path("table"), head + row + count + "\"\n"); };
+  const auto table = [&](const std::string& count) {
+    base::write_file(shop.path("table"), head + row + count + "\"\n");
+  };
   table(operations);
   const Outcome result = shop.run("two chips", "--verify ncu --ncu ./ncu -o m.json -- $P 1");
   CHECK_MESSAGE(result.code == 0, result.err);
-  const Measured measured = load_measured(shop.path("m.json"));
+  const documents::Measured measured = documents::load_measured(shop.path("m.json"));
   REQUIRE(measured.devices.size() == 2);
   REQUIRE(measured.kernels.size() == 2);
   CHECK(measured.kernels[0].device != measured.kernels[1].device);
@@ -202,7 +206,7 @@ cat table > "$2"
 TEST_CASE("rotate runs the program once a group and merges what they counted") {
   const Workshop shop;
   const Outcome result = shop.run("", "--mode rotate -o m.json -- $P 2");
-  const Measured measured = load_measured(shop.path("m.json"));
+  const documents::Measured measured = documents::load_measured(shop.path("m.json"));
   REQUIRE(measured.kernels.size() == 2);
   // The fake counts only two of the groups: runs of the others hold no values, which is unknown and said.
   CHECK(measured.kernels[0].launches == 2);
@@ -214,16 +218,18 @@ TEST_CASE("rotate runs the program once a group and merges what they counted") {
 std::map<std::string, double> give_every_counter(const Workshop& shop) {
   std::string names;
   std::map<std::string, double> values;
-  for (const MetricGroup& group : plan_metrics(chip_metrics("GH100"), MetricMode::Exact).groups)
+  for (const documents::MetricGroup& group :
+       documents::plan_metrics(documents::chip_metrics("GH100"), documents::MetricMode::Exact).groups)
     for (const std::string& metric : group.metrics) {
       names += metric.substr(0, metric.find('.')) + "\n";
       values[metric] = 1000 + static_cast<double>(metric.size());
     }
-  write_file(shop.path("metrics.txt"), names);
-  return evaluate_metrics(chip_metrics("GH100"), values);
+  base::write_file(shop.path("metrics.txt"), names);
+  return documents::evaluate_metrics(documents::chip_metrics("GH100"), values);
 }
 
-void check_everything_is_counted(const MeasuredKernel& kernel, const std::map<std::string, double>& amounts) {
+void check_everything_is_counted(const documents::MeasuredKernel& kernel,
+                                 const std::map<std::string, double>& amounts) {
   std::size_t precisions = 0;
   for (const auto& [name, count] : kernel.flops) {
     const std::string& precision = name;
@@ -246,7 +252,7 @@ TEST_CASE("exact replays kernels for counters that no one pass holds") {
   setenv("FAKE_METRICS", shop.path("metrics.txt").c_str(), 1);
   const Outcome result = shop.run("few a pass", "--mode exact --batch 1 -o m.json -- $P 2");
   CHECK_MESSAGE(result.code == 0, result.err);
-  const Measured measured = load_measured(shop.path("m.json"));
+  const documents::Measured measured = documents::load_measured(shop.path("m.json"));
   REQUIRE(measured.kernels.size() == 2);
   CHECK(measured.notes.empty());
   CHECK(measured.kernels[0].launches == 2);
@@ -264,7 +270,7 @@ TEST_CASE("rotate merges every group of counters, over runs of the program") {
   const Outcome result = shop.run("", "--mode rotate --batch 1 -o m.json -- $P 1");
   CHECK_MESSAGE(result.code == 0, result.err);
   CHECK(has(result.out, "ready\nready\nready\n"));  // one run a group, of which there are at least three
-  const Measured measured = load_measured(shop.path("m.json"));
+  const documents::Measured measured = documents::load_measured(shop.path("m.json"));
   REQUIRE(measured.kernels.size() == 2);
   CHECK(measured.notes.empty());
   check_everything_is_counted(measured.kernels[0], amounts);
@@ -278,10 +284,10 @@ TEST_CASE("kernels are seen whichever of the driver's calls launches them") {
     CAPTURE(mode);
     const Outcome result = shop.run("", std::string("--batch 1 --mode ") + mode + " -o m.json -- $P 0 calls");
     CHECK_MESSAGE(result.code == 0, result.err);
-    const Measured measured = load_measured(shop.path("m.json"));
+    const documents::Measured measured = documents::load_measured(shop.path("m.json"));
     const bool is_time = std::string(mode) == "time";
     REQUIRE(measured.kernels.size() == 8);
-    for (const MeasuredKernel& kernel : measured.kernels) {
+    for (const documents::MeasuredKernel& kernel : measured.kernels) {
       CAPTURE(kernel.nvtx);
       const bool is_graph = has(kernel.nvtx, "cuGraphLaunch");
       CHECK(kernel.launches == (is_graph && is_time ? 6 : 3));
@@ -300,12 +306,12 @@ TEST_CASE("what is captured into a graph is counted when the graph runs, and no 
   CHECK_MESSAGE(result.code == 0, result.err);
   CHECK_FALSE(has(result.out, "broken"));
   CHECK(has(result.err, "4 launches were captured into graphs"));
-  const Measured measured = load_measured(shop.path("m.json"));
+  const documents::Measured measured = documents::load_measured(shop.path("m.json"));
   CHECK(std::get<std::int64_t>(measured.env.at("launches_without_counters")) == 1);
   CHECK(std::any_of(measured.notes.begin(), measured.notes.end(),
                     [](const std::string& note) { return has(note, "would break the capture"); }));
   std::map<std::string, std::int64_t> launches;
-  for (const MeasuredKernel& kernel : measured.kernels) {
+  for (const documents::MeasuredKernel& kernel : measured.kernels) {
     launches[kernel.nvtx + ": " + kernel.name] = kernel.launches.value_or(-1);
     CHECK(kernel.bytes.dram_read.has_value() == (kernel.name != "other(float*)"));  // on another stream meanwhile
     if (kernel.name == "graph") CHECK(kernel.detail == "6 kernels");
@@ -329,13 +335,13 @@ TEST_CASE("a capture outlives every mode, and one that does not begin stops no c
   }
   const Outcome refused = shop.run("no capture", "-o m.json -- $P 0 capture");
   CHECK(refused.code == 9);  // the program's own
-  for (const MeasuredKernel& kernel : load_measured(shop.path("m.json")).kernels)
+  for (const documents::MeasuredKernel& kernel : documents::load_measured(shop.path("m.json")).kernels)
     CHECK(kernel.bytes.dram_read.has_value());
   // A range that a capture cuts short has no counts; one without does.
   const Outcome cut = shop.run("", "--mode range --nvtx . -o m.json -- $P 0 capture");
   CHECK_MESSAGE(cut.code == 0, cut.err);
   std::map<std::string, bool> counted;
-  for (const MeasuredKernel& kernel : load_measured(shop.path("m.json")).kernels)
+  for (const documents::MeasuredKernel& kernel : documents::load_measured(shop.path("m.json")).kernels)
     counted[kernel.name] = kernel.bytes.dram_read.has_value();
   CHECK(counted.at("before"));
   CHECK_FALSE(counted.at("capture"));
@@ -348,7 +354,7 @@ TEST_CASE("range counts the ranges that are asked for") {
   const Workshop shop;
   const Outcome result = shop.run("", "--mode range --nvtx ^pagoda@conv -o m.json -- $P 5");
   CHECK_MESSAGE(result.code == 0, result.err);
-  const Measured measured = load_measured(shop.path("m.json"));
+  const documents::Measured measured = documents::load_measured(shop.path("m.json"));
   REQUIRE(measured.kernels.size() == 1);
   CHECK(measured.kernels[0].name == "conv1");
   CHECK(measured.kernels[0].bytes.dram_read == 1020);
@@ -358,13 +364,13 @@ TEST_CASE("range counts the ranges that are asked for") {
 TEST_CASE("the program's exit code and signals are passed on, with what was recorded") {
   const Workshop shop;
   CHECK(shop.run("", "-o a.json -- $P 2 exit 7").code == 7);
-  CHECK(load_measured(shop.path("a.json")).kernels.size() == 2);
+  CHECK(documents::load_measured(shop.path("a.json")).kernels.size() == 2);
   // A signal that would end the program does so after its record is whole; one that cannot be caught leaves what was
   // read.
   CHECK(shop.run("", "-o b.json -- $P 2 signal 15").code == 128 + 15);
-  CHECK(load_measured(shop.path("b.json")).kernels.size() == 2);
+  CHECK(documents::load_measured(shop.path("b.json")).kernels.size() == 2);
   CHECK(shop.run("", "--batch 1 -o c.json -- $P 2 signal 9").code == 128 + 9);
-  const Measured killed = load_measured(shop.path("c.json"));
+  const documents::Measured killed = documents::load_measured(shop.path("c.json"));
   CHECK(killed.kernels.size() == 2);
   CHECK(std::any_of(killed.notes.begin(), killed.notes.end(),
                     [](const std::string& note) { return has(note, "did not end in order"); }));
@@ -375,7 +381,7 @@ TEST_CASE("a signal to pagoda-profile goes to the program; a kill leaves no half
   const Workshop shop;
   for (const int number : {SIGTERM, SIGKILL}) {
     CAPTURE(number);
-    write_file(shop.path("log.txt"), "");
+    base::write_file(shop.path("log.txt"), "");
     const pid_t child = fork();
     if (child == 0) {
       setenv("FAKE_CUDA", "", 1);
@@ -396,7 +402,7 @@ TEST_CASE("a signal to pagoda-profile goes to the program; a kill leaves no half
     CHECK(WTERMSIG(status) == number);
     const std::string output = shop.path("s" + std::to_string(number) + ".json");
     if (number == SIGTERM)
-      CHECK(load_measured(output).kernels.size() == 2);
+      CHECK(documents::load_measured(output).kernels.size() == 2);
     else
       CHECK_FALSE(fs::exists(output));
   }
@@ -415,7 +421,7 @@ TEST_CASE("a forked child has a file of its own, and its parent's launches only 
   const Workshop shop;
   const Outcome result = shop.run("", "-o m.json -- $P 2 fork");
   CHECK_MESSAGE(result.code == 0, result.err);
-  const Measured measured = load_measured(shop.path("m.json"));
+  const documents::Measured measured = documents::load_measured(shop.path("m.json"));
   REQUIRE(measured.kernels.size() >= 2);
   CHECK(measured.kernels[0].launches == 2);
   CHECK(measured.kernels[1].launches == 2);
@@ -456,13 +462,13 @@ TEST_CASE("a program measures itself, and goes on where it cannot") {
   const Outcome measured = shop.shell(shop.driver() + program);
   CHECK(measured.code == 0);
   CHECK(measured.out == "model/gemm gemm 3\n");
-  CHECK(load_measured(shop.path("session.json")).kernels.size() == 1);
+  CHECK(documents::load_measured(shop.path("session.json")).kernels.size() == 1);
   const Outcome alone = shop.shell(program);
   CHECK(alone.code == 0);
   CHECK(has(alone.out, "problem: there is no NVIDIA driver"));
   // Under pagoda-profile the work is left to it.
   CHECK(shop.run("", "-o m.json -- " PAGODA_MEASURE_PROGRAM).code == 0);
-  CHECK(load_measured(shop.path("m.json")).kernels.at(0).nvtx == "model/gemm");
+  CHECK(documents::load_measured(shop.path("m.json")).kernels.at(0).nvtx == "model/gemm");
 }
 
 TEST_CASE("wrong options end with 2") {
@@ -504,7 +510,7 @@ TEST_CASE("wrong options end with 2") {
 TEST_CASE("what cannot work is said before the program runs") {
   const Workshop shop;
   fs::create_directories(shop.path("folder"));
-  write_file(shop.path("plain"), "no program");
+  base::write_file(shop.path("plain"), "no program");
   struct Case {
     const char* arguments;
     int code;
@@ -540,12 +546,12 @@ TEST_CASE("programs without CUDA keep their input, output and exit code, and the
   CHECK_FALSE(has(none.out, "launches"));
   CHECK(shop.run("", "-- /bin/sh -c \"exit 3\"").code == 3);
   CHECK(shop.run("", "-- /bin/sh -c \"kill -SEGV \\$\\$\"").code == 128 + SIGSEGV);
-  write_file(shop.path("input"), "from standard input\n");
+  base::write_file(shop.path("input"), "from standard input\n");
   CHECK(has(shop.run("", "-- cat < input").out, "from standard input"));
   CHECK(shop.run("", "-- seq 200000").out.size() > 1000000);
   // How the program ended is noted with what it left.
   CHECK(shop.run("", "-o m.json -- $P 1 exit 3").code == 3);
-  const auto notes = load_measured(shop.path("m.json")).notes;
+  const auto notes = documents::load_measured(shop.path("m.json")).notes;
   CHECK(std::find(notes.begin(), notes.end(), "the program exited with 3") != notes.end());
   // Another profiler's place is taken, and that is told.
   setenv("CUDA_INJECTION64_PATH", "/opt/other.so", 1);
@@ -553,7 +559,7 @@ TEST_CASE("programs without CUDA keep their input, output and exit code, and the
   unsetenv("CUDA_INJECTION64_PATH");
   CHECK(taken.code == 0);
   CHECK_MESSAGE(has(taken.err, "CUDA_INJECTION64_PATH was /opt/other.so"), taken.err);
-  CHECK(load_measured(shop.path("m.json")).kernels.size() == 2);
+  CHECK(documents::load_measured(shop.path("m.json")).kernels.size() == 2);
   if (geteuid() == 0) {  // only root can give a program to somebody else
     const std::string other = shop.path("other");
     fs::copy_file(PAGODA_NVTX_PROGRAM, other);
@@ -566,4 +572,4 @@ TEST_CASE("programs without CUDA keep their input, output and exit code, and the
 }
 
 }  // namespace
-}  // namespace pagoda
+}  // namespace pagoda::measured

@@ -16,7 +16,7 @@
 #include "support/json_schema.h"
 #include "support/workshop.h"
 
-namespace pagoda::profile {
+namespace pagoda::measured::profile {
 namespace {
 
 namespace fs = std::filesystem;
@@ -62,8 +62,8 @@ std::string error_of(const NcuRequest& request) {
   return "";
 }
 
-MeasuredKernel kernel(const char* name, std::int64_t launches, double fp16, double dram_read) {
-  MeasuredKernel k;
+documents::MeasuredKernel kernel(const char* name, std::int64_t launches, double fp16, double dram_read) {
+  documents::MeasuredKernel k;
   k.name = name;
   k.launches = launches;
   k.flops["float16.tensor"] = fp16;
@@ -71,8 +71,8 @@ MeasuredKernel kernel(const char* name, std::int64_t launches, double fp16, doub
   return k;
 }
 
-Measured measured_of(std::vector<MeasuredKernel> kernels) {
-  Measured m;
+documents::Measured measured_of(std::vector<documents::MeasuredKernel> kernels) {
+  documents::Measured m;
   m.kernels = std::move(kernels);
   return m;
 }
@@ -116,7 +116,7 @@ TEST_CASE("a request without a program, without metrics, or with a name that is 
 
 TEST_CASE("every chip of the catalogue has its own metrics, and ncu's table of them is read by its own formulas") {
   std::set<std::vector<std::string>> lists;
-  for (const ChipMetrics& family : metric_catalogue()) {
+  for (const documents::ChipMetrics& family : documents::metric_catalogue()) {
     const std::string& chip = family.chips.front();
     const std::vector<std::string> metrics = ncu_metrics(chip);
     REQUIRE_MESSAGE(!metrics.empty(), chip);
@@ -135,10 +135,11 @@ TEST_CASE("every chip of the catalogue has its own metrics, and ncu's table of t
       row += ",\"" + std::to_string(1000 + k) + "\"";
       values[metrics[k]] = 1000 + static_cast<double>(k);
     }
-    const Measured measured = import_profile(header + "\n" + units + "\n" + row + "\n", "table", {.chip = chip});
+    const documents::Measured measured =
+        measured::import_profile(header + "\n" + units + "\n" + row + "\n", "table", {.chip = chip});
     REQUIRE(measured.kernels.size() == 1);
-    const MeasuredKernel& kernel = measured.kernels.front();
-    const std::map<std::string, double> expected = evaluate_metrics(family, values);
+    const documents::MeasuredKernel& kernel = measured.kernels.front();
+    const std::map<std::string, double> expected = documents::evaluate_metrics(family, values);
     std::size_t compared = 0;
     for (const auto& [id, amount] : expected) {
       if (id.starts_with("flops.")) {
@@ -156,13 +157,13 @@ TEST_CASE("every chip of the catalogue has its own metrics, and ncu's table of t
   }
   CHECK(lists.size() >= 10);  // no fixed list
   CHECK_THROWS_AS(ncu_metrics("GX999"), Error);
-  CHECK_THROWS_AS(load_profile(test::source_path("tests/import/data/ncu_raw.csv"), {.chip = "GX999"}), Error);
+  CHECK_THROWS_AS(measured::load_profile(test::source_path("tests/import/data/ncu_raw.csv"), {.chip = "GX999"}), Error);
 }
 
 TEST_CASE("a precision that the chip can count and the table does not hold has no value") {
-  const Measured measured =
-      load_profile(test::source_path("tests/import/data/ncu_raw.csv"), {.runs = 2, .chip = "GH100"});
-  const MeasuredKernel& gemm = measured.kernels.front();
+  const documents::Measured measured =
+      measured::load_profile(test::source_path("tests/import/data/ncu_raw.csv"), {.runs = 2, .chip = "GH100"});
+  const documents::MeasuredKernel& gemm = measured.kernels.front();
   CHECK(*gemm.flops.at("bfloat16.tensor") == 2 * 8192);
   CHECK(*gemm.flops.at("float32") == 2 * (100 + 50 + 2 * 1000));
   REQUIRE(gemm.flops.count("float64") == 1);
@@ -186,7 +187,7 @@ TEST_CASE("a study is models times batches, with places in the command and names
 
 TEST_CASE("ncu runs the program and its table becomes a measurement") {
   const FakeNcu fake("table");
-  const Measured measured = run_ncu(fake.request());
+  const documents::Measured measured = run_ncu(fake.request());
   CHECK(fs::exists(fake.path("program")));
   CHECK(measured.source == "ncu");
   CHECK(measured.device == "NVIDIA H200");
@@ -274,7 +275,7 @@ TEST_CASE("pagoda-profile --mode ncu: one program, a study of models and batches
     return outcome.code;
   };
   CHECK(run("--chip GH100 -o '" + fake.path("one.json") + "' -- true") == 0);
-  CHECK(load_measured(fake.path("one.json")).kernels.front().launches == 2);
+  CHECK(documents::load_measured(fake.path("one.json")).kernels.front().launches == 2);
   // The chip's own metrics were asked for.
   CHECK(read_file(fake.path("arguments")).find("sm__ops_path_tensor_src_fp8.sum") != std::string::npos);
   CHECK(run("--chip TU102 -o '" + fake.path("one.json") + "' -- true") == 0);
@@ -296,10 +297,10 @@ TEST_CASE("pagoda-profile --mode ncu: one program, a study of models and batches
 #endif
 
 TEST_CASE("counts that agree confirm: names differ in casts and spaces, bytes within two percent") {
-  const Measured ours = measured_of({kernel("void gemm<128, true>(float*)", 2, 8192, 1.01e6),
-                                     kernel("void (anonymous namespace)::relu(float*)", 1, 0, 500)});
-  const Measured theirs = measured_of({kernel("void <unnamed>::relu(float *)", 1, 0, 500),
-                                       kernel("void gemm<(int)128, (bool)1>(float *)", 2, 8192, 1e6)});
+  const documents::Measured ours = measured_of({kernel("void gemm<128, true>(float*)", 2, 8192, 1.01e6),
+                                                kernel("void (anonymous namespace)::relu(float*)", 1, 0, 500)});
+  const documents::Measured theirs = measured_of({kernel("void <unnamed>::relu(float *)", 1, 0, 500),
+                                                  kernel("void gemm<(int)128, (bool)1>(float *)", 2, 8192, 1e6)});
   const Verification verification = verify_counts(ours, theirs);
   CHECK(verification.passed());
   REQUIRE(verification.kernels.size() == 2);
@@ -309,7 +310,7 @@ TEST_CASE("counts that agree confirm: names differ in casts and spaces, bytes wi
 }
 
 TEST_CASE("one operation more, three percent more bytes, or another number of launches does not confirm") {
-  const Measured theirs = measured_of({kernel("f(int)", 2, 8192, 1e6)});
+  const documents::Measured theirs = measured_of({kernel("f(int)", 2, 8192, 1e6)});
   CHECK(!verify_counts(measured_of({kernel("f(int)", 2, 8193, 1e6)}), theirs).passed());
   CHECK(!verify_counts(measured_of({kernel("f(int)", 2, 8192, 1.03e6)}), theirs).passed());
   CHECK(verify_counts(measured_of({kernel("f(int)", 2, 8192, 1.03e6)}), theirs, 0.05).passed());
@@ -324,17 +325,17 @@ TEST_CASE("one operation more, three percent more bytes, or another number of la
 
 TEST_CASE("a kernel's own bytes may differ where the sum agrees; its operations may not") {
   // 100 bytes stay in the L2 and leave it during the next kernel.
-  const Measured ours = measured_of({kernel("f(int)", 1, 10, 900), kernel("g(int)", 1, 10, 1100)});
-  const Measured theirs = measured_of({kernel("f(int)", 1, 10, 1000), kernel("g(int)", 1, 10, 1000)});
+  const documents::Measured ours = measured_of({kernel("f(int)", 1, 10, 900), kernel("g(int)", 1, 10, 1100)});
+  const documents::Measured theirs = measured_of({kernel("f(int)", 1, 10, 1000), kernel("g(int)", 1, 10, 1000)});
   const Verification verification = verify_counts(ours, theirs);
   CHECK(verification.passed());
   CHECK(verification.kernels[0].counts[0].verdict == Verdict::Differs);
-  const Measured shifted = measured_of({kernel("f(int)", 1, 9, 1000), kernel("g(int)", 1, 11, 1000)});
+  const documents::Measured shifted = measured_of({kernel("f(int)", 1, 9, 1000), kernel("g(int)", 1, 11, 1000)});
   CHECK(!verify_counts(shifted, theirs).passed());
 }
 
 TEST_CASE("what one side did not collect is not compared, and nothing compared confirms nothing") {
-  Measured ours = measured_of({kernel("f(int)", 1, 10, 100)});
+  documents::Measured ours = measured_of({kernel("f(int)", 1, 10, 100)});
   ours.kernels[0].flops.clear();
   ours.kernels[0].bytes.dram_read.reset();
   const Verification verification = verify_counts(ours, measured_of({kernel("f(int)", 1, 10, 100)}));
@@ -345,8 +346,9 @@ TEST_CASE("what one side did not collect is not compared, and nothing compared c
 }
 
 TEST_CASE("template arguments that the demanglers spell differently: compared by name without them") {
-  const Measured ours = measured_of({kernel("void k<A, 1>(int)", 1, 10, 100), kernel("void k<B, 2>(int)", 1, 20, 100)});
-  const Measured theirs =
+  const documents::Measured ours =
+      measured_of({kernel("void k<A, 1>(int)", 1, 10, 100), kernel("void k<B, 2>(int)", 1, 20, 100)});
+  const documents::Measured theirs =
       measured_of({kernel("void k<ns::A, 1>(int)", 1, 10, 100), kernel("void k<B, 2>(int)", 1, 20, 100)});
   const Verification verification = verify_counts(ours, theirs);
   REQUIRE(verification.kernels.size() == 1);
@@ -355,8 +357,8 @@ TEST_CASE("template arguments that the demanglers spell differently: compared by
 }
 
 TEST_CASE("a verification as JSON follows its schema") {
-  const Measured ours = measured_of({kernel("f(int)", 1, 10, 0), kernel("g(int)", 1, 10, 100)});
-  const Measured theirs = measured_of({kernel("f(int)", 1, 10, 0), kernel("g(int)", 2, 10, 100)});
+  const documents::Measured ours = measured_of({kernel("f(int)", 1, 10, 0), kernel("g(int)", 1, 10, 100)});
+  const documents::Measured theirs = measured_of({kernel("f(int)", 1, 10, 0), kernel("g(int)", 2, 10, 100)});
   const auto document = nlohmann::json::parse(verification_json(verify_counts(ours, theirs)));
   const auto schema = test::schema("verification");
   for (const std::string& violation : test::violations(document, schema)) CHECK_MESSAGE(false, violation);
@@ -364,4 +366,4 @@ TEST_CASE("a verification as JSON follows its schema") {
   CHECK(document["passed"] == false);
 }
 
-}  // namespace pagoda::profile
+}  // namespace pagoda::measured::profile

@@ -11,13 +11,14 @@
 #include "support/files.h"
 #include "support/json_schema.h"
 
-namespace pagoda {
+namespace pagoda::measured {
 namespace {
 
-using Flags = std::vector<CountFlag>;
+using Flags = std::vector<documents::CountFlag>;
 
-EstimateRow product(const char* op, const char* shape, double macs, double bytes, const char* precision = "float16") {
-  EstimateRow row;
+measured::EstimateRow product(const char* op, const char* shape, double macs, double bytes,
+                              const char* precision = "float16") {
+  measured::EstimateRow row;
   row.name = "node";
   row.op_type = op;
   row.mark = "compute";
@@ -33,8 +34,8 @@ EstimateRow product(const char* op, const char* shape, double macs, double bytes
   return row;
 }
 
-EstimateRow element_wise(const char* op, double arith, double special, double comparisons, double bytes) {
-  EstimateRow row = product(op, "[1000]", 0, bytes, "float32");
+measured::EstimateRow element_wise(const char* op, double arith, double special, double comparisons, double bytes) {
+  measured::EstimateRow row = product(op, "[1000]", 0, bytes, "float32");
   row.arith = arith;
   row.special = special;
   row.comparisons = comparisons;
@@ -42,8 +43,9 @@ EstimateRow element_wise(const char* op, double arith, double special, double co
   return row;
 }
 
-MeasuredKernel kernel(std::map<std::string, std::optional<double>> flops, std::optional<double> dram = std::nullopt) {
-  MeasuredKernel k;
+documents::MeasuredKernel kernel(std::map<std::string, std::optional<double>> flops,
+                                 std::optional<double> dram = std::nullopt) {
+  documents::MeasuredKernel k;
   k.name = "kernel";
   k.nvtx = "node";
   k.launches = 1;
@@ -53,25 +55,26 @@ MeasuredKernel kernel(std::map<std::string, std::optional<double>> flops, std::o
   return k;
 }
 
-NodeCounts counts_of(std::vector<EstimateRow> rows, std::vector<MeasuredKernel> kernels) {
-  Measured measured;
+documents::NodeCounts counts_of(std::vector<measured::EstimateRow> rows,
+                                std::vector<documents::MeasuredKernel> kernels) {
+  documents::Measured measured;
   measured.source = "pagoda-profile";
   measured.kernels = std::move(kernels);
-  const EstimateDocument estimate{"m.onnx", "", std::move(rows)};
+  const measured::EstimateDocument estimate{"m.onnx", "", std::move(rows)};
   join(measured, estimate);
   REQUIRE(measured.join->counts.size() == 1);
   return measured.join->counts.front();
 }
 
 // Operations as hardware would count them for a row.
-double hardware(const EstimateRow& row) { return 2 * *row.macs + *row.arith - *row.comparisons; }
+double hardware(const measured::EstimateRow& row) { return 2 * *row.macs + *row.arith - *row.comparisons; }
 
 }  // namespace
 
 TEST_CASE("a product on tensor units: exact, padded, more than padding, fewer") {
   // C[100,100] = A[100,64]·B: 640,000 macs. Tiles of 128 × 128 × 64 do 128·128·64 = 1,048,576. Tiles of the largest
   // size, 256 × 256 × 128, do 8,388,608: 13.1 times the work.
-  const EstimateRow gemm = product("Gemm", "[100,100]", 640000, 45600);
+  const measured::EstimateRow gemm = product("Gemm", "[100,100]", 640000, 45600);
   struct Row {
     double operations;
     double ratio;
@@ -79,13 +82,16 @@ TEST_CASE("a product on tensor units: exact, padded, more than padding, fewer") 
   };
   const std::vector<Row> rows = {
       {1280000, 1, {}},
-      {2097152, 1.6384, {CountFlag::Padding}},
-      {16777216, 13.1072, {CountFlag::Padding}},
-      {17000000, 13.28125, {CountFlag::ExtraWork}},
-      {1280000 / 2.25, 1 / 2.25, {CountFlag::FewerOperations}},  // Winograd's F(2×2, 3×3): 36 products become 16
+      {2097152, 1.6384, {documents::CountFlag::Padding}},
+      {16777216, 13.1072, {documents::CountFlag::Padding}},
+      {17000000, 13.28125, {documents::CountFlag::ExtraWork}},
+      {1280000 / 2.25,
+       1 / 2.25,
+       {documents::CountFlag::FewerOperations}},  // Winograd's F(2×2, 3×3): 36 products become 16
   };
   for (const Row& row : rows) {
-    const NodeCounts counts = counts_of({gemm}, {kernel({{"float16.tensor", row.operations}, {"float32", 0.0}})});
+    const documents::NodeCounts counts =
+        counts_of({gemm}, {kernel({{"float16.tensor", row.operations}, {"float32", 0.0}})});
     CHECK(*counts.contraction_ratio() == doctest::Approx(row.ratio));
     CHECK(counts.flags == row.flags);
     CHECK(*counts.static_contraction == 1280000);
@@ -96,62 +102,67 @@ TEST_CASE("a convolution's tiles: positions by channels by taps") {
   // 64 maps of 7 × 7 in a batch of 2, each of 64·3·3 = 576 taps: M = 98, N = 64, K = 576.
   // Filled to 128 × 64 × 576: 128/98 of the work; filled to 256 × 256 × 640: 256/98 · 4 · 640/576 = 11.61.
   const double macs = 98.0 * 64 * 576;
-  const EstimateRow conv = product("Conv", "[2,64,7,7]", macs, 1e5);
-  CHECK(counts_of({conv}, {kernel({{"float16.tensor", 2 * macs * 128 / 98}})}).flags == Flags{CountFlag::Padding});
-  CHECK(counts_of({conv}, {kernel({{"float16.tensor", 2 * macs * 11.6}})}).flags == Flags{CountFlag::Padding});
-  CHECK(counts_of({conv}, {kernel({{"float16.tensor", 2 * macs * 11.7}})}).flags == Flags{CountFlag::ExtraWork});
+  const measured::EstimateRow conv = product("Conv", "[2,64,7,7]", macs, 1e5);
+  CHECK(counts_of({conv}, {kernel({{"float16.tensor", 2 * macs * 128 / 98}})}).flags ==
+        Flags{documents::CountFlag::Padding});
+  CHECK(counts_of({conv}, {kernel({{"float16.tensor", 2 * macs * 11.6}})}).flags ==
+        Flags{documents::CountFlag::Padding});
+  CHECK(counts_of({conv}, {kernel({{"float16.tensor", 2 * macs * 11.7}})}).flags ==
+        Flags{documents::CountFlag::ExtraWork});
   // Attention: its output does not tell M, N and K, so padding cannot be told from other work.
-  const EstimateRow attention = product("Attention", "[2,64,7,7]", macs, 1e5);
+  const measured::EstimateRow attention = product("Attention", "[2,64,7,7]", macs, 1e5);
   CHECK(counts_of({attention}, {kernel({{"float16.tensor", 2 * macs * 128 / 98}})}).flags ==
-        Flags{CountFlag::ExtraWork});
+        Flags{documents::CountFlag::ExtraWork});
 }
 
 TEST_CASE("a product without tensor units is judged by all operations, where it is nearly all of them") {
-  EstimateRow gemm = product("MatMul", "[4,100,100]", 4 * 640000.0, 1e5, "float32");
+  measured::EstimateRow gemm = product("MatMul", "[4,100,100]", 4 * 640000.0, 1e5, "float32");
   const double padded = 4 * 2097152.0;
-  const NodeCounts simt = counts_of({gemm}, {kernel({{"float32", padded}, {"float16.tensor", 0.0}})});
+  const documents::NodeCounts simt = counts_of({gemm}, {kernel({{"float32", padded}, {"float16.tensor", 0.0}})});
   CHECK(!simt.contraction_ratio());
   CHECK(*simt.flops_ratio() == doctest::Approx(1.6384));
-  CHECK(simt.flags == Flags{CountFlag::Padding});
+  CHECK(simt.flags == Flags{documents::CountFlag::Padding});
   gemm.arith = 1e6;  // a sixth of the operations are no products: what is too much belongs to neither for sure
   CHECK(counts_of({gemm}, {kernel({{"float32", padded + 1e6}})}).flags.empty());
 }
 
 TEST_CASE("another format on tensor units, and sparsity by counter or by name") {
-  const EstimateRow gemm = product("Gemm", "[128,256]", 128 * 256 * 128.0, 1e5, "float32");
+  const measured::EstimateRow gemm = product("Gemm", "[128,256]", 128 * 256 * 128.0, 1e5, "float32");
   const double work = 2 * *gemm.macs;
-  CHECK(counts_of({gemm}, {kernel({{"tf32.tensor", work}})}).flags == Flags{CountFlag::OtherPrecision});
-  const EstimateRow half = product("Gemm", "[128,256]", 128 * 256 * 128.0, 1e5);
-  CHECK(counts_of({half}, {kernel({{"float16.tensor.sparse", work / 2}})}).flags == Flags{CountFlag::Sparsity});
-  MeasuredKernel named = kernel({{"float16.tensor", work / 2}});
+  CHECK(counts_of({gemm}, {kernel({{"tf32.tensor", work}})}).flags == Flags{documents::CountFlag::OtherPrecision});
+  const measured::EstimateRow half = product("Gemm", "[128,256]", 128 * 256 * 128.0, 1e5);
+  CHECK(counts_of({half}, {kernel({{"float16.tensor.sparse", work / 2}})}).flags ==
+        Flags{documents::CountFlag::Sparsity});
+  documents::MeasuredKernel named = kernel({{"float16.tensor", work / 2}});
   named.name = "sm80_xmma_gemm_f16f16_SparseTensorOp_128x128";
-  CHECK(counts_of({half}, {named}).flags == Flags{CountFlag::Sparsity});
+  CHECK(counts_of({half}, {named}).flags == Flags{documents::CountFlag::Sparsity});
 }
 
 TEST_CASE("functions and comparisons are not counted one for one") {
   // Softmax of 1000 elements: 999 maxima, 1000 differences, 1000 exp, 999 sums, 1000 quotients.
-  const EstimateRow softmax = element_wise("Softmax", 3998, 1000, 999, 8000);
-  const NodeCounts counts = counts_of({softmax}, {kernel({{"float32", 7500.0}})});
+  const measured::EstimateRow softmax = element_wise("Softmax", 3998, 1000, 999, 8000);
+  const documents::NodeCounts counts = counts_of({softmax}, {kernel({{"float32", 7500.0}})});
   CHECK(*counts.static_flops == 2999);
   CHECK(*counts.flops_ratio() == doctest::Approx(7500.0 / 2999));
-  CHECK(counts.flags == Flags{CountFlag::Specials});
+  CHECK(counts.flags == Flags{documents::CountFlag::Specials});
   CHECK(counts_of({element_wise("Add", 1000, 0, 0, 12000)}, {kernel({{"float32", 1000.0}})}).flags.empty());
   // Relu is comparisons alone: hardware counts nothing, and 0 has no ratio.
-  const NodeCounts relu = counts_of({element_wise("Relu", 1000, 0, 1000, 8000)}, {kernel({{"float32", 0.0}})});
+  const documents::NodeCounts relu =
+      counts_of({element_wise("Relu", 1000, 0, 1000, 8000)}, {kernel({{"float32", 0.0}})});
   CHECK(!relu.flops_ratio());
-  CHECK(relu.flags == Flags{CountFlag::Specials});
+  CHECK(relu.flags == Flags{documents::CountFlag::Specials});
 }
 
 TEST_CASE("memory: resident in a cache, as estimated, fetched again") {
-  const EstimateRow add = element_wise("Add", 1000, 0, 0, 12000);
+  const measured::EstimateRow add = element_wise("Add", 1000, 0, 0, 12000);
   const auto flags = [&](double dram) { return counts_of({add}, {kernel({}, dram)}).flags; };
-  CHECK(flags(10000) == Flags{CountFlag::CacheResident});
+  CHECK(flags(10000) == Flags{documents::CountFlag::CacheResident});
   CHECK(flags(10801).empty());
   CHECK(flags(13199).empty());
-  CHECK(flags(13201) == Flags{CountFlag::ExtraTraffic});
+  CHECK(flags(13201) == Flags{documents::CountFlag::ExtraTraffic});
   CHECK(*counts_of({add}, {kernel({}, 6000.0)}).bytes_ratio() == 0.5);
   // Reads and writes apart are as good as their sum; one of them alone is not.
-  MeasuredKernel apart = kernel({{"float32", 1000.0}});
+  documents::MeasuredKernel apart = kernel({{"float32", 1000.0}});
   apart.bytes.dram_read = 8000;
   CHECK(!counts_of({add}, {apart}).bytes_ratio());
   apart.bytes.dram_write = 4000;
@@ -160,28 +171,28 @@ TEST_CASE("memory: resident in a cache, as estimated, fetched again") {
 
 TEST_CASE("a fused kernel's bytes: what its nodes hand to each other does not cross") {
   // Conv reads 10,000 B and writes 4,000 to y; Relu reads y, writes 4,000 to z. As one kernel: 10,000 + 4,000.
-  EstimateRow conv = product("Conv", "[1,10,10,10]", 1e6, 14000);
+  measured::EstimateRow conv = product("Conv", "[1,10,10,10]", 1e6, 14000);
   conv.name = "conv";
   conv.output_bytes = {4000.0};
-  EstimateRow relu = element_wise("Relu", 1000, 0, 1000, 8000);
+  measured::EstimateRow relu = element_wise("Relu", 1000, 0, 1000, 8000);
   relu.name = "relu";
   relu.inputs = {"y"};
   relu.outputs = {"z"};
   relu.output_bytes = {4000.0};
-  MeasuredKernel fused = kernel({{"float16.tensor", 2e6}}, 14000.0);
+  documents::MeasuredKernel fused = kernel({{"float16.tensor", 2e6}}, 14000.0);
   fused.nvtx = "";
   fused.nodes = {"conv", "relu"};
-  const NodeCounts counts = counts_of({conv, relu}, {fused});
+  const documents::NodeCounts counts = counts_of({conv, relu}, {fused});
   CHECK(counts.nodes == std::vector<std::size_t>{0, 1});
   CHECK(*counts.static_bytes == 14000);
-  CHECK(counts.flags == Flags{CountFlag::Fused});
+  CHECK(counts.flags == Flags{documents::CountFlag::Fused});
   // Someone outside reads y, too: it must be written.
-  EstimateRow other = relu;
+  measured::EstimateRow other = relu;
   other.name = "other";
   other.outputs = {"v"};
-  Measured measured;
+  documents::Measured measured;
   measured.kernels = {fused};
-  const EstimateDocument estimate{"m.onnx", "", {conv, relu, other}};
+  const measured::EstimateDocument estimate{"m.onnx", "", {conv, relu, other}};
   join(measured, estimate);
   CHECK(*measured.join->counts.front().static_bytes == 18000);
   // A size that is not known makes the sum unknown.
@@ -190,27 +201,28 @@ TEST_CASE("a fused kernel's bytes: what its nodes hand to each other does not cr
 }
 
 TEST_CASE("what was not collected is unknown: no ratio from a part of the operations") {
-  const EstimateRow gemm = product("Gemm", "[128,256]", 128 * 256 * 128.0, 1e5);
-  const NodeCounts part = counts_of({gemm}, {kernel({{"float16.tensor", 2 * *gemm.macs}, {"float32", std::nullopt}})});
+  const measured::EstimateRow gemm = product("Gemm", "[128,256]", 128 * 256 * 128.0, 1e5);
+  const documents::NodeCounts part =
+      counts_of({gemm}, {kernel({{"float16.tensor", 2 * *gemm.macs}, {"float32", std::nullopt}})});
   CHECK(!part.measured_flops);
   CHECK(!part.flops_ratio());
   CHECK(*part.contraction_ratio() == 1);
-  CHECK(part.flags == Flags{CountFlag::Incomplete});
-  Measured bare;
+  CHECK(part.flags == Flags{documents::CountFlag::Incomplete});
+  documents::Measured bare;
   bare.kernels = {kernel({})};
   join(bare, {"m.onnx", "", {gemm}});
   CHECK(bare.join->counts.empty());  // nothing was counted
 }
 
 TEST_CASE("ResNet-50, a kernel a node that counts what hardware would: all launches join, all ratios are 1") {
-  const EstimateDocument estimate = test::estimate_of("models/skeletons/resnet50.onnx");
-  Measured measured;
+  const measured::EstimateDocument estimate = test::estimate_of("models/skeletons/resnet50.onnx");
+  documents::Measured measured;
   measured.source = "pagoda-profile";
   std::size_t works = 0;
-  for (const EstimateRow& row : estimate.rows) {
+  for (const measured::EstimateRow& row : estimate.rows) {
     if (row.mark != "compute") continue;
     ++works;
-    MeasuredKernel k =
+    documents::MeasuredKernel k =
         kernel({{"float32.tensor", 2 * *row.macs}, {"float32", hardware(row) - 2 * *row.macs}}, row.bytes);
     k.name = "void kernel_of_" + std::to_string(works % 7) + "()";
     k.nvtx = "forward/" + row.name + "/aten::op, seq = 3, sizes = [[1, 64], []]";  // as PyTorch's emit_nvtx nests
@@ -219,32 +231,33 @@ TEST_CASE("ResNet-50, a kernel a node that counts what hardware would: all launc
   join(measured, estimate);
   CHECK(*measured.join->share() == 1);
   CHECK(measured.join->counts.size() == works);
-  for (const NodeCounts& counts : measured.join->counts) {
-    const EstimateRow& row = estimate.rows[counts.nodes.front()];
+  for (const documents::NodeCounts& counts : measured.join->counts) {
+    const measured::EstimateRow& row = estimate.rows[counts.nodes.front()];
     REQUIRE(counts.nodes.size() == 1);
     if (hardware(row) > 0) CHECK(*counts.flops_ratio() == 1);
     if (*row.macs > 0) CHECK(*counts.contraction_ratio() == 1);
     CHECK(*counts.bytes_ratio() == 1);
-    CHECK(counts.flags == (row.comparisons.value_or(0) > 0.02 * *row.flops ? Flags{CountFlag::Specials} : Flags{}));
+    CHECK(counts.flags ==
+          (row.comparisons.value_or(0) > 0.02 * *row.flops ? Flags{documents::CountFlag::Specials} : Flags{}));
   }
   const auto schema = test::schema("measured");
-  const std::string json = write_measured(measured);
+  const std::string json = documents::write_measured(measured);
   for (const std::string& violation : test::violations(nlohmann::json::parse(json), schema))
     CHECK_MESSAGE(false, violation);
-  CHECK(write_measured(parse_measured(json, "m")) == json);
-  const std::string csv = node_counts_csv(measured, estimate);
+  CHECK(documents::write_measured(documents::parse_measured(json, "m")) == json);
+  const std::string csv = measured::node_counts_csv(measured, estimate);
   CHECK(static_cast<std::size_t>(std::count(csv.begin(), csv.end(), '\n')) == works + 1);
   CHECK(join_report(measured, estimate).find("products/static") != std::string::npos);
 }
 
 TEST_CASE("ranges as engines write them name the node") {
-  const EstimateDocument estimate = test::estimate_of("models/skeletons/resnet50.onnx");
-  const EstimateDocument fused =
+  const measured::EstimateDocument estimate = test::estimate_of("models/skeletons/resnet50.onnx");
+  const measured::EstimateDocument fused =
       test::estimate_of("models/skeletons/bert_base_fused.onnx", {{"batch", 1}, {"sequence", 8}});
   struct Row {
     const char* nvtx;
     const char* nodes;
-    const EstimateDocument& of;
+    const measured::EstimateDocument& of;
   };
   const std::string unnamed = fused.rows.front().outputs.front();  // a Cast without a name
   REQUIRE(fused.rows.front().name.empty());
@@ -258,15 +271,15 @@ TEST_CASE("ranges as engines write them name the node") {
       {unnamed.c_str(), "", fused},
   };
   for (const Row& row : rows) {
-    Measured measured;
-    MeasuredKernel k = kernel({}, 1.0);
+    documents::Measured measured;
+    documents::MeasuredKernel k = kernel({}, 1.0);
     k.nvtx = row.nvtx;
     measured.kernels = {k};
     join(measured, row.of);
     CHECK_MESSAGE(test::names_of(&measured.kernels[0], row.of) == row.nodes, row.nvtx);
   }
-  Measured measured;
-  MeasuredKernel k = kernel({}, 1.0);
+  documents::Measured measured;
+  documents::MeasuredKernel k = kernel({}, 1.0);
   k.nvtx = unnamed;
   measured.kernels = {k};
   join(measured, fused);
@@ -276,25 +289,26 @@ TEST_CASE("ranges as engines write them name the node") {
 
 TEST_CASE("a chart's table, data and page say why counters and estimate differ") {
   const Model model = load_model(test::source_path("models/skeletons/linear_64_128.onnx"));
-  const std::string text = json_report(model, analyze(model, {.dims = {{"batch", 1}}}));
-  const EstimateDocument estimate = parse_estimate(text, "e.json");
-  Measured measured;
+  const std::string text = present::json_report(model, analyze(model, {.dims = {{"batch", 1}}}));
+  const measured::EstimateDocument estimate = measured::parse_estimate(text, "e.json");
+  documents::Measured measured;
   measured.source = "pagoda-profile";
   // y[1,128] = x[1,64]·W: tiles of 64 × 128 × 64 do 64 times the work.
-  MeasuredKernel k = kernel({{"float32.tensor", 64 * 2 * 64 * 128.0}, {"float32", 0.0}}, 40000.0);
+  documents::MeasuredKernel k = kernel({{"float32.tensor", 64 * 2 * 64 * 128.0}, {"float32", 0.0}}, 40000.0);
   k.nvtx = estimate.rows.front().name;
   REQUIRE(*estimate.rows.front().macs == 64 * 128);
   measured.kernels = {k};
   join(measured, estimate);
-  const PlotInput input{.device = find_device("h200"),
-                        .estimates = {{"e.json", text}},
-                        .measured = {{"m.json", write_measured(measured)}}};
+  const present::PlotInput input{.device = documents::find_device("h200"),
+                                 .estimates = {{"e.json", text}},
+                                 .measured = {{"m.json", documents::write_measured(measured)}}};
   CHECK(plot_csv(input).find("padding; extra traffic") != std::string::npos);
   CHECK(plot_json(input).find("padding; extra traffic") != std::string::npos);
   CHECK(plot_html(input).find("padding; extra traffic") != std::string::npos);
   measured.join->counts.clear();
-  const PlotInput plain{
-      .device = input.device, .estimates = input.estimates, .measured = {{"m.json", write_measured(measured)}}};
+  const present::PlotInput plain{.device = input.device,
+                                 .estimates = input.estimates,
+                                 .measured = {{"m.json", documents::write_measured(measured)}}};
   CHECK(plot_csv(plain).find("padding") == std::string::npos);
 }
 
@@ -303,7 +317,7 @@ TEST_CASE("what models/run_torch.py wrote of a recurrent network fits its schema
   const auto schema = test::schema("measured");
   for (const std::string& violation : test::violations(nlohmann::json::parse(test::read_file(path)), schema))
     CHECK_MESSAGE(false, violation);
-  Measured measured = load_profile(path);  // recognised by content
+  documents::Measured measured = measured::load_profile(path);  // recognised by content
   CHECK(measured.source == "torch");
   CHECK(measured.repeats == 3);
   join(measured, test::estimate_of("models/skeletons/recurrent.onnx", {{"batch", 1}, {"sequence", 5}}));
@@ -312,4 +326,4 @@ TEST_CASE("what models/run_torch.py wrote of a recurrent network fits its schema
   CHECK(measured.join->counts.empty());  // times, no counters
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::measured

@@ -7,11 +7,11 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-namespace pagoda::report {
+namespace pagoda::base {
 namespace {
 
 std::string written(std::string_view text) {
-  JsonWriter json;
+  base::JsonWriter json;
   json.value(text);
   return std::move(json).text();
 }
@@ -52,8 +52,8 @@ TEST_CASE("every byte, and every pair of bytes, gives text that a strict parser 
 }
 
 TEST_CASE("integers of 128 bits stay integers, reals are shortest, what is no number is null") {
-  JsonWriter json;
-  json.begin_array(JsonWriter::Layout::Line);
+  base::JsonWriter json;
+  json.begin_array(base::JsonWriter::Layout::Line);
   json.value(std::numeric_limits<std::int64_t>::min())
       .value(Int{1} << 100)
       .value(-(Int{1} << 100))
@@ -68,11 +68,11 @@ TEST_CASE("integers of 128 bits stay integers, reals are shortest, what is no nu
 }
 
 TEST_CASE("objects and arrays are laid out in blocks, or all on one line") {
-  JsonWriter json;
+  base::JsonWriter json;
   json.begin_object();
   json.member("a", 1);
   json.key("block").begin_array();
-  json.begin_object(JsonWriter::Layout::Line)
+  json.begin_object(base::JsonWriter::Layout::Line)
       .member("x", 1)
       .key("y")
       .begin_array()
@@ -80,7 +80,7 @@ TEST_CASE("objects and arrays are laid out in blocks, or all on one line") {
       .value(2)
       .end_array()
       .end_object();
-  json.begin_object(JsonWriter::Layout::Line).end_object();
+  json.begin_object(base::JsonWriter::Layout::Line).end_object();
   json.end_array();
   json.key("empty").begin_array().end_array();
   json.end_object();
@@ -96,4 +96,4 @@ TEST_CASE("objects and arrays are laid out in blocks, or all on one line") {
 }
 
 }  // namespace
-}  // namespace pagoda::report
+}  // namespace pagoda::base

@@ -9,7 +9,7 @@
 #include "support/json_schema.h"
 #include "support/text_graph.h"
 
-namespace pagoda {
+namespace pagoda::present {
 namespace {
 
 using nlohmann::json;
@@ -38,40 +38,44 @@ Case analyzed(const char* text, const AnalyzeOptions& options = {}) {
   return {std::move(model), std::move(analysis)};
 }
 
-json parsed(const Case& subject, const ReportOptions& options = {}) {
-  return json::parse(json_report(subject.model, subject.analysis, options));
+json parsed(const Case& subject, const present::ReportOptions& options = {}) {
+  return json::parse(present::json_report(subject.model, subject.analysis, options));
 }
 
 json schema() { return test::schema("estimate"); }
 
 TEST_CASE("the four formats of a model with a free batch") {
   const Case net = analyzed(kNet);
-  test::check_golden("report/net.table.txt", table_report(net.model, net.analysis));
-  test::check_golden("report/net.md", markdown_report(net.model, net.analysis));
-  test::check_golden("report/net.csv", csv_report(net.model, net.analysis));
-  test::check_golden("report/net.json", json_report(net.model, net.analysis, {.tool = "test 1.0"}));
-  CHECK(free_dims_report(net.analysis) ==
+  test::check_golden("report/net.table.txt", present::table_report(net.model, net.analysis));
+  test::check_golden("report/net.md", present::markdown_report(net.model, net.analysis));
+  test::check_golden("report/net.csv", present::csv_report(net.model, net.analysis));
+  test::check_golden("report/net.json", present::json_report(net.model, net.analysis, {.tool = "test 1.0"}));
+  CHECK(present::free_dims_report(net.analysis) ==
         "free dims taken as 1: batch; set them with --dim batch=V, or see formulas with --symbolic\n");
 }
 
 TEST_CASE("a bound model by type, its formulas, its largest nodes, a narrow terminal") {
   const Case net = analyzed(kNet, {.batch = 8});
   const Case open = analyzed(kNet);
-  test::check_golden("report/net8.types.txt", table_report(net.model, net.analysis, {.rows = Rows::Type}));
-  test::check_golden("report/net8.types.json", json_report(net.model, net.analysis, {.rows = Rows::Type}));
+  test::check_golden("report/net8.types.txt",
+                     present::table_report(net.model, net.analysis, {.rows = present::Rows::Type}));
+  test::check_golden("report/net8.types.json",
+                     present::json_report(net.model, net.analysis, {.rows = present::Rows::Type}));
   test::check_golden("report/net.formulas.txt",
-                     table_report(open.model, open.analysis, {.formulas = true, .node_formulas = true}));
+                     present::table_report(open.model, open.analysis, {.formulas = true, .node_formulas = true}));
   test::check_golden("report/net.formulas.md",
-                     markdown_report(open.model, open.analysis, {.formulas = true, .node_formulas = true}));
-  test::check_golden("report/net.formulas.csv", csv_report(open.model, open.analysis, {.node_formulas = true}));
-  test::check_golden("report/net8.top2.narrow.txt", table_report(net.model, net.analysis, {.top = 2, .width = 60}));
-  CHECK(free_dims_report(net.analysis).empty());
+                     present::markdown_report(open.model, open.analysis, {.formulas = true, .node_formulas = true}));
+  test::check_golden("report/net.formulas.csv",
+                     present::csv_report(open.model, open.analysis, {.node_formulas = true}));
+  test::check_golden("report/net8.top2.narrow.txt",
+                     present::table_report(net.model, net.analysis, {.top = 2, .width = 60}));
+  CHECK(present::free_dims_report(net.analysis).empty());
 }
 
 TEST_CASE("a node without a rule is unknown, not 0, and makes totals lower bounds") {
   const Case subject = analyzed(kUnmodelled);
-  test::check_golden("report/unmodelled.table.txt", table_report(subject.model, subject.analysis));
-  test::check_golden("report/unmodelled.md", markdown_report(subject.model, subject.analysis));
+  test::check_golden("report/unmodelled.table.txt", present::table_report(subject.model, subject.analysis));
+  test::check_golden("report/unmodelled.md", present::markdown_report(subject.model, subject.analysis));
   const json report = parsed(subject);
   CHECK(report["totals"]["partial"] == true);
   CHECK(report["totals"]["unmodelled_nodes"] == 1);
@@ -83,28 +87,31 @@ TEST_CASE("a node without a rule is unknown, not 0, and makes totals lower bound
   CHECK_FALSE(node["problem"].get<std::string>().empty());
   for (const char* counter : {"macs", "arith", "special", "flops", "bytes_read", "bytes_written", "bytes", "intensity"})
     CHECK_MESSAGE(node[counter].is_null(), counter);
-  CHECK(parsed(subject, {.rows = Rows::Type})["types"].back()["flops"].is_null());
+  CHECK(parsed(subject, {.rows = present::Rows::Type})["types"].back()["flops"].is_null());
 }
 
 TEST_CASE("sizes that the data decide are named with their cause") {
   const Case subject = analyzed(kData);
-  test::check_golden("report/data.formulas.txt", table_report(subject.model, subject.analysis, {.formulas = true}));
+  test::check_golden("report/data.formulas.txt",
+                     present::table_report(subject.model, subject.analysis, {.formulas = true}));
   const json report = parsed(subject);
   REQUIRE(report["symbols"].size() == 1);
   CHECK(report["symbols"][0]["upper"] == "4*n");
-  CHECK(free_dims_report(subject.analysis).find("sizes that the data decide") != std::string::npos);
-  CHECK(free_dims_report(subject.analysis).find(" (at most 4*n)") != std::string::npos);
+  CHECK(present::free_dims_report(subject.analysis).find("sizes that the data decide") != std::string::npos);
+  CHECK(present::free_dims_report(subject.analysis).find(" (at most 4*n)") != std::string::npos);
 }
 
 TEST_CASE("JSON keeps to its schema") {
   const json rules = schema();
   for (const char* text : {kNet, kUnmodelled, kData, kHostile}) {
     const Case subject = analyzed(text);
-    for (const ReportOptions& options :
-         {ReportOptions{},
-          ReportOptions{.rows = Rows::Type, .formulas = true, .node_formulas = true, .tool = "test 1.0"},
-          ReportOptions{.count = Convention::Hardware, .top = 1, .node_formulas = true},
-          ReportOptions{.count = Convention::Pagoda, .published = pagoda_counts(subject.model, subject.analysis)}}) {
+    for (const present::ReportOptions& options :
+         {present::ReportOptions{},
+          present::ReportOptions{
+              .rows = present::Rows::Type, .formulas = true, .node_formulas = true, .tool = "test 1.0"},
+          present::ReportOptions{.count = Convention::Hardware, .top = 1, .node_formulas = true},
+          present::ReportOptions{.count = Convention::Pagoda,
+          .published = pagoda_counts(subject.model, subject.analysis)}}) {
       const std::vector<std::string> wrong = test::violations(parsed(subject, options), rules);
       CHECK_MESSAGE(wrong.empty(), text, "\n  ", wrong.empty() ? "" : wrong.front());
     }
@@ -154,7 +161,7 @@ TEST_CASE("counters follow the convention, everything else does not") {
 TEST_CASE("numbers of nodes and of types add up to the totals") {
   const Case net = analyzed(kNet, {.batch = 8});
   const json by_node = parsed(net);
-  const json by_type = parsed(net, {.rows = Rows::Type});
+  const json by_type = parsed(net, {.rows = present::Rows::Type});
   for (const char* counter : {"macs", "arith", "special", "comparisons", "flops", "params", "param_bytes", "bytes"}) {
     std::int64_t nodes = 0, types = 0;
     for (const json& node : by_node["nodes"]) nodes += node[counter].get<std::int64_t>();
@@ -174,21 +181,22 @@ TEST_CASE("--top gives the rows with the most FLOPs, which keep their place in t
 
 TEST_CASE("names from the file cannot break any format") {
   const Case subject = analyzed(kHostile);
-  test::check_golden("report/hostile.table.txt", table_report(subject.model, subject.analysis));
-  test::check_golden("report/hostile.md", markdown_report(subject.model, subject.analysis));
-  test::check_golden("report/hostile.csv", csv_report(subject.model, subject.analysis));
-  test::check_golden("report/hostile.json", json_report(subject.model, subject.analysis));
+  test::check_golden("report/hostile.table.txt", present::table_report(subject.model, subject.analysis));
+  test::check_golden("report/hostile.md", present::markdown_report(subject.model, subject.analysis));
+  test::check_golden("report/hostile.csv", present::csv_report(subject.model, subject.analysis));
+  test::check_golden("report/hostile.json", present::json_report(subject.model, subject.analysis));
   for (const std::string& text :
-       {table_report(subject.model, subject.analysis), markdown_report(subject.model, subject.analysis),
-        csv_report(subject.model, subject.analysis), json_report(subject.model, subject.analysis)})
+       {present::table_report(subject.model, subject.analysis),
+        present::markdown_report(subject.model, subject.analysis), present::csv_report(subject.model, subject.analysis),
+        present::json_report(subject.model, subject.analysis)})
     for (const char c : text) CHECK_MESSAGE((c == '\n' || c == '\r' || static_cast<unsigned char>(c) >= 0x20), text);
 }
 
 TEST_CASE("a count beyond 64 bits is exact in JSON and CSV") {
   const Case subject = analyzed("a:f32[4294967296,4294967296], b:f32[4294967296,4294967296] -> y = MatMul(a, b)");
   const std::string macs = "79228162514264337593543950336";  // 2^96
-  CHECK(json_report(subject.model, subject.analysis).find("\"macs\": " + macs + ",") != std::string::npos);
-  CHECK(csv_report(subject.model, subject.analysis).find("," + macs + ",") != std::string::npos);
+  CHECK(present::json_report(subject.model, subject.analysis).find("\"macs\": " + macs + ",") != std::string::npos);
+  CHECK(present::csv_report(subject.model, subject.analysis).find("," + macs + ",") != std::string::npos);
 }
 
 TEST_CASE("a number that free dims at 1 make meaningless is null, its formula is there") {
@@ -239,7 +247,7 @@ TEST_CASE("a node that is not understood is told apart from those behind it") {
 }
 
 TEST_CASE("operators are listed with what they cost") {
-  const std::string list = list_operators();
+  const std::string list = present::list_operators();
   CHECK(list.starts_with("domain"));
   CHECK(list.find("\nai.onnx") != std::string::npos);
   CHECK(list.find(" Conv ") != std::string::npos);
@@ -250,4 +258,4 @@ TEST_CASE("operators are listed with what they cost") {
 }
 
 }  // namespace
-}  // namespace pagoda
+}  // namespace pagoda::present

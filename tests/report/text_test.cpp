@@ -5,7 +5,7 @@
 
 #include "pagoda/present/report.h"
 
-namespace pagoda::report {
+namespace pagoda::base {
 namespace {
 
 TEST_CASE("SI numbers have three significant digits, rounded half up, and are exact below 1000") {
@@ -30,23 +30,23 @@ TEST_CASE("SI numbers have three significant digits, rounded half up, and are ex
       {Int{123'456'000'000'000'000} * 1000'000, "B", "123000 EB"},
       {-1500, "", "-1.50 k"},
   };
-  for (const Row& row : kRows) CHECK(si(row.value, row.unit) == row.text);
+  for (const Row& row : kRows) CHECK(base::si(row.value, row.unit) == row.text);
 }
 
 TEST_CASE("numbers are grouped, and reals shortened, without a locale") {
-  CHECK(grouped(0) == "0");
-  CHECK(grouped(999) == "999");
-  CHECK(grouped(1000) == "1,000");
-  CHECK(grouped(-1234567) == "-1,234,567");
-  CHECK(grouped(Int{1} << 80) == "1,208,925,819,614,629,174,706,176");
-  CHECK(shortest(0.1) == "0.1");
-  CHECK(shortest(1.0 / 3) == "0.3333333333333333");
-  CHECK(shortest(24.0) == "24");
-  CHECK(rounded(0.0123) == "0.012");
-  CHECK(rounded(1.005) == "1.00");
-  CHECK(rounded(9.996) == "10.0");
-  CHECK(rounded(99.96) == "100");
-  CHECK(rounded(12345678.0) == "1.23e+07");
+  CHECK(base::grouped(0) == "0");
+  CHECK(base::grouped(999) == "999");
+  CHECK(base::grouped(1000) == "1,000");
+  CHECK(base::grouped(-1234567) == "-1,234,567");
+  CHECK(base::grouped(Int{1} << 80) == "1,208,925,819,614,629,174,706,176");
+  CHECK(base::shortest(0.1) == "0.1");
+  CHECK(base::shortest(1.0 / 3) == "0.3333333333333333");
+  CHECK(base::shortest(24.0) == "24");
+  CHECK(base::rounded(0.0123) == "0.012");
+  CHECK(base::rounded(1.005) == "1.00");
+  CHECK(base::rounded(9.996) == "10.0");
+  CHECK(base::rounded(99.96) == "100");
+  CHECK(base::rounded(12345678.0) == "1.23e+07");
 }
 
 TEST_CASE("printable text holds nothing that a terminal obeys") {
@@ -75,43 +75,44 @@ TEST_CASE("printable text holds nothing that a terminal obeys") {
       {"\xf4\x90\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd", "beyond Unicode"},
       {"ab\xe2\x82", "ab\xef\xbf\xbd\xef\xbf\xbd", "cut off"},
   };
-  for (const Row& row : kRows) CHECK_MESSAGE(printable(row.raw) == row.shown, row.why, ": ", printable(row.raw));
+  for (const Row& row : kRows)
+    CHECK_MESSAGE(base::printable(row.raw) == row.shown, row.why, ": ", base::printable(row.raw));
 }
 
 TEST_CASE("long names lose their middle, by columns and never inside a character") {
-  CHECK(elide("abcdefghij", 10) == "abcdefghij");
-  CHECK(elide("abcdefghij", 7) == "abc…hij");
-  CHECK(elide("abcdefghij", 6) == "ab…hij");
-  CHECK(elide("abcdefghij", 1) == "…");
-  CHECK(elide("abcdefghij", 0) == "");
-  CHECK(elide("模型模型模型", 7) == "模…型");  // a wide character does not fit into the odd column
-  CHECK(display_width("模型") == 4);
-  CHECK(display_width("e\xcc\x81") == 1);  // a combining accent
+  CHECK(base::elide("abcdefghij", 10) == "abcdefghij");
+  CHECK(base::elide("abcdefghij", 7) == "abc…hij");
+  CHECK(base::elide("abcdefghij", 6) == "ab…hij");
+  CHECK(base::elide("abcdefghij", 1) == "…");
+  CHECK(base::elide("abcdefghij", 0) == "");
+  CHECK(base::elide("模型模型模型", 7) == "模…型");  // a wide character does not fit into the odd column
+  CHECK(base::display_width("模型") == 4);
+  CHECK(base::display_width("e\xcc\x81") == 1);  // a combining accent
 }
 
 TEST_CASE("a grid that is too wide is elided first, then loses columns by their order") {
-  const Grid grid{.columns = {{.header = "name", .is_number = false, .drop_order = 0, .shortest_width = 5},
-                              {.header = "count", .is_number = true},
-                              {.header = "extra", .is_number = true, .drop_order = 1},
-                              {.header = "note", .is_number = false, .drop_order = 2}},
-                  .rows = {{"abcdefghij", "1", "22", "x"}, {"b", "12345", "", ""}}};
-  CHECK(aligned(grid, 0) ==
+  const base::Grid grid{.columns = {{.header = "name", .is_number = false, .drop_order = 0, .shortest_width = 5},
+                                    {.header = "count", .is_number = true},
+                                    {.header = "extra", .is_number = true, .drop_order = 1},
+                                    {.header = "note", .is_number = false, .drop_order = 2}},
+                        .rows = {{"abcdefghij", "1", "22", "x"}, {"b", "12345", "", ""}}};
+  CHECK(base::aligned(grid, 0) ==
         "name        count  extra  note\n"
         "abcdefghij      1     22  x\n"
         "b           12345\n");
-  CHECK(aligned(grid, 28) ==
+  CHECK(base::aligned(grid, 28) ==
         "name      count  extra  note\n"
         "abc…ghij      1     22  x\n"
         "b         12345\n");
-  CHECK(aligned(grid, 24) ==
+  CHECK(base::aligned(grid, 24) ==
         "name        count  extra\n"
         "abcdefghij      1     22\n"
         "b           12345\n");
-  CHECK(aligned(grid, 12) ==
+  CHECK(base::aligned(grid, 12) ==
         "name   count\n"
         "ab…ij      1\n"
         "b      12345\n");
 }
 
 }  // namespace
-}  // namespace pagoda::report
+}  // namespace pagoda::base

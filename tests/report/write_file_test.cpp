@@ -9,7 +9,7 @@
 #include "pagoda/present/report.h"
 #include "support/files.h"
 
-namespace pagoda {
+namespace pagoda::base {
 namespace {
 
 namespace fs = std::filesystem;
@@ -24,9 +24,9 @@ struct Directory {
 TEST_CASE("a file is made, replaced, and nothing is left beside it") {
   const Directory directory;
   const std::string file = directory.path + "/out.json";
-  write_file(file, "one");
+  base::write_file(file, "one");
   CHECK(test::read_file(file) == "one");
-  write_file(file, "two");
+  base::write_file(file, "two");
   CHECK(test::read_file(file) == "two");
   CHECK(directory.files() == 1);
 }
@@ -34,10 +34,10 @@ TEST_CASE("a file is made, replaced, and nothing is left beside it") {
 TEST_CASE("a replaced file keeps its permissions, a link stays a link") {
   const Directory directory;
   const std::string file = directory.path + "/real.csv", link = directory.path + "/link.csv";
-  write_file(file, "old");
+  base::write_file(file, "old");
   REQUIRE(chmod(file.c_str(), 0640) == 0);
   fs::create_symlink("real.csv", link);
-  write_file(link, "new");
+  base::write_file(link, "new");
   CHECK(fs::is_symlink(link));
   CHECK(test::read_file(file) == "new");
   struct stat status {};
@@ -46,11 +46,11 @@ TEST_CASE("a replaced file keeps its permissions, a link stays a link") {
 }
 
 TEST_CASE("a write that fails leaves the old file and says why") {
-  CHECK_THROWS_WITH_AS(write_file("/nonexistent/out.json", "x"),
+  CHECK_THROWS_WITH_AS(base::write_file("/nonexistent/out.json", "x"),
                        "cannot write /nonexistent/out.json: No such file or directory", Error);
-  if (fs::exists("/dev/full")) CHECK_THROWS_AS(write_file("/dev/full", "x"), Error);
+  if (fs::exists("/dev/full")) CHECK_THROWS_AS(base::write_file("/dev/full", "x"), Error);
   const Directory directory;
-  CHECK_THROWS_AS(write_file(directory.path, "x"), Error);
+  CHECK_THROWS_AS(base::write_file(directory.path, "x"), Error);
   CHECK(directory.files() == 0);
 }
 
@@ -59,7 +59,7 @@ TEST_CASE("whether a file can be written is known beforehand, and nothing change
   const std::string file = directory.path + "/out.json";
   check_writable(file);
   CHECK(directory.files() == 0);
-  write_file(file, "old");
+  base::write_file(file, "old");
   check_writable(file);
   CHECK(test::read_file(file) == "old");
   CHECK(directory.files() == 1);
@@ -69,7 +69,7 @@ TEST_CASE("whether a file can be written is known beforehand, and nothing change
   CHECK_NOTHROW(check_writable("/dev/null"));
 }
 
-TEST_CASE("what is no regular file is written to directly") { CHECK_NOTHROW(write_file("/dev/null", "x")); }
+TEST_CASE("what is no regular file is written to directly") { CHECK_NOTHROW(base::write_file("/dev/null", "x")); }
 
 }  // namespace
-}  // namespace pagoda
+}  // namespace pagoda::base

@@ -5,7 +5,7 @@
 #include "pagoda/present/result_report.h"
 #include "sample.h"
 
-namespace pagoda {
+namespace pagoda::present {
 namespace {
 
 using test::append;
@@ -20,11 +20,11 @@ struct Trial {
   double slower = 1;  // the first configuration of the new set
 };
 
-ResultComparison compared(const Trial& study, std::uint64_t seed) {
-  std::vector<Result> base, now;
+present::ResultComparison compared(const Trial& study, std::uint64_t seed) {
+  std::vector<documents::Result> base, now;
   Noise process(seed, study.between), run(seed + 1'000'000, study.within, study.spikes);
   for (int c = 0; c < study.configurations; ++c) {
-    for (std::vector<Result>* set : {&base, &now}) {
+    for (std::vector<documents::Result>* set : {&base, &now}) {
       const double factor = set == &now && c == 0 ? study.slower : 1;
       append(*set, made({.model = "m" + std::to_string(c % 3),
                          .batch = 1 + c / 3,
@@ -63,11 +63,11 @@ TEST_CASE("equal distributions raise an alarm in at most the stated part of stud
   for (const Row& row : rows) {
     int count = 0;
     for (int i = 0; i < kStudies; ++i) {
-      std::vector<Result> base, now;
+      std::vector<documents::Result> base, now;
       Noise process(static_cast<std::uint64_t>(i), row.study.between),
           run(static_cast<std::uint64_t>(i) + 1'000'000, row.study.within, row.study.spikes);
       for (int c = 0; c < row.study.configurations; ++c)
-        for (std::vector<Result>* set : {&base, &now})
+        for (std::vector<documents::Result>* set : {&base, &now})
           append(*set, made({.model = "m" + std::to_string(c),
                              .repeats = row.study.repeats,
                              .samples = 40,
@@ -87,9 +87,9 @@ TEST_CASE("with the tolerance, alarms are rarer still") { CHECK(alarms({}, 200) 
 TEST_CASE("a planted slowdown of 10 % is found among nine configurations, and no other") {
   int found = 0, others = 0;
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
-    const ResultComparison c = compared({.repeats = 5, .slower = 1.10}, seed);
-    for (const SpeedUp& row : c.rows) {
-      if (row.verdict != SpeedVerdict::Slower) continue;
+    const present::ResultComparison c = compared({.repeats = 5, .slower = 1.10}, seed);
+    for (const present::SpeedUp& row : c.rows) {
+      if (row.verdict != present::SpeedVerdict::Slower) continue;
       (row.name == "m0 torch batch=1 compile=eager device=cpu" ? found : others) += 1;
     }
   }
@@ -98,12 +98,12 @@ TEST_CASE("a planted slowdown of 10 % is found among nine configurations, and no
 }
 
 TEST_CASE("a slowdown within the tolerance is none, however sure") {
-  std::vector<Result> base = made({.repeats = 8, .run = Noise(1, 1e-4)}),
-                      now = made({.repeats = 8, .process = [] { return 1.01; }, .run = Noise(2, 1e-4)});
-  const ResultComparison c = compare_results(base, now);
+  std::vector<documents::Result> base = made({.repeats = 8, .run = Noise(1, 1e-4)}),
+                                 now = made({.repeats = 8, .process = [] { return 1.01; }, .run = Noise(2, 1e-4)});
+  const present::ResultComparison c = compare_results(base, now);
   REQUIRE(c.rows.size() == 1);
   CHECK(*c.rows[0].p_slower < 0.001);
-  CHECK(c.rows[0].verdict == SpeedVerdict::Same);
+  CHECK(c.rows[0].verdict == present::SpeedVerdict::Same);
   CHECK_FALSE(c.regressed());
   CHECK(compare_results(base, now, {.tolerance = 0.005}).regressed());
 }
@@ -113,9 +113,9 @@ TEST_CASE("intervals hold the true ratio in about 95 of 100 studies") {
     int held = 0, mean_held = 0;
     constexpr int kStudies = 300;
     for (int i = 0; i < kStudies; ++i) {
-      const ResultComparison c =
+      const present::ResultComparison c =
           compared({.configurations = 3, .repeats = repeats, .slower = 1.2}, static_cast<std::uint64_t>(i) + 77);
-      for (const SpeedUp& row : c.rows)
+      for (const present::SpeedUp& row : c.rows)
         if (row.model == "m0") held += *row.low <= 1 / 1.2 && 1 / 1.2 <= *row.high ? 1 : 0;
       const double truth = std::pow(1 / 1.2, 1.0 / 3);
       mean_held += *c.geomean.low <= truth && truth <= *c.geomean.high ? 1 : 0;
@@ -127,10 +127,10 @@ TEST_CASE("intervals hold the true ratio in about 95 of 100 studies") {
 }
 
 TEST_CASE("what no longer runs is a regression, and is said with its reason") {
-  std::vector<Result> base = made({}), now = made({});
-  now[0].status = ResultStatus::OutOfMemory;
+  std::vector<documents::Result> base = made({}), now = made({});
+  now[0].status = documents::ResultStatus::OutOfMemory;
   now[0].reason = "held too much";
-  const ResultComparison c = compare_results(base, now);
+  const present::ResultComparison c = compare_results(base, now);
   REQUIRE(c.broken.size() == 1);
   CHECK(c.broken[0] == "resnet50 torch batch=1 compile=eager device=cpu: out_of_memory: held too much");
   CHECK(c.regressed());
@@ -139,19 +139,19 @@ TEST_CASE("what no longer runs is a regression, and is said with its reason") {
 }
 
 TEST_CASE("two parts of one set are compared over an axis that is left out") {
-  std::vector<Result> eager = made({.repeats = 4, .run = Noise(1, 0.01)}),
-                      inductor = made({.compile = "inductor", .repeats = 4, .run = [noise = Noise(2, 0.01)]() mutable {
-                                         return 0.5 * noise();
-                                       }});
+  std::vector<documents::Result> eager = made({.repeats = 4, .run = Noise(1, 0.01)}),
+                                 inductor = made({.compile = "inductor",
+                                                  .repeats = 4,
+                                                  .run = [noise = Noise(2, 0.01)]() mutable { return 0.5 * noise(); }});
   CHECK(compare_results(eager, inductor).rows.empty());
-  const ResultComparison c = compare_results(eager, inductor, {.without = {"compile"}});
+  const present::ResultComparison c = compare_results(eager, inductor, {.without = {"compile"}});
   REQUIRE(c.rows.size() == 1);
   CHECK(*c.rows[0].ratio == doctest::Approx(2).epsilon(0.02));
-  CHECK(c.rows[0].verdict == SpeedVerdict::Faster);
+  CHECK(c.rows[0].verdict == present::SpeedVerdict::Faster);
 }
 
 TEST_CASE("a model counts once in the mean over models") {
-  std::vector<Result> base, now;
+  std::vector<documents::Result> base, now;
   for (std::int64_t batch = 1; batch <= 9; ++batch) {
     append(base, made({.model = "a", .batch = batch}));
     append(now, made({.model = "a", .batch = batch, .process = [] { return 0.25; }}));
@@ -162,26 +162,26 @@ TEST_CASE("a model counts once in the mean over models") {
 }
 
 TEST_CASE("too few measurements cannot be told") {
-  std::vector<Result> base = made({.samples = 1}), now = made({.samples = 1, .process = [] { return 3.0; }});
-  const ResultComparison c = compare_results(base, now);
-  CHECK(c.rows.at(0).verdict == SpeedVerdict::CannotTell);
+  std::vector<documents::Result> base = made({.samples = 1}), now = made({.samples = 1, .process = [] { return 3.0; }});
+  const present::ResultComparison c = compare_results(base, now);
+  CHECK(c.rows.at(0).verdict == present::SpeedVerdict::CannotTell);
   CHECK(*c.rows[0].ratio == doctest::Approx(1 / 3.0));
   CHECK_FALSE(c.rows[0].low.has_value());
 }
 
 TEST_CASE("tails of ranks and of Student's distribution are those of tables") {
-  CHECK(results::rank_sum_tail(3, 3, 9) == doctest::Approx(0.05));
-  CHECK(results::rank_sum_tail(4, 5, 18) == doctest::Approx(4.0 / 126));  // 1 + 1 + 2 orders of 126
-  CHECK(results::rank_sum_resolution(5, 5) == doctest::Approx(1.0 / 252));
+  CHECK(base::rank_sum_tail(3, 3, 9) == doctest::Approx(0.05));
+  CHECK(base::rank_sum_tail(4, 5, 18) == doctest::Approx(4.0 / 126));  // 1 + 1 + 2 orders of 126
+  CHECK(base::rank_sum_resolution(5, 5) == doctest::Approx(1.0 / 252));
   struct Row {
     double t, degrees, tail;
   };
   const Row rows[] = {
       {0, 3, 0.5}, {2.776445, 4, 0.025}, {1.812461, 10, 0.05}, {-2.228139, 10, 0.975}, {63.65674, 1, 0.005}};
   for (const Row& row : rows) {
-    CHECK(results::student_tail(row.t, row.degrees) == doctest::Approx(row.tail).epsilon(1e-5));
-    CHECK(results::student_quantile(1 - row.tail, row.degrees) == doctest::Approx(row.t).epsilon(1e-5));
+    CHECK(base::student_tail(row.t, row.degrees) == doctest::Approx(row.tail).epsilon(1e-5));
+    CHECK(base::student_quantile(1 - row.tail, row.degrees) == doctest::Approx(row.t).epsilon(1e-5));
   }
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::present

@@ -7,7 +7,7 @@
 #include "sample.h"
 #include "support/json_schema.h"
 
-namespace pagoda {
+namespace pagoda::present {
 namespace {
 
 using test::append;
@@ -19,8 +19,8 @@ Made timed(const std::string& model, const std::string& compile, double seconds,
 }
 
 // Two models, two ways, three days; inductor becomes faster, eager does not.
-std::vector<Result> three_days() {
-  std::vector<Result> all;
+std::vector<documents::Result> three_days() {
+  std::vector<documents::Result> all;
   const double inductor[] = {1.0, 0.8, 0.5};
   for (int day = 0; day < 3; ++day) {
     const std::string time = "2026-03-0" + std::to_string(day + 1) + "T10:00:00Z";
@@ -35,9 +35,9 @@ std::vector<Result> three_days() {
 }  // namespace
 
 TEST_CASE("a history is of days, and its baseline the oldest record of each series") {
-  const std::vector<Snapshot> days = by_day(three_days());
+  const std::vector<present::Snapshot> days = present::by_day(three_days());
   REQUIRE(days.size() == 3);
-  const History h = history(days);
+  const present::History h = present::history(days);
   REQUIRE(h.series.size() == 2);
   CHECK(h.series[0].name == "torch compile=eager");
   CHECK(h.series[0].points.at(2).geomean == doctest::Approx(1));
@@ -47,34 +47,34 @@ TEST_CASE("a history is of days, and its baseline the oldest record of each seri
 }
 
 TEST_CASE("a baseline may be a snapshot or the values of axes") {
-  const std::vector<Snapshot> days = by_day(three_days());
-  CHECK(history(days, "2026-03-02").series[1].points.at(2).geomean == doctest::Approx(1.6));
-  const History h = history(days, "compile=eager");
+  const std::vector<present::Snapshot> days = present::by_day(three_days());
+  CHECK(present::history(days, "2026-03-02").series[1].points.at(2).geomean == doctest::Approx(1.6));
+  const present::History h = present::history(days, "compile=eager");
   CHECK(h.series[1].points.at(0).geomean == doctest::Approx(std::sqrt(2)));  // 1 and 2
   CHECK(h.series[1].points.at(2).percentiles[1] == doctest::Approx(3));      // of 2 and 4
   CHECK(h.series[1].latest.front().ratio == doctest::Approx(2));
   CHECK(h.series[1].latest.back().ratio == doctest::Approx(4));
   CHECK(h.series[1].latest_snapshot == "2026-03-03");
-  CHECK_THROWS_WITH_AS(history(days, "april"), doctest::Contains("AXIS=VALUE"), Error);
-  CHECK_THROWS_AS(history(days, "compile=xla"), Error);
+  CHECK_THROWS_WITH_AS(present::history(days, "april"), doctest::Contains("AXIS=VALUE"), Error);
+  CHECK_THROWS_AS(present::history(days, "compile=xla"), Error);
 }
 
 TEST_CASE("calibration rows are inference of ONNX files, by family") {
-  std::vector<Result> results = made(timed("resnet50", "inductor", 0.001953125, "2026-03-01T10:00:00Z"));
-  Result named = results[0], training = results[0];
+  std::vector<documents::Result> results = made(timed("resnet50", "inductor", 0.001953125, "2026-03-01T10:00:00Z"));
+  documents::Result named = results[0], training = results[0];
   results[0].config["model_file"] = std::string("models/resnet50_dynamic.onnx");
   training.config = results[0].config;
   training.config["mode"] = std::string("training");
   results.push_back(named);  // a name that no file stands for
   results.push_back(training);
-  CHECK(results_csv(results, ResultColumns::Calibration, {}, "h200") ==
+  CHECK(results_csv(results, present::ResultColumns::Calibration, {}, "h200") ==
         "model,family,batch,device,seconds\r\nmodels/resnet50_dynamic.onnx,resnet,1,h200,0.001953125\r\n");
-  CHECK(result_columns("calibration") == ResultColumns::Calibration);
+  CHECK(present::result_columns("calibration") == present::ResultColumns::Calibration);
 }
 
 TEST_CASE("older tables keep their columns") {
-  std::vector<Result> results = made(timed("resnet50", "inductor", 0.001953125, "2026-03-01T10:00:00Z"));
-  Result& r = results[0];
+  std::vector<documents::Result> results = made(timed("resnet50", "inductor", 0.001953125, "2026-03-01T10:00:00Z"));
+  documents::Result& r = results[0];
   r.config["algorithm"] = std::string("winograd");
   r.config["input_size"] = std::int64_t{224};
   r.compile_seconds = 3;
@@ -89,44 +89,44 @@ TEST_CASE("older tables keep their columns") {
                          {"padding", std::string("3x3")}},
                .note = ""},
               {.name = "conv2", .op_type = "Conv", .seconds = {}, .facts = {}, .note = "refused"}};
-  CHECK(results_csv(results, ResultColumns::Overall) ==
+  CHECK(results_csv(results, present::ResultColumns::Overall) ==
         "Model,Algorithm,Device,Batch_Size,Input_Size,Execution_Time_ms\r\nresnet50,winograd,cpu,1,224,1.953125\r\n");
-  CHECK(results_csv(results, ResultColumns::Layers) ==
+  CHECK(results_csv(results, present::ResultColumns::Layers) ==
         "Model,Layer,Algorithm,Device,Batch_Size,Input_Size,In_Channels,Out_Channels,Kernel_Size,Stride,Padding,"
         "Execution_Time_ms,Percentage_of_Total\r\nresnet50,conv1,winograd,cpu,1,224,3,64,7,2,3,0.48828125,25\r\n");
-  const std::string latency = results_csv(results, ResultColumns::Latency);
+  const std::string latency = results_csv(results, present::ResultColumns::Latency);
   CHECK(latency.starts_with("engine,version,providers,device,precision,optimizer,io_binding,model_name,inputs,"));
   CHECK(latency.find("\r\ntorch,,,cpu,,inductor,,resnet50,,,1,,,2026-03-01T10:00:00Z,60,512,1.953125,0,1.953125,1."
                      "953125,1.953125\r\n") != std::string::npos);
-  const std::string metrics = results_csv(results, ResultColumns::MetricReport);
+  const std::string metrics = results_csv(results, present::ResultColumns::MetricReport);
   CHECK(metrics.starts_with("timestamp,suite_name,model_name,experiment_name,accelerator,"));
   CHECK(metrics.find(",inductor,eval,1,0,1,,0.001953125,0.001953125,,,3,\r\n") != std::string::npos);
-  const std::string tidy = results_csv(results, ResultColumns::Tidy, {{"resnet50", {{"nodes", 124.0}}}});
+  const std::string tidy = results_csv(results, present::ResultColumns::Tidy, {{"resnet50", {{"nodes", 124.0}}}});
   CHECK(tidy.find("structure_nodes\r\n") != std::string::npos);
   CHECK(tidy.ends_with(",124\r\n"));
-  const std::string layers = results_csv(results, ResultColumns::TidyLayers);
+  const std::string layers = results_csv(results, present::ResultColumns::TidyLayers);
   CHECK(layers.find(",conv2,Conv,,,refused,") != std::string::npos);
-  CHECK(result_columns("metric_report") == ResultColumns::MetricReport);
-  CHECK_FALSE(result_columns("other").has_value());
+  CHECK(present::result_columns("metric_report") == present::ResultColumns::MetricReport);
+  CHECK_FALSE(present::result_columns("other").has_value());
 }
 
 TEST_CASE("a record becomes a measurement that the schema describes") {
-  std::vector<Result> results = made(timed("a", "eager", 0.002, ""));
+  std::vector<documents::Result> results = made(timed("a", "eager", 0.002, ""));
   results[0].layers = {{.name = "conv1", .op_type = "Conv", .seconds = 0.0005, .facts = {}, .note = ""}};
-  const std::string json = write_measured(measured_of(results[0]));
+  const std::string json = documents::write_measured(measured_of(results[0]));
   const auto schema = test::schema("measured");
   CHECK(test::violations(nlohmann::json::parse(json), schema) == std::vector<std::string>());
-  const Measured back = parse_measured(json, "test");
+  const documents::Measured back = documents::parse_measured(json, "test");
   CHECK(back.seconds == 0.002);
   REQUIRE(back.kernels.size() == 1);
   CHECK(back.kernels[0].seconds == 0.0005);
-  results[0].status = ResultStatus::Timeout;
+  results[0].status = documents::ResultStatus::Timeout;
   CHECK_THROWS_WITH_AS(measured_of(results[0]), doctest::Contains("timeout"), Error);
 }
 
 TEST_CASE("a planted reason is found: its feature comes first and splits the tree") {
   std::map<std::string, double> speedups;
-  ModelFeatures features;
+  present::ModelFeatures features;
   test::Noise noise(5, 0.03), other(6, 1.0);
   for (int i = 0; i < 24; ++i) {
     const std::string model = "m" + std::to_string(i);
@@ -134,7 +134,7 @@ TEST_CASE("a planted reason is found: its feature comes first and splits the tre
     speedups[model] = (launches > 100 ? 2.0 : 1.1) * noise();
     features[model] = {{"flops", 1e9 * other()}, {"launches", launches}, {"constant", 1.0}, {"unknown", {}}};
   }
-  const Explanation e = explain("speed-up", speedups, features);
+  const present::Explanation e = present::explain("speed-up", speedups, features);
   CHECK(e.correlations.front().feature == "launches");
   CHECK(e.correlations.size() == 2);  // what is the same in all, or not known of all, is left out
   CHECK(e.tree.front().feature == "launches");
@@ -147,41 +147,43 @@ TEST_CASE("a planted reason is found: its feature comes first and splits the tre
 
 TEST_CASE("where nothing is planted, the tree does not explain models that it has not seen") {
   std::map<std::string, double> speedups;
-  ModelFeatures features;
+  present::ModelFeatures features;
   test::Noise noise(7, 0.3), other(8, 1.0);
   for (int i = 0; i < 24; ++i) {
     const std::string model = "m" + std::to_string(i);
     speedups[model] = noise();
     for (int f = 0; f < 10; ++f) features[model].push_back({"f" + std::to_string(f), other()});
   }
-  const Explanation e = explain("speed-up", speedups, features);
+  const present::Explanation e = present::explain("speed-up", speedups, features);
   CHECK(e.explained > 0.3);          // on what it has seen it seems to
   CHECK(*e.explained_unseen < 0.2);  // and this is why both are said
 }
 
 TEST_CASE("every report has every format, without dates and loading nothing") {
-  const std::vector<Snapshot> days = by_day(three_days());
-  const History h = history(days, "compile=eager");
-  const ResultComparison c = compare_results(days[0].results, days[2].results);
-  for (const ReportFormat format : {ReportFormat::Text, ReportFormat::Csv, ReportFormat::Svg, ReportFormat::Html}) {
+  const std::vector<present::Snapshot> days = present::by_day(three_days());
+  const present::History h = present::history(days, "compile=eager");
+  const present::ResultComparison c = present::compare_results(days[0].results, days[2].results);
+  for (const present::ReportFormat format : {present::ReportFormat::Text, present::ReportFormat::Csv,
+                                             present::ReportFormat::Svg, present::ReportFormat::Html}) {
     for (const std::string& text :
-         {comparison_report(c, format), history_report(h, format), latest_report(h, format)}) {
+         {comparison_report(c, format), present::history_report(h, format), present::latest_report(h, format)}) {
       CHECK(text.find("nan") == std::string::npos);
       CHECK(text.find("inf") == std::string::npos);
-      if (format == ReportFormat::Html) {
+      if (format == present::ReportFormat::Html) {
         CHECK(text.find("default-src 'none'") != std::string::npos);
         CHECK(text.find("http-equiv") != std::string::npos);
         CHECK(text.find("src=") == std::string::npos);
       }
-      if (format == ReportFormat::Svg) CHECK(text.starts_with("<svg"));
+      if (format == present::ReportFormat::Svg) CHECK(text.starts_with("<svg"));
     }
   }
-  CHECK(comparison_report(c, ReportFormat::Csv).starts_with("configuration,model,base_seconds,"));
-  const std::string hostile = comparison_report(
-      compare_results(made(timed("<script>\x1b[2J", "eager", 1, "")), made(timed("<script>\x1b[2J", "eager", 1, ""))),
-      ReportFormat::Html);
+  CHECK(comparison_report(c, present::ReportFormat::Csv).starts_with("configuration,model,base_seconds,"));
+  const std::string hostile =
+      comparison_report(present::compare_results(made(timed("<script>\x1b[2J", "eager", 1, "")),
+                                                 made(timed("<script>\x1b[2J", "eager", 1, ""))),
+                        present::ReportFormat::Html);
   CHECK(hostile.find("<script>") == std::string::npos);
   CHECK(hostile.find('\x1b') == std::string::npos);
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::present

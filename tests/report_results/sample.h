@@ -19,29 +19,29 @@ struct Made {
   std::string time = "2026-01-01T00:00:00Z";
 };
 
-inline std::vector<Result> made(const Made& m) {
-  std::vector<Result> list;
+inline std::vector<documents::Result> made(const Made& m) {
+  std::vector<documents::Result> list;
   for (std::int64_t repeat = 0; repeat < m.repeats; ++repeat) {
-    Result result;
+    documents::Result result;
     result.config = {{"backend", std::string("torch")}, {"batch", m.batch},       {"compile", m.compile},
                      {"device", std::string("cpu")},    {"model", m.model},       {"repeat", repeat},
                      {"measure.budget_seconds", 1.0},   {"seed", std::int64_t{1}}};
-    result.key = key(result.config);
+    result.key = documents::key(result.config);
     result.items = static_cast<double>(m.batch);
     result.metadata = {{"time", m.time}, {"host", std::string("box")}};
     const double factor = m.process();
     std::vector<double> seconds;
     for (std::int64_t i = 0; i < m.samples; ++i) seconds.push_back(factor * m.run());
-    Timing timing;
-    timing.latency = summarize_latency(seconds, 0.01);
+    base::Timing timing;
+    timing.latency = base::summarize_latency(seconds, 0.01);
     result.timing = timing;
     list.push_back(std::move(result));
   }
   return list;
 }
 
-inline void append(std::vector<Result>& all, std::vector<Result> more) {
-  for (Result& result : more) all.push_back(std::move(result));
+inline void append(std::vector<documents::Result>& all, std::vector<documents::Result> more) {
+  for (documents::Result& result : more) all.push_back(std::move(result));
 }
 
 // exp(sigma · gaussian), now and then much slower: what timings look like.

@@ -7,15 +7,15 @@
 #include "support/files.h"
 #include "support/workshop.h"
 
-namespace pagoda {
+namespace pagoda::present {
 namespace {
 
 using test::append;
 using test::made;
 using test::Noise;
 
-void write(const std::string& path, const std::vector<Result>& results) {
-  for (const Result& result : results) append_result(path, result);
+void write(const std::string& path, const std::vector<documents::Result>& results) {
+  for (const documents::Result& result : results) documents::append_result(path, result);
 }
 
 int report(const std::string& arguments) { return test::Workshop().shell("'" PAGODA_REPORT "' " + arguments).code; }
@@ -74,4 +74,4 @@ TEST_CASE("one command says which models a compiler does not help, and what goes
   CHECK(text.find("features were looked at") != std::string::npos);
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::present

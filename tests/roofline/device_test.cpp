@@ -30,7 +30,7 @@ std::string read(const std::string& path) {
 
 std::string error_of(const std::string& json) {
   try {
-    parse_device(json, "test.json");
+    documents::parse_device(json, "test.json");
   } catch (const Error& error) {
     return error.what();
   }
@@ -122,10 +122,10 @@ const Theory* theory_of(const std::vector<Theory>& theory, const Peak& peak) {
 }  // namespace
 
 TEST_CASE("every peak is units x operations per clock x clock, and every kind of the chip is there") {
-  CHECK(std::size(kChips) == device_ids().size());
+  CHECK(std::size(kChips) == documents::device_ids().size());
   for (const Chip& chip : kChips) {
     CAPTURE(chip.device);
-    const DeviceSpec spec = device(chip.device);
+    const DeviceSpec spec = documents::device(chip.device);
     CHECK(spec.units.value == chip.units);
     CHECK(spec.peaks.size() == chip.theory.size());
     for (const Peak& peak : spec.peaks) {
@@ -144,23 +144,23 @@ TEST_CASE("every peak is units x operations per clock x clock, and every kind of
 TEST_CASE("memory bandwidth is bus width x rate") {
   for (const Chip& chip : kChips) {
     CAPTURE(chip.device);
-    const Quantity bandwidth = device(chip.device).level("dram")->bytes_per_second;
+    const Quantity bandwidth = documents::device(chip.device).level("dram")->bytes_per_second;
     CHECK(*bandwidth.value / (chip.bus_bits * chip.gigabits_per_second * 1e9 / 8) == doctest::Approx(1).epsilon(0.005));
   }
 }
 
 TEST_CASE("figures that other tables get wrong") {
   // Sparse figures of the H100 PCIe and RTX 5090, and the bandwidth of the A100's 80 GB card, pass for these elsewhere.
-  CHECK(device("h100-pcie").peak(Float16, T)->flops_per_second.value == 756e12);
-  CHECK(device("h100-sxm").peak(Bfloat16, T)->flops_per_second.value == 989.4e12);
-  CHECK(device("a100-40gb").level("dram")->bytes_per_second.value == 1.555e12);
-  CHECK(device("a100-80gb").level("dram")->bytes_per_second.value == 2.039e12);
-  CHECK(device("rtx-5090").peak(Float4, T)->flops_per_second.value == 1676e12);
-  CHECK(device("rtx-5090").peak(Int8, T)->flops_per_second.value == 838e12);
+  CHECK(documents::device("h100-pcie").peak(Float16, T)->flops_per_second.value == 756e12);
+  CHECK(documents::device("h100-sxm").peak(Bfloat16, T)->flops_per_second.value == 989.4e12);
+  CHECK(documents::device("a100-40gb").level("dram")->bytes_per_second.value == 1.555e12);
+  CHECK(documents::device("a100-80gb").level("dram")->bytes_per_second.value == 2.039e12);
+  CHECK(documents::device("rtx-5090").peak(Float4, T)->flops_per_second.value == 1676e12);
+  CHECK(documents::device("rtx-5090").peak(Int8, T)->flops_per_second.value == 838e12);
 }
 
 TEST_CASE("GeForce halves the rate of float16 with a float32 accumulator, professional boards do not") {
-  const DeviceSpec geforce = device("rtx-4090"), professional = device("l40s");
+  const DeviceSpec geforce = documents::device("rtx-4090"), professional = documents::device("l40s");
   CHECK(geforce.peak(Float16, T)->flops_per_second.value == 330.3e12);
   CHECK(geforce.peak(Float16, T, Float32)->flops_per_second.value == 165.2e12);
   CHECK(professional.peak(Float16, T)->flops_per_second.value ==
@@ -174,21 +174,21 @@ TEST_CASE("device files satisfy their schema, name themselves and give a source 
     CAPTURE(entry.path().string());
     const std::string text = read(entry.path().string());
     for (const std::string& violation : test::violations(nlohmann::json::parse(text), schema)) FAIL_CHECK(violation);
-    const DeviceSpec spec = parse_device(text, entry.path().string());
+    const DeviceSpec spec = documents::parse_device(text, entry.path().string());
     CHECK(spec.id == entry.path().stem().string());
     on_disk.insert(spec.id);
     for (const Peak& peak : spec.peaks) CHECK_FALSE(peak.flops_per_second.source.empty());
     for (const MemoryLevel& level : spec.levels) CHECK_FALSE(level.bytes_per_second.source.empty());
   }
-  const std::vector<std::string> ids = device_ids();
+  const std::vector<std::string> ids = documents::device_ids();
   CHECK(std::set<std::string>(ids.begin(), ids.end()) == on_disk);
   CHECK(std::is_sorted(ids.begin(), ids.end()));
 }
 
 TEST_CASE("levels run from memory inwards and get faster") {
-  for (const std::string& id : device_ids()) {
+  for (const std::string& id : documents::device_ids()) {
     CAPTURE(id);
-    const DeviceSpec spec = device(id);
+    const DeviceSpec spec = documents::device(id);
     CHECK(spec.levels.front().level == "dram");
     double slowest = 0;
     for (const MemoryLevel& level : spec.levels) {
@@ -200,18 +200,21 @@ TEST_CASE("levels run from memory inwards and get faster") {
 }
 
 TEST_CASE("an unknown device is an error that lists the known ones") {
-  CHECK_THROWS_WITH_AS(device("h100"), doctest::Contains("known: a100-40gb, a100-80gb, b200"), UnknownDevice);
-  CHECK_THROWS_WITH_AS(device("H100-SXM"), doctest::Contains("is not known"), UnknownDevice);
-  CHECK_THROWS_WITH_AS(device("orin-agx:40w"), doctest::Contains("known: maxn, 50w, 30w, 15w"), UnknownDevice);
-  CHECK_THROWS_WITH_AS(device("t4:30w"), doctest::Contains("it has none"), UnknownDevice);
-  CHECK_THROWS_WITH_AS(find_device("none/such.json"), doctest::Contains("cannot be opened"), Error);
-  CHECK(find_device("t4").id == "t4");
-  CHECK(find_device(kDevices + "/t4.json").id == "t4");
+  CHECK_THROWS_WITH_AS(documents::device("h100"), doctest::Contains("known: a100-40gb, a100-80gb, b200"),
+                       UnknownDevice);
+  CHECK_THROWS_WITH_AS(documents::device("H100-SXM"), doctest::Contains("is not known"), UnknownDevice);
+  CHECK_THROWS_WITH_AS(documents::device("orin-agx:40w"), doctest::Contains("known: maxn, 50w, 30w, 15w"),
+                       UnknownDevice);
+  CHECK_THROWS_WITH_AS(documents::device("t4:30w"), doctest::Contains("it has none"), UnknownDevice);
+  CHECK_THROWS_WITH_AS(documents::find_device("none/such.json"), doctest::Contains("cannot be opened"), Error);
+  CHECK(documents::find_device("t4").id == "t4");
+  CHECK(documents::find_device(kDevices + "/t4.json").id == "t4");
 }
 
 TEST_CASE("a power mode scales peaks with units and clock, and takes its own bandwidth and power") {
-  const DeviceSpec maxn = device("orin-agx:maxn"), low = device("orin-agx:15w");
-  CHECK(maxn.peak(Float32, V)->flops_per_second.value == device("orin-agx").peak(Float32, V)->flops_per_second.value);
+  const DeviceSpec maxn = documents::device("orin-agx:maxn"), low = documents::device("orin-agx:15w");
+  CHECK(maxn.peak(Float32, V)->flops_per_second.value ==
+        documents::device("orin-agx").peak(Float32, V)->flops_per_second.value);
   CHECK(maxn.watts.value == 60);  // the mode sets no limit of its own
   CHECK(low.watts.value == 15);
   CHECK(low.power_mode == "15w");
@@ -258,7 +261,8 @@ TEST_CASE("a device file with a mistake is an error that names the place") {
 }
 
 TEST_CASE("of measured ceilings the sustained value counts, then burst, then issue, and the best of its kind") {
-  const DeviceSpec spec = parse_device(R"({"schema": "pagoda.ceilings/1", "machine": {"gpu": "Card"}, "ceilings": [
+  const DeviceSpec spec =
+      documents::parse_device(R"({"schema": "pagoda.ceilings/1", "machine": {"gpu": "Card"}, "ceilings": [
     {"id": "wgmma-bf16",  "kind": "compute", "precision": "bf16", "unit": "tensor", "mode": "issue", "value": 1.0e15},
     {"id": "wgmma-bf16b", "kind": "compute", "precision": "bf16", "unit": "tensor", "mode": "sustained", "value": 0.7e15},
     {"id": "lt-bf16",     "kind": "compute", "precision": "bfloat16", "unit": "tensor", "mode": "sustained", "value": 0.75e15},
@@ -273,7 +277,7 @@ TEST_CASE("of measured ceilings the sustained value counts, then burst, then iss
     {"id": "launch",      "kind": "latency", "mode": "burst", "value": 2.1e-6},
     {"id": "launch-2",    "kind": "latency", "mode": "burst", "value": 1.9e-6},
     {"id": "pj",          "kind": "energy", "value": 1e-12}]})",
-                                       "c.json");
+                              "c.json");
   CHECK(spec.measured);
   CHECK(spec.name == "Card");
   CHECK(spec.peaks.size() == 2);

@@ -21,7 +21,7 @@ Roofline bound_of(const char* graph, const DeviceSpec& spec, const RooflineOptio
 
 // Round numbers: 100 TFLOP/s of float32 and 800 of float16 on tensor units, 1 TB/s, 4 TB/s from L2, 1 µs a launch.
 DeviceSpec round_device(const std::string& extra = "") {
-  return parse_device(R"({"schema": "pagoda.device/1", "id": "round", "name": "Round", "kind": "gpu",
+  return documents::parse_device(R"({"schema": "pagoda.device/1", "id": "round", "name": "Round", "kind": "gpu",
     "launch_overhead": {"value": 1e-6, "unit": "s", "source": "test"},
     "special_per_second": {"value": 10e12, "unit": "1/s", "source": "test"},
     "peaks": [
@@ -33,8 +33,8 @@ DeviceSpec round_device(const std::string& extra = "") {
       {"level": "dram", "bytes_per_second": {"value": 1e12, "unit": "B/s", "source": "test"}},
       {"level": "l2", "bytes_per_second": {"value": 4e12, "unit": "B/s", "source": "test"}},
       {"level": "shared", "bytes_per_second": {"value": 0.5e12, "unit": "B/s", "source": "test"}}])" +
-                          extra + "}",
-                      "round");
+                                     extra + "}",
+                                 "round");
 }
 
 constexpr const char* kMatMul = "a:f32[4096,4096], b:f32[4096,4096] -> y = MatMul(a, b)";
@@ -88,7 +88,7 @@ TEST_CASE("the fastest accumulator bounds, unless one is asked for") {
   const RowBound row = bound_of(graph, round_device(), {.accumulate = Precision::Float32}).rows[0];
   CHECK(row.compute_seconds == Approx(kMatMulFlops / 400e12));
   CHECK(row.precision == Precision::Tf32);
-  const DeviceSpec geforce = device("rtx-4090");
+  const DeviceSpec geforce = documents::device("rtx-4090");
   CHECK(bound_of(graph, geforce, {.accumulate = Precision::Float32}).rows[0].compute_seconds ==
         Approx(kMatMulFlops / 165.2e12));
 }
@@ -96,10 +96,11 @@ TEST_CASE("the fastest accumulator bounds, unless one is asked for") {
 TEST_CASE("a type that the device lacks runs in the best format that holds it") {
   const char* bf16 = "a:bf16[4096,4096], b:bf16[4096,4096] -> y = MatMul(a, b)";
   CHECK(bound_of(bf16, round_device()).rows[0].precision == Precision::Tf32);
-  CHECK(bound_of(bf16, device("v100")).rows[0].compute_seconds <= kMatMulFlops / 15.7e12);  // no tensor format holds it
+  CHECK(bound_of(bf16, documents::device("v100")).rows[0].compute_seconds <=
+        kMatMulFlops / 15.7e12);  // no tensor format holds it
   const char* int8 = "a:i8[4096,4096], b:i8[4096,4096] -> y = MatMulInteger(a, b)";
-  CHECK(bound_of(int8, device("v100")).rows[0].precision == Precision::Float16);
-  CHECK(bound_of(int8, device("h100-sxm")).rows[0].compute_seconds == Approx(kMatMulFlops / 1978.9e12));
+  CHECK(bound_of(int8, documents::device("v100")).rows[0].precision == Precision::Float16);
+  CHECK(bound_of(int8, documents::device("h100-sxm")).rows[0].compute_seconds == Approx(kMatMulFlops / 1978.9e12));
 }
 
 TEST_CASE("two additions or multiplications share a lane-cycle, a comparison does not") {
@@ -187,7 +188,7 @@ TEST_CASE("totals are the sums of the rows and shares add up to one") {
   const Roofline result = bound_of(
       "x:f32[64,256], w:f32[256,512], v:f32[512,256] -> a = MatMul(x, w); b = Relu(a); c = MatMul(b, v); y = "
       "Softmax(c)",
-      device("a100-80gb"));
+      documents::device("a100-80gb"));
   double seconds = 0, share = 0;
   for (const RowBound& row : result.rows) {
     CHECK(row.seconds == std::max(row.compute_seconds, row.memory_seconds));
@@ -198,7 +199,7 @@ TEST_CASE("totals are the sums of the rows and shares add up to one") {
   CHECK(result.totals.floor_seconds <= result.totals.seconds);
   CHECK(share == Approx(1));
   CHECK(*result.totals.eager_seconds >= result.totals.seconds);
-  CHECK(*result.totals.eager_seconds >= 4 * *device("a100-80gb").launch_overhead_seconds.value);
+  CHECK(*result.totals.eager_seconds >= 4 * *documents::device("a100-80gb").launch_overhead_seconds.value);
 }
 
 TEST_CASE("the floor holds whatever is fused: units side by side, weights read once") {
@@ -221,7 +222,7 @@ TEST_CASE("a product of dequantised numbers runs in floats alone, in integers wh
   const Analysis analysis = analyze(model);
   CHECK(analysis.nodes[3].dequantized_from == ElementType::Int8);
   CHECK(analysis.nodes[4].dequantized_from == ElementType::Undefined);  // its operands are floats
-  const DeviceSpec& spec = device("a100-80gb");
+  const DeviceSpec& spec = documents::device("a100-80gb");
   const Roofline alone = roofline(analysis, spec);
   CHECK(alone.rows[3].precision != Precision::Int8);
 
@@ -250,7 +251,7 @@ TEST_CASE("a sweep gives at every point what the whole computation gives") {
       analyze(test::graph("x:f32[batch,3,32,32], w:f32[16,3,3,3] -> a = Conv(x, w) {pads=[1,1,1,1]}; b = Relu(a); c = "
                           "GlobalAveragePool(b); "
                           "y = no.such.Op(c)"));
-  const DeviceSpec spec = device("orin-agx");
+  const DeviceSpec spec = documents::device("orin-agx");
   const RooflineOptions options{.precision = Precision::Float16};
   std::vector<Bindings> points;
   for (std::int64_t batch = 1; batch <= 1024; batch *= 2) points.push_back({{"batch", batch}});
@@ -271,9 +272,9 @@ TEST_CASE("a sweep gives at every point what the whole computation gives") {
 
 TEST_CASE("more bandwidth, a higher peak or a narrower precision never lengthen a bound") {
   const char* graph = "x:f32[64,256], w:f32[256,512] -> a = MatMul(x, w); b = Softmax(a); y = Add(b, a)";
-  for (const std::string& id : device_ids()) {
+  for (const std::string& id : documents::device_ids()) {
     CAPTURE(id);
-    const DeviceSpec spec = device(id);
+    const DeviceSpec spec = documents::device(id);
     DeviceSpec faster = spec;
     for (Peak& peak : faster.peaks) *peak.flops_per_second.value *= 2;
     for (MemoryLevel& level : faster.levels)
@@ -289,12 +290,12 @@ TEST_CASE("more bandwidth, a higher peak or a narrower precision never lengthen 
 }
 
 TEST_CASE("every element type has a rate on every device") {
-  for (const std::string& id : device_ids())
+  for (const std::string& id : documents::device_ids())
     for (const char* type : {"f64", "f32", "f16", "bf16", "i64", "i32", "u8"}) {
       CAPTURE(id);
       CAPTURE(type);
       const std::string graph = std::string("a:") + type + "[64,64], b:" + type + "[64,64] -> y = Add(a, b)";
-      CHECK(bound_of(graph.c_str(), device(id)).rows[0].bound != Bound::Unknown);
+      CHECK(bound_of(graph.c_str(), documents::device(id)).rows[0].bound != Bound::Unknown);
     }
 }
 
@@ -304,7 +305,7 @@ TEST_CASE("ridge points are peak over bandwidth") {
   CHECK(ridges[0].flops_per_byte == Approx(100));
   CHECK(ridge_points(round_device(), "l2")[0].flops_per_byte == Approx(25));
   CHECK(ridge_points(round_device(), "l1").empty());
-  CHECK(ridge_points(device("orin-agx"))[0].flops_per_byte == Approx(26.0).epsilon(0.001));
+  CHECK(ridge_points(documents::device("orin-agx"))[0].flops_per_byte == Approx(26.0).epsilon(0.001));
 }
 
 // Published Pagoda (arXiv 2509.20189, roofline_batch_size_expt.ipynb): FLOPs = batch × F, bytes = params + batch × A,
@@ -326,7 +327,7 @@ TEST_CASE("intensities of the published batch sweeps fall on the rooflines they 
     for (const char* id : {"a100-40gb", "a100-80gb", "h200", "orin-agx"}) {
       CAPTURE(model.name);
       CAPTURE(id);
-      const DeviceSpec spec = device(id);
+      const DeviceSpec spec = documents::device(id);
       const double peak = *spec.peak(Precision::Float32, Unit::Vector)->flops_per_second.value;
       const double bandwidth = *spec.level("dram")->bytes_per_second.value;
       const auto point = [&](double batch) {
@@ -346,7 +347,7 @@ TEST_CASE("intensities of the published batch sweeps fall on the rooflines they 
 
 TEST_CASE("ResNet-50 crosses the ridge of an Orin between batch 1 and 2 and stays left of none on an A100") {
   const auto bound = [](const char* id, double batch) {
-    const DeviceSpec spec = device(id);
+    const DeviceSpec spec = documents::device(id);
     return roofline_point(batch * 8206316544.0, 102011648.0 + batch * 234659744.0,
                           *spec.peak(Precision::Float32, Unit::Vector)->flops_per_second.value,
                           *spec.level("dram")->bytes_per_second.value)

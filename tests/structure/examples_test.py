@@ -62,7 +62,8 @@ def function(header, example, number, namespaces):
 
 def program(texts):
     """(source, number of examples) of {header: its text}."""
-    namespaces = {name for text in texts.values() for name in re.findall(r"^namespace (pagoda[\w:]*) \{", text, re.M)}
+    namespaces = {name.replace("inline ", "") for text in texts.values()
+                  for name in re.findall(r"^namespace (pagoda[\w: ]*) \{", text, re.M)}
     source, count = "#include <iostream>\n" + headers_test.including(texts), 0
     for header, text in texts.items():
         for example in examples(text):

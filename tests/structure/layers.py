@@ -44,14 +44,10 @@ KNOWN = {
     "lib/base/include/pagoda/base/json_fields.h: a public header that includes <nlohmann/json.hpp>": JSON,
     "lib/base/include/pagoda/base/settings_json.h: a public header that includes <nlohmann/json.hpp>": JSON,
     "public type Json is declared twice: lib/base/include/pagoda/base/json_fields.h, lib/base/include/pagoda/base/settings_json.h": JSON,
-    "type pagoda::Place is defined twice: lib/core/include/pagoda/core/predict.h, lib/core/memory/schedule.h": MEMORY,
-    "type pagoda::Sizes is defined twice: lib/core/memory/liveness.h, lib/core/predict/strides.h": MEMORY,
-    "type pagoda::Unit is defined twice: lib/core/include/pagoda/core/device.h, lib/core/memory/fusion.h": MEMORY,
-    "pagoda/core/predict.h: generic name Kernel in namespace pagoda": NAMES,
-    "pagoda/documents/experiment.h: generic name key in namespace pagoda": NAMES,
-    "pagoda/measured/study.h: generic name Plan in namespace pagoda": NAMES,
-    "pagoda/measured/study.h: generic name order in namespace pagoda": NAMES,
-    "pagoda/measured/study.h: generic name select in namespace pagoda": NAMES,
+    "type pagoda::core::Place is defined twice: lib/core/include/pagoda/core/predict.h, lib/core/memory/schedule.h": MEMORY,
+    "type pagoda::core::Sizes is defined twice: lib/core/memory/liveness.h, lib/core/predict/strides.h": MEMORY,
+    "type pagoda::core::Unit is defined twice: lib/core/include/pagoda/core/device.h, lib/core/memory/fusion.h": MEMORY,
+    "pagoda/core/predict.h: generic name Kernel in namespace pagoda::core": NAMES,
 }
 
 SOURCES = {".h", ".cpp", ".c", ".cu", ".cuh"}

@@ -56,7 +56,7 @@ TEST_CASE("a point is what an analysis bound to its sizes gives") {
       {kFixed, {{"batch", {1, 2, 5}}}},
       {kAttention, {{"batch", {1, 2}}, {"seq", {1, 7, 128}}}},
   };
-  const DeviceSpec spec = device("a100-40gb");
+  const DeviceSpec spec = documents::device("a100-40gb");
   for (const Row& row : rows) {
     const Model model = test::graph(row.graph);
     const Analysis analysis = analyze(model, sweep_options({}, row.axes));
@@ -105,10 +105,11 @@ TEST_CASE("the last axis varies fastest") {
 TEST_CASE("the ridge is the first size at which arithmetic takes longer") {
   // MatMul of [n,512]·[512,512] in float32 moves 4·(1024·n + 512²) B for 2·512²·n FLOP. With 1 TFLOP/s and 50 GB/s,
   // work takes longer from 524288·n/1e12 ≥ (4096·n + 1048576)/50e9 on: n ≥ 20.97152e-6/442.368e-9 = 47.4.
-  const DeviceSpec spec = parse_device(R"({"schema": "pagoda.device/1", "id": "flat", "name": "Flat", "kind": "cpu",
+  const DeviceSpec spec =
+      documents::parse_device(R"({"schema": "pagoda.device/1", "id": "flat", "name": "Flat", "kind": "cpu",
     "peaks": [{"precision": "float32", "unit": "vector", "flops_per_second": {"value": 1e12, "unit": "FLOP/s", "source": "test"}}],
     "levels": [{"level": "dram", "bytes_per_second": {"value": 50e9, "unit": "B/s", "source": "test"}}]})",
-                                       "flat");
+                              "flat");
   const Model model = test::graph("x:f32[n,512], w:f32[512,512]=const -> y = MatMul(x, w)");
   const auto ridge = [&](std::vector<std::int64_t> sizes) {
     const std::vector<SweepAxis> axes = {{"n", std::move(sizes)}};

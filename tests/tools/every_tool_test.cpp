@@ -20,8 +20,8 @@ using test::Outcome;
 struct Shop : test::Workshop {
   Shop() {
     fs::create_directories(path("folder"));
-    write_file(path("empty"), "");
-    write_file(path("text"), "this is no input of any tool\n");
+    base::write_file(path("empty"), "");
+    base::write_file(path("text"), "this is no input of any tool\n");
     std::istringstream paths(PAGODA_EVERY_TOOL);
     for (std::string path; paths >> path;) tools[fs::path(path).filename()] = path;
   }

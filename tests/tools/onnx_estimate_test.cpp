@@ -38,8 +38,8 @@ struct Models : test::Workshop {
          "else_branch=( -> b = MatMul(x, w))} => y, present");
     save("conv1d.onnx", "x:f32[1,4,8], w:f32[4,4,3]=const -> y = Conv(x, w) @ conv1d");
     save("hostile.onnx", "x:f32[n,4] -> '\\e[2J' = Relu(x) @ '\\e]0;owned\\x07'; y = 'my.domain.x\\e[31m'('\\e[2J')");
-    write_file(path("garbage.onnx"), "this is no model");
-    write_file(path("empty.onnx"), "");
+    base::write_file(path("garbage.onnx"), "this is no model");
+    base::write_file(path("empty.onnx"), "");
   }
 
   // `arguments` is shell text.
@@ -47,7 +47,7 @@ struct Models : test::Workshop {
 
  private:
   void save(const std::string& name, const char* text) const {
-    write_file(path(name), test::onnx_bytes(test::graph(text)));
+    base::write_file(path(name), test::onnx_bytes(test::graph(text)));
   }
 };
 
@@ -380,7 +380,7 @@ TEST_CASE("a prediction whose interval nobody measured says so instead of 0") {
   std::string calibration = test::read_file(test::source_path("data/calibration/rtx-3090-amp-nchw.json"));
   json document = json::parse(calibration);
   document["interval"].erase("elsewhere");
-  write_file(workshop().path("alone.json"), document.dump());
+  base::write_file(workshop().path("alone.json"), document.dump());
   const std::string arguments = "net.onnx --batch 256 --precision fp16 --predict --calibration ./alone.json --device ";
   const Outcome report = workshop().run(arguments + "h100-sxm --format json");
   REQUIRE(report.code == 0);

@@ -11,8 +11,8 @@
 namespace bench {
 namespace {
 
-using pagoda::Axis;
-using pagoda::Setting;
+using pagoda::base::Setting;
+using pagoda::measured::Axis;
 
 constexpr int kUsage = 2;
 
@@ -59,7 +59,7 @@ constexpr AxisFlag kAxisFlags[] = {
 // clang-format on
 
 // true, false, an integer, a number, or a text.
-Setting plain(const std::string& text) {
+pagoda::base::Setting plain(const std::string& text) {
   if (text == "true" || text == "false") return text == "true";
   std::int64_t integer = 0;
   double real = 0;
@@ -69,9 +69,9 @@ Setting plain(const std::string& text) {
   return text;
 }
 
-Setting axis_value(const AxisFlag& flag, const std::string& text) {
+pagoda::base::Setting axis_value(const AxisFlag& flag, const std::string& text) {
   if (!flag.is_integer) return text;
-  const Setting value = plain(text);
+  const pagoda::base::Setting value = plain(text);
   const auto* integer = std::get_if<std::int64_t>(&value);
   if (!integer || *integer < 1)
     throw CLI::ValidationError(flag.flag, "found " + text + ", expected integers of at least 1");
@@ -118,23 +118,23 @@ struct RunFlags {
   bool layers = false, verify = false, sanity = false, quick = false, full = false;
 };
 
-pagoda::Study study_of_flags(const RunFlags& flags) {
-  pagoda::Study study;
+pagoda::measured::Study study_of_flags(const RunFlags& flags) {
+  pagoda::measured::Study study;
   study.name = "command line";
-  std::vector<Axis> block;
+  std::vector<pagoda::measured::Axis> block;
   if (!flags.targets.empty()) {
-    Axis models{"model", {}};
+    pagoda::measured::Axis models{"model", {}};
     for (const std::string& target : flags.targets) models.second.emplace_back(target);
     block.push_back(std::move(models));
   }
   for (std::size_t i = 0; i < std::size(kAxisFlags); ++i) {
     if (flags.axes[i].empty()) continue;
-    Axis axis{kAxisFlags[i].axis, {}};
+    pagoda::measured::Axis axis{kAxisFlags[i].axis, {}};
     for (const std::string& text : flags.axes[i]) axis.second.push_back(axis_value(kAxisFlags[i], text));
     block.push_back(std::move(axis));
   }
   if (!flags.command.empty()) block.push_back({"command", {flags.command}});
-  std::map<std::string, std::vector<Setting>> options;
+  std::map<std::string, std::vector<pagoda::base::Setting>> options;
   for (const std::string& text : flags.sets) {
     const auto [name, value] = named(text, "--set");
     options[name].push_back(plain(value));
@@ -204,14 +204,15 @@ void finish_study(const RunFlags& flags, Arguments& arguments) {
     for (std::size_t i = 0; i < std::size(kAxisFlags); ++i)
       if (!flags.axes[i].empty())
         throw CLI::ValidationError(kAxisFlags[i].flag, "the study's lists say that; use --filter");
-    arguments.study = pagoda::load_study(flags.targets[0]);
+    arguments.study = pagoda::measured::load_study(flags.targets[0]);
   } else {
     arguments.study = study_of_flags(flags);
     const auto& block = arguments.study.blocks[0];
-    if (std::none_of(block.begin(), block.end(), [](const Axis& axis) { return axis.first == "backend"; }))
+    if (std::none_of(block.begin(), block.end(),
+                     [](const pagoda::measured::Axis& axis) { return axis.first == "backend"; }))
       throw CLI::ValidationError("--backend", "say what is to run the models: ort, torch, cmd, conv");
   }
-  pagoda::Study& study = arguments.study;
+  pagoda::measured::Study& study = arguments.study;
   for (const std::string& text : flags.workers) {
     const auto [name, command] = named(text, "--worker");
     study.backends[name].command = words(command);
@@ -223,11 +224,11 @@ void finish_study(const RunFlags& flags, Arguments& arguments) {
   if (flags.half_width) study.measure.half_width = *flags.half_width;
   if (flags.warmup) study.measure.warmup_seconds = *flags.warmup;
   if (flags.timeout) study.limits.seconds = *flags.timeout;
-  if (!flags.memory.empty()) study.limits.memory_bytes = pagoda::parse_bytes(flags.memory, "--memory-limit");
+  if (!flags.memory.empty()) study.limits.memory_bytes = pagoda::measured::parse_bytes(flags.memory, "--memory-limit");
   study.layers |= flags.layers;
   study.verify |= flags.verify;
-  if (flags.sanity) arguments.selection.stage = pagoda::Stage::Sanity;
-  if (flags.quick) arguments.selection.stage = pagoda::Stage::Quick;
+  if (flags.sanity) arguments.selection.stage = pagoda::measured::Stage::Sanity;
+  if (flags.quick) arguments.selection.stage = pagoda::measured::Stage::Quick;
   if (arguments.folder.empty() && !arguments.list && !arguments.dry_run)
     throw CLI::ValidationError("--output", "say where results go: -o DIR");
 }

@@ -15,8 +15,8 @@ enum class Command { Run, Status, One, Worker, Task, Submit };
 
 struct Arguments {
   Command command = Command::Run;
-  pagoda::Study study;
-  pagoda::Selection selection;
+  pagoda::measured::Study study;
+  pagoda::measured::Selection selection;
   bool list = false, dry_run = false, strict = false, resume = true;
   std::vector<std::string> retry;
   double threshold = 0.02;

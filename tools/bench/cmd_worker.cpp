@@ -16,7 +16,7 @@
 namespace bench {
 namespace {
 
-using pagoda::Config;
+using pagoda::documents::Config;
 
 void answer(const Json& event) { std::cout << event.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl; }
 

@@ -79,7 +79,8 @@ Energy gpu_energy(std::span<const Chunk> measured, std::span<const ceilings::Tra
   return {*sampled / static_cast<double>(runs), "trapezoid over sampled power of the GPU (NVML), the whole board"};
 }
 
-void note_gpu(std::span<const ceilings::TracePoint> trace, double start, double end, pagoda::Interference& into) {
+void note_gpu(std::span<const ceilings::TracePoint> trace, double start, double end,
+              pagoda::documents::Interference& into) {
   into.clock_hz_before = into.clock_hz_after = into.temperature_celsius = std::nullopt;
   std::uint32_t seen = 0;
   for (const ceilings::TracePoint& point : trace) {

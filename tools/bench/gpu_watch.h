@@ -42,7 +42,8 @@ Energy gpu_energy(std::span<const Chunk> measured, std::span<const ceilings::Tra
 std::optional<double> trapezoid(std::span<const ceilings::TracePoint> trace, double start, double end);
 
 // Clock at both ends, hottest temperature and all reasons within a window.
-void note_gpu(std::span<const ceilings::TracePoint> trace, double start, double end, pagoda::Interference& into);
+void note_gpu(std::span<const ceilings::TracePoint> trace, double start, double end,
+              pagoda::documents::Interference& into);
 
 // "cuda:1" → 1, "cuda" and "tensorrt" → 0; empty: no GPU of NVIDIA.
 std::optional<int> cuda_index(const std::string& device);

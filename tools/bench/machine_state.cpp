@@ -102,8 +102,8 @@ MachineState machine_state(const std::string& root) {
           .energy_joules = package_joules(root)};
 }
 
-pagoda::Interference interference(const MachineState& before, const MachineState& after) {
-  pagoda::Interference result;
+pagoda::documents::Interference interference(const MachineState& before, const MachineState& after) {
+  pagoda::documents::Interference result;
   if (before.steal_seconds && after.steal_seconds) result.steal_seconds = *after.steal_seconds - *before.steal_seconds;
   result.load = after.load;
   result.clock_hz_before = before.clock_hz;
@@ -112,8 +112,8 @@ pagoda::Interference interference(const MachineState& before, const MachineState
   return result;
 }
 
-pagoda::Settings metadata(const std::string& root) {
-  pagoda::Settings facts;
+pagoda::base::Settings metadata(const std::string& root) {
+  pagoda::base::Settings facts;
   const auto set = [&](const char* name, const std::string& value) {
     if (!value.empty()) facts[name] = value;
   };

@@ -20,10 +20,10 @@ MachineState machine_state(const std::string& root = "");
 // Sum of the packages' energy counters alone: cheap enough around every chunk of runs.
 std::optional<double> package_joules(const std::string& root = "");
 
-pagoda::Interference interference(const MachineState& before, const MachineState& after);
+pagoda::documents::Interference interference(const MachineState& before, const MachineState& after);
 
 // Host, kernel, processor, governor, commit of the folder that the runner was started in, runner's version.
-pagoda::Settings metadata(const std::string& root = "");
+pagoda::base::Settings metadata(const std::string& root = "");
 
 // Bytes that may be used: physical memory, or the control group's limit where that is lower.
 std::int64_t usable_bytes(const std::string& root = "");

@@ -28,7 +28,7 @@ constexpr double kGraceSeconds = 3;
 
 std::string self() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
 
-RunOptions run_options(const Arguments& arguments, const pagoda::Limits& limits, const std::string& folder) {
+RunOptions run_options(const Arguments& arguments, const pagoda::measured::Limits& limits, const std::string& folder) {
   RunOptions options;
   options.limits = limits;
   // Nine tenths: the rest is the system's, which must go on to write the record.
@@ -40,25 +40,26 @@ RunOptions run_options(const Arguments& arguments, const pagoda::Limits& limits,
   return options;
 }
 
-void list(const pagoda::Plan& plan, const std::vector<pagoda::Experiment>& experiments) {
-  for (const pagoda::Experiment& e : experiments)
-    std::cout << e.key << "  " << pagoda::printable(pagoda::label(e.config)) << '\n';
-  for (const pagoda::Unsupported& u : plan.unsupported)
-    std::cout << "unsupported  " << pagoda::printable(pagoda::label(u.config)) << ": " << pagoda::printable(u.reason)
-              << '\n';
+void list(const pagoda::measured::Plan& plan, const std::vector<pagoda::documents::Experiment>& experiments) {
+  for (const pagoda::documents::Experiment& e : experiments)
+    std::cout << e.key << "  " << pagoda::base::printable(pagoda::documents::label(e.config)) << '\n';
+  for (const pagoda::measured::Unsupported& u : plan.unsupported)
+    std::cout << "unsupported  " << pagoda::base::printable(pagoda::documents::label(u.config)) << ": "
+              << pagoda::base::printable(u.reason) << '\n';
   std::cout << experiments.size() << " experiments, " << plan.unsupported.size() << " unsupported\n";
 }
 
-std::map<std::string, std::vector<std::string>> commands_of(const pagoda::Study& study) {
+std::map<std::string, std::vector<std::string>> commands_of(const pagoda::measured::Study& study) {
   std::map<std::string, std::vector<std::string>> commands;
   for (const auto& [name, backend] : study.backends) commands[name] = backend.command;
   return commands;
 }
 
-PlanFile plan_file(const Arguments& arguments, const pagoda::Plan& plan, std::vector<pagoda::Experiment> experiments) {
-  for (const pagoda::Unsupported& u : plan.unsupported)
-    std::cerr << "pagoda-bench: not run: " << pagoda::printable(pagoda::label(u.config)) << ": "
-              << pagoda::printable(u.reason) << '\n';
+PlanFile plan_file(const Arguments& arguments, const pagoda::measured::Plan& plan,
+                   std::vector<pagoda::documents::Experiment> experiments) {
+  for (const pagoda::measured::Unsupported& u : plan.unsupported)
+    std::cerr << "pagoda-bench: not run: " << pagoda::base::printable(pagoda::documents::label(u.config)) << ": "
+              << pagoda::base::printable(u.reason) << '\n';
   if (experiments.empty()) throw pagoda::Error("there is nothing to run; --list says what was asked for");
   return {.name = arguments.study.name,
           .experiments = std::move(experiments),
@@ -68,9 +69,9 @@ PlanFile plan_file(const Arguments& arguments, const pagoda::Plan& plan, std::ve
 }
 
 int run(const Arguments& arguments) {
-  pagoda::Plan plan = pagoda::expand(arguments.study);
-  pagoda::select(plan, arguments.selection);
-  std::vector<pagoda::Experiment> experiments = pagoda::order(plan, arguments.study);
+  pagoda::measured::Plan plan = pagoda::measured::expand(arguments.study);
+  pagoda::measured::select(plan, arguments.selection);
+  std::vector<pagoda::documents::Experiment> experiments = pagoda::measured::order(plan, arguments.study);
   if (arguments.list) {
     list(plan, experiments);
     return kDone;
@@ -78,15 +79,16 @@ int run(const Arguments& arguments) {
   if (arguments.dry_run) {
     if (!arguments.folder.empty() && arguments.resume && std::filesystem::exists(arguments.folder)) {
       std::set<std::string> done;
-      for (const pagoda::Result& r : pagoda::load_results(arguments.folder).results) done.insert(r.key);
-      std::erase_if(experiments, [&](const pagoda::Experiment& e) { return done.contains(e.key); });
+      for (const pagoda::documents::Result& r : pagoda::documents::load_results(arguments.folder).results)
+        done.insert(r.key);
+      std::erase_if(experiments, [&](const pagoda::documents::Experiment& e) { return done.contains(e.key); });
     }
     list(plan, experiments);
     return kDone;
   }
   const PlanFile file = plan_file(arguments, plan, std::move(experiments));
   std::filesystem::create_directories(arguments.folder);
-  pagoda::write_file(arguments.folder + "/plan.json", write_plan(file));
+  pagoda::base::write_file(arguments.folder + "/plan.json", write_plan(file));
   watch_interrupts();
   const StudyOutcome outcome =
       run_study(file, workers(arguments.study, arguments.python, arguments.worker_scripts, self()),
@@ -94,34 +96,35 @@ int run(const Arguments& arguments) {
                  .resume = arguments.resume,
                  .retry = {arguments.retry.begin(), arguments.retry.end()},
                  .run = run_options(arguments, arguments.study.limits, arguments.folder + "/work")});
-  const pagoda::ResultSet results = pagoda::load_results(arguments.folder);
+  const pagoda::documents::ResultSet results = pagoda::documents::load_results(arguments.folder);
   std::cout << status_text(file, results);
   if (outcome.interrupted) {
     std::cerr << "pagoda-bench: interrupted; the same command goes on\n";
     return kInterrupted;
   }
-  const pagoda::StudyStatus status = pagoda::study_status(file.experiments, results);
+  const pagoda::measured::StudyStatus status = pagoda::measured::study_status(file.experiments, results);
   return arguments.strict && status.ok < status.total ? kPartial : kDone;
 }
 
 int one(const Arguments& arguments) {
-  pagoda::Experiment experiment;
-  experiment.config = pagoda::parse_config(arguments.config, "--config");
-  if (const auto reason = pagoda::unsupported_reason(experiment.config, arguments.study)) throw pagoda::Error(*reason);
-  experiment.key = pagoda::key(experiment.config);
+  pagoda::documents::Experiment experiment;
+  experiment.config = pagoda::documents::parse_config(arguments.config, "--config");
+  if (const auto reason = pagoda::measured::unsupported_reason(experiment.config, arguments.study))
+    throw pagoda::Error(*reason);
+  experiment.key = pagoda::documents::key(experiment.config);
   watch_interrupts();
   const bool keeps = !arguments.folder.empty();
   const std::string folder =
       keeps ? arguments.folder + "/work"
             : (std::filesystem::temp_directory_path() / ("pagoda-bench-" + std::to_string(::getpid()))).string();
-  const std::optional<pagoda::Result> result =
+  const std::optional<pagoda::documents::Result> result =
       run_experiment(experiment, workers(arguments.study, arguments.python, arguments.worker_scripts, self()),
                      run_options(arguments, arguments.study.limits, folder));
   if (!keeps) std::filesystem::remove_all(folder);
   if (!result) return kInterrupted;
-  if (keeps) pagoda::append_result(arguments.folder + "/results.jsonl", *result);
-  std::cout << pagoda::write_result(*result) << '\n';
-  return result->status == pagoda::ResultStatus::Ok ? kDone : kPartial;
+  if (keeps) pagoda::documents::append_result(arguments.folder + "/results.jsonl", *result);
+  std::cout << pagoda::documents::write_result(*result) << '\n';
+  return result->status == pagoda::documents::ResultStatus::Ok ? kDone : kPartial;
 }
 
 // One task of a cluster: the experiment of that index, its record in a file of its own, so that a shared folder needs
@@ -133,7 +136,7 @@ int task(const Arguments& arguments) {
     throw pagoda::Error("--index: found " + std::to_string(index) + ", the plan has " +
                         std::to_string(plan.experiments.size()) + " experiments, from 0");
   plan.experiments = {plan.experiments[index]};
-  pagoda::Study study;
+  pagoda::measured::Study study;
   for (const auto& [name, command] : plan.backends) study.backends[name].command = command;
   watch_interrupts();
   const StudyOutcome outcome =
@@ -153,9 +156,9 @@ std::string text_of(double number) {
 }
 
 int submit(const Arguments& arguments) {
-  pagoda::Plan plan = pagoda::expand(arguments.study);
-  pagoda::select(plan, arguments.selection);
-  std::vector<pagoda::Experiment> experiments = pagoda::order(plan, arguments.study);
+  pagoda::measured::Plan plan = pagoda::measured::expand(arguments.study);
+  pagoda::measured::select(plan, arguments.selection);
+  std::vector<pagoda::documents::Experiment> experiments = pagoda::measured::order(plan, arguments.study);
   if (arguments.list) {
     list(plan, experiments);
     return kDone;
@@ -190,7 +193,7 @@ int submit(const Arguments& arguments) {
 
 int status(const Arguments& arguments) {
   const PlanFile plan = load_plan(arguments.folder);
-  std::cout << status_text(plan, pagoda::load_results(arguments.folder));
+  std::cout << status_text(plan, pagoda::documents::load_results(arguments.folder));
   if (const std::vector<SlurmArray> arrays = load_submission(arguments.folder); !arrays.empty())
     std::cout << slurm_text(arrays, has_record(plan, arguments.folder, {}));
   return kDone;

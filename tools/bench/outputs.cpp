@@ -13,8 +13,8 @@ namespace bench {
 namespace {
 
 using nlohmann::json;
-using pagoda::Verification;
-using pagoda::VerificationCode;
+using pagoda::documents::Verification;
+using pagoda::documents::VerificationCode;
 
 template <typename T>
 void read_as(const std::string& bytes, std::vector<double>& values) {
@@ -86,31 +86,33 @@ std::vector<OutputTensor> load_outputs(const json& event) {
   }
 }
 
-Verification compare_outputs(const std::vector<OutputTensor>& got, const std::vector<OutputTensor>& reference,
-                             double threshold) {
-  Verification v;
+pagoda::documents::Verification compare_outputs(const std::vector<OutputTensor>& got,
+                                                const std::vector<OutputTensor>& reference, double threshold) {
+  pagoda::documents::Verification v;
   v.threshold = threshold;
-  const auto with = [&](VerificationCode code, const std::string& detail) {
+  const auto with = [&](pagoda::documents::VerificationCode code, const std::string& detail) {
     v.code = code;
     v.detail = detail;
     v.error.reset();
     return v;
   };
-  if (reference.empty()) return with(VerificationCode::UnsupportedOutput, "the reference has no tensors");
+  if (reference.empty())
+    return with(pagoda::documents::VerificationCode::UnsupportedOutput, "the reference has no tensors");
   if (got.size() != reference.size())
-    return with(VerificationCode::CountDiffers,
+    return with(pagoda::documents::VerificationCode::CountDiffers,
                 std::to_string(got.size()) + " outputs, the reference has " + std::to_string(reference.size()));
   double worst = 0;
   for (std::size_t i = 0; i < got.size(); ++i) {
     const OutputTensor &a = got[i], &b = reference[i];
     const std::string name = b.name.empty() ? std::to_string(i) : b.name;
     if (!a.readable || !b.readable)
-      return with(VerificationCode::UnsupportedOutput, name + ": " + (a.readable ? b.type : a.type));
+      return with(pagoda::documents::VerificationCode::UnsupportedOutput, name + ": " + (a.readable ? b.type : a.type));
     if (a.shape != b.shape || a.values.size() != b.values.size())
-      return with(VerificationCode::ShapesDiffer,
+      return with(pagoda::documents::VerificationCode::ShapesDiffer,
                   name + ": " + shape_text(a.shape) + ", the reference has " + shape_text(b.shape));
-    if (!all_finite(b.values)) return with(VerificationCode::UnsupportedOutput, name + ": the reference is not finite");
-    if (!all_finite(a.values)) return with(VerificationCode::NonFinite, name);
+    if (!all_finite(b.values))
+      return with(pagoda::documents::VerificationCode::UnsupportedOutput, name + ": the reference is not finite");
+    if (!all_finite(a.values)) return with(pagoda::documents::VerificationCode::NonFinite, name);
     double difference = 0, size = 0;
     for (std::size_t j = 0; j < a.values.size(); ++j) {
       difference += std::abs(a.values[j] - b.values[j]);
@@ -121,7 +123,7 @@ Verification compare_outputs(const std::vector<OutputTensor>& got, const std::ve
     if (error > worst) v.detail = name;
     worst = std::max(worst, error);
   }
-  v.code = worst <= threshold ? VerificationCode::Pass : VerificationCode::Fail;
+  v.code = worst <= threshold ? pagoda::documents::VerificationCode::Pass : pagoda::documents::VerificationCode::Fail;
   if (std::isfinite(worst)) v.error = worst;
   return v;
 }

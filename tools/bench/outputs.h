@@ -21,7 +21,7 @@ struct OutputTensor {
 std::vector<OutputTensor> load_outputs(const nlohmann::json& event);
 
 // Mean relative error of each output: Σ|got − reference| / Σ|reference|; the worst decides.
-pagoda::Verification compare_outputs(const std::vector<OutputTensor>& got, const std::vector<OutputTensor>& reference,
-                                     double threshold);
+pagoda::documents::Verification compare_outputs(const std::vector<OutputTensor>& got,
+                                                const std::vector<OutputTensor>& reference, double threshold);
 
 }  // namespace bench

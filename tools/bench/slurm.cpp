@@ -76,7 +76,7 @@ std::optional<std::int64_t> integer(std::string_view text) {
 std::string quoted(const std::string& text) {
   for (const char c : text)
     if (c == '\'' || static_cast<unsigned char>(c) < ' ')
-      throw pagoda::Error("\"" + pagoda::printable(text) +
+      throw pagoda::Error("\"" + pagoda::base::printable(text) +
                           "\": quotes and control characters cannot stand in a job script; use another name");
   return "'" + text + "'";
 }
@@ -97,8 +97,9 @@ std::string job_name(const std::string& study) {
 
 // Minutes for one experiment: a run of its reference comes first where outputs are verified.
 std::int64_t minutes(const PlanFile& plan) {
-  const bool verifies = std::any_of(plan.experiments.begin(), plan.experiments.end(),
-                                    [](const auto& experiment) { return pagoda::is_set(experiment.config, "verify"); });
+  const bool verifies = std::any_of(plan.experiments.begin(), plan.experiments.end(), [](const auto& experiment) {
+    return pagoda::documents::is_set(experiment.config, "verify");
+  });
   return static_cast<std::int64_t>(std::ceil((plan.limits.seconds * (verifies ? 2 : 1) + kExtraSeconds) / 60));
 }
 
@@ -106,7 +107,7 @@ void write_submission(const std::string& folder, const std::vector<SlurmArray>& 
   Json json = {{"schema", kSchema}, {"arrays", Json::array()}};
   for (const SlurmArray& array : arrays)
     json["arrays"].push_back({{"job", array.job}, {"offset", array.offset}, {"tasks", array.tasks}});
-  pagoda::write_file(folder + "/slurm.json", json.dump(1) + "\n");
+  pagoda::base::write_file(folder + "/slurm.json", json.dump(1) + "\n");
 }
 
 // Which words of sbatch mean that there is no Slurm to speak to.
@@ -126,7 +127,7 @@ std::string sbatch(const std::string& script) {
   // "JOB" or "JOB;CLUSTER".
   const std::string job = output->out.substr(0, output->out.find_first_of(";\n"));
   if (output->code == 0 && integer(job)) return job;
-  const std::string words = pagoda::printable(last_line(output->err.empty() ? output->out : output->err));
+  const std::string words = pagoda::base::printable(last_line(output->err.empty() ? output->out : output->err));
   const std::string message = script + ": sbatch exited with " + std::to_string(output->code) + ": " + words;
   if (is_absence(output->err)) throw NoSlurm(message + "; see that slurmctld and munged run (scontrol ping)");
   throw pagoda::Error(message + "; mend --partition, --account, --time or --sbatch-option and submit again");
@@ -256,7 +257,7 @@ std::map<std::int64_t, SlurmTask> task_states(const std::vector<SlurmArray>& arr
     else if (queue->code == 0)
       take(queue->out, true);
     else if (queue->err.find("Invalid job id") == std::string::npos)
-      note = "squeue: " + pagoda::printable(last_line(queue->err));
+      note = "squeue: " + pagoda::base::printable(last_line(queue->err));
     // The controller forgets jobs some minutes after their end; the accounting, where there is one, does not.
     const auto has_state = [&](std::int64_t task) { return states.contains(array.offset + task); };
     if (std::all_of(array.tasks.begin(), array.tasks.end(), has_state)) continue;
@@ -295,10 +296,10 @@ std::vector<SlurmArray> submit(const PlanFile& plan, const std::vector<std::int6
   std::vector<SlurmArray> arrays = split_arrays(wanted, max_array_size());
   if (arrays.empty()) return arrays;
   fs::create_directories(folder + "/slurm");
-  pagoda::write_file(folder + "/plan.json", write_plan(plan));
+  pagoda::base::write_file(folder + "/plan.json", write_plan(plan));
   for (std::size_t i = 0; i < arrays.size(); ++i) {
     const std::string script = folder + "/slurm/array-" + std::to_string(arrays[i].offset) + ".sh";
-    pagoda::write_file(script, array_script(arrays[i], plan, folder, options));
+    pagoda::base::write_file(script, array_script(arrays[i], plan, folder, options));
     arrays[i].job = sbatch(script);
     known.push_back(arrays[i]);
     write_submission(folder, known);
@@ -349,7 +350,7 @@ std::string slurm_text(const std::vector<SlurmArray>& arrays, const std::vector<
     std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
     if (state == "PENDING")
       for (const auto& [reason, tasks] : reasons)
-        why += (why.empty() ? "" : ", ") + pagoda::printable(reason) + " " + std::to_string(tasks);
+        why += (why.empty() ? "" : ", ") + pagoda::base::printable(reason) + " " + std::to_string(tasks);
     row(name, text + (why.empty() ? "" : " (" + why + ")"));
   }
   if (requeued > 0) row("requeued", std::to_string(requeued) + " of these, once or more");

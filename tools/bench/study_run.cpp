@@ -38,7 +38,7 @@ class Progress {
  public:
   void show(std::size_t at, std::size_t of, const std::string& what, std::int64_t not_ok, double left) const {
     if (!is_terminal_) return;
-    std::string line = "[" + std::to_string(at) + "/" + std::to_string(of) + "] " + pagoda::printable(what);
+    std::string line = "[" + std::to_string(at) + "/" + std::to_string(of) + "] " + pagoda::base::printable(what);
     if (not_ok > 0) line += ", " + std::to_string(not_ok) + " not ok";
     if (left > 0) line += ", " + duration(left) + " left";
     std::fprintf(stderr, "\r\x1b[K%s", line.c_str());
@@ -57,7 +57,7 @@ void await_interrupt(double seconds) {
   while (!interrupted && Clock::now() < end) std::this_thread::sleep_for(std::chrono::milliseconds(20));
 }
 
-Json config_json(const pagoda::Config& config) { return Json::parse(pagoda::canonical(config)); }
+Json config_json(const pagoda::documents::Config& config) { return Json::parse(pagoda::documents::canonical(config)); }
 
 }  // namespace
 
@@ -68,9 +68,9 @@ std::string write_plan(const PlanFile& plan) {
                {"backends", plan.backends},
                {"experiments", Json::array()},
                {"unsupported", Json::array()}};
-  for (const pagoda::Experiment& e : plan.experiments)
+  for (const pagoda::documents::Experiment& e : plan.experiments)
     json["experiments"].push_back({{"key", e.key}, {"config", config_json(e.config)}});
-  for (const pagoda::Unsupported& u : plan.unsupported)
+  for (const pagoda::measured::Unsupported& u : plan.unsupported)
     json["unsupported"].push_back({{"config", config_json(u.config)}, {"reason", u.reason}});
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -88,10 +88,11 @@ PlanFile load_plan(const std::string& folder) {
                    json.at("limits").at("memory_bytes").get<std::int64_t>()};
     plan.backends = json.at("backends").get<std::map<std::string, std::vector<std::string>>>();
     for (const Json& e : json.at("experiments"))
-      plan.experiments.push_back({e.at("key").get<std::string>(), pagoda::parse_config(e.at("config").dump(), path)});
+      plan.experiments.push_back(
+          {e.at("key").get<std::string>(), pagoda::documents::parse_config(e.at("config").dump(), path)});
     for (const Json& u : json.at("unsupported"))
       plan.unsupported.push_back(
-          {pagoda::parse_config(u.at("config").dump(), path), u.at("reason").get<std::string>()});
+          {pagoda::documents::parse_config(u.at("config").dump(), path), u.at("reason").get<std::string>()});
     return plan;
   } catch (const Json::exception& error) {
     throw pagoda::Error(path + ": " + error.what());
@@ -114,28 +115,29 @@ FolderLock::~FolderLock() { ::close(fd_); }
 StudyOutcome run_study(const PlanFile& plan, const Workers& workers, const StudyOptions& options) {
   const FolderLock lock(options.folder, options.results);
   StudyOutcome outcome;
-  pagoda::ResultSet done;
-  if (options.resume) done = pagoda::load_results(options.folder);
-  std::erase_if(done.results, [&](const pagoda::Result& r) {
-    return options.retry.contains(std::string(pagoda::to_string(r.status)));
+  pagoda::documents::ResultSet done;
+  if (options.resume) done = pagoda::documents::load_results(options.folder);
+  std::erase_if(done.results, [&](const pagoda::documents::Result& r) {
+    return options.retry.contains(std::string(to_string(r.status)));
   });
   std::set<std::string> finished;
-  for (const pagoda::Result& result : done.results) finished.insert(result.key);
+  for (const pagoda::documents::Result& result : done.results) finished.insert(result.key);
 
   const Progress progress;
   std::size_t at = 0;
-  for (const pagoda::Experiment& experiment : plan.experiments) {
+  for (const pagoda::documents::Experiment& experiment : plan.experiments) {
     ++at;
     if (finished.contains(experiment.key)) {
       ++outcome.skipped;
       continue;
     }
-    const pagoda::StudyStatus status = pagoda::study_status(plan.experiments, done);
-    progress.show(at, plan.experiments.size(), pagoda::label(experiment.config), outcome.not_ok,
+    const pagoda::measured::StudyStatus status = pagoda::measured::study_status(plan.experiments, done);
+    progress.show(at, plan.experiments.size(), pagoda::documents::label(experiment.config), outcome.not_ok,
                   status.seconds_left.value_or(0));
-    std::optional<pagoda::Result> result = run_experiment(experiment, workers, options.run);
+    std::optional<pagoda::documents::Result> result = run_experiment(experiment, workers, options.run);
     if (result && options.grace_seconds > 0 &&
-        (result->status == pagoda::ResultStatus::Killed || result->status == pagoda::ResultStatus::Failed)) {
+        (result->status == pagoda::documents::ResultStatus::Killed ||
+         result->status == pagoda::documents::ResultStatus::Failed)) {
       await_interrupt(options.grace_seconds);
       if (interrupted) result.reset();
     }
@@ -143,9 +145,9 @@ StudyOutcome run_study(const PlanFile& plan, const Workers& workers, const Study
       outcome.interrupted = true;
       break;
     }
-    pagoda::append_result(options.folder + "/" + options.results, *result);
+    pagoda::documents::append_result(options.folder + "/" + options.results, *result);
     ++outcome.ran;
-    outcome.not_ok += result->status != pagoda::ResultStatus::Ok;
+    outcome.not_ok += result->status != pagoda::documents::ResultStatus::Ok;
     finished.insert(result->key);
     done.results.push_back(std::move(*result));
   }
@@ -155,21 +157,21 @@ StudyOutcome run_study(const PlanFile& plan, const Workers& workers, const Study
 std::vector<bool> has_record(const PlanFile& plan, const std::string& folder, const std::set<std::string>& retry) {
   std::set<std::string> done;
   if (fs::exists(folder))
-    for (const pagoda::Result& r : pagoda::load_results(folder).results)
-      if (!retry.contains(std::string(pagoda::to_string(r.status)))) done.insert(r.key);
+    for (const pagoda::documents::Result& r : pagoda::documents::load_results(folder).results)
+      if (!retry.contains(std::string(to_string(r.status)))) done.insert(r.key);
   std::vector<bool> result;
-  for (const pagoda::Experiment& e : plan.experiments) result.push_back(done.contains(e.key));
+  for (const pagoda::documents::Experiment& e : plan.experiments) result.push_back(done.contains(e.key));
   return result;
 }
 
 // What went wrong, each reason once, by the first experiment that has it.
-std::string why_not_ok(const PlanFile& plan, const pagoda::ResultSet& results) {
+std::string why_not_ok(const PlanFile& plan, const pagoda::documents::ResultSet& results) {
   constexpr std::size_t kReasons = 8, kLongest = 200;
   std::set<std::string> keys;
-  for (const pagoda::Experiment& e : plan.experiments) keys.insert(e.key);
-  std::vector<std::pair<const pagoda::Result*, std::size_t>> reasons;  // the first, and how many there are
-  for (const pagoda::Result& r : results.results) {
-    if (r.status == pagoda::ResultStatus::Ok || !keys.contains(r.key)) continue;
+  for (const pagoda::documents::Experiment& e : plan.experiments) keys.insert(e.key);
+  std::vector<std::pair<const pagoda::documents::Result*, std::size_t>> reasons;  // the first, and how many there are
+  for (const pagoda::documents::Result& r : results.results) {
+    if (r.status == pagoda::documents::ResultStatus::Ok || !keys.contains(r.key)) continue;
     const auto same = [&](const auto& known) {
       return known.first->status == r.status && known.first->reason == r.reason;
     };
@@ -182,7 +184,7 @@ std::string why_not_ok(const PlanFile& plan, const pagoda::ResultSet& results) {
   for (std::size_t i = 0; i < std::min(kReasons, reasons.size()); ++i) {
     const auto& [result, count] = reasons[i];
     const std::string line = result->reason.substr(0, result->reason.find('\n'));
-    out << "not ok       " << pagoda::label(result->config);
+    out << "not ok       " << pagoda::documents::label(result->config);
     if (count > 1) out << " and " << count - 1 << (count == 2 ? " other" : " others");
     out << ": " << (line.size() > kLongest ? line.substr(0, kLongest) + "…" : line) << '\n';
   }
@@ -190,8 +192,8 @@ std::string why_not_ok(const PlanFile& plan, const pagoda::ResultSet& results) {
   return out.str();
 }
 
-std::string status_text(const PlanFile& plan, const pagoda::ResultSet& results) {
-  const pagoda::StudyStatus status = pagoda::study_status(plan.experiments, results);
+std::string status_text(const PlanFile& plan, const pagoda::documents::ResultSet& results) {
+  const pagoda::measured::StudyStatus status = pagoda::measured::study_status(plan.experiments, results);
   std::ostringstream out;
   out << "experiments  " << status.total << '\n' << "ok           " << status.ok << '\n';
   for (const auto& [name, count] : status.not_ok)

@@ -15,9 +15,9 @@ namespace bench {
 // plan.json of a study's folder, schema pagoda.plan/1: what status and cluster tasks read.
 struct PlanFile {
   std::string name;
-  std::vector<pagoda::Experiment> experiments;  // in the order in which they run
-  std::vector<pagoda::Unsupported> unsupported;
-  pagoda::Limits limits;
+  std::vector<pagoda::documents::Experiment> experiments;  // in the order in which they run
+  std::vector<pagoda::measured::Unsupported> unsupported;
+  pagoda::measured::Limits limits;
   std::map<std::string, std::vector<std::string>> backends;  // the user's
 };
 std::string write_plan(const PlanFile& plan);
@@ -58,6 +58,6 @@ StudyOutcome run_study(const PlanFile& plan, const Workers& workers, const Study
 std::vector<bool> has_record(const PlanFile& plan, const std::string& folder, const std::set<std::string>& retry);
 
 // Lines for people.
-std::string status_text(const PlanFile& plan, const pagoda::ResultSet& results);
+std::string status_text(const PlanFile& plan, const pagoda::documents::ResultSet& results);
 
 }  // namespace bench

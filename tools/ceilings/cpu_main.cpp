@@ -8,14 +8,15 @@
 #include "code_audit.h"
 #include "cpu_run.h"
 #include "energy_run.h"
+#include "pagoda/measured/ert.h"
 #include "progress.h"
 #include "runs.h"
 
 namespace ceilings {
 namespace {
 
-using pagoda::Ceiling;
-using pagoda::CeilingsDocument;
+using pagoda::documents::Ceiling;
+using pagoda::documents::CeilingsDocument;
 
 // By Depth: quick, normal, full.
 constexpr std::array<Plan, 3> kPlans = {{
@@ -43,7 +44,7 @@ constexpr std::array<Plan, 3> kPlans = {{
      .seconds_each = 12},
 }};
 
-void describe(const CpuMachine& machine, CeilingsDocument& document) {
+void describe(const CpuMachine& machine, pagoda::documents::CeilingsDocument& document) {
   const Topology& t = machine.topology;
   auto& m = document.machine;
   m["name"] = machine.identity.name;
@@ -78,17 +79,17 @@ void describe(const CpuMachine& machine, CeilingsDocument& document) {
 }
 
 // What the audit says of one loop, as settings of its ceiling.
-pagoda::Settings code_settings(const CodeAudit& found) {
-  pagoda::Settings result;
+pagoda::base::Settings code_settings(const CodeAudit& found) {
+  pagoda::base::Settings result;
   for (const auto& [name, count] : found.instructions) result[name] = std::int64_t{count};
   result["total"] = std::int64_t{found.total};
   if (!found.error.empty()) result["error"] = found.error;
   return result;
 }
 
-void attach_code(std::vector<Ceiling>& ceilings) {
+void attach_code(std::vector<pagoda::documents::Ceiling>& ceilings) {
   const auto attach = [&](std::string_view name, const Code& code) {
-    for (Ceiling& c : ceilings)
+    for (pagoda::documents::Ceiling& c : ceilings)
       if (c.kernel == name) c.code = code_settings(audit(code));
   };
   for (const ComputeKernel& k : compute_kernels()) attach(k.name, k.code);
@@ -96,26 +97,28 @@ void attach_code(std::vector<Ceiling>& ceilings) {
 }
 
 // The level's name in the table is only as good as the sweep's edges.
-void apply_plateaus(const std::vector<pagoda::Plateau>& plateaus, CeilingsDocument& document) {
-  for (const pagoda::Plateau& p : plateaus) {
+void apply_plateaus(const std::vector<pagoda::measured::Plateau>& plateaus,
+                    pagoda::documents::CeilingsDocument& document) {
+  for (const pagoda::measured::Plateau& p : plateaus) {
     char text[64];
     std::snprintf(text, sizeof text, "%.1f GB/s over %zu working sets", p.bytes_per_second * 1e-9, p.points);
     document.checks.push_back({"plateau " + p.level, !p.ambiguous, text + (p.why.empty() ? "" : "; " + p.why)});
-    for (Ceiling& c : document.ceilings)
+    for (pagoda::documents::Ceiling& c : document.ceilings)
       if (c.level == p.level && p.ambiguous) {
-        if (c.status == pagoda::CeilingStatus::Ok) c.status = pagoda::CeilingStatus::Ambiguous;
+        if (c.status == pagoda::documents::CeilingStatus::Ok) c.status = pagoda::documents::CeilingStatus::Ambiguous;
         c.config["plateau"] = "ambiguous: " + p.why;
       }
   }
 }
 
 // A slower level that looks faster is a mistake somewhere.
-void check_order(CeilingsDocument& document) {
+void check_order(pagoda::documents::CeilingsDocument& document) {
   double outer = 0;
   std::string detail;
   bool passed = true;
   for (const char* level : {"dram", "l3", "l2", "l1"}) {
-    const Ceiling* load = find_ceiling(document, std::string(level) + ".load.core");
+    const pagoda::documents::Ceiling* load =
+        pagoda::documents::find_ceiling(document, std::string(level) + ".load.core");
     if (load == nullptr || !load->value) continue;
     char text[48];
     std::snprintf(text, sizeof text, "%s%s %.1f", detail.empty() ? "" : " < ", level, *load->value * 1e-9);
@@ -126,7 +129,8 @@ void check_order(CeilingsDocument& document) {
   if (!detail.empty()) document.checks.push_back({"levels in order", passed, detail + " GB/s"});
 }
 
-void add_energy(const CpuMachine& machine, CpuCeilings& cpu, const Options& options, CeilingsDocument& document) {
+void add_energy(const CpuMachine& machine, CpuCeilings& cpu, const Options& options,
+                pagoda::documents::CeilingsDocument& document) {
   auto rapl = std::make_shared<Rapl>();
   if (!rapl->available()) {
     document.not_run.push_back("energy: no readable RAPL counter under /sys/class/powercap");
@@ -187,7 +191,7 @@ bool audit_cpu(const Options& options, std::string& text) {
 
 Outcome run_cpu(const Options& options, bool show_progress) {
   Outcome outcome;
-  CeilingsDocument& document = outcome.document;
+  pagoda::documents::CeilingsDocument& document = outcome.document;
   document.kind = "cpu";
   const CpuMachine machine = read_machine();
   if (compute_kernels().empty() || machine.topology.cpus.empty()) {
@@ -212,7 +216,7 @@ Outcome run_cpu(const Options& options, bool show_progress) {
   if (options.only.empty()) {
     line.show("sweep over working sets");
     const std::vector<CpuCeilings::Point> points = cpu.sweep(options.depth == Depth::Quick ? 1.5 : 10);
-    std::vector<pagoda::WorkingSetPoint> sweep;
+    std::vector<pagoda::measured::WorkingSetPoint> sweep;
     outcome.points_csv = "working_set_bytes,bytes_per_second,clock_hz,disturbances\n";
     for (const CpuCeilings::Point& p : points) {
       sweep.push_back({p.bytes, p.bytes_per_second});
@@ -222,11 +226,11 @@ Outcome run_cpu(const Options& options, bool show_progress) {
       std::snprintf(text, sizeof text, "%.0f,%.6g,%.6g,%s\n", p.bytes, p.bytes_per_second, p.clock_hz, seen.c_str());
       outcome.points_csv += text;
     }
-    apply_plateaus(pagoda::find_plateaus(sweep, cpu.known_levels()), document);
+    apply_plateaus(pagoda::measured::find_plateaus(sweep, cpu.known_levels()), document);
     check_order(document);
     line.show("comparison with ERT's kernel");
     document.ert = compare_with_ert(cpu, options.depth, options.seed);
-    document.checks.push_back(judge(*document.ert));
+    document.checks.push_back(pagoda::measured::judge(*document.ert));
   }
   if (options.energy) {
     line.show("energy");
@@ -236,7 +240,7 @@ Outcome run_cpu(const Options& options, bool show_progress) {
 
   std::vector<double> clocks;
   std::int64_t dropped = 0, kept = 0;
-  for (const Ceiling& c : document.ceilings) {
+  for (const pagoda::documents::Ceiling& c : document.ceilings) {
     if (c.clock_hz) clocks.push_back(*c.clock_hz);
     dropped += c.dropped;
     kept += c.n;

@@ -11,9 +11,9 @@
 namespace ceilings {
 namespace {
 
-using pagoda::Ceiling;
-using pagoda::CeilingKind;
-using pagoda::CeilingMode;
+using pagoda::documents::Ceiling;
+using pagoda::documents::CeilingKind;
+using pagoda::documents::CeilingMode;
 
 // Work for about `seconds`: the trips of the last call tell those of the next.
 struct Pace {
@@ -80,11 +80,12 @@ const ChainKernel& CpuCeilings::chain(std::string_view isa) const {
 
 void CpuCeilings::add_compute(std::vector<Experiment>& list, const Scope& scope) {
   for (const ComputeKernel& k : compute_kernels()) {
-    Ceiling c;
+    pagoda::documents::Ceiling c;
     c.id = std::string(pagoda::to_string(k.precision)) + "." + std::string(k.isa) + "." + std::string(k.op) + "." +
            scope.name;
-    c.kind = CeilingKind::Compute;
-    c.mode = options_.depth == Depth::Quick ? CeilingMode::Burst : CeilingMode::Sustained;
+    c.kind = pagoda::documents::CeilingKind::Compute;
+    c.mode = options_.depth == Depth::Quick ? pagoda::documents::CeilingMode::Burst
+                                            : pagoda::documents::CeilingMode::Sustained;
     c.precision = pagoda::to_string(k.precision);
     c.unit_type = k.isa == "amx" ? "tensor" : k.isa == "scalar" ? "scalar" : "vector";
     c.accumulate = k.accumulate;
@@ -124,9 +125,9 @@ void CpuCeilings::add_compute(std::vector<Experiment>& list, const Scope& scope)
       verdict.right = right_result(k, verdict.detail);
       return verdict;
     };
-    e.theory = [this, &k](Ceiling& ceiling) {
+    e.theory = [this, &k](pagoda::documents::Ceiling& ceiling) {
       if (!machine_.core) return;
-      const auto per_clock = work_per_clock(*machine_.core, k.precision, k.vector_bits, k.op);
+      const auto per_clock = pagoda::measured::work_per_clock(*machine_.core, k.precision, k.vector_bits, k.op);
       if (!per_clock) return;
       if (ceiling.clock_hz) ceiling.theory.observed_clock = *per_clock * *ceiling.units * *ceiling.clock_hz;
       if (machine_.max_hz) ceiling.theory.max_clock = *per_clock * *ceiling.units * *machine_.max_hz;
@@ -136,8 +137,8 @@ void CpuCeilings::add_compute(std::vector<Experiment>& list, const Scope& scope)
   }
 }
 
-std::vector<pagoda::KnownLevel> CpuCeilings::known_levels() const {
-  std::vector<pagoda::KnownLevel> result;
+std::vector<pagoda::measured::KnownLevel> CpuCeilings::known_levels() const {
+  std::vector<pagoda::measured::KnownLevel> result;
   const int cpu = scopes_.front().workers->cpus().front();
   for (int level = 1; level <= machine_.topology.last_level(); ++level)
     if (const Cache* cache = machine_.topology.cache(level, cpu))
@@ -184,10 +185,11 @@ void CpuCeilings::add_bandwidth(std::vector<Experiment>& list, const Scope& scop
       const bool shows_port = narrower && level.name == "l1" && k.op == "load" && options_.depth == Depth::Full;
       if (!is_widest && !shows_port) continue;
       if (scope.name.starts_with("node") && !(memory && (k.op == "load" || k.op == "triad"))) continue;
-      Ceiling c;
+      pagoda::documents::Ceiling c;
       c.id = level.name + "." + std::string(k.op) + (is_widest ? "" : "." + std::string(k.isa)) + "." + scope.name;
-      c.kind = CeilingKind::Bandwidth;
-      c.mode = options_.depth == Depth::Quick ? CeilingMode::Burst : CeilingMode::Sustained;
+      c.kind = pagoda::documents::CeilingKind::Bandwidth;
+      c.mode = options_.depth == Depth::Quick ? pagoda::documents::CeilingMode::Burst
+                                              : pagoda::documents::CeilingMode::Sustained;
       c.level = level.name;
       c.op = k.op;
       c.scope = scope.name == "all" ? "device" : scope.name;
@@ -225,11 +227,11 @@ void CpuCeilings::add_bandwidth(std::vector<Experiment>& list, const Scope& scop
           if (verdict.right) verdict.right = right_result(*order, verdict.detail);
         return verdict;
       };
-      e.theory = [this, &k, level](Ceiling& ceiling) {
+      e.theory = [this, &k, level](pagoda::documents::Ceiling& ceiling) {
         if (!machine_.core || level.name != "l1") return;
         // Guides give pipes for NEON; a longer SVE vector may use them otherwise.
         if (k.isa == "sve" && k.vector_bits > machine_.core->load_bits) return;
-        const auto per_clock = l1_bytes_per_clock(*machine_.core, k.vector_bits, k.op);
+        const auto per_clock = pagoda::measured::l1_bytes_per_clock(*machine_.core, k.vector_bits, k.op);
         if (!per_clock) return;
         if (ceiling.clock_hz) ceiling.theory.observed_clock = *per_clock * *ceiling.units * *ceiling.clock_hz;
         if (machine_.max_hz) ceiling.theory.max_clock = *per_clock * *ceiling.units * *machine_.max_hz;
@@ -261,15 +263,16 @@ Candidate CpuCeilings::candidate(const BandwidthKernel& k, double working_set, s
 // Matrix products of libraries that are installed, beside our own peaks: a library can be slower, never faster.
 void CpuCeilings::add_products(std::vector<Experiment>& list, const Scope& scope) {
   for (const GemmLibrary& library : gemm_libraries()) {
-    Ceiling c;
+    pagoda::documents::Ceiling c;
     c.id = std::string(library.precision) + "." + library.name + ".gemm." + scope.name;
     if (!options_.wants(c.id) || scope.name.starts_with("node")) continue;
     if (!library.run) {
       if (scope.name == "core") not_run_.push_back(c.id + ": " + library.missing);
       continue;
     }
-    c.kind = CeilingKind::Compute;
-    c.mode = options_.depth == Depth::Quick ? CeilingMode::Burst : CeilingMode::Sustained;
+    c.kind = pagoda::documents::CeilingKind::Compute;
+    c.mode = options_.depth == Depth::Quick ? pagoda::documents::CeilingMode::Burst
+                                            : pagoda::documents::CeilingMode::Sustained;
     c.precision = library.precision;
     c.unit_type = "vector";
     c.op = "gemm";
@@ -349,7 +352,7 @@ std::vector<CpuCeilings::Point> CpuCeilings::sweep(double seconds) {
         best.clock_hz = std::max(best.clock_hz, s.clock_hz);
         best.disturbances |= s.disturbances;
       }
-      best.bytes_per_second = std::max(best.bytes_per_second, pagoda::median(clean.empty() ? any : clean));
+      best.bytes_per_second = std::max(best.bytes_per_second, pagoda::base::median(clean.empty() ? any : clean));
     }
     points.push_back(best);
   }

@@ -34,9 +34,9 @@ std::optional<double> constant_watts(const EnergyPlan& plan, const std::function
 }
 
 // A load in slices of 20 ms work and, at half duty, 20 ms rest.
-pagoda::EnergyRow measure(const EnergyPlan& plan, const EnergyLoad& load, double duty) {
+pagoda::measured::EnergyRow measure(const EnergyPlan& plan, const EnergyLoad& load, double duty) {
   constexpr double kSlice = 0.02;
-  pagoda::EnergyRow row;
+  pagoda::measured::EnergyRow row;
   row.work.assign(plan.names.size(), 0);
   bool counting = false;
   const auto slice = [&] {
@@ -58,21 +58,21 @@ pagoda::EnergyRow measure(const EnergyPlan& plan, const EnergyLoad& load, double
 
 }  // namespace
 
-void run_energy(const EnergyPlan& plan, pagoda::CeilingsDocument& document) {
+void run_energy(const EnergyPlan& plan, pagoda::documents::CeilingsDocument& document) {
   const std::optional<double> idle = constant_watts(plan, plan.sleep);
   if (!idle) {
     document.not_run.push_back("energy: the " + plan.source + " counter did not move within " +
                                std::to_string(plan.window_seconds) + " s");
     return;
   }
-  pagoda::Settings constants = {{"idle_watts", *idle}};
+  pagoda::base::Settings constants = {{"idle_watts", *idle}};
   if (plan.spin)
     if (const auto active = constant_watts(plan, plan.spin)) constants["active_idle_watts"] = *active;
-  std::vector<pagoda::EnergyRow> rows;
+  std::vector<pagoda::measured::EnergyRow> rows;
   std::vector<double> powers;
   for (const EnergyLoad& load : plan.loads)
     for (const double duty : {1.0, 0.5}) {
-      const pagoda::EnergyRow row = measure(plan, load, duty);
+      const pagoda::measured::EnergyRow row = measure(plan, load, duty);
       // A counter that stood still says nothing; a zero would be taken for free work.
       if (!(row.joules > 0)) {
         document.not_run.push_back("energy of " + load.name + ": the counter stood still");
@@ -81,19 +81,19 @@ void run_energy(const EnergyPlan& plan, pagoda::CeilingsDocument& document) {
       rows.push_back(row);
       powers.push_back(row.joules / row.seconds);
     }
-  pagoda::EnergyFit fit;
+  pagoda::measured::EnergyFit fit;
   try {
-    fit = pagoda::fit_energy(plan.names, rows);
+    fit = pagoda::measured::fit_energy(plan.names, rows);
   } catch (const pagoda::Error& error) {
     document.not_run.push_back(error.what());
     return;
   }
   for (std::size_t i = 0; i < fit.terms.size(); ++i) {
-    const pagoda::EnergyTerm& term = fit.terms[i];
-    pagoda::Ceiling c;
+    const pagoda::measured::EnergyTerm& term = fit.terms[i];
+    pagoda::documents::Ceiling c;
     c.id = "energy." + term.name;
-    c.kind = pagoda::CeilingKind::Energy;
-    c.mode = pagoda::CeilingMode::Sustained;
+    c.kind = pagoda::documents::CeilingKind::Energy;
+    c.mode = pagoda::documents::CeilingMode::Sustained;
     c.unit = i < plan.units.size() ? plan.units[i] : "W";
     c.scope = "device";
     c.value = c.median = term.value;
@@ -101,11 +101,11 @@ void run_energy(const EnergyPlan& plan, pagoda::CeilingsDocument& document) {
     c.n = static_cast<std::int64_t>(rows.size());
     // An interval wider than the value itself tells nothing apart.
     c.converged = term.value > 0 && term.interval[1] - term.interval[0] < term.value;
-    c.status = c.converged ? pagoda::CeilingStatus::Ok : pagoda::CeilingStatus::NotConverged;
+    c.status = c.converged ? pagoda::documents::CeilingStatus::Ok : pagoda::documents::CeilingStatus::NotConverged;
     c.kernel = "non-negative least squares";
     document.ceilings.push_back(std::move(c));
   }
-  pagoda::EnergyReport report;
+  pagoda::documents::EnergyReport report;
   report.source = plan.source;
   report.rows = static_cast<std::int64_t>(rows.size());
   report.relative_rms = fit.relative_rms;

@@ -32,6 +32,6 @@ struct EnergyPlan {
 
 // Measures idle power, then every load at full and at half duty, and fits. Appends ceilings of kind energy and fills
 // `energy`; where the fit is impossible, says why in `not_run`.
-void run_energy(const EnergyPlan& plan, pagoda::CeilingsDocument& document);
+void run_energy(const EnergyPlan& plan, pagoda::documents::CeilingsDocument& document);
 
 }  // namespace ceilings

@@ -125,7 +125,7 @@ Api open_driver(const std::string& name) {
 struct Gpu::State {
   Api api;
   int device = 0;
-  pagoda::GpuAttributes attributes;
+  pagoda::measured::GpuAttributes attributes;
   Handle context = nullptr, streams[2] = {}, events[3] = {};
   std::vector<Handle> modules;
   std::map<std::string, Handle> functions;
@@ -182,7 +182,7 @@ Gpu::Gpu(int index, const std::string& library) : state_(std::make_unique<State>
   s.check(s.api.device_get(&s.device, index), "cuDeviceGet");
   char name[256] = {};
   s.check(s.api.device_name(name, sizeof name - 1, s.device), "cuDeviceGetName");
-  pagoda::GpuAttributes& a = s.attributes;
+  pagoda::measured::GpuAttributes& a = s.attributes;
   a.name = name;
   a.major = s.attribute(kMajor);
   a.minor = s.attribute(kMinor);
@@ -206,7 +206,7 @@ bool Gpu::lost() const { return state_->lost; }
 int Gpu::device() const { return state_->device; }
 void* Gpu::context() const { return state_->context; }
 
-const pagoda::GpuAttributes& Gpu::attributes() const { return state_->attributes; }
+const pagoda::measured::GpuAttributes& Gpu::attributes() const { return state_->attributes; }
 
 std::string Gpu::pci_bus_id() const {
   char text[64] = {};

@@ -30,7 +30,7 @@ class Gpu {
   Gpu(const Gpu&) = delete;
   Gpu& operator=(const Gpu&) = delete;
 
-  const pagoda::GpuAttributes& attributes() const;
+  const pagoda::measured::GpuAttributes& attributes() const;
   std::string pci_bus_id() const;
   int driver_version() const;  // 13000 is 13.0
   std::size_t free_bytes() const;

@@ -223,7 +223,7 @@ CpuMachine read_machine() {
   }
   machine.topology = read_topology();
   machine.limits = read_limits();
-  machine.core = pagoda::cpu_core(machine.identity);
+  machine.core = pagoda::measured::cpu_core(machine.identity);
   if (machine.identity.name.empty())
     machine.identity.name = machine.core ? machine.core->microarchitecture : "unknown CPU";
   if (const auto khz = number_in("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq"))

@@ -46,11 +46,11 @@ struct Limits {
 Limits read_limits(const std::string& root = "/");
 
 struct CpuMachine {
-  pagoda::CpuIdentity identity;
+  pagoda::measured::CpuIdentity identity;
   std::set<std::string> flags;
   Topology topology;
   Limits limits;
-  std::optional<pagoda::CpuCore> core;
+  std::optional<pagoda::measured::CpuCore> core;
   std::optional<double> max_hz;  // as the kernel's frequency driver states it
 
   bool has(std::string_view feature) const;

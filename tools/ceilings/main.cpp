@@ -28,7 +28,7 @@ bool write(const std::string& path, const std::string& text) {
   if (path.empty()) return true;
   if (path == "-") return std::fputs(text.c_str(), stdout) >= 0;
   try {
-    pagoda::write_file(path, text);
+    pagoda::base::write_file(path, text);
   } catch (const pagoda::Error& error) {
     std::fprintf(stderr, "ert-ceilings: %s\n", error.what());
     return false;
@@ -45,10 +45,11 @@ std::string beside(const Options& options, const char* what) {
 }
 
 // What --strict refuses.
-int verdict(const pagoda::CeilingsDocument& document) {
+int verdict(const pagoda::documents::CeilingsDocument& document) {
   int code = kDone;
-  for (const pagoda::Ceiling& c : document.ceilings) {
-    if (c.status == pagoda::CeilingStatus::Impossible || c.status == pagoda::CeilingStatus::WrongResult)
+  for (const pagoda::documents::Ceiling& c : document.ceilings) {
+    if (c.status == pagoda::documents::CeilingStatus::Impossible ||
+        c.status == pagoda::documents::CeilingStatus::WrongResult)
       return kImpossible;
     if (c.value && !c.converged) code = kImpossible;
   }
@@ -56,18 +57,19 @@ int verdict(const pagoda::CeilingsDocument& document) {
 }
 
 // Quick runs measure bursts, the others sustained rates: such files have nothing in common.
-bool any_shared(const pagoda::CeilingsDocument& now, const pagoda::CeilingsDocument& baseline) {
-  for (const pagoda::Ceiling& a : now.ceilings)
-    for (const pagoda::Ceiling& b : baseline.ceilings)
+bool any_shared(const pagoda::documents::CeilingsDocument& now, const pagoda::documents::CeilingsDocument& baseline) {
+  for (const pagoda::documents::Ceiling& a : now.ceilings)
+    for (const pagoda::documents::Ceiling& b : baseline.ceilings)
       if (a.id == b.id && a.mode == b.mode) return true;
   return false;
 }
 
-int report(const Options& options, const std::optional<pagoda::CeilingsDocument>& baseline, const Outcome& outcome) {
-  const pagoda::CeilingsDocument& document = outcome.document;
+int report(const Options& options, const std::optional<pagoda::documents::CeilingsDocument>& baseline,
+           const Outcome& outcome) {
+  const pagoda::documents::CeilingsDocument& document = outcome.document;
   const bool to_stdout = options.json == "-" || options.csv == "-";
   if (!to_stdout) std::fputs(table(document).c_str(), stdout);
-  bool written = write(options.json, pagoda::write_ceilings(document));
+  bool written = write(options.json, pagoda::documents::write_ceilings(document));
   written = write(options.csv, csv(document)) && written;
   written = write(options.ert_csv, ert_csv(document)) && written;
   written = write(options.rocprof_csv, rocprof_csv(document)) && written;
@@ -76,8 +78,9 @@ int report(const Options& options, const std::optional<pagoda::CeilingsDocument>
   if (!written) return kUnusable;
 
   int code = outcome.exit;
-  for (const pagoda::Ceiling& c : document.ceilings)
-    if (c.status == pagoda::CeilingStatus::Impossible || c.status == pagoda::CeilingStatus::WrongResult) {
+  for (const pagoda::documents::Ceiling& c : document.ceilings)
+    if (c.status == pagoda::documents::CeilingStatus::Impossible ||
+        c.status == pagoda::documents::CeilingStatus::WrongResult) {
       std::fprintf(stderr, "ert-ceilings: %s: %s\n", c.id.c_str(), c.note.c_str());
       code = kImpossible;
     }
@@ -85,7 +88,7 @@ int report(const Options& options, const std::optional<pagoda::CeilingsDocument>
     if (baseline->name() != document.name())
       std::fprintf(stderr, "ert-ceilings: %s is of \"%s\", this is \"%s\"\n", options.baseline.c_str(),
                    baseline->name().c_str(), document.name().c_str());
-    const pagoda::Agreement agreement = pagoda::agreement(document, *baseline);
+    const pagoda::documents::Agreement agreement = pagoda::documents::agreement(document, *baseline);
     if (!any_shared(document, *baseline)) {
       std::fprintf(stderr,
                    "ert-ceilings: %s: nothing to compare: none of its ceilings is one of this run's in the same mode; "
@@ -97,7 +100,8 @@ int report(const Options& options, const std::optional<pagoda::CeilingsDocument>
                    options.baseline.c_str(), static_cast<long long>(agreement.compared - agreement.apart),
                    static_cast<long long>(agreement.compared), agreement.expected_apart);
     }
-    for (const pagoda::CeilingChange& change : compare_ceilings(document, *baseline, options.tolerance)) {
+    for (const pagoda::documents::CeilingChange& change :
+         pagoda::documents::compare_ceilings(document, *baseline, options.tolerance)) {
       std::fprintf(stderr, "ert-ceilings: %s: %.4g, was %.4g (%+.1f %%)%s\n", change.id.c_str(), change.now,
                    change.before, 100 * (change.now / change.before - 1), change.worse ? ": worse" : "");
       if (change.worse && code == kDone) code = kPartial;
@@ -156,10 +160,10 @@ int main(int argc, char** argv) {
       return fine ? kDone : kImpossible;
     }
     // Minutes of measuring must not end in a path that was wrong from the start.
-    std::optional<pagoda::CeilingsDocument> baseline;
-    if (!options.baseline.empty()) baseline = pagoda::load_ceilings(options.baseline);
+    std::optional<pagoda::documents::CeilingsDocument> baseline;
+    if (!options.baseline.empty()) baseline = pagoda::documents::load_ceilings(options.baseline);
     for (const std::string& path : outputs(options))
-      if (!path.empty() && path != "-") pagoda::check_writable(path);
+      if (!path.empty() && path != "-") pagoda::base::check_writable(path);
     const bool terminal = isatty(STDERR_FILENO) != 0;
     Outcome outcome = options.gpu ? run_gpu(options, terminal) : run_cpu(options, terminal);
     if (outcome.exit == kNoDevice) {

@@ -8,13 +8,13 @@
 
 namespace ceilings {
 
-std::string table(const pagoda::CeilingsDocument& document);
+std::string table(const pagoda::documents::CeilingsDocument& document);
 // One row a ceiling: id, mode, value, interval, unit, status and the theories.
-std::string csv(const pagoda::CeilingsDocument& document);
+std::string csv(const pagoda::documents::CeilingsDocument& document);
 // Lines "<GFLOP/s> FP64 GFLOPs EMP" and "<GB/s> L1 EMP", as plotters of the Empirical Roofline Tool read them.
-std::string ert_csv(const pagoda::CeilingsDocument& document);
+std::string ert_csv(const pagoda::documents::CeilingsDocument& document);
 // One header and one row, the columns of rocprof-compute's roofline.csv that have a counterpart: value, low and high.
-std::string rocprof_csv(const pagoda::CeilingsDocument& document);
+std::string rocprof_csv(const pagoda::documents::CeilingsDocument& document);
 
 // 1.2345e12, "B/s" → "1.23 TB/s"
 std::string with_unit(double value, const std::string& unit);

@@ -11,7 +11,7 @@ enum Exit { kDone = 0, kUnusable = 1, kUsage = 2, kPartial = 3, kNoDevice = 4, k
 
 struct Outcome {
   int exit = kDone;
-  pagoda::CeilingsDocument document;
+  pagoda::documents::CeilingsDocument document;
   std::string points_csv;  // of sweeps; empty: none
   std::string trace_csv;   // power, clock and temperature over the run; empty: none
   bool lost = false;       // the device hangs: end without the driver's own clean-up, which would wait for it

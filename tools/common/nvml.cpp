@@ -96,8 +96,8 @@ std::string Nvml::driver() const {
   return device_ && f && f(text, sizeof text - 1) == 0 ? text : "";
 }
 
-pagoda::Settings Nvml::link() const {
-  pagoda::Settings result;
+pagoda::base::Settings Nvml::link() const {
+  pagoda::base::Settings result;
   for (const auto& [key, name] : {std::pair{"pcie_generation", "nvmlDeviceGetCurrPcieLinkGeneration"},
                                   std::pair{"pcie_width", "nvmlDeviceGetCurrPcieLinkWidth"}}) {
     if (const auto value = number(name, 1))
@@ -146,7 +146,7 @@ NvmlTrace::Since NvmlTrace::since_last() {
     result.disturbances |= state_->points[state_->seen].disturbances;
     if (state_->points[state_->seen].watts > 0) watts.push_back(state_->points[state_->seen].watts);
   }
-  if (!watts.empty()) result.watts = pagoda::median(watts);
+  if (!watts.empty()) result.watts = pagoda::base::median(watts);
   return result;
 }
 

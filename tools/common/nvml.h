@@ -29,7 +29,7 @@ class Nvml {
       limit_watts() const;
   std::uint32_t disturbances() const;  // now, as bits of disturbance.h
   std::string driver() const;
-  pagoda::Settings link() const;  // PCIe generation and width
+  pagoda::base::Settings link() const;  // PCIe generation and width
 
  private:
   std::optional<double> number(const char* symbol, double scale, int argument = -1) const;

@@ -60,7 +60,7 @@ int main(int argc, char** argv) {
     if (json == "-")
       std::cout << doctor::findings_json(findings) << std::flush;
     else if (!json.empty())
-      pagoda::write_file(json, doctor::findings_json(findings));
+      pagoda::base::write_file(json, doctor::findings_json(findings));
     if (!std::cout) throw pagoda::Error("standard output: cannot be written");
     int code = 0;
     if (is_strict)

@@ -75,7 +75,7 @@ std::string findings_text(const std::vector<Finding>& findings) {
 }
 
 std::string findings_json(const std::vector<Finding>& findings) {
-  pagoda::report::JsonWriter json;
+  pagoda::base::JsonWriter json;
   const auto maybe = [&](std::string_view key, std::string_view text) {
     json.key(key);
     text.empty() ? json.null() : json.value(text);

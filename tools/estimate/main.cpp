@@ -33,7 +33,7 @@ std::size_t terminal_width() {
 void say(const std::string& text) { std::fputs(text.c_str(), stderr); }
 
 void write_output(const std::string& path, const std::string& text) {
-  if (!path.empty() && path != "-") return write_file(path, text);
+  if (!path.empty() && path != "-") return base::write_file(path, text);
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
     throw Error(std::string("cannot write to standard output: ") + std::strerror(errno));
 }
@@ -58,7 +58,7 @@ class Run {
         format_(format_of(arguments)) {}
 
   int run() {
-    if (!arguments_.device.empty()) device_ = find_device(arguments_.device);
+    if (!arguments_.device.empty()) device_ = documents::find_device(arguments_.device);
     roofline_options_.convention = *convention(arguments_.count);
     if (!arguments_.precision.empty()) roofline_options_.precision = precision(arguments_.precision);
 
@@ -69,7 +69,7 @@ class Run {
     set_report_options();
     if (roofline_options_.convention == Convention::Pagoda) count_published();
     if (arguments_.training) add_training();
-    say(diagnostics_report(analysis_));
+    say(present::diagnostics_report(analysis_));
     write_output(arguments_.output, text());
     if (!arguments_.timeline.empty()) write_timeline();
     return check_budgets() && (is_complete_ || !arguments_.strict) ? kDone : kPartial;
@@ -120,7 +120,7 @@ class Run {
     const bool needs_sizes =
         device_ || arguments_.memory || !arguments_.timeline.empty() || !arguments_.profile_structure.empty();
     if (!needs_sizes) return;
-    const std::string problem = impossible_size(analysis_);
+    const std::string problem = present::impossible_size(analysis_);
     if (!problem.empty() && axes_.empty()) throw Error(problem);
     has_sizes_ = problem.empty();
   }
@@ -144,9 +144,9 @@ class Run {
       traffic_ = traffic(model_, analysis_, {.model = moved, .l2_bytes = l2_bytes_});
       report_.sections.traffic = &*traffic_;
     }
-    report_.rows = arguments_.by == "type"                                           ? Rows::Type
-                   : arguments_.by == "group" || (arguments_.by.empty() && traffic_) ? Rows::Group
-                                                                                     : Rows::Node;
+    report_.rows = arguments_.by == "type"                                           ? present::Rows::Type
+                   : arguments_.by == "group" || (arguments_.by.empty() && traffic_) ? present::Rows::Group
+                                                                                     : present::Rows::Node;
     if (!device_ || !has_sizes_) return;
     roofline_ = traffic_ ? roofline(analysis_, *traffic_, *device_, roofline_options_)
                          : roofline(analysis_, *device_, roofline_options_);
@@ -160,19 +160,20 @@ class Run {
   void predict_time() {
     const std::string& name = arguments_.calibration;
     const bool is_file = name.find('/') != std::string::npos || name.ends_with(".json");
-    const Calibration fitted = is_file ? load_calibration(name) : calibration(name.empty() ? kCalibration : name);
+    const Calibration fitted =
+        is_file ? documents::load_calibration(name) : documents::calibration(name.empty() ? kCalibration : name);
     const Prediction prediction = predict(model_, analysis_, *device_, fitted);
-    if (!prediction.problem.empty()) say("prediction: " + printable(prediction.problem) + "\n");
+    if (!prediction.problem.empty()) say("prediction: " + base::printable(prediction.problem) + "\n");
     if (!prediction.seconds) return;
     if (*prediction.seconds < roofline_.totals.seconds && !roofline_options_.precision)
       say("prediction: autocast to " + std::string(to_string(kPredictedPrecision)) +
           " makes it shorter than the bound, which holds for the file's own precisions; --precision fp16 gives bounds "
           "of the same regime\n");
-    time_.predicted = TimeSection::Predicted{.seconds = *prediction.seconds,
-                                             .low = prediction.low,
-                                             .high = prediction.high,
-                                             .coverage = prediction.coverage,
-                                             .calibration = prediction.calibration + ": " + fitted.regime};
+    time_.predicted = present::TimeSection::Predicted{.seconds = *prediction.seconds,
+                                                      .low = prediction.low,
+                                                      .high = prediction.high,
+                                                      .coverage = prediction.coverage,
+                                                      .calibration = prediction.calibration + ": " + fitted.regime};
   }
 
   void add_training() {
@@ -189,7 +190,7 @@ class Run {
     std::string ops;
     for (const std::string& op : training_.totals.unmodelled_ops) ops += (ops.empty() ? "" : ", ") + op;
     say("warning: the backward of " + std::to_string(training_.totals.unmodelled_nodes) +
-        " nodes is not modelled: " + printable(ops) + "\n");
+        " nodes is not modelled: " + base::printable(ops) + "\n");
   }
 
   // The published rules multiply the graph as exported by the batch.
@@ -205,29 +206,30 @@ class Run {
       for (PagodaCount& node : report_.published->nodes) node = pagoda_training(node);
     }
     if (report_.published->failure.empty()) return;
-    say("warning: no counts: " + printable(report_.published->failure) + "\n");
+    say("warning: no counts: " + base::printable(report_.published->failure) + "\n");
     is_complete_ = false;
   }
 
   std::string text() {
     if (!arguments_.compare.empty()) return comparison();
     if (!arguments_.profile_structure.empty())
-      return structure_report(*format(arguments_.profile_structure), structure_profile(model_, analysis_), report_);
+      return present::structure_report(*present::format(arguments_.profile_structure),
+                                       structure_profile(model_, analysis_), report_);
     if (!axes_.empty()) return swept();
-    say(free_dims_report(analysis_));
+    say(present::free_dims_report(analysis_));
     evaluate_budgets();
     if (is_chart(format_)) return chart();
-    switch (*format(format_)) {
-      case Format::Json:
-        return json_report(model_, analysis_, report_);
-      case Format::Csv:
-        return csv_report(model_, analysis_, report_);
-      case Format::Markdown:
-        return markdown_report(model_, analysis_, report_);
-      case Format::Table:
+    switch (*present::format(format_)) {
+      case present::Format::Json:
+        return present::json_report(model_, analysis_, report_);
+      case present::Format::Csv:
+        return present::csv_report(model_, analysis_, report_);
+      case present::Format::Markdown:
+        return present::markdown_report(model_, analysis_, report_);
+      case present::Format::Table:
         break;
     }
-    return table_report(model_, analysis_, report_);
+    return present::table_report(model_, analysis_, report_);
   }
 
   std::string swept() {
@@ -240,24 +242,26 @@ class Run {
         std::erase(unswept.free_dims, symbol);
         std::erase_if(unswept.symbols, [&](const Symbol& other) { return other.name == symbol; });
       }
-    if (const std::string problem = impossible_size(unswept); device_ && !problem.empty()) throw Error(problem);
+    if (const std::string problem = present::impossible_size(unswept); device_ && !problem.empty())
+      throw Error(problem);
     const Sweep points = sweep(model_, arguments_.training ? step_ : analysis_, axes_, options);
-    say(free_dims_report(unswept));
+    say(present::free_dims_report(unswept));
     if (is_chart(format_)) {
       report_.sections.sweep = &points;
       return chart();
     }
-    return sweep_report(*format(format_), model_, format_ == "json" ? analysis_ : unswept, points, report_);
+    return present::sweep_report(*present::format(format_), model_, format_ == "json" ? analysis_ : unswept, points,
+                                 report_);
   }
 
   // The roofline of this very report.
   std::string chart() {
-    const PlotInput input{.device = *device_,
-                          .estimates = {{arguments_.model, json_report(model_, analysis_, report_)}}};
-    const PlotOptions options{.tool = kTool};
-    if (format_ == "html") return plot_html(input, options);
-    if (format_ == "svg") return plot_svg(input, options);
-    return format_ == "png" ? plot_png(input, options) : plot_pdf(input, options);
+    const present::PlotInput input{.device = *device_,
+                                   .estimates = {{arguments_.model, present::json_report(model_, analysis_, report_)}}};
+    const present::PlotOptions options{.tool = kTool};
+    if (format_ == "html") return present::plot_html(input, options);
+    if (format_ == "svg") return present::plot_svg(input, options);
+    return format_ == "png" ? present::plot_png(input, options) : present::plot_pdf(input, options);
   }
 
   std::string comparison() {
@@ -265,18 +269,18 @@ class Run {
     set_flags(other);
     Analysis before = analyze(other, options_);
     if (!arguments_.phase.empty()) before = in_phase(before, phase_sizes(other, before, phase_options()));
-    say(free_dims_report(analysis_));
+    say(present::free_dims_report(analysis_));
     is_complete_ = is_complete_ && !before.partial;
-    ReportOptions options = report_;
+    present::ReportOptions options = report_;
     options.sections = {};
-    return comparison_report(*format(format_), {other, before}, {model_, analysis_},
-                             compare(other, before, model_, analysis_), options);
+    return present::comparison_report(*present::format(format_), {other, before}, {model_, analysis_},
+                                      compare(other, before, model_, analysis_), options);
   }
 
   void write_timeline() {
     const bool is_svg = arguments_.timeline.ends_with(".svg");
-    write_file(arguments_.timeline,
-               is_svg ? memory_timeline_svg(model_, *memory_) : memory_timeline_csv(model_, *memory_));
+    base::write_file(arguments_.timeline, is_svg ? present::memory_timeline_svg(model_, *memory_)
+                                                 : present::memory_timeline_csv(model_, *memory_));
   }
 
   void evaluate_budgets() {
@@ -293,7 +297,7 @@ class Run {
   // Says what each limit found; true where all are kept.
   bool check_budgets() {
     evaluate_budgets();
-    say(budgets_report(results_));
+    say(present::budgets_report(results_));
     return std::all_of(results_.begin(), results_.end(),
                        [](const BudgetResult& result) { return result.verdict == Verdict::Fits; });
   }
@@ -311,14 +315,14 @@ class Run {
   std::optional<Traffic> traffic_;
   std::int64_t l2_bytes_ = 0;
   Roofline roofline_;
-  TimeSection time_;
-  PhaseSection phase_;
+  present::TimeSection time_;
+  present::PhaseSection phase_;
   std::optional<Dim> items_;  // tokens of a run
   Training training_;
   Analysis step_;  // the training step as rows
-  TrainingSection section_;
+  present::TrainingSection section_;
   std::vector<BudgetResult> results_;
-  ReportOptions report_;
+  present::ReportOptions report_;
   bool is_complete_ = true, has_sizes_ = true;
 };
 
@@ -327,7 +331,7 @@ int run(int argc, char** argv) {
   CLI::App app("How much work an ONNX model is, where it goes, and how fast a machine could do it.", "onnx-estimate");
   add_options(app, arguments);
   const auto fail = [](const std::exception& error, int code) {
-    say("onnx-estimate: " + printable(error.what()) + (code == kUsage ? "; see onnx-estimate --help\n" : "\n"));
+    say("onnx-estimate: " + base::printable(error.what()) + (code == kUsage ? "; see onnx-estimate --help\n" : "\n"));
     return code;
   };
   try {
@@ -337,8 +341,8 @@ int run(int argc, char** argv) {
       throw UsageError("'" + extra.front() +
                        (extra.front().starts_with('-') ? "' is no option" : "' is one argument too many"));
     if (arguments.list_ops || arguments.list_devices) {
-      write_output(arguments.output,
-                   arguments.list_ops ? list_operators(terminal_width()) : list_devices(terminal_width()));
+      write_output(arguments.output, arguments.list_ops ? present::list_operators(terminal_width())
+                                                        : present::list_devices(terminal_width()));
       return kDone;
     }
     check(arguments);

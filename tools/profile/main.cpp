@@ -25,9 +25,9 @@
 namespace {
 
 namespace fs = std::filesystem;
-using pagoda::Measured;
-using pagoda::MetricMode;
-using pagoda::profile::RecordedRun;
+using pagoda::documents::Measured;
+using pagoda::documents::MetricMode;
+using pagoda::measured::profile::RecordedRun;
 
 constexpr int kDone = 0, kUnusable = 1, kUsage = 2, kPartial = 3, kNoDevice = 4;
 // The runs of models/run_torch.py; programs of others name theirs.
@@ -97,7 +97,8 @@ RecordedRun read_records(const std::string& folder) {
     if (entry.path().extension() == ".record") paths.push_back(entry.path());
   std::sort(paths.begin(), paths.end());
   RecordedRun run;
-  for (const fs::path& path : paths) run.push_back(pagoda::profile::parse_record(read_file(path), path.string()));
+  for (const fs::path& path : paths)
+    run.push_back(pagoda::measured::profile::parse_record(read_file(path), path.string()));
   return run;
 }
 
@@ -136,19 +137,19 @@ profile::Settings settings_of(const Options& options) {
   return settings;
 }
 
-MetricMode metric_mode(const std::string& mode) {
-  if (mode == "exact" || mode == "ncu") return MetricMode::Exact;
-  return mode == "rotate" ? MetricMode::Rotate : MetricMode::Quick;
+pagoda::documents::MetricMode metric_mode(const std::string& mode) {
+  if (mode == "exact" || mode == "ncu") return pagoda::documents::MetricMode::Exact;
+  return mode == "rotate" ? pagoda::documents::MetricMode::Rotate : pagoda::documents::MetricMode::Quick;
 }
 
-std::vector<std::string> metrics_of(const pagoda::MetricPlan& plan) {
+std::vector<std::string> metrics_of(const pagoda::documents::MetricPlan& plan) {
   std::vector<std::string> all;
-  for (const pagoda::MetricGroup& group : plan.groups)
+  for (const pagoda::documents::MetricGroup& group : plan.groups)
     all.insert(all.end(), group.metrics.begin(), group.metrics.end());
   return all;
 }
 
-void add_environment(const profile::Probe& probed, const Options& options, Measured& measured) {
+void add_environment(const profile::Probe& probed, const Options& options, pagoda::documents::Measured& measured) {
   measured.tool = std::string("pagoda-profile ") + PAGODA_VERSION;
   if (probed.driver > 0)
     measured.env["driver"] = std::to_string(probed.driver / 1000) + "." + std::to_string(probed.driver % 1000 / 10);
@@ -160,27 +161,29 @@ void add_environment(const profile::Probe& probed, const Options& options, Measu
 }
 
 // How the program ended, where that was not well: what was recorded may be less than what it does.
-void add_end(int status, Measured& measured) {
+void add_end(int status, pagoda::documents::Measured& measured) {
   if (WIFSIGNALED(status))
     measured.notes.push_back("the program was ended by signal " + std::to_string(WTERMSIG(status)));
   else if (WEXITSTATUS(status) != 0)
     measured.notes.push_back("the program exited with " + std::to_string(WEXITSTATUS(status)));
 }
 
-int report(const Options& options, Measured& measured, const std::string& csv) {
-  if (!options.estimate.empty()) join(measured, pagoda::load_estimate(options.estimate));
+int report(const Options& options, pagoda::documents::Measured& measured, const std::string& csv) {
+  if (!options.estimate.empty()) pagoda::measured::join(measured, pagoda::measured::load_estimate(options.estimate));
   const bool to_stdout = options.output == "-" || options.csv == "-";
   const auto put = [](const std::string& path, const std::string& text) {
     if (path == "-")
       std::fputs(text.c_str(), stdout);
     else if (!path.empty())
-      pagoda::write_file(path, text);
+      pagoda::base::write_file(path, text);
   };
-  put(options.output, pagoda::write_measured(measured));
+  put(options.output, pagoda::documents::write_measured(measured));
   put(options.csv, csv);
-  const auto rows = options.by == "node" ? pagoda::profile::TableBy::Node : pagoda::profile::TableBy::Kernel;
+  const auto rows =
+      options.by == "node" ? pagoda::measured::profile::TableBy::Node : pagoda::measured::profile::TableBy::Kernel;
   if (!measured.kernels.empty())
-    std::fputs(pagoda::profile::profile_table(measured, options.top, rows).c_str(), to_stdout ? stderr : stdout);
+    std::fputs(pagoda::measured::profile::profile_table(measured, options.top, rows).c_str(),
+               to_stdout ? stderr : stdout);
   for (const std::string& note : measured.notes) std::fprintf(stderr, "pagoda-profile: %s\n", note.c_str());
   if (measured.kernels.empty()) {
     std::fprintf(
@@ -207,81 +210,83 @@ int list_ranges(const Options& options) {
 
 // --verify ncu: the same command under Nsight Compute, and the counts side by side; once a chip, as each has metrics of
 // its own.
-int verify(const Options& options, const Measured& ours, const profile::Probe& probed) {
+int verify(const Options& options, const pagoda::documents::Measured& ours, const profile::Probe& probed) {
   std::map<std::string, std::vector<int>> devices;
   for (const profile::ProbedDevice& device : probed.devices)
     if (std::any_of(ours.devices.begin(), ours.devices.end(),
-                    [&](const pagoda::MeasuredDevice& used) { return used.chip == device.chip; }))
+                    [&](const pagoda::documents::MeasuredDevice& used) { return used.chip == device.chip; }))
       devices[device.chip].push_back(device.index);
   bool passed = !devices.empty();
   for (const auto& [chip, indices] : devices) {
-    pagoda::profile::NcuRequest request;
+    pagoda::measured::profile::NcuRequest request;
     request.ncu = options.ncu;
     request.chip = chip;
-    request.metrics =
-        metrics_of(plan_metrics(pagoda::chip_metrics(chip), metric_mode(options.mode), options.precision));
+    request.metrics = metrics_of(pagoda::documents::plan_metrics(pagoda::documents::chip_metrics(chip),
+                                                                 metric_mode(options.mode), options.precision));
     request.command = options.command;
     request.kernel_regex = options.kernel;
     if (devices.size() > 1) {
       request.devices = indices;
       std::printf("%s\n", chip.c_str());
     }
-    const Measured theirs = pagoda::profile::run_ncu(request);
-    const auto verification =
-        pagoda::profile::verify_counts(devices.size() > 1 ? pagoda::profile::of_chip(ours, chip) : ours, theirs);
-    std::fputs(pagoda::profile::verification_report(verification).c_str(), stdout);
+    const pagoda::documents::Measured theirs = pagoda::measured::profile::run_ncu(request);
+    const auto verification = pagoda::measured::profile::verify_counts(
+        devices.size() > 1 ? pagoda::measured::profile::of_chip(ours, chip) : ours, theirs);
+    std::fputs(pagoda::measured::profile::verification_report(verification).c_str(), stdout);
     passed = passed && verification.passed();
   }
   return passed ? kDone : kPartial;
 }
 
 // Models × batches: a file each in the folder of --output; what fails is told, and the others go on.
-int profile_study(const Options& options, const pagoda::profile::NcuRequest& request,
-                  const std::vector<pagoda::Missing>& missing) {
+int profile_study(const Options& options, const pagoda::measured::profile::NcuRequest& request,
+                  const std::vector<pagoda::documents::Missing>& missing) {
   if (options.output.empty() || options.output == "-")
     throw pagoda::Error("a study writes a file for each of its points; give their folder with --output");
   fs::create_directories(options.output);
-  const auto keep = [&](const pagoda::profile::NcuOutcome& outcome) {
+  const auto keep = [&](const pagoda::measured::profile::NcuOutcome& outcome) {
     if (!outcome.measured) {
       std::fprintf(stderr, "pagoda-profile: %s: %s\n", outcome.name.c_str(), outcome.failure.c_str());
       return;
     }
-    Measured measured = *outcome.measured;
+    pagoda::documents::Measured measured = *outcome.measured;
     measured.missing.insert(measured.missing.end(), missing.begin(), missing.end());
     const std::string path = options.output + "/" + outcome.name + ".json";
-    pagoda::write_file(path, pagoda::write_measured(measured));
+    pagoda::base::write_file(path, pagoda::documents::write_measured(measured));
     std::printf("%s: %zu kernels\n", path.c_str(), measured.kernels.size());
   };
   return study_exit_code(run_ncu_study(request, options.models, options.batches, {}, keep));
 }
 
 int profile_with_ncu(const Options& options, const std::string& chip) {
-  const pagoda::MetricPlan plan = plan_metrics(pagoda::chip_metrics(chip), MetricMode::Exact);
-  pagoda::profile::NcuRequest request;
+  const pagoda::documents::MetricPlan plan =
+      pagoda::documents::plan_metrics(pagoda::documents::chip_metrics(chip), pagoda::documents::MetricMode::Exact);
+  pagoda::measured::profile::NcuRequest request;
   request.ncu = options.ncu;
   request.chip = chip;
-  request.metrics = pagoda::profile::ncu_metrics(chip);
+  request.metrics = pagoda::measured::profile::ncu_metrics(chip);
   request.command = options.command;
   request.kernel_regex = options.kernel;
   request.nvtx_include = options.nvtx;
   request.launch_skip = static_cast<std::int64_t>(options.skip);
   if (options.count) request.launch_count = static_cast<std::int64_t>(*options.count);
   if (!options.models.empty() || !options.batches.empty()) return profile_study(options, request, plan.missing);
-  Measured measured = pagoda::profile::run_ncu(request);
+  pagoda::documents::Measured measured = pagoda::measured::profile::run_ncu(request);
   measured.missing.insert(measured.missing.end(), plan.missing.begin(), plan.missing.end());
   return report(options, measured, "");
 }
 
 // Of the chips that ran kernels; each is named where there are several.
-std::vector<pagoda::Missing> missing_of(const std::map<std::string, std::vector<pagoda::Missing>>& by_chip,
-                                        const std::vector<RecordedRun>& runs) {
+std::vector<pagoda::documents::Missing> missing_of(
+    const std::map<std::string, std::vector<pagoda::documents::Missing>>& by_chip,
+    const std::vector<RecordedRun>& runs) {
   std::set<std::string> used;
   for (const RecordedRun& run : runs)
     for (const auto& process : run) used.insert(process.chips.begin(), process.chips.end());
-  std::vector<pagoda::Missing> all;
+  std::vector<pagoda::documents::Missing> all;
   for (const auto& [chip, missing] : by_chip)
     if (used.contains(chip) || used.empty())
-      for (const pagoda::Missing& m : missing)
+      for (const pagoda::documents::Missing& m : missing)
         all.push_back({m.what, used.size() > 1 ? "on " + chip + ": " + m.why : m.why});
   return all;
 }
@@ -289,15 +294,15 @@ std::vector<pagoda::Missing> missing_of(const std::map<std::string, std::vector<
 int profile_program(const Options& options, const profile::Probe& probed) {
   const Folder folder(options);
   profile::Settings settings = settings_of(options);
-  std::vector<pagoda::Missing> missing;
-  std::map<std::string, std::vector<pagoda::Missing>> missing_by_chip;
+  std::vector<pagoda::documents::Missing> missing;
+  std::map<std::string, std::vector<pagoda::documents::Missing>> missing_by_chip;
   if (options.mode == "time") {
     missing = {{"flops", "--mode time reads no counters"}, {"bytes", "--mode time reads no counters"}};
   } else {
     for (const profile::ProbedDevice& device : probed.devices) {
-      const pagoda::MetricPlan plan =
-          plan_metrics(pagoda::chip_metrics(device.chip), metric_mode(options.mode), options.precision);
-      settings.groups[device.chip] = pagoda::profile::session_metrics(plan, metric_mode(options.mode));
+      const pagoda::documents::MetricPlan plan = pagoda::documents::plan_metrics(
+          pagoda::documents::chip_metrics(device.chip), metric_mode(options.mode), options.precision);
+      settings.groups[device.chip] = pagoda::measured::profile::session_metrics(plan, metric_mode(options.mode));
       missing_by_chip[device.chip] = plan.missing;
     }
     missing.push_back({"energy", "counters change how long the program takes; --mode time measures it"});
@@ -327,13 +332,14 @@ int profile_program(const Options& options, const profile::Probe& probed) {
       if (chip.empty() && !process.chips.empty()) chip = process.chips.front();
   const auto of_chips = missing_of(missing_by_chip, runs);
   missing.insert(missing.begin(), of_chips.begin(), of_chips.end());
-  const pagoda::profile::RecordOptions how{options.mode, missing, options.warmup};
-  Measured measured = options.mode == "time" || chip.empty()
-                          ? pagoda::profile::measured_of(runs, how)
-                          : pagoda::profile::measured_of(runs, pagoda::chip_metrics(chip), how);
+  const pagoda::measured::profile::RecordOptions how{options.mode, missing, options.warmup};
+  pagoda::documents::Measured measured =
+      options.mode == "time" || chip.empty()
+          ? pagoda::measured::profile::measured_of(runs, how)
+          : pagoda::measured::profile::measured_of(runs, pagoda::documents::chip_metrics(chip), how);
   add_environment(probed, options, measured);
   add_end(status, measured);
-  int code = report(options, measured, pagoda::profile::record_csv(runs));
+  int code = report(options, measured, pagoda::measured::profile::record_csv(runs));
   if (status != 0) return profile::end_as(status);
   if (!options.verify.empty() && code == kDone) code = verify(options, measured, probed);
   return code;
@@ -369,7 +375,7 @@ std::string wrong_use(const Options& options) {
 
 // Files are read and written after the program has run: whether they can be is seen before.
 void require_files(const Options& options) {
-  if (!options.estimate.empty()) pagoda::load_estimate(options.estimate);
+  if (!options.estimate.empty()) pagoda::measured::load_estimate(options.estimate);
   const bool is_study = !options.models.empty() || !options.batches.empty();
   for (const std::string& path : {options.output, options.csv}) {
     if (path.empty() || path == "-" || is_study) continue;
@@ -485,7 +491,7 @@ int main(int argc, char** argv) {
   if (!options.cupti.empty()) setenv("PAGODA_CUPTI", options.cupti.c_str(), 1);
   try {
     return run(options);
-  } catch (const pagoda::profile::NcuFailure& error) {
+  } catch (const pagoda::measured::profile::NcuFailure& error) {
     std::fprintf(stderr, "pagoda-profile: %s\n", error.what());
     return error.exit_code;
   } catch (const std::exception& error) {

@@ -53,7 +53,7 @@ Range::~Range() { nvtxDomainRangePop(domain()); }
 struct Session::State {
   SessionOptions options;
   std::string problem, folder, library;
-  std::vector<Missing> missing;
+  std::vector<pagoda::documents::Missing> missing;
   bool is_ours = false;
 };
 
@@ -76,10 +76,12 @@ Session::Session(const SessionOptions& options) : state_(std::make_unique<State>
   settings.nvtx = options.nvtx;
   for (const ::profile::ProbedDevice& device : probed.devices) {
     if (is_time) break;
-    const MetricPlan plan = plan_metrics(chip_metrics(device.chip),
-                                         settings.replay ? MetricMode::Exact : MetricMode::Quick, options.precision);
-    settings.groups[device.chip] =
-        profile::session_metrics(plan, settings.replay ? MetricMode::Exact : MetricMode::Quick);
+    const pagoda::documents::MetricPlan plan = pagoda::documents::plan_metrics(
+        pagoda::documents::chip_metrics(device.chip),
+        settings.replay ? pagoda::documents::MetricMode::Exact : pagoda::documents::MetricMode::Quick,
+        options.precision);
+    settings.groups[device.chip] = pagoda::measured::profile::session_metrics(
+        plan, settings.replay ? pagoda::documents::MetricMode::Exact : pagoda::documents::MetricMode::Quick);
     state.missing = plan.missing;
   }
   state.folder = (fs::temp_directory_path() / "pagoda-session-XXXXXX").string();
@@ -105,9 +107,9 @@ Session::~Session() {
 
 const std::string& Session::problem() const { return state_->problem; }
 
-Measured Session::finish() {
+pagoda::documents::Measured Session::finish() {
   State& state = *state_;
-  Measured measured;
+  pagoda::documents::Measured measured;
   if (!state.is_ours) return measured;
   state.is_ours = false;
   for (const char* name : {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH", ::profile::kSettingsVariable})
@@ -115,22 +117,24 @@ Measured Session::finish() {
   // The driver has it open already, if the program ever started it.
   if (void* const library = dlopen(state.library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD))
     if (const auto end = reinterpret_cast<void (*)()>(dlsym(library, "pagoda_finish"))) end();
-  profile::RecordedRun run;
+  pagoda::measured::profile::RecordedRun run;
   std::string chip;
   for (const auto& entry : fs::directory_iterator(state.folder)) {
     if (entry.path().extension() != ".record") continue;
     std::ifstream stream(entry.path(), std::ios::binary);
     const std::string text(std::istreambuf_iterator<char>(stream), {});
-    run.push_back(profile::parse_record(text, entry.path().string()));
+    run.push_back(pagoda::measured::profile::parse_record(text, entry.path().string()));
     if (chip.empty() && !run.back().chips.empty()) chip = run.back().chips.front();
   }
   std::error_code ignored;
   fs::remove_all(state.folder, ignored);
-  const profile::RecordOptions how{state.options.mode, state.missing, std::nullopt};
-  measured = state.options.mode == "time" || chip.empty() ? profile::measured_of({run}, how)
-                                                          : profile::measured_of({run}, chip_metrics(chip), how);
+  const pagoda::measured::profile::RecordOptions how{state.options.mode, state.missing, std::nullopt};
+  measured = state.options.mode == "time" || chip.empty()
+                 ? pagoda::measured::profile::measured_of({run}, how)
+                 : pagoda::measured::profile::measured_of({run}, pagoda::documents::chip_metrics(chip), how);
   measured.tool = std::string("pagoda::measure::Session ") + PAGODA_VERSION;
-  if (!state.options.output.empty()) write_file(state.options.output, write_measured(measured));
+  if (!state.options.output.empty())
+    pagoda::base::write_file(state.options.output, pagoda::documents::write_measured(measured));
   return measured;
 }
 

@@ -20,11 +20,11 @@
 
 namespace {
 
-using pagoda::ChipMetrics;
-using pagoda::MetricFormula;
-using pagoda::MetricGroup;
-using pagoda::MetricQuantity;
-using pagoda::MetricTerm;
+using pagoda::documents::ChipMetrics;
+using pagoda::documents::MetricFormula;
+using pagoda::documents::MetricGroup;
+using pagoda::documents::MetricQuantity;
+using pagoda::documents::MetricTerm;
 using profile::CuptiLibrary;
 using profile::HostChip;
 
@@ -36,9 +36,9 @@ std::string version_text(std::uint32_t version) {
          std::to_string(version % 100);
 }
 
-std::vector<std::string> names_of(const std::vector<MetricTerm>& terms) {
+std::vector<std::string> names_of(const std::vector<pagoda::documents::MetricTerm>& terms) {
   std::vector<std::string> names;
-  for (const MetricTerm& term : terms) names.push_back(term.metric);
+  for (const pagoda::documents::MetricTerm& term : terms) names.push_back(term.metric);
   return names;
 }
 
@@ -54,10 +54,11 @@ bool knows_sparsity(const HostChip& chip) {
 
 // The rule's formula on this chip; empty where a term that must exist does not. `known` has the
 // base quantities already.
-std::optional<MetricFormula> resolved(const HostChip& chip, const ChipMetrics& known,
-                                      const std::vector<MetricTerm>& rule) {
-  MetricFormula formula;
-  for (MetricTerm term : rule) {
+std::optional<pagoda::documents::MetricFormula> resolved(const HostChip& chip,
+                                                         const pagoda::documents::ChipMetrics& known,
+                                                         const std::vector<pagoda::documents::MetricTerm>& rule) {
+  pagoda::documents::MetricFormula formula;
+  for (pagoda::documents::MetricTerm term : rule) {
     const bool is_optional = term.metric.ends_with('?');
     if (is_optional) term.metric.pop_back();
     if (term.metric.starts_with('!')) {
@@ -72,12 +73,13 @@ std::optional<MetricFormula> resolved(const HostChip& chip, const ChipMetrics& k
   formula.passes = static_cast<std::int64_t>(chip.passes(names_of(formula.terms)));
   formula.term_passes = 1;
   if (formula.passes > 1)
-    for (const MetricTerm& term : formula.terms)
+    for (const pagoda::documents::MetricTerm& term : formula.terms)
       formula.term_passes = std::max(formula.term_passes, static_cast<std::int64_t>(chip.passes({term.metric})));
   std::vector<std::string> with_base = names_of(formula.terms);
   for (const auto& ids : {profile::base_quantities(), profile::clock_quantities()})
     for (const std::string& id : ids)
-      if (const MetricQuantity* base = known.quantity(id)) join(with_base, names_of(base->formulas.front().terms));
+      if (const pagoda::documents::MetricQuantity* base = known.quantity(id))
+        join(with_base, names_of(base->formulas.front().terms));
   formula.base_passes = static_cast<std::int64_t>(chip.passes(with_base));
   return formula;
 }
@@ -97,70 +99,72 @@ class Packer {
     join(groups_.front().metrics, metrics);
     return true;
   }
-  std::vector<MetricGroup> groups() && { return std::move(groups_); }
+  std::vector<pagoda::documents::MetricGroup> groups() && { return std::move(groups_); }
 
  private:
-  bool fits(const MetricGroup& group, const std::vector<std::string>& metrics) const {
+  bool fits(const pagoda::documents::MetricGroup& group, const std::vector<std::string>& metrics) const {
     if (group.passes > 1) return false;
     std::vector<std::string> both = group.metrics;
     join(both, metrics);
     return chip_.passes(both) == 1;
   }
   const HostChip& chip_;
-  std::vector<MetricGroup> groups_;
+  std::vector<pagoda::documents::MetricGroup> groups_;
 };
 
 // The first group holds time, bytes, and as many whole precisions of the tensor units as one pass can; instructions of
 // the vector units have one of their own, as counting them slows kernels down; the rest fills further groups.
-std::vector<MetricGroup> packed(const HostChip& host, const ChipMetrics& chip) {
+std::vector<pagoda::documents::MetricGroup> packed(const HostChip& host, const pagoda::documents::ChipMetrics& chip) {
   Packer packer(host);
   std::vector<std::string> base, scalar;
-  std::vector<const MetricQuantity*> tensors;
+  std::vector<const pagoda::documents::MetricQuantity*> tensors;
   const std::vector<std::string> base_ids = profile::base_quantities();
-  for (const MetricQuantity& quantity : chip.quantities) {
+  for (const pagoda::documents::MetricQuantity& quantity : chip.quantities) {
     const auto names = names_of(quantity.formulas.front().terms);
     const bool is_tensor = quantity.id.ends_with(".tensor");
     if (std::find(base_ids.begin(), base_ids.end(), quantity.id) != base_ids.end())
       join(base, names);
-    else if (quantity.name().kind == pagoda::QuantityKind::Flops)
+    else if (quantity.name().kind == pagoda::documents::QuantityKind::Flops)
       is_tensor ? tensors.push_back(&quantity) : join(scalar, names);
   }
   packer.add(base, 0);
-  std::vector<const MetricQuantity*> left;
-  for (const MetricQuantity* quantity : tensors)
+  std::vector<const pagoda::documents::MetricQuantity*> left;
+  for (const pagoda::documents::MetricQuantity* quantity : tensors)
     if (quantity->formulas.front().passes > 1 || !packer.add_to_first(names_of(quantity->formulas.front().terms)))
       left.push_back(quantity);
   for (const std::string& id : profile::clock_quantities())
-    if (const MetricQuantity* cycles = chip.quantity(id)) packer.add_to_first(names_of(cycles->formulas.front().terms));
+    if (const pagoda::documents::MetricQuantity* cycles = chip.quantity(id))
+      packer.add_to_first(names_of(cycles->formulas.front().terms));
   packer.add(scalar, 1);
   // Where memory has no counters, what misses the L2 is the nearest to them.
-  if (const MetricQuantity* misses = chip.quantity("bytes.l2_miss"); misses && !chip.quantity("bytes.dram"))
-    for (const MetricTerm& term : misses->formulas.front().terms) packer.add({term.metric}, 2);
-  for (const MetricQuantity* quantity : left) {
-    const MetricFormula& formula = quantity->formulas.front();
+  if (const pagoda::documents::MetricQuantity* misses = chip.quantity("bytes.l2_miss");
+      misses && !chip.quantity("bytes.dram"))
+    for (const pagoda::documents::MetricTerm& term : misses->formulas.front().terms) packer.add({term.metric}, 2);
+  for (const pagoda::documents::MetricQuantity* quantity : left) {
+    const pagoda::documents::MetricFormula& formula = quantity->formulas.front();
     if (formula.passes == 1) {
       packer.add(names_of(formula.terms), 2);
       continue;
     }
-    for (const MetricTerm& term : formula.terms) packer.add({term.metric}, 2);
+    for (const pagoda::documents::MetricTerm& term : formula.terms) packer.add({term.metric}, 2);
   }
   return std::move(packer).groups();
 }
 
-ChipMetrics described(const CuptiLibrary& library, const std::vector<std::string>& chips) {
+pagoda::documents::ChipMetrics described(const CuptiLibrary& library, const std::vector<std::string>& chips) {
   const HostChip host(library, chips.front());
-  ChipMetrics result;
+  pagoda::documents::ChipMetrics result;
   result.family = chips.front();
   result.chips = chips;
   result.cupti = version_text(library.version());
   result.collectable = !chips.front().starts_with("GV");  // the range profiler begins with Turing
   for (const profile::QuantityRule& rule : profile::quantity_rules()) {
-    MetricQuantity quantity{rule.id, {}};
+    pagoda::documents::MetricQuantity quantity{rule.id, {}};
     for (const auto& terms : rule.formulas)
       if (const auto formula = resolved(host, result, terms)) quantity.formulas.push_back(*formula);
     // Those whose terms fit into a pass can be collected without replay.
     std::stable_sort(quantity.formulas.begin(), quantity.formulas.end(),
-                     [](const MetricFormula& a, const MetricFormula& b) {
+                     [](const pagoda::documents::MetricFormula& a, const pagoda::documents::MetricFormula& b) {
                        return std::min<std::int64_t>(a.term_passes, 2) < std::min<std::int64_t>(b.term_passes, 2);
                      });
     const std::vector<std::string> clocks = profile::clock_quantities();
@@ -170,16 +174,16 @@ ChipMetrics described(const CuptiLibrary& library, const std::vector<std::string
           {rule.id, "takes a pass beside time and bytes; its unit's peak is known by cycle alone"});
     else if (!quantity.formulas.empty())
       result.quantities.push_back(std::move(quantity));
-    else if (pagoda::quantity_name(rule.id).kind == pagoda::QuantityKind::Bytes)
+    else if (pagoda::documents::quantity_name(rule.id).kind == pagoda::documents::QuantityKind::Bytes)
       result.missing.push_back({rule.id, "no metric of this chip counts it"});
   }
   result.groups = packed(host, result);
   return result;
 }
 
-std::string written(const ChipMetrics& chip) {
-  using Layout = pagoda::report::JsonWriter::Layout;
-  pagoda::report::JsonWriter json;
+std::string written(const pagoda::documents::ChipMetrics& chip) {
+  using Layout = pagoda::base::JsonWriter::Layout;
+  pagoda::base::JsonWriter json;
   json.begin_object();
   json.member("schema", "pagoda.metrics/1").member("family", chip.family);
   json.key("chips").begin_array(Layout::Line);
@@ -187,26 +191,26 @@ std::string written(const ChipMetrics& chip) {
   json.end_array();
   json.member("cupti", chip.cupti).member("collectable", chip.collectable);
   json.key("quantities").begin_array();
-  for (const MetricQuantity& quantity : chip.quantities) {
+  for (const pagoda::documents::MetricQuantity& quantity : chip.quantities) {
     json.begin_object().member("id", quantity.id).key("formulas").begin_array();
-    for (const MetricFormula& formula : quantity.formulas) {
+    for (const pagoda::documents::MetricFormula& formula : quantity.formulas) {
       json.begin_object(Layout::Line).member("passes", formula.passes).member("term_passes", formula.term_passes);
       json.member("base_passes", formula.base_passes);
       json.key("terms").begin_array();
-      for (const MetricTerm& term : formula.terms)
+      for (const pagoda::documents::MetricTerm& term : formula.terms)
         json.begin_object().member("metric", term.metric).member("weight", term.weight).end_object();
       json.end_array().end_object();
     }
     json.end_array().end_object();
   }
   json.end_array().key("groups").begin_array();
-  for (const MetricGroup& group : chip.groups) {
+  for (const pagoda::documents::MetricGroup& group : chip.groups) {
     json.begin_object().member("passes", group.passes).key("metrics").begin_array();
     for (const std::string& metric : group.metrics) json.value(metric);
     json.end_array().end_object();
   }
   json.end_array().key("missing").begin_array();
-  for (const pagoda::Missing& missing : chip.missing)
+  for (const pagoda::documents::Missing& missing : chip.missing)
     json.begin_object(Layout::Line).member("what", missing.what).member("why", missing.why).end_object();
   return std::move(json.end_array().end_object()).text();
 }
@@ -277,20 +281,22 @@ int check(const CuptiLibrary& library) {
   Check check;
   std::set<std::string> known;
   for (const std::string& chip : library.chips()) known.insert(chip);
-  for (const ChipMetrics& family : pagoda::metric_catalogue())
+  for (const pagoda::documents::ChipMetrics& family : pagoda::documents::metric_catalogue())
     for (const std::string& chip : family.chips) {
       check.expect(known.contains(chip), chip + ": CUPTI " + version_text(library.version()) + " does not know it");
       if (!known.contains(chip)) continue;
       const HostChip host(library, chip);
-      for (const MetricQuantity& quantity : family.quantities)
-        for (const MetricFormula& formula : quantity.formulas)
+      for (const pagoda::documents::MetricQuantity& quantity : family.quantities)
+        for (const pagoda::documents::MetricFormula& formula : quantity.formulas)
           check.passes(host, chip, names_of(formula.terms), formula.passes, quantity.id);
-      const pagoda::MetricPlan plan = plan_metrics(family, pagoda::MetricMode::Exact);
-      for (const pagoda::MetricGroup& group : plan.groups) check.constants(host, chip, group.metrics, plan.constants);
+      const pagoda::documents::MetricPlan plan =
+          pagoda::documents::plan_metrics(family, pagoda::documents::MetricMode::Exact);
+      for (const pagoda::documents::MetricGroup& group : plan.groups)
+        check.constants(host, chip, group.metrics, plan.constants);
       for (std::size_t i = 0; i < family.groups.size(); ++i)
         check.passes(host, chip, family.groups[i].metrics, family.groups[i].passes, "group " + std::to_string(i));
     }
-  return check.finish(pagoda::metric_catalogue().front().cupti, version_text(library.version()));
+  return check.finish(pagoda::documents::metric_catalogue().front().cupti, version_text(library.version()));
 }
 
 // From CUDA 13.2 on the library answers nothing without a driver; that of 13.2 crashes, so a child asks.

@@ -4,7 +4,7 @@
 namespace profile {
 namespace {
 
-using Terms = std::vector<pagoda::MetricTerm>;
+using Terms = std::vector<pagoda::documents::MetricTerm>;
 
 constexpr double kNanosecond = 1e-9, kSectorBytes = 32;
 

@@ -11,7 +11,7 @@ namespace profile {
 
 struct QuantityRule {
   std::string id;
-  std::vector<std::vector<pagoda::MetricTerm>> formulas;  // every term must exist
+  std::vector<std::vector<pagoda::documents::MetricTerm>> formulas;  // every term must exist
 };
 
 // All that any chip may have. A term whose metric ends in "?" may be absent: it is then left out of the formula. One

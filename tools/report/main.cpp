@@ -38,39 +38,39 @@ Exit codes: 0 done, 1 unusable input, 2 usage, 3 slower beyond noise or no longe
 struct Flags {
   std::vector<std::string> inputs;
   std::string output, title, columns = "tidy", baseline = "oldest", base, now, key, models, quantity, machine;
-  pagoda::CompareOptions compare;
-  pagoda::ExplainOptions explain;
+  pagoda::present::CompareOptions compare;
+  pagoda::present::ExplainOptions explain;
   bool no_gate = false;
 };
 
-std::vector<pagoda::Result> load(const std::string& path) {
+std::vector<pagoda::documents::Result> load(const std::string& path) {
   if (!std::filesystem::exists(path))
     throw pagoda::Error(path + ": is not there; expected a results.jsonl of pagoda-bench, or a folder of them");
-  pagoda::ResultSet set = pagoda::load_results(path);
+  pagoda::documents::ResultSet set = pagoda::documents::load_results(path);
   if (set.results.empty())
     throw pagoda::Error(path + ": holds no results; expected lines of pagoda.result/1 as pagoda-bench run writes them");
   if (set.torn > 0) std::cerr << "pagoda-report: " << path << ": " << set.torn << " torn lines left out\n";
   return std::move(set.results);
 }
 
-std::string text_of(const pagoda::Result& result, const std::string& axis) {
-  pagoda::Config one;
+std::string text_of(const pagoda::documents::Result& result, const std::string& axis) {
+  pagoda::documents::Config one;
   if (const auto it = result.config.find(axis); it != result.config.end()) one[axis] = it->second;
   if (one.empty()) return {};
-  const std::string text = pagoda::label(one), prefix = axis + "=";
+  const std::string text = pagoda::documents::label(one), prefix = axis + "=";
   return text.starts_with(prefix) ? text.substr(prefix.size()) : text;
 }
 
-std::string time_of(const pagoda::Result& result) {
+std::string time_of(const pagoda::documents::Result& result) {
   const auto it = result.metadata.find("time");
   const auto* text = it == result.metadata.end() ? nullptr : std::get_if<std::string>(&it->second);
   return text ? *text : std::string();
 }
 
 // Records with the values of "AXIS=VALUE,…"; the axes' names are added to `axes`.
-std::vector<pagoda::Result> chosen(const std::vector<pagoda::Result>& results, const std::string& conditions,
-                                   std::vector<std::string>& axes) {
-  std::vector<pagoda::Result> list = results;
+std::vector<pagoda::documents::Result> chosen(const std::vector<pagoda::documents::Result>& results,
+                                              const std::string& conditions, std::vector<std::string>& axes) {
+  std::vector<pagoda::documents::Result> list = results;
   for (std::size_t begin = 0; begin <= conditions.size();) {
     const std::size_t end = std::min(conditions.find(',', begin), conditions.size());
     const std::string part = conditions.substr(begin, end - begin);
@@ -78,7 +78,7 @@ std::vector<pagoda::Result> chosen(const std::vector<pagoda::Result>& results, c
     if (equals == std::string::npos) throw pagoda::Error("\"" + part + "\": expected AXIS=VALUE, like compile=eager");
     const std::string axis = part.substr(0, equals), value = part.substr(equals + 1);
     axes.push_back(axis);
-    std::erase_if(list, [&](const pagoda::Result& r) { return text_of(r, axis) != value; });
+    std::erase_if(list, [&](const pagoda::documents::Result& r) { return text_of(r, axis) != value; });
     begin = end + 1;
   }
   if (list.empty()) throw pagoda::Error("\"" + conditions + "\": no record has these values");
@@ -86,18 +86,18 @@ std::vector<pagoda::Result> chosen(const std::vector<pagoda::Result>& results, c
 }
 
 struct TwoSets {
-  std::vector<pagoda::Result> base, now;
+  std::vector<pagoda::documents::Result> base, now;
 };
 
 // Two inputs, or two parts of one.
-TwoSets two_sets(const Flags& flags, pagoda::CompareOptions& options) {
+TwoSets two_sets(const Flags& flags, pagoda::present::CompareOptions& options) {
   TwoSets sets;
   if (flags.inputs.size() == 2) {
     sets = {load(flags.inputs[0]), load(flags.inputs[1])};
   } else {
     if (flags.base.empty() || flags.now.empty())
       throw pagoda::Error("with one set of results say what is compared: --base AXIS=VALUE and --new AXIS=VALUE");
-    const std::vector<pagoda::Result> all = load(flags.inputs[0]);
+    const std::vector<pagoda::documents::Result> all = load(flags.inputs[0]);
     sets = {all, all};
   }
   if (!flags.base.empty()) sets.base = chosen(sets.base, flags.base, options.without);
@@ -105,25 +105,26 @@ TwoSets two_sets(const Flags& flags, pagoda::CompareOptions& options) {
   return sets;
 }
 
-pagoda::ReportFormat format_of(const std::string& path) {
+pagoda::present::ReportFormat format_of(const std::string& path) {
   const std::string end = std::filesystem::path(path).extension().string();
-  if (end == ".csv") return pagoda::ReportFormat::Csv;
-  if (end == ".svg") return pagoda::ReportFormat::Svg;
-  if (end == ".png") return pagoda::ReportFormat::Png;
-  if (end == ".html") return pagoda::ReportFormat::Html;
-  if (path.empty() || path == "-" || end == ".txt") return pagoda::ReportFormat::Text;
+  if (end == ".csv") return pagoda::present::ReportFormat::Csv;
+  if (end == ".svg") return pagoda::present::ReportFormat::Svg;
+  if (end == ".png") return pagoda::present::ReportFormat::Png;
+  if (end == ".html") return pagoda::present::ReportFormat::Html;
+  if (path.empty() || path == "-" || end == ".txt") return pagoda::present::ReportFormat::Text;
   throw pagoda::Error(path + ": no format \"" + end + "\"; expected .csv, .svg, .png, .html or .txt");
 }
 
 void put(const Flags& flags, const std::string& text) {
-  if (!flags.output.empty() && flags.output != "-") return pagoda::write_file(flags.output, text);
+  if (!flags.output.empty() && flags.output != "-") return pagoda::base::write_file(flags.output, text);
   if (!(std::cout << text << std::flush)) throw pagoda::Error("standard output: cannot be written");
 }
 
 // Structure profiles of the models that the records name: their own files, or files of that name in --models.
-pagoda::ModelFeatures features_of(const std::vector<pagoda::Result>& results, const std::string& folder) {
-  pagoda::ModelFeatures features;
-  for (const pagoda::Result& result : results) {
+pagoda::present::ModelFeatures features_of(const std::vector<pagoda::documents::Result>& results,
+                                           const std::string& folder) {
+  pagoda::present::ModelFeatures features;
+  for (const pagoda::documents::Result& result : results) {
     const std::string name = text_of(result, "model");
     if (features.contains(name)) continue;
     std::vector<std::string> candidates;
@@ -143,83 +144,87 @@ pagoda::ModelFeatures features_of(const std::vector<pagoda::Result>& results, co
 }
 
 int csv(const Flags& flags) {
-  const auto columns = pagoda::result_columns(flags.columns);
+  const auto columns = pagoda::present::result_columns(flags.columns);
   if (!columns)
-    throw pagoda::Error("--columns " + flags.columns + ": expected one of " + std::string(pagoda::kResultColumnNames));
-  if (*columns == pagoda::ResultColumns::Calibration && flags.machine.empty())
+    throw pagoda::Error("--columns " + flags.columns + ": expected one of " +
+                        std::string(pagoda::present::kResultColumnNames));
+  if (*columns == pagoda::present::ResultColumns::Calibration && flags.machine.empty())
     throw pagoda::Error(
         "--columns calibration: needs --machine, the device of these results as onnx-estimate knows it");
-  std::vector<pagoda::Result> results;
+  std::vector<pagoda::documents::Result> results;
   for (const std::string& input : flags.inputs)
-    for (pagoda::Result& result : load(input)) results.push_back(std::move(result));
-  put(flags, pagoda::results_csv(results, *columns,
-                                 flags.models.empty() ? pagoda::ModelFeatures() : features_of(results, flags.models),
-                                 flags.machine));
+    for (pagoda::documents::Result& result : load(input)) results.push_back(std::move(result));
+  put(flags,
+      pagoda::present::results_csv(
+          results, *columns,
+          flags.models.empty() ? pagoda::present::ModelFeatures() : features_of(results, flags.models), flags.machine));
   return 0;
 }
 
 int compare(const Flags& flags) {
-  pagoda::CompareOptions options = flags.compare;
+  pagoda::present::CompareOptions options = flags.compare;
   const TwoSets sets = two_sets(flags, options);
-  const pagoda::ResultComparison comparison = pagoda::compare_results(sets.base, sets.now, options);
+  const pagoda::present::ResultComparison comparison = pagoda::present::compare_results(sets.base, sets.now, options);
   if (comparison.rows.empty() && comparison.broken.empty() && comparison.repaired.empty())
     throw pagoda::Error("no configuration is in both sets; they differ in an axis: name it by --without");
-  put(flags, pagoda::comparison_report(comparison, format_of(flags.output), flags.title));
+  put(flags, pagoda::present::comparison_report(comparison, format_of(flags.output), flags.title));
   if (!comparison.regressed() || flags.no_gate) return 0;
-  std::cerr << "pagoda-report: " << comparison.count(pagoda::SpeedVerdict::Slower) << " slower beyond noise, "
+  std::cerr << "pagoda-report: " << comparison.count(pagoda::present::SpeedVerdict::Slower) << " slower beyond noise, "
             << comparison.broken.size() << " no longer run\n";
   return kRegressed;
 }
 
-std::vector<pagoda::Snapshot> snapshots_of(const Flags& flags) {
-  if (flags.inputs.size() == 1) return pagoda::by_day(load(flags.inputs[0]));
-  std::vector<pagoda::Snapshot> list;
+std::vector<pagoda::present::Snapshot> snapshots_of(const Flags& flags) {
+  if (flags.inputs.size() == 1) return pagoda::present::by_day(load(flags.inputs[0]));
+  std::vector<pagoda::present::Snapshot> list;
   for (const std::string& input : flags.inputs) {
     const std::filesystem::path path = std::filesystem::path(input).lexically_normal();
-    pagoda::Snapshot snapshot{
+    pagoda::present::Snapshot snapshot{
         .name = path.has_filename() ? path.stem().string() : path.parent_path().filename().string(),
         .time = {},
         .results = load(input)};
-    for (const pagoda::Result& result : snapshot.results) {
+    for (const pagoda::documents::Result& result : snapshot.results) {
       const std::string time = time_of(result);
       if (!time.empty() && (snapshot.time.empty() || time < snapshot.time)) snapshot.time = time;
     }
     list.push_back(std::move(snapshot));
   }
   // Oldest first where the records say when they were made; else as given.
-  std::stable_sort(list.begin(), list.end(), [](const pagoda::Snapshot& a, const pagoda::Snapshot& b) {
-    return !a.time.empty() && !b.time.empty() && a.time < b.time;
-  });
+  std::stable_sort(list.begin(), list.end(),
+                   [](const pagoda::present::Snapshot& a, const pagoda::present::Snapshot& b) {
+                     return !a.time.empty() && !b.time.empty() && a.time < b.time;
+                   });
   return list;
 }
 
 int measured(const Flags& flags) {
-  std::vector<pagoda::Result> found;
-  for (pagoda::Result& result : load(flags.inputs[0]))
+  std::vector<pagoda::documents::Result> found;
+  for (pagoda::documents::Result& result : load(flags.inputs[0]))
     if (result.key.starts_with(flags.key)) found.push_back(std::move(result));
   if (found.size() != 1)
     throw pagoda::Error("--key \"" + flags.key + "\": " + std::to_string(found.size()) +
                         " records have it; expected the beginning of one key (pagoda-report csv lists them)");
-  put(flags, pagoda::write_measured(pagoda::measured_of(found[0])));
+  put(flags, pagoda::documents::write_measured(pagoda::present::measured_of(found[0])));
   return 0;
 }
 
 int explain(const Flags& flags) {
   std::map<std::string, double> values;
   std::string quantity;
-  std::vector<pagoda::Result> all;
-  pagoda::CompareOptions options = flags.compare;
+  std::vector<pagoda::documents::Result> all;
+  pagoda::present::CompareOptions options = flags.compare;
   if (flags.inputs.size() == 2 || !flags.base.empty()) {
     const TwoSets sets = two_sets(flags, options);
     all = sets.now;
-    for (const pagoda::MeanRatio& model : pagoda::compare_results(sets.base, sets.now, options).models)
+    for (const pagoda::present::MeanRatio& model :
+         pagoda::present::compare_results(sets.base, sets.now, options).models)
       values[model.name] = model.ratio;
     quantity = "speed-up";
   } else {
     // Seconds of one item: the geometric mean over a model's records.
     all = load(flags.inputs[0]);
     std::map<std::string, std::pair<double, double>> sums;
-    for (const pagoda::Result& r : all) {
+    for (const pagoda::documents::Result& r : all) {
       if (!r.timing || !(r.timing->latency.p50 > 0)) continue;
       auto& [sum, count] = sums[text_of(r, "model")];
       sum += std::log(r.timing->latency.p50 / r.items.value_or(1));
@@ -228,9 +233,9 @@ int explain(const Flags& flags) {
     for (const auto& [model, sum] : sums) values[model] = std::exp(sum.first / sum.second);
     quantity = "seconds an item";
   }
-  put(flags,
-      pagoda::explanation_report(pagoda::explain(quantity, values, features_of(all, flags.models), flags.explain),
-                                 format_of(flags.output), flags.title));
+  put(flags, pagoda::present::explanation_report(
+                 pagoda::present::explain(quantity, values, features_of(all, flags.models), flags.explain),
+                 format_of(flags.output), flags.title));
   return 0;
 }
 
@@ -255,7 +260,8 @@ int main(int argc, char** argv) {
     sub->add_option("--without", flags.compare.without, "axes that do not tell configurations apart")->delimiter(',');
   };
   CLI::App* csv_command = command("csv", "a table", 1000);
-  csv_command->add_option("--columns", flags.columns, std::string(pagoda::kResultColumnNames))->capture_default_str();
+  csv_command->add_option("--columns", flags.columns, std::string(pagoda::present::kResultColumnNames))
+      ->capture_default_str();
   csv_command->add_option("--models", flags.models, "join the structure of NAME.onnx in this folder as columns");
   csv_command->add_option("--machine", flags.machine, "calibration: the device as onnx-estimate --device takes it");
   CLI::App* compare_command = command("compare", "two sets: speed-ups, intervals, what is slower beyond noise", 2);
@@ -296,10 +302,10 @@ int main(int argc, char** argv) {
     if (*compare_command) return compare(flags);
     if (*measured_command) return measured(flags);
     if (*explain_command) return explain(flags);
-    const pagoda::History history = pagoda::history(snapshots_of(flags), flags.baseline);
-    const pagoda::ReportFormat format = format_of(flags.output);
-    put(flags, *latest_command ? pagoda::latest_report(history, format, flags.title)
-                               : pagoda::history_report(history, format, flags.title));
+    const pagoda::present::History history = pagoda::present::history(snapshots_of(flags), flags.baseline);
+    const pagoda::present::ReportFormat format = format_of(flags.output);
+    put(flags, *latest_command ? pagoda::present::latest_report(history, format, flags.title)
+                               : pagoda::present::history_report(history, format, flags.title));
     return 0;
   } catch (const std::exception& error) {
     std::cerr << "pagoda-report: " << error.what() << '\n';

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-namespace pagoda {
+namespace pagoda::inline core {
 namespace {
 
 // Sizes are constant Dims: their arithmetic is checked.
@@ -250,4 +250,4 @@ PagodaCounts pagoda_counts(const Model& model, const Analysis& analysis, std::in
   return counts;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

@@ -10,7 +10,7 @@
 #include "graph/dim_poly.h"
 #include "pagoda/base/error.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 namespace {
 
 int degree(const Dim::Monomial& monomial) {
@@ -517,4 +517,4 @@ Dim element_count(const Shape& shape) {
   return product;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

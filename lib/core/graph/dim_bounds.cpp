@@ -3,7 +3,7 @@
 
 #include "graph/dim_poly.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 
 // Σ of the terms' bounds, where a product of atoms that are each ≥ their bound ≥ 0 is ≥ the product of the bounds.
 // Of a negative coefficient only a quotient's is bounded: c·⌊x/m⌋ ≥ c·x/m for c < 0, so m times the sum has a bound
@@ -86,4 +86,4 @@ std::optional<bool> equal(const Dim& a, const Dim& b) {
   return std::nullopt;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

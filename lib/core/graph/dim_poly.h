@@ -7,7 +7,7 @@
 #include "pagoda/base/error.h"
 #include "pagoda/core/dim.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 
 // A symbol, or an operation that polynomials cannot express, over two arguments. `text` is its canonical print and
 // its identity: atoms with equal text are equal.
@@ -54,4 +54,4 @@ inline Int floor_quotient(Int a, Int b) {
 // A number that the expression can never be above, given symbols ≥ 0; empty when none is known.
 std::optional<Int> upper_bound(const Dim& dim);
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

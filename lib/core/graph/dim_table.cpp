@@ -3,7 +3,7 @@
 
 #include "graph/dim_poly.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 namespace {
 
 Dim dim_of(const Dim::Atom& atom) {
@@ -74,4 +74,4 @@ void DimTable::evaluate(const Bindings& bindings, std::vector<double>& values) c
   }
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

@@ -11,7 +11,7 @@
 
 #include "pagoda/core/dim.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 
 class DimTable {
  public:
@@ -46,4 +46,4 @@ class DimTable {
   std::vector<std::vector<Power>> monomials_;
 };
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

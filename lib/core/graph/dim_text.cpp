@@ -6,7 +6,7 @@
 #include "graph/dim_poly.h"
 #include "pagoda/base/error.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 
 namespace {
 
@@ -240,4 +240,4 @@ std::optional<Dim> Dim::parse(std::string_view formula) {
   }
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

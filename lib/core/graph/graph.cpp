@@ -4,7 +4,7 @@
 
 #include "pagoda/base/error.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 
 const Attribute* Node::attribute(std::string_view attribute_name) const {
   for (const Attribute& attribute : attributes)
@@ -84,4 +84,4 @@ std::string_view to_string(Severity severity) {
   return "error";
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace pagoda {
+namespace pagoda::inline core {
 
 constexpr std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

@@ -3,7 +3,7 @@
 
 #include <array>
 
-namespace pagoda {
+namespace pagoda::inline core {
 namespace {
 
 enum class Kind { None, Float, Integer, Other };
@@ -104,4 +104,4 @@ std::string to_string(const TensorType& type) {
   return text;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

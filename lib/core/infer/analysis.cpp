@@ -5,7 +5,7 @@
 
 #include "infer/each_dim.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 
 std::vector<std::string> free_dims(const std::vector<InputInfo>& inputs) {
   std::set<std::string> names;
@@ -73,4 +73,4 @@ Analysis substitute_dims(const Analysis& analysis, const std::map<std::string, D
   return result;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-namespace pagoda {
+namespace pagoda::inline core {
 namespace {
 
 using Axis = std::size_t;
@@ -99,4 +99,4 @@ class Tracer {
 
 std::vector<std::optional<std::size_t>> batch_axes(const Graph& graph) { return Tracer(graph).run(); }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

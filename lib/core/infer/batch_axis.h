@@ -6,9 +6,9 @@
 
 #include "pagoda/core/graph.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 
 // One entry per graph input; empty where no operator tells.
 std::vector<std::optional<std::size_t>> batch_axes(const Graph& graph);
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

@@ -6,7 +6,7 @@
 
 #include "infer/batch_axis.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 namespace {
 
 std::string lower(std::string_view text) {
@@ -229,4 +229,4 @@ std::vector<std::string> batch_symbols(const Graph& graph, const std::vector<Ten
 
 BoundInputs bind_inputs(const Model& model, const AnalyzeOptions& options) { return Binder(model, options).run(); }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

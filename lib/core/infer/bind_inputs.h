@@ -9,7 +9,7 @@
 #include "pagoda/core/analysis.h"
 #include "pagoda/core/diagnostic.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 
 struct BoundInputs {
   std::vector<TensorType> types;  // one per graph input
@@ -30,4 +30,4 @@ std::vector<std::string> batch_symbols(const Graph& graph, const std::vector<Ten
 // Throws Error where options contradict each other or the model.
 BoundInputs bind_inputs(const Model& model, const AnalyzeOptions& options);
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

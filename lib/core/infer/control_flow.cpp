@@ -5,7 +5,7 @@
 
 #include "infer/infer.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 namespace {
 
 constexpr Int kEndless = Int{1} << 40;  // a trip count from here on is "until the condition ends it"
@@ -321,4 +321,4 @@ void Walker::visit_sequence_map(Frame& frame, std::size_t node_index, OpContext:
   splice(frame, node_index, state, std::move(result.rows), trips);
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

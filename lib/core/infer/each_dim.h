@@ -5,7 +5,7 @@
 
 #include "pagoda/core/analysis.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 
 // Applies `change` to every Dim of the analysis.
 template <typename Change>
@@ -50,4 +50,4 @@ Analysis substitute_dims(const Analysis& analysis, const std::map<std::string, D
 // The names of the dims that inputs leave open, sorted.
 std::vector<std::string> free_dims(const std::vector<InputInfo>& inputs);
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

@@ -9,7 +9,7 @@
 #include "ops/op_rule.h"
 #include "pagoda/core/model.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 namespace {
 
 constexpr int kMaxDepth = 48;                  // of bodies within bodies
@@ -432,4 +432,4 @@ void Walker::visit_call(Frame& frame, std::size_t node_index, const Function& fu
   }
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

@@ -12,7 +12,7 @@
 #include "ops/packed_weights.h"
 #include "pagoda/core/analysis.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 
 // Whether a stored tensor counts as a parameter; `in_node`: it is the value of a Constant node, no initializer.
 bool is_parameter(const TensorType& type, bool in_node);
@@ -90,4 +90,4 @@ struct Walker::Frame {
   std::vector<NodeReport> rows;
 };
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <set>
 
-namespace pagoda {
+namespace pagoda::inline core {
 namespace {
 
 constexpr std::size_t kMaxPairs = 2'000'000;  // of overlapping blocks: beyond, only the sweep is tried
@@ -216,4 +216,4 @@ ArenaLayout lay_out(std::span<const ArenaBlock> given, std::int64_t alignment) {
   return best;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

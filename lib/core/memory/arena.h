@@ -7,7 +7,7 @@
 
 #include "pagoda/core/dim.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 
 struct ArenaBlock {
   Int bytes = 0;
@@ -25,4 +25,4 @@ struct ArenaLayout {
 // looking at the lower bound, the most bytes alive at once when each block takes a multiple of the alignment.
 ArenaLayout lay_out(std::span<const ArenaBlock> blocks, std::int64_t alignment);
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace pagoda {
+namespace pagoda::inline core {
 namespace {
 
 class RowReader {
@@ -90,4 +90,4 @@ std::vector<Step> locate_steps(const Model& model, const std::vector<NodeReport>
   return steps;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

@@ -6,7 +6,7 @@
 #include "graph/index.h"
 #include "memory/fusion.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 namespace {
 
 constexpr std::array<std::string_view, 3> kProducts = {"Einsum", "FusedMatMul", "MatMul"};
@@ -200,4 +200,4 @@ void fuse_attention(const Model& model, FusionGraph& graph) {
     if (nodes[i].op_type == "Softmax" && !nodes[i].inputs.empty()) matcher.match(static_cast<std::int32_t>(i));
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

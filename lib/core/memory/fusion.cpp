@@ -7,7 +7,7 @@
 
 #include "graph/index.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 namespace {
 
 bool equals(const Dim* a, const Dim& b) { return a != nullptr && *a == b; }
@@ -460,4 +460,4 @@ class Fuser {
 
 void fuse_in_order(const Model& model, FusionGraph& graph) { Fuser(model, graph).run(); }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

@@ -12,7 +12,7 @@
 #include "memory/schedule.h"
 #include "pagoda/core/traffic.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 
 // What a group can take in.
 enum class GroupKind : std::uint8_t {
@@ -127,4 +127,4 @@ struct CacheResult {
 };
 CacheResult run_cached(const FusedGraph& fused, const Schedule& schedule, const TrafficOptions& options);
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

@@ -5,7 +5,7 @@
 #include "graph/index.h"
 #include "memory/fusion.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 namespace {
 
 // Brings the nodes of a group, and why they joined, into the order of the graph.
@@ -229,4 +229,4 @@ bool FusionGraph::is_closed(const std::vector<std::int32_t>& members) {
   return true;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

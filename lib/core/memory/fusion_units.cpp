@@ -6,7 +6,7 @@
 #include "graph/index.h"
 #include "memory/fusion.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 namespace {
 
 class Accountant {
@@ -210,4 +210,4 @@ FusedGraph fuse(const Model& model, const Analysis& analysis, const Schedule& sc
   return result;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

@@ -10,7 +10,7 @@
 
 #include "graph/index.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 namespace {
 
 // Operators that lengthen a cache or update one in a buffer of fixed size, and the axis of the tokens: an attribute,
@@ -140,4 +140,4 @@ class Finder {
 
 KvCache find_kv_cache(const Model& model, const Analysis& analysis) { return Finder(model, analysis).find(); }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

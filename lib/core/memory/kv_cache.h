@@ -4,8 +4,8 @@
 #include "memory/schedule.h"
 #include "pagoda/core/memory.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 
 KvCache find_kv_cache(const Model& model, const Analysis& analysis);
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

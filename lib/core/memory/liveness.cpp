@@ -6,7 +6,7 @@
 #include "graph/index.h"
 #include "memory/op_class.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 namespace {
 
 // Keeps the expressions of which none is known to be below another; their max is the max of all seen.
@@ -198,4 +198,4 @@ std::optional<Dim> activation_peak(const Model& model, const Analysis& analysis)
   return peak_formula(schedule, liveness(schedule, order, false), order);
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

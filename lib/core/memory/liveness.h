@@ -8,7 +8,7 @@
 
 #include "memory/schedule.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 
 struct Lifetime {
   std::int32_t first = 0;  // positions in the order, both inclusive
@@ -51,4 +51,4 @@ std::optional<Dim> peak_formula(const Schedule& schedule, const Liveness& live, 
 // The peak of the main graph in the file's order, nothing in place: Totals::activation_peak_bytes.
 std::optional<Dim> activation_peak(const Model& model, const Analysis& analysis);
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace pagoda {
+namespace pagoda::inline core {
 namespace {
 
 constexpr std::string_view kMs = "com.microsoft";
@@ -155,4 +155,4 @@ const OpClass* op_class(const Node& node) {
   return found;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

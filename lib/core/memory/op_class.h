@@ -6,7 +6,7 @@
 
 #include "pagoda/core/graph.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 
 enum class OpKind : std::uint8_t {
   Contraction,  // convolutions and matrix products
@@ -32,4 +32,4 @@ struct OpClass {
 // Null for operators of no such kind. BatchNormalization counts in inference only.
 const OpClass* op_class(const Node& node);
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

@@ -14,7 +14,7 @@
 #include "pagoda/base/error.h"
 #include "pagoda/core/memory.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 namespace {
 
 // --- weights ---
@@ -205,4 +205,4 @@ MemoryPlan plan_memory(const Model& model, const Analysis& analysis, const Memor
   return plan;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

@@ -10,7 +10,7 @@
 #include "graph/index.h"
 #include "memory/liveness.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 namespace {
 
 // Readers of each storage that have not run yet, as the order goes on.
@@ -246,4 +246,4 @@ std::optional<std::vector<std::int32_t>> better_order(const Model& model, const 
   return found;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

@@ -10,7 +10,7 @@
 #include "memory/liveness.h"
 #include "memory/schedule.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 
 // What an order is judged by.
 struct OrderCost {
@@ -85,4 +85,4 @@ Int OrderCost::rise(std::int32_t node, const Left& left) const {
   return rise;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

@@ -6,7 +6,7 @@
 #include "graph/index.h"
 #include "memory/reorder.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 namespace {
 
 constexpr std::size_t kMaxWindow = 384;  // nodes, views and host arithmetic included
@@ -206,4 +206,4 @@ std::vector<std::int32_t> lower_peaks(const OrderCost& cost, const Precedence& p
   return order;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

@@ -5,7 +5,7 @@
 #include "graph/index.h"
 #include "memory/fusion.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 namespace {
 
 struct Entry {
@@ -167,4 +167,4 @@ CacheResult run_cached(const FusedGraph& fused, const Schedule& schedule, const 
   return Cache(fused, schedule, options).run();
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

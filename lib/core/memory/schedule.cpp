@@ -5,7 +5,7 @@
 #include "graph/index.h"
 #include "memory/body_rows.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 namespace {
 
 // What the caller needs to know of an output of a body.
@@ -205,4 +205,4 @@ Int size_at(const Dim& bytes, const Bindings& bindings) {
   return std::max<Int>(size, 0);
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

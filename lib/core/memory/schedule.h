@@ -10,7 +10,7 @@
 #include "pagoda/core/analysis.h"
 #include "pagoda/core/graph.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 
 enum class Place : std::uint8_t {
   Device,    // an activation
@@ -68,4 +68,4 @@ std::optional<Dim> bytes_of(const TensorType& type);
 // The value with unbound dims at 1. A size that such a choice makes negative holds nothing.
 Int size_at(const Dim& bytes, const Bindings& bindings);
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

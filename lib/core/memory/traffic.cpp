@@ -7,7 +7,7 @@
 #include "graph/index.h"
 #include "memory/fusion.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 namespace {
 
 constexpr std::array kModels = {
@@ -199,4 +199,4 @@ Traffic traffic(const Model& model, const Analysis& analysis, const TrafficOptio
   return result;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

@@ -5,7 +5,7 @@
 #include "onnx/load.h"
 #include "onnx/wire.h"
 
-namespace pagoda::wire {
+namespace pagoda::inline core::wire {
 namespace {
 
 // Fields newer than the installed ONNX.
@@ -265,4 +265,4 @@ void build_function(Loader& loader, const ::onnx::FunctionProto& proto) {
   loader.model.functions.push_back(std::move(function));
 }
 
-}  // namespace pagoda::wire
+}  // namespace pagoda::inline core::wire

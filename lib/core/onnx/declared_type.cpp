@@ -3,7 +3,7 @@
 
 #include "onnx/stored_tensor.h"
 
-namespace pagoda::wire {
+namespace pagoda::inline core::wire {
 namespace {
 
 // Formulas beyond this many characters in all are taken as sizes that the file leaves open: reading one can
@@ -129,4 +129,4 @@ std::string DimNames::unused(std::string identifier) {
   }
 }
 
-}  // namespace pagoda::wire
+}  // namespace pagoda::inline core::wire

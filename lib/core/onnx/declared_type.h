@@ -12,7 +12,7 @@
 
 #include "pagoda/core/tensor_type.h"
 
-namespace pagoda::wire {
+namespace pagoda::inline core::wire {
 
 // The symbols of one model. Different names never become one symbol, and sizes without a name get one of their own.
 class DimNames {
@@ -40,4 +40,4 @@ class DimNames {
   std::size_t formula_characters_ = 0;
 };
 
-}  // namespace pagoda::wire
+}  // namespace pagoda::inline core::wire

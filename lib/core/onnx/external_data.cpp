@@ -15,7 +15,7 @@
 #include "onnx/skeleton.h"
 #include "onnx/wire.h"
 
-namespace pagoda::wire {
+namespace pagoda::inline core::wire {
 namespace {
 
 std::string resolved(const std::string& path) {
@@ -114,4 +114,4 @@ ExternalData::Bytes ExternalData::read(const Extent& extent, std::uint64_t bytes
   return result;
 }
 
-}  // namespace pagoda::wire
+}  // namespace pagoda::inline core::wire

@@ -7,7 +7,7 @@
 
 #include "pagoda/core/graph.h"
 
-namespace pagoda::wire {
+namespace pagoda::inline core::wire {
 
 class ExternalData {
  public:
@@ -38,4 +38,4 @@ class ExternalData {
 // the file's own.
 std::vector<std::string> folders_of(const std::string& path);
 
-}  // namespace pagoda::wire
+}  // namespace pagoda::inline core::wire

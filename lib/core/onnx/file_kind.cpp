@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
-namespace pagoda::wire {
+namespace pagoda::inline core::wire {
 namespace {
 
 using namespace std::string_view_literals;
@@ -62,4 +62,4 @@ std::string describe_kind(std::span<const std::byte> bytes) {
   return {};
 }
 
-}  // namespace pagoda::wire
+}  // namespace pagoda::inline core::wire

@@ -8,7 +8,7 @@
 #include "onnx/wire.h"
 #include "pagoda/base/error.h"
 
-namespace pagoda::wire {
+namespace pagoda::inline core::wire {
 
 // "; it looks like a PNG image" and, where there is one, the remedy. Empty when the content looks like nothing known.
 std::string describe_kind(std::span<const std::byte> bytes);
@@ -29,4 +29,4 @@ auto about(const std::string& path, std::span<const std::byte> bytes, Use use) {
   }
 }
 
-}  // namespace pagoda::wire
+}  // namespace pagoda::inline core::wire

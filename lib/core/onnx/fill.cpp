@@ -16,7 +16,7 @@
 #include "onnx/stored_tensor.h"
 #include "onnx/write.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 namespace wire {
 namespace {
 
@@ -249,4 +249,4 @@ void write_filled(const std::string& model_path, const std::string& output_path,
   output.commit();
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

@@ -6,7 +6,7 @@
 
 #include "onnx/weight_use.h"
 
-namespace pagoda::wire {
+namespace pagoda::inline core::wire {
 
 struct Filling {
   ElementType element = ElementType::Undefined;
@@ -20,4 +20,4 @@ struct Filling {
   std::string piece(std::uint64_t begin, std::uint64_t end) const;
 };
 
-}  // namespace pagoda::wire
+}  // namespace pagoda::inline core::wire

@@ -14,7 +14,7 @@
 #include "onnx/skeleton.h"
 #include "onnx/wire.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 namespace wire {
 namespace {
 
@@ -108,4 +108,4 @@ Model load_model(const std::string& path) {
                     [&](wire::Range read) { file.release(read.begin, read.end); });
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

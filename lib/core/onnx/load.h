@@ -12,7 +12,7 @@
 #include "onnx/tensor_value.h"
 #include "pagoda/core/graph.h"
 
-namespace pagoda::wire {
+namespace pagoda::inline core::wire {
 
 struct Loader {
   // Values that bodies take from the graphs around them, each counted once per level that it passes.
@@ -57,4 +57,4 @@ bool parse(google::protobuf::Message& message, std::string_view bytes);
 // "ai.onnx" is the long name of the default domain.
 inline std::string plain_domain(const std::string& domain) { return domain == "ai.onnx" ? std::string() : domain; }
 
-}  // namespace pagoda::wire
+}  // namespace pagoda::inline core::wire

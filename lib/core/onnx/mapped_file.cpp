@@ -9,7 +9,7 @@
 
 #include "pagoda/core/model.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 namespace {
 
 [[noreturn]] void fail(const std::string& path, const std::string& what) { throw Error(path + ": " + what); }
@@ -68,4 +68,4 @@ void MappedFile::release(std::size_t begin, std::size_t end) const {
   if (begin < end) ::madvise(const_cast<std::byte*>(data_) + begin, end - begin, MADV_DONTNEED);
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

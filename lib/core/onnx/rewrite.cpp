@@ -6,7 +6,7 @@
 
 #include "onnx/schema.h"
 
-namespace pagoda::wire {
+namespace pagoda::inline core::wire {
 namespace {
 
 // NodeProto.op_type and TensorShapeProto.dim.
@@ -238,4 +238,4 @@ std::string external_reference(std::string_view location, std::uint64_t offset, 
   return fields;
 }
 
-}  // namespace pagoda::wire
+}  // namespace pagoda::inline core::wire

@@ -12,7 +12,7 @@
 
 #include "onnx/stored_tensor.h"
 
-namespace pagoda::wire {
+namespace pagoda::inline core::wire {
 
 // At `offset` of the input, `removed` bytes give way to `text`, followed by `generated` bytes that the caller of
 // the rewrite makes up for the tensor numbered `tensor`.
@@ -63,4 +63,4 @@ std::string rewrite(std::span<const std::byte> model, const RewritePolicy& polic
 // The fields of TensorProto that refer to external data.
 std::string external_reference(std::string_view location, std::uint64_t offset, std::uint64_t length);
 
-}  // namespace pagoda::wire
+}  // namespace pagoda::inline core::wire

@@ -5,7 +5,7 @@
 #include <array>
 #include <cstdint>
 
-namespace pagoda::wire {
+namespace pagoda::inline core::wire {
 
 enum class Message : std::uint8_t {
   None,  // not a message
@@ -134,4 +134,4 @@ constexpr const FieldRow& field_row(Message message, std::uint32_t number) {
   return kFieldIndex[static_cast<std::size_t>(message)][number < kFieldNumbers ? number : 0];
 }
 
-}  // namespace pagoda::wire
+}  // namespace pagoda::inline core::wire

@@ -3,7 +3,7 @@
 
 #include "onnx/load.h"
 
-namespace pagoda::wire {
+namespace pagoda::inline core::wire {
 namespace {
 
 constexpr std::string_view kNameScopes = "pkg.torch.onnx.name_scopes";
@@ -61,4 +61,4 @@ std::string module_scope(const ::onnx::NodeProto& proto) {
   return slash == std::string::npos ? std::string() : proto.name().substr(0, slash);
 }
 
-}  // namespace pagoda::wire
+}  // namespace pagoda::inline core::wire

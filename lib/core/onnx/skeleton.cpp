@@ -3,7 +3,7 @@
 
 #include "onnx/file_kind.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 namespace wire {
 namespace {
 
@@ -48,4 +48,4 @@ std::string skeleton(std::span<const std::byte> bytes, const SkeletonOptions& op
   return wire::about("", bytes, [&] { return wire::rewrite(bytes, wire::skeleton_policy(options, external)); });
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

@@ -9,7 +9,7 @@
 #include "onnx/rewrite.h"
 #include "pagoda/core/model.h"
 
-namespace pagoda::wire {
+namespace pagoda::inline core::wire {
 
 // The location under which a skeleton refers to data inside the file that it was taken from. No file has this name.
 inline constexpr std::string_view kInModel = "<in the model>";
@@ -21,4 +21,4 @@ RewritePolicy skeleton_policy(const SkeletonOptions& options, const ExternalData
 // Where the external data of the model at `path` are looked for: in options.directory, else in its own folders.
 std::vector<std::string> data_folders(const std::string& path, const SkeletonOptions& options);
 
-}  // namespace pagoda::wire
+}  // namespace pagoda::inline core::wire

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-namespace pagoda::wire {
+namespace pagoda::inline core::wire {
 namespace {
 
 // clang-format off
@@ -87,4 +87,4 @@ std::uint64_t encode(const SmallFloat& format, double value) {
   return code | (negative ? std::uint64_t{1} << (format.exponent + format.mantissa) : 0);
 }
 
-}  // namespace pagoda::wire
+}  // namespace pagoda::inline core::wire

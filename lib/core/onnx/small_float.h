@@ -5,7 +5,7 @@
 
 #include "pagoda/core/tensor_type.h"
 
-namespace pagoda::wire {
+namespace pagoda::inline core::wire {
 
 struct SmallFloat {
   ElementType type;
@@ -24,4 +24,4 @@ double decode(const SmallFloat& format, std::uint64_t code);
 // The nearest code, ties away from zero; the largest number for what lies beyond it.
 std::uint64_t encode(const SmallFloat& format, double value);
 
-}  // namespace pagoda::wire
+}  // namespace pagoda::inline core::wire

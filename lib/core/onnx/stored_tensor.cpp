@@ -7,7 +7,7 @@
 
 #include "pagoda/core/model.h"
 
-namespace pagoda::wire {
+namespace pagoda::inline core::wire {
 namespace {
 
 // Numbers of data fields are below.
@@ -263,4 +263,4 @@ void read_external_entry(std::string_view key, std::string_view value, Extent& e
   if (key == "length") number(extent.bytes);
 }
 
-}  // namespace pagoda::wire
+}  // namespace pagoda::inline core::wire

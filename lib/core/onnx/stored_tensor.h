@@ -9,7 +9,7 @@
 #include "onnx/wire.h"
 #include "pagoda/core/graph.h"
 
-namespace pagoda::wire {
+namespace pagoda::inline core::wire {
 
 // Numbers of TensorProto's fields.
 enum TensorField : std::uint32_t {
@@ -82,4 +82,4 @@ bool keeps_value(ElementType type, std::uint64_t elements);
 // Where an external tensor lies, from the entries of its external_data. `problem` says what is wrong with them.
 void read_external_entry(std::string_view key, std::string_view value, Extent& extent, std::string& problem);
 
-}  // namespace pagoda::wire
+}  // namespace pagoda::inline core::wire

@@ -9,7 +9,7 @@
 #include "onnx/small_float.h"
 #include "onnx/stored_tensor.h"
 
-namespace pagoda::wire {
+namespace pagoda::inline core::wire {
 namespace {
 
 Scalar decode_integer(ElementType type, std::uint64_t code) {
@@ -163,4 +163,4 @@ Tensor TensorReader::read(const ::onnx::SparseTensorProto& proto) {
   return tensor;
 }
 
-}  // namespace pagoda::wire
+}  // namespace pagoda::inline core::wire

@@ -9,7 +9,7 @@
 #include "onnx/external_data.h"
 #include "pagoda/core/graph.h"
 
-namespace pagoda::wire {
+namespace pagoda::inline core::wire {
 
 // The elements of little-endian packed data: the raw_data of TensorProto. `data` holds raw_bytes(type, elements).
 TensorValue decode_raw(ElementType type, std::uint64_t elements, std::string_view data);
@@ -34,4 +34,4 @@ class TensorReader {
   std::uint64_t indices_left_ = kMostIndices, others_left_ = kMostOthers;
 };
 
-}  // namespace pagoda::wire
+}  // namespace pagoda::inline core::wire

@@ -6,7 +6,7 @@
 #include "onnx/load.h"
 #include "onnx/wire.h"
 
-namespace pagoda::wire {
+namespace pagoda::inline core::wire {
 namespace {
 
 constexpr std::int32_t kNoNode = -1;
@@ -82,4 +82,4 @@ void sort_topologically(Graph& graph, const std::vector<std::vector<ValueId>>& r
   graph.nodes = std::move(nodes);
 }
 
-}  // namespace pagoda::wire
+}  // namespace pagoda::inline core::wire

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace pagoda::wire {
+namespace pagoda::inline core::wire {
 namespace {
 
 struct UseRow {
@@ -260,4 +260,4 @@ double guessed_deviation(const Shape& shape) { return unit_deviation(guessed_fan
 
 std::map<WeightPlace, WeightUse> weight_uses(const Model& model) { return UseFinder(model).run(); }
 
-}  // namespace pagoda::wire
+}  // namespace pagoda::inline core::wire

@@ -8,7 +8,7 @@
 
 #include "pagoda/core/graph.h"
 
-namespace pagoda::wire {
+namespace pagoda::inline core::wire {
 
 enum class Use : std::uint8_t {
   Unknown,
@@ -35,4 +35,4 @@ std::map<WeightPlace, WeightUse> weight_uses(const Model& model);
 // The deviation for a tensor of which only the shape is known.
 double guessed_deviation(const Shape& shape);
 
-}  // namespace pagoda::wire
+}  // namespace pagoda::inline core::wire

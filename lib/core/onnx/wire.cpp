@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-namespace pagoda::wire {
+namespace pagoda::inline core::wire {
 namespace {
 
 constexpr std::uint64_t kLongestVarint = 10;
@@ -177,4 +177,4 @@ std::string quoted(std::string_view name) {
   return result + (name.size() > kLongest ? "…\"" : "\"");
 }
 
-}  // namespace pagoda::wire
+}  // namespace pagoda::inline core::wire

@@ -13,7 +13,7 @@
 
 #include "pagoda/base/error.h"
 
-namespace pagoda::wire {
+namespace pagoda::inline core::wire {
 
 // Messages within messages. Protobuf's own default is 100, which is 33 graphs within graphs.
 inline constexpr int kMaxDepth = 500;
@@ -98,4 +98,4 @@ void append_bytes_field(std::string& out, std::uint32_t number, std::string_view
 // A name from a file, safe to print in a message: quoted, control characters escaped, long ones cut.
 std::string quoted(std::string_view name);
 
-}  // namespace pagoda::wire
+}  // namespace pagoda::inline core::wire

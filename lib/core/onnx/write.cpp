@@ -15,7 +15,7 @@
 #include "onnx/skeleton.h"
 #include "pagoda/core/model.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 namespace wire {
 namespace {
 
@@ -119,4 +119,4 @@ void write_skeleton(const std::string& model_path, const std::string& output_pat
   output.commit();
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

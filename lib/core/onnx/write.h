@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace pagoda::wire {
+namespace pagoda::inline core::wire {
 
 // A file written under a temporary name beside `path` and renamed at commit(); without it nothing stays behind.
 class OutputFile {
@@ -31,4 +31,4 @@ class OutputFile {
   int file_ = -1;
 };
 
-}  // namespace pagoda::wire
+}  // namespace pagoda::inline core::wire

@@ -7,7 +7,7 @@
 #include "ops/attention_work.h"
 #include "ops/shape_math.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 namespace {
 
 // --- Attention ---
@@ -321,4 +321,4 @@ static_assert(well_formed(kPreviewRules));
 std::span<const OpRule> attention_rules() { return kRules; }
 std::span<const OpRule> preview_rules() { return kPreviewRules; }
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

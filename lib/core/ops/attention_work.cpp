@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 
 Dim half(const Dim& even) {
   if (const auto exact = exact_div(even, 2)) return *exact;
@@ -73,4 +73,4 @@ void read_rotary_tables(OpCost& cost, const OpContext& op, int cos, int sin, con
   }
 }
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

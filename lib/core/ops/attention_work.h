@@ -9,7 +9,7 @@
 
 #include "ops/contrib_parts.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 
 // Counts are doubled, n·(n + 1) instead of its half, so that formulas stay polynomials; half() ends them.
 Dim half(const Dim& even);
@@ -73,4 +73,4 @@ void move_cache(OpCost& cost, const OpContext& op, std::initializer_list<int> pa
 // Reads the rows that `tokens` tokens pick from the rotary tables at inputs `cos` and `sin`, at most the whole tables.
 void read_rotary_tables(OpCost& cost, const OpContext& op, int cos, int sin, const Dim& tokens);
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

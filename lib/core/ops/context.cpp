@@ -5,7 +5,7 @@
 
 #include "ops/context.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 namespace {
 
 std::string position(int i) { return std::to_string(i); }
@@ -307,4 +307,4 @@ void OpContext::write_only(OpCost& cost, int output, const Dim& bytes) const {
   cost.write(output, bytes);
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

@@ -11,7 +11,7 @@
 #include "pagoda/core/diagnostic.h"
 #include "pagoda/core/rule.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 
 // What is known of one value while its graph is walked.
 struct ValueInfo {
@@ -79,4 +79,4 @@ struct OpContext::State {
   std::vector<bool> output_set;
 };
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

@@ -5,7 +5,7 @@
 #include "ops/families.h"
 #include "ops/shape_math.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 namespace {
 
 // A mask of rank 1 holds lengths; any other is added to the scores.
@@ -395,4 +395,4 @@ static_assert(well_formed(kRules));
 
 std::span<const OpRule> contrib_attention_rules() { return kRules; }
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

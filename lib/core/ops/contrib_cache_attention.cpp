@@ -4,7 +4,7 @@
 #include "ops/families.h"
 #include "ops/shape_math.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 namespace {
 
 // Heads of a query [… tokens, hidden] that holds Q alone, or Q, K and V where the key is absent.
@@ -395,4 +395,4 @@ static_assert(well_formed(kRules));
 
 std::span<const OpRule> contrib_cache_attention_rules() { return kRules; }
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

@@ -5,7 +5,7 @@
 #include "ops/families.h"
 #include "ops/rule_parts.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 namespace {
 
 // --- convolutions ---
@@ -394,4 +394,4 @@ std::span<const OpRule> contrib_conv_rules() { return kRules; }
 std::span<const OpRule> internal_nhwc_rules() { return kNhwcRules; }
 std::span<const OpRule> nchwc_rules() { return kNchwcRules; }
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

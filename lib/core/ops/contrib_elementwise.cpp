@@ -5,7 +5,7 @@
 #include "ops/rule_parts.h"
 #include "ops/shape_math.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 namespace {
 
 OpCost per_element(const OpContext& op, const Work& work) {
@@ -275,4 +275,4 @@ static_assert(well_formed(kRules));
 
 std::span<const OpRule> contrib_elementwise_rules() { return kRules; }
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

@@ -4,7 +4,7 @@
 #include "ops/families.h"
 #include "ops/shape_math.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 namespace {
 
 OpCost cost_search(const OpContext& op) {
@@ -105,4 +105,4 @@ static_assert(well_formed(kRules));
 
 std::span<const OpRule> contrib_generation_rules() { return kRules; }
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

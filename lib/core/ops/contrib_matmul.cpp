@@ -4,7 +4,7 @@
 #include "ops/families.h"
 #include "ops/shape_math.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 
 Shape Product::output() const {
   Shape shape = batch;
@@ -374,4 +374,4 @@ static_assert(well_formed(kRules));
 
 std::span<const OpRule> contrib_matmul_rules() { return kRules; }
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

@@ -6,7 +6,7 @@
 #include "ops/rule_parts.h"
 #include "ops/shape_math.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 namespace {
 
 // --- GatherBlockQuantized: data, indices, scales, zero points ---
@@ -380,4 +380,4 @@ static_assert(well_formed(kAtenRules));
 std::span<const OpRule> contrib_misc_rules() { return kRules; }
 std::span<const OpRule> aten_rules() { return kAtenRules; }
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

@@ -3,7 +3,7 @@
 #include "ops/contrib_parts.h"
 #include "ops/families.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 namespace {
 
 // Inputs of one projection; -1 where the operator has none.
@@ -131,4 +131,4 @@ static_assert(well_formed(kRules));
 
 std::span<const OpRule> contrib_moe_rules() { return kRules; }
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

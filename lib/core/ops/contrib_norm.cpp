@@ -3,7 +3,7 @@
 #include "ops/families.h"
 #include "ops/shape_math.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 namespace {
 
 Work scaled_by(int operations, const Dim& elements) {
@@ -187,4 +187,4 @@ static_assert(well_formed(kRules));
 
 std::span<const OpRule> contrib_norm_rules() { return kRules; }
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

@@ -4,7 +4,7 @@
 #include "ops/families.h"
 #include "ops/shape_math.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 namespace {
 
 // Twice Σ length² over the sequences of a batch. `tokens` in all; input `offsets` is [B, S], `bounds` [B + 1].
@@ -143,4 +143,4 @@ static_assert(well_formed(kRules));
 
 std::span<const OpRule> contrib_packed_attention_rules() { return kRules; }
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

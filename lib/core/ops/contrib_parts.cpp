@@ -6,7 +6,7 @@
 
 #include "ops/shape_math.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 
 const OpRule& standard_rule(std::string_view op_type) {
   const OpRule* rule = find_rule("", op_type);
@@ -140,4 +140,4 @@ Shape leading(const Shape& shape) { return Shape(shape.begin(), shape.empty() ? 
 
 Dim row_count(const Shape& shape) { return element_count(leading(shape)); }
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

@@ -11,7 +11,7 @@
 #include "ops/nn_work.h"
 #include "ops/op_rule.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 
 // --- rows of ai.onnx under another domain ---
 
@@ -90,4 +90,4 @@ void expect_dim(OpContext& op, int i, int axis, const Dim& dim, std::string_view
 Shape leading(const Shape& shape);
 Dim row_count(const Shape& shape);
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

@@ -3,7 +3,7 @@
 
 #include "ops/contrib_parts.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 
 // numpy.matmul of two shapes: batch axes broadcast; a vector operand has no row (column) axis, nor has the output.
 struct Product {
@@ -32,4 +32,4 @@ struct GemmSizes {
 GemmSizes gemm_sizes(const OpContext& op, int a, int b);
 void infer_gemm_output(OpContext& op, int a, int b, int c, ElementType element);
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

@@ -5,7 +5,7 @@
 #include "ops/families.h"
 #include "ops/shape_math.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 namespace {
 
 // Sub of the zero point where there is one, and the scale.
@@ -251,4 +251,4 @@ static_assert(well_formed(kRules));
 
 std::span<const OpRule> contrib_qlinear_rules() { return kRules; }
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

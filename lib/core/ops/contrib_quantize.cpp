@@ -3,7 +3,7 @@
 #include "ops/families.h"
 #include "ops/shape_math.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 namespace {
 
 // Zero points off both operands, once per element; the scales of both combine, once per element of B's.
@@ -256,4 +256,4 @@ static_assert(well_formed(kRules));
 
 std::span<const OpRule> contrib_quantize_rules() { return kRules; }
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

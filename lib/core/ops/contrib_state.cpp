@@ -4,7 +4,7 @@
 #include "ops/families.h"
 #include "ops/shape_math.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 namespace {
 
 std::int64_t count_attribute(const OpContext& op, std::string_view name, std::int64_t most) {
@@ -293,4 +293,4 @@ static_assert(well_formed(kRules));
 
 std::span<const OpRule> contrib_state_rules() { return kRules; }
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

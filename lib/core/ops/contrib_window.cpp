@@ -1,7 +1,7 @@
 // Windows over images of either layout.
 #include "ops/contrib_window.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 
 Layout stated_layout(const OpContext& op, std::int64_t otherwise) {
   return op.attribute("channels_last", otherwise) != 0 ? Layout::ChannelsLast : Layout::ChannelsFirst;
@@ -99,4 +99,4 @@ Work fused_activation_work(const OpContext& op) {
   return activation_work(op, op.attribute("activation", std::string_view(""))) * op.output_elements(0);
 }
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

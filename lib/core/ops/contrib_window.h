@@ -4,7 +4,7 @@
 #include "ops/contrib_parts.h"
 #include "ops/shape_math.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 
 enum class Layout : std::uint8_t { ChannelsFirst, ChannelsLast };
 
@@ -33,4 +33,4 @@ Image pooled(const OpContext& op, Layout layout);
 // Work of the attribute `activation` on every element of output 0.
 Work fused_activation_work(const OpContext& op);
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

@@ -4,7 +4,7 @@
 #include "ops/op_rule.h"
 #include "ops/shape_math.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 namespace {
 
 constexpr std::int64_t kNoGroup = 1;
@@ -252,4 +252,4 @@ static_assert(well_formed(kRules));
 
 std::span<const OpRule> conv_rules() { return kRules; }
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

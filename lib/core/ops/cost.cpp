@@ -3,7 +3,7 @@
 
 #include <array>
 
-namespace pagoda {
+namespace pagoda::inline core {
 namespace {
 
 constexpr std::array<std::pair<Convention, std::string_view>, 5> kConventions = {
@@ -116,4 +116,4 @@ Dim flops(const OpCost& cost, Convention convention) {
   return 2 * cost.macs + cost.arith + cost.special;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

@@ -12,7 +12,7 @@
 #include "ops/rule_parts.h"
 #include "ops/shape_math.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 namespace {
 
 // Labels by number: a-z, A-Z, then the axes of the ellipsis counted from its last.
@@ -289,4 +289,4 @@ static_assert(well_formed(kRules));
 
 std::span<const OpRule> einsum_rules() { return kRules; }
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

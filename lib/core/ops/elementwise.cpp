@@ -6,7 +6,7 @@
 #include "ops/rule_parts.h"
 #include "ops/shape_math.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 namespace {
 
 // --- types ---
@@ -191,4 +191,4 @@ static_assert(well_formed(kRules));
 
 std::span<const OpRule> elementwise_rules() { return kRules; }
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

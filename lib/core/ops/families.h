@@ -3,7 +3,7 @@
 
 #include "ops/op_rule.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 
 std::span<const OpRule> aten_rules();
 std::span<const OpRule> attention_rules();
@@ -48,4 +48,4 @@ std::span<const OpRule> unary_rules();
 std::span<const OpRule> vision_rules();
 std::span<const OpRule> withdrawn_rules();
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

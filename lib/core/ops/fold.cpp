@@ -5,7 +5,7 @@
 
 #include "ops/shape_math.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 
 const Scalar& SmallTensor::operator[](std::int64_t index) const {
   static const Scalar kUnknown;
@@ -114,4 +114,4 @@ void fold_broadcast(OpContext& op, BinaryFold f) {
   publish(op, std::move(value));
 }
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

@@ -11,7 +11,7 @@
 #include "ops/scalar_math.h"
 #include "pagoda/core/rule.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 
 using Extents = std::vector<std::int64_t>;  // a constant shape
 
@@ -65,4 +65,4 @@ void fold_each(OpContext& op) {
   fold_broadcast(op, F);
 }
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

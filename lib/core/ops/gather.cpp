@@ -12,7 +12,7 @@
 #include "ops/rule_parts.h"
 #include "ops/shape_math.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 namespace {
 
 void set_unknown_rank(OpContext& op, int output = 0) {
@@ -505,4 +505,4 @@ static_assert(well_formed(kRules));
 
 std::span<const OpRule> gather_rules() { return kRules; }
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

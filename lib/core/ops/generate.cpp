@@ -7,7 +7,7 @@
 #include "ops/rule_parts.h"
 #include "ops/shape_math.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 namespace {
 
 // --- Constant ---
@@ -240,4 +240,4 @@ static_assert(well_formed(kRules));
 
 std::span<const OpRule> generate_rules() { return kRules; }
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

@@ -3,7 +3,7 @@
 #include "ops/op_rule.h"
 #include "ops/shape_math.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 namespace {
 
 void infer_loss(OpContext& op) {
@@ -75,4 +75,4 @@ static_assert(well_formed(kRules));
 
 std::span<const OpRule> loss_rules() { return kRules; }
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

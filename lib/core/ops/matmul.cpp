@@ -5,7 +5,7 @@
 #include "ops/rule_parts.h"
 #include "ops/shape_math.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 namespace {
 
 // --- numpy.matmul ---
@@ -178,4 +178,4 @@ static_assert(well_formed(kRules));
 
 std::span<const OpRule> matmul_rules() { return kRules; }
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

@@ -9,7 +9,7 @@
 #include "ops/shape_math.h"
 #include "ops/tree_depth.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 namespace {
 
 constexpr int kRealBytes = 4;
@@ -471,4 +471,4 @@ static_assert(well_formed(kRules));
 
 std::span<const OpRule> ml_rules() { return kRules; }
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

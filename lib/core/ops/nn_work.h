@@ -8,7 +8,7 @@
 #include "ops/rebatch.h"
 #include "pagoda/core/rule.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 
 // What is known of an output before its shape is worked out; it stays when the rule ends early.
 inline void set_element(OpContext& op, int output, ElementType element) {
@@ -128,4 +128,4 @@ inline Work sample_work(Interpolation mode, int axes) {
   return {.arith = 2 * sample_taps(mode, axes) - 1, .special = 0, .comparisons = 0};
 }
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

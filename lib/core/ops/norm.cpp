@@ -6,7 +6,7 @@
 #include "ops/rule_parts.h"
 #include "ops/shape_math.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 namespace {
 
 // The type in which statistics are computed (attribute stash_type): float32 unless stated.
@@ -257,4 +257,4 @@ static_assert(well_formed(kRules));
 
 std::span<const OpRule> norm_rules() { return kRules; }
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

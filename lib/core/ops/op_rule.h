@@ -18,7 +18,7 @@
 #include "pagoda/core/cost.h"
 #include "pagoda/core/rule.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 
 // The rows of one domain in one file.
 struct Family {
@@ -50,4 +50,4 @@ std::span<const Family> families();
 // The built-in rule of an op, or null.
 const OpRule* find_rule(std::string_view domain, std::string_view op_type);
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

@@ -10,7 +10,7 @@
 #include "pagoda/base/csv_reader.h"
 #include "pagoda/base/embedded_file.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 namespace ops {
 std::span<const base::EmbeddedFile> operator_files();  // data/ops.csv
 }
@@ -27,7 +27,7 @@ constexpr std::pair<std::string_view, std::string_view> kStructures[] = {
 // By domain and name: the opsets that define or change the operator.
 std::map<std::pair<std::string, std::string>, std::string> defined_versions() {
   const std::string_view text = ops::operator_files().front().text;
-  import::CsvReader reader(text.substr(text.find('\n') + 1), "data/ops.csv");  // its first line is a comment
+  base::CsvReader reader(text.substr(text.find('\n') + 1), "data/ops.csv");  // its first line is a comment
   std::map<std::pair<std::string, std::string>, std::string> versions;
   std::vector<std::string> cells;
   while (reader.next(cells)) versions[{cells[0], cells[1]}] = cells[2];
@@ -54,4 +54,4 @@ std::vector<OperatorInfo> operators() {
   return result;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 namespace {
 
 // The value of an integer attribute within what sizes and widths can be; empty otherwise.
@@ -165,4 +165,4 @@ std::map<std::pair<GraphId, std::int32_t>, Dim> packed_weights(const Model& mode
   return result;
 }
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

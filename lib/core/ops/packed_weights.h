@@ -7,10 +7,10 @@
 
 #include "pagoda/core/graph.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 
 // The initializers that hold such weights, by graph and index, with the number of weights in each. An initializer is
 // found through a Reshape too, as embeddings share their table with the last projection.
 std::map<std::pair<GraphId, std::int32_t>, Dim> packed_weights(const Model& model);
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

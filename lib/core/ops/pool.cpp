@@ -3,7 +3,7 @@
 #include "ops/op_rule.h"
 #include "ops/shape_math.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 namespace {
 
 int spatial_rank(const OpContext& op) {
@@ -197,4 +197,4 @@ static_assert(well_formed(kRules));
 
 std::span<const OpRule> pool_rules() { return kRules; }
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

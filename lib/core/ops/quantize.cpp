@@ -2,7 +2,7 @@
 #include "ops/op_rule.h"
 #include "ops/shape_math.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 namespace {
 
 // The type an attribute names by number; empty when the attribute is absent or 0.
@@ -84,4 +84,4 @@ static_assert(well_formed(kRules));
 
 std::span<const OpRule> quantize_rules() { return kRules; }
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <tuple>
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 
 bool has_batch(const Dim& dim, const OpContext::Rebatch& rebatch) {
   const std::vector<std::string> names = dim.symbols();
@@ -52,4 +52,4 @@ std::optional<std::size_t> batch_position(const Shape& input, const Shape& targe
   return best;
 }
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

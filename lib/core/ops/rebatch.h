@@ -7,7 +7,7 @@
 
 #include "pagoda/core/rule.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 
 // `input` holds the symbol rebatch.to in one of its sizes; `target` holds the sizes at the exported batch, none of
 // them unknown. The index of the target size that has to grow with the batch; empty where none can be told.
@@ -16,4 +16,4 @@ std::optional<std::size_t> batch_position(const Shape& input, const Shape& targe
 // Whether the formula depends on the batch.
 bool has_batch(const Dim& dim, const OpContext::Rebatch& rebatch);
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

@@ -8,7 +8,7 @@
 #include "ops/op_rule.h"
 #include "ops/shape_math.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 namespace {
 
 // Inputs common to the three: X, W, R, B, sequence_lens, initial_h.
@@ -206,4 +206,4 @@ static_assert(well_formed(kRules));
 
 std::span<const OpRule> recurrent_rules() { return kRules; }
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

@@ -8,7 +8,7 @@
 #include "ops/rule_parts.h"
 #include "ops/shape_math.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 namespace {
 
 // --- axes ---
@@ -249,4 +249,4 @@ static_assert(well_formed(kRules));
 
 std::span<const OpRule> reduce_rules() { return kRules; }
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

@@ -4,7 +4,7 @@
 
 #include "ops/families.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 
 std::span<const Family> families() {
   static const std::array kFamilies = {
@@ -65,4 +65,4 @@ const OpRule* find_rule(std::string_view domain, std::string_view op_type) {
   return nullptr;
 }
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

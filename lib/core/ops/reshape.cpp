@@ -8,7 +8,7 @@
 #include "ops/rule_parts.h"
 #include "ops/shape_math.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 namespace {
 
 void set_unknown_rank(OpContext& op) { op.set_output(0, {.element = op.element(0), .shape = std::nullopt}); }
@@ -317,4 +317,4 @@ static_assert(well_formed(kRules));
 
 std::span<const OpRule> reshape_rules() { return kRules; }
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

@@ -10,7 +10,7 @@
 #include "ops/op_rule.h"
 #include "ops/shape_math.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 namespace {
 
 // --- output size from a scale ---
@@ -343,4 +343,4 @@ static_assert(well_formed(kRules));
 
 std::span<const OpRule> resize_rules() { return kRules; }
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

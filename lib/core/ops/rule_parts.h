@@ -6,7 +6,7 @@
 
 #include "ops/op_rule.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 
 // Output 0 has the type of input 0.
 inline void infer_same(OpContext& op) { op.set_output(0, op.input(0)); }
@@ -45,4 +45,4 @@ inline ElementType element_attribute(const OpContext& op, std::string_view name,
   return static_cast<ElementType>(number);
 }
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

@@ -8,7 +8,7 @@
 
 #include "pagoda/core/dim.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 namespace {
 
 const Scalar kUnknown;
@@ -365,4 +365,4 @@ Scalar convert(const Scalar& a, ElementType from, ElementType to) {
   return truncated(ratio.numerator, ratio.denominator);
 }
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

@@ -8,7 +8,7 @@
 #include "pagoda/core/graph.h"
 #include "pagoda/core/tensor_type.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 
 using UnaryFold = Scalar (*)(const Scalar&, ElementType);
 using BinaryFold = Scalar (*)(const Scalar&, const Scalar&, ElementType);
@@ -57,4 +57,4 @@ Scalar logical_not(const Scalar& a, ElementType type);
 Scalar select(const Scalar& condition, const Scalar& a, const Scalar& b);
 Scalar convert(const Scalar& a, ElementType from, ElementType to);
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

@@ -9,7 +9,7 @@
 #include "ops/rule_parts.h"
 #include "ops/shape_math.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 namespace {
 
 TensorType sequence_of(const TensorType& member) {
@@ -256,4 +256,4 @@ static_assert(well_formed(kRules));
 
 std::span<const OpRule> sequence_rules() { return kRules; }
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

@@ -3,7 +3,7 @@
 
 #include "ops/context.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 
 Dim Session::fresh(std::string_view hint, std::string node, std::string cause, std::optional<Dim> upper) {
   const std::string stem = Dim::identifier(hint);
@@ -90,4 +90,4 @@ std::optional<Dim> Session::unify(const Dim& raw_a, const Dim& raw_b, const std:
   return kept;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

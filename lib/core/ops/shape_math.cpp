@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 
 int normal_axis(const OpContext& op, std::int64_t axis, int rank) {
   if (axis < -rank || axis >= rank)
@@ -132,4 +132,4 @@ std::optional<std::int64_t> small_count(const Shape& shape, std::int64_t limit) 
   return count;
 }
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

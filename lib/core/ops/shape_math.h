@@ -10,7 +10,7 @@
 #include "pagoda/core/graph.h"
 #include "pagoda/core/rule.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 
 // `axis` counted from the front; ends the rule when it is outside [-rank, rank).
 int normal_axis(const OpContext& op, std::int64_t axis, int rank);
@@ -42,4 +42,4 @@ Shape shape_from_value(OpContext& op, const TensorValue& value, std::string_view
 // Number of elements of a known constant shape, empty when it is symbolic or above `limit`.
 std::optional<std::int64_t> small_count(const Shape& shape, std::int64_t limit = 1024);
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

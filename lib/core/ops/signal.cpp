@@ -7,7 +7,7 @@
 #include "ops/rule_parts.h"
 #include "ops/shape_math.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 namespace {
 
 // The only element of a scalar input; empty when it is not known.
@@ -194,4 +194,4 @@ static_assert(well_formed(kRules));
 
 std::span<const OpRule> signal_rules() { return kRules; }
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

@@ -9,7 +9,7 @@
 #include "ops/rule_parts.h"
 #include "ops/shape_math.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 namespace {
 
 // --- Slice ---
@@ -356,4 +356,4 @@ static_assert(well_formed(kRules));
 
 std::span<const OpRule> slice_rules() { return kRules; }
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

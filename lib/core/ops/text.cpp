@@ -7,7 +7,7 @@
 #include "ops/rule_parts.h"
 #include "ops/shape_math.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 namespace {
 
 void infer_string_concat(OpContext& op) {
@@ -91,4 +91,4 @@ static_assert(well_formed(kRules));
 
 std::span<const OpRule> text_rules() { return kRules; }
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

@@ -4,7 +4,7 @@
 #include "ops/families.h"
 #include "ops/shape_math.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 namespace {
 
 constexpr int kFirstTensor = 2;
@@ -101,4 +101,4 @@ static_assert(well_formed(kRules));
 
 std::span<const OpRule> training_rules() { return kRules; }
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 namespace {
 
 constexpr std::int64_t kLeaf = -1;
@@ -186,4 +186,4 @@ Forest forest_of_roots(const OpContext& op) {
   return forest;
 }
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

@@ -7,7 +7,7 @@
 
 #include "pagoda/core/rule.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 
 // One tree of an ensemble.
 struct Tree {
@@ -32,4 +32,4 @@ Forest forest_of_nodes(const OpContext& op, std::string_view prefix);
 // one weight.
 Forest forest_of_roots(const OpContext& op);
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

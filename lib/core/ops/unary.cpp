@@ -9,7 +9,7 @@
 #include "ops/rule_parts.h"
 #include "ops/shape_math.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 namespace {
 
 void infer_test(OpContext& op) { op.set_output(0, {.element = ElementType::Bool, .shape = op.input(0).shape}); }
@@ -190,4 +190,4 @@ static_assert(well_formed(kRules));
 
 std::span<const OpRule> unary_rules() { return kRules; }
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

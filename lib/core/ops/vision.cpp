@@ -3,7 +3,7 @@
 #include "ops/op_rule.h"
 #include "ops/shape_math.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 namespace {
 
 // Boxes kept per class and image at most: the third input, 0 when it is absent; empty when it is not known or larger
@@ -77,4 +77,4 @@ static_assert(well_formed(kRules));
 
 std::span<const OpRule> vision_rules() { return kRules; }
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

@@ -5,7 +5,7 @@
 #include "ops/rule_parts.h"
 #include "ops/shape_math.h"
 
-namespace pagoda::ops {
+namespace pagoda::inline core::ops {
 namespace {
 
 // --- withdrawn experiments ---
@@ -131,4 +131,4 @@ static_assert(well_formed(kRules));
 
 std::span<const OpRule> withdrawn_rules() { return kRules; }
 
-}  // namespace pagoda::ops
+}  // namespace pagoda::inline core::ops

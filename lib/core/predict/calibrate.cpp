@@ -11,7 +11,7 @@
 
 #include "predict/kernel_time.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 namespace {
 
 // --- coefficients as one vector of logarithms ---
@@ -388,4 +388,4 @@ CalibrationResult calibrate(std::span<const TimedRun> runs, const CalibrationOpt
   return result;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

@@ -1,7 +1,7 @@
 // Lowers a graph to the kernels that eager PyTorch launches under autocast. Follows each tensor's width and strides.
 #include "predict/eager_state.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 namespace {
 
 // A row that no rule lowers: its counted work and bytes, with floats half as wide where the file says float32.
@@ -62,4 +62,4 @@ EagerKernels eager_kernels(const Model& model, const Analysis& analysis, const E
   return result;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

@@ -5,7 +5,7 @@
 
 #include "predict/eager_state.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 namespace {
 
 constexpr auto kHalf = ElementType::Float16;
@@ -440,4 +440,4 @@ bool lower_node(EagerState& state, const Node& node, const NodeReport& row) {
   return false;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

@@ -4,7 +4,7 @@
 
 #include "predict/eager_state.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 namespace {
 
 constexpr auto kHalf = ElementType::Float16;
@@ -200,4 +200,4 @@ bool lower_attention(EagerState& state, const Idiom& idiom) {
   return true;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

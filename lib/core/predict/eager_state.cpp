@@ -1,6 +1,6 @@
 #include "predict/eager_state.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 namespace {
 
 const Tile kUnknown = {};
@@ -93,4 +93,4 @@ Tile EagerState::reshaped(Tile tile, const Sizes& sizes) {
   return tile;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

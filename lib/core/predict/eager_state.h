@@ -10,7 +10,7 @@
 #include "predict/idioms.h"
 #include "predict/strides.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 
 // A tensor on the device. Floats are Float32 or Float16 as autocast leaves them, whatever the file says.
 struct Tile {
@@ -81,4 +81,4 @@ bool lower_norm(EagerState& state, KernelClass kind, ValueId operand, ValueId re
 // Whether a node is element-wise.
 bool is_pointwise(std::string_view op);
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

@@ -8,7 +8,7 @@
 
 #include "graph/index.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 namespace {
 
 template <std::size_t N>
@@ -274,4 +274,4 @@ class Finder {
 
 std::vector<Idiom> find_idioms(const Model& model, const Analysis& analysis) { return Finder(model, analysis).run(); }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

@@ -6,7 +6,7 @@
 
 #include "pagoda/core/analysis.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 
 // What nodes of the main graph stand for one call of the framework.
 enum class Call : std::uint8_t { Own, Part, Linear, Activation, LayerNorm, GroupNorm, Variance, Attention };
@@ -22,4 +22,4 @@ struct Idiom {
 // By node of the main graph: the call that a node stands for, at its last node; Part for the others of the call.
 std::vector<Idiom> find_idioms(const Model& model, const Analysis& analysis);
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

@@ -5,7 +5,7 @@
 
 #include "predict/kernel_time.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 namespace {
 
 // clang-format off
@@ -84,4 +84,4 @@ double kernel_seconds(const Kernel& kernel, const KernelRates& rates, const Cali
   return kernel_terms(kernel, rates, calibration).seconds;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

@@ -3,7 +3,7 @@
 
 #include "pagoda/core/predict.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 
 // Derivatives are with respect to the logarithm of a coefficient.
 struct KernelTerms {
@@ -12,4 +12,4 @@ struct KernelTerms {
 };
 KernelTerms kernel_terms(const Kernel& kernel, const KernelRates& rates, const Calibration& calibration);
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

@@ -5,7 +5,7 @@
 
 #include "predict/kernel_time.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 
 std::optional<Factors> interval(const Calibration& calibration, std::string_view device, bool channels_last) {
   const auto holds = [](const std::vector<std::string>& names, std::string_view name) {
@@ -49,4 +49,4 @@ Prediction predict(const Model& model, const Analysis& analysis, const DeviceSpe
   return result;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace pagoda {
+namespace pagoda::inline core {
 namespace {
 
 // Axes that matter, slowest first.
@@ -148,4 +148,4 @@ bool same_inner_axis(const Sizes& sizes, const Strides& a, const Strides& b) {
   return axes_a.empty() || axes_a.back() == axes_b.back();
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

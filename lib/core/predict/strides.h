@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-namespace pagoda {
+namespace pagoda::inline core {
 
 using Sizes = std::vector<std::int64_t>;
 
@@ -36,4 +36,4 @@ Strides strides_like(const Sizes& sizes, std::span<const Strides> operands);
 // Whether the fastest axis is the same in both, so that a copy reads and writes whole cache lines.
 bool same_inner_axis(const Sizes& sizes, const Strides& a, const Strides& b);
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

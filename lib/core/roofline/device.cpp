@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-namespace pagoda {
+namespace pagoda::inline core {
 namespace {
 
 // Significant bits count the hidden one; an integer of n bits needs n (unsigned) of them.
@@ -179,4 +179,4 @@ DeviceSpec in_power_mode(const DeviceSpec& spec, std::string_view mode) {
   return result;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

@@ -8,7 +8,7 @@
 
 #include "pagoda/base/error.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 namespace {
 
 double seconds_per_flop(const EnergyModel& model) { return 1 / model.flops_per_second; }
@@ -91,4 +91,4 @@ std::optional<std::pair<double, double>> capped_intensities(const EnergyModel& m
   return std::pair(low, high);
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

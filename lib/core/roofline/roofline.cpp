@@ -10,7 +10,7 @@
 
 #include "graph/dim_table.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 namespace {
 
 constexpr std::size_t kPrecisions = static_cast<std::size_t>(Precision::Int4) + 1;
@@ -451,4 +451,4 @@ RooflinePoint roofline_point(double flops, double bytes, double peak_flops_per_s
   return point;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

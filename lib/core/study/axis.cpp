@@ -5,7 +5,7 @@
 #include "infer/bind_inputs.h"
 #include "pagoda/core/sweep.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 namespace {
 
 constexpr std::string_view kForm = "NAME=LIST such as batch=1,2,4..1024";
@@ -124,4 +124,4 @@ std::vector<std::string> axis_symbols(const Model& model, const Analysis& analys
   return symbols;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

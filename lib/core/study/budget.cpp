@@ -7,7 +7,7 @@
 #include <cmath>
 #include <span>
 
-namespace pagoda {
+namespace pagoda::inline core {
 namespace {
 
 constexpr std::array<std::string_view, 5> kKinds = {"flops", "bytes", "params", "memory", "seconds"};
@@ -187,4 +187,4 @@ BudgetResult check_budget(const Budget& budget, const Analysis& analysis, const 
   return result;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

@@ -6,7 +6,7 @@
 #include <functional>
 #include <map>
 
-namespace pagoda {
+namespace pagoda::inline core {
 namespace {
 
 constexpr std::array<std::string_view, 5> kMatches = {"name", "output", "structure", "operator", ""};
@@ -89,4 +89,4 @@ Comparison compare(const Model& before_model, const Analysis& before, const Mode
   return result;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

@@ -7,7 +7,7 @@
 #include "infer/each_dim.h"
 #include "memory/kv_cache.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 namespace {
 
 constexpr std::array kPhases = {
@@ -185,4 +185,4 @@ PhaseSizes phase_sizes(const Model& model, const Analysis& analysis, const Phase
   return Reader(model, analysis, options).run();
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

@@ -10,7 +10,7 @@
 #include "memory/schedule.h"
 #include "pagoda/core/traffic.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 namespace {
 
 constexpr std::array<std::string_view, kWorkClasses> kNames = {"convolution",   "matmul",      "attention", "recurrent",
@@ -270,4 +270,4 @@ std::vector<Feature> features(const StructureProfile& profile) {
   return result;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

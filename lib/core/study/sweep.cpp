@@ -6,7 +6,7 @@
 
 #include "pagoda/core/conventions.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 namespace {
 
 // Empty where the sizes make it no count: negative, a division by 0, beyond 128 bits.
@@ -212,4 +212,4 @@ Sweep sweep(const Model& model, const Analysis& analysis, const std::vector<Swee
   return result;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

@@ -8,7 +8,7 @@
 #include "memory/schedule.h"
 #include "train/flow.h"
 
-namespace pagoda::train_rules {
+namespace pagoda::inline core::train_rules {
 namespace {
 
 class Coster {
@@ -127,4 +127,4 @@ std::vector<BackwardCost> backward_costs(const Graph& graph, const Analysis& ana
   return result;
 }
 
-}  // namespace pagoda::train_rules
+}  // namespace pagoda::inline core::train_rules

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace pagoda::train_rules {
+namespace pagoda::inline core::train_rules {
 
 Gradient& Backward::add(int input, std::vector<Read> reads, Work work) {
   Gradient gradient{.input = input, .work = work, .reads = std::move(reads)};
@@ -63,4 +63,4 @@ const BackwardRule* find_backward_rule(std::string_view domain, std::string_view
   return nullptr;
 }
 
-}  // namespace pagoda::train_rules
+}  // namespace pagoda::inline core::train_rules

@@ -19,7 +19,7 @@
 #include "pagoda/core/rule.h"
 #include "pagoda/core/train.h"
 
-namespace pagoda::train_rules {
+namespace pagoda::inline core::train_rules {
 
 using ops::Work;
 
@@ -209,4 +209,4 @@ void rotary(Backward& b);
 void one_hot(Backward& b);
 void linear_transform(Backward& b);
 
-}  // namespace pagoda::train_rules
+}  // namespace pagoda::inline core::train_rules

@@ -4,7 +4,7 @@
 
 #include "train/backward_rule.h"
 
-namespace pagoda::train_rules {
+namespace pagoda::inline core::train_rules {
 namespace {
 
 constexpr Read kA{Source::Input, 0};
@@ -214,4 +214,4 @@ void gru(Backward& b) {
 // dH of two sources 1; dH·(1 − h²) 3.
 void rnn(Backward& b) { recurrent(b, {.gates = 1, .arith = 4, .kept = 0, .activations = {"Tanh"}}); }
 
-}  // namespace pagoda::train_rules
+}  // namespace pagoda::inline core::train_rules

@@ -2,7 +2,7 @@
 #include "ops/shape_math.h"
 #include "train/backward_rule.h"
 
-namespace pagoda::train_rules {
+namespace pagoda::inline core::train_rules {
 namespace {
 
 constexpr Read kA{Source::Input, 0};
@@ -150,4 +150,4 @@ void dropout(Backward& b) {
   each(b, 0, ops_each(2), {b.keep("mask", b.op.elements(0))});
 }
 
-}  // namespace pagoda::train_rules
+}  // namespace pagoda::inline core::train_rules

@@ -10,7 +10,7 @@
 #include "ops/op_rule.h"
 #include "pagoda/base/error.h"
 
-namespace pagoda::train_rules {
+namespace pagoda::inline core::train_rules {
 namespace {
 
 bool has_body(const Model& model, const Node& node) {
@@ -230,4 +230,4 @@ void GradientFlow::visit(std::int32_t id, const OpCost& forward) {
   result.arrives = std::move(arrives);
 }
 
-}  // namespace pagoda::train_rules
+}  // namespace pagoda::inline core::train_rules

@@ -10,7 +10,7 @@
 #include "ops/context.h"
 #include "train/backward_rule.h"
 
-namespace pagoda::train_rules {
+namespace pagoda::inline core::train_rules {
 
 // The backward of one node.
 struct NodeBackward {
@@ -80,4 +80,4 @@ ElementType gradient_type(const TrainingOptions& options, ElementType weight);
 // Bytes of a value; 0 where its size is unknown (and then reported by the node that needs it).
 Dim value_bytes(const Analysis& analysis, ValueId value);
 
-}  // namespace pagoda::train_rules
+}  // namespace pagoda::inline core::train_rules

@@ -4,7 +4,7 @@
 #include "ops/shape_math.h"
 #include "train/backward_rule.h"
 
-namespace pagoda::train_rules {
+namespace pagoda::inline core::train_rules {
 
 // A permutation, a part, a scaling of signs: reads what arrives, writes the gradient.
 void move(Backward& b) { b.add(0); }
@@ -104,4 +104,4 @@ void linear_transform(Backward& b) {
   b.add(0).work = {.arith = b.forward.arith, .special = b.forward.special, .comparisons = b.forward.comparisons};
 }
 
-}  // namespace pagoda::train_rules
+}  // namespace pagoda::inline core::train_rules

@@ -5,7 +5,7 @@
 #include "ops/shape_math.h"
 #include "train/backward_rule.h"
 
-namespace pagoda::train_rules {
+namespace pagoda::inline core::train_rules {
 namespace {
 
 constexpr Read kX{Source::Input, 0};
@@ -169,4 +169,4 @@ void negative_log_likelihood(Backward& b) {
   b.add(0, reads).work.arith = op.elements(1) * (1 + (op.has_input(2) ? 1 : 0) + (has_mean(op) ? 1 : 0));
 }
 
-}  // namespace pagoda::train_rules
+}  // namespace pagoda::inline core::train_rules

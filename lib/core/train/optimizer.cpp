@@ -3,7 +3,7 @@
 
 #include <array>
 
-namespace pagoda {
+namespace pagoda::inline core {
 namespace {
 
 struct Row {
@@ -76,4 +76,4 @@ PagodaCount pagoda_training(const PagodaCount& forward) {
   return {.flops = 3 * forward.flops, .param_bytes = forward.param_bytes, .memory_bytes = 3 * forward.memory_bytes};
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

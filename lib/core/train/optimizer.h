@@ -3,7 +3,7 @@
 
 #include "pagoda/core/train.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 
 // Tensors of the parameter's size that stay from step to step.
 int optimizer_states(Optimizer optimizer);
@@ -11,4 +11,4 @@ int optimizer_states(Optimizer optimizer);
 // Whether a parameter of that type has a copy of higher precision.
 bool has_master(const TrainingOptions& options, ElementType weight);
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

@@ -3,7 +3,7 @@
 #include "ops/shape_math.h"
 #include "train/backward_rule.h"
 
-namespace pagoda::train_rules {
+namespace pagoda::inline core::train_rules {
 namespace {
 
 constexpr Read kX{Source::Input, 0};
@@ -98,4 +98,4 @@ void roi_align(Backward& b) {
   if (b.wants(0)) dx.work.arith = op.output_elements(0) * (8 * ratio * ratio + 1);
 }
 
-}  // namespace pagoda::train_rules
+}  // namespace pagoda::inline core::train_rules

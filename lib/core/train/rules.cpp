@@ -4,7 +4,7 @@
 
 #include "train/backward_rule.h"
 
-namespace pagoda::train_rules {
+namespace pagoda::inline core::train_rules {
 namespace {
 
 template <std::size_t N>
@@ -259,4 +259,4 @@ static_assert(well_formed(kDefault) && well_formed(kMicrosoft));
 std::span<const BackwardRule> default_rules() { return kDefault; }
 std::span<const BackwardRule> microsoft_rules() { return kMicrosoft; }
 
-}  // namespace pagoda::train_rules
+}  // namespace pagoda::inline core::train_rules

@@ -1,7 +1,7 @@
 // A training step laid out as rows.
 #include "pagoda/core/train.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 namespace {
 
 bool does_anything(const OpCost& cost) {
@@ -47,4 +47,4 @@ Analysis step_analysis(const Analysis& analysis, const Training& training) {
   return step;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

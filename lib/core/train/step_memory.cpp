@@ -12,7 +12,7 @@
 #include "memory/liveness.h"
 #include "pagoda/base/error.h"
 
-namespace pagoda::train_rules {
+namespace pagoda::inline core::train_rules {
 namespace {
 
 struct Life {
@@ -338,4 +338,4 @@ StepMemory step_memory(const Analysis& analysis, Schedule& schedule, const Flow&
   return Step(analysis, schedule, flow, options, forward).run();
 }
 
-}  // namespace pagoda::train_rules
+}  // namespace pagoda::inline core::train_rules

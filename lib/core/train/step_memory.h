@@ -8,7 +8,7 @@
 #include "memory/schedule.h"
 #include "train/flow.h"
 
-namespace pagoda::train_rules {
+namespace pagoda::inline core::train_rules {
 
 struct StepMemory {
   std::vector<std::vector<SavedTensor>> saved;  // by node
@@ -21,4 +21,4 @@ struct StepMemory {
 StepMemory step_memory(const Analysis& analysis, Schedule& schedule, const Flow& flow, const TrainingOptions& options,
                        const std::vector<OpCost>& forward);
 
-}  // namespace pagoda::train_rules
+}  // namespace pagoda::inline core::train_rules

@@ -12,7 +12,7 @@
 #include "train/optimizer.h"
 #include "train/step_memory.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 namespace {
 
 using train_rules::GradientFlow;
@@ -187,4 +187,4 @@ Training bind_dims(const Training& training, const Bindings& bindings) {
   return result;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

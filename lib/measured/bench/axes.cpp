@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <charconv>
 
-namespace pagoda::bench {
+namespace pagoda::measured::bench {
 namespace {
 
 struct BackendRow {
@@ -83,34 +83,34 @@ std::string backend_list() {
   return list;
 }
 
-}  // namespace pagoda::bench
+}  // namespace pagoda::measured::bench
 
-namespace pagoda {
+namespace pagoda::measured {
 
 using namespace bench;
 
-std::optional<std::string> unsupported_reason(const Config& config, const Study& study) {
-  const std::string backend = text_of(config, "backend"), model = text_of(config, "model");
+std::optional<std::string> unsupported_reason(const documents::Config& config, const Study& study) {
+  const std::string backend = documents::text_of(config, "backend"), model = documents::text_of(config, "model");
   if (study.backends.contains(backend)) return std::nullopt;
   if (!is_built_in(backend))
     return "there is no backend \"" + backend + "\"; there are " + backend_list() + ", and those of [backends]";
   for (const ValueRow& row : kValues) {
     if (row.backend != backend) continue;
-    const std::string value = text_of(config, std::string(row.axis));
+    const std::string value = documents::text_of(config, std::string(row.axis));
     if (value.empty() || among(row.values, row.axis == "device" ? kind(value) : std::string_view(value))) continue;
     return std::string(row.axis) + " \"" + value + "\": " + std::string(row.reason);
   }
   const bool has_file = config.contains("model_file");
   if ((backend == "ort" || backend == "conv") && !has_file)
     return "\"" + model + "\" is a name and " + backend + " runs ONNX files: give one by [models] or as a path";
-  if (backend == "torch" && has_file && text_of(config, "mode") == "training")
+  if (backend == "torch" && has_file && documents::text_of(config, "mode") == "training")
     return "an ONNX file has no training step in torch: give the name of a model";
-  if (backend == "cmd" && text_of(config, "command").empty()) return "the backend cmd needs a command";
-  const std::string algorithm = text_of(config, "algorithm");
-  if (backend == "conv" && kind(text_of(config, "device")) == "cpu" &&
+  if (backend == "cmd" && documents::text_of(config, "command").empty()) return "the backend cmd needs a command";
+  const std::string algorithm = documents::text_of(config, "algorithm");
+  if (backend == "conv" && kind(documents::text_of(config, "device")) == "cpu" &&
       !among(" reference auto direct gemm winograd ", algorithm) && !algorithm.empty())
     return "oneDNN has no algorithm \"" + algorithm + "\"; it has direct, gemm, winograd and auto";
   return std::nullopt;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::measured

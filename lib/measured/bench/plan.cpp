@@ -12,7 +12,7 @@
 #include "pagoda/measured/axes.h"
 #include "pagoda/measured/study.h"
 
-namespace pagoda {
+namespace pagoda::measured {
 namespace {
 
 using namespace bench;
@@ -42,7 +42,7 @@ class Hashes {
     std::ifstream file(path, std::ios::binary);
     std::stringstream content;
     if (std::filesystem::is_regular_file(path, error) && content << file.rdbuf())
-      it->second = plot::hex(plot::sha256(content.view()));
+      it->second = base::hex(base::sha256(content.view()));
     return it->second;
   }
 
@@ -50,7 +50,7 @@ class Hashes {
   std::map<std::string, std::string> known_;
 };
 
-Config with_protocol(Config config, const Study& study) {
+documents::Config with_protocol(documents::Config config, const Study& study) {
   config["seed"] = study.seed;
   if (study.layers) config["layers"] = true;
   if (study.verify) config["verify"] = true;
@@ -65,15 +65,15 @@ Config with_protocol(Config config, const Study& study) {
 }
 
 // One point of the product as a config: what the backend does not have is left out, what is always there is filled in.
-Config make_config(const std::vector<std::pair<std::string, Setting>>& point, const Study& study) {
-  Config config;
+documents::Config make_config(const std::vector<std::pair<std::string, base::Setting>>& point, const Study& study) {
+  documents::Config config;
   std::string backend;
   for (const auto& [axis, value] : point)
-    if (axis == "backend") backend = setting_text(value);
+    if (axis == "backend") backend = base::setting_text(value);
   for (const auto& [axis, value] : point)
     if (has_axis(backend, axis)) config[axis] = value;
-  const auto fill = [&](const char* axis, Setting value) {
-    if (has_axis(backend, axis)) config.try_emplace(axis, std::move(value));
+  const auto fill = [&](const char* axis, const base::Setting& value) {
+    if (has_axis(backend, axis)) config.try_emplace(axis, value);
   };
   fill("mode", "inference");
   fill("device", "cpu");
@@ -81,13 +81,13 @@ Config make_config(const std::vector<std::pair<std::string, Setting>>& point, co
   if (backend == "torch") fill("compile", "eager");
   if (backend == "ort") fill("optimization", "all");
   if (backend == "conv") fill("algorithm", "auto");
-  if (text_of(config, "mode") != "training") config.erase("optimizer");
+  if (documents::text_of(config, "mode") != "training") config.erase("optimizer");
   return with_protocol(std::move(config), study);
 }
 
 // Fills in what the backend is to run; the reason where it cannot.
-std::optional<std::string> set_model(Config& config, const Study& study, Hashes& hashes) {
-  const std::string model = text_of(config, "model"), backend = text_of(config, "backend");
+std::optional<std::string> set_model(documents::Config& config, const Study& study, Hashes& hashes) {
+  const std::string model = documents::text_of(config, "model"), backend = documents::text_of(config, "backend");
   if (model.empty()) {
     if (backend == "cmd" || study.backends.contains(backend)) return std::nullopt;
     return "no model is named";
@@ -112,7 +112,7 @@ template <typename Visit>
 void product(const std::vector<Axis>& axes, Visit visit) {
   std::vector<std::size_t> at(axes.size(), 0);
   while (true) {
-    std::vector<std::pair<std::string, Setting>> point;
+    std::vector<std::pair<std::string, base::Setting>> point;
     for (std::size_t i = 0; i < axes.size(); ++i) point.emplace_back(axes[i].first, axes[i].second[at[i]]);
     visit(point);
     std::size_t i = axes.size();
@@ -122,23 +122,23 @@ void product(const std::vector<Axis>& axes, Visit visit) {
 }
 
 // The smallest first, as far as sizes tell.
-bool smaller(const Experiment& a, const Experiment& b) {
+bool smaller(const documents::Experiment& a, const documents::Experiment& b) {
   for (const char* size : {"batch", "input_size", "sequence"}) {
-    const auto x = integer_of(a.config, size), y = integer_of(b.config, size);
+    const auto x = documents::integer_of(a.config, size), y = documents::integer_of(b.config, size);
     if (x != y) return x < y;
   }
   return false;
 }
 
 // Each time the experiment that shows most values not shown yet, the smallest among equals, until all are shown.
-std::vector<Experiment> representative(const std::vector<Experiment>& all, std::size_t limit) {
-  const auto values_of = [](const Experiment& e) {
+std::vector<documents::Experiment> representative(const std::vector<documents::Experiment>& all, std::size_t limit) {
+  const auto values_of = [](const documents::Experiment& e) {
     std::set<std::string> values;
     for (const auto& [axis, value] : e.config)
-      if (is_axis(axis)) values.insert(axis + "=" + setting_text(value));
+      if (documents::is_axis(axis)) values.insert(axis + "=" + base::setting_text(value));
     return values;
   };
-  std::vector<Experiment> chosen;
+  std::vector<documents::Experiment> chosen;
   std::set<std::string> shown;
   std::vector<bool> taken(all.size(), false);
   while (chosen.size() < std::min(limit, all.size())) {
@@ -176,12 +176,12 @@ Plan expand(const Study& study, const SupportCheck& also) {
   Hashes hashes;
   std::set<std::string> keys, refused;
   for (const std::vector<Axis>& block : study.blocks) {
-    product(block, [&](const std::vector<std::pair<std::string, Setting>>& point) {
-      Config config = make_config(point, study);
+    product(block, [&](const std::vector<std::pair<std::string, base::Setting>>& point) {
+      documents::Config config = make_config(point, study);
       std::optional<std::string> reason = set_model(config, study, hashes);
       if (!reason) reason = unsupported_reason(config, study);
       if (!reason && also) reason = also(config);
-      std::string id = key(config);
+      std::string id = documents::key(config);
       if (reason) {
         if (refused.insert(std::move(id)).second) plan.unsupported.push_back({std::move(config), std::move(*reason)});
       } else if (keys.insert(id).second) {
@@ -194,28 +194,28 @@ Plan expand(const Study& study, const SupportCheck& also) {
 
 void select(Plan& plan, const Selection& selection) {
   const auto filter = expression(selection.filter, "--filter"), exclude = expression(selection.exclude, "--exclude");
-  const auto unwanted = [&](const Config& config) {
-    const std::string text = label(config);
+  const auto unwanted = [&](const documents::Config& config) {
+    const std::string text = documents::label(config);
     return (filter && !std::regex_search(text, *filter)) || (exclude && std::regex_search(text, *exclude));
   };
-  std::erase_if(plan.experiments, [&](const Experiment& e) { return unwanted(e.config); });
+  std::erase_if(plan.experiments, [&](const documents::Experiment& e) { return unwanted(e.config); });
   std::erase_if(plan.unsupported, [&](const Unsupported& u) { return unwanted(u.config); });
   if (selection.stage == Stage::Sanity && !plan.experiments.empty())
     plan.experiments = {*std::min_element(plan.experiments.begin(), plan.experiments.end(), smaller)};
   if (selection.stage == Stage::Quick) plan.experiments = representative(plan.experiments, kQuick);
 }
 
-std::vector<Experiment> order(const Plan& plan, const Study& study) {
+std::vector<documents::Experiment> order(const Plan& plan, const Study& study) {
   std::mt19937_64 random(static_cast<std::uint64_t>(study.seed));
-  std::vector<Experiment> all;
+  std::vector<documents::Experiment> all;
   for (std::int64_t repeat = 0; repeat < study.repeats; ++repeat) {
-    std::vector<Experiment> round = plan.experiments;
+    std::vector<documents::Experiment> round = plan.experiments;
     // Fisher and Yates; std::shuffle is another one in every library. The modulo's bias is below 2⁻⁵⁰.
     for (std::size_t i = round.size(); i > 1; --i) std::swap(round[i - 1], round[random() % i]);
-    for (Experiment& experiment : round) {
+    for (documents::Experiment& experiment : round) {
       if (repeat > 0) {
         experiment.config["repeat"] = repeat;
-        experiment.key = key(experiment.config);
+        experiment.key = documents::key(experiment.config);
       }
       all.push_back(std::move(experiment));
     }
@@ -223,4 +223,4 @@ std::vector<Experiment> order(const Plan& plan, const Study& study) {
   return all;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::measured

@@ -13,7 +13,7 @@
 #include "pagoda/measured/axes.h"
 #include "pagoda/measured/study.h"
 
-namespace pagoda {
+namespace pagoda::measured {
 namespace {
 
 using namespace bench;
@@ -29,7 +29,7 @@ struct Place {
   }
 };
 
-Setting setting(const toml::node& node, const Place& place, const std::string& name) {
+base::Setting setting(const toml::node& node, const Place& place, const std::string& name) {
   if (const auto value = node.value_exact<bool>()) return *value;
   if (const auto value = node.value_exact<std::int64_t>()) return *value;
   if (const auto value = node.value_exact<double>()) {
@@ -40,8 +40,8 @@ Setting setting(const toml::node& node, const Place& place, const std::string& n
   place.fail(node, name + ": found a table or a date, expected a text, a number, true or false");
 }
 
-std::vector<Setting> settings(const toml::node& node, const Place& place, const std::string& name) {
-  std::vector<Setting> values;
+std::vector<base::Setting> settings(const toml::node& node, const Place& place, const std::string& name) {
+  std::vector<base::Setting> values;
   if (const toml::array* list = node.as_array()) {
     for (const toml::node& item : *list) values.push_back(setting(item, place, name));
     if (values.empty()) place.fail(node, name + ": found an empty list, which would leave no experiment");
@@ -51,16 +51,17 @@ std::vector<Setting> settings(const toml::node& node, const Place& place, const 
   return values;
 }
 
-void check_type(const AxisRow& axis, const std::vector<Setting>& values, const toml::node& node, const Place& place) {
-  for (const Setting& value : values) {
+void check_type(const AxisRow& axis, const std::vector<base::Setting>& values, const toml::node& node,
+                const Place& place) {
+  for (const base::Setting& value : values) {
     const bool fits = axis.type == AxisType::Text ? std::holds_alternative<std::string>(value)
                                                   : std::holds_alternative<std::int64_t>(value);
     if (!fits)
-      place.fail(node, std::string(axis.name) + ": found " + setting_text(value) + ", expected " +
+      place.fail(node, std::string(axis.name) + ": found " + base::setting_text(value) + ", expected " +
                            (axis.type == AxisType::Text ? "a text" : "an integer"));
     const auto* number = std::get_if<std::int64_t>(&value);
     if (number && *number < 1)
-      place.fail(node, std::string(axis.name) + ": found " + setting_text(value) + ", expected at least 1");
+      place.fail(node, std::string(axis.name) + ": found " + base::setting_text(value) + ", expected at least 1");
   }
 }
 
@@ -94,14 +95,15 @@ std::string axis_names() {
   return names;
 }
 
-using Axes = std::map<std::string, std::vector<Setting>>;
+using Axes = std::map<std::string, std::vector<base::Setting>>;
 
 void read_options(Axes& axes, const toml::node& node, const Place& place) {
   const toml::table* table = node.as_table();
   if (!table) place.fail(node, "options: expected a table");
   for (const auto& [name, value] : *table) {
     const std::string axis(name.str());
-    if (find_axis(axis) || !is_axis(axis)) place.fail(value, "options: \"" + axis + "\" has a meaning of its own");
+    if (find_axis(axis) || !documents::is_axis(axis))
+      place.fail(value, "options: \"" + axis + "\" has a meaning of its own");
     axes[axis] = settings(value, place, axis);
   }
 }
@@ -114,7 +116,7 @@ bool read_axis(Axes& axes, const std::string& name, const toml::node& value, con
   }
   const AxisRow* axis = find_axis(name);
   if (!axis) return false;
-  std::vector<Setting> values = settings(value, place, name);
+  std::vector<base::Setting> values = settings(value, place, name);
   check_type(*axis, values, value, place);
   axes[std::string(axis->name)] = std::move(values);
   return true;
@@ -165,14 +167,14 @@ UserBackend user_backend(const toml::node& node, const Place& place, const std::
 
 struct Number {
   const char* name;
-  double TimingOptions::*field;
+  double base::TimingOptions::*field;
 };
-constexpr Number kTimingNumbers[] = {{"budget_seconds", &TimingOptions::budget_seconds},
-                                     {"half_width", &TimingOptions::half_width},
-                                     {"warmup_seconds", &TimingOptions::warmup_seconds},
-                                     {"settle", &TimingOptions::settle}};
+constexpr Number kTimingNumbers[] = {{"budget_seconds", &base::TimingOptions::budget_seconds},
+                                     {"half_width", &base::TimingOptions::half_width},
+                                     {"warmup_seconds", &base::TimingOptions::warmup_seconds},
+                                     {"settle", &base::TimingOptions::settle}};
 
-void read_measure(TimingOptions& options, const toml::node& node, const Place& place) {
+void read_measure(base::TimingOptions& options, const toml::node& node, const Place& place) {
   const toml::table* table = node.as_table();
   if (!table) place.fail(node, "expected a table");
   for (const auto& [key, value] : *table) {
@@ -289,7 +291,7 @@ Study parse_study(std::string_view source, std::string_view subject, const std::
   if (!folder.empty())
     for (std::vector<Axis>& block : study.blocks)
       for (Axis& axis : block)
-        for (Setting& value : axis.second)
+        for (base::Setting& value : axis.second)
           if (auto* path = std::get_if<std::string>(&value))
             if ((axis.first == "model" && path->ends_with(".onnx")) || axis.first == "data")
               *path = (std::filesystem::path(folder) / *path).string();
@@ -305,4 +307,4 @@ Study load_study(const std::string& path) {
   return parse_study(content.str(), path, folder);
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::measured

@@ -8,7 +8,7 @@
 
 #include "pagoda/base/statistics.h"
 
-namespace pagoda {
+namespace pagoda::measured {
 namespace {
 
 using Eigen::Index;
@@ -120,11 +120,11 @@ EnergyFit fit_energy(const std::vector<std::string>& names, const std::vector<En
     std::vector<double>& values = resampled[static_cast<std::size_t>(j)];
     std::sort(values.begin(), values.end());
     const double value = x[j] / scale[j];
-    fit.terms.push_back(
-        {j + 1 < n ? names[static_cast<std::size_t>(j)] : "constant_watts", value,
-         values.empty() ? std::array{value, value} : std::array{quantile(values, 0.025), quantile(values, 0.975)}});
+    fit.terms.push_back({j + 1 < n ? names[static_cast<std::size_t>(j)] : "constant_watts", value,
+                         values.empty() ? std::array{value, value}
+                                        : std::array{base::quantile(values, 0.025), base::quantile(values, 0.975)}});
   }
   return fit;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::measured

@@ -4,11 +4,12 @@
 
 #include "pagoda/base/statistics.h"
 #include "pagoda/documents/ceilings.h"
+#include "pagoda/measured/ert.h"
 
-namespace pagoda {
+namespace pagoda::measured {
 namespace {
 
-std::string describe(const ErtPoint& point) {
+std::string describe(const documents::ErtPoint& point) {
   char text[160];
   std::snprintf(text, sizeof text, "%s of a %s at %lld FLOP per element: %.2f %% [%.2f, %.2f]", point.level.c_str(),
                 point.scope.c_str(), static_cast<long long>(point.flops_per_element), 100 * point.ratio,
@@ -18,19 +19,19 @@ std::string describe(const ErtPoint& point) {
 
 }  // namespace
 
-CeilingCheck judge(ErtComparison& comparison) {
+documents::CeilingCheck judge(documents::ErtComparison& comparison) {
   if (comparison.points.empty()) return {"ert", false, "nothing was compared"};
   const double each_side = (1 - comparison.confidence) / static_cast<double>(comparison.points.size());
-  const ErtPoint* highest = nullptr;
+  const documents::ErtPoint* highest = nullptr;
   std::string faster, undecided;
   double blind = 0;  // the widest half of an interval: what the check cannot see somewhere
   std::size_t fewest = comparison.points.front().pairs.size();
-  for (ErtPoint& point : comparison.points) {
+  for (documents::ErtPoint& point : comparison.points) {
     std::vector<double> ratios;
     for (const auto& [theirs, ours] : point.pairs) ratios.push_back(theirs / ours);
     fewest = std::min(fewest, ratios.size());
-    point.ratio = ratios.empty() ? 0 : median(ratios);
-    point.interval = median_interval(ratios, 1 - 2 * each_side);
+    point.ratio = ratios.empty() ? 0 : base::median(ratios);
+    point.interval = base::median_interval(ratios, 1 - 2 * each_side);
     if (!point.interval) {
       undecided += (undecided.empty() ? "" : ", ") + point.level;
       continue;
@@ -49,4 +50,4 @@ CeilingCheck judge(ErtComparison& comparison) {
   return {"ert", true, text + describe(*highest)};
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::measured

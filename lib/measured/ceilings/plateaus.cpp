@@ -8,7 +8,7 @@
 
 #include "pagoda/base/statistics.h"
 
-namespace pagoda {
+namespace pagoda::measured {
 namespace {
 
 constexpr double kEdgeFactor = 1.5;   // how far an edge may be from the capacity
@@ -53,7 +53,7 @@ std::vector<Edge> edges(const std::vector<WorkingSetPoint>& sweep, std::span<con
   const std::vector<std::size_t> starts = change_points(logs);
   const auto level = [&](std::size_t piece) {
     const std::size_t end = piece + 1 < starts.size() ? starts[piece + 1] : logs.size();
-    return median(logs.subspan(starts[piece], end - starts[piece]));
+    return base::median(logs.subspan(starts[piece], end - starts[piece]));
   };
   std::vector<Edge> result;
   for (std::size_t piece = 1; piece < starts.size(); ++piece) {
@@ -76,7 +76,7 @@ std::vector<std::size_t> change_points(std::span<const double> values, std::size
   std::vector<double> differences;
   for (std::size_t i = 1; i < n; ++i) differences.push_back(std::abs(values[i] - values[i - 1]));
   // |difference| of two Gaussians of deviation σ has the median 0.6745·√2·σ.
-  const double sigma = std::max(median(differences) / (0.6745 * std::sqrt(2.0)), kNoiseFloor);
+  const double sigma = std::max(base::median(differences) / (0.6745 * std::sqrt(2.0)), kNoiseFloor);
   const double per_piece = penalty * sigma * sigma * std::log(static_cast<double>(n));
 
   // best[end]: the least cost of a fit of [0, end), over the start of its last piece. O(n²) for n of a few hundred.
@@ -133,7 +133,7 @@ std::vector<Plateau> find_plateaus(std::span<const WorkingSetPoint> points, cons
     const double before = inner;
     inner = known.capacity_bytes.value_or(inner);
     if (rates.size() < kFewest) continue;
-    plateau.bytes_per_second = median(rates);
+    plateau.bytes_per_second = base::median(rates);
     plateau.low_bytes = sweep[first].bytes;
     plateau.high_bytes = sweep[end - 1].bytes;
     plateau.points = rates.size();
@@ -176,4 +176,4 @@ std::vector<Plateau> find_plateaus(std::span<const WorkingSetPoint> points, cons
   return result;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::measured

@@ -6,7 +6,7 @@
 
 #include "pagoda/measured/theory.h"
 
-namespace pagoda {
+namespace pagoda::measured {
 namespace {
 
 struct Row {
@@ -105,4 +105,4 @@ std::optional<double> l1_bytes_per_clock(const CpuCore& core, int vector_bits, s
   return std::nullopt;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::measured

@@ -9,7 +9,7 @@
 #include "pagoda/documents/device.h"
 #include "pagoda/measured/theory.h"
 
-namespace pagoda {
+namespace pagoda::measured {
 namespace {
 
 constexpr int kNone = 0;  // no such unit, or no figure
@@ -143,7 +143,7 @@ constexpr std::array<Product, 15> kProducts = {{
     {"RTX PRO 6000", "Blackwell", 12, 0, "rtx-pro-6000"},
 }};
 
-std::optional<Unit> unit_of(const Ceiling& ceiling) {
+std::optional<Unit> unit_of(const documents::Ceiling& ceiling) {
   if (ceiling.unit_type == "vector" || ceiling.unit_type == "special") return Unit::Vector;
   if (ceiling.unit_type == "tensor") return Unit::Tensor;
   return std::nullopt;
@@ -188,16 +188,16 @@ std::optional<DeviceSpec> datasheet_of(const GpuAttributes& gpu) {
   for (const Product& product : kProducts)
     if (product.major == gpu.major && product.minor == gpu.minor && gpu.name.find(product.holds) != std::string::npos &&
         gpu.name.find(product.also) != std::string::npos)
-      return device(product.device);
+      return documents::device(product.device);
   return std::nullopt;
 }
 
-CeilingTheory gpu_theory(const GpuAttributes& gpu, const Ceiling& ceiling) {
-  CeilingTheory theory;
+documents::CeilingTheory gpu_theory(const GpuAttributes& gpu, const documents::Ceiling& ceiling) {
+  documents::CeilingTheory theory;
   const double units = ceiling.units.value_or(gpu.sms);
   const std::optional<DeviceSpec> sheet = datasheet_of(gpu);
   std::optional<double> per_clock;
-  if (ceiling.kind == CeilingKind::Compute) {
+  if (ceiling.kind == documents::CeilingKind::Compute) {
     const std::optional<Precision> type = precision(ceiling.precision);
     const std::optional<Unit> unit = unit_of(ceiling);
     if (!type || !unit) return theory;
@@ -205,7 +205,7 @@ CeilingTheory gpu_theory(const GpuAttributes& gpu, const Ceiling& ceiling) {
     per_clock = work_per_clock(gpu, *type, *unit, ceiling.op, accumulate);
     if (sheet && ceiling.op == "fma")
       if (const Peak* peak = sheet->peak(*type, *unit, accumulate)) theory.datasheet = peak->flops_per_second.value;
-  } else if (ceiling.kind == CeilingKind::Bandwidth) {
+  } else if (ceiling.kind == documents::CeilingKind::Bandwidth) {
     per_clock = bytes_per_clock(gpu, ceiling.level);
     if (ceiling.level == "dram") {
       theory.max_clock = theory.observed_clock = dram_bytes_per_second(gpu);
@@ -222,9 +222,9 @@ CeilingTheory gpu_theory(const GpuAttributes& gpu, const Ceiling& ceiling) {
   return theory;
 }
 
-bool impossible(const Ceiling& ceiling) {
+bool impossible(const documents::Ceiling& ceiling) {
   return ceiling.value && ceiling.theory.observed_clock &&
          *ceiling.value > kImpossibleAbove * *ceiling.theory.observed_clock;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::measured

@@ -5,7 +5,7 @@
 #include <array>
 #include <cctype>
 
-namespace pagoda::import {
+namespace pagoda::measured::import {
 namespace {
 
 constexpr std::string_view kRange = "{ForeignNode[", kRangeEnd = "]}";
@@ -147,4 +147,4 @@ std::string_view engine_work(std::string_view name, std::string_view op_type) {
   return "";
 }
 
-}  // namespace pagoda::import
+}  // namespace pagoda::measured::import

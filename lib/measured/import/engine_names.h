@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace pagoda::import {
+namespace pagoda::measured::import {
 
 // Parts of a layer's name that may be nodes, in order, each once:
 //   "a + PWN(b, c) || d"        → a, b, c, d
@@ -25,4 +25,4 @@ std::optional<std::string> undecorated(std::string_view name);
 // A name for data movement or synchronisation that the engine added and no model holds; what it is, else empty.
 std::string_view engine_work(std::string_view name, std::string_view op_type);
 
-}  // namespace pagoda::import
+}  // namespace pagoda::measured::import

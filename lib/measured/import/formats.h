@@ -6,14 +6,14 @@
 #include "pagoda/documents/measured.h"
 #include "pagoda/measured/import.h"
 
-namespace pagoda::import {
+namespace pagoda::measured::import {
 
-Measured import_ort(std::string_view text, std::string_view subject, const ImportOptions& options);
+documents::Measured import_ort(std::string_view text, std::string_view subject, const ImportOptions& options);
 // `layers`: the text of TensorRT's layer information, empty where there is none.
-Measured import_tensorrt(std::string_view text, std::string_view subject, std::string_view layers,
-                         std::string_view layers_subject);
-Measured import_ncu(std::string_view text, std::string_view subject, const ImportOptions& options);
-Measured import_kineto(std::string_view text, std::string_view subject, const ImportOptions& options);
-Measured import_jetson(std::string_view text, std::string_view subject);
+documents::Measured import_tensorrt(std::string_view text, std::string_view subject, std::string_view layers,
+                                    std::string_view layers_subject);
+documents::Measured import_ncu(std::string_view text, std::string_view subject, const ImportOptions& options);
+documents::Measured import_kineto(std::string_view text, std::string_view subject, const ImportOptions& options);
+documents::Measured import_jetson(std::string_view text, std::string_view subject);
 
-}  // namespace pagoda::import
+}  // namespace pagoda::measured::import

@@ -12,7 +12,7 @@
 #include "pagoda/base/json_fields.h"
 #include "pagoda/core/model.h"
 
-namespace pagoda {
+namespace pagoda::measured {
 namespace {
 
 constexpr std::array<std::string_view, 6> kFormats = {"ort", "tensorrt", "ncu", "kineto", "jetson", "measured"};
@@ -54,10 +54,10 @@ MappedFile mapped(const std::string& path) {
 
 // Medians leave out what disturbed single launches, so on a busy machine kernels add up to less than the run does;
 // their means still add up to its mean.
-void note_disturbance(Measured& measured) {
+void note_disturbance(documents::Measured& measured) {
   constexpr double kNotable = 1.1;
   double medians = 0, means = 0;
-  for (const MeasuredKernel& kernel : measured.kernels) {
+  for (const documents::MeasuredKernel& kernel : measured.kernels) {
     if (!kernel.seconds || !kernel.spread) return;
     medians += *kernel.seconds;
     means += kernel.spread->mean;
@@ -74,8 +74,8 @@ std::string_view content(const MappedFile& file) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-Measured import_as(ProfileFormat format, std::string_view text, std::string_view subject,
-                   const ImportOptions& options) {
+documents::Measured import_as(ProfileFormat format, std::string_view text, std::string_view subject,
+                              const ImportOptions& options) {
   switch (format) {
     case ProfileFormat::OnnxRuntime:
       return import::import_ort(text, subject, options);
@@ -89,7 +89,7 @@ Measured import_as(ProfileFormat format, std::string_view text, std::string_view
     case ProfileFormat::Kineto:
       return import::import_kineto(text, subject, options);
     case ProfileFormat::Measured:
-      return parse_measured(text, subject);
+      return documents::parse_measured(text, subject);
     case ProfileFormat::Jetson:
       break;
   }
@@ -129,7 +129,7 @@ std::optional<ProfileFormat> recognise_profile(std::string_view text) {
   return std::nullopt;
 }
 
-Measured import_profile(std::string_view text, std::string_view subject, const ImportOptions& options) {
+documents::Measured import_profile(std::string_view text, std::string_view subject, const ImportOptions& options) {
   if (const std::string wrong = wrong_kind(text); !wrong.empty())
     throw Error(std::string(subject) + ": " + wrong + "; expected " + std::string(kKnown));
   const std::optional<ProfileFormat> format = options.format ? options.format : recognise_profile(text);
@@ -141,14 +141,14 @@ Measured import_profile(std::string_view text, std::string_view subject, const I
                        "and this one with --layers"
                      : "is none of the known formats; expected " + std::string(kKnown)));
   }
-  Measured measured = import_as(*format, text, subject, options);
+  documents::Measured measured = import_as(*format, text, subject, options);
   note_disturbance(measured);
   return measured;
 }
 
-Measured load_profile(const std::string& path, const ImportOptions& options) {
+documents::Measured load_profile(const std::string& path, const ImportOptions& options) {
   const MappedFile file = mapped(path);
   return import_profile(content(file), path, options);
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::measured

@@ -14,7 +14,7 @@
 #include "pagoda/base/csv_reader.h"
 #include "pagoda/base/json_fields.h"
 
-namespace pagoda::import {
+namespace pagoda::measured::import {
 namespace {
 
 constexpr double kMillisecond = 1e-3, kMilliwatt = 1e-3;
@@ -38,8 +38,8 @@ class Header {
   std::size_t column(std::string_view beginning) const {
     for (std::size_t i = 0; i < names_.size(); ++i)
       if (names_[i].starts_with(beginning)) return i;
-    fail(place_, "has no column \"" + std::string(beginning) +
-                     "\"; expected cores, cpu, gpu, mem, observed_time(ms/batch), bs, observed_power(W)");
+    base::fail(place_, "has no column \"" + std::string(beginning) +
+                           "\"; expected cores, cpu, gpu, mem, observed_time(ms/batch), bs, observed_power(W)");
   }
 
   // What turns a column's numbers into SI units, by the unit in brackets.
@@ -48,7 +48,7 @@ class Header {
     const std::size_t open = name.find('(');
     if (open == std::string::npos) return without;
     const auto found = units.find(name.substr(open + 1, name.find_first_of("/)", open) - open - 1));
-    if (found == units.end()) fail(place_, "column \"" + name + "\" is in a unit that is not known");
+    if (found == units.end()) base::fail(place_, "column \"" + name + "\" is in a unit that is not known");
     return found->second;
   }
 
@@ -67,7 +67,7 @@ std::int64_t rounded(double value) { return static_cast<std::int64_t>(std::llrou
 
 // A power that two neighbouring batch sizes in the same mode, which agree with each other within a half, miss by a
 // factor of two or more is a bad sample: power grows slowly with batch.
-void mark_outliers(const std::vector<JetsonRow>& rows, std::vector<MeasuredRun>& runs) {
+void mark_outliers(const std::vector<JetsonRow>& rows, std::vector<documents::MeasuredRun>& runs) {
   std::map<std::array<double, 4>, std::map<double, std::size_t>> modes;
   for (std::size_t i = 0; i < rows.size(); ++i)
     modes[{rows[i].cores, rows[i].cpu_hz, rows[i].gpu_hz, rows[i].mem_hz}][rows[i].batch] = i;
@@ -84,11 +84,11 @@ void mark_outliers(const std::vector<JetsonRow>& rows, std::vector<MeasuredRun>&
 
 }  // namespace
 
-Measured import_jetson(std::string_view text, std::string_view subject) {
-  CsvReader reader(text, subject);
+documents::Measured import_jetson(std::string_view text, std::string_view subject) {
+  base::CsvReader reader(text, subject);
   std::vector<std::string> cells;
   do {
-    if (!reader.next(cells)) fail(subject, "has no header");
+    if (!reader.next(cells)) base::fail(subject, "has no header");
   } while (cells.front().starts_with('#'));
   const Header header(cells, reader.place());
   const std::size_t cores = header.column("cores"), cpu = header.column("cpu"), gpu = header.column("gpu"),
@@ -98,21 +98,21 @@ Measured import_jetson(std::string_view text, std::string_view subject) {
   const double second = header.scale(time, {{"ms", kMillisecond}, {"s", 1.0}, {"us", 1e-6}}, kMillisecond);
   const double watt = header.scale(power, {{"w", 1.0}, {"mw", kMilliwatt}}, 1.0);
 
-  Measured measured;
+  documents::Measured measured;
   measured.source = "jetson";
   std::vector<JetsonRow> rows;
   while (reader.next(cells)) {
     if (cells.size() < width)
-      fail(reader.place(), "has " + std::to_string(cells.size()) + " cells, expected " + std::to_string(width));
+      base::fail(reader.place(), "has " + std::to_string(cells.size()) + " cells, expected " + std::to_string(width));
     const auto value = [&](std::size_t column) {
-      const std::optional<double> number = printed_number(cells[column]);
+      const std::optional<double> number = base::printed_number(cells[column]);
       if (!number || !(*number > 0) || *number > 1e15)
-        fail(reader.place(), "\"" + cells[column] + "\" is no positive number");
+        base::fail(reader.place(), "\"" + cells[column] + "\" is no positive number");
       return *number;
     };
     const JetsonRow row{value(cores), hertz(value(cpu)),    hertz(value(gpu)),  hertz(value(mem)),
                         value(batch), value(time) * second, value(power) * watt};
-    MeasuredRun run;
+    documents::MeasuredRun run;
     run.config = {{"cores", rounded(row.cores)},
                   {"cpu_hz", rounded(row.cpu_hz)},
                   {"gpu_hz", rounded(row.gpu_hz)},
@@ -124,7 +124,7 @@ Measured import_jetson(std::string_view text, std::string_view subject) {
     measured.runs.push_back(std::move(run));
     rows.push_back(row);
   }
-  if (rows.empty()) fail(subject, "holds no row below its header");
+  if (rows.empty()) base::fail(subject, "holds no row below its header");
   mark_outliers(rows, measured.runs);
   measured.missing.push_back({"kernels", "the table holds whole batches alone"});
   measured.missing.push_back({"tool", "the table does not name it"});
@@ -132,4 +132,4 @@ Measured import_jetson(std::string_view text, std::string_view subject) {
   return measured;
 }
 
-}  // namespace pagoda::import
+}  // namespace pagoda::measured::import

@@ -16,7 +16,7 @@
 #include "import/formats.h"
 #include "import/runs.h"
 
-namespace pagoda::import {
+namespace pagoda::measured::import {
 namespace {
 
 constexpr double kMicrosecond = 1e-6;
@@ -60,18 +60,18 @@ std::optional<Kind> kind_of(const std::string& category, const std::string& name
 }
 
 // The text of a thread or stream: kineto writes numbers and strings.
-std::string lane_of(const Json& event) {
+std::string lane_of(const base::Json& event) {
   const auto print = [&](const char* key) {
-    const Json* found = member(event, key);
+    const base::Json* found = base::member(event, key);
     return found ? found->dump() : std::string();
   };
   return print("pid") + ":" + print("tid");
 }
 
-std::string detail_of(const Json& arguments, Kind kind) {
+std::string detail_of(const base::Json& arguments, Kind kind) {
   const auto print = [&](const char* key) {
-    const Json* found = member(arguments, key);
-    return found ? found->dump(-1, ' ', false, Json::error_handler_t::replace) : std::string();
+    const base::Json* found = base::member(arguments, key);
+    return found ? found->dump(-1, ' ', false, base::Json::error_handler_t::replace) : std::string();
   };
   if (kind == Kind::Op) return print("Input Dims");
   if (kind == Kind::Kernel) {
@@ -81,29 +81,30 @@ std::string detail_of(const Json& arguments, Kind kind) {
   return "";
 }
 
-void read_event(const Json& json, std::size_t index, std::string_view subject, Trace& trace) {
+void read_event(const base::Json& json, std::size_t index, std::string_view subject, Trace& trace) {
   if (!json.is_object())
-    fail(std::string(subject) + ".traceEvents[" + std::to_string(index) + "]", "expected an object");
-  const Json* phase = member(json, "ph");
-  const Json* category = member(json, "cat");
-  const Json* name = member(json, "name");
+    base::fail(std::string(subject) + ".traceEvents[" + std::to_string(index) + "]", "expected an object");
+  const base::Json* phase = base::member(json, "ph");
+  const base::Json* category = base::member(json, "cat");
+  const base::Json* name = base::member(json, "name");
   if (!phase || *phase != "X" || !category || !category->is_string() || !name || !name->is_string()) return;
   const std::string& label = name->get_ref<const std::string&>();
   std::optional<Kind> kind = kind_of(category->get_ref<const std::string&>(), label);
   if (!kind) return;
   const std::string place = std::string(subject) + ".traceEvents[" + std::to_string(index) + "]";
-  const std::optional<double> start = number(json, "ts", place), duration = number(json, "dur", place);
+  const std::optional<double> start = base::number(json, "ts", place), duration = base::number(json, "dur", place);
   ++trace.events;
   if (!start || !duration || *duration < 0) {
     ++trace.without_time;
     return;
   }
   Event event{*start, *duration, -1, trace.intern(label), 0, trace.intern(lane_of(json)), *kind};
-  if (const Json* arguments = member(json, "args"); arguments && arguments->is_object()) {
-    event.correlation = integer(*arguments, "correlation", place).value_or(-1);
+  if (const base::Json* arguments = base::member(json, "args"); arguments && arguments->is_object()) {
+    event.correlation = base::integer(*arguments, "correlation", place).value_or(-1);
     event.detail = trace.intern(detail_of(*arguments, *kind));
     if (*kind == Kind::Kernel)
-      if (const Json* stream = member(*arguments, "stream")) event.lane = trace.intern("stream " + stream->dump());
+      if (const base::Json* stream = base::member(*arguments, "stream"))
+        event.lane = trace.intern("stream " + stream->dump());
   }
   if (*kind == Kind::Range && label.starts_with(kStep))
     trace.steps.push_back(event);
@@ -163,7 +164,7 @@ class Rows {
   explicit Rows(const Trace& trace) : trace_(trace) {}
 
   void add(const Event& event, const Context& context, std::size_t run) {
-    MeasuredKernel kernel;
+    documents::MeasuredKernel kernel;
     kernel.name = trace_.texts[event.name];
     kernel.op_type = trace_.texts[context.op];
     kernel.nvtx = trace_.texts[context.path];
@@ -176,7 +177,7 @@ class Rows {
     rows_.add(key + std::to_string(occurrence), kernel, run, {event.duration * kMicrosecond});
   }
 
-  void finish(std::size_t first, std::size_t last, Measured& measured) {
+  void finish(std::size_t first, std::size_t last, documents::Measured& measured) {
     std::move(rows_).finish(first, last, measured);
   }
 
@@ -193,7 +194,7 @@ struct Pick {
 };
 
 // What the rows are made of, by time.
-std::vector<Pick> picks_of(Trace& trace, Measured& measured) {
+std::vector<Pick> picks_of(Trace& trace, documents::Measured& measured) {
   std::vector<Pick> picks;
   if (trace.kernels.empty()) {
     walk(trace, [&](const Event& event, const Context& context) {
@@ -220,10 +221,10 @@ std::vector<Pick> picks_of(Trace& trace, Measured& measured) {
   return picks;
 }
 
-std::string device_of(const Json& rest) {
-  const Json* devices = member(rest, "deviceProperties");
+std::string device_of(const base::Json& rest) {
+  const base::Json* devices = base::member(rest, "deviceProperties");
   if (!devices || !devices->is_array() || devices->empty() || !devices->front().is_object()) return "";
-  return text(devices->front(), "name", "deviceProperties[0]");
+  return base::text(devices->front(), "name", "deviceProperties[0]");
 }
 
 void require_equal_runs(const std::vector<Pick>& picks, std::size_t per_run, const Trace& trace,
@@ -231,35 +232,36 @@ void require_equal_runs(const std::vector<Pick>& picks, std::size_t per_run, con
   for (std::size_t i = per_run; i < picks.size(); ++i) {
     const std::string &now = trace.texts[picks[i].event.name], &before = trace.texts[picks[i % per_run].event.name];
     if (now != before)
-      fail(subject, "launch " + std::to_string(i % per_run + 1) + " of run " + std::to_string(i / per_run + 1) +
-                        " is \"" + now + "\", of run 1 \"" + before +
-                        "\"; the runs differ, so give another number of runs");
+      base::fail(subject, "launch " + std::to_string(i % per_run + 1) + " of run " + std::to_string(i / per_run + 1) +
+                              " is \"" + now + "\", of run 1 \"" + before +
+                              "\"; the runs differ, so give another number of runs");
   }
 }
 
 }  // namespace
 
-Measured import_kineto(std::string_view content, std::string_view subject, const ImportOptions& options) {
+documents::Measured import_kineto(std::string_view content, std::string_view subject, const ImportOptions& options) {
   Trace trace;
   trace.intern("");
-  const Json rest = stream_elements(content, subject, "traceEvents", [&](const Json& event, std::size_t index) {
-    read_event(event, index, subject, trace);
-  });
+  const base::Json rest =
+      stream_elements(content, subject, "traceEvents",
+                      [&](const base::Json& event, std::size_t index) { read_event(event, index, subject, trace); });
   std::sort(trace.steps.begin(), trace.steps.end(), [](const Event& a, const Event& b) { return a.start < b.start; });
 
-  Measured measured;
+  documents::Measured measured;
   measured.source = "kineto";
   measured.tool = "torch.profiler";
   measured.device = device_of(rest);
   const std::vector<Pick> picks = picks_of(trace, measured);
-  if (picks.empty()) fail(subject, "holds no operator and no kernel with a time; profile with activities CPU or CUDA");
+  if (picks.empty())
+    base::fail(subject, "holds no operator and no kernel with a time; profile with activities CPU or CUDA");
 
   const bool has_steps = !trace.steps.empty();
   const auto runs =
       has_steps ? trace.steps.size() : static_cast<std::size_t>(std::max<std::int64_t>(1, options.runs.value_or(1)));
   if (picks.size() % runs != 0 && !has_steps)
-    fail(subject,
-         "holds " + std::to_string(picks.size()) + " launches, which are not " + std::to_string(runs) + " equal runs");
+    base::fail(subject, "holds " + std::to_string(picks.size()) + " launches, which are not " + std::to_string(runs) +
+                            " equal runs");
   const std::size_t per_run = std::max<std::size_t>(1, picks.size() / runs);
   if (!has_steps) require_equal_runs(picks, per_run, trace, subject);
   measured.warmup = warmup_runs(static_cast<std::int64_t>(runs), options);
@@ -303,4 +305,4 @@ Measured import_kineto(std::string_view content, std::string_view subject, const
   return measured;
 }
 
-}  // namespace pagoda::import
+}  // namespace pagoda::measured::import

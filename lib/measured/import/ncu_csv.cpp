@@ -12,7 +12,7 @@
 #include "pagoda/base/csv_reader.h"
 #include "pagoda/base/json_fields.h"
 
-namespace pagoda::import {
+namespace pagoda::measured::import {
 namespace {
 
 struct Launch {
@@ -76,14 +76,14 @@ std::string split_unit(std::string& name) {
 double scaled(const std::string& metric, const std::string& unit, double printed, const std::string& place) {
   const std::optional<double> scale = unit_scale(unit);
   if (!scale)
-    fail(place, "\"" + metric + "\" is in \"" + unit +
-                    "\"; expected a unit of time, bytes or counts. Export with --print-units base");
+    base::fail(place, "\"" + metric + "\" is in \"" + unit +
+                          "\"; expected a unit of time, bytes or counts. Export with --print-units base");
   return printed * *scale;
 }
 
 class Table {
  public:
-  Table(std::string_view text, std::string_view subject, const ChipMetrics* chip)
+  Table(std::string_view text, std::string_view subject, const documents::ChipMetrics* chip)
       : reader_(text, subject), subject_(subject), chip_(chip) {}
 
   std::vector<Launch> launches() {
@@ -93,11 +93,11 @@ class Table {
     while (reader_.next(row)) {
       if (row == columns_.names || row.front().starts_with("==")) continue;  // a second header, ncu's messages
       if (row.size() < columns_.names.size())
-        fail(reader_.place(), "has " + std::to_string(row.size()) + " cells, expected " +
-                                  std::to_string(columns_.names.size()) + "; the file may have been cut off");
+        base::fail(reader_.place(), "has " + std::to_string(row.size()) + " cells, expected " +
+                                        std::to_string(columns_.names.size()) + "; the file may have been cut off");
       is_long ? add_metric(row) : add_launch(row);
     }
-    if (launches_.empty()) fail(subject_, "holds no kernel launch below its header");
+    if (launches_.empty()) base::fail(subject_, "holds no kernel launch below its header");
     return std::move(launches_);
   }
 
@@ -112,7 +112,8 @@ class Table {
     std::vector<std::string> row;
     do {
       if (!reader_.next(row))
-        fail(subject_, "has no header with \"ID\" and \"Kernel Name\"; expected the output of ncu --csv --page raw");
+        base::fail(subject_,
+                   "has no header with \"ID\" and \"Kernel Name\"; expected the output of ncu --csv --page raw");
     } while (!is_header(row));
     columns_.names = row;
     columns_.units.resize(row.size());
@@ -162,7 +163,7 @@ class Table {
   }
 
   void put(Launch& launch, const std::string& metric, const std::string& unit, const std::string& printed) {
-    const std::optional<double> number = printed_number(printed);
+    const std::optional<double> number = base::printed_number(printed);
     if (!number || *number < 0) {
       unread_.insert(metric);
       return;
@@ -170,9 +171,9 @@ class Table {
     launch.metrics[metric] = scaled(metric, unit, *number, reader_.place());
   }
 
-  CsvReader reader_;
+  base::CsvReader reader_;
   std::string_view subject_;
-  const ChipMetrics* chip_;  // null: not known
+  const documents::ChipMetrics* chip_;  // null: not known
   Columns columns_;
   std::vector<std::string> metric_names_;    // headers without units
   std::vector<std::size_t> nvtx_, metrics_;  // columns
@@ -185,49 +186,49 @@ void require_equal_runs(const std::vector<Launch>& launches, std::size_t per_run
   for (std::size_t i = per_run; i < launches.size(); ++i) {
     const Launch &now = launches[i], &before = launches[i % per_run];
     if (now.name != before.name || now.nvtx != before.nvtx)
-      fail(subject, "launch " + std::to_string(i % per_run + 1) + " of run " + std::to_string(i / per_run + 1) +
-                        " is \"" + now.name + "\", of run 1 \"" + before.name +
-                        "\"; the runs differ, so give another number of runs");
+      base::fail(subject, "launch " + std::to_string(i % per_run + 1) + " of run " + std::to_string(i / per_run + 1) +
+                              " is \"" + now.name + "\", of run 1 \"" + before.name +
+                              "\"; the runs differ, so give another number of runs");
   }
 }
 
-void name_missing(Measured& measured) {
+void name_missing(documents::Measured& measured) {
   const auto none = [&](auto has) { return std::none_of(measured.kernels.begin(), measured.kernels.end(), has); };
-  if (none([](const MeasuredKernel& k) { return k.seconds.has_value(); }))
+  if (none([](const documents::MeasuredKernel& k) { return k.seconds.has_value(); }))
     measured.missing.push_back({"kernel seconds", "no gpu__time_duration.sum in the file"});
-  if (none([](const MeasuredKernel& k) { return !k.flops.empty(); }))
+  if (none([](const documents::MeasuredKernel& k) { return !k.flops.empty(); }))
     measured.missing.push_back({"flops", "no sm__sass_thread_inst_executed_op_*_pred_on.sum in the file"});
-  if (none([](const MeasuredKernel& k) {
+  if (none([](const documents::MeasuredKernel& k) {
         return std::any_of(k.flops.begin(), k.flops.end(), [](const auto& f) { return f.first.ends_with(".tensor"); });
       }))
     measured.missing.push_back({"flops of tensor cores",
                                 "no sm__ops_path_tensor_*.sum in the file; instructions through "
                                 "the tensor pipe do not tell how many operations they are"});
-  const auto bytes = [&](const char* what, std::optional<double> LevelBytes::*field, const char* metric) {
-    if (none([&](const MeasuredKernel& k) { return (k.bytes.*field).has_value(); }))
+  const auto bytes = [&](const char* what, std::optional<double> documents::LevelBytes::*field, const char* metric) {
+    if (none([&](const documents::MeasuredKernel& k) { return (k.bytes.*field).has_value(); }))
       measured.missing.push_back({std::string("bytes.") + what, std::string("no ") + metric + " in the file"});
   };
-  bytes("dram", &LevelBytes::dram, "dram__bytes_read.sum and dram__bytes_write.sum");
-  bytes("l2", &LevelBytes::l2, "lts__t_bytes.sum");
-  bytes("l1", &LevelBytes::l1, "l1tex__t_bytes.sum");
+  bytes("dram", &documents::LevelBytes::dram, "dram__bytes_read.sum and dram__bytes_write.sum");
+  bytes("l2", &documents::LevelBytes::l2, "lts__t_bytes.sum");
+  bytes("l1", &documents::LevelBytes::l1, "l1tex__t_bytes.sum");
   measured.missing.push_back({"seconds", "ncu runs kernels one by one; a whole run is not timed"});
   measured.missing.push_back({"energy", "ncu measures no energy"});
 }
 
 }  // namespace
 
-Measured import_ncu(std::string_view text, std::string_view subject, const ImportOptions& options) {
-  const ChipMetrics* chip = options.chip.empty() ? nullptr : &chip_metrics(options.chip);
+documents::Measured import_ncu(std::string_view text, std::string_view subject, const ImportOptions& options) {
+  const documents::ChipMetrics* chip = options.chip.empty() ? nullptr : &documents::chip_metrics(options.chip);
   Table table(text, subject, chip);
   const std::vector<Launch> launches = table.launches();
   const auto runs = static_cast<std::size_t>(std::max<std::int64_t>(1, options.runs.value_or(1)));
   if (launches.size() % runs != 0)
-    fail(subject, "holds " + std::to_string(launches.size()) + " launches, which are not " + std::to_string(runs) +
-                      " equal runs");
+    base::fail(subject, "holds " + std::to_string(launches.size()) + " launches, which are not " +
+                            std::to_string(runs) + " equal runs");
   const std::size_t per_run = launches.size() / runs;
   require_equal_runs(launches, per_run, subject);
 
-  Measured measured;
+  documents::Measured measured;
   measured.source = "ncu";
   measured.tool = "Nsight Compute";
   measured.warmup = warmup_runs(static_cast<std::int64_t>(runs), options);
@@ -236,7 +237,7 @@ Measured import_ncu(std::string_view text, std::string_view subject, const Impor
   for (std::size_t i = 0; i < launches.size(); ++i) {
     const Launch& launch = launches[i];
     if (measured.device.empty()) measured.device = launch.device;
-    MeasuredKernel kernel;
+    documents::MeasuredKernel kernel;
     kernel.name = launch.name;
     kernel.nvtx = launch.nvtx;
     if (!launch.stream.empty()) kernel.provider = "stream " + launch.stream;
@@ -254,4 +255,4 @@ Measured import_ncu(std::string_view text, std::string_view subject, const Impor
   return measured;
 }
 
-}  // namespace pagoda::import
+}  // namespace pagoda::measured::import

@@ -5,7 +5,7 @@
 #include <array>
 #include <vector>
 
-namespace pagoda::import {
+namespace pagoda::measured::import {
 namespace {
 
 using Metrics = std::map<std::string, double>;
@@ -163,7 +163,7 @@ void add_tensor_cores(const Metrics& metrics, LaunchSample& sample) {
 constexpr double kSectorBytes = 32;
 
 void add_bytes(const Metrics& metrics, LaunchSample& sample) {
-  LevelBytes& bytes = sample.bytes;
+  documents::LevelBytes& bytes = sample.bytes;
   bytes.dram_read = total(metrics, "dram__bytes_read");
   if (!bytes.dram_read) bytes.dram_read = total(metrics, "dram__bytes_op_read");  // consumer Blackwell's name
   bytes.dram_write = total(metrics, "dram__bytes_write");
@@ -219,37 +219,37 @@ std::optional<double> unit_scale(std::string_view unit) {
   return std::nullopt;
 }
 
-bool is_used_metric(std::string_view metric, const ChipMetrics& chip) {
+bool is_used_metric(std::string_view metric, const documents::ChipMetrics& chip) {
   if (is_used_metric(metric)) return true;
-  for (const MetricQuantity& quantity : chip.quantities) {
-    const QuantityKind kind = quantity.name().kind;
-    if (kind != QuantityKind::Flops && kind != QuantityKind::Bytes) continue;
-    for (const MetricFormula& formula : quantity.formulas)
-      for (const MetricTerm& term : formula.terms)
+  for (const documents::MetricQuantity& quantity : chip.quantities) {
+    const documents::QuantityKind kind = quantity.name().kind;
+    if (kind != documents::QuantityKind::Flops && kind != documents::QuantityKind::Bytes) continue;
+    for (const documents::MetricFormula& formula : quantity.formulas)
+      for (const documents::MetricTerm& term : formula.terms)
         if (term.metric == metric) return true;
   }
   return false;
 }
 
-LaunchSample sample_of(const std::map<std::string, double>& metrics, const ChipMetrics& chip) {
+LaunchSample sample_of(const std::map<std::string, double>& metrics, const documents::ChipMetrics& chip) {
   LaunchSample sample;
   sample.seconds = seconds(metrics);
   // Weights are into SI units from ncu's base units; of those read here only time differs, and it is read above.
-  const std::map<std::string, double> amounts = evaluate_metrics(chip, metrics);
+  const std::map<std::string, double> amounts = documents::evaluate_metrics(chip, metrics);
   const auto amount = [&](const std::string& id) {
     const auto found = amounts.find(id);
     return found == amounts.end() ? std::nullopt : std::optional<double>(found->second);
   };
   bool has_flops = false;
-  for (const MetricQuantity& quantity : chip.quantities) {
-    const QuantityName name = quantity.name();
-    if (name.kind != QuantityKind::Flops) continue;
+  for (const documents::MetricQuantity& quantity : chip.quantities) {
+    const documents::QuantityName name = quantity.name();
+    if (name.kind != documents::QuantityKind::Flops) continue;
     const std::optional<double> flops = amount(quantity.id);
     sample.flops[std::string(name.of)] = flops;
     has_flops = has_flops || flops;
   }
   if (!has_flops) sample.flops.clear();
-  LevelBytes& bytes = sample.bytes;
+  documents::LevelBytes& bytes = sample.bytes;
   bytes.dram_read = amount("bytes.dram_read");
   bytes.dram_write = amount("bytes.dram_write");
   bytes.dram = amount("bytes.dram");
@@ -268,4 +268,4 @@ LaunchSample sample_of(const std::map<std::string, double>& metrics) {
   return sample;
 }
 
-}  // namespace pagoda::import
+}  // namespace pagoda::measured::import

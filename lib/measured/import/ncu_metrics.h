@@ -13,7 +13,7 @@
 #include "import/runs.h"
 #include "pagoda/documents/metrics.h"
 
-namespace pagoda::import {
+namespace pagoda::measured::import {
 
 // Whether the value of this metric is used; the others need not be read.
 bool is_used_metric(std::string_view metric);
@@ -27,7 +27,7 @@ LaunchSample sample_of(const std::map<std::string, double>& metrics);
 
 // Metrics that a formula of the chip uses, or time. And the sample by these formulas: a precision that the chip can
 // count and these metrics do not tell has no value.
-bool is_used_metric(std::string_view metric, const ChipMetrics& chip);
-LaunchSample sample_of(const std::map<std::string, double>& metrics, const ChipMetrics& chip);
+bool is_used_metric(std::string_view metric, const documents::ChipMetrics& chip);
+LaunchSample sample_of(const std::map<std::string, double>& metrics, const documents::ChipMetrics& chip);
 
-}  // namespace pagoda::import
+}  // namespace pagoda::measured::import

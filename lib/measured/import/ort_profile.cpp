@@ -10,7 +10,7 @@
 #include "import/formats.h"
 #include "import/runs.h"
 
-namespace pagoda::import {
+namespace pagoda::measured::import {
 namespace {
 
 constexpr std::string_view kSuffix = "_kernel_time";
@@ -33,7 +33,7 @@ struct RunEvent {
 };
 
 struct Profile {
-  std::vector<MeasuredKernel> kernels;
+  std::vector<documents::MeasuredKernel> kernels;
   std::vector<std::string> keys;
   std::unordered_map<std::string, std::size_t> index;
   std::vector<NodeEvent> nodes;
@@ -43,41 +43,41 @@ struct Profile {
 };
 
 // "float[1,3,224,224]" of {"float":[1,3,224,224]}, joined by commas.
-std::string shapes(const Json& arguments, const char* key) {
+std::string shapes(const base::Json& arguments, const char* key) {
   std::string result;
-  const Json* list = arguments.is_object() ? member(arguments, key) : nullptr;
+  const base::Json* list = arguments.is_object() ? base::member(arguments, key) : nullptr;
   if (!list || !list->is_array()) return result;
-  for (const Json& type : *list) {
+  for (const base::Json& type : *list) {
     if (!type.is_object()) continue;
     for (const auto& [name, shape] : type.items()) (result += result.empty() ? "" : ",") += name + shape.dump();
   }
   return result;
 }
 
-std::int64_t whole(const Json& event, const char* key, const std::string& place) {
-  const std::optional<std::int64_t> value = integer(event, key, place);
-  if (!value || *value < 0) fail(place, std::string("expected \"") + key + "\" as a count of microseconds");
+std::int64_t whole(const base::Json& event, const char* key, const std::string& place) {
+  const std::optional<std::int64_t> value = base::integer(event, key, place);
+  if (!value || *value < 0) base::fail(place, std::string("expected \"") + key + "\" as a count of microseconds");
   return *value;
 }
 
-std::int64_t thread_of(const Json& event) {
-  const Json* found = member(event, "tid");
+std::int64_t thread_of(const base::Json& event) {
+  const base::Json* found = base::member(event, "tid");
   return found && found->is_number_integer() ? found->get<std::int64_t>() : 0;
 }
 
-void read_node(const Json& event, std::string name, const std::string& place, Profile& profile) {
+void read_node(const base::Json& event, std::string name, const std::string& place, Profile& profile) {
   name.resize(name.size() - kSuffix.size());
-  const Json none = Json::object();
-  const Json* found = member(event, "args");
-  const Json& arguments = found && found->is_object() ? *found : none;
-  MeasuredKernel kernel;
+  const base::Json none = base::Json::object();
+  const base::Json* found = base::member(event, "args");
+  const base::Json& arguments = found && found->is_object() ? *found : none;
+  documents::MeasuredKernel kernel;
   kernel.name = kernel.node = name;
-  kernel.op_type = text(arguments, "op_name", place);
-  kernel.provider = text(arguments, "provider", place);
+  kernel.op_type = base::text(arguments, "op_name", place);
+  kernel.provider = base::text(arguments, "provider", place);
   const std::string inputs = shapes(arguments, "input_type_shape"), outputs = shapes(arguments, "output_type_shape");
   if (!inputs.empty() || !outputs.empty()) kernel.detail = inputs + " -> " + outputs;
   // Shapes may differ from run to run; the node is the same.
-  const std::string key = name + '\n' + kernel.op_type + '\n' + text(arguments, "node_index", place);
+  const std::string key = name + '\n' + kernel.op_type + '\n' + base::text(arguments, "node_index", place);
   const auto [at, is_new] = profile.index.try_emplace(key, profile.kernels.size());
   if (is_new) {
     profile.kernels.push_back(std::move(kernel));
@@ -91,10 +91,10 @@ void read_node(const Json& event, std::string name, const std::string& place, Pr
   profile.nodes.push_back(std::move(node));
 }
 
-void read_event(const Json& event, std::size_t index, std::string_view subject, Profile& profile) {
+void read_event(const base::Json& event, std::size_t index, std::string_view subject, Profile& profile) {
   const std::string place = std::string(subject) + "[" + std::to_string(index) + "]";
-  if (!event.is_object()) fail(place, "expected an event object");
-  const std::string category = text(event, "cat", place), name = text(event, "name", place);
+  if (!event.is_object()) base::fail(place, "expected an event object");
+  const std::string category = base::text(event, "cat", place), name = base::text(event, "name", place);
   if (category == "Node" && name.ends_with(kSuffix)) {
     read_node(event, name, place, profile);
   } else if (category == "Kernel") {
@@ -158,19 +158,20 @@ std::ptrdiff_t run_of(const NodeEvent& node, const std::vector<RunEvent>& runs) 
 
 }  // namespace
 
-Measured import_ort(std::string_view text, std::string_view subject, const ImportOptions& options) {
+documents::Measured import_ort(std::string_view text, std::string_view subject, const ImportOptions& options) {
   Profile profile;
   stream_elements(text, subject, "traceEvents",
-                  [&](const Json& event, std::size_t index) { read_event(event, index, subject, profile); });
+                  [&](const base::Json& event, std::size_t index) { read_event(event, index, subject, profile); });
   if (!profile.is_profile)
-    fail(subject, "holds no events of ONNX Runtime; expected the file that SessionOptions.enable_profiling writes");
+    base::fail(subject,
+               "holds no events of ONNX Runtime; expected the file that SessionOptions.enable_profiling writes");
   if (profile.nodes.empty())
-    fail(subject, "holds no \"…_kernel_time\" event; run the session at least once before its profile is ended");
+    base::fail(subject, "holds no \"…_kernel_time\" event; run the session at least once before its profile is ended");
   std::sort(profile.runs.begin(), profile.runs.end(),
             [](const RunEvent& a, const RunEvent& b) { return a.start < b.start; });
   nest(profile);
 
-  Measured measured;
+  documents::Measured measured;
   measured.source = "onnxruntime";
   measured.tool = "ONNX Runtime";
   const auto runs = std::max<std::int64_t>(1, static_cast<std::int64_t>(profile.runs.size()));
@@ -185,7 +186,7 @@ Measured import_ort(std::string_view text, std::string_view subject, const Impor
       ++outside;
       continue;
     }
-    MeasuredKernel kernel = profile.kernels[node.kernel];
+    documents::MeasuredKernel kernel = profile.kernels[node.kernel];
     std::string key = profile.keys[node.kernel];
     for (const std::size_t parent : node.parents) {
       const std::string& name = profile.kernels[profile.nodes[parent].kernel].name;
@@ -220,4 +221,4 @@ Measured import_ort(std::string_view text, std::string_view subject, const Impor
   return measured;
 }
 
-}  // namespace pagoda::import
+}  // namespace pagoda::measured::import

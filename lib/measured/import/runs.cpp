@@ -5,12 +5,13 @@
 #include <array>
 #include <numeric>
 
-namespace pagoda::import {
+namespace pagoda::measured::import {
 namespace {
 
-using LevelField = std::optional<double> LevelBytes::*;
-constexpr std::array<LevelField, 5> kLevelFields = {&LevelBytes::dram_read, &LevelBytes::dram_write, &LevelBytes::dram,
-                                                    &LevelBytes::l2, &LevelBytes::l1};
+using LevelField = std::optional<double> documents::LevelBytes::*;
+constexpr std::array<LevelField, 5> kLevelFields = {&documents::LevelBytes::dram_read,
+                                                    &documents::LevelBytes::dram_write, &documents::LevelBytes::dram,
+                                                    &documents::LevelBytes::l2, &documents::LevelBytes::l1};
 
 // Unknown in one is unknown in the sum.
 std::optional<double> plus(const std::optional<double>& a, const std::optional<double>& b) {
@@ -53,7 +54,7 @@ std::int64_t warmup_runs(std::int64_t runs, const ImportOptions& options) {
   return std::clamp<std::int64_t>(asked, 0, std::max<std::int64_t>(0, runs - 1));
 }
 
-void KernelRows::add(const std::string& key, const MeasuredKernel& kernel, std::size_t run,
+void KernelRows::add(const std::string& key, const documents::MeasuredKernel& kernel, std::size_t run,
                      const LaunchSample& sample) {
   const auto [found, is_new] = index_.try_emplace(key, rows_.size());
   if (is_new) rows_.push_back({kernel, {}});
@@ -68,7 +69,7 @@ void KernelRows::add(const std::string& key, const MeasuredKernel& kernel, std::
   accumulate(sum->sample, sample);
 }
 
-void KernelRows::finish(std::size_t first, std::size_t last, Measured& measured) && {
+void KernelRows::finish(std::size_t first, std::size_t last, documents::Measured& measured) && {
   std::size_t uneven = 0;
   for (Row& row : rows_) {
     std::erase_if(row.sums, [&](const Sum& sum) { return sum.run < first || sum.run >= last; });
@@ -82,7 +83,7 @@ void KernelRows::finish(std::size_t first, std::size_t last, Measured& measured)
     }
     const Summary times = summarize(seconds), counts = summarize(launches);
     if (counts.spread.min != counts.spread.max) ++uneven;
-    MeasuredKernel kernel = std::move(row.kernel);
+    documents::MeasuredKernel kernel = std::move(row.kernel);
     kernel.launches = static_cast<std::int64_t>(counts.median);
     if (total.seconds) {
       kernel.seconds = times.median;
@@ -98,4 +99,4 @@ void KernelRows::finish(std::size_t first, std::size_t last, Measured& measured)
                              " kernels were launched differently often in the runs; their numbers are medians");
 }
 
-}  // namespace pagoda::import
+}  // namespace pagoda::measured::import

@@ -12,11 +12,11 @@
 #include "pagoda/documents/measured.h"
 #include "pagoda/measured/import.h"
 
-namespace pagoda::import {
+namespace pagoda::measured::import {
 
 struct Summary {
   double median = 0;
-  Spread spread;
+  documents::Spread spread;
 };
 // Of at least one sample.
 Summary summarize(std::vector<double> samples);
@@ -29,18 +29,19 @@ std::int64_t warmup_runs(std::int64_t runs, const ImportOptions& options);
 struct LaunchSample {
   std::optional<double> seconds;
   std::map<std::string, std::optional<double>> flops = {};
-  LevelBytes bytes = {};
+  documents::LevelBytes bytes = {};
 };
 
 class KernelRows {
  public:
   // One launch in run `run` (0-based). Launches with one `key` are one kernel; the first one's `kernel` describes it.
-  void add(const std::string& key, const MeasuredKernel& kernel, std::size_t run, const LaunchSample& sample);
+  void add(const std::string& key, const documents::MeasuredKernel& kernel, std::size_t run,
+           const LaunchSample& sample);
 
   // The rows in order of their first launch, over the runs [first, last): medians of seconds, means of counters (a run
   // does the same work each time). Kernels that no such run launched are left out. A number that one launch lacks is
   // unknown for its kernel. Where runs launch a kernel differently often, a note says so.
-  void finish(std::size_t first, std::size_t last, Measured& measured) &&;
+  void finish(std::size_t first, std::size_t last, documents::Measured& measured) &&;
 
  private:
   struct Sum {
@@ -49,7 +50,7 @@ class KernelRows {
     LaunchSample sample;
   };
   struct Row {
-    MeasuredKernel kernel;
+    documents::MeasuredKernel kernel;
     std::vector<Sum> sums;  // one a run that launched it, in order of appearance
   };
 
@@ -57,4 +58,4 @@ class KernelRows {
   std::vector<Row> rows_;
 };
 
-}  // namespace pagoda::import
+}  // namespace pagoda::measured::import

@@ -16,7 +16,7 @@
 #include "import/event_stream.h"
 #include "import/formats.h"
 
-namespace pagoda::import {
+namespace pagoda::measured::import {
 namespace {
 
 constexpr double kMillisecond = 1e-3;
@@ -46,15 +46,15 @@ std::vector<std::string> onnx_layers(std::string_view metadata) {
 }
 
 // "Half[1,64,56,56]" of each tensor, joined by commas.
-std::string tensors(const Json& layer, const char* key) {
+std::string tensors(const base::Json& layer, const char* key) {
   std::string result;
-  const Json* list = member(layer, key);
+  const base::Json* list = base::member(layer, key);
   if (!list || !list->is_array()) return result;
-  for (const Json& tensor : *list) {
+  for (const base::Json& tensor : *list) {
     if (!tensor.is_object()) continue;
-    const Json* dimensions = member(tensor, "Dimensions");
+    const base::Json* dimensions = base::member(tensor, "Dimensions");
     (result += result.empty() ? "" : ",") +=
-        text(tensor, "Format/Datatype", "Format/Datatype") + (dimensions ? dimensions->dump() : "");
+        base::text(tensor, "Format/Datatype", "Format/Datatype") + (dimensions ? dimensions->dump() : "");
   }
   return result;
 }
@@ -66,54 +66,54 @@ struct Layer {
 
 std::unordered_map<std::string, Layer> read_layers(std::string_view content, std::string_view subject) {
   std::unordered_map<std::string, Layer> layers;
-  stream_elements(content, subject, "Layers", [&](const Json& element, std::size_t index) {
+  stream_elements(content, subject, "Layers", [&](const base::Json& element, std::size_t index) {
     if (element.is_string()) {
       layers.emplace(element.get<std::string>(), Layer{});
       return;
     }
     const std::string place = std::string(subject) + ".Layers[" + std::to_string(index) + "]";
-    if (!element.is_object()) fail(place, "expected a layer as an object or a name");
+    if (!element.is_object()) base::fail(place, "expected a layer as an object or a name");
     Layer layer;
-    layer.type = text(element, "LayerType", place);
-    layer.nodes = onnx_layers(text(element, "Metadata", place));
+    layer.type = base::text(element, "LayerType", place);
+    layer.nodes = onnx_layers(base::text(element, "Metadata", place));
     const std::string inputs = tensors(element, "Inputs"), outputs = tensors(element, "Outputs");
     if (!inputs.empty() || !outputs.empty()) layer.detail = inputs + " -> " + outputs;
-    if (const std::string tactic = text(element, "TacticName", place); !tactic.empty())
+    if (const std::string tactic = base::text(element, "TacticName", place); !tactic.empty())
       layer.detail += (layer.detail.empty() ? "" : ", ") + tactic;
-    layers.emplace(text(element, "Name", place), std::move(layer));
+    layers.emplace(base::text(element, "Name", place), std::move(layer));
   });
   return layers;
 }
 
-double milliseconds(const Json& entry, const char* key, const std::string& place) {
-  const std::optional<double> value = number(entry, key, place);
-  if (!value || *value < 0) fail(place, std::string("expected \"") + key + "\" in milliseconds");
+double milliseconds(const base::Json& entry, const char* key, const std::string& place) {
+  const std::optional<double> value = base::number(entry, key, place);
+  if (!value || *value < 0) base::fail(place, std::string("expected \"") + key + "\" in milliseconds");
   return *value;
 }
 
 }  // namespace
 
-Measured import_tensorrt(std::string_view content, std::string_view subject, std::string_view layers_content,
-                         std::string_view layers_subject) {
+documents::Measured import_tensorrt(std::string_view content, std::string_view subject, std::string_view layers_content,
+                                    std::string_view layers_subject) {
   std::unordered_map<std::string, Layer> layers;
   if (!layers_content.empty()) layers = read_layers(layers_content, layers_subject);
 
-  Measured measured;
+  documents::Measured measured;
   measured.source = "tensorrt";
   measured.tool = "TensorRT";
   std::size_t without_median = 0, unknown_layers = 0;
   std::optional<std::int64_t> count;
-  stream_elements(content, subject, "layers", [&](const Json& entry, std::size_t index) {
+  stream_elements(content, subject, "layers", [&](const base::Json& entry, std::size_t index) {
     const std::string place = std::string(subject) + "[" + std::to_string(index) + "]";
-    if (!entry.is_object()) fail(place, "expected a layer as an object");
+    if (!entry.is_object()) base::fail(place, "expected a layer as an object");
     if (index == 0 && !entry.contains("timeMs") && !entry.contains("averageMs")) {
-      count = integer(entry, "count", place);
-      if (const std::string engine = text(entry, "name", place); !engine.empty()) measured.env["engine"] = engine;
+      count = base::integer(entry, "count", place);
+      if (const std::string engine = base::text(entry, "name", place); !engine.empty()) measured.env["engine"] = engine;
       return;
     }
-    MeasuredKernel kernel;
-    kernel.name = text(entry, "name", place);
-    if (kernel.name.empty()) fail(place, "expected \"name\" of a layer");
+    documents::MeasuredKernel kernel;
+    kernel.name = base::text(entry, "name", place);
+    if (kernel.name.empty()) base::fail(place, "expected \"name\" of a layer");
     kernel.launches = 1;
     const bool has_median = entry.contains("medianMs");
     if (!has_median) ++without_median;
@@ -134,8 +134,8 @@ Measured import_tensorrt(std::string_view content, std::string_view subject, std
     }
     measured.kernels.push_back(std::move(kernel));
   });
-  if (measured.kernels.empty()) fail(subject, "holds no layer; expected what trtexec --exportProfile writes");
-  if (count && *count < 1) fail(subject, "counts " + std::to_string(*count) + " runs; expected at least one");
+  if (measured.kernels.empty()) base::fail(subject, "holds no layer; expected what trtexec --exportProfile writes");
+  if (count && *count < 1) base::fail(subject, "counts " + std::to_string(*count) + " runs; expected at least one");
   measured.repeats = count.value_or(1);
   if (!count) measured.missing.push_back({"repeats", "the profile does not say over how many runs it is"});
   if (without_median > 0)
@@ -151,4 +151,4 @@ Measured import_tensorrt(std::string_view content, std::string_view subject, std
   return measured;
 }
 
-}  // namespace pagoda::import
+}  // namespace pagoda::measured::import

@@ -6,14 +6,14 @@
 #include "pagoda/core/tensor_type.h"
 #include "pagoda/measured/join.h"
 
-namespace pagoda {
+namespace pagoda::measured {
 namespace {
 
-using import::fail;
-using import::Json;
+using base::fail;
+using base::Json;
 
 // The size that the estimate's counts are of: a dim that nothing set is 1, as it is there.
-std::optional<double> size_of(const Json& dim) {
+std::optional<double> size_of(const base::Json& dim) {
   if (dim.is_number_unsigned()) return dim.get<double>();
   if (!dim.is_string()) return std::nullopt;
   const std::optional<Dim> formula = Dim::parse(dim.get<std::string>());
@@ -22,11 +22,11 @@ std::optional<double> size_of(const Json& dim) {
 }
 
 // "[1,64,56,56]"; empty where a dim or the rank is not known.
-std::string shape_text(const Json& output) {
-  const Json* shape = import::member(output, "shape");
+std::string shape_text(const base::Json& output) {
+  const base::Json* shape = base::member(output, "shape");
   if (!shape || !shape->is_array()) return "";
   std::string text = "[";
-  for (const Json& dim : *shape) {
+  for (const base::Json& dim : *shape) {
     const std::optional<double> size = size_of(dim);
     if (!size) return "";
     (text += text.size() > 1 ? "," : "") += std::to_string(static_cast<std::int64_t>(*size));
@@ -35,12 +35,12 @@ std::string shape_text(const Json& output) {
 }
 
 // Elements times their width; empty where the type has none or a size is not known.
-std::optional<double> stored_bytes(const Json& output, const std::string& place) {
-  const std::optional<ElementType> type = element_type(import::text(output, "type", place));
-  const Json* shape = import::member(output, "shape");
+std::optional<double> stored_bytes(const base::Json& output, const std::string& place) {
+  const std::optional<ElementType> type = element_type(base::text(output, "type", place));
+  const base::Json* shape = base::member(output, "shape");
   if (!type || bits(*type) == 0 || !shape || !shape->is_array()) return std::nullopt;
   double elements = 1;
-  for (const Json& dim : *shape) {
+  for (const base::Json& dim : *shape) {
     const std::optional<double> size = size_of(dim);
     if (!size) return std::nullopt;
     elements *= *size;
@@ -48,43 +48,43 @@ std::optional<double> stored_bytes(const Json& output, const std::string& place)
   return std::ceil(elements * bits(*type) / 8);
 }
 
-EstimateRow read_row(const Json& node, const std::string& place) {
-  if (!node.is_object()) fail(place, "expected an object");
+EstimateRow read_row(const base::Json& node, const std::string& place) {
+  if (!node.is_object()) base::fail(place, "expected an object");
   EstimateRow row;
-  row.name = import::text(node, "name", place);
-  row.op_type = import::text(node, "op_type", place);
-  row.domain = import::text(node, "domain", place);
-  row.scope = import::text(node, "scope", place);
-  row.mark = import::text(node, "mark", place);
-  if (import::member(node, "inputs")) row.inputs = import::texts(node, "inputs", place);
-  if (import::member(node, "outputs"))
-    for (const Json& output : import::array(node, "outputs", place)) {
-      if (!output.is_object()) fail(place + ".outputs", "expected objects");
-      row.outputs.push_back(import::text(output, "name", place + ".outputs"));
+  row.name = base::text(node, "name", place);
+  row.op_type = base::text(node, "op_type", place);
+  row.domain = base::text(node, "domain", place);
+  row.scope = base::text(node, "scope", place);
+  row.mark = base::text(node, "mark", place);
+  if (base::member(node, "inputs")) row.inputs = base::texts(node, "inputs", place);
+  if (base::member(node, "outputs"))
+    for (const base::Json& output : base::array(node, "outputs", place)) {
+      if (!output.is_object()) base::fail(place + ".outputs", "expected objects");
+      row.outputs.push_back(base::text(output, "name", place + ".outputs"));
       row.output_shapes.push_back(shape_text(output));
       row.output_bytes.push_back(stored_bytes(output, place + ".outputs"));
     }
-  row.precision = import::text(node, "precision", place);
-  row.macs = import::number(node, "macs", place);
-  row.arith = import::number(node, "arith", place);
-  row.special = import::number(node, "special", place);
-  row.comparisons = import::number(node, "comparisons", place);
-  row.flops = import::number(node, "flops", place);
-  row.bytes = import::number(node, "bytes", place);
+  row.precision = base::text(node, "precision", place);
+  row.macs = base::number(node, "macs", place);
+  row.arith = base::number(node, "arith", place);
+  row.special = base::number(node, "special", place);
+  row.comparisons = base::number(node, "comparisons", place);
+  row.flops = base::number(node, "flops", place);
+  row.bytes = base::number(node, "bytes", place);
   return row;
 }
 
-void read_roofline(const Json& roofline, const std::string& place, EstimateDocument& estimate) {
-  if (!roofline.is_object()) fail(place, "expected an object");
-  estimate.device = import::text(roofline, "device", place);
-  for (const Json& node : import::array(roofline, "nodes", place)) {
+void read_roofline(const base::Json& roofline, const std::string& place, EstimateDocument& estimate) {
+  if (!roofline.is_object()) base::fail(place, "expected an object");
+  estimate.device = base::text(roofline, "device", place);
+  for (const base::Json& node : base::array(roofline, "nodes", place)) {
     const std::optional<std::int64_t> index =
-        node.is_object() ? import::integer(node, "index", place + ".nodes") : std::nullopt;
+        node.is_object() ? base::integer(node, "index", place + ".nodes") : std::nullopt;
     if (!index || *index < 0 || static_cast<std::size_t>(*index) >= estimate.rows.size())
-      fail(place + ".nodes", "expected the index of a node");
+      base::fail(place + ".nodes", "expected the index of a node");
     EstimateRow& row = estimate.rows[static_cast<std::size_t>(*index)];
-    row.bound = import::text(node, "bound", place + ".nodes");
-    row.bound_seconds = import::number(node, "seconds", place + ".nodes");
+    row.bound = base::text(node, "bound", place + ".nodes");
+    row.bound_seconds = base::number(node, "seconds", place + ".nodes");
   }
 }
 
@@ -93,19 +93,21 @@ void read_roofline(const Json& roofline, const std::string& place, EstimateDocum
 EstimateDocument parse_estimate(std::string_view json, std::string_view subject) {
   const std::string place(subject);
   EstimateDocument estimate;
-  const Json rest = import::stream_elements(json, subject, "nodes", [&](const Json& node, std::size_t index) {
-    estimate.rows.push_back(read_row(node, place + ".nodes[" + std::to_string(index) + "]"));
-  });
-  if (import::text(rest, "schema", place) != "pagoda.estimate/1")
-    fail(place, "expected \"schema\": \"pagoda.estimate/1\"; write one with onnx-estimate MODEL --format json");
-  if (const Json* model = import::member(rest, "model"); model && model->is_object())
-    estimate.model = import::text(*model, "path", place + ".model");
-  if (const Json* roofline = import::member(rest, "roofline")) read_roofline(*roofline, place + ".roofline", estimate);
+  const base::Json rest =
+      import::stream_elements(json, subject, "nodes", [&](const base::Json& node, std::size_t index) {
+        estimate.rows.push_back(read_row(node, place + ".nodes[" + std::to_string(index) + "]"));
+      });
+  if (base::text(rest, "schema", place) != "pagoda.estimate/1")
+    base::fail(place, "expected \"schema\": \"pagoda.estimate/1\"; write one with onnx-estimate MODEL --format json");
+  if (const base::Json* model = base::member(rest, "model"); model && model->is_object())
+    estimate.model = base::text(*model, "path", place + ".model");
+  if (const base::Json* roofline = base::member(rest, "roofline"))
+    read_roofline(*roofline, place + ".roofline", estimate);
   return estimate;
 }
 
 EstimateDocument load_estimate(const std::string& path) {
-  return parse_estimate(import::read_text(path, "an estimate, as onnx-estimate MODEL --format json writes it"), path);
+  return parse_estimate(base::read_text(path, "an estimate, as onnx-estimate MODEL --format json writes it"), path);
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::measured

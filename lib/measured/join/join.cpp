@@ -9,7 +9,7 @@
 #include "import/engine_names.h"
 #include "join/join_state.h"
 
-namespace pagoda {
+namespace pagoda::measured {
 namespace import {
 namespace {
 
@@ -79,13 +79,13 @@ std::vector<std::size_t> rows_of_range(const JoinState& state, const std::string
   return rows;
 }
 
-bool holds_range(const MeasuredKernel& kernel) {
+bool holds_range(const documents::MeasuredKernel& kernel) {
   return std::any_of(kernel.nodes.begin(), kernel.nodes.end(),
                      [](const std::string& part) { return node_range(part).has_value(); });
 }
 
 void join_own_name(JoinState& state, std::size_t index) {
-  const MeasuredKernel& kernel = state.kernel(index);
+  const documents::MeasuredKernel& kernel = state.kernel(index);
   if (!engine_work(kernel.name, kernel.op_type).empty() && kernel.nodes.empty()) return;
   if (kernel.nodes.empty()) {
     const Resolved found = resolve(state, kernel.node.empty() ? kernel.name : kernel.node);
@@ -162,7 +162,7 @@ void join_range_name(JoinState& state, std::size_t index) {
 
 }  // namespace
 
-JoinState::JoinState(Measured& measured_, const EstimateDocument& estimate_)
+JoinState::JoinState(documents::Measured& measured_, const EstimateDocument& estimate_)
     : measured(measured_), estimate(estimate_), kernels_of(estimate_.rows.size()) {
   for (std::size_t i = 0; i < estimate.rows.size(); ++i) {
     const EstimateRow& row = estimate.rows[i];
@@ -189,8 +189,8 @@ const std::vector<std::size_t>& JoinState::with_output(const std::string& value)
 const std::vector<std::size_t>& JoinState::readers(const std::string& value) const { return find(readers_, value); }
 
 void JoinState::take(std::size_t index, const std::vector<std::size_t>& rows, std::string_view rule) {
-  std::optional<Joined>& joined = kernel(index).joined;
-  if (!joined) joined = Joined{std::string(rule), {}};
+  std::optional<documents::Joined>& joined = kernel(index).joined;
+  if (!joined) joined = documents::Joined{std::string(rule), {}};
   for (const std::size_t row : rows) {
     if (std::find(joined->nodes.begin(), joined->nodes.end(), row) != joined->nodes.end()) continue;
     joined->nodes.push_back(row);
@@ -210,19 +210,19 @@ void join_by_name(JoinState& state) {
 
 }  // namespace import
 
-void join(Measured& measured, const EstimateDocument& estimate) {
-  for (MeasuredKernel& kernel : measured.kernels) kernel.joined.reset();
+void join(documents::Measured& measured, const EstimateDocument& estimate) {
+  for (documents::MeasuredKernel& kernel : measured.kernels) kernel.joined.reset();
   import::JoinState state(measured, estimate);
   import::join_by_name(state);
   import::join_by_scope(state);
   import::join_by_order(state);
   import::absorb(state);
 
-  JoinSummary summary;
+  documents::JoinSummary summary;
   summary.model = estimate.model;
   summary.seconds = measured.kernel_seconds();
   double joined_seconds = 0;
-  for (const MeasuredKernel& kernel : measured.kernels)
+  for (const documents::MeasuredKernel& kernel : measured.kernels)
     if (kernel.joined) joined_seconds += kernel.seconds.value_or(0);
   if (summary.seconds) summary.joined_seconds = joined_seconds;
   for (std::size_t row = 0; row < estimate.rows.size(); ++row)
@@ -236,7 +236,7 @@ std::optional<double> JoinedGroup::ratio() const {
   return *seconds / *bound_seconds;
 }
 
-std::vector<JoinedGroup> joined_groups(const Measured& measured, const EstimateDocument& estimate) {
+std::vector<JoinedGroup> joined_groups(const documents::Measured& measured, const EstimateDocument& estimate) {
   // Kernels that share a row belong together: union-find over rows.
   std::vector<std::size_t> parent(estimate.rows.size());
   std::iota(parent.begin(), parent.end(), std::size_t{0});
@@ -245,7 +245,7 @@ std::vector<JoinedGroup> joined_groups(const Measured& measured, const EstimateD
     return row;
   };
   std::vector<bool> taken(estimate.rows.size(), false);
-  for (const MeasuredKernel& kernel : measured.kernels) {
+  for (const documents::MeasuredKernel& kernel : measured.kernels) {
     if (!kernel.joined) continue;
     for (const std::size_t row : kernel.joined->nodes) {
       if (row >= estimate.rows.size())
@@ -277,7 +277,7 @@ std::vector<JoinedGroup> joined_groups(const Measured& measured, const EstimateD
     plus(g.bound_seconds, estimate.rows[row].bound_seconds);
   }
   for (std::size_t i = 0; i < measured.kernels.size(); ++i) {
-    const MeasuredKernel& kernel = measured.kernels[i];
+    const documents::MeasuredKernel& kernel = measured.kernels[i];
     if (!kernel.joined || kernel.joined->nodes.empty()) continue;
     JoinedGroup& g = groups[group_of[root(kernel.joined->nodes.front())]];
     g.kernels.push_back(i);
@@ -289,11 +289,11 @@ std::vector<JoinedGroup> joined_groups(const Measured& measured, const EstimateD
   return groups;
 }
 
-std::vector<Unjoined> unjoined_kernels(const Measured& measured) {
+std::vector<Unjoined> unjoined_kernels(const documents::Measured& measured) {
   const std::optional<double> total = measured.kernel_seconds();
   std::vector<Unjoined> result;
   for (std::size_t i = 0; i < measured.kernels.size(); ++i) {
-    const MeasuredKernel& kernel = measured.kernels[i];
+    const documents::MeasuredKernel& kernel = measured.kernels[i];
     if (kernel.joined) continue;
     Unjoined unjoined{i, std::nullopt, std::string(import::engine_work(kernel.name, kernel.op_type))};
     if (total && *total > 0 && kernel.seconds) unjoined.share = *kernel.seconds / *total;
@@ -306,4 +306,4 @@ std::vector<Unjoined> unjoined_kernels(const Measured& measured) {
   return result;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::measured

@@ -8,7 +8,7 @@
 #include "import/engine_names.h"
 #include "join/join_state.h"
 
-namespace pagoda::import {
+namespace pagoda::measured::import {
 namespace {
 
 constexpr std::size_t kNoKernel = std::numeric_limits<std::size_t>::max();
@@ -59,7 +59,7 @@ class Absorber {
   }
 
   bool has_row_of_its_type(std::size_t index) const {
-    const MeasuredKernel& kernel = state_.kernel(index);
+    const documents::MeasuredKernel& kernel = state_.kernel(index);
     return std::any_of(kernel.joined->nodes.begin(), kernel.joined->nodes.end(),
                        [&](std::size_t row) { return state_.row(row).op_type == kernel.op_type; });
   }
@@ -67,7 +67,7 @@ class Absorber {
   // A kernel named after the last of its rows executes what leads there from a row of its own type: Conv named after
   // the Relu behind it. A Gemm named after a MatMul adds the bias, too.
   void complete(std::size_t index) {
-    const MeasuredKernel& kernel = state_.kernel(index);
+    const documents::MeasuredKernel& kernel = state_.kernel(index);
     if (!kernel.joined || kernel.op_type.empty() || kernel.joined->nodes.size() != 1 || has_row_of_its_type(index))
       return;
     std::vector<std::size_t> chain;
@@ -97,7 +97,7 @@ class Absorber {
 
   // Whether the engine changed the node that the kernel is named after, so that it may hold more than it.
   bool is_fused(std::size_t kernel) const {
-    const MeasuredKernel& k = state_.kernel(kernel);
+    const documents::MeasuredKernel& k = state_.kernel(kernel);
     return k.joined && (k.joined->rule != "name" || (!k.op_type.empty() && !has_row_of_its_type(kernel)));
   }
 
@@ -105,7 +105,7 @@ class Absorber {
   bool has_epilogue(std::size_t kernel) const {
     constexpr std::array<std::string_view, 4> kWords = {"Conv", "conv", "Gemm", "MatMul"};
     if (!is_fused(kernel)) return false;
-    const MeasuredKernel& k = state_.kernel(kernel);
+    const documents::MeasuredKernel& k = state_.kernel(kernel);
     return std::any_of(kWords.begin(), kWords.end(),
                        [&](std::string_view word) { return k.op_type.find(word) != std::string::npos; });
   }
@@ -262,7 +262,7 @@ class Absorber {
   }
 
   // Engines add movement of their own around what they fuse: it fills no hole in arithmetic, nor the other way round.
-  bool may_fill(const MeasuredKernel& kernel, const Hole& hole) const {
+  bool may_fill(const documents::MeasuredKernel& kernel, const Hole& hole) const {
     if (!engine_work(kernel.name, kernel.op_type).empty()) return false;
     const bool hole_moves = std::all_of(hole.rows.begin(), hole.rows.end(),
                                         [&](std::size_t row) { return only_moves(state_.row(row).op_type); });
@@ -270,7 +270,7 @@ class Absorber {
   }
 
   // ONNX Runtime prints types and shapes: "float[1,64,56,56],… -> float[1,64,56,56]".
-  static bool fits(const MeasuredKernel& kernel, const Hole& hole) {
+  static bool fits(const documents::MeasuredKernel& kernel, const Hole& hole) {
     const std::size_t arrow = kernel.detail.find(" -> ");
     if (arrow == std::string::npos) return false;
     const std::string outputs = kernel.detail.substr(arrow + 4);
@@ -290,4 +290,4 @@ class Absorber {
 
 void absorb(JoinState& state) { Absorber(state).run(); }
 
-}  // namespace pagoda::import
+}  // namespace pagoda::measured::import

@@ -6,7 +6,7 @@
 
 #include "join/join_state.h"
 
-namespace pagoda::import {
+namespace pagoda::measured::import {
 namespace {
 
 // Operators of PyTorch and the ONNX operators that its exporters make of them. One line a PyTorch name, sorted.
@@ -132,7 +132,7 @@ void join_by_scope(JoinState& state) {
   // Kernels by the innermost range that is a module; ranges are joined by '/'.
   std::map<std::pair<std::string, std::string>, std::vector<std::size_t>> kernels;  // module, operator
   for (std::size_t i = 0; i < state.measured.kernels.size(); ++i) {
-    const MeasuredKernel& kernel = state.kernel(i);
+    const documents::MeasuredKernel& kernel = state.kernel(i);
     if (kernel.joined || kernel.nvtx.empty()) continue;
     std::string path = kernel.nvtx;
     while (true) {
@@ -162,7 +162,7 @@ void join_by_order(JoinState& state) {
   // Only where the source has operators and no names, or the model has no names and the engine made some ("Conv_12").
   std::map<std::pair<std::string, bool>, std::vector<std::size_t>> kernels;  // operator, whether numbered
   for (std::size_t i = 0; i < state.measured.kernels.size(); ++i) {
-    const MeasuredKernel& kernel = state.kernel(i);
+    const documents::MeasuredKernel& kernel = state.kernel(i);
     if (kernel.joined || kernel.op_type.empty()) continue;
     const bool has_no_name = (kernel.node.empty() && kernel.nodes.empty()) || kernel.name.empty();
     const bool is_numbered = unnumbered(kernel.name) == kernel.op_type && kernel.name != kernel.op_type;
@@ -179,4 +179,4 @@ void join_by_order(JoinState& state) {
   }
 }
 
-}  // namespace pagoda::import
+}  // namespace pagoda::measured::import

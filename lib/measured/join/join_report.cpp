@@ -4,30 +4,29 @@
 
 #include "pagoda/base/text.h"
 #include "pagoda/measured/join.h"
-#include "pagoda/base/text.h"
 
-namespace pagoda {
+namespace pagoda::measured {
 namespace {
 
-using report::Column;
-using report::Grid;
+using base::Column;
+using base::Grid;
 
 constexpr std::string_view kUnknown = "?";
 
 std::string time_cell(const std::optional<double>& seconds) {
-  return seconds ? report::si_seconds(*seconds) : std::string(kUnknown);
+  return seconds ? base::si_seconds(*seconds) : std::string(kUnknown);
 }
 
 std::string percent(const std::optional<double>& part, const std::optional<double>& whole) {
   if (!part || !whole || !(*whole > 0)) return std::string(kUnknown);
-  return report::rounded(100 * *part / *whole) + " %";
+  return base::rounded(100 * *part / *whole) + " %";
 }
 
 std::string rows_cell(const JoinedGroup& group, const EstimateDocument& estimate) {
   std::string text;
   for (const std::size_t row : group.rows) {
     const EstimateRow& r = estimate.rows[row];
-    (text += text.empty() ? "" : " + ") += r.name.empty() ? "#" + std::to_string(row) : printable(r.name);
+    (text += text.empty() ? "" : " + ") += r.name.empty() ? "#" + std::to_string(row) : base::printable(r.name);
   }
   return text;
 }
@@ -35,34 +34,34 @@ std::string rows_cell(const JoinedGroup& group, const EstimateDocument& estimate
 std::string types_cell(const JoinedGroup& group, const EstimateDocument& estimate) {
   std::string text;
   for (std::size_t i = 0; i < group.rows.size() && i < 6; ++i)
-    (text += i == 0 ? "" : "+") += printable(estimate.rows[group.rows[i]].op_type);
+    (text += i == 0 ? "" : "+") += base::printable(estimate.rows[group.rows[i]].op_type);
   return group.rows.size() > 6 ? text + "+…" : text;
 }
 
 // How much of a run its kernels are. Of several runs that is a matter of means: medians do not add up.
-std::string added_up(const Measured& measured) {
+std::string added_up(const documents::Measured& measured) {
   if (!measured.seconds) return "";
   if (!measured.spread) return ", " + percent(measured.kernel_seconds(), measured.seconds) + " of the run";
   double means = 0;
-  for (const MeasuredKernel& kernel : measured.kernels) {
+  for (const documents::MeasuredKernel& kernel : measured.kernels) {
     if (!kernel.spread) return "";
     means += kernel.spread->mean;
   }
   return "; their means add up to " + percent(means, measured.spread->mean) + " of the run's";
 }
 
-void append_totals(const Measured& measured, std::string& text) {
-  const JoinSummary& summary = *measured.join;
+void append_totals(const documents::Measured& measured, std::string& text) {
+  const documents::JoinSummary& summary = *measured.join;
   const auto line = [&](const std::string& name, const std::string& value) {
     text += name + std::string(name.size() < 18 ? 18 - name.size() : 1, ' ') + value + '\n';
   };
   if (measured.seconds)
-    line("run", report::si_seconds(*measured.seconds) + ", median of " + std::to_string(measured.repeats));
+    line("run", base::si_seconds(*measured.seconds) + ", median of " + std::to_string(measured.repeats));
   line("kernels", time_cell(summary.seconds) + " in " + std::to_string(measured.kernels.size()) + added_up(measured));
   line("joined", time_cell(summary.joined_seconds) + ", " + percent(summary.joined_seconds, summary.seconds) +
                      " of the kernels' time");
   std::map<std::string, std::pair<std::size_t, double>> rules;
-  for (const MeasuredKernel& kernel : measured.kernels)
+  for (const documents::MeasuredKernel& kernel : measured.kernels)
     if (kernel.joined) {
       auto& [count, seconds] = rules[kernel.joined->rule];
       ++count;
@@ -75,12 +74,12 @@ void append_totals(const Measured& measured, std::string& text) {
          std::to_string(summary.silent_nodes.size()) + " nodes that should have run: folded or fused unseen");
 }
 
-void append_groups(const Measured& measured, const EstimateDocument& estimate, std::size_t top, std::size_t width,
-                   std::string& text) {
+void append_groups(const documents::Measured& measured, const EstimateDocument& estimate, std::size_t top,
+                   std::size_t width, std::string& text) {
   const std::vector<JoinedGroup> groups = joined_groups(measured, estimate);
   if (groups.empty()) return;
   const bool has_bounds = !estimate.device.empty();
-  Grid grid;
+  base::Grid grid;
   grid.columns = {{.header = "node", .shortest_width = 24},
                   {.header = "op", .drop_order = 1, .shortest_width = 8},
                   {.header = "kernels", .is_number = true, .drop_order = 3},
@@ -93,7 +92,7 @@ void append_groups(const Measured& measured, const EstimateDocument& estimate, s
     grid.columns.push_back({.header = "time/bound", .is_number = true});
   }
   const auto rate = [](const std::optional<double>& amount, const std::optional<double>& seconds) {
-    return amount && seconds && *seconds > 0 ? report::si_rate(*amount / *seconds, "") : std::string(kUnknown);
+    return amount && seconds && *seconds > 0 ? base::si_rate(*amount / *seconds, "") : std::string(kUnknown);
   };
   for (std::size_t i = 0; i < groups.size() && (top == 0 || i < top); ++i) {
     const JoinedGroup& group = groups[i];
@@ -107,21 +106,21 @@ void append_groups(const Measured& measured, const EstimateDocument& estimate, s
     if (has_bounds) {
       const std::optional<double> ratio = group.ratio();
       row.push_back(time_cell(group.bound_seconds));
-      row.push_back(ratio ? report::rounded(*ratio) : std::string(kUnknown));
+      row.push_back(ratio ? base::rounded(*ratio) : std::string(kUnknown));
     }
     grid.rows.push_back(std::move(row));
   }
-  text += '\n' + report::aligned(grid, width);
-  if (has_bounds) text += "bounds of " + printable(estimate.device) + '\n';
+  text += '\n' + base::aligned(grid, width);
+  if (has_bounds) text += "bounds of " + base::printable(estimate.device) + '\n';
   if (grid.rows.size() < groups.size()) text += std::to_string(groups.size() - grid.rows.size()) + " more\n";
 }
 
 // Counters beside the estimate; nothing where there are none.
-void append_counts(const Measured& measured, const EstimateDocument& estimate, std::size_t top, std::size_t width,
-                   std::string& text) {
-  const std::vector<NodeCounts>& counts = measured.join->counts;
+void append_counts(const documents::Measured& measured, const EstimateDocument& estimate, std::size_t top,
+                   std::size_t width, std::string& text) {
+  const std::vector<documents::NodeCounts>& counts = measured.join->counts;
   if (counts.empty()) return;
-  Grid grid;
+  base::Grid grid;
   grid.columns = {{.header = "counted", .shortest_width = 24},
                   {.header = "FLOP", .is_number = true, .drop_order = 2},
                   {.header = "/static", .is_number = true},
@@ -130,45 +129,45 @@ void append_counts(const Measured& measured, const EstimateDocument& estimate, s
                   {.header = "/static", .is_number = true},
                   {.header = "why", .drop_order = 1}};
   const auto amount = [](const std::optional<double>& value) {
-    return value ? report::si_rate(*value, "") : std::string(kUnknown);
+    return value ? base::si_rate(*value, "") : std::string(kUnknown);
   };
   const auto ratio = [](const std::optional<double>& value) {
-    return value ? report::rounded(*value) : std::string(kUnknown);
+    return value ? base::rounded(*value) : std::string(kUnknown);
   };
   for (std::size_t i = 0; i < counts.size() && (top == 0 || i < top); ++i) {
-    const NodeCounts& group = counts[i];
+    const documents::NodeCounts& group = counts[i];
     std::string flags;
-    for (const CountFlag flag : group.flags) (flags += flags.empty() ? "" : ", ") += to_string(flag);
+    for (const documents::CountFlag flag : group.flags) (flags += flags.empty() ? "" : ", ") += to_string(flag);
     JoinedGroup rows;
     rows.rows = group.nodes;
     grid.rows.push_back({rows_cell(rows, estimate), amount(group.measured_flops), ratio(group.flops_ratio()),
                          ratio(group.contraction_ratio()), amount(group.measured_bytes), ratio(group.bytes_ratio()),
                          flags});
   }
-  text += '\n' + report::aligned(grid, width);
+  text += '\n' + base::aligned(grid, width);
   if (grid.rows.size() < counts.size()) text += std::to_string(counts.size() - grid.rows.size()) + " more\n";
 }
 
-void append_unjoined(const Measured& measured, std::size_t top, std::size_t width, std::string& text) {
+void append_unjoined(const documents::Measured& measured, std::size_t top, std::size_t width, std::string& text) {
   const std::vector<Unjoined> unjoined = unjoined_kernels(measured);
   if (unjoined.empty()) return;
-  Grid grid;
+  base::Grid grid;
   grid.columns = {{.header = "not joined", .shortest_width = 24},
                   {.header = "time", .is_number = true},
                   {.header = "% of time", .is_number = true},
                   {.header = "why"}};
   for (std::size_t i = 0; i < unjoined.size() && (top == 0 || i < top); ++i) {
-    const MeasuredKernel& kernel = measured.kernels[unjoined[i].kernel];
+    const documents::MeasuredKernel& kernel = measured.kernels[unjoined[i].kernel];
     grid.rows.push_back(
-        {printable(kernel.name), time_cell(kernel.seconds), percent(unjoined[i].share, 1.0), unjoined[i].why});
+        {base::printable(kernel.name), time_cell(kernel.seconds), percent(unjoined[i].share, 1.0), unjoined[i].why});
   }
-  text += '\n' + report::aligned(grid, width);
+  text += '\n' + base::aligned(grid, width);
   if (grid.rows.size() < unjoined.size()) text += std::to_string(unjoined.size() - grid.rows.size()) + " more\n";
 }
 
 }  // namespace
 
-std::string join_report(const Measured& measured, const EstimateDocument& estimate, std::size_t top,
+std::string join_report(const documents::Measured& measured, const EstimateDocument& estimate, std::size_t top,
                         std::size_t width) {
   std::string text;
   if (!measured.join) return text;
@@ -179,4 +178,4 @@ std::string join_report(const Measured& measured, const EstimateDocument& estima
   return text;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::measured

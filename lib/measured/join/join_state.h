@@ -9,18 +9,18 @@
 
 #include "pagoda/measured/join.h"
 
-namespace pagoda::import {
+namespace pagoda::measured::import {
 
 class JoinState {
  public:
-  JoinState(Measured& measured, const EstimateDocument& estimate);
+  JoinState(documents::Measured& measured, const EstimateDocument& estimate);
 
-  Measured& measured;
+  documents::Measured& measured;
   const EstimateDocument& estimate;
   std::vector<std::vector<std::size_t>> kernels_of;  // by row
 
   const EstimateRow& row(std::size_t index) const { return estimate.rows[index]; }
-  MeasuredKernel& kernel(std::size_t index) { return measured.kernels[index]; }
+  documents::MeasuredKernel& kernel(std::size_t index) { return measured.kernels[index]; }
   bool is_joined(std::size_t kernel) const { return measured.kernels[kernel].joined.has_value(); }
   bool is_taken(std::size_t row) const { return !kernels_of[row].empty(); }
   // A row that executes something, so that some kernel must have done it.
@@ -51,4 +51,4 @@ void join_by_order(JoinState& state);
 // Gives rows that no kernel names to the fused kernel, or to the kernel without a name, that must have executed them.
 void absorb(JoinState& state);
 
-}  // namespace pagoda::import
+}  // namespace pagoda::measured::import

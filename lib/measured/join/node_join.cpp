@@ -7,10 +7,10 @@
 #include <map>
 #include <set>
 
-#include "pagoda/measured/join.h"
 #include "pagoda/base/csv_line.h"
+#include "pagoda/measured/join.h"
 
-namespace pagoda {
+namespace pagoda::measured {
 namespace {
 
 using Amount = std::optional<double>;
@@ -149,12 +149,12 @@ bool names_sparsity(const std::string& name) {
                      [&](std::string_view word) { return lower.find(word) != std::string::npos; });
 }
 
-Counted counted(const std::vector<std::size_t>& kernels, const Measured& measured) {
+Counted counted(const std::vector<std::size_t>& kernels, const documents::Measured& measured) {
   Counted result;
   result.all = 0;
   result.bytes = 0;
   for (const std::size_t index : kernels) {
-    const MeasuredKernel& kernel = measured.kernels[index];
+    const documents::MeasuredKernel& kernel = measured.kernels[index];
     if (kernel.flops.empty()) result.all.reset();
     for (const auto& [precision, flops] : kernel.flops) {
       result.all = sum(result.all, flops);
@@ -170,7 +170,7 @@ Counted counted(const std::vector<std::size_t>& kernels, const Measured& measure
       if (precision.ends_with(kSparse) && *flops > 0) result.is_sparse = true;
     }
     if (names_sparsity(kernel.name)) result.is_sparse = true;
-    const LevelBytes& bytes = kernel.bytes;
+    const documents::LevelBytes& bytes = kernel.bytes;
     result.bytes = sum(result.bytes, bytes.dram ? bytes.dram : sum(bytes.dram_read, bytes.dram_write));
   }
   if (result.bytes) result.has_any = true;
@@ -179,11 +179,12 @@ Counted counted(const std::vector<std::size_t>& kernels, const Measured& measure
 
 // Flags --------------------------------------------------------------------------------------------------------------
 
-void judge_product(double of_static, const Amount& padding, bool is_sparse, std::vector<CountFlag>& flags) {
+void judge_product(double of_static, const Amount& padding, bool is_sparse, std::vector<documents::CountFlag>& flags) {
   if (of_static > 1 + kExact)
-    flags.push_back(padding && of_static <= *padding * (1 + kExact) ? CountFlag::Padding : CountFlag::ExtraWork);
+    flags.push_back(padding && of_static <= *padding * (1 + kExact) ? documents::CountFlag::Padding
+                                                                    : documents::CountFlag::ExtraWork);
   else if (of_static < kFewer && !is_sparse)
-    flags.push_back(CountFlag::FewerOperations);
+    flags.push_back(documents::CountFlag::FewerOperations);
 }
 
 // The format with the most tensor operations is not that of any product of the group.
@@ -198,30 +199,31 @@ bool is_other_format(const Counted& counts, const std::vector<std::size_t>& node
   });
 }
 
-std::vector<CountFlag> flags_of(const NodeCounts& group, const Counted& counts, const EstimateDocument& estimate) {
-  std::vector<CountFlag> flags;
+std::vector<documents::CountFlag> flags_of(const documents::NodeCounts& group, const Counted& counts,
+                                           const EstimateDocument& estimate) {
+  std::vector<documents::CountFlag> flags;
   const auto works = std::count_if(group.nodes.begin(), group.nodes.end(),
                                    [&](std::size_t node) { return !runs_nothing(estimate.rows[node]); });
-  if (works > 1) flags.push_back(CountFlag::Fused);
-  if (counts.is_partial) flags.push_back(CountFlag::Incomplete);
+  if (works > 1) flags.push_back(documents::CountFlag::Fused);
+  if (counts.is_partial) flags.push_back(documents::CountFlag::Incomplete);
   const Amount padding = most_padding(group.nodes, estimate);
   if (const Amount contraction = group.contraction_ratio()) {
     judge_product(*contraction, padding, counts.is_sparse, flags);
-    if (is_other_format(counts, group.nodes, estimate)) flags.push_back(CountFlag::OtherPrecision);
+    if (is_other_format(counts, group.nodes, estimate)) flags.push_back(documents::CountFlag::OtherPrecision);
   } else if (const Amount all = group.flops_ratio();
              all && group.static_contraction.value_or(0) >= kMostlyProducts * *group.static_flops) {
     judge_product(*all, padding, counts.is_sparse, flags);
   }
-  if (counts.is_sparse) flags.push_back(CountFlag::Sparsity);
+  if (counts.is_sparse) flags.push_back(documents::CountFlag::Sparsity);
   double special = 0;
   for (const std::size_t node : group.nodes)
     if (!runs_nothing(estimate.rows[node])) special += uncounted(estimate.rows[node]);
   if (special > 0 && group.measured_flops && group.static_flops &&
       special >= kSpecialShare * (*group.static_flops + special))
-    flags.push_back(CountFlag::Specials);
+    flags.push_back(documents::CountFlag::Specials);
   if (const Amount bytes = group.bytes_ratio()) {
-    if (*bytes < kResident) flags.push_back(CountFlag::CacheResident);
-    if (*bytes > kRefetched) flags.push_back(CountFlag::ExtraTraffic);
+    if (*bytes < kResident) flags.push_back(documents::CountFlag::CacheResident);
+    if (*bytes > kRefetched) flags.push_back(documents::CountFlag::ExtraTraffic);
   }
   return flags;
 }
@@ -234,14 +236,14 @@ std::string join_texts(const std::vector<std::string>& texts, std::string_view s
 
 }  // namespace
 
-std::vector<NodeCounts> node_counts(const Measured& measured, const EstimateDocument& estimate) {
-  std::vector<NodeCounts> result;
+std::vector<documents::NodeCounts> node_counts(const documents::Measured& measured, const EstimateDocument& estimate) {
+  std::vector<documents::NodeCounts> result;
   Readers readers;
   for (const JoinedGroup& joined : joined_groups(measured, estimate)) {
     const Counted counts = counted(joined.kernels, measured);
     if (!counts.has_any) continue;
     if (readers.empty()) readers = readers_of(estimate);
-    NodeCounts group;
+    documents::NodeCounts group;
     group.nodes = joined.rows;
     group.kernels = joined.kernels;
     group.seconds = joined.seconds;
@@ -263,14 +265,14 @@ std::vector<NodeCounts> node_counts(const Measured& measured, const EstimateDocu
   return result;
 }
 
-std::string node_counts_csv(const Measured& measured, const EstimateDocument& estimate) {
-  report::CsvLine header;
+std::string node_counts_csv(const documents::Measured& measured, const EstimateDocument& estimate) {
+  base::CsvLine header;
   for (const char* name : {"nodes", "op_types", "kernels", "launches", "seconds", "measured_flops", "static_flops",
                            "flops_ratio", "measured_contraction_flops", "static_contraction_flops", "contraction_ratio",
                            "measured_bytes", "static_bytes", "bytes_ratio", "flags"})
     header.add(std::string_view(name));
   std::string text = std::move(header).end();
-  for (const NodeCounts& group : node_counts(measured, estimate)) {
+  for (const documents::NodeCounts& group : node_counts(measured, estimate)) {
     std::vector<std::string> names, types, kernels, flags;
     for (const std::size_t node : group.nodes) {
       const EstimateRow& row = estimate.rows[node];
@@ -283,8 +285,8 @@ std::string node_counts_csv(const Measured& measured, const EstimateDocument& es
       const auto& count = measured.kernels[kernel].launches;
       launches = sum(launches, count ? Amount(static_cast<double>(*count)) : std::nullopt);
     }
-    for (const CountFlag flag : group.flags) flags.emplace_back(to_string(flag));
-    report::CsvLine line;
+    for (const documents::CountFlag flag : group.flags) flags.emplace_back(to_string(flag));
+    base::CsvLine line;
     line.name(join_texts(names, " + ")).name(join_texts(types, " + ")).name(join_texts(kernels, " + "));
     line.add(launches).add(group.seconds);
     line.add(group.measured_flops).add(group.static_flops).add(group.flops_ratio());
@@ -296,4 +298,4 @@ std::string node_counts_csv(const Measured& measured, const EstimateDocument& es
   return text;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::measured

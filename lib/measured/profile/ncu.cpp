@@ -9,7 +9,7 @@
 
 #include "pagoda/documents/metrics.h"
 
-namespace pagoda::profile {
+namespace pagoda::measured::profile {
 namespace {
 
 constexpr int kUnusable = 1, kNoDevice = 4;
@@ -95,7 +95,8 @@ std::string ended(int wait_status) {
 
 std::vector<std::string> ncu_metrics(std::string_view chip) {
   std::vector<std::string> names;
-  for (const MetricGroup& group : plan_metrics(chip_metrics(chip), MetricMode::Exact).groups)
+  for (const documents::MetricGroup& group :
+       documents::plan_metrics(documents::chip_metrics(chip), documents::MetricMode::Exact).groups)
     for (const std::string& metric : group.metrics)
       if (std::find(names.begin(), names.end(), metric) == names.end()) names.push_back(metric);
   return names;
@@ -185,4 +186,4 @@ std::string_view to_string(Verdict verdict) {
   return "";
 }
 
-}  // namespace pagoda::profile
+}  // namespace pagoda::measured::profile

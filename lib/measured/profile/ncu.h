@@ -22,7 +22,7 @@
 #include "pagoda/documents/measured.h"
 #include "pagoda/measured/import.h"
 
-namespace pagoda::profile {
+namespace pagoda::measured::profile {
 
 struct NcuRequest {
   std::string ncu = "ncu";           // looked for in PATH where it holds no slash
@@ -69,15 +69,15 @@ class NcuFailure : public Error {
 [[noreturn]] void throw_ncu_failure(std::string_view log, int wait_status, const std::string& ncu);
 
 // Runs ncu to its end, with the program's own output where it would go, and reads its table. Throws NcuFailure.
-Measured run_ncu(const NcuRequest& request, const ImportOptions& options = {});
+documents::Measured run_ncu(const NcuRequest& request, const ImportOptions& options = {});
 
 // A study: its points one after the other, since ncu is alone on a GPU.
 struct NcuOutcome {
   NcuPoint point;
-  std::string name;                                 // the point's, made different from all others'
-  std::optional<Measured> measured = std::nullopt;  // empty: it failed
-  std::string failure = {};                         // why, with the remedy
-  int exit_code = 0;                                // of its failure
+  std::string name;                                            // the point's, made different from all others'
+  std::optional<documents::Measured> measured = std::nullopt;  // empty: it failed
+  std::string failure = {};                                    // why, with the remedy
+  int exit_code = 0;                                           // of its failure
 };
 // A point that fails is an outcome and the study goes on; where there is no device, no privilege or no ncu (4), the
 // points left fail alike and are not started. `on_done` sees each outcome as it comes, so that it can be kept.
@@ -121,11 +121,12 @@ struct Verification {
 
 // Kernels are matched by name over all their launches: demanglers differ in spaces and in the spelling of casts and of
 // unnamed namespaces, which is taken out first; where template arguments still differ, by name without them.
-Verification verify_counts(const Measured& ours, const Measured& theirs, double bytes_tolerance = 0.02);
+Verification verify_counts(const documents::Measured& ours, const documents::Measured& theirs,
+                           double bytes_tolerance = 0.02);
 
 // For people, one line a count that differs, and one a kernel; lines end in '\n'.
 std::string verification_report(const Verification& verification);
 // Schema pagoda.verification/1.
 std::string verification_json(const Verification& verification);
 
-}  // namespace pagoda::profile
+}  // namespace pagoda::measured::profile

@@ -14,7 +14,7 @@
 
 #include "profile/ncu.h"
 
-namespace pagoda::profile {
+namespace pagoda::measured::profile {
 namespace {
 
 constexpr int kUnusable = 1, kNoDevice = 4;
@@ -44,6 +44,7 @@ class Scratch {
 // Runs to the end; a status of waitpid. Signals that a terminal sends reach both, as they share a process group.
 int run(const std::vector<std::string>& words) {
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   const pid_t child = fork();
@@ -60,7 +61,7 @@ int run(const std::vector<std::string>& words) {
 
 }  // namespace
 
-Measured run_ncu(const NcuRequest& request, const ImportOptions& options) {
+documents::Measured run_ncu(const NcuRequest& request, const ImportOptions& options) {
   const Scratch scratch;
   const std::string log_file = scratch.path("ncu.csv");
   const int status = run(ncu_arguments(request, log_file));
@@ -75,7 +76,7 @@ Measured run_ncu(const NcuRequest& request, const ImportOptions& options) {
   ImportOptions as_ncu = options;
   as_ncu.format = ProfileFormat::Ncu;
   as_ncu.chip = request.chip;
-  Measured measured = import_profile(log, request.ncu + "'s table", as_ncu);
+  documents::Measured measured = import_profile(log, request.ncu + "'s table", as_ncu);
   measured.env["caches"] =
       std::string(request.flush_caches ? "flushed before each kernel" : "as the kernel before left them");
   measured.env["clock control"] = std::string(request.lock_clocks ? "locked to base" : "none");
@@ -122,4 +123,4 @@ int study_exit_code(const std::vector<NcuOutcome>& outcomes) {
   return all ? outcomes.front().exit_code : kPartial;
 }
 
-}  // namespace pagoda::profile
+}  // namespace pagoda::measured::profile

@@ -8,9 +8,10 @@
 #include "pagoda/base/files.h"
 #include "pagoda/base/json_writer.h"
 #include "pagoda/base/text.h"
+#include "pagoda/documents/metrics.h"
 #include "profile/ncu.h"
 
-namespace pagoda::profile {
+namespace pagoda::measured::profile {
 namespace {
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
@@ -38,16 +39,16 @@ std::string base_name(const std::string& plain) {
   return base.substr(0, base.find_first_of("<("));
 }
 
-using LevelField = std::optional<double> LevelBytes::*;
-constexpr std::pair<const char*, LevelField> kLevels[] = {{"bytes.dram_read", &LevelBytes::dram_read},
-                                                          {"bytes.dram_write", &LevelBytes::dram_write},
-                                                          {"bytes.dram", &LevelBytes::dram},
-                                                          {"bytes.l2", &LevelBytes::l2},
-                                                          {"bytes.l1", &LevelBytes::l1}};
+using LevelField = std::optional<double> documents::LevelBytes::*;
+constexpr std::pair<const char*, LevelField> kLevels[] = {{"bytes.dram_read", &documents::LevelBytes::dram_read},
+                                                          {"bytes.dram_write", &documents::LevelBytes::dram_write},
+                                                          {"bytes.dram", &documents::LevelBytes::dram},
+                                                          {"bytes.l2", &documents::LevelBytes::l2},
+                                                          {"bytes.l1", &documents::LevelBytes::l1}};
 
 using Counts = std::map<std::string, std::optional<double>>;
 
-Counts counts_of(const MeasuredKernel& kernel) {
+Counts counts_of(const documents::MeasuredKernel& kernel) {
   Counts counts;
   for (const auto& [precision, flops] : kernel.flops) counts["flops." + precision] = flops;
   for (const auto& [what, field] : kLevels) counts[what] = kernel.bytes.*field;
@@ -61,7 +62,7 @@ struct Sum {
   Counts counts;
   bool is_first = true;
 
-  void add(const MeasuredKernel& kernel) {
+  void add(const documents::MeasuredKernel& kernel) {
     if (launches && kernel.launches)
       *launches += *kernel.launches;
     else
@@ -87,11 +88,11 @@ struct Sum {
 using Sums = std::map<std::string, Sum>;
 
 // Base names under which the two spell their kernels differently.
-std::set<std::string> differing_bases(const Measured& ours, const Measured& theirs) {
+std::set<std::string> differing_bases(const documents::Measured& ours, const documents::Measured& theirs) {
   std::map<std::string, std::pair<std::set<std::string>, std::set<std::string>>> names;
-  for (const MeasuredKernel& kernel : ours.kernels)
+  for (const documents::MeasuredKernel& kernel : ours.kernels)
     names[base_name(plain_name(kernel.name))].first.insert(plain_name(kernel.name));
-  for (const MeasuredKernel& kernel : theirs.kernels)
+  for (const documents::MeasuredKernel& kernel : theirs.kernels)
     names[base_name(plain_name(kernel.name))].second.insert(plain_name(kernel.name));
   std::set<std::string> result;
   for (const auto& [base, pair] : names)
@@ -99,9 +100,10 @@ std::set<std::string> differing_bases(const Measured& ours, const Measured& thei
   return result;
 }
 
-Sums sums_of(const Measured& measured, const std::set<std::string>& by_base, std::vector<std::string>& order) {
+Sums sums_of(const documents::Measured& measured, const std::set<std::string>& by_base,
+             std::vector<std::string>& order) {
   Sums sums;
-  for (const MeasuredKernel& kernel : measured.kernels) {
+  for (const documents::MeasuredKernel& kernel : measured.kernels) {
     const std::string plain = plain_name(kernel.name), base = base_name(plain);
     const std::string& key = by_base.contains(base) ? base : plain;
     const auto [found, is_new] = sums.try_emplace(key);
@@ -115,7 +117,7 @@ ComparedCount compared(const std::string& what, const std::optional<double>& our
                        double tolerance) {
   ComparedCount count{what, ours, theirs, Verdict::NotCompared};
   if (!ours || !theirs) return count;
-  const bool is_same = quantity_name(what).kind == QuantityKind::Flops
+  const bool is_same = documents::quantity_name(what).kind == documents::QuantityKind::Flops
                            ? *ours == *theirs
                            : std::abs(*ours - *theirs) <= tolerance * *theirs;
   count.verdict = is_same ? Verdict::Same : Verdict::Differs;
@@ -156,7 +158,7 @@ std::vector<ComparedCount> totals_of(const std::vector<ComparedKernel>& kernels,
   return result;
 }
 
-std::string amount(const std::optional<double>& value) { return value ? report::shortest(*value) : std::string("?"); }
+std::string amount(const std::optional<double>& value) { return value ? base::shortest(*value) : std::string("?"); }
 
 }  // namespace
 
@@ -170,7 +172,9 @@ bool Verification::passed() const {
   for (const ComparedKernel& kernel : kernels) {
     if (!kernel.launches_agree()) return false;
     for (const ComparedCount& count : kernel.counts)
-      if (quantity_name(count.what).kind == QuantityKind::Flops && count.verdict == Verdict::Differs) return false;
+      if (documents::quantity_name(count.what).kind == documents::QuantityKind::Flops &&
+          count.verdict == Verdict::Differs)
+        return false;
   }
   for (const ComparedCount& total : totals) {
     if (total.verdict == Verdict::Differs) return false;
@@ -179,7 +183,7 @@ bool Verification::passed() const {
   return is_compared;
 }
 
-Verification verify_counts(const Measured& ours, const Measured& theirs, double bytes_tolerance) {
+Verification verify_counts(const documents::Measured& ours, const documents::Measured& theirs, double bytes_tolerance) {
   const std::set<std::string> by_base = differing_bases(ours, theirs);
   std::vector<std::string> order;
   const Sums our_sums = sums_of(ours, by_base, order), their_sums = sums_of(theirs, by_base, order);
@@ -202,14 +206,14 @@ std::string verification_report(const Verification& verification) {
   std::string text;
   const auto count_line = [&](const std::string& where, const ComparedCount& count) {
     text += "  " + where + count.what + ": ours " + amount(count.ours) + ", ncu " + amount(count.theirs);
-    if (const auto relative = count.relative()) text += ", " + report::rounded(100 * *relative) + " %";
+    if (const auto relative = count.relative()) text += ", " + base::rounded(100 * *relative) + " %";
     text += std::string(", ") + std::string(to_string(count.verdict)) + '\n';
   };
   std::size_t same = 0;
   for (const ComparedKernel& kernel : verification.kernels) {
     if (!kernel.launches_agree()) {
       const auto launches = [](const std::optional<std::int64_t>& n) { return n ? std::to_string(*n) : "none known"; };
-      text += printable(kernel.name) + ": launches differ: ours " + launches(kernel.our_launches) + ", ncu " +
+      text += base::printable(kernel.name) + ": launches differ: ours " + launches(kernel.our_launches) + ", ncu " +
               launches(kernel.their_launches) + '\n';
       continue;
     }
@@ -218,19 +222,19 @@ std::string verification_report(const Verification& verification) {
       ++same;
       continue;
     }
-    text += printable(kernel.name) + ", " + std::to_string(*kernel.our_launches) + " launches\n";
+    text += base::printable(kernel.name) + ", " + std::to_string(*kernel.our_launches) + " launches\n";
     for (const ComparedCount& count : kernel.counts)
       if (differs(count)) count_line("", count);
   }
   text += std::to_string(same) + " of " + std::to_string(verification.kernels.size()) + " kernels agree\n";
   for (const ComparedCount& total : verification.totals) count_line("sum of ", total);
   text += verification.passed() ? "ncu confirms the counts" : "ncu does not confirm the counts";
-  return text + " (operations exactly, bytes within " + report::rounded(100 * verification.bytes_tolerance) + " %)\n";
+  return text + " (operations exactly, bytes within " + base::rounded(100 * verification.bytes_tolerance) + " %)\n";
 }
 
 std::string verification_json(const Verification& verification) {
-  report::JsonWriter json;
-  using Layout = report::JsonWriter::Layout;
+  base::JsonWriter json;
+  using Layout = base::JsonWriter::Layout;
   const auto write_counts = [&](std::string_view key, const std::vector<ComparedCount>& counts) {
     json.key(key).begin_array();
     for (const ComparedCount& count : counts)
@@ -257,4 +261,4 @@ std::string verification_json(const Verification& verification) {
   return std::move(json).text();
 }
 
-}  // namespace pagoda::profile
+}  // namespace pagoda::measured::profile

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "pagoda/measured/peaks.h"
 #include "profile/record.h"
 
-namespace pagoda {
+namespace pagoda::measured {
 
-std::map<std::string, double> shares_of_peak(const MeasuredKernel& kernel, const MeasuredDevice& device) {
+std::map<std::string, double> shares_of_peak(const documents::MeasuredKernel& kernel,
+                                             const documents::MeasuredDevice& device) {
   std::map<std::string, double> shares;
   if (!kernel.seconds || !(*kernel.seconds > 0)) return shares;
   const auto add = [&](const std::string& of, const std::optional<double>& amount) {
@@ -27,13 +29,13 @@ namespace {
 
 // Whose cycles a quantity's peak is counted in: those of the SM but for memory and the L2.
 std::string clock_of(std::string_view of) {
-  const QuantityName name = quantity_name(of);
-  return name.kind == QuantityKind::Bytes ? std::string(name.of) : "sm";
+  const documents::QuantityName name = documents::quantity_name(of);
+  return name.kind == documents::QuantityKind::Bytes ? std::string(name.of) : "sm";
 }
 std::string cycles_of(const std::string& clock) { return clock == "sm" ? "cycles" : "cycles." + clock; }
 
-const ChipMetrics* known_chip(const std::string& name) {
-  for (const ChipMetrics& chip : metric_catalogue())
+const documents::ChipMetrics* known_chip(const std::string& name) {
+  for (const documents::ChipMetrics& chip : documents::metric_catalogue())
     if (std::find(chip.chips.begin(), chip.chips.end(), name) != chip.chips.end()) return &chip;
   return nullptr;
 }
@@ -45,17 +47,17 @@ struct Sums {
 }  // namespace
 
 std::map<std::string, double> launch_amounts(const ProcessRecord& process, const RecordedLaunch& launch,
-                                             const ChipMetrics& chip) {
+                                             const documents::ChipMetrics& chip) {
   std::map<std::string, double> values;
   if (launch.values.empty()) return values;
   const std::vector<std::string>& names = process.metrics[launch.metrics];
   for (std::size_t i = 0; i < names.size(); ++i)
     if (std::isfinite(launch.values[i])) values[names[i]] = launch.values[i];
-  return evaluate_metrics(chip, values);
+  return documents::evaluate_metrics(chip, values);
 }
 
-std::vector<MeasuredDevice> recorded_devices(const std::vector<RecordedRun>& runs, DevicePlaces& place_of) {
-  std::vector<MeasuredDevice> devices;
+std::vector<documents::MeasuredDevice> recorded_devices(const std::vector<RecordedRun>& runs, DevicePlaces& place_of) {
+  std::vector<documents::MeasuredDevice> devices;
   std::vector<const RecordedDevice*> recorded;  // one of each, beside `devices`
   std::vector<Sums> sums;
   const auto place = [&](const RecordedDevice& device) {
@@ -73,7 +75,8 @@ std::vector<MeasuredDevice> recorded_devices(const std::vector<RecordedRun>& run
       for (const auto& [context, device] : process.device_of) place_of[{&process, context}] = place(device);
       for (const RecordedLaunch& launch : process.launches) {
         const auto found = place_of.find({&process, launch.context});
-        const ChipMetrics* const chip = found == place_of.end() ? nullptr : known_chip(recorded[found->second]->chip);
+        const documents::ChipMetrics* const chip =
+            found == place_of.end() ? nullptr : known_chip(recorded[found->second]->chip);
         if (chip == nullptr) continue;
         const auto amounts = launch_amounts(process, launch, *chip);
         const auto seconds = amounts.find("seconds");
@@ -86,13 +89,13 @@ std::vector<MeasuredDevice> recorded_devices(const std::vector<RecordedRun>& run
       }
     }
   for (std::size_t i = 0; i < recorded.size(); ++i) {
-    MeasuredDevice device{recorded[i]->name, recorded[i]->chip, {}, {}};
+    documents::MeasuredDevice device{recorded[i]->name, recorded[i]->chip, {}, {}};
     for (const auto& [clock, sum] : sums[i].cycles)
       if (sum.first > 0 && sum.second > 0) device.clocks[clock] = sum.first / sum.second;
-    if (const ChipMetrics* const chip = known_chip(recorded[i]->chip))
-      for (const auto& [id, per_cycle] : evaluate_metrics(*chip, recorded[i]->peaks)) {
-        const QuantityName name = quantity_name(id);
-        if (name.kind != QuantityKind::Peak || !std::isfinite(per_cycle) || !(per_cycle > 0)) continue;
+    if (const documents::ChipMetrics* const chip = known_chip(recorded[i]->chip))
+      for (const auto& [id, per_cycle] : documents::evaluate_metrics(*chip, recorded[i]->peaks)) {
+        const documents::QuantityName name = documents::quantity_name(id);
+        if (name.kind != documents::QuantityKind::Peak || !std::isfinite(per_cycle) || !(per_cycle > 0)) continue;
         const std::string of(name.of);
         const auto hz = device.clocks.find(clock_of(of));
         device.peaks[of] = {per_cycle,
@@ -104,10 +107,11 @@ std::vector<MeasuredDevice> recorded_devices(const std::vector<RecordedRun>& run
 }
 
 std::map<std::string, double> launch_shares(const std::map<std::string, double>& amounts,
-                                            const MeasuredDevice& device) {
+                                            const documents::MeasuredDevice& device) {
   std::map<std::string, double> shares;
   for (const auto& [of, peak] : device.peaks) {
-    const auto amount = amounts.find(quantity_name(of).kind == QuantityKind::Bytes ? of : "flops." + of);
+    const auto amount =
+        amounts.find(documents::quantity_name(of).kind == documents::QuantityKind::Bytes ? of : "flops." + of);
     const auto cycles = amounts.find(cycles_of(clock_of(of)));
     if (amount != amounts.end() && cycles != amounts.end() && cycles->second > 0)
       shares[of] = amount->second / (peak.per_cycle * cycles->second);
@@ -115,18 +119,18 @@ std::map<std::string, double> launch_shares(const std::map<std::string, double>&
   return shares;
 }
 
-Measured of_chip(const Measured& measured, const std::string& chip) {
-  Measured part = measured;
-  std::erase_if(part.kernels, [&](const MeasuredKernel& kernel) {
+documents::Measured of_chip(const documents::Measured& measured, const std::string& chip) {
+  documents::Measured part = measured;
+  std::erase_if(part.kernels, [&](const documents::MeasuredKernel& kernel) {
     return !kernel.device || measured.devices[*kernel.device].chip != chip;
   });
   return part;
 }
 
-std::vector<std::vector<std::string>> session_metrics(const MetricPlan& plan, MetricMode mode) {
+std::vector<std::vector<std::string>> session_metrics(const documents::MetricPlan& plan, documents::MetricMode mode) {
   std::vector<std::vector<std::string>> lists;
-  for (const MetricGroup& group : plan.groups) {
-    if (mode == MetricMode::Exact && !lists.empty())
+  for (const documents::MetricGroup& group : plan.groups) {
+    if (mode == documents::MetricMode::Exact && !lists.empty())
       lists.front().insert(lists.front().end(), group.metrics.begin(), group.metrics.end());
     else
       lists.push_back(group.metrics);
@@ -136,4 +140,4 @@ std::vector<std::vector<std::string>> session_metrics(const MetricPlan& plan, Me
 }
 
 }  // namespace profile
-}  // namespace pagoda
+}  // namespace pagoda::measured

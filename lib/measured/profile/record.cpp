@@ -6,7 +6,7 @@
 
 #include "profile/record_line.h"
 
-namespace pagoda::profile {
+namespace pagoda::measured::profile {
 namespace {
 
 template <typename Number>
@@ -110,4 +110,4 @@ ProcessRecord parse_record(std::string_view text, std::string_view subject) {
   return std::move(reader).finish();
 }
 
-}  // namespace pagoda::profile
+}  // namespace pagoda::measured::profile

@@ -5,7 +5,7 @@
 
 #include "profile/record.h"
 
-namespace pagoda::profile {
+namespace pagoda::measured::profile {
 namespace {
 
 std::string quoted(const std::string& text) {
@@ -58,9 +58,9 @@ std::vector<std::string> head(const ProcessRecord& process, const RecordedLaunch
 std::string record_csv(const std::vector<RecordedRun>& runs) {
   const std::vector<std::string> metrics = recorded_metrics(runs);
   DevicePlaces place_of;
-  const std::vector<MeasuredDevice> devices = recorded_devices(runs, place_of);
+  const std::vector<documents::MeasuredDevice> devices = recorded_devices(runs, place_of);
   std::set<std::string> peaks;
-  for (const MeasuredDevice& device : devices)
+  for (const documents::MeasuredDevice& device : devices)
     for (const auto& [of, peak] : device.peaks) peaks.insert(of);
   std::string text, units;
   const auto column = [&](const std::string& name, const std::string& in) {
@@ -91,9 +91,9 @@ std::string record_csv(const std::vector<RecordedRun>& runs) {
         }
         std::map<std::string, double> shares;
         if (const auto place = place_of.find({&process, launch.context}); place != place_of.end() && !peaks.empty()) {
-          const MeasuredDevice& device = devices[place->second];
+          const documents::MeasuredDevice& device = devices[place->second];
           if (!device.peaks.empty())
-            shares = launch_shares(launch_amounts(process, launch, chip_metrics(device.chip)), device);
+            shares = launch_shares(launch_amounts(process, launch, documents::chip_metrics(device.chip)), device);
         }
         for (const std::string& of : peaks)
           row += "," + quoted(shares.contains(of) ? printed(100 * shares.at(of)) : "n/a");
@@ -102,4 +102,4 @@ std::string record_csv(const std::vector<RecordedRun>& runs) {
   return text;
 }
 
-}  // namespace pagoda::profile
+}  // namespace pagoda::measured::profile

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace pagoda::profile {
+namespace pagoda::measured::profile {
 
 // Tabs, line ends and backslashes of a word, so that they do not end it.
 inline std::string escaped(std::string_view word) {
@@ -32,4 +32,4 @@ inline std::vector<std::string> split_line(std::string_view line) {
   return words;
 }
 
-}  // namespace pagoda::profile
+}  // namespace pagoda::measured::profile

@@ -7,13 +7,13 @@
 #include "import/runs.h"
 #include "profile/record.h"
 
-namespace pagoda::profile {
+namespace pagoda::measured::profile {
 namespace {
 
 struct Counted {
   const RecordedLaunch* launch = nullptr;
   const std::vector<std::string>* metrics = nullptr;
-  const ChipMetrics* chip = nullptr;  // of its device; none: times alone
+  const documents::ChipMetrics* chip = nullptr;  // of its device; none: times alone
   std::optional<std::size_t> device;
 };
 
@@ -29,13 +29,15 @@ std::string key_of(const RecordedLaunch& launch, const std::optional<std::size_t
   return (device ? std::to_string(*device) : "") + '\n' + launch.nvtx + '\n' + launch.kernel + '\n' + launch.detail;
 }
 
-const ChipMetrics* chip_of(const ProcessRecord& process, const RecordedLaunch& launch, const ChipMetrics* other) {
+const documents::ChipMetrics* chip_of(const ProcessRecord& process, const RecordedLaunch& launch,
+                                      const documents::ChipMetrics* other) {
   const auto device = process.device_of.find(launch.context);
   if (other == nullptr || device == process.device_of.end() || device->second.chip.empty()) return other;
-  return &chip_metrics(device->second.chip);
+  return &documents::chip_metrics(device->second.chip);
 }
 
-std::vector<Turn> turns_of(const std::vector<RecordedRun>& runs, const ChipMetrics* chip, const DevicePlaces& places) {
+std::vector<Turn> turns_of(const std::vector<RecordedRun>& runs, const documents::ChipMetrics* chip,
+                           const DevicePlaces& places) {
   std::vector<Turn> turns;
   for (const RecordedRun& run : runs) {
     std::map<std::int64_t, std::size_t> index;  // by iteration
@@ -79,7 +81,7 @@ class Merger {
         bool is_known = is_same;
         for (const Turn* turn : turns)
           if (is_same) is_known = collect(turn->launches.at(key)[i], values) && is_known;
-        MeasuredKernel kernel = described(*first[i].launch);
+        documents::MeasuredKernel kernel = described(*first[i].launch);
         kernel.device = first[i].device;
         rows_.add(key, kernel, run, sample(first[i].chip, values, is_known));
       }
@@ -89,7 +91,7 @@ class Merger {
         if (!turns.front()->launches.contains(key)) differing_.insert(key);
   }
 
-  void finish(std::size_t first, std::size_t last, Measured& measured) && {
+  void finish(std::size_t first, std::size_t last, documents::Measured& measured) && {
     std::move(rows_).finish(first, last, measured);
     if (!differing_.empty())
       measured.notes.push_back(std::to_string(differing_.size()) + " kernels were not launched alike in the " +
@@ -106,8 +108,8 @@ class Merger {
     return true;
   }
 
-  static MeasuredKernel described(const RecordedLaunch& launch) {
-    MeasuredKernel kernel;
+  static documents::MeasuredKernel described(const RecordedLaunch& launch) {
+    documents::MeasuredKernel kernel;
     kernel.name = launch.kernel;
     kernel.node = launch.node;
     kernel.nvtx = launch.nvtx;
@@ -116,7 +118,7 @@ class Merger {
     return kernel;
   }
 
-  static import::LaunchSample sample(const ChipMetrics* chip, const std::map<std::string, double>& values,
+  static import::LaunchSample sample(const documents::ChipMetrics* chip, const std::map<std::string, double>& values,
                                      bool is_known) {
     import::LaunchSample result;
     if (chip == nullptr) {
@@ -125,14 +127,14 @@ class Merger {
       return result;
     }
     const std::map<std::string, double> amounts =
-        is_known ? evaluate_metrics(*chip, values) : std::map<std::string, double>{};
+        is_known ? documents::evaluate_metrics(*chip, values) : std::map<std::string, double>{};
     const auto amount = [&](const std::string& id) -> std::optional<double> {
       const auto found = amounts.find(id);
       return found == amounts.end() ? std::nullopt : std::optional(found->second);
     };
     result.seconds = amount("seconds");
-    for (const MetricQuantity& quantity : chip->quantities)
-      if (const QuantityName name = quantity.name(); name.kind == QuantityKind::Flops)
+    for (const documents::MetricQuantity& quantity : chip->quantities)
+      if (const documents::QuantityName name = quantity.name(); name.kind == documents::QuantityKind::Flops)
         result.flops[std::string(name.of)] = amount(quantity.id);
     result.bytes = {amount("bytes.dram_read"), amount("bytes.dram_write"), amount("bytes.dram"), amount("bytes.l2"),
                     amount("bytes.l1")};
@@ -157,7 +159,7 @@ std::vector<std::vector<const Turn*>> whole_runs(const std::vector<Turn>& turns,
   return result;
 }
 
-void add_facts(const std::vector<RecordedRun>& runs, bool has_energy, Measured& measured) {
+void add_facts(const std::vector<RecordedRun>& runs, bool has_energy, documents::Measured& measured) {
   std::set<std::string> devices, notes;
   std::int64_t lost = 0, killed = 0, processes = 0;
   std::map<std::string, std::int64_t> why;
@@ -168,7 +170,7 @@ void add_facts(const std::vector<RecordedRun>& runs, bool has_energy, Measured& 
       notes.insert(process.notes.begin(), process.notes.end());
       if (!process.cupti.empty()) measured.env["cupti"] = process.cupti;
       lost += process.lost_launches;
-      for (const Missing& missing : process.lost) ++why[missing.why];
+      for (const documents::Missing& missing : process.lost) ++why[missing.why];
       if (!process.has_ended) ++killed;
       if (has_energy && process.joules && process.seconds && *process.seconds >= 1)
         measured.runs.push_back({{},
@@ -190,29 +192,31 @@ void add_facts(const std::vector<RecordedRun>& runs, bool has_energy, Measured& 
 }
 
 // Quantities that were asked for and that the device has no counter of, as sessions found: unknown, and named.
-void add_uncounted(const std::vector<RecordedRun>& runs, const ChipMetrics& chip, std::vector<Missing>& missing) {
+void add_uncounted(const std::vector<RecordedRun>& runs, const documents::ChipMetrics& chip,
+                   std::vector<documents::Missing>& missing) {
   std::set<std::string> counted, named;
   for (const RecordedRun& run : runs)
     for (const ProcessRecord& process : run)
       for (const std::vector<std::string>& group : process.metrics) counted.insert(group.begin(), group.end());
   if (counted.empty()) return;  // nothing was, for a reason that a note tells
-  for (const Missing& known : missing) named.insert(known.what);
-  for (const MetricQuantity& quantity : chip.quantities) {
-    const QuantityKind kind = quantity.name().kind;
-    const bool is_amount = kind == QuantityKind::Flops || kind == QuantityKind::Bytes;
+  for (const documents::Missing& known : missing) named.insert(known.what);
+  for (const documents::MetricQuantity& quantity : chip.quantities) {
+    const documents::QuantityKind kind = quantity.name().kind;
+    const bool is_amount = kind == documents::QuantityKind::Flops || kind == documents::QuantityKind::Bytes;
     if (!is_amount || quantity.id == "bytes.dram" || quantity.id == "bytes.l2_miss" || named.contains(quantity.id))
       continue;
     const bool is_counted =
-        std::any_of(quantity.formulas.begin(), quantity.formulas.end(), [&](const MetricFormula& formula) {
+        std::any_of(quantity.formulas.begin(), quantity.formulas.end(), [&](const documents::MetricFormula& formula) {
           return std::all_of(formula.terms.begin(), formula.terms.end(),
-                             [&](const MetricTerm& term) { return counted.contains(term.metric); });
+                             [&](const documents::MetricTerm& term) { return counted.contains(term.metric); });
         });
     if (!is_counted) missing.push_back({quantity.id, "this device counts none of what would tell it"});
   }
 }
 
-Measured merged(const std::vector<RecordedRun>& runs, const ChipMetrics* chip, const RecordOptions& options) {
-  Measured measured;
+documents::Measured merged(const std::vector<RecordedRun>& runs, const documents::ChipMetrics* chip,
+                           const RecordOptions& options) {
+  documents::Measured measured;
   measured.source = "pagoda-profile";
   measured.env["mode"] = options.mode;
   add_facts(runs, chip == nullptr, measured);  // counters change how long a run takes, and so its energy
@@ -230,7 +234,7 @@ Measured merged(const std::vector<RecordedRun>& runs, const ChipMetrics* chip, c
   if (!whole.empty()) std::move(merger).finish(static_cast<std::size_t>(measured.warmup), whole.size(), measured);
   measured.missing = options.missing;
   if (chip != nullptr) add_uncounted(runs, *chip, measured.missing);
-  for (const MeasuredDevice& device : measured.devices)
+  for (const documents::MeasuredDevice& device : measured.devices)
     if (chip != nullptr && device.peaks.empty())
       measured.missing.push_back(
           {"devices.peaks", "CUPTI told none of " + device.name + ", where nothing was counted"});
@@ -243,11 +247,12 @@ Measured merged(const std::vector<RecordedRun>& runs, const ChipMetrics* chip, c
 
 }  // namespace
 
-Measured measured_of(const std::vector<RecordedRun>& runs, const ChipMetrics& chip, const RecordOptions& options) {
+documents::Measured measured_of(const std::vector<RecordedRun>& runs, const documents::ChipMetrics& chip,
+                                const RecordOptions& options) {
   return merged(runs, &chip, options);
 }
-Measured measured_of(const std::vector<RecordedRun>& runs, const RecordOptions& options) {
+documents::Measured measured_of(const std::vector<RecordedRun>& runs, const RecordOptions& options) {
   return merged(runs, nullptr, options);
 }
 
-}  // namespace pagoda::profile
+}  // namespace pagoda::measured::profile

@@ -4,9 +4,10 @@
 #include <set>
 
 #include "pagoda/base/text.h"
+#include "pagoda/measured/peaks.h"
 #include "profile/record.h"
 
-namespace pagoda::profile {
+namespace pagoda::measured::profile {
 namespace {
 
 // Operations of all precisions; those that were not collected make the sum a lower bound.
@@ -33,7 +34,7 @@ struct Line {
   std::map<std::string, double> at_peak;  // seconds that each peak alone would have taken
   std::size_t with_peak = 0, rows = 0;
 
-  void add(const MeasuredKernel& kernel, const std::vector<MeasuredDevice>& devices) {
+  void add(const documents::MeasuredKernel& kernel, const std::vector<documents::MeasuredDevice>& devices) {
     const auto plus = [](std::optional<double>& sum, const std::optional<double>& more) {
       sum = sum.has_value() && more.has_value() ? std::optional(sum.value() + more.value()) : std::nullopt;
     };
@@ -55,13 +56,13 @@ struct Line {
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
     if (!(most->second > 0)) return "-";
     const std::string& of = most->first;
-    return report::rounded(100 * most->second / *seconds) + " % " + std::string(quantity_name(of).of);
+    return base::rounded(100 * most->second / *seconds) + " % " + std::string(documents::quantity_name(of).of);
   }
 };
 
 std::string rate(const std::optional<double>& amount, const std::optional<double>& seconds, const char* unit) {
   if (!amount || !seconds || !(*seconds > 0)) return "-";
-  return report::si_rate(*amount / *seconds, unit);
+  return base::si_rate(*amount / *seconds, unit);
 }
 
 // A lower bound where precisions were not collected; an unknown one of which nothing is known.
@@ -76,21 +77,21 @@ std::vector<std::string> cells(const Line& line, const std::optional<double>& al
   std::string others = line.others.empty() ? "" : *line.others.begin();
   if (line.others.size() > 1) others += " +" + std::to_string(line.others.size() - 1);
   return {std::to_string(line.launches),
-          line.seconds ? report::si_seconds(*line.seconds) : "-",
-          has_share ? report::rounded(100 * *line.seconds / *all_seconds) : "-",
+          line.seconds ? base::si_seconds(*line.seconds) : "-",
+          has_share ? base::rounded(100 * *line.seconds / *all_seconds) : "-",
           rate(line.bytes, line.seconds, "B/s"),
           bounded(line.operations, rate(flops, line.seconds, "FLOP/s")),
-          line.bytes && *line.bytes > 0 ? bounded(line.operations, report::rounded(*flops / *line.bytes)) : "-",
+          line.bytes && *line.bytes > 0 ? bounded(line.operations, base::rounded(*flops / *line.bytes)) : "-",
           line.closest(),
-          report::elide(line.name, 70),
-          report::elide(others, 40)};
+          base::elide(line.name, 70),
+          base::elide(others, 40)};
 }
 
 // What the "≥" leaves out.
-std::string not_collected(const Measured& measured) {
+std::string not_collected(const documents::Measured& measured) {
   std::set<std::string> precisions;
   bool is_any_known = false;
-  for (const MeasuredKernel& kernel : measured.kernels)
+  for (const documents::MeasuredKernel& kernel : measured.kernels)
     for (const auto& [precision, count] : kernel.flops) {
       if (!count) precisions.insert(precision);
       is_any_known = is_any_known || count.has_value();
@@ -103,11 +104,11 @@ std::string not_collected(const Measured& measured) {
 
 }  // namespace
 
-std::string profile_table(const Measured& measured, std::size_t top, TableBy by) {
+std::string profile_table(const documents::Measured& measured, std::size_t top, TableBy by) {
   std::vector<Line> lines;
   std::map<std::string, std::size_t> index;
   Line total;
-  for (const MeasuredKernel& kernel : measured.kernels) {
+  for (const documents::MeasuredKernel& kernel : measured.kernels) {
     const std::string node = !kernel.node.empty() ? kernel.node : kernel.nvtx;
     const std::string& name = by == TableBy::Kernel ? kernel.name : node;
     const std::string& other = by == TableBy::Kernel ? kernel.node : kernel.name;
@@ -121,7 +122,7 @@ std::string profile_table(const Measured& measured, std::size_t top, TableBy by)
   std::stable_sort(lines.begin(), lines.end(),
                    [](const Line& a, const Line& b) { return a.seconds.value_or(0) > b.seconds.value_or(0); });
   const bool by_kernel = by == TableBy::Kernel;
-  report::Grid grid;
+  base::Grid grid;
   for (const char* header : {"launches", "time", "%", "DRAM", "operations", "FLOP/B", "closest peak"})
     grid.columns.push_back({header, true});
   grid.columns.push_back({by_kernel ? "kernel" : "node"});
@@ -139,7 +140,7 @@ std::string profile_table(const Measured& measured, std::size_t top, TableBy by)
   }
   total.name = "all of one run";
   grid.rows.push_back(cells(total, total.seconds));
-  return report::aligned(grid, 0) + not_collected(measured);
+  return base::aligned(grid, 0) + not_collected(measured);
 }
 
-}  // namespace pagoda::profile
+}  // namespace pagoda::measured::profile

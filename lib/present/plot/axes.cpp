@@ -5,7 +5,7 @@
 #include "plot/draw.h"
 #include "plot/text.h"
 
-namespace pagoda::plot {
+namespace pagoda::present::plot {
 namespace {
 
 struct Ticks {
@@ -72,4 +72,4 @@ void draw_axes(Svg& svg, const Chart& chart, const Layout& layout) {
   svg.close();
 }
 
-}  // namespace pagoda::plot
+}  // namespace pagoda::present::plot

@@ -9,7 +9,7 @@
 #include "pagoda/measured/join.h"
 #include "plot/text.h"
 
-namespace pagoda::plot {
+namespace pagoda::present::plot {
 namespace {
 
 constexpr double kSame = 1e-9;
@@ -66,18 +66,20 @@ Series estimate_series(Chart& chart, std::size_t at) {
   return series;
 }
 
-bool is_joined(const Measured& measured) {
-  return measured.join || std::any_of(measured.kernels.begin(), measured.kernels.end(),
-                                      [](const MeasuredKernel& kernel) { return kernel.joined.has_value(); });
+bool is_joined(const documents::Measured& measured) {
+  return measured.join ||
+         std::any_of(measured.kernels.begin(), measured.kernels.end(),
+                     [](const documents::MeasuredKernel& kernel) { return kernel.joined.has_value(); });
 }
 
 Series measured_series(Chart& chart, std::size_t at, const PlotInput& input) {
-  Measured& measured = chart.measured[at];
+  documents::Measured& measured = chart.measured[at];
   Series series;
   series.measured = at;
   series.estimate = estimate_of(chart, at);
   if (series.estimate && !is_joined(measured))
-    join(measured, parse_estimate(input.estimates[*series.estimate].text, input.estimates[*series.estimate].name));
+    measured::join(measured, measured::parse_estimate(input.estimates[*series.estimate].text,
+                                                      input.estimates[*series.estimate].name));
   series.label = series.estimate ? chart.estimates[*series.estimate].label() : measured.source;
   if (series.estimate) {
     const EstimateFile& estimate = chart.estimates[*series.estimate];
@@ -193,7 +195,7 @@ void choose_roofs(Chart& chart) {
   chart.roofs.compute[chart.roofs.main].shown = true;
 }
 
-std::string setting_text(const Setting& setting) {
+std::string setting_text(const base::Setting& setting) {
   if (const auto* text = std::get_if<std::string>(&setting)) return *text;
   if (const auto* value = std::get_if<double>(&setting)) return number(*value, 4);
   if (const auto* value = std::get_if<std::int64_t>(&setting)) return std::to_string(*value);
@@ -202,7 +204,7 @@ std::string setting_text(const Setting& setting) {
 }
 
 // "observed_hz": 4e9 reads as "observed 4 GHz".
-std::string named_setting(const std::string& key, const Setting& setting) {
+std::string named_setting(const std::string& key, const base::Setting& setting) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kUnits = {
       {{"_hz", "Hz"}, {"_watts", "W"}, {"_bytes", "B"}}};
   const auto* real = std::get_if<double>(&setting);
@@ -215,7 +217,7 @@ std::string named_setting(const std::string& key, const Setting& setting) {
   return shown.empty() ? shown : key + " " + shown;
 }
 
-std::string settings_text(const Settings& settings) {
+std::string settings_text(const base::Settings& settings) {
   std::string text;
   for (const auto& [key, value] : settings)
     if (const std::string shown = named_setting(key, value); !shown.empty()) text += (text.empty() ? "" : ", ") + shown;
@@ -230,7 +232,7 @@ void add_provenance(Chart& chart, const PlotInput& input) {
   if (!chart.device.power_mode.empty()) facts.emplace_back("power mode", chart.device.power_mode);
   const auto hashed = [&](const char* kind, const PlotFile& file, const std::string& more) {
     facts.emplace_back(kind, base_name(file.name) + (more.empty() ? "" : " by " + more) + ", sha256 " +
-                                 hex(sha256(file.text)).substr(0, 12));
+                                 base::hex(base::sha256(file.text)).substr(0, 12));
   };
   if (input.ceilings && chart.ceilings) {
     hashed("ceilings", *input.ceilings, chart.ceilings->tool);
@@ -242,7 +244,7 @@ void add_provenance(Chart& chart, const PlotInput& input) {
   for (std::size_t i = 0; i < input.estimates.size(); ++i)
     hashed("estimate", input.estimates[i], chart.estimates[i].tool);
   for (std::size_t i = 0; i < input.measured.size(); ++i) {
-    const Measured& measured = chart.measured[i];
+    const documents::Measured& measured = chart.measured[i];
     hashed("measured", input.measured[i], measured.tool.empty() ? measured.source : measured.tool);
     if (const std::string text = settings_text(measured.clocks); !text.empty()) facts.emplace_back("measured at", text);
   }
@@ -255,8 +257,10 @@ void add_energy(Chart& chart) {
     for (const Item& item : series.items) has_joules = has_joules || item.joules.value_or(0) > 0;
   if (!has_joules || !chart.ceilings) return;
   std::optional<double> flop, byte, watts;
-  for (const Ceiling& ceiling : chart.ceilings->ceilings) {
-    if (ceiling.kind != CeilingKind::Energy || !ceiling.value || ceiling.status == CeilingStatus::Impossible) continue;
+  for (const documents::Ceiling& ceiling : chart.ceilings->ceilings) {
+    if (ceiling.kind != documents::CeilingKind::Energy || !ceiling.value ||
+        ceiling.status == documents::CeilingStatus::Impossible)
+      continue;
     const Roof& main = chart.roofs.compute[chart.roofs.main];
     const std::optional<Precision> type = precision(ceiling.precision);
     const bool fits = type && std::find(main.precisions.begin(), main.precisions.end(), *type) != main.precisions.end();
@@ -323,13 +327,13 @@ Chart make_chart(const PlotInput& input, const PlotOptions& options) {
   chart.options = options;
   chart.device = input.device;
   if (input.ceilings) {
-    chart.ceilings = parse_ceilings(input.ceilings->text, input.ceilings->name);
+    chart.ceilings = documents::parse_ceilings(input.ceilings->text, input.ceilings->name);
     if (!chart.ceilings->name().empty()) chart.device.name = chart.ceilings->name();
   }
   chart.roofs = make_roofs(input, chart.ceilings);
   chart.frame = make_frame(chart.roofs, options);
   for (const PlotFile& file : input.estimates) chart.estimates.push_back(read_estimate(file));
-  for (const PlotFile& file : input.measured) chart.measured.push_back(parse_measured(file.text, file.name));
+  for (const PlotFile& file : input.measured) chart.measured.push_back(documents::parse_measured(file.text, file.name));
 
   std::vector<bool> is_covered(chart.estimates.size(), false);
   std::vector<Series> measured;
@@ -358,4 +362,4 @@ Chart make_chart(const PlotInput& input, const PlotOptions& options) {
   return chart;
 }
 
-}  // namespace pagoda::plot
+}  // namespace pagoda::present::plot

@@ -14,7 +14,7 @@
 #include "plot/estimate_file.h"
 #include "plot/roofs.h"
 
-namespace pagoda::plot {
+namespace pagoda::present::plot {
 
 // Why an item has no dot.
 enum class Absence : std::uint8_t {
@@ -129,11 +129,11 @@ struct Chart {
   std::string title;
   PlotOptions options;
   DeviceSpec device;
-  std::optional<CeilingsDocument> ceilings;
+  std::optional<documents::CeilingsDocument> ceilings;
   Roofs roofs;
   Frame frame;
   std::vector<EstimateFile> estimates;
-  std::vector<Measured> measured;
+  std::vector<documents::Measured> measured;
   std::vector<Series> series;
   std::vector<Star> path;  // whole models of several series of one model, by size
   std::string path_dim;
@@ -149,9 +149,9 @@ Chart make_chart(const PlotInput& input, const PlotOptions& options);
 
 // Parts of make_chart(), one file each.
 std::vector<Item> estimate_items(const EstimateFile& estimate, const Roofs& roofs, bool same_device);
-std::vector<Item> joined_items(const EstimateFile& estimate, const Measured& measured, const Roofs& roofs,
+std::vector<Item> joined_items(const EstimateFile& estimate, const documents::Measured& measured, const Roofs& roofs,
                                bool same_device);
-std::vector<Item> kernel_items(const Measured& measured);
+std::vector<Item> kernel_items(const documents::Measured& measured);
 void finish_series(Series& series, const Chart& chart);  // limits, dots, types, sums
 
-}  // namespace pagoda::plot
+}  // namespace pagoda::present::plot

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace pagoda::plot {
+namespace pagoda::present::plot {
 namespace {
 
 bool is_word(char c) {
@@ -112,4 +112,4 @@ class Compactor {
 
 std::string compact_script(std::string_view script) { return Compactor(script).run(); }
 
-}  // namespace pagoda::plot
+}  // namespace pagoda::present::plot

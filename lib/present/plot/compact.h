@@ -4,10 +4,10 @@
 #include <string>
 #include <string_view>
 
-namespace pagoda::plot {
+namespace pagoda::present::plot {
 
 // Drops comments, indentation and blanks beside punctuation; keeps line ends, names and all text in quotes, templates
 // and regular expressions.
 std::string compact_script(std::string_view script);
 
-}  // namespace pagoda::plot
+}  // namespace pagoda::present::plot

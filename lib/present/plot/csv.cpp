@@ -2,7 +2,7 @@
 #include "plot/outputs.h"
 #include "report/csv_line.h"
 
-namespace pagoda::plot {
+namespace pagoda::present::plot {
 namespace {
 
 std::string members(const Chart& chart, const Series& series, const Item& item) {
@@ -16,7 +16,7 @@ std::string members(const Chart& chart, const Series& series, const Item& item) 
 }  // namespace
 
 std::string chart_csv(const Chart& chart) {
-  report::CsvLine header;
+  base::CsvLine header;
   for (const char* name : {"series",
                            "name",
                            "op_type",
@@ -55,7 +55,7 @@ std::string chart_csv(const Chart& chart) {
       const auto over = [](const std::optional<double>& a, const std::optional<double>& b) {
         return a && b && *b > 0 ? std::optional(*a / *b) : std::nullopt;
       };
-      report::CsvLine line;
+      base::CsvLine line;
       line.name(series.label).name(item.name).name(item.type).name(item.scope).name(item.shape);
       line.add(std::string_view(item.dtype)).add(item.launches ? std::to_string(*item.launches) : std::string());
       line.add(to_string(item.absence)).add(to_string(item.limit));
@@ -77,4 +77,4 @@ std::string chart_csv(const Chart& chart) {
   return text;
 }
 
-}  // namespace pagoda::plot
+}  // namespace pagoda::present::plot

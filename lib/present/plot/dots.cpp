@@ -6,7 +6,7 @@
 
 #include "plot/chart.h"
 
-namespace pagoda::plot {
+namespace pagoda::present::plot {
 namespace {
 
 constexpr double kNear = 0.8;         // of a roof: bound by it
@@ -261,4 +261,4 @@ void finish_series(Series& series, const Chart& chart) {
   if (series.has_time()) series.measured_star = whole(series, true);
 }
 
-}  // namespace pagoda::plot
+}  // namespace pagoda::present::plot

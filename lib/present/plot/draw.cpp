@@ -5,7 +5,7 @@
 
 #include "plot/text.h"
 
-namespace pagoda::plot {
+namespace pagoda::present::plot {
 namespace {
 
 // A star with its points outside, for whole models.
@@ -236,4 +236,4 @@ std::string draw_roofline(const Chart& chart, bool standalone) {
   return std::move(svg).done();
 }
 
-}  // namespace pagoda::plot
+}  // namespace pagoda::present::plot

@@ -9,7 +9,7 @@
 #include "plot/layout.h"
 #include "plot/svg.h"
 
-namespace pagoda::plot {
+namespace pagoda::present::plot {
 
 inline constexpr std::string_view kFont = "DejaVu Sans, Verdana, sans-serif";
 inline constexpr std::string_view kInk = "#1f2328", kMuted = "#59636e", kWarn = "#b42318", kPath = "#8a4baf";
@@ -33,4 +33,4 @@ std::string segment_path(const Segment& line);
 // "12.3 ms · 1.2 TFLOP/s …" of a series.
 std::string summary(const Chart& chart, const Series& series);
 
-}  // namespace pagoda::plot
+}  // namespace pagoda::present::plot

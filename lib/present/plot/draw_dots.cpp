@@ -4,7 +4,7 @@
 #include "plot/draw.h"
 #include "plot/text.h"
 
-namespace pagoda::plot {
+namespace pagoda::present::plot {
 namespace {
 
 constexpr std::size_t kLevelDots = 10;  // with their intensity at every level
@@ -112,4 +112,4 @@ void draw_dots(Svg& svg, const Series& series, std::size_t at, const Layout& lay
   svg.close();
 }
 
-}  // namespace pagoda::plot
+}  // namespace pagoda::present::plot

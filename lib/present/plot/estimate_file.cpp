@@ -9,7 +9,7 @@
 #include "pagoda/core/tensor_type.h"
 #include "plot/text.h"
 
-namespace pagoda::plot {
+namespace pagoda::present::plot {
 namespace {
 
 using Json = nlohmann::json;
@@ -241,7 +241,7 @@ EstimateFile read_estimate(const PlotFile& file) {
     throw Error(file.name + ": holds no nodes; a chart needs a row per node: write it without --by type");
   EstimateFile result;
   result.file = file.name;
-  result.sha256 = hex(sha256(file.text));
+  result.sha256 = base::hex(base::sha256(file.text));
   result.tool = text(json, "tool");
   result.count = text(json, "count");
   result.traffic = "unfused";
@@ -273,4 +273,4 @@ EstimateFile read_estimate(const PlotFile& file) {
   return result;
 }
 
-}  // namespace pagoda::plot
+}  // namespace pagoda::present::plot

@@ -11,7 +11,7 @@
 
 #include "pagoda/present/plot.h"
 
-namespace pagoda::plot {
+namespace pagoda::present::plot {
 
 struct EstimateTensor {
   std::string name, type;
@@ -97,4 +97,4 @@ struct EstimateFile {
 
 EstimateFile read_estimate(const PlotFile& file);
 
-}  // namespace pagoda::plot
+}  // namespace pagoda::present::plot

@@ -7,7 +7,7 @@
 #include "plot/chart.h"
 #include "plot/text.h"
 
-namespace pagoda::plot {
+namespace pagoda::present::plot {
 namespace {
 
 std::optional<double> sum(std::optional<double> a, const std::optional<double>& b) {
@@ -142,14 +142,14 @@ std::size_t find(std::vector<std::size_t>& parent, std::size_t at) {
 }
 
 // Of all precisions; empty where one of them was not collected.
-std::optional<double> counted_flops(const MeasuredKernel& kernel) {
+std::optional<double> counted_flops(const documents::MeasuredKernel& kernel) {
   std::optional<double> flops;
   if (!kernel.flops.empty()) flops = 0;
   for (const auto& [type, amount] : kernel.flops) flops = sum(flops, amount);
   return flops;
 }
 
-void add_kernel(Item& item, const MeasuredKernel& kernel) {
+void add_kernel(Item& item, const documents::MeasuredKernel& kernel) {
   const bool first = item.kernels.empty();
   const auto add = [first](std::optional<double>& total, const std::optional<double>& part) {
     total = first ? part : sum(total, part);
@@ -166,7 +166,7 @@ void add_kernel(Item& item, const MeasuredKernel& kernel) {
   item.kernels.push_back(kernel.name);
 }
 
-Item kernel_item(const MeasuredKernel& kernel) {
+Item kernel_item(const documents::MeasuredKernel& kernel) {
   Item item;
   item.name = kernel.name;
   item.type = kernel.op_type.empty() ? "kernel" : kernel.op_type;
@@ -177,7 +177,7 @@ Item kernel_item(const MeasuredKernel& kernel) {
 }
 
 // Rows that a kernel executed: as the file's join says, else the one whose name it carries.
-std::vector<std::size_t> nodes_of(const MeasuredKernel& kernel, const EstimateFile& estimate,
+std::vector<std::size_t> nodes_of(const documents::MeasuredKernel& kernel, const EstimateFile& estimate,
                                   const std::map<std::string, std::size_t>& by_name) {
   std::vector<std::size_t> nodes;
   if (kernel.joined) {
@@ -191,13 +191,13 @@ std::vector<std::size_t> nodes_of(const MeasuredKernel& kernel, const EstimateFi
 }
 
 // What the join found of counters against the estimate, by their first kernel.
-std::map<std::size_t, std::string> flags_of(const Measured& measured) {
+std::map<std::size_t, std::string> flags_of(const documents::Measured& measured) {
   std::map<std::size_t, std::string> result;
   if (!measured.join) return result;
-  for (const NodeCounts& counts : measured.join->counts) {
+  for (const documents::NodeCounts& counts : measured.join->counts) {
     if (counts.kernels.empty()) continue;
     std::string& text = result[counts.kernels.front()];
-    for (const CountFlag flag : counts.flags) (text += text.empty() ? "" : "; ") += to_string(flag);
+    for (const documents::CountFlag flag : counts.flags) (text += text.empty() ? "" : "; ") += to_string(flag);
   }
   return result;
 }
@@ -233,7 +233,7 @@ std::vector<Item> estimate_items(const EstimateFile& estimate, const Roofs& roof
   return items;
 }
 
-std::vector<Item> joined_items(const EstimateFile& estimate, const Measured& measured, const Roofs& roofs,
+std::vector<Item> joined_items(const EstimateFile& estimate, const documents::Measured& measured, const Roofs& roofs,
                                bool same_device) {
   const std::size_t count = estimate.nodes.size();
   std::map<std::string, std::size_t> by_name;
@@ -248,7 +248,7 @@ std::vector<Item> joined_items(const EstimateFile& estimate, const Measured& mea
   std::vector<std::size_t> parent(count);
   std::iota(parent.begin(), parent.end(), std::size_t{0});
   std::vector<std::vector<std::size_t>> joined;
-  for (const MeasuredKernel& kernel : measured.kernels) {
+  for (const documents::MeasuredKernel& kernel : measured.kernels) {
     joined.push_back(nodes_of(kernel, estimate, by_name));
     for (const std::size_t at : joined.back()) parent[find(parent, at)] = find(parent, joined.back().front());
   }
@@ -284,10 +284,10 @@ std::vector<Item> joined_items(const EstimateFile& estimate, const Measured& mea
   return items;
 }
 
-std::vector<Item> kernel_items(const Measured& measured) {
+std::vector<Item> kernel_items(const documents::Measured& measured) {
   std::vector<Item> items;
-  for (const MeasuredKernel& kernel : measured.kernels) items.push_back(kernel_item(kernel));
+  for (const documents::MeasuredKernel& kernel : measured.kernels) items.push_back(kernel_item(kernel));
   return items;
 }
 
-}  // namespace pagoda::plot
+}  // namespace pagoda::present::plot

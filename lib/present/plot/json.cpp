@@ -9,11 +9,11 @@
 #include "plot/outputs.h"
 #include "plot/text.h"
 
-namespace pagoda::plot {
+namespace pagoda::present::plot {
 namespace {
 
-using report::JsonWriter;
-using JsonLayout = JsonWriter::Layout;
+using base::JsonWriter;
+using JsonLayout = base::JsonWriter::Layout;
 
 class Strings {
  public:
@@ -30,7 +30,7 @@ class Strings {
 };
 
 // Whole numbers up to 2^53 print as integers.
-void write_amount(JsonWriter& json, const std::optional<double>& amount) {
+void write_amount(base::JsonWriter& json, const std::optional<double>& amount) {
   constexpr double kExact = 9007199254740992.0;
   if (amount && *amount < kExact && *amount == static_cast<double>(static_cast<std::int64_t>(*amount)))
     json.value(static_cast<std::int64_t>(*amount));
@@ -39,7 +39,7 @@ void write_amount(JsonWriter& json, const std::optional<double>& amount) {
 }
 
 template <typename Rows, typename Get>
-void amounts(JsonWriter& json, std::string_view key, const Rows& rows, Get get) {
+void amounts(base::JsonWriter& json, std::string_view key, const Rows& rows, Get get) {
   json.key(key).begin_array(JsonLayout::Line);
   for (const auto& row : rows) write_amount(json, get(row));
   json.end_array();
@@ -53,7 +53,7 @@ std::optional<double> rounded(const std::optional<double>& seconds) {
 
 // A column that is null throughout is absent.
 template <typename Get>
-void measured_amounts(JsonWriter& json, std::string_view key, const std::vector<Item>& items, Get get) {
+void measured_amounts(base::JsonWriter& json, std::string_view key, const std::vector<Item>& items, Get get) {
   for (const Item& item : items)
     if (get(item)) {
       amounts(json, key, items, get);
@@ -62,13 +62,13 @@ void measured_amounts(JsonWriter& json, std::string_view key, const std::vector<
 }
 
 template <typename Rows, typename Get>
-void indices(JsonWriter& json, std::string_view key, const Rows& rows, Get get) {
+void indices(base::JsonWriter& json, std::string_view key, const Rows& rows, Get get) {
   json.key(key).begin_array(JsonLayout::Line);
   for (const auto& row : rows) json.value(get(row));
   json.end_array();
 }
 
-void write_star(JsonWriter& json, std::string_view key, const std::optional<Star>& star) {
+void write_star(base::JsonWriter& json, std::string_view key, const std::optional<Star>& star) {
   json.key(key);
   if (!star) {
     json.null();
@@ -80,7 +80,7 @@ void write_star(JsonWriter& json, std::string_view key, const std::optional<Star
   json.member("seconds", star->seconds).end_object();
 }
 
-void write_stars(JsonWriter& json, std::string_view key, const std::vector<Star>& stars) {
+void write_stars(base::JsonWriter& json, std::string_view key, const std::vector<Star>& stars) {
   if (stars.empty()) return;
   json.key(key).begin_array();
   for (const Star& star : stars) {
@@ -92,7 +92,7 @@ void write_stars(JsonWriter& json, std::string_view key, const std::vector<Star>
   json.end_array();
 }
 
-void write_items(JsonWriter& json, const std::vector<Item>& items, const std::vector<Dot>& dots,
+void write_items(base::JsonWriter& json, const std::vector<Item>& items, const std::vector<Dot>& dots,
                  const EstimateFile* estimate, Strings& strings) {
   std::vector<std::optional<std::size_t>> dot_of(items.size());
   for (std::size_t d = 0; d < dots.size(); ++d)
@@ -151,7 +151,7 @@ void write_items(JsonWriter& json, const std::vector<Item>& items, const std::ve
   json.end_object();
 }
 
-void write_estimate(JsonWriter& json, const EstimateFile& estimate) {
+void write_estimate(base::JsonWriter& json, const EstimateFile& estimate) {
   if (estimate.memory) {
     const EstimateMemory& memory = *estimate.memory;
     json.key("memory").begin_object();
@@ -174,7 +174,7 @@ void write_estimate(JsonWriter& json, const EstimateFile& estimate) {
   }
 }
 
-void write_roofs(JsonWriter& json, std::string_view key, const std::vector<Roof>& roofs) {
+void write_roofs(base::JsonWriter& json, std::string_view key, const std::vector<Roof>& roofs) {
   json.key(key).begin_array();
   for (const Roof& roof : roofs) {
     json.begin_object(JsonLayout::Line).member("id", roof.id).member("name", roof.name).member("value", roof.value);
@@ -191,7 +191,7 @@ void write_roofs(JsonWriter& json, std::string_view key, const std::vector<Roof>
 }  // namespace
 
 std::string chart_json(const Chart& chart) {
-  JsonWriter json;
+  base::JsonWriter json;
   Strings strings;
   json.begin_object().member("schema", "pagoda.chart/1");
   if (!chart.options.tool.empty()) json.member("tool", chart.options.tool);
@@ -268,4 +268,4 @@ std::string chart_json(const Chart& chart) {
   return std::move(json).text();
 }
 
-}  // namespace pagoda::plot
+}  // namespace pagoda::present::plot

@@ -6,7 +6,7 @@
 
 #include "plot/text.h"
 
-namespace pagoda::plot {
+namespace pagoda::present::plot {
 namespace {
 
 constexpr double kSmallest = 2.2, kLargest = 14;  // radii
@@ -347,4 +347,4 @@ std::vector<LabelMark> place_labels(const Series& series, const std::vector<DotM
   return labels;
 }
 
-}  // namespace pagoda::plot
+}  // namespace pagoda::present::plot

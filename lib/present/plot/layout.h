@@ -9,7 +9,7 @@
 
 #include "plot/chart.h"
 
-namespace pagoda::plot {
+namespace pagoda::present::plot {
 
 struct Box {
   double x0 = 0, y0 = 0, x1 = 0, y1 = 0;
@@ -105,4 +105,4 @@ std::vector<LabelMark> place_labels(const Series& series, const std::vector<DotM
                                     const std::vector<Box>& taken, const std::vector<Segment>& lines,
                                     std::size_t count);
 
-}  // namespace pagoda::plot
+}  // namespace pagoda::present::plot

@@ -6,7 +6,7 @@
 
 #include "plot/chart.h"
 
-namespace pagoda::plot {
+namespace pagoda::present::plot {
 
 std::string chart_svg(const Chart& chart);
 std::string chart_html(const Chart& chart);
@@ -16,4 +16,4 @@ std::string chart_text(const Chart& chart);
 // `format`: "png" or "pdf".
 std::string rasterize(const std::string& svg, std::string_view format);
 
-}  // namespace pagoda::plot
+}  // namespace pagoda::present::plot

@@ -9,7 +9,7 @@
 #include "plot/text.h"
 #include "plot/views.h"
 
-namespace pagoda::plot {
+namespace pagoda::present::plot {
 namespace {
 
 // JSON inside a script element: "<" could end the element or open a comment; it may be written as an escape.
@@ -63,7 +63,7 @@ std::string chart_html(const Chart& chart) {
                     style = compact_style(page_style());
   std::string html = "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n";
   html += "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'sha256-" +
-          base64(sha256(script)) + "'; style-src 'sha256-" + base64(sha256(style)) +
+          base::base64(base::sha256(script)) + "'; style-src 'sha256-" + base::base64(base::sha256(style)) +
           "'; img-src blob:; base-uri 'none'; form-action 'none'\">\n";
   html += "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>" + xml(chart.title) +
           "</title>\n";
@@ -89,4 +89,4 @@ std::string chart_html(const Chart& chart) {
   return html + "<script>" + script + "</script>\n</body>\n</html>\n";
 }
 
-}  // namespace pagoda::plot
+}  // namespace pagoda::present::plot

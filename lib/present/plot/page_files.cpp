@@ -2,7 +2,7 @@
 
 #include "pagoda/base/embedded_file.h"
 
-namespace pagoda::plot {
+namespace pagoda::present::plot {
 
 std::span<const base::EmbeddedFile> page_files();
 
@@ -22,4 +22,4 @@ std::string page_script() { return joined({"data.js", "state.js", "roofline.js",
 
 std::string page_style() { return joined({"page.css"}); }
 
-}  // namespace pagoda::plot
+}  // namespace pagoda::present::plot

@@ -3,9 +3,9 @@
 
 #include <string>
 
-namespace pagoda::plot {
+namespace pagoda::present::plot {
 
 std::string page_script();
 std::string page_style();
 
-}  // namespace pagoda::plot
+}  // namespace pagoda::present::plot

@@ -5,7 +5,7 @@
 #include "plot/draw.h"
 #include "plot/text.h"
 
-namespace pagoda::plot {
+namespace pagoda::present::plot {
 namespace {
 
 constexpr double kLine = 18;
@@ -267,4 +267,4 @@ void draw_footer(Svg& svg, const Chart& chart) {
   svg.close();
 }
 
-}  // namespace pagoda::plot
+}  // namespace pagoda::present::plot

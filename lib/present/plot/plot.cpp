@@ -4,7 +4,7 @@
 #include "plot/draw.h"
 #include "plot/outputs.h"
 
-namespace pagoda {
+namespace pagoda::present {
 
 namespace plot {
 
@@ -34,4 +34,4 @@ std::string plot_pdf(const PlotInput& input, const PlotOptions& options) {
   return plot::rasterize(plot_svg(input, options), "pdf");
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::present

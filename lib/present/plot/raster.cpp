@@ -10,7 +10,7 @@
 
 #include "plot/outputs.h"
 
-namespace pagoda::plot {
+namespace pagoda::present::plot {
 namespace {
 
 // A folder of its own that goes away with it.
@@ -73,4 +73,4 @@ std::string rasterize(const std::string& svg, std::string_view format) {
   return bytes;
 }
 
-}  // namespace pagoda::plot
+}  // namespace pagoda::present::plot

@@ -6,7 +6,7 @@
 
 #include "plot/text.h"
 
-namespace pagoda::plot {
+namespace pagoda::present::plot {
 namespace {
 
 constexpr double kSame = 1e-9;  // relative: rates of two formats that are one roof
@@ -14,9 +14,10 @@ constexpr double kSame = 1e-9;  // relative: rates of two formats that are one r
 bool same(double a, double b) { return std::abs(a - b) <= kSame * std::max(std::abs(a), std::abs(b)); }
 
 // What theory says of a measured rate: the ceilings document keeps it, the device made of it does not.
-std::optional<double> stated(const std::optional<CeilingsDocument>& ceilings, CeilingKind kind, double value) {
+std::optional<double> stated(const std::optional<documents::CeilingsDocument>& ceilings, documents::CeilingKind kind,
+                             double value) {
   if (!ceilings) return std::nullopt;
-  for (const Ceiling& ceiling : ceilings->ceilings)
+  for (const documents::Ceiling& ceiling : ceilings->ceilings)
     if (ceiling.kind == kind && ceiling.value && same(*ceiling.value, value))
       return ceiling.theory.datasheet ? ceiling.theory.datasheet : ceiling.theory.max_clock;
   return std::nullopt;
@@ -82,7 +83,7 @@ std::string Roof::label() const {
   return text + (spec ? " (measured; spec " + si(*spec, rate) + ")" : " (measured)");
 }
 
-Roofs make_roofs(const PlotInput& input, const std::optional<CeilingsDocument>& ceilings) {
+Roofs make_roofs(const PlotInput& input, const std::optional<documents::CeilingsDocument>& ceilings) {
   Roofs roofs;
   struct Entry {
     Roof roof;
@@ -110,7 +111,7 @@ Roofs make_roofs(const PlotInput& input, const std::optional<CeilingsDocument>& 
     roof.unit = peak.unit;
     roof.measured = input.device.measured;
     roof.source = peak.flops_per_second.source;
-    roof.spec = stated(ceilings, CeilingKind::Compute, value);
+    roof.spec = stated(ceilings, documents::CeilingKind::Compute, value);
     if (input.spec)
       if (const Peak* stated_peak = input.spec->peak(peak.precision, peak.unit, peak.accumulate))
         roof.spec = stated_peak->flops_per_second.value;
@@ -133,7 +134,7 @@ Roofs make_roofs(const PlotInput& input, const std::optional<CeilingsDocument>& 
     roof.measured = input.device.measured;
     roof.source = level.bytes_per_second.source;
     roof.shown = true;
-    roof.spec = stated(ceilings, CeilingKind::Bandwidth, roof.value);
+    roof.spec = stated(ceilings, documents::CeilingKind::Bandwidth, roof.value);
     if (input.spec)
       if (const MemoryLevel* stated_level = input.spec->level(level.level))
         if (stated_level->bytes_per_second.known()) roof.spec = stated_level->bytes_per_second.value;
@@ -197,4 +198,4 @@ double attainable(const Roof& compute, const Roof& bandwidth, double intensity) 
   return std::min(compute.value, intensity * bandwidth.value);
 }
 
-}  // namespace pagoda::plot
+}  // namespace pagoda::present::plot

@@ -10,7 +10,7 @@
 #include "pagoda/documents/ceilings.h"
 #include "pagoda/present/plot.h"
 
-namespace pagoda::plot {
+namespace pagoda::present::plot {
 
 struct Roof {
   enum class Kind { Compute, Bandwidth };
@@ -45,7 +45,7 @@ struct Frame {
   bool holds(double x, double y) const { return x >= x0 && x <= x1 && y >= y0 && y <= y1; }
 };
 
-Roofs make_roofs(const PlotInput& input, const std::optional<CeilingsDocument>& ceilings);
+Roofs make_roofs(const PlotInput& input, const std::optional<documents::CeilingsDocument>& ceilings);
 
 // Whole decades around the roofs: a function of the device alone, so that charts of one machine compare.
 Frame make_frame(const Roofs& roofs, const PlotOptions& options);
@@ -62,4 +62,4 @@ double attainable(const Roof& compute, const Roof& bandwidth, double intensity);
 std::string level_name(std::string_view level);  // "L2"
 std::string short_name(Precision precision);     // "FP16"
 
-}  // namespace pagoda::plot
+}  // namespace pagoda::present::plot

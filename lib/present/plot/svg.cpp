@@ -4,7 +4,7 @@
 
 #include "plot/text.h"
 
-namespace pagoda::plot {
+namespace pagoda::present::plot {
 
 void Svg::begin(std::string_view tag, std::initializer_list<Attribute> attributes) {
   (text_ += '<') += tag;
@@ -60,4 +60,4 @@ std::string Svg::done() && {
   return std::move(text_);
 }
 
-}  // namespace pagoda::plot
+}  // namespace pagoda::present::plot

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-namespace pagoda::plot {
+namespace pagoda::present::plot {
 
 using Attribute = std::pair<std::string_view, std::string>;
 
@@ -32,4 +32,4 @@ class Svg {
   std::string text_, open_;  // open_: tags, each followed by a blank
 };
 
-}  // namespace pagoda::plot
+}  // namespace pagoda::present::plot

@@ -7,7 +7,7 @@
 #include "plot/outputs.h"
 #include "plot/text.h"
 
-namespace pagoda::plot {
+namespace pagoda::present::plot {
 namespace {
 
 constexpr int kLeft = 8;  // columns for ticks of performance
@@ -39,7 +39,7 @@ class Canvas {
   void write(int column, int line, const std::string& text, int color = 0) {
     for (std::size_t i = 0; i < text.size(); ++column) {
       const std::size_t start = i;
-      report::next_code_point(text, i);
+      base::next_code_point(text, i);
       put(column, line, text.substr(start, i - start), color);
     }
   }
@@ -91,7 +91,7 @@ void draw_roofs(Canvas& canvas, const Chart& chart, int columns, int lines) {
   for (const Roof& roof : chart.roofs.compute) {
     if (!roof.shown) continue;
     const std::string name = roof.name + " " + si(roof.value, roof.unit_text());
-    const int width = static_cast<int>(report::display_width(name));
+    const int width = static_cast<int>(base::display_width(name));
     for (const int line : {canvas.line(roof.value) - 1, canvas.line(roof.value) + 1})
       if (canvas.is_empty(columns - width - 1, line, width + 1)) {
         canvas.write(columns - width, line, name);
@@ -102,7 +102,7 @@ void draw_roofs(Canvas& canvas, const Chart& chart, int columns, int lines) {
   const std::string name = dram.name + " " + si(dram.value, "B/s");
   for (int line = lines - 2; line > 1; --line) {
     const double y = chart.frame.y0 * std::pow(chart.frame.y1 / chart.frame.y0, 1 - line / (lines - 1.0));
-    const int width = static_cast<int>(report::display_width(name)), column = canvas.column(y / dram.value) - width - 2;
+    const int width = static_cast<int>(base::display_width(name)), column = canvas.column(y / dram.value) - width - 2;
     if (!canvas.is_empty(column, line, width)) continue;
     canvas.write(column, line, name);
     break;
@@ -143,7 +143,7 @@ std::string wrapped(const std::string& text, std::size_t columns) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find(kSeparator, at), text.size());
     const std::string part = text.substr(at, end - at);
-    if (!row.empty() && report::display_width(row) + 3 + report::display_width(part) > columns) {
+    if (!row.empty() && base::display_width(row) + 3 + base::display_width(part) > columns) {
       result += row + "\n";
       row = part;
     } else {
@@ -155,7 +155,7 @@ std::string wrapped(const std::string& text, std::size_t columns) {
 }
 
 std::string table(const Chart& chart, const Series& series) {
-  report::Grid grid;
+  base::Grid grid;
   grid.columns = {{"operator", false, 0, 12}, {"type"},         {"count", true},    {"% time", true}, {"time", true},
                   {"FLOP/B", true, 1},        {"FLOP/s", true}, {"limit", false, 2}};
   if (series.has_time()) grid.columns.push_back({"% roof", true});
@@ -173,11 +173,11 @@ std::string table(const Chart& chart, const Series& series) {
                                     dot.rail || !x ? "–" : plain(*x),
                                     dot.rail || !y ? "–" : si(*y),
                                     std::string(to_string(item.limit))};
-    for (std::string& text : row) text = report::elide(text, 44);
+    for (std::string& text : row) text = base::elide(text, 44);
     if (series.has_time()) row.push_back(share_of_roof(series, dot));
     grid.rows.push_back(std::move(row));
   }
-  return report::aligned(grid, static_cast<std::size_t>(chart.options.columns));
+  return base::aligned(grid, static_cast<std::size_t>(chart.options.columns));
 }
 
 }  // namespace
@@ -187,7 +187,7 @@ std::string chart_text(const Chart& chart) {
   Canvas canvas(chart.frame, columns, lines);
   draw_roofs(canvas, chart, columns, lines);
   if (!chart.series.empty()) draw_dots(canvas, chart, chart.series.front());
-  std::string text = report::elide(chart.title, static_cast<std::size_t>(chart.options.columns)) + "\n";
+  std::string text = base::elide(chart.title, static_cast<std::size_t>(chart.options.columns)) + "\n";
   for (const Series& series : chart.series)
     text += wrapped((chart.series.size() > 1 ? series.label + ": " : "") + summary(chart, series),
                     static_cast<std::size_t>(chart.options.columns));
@@ -204,7 +204,7 @@ std::string chart_text(const Chart& chart) {
   for (int exponent = static_cast<int>(std::ceil(std::log10(chart.frame.x0) - 1e-9));
        exponent <= std::log10(chart.frame.x1) + 1e-9; ++exponent) {
     const int at = canvas.column(std::pow(10.0, exponent));
-    while (static_cast<int>(report::display_width(axis)) < at) axis += "─";
+    while (static_cast<int>(base::display_width(axis)) < at) axis += "─";
     axis += "┬";
     const std::string label = decade(exponent);
     const int begin = std::max(0, at - static_cast<int>(label.size()) / 2);
@@ -230,4 +230,4 @@ std::string chart_text(const Chart& chart) {
   return text;
 }
 
-}  // namespace pagoda::plot
+}  // namespace pagoda::present::plot

@@ -8,7 +8,7 @@
 
 #include "pagoda/base/text.h"
 
-namespace pagoda::plot {
+namespace pagoda::present::plot {
 namespace {
 
 // Advance widths of DejaVu Sans 2.37 for U+0020 … U+007E in thousandths of the font size (its table hmtx / 2048).
@@ -42,14 +42,14 @@ int floor_div(int a, int b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
 
 double text_width(std::string_view text, double size) {
   double width = 0;
-  for (std::size_t i = 0; i < text.size();) width += advance(report::next_code_point(text, i));
+  for (std::size_t i = 0; i < text.size();) width += advance(base::next_code_point(text, i));
   return width * size;
 }
 
 std::string fit(const std::string& text, double size, double width) {
   if (text_width(text, size) <= width) return text;
-  for (std::size_t columns = report::display_width(text); columns > 1; --columns) {
-    std::string shorter = report::elide(text, columns);
+  for (std::size_t columns = base::display_width(text); columns > 1; --columns) {
+    std::string shorter = base::elide(text, columns);
     if (text_width(shorter, size) <= width) return shorter;
   }
   return "…";
@@ -69,13 +69,13 @@ std::string short_name(const std::string& name, std::size_t columns) {
   }
   std::string tail = name.substr(begin);
   if (tail.size() > 1 && tail.front() == '/') tail.erase(0, 1);
-  return report::elide(tail, columns);
+  return base::elide(tail, columns);
 }
 
 std::string xml(std::string_view text) {
   std::string escaped;
   for (std::size_t i = 0; i < text.size();) {
-    const char32_t code_point = report::next_code_point(text, i);
+    const char32_t code_point = base::next_code_point(text, i);
     if (code_point == '&') {
       escaped += "&amp;";
     } else if (code_point == '<') {
@@ -86,11 +86,11 @@ std::string xml(std::string_view text) {
       escaped += "&quot;";
     } else if (code_point == '\'') {
       escaped += "&#39;";
-    } else if (report::is_unsafe(code_point)) {
+    } else if (base::is_unsafe(code_point)) {
       // XML 1.0 has no way to write most control characters, not even as references.
-      report::append_utf8(escaped, report::kReplacement);
+      base::append_utf8(escaped, base::kReplacement);
     } else {
-      report::append_utf8(escaped, code_point);
+      base::append_utf8(escaped, code_point);
     }
   }
   return escaped;
@@ -158,7 +158,7 @@ std::string percent_text(double fraction) {
 }
 
 std::string count_text(std::size_t count, std::string_view singular, std::string_view plural) {
-  return report::grouped(static_cast<Int>(count)) + " " + std::string(count == 1 ? singular : plural);
+  return base::grouped(static_cast<Int>(count)) + " " + std::string(count == 1 ? singular : plural);
 }
 
 std::string px(double value) {
@@ -175,4 +175,4 @@ std::string px(double value) {
   return text;
 }
 
-}  // namespace pagoda::plot
+}  // namespace pagoda::present::plot

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace pagoda::plot {
+namespace pagoda::present::plot {
 
 // Pixels that `text` takes in DejaVu Sans (Verdana has nearly the same widths) at `size` pixels.
 double text_width(std::string_view text, double size);
@@ -35,4 +35,4 @@ std::string px(double value);
 // A number with `digits` significant digits, no locale; must be finite.
 std::string number(double value, int digits = 17);
 
-}  // namespace pagoda::plot
+}  // namespace pagoda::present::plot

@@ -7,7 +7,7 @@
 #include "plot/draw.h"
 #include "plot/text.h"
 
-namespace pagoda::plot {
+namespace pagoda::present::plot {
 namespace {
 
 constexpr double kWide = 560, kHigh = 300, kLeft = 64, kRight = 30, kTop = 44, kBottom = 40;
@@ -416,4 +416,4 @@ std::vector<View> draw_views(const Chart& chart) {
   return views;
 }
 
-}  // namespace pagoda::plot
+}  // namespace pagoda::present::plot

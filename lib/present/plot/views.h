@@ -6,7 +6,7 @@
 
 #include "plot/chart.h"
 
-namespace pagoda::plot {
+namespace pagoda::present::plot {
 
 struct View {
   std::string title, svg;
@@ -22,4 +22,4 @@ std::string draw_energy_view(const Chart& chart, const Series& series);
 
 std::vector<View> draw_views(const Chart& chart);
 
-}  // namespace pagoda::plot
+}  // namespace pagoda::present::plot

@@ -7,15 +7,15 @@
 #include "report/csv_line.h"
 #include "report/rows.h"
 
-namespace pagoda {
+namespace pagoda::present {
 namespace {
 
+using base::CsvLine;
+using base::Grid;
+using base::JsonWriter;
 using report::Counters;
-using report::CsvLine;
-using report::Grid;
-using report::JsonWriter;
 using report::Number;
-using Layout = JsonWriter::Layout;
+using Layout = base::JsonWriter::Layout;
 
 // The counters that a comparison shows, of nodes and of totals.
 constexpr std::pair<std::string_view, Number Counters::*> kCompared[] = {
@@ -36,12 +36,12 @@ Number difference(const Number& before, const Number& after) {
 
 std::string signed_si(const Number& value, std::string_view unit = "") {
   if (!value) return "?";
-  return (*value > 0 ? "+" : "") + report::si(*value, unit);
+  return (*value > 0 ? "+" : "") + base::si(*value, unit);
 }
 
 std::string ratio_text(const Number& before, const Number& after) {
   if (!before || !after || *before == 0) return "";
-  return report::rounded(static_cast<double>(*after) / static_cast<double>(*before)) + "×";
+  return base::rounded(static_cast<double>(*after) / static_cast<double>(*before)) + "×";
 }
 
 struct Pair {
@@ -79,12 +79,12 @@ std::vector<Pair> pairs_of(const Comparison& comparison, const report::Data& bef
 std::string op_text(const Pair& pair) {
   const auto op = [](const report::NodeRow& row) { return report::qualified(row.node->domain, row.node->op_type); };
   if (pair.before == nullptr || pair.after == nullptr || op(*pair.before) == op(*pair.after))
-    return printable(op(pair.shown()));
-  return printable(op(*pair.before) + " → " + op(*pair.after));
+    return base::printable(op(pair.shown()));
+  return base::printable(op(*pair.before) + " → " + op(*pair.after));
 }
 
-Grid totals_grid(const report::Data& before, const report::Data& after) {
-  Grid grid;
+base::Grid totals_grid(const report::Data& before, const report::Data& after) {
+  base::Grid grid;
   grid.columns = {{.header = "total"},
                   {.header = "before", .is_number = true},
                   {.header = "after", .is_number = true},
@@ -93,11 +93,11 @@ Grid totals_grid(const report::Data& before, const report::Data& after) {
   for (const auto& [name, counter] : kCompared) {
     const std::string_view unit = name.find("bytes") != std::string_view::npos ? "B" : "";
     const Number &a = before.totals.*counter, &b = after.totals.*counter;
-    grid.rows.push_back({std::string(name), a ? report::si(*a, unit) : "?", b ? report::si(*b, unit) : "?",
+    grid.rows.push_back({std::string(name), a ? base::si(*a, unit) : "?", b ? base::si(*b, unit) : "?",
                          signed_si(difference(a, b), unit), ratio_text(a, b)});
   }
   const Number &a = before.activation_peak_bytes, &b = after.activation_peak_bytes;
-  grid.rows.push_back({"activation_peak_bytes", a ? report::si(*a, "B") : "?", b ? report::si(*b, "B") : "?",
+  grid.rows.push_back({"activation_peak_bytes", a ? base::si(*a, "B") : "?", b ? base::si(*b, "B") : "?",
                        signed_si(difference(a, b), "B"), ratio_text(a, b)});
   return grid;
 }
@@ -117,8 +117,8 @@ std::vector<Pair> changed(std::vector<Pair> pairs, std::size_t top) {
   return pairs;
 }
 
-Grid nodes_grid(const std::vector<Pair>& pairs) {
-  Grid grid;
+base::Grid nodes_grid(const std::vector<Pair>& pairs) {
+  base::Grid grid;
   grid.columns = {{.header = "node", .shortest_width = 16},
                   {.header = "op", .shortest_width = 10},
                   {.header = "change"},
@@ -130,9 +130,9 @@ Grid nodes_grid(const std::vector<Pair>& pairs) {
                   {.header = "Δ bytes", .is_number = true}};
   for (const Pair& pair : pairs) {
     const auto flops = [](const report::NodeRow* row) {
-      return row == nullptr ? "" : row->counters.flops ? report::si(*row->counters.flops) : "?";
+      return row == nullptr ? "" : row->counters.flops ? base::si(*row->counters.flops) : "?";
     };
-    grid.rows.push_back({printable(pair.shown().name()), op_text(pair),
+    grid.rows.push_back({base::printable(pair.shown().name()), op_text(pair),
                          pair.before == nullptr  ? "added"
                          : pair.after == nullptr ? "removed"
                                                  : "changed",
@@ -150,7 +150,7 @@ std::string summary(const Comparison& comparison, const std::vector<Pair>& pairs
          std::to_string(comparison.added) + " added, " + std::to_string(comparison.removed) + " removed";
 }
 
-void write_side(JsonWriter& json, const report::NodeRow* row) {
+void write_side(base::JsonWriter& json, const report::NodeRow* row) {
   if (row == nullptr) {
     json.null();
     return;
@@ -163,7 +163,7 @@ void write_side(JsonWriter& json, const report::NodeRow* row) {
 
 std::string json_text(const report::Data& before, const report::Data& after, const Comparison& comparison,
                       const std::vector<Pair>& pairs, const std::string& tool) {
-  JsonWriter json;
+  base::JsonWriter json;
   json.begin_object();
   json.member("schema", "pagoda.comparison/1");
   if (!tool.empty()) json.member("tool", tool);
@@ -203,7 +203,7 @@ std::string json_text(const report::Data& before, const report::Data& after, con
 }
 
 std::string csv_text(const std::vector<Pair>& pairs) {
-  CsvLine header;
+  base::CsvLine header;
   for (const char* name : {"name", "op_type", "matched_by", "before_index", "after_index"})
     header.add(std::string_view(name));
   for (const auto& [name, counter] : kCompared)
@@ -211,7 +211,7 @@ std::string csv_text(const std::vector<Pair>& pairs) {
   std::string text = std::move(header).end();
   for (const Pair& pair : pairs) {
     const auto index = [](const report::NodeRow* row) { return row == nullptr ? "" : std::to_string(row->index); };
-    CsvLine line;
+    base::CsvLine line;
     line.name(pair.shown().name()).name(pair.shown().node->op_type).add(to_string(pair.match));
     line.add(index(pair.before)).add(index(pair.after));
     for (const auto& [name, counter] : kCompared) {
@@ -236,14 +236,14 @@ std::string comparison_report(Format format, const ComparedModel& before, const 
   const std::vector<Pair> pairs = pairs_of(comparison, old_data, new_data);
   if (format == Format::Json) return json_text(old_data, new_data, comparison, pairs, options.tool);
   if (format == Format::Csv) return csv_text(pairs);
-  const Grid totals = totals_grid(old_data, new_data), nodes = nodes_grid(changed(pairs, options.top));
+  const base::Grid totals = totals_grid(old_data, new_data), nodes = nodes_grid(changed(pairs, options.top));
   const std::string from = report::title(old_data), to = report::title(new_data);
   if (format == Format::Markdown)
     return "# " + report::code(from) + " → " + report::code(to) + "\n\n" + summary(comparison, pairs) + "\n\n" +
            report::markdown_table(totals) + "\n" + report::markdown_table(nodes);
   return "before  " + from + "\nafter   " + to + "\n" + summary(comparison, pairs) + "\n\n" +
-         (nodes.rows.empty() ? "" : report::aligned(nodes, options.width) + "\n") + report::aligned(totals, 0) +
+         (nodes.rows.empty() ? "" : base::aligned(nodes, options.width) + "\n") + base::aligned(totals, 0) +
          "SI units: 1 kB is 1000 B, 1 M is 10^6\n";
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::present

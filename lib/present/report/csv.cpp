@@ -1,14 +1,14 @@
 // Exact numbers for spreadsheets and scripts (RFC 4180). Columns: report.h.
 #include "report/csv_line.h"
 
-namespace pagoda {
+namespace pagoda::present {
 namespace report {
-void write_csv(CsvLine& line, const Counters& counters) {
+void write_csv(base::CsvLine& line, const Counters& counters) {
   for (const auto& [label, counter] : kCounters) line.add(counters.*counter);
   line.add(counters.intensity());
 }
 
-void write_csv(CsvLine& line, const Formulas& formulas) {
+void write_csv(base::CsvLine& line, const Formulas& formulas) {
   line.add(formulas.macs).add(formulas.flops).add(formulas.bytes);
 }
 
@@ -16,14 +16,14 @@ void write_csv(CsvLine& line, const Formulas& formulas) {
 
 namespace {
 
-using report::CsvLine;
+using base::CsvLine;
 
-CsvLine& add_counter_header(CsvLine& line) {
+base::CsvLine& add_counter_header(base::CsvLine& line) {
   for (const auto& [label, counter] : report::kCounters) line.add(label);
   return line.add(std::string_view("intensity"));
 }
 
-void add_formula_header(CsvLine& line) {
+void add_formula_header(base::CsvLine& line) {
   for (const char* name : {"macs_formula", "flops_formula", "bytes_formula"}) line.add(std::string_view(name));
 }
 
@@ -37,7 +37,7 @@ std::string node_line(const report::NodeRow& row, const ReportOptions& options) 
   for (const OutputInfo& output : row.report->outputs)
     outputs += (outputs.empty() ? "" : ";") + output.name + ":" + report::type_text(output.type);
   const OpCost& cost = row.report->cost;
-  CsvLine line;
+  base::CsvLine line;
   line.add(std::to_string(row.index)).name(row.node->name).name(row.node->op_type);
   line.name(report::domain_name(row.node->domain)).name(row.scope()).name(inputs).name(outputs);
   line.add(row.counters);
@@ -49,7 +49,7 @@ std::string node_line(const report::NodeRow& row, const ReportOptions& options) 
 }
 
 std::string type_line(const report::TypeRow& row, const ReportOptions& options) {
-  CsvLine line;
+  base::CsvLine line;
   line.name(row.op_type).name(report::domain_name(row.domain));
   line.add(std::to_string(row.nodes)).add(std::to_string(row.unmodelled_nodes)).add(row.counters);
   if (options.node_formulas) line.add(report::formulas(row.cost, options.count));
@@ -61,7 +61,7 @@ std::string type_line(const report::TypeRow& row, const ReportOptions& options) 
 std::string csv_report(const Model& model, const Analysis& analysis, const ReportOptions& options) {
   const report::Data data = report::collect(model, analysis, options);
   const bool by_type = options.rows == Rows::Type;
-  CsvLine header;
+  base::CsvLine header;
   if (by_type) {
     for (const char* name : {"op_type", "domain", "nodes", "unmodelled_nodes"}) header.add(std::string_view(name));
     add_counter_header(header);
@@ -78,4 +78,4 @@ std::string csv_report(const Model& model, const Analysis& analysis, const Repor
   return text;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::present

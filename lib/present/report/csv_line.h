@@ -4,9 +4,9 @@
 #include "pagoda/base/csv_line.h"
 #include "report/rows.h"
 
-namespace pagoda::report {
+namespace pagoda::present::report {
 
-void write_csv(CsvLine& line, const Counters& counters);
-void write_csv(CsvLine& line, const Formulas& formulas);
+void write_csv(base::CsvLine& line, const Counters& counters);
+void write_csv(base::CsvLine& line, const Formulas& formulas);
 
-}  // namespace pagoda::report
+}  // namespace pagoda::present::report

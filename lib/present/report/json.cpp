@@ -3,16 +3,16 @@
 #include "pagoda/documents/dim_json.h"
 #include "report/rows.h"
 
-namespace pagoda {
+namespace pagoda::present {
 namespace {
 
+using base::JsonWriter;
 using report::Data;
-using report::JsonWriter;
 
-void write_model(JsonWriter& json, const Model& model) {
+void write_model(base::JsonWriter& json, const Model& model) {
   json.key("model").begin_object();
   json.member("path", model.path).member("name", model.graph_name).member("ir_version", model.ir_version);
-  json.key("opsets").begin_object(JsonWriter::Layout::Line);
+  json.key("opsets").begin_object(base::JsonWriter::Layout::Line);
   for (const auto& [domain, version] : model.opsets) json.member(report::domain_name(domain), version);
   json.end_object();
   const std::string version = model.producer_version.empty() ? "" : " " + model.producer_version;
@@ -22,8 +22,8 @@ void write_model(JsonWriter& json, const Model& model) {
 }
 
 // A dim's number, null while it is free, or the identifier that stands for its name in formulas.
-void write_bindings(JsonWriter& json, const Analysis& analysis) {
-  json.key("bindings").begin_object(JsonWriter::Layout::Line);
+void write_bindings(base::JsonWriter& json, const Analysis& analysis) {
+  json.key("bindings").begin_object(base::JsonWriter::Layout::Line);
   std::map<std::string, std::optional<std::int64_t>> sizes;
   for (const std::string& name : analysis.free_dims) sizes.emplace(name, std::nullopt);
   for (const auto& [name, size] : analysis.bindings) sizes.insert_or_assign(name, size);
@@ -33,25 +33,25 @@ void write_bindings(JsonWriter& json, const Analysis& analysis) {
   json.end_object();
 }
 
-void write_counters(JsonWriter& json, const report::Counters& counters) {
+void write_counters(base::JsonWriter& json, const report::Counters& counters) {
   for (const auto& [name, counter] : report::kCounters) json.member(name, counters.*counter);
 }
 
-void write_totals(JsonWriter& json, const Data& data) {
+void write_totals(base::JsonWriter& json, const Data& data) {
   const Totals& totals = data.analysis.totals;
   json.key("totals").begin_object();
   write_counters(json, data.totals);
   json.member("intensity", data.intensity);
   json.member("activation_peak_bytes", data.activation_peak_bytes);
   json.member("unmodelled_nodes", totals.unmodelled_nodes);
-  json.key("unmodelled_ops").begin_array(JsonWriter::Layout::Line);
+  json.key("unmodelled_ops").begin_array(base::JsonWriter::Layout::Line);
   for (const std::string& op : totals.unmodelled_ops) json.value(op);
   json.end_array();
   json.member("partial", data.analysis.partial);
   json.end_object();
 }
 
-void write_type(JsonWriter& json, const OutputInfo& output) {
+void write_type(base::JsonWriter& json, const OutputInfo& output) {
   json.begin_object();
   json.member("name", output.name).member("type", report::type_name(output.type));
   json.key("shape");
@@ -65,16 +65,16 @@ void write_type(JsonWriter& json, const OutputInfo& output) {
   json.end_object();
 }
 
-void write_formulas(JsonWriter& json, const report::Formulas& formulas) {
+void write_formulas(base::JsonWriter& json, const report::Formulas& formulas) {
   json.member("macs", formulas.macs);
   if (!formulas.flops.empty()) json.member("flops", formulas.flops);
   json.member("bytes", formulas.bytes);
 }
 
-void write_node(JsonWriter& json, const report::NodeRow& row, const ReportOptions& options) {
+void write_node(base::JsonWriter& json, const report::NodeRow& row, const ReportOptions& options) {
   const Graph& graph = *row.graph;
   const OpCost& cost = row.report->cost;
-  json.begin_object(JsonWriter::Layout::Line);
+  json.begin_object(base::JsonWriter::Layout::Line);
   json.member("index", row.index).member("name", row.node->name).member("op_type", row.node->op_type);
   json.member("domain", report::domain_name(row.node->domain)).member("scope", row.scope());
   json.key("inputs").begin_array();
@@ -109,8 +109,8 @@ void write_node(JsonWriter& json, const report::NodeRow& row, const ReportOption
   json.end_object();
 }
 
-void write_type_row(JsonWriter& json, const report::TypeRow& row, const ReportOptions& options) {
-  json.begin_object(JsonWriter::Layout::Line);
+void write_type_row(base::JsonWriter& json, const report::TypeRow& row, const ReportOptions& options) {
+  json.begin_object(base::JsonWriter::Layout::Line);
   json.member("op_type", row.op_type).member("domain", report::domain_name(row.domain));
   json.member("nodes", row.nodes).member("unmodelled_nodes", row.unmodelled_nodes);
   write_counters(json, row.counters);
@@ -123,7 +123,7 @@ void write_type_row(JsonWriter& json, const report::TypeRow& row, const ReportOp
   json.end_object();
 }
 
-void write_symbolic(JsonWriter& json, const Data& data) {
+void write_symbolic(base::JsonWriter& json, const Data& data) {
   const Totals& totals = data.analysis.totals;
   json.key("symbolic").begin_object();
   write_formulas(json, report::formulas(data.cost, data.options.count));
@@ -131,10 +131,10 @@ void write_symbolic(JsonWriter& json, const Data& data) {
   json.end_object();
 }
 
-void write_symbols(JsonWriter& json, const Analysis& analysis) {
+void write_symbols(base::JsonWriter& json, const Analysis& analysis) {
   json.key("symbols").begin_array();
   for (const Symbol& symbol : analysis.symbols) {
-    json.begin_object(JsonWriter::Layout::Line);
+    json.begin_object(base::JsonWriter::Layout::Line);
     json.member("name", symbol.name).member("node", symbol.node).member("cause", symbol.cause);
     json.member("upper", symbol.upper);
     json.end_object();
@@ -142,10 +142,10 @@ void write_symbols(JsonWriter& json, const Analysis& analysis) {
   json.end_array();
 }
 
-void write_diagnostics(JsonWriter& json, const Analysis& analysis) {
+void write_diagnostics(base::JsonWriter& json, const Analysis& analysis) {
   json.key("diagnostics").begin_array();
   for (const Diagnostic& diagnostic : analysis.diagnostics) {
-    json.begin_object(JsonWriter::Layout::Line);
+    json.begin_object(base::JsonWriter::Layout::Line);
     json.member("severity", to_string(diagnostic.severity));
     json.member("node", diagnostic.node).member("message", diagnostic.message);
     json.end_object();
@@ -159,7 +159,7 @@ std::string json_report(const Model& model, const Analysis& analysis, const Repo
   ReportOptions options = asked;
   if (options.rows == Rows::Group) options.rows = Rows::Node;  // groups are in "traffic"
   const Data data = report::collect(model, analysis, options);
-  JsonWriter json;
+  base::JsonWriter json;
   json.begin_object();
   json.member("schema", "pagoda.estimate/1");
   if (!options.tool.empty()) json.member("tool", options.tool);
@@ -184,4 +184,4 @@ std::string json_report(const Model& model, const Analysis& analysis, const Repo
   return std::move(json).text();
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::present

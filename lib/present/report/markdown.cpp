@@ -4,7 +4,7 @@
 
 #include "report/rows.h"
 
-namespace pagoda {
+namespace pagoda::present {
 namespace report {
 
 // Text from a file as a code span, where Markdown, HTML, links and mentions mean nothing: delimited by more backticks
@@ -33,11 +33,11 @@ bool is_name(std::string_view header) {
 
 }  // namespace
 
-std::string markdown_table(const Grid& grid) {
+std::string markdown_table(const base::Grid& grid) {
   std::string text = "|";
-  for (const Column& column : grid.columns) text += " " + column.header + " |";
+  for (const base::Column& column : grid.columns) text += " " + column.header + " |";
   text += "\n|";
-  for (const Column& column : grid.columns) text += column.is_number ? " ---: |" : " --- |";
+  for (const base::Column& column : grid.columns) text += column.is_number ? " ---: |" : " --- |";
   text += "\n";
   for (const auto& row : grid.rows) {
     text += "|";
@@ -56,7 +56,7 @@ using report::markdown_table;
 std::string markdown_report(const Model& model, const Analysis& analysis, const ReportOptions& options) {
   const report::Data data = report::collect(model, analysis, options);
   std::string text = "# " + code(report::title(data)) + "\n\n" + code(report::subtitle(data)) + "\n\n";
-  report::Grid totals = report::totals_grid(data);
+  base::Grid totals = report::totals_grid(data);
   for (auto& row : totals.rows)
     if (row[0] == "nodes" && analysis.totals.unmodelled_nodes > 0) row[3] = code(row[3]);
   text += markdown_table(totals) + "\n" + markdown_table(report::row_grid(data));
@@ -77,4 +77,4 @@ std::string markdown_report(const Model& model, const Analysis& analysis, const 
   return text;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::present

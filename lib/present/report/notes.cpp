@@ -6,19 +6,19 @@
 #include "pagoda/documents/device.h"
 #include "report/rows.h"
 
-namespace pagoda {
+namespace pagoda::present {
 
 std::string list_operators(std::size_t width) {
-  report::Grid grid{.columns = {{.header = "domain"},
-                                {.header = "operator"},
-                                {.header = "opsets", .drop_order = 2},
-                                {.header = "shape", .drop_order = 4},
-                                {.header = "fold", .drop_order = 3},
-                                {.header = "work", .shortest_width = 20}},
-                    .rows = {}};
+  base::Grid grid{.columns = {{.header = "domain"},
+                              {.header = "operator"},
+                              {.header = "opsets", .drop_order = 2},
+                              {.header = "shape", .drop_order = 4},
+                              {.header = "fold", .drop_order = 3},
+                              {.header = "work", .shortest_width = 20}},
+                  .rows = {}};
   for (const OperatorInfo& op : operators())
     grid.rows.push_back({op.domain, op.name, op.versions, "yes", op.folds ? "yes" : "", op.work});
-  return report::aligned(grid, width) +
+  return base::aligned(grid, width) +
          "opsets: versions of the domain that define or change the operator; shape: types of all outputs; fold: values "
          "of small outputs too, where those of the inputs are known\n";
 }
@@ -29,23 +29,23 @@ std::string list_devices(std::size_t width) {
       {Precision::Float16, Unit::Tensor}, {Precision::Bfloat16, Unit::Tensor}, {Precision::Float8, Unit::Tensor},
       {Precision::Int8, Unit::Tensor},
   };
-  report::Grid grid{.columns = {{.header = "id"}, {.header = "name", .drop_order = 3}}, .rows = {}};
+  base::Grid grid{.columns = {{.header = "id"}, {.header = "name", .drop_order = 3}}, .rows = {}};
   for (const auto& [precision, unit] : kShown)
     grid.columns.push_back(
         {.header = std::string(to_string(precision)) + (unit == Unit::Tensor ? " tensor" : ""), .is_number = true});
   grid.columns.push_back({.header = "memory", .is_number = true});
   grid.columns.push_back({.header = "bandwidth", .is_number = true});
   grid.columns.push_back({.header = "power modes", .drop_order = 4});
-  for (const std::string& id : device_ids()) {
-    const DeviceSpec spec = device(id);
+  for (const std::string& id : documents::device_ids()) {
+    const DeviceSpec spec = documents::device(id);
     std::vector<std::string> row = {spec.id, spec.name};
     for (const auto& [precision, unit] : kShown) {
       const Peak* peak = spec.peak(precision, unit);
-      row.push_back(peak == nullptr ? "" : report::si_rate(*peak->flops_per_second.value, ""));
+      row.push_back(peak == nullptr ? "" : base::si_rate(*peak->flops_per_second.value, ""));
     }
     const MemoryLevel* dram = spec.level("dram");
     const auto known = [&](const Quantity& quantity, std::string_view of) {
-      return quantity.known() ? report::si_rate(*quantity.value, of) : std::string();
+      return quantity.known() ? base::si_rate(*quantity.value, of) : std::string();
     };
     row.push_back(dram == nullptr ? "" : known(dram->capacity_bytes, "B"));
     row.push_back(dram == nullptr ? "" : known(dram->bytes_per_second, "B/s"));
@@ -55,9 +55,9 @@ std::string list_devices(std::size_t width) {
     grid.rows.push_back(std::move(row));
   }
   std::string calibrations;
-  for (const std::string& id : calibration_ids())
-    calibrations += "calibration " + id + ": " + calibration(id).regime + "\n";
-  return report::aligned(grid, width) + calibrations +
+  for (const std::string& id : documents::calibration_ids())
+    calibrations += "calibration " + id + ": " + documents::calibration(id).regime + "\n";
+  return base::aligned(grid, width) + calibrations +
          "dense peaks in FLOP/s (int8: operations); the source of each number is in data/devices; a power mode is "
          "ID:MODE\n";
 }
@@ -70,11 +70,11 @@ std::string budgets_report(const std::vector<BudgetResult>& budgets) {
     text += std::string(to_string(result.budget.kind)) + ": " + std::string(to_string(result.verdict)) + " " +
             result.budget.text + ", found ";
     if (result.value)
-      text += is_time ? report::si_seconds(*result.value)
-                      : report::si(static_cast<Int>(*result.value), is_bytes ? "B" : "");
+      text +=
+          is_time ? base::si_seconds(*result.value) : base::si(static_cast<Int>(*result.value), is_bytes ? "B" : "");
     else
       text += "?";
-    for (const std::string& cause : result.causes) text += "; " + printable(cause);
+    for (const std::string& cause : result.causes) text += "; " + base::printable(cause);
     text += "\n";
   }
   return text;
@@ -103,8 +103,8 @@ std::string diagnostics_report(const Analysis& analysis, Severity least, std::si
     }
     ++shown;
     text += std::string(to_string(diagnostic.severity)) + ": ";
-    if (!diagnostic.node.empty()) text += printable(diagnostic.node) + ": ";
-    text += printable(diagnostic.message) + "\n";
+    if (!diagnostic.node.empty()) text += base::printable(diagnostic.node) + ": ";
+    text += base::printable(diagnostic.message) + "\n";
   }
   if (following > 0) text += "and " + std::to_string(following) + " nodes behind them: an input's rank is not known\n";
   if (hidden > 0) text += "and " + std::to_string(hidden) + " more; --format json lists all\n";
@@ -136,7 +136,7 @@ std::string impossible_size(const Analysis& analysis) {
         }
       }
       if (names.empty() || is_swept) continue;
-      return "with " + names + " taken as 1, " + dim->to_string() + " of " + printable(output.name) +
+      return "with " + names + " taken as 1, " + dim->to_string() + " of " + base::printable(output.name) +
              " is no size; set" + remedy;
     }
   return {};
@@ -169,4 +169,4 @@ std::string free_dims_report(const Analysis& analysis) {
   return text;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::present

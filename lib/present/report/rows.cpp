@@ -6,7 +6,7 @@
 
 #include "pagoda/base/error.h"
 
-namespace pagoda::report {
+namespace pagoda::present::report {
 namespace {
 
 // What `count` returns; empty where that is no count or cannot be formed.
@@ -277,8 +277,8 @@ std::string type_text(const TensorType& type) {
 }
 
 std::string device_text(const TimeSection& time) {
-  std::string text = printable(time.device->name.empty() ? time.device->id : time.device->name);
-  if (!time.device->power_mode.empty()) text += ", mode " + printable(time.device->power_mode);
+  std::string text = base::printable(time.device->name.empty() ? time.device->id : time.device->name);
+  if (!time.device->power_mode.empty()) text += ", mode " + base::printable(time.device->power_mode);
   if (time.options.precision)
     text += ", floats as " + std::string(to_string(*time.options.precision)) + " in work and memory";
   return text;
@@ -300,4 +300,4 @@ std::string_view meaning(Convention count) {
   return "";
 }
 
-}  // namespace pagoda::report
+}  // namespace pagoda::present::report

@@ -7,10 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "pagoda/base/json_writer.h"
 #include "pagoda/base/text.h"
 #include "pagoda/present/report.h"
 
-namespace pagoda::report {
+namespace pagoda::present::report {
 
 using Number = std::optional<Int>;  // empty: not known
 
@@ -109,17 +110,17 @@ std::string device_text(const TimeSection& time);
 std::string_view meaning(Convention count);
 
 // The rows as printable cells, for the table and for Markdown.
-Grid row_grid(const Data& data);
+base::Grid row_grid(const Data& data);
 // The totals: what, exact, rounded.
-Grid totals_grid(const Data& data);
+base::Grid totals_grid(const Data& data);
 // "resnet50.onnx", "pytorch 2.4 · opset 17 · …".
 std::string title(const Data& data);
 std::string subtitle(const Data& data);
 // The parts of a training step in the order of reports, and the step: name in JSON, cost.
 std::vector<std::pair<std::string_view, const OpCost*>> step_parts(const Training& training);
 // The step and its memory as printable cells.
-Grid training_grid(const Data& data);
-Grid training_memory_grid(const Data& data);
+base::Grid training_grid(const Data& data);
+base::Grid training_memory_grid(const Data& data);
 // Formulas of the totals: what, formula.
 std::vector<std::pair<std::string, std::string>> total_formulas(const Data& data);
 // Of each row that has any work.
@@ -129,14 +130,13 @@ struct RowFormulas {
 };
 std::vector<RowFormulas> row_formulas(const Data& data);
 // A grid as a table of GitHub-flavoured Markdown; names from files as code spans.
-std::string markdown_table(const Grid& grid);
+std::string markdown_table(const base::Grid& grid);
 std::string code(std::string_view text);
 // The optional blocks of JSON.
-class JsonWriter;
-void write_sections(JsonWriter& json, const Data& data);
+void write_sections(base::JsonWriter& json, const Data& data);
 // "sweep": each dim and its sizes, and the points.
-void write_sweep(JsonWriter& json, const Sweep& sweep);
+void write_sweep(base::JsonWriter& json, const Sweep& sweep);
 // "boxes: number of selected boxes, decided at nms, at most 1000", printable.
 std::string symbol_text(const Symbol& symbol);
 
-}  // namespace pagoda::report
+}  // namespace pagoda::present::report

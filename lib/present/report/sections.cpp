@@ -4,10 +4,10 @@
 #include "pagoda/documents/dim_json.h"
 #include "report/rows.h"
 
-namespace pagoda::report {
+namespace pagoda::present::report {
 namespace {
 
-using Layout = JsonWriter::Layout;
+using Layout = base::JsonWriter::Layout;
 
 const std::string& value_name(const Graph& graph, ValueId value) {
   static const std::string kNone;
@@ -15,7 +15,7 @@ const std::string& value_name(const Graph& graph, ValueId value) {
 }
 
 template <typename Range>
-void write_line(JsonWriter& json, std::string_view key, const Range& range) {
+void write_line(base::JsonWriter& json, std::string_view key, const Range& range) {
   json.key(key).begin_array(Layout::Line);
   for (const auto& item : range) json.value(item);
   json.end_array();
@@ -24,7 +24,7 @@ void write_line(JsonWriter& json, std::string_view key, const Range& range) {
 // A known number, or null.
 std::optional<double> known(const Quantity& quantity) { return quantity.value; }
 
-void write_memory(JsonWriter& json, const Graph& graph, const MemoryPlan& plan) {
+void write_memory(base::JsonWriter& json, const Graph& graph, const MemoryPlan& plan) {
   json.key("memory").begin_object();
   json.member("excludes", kMemoryPlanExcludes);
   json.member("peak_bytes", plan.peak_bytes).member("peak_step", plan.peak_step);
@@ -73,7 +73,7 @@ void write_memory(JsonWriter& json, const Graph& graph, const MemoryPlan& plan) 
   json.end_object();
 }
 
-void write_traffic(JsonWriter& json, const Data& data) {
+void write_traffic(base::JsonWriter& json, const Data& data) {
   const Traffic& traffic = *data.options.sections.traffic;
   json.key("traffic").begin_object();
   json.member("model", to_string(traffic.model));
@@ -106,19 +106,19 @@ void write_traffic(JsonWriter& json, const Data& data) {
   json.end_object();
 }
 
-void write_device(JsonWriter& json, const DeviceSpec& device) {
+void write_device(base::JsonWriter& json, const DeviceSpec& device) {
   json.member("device", device.id).member("device_name", device.name);
   if (!device.power_mode.empty()) json.member("power_mode", device.power_mode);
   json.member("measured", device.measured);
 }
 
-void write_times(JsonWriter& json, const RooflineTotals& totals) {
+void write_times(base::JsonWriter& json, const RooflineTotals& totals) {
   json.member("seconds", totals.seconds).member("floor_seconds", totals.floor_seconds);
   json.member("eager_seconds", totals.eager_seconds).member("compute_seconds", totals.compute_seconds);
   json.member("memory_seconds", totals.memory_seconds).member("launches", totals.launches);
 }
 
-void write_bound(JsonWriter& json, const RowBound& bound) {
+void write_bound(base::JsonWriter& json, const RowBound& bound) {
   json.member("bound", to_string(bound.bound));
   const bool is_known = bound.bound != Bound::Unknown;
   const auto maybe = [&](double value) { return is_known ? std::optional(value) : std::nullopt; };
@@ -131,7 +131,7 @@ void write_bound(JsonWriter& json, const RowBound& bound) {
   json.member("unit", to_string(bound.unit)).member("level", bound.level);
 }
 
-void write_roofline(JsonWriter& json, const Data& data) {
+void write_roofline(base::JsonWriter& json, const Data& data) {
   const TimeSection& time = *data.time();
   json.key("roofline").begin_object();
   write_device(json, *time.device);
@@ -171,7 +171,7 @@ void write_roofline(JsonWriter& json, const Data& data) {
   json.end_object();
 }
 
-void write_phase(JsonWriter& json, const Data& data) {
+void write_phase(base::JsonWriter& json, const Data& data) {
   const PhaseSection& phase = *data.options.sections.phase;
   json.key("phase").begin_object(Layout::Line);
   json.member("name", to_string(phase.phase)).member("tokens", phase.tokens);
@@ -189,7 +189,7 @@ void write_phase(JsonWriter& json, const Data& data) {
   json.end_object();
 }
 
-void write_step_part(JsonWriter& json, std::string_view name, const OpCost& cost, Convention count) {
+void write_step_part(base::JsonWriter& json, std::string_view name, const OpCost& cost, Convention count) {
   json.key(name).begin_object(Layout::Line);
   json.member("macs", number(cost.macs)).member("arith", number(cost.arith)).member("special", number(cost.special));
   json.member("flops", count == Convention::Pagoda ? Number() : number(flops(cost, count)));
@@ -197,7 +197,7 @@ void write_step_part(JsonWriter& json, std::string_view name, const OpCost& cost
   json.end_object();
 }
 
-void write_training_row(JsonWriter& json, std::size_t index, const TrainingRow& row) {
+void write_training_row(base::JsonWriter& json, std::size_t index, const TrainingRow& row) {
   json.begin_object(Layout::Line);
   json.member("index", index);
   const auto part = [&](const char* name, const OpCost& cost) {
@@ -223,7 +223,7 @@ void write_training_row(JsonWriter& json, std::size_t index, const TrainingRow& 
   json.end_object();
 }
 
-void write_training(JsonWriter& json, const Data& data) {
+void write_training(base::JsonWriter& json, const Data& data) {
   const TrainingSection& section = *data.options.sections.training;
   const Training& training = *section.training;
   const TrainingMemory& memory = training.memory;
@@ -263,7 +263,7 @@ void write_training(JsonWriter& json, const Data& data) {
   json.end_object();
 }
 
-void write_budgets(JsonWriter& json, const std::vector<BudgetResult>& budgets) {
+void write_budgets(base::JsonWriter& json, const std::vector<BudgetResult>& budgets) {
   json.key("budgets").begin_array();
   for (const BudgetResult& result : budgets) {
     json.begin_object(Layout::Line);
@@ -277,7 +277,7 @@ void write_budgets(JsonWriter& json, const std::vector<BudgetResult>& budgets) {
 
 }  // namespace
 
-void write_sweep(JsonWriter& json, const Sweep& sweep) {
+void write_sweep(base::JsonWriter& json, const Sweep& sweep) {
   json.key("sweep").begin_object();
   std::vector<std::string> dims;
   for (const SweepAxis& axis : sweep.axes) dims.push_back(axis.dim);
@@ -307,7 +307,7 @@ void write_sweep(JsonWriter& json, const Sweep& sweep) {
   json.end_object();
 }
 
-void write_sections(JsonWriter& json, const Data& data) {
+void write_sections(base::JsonWriter& json, const Data& data) {
   const Sections& sections = data.options.sections;
   if (sections.memory != nullptr) write_memory(json, data.model.main(), *sections.memory);
   if (sections.phase != nullptr) write_phase(json, data);
@@ -318,4 +318,4 @@ void write_sections(JsonWriter& json, const Data& data) {
   if (sections.budgets != nullptr) write_budgets(json, *sections.budgets);
 }
 
-}  // namespace pagoda::report
+}  // namespace pagoda::present::report

@@ -3,29 +3,29 @@
 #include "pagoda/documents/dim_json.h"
 #include "report/csv_line.h"
 
-namespace pagoda {
+namespace pagoda::present {
 
 std::string structure_report(Format format, const StructureProfile& profile, const ReportOptions& options) {
-  using report::CsvLine;
-  using report::JsonWriter;
+  using base::CsvLine;
+  using base::JsonWriter;
   const std::vector<Feature> row = features(profile);
   if (format == Format::Json) {
-    JsonWriter json;
+    base::JsonWriter json;
     json.begin_object();
     json.member("schema", "pagoda.structure/1");
     if (!options.tool.empty()) json.member("tool", options.tool);
     json.member("model", profile.model);
     for (const Feature& feature : row) json.member(feature.name, feature.value);
-    json.key("precision_bytes_share").begin_object(JsonWriter::Layout::Line);
+    json.key("precision_bytes_share").begin_object(base::JsonWriter::Layout::Line);
     for (const auto& [type, share] : profile.precision_bytes_share) json.member(type, share);
     json.end_object();
-    json.key("op_counts").begin_object(JsonWriter::Layout::Line);
+    json.key("op_counts").begin_object(base::JsonWriter::Layout::Line);
     for (const auto& [op, count] : profile.op_counts) json.member(op, count);
     json.end_object();
     json.end_object();
     return std::move(json).text();
   }
-  CsvLine header, line;
+  base::CsvLine header, line;
   header.add("model");
   line.name(profile.model);
   for (const Feature& feature : row) {
@@ -35,4 +35,4 @@ std::string structure_report(Format format, const StructureProfile& profile, con
   return std::move(header).end() + std::move(line).end();
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::present

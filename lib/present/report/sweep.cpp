@@ -4,20 +4,23 @@
 #include "report/csv_line.h"
 #include "report/rows.h"
 
-namespace pagoda {
+namespace pagoda::present {
 namespace {
 
-using report::CsvLine;
-using report::Grid;
-using report::si;
+using base::CsvLine;
+using base::Grid;
+using base::si;
 
-std::string cell(const std::optional<Int>& count, std::string_view unit = "") { return count ? si(*count, unit) : "?"; }
+std::string cell(const std::optional<Int>& count, std::string_view unit = "") {
+  return count ? base::si(*count, unit) : "?";
+}
 
 bool has_time(const Sweep& sweep) { return !sweep.points.empty() && sweep.points.front().time.has_value(); }
 
-Grid sweep_grid(const Sweep& sweep, const ReportOptions& options) {
-  Grid grid;
-  for (const SweepAxis& axis : sweep.axes) grid.columns.push_back({.header = printable(axis.dim), .is_number = true});
+base::Grid sweep_grid(const Sweep& sweep, const ReportOptions& options) {
+  base::Grid grid;
+  for (const SweepAxis& axis : sweep.axes)
+    grid.columns.push_back({.header = base::printable(axis.dim), .is_number = true});
   for (const char* header : {"MACs", "FLOPs", "bytes", "FLOP/B", "memory"})
     grid.columns.push_back({.header = header, .is_number = true});
   const bool has_items = !sweep.points.empty() && sweep.points.front().items.has_value();
@@ -31,20 +34,20 @@ Grid sweep_grid(const Sweep& sweep, const ReportOptions& options) {
   }
   for (const SweepPoint& point : sweep.points) {
     std::vector<std::string> row;
-    for (const std::int64_t size : point.sizes) row.push_back(report::grouped(size));
+    for (const std::int64_t size : point.sizes) row.push_back(base::grouped(size));
     row.push_back(cell(point.macs));
     row.push_back(cell(point.flops));
     row.push_back(cell(point.bytes, "B"));
-    row.push_back(point.intensity ? report::rounded(*point.intensity) : "?");
+    row.push_back(point.intensity ? base::rounded(*point.intensity) : "?");
     row.push_back(cell(point.memory_bytes, "B"));
     if (point.time) {
       const double seconds = point.time->seconds;
-      row.push_back(report::si_seconds(seconds));
-      row.push_back(point.time->eager_seconds ? report::si_seconds(*point.time->eager_seconds) : "?");
+      row.push_back(base::si_seconds(seconds));
+      row.push_back(point.time->eager_seconds ? base::si_seconds(*point.time->eager_seconds) : "?");
       const bool has_rate = seconds > 0;
       if (has_items)
-        row.push_back(has_rate && point.items ? report::si_rate(static_cast<double>(*point.items) / seconds, "") : "?");
-      row.push_back(has_rate && point.flops ? report::si_rate(static_cast<double>(*point.flops) / seconds, "") : "?");
+        row.push_back(has_rate && point.items ? base::si_rate(static_cast<double>(*point.items) / seconds, "") : "?");
+      row.push_back(has_rate && point.flops ? base::si_rate(static_cast<double>(*point.flops) / seconds, "") : "?");
       row.emplace_back(to_string(point.bound));
     }
     grid.rows.push_back(std::move(row));
@@ -65,10 +68,10 @@ std::string footing(const Sweep& sweep, const ReportOptions& options) {
                          : "a training step; memory: weights, gradients, optimizer states, and the peak of activations "
                            "and their gradients";
   if (!has_time(sweep) || sweep.axes.size() != 1) return text;
-  const std::string dim = printable(sweep.axes[0].dim);
+  const std::string dim = base::printable(sweep.axes[0].dim);
   if (!sweep.ridge) return text + "\nmemory takes longer than arithmetic at every " + dim + " of the sweep";
   if (sweep.ridge->at_start) return text + "\narithmetic takes longer than memory from the first " + dim + " on";
-  return text + "\nridge: arithmetic takes longer than memory from " + dim + " " + report::grouped(sweep.ridge->size) +
+  return text + "\nridge: arithmetic takes longer than memory from " + dim + " " + base::grouped(sweep.ridge->size) +
          " on";
 }
 
@@ -83,14 +86,14 @@ std::optional<double> achieved(const SweepPoint& point) {
 
 // The columns of the published estimator's batch tables: index model,batch, then ai and perf.
 std::string published_csv(const Model& model, const Sweep& sweep) {
-  CsvLine header;
+  base::CsvLine header;
   header.add("model");
   for (const SweepAxis& axis : sweep.axes) header.name(axis.dim);
   for (const char* name : {"ai", "perf", "flops", "param_bytes", "bytes", "param_fraction"})
     header.add(std::string_view(name));
   std::string text = std::move(header).end();
   for (const SweepPoint& point : sweep.points) {
-    CsvLine line;
+    base::CsvLine line;
     line.name(model_name(model));
     for (const std::int64_t size : point.sizes) line.add(std::to_string(size));
     line.add(point.intensity).add(achieved(point)).add(point.flops).add(point.param_bytes).add(point.bytes);
@@ -103,7 +106,7 @@ std::string published_csv(const Model& model, const Sweep& sweep) {
 }
 
 std::string plain_csv(const Model& model, const Sweep& sweep) {
-  CsvLine header;
+  base::CsvLine header;
   header.add("model");
   for (const SweepAxis& axis : sweep.axes) header.name(axis.dim);
   for (const char* name : {"macs", "flops", "param_bytes", "bytes_read", "bytes_written", "bytes", "intensity",
@@ -115,7 +118,7 @@ std::string plain_csv(const Model& model, const Sweep& sweep) {
       header.add(std::string_view(name));
   std::string text = std::move(header).end();
   for (const SweepPoint& point : sweep.points) {
-    CsvLine line;
+    base::CsvLine line;
     line.name(model_name(model));
     for (const std::int64_t size : point.sizes) line.add(std::to_string(size));
     line.add(point.macs).add(point.flops).add(point.param_bytes).add(point.bytes_read).add(point.bytes_written);
@@ -143,12 +146,12 @@ std::string sweep_report(Format format, const Model& model, const Analysis& anal
   if (format == Format::Csv)
     return options.count == Convention::Pagoda ? published_csv(model, sweep) : plain_csv(model, sweep);
   const report::Data data = report::collect(model, analysis, options);
-  const Grid grid = sweep_grid(sweep, options);
+  const base::Grid grid = sweep_grid(sweep, options);
   if (format == Format::Markdown)
     return "# " + report::code(report::title(data)) + "\n\n" + heading(data, sweep) + "\n\n" +
            report::markdown_table(grid) + "\n" + footing(sweep, options) + "\n";
-  return report::title(data) + "\n" + heading(data, sweep) + "\n\n" + report::aligned(grid, options.width) + "\n" +
+  return report::title(data) + "\n" + heading(data, sweep) + "\n\n" + base::aligned(grid, options.width) + "\n" +
          footing(sweep, options) + "\nSI units: 1 kB is 1000 B, 1 M is 10^6\n";
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::present

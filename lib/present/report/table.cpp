@@ -1,17 +1,17 @@
 // The report for people: rows, totals, and formulas where dims are free.
 #include "report/rows.h"
 
-namespace pagoda {
+namespace pagoda::present {
 namespace {
 
+using base::Grid;
 using report::Data;
-using report::Grid;
 
 std::string formula_block(const Data& data) {
   std::string text = "\nformulas (floor_div(a, b) is a // b)\n";
-  Grid grid{.columns = {{.header = "  total"}, {.header = "formula"}}, .rows = {}};
+  base::Grid grid{.columns = {{.header = "  total"}, {.header = "formula"}}, .rows = {}};
   for (const auto& [what, formula] : report::total_formulas(data)) grid.rows.push_back({"  " + what, formula});
-  text += report::aligned(grid, 0);
+  text += base::aligned(grid, 0);
   for (const Symbol& symbol : data.analysis.symbols) text += "  where " + report::symbol_text(symbol) + "\n";
   if (!data.options.node_formulas) return text;
   for (const report::RowFormulas& row : report::row_formulas(data)) {
@@ -27,14 +27,14 @@ std::string formula_block(const Data& data) {
 std::string table_report(const Model& model, const Analysis& analysis, const ReportOptions& options) {
   const Data data = report::collect(model, analysis, options);
   std::string text = report::title(data) + "\n" + report::subtitle(data) + "\n\n";
-  text += report::aligned(report::row_grid(data), options.width) + "\n";
-  text += report::aligned(report::totals_grid(data), 0);
+  text += base::aligned(report::row_grid(data), options.width) + "\n";
+  text += base::aligned(report::totals_grid(data), 0);
   if (options.sections.training != nullptr)
-    text += "\n" + report::aligned(report::training_grid(data), 0) + "\n" +
-            report::aligned(report::training_memory_grid(data), 0);
+    text += "\n" + base::aligned(report::training_grid(data), 0) + "\n" +
+            base::aligned(report::training_memory_grid(data), 0);
   text += "SI units: 1 kB is 1000 B, 1 M is 10^6\n";
   if (options.formulas || options.node_formulas) text += formula_block(data);
   return text;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::present

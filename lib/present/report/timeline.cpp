@@ -5,7 +5,7 @@
 #include "report/csv_line.h"
 #include "report/rows.h"
 
-namespace pagoda {
+namespace pagoda::present {
 namespace {
 
 const Node& node_at(const Graph& graph, const MemoryPlan& plan, std::size_t step) {
@@ -15,7 +15,7 @@ const Node& node_at(const Graph& graph, const MemoryPlan& plan, std::size_t step
 // Text between tags and in quotes.
 std::string xml(const std::string& text) {
   std::string escaped;
-  for (const char c : printable(text)) {
+  for (const char c : base::printable(text)) {
     switch (c) {
       case '&':
         escaped += "&amp;";
@@ -63,12 +63,12 @@ std::string element(double x, double y, std::string_view anchor, const std::stri
 }  // namespace
 
 std::string memory_timeline_csv(const Model& model, const MemoryPlan& plan) {
-  report::CsvLine header;
+  base::CsvLine header;
   for (const char* name : {"step", "node", "name", "op_type", "bytes"}) header.add(std::string_view(name));
   std::string text = std::move(header).end();
   for (std::size_t step = 0; step < plan.timeline.size(); ++step) {
     const Node& node = node_at(model.main(), plan, step);
-    report::CsvLine line;
+    base::CsvLine line;
     line.add(std::to_string(step)).add(std::to_string(plan.order[step])).name(display_name(model.main(), node));
     line.name(node.op_type).add(report::Number(plan.timeline[step]));
     text += std::move(line).end();
@@ -95,13 +95,13 @@ std::string memory_timeline_svg(const Model& model, const MemoryPlan& plan) {
   if (steps > 0) {
     const Node& peak = node_at(graph, plan, static_cast<std::size_t>(plan.peak_step));
     text += element(kLeft, 40, "start",
-                    "peak " + report::grouped(plan.peak_bytes) + " B (" + report::si(plan.peak_bytes, "B") +
-                        ") at step " + std::to_string(plan.peak_step) + ", " + xml(display_name(graph, peak)) + " (" +
+                    "peak " + base::grouped(plan.peak_bytes) + " B (" + base::si(plan.peak_bytes, "B") + ") at step " +
+                        std::to_string(plan.peak_step) + ", " + xml(display_name(graph, peak)) + " (" +
                         xml(peak.op_type) + "); not counted: " + xml(std::string(kMemoryPlanExcludes)));
   }
   for (double mark = 0, step = tick(top); mark <= top * 1.0001; mark += step) {
     text += "<path d=\"M" + px(kLeft) + " " + px(y_of(mark)) + "H" + px(kWidth - kRight) + "\" stroke=\"#ddd\"/>\n";
-    text += element(kLeft - 8, y_of(mark) + 4, "end", report::si(static_cast<Int>(mark), "B"));
+    text += element(kLeft - 8, y_of(mark) + 4, "end", base::si(static_cast<Int>(mark), "B"));
   }
   std::string line = "M" + px(kLeft) + " " + px(bottom);
   const std::size_t columns = std::min(steps, static_cast<std::size_t>(width));
@@ -122,4 +122,4 @@ std::string memory_timeline_svg(const Model& model, const MemoryPlan& plan) {
   return text + "</svg>\n";
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::present

@@ -1,10 +1,10 @@
 // A training step for people: its parts, and the memory that it takes.
 #include "report/rows.h"
 
-namespace pagoda::report {
+namespace pagoda::present::report {
 namespace {
 
-std::string cell(const Number& value, std::string_view unit = "") { return value ? si(*value, unit) : "?"; }
+std::string cell(const Number& value, std::string_view unit = "") { return value ? base::si(*value, unit) : "?"; }
 
 Number maybe(const std::optional<Dim>& dim) { return dim ? number(*dim) : Number(); }
 
@@ -17,9 +17,9 @@ std::vector<std::pair<std::string_view, const OpCost*>> step_parts(const Trainin
           {"step", &totals.step}};
 }
 
-Grid training_grid(const Data& data) {
+base::Grid training_grid(const Data& data) {
   const TrainingSection& section = *data.options.sections.training;
-  Grid grid;
+  base::Grid grid;
   grid.columns = {{.header = "training step"}};
   for (const char* header : {"MACs", "FLOPs", "read", "written", "× forward"})
     grid.columns.push_back({.header = header, .is_number = true});
@@ -34,17 +34,17 @@ Grid training_grid(const Data& data) {
     if (name == "dw") note = "gradients of parameters";
     if (name == "optimizer") note = std::string(to_string(section.options.optimizer));
     if (name == "recomputed") note = std::string(to_string(section.options.recompute));
-    if (name == "step" && section.time) note = "time ≥ " + si_seconds(section.time->seconds);
+    if (name == "step" && section.time) note = "time ≥ " + base::si_seconds(section.time->seconds);
     const bool is_part = name == "dx" || name == "dw";
-    grid.rows.push_back({(is_part ? "  " : "") + std::string(name), at_least + cell(number(cost->macs)),
-                         at_least + cell(work), cell(number(cost->bytes_read), "B"),
-                         cell(number(cost->bytes_written), "B"),
-                         is_known ? rounded(static_cast<double>(*work) / static_cast<double>(*forward)) : "", note});
+    grid.rows.push_back(
+        {(is_part ? "  " : "") + std::string(name), at_least + cell(number(cost->macs)), at_least + cell(work),
+         cell(number(cost->bytes_read), "B"), cell(number(cost->bytes_written), "B"),
+         is_known ? base::rounded(static_cast<double>(*work) / static_cast<double>(*forward)) : "", note});
   }
   return grid;
 }
 
-Grid training_memory_grid(const Data& data) {
+base::Grid training_memory_grid(const Data& data) {
   const TrainingMemory& memory = data.options.sections.training->training->memory;
   const std::pair<std::string_view, Number> rows[] = {
       {"weights", number(memory.weight_bytes)},
@@ -55,12 +55,12 @@ Grid training_memory_grid(const Data& data) {
       {"peak of activations and their gradients", maybe(memory.activation_peak_bytes)},
       {"peak of the step", maybe(memory.peak_bytes())},
   };
-  Grid grid;
+  base::Grid grid;
   grid.columns = {
       {.header = "training memory"}, {.header = "exact", .is_number = true}, {.header = "", .is_number = true}};
   for (const auto& [name, bytes] : rows)
-    grid.rows.push_back({std::string(name), bytes ? grouped(*bytes) : "?", cell(bytes, "B")});
+    grid.rows.push_back({std::string(name), bytes ? base::grouped(*bytes) : "?", cell(bytes, "B")});
   return grid;
 }
 
-}  // namespace pagoda::report
+}  // namespace pagoda::present::report

@@ -10,7 +10,7 @@
 #include "plot/svg.h"
 #include "plot/text.h"
 
-namespace pagoda::results {
+namespace pagoda::present::results {
 namespace {
 
 using plot::fit;
@@ -242,7 +242,7 @@ std::string page(const std::string& title, const std::vector<std::string>& facts
                             "font-variant-numeric: tabular-nums; }";
   std::string html = "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n";
   html += "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'sha256-" +
-          plot::base64(plot::sha256(style)) + "'; base-uri 'none'; form-action 'none'\">\n";
+          base::base64(base::sha256(style)) + "'; base-uri 'none'; form-action 'none'\">\n";
   html += "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>" + xml(title) +
           "</title>\n<style>" + style + "</style>\n</head>\n<body>\n<main>\n<h1>" + xml(title) + "</h1>\n";
   for (const std::string& fact : facts) html += "<p>" + xml(fact) + "</p>\n";
@@ -263,4 +263,4 @@ std::string page(const std::string& title, const std::vector<std::string>& facts
   return html + "</main>\n</body>\n</html>\n";
 }
 
-}  // namespace pagoda::results
+}  // namespace pagoda::present::results

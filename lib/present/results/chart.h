@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace pagoda::results {
+namespace pagoda::present::results {
 
 struct ChartPoint {
   double x = 0, y = 0;
@@ -55,4 +55,4 @@ struct PageTable {
 std::string page(const std::string& title, const std::vector<std::string>& facts, const std::vector<std::string>& svgs,
                  const std::vector<PageTable>& tables);
 
-}  // namespace pagoda::results
+}  // namespace pagoda::present::results

@@ -7,14 +7,14 @@
 #include "pagoda/present/result_report.h"
 #include "results/groups.h"
 
-namespace pagoda {
+namespace pagoda::present {
 namespace {
 
 using results::Group;
 using results::Units;
 
 std::optional<double> verification_error(const Group& group) {
-  for (const Result* repeat : group.repeats)
+  for (const documents::Result* repeat : group.repeats)
     if (repeat->verification && repeat->verification->error) return repeat->verification->error;
   return std::nullopt;
 }
@@ -54,20 +54,20 @@ void test(Pair& pair, double threshold) {
     row.note += std::string(row.note.empty() ? "" : "; ") + "too few measurements";
     return;
   }
-  if (results::rank_sum_resolution(a.size(), b.size()) <= threshold) {
+  if (base::rank_sum_resolution(a.size(), b.size()) <= threshold) {
     row.test = "rank sum, exact";
-    row.p_slower = results::rank_sum_tail(a.size(), b.size(), results::wins(a, b));
-    row.p_faster = results::rank_sum_tail(b.size(), a.size(), results::wins(b, a));
-    if (const auto shift = results::shift_interval(b, a, 0.95)) {
+    row.p_slower = base::rank_sum_tail(a.size(), b.size(), base::wins(a, b));
+    row.p_faster = base::rank_sum_tail(b.size(), a.size(), base::wins(b, a));
+    if (const auto shift = base::shift_interval(b, a, 0.95)) {
       row.low = std::exp((*shift)[1]);
       row.high = std::exp((*shift)[2]);
     }
-  } else if (const auto welch = results::welch(a, b)) {
+  } else if (const auto welch = base::welch(a, b)) {
     row.test = "Welch on logarithms";
     const double t = welch->difference / welch->error;
-    row.p_slower = results::student_tail(t, welch->degrees);
-    row.p_faster = results::student_tail(-t, welch->degrees);
-    const double reach = results::student_quantile(0.975, welch->degrees) * welch->error;
+    row.p_slower = base::student_tail(t, welch->degrees);
+    row.p_faster = base::student_tail(-t, welch->degrees);
+    const double reach = base::student_quantile(0.975, welch->degrees) * welch->error;
     row.low = std::exp(-welch->difference - reach);
     row.high = std::exp(-welch->difference + reach);
   } else {
@@ -96,7 +96,7 @@ MeanRatio mean_of(std::string name, const std::vector<const Pair*>& pairs) {
   bool all_known = !pairs.empty();
   for (const Pair* pair : pairs) {
     sum += std::log(*pair->row.ratio);
-    const auto welch = results::welch(pair->now.logs, pair->base.logs);
+    const auto welch = base::welch(pair->now.logs, pair->base.logs);
     all_known = all_known && welch;
     if (!welch) continue;
     const double v = welch->error * welch->error;
@@ -107,7 +107,7 @@ MeanRatio mean_of(std::string name, const std::vector<const Pair*>& pairs) {
   const double n = static_cast<double>(pairs.size());
   mean.ratio = std::exp(sum / n);
   if (all_known) {
-    const double reach = results::student_quantile(0.975, variance * variance / weight) * std::sqrt(variance) / n;
+    const double reach = base::student_quantile(0.975, variance * variance / weight) * std::sqrt(variance) / n;
     mean.low = std::exp(sum / n - reach);
     mean.high = std::exp(sum / n + reach);
   }
@@ -157,7 +157,7 @@ std::size_t ResultComparison::count(SpeedVerdict verdict) const {
       std::count_if(rows.begin(), rows.end(), [&](const SpeedUp& row) { return row.verdict == verdict; }));
 }
 
-ResultComparison compare_results(const std::vector<Result>& base, const std::vector<Result>& now,
+ResultComparison compare_results(const std::vector<documents::Result>& base, const std::vector<documents::Result>& now,
                                  const CompareOptions& options) {
   ResultComparison comparison;
   comparison.options = options;
@@ -208,4 +208,4 @@ ResultComparison compare_results(const std::vector<Result>& base, const std::vec
   return comparison;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::present

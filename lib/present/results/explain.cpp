@@ -7,7 +7,7 @@
 
 #include "pagoda/present/result_report.h"
 
-namespace pagoda {
+namespace pagoda::present {
 namespace {
 
 using Eigen::Index;
@@ -201,4 +201,4 @@ Explanation explain(const std::string& quantity, const std::map<std::string, dou
   return result;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::present

@@ -8,7 +8,7 @@
 #include "pagoda/base/statistics.h"
 #include "pagoda/measured/axes.h"
 
-namespace pagoda::results {
+namespace pagoda::present::results {
 namespace {
 
 constexpr std::array<std::string_view, 10> kWorkload = {"model", "mode",       "device",  "dtype",     "batch",
@@ -21,11 +21,11 @@ bool is_protocol(const std::string& name) {
          name == "verify" || name.starts_with("measure.");
 }
 
-std::string named(const Config& config, bool workload) {
-  Config part;
+std::string named(const documents::Config& config, bool workload) {
+  documents::Config part;
   for (const auto& [name, value] : config)
     if (is_workload_axis(name) == workload && !is_protocol(name) && name != "model_name") part[name] = value;
-  return label(part);
+  return documents::label(part);
 }
 
 }  // namespace
@@ -33,36 +33,36 @@ std::string named(const Config& config, bool workload) {
 bool is_workload_axis(const std::string& axis) {
   return std::find(kWorkload.begin(), kWorkload.end(), axis) != kWorkload.end();
 }
-std::string workload_name(const Config& config) { return named(config, true); }
-std::string series_name(const Config& config) { return named(config, false); }
+std::string workload_name(const documents::Config& config) { return named(config, true); }
+std::string series_name(const documents::Config& config) { return named(config, false); }
 
-std::string text_of(const Settings& settings, const std::string& name) {
+std::string text_of(const base::Settings& settings, const std::string& name) {
   const auto it = settings.find(name);
   return it == settings.end() || std::holds_alternative<std::monostate>(it->second) ? std::string()
-                                                                                    : setting_text(it->second);
+                                                                                    : base::setting_text(it->second);
 }
 
-Config without_protocol(const Config& config, const std::vector<std::string>& without) {
-  Config result;
+documents::Config without_protocol(const documents::Config& config, const std::vector<std::string>& without) {
+  documents::Config result;
   for (const auto& [name, value] : config)
     if (!is_protocol(name) && std::find(without.begin(), without.end(), name) == without.end()) result[name] = value;
   return result;
 }
 
-std::vector<Group> groups(const std::vector<Result>& results, const std::vector<std::string>& without) {
+std::vector<Group> groups(const std::vector<documents::Result>& results, const std::vector<std::string>& without) {
   std::vector<Group> list;
   std::map<std::string, std::size_t> places;
-  for (const Result& result : results) {
-    const Config config = without_protocol(result.config, without);
-    const auto [place, is_new] = places.emplace(canonical(config), list.size());
+  for (const documents::Result& result : results) {
+    const documents::Config config = without_protocol(result.config, without);
+    const auto [place, is_new] = places.emplace(documents::canonical(config), list.size());
     if (is_new)
-      list.push_back({.name = label(config),
+      list.push_back({.name = documents::label(config),
                       .model = text_of(config, "model"),
                       .sha256 = text_of(result.config, "model_sha256"),
                       .repeats = {},
                       .failure = {}});
     Group& group = list[place->second];
-    if (result.status == ResultStatus::Ok && result.timing && result.timing->latency.n > 0 &&
+    if (result.status == documents::ResultStatus::Ok && result.timing && result.timing->latency.n > 0 &&
         result.timing->latency.p50 > 0)
       group.repeats.push_back(&result);
     else if (group.failure.empty())
@@ -74,8 +74,8 @@ std::vector<Group> groups(const std::vector<Result>& results, const std::vector<
 Units units(const Group& group) {
   Units result;
   result.are_repeats = group.repeats.size() >= kFewestRepeats;
-  for (const Result* repeat : group.repeats) {
-    const Latency& latency = repeat->timing->latency;
+  for (const documents::Result* repeat : group.repeats) {
+    const base::Latency& latency = repeat->timing->latency;
     if (result.are_repeats) {
       result.logs.push_back(std::log(latency.p50));
       continue;
@@ -84,7 +84,7 @@ Units units(const Group& group) {
     for (std::size_t b = 0; b < blocks; ++b) {
       const auto at = [&](std::size_t i) { return latency.samples.begin() + static_cast<std::ptrdiff_t>(i); };
       const std::vector<double> block(at(b * count / blocks), at((b + 1) * count / blocks));
-      if (const double middle = median(block); middle > 0) result.logs.push_back(std::log(middle));
+      if (const double middle = base::median(block); middle > 0) result.logs.push_back(std::log(middle));
     }
   }
   return result;
@@ -92,8 +92,8 @@ Units units(const Group& group) {
 
 double median_seconds(const Group& group) {
   std::vector<double> medians;
-  for (const Result* repeat : group.repeats) medians.push_back(repeat->timing->latency.p50);
-  return median(medians);
+  for (const documents::Result* repeat : group.repeats) medians.push_back(repeat->timing->latency.p50);
+  return base::median(medians);
 }
 
-}  // namespace pagoda::results
+}  // namespace pagoda::present::results

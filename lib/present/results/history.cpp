@@ -9,7 +9,7 @@
 #include "pagoda/present/result_report.h"
 #include "results/groups.h"
 
-namespace pagoda {
+namespace pagoda::present {
 namespace {
 
 using results::Group;
@@ -21,7 +21,7 @@ Table table_of(const Snapshot& snapshot) {
   Table table;
   for (Group& group : results::groups(snapshot.results)) {
     if (group.repeats.empty()) continue;
-    const Config& config = group.repeats.front()->config;
+    const documents::Config& config = group.repeats.front()->config;
     table[results::series_name(config)][results::workload_name(config)] = std::move(group);
   }
   return table;
@@ -89,16 +89,16 @@ CurvePoint point_of(const std::string& workload, const Group& base, const Group&
                    .code = {}};
   const std::vector<double> a = results::units(base).logs, b = results::units(now).logs;
   if (&base != &now) {
-    if (const auto shift = results::shift_interval(a, b, 0.95)) {
+    if (const auto shift = base::shift_interval(a, b, 0.95)) {
       point.low = std::exp((*shift)[1]);
       point.high = std::exp((*shift)[2]);
-    } else if (const auto welch = results::welch(a, b)) {
-      const double reach = results::student_quantile(0.975, welch->degrees) * welch->error;
+    } else if (const auto welch = base::welch(a, b)) {
+      const double reach = base::student_quantile(0.975, welch->degrees) * welch->error;
       point.low = std::exp(welch->difference - reach);
       point.high = std::exp(welch->difference + reach);
     }
   }
-  for (const Result* repeat : now.repeats) {
+  for (const documents::Result* repeat : now.repeats) {
     if (!repeat->verification) continue;
     point.error = repeat->verification->error;
     point.code = std::string(to_string(repeat->verification->code));
@@ -124,15 +124,15 @@ HistoryPoint summary_of(std::size_t snapshot, const std::vector<CurvePoint>& poi
     result.low = std::exp(logs / n - std::sqrt(squares) / n);
     result.high = std::exp(logs / n + std::sqrt(squares) / n);
   }
-  result.percentiles = {quantile(ratios, 0.05), quantile(ratios, 0.5), quantile(ratios, 0.95)};
+  result.percentiles = {base::quantile(ratios, 0.05), base::quantile(ratios, 0.5), base::quantile(ratios, 0.95)};
   return result;
 }
 
 }  // namespace
 
-std::vector<Snapshot> by_day(const std::vector<Result>& results) {
+std::vector<Snapshot> by_day(const std::vector<documents::Result>& results) {
   std::map<std::string, Snapshot> days;
-  for (const Result& result : results) {
+  for (const documents::Result& result : results) {
     const std::string time = results::text_of(result.metadata, "time"), day = time.substr(0, 10);
     Snapshot& snapshot = days[day];
     snapshot.name = day;
@@ -176,4 +176,4 @@ History history(const std::vector<Snapshot>& snapshots, const std::string& basel
   return result;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::present

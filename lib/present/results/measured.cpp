@@ -2,13 +2,13 @@
 #include "pagoda/present/result_report.h"
 #include "results/groups.h"
 
-namespace pagoda {
+namespace pagoda::present {
 
-Measured measured_of(const Result& result) {
-  if (result.status != ResultStatus::Ok || !result.timing)
+documents::Measured measured_of(const documents::Result& result) {
+  if (result.status != documents::ResultStatus::Ok || !result.timing)
     throw Error(result.key + ": is " + std::string(to_string(result.status)) +
                 ", there is no time to convert; choose another record with --key");
-  Measured measured;
+  documents::Measured measured;
   measured.source = "pagoda-bench";
   measured.tool = results::text_of(result.metadata, "runner");
   for (const char* name : {"gpu", "device", "cpu"})
@@ -17,16 +17,16 @@ Measured measured_of(const Result& result) {
   for (const auto& [name, value] : result.metadata)
     if (name.starts_with("version.") || name == "driver" || name == "governor") measured.env[name] = value;
   if (result.interference.clock_hz_after) measured.clocks["cpu_hz"] = *result.interference.clock_hz_after;
-  const Latency& latency = result.timing->latency;
+  const base::Latency& latency = result.timing->latency;
   measured.repeats = latency.n;
   measured.warmup = result.timing->warmup_iterations;
   measured.seconds = latency.p50;
-  measured.spread = Spread{.min = latency.min, .max = latency.max, .mean = latency.mean, .n = latency.n};
+  measured.spread = documents::Spread{.min = latency.min, .max = latency.max, .mean = latency.mean, .n = latency.n};
   // Their layers are nodes of the file; modules of a framework are not.
   const std::string backend = results::text_of(result.config, "backend");
   const bool are_nodes = backend == "ort" || backend == "conv";
-  for (const LayerTime& layer : result.layers) {
-    MeasuredKernel kernel;
+  for (const documents::LayerTime& layer : result.layers) {
+    documents::MeasuredKernel kernel;
     kernel.name = layer.name;
     kernel.op_type = layer.op_type;
     if (are_nodes) kernel.node = layer.name;
@@ -39,7 +39,7 @@ Measured measured_of(const Result& result) {
   if (!result.energy_joules) {
     measured.missing.push_back({"energy_joules", "no counter of energy could be read"});
   } else {
-    MeasuredRun run;
+    documents::MeasuredRun run;
     run.config = result.config;
     run.seconds = latency.p50;
     run.energy_joules = result.energy_joules;
@@ -49,4 +49,4 @@ Measured measured_of(const Result& result) {
   return measured;
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::present

@@ -10,18 +10,18 @@
 #include "report/csv_line.h"
 #include "results/chart.h"
 
-namespace pagoda {
+namespace pagoda::present {
 namespace {
 
-using report::rounded;
-using report::si_seconds;
+using base::rounded;
+using base::si_seconds;
 using results::PageTable;
 
 constexpr std::size_t kMostRows = 60;  // in a picture
 
 std::string ratio_text(double ratio) {
   // Three decimals near 1, where changes are small.
-  if (ratio < 0.5 || ratio >= 10) return rounded(ratio);
+  if (ratio < 0.5 || ratio >= 10) return base::rounded(ratio);
   std::string text = std::to_string(std::llround(ratio * 1000));
   text.insert(0, text.size() < 4 ? 4 - text.size() : 0, '0');
   return text.insert(text.size() - 3, ".");
@@ -39,26 +39,26 @@ std::string text_of(const std::vector<std::string>& facts, const std::vector<Pag
   std::string text;
   for (const PageTable& table : tables) {
     if (table.rows.empty()) continue;
-    report::Grid grid;
+    base::Grid grid;
     for (const std::string& column : table.columns) grid.columns.push_back({.header = column});
     for (std::vector<std::string> row : table.rows) {
-      for (std::string& cell : row) cell = printable(cell);
+      for (std::string& cell : row) cell = base::printable(cell);
       grid.rows.push_back(std::move(row));
     }
-    text += table.title + "\n" + report::aligned(grid, 0) + "\n";
+    text += table.title + "\n" + base::aligned(grid, 0) + "\n";
   }
-  for (const std::string& fact : facts) text += printable(fact) + "\n";
+  for (const std::string& fact : facts) text += base::printable(fact) + "\n";
   return text;
 }
 
 // One heading row, then all rows of the first table; the others are for people.
 std::string csv_of(const PageTable& table) {
   std::string csv;
-  report::CsvLine header;
+  base::CsvLine header;
   for (const std::string& column : table.columns) header.add(std::string_view(column));
   csv += std::move(header).end();
   for (const auto& row : table.rows) {
-    report::CsvLine line;
+    base::CsvLine line;
     for (const std::string& cell : row) line.name(cell);
     csv += std::move(line).end();
   }
@@ -124,7 +124,7 @@ std::string written(const Document& document, ReportFormat format) {
   return {};
 }
 
-std::string shortest(const std::optional<double>& value) { return value ? report::shortest(*value) : std::string(); }
+std::string shortest(const std::optional<double>& value) { return value ? base::shortest(*value) : std::string(); }
 
 std::vector<std::vector<std::string>> single_column(const std::vector<std::string>& list) {
   std::vector<std::vector<std::string>> rows;
@@ -162,9 +162,9 @@ std::string comparison_report(const ResultComparison& c, ReportFormat format, co
   for (const SpeedUp& row : c.rows) names.push_back(row.name);
   const ShortNames short_name(names);
   for (const SpeedUp& row : c.rows) {
-    table.rows.push_back({row.name, si_seconds(row.base_seconds), si_seconds(row.new_seconds), ratio_text(*row.ratio),
-                          interval_text(row.low, row.high), std::string(to_string(row.verdict)),
-                          row.p_slower ? rounded(*row.p_slower) : "", row.note});
+    table.rows.push_back({row.name, base::si_seconds(row.base_seconds), base::si_seconds(row.new_seconds),
+                          ratio_text(*row.ratio), interval_text(row.low, row.high), std::string(to_string(row.verdict)),
+                          row.p_slower ? base::rounded(*row.p_slower) : "", row.note});
     document.csv.rows.push_back({row.name, row.model, shortest(row.base_seconds), shortest(row.new_seconds),
                                  shortest(row.ratio), shortest(row.low), shortest(row.high),
                                  std::string(to_string(row.verdict)), shortest(row.p_slower), shortest(row.p_faster),
@@ -218,9 +218,9 @@ std::string history_report(const History& h, ReportFormat format, const std::str
         bottom{.name = "", .points = {}, .dashes = "2 3", .color = color};
     for (const HistoryPoint& point : series.points) {
       table.rows.push_back({series.name, h.snapshots[point.snapshot], std::to_string(point.workloads),
-                            report::shortest(point.geomean), shortest(point.low), shortest(point.high),
-                            report::shortest(point.percentiles[0]), report::shortest(point.percentiles[1]),
-                            report::shortest(point.percentiles[2])});
+                            base::shortest(point.geomean), shortest(point.low), shortest(point.high),
+                            base::shortest(point.percentiles[0]), base::shortest(point.percentiles[1]),
+                            base::shortest(point.percentiles[2])});
       const double x = static_cast<double>(point.snapshot);
       mean.points.push_back({.x = x, .y = point.geomean, .low = point.low, .high = point.high});
       bottom.points.push_back({.x = x, .y = point.percentiles[0]});
@@ -265,7 +265,7 @@ std::string latest_report(const History& h, ReportFormat format, const std::stri
     for (const CurvePoint& point : series.latest) names.push_back(point.workload);
     const ShortNames short_name(names);
     for (const CurvePoint& point : series.latest) {
-      table.rows.push_back({series.name, series.latest_snapshot, point.workload, report::shortest(point.ratio),
+      table.rows.push_back({series.name, series.latest_snapshot, point.workload, base::shortest(point.ratio),
                             shortest(point.low), shortest(point.high), point.code.value_or(""), shortest(point.error)});
       // A point that is its own baseline needs no name.
       const bool is_named = series.latest.size() <= 30 && point.low.has_value();
@@ -305,11 +305,12 @@ std::string explanation_report(const Explanation& e, ReportFormat format, const 
   for (const Correlation& c : e.correlations) {
     const auto share =
         std::find_if(e.shares.begin(), e.shares.end(), [&](const auto& s) { return s.first == c.feature; });
-    document.csv.rows.push_back({c.feature, std::to_string(c.count), report::shortest(c.rank),
-                                 report::shortest(c.linear), report::shortest(c.explained),
-                                 report::shortest(share == e.shares.end() ? 0 : share->second)});
+    document.csv.rows.push_back({c.feature, std::to_string(c.count), base::shortest(c.rank), base::shortest(c.linear),
+                                 base::shortest(c.explained),
+                                 base::shortest(share == e.shares.end() ? 0 : share->second)});
     if (correlations.rows.size() < 15)
-      correlations.rows.push_back({c.feature, rounded(c.rank), rounded(c.linear), plot::percent_text(c.explained)});
+      correlations.rows.push_back(
+          {c.feature, base::rounded(c.rank), base::rounded(c.linear), plot::percent_text(c.explained)});
   }
   PageTable tree{.title = "Tree", .columns = {"node", "models", e.quantity, "explains"}, .rows = {}};
   const auto visit = [&](const auto& self, std::size_t at, std::size_t depth, const std::string& condition) -> void {
@@ -321,8 +322,8 @@ std::string explanation_report(const Explanation& e, ReportFormat format, const 
          std::to_string(node.count), ratio_text(node.mean),
          node.feature.empty() ? "" : plot::percent_text(node.explained)});
     if (node.feature.empty()) return;
-    self(self, node.left, depth + 1, node.feature + " ≤ " + rounded(node.threshold));
-    self(self, node.right, depth + 1, node.feature + " > " + rounded(node.threshold));
+    self(self, node.left, depth + 1, node.feature + " ≤ " + base::rounded(node.threshold));
+    self(self, node.right, depth + 1, node.feature + " > " + base::rounded(node.threshold));
   };
   if (!e.tree.empty()) visit(visit, 0, 0, "");
   document.facts = {"the tree explains " + plot::percent_text(e.explained) +
@@ -347,4 +348,4 @@ std::string explanation_report(const Explanation& e, ReportFormat format, const 
   return written(document, format);
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::present

@@ -10,10 +10,10 @@
 #include "report/csv_line.h"
 #include "results/groups.h"
 
-namespace pagoda {
+namespace pagoda::present {
 namespace {
 
-using report::CsvLine;
+using base::CsvLine;
 using results::text_of;
 
 constexpr double kMilliseconds = 1e3;
@@ -22,65 +22,65 @@ std::optional<double> integer(const std::optional<std::int64_t>& value) {
   return value ? std::optional(static_cast<double>(*value)) : std::nullopt;
 }
 
-const Latency* latency_of(const Result& r) { return r.timing ? &r.timing->latency : nullptr; }
+const base::Latency* latency_of(const documents::Result& r) { return r.timing ? &r.timing->latency : nullptr; }
 
 struct NumberColumn {
   const char* name;
-  std::optional<double> (*value)(const Result&);
+  std::optional<double> (*value)(const documents::Result&);
 };
 
-template <double Latency::*Member>
-std::optional<double> of_latency(const Result& r) {
-  const Latency* latency = latency_of(r);
+template <double base::Latency::*Member>
+std::optional<double> of_latency(const documents::Result& r) {
+  const base::Latency* latency = latency_of(r);
   return latency ? std::optional(latency->*Member) : std::nullopt;
 }
 
 // clang-format off
 constexpr std::array<NumberColumn, 26> kTidy = {{
-    {"p50_seconds", of_latency<&Latency::p50>},
-    {"p95_seconds", of_latency<&Latency::p95>},
-    {"p99_seconds", of_latency<&Latency::p99>},
-    {"mean_seconds", of_latency<&Latency::mean>},
-    {"std_seconds", of_latency<&Latency::std>},
-    {"min_seconds", of_latency<&Latency::min>},
-    {"max_seconds", of_latency<&Latency::max>},
-    {"p50_low_seconds", [](const Result& r) { const Latency* l = latency_of(r); return l && l->ci95 ? std::optional((*l->ci95)[0]) : std::nullopt; }},
-    {"p50_high_seconds", [](const Result& r) { const Latency* l = latency_of(r); return l && l->ci95 ? std::optional((*l->ci95)[1]) : std::nullopt; }},
-    {"runs", [](const Result& r) { return r.timing ? integer(r.timing->latency.n) : std::nullopt; }},
-    {"converged", [](const Result& r) { return r.timing ? std::optional(r.timing->latency.converged ? 1.0 : 0.0) : std::nullopt; }},
-    {"first_call_seconds", [](const Result& r) { return r.timing ? std::optional(r.timing->first_call_seconds) : std::nullopt; }},
-    {"warmup_seconds", [](const Result& r) { return r.timing ? std::optional(r.timing->warmup_seconds) : std::nullopt; }},
-    {"items", [](const Result& r) { return r.items; }},
-    {"items_per_second", [](const Result& r) { const Latency* l = latency_of(r); return l && r.items && l->p50 > 0 ? std::optional(*r.items / l->p50) : std::nullopt; }},
-    {"load_seconds", [](const Result& r) { return r.load_seconds; }},
-    {"compile_seconds", [](const Result& r) { return r.compile_seconds; }},
-    {"host_peak_bytes", [](const Result& r) { return r.host_peak_bytes; }},
-    {"device_peak_bytes", [](const Result& r) { return r.device_peak_bytes; }},
-    {"energy_joules", [](const Result& r) { return r.energy_joules; }},
-    {"verification_error", [](const Result& r) { return r.verification ? r.verification->error : std::nullopt; }},
-    {"steal_seconds", [](const Result& r) { return r.interference.steal_seconds; }},
-    {"temperature_celsius", [](const Result& r) { return r.interference.temperature_celsius; }},
-    {"clock_hz_after", [](const Result& r) { return r.interference.clock_hz_after; }},
-    {"wall_seconds", [](const Result& r) { return std::optional(r.wall_seconds); }},
-    {"layers", [](const Result& r) { return std::optional(static_cast<double>(r.layers.size())); }},
+    {"p50_seconds", of_latency<&base::Latency::p50>},
+    {"p95_seconds", of_latency<&base::Latency::p95>},
+    {"p99_seconds", of_latency<&base::Latency::p99>},
+    {"mean_seconds", of_latency<&base::Latency::mean>},
+    {"std_seconds", of_latency<&base::Latency::std>},
+    {"min_seconds", of_latency<&base::Latency::min>},
+    {"max_seconds", of_latency<&base::Latency::max>},
+    {"p50_low_seconds", [](const documents::Result& r) { const base::Latency* l = latency_of(r); return l && l->ci95 ? std::optional((*l->ci95)[0]) : std::nullopt; }},
+    {"p50_high_seconds", [](const documents::Result& r) { const base::Latency* l = latency_of(r); return l && l->ci95 ? std::optional((*l->ci95)[1]) : std::nullopt; }},
+    {"runs", [](const documents::Result& r) { return r.timing ? integer(r.timing->latency.n) : std::nullopt; }},
+    {"converged", [](const documents::Result& r) { return r.timing ? std::optional(r.timing->latency.converged ? 1.0 : 0.0) : std::nullopt; }},
+    {"first_call_seconds", [](const documents::Result& r) { return r.timing ? std::optional(r.timing->first_call_seconds) : std::nullopt; }},
+    {"warmup_seconds", [](const documents::Result& r) { return r.timing ? std::optional(r.timing->warmup_seconds) : std::nullopt; }},
+    {"items", [](const documents::Result& r) { return r.items; }},
+    {"items_per_second", [](const documents::Result& r) { const base::Latency* l = latency_of(r); return l && r.items && l->p50 > 0 ? std::optional(*r.items / l->p50) : std::nullopt; }},
+    {"load_seconds", [](const documents::Result& r) { return r.load_seconds; }},
+    {"compile_seconds", [](const documents::Result& r) { return r.compile_seconds; }},
+    {"host_peak_bytes", [](const documents::Result& r) { return r.host_peak_bytes; }},
+    {"device_peak_bytes", [](const documents::Result& r) { return r.device_peak_bytes; }},
+    {"energy_joules", [](const documents::Result& r) { return r.energy_joules; }},
+    {"verification_error", [](const documents::Result& r) { return r.verification ? r.verification->error : std::nullopt; }},
+    {"steal_seconds", [](const documents::Result& r) { return r.interference.steal_seconds; }},
+    {"temperature_celsius", [](const documents::Result& r) { return r.interference.temperature_celsius; }},
+    {"clock_hz_after", [](const documents::Result& r) { return r.interference.clock_hz_after; }},
+    {"wall_seconds", [](const documents::Result& r) { return std::optional(r.wall_seconds); }},
+    {"layers", [](const documents::Result& r) { return std::optional(static_cast<double>(r.layers.size())); }},
 }};
 // clang-format on
 
 // Names of the settings that any record has, sorted.
 template <typename Settings_of>
-std::vector<std::string> names(const std::vector<Result>& results, const Settings_of& settings_of) {
+std::vector<std::string> names(const std::vector<documents::Result>& results, const Settings_of& settings_of) {
   std::set<std::string> all;
-  for (const Result& result : results)
-    for (const Settings* settings : settings_of(result))
+  for (const documents::Result& result : results)
+    for (const base::Settings* settings : settings_of(result))
       for (const auto& [name, value] : *settings) all.insert(name);
   return {all.begin(), all.end()};
 }
 
-std::vector<const Settings*> config_of(const Result& r) { return {&r.config}; }
+std::vector<const base::Settings*> config_of(const documents::Result& r) { return {&r.config}; }
 
-std::vector<const Settings*> facts_of(const Result& r) {
-  std::vector<const Settings*> list;
-  for (const LayerTime& layer : r.layers) list.push_back(&layer.facts);
+std::vector<const base::Settings*> facts_of(const documents::Result& r) {
+  std::vector<const base::Settings*> list;
+  for (const documents::LayerTime& layer : r.layers) list.push_back(&layer.facts);
   return list;
 }
 
@@ -91,19 +91,19 @@ std::vector<std::string> feature_names(const ModelFeatures& features) {
   return list;
 }
 
-void add_features(CsvLine& line, const Result& r, const ModelFeatures& features, std::size_t count) {
+void add_features(base::CsvLine& line, const documents::Result& r, const ModelFeatures& features, std::size_t count) {
   const auto found = features.find(text_of(r.config, "model"));
   for (std::size_t i = 0; i < count; ++i)
     line.add(found != features.end() && i < found->second.size() ? found->second[i].value : std::nullopt);
 }
 
 std::string header(const std::vector<std::string>& names) {
-  CsvLine line;
+  base::CsvLine line;
   for (const std::string& name : names) line.add(std::string_view(name));
   return std::move(line).end();
 }
 
-std::string tidy(const std::vector<Result>& results, const ModelFeatures& features) {
+std::string tidy(const std::vector<documents::Result>& results, const ModelFeatures& features) {
   const std::vector<std::string> axes = names(results, config_of), extra = feature_names(features);
   std::vector<std::string> columns = {"key", "status", "reason"};
   columns.insert(columns.end(), axes.begin(), axes.end());
@@ -112,8 +112,8 @@ std::string tidy(const std::vector<Result>& results, const ModelFeatures& featur
     columns.emplace_back(name);
   for (const std::string& name : extra) columns.push_back("structure_" + name);
   std::string csv = header(columns);
-  for (const Result& r : results) {
-    CsvLine line;
+  for (const documents::Result& r : results) {
+    base::CsvLine line;
     line.add(std::string_view(r.key)).add(to_string(r.status)).name(r.reason);
     for (const std::string& axis : axes) line.name(text_of(r.config, axis));
     for (const NumberColumn& column : kTidy) line.add(column.value(r));
@@ -126,18 +126,18 @@ std::string tidy(const std::vector<Result>& results, const ModelFeatures& featur
   return csv;
 }
 
-std::string tidy_layers(const std::vector<Result>& results) {
+std::string tidy_layers(const std::vector<documents::Result>& results) {
   const std::vector<std::string> axes = names(results, config_of), facts = names(results, facts_of);
   std::vector<std::string> columns = {"key"};
   columns.insert(columns.end(), axes.begin(), axes.end());
   for (const char* name : {"layer", "op_type", "seconds", "share", "note"}) columns.emplace_back(name);
   for (const std::string& name : facts) columns.push_back("layer_" + name);
   std::string csv = header(columns);
-  for (const Result& r : results) {
+  for (const documents::Result& r : results) {
     double total = 0;
-    for (const LayerTime& layer : r.layers) total += layer.seconds.value_or(0);
-    for (const LayerTime& layer : r.layers) {
-      CsvLine line;
+    for (const documents::LayerTime& layer : r.layers) total += layer.seconds.value_or(0);
+    for (const documents::LayerTime& layer : r.layers) {
+      base::CsvLine line;
       line.add(std::string_view(r.key));
       for (const std::string& axis : axes) line.name(text_of(r.config, axis));
       line.name(layer.name).name(layer.op_type).add(layer.seconds);
@@ -149,7 +149,7 @@ std::string tidy_layers(const std::vector<Result>& results) {
   return csv;
 }
 
-std::string first_of(const Result& r, std::initializer_list<const char*> axes) {
+std::string first_of(const documents::Result& r, std::initializer_list<const char*> axes) {
   for (const char* axis : axes)
     if (std::string text = text_of(r.config, axis); !text.empty()) return text;
   return {};
@@ -162,11 +162,11 @@ std::string square(const std::string& sizes) {
                                                                                          : sizes;
 }
 
-std::string overall(const std::vector<Result>& results) {
+std::string overall(const std::vector<documents::Result>& results) {
   std::string csv = header({"Model", "Algorithm", "Device", "Batch_Size", "Input_Size", "Execution_Time_ms"});
-  for (const Result& r : results) {
+  for (const documents::Result& r : results) {
     if (!r.timing) continue;
-    CsvLine line;
+    base::CsvLine line;
     line.name(text_of(r.config, "model")).name(first_of(r, {"algorithm", "compile", "optimization", "backend"}));
     for (const char* axis : {"device", "batch", "input_size"}) line.name(text_of(r.config, axis));
     line.add(r.timing->latency.p50 * kMilliseconds);
@@ -175,14 +175,14 @@ std::string overall(const std::vector<Result>& results) {
   return csv;
 }
 
-std::string layers(const std::vector<Result>& results) {
+std::string layers(const std::vector<documents::Result>& results) {
   std::string csv =
       header({"Model", "Layer", "Algorithm", "Device", "Batch_Size", "Input_Size", "In_Channels", "Out_Channels",
               "Kernel_Size", "Stride", "Padding", "Execution_Time_ms", "Percentage_of_Total"});
-  for (const Result& r : results) {
-    for (const LayerTime& layer : r.layers) {
+  for (const documents::Result& r : results) {
+    for (const documents::LayerTime& layer : r.layers) {
       if (!layer.seconds) continue;
-      CsvLine line;
+      base::CsvLine line;
       line.name(text_of(r.config, "model")).name(layer.name);
       line.name(first_of(r, {"algorithm", "compile", "optimization", "backend"}));
       for (const char* axis : {"device", "batch"}) line.name(text_of(r.config, axis));
@@ -190,7 +190,7 @@ std::string layers(const std::vector<Result>& results) {
       for (const char* fact : {"in_channels", "out_channels"}) line.name(text_of(layer.facts, fact));
       for (const char* fact : {"kernel", "stride", "padding"}) line.name(square(text_of(layer.facts, fact)));
       line.add(*layer.seconds * kMilliseconds);
-      const Latency* whole = latency_of(r);
+      const base::Latency* whole = latency_of(r);
       line.add(whole && whole->p50 > 0 ? std::optional(100 * *layer.seconds / whole->p50) : std::nullopt);
       csv += std::move(line).end();
     }
@@ -198,7 +198,7 @@ std::string layers(const std::vector<Result>& results) {
   return csv;
 }
 
-std::string version_of(const Result& r) {
+std::string version_of(const documents::Result& r) {
   const std::string backend = text_of(r.config, "backend");
   for (const std::string& name : {backend == "ort" ? std::string("onnxruntime") : backend})
     if (std::string version = text_of(r.metadata, "version." + name); !version.empty()) return version;
@@ -206,7 +206,7 @@ std::string version_of(const Result& r) {
 }
 
 // QPS is batches a second times the batch, as in ONNX Runtime's tables; latencies are in milliseconds.
-std::string latency(const std::vector<Result>& results) {
+std::string latency(const std::vector<documents::Result>& results) {
   std::string csv = header({"engine",
                             "version",
                             "providers",
@@ -228,12 +228,12 @@ std::string latency(const std::vector<Result>& results) {
                             "latency_90_percentile",
                             "latency_95_percentile",
                             "latency_99_percentile"});
-  for (const Result& r : results) {
-    const Latency* l = latency_of(r);
+  for (const documents::Result& r : results) {
+    const base::Latency* l = latency_of(r);
     if (!l) continue;
     std::vector<double> sorted = l->samples;
     std::sort(sorted.begin(), sorted.end());
-    CsvLine line;
+    base::CsvLine line;
     line.name(text_of(r.config, "backend")).name(version_of(r)).add(std::string_view());
     line.name(text_of(r.config, "device")).name(text_of(r.config, "dtype"));
     line.name(first_of(r, {"optimization", "compile"})).add(std::string_view());
@@ -242,14 +242,14 @@ std::string latency(const std::vector<Result>& results) {
     line.add(std::string_view()).name(text_of(r.metadata, "time")).add(static_cast<double>(l->n));
     line.add(r.items && l->mean > 0 ? std::optional(*r.items / l->mean) : std::nullopt);
     line.add(l->mean * kMilliseconds).add(l->std * l->std * kMilliseconds * kMilliseconds);
-    line.add(sorted.empty() ? std::nullopt : std::optional(quantile(sorted, 0.9) * kMilliseconds));
+    line.add(sorted.empty() ? std::nullopt : std::optional(base::quantile(sorted, 0.9) * kMilliseconds));
     line.add(l->p95 * kMilliseconds).add(l->p99 * kMilliseconds);
     csv += std::move(line).end();
   }
   return csv;
 }
 
-std::string metric_report(const std::vector<Result>& results) {
+std::string metric_report(const std::vector<documents::Result>& results) {
   std::string csv = header({"timestamp",
                             "suite_name",
                             "model_name",
@@ -270,18 +270,18 @@ std::string metric_report(const std::vector<Result>& results) {
                             "xla_compile_time",
                             "dynamo_compile_time",
                             "outputs_file"});
-  for (const Result& r : results) {
-    const Latency* l = latency_of(r);
+  for (const documents::Result& r : results) {
+    const base::Latency* l = latency_of(r);
     const std::string compile = text_of(r.config, "compile");
-    CsvLine line;
+    base::CsvLine line;
     line.name(text_of(r.metadata, "time")).name(text_of(r.config, "backend")).name(text_of(r.config, "model"));
-    line.name(label(results::without_protocol(r.config))).name(text_of(r.config, "device"));
+    line.name(documents::label(results::without_protocol(r.config))).name(text_of(r.config, "device"));
     const std::string device = text_of(r.metadata, "gpu");
     line.name(device.empty() ? text_of(r.metadata, "cpu") : device);
     line.name(compile == "openxla" ? "PJRT" : "None").add(std::string_view()).name(compile.empty() ? "None" : compile);
     line.add(std::string_view(text_of(r.config, "mode") == "training" ? "train" : "eval"));
     line.name(text_of(r.config, "batch")).name(text_of(r.config, "repeat")).add(std::string_view("1"));
-    line.name(r.status == ResultStatus::Ok ? std::string() : r.reason);
+    line.name(r.status == documents::ResultStatus::Ok ? std::string() : r.reason);
     const std::optional<double> median = l ? std::optional(l->p50) : std::nullopt;
     line.add(median).add(median).add(std::string_view());
     line.add(compile == "openxla" ? r.compile_seconds : std::nullopt);
@@ -297,13 +297,13 @@ std::string family_of(const std::string& model) {
   return name.substr(0, std::min(name.find_first_of("0123456789_-."), name.size()));
 }
 
-std::string calibration(const std::vector<Result>& results, std::string_view machine) {
+std::string calibration(const std::vector<documents::Result>& results, std::string_view machine) {
   std::string csv = header({"model", "family", "batch", "device", "seconds"});
-  for (const Result& r : results) {
-    const Latency* l = latency_of(r);
+  for (const documents::Result& r : results) {
+    const base::Latency* l = latency_of(r);
     const std::string file = text_of(r.config, "model_file");
     if (!l || file.empty() || text_of(r.config, "mode") == "training") continue;
-    CsvLine line;
+    base::CsvLine line;
     line.name(file).name(family_of(file)).name(text_of(r.config, "batch")).name(std::string(machine)).add(l->p50);
     csv += std::move(line).end();
   }
@@ -319,8 +319,8 @@ std::optional<ResultColumns> result_columns(std::string_view name) {
   return it == kNames.end() ? std::nullopt : std::optional(static_cast<ResultColumns>(it - kNames.begin()));
 }
 
-std::string results_csv(const std::vector<Result>& results, ResultColumns columns, const ModelFeatures& features,
-                        std::string_view machine) {
+std::string results_csv(const std::vector<documents::Result>& results, ResultColumns columns,
+                        const ModelFeatures& features, std::string_view machine) {
   switch (columns) {
     case ResultColumns::Tidy:
       return tidy(results, features);
@@ -340,4 +340,4 @@ std::string results_csv(const std::vector<Result>& results, ResultColumns column
   return {};
 }
 
-}  // namespace pagoda
+}  // namespace pagoda::present

@@ -13,7 +13,7 @@ folder=${1:-$(mktemp -d)}
 mkdir -p "$folder"
 program=$folder/kernels
 # Linked at fixed addresses, so that those of the emulator's log are those of the listing.
-aarch64-linux-gnu-g++ -std=c++20 -O1 -Wall -Wextra -Werror -static -no-pie -I"$source/lib/include" -I"$source/tools/ceilings" \
+aarch64-linux-gnu-g++ -std=c++20 -O1 -Wall -Wextra -Werror -static -no-pie -I"$source"/lib/base/include -I"$source"/lib/core/include -I"$source/tools/ceilings" \
   "$source"/tests/ceilings/arm64/kernels.cpp "$source"/tools/ceilings/{cpu_table_arm64.cpp,cpu_kernels_arm64.S,code_audit.cpp} \
   -o "$program"
 

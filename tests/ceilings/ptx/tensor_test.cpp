@@ -62,7 +62,7 @@ void check_products(Bench& bench, const ceilings::Experiment& e) {
     infinite += !std::isfinite(x);
   }
   CHECK(infinite == 0);
-  if (e.ceiling.mode == pagoda::CeilingMode::Issue)
+  if (e.ceiling.mode == pagoda::documents::CeilingMode::Issue)
     CHECK(zeros == results);
   else
     CHECK(zeros < results / 100);
@@ -91,7 +91,7 @@ TEST_CASE("products of warps and warpgroups are right, as many as are credited, 
     int seen = 0;
     for (const ceilings::Experiment& e : bench.runs->experiments()) {
       CAPTURE(e.ceiling.id);
-      if (e.ceiling.mode == pagoda::CeilingMode::Issue)
+      if (e.ceiling.mode == pagoda::documents::CeilingMode::Issue)
         for (const Order order : {Order::Forward, Order::Random}) check_verdict(e, order);
       check_products(bench, e);
       ++seen;
@@ -109,7 +109,7 @@ TEST_CASE("tcgen05's products are right, as many as are credited, and waited for
     int seen = 0;
     for (const ceilings::Experiment& e : bench.runs->experiments()) {
       CAPTURE(e.ceiling.id);
-      if (e.ceiling.mode == pagoda::CeilingMode::Issue) check_verdict(e, Order::Random);
+      if (e.ceiling.mode == pagoda::documents::CeilingMode::Issue) check_verdict(e, Order::Random);
       check_products(bench, e);
       ++seen;
     }

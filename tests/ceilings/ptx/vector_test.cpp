@@ -43,7 +43,7 @@ TEST_CASE("arithmetic kernels do the operations that are credited, no fewer and 
     int seen = 0;
     for (ceilings::Experiment& e : bench.runs->experiments()) {
       CAPTURE(e.ceiling.id);
-      if (e.ceiling.mode == pagoda::CeilingMode::Issue)
+      if (e.ceiling.mode == pagoda::documents::CeilingMode::Issue)
         for (const Order order : {Order::Forward, Order::Random}) {
           driver().order = order;
           const ceilings::Verdict v = e.verify();
@@ -51,7 +51,8 @@ TEST_CASE("arithmetic kernels do the operations that are credited, no fewer and 
         }
       driver().order = Order::Forward;
       // Both modes run the same code on other operands; one occupancy is like another.
-      const ceilings::Candidate& candidate = e.candidates.at(e.ceiling.mode == pagoda::CeilingMode::Issue ? 0 : 1);
+      const ceilings::Candidate& candidate =
+          e.candidates.at(e.ceiling.mode == pagoda::documents::CeilingMode::Issue ? 0 : 1);
       const auto few = bench.run(candidate, 1), many = bench.run(candidate, 2);
       CHECK(many.amount == 2 * few.amount);
       CHECK(few.clock_hz == doctest::Approx(1.5e9));

@@ -69,10 +69,10 @@ struct Case {
   std::int64_t size = 0, batch = 1;
 };
 
-pagoda::Result measure(const Case& c, const LayerList& list, const ConvLibrary& library, const std::string& algorithm,
-                       const Flags& flags) {
+pagoda::documents::Result measure(const Case& c, const LayerList& list, const ConvLibrary& library,
+                                  const std::string& algorithm, const Flags& flags) {
   const auto start = std::chrono::steady_clock::now();
-  pagoda::Result result;
+  pagoda::documents::Result result;
   result.config = {{"model", c.model},
                    {"model_file", c.path},
                    {"backend", std::string("conv")},
@@ -86,7 +86,7 @@ pagoda::Result measure(const Case& c, const LayerList& list, const ConvLibrary& 
   if (c.size > 0) result.config["input_size"] = c.size;
   if (flags.threads > 0) result.config["threads"] = std::int64_t{flags.threads};
   if (flags.device.starts_with("cuda")) result.config["math"] = flags.math;
-  result.key = pagoda::key(result.config);
+  result.key = pagoda::documents::key(result.config);
   result.metadata = {{"time", utc_now()},
                      {"version." + library.name, library.version},
                      {"convolutions", static_cast<std::int64_t>(list.layers.size())},
@@ -102,20 +102,21 @@ pagoda::Result measure(const Case& c, const LayerList& list, const ConvLibrary& 
     result.layers = time_layers(model, {.budget_seconds = flags.layer_budget, .warmup_seconds = flags.layer_budget});
     result.verification = verification(model, flags.threshold);
     if (model.is_whole()) {
-      result.timing = pagoda::time_runs([&](std::int64_t n) { return run_model(model, n); },
-                                        {.budget_seconds = flags.whole_budget, .warmup_seconds = flags.whole_budget});
+      result.timing =
+          pagoda::base::time_runs([&](std::int64_t n) { return run_model(model, n); },
+                                  {.budget_seconds = flags.whole_budget, .warmup_seconds = flags.whole_budget});
       result.clock = library.clock;
       result.items = static_cast<double>(c.batch);
     } else {
-      result.status = pagoda::ResultStatus::NotAvailable;
+      result.status = pagoda::documents::ResultStatus::NotAvailable;
       result.reason = algorithm + " refuses " + std::to_string(model.refused()) + " of " +
                       std::to_string(list.layers.size()) + " convolutions";
     }
   } catch (const std::bad_alloc&) {
-    result.status = pagoda::ResultStatus::OutOfMemory;
+    result.status = pagoda::documents::ResultStatus::OutOfMemory;
     result.reason = "the layers' tensors do not fit into memory";
   } catch (const pagoda::Error& error) {
-    result.status = pagoda::ResultStatus::Failed;
+    result.status = pagoda::documents::ResultStatus::Failed;
     result.reason = error.what();
   }
   result.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -132,10 +133,10 @@ std::string padded(std::string text, std::size_t width, bool right) {
 }
 
 // The sum is over the layers that the algorithm takes; the whole has the others as auto.
-std::string line_of(const pagoda::Result& r, const Case& c, const std::string& algorithm) {
+std::string line_of(const pagoda::documents::Result& r, const Case& c, const std::string& algorithm) {
   double sum = 0, macs = 0, workspace = 0;
   std::int64_t taken = 0;
-  for (const pagoda::LayerTime& layer : r.layers) {
+  for (const pagoda::documents::LayerTime& layer : r.layers) {
     if (!layer.seconds) continue;
     ++taken;
     sum += *layer.seconds;
@@ -152,8 +153,8 @@ std::string line_of(const pagoda::Result& r, const Case& c, const std::string& a
   line += padded(sum > 0 ? fixed(macs / sum * 1e-9, 1) : "-", 9, true);
   line += padded(taken > 0 ? fixed(workspace / kMebi, 1) : "-", 17, true);
   line += padded(r.verification && r.verification->error ? scientific(*r.verification->error) : "-", 13, true);
-  line += "  " + std::string(r.verification ? pagoda::to_string(r.verification->code) : "");
-  if (!r.reason.empty()) line += "  " + pagoda::printable(r.reason);
+  line += "  " + std::string(r.verification ? to_string(r.verification->code) : "");
+  if (!r.reason.empty()) line += "  " + pagoda::base::printable(r.reason);
   return line + "\n";
 }
 
@@ -163,17 +164,20 @@ void print_support(const Case& c, const LayerList& list, const ConvLibrary& libr
     for (const std::string& algorithm : algorithms) {
       if (algorithm == "auto") continue;
       const std::string objection = library.objection ? library.objection(layer, algorithm) : "";
-      std::cout << c.model << "  " << pagoda::printable(layer.name) << "  " << to_string(layer) << "  " << algorithm
-                << "  " << (objection.empty() ? "nothing speaks against it" : "refused: " + objection) << '\n';
+      std::cout << c.model << "  " << pagoda::base::printable(layer.name) << "  " << to_string(layer) << "  "
+                << algorithm << "  " << (objection.empty() ? "nothing speaks against it" : "refused: " + objection)
+                << '\n';
     }
   }
 }
 
-void keep(const Flags& flags, const std::vector<pagoda::Result>& results) {
+void keep(const Flags& flags, const std::vector<pagoda::documents::Result>& results) {
   if (!flags.layers_csv.empty())
-    pagoda::write_file(flags.layers_csv, pagoda::results_csv(results, pagoda::ResultColumns::TidyLayers));
+    pagoda::base::write_file(flags.layers_csv,
+                             pagoda::present::results_csv(results, pagoda::present::ResultColumns::TidyLayers));
   if (!flags.overall_csv.empty())
-    pagoda::write_file(flags.overall_csv, pagoda::results_csv(results, pagoda::ResultColumns::Tidy));
+    pagoda::base::write_file(flags.overall_csv,
+                             pagoda::present::results_csv(results, pagoda::present::ResultColumns::Tidy));
 }
 
 int run(const Flags& flags) {
@@ -188,7 +192,7 @@ int run(const Flags& flags) {
   if (flags.support && !library.unavailable.empty())
     std::cerr << "pagoda-bench: " << library.name << ": " << library.unavailable
               << "; what follows is what shapes alone tell\n";
-  std::vector<pagoda::Result> results;
+  std::vector<pagoda::documents::Result> results;
   bool all_right = true;
   if (!flags.support)
     std::cout << library.name << " " << library.version << (library.device.empty() ? "" : " on ") << library.device
@@ -201,7 +205,8 @@ int run(const Flags& flags) {
         const LayerList list = conv_layers(path, {.batch = batch, .input_size = size});
         for (const LeftOut& left : list.left_out)
           std::cerr << "pagoda-bench: " << c.model << (size > 0 ? " at " + std::to_string(size) : std::string()) << ": "
-                    << pagoda::printable(left.name) << " left out: " << pagoda::printable(left.reason) << '\n';
+                    << pagoda::base::printable(left.name) << " left out: " << pagoda::base::printable(left.reason)
+                    << '\n';
         if (list.layers.empty()) throw pagoda::Error(path + ": no convolution that can be run alone");
         if (flags.support) {
           print_support(c, list, library, algorithms);
@@ -210,14 +215,14 @@ int run(const Flags& flags) {
         for (const std::string& algorithm : algorithms) {
           const bool is_reference = algorithm == "reference";
           results.push_back(measure(c, list, is_reference ? reference_library() : library, algorithm, flags));
-          const pagoda::Result& r = results.back();
+          const pagoda::documents::Result& r = results.back();
           std::cout << line_of(r, c, algorithm) << std::flush;
-          const bool wrong = r.verification && (r.verification->code == pagoda::VerificationCode::Fail ||
-                                                r.verification->code == pagoda::VerificationCode::NonFinite);
-          all_right = all_right && !wrong && r.status != pagoda::ResultStatus::Failed;
+          const bool wrong = r.verification && (r.verification->code == pagoda::documents::VerificationCode::Fail ||
+                                                r.verification->code == pagoda::documents::VerificationCode::NonFinite);
+          all_right = all_right && !wrong && r.status != pagoda::documents::ResultStatus::Failed;
           if (!flags.folder.empty()) {
             std::filesystem::create_directories(flags.folder);
-            pagoda::append_result(flags.folder + "/results.jsonl", r);
+            pagoda::documents::append_result(flags.folder + "/results.jsonl", r);
           }
         }
       }

@@ -44,11 +44,11 @@ void check(const ConvLibrary& library, const std::string& algorithm) {
   throw pagoda::Error(library.name + " has no algorithm \"" + algorithm + "\"; it has " + known);
 }
 
-pagoda::LayerTime row_of(const PreparedLayer& prepared, const PreparedModel& model) {
+pagoda::documents::LayerTime row_of(const PreparedLayer& prepared, const PreparedModel& model) {
   const ConvLayer& l = prepared.layer;
   const Work& work = *prepared.work;
-  pagoda::LayerTime row{.name = l.name, .op_type = "Conv", .seconds = {}, .facts = {}, .note = work.refused};
-  pagoda::Settings& facts = row.facts;
+  pagoda::documents::LayerTime row{.name = l.name, .op_type = "Conv", .seconds = {}, .facts = {}, .note = work.refused};
+  pagoda::base::Settings& facts = row.facts;
   facts["algorithm"] = model.algorithm;
   facts["batch"] = l.batch;
   facts["in_channels"] = l.in_channels;
@@ -129,16 +129,17 @@ std::vector<double> run_model(const PreparedModel& model, std::int64_t n) {
   return seconds;
 }
 
-std::vector<pagoda::LayerTime> time_layers(const PreparedModel& model, const pagoda::TimingOptions& timing) {
-  std::vector<pagoda::LayerTime> rows;
-  std::map<const Work*, pagoda::Latency> measured;
+std::vector<pagoda::documents::LayerTime> time_layers(const PreparedModel& model,
+                                                      const pagoda::base::TimingOptions& timing) {
+  std::vector<pagoda::documents::LayerTime> rows;
+  std::map<const Work*, pagoda::base::Latency> measured;
   for (const PreparedLayer& l : model.layers) {
-    pagoda::LayerTime row = row_of(l, model);
+    pagoda::documents::LayerTime row = row_of(l, model);
     if (l.work->refused.empty()) {
       auto found = measured.find(l.work.get());
       if (found == measured.end())
-        found = measured.emplace(l.work.get(), pagoda::time_runs(l.work->run.time, timing).latency).first;
-      const pagoda::Latency& latency = found->second;
+        found = measured.emplace(l.work.get(), pagoda::base::time_runs(l.work->run.time, timing).latency).first;
+      const pagoda::base::Latency& latency = found->second;
       if (latency.n > 0) row.seconds = latency.p50;
       row.facts["runs"] = latency.n;
       if (latency.ci95) {
@@ -151,24 +152,24 @@ std::vector<pagoda::LayerTime> time_layers(const PreparedModel& model, const pag
   return rows;
 }
 
-pagoda::Verification verification(const PreparedModel& model, double threshold) {
-  pagoda::Verification v{.code = pagoda::VerificationCode::Pass,
-                         .reference = "each layer by its definition, in double precision",
-                         .error = model.worst_error(),
-                         .threshold = threshold,
-                         .detail = {}};
+pagoda::documents::Verification verification(const PreparedModel& model, double threshold) {
+  pagoda::documents::Verification v{.code = pagoda::documents::VerificationCode::Pass,
+                                    .reference = "each layer by its definition, in double precision",
+                                    .error = model.worst_error(),
+                                    .threshold = threshold,
+                                    .detail = {}};
   std::int64_t checked = 0, points = 0;
   for (const PreparedLayer& l : model.layers) {
     if (!l.work->refused.empty()) continue;
     ++checked;
     points += l.work->error.points;
-    if (!l.work->error.finite) v.code = pagoda::VerificationCode::NonFinite;
+    if (!l.work->error.finite) v.code = pagoda::documents::VerificationCode::NonFinite;
   }
   v.detail = std::to_string(checked) + " of " + std::to_string(model.layers.size()) + " layers, " +
              std::to_string(points) + " outputs compared";
-  if (checked == 0) v.code = pagoda::VerificationCode::NoReference;
-  if (v.code == pagoda::VerificationCode::Pass && (!v.error || *v.error > threshold))
-    v.code = pagoda::VerificationCode::Fail;
+  if (checked == 0) v.code = pagoda::documents::VerificationCode::NoReference;
+  if (v.code == pagoda::documents::VerificationCode::Pass && (!v.error || *v.error > threshold))
+    v.code = pagoda::documents::VerificationCode::Fail;
   return v;
 }
 

@@ -58,9 +58,10 @@ PreparedModel prepare_model(const LayerList& list, const ConvLibrary& library, c
 std::vector<double> run_model(const PreparedModel& model, std::int64_t n);
 
 // Each layer alone, as the algorithm asked for; a shape is timed once. Refused layers have a note and no time.
-std::vector<pagoda::LayerTime> time_layers(const PreparedModel& model, const pagoda::TimingOptions& timing);
+std::vector<pagoda::documents::LayerTime> time_layers(const PreparedModel& model,
+                                                      const pagoda::base::TimingOptions& timing);
 
 // Holds the errors of all layers against a threshold.
-pagoda::Verification verification(const PreparedModel& model, double threshold);
+pagoda::documents::Verification verification(const PreparedModel& model, double threshold);
 
 }  // namespace conv

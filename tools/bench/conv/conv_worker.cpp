@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-Json to_json(const pagoda::Settings& settings) {
+Json to_json(const pagoda::base::Settings& settings) {
   Json json = Json::object();
   for (const auto& [name, setting] : settings)
     std::visit(
@@ -38,7 +38,7 @@ ConvLibrary library_for(const Json& config) {
                        config.value("math", "fma") == "tf32");
 }
 
-Json layer_json(const pagoda::LayerTime& row) {
+Json layer_json(const pagoda::documents::LayerTime& row) {
   return {{"name", row.name},
           {"op_type", row.op_type},
           {"seconds", row.seconds ? Json(*row.seconds) : Json()},
@@ -113,7 +113,8 @@ int conv_worker(std::istream& requests, std::ostream& answers) {
                 {"clock", prepared.library.clock}});
       } else if (op == "layers" && !prepared.model.layers.empty()) {
         Json rows = Json::array();
-        for (const pagoda::LayerTime& row : time_layers(prepared.model, {.budget_seconds = 0.2, .warmup_seconds = 0.1}))
+        for (const pagoda::documents::LayerTime& row :
+             time_layers(prepared.model, {.budget_seconds = 0.2, .warmup_seconds = 0.1}))
           rows.push_back(layer_json(row));
         answer({{"event", "layers"}, {"layers", std::move(rows)}});
       } else {

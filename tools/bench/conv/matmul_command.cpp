@@ -36,7 +36,7 @@ struct Flags {
 struct Row {
   ProductShape shape;
   std::string library, version, type, note;
-  pagoda::Summary seconds;  // n is 0 where it was not run
+  pagoda::base::Summary seconds;  // n is 0 where it was not run
   double overhead = 0;
   std::optional<double> error;
 };
@@ -61,8 +61,8 @@ std::string text_of(const ProductShape& s) {
 }
 
 void take(Row& row, const std::vector<double>& seconds, const std::vector<double>& overhead) {
-  row.seconds = pagoda::summarize(seconds);
-  row.overhead = pagoda::median(overhead);
+  row.seconds = pagoda::base::summarize(seconds);
+  row.overhead = pagoda::base::median(overhead);
   if (row.seconds.median <= 0) row.note = "too short beside the machine's noise: a longer --budget, or a larger size";
 }
 
@@ -130,12 +130,15 @@ std::string run_torch(const std::string& type, const std::vector<ProductShape>& 
 }
 
 // The highest compute ceiling of the type that holds for as many cores as ran.
-std::optional<pagoda::Ceiling> ceiling_for(const pagoda::CeilingsDocument& document, const std::string& type,
-                                           bool one_core) {
-  std::optional<pagoda::Ceiling> best;
-  for (const pagoda::Ceiling& c : document.ceilings) {
-    if (c.kind != pagoda::CeilingKind::Compute || c.precision != type || !c.value || c.unit != "FLOP/s") continue;
-    if (c.status == pagoda::CeilingStatus::Impossible || c.status == pagoda::CeilingStatus::WrongResult) continue;
+std::optional<pagoda::documents::Ceiling> ceiling_for(const pagoda::documents::CeilingsDocument& document,
+                                                      const std::string& type, bool one_core) {
+  std::optional<pagoda::documents::Ceiling> best;
+  for (const pagoda::documents::Ceiling& c : document.ceilings) {
+    if (c.kind != pagoda::documents::CeilingKind::Compute || c.precision != type || !c.value || c.unit != "FLOP/s")
+      continue;
+    if (c.status == pagoda::documents::CeilingStatus::Impossible ||
+        c.status == pagoda::documents::CeilingStatus::WrongResult)
+      continue;
     if ((c.scope == "core") != one_core) continue;
     if (!best || *c.value > *best->value) best = c;
   }
@@ -149,8 +152,8 @@ std::string digits(const char* format, double value) {
 }
 
 int report(const std::vector<Row>& rows, const Flags& flags, const std::string& baseline) {
-  std::optional<pagoda::CeilingsDocument> ceilings;
-  if (!flags.ceilings.empty()) ceilings = pagoda::load_ceilings(flags.ceilings);
+  std::optional<pagoda::documents::CeilingsDocument> ceilings;
+  if (!flags.ceilings.empty()) ceilings = pagoda::documents::load_ceilings(flags.ceilings);
   std::map<std::string, double> base;
   for (const Row& row : rows)
     if (row.library == baseline && row.seconds.n > 0) base[row.type + text_of(row.shape)] = row.seconds.median;
@@ -166,7 +169,7 @@ int report(const std::vector<Row>& rows, const Flags& flags, const std::string& 
     const auto found = base.find(row.type + text_of(row.shape));
     const std::string speedup =
         ran && found != base.end() ? digits("%.3f", found->second / row.seconds.median) : std::string("-");
-    const std::optional<pagoda::Ceiling> roof =
+    const std::optional<pagoda::documents::Ceiling> roof =
         ceilings ? ceiling_for(*ceilings, row.type, flags.threads == 1) : std::nullopt;
     // Exact operands: native results are exact in float32; torch rounds its output to the type.
     const double allowed = row.library == "torch" && row.type != "float32" && row.type != "tf32"
@@ -178,7 +181,7 @@ int report(const std::vector<Row>& rows, const Flags& flags, const std::string& 
                 ran ? digits("%.1f", rate * 1e-9).c_str() : "-", speedup.c_str(),
                 ran && roof ? digits("%.1f", 100 * rate / *roof->value).c_str() : "-",
                 ran && row.overhead > 0 ? digits("%.2f", row.overhead * 1e6).c_str() : "-",
-                row.error ? digits("%.2g", *row.error).c_str() : "-", pagoda::printable(row.note).c_str());
+                row.error ? digits("%.2g", *row.error).c_str() : "-", pagoda::base::printable(row.note).c_str());
     const auto number = [&](bool known, double value) { return known ? digits("%.9g", value) : std::string(); };
     std::string note = row.note;
     for (char& c : note)
@@ -192,7 +195,7 @@ int report(const std::vector<Row>& rows, const Flags& flags, const std::string& 
            number(roof.has_value(), roof ? *roof->value : 0) + "," + (roof ? roof->id : "") + "," +
            number(row.error.has_value(), row.error.value_or(0)) + ",\"" + note + "\"\r\n";
   }
-  if (!flags.csv.empty()) pagoda::write_file(flags.csv, csv);
+  if (!flags.csv.empty()) pagoda::base::write_file(flags.csv, csv);
   if (!all_right) std::cerr << "pagoda-bench: a product differs from its definition\n";
   return all_right ? 0 : 3;
 }

@@ -13,7 +13,7 @@
 namespace profile {
 namespace {
 
-using pagoda::profile::escaped;
+using pagoda::measured::profile::escaped;
 
 constexpr std::size_t kBufferBytes = 1U << 16;
 

@@ -8,8 +8,8 @@
 namespace profile {
 namespace {
 
-using pagoda::profile::escaped;
-using pagoda::profile::split_line;
+using pagoda::measured::profile::escaped;
+using pagoda::measured::profile::split_line;
 
 constexpr std::string_view kCollect[] = {"times", "launches", "ranges"};
 

@@ -9,7 +9,7 @@
 //   int main() {
 //     pagoda::measure::Session session({.output = "measured.json"});   // before the first CUDA call
 //     …                                                                // the program's work
-//     for (const pagoda::MeasuredKernel& kernel : session.finish().kernels) …   // or at the end of scope
+//     for (const pagoda::documents::MeasuredKernel& kernel : session.finish().kernels) …   // or at the end of scope
 //   }
 //
 // A session makes this process what pagoda-profile makes of its program; where it runs under pagoda-profile already, it
@@ -59,7 +59,7 @@ class Session {
 
   const std::string& problem() const;  // with its remedy; empty: none
   // Stops, reads and gives what was measured; writes `output`. Later launches are not measured. Empty the second time.
-  Measured finish();
+  pagoda::documents::Measured finish();
 
  private:
   struct State;

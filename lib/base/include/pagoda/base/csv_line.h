@@ -8,7 +8,7 @@
 
 #include "pagoda/base/integer.h"
 
-namespace pagoda::report {
+namespace pagoda::base {
 
 class CsvLine {
  public:
@@ -20,7 +20,7 @@ class CsvLine {
   CsvLine& add(double value) { return add(std::optional(value)); }
   // Other types write themselves: write_csv(CsvLine&, const T&), found beside the type.
   template <typename T>
-    requires requires(CsvLine& line, const T& content) { write_csv(line, content); }
+  requires requires(CsvLine& line, const T& content) { write_csv(line, content); }
   CsvLine& add(const T& content) {
     write_csv(*this, content);
     return *this;
@@ -32,4 +32,4 @@ class CsvLine {
   bool has_any_ = false;
 };
 
-}  // namespace pagoda::report
+}  // namespace pagoda::base

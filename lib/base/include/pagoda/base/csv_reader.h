@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace pagoda::import {
+namespace pagoda::base {
 
 class CsvReader {
  public:
@@ -27,4 +27,4 @@ class CsvReader {
 // "1,234.5", "7 (0: 7)", " 3e9 "; empty for what is no number, "n/a" and "nan" among them.
 std::optional<double> printed_number(std::string_view text);
 
-}  // namespace pagoda::import
+}  // namespace pagoda::base

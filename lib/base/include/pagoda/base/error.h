@@ -4,7 +4,7 @@
 
 #include <stdexcept>
 
-namespace pagoda {
+namespace pagoda::base {
 
 // Unusable input. what() names the subject, what was found, what was expected and the remedy, in one line.
 class Error : public std::runtime_error {
@@ -12,4 +12,8 @@ class Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-}  // namespace pagoda
+}  // namespace pagoda::base
+
+namespace pagoda {
+using base::Error;
+}

@@ -6,7 +6,7 @@
 
 #include "pagoda/base/error.h"
 
-namespace pagoda {
+namespace pagoda::base {
 
 // Writes `text` to a new file beside `path` and renames it to `path`, so that readers see the old file or the whole
 // new one. What is no regular file (a pipe, /dev/stdout) is written directly. Throws Error.
@@ -16,4 +16,4 @@ void write_file(const std::string& path, std::string_view text);
 // nothing: for programs that compute long before they write.
 void check_writable(const std::string& path);
 
-}  // namespace pagoda
+}  // namespace pagoda::base

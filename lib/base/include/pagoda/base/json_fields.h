@@ -11,7 +11,7 @@
 #include "pagoda/base/error.h"
 #include "pagoda/base/settings.h"
 
-namespace pagoda::import {
+namespace pagoda::base {
 
 using Json = nlohmann::json;
 
@@ -36,4 +36,4 @@ Json parse_json(std::string_view json, std::string_view subject, const std::stri
 // The whole file; an Error names it and what was `expected`.
 std::string read_text(const std::string& path, const std::string& expected);
 
-}  // namespace pagoda::import
+}  // namespace pagoda::base

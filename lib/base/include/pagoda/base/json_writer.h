@@ -18,7 +18,7 @@
 
 #include "pagoda/base/integer.h"
 
-namespace pagoda::report {
+namespace pagoda::base {
 
 class JsonWriter {
  public:
@@ -81,4 +81,4 @@ class JsonWriter {
   bool after_key_ = false;
 };
 
-}  // namespace pagoda::report
+}  // namespace pagoda::base

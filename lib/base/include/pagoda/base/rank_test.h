@@ -5,7 +5,7 @@
 #include <optional>
 #include <span>
 
-namespace pagoda::results {
+namespace pagoda::base {
 
 // Probability of at least `wins` pairs (a_i > b_j) of n·m where all orders are equally likely (Mann and Whitney 1947).
 double rank_sum_tail(std::size_t n, std::size_t m, std::size_t wins);
@@ -29,4 +29,4 @@ std::optional<Welch> welch(std::span<const double> a, std::span<const double> b)
 std::optional<std::array<double, 3>> shift_interval(std::span<const double> a, std::span<const double> b,
                                                     double confidence);
 
-}  // namespace pagoda::results
+}  // namespace pagoda::base

@@ -6,7 +6,7 @@
 #include <string>
 #include <variant>
 
-namespace pagoda {
+namespace pagoda::base {
 
 // A setting of a kernel, or a fact of the machine; monostate is: not known.
 using Setting = std::variant<std::monostate, bool, std::int64_t, double, std::string>;
@@ -15,4 +15,4 @@ using Settings = std::map<std::string, Setting>;
 // The text of a setting as in labels: without quotes.
 std::string setting_text(const Setting& setting);
 
-}  // namespace pagoda
+}  // namespace pagoda::base

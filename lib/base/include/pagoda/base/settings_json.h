@@ -7,7 +7,7 @@
 #include "pagoda/base/error.h"
 #include "pagoda/base/settings.h"
 
-namespace pagoda::bench {
+namespace pagoda::base {
 
 using Json = nlohmann::json;  // objects sorted by key
 
@@ -19,4 +19,4 @@ Settings settings_from(const Json& object, const std::string& place);
 // One line without spaces; bytes that are no UTF-8 become U+FFFD.
 std::string dump(const Json& json);
 
-}  // namespace pagoda::bench
+}  // namespace pagoda::base

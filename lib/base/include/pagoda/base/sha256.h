@@ -7,10 +7,10 @@
 #include <string>
 #include <string_view>
 
-namespace pagoda::plot {
+namespace pagoda::base {
 
 std::array<std::uint8_t, 32> sha256(std::string_view bytes);
 std::string hex(const std::array<std::uint8_t, 32>& digest);
 std::string base64(const std::array<std::uint8_t, 32>& digest);
 
-}  // namespace pagoda::plot
+}  // namespace pagoda::base

@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-namespace pagoda {
+namespace pagoda::base {
 
 // Of sorted values, by linear interpolation; `fraction` in [0, 1]. NaN of nothing.
 double quantile(std::span<const double> sorted, double fraction);
@@ -61,4 +61,4 @@ bool settled(std::span<const double> series, std::size_t window, double toleranc
 // or lost from its start to its end.
 double relative_trend(std::span<const double> series);
 
-}  // namespace pagoda
+}  // namespace pagoda::base

@@ -9,7 +9,7 @@
 
 #include "pagoda/base/integer.h"
 
-namespace pagoda::report {
+namespace pagoda::base {
 
 inline constexpr char32_t kReplacement = 0xFFFD;
 
@@ -57,12 +57,8 @@ struct Grid {
 // The grid as aligned lines. `width` 0: unlimited.
 std::string aligned(const Grid& grid, std::size_t width);
 
-}  // namespace pagoda::report
-
-namespace pagoda {
-
 // `text` without anything that a terminal would obey: control and direction characters become \x1b or \u{202e},
 // bytes that are no UTF-8 become U+FFFD.
 std::string printable(std::string_view text);
 
-}  // namespace pagoda
+}  // namespace pagoda::base

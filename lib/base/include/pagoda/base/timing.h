@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-namespace pagoda {
+namespace pagoda::base {
 
 struct TimingOptions {
   double budget_seconds = 10;  // of measured runs
@@ -47,4 +47,4 @@ Latency summarize_latency(std::span<const double> seconds, double half_width);
 // `run(n)` makes n runs and returns the seconds of each, in order. Stops early where it returns fewer.
 Timing time_runs(const std::function<std::vector<double>(std::int64_t)>& run, const TimingOptions& options);
 
-}  // namespace pagoda
+}  // namespace pagoda::base

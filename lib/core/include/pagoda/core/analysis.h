@@ -13,7 +13,7 @@
 #include "pagoda/core/graph.h"
 #include "pagoda/core/rule.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 
 struct AnalyzeOptions {
   // Size of the first dim of every data input, also where the file fixes it. 0: as the file says.
@@ -86,4 +86,4 @@ struct Analysis {
 // would.
 Analysis bind_dims(const Analysis& analysis, const Bindings& bindings);
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

@@ -7,9 +7,9 @@
 
 #include "pagoda/core/analysis.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 
 // Throws Error for contradictory bindings, cycles and what else makes the whole model unusable.
 Analysis analyze(const Model& model, const AnalyzeOptions& options = {});
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

@@ -15,7 +15,7 @@
 #include "pagoda/core/roofline.h"
 #include "pagoda/core/traffic.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 
 enum class BudgetKind : std::uint8_t {
   Flops,    // in the convention asked for
@@ -56,4 +56,4 @@ struct BudgetResult {
 // A count that is only known from below exceeds a limit as soon as its known part does, and never fits.
 BudgetResult check_budget(const Budget& budget, const Analysis& analysis, const BudgetOptions& options);
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

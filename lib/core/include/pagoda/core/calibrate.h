@@ -16,7 +16,7 @@
 
 #include "pagoda/core/predict.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 
 struct TimedRun {
   std::string name;
@@ -65,4 +65,4 @@ Factors interval_factors(std::span<const double> log_errors, std::span<const std
 // Spearman's rank correlation; ties share their mean rank.
 double rank_correlation(std::span<const double> a, std::span<const double> b);
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

@@ -13,7 +13,7 @@
 #include "pagoda/core/analyze.h"
 #include "pagoda/core/graph.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 
 // How two nodes were found to be the same, surest first.
 enum class Match : std::uint8_t {
@@ -37,4 +37,4 @@ struct Comparison {
 
 Comparison compare(const Model& before_model, const Analysis& before, const Model& after_model, const Analysis& after);
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

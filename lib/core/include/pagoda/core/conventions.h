@@ -18,7 +18,7 @@
 #include "pagoda/core/analyze.h"
 #include "pagoda/core/graph.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 
 struct PagodaCount {
   Int flops = 0;
@@ -36,4 +36,4 @@ struct PagodaCounts {
 // `analysis` is that of the model as its file says, not re-batched; the counts are those of `batch` times that graph.
 PagodaCounts pagoda_counts(const Model& model, const Analysis& analysis, std::int64_t batch = 1);
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

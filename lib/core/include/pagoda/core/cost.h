@@ -9,7 +9,7 @@
 #include "pagoda/core/dim.h"
 #include "pagoda/core/tensor_type.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 
 // How a node enters the totals.
 enum class Mark : std::uint8_t {
@@ -75,4 +75,4 @@ std::string_view to_string(Convention convention);
 // Not for Convention::Pagoda, which is no function of these counts.
 Dim flops(const OpCost& cost, Convention convention = Convention::Flops);
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

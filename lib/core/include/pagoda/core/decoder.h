@@ -15,7 +15,7 @@
 #include "pagoda/core/analyze.h"
 #include "pagoda/core/diagnostic.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 
 enum class Phase : std::uint8_t {
   Prefill,  // all tokens of a prompt at once
@@ -53,4 +53,4 @@ PhaseSizes phase_sizes(const Model& model, const Analysis& analysis, const Phase
 // The analysis at these sizes, with their diagnostics.
 Analysis in_phase(const Analysis& analysis, const PhaseSizes& sizes);
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

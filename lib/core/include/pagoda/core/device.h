@@ -20,7 +20,7 @@
 #include "pagoda/base/error.h"
 #include "pagoda/core/tensor_type.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 
 // A number in SI units and where it comes from: a document, a derivation, a measurement or a stated assumption.
 struct Quantity {
@@ -116,4 +116,4 @@ class UnknownDevice : public Error {
 // units × clock. Throws UnknownDevice.
 DeviceSpec in_power_mode(const DeviceSpec& spec, std::string_view mode);
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

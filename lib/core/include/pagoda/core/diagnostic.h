@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace pagoda {
+namespace pagoda::inline core {
 
 enum class Severity : std::uint8_t { Info, Warning, Error };
 
@@ -27,4 +27,4 @@ struct Diagnostic {
 
 std::string_view to_string(Severity severity);
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

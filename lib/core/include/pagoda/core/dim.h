@@ -26,7 +26,9 @@
 #include "pagoda/base/error.h"
 #include "pagoda/base/integer.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
+
+using base::to_string;  // of counts, beside the overloads for this layer's types
 
 // A formula grew beyond what is useful to carry on: an expression of over kMaxTerms monomials, say.
 class TooComplex : public Error {
@@ -138,4 +140,4 @@ using Shape = std::vector<Dim>;
 // Product of all dims; 1 for a scalar.
 Dim element_count(const Shape& shape);
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

@@ -14,7 +14,7 @@
 #include <optional>
 #include <utility>
 
-namespace pagoda {
+namespace pagoda::inline core {
 
 struct EnergyModel {
   double joules_per_flop = 0;                      // ε_f
@@ -58,4 +58,4 @@ double peak_watts(const EnergyModel& model);
 // cap binds.
 std::optional<std::pair<double, double>> capped_intensities(const EnergyModel& model);
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

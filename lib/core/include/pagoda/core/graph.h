@@ -13,7 +13,7 @@
 #include "pagoda/core/dim.h"
 #include "pagoda/core/tensor_type.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 
 using ValueId = std::int32_t;  // index into Graph::values
 using GraphId = std::int32_t;  // index into Model::graphs
@@ -139,4 +139,4 @@ std::optional<std::int64_t> imported_opset(const std::map<std::string, std::int6
 // The name to show for a node: its own, else its first output's.
 const std::string& display_name(const Graph& graph, const Node& node);
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

@@ -23,7 +23,7 @@
 #include "pagoda/core/analysis.h"
 #include "pagoda/core/graph.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 
 // For reports: what the peak leaves out.
 inline constexpr std::string_view kMemoryPlanExcludes =
@@ -96,4 +96,4 @@ struct MemoryPlan {
 // Throws Error when MemoryOptions::order is no topological order of the main graph.
 MemoryPlan plan_memory(const Model& model, const Analysis& analysis, const MemoryOptions& options = {});
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

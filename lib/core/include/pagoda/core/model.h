@@ -12,7 +12,7 @@
 
 #include "pagoda/core/graph.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 
 // Tensors that keep their data in a skeleton, and whose values shape arithmetic can therefore see.
 inline constexpr std::size_t kInlineIntegerElements = 1024;  // int64, int32, bool and other integers
@@ -61,4 +61,4 @@ class MappedFile {
   std::size_t size_ = 0;
 };
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

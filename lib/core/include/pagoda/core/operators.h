@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace pagoda {
+namespace pagoda::inline core {
 
 struct OperatorInfo {
   std::string domain;  // "ai.onnx" for the default
@@ -18,4 +18,4 @@ struct OperatorInfo {
 // Sorted by domain and name.
 std::vector<OperatorInfo> operators();
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

@@ -26,7 +26,7 @@
 #include "pagoda/core/device.h"
 #include "pagoda/core/graph.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 
 enum class KernelClass : std::uint8_t {
   // Tensor units; N = output channels of a group, K = multiply-accumulates per output element.
@@ -164,4 +164,4 @@ std::optional<KernelRates> kernel_rates(const DeviceSpec& device);
 
 double kernel_seconds(const Kernel& kernel, const KernelRates& rates, const Calibration& calibration);
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

@@ -37,7 +37,7 @@
 #include "pagoda/core/dim.h"
 #include "pagoda/core/traffic.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 
 struct RooflineOptions {
   // Does the floats in this format instead of their own, in memory too: bytes of a row of floats shrink by the ratio of
@@ -125,4 +125,4 @@ struct RooflinePoint {
 };
 RooflinePoint roofline_point(double flops, double bytes, double peak_flops_per_second, double bytes_per_second);
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

@@ -24,7 +24,7 @@
 #include "pagoda/core/cost.h"
 #include "pagoda/core/graph.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 
 class OpContext;
 
@@ -135,4 +135,4 @@ class OpContext {
   State& state_;
 };
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

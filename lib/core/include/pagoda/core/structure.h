@@ -17,7 +17,7 @@
 #include "pagoda/core/analyze.h"
 #include "pagoda/core/graph.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 
 // What operators do; each row of an analysis that runs is of one class.
 enum class WorkClass : std::uint8_t {
@@ -76,4 +76,4 @@ struct Feature {
 };
 std::vector<Feature> features(const StructureProfile& profile);
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

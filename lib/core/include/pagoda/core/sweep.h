@@ -18,7 +18,7 @@
 #include "pagoda/core/roofline.h"
 #include "pagoda/core/traffic.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 
 // "batch", the name of a dim as the file has it, or of a size that the data decide; and its values, in order.
 struct SweepAxis {
@@ -85,4 +85,4 @@ inline constexpr std::size_t kMaxSweepPoints = 1'000'000;
 Sweep sweep(const Model& model, const Analysis& analysis, const std::vector<SweepAxis>& axes,
             const SweepOptions& options = {});
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

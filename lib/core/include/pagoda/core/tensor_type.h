@@ -6,7 +6,7 @@
 
 #include "pagoda/core/dim.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 
 // The numbering is that of onnx.TensorProto.DataType, up to ONNX 1.23.
 enum class ElementType : std::uint8_t {
@@ -62,4 +62,4 @@ struct TensorType {
 // "float32[batch,3,224,224]", "float32[?]" when the rank is unknown, "sequence(float32[2])".
 std::string to_string(const TensorType& type);
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

@@ -29,7 +29,7 @@
 #include "pagoda/core/analysis.h"
 #include "pagoda/core/graph.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 
 enum class TrafficModel : std::uint8_t { Unfused, Fused, Resident };
 std::optional<TrafficModel> traffic_model(std::string_view name);  // "unfused", "fused", "resident"
@@ -96,4 +96,4 @@ struct Traffic {
 // A model in which a row is unmodelled has traffic at least so high, as its totals.
 Traffic traffic(const Model& model, const Analysis& analysis, const TrafficOptions& options = {});
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

@@ -35,7 +35,7 @@
 #include "pagoda/core/cost.h"
 #include "pagoda/core/graph.h"
 
-namespace pagoda {
+namespace pagoda::inline core {
 
 enum class Optimizer : std::uint8_t { Sgd, Momentum, Adam, AdamW };
 std::optional<Optimizer> optimizer(std::string_view name);  // "sgd", "momentum", "adam", "adamw"
@@ -152,4 +152,4 @@ OpCost optimizer_cost(const TrainingOptions& options, ElementType weight, const 
 // accesses, whatever the model; parameters once.
 PagodaCount pagoda_training(const PagodaCount& forward);
 
-}  // namespace pagoda
+}  // namespace pagoda::inline core

@@ -10,7 +10,7 @@
 
 #include "pagoda/core/predict.h"
 
-namespace pagoda {
+namespace pagoda::documents {
 
 std::vector<std::string> calibration_ids();  // sorted
 // A built-in calibration. Throws Error for an unknown id, listing those there are.
@@ -21,4 +21,4 @@ Calibration parse_calibration(std::string_view json, std::string_view subject);
 // The text of such a file.
 std::string to_json(const Calibration& calibration);
 
-}  // namespace pagoda
+}  // namespace pagoda::documents

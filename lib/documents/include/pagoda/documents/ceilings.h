@@ -21,7 +21,7 @@
 #include "pagoda/base/error.h"
 #include "pagoda/base/settings.h"
 
-namespace pagoda {
+namespace pagoda::documents {
 
 enum class CeilingKind : std::uint8_t { Compute, Bandwidth, Latency, Energy };
 std::string_view to_string(CeilingKind kind);  // "compute", "bandwidth", …
@@ -84,9 +84,9 @@ struct Ceiling {
   CeilingTheory theory;
 
   std::string kernel;
-  Settings config;
-  Settings code;      // of the hot loop as embedded: instruction → how often, "sha256"
-  Settings counters;  // what the hardware counted over what was credited
+  base::Settings config;
+  base::Settings code;      // of the hot loop as embedded: instruction → how often, "sha256"
+  base::Settings counters;  // what the hardware counted over what was credited
   CeilingStatus status = CeilingStatus::Ok;
   bool pending = false;  // the run ended before its turn; a resumed one measures it
   std::string note;
@@ -124,27 +124,21 @@ struct ErtComparison {
   std::vector<ErtPoint> points;
 };
 
-// Whether that kernel is anywhere surely faster than our roof: whether the interval of a median ratio lies above 1.
-// Intervals are distribution-free (median_interval), each side at (1 - confidence) / points, after Bonferroni: with so
-// many points some would otherwise exceed 1 by chance. A point without interval fails the check too. Fills ratios and
-// intervals.
-CeilingCheck judge(ErtComparison& comparison);
-
 // What a fit of E = Σ ε·work + P0·T says, beside its ceilings of kind energy.
 struct EnergyReport {
   std::string source;  // "nvml", "rapl"
   std::int64_t rows = 0;
   double relative_rms = 0;      // of the residuals
   double condition_number = 0;  // of the scaled design matrix
-  Settings constants;           // idle and active watts, apart from the fitted one
+  base::Settings constants;     // idle and active watts, apart from the fitted one
 };
 
 struct CeilingsDocument {
-  std::string tool;  // "ert-ceilings 0.1.0"
-  std::string kind;  // "gpu", "cpu"
-  Settings machine;  // at least "name"
-  Settings clocks;   // "max_hz", "observed_hz", …
-  Settings env;      // driver, load, steal, limits
+  std::string tool;        // "ert-ceilings 0.1.0"
+  std::string kind;        // "gpu", "cpu"
+  base::Settings machine;  // at least "name"
+  base::Settings clocks;   // "max_hz", "observed_hz", …
+  base::Settings env;      // driver, load, steal, limits
   std::vector<Ceiling> ceilings;
   std::vector<CeilingCheck> checks;
   std::optional<EnergyReport> energy;
@@ -183,4 +177,4 @@ struct Agreement {
 };
 Agreement agreement(const CeilingsDocument& now, const CeilingsDocument& baseline);
 
-}  // namespace pagoda
+}  // namespace pagoda::documents

@@ -13,7 +13,7 @@
 
 #include "pagoda/core/device.h"
 
-namespace pagoda {
+namespace pagoda::documents {
 
 std::vector<std::string> device_ids();  // sorted
 // A built-in device; "id:mode" is the device in a power mode. Throws UnknownDevice.
@@ -29,4 +29,4 @@ DeviceSpec parse_device(std::string_view json, std::string_view subject);
 // device() for a known name, load_device() for what looks like a path (holds '/', '\\' or ends in ".json").
 DeviceSpec find_device(std::string_view name_or_path);
 
-}  // namespace pagoda
+}  // namespace pagoda::documents

@@ -6,6 +6,6 @@
 
 namespace pagoda {
 
-void write_json(report::JsonWriter& json, const Dim& dim);
+void write_json(base::JsonWriter& json, const Dim& dim);
 
 }  // namespace pagoda

@@ -10,10 +10,10 @@
 #include "pagoda/base/error.h"
 #include "pagoda/base/settings.h"
 
-namespace pagoda {
+namespace pagoda::documents {
 
 // What one experiment runs: axis → value. "model_file" is the path of a model's file, and "model_sha256" its content.
-using Config = Settings;
+using Config = base::Settings;
 
 // JSON with sorted keys and no spaces; numbers shortest. What the key is the hash of.
 std::string canonical(const Config& config);
@@ -42,4 +42,4 @@ struct Experiment {
   Config config;
 };
 
-}  // namespace pagoda
+}  // namespace pagoda::documents

@@ -22,7 +22,7 @@
 #include "pagoda/base/error.h"
 #include "pagoda/documents/ceilings.h"  // Settings
 
-namespace pagoda {
+namespace pagoda::documents {
 
 // A quantity over repeated runs, beside its median.
 struct Spread {
@@ -79,13 +79,9 @@ struct MeasuredDevice {
   std::map<std::string, DevicePeak> peaks;
 };
 
-// Of each peak that is known, the share that the kernel reached over its time: 0.62 of "bytes.dram". Peaks of
-// precisions that were not collected are left out, and all of them where the kernel has no time.
-std::map<std::string, double> shares_of_peak(const MeasuredKernel& kernel, const MeasuredDevice& device);
-
 // A whole run of a model in one configuration of the machine, where a source has no kernels.
 struct MeasuredRun {
-  Settings config;  // "batch", "gpu_hz", "cores", …
+  base::Settings config;  // "batch", "gpu_hz", "cores", …
   std::optional<double> seconds;
   std::optional<double> watts, energy_joules;
   std::string note;  // why the values are doubtful; empty: they are not
@@ -144,8 +140,8 @@ struct Measured {
   std::string source;             // "onnxruntime", "tensorrt", "ncu", "kineto", "jetson", "pagoda-profile", "torch"
   std::string tool;               // what measured, with its version; empty: not said
   std::string device;             // empty: not said
-  Settings clocks;                // frequencies and power mode while it ran
-  Settings env;                   // driver, threads, optimisation level, …
+  base::Settings clocks;          // frequencies and power mode while it ran
+  base::Settings env;             // driver, threads, optimisation level, …
   std::int64_t repeats = 1;       // runs behind the medians
   std::int64_t warmup = 0;        // runs in the source that were left out
   std::optional<double> seconds;  // of a whole run by the clock on the wall, median; more than the kernels' sum by
@@ -167,4 +163,4 @@ std::string write_measured(const Measured& measured);
 Measured parse_measured(std::string_view json, std::string_view subject);
 Measured load_measured(const std::string& path);
 
-}  // namespace pagoda
+}  // namespace pagoda::documents

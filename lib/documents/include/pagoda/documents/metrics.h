@@ -36,7 +36,7 @@
 #include "pagoda/base/error.h"
 #include "pagoda/documents/measured.h"  // Missing
 
-namespace pagoda {
+namespace pagoda::documents {
 
 enum class QuantityKind : std::uint8_t { Other, Bytes, Flops, Peak };
 
@@ -117,4 +117,4 @@ bool is_peak_metric(std::string_view metric);
 // By quantity, those that `values` (by metric) tell.
 std::map<std::string, double> evaluate_metrics(const ChipMetrics& chip, const std::map<std::string, double>& values);
 
-}  // namespace pagoda
+}  // namespace pagoda::documents

@@ -18,7 +18,7 @@
 #include "pagoda/base/timing.h"
 #include "pagoda/documents/experiment.h"
 
-namespace pagoda {
+namespace pagoda::documents {
 
 // Ok; Failed: it said so, exited with an error or crashed; Timeout and OutOfMemory: beyond its limits, or the system's
 // memory; Killed: by a signal from outside that the runner did not send; NotAvailable: what it needs is not installed,
@@ -32,8 +32,8 @@ struct LayerTime {
   std::string name;
   std::string op_type;
   std::optional<double> seconds;
-  Settings facts;    // sizes, algorithm, "workspace_bytes", "error", …
-  std::string note;  // why there is no time; empty: there is
+  base::Settings facts;  // sizes, algorithm, "workspace_bytes", "error", …
+  std::string note;      // why there is no time; empty: there is
 };
 
 // Outputs held against a reference. Pass, Fail; the others say why it could not be told.
@@ -73,9 +73,9 @@ struct Result {
   std::string stderr_tail;  // of what is not ok
   std::optional<int> exit_code, signal;
 
-  std::optional<Timing> timing;  // of one run of the model
-  std::string clock;             // "steady", "device events"; empty: not timed
-  std::optional<double> items;   // that one run handles (images, sequences); throughput is items / p50
+  std::optional<base::Timing> timing;  // of one run of the model
+  std::string clock;                   // "steady", "device events"; empty: not timed
+  std::optional<double> items;         // that one run handles (images, sequences); throughput is items / p50
   std::optional<double> load_seconds, compile_seconds;
   std::optional<double> host_peak_bytes;    // resident, of the worker's processes
   std::optional<double> device_peak_bytes;  // allocated on the device, as the framework counts
@@ -85,7 +85,7 @@ struct Result {
   std::vector<LayerTime> layers;
   std::optional<Verification> verification;
   double wall_seconds = 0;  // of the experiment, start to end
-  Settings metadata;        // "time", "host", "cpu", "git_commit", "driver", "version.onnxruntime", …
+  base::Settings metadata;  // "time", "host", "cpu", "git_commit", "driver", "version.onnxruntime", …
 };
 
 // One line of JSON, without its end.
@@ -106,4 +106,4 @@ ResultSet parse_results(std::string_view jsonl, std::string_view subject);
 // A file, or every *.jsonl in a folder, in the order of their names. A folder without any is an empty set.
 ResultSet load_results(const std::string& path);
 
-}  // namespace pagoda
+}  // namespace pagoda::documents

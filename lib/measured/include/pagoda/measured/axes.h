@@ -9,7 +9,7 @@
 
 #include "pagoda/documents/experiment.h"
 
-namespace pagoda::bench {
+namespace pagoda::measured::bench {
 
 enum class AxisType : std::uint8_t { Text, Integer };
 
@@ -47,4 +47,4 @@ bool has_axis(std::string_view backend, std::string_view axis);
 bool is_built_in(std::string_view backend);
 std::string backend_list();  // "ort, torch, jax, …"
 
-}  // namespace pagoda::bench
+}  // namespace pagoda::measured::bench

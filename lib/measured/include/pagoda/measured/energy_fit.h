@@ -16,7 +16,7 @@
 
 #include "pagoda/base/error.h"
 
-namespace pagoda {
+namespace pagoda::measured {
 
 struct EnergyRow {
   std::vector<double> work;  // one per name: FLOP, OP or B
@@ -47,4 +47,4 @@ struct EnergyFitOptions {
 EnergyFit fit_energy(const std::vector<std::string>& names, const std::vector<EnergyRow>& rows,
                      const EnergyFitOptions& options = {});
 
-}  // namespace pagoda
+}  // namespace pagoda::measured

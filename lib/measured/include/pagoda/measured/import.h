@@ -25,7 +25,7 @@
 #include "pagoda/base/error.h"
 #include "pagoda/documents/measured.h"
 
-namespace pagoda {
+namespace pagoda::measured {
 
 enum class ProfileFormat : std::uint8_t { OnnxRuntime, TensorRt, Ncu, Kineto, Jetson, Measured };
 std::string_view to_string(ProfileFormat format);  // "ort", "tensorrt", "ncu", "kineto", "jetson", "measured"
@@ -47,7 +47,7 @@ struct ImportOptions {
 };
 
 // Throws Error; `subject` names the text in it.
-Measured import_profile(std::string_view text, std::string_view subject, const ImportOptions& options = {});
-Measured load_profile(const std::string& path, const ImportOptions& options = {});
+documents::Measured import_profile(std::string_view text, std::string_view subject, const ImportOptions& options = {});
+documents::Measured load_profile(const std::string& path, const ImportOptions& options = {});
 
-}  // namespace pagoda
+}  // namespace pagoda::measured

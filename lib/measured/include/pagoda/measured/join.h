@@ -30,7 +30,7 @@
 #include "pagoda/base/error.h"
 #include "pagoda/documents/measured.h"
 
-namespace pagoda {
+namespace pagoda::measured {
 
 // What a join needs of one row of pagoda.estimate/1.
 struct EstimateRow {
@@ -56,7 +56,7 @@ EstimateDocument parse_estimate(std::string_view json, std::string_view subject)
 EstimateDocument load_estimate(const std::string& path);
 
 // Sets `joined` of the kernels and `join` of the measurement. Joining again starts afresh.
-void join(Measured& measured, const EstimateDocument& estimate);
+void join(documents::Measured& measured, const EstimateDocument& estimate);
 
 // Kernels and rows that only make sense together: a kernel with all its rows, and all kernels of these rows.
 struct JoinedGroup {
@@ -67,7 +67,7 @@ struct JoinedGroup {
   std::optional<double> ratio() const;     // seconds / bound_seconds: 1 is as fast as can be
 };
 // Most measured time first.
-std::vector<JoinedGroup> joined_groups(const Measured& measured, const EstimateDocument& estimate);
+std::vector<JoinedGroup> joined_groups(const documents::Measured& measured, const EstimateDocument& estimate);
 
 // A kernel that did not join, and why that is, where it can be told.
 struct Unjoined {
@@ -76,7 +76,7 @@ struct Unjoined {
   std::string why;              // "change of layout", …; "no row of that name"
 };
 // Most measured time first.
-std::vector<Unjoined> unjoined_kernels(const Measured& measured);
+std::vector<Unjoined> unjoined_kernels(const documents::Measured& measured);
 
 // Counters held against the estimate, for each joined_groups() with a counter: what `join` puts into its summary.
 //
@@ -89,14 +89,14 @@ std::vector<Unjoined> unjoined_kernels(const Measured& measured);
 //   the additions of those that are computed in software: `specials` where these are over 1 % of the estimate.
 // * bytes = DRAM / what must cross when the group is one kernel: what its nodes move, less what stays inside. Below
 //   0.9 `cache resident`, above 1.1 `extra traffic`.
-std::vector<NodeCounts> node_counts(const Measured& measured, const EstimateDocument& estimate);
+std::vector<documents::NodeCounts> node_counts(const documents::Measured& measured, const EstimateDocument& estimate);
 
 // A row each: nodes, types, kernels, launches, seconds, measured and static counts, ratios, flags.
-std::string node_counts_csv(const Measured& measured, const EstimateDocument& estimate);
+std::string node_counts_csv(const documents::Measured& measured, const EstimateDocument& estimate);
 
 // The table that pagoda-import prints: times, how much of them joined and by which rules, the `top` groups with the
 // most time over their bound, and what did not join. Lines end in '\n'.
-std::string join_report(const Measured& measured, const EstimateDocument& estimate, std::size_t top = 20,
+std::string join_report(const documents::Measured& measured, const EstimateDocument& estimate, std::size_t top = 20,
                         std::size_t width = 0);
 
-}  // namespace pagoda
+}  // namespace pagoda::measured

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-namespace pagoda {
+namespace pagoda::measured {
 
 struct WorkingSetPoint {
   double bytes = 0;  // working set
@@ -45,4 +45,4 @@ std::vector<Plateau> find_plateaus(std::span<const WorkingSetPoint> sweep, const
 // from the median absolute difference of neighbours, which steps hardly move. The first index is always 0.
 std::vector<std::size_t> change_points(std::span<const double> values, std::size_t min_points = 2, double penalty = 4);
 
-}  // namespace pagoda
+}  // namespace pagoda::measured

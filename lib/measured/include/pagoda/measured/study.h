@@ -45,7 +45,7 @@
 #include "pagoda/documents/experiment.h"
 #include "pagoda/documents/result.h"
 
-namespace pagoda {
+namespace pagoda::measured {
 
 // The forms of a model; empty: there is none. A study's model without an entry in [models] is a file when its name
 // ends in .onnx, and a name otherwise.
@@ -64,14 +64,14 @@ struct Limits {
   std::int64_t memory_bytes = 0;  // resident, of all its processes together; 0: none
 };
 
-using Axis = std::pair<std::string, std::vector<Setting>>;
+using Axis = std::pair<std::string, std::vector<base::Setting>>;
 
 struct Study {
   std::string name;
   std::vector<std::vector<Axis>> blocks;  // each a cross product, axes in the order of the list above
   std::map<std::string, ModelForms> models;
   std::map<std::string, UserBackend> backends;
-  TimingOptions measure;
+  base::TimingOptions measure;
   Limits limits;
   std::int64_t repeats = 1;
   std::int64_t seed = 1;  // of the order, and of inputs and weights
@@ -87,20 +87,20 @@ Study load_study(const std::string& path);
 std::int64_t parse_bytes(std::string_view text, std::string_view subject);
 
 struct Unsupported {
-  Config config;
+  documents::Config config;
   std::string reason;
 };
 
 struct Plan {
-  std::vector<Experiment> experiments;   // no key twice
-  std::vector<Unsupported> unsupported;  // never run
+  std::vector<documents::Experiment> experiments;  // no key twice
+  std::vector<Unsupported> unsupported;            // never run
 };
 
 // Why a config cannot run, where it cannot; empty where it may.
-using SupportCheck = std::function<std::optional<std::string>(const Config&)>;
+using SupportCheck = std::function<std::optional<std::string>(const documents::Config&)>;
 
 // Which axes and values the built-in backends have; user backends take everything.
-std::optional<std::string> unsupported_reason(const Config& config, const Study& study);
+std::optional<std::string> unsupported_reason(const documents::Config& config, const Study& study);
 
 // Hashes each model's file once. `also` is asked where the built-in table has no objection. Experiments are of repeat
 // 0; further repeats are made by order().
@@ -118,7 +118,7 @@ void select(Plan& plan, const Selection& selection);
 
 // Every repeat of every experiment: rounds, each in a random order of its own, so that a slow hour of the machine
 // falls on all alike. The same for the same seed on every machine.
-std::vector<Experiment> order(const Plan& plan, const Study& study);
+std::vector<documents::Experiment> order(const Plan& plan, const Study& study);
 
 // How far a study is.
 struct StudyStatus {
@@ -127,6 +127,6 @@ struct StudyStatus {
   // left, each at the median wall time of finished ones of the same model and backend, or of all; empty: none is done
   std::optional<double> seconds_left;
 };
-StudyStatus study_status(const std::vector<Experiment>& experiments, const ResultSet& done);
+StudyStatus study_status(const std::vector<documents::Experiment>& experiments, const documents::ResultSet& done);
 
-}  // namespace pagoda
+}  // namespace pagoda::measured

@@ -16,7 +16,7 @@
 #include "pagoda/core/device.h"
 #include "pagoda/documents/ceilings.h"
 
-namespace pagoda {
+namespace pagoda::measured {
 
 // As a CUDA driver reports them; 0 is: not reported.
 struct GpuAttributes {
@@ -41,7 +41,7 @@ std::optional<double> dram_bytes_per_second(const GpuAttributes& gpu);
 std::optional<DeviceSpec> datasheet_of(const GpuAttributes& gpu);
 
 // The theory of a ceiling by its kind, level, precision, unit_type, op, accumulate, units and clock_hz.
-CeilingTheory gpu_theory(const GpuAttributes& gpu, const Ceiling& ceiling);
+documents::CeilingTheory gpu_theory(const GpuAttributes& gpu, const documents::Ceiling& ceiling);
 
 // What the pipes of a core issue in a clock.
 struct CpuCore {
@@ -74,6 +74,6 @@ std::optional<double> l1_bytes_per_clock(const CpuCore& core, int vector_bits, s
 
 // A value above what the clock it ran at allows is a mistake of the measurement, never a ceiling.
 inline constexpr double kImpossibleAbove = 1.005;
-bool impossible(const Ceiling& ceiling);
+bool impossible(const documents::Ceiling& ceiling);
 
-}  // namespace pagoda
+}  // namespace pagoda::measured

@@ -23,7 +23,7 @@
 #include "pagoda/core/device.h"
 #include "pagoda/documents/device.h"
 
-namespace pagoda {
+namespace pagoda::present {
 
 // A file as it was given: its path, for messages and provenance, and its content.
 struct PlotFile {
@@ -62,4 +62,4 @@ std::string plot_text(const PlotInput& input, const PlotOptions& options = {});
 std::string plot_png(const PlotInput& input, const PlotOptions& options = {});
 std::string plot_pdf(const PlotInput& input, const PlotOptions& options = {});
 
-}  // namespace pagoda
+}  // namespace pagoda::present

@@ -37,7 +37,7 @@
 #include "pagoda/core/traffic.h"
 #include "pagoda/core/train.h"
 
-namespace pagoda {
+namespace pagoda::present {
 
 enum class Rows : std::uint8_t {
   Node,   // one row a node, in execution order
@@ -163,4 +163,4 @@ std::string impossible_size(const Analysis& analysis);
 // What the numbers take for sizes that nothing sets, and how to set them; empty where all sizes are set.
 std::string free_dims_report(const Analysis& analysis);
 
-}  // namespace pagoda
+}  // namespace pagoda::present

@@ -21,7 +21,7 @@
 #include "pagoda/documents/measured.h"
 #include "pagoda/documents/result.h"
 
-namespace pagoda {
+namespace pagoda::present {
 
 // --- tables ---------------------------------------------------------------------------------------------------------
 
@@ -40,8 +40,8 @@ inline constexpr std::string_view kResultColumnNames =
 using ModelFeatures = std::map<std::string, std::vector<Feature>>;
 
 // `machine`: the device, as `onnx-estimate --device` takes it, that calibration rows are of.
-std::string results_csv(const std::vector<Result>& results, ResultColumns columns, const ModelFeatures& features = {},
-                        std::string_view machine = {});
+std::string results_csv(const std::vector<documents::Result>& results, ResultColumns columns,
+                        const ModelFeatures& features = {}, std::string_view machine = {});
 
 // --- comparison -----------------------------------------------------------------------------------------------------
 
@@ -89,17 +89,17 @@ struct ResultComparison {
   std::size_t regressions() const { return count(SpeedVerdict::Slower) + broken.size(); }
 };
 
-ResultComparison compare_results(const std::vector<Result>& base, const std::vector<Result>& now,
+ResultComparison compare_results(const std::vector<documents::Result>& base, const std::vector<documents::Result>& now,
                                  const CompareOptions& options = {});
 
 // --- history --------------------------------------------------------------------------------------------------------
 
 struct Snapshot {
   std::string name, time;  // time: ISO 8601, as records have it; may be empty
-  std::vector<Result> results;
+  std::vector<documents::Result> results;
 };
 // Results of one file by the day of their records, oldest first; records without a time are in one without a name.
-std::vector<Snapshot> by_day(const std::vector<Result>& results);
+std::vector<Snapshot> by_day(const std::vector<documents::Result>& results);
 
 struct HistoryPoint {
   std::size_t snapshot = 0;
@@ -186,6 +186,6 @@ std::string latest_report(const History& history, ReportFormat format, const std
 std::string explanation_report(const Explanation& explanation, ReportFormat format, const std::string& title = "");
 
 // Layers of a record as kernels, the whole as seconds: what roofline-plot and pagoda-import take.
-Measured measured_of(const Result& result);
+documents::Measured measured_of(const documents::Result& result);
 
-}  // namespace pagoda
+}  // namespace pagoda::present

@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+"""Sees that a shared libpagoda exports what public headers declare and nothing else: exports_test.py LIBRARY."""
+import pathlib
+import re
+import subprocess
+import sys
+
+import layers
+
+# Some that every consumer uses.
+NEEDED = ["analyze", "load_model", "json_report", "Dim", "Error"]
+
+
+def public_names(root):
+    """Qualified names of the namespaces, types and functions of public headers."""
+    tree = layers.Tree(root)
+    names = {entry for path in tree.public.values() for entry in layers.declarations(path, tree.text[path])}
+    return {f"{entry.namespace}::{entry.name}" for entry in names}, {entry.namespace for entry in names}
+
+
+def exported(library):
+    """Names in namespace pagoda, without arguments: "pagoda::Dim::to_string"."""
+    text = subprocess.run(["nm", "-DC", "--defined-only", library], check=True, capture_output=True, text=True).stdout
+    for line in text.splitlines():
+        symbol = line.split(" ", 2)[2]
+        symbol = re.sub(r"^(vtable|VTT|typeinfo|typeinfo name|guard variable) for ", "", symbol)
+        while symbol != (symbol := re.sub(r"<[^<>]*>|\[abi:\w+\]", "", symbol)):
+            pass
+        found = re.match(r"(?:[^(]* )?(pagoda::[\w:~]+)", symbol.replace("(anonymous namespace)", "anonymous"))
+        if found:
+            yield found[1]
+
+
+def is_public(name, names, namespaces):
+    parts = name.split("::")
+    prefixes = {"::".join(parts[:n]) for n in range(1, len(parts) + 1)}
+    return bool(prefixes & names) or (parts[-1].startswith("operator") and "::".join(parts[:-1]) in namespaces)
+
+
+def main():
+    names, namespaces = public_names(pathlib.Path(__file__).parents[2])
+    symbols = sorted(set(exported(sys.argv[1])))
+    internal = [symbol for symbol in symbols if not is_public(symbol, names, namespaces)]
+    for symbol in internal:
+        print(f"{symbol} is exported, and no public header declares it")
+    absent = [name for name in NEEDED if not any(name in symbol.split("::") for symbol in symbols)]
+    for name in absent:
+        print(f"{name} is declared by a public header and not exported")
+    print(f"{len(symbols)} names exported, {len(internal)} of them internal")
+    return bool(internal or absent)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+"""Checks with another compiler what a build compiles: syntax.py COMPILER BUILD [BUILT].
+
+Every C++ source of BUILD/compile_commands.json goes through COMPILER -fsyntax-only with its own flags, -Werror among
+them, except those that BUILT/compile_commands.json shows to be compiled there.
+"""
+import concurrent.futures
+import json
+import os
+import pathlib
+import shlex
+import subprocess
+import sys
+
+
+def commands(build):
+    """{source: (folder, [argument])} without the compiler and its outputs."""
+    found = {}
+    for entry in json.loads(pathlib.Path(build, "compile_commands.json").read_text()):
+        if not entry["file"].endswith(".cpp"):
+            continue
+        words = iter(shlex.split(entry["command"]))
+        arguments = []
+        for word in words:
+            if word in ("-o", "-MT", "-MF"):
+                next(words)
+            elif word.startswith(("-", "@")) and word not in ("-c", "-MD"):
+                arguments.append(word)
+                if word in ("-isystem", "-include"):
+                    arguments.append(next(words))
+        found[entry["file"]] = (entry["directory"], arguments)
+    return found
+
+
+def main():
+    compiler, build, *built = sys.argv[1:]
+    done = set().union(*(commands(other) for other in built))
+    todo = {source: how for source, how in commands(build).items() if source not in done}
+
+    def complaint(item):
+        source, (folder, arguments) = item
+        run = subprocess.run([compiler, "-fsyntax-only", *arguments, source], cwd=folder, capture_output=True, text=True)
+        return run.stderr if run.returncode else ""
+
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        complaints = [text for text in pool.map(complaint, todo.items()) if text]
+    print("".join(complaints), end="")
+    print(f"{compiler}: syntax of {len(todo)} sources, {len(complaints)} with errors")
+    return len(complaints) > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
