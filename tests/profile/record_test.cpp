@@ -203,7 +203,7 @@ TEST_CASE("CUPTI's version and place are a fact of their own, and what notes say
                        launch(0, 0, "gemm", "a", "\t1000\t64\t32\t2048") + "end\t1\n",
                    "record");
   CHECK(record.cupti == "26 of /cuda/libcupti.so");
-  const Measured measured = measured_of({{record}}, chip_metrics("GH100"), {.mode = "quick"});
+  const documents::Measured measured = measured_of({{record}}, documents::chip_metrics("GH100"), {.mode = "quick"});
   CHECK(std::get<std::string>(measured.env.at("cupti")) == "26 of /cuda/libcupti.so");
   CHECK(std::count(measured.notes.begin(), measured.notes.end(), refused) == 1);
 }
