@@ -1,17 +1,23 @@
 #!/usr/bin/env bash
 # Sets up Pagoda on a Debian 12 machine and runs it.
-#   ./bootstrap.sh demo    installs what is missing, builds onnx-estimate, analyses the bundled ResNet-50, leaves a chart
+#   ./bootstrap.sh demo    installs what onnx-estimate needs, builds it, analyses the bundled ResNet-50, leaves a chart
 #   ./bootstrap.sh test    installs what is missing, builds dev (-Werror), runs every test
 #   ./bootstrap.sh deps    installs what is missing
 set -euo pipefail
 cd "$(dirname "$0")"
 
+# The library and onnx-estimate.
 packages=(
-  g++ cmake ninja-build ccache pkg-config
-  libonnx-dev libprotobuf-dev protobuf-compiler   # the classes of ONNX messages
-  libcli11-dev nlohmann-json3-dev libfmt-dev      # command lines, JSON, text
+  g++ cmake ninja-build
+  libcli11-dev nlohmann-json3-dev                 # command lines, JSON
   libtomlplusplus-dev                             # studies of pagoda-bench
   libeigen3-dev                                   # least-squares fits
+)
+# All other tools, libraries and tests.
+more_packages=(
+  ccache pkg-config
+  libonnx-dev libprotobuf-dev protobuf-compiler   # the classes of ONNX messages: pagoda::onnx and the tests
+  libfmt-dev                                      # text
   libhwloc-dev                                    # topology, for ert-ceilings
   libdnnl-dev                                     # convolution algorithms on a CPU, for pagoda-bench
   doctest-dev                                     # tests
@@ -41,6 +47,7 @@ install_packages() {
 
 case "${1:-}" in
   deps)
+    packages+=("${more_packages[@]}")
     install_packages
     ;;
   demo)
@@ -54,7 +61,7 @@ case "${1:-}" in
     echo "all tools on your PATH: cmake --build --preset release && cmake --install build/release --prefix ~/.local"
     ;;
   test)
-    packages+=("${test_packages[@]}")
+    packages+=("${more_packages[@]}" "${test_packages[@]}")
     install_packages
     cmake --workflow --preset dev
     ;;

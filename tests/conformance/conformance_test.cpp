@@ -8,9 +8,14 @@
 #include <set>
 #include <sstream>
 
+#include "onnx/oracle.h"
+#include "onnx/sample_models.h"
 #include "ops/op_rule.h"
 #include "pagoda/core/analyze.h"
+#include "pagoda/core/model.h"
+#include "pagoda/onnx/to_model.h"
 #include "support/files.h"
+#include "support/onnx_file.h"
 #include "support/text_graph.h"
 
 using namespace pagoda;
@@ -237,3 +242,27 @@ TEST_CASE("the backend cases of ONNX have the types they are stored with") { che
 TEST_CASE("single-op models of ai.onnx have the types that ONNX Runtime computes") { check_part("onnx"); }
 
 TEST_CASE("models of com.microsoft and ai.onnx.ml have the types that ONNX Runtime computes") { check_part("contrib"); }
+
+TEST_CASE("both readers of ONNX files read the same model from every case") {
+  std::size_t files = 0, unwritable = 0;
+  for (const char* part : {"backend", "onnx", "contrib"})
+    for (const Golden& golden : goldens(part)) {
+      CAPTURE(golden.name);
+      std::string bytes;
+      try {
+        bytes = test::onnx_bytes(test::graph(golden.graph));
+      } catch (const std::invalid_argument&) {
+        ++unwritable;
+        continue;
+      }
+      const Model model = parse_model(test::as_bytes(bytes));
+      onnx::ModelProto proto;
+      REQUIRE(proto.ParseFromString(bytes));
+      CHECK(test::disagreement(model, proto) == "");
+      CHECK(test::describe(to_model(proto)) == test::describe(model));
+      ++files;
+    }
+  // Text graphs hold a few types and values that the writer of files does not.
+  CHECK(files > 6000);
+  MESSAGE(files << " cases read twice, " << unwritable << " that cannot be written left out");
+}

@@ -24,6 +24,7 @@ fi
 macs=$("$work/build/consumer" "$source/models/skeletons/resnet50.onnx")
 # torchvision's published count for resnet50: 4.089 GMACs of contractions (ResNet50_Weights.meta["_ops"]).
 [ "$macs" = 4089184256 ] || { echo "got $macs MACs for resnet50, expected 4089184256"; exit 1; }
+"$work/build/consumer_onnx" || { echo "pagoda::onnx reads an empty graph as something else"; exit 1; }
 # A session of its own, by the installed library, on the fake driver of the tests.
 if [ "$how" = install ] && [ -f "$build/tests/libfake_cupti.so" ]; then
   program=$work/build/consumer_measure

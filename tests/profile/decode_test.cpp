@@ -16,7 +16,7 @@
 #include "cupti_call.h"
 #include "cupti_library.h"
 #include "pagoda/documents/metrics.h"
-#include "profile/record.h"
+#include "pagoda/measured/record.h"
 #include "support/workshop.h"
 
 namespace profile {

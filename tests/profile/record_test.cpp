@@ -1,5 +1,5 @@
 // Records to measurements: sums, unknowns, merging of runs that count different metrics, and the CSV that reads back.
-#include "profile/record.h"
+#include "pagoda/measured/record.h"
 
 #include <doctest/doctest.h>
 

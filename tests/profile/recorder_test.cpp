@@ -12,14 +12,14 @@
 #include <stdexcept>
 #include <thread>
 
-#include "profile/record.h"
-#include "profile/record_line.h"
+#include "pagoda/base/record_line.h"
+#include "pagoda/measured/record.h"
 #include "support/files.h"
 
 namespace profile {
 namespace {
 
-using pagoda::measured::profile::escaped;
+using pagoda::base::escaped;
 using pagoda::measured::profile::parse_record;
 using pagoda::measured::profile::ProcessRecord;
 

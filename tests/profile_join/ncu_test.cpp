@@ -11,7 +11,7 @@
 #include <set>
 
 #include "pagoda/documents/metrics.h"
-#include "profile/ncu.h"
+#include "pagoda/measured/ncu.h"
 #include "support/files.h"
 #include "support/json_schema.h"
 #include "support/workshop.h"
@@ -301,7 +301,7 @@ TEST_CASE("counts that agree confirm: names differ in casts and spaces, bytes wi
                                                 kernel("void (anonymous namespace)::relu(float*)", 1, 0, 500)});
   const documents::Measured theirs = measured_of({kernel("void <unnamed>::relu(float *)", 1, 0, 500),
                                                   kernel("void gemm<(int)128, (bool)1>(float *)", 2, 8192, 1e6)});
-  const Verification verification = verify_counts(ours, theirs);
+  const CountComparison verification = verify_counts(ours, theirs);
   CHECK(verification.passed());
   REQUIRE(verification.kernels.size() == 2);
   REQUIRE(verification.kernels[0].counts.size() == 2);
@@ -314,10 +314,10 @@ TEST_CASE("one operation more, three percent more bytes, or another number of la
   CHECK(!verify_counts(measured_of({kernel("f(int)", 2, 8193, 1e6)}), theirs).passed());
   CHECK(!verify_counts(measured_of({kernel("f(int)", 2, 8192, 1.03e6)}), theirs).passed());
   CHECK(verify_counts(measured_of({kernel("f(int)", 2, 8192, 1.03e6)}), theirs, 0.05).passed());
-  const Verification launches = verify_counts(measured_of({kernel("f(int)", 3, 8192, 1e6)}), theirs);
+  const CountComparison launches = verify_counts(measured_of({kernel("f(int)", 3, 8192, 1e6)}), theirs);
   CHECK(!launches.passed());
   CHECK(launches.kernels[0].counts.empty());
-  const Verification missed = verify_counts(measured_of({kernel("g(int)", 2, 8192, 1e6)}), theirs);
+  const CountComparison missed = verify_counts(measured_of({kernel("g(int)", 2, 8192, 1e6)}), theirs);
   CHECK(!missed.passed());
   CHECK(missed.kernels.size() == 2);
   CHECK(verification_report(missed).find("launches differ: ours none known, ncu 2") != std::string::npos);
@@ -327,9 +327,9 @@ TEST_CASE("a kernel's own bytes may differ where the sum agrees; its operations 
   // 100 bytes stay in the L2 and leave it during the next kernel.
   const documents::Measured ours = measured_of({kernel("f(int)", 1, 10, 900), kernel("g(int)", 1, 10, 1100)});
   const documents::Measured theirs = measured_of({kernel("f(int)", 1, 10, 1000), kernel("g(int)", 1, 10, 1000)});
-  const Verification verification = verify_counts(ours, theirs);
+  const CountComparison verification = verify_counts(ours, theirs);
   CHECK(verification.passed());
-  CHECK(verification.kernels[0].counts[0].verdict == Verdict::Differs);
+  CHECK(verification.kernels[0].counts[0].verdict == CountVerdict::Differs);
   const documents::Measured shifted = measured_of({kernel("f(int)", 1, 9, 1000), kernel("g(int)", 1, 11, 1000)});
   CHECK(!verify_counts(shifted, theirs).passed());
 }
@@ -338,9 +338,9 @@ TEST_CASE("what one side did not collect is not compared, and nothing compared c
   documents::Measured ours = measured_of({kernel("f(int)", 1, 10, 100)});
   ours.kernels[0].flops.clear();
   ours.kernels[0].bytes.dram_read.reset();
-  const Verification verification = verify_counts(ours, measured_of({kernel("f(int)", 1, 10, 100)}));
+  const CountComparison verification = verify_counts(ours, measured_of({kernel("f(int)", 1, 10, 100)}));
   REQUIRE(verification.totals.size() == 2);
-  CHECK(verification.totals[0].verdict == Verdict::NotCompared);
+  CHECK(verification.totals[0].verdict == CountVerdict::NotCompared);
   CHECK(!verification.totals[0].ours);
   CHECK(!verification.passed());
 }
@@ -350,7 +350,7 @@ TEST_CASE("template arguments that the demanglers spell differently: compared by
       measured_of({kernel("void k<A, 1>(int)", 1, 10, 100), kernel("void k<B, 2>(int)", 1, 20, 100)});
   const documents::Measured theirs =
       measured_of({kernel("void k<ns::A, 1>(int)", 1, 10, 100), kernel("void k<B, 2>(int)", 1, 20, 100)});
-  const Verification verification = verify_counts(ours, theirs);
+  const CountComparison verification = verify_counts(ours, theirs);
   REQUIRE(verification.kernels.size() == 1);
   CHECK(*verification.kernels[0].our_launches == 2);
   CHECK(verification.passed());

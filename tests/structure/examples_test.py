@@ -29,7 +29,9 @@ GIVEN = {
     "pagoda/documents/result.h": "extern const Result result;",
     "pagoda/measure.h": "void launch_kernels();",
     "pagoda/measured/energy_fit.h": "extern const std::vector<EnergyRow> rows;",
+    "pagoda/measured/ncu.h": "extern const Measured ours;",
     "pagoda/measured/plateaus.h": "extern const std::vector<WorkingSetPoint> sweep;",
+    "pagoda/measured/record.h": "extern const std::string text, path;",
     "pagoda/measured/theory.h": "extern const Ceiling ceiling;",
     "pagoda/present/plot.h": "extern const std::string json_text;",
 }

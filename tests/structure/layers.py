@@ -22,25 +22,10 @@ GENERIC = {"Run", "Plan", "Kernel", "Session", "Range", "select", "order", "key"
 
 # What the tree breaks today, with the reason. An entry that no longer occurs is itself a failure: this list only shrinks.
 KNOWN_EDGES = {}
-PROFILE = "the profiler's records are no public header yet"
 JSON = "the checked fields of JSON show the type of their library"
 MEMORY = "internal types that took a public type's name"
 NAMES = "names of one layer in the namespace of all"
 KNOWN = {
-    "tools/profile/decode.cpp: includes lib/measured/profile/record_line.h, a private header of measured": PROFILE,
-    "tools/profile/inject/record_file.cpp: includes lib/measured/profile/record_line.h, a private header of measured": PROFILE,
-    "tools/profile/inject/settings.cpp: includes lib/measured/profile/record_line.h, a private header of measured": PROFILE,
-    "tools/profile/main.cpp: includes lib/measured/profile/ncu.h, a private header of measured": PROFILE,
-    "tools/profile/main.cpp: includes lib/measured/profile/record.h, a private header of measured": PROFILE,
-    "tools/profile/measure.cpp: includes lib/measured/profile/record.h, a private header of measured": PROFILE,
-    "tools/profile/CMakeLists.txt: adds lib/measured to the include path of profile_record; link the target instead": PROFILE,
-    "tools/profile/CMakeLists.txt: adds lib/base/include to the include path of profile_record; link the target instead": PROFILE,
-    "tools/profile/CMakeLists.txt: adds lib/measured to the include path of pagoda-profile; link the target instead": PROFILE,
-    "tools/profile/CMakeLists.txt: adds lib/base/include to the include path of profile_cupti; link the target instead": PROFILE,
-    "tools/profile/CMakeLists.txt: adds lib/core/include to the include path of profile_cupti; link the target instead": PROFILE,
-    "tools/profile/CMakeLists.txt: adds lib/documents/include to the include path of profile_cupti; link the target instead": PROFILE,
-    "tools/profile/CMakeLists.txt: adds lib/measured to the include path of pagoda_measure; link the target instead": PROFILE,
-    "tools/profile/CMakeLists.txt: adds lib/measured to the include path of pagoda-metrics; link the target instead": PROFILE,
     "lib/base/include/pagoda/base/json_fields.h: a public header that includes <nlohmann/json.hpp>": JSON,
     "lib/base/include/pagoda/base/settings_json.h: a public header that includes <nlohmann/json.hpp>": JSON,
     "public type Json is declared twice: lib/base/include/pagoda/base/json_fields.h, lib/base/include/pagoda/base/settings_json.h": JSON,

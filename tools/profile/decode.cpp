@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "pagoda/base/error.h"
-#include "profile/record_line.h"
+#include "pagoda/base/record_line.h"
 
 namespace profile {
 namespace {
@@ -36,7 +36,7 @@ Notes read_notes(const fs::path& path) {
   if (!file) throw pagoda::Error(path.string() + ": cannot be read; it tells chip, ranges and metrics of the image");
   Notes notes;
   for (std::string line; std::getline(file, line);) {
-    const std::vector<std::string> words = pagoda::measured::profile::split_line(line);
+    const std::vector<std::string> words = pagoda::base::split_line(line);
     if (words.size() < 2) continue;
     if (words[0] == "chip") notes.chip = words[1];
     if (words[0] == "ranges") notes.ranges = std::strtoull(words[1].c_str(), nullptr, 10);

@@ -16,10 +16,10 @@
 #include "executable.h"
 #include "inject/settings.h"
 #include "pagoda/measured/join.h"
+#include "pagoda/measured/ncu.h"
+#include "pagoda/measured/record.h"
 #include "pagoda/present/report.h"
 #include "probe.h"
-#include "profile/ncu.h"
-#include "profile/record.h"
 #include "program.h"
 
 namespace {

@@ -14,9 +14,9 @@
 
 #include "inject/settings.h"
 #include "pagoda/documents/metrics.h"
+#include "pagoda/measured/record.h"
 #include "pagoda/present/report.h"
 #include "probe.h"
-#include "profile/record.h"
 
 namespace pagoda::measure {
 namespace {

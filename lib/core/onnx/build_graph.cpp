@@ -1,148 +1,252 @@
 // GraphProto and FunctionProto → Graph: names become indices, bodies become graphs of their own, and what a body
 // takes from around it becomes a capture.
-#include <unordered_map>
+#include <bit>
 
 #include "onnx/load.h"
-#include "onnx/wire.h"
+#include "onnx/value_names.h"
 
 namespace pagoda::inline core::wire {
 namespace {
 
-// Fields newer than the installed ONNX.
-constexpr int kNodeOverload = 8, kFunctionAttribute = 11, kFunctionValueInfo = 12, kFunctionOverload = 13;
-
 constexpr std::string_view kExportAgain = "; the file is damaged, export it again";
 
 class GraphBuilder;
-Attribute build_attribute(Loader& loader, GraphBuilder* outer, const ::onnx::AttributeProto& proto);
+Attribute build_attribute(Loader& loader, GraphBuilder* outer, Range body, int depth);
+
+// A ValueInfoProto.
+struct StoredValue {
+  std::string_view name;
+  std::optional<StoredType> type;
+};
+
+StoredValue read_value_info(File& file, Range body, int depth) {
+  StoredValue value;
+  std::optional<Range> type;
+  for_each_field(file, Message::ValueInfo, body, depth, [&](const Field& field) {
+    switch (field.tag()) {
+      case bytes_tag(1):
+        value.name = name_in(file, field);
+        return true;
+      case bytes_tag(2):
+        take_once(type, field);
+        return true;
+      default:
+        return false;
+    }
+  });
+  if (type) value.type = read_type(file, *type, depth + 1);
+  return value;
+}
 
 class GraphBuilder {
  public:
-  GraphBuilder(Loader& loader, GraphBuilder* outer) : loader_(loader), outer_(outer) {
+  GraphBuilder(Loader& loader, GraphBuilder* outer) : loader_(loader), file_(loader.file), outer_(outer) {
     id_ = static_cast<GraphId>(loader.model.graphs.size());
     loader.model.graphs.emplace_back();
     graph_.parent = outer == nullptr ? -1 : outer->id_;
   }
 
-  GraphId build(const ::onnx::GraphProto& proto) {
-    graph_.name = proto.name();
-    add_initializers(proto);
-    for (const ::onnx::ValueInfoProto& input : proto.input()) add_input(input.name());
-    define_outputs(proto.node());
-    declare(proto.input());
-    declare(proto.value_info());
-    declare(proto.output());
-    add_nodes(proto.node());
-    for (const ::onnx::ValueInfoProto& output : proto.output()) add_output(output.name());
+  // A GraphProto. Its tensors and types are read on the way, its nodes when all names are known.
+  GraphId build_graph(Range body, int depth) {
+    std::vector<StoredValue> inputs, outputs, others;
+    std::vector<Tensor> tensors, sparse;
+    std::vector<Range> nodes;
+    for_each_field(file_, Message::Graph, body, depth, [&](const Field& field) {
+      file_.passed(field.whole.end);
+      switch (field.tag()) {
+        case bytes_tag(1):
+          nodes.push_back(field.payload);
+          return true;
+        case bytes_tag(2):
+          graph_.name = name_in(file_, field);
+          return true;
+        case bytes_tag(5):
+          tensors.push_back(loader_.tensors.read(field.payload, depth + 1));
+          return true;
+        case bytes_tag(11):
+          inputs.push_back(read_value_info(file_, field.payload, depth + 1));
+          return true;
+        case bytes_tag(12):
+          outputs.push_back(read_value_info(file_, field.payload, depth + 1));
+          return true;
+        case bytes_tag(13):
+          others.push_back(read_value_info(file_, field.payload, depth + 1));
+          return true;
+        case bytes_tag(15):
+          sparse.push_back(loader_.tensors.read_sparse(field.payload, depth + 1));
+          return true;
+        default:
+          return false;
+      }
+    });
+    if (id_ == 0)  // the main graph's sizes keep their names
+      for (const auto* values : {&inputs, &others, &outputs})
+        for (const StoredValue& value : *values)
+          if (value.type) loader_.dims.reserve(*value.type);
+    graph_.initializers.reserve(tensors.size() + sparse.size());
+    for (auto* list : {&tensors, &sparse})
+      for (Tensor& tensor : *list) add_initializer(std::move(tensor));
+    for (const StoredValue& input : inputs) add_input(input.name);
+    define_outputs(nodes, depth + 1);
+    for (const auto* values : {&inputs, &others, &outputs}) declare(*values);
+    add_nodes(nodes, depth + 1);
+    for (const StoredValue& output : outputs) add_output(output.name);
     return finish();
   }
 
-  GraphId build(const ::onnx::FunctionProto& proto, const std::vector<::onnx::ValueInfoProto>& value_info) {
-    graph_.name = proto.name();
-    for (const std::string& input : proto.input()) add_input(input);
-    define_outputs(proto.node());
-    declare(value_info);
-    add_nodes(proto.node());
-    for (const std::string& output : proto.output()) add_output(output);
+  // The body of a FunctionProto, from its parts.
+  struct FunctionBody {
+    std::string_view name;
+    std::vector<std::string_view> inputs, outputs;
+    std::vector<StoredValue> values;
+    std::vector<Range> nodes;
+  };
+  GraphId build_function(const FunctionBody& body, int depth) {
+    graph_.name = body.name;
+    for (const std::string_view input : body.inputs) add_input(input);
+    define_outputs(body.nodes, depth + 1);
+    declare(body.values);
+    add_nodes(body.nodes, depth + 1);
+    for (const std::string_view output : body.outputs) add_output(output);
     return finish();
   }
 
  private:
   std::string where() const { return "graph " + quoted(graph_.name); }
+  ValueId known(std::string_view name) const { return names_.find(name, graph_.values); }
+  Value& value(ValueId id) { return graph_.values[static_cast<std::size_t>(id)]; }
 
-  // `node`: its producer; null for inputs and initializers.
-  ValueId define(std::string_view name, const ::onnx::NodeProto* node) {
-    const auto [at, inserted] = names_.try_emplace(name, static_cast<ValueId>(graph_.values.size()));
-    if (!inserted)
-      throw Error("value " + quoted(name) + " of " + where() + " is produced twice, the second time by " +
-                  (node == nullptr ? "an input or initializer"
-                                   : "node " + quoted(node->name()) + " (" + quoted(node->op_type()) + ")") +
+  // `producer` for messages.
+  ValueId define(std::string_view name, const std::string& producer) {
+    if (known(name) != kAbsent)
+      throw Error("value " + quoted(name) + " of " + where() + " is produced twice, the second time by " + producer +
                   ", expected one producer of each value" + std::string(kExportAgain));
+    return append(name);
+  }
+
+  ValueId append(std::string_view name) {
+    const auto id = static_cast<ValueId>(graph_.values.size());
     graph_.values.emplace_back().name = name;
-    return at->second;
+    names_.add(name, id);
+    return id;
   }
 
-  void add_initializer(std::string_view name, Tensor tensor) {
-    const ValueId id = define(name, nullptr);
-    Value& value = graph_.values[static_cast<std::size_t>(id)];
-    value.declared = tensor.type;
-    value.initializer = static_cast<std::int32_t>(graph_.initializers.size());
+  void add_initializer(Tensor tensor) {
+    const ValueId id = define(tensor.name, "an input or initializer");
+    value(id).declared = tensor.type;
+    value(id).initializer = static_cast<std::int32_t>(graph_.initializers.size());
     graph_.initializers.push_back(std::move(tensor));
-  }
-
-  void add_initializers(const ::onnx::GraphProto& proto) {
-    for (const ::onnx::TensorProto& tensor : proto.initializer())
-      add_initializer(tensor.name(), loader_.tensors.read(tensor));
-    for (const ::onnx::SparseTensorProto& tensor : proto.sparse_initializer())
-      add_initializer(tensor.values().name(), loader_.tensors.read(tensor));
   }
 
   void add_input(std::string_view name) {
     // Up to IR version 3 every initializer is listed as an input too; later ones may be, as defaults.
-    const auto found = names_.find(name);
-    const bool is_initializer =
-        found != names_.end() && graph_.values[static_cast<std::size_t>(found->second)].initializer >= 0;
-    if (is_initializer) return;
-    const ValueId id = define(name, nullptr);
-    graph_.values[static_cast<std::size_t>(id)].is_input = true;
+    if (const ValueId found = known(name); found != kAbsent && value(found).initializer >= 0) return;
+    const ValueId id = define(name, "an input or initializer");
+    value(id).is_input = true;
     graph_.inputs.push_back(id);
   }
 
-  template <typename Nodes>
-  void define_outputs(const Nodes& nodes) {
-    for (const ::onnx::NodeProto& node : nodes)
-      for (const std::string& output : node.output())
-        if (!output.empty()) define(output, &node);
+  // Every value has its place before the first node is built: files need not be sorted.
+  void define_outputs(const std::vector<Range>& nodes, int depth) {
+    for (const Range body : nodes) {
+      Reader reader(file_, body, depth);
+      while (const std::optional<Field> field = reader.next())
+        if (field->tag() == bytes_tag(2) && field->payload.size() != 0) define_output(body, *field, depth);
+      file_.passed(body.end);
+    }
   }
 
-  template <typename Values>
-  void declare(const Values& values) {
-    for (const ::onnx::ValueInfoProto& info : values) {
-      const auto found = names_.find(info.name());
-      if (found == names_.end() || !info.has_type()) continue;
-      Value& value = graph_.values[static_cast<std::size_t>(found->second)];
-      if (value.initializer < 0) value.declared = loader_.dims.read(info.type(), info.name());
+  void define_output(Range node, const Field& output, int depth) {
+    const std::string_view name = name_in(file_, output);
+    if (known(name) == kAbsent) {
+      append(name);
+      return;
+    }
+    std::string_view node_name, op_type;
+    Reader reader(file_, node, depth);
+    while (const std::optional<Field> field = reader.next()) {
+      if (field->tag() == bytes_tag(3)) node_name = name_in(file_, *field);
+      if (field->tag() == bytes_tag(4)) op_type = name_in(file_, *field);
+    }
+    define(name, "node " + quoted(node_name) + " (" + quoted(op_type) + ")");
+  }
+
+  void declare(const std::vector<StoredValue>& values) {
+    for (const StoredValue& stored : values) {
+      const ValueId id = known(stored.name);
+      if (id != kAbsent && stored.type && value(id).initializer < 0)
+        value(id).declared = loader_.dims.resolve(*stored.type, stored.name);
     }
   }
 
   // The value of that name here or, captured, in a graph around this one.
   ValueId find(std::string_view name) {
-    if (const auto found = names_.find(name); found != names_.end()) return found->second;
-    if (outer_ == nullptr) return kAbsent;
+    if (const ValueId found = known(name); found != kAbsent || outer_ == nullptr) return found;
     const ValueId outer = outer_->find(name);
     if (outer == kAbsent) return kAbsent;
     outer_->captured_.push_back(outer);
     if (++loader_.captures > Loader::kMostCaptures)
       throw Error("the bodies of " + outer_->where() + " use more than " + std::to_string(Loader::kMostCaptures) +
                   " values of the graphs around them, expected at most that many");
-    const auto id = static_cast<ValueId>(graph_.values.size());
-    Value& value = graph_.values.emplace_back();
-    value.name = name;
-    value.outer = outer;
-    names_.emplace(name, id);
+    const ValueId id = append(name);
+    value(id).outer = outer;
     return id;
   }
 
-  template <typename Nodes>
-  void add_nodes(const Nodes& nodes) {
-    graph_.nodes.reserve(static_cast<std::size_t>(nodes.size()));
-    reads_.reserve(static_cast<std::size_t>(nodes.size()));
-    for (const ::onnx::NodeProto& node : nodes) add_node(node);
+  void add_nodes(const std::vector<Range>& nodes, int depth) {
+    graph_.nodes.reserve(nodes.size());
+    reads_.reserve(nodes.size());
+    for (const Range body : nodes) {
+      add_node(body, depth);
+      file_.passed(body.end);
+    }
   }
 
-  void add_node(const ::onnx::NodeProto& proto) {
+  void add_node(Range body, int depth) {
     Node node;
-    node.name = proto.name();
-    node.op_type = proto.op_type();
-    node.domain = plain_domain(proto.domain());
-    for_each_unknown(proto, kNodeOverload, [&](const std::string& overload) { node.overload = overload; });
-    node.scope = module_scope(proto);
+    RecordedScope scope;
+    std::vector<std::string_view> inputs;
+    std::vector<Range> attributes;
+    for_each_field(file_, Message::Node, body, depth, [&](const Field& field) {
+      switch (field.tag()) {
+        case bytes_tag(1):
+          inputs.push_back(name_in(file_, field));
+          return true;
+        case bytes_tag(2):
+          node.outputs.push_back(field.payload.size() == 0 ? kAbsent : known(file_.text(field.payload)));
+          return true;
+        case bytes_tag(3):
+          node.name = name_in(file_, field);
+          return true;
+        case bytes_tag(4):
+          node.op_type = name_in(file_, field);
+          return true;
+        case bytes_tag(5):
+          attributes.push_back(field.payload);
+          return true;
+        case bytes_tag(7):
+          node.domain = plain_domain(name_in(file_, field));
+          return true;
+        case bytes_tag(8):  // since ONNX 1.16
+          node.overload = name_in(file_, field);
+          return true;
+        case bytes_tag(9):  // metadata, since ONNX 1.16
+          scope.read(file_, field.payload, depth + 1);
+          return true;
+        default:
+          return false;
+      }
+    });
+    node.scope = scope.of(node.name);
     captured_.clear();
-    for (const ::onnx::AttributeProto& stored : proto.attribute())
-      node.attributes.push_back(build_attribute(loader_, this, stored));
+    node.attributes.reserve(attributes.size());
+    for (const Range attribute : attributes)
+      node.attributes.push_back(build_attribute(loader_, this, attribute, depth + 1));
+    if (node.op_type.empty()) damaged(body, "a node without operator type", "one");
     std::vector<ValueId>& reads = reads_.emplace_back(std::move(captured_));
     captured_.clear();
-    for (const std::string& input : proto.input()) {
+    node.inputs.reserve(inputs.size());
+    for (const std::string_view input : inputs) {
       const ValueId id = input.empty() ? kAbsent : find(input);
       if (id == kAbsent && !input.empty())
         throw Error("input " + quoted(input) + " of node " + quoted(node.name) + " (" + quoted(node.op_type) + ") in " +
@@ -150,8 +254,6 @@ class GraphBuilder {
       node.inputs.push_back(id);
       if (id != kAbsent) reads.push_back(id);
     }
-    for (const std::string& output : proto.output())
-      node.outputs.push_back(output.empty() ? kAbsent : names_.at(output));
     graph_.nodes.push_back(std::move(node));
   }
 
@@ -169,99 +271,252 @@ class GraphBuilder {
   }
 
   Loader& loader_;
+  File& file_;
   GraphBuilder* outer_;
   GraphId id_;
   Graph graph_;
-  std::unordered_map<std::string_view, ValueId> names_;  // views into the parsed model
-  std::vector<std::vector<ValueId>> reads_;              // by node
-  std::vector<ValueId> captured_;                        // by the bodies of the node being added
+  ValueNames names_;
+  std::vector<std::vector<ValueId>> reads_;  // by node
+  std::vector<ValueId> captured_;            // by the bodies of the node being added
 };
 
-// The type that the attribute states or, where it states none (as the first versions of ONNX did not have to), the
-// one that its content shows.
-int type_of(const ::onnx::AttributeProto& proto) {
-  using Proto = ::onnx::AttributeProto;
-  if (proto.type() != Proto::UNDEFINED) return proto.type();
-  if (proto.has_f()) return Proto::FLOAT;
-  if (proto.has_i()) return Proto::INT;
-  if (proto.has_s()) return Proto::STRING;
-  if (proto.has_t()) return Proto::TENSOR;
-  if (proto.has_g()) return Proto::GRAPH;
-  if (proto.has_tp()) return Proto::TYPE_PROTO;
-  if (proto.has_sparse_tensor()) return Proto::SPARSE_TENSOR;
-  if (proto.floats_size() != 0) return Proto::FLOATS;
-  if (proto.ints_size() != 0) return Proto::INTS;
-  if (proto.strings_size() != 0) return Proto::STRINGS;
-  if (proto.graphs_size() != 0) return Proto::GRAPHS;
-  return Proto::UNDEFINED;
+// AttributeProto.AttributeType. Values beyond are newer than this version: protobuf drops what it does not know.
+enum class Kind : std::uint8_t {
+  Undefined,
+  Float,
+  Int,
+  String,
+  Tensor,
+  Graph,
+  Floats,
+  Ints,
+  Strings,
+  Tensors,
+  Graphs,
+  SparseTensor,
+  SparseTensors,
+  Type,
+  Types
+};
+constexpr std::uint64_t kKinds = static_cast<std::uint64_t>(Kind::Types) + 1;
+
+// The fields of AttributeProto that hold the message of a kind.
+constexpr std::uint32_t kTensor = 5, kGraph = 6, kGraphs = 11, kType = 14, kSparseTensor = 22;
+
+// An AttributeProto, with the messages in it unread until all of it is known.
+struct StoredAttribute {
+  std::string_view name, reference;
+  Kind kind = Kind::Undefined;
+  std::optional<double> real;
+  std::optional<std::int64_t> integer;
+  std::optional<std::string_view> text;
+  std::vector<double> reals;
+  std::vector<std::int64_t> integers;
+  std::vector<std::string> texts;
+  std::vector<Field> messages;
+
+  const Field* message(std::uint32_t number) const {
+    for (const Field& field : messages)
+      if (field.number == number) return &field;
+    return nullptr;
+  }
+};
+
+double real(std::string_view bytes) {
+  return static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(fixed(bytes))));
 }
 
-AttributeValue build_value(Loader& loader, GraphBuilder* outer, const ::onnx::AttributeProto& proto) {
-  using Proto = ::onnx::AttributeProto;
-  switch (type_of(proto)) {
-    case Proto::FLOAT:
-      return static_cast<double>(proto.f());
-    case Proto::INT:
-      return static_cast<std::int64_t>(proto.i());
-    case Proto::STRING:
-      return proto.s();
-    case Proto::TENSOR:
-      return loader.tensors.read(proto.t());
-    case Proto::SPARSE_TENSOR:
-      return loader.tensors.read(proto.sparse_tensor());
-    case Proto::GRAPH:
-      return GraphBuilder(loader, outer).build(proto.g());
-    case Proto::FLOATS:
-      return std::vector<double>(proto.floats().begin(), proto.floats().end());
-    case Proto::INTS:
-      return std::vector<std::int64_t>(proto.ints().begin(), proto.ints().end());
-    case Proto::STRINGS:
-      return std::vector<std::string>(proto.strings().begin(), proto.strings().end());
-    case Proto::TYPE_PROTO:
-      return loader.dims.read(proto.tp(), proto.name());
-    case Proto::GRAPHS: {
+StoredAttribute read_attribute(File& file, Range body, int depth) {
+  StoredAttribute attribute;
+  for_each_field(file, Message::Attribute, body, depth, [&](const Field& field) {
+    const bool is_name = field.payload.size() <= kLongestText;  // longer texts are left out
+    switch (field.tag()) {
+      case bytes_tag(1):
+        if (is_name) attribute.name = name_in(file, field);
+        return true;
+      case fixed32_tag(2):
+        attribute.real = real(file.text(field.payload));
+        return true;
+      case varint_tag(3):
+        attribute.integer = static_cast<std::int64_t>(field.varint);
+        return true;
+      case bytes_tag(4):
+        if (is_name) attribute.text = name_in(file, field);
+        return true;
+      case fixed32_tag(7):
+        attribute.reals.push_back(real(file.text(field.payload)));
+        return true;
+      case bytes_tag(7):
+        if (field.payload.size() % 4 != 0) return false;
+        for (std::string_view packed = file.keep(field.payload); !packed.empty(); packed.remove_prefix(4))
+          attribute.reals.push_back(real(packed.substr(0, 4)));
+        return true;
+      case varint_tag(8):
+        attribute.integers.push_back(static_cast<std::int64_t>(field.varint));
+        return true;
+      case bytes_tag(8):
+        for (Reader packed(file, field.payload, depth); !packed.at_end();) {
+          file.count_fields(1);
+          attribute.integers.push_back(static_cast<std::int64_t>(packed.varint("a packed number")));
+        }
+        return true;
+      case bytes_tag(9):
+        if (is_name) attribute.texts.emplace_back(name_in(file, field));
+        return true;
+      case bytes_tag(kTensor):
+      case bytes_tag(kGraph):
+      case bytes_tag(kGraphs):
+      case bytes_tag(kType):
+      case bytes_tag(kSparseTensor):
+        attribute.messages.push_back(field);
+        return true;
+      case varint_tag(20):
+        // As protobuf reads an enum: 32 bits, and only known values.
+        if (const auto kind = static_cast<std::uint32_t>(field.varint); kind < kKinds)
+          attribute.kind = static_cast<Kind>(kind);
+        return true;
+      case bytes_tag(21):
+        if (is_name) attribute.reference = name_in(file, field);
+        return true;
+      default:
+        return false;
+    }
+  });
+  return attribute;
+}
+
+// The kind that the attribute states or, where it states none (as the first versions of ONNX did not have to), the
+// one that its content shows.
+Kind kind_of(const StoredAttribute& attribute) {
+  if (attribute.kind != Kind::Undefined) return attribute.kind;
+  if (attribute.real) return Kind::Float;
+  if (attribute.integer) return Kind::Int;
+  if (attribute.text) return Kind::String;
+  if (attribute.message(kTensor)) return Kind::Tensor;
+  if (attribute.message(kGraph)) return Kind::Graph;
+  if (attribute.message(kType)) return Kind::Type;
+  if (attribute.message(kSparseTensor)) return Kind::SparseTensor;
+  if (!attribute.reals.empty()) return Kind::Floats;
+  if (!attribute.integers.empty()) return Kind::Ints;
+  if (!attribute.texts.empty()) return Kind::Strings;
+  if (attribute.message(kGraphs)) return Kind::Graphs;
+  return Kind::Undefined;
+}
+
+// The field whose messages a kind takes; 0 for other kinds.
+std::uint32_t message_field(Kind kind) {
+  if (kind == Kind::Tensor) return kTensor;
+  if (kind == Kind::Graph) return kGraph;
+  if (kind == Kind::Graphs) return kGraphs;
+  if (kind == Kind::Type) return kType;
+  return kind == Kind::SparseTensor ? kSparseTensor : 0;
+}
+
+// `body`: the one message of the kind; empty where the attribute has none.
+AttributeValue build_value(Loader& loader, GraphBuilder* outer, StoredAttribute& attribute, Kind kind, Range body,
+                           int depth) {
+  switch (kind) {
+    case Kind::Float:
+      return attribute.real.value_or(0);
+    case Kind::Int:
+      return attribute.integer.value_or(0);
+    case Kind::String:
+      return std::string(attribute.text.value_or(""));
+    case Kind::Tensor:
+      return loader.tensors.read(body, depth);
+    case Kind::SparseTensor:
+      return loader.tensors.read_sparse(body, depth);
+    case Kind::Graph:
+      return GraphBuilder(loader, outer).build_graph(body, depth);
+    case Kind::Floats:
+      return std::move(attribute.reals);
+    case Kind::Ints:
+      return std::move(attribute.integers);
+    case Kind::Strings:
+      return std::move(attribute.texts);
+    case Kind::Type:
+      return loader.dims.resolve(read_type(loader.file, body, depth), attribute.name);
+    case Kind::Graphs: {
       std::vector<GraphId> graphs;
-      for (const ::onnx::GraphProto& graph : proto.graphs()) graphs.push_back(GraphBuilder(loader, outer).build(graph));
+      for (const Field& field : attribute.messages)
+        if (field.number == kGraphs) graphs.push_back(GraphBuilder(loader, outer).build_graph(field.payload, depth));
       return graphs;
     }
-    default:
-      return std::monostate{};  // lists of tensors and types, which no operator has, and newer types
+    case Kind::Undefined:
+    case Kind::Tensors:
+    case Kind::SparseTensors:
+    case Kind::Types:
+      return std::monostate{};  // no operator has them
   }
+  return std::monostate{};
 }
 
-Attribute build_attribute(Loader& loader, GraphBuilder* outer, const ::onnx::AttributeProto& proto) {
+Attribute build_attribute(Loader& loader, GraphBuilder* outer, Range body, int depth) {
+  StoredAttribute stored = read_attribute(loader.file, body, depth);
   Attribute attribute;
-  attribute.name = proto.name();
-  attribute.reference = proto.ref_attr_name();
-  if (attribute.reference.empty()) attribute.value = build_value(loader, outer, proto);
+  attribute.name = stored.name;
+  attribute.reference = stored.reference;
+  const Kind kind = attribute.reference.empty() ? kind_of(stored) : Kind::Undefined;
+  const std::uint32_t taken = message_field(kind);
+  std::optional<Range> single;
+  for (const Field& field : stored.messages) {
+    if (field.number != taken)
+      check_unread(loader.file, Message::Attribute, field, depth);
+    else if (taken != kGraphs)
+      take_once(single, field);
+  }
+  attribute.value = build_value(loader, outer, stored, kind, single.value_or(Range{body.end, body.end}), depth + 1);
   return attribute;
 }
 
 }  // namespace
 
-GraphId build_main_graph(Loader& loader, const ::onnx::GraphProto& proto) {
-  for (const auto* values : {&proto.input(), &proto.value_info(), &proto.output()})
-    for (const ::onnx::ValueInfoProto& value : *values) loader.dims.reserve(value.type());
-  return GraphBuilder(loader, nullptr).build(proto);
-}
+void build_main_graph(Loader& loader, Range body, int depth) { GraphBuilder(loader, nullptr).build_graph(body, depth); }
 
-void build_function(Loader& loader, const ::onnx::FunctionProto& proto) {
+void build_function(Loader& loader, Range body, int depth) {
+  File& file = loader.file;
   Function function;
-  function.domain = plain_domain(proto.domain());
-  function.name = proto.name();
-  for_each_unknown(proto, kFunctionOverload, [&](const std::string& overload) { function.overload = overload; });
-  for (const ::onnx::OperatorSetIdProto& opset : proto.opset_import())
-    function.opsets[plain_domain(opset.domain())] = opset.version();
-  for_each_unknown(proto, kFunctionAttribute, [&](const std::string& bytes) {
-    ::onnx::AttributeProto attribute;
-    if (parse(attribute, bytes)) function.defaults.push_back(build_attribute(loader, nullptr, attribute));
+  GraphBuilder::FunctionBody parts;
+  std::vector<Range> defaults;
+  for_each_field(file, Message::Function, body, depth, [&](const Field& field) {
+    switch (field.tag()) {
+      case bytes_tag(1):
+        parts.name = name_in(file, field);
+        return true;
+      case bytes_tag(4):
+        parts.inputs.push_back(name_in(file, field));
+        return true;
+      case bytes_tag(5):
+        parts.outputs.push_back(name_in(file, field));
+        return true;
+      case bytes_tag(7):
+        parts.nodes.push_back(field.payload);
+        return true;
+      case bytes_tag(9): {
+        Opset opset = read_opset(file, field.payload, depth + 1);
+        function.opsets[std::move(opset.domain)] = opset.version;
+        return true;
+      }
+      case bytes_tag(10):
+        function.domain = plain_domain(name_in(file, field));
+        return true;
+      case bytes_tag(11):  // since ONNX 1.13
+        defaults.push_back(field.payload);
+        return true;
+      case bytes_tag(12):  // since ONNX 1.15
+        parts.values.push_back(read_value_info(file, field.payload, depth + 1));
+        return true;
+      case bytes_tag(13):  // since ONNX 1.16
+        function.overload = name_in(file, field);
+        return true;
+      default:
+        return false;
+    }
   });
-  std::vector<::onnx::ValueInfoProto> value_info;
-  for_each_unknown(proto, kFunctionValueInfo, [&](const std::string& bytes) {
-    ::onnx::ValueInfoProto info;
-    if (parse(info, bytes)) value_info.push_back(std::move(info));
-  });
-  function.body = GraphBuilder(loader, nullptr).build(proto, value_info);
+  function.name = parts.name;
+  for (const Range attribute : defaults)
+    function.defaults.push_back(build_attribute(loader, nullptr, attribute, depth + 1));
+  function.body = GraphBuilder(loader, nullptr).build_function(parts, depth);
   loader.model.functions.push_back(std::move(function));
 }
 

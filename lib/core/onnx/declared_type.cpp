@@ -12,82 +12,125 @@ constexpr std::size_t kMostFormulaCharacters = std::size_t{1} << 16;
 
 constexpr std::size_t kLongestSymbol = 200;
 
-// What a type is behind its sequences, optionals and maps.
-struct Core {
-  Container container = Container::Tensor;
-  std::int64_t element = 0;
-  const ::onnx::TensorShapeProto* shape = nullptr;
-};
-
-Core core_of(const ::onnx::TypeProto& type) {
-  Core core;
-  const ::onnx::TypeProto* at = &type;
-  while (true) {
-    switch (at->value_case()) {
-      case ::onnx::TypeProto::kTensorType:
-        core.element = at->tensor_type().elem_type();
-        if (at->tensor_type().has_shape()) core.shape = &at->tensor_type().shape();
-        return core;
-      case ::onnx::TypeProto::kSparseTensorType:
-        core.container = Container::SparseTensor;
-        core.element = at->sparse_tensor_type().elem_type();
-        if (at->sparse_tensor_type().has_shape()) core.shape = &at->sparse_tensor_type().shape();
-        return core;
-      case ::onnx::TypeProto::kSequenceType:
-        core.container = core.container == Container::Optional ? Container::OptionalSequence : Container::Sequence;
-        at = &at->sequence_type().elem_type();
-        break;
-      case ::onnx::TypeProto::kOptionalType:
-        core.container = Container::Optional;
-        at = &at->optional_type().elem_type();
-        break;
-      case ::onnx::TypeProto::kMapType:
-        if (core.container == Container::Tensor) core.container = Container::Map;
-        at = &at->map_type().value_type();
-        break;
-      case ::onnx::TypeProto::kOpaqueType:
-      case ::onnx::TypeProto::VALUE_NOT_SET:
-        return core;
-    }
-  }
-}
-
 // Placeholders that some exporters write for sizes without a name.
 bool is_placeholder(std::string_view name) { return name.empty() || name == "?" || name == "-1" || name == "None"; }
 
+StoredDim read_dim(File& file, Range body, int depth) {
+  StoredDim dim;
+  for_each_field(file, Message::Dimension, body, depth, [&](const Field& field) {
+    switch (field.tag()) {
+      case varint_tag(1):
+        dim = {.value = static_cast<std::int64_t>(field.varint), .name = {}};
+        return true;
+      case bytes_tag(2):
+        dim = {.value = std::nullopt, .name = name_in(file, field)};
+        return true;
+      default:
+        return false;
+    }
+  });
+  return dim;
+}
+
+std::vector<StoredDim> read_shape(File& file, Range body, int depth) {
+  std::vector<StoredDim> dims;
+  for_each_field(file, Message::Shape, body, depth, [&](const Field& field) {
+    if (field.tag() != bytes_tag(1)) return false;
+    if (dims.size() == ElementCounter::kMaxRank)
+      damaged(body, "a shape of more than " + std::to_string(ElementCounter::kMaxRank) + " dims", "at most that many");
+    dims.push_back(read_dim(file, field.payload, depth + 1));
+    return true;
+  });
+  return dims;
+}
+
+// TypeProto.Tensor and TypeProto.SparseTensor.
+void read_tensor_type(File& file, Message kind, Range body, int depth, StoredType& type) {
+  std::optional<Range> shape;
+  for_each_field(file, kind, body, depth, [&](const Field& field) {
+    switch (field.tag()) {
+      case varint_tag(1):
+        type.element = known_element(static_cast<std::int32_t>(field.varint));
+        return true;
+      case bytes_tag(2):
+        take_once(shape, field);
+        return true;
+      default:
+        return false;
+    }
+  });
+  if (shape) type.dims = read_shape(file, *shape, depth + 1);
+}
+
+// The member's type in a sequence, an optional or a map.
+std::optional<Range> member_type(File& file, Message kind, Range body, int depth) {
+  const std::uint32_t number = kind == Message::TypeMap ? 2 : 1;
+  std::optional<Range> member;
+  for_each_field(file, kind, body, depth, [&](const Field& field) {
+    if (field.tag() != bytes_tag(number)) return false;
+    take_once(member, field);
+    return true;
+  });
+  return member;
+}
+
+Container around(Container outer, Message kind) {
+  if (kind == Message::TypeOptional) return Container::Optional;
+  if (kind == Message::TypeMap) return outer == Container::Tensor ? Container::Map : outer;
+  return outer == Container::Optional ? Container::OptionalSequence : Container::Sequence;
+}
+
 }  // namespace
 
-void DimNames::reserve(const ::onnx::TypeProto& type) {
-  const Core core = core_of(type);
-  if (core.shape == nullptr) return;
-  for (const ::onnx::TensorShapeProto::Dimension& dim : core.shape->dim())
-    if (dim.has_dim_param() && !is_placeholder(dim.dim_param()) && !known_.contains(dim.dim_param()))
-      if (const std::optional<Dim> as = as_written(dim.dim_param())) known_.emplace(dim.dim_param(), *as);
+StoredType read_type(File& file, Range body, int depth) {
+  StoredType type;
+  for (std::optional<Range> at = body; at;) {
+    Message kind = Message::None;
+    std::optional<Range> value;  // of the one field that says which type it is
+    for_each_field(file, Message::Type, *at, depth, [&](const Field& field) {
+      const FieldRow& row = field_row(Message::Type, field.number);
+      if (field.type != Type::Bytes || row.content != Content::Message) return false;
+      take_once(value, field);
+      kind = row.message;
+      return kind != Message::TypeOpaque;
+    });
+    at.reset();
+    if (kind == Message::TypeTensor || kind == Message::TypeSparse) {
+      if (kind == Message::TypeSparse) type.container = Container::SparseTensor;
+      read_tensor_type(file, kind, *value, depth + 1, type);
+    } else if (value && kind != Message::TypeOpaque) {
+      type.container = around(type.container, kind);
+      at = member_type(file, kind, *value, depth + 1);
+      depth += 2;
+    }
+  }
+  return type;
 }
 
-TensorType DimNames::read(const ::onnx::TypeProto& type, std::string_view value) {
-  const Core core = core_of(type);
-  TensorType result{.element = known_element(core.element), .shape = std::nullopt, .container = core.container};
-  if (core.shape != nullptr) result.shape = shape(*core.shape, value);
-  return result;
+void DimNames::reserve(const StoredType& type) {
+  if (!type.dims) return;
+  for (const StoredDim& dim : *type.dims)
+    if (!is_placeholder(dim.name) && !known_.contains(dim.name))
+      if (const std::optional<Dim> as = as_written(dim.name)) known_.emplace(dim.name, *as);
 }
 
-Shape DimNames::shape(const ::onnx::TensorShapeProto& proto, std::string_view value) {
-  Shape result;
-  result.reserve(static_cast<std::size_t>(proto.dim_size()));
-  for (int axis = 0; axis < proto.dim_size(); ++axis) {
-    const ::onnx::TensorShapeProto::Dimension& dim = proto.dim(axis);
-    if (dim.has_dim_value() && dim.dim_value() >= 0)
-      result.push_back(dim.dim_value());
-    else if (dim.has_dim_param() && !is_placeholder(dim.dim_param()))
-      result.push_back(named(dim.dim_param()));
+TensorType DimNames::resolve(const StoredType& type, std::string_view value) {
+  TensorType result{.element = type.element, .shape = std::nullopt, .container = type.container};
+  if (!type.dims) return result;
+  result.shape.emplace().reserve(type.dims->size());
+  for (std::size_t axis = 0; axis < type.dims->size(); ++axis) {
+    const StoredDim& dim = (*type.dims)[axis];
+    if (dim.value && *dim.value >= 0)
+      result.shape->push_back(*dim.value);
+    else if (!is_placeholder(dim.name))
+      result.shape->push_back(named(dim.name));
     else
-      result.push_back(unnamed(value, axis));
+      result.shape->push_back(unnamed(value, axis));
   }
   return result;
 }
 
-Dim DimNames::named(const std::string& name) {
+Dim DimNames::named(std::string_view name) {
   if (const auto found = known_.find(name); found != known_.end()) return found->second;
   std::optional<Dim> dim = as_written(name);
   if (!dim) {
@@ -100,9 +143,9 @@ Dim DimNames::named(const std::string& name) {
 }
 
 // An identifier or a formula; empty for all else.
-std::optional<Dim> DimNames::as_written(const std::string& name) {
+std::optional<Dim> DimNames::as_written(std::string_view name) {
   if (name.size() <= kLongestSymbol && Dim::identifier(name) == name) {
-    taken_.try_emplace(name, 1);
+    taken_.try_emplace(std::string(name), 1);
     return Dim::symbol(name);
   }
   formula_characters_ += name.size();
@@ -113,7 +156,7 @@ std::optional<Dim> DimNames::as_written(const std::string& name) {
   return formula;
 }
 
-Dim DimNames::unnamed(std::string_view value, int axis) {
+Dim DimNames::unnamed(std::string_view value, std::size_t axis) {
   return Dim::symbol(unused(Dim::identifier(value.substr(0, kLongestSymbol)) + "_dim_" + std::to_string(axis)));
 }
 

@@ -1,41 +1,57 @@
 // Types as files declare them. Names of dims become symbols, formulas of dims become expressions.
 #pragma once
 
-#include <onnx/onnx_pb.h>
-
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
+#include "onnx/message.h"
 #include "pagoda/core/tensor_type.h"
 
 namespace pagoda::inline core::wire {
+
+// A TypeProto: what it is behind its sequences, optionals and maps.
+struct StoredDim {
+  std::optional<std::int64_t> value;
+  std::string_view name;
+};
+struct StoredType {
+  Container container = Container::Tensor;
+  ElementType element = ElementType::Undefined;
+  std::optional<std::vector<StoredDim>> dims;
+};
+StoredType read_type(File& file, Range body, int depth);
 
 // The symbols of one model. Different names never become one symbol, and sizes without a name get one of their own.
 class DimNames {
  public:
   // Takes the names in `type` that need no change, so that no other size gets one of them. To be called for all
-  // declared types before the first is read.
-  void reserve(const ::onnx::TypeProto& type);
+  // declared types before the first is resolved.
+  void reserve(const StoredType& type);
 
   // `value` names the sizes that the file leaves open.
-  TensorType read(const ::onnx::TypeProto& type, std::string_view value);
+  TensorType resolve(const StoredType& type, std::string_view value);
 
   // Names in the file that are no identifiers → the symbols standing for them.
   const std::map<std::string, std::string>& renamed() const { return renamed_; }
 
  private:
-  Dim named(const std::string& name);
-  std::optional<Dim> as_written(const std::string& name);
-  Dim unnamed(std::string_view value, int axis);
-  Shape shape(const ::onnx::TensorShapeProto& proto, std::string_view value);
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view name) const { return std::hash<std::string_view>()(name); }
+  };
+
+  Dim named(std::string_view name);
+  std::optional<Dim> as_written(std::string_view name);
+  Dim unnamed(std::string_view value, std::size_t axis);
   std::string unused(std::string identifier);
 
   std::unordered_map<std::string, std::uint64_t> taken_;  // symbols → the number last appended to them
-  std::unordered_map<std::string, Dim> known_;
+  std::unordered_map<std::string, Dim, Hash, std::equal_to<>> known_;
   std::map<std::string, std::string> renamed_;
   std::size_t formula_characters_ = 0;
 };

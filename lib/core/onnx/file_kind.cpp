@@ -2,7 +2,6 @@
 #include "onnx/file_kind.h"
 
 #include <algorithm>
-#include <string_view>
 
 namespace pagoda::inline core::wire {
 namespace {
@@ -40,25 +39,23 @@ constexpr Kind kKinds[] = {
 };
 // clang-format on
 
-bool is_text(std::span<const std::byte> bytes) {
-  constexpr std::size_t kLooked = 512;
-  return std::all_of(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(std::min(bytes.size(), kLooked)),
-                     [](std::byte byte) {
-                       const auto c = static_cast<unsigned char>(byte);
-                       return c >= 0x20 ? c != 0x7f : c == '\n' || c == '\r' || c == '\t';
-                     });
+bool is_text(std::string_view head) {
+  return std::ranges::all_of(head, [](char character) {
+    const auto c = static_cast<unsigned char>(character);
+    return c >= 0x20 ? c != 0x7f : c == '\n' || c == '\r' || c == '\t';
+  });
 }
 
 }  // namespace
 
-std::string describe_kind(std::span<const std::byte> bytes) {
-  const std::string_view head(reinterpret_cast<const char*>(bytes.data()), std::min<std::size_t>(bytes.size(), 512));
+std::string describe_kind(std::string_view bytes) {
+  const std::string_view head = bytes.substr(0, 512);
   for (const Kind& kind : kKinds)
     if (head.size() > kind.at && head.substr(kind.at).starts_with(kind.magic))
       return "; it looks like " + std::string(kind.name);
   if (std::all_of(head.begin(), head.end(), [](char c) { return c == 0; }))
     return "; it begins with zeros, as a download cut short may";
-  if (is_text(bytes)) return "; it looks like text";
+  if (is_text(head)) return "; it looks like text";
   return {};
 }
 

@@ -1,9 +1,8 @@
 // What a file is that is no ONNX model: people pass the wrong one.
 #pragma once
 
-#include <cstddef>
-#include <span>
 #include <string>
+#include <string_view>
 
 #include "onnx/wire.h"
 #include "pagoda/base/error.h"
@@ -11,12 +10,12 @@
 namespace pagoda::inline core::wire {
 
 // "; it looks like a PNG image" and, where there is one, the remedy. Empty when the content looks like nothing known.
-std::string describe_kind(std::span<const std::byte> bytes);
+std::string describe_kind(std::string_view bytes);
 
-// Runs `use`; errors get their subject (the path, or "the model" where it is empty), and those about malformed
-// protobuf say what the file looks like.
+// Runs `use` on a file that begins with `bytes`; errors get their subject (the path, or "the model" where it is empty),
+// and those about malformed protobuf say what the file looks like.
 template <typename Use>
-auto about(const std::string& path, std::span<const std::byte> bytes, Use use) {
+auto about(const std::string& path, std::string_view bytes, Use use) {
   const std::string subject = path.empty() ? "the model" : path;
   try {
     return use();

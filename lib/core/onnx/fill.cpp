@@ -176,7 +176,7 @@ class Filler {
                   std::to_string(kMostWeightBytes) + " bytes, expected at most that many");
     if (is_string) return data;
     if (data_location_.empty()) {
-      append_varint(data.text, kRawData << 3 | static_cast<std::uint32_t>(Type::Bytes));
+      append_varint(data.text, bytes_tag(kRawData));
       append_varint(data.text, data.generated);
     } else {
       const std::uint64_t offset = (data_bytes_ + kAlignment - 1) / kAlignment * kAlignment;
@@ -226,11 +226,13 @@ void write_filled(const std::string& model_path, const std::string& output_path,
   const MappedFile file(model_path);
   (void)load_model(model_path);
   const wire::ExternalData external(wire::data_folders(model_path, options));
-  const std::string skeleton = wire::about(
-      model_path, file.bytes(), [&] { return wire::rewrite(file.bytes(), wire::skeleton_policy(options, external)); });
+  const std::string skeleton = wire::about(model_path, wire::as_text(file.bytes()), [&] {
+    return wire::rewrite(file.bytes(), wire::skeleton_policy(options, external));
+  });
   const auto uses = wire::weight_uses(parse_model(std::as_bytes(std::span(skeleton)), model_path));
   const auto filler = [&](const std::string& data_location) {
-    return wire::about(model_path, file.bytes(), [&] { return wire::Filler(skeleton, uses, seed, data_location); });
+    return wire::about(model_path, wire::as_text(file.bytes()),
+                       [&] { return wire::Filler(skeleton, uses, seed, data_location); });
   };
   wire::OutputFile output(output_path, model_path);
   const wire::Filler whole = filler("");

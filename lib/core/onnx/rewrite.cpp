@@ -4,70 +4,30 @@
 
 #include <algorithm>
 
-#include "onnx/schema.h"
-
 namespace pagoda::inline core::wire {
 namespace {
 
 // NodeProto.op_type and TensorShapeProto.dim.
 constexpr std::uint32_t kOpType = 4, kShapeDim = 1;
-// Names and texts longer than this are no names: attributes lose them for the analysis, elsewhere they are an error.
-constexpr std::uint64_t kLongestText = std::uint64_t{1} << 20;
-// Bytes of the input between two releases. Linux maps 64 KB around each page touched, so far-apart headers add up.
-constexpr std::uint64_t kReleaseInterval = std::uint64_t{1} << 23;
+// Bytes that are copied at once, and the input released after.
+constexpr std::uint64_t kPiece = std::uint64_t{1} << 23;
 
 class Rewrite {
  public:
-  Rewrite(std::span<const std::byte> model, const RewritePolicy& policy) : file_{model}, policy_(policy) {}
+  Rewrite(File& file, const RewritePolicy& policy) : file_(file), policy_(policy) {}
 
   std::vector<Edit> run() {
-    message(Message::Model, {0, file_.bytes.size()}, 0);
+    message(Message::Model, {0, file_.size()}, 0);
     return std::move(edits_);
   }
 
- private:
-  // Each returns by how many bytes its subject grows.
-  std::int64_t message(Message kind, Range body, int depth) {
-    if (kind == Message::Tensor) return tensor(body, depth);
-    std::int64_t growth = 0;
-    std::uint64_t dims = 0;
-    bool has_op_type = false;
-    Reader reader(file_, body, depth);
-    while (const std::optional<Field> read = reader.next()) {
-      release(read->whole.end);
-      if (read->type != Type::Bytes) continue;
-      has_op_type = has_op_type || (read->number == kOpType && read->payload.size() != 0);
-      dims += read->number == kShapeDim ? 1 : 0;
-      growth += field(kind, *read, depth);
-    }
-    // Found here, such messages cost nothing; parsed, each would take a hundred times its bytes.
-    if (kind == Message::Node && !has_op_type) fail_at(body, "a node without operator type", "one");
-    if (kind == Message::Shape && dims > ElementCounter::kMaxRank)
-      fail_at(body, "a shape of " + std::to_string(dims) + " dims",
-              "at most " + std::to_string(ElementCounter::kMaxRank));
-    return growth;
-  }
-
-  [[noreturn]] static void fail_at(Range body, const std::string& found, const std::string& expected) {
-    throw Error(found + " at byte " + std::to_string(body.begin) + ", expected " + expected +
-                "; the file is damaged, export or download it again");
-  }
-
-  void release(std::uint64_t read) {
-    if (read < released_ + kReleaseInterval) return;
-    policy_.release({released_, read});
-    released_ = read;
-  }
-
+  // Each of these returns by how many bytes its subject grows.
+  // A length-delimited field.
   std::int64_t field(Message kind, const Field& found, int depth) {
     const FieldRow& row = field_row(kind, found.number);
-    if (policy_.only_analysed && row.ignored) {
-      check(row, found, depth);
-      return cut(found.whole);
-    }
     switch (row.content) {
       case Content::Bytes:
-        return text(kind, found);
+        return 0;
       case Content::PackedVarint:
       case Content::PackedFixed32:
       case Content::PackedFixed64:
@@ -82,13 +42,26 @@ class Rewrite {
     return 0;
   }
 
-  // Also what is left out has to be well-formed: whether a file is a model must not depend on who asks.
-  void check(const FieldRow& row, const Field& found, int depth) {
-    if (row.message == Message::None) return;
-    const std::size_t kept = edits_.size();
-    message(row.message, found.payload, depth + 1);
-    edits_.resize(kept);
-    last_cut_ = ~std::size_t{0};
+ private:
+  std::int64_t message(Message kind, Range body, int depth) {
+    if (kind == Message::Tensor) return tensor(body, depth);
+    std::int64_t growth = 0;
+    std::uint64_t dims = 0;
+    bool has_op_type = false;
+    Reader reader(file_, body, depth);
+    while (const std::optional<Field> read = reader.next()) {
+      file_.passed(read->whole.end);
+      if (read->type != Type::Bytes) continue;
+      has_op_type = has_op_type || (read->number == kOpType && read->payload.size() != 0);
+      dims += read->number == kShapeDim ? 1 : 0;
+      growth += field(kind, *read, depth);
+    }
+    // Found here, such messages cost nothing; parsed, each would take a hundred times its bytes.
+    if (kind == Message::Node && !has_op_type) damaged(body, "a node without operator type", "one");
+    if (kind == Message::Shape && dims > ElementCounter::kMaxRank)
+      damaged(body, "a shape of " + std::to_string(dims) + " dims",
+              "at most " + std::to_string(ElementCounter::kMaxRank));
+    return growth;
   }
 
   std::int64_t child(Message kind, const Field& found, int depth) {
@@ -127,15 +100,6 @@ class Rewrite {
     return growth;
   }
 
-  std::int64_t text(Message kind, const Field& found) {
-    if (!policy_.only_analysed || found.payload.size() <= kLongestText) return 0;
-    if (kind == Message::Attribute) return cut(found.whole);
-    if (kind == Message::Tensor && is_data_field(found.number)) return 0;
-    throw Error("field " + std::to_string(found.number) + " at byte " + std::to_string(found.whole.begin) + " has " +
-                std::to_string(found.payload.size()) + " bytes, expected a name of at most " +
-                std::to_string(kLongestText));
-  }
-
   void check_packed(Content content, Range payload, int depth) {
     if (content == Content::PackedVarint) {
       for (Reader reader(file_, payload, depth); !reader.at_end();) {
@@ -170,17 +134,25 @@ class Rewrite {
     return -static_cast<std::int64_t>(whole.size());
   }
 
-  File file_;
+  File& file_;
   const RewritePolicy& policy_;
   std::vector<Edit> edits_;
-  std::uint64_t released_ = 0;              // up to this offset
   std::size_t last_cut_ = ~std::size_t{0};  // index of the latest edit that is a cut, if there is one
 };
 
 }  // namespace
 
 std::vector<Edit> plan_rewrite(std::span<const std::byte> model, const RewritePolicy& policy) {
-  return Rewrite(model, policy).run();
+  File file(model, policy.release);
+  return Rewrite(file, policy).run();
+}
+
+void check_unread(File& file, Message in, const Field& field, int depth) {
+  if (field.type != Type::Bytes || field_row(in, field.number).content == Content::Bytes) return;
+  // Edits are planned and forgotten. Cut data are not looked at.
+  const RewritePolicy policy{
+      .tensor = [](const StoredTensor& tensor) { return tensor.is_small() ? std::nullopt : std::optional(NewData{}); }};
+  Rewrite(file, policy).field(in, field, depth);
 }
 
 std::uint64_t rewritten_size(std::span<const std::byte> model, const std::vector<Edit>& edits) {
@@ -189,28 +161,24 @@ std::uint64_t rewritten_size(std::span<const std::byte> model, const std::vector
   return size;
 }
 
-std::string rewrite(std::span<const std::byte> model, const RewritePolicy& policy, std::uint64_t most_bytes) {
+std::string rewrite(std::span<const std::byte> model, const RewritePolicy& policy) {
   const std::vector<Edit> edits = plan_rewrite(model, policy);
-  const std::uint64_t size = rewritten_size(model, edits);
-  if (size > most_bytes)
-    throw Error("what remains without weights has " + std::to_string(size) + " bytes, expected at most " +
-                std::to_string(most_bytes));
   std::string result;
-  result.reserve(static_cast<std::size_t>(size));
+  result.reserve(static_cast<std::size_t>(rewritten_size(model, edits)));
   write_rewritten(model, edits, {.write = [&](std::string_view text) { result += text; }, .release = policy.release});
   return result;
 }
 
 void write_rewritten(std::span<const std::byte> model, const std::vector<Edit>& edits, const RewriteSink& sink) {
-  const std::string_view text(reinterpret_cast<const char*>(model.data()), model.size());
+  const std::string_view text = as_text(model);
   std::uint64_t copied = 0, released = 0;
   const auto copy_up_to = [&](std::uint64_t end) {
     while (copied < end) {
-      const std::uint64_t piece = std::min(end - copied, kReleaseInterval);
+      const std::uint64_t piece = std::min(end - copied, kPiece);
       sink.write(text.substr(copied, piece));
       copied += piece;
-      if (copied < released + kReleaseInterval) continue;
-      sink.release({released, copied});
+      if (copied < released + kPiece) continue;
+      if (sink.release) sink.release({released, copied});
       released = copied;
     }
   };

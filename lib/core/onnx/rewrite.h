@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "onnx/schema.h"
 #include "onnx/stored_tensor.h"
 
 namespace pagoda::inline core::wire {
@@ -37,9 +38,8 @@ struct RewritePolicy {
   std::function<std::optional<NewData>(const StoredTensor&)> tensor;
   // Whether a metadata entry stays.
   std::function<bool(std::string_view key)> metadata = [](std::string_view) { return true; };
-  // Called now and then: this part of the input has been read and may leave memory.
-  std::function<void(Range)> release = [](Range) {};
-  bool only_analysed = false;  // removes what the analysis never looks at: documentation, training, large blobs
+  // As File's.
+  File::Release release = {};
 };
 
 // The edits in order of offset. Throws Error for malformed input, with the byte offset.
@@ -52,13 +52,15 @@ std::uint64_t rewritten_size(std::span<const std::byte> model, const std::vector
 struct RewriteSink {
   std::function<void(std::string_view)> write;
   std::function<void(const Edit&)> generate = [](const Edit&) {};  // writes the bytes that an edit generates
-  std::function<void(Range)> release = [](Range) {};               // as in RewritePolicy
+  File::Release release = {};                                      // as File's
 };
 void write_rewritten(std::span<const std::byte> model, const std::vector<Edit>& edits, const RewriteSink& sink);
 
-// Plan and result in one, for policies that generate nothing. Error when the result exceeds `most_bytes`.
-std::string rewrite(std::span<const std::byte> model, const RewritePolicy& policy,
-                    std::uint64_t most_bytes = ~std::uint64_t{0});
+// Plan and result in one, for policies that generate nothing.
+std::string rewrite(std::span<const std::byte> model, const RewritePolicy& policy);
+
+// Throws Error unless a field that nobody reads is well-formed: whether a file is a model must not depend on who asks.
+void check_unread(File& file, Message in, const Field& field, int depth);
 
 // The fields of TensorProto that refer to external data.
 std::string external_reference(std::string_view location, std::uint64_t offset, std::uint64_t length);

@@ -42,64 +42,55 @@ struct FieldRow {
   std::uint32_t number = 0;
   Content content = Content::Bytes;
   Message message = Message::None;  // of Content::Message and Content::Metadata
-  bool ignored = false;             // analysis never looks at it
 };
 
 // clang-format off
 inline constexpr FieldRow kFields[] = {
-    // in                   number  content                 message               ignored
-    {Message::Annotation,    2, Content::Message,       Message::Entry,        true},
+    // in                   number  content                 message
+    {Message::Annotation,    2, Content::Message,       Message::Entry},
     {Message::Attribute,     5, Content::Message,       Message::Tensor},
     {Message::Attribute,     6, Content::Message,       Message::Graph},
     {Message::Attribute,     7, Content::PackedFixed32},
     {Message::Attribute,     8, Content::PackedVarint},
     {Message::Attribute,    10, Content::Message,       Message::Tensor},
     {Message::Attribute,    11, Content::Message,       Message::Graph},
-    {Message::Attribute,    13, Content::Bytes,         Message::None,         true},  // doc_string
     {Message::Attribute,    14, Content::Message,       Message::Type},
     {Message::Attribute,    15, Content::Message,       Message::Type},
     {Message::Attribute,    22, Content::Message,       Message::SparseTensor},
     {Message::Attribute,    23, Content::Message,       Message::SparseTensor},
     {Message::Function,      7, Content::Message,       Message::Node},
-    {Message::Function,      8, Content::Bytes,         Message::None,         true},  // doc_string
     {Message::Function,      9, Content::Message,       Message::Opset},
-    {Message::Function,     11, Content::Message,       Message::Attribute},            // since ONNX 1.13
-    {Message::Function,     12, Content::Message,       Message::ValueInfo},            // since ONNX 1.15
-    {Message::Function,     14, Content::Metadata,      Message::Entry,        true},  // since ONNX 1.16
+    {Message::Function,     11, Content::Message,       Message::Attribute},// since ONNX 1.13
+    {Message::Function,     12, Content::Message,       Message::ValueInfo},// since ONNX 1.15
+    {Message::Function,     14, Content::Metadata,      Message::Entry},    // since ONNX 1.16
     {Message::Graph,         1, Content::Message,       Message::Node},
     {Message::Graph,         5, Content::Message,       Message::Tensor},
-    {Message::Graph,        10, Content::Bytes,         Message::None,         true},  // doc_string
     {Message::Graph,        11, Content::Message,       Message::ValueInfo},
     {Message::Graph,        12, Content::Message,       Message::ValueInfo},
     {Message::Graph,        13, Content::Message,       Message::ValueInfo},
-    {Message::Graph,        14, Content::Message,       Message::Annotation,   true},
+    {Message::Graph,        14, Content::Message,       Message::Annotation},
     {Message::Graph,        15, Content::Message,       Message::SparseTensor},
-    {Message::Graph,        16, Content::Metadata,      Message::Entry,        true},  // since ONNX 1.16
-    {Message::Model,         6, Content::Bytes,         Message::None,         true},  // doc_string
+    {Message::Graph,        16, Content::Metadata,      Message::Entry},    // since ONNX 1.16
     {Message::Model,         7, Content::Message,       Message::Graph},
     {Message::Model,         8, Content::Message,       Message::Opset},
-    {Message::Model,        14, Content::Metadata,      Message::Entry,        true},
-    {Message::Model,        20, Content::Message,       Message::Training,     true},
+    {Message::Model,        14, Content::Metadata,      Message::Entry},
+    {Message::Model,        20, Content::Message,       Message::Training},
     {Message::Model,        25, Content::Message,       Message::Function},
-    {Message::Model,        26, Content::Bytes,         Message::None,         true},  // configuration, since 1.18
     {Message::Node,          5, Content::Message,       Message::Attribute},
-    {Message::Node,          6, Content::Bytes,         Message::None,         true},  // doc_string
-    {Message::Node,          9, Content::Metadata,      Message::Entry},                // since ONNX 1.16
-    {Message::Node,         10, Content::Bytes,         Message::None,         true},  // device configurations, 1.18
+    {Message::Node,          9, Content::Metadata,      Message::Entry},    // since ONNX 1.16
     {Message::Shape,         1, Content::Message,       Message::Dimension},
     {Message::SparseTensor,  1, Content::Message,       Message::Tensor},
     {Message::SparseTensor,  2, Content::Message,       Message::Tensor},
     {Message::SparseTensor,  3, Content::PackedVarint},
     {Message::Tensor,        1, Content::PackedVarint},
     {Message::Tensor,        3, Content::Message,       Message::Segment},
-    {Message::Tensor,        4, Content::PackedFixed32},                                // float_data
-    {Message::Tensor,        5, Content::PackedVarint},                                 // int32_data
-    {Message::Tensor,        7, Content::PackedVarint},                                 // int64_data
-    {Message::Tensor,       10, Content::PackedFixed64},                                // double_data
-    {Message::Tensor,       11, Content::PackedVarint},                                 // uint64_data
-    {Message::Tensor,       12, Content::Bytes,         Message::None,         true},  // doc_string
-    {Message::Tensor,       13, Content::Message,       Message::Entry},                // external_data
-    {Message::Tensor,       16, Content::Metadata,      Message::Entry,        true},  // since ONNX 1.16
+    {Message::Tensor,        4, Content::PackedFixed32},                    // float_data
+    {Message::Tensor,        5, Content::PackedVarint},                     // int32_data
+    {Message::Tensor,        7, Content::PackedVarint},                     // int64_data
+    {Message::Tensor,       10, Content::PackedFixed64},                    // double_data
+    {Message::Tensor,       11, Content::PackedVarint},                     // uint64_data
+    {Message::Tensor,       13, Content::Message,       Message::Entry},    // external_data
+    {Message::Tensor,       16, Content::Metadata,      Message::Entry},    // since ONNX 1.16
     {Message::Training,      1, Content::Message,       Message::Graph},
     {Message::Training,      2, Content::Message,       Message::Graph},
     {Message::Training,      3, Content::Message,       Message::Entry},
@@ -116,8 +107,7 @@ inline constexpr FieldRow kFields[] = {
     {Message::TypeSparse,    2, Content::Message,       Message::Shape},
     {Message::TypeTensor,    2, Content::Message,       Message::Shape},
     {Message::ValueInfo,     2, Content::Message,       Message::Type},
-    {Message::ValueInfo,     3, Content::Bytes,         Message::None,         true},  // doc_string
-    {Message::ValueInfo,     4, Content::Metadata,      Message::Entry,        true},  // since ONNX 1.16
+    {Message::ValueInfo,     4, Content::Metadata,      Message::Entry},    // since ONNX 1.16
 };
 // clang-format on
 

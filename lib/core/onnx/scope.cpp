@@ -8,7 +8,6 @@ namespace {
 
 constexpr std::string_view kNameScopes = "pkg.torch.onnx.name_scopes";
 constexpr std::string_view kNamespace = "namespace";
-constexpr int kNodeMetadata = 9;  // NodeProto.metadata_props, since ONNX 1.16
 
 // The strings of a Python list: "['', 'layer1', 'layer1.0', 'conv2d']".
 std::vector<std::string> python_strings(std::string_view list) {
@@ -44,21 +43,25 @@ std::string innermost(const std::vector<std::string>& parts) {
 
 }  // namespace
 
-bool tells_scope(std::string_view metadata_key) { return metadata_key == kNameScopes || metadata_key == kNamespace; }
-
-std::string module_scope(const ::onnx::NodeProto& proto) {
-  std::string name_scopes, name_space;
-  for_each_unknown(proto, kNodeMetadata, [&](const std::string& bytes) {
-    ::onnx::StringStringEntryProto entry;
-    if (!parse(entry, bytes)) return;
-    if (entry.key() == kNameScopes) name_scopes = innermost(python_strings(entry.value()));
-    if (entry.key() == kNamespace) name_space = innermost(namespace_parts(entry.value()));
+void RecordedScope::read(File& file, Range entry, int depth) {
+  std::string_view key;
+  std::optional<Field> value;
+  for_each_field(file, Message::Entry, entry, depth, [&](const Field& field) {
+    if (field.tag() == bytes_tag(1)) key = file.text(field.payload);
+    if (field.tag() == bytes_tag(2)) value = field;
+    return true;
   });
+  const auto text = [&] { return value ? name_in(file, *value) : std::string_view(); };
+  if (key == kNameScopes) name_scopes = innermost(python_strings(text()));
+  if (key == kNamespace) name_space = innermost(namespace_parts(text()));
+}
+
+std::string RecordedScope::of(std::string_view node_name) const {
   for (const std::string& recorded : {name_scopes, name_space})
     // What torch writes where it knows no module.
     if (!recorded.empty() && recorded != "_empty_nn_module_stack_from_metadata_hook") return recorded;
-  const std::size_t slash = proto.name().rfind('/');
-  return slash == std::string::npos ? std::string() : proto.name().substr(0, slash);
+  const std::size_t slash = node_name.rfind('/');
+  return std::string(node_name.substr(0, slash == std::string_view::npos ? 0 : slash));
 }
 
 }  // namespace pagoda::inline core::wire

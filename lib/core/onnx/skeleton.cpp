@@ -45,7 +45,8 @@ std::vector<std::string> data_folders(const std::string& path, const SkeletonOpt
 
 std::string skeleton(std::span<const std::byte> bytes, const SkeletonOptions& options) {
   const wire::ExternalData external(wire::data_folders("", options));
-  return wire::about("", bytes, [&] { return wire::rewrite(bytes, wire::skeleton_policy(options, external)); });
+  return wire::about("", wire::as_text(bytes),
+                     [&] { return wire::rewrite(bytes, wire::skeleton_policy(options, external)); });
 }
 
 }  // namespace pagoda::inline core

@@ -17,27 +17,6 @@ constexpr std::uint64_t kLongestVarint = 10;  // bytes of one value
 // Kept in a skeleton of any one tensor: 1024 integers as varints take at most 10 KB.
 constexpr std::uint64_t kMostKeptBytes = kLongestVarint * kInlineIntegerElements;
 
-const char* field_name(std::uint32_t number) {
-  switch (number) {
-    case kFloatData:
-      return "float_data";
-    case kInt32Data:
-      return "int32_data";
-    case kStringData:
-      return "string_data";
-    case kInt64Data:
-      return "int64_data";
-    case kRawData:
-      return "raw_data";
-    case kDoubleData:
-      return "double_data";
-    case kUint64Data:
-      return "uint64_data";
-    default:
-      return "data";
-  }
-}
-
 // What one data field of a tensor amounts to.
 struct DataField {
   Range span;
@@ -70,7 +49,9 @@ class TensorScan {
         if (field.type == Type::Varint) tensor_.element = known_element(static_cast<std::int32_t>(field.varint));
         return;
       case kName:
-        if (field.type == Type::Bytes) tensor_.name = file_.text(field.payload);
+        if (field.type != Type::Bytes) return;
+        tensor_.name_at = field.payload;
+        tensor_.name = file_.text(field.payload);
         return;
       case kDataLocation:
         if (field.type == Type::Varint) tensor_.is_external = field.varint == 1;
@@ -84,12 +65,18 @@ class TensorScan {
   }
 
   void read_dims(const Field& field) {
-    if (field.type == Type::Varint) return counter_.add(static_cast<std::int64_t>(field.varint));
+    if (field.type == Type::Varint) return add_dim(field.varint);
     if (field.type != Type::Bytes) return;
     for (Reader packed(file_, field.payload, depth_); !packed.at_end();) {
       file_.count_fields(1);
-      counter_.add(static_cast<std::int64_t>(packed.varint("a dim")));
+      add_dim(packed.varint("a dim"));
     }
+  }
+
+  void add_dim(std::uint64_t varint) {
+    const auto dim = static_cast<std::int64_t>(varint);
+    counter_.add(dim);
+    if (tensor_.dims.size() < ElementCounter::kMaxRank) tensor_.dims.push_back(dim);
   }
 
   void read_entry(Range body) {
@@ -97,14 +84,24 @@ class TensorScan {
     Reader reader(file_, body, depth_ + 1);
     while (const std::optional<Field> field = reader.next()) {
       if (field->type != Type::Bytes) continue;
-      if (field->number == 1) key = file_.text(field->payload);
-      if (field->number == 2) value = file_.text(field->payload);
+      if (field->number == 1) key = file_.keep(field->payload);
+      if (field->number == 2) value = file_.keep(field->payload);
     }
     read_external_entry(key, value, tensor_.external, tensor_.external_problem);
   }
 
+  // Whether the field holds values of its number: as for protobuf, others are unknown fields.
+  static bool has_values(const Field& field) {
+    if (field.type == Type::Bytes) return true;
+    if (field.number == kRawData || field.number == kStringData) return false;
+    return field.type == (field.number == kFloatData    ? Type::Fixed32
+                          : field.number == kDoubleData ? Type::Fixed64
+                                                        : Type::Varint);
+  }
+
   void add_data(const Field& field) {
     if (field.number != kRawData) tensor_.is_plain = false;
+    if (!has_values(field)) return;
     DataField& data = data_[field.number];
     tensor_.all_bytes += field.payload.size();
     // raw_data is one value: the last one counts. The typed fields add up.
@@ -113,7 +110,6 @@ class TensorScan {
     data.span.end = field.payload.end;
     data.bytes += field.payload.size();
     if (field.type != Type::Bytes || field.number == kStringData) ++data.unpacked;
-    if (field.number == kRawData && field.type != Type::Bytes) data.is_present = false;
   }
 
   // Raw data win over typed ones; among those, the field that suits the type.
@@ -144,12 +140,12 @@ class TensorScan {
         std::to_string(tensor_.elements) + " elements of " + std::string(to_string(tensor_.element));
     const std::string expected = ", expected " + elements;
     if (wrong_ != 0 && tensor_.elements != 0)
-      corrupt(std::string("its data lie in ") + field_name(wrong_) + ", expected " + field_name(tensor_.data_field) +
-              " for " + elements);
+      corrupt(std::string("its data lie in ") + data_field_name(wrong_) + ", expected " +
+              data_field_name(tensor_.data_field) + " for " + elements);
     if (bits(tensor_.element) == 0 && tensor_.element != ElementType::String) return;
     const DataField& data = data_[tensor_.data_field];
     const std::string found =
-        std::string(field_name(tensor_.data_field)) + " holds " + std::to_string(data.bytes) + " bytes";
+        std::string(data_field_name(tensor_.data_field)) + " holds " + std::to_string(data.bytes) + " bytes";
     if (tensor_.data_field == kRawData) {
       const std::optional<std::uint64_t> bytes = raw_bytes(tensor_.element, tensor_.elements);
       if (bytes && *bytes != data.bytes) corrupt(found + expected + " in " + std::to_string(*bytes) + " bytes");
@@ -157,7 +153,8 @@ class TensorScan {
     }
     const std::uint64_t values = typed_values(tensor_.element, tensor_.elements);
     const auto differ = [&](std::uint64_t there) {
-      corrupt(std::string(field_name(tensor_.data_field)) + " holds " + std::to_string(there) + " values" + expected);
+      corrupt(std::string(data_field_name(tensor_.data_field)) + " holds " + std::to_string(there) + " values" +
+              expected);
     };
     if (tensor_.data_field == kStringData) {
       if (data.unpacked != values) differ(data.unpacked);
@@ -178,6 +175,27 @@ class TensorScan {
 };
 
 }  // namespace
+
+const char* data_field_name(std::uint32_t number) {
+  switch (number) {
+    case kFloatData:
+      return "float_data";
+    case kInt32Data:
+      return "int32_data";
+    case kStringData:
+      return "string_data";
+    case kInt64Data:
+      return "int64_data";
+    case kRawData:
+      return "raw_data";
+    case kDoubleData:
+      return "double_data";
+    case kUint64Data:
+      return "uint64_data";
+    default:
+      return "data";
+  }
+}
 
 bool is_data_field(std::uint32_t number) {
   return (number >= kFloatData && number <= kInt64Data) || (number >= kRawData && number <= kUint64Data);

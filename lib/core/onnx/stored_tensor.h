@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "onnx/wire.h"
 #include "pagoda/core/graph.h"
@@ -28,8 +29,10 @@ enum TensorField : std::uint32_t {
 };
 
 struct StoredTensor {
-  std::string_view name;                         // in the file
+  std::string_view name;  // in the file
+  Range name_at;
   ElementType element = ElementType::Undefined;  // Undefined also for types this version does not know
+  std::vector<std::int64_t> dims;
   std::uint64_t elements = 1;
   Range body;
 
@@ -69,6 +72,7 @@ class ElementCounter {
 };
 
 bool is_data_field(std::uint32_t number);
+const char* data_field_name(std::uint32_t number);  // "raw_data"
 // The field for typed data of an element type.
 std::uint32_t typed_data_field(ElementType type);
 // Values in the typed field for so many elements: two for a complex one, half for a 4-bit one.

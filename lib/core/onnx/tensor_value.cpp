@@ -4,10 +4,10 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "onnx/skeleton.h"
 #include "onnx/small_float.h"
-#include "onnx/stored_tensor.h"
 
 namespace pagoda::inline core::wire {
 namespace {
@@ -45,34 +45,11 @@ std::uint64_t code_at(std::string_view data, std::uint64_t element, int width) {
     const auto byte = static_cast<unsigned char>(data[element * width / 8]);
     return byte >> (element * width % 8) & ((1u << width) - 1);
   }
-  std::uint64_t code = 0;
-  for (int i = 0; i < width / 8; ++i)
-    code |= std::uint64_t{static_cast<unsigned char>(data[element * (width / 8) + i])} << (8 * i);
-  return code;
+  const auto bytes = static_cast<std::size_t>(width / 8);
+  return fixed(data.substr(element * bytes, bytes));
 }
 
-// Typed values, each holding one element or, below 8 bits, as many as fit a byte.
-template <typename Values>
-TensorValue decode_typed(ElementType type, std::uint64_t elements, const Values& values) {
-  TensorValue result;
-  result.reserve(elements);
-  const int width = bits(type);
-  const std::uint64_t in_one = width < 8 ? static_cast<std::uint64_t>(8 / width) : 1;
-  for (std::uint64_t i = 0; i < elements; ++i) {
-    const auto value = static_cast<std::uint64_t>(values[static_cast<int>(i / in_one)]);
-    result.push_back(decode_code(type, in_one == 1 ? value : value >> (i % in_one * width) & ((1u << width) - 1)));
-  }
-  return result;
-}
-
-[[noreturn]] void corrupt(const Tensor& tensor, std::int64_t found, const char* field, std::uint64_t expected) {
-  throw Error("tensor " + quoted(tensor.name) + ": " + field + " holds " + std::to_string(found) +
-              " values, expected " + std::to_string(expected) + " for " + to_string(tensor.type) +
-              "; the file is damaged, export or download it again");
-}
-
-}  // namespace
-
+// The elements of little-endian packed data: the raw_data of TensorProto.
 TensorValue decode_raw(ElementType type, std::uint64_t elements, std::string_view data) {
   TensorValue result;
   result.reserve(elements);
@@ -80,87 +57,139 @@ TensorValue decode_raw(ElementType type, std::uint64_t elements, std::string_vie
   return result;
 }
 
-void TensorReader::read_value(const ::onnx::TensorProto& proto, std::uint64_t elements, Tensor& tensor) {
-  const ElementType type = tensor.type.element;
+// Typed values, each holding one element or, below 8 bits, as many as fit a byte.
+TensorValue decode_typed(ElementType type, std::uint64_t elements, const std::vector<std::uint64_t>& codes) {
+  TensorValue result;
+  result.reserve(elements);
+  const int width = bits(type);
+  const std::uint64_t in_one = width < 8 ? static_cast<std::uint64_t>(8 / width) : 1;
+  for (std::uint64_t i = 0; i < elements; ++i) {
+    const std::uint64_t code = codes[i / in_one];
+    result.push_back(decode_code(type, in_one == 1 ? code : code >> (i % in_one * width) & ((1u << width) - 1)));
+  }
+  return result;
+}
+
+[[noreturn]] void corrupt(const StoredTensor& tensor, std::uint64_t found, std::uint64_t expected) {
+  throw Error("tensor " + quoted(tensor.name) + ": " + data_field_name(tensor.data_field) + " holds " +
+              std::to_string(found) + " values, expected " + std::to_string(expected) + " for " +
+              std::string(to_string(tensor.element)) + "; the file is damaged, export or download it again");
+}
+
+}  // namespace
+
+Tensor TensorReader::read(Range body, int depth) {
+  const StoredTensor stored = read_stored_tensor(file_, body, depth);
+  const bool is_small = stored.is_small();
+  if (!stored.is_plain)
+    for_each_field(file_, Message::Tensor, body, depth, [&](const Field& field) {
+      // Large data are not looked at, and where external ones lie has been read.
+      return field.number == kExternalData || (!is_small && is_data_field(field.number));
+    });
+  Tensor tensor;
+  tensor.name = name_in(file_, kName, stored.name_at);
+  tensor.type = {.element = stored.element, .shape = Shape(stored.dims.begin(), stored.dims.end())};
+  if (stored.is_external) {
+    tensor.extent = stored.external;
+    if (is_small || stored.all_bytes == 0) tensor.unread = stored.external_problem;
+  } else if (!is_small && stored.all_bytes != 0) {
+    tensor.extent = {.location = std::string(kInModel), .offset = stored.data.begin, .bytes = stored.data_bytes};
+  } else if (stored.data_field == kRawData) {
+    tensor.extent.bytes = stored.data_bytes;
+  }
+  if (has_value(stored.element) && keeps_value(stored.element, stored.elements)) read_value(stored, depth, tensor);
+  if (tensor.extent.location == kInModel) tensor.extent.location.clear();
+  return tensor;
+}
+
+Tensor TensorReader::read_sparse(Range body, int depth) {
+  std::optional<Range> values, indices;
+  Shape shape;
+  ElementCounter counter;
+  const auto add = [&](std::uint64_t varint) {
+    const auto dim = static_cast<std::int64_t>(varint);
+    counter.add(dim);
+    if (shape.size() < ElementCounter::kMaxRank) shape.push_back(dim);
+  };
+  for_each_field(file_, Message::SparseTensor, body, depth, [&](const Field& field) {
+    switch (field.tag()) {
+      case bytes_tag(1):
+        take_once(values, field);
+        return true;
+      case bytes_tag(2):
+        take_once(indices, field);
+        return false;
+      case varint_tag(3):
+        add(field.varint);
+        return true;
+      case bytes_tag(3):
+        for (Reader packed(file_, field.payload, depth); !packed.at_end();) {
+          file_.count_fields(1);
+          add(packed.varint("a dim"));
+        }
+        return true;
+      default:
+        return false;
+    }
+  });
+  Tensor tensor = read(values.value_or(Range{body.end, body.end}), depth + 1);
+  counter.elements(tensor.name);
+  tensor.value.reset();
+  tensor.type.shape = std::move(shape);
+  return tensor;
+}
+
+void TensorReader::read_value(const StoredTensor& stored, int depth, Tensor& tensor) {
+  const ElementType type = stored.element;
+  const std::uint64_t elements = stored.elements;
   std::uint64_t& left = type == ElementType::Int64 ? indices_left_ : others_left_;
   if (elements > left) {
     tensor.unread = "the model's small tensors have too many elements to keep them all";
     return;
   }
-  const std::uint64_t bytes = *raw_bytes(type, elements);
-  const std::uint64_t values = typed_values(type, elements);
-  const auto check = [&](int found, const char* field) {
-    if (static_cast<std::uint64_t>(found) != values) corrupt(tensor, found, field, values);
-  };
-  if (proto.data_location() == ::onnx::TensorProto::EXTERNAL) {
+  if (stored.is_external || !tensor.extent.location.empty()) {
     if (!tensor.unread.empty()) return;
-    ExternalData::Bytes data = external_.read(tensor.extent, bytes);
+    ExternalData::Bytes data = external_.read(tensor.extent, *raw_bytes(type, elements));
     if (data.problem.empty()) tensor.value = decode_raw(type, elements, data.bytes);
     tensor.unread = std::move(data.problem);
-  } else if (proto.has_raw_data()) {
-    if (proto.raw_data().size() != bytes)
-      corrupt(tensor, static_cast<std::int64_t>(proto.raw_data().size()), "raw_data", bytes);
-    tensor.value = decode_raw(type, elements, proto.raw_data());
-  } else if (proto.float_data_size() + proto.int32_data_size() + proto.int64_data_size() + proto.double_data_size() +
-                 proto.uint64_data_size() + proto.string_data_size() ==
-             0) {
-    if (elements == 0)
-      tensor.value = TensorValue{};
-    else
-      tensor.unread = "the file holds no data for it";
-  } else if (type == ElementType::Float32) {
-    check(proto.float_data_size(), "float_data");
-    tensor.value = TensorValue(proto.float_data().begin(), proto.float_data().end());
-  } else if (type == ElementType::Float64) {
-    check(proto.double_data_size(), "double_data");
-    tensor.value = TensorValue(proto.double_data().begin(), proto.double_data().end());
-  } else if (type == ElementType::Int64) {
-    check(proto.int64_data_size(), "int64_data");
-    tensor.value = decode_typed(type, elements, proto.int64_data());
-  } else if (type == ElementType::Uint32 || type == ElementType::Uint64) {
-    check(proto.uint64_data_size(), "uint64_data");
-    tensor.value = decode_typed(type, elements, proto.uint64_data());
+  } else if (elements == 0) {
+    tensor.value = TensorValue{};
+  } else if (stored.data_field == 0) {
+    tensor.unread = "the file holds no data for it";
+  } else if (stored.data_field == kRawData) {
+    tensor.value = decode_raw(type, elements, file_.text(stored.data));
   } else {
-    check(proto.int32_data_size(), "int32_data");
-    tensor.value = decode_typed(type, elements, proto.int32_data());
+    const std::vector<std::uint64_t> codes = typed_codes(stored, depth);
+    const std::uint64_t expected = typed_values(type, elements);
+    if (codes.size() != expected) corrupt(stored, codes.size(), expected);
+    tensor.value = decode_typed(type, elements, codes);
   }
   if (tensor.value) left -= elements;
 }
 
-Tensor TensorReader::read(const ::onnx::TensorProto& proto) {
-  Tensor tensor;
-  tensor.name = proto.name();
-  tensor.type.element = known_element(proto.data_type());
-  tensor.type.shape.emplace();
-  ElementCounter counter;
-  for (const std::int64_t dim : proto.dims()) {
-    counter.add(dim);
-    tensor.type.shape->push_back(dim);
+std::vector<std::uint64_t> TensorReader::typed_codes(const StoredTensor& stored, int depth) {
+  const std::size_t width = stored.data_field == kFloatData ? 4 : stored.data_field == kDoubleData ? 8 : 0;
+  const Type unpacked = width == 4 ? Type::Fixed32 : width == 8 ? Type::Fixed64 : Type::Varint;
+  std::vector<std::uint64_t> codes;
+  const auto add = [&](std::uint64_t varint) {
+    const bool is_int32 = stored.data_field == kInt32Data;
+    codes.push_back(is_int32 ? static_cast<std::uint64_t>(static_cast<std::int32_t>(varint)) : varint);
+  };
+  Reader reader(file_, stored.body, depth);
+  while (const std::optional<Field> field = reader.next()) {
+    if (field->number != stored.data_field) continue;
+    if (field->type == Type::Varint && width == 0) {
+      add(field->varint);
+    } else if (field->type == unpacked) {
+      codes.push_back(fixed(file_.text(field->payload)));
+    } else if (field->type == Type::Bytes && width == 0) {
+      for (Reader packed(file_, field->payload, depth); !packed.at_end();) add(packed.varint("a value"));
+    } else if (field->type == Type::Bytes) {
+      const std::string_view data = file_.text(field->payload);
+      for (std::size_t at = 0; at + width <= data.size(); at += width) codes.push_back(fixed(data.substr(at, width)));
+    }
   }
-  const std::uint64_t elements = counter.elements(tensor.name);
-  const bool is_external = proto.data_location() == ::onnx::TensorProto::EXTERNAL;
-  if (is_external) {
-    for (const ::onnx::StringStringEntryProto& entry : proto.external_data())
-      read_external_entry(entry.key(), entry.value(), tensor.extent, tensor.unread);
-  } else {
-    tensor.extent.bytes = proto.raw_data().size();
-  }
-  if (has_value(tensor.type.element) && keeps_value(tensor.type.element, elements)) read_value(proto, elements, tensor);
-  if (tensor.extent.location == kInModel) tensor.extent.location.clear();
-  return tensor;
-}
-
-Tensor TensorReader::read(const ::onnx::SparseTensorProto& proto) {
-  Tensor tensor = read(proto.values());
-  tensor.value.reset();
-  tensor.type.shape.emplace();
-  ElementCounter counter;
-  for (const std::int64_t dim : proto.dims()) {
-    counter.add(dim);
-    tensor.type.shape->push_back(dim);
-  }
-  counter.elements(tensor.name);
-  return tensor;
+  return codes;
 }
 
 }  // namespace pagoda::inline core::wire

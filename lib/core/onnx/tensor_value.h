@@ -1,35 +1,34 @@
 // Tensors of the graph from TensorProto: type, place, and the value where it is small.
 #pragma once
 
-#include <onnx/onnx_pb.h>
-
 #include <cstdint>
-#include <span>
 
 #include "onnx/external_data.h"
+#include "onnx/message.h"
 #include "pagoda/core/graph.h"
 
 namespace pagoda::inline core::wire {
 
-// The elements of little-endian packed data: the raw_data of TensorProto. `data` holds raw_bytes(type, elements).
-TensorValue decode_raw(ElementType type, std::uint64_t elements, std::string_view data);
-
 class TensorReader {
  public:
-  explicit TensorReader(const ExternalData& external) : external_(external) {}
+  TensorReader(File& file, const ExternalData& external) : file_(file), external_(external) {}
 
-  // Throws Error naming the tensor where its dims or data are impossible.
-  Tensor read(const ::onnx::TensorProto& proto);
-  // The dense tensor that a sparse one stands for; its value is not formed.
-  Tensor read(const ::onnx::SparseTensorProto& proto);
+  // Reads the TensorProto in `body`. Throws Error naming the tensor where its dims or data are impossible.
+  Tensor read(Range body, int depth);
+  // The dense tensor that the SparseTensorProto in `body` stands for; its value is not formed.
+  Tensor read_sparse(Range body, int depth);
 
  private:
-  void read_value(const ::onnx::TensorProto& proto, std::uint64_t elements, Tensor& tensor);
+  void read_value(const StoredTensor& stored, int depth, Tensor& tensor);
+  // The values in the typed data field of a small tensor, as bits.
+  std::vector<std::uint64_t> typed_codes(const StoredTensor& stored, int depth);
+
   // A known element takes 64 bytes, so a file of small tensors only must not be unfolded without limit. Indices
   // and shapes, which are int64, have a budget of their own.
   static constexpr std::uint64_t kMostIndices = std::uint64_t{1} << 21;
   static constexpr std::uint64_t kMostOthers = std::uint64_t{1} << 20;
 
+  File& file_;
   const ExternalData& external_;
   std::uint64_t indices_left_ = kMostIndices, others_left_ = kMostOthers;
 };

@@ -2,9 +2,8 @@
 #include "onnx/wire.h"
 
 #include <algorithm>
-#include <array>
+#include <iterator>
 #include <limits>
-#include <vector>
 
 namespace pagoda::inline core::wire {
 namespace {
@@ -18,10 +17,36 @@ void malformed(std::uint64_t offset, const std::string& what) {
   throw Malformed("malformed protobuf at byte " + std::to_string(offset) + ": " + what);
 }
 
-void File::count_fields(std::uint64_t fields) {
-  if (fields > fields_left)
-    throw Error("more than " + std::to_string(kMaxFields) + " fields besides weights, expected at most that many");
-  fields_left -= fields;
+void damaged(Range message, const std::string& found, const std::string& expected) {
+  throw Error(found + " at byte " + std::to_string(message.begin) + ", expected " + expected +
+              "; the file is damaged, export or download it again");
+}
+
+File::File(std::span<const std::byte> bytes, Release release)
+    : size_(bytes.size()), slices_{{.offset = 0, .bytes = as_text(bytes)}}, release_(std::move(release)) {}
+
+void File::find_slice(std::uint64_t offset) {
+  const auto after = std::ranges::upper_bound(slices_, offset, {}, &FileSlice::offset);
+  if (after == slices_.begin() || offset - std::prev(after)->offset >= std::prev(after)->bytes.size())
+    fail_slice(offset);
+  here_ = *std::prev(after);
+}
+
+void File::fail_slice(std::uint64_t offset) {
+  throw Error("byte " + std::to_string(offset) + " is in none of the slices, expected all but large tensors' data");
+}
+
+void File::fail_fields() {
+  throw Error("more than " + std::to_string(kMaxFields) + " fields besides weights, expected at most that many");
+}
+
+void File::fail_bytes() {
+  throw Error("names and texts of more than " + std::to_string(kMaxBytes) + " bytes, expected at most that many");
+}
+
+void File::release_up_to(std::uint64_t offset) {
+  if (release_) release_({released_, offset});
+  released_ = offset;
 }
 
 Reader::Reader(File& file, Range range, int depth) : file_(file), range_(range), depth_(depth) {
@@ -32,39 +57,30 @@ Reader::Reader(File& file, Range range, int depth) : file_(file), range_(range),
 }
 
 void Reader::seek(std::uint64_t position) {
-  window_begin_ = position;
-  window_end_ = std::min<std::uint64_t>(range_.end, position + std::numeric_limits<int>::max());
-  stream_.emplace(reinterpret_cast<const std::uint8_t*>(file_.bytes.data()) + window_begin_,
-                  static_cast<int>(window_end_ - window_begin_));
+  const std::string_view window = file_.window({position, range_.end});
+  at_ = window.data();
+  end_ = at_ + window.size();
+  window_end_ = position + window.size();
 }
 
-// Moves the window when a tag and a value might not lie in it whole.
-void Reader::ensure_window() {
-  if (window_end_ == range_.end) return;
-  const std::uint64_t now = position();
-  if (window_end_ - now < kLongestTag + kLongestVarint) seek(now);
-}
-
-bool Reader::at_end() {
-  ensure_window();
-  return position() == range_.end;
-}
-
-std::uint64_t Reader::varint(const char* what) {
-  ensure_window();
-  std::uint64_t value = 0;
+std::uint64_t Reader::long_varint(const char* what) {
   const std::uint64_t start = position();
-  if (!stream_->ReadVarint64(&value)) [[unlikely]]
-    malformed(start, std::string(what) + (range_.end - start < kLongestVarint
-                                              ? " is cut off at byte " + std::to_string(range_.end)
-                                              : " is longer than 10 bytes"));
-  return value;
+  if (window_end_ != range_.end && window_end_ - start < kLongestVarint) seek(start);
+  std::uint64_t value = 0;
+  for (unsigned shift = 0; at_ != end_ && shift < 7 * kLongestVarint; shift += 7) {
+    const auto byte = static_cast<unsigned char>(*at_++);
+    value |= std::uint64_t{byte & 0x7fu} << shift;
+    if (byte < 0x80) return value;
+  }
+  malformed(start, std::string(what) + (range_.end - start < kLongestVarint
+                                            ? " is cut off at byte " + std::to_string(range_.end)
+                                            : " is longer than 10 bytes"));
 }
 
-std::uint32_t Reader::tag() {
+std::uint32_t Reader::read_tag() {
   const std::uint64_t start = position();
   const std::uint64_t value = varint("a field's tag");
-  if (position() - start > kLongestTag || value > std::numeric_limits<std::uint32_t>::max() || value < 8)
+  if (value < 8 || value > std::numeric_limits<std::uint32_t>::max() || position() - start > kLongestTag) [[unlikely]]
     malformed(start, "field number " + std::to_string(value >> 3) + ", expected 1 to 536870911");
   return static_cast<std::uint32_t>(value);
 }
@@ -78,7 +94,7 @@ void Reader::read_value(Field& field) {
                                        "; the file may be truncated");
     field.payload = {begin, begin + size};
     if (begin + size <= window_end_)
-      stream_->Skip(static_cast<int>(size));
+      at_ += size;
     else
       seek(begin + size);
   };
@@ -111,7 +127,7 @@ std::optional<Field> Reader::next() {
   file_.count_fields(1);
   Field field;
   field.whole.begin = position();
-  const std::uint32_t tag_value = tag();
+  const std::uint32_t tag_value = read_tag();
   field.number = tag_value >> 3;
   field.type = static_cast<Type>(tag_value & 7);
   read_value(field);
@@ -127,7 +143,7 @@ void Reader::skip_group(std::uint32_t number, std::uint64_t start) {
     file_.count_fields(1);
     Field field;
     field.whole.begin = position();
-    const std::uint32_t tag_value = tag();
+    const std::uint32_t tag_value = read_tag();
     field.number = tag_value >> 3;
     field.type = static_cast<Type>(tag_value & 7);
     if (field.type == Type::GroupStart) {
@@ -143,19 +159,24 @@ void Reader::skip_group(std::uint32_t number, std::uint64_t start) {
   }
 }
 
+std::uint64_t fixed(std::string_view bytes) {
+  std::uint64_t value = 0;
+  for (std::size_t i = bytes.size(); i-- > 0;) value = value << 8 | static_cast<unsigned char>(bytes[i]);
+  return value;
+}
+
 void append_varint(std::string& out, std::uint64_t value) {
-  std::array<std::uint8_t, kLongestVarint> buffer;
-  const std::uint8_t* end = google::protobuf::io::CodedOutputStream::WriteVarint64ToArray(value, buffer.data());
-  out.append(reinterpret_cast<const char*>(buffer.data()), static_cast<std::size_t>(end - buffer.data()));
+  for (; value >= 0x80; value >>= 7) out += static_cast<char>(value | 0x80);
+  out += static_cast<char>(value);
 }
 
 void append_varint_field(std::string& out, std::uint32_t number, std::uint64_t value) {
-  append_varint(out, number << 3 | static_cast<std::uint32_t>(Type::Varint));
+  append_varint(out, varint_tag(number));
   append_varint(out, value);
 }
 
 void append_bytes_field(std::string& out, std::uint32_t number, std::string_view value) {
-  append_varint(out, number << 3 | static_cast<std::uint32_t>(Type::Bytes));
+  append_varint(out, bytes_tag(number));
   append_varint(out, value.size());
   out += value;
 }

@@ -1,17 +1,19 @@
-// The protobuf wire format, field by field, over a mapped file of any size. A reader steps over payloads without
-// touching their pages; every error carries the byte offset at which the file stops making sense.
+// The protobuf wire format, field by field, over a file of any size. A reader steps over payloads without touching
+// their pages; every error carries the byte offset at which the file stops making sense.
 #pragma once
 
-#include <google/protobuf/io/coded_stream.h>
-
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "pagoda/base/error.h"
+#include "pagoda/core/model.h"
 
 namespace pagoda::inline core::wire {
 
@@ -20,6 +22,8 @@ inline constexpr int kMaxDepth = 500;
 // Fields of one file that are looked at. A graph of a million nodes has about 30 million, a forest of ten million
 // tree nodes about 100 million.
 inline constexpr std::uint64_t kMaxFields = std::uint64_t{1} << 27;
+// Bytes of names and other texts in one model. Those of a million nodes take about 100 MB.
+inline constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 30;
 
 enum class Type : std::uint8_t { Varint = 0, Fixed64 = 1, Bytes = 2, GroupStart = 3, GroupEnd = 4, Fixed32 = 5 };
 
@@ -29,6 +33,12 @@ struct Range {
   std::uint64_t size() const { return end - begin; }
 };
 
+// A field's number and type, as it is encoded.
+constexpr std::uint32_t tag(std::uint32_t number, Type type) { return number << 3 | static_cast<std::uint32_t>(type); }
+constexpr std::uint32_t varint_tag(std::uint32_t number) { return tag(number, Type::Varint); }
+constexpr std::uint32_t bytes_tag(std::uint32_t number) { return tag(number, Type::Bytes); }
+constexpr std::uint32_t fixed32_tag(std::uint32_t number) { return tag(number, Type::Fixed32); }
+
 struct Field {
   std::uint32_t number = 0;
   Type type = Type::Varint;
@@ -36,18 +46,74 @@ struct Field {
   std::uint64_t length_at = 0;  // Bytes: where the length stands
   Range payload;                // Bytes: the content; otherwise the encoded value
   std::uint64_t varint = 0;     // Varint: the value
+
+  std::uint32_t tag() const { return wire::tag(number, type); }
 };
 
-// What all readers of one file share.
-struct File {
-  std::span<const std::byte> bytes;
-  std::uint64_t fields_left = kMaxFields;
+inline std::string_view as_text(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
 
-  std::string_view text(Range range) const {
-    return {reinterpret_cast<const char*>(bytes.data()) + range.begin, static_cast<std::size_t>(range.size())};
+// The bytes of one file, with what all readers of it share. Readers see bytes through window() and text() alone.
+class File {
+ public:
+  using Release = std::function<void(Range)>;
+
+  // `release` is called now and then: this part has been read and may leave memory. It is read again when needed.
+  explicit File(std::span<const std::byte> bytes, Release release = {});
+  // In order of offset. Throws Error when it is asked for bytes between slices.
+  File(std::span<const FileSlice> slices, std::uint64_t size) : size_(size), slices_(slices.begin(), slices.end()) {}
+
+  std::uint64_t size() const { return size_; }
+  // The first bytes of the range: all of them or, up to the end of a slice, as many as lie together.
+  std::string_view window(Range range) {
+    if (range.size() == 0) return {};
+    if (range.begin - here_.offset >= here_.bytes.size()) [[unlikely]]
+      find_slice(range.begin);
+    return here_.bytes.substr(range.begin - here_.offset, range.size());
   }
+  // The bytes of a name or a small tensor: valid as long as the file's.
+  std::string_view text(Range range) {
+    const std::string_view found = window(range);
+    if (found.size() != range.size()) [[unlikely]]
+      fail_slice(range.begin + found.size());
+    return found;
+  }
+  // The same, of a text that goes into the model. Throws Error when the bound on such bytes is exceeded.
+  std::string_view keep(Range range) {
+    if (range.size() > bytes_left_) [[unlikely]]
+      fail_bytes();
+    bytes_left_ -= range.size();
+    return text(range);
+  }
+
   // Throws Error when the bound on fields is exceeded.
-  void count_fields(std::uint64_t fields);
+  void count_fields(std::uint64_t fields) {
+    if (fields > fields_left_) [[unlikely]]
+      fail_fields();
+    fields_left_ -= fields;
+  }
+  // All before `offset` has been read; a smaller offset begins another walk.
+  void passed(std::uint64_t offset) {
+    released_ = std::min(released_, offset);
+    if (offset - released_ >= kReleaseInterval) release_up_to(offset);
+  }
+
+ private:
+  // Bytes between two releases. Linux maps 64 KB around each page touched, so far-apart headers add up.
+  static constexpr std::uint64_t kReleaseInterval = std::uint64_t{1} << 23;
+  [[noreturn]] static void fail_fields();
+  [[noreturn]] static void fail_bytes();
+  [[noreturn]] static void fail_slice(std::uint64_t offset);
+  void find_slice(std::uint64_t offset);
+  void release_up_to(std::uint64_t offset);
+
+  std::uint64_t size_ = 0;
+  std::vector<FileSlice> slices_;
+  FileSlice here_;  // the slice looked at last
+  Release release_;
+  std::uint64_t fields_left_ = kMaxFields, bytes_left_ = kMaxBytes;
+  std::uint64_t released_ = 0;  // up to this offset
 };
 
 // No protobuf, or a damaged one: what() holds the byte offset.
@@ -57,6 +123,8 @@ class Malformed : public Error {
 };
 
 [[noreturn]] void malformed(std::uint64_t offset, const std::string& what);
+// Throws Error for a message that can be read but not be true.
+[[noreturn]] void damaged(Range message, const std::string& found, const std::string& expected);
 
 // The fields of one message, or the elements of one packed field.
 class Reader {
@@ -67,28 +135,30 @@ class Reader {
   // The next field; empty at the end of the message. A group is one field. Throws Error for malformed input.
   std::optional<Field> next();
   // For packed elements: whether there is another one, and its value.
-  bool at_end();
-  std::uint64_t varint(const char* what);
+  bool at_end() const { return at_ == end_ && window_end_ == range_.end; }
+  std::uint64_t varint(const char* what) {
+    if (at_ != end_ && static_cast<unsigned char>(*at_) < 0x80) return static_cast<unsigned char>(*at_++);
+    return long_varint(what);
+  }
 
  private:
-  std::uint64_t position() {
-    const void* at = nullptr;
-    int left = 0;
-    stream_->GetDirectBufferPointerInline(&at, &left);
-    return window_end_ - static_cast<std::uint64_t>(left);
-  }
+  std::uint64_t position() const { return window_end_ - static_cast<std::uint64_t>(end_ - at_); }
   void seek(std::uint64_t position);
-  void ensure_window();
+  std::uint64_t long_varint(const char* what);
   void skip_group(std::uint32_t number, std::uint64_t start);
-  std::uint32_t tag();
+  std::uint32_t read_tag();
   void read_value(Field& field);
 
   File& file_;
   Range range_;
   int depth_;
-  std::uint64_t window_begin_ = 0, window_end_ = 0;
-  std::optional<google::protobuf::io::CodedInputStream> stream_;  // over the window: its sizes are ints
+  std::uint64_t window_end_ = 0;
+  const char* at_ = nullptr;   // in the window
+  const char* end_ = nullptr;  // of the window
 };
+
+// The number whose little-endian bytes these are, at most eight.
+std::uint64_t fixed(std::string_view bytes);
 
 // --- Writing ---
 void append_varint(std::string& out, std::uint64_t value);

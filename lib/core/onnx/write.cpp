@@ -112,7 +112,7 @@ void write_skeleton(const std::string& model_path, const std::string& output_pat
   wire::RewritePolicy policy = wire::skeleton_policy(options, external);
   policy.release = [&](wire::Range read) { file.release(read.begin, read.end); };
   const std::vector<wire::Edit> edits =
-      wire::about(model_path, file.bytes(), [&] { return wire::plan_rewrite(file.bytes(), policy); });
+      wire::about(model_path, wire::as_text(file.bytes()), [&] { return wire::plan_rewrite(file.bytes(), policy); });
   wire::OutputFile output(output_path, model_path);
   wire::write_rewritten(file.bytes(), edits,
                         {.write = [&](std::string_view text) { output.write(text); }, .release = policy.release});

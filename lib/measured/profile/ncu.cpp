@@ -1,5 +1,5 @@
 // The command lines of Nsight Compute: options, studies over models and batches, and what its failures mean.
-#include "profile/ncu.h"
+#include "pagoda/measured/ncu.h"
 
 #include <sys/wait.h>
 
@@ -174,13 +174,13 @@ void throw_ncu_failure(std::string_view log, int wait_status, const std::string&
                                   "first, then under ncu by hand to see what it says");
 }
 
-std::string_view to_string(Verdict verdict) {
+std::string_view to_string(CountVerdict verdict) {
   switch (verdict) {
-    case Verdict::Same:
+    case CountVerdict::Same:
       return "same";
-    case Verdict::Differs:
+    case CountVerdict::Differs:
       return "differs";
-    case Verdict::NotCompared:
+    case CountVerdict::NotCompared:
       return "not compared";
   }
   return "";

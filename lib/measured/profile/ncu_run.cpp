@@ -12,7 +12,7 @@
 #include <iterator>
 #include <map>
 
-#include "profile/ncu.h"
+#include "pagoda/measured/ncu.h"
 
 namespace pagoda::measured::profile {
 namespace {

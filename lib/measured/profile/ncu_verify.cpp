@@ -9,7 +9,7 @@
 #include "pagoda/base/json_writer.h"
 #include "pagoda/base/text.h"
 #include "pagoda/documents/metrics.h"
-#include "profile/ncu.h"
+#include "pagoda/measured/ncu.h"
 
 namespace pagoda::measured::profile {
 namespace {
@@ -115,12 +115,12 @@ Sums sums_of(const documents::Measured& measured, const std::set<std::string>& b
 
 ComparedCount compared(const std::string& what, const std::optional<double>& ours, const std::optional<double>& theirs,
                        double tolerance) {
-  ComparedCount count{what, ours, theirs, Verdict::NotCompared};
+  ComparedCount count{what, ours, theirs, CountVerdict::NotCompared};
   if (!ours || !theirs) return count;
   const bool is_same = documents::quantity_name(what).kind == documents::QuantityKind::Flops
                            ? *ours == *theirs
                            : std::abs(*ours - *theirs) <= tolerance * *theirs;
-  count.verdict = is_same ? Verdict::Same : Verdict::Differs;
+  count.verdict = is_same ? CountVerdict::Same : CountVerdict::Differs;
   return count;
 }
 
@@ -167,27 +167,28 @@ std::optional<double> ComparedCount::relative() const {
   return (*ours - *theirs) / *theirs;
 }
 
-bool Verification::passed() const {
+bool CountComparison::passed() const {
   bool is_compared = false;
   for (const ComparedKernel& kernel : kernels) {
     if (!kernel.launches_agree()) return false;
     for (const ComparedCount& count : kernel.counts)
       if (documents::quantity_name(count.what).kind == documents::QuantityKind::Flops &&
-          count.verdict == Verdict::Differs)
+          count.verdict == CountVerdict::Differs)
         return false;
   }
   for (const ComparedCount& total : totals) {
-    if (total.verdict == Verdict::Differs) return false;
-    is_compared = is_compared || total.verdict == Verdict::Same;
+    if (total.verdict == CountVerdict::Differs) return false;
+    is_compared = is_compared || total.verdict == CountVerdict::Same;
   }
   return is_compared;
 }
 
-Verification verify_counts(const documents::Measured& ours, const documents::Measured& theirs, double bytes_tolerance) {
+CountComparison verify_counts(const documents::Measured& ours, const documents::Measured& theirs,
+                              double bytes_tolerance) {
   const std::set<std::string> by_base = differing_bases(ours, theirs);
   std::vector<std::string> order;
   const Sums our_sums = sums_of(ours, by_base, order), their_sums = sums_of(theirs, by_base, order);
-  Verification result;
+  CountComparison result;
   result.bytes_tolerance = bytes_tolerance;
   for (const std::string& key : order) {
     const auto a = our_sums.find(key), b = their_sums.find(key);
@@ -202,7 +203,7 @@ Verification verify_counts(const documents::Measured& ours, const documents::Mea
   return result;
 }
 
-std::string verification_report(const Verification& verification) {
+std::string verification_report(const CountComparison& verification) {
   std::string text;
   const auto count_line = [&](const std::string& where, const ComparedCount& count) {
     text += "  " + where + count.what + ": ours " + amount(count.ours) + ", ncu " + amount(count.theirs);
@@ -217,7 +218,7 @@ std::string verification_report(const Verification& verification) {
               launches(kernel.their_launches) + '\n';
       continue;
     }
-    const auto differs = [](const ComparedCount& count) { return count.verdict == Verdict::Differs; };
+    const auto differs = [](const ComparedCount& count) { return count.verdict == CountVerdict::Differs; };
     if (std::none_of(kernel.counts.begin(), kernel.counts.end(), differs)) {
       ++same;
       continue;
@@ -232,7 +233,7 @@ std::string verification_report(const Verification& verification) {
   return text + " (operations exactly, bytes within " + base::rounded(100 * verification.bytes_tolerance) + " %)\n";
 }
 
-std::string verification_json(const Verification& verification) {
+std::string verification_json(const CountComparison& verification) {
   base::JsonWriter json;
   using Layout = base::JsonWriter::Layout;
   const auto write_counts = [&](std::string_view key, const std::vector<ComparedCount>& counts) {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "pagoda/measured/peaks.h"
-#include "profile/record.h"
+#include "pagoda/measured/record.h"
 
 namespace pagoda::measured {
 

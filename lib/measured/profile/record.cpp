@@ -1,10 +1,10 @@
 // Reading what the injected library wrote (tools/profile/inject/record_file.h has the lines).
-#include "profile/record.h"
+#include "pagoda/measured/record.h"
 
 #include <algorithm>
 #include <charconv>
 
-#include "profile/record_line.h"
+#include "pagoda/base/record_line.h"
 
 namespace pagoda::measured::profile {
 namespace {
@@ -104,7 +104,7 @@ ProcessRecord parse_record(std::string_view text, std::string_view subject) {
   Reader reader(subject);
   // What follows the last line end was cut off.
   for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
-    reader.line(split_line(text.substr(0, end)));
+    reader.line(base::split_line(text.substr(0, end)));
     text.remove_prefix(end + 1);
   }
   return std::move(reader).finish();

@@ -3,7 +3,7 @@
 #include <charconv>
 #include <set>
 
-#include "profile/record.h"
+#include "pagoda/measured/record.h"
 
 namespace pagoda::measured::profile {
 namespace {

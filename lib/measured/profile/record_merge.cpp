@@ -5,7 +5,7 @@
 #include <set>
 
 #include "import/runs.h"
-#include "profile/record.h"
+#include "pagoda/measured/record.h"
 
 namespace pagoda::measured::profile {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "pagoda/base/text.h"
 #include "pagoda/measured/peaks.h"
-#include "profile/record.h"
+#include "pagoda/measured/record.h"
 
 namespace pagoda::measured::profile {
 namespace {

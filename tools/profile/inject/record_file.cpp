@@ -8,12 +8,12 @@
 #include <fstream>
 #include <iterator>
 
-#include "profile/record_line.h"
+#include "pagoda/base/record_line.h"
 
 namespace profile {
 namespace {
 
-using pagoda::measured::profile::escaped;
+using pagoda::base::escaped;
 
 constexpr std::size_t kBufferBytes = 1U << 16;
 

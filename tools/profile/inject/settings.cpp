@@ -3,13 +3,13 @@
 
 #include <cstdlib>
 
-#include "profile/record_line.h"
+#include "pagoda/base/record_line.h"
 
 namespace profile {
 namespace {
 
-using pagoda::measured::profile::escaped;
-using pagoda::measured::profile::split_line;
+using pagoda::base::escaped;
+using pagoda::base::split_line;
 
 constexpr std::string_view kCollect[] = {"times", "launches", "ranges"};
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "pagoda/core/graph.h"
 
@@ -31,6 +32,17 @@ Model load_model(const std::string& path);
 
 // The same from memory. `directory` is where external data is looked for; empty: nowhere.
 Model parse_model(std::span<const std::byte> bytes, const std::string& path = "", const std::string& directory = "");
+
+// A part of a file that lies in memory by itself.
+struct FileSlice {
+  std::uint64_t offset = 0;  // in the file
+  std::string_view bytes;
+};
+
+// The same from slices in order of offset, of a file of `file_bytes`. What lies between slices is never looked at: it
+// can only be the data of large tensors. A slice begins and ends where such data do.
+Model parse_model(std::span<const FileSlice> slices, std::uint64_t file_bytes, const std::string& path = "",
+                  const std::string& directory = "");
 
 // The serialized ModelProto without weights. Fields unknown to this version of ONNX are kept as they are.
 std::string skeleton(std::span<const std::byte> bytes, const SkeletonOptions& options = {});

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace pagoda::measured::profile {
+namespace pagoda::base {
 
 // Tabs, line ends and backslashes of a word, so that they do not end it.
 inline std::string escaped(std::string_view word) {
@@ -32,4 +32,4 @@ inline std::vector<std::string> split_line(std::string_view line) {
   return words;
 }
 
-}  // namespace pagoda::measured::profile
+}  // namespace pagoda::base

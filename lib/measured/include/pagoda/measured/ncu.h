@@ -6,7 +6,7 @@
 //                      .command = {"python3", "models/run_torch.py", "{model}", "--batch", "{batch}"}};
 //   for (const NcuOutcome& run : run_ncu_study(request, {"a.onnx", "b.onnx"}, {"1", "8"}))   // ncu --csv --page raw …
 //     if (run.measured) write_file(run.name + ".json", write_measured(*run.measured));
-//   const Verification verdict = verify_counts(ours, run_ncu(request));
+//   const CountComparison verdict = verify_counts(ours, run_ncu(request));
 //
 // No list of metrics is fixed here: `metrics` comes from the catalogue of the chip, and ncu's refusal of one is an
 // error that names it.
@@ -89,17 +89,17 @@ int study_exit_code(const std::vector<NcuOutcome>& outcomes);
 
 // Comparison of counts -----------------------------------------------------------------------------------------------
 
-enum class Verdict : std::uint8_t {
+enum class CountVerdict : std::uint8_t {
   Same,  // equal to the last operation, or bytes within the tolerance
   Differs,
   NotCompared,  // one of the two did not collect it
 };
-std::string_view to_string(Verdict verdict);
+std::string_view to_string(CountVerdict verdict);
 
 struct ComparedCount {
   std::string what;  // "flops.float16.tensor", "bytes.dram_read", …
   std::optional<double> ours, theirs;
-  Verdict verdict = Verdict::NotCompared;
+  CountVerdict verdict = CountVerdict::NotCompared;
   std::optional<double> relative() const;  // (ours − theirs) / theirs; empty where one is missing or theirs is 0
 };
 
@@ -110,7 +110,7 @@ struct ComparedKernel {
   bool launches_agree() const { return our_launches && their_launches && *our_launches == *their_launches; }
 };
 
-struct Verification {
+struct CountComparison {
   std::vector<ComparedKernel> kernels;  // in our order, then those that ncu alone saw
   std::vector<ComparedCount> totals;    // sums over kernels whose launches agree
   double bytes_tolerance = 0;
@@ -121,12 +121,12 @@ struct Verification {
 
 // Kernels are matched by name over all their launches: demanglers differ in spaces and in the spelling of casts and of
 // unnamed namespaces, which is taken out first; where template arguments still differ, by name without them.
-Verification verify_counts(const documents::Measured& ours, const documents::Measured& theirs,
+CountComparison verify_counts(const documents::Measured& ours, const documents::Measured& theirs,
                            double bytes_tolerance = 0.02);
 
 // For people, one line a count that differs, and one a kernel; lines end in '\n'.
-std::string verification_report(const Verification& verification);
+std::string verification_report(const CountComparison& verification);
 // Schema pagoda.verification/1.
-std::string verification_json(const Verification& verification);
+std::string verification_json(const CountComparison& verification);
 
 }  // namespace pagoda::measured::profile
