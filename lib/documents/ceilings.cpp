@@ -63,6 +63,7 @@ void write(base::JsonWriter& json, const Ceiling& c) {
   if (!c.code.empty()) json.member("code", c.code);
   if (!c.counters.empty()) json.member("counters", c.counters);
   json.member("status", to_string(c.status));
+  if (c.pending) json.member("pending", true);
   json.member_if_any("note", c.note);
   json.end_object();
 }
@@ -154,6 +155,7 @@ Ceiling read_ceiling(const JsonField& json) {
   c.code = json.settings("code");
   c.counters = json.settings("counters");
   c.status = status_named(json.text("status"));
+  c.pending = json.truth("pending");
   c.note = json.text("note");
   return c;
 }
