@@ -129,7 +129,7 @@ std::vector<std::size_t> JsonField::indices() const {
   std::vector<std::size_t> result;
   for (const JsonField& element : array()) {
     const auto* index = std::get_if<std::int64_t>(&element.value().content);
-    if (!index || *index < 0) element.fail_expected("an index");
+    if (!index || *index < 0) fail("expected indices, found " + found(element.value()));
     result.push_back(static_cast<std::size_t>(*index));
   }
   return result;
