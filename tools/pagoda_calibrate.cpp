@@ -221,7 +221,7 @@ int main(int argc, char** argv) {
           is_path ? documents::load_calibration(check) : pagoda::documents::calibration(check);
       for (const TimedRun& run : loaded.runs) {
         double seconds = 0;
-        for (const Kernel& kernel : run.kernels) seconds += kernel_seconds(kernel, run.rates, calibration);
+        for (const KernelLaunch& kernel : run.kernels) seconds += kernel_seconds(kernel, run.rates, calibration);
         judged.predicted.push_back(seconds);
         std::optional<Factors> around = interval(calibration, run.device, run.channels_last);
         if (around) around = Factors{seconds * around->low, seconds * around->high};

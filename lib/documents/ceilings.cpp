@@ -93,6 +93,7 @@ void write(base::JsonWriter& json, const Ceiling& c) {
   if (!c.code.empty()) write(json, "code", c.code, base::JsonWriter::Layout::Line);
   if (!c.counters.empty()) write(json, "counters", c.counters, base::JsonWriter::Layout::Line);
   json.member("status", to_string(c.status));
+  if (c.pending) json.member("pending", true);
   write_text(json, "note", c.note);
   json.end_object();
 }
@@ -254,6 +255,7 @@ Ceiling read_ceiling(const Json& json, const std::string& place) {
   c.code = settings(json, "code", place);
   c.counters = settings(json, "counters", place);
   c.status = status_named(text(json, "status", place));
+  c.pending = truth(json, "pending", place);
   c.note = text(json, "note", place);
   return c;
 }

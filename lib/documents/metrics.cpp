@@ -2,6 +2,7 @@
 #include "pagoda/documents/metrics.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "embedded.h"
@@ -38,15 +39,14 @@ bool covers(const std::set<std::string>& collected, const MetricFormula& formula
                      [&](const MetricTerm& term) { return collected.contains(term.metric); });
 }
 
-bool is_peak(std::string_view id) { return id.starts_with("peak."); }
-
 // Time and bytes of the first group, with the operations of one precision in place of the others'.
 MetricGroup quick_group(const ChipMetrics& chip, std::string_view precision) {
   const MetricQuantity* const wanted = chip.quantity("flops." + std::string(precision));
   if (wanted == nullptr) {
     std::string known;
     for (const MetricQuantity& quantity : chip.quantities)
-      if (quantity.id.starts_with("flops.")) known += (known.empty() ? "" : ", ") + quantity.id.substr(6);
+      if (const QuantityName name = quantity.name(); name.kind == QuantityKind::Flops)
+        (known += known.empty() ? "" : ", ") += name.of;
     throw Error("precision \"" + std::string(precision) + "\": " + chip.family + " counts " + known);
   }
   for (const MetricFormula& formula : wanted->formulas) {
@@ -73,6 +73,14 @@ std::string why_missing(const MetricQuantity& quantity, MetricMode mode,
 }  // namespace
 
 bool is_peak_metric(std::string_view metric) { return metric.ends_with(".peak_sustained"); }
+
+QuantityName quantity_name(std::string_view id) {
+  constexpr std::array<std::pair<std::string_view, QuantityKind>, 3> kPrefixes = {
+      {{"bytes.", QuantityKind::Bytes}, {"flops.", QuantityKind::Flops}, {"peak.", QuantityKind::Peak}}};
+  for (const auto& [prefix, kind] : kPrefixes)
+    if (id.starts_with(prefix)) return {kind, id.substr(prefix.size())};
+  return {QuantityKind::Other, id};
+}
 
 const MetricQuantity* ChipMetrics::quantity(std::string_view id) const {
   const auto found =
@@ -136,7 +144,7 @@ MetricPlan plan_metrics(const ChipMetrics& chip, MetricMode mode, std::string_vi
     if (!group.metrics.empty()) plan.groups.push_back(std::move(group));
   }
   for (const MetricQuantity& quantity : chip.quantities)
-    if (is_peak(quantity.id))
+    if (quantity.name().kind == QuantityKind::Peak)
       for (const MetricFormula& formula : quantity.formulas)
         if (allowed(formula, has)) {
           for (const MetricTerm& term : formula.terms) plan.constants.push_back(term.metric);
@@ -147,7 +155,7 @@ MetricPlan plan_metrics(const ChipMetrics& chip, MetricMode mode, std::string_vi
   for (const MetricQuantity& quantity : chip.quantities) {
     const bool is_told = std::any_of(quantity.formulas.begin(), quantity.formulas.end(),
                                      [&](const MetricFormula& formula) { return covers(collected, formula); });
-    if (is_told || is_peak(quantity.id)) continue;
+    if (is_told || quantity.name().kind == QuantityKind::Peak) continue;
     // Told by others: the sum of both directions, and misses where memory's own bytes are counted.
     if (quantity.id == "bytes.dram" || (quantity.id == "bytes.l2_miss" && chip.quantity("bytes.dram"))) continue;
     plan.missing.push_back({quantity.id, why_missing(quantity, mode, has)});

@@ -130,7 +130,8 @@ TEST_CASE("data-centre Blackwell is measured by tcgen05, checked against closed 
       CHECK((c.status != pagoda::documents::CeilingStatus::WrongResult &&
              c.status != pagoda::documents::CeilingStatus::Impossible));
     }
-    for (const auto& [id, share] : both) {
+    for (const auto& [name, share] : both) {
+      const std::string id = name;
       CAPTURE(id);
       if (ultra ? id.starts_with("int8") : id.ends_with(".long")) {
         CHECK(pagoda::documents::find_ceiling(document, id) == nullptr);
@@ -158,9 +159,10 @@ TEST_CASE("one wrong bit of a product by tcgen05 takes the value away") {
   const std::pair<const char*, const char*> rows[] = {{"tcgen05_bf16", "bfloat16.tcgen05"},
                                                       {"tcgen05_nvfp4", "float4.tcgen05.nv"},
                                                       {"tcgen05_pair_i8", "int8.tcgen05.pair"}};
-  for (const auto& [kernel, id] : rows) {
+  for (const auto& [name, id] : rows) {
+    const std::string kernel = name;
     CAPTURE(kernel);
-    const Outcome r = run("--budget 1 --only " + std::string(id), std::string(kernel) + ":wrong", "blackwell");
+    const Outcome r = run("--budget 1 --only " + std::string(id), kernel + ":wrong", "blackwell");
     CAPTURE(r.err);
     CHECK(r.code == 5);
     CHECK(r.says("must be"));

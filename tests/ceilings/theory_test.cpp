@@ -124,7 +124,8 @@ TEST_CASE("one clock explains every dense tensor rate of Blackwell's data-centre
                                                    {Precision::Float8, p.float8},
                                                    {Precision::Float4, p.float4},
                                                    {Precision::Int8, p.int8}};
-    for (const auto& [precision, printed] : others) {
+    for (const auto& [name, printed] : others) {
+      const Precision precision = name;
       if (printed == 0) continue;
       CAPTURE(to_string(precision));
       CHECK(rate(precision).value() * sm_clocks == doctest::Approx(printed).epsilon(0.005));

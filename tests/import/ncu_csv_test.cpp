@@ -74,7 +74,10 @@ TEST_CASE("units and printed numbers") {
   const std::pair<const char*, double> units[] = {
       {"nsecond", 1e-9}, {"us", 1e-6},          {"msecond", 1e-3}, {"second", 1}, {"byte", 1},    {"Kbyte", 1e3},
       {"Mbyte", 1e6},    {"Gbyte/second", 1e9}, {"Ghz", 1e9},      {"inst", 1},   {"Kinst", 1e3}, {"", 1}};
-  for (const auto& [unit, scale] : units) CHECK_MESSAGE(import::unit_scale(unit) == scale, unit);
+  for (const auto& [name, scale] : units) {
+    const char* const unit = name;
+    CHECK_MESSAGE(import::unit_scale(unit) == scale, unit);
+  }
   for (const char* unit : {"%", "parsec", "byte/block", "K"}) CHECK_MESSAGE(!import::unit_scale(unit), unit);
   CHECK(base::printed_number("1,234,567.5") == 1234567.5);
   CHECK(base::printed_number("158 (0: 158)") == 158);

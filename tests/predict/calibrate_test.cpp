@@ -36,8 +36,8 @@ class Random {
   std::mt19937 engine_;
 };
 
-Kernel random_kernel(KernelClass kind, Random& random) {
-  Kernel kernel{.kind = kind, .bytes = std::exp(random.uniform(14, 20))};
+KernelLaunch random_kernel(KernelClass kind, Random& random) {
+  KernelLaunch kernel{.kind = kind, .bytes = std::exp(random.uniform(14, 20))};
   if (kind == KernelClass::Pointwise) return kernel;
   kernel.macs = kernel.bytes * std::exp(random.uniform(1, 7));
   kernel.width = std::exp(random.uniform(2, 7));
@@ -71,7 +71,7 @@ std::vector<TimedRun> synthetic_runs(std::size_t families, std::size_t models, d
         run.kernels.push_back(
             random_kernel(random.uniform(0, 1) < 0.5 ? KernelClass::Linear : KernelClass::Pointwise, random));
       for (int i = 0; i < 40; ++i) run.kernels.push_back({.kind = KernelClass::Pointwise, .bytes = 100});
-      for (const Kernel& kernel : run.kernels) run.seconds += kernel_seconds(kernel, kRates, planted());
+      for (const KernelLaunch& kernel : run.kernels) run.seconds += kernel_seconds(kernel, kRates, planted());
       run.seconds *= std::exp(family_error + noise / 3 * random.normal());
       runs.push_back(std::move(run));
     }
@@ -86,10 +86,11 @@ TEST_CASE("a kernel's time is its launch and the longer of work and traffic, sof
   calibration.launch = 3;
   calibration.norm = 2;
   calibration.classes[static_cast<std::size_t>(KernelClass::Linear)] = {1.5, 2, 64, 32};
-  const Kernel kernel{.kind = KernelClass::Linear, .macs = 1e9, .bytes = 1e7, .width = 64, .depth = 32, .tiles = 1000};
+  const KernelLaunch kernel{
+      .kind = KernelClass::Linear, .macs = 1e9, .bytes = 1e7, .width = 64, .depth = 32, .tiles = 1000};
   const double work = 2e9 / 1e14 * 1.5 * 2 * 2, traffic = 1e7 / 1e12 * 2;
   CHECK(kernel_seconds(kernel, kRates, calibration) == Approx(6e-6 + std::hypot(work, traffic)));
-  Kernel few = kernel;
+  KernelLaunch few = kernel;
   few.tiles = 10;  // of 100 units: a tenth is busy
   CHECK(kernel_seconds(few, kRates, calibration) == Approx(6e-6 + std::hypot(10 * work, traffic)));
   CHECK(kernel_seconds({.kind = KernelClass::Copy}, kRates, calibration) == Approx(6e-6));
@@ -99,7 +100,7 @@ TEST_CASE("derivatives of a kernel's time are those of its time") {
   Random random(3);
   for (int trial = 0; trial < 50; ++trial) {
     const KernelClass kind = trial % 2 == 0 ? KernelClass::Linear : KernelClass::Depthwise;
-    const Kernel kernel = random_kernel(kind, random);
+    const KernelLaunch kernel = random_kernel(kind, random);
     Calibration calibration = planted();
     ClassCoefficients& c = calibration.classes[static_cast<std::size_t>(kind)];
     const KernelTerms terms = kernel_terms(kernel, kRates, calibration);
@@ -147,7 +148,7 @@ TEST_CASE("coefficients carry over to a device with other rates") {
   const Calibration got = fit(runs, {.prior = 1e-3});
   const KernelRates other{.tensor = 5e14, .vector = 3e13, .bandwidth = 3e12, .launch = 1e-6, .units = 132};
   for (const TimedRun& run : synthetic_runs(3, 3, 0, 9))
-    for (const Kernel& kernel : run.kernels)
+    for (const KernelLaunch& kernel : run.kernels)
       CHECK(kernel_seconds(kernel, other, got) == Approx(kernel_seconds(kernel, other, planted())).epsilon(0.05));
 }
 
@@ -168,7 +169,7 @@ TEST_CASE("cross-validation reports the error of families it did not fit to, and
   double inside = 0, count = 0;
   for (const TimedRun& run : synthetic_runs(400, 1, 0.1, 77)) {
     double seconds = 0;
-    for (const Kernel& kernel : run.kernels) seconds += kernel_seconds(kernel, kRates, result.calibration);
+    for (const KernelLaunch& kernel : run.kernels) seconds += kernel_seconds(kernel, kRates, result.calibration);
     inside += run.seconds >= seconds * interval.low && run.seconds <= seconds * interval.high ? 1 : 0;
     ++count;
   }

@@ -18,7 +18,7 @@ EagerKernels lowered(const char* text, std::int64_t batch = 0) {
 
 std::string text_of(const EagerKernels& eager) {
   std::string text;
-  for (const Kernel& kernel : eager.kernels) {
+  for (const KernelLaunch& kernel : eager.kernels) {
     if (!text.empty()) text += "; ";
     text.append(to_string(kernel.kind)).append(" ").append(std::to_string(static_cast<long long>(kernel.bytes)));
   }

@@ -141,7 +141,8 @@ TEST_CASE("every chip of the catalogue has its own metrics, and ncu's table of t
     const documents::MeasuredKernel& kernel = measured.kernels.front();
     const std::map<std::string, double> expected = documents::evaluate_metrics(family, values);
     std::size_t compared = 0;
-    for (const auto& [id, amount] : expected) {
+    for (const auto& [quantity, amount] : expected) {
+      const std::string& id = quantity;
       if (id.starts_with("flops.")) {
         const auto found = kernel.flops.find(id.substr(6));
         REQUIRE_MESSAGE(found != kernel.flops.end(), chip << " " << id);
@@ -214,7 +215,8 @@ TEST_CASE("each failure of ncu has its remedy and the exit code of its kind") {
                          Row{"metric", 1, "dram__bytes_read.sum"}, Row{"nothing", 1, "check the filters"},
                          Row{"strange", 1, "Something new went wrong"}, Row{"killed", 1, "signal 9"}}) {
     const FakeNcu fake(row.says);
-    const auto [code, message] = fake.failure();
+    const auto [code, said] = fake.failure();
+    const std::string& message = said;
     CHECK_MESSAGE(code == row.code, row.says);
     CHECK_MESSAGE(message.find(row.remedy) != std::string::npos, message);
   }

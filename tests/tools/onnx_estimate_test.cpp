@@ -193,8 +193,9 @@ TEST_CASE("a phase, or --input, decides which half of a merged decoder runs") {
       {"merged.onnx --input use_cache_branch=true", 0},
       {"merged.onnx --phase decode --past 9 --input use_cache_branch=false", 128},
   };
-  for (const auto& [arguments, macs] : rows) {
-    const Outcome result = workshop().run(std::string(arguments) + " --format json");
+  for (const auto& [words, macs] : rows) {
+    const std::string arguments = words;
+    const Outcome result = workshop().run(arguments + " --format json");
     REQUIRE_MESSAGE(result.code == 0, result.err);
     CHECK_MESSAGE(json::parse(result.out)["totals"]["macs"] == macs, arguments);
   }

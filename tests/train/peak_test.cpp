@@ -230,7 +230,7 @@ class Oracle {
       : graph_(model.main()), schedule_(schedule_of(model, analysis)), training_(training) {
     std::vector<bool> constant(graph_.values.size());
     for (std::size_t v = 0; v < constant.size(); ++v)
-      constant[v] = schedule_.storage_of[v] >= 0 && storage(v).place == Place::Constant;
+      constant[v] = schedule_.storage_of[v] >= 0 && storage(v).place == StoragePlace::Constant;
     train_rules::GradientFlow flow(model, analysis, options_, constant);
     std::vector<OpCost> forward;
     for (const Step& step : schedule_.steps)
@@ -251,7 +251,7 @@ class Oracle {
   void find_intervals(const Analysis& analysis) {
     for (std::size_t s = 0; s < schedule_.storages.size(); ++s) {
       const Storage& of = schedule_.storages[s];
-      if (of.place != Place::Device) continue;
+      if (of.place != StoragePlace::Device) continue;
       int last = of.producer;
       for (int node = 0; node < n_; ++node) {
         const auto& reads = schedule_.steps[static_cast<std::size_t>(node)].reads;

@@ -292,7 +292,7 @@ class Fuser {
       const std::int32_t from = graph_.producer(read.value);
       if (from >= 0 && (graph_.group_of(from) == group || from == also_inside)) continue;
       const Dim* count = graph_.elements(read.value);
-      if (storage != nullptr && storage->place == Place::Device && equals(count, elements))
+      if (storage != nullptr && storage->place == StoragePlace::Device && equals(count, elements))
         has_other_tensor = true;
       else
         (equals(count, 1) ? has_scalar : has_vector) = true;

@@ -100,7 +100,7 @@ void fuse_attention(const Model& model, FusionGraph& graph);
 void fuse_in_order(const Model& model, FusionGraph& graph);
 
 // What a group, or a node with a body, moves.
-struct Unit {
+struct MovedUnit {
   std::int32_t group = -1;
   std::int32_t node = -1;           // of one with a body
   std::vector<Access> reads = {};   // from outside, each storage once (groups)
@@ -112,7 +112,7 @@ struct Unit {
 
 struct FusedGraph {
   std::vector<Group> groups;
-  std::vector<Unit> units;  // in an order in which they can run
+  std::vector<MovedUnit> units;  // in an order in which they can run
 };
 
 // Lets each reader of a DequantizeLinear dequantise for itself, where all can: its output need not reach memory then.

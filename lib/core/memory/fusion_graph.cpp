@@ -53,7 +53,7 @@ const Storage* FusionGraph::storage_at(ValueId value) const {
 
 std::int32_t FusionGraph::producer(ValueId value) const {
   const Storage* from = storage_at(value);
-  if (from == nullptr || from->place != Place::Device || from->producer < 0) return -1;
+  if (from == nullptr || from->place != StoragePlace::Device || from->producer < 0) return -1;
   return schedule_.is_kernel(index(from->producer)) ? from->producer : -1;
 }
 

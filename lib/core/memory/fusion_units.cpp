@@ -13,9 +13,9 @@ class Accountant {
  public:
   Accountant(const Analysis& analysis, FusionGraph& graph) : analysis_(analysis), graph_(graph) {}
 
-  Unit account(std::int32_t id) {
+  MovedUnit account(std::int32_t id) {
     const Group& group = graph_.group(id);
-    Unit unit;
+    MovedUnit unit;
     unit.group = id;
     for (const std::int32_t node : group.nodes) {
       const OpCost& cost = cost_of(node);
@@ -60,7 +60,7 @@ class Accountant {
     return true;
   }
 
-  void read(Unit& unit, std::int32_t id, std::int32_t node) {
+  void read(MovedUnit& unit, std::int32_t id, std::int32_t node) {
     const NodeReads& reads = graph_.reads(node);
     unit.read_bytes -= reads.spared;
     for (const Access& access : reads.accesses) {
@@ -79,7 +79,7 @@ class Accountant {
     }
   }
 
-  void write(Unit& unit, std::int32_t id, std::int32_t node) {
+  void write(MovedUnit& unit, std::int32_t id, std::int32_t node) {
     const OpCost& cost = cost_of(node);
     const auto& outputs = graph_.node(node).outputs;
     Dim stated = 0;
@@ -109,7 +109,7 @@ class Accountant {
 };
 
 // Units so that each comes after those whose tensors it reads; where that leaves a choice, in the file's order.
-std::vector<Unit> in_order(std::vector<Unit> units, const FusionGraph& graph) {
+std::vector<MovedUnit> in_order(std::vector<MovedUnit> units, const FusionGraph& graph) {
   const Schedule& schedule = graph.schedule();
   std::vector<std::int32_t> unit_of(schedule.steps.size(), -1);
   std::vector<std::vector<std::int32_t>> members(units.size());
@@ -146,7 +146,7 @@ std::vector<Unit> in_order(std::vector<Unit> units, const FusionGraph& graph) {
   std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
   for (std::size_t u = 0; u < units.size(); ++u)
     if (waits[u] == 0) ready.emplace(members[u].front(), u);
-  std::vector<Unit> result;
+  std::vector<MovedUnit> result;
   result.reserve(units.size());
   while (!ready.empty()) {
     const std::size_t u = ready.top().second;

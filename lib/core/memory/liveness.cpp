@@ -30,7 +30,7 @@ class Maxima {
   std::vector<Dim> kept_;
 };
 
-bool owns_bytes(const Storage& storage) { return storage.place == Place::Device && storage.bytes != Dim(0); }
+bool owns_bytes(const Storage& storage) { return storage.place == StoragePlace::Device && storage.bytes != Dim(0); }
 
 // The operand whose bytes the node's only output can take over: element by element of the same size, not the
 // caller's, and read by nobody later.
@@ -42,7 +42,7 @@ std::optional<std::int32_t> overwritten(const Schedule& schedule, const std::vec
   if (!owns_bytes(output) || !output.bytes) return std::nullopt;
   for (const std::int32_t read : step.reads) {
     const Storage& operand = schedule.storages[index(read)];
-    const bool is_free = operand.place == Place::Device && !operand.is_input && !operand.is_output &&
+    const bool is_free = operand.place == StoragePlace::Device && !operand.is_input && !operand.is_output &&
                          !operand.is_held && lifetimes[index(read)].last == position;
     if (is_free && operand.bytes == output.bytes && operand.element_bits == output.element_bits) return read;
   }
@@ -100,8 +100,8 @@ Liveness liveness(const Schedule& schedule, std::span<const std::int32_t> order,
   return live;
 }
 
-Sizes sizes_of(const Schedule& schedule, const Bindings& bindings) {
-  Sizes sizes;
+StorageSizes sizes_of(const Schedule& schedule, const Bindings& bindings) {
+  StorageSizes sizes;
   for (const Storage& storage : schedule.storages)
     sizes.storages.push_back(storage.bytes ? size_at(*storage.bytes, bindings) : 0);
   for (const Step& step : schedule.steps) {
@@ -123,7 +123,7 @@ bool has_unsized(const Schedule& schedule) {
 }
 
 std::vector<Int> timeline(const Schedule& schedule, const Liveness& live, std::span<const std::int32_t> order,
-                          const Sizes& sizes) {
+                          const StorageSizes& sizes) {
   const std::vector<Int>& bytes = sizes.storages;
   std::vector<Int> change(order.size() + 1, 0);
   for (std::size_t s = 0; s < bytes.size(); ++s) {

@@ -32,18 +32,18 @@ bool can_overwrite(const Schedule& schedule, std::int32_t node);
 Liveness liveness(const Schedule& schedule, std::span<const std::int32_t> order, bool in_place);
 
 // Sizes as numbers; those that are not known are 0.
-struct Sizes {
+struct StorageSizes {
   std::vector<Int> storages;
   std::vector<Int> bodies;  // by node: what the body's own activations take at their peak
 };
-Sizes sizes_of(const Schedule& schedule, const Bindings& bindings);
+StorageSizes sizes_of(const Schedule& schedule, const Bindings& bindings);
 
 // Whether some activation, here or in a body, is of unknown size.
 bool has_unsized(const Schedule& schedule);
 
 // Bytes alive while each step of the order runs.
 std::vector<Int> timeline(const Schedule& schedule, const Liveness& live, std::span<const std::int32_t> order,
-                          const Sizes& sizes);
+                          const StorageSizes& sizes);
 
 // The peak for all sizes. Empty when a size is unknown or the formula grows too complex.
 std::optional<Dim> peak_formula(const Schedule& schedule, const Liveness& live, std::span<const std::int32_t> order);

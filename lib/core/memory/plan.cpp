@@ -120,7 +120,8 @@ class Planner {
     for (std::size_t s = 0; s < schedule_.storages.size(); ++s) {
       const std::int32_t owner = live.shares[s];
       const Lifetime& life = live.lifetimes[index(owner)];
-      if (schedule_.storages[s].place != Place::Device || life.last < life.first || sizes_.storages[s] == 0) continue;
+      if (schedule_.storages[s].place != StoragePlace::Device || life.last < life.first || sizes_.storages[s] == 0)
+        continue;
       if (owner == static_cast<std::int32_t>(s)) {
         at[s] = static_cast<std::int32_t>(plan.tensors.size());
         plan.tensors.push_back({.value = schedule_.storages[s].owner,
@@ -179,7 +180,7 @@ class Planner {
 
   const MemoryOptions& options_;
   Schedule schedule_;
-  Sizes sizes_;
+  StorageSizes sizes_;
 };
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace pagoda::inline core {
 // What an order is judged by.
 struct OrderCost {
   const Schedule& schedule;
-  const Sizes& sizes;
+  const StorageSizes& sizes;
   bool in_place = false;  // operands are overwritten
 
   Int peak(std::span<const std::int32_t> order) const;

@@ -48,7 +48,7 @@ class Cache {
   void find_last_readers() {
     std::vector<std::int32_t> unit_of(schedule_.steps.size(), -1);
     for (std::size_t u = 0; u < fused_.units.size(); ++u) {
-      const Unit& unit = fused_.units[u];
+      const MovedUnit& unit = fused_.units[u];
       if (unit.node >= 0) {
         unit_of[index(unit.node)] = static_cast<std::int32_t>(u);
       } else {
@@ -65,7 +65,7 @@ class Cache {
         entries_[index(member)].last_unit = std::max(entries_[index(member)].last_unit, entries_[s].last_unit);
   }
 
-  void run_group(std::int32_t id, const Unit& unit) {
+  void run_group(std::int32_t id, const MovedUnit& unit) {
     auto& [bytes_read, bytes_written] = result_.moved[index(id)];
     for (const Access& read : unit.reads) {
       const Int bytes = size_at(read.bytes, options_.bindings);
@@ -81,7 +81,7 @@ class Cache {
       entry->met_memory = true;
       // A part of a tensor passes by, and so does what nobody reads again.
       const bool is_whole =
-          schedule_.storages[index(read.storage)].place != Place::Device || bytes == size_of(read.storage);
+          schedule_.storages[index(read.storage)].place != StoragePlace::Device || bytes == size_of(read.storage);
       if (entry->last_unit > id && is_whole) insert(read.storage, bytes, false, id);
     }
     for (const Access& write : unit.writes) {

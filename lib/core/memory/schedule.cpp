@@ -11,7 +11,7 @@ namespace {
 // What the caller needs to know of an output of a body.
 struct BodyOutput {
   const TensorType* type = nullptr;  // null when no row states it
-  Place place = Place::Device;
+  StoragePlace place = StoragePlace::Device;
   std::int32_t input = -1;  // the body's input whose bytes it shares
 };
 
@@ -27,12 +27,12 @@ class Builder {
 
   // `types` are those of the values, null where they are learnt from the rows. `input_places` are those of a body's
   // inputs, which take no bytes of its own; empty for the main graph.
-  Schedule build(std::vector<const TensorType*> types, const std::vector<Place>* input_places) {
+  Schedule build(std::vector<const TensorType*> types, const std::vector<StoragePlace>* input_places) {
     types_ = std::move(types);
     for (std::size_t i = 0; i < graph_.values.size(); ++i) {
       const Value& value = graph_.values[i];
       if (value.initializer >= 0)
-        add(static_cast<ValueId>(i), {.place = Place::Constant, .bytes = Dim(0)});
+        add(static_cast<ValueId>(i), {.place = StoragePlace::Constant, .bytes = Dim(0)});
       else if (value.outer != kAbsent)  // counted where it lives
         add(static_cast<ValueId>(i), {.is_input = true, .bytes = Dim(0)});
     }
@@ -125,7 +125,7 @@ class Builder {
       step.writes.push_back(add(output, std::move(holder)));
     } else {
       Storage written{.producer = id, .place = place_of(step, is_call ? from_body : nullptr)};
-      if (written.place != Place::Device)
+      if (written.place != StoragePlace::Device)
         written.bytes = Dim(0);
       else
         written.bytes = size_of(output);
@@ -137,10 +137,10 @@ class Builder {
     }
   }
 
-  static Place place_of(const Step& step, const BodyOutput* from_call) {
+  static StoragePlace place_of(const Step& step, const BodyOutput* from_call) {
     if (from_call != nullptr) return from_call->place;
-    if (step.mark == Mark::Folded) return Place::Constant;
-    return step.mark == Mark::Host ? Place::Host : Place::Device;
+    if (step.mark == Mark::Folded) return StoragePlace::Constant;
+    return step.mark == Mark::Host ? StoragePlace::Host : StoragePlace::Device;
   }
 
   // A call's body sees the call's inputs; the bodies of structures see those and what they capture.
@@ -153,10 +153,10 @@ class Builder {
     if (step.body < 0) return {};
     const bool is_call = step.row < 0;
     step.body_on_top = !is_call && node.op_type != "If";
-    std::vector<Place> places;
+    std::vector<StoragePlace> places;
     if (is_call)
       for (const ValueId input : node.inputs)
-        places.push_back(storage(input) < 0 ? Place::Constant : result_.storages[index(storage(input))].place);
+        places.push_back(storage(input) < 0 ? StoragePlace::Constant : result_.storages[index(storage(input))].place);
     const Graph& body = model_.graphs[index(step.body)];
     Builder builder(model_, rows_, step.body, step.body_begin);
     const std::vector<const TensorType*> learnt(body.values.size(), nullptr);

@@ -12,7 +12,7 @@
 
 namespace pagoda::inline core {
 
-enum class Place : std::uint8_t {
+enum class StoragePlace : std::uint8_t {
   Device,    // an activation
   Host,      // shape arithmetic
   Constant,  // a weight, or computed from weights alone
@@ -21,7 +21,7 @@ enum class Place : std::uint8_t {
 struct Storage {
   ValueId owner = kAbsent;
   std::int32_t producer = -1;  // node; -1 for inputs and weights
-  Place place = Place::Device;
+  StoragePlace place = StoragePlace::Device;
   bool is_input = false;                   // of the graph
   bool is_output = false;                  // it, or a view of it
   bool is_held = false;                    // a member of a sequence

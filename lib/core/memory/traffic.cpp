@@ -76,7 +76,8 @@ TrafficGroup group_of_one(const NodeReport& row, std::int32_t id) {
 
 // The row whose precision a group has: its first contraction, else its first row. Products that dequantise their
 // operands themselves have the precision of the narrow numbers.
-TrafficGroup group_of_many(const Analysis& analysis, const Schedule& schedule, const Group& group, const Unit& unit) {
+TrafficGroup group_of_many(const Analysis& analysis, const Schedule& schedule, const Group& group,
+                           const MovedUnit& unit) {
   TrafficGroup result;
   result.joined_by = group.joined_by;
   bool has_contraction = false;
@@ -139,7 +140,7 @@ void add_units(Traffic& result, const Model& model, const Analysis& analysis, co
   const bool is_resident = options.model == TrafficModel::Resident;
   if (is_resident) cached = run_cached(fused, schedule, options);
   for (std::size_t u = 0; u < fused.units.size(); ++u) {
-    const Unit& unit = fused.units[u];
+    const MovedUnit& unit = fused.units[u];
     if (unit.node >= 0) {
       const auto [begin, end] = rows_of_body(schedule, analysis, unit.node);
       add_rows(result, analysis, begin, end);

@@ -57,16 +57,17 @@ Calibration with(const std::vector<Parameter>& list, const Eigen::VectorXd& logs
 // --- runs with equal kernels merged ---
 
 struct Counted {
-  Kernel kernel;
+  KernelLaunch kernel;
   double count = 0;
 };
 
-std::vector<Counted> counted(const std::vector<Kernel>& kernels) {
-  const auto key = [](const Kernel& k) { return std::tie(k.kind, k.macs, k.bytes, k.width, k.depth, k.tiles); };
-  std::vector<Kernel> sorted = kernels;
-  std::sort(sorted.begin(), sorted.end(), [&](const Kernel& a, const Kernel& b) { return key(a) < key(b); });
+std::vector<Counted> counted(const std::vector<KernelLaunch>& kernels) {
+  const auto key = [](const KernelLaunch& k) { return std::tie(k.kind, k.macs, k.bytes, k.width, k.depth, k.tiles); };
+  std::vector<KernelLaunch> sorted = kernels;
+  std::sort(sorted.begin(), sorted.end(),
+            [&](const KernelLaunch& a, const KernelLaunch& b) { return key(a) < key(b); });
   std::vector<Counted> result;
-  for (const Kernel& kernel : sorted) {
+  for (const KernelLaunch& kernel : sorted) {
     if (result.empty() || key(result.back().kernel) != key(kernel)) result.push_back({kernel, 0});
     ++result.back().count;
   }
@@ -198,7 +199,7 @@ void check(std::span<const TimedRun> runs) {
 
 double total_seconds(const TimedRun& run, const Calibration& calibration) {
   double seconds = 0;
-  for (const Kernel& kernel : run.kernels) seconds += kernel_seconds(kernel, run.rates, calibration);
+  for (const KernelLaunch& kernel : run.kernels) seconds += kernel_seconds(kernel, run.rates, calibration);
   return seconds;
 }
 

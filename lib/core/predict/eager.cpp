@@ -7,7 +7,7 @@ namespace {
 // A row that no rule lowers: its counted work and bytes, with floats half as wide where the file says float32.
 void lower_counted(EagerState& state, const Graph* graph, const NodeReport& row) {
   const bool is_single = row.cost.precision == ElementType::Float32;
-  Kernel kernel{.kind = KernelClass::Other};
+  KernelLaunch kernel{.kind = KernelClass::Other};
   kernel.macs = state.number(row.cost.macs);
   kernel.bytes = state.number(row.cost.bytes()) * (is_single ? 0.5 : 1.0);
   if (row.cost.mark == Mark::Compute) state.launch(kernel);

@@ -219,7 +219,7 @@ bool lower_resize(EagerState& state, const Node& node) {
   const Tile input = state.tile(node.inputs[0]);
   Tile output = result_of(state, node.outputs[0], input.type);
   if (!input.known || !output.known || output.sizes.size() < 3) return false;
-  Kernel kernel{.kind = KernelClass::Resize, .bytes = input.bytes() + output.bytes()};
+  KernelLaunch kernel{.kind = KernelClass::Resize, .bytes = input.bytes() + output.bytes()};
   const Attribute* mode = node.attribute("mode");
   const auto* name = mode == nullptr ? nullptr : std::get_if<std::string>(&mode->value);
   const bool interpolates = name != nullptr && *name != "nearest";
@@ -246,7 +246,7 @@ bool lower_recurrent(EagerState& state, const Node& node, const NodeReport& row)
   Tile output = result_of(state, node.outputs[0], kHalf);
   if (!input.known || !weight.known || !output.known || input.sizes.size() != 3 || weight.sizes.size() != 3)
     return false;
-  Kernel kernel{.kind = KernelClass::Recurrent};
+  KernelLaunch kernel{.kind = KernelClass::Recurrent};
   kernel.macs = state.number(row.cost.macs);
   kernel.bytes = state.cast(input, kHalf).bytes() + output.bytes();
   kernel.width = static_cast<double>(weight.sizes[1]);

@@ -65,7 +65,7 @@ bool lower_conv(EagerState& state, const Node& node, const NodeReport& row) {
   input = state.make_packed(std::move(input));
   output.type = kHalf;
   if (channels_last) output.strides = pagoda::channels_last(output.sizes);
-  Kernel kernel{.kind = conv_class(node, input, weight, channels_last)};
+  KernelLaunch kernel{.kind = conv_class(node, input, weight, channels_last)};
   kernel.macs = state.number(row.cost.macs);
   kernel.bytes = input.bytes() + weight.bytes() + output.bytes();
   const double groups = static_cast<double>(attribute(node, "group", 1));
@@ -92,7 +92,7 @@ bool lower_product(EagerState& state, std::span<const ValueId> operands, ValueId
   const bool has_bias = operands.size() > 2 && operands[2] != kAbsent;
   const double columns = static_cast<double>(output.sizes.empty() ? 1 : output.sizes.back());
   const double depth = output.elements() > 0 ? macs / output.elements() : 0;
-  Kernel kernel{.macs = macs, .depth = depth};
+  KernelLaunch kernel{.macs = macs, .depth = depth};
   const bool is_weight = b.sizes.size() <= 2;
   bool folds = true;  // all rows of the first factor are those of one matrix; else there is one for each last two axes
   if (is_weight && a.sizes.size() > 2) {
@@ -179,7 +179,7 @@ bool lower_attention(EagerState& state, const Idiom& idiom) {
   output.strides = contiguous(stored);
   std::swap(output.strides[rank - 2], output.strides[rank - 3]);
 
-  Kernel kernel{.kind = KernelClass::Attention};
+  KernelLaunch kernel{.kind = KernelClass::Attention};
   kernel.bytes = query.bytes() + key.bytes() + value.bytes() + output.bytes();
   if (const Tile& mask = state.tile(idiom.mask); idiom.mask != kAbsent) {
     kernel.kind = KernelClass::MaskedAttention;

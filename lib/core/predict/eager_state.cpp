@@ -46,7 +46,7 @@ void EagerState::set(ValueId value, Tile tile) {
   tiles_[static_cast<std::size_t>(value)] = std::move(tile);
 }
 
-void EagerState::launch(Kernel kernel) {
+void EagerState::launch(KernelLaunch kernel) {
   kernel.row = row_;
   kernels_.push_back(kernel);
 }

@@ -46,8 +46,8 @@ class EagerState {
   Tile declared(ValueId value) const;
 
   void at_row(std::int32_t row) { row_ = row; }
-  void launch(Kernel kernel);
-  std::vector<Kernel> take() { return std::move(kernels_); }
+  void launch(KernelLaunch kernel);
+  std::vector<KernelLaunch> take() { return std::move(kernels_); }
 
   // --- what the framework does before a kernel can run ---
   // Autocast: a kernel of its own unless the tensor has the type. Of weights, too: they are cast in every step.
@@ -63,7 +63,7 @@ class EagerState {
   const EagerOptions& options_;
   std::vector<const NodeReport*> rows_;  // by node of the main graph
   std::vector<Tile> tiles_;
-  std::vector<Kernel> kernels_;
+  std::vector<KernelLaunch> kernels_;
   std::int32_t row_ = 0;
 };
 

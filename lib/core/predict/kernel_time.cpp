@@ -49,7 +49,7 @@ std::optional<KernelRates> kernel_rates(const DeviceSpec& device) {
   return rates;
 }
 
-KernelTerms kernel_terms(const Kernel& kernel, const KernelRates& rates, const Calibration& calibration) {
+KernelTerms kernel_terms(const KernelLaunch& kernel, const KernelRates& rates, const Calibration& calibration) {
   const ClassCoefficients& c = calibration.classes[static_cast<std::size_t>(kernel.kind)];
   const bool is_product = place_of(kernel.kind) == Place::Tensor;
   double work = 2 * kernel.macs / (is_product ? rates.tensor : rates.vector) * c.work;
@@ -80,7 +80,7 @@ KernelTerms kernel_terms(const Kernel& kernel, const KernelRates& rates, const C
   return terms;
 }
 
-double kernel_seconds(const Kernel& kernel, const KernelRates& rates, const Calibration& calibration) {
+double kernel_seconds(const KernelLaunch& kernel, const KernelRates& rates, const Calibration& calibration) {
   return kernel_terms(kernel, rates, calibration).seconds;
 }
 

@@ -10,6 +10,6 @@ struct KernelTerms {
   double seconds = 0, launch = 0;
   double by_work = 0, by_bytes = 0, by_width = 0, by_depth = 0, by_norm = 0;
 };
-KernelTerms kernel_terms(const Kernel& kernel, const KernelRates& rates, const Calibration& calibration);
+KernelTerms kernel_terms(const KernelLaunch& kernel, const KernelRates& rates, const Calibration& calibration);
 
 }  // namespace pagoda::inline core

@@ -31,7 +31,7 @@ Prediction predict(const Model& model, const Analysis& analysis, const DeviceSpe
   result.kernels = static_cast<std::int64_t>(eager.kernels.size());
   result.row_seconds.assign(analysis.nodes.size(), 0);
   double seconds = 0;
-  for (const Kernel& kernel : eager.kernels) {
+  for (const KernelLaunch& kernel : eager.kernels) {
     const double time = kernel_seconds(kernel, *rates, calibration);
     result.row_seconds[static_cast<std::size_t>(kernel.row)] += time;
     seconds += time;

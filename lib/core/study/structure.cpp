@@ -97,7 +97,7 @@ Paths paths_of(const Schedule& schedule, const Analysis& analysis) {
 void set_fan_out(StructureProfile& profile, const Schedule& schedule) {
   std::int64_t readers = 0, activations = 0;
   for (const Storage& storage : schedule.storages) {
-    if (storage.place != Place::Device || storage.readers.empty()) continue;
+    if (storage.place != StoragePlace::Device || storage.readers.empty()) continue;
     const auto count = static_cast<std::int64_t>(storage.readers.size());
     profile.fan_out_max = std::max(profile.fan_out_max, count);
     readers += count;

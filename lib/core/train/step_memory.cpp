@@ -64,13 +64,13 @@ class Step {
 
   std::int32_t backward_of(std::int32_t node) const { return 2 * nodes_ - node; }
   bool is_on_device(std::int32_t storage) const {
-    return storage >= 0 && schedule_.storages[index(storage)].place == Place::Device;
+    return storage >= 0 && schedule_.storages[index(storage)].place == StoragePlace::Device;
   }
 
   void add_items() {
     for (const Storage& storage : schedule_.storages) {
       Item item{.producer = storage.producer, .bytes = storage.bytes};
-      if (storage.place == Place::Device) {
+      if (storage.place == StoragePlace::Device) {
         item.forward.first = std::max(storage.producer, 0);
         item.forward.last = storage.producer;
         for (const std::int32_t reader : storage.readers) item.forward.extend(reader);

@@ -124,7 +124,7 @@ Training train(const Model& model, const Analysis& analysis, const TrainingOptio
   std::vector<bool> constant(graph.values.size(), false);
   for (std::size_t v = 0; v < constant.size(); ++v)
     if (const std::int32_t storage = schedule.storage_of[v]; storage >= 0)
-      constant[v] = schedule.storages[index(storage)].place == Place::Constant;
+      constant[v] = schedule.storages[index(storage)].place == StoragePlace::Constant;
   GradientFlow flow(model, analysis, options, constant);
   const std::vector<OpCost> forward = forward_costs(analysis, schedule, flow, result);
   flow.run(forward);

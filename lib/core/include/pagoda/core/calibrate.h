@@ -21,7 +21,7 @@ namespace pagoda::inline core {
 struct TimedRun {
   std::string name;
   std::string family;  // models that share code: all of them are left out of the fit together
-  std::vector<Kernel> kernels;
+  std::vector<KernelLaunch> kernels;
   std::string device;          // its id
   bool channels_last = false;  // layout of images
   KernelRates rates;

@@ -77,7 +77,7 @@ std::string_view to_string(KernelClass kind);  // "conv_pointwise"
 std::optional<KernelClass> kernel_class(std::string_view name);
 
 // A kernel launch. Sizes are numbers: prediction is for one point.
-struct Kernel {
+struct KernelLaunch {
   KernelClass kind = KernelClass::Other;
   std::int32_t row = 0;  // in Analysis::nodes
   double macs = 0;       // multiply-accumulates; taps for pooling
@@ -88,8 +88,8 @@ struct Kernel {
 };
 
 struct EagerKernels {
-  std::vector<Kernel> kernels;    // in order
-  std::int64_t unknown_rows = 0;  // rows that are unmodelled: they launch kernels nobody counts
+  std::vector<KernelLaunch> kernels;  // in order
+  std::int64_t unknown_rows = 0;      // rows that are unmodelled: they launch kernels nobody counts
 };
 
 struct EagerOptions {
@@ -162,6 +162,6 @@ struct KernelRates {
 };
 std::optional<KernelRates> kernel_rates(const DeviceSpec& device);
 
-double kernel_seconds(const Kernel& kernel, const KernelRates& rates, const Calibration& calibration);
+double kernel_seconds(const KernelLaunch& kernel, const KernelRates& rates, const Calibration& calibration);
 
 }  // namespace pagoda::inline core
