@@ -247,7 +247,8 @@ TEST_CASE("random expressions evaluate as plain integers do, before and after bi
     std::optional<std::pair<Dim, Int>> drawn;
     try {
       drawn = random_expression(random, bindings, 4);
-      const auto& [dim, value] = *drawn;
+      const Dim& dim = drawn->first;
+      const Int value = drawn->second;
       CAPTURE(dim.to_string());
       CHECK(dim.evaluate(bindings) == value);
       CHECK(dim.bind(bindings) == Dim(value));
