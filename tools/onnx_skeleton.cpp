@@ -2,15 +2,14 @@
 // parameters, and for running a shared structure again.
 #include <CLI/CLI.hpp>
 #include <cstdint>
-#include <exception>
-#include <iostream>
 #include <string>
 
 #include "pagoda/core/model.h"
+#include "tool.h"
 
 namespace {
 
-constexpr int kUnusableInput = 1, kUsage = 2;
+using namespace pagoda::tools;
 
 constexpr const char* kExamples = R"(Examples:
   onnx-skeleton resnet50.onnx -o resnet50-skeleton.onnx
@@ -24,9 +23,7 @@ In a skeleton every large tensor is a reference to external data that keeps its 
 from. Integers of up to 1024 elements and other numbers of up to 16, on which shapes may depend, keep their values.
 Exit codes: 0 done, 1 unusable input or output, 2 usage.)";
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   CLI::App app("Writes an ONNX model without its weights, or with random ones.", "onnx-skeleton");
   app.set_version_flag("--version", "onnx-skeleton " PAGODA_VERSION);
   app.footer(kExamples);
@@ -44,19 +41,14 @@ int main(int argc, char** argv) {
   app.add_option("--weights-location", options.weights_location,
                  "File name that a skeleton gives for the weights it left out (default \"<in the model>\")")
       ->excludes(fill_option);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kUsage;
-  }
-  try {
-    if (fill)
-      pagoda::write_filled(model, output, seed, options);
-    else
-      pagoda::write_skeleton(model, output, options);
-  } catch (const std::exception& error) {
-    std::cerr << "onnx-skeleton: " << error.what() << '\n';
-    return kUnusableInput;
-  }
-  return 0;
+  if (!parse(app, argc, argv)) return kDone;
+  if (fill)
+    pagoda::write_filled(model, output, seed, options);
+  else
+    pagoda::write_skeleton(model, output, options);
+  return kDone;
 }
+
+}  // namespace
+
+int main(int argc, char** argv) { return run_tool("onnx-skeleton", argc, argv, run); }

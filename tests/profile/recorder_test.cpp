@@ -12,8 +12,8 @@
 #include <stdexcept>
 #include <thread>
 
-#include "pagoda/base/record_line.h"
 #include "pagoda/measured/record.h"
+#include "pagoda/base/record_line.h"
 #include "support/files.h"
 
 namespace profile {

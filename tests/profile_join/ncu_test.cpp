@@ -10,14 +10,17 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "ncu_run.h"
 #include "pagoda/documents/metrics.h"
-#include "pagoda/measured/ncu.h"
 #include "support/files.h"
 #include "support/json_schema.h"
 #include "support/workshop.h"
 
 namespace pagoda::measured::profile {
 namespace {
+
+using ::profile::NcuFailure, ::profile::NcuOutcome, ::profile::run_ncu, ::profile::run_ncu_study,
+    ::profile::study_exit_code;
 
 namespace fs = std::filesystem;
 using test::read_file;
@@ -266,7 +269,6 @@ TEST_CASE("a study goes on after a point that fails, names its points apart, and
   CHECK(study_exit_code(none) == 4);
 }
 
-#ifdef PAGODA_PROFILE
 TEST_CASE("pagoda-profile --mode ncu: one program, a study of models and batches, and what cannot be") {
   const FakeNcu fake("table");
   std::string errors;
@@ -296,7 +298,6 @@ TEST_CASE("pagoda-profile --mode ncu: one program, a study of models and batches
   CHECK(run("--chip GH100 -- true") == 4);
   CHECK(fake.shell("'" PAGODA_PROFILE "' --batches 1 -- true").code == 2);
 }
-#endif
 
 TEST_CASE("counts that agree confirm: names differ in casts and spaces, bytes within two percent") {
   const documents::Measured ours = measured_of({kernel("void gemm<128, true>(float*)", 2, 8192, 1.01e6),

@@ -18,6 +18,7 @@ GIVEN = {
     "pagoda/core/budget.h": "extern const Model model; extern const Analysis analysis;",
     "pagoda/core/compare.h": "extern const Model before_model, after_model; extern const Analysis before, after;",
     "pagoda/core/decoder.h": "extern const Model model;",
+    "pagoda/base/process.h": "void use(const std::string&);",
     "pagoda/core/energy.h": "extern const double flops, bytes, intensity;",
     "pagoda/core/memory.h": "extern const Model model; extern const Analysis analysis;",
     "pagoda/core/predict.h": "extern const Model model; extern const Analysis analysis;",

@@ -36,7 +36,7 @@ struct Shop : test::Workshop {
 
 TEST_CASE("every tool names itself with its version, and prints help") {
   const Shop shop;
-  REQUIRE(shop.tools.size() == 10);
+  REQUIRE(shop.tools.size() == PAGODA_TOOLS);
   for (const auto& entry : shop.tools) {
     const std::string tool = entry.first;  // clang 14 captures no structured binding
     CAPTURE(tool);
@@ -46,7 +46,10 @@ TEST_CASE("every tool names itself with its version, and prints help") {
     const Outcome help = shop.run(tool, "--help");
     CHECK(help.code == 0);
     CHECK(help.out.find("Usage:") != std::string::npos);
-    CHECK(shop.run(tool, "--no-such-option").code == 2);
+    const Outcome misuse = shop.run(tool, "--no-such-option");
+    CHECK(misuse.code == 2);
+    CHECK(misuse.err.starts_with(tool + ": "));
+    CHECK(misuse.err.ends_with("; see " + tool + " --help\n"));
   }
 }
 

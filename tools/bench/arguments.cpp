@@ -1,5 +1,6 @@
 // Flags and studies into one description of what to run.
 #include "arguments.h"
+#include "tool.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -13,8 +14,6 @@ namespace {
 
 using pagoda::base::Setting;
 using pagoda::measured::Axis;
-
-constexpr int kUsage = 2;
 
 constexpr const char* kExamples = R"(Examples:
   pagoda-bench run resnet50.onnx --backend ort --batch 1,8 --optimization disable,all -o out
@@ -235,7 +234,7 @@ void finish_study(const RunFlags& flags, Arguments& arguments) {
 
 }  // namespace
 
-std::optional<Arguments> parse_arguments(int argc, char** argv, int& code) {
+std::optional<Arguments> parse_arguments(int argc, char** argv) {
   Arguments arguments;
   arguments.python = environment("PAGODA_PYTHON", "python3");
   arguments.worker_scripts = environment("PAGODA_WORKERS", scripts_folder());
@@ -273,13 +272,8 @@ std::optional<Arguments> parse_arguments(int argc, char** argv, int& code) {
       ->check(CLI::NonNegativeNumber);
   task->add_option("--retry", arguments.retry, "run again records of these statuses")->delimiter(',');
   task->add_option("--threshold", arguments.threshold, "mean relative error that verification allows");
-  try {
-    app.parse(argc, argv);
-    if (*run || *submit) finish_study(flags, arguments);
-  } catch (const CLI::ParseError& error) {
-    code = app.exit(error) == 0 ? 0 : kUsage;
-    return std::nullopt;
-  }
+  if (!pagoda::tools::parse(app, argc, argv)) return std::nullopt;
+  if (*run || *submit) finish_study(flags, arguments);
   arguments.command = *run      ? Command::Run
                       : *status ? Command::Status
                       : *one    ? Command::One

@@ -29,7 +29,7 @@ struct Arguments {
   SlurmOptions slurm;          // submit
 };
 
-// Empty: `code` is the exit code (help, or a usage error that is printed). Throws pagoda::Error where a study is none.
-std::optional<Arguments> parse_arguments(int argc, char** argv, int& code);
+// Empty after --help or --version. Throws UsageError, CLI::ParseError, or pagoda::Error where a study is none.
+std::optional<Arguments> parse_arguments(int argc, char** argv);
 
 }  // namespace bench

@@ -3,13 +3,11 @@
 // items, what one run handles (default: the batch).
 #include "cmd_worker.h"
 
-#include <sys/wait.h>
-
 #include <chrono>
-#include <cstdio>
 #include <iostream>
 #include <regex>
 
+#include "pagoda/base/process.h"
 #include "pagoda/documents/experiment.h"
 #include "session.h"
 
@@ -43,23 +41,13 @@ struct Finished {
   std::string printed, failure;
 };
 
+// The command is a line for the shell, as its user wrote it.
 Finished execute(const std::string& command) {
-  Finished result;
   const auto start = std::chrono::steady_clock::now();
-  FILE* pipe = ::popen(command.c_str(), "r");
-  if (!pipe) {
-    result.failure = "cannot be started";
-    return result;
-  }
-  char block[4096];
-  for (std::size_t n; (n = std::fread(block, 1, sizeof block, pipe)) > 0;) result.printed.append(block, n);
-  const int status = ::pclose(pipe);
-  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  // The shell reports a command that a signal ended as 128 + signal.
-  if (WIFSIGNALED(status)) result.failure = "ended by signal " + std::to_string(WTERMSIG(status));
-  if (WIFEXITED(status) && WEXITSTATUS(status) != 0)
-    result.failure = "exited with " + std::to_string(WEXITSTATUS(status));
-  return result;
+  const pagoda::base::Output output = pagoda::base::run_and_capture({"/bin/sh", "-c", command});
+  return {.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(),
+          .printed = output.out,
+          .failure = output.end.succeeded() ? "" : to_string(output.end)};
 }
 
 // Every time that the pattern finds, in seconds.

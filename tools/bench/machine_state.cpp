@@ -11,6 +11,8 @@
 #include <sstream>
 #include <thread>
 
+#include "pagoda/base/process.h"
+
 namespace bench {
 namespace {
 
@@ -69,15 +71,15 @@ std::optional<double> temperature(const std::string& root) {
   return hottest;
 }
 
-std::string output_of(const char* command) {
-  FILE* pipe = ::popen(command, "r");
-  if (!pipe) return "";
-  char line[256] = "";
-  const bool got = std::fgets(line, sizeof line, pipe);
-  ::pclose(pipe);
-  std::string text = got ? line : "";
-  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
-  return text;
+// The commit of the working directory; empty where it is in no repository, or there is no git.
+std::string git_commit() {
+  try {
+    const pagoda::base::Output output = pagoda::base::run_and_capture(
+        {"git", "rev-parse", "HEAD"}, {.err = pagoda::base::Stream::Null, .seconds = 10});
+    return output.end.succeeded() ? output.out.substr(0, output.out.find_first_of(" \n")) : "";
+  } catch (const pagoda::base::CannotStart&) {
+    return "";
+  }
 }
 
 }  // namespace
@@ -125,7 +127,7 @@ pagoda::base::Settings metadata(const std::string& root) {
   set("cpu", field(root + "/proc/cpuinfo", "model name"));
   facts["cpus"] = static_cast<std::int64_t>(std::thread::hardware_concurrency());
   set("governor", first_line(root + "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"));
-  set("git_commit", output_of("git rev-parse HEAD 2>/dev/null"));
+  set("git_commit", git_commit());
   set("driver", first_line(root + "/sys/module/nvidia/version"));
   set("runner", "pagoda-bench " PAGODA_VERSION);
   return facts;

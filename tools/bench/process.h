@@ -2,14 +2,14 @@
 // standard error kept. When the runner dies, however it dies, so does the worker.
 #pragma once
 
-#include <sys/types.h>
-
 #include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "pagoda/base/process.h"
 
 namespace bench {
 
@@ -27,9 +27,7 @@ struct ProcessLimits {
 // Why reading ended.
 enum class End { Line, Closed, Timeout, Memory, Interrupted };
 
-struct Exit {
-  std::optional<int> code, signal;
-  std::int64_t peak_bytes = 0;        // resident, of the largest of its processes
+struct Exit : pagoda::base::ProcessEnd {
   bool kernel_out_of_memory = false;  // the kernel killed something for want of memory meanwhile
 };
 
@@ -55,9 +53,8 @@ class Process {
   End wait_for_output(double seconds_at_most);
   bool drain(int& fd, std::string& into);
   std::int64_t group_bytes() const;
-  void kill_group() const;
 
-  pid_t pid_ = -1;
+  pagoda::base::ChildProcess child_;
   int in_ = -1, out_ = -1, err_ = -1;
   std::string buffer_, stderr_;
   std::size_t searched_ = 0;  // bytes of buffer_ that hold no end of line

@@ -25,23 +25,14 @@ constexpr std::int64_t kDefaultMaxArraySize = 1001;
 // start and end of everything around the experiment.
 constexpr double kExtraSeconds = 300;
 
-struct Output {
-  int code = -1;
-  std::string out, err;
-};
+using pagoda::base::Output;
+using pagoda::base::Stream;
 
 // Empty where the program is not there. A controller that does not answer is given two minutes.
 std::optional<Output> output_of(const std::vector<std::string>& command) {
   try {
-    Process process(command, "", {.seconds = 120});
-    Output output;
-    End end;
-    for (std::string line; (end = process.read_line(line)) == End::Line;) output.out += line + "\n";
-    const Exit exit = process.finish(end != End::Closed);
-    output.code = exit.code.value_or(-1);
-    output.err = process.stderr_tail();
-    return output;
-  } catch (const pagoda::Error&) {
+    return pagoda::base::run_and_capture(command, {.in = Stream::Null, .err = Stream::Pipe, .seconds = 120});
+  } catch (const pagoda::base::CannotStart&) {
     return std::nullopt;
   }
 }
@@ -126,9 +117,9 @@ std::string sbatch(const std::string& script) {
         "cluster's slurm.conf), or use --dry-run and hand the script over yourself");
   // "JOB" or "JOB;CLUSTER".
   const std::string job = output->out.substr(0, output->out.find_first_of(";\n"));
-  if (output->code == 0 && integer(job)) return job;
+  if (output->end.succeeded() && integer(job)) return job;
   const std::string words = pagoda::base::printable(last_line(output->err.empty() ? output->out : output->err));
-  const std::string message = script + ": sbatch exited with " + std::to_string(output->code) + ": " + words;
+  const std::string message = script + ": sbatch " + to_string(output->end) + ": " + words;
   if (is_absence(output->err)) throw NoSlurm(message + "; see that slurmctld and munged run (scontrol ping)");
   throw pagoda::Error(message + "; mend --partition, --account, --time or --sbatch-option and submit again");
 }
@@ -209,7 +200,7 @@ std::string array_script(const SlurmArray& array, const PlanFile& plan, const st
 }
 
 std::int64_t max_array_size() {
-  if (const auto output = output_of({"scontrol", "show", "config"}); output && output->code == 0) {
+  if (const auto output = output_of({"scontrol", "show", "config"}); output && output->end.succeeded()) {
     std::istringstream lines(output->out);
     for (std::string line; std::getline(lines, line);)
       if (line.starts_with("MaxArraySize"))
@@ -254,7 +245,7 @@ std::map<std::int64_t, SlurmTask> task_states(const std::vector<SlurmArray>& arr
                                   "JobArrayID:|,State:|,RestartCnt:|,Reason:|"});
     if (!queue)
       note = "squeue: not found; ask on a host of the cluster";
-    else if (queue->code == 0)
+    else if (queue->end.succeeded())
       take(queue->out, true);
     else if (queue->err.find("Invalid job id") == std::string::npos)
       note = "squeue: " + pagoda::base::printable(last_line(queue->err));
@@ -263,7 +254,7 @@ std::map<std::int64_t, SlurmTask> task_states(const std::vector<SlurmArray>& arr
     if (std::all_of(array.tasks.begin(), array.tasks.end(), has_state)) continue;
     const auto account = output_of({"sacct", "--noheader", "--parsable2", "--allocations", "--array",
                                     "--format=JobID,State", "--jobs=" + array.job});
-    if (account && account->code == 0) take(account->out, false);
+    if (account && account->end.succeeded()) take(account->out, false);
   }
   return states;
 }

@@ -11,13 +11,14 @@
 
 #include "pagoda/base/error.h"
 #include "study_run.h"
+#include "tool.h"
 
 namespace bench {
 
 // Slurm's commands are not here, or its controller does not answer.
-class NoSlurm : public pagoda::Error {
+class NoSlurm : public pagoda::tools::ToolError {
  public:
-  using pagoda::Error::Error;
+  explicit NoSlurm(const std::string& message) : ToolError(pagoda::tools::kNoDevice, message) {}
 };
 
 struct SlurmOptions {

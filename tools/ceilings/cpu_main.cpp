@@ -194,10 +194,8 @@ Outcome run_cpu(const Options& options, bool show_progress) {
   pagoda::documents::CeilingsDocument& document = outcome.document;
   document.kind = "cpu";
   const CpuMachine machine = read_machine();
-  if (compute_kernels().empty() || machine.topology.cpus.empty()) {
-    outcome.exit = kNoDevice;
-    return outcome;
-  }
+  if (compute_kernels().empty() || machine.topology.cpus.empty())
+    throw pagoda::tools::ToolError(kNoDevice, "no kernels for this CPU; they exist for x86-64 and AArch64");
   describe(machine, document);
   const double load_before = load_average();
   CpuCeilings cpu(machine, options);

@@ -11,13 +11,14 @@
 #include <vector>
 
 #include "pagoda/measured/theory.h"
+#include "tool.h"
 
 namespace ceilings {
 
 // No driver, no such device, or a call that failed. The message names the call and the remedy where there is one.
-class GpuError : public std::runtime_error {
+class GpuError : public pagoda::tools::ToolError {
  public:
-  using std::runtime_error::runtime_error;
+  explicit GpuError(const std::string& message) : ToolError(pagoda::tools::kNoDevice, message) {}
 };
 
 using DevicePointer = unsigned long long;

@@ -29,4 +29,7 @@ struct Options {
   }
 };
 
+// Empty after --help or --version. Throws UsageError.
+std::optional<Options> parse_options(int argc, char** argv);
+
 }  // namespace ceilings

@@ -3,11 +3,12 @@
 
 #include "options.h"
 #include "pagoda/documents/ceilings.h"
+#include "tool.h"
 
 namespace ceilings {
 
-// Exit codes of all tools (README).
-enum Exit { kDone = 0, kUnusable = 1, kUsage = 2, kPartial = 3, kNoDevice = 4, kImpossible = 5 };
+using pagoda::tools::kDone, pagoda::tools::kImpossible, pagoda::tools::kNoDevice, pagoda::tools::kPartial,
+    pagoda::tools::kUnusable;
 
 struct Outcome {
   int exit = kDone;
@@ -17,7 +18,8 @@ struct Outcome {
   bool lost = false;       // the device hangs: end without the driver's own clean-up, which would wait for it
 };
 
-// `show_progress`: on a terminal, lines that overwrite each other on standard error.
+// `show_progress`: on a terminal, lines that overwrite each other on standard error. Throws ToolError where there are
+// no kernels for this CPU.
 Outcome run_cpu(const Options& options, bool show_progress);
 // Throws GpuError where there is no driver, no such device or no code for it.
 Outcome run_gpu(const Options& options, bool show_progress);

@@ -1,20 +1,15 @@
 // The GPU side: driver, devices, clocks, ECC, MIG, who else uses the counters, and whether this process may read them.
 // Names and numbers are those of nvml.h and cuda.h; libraries are opened at run time.
 #include <dlfcn.h>
-#include <poll.h>
-#include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <chrono>
 #include <cstdlib>
-#include <cstring>
 
 #include "doctor.h"
 #include "files.h"
+#include "pagoda/base/process.h"
 
 namespace doctor {
 namespace {
@@ -468,58 +463,22 @@ Finding sharing(const Nvml& nvml) {
 }  // namespace
 
 std::string asked_in_child(const std::function<std::string()>& ask, std::string& why, double seconds) {
-  int ends[2];
   why.clear();
-  if (pipe(ends) != 0) {
-    why = std::string("could not be asked: ") + std::strerror(errno);
-    return "";
+  try {
+    const pagoda::base::Output answer =
+        pagoda::base::ask_in_child([&](int to) { return pagoda::base::write_all(to, ask()) ? 0 : 1; }, seconds);
+    if (answer.end.is_late)
+      why = "did not return within " + std::to_string(static_cast<int>(seconds)) + " s";
+    else if (answer.end.signal)
+      why = "crashed (signal " + std::to_string(*answer.end.signal) + ")";
+    else if (answer.out.empty())
+      why = "said nothing";
+    else
+      return answer.out;
+  } catch (const pagoda::base::CannotStart& error) {
+    why = std::string("could not be asked: ") + error.what();
   }
-  const pid_t child = fork();
-  if (child < 0) {
-    why = std::string("could not be asked: ") + std::strerror(errno);
-    close(ends[0]);
-    close(ends[1]);
-    return "";
-  }
-  if (child == 0) {
-    // A handler of the caller would report the crash as its own.
-    for (const int signal_number : {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE}) signal(signal_number, SIG_DFL);
-    close(ends[0]);
-    const std::string answer = ask();
-    const bool is_written = write(ends[1], answer.data(), answer.size()) == static_cast<ssize_t>(answer.size());
-    _exit(is_written ? 0 : 1);
-  }
-  close(ends[1]);
-  std::string answer;
-  bool is_late = false;
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
-  for (;;) {
-    const auto left =
-        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
-    pollfd waiting{ends[0], POLLIN, 0};
-    const int ready = poll(&waiting, 1, static_cast<int>(std::max<std::int64_t>(0, left.count())));
-    if (ready < 0 && errno == EINTR) continue;
-    if (ready <= 0) {
-      is_late = true;
-      kill(child, SIGKILL);
-      break;
-    }
-    char buffer[4096];
-    const ssize_t got = read(ends[0], buffer, sizeof buffer);
-    if (got <= 0) break;
-    answer.append(buffer, static_cast<std::size_t>(got));
-  }
-  close(ends[0]);
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  if (is_late)
-    why = "did not return within " + std::to_string(static_cast<int>(seconds)) + " s";
-  else if (WIFSIGNALED(status))
-    why = "crashed (signal " + std::to_string(WTERMSIG(status)) + ")";
-  else if (answer.empty())
-    why = "said nothing";
-  return why.empty() ? answer : "";
+  return "";
 }
 
 std::vector<Finding> examine_gpu(const Surroundings& surroundings) {

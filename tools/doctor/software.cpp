@@ -2,12 +2,12 @@
 // them.
 #include <dlfcn.h>
 
-#include <cstdio>
 #include <map>
 #include <sstream>
 
 #include "doctor.h"
 #include "files.h"
+#include "pagoda/base/process.h"
 
 namespace doctor {
 namespace {
@@ -110,17 +110,15 @@ std::map<std::string, std::string> packages(const Surroundings& surroundings, st
     why = surroundings.python + " is not in PATH";
     return {};
   }
-  const std::string answer = asked_in_child(
-      [&]() -> std::string {
-        std::string quoted = "'";
-        for (const char c : file) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-        std::FILE* pipe = popen((quoted + "' -I -c '" + kAskPackages + "' 2>/dev/null").c_str(), "r");
-        std::string text;
-        char buffer[4096];
-        while (pipe && std::fgets(buffer, sizeof buffer, pipe)) text += buffer;
-        return pipe && pclose(pipe) == 0 ? text : "";
-      },
-      why);
+  std::string answer;
+  try {
+    const pagoda::base::Output output = pagoda::base::run_and_capture(
+        {file, "-I", "-c", kAskPackages}, {.err = pagoda::base::Stream::Null, .seconds = 20});
+    if (output.end.succeeded()) answer = output.out;
+    if (answer.empty()) why = output.end.is_late ? file + " " + to_string(output.end) : "said nothing";
+  } catch (const pagoda::base::CannotStart& error) {
+    why = error.what();
+  }
   std::map<std::string, std::string> result;
   std::istringstream lines(answer);
   for (std::string name, version; lines >> name >> version;) result[name] = version;

@@ -2,30 +2,19 @@
 #include "probe.h"
 
 #include <dlfcn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
+
+#include "pagoda/base/process.h"
 
 namespace profile {
 namespace {
 
 constexpr unsigned kSeconds = 60;  // first contexts of a driver take their time
 
-void say(int to, const std::string& text) {
-  std::string line = text + "\n";
-  const char* at = line.data();
-  for (std::size_t left = line.size(); left > 0;) {
-    const ssize_t written = write(to, at, left);
-    if (written <= 0) return;
-    at += written;
-    left -= static_cast<std::size_t>(written);
-  }
-}
+void say(int to, const std::string& text) { pagoda::base::write_all(to, text + "\n"); }
 
 std::string driver_problem(int result) {
   const std::string code = " (CUDA error " + std::to_string(result) + ")";
@@ -123,43 +112,29 @@ void understand(const std::string& line, Probe& result, std::string& stage) {
 
 Probe probe(ProbeFor what, const std::string& library) {
   Probe result;
-  int ends[2];
-  if (pipe(ends) != 0) {
-    result.problem = std::string("cannot start a process: ") + std::strerror(errno);
+  pagoda::base::Output answer;
+  try {
+    answer = pagoda::base::ask_in_child(
+        [&](int to) {
+          for (const char* name : {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"}) unsetenv(name);  // others'
+          return ask(to, what, library);
+        },
+        kSeconds);
+  } catch (const pagoda::base::CannotStart& error) {
+    result.problem = error.what();
     return result;
   }
-  const pid_t child = fork();
-  if (child == 0) {
-    close(ends[0]);
-    // What the driver prints is not the program's; a dump of a crash that was foreseen helps nobody.
-    for (const char* name : {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"}) unsetenv(name);  // others' profilers
-    std::signal(SIGALRM, SIG_DFL);
-    alarm(kSeconds);
-    _exit(ask(ends[1], what, library));
-  }
-  close(ends[1]);
-  std::string text;
-  char buffer[4096];
-  for (ssize_t n = 0; child > 0 && ((n = read(ends[0], buffer, sizeof buffer)) > 0 || (n < 0 && errno == EINTR));)
-    if (n > 0) text.append(buffer, static_cast<std::size_t>(n));
-  close(ends[0]);
-  int status = 0;
-  while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  std::string stage = "starting";
+  std::string stage = "starting", &text = answer.out;
   for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n')) {
     understand(text.substr(0, end), result, stage);
     text.erase(0, end + 1);
   }
-  if (child < 0) result.problem = std::string("cannot start a process: ") + std::strerror(errno);
-  if (child > 0 && WIFSIGNALED(status)) {
-    const int number = WTERMSIG(status);
-    result.problem = (number == SIGALRM ? "no answer within " + std::to_string(kSeconds) + " s while "
-                                        : std::string(strsignal(number)) + " while ") +
+  if (answer.end.is_late || answer.end.signal)
+    result.problem = (answer.end.is_late ? "no answer within " + std::to_string(kSeconds) + " s while "
+                                         : std::string(strsignal(*answer.end.signal)) + " while ") +
                      stage + "; the driver and CUPTI do not fit each other: pagoda-doctor says which are found";
-  } else if (result.problem.empty() && (child < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0)) {
+  else if (result.problem.empty() && !answer.end.succeeded())
     result.problem = "the probe ended while " + stage;
-  }
   return result;
 }
 

@@ -1,17 +1,13 @@
-// Between fork and exec only what is safe there; handlers only pass signals on.
+// Handlers only pass signals on.
 #include "program.h"
 
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
+#include <optional>
 
-#include "pagoda/base/error.h"
+#include "tool.h"
 
 namespace profile {
 namespace {
@@ -27,47 +23,36 @@ void forward(int number, siginfo_t* info, void*) {
 
 }  // namespace
 
-int run_program(const std::vector<std::string>& words,
-                const std::vector<std::pair<std::string, std::string>>& environment) {
-  std::vector<char*> arguments;
-  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
+pagoda::base::ProcessEnd run_program(const std::vector<std::string>& words,
+                                     const std::vector<std::pair<std::string, std::string>>& environment) {
   sigset_t all, before;
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, &before);  // a signal that comes now waits until there is a child to have it
-  const pid_t child = fork();
-  if (child == 0) {
+  std::optional<pagoda::base::ChildProcess> child;
+  try {
+    child.emplace(words, pagoda::base::ProcessOptions{.environment = environment, .blocked = before});
+  } catch (const pagoda::base::CannotStart& error) {
     sigprocmask(SIG_SETMASK, &before, nullptr);
-    for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
-    execvp(arguments[0], arguments.data());
-    std::fprintf(stderr, "pagoda-profile: %s: %s\n", arguments[0], std::strerror(errno));
-    _exit(errno == ENOENT ? 127 : 126);
+    throw pagoda::tools::ToolError(error.error == ENOENT ? 127 : 126, error.what());
   }
-  if (child < 0) {
-    sigprocmask(SIG_SETMASK, &before, nullptr);
-    throw pagoda::Error(std::string("cannot start a process: ") + std::strerror(errno));
-  }
-  running = child;
+  running = child->pid();
   struct sigaction ours = {};
   ours.sa_sigaction = forward;
   ours.sa_flags = SA_SIGINFO | SA_RESTART;
   for (const int number : kForwarded) sigaction(number, &ours, nullptr);
   sigprocmask(SIG_SETMASK, &before, nullptr);
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0)
-    if (errno != EINTR) throw pagoda::Error(std::string("cannot wait for the program: ") + std::strerror(errno));
+  const pagoda::base::ProcessEnd end = child->wait();
   running = 0;
-  return status;
+  return end;
 }
 
-int end_as(int status) {
-  if (!WIFSIGNALED(status)) return WEXITSTATUS(status);
-  const int number = WTERMSIG(status);
+int end_as(const pagoda::base::ProcessEnd& end) {
+  if (!end.signal) return end.code.value_or(pagoda::tools::kUnusable);
   const rlimit none = {};
   setrlimit(RLIMIT_CORE, &none);  // the program's own dump is the one that tells something
-  std::signal(number, SIG_DFL);
-  std::raise(number);
-  return 128 + number;
+  std::signal(*end.signal, SIG_DFL);
+  std::raise(*end.signal);
+  return 128 + *end.signal;
 }
 
 }  // namespace profile

@@ -1,10 +1,7 @@
 // The command lines of Nsight Compute: options, studies over models and batches, and what its failures mean.
 #include "pagoda/measured/ncu.h"
 
-#include <sys/wait.h>
-
 #include <algorithm>
-#include <array>
 #include <cctype>
 
 #include "pagoda/documents/metrics.h"
@@ -12,7 +9,6 @@
 namespace pagoda::measured::profile {
 namespace {
 
-constexpr int kUnusable = 1, kNoDevice = 4;
 constexpr std::string_view kModel = "{model}", kBatch = "{batch}";
 
 // Counters have names of letters, digits, '_' and '.'; ncu would take a comma or "regex:" as something else.
@@ -51,44 +47,6 @@ void require_place(const std::vector<std::string>& command, const std::vector<st
                 "\"; write it where the value belongs, as in: python3 models/run_torch.py {model} --batch {batch}");
   if (values.empty() && holds(command, place))
     throw Error("the command has " + std::string(place) + ", and no value is given for it");
-}
-
-// What ncu says where it fails, in words that its versions share.
-struct Failure {
-  std::string_view said;
-  int exit_code;
-  std::string_view meaning;
-};
-// clang-format off
-constexpr std::array<Failure, 8> kFailures = {{
-    {"ERR_NVGPUCTRPERM", kNoDevice,
-     "the driver lets only administrators read counters; run as root (containers: --cap-add=SYS_ADMIN), or set "
-     "NVreg_RestrictProfilingToAdminUsers=0 for the nvidia module and load it again"},
-    {"LibraryNotLoaded", kNoDevice,
-     "the counters' library cannot be loaded, as in sandboxes that hide the driver; run outside of the sandbox, or "
-     "measure times alone with --mode time"},
-    {"driver resource was unavailable", kNoDevice,
-     "something else holds the counters; stop the other profiler, or pause monitoring with dcgmi profile --pause"},
-    {"No CUDA-capable device", kNoDevice, "there is no NVIDIA GPU here, or the driver is not loaded"},
-    {"CUDA driver library", kNoDevice, "there is no NVIDIA driver here"},
-    {"Failed to find metric", kUnusable,
-     "this ncu does not know a metric that the catalogue names for the chip; update one of them"},
-    {"Profiling is not supported on", kNoDevice, "this ncu does not profile this device; install a version that does"},
-    {"No kernels were profiled", kUnusable,
-     "the program launched no kernel that the filters let through; check the filters, and that it uses the GPU"},
-}};
-// clang-format on
-
-// The line of the log that holds a position.
-std::string line_at(std::string_view log, std::size_t at) {
-  const std::size_t before = log.rfind('\n', at), after = log.find('\n', at);
-  const std::size_t begin = before == std::string_view::npos ? 0 : before + 1;
-  return std::string(log.substr(begin, after == std::string_view::npos ? std::string_view::npos : after - begin));
-}
-
-std::string ended(int wait_status) {
-  if (WIFSIGNALED(wait_status)) return "was ended by signal " + std::to_string(WTERMSIG(wait_status));
-  return "exited with " + std::to_string(WEXITSTATUS(wait_status));
 }
 
 }  // namespace
@@ -161,17 +119,6 @@ std::vector<NcuPoint> ncu_points(const std::vector<std::string>& command, const 
       points.push_back(std::move(point));
     }
   return points;
-}
-
-void throw_ncu_failure(std::string_view log, int wait_status, const std::string& ncu) {
-  for (const Failure& failure : kFailures)
-    if (const std::size_t at = log.find(failure.said); at != std::string_view::npos)
-      throw NcuFailure(failure.exit_code, ncu + " said \"" + line_at(log, at) + "\": " + std::string(failure.meaning));
-  if (const std::size_t at = log.find("==ERROR=="); at != std::string_view::npos)
-    throw NcuFailure(kUnusable, ncu + " said \"" + line_at(log, at) + "\" and " + ended(wait_status));
-  throw NcuFailure(kUnusable, ncu + " " + ended(wait_status) +
-                                  " and wrote no table of kernels; run the program alone "
-                                  "first, then under ncu by hand to see what it says");
 }
 
 std::string_view to_string(CountVerdict verdict) {

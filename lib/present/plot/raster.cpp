@@ -1,13 +1,13 @@
 // PNG and PDF by rsvg-convert of librsvg, as a process of its own: no library to link, and the SVG stays the master.
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 
+#include "pagoda/base/process.h"
 #include "plot/outputs.h"
 
 namespace pagoda::present::plot {
@@ -35,38 +35,36 @@ class Scratch {
   std::filesystem::path folder_;
 };
 
-bool succeeds(const std::string& command) {
-  const int status = std::system(command.c_str());
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
-std::string quoted(const std::string& text) {
-  std::string result = "'";
-  for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return result + "'";
+// What a program printed; empty where it cannot be started.
+std::optional<base::Output> output_of(const std::vector<std::string>& words, const base::ProcessOptions& options) {
+  try {
+    return base::run_and_capture(words, options);
+  } catch (const base::CannotStart&) {
+    return std::nullopt;
+  }
 }
 
 }  // namespace
 
 std::string rasterize(const std::string& svg, std::string_view format) {
-  if (!succeeds("command -v rsvg-convert >/dev/null 2>&1"))
+  // Without any font librsvg draws boxes for letters and reports success.
+  const std::optional<base::Output> fonts = output_of({"fc-list", ":", "family"}, {.err = base::Stream::Null});
+  const Scratch scratch;
+  const std::string in = scratch.path("chart.svg"), out = scratch.path("chart.out");
+  std::ofstream(in, std::ios::binary) << svg;
+  std::vector<std::string> words = {"rsvg-convert", "--format", std::string(format), "--output", out, in};
+  // 2x makes a PNG sharp on dense screens; a PDF holds the time it was made at unless the variable is set.
+  if (format == "png") words.insert(words.begin() + 1, {"--zoom", "2"});
+  const std::optional<base::Output> drawn =
+      output_of(words, {.err = base::Stream::Pipe, .environment = {{"SOURCE_DATE_EPOCH", "0"}}});
+  if (!drawn)
     throw Error(
         "PNG and PDF need rsvg-convert, which is not installed; install librsvg2-bin and fonts-dejavu-core, or write "
         ".svg or .html");
-  // Without any font librsvg draws boxes for letters and reports success.
-  if (!succeeds("command -v fc-list >/dev/null 2>&1 && fc-list : family 2>/dev/null | grep -q ."))
+  if (!fonts || fonts->out.empty())
     throw Error(
         "PNG and PDF need a font and fontconfig's fc-list; none was found; install fontconfig and fonts-dejavu-core");
-  const Scratch scratch;
-  const std::string in = scratch.path("chart.svg"), out = scratch.path("chart.out"), log = scratch.path("log");
-  std::ofstream(in, std::ios::binary) << svg;
-  // A PDF holds the time it was made at unless this is set; 2x makes a PNG sharp on dense screens.
-  const std::string zoom = format == "png" ? " --zoom 2" : "";
-  if (!succeeds("SOURCE_DATE_EPOCH=0 rsvg-convert --format " + std::string(format) + zoom + " --output " + quoted(out) +
-                " " + quoted(in) + " >" + quoted(log) + " 2>&1")) {
-    std::ifstream stream(log);
-    throw Error("rsvg-convert failed: " + std::string(std::istreambuf_iterator<char>(stream), {}));
-  }
+  if (!drawn->end.succeeded()) throw Error("rsvg-convert failed: " + drawn->out + drawn->err);
   std::ifstream stream(out, std::ios::binary);
   std::string bytes(std::istreambuf_iterator<char>(stream), {});
   if (bytes.empty()) throw Error("rsvg-convert wrote nothing");

@@ -11,11 +11,12 @@
 #include "conv_study.h"
 #include "pagoda/present/report.h"
 #include "pagoda/present/result_report.h"
+#include "tool.h"
 
 namespace conv {
 namespace {
 
-constexpr int kDone = 0, kUnusable = 1, kUsage = 2, kPartial = 3, kNoDevice = 4;
+using namespace pagoda::tools;
 constexpr double kMebi = 1024.0 * 1024.0;
 
 constexpr const char* kExamples = R"(Examples:
@@ -265,17 +266,7 @@ int conv_command(int argc, char** argv) {
   app.add_option("--csv", flags.layers_csv, "file: a row a layer");
   app.add_option("--overall", flags.overall_csv, "file: a row a combination");
   app.add_option("-o,--output", flags.folder, "folder whose results.jsonl the records join");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kDone : kUsage;
-  }
-  try {
-    return run(flags);
-  } catch (const std::exception& error) {
-    std::cerr << "pagoda-bench: " << error.what() << '\n';
-    return kUnusable;
-  }
+  return pagoda::tools::parse(app, argc, argv) ? run(flags) : int{pagoda::tools::kDone};
 }
 
 }  // namespace conv

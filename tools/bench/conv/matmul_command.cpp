@@ -8,9 +8,11 @@
 #include <nlohmann/json.hpp>
 
 #include "matmul.h"
+#include "pagoda/base/process.h"
 #include "pagoda/base/statistics.h"
 #include "pagoda/documents/ceilings.h"
 #include "pagoda/present/report.h"
+#include "tool.h"
 
 namespace conv {
 namespace {
@@ -90,26 +92,22 @@ void run_native(const ProductLibrary& library, const std::string& type, const st
   }
 }
 
-std::string quoted(const std::string& text) {
-  std::string result = "'";
-  for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return result + "'";
-}
-
 // Empty: it ran; else why not.
 std::string run_torch(const std::string& type, const std::vector<ProductShape>& shapes, const Flags& flags,
                       std::vector<Row>& rows) {
-  std::string command = quoted(flags.python) + " " + quoted(flags.script) + " --type " + quoted(type) + " --device " +
-                        quoted(flags.device) + " --threads " + std::to_string(flags.threads) + " --budget " +
-                        std::to_string(flags.budget);
-  for (const ProductShape& shape : shapes) command += " " + text_of(shape);
-  FILE* pipe = ::popen(command.c_str(), "r");
-  if (!pipe) return "a process cannot be started";
-  std::string printed;
-  char block[4096];
-  for (std::size_t n; (n = std::fread(block, 1, sizeof block, pipe)) > 0;) printed.append(block, n);
-  const int status = ::pclose(pipe);
-  std::istringstream lines(printed);
+  std::vector<std::string> words = {flags.python, flags.script,
+                                    "--type",     type,
+                                    "--device",   flags.device,
+                                    "--threads",  std::to_string(flags.threads),
+                                    "--budget",   std::to_string(flags.budget)};
+  for (const ProductShape& shape : shapes) words.push_back(text_of(shape));
+  pagoda::base::Output output;
+  try {
+    output = pagoda::base::run_and_capture(words);
+  } catch (const pagoda::base::CannotStart& error) {
+    return error.what();
+  }
+  std::istringstream lines(output.out);
   std::size_t count = 0;
   for (std::string line; std::getline(lines, line);) {
     const Json json = Json::parse(line, nullptr, false);
@@ -126,7 +124,7 @@ std::string run_torch(const std::string& type, const std::vector<ProductShape>& 
     rows.push_back(std::move(row));
     ++count;
   }
-  return count == shapes.size() ? "" : flags.python + " ended with " + std::to_string(status) + " before it was done";
+  return count == shapes.size() ? "" : flags.python + " " + to_string(output.end) + " before it was done";
 }
 
 // The highest compute ceiling of the type that holds for as many cores as ran.
@@ -223,7 +221,7 @@ int run(Flags flags) {
     }
     if (!missing.empty()) std::cerr << "pagoda-bench: " << name << " is not available: " << missing << '\n';
   }
-  if (rows.empty()) return 4;
+  if (rows.empty()) return pagoda::tools::kNoDevice;
   return report(rows, flags, flags.baseline.empty() ? flags.libraries.front() : flags.baseline);
 }
 
@@ -260,17 +258,7 @@ int matmul_command(int argc, char** argv) {
   app.add_option("--ceilings", flags.ceilings, "file of ert-ceilings: the share of the measured peak is shown");
   app.add_option("--csv", flags.csv, "file: a row a product");
   app.add_option("--python", flags.python, "runs torch (default: $PAGODA_PYTHON or python3)");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
-  try {
-    return run(flags);
-  } catch (const std::exception& error) {
-    std::cerr << "pagoda-bench: " << error.what() << '\n';
-    return 1;
-  }
+  return pagoda::tools::parse(app, argc, argv) ? run(flags) : int{pagoda::tools::kDone};
 }
 
 }  // namespace conv

@@ -1,19 +1,17 @@
 // Nsight Compute as a source and as a witness: the command that profiles a program with metrics chosen for its chip,
-// its runs over models × batches, and the comparison of what it counted with what pagoda-profile counted.
+// commands over models × batches, and the comparison of what it counted with what pagoda-profile counted.
 //
 //   NcuRequest request{.chip = "GH100",
 //                      .metrics = ncu_metrics("GH100"),
 //                      .command = {"python3", "models/run_torch.py", "{model}", "--batch", "{batch}"}};
-//   for (const NcuOutcome& run : run_ncu_study(request, {"a.onnx", "b.onnx"}, {"1", "8"}))   // ncu --csv --page raw …
-//     if (run.measured) write_file(run.name + ".json", write_measured(*run.measured));
-//   const CountComparison verdict = verify_counts(ours, run_ncu(request));
+//   const std::vector<std::string> words = ncu_arguments(request, "ncu.csv");   // ncu --csv --page raw … python3 …
+//   const CountComparison found = verify_counts(ours, load_profile("ncu.csv", {.chip = "GH100"}));   // after its run
 //
 // No list of metrics is fixed here: `metrics` comes from the catalogue of the chip, and ncu's refusal of one is an
 // error that names it.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -58,34 +56,6 @@ struct NcuPoint {
 // where a list has no place in the command, or a place no list.
 std::vector<NcuPoint> ncu_points(const std::vector<std::string>& command, const std::vector<std::string>& models,
                                  const std::vector<std::string>& batches);
-
-// Why ncu gave nothing: what() says the remedy, exit_code is that of the tool (1: unusable, 4: no device or privilege).
-class NcuFailure : public Error {
- public:
-  NcuFailure(int code, const std::string& message) : Error(message), exit_code(code) {}
-  int exit_code;
-};
-// Of what ncu logged and how it ended (a status of waitpid); never returns.
-[[noreturn]] void throw_ncu_failure(std::string_view log, int wait_status, const std::string& ncu);
-
-// Runs ncu to its end, with the program's own output where it would go, and reads its table. Throws NcuFailure.
-documents::Measured run_ncu(const NcuRequest& request, const ImportOptions& options = {});
-
-// A study: its points one after the other, since ncu is alone on a GPU.
-struct NcuOutcome {
-  NcuPoint point;
-  std::string name;                                            // the point's, made different from all others'
-  std::optional<documents::Measured> measured = std::nullopt;  // empty: it failed
-  std::string failure = {};                                    // why, with the remedy
-  int exit_code = 0;                                           // of its failure
-};
-// A point that fails is an outcome and the study goes on; where there is no device, no privilege or no ncu (4), the
-// points left fail alike and are not started. `on_done` sees each outcome as it comes, so that it can be kept.
-std::vector<NcuOutcome> run_ncu_study(const NcuRequest& request, const std::vector<std::string>& models,
-                                      const std::vector<std::string>& batches, const ImportOptions& options = {},
-                                      const std::function<void(const NcuOutcome&)>& on_done = {});
-// 0 all done, 3 a part failed, else what all failed of.
-int study_exit_code(const std::vector<NcuOutcome>& outcomes);
 
 // Comparison of counts -----------------------------------------------------------------------------------------------
 

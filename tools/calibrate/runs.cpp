@@ -1,5 +1,5 @@
-// pagoda-calibrate: fits the coefficients of predicted times to measured ones, or holds a calibration against them.
-#include <CLI/CLI.hpp>
+#include "runs.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -8,32 +8,15 @@
 #include <iostream>
 #include <map>
 #include <sstream>
-#include <string>
-#include <vector>
 
-#include "pagoda/core/calibrate.h"
 #include "pagoda/core/model.h"
 #include "pagoda/core/predict.h"
 #include "pagoda/core/roofline.h"
 #include "pagoda/core/traffic.h"
-#include "pagoda/documents/calibration.h"
 #include "pagoda/documents/device.h"
 
+namespace pagoda::tools {
 namespace {
-
-using namespace pagoda;
-
-constexpr int kUnusableInput = 1, kUsage = 2;
-
-constexpr const char* kExamples = R"(Examples:
-  pagoda-calibrate runs.csv --id my-gpu --regime "PyTorch 2.4, autocast" --source "own runs" -o my-gpu.json
-      fits, judges by families left out, writes the calibration
-  pagoda-calibrate runs.csv --check rtx-3090-amp-nchw --residuals residuals.csv
-      holds a calibration against runs, row by row
-
-RUNS is CSV with a header. Columns: model (path, relative to the file), family (models that are left out together),
-batch, device (name or file), seconds (of one batch), and maybe layout (nchw or nhwc); others are ignored. Lines that start with # are skipped.
-Exit codes: 0 done, 1 unusable input or output, 2 usage.)";
 
 std::vector<std::string> fields_of(std::string line) {
   if (!line.empty() && line.back() == '\r') line.pop_back();
@@ -42,13 +25,6 @@ std::vector<std::string> fields_of(std::string line) {
   for (std::string field; std::getline(stream, field, ',');) fields.push_back(field);
   return fields;
 }
-
-struct Row {
-  std::string model, family, device;
-  bool channels_last = false;
-  std::int64_t batch = 0;
-  double seconds = 0;
-};
 
 std::vector<Row> read_rows(const std::string& path) {
   std::ifstream file(path);
@@ -86,15 +62,7 @@ std::vector<Row> read_rows(const std::string& path) {
   return rows;
 }
 
-struct Bounds {
-  double floor = 0, fused = 0;  // s
-};
-
-struct Loaded {
-  std::vector<TimedRun> runs;
-  std::vector<Row> rows;
-  std::vector<Bounds> bounds;
-};
+}  // namespace
 
 Loaded load(const std::string& path) {
   Loaded loaded;
@@ -123,12 +91,8 @@ Loaded load(const std::string& path) {
   return loaded;
 }
 
-struct Judged {
-  std::vector<double> predicted;
-  std::vector<std::optional<Factors>> interval;  // in seconds
-};
-
-void report(const Loaded& loaded, const Judged& judged, std::ostream& out) {
+std::string report(const Loaded& loaded, const Judged& judged) {
+  std::string out;
   std::vector<double> errors, measured, floors;
   std::map<std::string, std::pair<double, double>> families;  // models, summed error
   double inside = 0, judged_by_interval = 0, floor_above = 0, fused_above = 0;
@@ -156,7 +120,7 @@ void report(const Loaded& loaded, const Judged& judged, std::ostream& out) {
   const auto line = [&](const char* what, double value, const char* unit) {
     char text[160];
     std::snprintf(text, sizeof text, "%-52s %8.4g %s\n", what, value, unit);
-    out << text;
+    out += text;
   };
   line("models", count, "");
   line("families", static_cast<double>(families.size()), "");
@@ -169,10 +133,11 @@ void report(const Loaded& loaded, const Judged& judged, std::ostream& out) {
   line("rank correlation of the floor", rank_correlation(floors, measured), "");
   line("floors above the measured time", floor_above, "");
   line("fused bounds above the measured time", fused_above, "");
+  return out;
 }
 
-void write_residuals(const std::string& path, const Loaded& loaded, const Judged& judged) {
-  std::ofstream out(path);
+std::string residuals(const Loaded& loaded, const Judged& judged) {
+  std::ostringstream out;
   out << "model,family,batch,device,layout,seconds,predicted,low,high,floor,fused\n";
   for (std::size_t i = 0; i < loaded.runs.size(); ++i) {
     const Row& row = loaded.rows[i];
@@ -185,67 +150,7 @@ void write_residuals(const std::string& path, const Loaded& loaded, const Judged
       out << ',';  // unknown
     out << ',' << loaded.bounds[i].floor << ',' << loaded.bounds[i].fused << '\n';
   }
-  if (!out.flush()) throw Error(path + ": cannot be written");
+  return std::move(out).str();
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  CLI::App app("Fits predicted times to measured ones and judges them by families left out.", "pagoda-calibrate");
-  app.set_version_flag("--version", "pagoda-calibrate " PAGODA_VERSION);
-  app.footer(kExamples);
-  std::string runs, elsewhere, check, output, residuals;
-  CalibrationOptions options;
-  app.add_option("RUNS", runs, "CSV of models and their measured seconds")->required();
-  app.add_option("--id", options.id, "Name of the calibration, also its file's");
-  app.add_option("--regime", options.regime, "What was measured: framework, precision, layout, batches");
-  app.add_option("--source", options.source, "Where the measured times come from");
-  app.add_option("--folds", options.folds, "Groups of families that are left out in turn (default 10)");
-  app.add_option("--coverage", options.coverage, "Of the interval (default 0.9)")->check(CLI::Range(0.01, 0.99));
-  app.add_option("--elsewhere", elsewhere, "CSV of runs on other devices: not fitted, they give the interval there");
-  app.add_option("-o,--output", output, "Write the calibration there");
-  app.add_option("--residuals", residuals, "Write measured, predicted and bound of every run there, as CSV");
-  app.add_option("--check", check, "Fit nothing: hold this calibration (built in, or a .json file) against the runs")
-      ->excludes("--output");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kUsage;
-  }
-  try {
-    const Loaded loaded = load(runs);
-    Judged judged;
-    if (!check.empty()) {
-      const bool is_path = check.find('/') != std::string::npos || check.ends_with(".json");
-      const Calibration calibration =
-          is_path ? documents::load_calibration(check) : pagoda::documents::calibration(check);
-      for (const TimedRun& run : loaded.runs) {
-        double seconds = 0;
-        for (const KernelLaunch& kernel : run.kernels) seconds += kernel_seconds(kernel, run.rates, calibration);
-        judged.predicted.push_back(seconds);
-        std::optional<Factors> around = interval(calibration, run.device, run.channels_last);
-        if (around) around = Factors{seconds * around->low, seconds * around->high};
-        judged.interval.push_back(around);
-      }
-    } else {
-      const CalibrationResult result =
-          calibrate(loaded.runs, options, elsewhere.empty() ? std::vector<TimedRun>{} : load(elsewhere).runs);
-      for (const RunPrediction& run : result.runs) {
-        judged.predicted.push_back(run.predicted);
-        judged.interval.push_back(Factors{run.low, run.high});
-      }
-      std::cout << "Each model by a fit that did not see its family:\n";
-      if (!output.empty()) {
-        std::ofstream out(output);
-        out << documents::to_json(result.calibration);
-        if (!out.flush()) throw Error(output + ": cannot be written");
-      }
-    }
-    report(loaded, judged, std::cout);
-    if (!residuals.empty()) write_residuals(residuals, loaded, judged);
-  } catch (const std::exception& error) {
-    std::cerr << "pagoda-calibrate: " << error.what() << '\n';
-    return kUnusableInput;
-  }
-  return 0;
-}
+}  // namespace pagoda::tools

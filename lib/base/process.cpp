@@ -1,0 +1,275 @@
+// Between fork and exec only what is safe there.
+#include "pagoda/base/process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+
+namespace pagoda::base {
+namespace {
+
+constexpr const char* kCopy = "a copy of this process";
+
+void close_end(int& descriptor) {
+  if (descriptor >= 0) ::close(descriptor);
+  descriptor = -1;
+}
+
+struct PipeEnds {
+  PipeEnds() = default;
+  PipeEnds(const PipeEnds&) = delete;
+  PipeEnds& operator=(const PipeEnds&) = delete;
+  ~PipeEnds() {
+    close_end(read);
+    close_end(write);
+  }
+  void open(const std::string& program) {
+    int both[2];
+    if (::pipe2(both, O_CLOEXEC) != 0) throw CannotStart(program, errno);
+    read = both[0];
+    write = both[1];
+  }
+  int read = -1, write = -1;
+};
+
+int taken(int& descriptor) { return std::exchange(descriptor, -1); }
+
+pid_t wait_for(pid_t pid, int& status, int options, rusage& usage) {
+  pid_t found = 0;
+  while ((found = ::wait4(pid, &status, options, &usage)) < 0 && errno == EINTR) {
+  }
+  return found;
+}
+
+// In the child: its group, signals, standard streams and folder; false where one of the last two failed.
+bool arrange(const ProcessOptions& options, const std::array<int, 3>& streams, pid_t parent, const sigset_t& blocked) {
+  if (options.is_group) {
+    ::setpgid(0, 0);
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) ::_exit(127);  // it died before the line above
+  }
+  if (options.is_first_victim) {
+    const int score = ::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (score >= 0) {
+      [[maybe_unused]] const ssize_t ignored = ::write(score, "1000", 4);
+      ::close(score);
+    }
+  }
+  struct sigaction usual {};
+  usual.sa_handler = SIG_DFL;
+  // Handlers go with exec by themselves; an ignored SIGPIPE would stay.
+  for (const int signal : {SIGINT, SIGTERM, SIGPIPE})
+    if (options.is_group || signal == SIGPIPE) ::sigaction(signal, &usual, nullptr);
+  ::sigprocmask(SIG_SETMASK, &blocked, nullptr);
+  for (int i = 0; i < 3; ++i) {
+    const int from = streams[static_cast<std::size_t>(i)];
+    if (from >= 0 && ::dup2(from, i) < 0) return false;
+  }
+  return options.folder.empty() || ::chdir(options.folder.c_str()) == 0;
+}
+
+// Made before the fork, as the child may not allocate.
+class Environment {
+ public:
+  explicit Environment(const std::vector<std::pair<std::string, std::string>>& more) {
+    for (char** entry = environ; *entry != nullptr; ++entry) {
+      const std::string_view text = *entry, name = text.substr(0, text.find('='));
+      if (std::none_of(more.begin(), more.end(), [&](const auto& set) { return set.first == name; }))
+        texts_.emplace_back(text);
+    }
+    for (const auto& [name, value] : more) texts_.push_back(name + "=" + value);
+    for (std::string& text : texts_) pointers_.push_back(text.data());
+    pointers_.push_back(nullptr);
+  }
+  char* const* get() const { return pointers_.data(); }
+
+ private:
+  std::vector<std::string> texts_;
+  std::vector<char*> pointers_;
+};
+
+// Reads both pipes to their ends, which closes them; false where the time ends first.
+bool drain(std::array<int, 2>& pipes, double seconds, std::array<std::string*, 2> into) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point start = Clock::now();
+  while (pipes[0] >= 0 || pipes[1] >= 0) {
+    pollfd waiting[2] = {{pipes[0], POLLIN, 0}, {pipes[1], POLLIN, 0}};
+    int milliseconds = -1;
+    if (seconds > 0) {
+      const double left = seconds - std::chrono::duration<double>(Clock::now() - start).count();
+      if (left <= 0) return false;
+      milliseconds = static_cast<int>(std::min(left, 3600.0) * 1000) + 1;
+    }
+    if (::poll(waiting, 2, milliseconds) < 0) continue;  // a signal
+    for (std::size_t i = 0; i < 2; ++i) {
+      if (waiting[i].revents == 0) continue;
+      char block[65536];
+      const ssize_t got = ::read(pipes[i], block, sizeof block);
+      if (got > 0)
+        into[i]->append(block, static_cast<std::size_t>(got));
+      else if (got == 0 || errno != EINTR)
+        close_end(pipes[i]);
+    }
+  }
+  return true;
+}
+
+Output finish(ChildProcess& child, std::array<int, 2> pipes, double seconds) {
+  Output output;
+  const bool is_late = !drain(pipes, seconds, {&output.out, &output.err});
+  for (int& pipe : pipes) close_end(pipe);
+  if (is_late) child.kill();
+  output.end = child.wait();
+  output.end.is_late = is_late;
+  return output;
+}
+
+}  // namespace
+
+std::string to_string(const ProcessEnd& end) {
+  if (end.is_late) return "did not end within its time";
+  if (end.signal) return "was ended by signal " + std::to_string(*end.signal);
+  return "exited with " + std::to_string(end.code.value_or(-1));
+}
+
+CannotStart::CannotStart(const std::string& program, int number)
+    : Error(program + ": cannot be started: " + std::strerror(number)), error(number) {}
+
+bool write_all(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(descriptor, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+ChildProcess::ChildProcess(const std::vector<std::string>& words, const ProcessOptions& options) {
+  std::vector<char*> arguments;
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  const Environment environment(options.environment);
+  PipeEnds report;
+  report.open(words.at(0));
+  start(
+      [&](bool is_arranged) -> int {
+        if (is_arranged) ::execvpe(arguments[0], arguments.data(), environment.get());
+        const int error = errno;
+        [[maybe_unused]] const ssize_t ignored = ::write(report.write, &error, sizeof error);
+        return 127;
+      },
+      words[0], options);
+  close_end(report.write);
+  int error = 0;
+  ssize_t got = 0;
+  while ((got = ::read(report.read, &error, sizeof error)) < 0 && errno == EINTR) {
+  }
+  if (got <= 0) return;  // exec has closed the other end
+  wait();
+  close_pipes();
+  throw CannotStart(words[0], error);
+}
+
+ChildProcess::ChildProcess(const std::function<int()>& body, const ProcessOptions& options) {
+  start(
+      [&](bool) -> int {
+        // A handler of this process would report the child's crash as its own.
+        for (const int number : {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE, SIGALRM}) ::signal(number, SIG_DFL);
+        for (const auto& [name, value] : options.environment) ::setenv(name.c_str(), value.c_str(), 1);
+        try {
+          return body();
+        } catch (...) {
+          return 1;  // nobody is there to catch it
+        }
+      },
+      kCopy, options);
+}
+
+void ChildProcess::start(const std::function<int(bool)>& body, const std::string& program,
+                         const ProcessOptions& options) {
+  PipeEnds in, out, err, null;
+  if (options.in == Stream::Pipe) in.open(program);
+  if (options.out == Stream::Pipe) out.open(program);
+  if (options.err == Stream::Pipe) err.open(program);
+  if (options.in == Stream::Null || options.out == Stream::Null || options.err == Stream::Null)
+    null.read = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  const auto chosen = [&](Stream stream, int pipe) { return stream == Stream::Null ? null.read : pipe; };
+  const std::array<int, 3> streams = {chosen(options.in, in.read), chosen(options.out, out.write),
+                                      chosen(options.err, err.write)};
+  is_group_ = options.is_group;
+  const pid_t parent = ::getpid();
+  // A handler of this process must not run in the child.
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  pid_ = ::fork();
+  const int error = errno;
+  if (pid_ == 0) ::_exit(body(arrange(options, streams, parent, options.blocked.value_or(before))));
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (pid_ < 0) throw CannotStart(program, error);
+  if (is_group_) ::setpgid(pid_, pid_);  // the child does it, too: whoever comes first
+  in_ = taken(in.write);
+  out_ = taken(out.read);
+  err_ = taken(err.read);
+}
+
+ChildProcess::~ChildProcess() {
+  if (!end_) {
+    kill();
+    wait();
+  }
+  close_pipes();
+}
+
+void ChildProcess::close_pipes() {
+  for (int* end : {&in_, &out_, &err_}) close_end(*end);
+}
+
+void ChildProcess::kill() const {
+  if (pid_ > 0 && (is_group_ || !end_)) ::kill(is_group_ ? -pid_ : pid_, SIGKILL);
+}
+
+std::optional<ProcessEnd> ChildProcess::collect(int wait_options) {
+  if (end_) return end_;
+  int status = 0;
+  rusage usage{};
+  const pid_t found = wait_for(pid_, status, wait_options, usage);
+  if (found == 0) return std::nullopt;
+  end_.emplace();
+  if (found < 0) return end_;  // somebody else has waited
+  if (WIFEXITED(status)) end_->code = WEXITSTATUS(status);
+  if (WIFSIGNALED(status)) end_->signal = WTERMSIG(status);
+  end_->peak_bytes = std::int64_t{usage.ru_maxrss} * 1024;
+  return end_;
+}
+
+std::optional<ProcessEnd> ChildProcess::ended() { return collect(WNOHANG); }
+ProcessEnd ChildProcess::wait() { return collect(0).value_or(ProcessEnd{}); }
+
+Output run_and_capture(const std::vector<std::string>& words, ProcessOptions options) {
+  options.out = Stream::Pipe;
+  ChildProcess child(words, options);
+  return finish(child, {child.take_out(), child.take_err()}, options.seconds);
+}
+
+Output ask_in_child(const std::function<int(int to)>& ask, double seconds) {
+  // Not standard output, to which libraries may print what they like.
+  PipeEnds answer;
+  answer.open(kCopy);
+  ChildProcess child([&] { return ask(answer.write); }, {});
+  close_end(answer.write);
+  return finish(child, {taken(answer.read), -1}, seconds);
+}
+
+}  // namespace pagoda::base

@@ -1,0 +1,14 @@
+// What pagoda-bench does, a function a command. Each returns the exit code and throws Error.
+#pragma once
+
+#include "arguments.h"
+
+namespace bench {
+
+int run_command(const Arguments& arguments);
+int one_command(const Arguments& arguments);
+int task_command(const Arguments& arguments);
+int submit_command(const Arguments& arguments);
+int status_command(const Arguments& arguments);
+
+}  // namespace bench

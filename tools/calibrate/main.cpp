@@ -1,0 +1,58 @@
+// pagoda-calibrate: fits the coefficients of predicted times to measured ones, or holds a calibration against them.
+#include <iostream>
+
+#include "arguments.h"
+#include "pagoda/base/files.h"
+#include "pagoda/core/predict.h"
+#include "pagoda/documents/calibration.h"
+#include "runs.h"
+#include "tool.h"
+
+namespace pagoda::tools {
+namespace {
+
+Judged held_against(const std::string& name, const Loaded& loaded) {
+  const bool is_path = name.find('/') != std::string::npos || name.ends_with(".json");
+  const Calibration calibration = is_path ? documents::load_calibration(name) : documents::calibration(name);
+  Judged judged;
+  for (const TimedRun& run : loaded.runs) {
+    double seconds = 0;
+    for (const KernelLaunch& kernel : run.kernels) seconds += kernel_seconds(kernel, run.rates, calibration);
+    judged.predicted.push_back(seconds);
+    std::optional<Factors> around = interval(calibration, run.device, run.channels_last);
+    if (around) around = Factors{seconds * around->low, seconds * around->high};
+    judged.interval.push_back(around);
+  }
+  return judged;
+}
+
+Judged fitted(const CalibrateArguments& arguments, const Loaded& loaded) {
+  const CalibrationResult result =
+      calibrate(loaded.runs, arguments.options,
+                arguments.elsewhere.empty() ? std::vector<TimedRun>{} : load(arguments.elsewhere).runs);
+  Judged judged;
+  for (const RunPrediction& run : result.runs) {
+    judged.predicted.push_back(run.predicted);
+    judged.interval.push_back(Factors{run.low, run.high});
+  }
+  if (!arguments.output.empty()) base::write_file(arguments.output, documents::to_json(result.calibration));
+  return judged;
+}
+
+int calibrate_runs(int argc, char** argv) {
+  const std::optional<CalibrateArguments> arguments = parse_calibrate(argc, argv);
+  if (!arguments) return kDone;
+  const Loaded loaded = load(arguments->runs);
+  const bool is_check = !arguments->check.empty();
+  const Judged judged = is_check ? held_against(arguments->check, loaded) : fitted(*arguments, loaded);
+  write_output("", (is_check ? "" : "Each model by a fit that did not see its family:\n") + report(loaded, judged));
+  if (!arguments->residuals.empty()) base::write_file(arguments->residuals, residuals(loaded, judged));
+  return kDone;
+}
+
+}  // namespace
+}  // namespace pagoda::tools
+
+int main(int argc, char** argv) {
+  return pagoda::tools::run_tool("pagoda-calibrate", argc, argv, pagoda::tools::calibrate_runs);
+}

@@ -1,0 +1,43 @@
+#include <CLI/CLI.hpp>
+
+#include "options.h"
+#include "tool.h"
+
+namespace ceilings {
+
+std::optional<Options> parse_options(int argc, char** argv) {
+  Options options;
+  CLI::App app{"Measures the roof of a CPU or a GPU: every arithmetic and memory ceiling, with how sure it is."};
+  app.set_version_flag("--version", "ert-ceilings " PAGODA_VERSION);
+  app.add_flag("--cpu", options.cpu, "measure this machine's CPU");
+  app.add_option("--gpu", options.gpu, "measure the GPU of this number")->excludes("--cpu");
+  bool quick = false, full = false;
+  app.add_flag("--quick", quick, "under half a minute; wider intervals");
+  app.add_flag("--full", full, "about ten minutes; longer samples, more variants")->excludes("--quick");
+  app.add_option("--only", options.only, "only ceilings whose id holds one of these parts: fma,dram.triad")
+      ->delimiter(',');
+  app.add_flag("--energy", options.energy, "also fit joules per operation and byte (minutes)");
+  app.add_flag("--audit", options.audit, "print the instructions of every embedded hot loop and stop");
+  app.add_flag("--counters", options.counters, "compare credited work with hardware counters where they can be read");
+  app.add_option("--check", options.baseline, "a ceilings file to compare with; exit 3 where this run is worse");
+  app.add_option("--tolerance", options.tolerance, "what --check allows beyond both intervals, as a fraction")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  app.add_option("--resume", options.resume,
+                 "a ceilings file of this machine: measure what it lacks and keep the rest");
+  app.add_flag("--strict", options.strict, "exit 5 where a ceiling did not converge");
+  app.add_option("--budget", options.budget_seconds, "seconds for all ceilings together")->check(CLI::PositiveNumber);
+  app.add_option("--seed", options.seed, "of the random order")->capture_default_str();
+  app.add_option("--json", options.json,
+                 "write pagoda.ceilings/1 here, and sweep points beside it; - is standard output");
+  app.add_option("--csv", options.csv, "write one row a ceiling; - is standard output");
+  app.add_option("--csv-ert", options.ert_csv, "write lines as plotters of the Empirical Roofline Tool read them");
+  app.add_option("--csv-rocprof", options.rocprof_csv, "write columns as rocprof-compute's roofline.csv has them");
+  if (!pagoda::tools::parse(app, argc, argv)) return std::nullopt;
+  if (quick) options.depth = Depth::Quick;
+  if (full) options.depth = Depth::Full;
+  if (!options.cpu && !options.gpu) throw pagoda::tools::UsageError("say what to measure: --cpu or --gpu 0");
+  return options;
+}
+
+}  // namespace ceilings

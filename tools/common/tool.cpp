@@ -1,0 +1,71 @@
+#include "tool.h"
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <iostream>
+#include <new>
+
+#include "pagoda/base/files.h"
+#include "pagoda/base/text.h"
+#include "pagoda/core/device.h"
+
+namespace pagoda::tools {
+namespace {
+
+int say(const char* name, const char* what, int code) {
+  std::fprintf(stderr, "%s: %s%s%s%s\n", name, what, code == kUsage ? "; see " : "", code == kUsage ? name : "",
+               code == kUsage ? " --help" : "");
+  return code;
+}
+
+}  // namespace
+
+bool parse(CLI::App& app, int argc, char** argv) {
+  try {
+    app.parse(argc, argv);
+    return true;
+  } catch (const CLI::Success& request) {  // --help, --version
+    app.exit(request);
+    return false;
+  } catch (const CLI::ParseError& error) {
+    throw UsageError(error.what());
+  }
+}
+
+int run_tool(const char* name, int argc, char** argv, int (*body)(int, char**)) noexcept {
+  // What people typed may be anything; a terminal is to show it, not to obey it.
+  const auto fail = [&](const char* what, int code) {
+    try {
+      return say(name, base::printable(what).c_str(), code);
+    } catch (...) {
+      return say(name, what, code);
+    }
+  };
+  try {
+    return body(argc, argv);
+  } catch (const CLI::Success&) {
+    return kDone;
+  } catch (const CLI::ParseError& error) {
+    return fail(error.what(), kUsage);
+  } catch (const ToolError& error) {
+    return fail(error.what(), error.exit_code);
+  } catch (const UnknownDevice& error) {
+    return fail(error.what(), kNoDevice);
+  } catch (const std::bad_alloc&) {
+    return say(name, "there is not enough memory", kUnusable);
+  } catch (const std::exception& error) {
+    return fail(error.what(), kUnusable);
+  } catch (...) {
+    return say(name, "an exception of an unknown type ended it; please report this", kUnusable);
+  }
+}
+
+void write_output(const std::string& path, const std::string& text) {
+  if (!path.empty() && path != "-") return base::write_file(path, text);
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+    throw Error(std::string("standard output: cannot be written: ") + std::strerror(errno));
+}
+
+}  // namespace pagoda::tools

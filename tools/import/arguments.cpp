@@ -1,0 +1,64 @@
+#include "arguments.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+
+#include "tool.h"
+
+namespace pagoda::tools {
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  pagoda-import onnxruntime_profile.json -o measured.json
+      what session.end_profiling() wrote; the format is recognised by the content
+  onnx-estimate resnet50.onnx --device h100-sxm -o estimate.json
+  pagoda-import profile.json --layers layers.json --estimate estimate.json -o measured.json
+      trtexec --exportProfile and --exportLayerInfo, joined with the estimate: a table of measured time against bound
+  pagoda-import ncu.csv --runs 20 -o measured.json
+      ncu --import report.ncu-rep --csv --page raw; the program ran the model 20 times
+  pagoda-import measured.json --estimate estimate.json --csv counts.csv -o joined.json
+      what pagoda-profile or models/run_torch.py wrote: counters and times held against the estimate, node by node
+
+Without -o and --estimate the measurement goes to stdout as JSON. With --estimate a table goes there.
+Exit codes: 0 done, 1 unusable input or output, 2 usage.)";
+
+}  // namespace
+
+std::optional<ImportArguments> parse_import(int argc, char** argv) {
+  CLI::App app(
+      "Reads profiles of ONNX Runtime, TensorRT, Nsight Compute, torch.profiler, pagoda-profile and Jetson power "
+      "tables.",
+      "pagoda-import");
+  app.set_version_flag("--version", "pagoda-import " PAGODA_VERSION);
+  app.footer(kExamples);
+  ImportArguments arguments;
+  std::string format;
+  std::int64_t runs = 0, warmup = 0;
+  app.add_option("FILE", arguments.file, "The profile")->required();
+  app.add_option("--format", format, "Its format (default: recognised)")
+      ->check(CLI::IsMember({"ort", "tensorrt", "ncu", "kineto", "jetson", "measured"}));
+  app.add_option("--layers", arguments.options.layer_info, "TensorRT's layer information (trtexec --exportLayerInfo)");
+  app.add_option("--estimate", arguments.estimate, "JSON of onnx-estimate to join the kernels with");
+  app.add_option("--chip", arguments.options.chip,
+                 "GPU chip as CUPTI names it (GH100), whose formulas read ncu's metrics");
+  CLI::Option* runs_option =
+      app.add_option("--runs", runs, "Runs of the model in the file, where it does not say so (ncu, kineto)")
+          ->check(CLI::Range(std::int64_t{1}, std::int64_t{1000000}));
+  CLI::Option* warmup_option =
+      app.add_option("--warmup", warmup, "Runs to leave out at the start (default: 1 of three or more)")
+          ->check(CLI::Range(std::int64_t{0}, std::int64_t{1000000}));
+  app.add_option("--top", arguments.top, "Rows of the table (default 20; 0: all)");
+  app.add_option("--width", arguments.width, "Columns of the terminal (default: as wide as it takes)");
+  app.add_option("--csv", arguments.csv,
+                 "File for counters beside the estimate, one row a group of nodes; needs --estimate");
+  app.add_option("-o,--output", arguments.output, "File for pagoda.measured/1");
+  if (!parse(app, argc, argv)) return std::nullopt;
+  if (!arguments.csv.empty() && arguments.estimate.empty())
+    throw UsageError("--csv holds counters beside the estimate; give one with --estimate");
+  if (!format.empty()) arguments.options.format = measured::profile_format(format);
+  if (*runs_option) arguments.options.runs = runs;
+  if (*warmup_option) arguments.options.warmup = warmup;
+  return arguments;
+}
+
+}  // namespace pagoda::tools

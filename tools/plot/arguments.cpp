@@ -1,0 +1,96 @@
+#include "arguments.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <utility>
+
+#include "tool.h"
+
+namespace pagoda::tools {
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  onnx-estimate resnet50.onnx --batch 8 --device h200 -o r50.json
+  roofline-plot --device h200 --estimate r50.json -o r50.html
+      a page that works offline: filters, zoom, a table of all operators
+  roofline-plot --ceilings ceilings.json --device h200 --estimate r50.json --measured run.json -o r50.svg
+      measured roofs with the vendor's beside them; each operator as estimated and as measured
+  roofline-plot --device h200 --estimate r50.json -o -
+      in the terminal
+  roofline-plot --device h200 --estimate base.json --estimate new.json -o change.html
+      several models, sizes or runs: whole-model points, arrows for what moved
+
+What FILE ends in gives the format: svg, png, pdf, html, csv, json. PNG and PDF need rsvg-convert (librsvg2-bin).
+Exit codes: 0 done, 1 unusable input, 2 usage, 4 no such device.)";
+
+using Writer = std::string (*)(const present::PlotInput&, const present::PlotOptions&);
+// clang-format off
+constexpr std::array<std::pair<const char*, Writer>, 7> kFormats = {{
+    {"csv", present::plot_csv}, {"html", present::plot_html}, {"json", present::plot_json}, {"pdf", present::plot_pdf},
+    {"png", present::plot_png}, {"svg", present::plot_svg}, {"text", present::plot_text}}};
+// clang-format on
+
+Writer writer_of(const std::string& format) {
+  for (const auto& [name, writer] : kFormats)
+    if (format == name) return writer;
+  return nullptr;
+}
+
+}  // namespace
+
+std::optional<PlotArguments> parse_plot(int argc, char** argv) {
+  CLI::App app("Draws rooflines: estimates and measurements of models under the roofs of a machine.", "roofline-plot");
+  app.set_version_flag("--version", "roofline-plot " PAGODA_VERSION);
+  app.footer(kExamples);
+  PlotArguments arguments;
+  arguments.options.tool = "roofline-plot " PAGODA_VERSION;
+  std::string format, precision;
+  std::vector<double> x_limits, y_limits;
+  app.add_option("--ceilings", arguments.ceilings, "Measured roofs: a file of ert-ceilings")->type_name("FILE");
+  app.add_option("--device", arguments.device,
+                 "Roofs as the vendor states them: an id of onnx-estimate --list-devices, ID:MODE, or a file; with "
+                 "--ceilings dotted beside the measured ones. One chart shows one machine")
+      ->type_name("NAME|FILE");
+  app.add_option("--estimate", arguments.estimates, "A file of onnx-estimate --format json; repeatable")
+      ->type_name("FILE")
+      ->expected(1)
+      ->take_all();
+  app.add_option("--measured", arguments.measured, "A file of pagoda-import or pagoda-profile; repeatable")
+      ->type_name("FILE")
+      ->expected(1)
+      ->take_all();
+  app.add_option("-o,--output", arguments.output, "The file to write, whole or not at all; - for the terminal")
+      ->required();
+  app.add_option("--format", format, "svg, png, pdf, html, csv, json or text; default: what FILE ends in");
+  app.add_option("--title", arguments.options.title, "Instead of models and machine");
+  app.add_option("--precision", precision, "Whose peak is the main roof; default: that of most of the time");
+  app.add_option("--xlim", x_limits, "Ends of the intensity axis in FLOP/B; default: from the roofs alone")
+      ->expected(2);
+  app.add_option("--ylim", y_limits, "Ends of the performance axis in FLOP/s")->expected(2);
+  app.add_option("--max-dots", arguments.options.max_dots,
+                 "Dots drawn, most time first; the rest joins by type and place (default 2000)");
+  app.add_option("--labels", arguments.options.labels, "Operators with their name beside them (default 10)");
+  app.add_option("--columns", arguments.options.columns, "Width of the terminal picture (default 100)")
+      ->check(CLI::Range(40, 400));
+  app.add_option("--lines", arguments.options.lines, "Height of the terminal picture (default 30)")
+      ->check(CLI::Range(12, 200));
+  if (!parse(app, argc, argv)) return std::nullopt;
+  if (arguments.ceilings.empty() && arguments.device.empty()) throw UsageError("give --ceilings FILE or --device NAME");
+  const std::size_t dot = arguments.output.rfind('.');
+  if (format.empty())
+    format = arguments.output == "-" ? "text" : dot == std::string::npos ? "" : arguments.output.substr(dot + 1);
+  arguments.write = writer_of(format);
+  if (arguments.write == nullptr)
+    throw UsageError("no format \"" + format +
+                     "\"; end the file in .svg, .png, .pdf, .html, .csv or .json, or give --format");
+  if (!precision.empty() && !(arguments.options.precision = pagoda::precision(precision)))
+    throw UsageError("\"" + precision + "\" is no precision; known: " + precision_names());
+  if (!x_limits.empty()) arguments.options.x_limits = {x_limits[0], x_limits[1]};
+  if (!y_limits.empty()) arguments.options.y_limits = {y_limits[0], y_limits[1]};
+  arguments.options.color = arguments.output == "-" && isatty(STDOUT_FILENO) != 0;
+  return arguments;
+}
+
+}  // namespace pagoda::tools

@@ -1,0 +1,22 @@
+// The command line of roofline-plot.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pagoda/present/plot.h"
+
+namespace pagoda::tools {
+
+struct PlotArguments {
+  std::string ceilings, device, output;  // paths or ids; empty: not given
+  std::vector<std::string> estimates, measured;
+  present::PlotOptions options;
+  std::string (*write)(const present::PlotInput&, const present::PlotOptions&) = nullptr;  // of the format
+};
+
+// Empty after --help or --version. Throws UsageError.
+std::optional<PlotArguments> parse_plot(int argc, char** argv);
+
+}  // namespace pagoda::tools

@@ -1,0 +1,99 @@
+#include "arguments.h"
+
+#include <regex.h>
+
+#include <CLI/CLI.hpp>
+#include <utility>
+
+#include "tool.h"
+
+namespace profile {
+namespace {
+
+using pagoda::tools::UsageError;
+
+// Why these options do not go together; empty: they do.
+std::string wrong_use(const Options& options) {
+  const bool is_ncu = options.mode == "ncu", is_study = !options.models.empty() || !options.batches.empty();
+  if (!is_ncu && (is_study || !options.chip.empty())) return "--models, --batches and --chip are of --mode ncu";
+  if (options.mode == "range" && options.nvtx.empty())
+    return "--mode range needs --nvtx; --list-ranges shows what the program opens";
+  if (!options.precision.empty() && options.mode != "quick" && options.mode != "range")
+    return "--precision is of --mode quick and range; exact and rotate count every precision";
+  if (!options.verify.empty() && (options.mode == "time" || options.mode == "range" || is_ncu))
+    return "--verify compares counts of kernels, which --mode quick, exact and rotate have";
+  if (is_ncu && !options.csv.empty()) return "--csv is of the other modes; ncu writes a table of its own";
+  if (options.output == "-" && options.csv == "-") return "--output and --csv cannot both be standard output";
+  if (!is_ncu)  // whose expressions are its own
+    for (const auto& [name, text] :
+         {std::pair{"--nvtx", &options.nvtx}, {"--kernel", &options.kernel}, {"--iteration", &options.iteration}}) {
+      regex_t compiled = {};
+      const int error = text->empty() ? 0 : regcomp(&compiled, text->c_str(), REG_EXTENDED | REG_NOSUB);
+      char why[128] = {};
+      if (error != 0) {
+        regerror(error, &compiled, why, sizeof why);
+        return std::string(name) + " " + *text + " is no extended regular expression: " + why;
+      }
+      if (!text->empty()) regfree(&compiled);
+    }
+  return "";
+}
+
+}  // namespace
+
+std::optional<Options> parse_options(int argc, char** argv) {
+  Options options;
+  CLI::App app{"Runs a program and measures what each kernel does on the GPU: time, operations by precision, bytes."};
+  app.set_version_flag("--version", "pagoda-profile " PAGODA_VERSION);
+  app.prefix_command();
+  app.add_option(
+         "--mode", options.mode,
+         "time: no counters, no privilege; quick: one pass; exact: kernels replayed for everything; rotate: the "
+         "program again for each group of counters; range: of NVTX ranges; ncu: by Nsight Compute")
+      ->check(CLI::IsMember({"time", "quick", "exact", "rotate", "range", "ncu"}))
+      ->capture_default_str();
+  app.add_option("--precision", options.precision, "quick: count this one, as tf32.tensor, float64.tensor");
+  app.add_option("--nvtx", options.nvtx, "only launches whose open ranges match; range: the ranges, as domain@name");
+  app.add_option("--kernel", options.kernel, "only kernels whose name matches this extended regular expression");
+  app.add_option("--skip", options.skip, "leave out so many of the wanted launches")->check(CLI::NonNegativeNumber);
+  app.add_option("--count", options.count, "and take so many")->check(CLI::NonNegativeNumber);
+  app.add_option("--iteration", options.iteration,
+                 "ranges, as domain@name, that are one run of the model each; rotate then takes turns in one run");
+  app.add_option("--warmup", options.warmup, "runs of the model to leave out; 1 of three or more")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--batch", options.batch, "launches between two readings of the counters")
+      ->check(CLI::Range(1, 2000))
+      ->capture_default_str();
+  app.add_flag("--safe", options.safe, "read counters after every launch: slow, and loses nothing in a crash");
+  app.add_flag("--keep-raw", options.keep_raw, "keep records and counter images beside the output");
+  app.add_flag("--list-ranges", options.list_ranges, "only print the NVTX ranges that the program opens; needs no GPU");
+  app.add_option("--estimate", options.estimate, "join with what onnx-estimate wrote");
+  app.add_option("--verify", options.verify,
+                 "run again under Nsight Compute and compare counts; exit 3 where they differ")
+      ->check(CLI::IsMember({"ncu"}));
+  app.add_option("--ncu", options.ncu, "path of Nsight Compute's command line")->capture_default_str();
+  app.add_option("--chip", options.chip, "ncu: the chip as CUPTI names it (GH100), where CUPTI cannot be asked");
+  app.add_option("--models", options.models, "ncu: take the place of {model} in the command, one run each")
+      ->delimiter(',');
+  app.add_option("--batches", options.batches, "ncu: take the place of {batch} in the command")->delimiter(',');
+  app.add_option("-o,--output", options.output, "write pagoda.measured/1 here; - is standard output");
+  app.add_option("--csv", options.csv, "write one row a launch as Nsight Compute's raw page; - is standard output");
+  app.add_option("--top", options.top, "rows of the table")->check(CLI::NonNegativeNumber)->capture_default_str();
+  app.add_option("--by", options.by, "what a row of the table is of")
+      ->check(CLI::IsMember({"kernel", "node"}))
+      ->capture_default_str();
+  app.add_flag("--strict", options.strict, "exit 3 where counters of some launches are unknown");
+  app.add_option("--library", options.library, "path of libpagoda_inject.so");
+  app.add_option("--cupti", options.cupti, "path of libcupti.so");
+  if (!pagoda::tools::parse(app, argc, argv)) return std::nullopt;
+  options.command = app.remaining();
+  if (!options.command.empty() && options.command.front() == "--") options.command.erase(options.command.begin());
+  if (options.command.empty())
+    throw UsageError("say what to run: pagoda-profile [options] -- PROGRAM [ARGUMENTS]");
+  if (options.command.front().starts_with("-"))
+    throw UsageError(options.command.front() + " is no option");
+  if (const std::string wrong = wrong_use(options); !wrong.empty()) throw UsageError(wrong);
+  return options;
+}
+
+}  // namespace profile

@@ -1,0 +1,27 @@
+// The command line of pagoda-profile.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace profile {
+
+struct Options {
+  std::string mode = "quick", precision, nvtx, kernel, iteration, output, csv, estimate, library, cupti, verify;
+  std::string ncu = "ncu", chip, by = "kernel";
+  std::vector<std::string> models, batches;  // of a study under Nsight Compute
+  std::uint64_t skip = 0, batch = 512;
+  std::optional<std::uint64_t> count;
+  std::optional<std::int64_t> warmup;
+  bool keep_raw = false, safe = false, list_ranges = false, strict = false;
+  std::size_t top = 20;
+  std::vector<std::string> command;
+};
+
+// Empty after --help or --version. Throws UsageError, also for options that do not go together: all that can be known
+// before the program runs, which may take long.
+std::optional<Options> parse_options(int argc, char** argv);
+
+}  // namespace profile

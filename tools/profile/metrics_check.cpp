@@ -1,0 +1,80 @@
+// What is recorded against what the library says.
+#include <cstdio>
+#include <set>
+
+#include "metrics.h"
+#include "tool.h"
+
+namespace profile {
+namespace {
+
+using pagoda::tools::kDone;
+using pagoda::tools::kUnusable;
+
+class Check {
+ public:
+  void expect(bool fine, const std::string& what) {
+    ++checks_;
+    if (fine) return;
+    ++failures_;
+    std::fprintf(stderr, "pagoda-metrics: %s\n", what.c_str());
+  }
+  void passes(const HostChip& host, const std::string& chip, const std::vector<std::string>& names,
+              std::int64_t recorded, const std::string& what) {
+    for (const std::string& name : names) {
+      expect(host.has(name), chip + ": " + what + ": there is no " + name);
+      if (!host.has(name)) return;
+    }
+    const auto found = static_cast<std::int64_t>(host.passes(names));
+    expect(found == recorded, chip + ": " + what + " takes " + std::to_string(found) + " passes, recorded are " +
+                                  std::to_string(recorded));
+  }
+  // Constants take no counter: with and without them, a configuration is the same to the byte.
+  void constants(const HostChip& host, const std::string& chip, const std::vector<std::string>& names,
+                 const std::vector<std::string>& constants) {
+    std::vector<std::string> both = names;
+    join(both, constants);
+    for (const std::string& name : both)
+      if (!host.has(name)) return;  // said by passes()
+    expect(host.config(both) == host.config(names), chip + ": peaks change what is counted beside " + names.front());
+  }
+  // Other versions know other chips, and early ones count some of their counters in more passes: no fault of the
+  // catalogue's.
+  int finish(const std::string& recorded, const std::string& library) const {
+    std::printf("%d checks, %d failed\n", checks_, failures_);
+    if (failures_ == 0) return kDone;
+    if (recorded == library) return kUnusable;
+    std::printf("skipped: the catalogue is of CUPTI %s, this is %s\n", recorded.c_str(), library.c_str());
+    return kNoLibrary;
+  }
+
+ private:
+  int checks_ = 0, failures_ = 0;
+};
+
+}  // namespace
+
+// Every name and pass count of every chip. A library may know more chips; one that knows fewer is of another version.
+int check_catalogue(const CuptiLibrary& library) {
+  Check check;
+  std::set<std::string> known;
+  for (const std::string& chip : library.chips()) known.insert(chip);
+  for (const pagoda::documents::ChipMetrics& family : pagoda::documents::metric_catalogue())
+    for (const std::string& chip : family.chips) {
+      check.expect(known.contains(chip), chip + ": CUPTI " + version_text(library.version()) + " does not know it");
+      if (!known.contains(chip)) continue;
+      const HostChip host(library, chip);
+      for (const pagoda::documents::MetricQuantity& quantity : family.quantities)
+        for (const pagoda::documents::MetricFormula& formula : quantity.formulas)
+          check.passes(host, chip, names_of(formula.terms), formula.passes, quantity.id);
+      const pagoda::documents::MetricPlan plan =
+          pagoda::documents::plan_metrics(family, pagoda::documents::MetricMode::Exact);
+      for (const pagoda::documents::MetricGroup& group : plan.groups)
+        check.constants(host, chip, group.metrics, plan.constants);
+      for (std::size_t i = 0; i < family.groups.size(); ++i)
+        check.passes(host, chip, family.groups[i].metrics, family.groups[i].passes, "group " + std::to_string(i));
+    }
+  return check.finish(pagoda::documents::metric_catalogue().front().cupti, version_text(library.version()));
+}
+
+}  // namespace profile

@@ -1,0 +1,220 @@
+// The catalogue of counters out of the library: formulas that a chip can evaluate, packed into passes.
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "metrics.h"
+#include "metrics_rules.h"
+#include "pagoda/base/files.h"
+#include "pagoda/base/json_writer.h"
+
+namespace profile {
+
+std::string version_text(std::uint32_t version) {
+  if (version < 10000) return "of CUDA 12 (interface " + std::to_string(version) + ")";
+  return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
+         std::to_string(version % 100);
+}
+
+std::vector<std::string> names_of(const std::vector<pagoda::documents::MetricTerm>& terms) {
+  std::vector<std::string> names;
+  for (const pagoda::documents::MetricTerm& term : terms) names.push_back(term.metric);
+  return names;
+}
+
+void join(std::vector<std::string>& all, const std::vector<std::string>& more) {
+  for (const std::string& name : more)
+    if (std::find(all.begin(), all.end(), name) == all.end()) all.push_back(name);
+}
+
+namespace {
+
+bool knows_sparsity(const HostChip& chip) {
+  return std::any_of(chip.metrics().begin(), chip.metrics().end(),
+                     [](const std::string& name) { return name.ends_with("_sparsity_on"); });
+}
+
+// The rule's formula on this chip; empty where a term that must exist does not. `known` has the
+// base quantities already.
+std::optional<pagoda::documents::MetricFormula> resolved(const HostChip& chip,
+                                                         const pagoda::documents::ChipMetrics& known,
+                                                         const std::vector<pagoda::documents::MetricTerm>& rule) {
+  pagoda::documents::MetricFormula formula;
+  for (pagoda::documents::MetricTerm term : rule) {
+    const bool is_optional = term.metric.ends_with('?');
+    if (is_optional) term.metric.pop_back();
+    if (term.metric.starts_with('!')) {
+      if (knows_sparsity(chip)) return std::nullopt;
+      term.metric.erase(0, 1);
+    }
+    if (chip.has(term.metric))
+      formula.terms.push_back(term);
+    else if (!is_optional)
+      return std::nullopt;
+  }
+  formula.passes = static_cast<std::int64_t>(chip.passes(names_of(formula.terms)));
+  formula.term_passes = 1;
+  if (formula.passes > 1)
+    for (const pagoda::documents::MetricTerm& term : formula.terms)
+      formula.term_passes = std::max(formula.term_passes, static_cast<std::int64_t>(chip.passes({term.metric})));
+  std::vector<std::string> with_base = names_of(formula.terms);
+  for (const auto& ids : {base_quantities(), clock_quantities()})
+    for (const std::string& id : ids)
+      if (const pagoda::documents::MetricQuantity* base = known.quantity(id))
+        join(with_base, names_of(base->formulas.front().terms));
+  formula.base_passes = static_cast<std::int64_t>(chip.passes(with_base));
+  return formula;
+}
+
+class Packer {
+ public:
+  explicit Packer(const HostChip& chip) : chip_(chip) {}
+
+  // Into the first group, alone or with what is there, that stays within one pass; else a group of its own.
+  void add(const std::vector<std::string>& metrics, std::size_t first_group) {
+    for (std::size_t i = first_group; i < groups_.size(); ++i)
+      if (fits(groups_[i], metrics)) return join(groups_[i].metrics, metrics);
+    groups_.push_back({metrics, static_cast<std::int64_t>(chip_.passes(metrics))});
+  }
+  bool add_to_first(const std::vector<std::string>& metrics) {
+    if (!fits(groups_.front(), metrics)) return false;
+    join(groups_.front().metrics, metrics);
+    return true;
+  }
+  std::vector<pagoda::documents::MetricGroup> groups() && { return std::move(groups_); }
+
+ private:
+  bool fits(const pagoda::documents::MetricGroup& group, const std::vector<std::string>& metrics) const {
+    if (group.passes > 1) return false;
+    std::vector<std::string> both = group.metrics;
+    join(both, metrics);
+    return chip_.passes(both) == 1;
+  }
+  const HostChip& chip_;
+  std::vector<pagoda::documents::MetricGroup> groups_;
+};
+
+// The first group holds time, bytes, and as many whole precisions of the tensor units as one pass can; instructions of
+// the vector units have one of their own, as counting them slows kernels down; the rest fills further groups.
+std::vector<pagoda::documents::MetricGroup> packed(const HostChip& host, const pagoda::documents::ChipMetrics& chip) {
+  Packer packer(host);
+  std::vector<std::string> base, scalar;
+  std::vector<const pagoda::documents::MetricQuantity*> tensors;
+  const std::vector<std::string> base_ids = base_quantities();
+  for (const pagoda::documents::MetricQuantity& quantity : chip.quantities) {
+    const auto names = names_of(quantity.formulas.front().terms);
+    const bool is_tensor = quantity.id.ends_with(".tensor");
+    if (std::find(base_ids.begin(), base_ids.end(), quantity.id) != base_ids.end())
+      join(base, names);
+    else if (quantity.name().kind == pagoda::documents::QuantityKind::Flops)
+      is_tensor ? tensors.push_back(&quantity) : join(scalar, names);
+  }
+  packer.add(base, 0);
+  std::vector<const pagoda::documents::MetricQuantity*> left;
+  for (const pagoda::documents::MetricQuantity* quantity : tensors)
+    if (quantity->formulas.front().passes > 1 || !packer.add_to_first(names_of(quantity->formulas.front().terms)))
+      left.push_back(quantity);
+  for (const std::string& id : clock_quantities())
+    if (const pagoda::documents::MetricQuantity* cycles = chip.quantity(id))
+      packer.add_to_first(names_of(cycles->formulas.front().terms));
+  packer.add(scalar, 1);
+  // Where memory has no counters, what misses the L2 is the nearest to them.
+  if (const pagoda::documents::MetricQuantity* misses = chip.quantity("bytes.l2_miss");
+      misses && !chip.quantity("bytes.dram"))
+    for (const pagoda::documents::MetricTerm& term : misses->formulas.front().terms) packer.add({term.metric}, 2);
+  for (const pagoda::documents::MetricQuantity* quantity : left) {
+    const pagoda::documents::MetricFormula& formula = quantity->formulas.front();
+    if (formula.passes == 1) {
+      packer.add(names_of(formula.terms), 2);
+      continue;
+    }
+    for (const pagoda::documents::MetricTerm& term : formula.terms) packer.add({term.metric}, 2);
+  }
+  return std::move(packer).groups();
+}
+
+pagoda::documents::ChipMetrics described(const CuptiLibrary& library, const std::vector<std::string>& chips) {
+  const HostChip host(library, chips.front());
+  pagoda::documents::ChipMetrics result;
+  result.family = chips.front();
+  result.chips = chips;
+  result.cupti = version_text(library.version());
+  result.collectable = !chips.front().starts_with("GV");  // the range profiler begins with Turing
+  for (const QuantityRule& rule : quantity_rules()) {
+    pagoda::documents::MetricQuantity quantity{rule.id, {}};
+    for (const auto& terms : rule.formulas)
+      if (const auto formula = resolved(host, result, terms)) quantity.formulas.push_back(*formula);
+    // Those whose terms fit into a pass can be collected without replay.
+    std::stable_sort(quantity.formulas.begin(), quantity.formulas.end(),
+                     [](const pagoda::documents::MetricFormula& a, const pagoda::documents::MetricFormula& b) {
+                       return std::min<std::int64_t>(a.term_passes, 2) < std::min<std::int64_t>(b.term_passes, 2);
+                     });
+    const std::vector<std::string> clocks = clock_quantities();
+    const bool is_clock = std::find(clocks.begin(), clocks.end(), rule.id) != clocks.end();
+    if (is_clock && !quantity.formulas.empty() && quantity.formulas.front().base_passes > 1)
+      result.missing.push_back(
+          {rule.id, "takes a pass beside time and bytes; its unit's peak is known by cycle alone"});
+    else if (!quantity.formulas.empty())
+      result.quantities.push_back(std::move(quantity));
+    else if (pagoda::documents::quantity_name(rule.id).kind == pagoda::documents::QuantityKind::Bytes)
+      result.missing.push_back({rule.id, "no metric of this chip counts it"});
+  }
+  result.groups = packed(host, result);
+  return result;
+}
+
+std::string written(const pagoda::documents::ChipMetrics& chip) {
+  using Layout = pagoda::base::JsonWriter::Layout;
+  pagoda::base::JsonWriter json;
+  json.begin_object();
+  json.member("schema", "pagoda.metrics/1").member("family", chip.family);
+  json.key("chips").begin_array(Layout::Line);
+  for (const std::string& name : chip.chips) json.value(name);
+  json.end_array();
+  json.member("cupti", chip.cupti).member("collectable", chip.collectable);
+  json.key("quantities").begin_array();
+  for (const pagoda::documents::MetricQuantity& quantity : chip.quantities) {
+    json.begin_object().member("id", quantity.id).key("formulas").begin_array();
+    for (const pagoda::documents::MetricFormula& formula : quantity.formulas) {
+      json.begin_object(Layout::Line).member("passes", formula.passes).member("term_passes", formula.term_passes);
+      json.member("base_passes", formula.base_passes);
+      json.key("terms").begin_array();
+      for (const pagoda::documents::MetricTerm& term : formula.terms)
+        json.begin_object().member("metric", term.metric).member("weight", term.weight).end_object();
+      json.end_array().end_object();
+    }
+    json.end_array().end_object();
+  }
+  json.end_array().key("groups").begin_array();
+  for (const pagoda::documents::MetricGroup& group : chip.groups) {
+    json.begin_object().member("passes", group.passes).key("metrics").begin_array();
+    for (const std::string& metric : group.metrics) json.value(metric);
+    json.end_array().end_object();
+  }
+  json.end_array().key("missing").begin_array();
+  for (const pagoda::documents::Missing& missing : chip.missing)
+    json.begin_object(Layout::Line).member("what", missing.what).member("why", missing.why).end_object();
+  return std::move(json.end_array().end_object()).text();
+}
+
+}  // namespace
+
+// A family is named by its first chip.
+void write_catalogue(const CuptiLibrary& library, const std::string& folder) {
+  std::map<std::set<std::string>, std::vector<std::string>> families;
+  for (const std::string& chip : library.chips()) try {
+      families[HostChip(library, chip).metrics()].push_back(chip);
+    } catch (const pagoda::Error& error) {
+      std::fprintf(stderr, "pagoda-metrics: left out: %s\n", error.what());
+    }
+  for (auto& [metrics, chips] : families) {
+    std::sort(chips.begin(), chips.end());
+    const std::string path = folder + "/" + chips.front() + ".json";
+    pagoda::base::write_file(path, written(described(library, chips)));
+    std::printf("%s\n", path.c_str());
+  }
+}
+
+}  // namespace profile

@@ -1,0 +1,161 @@
+// One run of Nsight Compute as a process: its log and table in a folder of its own, the program's output where it would
+// go without it.
+#include "ncu_run.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+
+#include "pagoda/base/process.h"
+
+namespace profile {
+
+using namespace pagoda::tools;
+using pagoda::documents::Measured;
+using pagoda::measured::ImportOptions;
+using pagoda::measured::profile::NcuPoint;
+using pagoda::measured::profile::NcuRequest;
+
+namespace {
+
+class Scratch {
+ public:
+  Scratch() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "pagoda-ncu-XXXXXX").string();
+    if (mkdtemp(pattern.data()) == nullptr)
+      throw pagoda::Error("cannot make a folder in " + std::filesystem::temp_directory_path().string() + ": " +
+                  std::strerror(errno) + "; set TMPDIR to one that can be written");
+    folder_ = pattern;
+  }
+  ~Scratch() {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  std::string path(const char* name) const { return (folder_ / name).string(); }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+// What ncu says where it fails, in words that its versions share.
+struct Failure {
+  std::string_view said;
+  int exit_code;
+  std::string_view meaning;
+};
+// clang-format off
+constexpr std::array<Failure, 8> kFailures = {{
+    {"ERR_NVGPUCTRPERM", kNoDevice,
+     "the driver lets only administrators read counters; run as root (containers: --cap-add=SYS_ADMIN), or set "
+     "NVreg_RestrictProfilingToAdminUsers=0 for the nvidia module and load it again"},
+    {"LibraryNotLoaded", kNoDevice,
+     "the counters' library cannot be loaded, as in sandboxes that hide the driver; run outside of the sandbox, or "
+     "measure times alone with --mode time"},
+    {"driver resource was unavailable", kNoDevice,
+     "something else holds the counters; stop the other profiler, or pause monitoring with dcgmi profile --pause"},
+    {"No CUDA-capable device", kNoDevice, "there is no NVIDIA GPU here, or the driver is not loaded"},
+    {"CUDA driver library", kNoDevice, "there is no NVIDIA driver here"},
+    {"Failed to find metric", kUnusable,
+     "this ncu does not know a metric that the catalogue names for the chip; update one of them"},
+    {"Profiling is not supported on", kNoDevice, "this ncu does not profile this device; install a version that does"},
+    {"No kernels were profiled", kUnusable,
+     "the program launched no kernel that the filters let through; check the filters, and that it uses the GPU"},
+}};
+// clang-format on
+
+// The line of the log that holds a position.
+std::string line_at(std::string_view log, std::size_t at) {
+  const std::size_t before = log.rfind('\n', at), after = log.find('\n', at);
+  const std::size_t begin = before == std::string_view::npos ? 0 : before + 1;
+  return std::string(log.substr(begin, after == std::string_view::npos ? std::string_view::npos : after - begin));
+}
+
+[[noreturn]] void fail(std::string_view log, const pagoda::base::ProcessEnd& end, const std::string& ncu) {
+  for (const Failure& failure : kFailures)
+    if (const std::size_t at = log.find(failure.said); at != std::string_view::npos)
+      throw NcuFailure(failure.exit_code, ncu + " said \"" + line_at(log, at) + "\": " + std::string(failure.meaning));
+  if (const std::size_t at = log.find("==ERROR=="); at != std::string_view::npos)
+    throw NcuFailure(kUnusable, ncu + " said \"" + line_at(log, at) + "\" and " + to_string(end));
+  throw NcuFailure(kUnusable, ncu + " " + to_string(end) +
+                                  " and wrote no table of kernels; run the program alone "
+                                  "first, then under ncu by hand to see what it says");
+}
+
+// Signals that a terminal sends reach both, as they share a process group.
+pagoda::base::ProcessEnd run(const std::string& ncu, const std::vector<std::string>& words) {
+  try {
+    return pagoda::base::ChildProcess(words).wait();
+  } catch (const pagoda::base::CannotStart&) {
+    throw NcuFailure(kNoDevice, ncu +
+                                    " cannot be run; install Nsight Compute (a part of the CUDA toolkit, package "
+                                    "nsight-compute) and put it in PATH, or give its path");
+  }
+}
+
+}  // namespace
+
+Measured run_ncu(const NcuRequest& request, const ImportOptions& options) {
+  const Scratch scratch;
+  const std::string log_file = scratch.path("ncu.csv");
+  const pagoda::base::ProcessEnd end = run(request.ncu, pagoda::measured::profile::ncu_arguments(request, log_file));
+  std::ifstream stream(log_file, std::ios::binary);
+  const std::string log(std::istreambuf_iterator<char>(stream), {});
+  if (!end.succeeded() || log.find("\"Kernel Name\"") == std::string::npos) fail(log, end, request.ncu);
+  ImportOptions as_ncu = options;
+  as_ncu.format = pagoda::measured::ProfileFormat::Ncu;
+  as_ncu.chip = request.chip;
+  Measured measured = pagoda::measured::import_profile(log, request.ncu + "'s table", as_ncu);
+  measured.env["caches"] =
+      std::string(request.flush_caches ? "flushed before each kernel" : "as the kernel before left them");
+  measured.env["clock control"] = std::string(request.lock_clocks ? "locked to base" : "none");
+  return measured;
+}
+
+std::vector<NcuOutcome> run_ncu_study(const NcuRequest& request, const std::vector<std::string>& models,
+                                      const std::vector<std::string>& batches, const ImportOptions& options,
+                                      const std::function<void(const NcuOutcome&)>& on_done) {
+  std::vector<NcuOutcome> outcomes;
+  std::map<std::string, int> names;
+  std::string hopeless;  // why no point can run
+  for (NcuPoint& point : pagoda::measured::profile::ncu_points(request.command, models, batches)) {
+    NcuOutcome outcome;
+    outcome.name = point.name();
+    if (const int seen = names[outcome.name]++; seen > 0) outcome.name += "-" + std::to_string(seen + 1);
+    outcome.point = std::move(point);
+    try {
+      if (!hopeless.empty()) throw NcuFailure(kNoDevice, "not started: " + hopeless);
+      NcuRequest one = request;
+      one.command = outcome.point.command;
+      outcome.measured = run_ncu(one, options);
+      if (!outcome.point.model.empty()) outcome.measured->env["model"] = outcome.point.model;
+      if (!outcome.point.batch.empty()) outcome.measured->env["batch"] = outcome.point.batch;
+    } catch (const NcuFailure& failure) {
+      outcome.failure = failure.what();
+      outcome.exit_code = failure.exit_code;
+    } catch (const pagoda::Error& error) {
+      outcome.failure = error.what();
+      outcome.exit_code = kUnusable;
+    }
+    if (outcome.exit_code == kNoDevice && hopeless.empty()) hopeless = outcome.failure;
+    if (on_done) on_done(outcome);
+    outcomes.push_back(std::move(outcome));
+  }
+  return outcomes;
+}
+
+int study_exit_code(const std::vector<NcuOutcome>& outcomes) {
+  const auto failed = [](const NcuOutcome& outcome) { return !outcome.measured; };
+  if (std::none_of(outcomes.begin(), outcomes.end(), failed)) return kDone;
+  const bool all = std::all_of(outcomes.begin(), outcomes.end(), failed);
+  return all ? outcomes.front().exit_code : kPartial;
+}
+
+}  // namespace profile

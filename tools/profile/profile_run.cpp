@@ -1,0 +1,380 @@
+// From options to a document: the program's runs, their records, and what they amount to.
+#include "profile_run.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <set>
+
+#include "executable.h"
+#include "inject/settings.h"
+#include "ncu_run.h"
+#include "pagoda/measured/join.h"
+#include "pagoda/measured/record.h"
+#include "pagoda/present/report.h"
+#include "probe.h"
+#include "program.h"
+
+namespace profile {
+namespace {
+
+using namespace pagoda::tools;
+namespace fs = std::filesystem;
+using pagoda::documents::Measured;
+using pagoda::documents::MetricMode;
+using pagoda::measured::profile::RecordedRun;
+
+// The runs of models/run_torch.py; programs of others name theirs.
+constexpr const char* kIterations = "^pagoda@run [0-9]+$";
+
+// Where records go: beside the output where they are kept, else a folder that goes with this process.
+class Folder {
+ public:
+  explicit Folder(const Options& options) {
+    if (options.keep_raw) {
+      is_kept_ = true;
+      path_ = (options.output.empty() || options.output == "-" ? "pagoda-profile" : options.output) + ".raw";
+      fs::remove_all(path_);
+      fs::create_directories(path_);
+      path_ = fs::absolute(path_).string();
+      return;
+    }
+    path_ = (fs::temp_directory_path() / "pagoda-profile-XXXXXX").string();
+    if (mkdtemp(path_.data()) == nullptr)
+      throw pagoda::Error("no folder can be made in " + fs::temp_directory_path().string() +
+                          "; set TMPDIR to one that can be written");
+  }
+  ~Folder() {
+    std::error_code ignored;
+    if (!is_kept_) fs::remove_all(path_, ignored);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  bool is_kept_ = false;
+};
+
+std::string read_file(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// Beside this program, or where it was installed.
+std::string injected_library(const Options& options) {
+  if (!options.library.empty()) return fs::absolute(options.library).string();
+  std::error_code error;
+  const fs::path self = fs::read_symlink("/proc/self/exe", error).parent_path();
+  for (const fs::path& path :
+       {self / "libpagoda_inject.so", self / ".." / PAGODA_LIBDIR / "pagoda/libpagoda_inject.so"})
+    if (fs::exists(path)) return fs::canonical(path).string();
+  return (self / "libpagoda_inject.so").string();
+}
+
+RecordedRun read_records(const std::string& folder) {
+  std::vector<fs::path> paths;
+  for (const auto& entry : fs::directory_iterator(folder))
+    if (entry.path().extension() == ".record") paths.push_back(entry.path());
+  std::sort(paths.begin(), paths.end());
+  RecordedRun run;
+  for (const fs::path& path : paths)
+    run.push_back(pagoda::measured::profile::parse_record(read_file(path), path.string()));
+  return run;
+}
+
+struct Ran {
+  RecordedRun run;
+  pagoda::base::ProcessEnd end;
+};
+
+Ran run_once(const Options& options, Settings settings, const std::string& folder) {
+  fs::create_directories(folder);
+  settings.folder = folder;
+  const std::string file = folder + "/settings", library = injected_library(options);
+  std::ofstream(file) << write_settings(settings);
+  Ran ran;
+  ran.end = run_program(
+      options.command,
+      {{"CUDA_INJECTION64_PATH", library}, {"NVTX_INJECTION64_PATH", library}, {kSettingsVariable, file}});
+  ran.run = read_records(folder);
+  return ran;
+}
+
+Settings settings_of(const Options& options) {
+  Settings settings;
+  settings.nvtx = options.nvtx;
+  settings.kernel = options.kernel;
+  settings.iteration = options.iteration.empty() ? kIterations : options.iteration;
+  settings.skip = options.skip;
+  settings.count = options.count;
+  settings.batch = options.safe ? 1 : options.batch;
+  settings.keep_raw = options.keep_raw;
+  settings.cupti = options.cupti;
+  settings.list_ranges = options.list_ranges;
+  if (options.mode == "time") settings.collect = Collect::Times;
+  if (options.mode == "range") settings.collect = Collect::Ranges;
+  settings.replay = options.mode == "exact";
+  return settings;
+}
+
+pagoda::documents::MetricMode metric_mode(const std::string& mode) {
+  if (mode == "exact" || mode == "ncu") return pagoda::documents::MetricMode::Exact;
+  return mode == "rotate" ? pagoda::documents::MetricMode::Rotate : pagoda::documents::MetricMode::Quick;
+}
+
+std::vector<std::string> metrics_of(const pagoda::documents::MetricPlan& plan) {
+  std::vector<std::string> all;
+  for (const pagoda::documents::MetricGroup& group : plan.groups)
+    all.insert(all.end(), group.metrics.begin(), group.metrics.end());
+  return all;
+}
+
+void add_environment(const Probe& probed, const Options& options, pagoda::documents::Measured& measured) {
+  measured.tool = std::string("pagoda-profile ") + PAGODA_VERSION;
+  if (probed.driver > 0)
+    measured.env["driver"] = std::to_string(probed.driver / 1000) + "." + std::to_string(probed.driver % 1000 / 10);
+  if (options.mode == "time") return;
+  measured.env["caches"] = std::string("as the kernel before left them");
+  measured.env["clock control"] = std::string("none");
+  measured.env["replay"] = std::string(options.mode == "exact" ? "each kernel" : "none");
+  if (measured.device.empty() && !probed.devices.empty()) measured.device = probed.devices.front().name;
+}
+
+// How the program ended, where that was not well: what was recorded may be less than what it does.
+void add_end(const pagoda::base::ProcessEnd& end, pagoda::documents::Measured& measured) {
+  if (!end.succeeded()) measured.notes.push_back("the program " + to_string(end));
+}
+
+int report(const Options& options, pagoda::documents::Measured& measured, const std::string& csv) {
+  if (!options.estimate.empty()) pagoda::measured::join(measured, pagoda::measured::load_estimate(options.estimate));
+  const bool to_stdout = options.output == "-" || options.csv == "-";
+  const auto put = [](const std::string& path, const std::string& text) {
+    if (path == "-")
+      std::fputs(text.c_str(), stdout);
+    else if (!path.empty())
+      pagoda::base::write_file(path, text);
+  };
+  put(options.output, pagoda::documents::write_measured(measured));
+  put(options.csv, csv);
+  const auto rows =
+      options.by == "node" ? pagoda::measured::profile::TableBy::Node : pagoda::measured::profile::TableBy::Kernel;
+  if (!measured.kernels.empty())
+    std::fputs(pagoda::measured::profile::profile_table(measured, options.top, rows).c_str(),
+               to_stdout ? stderr : stdout);
+  for (const std::string& note : measured.notes) std::fprintf(stderr, "pagoda-profile: %s\n", note.c_str());
+  if (measured.kernels.empty()) {
+    std::fprintf(
+        stderr,
+        "pagoda-profile: no kernel was recorded; see that the program uses the GPU, and that --nvtx, --kernel, "
+        "--skip and --count let something through (--list-ranges shows the ranges)\n");
+    return kUnusable;
+  }
+  return options.strict && measured.env.contains("launches_without_counters") ? kPartial : kDone;
+}
+
+int list_ranges(const Options& options) {
+  const Folder folder(options);
+  const Ran ran = run_once(options, settings_of(options), folder.path());
+  std::vector<std::string> order;
+  std::map<std::string, std::size_t> counts;
+  for (const auto& process : ran.run)
+    for (const std::string& range : process.ranges)
+      if (counts[range]++ == 0) order.push_back(range);
+  for (const std::string& range : order) std::printf("%8zu  %s\n", counts[range], range.c_str());
+  if (order.empty()) std::fprintf(stderr, "pagoda-profile: the program opened no NVTX range\n");
+  return end_as(ran.end);
+}
+
+// --verify ncu: the same command under Nsight Compute, and the counts side by side; once a chip, as each has metrics of
+// its own.
+int verify(const Options& options, const pagoda::documents::Measured& ours, const Probe& probed) {
+  std::map<std::string, std::vector<int>> devices;
+  for (const ProbedDevice& device : probed.devices)
+    if (std::any_of(ours.devices.begin(), ours.devices.end(),
+                    [&](const pagoda::documents::MeasuredDevice& used) { return used.chip == device.chip; }))
+      devices[device.chip].push_back(device.index);
+  bool passed = !devices.empty();
+  for (const auto& [chip, indices] : devices) {
+    pagoda::measured::profile::NcuRequest request;
+    request.ncu = options.ncu;
+    request.chip = chip;
+    request.metrics = metrics_of(pagoda::documents::plan_metrics(pagoda::documents::chip_metrics(chip),
+                                                                 metric_mode(options.mode), options.precision));
+    request.command = options.command;
+    request.kernel_regex = options.kernel;
+    if (devices.size() > 1) {
+      request.devices = indices;
+      std::printf("%s\n", chip.c_str());
+    }
+    const pagoda::documents::Measured theirs = run_ncu(request);
+    const auto verification = pagoda::measured::profile::verify_counts(
+        devices.size() > 1 ? pagoda::measured::profile::of_chip(ours, chip) : ours, theirs);
+    std::fputs(pagoda::measured::profile::verification_report(verification).c_str(), stdout);
+    passed = passed && verification.passed();
+  }
+  return passed ? kDone : kPartial;
+}
+
+// Models × batches: a file each in the folder of --output; what fails is told, and the others go on.
+int profile_study(const Options& options, const pagoda::measured::profile::NcuRequest& request,
+                  const std::vector<pagoda::documents::Missing>& missing) {
+  if (options.output.empty() || options.output == "-")
+    throw pagoda::Error("a study writes a file for each of its points; give their folder with --output");
+  fs::create_directories(options.output);
+  const auto keep = [&](const NcuOutcome& outcome) {
+    if (!outcome.measured) {
+      std::fprintf(stderr, "pagoda-profile: %s: %s\n", outcome.name.c_str(), outcome.failure.c_str());
+      return;
+    }
+    pagoda::documents::Measured measured = *outcome.measured;
+    measured.missing.insert(measured.missing.end(), missing.begin(), missing.end());
+    const std::string path = options.output + "/" + outcome.name + ".json";
+    pagoda::base::write_file(path, pagoda::documents::write_measured(measured));
+    std::printf("%s: %zu kernels\n", path.c_str(), measured.kernels.size());
+  };
+  return study_exit_code(run_ncu_study(request, options.models, options.batches, {}, keep));
+}
+
+int profile_with_ncu(const Options& options, const std::string& chip) {
+  const pagoda::documents::MetricPlan plan =
+      pagoda::documents::plan_metrics(pagoda::documents::chip_metrics(chip), pagoda::documents::MetricMode::Exact);
+  pagoda::measured::profile::NcuRequest request;
+  request.ncu = options.ncu;
+  request.chip = chip;
+  request.metrics = pagoda::measured::profile::ncu_metrics(chip);
+  request.command = options.command;
+  request.kernel_regex = options.kernel;
+  request.nvtx_include = options.nvtx;
+  request.launch_skip = static_cast<std::int64_t>(options.skip);
+  if (options.count) request.launch_count = static_cast<std::int64_t>(*options.count);
+  if (!options.models.empty() || !options.batches.empty()) return profile_study(options, request, plan.missing);
+  pagoda::documents::Measured measured = run_ncu(request);
+  measured.missing.insert(measured.missing.end(), plan.missing.begin(), plan.missing.end());
+  return report(options, measured, "");
+}
+
+// Of the chips that ran kernels; each is named where there are several.
+std::vector<pagoda::documents::Missing> missing_of(
+    const std::map<std::string, std::vector<pagoda::documents::Missing>>& by_chip,
+    const std::vector<RecordedRun>& runs) {
+  std::set<std::string> used;
+  for (const RecordedRun& run : runs)
+    for (const auto& process : run) used.insert(process.chips.begin(), process.chips.end());
+  std::vector<pagoda::documents::Missing> all;
+  for (const auto& [chip, missing] : by_chip)
+    if (used.contains(chip) || used.empty())
+      for (const pagoda::documents::Missing& m : missing)
+        all.push_back({m.what, used.size() > 1 ? "on " + chip + ": " + m.why : m.why});
+  return all;
+}
+
+int profile_program(const Options& options, const Probe& probed) {
+  const Folder folder(options);
+  Settings settings = settings_of(options);
+  std::vector<pagoda::documents::Missing> missing;
+  std::map<std::string, std::vector<pagoda::documents::Missing>> missing_by_chip;
+  if (options.mode == "time") {
+    missing = {{"flops", "--mode time reads no counters"}, {"bytes", "--mode time reads no counters"}};
+  } else {
+    for (const ProbedDevice& device : probed.devices) {
+      const pagoda::documents::MetricPlan plan = pagoda::documents::plan_metrics(
+          pagoda::documents::chip_metrics(device.chip), metric_mode(options.mode), options.precision);
+      settings.groups[device.chip] = pagoda::measured::profile::session_metrics(plan, metric_mode(options.mode));
+      missing_by_chip[device.chip] = plan.missing;
+    }
+    missing.push_back({"energy", "counters change how long the program takes; --mode time measures it"});
+  }
+  // One run of the program a group, or one run whose iterations take turns.
+  std::size_t turns = 1;
+  const bool in_turns = options.mode == "rotate" && options.iteration.empty();
+  const auto all = settings.groups;
+  if (in_turns)
+    for (const auto& [chip, groups] : all) turns = std::max(turns, groups.size());
+  std::vector<RecordedRun> runs;
+  pagoda::base::ProcessEnd end;
+  for (std::size_t turn = 0; turn < turns; ++turn) {
+    if (in_turns)
+      for (const auto& [chip, groups] : all) settings.groups[chip] = {groups[turn % groups.size()]};
+    Ran ran = run_once(options, settings, folder.path() + "/run" + std::to_string(turn));
+    end = ran.end;
+    if (in_turns)
+      for (auto& process : ran.run)
+        for (auto& launch : process.launches) launch.group = static_cast<std::int64_t>(turn);
+    runs.push_back(std::move(ran.run));
+    if (!end.succeeded()) break;
+  }
+  std::string chip;
+  for (const RecordedRun& run : runs)
+    for (const auto& process : run)
+      if (chip.empty() && !process.chips.empty()) chip = process.chips.front();
+  const auto of_chips = missing_of(missing_by_chip, runs);
+  missing.insert(missing.begin(), of_chips.begin(), of_chips.end());
+  const pagoda::measured::profile::RecordOptions how{options.mode, missing, options.warmup};
+  pagoda::documents::Measured measured =
+      options.mode == "time" || chip.empty()
+          ? pagoda::measured::profile::measured_of(runs, how)
+          : pagoda::measured::profile::measured_of(runs, pagoda::documents::chip_metrics(chip), how);
+  add_environment(probed, options, measured);
+  add_end(end, measured);
+  int code = report(options, measured, pagoda::measured::profile::record_csv(runs));
+  if (!end.succeeded()) return end_as(end);
+  if (!options.verify.empty() && code == kDone) code = verify(options, measured, probed);
+  return code;
+}
+
+// Files are read and written after the program has run: whether they can be is seen before.
+void require_files(const Options& options) {
+  if (!options.estimate.empty()) pagoda::measured::load_estimate(options.estimate);
+  const bool is_study = !options.models.empty() || !options.batches.empty();
+  for (const std::string& path : {options.output, options.csv}) {
+    if (path.empty() || path == "-" || is_study) continue;
+    const fs::path folder = fs::absolute(path).parent_path();
+    std::error_code ignored;
+    if (fs::is_directory(path, ignored)) throw pagoda::Error(path + " is a folder; give the path of a file");
+    if (!fs::is_directory(folder, ignored) || access(folder.c_str(), W_OK) != 0)
+      throw pagoda::Error(path + " cannot be written; see that " + folder.string() + " is a folder that can be");
+  }
+}
+
+// What stands in the way of the profiler in the environment or in the program itself.
+void warn(const Executable& program) {
+  if (!program.warning.empty()) std::fprintf(stderr, "pagoda-profile: %s\n", program.warning.c_str());
+  for (const char* name : {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"})
+    if (const char* const value = std::getenv(name); value != nullptr && *value != '\0')
+      std::fprintf(stderr, "pagoda-profile: %s was %s; for the program it is the profiler of this run instead\n", name,
+                   value);
+}
+
+}  // namespace
+
+int run(const Options& options) {
+  if (!options.cupti.empty()) setenv("PAGODA_CUPTI", options.cupti.c_str(), 1);
+  require_files(options);
+  const Executable program = find_executable(options.command.front());
+  if (!program.problem.empty()) throw ToolError(program.exit_code, program.problem);
+  if (options.mode != "ncu") warn(program);
+  if (options.list_ranges) return list_ranges(options);
+  if (options.mode == "ncu" && !options.chip.empty()) return profile_with_ncu(options, options.chip);
+  const ProbeFor what = options.mode == "time"  ? ProbeFor::Times
+                                 : options.mode == "ncu" ? ProbeFor::Chip
+                                                         : ProbeFor::Counters;
+  const Probe probed = probe(what, injected_library(options));
+  if (!probed.problem.empty()) throw ToolError(kNoDevice, probed.problem);
+  if (options.mode != "ncu") return profile_program(options, probed);
+  const std::string& chip = probed.devices.front().chip;
+  for (const ProbedDevice& device : probed.devices)
+    if (device.chip != chip)
+      throw pagoda::Error("the devices are of several chips (" + chip + ", " + device.chip +
+                          "), whose metrics differ; choose one with --chip, and its devices with CUDA_VISIBLE_DEVICES");
+  return profile_with_ncu(options, chip);
+}
+
+}  // namespace profile

@@ -1,0 +1,88 @@
+#include "arguments.h"
+
+#include <CLI/CLI.hpp>
+#include <utility>
+
+#include "commands.h"
+#include "tool.h"
+
+namespace pagoda::tools {
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  pagoda-report csv out -o tidy.csv                                  a row an experiment
+  pagoda-report csv out --columns layers -o resnet50_layers.csv      in the columns of older tables
+  pagoda-report csv out --columns calibration --machine h200 -o runs.csv    what pagoda-calibrate fits to
+  pagoda-report compare main branch                                  exit 3 where something is slower beyond noise
+  pagoda-report compare out --base compile=eager --new compile=inductor -o gain.html
+  pagoda-report latest january february -o curve.svg                 sorted speed-ups and the correctness gap
+  pagoda-report history january february march -o history.html
+  pagoda-report measured out --key 4f1c -o measured.json             for roofline-plot
+  pagoda-report explain out --base compile=eager --new compile=inductor --models models/skeletons
+RESULTS is a results.jsonl, or a folder of them. What FILE ends in gives the format: csv, svg, png, html; else text.
+Exit codes: 0 done, 1 unusable input, 2 usage, 3 slower beyond noise or no longer running (compare).)";
+
+}  // namespace
+
+std::optional<ReportArguments> parse_report(int argc, char** argv) {
+  CLI::App app("Tables, comparisons, histories and reasons from results of pagoda-bench.", "pagoda-report");
+  app.set_version_flag("--version", "pagoda-report " PAGODA_VERSION);
+  app.footer(kExamples);
+  app.require_subcommand(1);
+  ReportArguments flags;
+  const auto command = [&](const char* name, const char* help, int most) {
+    CLI::App* sub = app.add_subcommand(name, help);
+    sub->add_option("RESULTS", flags.inputs, "results.jsonl, or a folder of them")->required()->expected(1, most);
+    sub->add_option("-o,--output", flags.output, "file to write, whole or not at all (default: standard output)");
+    return sub;
+  };
+  const auto with_title = [&](CLI::App* sub) { sub->add_option("--title", flags.title, "of pictures and pages"); };
+  const auto with_sets = [&](CLI::App* sub) {
+    sub->add_option("--base", flags.base, "only records with AXIS=VALUE,… as base");
+    sub->add_option("--new", flags.now, "only records with AXIS=VALUE,… as new");
+    sub->add_option("--without", flags.compare.without, "axes that do not tell configurations apart")->delimiter(',');
+  };
+  CLI::App* csv_command = command("csv", "a table", 1000);
+  csv_command->add_option("--columns", flags.columns, std::string(present::kResultColumnNames))->capture_default_str();
+  csv_command->add_option("--models", flags.models, "join the structure of NAME.onnx in this folder as columns");
+  csv_command->add_option("--machine", flags.machine, "calibration: the device as onnx-estimate --device takes it");
+  CLI::App* compare_command = command("compare", "two sets: speed-ups, intervals, what is slower beyond noise", 2);
+  with_sets(compare_command);
+  with_title(compare_command);
+  compare_command->add_option("--tolerance", flags.compare.tolerance, "changes below this are none")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  compare_command
+      ->add_option("--false-alarm", flags.compare.false_alarm,
+                   "probability of calling anything slower where nothing changed")
+      ->check(CLI::Range(1e-9, 0.5))
+      ->capture_default_str();
+  compare_command->add_flag("--no-gate", flags.no_gate, "exit 0 all the same");
+  CLI::App* latest_command = command("latest", "sorted speed-ups and correctness of the newest of each series", 1000);
+  CLI::App* history_command = command("history", "speed-ups over time: geometric mean and percentiles", 1000);
+  for (CLI::App* sub : {latest_command, history_command}) {
+    sub->add_option("--baseline", flags.baseline, "oldest, the name of a snapshot, or AXIS=VALUE,…")
+        ->capture_default_str();
+    with_title(sub);
+  }
+  CLI::App* measured_command = command("measured", "one record as pagoda.measured/1", 1);
+  measured_command->add_option("--key", flags.key, "the beginning of its key");
+  CLI::App* explain_command = command("explain", "which structure goes with speed: ranks, correlations, a tree", 2);
+  with_sets(explain_command);
+  with_title(explain_command);
+  explain_command->add_option("--models", flags.models, "folder of NAME.onnx for models known by name only");
+  explain_command->add_option("--depth", flags.explain.depth, "of the tree")->check(CLI::Range(1, 8));
+  explain_command->add_option("--leaf", flags.explain.smallest_leaf, "models in a leaf at least")
+      ->check(CLI::Range(1, 100));
+  if (!parse(app, argc, argv)) return std::nullopt;
+  for (const auto& [sub, run] : {std::pair{csv_command, &report_csv},
+                                 {compare_command, &report_compare},
+                                 {latest_command, &report_latest},
+                                 {history_command, &report_history},
+                                 {measured_command, &report_measured},
+                                 {explain_command, &report_explain}})
+    if (*sub) flags.command = run;
+  return flags;
+}
+
+}  // namespace pagoda::tools

@@ -1,0 +1,24 @@
+// The command line of pagoda-report.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pagoda/present/result_report.h"
+
+namespace pagoda::tools {
+
+struct ReportArguments {
+  std::vector<std::string> inputs;
+  std::string output, title, columns = "tidy", baseline = "oldest", base, now, key, models, quantity, machine;
+  present::CompareOptions compare;
+  present::ExplainOptions explain;
+  bool no_gate = false;
+  int (*command)(const ReportArguments&) = nullptr;  // that was asked for; one of commands.h
+};
+
+// Empty after --help or --version. Throws UsageError.
+std::optional<ReportArguments> parse_report(int argc, char** argv);
+
+}  // namespace pagoda::tools

@@ -1,0 +1,219 @@
+#include "commands.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <iostream>
+#include <map>
+
+#include "pagoda/core/analyze.h"
+#include "pagoda/core/model.h"
+#include "pagoda/core/structure.h"
+#include "pagoda/documents/result.h"
+#include "pagoda/present/report.h"
+#include "tool.h"
+
+namespace pagoda::tools {
+namespace {
+
+std::vector<documents::Result> load(const std::string& path) {
+  if (!std::filesystem::exists(path))
+    throw Error(path + ": is not there; expected a results.jsonl of pagoda-bench, or a folder of them");
+  documents::ResultSet set = documents::load_results(path);
+  if (set.results.empty())
+    throw Error(path + ": holds no results; expected lines of pagoda.result/1 as pagoda-bench run writes them");
+  if (set.torn > 0) std::cerr << "pagoda-report: " << path << ": " << set.torn << " torn lines left out\n";
+  return std::move(set.results);
+}
+
+std::string text_of(const documents::Result& result, const std::string& axis) {
+  documents::Config one;
+  if (const auto it = result.config.find(axis); it != result.config.end()) one[axis] = it->second;
+  if (one.empty()) return {};
+  const std::string text = documents::label(one), prefix = axis + "=";
+  return text.starts_with(prefix) ? text.substr(prefix.size()) : text;
+}
+
+std::string time_of(const documents::Result& result) {
+  const auto it = result.metadata.find("time");
+  const auto* text = it == result.metadata.end() ? nullptr : std::get_if<std::string>(&it->second);
+  return text ? *text : std::string();
+}
+
+// Records with the values of "AXIS=VALUE,…"; the axes' names are added to `axes`.
+std::vector<documents::Result> chosen(const std::vector<documents::Result>& results, const std::string& conditions,
+                                      std::vector<std::string>& axes) {
+  std::vector<documents::Result> list = results;
+  for (std::size_t begin = 0; begin <= conditions.size();) {
+    const std::size_t end = std::min(conditions.find(',', begin), conditions.size());
+    const std::string part = conditions.substr(begin, end - begin);
+    const std::size_t equals = part.find('=');
+    if (equals == std::string::npos) throw Error("\"" + part + "\": expected AXIS=VALUE, like compile=eager");
+    const std::string axis = part.substr(0, equals), value = part.substr(equals + 1);
+    axes.push_back(axis);
+    std::erase_if(list, [&](const documents::Result& r) { return text_of(r, axis) != value; });
+    begin = end + 1;
+  }
+  if (list.empty()) throw Error("\"" + conditions + "\": no record has these values");
+  return list;
+}
+
+struct TwoSets {
+  std::vector<documents::Result> base, now;
+};
+
+// Two inputs, or two parts of one.
+TwoSets two_sets(const ReportArguments& flags, present::CompareOptions& options) {
+  TwoSets sets;
+  if (flags.inputs.size() == 2) {
+    sets = {load(flags.inputs[0]), load(flags.inputs[1])};
+  } else {
+    if (flags.base.empty() || flags.now.empty())
+      throw Error("with one set of results say what is compared: --base AXIS=VALUE and --new AXIS=VALUE");
+    const std::vector<documents::Result> all = load(flags.inputs[0]);
+    sets = {all, all};
+  }
+  if (!flags.base.empty()) sets.base = chosen(sets.base, flags.base, options.without);
+  if (!flags.now.empty()) sets.now = chosen(sets.now, flags.now, options.without);
+  return sets;
+}
+
+present::ReportFormat format_of(const std::string& path) {
+  const std::string end = std::filesystem::path(path).extension().string();
+  if (end == ".csv") return present::ReportFormat::Csv;
+  if (end == ".svg") return present::ReportFormat::Svg;
+  if (end == ".png") return present::ReportFormat::Png;
+  if (end == ".html") return present::ReportFormat::Html;
+  if (path.empty() || path == "-" || end == ".txt") return present::ReportFormat::Text;
+  throw Error(path + ": no format \"" + end + "\"; expected .csv, .svg, .png, .html or .txt");
+}
+
+// Structure profiles of the models that the records name: their own files, or files of that name in --models.
+present::ModelFeatures features_of(const std::vector<documents::Result>& results, const std::string& folder) {
+  present::ModelFeatures features;
+  for (const documents::Result& result : results) {
+    const std::string name = text_of(result, "model");
+    if (features.contains(name)) continue;
+    std::vector<std::string> candidates;
+    if (!folder.empty()) {
+      candidates.push_back(folder + "/" + name + ".onnx");
+      candidates.push_back(folder + "/" + std::filesystem::path(name).filename().string());
+    }
+    candidates.push_back(text_of(result, "model_file"));
+    for (const std::string& path : candidates) {
+      if (path.empty() || !std::filesystem::is_regular_file(path)) continue;
+      const Model model = load_model(path);
+      features[name] = pagoda::features(structure_profile(model, analyze(model)));
+      break;
+    }
+  }
+  return features;
+}
+
+std::vector<present::Snapshot> snapshots_of(const ReportArguments& flags) {
+  if (flags.inputs.size() == 1) return present::by_day(load(flags.inputs[0]));
+  std::vector<present::Snapshot> list;
+  for (const std::string& input : flags.inputs) {
+    const std::filesystem::path path = std::filesystem::path(input).lexically_normal();
+    present::Snapshot snapshot{
+        .name = path.has_filename() ? path.stem().string() : path.parent_path().filename().string(),
+        .time = {},
+        .results = load(input)};
+    for (const documents::Result& result : snapshot.results) {
+      const std::string time = time_of(result);
+      if (!time.empty() && (snapshot.time.empty() || time < snapshot.time)) snapshot.time = time;
+    }
+    list.push_back(std::move(snapshot));
+  }
+  // Oldest first where the records say when they were made; else as given.
+  std::stable_sort(list.begin(), list.end(), [](const present::Snapshot& a, const present::Snapshot& b) {
+    return !a.time.empty() && !b.time.empty() && a.time < b.time;
+  });
+  return list;
+}
+
+}  // namespace
+
+int report_csv(const ReportArguments& flags) {
+  const auto columns = present::result_columns(flags.columns);
+  if (!columns)
+    throw Error("--columns " + flags.columns + ": expected one of " + std::string(present::kResultColumnNames));
+  if (*columns == present::ResultColumns::Calibration && flags.machine.empty())
+    throw Error("--columns calibration: needs --machine, the device of these results as onnx-estimate knows it");
+  std::vector<documents::Result> results;
+  for (const std::string& input : flags.inputs)
+    for (documents::Result& result : load(input)) results.push_back(std::move(result));
+  write_output(flags.output, present::results_csv(
+                                 results, *columns,
+                                 flags.models.empty() ? present::ModelFeatures() : features_of(results, flags.models),
+                                 flags.machine));
+  return kDone;
+}
+
+int report_compare(const ReportArguments& flags) {
+  present::CompareOptions options = flags.compare;
+  const TwoSets sets = two_sets(flags, options);
+  const present::ResultComparison comparison = present::compare_results(sets.base, sets.now, options);
+  if (comparison.rows.empty() && comparison.broken.empty() && comparison.repaired.empty())
+    throw Error("no configuration is in both sets; they differ in an axis: name it by --without");
+  write_output(flags.output, present::comparison_report(comparison, format_of(flags.output), flags.title));
+  if (!comparison.regressed() || flags.no_gate) return kDone;
+  std::cerr << "pagoda-report: " << comparison.count(present::SpeedVerdict::Slower) << " slower beyond noise, "
+            << comparison.broken.size() << " no longer run\n";
+  return kPartial;
+}
+
+int report_latest(const ReportArguments& flags) {
+  const present::History history = present::history(snapshots_of(flags), flags.baseline);
+  write_output(flags.output, present::latest_report(history, format_of(flags.output), flags.title));
+  return kDone;
+}
+
+int report_history(const ReportArguments& flags) {
+  const present::History history = present::history(snapshots_of(flags), flags.baseline);
+  write_output(flags.output, present::history_report(history, format_of(flags.output), flags.title));
+  return kDone;
+}
+
+int report_measured(const ReportArguments& flags) {
+  std::vector<documents::Result> found;
+  for (documents::Result& result : load(flags.inputs[0]))
+    if (result.key.starts_with(flags.key)) found.push_back(std::move(result));
+  if (found.size() != 1)
+    throw Error("--key \"" + flags.key + "\": " + std::to_string(found.size()) +
+                " records have it; expected the beginning of one key (pagoda-report csv lists them)");
+  write_output(flags.output, documents::write_measured(present::measured_of(found[0])));
+  return kDone;
+}
+
+int report_explain(const ReportArguments& flags) {
+  std::map<std::string, double> values;
+  std::string quantity;
+  std::vector<documents::Result> all;
+  present::CompareOptions options = flags.compare;
+  if (flags.inputs.size() == 2 || !flags.base.empty()) {
+    const TwoSets sets = two_sets(flags, options);
+    all = sets.now;
+    for (const present::MeanRatio& model : present::compare_results(sets.base, sets.now, options).models)
+      values[model.name] = model.ratio;
+    quantity = "speed-up";
+  } else {
+    // Seconds of one item: the geometric mean over a model's records.
+    all = load(flags.inputs[0]);
+    std::map<std::string, std::pair<double, double>> sums;
+    for (const documents::Result& r : all) {
+      if (!r.timing || !(r.timing->latency.p50 > 0)) continue;
+      auto& [sum, count] = sums[text_of(r, "model")];
+      sum += std::log(r.timing->latency.p50 / r.items.value_or(1));
+      count += 1;
+    }
+    for (const auto& [model, sum] : sums) values[model] = std::exp(sum.first / sum.second);
+    quantity = "seconds an item";
+  }
+  write_output(flags.output, present::explanation_report(
+                                 present::explain(quantity, values, features_of(all, flags.models), flags.explain),
+                                 format_of(flags.output), flags.title));
+  return kDone;
+}
+
+}  // namespace pagoda::tools
