@@ -4,6 +4,8 @@
 #include <set>
 
 #include "import/import_data.h"
+#include "join/pytorch_calls.h"
+#include "pagoda/core/operators.h"
 
 namespace pagoda::measured {
 namespace {
@@ -273,6 +275,13 @@ TEST_CASE("an estimate that is none is an error with its place") {
   CHECK_THROWS_WITH_AS(measured::parse_estimate(R"({"schema":"pagoda.estimate/1","nodes":[{"name":3}]})", "e.json"),
                        "e.json.nodes[0].name: expected a string, found 3", Error);
   CHECK_THROWS_AS(measured::load_estimate("/nonexistent"), Error);
+}
+
+TEST_CASE("the table of PyTorch's calls names ONNX operators that exist") {
+  CHECK(import::pytorch_calls().size() > 40);
+  for (const import::PytorchCall& call : import::pytorch_calls())
+    for (const std::string_view onnx : call.onnx)
+      if (!onnx.empty()) CHECK_MESSAGE(operator_facts("", onnx).kind != OpKind::Unknown, call.aten);
 }
 
 }  // namespace pagoda::measured

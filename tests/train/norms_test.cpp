@@ -17,14 +17,14 @@ using test::Dual;
 namespace {
 
 using Duals = std::vector<Dual>;
-using Numbers = std::vector<Counted>;
+using Reals = std::vector<Counted>;
 
 // Data and arriving gradients that are all different.
 double sample(std::size_t i) { return 0.2 + 0.37 * static_cast<double>(i % 7) - 0.11 * static_cast<double>(i % 5); }
 
 // dx_j = Σ_i dy_i · ∂y_i/∂x_j.
 std::vector<double> exact(const std::function<Duals(const Duals&)>& forward, const std::vector<double>& x,
-                          const Numbers& dy) {
+                          const Reals& dy) {
   std::vector<double> dx;
   for (std::size_t j = 0; j < x.size(); ++j) {
     Duals seeded;
@@ -43,10 +43,10 @@ std::vector<double> samples(std::size_t count) {
   return values;
 }
 
-Numbers numbers(const std::vector<double>& values) { return {values.begin(), values.end()}; }
+Reals numbers(const std::vector<double>& values) { return {values.begin(), values.end()}; }
 
-Numbers arriving(std::size_t count) {
-  Numbers dy;
+Reals arriving(std::size_t count) {
+  Reals dy;
   for (std::size_t i = 0; i < count; ++i) dy.emplace_back(sample(3 * i + 2));
   return dy;
 }
@@ -66,7 +66,7 @@ void check(const OpCost& got, const Counts& expected) {
   CHECK(got.comparisons == Dim(expected.comparisons));
 }
 
-void check_values(const Numbers& got, const std::vector<double>& expected) {
+void check_values(const Reals& got, const std::vector<double>& expected) {
   REQUIRE(got.size() == expected.size());
   for (std::size_t i = 0; i < got.size(); ++i) CHECK(got[i].v == doctest::Approx(expected[i]));
 }
@@ -127,8 +127,8 @@ TEST_CASE("normalisations: gradients of data, scale and bias are right and take 
   for (const NormCase& norm : kNorms) {
     CAPTURE(std::string(norm.name));
     const std::vector<double> values = samples(norm.elements);
-    const Numbers x = numbers(values);
-    const Numbers dy = arriving(norm.elements);
+    const Reals x = numbers(values);
+    const Reals dy = arriving(norm.elements);
     std::vector<Counted> mean, rstd;
     for (const auto& [m, variance] : statistics(norm, x)) {
       mean.push_back(m);
@@ -141,7 +141,7 @@ TEST_CASE("normalisations: gradients of data, scale and bias are right and take 
 
     // dγ and dβ: the first term of a sum is no addition.
     Counted::counts = {};
-    Numbers scale_sums(norm.scales), bias_sums(norm.scales);
+    Reals scale_sums(norm.scales), bias_sums(norm.scales);
     std::vector<bool> begun(norm.scales, false);
     const bool has_bias = norm.centred && norm.scales > 0;
     for (std::size_t i = 0; i < norm.elements && norm.scales > 0; ++i) {
@@ -155,7 +155,7 @@ TEST_CASE("normalisations: gradients of data, scale and bias are right and take 
 
     // dx. Batch statistics: the sums above are those it needs. Else sums over rows, from 0.
     Counted::counts = {};
-    Numbers dx(norm.elements), first(norm.rows, Counted(0)), second(norm.rows, Counted(0)), hat(norm.elements),
+    Reals dx(norm.elements), first(norm.rows, Counted(0)), second(norm.rows, Counted(0)), hat(norm.elements),
         g(norm.elements);
     if (norm.batch) {
       for (std::size_t c = 0; c < norm.rows; ++c) {
@@ -216,12 +216,12 @@ TEST_CASE("batch statistics with frozen scale and bias: dx takes their sums") {
 TEST_CASE("softmax, log-softmax and p-norms: gradients are right and take what the rules say") {
   const std::size_t rows = 4, length = 6, n = rows * length;
   const std::vector<double> values = samples(n);
-  const Numbers x = numbers(values), dy = arriving(n);
+  const Reals x = numbers(values), dy = arriving(n);
   // A function of each row of x, and its gradient of row, y and dy.
   struct Case {
     const char* node;
     std::function<Duals(const Duals&)> forward;
-    std::function<Numbers(const Numbers& x, const Numbers& y, const Numbers& dy)> backward;
+    std::function<Reals(const Reals& x, const Reals& y, const Reals& dy)> backward;
     int saved;  // bytes
   };
   const auto softmax = [](const Duals& row) {
@@ -244,11 +244,11 @@ TEST_CASE("softmax, log-softmax and p-norms: gradients are right and take what t
     };
   };
   const auto lp_backward = [](bool squares) {
-    return [squares](const Numbers& row, const Numbers& y, const Numbers& d) {
+    return [squares](const Reals& row, const Reals& y, const Reals& d) {
       Counted sum = 0, length_of = 0;
       for (const Counted& e : row) length_of.v += squares ? e.v * e.v : std::fabs(e.v);
       if (squares) length_of.v = std::sqrt(length_of.v);
-      Numbers dx;
+      Reals dx;
       for (std::size_t i = 0; i < row.size(); ++i) sum = sum + d[i] * y[i];
       for (std::size_t i = 0; i < row.size(); ++i)
         dx.push_back((d[i] - (squares ? y[i] : sign(row[i])) * sum) / length_of);
@@ -257,9 +257,9 @@ TEST_CASE("softmax, log-softmax and p-norms: gradients are right and take what t
   };
   const Case cases[] = {
       {"Softmax(x)", softmax,
-       [](const Numbers&, const Numbers& y, const Numbers& d) {
+       [](const Reals&, const Reals& y, const Reals& d) {
          Counted sum = 0;
-         Numbers dx;
+         Reals dx;
          for (std::size_t i = 0; i < y.size(); ++i) sum = sum + d[i] * y[i];
          for (std::size_t i = 0; i < y.size(); ++i) dx.push_back(y[i] * (d[i] - sum));
          return dx;
@@ -271,9 +271,9 @@ TEST_CASE("softmax, log-softmax and p-norms: gradients are right and take what t
          for (const Dual& e : softmax(row)) y.push_back(log(e));
          return y;
        },
-       [](const Numbers&, const Numbers& y, const Numbers& d) {
+       [](const Reals&, const Reals& y, const Reals& d) {
          Counted sum = 0;
-         Numbers dx;
+         Reals dx;
          for (std::size_t i = 0; i < y.size(); ++i) sum = sum + d[i];
          for (std::size_t i = 0; i < y.size(); ++i) dx.push_back(d[i] - exp(y[i]) * sum);
          return dx;
@@ -287,8 +287,8 @@ TEST_CASE("softmax, log-softmax and p-norms: gradients are right and take what t
     Counted::counts = {};
     for (std::size_t r = 0; r < rows; ++r) {
       const std::vector<double> own(values.begin() + r * length, values.begin() + (r + 1) * length);
-      const Numbers own_dy(dy.begin() + r * length, dy.begin() + (r + 1) * length);
-      Numbers y;
+      const Reals own_dy(dy.begin() + r * length, dy.begin() + (r + 1) * length);
+      Reals y;
       for (const Dual& e : row.forward(Duals(own.begin(), own.end()))) y.emplace_back(e.v);
       check_values(row.backward(numbers(own), y, own_dy), exact(row.forward, own, own_dy));
     }
@@ -339,7 +339,7 @@ TEST_CASE("reductions: gradients are right and take what the rules say") {
   };
   std::vector<double> values = samples(24);
   for (double& value : values) value = std::fabs(value) + 0.1;
-  const Numbers dy = arriving(4);
+  const Reals dy = arriving(4);
   for (const Case& row : cases) {
     CAPTURE(std::string(row.op));
     Counted::counts = {};
@@ -347,7 +347,7 @@ TEST_CASE("reductions: gradients are right and take what the rules say") {
       const std::vector<double> own(values.begin() + r * 6, values.begin() + (r + 1) * 6);
       const Counted y = row.forward(Duals(own.begin(), own.end())).v;
       const Counted prepared = row.result(dy[r], y);
-      Numbers dx;
+      Reals dx;
       for (const double x : own) dx.push_back(row.element(prepared, x, y));
       check_values(dx, exact([&](const Duals& at) { return Duals{row.forward(at)}; }, own, {dy[r]}));
     }

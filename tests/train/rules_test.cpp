@@ -192,27 +192,15 @@ std::vector<std::string> test::rule_nodes() {
   return nodes;
 }
 
-TEST_CASE("every operator of ai.onnx has a row: its gradients, why it has none, or that they are not modelled") {
-  for (const ops::Family& family : ops::families())
-    for (const OpRule& rule : family.rules) {
-      if (!family.domain.empty()) continue;
-      CAPTURE(std::string(rule.name));
-      CHECK(train_rules::find_backward_rule("", rule.name) != nullptr);
-    }
-  // These the driver handles itself.
-  for (const char* name : {"If", "Loop", "Scan", "SequenceMap"}) {
-    const auto* rule = train_rules::find_backward_rule("", name);
-    REQUIRE(rule != nullptr);
-    CHECK(rule->is_unmodelled());
+TEST_CASE("an operator without a backward rule is reported, or has no gradient by nature") {
+  // The bodies of these are graphs, which the driver handles itself.
+  for (const char* name : {"If", "Loop", "Scan", "SequenceMap", "GridSample"})
+    CHECK_MESSAGE(train_rules::backward_rule("", name).is_unmodelled(), name);
+  for (const char* name : {"Sign", "Equal", "Shape", "QLinearConv"}) {
+    CAPTURE(name);
+    CHECK_FALSE(train_rules::backward_rule("", name).is_unmodelled());
+    CHECK_FALSE(train_rules::backward_rule("", name).can_have_gradient(0));
   }
-}
-
-TEST_CASE("no row stands for an operator that does not exist") {
-  const std::set<std::string_view> structures = {"If", "Loop", "Scan", "SequenceMap"};
-  for (const train_rules::BackwardRule& rule : train_rules::default_rules())
-    CHECK_MESSAGE((structures.contains(rule.name) || ops::find_rule("", rule.name) != nullptr), rule.name);
-  for (const train_rules::BackwardRule& rule : train_rules::microsoft_rules())
-    CHECK_MESSAGE(ops::find_rule("com.microsoft", rule.name) != nullptr, rule.name);
 }
 
 TEST_CASE("every rule has a case") {
@@ -221,7 +209,7 @@ TEST_CASE("every rule has a case") {
        {test::elementwise_nodes(), test::norm_nodes(), test::rule_nodes(), test::contraction_nodes()})
     for (const std::string& node : nodes) tested.insert(node.substr(0, node.find('(')));
   for (const train_rules::BackwardRule& rule : train_rules::default_rules())
-    if (rule.gradients != nullptr) CHECK_MESSAGE(tested.contains(std::string(rule.name)), rule.name);
+    CHECK_MESSAGE(tested.contains(std::string(rule.name)), rule.name);
   for (const train_rules::BackwardRule& rule : train_rules::microsoft_rules())
     CHECK_MESSAGE(tested.contains("com.microsoft." + std::string(rule.name)), rule.name);
 }

@@ -5,6 +5,7 @@
 #include <cctype>
 
 #include "infer/batch_axis.h"
+#include "infer/exporter_dims.h"
 
 namespace pagoda::inline core {
 namespace {
@@ -59,7 +60,7 @@ class Binder {
     for (const auto& [input, sizes] : asked.input_shapes) bind_shape(input, sizes);
     if (asked.batch > 0 || asked.symbolic_batch) bind_batch(asked.batch);
     solve_formulas();
-    assume_total();
+    assume_derived();
     for (TensorType& type : bound_.types)
       if (type.shape)
         for (Dim& dim : *type.shape) {
@@ -131,21 +132,22 @@ class Binder {
       }
   }
 
-  // Decoders as onnxruntime-genai builds them name the length of the mask apart from its parts. Nothing in the graph
-  // ties them, as past and present may share one buffer longer than both; then the caller gives all three.
-  void assume_total() {
-    const std::string total = "total_sequence_length";
-    const Dim parts = Dim::symbol("past_sequence_length") + Dim::symbol("sequence_length");
-    for (const std::string& name : parts.symbols())
-      if (!bound_.input_dims.contains(name)) return;
-    if (!bound_.input_dims.contains(total) || bound_.options.dims.contains(total)) return;
-    for (TensorType& type : bound_.types)
-      if (type.shape)
-        for (Dim& dim : *type.shape) dim = dim.substitute({{total, parts}});
-    bound_.assumed.emplace(total, parts);
-    bound_.diagnostics.push_back({Severity::Info, "",
-                                  "dim " + total + " taken to be " + parts.to_string() +
-                                      "; give it where past and present share a longer buffer"});
+  void assume_derived() {
+    for (const DerivedDim& derived : kDerivedDims) {
+      const std::string name(derived.dim);
+      const Dim sum = Dim::symbol(derived.sum_of[0]) + Dim::symbol(derived.sum_of[1]);
+      const auto names = sum.symbols();
+      const bool is_open = std::all_of(names.begin(), names.end(),
+                                       [&](const std::string& part) { return bound_.input_dims.contains(part); });
+      if (!is_open || !bound_.input_dims.contains(name) || bound_.options.dims.contains(name)) continue;
+      for (TensorType& type : bound_.types)
+        if (type.shape)
+          for (Dim& dim : *type.shape) dim = dim.substitute({{name, sum}});
+      bound_.assumed.emplace(name, sum);
+      bound_.diagnostics.push_back(
+          {Severity::Info, "",
+           "dim " + name + " taken to be " + sum.to_string() + "; give it where " + std::string(derived.unless)});
+    }
   }
 
   void check_shapes() const {

@@ -15,20 +15,6 @@ namespace {
 constexpr int kMaxDepth = 48;                  // of bodies within bodies
 constexpr std::int64_t kMaxHostElements = 64;  // a longer vector is a tensor, not shape arithmetic
 
-// Ops that are never done before the first run although their inputs may all be constant: random ones, and
-// DequantizeLinear, whose weights runtimes keep at their stored width.
-constexpr std::array<std::string_view, 7> kNeverFolded = {"Bernoulli",        "DequantizeLinear", "Multinomial",
-                                                          "RandomNormal",     "RandomNormalLike", "RandomUniform",
-                                                          "RandomUniformLike"};
-
-// Ops that turn a shape into a tensor of that shape: where host arithmetic ends.
-constexpr std::array<std::string_view, 5> kMaterialise = {"ConstantOfShape", "Expand", "NonZero", "Range", "Tile"};
-
-template <typename Table, typename Key>
-bool contains(const Table& table, const Key& key) {
-  return std::find(table.begin(), table.end(), key) != table.end();
-}
-
 // ValueInfo::tensor of a Constant node's value; below 0, so that no initializer has it.
 std::int32_t tensor_in_node(std::size_t node_index) { return -1 - static_cast<std::int32_t>(node_index); }
 bool is_in_node(std::int32_t tensor) { return tensor < 0; }
@@ -46,12 +32,6 @@ class Scoped {
   T& member_;
   T before_;
 };
-
-// Products of their first two inputs, and operators that only lay out numbers anew.
-constexpr std::array<std::string_view, 7> kProducts = {"Conv",        "ConvTranspose", "FusedConv", "FusedGemm",
-                                                       "FusedMatMul", "Gemm",          "MatMul"};
-constexpr std::array<std::string_view, 6> kLayouts = {"Flatten", "Identity",  "Reshape",
-                                                      "Squeeze", "Transpose", "Unsqueeze"};
 
 }  // namespace
 
@@ -161,6 +141,7 @@ void Walker::visit(Frame& frame, std::size_t node_index) {
   const OpRule* rule = find_rule(node);
   const Function* function = session_.model.function(node.domain, node.op_type, node.overload);
   const StructureVisit structure = structure_visit(node);
+  if (rule != nullptr && function == nullptr && structure == nullptr) state.facts = ops::facts_of(*rule, node);
   std::string problem;
   Cause cause = Cause::Unmodelled;
   try {
@@ -192,9 +173,10 @@ namespace {
 ElementType dequantized_from(const OpContext::State& state) {
   const auto& inputs = state.inputs;
   if (inputs.empty() || inputs[0] == nullptr) return ElementType::Undefined;
-  if (state.node.op_type == "DequantizeLinear") return inputs[0]->type.element;
-  if (contains(kLayouts, state.node.op_type)) return inputs[0]->dequantized_from;
-  if (!contains(kProducts, state.node.op_type) || inputs.size() < 2 || inputs[1] == nullptr)
+  const OpKind kind = state.facts.kind;
+  if (kind == OpKind::Dequantize) return inputs[0]->type.element;
+  if (kind == OpKind::View || kind == OpKind::Transpose) return inputs[0]->dequantized_from;
+  if (!multiplies_first_two(state.facts.form) || inputs.size() < 2 || inputs[1] == nullptr)
     return ElementType::Undefined;
   const ElementType a = inputs[0]->dequantized_from, b = inputs[1]->dequantized_from;
   if (a == b) return a;
@@ -218,7 +200,7 @@ void Walker::visit_rule(Frame& frame, std::size_t node_index, const OpRule& rule
       for (ValueInfo& output : state.outputs) output.value.reset();
     }
   }
-  mark_placement(state.node, rule, state);
+  mark_placement(rule, state);
   if (state.node.op_type == "Constant" && state.outputs.size() == 1) {
     state.outputs[0].tensor_graph = frame.id;
     state.outputs[0].tensor = tensor_in_node(node_index);
@@ -234,16 +216,16 @@ void Walker::visit_rule(Frame& frame, std::size_t node_index, const OpRule& rule
     row.cost = rule.cost(op);
     if (row.cost.macs != Dim(0)) row.dequantized_from = narrow;
   }
-  if (!state.outputs.empty() && !contains(kProducts, state.node.op_type)) state.outputs[0].dequantized_from = narrow;
+  if (!state.outputs.empty() && state.facts.kind != OpKind::Product) state.outputs[0].dequantized_from = narrow;
   count_parameters(row, state);
   frame.rows.push_back(std::move(row));
 }
 
 // Decides whether the node is done before the first run (constant) or on the host (shape arithmetic). Neither may
 // depend on whether a free dim was bound, so that formulas and bound numbers agree.
-void Walker::mark_placement(const Node& node, const OpRule& rule, OpContext::State& state) const {
-  if (contains(kNeverFolded, node.op_type)) return;
-  const bool asks_shape = (node.op_type == "Shape" || node.op_type == "Size") && plain_domain(node.domain).empty();
+void Walker::mark_placement(const OpRule& rule, OpContext::State& state) const {
+  if (state.facts.placement == Placement::NeverFolded) return;
+  const bool asks_shape = state.facts.placement == Placement::AsksShape;
   bool constant = true;
   bool host = asks_shape;
   bool host_or_constant = true;
@@ -258,7 +240,8 @@ void Walker::mark_placement(const Node& node, const OpRule& rule, OpContext::Sta
     constant = host_or_constant;
     host_or_constant = true;
   }
-  host = !constant && host && host_or_constant && rule.fold != nullptr && !contains(kMaterialise, node.op_type);
+  host =
+      !constant && host && host_or_constant && rule.fold != nullptr && state.facts.placement != Placement::Materialises;
   for (const ValueInfo& output : state.outputs) {
     const TensorType& type = output.type;
     const bool is_short =
@@ -317,6 +300,7 @@ NodeReport Walker::row_of(const Frame& frame, std::size_t node_index, const OpCo
   row.graph = frame.id;
   row.node = static_cast<std::int32_t>(node_index);
   row.scope = frame.scope;
+  row.facts = state.facts;
   row.outputs.reserve(state.outputs.size());
   for (std::size_t i = 0; i < state.outputs.size(); ++i) {
     const ValueId id = state.node.outputs[i];

@@ -46,7 +46,7 @@ class Walker {
 
   void visit(Frame& frame, std::size_t node_index);
   void visit_rule(Frame& frame, std::size_t node_index, const OpRule& rule, OpContext::State& state);
-  void mark_placement(const Node& node, const OpRule& rule, OpContext::State& state) const;
+  void mark_placement(const OpRule& rule, OpContext::State& state) const;
   void visit_call(Frame& frame, std::size_t node_index, const Function& function, OpContext::State& state);
   // Structure ops, in control_flow.cpp.
   using StructureVisit = void (Walker::*)(Frame&, std::size_t, OpContext::State&);

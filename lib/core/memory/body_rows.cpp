@@ -38,6 +38,7 @@ class RowReader {
     if (!has_row && function == nullptr) return false;
     if (has_row) {
       step.row = static_cast<std::int32_t>(at);
+      step.is_pointwise = rows_[at].facts.kind == OpKind::Pointwise;
       step.mark = rows_[at++].cost.mark;
       // A call with a row is an aggregate or unmodelled; so is what follows a structure's own row for the same node.
       if (function != nullptr || step.mark != Mark::View) return true;

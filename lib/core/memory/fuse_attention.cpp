@@ -9,18 +9,14 @@
 namespace pagoda::inline core {
 namespace {
 
-constexpr std::array<std::string_view, 3> kProducts = {"Einsum", "FusedMatMul", "MatMul"};
-
-bool is_product(const OpClass* op) {
-  return op != nullptr && std::find(kProducts.begin(), kProducts.end(), op->name) != kProducts.end();
+bool is_product(const OpFacts* op) {
+  return op != nullptr && op->kind == OpKind::Product &&
+         (op->form == ProductForm::Matrices || op->form == ProductForm::Einsum);
 }
 
 // The labels of an Einsum's operand, and of its output (empty when implicit).
 std::string_view einsum_term(const Node& node, std::size_t operand, bool output) {
-  const Attribute* attribute = node.attribute("equation");
-  const auto* text = attribute == nullptr ? nullptr : std::get_if<std::string>(&attribute->value);
-  if (text == nullptr) return {};
-  const std::string_view equation = *text;
+  const std::string_view equation = node.text("equation");
   const std::size_t arrow = equation.find("->");
   if (output) return arrow == std::string_view::npos ? std::string_view() : equation.substr(arrow + 2);
   std::string_view terms = equation.substr(0, arrow);
@@ -130,7 +126,7 @@ class Matcher {
     for (int depth = 0; depth <= kMaxDepth; ++depth) {
       const std::int32_t from = graph_.producer(value);
       if (from < 0 || is_member(from) || !is_free(from)) return;
-      const OpClass& op = *graph_.op(from);
+      const OpFacts& op = *graph_.op(from);
       const Storage* storage = graph_.storage_at(value);
       const bool is_private =
           !storage->is_output && std::all_of(storage->readers.begin(), storage->readers.end(),

@@ -55,43 +55,29 @@ std::optional<RowShape> reduction_rows(const FusionGraph& graph, const Node& nod
   return split_before(shape, index(static_cast<std::int32_t>(axes->front())));
 }
 
-enum class NormAxes : std::uint8_t { Softmax, FromAxis, Last, Channel, ChannelGroup };
-
-constexpr std::array kNormAxes = {
-    std::pair{std::string_view("Softmax"), NormAxes::Softmax},
-    std::pair{std::string_view("LogSoftmax"), NormAxes::Softmax},
-    std::pair{std::string_view("LayerNormalization"), NormAxes::FromAxis},
-    std::pair{std::string_view("RMSNormalization"), NormAxes::FromAxis},
-    std::pair{std::string_view("SimplifiedLayerNormalization"), NormAxes::FromAxis},
-    std::pair{std::string_view("SkipLayerNormalization"), NormAxes::Last},
-    std::pair{std::string_view("SkipSimplifiedLayerNormalization"), NormAxes::Last},
-    std::pair{std::string_view("InstanceNormalization"), NormAxes::Channel},
-    std::pair{std::string_view("GroupNormalization"), NormAxes::ChannelGroup},
-};
-
-std::optional<RowShape> norm_rows(const Node& node, const Shape& shape, std::int64_t opset) {
-  const auto* found =
-      std::find_if(kNormAxes.begin(), kNormAxes.end(), [&](const auto& e) { return e.first == node.op_type; });
+std::optional<RowShape> norm_rows(const Node& node, RowAxes axes, const Shape& shape, std::int64_t opset) {
   const auto rank = static_cast<std::int64_t>(shape.size());
-  if (found == kNormAxes.end() || rank < 1) return std::nullopt;
+  if (rank < 1) return std::nullopt;
   const auto from = [&](std::int64_t axis) -> std::optional<RowShape> {
     if (axis < 0) axis += rank;
     if (axis < 0 || axis >= rank) return std::nullopt;
     return split_before(shape, static_cast<std::size_t>(axis));
   };
-  switch (found->second) {
-    case NormAxes::Last:
+  switch (axes) {
+    case RowAxes::Other:
+      return std::nullopt;
+    case RowAxes::Last:
       return from(-1);
-    case NormAxes::FromAxis:
+    case RowAxes::FromAxis:
       return from(node.integer("axis", -1));
-    case NormAxes::Softmax: {
+    case RowAxes::Softmax: {
       if (opset < 13) return from(node.integer("axis", 1));  // flattened from there
       const std::int64_t axis = node.integer("axis", -1);
       return axis == -1 || axis == rank - 1 ? from(-1) : std::nullopt;
     }
-    case NormAxes::Channel:
+    case RowAxes::Channel:
       return rank < 3 ? std::nullopt : from(2);
-    case NormAxes::ChannelGroup: {
+    case RowAxes::ChannelGroup: {
       const std::int64_t groups = node.integer("num_groups", 0);
       if (rank < 3 || groups < 1) return std::nullopt;
       const auto channels = exact_div(shape[1], Dim(groups));
@@ -116,10 +102,6 @@ bool is_per_row(const Shape& operand, const Shape& output, const Dim& row) {
   return true;
 }
 
-// Products that every library offers for operands stored either way round.
-constexpr std::array<std::string_view, 5> kTakesTransposed = {"FusedMatMul", "Gemm", "MatMul", "MatMulInteger",
-                                                              "QLinearMatMul"};
-
 // --- the pass ---
 
 class Fuser {
@@ -130,7 +112,7 @@ class Fuser {
     const auto count = static_cast<std::int32_t>(graph_.schedule().steps.size());
     for (std::int32_t id = 0; id < count; ++id) {
       if (!graph_.schedule().is_kernel(index(id)) || graph_.group_of(id) >= 0) continue;
-      const OpClass* op = graph_.op(id);
+      const OpFacts* op = graph_.op(id);
       if (op == nullptr || !graph_.reads(id).whole) {
         graph_.add_group(GroupKind::Other, id);
         if (op == nullptr) absorb_prologues(id, op);
@@ -142,30 +124,19 @@ class Fuser {
   }
 
  private:
-  void visit(std::int32_t id, const OpClass& op) {
-    switch (op.kind) {
-      case OpKind::Pointwise:
-        return visit_pointwise(id, op);
-      case OpKind::Reduction:
-      case OpKind::RowNorm:
-        return visit_row_op(id, op);
-      case OpKind::Quantize:
-        return visit_quantize(id);
-      case OpKind::Contraction: {
-        const std::int32_t group = graph_.add_group(GroupKind::Contraction, id);
-        if (const Dim* elements = graph_.elements(graph_.output(id))) graph_.group(group).elements = *elements;
-        return;
-      }
-      case OpKind::Dequantize:
-        graph_.add_group(GroupKind::Dequantize, id);
-        return;
-      case OpKind::Transpose:
-        graph_.add_group(swaps_last_axes(id) ? GroupKind::Transpose : GroupKind::Other, id);
-        return;
-      case OpKind::Expand:
-        graph_.add_group(GroupKind::Other, id);
-        return;
-    }
+  void visit(std::int32_t id, const OpFacts& op) {
+    if (op.kind == OpKind::Pointwise) return visit_pointwise(id, op);
+    if (op.kind == OpKind::Reduction || op.kind == OpKind::Norm) return visit_row_op(id, op);
+    if (op.kind == OpKind::Quantize) return visit_quantize(id);
+    const std::int32_t group = graph_.add_group(group_kind(id, op), id);
+    if (op.kind != OpKind::Product) return;
+    if (const Dim* elements = graph_.elements(graph_.output(id))) graph_.group(group).elements = *elements;
+  }
+
+  GroupKind group_kind(std::int32_t id, const OpFacts& op) const {
+    if (op.kind == OpKind::Product) return GroupKind::Contraction;
+    if (op.kind == OpKind::Dequantize) return GroupKind::Dequantize;
+    return op.kind == OpKind::Transpose && swaps_last_axes(id) ? GroupKind::Transpose : GroupKind::Other;
   }
 
   // The groups that made a node's operands, those first whose tensor nobody else reads, then the latest.
@@ -203,7 +174,7 @@ class Fuser {
 
   // --- element-wise operators ---
 
-  void visit_pointwise(std::int32_t id, const OpClass& op) {
+  void visit_pointwise(std::int32_t id, const OpFacts& op) {
     const Dim* elements = graph_.elements(graph_.output(id));
     if (elements == nullptr) {
       graph_.add_group(GroupKind::Other, id);
@@ -227,10 +198,10 @@ class Fuser {
   }
 
   // The group that quantised an operand, when only this node dequantises it: the rounding stays in registers. Else -1.
-  std::int32_t join_requantised(std::int32_t id, const OpClass& op, const Dim& elements) {
+  std::int32_t join_requantised(std::int32_t id, const OpFacts& op, const Dim& elements) {
     for (const Access& read : graph_.reads(id).accesses) {
       const std::int32_t from = graph_.producer(read.value);
-      const OpClass* made_by = from < 0 ? nullptr : graph_.op(from);
+      const OpFacts* made_by = from < 0 ? nullptr : graph_.op(from);
       if (made_by == nullptr || made_by->kind != OpKind::Dequantize || graph_.group_of(from) < 0) continue;
       if (graph_.group(graph_.group_of(from)).nodes.size() > 1 || !equals(graph_.elements(read.value), elements))
         continue;
@@ -248,7 +219,7 @@ class Fuser {
     return -1;
   }
 
-  std::optional<Fusion> reason_to_join(std::int32_t id, std::int32_t node, const OpClass& op, const Dim& elements) {
+  std::optional<Fusion> reason_to_join(std::int32_t id, std::int32_t node, const OpFacts& op, const Dim& elements) {
     const Group& group = graph_.group(id);
     const auto has_all_elements = [&](ValueId value) { return equals(graph_.elements(value), elements); };
     switch (group.kind) {
@@ -283,7 +254,7 @@ class Fuser {
   }
 
   // `also_inside`: a node outside the group that joins with this one.
-  Fusion epilogue(std::int32_t group, std::int32_t node, const OpClass& op, const Dim& elements,
+  Fusion epilogue(std::int32_t group, std::int32_t node, const OpFacts& op, const Dim& elements,
                   std::int32_t also_inside = -1) {
     bool has_other_tensor = false;  // of full size, made elsewhere
     bool has_vector = false, has_scalar = false;
@@ -322,9 +293,9 @@ class Fuser {
         const Storage* made = graph_.storage_at(graph_.output(chain[i]));
         if (made == nullptr) continue;
         for (const std::int32_t reader : made->readers) {
-          const OpClass* op = graph_.op(reader);
+          const OpFacts* op = graph_.op(reader);
           if (op == nullptr) continue;
-          const bool is_row_op = op->kind == OpKind::Reduction || op->kind == OpKind::RowNorm;
+          const bool is_row_op = op->kind == OpKind::Reduction || op->kind == OpKind::Norm;
           meets_norm = meets_norm || (is_row_op && rows_of(reader, *op));
           if (op->kind == OpKind::Pointwise) chain.push_back(reader);
         }
@@ -374,21 +345,22 @@ class Fuser {
 
   // --- reductions and norms ---
 
-  std::optional<RowShape> rows_of(std::int32_t id, const OpClass& op) const {
+  std::optional<RowShape> rows_of(std::int32_t id, const OpFacts& op) const {
     const Node& node = graph_.node(id);
     const Shape* shape = node.inputs.empty() ? nullptr : graph_.shape(node.inputs[0]);
     if (shape == nullptr) return std::nullopt;
-    return op.kind == OpKind::Reduction ? reduction_rows(graph_, node, *shape) : norm_rows(node, *shape, opset_);
+    return op.kind == OpKind::Reduction ? reduction_rows(graph_, node, *shape)
+                                        : norm_rows(node, op.rows, *shape, opset_);
   }
 
-  void visit_row_op(std::int32_t id, const OpClass& op) {
+  void visit_row_op(std::int32_t id, const OpFacts& op) {
     const auto rows = rows_of(id, op);
     if (!rows) {
       graph_.add_group(GroupKind::Other, id);
       return;
     }
     const Dim elements = *graph_.elements(graph_.node(id).inputs[0]);
-    const bool is_softmax = op.name == "Softmax" || op.name == "LogSoftmax";
+    const bool is_softmax = op.rows == RowAxes::Softmax;
     const auto has_all_elements = [&](ValueId value) { return equals(graph_.elements(value), elements); };
     for (const std::int32_t candidate : producing_groups(id)) {
       Group& group = graph_.group(candidate);
@@ -435,17 +407,16 @@ class Fuser {
   }
 
   // Takes in what only this node reads: dequantised operands, and transposed ones of a product.
-  void absorb_prologues(std::int32_t id, const OpClass* op) {
+  void absorb_prologues(std::int32_t id, const OpFacts* op) {
     const NodeReads& reads = graph_.reads(id);
     if (!reads.whole || (op != nullptr && op->kind == OpKind::Dequantize)) return;
-    const bool takes_transposed = op != nullptr && std::find(kTakesTransposed.begin(), kTakesTransposed.end(),
-                                                             op->name) != kTakesTransposed.end();
+    const bool is_either_way = op != nullptr && takes_transposed(op->form);
     for (const Access& read : reads.accesses) {
       const std::int32_t from = graph_.producer(read.value);
       if (from < 0 || graph_.group_of(from) < 0 || graph_.group_of(from) == graph_.group_of(id)) continue;
       const Storage* storage = graph_.storage_at(read.value);
       const GroupKind kind = graph_.group(graph_.group_of(from)).kind;
-      const bool fits = kind == GroupKind::Dequantize || (kind == GroupKind::Transpose && takes_transposed);
+      const bool fits = kind == GroupKind::Dequantize || (kind == GroupKind::Transpose && is_either_way);
       if (!fits || storage->is_output || storage->readers != std::vector<std::int32_t>{id}) continue;
       graph_.merge(graph_.group_of(id), graph_.group_of(from),
                    kind == GroupKind::Dequantize ? Fusion::Dequantize : Fusion::TransposedOperand);

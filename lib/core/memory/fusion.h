@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "memory/op_class.h"
 #include "memory/schedule.h"
 #include "pagoda/core/traffic.h"
 
@@ -56,7 +55,7 @@ class FusionGraph {
 
   const Schedule& schedule() const { return schedule_; }
   const Node& node(std::int32_t id) const { return schedule_.graph->nodes[static_cast<std::size_t>(id)]; }
-  const OpClass* op(std::int32_t id) const;  // null where the node is no kernel or its cost is not known
+  const OpFacts* op(std::int32_t id) const;  // null where the node is no kernel, or none that fuses
   const Analysis& analysis() const { return analysis_; }
   const Shape* shape(ValueId value) const;  // null when unknown
   const Dim* elements(ValueId value);       // null when unknown

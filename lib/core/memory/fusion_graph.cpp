@@ -27,9 +27,11 @@ FusionGraph::FusionGraph(const Model& model, const Analysis& analysis, const Sch
       reads_(schedule.steps.size()),
       mark_(schedule.steps.size(), 0) {}
 
-const OpClass* FusionGraph::op(std::int32_t id) const {
-  const bool is_known = schedule_.is_kernel(index(id)) && schedule_.steps[index(id)].mark == Mark::Compute;
-  return is_known ? op_class(node(id)) : nullptr;
+const OpFacts* FusionGraph::op(std::int32_t id) const {
+  const Step& step = schedule_.steps[index(id)];
+  if (!schedule_.is_kernel(index(id)) || step.mark != Mark::Compute) return nullptr;
+  const OpFacts& facts = analysis_.nodes[index(step.row)].facts;
+  return is_fusible(facts.kind) ? &facts : nullptr;
 }
 
 const Shape* FusionGraph::shape(ValueId value) const {

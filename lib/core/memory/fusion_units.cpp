@@ -164,14 +164,14 @@ std::vector<MovedUnit> in_order(std::vector<MovedUnit> units, const FusionGraph&
 void recompute_dequantised(const Model& model, const Analysis& analysis, Schedule& schedule) {
   FusionGraph graph(model, analysis, schedule);
   const auto dequantises_itself = [&](std::int32_t reader) {
-    const OpClass* op = schedule.is_kernel(index(reader)) ? graph.op(reader) : nullptr;
+    const OpFacts* op = schedule.is_kernel(index(reader)) ? graph.op(reader) : nullptr;
     return op != nullptr && op->kind != OpKind::Dequantize && graph.reads(reader).whole;
   };
   std::vector<std::int32_t> chosen;  // storages
   for (std::size_t id = 0; id < schedule.storages.size(); ++id) {
     const Storage& made = schedule.storages[id];
     if (made.producer < 0 || made.readers.size() < 2 || made.is_output || made.is_held) continue;
-    const OpClass* op = graph.op(made.producer);
+    const OpFacts* op = graph.op(made.producer);
     if (op == nullptr || op->kind != OpKind::Dequantize || !graph.reads(made.producer).whole) continue;
     if (std::all_of(made.readers.begin(), made.readers.end(), dequantises_itself))
       chosen.push_back(static_cast<std::int32_t>(id));

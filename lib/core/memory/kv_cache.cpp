@@ -4,7 +4,6 @@
 #include "memory/kv_cache.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
 
@@ -13,30 +12,17 @@
 namespace pagoda::inline core {
 namespace {
 
-// Operators that lengthen a cache or update one in a buffer of fixed size, and the axis of the tokens: an attribute,
-// else counted from the end.
-struct CacheUpdate {
-  std::string_view op;
-  std::string_view axis_attribute;  // empty: none
-  std::int64_t axis;
-};
-constexpr std::array kCacheUpdates = {
-    CacheUpdate{"Attention", "", -2},
-    CacheUpdate{"Concat", "axis", 0},
-    CacheUpdate{"DecoderMaskedMultiHeadAttention", "", -2},
-    CacheUpdate{"GroupQueryAttention", "", -2},
-    CacheUpdate{"MultiHeadAttention", "", -2},
-    CacheUpdate{"TensorScatter", "axis", -2},
-};
-
 class Finder {
  public:
   Finder(const Model& model, const Analysis& analysis) : graph_(model.main()), analysis_(analysis) {
     producer_.assign(graph_.values.size(), -1);
+    token_axis_.assign(graph_.nodes.size(), OpFacts::kNoTokens);
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i)
       for (const ValueId output : graph_.nodes[i].outputs)
         if (output != kAbsent) producer_[index(output)] = static_cast<std::int32_t>(i);
     inputs_.insert(graph_.inputs.begin(), graph_.inputs.end());
+    for (const NodeReport& row : analysis.nodes)
+      if (row.graph == 0) token_axis_[index(row.node)] = row.facts.token_axis;
   }
 
   KvCache find() {
@@ -71,12 +57,9 @@ class Finder {
     const std::int32_t from = producer_[index(behind_identity(output))];
     if (from < 0) return std::nullopt;
     const Node& node = graph_.nodes[index(from)];
-    const auto update = std::find_if(kCacheUpdates.begin(), kCacheUpdates.end(),
-                                     [&](const CacheUpdate& u) { return u.op == node.op_type; });
-    if (update == kCacheUpdates.end() || !type(output).shape) return std::nullopt;
-    const Attribute* attribute = update->axis_attribute.empty() ? nullptr : node.attribute(update->axis_attribute);
-    const auto* stated = attribute == nullptr ? nullptr : std::get_if<std::int64_t>(&attribute->value);
-    std::int64_t axis = stated == nullptr ? update->axis : *stated;
+    const std::int8_t tokens = token_axis_[index(from)];
+    if (tokens == OpFacts::kNoTokens || !type(output).shape) return std::nullopt;
+    std::int64_t axis = node.integer("axis", tokens);
     if (axis < 0) axis += static_cast<std::int64_t>(type(output).shape->size());
     for (const ValueId operand : node.inputs) {
       if (operand == kAbsent) continue;
@@ -131,7 +114,8 @@ class Finder {
 
   const Graph& graph_;
   const Analysis& analysis_;
-  std::vector<std::int32_t> producer_;  // by value
+  std::vector<std::int32_t> producer_;   // by value
+  std::vector<std::int8_t> token_axis_;  // by node, as OpFacts states it
   std::set<ValueId> inputs_, used_;
   std::map<std::string, ValueId> past_by_key_;
 };

@@ -4,7 +4,6 @@
 #include <numeric>
 
 #include "graph/index.h"
-#include "memory/op_class.h"
 
 namespace pagoda::inline core {
 namespace {
@@ -59,9 +58,7 @@ std::vector<std::int32_t> file_order(const Schedule& schedule) {
 
 bool can_overwrite(const Schedule& schedule, std::int32_t node) {
   const Step& step = schedule.steps[index(node)];
-  if (step.writes.size() != 1 || step.has_body) return false;
-  const OpClass* known = op_class(schedule.graph->nodes[index(node)]);
-  return known != nullptr && known->kind == OpKind::Pointwise;
+  return step.writes.size() == 1 && step.is_pointwise;
 }
 
 Liveness liveness(const Schedule& schedule, std::span<const std::int32_t> order, bool in_place) {

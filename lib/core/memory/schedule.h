@@ -35,6 +35,7 @@ struct Storage {
 struct Step {
   std::int32_t row = -1;       // in Analysis::nodes; -1 for a call whose body stands in its place
   Mark mark = Mark::Compute;   // of that row
+  bool is_pointwise = false;   // may overwrite an operand
   bool has_body = false;       // a branch, loop or call: reads what its body captures
   GraphId body = -1;           // the graph that was entered; -1 when none was, or its rows are one aggregate
   std::size_t body_begin = 0;  // rows of its body in Analysis::nodes

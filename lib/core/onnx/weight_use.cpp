@@ -2,132 +2,14 @@
 #include "onnx/weight_use.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <optional>
-#include <string_view>
 #include <vector>
+
+#include "ops/op_rule.h"
 
 namespace pagoda::inline core::wire {
 namespace {
-
-struct UseRow {
-  std::string_view op;
-  int input;
-  Use use;
-};
-
-// clang-format off
-constexpr UseRow kUses[] = {
-    // op                            input  use
-    {"Add",                            0, Use::Additive},
-    {"Add",                            1, Use::Additive},
-    {"Attention",                      1, Use::Weight},
-    {"Attention",                      2, Use::Additive},
-    {"BatchNormalization",             1, Use::Factor},
-    {"BatchNormalization",             2, Use::Additive},
-    {"BatchNormalization",             3, Use::Additive},
-    {"BatchNormalization",             4, Use::Positive},
-    {"BiasGelu",                       1, Use::Additive},
-    {"Conv",                           1, Use::Weight},
-    {"Conv",                           2, Use::Additive},
-    {"ConvInteger",                    2, Use::ZeroPoint},
-    {"ConvInteger",                    3, Use::ZeroPoint},
-    {"ConvTranspose",                  1, Use::Weight},
-    {"ConvTranspose",                  2, Use::Additive},
-    {"DequantizeLinear",               1, Use::QuantScale},
-    {"DequantizeLinear",               2, Use::ZeroPoint},
-    {"Div",                            0, Use::Factor},
-    {"Div",                            1, Use::Positive},
-    {"EmbedLayerNormalization",        2, Use::Embedding},
-    {"EmbedLayerNormalization",        3, Use::Embedding},
-    {"EmbedLayerNormalization",        4, Use::Embedding},
-    {"EmbedLayerNormalization",        5, Use::Factor},
-    {"EmbedLayerNormalization",        6, Use::Additive},
-    {"FastGelu",                       1, Use::Additive},
-    {"FusedMatMul",                    0, Use::Weight},
-    {"FusedMatMul",                    1, Use::Weight},
-    {"GRU",                            1, Use::Weight},
-    {"GRU",                            2, Use::Weight},
-    {"GRU",                            3, Use::Additive},
-    {"Gather",                         0, Use::Embedding},
-    {"GatherBlockQuantized",           2, Use::QuantScale},
-    {"GatherBlockQuantized",           3, Use::ZeroPoint},
-    {"Gemm",                           0, Use::Weight},
-    {"Gemm",                           1, Use::Weight},
-    {"Gemm",                           2, Use::Additive},
-    {"GroupNormalization",             1, Use::Factor},
-    {"GroupNormalization",             2, Use::Additive},
-    {"InstanceNormalization",          1, Use::Factor},
-    {"InstanceNormalization",          2, Use::Additive},
-    {"LSTM",                           1, Use::Weight},
-    {"LSTM",                           2, Use::Weight},
-    {"LSTM",                           3, Use::Additive},
-    {"LayerNormalization",             1, Use::Factor},
-    {"LayerNormalization",             2, Use::Additive},
-    {"Log",                            0, Use::Positive},
-    {"MatMul",                         0, Use::Weight},
-    {"MatMul",                         1, Use::Weight},
-    {"MatMulInteger",                  2, Use::ZeroPoint},
-    {"MatMulInteger",                  3, Use::ZeroPoint},
-    {"MatMulNBits",                    2, Use::QuantScale},
-    {"MatMulNBits",                    3, Use::ZeroPoint},
-    {"Mul",                            0, Use::Factor},
-    {"Mul",                            1, Use::Factor},
-    {"PRelu",                          1, Use::Factor},
-    {"Pow",                            0, Use::Positive},
-    {"QLinearConv",                    1, Use::QuantScale},
-    {"QLinearConv",                    2, Use::ZeroPoint},
-    {"QLinearConv",                    4, Use::QuantScale},
-    {"QLinearConv",                    5, Use::ZeroPoint},
-    {"QLinearConv",                    6, Use::QuantScale},
-    {"QLinearConv",                    7, Use::ZeroPoint},
-    {"QLinearMatMul",                  1, Use::QuantScale},
-    {"QLinearMatMul",                  2, Use::ZeroPoint},
-    {"QLinearMatMul",                  4, Use::QuantScale},
-    {"QLinearMatMul",                  5, Use::ZeroPoint},
-    {"QLinearMatMul",                  6, Use::QuantScale},
-    {"QLinearMatMul",                  7, Use::ZeroPoint},
-    {"QuantizeLinear",                 1, Use::QuantScale},
-    {"QuantizeLinear",                 2, Use::ZeroPoint},
-    {"RMSNormalization",               1, Use::Factor},
-    {"RNN",                            1, Use::Weight},
-    {"RNN",                            2, Use::Weight},
-    {"RNN",                            3, Use::Additive},
-    {"Reciprocal",                     0, Use::Positive},
-    {"SimplifiedLayerNormalization",   1, Use::Factor},
-    {"SkipLayerNormalization",         2, Use::Factor},
-    {"SkipLayerNormalization",         3, Use::Additive},
-    {"SkipLayerNormalization",         4, Use::Additive},
-    {"SkipSimplifiedLayerNormalization", 2, Use::Factor},
-    {"SkipSimplifiedLayerNormalization", 3, Use::Additive},
-    {"Sqrt",                           0, Use::Positive},
-    {"Sub",                            0, Use::Additive},
-    {"Sub",                            1, Use::Additive},
-};
-
-// Operators whose first output holds the numbers of their first input.
-constexpr std::array kViews = {
-    std::string_view{"Cast"}, std::string_view{"Concat"}, std::string_view{"DequantizeLinear"}, std::string_view{"Expand"},
-    std::string_view{"Flatten"}, std::string_view{"Identity"}, std::string_view{"QuantizeLinear"}, std::string_view{"Reshape"},
-    std::string_view{"Slice"}, std::string_view{"Squeeze"}, std::string_view{"Tile"}, std::string_view{"Transpose"},
-    std::string_view{"Unsqueeze"}};
-// clang-format on
-
-// Reading order: every pair of operator and input once.
-consteval bool well_formed() {
-  for (std::size_t i = 1; i < std::size(kUses); ++i)
-    if (!(kUses[i - 1].op < kUses[i].op || (kUses[i - 1].op == kUses[i].op && kUses[i - 1].input < kUses[i].input)))
-      return false;
-  return std::is_sorted(kViews.begin(), kViews.end());
-}
-static_assert(well_formed());
-
-Use use_of(std::string_view op, int input) {
-  const auto row = std::lower_bound(std::begin(kUses), std::end(kUses), std::pair(op, input),
-                                    [](const UseRow& a, const auto& b) { return std::pair(a.op, a.input) < b; });
-  return row != std::end(kUses) && row->op == op && row->input == input ? row->use : Use::Unknown;
-}
 
 double size_of(const Dim& dim) { return static_cast<double>(dim.value64().value_or(1)); }
 
@@ -150,25 +32,31 @@ double guessed_fan_in(const Shape& shape) {
 }
 
 // Products summed for one output.
-double fan_in(const Node& node, int input, const Origin& origin) {
+double fan_in(const Node& node, const OpFacts& facts, int input, const Origin& origin) {
   const Shape& shape = *origin.tensor->type.shape;
   const std::size_t rank = shape.size();
   if (rank < 2) return 1;
   if (origin.is_rearranged) return guessed_fan_in(shape);
   const Dim& rows = shape[rank - 2];
   const Dim& columns = shape[rank - 1];
-  if (node.op_type == "MatMul" || node.op_type == "FusedMatMul") return size_of(input == 0 ? columns : rows);
-  if (node.op_type == "Gemm") {
-    const Attribute* transposed = node.attribute(input == 0 ? "transA" : "transB");
-    const auto* flag = transposed == nullptr ? nullptr : std::get_if<std::int64_t>(&transposed->value);
-    const bool is_transposed = flag != nullptr && *flag != 0;
-    return size_of((input == 0) == is_transposed ? rows : columns);
-  }
-  if (node.op_type == "Attention") return size_of(rows);
-  if (node.op_type == "ConvTranspose") {
-    double product = size_of(shape[0]);
-    for (std::size_t i = 2; i < rank; ++i) product *= size_of(shape[i]);
-    return product;
+  if (facts.kind == OpKind::Attention) return size_of(rows);
+  switch (facts.form) {
+    case ProductForm::Matrices:
+      return size_of(input == 0 ? columns : rows);
+    case ProductForm::Matrix: {
+      const bool is_transposed = node.integer(input == 0 ? "transA" : "transB", 0) != 0;
+      return size_of((input == 0) == is_transposed ? rows : columns);
+    }
+    case ProductForm::Deconvolution: {
+      double product = size_of(shape[0]);
+      for (std::size_t i = 2; i < rank; ++i) product *= size_of(shape[i]);
+      return product;
+    }
+    case ProductForm::Convolution:
+    case ProductForm::Einsum:
+    case ProductForm::Integers:
+    case ProductForm::Other:
+      break;
   }
   return guessed_fan_in(shape);
 }
@@ -198,31 +86,28 @@ class UseFinder {
   }
 
   void visit(const Node& node, std::vector<Origin>& origins) {
+    const OpFacts facts = ops::facts_of(node);
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       const ValueId id = node.inputs[i];
       if (id == kAbsent || origins[static_cast<std::size_t>(id)].tensor == nullptr) continue;
-      add(node, static_cast<int>(i), origins);
+      add(node, facts, static_cast<int>(i), origins);
     }
     if (node.outputs.empty() || node.outputs[0] == kAbsent) return;
     Origin& output = origins[static_cast<std::size_t>(node.outputs[0])];
     if (const Attribute* value = node.op_type == "Constant" ? node.attribute("value") : nullptr)
       output.tensor = std::get_if<Tensor>(&value->value);
-    else if (!node.inputs.empty() && node.inputs[0] != kAbsent &&
-             std::binary_search(kViews.begin(), kViews.end(), std::string_view(node.op_type)))
-      output = {origins[static_cast<std::size_t>(node.inputs[0])].tensor,
-                origins[static_cast<std::size_t>(node.inputs[0])].is_rearranged || !keeps_order(node)};
+    else if (node.input(0) != kAbsent && facts.numbers != Numbers::New)
+      output = {
+          origins[static_cast<std::size_t>(node.inputs[0])].tensor,
+          origins[static_cast<std::size_t>(node.inputs[0])].is_rearranged || facts.numbers == Numbers::Rearranged};
   }
 
-  static bool keeps_order(const Node& node) {
-    return node.op_type == "Identity" || node.op_type == "Cast" || node.op_type.ends_with("Linear");
-  }
-
-  void add(const Node& node, int input, const std::vector<Origin>& origins) {
+  void add(const Node& node, const OpFacts& facts, int input, const std::vector<Origin>& origins) {
     const Origin& origin = origins[static_cast<std::size_t>(node.inputs[static_cast<std::size_t>(input)])];
     WeightUse& use = uses_[{origin.tensor->extent.location, origin.tensor->extent.offset}];
     if (use.use != Use::Unknown) return;
-    use.use = use_of(node.op_type, input);
-    if (use.use == Use::Weight) use.deviation = unit_deviation(fan_in(node, input, origin));
+    use.use = facts.weight(static_cast<std::size_t>(input));
+    if (use.use == Use::Weight) use.deviation = unit_deviation(fan_in(node, facts, input, origin));
     if (use.use == Use::Unknown) use.deviation = guessed_deviation(*origin.tensor->type.shape);
     if (use.use == Use::QuantScale) use.deviation = scale_deviation(node, input, origins);
   }
@@ -237,16 +122,10 @@ class UseFinder {
       products = guessed_fan_in(*tensor->type.shape);
     }
     if (node.op_type == "MatMulNBits") {
-      width = integer(node, "bits", 4);
-      products = std::max(integer(node, "K", 1), 1.0);
+      width = static_cast<double>(node.integer("bits", 4));
+      products = std::max(static_cast<double>(node.integer("K", 1)), 1.0);
     }
     return unit_deviation(products) * std::sqrt(12) / std::exp2(width);
-  }
-
-  static double integer(const Node& node, std::string_view name, double otherwise) {
-    const Attribute* attribute = node.attribute(name);
-    const auto* value = attribute == nullptr ? nullptr : std::get_if<std::int64_t>(&attribute->value);
-    return value == nullptr ? otherwise : static_cast<double>(*value);
   }
 
   const Model& model_;

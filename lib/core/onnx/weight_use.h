@@ -7,19 +7,11 @@
 #include <utility>
 
 #include "pagoda/core/graph.h"
+#include "pagoda/core/op_facts.h"
 
 namespace pagoda::inline core::wire {
 
-enum class Use : std::uint8_t {
-  Unknown,
-  Weight,      // of a contraction
-  Embedding,   // looked up by index
-  Additive,    // biases, means, offsets
-  Factor,      // scales of norms and other factors: about one
-  Positive,    // variances, divisors, arguments of roots and logarithms
-  QuantScale,  // of quantised numbers
-  ZeroPoint,
-};
+using Use = pagoda::WeightUse;
 
 struct WeightUse {
   Use use = Use::Unknown;

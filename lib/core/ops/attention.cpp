@@ -301,16 +301,16 @@ OpCost cost_swiglu(const OpContext& op) {
 // clang-format off
 constexpr OpRule kRules[] = {
     // op                infer                   cost                   fold     cost in words
-    {"Attention",        infer_attention,        cost_attention,        nullptr, "D + Dv macs, scale, mask, softmax (4 and exp) per visible query-key pair; softcap div, tanh, mul"},
-    {"LinearAttention",  infer_linear_attention, cost_linear_attention, nullptr, "per token D·Dv macs per query head and 1 or 2 times that per key head; decay D·Dv mul; delta 2·Dv; scale"},
-    {"RotaryEmbedding",  infer_rotary,           cost_rotary,           nullptr, "3 per rotated element"},
-    {"SwiGLU",           infer_swiglu,           cost_swiglu,           nullptr, "sigmoid, 2 mul (3 with alpha) per element"},
-    {"TensorScatter",    infer_tensor_scatter,   cost_tensor_scatter,   nullptr, "no arithmetic; reads as much as it writes"},
+    {"Attention",        infer_attention,        cost_attention,        nullptr, "D + Dv macs, scale, mask, softmax (4 and exp) per visible query-key pair; softcap div, tanh, mul", kAttention.tokens_along(-2).with(Gradient::Rule)},
+    {"LinearAttention",  infer_linear_attention, cost_linear_attention, nullptr, "per token D·Dv macs per query head and 1 or 2 times that per key head; decay D·Dv mul; delta 2·Dv; scale", kAttention},
+    {"RotaryEmbedding",  infer_rotary,           cost_rotary,           nullptr, "3 per rotated element", kAttention.with(Gradient::Rule)},
+    {"SwiGLU",           infer_swiglu,           cost_swiglu,           nullptr, "sigmoid, 2 mul (3 with alpha) per element", kPointwise},
+    {"TensorScatter",    infer_tensor_scatter,   cost_tensor_scatter,   nullptr, "no arithmetic; reads as much as it writes", kGathering.tokens_along(-2)},
 };
 
 constexpr OpRule kPreviewRules[] = {
     // op                infer                   cost                   fold     cost in words
-    {"FlexAttention",    infer_flex_attention,   cost_flex_attention,   nullptr, "as Attention; not known with score_mod or prob_mod"},
+    {"FlexAttention",    infer_flex_attention,   cost_flex_attention,   nullptr, "as Attention; not known with score_mod or prob_mod", kAttention},
 };
 // clang-format on
 static_assert(well_formed(kRules));

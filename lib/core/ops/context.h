@@ -74,6 +74,7 @@ struct OpContext::State {
   const Node& node;
   const std::string& display_name;
   std::int64_t opset = 1;
+  OpFacts facts = {};
   std::vector<const ValueInfo*> inputs;  // null where omitted
   std::vector<ValueInfo> outputs;
   std::vector<bool> output_set;

@@ -380,13 +380,13 @@ OpCost cost_indexer(const OpContext& op) {
 // clang-format off
 constexpr OpRule kRules[] = {
     // op                            infer                 cost           fold     cost in words
-    {"DynamicSparseAttention",       infer_dynamic_sparse, cost_selected, nullptr, "not known: the number of selected keys is data"},
-    {"GroupQueryAttention",          infer_group,          cost_group,    nullptr, "2·D macs, scale, masks, softmax (4 and exp) per visible pair; rotary 3, norm 4, cache scales per element"},
-    {"PackedSparseAttentionIndexer", infer_packed_indexer, cost_indexer,  nullptr, "not known: visible entries are data"},
-    {"PagedAttention",               infer_paged,          cost_paged,    nullptr, "as GroupQueryAttention where the lengths are known"},
-    {"SparseAttention",              infer_sparse,         cost_sparse,   nullptr, "as GroupQueryAttention over the visible blocks"},
-    {"SparseAttentionIndexer",       infer_indexer,        cost_indexer,  nullptr, "not known: visible entries are data"},
-    {"SparsePagedAttention",         infer_paged,          cost_selected, nullptr, "not known: the number of selected keys is data"},
+    {"DynamicSparseAttention",       infer_dynamic_sparse, cost_selected, nullptr, "not known: the number of selected keys is data", kAttention},
+    {"GroupQueryAttention",          infer_group,          cost_group,    nullptr, "2·D macs, scale, masks, softmax (4 and exp) per visible pair; rotary 3, norm 4, cache scales per element", kAttention.tokens_along(-2)},
+    {"PackedSparseAttentionIndexer", infer_packed_indexer, cost_indexer,  nullptr, "not known: visible entries are data", kAttention},
+    {"PagedAttention",               infer_paged,          cost_paged,    nullptr, "as GroupQueryAttention where the lengths are known", kAttention},
+    {"SparseAttention",              infer_sparse,         cost_sparse,   nullptr, "as GroupQueryAttention over the visible blocks", kAttention},
+    {"SparseAttentionIndexer",       infer_indexer,        cost_indexer,  nullptr, "not known: visible entries are data", kAttention},
+    {"SparsePagedAttention",         infer_paged,          cost_selected, nullptr, "not known: the number of selected keys is data", kAttention},
 };
 // clang-format on
 static_assert(well_formed(kRules));

@@ -351,21 +351,21 @@ OpCost cost_inverse(const OpContext& op) {
 // clang-format off
 constexpr OpRule kRules[] = {
     // op                           infer                 cost                    fold     cost in words
-    {"FusedGemm",                   infer_fused_gemm,     cost_fused_gemm,        nullptr, "K macs, bias add, activation / output element; 1 mul per element scaled by alpha or beta ≠ 1"},
-    {"FusedMatMul",                 infer_fused_matmul,   cost_fused_matmul,      nullptr, "K macs / output element; 1 mul for alpha ≠ 1"},
-    {"FusedMatMulActivation",       infer_fused_matmul,   cost_matmul_activation, nullptr, "as FusedMatMul, then the activation / output element"},
-    {"GemmFastGelu",                infer_gemm_fast_gelu, cost_gemm_fast_gelu,    nullptr, "K macs, bias add, 5 mul, 2 add, tanh / output element"},
-    {"GemmFloat8",                  infer_gemm_float8,    cost_gemm_float8,       nullptr, "K macs, scales, bias add, activation / output element"},
-    {"Inverse",                     infer_inverse,        cost_inverse,           nullptr, "Gauss–Jordan: n(2n² − 2n + 1), n(n − 1)/2 comparisons per matrix"},
-    {"MatMulBlockQuantizedFp4Weight", infer_block_float<2>, cost_block_float<2>,  nullptr, "K·N macs per row, 1 mul per weight and per block scale, bias add"},
-    {"MatMulBlockQuantizedFp8Weight", infer_block_float<1>, cost_block_float<1>,  nullptr, "K·N macs per row, 1 mul per weight, div and mul per element of A with a scale, bias add"},
-    {"MatMulBnb4",                  infer_bnb4,           cost_bnb4,              nullptr, "K·N macs per row, 1 mul per weight"},
-    {"MatMulFpQ4",                  infer_fp_q4,          cost_fp_q4,             nullptr, "K·N macs per row, sub and mul per weight"},
-    {"MatMulNBits",                 infer_nbits,          cost_nbits,             nullptr, "K·N macs per row, sub and mul per weight, bias add"},
-    {"MatMulNBitsMlp",              infer_nbits_mlp,      cost_nbits_mlp,         nullptr, "2·K·N macs per row, sub and mul per weight, norm, biases, activation, mul"},
-    {"MatMulNBitsQkv",              infer_nbits_qkv,      cost_nbits_qkv,         nullptr, "K·(Nq + 2·Nkv) macs per row, sub and mul per weight, norm, biases"},
-    {"SparseToDenseMatMul",         infer_sparse_matmul,  cost_sparse_matmul,     nullptr, "not known: the number of stored elements is data"},
-    {"TransposeMatMul",             infer_fused_matmul,   cost_fused_matmul,      nullptr, "as FusedMatMul"},
+    {"FusedGemm",                   infer_fused_gemm,     cost_fused_gemm,        nullptr, "K macs, bias add, activation / output element; 1 mul per element scaled by alpha or beta ≠ 1", kMatrixProduct.with(Gradient::Unmodelled)},
+    {"FusedMatMul",                 infer_fused_matmul,   cost_fused_matmul,      nullptr, "K macs / output element; 1 mul for alpha ≠ 1", kMatrixProducts.reads({WeightUse::Weight, WeightUse::Weight})},
+    {"FusedMatMulActivation",       infer_fused_matmul,   cost_matmul_activation, nullptr, "as FusedMatMul, then the activation / output element", kMatrixProducts.with(Gradient::Unmodelled)},
+    {"GemmFastGelu",                infer_gemm_fast_gelu, cost_gemm_fast_gelu,    nullptr, "K macs, bias add, 5 mul, 2 add, tanh / output element", kMatrixProduct.with(Gradient::Unmodelled)},
+    {"GemmFloat8",                  infer_gemm_float8,    cost_gemm_float8,       nullptr, "K macs, scales, bias add, activation / output element", kOtherProduct},
+    {"Inverse",                     infer_inverse,        cost_inverse,           nullptr, "Gauss–Jordan: n(2n² − 2n + 1), n(n − 1)/2 comparisons per matrix", kOther.with(Gradient::Unmodelled)},
+    {"MatMulBlockQuantizedFp4Weight", infer_block_float<2>, cost_block_float<2>,  nullptr, "K·N macs per row, 1 mul per weight and per block scale, bias add", kOtherProduct},
+    {"MatMulBlockQuantizedFp8Weight", infer_block_float<1>, cost_block_float<1>,  nullptr, "K·N macs per row, 1 mul per weight, div and mul per element of A with a scale, bias add", kOtherProduct},
+    {"MatMulBnb4",                  infer_bnb4,           cost_bnb4,              nullptr, "K·N macs per row, 1 mul per weight", kOtherProduct},
+    {"MatMulFpQ4",                  infer_fp_q4,          cost_fp_q4,             nullptr, "K·N macs per row, sub and mul per weight", kOtherProduct},
+    {"MatMulNBits",                 infer_nbits,          cost_nbits,             nullptr, "K·N macs per row, sub and mul per weight, bias add", kOtherProduct.reads({{}, {}, WeightUse::QuantScale, WeightUse::ZeroPoint})},
+    {"MatMulNBitsMlp",              infer_nbits_mlp,      cost_nbits_mlp,         nullptr, "2·K·N macs per row, sub and mul per weight, norm, biases, activation, mul", kOtherProduct},
+    {"MatMulNBitsQkv",              infer_nbits_qkv,      cost_nbits_qkv,         nullptr, "K·(Nq + 2·Nkv) macs per row, sub and mul per weight, norm, biases", kOtherProduct},
+    {"SparseToDenseMatMul",         infer_sparse_matmul,  cost_sparse_matmul,     nullptr, "not known: the number of stored elements is data", kOtherProduct},
+    {"TransposeMatMul",             infer_fused_matmul,   cost_fused_matmul,      nullptr, "as FusedMatMul", kMatrixProducts.with(Gradient::Unmodelled)},
 };
 // clang-format on
 static_assert(well_formed(kRules));

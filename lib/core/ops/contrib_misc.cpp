@@ -345,31 +345,31 @@ OpCost cost_aten(const OpContext& op) {
 // clang-format off
 constexpr OpRule kRules[] = {
     // op                     infer                   cost                   fold                 cost in words
-    {"CDist",                 infer_cdist,            cost_cdist,            nullptr,             "3·N − 1 per pair; sqrt for the Euclidean distance"},
-    {"CropAndResize",         infer_crop,             cost_crop,             nullptr,             "taps mul, taps − 1 adds per element; coordinates and weights per row and column of a crop"},
-    {"DynamicTimeWarping",    infer_time_warping,     cost_time_warping,     nullptr,             "2 comparisons, add per cell"},
-    {"EPContext",             infer_opaque,           cost_opaque,           nullptr,             "not known: a compiled model"},
-    {"ExpandDims",            infer_expand_dims,      cost_view,             fold_same,           "nothing: a view"},
-    {"GatherBlockQuantized",  infer_gather_quantized, cost_gather_quantized, nullptr,             "sub and mul per element; reads the slices it picks, at most all"},
-    {"GatherND",              infer_as<"GatherND">,   cost_as<"GatherND">,   fold_as<"GatherND">, "no arithmetic; reads the indices and what they pick, at most all"},
-    {"GridSample",            infer_as<"GridSample">, cost_as<"GridSample">, nullptr,             "as ai.onnx"},
-    {"Irfft",                 infer_irfft,            cost_irfft,            nullptr,             "2.5·N·⌈log2 N⌉ per transform of length N"},
-    {"MurmurHash3",           infer_hash,             cost_hash,             nullptr,             "7 per word of 4 bytes, 9 per element"},
-    {"Pad",                   infer_pad,              cost_pad,              nullptr,             "no arithmetic; reads what is not cropped"},
-    {"Range",                 infer_range,            cost_as<"Range">,      fold_as<"Range">,    "as ai.onnx"},
-    {"Rfft",                  infer_rfft,             cost_rfft,             nullptr,             "2.5·N·⌈log2 N⌉ per transform of length N"},
-    {"Snpe",                  infer_opaque,           cost_opaque,           nullptr,             "not known: a compiled model"},
-    {"Tokenizer",             infer_tokenizer,        cost_move,             nullptr,             "no arithmetic"},
-    {"TorchEmbedding",        infer_embedding,        cost_embedding,        nullptr,             "no arithmetic; reads the indices and what they pick, at most all"},
-    {"Trilu",                 infer_as<"Trilu">,      cost_as<"Trilu">,      fold_as<"Trilu">,    "no arithmetic; reads and writes all"},
-    {"UnfoldTensor",          infer_unfold,           cost_move,             nullptr,             "no arithmetic; reads the input once, writes the output"},
-    {"Unique",                infer_unique,           cost_as<"Unique">,     nullptr,             "as ai.onnx"},
-    {"WordConvEmbedding",     infer_word_embedding,   cost_word_embedding,   nullptr,             "window × width macs, bias, tanh, maximum per filter and place of a word"},
+    {"CDist",                 infer_cdist,            cost_cdist,            nullptr,             "3·N − 1 per pair; sqrt for the Euclidean distance", kOther.with(Gradient::Unmodelled)},
+    {"CropAndResize",         infer_crop,             cost_crop,             nullptr,             "taps mul, taps − 1 adds per element; coordinates and weights per row and column of a crop", kPooling.with(Gradient::Unmodelled)},
+    {"DynamicTimeWarping",    infer_time_warping,     cost_time_warping,     nullptr,             "2 comparisons, add per cell", kOther.with(Gradient::Unmodelled)},
+    {"EPContext",             infer_opaque,           cost_opaque,           nullptr,             "not known: a compiled model", kOther.with(Gradient::Unmodelled)},
+    {"ExpandDims",            infer_expand_dims,      cost_view,             fold_same,           "nothing: a view", kView.with(Gradient::Unmodelled)},
+    {"GatherBlockQuantized",  infer_gather_quantized, cost_gather_quantized, nullptr,             "sub and mul per element; reads the slices it picks, at most all", kGathering.with(Gradient::Unmodelled).reads({{}, {}, WeightUse::QuantScale, WeightUse::ZeroPoint})},
+    {"GatherND",              infer_as<"GatherND">,   cost_as<"GatherND">,   fold_as<"GatherND">, "no arithmetic; reads the indices and what they pick, at most all", kGathering.with(Gradient::Unmodelled)},
+    {"GridSample",            infer_as<"GridSample">, cost_as<"GridSample">, nullptr,             "as ai.onnx", kPooling.with(Gradient::Unmodelled)},
+    {"Irfft",                 infer_irfft,            cost_irfft,            nullptr,             "2.5·N·⌈log2 N⌉ per transform of length N", kSignal},
+    {"MurmurHash3",           infer_hash,             cost_hash,             nullptr,             "7 per word of 4 bytes, 9 per element", kOther.with(Gradient::Unmodelled)},
+    {"Pad",                   infer_pad,              cost_pad,              nullptr,             "no arithmetic; reads what is not cropped", kLayout.with(Gradient::Unmodelled)},
+    {"Range",                 infer_range,            cost_as<"Range">,      fold_as<"Range">,    "as ai.onnx", kGenerated.with(Placement::Materialises)},
+    {"Rfft",                  infer_rfft,             cost_rfft,             nullptr,             "2.5·N·⌈log2 N⌉ per transform of length N", kSignal},
+    {"Snpe",                  infer_opaque,           cost_opaque,           nullptr,             "not known: a compiled model", kOther.with(Gradient::Unmodelled)},
+    {"Tokenizer",             infer_tokenizer,        cost_move,             nullptr,             "no arithmetic", kText},
+    {"TorchEmbedding",        infer_embedding,        cost_embedding,        nullptr,             "no arithmetic; reads the indices and what they pick, at most all", kGathering.with(Gradient::Unmodelled)},
+    {"Trilu",                 infer_as<"Trilu">,      cost_as<"Trilu">,      fold_as<"Trilu">,    "no arithmetic; reads and writes all", kLayout.with(Gradient::Unmodelled)},
+    {"UnfoldTensor",          infer_unfold,           cost_move,             nullptr,             "no arithmetic; reads the input once, writes the output", kLayout.with(Gradient::Unmodelled)},
+    {"Unique",                infer_unique,           cost_as<"Unique">,     nullptr,             "as ai.onnx", kSearch.with(Gradient::Unmodelled)},
+    {"WordConvEmbedding",     infer_word_embedding,   cost_word_embedding,   nullptr,             "window × width macs, bias, tanh, maximum per filter and place of a word", kOtherProduct},
 };
 
 constexpr OpRule kAtenRules[] = {
     // op                     infer                   cost                   fold                 cost in words
-    {"ATen",                  infer_opaque,           cost_aten,             nullptr,             "not known: a PyTorch operator"},
+    {"ATen",                  infer_opaque,           cost_aten,             nullptr,             "not known: a PyTorch operator", kOther.with(Gradient::Unmodelled)},
 };
 // clang-format on
 static_assert(well_formed(kRules));

@@ -121,8 +121,8 @@ OpCost cost_quantized_moe(const OpContext& op) { return cost_experts(op, kQuanti
 // clang-format off
 constexpr OpRule kRules[] = {
     // op    infer      cost                fold     cost in words
-    {"MoE",  infer_moe, cost_moe,           nullptr, "per token and chosen expert: macs of its projections, biases, activation, weighted sum; router softmax and selection"},
-    {"QMoE", infer_moe, cost_quantized_moe, nullptr, "as MoE; sub and mul per weight of the experts that are touched"},
+    {"MoE",  infer_moe, cost_moe,           nullptr, "per token and chosen expert: macs of its projections, biases, activation, weighted sum; router softmax and selection", kOtherProduct},
+    {"QMoE", infer_moe, cost_quantized_moe, nullptr, "as MoE; sub and mul per weight of the experts that are touched", kOtherProduct},
 };
 // clang-format on
 static_assert(well_formed(kRules));

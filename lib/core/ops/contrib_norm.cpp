@@ -171,14 +171,14 @@ OpCost cost_gated_norm(const OpContext& op) {
 // clang-format off
 constexpr OpRule kRules[] = {
     // op                               infer                  cost                  fold     cost in words
-    {"BranchwiseRMSNorm",               infer_same_shape,      cost_branchwise_norm, nullptr, "square, add, normalise, scale per element; div, ε, rsqrt per branch"},
-    {"EmbedLayerNormalization",         infer_embed,           cost_embed,           nullptr, "sums of rows, layer norm (7) per element; 3 and rsqrt per token; reads the rows it picks"},
-    {"GatedRMSNorm",                    infer_gated_norm,      cost_gated_norm,      nullptr, "RMS norm (3), scale, gate activation, product per element; div, ε, rsqrt per row"},
-    {"GroupNorm",                       infer_group_norm,      cost_group_norm,      nullptr, "moments 4, mul, add per element; 3 and rsqrt per group; 3 per image and channel; SiLU"},
-    {"QEmbedLayerNormalization",        infer_quantized_embed, cost_quantized_embed, nullptr, "as EmbedLayerNormalization; sub and mul per element picked and parameter"},
-    {"SkipGroupNorm",                   infer_group_norm,      cost_skip_group_norm, nullptr, "sum, bias, then as GroupNorm"},
-    {"SkipLayerNormalization",          infer_skip_norm,       cost_skip_layer_norm, nullptr, "sum, bias, moments 4, normalise, gamma, beta per element; 3 and rsqrt per row"},
-    {"SkipSimplifiedLayerNormalization", infer_skip_norm,      cost_skip_rms_norm,   nullptr, "sum, bias, square, add, normalise, gamma per element; div, ε, rsqrt per row"},
+    {"BranchwiseRMSNorm",               infer_same_shape,      cost_branchwise_norm, nullptr, "square, add, normalise, scale per element; div, ε, rsqrt per branch", kNorm.with(Gradient::Unmodelled)},
+    {"EmbedLayerNormalization",         infer_embed,           cost_embed,           nullptr, "sums of rows, layer norm (7) per element; 3 and rsqrt per token; reads the rows it picks", kNorm.with(Gradient::Unmodelled).reads({{}, {}, WeightUse::Embedding, WeightUse::Embedding, WeightUse::Embedding, WeightUse::Factor, WeightUse::Additive})},
+    {"GatedRMSNorm",                    infer_gated_norm,      cost_gated_norm,      nullptr, "RMS norm (3), scale, gate activation, product per element; div, ε, rsqrt per row", kNorm.with(Gradient::Unmodelled)},
+    {"GroupNorm",                       infer_group_norm,      cost_group_norm,      nullptr, "moments 4, mul, add per element; 3 and rsqrt per group; 3 per image and channel; SiLU", kNorm.with(Gradient::Unmodelled)},
+    {"QEmbedLayerNormalization",        infer_quantized_embed, cost_quantized_embed, nullptr, "as EmbedLayerNormalization; sub and mul per element picked and parameter", kNorm.with(Gradient::Unmodelled)},
+    {"SkipGroupNorm",                   infer_group_norm,      cost_skip_group_norm, nullptr, "sum, bias, then as GroupNorm", kNorm.with(Gradient::Unmodelled)},
+    {"SkipLayerNormalization",          infer_skip_norm,       cost_skip_layer_norm, nullptr, "sum, bias, moments 4, normalise, gamma, beta per element; 3 and rsqrt per row", kNorm.with(RowAxes::Last).reads({{}, {}, WeightUse::Factor, WeightUse::Additive, WeightUse::Additive})},
+    {"SkipSimplifiedLayerNormalization", infer_skip_norm,      cost_skip_rms_norm,   nullptr, "sum, bias, square, add, normalise, gamma per element; div, ε, rsqrt per row", kNorm.with(RowAxes::Last).reads({{}, {}, WeightUse::Factor, WeightUse::Additive})},
 };
 // clang-format on
 static_assert(well_formed(kRules));

@@ -131,10 +131,10 @@ OpCost cost_restore_padding(const OpContext& op) { return op.streamed(); }
 // clang-format off
 constexpr OpRule kRules[] = {
     // op                        infer                  cost                  fold     cost in words
-    {"PackedAttention",          infer_packed,          cost_packed,          nullptr, "projection and bias per token; as Attention over each sequence where the lengths are known"},
-    {"PackedMultiHeadAttention", infer_packed_heads,    cost_packed_heads,    nullptr, "as MultiHeadAttention over each sequence where the lengths are known"},
-    {"RemovePadding",            infer_remove_padding,  cost_remove_padding,  nullptr, "no arithmetic; reads the tokens that it keeps"},
-    {"RestorePadding",           infer_restore_padding, cost_restore_padding, nullptr, "no arithmetic; reads the tokens, writes all rows"},
+    {"PackedAttention",          infer_packed,          cost_packed,          nullptr, "projection and bias per token; as Attention over each sequence where the lengths are known", kAttention},
+    {"PackedMultiHeadAttention", infer_packed_heads,    cost_packed_heads,    nullptr, "as MultiHeadAttention over each sequence where the lengths are known", kAttention},
+    {"RemovePadding",            infer_remove_padding,  cost_remove_padding,  nullptr, "no arithmetic; reads the tokens that it keeps", kGathering.with(Gradient::Unmodelled)},
+    {"RestorePadding",           infer_restore_padding, cost_restore_padding, nullptr, "no arithmetic; reads the tokens, writes all rows", kGathering.with(Gradient::Unmodelled)},
 };
 // clang-format on
 static_assert(well_formed(kRules));

@@ -241,13 +241,13 @@ OpCost cost_attention_lstm(const OpContext& op) {
 // clang-format off
 constexpr OpRule kRules[] = {
     // op                      infer                   cost                   fold     cost in words
-    {"AttnLSTM",               infer_attention_lstm,   cost_attention_lstm,   nullptr, "LSTM; per step H·A, per memory position A + depth macs, tanh, softmax"},
-    {"DynamicQuantizeLSTM",    infer_dynamic_lstm,     cost_dynamic_lstm,     nullptr, "as LSTM; quantise (7) per input and state element, 2 mul per gate element, zero points"},
-    {"DynamicQuantizeMatMul",  infer_dynamic_matmul,   cost_dynamic_matmul,   nullptr, "K macs, scale, bias per output element; quantise (7), zero point per element of A"},
-    {"MatMulInteger16",        infer_integer16,        cost_integer16,        nullptr, "K macs per output element"},
-    {"MatMulIntegerToFloat",   infer_to_float,         cost_to_float,         nullptr, "K macs, scale, bias per output element; zero points per operand element"},
-    {"QGemm",                  infer_q_gemm,           cost_q_gemm,           nullptr, "K macs, bias, scale or quantise (5) per output element; zero points per operand element"},
-    {"QOrderedMatMul",         infer_q_ordered_matmul, cost_q_ordered_matmul, nullptr, "K macs, scale, bias, C, round, 2 clamps per output element"},
+    {"AttnLSTM",               infer_attention_lstm,   cost_attention_lstm,   nullptr, "LSTM; per step H·A, per memory position A + depth macs, tanh, softmax", kRecurrence.with(BatchAxis::Lost).with(Gradient::Unmodelled)},
+    {"DynamicQuantizeLSTM",    infer_dynamic_lstm,     cost_dynamic_lstm,     nullptr, "as LSTM; quantise (7) per input and state element, 2 mul per gate element, zero points", kRecurrence.with(Gradient::Unmodelled)},
+    {"DynamicQuantizeMatMul",  infer_dynamic_matmul,   cost_dynamic_matmul,   nullptr, "K macs, scale, bias per output element; quantise (7), zero point per element of A", kOtherProduct},
+    {"MatMulInteger16",        infer_integer16,        cost_integer16,        nullptr, "K macs per output element", kOtherProduct},
+    {"MatMulIntegerToFloat",   infer_to_float,         cost_to_float,         nullptr, "K macs, scale, bias per output element; zero points per operand element", kOtherProduct},
+    {"QGemm",                  infer_q_gemm,           cost_q_gemm,           nullptr, "K macs, bias, scale or quantise (5) per output element; zero points per operand element", kOtherProduct},
+    {"QOrderedMatMul",         infer_q_ordered_matmul, cost_q_ordered_matmul, nullptr, "K macs, scale, bias, C, round, 2 clamps per output element", kOtherProduct},
 };
 // clang-format on
 static_assert(well_formed(kRules));

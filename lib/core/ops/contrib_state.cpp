@@ -279,12 +279,12 @@ OpCost cost_varlen_hash(const OpContext& op) { return cost_hash(op, 5); }
 // clang-format off
 constexpr OpRule kRules[] = {
     // op                           infer              cost              fold     cost in words
-    {"CausalConvWithState",         infer_causal_conv, cost_causal_conv, nullptr, "kernel macs, bias add, activation per element"},
-    {"GatedDeltaNet",               infer_delta_net,   cost_delta_net,   nullptr, "as LinearAttention; fused decay, sigmoid of β, L2 norms"},
-    {"LinearAttention",             infer_linear,      cost_linear,      nullptr, "per token Dk·Dv macs per output head and 1 or 2 times that per key head; decay Dk·Dv mul; delta 2·Dv; scale"},
-    {"NGramHashMapping",            infer_hash,        cost_dense_hash,  nullptr, "2·order − 1 per token, remainder and offset per hash"},
-    {"VarlenCausalConvWithState",   infer_varlen_conv, cost_varlen_conv, nullptr, "kernel macs, bias add, activation per element"},
-    {"VarlenNGramHashMapping",      infer_varlen_hash, cost_varlen_hash, nullptr, "2·order − 1 per token, remainder and offset per hash"},
+    {"CausalConvWithState",         infer_causal_conv, cost_causal_conv, nullptr, "kernel macs, bias add, activation per element", kAttention},
+    {"GatedDeltaNet",               infer_delta_net,   cost_delta_net,   nullptr, "as LinearAttention; fused decay, sigmoid of β, L2 norms", kAttention},
+    {"LinearAttention",             infer_linear,      cost_linear,      nullptr, "per token Dk·Dv macs per output head and 1 or 2 times that per key head; decay Dk·Dv mul; delta 2·Dv; scale", kAttention},
+    {"NGramHashMapping",            infer_hash,        cost_dense_hash,  nullptr, "2·order − 1 per token, remainder and offset per hash", kOther.with(Gradient::Unmodelled)},
+    {"VarlenCausalConvWithState",   infer_varlen_conv, cost_varlen_conv, nullptr, "kernel macs, bias add, activation per element", kAttention},
+    {"VarlenNGramHashMapping",      infer_varlen_hash, cost_varlen_hash, nullptr, "2·order − 1 per token, remainder and offset per hash", kOther.with(Gradient::Unmodelled)},
 };
 // clang-format on
 static_assert(well_formed(kRules));

@@ -280,7 +280,7 @@ OpCost cost_einsum(const OpContext& op) {
 // clang-format off
 constexpr OpRule kRules[] = {
     // op       infer         cost         fold     cost in words
-    {"Einsum",  infer_einsum, cost_einsum, nullptr, "cheapest order of pairwise contractions: product of the joined labels' sizes in macs, or in mul where nothing is summed"},
+    {"Einsum",  infer_einsum, cost_einsum, nullptr, "cheapest order of pairwise contractions: product of the joined labels' sizes in macs, or in mul where nothing is summed", kMatrixProduct.with(ProductForm::Einsum)},
 };
 // clang-format on
 static_assert(well_formed(kRules));

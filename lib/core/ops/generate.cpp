@@ -222,16 +222,16 @@ OpCost cost_multinomial(const OpContext& op) {
 // clang-format off
 constexpr OpRule kRules[] = {
     // op                  infer                    cost                fold                    cost in words
-    {"Bernoulli",          infer_random_like,       cost_each<1, 0, 1>, nullptr,                "1 comparison / element"},
-    {"Constant",           infer_constant,          cost_view,          fold_constant,          "nothing: stored with the model"},
-    {"ConstantOfShape",    infer_constant_of_shape, cost_fill,          fold_constant_of_shape, "no arithmetic; writes the output"},
-    {"EyeLike",            infer_eye_like,          cost_fill,          nullptr,                "no arithmetic; writes the output"},
-    {"Multinomial",        infer_multinomial,       cost_multinomial,   nullptr,                "1 exp, 1 add / score; 1 comparison / score and sample"},
-    {"RandomNormal",       infer_random,            cost_normal,        nullptr,                "2 special (Box-Muller), 1 mul, 1 add / element"},
-    {"RandomNormalLike",   infer_random_like,       cost_normal,        nullptr,                "2 special (Box-Muller), 1 mul, 1 add / element"},
-    {"RandomUniform",      infer_random,            cost_uniform,       nullptr,                "1 mul, 1 add / element"},
-    {"RandomUniformLike",  infer_random_like,       cost_uniform,       nullptr,                "1 mul, 1 add / element"},
-    {"Range",              infer_range,             cost_range,         fold_range,             "1 mul, 1 add / element"},
+    {"Bernoulli",          infer_random_like,       cost_each<1, 0, 1>, nullptr,                "1 comparison / element", kRandom},
+    {"Constant",           infer_constant,          cost_view,          fold_constant,          "nothing: stored with the model", kGenerated},
+    {"ConstantOfShape",    infer_constant_of_shape, cost_fill,          fold_constant_of_shape, "no arithmetic; writes the output", kGenerated.with(Placement::Materialises)},
+    {"EyeLike",            infer_eye_like,          cost_fill,          nullptr,                "no arithmetic; writes the output", kGenerated},
+    {"Multinomial",        infer_multinomial,       cost_multinomial,   nullptr,                "1 exp, 1 add / score; 1 comparison / score and sample", kRandom},
+    {"RandomNormal",       infer_random,            cost_normal,        nullptr,                "2 special (Box-Muller), 1 mul, 1 add / element", kRandom},
+    {"RandomNormalLike",   infer_random_like,       cost_normal,        nullptr,                "2 special (Box-Muller), 1 mul, 1 add / element", kRandom},
+    {"RandomUniform",      infer_random,            cost_uniform,       nullptr,                "1 mul, 1 add / element", kRandom},
+    {"RandomUniformLike",  infer_random_like,       cost_uniform,       nullptr,                "1 mul, 1 add / element", kRandom},
+    {"Range",              infer_range,             cost_range,         fold_range,             "1 mul, 1 add / element", kGenerated.with(Placement::Materialises)},
 };
 // clang-format on
 static_assert(well_formed(kRules));

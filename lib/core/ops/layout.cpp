@@ -272,14 +272,14 @@ void infer_reverse_sequence(OpContext& op) {
 // clang-format off
 constexpr OpRule kRules[] = {
     // op                infer                   cost             fold            cost in words
-    {"DepthToSpace",     infer_depth_to_space,   cost_move,       nullptr,        "no arithmetic; reads and writes all"},
-    {"Expand",           infer_expand,           cost_move_first, fold_expand,    "no arithmetic; reads the input once, writes the output"},
-    {"Pad",              infer_pad,              cost_pad,        nullptr,        "no arithmetic; reads what is not cropped"},
-    {"ReverseSequence",  infer_reverse_sequence, cost_move,       nullptr,        "no arithmetic; reads and writes all"},
-    {"SpaceToDepth",     infer_space_to_depth,   cost_move,       nullptr,        "no arithmetic; reads and writes all"},
-    {"Tile",             infer_tile,             cost_move_first, fold_tile,      "no arithmetic; reads the input once, writes the output"},
-    {"Transpose",        infer_transpose,        cost_move,       fold_transpose, "no arithmetic; reads and writes all"},
-    {"Trilu",            infer_trilu,            cost_move_first, fold_trilu,     "no arithmetic; reads and writes all"},
+    {"DepthToSpace",     infer_depth_to_space,   cost_move,       nullptr,        "no arithmetic; reads and writes all", kLayout},
+    {"Expand",           infer_expand,           cost_move_first, fold_expand,    "no arithmetic; reads the input once, writes the output", kExpand},
+    {"Pad",              infer_pad,              cost_pad,        nullptr,        "no arithmetic; reads what is not cropped", kLayout},
+    {"ReverseSequence",  infer_reverse_sequence, cost_move,       nullptr,        "no arithmetic; reads and writes all", kLayout},
+    {"SpaceToDepth",     infer_space_to_depth,   cost_move,       nullptr,        "no arithmetic; reads and writes all", kLayout},
+    {"Tile",             infer_tile,             cost_move_first, fold_tile,      "no arithmetic; reads the input once, writes the output", kLayout.with(Numbers::Rearranged).with(Placement::Materialises)},
+    {"Transpose",        infer_transpose,        cost_move,       fold_transpose, "no arithmetic; reads and writes all", kTranspose},
+    {"Trilu",            infer_trilu,            cost_move_first, fold_trilu,     "no arithmetic; reads and writes all", kLayout},
 };
 // clang-format on
 static_assert(well_formed(kRules));

@@ -2,9 +2,9 @@
 // table of rows; registry.cpp lists the families.
 //
 //   constexpr OpRule kRules[] = {
-//       // op          infer            cost             fold      cost in words
-//       {"Identity",   infer_identity,  cost_view,       fold_identity, "nothing: a view"},
-//       {"Relu",       infer_unary,     cost_compare,    nullptr,  "1 comparison per element"},
+//       // op          infer            cost             fold      cost in words, facts
+//       {"Identity",   infer_identity,  cost_view,       fold_identity, "nothing: a view", kView},
+//       {"Relu",       infer_unary,     cost_compare,    nullptr,  "1 comparison per element", kPointwise},
 //   };
 //   static_assert(well_formed(kRules));
 //
@@ -15,6 +15,7 @@
 #include <span>
 #include <string_view>
 
+#include "ops/facts.h"
 #include "pagoda/core/cost.h"
 #include "pagoda/core/rule.h"
 
@@ -33,11 +34,17 @@ consteval bool is_set(Function* function) {
   return !__builtin_constant_p(function == nullptr) || function != nullptr;
 }
 
+// Whether a row states what it must; the other facts have a sensible value for most operators.
+constexpr bool is_complete(const OpFacts& facts) {
+  return facts.kind != OpKind::Unknown && facts.batch != BatchAxis::Unknown && facts.gradient != Gradient::Unknown;
+}
+
 // Sorted by name, no duplicates, nothing missing.
 template <std::size_t N>
 consteval bool well_formed(const OpRule (&rules)[N]) {
   for (std::size_t i = 0; i < N; ++i) {
-    if (rules[i].name.empty() || !is_set(rules[i].infer) || !is_set(rules[i].cost) || rules[i].work.empty())
+    if (rules[i].name.empty() || !is_set(rules[i].infer) || !is_set(rules[i].cost) || rules[i].work.empty() ||
+        !is_complete(rules[i].facts))
       return false;
     if (i > 0 && !(rules[i - 1].name < rules[i].name)) return false;
   }
@@ -49,5 +56,11 @@ std::span<const Family> families();
 
 // The built-in rule of an op, or null.
 const OpRule* find_rule(std::string_view domain, std::string_view op_type);
+
+// The built-in facts of a node's operator; Unknown in all where there is no rule.
+OpFacts facts_of(const Node& node);
+// Those of a rule, as far as the node's attributes do not change them: BatchNormalization that trains is no pointwise
+// operator.
+OpFacts facts_of(const OpRule& rule, const Node& node);
 
 }  // namespace pagoda::inline core::ops

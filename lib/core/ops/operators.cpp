@@ -54,4 +54,9 @@ std::vector<OperatorInfo> operators() {
   return result;
 }
 
+OpFacts operator_facts(std::string_view domain, std::string_view name) {
+  const OpRule* rule = ops::find_rule(plain_domain(domain), name);
+  return rule == nullptr ? OpFacts{} : rule->facts;
+}
+
 }  // namespace pagoda::inline core

@@ -180,15 +180,15 @@ OpCost cost_roi_align(const OpContext& op) {
 // clang-format off
 constexpr OpRule kRules[] = {
     // op                 infer               cost                      fold     cost in words
-    {"AveragePool",       infer_pool,         cost_average_pool,        nullptr, "kernel − 1 adds, 1 division per output element"},
-    {"GlobalAveragePool", infer_global_pool,  cost_global_average_pool, nullptr, "n − 1 adds, 1 division per output element"},
-    {"GlobalLpPool",      infer_global_pool,  cost_global_lp_pool,      nullptr, "|x|^p per element, n − 1 adds, 1 root per output element"},
-    {"GlobalMaxPool",     infer_global_pool,  cost_global_max_pool,     nullptr, "n − 1 comparisons per output element"},
-    {"LpPool",            infer_pool,         cost_lp_pool,             nullptr, "|x|^p per tap, kernel − 1 adds, 1 root per output element"},
-    {"MaxPool",           infer_pool,         cost_max_pool,            nullptr, "kernel − 1 comparisons per output element"},
-    {"MaxRoiPool",        infer_max_roi_pool, cost_max_roi_pool,        nullptr, "not known: regions are data"},
-    {"MaxUnpool",         infer_max_unpool,   cost_max_unpool,          nullptr, "no arithmetic; reads values and indices, writes the output"},
-    {"RoiAlign",          infer_roi_align,    cost_roi_align,           nullptr, "r² bilinear samples (7) and their mean or maximum per output element; weights per region"},
+    {"AveragePool",       infer_pool,         cost_average_pool,        nullptr, "kernel − 1 adds, 1 division per output element", kPooling},
+    {"GlobalAveragePool", infer_global_pool,  cost_global_average_pool, nullptr, "n − 1 adds, 1 division per output element", kPooling},
+    {"GlobalLpPool",      infer_global_pool,  cost_global_lp_pool,      nullptr, "|x|^p per element, n − 1 adds, 1 root per output element", kPooling},
+    {"GlobalMaxPool",     infer_global_pool,  cost_global_max_pool,     nullptr, "n − 1 comparisons per output element", kPooling},
+    {"LpPool",            infer_pool,         cost_lp_pool,             nullptr, "|x|^p per tap, kernel − 1 adds, 1 root per output element", kPooling},
+    {"MaxPool",           infer_pool,         cost_max_pool,            nullptr, "kernel − 1 comparisons per output element", kPooling},
+    {"MaxRoiPool",        infer_max_roi_pool, cost_max_roi_pool,        nullptr, "not known: regions are data", kPooling.with(Gradient::Unmodelled)},
+    {"MaxUnpool",         infer_max_unpool,   cost_max_unpool,          nullptr, "no arithmetic; reads values and indices, writes the output", kPooling},
+    {"RoiAlign",          infer_roi_align,    cost_roi_align,           nullptr, "r² bilinear samples (7) and their mean or maximum per output element; weights per region", kPooling},
 };
 // clang-format on
 static_assert(well_formed(kRules));

@@ -227,20 +227,20 @@ void fold_running(OpContext& op) {
 // clang-format off
 constexpr OpRule kRules[] = {
     // op                infer          cost            fold                       cost in words
-    {"ArgMax",           infer_arg,     kCostExtreme,   fold_arg<greater>,         "n − m comparisons for m results of n elements"},
-    {"ArgMin",           infer_arg,     kCostExtreme,   fold_arg<less>,            "n − m comparisons"},
-    {"CumProd",          infer_running, cost_running,   fold_running<multiply>,    "L − 1 mul along each line of L elements"},
-    {"CumSum",           infer_running, cost_running,   fold_running<add>,         "L − 1 add along each line of L elements"},
-    {"ReduceL1",         infer_reduce,  kCostL1,        nullptr,                   "n sign changes, n − m add"},
-    {"ReduceL2",         infer_reduce,  kCostL2,        nullptr,                   "n mul, n − m add, m sqrt"},
-    {"ReduceLogSum",     infer_reduce,  kCostLogSum,    nullptr,                   "n − m add, m log"},
-    {"ReduceLogSumExp",  infer_reduce,  kCostLogSumExp, nullptr,                   "n exp, n − m add, m log"},
-    {"ReduceMax",        infer_reduce,  kCostExtreme,   fold_reduce<maximum>,      "n − m comparisons"},
-    {"ReduceMean",       infer_reduce,  kCostMean,      fold_reduce<add, true>,    "n − m add, m div"},
-    {"ReduceMin",        infer_reduce,  kCostExtreme,   fold_reduce<minimum>,      "n − m comparisons"},
-    {"ReduceProd",       infer_reduce,  kCostSum,       fold_reduce<multiply>,     "n − m mul"},
-    {"ReduceSum",        infer_reduce,  kCostSum,       fold_reduce<add>,          "n − m add"},
-    {"ReduceSumSquare",  infer_reduce,  kCostSumSquare, nullptr,                   "n mul, n − m add"},
+    {"ArgMax",           infer_arg,     kCostExtreme,   fold_arg<greater>,         "n − m comparisons for m results of n elements", kSearch},
+    {"ArgMin",           infer_arg,     kCostExtreme,   fold_arg<less>,            "n − m comparisons", kSearch},
+    {"CumProd",          infer_running, cost_running,   fold_running<multiply>,    "L − 1 mul along each line of L elements", kSignal},
+    {"CumSum",           infer_running, cost_running,   fold_running<add>,         "L − 1 add along each line of L elements", kSignal.with(Gradient::Rule)},
+    {"ReduceL1",         infer_reduce,  kCostL1,        nullptr,                   "n sign changes, n − m add", kReduction},
+    {"ReduceL2",         infer_reduce,  kCostL2,        nullptr,                   "n mul, n − m add, m sqrt", kReduction},
+    {"ReduceLogSum",     infer_reduce,  kCostLogSum,    nullptr,                   "n − m add, m log", kReduction},
+    {"ReduceLogSumExp",  infer_reduce,  kCostLogSumExp, nullptr,                   "n exp, n − m add, m log", kReduction},
+    {"ReduceMax",        infer_reduce,  kCostExtreme,   fold_reduce<maximum>,      "n − m comparisons", kReduction},
+    {"ReduceMean",       infer_reduce,  kCostMean,      fold_reduce<add, true>,    "n − m add, m div", kReduction},
+    {"ReduceMin",        infer_reduce,  kCostExtreme,   fold_reduce<minimum>,      "n − m comparisons", kReduction},
+    {"ReduceProd",       infer_reduce,  kCostSum,       fold_reduce<multiply>,     "n − m mul", kReduction},
+    {"ReduceSum",        infer_reduce,  kCostSum,       fold_reduce<add>,          "n − m add", kReduction},
+    {"ReduceSumSquare",  infer_reduce,  kCostSumSquare, nullptr,                   "n mul, n − m add", kReduction},
 };
 // clang-format on
 static_assert(well_formed(kRules));

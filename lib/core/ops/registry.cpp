@@ -65,4 +65,17 @@ const OpRule* find_rule(std::string_view domain, std::string_view op_type) {
   return nullptr;
 }
 
+OpFacts facts_of(const Node& node) {
+  const OpRule* rule = find_rule(plain_domain(node.domain), node.op_type);
+  return rule == nullptr ? OpFacts{} : facts_of(*rule, node);
+}
+
+// Outputs beyond the first and, since opset 14, an attribute ask for training.
+OpFacts facts_of(const OpRule& rule, const Node& node) {
+  OpFacts facts = rule.facts;
+  const bool trains = node.outputs.size() > 1 || node.integer("training_mode", 0) != 0;
+  if (facts.epilogue == Epilogue::BatchNorm && trains) facts.kind = OpKind::Training;
+  return facts;
+}
+
 }  // namespace pagoda::inline core::ops

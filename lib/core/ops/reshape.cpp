@@ -301,14 +301,14 @@ void fold_dropout(OpContext& op) {
 // clang-format off
 constexpr OpRule kRules[] = {
     // op           infer            cost          fold          cost in words
-    {"Dropout",     infer_dropout,   cost_dropout, fold_dropout, "nothing in inference: a view; in training 1 comparison, 1 mul, 1 selection / element"},
-    {"Flatten",     infer_flatten,   cost_view,    fold_same,    "nothing: a view"},
-    {"Identity",    infer_same,      cost_view,    fold_same,    "nothing: a view"},
-    {"Reshape",     infer_reshape,   cost_view,    fold_same,    "nothing: a view"},
-    {"Shape",       infer_shape,     cost_host,    fold_shape,   "nothing: known without the data"},
-    {"Size",        infer_size,      cost_host,    fold_size,    "nothing: known without the data"},
-    {"Squeeze",     infer_squeeze,   cost_view,    fold_same,    "nothing: a view"},
-    {"Unsqueeze",   infer_unsqueeze, cost_view,    fold_same,    "nothing: a view"},
+    {"Dropout",     infer_dropout,   cost_dropout, fold_dropout, "nothing in inference: a view; in training 1 comparison, 1 mul, 1 selection / element", kPointwise.with(Numbers::Same)},
+    {"Flatten",     infer_flatten,   cost_view,    fold_same,    "nothing: a view", kView},
+    {"Identity",    infer_same,      cost_view,    fold_same,    "nothing: a view", kView.with(Numbers::Same).with(BatchAxis::Same)},
+    {"Reshape",     infer_reshape,   cost_view,    fold_same,    "nothing: a view", kView},
+    {"Shape",       infer_shape,     cost_host,    fold_shape,   "nothing: known without the data", kGenerated.with(Placement::AsksShape).with(Gradient::Index)},
+    {"Size",        infer_size,      cost_host,    fold_size,    "nothing: known without the data", kGenerated.with(Placement::AsksShape).with(Gradient::Index)},
+    {"Squeeze",     infer_squeeze,   cost_view,    fold_same,    "nothing: a view", kView},
+    {"Unsqueeze",   infer_unsqueeze, cost_view,    fold_same,    "nothing: a view", kView},
 };
 // clang-format on
 static_assert(well_formed(kRules));

@@ -330,11 +330,11 @@ OpCost cost_center_crop_pad(const OpContext& op) {
 // clang-format off
 constexpr OpRule kRules[] = {
     // op             infer                  cost                  fold     cost in words
-    {"AffineGrid",    infer_affine_grid,     cost_affine_grid,     nullptr, "n + 1 macs per coordinate; mul, add per position of an axis"},
-    {"CenterCropPad", infer_center_crop_pad, cost_center_crop_pad, nullptr, "no arithmetic; reads what is kept"},
-    {"GridSample",    infer_grid_sample,     cost_grid_sample,     nullptr, "taps mul, taps − 1 adds per element; coordinates and weights per location"},
-    {"Resize",        infer_resize,          cost_resize,          nullptr, "taps mul, taps − 1 adds per element (antialias: axis by axis); coordinates and weights per axis position"},
-    {"Upsample",      infer_resize,          cost_resize,          nullptr, "as Resize"},
+    {"AffineGrid",    infer_affine_grid,     cost_affine_grid,     nullptr, "n + 1 macs per coordinate; mul, add per position of an axis", kPooling.with(Gradient::Unmodelled)},
+    {"CenterCropPad", infer_center_crop_pad, cost_center_crop_pad, nullptr, "no arithmetic; reads what is kept", kLayout},
+    {"GridSample",    infer_grid_sample,     cost_grid_sample,     nullptr, "taps mul, taps − 1 adds per element; coordinates and weights per location", kPooling.with(Gradient::Unmodelled)},
+    {"Resize",        infer_resize,          cost_resize,          nullptr, "taps mul, taps − 1 adds per element (antialias: axis by axis); coordinates and weights per axis position", kPooling},
+    {"Upsample",      infer_resize,          cost_resize,          nullptr, "as Resize", kPooling},
 };
 // clang-format on
 static_assert(well_formed(kRules));

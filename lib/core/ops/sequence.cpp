@@ -237,17 +237,17 @@ void fold_has_element(OpContext& op) {
 // clang-format off
 constexpr OpRule kRules[] = {
     // op                   infer                       cost                       fold              cost in words
-    {"ConcatFromSequence",  infer_concat_from_sequence, cost_concat_from_sequence, nullptr,          "no arithmetic; reads and writes all"},
-    {"Optional",            infer_optional,             cost_view,                 nullptr,          "nothing: a reference"},
-    {"OptionalGetElement",  infer_get_element,          cost_view,                 nullptr,          "nothing: a reference"},
-    {"OptionalHasElement",  infer_has_element,          cost_view,                 fold_has_element, "nothing: known without the data"},
-    {"SequenceAt",          infer_at,                   cost_view,                 nullptr,          "nothing: a reference"},
-    {"SequenceConstruct",   infer_construct,            cost_view,                 nullptr,          "nothing: references"},
-    {"SequenceEmpty",       infer_empty,                cost_view,                 nullptr,          "nothing"},
-    {"SequenceErase",       infer_erase,                cost_view,                 nullptr,          "nothing: references"},
-    {"SequenceInsert",      infer_insert,               cost_view,                 nullptr,          "nothing: references"},
-    {"SequenceLength",      infer_length,               cost_view,                 fold_length,      "nothing: known without the data"},
-    {"SplitToSequence",     infer_split_to_sequence,    cost_split_to_sequence,    nullptr,          "no arithmetic; reads and writes all"},
+    {"ConcatFromSequence",  infer_concat_from_sequence, cost_concat_from_sequence, nullptr,          "no arithmetic; reads and writes all", kSequence},
+    {"Optional",            infer_optional,             cost_view,                 nullptr,          "nothing: a reference", kSequence},
+    {"OptionalGetElement",  infer_get_element,          cost_view,                 nullptr,          "nothing: a reference", kSequence},
+    {"OptionalHasElement",  infer_has_element,          cost_view,                 fold_has_element, "nothing: known without the data", kSequence.with(Gradient::Index)},
+    {"SequenceAt",          infer_at,                   cost_view,                 nullptr,          "nothing: a reference", kSequence},
+    {"SequenceConstruct",   infer_construct,            cost_view,                 nullptr,          "nothing: references", kSequence},
+    {"SequenceEmpty",       infer_empty,                cost_view,                 nullptr,          "nothing", kSequence.with(Gradient::NoInput)},
+    {"SequenceErase",       infer_erase,                cost_view,                 nullptr,          "nothing: references", kSequence},
+    {"SequenceInsert",      infer_insert,               cost_view,                 nullptr,          "nothing: references", kSequence},
+    {"SequenceLength",      infer_length,               cost_view,                 fold_length,      "nothing: known without the data", kSequence.with(Gradient::Index)},
+    {"SplitToSequence",     infer_split_to_sequence,    cost_split_to_sequence,    nullptr,          "no arithmetic; reads and writes all", kSequence},
 };
 // clang-format on
 static_assert(well_formed(kRules));

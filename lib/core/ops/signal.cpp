@@ -180,12 +180,12 @@ OpCost cost_mel(const OpContext& op) {
 // clang-format off
 constexpr OpRule kRules[] = {
     // op                infer         cost            fold     cost in words
-    {"BlackmanWindow",   infer_window, cost_window<2>, nullptr, "2 cos, 6 operations per element"},
-    {"DFT",              infer_dft,    cost_dft,       nullptr, "5·N·⌈log2 N⌉ per complex transform of length N, half for real data; inverse: div per element"},
-    {"HammingWindow",    infer_window, cost_window<1>, nullptr, "cos, 3 operations per element"},
-    {"HannWindow",       infer_window, cost_window<1>, nullptr, "cos, 3 operations per element"},
-    {"MelWeightMatrix",  infer_mel,    cost_mel,       nullptr, "8 and pow per edge of a band, 6 per weight"},
-    {"STFT",             infer_stft,   cost_stft,      nullptr, "per frame N mul by the window and a transform as in DFT"},
+    {"BlackmanWindow",   infer_window, cost_window<2>, nullptr, "2 cos, 6 operations per element", kGenerated},
+    {"DFT",              infer_dft,    cost_dft,       nullptr, "5·N·⌈log2 N⌉ per complex transform of length N, half for real data; inverse: div per element", kSignal.with(Gradient::Rule)},
+    {"HammingWindow",    infer_window, cost_window<1>, nullptr, "cos, 3 operations per element", kGenerated},
+    {"HannWindow",       infer_window, cost_window<1>, nullptr, "cos, 3 operations per element", kGenerated},
+    {"MelWeightMatrix",  infer_mel,    cost_mel,       nullptr, "8 and pow per edge of a band, 6 per weight", kGenerated},
+    {"STFT",             infer_stft,   cost_stft,      nullptr, "per frame N mul by the window and a transform as in DFT", kSignal},
 };
 // clang-format on
 static_assert(well_formed(kRules));

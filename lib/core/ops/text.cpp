@@ -78,11 +78,11 @@ OpCost cost_tf_idf(const OpContext& op) {
 // clang-format off
 constexpr OpRule kRules[] = {
     // op                 infer                    cost         fold     cost in words
-    {"RegexFullMatch",    infer_regex,             cost_move,   nullptr, "no arithmetic; writes the answers"},
-    {"StringConcat",      infer_string_concat,     cost_host,   nullptr, "nothing: characters on the host"},
-    {"StringNormalizer",  infer_string_normalizer, cost_host,   nullptr, "nothing: characters on the host"},
-    {"StringSplit",       infer_string_split,      cost_move,   nullptr, "no arithmetic; writes the counts"},
-    {"TfIdfVectorizer",   infer_tf_idf,            cost_tf_idf, nullptr, "1 mul / feature, except in mode TF"},
+    {"RegexFullMatch",    infer_regex,             cost_move,   nullptr, "no arithmetic; writes the answers", kText},
+    {"StringConcat",      infer_string_concat,     cost_host,   nullptr, "nothing: characters on the host", kText},
+    {"StringNormalizer",  infer_string_normalizer, cost_host,   nullptr, "nothing: characters on the host", kText},
+    {"StringSplit",       infer_string_split,      cost_move,   nullptr, "no arithmetic; writes the counts", kText},
+    {"TfIdfVectorizer",   infer_tf_idf,            cost_tf_idf, nullptr, "1 mul / feature, except in mode TF", kText},
 };
 // clang-format on
 static_assert(well_formed(kRules));

@@ -89,10 +89,10 @@ OpCost cost_gradient(const OpContext& op) {
 // clang-format off
 constexpr OpRule kRules[] = {
     // op        infer               cost           fold     cost in words
-    {"Adagrad",  infer_optimizer<3>, cost_adagrad,  nullptr, "6, sqrt per element; 2 for weight decay"},
-    {"Adam",     infer_optimizer<4>, cost_adam,     nullptr, "11, sqrt per element; 2 for weight decay, 1 for decay afterwards; 4, 2 pow, sqrt per node"},
-    {"Gradient", infer_gradient,     cost_gradient, nullptr, "not known: differentiates a part of the graph"},
-    {"Momentum", infer_optimizer<3>, cost_momentum, nullptr, "5, with Nesterov's 7 per element; 2 for weight decay"},
+    {"Adagrad",  infer_optimizer<3>, cost_adagrad,  nullptr, "6, sqrt per element; 2 for weight decay", kTrainer.with(Gradient::Unmodelled)},
+    {"Adam",     infer_optimizer<4>, cost_adam,     nullptr, "11, sqrt per element; 2 for weight decay, 1 for decay afterwards; 4, 2 pow, sqrt per node", kTrainer.with(Gradient::Unmodelled)},
+    {"Gradient", infer_gradient,     cost_gradient, nullptr, "not known: differentiates a part of the graph", kTrainer.with(Gradient::Unmodelled)},
+    {"Momentum", infer_optimizer<3>, cost_momentum, nullptr, "5, with Nesterov's 7 per element; 2 for weight decay", kTrainer.with(Gradient::Unmodelled)},
 };
 // clang-format on
 static_assert(well_formed(kRules));

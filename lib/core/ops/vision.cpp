@@ -67,8 +67,8 @@ OpCost cost_image_decoder(const OpContext& op) {
 // clang-format off
 constexpr OpRule kRules[] = {
     // op                 infer                      cost                      fold     cost in words
-    {"ImageDecoder",      infer_image_decoder,       cost_image_decoder,       nullptr, "not known: depends on the image"},
-    {"NonMaxSuppression", infer_non_max_suppression, cost_non_max_suppression, nullptr, "1 comparison per score with a threshold; 7 per box; 13 per selected box and box of its image; no sorting"},
+    {"ImageDecoder",      infer_image_decoder,       cost_image_decoder,       nullptr, "not known: depends on the image", kOther.with(Gradient::NoInput)},
+    {"NonMaxSuppression", infer_non_max_suppression, cost_non_max_suppression, nullptr, "1 comparison per score with a threshold; 7 per box; 13 per selected box and box of its image; no sorting", kSearch},
 };
 // clang-format on
 static_assert(well_formed(kRules));

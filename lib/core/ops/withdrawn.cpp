@@ -109,20 +109,20 @@ OpCost cost_disentangled(const OpContext& op) {
 // clang-format off
 constexpr OpRule kRules[] = {
     // op                            infer                cost                fold     cost in words
-    {"Affine",                      infer_same,          cost_each<2>,       nullptr, "1 mul, 1 add / element"},
-    {"Crop",                        infer_crop,          cost_picked,        nullptr, "no arithmetic; reads what it keeps"},
-    {"DisentangledAttention_TRT",   infer_same,          cost_disentangled,  nullptr, "2 add, 1 mul / element"},
-    {"EfficientNMS_TRT",            infer_efficient_nms, cost_efficient_nms, nullptr, "not known: how many boxes are compared the data decide"},
-    {"GRUUnit",                     infer_same,          cost_gru_unit,      nullptr, "sigmoid, tanh, 2 mul, sub, add / element"},
-    {"GivenTensorFill",             infer_tensor_fill,   cost_tensor_fill,   nullptr, "no arithmetic; writes the output"},
-    {"ImageScaler",                 infer_same,          cost_each<2>,       nullptr, "1 mul, 1 add / element"},
-    {"MemcpyFromHost",              infer_same,          cost_move,          nullptr, "no arithmetic; reads and writes all"},
-    {"MemcpyToHost",                infer_same,          cost_move,          nullptr, "no arithmetic; reads and writes all"},
-    {"MultilevelCropAndResize_TRT", infer_crop_levels,   cost_crop_levels,   nullptr, "a bilinear sample (7) per output element; weights per box"},
-    {"ParametricSoftplus",          infer_same,          cost_each<3, 2>,    nullptr, "α·log(1 + exp(β·x)): 2 special, 2 mul, 1 add / element"},
-    {"PyramidROIAlign_TRT",         infer_crop_levels,   cost_crop_levels,   nullptr, "a bilinear sample (7) per output element; weights per box"},
-    {"Scale",                       infer_same,          cost_each<1>,       nullptr, "1 mul / element"},
-    {"ScaledTanh",                  infer_same,          cost_each<2, 1>,    nullptr, "α·tanh(β·x): 1 special, 2 mul / element"},
+    {"Affine",                      infer_same,          cost_each<2>,       nullptr, "1 mul, 1 add / element", kPointwise.with(Gradient::Unmodelled)},
+    {"Crop",                        infer_crop,          cost_picked,        nullptr, "no arithmetic; reads what it keeps", kLayout.with(Gradient::Unmodelled)},
+    {"DisentangledAttention_TRT",   infer_same,          cost_disentangled,  nullptr, "2 add, 1 mul / element", kAttention},
+    {"EfficientNMS_TRT",            infer_efficient_nms, cost_efficient_nms, nullptr, "not known: how many boxes are compared the data decide", kSearch},
+    {"GRUUnit",                     infer_same,          cost_gru_unit,      nullptr, "sigmoid, tanh, 2 mul, sub, add / element", kRecurrence.with(BatchAxis::Lost).with(Gradient::Unmodelled)},
+    {"GivenTensorFill",             infer_tensor_fill,   cost_tensor_fill,   nullptr, "no arithmetic; writes the output", kGenerated},
+    {"ImageScaler",                 infer_same,          cost_each<2>,       nullptr, "1 mul, 1 add / element", kPointwise.with(Gradient::Unmodelled)},
+    {"MemcpyFromHost",              infer_same,          cost_move,          nullptr, "no arithmetic; reads and writes all", kLayout.with(Gradient::Unmodelled)},
+    {"MemcpyToHost",                infer_same,          cost_move,          nullptr, "no arithmetic; reads and writes all", kLayout.with(Gradient::Unmodelled)},
+    {"MultilevelCropAndResize_TRT", infer_crop_levels,   cost_crop_levels,   nullptr, "a bilinear sample (7) per output element; weights per box", kPooling.with(Gradient::Unmodelled)},
+    {"ParametricSoftplus",          infer_same,          cost_each<3, 2>,    nullptr, "α·log(1 + exp(β·x)): 2 special, 2 mul, 1 add / element", kPointwise.with(Gradient::Unmodelled)},
+    {"PyramidROIAlign_TRT",         infer_crop_levels,   cost_crop_levels,   nullptr, "a bilinear sample (7) per output element; weights per box", kPooling.with(Gradient::Unmodelled)},
+    {"Scale",                       infer_same,          cost_each<1>,       nullptr, "1 mul / element", kPointwise.with(Gradient::Unmodelled)},
+    {"ScaledTanh",                  infer_same,          cost_each<2, 1>,    nullptr, "α·tanh(β·x): 1 special, 2 mul / element", kPointwise.with(Gradient::Unmodelled)},
 };
 // clang-format on
 static_assert(well_formed(kRules));

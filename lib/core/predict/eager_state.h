@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "pagoda/core/predict.h"
-#include "predict/idioms.h"
+#include "predict/pytorch_idioms.h"
 #include "predict/strides.h"
 
 namespace pagoda::inline core {
@@ -77,8 +77,5 @@ bool lower_attention(EagerState& state, const Idiom& idiom);
 // Element by element; `operands` of one function count once.
 bool lower_pointwise(EagerState& state, std::string_view op, std::span<const ValueId> operands, ValueId result);
 bool lower_norm(EagerState& state, KernelClass kind, ValueId operand, ValueId result);
-
-// Whether a node is element-wise.
-bool is_pointwise(std::string_view op);
 
 }  // namespace pagoda::inline core

@@ -6,7 +6,6 @@
 #include <set>
 
 #include "graph/index.h"
-#include "memory/op_class.h"
 #include "memory/schedule.h"
 #include "pagoda/base/statistics.h"
 #include "pagoda/core/traffic.h"
@@ -132,7 +131,7 @@ void count_rows(StructureProfile& profile, const Model& model, const Analysis& a
     data_dependent += is_data_dependent ? 1 : 0;
     if (row.cost.mark == Mark::Unmodelled) continue;
     const double work = number(flops(row.cost)), moved = number(row.cost.bytes_read) + number(row.cost.bytes_written);
-    const auto kind = static_cast<std::size_t>(work_class(node, row.cost));
+    const auto kind = static_cast<std::size_t>(work_class(node, row));
     profile.flops_share[kind] += work;
     profile.bytes_share[kind] += moved;
     profile.launch_share[kind] += 1;
@@ -160,32 +159,25 @@ void count_rows(StructureProfile& profile, const Model& model, const Analysis& a
   profile.op_types = static_cast<std::int64_t>(profile.op_counts.size());
 }
 
+// What kinds count as, of operators whose names say nothing else.
+constexpr std::pair<OpKind, WorkClass> kKinds[] = {
+    {OpKind::Product, WorkClass::MatMul},        {OpKind::Pointwise, WorkClass::Elementwise},
+    {OpKind::Reduction, WorkClass::Reduction},   {OpKind::Norm, WorkClass::Normalisation},
+    {OpKind::Quantize, WorkClass::Quantisation}, {OpKind::Dequantize, WorkClass::Quantisation},
+    {OpKind::Transpose, WorkClass::Movement},    {OpKind::Expand, WorkClass::Movement},
+};
+
 }  // namespace
 
 std::string_view to_string(WorkClass work) { return kNames[static_cast<std::size_t>(work)]; }
 
-WorkClass work_class(const Node& node, const OpCost& cost) {
+WorkClass work_class(const Node& node, const NodeReport& row) {
+  const OpCost& cost = row.cost;
   for (const NamePart& part : kNameParts)
     if (node.op_type.find(part.text) != std::string::npos) return part.work;
   if (cost.macs != Dim(0)) return WorkClass::MatMul;
-  if (const OpClass* op = op_class(node)) {
-    switch (op->kind) {
-      case OpKind::Contraction:
-        return WorkClass::MatMul;
-      case OpKind::Pointwise:
-        return WorkClass::Elementwise;
-      case OpKind::Reduction:
-        return WorkClass::Reduction;
-      case OpKind::RowNorm:
-        return WorkClass::Normalisation;
-      case OpKind::Quantize:
-      case OpKind::Dequantize:
-        return WorkClass::Quantisation;
-      case OpKind::Transpose:
-      case OpKind::Expand:
-        return WorkClass::Movement;
-    }
-  }
+  for (const auto& [kind, work] : kKinds)
+    if (row.facts.kind == kind) return work;
   return flops(cost) == Dim(0) ? WorkClass::Movement : WorkClass::Other;
 }
 

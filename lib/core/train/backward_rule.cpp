@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "ops/op_rule.h"
+
 namespace pagoda::inline core::train_rules {
 
 Gradient& Backward::add(int input, std::vector<Read> reads, Work work) {
@@ -49,18 +51,22 @@ Gradient& each(Backward& b, int input, const Work& each, std::vector<Read> reads
 
 namespace {
 
-const BackwardRule* find(std::span<const BackwardRule> rules, std::string_view name) {
-  const auto found = std::lower_bound(rules.begin(), rules.end(), name,
-                                      [](const BackwardRule& rule, std::string_view key) { return rule.name < key; });
-  return found != rules.end() && found->name == name ? &*found : nullptr;
-}
+constexpr BackwardRule kNone{"", nullptr, 0, 0, "no gradient, by nature"};
+constexpr BackwardRule kUnmodelled{"", nullptr, kAll, kAll, "not modelled"};
 
 }  // namespace
 
-const BackwardRule* find_backward_rule(std::string_view domain, std::string_view op_type) {
-  if (domain.empty() || domain == "ai.onnx") return find(default_rules(), op_type);
-  if (domain == "com.microsoft") return find(microsoft_rules(), op_type);
-  return nullptr;
+const BackwardRule& backward_rule(std::string_view domain, std::string_view op_type) {
+  const OpRule* forward = ops::find_rule(domain, op_type);
+  if (forward == nullptr) return kUnmodelled;
+  if (forward->facts.gradient != pagoda::Gradient::Rule)
+    return has_gradient(forward->facts.gradient) ? kUnmodelled : kNone;
+  const std::span<const BackwardRule> rules = domain.empty() ? default_rules() : microsoft_rules();
+  const auto found = std::lower_bound(rules.begin(), rules.end(), op_type,
+                                      [](const BackwardRule& rule, std::string_view key) { return rule.name < key; });
+  return found != rules.end() && found->name == op_type ? *found : kUnmodelled;
 }
+
+const BackwardRule& unmodelled_backward() { return kUnmodelled; }
 
 }  // namespace pagoda::inline core::train_rules

@@ -1,8 +1,8 @@
 // One operator's backward = one row: its name, one pure function, which inputs can have a gradient, the work in words.
 //
 //   {"Tanh", unary<3, 0, 0, Source::Output>, 0b1, 0b1, "dy·(1 − y²)"},
-//   {"Sign", nullptr,                        0,   0,   "constant almost everywhere"},
 //
+// The operator's facts say whether it has such a row, or why it has none (OpFacts::gradient).
 // A rule says, for each wanted input, what work its gradient takes and which tensors it reads. What it reads besides
 // the arriving gradient is what forward must keep. The arithmetic counts follow the formula in words with as few
 // operations as it allows; `dy` is the arriving gradient, x an input, y an output.
@@ -96,8 +96,10 @@ struct BackwardRule {
 inline constexpr std::uint64_t kAll = ~std::uint64_t{0};
 inline constexpr std::uint64_t kFirst = 1;
 
-// Null for an operator that no table lists.
-const BackwardRule* find_backward_rule(std::string_view domain, std::string_view op_type);
+// By plain domain. Where the operator's facts say that there is none: one without function, whose `inputs` tell whether
+// gradients could flow; so for operators without a rule.
+const BackwardRule& backward_rule(std::string_view domain, std::string_view op_type);
+const BackwardRule& unmodelled_backward();
 std::span<const BackwardRule> default_rules();    // ai.onnx, sorted
 std::span<const BackwardRule> microsoft_rules();  // com.microsoft, sorted
 

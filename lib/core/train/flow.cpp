@@ -86,23 +86,22 @@ bool GradientFlow::is_differentiable(ValueId value) const {
   return value != kAbsent && is_float(values_[index(value)].type.element);
 }
 
-const BackwardRule* GradientFlow::rule_of(const Node& node) const {
-  static constexpr BackwardRule kBody{"a body", nullptr, kAll, kAll, "not modelled"};
-  return has_body(model_, node) ? &kBody : find_backward_rule(node.domain, node.op_type);
+const BackwardRule& GradientFlow::rule_of(const Node& node) const {
+  return has_body(model_, node) ? unmodelled_backward() : backward_rule(plain_domain(node.domain), node.op_type);
 }
 
 void GradientFlow::find_leading() {
   for (const Node& node : graph_.nodes) {
-    const BackwardRule* rule = rule_of(node);
+    const BackwardRule& rule = rule_of(node);
     bool leads = false;
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-      const bool can = rule == nullptr || rule->can_have_gradient(static_cast<int>(i));
+      const bool can = rule.can_have_gradient(static_cast<int>(i));
       leads = leads || (can && is_differentiable(node.inputs[i]) && leads_[index(node.inputs[i])]);
     }
     leads = leads || !node.bodies().empty();  // weights of its own, or captured ones
     if (!leads) continue;
     for (std::size_t i = 0; i < node.outputs.size(); ++i)
-      if (is_differentiable(node.outputs[i]) && (rule == nullptr || rule->passes_gradient(static_cast<int>(i))))
+      if (is_differentiable(node.outputs[i]) && rule.passes_gradient(static_cast<int>(i)))
         leads_[index(node.outputs[i])] = true;
   }
 }
@@ -176,14 +175,14 @@ void GradientFlow::run(const std::vector<OpCost>& forward) {
 
 void GradientFlow::visit(std::int32_t id, const OpCost& forward) {
   const Node& node = graph_.nodes[index(id)];
-  const BackwardRule* rule = rule_of(node);
+  const BackwardRule& rule = rule_of(node);
   std::vector<bool> arrives(node.outputs.size()), wanted(node.inputs.size());
   for (std::size_t i = 0; i < node.outputs.size(); ++i)
     arrives[i] = node.outputs[i] != kAbsent && flow_.has_gradient[index(node.outputs[i])] &&
-                 (rule == nullptr || rule->passes_gradient(static_cast<int>(i)));
+                 rule.passes_gradient(static_cast<int>(i));
   for (std::size_t i = 0; i < node.inputs.size(); ++i)
     wanted[i] = is_differentiable(node.inputs[i]) && leads_[index(node.inputs[i])] &&
-                (rule == nullptr || rule->can_have_gradient(static_cast<int>(i)));
+                rule.can_have_gradient(static_cast<int>(i));
   const auto any = [](const std::vector<bool>& flags) {
     return std::find(flags.begin(), flags.end(), true) != flags.end();
   };
@@ -202,11 +201,11 @@ void GradientFlow::visit(std::int32_t id, const OpCost& forward) {
     backward.parameters.push_back(input != kAbsent && flow_.from_weights[index(input)]);
   if (forward.mark == Mark::Unmodelled) {
     result.problem = "forward is not modelled";
-  } else if (rule == nullptr || rule->is_unmodelled()) {
+  } else if (rule.is_unmodelled()) {
     result.problem = "no backward rule for " + full_name(node);
   } else {
     try {
-      rule->gradients(backward);
+      rule.gradients(backward);
       for (std::size_t i = 0; i < wanted.size(); ++i) {
         const bool found = std::any_of(backward.gradients.begin(), backward.gradients.end(),
                                        [&](const Gradient& gradient) { return gradient.input == static_cast<int>(i); });

@@ -47,7 +47,7 @@ class GradientFlow {
 
  private:
   OpContext::State state_of(std::int32_t node);
-  const BackwardRule* rule_of(const Node& node) const;
+  const BackwardRule& rule_of(const Node& node) const;
   bool is_differentiable(ValueId value) const;
   void find_trained();
   void find_leading();

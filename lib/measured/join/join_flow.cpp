@@ -7,6 +7,7 @@
 
 #include "import/engine_names.h"
 #include "join/join_state.h"
+#include "pagoda/core/operators.h"
 
 namespace pagoda::measured::import {
 namespace {
@@ -256,9 +257,8 @@ class Absorber {
   }
 
   static bool only_moves(const std::string& op) {
-    constexpr std::array<std::string_view, 7> kMoves = {"Cast",    "Flatten",   "Identity", "Reshape",
-                                                        "Squeeze", "Transpose", "Unsqueeze"};
-    return std::find(kMoves.begin(), kMoves.end(), op) != kMoves.end();
+    const OpKind kind = operator_facts("", op).kind;
+    return kind == OpKind::View || kind == OpKind::Transpose || op == "Cast";
   }
 
   // Engines add movement of their own around what they fuse: it fills no hole in arithmetic, nor the other way round.

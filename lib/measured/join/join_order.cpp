@@ -1,82 +1,13 @@
 // Kernels without a row's name: by the module that their range names, and by the order of calls of each operator.
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <map>
 
 #include "join/join_state.h"
+#include "join/pytorch_calls.h"
 
 namespace pagoda::measured::import {
 namespace {
-
-// Operators of PyTorch and the ONNX operators that its exporters make of them. One line a PyTorch name, sorted.
-struct Pair {
-  std::string_view aten;
-  std::array<std::string_view, 3> onnx;
-};
-// clang-format off
-constexpr std::array<Pair, 44> kPairs = {{
-    {"aten::_softmax",             {"Softmax"}},
-    {"aten::adaptive_avg_pool2d",  {"GlobalAveragePool", "AveragePool"}},
-    {"aten::add",                  {"Add"}},
-    {"aten::add_",                 {"Add"}},
-    {"aten::addmm",                {"Gemm"}},
-    {"aten::avg_pool2d",           {"AveragePool"}},
-    {"aten::baddbmm",              {"MatMul", "Gemm"}},
-    {"aten::batch_norm",           {"BatchNormalization"}},
-    {"aten::bmm",                  {"MatMul"}},
-    {"aten::cat",                  {"Concat"}},
-    {"aten::conv1d",               {"Conv"}},
-    {"aten::conv2d",               {"Conv"}},
-    {"aten::conv3d",               {"Conv"}},
-    {"aten::conv_transpose2d",     {"ConvTranspose"}},
-    {"aten::div",                  {"Div"}},
-    {"aten::embedding",            {"Gather"}},
-    {"aten::exp",                  {"Exp"}},
-    {"aten::flatten",              {"Flatten", "Reshape"}},
-    {"aten::gelu",                 {"Gelu"}},
-    {"aten::gru",                  {"GRU"}},
-    {"aten::hardsigmoid",          {"HardSigmoid"}},
-    {"aten::hardswish",            {"HardSwish"}},
-    {"aten::hardswish_",           {"HardSwish"}},
-    {"aten::layer_norm",           {"LayerNormalization"}},
-    {"aten::leaky_relu",           {"LeakyRelu"}},
-    {"aten::linear",               {"Gemm", "MatMul"}},
-    {"aten::lstm",                 {"LSTM"}},
-    {"aten::matmul",               {"MatMul"}},
-    {"aten::max_pool2d",           {"MaxPool"}},
-    {"aten::mean",                 {"ReduceMean"}},
-    {"aten::mm",                   {"MatMul", "Gemm"}},
-    {"aten::mul",                  {"Mul"}},
-    {"aten::pow",                  {"Pow"}},
-    {"aten::relu",                 {"Relu"}},
-    {"aten::relu_",                {"Relu"}},
-    {"aten::reshape",              {"Reshape"}},
-    {"aten::sigmoid",              {"Sigmoid"}},
-    {"aten::softmax",              {"Softmax"}},
-    {"aten::sqrt",                 {"Sqrt"}},
-    {"aten::sub",                  {"Sub"}},
-    {"aten::tanh",                 {"Tanh"}},
-    {"aten::transpose",            {"Transpose"}},
-    {"aten::upsample_nearest2d",   {"Resize"}},
-    {"aten::where",                {"Where"}},
-}};
-// clang-format on
-constexpr bool is_sorted_by_name() {
-  for (std::size_t i = 1; i < kPairs.size(); ++i)
-    if (!(kPairs[i - 1].aten < kPairs[i].aten)) return false;
-  return true;
-}
-static_assert(is_sorted_by_name());
-
-// Whether an operator of an engine's name may execute a row of this type.
-bool may_be(const std::string& op, const std::string& op_type) {
-  if (op == op_type) return true;
-  const auto pair = std::lower_bound(kPairs.begin(), kPairs.end(), op,
-                                     [](const Pair& p, const std::string& name) { return p.aten < name; });
-  return pair != kPairs.end() && pair->aten == op && !op_type.empty() &&
-         std::find(pair->onnx.begin(), pair->onnx.end(), op_type) != pair->onnx.end();
-}
 
 // The name without "_<n>", with which exporters number the calls of one module.
 std::string unnumbered(const std::string& name) {

@@ -38,6 +38,7 @@ struct NodeReport {
   std::int32_t node = 0;  // index in Graph::nodes
   std::string scope;      // module path, function and branch it was reached through
   std::vector<OutputInfo> outputs;
+  OpFacts facts;  // of the operator; Unknown for calls and bodies
   OpCost cost;
   Dim params;       // elements of the weights that this row is the first to use
   Dim param_bytes;  // their stored bytes

@@ -14,6 +14,7 @@
 
 #include "pagoda/core/analyze.h"
 #include "pagoda/core/diagnostic.h"
+#include "pagoda/core/peculiarity.h"
 
 namespace pagoda::inline core {
 
@@ -40,6 +41,8 @@ struct PhaseSizes {
 };
 
 // Decoders of encoder-decoder models keep both phases in one file: an If on this input skips what the cache holds.
+inline constexpr Peculiarity kCacheBranchOf{"Hugging Face Optimum, merged decoders", "1.7 and later",
+                                            "optimum/onnx/graph_transformations.py, merge_decoders"};
 inline constexpr std::string_view kCacheBranch = "use_cache_branch";
 
 // Whether the model has an input of one boolean with this name.

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "pagoda/core/op_facts.h"
+
 namespace pagoda::inline core {
 
 struct OperatorInfo {
@@ -17,5 +19,8 @@ struct OperatorInfo {
 
 // Sorted by domain and name.
 std::vector<OperatorInfo> operators();
+
+// What an operator is beside its mathematics; Unknown in all where it has no rule. "" and "ai.onnx" are one domain.
+OpFacts operator_facts(std::string_view domain, std::string_view name);
 
 }  // namespace pagoda::inline core

@@ -23,6 +23,7 @@
 
 #include "pagoda/core/cost.h"
 #include "pagoda/core/graph.h"
+#include "pagoda/core/op_facts.h"
 
 namespace pagoda::inline core {
 
@@ -34,6 +35,7 @@ struct OpRule {
   OpCost (*cost)(const OpContext&) = nullptr;  // work and traffic, given the types of inputs and outputs
   void (*fold)(OpContext&) = nullptr;          // sets values of small outputs, where the inputs' values allow
   std::string_view work;                       // the cost formula in words
+  OpFacts facts = {};                          // what fusion, memory, batch and training ask of it
 };
 
 struct ExtraRule {

@@ -1,27 +1,23 @@
 // Finds the calls of the framework that exporters write as several nodes: a GELU is five, scaled-dot-product attention
 // is seven. Each pattern is what an exporter emits for one call; a model's own arithmetic stays as it is.
-#include "predict/idioms.h"
+#include "predict/pytorch_idioms.h"
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 
 #include "graph/index.h"
+#include "predict/pytorch.h"
 
 namespace pagoda::inline core {
 namespace {
 
-template <std::size_t N>
-bool is_one_of(std::string_view name, const std::array<std::string_view, N>& names) {
+using pytorch::kBends;
+using pytorch::kInActivation;
+
+bool is_one_of(std::string_view name, std::span<const std::string_view> names) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// clang-format off
-constexpr std::array<std::string_view, 15> kInActivation = {"Add", "Clip", "Div", "Erf", "Exp", "HardSigmoid", "Max",
-    "Min", "Mul", "Pow", "Relu", "Sigmoid", "Softplus", "Sub", "Tanh"};
-constexpr std::array<std::string_view, 7> kBends = {"Clip", "Erf", "Exp", "HardSigmoid", "Sigmoid", "Softplus",
-    "Tanh"};
-// clang-format on
 constexpr std::size_t kMaxActivation = 10;  // nodes; tanh's GELU has nine
 
 class Finder {

@@ -3,41 +3,41 @@
 #include <cmath>
 
 #include "predict/eager_state.h"
+#include "predict/pytorch.h"
 
 namespace pagoda::inline core {
 namespace {
+
+using pytorch::kDepthwise;
 
 constexpr auto kHalf = ElementType::Float16;
 
 double blocks(double rows, double columns) { return std::ceil(rows / 128) * std::ceil(columns / 128); }
 
-std::int64_t attribute(const Node& node, std::string_view name, std::int64_t otherwise) {
-  const Attribute* found = node.attribute(name);
-  const auto* value = found == nullptr ? nullptr : std::get_if<std::int64_t>(&found->value);
-  return value == nullptr ? otherwise : *value;
-}
-
 std::vector<std::int64_t> integers(const Node& node, std::string_view name) {
-  const Attribute* found = node.attribute(name);
-  const auto* value = found == nullptr ? nullptr : std::get_if<std::vector<std::int64_t>>(&found->value);
+  const auto* value = node.integers(name);
   return value == nullptr ? std::vector<std::int64_t>() : *value;
 }
 
-// Where PyTorch trusts cuDNN with a row-major float16 depthwise convolution: small square windows, enough channels,
-// stride 1, or stride 2 on large inputs. Otherwise its own kernel runs.
+// Whether cuDNN runs a row-major float16 depthwise convolution: small square windows, enough channels, stride 1, or
+// stride 2 on large inputs. Otherwise PyTorch's own kernel does.
 bool takes_library_depthwise(const Node& node, const Tile& input, const Tile& weight) {
   const auto strides = integers(node, "strides"), dilations = integers(node, "dilations");
-  if (input.sizes.size() != 4 || weight.sizes[0] != input.sizes[1] || input.sizes[1] < 32) return false;
+  if (input.sizes.size() != 4 || weight.sizes[0] != input.sizes[1] || input.sizes[1] < kDepthwise.channels)
+    return false;
   const std::int64_t window = weight.sizes[2], width = input.sizes[3], channels = input.sizes[1];
-  if (weight.sizes[3] != window || (window != 1 && window != 3 && window != 5) || width < 7) return false;
+  if (weight.sizes[3] != window || (window != 1 && window != 3 && window != 5) || width < kDepthwise.width)
+    return false;
   if (std::any_of(dilations.begin(), dilations.end(), [](std::int64_t d) { return d != 1; })) return false;
   const std::int64_t stride = strides.empty() ? 1 : strides[0];
   if (stride == 1) return true;
-  return stride == 2 && window > 1 && (channels >= 512 || (channels >= 256 && width >= 28));
+  return stride == 2 && window > 1 &&
+         (channels >= kDepthwise.wide_channels ||
+          (channels >= kDepthwise.channels_on_wide && width >= kDepthwise.wide));
 }
 
 KernelClass conv_class(const Node& node, const Tile& input, const Tile& weight, bool is_channels_last) {
-  const std::int64_t groups = attribute(node, "group", 1), channels = input.sizes[1];
+  const std::int64_t groups = node.integer("group", 1), channels = input.sizes[1];
   if (groups > 1 && groups == channels) {
     if (is_channels_last) return KernelClass::DepthwiseChannelsLast;
     return takes_library_depthwise(node, input, weight) ? KernelClass::DepthwiseLibrary : KernelClass::Depthwise;
@@ -68,7 +68,7 @@ bool lower_conv(EagerState& state, const Node& node, const NodeReport& row) {
   KernelLaunch kernel{.kind = conv_class(node, input, weight, channels_last)};
   kernel.macs = state.number(row.cost.macs);
   kernel.bytes = input.bytes() + weight.bytes() + output.bytes();
-  const double groups = static_cast<double>(attribute(node, "group", 1));
+  const double groups = static_cast<double>(node.integer("group", 1));
   const double channels = static_cast<double>(output.sizes[1]);
   kernel.width = channels / groups;
   kernel.depth = output.elements() > 0 ? kernel.macs / output.elements() : 0;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "predict/eager_state.h"
+#include "predict/pytorch.h"
 
 namespace pagoda::inline core {
 namespace {
@@ -11,40 +12,12 @@ namespace {
 constexpr auto kHalf = ElementType::Float16;
 constexpr auto kSingle = ElementType::Float32;
 
-// What autocast does with an element-wise function, and how heavy it is.
-enum class Kind : std::uint8_t { Plain, Heavy, Single, Test };
+using pytorch::Autocast;
 
-struct PointwiseOp {
-  std::string_view name;
-  Kind kind;  // Heavy: evaluates exp or the like; Single: autocast runs it in float32; Test: gives bools
-};
-
-// clang-format off
-constexpr PointwiseOp kPointwise[] = {
-    {"Abs", Kind::Plain},         {"Acos", Kind::Single},      {"Add", Kind::Plain},      {"And", Kind::Test},
-    {"Asin", Kind::Single},       {"Atan", Kind::Heavy},       {"Ceil", Kind::Plain},     {"Celu", Kind::Heavy},
-    {"Clip", Kind::Plain},        {"Cos", Kind::Heavy},        {"Cosh", Kind::Single},    {"Div", Kind::Plain},
-    {"Elu", Kind::Heavy},         {"Equal", Kind::Test},       {"Erf", Kind::Heavy},      {"Exp", Kind::Single},
-    {"Floor", Kind::Plain},       {"Gelu", Kind::Heavy},       {"Greater", Kind::Test},   {"GreaterOrEqual", Kind::Test},
-    {"HardSigmoid", Kind::Plain}, {"HardSwish", Kind::Plain},  {"IsInf", Kind::Test},     {"IsNaN", Kind::Test},
-    {"LeakyRelu", Kind::Plain},   {"Less", Kind::Test},        {"LessOrEqual", Kind::Test}, {"Log", Kind::Single},
-    {"Max", Kind::Plain},         {"Min", Kind::Plain},        {"Mish", Kind::Heavy},     {"Mod", Kind::Plain},
-    {"Mul", Kind::Plain},         {"Neg", Kind::Plain},        {"Not", Kind::Test},       {"Or", Kind::Test},
-    {"PRelu", Kind::Plain},       {"Pow", Kind::Single},       {"QuickGelu", Kind::Heavy}, {"Reciprocal", Kind::Single},
-    {"Relu", Kind::Plain},        {"Round", Kind::Plain},      {"Selu", Kind::Heavy},     {"Sigmoid", Kind::Heavy},
-    {"Sign", Kind::Plain},        {"Sin", Kind::Heavy},        {"Sinh", Kind::Single},    {"Softplus", Kind::Single},
-    {"Softsign", Kind::Plain},    {"Sqrt", Kind::Plain},       {"Sub", Kind::Plain},      {"Sum", Kind::Plain},
-    {"Swish", Kind::Heavy},       {"Tan", Kind::Single},       {"Tanh", Kind::Heavy},     {"ThresholdedRelu", Kind::Plain},
-    {"Where", Kind::Plain},       {"Xor", Kind::Test},
-};
-// clang-format on
-static_assert(std::is_sorted(std::begin(kPointwise), std::end(kPointwise),
-                             [](const PointwiseOp& a, const PointwiseOp& b) { return a.name < b.name; }));
-
-const PointwiseOp* pointwise_op(std::string_view name) {
-  const auto* found = std::lower_bound(std::begin(kPointwise), std::end(kPointwise), name,
-                                       [](const PointwiseOp& op, std::string_view wanted) { return op.name < wanted; });
-  return found == std::end(kPointwise) || found->name != name ? nullptr : found;
+Autocast autocast(std::string_view op) {
+  for (const pytorch::AutocastOp& known : pytorch::kAutocast)
+    if (known.op == op) return known.autocast;
+  return Autocast::Plain;
 }
 
 // Strides of an operand along the axes of the result, 0 where it is repeated.
@@ -65,12 +38,6 @@ std::optional<std::int64_t> integer(const EagerState& state, ValueId value, std:
   return static_cast<std::int64_t>(dim->evaluate(state.bindings()));
 }
 
-std::int64_t attribute(const Node& node, std::string_view name, std::int64_t otherwise) {
-  const Attribute* found = node.attribute(name);
-  const auto* value = found == nullptr ? nullptr : std::get_if<std::int64_t>(&found->value);
-  return value == nullptr ? otherwise : *value;
-}
-
 Tile result_of(const EagerState& state, ValueId value, ElementType type) {
   Tile tile = state.declared(value);
   if (is_float(tile.type)) tile.type = type;
@@ -82,8 +49,7 @@ Tile result_of(const EagerState& state, ValueId value, ElementType type) {
 bool lower_transpose(EagerState& state, const Node& node) {
   const Tile input = state.tile(node.inputs[0]);
   if (!input.known) return false;
-  const Attribute* found = node.attribute("perm");
-  const auto* perm = found == nullptr ? nullptr : std::get_if<std::vector<std::int64_t>>(&found->value);
+  const auto* perm = node.integers("perm");
   Tile output = input;
   for (std::size_t i = 0; i < input.sizes.size(); ++i) {
     const std::size_t from = perm == nullptr ? input.sizes.size() - 1 - i : static_cast<std::size_t>((*perm)[i]);
@@ -153,7 +119,7 @@ bool lower_gather(EagerState& state, const Node& node) {
   if (!input.known || !output.known) return false;
   output.type = input.type;
   if (picked.known && picked.sizes.empty()) {  // one of them: a view
-    std::int64_t axis = attribute(node, "axis", 0);
+    std::int64_t axis = node.integer("axis", 0);
     if (axis < 0) axis += static_cast<std::int64_t>(input.sizes.size());
     output.strides = input.strides;
     output.strides.erase(output.strides.begin() + axis);
@@ -220,9 +186,8 @@ bool lower_resize(EagerState& state, const Node& node) {
   Tile output = result_of(state, node.outputs[0], input.type);
   if (!input.known || !output.known || output.sizes.size() < 3) return false;
   KernelLaunch kernel{.kind = KernelClass::Resize, .bytes = input.bytes() + output.bytes()};
-  const Attribute* mode = node.attribute("mode");
-  const auto* name = mode == nullptr ? nullptr : std::get_if<std::string>(&mode->value);
-  const bool interpolates = name != nullptr && *name != "nearest";
+  const std::string_view mode = node.text("mode");
+  const bool interpolates = !mode.empty() && mode != "nearest";
   if (interpolates && !is_channels_last(input.sizes, input.strides))
     kernel.tiles = output.elements() / static_cast<double>(output.sizes[0] * output.sizes[1]) / 512;
   state.launch(kernel);
@@ -263,9 +228,7 @@ bool lower_pool(EagerState& state, const Node& node, KernelClass kind) {
   if (!input.known || !output.known) return false;
   input = state.make_packed(std::move(input));
   double taps = 1;
-  const Attribute* window = node.attribute("kernel_shape");
-  if (const auto* sizes = window == nullptr ? nullptr : std::get_if<std::vector<std::int64_t>>(&window->value))
-    taps = element_count(*sizes);
+  if (const auto* sizes = node.integers("kernel_shape")) taps = element_count(*sizes);
   const std::array<Strides, 1> like = {input.strides};
   output.strides = strides_like(output.sizes, like);
   state.launch({.kind = kind, .macs = output.elements() * taps, .bytes = input.bytes() + output.bytes()});
@@ -309,11 +272,8 @@ bool lower_cast(EagerState& state, const Node& node) {
 
 }  // namespace
 
-bool is_pointwise(std::string_view op) { return pointwise_op(op) != nullptr; }
-
 bool lower_pointwise(EagerState& state, std::string_view op, std::span<const ValueId> operands, ValueId result) {
-  const PointwiseOp* known = pointwise_op(op);
-  const Kind kind = known == nullptr ? Kind::Heavy : known->kind;  // an idiom: one function of one tensor
+  const Autocast kind = op.empty() ? Autocast::Heavy : autocast(op);  // an idiom: one function of one tensor
   Tile output = state.declared(result);
   if (!output.known) return false;
   std::vector<Tile> tiles;
@@ -322,7 +282,7 @@ bool lower_pointwise(EagerState& state, std::string_view op, std::span<const Val
     if (!tile.known || (op == "Clip" && !tiles.empty())) continue;  // bounds are arguments
     // Scalars are arguments and do not promote.
     if (tile.sizes.empty() && !output.sizes.empty()) continue;
-    if (kind == Kind::Single) tile = state.cast(std::move(tile), kSingle);
+    if (kind == Autocast::Single) tile = state.cast(std::move(tile), kSingle);
     tiles.push_back(std::move(tile));
   }
   if (tiles.empty()) return false;
@@ -339,16 +299,16 @@ bool lower_pointwise(EagerState& state, std::string_view op, std::span<const Val
     else if (tile.elements() > 1)
       is_broadcast = true;
   }
-  if (is_float(output.type) && kind != Kind::Test) output.type = has_single || !has_half ? kSingle : kHalf;
+  if (is_float(output.type)) output.type = has_single || !has_half ? kSingle : kHalf;
   output.strides = strides_like(output.sizes, full.empty() ? all : full);
   for (const Strides& strides : full)
     is_strided = is_strided || !same_inner_axis(output.sizes, strides, output.strides);
   bytes += output.bytes();
-  const KernelClass chosen = is_strided               ? KernelClass::PointwiseStrided
-                             : kind == Kind::Heavy    ? KernelClass::Activation
-                             : has_half && has_single ? KernelClass::PointwiseMixed
-                             : is_broadcast           ? KernelClass::PointwiseBroadcast
-                                                      : KernelClass::Pointwise;
+  const KernelClass chosen = is_strided                ? KernelClass::PointwiseStrided
+                             : kind == Autocast::Heavy ? KernelClass::Activation
+                             : has_half && has_single  ? KernelClass::PointwiseMixed
+                             : is_broadcast            ? KernelClass::PointwiseBroadcast
+                                                       : KernelClass::Pointwise;
   state.launch({.kind = chosen, .bytes = bytes});
   state.set(result, std::move(output));
   return true;
@@ -364,8 +324,7 @@ bool lower_norm(EagerState& state, KernelClass kind, ValueId operand, ValueId re
       input = state.make_packed(std::move(input));
     state.launch({.kind = kind, .bytes = 2 * input.bytes()});
   } else {  // over rows that must lie together; layer norms in float32
-    // The measured runs keep group norms in float16 (timm's norms take autocast's type); layer norms are PyTorch's own.
-    const ElementType type = kind == KernelClass::GroupNorm ? kHalf : kSingle;
+    const ElementType type = kind == KernelClass::GroupNorm ? pytorch::kGroupNorm : kSingle;
     input = state.make_contiguous(state.cast(std::move(input), type));
     // Statistics of a group do not fit into registers: it is read twice.
     const double passes = kind == KernelClass::GroupNorm ? 3 : 2;
@@ -402,42 +361,102 @@ bool lower_call(EagerState& state, const Idiom& idiom) {
   return false;
 }
 
+namespace {
+
+using Lower = bool (*)(EagerState&, const Node&, const NodeReport&);
+
+template <bool (*Function)(EagerState&, const Node&)>
+bool lower_with(EagerState& state, const Node& node, const NodeReport&) {
+  return Function(state, node);
+}
+template <bool (*Function)(EagerState&, const Node&, KernelClass), KernelClass Kind>
+bool lower_as(EagerState& state, const Node& node, const NodeReport&) {
+  return Function(state, node, Kind);
+}
+template <KernelClass Kind>
+bool lower_norm_node(EagerState& state, const Node& node, const NodeReport&) {
+  return lower_norm(state, Kind, node.inputs[0], node.outputs[0]);
+}
+template <ElementType Type>
+bool lower_reduction(EagerState& state, const Node& node, const NodeReport&) {
+  return lower_reduce(state, node.inputs[0], node.outputs[0], Type);
+}
+bool lower_matmul(EagerState& state, const Node& node, const NodeReport& row) {
+  return lower_product(state, node.inputs, node.outputs[0], state.number(row.cost.macs));
+}
+
+struct Lowering {
+  std::string_view op;
+  Lower lower;
+};
+// clang-format off
+constexpr Lowering kLowerings[] = {
+    {"AveragePool",           lower_as<lower_pool, KernelClass::AveragePool>},
+    {"BatchNormalization",    lower_norm_node<KernelClass::BatchNorm>},
+    {"Cast",                  lower_with<lower_cast>},
+    {"CastLike",              lower_with<lower_cast>},
+    {"Concat",                lower_with<lower_concat>},
+    {"Conv",                  lower_conv},
+    {"DepthToSpace",          lower_as<lower_move, KernelClass::CopyTransposing>},
+    {"Dropout",               lower_with<lower_reshape>},
+    {"Expand",                lower_with<lower_expand>},
+    {"Flatten",               lower_with<lower_reshape>},
+    {"GRU",                   lower_recurrent},
+    {"Gather",                lower_with<lower_gather>},
+    {"Gemm",                  lower_matmul},
+    {"GlobalAveragePool",     lower_reduction<ElementType::Undefined>},
+    {"GlobalMaxPool",         lower_reduction<ElementType::Undefined>},
+    {"GroupNormalization",    lower_norm_node<KernelClass::GroupNorm>},
+    {"Identity",              lower_with<lower_reshape>},
+    {"InstanceNormalization", lower_norm_node<KernelClass::GroupNorm>},
+    {"LSTM",                  lower_recurrent},
+    {"LayerNormalization",    lower_norm_node<KernelClass::LayerNorm>},
+    {"LogSoftmax",            lower_with<lower_softmax>},
+    {"MatMul",                lower_matmul},
+    {"MaxPool",               lower_as<lower_pool, KernelClass::MaxPool>},
+    {"Pad",                   lower_with<lower_pad>},
+    {"RNN",                   lower_recurrent},
+    {"ReduceL1",              lower_reduction<ElementType::Undefined>},
+    {"ReduceL2",              lower_reduction<ElementType::Undefined>},
+    {"ReduceMax",             lower_reduction<ElementType::Undefined>},
+    {"ReduceMean",            lower_reduction<ElementType::Undefined>},
+    {"ReduceMin",             lower_reduction<ElementType::Undefined>},
+    {"ReduceProd",            lower_reduction<kSingle>},
+    {"ReduceSum",             lower_reduction<kSingle>},
+    {"ReduceSumSquare",       lower_reduction<kSingle>},
+    {"Reshape",               lower_with<lower_reshape>},
+    {"Resize",                lower_with<lower_resize>},
+    {"ScatterND",             lower_with<lower_assignment>},
+    {"Slice",                 lower_with<lower_slice>},
+    {"Softmax",               lower_with<lower_softmax>},
+    {"SpaceToDepth",          lower_as<lower_move, KernelClass::CopyTransposing>},
+    {"Split",                 lower_with<lower_split>},
+    {"Squeeze",               lower_with<lower_reshape>},
+    {"Tile",                  lower_as<lower_move, KernelClass::Copy>},
+    {"Transpose",             lower_with<lower_transpose>},
+    {"Unsqueeze",             lower_with<lower_reshape>},
+};
+// clang-format on
+static_assert(std::is_sorted(std::begin(kLowerings), std::end(kLowerings),
+                             [](const Lowering& a, const Lowering& b) { return a.op < b.op; }));
+
+}  // namespace
+
 bool lower_node(EagerState& state, const Node& node, const NodeReport& row) {
-  const std::string_view op = node.op_type;
-  const auto is_any = [&](std::initializer_list<std::string_view> names) {
-    return std::find(names.begin(), names.end(), op) != names.end();
-  };
   if (node.inputs.empty() || node.outputs.empty()) return true;
-  if (is_pointwise(op)) return lower_pointwise(state, op, node.inputs, node.outputs[0]);
-  if (op == "Conv") return lower_conv(state, node, row);
-  if (is_any({"MatMul", "Gemm"}))
-    return lower_product(state, node.inputs, node.outputs[0], state.number(row.cost.macs));
-  if (op == "BatchNormalization") return lower_norm(state, KernelClass::BatchNorm, node.inputs[0], node.outputs[0]);
-  if (op == "LayerNormalization") return lower_norm(state, KernelClass::LayerNorm, node.inputs[0], node.outputs[0]);
-  if (is_any({"GroupNormalization", "InstanceNormalization"}))
-    return lower_norm(state, KernelClass::GroupNorm, node.inputs[0], node.outputs[0]);
-  if (is_any({"Softmax", "LogSoftmax"})) return lower_softmax(state, node);
-  if (op == "Transpose") return lower_transpose(state, node);
-  if (is_any({"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Dropout"})) return lower_reshape(state, node);
-  if (op == "Expand") return lower_expand(state, node);
-  if (op == "Slice") return lower_slice(state, node);
-  if (op == "Split") return lower_split(state, node);
-  if (op == "Gather") return lower_gather(state, node);
-  if (op == "Concat") return lower_concat(state, node);
-  if (op == "Pad") return lower_pad(state, node);
-  if (op == "Cast") return lower_cast(state, node);
-  if (op == "MaxPool") return lower_pool(state, node, KernelClass::MaxPool);
-  if (op == "AveragePool") return lower_pool(state, node, KernelClass::AveragePool);
-  if (is_any({"GlobalAveragePool", "GlobalMaxPool", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceL1", "ReduceL2"}))
-    return lower_reduce(state, node.inputs[0], node.outputs[0], ElementType::Undefined);
-  if (is_any({"ReduceSum", "ReduceProd", "ReduceSumSquare"}))
-    return lower_reduce(state, node.inputs[0], node.outputs[0], kSingle);
-  if (op == "Resize") return lower_resize(state, node);
-  if (op == "ScatterND") return lower_assignment(state, node);
-  if (is_any({"LSTM", "GRU", "RNN"})) return lower_recurrent(state, node, row);
-  if (is_any({"DepthToSpace", "SpaceToDepth"})) return lower_move(state, node, KernelClass::CopyTransposing);
-  if (op == "Tile") return lower_move(state, node, KernelClass::Copy);
-  return false;
+  const auto* known = std::lower_bound(std::begin(kLowerings), std::end(kLowerings), node.op_type,
+                                       [](const Lowering& a, std::string_view op) { return a.op < op; });
+  if (known != std::end(kLowerings) && known->op == node.op_type) return known->lower(state, node, row);
+  // What an engine fused is no function that PyTorch calls, unless the table of autocast names it.
+  const bool is_function = plain_domain(node.domain).empty() || autocast(node.op_type) != Autocast::Plain;
+  return is_function && row.facts.kind == OpKind::Pointwise &&
+         lower_pointwise(state, node.op_type, node.inputs, node.outputs[0]);
+}
+
+std::vector<std::string_view> pytorch::lowered_operators() {
+  std::vector<std::string_view> names;
+  for (const Lowering& lowering : kLowerings) names.push_back(lowering.op);
+  return names;
 }
 
 }  // namespace pagoda::inline core

@@ -1,0 +1,179 @@
+// What an operator is beside its mathematics: what fusion, memory, batch sizes, training and made-up weights ask of it.
+// Each row of an operator states these once, from a preset that it may change:
+//
+//   {"Relu", infer_unary, cost_compare, nullptr, "1 comparison per element", kPointwise},
+//   {"Conv", infer_conv, cost_conv, nullptr, "…", kConvolution.reads({{}, WeightUse::Weight, WeightUse::Additive})},
+//
+// A user's rule that states nothing is Unknown in all: it is counted, and never fused.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+
+namespace pagoda::inline core {
+
+enum class OpKind : std::uint8_t {
+  Unknown,
+  // What fusion knows how to join.
+  Product,     // convolutions and matrix products
+  Pointwise,   // each output element from the elements at its place in the (broadcast) operands; may run in place
+  Reduction,   // joins elements along axes
+  Norm,        // statistics along axes and then element by element: norms and softmax
+  Quantize,    // to integers, element by element
+  Dequantize,  // from integers
+  Transpose,
+  Expand,
+  // All others are kernels of their own.
+  View,       // another name for the same bytes
+  Layout,     // elements in other places: concatenated, cut, padded, tiled
+  Gather,     // picks or places elements by index
+  Attention,  // queries, keys and values in one operator, and what prepares or updates them
+  Pool,       // windows, regions and interpolation
+  Recurrent,
+  Signal,    // transforms, windows, running sums
+  Generate,  // constants, ranges, random numbers
+  Search,    // sorts, finds, generates text
+  Sequence,  // sequences, optionals and maps of tensors
+  Text,
+  Learner,  // trees, vectors, scalers: ai.onnx.ml
+  Training,
+  Other,
+};
+constexpr bool is_fusible(OpKind kind) { return kind >= OpKind::Product && kind <= OpKind::Expand; }
+
+// How a product stores and multiplies its operands, inputs 0 and 1.
+enum class ProductForm : std::uint8_t {
+  Other,          // packed or scaled operands, or in other places
+  Convolution,    // output channels of the weights come first
+  Deconvolution,  // input channels come first
+  Matrix,         // of two axes
+  Matrices,       // numpy's matmul: of as many matrices as the leading axes say
+  Einsum,
+  Integers,  // matrices of integers and their zero points
+};
+// Whether libraries offer the product for operands stored either way round.
+constexpr bool takes_transposed(ProductForm form) {
+  return form == ProductForm::Matrix || form == ProductForm::Matrices || form == ProductForm::Integers;
+}
+
+// Whether it multiplies inputs 0 and 1 as they are, so that engines fold a DequantizeLinear before each into it.
+constexpr bool multiplies_first_two(ProductForm form) {
+  return form >= ProductForm::Convolution && form <= ProductForm::Matrices;
+}
+
+// How a pointwise operator changes what it follows.
+enum class Epilogue : std::uint8_t { Activation, Add, Multiply, BatchNorm };
+
+// The axes over which a norm takes its statistics.
+enum class RowAxes : std::uint8_t {
+  Other,
+  Softmax,       // attribute axis; up to opset 12 all from there on
+  FromAxis,      // from the attribute axis on
+  Last,          // the last
+  Channel,       // all behind the channels
+  ChannelGroup,  // a group of channels, and all behind them
+};
+
+// Where the axes of output 0 come from, for following a batch axis up to the inputs.
+enum class BatchAxis : std::uint8_t {
+  Unknown,
+  Lost,      // cannot be told from one axis
+  Same,      // those of the first operand that is no weight
+  First,     // those of input 0, up to the last two of a product
+  Permuted,  // those of input 0, by the attribute perm
+  Indexed,   // those of the indices, input 1, where rows of a stored table are picked
+  Sequence,  // a recurrent operator: inputs 0, 5 and 6 are [sequence, batch, …], with layout 1 [batch, …]
+};
+
+// Whether train/rules.cpp has a backward rule; if not, why.
+enum class Gradient : std::uint8_t {
+  Unknown,
+  Rule,
+  Unmodelled,  // gradients could flow: their work is reported as not modelled
+  // None, by nature:
+  Integers,  // the operands or results are integers
+  Truth,     // the result is a truth value
+  Index,     // an index or a size
+  Bits,
+  Text,
+  Constant,  // constant almost everywhere
+  NoInput,   // no input that could have one
+};
+constexpr bool has_gradient(Gradient gradient) { return gradient <= Gradient::Unmodelled; }
+
+// What an operator of constants or of shape arithmetic may become.
+enum class Placement : std::uint8_t {
+  Any,           // done before the first run, or on the host
+  NeverFolded,   // random numbers, and weights that runtimes keep at their stored width
+  Materialises,  // turns a shape into a tensor of that shape: where host arithmetic ends
+  AsksShape,     // reads no elements: host arithmetic begins here
+};
+
+// Whether output 0 holds the numbers of input 0.
+enum class Numbers : std::uint8_t {
+  New,
+  Rearranged,  // maybe in another order
+  Same,        // in the same order, maybe rounded or scaled
+};
+
+// How an operator reads a stored weight: decides which random numbers let a model run with sensible values.
+enum class WeightUse : std::uint8_t {
+  Unknown,
+  Weight,      // of a product
+  Embedding,   // looked up by index
+  Additive,    // biases, means, offsets
+  Factor,      // scales of norms and other factors: about one
+  Positive,    // variances, divisors, arguments of roots and logarithms
+  QuantScale,  // of quantised numbers
+  ZeroPoint,
+};
+
+struct OpFacts {
+  static constexpr std::int8_t kNoTokens = 127;
+
+  OpKind kind = OpKind::Unknown;
+  ProductForm form = ProductForm::Other;
+  Epilogue epilogue = Epilogue::Activation;
+  RowAxes rows = RowAxes::Other;
+  BatchAxis batch = BatchAxis::Unknown;
+  Gradient gradient = Gradient::Unknown;
+  Placement placement = Placement::Any;
+  Numbers numbers = Numbers::New;
+  // Where it lengthens or updates a key-value cache: the axis of the tokens, unless the attribute axis states one.
+  std::int8_t token_axis = kNoTokens;
+  std::array<WeightUse, 8> weights = {};  // by input
+
+  constexpr WeightUse weight(std::size_t input) const {
+    return input < weights.size() ? weights[input] : WeightUse::Unknown;
+  }
+
+  // The same facts but for one.
+  constexpr OpFacts with(ProductForm value) const { return changed(&OpFacts::form, value); }
+  constexpr OpFacts with(Epilogue value) const { return changed(&OpFacts::epilogue, value); }
+  constexpr OpFacts with(RowAxes value) const { return changed(&OpFacts::rows, value); }
+  constexpr OpFacts with(BatchAxis value) const { return changed(&OpFacts::batch, value); }
+  constexpr OpFacts with(Gradient value) const { return changed(&OpFacts::gradient, value); }
+  constexpr OpFacts with(Placement value) const { return changed(&OpFacts::placement, value); }
+  constexpr OpFacts with(Numbers value) const { return changed(&OpFacts::numbers, value); }
+  constexpr OpFacts tokens_along(int axis) const {
+    return changed(&OpFacts::token_axis, static_cast<std::int8_t>(axis));
+  }
+  constexpr OpFacts reads(std::initializer_list<WeightUse> uses) const {
+    OpFacts facts = *this;
+    std::size_t input = 0;
+    for (const WeightUse use : uses) facts.weights[input++] = use;
+    return facts;
+  }
+
+ private:
+  template <typename T>
+  constexpr OpFacts changed(T OpFacts::*fact, T value) const {
+    OpFacts facts = *this;
+    facts.*fact = value;
+    return facts;
+  }
+};
+
+}  // namespace pagoda::inline core

@@ -1,0 +1,14 @@
+// Tables that hold for one exporter, framework or engine say for which.
+#pragma once
+
+#include <string_view>
+
+namespace pagoda::inline core {
+
+struct Peculiarity {
+  std::string_view of;        // the exporter, framework or engine
+  std::string_view versions;  // for which it was checked
+  std::string_view source;
+};
+
+}  // namespace pagoda::inline core

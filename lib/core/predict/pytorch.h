@@ -1,0 +1,76 @@
+// What holds for PyTorch, its exporter and the models that were timed, and for nothing else.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "pagoda/core/peculiarity.h"
+#include "pagoda/core/tensor_type.h"
+
+namespace pagoda::inline core::pytorch {
+
+// --- element-wise functions under autocast; those that are not listed are Plain ---
+
+inline constexpr Peculiarity kAutocastOf{
+    "PyTorch, eager under torch.autocast on CUDA", "2.4",
+    "torch.amp: CUDA ops that can autocast to float32; which functions take longer: "
+    "residuals of data/throughput/rtx-3090-amp-nchw.csv"};
+
+enum class Autocast : std::uint8_t {
+  Plain,
+  Heavy,   // evaluates exp or the like
+  Single,  // autocast runs it in float32
+};
+
+struct AutocastOp {
+  std::string_view op;
+  Autocast autocast;
+};
+
+// clang-format off
+inline constexpr AutocastOp kAutocast[] = {
+    {"Acos", Autocast::Single},      {"Asin", Autocast::Single},     {"Atan", Autocast::Heavy},  {"Celu", Autocast::Heavy},
+    {"Cos", Autocast::Heavy},        {"Cosh", Autocast::Single},     {"Elu", Autocast::Heavy},   {"Erf", Autocast::Heavy},
+    {"Exp", Autocast::Single},       {"Gelu", Autocast::Heavy},      {"Log", Autocast::Single},  {"Mish", Autocast::Heavy},
+    {"Pow", Autocast::Single},       {"QuickGelu", Autocast::Heavy}, {"Reciprocal", Autocast::Single},
+    {"Selu", Autocast::Heavy},       {"Sigmoid", Autocast::Heavy},   {"Sin", Autocast::Heavy},   {"Sinh", Autocast::Single},
+    {"Softplus", Autocast::Single},  {"Swish", Autocast::Heavy},     {"Tan", Autocast::Single},  {"Tanh", Autocast::Heavy},
+};
+// clang-format on
+
+// --- calls that the exporter writes as several nodes (pytorch_idioms.cpp) ---
+
+inline constexpr Peculiarity kIdiomsOf{"torch.onnx's TorchScript exporter", "1.13 to 2.15",
+                                       "exports of models/timm_export.py and models/export.py"};
+
+// Element-wise operators that the exporter uses in writing out an activation; and those that make it one.
+inline constexpr std::string_view kInActivation[] = {"Add",         "Clip",    "Div",      "Erf", "Exp",
+                                                     "HardSigmoid", "Max",     "Min",      "Mul", "Pow",
+                                                     "Relu",        "Sigmoid", "Softplus", "Sub", "Tanh"};
+inline constexpr std::string_view kBends[] = {"Clip", "Erf", "Exp", "HardSigmoid", "Sigmoid", "Softplus", "Tanh"};
+
+// --- norms of the timed models ---
+
+inline constexpr Peculiarity kGroupNormOf{"timm, whose norms take autocast's type", "1.0.9",
+                                          "data/calibration/README.md"};
+inline constexpr ElementType kGroupNorm = ElementType::Float16;
+
+// --- row-major float16 depthwise convolutions of stride 1 or 2 that PyTorch leaves to cuDNN ---
+
+inline constexpr Peculiarity kDepthwiseOf{
+    "PyTorch with cuDNN 8.2 and above, more than one image", "2.4",
+    "aten/src/ATen/native/Convolution.cpp, check_cudnn_depthwise_workload_with_filter"};
+struct Depthwise {
+  std::int64_t channels = 32, width = 7;           // least
+  std::int64_t wide_channels = 512;                // stride 2, any width
+  std::int64_t channels_on_wide = 256, wide = 28;  // stride 2, or these
+};
+inline constexpr Depthwise kDepthwise = {};
+
+// The operators that pytorch_ops.cpp lowers by name. Element-wise ones that it does not name are one kernel each; all
+// others, and what an engine fused, are taken as their counted bytes.
+std::vector<std::string_view> lowered_operators();
+
+}  // namespace pagoda::inline core::pytorch

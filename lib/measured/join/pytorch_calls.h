@@ -1,0 +1,26 @@
+// Operators of PyTorch, as its profiler calls them, and the ONNX operators that its exporters make of them.
+#pragma once
+
+#include <array>
+#include <span>
+#include <string_view>
+
+#include "pagoda/core/peculiarity.h"
+
+namespace pagoda::measured::import {
+
+inline constexpr Peculiarity kPytorchCallsOf{
+    "PyTorch: torch.profiler and torch.onnx", "1.13 to 2.15",
+    "aten/src/ATen/native/native_functions.yaml; torch/onnx/symbolic_opset*.py"};
+
+struct PytorchCall {
+  std::string_view aten;
+  std::array<std::string_view, 3> onnx;  // empty where there are fewer
+};
+
+std::span<const PytorchCall> pytorch_calls();  // sorted by name
+
+// Whether an operator of an engine's name may execute a row of this type.
+bool may_be(std::string_view op, std::string_view op_type);
+
+}  // namespace pagoda::measured::import
