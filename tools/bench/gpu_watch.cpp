@@ -1,12 +1,11 @@
 // Energy of windows, and the device that a worker runs on.
 #include "gpu_watch.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <charconv>
 
 #include "disturbance.h"
+#include "nvidia_library.h"
 
 namespace bench {
 namespace {
@@ -108,15 +107,11 @@ std::optional<int> cuda_index(const std::string& device) {
 }
 
 std::string pci_bus_id(int index) {
-  void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (!driver) return "";
-  const auto init = reinterpret_cast<int (*)(unsigned)>(dlsym(driver, "cuInit"));
-  const auto get = reinterpret_cast<int (*)(int*, int)>(dlsym(driver, "cuDeviceGet"));
-  const auto bus = reinterpret_cast<int (*)(char*, int, int)>(dlsym(driver, "cuDeviceGetPCIBusId"));
+  const pagoda::tools::CudaDriver driver{pagoda::tools::NvidiaLibrary(pagoda::tools::cuda_places())};
   char text[32] = "";
   int device = 0;
-  // The library stays open: a driver does not take kindly to being unloaded.
-  if (!init || !get || !bus || init(0) != 0 || get(&device, index) != 0 || bus(text, sizeof text, device) != 0)
+  if (!driver.init || !driver.device || !driver.bus_id || driver.init(0) != 0 || driver.device(&device, index) != 0 ||
+      driver.bus_id(text, sizeof text, device) != 0)
     return "";
   return text;
 }

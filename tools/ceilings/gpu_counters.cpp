@@ -8,12 +8,12 @@
 #include <cupti_profiler_target.h>
 #include <cupti_range_profiler.h>
 #include <cupti_target.h>
-#include <dlfcn.h>
 
 #include <cstdlib>
 #include <filesystem>
 
 #include "../profile/cupti_call.h"
+#include "nvidia_library.h"
 #endif
 
 namespace ceilings {
@@ -70,7 +70,6 @@ std::vector<CounterSet> counter_sets(const std::string& kernel, const std::strin
 using profile::params_to;
 
 struct GpuCounters::State {
-  void* library = nullptr;
   std::string chip;
   std::vector<std::uint8_t> availability;
 #define CUPTI_FUNCTION(name) decltype(&::name) name = nullptr;
@@ -106,34 +105,19 @@ struct GpuCounters::State {
 
 GpuCounters::GpuCounters(Gpu& gpu, int index) : gpu_(gpu), state_(std::make_unique<State>()) {
   State& s = *state_;
-  std::vector<std::string> places;
-  if (const char* chosen = std::getenv("PAGODA_CUPTI"); chosen != nullptr && *chosen != '\0') {
-    places = {chosen};
-  } else {
-    for (const char* folder :
-         {"/usr/local/cuda/lib64/", "/usr/local/cuda/extras/CUPTI/lib64/", "/usr/local/cuda/lib/", ""})
-      for (const char* name : {"libcupti.so.13", "libcupti.so.12", "libcupti.so"})
-        places.push_back(std::string(folder) + name);
-  }
-  for (const std::string& place : places)
-    if (!s.library) s.library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!s.library) {
+  const pagoda::tools::NvidiaLibrary library(pagoda::tools::cupti_places());
+  if (!library) {
     why_ = "libcupti cannot be opened; install it with the CUDA toolkit, or set PAGODA_CUPTI to its path";
     return;
   }
   const auto find = [&](auto& function, const char* symbol) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(s.library, symbol));
-    if (!function && why_.empty()) why_ = std::string("libcupti has no ") + symbol + "; it is older than CUDA 12.6";
+    if (!library.find(function, symbol) && why_.empty())
+      why_ = std::string("libcupti has no ") + symbol + "; it is older than CUDA 12.6";
   };
 #define CUPTI_FIND(name) find(s.name, #name);
   CUPTI_FUNCTIONS(CUPTI_FIND)
   if (!why_.empty()) return;
-  // libcupti opens these by their bare names: of its own folder, and so of its version, where they lie there.
-  Dl_info info = {};
-  if (dladdr(reinterpret_cast<void*>(s.cuptiProfilerInitialize), &info) != 0 && info.dli_fname != nullptr)
-    for (const char* name : {"libnvperf_host.so", "libnvperf_target.so"})
-      if (const auto file = std::filesystem::path(info.dli_fname).parent_path() / name; std::filesystem::exists(file))
-        dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  pagoda::tools::open_neighbours(library);
   try {
     auto initialize = params_to(&CUpti_Profiler_Initialize_Params::pPriv);
     s.check(s.cuptiProfilerInitialize(&initialize), "cuptiProfilerInitialize");

@@ -2,13 +2,12 @@
 // changed since CUDA 4; functions that have are named with their version.
 #include "gpu_driver.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <chrono>
 #include <map>
 #include <thread>
 
+#include "nvidia_library.h"
 #include "protocol.h"
 
 namespace ceilings {
@@ -39,7 +38,6 @@ constexpr Result kNotReady = 600;
 constexpr auto kLongestWait = std::chrono::seconds(20);
 
 struct Api {
-  void* library = nullptr;
   Result (*init)(unsigned) = nullptr;
   Result (*driver_version)(int*) = nullptr;
   Result (*device_count)(int*) = nullptr;
@@ -77,13 +75,11 @@ struct Api {
 
 Api open_driver(const std::string& name) {
   Api api;
-  const std::string library = name.empty() ? "libcuda.so.1" : name;
-  api.library = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!api.library)
-    throw GpuError("no NVIDIA driver: " + library + " cannot be opened; install the driver, or measure with --cpu");
+  const pagoda::tools::NvidiaLibrary library(pagoda::tools::cuda_places(name));
+  if (!library) throw GpuError("no NVIDIA driver: " + library.why() + "; install the driver, or measure with --cpu");
   const auto find = [&](auto& function, const char* symbol) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(api.library, symbol));
-    if (!function) throw GpuError("the NVIDIA driver has no " + std::string(symbol) + "; it is too old");
+    if (!library.find(function, symbol))
+      throw GpuError("the NVIDIA driver has no " + std::string(symbol) + "; it is too old");
   };
   find(api.init, "cuInit");
   find(api.driver_version, "cuDriverGetVersion");

@@ -2,8 +2,6 @@
 // which are part of its binary interface since version 11.
 #include "gpu_gemm.h"
 
-#include <dlfcn.h>
-
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -11,6 +9,7 @@
 #include <cstring>
 
 #include "gpu_arguments.h"
+#include "nvidia_library.h"
 
 namespace ceilings {
 namespace {
@@ -82,7 +81,6 @@ double encode(int type, std::size_t index, char* to) {
 }  // namespace
 
 struct GpuGemm::State {
-  void* library = nullptr;
   Handle handle = nullptr;
   int (*create)(Handle*) = nullptr;
   int (*destroy)(Handle) = nullptr;
@@ -121,18 +119,11 @@ const std::vector<GpuGemm::Type>& GpuGemm::types() {
 
 GpuGemm::GpuGemm(Gpu& gpu, const std::string& library) : gpu_(gpu), state_(std::make_unique<State>()) {
   State& s = *state_;
-  std::vector<std::string> names = {library};
-  if (library.empty())
-    names = {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so", "/usr/local/cuda/lib64/libcublasLt.so"};
-  for (const std::string& name : names)
-    if (!s.library) s.library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!s.library) {
-    why_ = names.front() + " cannot be opened";
-    return;
-  }
+  const pagoda::tools::NvidiaLibrary found(pagoda::tools::cublaslt_places(library));
+  why_ = found.why();
+  if (!found) return;
   const auto find = [&](auto& function, const char* symbol) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(s.library, symbol));
-    if (!function && why_.empty()) why_ = std::string("the library has no ") + symbol;
+    if (!found.find(function, symbol) && why_.empty()) why_ = std::string("the library has no ") + symbol;
   };
   find(s.create, "cublasLtCreate");
   find(s.destroy, "cublasLtDestroy");

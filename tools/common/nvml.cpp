@@ -1,7 +1,5 @@
-// Names and numbers are those of nvml.h; reasons of the clock: bits of nvmlClocksEventReasons.
+// Reasons of the clock are bits of nvmlClocksEventReasons.
 #include "nvml.h"
-
-#include <dlfcn.h>
 
 #include <algorithm>
 #include <chrono>
@@ -12,11 +10,6 @@
 
 namespace ceilings {
 namespace {
-
-template <typename Function>
-Function symbol(void* library, const char* name) {
-  return library ? reinterpret_cast<Function>(dlsym(library, name)) : nullptr;
-}
 
 double steady_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -34,37 +27,15 @@ std::uint32_t disturbances_of(unsigned long long reasons) {
   return result;
 }
 
-Nvml::Nvml(const std::string& pci_bus_id, const std::string& library) {
-  const std::string name = library.empty() ? "libnvidia-ml.so.1" : library;
-  library_ = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library_) {
-    why_ = name + " cannot be opened";
-    return;
-  }
-  const auto init = symbol<int (*)()>(library_, "nvmlInit_v2");
-  const auto by_bus = symbol<int (*)(const char*, void**)>(library_, "nvmlDeviceGetHandleByPciBusId_v2");
-  if (!init || !by_bus || init() != 0 || by_bus(pci_bus_id.c_str(), &device_) != 0) {
-    device_ = nullptr;
-    why_ = name + " does not know the device " + pci_bus_id;
-  }
-}
-
-Nvml::~Nvml() {
-  if (const auto shutdown = symbol<int (*)()>(library_, "nvmlShutdown"); shutdown && device_) shutdown();
+Nvml::Nvml(const std::string& pci_bus_id, const std::string& library)
+    : library_(library), device_(library_.device(pci_bus_id)), why_(library_.why()) {
+  if (library_.is_ready() && !device_) why_ = "the management library does not know the device " + pci_bus_id;
 }
 
 std::optional<double> Nvml::number(const char* name, double scale, int argument) const {
   if (!device_) return std::nullopt;
-  if (argument >= 0) {
-    unsigned value = 0;
-    const auto f = symbol<int (*)(void*, int, unsigned*)>(library_, name);
-    if (!f || f(device_, argument, &value) != 0) return std::nullopt;
-    return scale * value;
-  }
-  unsigned value = 0;
-  const auto f = symbol<int (*)(void*, unsigned*)>(library_, name);
-  if (!f || f(device_, &value) != 0) return std::nullopt;
-  return scale * value;
+  const auto value = argument < 0 ? library_.number(name, device_) : library_.number(name, device_, argument);
+  return value ? std::optional(scale * *value) : std::nullopt;
 }
 
 std::optional<double> Nvml::watts() const { return number("nvmlDeviceGetPowerUsage", 1e-3); }
@@ -73,28 +44,13 @@ std::optional<double> Nvml::sm_hz() const { return number("nvmlDeviceGetClockInf
 std::optional<double> Nvml::memory_hz() const { return number("nvmlDeviceGetClockInfo", 1e6, 2); }
 std::optional<double> Nvml::celsius() const { return number("nvmlDeviceGetTemperature", 1, 0); }
 
-std::optional<double> Nvml::joules() const {
-  unsigned long long millijoules = 0;
-  const auto f = symbol<int (*)(void*, unsigned long long*)>(library_, "nvmlDeviceGetTotalEnergyConsumption");
-  if (!device_ || !f || f(device_, &millijoules) != 0) return std::nullopt;
-  return 1e-3 * static_cast<double>(millijoules);
-}
+std::optional<double> Nvml::joules() const { return device_ ? library_.joules(device_) : std::nullopt; }
 
 std::uint32_t Nvml::disturbances() const {
-  if (!device_) return 0;
-  unsigned long long reasons = 0;
-  // Renamed in 2023; drivers have one or both.
-  for (const char* name : {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"})
-    if (const auto f = symbol<int (*)(void*, unsigned long long*)>(library_, name); f && f(device_, &reasons) == 0)
-      return disturbances_of(reasons);
-  return 0;
+  return device_ ? disturbances_of(library_.clock_reasons(device_).value_or(0)) : 0;
 }
 
-std::string Nvml::driver() const {
-  char text[96] = {};
-  const auto f = symbol<int (*)(char*, unsigned)>(library_, "nvmlSystemGetDriverVersion");
-  return device_ && f && f(text, sizeof text - 1) == 0 ? text : "";
-}
+std::string Nvml::driver() const { return device_ ? library_.text("nvmlSystemGetDriverVersion", nullptr) : ""; }
 
 pagoda::base::Settings Nvml::link() const {
   pagoda::base::Settings result;

@@ -1,5 +1,5 @@
-// NVIDIA's management library, opened at run time: power, energy, clocks, temperature and the reasons why a clock is
-// held down. Its absence costs these facts and nothing else.
+// One device of the management library: power, energy, clocks, temperature and the reasons why a clock is held down.
+// Its absence costs these facts and nothing else.
 #pragma once
 
 #include <atomic>
@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "nvml_library.h"
 #include "pagoda/documents/ceilings.h"
 
 namespace ceilings {
@@ -18,9 +19,6 @@ class Nvml {
  public:
   // `library` empty: the system's. Never throws: where it cannot be opened, available() is false and `why` says it.
   explicit Nvml(const std::string& pci_bus_id, const std::string& library = "");
-  ~Nvml();
-  Nvml(const Nvml&) = delete;
-  Nvml& operator=(const Nvml&) = delete;
 
   bool available() const { return device_ != nullptr; }
   const std::string& why() const { return why_; }
@@ -33,8 +31,8 @@ class Nvml {
 
  private:
   std::optional<double> number(const char* symbol, double scale, int argument = -1) const;
-  void* library_ = nullptr;
-  void* device_ = nullptr;
+  pagoda::tools::NvmlLibrary library_;
+  pagoda::tools::NvmlLibrary::Device device_ = nullptr;
   std::string why_;
 };
 

@@ -1,6 +1,5 @@
 // The GPU side: driver, devices, clocks, ECC, MIG, who else uses the counters, and whether this process may read them.
-// Names and numbers are those of nvml.h and cuda.h; libraries are opened at run time.
-#include <dlfcn.h>
+// Numbers are those of nvml.h and cuda.h.
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,94 +8,13 @@
 
 #include "doctor.h"
 #include "files.h"
+#include "nvml_library.h"
 #include "pagoda/base/process.h"
 
 namespace doctor {
 namespace {
 
-// NVML ---------------------------------------------------------------------------------------------------------------
-
-class Nvml {
- public:
-  explicit Nvml(const std::string& library) : library_(dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL)) {
-    if (!library_) {
-      why_ = library + " cannot be opened";
-      return;
-    }
-    const auto init = symbol<int (*)()>("nvmlInit_v2");
-    const int code = init ? init() : -1;
-    if (code != 0) {
-      const auto text = symbol<const char* (*)(int)>("nvmlErrorString");
-      why_ = "nvmlInit_v2 says " + (text && init ? std::string(text(code)) : "code " + std::to_string(code));
-      return;
-    }
-    is_ready_ = true;
-    unsigned count = 0;
-    const auto count_of = symbol<int (*)(unsigned*)>("nvmlDeviceGetCount_v2");
-    const auto handle = symbol<int (*)(unsigned, void**)>("nvmlDeviceGetHandleByIndex_v2");
-    if (!count_of || !handle || count_of(&count) != 0) return;
-    for (unsigned i = 0; i < count; ++i) {
-      void* device = nullptr;
-      if (handle(i, &device) == 0) devices_.push_back(device);
-    }
-  }
-  ~Nvml() {
-    if (const auto shutdown = symbol<int (*)()>("nvmlShutdown"); shutdown && is_ready_) shutdown();
-  }
-  Nvml(const Nvml&) = delete;
-  Nvml& operator=(const Nvml&) = delete;
-
-  bool is_ready() const { return is_ready_; }
-  const std::string& why() const { return why_; }
-  const std::vector<void*>& devices() const { return devices_; }
-
-  template <typename Function>
-  Function symbol(const char* name) const {
-    return library_ ? reinterpret_cast<Function>(dlsym(library_, name)) : nullptr;
-  }
-  std::string text(const char* name, void* device) const {
-    char buffer[128] = {};
-    if (device) {
-      const auto f = symbol<int (*)(void*, char*, unsigned)>(name);
-      return f && f(device, buffer, sizeof buffer - 1) == 0 ? buffer : "";
-    }
-    const auto f = symbol<int (*)(char*, unsigned)>(name);
-    return f && f(buffer, sizeof buffer - 1) == 0 ? buffer : "";
-  }
-  std::optional<unsigned> number(const char* name, void* device) const {
-    unsigned value = 0;
-    const auto f = symbol<int (*)(void*, unsigned*)>(name);
-    return f && f(device, &value) == 0 ? std::optional(value) : std::nullopt;
-  }
-  std::optional<unsigned> number(const char* name, void* device, int argument) const {
-    unsigned value = 0;
-    const auto f = symbol<int (*)(void*, int, unsigned*)>(name);
-    return f && f(device, argument, &value) == 0 ? std::optional(value) : std::nullopt;
-  }
-  // Current and pending.
-  std::optional<std::array<unsigned, 2>> pair(const char* name, void* device) const {
-    std::array<unsigned, 2> value{};
-    const auto f = symbol<int (*)(void*, unsigned*, unsigned*)>(name);
-    return f && f(device, &value[0], &value[1]) == 0 ? std::optional(value) : std::nullopt;
-  }
-  std::optional<unsigned> clock(void* device, int type, int id) const {
-    unsigned value = 0;
-    const auto f = symbol<int (*)(void*, int, int, unsigned*)>("nvmlDeviceGetClock");
-    return f && f(device, type, id, &value) == 0 ? std::optional(value) : std::nullopt;
-  }
-  std::optional<unsigned long long> clock_reasons(void* device) const {
-    unsigned long long value = 0;
-    for (const char* name : {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"})
-      if (const auto f = symbol<int (*)(void*, unsigned long long*)>(name); f && f(device, &value) == 0) return value;
-    return std::nullopt;
-  }
-
- private:
-  void* library_ = nullptr;
-  bool is_ready_ = false;
-  std::string why_;
-  std::vector<void*> devices_;
-};
+using Nvml = pagoda::tools::NvmlLibrary;
 
 std::string of_device(std::size_t index, std::size_t count) {
   return count > 1 ? "GPU " + std::to_string(index) + ": " : "";
@@ -160,14 +78,13 @@ Finding cuda(const Surroundings& surroundings) {
   std::string why;
   const std::string answer = asked_in_child(
       [&]() -> std::string {
-        void* library = dlopen(surroundings.cuda.c_str(), RTLD_NOW | RTLD_LOCAL);
+        const pagoda::tools::NvidiaLibrary library(pagoda::tools::cuda_places(surroundings.cuda));
         if (!library) return "none";
-        const auto init = reinterpret_cast<int (*)(unsigned)>(dlsym(library, "cuInit"));
-        const auto version_of = reinterpret_cast<int (*)(int*)>(dlsym(library, "cuDriverGetVersion"));
-        if (!init) return "error -1";
-        if (const int code = init(0); code != 0) return "error " + std::to_string(code);
+        const pagoda::tools::CudaDriver driver(library);
+        if (!driver.init) return "error -1";
+        if (const int code = driver.init(0); code != 0) return "error " + std::to_string(code);
         int version = 0;
-        if (version_of) version_of(&version);
+        if (driver.version) driver.version(&version);
         return "version " + std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
       },
       why);
@@ -243,6 +160,12 @@ Finding privilege(const Surroundings& surroundings, const Files& files) {
 constexpr int kGraphics = 0, kSm = 1;           // nvmlClockType_t
 constexpr int kAppTarget = 1, kAppDefault = 2;  // nvmlClockId_t
 
+std::optional<unsigned> application_clock(const Nvml& nvml, Nvml::Device device, int id) {
+  unsigned value = 0;
+  const auto f = nvml.symbol<int (*)(Nvml::Device, int, int, unsigned*)>("nvmlDeviceGetClock");
+  return f && f(device, kGraphics, id, &value) == 0 ? std::optional(value) : std::nullopt;
+}
+
 // The clock's limit at this moment, as bits of nvmlClocksEventReasons.
 struct Reason {
   unsigned long long bit;
@@ -268,7 +191,8 @@ Finding clocks(const Nvml& nvml) {
     void* device = nvml.devices()[i];
     const auto now = nvml.number("nvmlDeviceGetClockInfo", device, kSm);
     const auto most = nvml.number("nvmlDeviceGetMaxClockInfo", device, kSm);
-    const auto target = nvml.clock(device, kGraphics, kAppTarget), usual = nvml.clock(device, kGraphics, kAppDefault);
+    const auto target = application_clock(nvml, device, kAppTarget),
+               usual = application_clock(nvml, device, kAppDefault);
     const auto reasons = nvml.clock_reasons(device);
     std::string text = of_device(i, nvml.devices().size());
     text += now ? "SM at " + std::to_string(*now) + " MHz" : "SM clock not told";

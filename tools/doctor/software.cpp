@@ -1,46 +1,34 @@
 // Libraries and programs that measurements use: CUPTI, Nsight Compute, and Python's packages, asked without importing
 // them.
-#include <dlfcn.h>
-
 #include <map>
 #include <sstream>
 
 #include "doctor.h"
 #include "files.h"
+#include "nvidia_library.h"
 #include "pagoda/base/process.h"
 
 namespace doctor {
 namespace {
 
+using pagoda::tools::cupti_places, pagoda::tools::NvidiaLibrary, pagoda::tools::open_neighbours;
+
 constexpr const char* kToolkit = "/usr/local/cuda";
 
-// By soname where the loader finds it, then where toolkits and pip put it.
-std::vector<std::string> cupti_places(const Surroundings& surroundings, const Files& files) {
-  if (!surroundings.cupti.empty()) return surroundings.cupti;
-  std::vector<std::string> places = {"libcupti.so.13", "libcupti.so.12", "libcupti.so"};
-  for (const char* folder :
-       {"/extras/CUPTI/lib64/", "/lib64/", "/targets/x86_64-linux/lib/", "/targets/sbsa-linux/lib/"})
-    if (files.exists(kToolkit + std::string(folder) + "libcupti.so"))
-      places.push_back(surroundings.root + kToolkit + folder + "libcupti.so");
-  return places;
-}
-
-Finding cupti(const Surroundings& surroundings, const Files& files) {
+Finding cupti(const Surroundings& surroundings) {
   Finding finding{.id = "software.cupti", .title = "CUPTI"};
   std::string why;
   // Without a driver most calls of CUPTI are undefined; the version is not, but a child costs nothing.
   const std::string answer = asked_in_child(
       [&]() -> std::string {
-        for (const std::string& place : cupti_places(surroundings, files)) {
-          void* library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
-          if (!library) continue;
-          const auto version_of = reinterpret_cast<int (*)(unsigned*)>(dlsym(library, "cuptiGetVersion"));
-          const bool has_ranges = dlsym(library, "cuptiRangeProfilerEnable") != nullptr;
+        for (const std::string& place :
+             surroundings.cupti.empty() ? cupti_places("", surroundings.root) : surroundings.cupti) {
+          const NvidiaLibrary library({place});
+          const auto version_of = library.symbol<int (*)(unsigned*)>("cuptiGetVersion");
           unsigned version = 0;
           if (!version_of || version_of(&version) != 0) continue;
-          const bool has_host =
-              dlopen("libnvperf_host.so", RTLD_NOW | RTLD_LOCAL) != nullptr ||
-              dlopen((place.substr(0, place.rfind('/') + 1) + "libnvperf_host.so").c_str(), RTLD_NOW) != nullptr;
+          const bool has_ranges = library.address("cuptiRangeProfilerEnable") != nullptr;
+          const bool has_host = NvidiaLibrary({"libnvperf_host.so"}) || open_neighbours(library);
           return std::to_string(version) + (has_ranges ? " ranges" : " old") + (has_host ? " host" : " alone") + " " +
                  place;
         }
@@ -149,7 +137,7 @@ std::vector<Finding> examine_software(const Surroundings& surroundings) {
   const Files files(surroundings.root);
   std::string why;
   const std::map<std::string, std::string> found = packages(surroundings, why);
-  std::vector<Finding> findings = {cupti(surroundings, files), nsight_compute(surroundings, files)};
+  std::vector<Finding> findings = {cupti(surroundings), nsight_compute(surroundings, files)};
   findings.push_back(package(found, why, "software.onnxruntime", "ONNX Runtime",
                              {"onnxruntime", "onnxruntime-gpu", "onnxruntime-directml"}, "models cannot be run by it",
                              "pip install onnxruntime, or onnxruntime-gpu beside CUDA"));

@@ -3,36 +3,11 @@
 
 #include <cupti_profiler_host.h>
 #include <cupti_result.h>
-#include <dlfcn.h>
-
-#include <cstdlib>
-#include <filesystem>
-
 #include "cupti_call.h"
 #include "pagoda/base/error.h"
 
 namespace profile {
 namespace {
-
-// Libraries that CUPTI itself opens by name: opened first from its own folder, they are found wherever it lies.
-void open_neighbours(const std::string& path) {
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  for (const char* name : {"libnvperf_host.so", "libnvperf_target.so"})
-    if (std::filesystem::exists(folder / name)) dlopen((folder / name).c_str(), RTLD_NOW | RTLD_LOCAL);
-}
-
-std::vector<std::string> places() {
-  if (const char* chosen = std::getenv("PAGODA_CUPTI"); chosen != nullptr && *chosen != '\0') return {chosen};
-  // By path first: a program may bring a copy of the same name (PyTorch's wheels do), and two copies do not agree.
-  // Wheels have no libcupti.so without its version.
-  std::vector<std::string> all;
-  for (const std::string folder :
-       {PAGODA_CUPTI_FOLDER, "/usr/local/cuda/lib64", "/usr/local/cuda/extras/CUPTI/lib64", "/usr/local/cuda/lib"})
-    for (const char* name : {"libcupti.so", "libcupti.so.13", "libcupti.so.12"})
-      if (!folder.empty()) all.push_back(folder + "/" + name);
-  for (const char* name : {"libcupti.so.13", "libcupti.so.12", "libcupti.so"}) all.push_back(name);
-  return all;
-}
 
 template <typename Params>
 int call(const CuptiLibrary& library, const char* name, Params& params) {
@@ -45,33 +20,12 @@ void check(const CuptiLibrary& library, int result, const std::string& what) {
 
 }  // namespace
 
-CuptiLibrary::CuptiLibrary(const std::string& path) {
-  const std::vector<std::string> candidates = path.empty() ? places() : std::vector{path};
-  std::string told;
-  for (const std::string& candidate : candidates) {
-    // The directory of a library that the linker's cache finds is known only once it is open.
-    handle_ = dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (handle_ != nullptr) break;
-    // What is there and does not open says more than what is not there.
-    const char* const error = dlerror();
-    if (told.empty() && error != nullptr && (candidates.size() == 1 || std::filesystem::exists(candidate)))
-      told = error;
-  }
-  if (handle_ == nullptr) {
-    why_ = "CUPTI cannot be opened (" +
-           (told.empty() ? "libcupti.so.13 and .12 are in none of the usual places" : told) +
+CuptiLibrary::CuptiLibrary(const std::string& path) : library_(pagoda::tools::cupti_places(path)) {
+  if (library_)
+    pagoda::tools::open_neighbours(library_);
+  else
+    why_ = "CUPTI cannot be opened (" + library_.why() +
            "); install it with the CUDA toolkit, or set PAGODA_CUPTI to its libcupti.so";
-    return;
-  }
-  open_neighbours(this->path());
-}
-
-void* CuptiLibrary::symbol(const char* name) const { return handle_ ? dlsym(handle_, name) : nullptr; }
-
-std::string CuptiLibrary::path() const {
-  Dl_info info = {};
-  void* const any = symbol("cuptiGetVersion");
-  return any != nullptr && dladdr(any, &info) != 0 && info.dli_fname ? info.dli_fname : "";
 }
 
 std::uint32_t CuptiLibrary::version() const {

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "nvidia_library.h"
+
 struct CUpti_Profiler_Host_Object;
 
 namespace profile {
@@ -18,17 +20,17 @@ class CuptiLibrary {
   // `path` empty: PAGODA_CUPTI of the environment, else the usual places. Never throws: where it cannot be opened,
   // available() is false and why() says it. Stays open: other parts of the process may hold pointers into it.
   explicit CuptiLibrary(const std::string& path = "");
-  bool available() const { return handle_ != nullptr; }
+  bool available() const { return static_cast<bool>(library_); }
   const std::string& why() const { return why_; }
-  std::string path() const;  // of the file that was opened
-  void* symbol(const char* name) const;
+  std::string path() const { return library_.path(); }  // of the file that was opened
+  void* symbol(const char* name) const { return library_.address(name); }
 
   std::uint32_t version() const;  // CUPTI_API_VERSION of the library: 130001
   // What the library knows; some of them it lists and refuses (HostChip throws).
   std::vector<std::string> chips() const;
 
  private:
-  void* handle_ = nullptr;
+  pagoda::tools::NvidiaLibrary library_;
   std::string why_;
 };
 

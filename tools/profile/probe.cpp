@@ -1,12 +1,12 @@
 // Names and numbers are those of cuda.h. The child tells its progress by lines, so that a crash has a place.
 #include "probe.h"
 
-#include <dlfcn.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
 
+#include "nvidia_library.h"
 #include "pagoda/base/process.h"
 
 namespace profile {
@@ -42,37 +42,33 @@ using ProbeFunction = int (*)(int device, int what, char*, std::size_t, char*, s
 
 int ask(int to, ProbeFor what, const std::string& library) {
   say(to, "stage\topening libcuda.so.1");
-  void* const driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
-  if (driver == nullptr) {
+  const pagoda::tools::NvidiaLibrary library_of_driver(pagoda::tools::cuda_places(), true);
+  if (!library_of_driver) {
     say(to,
         "problem\tthere is no NVIDIA driver (libcuda.so.1 cannot be opened); install it, and in containers start "
         "with --gpus all");
     return 1;
   }
-  const auto init = reinterpret_cast<int (*)(unsigned)>(dlsym(driver, "cuInit"));
-  const auto count = reinterpret_cast<int (*)(int*)>(dlsym(driver, "cuDeviceGetCount"));
-  const auto name = reinterpret_cast<int (*)(char*, int, int)>(dlsym(driver, "cuDeviceGetName"));
-  const auto version = reinterpret_cast<int (*)(int*)>(dlsym(driver, "cuDriverGetVersion"));
-  if (!init || !count || !name || !version) {
+  const pagoda::tools::CudaDriver driver(library_of_driver);
+  if (!driver.init || !driver.device_count || !driver.device_name || !driver.version) {
     say(to, "problem\tlibcuda.so.1 is no CUDA driver; look at what LD_LIBRARY_PATH finds");
     return 1;
   }
   say(to, "stage\tstarting the driver");
   int devices = 0, number = 0;
-  if (const int result = init(0); result != 0) {
+  if (const int result = driver.init(0); result != 0) {
     say(to, "problem\t" + driver_problem(result));
     return 1;
   }
-  if (version(&number) == 0) say(to, "driver\t" + std::to_string(number));
-  if (const int result = count(&devices); result != 0 || devices == 0) {
+  if (driver.version(&number) == 0) say(to, "driver\t" + std::to_string(number));
+  if (const int result = driver.device_count(&devices); result != 0 || devices == 0) {
     say(to, "problem\t" + driver_problem(result != 0 ? result : 100));
     return 1;
   }
   ProbeFunction chips = nullptr;
   if (what != ProbeFor::Driver) {
     say(to, "stage\topening " + library);
-    void* const injected = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
-    chips = injected ? reinterpret_cast<ProbeFunction>(dlsym(injected, "pagoda_probe")) : nullptr;
+    chips = pagoda::tools::NvidiaLibrary({library}).symbol<ProbeFunction>("pagoda_probe");
     if (chips == nullptr) {
       say(to,
           "problem\t" + library + " cannot be loaded; build Pagoda where CUDA's headers are found, or give --library");
@@ -81,7 +77,7 @@ int ask(int to, ProbeFor what, const std::string& library) {
   }
   for (int device = 0; device < devices; ++device) {
     char device_name[256] = {}, chip[64] = {}, problem[1024] = {};
-    name(device_name, sizeof device_name - 1, device);
+    driver.device_name(device_name, sizeof device_name - 1, device);
     if (chips != nullptr) {
       say(to, "stage\tasking CUPTI for device " + std::to_string(device));
       if (chips(device, static_cast<int>(what), chip, sizeof chip, problem, sizeof problem) != 0) {

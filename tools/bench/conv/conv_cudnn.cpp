@@ -12,6 +12,7 @@
 #include <numeric>
 
 #include "cuda_memory.h"
+#include "nvidia_library.h"
 #include "pagoda/base/error.h"
 
 // The legacy interface is marked deprecated as a whole; nothing else names algorithms.
@@ -85,35 +86,35 @@ std::string documented_objection(const ConvLayer& l, const std::string& name) {
 
 // Functions by their names in the headers, so that types are checked by the compiler.
 struct Api {
-#define PAGODA_CUDNN_FUNCTIONS(X)                                                                            \
-  X(cudnnGetVersion)                                                                                         \
-  X(cudnnGetErrorString)                                                                                     \
-  X(cudnnCreate)                                                                                             \
-  X(cudnnDestroy)                                                                                            \
-  X(cudnnCreateTensorDescriptor)                                                                             \
-  X(cudnnDestroyTensorDescriptor)                                                                            \
-  X(cudnnSetTensorNdDescriptor) X(cudnnCreateFilterDescriptor) X(cudnnDestroyFilterDescriptor)               \
-      X(cudnnSetFilterNdDescriptor) X(cudnnCreateConvolutionDescriptor) X(cudnnDestroyConvolutionDescriptor) \
-          X(cudnnSetConvolutionNdDescriptor) X(cudnnSetConvolutionGroupCount) X(cudnnSetConvolutionMathType) \
-              X(cudnnGetConvolutionNdForwardOutputDim) X(cudnnGetConvolutionForwardAlgorithm_v7)             \
-                  X(cudnnGetConvolutionForwardWorkspaceSize) X(cudnnConvolutionForward)
+#define PAGODA_CUDNN_FUNCTIONS(X)                                                                                  \
+  X(cudnnGetVersion)                                                                                               \
+  X(cudnnGetErrorString)                                                                                           \
+  X(cudnnCreate)                                                                                                   \
+  X(cudnnDestroy)                                                                                                  \
+  X(cudnnCreateTensorDescriptor)                                                                                   \
+  X(cudnnDestroyTensorDescriptor)                                                                                  \
+  X(cudnnSetTensorNdDescriptor)                                                                                    \
+  X(cudnnCreateFilterDescriptor) X(cudnnDestroyFilterDescriptor) X(cudnnSetFilterNdDescriptor)                     \
+      X(cudnnCreateConvolutionDescriptor) X(cudnnDestroyConvolutionDescriptor) X(cudnnSetConvolutionNdDescriptor)  \
+          X(cudnnSetConvolutionGroupCount) X(cudnnSetConvolutionMathType) X(cudnnGetConvolutionNdForwardOutputDim) \
+              X(cudnnGetConvolutionForwardAlgorithm_v7) X(cudnnGetConvolutionForwardWorkspaceSize)                 \
+                  X(cudnnConvolutionForward)
 #define X(function) decltype(&::function) function = nullptr;
   PAGODA_CUDNN_FUNCTIONS(X)
 #undef X
   std::string missing;  // why it cannot be used
 
   Api() {
-    void* library = open_library({"libcudnn.so." + std::to_string(CUDNN_MAJOR)});
+    const pagoda::tools::NvidiaLibrary library({"libcudnn.so." + std::to_string(CUDNN_MAJOR)}, true);
     if (!library) {
       missing = "libcudnn.so." + std::to_string(CUDNN_MAJOR) + " cannot be opened; install cuDNN " +
                 std::to_string(CUDNN_MAJOR) + " or add its folder to LD_LIBRARY_PATH";
       return;
     }
-#define X(function_)                                                                   \
-  function_ = reinterpret_cast<decltype(function_)>(find_symbol(library, #function_)); \
-  if (!function_ && missing.empty())                                                   \
-    missing = "this cuDNN has no " #function_                                          \
-              "; install one of the headers' "                                         \
+#define X(function_)                                           \
+  if (!library.find(function_, #function_) && missing.empty()) \
+    missing = "this cuDNN has no " #function_                  \
+              "; install one of the headers' "                 \
               "version";
     PAGODA_CUDNN_FUNCTIONS(X)
 #undef X

@@ -1,8 +1,7 @@
 // Types and numbers are those of cuda.h, which have not changed since CUDA 4.
 #include "cuda_memory.h"
 
-#include <dlfcn.h>
-
+#include "nvidia_library.h"
 #include "pagoda/base/error.h"
 
 namespace conv {
@@ -43,21 +42,13 @@ void check(Code code, const char* call) {
 
 }  // namespace
 
-void* open_library(const std::vector<std::string>& names) {
-  for (const std::string& name : names)
-    if (void* library = dlopen(name.c_str(), RTLD_NOW | RTLD_GLOBAL)) return library;
-  return nullptr;
-}
-
-void* find_symbol(void* library, const char* name) { return library ? dlsym(library, name) : nullptr; }
-
 CudaDevice::CudaDevice(int index) : state_(std::make_unique<State>()) {
   State& s = *state_;
-  void* library = open_library({"libcuda.so.1"});
+  const pagoda::tools::NvidiaLibrary library(pagoda::tools::cuda_places(), true);
   if (!library) throw pagoda::Error("there is no NVIDIA driver: libcuda.so.1 cannot be opened; install the driver");
   const auto find = [&](auto& function, const char* name) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(find_symbol(library, name));
-    if (!function) throw pagoda::Error(std::string("the NVIDIA driver has no ") + name + "; it is too old");
+    if (!library.find(function, name))
+      throw pagoda::Error(std::string("the NVIDIA driver has no ") + name + "; it is too old");
   };
   find(s.init, "cuInit");
   find(s.device_count, "cuDeviceGetCount");

@@ -64,8 +64,4 @@ class CudaBuffer {
   std::uintptr_t address_ = 0;  // CUdeviceptr
 };
 
-// A library by the first of the names that opens; null where none does.
-void* open_library(const std::vector<std::string>& names);
-void* find_symbol(void* library, const char* name);
-
 }  // namespace conv

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "cuda_memory.h"
+#include "nvidia_library.h"
 #include "pagoda/base/error.h"
 #endif
 
@@ -43,15 +44,14 @@ struct Api {
 
   Api() {
     const std::string name = "libcublasLt.so." + std::to_string(CUBLAS_VER_MAJOR);
-    void* library = open_library({name});
+    const pagoda::tools::NvidiaLibrary library({name}, true);
     if (!library) {
       missing = name + " cannot be opened; install CUDA " + std::to_string(CUBLAS_VER_MAJOR) +
                 "'s cuBLAS or add its folder to LD_LIBRARY_PATH";
       return;
     }
     const auto find = [&](auto& function, const char* symbol) {
-      function = reinterpret_cast<std::remove_reference_t<decltype(function)> >(find_symbol(library, symbol));
-      if (!function) missing = name + " has no " + symbol;
+      if (!library.find(function, symbol)) missing = name + " has no " + symbol;
     };
     find(create, "cublasLtCreate");
     find(destroy, "cublasLtDestroy");

@@ -5,7 +5,6 @@
 #include <cupti.h>
 #include <cupti_profiler_target.h>
 #include <cxxabi.h>
-#include <dlfcn.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -21,6 +20,7 @@
 #include "../probe.h"
 #include "cupti_session.h"
 #include "injection.h"
+#include "nvml_library.h"
 
 namespace {
 
@@ -33,8 +33,8 @@ const CuptiLibrary& library() {
 
 template <typename Function>
 Function driver(const char* name) {
-  static void* const kDriver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  return kDriver ? reinterpret_cast<Function>(dlsym(kDriver, name)) : nullptr;
+  static const auto* const kDriver = new pagoda::tools::NvidiaLibrary(pagoda::tools::cuda_places());
+  return kDriver->symbol<Function>(name);
 }
 
 std::string demangled(const char* symbol) {
@@ -62,13 +62,8 @@ class Energy {
   void begin(const std::string& bus) {
     if (handle_ != nullptr || is_tried_) return;
     is_tried_ = true;
-    const std::string& chosen = settings().nvml;
-    library_ = dlopen(chosen.empty() ? "libnvidia-ml.so.1" : chosen.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library_ == nullptr) return;
-    const auto init = reinterpret_cast<int (*)()>(dlsym(library_, "nvmlInit_v2"));
-    const auto find =
-        reinterpret_cast<int (*)(const char*, void**)>(dlsym(library_, "nvmlDeviceGetHandleByPciBusId_v2"));
-    if (!init || !find || init() != 0 || find(bus.c_str(), &handle_) != 0) handle_ = nullptr;
+    library_.emplace(settings().nvml);
+    handle_ = library_->device(bus);
     joules_ = read();
     begun_ = std::chrono::steady_clock::now();
   }
@@ -81,15 +76,9 @@ class Energy {
   }
 
  private:
-  std::optional<double> read() const {
-    if (handle_ == nullptr) return std::nullopt;
-    unsigned long long millijoules = 0;
-    const auto get =
-        reinterpret_cast<int (*)(void*, unsigned long long*)>(dlsym(library_, "nvmlDeviceGetTotalEnergyConsumption"));
-    if (!get || get(handle_, &millijoules) != 0) return std::nullopt;
-    return 1e-3 * static_cast<double>(millijoules);
-  }
-  void *library_ = nullptr, *handle_ = nullptr;
+  std::optional<double> read() const { return handle_ ? library_->joules(handle_) : std::nullopt; }
+  std::optional<pagoda::tools::NvmlLibrary> library_;
+  pagoda::tools::NvmlLibrary::Device handle_ = nullptr;
   bool is_tried_ = false;
   std::optional<double> joules_;
   std::chrono::steady_clock::time_point begun_;

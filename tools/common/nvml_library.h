@@ -1,0 +1,48 @@
+// NVIDIA's management library and its devices. Names and numbers are those of nvml.h.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nvidia_library.h"
+
+namespace pagoda::tools {
+
+class NvmlLibrary {
+ public:
+  using Device = void*;
+
+  // `chosen` empty: the driver's. Never throws: where it cannot be opened or started, is_ready() is false and why()
+  // says the reason.
+  explicit NvmlLibrary(const std::string& chosen = "");
+  ~NvmlLibrary();
+  NvmlLibrary(const NvmlLibrary&) = delete;
+  NvmlLibrary& operator=(const NvmlLibrary&) = delete;
+
+  bool is_ready() const { return is_ready_; }
+  const std::string& why() const { return why_; }
+  std::vector<Device> devices() const;
+  Device device(const std::string& pci_bus_id) const;  // null: it knows none of that name
+
+  template <typename Function>
+  Function symbol(const char* name) const {
+    return library_.symbol<Function>(name);
+  }
+  // What a function of this name answers; empty where there is none or it refuses. A null device: of the machine.
+  std::string text(const char* name, Device device) const;
+  std::optional<unsigned> number(const char* name, Device device) const;
+  std::optional<unsigned> number(const char* name, Device device, int argument) const;
+  std::optional<std::array<unsigned, 2>> pair(const char* name, Device device) const;  // current and pending
+
+  std::optional<unsigned long long> clock_reasons(Device device) const;  // bits of nvmlClocksEventReasons
+  std::optional<double> joules(Device device) const;                     // since the driver was loaded
+
+ private:
+  NvidiaLibrary library_;
+  bool is_ready_ = false;
+  std::string why_;
+};
+
+}  // namespace pagoda::tools
