@@ -13,6 +13,7 @@ import headers_test
 
 # What an example takes from its surroundings, by header.
 GIVEN = {
+    "pagoda/base/json.h": "extern const std::string text; extern std::vector<double> rates;",
     "pagoda/base/statistics.h": "extern std::vector<double> samples, a, b;",
     "pagoda/base/timing.h": "std::vector<double> seconds_of(std::int64_t runs);",
     "pagoda/core/budget.h": "extern const Model model; extern const Analysis analysis;",
