@@ -6,6 +6,7 @@
 
 #include "pagoda/base/error.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::base {
 
 // Writes `text` to a new file beside `path` and renames it to `path`, so that readers see the old file or the whole
@@ -17,3 +18,4 @@ void write_file(const std::string& path, std::string_view text);
 void check_writable(const std::string& path);
 
 }  // namespace pagoda::base
+#pragma GCC visibility pop

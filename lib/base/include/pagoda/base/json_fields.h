@@ -11,6 +11,7 @@
 #include "pagoda/base/error.h"
 #include "pagoda/base/settings.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::base {
 
 using Json = nlohmann::json;
@@ -37,3 +38,4 @@ Json parse_json(std::string_view json, std::string_view subject, const std::stri
 std::string read_text(const std::string& path, const std::string& expected);
 
 }  // namespace pagoda::base
+#pragma GCC visibility pop

@@ -18,6 +18,7 @@
 
 #include "pagoda/base/integer.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::base {
 
 class JsonWriter {
@@ -82,3 +83,4 @@ class JsonWriter {
 };
 
 }  // namespace pagoda::base
+#pragma GCC visibility pop

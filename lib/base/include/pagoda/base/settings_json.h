@@ -7,6 +7,7 @@
 #include "pagoda/base/error.h"
 #include "pagoda/base/settings.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::base {
 
 using Json = nlohmann::json;  // objects sorted by key
@@ -20,3 +21,4 @@ Settings settings_from(const Json& object, const std::string& place);
 std::string dump(const Json& json);
 
 }  // namespace pagoda::base
+#pragma GCC visibility pop

@@ -15,6 +15,7 @@
 #include "pagoda/core/analyze.h"
 #include "pagoda/core/diagnostic.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::inline core {
 
 enum class Phase : std::uint8_t {
@@ -54,3 +55,4 @@ PhaseSizes phase_sizes(const Model& model, const Analysis& analysis, const Phase
 Analysis in_phase(const Analysis& analysis, const PhaseSizes& sizes);
 
 }  // namespace pagoda::inline core
+#pragma GCC visibility pop

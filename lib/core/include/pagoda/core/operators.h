@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace pagoda::inline core {
 
 struct OperatorInfo {
@@ -19,3 +20,4 @@ struct OperatorInfo {
 std::vector<OperatorInfo> operators();
 
 }  // namespace pagoda::inline core
+#pragma GCC visibility pop

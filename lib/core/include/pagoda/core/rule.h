@@ -24,6 +24,7 @@
 #include "pagoda/core/cost.h"
 #include "pagoda/core/graph.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::inline core {
 
 class OpContext;
@@ -136,3 +137,4 @@ class OpContext {
 };
 
 }  // namespace pagoda::inline core
+#pragma GCC visibility pop
