@@ -3,7 +3,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "pagoda/base/json_fields.h"
+#include "pagoda/base/fail.h"
 
 namespace pagoda::base {
 

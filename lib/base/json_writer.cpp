@@ -2,13 +2,15 @@
 
 #include <cmath>
 
+#include "json_number.h"
+#include "pagoda/base/json.h"
 #include "pagoda/base/text.h"
 
 namespace pagoda::base {
 
 JsonWriter& JsonWriter::open(char bracket, Layout layout) {
   begin_value();
-  if (!levels_.empty() && levels_.back().layout == Layout::Line) layout = Layout::Line;
+  if (!levels_.empty() && levels_.back().layout != Layout::Block) layout = levels_.back().layout;
   text_ += bracket;
   levels_.push_back({layout});
   return *this;
@@ -29,7 +31,7 @@ void JsonWriter::separate() {
   if (!level.empty) text_ += ',';
   if (level.layout == Layout::Block) {
     text_.append("\n").append(2 * levels_.size(), ' ');
-  } else if (!level.empty) {
+  } else if (!level.empty && level.layout == Layout::Line) {
     text_ += ' ';
   }
   level.empty = false;
@@ -43,7 +45,7 @@ void JsonWriter::begin_value() {
 JsonWriter& JsonWriter::key(std::string_view name) {
   separate();
   append_string(name);
-  text_ += ": ";
+  text_ += levels_.back().layout == Layout::Compact ? ":" : ": ";
   after_key_ = true;
   return *this;
 }
@@ -60,7 +62,50 @@ JsonWriter& JsonWriter::value(std::string_view text) {
   return *this;
 }
 
-JsonWriter& JsonWriter::value(double number) { return std::isfinite(number) ? raw(shortest(number)) : null(); }
+JsonWriter& JsonWriter::value(double number) {
+  if (!std::isfinite(number)) return null();
+  return raw(style_ == Style::Plain ? json_number(number) : shortest(number));
+}
+
+JsonWriter& JsonWriter::value(const Setting& setting) {
+  std::visit(
+      [this](const auto& content) {
+        if constexpr (std::is_same_v<decltype(content), const std::monostate&>)
+          null();
+        else
+          value(content);
+      },
+      setting);
+  return *this;
+}
+
+JsonWriter& JsonWriter::value(const Settings& settings, Layout layout) {
+  begin_object(layout);
+  for (const auto& [name, setting] : settings) key(name).value(setting);
+  return end_object();
+}
+
+JsonWriter& JsonWriter::value(const JsonValue& tree) {
+  std::visit(
+      [this](const auto& content) {
+        using Content = std::decay_t<decltype(content)>;
+        if constexpr (std::is_same_v<Content, std::monostate>) {
+          null();
+        } else if constexpr (std::is_same_v<Content, JsonValue::Array>) {
+          begin_array(Layout::Compact);
+          for (const JsonValue& element : content) value(element);
+          end_array();
+        } else if constexpr (std::is_same_v<Content, JsonValue::Object>) {
+          begin_object(Layout::Compact);
+          for (const JsonMember& member : content) key(member.key).value(member.value);
+          end_object();
+        } else {
+          value(content);
+        }
+      },
+      tree.content);
+  return *this;
+}
 
 void JsonWriter::append_string(std::string_view text) {
   constexpr std::string_view kDigits = "0123456789abcdef";
@@ -78,7 +123,9 @@ void JsonWriter::append_string(std::string_view text) {
       text_ += "\\n";
     } else if (code_point == '\t') {
       text_ += "\\t";
-    } else if (!is_unsafe(code_point)) {
+    } else if (style_ == Style::Plain && (code_point == '\b' || code_point == '\f' || code_point == '\r')) {
+      text_ += code_point == '\b' ? "\\b" : code_point == '\f' ? "\\f" : "\\r";
+    } else if (style_ == Style::Plain ? code_point >= 0x20 : !is_unsafe(code_point)) {
       append_utf8(text_, code_point);
     } else if (code_point < 0x10000) {
       escape(code_point);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 namespace pagoda::base {
 namespace {
@@ -33,6 +34,20 @@ double quantile(std::span<const double> sorted, double fraction) {
 }
 
 double median(std::span<const double> values) { return quantile(sorted_copy(values), 0.5); }
+
+std::vector<double> ranks(std::span<const double> values) {
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
+  std::vector<double> result(values.size());
+  for (std::size_t i = 0; i < order.size();) {
+    std::size_t end = i;
+    while (end < order.size() && values[order[end]] == values[order[i]]) ++end;
+    for (std::size_t j = i; j < end; ++j) result[order[j]] = static_cast<double>(i + end + 1) / 2;
+    i = end;
+  }
+  return result;
+}
 
 std::optional<std::array<double, 2>> median_interval(std::span<const double> values, double confidence) {
   const std::vector<double> x = sorted_copy(values);

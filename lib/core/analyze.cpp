@@ -47,6 +47,15 @@ void bind_data_dims(BoundInputs& bound, const std::vector<Symbol>& symbols) {
 
 }  // namespace
 
+// A symbol gets its size at one of four moments, each because the one before does not know it yet:
+//   bind_inputs()  the free dims of the inputs, as the caller binds them by name, shape, batch or phase: the walk sees
+//                  numbers. A batch that the file fixes becomes a symbol here, in every input.
+//   the walk       a constant that an operator compares with a symbol decides it (OpContext::unify), and the constants
+//                  of the old batch in shapes that the file computes give way to the symbol (Session::rebatch). What
+//                  was seen before keeps the undecided symbol.
+//   resolve()      so what the walk found equal replaces the symbol in everything that it left behind.
+//   bind_last      sizes that exist only now: the symbol of a fixed batch, and what --dim says of sizes that the data
+//                  decide, which only the walk names.
 Analysis analyze(const Model& model, const AnalyzeOptions& options) {
   if (model.graphs.empty()) throw Error("the model has no graph");
   BoundInputs bound = bind_inputs(model, options);

@@ -1,18 +1,17 @@
 // pagoda.ceilings/1 to and from values, and the comparison of two runs.
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <span>
-#include <sstream>
 
+#include "pagoda/base/files.h"
+#include "pagoda/base/json.h"
 #include "pagoda/base/json_writer.h"
 #include "pagoda/documents/ceilings.h"
 
 namespace pagoda::documents {
 namespace {
 
-using Json = nlohmann::json;
+using base::JsonField;
 using base::JsonWriter;
 
 constexpr std::string_view kSchema = "pagoda.ceilings/1";
@@ -23,39 +22,13 @@ constexpr std::array<std::string_view, 8> kStatuses = {"ok",        "not_converg
 
 // Writing ------------------------------------------------------------------------------------------------------------
 
-void write(base::JsonWriter& json, const base::Setting& setting) {
-  struct Visitor {
-    base::JsonWriter& out;
-    void operator()(std::monostate) const { out.null(); }
-    void operator()(bool truth) const { out.value(truth); }
-    void operator()(std::int64_t number) const { out.value(number); }
-    void operator()(double number) const { out.value(number); }
-    void operator()(const std::string& text) const { out.value(text); }
-  };
-  std::visit(Visitor{json}, setting);
-}
-
-void write(base::JsonWriter& json, std::string_view key, const base::Settings& settings,
-           base::JsonWriter::Layout layout) {
-  json.key(key).begin_object(layout);
-  for (const auto& [name, setting] : settings) {
-    json.key(name);
-    write(json, setting);
-  }
-  json.end_object();
-}
-
-void write_text(base::JsonWriter& json, std::string_view key, const std::string& text) {
-  if (!text.empty()) json.member(key, text);
-}
-
 void write_theory(base::JsonWriter& json, const Ceiling& ceiling) {
   const CeilingTheory& theory = ceiling.theory;
   json.key("theory").begin_object(base::JsonWriter::Layout::Line);
   json.member("datasheet", theory.datasheet);
   json.member("max_clock", theory.max_clock);
   json.member("observed_clock", theory.observed_clock);
-  write_text(json, "source", theory.source);
+  json.member_if_any("source", theory.source);
   json.end_object();
   json.key("percent").begin_object(base::JsonWriter::Layout::Line);
   json.member("datasheet", ceiling.percent(theory.datasheet));
@@ -67,33 +40,31 @@ void write_theory(base::JsonWriter& json, const Ceiling& ceiling) {
 void write(base::JsonWriter& json, const Ceiling& c) {
   json.begin_object();
   json.member("id", c.id).member("kind", to_string(c.kind)).member("mode", to_string(c.mode));
-  write_text(json, "level", c.level);
-  write_text(json, "precision", c.precision);
-  write_text(json, "unit_type", c.unit_type);
-  write_text(json, "accumulate", c.accumulate);
-  write_text(json, "op", c.op);
-  write_text(json, "scope", c.scope);
-  write_text(json, "data", c.data);
+  json.member_if_any("level", c.level);
+  json.member_if_any("precision", c.precision);
+  json.member_if_any("unit_type", c.unit_type);
+  json.member_if_any("accumulate", c.accumulate);
+  json.member_if_any("op", c.op);
+  json.member_if_any("scope", c.scope);
+  json.member_if_any("data", c.data);
   json.member("unit", c.unit).member("value", c.value).member("median", c.median);
   json.member("p5", c.p5).member("p95", c.p95).member("min", c.min).member("max", c.max);
-  json.key("ci95");
-  if (c.ci95)
-    json.begin_array(base::JsonWriter::Layout::Line).value((*c.ci95)[0]).value((*c.ci95)[1]).end_array();
-  else
-    json.null();
-  json.member("n", c.n).member("dropped", c.dropped).member("converged", c.converged).member("contended", c.contended);
+  json.member("ci95", c.ci95)
+      .member("n", c.n)
+      .member("dropped", c.dropped)
+      .member("converged", c.converged)
+      .member("contended", c.contended);
   json.member("clock_hz", c.clock_hz).member("per_clock_unit", c.per_clock_unit).member("units", c.units);
   json.member("watts", c.watts);
-  json.key("throttle").begin_array(base::JsonWriter::Layout::Line);
-  for (const std::string& reason : c.throttle) json.value(reason);
-  json.end_array();
+  json.member("throttle", c.throttle);
   write_theory(json, c);
   json.member("kernel", c.kernel);
-  write(json, "config", c.config, base::JsonWriter::Layout::Line);
-  if (!c.code.empty()) write(json, "code", c.code, base::JsonWriter::Layout::Line);
-  if (!c.counters.empty()) write(json, "counters", c.counters, base::JsonWriter::Layout::Line);
+  json.member("config", c.config);
+  if (!c.code.empty()) json.member("code", c.code);
+  if (!c.counters.empty()) json.member("counters", c.counters);
   json.member("status", to_string(c.status));
-  write_text(json, "note", c.note);
+  if (c.pending) json.member("pending", true);
+  json.member_if_any("note", c.note);
   json.end_object();
 }
 
@@ -104,11 +75,7 @@ void write(base::JsonWriter& json, const ErtComparison& comparison) {
     json.member("scope", point.scope).member("level", point.level);
     json.member("flops_per_element", point.flops_per_element).member("intensity", point.intensity);
     json.member("working_set_bytes", point.working_set_bytes).member("kernel", point.kernel);
-    json.member("ratio", point.ratio).key("interval");
-    if (point.interval)
-      json.begin_array().value((*point.interval)[0]).value((*point.interval)[1]).end_array();
-    else
-      json.null();
+    json.member("ratio", point.ratio).member("interval", point.interval);
     json.key("pairs").begin_array();
     for (const auto& [theirs, ours] : point.pairs)
       json.begin_array().value(std::round(theirs)).value(std::round(ours)).end_array();
@@ -119,82 +86,14 @@ void write(base::JsonWriter& json, const ErtComparison& comparison) {
 
 // Reading ------------------------------------------------------------------------------------------------------------
 
-[[noreturn]] void fail(const std::string& place, const std::string& what) { throw Error(place + ": " + what); }
-
-const Json& require(const Json& object, const char* key, const std::string& place) {
-  if (!object.is_object()) fail(place, "expected an object");
-  const auto found = object.find(key);
-  if (found == object.end()) fail(place, std::string("\"") + key + "\" is missing");
-  return *found;
-}
-
-std::string text(const Json& object, const char* key, const std::string& place) {
-  const auto found = object.find(key);
-  if (found == object.end() || found->is_null()) return "";
-  if (!found->is_string()) fail(place + "." + key, "expected a string");
-  return found->get<std::string>();
-}
-
-std::optional<double> number(const Json& object, const char* key, const std::string& place) {
-  const auto found = object.find(key);
-  if (found == object.end() || found->is_null()) return std::nullopt;
-  if (!found->is_number()) fail(place + "." + key, "expected a number or null");
-  return found->get<double>();
-}
-
-bool truth(const Json& object, const char* key, const std::string& place) {
-  const auto found = object.find(key);
-  if (found == object.end() || found->is_null()) return false;
-  if (!found->is_boolean()) fail(place + "." + key, "expected true or false");
-  return found->get<bool>();
-}
-
-std::int64_t count(const Json& object, const char* key, const std::string& place) {
-  const double value = number(object, key, place).value_or(0);
-  if (!(value >= 0 && value < 9e18)) fail(place + "." + key, "expected a count");
-  return static_cast<std::int64_t>(value);
-}
-
-base::Settings settings(const Json& object, const char* key, const std::string& place) {
-  const auto found = object.find(key);
-  base::Settings result;
-  if (found == object.end() || found->is_null()) return result;
-  if (!found->is_object()) fail(place + "." + key, "expected an object");
-  for (const auto& [name, value] : found->items()) {
-    if (value.is_null())
-      result[name] = std::monostate{};
-    else if (value.is_boolean())
-      result[name] = value.get<bool>();
-    else if (value.is_number_integer())
-      result[name] = value.get<std::int64_t>();
-    else if (value.is_number())
-      result[name] = value.get<double>();
-    else if (value.is_string())
-      result[name] = value.get<std::string>();
-    // Objects and arrays are another tool's extension; they are not ours to interpret.
-  }
-  return result;
-}
-
-std::vector<std::string> texts(const Json& object, const char* key, const std::string& place) {
-  std::vector<std::string> result;
-  const auto found = object.find(key);
-  if (found == object.end() || found->is_null()) return result;
-  if (!found->is_array()) fail(place + "." + key, "expected an array");
-  for (const Json& element : *found) {
-    if (!element.is_string()) fail(place + "." + key, "expected strings");
-    result.push_back(element.get<std::string>());
-  }
-  return result;
-}
-
 template <typename Enum>
-Enum named(const std::string& name, std::span<const std::string_view> names, const std::string& place) {
+Enum named(const JsonField& field, std::span<const std::string_view> names) {
+  const std::string name = field.text();
   const auto found = std::find(names.begin(), names.end(), name);
   if (found != names.end()) return static_cast<Enum>(found - names.begin());
   std::string known;
   for (const std::string_view candidate : names) (known += known.empty() ? "" : ", ") += candidate;
-  fail(place, "\"" + name + "\" is not known; known: " + known);
+  field.fail("\"" + name + "\" is not known; known: " + known);
 }
 
 // Statuses of newer files read as not converged: never as fine.
@@ -204,79 +103,77 @@ CeilingStatus status_named(const std::string& name) {
   return found == kStatuses.end() ? CeilingStatus::NotConverged : static_cast<CeilingStatus>(found - kStatuses.begin());
 }
 
-std::array<double, 2> two_numbers(const Json& json, const std::string& place) {
-  if (!json.is_array() || json.size() != 2 || !json[0].is_number() || !json[1].is_number())
-    fail(place, "expected two numbers");
-  return {json[0].get<double>(), json[1].get<double>()};
+std::array<double, 2> two_numbers(const JsonField& field) {
+  const std::vector<JsonField> numbers = field.array();
+  if (numbers.size() != 2) field.fail_expected("two numbers");
+  return {numbers[0].number(), numbers[1].number()};
 }
 
-Ceiling read_ceiling(const Json& json, const std::string& place) {
+std::optional<std::array<double, 2>> interval(const JsonField& object, const char* key) {
+  const auto field = object.find(key);
+  return field ? std::optional(two_numbers(*field)) : std::nullopt;
+}
+
+Ceiling read_ceiling(const JsonField& json) {
   Ceiling c;
-  c.kind = named<CeilingKind>(require(json, "kind", place).is_string() ? text(json, "kind", place) : "", kKinds,
-                              place + ".kind");
-  c.id = text(json, "id", place);
-  if (c.id.empty()) fail(place, "\"id\" is missing");
-  const std::string mode = text(json, "mode", place);
-  if (!mode.empty()) c.mode = named<CeilingMode>(mode, kModes, place + ".mode");
-  c.level = text(json, "level", place);
-  c.precision = text(json, "precision", place);
-  c.unit_type = text(json, "unit_type", place);
-  c.accumulate = text(json, "accumulate", place);
-  c.op = text(json, "op", place);
-  c.scope = text(json, "scope", place);
-  c.data = text(json, "data", place);
-  c.unit = text(json, "unit", place);
-  c.value = number(json, "value", place);
-  c.median = number(json, "median", place);
-  c.p5 = number(json, "p5", place);
-  c.p95 = number(json, "p95", place);
-  c.min = number(json, "min", place);
-  c.max = number(json, "max", place);
-  if (const auto found = json.find("ci95"); found != json.end() && !found->is_null())
-    c.ci95 = two_numbers(*found, place + ".ci95");
-  c.n = count(json, "n", place);
-  c.dropped = count(json, "dropped", place);
-  c.converged = truth(json, "converged", place);
-  c.contended = truth(json, "contended", place);
-  c.clock_hz = number(json, "clock_hz", place);
-  c.per_clock_unit = number(json, "per_clock_unit", place);
-  c.units = number(json, "units", place);
-  c.watts = number(json, "watts", place);
-  c.throttle = texts(json, "throttle", place);
-  if (const auto theory = json.find("theory"); theory != json.end() && theory->is_object()) {
-    c.theory.datasheet = number(*theory, "datasheet", place + ".theory");
-    c.theory.max_clock = number(*theory, "max_clock", place + ".theory");
-    c.theory.observed_clock = number(*theory, "observed_clock", place + ".theory");
-    c.theory.source = text(*theory, "source", place + ".theory");
+  c.kind = named<CeilingKind>(json.at("kind"), kKinds);
+  c.id = json.text("id");
+  if (c.id.empty()) json.fail("\"id\" is missing");
+  if (!json.text("mode").empty()) c.mode = named<CeilingMode>(json.at("mode"), kModes);
+  c.level = json.text("level");
+  c.precision = json.text("precision");
+  c.unit_type = json.text("unit_type");
+  c.accumulate = json.text("accumulate");
+  c.op = json.text("op");
+  c.scope = json.text("scope");
+  c.data = json.text("data");
+  c.unit = json.text("unit");
+  c.value = json.number("value");
+  c.median = json.number("median");
+  c.p5 = json.number("p5");
+  c.p95 = json.number("p95");
+  c.min = json.number("min");
+  c.max = json.number("max");
+  c.ci95 = interval(json, "ci95");
+  c.n = json.count("n");
+  c.dropped = json.count("dropped");
+  c.converged = json.truth("converged");
+  c.contended = json.truth("contended");
+  c.clock_hz = json.number("clock_hz");
+  c.per_clock_unit = json.number("per_clock_unit");
+  c.units = json.number("units");
+  c.watts = json.number("watts");
+  c.throttle = json.texts("throttle");
+  if (const auto theory = json.object("theory")) {
+    c.theory.datasheet = theory->number("datasheet");
+    c.theory.max_clock = theory->number("max_clock");
+    c.theory.observed_clock = theory->number("observed_clock");
+    c.theory.source = theory->text("source");
   }
-  c.kernel = text(json, "kernel", place);
-  c.config = settings(json, "config", place);
-  c.code = settings(json, "code", place);
-  c.counters = settings(json, "counters", place);
-  c.status = status_named(text(json, "status", place));
-  c.note = text(json, "note", place);
+  c.kernel = json.text("kernel");
+  c.config = json.settings("config");
+  c.code = json.settings("code");
+  c.counters = json.settings("counters");
+  c.status = status_named(json.text("status"));
+  c.pending = json.truth("pending");
+  c.note = json.text("note");
   return c;
 }
 
-ErtComparison read_ert(const Json& json, const std::string& place) {
+ErtComparison read_ert(const JsonField& json) {
   ErtComparison result;
-  result.confidence = number(json, "confidence", place).value_or(result.confidence);
-  const Json& points = require(json, "points", place);
-  if (!points.is_array()) fail(place + ".points", "expected an array");
-  for (const Json& element : points) {
+  result.confidence = json.number("confidence").value_or(result.confidence);
+  for (const JsonField& element : json.at("points").array()) {
     ErtPoint point;
-    point.scope = text(element, "scope", place);
-    point.level = text(element, "level", place);
-    point.flops_per_element = count(element, "flops_per_element", place);
-    point.intensity = number(element, "intensity", place).value_or(0);
-    point.working_set_bytes = count(element, "working_set_bytes", place);
-    point.kernel = text(element, "kernel", place);
-    point.ratio = number(element, "ratio", place).value_or(0);
-    if (const auto found = element.find("interval"); found != element.end() && !found->is_null())
-      point.interval = two_numbers(*found, place + ".interval");
-    const Json& pairs = require(element, "pairs", place);
-    if (!pairs.is_array()) fail(place + ".pairs", "expected an array");
-    for (const Json& pair : pairs) point.pairs.push_back(two_numbers(pair, place + ".pairs"));
+    point.scope = element.text("scope");
+    point.level = element.text("level");
+    point.flops_per_element = element.count("flops_per_element");
+    point.intensity = element.number("intensity").value_or(0);
+    point.working_set_bytes = element.count("working_set_bytes");
+    point.kernel = element.text("kernel");
+    point.ratio = element.number("ratio").value_or(0);
+    point.interval = interval(element, "interval");
+    for (const JsonField& pair : element.at("pairs").array()) point.pairs.push_back(two_numbers(pair));
     result.points.push_back(std::move(point));
   }
   return result;
@@ -313,11 +210,11 @@ std::string write_ceilings(const CeilingsDocument& document) {
   base::JsonWriter json;
   json.begin_object();
   json.member("schema", kSchema);
-  write_text(json, "tool", document.tool);
+  json.member_if_any("tool", document.tool);
   json.member("kind", document.kind);
-  write(json, "machine", document.machine, base::JsonWriter::Layout::Block);
-  write(json, "clocks", document.clocks, base::JsonWriter::Layout::Block);
-  write(json, "env", document.env, base::JsonWriter::Layout::Block);
+  json.key("machine").value(document.machine, JsonWriter::Layout::Block);
+  json.key("clocks").value(document.clocks, JsonWriter::Layout::Block);
+  json.key("env").value(document.env, JsonWriter::Layout::Block);
   json.key("ceilings").begin_array();
   for (const Ceiling& ceiling : document.ceilings) write(json, ceiling);
   json.end_array();
@@ -332,7 +229,7 @@ std::string write_ceilings(const CeilingsDocument& document) {
     json.member("source", document.energy->source).member("rows", document.energy->rows);
     json.member("relative_rms", document.energy->relative_rms);
     json.member("condition_number", document.energy->condition_number);
-    write(json, "constants", document.energy->constants, base::JsonWriter::Layout::Line);
+    json.member("constants", document.energy->constants);
     json.end_object();
   }
   if (document.ert) {
@@ -346,52 +243,34 @@ std::string write_ceilings(const CeilingsDocument& document) {
 }
 
 CeilingsDocument parse_ceilings(std::string_view json, std::string_view subject) {
-  const std::string place(subject);
-  Json document;
-  try {
-    document = Json::parse(json);
-  } catch (const Json::parse_error& error) {
-    throw Error(place + ": not JSON, byte " + std::to_string(error.byte) + "; expected a file of schema " +
-                std::string(kSchema));
-  }
-  if (!document.is_object() || text(document, "schema", place) != kSchema)
-    fail(place, "expected \"schema\": \"" + std::string(kSchema) + "\"; write one with ert-ceilings --json");
+  const base::JsonDocument document =
+      base::parse_json(json, subject, "expected a file of schema " + std::string(kSchema));
+  const JsonField root = document.root();
+  if (document.schema() != kSchema)
+    root.fail("expected \"schema\": \"" + std::string(kSchema) + "\"; write one with ert-ceilings --json");
   CeilingsDocument result;
-  result.tool = text(document, "tool", place);
-  result.kind = text(document, "kind", place);
-  result.machine = settings(document, "machine", place);
-  result.clocks = settings(document, "clocks", place);
-  result.env = settings(document, "env", place);
-  const Json& ceilings = require(document, "ceilings", place);
-  if (!ceilings.is_array()) fail(place + ".ceilings", "expected an array");
-  for (std::size_t i = 0; i < ceilings.size(); ++i)
-    result.ceilings.push_back(read_ceiling(ceilings[i], place + ".ceilings[" + std::to_string(i) + "]"));
-  if (const auto checks = document.find("checks"); checks != document.end() && checks->is_array())
-    for (const Json& check : *checks)
-      result.checks.push_back({text(check, "name", place + ".checks"), truth(check, "passed", place + ".checks"),
-                               text(check, "detail", place + ".checks")});
-  if (const auto found = document.find("energy"); found != document.end() && found->is_object()) {
-    EnergyReport energy;
-    const std::string at = place + ".energy";
-    energy.source = text(*found, "source", at);
-    energy.rows = count(*found, "rows", at);
-    energy.relative_rms = number(*found, "relative_rms", at).value_or(0);
-    energy.condition_number = number(*found, "condition_number", at).value_or(0);
-    energy.constants = settings(*found, "constants", at);
-    result.energy = std::move(energy);
-  }
-  if (const auto found = document.find("ert"); found != document.end() && found->is_object())
-    result.ert = read_ert(*found, place + ".ert");
-  result.not_run = texts(document, "not_run", place);
+  result.tool = root.text("tool");
+  result.kind = root.text("kind");
+  result.machine = root.settings("machine");
+  result.clocks = root.settings("clocks");
+  result.env = root.settings("env");
+  for (const JsonField& ceiling : root.at("ceilings").array()) result.ceilings.push_back(read_ceiling(ceiling));
+  if (root.find("checks"))
+    for (const JsonField& check : root.array("checks"))
+      result.checks.push_back({check.text("name"), check.truth("passed"), check.text("detail")});
+  if (const auto energy = root.object("energy"))
+    result.energy = EnergyReport{.source = energy->text("source"),
+                                 .rows = energy->count("rows"),
+                                 .relative_rms = energy->number("relative_rms").value_or(0),
+                                 .condition_number = energy->number("condition_number").value_or(0),
+                                 .constants = energy->settings("constants")};
+  if (const auto ert = root.object("ert")) result.ert = read_ert(*ert);
+  result.not_run = root.texts("not_run");
   return result;
 }
 
 CeilingsDocument load_ceilings(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw Error(path + ": cannot be read; expected a ceilings file written by ert-ceilings --json");
-  std::ostringstream content;
-  content << file.rdbuf();
-  return parse_ceilings(content.str(), path);
+  return parse_ceilings(base::read_file(path, "a ceilings file written by ert-ceilings --json"), path);
 }
 
 std::vector<CeilingChange> compare_ceilings(const CeilingsDocument& now, const CeilingsDocument& baseline,

@@ -1,27 +1,22 @@
 // Configs as canonical JSON, their keys and labels.
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
-#include "pagoda/base/settings_json.h"
+#include "pagoda/base/json.h"
+#include "pagoda/base/json_writer.h"
 #include "pagoda/base/sha256.h"
 #include "pagoda/documents/experiment.h"
 
 namespace pagoda::documents {
 
-using base::Json;
-using base::to_json;
+using base::JsonWriter;
 
-std::string canonical(const Config& config) { return base::dump(to_json(config)); }
+std::string canonical(const Config& config) {
+  JsonWriter json(JsonWriter::Style::Plain);
+  return std::move(json.value(config, JsonWriter::Layout::Compact)).line();
+}
 
 Config parse_config(std::string_view json, std::string_view subject) {
-  Json parsed;
-  try {
-    parsed = Json::parse(json);
-  } catch (const Json::parse_error& error) {
-    throw Error(std::string(subject) + ": no JSON at byte " + std::to_string(error.byte) +
-                "; a config is an object of values, as --list prints it");
-  }
-  return base::settings_from(parsed, std::string(subject));
+  return base::parse_json(json, subject, "a config is an object of values, as --list prints it").root().settings();
 }
 
 std::string text_of(const Config& config, const std::string& axis) {
@@ -57,8 +52,10 @@ bool is_axis(std::string_view key) {
 std::string key(const Config& config) {
   Config deciding = config;
   deciding.erase("model_file");
-  const Json identity = {{"schema", "pagoda.result/1"}, {"config", to_json(deciding)}};
-  return base::hex(base::sha256(base::dump(identity))).substr(0, 32);
+  JsonWriter identity(JsonWriter::Style::Plain);
+  identity.begin_object(JsonWriter::Layout::Compact);
+  identity.member("config", deciding).member("schema", "pagoda.result/1").end_object();
+  return base::hex(base::sha256(std::move(identity).line())).substr(0, 32);
 }
 
 std::string label(const Config& config, const std::vector<std::string>& without) {

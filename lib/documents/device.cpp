@@ -1,11 +1,9 @@
 // Devices by name and from files; device_json.cpp reads the documents.
 #include "pagoda/documents/device.h"
 
-#include <fstream>
-#include <nlohmann/json.hpp>
-
 #include "device_json.h"
 #include "embedded.h"
+#include "pagoda/base/files.h"
 
 namespace pagoda::documents {
 namespace {
@@ -17,16 +15,6 @@ std::string join(const std::vector<std::string>& names) {
 }
 
 constexpr std::size_t kMaxFileBytes = 16 << 20;  // a device file has a few kB, a full ceilings file some hundred
-
-std::string text_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw Error(path + ": cannot be opened; expected a device or ceilings file");
-  std::string text(kMaxFileBytes + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  if (text.size() > kMaxFileBytes) throw Error(path + ": over 16 MiB; expected a device or ceilings file");
-  return text;
-}
 
 }  // namespace
 
@@ -50,25 +38,18 @@ DeviceSpec device(std::string_view name) {
 }
 
 DeviceSpec parse_device(std::string_view json, std::string_view subject) {
-  nlohmann::json document;
-  try {
-    document = nlohmann::json::parse(json);
-  } catch (const nlohmann::json::parse_error& error) {
-    throw Error(std::string(subject) + ": no JSON: error at byte " + std::to_string(error.byte) +
-                "; expected pagoda.device/1 or a file of ert-ceilings --json");
-  } catch (const nlohmann::json::exception&) {
-    throw Error(std::string(subject) + ": no JSON: a number is out of range");
-  }
-  const std::string schema = document.is_object() && document.contains("schema") && document["schema"].is_string()
-                                 ? document["schema"].get<std::string>()
-                                 : "";
-  if (schema == "pagoda.device/1") return read_device(document, subject);
-  if (schema == "pagoda.ceilings/1") return read_ceilings(document, subject);
-  throw Error(std::string(subject) + ": schema " + (schema.empty() ? "is missing" : "\"" + schema + "\" is not known") +
-              "; expected pagoda.device/1 or pagoda.ceilings/1");
+  const base::JsonDocument document =
+      base::parse_json(json, subject, "expected pagoda.device/1 or a file of ert-ceilings --json");
+  const std::string schema = document.schema();
+  if (schema == "pagoda.device/1") return read_device(document);
+  if (schema == "pagoda.ceilings/1") return read_ceilings(document);
+  base::fail(subject, "schema " + (schema.empty() ? "is missing" : "\"" + schema + "\" is not known") +
+                          "; expected pagoda.device/1 or pagoda.ceilings/1");
 }
 
-DeviceSpec load_device(const std::string& path) { return parse_device(text_of(path), path); }
+DeviceSpec load_device(const std::string& path) {
+  return parse_device(base::read_file(path, "a device or ceilings file", kMaxFileBytes), path);
+}
 
 DeviceSpec find_device(std::string_view name_or_path) {
   const bool is_path = name_or_path.find_first_of("/\\") != std::string_view::npos || name_or_path.ends_with(".json");

@@ -4,63 +4,17 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <initializer_list>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <tuple>
 
 namespace pagoda::documents {
 namespace {
 
-using Json = nlohmann::json;
+using Field = base::JsonField;
 
-// A JSON value and its place in the document, for errors.
-class Field {
- public:
-  Field(const Json& json, std::string place) : json_(json), place_(std::move(place)) {}
-
-  const Json& json() const { return json_; }
-  [[noreturn]] void fail(const std::string& what) const { throw Error(place_ + ": " + what); }
-
-  bool has(const char* key) const { return json_.is_object() && json_.contains(key); }
-  Field at(const char* key) const {
-    if (!json_.is_object()) fail("expected an object");
-    if (!json_.contains(key)) fail(std::string("\"") + key + "\" is missing");
-    return {json_.at(key), place_ + "." + key};
-  }
-  std::vector<Field> elements() const {
-    if (!json_.is_array()) fail("expected an array");
-    std::vector<Field> fields;
-    for (std::size_t i = 0; i < json_.size(); ++i)
-      fields.emplace_back(json_[i], place_ + "[" + std::to_string(i) + "]");
-    return fields;
-  }
-  std::string text() const {
-    if (!json_.is_string()) fail("expected a string");
-    return json_.get<std::string>();
-  }
-  std::string text(const char* key, const char* otherwise) const { return has(key) ? at(key).text() : otherwise; }
-  // Rates, capacities and times: a number above 0.
-  double positive() const {
-    const double value = json_.is_number() ? json_.get<double>() : std::nan("");
-    if (!std::isfinite(value) || value <= 0) fail("expected a number above 0");
-    return value;
-  }
-  void only(std::initializer_list<std::string_view> known) const {
-    if (!json_.is_object()) fail("expected an object");
-    for (const auto& [key, value] : json_.items()) {
-      if (std::find(known.begin(), known.end(), key) != known.end()) continue;
-      std::string list;
-      for (const std::string_view name : known) (list += list.empty() ? "" : ", ") += name;
-      fail("\"" + key + "\" is not known here; known: " + list);
-    }
-  }
-
- private:
-  const Json& json_;
-  std::string place_;
-};
+std::string text(const Field& field, const char* key, const char* otherwise) {
+  return field.has(key) ? field.at(key).text() : otherwise;
+}
 
 // {"value": number or null, "unit": …, "source": …}. Units are SI without prefixes.
 Quantity quantity(const Field& field, std::string_view unit) {
@@ -68,7 +22,7 @@ Quantity quantity(const Field& field, std::string_view unit) {
   if (field.at("unit").text() != unit) field.at("unit").fail("expected \"" + std::string(unit) + "\"");
   Quantity result{std::nullopt, field.at("source").text()};
   if (result.source.empty()) field.at("source").fail("a number needs its source, a null its reason");
-  if (!field.at("value").json().is_null()) result.value = field.at("value").positive();
+  if (!field.at("value").value().is_null()) result.value = field.at("value").positive();
   return result;
 }
 
@@ -111,7 +65,7 @@ MemoryLevel read_level(const Field& field) {
   MemoryLevel level;
   level.level = field.at("level").text();
   if (level_order(level.level) == kLevels.size()) field.at("level").fail("expected dram, l3, l2, l1 or shared");
-  const std::string of = field.text("capacity_of", "device");
+  const std::string of = text(field, "capacity_of", "device");
   if (of != "device" && of != "unit") field.at("capacity_of").fail("expected \"device\" or \"unit\"");
   level.per_unit = of == "unit";
   level.bytes_per_second = quantity(field.at("bytes_per_second"), "B/s");
@@ -183,9 +137,9 @@ struct Candidate {
 std::string machine_name(const Field& document, std::string_view otherwise) {
   if (!document.has("machine")) return std::string(otherwise);
   const Field machine = document.at("machine");
-  if (machine.json().is_string()) return machine.text();
+  if (machine.value().is_text()) return machine.text();
   for (const char* key : {"device", "gpu", "name", "cpu"})
-    if (machine.has(key) && machine.at(key).json().is_string()) return machine.at(key).text();
+    if (machine.has(key) && machine.at(key).value().is_text()) return machine.at(key).text();
   return std::string(otherwise);
 }
 
@@ -201,38 +155,39 @@ bool before(const Peak& a, const Peak& b) {
   return std::tuple(a.precision, a.unit, a.accumulate) < std::tuple(b.precision, b.unit, b.accumulate);
 }
 
-DeviceSpec read_device(const Json& document, std::string_view subject) {
-  const Field field(document, std::string(subject));
+DeviceSpec read_device(const base::JsonDocument& document) {
+  const Field field = document.root();
   field.only({"schema", "id", "name", "vendor", "kind", "architecture", "compute_capability", "units", "boost_clock",
               "tensor_clock", "power", "launch_overhead", "special_per_second", "peaks", "levels", "power_modes"});
   DeviceSpec spec;
   spec.id = field.at("id").text();
   spec.name = field.at("name").text();
   spec.kind = field.at("kind").text();
-  spec.vendor = field.text("vendor", "");
-  spec.architecture = field.text("architecture", "");
-  spec.compute_capability = field.text("compute_capability", "");
+  spec.vendor = text(field, "vendor", "");
+  spec.architecture = text(field, "architecture", "");
+  spec.compute_capability = text(field, "compute_capability", "");
   spec.units = optional_quantity(field, "units", "1");
   spec.boost_clock_hz = optional_quantity(field, "boost_clock", "Hz");
   spec.tensor_clock_hz = optional_quantity(field, "tensor_clock", "Hz");
   spec.watts = optional_quantity(field, "power", "W");
   spec.launch_overhead_seconds = optional_quantity(field, "launch_overhead", "s");
   spec.special_per_second = optional_quantity(field, "special_per_second", "1/s");
-  for (const Field& peak : field.at("peaks").elements()) spec.peaks.push_back(read_peak(peak));
-  for (const Field& level : field.at("levels").elements()) spec.levels.push_back(read_level(level));
+  for (const Field& peak : field.at("peaks").array()) spec.peaks.push_back(read_peak(peak));
+  for (const Field& level : field.at("levels").array()) spec.levels.push_back(read_level(level));
   if (field.has("power_modes"))
-    for (const Field& mode : field.at("power_modes").elements()) spec.power_modes.push_back(read_power_mode(mode));
+    for (const Field& mode : field.at("power_modes").array()) spec.power_modes.push_back(read_power_mode(mode));
 
   std::erase_if(spec.peaks, [](const Peak& peak) { return !peak.flops_per_second.known(); });
   std::sort(spec.peaks.begin(), spec.peaks.end(), before);
   std::stable_sort(spec.levels.begin(), spec.levels.end(),
                    [](const auto& a, const auto& b) { return level_order(a.level) < level_order(b.level); });
-  require_dram(spec, subject);
+  require_dram(spec, document.subject());
   return spec;
 }
 
-DeviceSpec read_ceilings(const Json& document, std::string_view subject) {
-  const Field field(document, std::string(subject));
+DeviceSpec read_ceilings(const base::JsonDocument& document) {
+  const Field field = document.root();
+  const std::string& subject = document.subject();
   DeviceSpec spec;
   spec.id = "measured";
   spec.name = machine_name(field, subject);
@@ -242,35 +197,34 @@ DeviceSpec read_ceilings(const Json& document, std::string_view subject) {
   std::map<std::tuple<Precision, Unit, std::optional<Precision>>, Candidate> peaks;
   std::map<std::string, Candidate> levels;
   Candidate launch, special;
-  for (const Field& ceiling : field.at("ceilings").elements()) {
+  for (const Field& ceiling : field.at("ceilings").array()) {
     const std::string kind = ceiling.at("kind").text();
-    const std::string id = ceiling.text("id", "?");
+    const std::string id = text(ceiling, "id", "?");
     const auto skip = [&](const std::string& why) { spec.notes.push_back(id + ": " + why); };
     if (kind == "energy") continue;  // ceilings of power, not of time
-    if (lower(ceiling.text("status", "")) == "impossible") {
+    if (lower(text(ceiling, "status", "")) == "impossible") {
       skip("marked impossible");
       continue;
     }
-    if (!ceiling.has("value") || ceiling.at("value").json().is_null()) {
+    if (!ceiling.has("value") || ceiling.at("value").value().is_null()) {
       skip("has no value");
       continue;
     }
     const double value = ceiling.at("value").positive();
-    const std::string mode = ceiling.text("mode", "");
-    const std::string source =
-        "measured" + (mode.empty() ? "" : ", " + mode) + ": " + id + " in " + std::string(subject);
+    const std::string mode = text(ceiling, "mode", "");
+    const std::string source = "measured" + (mode.empty() ? "" : ", " + mode) + ": " + id + " in " + subject;
     const int rank = mode_rank(mode);
 
     if (kind == "compute") {
       // "unit" is the execution unit, or the physical one where "unit_type" names the former.
-      const std::string unit_text = ceiling.text("unit_type", ceiling.text("unit", "").c_str());
+      const std::string unit_text = text(ceiling, "unit_type", text(ceiling, "unit", "").c_str());
       if (unit_text == "special") {
         special.offer(rank, value, source);
         continue;
       }
       if (unit_text == "scalar") continue;  // beneath the vector unit's: bounds nothing
       const std::optional<Unit> unit = unit_named(unit_text);
-      const std::optional<Precision> type = precision(ceiling.text("precision", ""));
+      const std::optional<Precision> type = precision(text(ceiling, "precision", ""));
       if (!unit || !type) {
         skip(!unit ? "unit \"" + unit_text + "\" is neither vector nor tensor" : "its precision is not known");
         continue;
@@ -279,14 +233,14 @@ DeviceSpec read_ceilings(const Json& document, std::string_view subject) {
       if (ceiling.has("accumulate")) accumulate = precision(ceiling.at("accumulate").text());
       peaks[{*type, *unit, accumulate}].offer(rank, value, source);
     } else if (kind == "bandwidth") {
-      const std::string level(canonical_level(lower(ceiling.text("level", ""))));
+      const std::string level(canonical_level(lower(text(ceiling, "level", ""))));
       if (level.empty()) {
-        skip("level \"" + ceiling.text("level", "") + "\" is none that all traffic passes");
+        skip("level \"" + text(ceiling, "level", "") + "\" is none that all traffic passes");
         continue;
       }
       levels[level].offer(rank, value, source);
     } else if (kind == "latency") {
-      if (id.find("launch") != std::string::npos || ceiling.text("level", "") == "launch")
+      if (id.find("launch") != std::string::npos || text(ceiling, "level", "") == "launch")
         launch.offer(rank, value, source, true);
     } else {
       skip("kind \"" + kind + "\" is not known");

@@ -4,15 +4,15 @@
 #include <cmath>
 #include <utility>
 
-#include "pagoda/base/json_fields.h"
+#include "pagoda/base/files.h"
+#include "pagoda/base/json.h"
 #include "pagoda/base/json_writer.h"
 #include "pagoda/documents/measured.h"
 
 namespace pagoda::documents {
 namespace {
 
-using base::fail;
-using base::Json;
+using base::JsonField;
 using base::JsonWriter;
 using Layout = base::JsonWriter::Layout;
 
@@ -41,15 +41,6 @@ void write_amount(base::JsonWriter& json, std::string_view key, const std::optio
     json.value(amount);
 }
 
-void write_maybe(base::JsonWriter& json, std::string_view key, const std::string& text) {
-  json.key(key);
-  text.empty() ? json.null() : json.value(text);
-}
-
-void write_present(base::JsonWriter& json, std::string_view key, const std::string& text) {
-  if (!text.empty()) json.member(key, text);
-}
-
 void write_spread(base::JsonWriter& json, std::string_view key, const std::optional<Spread>& spread) {
   json.key(key);
   if (!spread) {
@@ -59,29 +50,6 @@ void write_spread(base::JsonWriter& json, std::string_view key, const std::optio
   json.begin_object(Layout::Line);
   json.member("min", spread->min).member("max", spread->max).member("mean", spread->mean).member("n", spread->n);
   json.end_object();
-}
-
-void write_settings(base::JsonWriter& json, std::string_view key, const base::Settings& settings) {
-  json.key(key).begin_object(Layout::Line);
-  for (const auto& [name, setting] : settings) {
-    json.key(name);
-    std::visit(
-        [&](const auto& value) {
-          if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::monostate>)
-            json.null();
-          else
-            json.value(value);
-        },
-        setting);
-  }
-  json.end_object();
-}
-
-template <typename Items>
-void write_line(base::JsonWriter& json, std::string_view key, const Items& items) {
-  json.key(key).begin_array(Layout::Line);
-  for (const auto& item : items) json.value(item);
-  json.end_array();
 }
 
 void write_bytes(base::JsonWriter& json, const LevelBytes& bytes) {
@@ -98,12 +66,12 @@ void write_bytes(base::JsonWriter& json, const LevelBytes& bytes) {
 void write_kernel(base::JsonWriter& json, const MeasuredKernel& kernel) {
   json.begin_object();
   json.member("name", kernel.name);
-  write_present(json, "op_type", kernel.op_type);
-  write_maybe(json, "node", kernel.node);
-  if (!kernel.nodes.empty()) write_line(json, "nodes", kernel.nodes);
-  write_maybe(json, "nvtx", kernel.nvtx);
-  write_present(json, "provider", kernel.provider);
-  write_present(json, "detail", kernel.detail);
+  json.member_if_any("op_type", kernel.op_type);
+  json.member_or_null("node", kernel.node);
+  if (!kernel.nodes.empty()) json.member("nodes", kernel.nodes);
+  json.member_or_null("nvtx", kernel.nvtx);
+  json.member_if_any("provider", kernel.provider);
+  json.member_if_any("detail", kernel.detail);
   json.member("launches", kernel.launches).member("seconds", kernel.seconds);
   write_spread(json, "seconds_spread", kernel.spread);
   json.key("flops");
@@ -118,7 +86,7 @@ void write_kernel(base::JsonWriter& json, const MeasuredKernel& kernel) {
   json.member("energy_joules", kernel.energy_joules);
   if (kernel.joined) {
     json.key("joined").begin_object(Layout::Line).member("rule", kernel.joined->rule);
-    write_line(json, "nodes", kernel.joined->nodes);
+    json.member("nodes", kernel.joined->nodes);
     json.end_object();
   }
   if (kernel.device) json.member("device", *kernel.device);
@@ -127,8 +95,8 @@ void write_kernel(base::JsonWriter& json, const MeasuredKernel& kernel) {
 
 void write_device(base::JsonWriter& json, const MeasuredDevice& device) {
   json.begin_object();
-  write_maybe(json, "name", device.name);
-  write_maybe(json, "chip", device.chip);
+  json.member_or_null("name", device.name);
+  json.member_or_null("chip", device.chip);
   json.key("clocks").begin_object(Layout::Line);
   for (const auto& [clock, hz] : device.clocks) json.member(clock, hz);
   json.end_object();
@@ -151,8 +119,8 @@ void write_pair(base::JsonWriter& json, std::string_view key, const std::optiona
 
 void write_counts(base::JsonWriter& json, const NodeCounts& group) {
   json.begin_object();
-  write_line(json, "nodes", group.nodes);
-  write_line(json, "kernels", group.kernels);
+  json.member("nodes", group.nodes);
+  json.member("kernels", group.kernels);
   json.member("seconds", group.seconds);
   write_pair(json, "flops", group.measured_flops, group.static_flops, group.flops_ratio());
   write_pair(json, "contraction", group.measured_contraction, group.static_contraction, group.contraction_ratio());
@@ -164,132 +132,103 @@ void write_counts(base::JsonWriter& json, const NodeCounts& group) {
 
 // Reading ------------------------------------------------------------------------------------------------------------
 
-std::optional<double> read_amount(const base::Json& object, const char* key, const std::string& place) {
-  const std::optional<double> value = base::number(object, key, place);
-  if (value && *value < 0) base::fail(place + "." + key, "is negative; expected an amount or null");
-  return value;
-}
-
-std::int64_t read_count(const base::Json& object, const char* key, std::int64_t least, const std::string& place) {
-  const std::int64_t value = base::integer(object, key, place).value_or(least);
-  if (value < least) base::fail(place + "." + key, "expected at least " + std::to_string(least));
-  return value;
-}
-
-std::optional<Spread> read_spread(const base::Json& object, const char* key, const std::string& place) {
-  const base::Json* found = base::member(object, key);
+std::optional<Spread> read_spread(const JsonField& object, const char* key) {
+  const auto found = object.object(key);
   if (!found) return std::nullopt;
-  const std::string inner = place + "." + key;
-  if (!found->is_object()) base::fail(inner, "expected an object or null");
   const auto required = [&](const char* name) {
-    const std::optional<double> value = read_amount(*found, name, inner);
-    if (!value) base::fail(inner, std::string("\"") + name + "\" is missing");
+    const std::optional<double> value = found->amount(name);
+    if (!value) found->fail(std::string("\"") + name + "\" is missing");
     return *value;
   };
-  return Spread{required("min"), required("max"), required("mean"), read_count(*found, "n", 1, inner)};
+  return Spread{required("min"), required("max"), required("mean"), found->count("n", 1)};
 }
 
-std::vector<std::size_t> read_indices(const base::Json& object, const char* key, const std::string& place) {
-  std::vector<std::size_t> result;
-  for (const base::Json& index : base::array(object, key, place)) {
-    if (!index.is_number_unsigned()) base::fail(place + "." + key, "expected indices");
-    result.push_back(index.get<std::size_t>());
-  }
-  return result;
+std::vector<std::size_t> read_indices(const JsonField& object, const char* key) {
+  (void)object.array(key);
+  return object.at(key).indices();
 }
 
-MeasuredKernel read_kernel(const base::Json& json, const std::string& place) {
-  if (!json.is_object()) base::fail(place, "expected an object");
+MeasuredKernel read_kernel(const JsonField& json) {
   MeasuredKernel kernel;
-  kernel.name = base::text(json, "name", place);
-  kernel.op_type = base::text(json, "op_type", place);
-  kernel.node = base::text(json, "node", place);
-  kernel.nodes = base::texts(json, "nodes", place);
-  kernel.nvtx = base::text(json, "nvtx", place);
-  kernel.provider = base::text(json, "provider", place);
-  kernel.detail = base::text(json, "detail", place);
-  if (base::member(json, "launches")) kernel.launches = read_count(json, "launches", 0, place);
-  kernel.seconds = read_amount(json, "seconds", place);
-  kernel.spread = read_spread(json, "seconds_spread", place);
-  if (const base::Json* flops = base::member(json, "flops")) {
-    if (!flops->is_object()) base::fail(place + ".flops", "expected an object or null");
-    for (const auto& [precision, value] : flops->items())
-      kernel.flops[precision] = read_amount(*flops, precision.c_str(), place + ".flops");
-  }
-  if (const base::Json* bytes = base::member(json, "bytes")) {
-    if (!bytes->is_object()) base::fail(place + ".bytes", "expected an object or null");
-    for (const auto& [name, field] : kLevels) kernel.bytes.*field = read_amount(*bytes, name, place + ".bytes");
-  }
-  kernel.energy_joules = read_amount(json, "energy_joules", place);
-  if (const base::Json* joined = base::member(json, "joined")) {
-    if (!joined->is_object()) base::fail(place + ".joined", "expected an object or null");
-    kernel.joined =
-        Joined{base::text(*joined, "rule", place + ".joined"), read_indices(*joined, "nodes", place + ".joined")};
-  }
-  if (const auto device = base::integer(json, "device", place)) {
-    if (*device < 0) base::fail(place + ".device", "is negative; expected a place in devices");
+  kernel.name = json.text("name");
+  kernel.op_type = json.text("op_type");
+  kernel.node = json.text("node");
+  kernel.nodes = json.texts("nodes");
+  kernel.nvtx = json.text("nvtx");
+  kernel.provider = json.text("provider");
+  kernel.detail = json.text("detail");
+  if (json.find("launches")) kernel.launches = json.count("launches");
+  kernel.seconds = json.amount("seconds");
+  kernel.spread = read_spread(json, "seconds_spread");
+  if (const auto flops = json.object("flops"))
+    for (const auto& [precision, value] : flops->members()) kernel.flops[precision] = flops->amount(precision);
+  if (const auto bytes = json.object("bytes"))
+    for (const auto& [name, field] : kLevels) kernel.bytes.*field = bytes->amount(name);
+  kernel.energy_joules = json.amount("energy_joules");
+  if (const auto joined = json.object("joined"))
+    kernel.joined = Joined{joined->text("rule"), read_indices(*joined, "nodes")};
+  if (const auto device = json.integer("device")) {
+    if (*device < 0) json.at("device").fail("is negative; expected a place in devices");
     kernel.device = static_cast<std::size_t>(*device);
   }
   return kernel;
 }
 
-MeasuredDevice read_device(const base::Json& json, const std::string& place) {
-  if (!json.is_object()) base::fail(place, "expected an object");
+MeasuredDevice read_device(const JsonField& json) {
   MeasuredDevice device;
-  device.name = base::text(json, "name", place);
-  device.chip = base::text(json, "chip", place);
-  for (const char* key : {"clocks", "peaks"})
-    if (const base::Json* found = base::member(json, key); found && !found->is_object())
-      base::fail(place + "." + key, "expected an object");
-  if (const base::Json* clocks = base::member(json, "clocks"))
-    for (const auto& [clock, unused] : clocks->items())
-      if (const auto hz = read_amount(*clocks, clock.c_str(), place + ".clocks")) device.clocks[clock] = *hz;
-  if (const base::Json* peaks = base::member(json, "peaks"))
-    for (const auto& [of, peak] : peaks->items()) {
-      const std::string inner = place + ".peaks." + of;
-      if (!peak.is_object()) base::fail(inner, "expected an object");
-      const auto per_cycle = read_amount(peak, "per_cycle", inner);
-      if (!per_cycle) base::fail(inner, "\"per_cycle\" is missing");
-      device.peaks[of] = {*per_cycle, read_amount(peak, "per_second", inner)};
+  device.name = json.text("name");
+  device.chip = json.text("chip");
+  if (const auto clocks = json.object("clocks"))
+    for (const auto& [clock, value] : clocks->members())
+      if (const auto hz = clocks->amount(clock)) device.clocks[clock] = *hz;
+  if (const auto peaks = json.object("peaks"))
+    for (const auto& [of, peak] : peaks->members()) {
+      const auto per_cycle = peak.amount("per_cycle");
+      if (!per_cycle) peak.fail("\"per_cycle\" is missing");
+      device.peaks[of] = {*per_cycle, peak.amount("per_second")};
     }
   return device;
 }
 
-MeasuredRun read_run(const base::Json& json, const std::string& place) {
-  if (!json.is_object()) base::fail(place, "expected an object");
-  return {base::settings(json, "config", place), read_amount(json, "seconds", place), read_amount(json, "watts", place),
-          read_amount(json, "energy_joules", place), base::text(json, "note", place)};
+MeasuredRun read_run(const JsonField& json) {
+  return {json.settings("config"), json.amount("seconds"), json.amount("watts"), json.amount("energy_joules"),
+          json.text("note")};
 }
 
-CountFlag read_flag(const std::string& name, const std::string& place) {
+CountFlag read_flag(const std::string& name, const JsonField& group) {
   for (int i = 0; i <= static_cast<int>(CountFlag::ExtraTraffic); ++i)
     if (to_string(static_cast<CountFlag>(i)) == name) return static_cast<CountFlag>(i);
-  base::fail(place, "has the flag \"" + name + "\", which is not known");
+  group.fail("has the flag \"" + name + "\", which is not known");
 }
 
-NodeCounts read_counts(const base::Json& json, const std::string& place) {
-  if (!json.is_object()) base::fail(place, "expected an object");
+NodeCounts read_counts(const JsonField& json) {
   NodeCounts group;
-  group.nodes = read_indices(json, "nodes", place);
-  group.kernels = read_indices(json, "kernels", place);
-  group.seconds = read_amount(json, "seconds", place);
+  group.nodes = read_indices(json, "nodes");
+  group.kernels = read_indices(json, "kernels");
+  group.seconds = json.amount("seconds");
   const auto pair = [&](const char* key, std::optional<double>& measured, std::optional<double>& expected) {
-    const base::Json* found = base::member(json, key);
-    if (!found || !found->is_object()) base::fail(place, std::string("expected an object \"") + key + "\"");
-    measured = read_amount(*found, "measured", place + "." + key);
-    expected = read_amount(*found, "static", place + "." + key);
+    const auto found = json.find(key);
+    if (!found || !found->value().is_object()) json.fail(std::string("expected an object \"") + key + "\"");
+    measured = found->amount("measured");
+    expected = found->amount("static");
   };
   pair("flops", group.measured_flops, group.static_flops);
   pair("contraction", group.measured_contraction, group.static_contraction);
   pair("bytes", group.measured_bytes, group.static_bytes);
-  for (const std::string& flag : base::texts(json, "flags", place)) group.flags.push_back(read_flag(flag, place));
+  for (const std::string& flag : json.texts("flags")) group.flags.push_back(read_flag(flag, json));
   return group;
 }
 
-// "M.kernels[3]": where an element is, for messages.
-std::string element(const std::string& place, const char* key, std::size_t index) {
-  return place + "." + key + "[" + std::to_string(index) + "]";
+// The elements of an array that may be missing.
+template <typename T>
+std::vector<T> read_each(const JsonField& object, const char* key, T (*read)(const JsonField&)) {
+  std::vector<T> result;
+  if (object.find(key))
+    for (const JsonField& element : object.array(key)) result.push_back(read(element));
+  return result;
 }
+
+Missing read_missing(const JsonField& json) { return {json.text("what"), json.text("why")}; }
 
 std::optional<double> ratio(std::optional<double> a, std::optional<double> b) {
   return a && b && *b > 0 ? std::optional(*a / *b) : std::nullopt;
@@ -315,10 +254,10 @@ std::string write_measured(const Measured& measured) {
   base::JsonWriter json;
   json.begin_object();
   json.member("schema", kSchema).member("source", measured.source);
-  write_maybe(json, "tool", measured.tool);
-  write_maybe(json, "device", measured.device);
-  write_settings(json, "clocks", measured.clocks);
-  write_settings(json, "env", measured.env);
+  json.member_or_null("tool", measured.tool);
+  json.member_or_null("device", measured.device);
+  json.member("clocks", measured.clocks);
+  json.member("env", measured.env);
   json.member("repeats", measured.repeats).member("warmup", measured.warmup);
   json.member("seconds", measured.seconds);
   write_spread(json, "seconds_spread", measured.spread);
@@ -334,9 +273,9 @@ std::string write_measured(const Measured& measured) {
     json.key("runs").begin_array();
     for (const MeasuredRun& run : measured.runs) {
       json.begin_object(Layout::Line);
-      write_settings(json, "config", run.config);
+      json.member("config", run.config);
       json.member("seconds", run.seconds).member("watts", run.watts).member("energy_joules", run.energy_joules);
-      write_present(json, "note", run.note);
+      json.member_if_any("note", run.note);
       json.end_object();
     }
     json.end_array();
@@ -352,7 +291,7 @@ std::string write_measured(const Measured& measured) {
     json.key("join").begin_object().member("model", measured.join->model);
     json.member("seconds", measured.join->seconds).member("joined_seconds", measured.join->joined_seconds);
     json.member("share", measured.join->share());
-    write_line(json, "silent_nodes", measured.join->silent_nodes);
+    json.member("silent_nodes", measured.join->silent_nodes);
     if (!measured.join->counts.empty()) {
       json.key("counts").begin_array();
       for (const NodeCounts& group : measured.join->counts) write_counts(json, group);
@@ -365,68 +304,41 @@ std::string write_measured(const Measured& measured) {
 }
 
 Measured parse_measured(std::string_view json, std::string_view subject) {
-  const std::string place(subject);
-  const std::string expected = "a file of schema " + std::string(kSchema) + "; write one with pagoda-import";
-  const base::Json document = base::parse_json(json, subject, expected);
-  if (!document.is_object() || base::text(document, "schema", place) != kSchema)
-    base::fail(place, "expected " + expected);
+  const std::string expected = "expected a file of schema " + std::string(kSchema) + "; write one with pagoda-import";
+  const base::JsonDocument parsed = base::parse_json(json, subject, expected);
+  const JsonField document = parsed.root();
+  if (parsed.schema() != kSchema) document.fail(expected);
   Measured measured;
-  measured.source = base::text(document, "source", place);
+  measured.source = document.text("source");
   if (std::find(kSources.begin(), kSources.end(), measured.source) == kSources.end())
-    base::fail(place + ".source", "is \"" + measured.source +
-                                      "\"; expected onnxruntime, tensorrt, ncu, kineto, jetson, "
-                                      "pagoda-profile, pagoda-bench or torch");
-  measured.tool = base::text(document, "tool", place);
-  measured.device = base::text(document, "device", place);
-  measured.clocks = base::settings(document, "clocks", place);
-  measured.env = base::settings(document, "env", place);
-  measured.repeats = read_count(document, "repeats", 1, place);
-  measured.warmup = read_count(document, "warmup", 0, place);
-  measured.seconds = read_amount(document, "seconds", place);
-  measured.spread = read_spread(document, "seconds_spread", place);
-  const base::Json& kernels = base::array(document, "kernels", place);
+    base::fail(std::string(subject) + ".source", "is \"" + measured.source +
+                                                     "\"; expected onnxruntime, tensorrt, ncu, kineto, jetson, "
+                                                     "pagoda-profile, pagoda-bench or torch");
+  measured.tool = document.text("tool");
+  measured.device = document.text("device");
+  measured.clocks = document.settings("clocks");
+  measured.env = document.settings("env");
+  measured.repeats = document.count("repeats", 1);
+  measured.warmup = document.count("warmup");
+  measured.seconds = document.amount("seconds");
+  measured.spread = read_spread(document, "seconds_spread");
+  const std::vector<JsonField> kernels = document.array("kernels");
+  for (const JsonField& kernel : kernels) measured.kernels.push_back(read_kernel(kernel));
+  measured.runs = read_each(document, "runs", read_run);
+  measured.devices = read_each(document, "devices", read_device);
   for (std::size_t i = 0; i < kernels.size(); ++i)
-    measured.kernels.push_back(read_kernel(kernels[i], element(place, "kernels", i)));
-  if (base::member(document, "runs")) {
-    const base::Json& runs = base::array(document, "runs", place);
-    for (std::size_t i = 0; i < runs.size(); ++i) measured.runs.push_back(read_run(runs[i], element(place, "runs", i)));
-  }
-  if (base::member(document, "devices")) {
-    const base::Json& devices = base::array(document, "devices", place);
-    for (std::size_t i = 0; i < devices.size(); ++i)
-      measured.devices.push_back(read_device(devices[i], element(place, "devices", i)));
-  }
-  for (std::size_t i = 0; i < measured.kernels.size(); ++i)
     if (measured.kernels[i].device.value_or(0) >= std::max<std::size_t>(1, measured.devices.size()))
-      base::fail(element(place, "kernels", i) + ".device", "is none of the devices");
-  if (base::member(document, "missing")) {
-    const base::Json& missing = base::array(document, "missing", place);
-    for (std::size_t i = 0; i < missing.size(); ++i) {
-      if (!missing[i].is_object()) base::fail(element(place, "missing", i), "expected an object");
-      measured.missing.push_back({base::text(missing[i], "what", element(place, "missing", i)),
-                                  base::text(missing[i], "why", element(place, "missing", i))});
-    }
-  }
-  measured.notes = base::texts(document, "notes", place);
-  if (const base::Json* join = base::member(document, "join")) {
-    const std::string inner = place + ".join";
-    if (!join->is_object()) base::fail(inner, "expected an object or null");
-    measured.join = JoinSummary{base::text(*join, "model", inner),
-                                read_amount(*join, "seconds", inner),
-                                read_amount(*join, "joined_seconds", inner),
-                                read_indices(*join, "silent_nodes", inner),
-                                {}};
-    if (base::member(*join, "counts")) {
-      const base::Json& counts = base::array(*join, "counts", inner);
-      for (std::size_t i = 0; i < counts.size(); ++i)
-        measured.join->counts.push_back(read_counts(counts[i], element(inner, "counts", i)));
-    }
-  }
+      kernels[i].at("device").fail("is none of the devices");
+  measured.missing = read_each(document, "missing", read_missing);
+  measured.notes = document.texts("notes");
+  if (const auto join = document.object("join"))
+    measured.join = JoinSummary{join->text("model"), join->amount("seconds"), join->amount("joined_seconds"),
+                                read_indices(*join, "silent_nodes"), read_each(*join, "counts", read_counts)};
   return measured;
 }
 
 Measured load_measured(const std::string& path) {
-  return parse_measured(base::read_text(path, "a measurement of schema pagoda.measured/1, as pagoda-import writes it"),
+  return parse_measured(base::read_file(path, "a measurement of schema pagoda.measured/1, as pagoda-import writes it"),
                         path);
 }
 

@@ -2,29 +2,30 @@
 #include "pagoda/documents/metrics.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "embedded.h"
-#include "pagoda/base/json_fields.h"
+#include "pagoda/base/json.h"
 
 namespace pagoda::documents {
 namespace {
 
-using base::Json;
+using base::JsonField;
 
-std::vector<MetricFormula> formulas(const base::Json& quantity, const std::string& place) {
+std::vector<MetricFormula> formulas(const JsonField& quantity) {
   std::vector<MetricFormula> result;
-  for (const base::Json& json : base::array(quantity, "formulas", place)) {
+  for (const JsonField& json : quantity.array("formulas")) {
     MetricFormula formula;
-    formula.passes = base::integer(json, "passes", place).value_or(1);
-    formula.term_passes = base::integer(json, "term_passes", place).value_or(formula.passes);
-    formula.base_passes = base::integer(json, "base_passes", place).value_or(formula.passes + 1);
-    for (const base::Json& term : base::array(json, "terms", place))
-      formula.terms.push_back({base::text(term, "metric", place), base::number(term, "weight", place).value_or(1)});
-    if (formula.terms.empty()) base::fail(place, "a formula has no terms");
+    formula.passes = json.integer("passes").value_or(1);
+    formula.term_passes = json.integer("term_passes").value_or(formula.passes);
+    formula.base_passes = json.integer("base_passes").value_or(formula.passes + 1);
+    for (const JsonField& term : json.array("terms"))
+      formula.terms.push_back({term.text("metric"), term.number("weight").value_or(1)});
+    if (formula.terms.empty()) json.fail("a formula has no terms");
     result.push_back(std::move(formula));
   }
-  if (result.empty()) base::fail(place, "has no formula; expected at least one");
+  if (result.empty()) quantity.fail("has no formula; expected at least one");
   return result;
 }
 
@@ -38,15 +39,14 @@ bool covers(const std::set<std::string>& collected, const MetricFormula& formula
                      [&](const MetricTerm& term) { return collected.contains(term.metric); });
 }
 
-bool is_peak(std::string_view id) { return id.starts_with("peak."); }
-
 // Time and bytes of the first group, with the operations of one precision in place of the others'.
 MetricGroup quick_group(const ChipMetrics& chip, std::string_view precision) {
   const MetricQuantity* const wanted = chip.quantity("flops." + std::string(precision));
   if (wanted == nullptr) {
     std::string known;
     for (const MetricQuantity& quantity : chip.quantities)
-      if (quantity.id.starts_with("flops.")) known += (known.empty() ? "" : ", ") + quantity.id.substr(6);
+      if (const QuantityName name = quantity.name(); name.kind == QuantityKind::Flops)
+        (known += known.empty() ? "" : ", ") += name.of;
     throw Error("precision \"" + std::string(precision) + "\": " + chip.family + " counts " + known);
   }
   for (const MetricFormula& formula : wanted->formulas) {
@@ -74,6 +74,14 @@ std::string why_missing(const MetricQuantity& quantity, MetricMode mode,
 
 bool is_peak_metric(std::string_view metric) { return metric.ends_with(".peak_sustained"); }
 
+QuantityName quantity_name(std::string_view id) {
+  constexpr std::array<std::pair<std::string_view, QuantityKind>, 3> kPrefixes = {
+      {{"bytes.", QuantityKind::Bytes}, {"flops.", QuantityKind::Flops}, {"peak.", QuantityKind::Peak}}};
+  for (const auto& [prefix, kind] : kPrefixes)
+    if (id.starts_with(prefix)) return {kind, id.substr(prefix.size())};
+  return {QuantityKind::Other, id};
+}
+
 const MetricQuantity* ChipMetrics::quantity(std::string_view id) const {
   const auto found =
       std::find_if(quantities.begin(), quantities.end(), [&](const MetricQuantity& q) { return q.id == id; });
@@ -81,23 +89,20 @@ const MetricQuantity* ChipMetrics::quantity(std::string_view id) const {
 }
 
 ChipMetrics parse_chip_metrics(std::string_view json, std::string_view subject) {
-  const base::Json root = base::parse_json(json, subject, "a file of the metric catalogue");
-  const std::string place(subject);
-  if (base::text(root, "schema", place) != "pagoda.metrics/1")
-    base::fail(place, "is no pagoda.metrics/1; expected a file of data/metrics");
+  const base::JsonDocument document = base::parse_json(json, subject, "expected a file of the metric catalogue");
+  const JsonField root = document.root();
+  if (document.schema() != "pagoda.metrics/1") root.fail("is no pagoda.metrics/1; expected a file of data/metrics");
   ChipMetrics chip;
-  chip.family = base::text(root, "family", place);
-  chip.chips = base::texts(root, "chips", place);
-  chip.cupti = base::text(root, "cupti", place);
-  chip.collectable = root.value("collectable", true);
-  for (const base::Json& quantity : base::array(root, "quantities", place)) {
-    const std::string id = base::text(quantity, "id", place);
-    chip.quantities.push_back({id, formulas(quantity, place + ": " + id)});
-  }
-  for (const base::Json& group : base::array(root, "groups", place))
-    chip.groups.push_back({base::texts(group, "metrics", place), base::integer(group, "passes", place).value_or(1)});
-  for (const base::Json& missing : base::array(root, "missing", place))
-    chip.missing.push_back({base::text(missing, "what", place), base::text(missing, "why", place)});
+  chip.family = root.text("family");
+  chip.chips = root.texts("chips");
+  chip.cupti = root.text("cupti");
+  chip.collectable = !root.has("collectable") || root.at("collectable").truth();
+  for (const JsonField& quantity : root.array("quantities"))
+    chip.quantities.push_back({quantity.text("id"), formulas(quantity)});
+  for (const JsonField& group : root.array("groups"))
+    chip.groups.push_back({group.texts("metrics"), group.integer("passes").value_or(1)});
+  for (const JsonField& missing : root.array("missing"))
+    chip.missing.push_back({missing.text("what"), missing.text("why")});
   return chip;
 }
 
@@ -136,7 +141,7 @@ MetricPlan plan_metrics(const ChipMetrics& chip, MetricMode mode, std::string_vi
     if (!group.metrics.empty()) plan.groups.push_back(std::move(group));
   }
   for (const MetricQuantity& quantity : chip.quantities)
-    if (is_peak(quantity.id))
+    if (quantity.name().kind == QuantityKind::Peak)
       for (const MetricFormula& formula : quantity.formulas)
         if (allowed(formula, has)) {
           for (const MetricTerm& term : formula.terms) plan.constants.push_back(term.metric);
@@ -147,7 +152,7 @@ MetricPlan plan_metrics(const ChipMetrics& chip, MetricMode mode, std::string_vi
   for (const MetricQuantity& quantity : chip.quantities) {
     const bool is_told = std::any_of(quantity.formulas.begin(), quantity.formulas.end(),
                                      [&](const MetricFormula& formula) { return covers(collected, formula); });
-    if (is_told || is_peak(quantity.id)) continue;
+    if (is_told || quantity.name().kind == QuantityKind::Peak) continue;
     // Told by others: the sum of both directions, and misses where memory's own bytes are counted.
     if (quantity.id == "bytes.dram" || (quantity.id == "bytes.l2_miss" && chip.quantity("bytes.dram"))) continue;
     plan.missing.push_back({quantity.id, why_missing(quantity, mode, has)});

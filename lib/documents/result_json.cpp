@@ -2,21 +2,15 @@
 #include <algorithm>
 #include <array>
 
-#include "pagoda/base/json_fields.h"
-#include "pagoda/base/settings_json.h"
+#include "pagoda/base/json.h"
+#include "pagoda/base/json_writer.h"
 #include "pagoda/documents/result.h"
 
 namespace pagoda::documents {
 namespace {
 
-using base::dump;
-using base::integer;
-using base::Json;
-using base::member;
-using base::number;
-using base::settings_from;
-using base::text;
-using base::to_json;
+using base::JsonField;
+using base::JsonWriter;
 
 constexpr const char* kSchema = "pagoda.result/1";
 constexpr std::array<std::string_view, 6> kStatuses = {"ok",     "failed",       "timeout", "out_of_memory",
@@ -25,111 +19,85 @@ constexpr std::array<std::string_view, 8> kCodes = {
     "PASS",          "FAIL",          "NO_REFERENCE", "REFERENCE_FAILED", "UNSUPPORTED_OUTPUT",
     "COUNT_DIFFERS", "SHAPES_DIFFER", "NON_FINITE"};
 
-template <typename T>
-base::Json maybe(const std::optional<T>& value) {
-  return value ? base::Json(*value) : base::Json();
-}
-base::Json maybe(const std::string& value) { return value.empty() ? base::Json() : base::Json(value); }
-
-base::Json to_json(const base::Timing& timing) {
-  const base::Latency& l = timing.latency;
-  base::Json latency = {{"n", l.n},
-                        {"p50", l.p50},
-                        {"p95", l.p95},
-                        {"p99", l.p99},
-                        {"mean", l.mean},
-                        {"std", l.std},
-                        {"min", l.min},
-                        {"max", l.max},
-                        {"converged", l.converged},
-                        {"samples", l.samples},
-                        {"ci95", base::Json()},
-                        {"unit", "s"}};
-  if (l.ci95) latency["ci95"] = *l.ci95;
-  return latency;
+// Members are in alphabetical order.
+void write(JsonWriter& json, const base::Latency& l) {
+  json.begin_object().member("ci95", l.ci95).member("converged", l.converged).member("max", l.max);
+  json.member("mean", l.mean).member("min", l.min).member("n", l.n);
+  json.member("p50", l.p50).member("p95", l.p95).member("p99", l.p99);
+  json.member("samples", l.samples).member("std", l.std).member("unit", "s").end_object();
 }
 
-base::Json to_json(const Interference& i) {
-  return {{"steal_seconds", maybe(i.steal_seconds)},
-          {"load", maybe(i.load)},
-          {"clock_hz_before", maybe(i.clock_hz_before)},
-          {"clock_hz_after", maybe(i.clock_hz_after)},
-          {"temperature_celsius", maybe(i.temperature_celsius)},
-          {"throttle", i.throttle}};
+void write(JsonWriter& json, const Interference& i) {
+  json.begin_object().member("clock_hz_after", i.clock_hz_after).member("clock_hz_before", i.clock_hz_before);
+  json.member("load", i.load).member("steal_seconds", i.steal_seconds);
+  json.member("temperature_celsius", i.temperature_celsius).member("throttle", i.throttle).end_object();
 }
 
-base::Json to_json(const Verification& v) {
-  return {{"code", to_string(v.code)},
-          {"reference", v.reference},
-          {"mean_relative_error", maybe(v.error)},
-          {"threshold", v.threshold},
-          {"detail", maybe(v.detail)}};
+void write(JsonWriter& json, const Verification& v) {
+  json.begin_object().member("code", to_string(v.code)).member_or_null("detail", v.detail);
+  json.member("mean_relative_error", v.error).member("reference", v.reference);
+  json.member("threshold", v.threshold).end_object();
+}
+
+void write(JsonWriter& json, const LayerTime& layer) {
+  json.begin_object().member("facts", layer.facts).member("name", layer.name).member_or_null("note", layer.note);
+  json.member_or_null("op_type", layer.op_type).member("seconds", layer.seconds).end_object();
 }
 
 template <std::size_t N>
-std::size_t index_of(const std::array<std::string_view, N>& names, const std::string& name, const std::string& place) {
-  const auto it = std::find(names.begin(), names.end(), name);
-  if (it == names.end()) base::fail(place, "found \"" + name + "\", which is none of those known");
+std::size_t index_of(const std::array<std::string_view, N>& names, const JsonField& field) {
+  const auto it = std::find(names.begin(), names.end(), field.text());
+  if (it == names.end()) field.fail("found \"" + field.text() + "\", which is none of those known");
   return static_cast<std::size_t>(it - names.begin());
 }
 
-bool truth(const base::Json& object, const char* name) {
-  const base::Json* value = base::member(object, name);
-  return value && value->is_boolean() && value->get<bool>();
-}
-
-double amount(const base::Json& object, const char* name, const std::string& place) {
-  const auto value = base::number(object, name, place);
-  if (!value) base::fail(place, std::string(name) + ": expected a number");
-  return *value;
-}
-
-base::Timing timing_from(const base::Json& root, const base::Json& latency, const std::string& place) {
+base::Timing timing_from(const JsonField& root, const JsonField& latency) {
   base::Timing timing;
   base::Latency& l = timing.latency;
-  l.n = base::integer(latency, "n", place).value_or(0);
+  l.n = latency.integer("n").value_or(0);
   constexpr std::pair<const char*, double base::Latency::*> kFields[] = {
       {"p50", &base::Latency::p50},   {"p95", &base::Latency::p95}, {"p99", &base::Latency::p99},
       {"mean", &base::Latency::mean}, {"std", &base::Latency::std}, {"min", &base::Latency::min},
       {"max", &base::Latency::max}};
-  for (const auto& [name, field] : kFields) l.*field = amount(latency, name, place);
-  l.converged = truth(latency, "converged");
-  if (const base::Json* interval = base::member(latency, "ci95");
-      interval && interval->is_array() && interval->size() == 2)
-    l.ci95 = std::array{(*interval)[0].get<double>(), (*interval)[1].get<double>()};
-  if (const base::Json* samples = base::member(latency, "samples"); samples && samples->is_array())
-    for (const base::Json& sample : *samples)
-      if (sample.is_number()) l.samples.push_back(sample.get<double>());
-  timing.first_call_seconds = base::number(root, "first_call_seconds", place).value_or(0);
-  if (const base::Json* warmup = base::member(root, "warmup"); warmup && warmup->is_object()) {
-    timing.warmup_iterations = base::integer(*warmup, "iterations", place).value_or(0);
-    timing.warmup_seconds = base::number(*warmup, "seconds", place).value_or(0);
-    timing.settled = truth(*warmup, "settled");
+  for (const auto& [name, field] : kFields) l.*field = latency.at(name).number();
+  l.converged = latency.truth("converged");
+  if (latency.find("ci95")) {
+    const std::vector<JsonField> ends = latency.array("ci95");
+    if (ends.size() != 2) latency.at("ci95").fail_expected("two numbers");
+    l.ci95 = std::array{ends[0].number(), ends[1].number()};
+  }
+  if (latency.find("samples"))
+    for (const JsonField& sample : latency.array("samples")) l.samples.push_back(sample.number());
+  timing.first_call_seconds = root.number("first_call_seconds").value_or(0);
+  if (const auto warmup = root.object("warmup")) {
+    timing.warmup_iterations = warmup->integer("iterations").value_or(0);
+    timing.warmup_seconds = warmup->number("seconds").value_or(0);
+    timing.settled = warmup->truth("settled");
   }
   return timing;
 }
 
-Verification verification_from(const base::Json& object, const std::string& place) {
+Verification verification_from(const JsonField& object) {
   Verification v;
-  v.code = static_cast<VerificationCode>(index_of(kCodes, base::text(object, "code", place), place + ".code"));
-  v.reference = base::text(object, "reference", place);
-  v.error = base::number(object, "mean_relative_error", place);
-  v.threshold = amount(object, "threshold", place);
-  v.detail = base::text(object, "detail", place);
+  v.code = static_cast<VerificationCode>(index_of(kCodes, object.at("code")));
+  v.reference = object.text("reference");
+  v.error = object.number("mean_relative_error");
+  v.threshold = object.at("threshold").number();
+  v.detail = object.text("detail");
   return v;
 }
 
-Interference interference_from(const base::Json& object, const std::string& place) {
-  return {.steal_seconds = base::number(object, "steal_seconds", place),
-          .load = base::number(object, "load", place),
-          .clock_hz_before = base::number(object, "clock_hz_before", place),
-          .clock_hz_after = base::number(object, "clock_hz_after", place),
-          .temperature_celsius = base::number(object, "temperature_celsius", place),
-          .throttle = base::texts(object, "throttle", place)};
+Interference interference_from(const JsonField& object) {
+  return {.steal_seconds = object.number("steal_seconds"),
+          .load = object.number("load"),
+          .clock_hz_before = object.number("clock_hz_before"),
+          .clock_hz_after = object.number("clock_hz_after"),
+          .temperature_celsius = object.number("temperature_celsius"),
+          .throttle = object.texts("throttle")};
 }
 
-std::optional<int> small_integer(const base::Json& object, const char* name, const std::string& place) {
-  const auto value = base::integer(object, name, place);
+std::optional<int> small_integer(const JsonField& object, const char* name) {
+  const auto value = object.integer(name);
   return value ? std::optional(static_cast<int>(*value)) : std::nullopt;
 }
 
@@ -139,94 +107,82 @@ std::string_view to_string(ResultStatus status) { return kStatuses[static_cast<s
 std::string_view to_string(VerificationCode code) { return kCodes[static_cast<std::size_t>(code)]; }
 
 std::string write_result(const Result& r) {
-  base::Json json = {
-      {"schema", kSchema},
-      {"key", r.key},
-      {"config", to_json(r.config)},
-      {"status", to_string(r.status)},
-      {"reason", maybe(r.reason)},
-      {"stderr", maybe(r.stderr_tail)},
-      {"exit_code", maybe(r.exit_code)},
-      {"signal", maybe(r.signal)},
-      {"latency", base::Json()},
-      {"clock", maybe(r.clock)},
-      {"first_call_seconds", base::Json()},
-      {"warmup", base::Json()},
-      {"items", maybe(r.items)},
-      {"items_per_second", base::Json()},
-      {"load_seconds", maybe(r.load_seconds)},
-      {"compile_seconds", maybe(r.compile_seconds)},
-      {"memory", {{"host_peak_bytes", maybe(r.host_peak_bytes)}, {"device_peak_bytes", maybe(r.device_peak_bytes)}}},
-      {"energy", {{"joules", maybe(r.energy_joules)}, {"source", maybe(r.energy_source)}}},
-      {"interference", to_json(r.interference)},
-      {"verification", r.verification ? to_json(*r.verification) : base::Json()},
-      {"layers", base::Json::array()},
-      {"wall_seconds", r.wall_seconds},
-      {"metadata", to_json(r.metadata)}};
-  if (r.timing) {
-    json["latency"] = to_json(*r.timing);
-    json["first_call_seconds"] = r.timing->first_call_seconds;
-    json["warmup"] = {{"iterations", r.timing->warmup_iterations},
-                      {"seconds", r.timing->warmup_seconds},
-                      {"settled", r.timing->settled}};
-    if (r.items && r.timing->latency.p50 > 0) json["items_per_second"] = *r.items / r.timing->latency.p50;
-  }
-  for (const LayerTime& layer : r.layers)
-    json["layers"].push_back({{"name", layer.name},
-                              {"op_type", maybe(layer.op_type)},
-                              {"seconds", maybe(layer.seconds)},
-                              {"facts", to_json(layer.facts)},
-                              {"note", maybe(layer.note)}});
-  return base::dump(json);
+  JsonWriter json(JsonWriter::Style::Plain);
+  const auto part = [&](const char* key, const auto* value) {
+    json.key(key);
+    value ? write(json, *value) : void(json.null());
+  };
+  const auto* timing = r.timing ? &*r.timing : nullptr;
+  json.begin_object(JsonWriter::Layout::Compact).member_or_null("clock", r.clock);
+  json.member("compile_seconds", r.compile_seconds).member("config", r.config);
+  json.key("energy").begin_object().member("joules", r.energy_joules).member_or_null("source", r.energy_source);
+  json.end_object().member("exit_code", r.exit_code);
+  json.member("first_call_seconds", timing ? std::optional(timing->first_call_seconds) : std::nullopt);
+  part("interference", &r.interference);
+  json.member("items", r.items);
+  json.member("items_per_second", timing && r.items && timing->latency.p50 > 0
+                                      ? std::optional(*r.items / timing->latency.p50)
+                                      : std::nullopt);
+  json.member("key", r.key);
+  part("latency", timing ? &timing->latency : nullptr);
+  json.key("layers").begin_array();
+  for (const LayerTime& layer : r.layers) write(json, layer);
+  json.end_array().member("load_seconds", r.load_seconds);
+  json.key("memory").begin_object().member("device_peak_bytes", r.device_peak_bytes);
+  json.member("host_peak_bytes", r.host_peak_bytes).end_object();
+  json.member("metadata", r.metadata).member_or_null("reason", r.reason).member("schema", kSchema);
+  json.member("signal", r.signal).member("status", to_string(r.status)).member_or_null("stderr", r.stderr_tail);
+  part("verification", r.verification ? &*r.verification : nullptr);
+  json.member("wall_seconds", r.wall_seconds).key("warmup");
+  if (timing)
+    json.begin_object()
+        .member("iterations", timing->warmup_iterations)
+        .member("seconds", timing->warmup_seconds)
+        .member("settled", timing->settled)
+        .end_object();
+  else
+    json.null();
+  json.end_object();
+  return std::move(json).line();
 }
 
 Result parse_result(std::string_view source, std::string_view subject) {
-  const std::string place(subject);
-  const base::Json root = base::parse_json(source, subject, "a result of schema pagoda.result/1");
-  if (!root.is_object() || text(root, "schema", place) != kSchema)
-    throw Error(place + ": no result; expected schema " + kSchema);
+  const base::JsonDocument document = base::parse_json(source, subject, "expected a result of schema pagoda.result/1");
+  const JsonField root = document.root();
+  if (document.schema() != kSchema) root.fail(std::string("no result; expected schema ") + kSchema);
   Result r;
-  r.key = base::text(root, "key", place);
-  const base::Json* config = base::member(root, "config");
-  if (r.key.empty() || !config) throw Error(place + ": a result without key or config");
-  r.config = base::settings_from(*config, place + ": config");
-  r.status = static_cast<ResultStatus>(index_of(kStatuses, base::text(root, "status", place), place + ": status"));
-  r.reason = base::text(root, "reason", place);
-  r.stderr_tail = base::text(root, "stderr", place);
-  r.exit_code = small_integer(root, "exit_code", place);
-  r.signal = small_integer(root, "signal", place);
-  if (const base::Json* latency = base::member(root, "latency"); latency && latency->is_object())
-    r.timing = timing_from(root, *latency, place + ": latency");
-  r.clock = base::text(root, "clock", place);
-  r.items = base::number(root, "items", place);
-  r.load_seconds = base::number(root, "load_seconds", place);
-  r.compile_seconds = base::number(root, "compile_seconds", place);
-  if (const base::Json* memory = base::member(root, "memory"); memory && memory->is_object()) {
-    r.host_peak_bytes = base::number(*memory, "host_peak_bytes", place);
-    r.device_peak_bytes = base::number(*memory, "device_peak_bytes", place);
+  r.key = root.text("key");
+  if (r.key.empty() || !root.find("config")) root.fail("a result without key or config");
+  r.config = root.at("config").settings();
+  r.status = static_cast<ResultStatus>(index_of(kStatuses, root.at("status")));
+  r.reason = root.text("reason");
+  r.stderr_tail = root.text("stderr");
+  r.exit_code = small_integer(root, "exit_code");
+  r.signal = small_integer(root, "signal");
+  if (const auto latency = root.object("latency")) r.timing = timing_from(root, *latency);
+  r.clock = root.text("clock");
+  r.items = root.number("items");
+  r.load_seconds = root.number("load_seconds");
+  r.compile_seconds = root.number("compile_seconds");
+  if (const auto memory = root.object("memory")) {
+    r.host_peak_bytes = memory->number("host_peak_bytes");
+    r.device_peak_bytes = memory->number("device_peak_bytes");
   }
-  if (const base::Json* energy = base::member(root, "energy"); energy && energy->is_object()) {
-    r.energy_joules = base::number(*energy, "joules", place);
-    r.energy_source = base::text(*energy, "source", place);
+  if (const auto energy = root.object("energy")) {
+    r.energy_joules = energy->number("joules");
+    r.energy_source = energy->text("source");
   }
-  if (const base::Json* object = base::member(root, "interference"); object && object->is_object())
-    r.interference = interference_from(*object, place + ": interference");
-  if (const base::Json* object = base::member(root, "verification"); object && object->is_object())
-    r.verification = verification_from(*object, place + ": verification");
-  if (const base::Json* layers = base::member(root, "layers"); layers && layers->is_array())
-    for (const base::Json& object : *layers) {
-      LayerTime layer{.name = base::text(object, "name", place),
-                      .op_type = base::text(object, "op_type", place),
-                      .seconds = base::number(object, "seconds", place),
-                      .facts = {},
-                      .note = base::text(object, "note", place)};
-      if (const base::Json* facts = base::member(object, "facts"))
-        layer.facts = base::settings_from(*facts, place + ": layers: facts");
-      r.layers.push_back(std::move(layer));
-    }
-  r.wall_seconds = base::number(root, "wall_seconds", place).value_or(0);
-  if (const base::Json* metadata = base::member(root, "metadata"))
-    r.metadata = base::settings_from(*metadata, place + ": metadata");
+  if (const auto object = root.object("interference")) r.interference = interference_from(*object);
+  if (const auto object = root.object("verification")) r.verification = verification_from(*object);
+  if (root.find("layers"))
+    for (const JsonField& layer : root.array("layers"))
+      r.layers.push_back({.name = layer.text("name"),
+                          .op_type = layer.text("op_type"),
+                          .seconds = layer.number("seconds"),
+                          .facts = layer.find("facts") ? layer.at("facts").settings() : base::Settings(),
+                          .note = layer.text("note")});
+  r.wall_seconds = root.number("wall_seconds").value_or(0);
+  if (const auto metadata = root.find("metadata")) r.metadata = metadata->settings();
   return r;
 }
 

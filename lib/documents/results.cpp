@@ -8,9 +8,8 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
+#include "pagoda/base/files.h"
 #include "pagoda/base/statistics.h"
 #include "pagoda/documents/result.h"
 
@@ -110,12 +109,8 @@ ResultSet load_results(const std::string& path) {
   ResultSet set;
   std::map<std::string, std::size_t> index;
   for (const fs::path& name : files) {
-    std::ifstream file(name, std::ios::binary);
-    std::stringstream content;
-    if (file.peek() != std::ifstream::traits_type::eof()) content << file.rdbuf();
-    if (!file.is_open())
-      throw Error(name.string() + ": cannot be read; expected results.jsonl of pagoda-bench, or its folder");
-    add_lines(set, index, content.view(), name.string());
+    const std::string text = base::read_file(name.string(), "results.jsonl of pagoda-bench, or its folder");
+    add_lines(set, index, text, name.string());
   }
   return set;
 }

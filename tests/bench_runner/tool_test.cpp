@@ -205,10 +205,10 @@ TEST_CASE("wrong usage says what is expected") {
       {"run study.toml --batch 3 -o out", 2, "the study's lists say that"},
       {"run study.toml other -o out", 2, "a study runs alone"},
       {"run a --backend torch --batch x -o out", 2, "found x, expected integers"},
-      {"run missing.toml -o out", 1, "missing.toml: cannot be read"},
+      {"run missing.toml -o out", 1, "missing.toml: cannot be opened: No such file or directory"},
       {"run missing.onnx --backend ort -o out", 1, "there is nothing to run"},
       {"status nowhere", 1, "nowhere/plan.json: cannot be read"},
-      {"one --config '{'", 1, "--config: no JSON"},
+      {"one --config '{'", 1, "--config: not JSON, byte 2"},
       {"one --config '{\"backend\":\"tvm\"}'", 1, "there is no backend \"tvm\""},
   };
   // clang-format on

@@ -84,6 +84,10 @@ TEST_CASE("a document reads back as written") {
   const std::string text = write_ceilings(sample());
   const documents::CeilingsDocument back = documents::parse_ceilings(text, "sample");
   CHECK(write_ceilings(back) == text);
+  CeilingsDocument ended = sample();
+  ended.ceilings[0].pending = true;
+  CHECK(parse_ceilings(write_ceilings(ended), "ended").ceilings[0].pending);
+  CHECK_FALSE(back.ceilings[0].pending);
   CHECK(back.name() == "A machine");
   REQUIRE(back.ceilings.size() == 2);
   CHECK(back.ceilings[0].config == compute_ceiling().config);

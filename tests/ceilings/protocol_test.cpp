@@ -264,5 +264,21 @@ TEST_CASE("a lost device ends the run, and keeps what was measured before") {
   const Measured measured = measure(list, plan(), m.clock(), nullptr);
   CHECK(measured.lost == "k: still running after 20 s");
   CHECK(measured.ceilings[6].status == pagoda::documents::CeilingStatus::Unavailable);
+  CHECK_FALSE(measured.ceilings[6].pending);  // it had its turn
   for (int i = 0; i < 6; ++i) CHECK(measured.ceilings[static_cast<std::size_t>(i)].value.has_value());
+}
+
+TEST_CASE("what a lost device left unmeasured is pending, the one that took it is not") {
+  Machine m;
+  std::vector<Experiment> list;
+  list.push_back(experiment("hangs", {{"k", {}, [](double) -> Sample { throw DeviceLost("k: failed"); }}}));
+  for (int i = 0; i < 6; ++i) list.push_back(experiment("good", {m.candidate("k", 1e9, 0.001)}));
+  const Measured measured = measure(list, plan(), m.clock(), nullptr);
+  CHECK_FALSE(measured.ceilings[0].pending);
+  std::size_t pending = 0;
+  for (const pagoda::documents::Ceiling& c : measured.ceilings) {
+    pending += c.pending;
+    if (c.pending) CHECK_FALSE(c.value.has_value());
+  }
+  CHECK(pending > 0);
 }

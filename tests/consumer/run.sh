@@ -15,6 +15,12 @@ else
 fi
 cmake -S "$source/tests/consumer" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Debug "${where[@]}" >/dev/null
 cmake --build "$work/build" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+# The header of pagoda::measure is there exactly where the library is.
+if [ "$how" = install ]; then
+  headers=$(find "$work/prefix" -path '*/pagoda/measure.h' | wc -l)
+  libraries=$(find "$work/prefix" -name 'libpagoda_measure*' | wc -l)
+  [ "$headers" = "$libraries" ] || { echo "the install tree has $headers measure.h and $libraries libpagoda_measure"; exit 1; }
+fi
 macs=$("$work/build/consumer" "$source/models/skeletons/resnet50.onnx")
 # torchvision's published count for resnet50: 4.089 GMACs of contractions (ResNet50_Weights.meta["_ops"]).
 [ "$macs" = 4089184256 ] || { echo "got $macs MACs for resnet50, expected 4089184256"; exit 1; }

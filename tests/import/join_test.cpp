@@ -271,7 +271,7 @@ TEST_CASE("an estimate that is none is an error with its place") {
       measured::parse_estimate(R"({"schema":"pagoda.measured/1","nodes":[]})", "e.json"),
       "e.json: expected \"schema\": \"pagoda.estimate/1\"; write one with onnx-estimate MODEL --format json", Error);
   CHECK_THROWS_WITH_AS(measured::parse_estimate(R"({"schema":"pagoda.estimate/1","nodes":[{"name":3}]})", "e.json"),
-                       "e.json.nodes[0].name: expected a string", Error);
+                       "e.json.nodes[0].name: expected a string, found 3", Error);
   CHECK_THROWS_AS(measured::load_estimate("/nonexistent"), Error);
 }
 

@@ -82,12 +82,12 @@ TEST_CASE("the oracle sees what differs") {
        }},
   };
   const Model model = parse_model(as_bytes(sample("everything")));
-  for (const auto& [expected, change] : rows) {
+  for (const auto& row : rows) {
     onnx::ModelProto proto;
     REQUIRE(proto.ParseFromString(sample("everything")));
-    change(proto);
-    CAPTURE(expected);
-    CHECK(disagreement(model, proto).find(expected) != std::string::npos);
+    row.second(proto);
+    CAPTURE(row.first);
+    CHECK(disagreement(model, proto).find(row.first) != std::string::npos);
   }
 }
 
@@ -183,7 +183,7 @@ TEST_CASE("of damaged models both readers make the same, or one has a listed cau
     compare_damaged(bytes, differences);
   }
   CHECK(differences[""] == 0);
-  for (const auto& [cause, count] : differences) MESSAGE(count << " of " << files << ": " << cause);
+  for (const auto& difference : differences) MESSAGE(difference.second << " of " << files << ": " << difference.first);
 }
 
 }  // namespace

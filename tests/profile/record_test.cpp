@@ -196,6 +196,18 @@ TEST_CASE("rows that the runs launched differently are refused, the others merge
                     [](const std::string& note) { return note.find("not launched alike") != std::string::npos; }));
 }
 
+TEST_CASE("CUPTI's version and place are a fact of their own, and what notes say of CUPTI stays a note") {
+  const std::string refused = "CUPTI cannot be opened (libcupti.so: no such file)";
+  const ProcessRecord record =
+      parse_record(kHead + "cupti\t26 of /cuda/libcupti.so\nnote\t" + refused + "\n" + kGroup0 +
+                       launch(0, 0, "gemm", "a", "\t1000\t64\t32\t2048") + "end\t1\n",
+                   "record");
+  CHECK(record.cupti == "26 of /cuda/libcupti.so");
+  const documents::Measured measured = measured_of({{record}}, documents::chip_metrics("GH100"), {.mode = "quick"});
+  CHECK(std::get<std::string>(measured.env.at("cupti")) == "26 of /cuda/libcupti.so");
+  CHECK(std::count(measured.notes.begin(), measured.notes.end(), refused) == 1);
+}
+
 TEST_CASE("iterations are runs: the first of three is warm-up, what came before them is preparation") {
   std::string text = kHead + kGroup0 + launch(0, -1, "fill", "", "\t9\t9\t9\t9");
   for (int i = 0; i < 4; ++i)

@@ -74,9 +74,7 @@ struct Fake {
   };
 
   Device device() {
-    return {[](Context) {
-              return ContextFacts{"GH100", "NVIDIA H200", {}};
-            },
+    return {[](Context) { return ContextFacts{.chip = "GH100", .device = "NVIDIA H200", .cupti = "", .notes = {}}; },
             [this](Context, const std::vector<std::string>& metrics) -> std::unique_ptr<CounterSession> {
               if (fails_at == "session") throw std::runtime_error("INSUFFICIENT_PRIVILEGES; run as root");
               calls.push_back("open");

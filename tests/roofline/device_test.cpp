@@ -238,10 +238,10 @@ TEST_CASE("a device file with a mistake is an error that names the place") {
     const char* message;
   };
   const Case cases[] = {
-      {"{", "test.json: no JSON: error at byte 2"},
+      {"{", "test.json: not JSON, byte 2"},
       {"[]", "schema is missing"},
-      {"{\"a\": 1e999}", "test.json: no JSON: a number is out of range"},
-      {std::string(100000, '['), "test.json: no JSON: error at byte 100001"},
+      {"{\"a\": 1e999}", "test.json: a number is out of range, byte"},
+      {std::string(100000, '['), "test.json: nests deeper than 100"},
       {with("pagoda.device/1", "pagoda.device/2"), "\"pagoda.device/2\" is not known; expected pagoda.device/1"},
       {with("\"vendor\"", "\"vender\""), "\"vender\" is not known here; known: schema, id"},
       {with("\"unit\": \"W\"", "\"unit\": \"kW\""), "test.json.power.unit: expected \"W\""},

@@ -380,8 +380,7 @@ Outcome run_gpu(const Options& options, bool show_progress) {
       throw pagoda::Error(options.resume + ": is of \"" + before.name() + "\", this is \"" + document.name() + "\"");
     // What has a value, and what took the device with it: it would again.
     for (const pagoda::documents::Ceiling& c : before.ceilings)
-      if (c.value || (c.status == pagoda::documents::CeilingStatus::Unavailable && !c.note.starts_with("not reached")))
-        kept.push_back(c);
+      if (c.value || (c.status == pagoda::documents::CeilingStatus::Unavailable && !c.pending)) kept.push_back(c);
     document.checks = before.checks;
     std::erase_if(experiments, [&](const Experiment& e) {
       return std::any_of(kept.begin(), kept.end(), [&](const pagoda::documents::Ceiling& c) {

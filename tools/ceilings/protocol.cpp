@@ -303,6 +303,7 @@ Measured measure(std::vector<Experiment>& experiments, const Plan& plan, const s
       c.note = failed[i];
       c.value.reset();
     } else if (visits[i].empty() && verdicts[i].right) {
+      c.pending = true;
       c.note = "not reached: " + result.lost;
     }
   }

@@ -124,7 +124,7 @@ std::vector<pagoda::documents::MetricGroup> packed(const HostChip& host, const p
     const bool is_tensor = quantity.id.ends_with(".tensor");
     if (std::find(base_ids.begin(), base_ids.end(), quantity.id) != base_ids.end())
       join(base, names);
-    else if (quantity.id.starts_with("flops."))
+    else if (quantity.name().kind == pagoda::documents::QuantityKind::Flops)
       is_tensor ? tensors.push_back(&quantity) : join(scalar, names);
   }
   packer.add(base, 0);
@@ -174,7 +174,7 @@ pagoda::documents::ChipMetrics described(const CuptiLibrary& library, const std:
           {rule.id, "takes a pass beside time and bytes; its unit's peak is known by cycle alone"});
     else if (!quantity.formulas.empty())
       result.quantities.push_back(std::move(quantity));
-    else if (rule.id.starts_with("bytes."))
+    else if (pagoda::documents::quantity_name(rule.id).kind == pagoda::documents::QuantityKind::Bytes)
       result.missing.push_back({rule.id, "no metric of this chip counts it"});
   }
   result.groups = packed(host, result);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "ops/op_rule.h"
 #include "pagoda/core/model.h"
@@ -28,6 +29,24 @@ bool contains(const Table& table, const Key& key) {
   return std::find(table.begin(), table.end(), key) != table.end();
 }
 
+// ValueInfo::tensor of a Constant node's value; below 0, so that no initializer has it.
+std::int32_t tensor_in_node(std::size_t node_index) { return -1 - static_cast<std::int32_t>(node_index); }
+bool is_in_node(std::int32_t tensor) { return tensor < 0; }
+
+// A member that has another value while a walk is inside, however the walk ends.
+template <typename T>
+class Scoped {
+ public:
+  Scoped(T& member, T value) : member_(member), before_(std::exchange(member, value)) {}
+  ~Scoped() { member_ = before_; }
+  Scoped(const Scoped&) = delete;
+  Scoped& operator=(const Scoped&) = delete;
+
+ private:
+  T& member_;
+  T before_;
+};
+
 // Products of their first two inputs, and operators that only lay out numbers anew.
 constexpr std::array<std::string_view, 7> kProducts = {"Conv",        "ConvTranspose", "FusedConv", "FusedGemm",
                                                        "FusedMatMul", "Gemm",          "MatMul"};
@@ -37,8 +56,8 @@ constexpr std::array<std::string_view, 6> kLayouts = {"Flatten", "Identity",  "R
 }  // namespace
 
 std::int64_t Walker::opset_of(const std::string& domain) const {
-  if (function_ != nullptr)
-    if (const auto version = imported_opset(function_->opsets, domain)) return *version;
+  if (call_.function != nullptr)
+    if (const auto version = imported_opset(call_.function->opsets, domain)) return *version;
   return session_.model.opset(domain);
 }
 
@@ -63,7 +82,7 @@ GraphResult Walker::walk(GraphId id, std::span<const ValueInfo> inputs, const st
                          const std::string& scope) {
   if (depth_ >= kMaxDepth)
     throw RuleStop{RuleStop::Kind::Unknown, "bodies are nested more than " + std::to_string(kMaxDepth) + " deep"};
-  ++depth_;
+  const Scoped<int> deeper(depth_, depth_ + 1);
   const Graph& graph = session_.model.graphs[static_cast<std::size_t>(id)];
   Frame frame{
       .id = id, .graph = graph, .scope = scope, .values = std::vector<ValueInfo>(graph.values.size()), .rows = {}};
@@ -83,13 +102,7 @@ GraphResult Walker::walk(GraphId id, std::span<const ValueInfo> inputs, const st
       info.absent = true;
   }
   if (depth_ == 1) frame.rows.reserve(graph.nodes.size());
-  try {
-    for (std::size_t i = 0; i < graph.nodes.size(); ++i) visit(frame, i);
-  } catch (...) {
-    --depth_;
-    throw;
-  }
-  --depth_;
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) visit(frame, i);
 
   GraphResult result;
   result.outputs.reserve(graph.outputs.size());
@@ -127,10 +140,8 @@ bool has_references(const Node& node) {
 
 void Walker::visit(Frame& frame, std::size_t node_index) {
   const Node& as_written = frame.graph.nodes[node_index];
-  static const std::vector<Attribute> kNoAttributes;
   std::optional<Node> resolved_node;
-  if (function_ != nullptr && has_references(as_written))
-    resolved_node = resolved(as_written, call_attributes_ == nullptr ? kNoAttributes : *call_attributes_);
+  if (call_.function != nullptr && has_references(as_written)) resolved_node = resolved(as_written, *call_.attributes);
   const Node& node = resolved_node ? *resolved_node : as_written;
 
   OpContext::State state{.session = session_,
@@ -210,7 +221,7 @@ void Walker::visit_rule(Frame& frame, std::size_t node_index, const OpRule& rule
   mark_placement(state.node, rule, state);
   if (state.node.op_type == "Constant" && state.outputs.size() == 1) {
     state.outputs[0].tensor_graph = frame.id;
-    state.outputs[0].tensor = ~static_cast<std::int32_t>(node_index);
+    state.outputs[0].tensor = tensor_in_node(node_index);
     for (const Attribute& attribute : state.node.attributes)
       if (const auto* tensor = std::get_if<Tensor>(&attribute.value)) state.outputs[0].unread = tensor->unread;
   }
@@ -293,7 +304,10 @@ void Walker::adopt_declared(const Frame& frame, OpContext::State& state, std::si
       if (!stated.is_constant() || !dim.is_symbol()) continue;
       const std::string name = dim.to_string();
       for (std::size_t s = first_symbol; s < session_.symbols.size(); ++s)
-        if (session_.symbols[s].name == name) (void)session_.unify(dim, stated, state.display_name), dim = stated;
+        if (session_.symbols[s].name == name) {
+          (void)session_.unify(dim, stated, state.display_name);
+          dim = stated;
+        }
     }
   }
 }
@@ -326,7 +340,7 @@ void Walker::count_parameters(NodeReport& row, const OpContext::State& state) {
   for (const ValueInfo* input : state.inputs) {
     if (input == nullptr || input->tensor_graph < 0) continue;
     const auto packed = packed_.find({input->tensor_graph, input->tensor});
-    if (packed == packed_.end() && !is_parameter(input->type, input->tensor < 0)) continue;
+    if (packed == packed_.end() && !is_parameter(input->type, is_in_node(input->tensor))) continue;
     const Dim elements = element_count(*input->type.shape);
     if (!counted_tensors_.insert({input->tensor_graph, input->tensor}).second) continue;
     row.params += packed == packed_.end() ? elements : packed->second;
@@ -399,18 +413,11 @@ void Walker::visit_call(Frame& frame, std::size_t node_index, const Function& fu
 
   auto found = calls_.find(signature);
   if (found == calls_.end()) {
-    const auto saved = std::pair(call_attributes_, function_);
-    call_attributes_ = &attributes;
-    function_ = &function;
-    GraphResult body;
     const std::string scope = frame.scope + (frame.scope.empty() ? "" : "/") + function.name;
-    try {
-      body = walk(function.body, inputs, nullptr, scope);
-    } catch (...) {
-      std::tie(call_attributes_, function_) = saved;
-      throw;
-    }
-    std::tie(call_attributes_, function_) = saved;
+    GraphResult body = [&] {
+      const Scoped<Call> inside(call_, {&function, &attributes});
+      return walk(function.body, inputs, nullptr, scope);
+    }();
     body.values.clear();
     found = calls_.emplace(std::move(signature), std::move(body)).first;
     splice(frame, node_index, state, found->second.rows, 1);

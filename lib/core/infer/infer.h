@@ -39,6 +39,10 @@ class Walker {
 
  private:
   struct Frame;  // one graph being walked
+  struct Call {  // of a function; null in the main graph and its bodies
+    const Function* function = nullptr;
+    const std::vector<Attribute>* attributes = nullptr;
+  };
 
   void visit(Frame& frame, std::size_t node_index);
   void visit_rule(Frame& frame, std::size_t node_index, const OpRule& rule, OpContext::State& state);
@@ -73,9 +77,8 @@ class Walker {
   int depth_ = 0;
   std::size_t spliced_rows_ = 0;
   std::set<std::pair<GraphId, std::int32_t>> counted_tensors_;
-  std::map<std::string, GraphResult> calls_;                 // function bodies by signature
-  const std::vector<Attribute>* call_attributes_ = nullptr;  // of the function call being walked
-  const Function* function_ = nullptr;                       // being walked
+  std::map<std::string, GraphResult> calls_;  // function bodies by signature
+  Call call_;                                 // being walked
   Dim params_ = 0, param_bytes_ = 0;
 };
 

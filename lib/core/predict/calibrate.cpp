@@ -9,6 +9,7 @@
 #include <numeric>
 #include <set>
 
+#include "pagoda/base/statistics.h"
 #include "predict/kernel_time.h"
 
 namespace pagoda::inline core {
@@ -203,29 +204,6 @@ double total_seconds(const TimedRun& run, const Calibration& calibration) {
   return seconds;
 }
 
-// The value below which `share` of the sorted values lie, linear between them.
-double quantile(std::vector<double> values, double share) {
-  std::sort(values.begin(), values.end());
-  const double place = share * static_cast<double>(values.size() - 1);
-  const auto below = static_cast<std::size_t>(place);
-  if (below + 1 >= values.size()) return values.back();
-  return values[below] + (place - static_cast<double>(below)) * (values[below + 1] - values[below]);
-}
-
-std::vector<double> ranks(std::span<const double> values) {
-  std::vector<std::size_t> order(values.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
-  std::vector<double> result(values.size());
-  for (std::size_t i = 0; i < order.size();) {
-    std::size_t end = i;
-    while (end < order.size() && values[order[end]] == values[order[i]]) ++end;
-    for (std::size_t j = i; j < end; ++j) result[order[j]] = static_cast<double>(i + end - 1) / 2;
-    i = end;
-  }
-  return result;
-}
-
 std::vector<std::string> devices_of(std::span<const TimedRun> runs) {
   std::set<std::string> devices;
   for (const TimedRun& run : runs) devices.insert(run.device);
@@ -258,8 +236,8 @@ void judge_elsewhere(std::span<const TimedRun> runs, double coverage, Calibratio
 
 double rank_correlation(std::span<const double> a, std::span<const double> b) {
   if (a.size() != b.size() || a.size() < 2) throw Error("rank correlation: expected two lists of one length above 1");
-  const std::vector<double> x = ranks(a), y = ranks(b);
-  const double mean = static_cast<double>(a.size() - 1) / 2;
+  const std::vector<double> x = base::ranks(a), y = base::ranks(b);
+  const double mean = static_cast<double>(a.size() + 1) / 2;
   double xy = 0, xx = 0, yy = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
     xy += (x[i] - mean) * (y[i] - mean);
@@ -353,8 +331,9 @@ CalibrationResult calibrate(std::span<const TimedRun> runs, const CalibrationOpt
   calibration.models = static_cast<double>(runs.size());
   calibration.families = static_cast<double>(fold_of.size());
   calibration.mean_error = mean(errors);
-  calibration.median_error = quantile(errors, 0.5);
-  calibration.p90_error = quantile(errors, 0.9);
+  std::sort(errors.begin(), errors.end());
+  calibration.median_error = base::quantile(errors, 0.5);
+  calibration.p90_error = base::quantile(errors, 0.9);
   calibration.rank_correlation = rank_correlation(predicted, measured);
   calibration.coverage = options.coverage;
   calibration.interval = claimed(log_errors, families, options.coverage);

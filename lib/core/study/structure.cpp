@@ -8,6 +8,7 @@
 #include "graph/index.h"
 #include "memory/op_class.h"
 #include "memory/schedule.h"
+#include "pagoda/base/statistics.h"
 #include "pagoda/core/traffic.h"
 
 namespace pagoda::inline core {
@@ -36,14 +37,6 @@ double number(const Dim& dim) {
 }
 
 double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const std::size_t half = values.size() / 2;
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(half), values.end());
-  if (values.size() % 2 == 1) return values[half];
-  return (values[half] + *std::max_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(half))) / 2;
-}
 
 bool runs(const NodeReport& row) { return row.cost.mark == Mark::Compute || row.cost.mark == Mark::Unmodelled; }
 
@@ -160,8 +153,8 @@ void count_rows(StructureProfile& profile, const Model& model, const Analysis& a
   for (double& part : profile.intensity_flops_share) part = share(part, modelled_flops);
   for (double& part : profile.intensity_bytes_share) part = share(part, modelled_bytes);
   for (auto& [type, part] : profile.precision_bytes_share) part = share(part, modelled_bytes);
-  profile.kernel_flops_median = median(std::move(kernel_flops));
-  profile.kernel_bytes_median = median(std::move(kernel_bytes));
+  profile.kernel_flops_median = kernel_flops.empty() ? 0 : base::median(kernel_flops);
+  profile.kernel_bytes_median = kernel_bytes.empty() ? 0 : base::median(kernel_bytes);
   profile.dynamic_shape_ratio = share(static_cast<double>(dynamic), static_cast<double>(profile.launches));
   profile.data_dependent_ratio = share(static_cast<double>(data_dependent), static_cast<double>(profile.launches));
   profile.op_types = static_cast<std::int64_t>(profile.op_counts.size());

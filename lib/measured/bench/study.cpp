@@ -3,13 +3,12 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <initializer_list>
-#include <sstream>
 
 #define TOML_ENABLE_FORMATTERS 0
 #include <toml++/toml.h>
 
+#include "pagoda/base/files.h"
 #include "pagoda/measured/axes.h"
 #include "pagoda/measured/study.h"
 
@@ -299,12 +298,8 @@ Study parse_study(std::string_view source, std::string_view subject, const std::
 }
 
 Study load_study(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream content;
-  content << file.rdbuf();
-  if (!file) throw Error(path + ": cannot be read; expected a study in TOML");
   const std::string folder = std::filesystem::path(path).parent_path().string();
-  return parse_study(content.str(), path, folder);
+  return parse_study(base::read_file(path, "a study in TOML"), path, folder);
 }
 
 }  // namespace pagoda::measured

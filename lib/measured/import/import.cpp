@@ -9,7 +9,7 @@
 #include <filesystem>
 
 #include "import/formats.h"
-#include "pagoda/base/json_fields.h"
+#include "pagoda/base/fail.h"
 #include "pagoda/core/model.h"
 
 namespace pagoda::measured {

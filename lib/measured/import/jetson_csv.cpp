@@ -12,7 +12,7 @@
 
 #include "import/formats.h"
 #include "pagoda/base/csv_reader.h"
-#include "pagoda/base/json_fields.h"
+#include "pagoda/base/fail.h"
 
 namespace pagoda::measured::import {
 namespace {

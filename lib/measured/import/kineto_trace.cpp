@@ -12,12 +12,14 @@
 #include <unordered_map>
 #include <vector>
 
-#include "import/event_stream.h"
 #include "import/formats.h"
 #include "import/runs.h"
+#include "pagoda/base/json.h"
 
 namespace pagoda::measured::import {
 namespace {
+
+using base::JsonField;
 
 constexpr double kMicrosecond = 1e-6;
 constexpr std::string_view kStep = "ProfilerStep#", kModule = "nn.Module: ";
@@ -59,52 +61,47 @@ std::optional<Kind> kind_of(const std::string& category, const std::string& name
   return std::nullopt;
 }
 
-// The text of a thread or stream: kineto writes numbers and strings.
-std::string lane_of(const base::Json& event) {
-  const auto print = [&](const char* key) {
-    const base::Json* found = base::member(event, key);
-    return found ? found->dump() : std::string();
-  };
-  return print("pid") + ":" + print("tid");
+std::string printed(const JsonField& object, const char* key) {
+  const auto found = object.find(key);
+  return found ? found->value().dump() : "";
 }
 
-std::string detail_of(const base::Json& arguments, Kind kind) {
-  const auto print = [&](const char* key) {
-    const base::Json* found = base::member(arguments, key);
-    return found ? found->dump(-1, ' ', false, base::Json::error_handler_t::replace) : std::string();
-  };
-  if (kind == Kind::Op) return print("Input Dims");
+// The text of a thread or stream: kineto writes numbers and strings.
+std::string lane_of(const JsonField& event) { return printed(event, "pid") + ":" + printed(event, "tid"); }
+
+std::string detail_of(const JsonField& arguments, Kind kind) {
+  if (kind == Kind::Op) return printed(arguments, "Input Dims");
   if (kind == Kind::Kernel) {
-    const std::string grid = print("grid"), block = print("block");
+    const std::string grid = printed(arguments, "grid"), block = printed(arguments, "block");
     return grid.empty() ? "" : "grid " + grid + ", block " + block;
   }
   return "";
 }
 
-void read_event(const base::Json& json, std::size_t index, std::string_view subject, Trace& trace) {
-  if (!json.is_object())
-    base::fail(std::string(subject) + ".traceEvents[" + std::to_string(index) + "]", "expected an object");
-  const base::Json* phase = base::member(json, "ph");
-  const base::Json* category = base::member(json, "cat");
-  const base::Json* name = base::member(json, "name");
-  if (!phase || *phase != "X" || !category || !category->is_string() || !name || !name->is_string()) return;
-  const std::string& label = name->get_ref<const std::string&>();
-  std::optional<Kind> kind = kind_of(category->get_ref<const std::string&>(), label);
+// The member's text; empty: there is none.
+std::string label_of(const JsonField& event, const char* key) {
+  const auto found = event.find(key);
+  return found && found->value().is_text() ? found->text() : "";
+}
+
+void read_event(const JsonField& json, Trace& trace) {
+  const auto name = json.find("name");
+  if (label_of(json, "ph") != "X" || !name || !name->value().is_text()) return;
+  const std::string label = name->text();
+  const std::optional<Kind> kind = kind_of(label_of(json, "cat"), label);
   if (!kind) return;
-  const std::string place = std::string(subject) + ".traceEvents[" + std::to_string(index) + "]";
-  const std::optional<double> start = base::number(json, "ts", place), duration = base::number(json, "dur", place);
+  const std::optional<double> start = json.number("ts"), duration = json.number("dur");
   ++trace.events;
   if (!start || !duration || *duration < 0) {
     ++trace.without_time;
     return;
   }
   Event event{*start, *duration, -1, trace.intern(label), 0, trace.intern(lane_of(json)), *kind};
-  if (const base::Json* arguments = base::member(json, "args"); arguments && arguments->is_object()) {
-    event.correlation = base::integer(*arguments, "correlation", place).value_or(-1);
+  if (const auto arguments = json.find("args"); arguments && arguments->value().is_object()) {
+    event.correlation = arguments->integer("correlation").value_or(-1);
     event.detail = trace.intern(detail_of(*arguments, *kind));
-    if (*kind == Kind::Kernel)
-      if (const base::Json* stream = base::member(*arguments, "stream"))
-        event.lane = trace.intern("stream " + stream->dump());
+    if (*kind == Kind::Kernel && arguments->find("stream"))
+      event.lane = trace.intern("stream " + printed(*arguments, "stream"));
   }
   if (*kind == Kind::Range && label.starts_with(kStep))
     trace.steps.push_back(event);
@@ -221,10 +218,11 @@ std::vector<Pick> picks_of(Trace& trace, documents::Measured& measured) {
   return picks;
 }
 
-std::string device_of(const base::Json& rest) {
-  const base::Json* devices = base::member(rest, "deviceProperties");
-  if (!devices || !devices->is_array() || devices->empty() || !devices->front().is_object()) return "";
-  return base::text(devices->front(), "name", "deviceProperties[0]");
+std::string device_of(const JsonField& rest) {
+  const auto devices = rest.find("deviceProperties");
+  if (!devices || !devices->value().is_array()) return "";
+  const std::vector<JsonField> all = devices->array();
+  return all.empty() || !all.front().value().is_object() ? "" : all.front().text("name");
 }
 
 void require_equal_runs(const std::vector<Pick>& picks, std::size_t per_run, const Trace& trace,
@@ -243,15 +241,14 @@ void require_equal_runs(const std::vector<Pick>& picks, std::size_t per_run, con
 documents::Measured import_kineto(std::string_view content, std::string_view subject, const ImportOptions& options) {
   Trace trace;
   trace.intern("");
-  const base::Json rest =
-      stream_elements(content, subject, "traceEvents",
-                      [&](const base::Json& event, std::size_t index) { read_event(event, index, subject, trace); });
+  const base::JsonDocument rest = base::parse_json_elements(
+      content, subject, "traceEvents", [&](const JsonField& event, std::size_t) { read_event(event, trace); });
   std::sort(trace.steps.begin(), trace.steps.end(), [](const Event& a, const Event& b) { return a.start < b.start; });
 
   documents::Measured measured;
   measured.source = "kineto";
   measured.tool = "torch.profiler";
-  measured.device = device_of(rest);
+  measured.device = device_of(rest.root());
   const std::vector<Pick> picks = picks_of(trace, measured);
   if (picks.empty())
     base::fail(subject, "holds no operator and no kernel with a time; profile with activities CPU or CUDA");

@@ -10,7 +10,7 @@
 #include "import/ncu_metrics.h"
 #include "import/runs.h"
 #include "pagoda/base/csv_reader.h"
-#include "pagoda/base/json_fields.h"
+#include "pagoda/base/fail.h"
 
 namespace pagoda::measured::import {
 namespace {

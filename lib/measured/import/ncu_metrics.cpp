@@ -222,7 +222,8 @@ std::optional<double> unit_scale(std::string_view unit) {
 bool is_used_metric(std::string_view metric, const documents::ChipMetrics& chip) {
   if (is_used_metric(metric)) return true;
   for (const documents::MetricQuantity& quantity : chip.quantities) {
-    if (!quantity.id.starts_with("flops.") && !quantity.id.starts_with("bytes.")) continue;
+    const documents::QuantityKind kind = quantity.name().kind;
+    if (kind != documents::QuantityKind::Flops && kind != documents::QuantityKind::Bytes) continue;
     for (const documents::MetricFormula& formula : quantity.formulas)
       for (const documents::MetricTerm& term : formula.terms)
         if (term.metric == metric) return true;
@@ -231,7 +232,6 @@ bool is_used_metric(std::string_view metric, const documents::ChipMetrics& chip)
 }
 
 LaunchSample sample_of(const std::map<std::string, double>& metrics, const documents::ChipMetrics& chip) {
-  constexpr std::string_view kFlops = "flops.";
   LaunchSample sample;
   sample.seconds = seconds(metrics);
   // Weights are into SI units from ncu's base units; of those read here only time differs, and it is read above.
@@ -242,9 +242,10 @@ LaunchSample sample_of(const std::map<std::string, double>& metrics, const docum
   };
   bool has_flops = false;
   for (const documents::MetricQuantity& quantity : chip.quantities) {
-    if (!std::string_view(quantity.id).starts_with(kFlops)) continue;
+    const documents::QuantityName name = quantity.name();
+    if (name.kind != documents::QuantityKind::Flops) continue;
     const std::optional<double> flops = amount(quantity.id);
-    sample.flops[quantity.id.substr(kFlops.size())] = flops;
+    sample.flops[std::string(name.of)] = flops;
     has_flops = has_flops || flops;
   }
   if (!has_flops) sample.flops.clear();

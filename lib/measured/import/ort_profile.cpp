@@ -6,12 +6,14 @@
 #include <unordered_map>
 #include <vector>
 
-#include "import/event_stream.h"
 #include "import/formats.h"
 #include "import/runs.h"
+#include "pagoda/base/json.h"
 
 namespace pagoda::measured::import {
 namespace {
+
+using base::JsonField;
 
 constexpr std::string_view kSuffix = "_kernel_time";
 constexpr double kMicrosecond = 1e-6;
@@ -43,41 +45,43 @@ struct Profile {
 };
 
 // "float[1,3,224,224]" of {"float":[1,3,224,224]}, joined by commas.
-std::string shapes(const base::Json& arguments, const char* key) {
+std::string shapes(const JsonField& arguments, const char* key) {
   std::string result;
-  const base::Json* list = arguments.is_object() ? base::member(arguments, key) : nullptr;
-  if (!list || !list->is_array()) return result;
-  for (const base::Json& type : *list) {
-    if (!type.is_object()) continue;
-    for (const auto& [name, shape] : type.items()) (result += result.empty() ? "" : ",") += name + shape.dump();
+  const auto list = arguments.find(key);
+  if (!list || !list->value().is_array()) return result;
+  for (const JsonField& type : list->array()) {
+    if (!type.value().is_object()) continue;
+    for (const auto& [name, shape] : type.members())
+      (result += result.empty() ? "" : ",") += name + shape.value().dump();
   }
   return result;
 }
 
-std::int64_t whole(const base::Json& event, const char* key, const std::string& place) {
-  const std::optional<std::int64_t> value = base::integer(event, key, place);
-  if (!value || *value < 0) base::fail(place, std::string("expected \"") + key + "\" as a count of microseconds");
+std::int64_t whole(const JsonField& event, const char* key) {
+  const std::optional<std::int64_t> value = event.integer(key);
+  if (!value || *value < 0) event.fail(std::string("expected \"") + key + "\" as a count of microseconds");
   return *value;
 }
 
-std::int64_t thread_of(const base::Json& event) {
-  const base::Json* found = base::member(event, "tid");
-  return found && found->is_number_integer() ? found->get<std::int64_t>() : 0;
+std::int64_t thread_of(const JsonField& event) {
+  const auto found = event.find("tid");
+  return found && found->value().is_integer() ? found->integer() : 0;
 }
 
-void read_node(const base::Json& event, std::string name, const std::string& place, Profile& profile) {
+void read_node(const JsonField& event, std::string name, Profile& profile) {
   name.resize(name.size() - kSuffix.size());
-  const base::Json none = base::Json::object();
-  const base::Json* found = base::member(event, "args");
-  const base::Json& arguments = found && found->is_object() ? *found : none;
   documents::MeasuredKernel kernel;
   kernel.name = kernel.node = name;
-  kernel.op_type = base::text(arguments, "op_name", place);
-  kernel.provider = base::text(arguments, "provider", place);
-  const std::string inputs = shapes(arguments, "input_type_shape"), outputs = shapes(arguments, "output_type_shape");
-  if (!inputs.empty() || !outputs.empty()) kernel.detail = inputs + " -> " + outputs;
-  // Shapes may differ from run to run; the node is the same.
-  const std::string key = name + '\n' + kernel.op_type + '\n' + base::text(arguments, "node_index", place);
+  std::string key = name + '\n';
+  if (const auto arguments = event.find("args"); arguments && arguments->value().is_object()) {
+    kernel.op_type = arguments->text("op_name");
+    kernel.provider = arguments->text("provider");
+    const std::string inputs = shapes(*arguments, "input_type_shape"),
+                      outputs = shapes(*arguments, "output_type_shape");
+    if (!inputs.empty() || !outputs.empty()) kernel.detail = inputs + " -> " + outputs;
+    // Shapes may differ from run to run; the node is the same.
+    key += kernel.op_type + '\n' + arguments->text("node_index");
+  }
   const auto [at, is_new] = profile.index.try_emplace(key, profile.kernels.size());
   if (is_new) {
     profile.kernels.push_back(std::move(kernel));
@@ -85,26 +89,25 @@ void read_node(const base::Json& event, std::string name, const std::string& pla
   }
   NodeEvent node;
   node.kernel = at->second;
-  node.start = whole(event, "ts", place);
-  node.duration = whole(event, "dur", place);
+  node.start = whole(event, "ts");
+  node.duration = whole(event, "dur");
   node.thread = thread_of(event);
   profile.nodes.push_back(std::move(node));
 }
 
-void read_event(const base::Json& event, std::size_t index, std::string_view subject, Profile& profile) {
-  const std::string place = std::string(subject) + "[" + std::to_string(index) + "]";
-  if (!event.is_object()) base::fail(place, "expected an event object");
-  const std::string category = base::text(event, "cat", place), name = base::text(event, "name", place);
+void read_event(const JsonField& event, Profile& profile) {
+  if (!event.value().is_object()) event.fail("expected an event object");
+  const std::string category = event.text("cat"), name = event.text("name");
   if (category == "Node" && name.ends_with(kSuffix)) {
-    read_node(event, name, place, profile);
+    read_node(event, name, profile);
   } else if (category == "Kernel") {
     // ONNX Runtime writes the kernels of a GPU right behind the node that launched them.
     if (profile.nodes.empty()) return;
     NodeEvent& node = profile.nodes.back();
-    node.gpu = std::max<std::int64_t>(node.gpu, 0) + whole(event, "dur", place);
+    node.gpu = std::max<std::int64_t>(node.gpu, 0) + whole(event, "dur");
     ++profile.gpu_kernels;
   } else if (category == "Session" && name == "model_run") {
-    profile.runs.push_back({whole(event, "ts", place), whole(event, "dur", place), thread_of(event)});
+    profile.runs.push_back({whole(event, "ts"), whole(event, "dur"), thread_of(event)});
   }
   profile.is_profile = profile.is_profile || category == "Node" || category == "Session";
 }
@@ -160,8 +163,8 @@ std::ptrdiff_t run_of(const NodeEvent& node, const std::vector<RunEvent>& runs) 
 
 documents::Measured import_ort(std::string_view text, std::string_view subject, const ImportOptions& options) {
   Profile profile;
-  stream_elements(text, subject, "traceEvents",
-                  [&](const base::Json& event, std::size_t index) { read_event(event, index, subject, profile); });
+  base::parse_json_elements(text, subject, "traceEvents",
+                            [&](const JsonField& event, std::size_t) { read_event(event, profile); });
   if (!profile.is_profile)
     base::fail(subject,
                "holds no events of ONNX Runtime; expected the file that SessionOptions.enable_profiling writes");

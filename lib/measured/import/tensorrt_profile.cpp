@@ -13,11 +13,13 @@
 #include <vector>
 
 #include "import/engine_names.h"
-#include "import/event_stream.h"
 #include "import/formats.h"
+#include "pagoda/base/json.h"
 
 namespace pagoda::measured::import {
 namespace {
+
+using base::JsonField;
 
 constexpr double kMillisecond = 1e-3;
 constexpr std::string_view kOnnxLayer = "[ONNX Layer: ";
@@ -46,15 +48,15 @@ std::vector<std::string> onnx_layers(std::string_view metadata) {
 }
 
 // "Half[1,64,56,56]" of each tensor, joined by commas.
-std::string tensors(const base::Json& layer, const char* key) {
+std::string tensors(const JsonField& layer, const char* key) {
   std::string result;
-  const base::Json* list = base::member(layer, key);
-  if (!list || !list->is_array()) return result;
-  for (const base::Json& tensor : *list) {
-    if (!tensor.is_object()) continue;
-    const base::Json* dimensions = base::member(tensor, "Dimensions");
+  const auto list = layer.find(key);
+  if (!list || !list->value().is_array()) return result;
+  for (const JsonField& tensor : list->array()) {
+    if (!tensor.value().is_object()) continue;
+    const auto dimensions = tensor.find("Dimensions");
     (result += result.empty() ? "" : ",") +=
-        base::text(tensor, "Format/Datatype", "Format/Datatype") + (dimensions ? dimensions->dump() : "");
+        tensor.text("Format/Datatype") + (dimensions ? dimensions->value().dump() : "");
   }
   return result;
 }
@@ -66,28 +68,27 @@ struct Layer {
 
 std::unordered_map<std::string, Layer> read_layers(std::string_view content, std::string_view subject) {
   std::unordered_map<std::string, Layer> layers;
-  stream_elements(content, subject, "Layers", [&](const base::Json& element, std::size_t index) {
-    if (element.is_string()) {
-      layers.emplace(element.get<std::string>(), Layer{});
+  base::parse_json_elements(content, subject, "Layers", [&](const JsonField& element, std::size_t) {
+    if (element.value().is_text()) {
+      layers.emplace(element.text(), Layer{});
       return;
     }
-    const std::string place = std::string(subject) + ".Layers[" + std::to_string(index) + "]";
-    if (!element.is_object()) base::fail(place, "expected a layer as an object or a name");
+    if (!element.value().is_object()) element.fail("expected a layer as an object or a name");
     Layer layer;
-    layer.type = base::text(element, "LayerType", place);
-    layer.nodes = onnx_layers(base::text(element, "Metadata", place));
+    layer.type = element.text("LayerType");
+    layer.nodes = onnx_layers(element.text("Metadata"));
     const std::string inputs = tensors(element, "Inputs"), outputs = tensors(element, "Outputs");
     if (!inputs.empty() || !outputs.empty()) layer.detail = inputs + " -> " + outputs;
-    if (const std::string tactic = base::text(element, "TacticName", place); !tactic.empty())
+    if (const std::string tactic = element.text("TacticName"); !tactic.empty())
       layer.detail += (layer.detail.empty() ? "" : ", ") + tactic;
-    layers.emplace(base::text(element, "Name", place), std::move(layer));
+    layers.emplace(element.text("Name"), std::move(layer));
   });
   return layers;
 }
 
-double milliseconds(const base::Json& entry, const char* key, const std::string& place) {
-  const std::optional<double> value = base::number(entry, key, place);
-  if (!value || *value < 0) base::fail(place, std::string("expected \"") + key + "\" in milliseconds");
+double milliseconds(const JsonField& entry, const char* key) {
+  const std::optional<double> value = entry.number(key);
+  if (!value || *value < 0) entry.fail(std::string("expected \"") + key + "\" in milliseconds");
   return *value;
 }
 
@@ -103,21 +104,20 @@ documents::Measured import_tensorrt(std::string_view content, std::string_view s
   measured.tool = "TensorRT";
   std::size_t without_median = 0, unknown_layers = 0;
   std::optional<std::int64_t> count;
-  stream_elements(content, subject, "layers", [&](const base::Json& entry, std::size_t index) {
-    const std::string place = std::string(subject) + "[" + std::to_string(index) + "]";
-    if (!entry.is_object()) base::fail(place, "expected a layer as an object");
-    if (index == 0 && !entry.contains("timeMs") && !entry.contains("averageMs")) {
-      count = base::integer(entry, "count", place);
-      if (const std::string engine = base::text(entry, "name", place); !engine.empty()) measured.env["engine"] = engine;
+  base::parse_json_elements(content, subject, "layers", [&](const JsonField& entry, std::size_t index) {
+    if (!entry.value().is_object()) entry.fail("expected a layer as an object");
+    if (index == 0 && !entry.has("timeMs") && !entry.has("averageMs")) {
+      count = entry.integer("count");
+      if (const std::string engine = entry.text("name"); !engine.empty()) measured.env["engine"] = engine;
       return;
     }
     documents::MeasuredKernel kernel;
-    kernel.name = base::text(entry, "name", place);
-    if (kernel.name.empty()) base::fail(place, "expected \"name\" of a layer");
+    kernel.name = entry.text("name");
+    if (kernel.name.empty()) entry.fail("expected \"name\" of a layer");
     kernel.launches = 1;
-    const bool has_median = entry.contains("medianMs");
+    const bool has_median = entry.has("medianMs");
     if (!has_median) ++without_median;
-    kernel.seconds = milliseconds(entry, has_median ? "medianMs" : "averageMs", place) * kMillisecond;
+    kernel.seconds = milliseconds(entry, has_median ? "medianMs" : "averageMs") * kMillisecond;
     const auto layer = layers.find(kernel.name);
     if (layer != layers.end()) {
       kernel.op_type = layer->second.type;

@@ -8,6 +8,7 @@
 #include "pagoda/base/files.h"
 #include "pagoda/base/json_writer.h"
 #include "pagoda/base/text.h"
+#include "pagoda/documents/metrics.h"
 #include "pagoda/measured/ncu.h"
 
 namespace pagoda::measured::profile {
@@ -116,7 +117,9 @@ ComparedCount compared(const std::string& what, const std::optional<double>& our
                        double tolerance) {
   ComparedCount count{what, ours, theirs, CountVerdict::NotCompared};
   if (!ours || !theirs) return count;
-  const bool is_same = what.starts_with("flops.") ? *ours == *theirs : std::abs(*ours - *theirs) <= tolerance * *theirs;
+  const bool is_same = documents::quantity_name(what).kind == documents::QuantityKind::Flops
+                           ? *ours == *theirs
+                           : std::abs(*ours - *theirs) <= tolerance * *theirs;
   count.verdict = is_same ? CountVerdict::Same : CountVerdict::Differs;
   return count;
 }
@@ -169,7 +172,9 @@ bool CountComparison::passed() const {
   for (const ComparedKernel& kernel : kernels) {
     if (!kernel.launches_agree()) return false;
     for (const ComparedCount& count : kernel.counts)
-      if (count.what.starts_with("flops.") && count.verdict == CountVerdict::Differs) return false;
+      if (documents::quantity_name(count.what).kind == documents::QuantityKind::Flops &&
+          count.verdict == CountVerdict::Differs)
+        return false;
   }
   for (const ComparedCount& total : totals) {
     if (total.verdict == CountVerdict::Differs) return false;
@@ -178,7 +183,8 @@ bool CountComparison::passed() const {
   return is_compared;
 }
 
-CountComparison verify_counts(const documents::Measured& ours, const documents::Measured& theirs, double bytes_tolerance) {
+CountComparison verify_counts(const documents::Measured& ours, const documents::Measured& theirs,
+                              double bytes_tolerance) {
   const std::set<std::string> by_base = differing_bases(ours, theirs);
   std::vector<std::string> order;
   const Sums our_sums = sums_of(ours, by_base, order), their_sums = sums_of(theirs, by_base, order);

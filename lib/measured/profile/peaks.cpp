@@ -27,10 +27,11 @@ std::map<std::string, double> shares_of_peak(const documents::MeasuredKernel& ke
 namespace profile {
 namespace {
 
-constexpr std::string_view kPeak = "peak.";
-
 // Whose cycles a quantity's peak is counted in: those of the SM but for memory and the L2.
-std::string clock_of(std::string_view of) { return of.starts_with("bytes.") ? std::string(of.substr(6)) : "sm"; }
+std::string clock_of(std::string_view of) {
+  const documents::QuantityName name = documents::quantity_name(of);
+  return name.kind == documents::QuantityKind::Bytes ? std::string(name.of) : "sm";
+}
 std::string cycles_of(const std::string& clock) { return clock == "sm" ? "cycles" : "cycles." + clock; }
 
 const documents::ChipMetrics* known_chip(const std::string& name) {
@@ -93,8 +94,9 @@ std::vector<documents::MeasuredDevice> recorded_devices(const std::vector<Record
       if (sum.first > 0 && sum.second > 0) device.clocks[clock] = sum.first / sum.second;
     if (const documents::ChipMetrics* const chip = known_chip(recorded[i]->chip))
       for (const auto& [id, per_cycle] : documents::evaluate_metrics(*chip, recorded[i]->peaks)) {
-        if (!id.starts_with(kPeak) || !std::isfinite(per_cycle) || !(per_cycle > 0)) continue;
-        const std::string of = id.substr(kPeak.size());
+        const documents::QuantityName name = documents::quantity_name(id);
+        if (name.kind != documents::QuantityKind::Peak || !std::isfinite(per_cycle) || !(per_cycle > 0)) continue;
+        const std::string of(name.of);
         const auto hz = device.clocks.find(clock_of(of));
         device.peaks[of] = {per_cycle,
                             hz == device.clocks.end() ? std::nullopt : std::optional(per_cycle * hz->second)};
@@ -108,7 +110,8 @@ std::map<std::string, double> launch_shares(const std::map<std::string, double>&
                                             const documents::MeasuredDevice& device) {
   std::map<std::string, double> shares;
   for (const auto& [of, peak] : device.peaks) {
-    const auto amount = amounts.find(of.starts_with("bytes.") ? of : "flops." + of);
+    const auto amount =
+        amounts.find(documents::quantity_name(of).kind == documents::QuantityKind::Bytes ? of : "flops." + of);
     const auto cycles = amounts.find(cycles_of(clock_of(of)));
     if (amount != amounts.end() && cycles != amounts.end() && cycles->second > 0)
       shares[of] = amount->second / (peak.per_cycle * cycles->second);

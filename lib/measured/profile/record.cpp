@@ -45,6 +45,8 @@ class Reader {
     } else if (kind == "lost" && n >= 3) {
       record_.lost_launches += number<std::int64_t>(words[1], subject_, line_);
       record_.lost.push_back({words[1] + " launches", words[2]});
+    } else if (kind == "cupti" && n >= 2) {
+      record_.cupti = words[1];
     } else if (kind == "note" && n >= 2) {
       add_once(record_.notes, words[1]);
     } else if (kind == "range" && n >= 3) {

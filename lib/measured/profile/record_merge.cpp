@@ -134,7 +134,8 @@ class Merger {
     };
     result.seconds = amount("seconds");
     for (const documents::MetricQuantity& quantity : chip->quantities)
-      if (quantity.id.starts_with("flops.")) result.flops[quantity.id.substr(6)] = amount(quantity.id);
+      if (const documents::QuantityName name = quantity.name(); name.kind == documents::QuantityKind::Flops)
+        result.flops[std::string(name.of)] = amount(quantity.id);
     result.bytes = {amount("bytes.dram_read"), amount("bytes.dram_write"), amount("bytes.dram"), amount("bytes.l2"),
                     amount("bytes.l1")};
     return result;
@@ -167,6 +168,7 @@ void add_facts(const std::vector<RecordedRun>& runs, bool has_energy, documents:
       ++processes;
       devices.insert(process.devices.begin(), process.devices.end());
       notes.insert(process.notes.begin(), process.notes.end());
+      if (!process.cupti.empty()) measured.env["cupti"] = process.cupti;
       lost += process.lost_launches;
       for (const documents::Missing& missing : process.lost) ++why[missing.why];
       if (!process.has_ended) ++killed;
@@ -178,12 +180,7 @@ void add_facts(const std::vector<RecordedRun>& runs, bool has_energy, documents:
                                  "from the first launch to the end"});
     }
   for (const std::string& device : devices) measured.device += (measured.device.empty() ? "" : ", ") + device;
-  for (const std::string& note : notes) {
-    if (note.starts_with("CUPTI "))
-      measured.env["cupti"] = note.substr(6);  // version and place
-    else
-      measured.notes.push_back(note);
-  }
+  measured.notes.insert(measured.notes.end(), notes.begin(), notes.end());
   if (processes > 1) measured.env["processes"] = processes;
   for (const auto& [text, times] : why)
     measured.notes.push_back("counters of some launches are unknown: " + text +
@@ -204,7 +201,8 @@ void add_uncounted(const std::vector<RecordedRun>& runs, const documents::ChipMe
   if (counted.empty()) return;  // nothing was, for a reason that a note tells
   for (const documents::Missing& known : missing) named.insert(known.what);
   for (const documents::MetricQuantity& quantity : chip.quantities) {
-    const bool is_amount = quantity.id.starts_with("flops.") || quantity.id.starts_with("bytes.");
+    const documents::QuantityKind kind = quantity.name().kind;
+    const bool is_amount = kind == documents::QuantityKind::Flops || kind == documents::QuantityKind::Bytes;
     if (!is_amount || quantity.id == "bytes.dram" || quantity.id == "bytes.l2_miss" || named.contains(quantity.id))
       continue;
     const bool is_counted =

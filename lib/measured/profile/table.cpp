@@ -56,7 +56,7 @@ struct Line {
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
     if (!(most->second > 0)) return "-";
     const std::string& of = most->first;
-    return base::rounded(100 * most->second / *seconds) + " % " + (of.starts_with("bytes.") ? of.substr(6) : of);
+    return base::rounded(100 * most->second / *seconds) + " % " + std::string(documents::quantity_name(of).of);
   }
 };
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "pagoda/base/statistics.h"
 #include "pagoda/present/result_report.h"
 
 namespace pagoda::present {
@@ -64,19 +65,9 @@ Data data_of(const std::map<std::string, double>& values, const ModelFeatures& f
   return data;
 }
 
-// Ranks from 1; equal values share the mean of theirs.
 VectorXd ranks(const VectorXd& values) {
-  std::vector<Index> order(static_cast<std::size_t>(values.size()));
-  std::iota(order.begin(), order.end(), Index{0});
-  std::sort(order.begin(), order.end(), [&](Index a, Index b) { return values[a] < values[b]; });
-  VectorXd result(values.size());
-  for (std::size_t i = 0; i < order.size();) {
-    std::size_t end = i;
-    while (end < order.size() && values[order[end]] == values[order[i]]) ++end;
-    for (std::size_t k = i; k < end; ++k) result[order[k]] = (static_cast<double>(i + end) + 1) / 2;
-    i = end;
-  }
-  return result;
+  const std::vector<double> all = base::ranks({values.data(), static_cast<std::size_t>(values.size())});
+  return Eigen::Map<const VectorXd>(all.data(), values.size());
 }
 
 double correlation(const VectorXd& a, const VectorXd& b) {

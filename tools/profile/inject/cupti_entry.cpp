@@ -131,13 +131,15 @@ std::set<std::string> loaded_copies() {
 ContextFacts facts_of(Context context) {
   std::uint32_t device = 0;
   check_cupti(library(), call_cupti(library(), "cuptiGetDeviceId", context_of(context), &device), "finding the device");
-  ContextFacts facts{"", device_name(static_cast<CUdevice>(device)), {}};
+  ContextFacts facts{.chip = "",
+                     .device = device_name(static_cast<CUdevice>(device)),
+                     .cupti = std::to_string(library().version()) + " of " + library().path(),
+                     .notes = {}};
   // Times need no profiler, which may be missing where they are not, and which changes how the device runs.
   if (settings().collect != Collect::Times) {
     initialize_profiler();
     facts.chip = chip_name(library(), device);
   }
-  facts.notes.push_back("CUPTI " + std::to_string(library().version()) + " of " + library().path());
   if (const std::set<std::string> copies = loaded_copies(); copies.size() > 1) {
     std::string all;
     for (const std::string& path : copies) all += (all.empty() ? "" : ", ") + path;

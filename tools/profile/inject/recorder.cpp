@@ -80,6 +80,7 @@ bool Recorder::ready(State& state, Context context) {
       const ContextFacts facts = device_.facts(context);
       state.chip = facts.chip;
       sink_->line({"device", std::to_string(context), facts.chip, facts.device});
+      if (!facts.cupti.empty()) sink_->line({"cupti", facts.cupti});
       for (const std::string& text : facts.notes) sink_->line({"note", text});
     } catch (const std::exception& error) {
       fail(state, context, error.what());

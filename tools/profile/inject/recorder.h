@@ -44,6 +44,7 @@ class CounterSession {
 
 struct ContextFacts {
   std::string chip, device;
+  std::string cupti;  // version and place; empty where another library counts
   std::vector<std::string> notes;
 };
 

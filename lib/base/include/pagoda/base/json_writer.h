@@ -9,6 +9,7 @@
 //   std::string text = std::move(json).text();
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -17,14 +18,23 @@
 #include <vector>
 
 #include "pagoda/base/integer.h"
+#include "pagoda/base/settings.h"
 
 #pragma GCC visibility push(default)
 namespace pagoda::base {
 
+struct JsonValue;
+
 class JsonWriter {
  public:
-  // Block: a line per element; Line: the object or array, and all it holds, on one line.
-  enum class Layout { Block, Line };
+  // Block: a line per element; Line: the object or array, and all it holds, on one line; Compact: without spaces, too.
+  enum class Layout { Block, Line, Compact };
+  // Readable: what a terminal would obey is escaped, numbers are as short as can be. Plain: only what JSON itself does
+  // not allow is escaped, and doubles stay doubles ("1.0"); for text that is hashed or that other readers take types
+  // from.
+  enum class Style { Readable, Plain };
+
+  explicit JsonWriter(Style style = Style::Readable) : style_(style) {}
 
   JsonWriter& begin_object(Layout layout = Layout::Block) { return open('{', layout); }
   JsonWriter& end_object() { return close('}'); }
@@ -32,7 +42,7 @@ class JsonWriter {
   JsonWriter& end_array() { return close(']'); }
   JsonWriter& key(std::string_view name);
 
-  // Bytes that are no UTF-8 become U+FFFD; what a terminal would obey is escaped.
+  // Bytes that are no UTF-8 become U+FFFD.
   JsonWriter& value(std::string_view text);
   JsonWriter& value(const char* text) { return value(std::string_view(text)); }
   JsonWriter& value(const std::string& text) { return value(std::string_view(text)); }
@@ -42,8 +52,19 @@ class JsonWriter {
     return value(static_cast<Int>(number));
   }
   JsonWriter& value(bool truth) { return raw(truth ? "true" : "false"); }
-  JsonWriter& value(double number);  // shortest decimal that reads back; null when not finite
+  JsonWriter& value(double number);  // a decimal that reads back; null when not finite
   JsonWriter& null() { return raw("null"); }
+  JsonWriter& value(const Setting& setting);
+  JsonWriter& value(const Settings& settings, Layout layout = Layout::Line);
+  JsonWriter& value(const JsonValue& tree);
+  template <typename T>
+  JsonWriter& value(const std::vector<T>& items) {
+    return on_one_line(items);
+  }
+  template <typename T, std::size_t N>
+  JsonWriter& value(const std::array<T, N>& items) {
+    return on_one_line(items);
+  }
   template <typename T>
   JsonWriter& value(const std::optional<T>& maybe) {
     return maybe ? value(*maybe) : null();
@@ -62,9 +83,26 @@ class JsonWriter {
     return key(name).value(content);
   }
 
+  // The member, or null for an empty text.
+  JsonWriter& member_or_null(std::string_view name, const std::string& text) {
+    return text.empty() ? key(name).null() : member(name, text);
+  }
+  // The member, where there is one.
+  JsonWriter& member_if_any(std::string_view name, const std::string& text) {
+    return text.empty() ? *this : member(name, text);
+  }
+
   std::string text() && { return std::move(text_) + "\n"; }
+  std::string line() && { return std::move(text_); }  // without the end of the line
 
  private:
+  template <typename Items>
+  JsonWriter& on_one_line(const Items& items) {
+    begin_array(Layout::Line);
+    for (const auto& item : items) value(item);
+    return end_array();
+  }
+
   struct Level {
     Layout layout;
     bool empty = true;
@@ -77,6 +115,7 @@ class JsonWriter {
   void separate();
   void append_string(std::string_view text);
 
+  Style style_;
   std::string text_;
   std::vector<Level> levels_;
   bool after_key_ = false;

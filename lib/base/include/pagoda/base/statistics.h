@@ -19,6 +19,8 @@ namespace pagoda::base {
 // Of sorted values, by linear interpolation; `fraction` in [0, 1]. NaN of nothing.
 double quantile(std::span<const double> sorted, double fraction);
 double median(std::span<const double> values);
+// Places in the sorted order, from 1; equal values share the mean of theirs.
+std::vector<double> ranks(std::span<const double> values);
 
 // Confidence interval of the median by order statistics: the number of samples below the median is Binomial(n, 1/2)
 // whatever the distribution. Interpolated between neighbouring order statistics to come close to `confidence`

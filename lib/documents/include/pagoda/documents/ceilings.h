@@ -89,6 +89,7 @@ struct Ceiling {
   base::Settings code;      // of the hot loop as embedded: instruction → how often, "sha256"
   base::Settings counters;  // what the hardware counted over what was credited
   CeilingStatus status = CeilingStatus::Ok;
+  bool pending = false;  // the run ended before its turn; a resumed one measures it
   std::string note;
 
   // value over a theory, in percent; empty where one is unknown.

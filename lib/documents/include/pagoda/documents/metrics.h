@@ -39,6 +39,16 @@
 #pragma GCC visibility push(default)
 namespace pagoda::documents {
 
+enum class QuantityKind : std::uint8_t { Other, Bytes, Flops, Peak };
+
+// What the name of a quantity says: "flops.tf32.tensor" is Flops of "tf32.tensor", "peak.bytes.dram" Peak of
+// "bytes.dram"; "seconds" and "cycles.l2" are Other, of themselves.
+struct QuantityName {
+  QuantityKind kind = QuantityKind::Other;
+  std::string_view of;  // part of the name
+};
+QuantityName quantity_name(std::string_view id);
+
 struct MetricTerm {
   std::string metric;  // with rollup: "dram__bytes_read.sum"
   double weight = 1;   // into SI units and operations
@@ -55,6 +65,8 @@ struct MetricFormula {
 struct MetricQuantity {
   std::string id;
   std::vector<MetricFormula> formulas;  // the first whose metrics were collected holds; at least one
+
+  QuantityName name() const { return quantity_name(id); }
 };
 
 struct MetricGroup {

@@ -37,6 +37,7 @@ struct ProcessRecord {
   std::string process, command;
   std::vector<std::vector<std::string>> metrics;
   std::vector<RecordedLaunch> launches;  // in order
+  std::string cupti;                     // that counted or timed: version and place
   std::vector<std::string> chips, devices, notes, ranges;
   std::map<std::string, RecordedDevice> device_of;  // by context
   std::vector<documents::Missing> lost;             // what: how many launches
