@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""Sees that a shared libpagoda exports what public headers declare and nothing else: exports_test.py LIBRARY."""
+"""Sees that a shared libpagoda exports what public headers declare and nothing else: exports_test.py LIBRARY [FOLDER].
+
+FOLDER holds the objects of the tools: what they take from the library must be among its names.
+"""
 import pathlib
 import re
 import subprocess
@@ -37,6 +40,12 @@ def is_public(name, names, namespaces):
     return bool(prefixes & names) or (parts[-1].startswith("operator") and "::".join(parts[:-1]) in namespaces)
 
 
+def mangled(option, files):
+    """Symbols of namespace pagoda, as the linker sees them."""
+    text = subprocess.run(["nm", option, *files], check=True, capture_output=True, text=True).stdout
+    return {line.split()[-1] for line in text.splitlines() if re.search(r" _ZN?[KVTSI]*N?K?6pagoda", line)}
+
+
 def main():
     names, namespaces = public_names(pathlib.Path(__file__).parents[2])
     symbols = sorted(set(exported(sys.argv[1])))
@@ -46,8 +55,16 @@ def main():
     absent = [name for name in NEEDED if not any(name in symbol.split("::") for symbol in symbols)]
     for name in absent:
         print(f"{name} is declared by a public header and not exported")
-    print(f"{len(symbols)} names exported, {len(internal)} of them internal")
-    return bool(internal or absent)
+    objects = [str(path) for folder in sys.argv[2:] for path in sorted(pathlib.Path(folder).rglob("*.o"))]
+    lacking = set()
+    if objects:
+        lacking = mangled("--undefined-only", objects) - mangled("--defined-only", objects)
+        lacking -= set(subprocess.run(["nm", "-D", "--defined-only", "-j", sys.argv[1]], check=True, capture_output=True,
+                                      text=True).stdout.split())
+    for name in sorted(lacking):
+        print(f"the tools take {name} from the library, which does not export it")
+    print(f"{len(symbols)} names exported, {len(internal)} of them internal; {len(objects)} objects of tools")
+    return bool(internal or absent or lacking)
 
 
 if __name__ == "__main__":

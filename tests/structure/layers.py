@@ -8,7 +8,8 @@ Rules, all read from the files themselves:
   A public header belongs to the folder that implements it: that of the source of its name, else of those that include
   it first, else of those that define its functions. A header that no single folder implements is a folder of its own.
 * A tool uses public headers only. A test also uses private headers, of the one layer that it tests.
-* Public headers include only public headers and C++'s own.
+* Public headers include only public headers and C++'s own, and declare between #pragma GCC visibility push(default)
+  and pop: a shared library hides everything else.
 * No two public types share a name, and no two types of the library a qualified name.
 * Names that explain nothing outside their folder (GENERIC) stay out of the namespaces `pagoda` and `pagoda::core`.
 """
@@ -165,6 +166,13 @@ def foreign_includes(tree):
                 yield f"{path}: a public header that includes <{name}>"
             if quote == '"' and not tree.resolve(path, name):
                 yield f"{path}: includes \"{name}\", which is no header of Pagoda"
+
+
+def hidden_headers(tree):
+    exported = r"^#pragma GCC visibility push\(default\)\nnamespace (?:.*\n)*#pragma GCC visibility pop\n"
+    for path in tree.public.values():
+        if path.split("/")[1] in tree.layers and not re.search(exported, tree.text[path], re.M):
+            yield f"{path}: declares outside #pragma GCC visibility push(default) and pop; a shared library would hide it"
 
 
 def commands(text):
@@ -342,7 +350,7 @@ def names(tree):
 def check(root, known_edges, known):
     """What breaks a rule and is not known, as sentences."""
     tree = Tree(root)
-    found = [sentence for rule in (upward_includes, private_includes, foreign_includes, upward_links,
+    found = [sentence for rule in (upward_includes, private_includes, foreign_includes, hidden_headers, upward_links,
                                    include_directories, names) for sentence in rule(tree)]
     stale = [f"KNOWN: \"{entry}\" no longer occurs; remove the entry" for entry in known if entry not in found]
     return [entry for entry in found if entry not in known] + stale + list(circles(tree, known_edges))

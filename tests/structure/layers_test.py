@@ -6,20 +6,22 @@ import unittest
 
 import layers
 
+PUSH, POP = "#pragma GCC visibility push(default)\n", "#pragma GCC visibility pop\n"
+
 # Two layers, a bridge, a tool and a test, all in order. pure.h has no implementer; size.h is declared by what b defines.
 TREE = {
     "lib/CMakeLists.txt": "set(PAGODA_LAYERS low high)\n",
     "lib/low/CMakeLists.txt": "pagoda_layer(low SOURCES\n  a/one.cpp)\n",
-    "lib/low/include/pagoda/low/one.h": "#include <vector>\nnamespace pagoda { struct One { int kernel; }; int one(); }\n",
-    "lib/low/include/pagoda/low/pure.h": "namespace pagoda { struct Pure {}; }\n",
-    "lib/low/include/pagoda/low/size.h": "namespace pagoda { int size(); }\n",
+    "lib/low/include/pagoda/low/one.h": "#include <vector>\n" + PUSH + "namespace pagoda { struct One { int kernel; }; int one(); }\n" + POP,
+    "lib/low/include/pagoda/low/pure.h": PUSH + "namespace pagoda { struct Pure {}; }\n" + POP,
+    "lib/low/include/pagoda/low/size.h": PUSH + "namespace pagoda { int size(); }\n" + POP,
     "lib/low/a/one.cpp": '#include "pagoda/low/one.h"\n#include "a/inner.h"\n#include "pagoda/low/pure.h"\n',
     "lib/low/a/inner.h": "namespace pagoda { struct Inner {}; namespace { struct Local {}; } }\n",
     "lib/low/b/two.cpp": '#include "b/two.h"\n#include "pagoda/low/size.h"\n#include "a/inner.h"\n'
                          "namespace pagoda { namespace { struct Local {}; } int size() { return 0; } }\n",
     "lib/low/b/two.h": '#include "pagoda/low/one.h"\n',
     "lib/high/CMakeLists.txt": "pagoda_layer(high LINK pagoda::low SOURCES top.cpp)\n",
-    "lib/high/include/pagoda/high/top.h": '#include "pagoda/low/pure.h"\nnamespace pagoda { struct Top {}; }\n',
+    "lib/high/include/pagoda/high/top.h": '#include "pagoda/low/pure.h"\n' + PUSH + "namespace pagoda { struct Top {}; }\n" + POP,
     "lib/high/top.cpp": '#include "pagoda/high/top.h"\n',
     "lib/bridges/other/include/pagoda/other.h": '#include <other/types.h>\n#include "pagoda/low/one.h"\n',
     "tools/CMakeLists.txt": "target_link_libraries(tool PRIVATE pagoda::pagoda)\n",
@@ -39,6 +41,7 @@ OFFENCES = [
     ("lib/low/include/pagoda/low/one.h", '#include "a/inner.h"', "lib/low/a/inner.h, which is private"),
     ("lib/low/include/pagoda/low/one.h", "#include <nlohmann/json.hpp>", "includes <nlohmann/json.hpp>"),
     ("lib/low/include/pagoda/low/one.h", '#include "fmt/core.h"', 'includes "fmt/core.h"'),
+    ("lib/low/include/pagoda/low/bare.h", "namespace pagoda { int bare(); }", "a shared library would hide it"),
     ("lib/low/CMakeLists.txt", "target_link_libraries(pagoda_low PRIVATE pagoda::high)", "links pagoda::high"),
     ("lib/low/CMakeLists.txt", "target_link_libraries(pagoda_low PRIVATE pagoda_high)", "links pagoda_high"),
     ("lib/high/CMakeLists.txt", "target_link_libraries(pagoda_high PRIVATE pagoda::pagoda)", "links pagoda::pagoda"),

@@ -8,6 +8,7 @@
 
 #include "pagoda/base/integer.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::base {
 
 class CsvLine {
@@ -33,3 +34,4 @@ class CsvLine {
 };
 
 }  // namespace pagoda::base
+#pragma GCC visibility pop

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace pagoda::base {
 
 class CsvReader {
@@ -28,3 +29,4 @@ class CsvReader {
 std::optional<double> printed_number(std::string_view text);
 
 }  // namespace pagoda::base
+#pragma GCC visibility pop

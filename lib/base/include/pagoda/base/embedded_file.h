@@ -4,6 +4,7 @@
 #include <span>
 #include <string_view>
 
+#pragma GCC visibility push(default)
 namespace pagoda::base {
 
 struct EmbeddedFile {
@@ -12,3 +13,4 @@ struct EmbeddedFile {
 };
 
 }  // namespace pagoda::base
+#pragma GCC visibility pop

@@ -4,6 +4,7 @@
 
 #include <stdexcept>
 
+#pragma GCC visibility push(default)
 namespace pagoda::base {
 
 // Unusable input. what() names the subject, what was found, what was expected and the remedy, in one line.
@@ -13,6 +14,7 @@ class Error : public std::runtime_error {
 };
 
 }  // namespace pagoda::base
+#pragma GCC visibility pop
 
 namespace pagoda {
 using base::Error;

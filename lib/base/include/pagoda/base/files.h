@@ -8,6 +8,7 @@
 
 #include "pagoda/base/error.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::base {
 
 // The whole file, of at most `limit` bytes; what is no regular file is read to its end. Throws Error that names it, the
@@ -24,3 +25,4 @@ void write_file(const std::string& path, std::string_view text);
 void check_writable(const std::string& path);
 
 }  // namespace pagoda::base
+#pragma GCC visibility pop

@@ -21,6 +21,7 @@
 #include "pagoda/base/fail.h"
 #include "pagoda/base/settings.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::base {
 
 struct JsonMember;
@@ -135,3 +136,4 @@ JsonDocument parse_json_elements(std::string_view text, std::string_view subject
                                  const std::function<void(const JsonField&, std::size_t)>& each);
 
 }  // namespace pagoda::base
+#pragma GCC visibility pop

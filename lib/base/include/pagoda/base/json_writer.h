@@ -20,6 +20,7 @@
 #include "pagoda/base/integer.h"
 #include "pagoda/base/settings.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::base {
 
 struct JsonValue;
@@ -121,3 +122,4 @@ class JsonWriter {
 };
 
 }  // namespace pagoda::base
+#pragma GCC visibility pop

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 
+#pragma GCC visibility push(default)
 namespace pagoda::base {
 
 // Probability of at least `wins` pairs (a_i > b_j) of n·m where all orders are equally likely (Mann and Whitney 1947).
@@ -30,3 +31,4 @@ std::optional<std::array<double, 3>> shift_interval(std::span<const double> a, s
                                                     double confidence);
 
 }  // namespace pagoda::base
+#pragma GCC visibility pop

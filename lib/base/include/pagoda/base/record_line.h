@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace pagoda::base {
 
 // Tabs, line ends and backslashes of a word, so that they do not end it.
@@ -33,3 +34,4 @@ inline std::vector<std::string> split_line(std::string_view line) {
 }
 
 }  // namespace pagoda::base
+#pragma GCC visibility pop

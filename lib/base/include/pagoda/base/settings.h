@@ -6,6 +6,7 @@
 #include <string>
 #include <variant>
 
+#pragma GCC visibility push(default)
 namespace pagoda::base {
 
 // A setting of a kernel, or a fact of the machine; monostate is: not known.
@@ -16,3 +17,4 @@ using Settings = std::map<std::string, Setting>;
 std::string setting_text(const Setting& setting);
 
 }  // namespace pagoda::base
+#pragma GCC visibility pop

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#pragma GCC visibility push(default)
 namespace pagoda::base {
 
 std::array<std::uint8_t, 32> sha256(std::string_view bytes);
@@ -14,3 +15,4 @@ std::string hex(const std::array<std::uint8_t, 32>& digest);
 std::string base64(const std::array<std::uint8_t, 32>& digest);
 
 }  // namespace pagoda::base
+#pragma GCC visibility pop

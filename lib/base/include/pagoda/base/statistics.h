@@ -13,6 +13,7 @@
 #include <span>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace pagoda::base {
 
 // Of sorted values, by linear interpolation; `fraction` in [0, 1]. NaN of nothing.
@@ -64,3 +65,4 @@ bool settled(std::span<const double> series, std::size_t window, double toleranc
 double relative_trend(std::span<const double> series);
 
 }  // namespace pagoda::base
+#pragma GCC visibility pop

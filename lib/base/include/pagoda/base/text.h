@@ -9,6 +9,7 @@
 
 #include "pagoda/base/integer.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::base {
 
 inline constexpr char32_t kReplacement = 0xFFFD;
@@ -62,3 +63,4 @@ std::string aligned(const Grid& grid, std::size_t width);
 std::string printable(std::string_view text);
 
 }  // namespace pagoda::base
+#pragma GCC visibility pop

@@ -13,6 +13,7 @@
 #include <span>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace pagoda::base {
 
 struct TimingOptions {
@@ -48,3 +49,4 @@ Latency summarize_latency(std::span<const double> seconds, double half_width);
 Timing time_runs(const std::function<std::vector<double>(std::int64_t)>& run, const TimingOptions& options);
 
 }  // namespace pagoda::base
+#pragma GCC visibility pop

@@ -13,6 +13,7 @@
 #include "pagoda/core/graph.h"
 #include "pagoda/core/rule.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::inline core {
 
 struct AnalyzeOptions {
@@ -88,3 +89,4 @@ struct Analysis {
 Analysis bind_dims(const Analysis& analysis, const Bindings& bindings);
 
 }  // namespace pagoda::inline core
+#pragma GCC visibility pop

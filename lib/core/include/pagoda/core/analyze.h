@@ -7,9 +7,11 @@
 
 #include "pagoda/core/analysis.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::inline core {
 
 // Throws Error for contradictory bindings, cycles and what else makes the whole model unusable.
 Analysis analyze(const Model& model, const AnalyzeOptions& options = {});
 
 }  // namespace pagoda::inline core
+#pragma GCC visibility pop

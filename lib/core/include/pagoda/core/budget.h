@@ -15,6 +15,7 @@
 #include "pagoda/core/roofline.h"
 #include "pagoda/core/traffic.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::inline core {
 
 enum class BudgetKind : std::uint8_t {
@@ -57,3 +58,4 @@ struct BudgetResult {
 BudgetResult check_budget(const Budget& budget, const Analysis& analysis, const BudgetOptions& options);
 
 }  // namespace pagoda::inline core
+#pragma GCC visibility pop

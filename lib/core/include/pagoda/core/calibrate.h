@@ -16,6 +16,7 @@
 
 #include "pagoda/core/predict.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::inline core {
 
 struct TimedRun {
@@ -66,3 +67,4 @@ Factors interval_factors(std::span<const double> log_errors, std::span<const std
 double rank_correlation(std::span<const double> a, std::span<const double> b);
 
 }  // namespace pagoda::inline core
+#pragma GCC visibility pop

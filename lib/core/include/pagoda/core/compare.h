@@ -13,6 +13,7 @@
 #include "pagoda/core/analyze.h"
 #include "pagoda/core/graph.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::inline core {
 
 // How two nodes were found to be the same, surest first.
@@ -38,3 +39,4 @@ struct Comparison {
 Comparison compare(const Model& before_model, const Analysis& before, const Model& after_model, const Analysis& after);
 
 }  // namespace pagoda::inline core
+#pragma GCC visibility pop

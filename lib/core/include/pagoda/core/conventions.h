@@ -18,6 +18,7 @@
 #include "pagoda/core/analyze.h"
 #include "pagoda/core/graph.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::inline core {
 
 struct PagodaCount {
@@ -37,3 +38,4 @@ struct PagodaCounts {
 PagodaCounts pagoda_counts(const Model& model, const Analysis& analysis, std::int64_t batch = 1);
 
 }  // namespace pagoda::inline core
+#pragma GCC visibility pop

@@ -9,6 +9,7 @@
 #include "pagoda/core/dim.h"
 #include "pagoda/core/tensor_type.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::inline core {
 
 // How a node enters the totals.
@@ -76,3 +77,4 @@ std::string_view to_string(Convention convention);
 Dim flops(const OpCost& cost, Convention convention = Convention::Flops);
 
 }  // namespace pagoda::inline core
+#pragma GCC visibility pop

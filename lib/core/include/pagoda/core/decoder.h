@@ -16,6 +16,7 @@
 #include "pagoda/core/diagnostic.h"
 #include "pagoda/core/peculiarity.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::inline core {
 
 enum class Phase : std::uint8_t {
@@ -57,3 +58,4 @@ PhaseSizes phase_sizes(const Model& model, const Analysis& analysis, const Phase
 Analysis in_phase(const Analysis& analysis, const PhaseSizes& sizes);
 
 }  // namespace pagoda::inline core
+#pragma GCC visibility pop

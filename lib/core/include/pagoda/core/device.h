@@ -20,6 +20,7 @@
 #include "pagoda/base/error.h"
 #include "pagoda/core/tensor_type.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::inline core {
 
 // A number in SI units and where it comes from: a document, a derivation, a measurement or a stated assumption.
@@ -117,3 +118,4 @@ class UnknownDevice : public Error {
 DeviceSpec in_power_mode(const DeviceSpec& spec, std::string_view mode);
 
 }  // namespace pagoda::inline core
+#pragma GCC visibility pop

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#pragma GCC visibility push(default)
 namespace pagoda::inline core {
 
 enum class Severity : std::uint8_t { Info, Warning, Error };
@@ -28,3 +29,4 @@ struct Diagnostic {
 std::string_view to_string(Severity severity);
 
 }  // namespace pagoda::inline core
+#pragma GCC visibility pop

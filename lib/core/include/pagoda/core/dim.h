@@ -26,6 +26,7 @@
 #include "pagoda/base/error.h"
 #include "pagoda/base/integer.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::inline core {
 
 using base::to_string;  // of counts, beside the overloads for this layer's types
@@ -141,3 +142,4 @@ using Shape = std::vector<Dim>;
 Dim element_count(const Shape& shape);
 
 }  // namespace pagoda::inline core
+#pragma GCC visibility pop

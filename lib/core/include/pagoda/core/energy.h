@@ -14,6 +14,7 @@
 #include <optional>
 #include <utility>
 
+#pragma GCC visibility push(default)
 namespace pagoda::inline core {
 
 struct EnergyModel {
@@ -59,3 +60,4 @@ double peak_watts(const EnergyModel& model);
 std::optional<std::pair<double, double>> capped_intensities(const EnergyModel& model);
 
 }  // namespace pagoda::inline core
+#pragma GCC visibility pop

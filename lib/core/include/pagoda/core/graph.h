@@ -13,6 +13,7 @@
 #include "pagoda/core/dim.h"
 #include "pagoda/core/tensor_type.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::inline core {
 
 using ValueId = std::int32_t;  // index into Graph::values
@@ -140,3 +141,4 @@ std::optional<std::int64_t> imported_opset(const std::map<std::string, std::int6
 const std::string& display_name(const Graph& graph, const Node& node);
 
 }  // namespace pagoda::inline core
+#pragma GCC visibility pop

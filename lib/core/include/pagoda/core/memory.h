@@ -23,6 +23,7 @@
 #include "pagoda/core/analysis.h"
 #include "pagoda/core/graph.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::inline core {
 
 // For reports: what the peak leaves out.
@@ -97,3 +98,4 @@ struct MemoryPlan {
 MemoryPlan plan_memory(const Model& model, const Analysis& analysis, const MemoryOptions& options = {});
 
 }  // namespace pagoda::inline core
+#pragma GCC visibility pop

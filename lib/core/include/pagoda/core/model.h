@@ -13,6 +13,7 @@
 
 #include "pagoda/core/graph.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::inline core {
 
 // Tensors that keep their data in a skeleton, and whose values shape arithmetic can therefore see.
@@ -74,3 +75,4 @@ class MappedFile {
 };
 
 }  // namespace pagoda::inline core
+#pragma GCC visibility pop

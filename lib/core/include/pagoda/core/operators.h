@@ -7,6 +7,7 @@
 
 #include "pagoda/core/op_facts.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::inline core {
 
 struct OperatorInfo {
@@ -24,3 +25,4 @@ std::vector<OperatorInfo> operators();
 OpFacts operator_facts(std::string_view domain, std::string_view name);
 
 }  // namespace pagoda::inline core
+#pragma GCC visibility pop

@@ -26,6 +26,7 @@
 #include "pagoda/core/device.h"
 #include "pagoda/core/graph.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::inline core {
 
 enum class KernelClass : std::uint8_t {
@@ -165,3 +166,4 @@ std::optional<KernelRates> kernel_rates(const DeviceSpec& device);
 double kernel_seconds(const KernelLaunch& kernel, const KernelRates& rates, const Calibration& calibration);
 
 }  // namespace pagoda::inline core
+#pragma GCC visibility pop

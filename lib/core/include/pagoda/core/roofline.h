@@ -37,6 +37,7 @@
 #include "pagoda/core/dim.h"
 #include "pagoda/core/traffic.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::inline core {
 
 struct RooflineOptions {
@@ -126,3 +127,4 @@ struct RooflinePoint {
 RooflinePoint roofline_point(double flops, double bytes, double peak_flops_per_second, double bytes_per_second);
 
 }  // namespace pagoda::inline core
+#pragma GCC visibility pop

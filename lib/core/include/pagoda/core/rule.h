@@ -25,6 +25,7 @@
 #include "pagoda/core/graph.h"
 #include "pagoda/core/op_facts.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::inline core {
 
 class OpContext;
@@ -138,3 +139,4 @@ class OpContext {
 };
 
 }  // namespace pagoda::inline core
+#pragma GCC visibility pop

@@ -17,6 +17,7 @@
 #include "pagoda/core/analyze.h"
 #include "pagoda/core/graph.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::inline core {
 
 // What operators do; each row of an analysis that runs is of one class.
@@ -77,3 +78,4 @@ struct Feature {
 std::vector<Feature> features(const StructureProfile& profile);
 
 }  // namespace pagoda::inline core
+#pragma GCC visibility pop

@@ -18,6 +18,7 @@
 #include "pagoda/core/roofline.h"
 #include "pagoda/core/traffic.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::inline core {
 
 // "batch", the name of a dim as the file has it, or of a size that the data decide; and its values, in order.
@@ -86,3 +87,4 @@ Sweep sweep(const Model& model, const Analysis& analysis, const std::vector<Swee
             const SweepOptions& options = {});
 
 }  // namespace pagoda::inline core
+#pragma GCC visibility pop

@@ -6,6 +6,7 @@
 
 #include "pagoda/core/dim.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::inline core {
 
 // The numbering is that of onnx.TensorProto.DataType, up to ONNX 1.23.
@@ -63,3 +64,4 @@ struct TensorType {
 std::string to_string(const TensorType& type);
 
 }  // namespace pagoda::inline core
+#pragma GCC visibility pop

@@ -29,6 +29,7 @@
 #include "pagoda/core/analysis.h"
 #include "pagoda/core/graph.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::inline core {
 
 enum class TrafficModel : std::uint8_t { Unfused, Fused, Resident };
@@ -97,3 +98,4 @@ struct Traffic {
 Traffic traffic(const Model& model, const Analysis& analysis, const TrafficOptions& options = {});
 
 }  // namespace pagoda::inline core
+#pragma GCC visibility pop

@@ -35,6 +35,7 @@
 #include "pagoda/core/cost.h"
 #include "pagoda/core/graph.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::inline core {
 
 enum class Optimizer : std::uint8_t { Sgd, Momentum, Adam, AdamW };
@@ -153,3 +154,4 @@ OpCost optimizer_cost(const TrainingOptions& options, ElementType weight, const 
 PagodaCount pagoda_training(const PagodaCount& forward);
 
 }  // namespace pagoda::inline core
+#pragma GCC visibility pop

@@ -10,6 +10,7 @@
 
 #include "pagoda/core/predict.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::documents {
 
 std::vector<std::string> calibration_ids();  // sorted
@@ -22,3 +23,4 @@ Calibration parse_calibration(std::string_view json, std::string_view subject);
 std::string to_json(const Calibration& calibration);
 
 }  // namespace pagoda::documents
+#pragma GCC visibility pop

@@ -21,6 +21,7 @@
 #include "pagoda/base/error.h"
 #include "pagoda/base/settings.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::documents {
 
 enum class CeilingKind : std::uint8_t { Compute, Bandwidth, Latency, Energy };
@@ -178,3 +179,4 @@ struct Agreement {
 Agreement agreement(const CeilingsDocument& now, const CeilingsDocument& baseline);
 
 }  // namespace pagoda::documents
+#pragma GCC visibility pop

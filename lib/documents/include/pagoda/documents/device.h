@@ -13,6 +13,7 @@
 
 #include "pagoda/core/device.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::documents {
 
 std::vector<std::string> device_ids();  // sorted
@@ -30,3 +31,4 @@ DeviceSpec parse_device(std::string_view json, std::string_view subject);
 DeviceSpec find_device(std::string_view name_or_path);
 
 }  // namespace pagoda::documents
+#pragma GCC visibility pop

@@ -4,8 +4,10 @@
 #include "pagoda/base/json_writer.h"
 #include "pagoda/core/dim.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda {
 
 void write_json(base::JsonWriter& json, const Dim& dim);
 
 }  // namespace pagoda
+#pragma GCC visibility pop

@@ -10,6 +10,7 @@
 #include "pagoda/base/error.h"
 #include "pagoda/base/settings.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::documents {
 
 // What one experiment runs: axis → value. "model_file" is the path of a model's file, and "model_sha256" its content.
@@ -43,3 +44,4 @@ struct Experiment {
 };
 
 }  // namespace pagoda::documents
+#pragma GCC visibility pop

@@ -22,6 +22,7 @@
 #include "pagoda/base/error.h"
 #include "pagoda/documents/ceilings.h"  // Settings
 
+#pragma GCC visibility push(default)
 namespace pagoda::documents {
 
 // A quantity over repeated runs, beside its median.
@@ -164,3 +165,4 @@ Measured parse_measured(std::string_view json, std::string_view subject);
 Measured load_measured(const std::string& path);
 
 }  // namespace pagoda::documents
+#pragma GCC visibility pop

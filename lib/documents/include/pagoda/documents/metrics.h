@@ -36,6 +36,7 @@
 #include "pagoda/base/error.h"
 #include "pagoda/documents/measured.h"  // Missing
 
+#pragma GCC visibility push(default)
 namespace pagoda::documents {
 
 enum class QuantityKind : std::uint8_t { Other, Bytes, Flops, Peak };
@@ -118,3 +119,4 @@ bool is_peak_metric(std::string_view metric);
 std::map<std::string, double> evaluate_metrics(const ChipMetrics& chip, const std::map<std::string, double>& values);
 
 }  // namespace pagoda::documents
+#pragma GCC visibility pop

@@ -18,6 +18,7 @@
 #include "pagoda/base/timing.h"
 #include "pagoda/documents/experiment.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::documents {
 
 // Ok; Failed: it said so, exited with an error or crashed; Timeout and OutOfMemory: beyond its limits, or the system's
@@ -107,3 +108,4 @@ ResultSet parse_results(std::string_view jsonl, std::string_view subject);
 ResultSet load_results(const std::string& path);
 
 }  // namespace pagoda::documents
+#pragma GCC visibility pop

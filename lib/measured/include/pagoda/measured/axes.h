@@ -9,6 +9,7 @@
 
 #include "pagoda/documents/experiment.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::measured::bench {
 
 enum class AxisType : std::uint8_t { Text, Integer };
@@ -48,3 +49,4 @@ bool is_built_in(std::string_view backend);
 std::string backend_list();  // "ort, torch, jax, …"
 
 }  // namespace pagoda::measured::bench
+#pragma GCC visibility pop

@@ -16,6 +16,7 @@
 
 #include "pagoda/base/error.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::measured {
 
 struct EnergyRow {
@@ -48,3 +49,4 @@ EnergyFit fit_energy(const std::vector<std::string>& names, const std::vector<En
                      const EnergyFitOptions& options = {});
 
 }  // namespace pagoda::measured
+#pragma GCC visibility pop

@@ -3,6 +3,7 @@
 
 #include "pagoda/documents/ceilings.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::measured {
 
 // Whether that kernel is anywhere surely faster than our roof: whether the interval of a median ratio lies above 1.
@@ -12,3 +13,4 @@ namespace pagoda::measured {
 documents::CeilingCheck judge(documents::ErtComparison& comparison);
 
 }  // namespace pagoda::measured
+#pragma GCC visibility pop

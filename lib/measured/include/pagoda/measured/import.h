@@ -25,6 +25,7 @@
 #include "pagoda/base/error.h"
 #include "pagoda/documents/measured.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::measured {
 
 enum class ProfileFormat : std::uint8_t { OnnxRuntime, TensorRt, Ncu, Kineto, Jetson, Measured };
@@ -51,3 +52,4 @@ documents::Measured import_profile(std::string_view text, std::string_view subje
 documents::Measured load_profile(const std::string& path, const ImportOptions& options = {});
 
 }  // namespace pagoda::measured
+#pragma GCC visibility pop

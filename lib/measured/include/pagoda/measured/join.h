@@ -30,6 +30,7 @@
 #include "pagoda/base/error.h"
 #include "pagoda/documents/measured.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::measured {
 
 // What a join needs of one row of pagoda.estimate/1.
@@ -100,3 +101,4 @@ std::string join_report(const documents::Measured& measured, const EstimateDocum
                         std::size_t width = 0);
 
 }  // namespace pagoda::measured
+#pragma GCC visibility pop

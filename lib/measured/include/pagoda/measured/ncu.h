@@ -20,6 +20,7 @@
 #include "pagoda/documents/measured.h"
 #include "pagoda/measured/import.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::measured::profile {
 
 struct NcuRequest {
@@ -100,3 +101,4 @@ std::string verification_report(const CountComparison& verification);
 std::string verification_json(const CountComparison& verification);
 
 }  // namespace pagoda::measured::profile
+#pragma GCC visibility pop

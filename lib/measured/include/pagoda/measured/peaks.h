@@ -6,6 +6,7 @@
 
 #include "pagoda/documents/measured.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::measured {
 
 // Of each peak that is known, the share that the kernel reached over its time: 0.62 of "bytes.dram". Peaks of
@@ -14,3 +15,4 @@ std::map<std::string, double> shares_of_peak(const documents::MeasuredKernel& ke
                                              const documents::MeasuredDevice& device);
 
 }  // namespace pagoda::measured
+#pragma GCC visibility pop

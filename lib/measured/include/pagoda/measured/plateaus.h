@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace pagoda::measured {
 
 struct WorkingSetPoint {
@@ -46,3 +47,4 @@ std::vector<Plateau> find_plateaus(std::span<const WorkingSetPoint> sweep, const
 std::vector<std::size_t> change_points(std::span<const double> values, std::size_t min_points = 2, double penalty = 4);
 
 }  // namespace pagoda::measured
+#pragma GCC visibility pop

@@ -18,6 +18,7 @@
 #include "pagoda/documents/measured.h"
 #include "pagoda/documents/metrics.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::measured::profile {
 
 struct RecordedLaunch {
@@ -94,3 +95,4 @@ enum class TableBy : std::uint8_t { Kernel, Node };
 std::string profile_table(const documents::Measured& measured, std::size_t top, TableBy by = TableBy::Kernel);
 
 }  // namespace pagoda::measured::profile
+#pragma GCC visibility pop

@@ -45,6 +45,7 @@
 #include "pagoda/documents/experiment.h"
 #include "pagoda/documents/result.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::measured {
 
 // The forms of a model; empty: there is none. A study's model without an entry in [models] is a file when its name
@@ -130,3 +131,4 @@ struct StudyStatus {
 StudyStatus study_status(const std::vector<documents::Experiment>& experiments, const documents::ResultSet& done);
 
 }  // namespace pagoda::measured
+#pragma GCC visibility pop

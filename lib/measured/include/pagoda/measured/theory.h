@@ -16,6 +16,7 @@
 #include "pagoda/core/device.h"
 #include "pagoda/documents/ceilings.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::measured {
 
 // As a CUDA driver reports them; 0 is: not reported.
@@ -77,3 +78,4 @@ inline constexpr double kImpossibleAbove = 1.005;
 bool impossible(const documents::Ceiling& ceiling);
 
 }  // namespace pagoda::measured
+#pragma GCC visibility pop

@@ -23,6 +23,7 @@
 #include "pagoda/core/device.h"
 #include "pagoda/documents/device.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::present {
 
 // A file as it was given: its path, for messages and provenance, and its content.
@@ -63,3 +64,4 @@ std::string plot_png(const PlotInput& input, const PlotOptions& options = {});
 std::string plot_pdf(const PlotInput& input, const PlotOptions& options = {});
 
 }  // namespace pagoda::present
+#pragma GCC visibility pop

@@ -37,6 +37,7 @@
 #include "pagoda/core/traffic.h"
 #include "pagoda/core/train.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::present {
 
 enum class Rows : std::uint8_t {
@@ -164,3 +165,4 @@ std::string impossible_size(const Analysis& analysis);
 std::string free_dims_report(const Analysis& analysis);
 
 }  // namespace pagoda::present
+#pragma GCC visibility pop

@@ -21,6 +21,7 @@
 #include "pagoda/documents/measured.h"
 #include "pagoda/documents/result.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::present {
 
 // --- tables ---------------------------------------------------------------------------------------------------------
@@ -189,3 +190,4 @@ std::string explanation_report(const Explanation& explanation, ReportFormat form
 documents::Measured measured_of(const documents::Result& result);
 
 }  // namespace pagoda::present
+#pragma GCC visibility pop

@@ -13,6 +13,7 @@
 
 #include "pagoda/core/graph.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda {
 
 // The model of `proto`. Weights are neither copied nor serialised: of a large tensor only its length is kept, and its
@@ -21,3 +22,4 @@ namespace pagoda {
 Model to_model(const ::onnx::ModelProto& proto, const std::string& directory = "");
 
 }  // namespace pagoda
+#pragma GCC visibility pop
