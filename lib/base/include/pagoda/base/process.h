@@ -16,6 +16,7 @@
 
 #include "pagoda/base/error.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::base {
 
 enum class Stream : std::uint8_t {
@@ -99,3 +100,4 @@ Output ask_in_child(const std::function<int(int to)>& ask, double seconds);
 bool write_all(int descriptor, std::string_view text);
 
 }  // namespace pagoda::base
+#pragma GCC visibility pop

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <initializer_list>
 
+#pragma GCC visibility push(default)
 namespace pagoda::inline core {
 
 enum class OpKind : std::uint8_t {
@@ -177,3 +178,4 @@ struct OpFacts {
 };
 
 }  // namespace pagoda::inline core
+#pragma GCC visibility pop

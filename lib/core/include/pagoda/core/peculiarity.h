@@ -3,6 +3,7 @@
 
 #include <string_view>
 
+#pragma GCC visibility push(default)
 namespace pagoda::inline core {
 
 struct Peculiarity {
@@ -12,3 +13,4 @@ struct Peculiarity {
 };
 
 }  // namespace pagoda::inline core
+#pragma GCC visibility pop
