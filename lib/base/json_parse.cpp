@@ -23,12 +23,12 @@ void finish(JsonValue::Object& object) {
 // What the parser calls. With `each`, the outermost value and the array of elements in it are not built.
 class Builder {
  public:
-  Builder(std::string_view subject, std::string_view remedy, const char* key, const Each* each)
-      : subject_(subject), remedy_(remedy), key_(key), each_(each) {}
+  Builder(std::string_view subject, std::string_view remedy, const char* key, const Each* each, bool is_required)
+      : subject_(subject), remedy_(remedy), key_(key), each_(each), is_required_(is_required) {}
 
   JsonValue result() && {
     if (!each_) return std::move(root_);
-    if (!saw_elements_) fail(subject_, std::string("has no array \"") + key_ + "\"");
+    if (is_required_ && !saw_elements_) fail(subject_, std::string("has no array \"") + key_ + "\"");
     finish(rest_);
     return {std::move(rest_)};
   }
@@ -74,6 +74,7 @@ class Builder {
     }
     if (outer_ == Outer::Object && open_.empty() && !in_elements_ && member_ == key_ && container.is_array()) {
       in_elements_ = saw_elements_ = true;
+      rest_.push_back({member_, std::move(container)});
       return true;
     }
     open_.push_back({std::move(container), {}});
@@ -115,6 +116,7 @@ class Builder {
   std::string_view subject_, remedy_;
   const char* key_;
   const Each* each_;
+  bool is_required_;
   JsonValue root_;
   JsonValue::Object rest_;
   Outer outer_ = Outer::None;
@@ -132,11 +134,12 @@ JsonDocument parse(std::string_view text, std::string_view subject, Builder buil
 }  // namespace
 
 JsonDocument parse_json(std::string_view text, std::string_view subject, std::string_view remedy) {
-  return parse(text, subject, Builder(subject, remedy, "", nullptr));
+  return parse(text, subject, Builder(subject, remedy, "", nullptr, false));
 }
 
-JsonDocument parse_json_elements(std::string_view text, std::string_view subject, const char* key, const Each& each) {
-  return parse(text, subject, Builder(subject, "the file may have been cut off or damaged", key, &each));
+JsonDocument parse_json_elements(std::string_view text, std::string_view subject, const char* key, const Each& each,
+                                 bool is_required) {
+  return parse(text, subject, Builder(subject, "the file may have been cut off or damaged", key, &each, is_required));
 }
 
 std::string json_number(double value) { return nlohmann::json(value).dump(); }

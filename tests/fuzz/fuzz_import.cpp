@@ -15,17 +15,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (data[0] % 6 < 5) options.format = static_cast<pagoda::measured::ProfileFormat>(data[0] % 6);
   try {
     pagoda::documents::Measured measured = pagoda::measured::import_profile(text, "fuzz", options);
-    pagoda::measured::EstimateDocument estimate;
+    pagoda::documents::EstimateDocument estimate;
     for (const pagoda::documents::MeasuredKernel& kernel : measured.kernels) {
-      if (estimate.rows.size() >= 50) break;
-      pagoda::measured::EstimateRow row;
+      if (estimate.nodes.size() >= 50) break;
+      pagoda::documents::EstimateNode row;
       row.name = kernel.name.substr(0, kernel.name.size() / 2);
       row.op_type = kernel.op_type;
-      row.mark = "compute";
       row.scope = kernel.nvtx;
-      row.inputs = {"v" + std::to_string(estimate.rows.size())};
-      row.outputs = {"v" + std::to_string((estimate.rows.size() + 1) % 40)};  // with a cycle
-      estimate.rows.push_back(row);
+      row.inputs = {"v" + std::to_string(estimate.nodes.size())};
+      row.outputs = {{"v" + std::to_string((estimate.nodes.size() + 1) % 40), {}}};  // with a cycle
+      estimate.nodes.push_back(row);
     }
     pagoda::measured::join(measured, estimate);
     pagoda::measured::join_report(measured, estimate);

@@ -16,9 +16,9 @@ inline std::string data_path(const std::string& name) { return source_path("test
 inline std::string data(const std::string& name) { return read_file(data_path(name)); }
 
 // The estimate of a model in the repository, through its JSON, as users join.
-inline measured::EstimateDocument estimate_of(const std::string& path, const Bindings& dims = {}) {
+inline documents::EstimateDocument estimate_of(const std::string& path, const Bindings& dims = {}) {
   const Model model = load_model(source_path(path));
-  return measured::parse_estimate(present::json_report(model, analyze(model, {.dims = dims})), path);
+  return documents::parse_estimate(present::json_report(model, analyze(model, {.dims = dims})), path);
 }
 
 inline const documents::MeasuredKernel* kernel_named(const documents::Measured& measured, const std::string& name) {
@@ -33,10 +33,10 @@ inline bool is_missing(const documents::Measured& measured, const std::string& w
   return false;
 }
 
-inline std::string names_of(const documents::MeasuredKernel* kernel, const measured::EstimateDocument& estimate) {
+inline std::string names_of(const documents::MeasuredKernel* kernel, const documents::EstimateDocument& estimate) {
   std::string names;
   if (kernel && kernel->joined)
-    for (const std::size_t row : kernel->joined->nodes) names += (names.empty() ? "" : " ") + estimate.rows[row].name;
+    for (const std::size_t row : kernel->joined->nodes) names += (names.empty() ? "" : " ") + estimate.nodes[row].name;
   return names;
 }
 

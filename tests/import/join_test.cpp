@@ -11,20 +11,34 @@ namespace pagoda::measured {
 namespace {
 
 // Indices as text: "name:type(inputs)->output", all compute, all of one shape.
-measured::EstimateRow row(const char* name, const char* op, std::vector<std::string> inputs, const char* output,
-                          const char* scope = "") {
-  measured::EstimateRow r;
+documents::EstimateNode row(const char* name, const char* op, std::vector<std::string> inputs, const char* output,
+                            const char* scope = "") {
+  documents::EstimateNode r;
   r.name = name;
   r.op_type = op;
-  r.mark = "compute";
   r.scope = scope;
   r.inputs = std::move(inputs);
-  r.outputs = {output};
-  r.output_shapes = {"[4]"};
-  r.flops = 10;
-  r.bytes = 100;
-  r.bound_seconds = 1e-6;
+  r.outputs = {{output, {ElementType::Undefined, Shape{4}}}};
+  r.counts.flops = 10;
+  r.counts.bytes = 100;
   return r;
+}
+
+// With a device, each row takes at least a microsecond on it.
+documents::EstimateDocument estimate_with(std::vector<documents::EstimateNode> rows, const char* device = "") {
+  documents::EstimateDocument estimate;
+  estimate.model.path = "m";
+  estimate.nodes = std::move(rows);
+  for (std::size_t i = 0; i < estimate.nodes.size(); ++i) estimate.nodes[i].index = i;
+  if (*device == '\0') return estimate;
+  estimate.roofline.emplace().device = device;
+  for (std::size_t i = 0; i < estimate.nodes.size(); ++i) {
+    RowBound& bound = estimate.roofline->nodes.emplace_back();
+    bound.row = i;
+    bound.bound = Bound::Memory;
+    bound.seconds = 1e-6;
+  }
+  return estimate;
 }
 
 documents::MeasuredKernel kernel(const char* name, const char* op, double seconds = 1e-6, const char* detail = "") {
@@ -48,7 +62,7 @@ using Indices = std::vector<std::size_t>;
 }  // namespace
 
 TEST_CASE("ResNet-50 in ONNX Runtime: all of the time joins, every node has its kernel") {
-  const measured::EstimateDocument estimate = test::estimate_of("models/skeletons/resnet50.onnx");
+  const documents::EstimateDocument estimate = test::estimate_of("models/skeletons/resnet50.onnx");
   documents::Measured basic = measured::load_profile(test::data_path("ort_resnet50_basic.json"));
   join(basic, estimate);
   CHECK(*basic.join->share() == 1);
@@ -81,7 +95,7 @@ TEST_CASE("ResNet-50 in ONNX Runtime: all of the time joins, every node has its 
 }
 
 TEST_CASE("BERT in ONNX Runtime: GELU is found between its neighbours, the scale in the product") {
-  const measured::EstimateDocument estimate =
+  const documents::EstimateDocument estimate =
       test::estimate_of("models/skeletons/bert_base.onnx", {{"batch", 1}, {"sequence", 32}});
   for (const char* file : {"ort_bert_basic.json", "ort_bert_all.json"}) {
     documents::Measured measured = measured::load_profile(test::data_path(file));
@@ -102,13 +116,13 @@ TEST_CASE("BERT in ONNX Runtime: GELU is found between its neighbours, the scale
       ++gelus;
       CHECK(k.joined->rule == "order");
       REQUIRE(k.joined->nodes.size() == 6);
-      CHECK(estimate.rows[k.joined->nodes[2]].op_type == "Erf");
+      CHECK(estimate.nodes[k.joined->nodes[2]].op_type == "Erf");
     }
     if (k.op_type == "FusedMatMul") {
       ++products;
       CHECK(k.joined->rule == "decorated name + absorbed");
       REQUIRE(k.joined->nodes.size() == 2);
-      CHECK(estimate.rows[k.joined->nodes[0]].op_type + estimate.rows[k.joined->nodes[1]].op_type == "MatMulMul");
+      CHECK(estimate.nodes[k.joined->nodes[0]].op_type + estimate.nodes[k.joined->nodes[1]].op_type == "MatMulMul");
     }
   }
   CHECK(gelus == 12);
@@ -116,7 +130,7 @@ TEST_CASE("BERT in ONNX Runtime: GELU is found between its neighbours, the scale
 }
 
 TEST_CASE("TensorRT: fused names, metadata, a range, and a change of layout that joins nothing") {
-  const measured::EstimateDocument estimate = test::estimate_of("models/skeletons/resnet50.onnx");
+  const documents::EstimateDocument estimate = test::estimate_of("models/skeletons/resnet50.onnx");
   documents::Measured measured = measured::load_profile(test::data_path("tensorrt_profile.json"),
                                                         {.layer_info = test::data_path("tensorrt_layers.json")});
   join(measured, estimate);
@@ -126,8 +140,8 @@ TEST_CASE("TensorRT: fused names, metadata, a range, and a change of layout that
         "/layer1/layer1.0/conv3/Conv /layer1/layer1.0/Add /layer1/layer1.0/relu_2/Relu");
   const documents::MeasuredKernel& range = measured.kernels[7];
   CHECK(range.joined->rule == "range");
-  CHECK(estimate.rows[range.joined->nodes.front()].name == "/layer1/layer1.1/conv1/Conv");
-  CHECK(estimate.rows[range.joined->nodes.back()].name == "/avgpool/GlobalAveragePool");
+  CHECK(estimate.nodes[range.joined->nodes.front()].name == "/layer1/layer1.1/conv1/Conv");
+  CHECK(estimate.nodes[range.joined->nodes.back()].name == "/avgpool/GlobalAveragePool");
   CHECK(test::names_of(&measured.kernels[8], estimate) == "/fc/Gemm");
   CHECK(!measured.kernels[0].joined);
   CHECK(unjoined_kernels(measured).size() == 1);
@@ -135,7 +149,7 @@ TEST_CASE("TensorRT: fused names, metadata, a range, and a change of layout that
 }
 
 TEST_CASE("PyTorch: modules give scopes, calls of one module pair with its nodes, a view by order") {
-  const measured::EstimateDocument estimate = test::estimate_of("tests/import/data/torch_cpu.onnx");
+  const documents::EstimateDocument estimate = test::estimate_of("tests/import/data/torch_cpu.onnx");
   documents::Measured measured = measured::load_profile(test::data_path("torch_cpu.json"));
   join(measured, estimate);
   CHECK(*measured.join->share() == 1);
@@ -150,8 +164,8 @@ TEST_CASE("PyTorch: modules give scopes, calls of one module pair with its nodes
 }
 
 TEST_CASE("ranges of NVTX that hold a node's name, with ONNX Runtime's spelling") {
-  const measured::EstimateDocument estimate{
-      "m", "", {row("/conv1/Conv", "Conv", {"x"}, "c"), row("/relu/Relu", "Relu", {"c"}, "y")}};
+  const documents::EstimateDocument estimate =
+      estimate_with({row("/conv1/Conv", "Conv", {"x"}, "c"), row("/relu/Relu", "Relu", {"c"}, "y")});
   documents::Measured measured = measured::load_profile(test::data_path("ncu_raw.csv"));
   join(measured, estimate);
   for (const documents::MeasuredKernel& k : measured.kernels) {
@@ -163,10 +177,9 @@ TEST_CASE("ranges of NVTX that hold a node's name, with ONNX Runtime's spelling"
 }
 
 TEST_CASE("a bias joins its product; kernels without a name join what their neighbours left out") {
-  const measured::EstimateDocument estimate{"m",
-                                            "",
-                                            {row("mm", "MatMul", {"x", "w"}, "a"), row("bias", "Add", {"a", "b"}, "c"),
-                                             row("relu", "Relu", {"c"}, "d"), row("next", "Softmax", {"d"}, "y")}};
+  const documents::EstimateDocument estimate =
+      estimate_with({row("mm", "MatMul", {"x", "w"}, "a"), row("bias", "Add", {"a", "b"}, "c"),
+                     row("relu", "Relu", {"c"}, "d"), row("next", "Softmax", {"d"}, "y")});
   documents::Measured gemm =
       measured_of({kernel("mm/MatMulAddFusion", "Gemm"), kernel("relu", "Relu"), kernel("next", "Softmax")});
   join(gemm, estimate);
@@ -194,11 +207,9 @@ TEST_CASE("a bias joins its product; kernels without a name join what their neig
 
 TEST_CASE("what a fused kernel of another operator alone reads joins it, unless it was folded from constants") {
   // The normalisation is named after its last node; its scale was folded, since no kernel feeds it.
-  const measured::EstimateDocument estimate{
-      "m",
-      "",
+  const documents::EstimateDocument estimate = estimate_with(
       {row("in", "Conv", {"x"}, "a"), row("mean", "ReduceMean", {"a"}, "b"), row("sub", "Sub", {"a", "b"}, "c"),
-       row("scale", "Exp", {"w"}, "s"), row("mul", "Mul", {"c", "s"}, "y")}};
+       row("scale", "Exp", {"w"}, "s"), row("mul", "Mul", {"c", "s"}, "y")});
   documents::Measured measured =
       measured_of({kernel("in", "Conv"), kernel("mul/LayerNormFusion/", "LayerNormalization")});
   join(measured, estimate);
@@ -209,7 +220,7 @@ TEST_CASE("what a fused kernel of another operator alone reads joins it, unless 
 }
 
 TEST_CASE("a name that only begins like a node's is not that node") {
-  const measured::EstimateDocument estimate{"m", "", {row("/model/Add", "Add", {"x"}, "y")}};
+  const documents::EstimateDocument estimate = estimate_with({row("/model/Add", "Add", {"x"}, "y")});
   documents::Measured measured = measured_of({kernel("/model/Add_1", "Add"), kernel("/model/Ad", "Add")});
   join(measured, estimate);
   CHECK(!measured.kernels[0].joined);
@@ -217,8 +228,8 @@ TEST_CASE("a name that only begins like a node's is not that node") {
 }
 
 TEST_CASE("nodes without names pair with numbered kernels where both are equally many") {
-  const measured::EstimateDocument estimate{
-      "m", "", {row("", "Conv", {"x"}, "a"), row("", "Relu", {"a"}, "b"), row("", "Conv", {"b"}, "y")}};
+  const documents::EstimateDocument estimate =
+      estimate_with({row("", "Conv", {"x"}, "a"), row("", "Relu", {"a"}, "b"), row("", "Conv", {"b"}, "y")});
   documents::Measured measured =
       measured_of({kernel("Conv_0", "Conv"), kernel("Relu_1", "Relu"), kernel("Conv_2", "Conv")});
   join(measured, estimate);
@@ -230,8 +241,8 @@ TEST_CASE("nodes without names pair with numbered kernels where both are equally
 }
 
 TEST_CASE("groups put kernels and rows together, and their ratio is measured over bound") {
-  const measured::EstimateDocument estimate{
-      "m", "a-gpu", {row("a", "Conv", {"x"}, "c"), row("b", "Relu", {"c"}, "d"), row("s", "Softmax", {"d"}, "y")}};
+  const documents::EstimateDocument estimate = estimate_with(
+      {row("a", "Conv", {"x"}, "c"), row("b", "Relu", {"c"}, "d"), row("s", "Softmax", {"d"}, "y")}, "a-gpu");
   documents::MeasuredKernel fused = kernel("a + b", "Conv", 6e-6);
   fused.nodes = {"a", "b"};
   documents::MeasuredKernel again = kernel("b", "Relu", 2e-6);
@@ -249,13 +260,13 @@ TEST_CASE("groups put kernels and rows together, and their ratio is measured ove
   const std::string report = measured::join_report(measured, estimate);
   for (const char* part : {"90.0 %", "a + b", "other", "no row of that name", "bounds of a-gpu"})
     CHECK_MESSAGE(report.find(part) != std::string::npos, report);
-  measured::EstimateDocument shorter = estimate;
-  shorter.rows.resize(1);
+  documents::EstimateDocument shorter = estimate;
+  shorter.nodes.resize(1);
   CHECK_THROWS_AS(joined_groups(measured, shorter), Error);
 }
 
 TEST_CASE("joining again starts afresh, and an unknown time is no time") {
-  const measured::EstimateDocument estimate{"m", "", {row("a", "Add", {"x"}, "y")}};
+  const documents::EstimateDocument estimate = estimate_with({row("a", "Add", {"x"}, "y")});
   documents::MeasuredKernel unknown = kernel("a", "Add");
   unknown.seconds.reset();
   documents::Measured measured = measured_of({unknown});
@@ -264,17 +275,17 @@ TEST_CASE("joining again starts afresh, and an unknown time is no time") {
   CHECK(measured.kernels[0].joined->nodes == Indices{0});
   CHECK(!measured.join->share());
   CHECK(!joined_groups(measured, estimate)[0].ratio());
-  join(measured, measured::EstimateDocument{});
+  join(measured, documents::EstimateDocument{});
   CHECK(!measured.kernels[0].joined);
 }
 
 TEST_CASE("an estimate that is none is an error with its place") {
   CHECK_THROWS_WITH_AS(
-      measured::parse_estimate(R"({"schema":"pagoda.measured/1","nodes":[]})", "e.json"),
+      documents::parse_estimate(R"({"schema":"pagoda.measured/1","nodes":[]})", "e.json"),
       "e.json: expected \"schema\": \"pagoda.estimate/1\"; write one with onnx-estimate MODEL --format json", Error);
-  CHECK_THROWS_WITH_AS(measured::parse_estimate(R"({"schema":"pagoda.estimate/1","nodes":[{"name":3}]})", "e.json"),
+  CHECK_THROWS_WITH_AS(documents::parse_estimate(R"({"schema":"pagoda.estimate/1","nodes":[{"name":3}]})", "e.json"),
                        "e.json.nodes[0].name: expected a string, found 3", Error);
-  CHECK_THROWS_AS(measured::load_estimate("/nonexistent"), Error);
+  CHECK_THROWS_AS(documents::load_estimate("/nonexistent"), Error);
 }
 
 TEST_CASE("the table of PyTorch's calls names ONNX operators that exist") {

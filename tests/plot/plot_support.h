@@ -62,7 +62,7 @@ inline std::string small_measured() {
 inline present::PlotInput small_input() {
   present::PlotInput input;
   input.device = small_device();
-  input.estimates = {{"net.json", estimate(small_nodes())}};
+  input.estimates = {present::read_plot_estimate("net.json", estimate(small_nodes()))};
   return input;
 }
 

@@ -36,7 +36,7 @@ present::PlotInput many(int count) {
     nodes +=
         (i == 0 ? "" : ",") + test::node(i, "/stage" + std::to_string(i / 7) + "/block" + std::to_string(i) + "/Conv",
                                          i % 3 == 0 ? "Conv" : "Relu", 1e6 * (1 + i * i % 97), 1e5 * (1 + i * 31 % 57));
-  input.estimates = {{"net.json", test::estimate(nodes)}};
+  input.estimates = {present::read_plot_estimate("net.json", test::estimate(nodes))};
   return input;
 }
 
@@ -100,7 +100,8 @@ TEST_CASE("names of several models stand beside their stars, off each other and 
   input.estimates.clear();
   for (const std::string name : {"first_of_the_models", "second", "third_of_the_models", "fourth"}) {
     std::string other = text;
-    input.estimates.push_back({name + ".json", other.replace(other.find("net.onnx"), 8, name + ".onnx")});
+    input.estimates.push_back(
+        present::read_plot_estimate(name + ".json", other.replace(other.find("net.onnx"), 8, name + ".onnx")));
   }
   const Chart chart = make_chart(input, {});
   const Layout layout = make_layout(chart, 0);
@@ -173,8 +174,9 @@ TEST_CASE("the page allows exactly its own script and style and names no other p
 TEST_CASE("hostile names stay text") {
   present::PlotInput input = small_input();
   const std::string evil = R"(</script><script>alert(1)</script>\"'&<svg onload=alert(2)>]]>\u0001\u202e)";
-  input.estimates = {{"net.json", test::estimate(test::node(0, evil, "Conv", 1e9, 1e6) + "," +
-                                                 test::node(1, "r", "<b>&\\\"", 1e6, 1e6))}};
+  input.estimates = {present::read_plot_estimate(
+      "net.json",
+      test::estimate(test::node(0, evil, "Conv", 1e9, 1e6) + "," + test::node(1, "r", "<b>&\\\"", 1e6, 1e6)))};
   const std::string svg = present::plot_svg(input);
   CHECK(svg.find("<script") == std::string::npos);
   CHECK(svg.find("onload=alert(2)>") == std::string::npos);

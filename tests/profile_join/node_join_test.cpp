@@ -16,31 +16,36 @@ namespace {
 
 using Flags = std::vector<documents::CountFlag>;
 
-measured::EstimateRow product(const char* op, const char* shape, double macs, double bytes,
-                              const char* precision = "float16") {
-  measured::EstimateRow row;
+documents::EstimateNode product(const char* op, Shape shape, double macs, double bytes,
+                                ElementType precision = ElementType::Float16) {
+  documents::EstimateNode row;
   row.name = "node";
   row.op_type = op;
-  row.mark = "compute";
   row.precision = precision;
   row.inputs = {"x", "w"};
-  row.outputs = {"y"};
-  row.output_shapes = {shape};
-  row.output_bytes = {std::nullopt};
-  row.macs = macs;
-  row.arith = row.special = row.comparisons = 0;
-  row.flops = 2 * macs;
-  row.bytes = bytes;
+  row.outputs = {{"y", {ElementType::Undefined, std::move(shape)}}};  // of unknown width
+  row.counts.macs = static_cast<Int>(macs);
+  row.counts.arith = row.counts.special = row.counts.comparisons = 0;
+  row.counts.flops = static_cast<Int>(2 * macs);
+  row.counts.bytes = static_cast<Int>(bytes);
   return row;
 }
 
-measured::EstimateRow element_wise(const char* op, double arith, double special, double comparisons, double bytes) {
-  measured::EstimateRow row = product(op, "[1000]", 0, bytes, "float32");
-  row.arith = arith;
-  row.special = special;
-  row.comparisons = comparisons;
-  row.flops = arith + special;
+documents::EstimateNode element_wise(const char* op, double arith, double special, double comparisons, double bytes) {
+  documents::EstimateNode row = product(op, {1000}, 0, bytes, ElementType::Float32);
+  row.counts.arith = static_cast<Int>(arith);
+  row.counts.special = static_cast<Int>(special);
+  row.counts.comparisons = static_cast<Int>(comparisons);
+  row.counts.flops = static_cast<Int>(arith + special);
   return row;
+}
+
+documents::EstimateDocument estimate_with(std::vector<documents::EstimateNode> rows) {
+  documents::EstimateDocument estimate;
+  estimate.model.path = "m.onnx";
+  estimate.nodes = std::move(rows);
+  for (std::size_t i = 0; i < estimate.nodes.size(); ++i) estimate.nodes[i].index = i;
+  return estimate;
 }
 
 documents::MeasuredKernel kernel(std::map<std::string, std::optional<double>> flops,
@@ -55,26 +60,29 @@ documents::MeasuredKernel kernel(std::map<std::string, std::optional<double>> fl
   return k;
 }
 
-documents::NodeCounts counts_of(std::vector<measured::EstimateRow> rows,
+documents::NodeCounts counts_of(std::vector<documents::EstimateNode> rows,
                                 std::vector<documents::MeasuredKernel> kernels) {
   documents::Measured measured;
   measured.source = "pagoda-profile";
   measured.kernels = std::move(kernels);
-  const measured::EstimateDocument estimate{"m.onnx", "", std::move(rows)};
+  const documents::EstimateDocument estimate = estimate_with(std::move(rows));
   join(measured, estimate);
   REQUIRE(measured.join->counts.size() == 1);
   return measured.join->counts.front();
 }
 
 // Operations as hardware would count them for a row.
-double hardware(const measured::EstimateRow& row) { return 2 * *row.macs + *row.arith - *row.comparisons; }
+double hardware(const documents::EstimateNode& row) {
+  return static_cast<double>(2 * *row.counts.macs + *row.counts.arith - *row.counts.comparisons);
+}
+double macs_of(const documents::EstimateNode& row) { return *documents::real(row.counts.macs); }
 
 }  // namespace
 
 TEST_CASE("a product on tensor units: exact, padded, more than padding, fewer") {
   // C[100,100] = A[100,64]·B: 640,000 macs. Tiles of 128 × 128 × 64 do 128·128·64 = 1,048,576. Tiles of the largest
   // size, 256 × 256 × 128, do 8,388,608: 13.1 times the work.
-  const measured::EstimateRow gemm = product("Gemm", "[100,100]", 640000, 45600);
+  const documents::EstimateNode gemm = product("Gemm", {100, 100}, 640000, 45600);
   struct Row {
     double operations;
     double ratio;
@@ -102,7 +110,7 @@ TEST_CASE("a convolution's tiles: positions by channels by taps") {
   // 64 maps of 7 × 7 in a batch of 2, each of 64·3·3 = 576 taps: M = 98, N = 64, K = 576.
   // Filled to 128 × 64 × 576: 128/98 of the work; filled to 256 × 256 × 640: 256/98 · 4 · 640/576 = 11.61.
   const double macs = 98.0 * 64 * 576;
-  const measured::EstimateRow conv = product("Conv", "[2,64,7,7]", macs, 1e5);
+  const documents::EstimateNode conv = product("Conv", {2, 64, 7, 7}, macs, 1e5);
   CHECK(counts_of({conv}, {kernel({{"float16.tensor", 2 * macs * 128 / 98}})}).flags ==
         Flags{documents::CountFlag::Padding});
   CHECK(counts_of({conv}, {kernel({{"float16.tensor", 2 * macs * 11.6}})}).flags ==
@@ -110,27 +118,27 @@ TEST_CASE("a convolution's tiles: positions by channels by taps") {
   CHECK(counts_of({conv}, {kernel({{"float16.tensor", 2 * macs * 11.7}})}).flags ==
         Flags{documents::CountFlag::ExtraWork});
   // Attention: its output does not tell M, N and K, so padding cannot be told from other work.
-  const measured::EstimateRow attention = product("Attention", "[2,64,7,7]", macs, 1e5);
+  const documents::EstimateNode attention = product("Attention", {2, 64, 7, 7}, macs, 1e5);
   CHECK(counts_of({attention}, {kernel({{"float16.tensor", 2 * macs * 128 / 98}})}).flags ==
         Flags{documents::CountFlag::ExtraWork});
 }
 
 TEST_CASE("a product without tensor units is judged by all operations, where it is nearly all of them") {
-  measured::EstimateRow gemm = product("MatMul", "[4,100,100]", 4 * 640000.0, 1e5, "float32");
+  documents::EstimateNode gemm = product("MatMul", {4, 100, 100}, 4 * 640000.0, 1e5, ElementType::Float32);
   const double padded = 4 * 2097152.0;
   const documents::NodeCounts simt = counts_of({gemm}, {kernel({{"float32", padded}, {"float16.tensor", 0.0}})});
   CHECK(!simt.contraction_ratio());
   CHECK(*simt.flops_ratio() == doctest::Approx(1.6384));
   CHECK(simt.flags == Flags{documents::CountFlag::Padding});
-  gemm.arith = 1e6;  // a sixth of the operations are no products: what is too much belongs to neither for sure
+  gemm.counts.arith = 1e6;  // a sixth of the operations are no products: what is too much belongs to neither for sure
   CHECK(counts_of({gemm}, {kernel({{"float32", padded + 1e6}})}).flags.empty());
 }
 
 TEST_CASE("another format on tensor units, and sparsity by counter or by name") {
-  const measured::EstimateRow gemm = product("Gemm", "[128,256]", 128 * 256 * 128.0, 1e5, "float32");
-  const double work = 2 * *gemm.macs;
+  const documents::EstimateNode gemm = product("Gemm", {128, 256}, 128 * 256 * 128.0, 1e5, ElementType::Float32);
+  const double work = 2 * macs_of(gemm);
   CHECK(counts_of({gemm}, {kernel({{"tf32.tensor", work}})}).flags == Flags{documents::CountFlag::OtherPrecision});
-  const measured::EstimateRow half = product("Gemm", "[128,256]", 128 * 256 * 128.0, 1e5);
+  const documents::EstimateNode half = product("Gemm", {128, 256}, 128 * 256 * 128.0, 1e5);
   CHECK(counts_of({half}, {kernel({{"float16.tensor.sparse", work / 2}})}).flags ==
         Flags{documents::CountFlag::Sparsity});
   documents::MeasuredKernel named = kernel({{"float16.tensor", work / 2}});
@@ -140,7 +148,7 @@ TEST_CASE("another format on tensor units, and sparsity by counter or by name") 
 
 TEST_CASE("functions and comparisons are not counted one for one") {
   // Softmax of 1000 elements: 999 maxima, 1000 differences, 1000 exp, 999 sums, 1000 quotients.
-  const measured::EstimateRow softmax = element_wise("Softmax", 3998, 1000, 999, 8000);
+  const documents::EstimateNode softmax = element_wise("Softmax", 3998, 1000, 999, 8000);
   const documents::NodeCounts counts = counts_of({softmax}, {kernel({{"float32", 7500.0}})});
   CHECK(*counts.static_flops == 2999);
   CHECK(*counts.flops_ratio() == doctest::Approx(7500.0 / 2999));
@@ -154,7 +162,7 @@ TEST_CASE("functions and comparisons are not counted one for one") {
 }
 
 TEST_CASE("memory: resident in a cache, as estimated, fetched again") {
-  const measured::EstimateRow add = element_wise("Add", 1000, 0, 0, 12000);
+  const documents::EstimateNode add = element_wise("Add", 1000, 0, 0, 12000);
   const auto flags = [&](double dram) { return counts_of({add}, {kernel({}, dram)}).flags; };
   CHECK(flags(10000) == Flags{documents::CountFlag::CacheResident});
   CHECK(flags(10801).empty());
@@ -171,14 +179,14 @@ TEST_CASE("memory: resident in a cache, as estimated, fetched again") {
 
 TEST_CASE("a fused kernel's bytes: what its nodes hand to each other does not cross") {
   // Conv reads 10,000 B and writes 4,000 to y; Relu reads y, writes 4,000 to z. As one kernel: 10,000 + 4,000.
-  measured::EstimateRow conv = product("Conv", "[1,10,10,10]", 1e6, 14000);
+  documents::EstimateNode conv = product("Conv", {1, 10, 10, 10}, 1e6, 14000);
   conv.name = "conv";
-  conv.output_bytes = {4000.0};
-  measured::EstimateRow relu = element_wise("Relu", 1000, 0, 1000, 8000);
+  conv.outputs = {{"y", {ElementType::Float32, Shape{1, 10, 10, 10}}}};
+  documents::EstimateNode relu = element_wise("Relu", 1000, 0, 1000, 8000);
   relu.name = "relu";
   relu.inputs = {"y"};
-  relu.outputs = {"z"};
-  relu.output_bytes = {4000.0};
+  relu.outputs = {{"z", {ElementType::Float32, Shape{1000}}}};
+
   documents::MeasuredKernel fused = kernel({{"float16.tensor", 2e6}}, 14000.0);
   fused.nvtx = "";
   fused.nodes = {"conv", "relu"};
@@ -187,43 +195,44 @@ TEST_CASE("a fused kernel's bytes: what its nodes hand to each other does not cr
   CHECK(*counts.static_bytes == 14000);
   CHECK(counts.flags == Flags{documents::CountFlag::Fused});
   // Someone outside reads y, too: it must be written.
-  measured::EstimateRow other = relu;
+  documents::EstimateNode other = relu;
   other.name = "other";
-  other.outputs = {"v"};
+  other.outputs[0].name = "v";
   documents::Measured measured;
   measured.kernels = {fused};
-  const measured::EstimateDocument estimate{"m.onnx", "", {conv, relu, other}};
+  const documents::EstimateDocument estimate = estimate_with({conv, relu, other});
   join(measured, estimate);
   CHECK(*measured.join->counts.front().static_bytes == 18000);
   // A size that is not known makes the sum unknown.
-  conv.output_bytes = {std::nullopt};
+  conv.outputs[0].type.element = ElementType::Undefined;
   CHECK(!counts_of({conv, relu}, {fused}).static_bytes);
 }
 
 TEST_CASE("what was not collected is unknown: no ratio from a part of the operations") {
-  const measured::EstimateRow gemm = product("Gemm", "[128,256]", 128 * 256 * 128.0, 1e5);
+  const documents::EstimateNode gemm = product("Gemm", {128, 256}, 128 * 256 * 128.0, 1e5);
   const documents::NodeCounts part =
-      counts_of({gemm}, {kernel({{"float16.tensor", 2 * *gemm.macs}, {"float32", std::nullopt}})});
+      counts_of({gemm}, {kernel({{"float16.tensor", 2 * macs_of(gemm)}, {"float32", std::nullopt}})});
   CHECK(!part.measured_flops);
   CHECK(!part.flops_ratio());
   CHECK(*part.contraction_ratio() == 1);
   CHECK(part.flags == Flags{documents::CountFlag::Incomplete});
   documents::Measured bare;
   bare.kernels = {kernel({})};
-  join(bare, {"m.onnx", "", {gemm}});
+  join(bare, estimate_with({gemm}));
   CHECK(bare.join->counts.empty());  // nothing was counted
 }
 
 TEST_CASE("ResNet-50, a kernel a node that counts what hardware would: all launches join, all ratios are 1") {
-  const measured::EstimateDocument estimate = test::estimate_of("models/skeletons/resnet50.onnx");
+  const documents::EstimateDocument estimate = test::estimate_of("models/skeletons/resnet50.onnx");
   documents::Measured measured;
   measured.source = "pagoda-profile";
   std::size_t works = 0;
-  for (const measured::EstimateRow& row : estimate.rows) {
-    if (row.mark != "compute") continue;
+  for (const documents::EstimateNode& row : estimate.nodes) {
+    if (row.mark != Mark::Compute) continue;
     ++works;
     documents::MeasuredKernel k =
-        kernel({{"float32.tensor", 2 * *row.macs}, {"float32", hardware(row) - 2 * *row.macs}}, row.bytes);
+        kernel({{"float32.tensor", 2 * macs_of(row)}, {"float32", hardware(row) - 2 * macs_of(row)}},
+               documents::real(row.counts.bytes));
     k.name = "void kernel_of_" + std::to_string(works % 7) + "()";
     k.nvtx = "forward/" + row.name + "/aten::op, seq = 3, sizes = [[1, 64], []]";  // as PyTorch's emit_nvtx nests
     measured.kernels.push_back(std::move(k));
@@ -232,13 +241,14 @@ TEST_CASE("ResNet-50, a kernel a node that counts what hardware would: all launc
   CHECK(*measured.join->share() == 1);
   CHECK(measured.join->counts.size() == works);
   for (const documents::NodeCounts& counts : measured.join->counts) {
-    const measured::EstimateRow& row = estimate.rows[counts.nodes.front()];
+    const documents::EstimateNode& row = estimate.nodes[counts.nodes.front()];
     REQUIRE(counts.nodes.size() == 1);
     if (hardware(row) > 0) CHECK(*counts.flops_ratio() == 1);
-    if (*row.macs > 0) CHECK(*counts.contraction_ratio() == 1);
+    if (macs_of(row) > 0) CHECK(*counts.contraction_ratio() == 1);
     CHECK(*counts.bytes_ratio() == 1);
-    CHECK(counts.flags ==
-          (row.comparisons.value_or(0) > 0.02 * *row.flops ? Flags{documents::CountFlag::Specials} : Flags{}));
+    CHECK(counts.flags == (*documents::real(row.counts.comparisons) > 0.02 * *documents::real(row.counts.flops)
+                               ? Flags{documents::CountFlag::Specials}
+                               : Flags{}));
   }
   const auto schema = test::schema("measured");
   const std::string json = documents::write_measured(measured);
@@ -251,16 +261,16 @@ TEST_CASE("ResNet-50, a kernel a node that counts what hardware would: all launc
 }
 
 TEST_CASE("ranges as engines write them name the node") {
-  const measured::EstimateDocument estimate = test::estimate_of("models/skeletons/resnet50.onnx");
-  const measured::EstimateDocument fused =
+  const documents::EstimateDocument estimate = test::estimate_of("models/skeletons/resnet50.onnx");
+  const documents::EstimateDocument fused =
       test::estimate_of("models/skeletons/bert_base_fused.onnx", {{"batch", 1}, {"sequence", 8}});
   struct Row {
     const char* nvtx;
     const char* nodes;
-    const measured::EstimateDocument& of;
+    const documents::EstimateDocument& of;
   };
-  const std::string unnamed = fused.rows.front().outputs.front();  // a Cast without a name
-  REQUIRE(fused.rows.front().name.empty());
+  const std::string unnamed = fused.nodes.front().outputs.front().name;  // a Cast without a name
+  REQUIRE(fused.nodes.front().name.empty());
   const std::vector<Row> rows = {
       {"/conv1/Conv", "/conv1/Conv", estimate},
       {"run 3//conv1/Conv/aten::conv2d, seq = 0/aten::convolution, seq = 0", "/conv1/Conv", estimate},
@@ -290,17 +300,17 @@ TEST_CASE("ranges as engines write them name the node") {
 TEST_CASE("a chart's table, data and page say why counters and estimate differ") {
   const Model model = load_model(test::source_path("models/skeletons/linear_64_128.onnx"));
   const std::string text = present::json_report(model, analyze(model, {.dims = {{"batch", 1}}}));
-  const measured::EstimateDocument estimate = measured::parse_estimate(text, "e.json");
+  const documents::EstimateDocument estimate = documents::parse_estimate(text, "e.json");
   documents::Measured measured;
   measured.source = "pagoda-profile";
   // y[1,128] = x[1,64]·W: tiles of 64 × 128 × 64 do 64 times the work.
   documents::MeasuredKernel k = kernel({{"float32.tensor", 64 * 2 * 64 * 128.0}, {"float32", 0.0}}, 40000.0);
-  k.nvtx = estimate.rows.front().name;
-  REQUIRE(*estimate.rows.front().macs == 64 * 128);
+  k.nvtx = estimate.nodes.front().name;
+  REQUIRE(*estimate.nodes.front().counts.macs == 64 * 128);
   measured.kernels = {k};
   join(measured, estimate);
   const present::PlotInput input{.device = documents::find_device("h200"),
-                                 .estimates = {{"e.json", text}},
+                                 .estimates = {present::read_plot_estimate("e.json", text)},
                                  .measured = {{"m.json", documents::write_measured(measured)}}};
   CHECK(plot_csv(input).find("padding; extra traffic") != std::string::npos);
   CHECK(plot_json(input).find("padding; extra traffic") != std::string::npos);

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "arguments.h"
+#include "pagoda/base/sha256.h"
 #include "pagoda/core/conventions.h"
 #include "pagoda/core/model.h"
 #include "pagoda/core/predict.h"
@@ -169,11 +170,11 @@ class Run {
       say("prediction: autocast to " + std::string(to_string(kPredictedPrecision)) +
           " makes it shorter than the bound, which holds for the file's own precisions; --precision fp16 gives bounds "
           "of the same regime\n");
-    time_.predicted = present::TimeSection::Predicted{.seconds = *prediction.seconds,
-                                                      .low = prediction.low,
-                                                      .high = prediction.high,
-                                                      .coverage = prediction.coverage,
-                                                      .calibration = prediction.calibration + ": " + fitted.regime};
+    time_.predicted = documents::EstimatePrediction{.seconds = *prediction.seconds,
+                                                    .low = prediction.low,
+                                                    .high = prediction.high,
+                                                    .coverage = prediction.coverage,
+                                                    .calibration = prediction.calibration + ": " + fitted.regime};
   }
 
   void add_training() {
@@ -256,8 +257,9 @@ class Run {
 
   // The roofline of this very report.
   std::string chart() {
-    const present::PlotInput input{.device = *device_,
-                                   .estimates = {{arguments_.model, present::json_report(model_, analysis_, report_)}}};
+    const documents::EstimateDocument estimate = present::estimate_document(model_, analysis_, report_);
+    const std::string sha256 = base::hex(base::sha256(documents::write_estimate(estimate)));
+    const present::PlotInput input{.device = *device_, .estimates = {{arguments_.model, sha256, estimate}}};
     const present::PlotOptions options{.tool = kTool};
     if (format_ == "html") return present::plot_html(input, options);
     if (format_ == "svg") return present::plot_svg(input, options);

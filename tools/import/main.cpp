@@ -16,7 +16,7 @@ int import(int argc, char** argv) {
   documents::Measured measured = measured::load_profile(arguments->file, arguments->options);
   std::string report;
   if (!arguments->estimate.empty()) {
-    const measured::EstimateDocument estimate = measured::load_estimate(arguments->estimate);
+    const documents::EstimateDocument estimate = documents::load_estimate(arguments->estimate);
     measured::join(measured, estimate);
     report = measured::join_report(measured, estimate, arguments->top, arguments->width);
     if (!arguments->csv.empty()) base::write_file(arguments->csv, measured::node_counts_csv(measured, estimate));

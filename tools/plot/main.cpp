@@ -34,7 +34,8 @@ int plot(int argc, char** argv) {
     // A ceilings file given as a device is one all the same.
     if (input.device.measured) input.ceilings = read(arguments->device);
   }
-  for (const std::string& path : arguments->estimates) input.estimates.push_back(read(path));
+  for (const std::string& path : arguments->estimates)
+    input.estimates.push_back(present::read_plot_estimate(path, read(path).text));
   for (const std::string& path : arguments->measured) input.measured.push_back(read(path));
   write_output(arguments->output, arguments->write(input, arguments->options));
   return kDone;

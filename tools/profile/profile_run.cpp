@@ -154,7 +154,7 @@ void add_end(const pagoda::base::ProcessEnd& end, pagoda::documents::Measured& m
 }
 
 int report(const Options& options, pagoda::documents::Measured& measured, const std::string& csv) {
-  if (!options.estimate.empty()) pagoda::measured::join(measured, pagoda::measured::load_estimate(options.estimate));
+  if (!options.estimate.empty()) pagoda::measured::join(measured, pagoda::documents::load_estimate(options.estimate));
   const bool to_stdout = options.output == "-" || options.csv == "-";
   const auto put = [](const std::string& path, const std::string& text) {
     if (path == "-")
@@ -332,7 +332,7 @@ int profile_program(const Options& options, const Probe& probed) {
 
 // Files are read and written after the program has run: whether they can be is seen before.
 void require_files(const Options& options) {
-  if (!options.estimate.empty()) pagoda::measured::load_estimate(options.estimate);
+  if (!options.estimate.empty()) pagoda::documents::load_estimate(options.estimate);
   const bool is_study = !options.models.empty() || !options.batches.empty();
   for (const std::string& path : {options.output, options.csv}) {
     if (path.empty() || path == "-" || is_study) continue;

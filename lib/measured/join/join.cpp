@@ -52,8 +52,8 @@ std::set<std::size_t> reachable(const std::vector<std::size_t>& from, Step step)
 
 std::vector<std::size_t> after(const JoinState& state, std::size_t row) {
   std::vector<std::size_t> result;
-  for (const std::string& output : state.row(row).outputs)
-    for (const std::size_t reader : state.readers(output)) result.push_back(reader);
+  for (const OutputInfo& output : state.row(row).outputs)
+    for (const std::size_t reader : state.readers(output.name)) result.push_back(reader);
   return result;
 }
 
@@ -163,19 +163,19 @@ void join_range_name(JoinState& state, std::size_t index) {
 }  // namespace
 
 JoinState::JoinState(documents::Measured& measured_, const EstimateDocument& estimate_)
-    : measured(measured_), estimate(estimate_), kernels_of(estimate_.rows.size()) {
-  for (std::size_t i = 0; i < estimate.rows.size(); ++i) {
-    const EstimateRow& row = estimate.rows[i];
+    : measured(measured_), estimate(estimate_), kernels_of(estimate_.nodes.size()) {
+  for (std::size_t i = 0; i < estimate.nodes.size(); ++i) {
+    const documents::EstimateNode& row = estimate.nodes[i];
     if (!row.name.empty()) names_[row.name].push_back(i);
-    for (const std::string& output : row.outputs)
-      if (!output.empty()) outputs_[output].push_back(i);
+    for (const OutputInfo& output : row.outputs)
+      if (!output.name.empty()) outputs_[output.name].push_back(i);
     for (const std::string& input : row.inputs)
       if (!input.empty()) readers_[input].push_back(i);
   }
 }
 
 bool JoinState::is_work(std::size_t index) const {
-  return row(index).mark == "compute" || row(index).mark == "unmodelled";
+  return row(index).mark == Mark::Compute || row(index).mark == Mark::Unmodelled;
 }
 
 const std::vector<std::size_t>& JoinState::find(const Index& index, const std::string& key) {
@@ -211,6 +211,9 @@ void join_by_name(JoinState& state) {
 }  // namespace import
 
 void join(documents::Measured& measured, const EstimateDocument& estimate) {
+  if (estimate.types)
+    throw Error("the estimate of " + estimate.model.path +
+                " has a row per type; a join needs a row per node: write it without --by type");
   for (documents::MeasuredKernel& kernel : measured.kernels) kernel.joined.reset();
   import::JoinState state(measured, estimate);
   import::join_by_name(state);
@@ -219,13 +222,13 @@ void join(documents::Measured& measured, const EstimateDocument& estimate) {
   import::absorb(state);
 
   documents::JoinSummary summary;
-  summary.model = estimate.model;
+  summary.model = estimate.model.path;
   summary.seconds = measured.kernel_seconds();
   double joined_seconds = 0;
   for (const documents::MeasuredKernel& kernel : measured.kernels)
     if (kernel.joined) joined_seconds += kernel.seconds.value_or(0);
   if (summary.seconds) summary.joined_seconds = joined_seconds;
-  for (std::size_t row = 0; row < estimate.rows.size(); ++row)
+  for (std::size_t row = 0; row < estimate.nodes.size(); ++row)
     if (state.is_work(row) && !state.is_taken(row)) summary.silent_nodes.push_back(row);
   summary.counts = node_counts(measured, estimate);
   measured.join = std::move(summary);
@@ -238,43 +241,46 @@ std::optional<double> JoinedGroup::ratio() const {
 
 std::vector<JoinedGroup> joined_groups(const documents::Measured& measured, const EstimateDocument& estimate) {
   // Kernels that share a row belong together: union-find over rows.
-  std::vector<std::size_t> parent(estimate.rows.size());
+  std::vector<std::size_t> parent(estimate.nodes.size());
   std::iota(parent.begin(), parent.end(), std::size_t{0});
   const auto root = [&](std::size_t row) {
     while (parent[row] != row) row = parent[row] = parent[parent[row]];
     return row;
   };
-  std::vector<bool> taken(estimate.rows.size(), false);
+  std::vector<bool> taken(estimate.nodes.size(), false);
   for (const documents::MeasuredKernel& kernel : measured.kernels) {
     if (!kernel.joined) continue;
     for (const std::size_t row : kernel.joined->nodes) {
-      if (row >= estimate.rows.size())
+      if (row >= estimate.nodes.size())
         throw Error("the measurement is joined to node " + std::to_string(row) + ", and the estimate has " +
-                    std::to_string(estimate.rows.size()) + "; join it to this estimate");
+                    std::to_string(estimate.nodes.size()) + "; join it to this estimate");
       taken[row] = true;
       parent[root(row)] = root(kernel.joined->nodes.front());
     }
   }
   std::vector<JoinedGroup> groups;
-  std::vector<std::size_t> group_of(estimate.rows.size(), estimate.rows.size());
+  std::vector<std::size_t> group_of(estimate.nodes.size(), estimate.nodes.size());
   const auto plus = [](std::optional<double>& sum, const std::optional<double>& part) {
     if (sum && part)
       *sum += *part;
     else
       sum.reset();
   };
-  for (std::size_t row = 0; row < estimate.rows.size(); ++row) {
+  for (std::size_t row = 0; row < estimate.nodes.size(); ++row) {
     if (!taken[row]) continue;
     std::size_t& group = group_of[root(row)];
-    if (group == estimate.rows.size()) {
+    if (group == estimate.nodes.size()) {
       group = groups.size();
       groups.push_back({{}, {}, 0.0, 0.0, 0.0, 0.0});
     }
     JoinedGroup& g = groups[group];
     g.rows.push_back(row);
-    plus(g.flops, estimate.rows[row].flops);
-    plus(g.bytes, estimate.rows[row].bytes);
-    plus(g.bound_seconds, estimate.rows[row].bound_seconds);
+    const documents::EstimateNode& node = estimate.nodes[row];
+    const RowBound* bound = estimate.bound_of(node);
+    plus(g.flops, documents::real(node.counts.flops));
+    plus(g.bytes, documents::real(node.counts.bytes));
+    plus(g.bound_seconds,
+         bound == nullptr || bound->bound == Bound::Unknown ? std::nullopt : std::optional(bound->seconds));
   }
   for (std::size_t i = 0; i < measured.kernels.size(); ++i) {
     const documents::MeasuredKernel& kernel = measured.kernels[i];

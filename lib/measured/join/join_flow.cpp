@@ -38,9 +38,9 @@ class Absorber {
     while (!work.empty()) {
       const std::size_t now = work.back();
       work.pop_back();
-      const EstimateRow& at = state_.row(now);
-      for (const std::string& value : is_before ? at.inputs : at.outputs)
-        for (const std::size_t next : is_before ? state_.producer(value) : state_.readers(value)) {
+      const documents::EstimateNode& at = state_.row(now);
+      for (std::size_t i = 0; i < (is_before ? at.inputs.size() : at.outputs.size()); ++i)
+        for (const std::size_t next : is_before ? state_.producer(at.inputs[i]) : state_.readers(at.outputs[i].name)) {
           if (std::find(seen.begin(), seen.end(), next) != seen.end()) continue;
           seen.push_back(next);
           if (seen.size() > kMostSeen) return result;
@@ -111,15 +111,24 @@ class Absorber {
                        [&](std::string_view word) { return k.op_type.find(word) != std::string::npos; });
   }
 
+  // Of its first output, as engines print it: "[1,64,56,56]"; empty where it is not known.
+  static std::string shape_text(const documents::EstimateNode& row) {
+    const auto shape = row.outputs.empty() ? std::nullopt : documents::sizes(row.outputs.front().type);
+    if (!shape) return "";
+    std::string text = "[";
+    for (const Int size : *shape) (text += text.size() > 1 ? "," : "") += to_string(size);
+    return text + "]";
+  }
+
   bool same_shape(std::size_t a, std::size_t b) const {
-    const auto &x = state_.row(a).output_shapes, &y = state_.row(b).output_shapes;
-    return !x.empty() && !y.empty() && !x[0].empty() && x[0] == y[0];
+    const std::string x = shape_text(state_.row(a)), y = shape_text(state_.row(b));
+    return !x.empty() && x == y;
   }
 
   // Gives silent rows to the fused kernel before them, else to the one behind them. Returns whether it did.
   bool spread() {
     bool did = false;
-    for (std::size_t row = 0; row < state_.estimate.rows.size(); ++row) {
+    for (std::size_t row = 0; row < state_.estimate.nodes.size(); ++row) {
       if (!is_silent(row)) continue;
       const std::size_t kernel = host_of(row);
       if (kernel == kNoKernel) continue;
@@ -163,15 +172,15 @@ class Absorber {
 
   // Marks what lies behind a kernel in the data flow.
   void find_fed() {
-    is_fed_.assign(state_.estimate.rows.size(), false);
+    is_fed_.assign(state_.estimate.nodes.size(), false);
     std::vector<std::size_t> work;
     for (std::size_t row = 0; row < is_fed_.size(); ++row)
       if (state_.is_taken(row)) work.push_back(row);
     while (!work.empty()) {
       const std::size_t row = work.back();
       work.pop_back();
-      for (const std::string& output : state_.row(row).outputs)
-        for (const std::size_t reader : state_.readers(output))
+      for (const OutputInfo& output : state_.row(row).outputs)
+        for (const std::size_t reader : state_.readers(output.name))
           if (!is_fed_[reader]) {
             is_fed_[reader] = true;
             work.push_back(reader);
@@ -216,7 +225,7 @@ class Absorber {
             leaves = leaves || !is_before;
           }
         }
-        if (leaves && !state_.row(now).output_shapes.empty()) hole.shapes.push_back(state_.row(now).output_shapes[0]);
+        if (leaves) hole.shapes.push_back(shape_text(state_.row(now)));
       }
     }
     std::sort(hole.rows.begin(), hole.rows.end());
@@ -227,7 +236,7 @@ class Absorber {
   // them: all of them together, or the only one that has the shape of what leaves the hole.
   void fill_holes() {
     std::vector<Hole> holes;
-    std::vector<bool> seen(state_.estimate.rows.size(), false);
+    std::vector<bool> seen(state_.estimate.nodes.size(), false);
     for (std::size_t row = 0; row < seen.size(); ++row)
       if (!seen[row] && is_silent(row)) holes.push_back(hole_from(row, seen));
     const std::size_t count = state_.measured.kernels.size();

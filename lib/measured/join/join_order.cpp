@@ -57,7 +57,7 @@ std::vector<std::size_t> rows_for(const JoinState& state, const std::vector<std:
 
 void join_by_scope(JoinState& state) {
   std::map<std::string, std::vector<std::size_t>> modules;
-  for (std::size_t row = 0; row < state.estimate.rows.size(); ++row)
+  for (std::size_t row = 0; row < state.estimate.nodes.size(); ++row)
     if (state.is_work(row) && !state.row(row).scope.empty()) modules[module_of(state.row(row).scope)].push_back(row);
 
   // Kernels by the innermost range that is a module; ranges are joined by '/'.
@@ -101,8 +101,8 @@ void join_by_order(JoinState& state) {
   }
   // PyTorch calls views, too.
   std::vector<std::size_t> work;
-  for (std::size_t row = 0; row < state.estimate.rows.size(); ++row)
-    if (state.is_work(row) || state.row(row).mark == "view") work.push_back(row);
+  for (std::size_t row = 0; row < state.estimate.nodes.size(); ++row)
+    if (state.is_work(row) || state.row(row).mark == Mark::View) work.push_back(row);
   for (const auto& [key, group] : kernels) {
     std::vector<std::size_t> fitting = rows_for(state, work, key.first);
     if (key.second) std::erase_if(fitting, [&](std::size_t row) { return !state.row(row).name.empty(); });

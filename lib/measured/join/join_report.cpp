@@ -25,7 +25,7 @@ std::string percent(const std::optional<double>& part, const std::optional<doubl
 std::string rows_cell(const JoinedGroup& group, const EstimateDocument& estimate) {
   std::string text;
   for (const std::size_t row : group.rows) {
-    const EstimateRow& r = estimate.rows[row];
+    const documents::EstimateNode& r = estimate.nodes[row];
     (text += text.empty() ? "" : " + ") += r.name.empty() ? "#" + std::to_string(row) : base::printable(r.name);
   }
   return text;
@@ -34,7 +34,7 @@ std::string rows_cell(const JoinedGroup& group, const EstimateDocument& estimate
 std::string types_cell(const JoinedGroup& group, const EstimateDocument& estimate) {
   std::string text;
   for (std::size_t i = 0; i < group.rows.size() && i < 6; ++i)
-    (text += i == 0 ? "" : "+") += base::printable(estimate.rows[group.rows[i]].op_type);
+    (text += i == 0 ? "" : "+") += base::printable(estimate.nodes[group.rows[i]].op_type);
   return group.rows.size() > 6 ? text + "+…" : text;
 }
 
@@ -78,7 +78,7 @@ void append_groups(const documents::Measured& measured, const EstimateDocument& 
                    std::size_t width, std::string& text) {
   const std::vector<JoinedGroup> groups = joined_groups(measured, estimate);
   if (groups.empty()) return;
-  const bool has_bounds = !estimate.device.empty();
+  const bool has_bounds = estimate.roofline.has_value();
   base::Grid grid;
   grid.columns = {{.header = "node", .shortest_width = 24},
                   {.header = "op", .drop_order = 1, .shortest_width = 8},
@@ -111,7 +111,7 @@ void append_groups(const documents::Measured& measured, const EstimateDocument& 
     grid.rows.push_back(std::move(row));
   }
   text += '\n' + base::aligned(grid, width);
-  if (has_bounds) text += "bounds of " + base::printable(estimate.device) + '\n';
+  if (has_bounds) text += "bounds of " + base::printable(estimate.roofline->device) + '\n';
   if (grid.rows.size() < groups.size()) text += std::to_string(groups.size() - grid.rows.size()) + " more\n";
 }
 

@@ -19,7 +19,7 @@ class JoinState {
   const EstimateDocument& estimate;
   std::vector<std::vector<std::size_t>> kernels_of;  // by row
 
-  const EstimateRow& row(std::size_t index) const { return estimate.rows[index]; }
+  const documents::EstimateNode& row(std::size_t index) const { return estimate.nodes[index]; }
   documents::MeasuredKernel& kernel(std::size_t index) { return measured.kernels[index]; }
   bool is_joined(std::size_t kernel) const { return measured.kernels[kernel].joined.has_value(); }
   bool is_taken(std::size_t row) const { return !kernels_of[row].empty(); }

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <set>
@@ -24,45 +23,42 @@ constexpr double kMostlyProducts = 0.9;
 // The largest tiles in use: 256 × 256 of the output (cuBLAS, CUTLASS on Hopper and Blackwell), 128 bytes of int8 in K.
 constexpr double kTileM = 256, kTileN = 256, kTileK = 128;
 
-bool runs_nothing(const EstimateRow& row) { return row.mark == "view" || row.mark == "host" || row.mark == "folded"; }
+using documents::EstimateNode;
+using documents::real;
 
 // Static side --------------------------------------------------------------------------------------------------------
 
 // 2·macs + arith − comparisons: functions are no operations of hardware, comparisons neither.
-Amount hardware_flops(const EstimateRow& row) {
-  if (runs_nothing(row)) return 0;
-  if (!row.macs || !row.arith) return std::nullopt;
-  return 2 * *row.macs + *row.arith - row.comparisons.value_or(0);
+Amount hardware_flops(const EstimateNode& row) {
+  if (row.runs_nothing()) return 0;
+  if (!row.counts.macs || !row.counts.arith) return std::nullopt;
+  return 2 * *real(row.counts.macs) + *real(row.counts.arith) - real(row.counts.comparisons).value_or(0);
 }
 
 // What hardware does not count one for one.
-double uncounted(const EstimateRow& row) { return row.special.value_or(0) + row.comparisons.value_or(0); }
+double uncounted(const EstimateNode& row) {
+  return real(row.counts.special).value_or(0) + real(row.counts.comparisons).value_or(0);
+}
 
-// "[1,64,56,56]" as sizes; empty where one is a formula.
-std::vector<double> sizes_of(const std::string& shape) {
-  std::vector<double> sizes;
-  const char* at = shape.data() + 1;
-  const char* const end = shape.data() + shape.size();
-  while (shape.size() > 2 && at < end) {
-    double size = 0;
-    const auto [next, error] = std::from_chars(at, end, size);
-    if (error != std::errc() || next == end || (*next != ',' && *next != ']')) return {};
-    sizes.push_back(size);
-    at = next + 1;
-  }
-  return sizes;
+// Of the first output; empty where a size is not known.
+std::vector<double> sizes_of(const EstimateNode& row) {
+  std::vector<double> result;
+  if (row.outputs.empty()) return result;
+  if (const auto shape = documents::sizes(row.outputs.front().type))
+    for (const Int size : *shape) result.push_back(static_cast<double>(size));
+  return result;
 }
 
 double filled(double size, double tile) { return std::ceil(size / tile) * tile / size; }
 
 // How much larger a product can get by filling its tiles: M·N·K of its output's rows, columns and depth. Empty where
 // the operator's output does not tell them.
-Amount most_padding(const EstimateRow& row) {
-  const std::vector<double> out = row.output_shapes.empty() ? std::vector<double>{} : sizes_of(row.output_shapes[0]);
+Amount most_padding(const EstimateNode& row) {
+  const std::vector<double> out = sizes_of(row);
   double elements = 1;
   for (const double size : out) elements *= size;
-  if (out.empty() || !(elements > 0) || !row.macs) return std::nullopt;
-  const double k = *row.macs / elements;
+  if (out.empty() || !(elements > 0) || !row.counts.macs) return std::nullopt;
+  const double k = *real(row.counts.macs) / elements;
   if (!(k >= 1)) return std::nullopt;
   double m = 0, n = 0;
   if (row.op_type == "Conv" && out.size() >= 3) {
@@ -81,12 +77,13 @@ Amount most_padding(const EstimateRow& row) {
 Amount most_padding(const std::vector<std::size_t>& nodes, const EstimateDocument& estimate) {
   double least = 0, most = 0;
   for (const std::size_t node : nodes) {
-    const EstimateRow& row = estimate.rows[node];
-    if (row.macs.value_or(0) == 0) continue;
+    const EstimateNode& row = estimate.nodes[node];
+    const double macs = real(row.counts.macs).value_or(0);
+    if (macs == 0) continue;
     const Amount padding = most_padding(row);
     if (!padding) return std::nullopt;
-    least += *row.macs;
-    most += *row.macs * *padding;
+    least += macs;
+    most += macs * *padding;
   }
   return least > 0 ? Amount(most / least) : std::nullopt;
 }
@@ -95,9 +92,9 @@ using Readers = std::map<std::string, std::vector<std::size_t>>;
 
 Readers readers_of(const EstimateDocument& estimate) {
   Readers readers;
-  for (std::size_t i = 0; i < estimate.rows.size(); ++i)
+  for (std::size_t i = 0; i < estimate.nodes.size(); ++i)
     for (const std::string& input :
-         std::set<std::string>(estimate.rows[i].inputs.begin(), estimate.rows[i].inputs.end()))
+         std::set<std::string>(estimate.nodes[i].inputs.begin(), estimate.nodes[i].inputs.end()))
       if (!input.empty()) readers[input].push_back(i);
   return readers;
 }
@@ -108,20 +105,20 @@ Amount crossing_bytes(const std::vector<std::size_t>& nodes, const EstimateDocum
   const auto is_inside = [&](std::size_t row) { return std::binary_search(nodes.begin(), nodes.end(), row); };
   Amount bytes = 0;
   for (const std::size_t node : nodes)
-    bytes = sum(bytes, runs_nothing(estimate.rows[node]) ? Amount(0) : estimate.rows[node].bytes);
+    bytes = sum(bytes, estimate.nodes[node].runs_nothing() ? Amount(0) : real(estimate.nodes[node].counts.bytes));
   for (const std::size_t node : nodes) {
-    const EstimateRow& row = estimate.rows[node];
-    for (std::size_t i = 0; i < row.outputs.size(); ++i) {
-      const auto found = readers.find(row.outputs[i]);
+    const EstimateNode& row = estimate.nodes[node];
+    for (const OutputInfo& output : row.outputs) {
+      const auto found = readers.find(output.name);
       if (found == readers.end()) continue;
       const std::vector<std::size_t>& by = found->second;
       const auto inside = std::count_if(by.begin(), by.end(), [&](std::size_t reader) {
-        return is_inside(reader) && !runs_nothing(estimate.rows[reader]);
+        return is_inside(reader) && !estimate.nodes[reader].runs_nothing();
       });
       if (inside == 0) continue;
-      const Amount size = i < row.output_bytes.size() ? row.output_bytes[i] : std::nullopt;
+      const Amount size = documents::stored_bytes(output.type);
       if (!size) return std::nullopt;
-      const bool stays = std::all_of(by.begin(), by.end(), is_inside) && !runs_nothing(row);
+      const bool stays = std::all_of(by.begin(), by.end(), is_inside) && !row.runs_nothing();
       bytes = sum(bytes, -*size * static_cast<double>(inside + (stays ? 1 : 0)));
     }
   }
@@ -194,8 +191,8 @@ bool is_other_format(const Counted& counts, const std::vector<std::size_t>& node
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
   if (!(most->second > 0)) return false;
   return std::none_of(nodes.begin(), nodes.end(), [&](std::size_t node) {
-    const EstimateRow& row = estimate.rows[node];
-    return row.macs.value_or(0) > 0 && (row.precision == most->first || row.precision.starts_with(most->first));
+    const EstimateNode& row = estimate.nodes[node];
+    return row.counts.macs.value_or(0) > 0 && to_string(row.precision).starts_with(most->first);
   });
 }
 
@@ -203,7 +200,7 @@ std::vector<documents::CountFlag> flags_of(const documents::NodeCounts& group, c
                                            const EstimateDocument& estimate) {
   std::vector<documents::CountFlag> flags;
   const auto works = std::count_if(group.nodes.begin(), group.nodes.end(),
-                                   [&](std::size_t node) { return !runs_nothing(estimate.rows[node]); });
+                                   [&](std::size_t node) { return !estimate.nodes[node].runs_nothing(); });
   if (works > 1) flags.push_back(documents::CountFlag::Fused);
   if (counts.is_partial) flags.push_back(documents::CountFlag::Incomplete);
   const Amount padding = most_padding(group.nodes, estimate);
@@ -217,7 +214,7 @@ std::vector<documents::CountFlag> flags_of(const documents::NodeCounts& group, c
   if (counts.is_sparse) flags.push_back(documents::CountFlag::Sparsity);
   double special = 0;
   for (const std::size_t node : group.nodes)
-    if (!runs_nothing(estimate.rows[node])) special += uncounted(estimate.rows[node]);
+    if (!estimate.nodes[node].runs_nothing()) special += uncounted(estimate.nodes[node]);
   if (special > 0 && group.measured_flops && group.static_flops &&
       special >= kSpecialShare * (*group.static_flops + special))
     flags.push_back(documents::CountFlag::Specials);
@@ -253,10 +250,10 @@ std::vector<documents::NodeCounts> node_counts(const documents::Measured& measur
     group.static_flops = 0;
     group.static_contraction = 0;
     for (const std::size_t node : joined.rows) {
-      const EstimateRow& row = estimate.rows[node];
+      const EstimateNode& row = estimate.nodes[node];
       group.static_flops = sum(group.static_flops, hardware_flops(row));
-      const Amount products = runs_nothing(row) ? Amount(0) : row.macs ? Amount(2 * *row.macs) : std::nullopt;
-      group.static_contraction = sum(group.static_contraction, products);
+      const Amount macs = row.runs_nothing() ? Amount(0) : real(row.counts.macs);
+      group.static_contraction = sum(group.static_contraction, macs ? Amount(2 * *macs) : std::nullopt);
     }
     group.static_bytes = crossing_bytes(joined.rows, estimate, readers);
     group.flags = flags_of(group, counts, estimate);
@@ -275,8 +272,8 @@ std::string node_counts_csv(const documents::Measured& measured, const EstimateD
   for (const documents::NodeCounts& group : node_counts(measured, estimate)) {
     std::vector<std::string> names, types, kernels, flags;
     for (const std::size_t node : group.nodes) {
-      const EstimateRow& row = estimate.rows[node];
-      names.push_back(!row.name.empty() ? row.name : row.outputs.empty() ? "" : row.outputs[0]);
+      const EstimateNode& row = estimate.nodes[node];
+      names.push_back(!row.name.empty() ? row.name : row.outputs.empty() ? "" : row.outputs[0].name);
       types.push_back(row.op_type);
     }
     Amount launches = 0;

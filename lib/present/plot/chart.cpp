@@ -18,12 +18,12 @@ constexpr std::size_t kMaxChanges = 6;  // arrows
 
 // Whether the bounds in the estimate were made with these roofs: names may agree while a file of ceilings changed.
 bool is_same_device(const EstimateFile& estimate, const Chart& chart) {
-  if (!estimate.roofline || estimate.roofline->device != chart.device.id) return false;
+  const auto& roofline = estimate.document.roofline;
+  if (!roofline || roofline->device != chart.device.id) return false;
   const double bandwidth = chart.roofs.bandwidth.front().value;
-  for (const EstimateNode& node : estimate.nodes) {
-    if (!node.bound || node.bound->level != "dram" || !node.bound->bytes || node.bound->memory_seconds.value_or(0) <= 0)
-      continue;
-    return std::abs(*node.bound->bytes / *node.bound->memory_seconds / bandwidth - 1) < kSame;
+  for (const RowBound& bound : roofline->nodes) {
+    if (bound.bound == Bound::Unknown || bound.level != "dram" || bound.memory_seconds <= 0) continue;
+    return std::abs(bound.bytes / bound.memory_seconds / bandwidth - 1) < kSame;
   }
   return true;
 }
@@ -58,9 +58,9 @@ Series estimate_series(Chart& chart, std::size_t at) {
   series.label = estimate.label();
   series.estimate = at;
   series.items = estimate_items(estimate, chart.roofs, same);
-  if (estimate.roofline && !same)
+  if (estimate.document.roofline && !same)
     chart.warnings.push_back(
-        estimate.file + ": its time bounds are of " + estimate.roofline->device_name +
+        estimate.file + ": its time bounds are of " + estimate.document.roofline->device_name +
         "; here they are taken anew, from the FLOPs, bytes and types of its file under the roofs of " +
         chart.device.name);
   return series;
@@ -77,9 +77,7 @@ Series measured_series(Chart& chart, std::size_t at, const PlotInput& input) {
   Series series;
   series.measured = at;
   series.estimate = estimate_of(chart, at);
-  if (series.estimate && !is_joined(measured))
-    measured::join(measured, measured::parse_estimate(input.estimates[*series.estimate].text,
-                                                      input.estimates[*series.estimate].name));
+  if (series.estimate && !is_joined(measured)) measured::join(measured, input.estimates[*series.estimate].document);
   series.label = series.estimate ? chart.estimates[*series.estimate].label() : measured.source;
   if (series.estimate) {
     const EstimateFile& estimate = chart.estimates[*series.estimate];
@@ -101,9 +99,9 @@ void add_trajectory(const Chart& chart, Series& series) {
   if (!series.estimate) return;
   const EstimateFile& estimate = chart.estimates[*series.estimate];
   if (!estimate.sweep || !is_same_device(estimate, chart)) return;
-  for (SweepPoint point : estimate.sweep->points) {
+  for (CurvePoint point : estimate.sweep->points) {
     // In another precision than the file's, bytes follow from their time: memory is the slowest level.
-    if (!estimate.roofline->precision.empty())
+    if (estimate.document.roofline->precision)
       point.bytes = point.memory_seconds ? std::optional(*point.memory_seconds * chart.roofs.bandwidth.front().value)
                                          : std::nullopt;
     if (point.flops.value_or(0) > 0 && point.bytes.value_or(0) > 0 && point.seconds.value_or(0) > 0)
@@ -123,22 +121,21 @@ void add_path(Chart& chart) {
   for (const Series& series : chart.series) {
     if (!series.estimate) return;
     const EstimateFile& other = chart.estimates[*series.estimate];
-    if (other.model != base.model || other.bindings.size() != base.bindings.size()) return;
-    for (std::size_t i = 0; i < base.bindings.size(); ++i) {
-      if (other.bindings[i].first != base.bindings[i].first) return;
-      if (other.bindings[i].second == base.bindings[i].second) continue;
-      if (dim && *dim != base.bindings[i].first) return;
-      dim = base.bindings[i].first;
+    if (other.model != base.model || other.document.bindings.size() != base.document.bindings.size()) return;
+    for (const auto& [name, size] : base.document.bindings) {
+      const auto found = other.document.bindings.find(name);
+      if (found == other.document.bindings.end()) return;
+      if (found->second == size) continue;
+      if (dim && *dim != name) return;
+      dim = name;
     }
   }
   if (!dim) return;
   for (const Series& series : chart.series) {
     const auto& star = series.measured_star ? series.measured_star : series.bound_star;
     if (!star) continue;
-    for (const auto& [name, value] : chart.estimates[*series.estimate].bindings)
-      if (name == *dim)
-        points.emplace_back(value.value_or(1),
-                            Star{name + "=" + number(value.value_or(1)), star->flops, star->bytes, star->seconds});
+    const double size = static_cast<double>(chart.estimates[*series.estimate].document.bindings.at(*dim).value_or(1));
+    points.emplace_back(size, Star{*dim + "=" + number(size), star->flops, star->bytes, star->seconds});
   }
   std::stable_sort(points.begin(), points.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   chart.path_dim = *dim;
@@ -230,22 +227,25 @@ void add_provenance(Chart& chart, const PlotInput& input) {
   facts.emplace_back(
       "machine", chart.device.name + (chart.device.measured ? " (measured ceilings)" : " (as the vendor states it)"));
   if (!chart.device.power_mode.empty()) facts.emplace_back("power mode", chart.device.power_mode);
-  const auto hashed = [&](const char* kind, const PlotFile& file, const std::string& more) {
-    facts.emplace_back(kind, base_name(file.name) + (more.empty() ? "" : " by " + more) + ", sha256 " +
-                                 base::hex(base::sha256(file.text)).substr(0, 12));
+  const auto hashed = [&](const char* kind, const std::string& name, const std::string& sha256,
+                          const std::string& more) {
+    facts.emplace_back(kind, base_name(name) + (more.empty() ? "" : " by " + more) +
+                                 (sha256.empty() ? "" : ", sha256 " + sha256.substr(0, 12)));
   };
+  const auto hash = [](const PlotFile& file) { return base::hex(base::sha256(file.text)); };
   if (input.ceilings && chart.ceilings) {
-    hashed("ceilings", *input.ceilings, chart.ceilings->tool);
+    hashed("ceilings", input.ceilings->name, hash(*input.ceilings), chart.ceilings->tool);
     if (const std::string text = settings_text(chart.ceilings->clocks); !text.empty())
       facts.emplace_back("clocks", text);
     if (const std::string text = settings_text(chart.ceilings->env); !text.empty())
       facts.emplace_back("environment", text);
   }
-  for (std::size_t i = 0; i < input.estimates.size(); ++i)
-    hashed("estimate", input.estimates[i], chart.estimates[i].tool);
+  for (const EstimateFile& estimate : chart.estimates)
+    hashed("estimate", estimate.file, estimate.sha256, estimate.document.tool);
   for (std::size_t i = 0; i < input.measured.size(); ++i) {
     const documents::Measured& measured = chart.measured[i];
-    hashed("measured", input.measured[i], measured.tool.empty() ? measured.source : measured.tool);
+    hashed("measured", input.measured[i].name, hash(input.measured[i]),
+           measured.tool.empty() ? measured.source : measured.tool);
     if (const std::string text = settings_text(measured.clocks); !text.empty()) facts.emplace_back("measured at", text);
   }
   if (!chart.options.tool.empty()) facts.emplace_back("chart", chart.options.tool);
@@ -276,10 +276,12 @@ void add_warnings(Chart& chart) {
     for (const std::string& note : device->notes) chart.warnings.push_back(device->name + ": " + note);
   for (const EstimateFile& estimate : chart.estimates) {
     for (const std::string& note : estimate.notes) chart.warnings.push_back(estimate.file + ": " + note);
-    if (estimate.count != "flops" && !estimate.count.empty())
-      chart.warnings.push_back(estimate.file + ": FLOPs are counted as \"" + estimate.count + "\"");
-    if (estimate.unmodelled > 0)
-      chart.warnings.push_back(estimate.file + ": " + count_text(estimate.unmodelled, "node is", "nodes are") +
+    if (estimate.document.count != Convention::Flops)
+      chart.warnings.push_back(estimate.file + ": FLOPs are counted as \"" +
+                               std::string(to_string(estimate.document.count)) + "\"");
+    if (const std::int64_t unmodelled = estimate.document.totals.unmodelled_nodes; unmodelled > 0)
+      chart.warnings.push_back(estimate.file + ": " +
+                               count_text(static_cast<std::size_t>(unmodelled), "node is", "nodes are") +
                                " not modelled; totals are lower bounds");
   }
   for (const Series& series : chart.series) {
@@ -332,7 +334,7 @@ Chart make_chart(const PlotInput& input, const PlotOptions& options) {
   }
   chart.roofs = make_roofs(input, chart.ceilings);
   chart.frame = make_frame(chart.roofs, options);
-  for (const PlotFile& file : input.estimates) chart.estimates.push_back(read_estimate(file));
+  for (const PlotEstimate& estimate : input.estimates) chart.estimates.push_back(chart_estimate(estimate));
   for (const PlotFile& file : input.measured) chart.measured.push_back(documents::parse_measured(file.text, file.name));
 
   std::vector<bool> is_covered(chart.estimates.size(), false);

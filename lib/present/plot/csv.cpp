@@ -1,6 +1,6 @@
 // One row per operator or kernel of every series, with the numbers that its dot is drawn from.
 #include "plot/outputs.h"
-#include "report/csv_line.h"
+#include "pagoda/base/csv_line.h"
 
 namespace pagoda::present::plot {
 namespace {
@@ -9,7 +9,7 @@ std::string members(const Chart& chart, const Series& series, const Item& item) 
   if (item.nodes.size() < 2 || !series.estimate) return item.name;
   std::string text;
   for (const std::size_t at : item.nodes)
-    text += (text.empty() ? "" : " + ") + chart.estimates[*series.estimate].nodes[at].name;
+    text += (text.empty() ? "" : " + ") + chart.estimates[*series.estimate].nodes()[at].name;
   return text;
 }
 

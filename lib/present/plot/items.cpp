@@ -10,6 +10,9 @@
 namespace pagoda::present::plot {
 namespace {
 
+using documents::EstimateNode;
+using documents::real;
+
 std::optional<double> sum(std::optional<double> a, const std::optional<double>& b) {
   if (a && b) return *a + *b;
   return std::nullopt;
@@ -17,8 +20,8 @@ std::optional<double> sum(std::optional<double> a, const std::optional<double>& 
 
 // The least time of one node by FLOPs and bytes, where the estimate has no bound for this device.
 void bound_by_counts(Item& item, const EstimateNode& node, const Roofs& roofs) {
-  if (const std::optional<Precision> type = precision(node.precision))
-    item.roof = roof_of(roofs, *type, node.macs.value_or(0) > 0);
+  if (const std::optional<Precision> type = precision(dtype_text(node)))
+    item.roof = roof_of(roofs, *type, node.counts.macs.value_or(0) > 0);
   if (item.flops && *item.flops == 0)
     item.compute_seconds = 0;
   else if (item.flops && item.roof)
@@ -26,16 +29,17 @@ void bound_by_counts(Item& item, const EstimateNode& node, const Roofs& roofs) {
   if (item.bytes) item.memory_seconds = *item.bytes / roofs.bandwidth.front().value;
 }
 
-void bound_by_estimate(Item& item, const EstimateNode& node, const EstimateBound& bound, const Roofs& roofs) {
-  item.compute_seconds = bound.compute_seconds;
-  item.memory_seconds = bound.memory_seconds;
-  if (bound.flops) item.flops = bound.flops;
-  if (bound.bytes) item.bytes = bound.bytes;
-  const Unit unit = bound.unit == to_string(Unit::Tensor) ? Unit::Tensor : Unit::Vector;
-  if (const std::optional<Precision> type = precision(bound.precision)) item.roof = roof_named(roofs, *type, unit);
+void bound_by_estimate(Item& item, const EstimateNode& node, const RowBound& bound, const Roofs& roofs) {
+  if (bound.bound != Bound::Unknown) {
+    item.compute_seconds = bound.compute_seconds;
+    item.memory_seconds = bound.memory_seconds;
+    item.flops = bound.flops;
+    item.bytes = bound.bytes;
+  }
+  if (bound.precision) item.roof = roof_named(roofs, *bound.precision, bound.unit);
   // Several formats may reach one rate; the roof of the work's own reads best.
-  if (const std::optional<Precision> own = precision(node.precision); own && item.roof)
-    if (const auto other = roof_of(roofs, *own, node.macs.value_or(0) > 0))
+  if (const std::optional<Precision> own = precision(dtype_text(node)); own && item.roof)
+    if (const auto other = roof_of(roofs, *own, node.counts.macs.value_or(0) > 0))
       if (roofs.compute[*other].value == roofs.compute[*item.roof].value) item.roof = other;
 }
 
@@ -46,33 +50,30 @@ void finish(Item& item) {
 
 // Where the estimate was asked for another precision: "float32 as float16".
 void tell_precision(Item& item, const EstimateFile& estimate) {
-  const std::optional<Precision> own = precision(item.dtype), asked = precision(estimate.roofline->precision);
+  const std::optional<Precision> own = precision(item.dtype), asked = estimate.document.roofline->precision;
   const bool is_integer = item.dtype.find("int") != std::string::npos;
   if (own && asked && *own != *asked && !is_integer) item.dtype += " as " + std::string(to_string(*asked));
 }
 
-bool runs_nothing(const EstimateNode& node) {
-  return node.mark == "view" || node.mark == "host" || node.mark == "folded";
-}
-
 Item item_of(const EstimateFile& estimate, std::size_t at, const Roofs& roofs, bool same_device) {
-  const EstimateNode& node = estimate.nodes[at];
+  const EstimateNode& node = estimate.nodes()[at];
   Item item;
   item.name = node.name;
   item.type = node.domain.empty() || node.domain == "ai.onnx" ? node.op_type : node.domain + "." + node.op_type;
   item.scope = node.scope;
-  item.shape = node.outputs.empty() ? "" : node.outputs.front().shape;
-  item.dtype = node.precision;
+  item.shape = shape_text(node);
+  item.dtype = dtype_text(node);
   item.nodes = {at};
-  if (runs_nothing(node)) {
+  if (node.runs_nothing()) {
     item.absence = Absence::NoWork;
     item.flops = item.bytes = 0;
     return item;
   }
-  item.flops = node.flops;
-  item.bytes = node.bytes;
-  if (same_device && node.bound) {
-    bound_by_estimate(item, node, *node.bound, roofs);
+  item.flops = real(node.counts.flops);
+  item.bytes = real(node.counts.bytes);
+  const RowBound* bound = same_device ? estimate.document.bound_of(node) : nullptr;
+  if (bound != nullptr) {
+    bound_by_estimate(item, node, *bound, roofs);
     tell_precision(item, estimate);
   } else {
     bound_by_counts(item, node, roofs);
@@ -87,23 +88,24 @@ std::optional<double> fused_bytes(const EstimateFile& estimate, const std::vecto
                                   const std::map<std::string, std::vector<std::size_t>>& readers) {
   std::optional<double> bytes = 0;
   for (const std::size_t at : nodes)
-    bytes = sum(bytes, runs_nothing(estimate.nodes[at]) ? 0 : estimate.nodes[at].bytes);
+    bytes = sum(bytes, estimate.nodes()[at].runs_nothing() ? 0 : real(estimate.nodes()[at].counts.bytes));
   for (const std::size_t at : nodes) {
-    for (const EstimateTensor& made : estimate.nodes[at].outputs) {
+    for (const OutputInfo& made : estimate.nodes()[at].outputs) {
       const auto found = readers.find(made.name);
       if (found == readers.end()) continue;  // nobody reads it: an output of the model
       std::size_t inside = 0;
       for (const std::size_t reader : found->second) {
         const bool is_inside = std::binary_search(nodes.begin(), nodes.end(), reader);
-        if (is_inside && !runs_nothing(estimate.nodes[reader])) ++inside;
+        if (is_inside && !estimate.nodes()[reader].runs_nothing()) ++inside;
       }
       const bool all_inside = std::all_of(found->second.begin(), found->second.end(), [&](std::size_t reader) {
         return std::binary_search(nodes.begin(), nodes.end(), reader);
       });
       if (inside == 0) continue;
-      if (!made.bytes) return std::nullopt;
-      if (!runs_nothing(estimate.nodes[at]) && all_inside) bytes = sum(bytes, -*made.bytes);
-      bytes = sum(bytes, -*made.bytes * static_cast<double>(inside));
+      const std::optional<double> size = documents::stored_bytes(made.type);
+      if (!size) return std::nullopt;
+      if (!estimate.nodes()[at].runs_nothing() && all_inside) bytes = sum(bytes, -*size);
+      bytes = sum(bytes, -*size * static_cast<double>(inside));
     }
   }
   if (bytes && *bytes < 0) return std::nullopt;  // a reader picks only a part of what it reads
@@ -182,8 +184,7 @@ std::vector<std::size_t> nodes_of(const documents::MeasuredKernel& kernel, const
   std::vector<std::size_t> nodes;
   if (kernel.joined) {
     for (const std::size_t index : kernel.joined->nodes)
-      if (const auto found = estimate.position.find(index); found != estimate.position.end())
-        nodes.push_back(found->second);
+      if (const auto at = estimate.position(index)) nodes.push_back(*at);
   } else if (const auto found = by_name.find(kernel.node); !kernel.node.empty() && found != by_name.end()) {
     nodes.push_back(found->second);
   }
@@ -206,14 +207,14 @@ std::map<std::size_t, std::string> flags_of(const documents::Measured& measured)
 
 std::vector<Item> estimate_items(const EstimateFile& estimate, const Roofs& roofs, bool same_device) {
   std::vector<Item> items;
-  std::vector<bool> is_done(estimate.nodes.size(), false);
+  std::vector<bool> is_done(estimate.nodes().size(), false);
   std::map<std::size_t, const EstimateGroup*> group_at;  // by first node
   for (const EstimateGroup& group : estimate.groups) {
     if (group.nodes.size() < 2) continue;
     group_at[*std::min_element(group.nodes.begin(), group.nodes.end())] = &group;
     for (const std::size_t at : group.nodes) is_done[at] = true;
   }
-  for (std::size_t at = 0; at < estimate.nodes.size(); ++at) {
+  for (std::size_t at = 0; at < estimate.nodes().size(); ++at) {
     const auto found = group_at.find(at);
     if (found == group_at.end()) {
       if (!is_done[at]) items.push_back(item_of(estimate, at, roofs, same_device));
@@ -223,8 +224,9 @@ std::vector<Item> estimate_items(const EstimateFile& estimate, const Roofs& roof
     std::vector<std::size_t> nodes = group.nodes;
     std::sort(nodes.begin(), nodes.end());
     Item item = merged(estimate, nodes, group.main, roofs, same_device, group.bytes);
-    if (same_device && group.bound) {
-      bound_by_estimate(item, estimate.nodes[group.main], *group.bound, roofs);
+    const std::size_t place = static_cast<std::size_t>(&group - estimate.groups.data());
+    if (same_device && estimate.document.roofline && place < estimate.document.roofline->groups.size()) {
+      bound_by_estimate(item, estimate.nodes()[group.main], estimate.document.roofline->groups[place], roofs);
       finish(item);
     }
     item.rule = group.rule;
@@ -235,13 +237,13 @@ std::vector<Item> estimate_items(const EstimateFile& estimate, const Roofs& roof
 
 std::vector<Item> joined_items(const EstimateFile& estimate, const documents::Measured& measured, const Roofs& roofs,
                                bool same_device) {
-  const std::size_t count = estimate.nodes.size();
+  const std::size_t count = estimate.nodes().size();
   std::map<std::string, std::size_t> by_name;
-  for (std::size_t at = 0; at < count; ++at) by_name.emplace(estimate.nodes[at].name, at);
+  for (std::size_t at = 0; at < count; ++at) by_name.emplace(estimate.nodes()[at].name, at);
   std::map<std::string, std::vector<std::size_t>> readers;
   for (std::size_t at = 0; at < count; ++at)
     for (const std::string& value :
-         std::set<std::string>(estimate.nodes[at].inputs.begin(), estimate.nodes[at].inputs.end()))
+         std::set<std::string>(estimate.nodes()[at].inputs.begin(), estimate.nodes()[at].inputs.end()))
       if (!value.empty()) readers[value].push_back(at);
 
   // Nodes that share a kernel and kernels that share a node are one item: only their sums can be compared.
@@ -262,7 +264,7 @@ std::vector<Item> joined_items(const EstimateFile& estimate, const documents::Me
   for (const auto& [root, nodes] : members) {
     // The node with the most work names them.
     const std::size_t main = *std::max_element(nodes.begin(), nodes.end(), [&](std::size_t a, std::size_t b) {
-      return estimate.nodes[a].flops.value_or(0) < estimate.nodes[b].flops.value_or(0);
+      return estimate.nodes()[a].counts.flops.value_or(0) < estimate.nodes()[b].counts.flops.value_or(0);
     });
     Item item = merged(estimate, nodes, main, roofs, same_device,
                        nodes.size() > 1 ? fused_bytes(estimate, nodes, readers) : std::nullopt);

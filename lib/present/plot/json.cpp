@@ -135,7 +135,7 @@ void write_items(base::JsonWriter& json, const std::vector<Item>& items, const s
     if (items[i].nodes.size() < 2 || estimate == nullptr) continue;
     json.begin_array(JsonLayout::Line).value(i).value(strings.at(items[i].rule));
     for (const std::size_t at : items[i].nodes)
-      json.value(estimate->nodes[at].name).value(strings.at(estimate->nodes[at].op_type));
+      json.value(estimate->nodes()[at].name).value(strings.at(estimate->nodes()[at].op_type));
     json.end_array();
   }
   json.end_array();
@@ -152,24 +152,24 @@ void write_items(base::JsonWriter& json, const std::vector<Item>& items, const s
 }
 
 void write_estimate(base::JsonWriter& json, const EstimateFile& estimate) {
-  if (estimate.memory) {
-    const EstimateMemory& memory = *estimate.memory;
+  if (estimate.document.memory) {
+    const documents::EstimateMemory& memory = *estimate.document.memory;
     json.key("memory").begin_object();
     json.member("excludes", memory.excludes);
-    json.key("peak_bytes"), write_amount(json, memory.peak_bytes);
+    json.key("peak_bytes"), write_amount(json, static_cast<double>(memory.peak_bytes));
     json.member("peak_step", memory.peak_step);
-    json.key("weight_bytes"), write_amount(json, memory.weight_bytes);
-    amounts(json, "timeline", memory.timeline, [](double bytes) { return std::optional(bytes); });
+    json.key("weight_bytes"), write_amount(json, estimate.weight_bytes());
+    amounts(json, "timeline", memory.timeline, [](Int bytes) { return std::optional(static_cast<double>(bytes)); });
     json.end_object();
   }
   if (estimate.sweep) {
-    const EstimateSweep& sweep = *estimate.sweep;
+    const EstimateCurve& sweep = *estimate.sweep;
     json.key("sweep").begin_object().member("dim", sweep.dim);
-    amounts(json, "size", sweep.points, [](const SweepPoint& point) { return std::optional(point.size); });
-    amounts(json, "flops", sweep.points, [](const SweepPoint& point) { return point.flops; });
-    amounts(json, "bytes", sweep.points, [](const SweepPoint& point) { return point.bytes; });
-    amounts(json, "seconds", sweep.points, [](const SweepPoint& point) { return point.seconds; });
-    amounts(json, "memory_bytes", sweep.points, [](const SweepPoint& point) { return point.memory_bytes; });
+    amounts(json, "size", sweep.points, [](const CurvePoint& point) { return std::optional(point.size); });
+    amounts(json, "flops", sweep.points, [](const CurvePoint& point) { return point.flops; });
+    amounts(json, "bytes", sweep.points, [](const CurvePoint& point) { return point.bytes; });
+    amounts(json, "seconds", sweep.points, [](const CurvePoint& point) { return point.seconds; });
+    amounts(json, "memory_bytes", sweep.points, [](const CurvePoint& point) { return point.memory_bytes; });
     json.end_object();
   }
 }
@@ -216,7 +216,7 @@ std::string chart_json(const Chart& chart) {
     json.member("time", series.has_time() ? "measured" : "bound");
     json.key("source");
     series.measured ? json.value(chart.measured[*series.measured].source) : json.null();
-    json.member("traffic", estimate != nullptr ? estimate->traffic : std::string("measured"));
+    json.member("traffic", estimate == nullptr ? std::string_view("measured") : estimate->traffic());
     json.member("seconds", series.seconds).member("bound_seconds", series.bound_seconds);
     json.member("joined_share", series.joined_share);
     write_star(json, "bound_star", series.bound_star);

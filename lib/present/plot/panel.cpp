@@ -187,7 +187,7 @@ void draw_not_drawn(Svg& svg, Column& column, const Series& series, std::size_t 
 }  // namespace
 
 std::string summary(const Chart& chart, const Series& series) {
-  const std::size_t nodes = series.estimate ? chart.estimates[*series.estimate].nodes.size() : 0;
+  const std::size_t nodes = series.estimate ? chart.estimates[*series.estimate].nodes().size() : 0;
   const bool has_kernels =
       std::any_of(series.items.begin(), series.items.end(), [](const Item& item) { return item.nodes.size() > 1; });
   std::string text = has_kernels ? count_text(series.items.size(), "kernel", "kernels") + " of " +
@@ -195,7 +195,7 @@ std::string summary(const Chart& chart, const Series& series) {
                                  : count_text(series.items.size(), "operator", "operators");
   if (series.seconds <= 0) return text;
   const auto& star = series.has_time() ? series.measured_star : series.bound_star;
-  const bool at_least = series.estimate && chart.estimates[*series.estimate].partial;
+  const bool at_least = series.estimate && chart.estimates[*series.estimate].document.totals.partial;
   text += series.has_time()
               ? " · " + seconds_text(series.seconds) + " measured"
               : std::string(" · at least ") + seconds_text(series.seconds) + (at_least ? " for what is modelled" : "");
@@ -204,7 +204,7 @@ std::string summary(const Chart& chart, const Series& series) {
     text += " · " + percent_text(series.bound_seconds / series.seconds) + " of its roofs";
   text += " · " + percent_text(series.memory_share) + " of the time memory-bound";
   if (series.estimate) {
-    const auto& roofline = chart.estimates[*series.estimate].roofline;
+    const auto& roofline = chart.estimates[*series.estimate].document.roofline;
     if (roofline && roofline->predicted) text += " · predicted " + seconds_text(roofline->predicted->seconds);
   }
   return text;

@@ -116,15 +116,17 @@ std::string draw_types_view(const Series& series) {
 
 // Bytes alive at each step; steps that share a pixel show their highest.
 std::string draw_memory_view(const EstimateFile& estimate) {
-  if (!estimate.memory || estimate.memory->timeline.empty() || estimate.memory->peak_bytes <= 0) return {};
-  const EstimateMemory& memory = *estimate.memory;
-  std::string subtitle = "peak " + si(memory.peak_bytes, "B") + " at step " + std::to_string(memory.peak_step);
+  if (!estimate.document.memory) return {};
+  const documents::EstimateMemory& memory = *estimate.document.memory;
+  if (memory.timeline.empty() || memory.peak_bytes <= 0) return {};
+  const double top = static_cast<double>(memory.peak_bytes);
+  std::string subtitle = "peak " + si(top, "B") + " at step " + std::to_string(memory.peak_step);
   if (memory.peak_step < memory.order.size())
-    if (const auto found = estimate.position.find(memory.order[memory.peak_step]); found != estimate.position.end())
-      subtitle += ", " + short_name(estimate.nodes[found->second].name, 30);
-  if (memory.weight_bytes) subtitle += "; weights " + si(*memory.weight_bytes, "B");
+    if (const auto at = estimate.position(static_cast<std::size_t>(memory.order[memory.peak_step])))
+      subtitle += ", " + short_name(estimate.nodes()[*at].name, 30);
+  if (const auto weights = estimate.weight_bytes()) subtitle += "; weights " + si(*weights, "B");
   Card card("Activations alive at each step", subtitle);
-  const double width = kWide - kLeft - kRight, height = card.bottom() - kTop, top = memory.peak_bytes;
+  const double width = kWide - kLeft - kRight, height = card.bottom() - kTop;
   std::string lines;
   for (double mark = 0, step = step_to(top); mark <= top * 1.0001; mark += step) {
     const double y = card.bottom() - height * mark / top;
@@ -136,8 +138,9 @@ std::string draw_memory_view(const EstimateFile& estimate) {
   std::string path = "M" + px(kLeft) + " " + px(card.bottom());
   for (std::size_t column = 0; column < columns; ++column) {
     const std::size_t begin = column * steps / columns, end = (column + 1) * steps / columns;
-    const double highest = *std::max_element(memory.timeline.begin() + static_cast<std::ptrdiff_t>(begin),
-                                             memory.timeline.begin() + static_cast<std::ptrdiff_t>(end));
+    const double highest =
+        static_cast<double>(*std::max_element(memory.timeline.begin() + static_cast<std::ptrdiff_t>(begin),
+                                              memory.timeline.begin() + static_cast<std::ptrdiff_t>(end)));
     path += "V" + px(card.bottom() - height * std::min(1.0, highest / top)) + "H" +
             px(kLeft + width * static_cast<double>(end) / static_cast<double>(steps));
   }
@@ -161,16 +164,16 @@ std::string draw_memory_view(const EstimateFile& estimate) {
 // Least time and memory over a swept size, both logarithmic: a straight line is a power.
 std::string draw_sweep_view(const EstimateFile& estimate) {
   if (!estimate.sweep || estimate.sweep->points.size() < 2) return {};
-  const EstimateSweep& sweep = *estimate.sweep;
+  const EstimateCurve& sweep = *estimate.sweep;
   struct Curve {
     const char* name;
     const char* unit;
-    std::optional<double> SweepPoint::*member;
+    std::optional<double> CurvePoint::*member;
     std::string_view color;
   };
-  const std::array<Curve, 3> curves = {{{"least time", "s", &SweepPoint::seconds, kPalette[0]},
+  const std::array<Curve, 3> curves = {{{"least time", "s", &CurvePoint::seconds, kPalette[0]},
                                         {"throughput", "FLOP/s", nullptr, kPalette[3]},
-                                        {"memory", "B", &SweepPoint::memory_bytes, kPalette[2]}}};
+                                        {"memory", "B", &CurvePoint::memory_bytes, kPalette[2]}}};
   constexpr double left = 96;  // "112 TFLOP/s" in front of the axis
   Card card("Over " + sweep.dim, "each curve on its own scale; values at both ends");
   // From end to end of the sizes: whole decades would leave half of the card empty.
@@ -186,13 +189,13 @@ std::string draw_sweep_view(const EstimateFile& estimate) {
   if (const double top = std::log10(x.high); std::abs(top - std::round(top)) > 0.12 || x.high < 10)
     card.note(x(x.high), card.bottom() + 16, number(x.high, 6), "middle");
   card.grid(lines);
-  const auto speed = [](const SweepPoint& point) {
+  const auto speed = [](const CurvePoint& point) {
     return point.flops && point.seconds.value_or(0) > 0 ? std::optional(*point.flops / *point.seconds) : std::nullopt;
   };
   double below = 0;
   for (const Curve& curve : curves) {
     std::vector<std::pair<double, double>> points;
-    for (const SweepPoint& point : sweep.points)
+    for (const CurvePoint& point : sweep.points)
       if (const auto value = curve.member != nullptr ? point.*curve.member : speed(point);
           value && *value > 0 && point.size > 0)
         points.emplace_back(point.size, *value);

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "pagoda/base/csv_line.h"
 #include "pagoda/base/json_writer.h"
 #include "pagoda/documents/dim_json.h"
-#include "report/csv_line.h"
 #include "report/rows.h"
 
 namespace pagoda::present {

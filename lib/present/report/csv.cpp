@@ -1,25 +1,24 @@
 // Exact numbers for spreadsheets and scripts (RFC 4180). Columns: report.h.
-#include "report/csv_line.h"
+#include "pagoda/base/csv_line.h"
+
+#include "report/rows.h"
 
 namespace pagoda::present {
-namespace report {
-void write_csv(base::CsvLine& line, const Counters& counters) {
-  for (const auto& [label, counter] : kCounters) line.add(counters.*counter);
-  line.add(counters.intensity());
-}
-
-void write_csv(base::CsvLine& line, const Formulas& formulas) {
-  line.add(formulas.macs).add(formulas.flops).add(formulas.bytes);
-}
-
-}  // namespace report
-
 namespace {
 
 using base::CsvLine;
 
+void add_counters(CsvLine& line, const report::Counters& counters) {
+  for (const auto& [name, member] : documents::kEstimateCounts) line.add(counters.*member);
+  line.add(counters.intensity());
+}
+
+void add_formulas(CsvLine& line, const report::Formulas& formulas) {
+  line.add(formulas.macs).add(formulas.flops).add(formulas.bytes);
+}
+
 base::CsvLine& add_counter_header(base::CsvLine& line) {
-  for (const auto& [label, counter] : report::kCounters) line.add(label);
+  for (const auto& [name, member] : documents::kEstimateCounts) line.add(std::string_view(name));
   return line.add(std::string_view("intensity"));
 }
 
@@ -40,19 +39,20 @@ std::string node_line(const report::NodeRow& row, const ReportOptions& options) 
   base::CsvLine line;
   line.add(std::to_string(row.index)).name(row.node->name).name(row.node->op_type);
   line.name(report::domain_name(row.node->domain)).name(row.scope()).name(inputs).name(outputs);
-  line.add(row.counters);
+  add_counters(line, row.counters);
   line.add(cost.precision == ElementType::Undefined ? std::string() : std::string(to_string(cost.precision)));
   line.add(std::string(to_string(cost.mark))).name(row.problem());
   if (options.node_formulas)
-    line.add(row.problem().empty() ? report::formulas(cost, options.count) : report::Formulas{});
+    add_formulas(line, row.problem().empty() ? documents::formulas_of(cost, options.count) : report::Formulas{});
   return std::move(line).end();
 }
 
 std::string type_line(const report::TypeRow& row, const ReportOptions& options) {
   base::CsvLine line;
   line.name(row.op_type).name(report::domain_name(row.domain));
-  line.add(std::to_string(row.nodes)).add(std::to_string(row.unmodelled_nodes)).add(row.counters);
-  if (options.node_formulas) line.add(report::formulas(row.cost, options.count));
+  line.add(std::to_string(row.nodes)).add(std::to_string(row.unmodelled_nodes));
+  add_counters(line, row.counters);
+  if (options.node_formulas) add_formulas(line, documents::formulas_of(row.cost, options.count));
   return std::move(line).end();
 }
 

@@ -254,7 +254,7 @@ void add_throughput(base::Grid& grid, const Data& data, double seconds) {
 }
 
 std::string interval_text(const TimeSection& time) {
-  const TimeSection::Predicted& predicted = *time.predicted;
+  const documents::EstimatePrediction& predicted = *time.predicted;
   if (!predicted.low || !predicted.high || !predicted.coverage)
     return "no interval: no measured run on " + base::printable(time.device->id) +
            " or elsewhere judged the calibration";
@@ -351,7 +351,7 @@ std::string subtitle(const Data& data) {
 
 std::vector<std::pair<std::string, std::string>> total_formulas(const Data& data) {
   const Totals& totals = data.analysis.totals;
-  const Formulas sums = formulas(data.cost, data.options.count);
+  const Formulas sums = documents::formulas_of(data.cost, data.options.count);
   std::vector<std::pair<std::string, std::string>> lines = {{"MACs", sums.macs}};
   if (!sums.flops.empty()) lines.emplace_back("FLOPs", sums.flops);
   lines.emplace_back("bytes", sums.bytes);
@@ -364,7 +364,7 @@ std::vector<RowFormulas> row_formulas(const Data& data) {
   std::vector<RowFormulas> rows;
   const auto add = [&](std::string name, const OpCost& cost) {
     if (cost.bytes() == Dim(0) && flops(cost) == Dim(0)) return;
-    rows.push_back({std::move(name), formulas(cost, data.options.count)});
+    rows.push_back({std::move(name), documents::formulas_of(cost, data.options.count)});
   };
   for (const NodeRow& node : data.nodes)
     if (node.problem().empty())

@@ -9,56 +9,12 @@
 namespace pagoda::present::report {
 namespace {
 
-// What `count` returns; empty where that is no count or cannot be formed.
-template <typename Count>
-Number known(const Count& count) {
-  try {
-    const Int value = count();
-    return value < 0 ? Number() : value;
-  } catch (const Error&) {
-    return std::nullopt;
-  }
-}
-
-// Sums are formed of numbers, which have no limit on terms as sums of formulas do.
-Counters counters_of(const OpCost& cost, const Dim& params, const Dim& param_bytes, Convention count) {
-  Counters counters{.macs = number(cost.macs),
-                    .arith = number(cost.arith),
-                    .special = number(cost.special),
-                    .comparisons = number(cost.comparisons),
-                    .flops = {},
-                    .params = number(params),
-                    .param_bytes = number(param_bytes),
-                    .bytes_read = number(cost.bytes_read),
-                    .bytes_written = number(cost.bytes_written),
-                    .bytes = {}};
-  if (counters.bytes_read && counters.bytes_written)
-    counters.bytes = known([&] { return *(Dim(*counters.bytes_read) + Dim(*counters.bytes_written)).value(); });
-  if (counters.macs && counters.arith && counters.special && counters.comparisons) {
-    OpCost numbers;
-    numbers.macs = *counters.macs;
-    numbers.arith = *counters.arith;
-    numbers.special = *counters.special;
-    numbers.comparisons = *counters.comparisons;
-    counters.flops = known([&] { return *flops(numbers, count).value(); });
-  }
-  return counters;
-}
-
 // The published estimator tells neither reads from writes nor what it could not model.
 void set_published(Counters& counters, const PagodaCount& published, bool failed) {
   counters.flops = failed ? Number() : published.flops;
   counters.param_bytes = failed ? Number() : published.param_bytes;
   counters.bytes = failed ? Number() : published.memory_bytes;
   counters.bytes_read = counters.bytes_written = std::nullopt;
-}
-
-void set_unknown_work(Counters& counters) {
-  const Number params = counters.params;
-  const Number param_bytes = counters.param_bytes;
-  counters = {};
-  counters.params = params;
-  counters.param_bytes = param_bytes;
 }
 
 bool is_unmodelled(const NodeReport& row) { return row.cost.mark == Mark::Unmodelled || row.unmodelled_inside > 0; }
@@ -85,9 +41,9 @@ std::vector<NodeRow> node_rows(const Model& model, const Analysis& analysis, con
                 .report = &report,
                 .graph = &graph,
                 .node = &graph.nodes[static_cast<std::size_t>(report.node)],
-                .counters = counters_of(report.cost, report.params, report.param_bytes, options.count)};
+                .counters = documents::counts_of(report.cost, report.params, report.param_bytes, options.count,
+                                                 !is_unmodelled(report))};
     if (options.sections.time != nullptr) row.bound = &options.sections.time->bound->rows[row.index];
-    if (is_unmodelled(report)) set_unknown_work(row.counters);
     if (options.count == Convention::Pagoda && options.published) {
       const bool in_main = report.graph == 0;
       const PagodaCount none;
@@ -112,7 +68,7 @@ std::vector<TypeRow> type_rows(const std::vector<NodeRow>& nodes, bool with_form
       type.cost += node.report->cost;
     }
     if (node.bound != nullptr) type.seconds = type.seconds.value_or(0) + node.bound->seconds;
-    for (const auto& [name, counter] : kCounters)
+    for (const auto& [name, counter] : documents::kEstimateCounts)
       if (const Number& value = node.counters.*counter)
         type.counters.*counter = (type.counters.*counter).value_or(0) + *value;
   }
@@ -141,8 +97,8 @@ std::vector<GroupRow> group_rows(const std::vector<NodeRow>& nodes, const Report
       if (main == nullptr || (main->report->cost.macs == Dim(0) && node.report->cost.macs != Dim(0))) main = &node;
     }
     if (main != nullptr) row.name = main->name();
-    row.counters = counters_of(group.cost, params, param_bytes, options.count);
-    if (group.cost.mark == Mark::Unmodelled) set_unknown_work(row.counters);
+    row.counters =
+        documents::counts_of(group.cost, params, param_bytes, options.count, group.cost.mark != Mark::Unmodelled);
     if (bound != nullptr)
       row.bound = bound->groups.empty() ? &bound->rows[static_cast<std::size_t>(group.rows[0])] : &bound->groups[id];
     rows.push_back(std::move(row));
@@ -152,15 +108,6 @@ std::vector<GroupRow> group_rows(const std::vector<NodeRow>& nodes, const Report
 
 }  // namespace
 
-Number number(const Dim& dim) {
-  return known([&] { return dim.evaluate({}, 1); });
-}
-
-std::optional<double> Counters::intensity() const {
-  if (!flops || !bytes || *bytes == 0) return std::nullopt;
-  return static_cast<double>(*flops) / static_cast<double>(*bytes);
-}
-
 std::string NodeRow::scope() const {
   if (report->scope.empty() || node->scope.empty()) return report->scope + node->scope;
   return report->scope + "/" + node->scope;
@@ -169,38 +116,6 @@ std::string NodeRow::scope() const {
 std::string NodeRow::problem() const {
   if (!report->problem.empty() || report->unmodelled_inside == 0) return report->problem;
   return std::to_string(report->unmodelled_inside) + " nodes inside are not modelled";
-}
-
-namespace {
-
-// The sum of counts as one formula; side by side where it has more terms than a Dim carries.
-std::string sum_formula(const Dim& a, const Dim& b) {
-  try {
-    return (a + b).factored();
-  } catch (const Error&) {
-    return a.factored() + " + " + b.factored();
-  }
-}
-
-}  // namespace
-
-Formulas formulas(const OpCost& cost, Convention count) {
-  Formulas result{.macs = cost.macs.factored(), .flops = "", .bytes = sum_formula(cost.bytes_read, cost.bytes_written)};
-  OpCost contraction, rest;
-  contraction.macs = cost.macs;
-  rest.arith = cost.arith;
-  rest.special = cost.special;
-  rest.comparisons = cost.comparisons;
-  if (count != Convention::Pagoda) result.flops = sum_formula(flops(contraction, count), flops(rest, count));
-  return result;
-}
-
-bool Data::has_formulas() const {
-  const std::optional<Dim>& peak = analysis.totals.activation_peak_bytes;
-  if (options.formulas || options.node_formulas || (peak && !peak->is_constant())) return true;
-  for (const Dim* count : {&cost.macs, &cost.arith, &cost.special, &cost.bytes_read, &cost.bytes_written})
-    if (!count->is_constant()) return true;
-  return false;
 }
 
 Data collect(const Model& model, const Analysis& analysis, const ReportOptions& options) {
@@ -220,7 +135,7 @@ Data collect(const Model& model, const Analysis& analysis, const ReportOptions& 
     data.cost.bytes_read = options.sections.traffic->bytes_read;
     data.cost.bytes_written = options.sections.traffic->bytes_written;
   }
-  data.totals = counters_of(data.cost, totals.params, totals.param_bytes, options.count);
+  data.totals = documents::counts_of(data.cost, totals.params, totals.param_bytes, options.count);
   if (options.count == Convention::Pagoda && options.published)
     set_published(data.totals, options.published->total, !options.published->failure.empty());
   // A ratio of two lower bounds bounds nothing.
@@ -243,29 +158,8 @@ Data collect(const Model& model, const Analysis& analysis, const ReportOptions& 
   return data;
 }
 
-std::string domain_name(const std::string& domain) { return domain.empty() ? "ai.onnx" : domain; }
-
 std::string qualified(const std::string& domain, const std::string& op_type) {
   return domain.empty() ? op_type : domain + "." + op_type;
-}
-
-std::string type_name(const TensorType& type) {
-  std::string element(to_string(type.element));
-  switch (type.container) {
-    case Container::Tensor:
-      return element;
-    case Container::Sequence:
-      return "sequence(" + element + ")";
-    case Container::Optional:
-      return "optional(" + element + ")";
-    case Container::OptionalSequence:
-      return "optional(sequence(" + element + "))";
-    case Container::Map:
-      return "map(" + element + ")";
-    case Container::SparseTensor:
-      return "sparse_tensor(" + element + ")";
-  }
-  return element;
 }
 
 std::string type_text(const TensorType& type) {

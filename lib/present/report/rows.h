@@ -7,36 +7,18 @@
 #include <utility>
 #include <vector>
 
-#include "pagoda/base/json_writer.h"
 #include "pagoda/base/text.h"
 #include "pagoda/present/report.h"
 
 namespace pagoda::present::report {
 
-using Number = std::optional<Int>;  // empty: not known
+using Number = documents::Count;  // empty: not known
+using Counters = documents::EstimateCounts;
+using Formulas = documents::EstimateFormulas;
+using documents::domain_name;
+using documents::type_name;
 
-// The value with every free symbol at 1; empty where that is no count (negative, a division by 0).
-Number number(const Dim& dim);
-
-// In the order of reports.
-struct Counters {
-  Number macs, arith, special, comparisons, flops, params, param_bytes, bytes_read, bytes_written, bytes;
-
-  // flops / bytes; empty where either is unknown or there are no bytes.
-  std::optional<double> intensity() const;
-};
-inline constexpr std::pair<std::string_view, Number Counters::*> kCounters[] = {
-    {"macs", &Counters::macs},
-    {"arith", &Counters::arith},
-    {"special", &Counters::special},
-    {"comparisons", &Counters::comparisons},
-    {"flops", &Counters::flops},
-    {"params", &Counters::params},
-    {"param_bytes", &Counters::param_bytes},
-    {"bytes_read", &Counters::bytes_read},
-    {"bytes_written", &Counters::bytes_written},
-    {"bytes", &Counters::bytes},
-};
+inline Number number(const Dim& dim) { return documents::count(dim); }
 
 struct NodeRow {
   std::size_t index;  // in execution order
@@ -70,11 +52,6 @@ struct GroupRow {
   const RowBound* bound = nullptr;
 };
 
-struct Formulas {
-  std::string macs, flops, bytes;  // flops is empty under Convention::Pagoda
-};
-Formulas formulas(const OpCost& cost, Convention count);
-
 struct Data {
   const Model& model;
   const Analysis& analysis;
@@ -92,16 +69,11 @@ struct Data {
     return options.sections.traffic == nullptr ? TrafficModel::Unfused : options.sections.traffic->model;
   }
   bool published() const { return options.count == Convention::Pagoda; }
-  bool has_formulas() const;  // some total is not a plain number, or formulas were asked for
 };
 Data collect(const Model& model, const Analysis& analysis, const ReportOptions& options);
 
-// "ai.onnx" for the default domain, which files leave empty.
-std::string domain_name(const std::string& domain);
 // "Conv", "com.microsoft.FusedMatMul".
 std::string qualified(const std::string& domain, const std::string& op_type);
-// "float32", "sequence(float32)".
-std::string type_name(const TensorType& type);
 // "float32[1,3,224,224]"; "float32" when the rank is unknown.
 std::string type_text(const TensorType& type);
 // What the time bound stands on: "NVIDIA H200 (float16)".
@@ -132,10 +104,6 @@ std::vector<RowFormulas> row_formulas(const Data& data);
 // A grid as a table of GitHub-flavoured Markdown; names from files as code spans.
 std::string markdown_table(const base::Grid& grid);
 std::string code(std::string_view text);
-// The optional blocks of JSON.
-void write_sections(base::JsonWriter& json, const Data& data);
-// "sweep": each dim and its sizes, and the points.
-void write_sweep(base::JsonWriter& json, const Sweep& sweep);
 // "boxes: number of selected boxes, decided at nms, at most 1000", printable.
 std::string symbol_text(const Symbol& symbol);
 

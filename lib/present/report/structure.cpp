@@ -1,7 +1,8 @@
 // A structure profile as one row.
+#include "pagoda/base/csv_line.h"
 #include "pagoda/base/json_writer.h"
 #include "pagoda/documents/dim_json.h"
-#include "report/csv_line.h"
+#include "report/rows.h"
 
 namespace pagoda::present {
 

@@ -1,7 +1,7 @@
 // A sweep as a table, Markdown, CSV or inside the JSON of its estimate.
 #include <filesystem>
 
-#include "report/csv_line.h"
+#include "pagoda/base/csv_line.h"
 #include "report/rows.h"
 
 namespace pagoda::present {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "report/csv_line.h"
+#include "pagoda/base/csv_line.h"
 #include "report/rows.h"
 
 namespace pagoda::present {

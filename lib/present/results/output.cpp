@@ -3,11 +3,11 @@
 #include <cmath>
 #include <map>
 
+#include "pagoda/base/csv_line.h"
 #include "pagoda/base/text.h"
 #include "pagoda/present/result_report.h"
 #include "plot/outputs.h"
 #include "plot/text.h"
-#include "report/csv_line.h"
 #include "results/chart.h"
 
 namespace pagoda::present {

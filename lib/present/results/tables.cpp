@@ -4,10 +4,10 @@
 #include <cmath>
 #include <set>
 
+#include "pagoda/base/csv_line.h"
 #include "pagoda/base/statistics.h"
 #include "pagoda/documents/calibration.h"
 #include "pagoda/present/result_report.h"
-#include "report/csv_line.h"
 #include "results/groups.h"
 
 namespace pagoda::present {

@@ -130,10 +130,11 @@ inline constexpr std::size_t kMaxJsonDepth = 100;
 JsonDocument parse_json(std::string_view text, std::string_view subject, std::string_view remedy);
 
 // For large files: calls `each` with every element of the outermost array, or of the array that is the member `key` of
-// the outermost object, and its index; no element outlives its call. Returns the other members of that object (for an
-// outermost array: none). Throws Error for another shape, too.
+// the outermost object, and its index; no element outlives its call. Returns that object with the array empty (for an
+// outermost array: no members). Throws Error for another shape, too, and where an array that `is_required` is missing.
 JsonDocument parse_json_elements(std::string_view text, std::string_view subject, const char* key,
-                                 const std::function<void(const JsonField&, std::size_t)>& each);
+                                 const std::function<void(const JsonField&, std::size_t)>& each,
+                                 bool is_required = true);
 
 }  // namespace pagoda::base
 #pragma GCC visibility pop

@@ -2,7 +2,7 @@
 //
 //   Measured run = load_profile("onnxruntime_profile.json");            // the format is recognised by its content
 //   Measured trt = load_profile("profile.json", {.layer_info = "layers.json"});
-//   join(run, load_estimate("resnet50.json"));                          // pagoda/join.h
+//   join(run, documents::load_estimate("resnet50.json"));  // pagoda/measured/join.h
 //
 // | format   | written by                                                                    | one kernel is        |
 // |----------|-------------------------------------------------------------------------------|----------------------|

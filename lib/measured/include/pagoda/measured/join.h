@@ -1,7 +1,7 @@
 // The join of a measurement with a static estimate: which rows of the estimate each measured kernel executed.
 //
 //   Measured run = load_profile("profile.json");
-//   EstimateDocument estimate = load_estimate("resnet50.json");      // as onnx-estimate --format json wrote it
+//   EstimateDocument estimate = documents::load_estimate("resnet50.json");  // as onnx-estimate wrote it
 //   join(run, estimate);
 //   run.join->share();                                               // part of the kernels' time that joined
 //   for (const JoinedGroup& group : joined_groups(run, estimate)) …  // measured against bound
@@ -28,33 +28,13 @@
 #include <vector>
 
 #include "pagoda/base/error.h"
+#include "pagoda/documents/estimate.h"
 #include "pagoda/documents/measured.h"
 
 #pragma GCC visibility push(default)
 namespace pagoda::measured {
 
-// What a join needs of one row of pagoda.estimate/1.
-struct EstimateRow {
-  std::string name, op_type, domain, scope, mark;
-  std::vector<std::string> inputs, outputs;
-  std::vector<std::string> output_shapes;  // "[1,64,56,56]"; "" where it is not known
-  std::optional<double> flops, bytes;      // formulas at 1, as the file has them
-  std::optional<double> macs, arith, special, comparisons;
-  std::string precision;                            // of its work: "float16"; empty: none
-  std::vector<std::optional<double>> output_bytes;  // stored size of each output
-  std::optional<double> bound_seconds;              // least time on the estimate's device, where it has a roofline
-  std::string bound;                                // "compute", "memory", …; empty without a roofline
-};
-
-struct EstimateDocument {
-  std::string model;   // path
-  std::string device;  // of the roofline; empty: none
-  std::vector<EstimateRow> rows;
-};
-
-// Throws Error; `subject` names the text in it.
-EstimateDocument parse_estimate(std::string_view json, std::string_view subject);
-EstimateDocument load_estimate(const std::string& path);
+using documents::EstimateDocument;
 
 // Sets `joined` of the kernels and `join` of the measurement. Joining again starts afresh.
 void join(documents::Measured& measured, const EstimateDocument& estimate);

@@ -1,6 +1,6 @@
 // Charts: estimates and measurements of models under the roofs of a machine.
 //
-//   PlotInput input{.device = find_device("h200"), .estimates = {{"resnet50.json", json_text}}};
+//   PlotInput input{.device = find_device("h200"), .estimates = {read_plot_estimate("resnet50.json", json_text)}};
 //   write_file("resnet50.svg", plot_svg(input));      // one picture
 //   write_file("resnet50.html", plot_html(input));    // the same picture with filters, a table and more views, offline
 //   std::cout << plot_text(input);                    // for a terminal
@@ -17,11 +17,13 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "pagoda/base/error.h"
 #include "pagoda/core/device.h"
 #include "pagoda/documents/device.h"
+#include "pagoda/documents/estimate.h"
 
 #pragma GCC visibility push(default)
 namespace pagoda::present {
@@ -32,13 +34,22 @@ struct PlotFile {
   std::string text;
 };
 
+// An estimate, from a file or from memory: where it came from, and the hash of its text where it is to be shown.
+struct PlotEstimate {
+  std::string name;
+  std::string sha256;
+  documents::EstimateDocument document;  // with a row per node
+};
+// Throws Error for what is no pagoda.estimate/1 with nodes.
+PlotEstimate read_plot_estimate(const std::string& name, std::string_view text);
+
 struct PlotInput {
   DeviceSpec device;                              // whose roofs are drawn
   std::optional<DeviceSpec> spec = std::nullopt;  // beside measured roofs: what the vendor states, dotted
   std::optional<PlotFile> ceilings =
-      std::nullopt;                      // pagoda.ceilings/1 that `device` was read from: provenance, energy constants
-  std::vector<PlotFile> estimates = {};  // pagoda.estimate/1 with a row per node
-  std::vector<PlotFile> measured = {};   // pagoda.measured/1
+      std::nullopt;  // pagoda.ceilings/1 that `device` was read from: provenance, energy constants
+  std::vector<PlotEstimate> estimates = {};
+  std::vector<PlotFile> measured = {};  // pagoda.measured/1
 };
 
 struct PlotOptions {

@@ -36,6 +36,7 @@
 #include "pagoda/core/sweep.h"
 #include "pagoda/core/traffic.h"
 #include "pagoda/core/train.h"
+#include "pagoda/documents/describe.h"
 
 #pragma GCC visibility push(default)
 namespace pagoda::present {
@@ -46,44 +47,10 @@ enum class Rows : std::uint8_t {
   Group,  // one row a kernel of Sections::traffic; JSON lists nodes beside their groups, CSV nodes
 };
 
-// The time that a model needs at least on a device, and what a calibration expects it to take.
-struct TimeSection {
-  const DeviceSpec* device = nullptr;
-  RooflineOptions options = {};
-  const Roofline* bound = nullptr;
-  struct Predicted {
-    double seconds = 0;
-    std::optional<double> low, high;  // empty when no interval is known
-    std::optional<double> coverage;   // part of runs that the interval is to hold
-    std::string calibration;          // which, and from what
-  };
-  std::optional<Predicted> predicted = std::nullopt;
-};
-
-// A run of a language model.
-struct PhaseSection {
-  Phase phase = Phase::Decode;
-  std::optional<Int> tokens = std::nullopt;           // new ones of the whole batch
-  std::optional<Int> bytes_per_token = std::nullopt;  // that the cache grows by, for the whole batch
-};
-
-// A training step; `time` is the bound of its rows on the device of TimeSection.
-struct TrainingSection {
-  const Training* training = nullptr;
-  TrainingOptions options = {};
-  std::optional<RooflineTotals> time = std::nullopt;
-};
-
-// What a report holds beside counts; null: not asked for. What is pointed to must outlive the call.
-struct Sections {
-  const MemoryPlan* memory = nullptr;
-  const Traffic* traffic = nullptr;  // replaces bytes of totals; null: unfused
-  const TimeSection* time = nullptr;
-  const PhaseSection* phase = nullptr;
-  const TrainingSection* training = nullptr;
-  const Sweep* sweep = nullptr;
-  const std::vector<BudgetResult>* budgets = nullptr;
-};
+using documents::PhaseSection;
+using documents::Sections;
+using documents::TimeSection;
+using documents::TrainingSection;
 
 struct ReportOptions {
   Convention count = Convention::Flops;  // what "flops" are
@@ -107,7 +74,11 @@ std::string table_report(const Model& model, const Analysis& analysis, const Rep
 // The same as tables of GitHub-flavoured Markdown.
 std::string markdown_report(const Model& model, const Analysis& analysis, const ReportOptions& options = {});
 
-// "pagoda.estimate/1".
+// The document that the options ask for; all rows, whatever `top` says.
+documents::EstimateDocument estimate_document(const Model& model, const Analysis& analysis,
+                                              const ReportOptions& options = {});
+
+// "pagoda.estimate/1": that document, written.
 std::string json_report(const Model& model, const Analysis& analysis, const ReportOptions& options = {});
 
 // RFC 4180 with a header, one line a row (CRLF), exact integers, no totals. Columns by node:

@@ -1,0 +1,449 @@
+// The document of an analysis and of what was computed from it.
+#include "pagoda/documents/describe.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "pagoda/base/error.h"
+
+namespace pagoda::documents {
+namespace {
+
+// What `count` returns; empty where that is no count or cannot be formed.
+template <typename Formula>
+Count known(const Formula& formula) {
+  try {
+    const Int value = formula();
+    return value < 0 ? Count() : value;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+Count maybe(const std::optional<Dim>& dim) { return dim ? count(*dim) : Count(); }
+
+// The published estimator tells neither reads from writes nor what it could not model.
+void set_published(EstimateCounts& counts, const PagodaCount& published, bool failed) {
+  counts.flops = failed ? Count() : published.flops;
+  counts.param_bytes = failed ? Count() : published.param_bytes;
+  counts.bytes = failed ? Count() : published.memory_bytes;
+  counts.bytes_read = counts.bytes_written = std::nullopt;
+}
+
+bool is_unmodelled(const NodeReport& row) { return row.cost.mark == Mark::Unmodelled || row.unmodelled_inside > 0; }
+
+// The sum of counts as one formula; side by side where it has more terms than a Dim carries.
+std::string sum_formula(const Dim& a, const Dim& b) {
+  try {
+    return (a + b).factored();
+  } catch (const Error&) {
+    return a.factored() + " + " + b.factored();
+  }
+}
+
+const std::string& value_name(const Graph& graph, ValueId value) {
+  static const std::string kNone;
+  return value == kAbsent ? kNone : graph.value(value).name;
+}
+
+std::vector<std::string> value_names(const Graph& graph, const std::vector<ValueId>& values) {
+  std::vector<std::string> names;
+  for (const ValueId value : values) names.push_back(value_name(graph, value));
+  return names;
+}
+
+EstimateModel model_part(const Model& model) {
+  EstimateModel part{.path = model.path,
+                     .name = model.graph_name,
+                     .ir_version = model.ir_version,
+                     .opsets = {},
+                     .producer = model.producer + (model.producer_version.empty() ? "" : " ") + model.producer_version,
+                     .nodes = model.main().nodes.size(),
+                     .functions = model.functions.size()};
+  for (const auto& [domain, version] : model.opsets) part.opsets[domain_name(domain)] = version;
+  return part;
+}
+
+EstimateNode node_part(const Model& model, const NodeReport& report, std::size_t index,
+                       const DescribeOptions& options) {
+  const Graph& graph = model.graph(report.graph);
+  const Node& node = graph.nodes[static_cast<std::size_t>(report.node)];
+  EstimateNode row;
+  row.index = index;
+  row.name = node.name;
+  row.op_type = node.op_type;
+  row.domain = domain_name(node.domain);
+  row.scope = report.scope + (report.scope.empty() || node.scope.empty() ? "" : "/") + node.scope;
+  row.inputs = value_names(graph, node.inputs);
+  row.outputs = report.outputs;
+  row.counts = counts_of(report.cost, report.params, report.param_bytes, options.count, !is_unmodelled(report));
+  if (options.published != nullptr) {
+    const PagodaCount none;
+    set_published(row.counts,
+                  report.graph == 0 ? options.published->nodes.at(static_cast<std::size_t>(report.node)) : none,
+                  !options.published->failure.empty());
+  }
+  row.precision = report.cost.precision;
+  row.dequantized_from = report.dequantized_from;
+  row.mark = report.cost.mark;
+  if (options.sections.traffic != nullptr) row.group = options.sections.traffic->group_of[index];
+  row.problem = report.problem.empty() && report.unmodelled_inside > 0
+                    ? std::to_string(report.unmodelled_inside) + " nodes inside are not modelled"
+                    : report.problem;
+  if (options.row_formulas && row.problem.empty()) row.symbolic = formulas_of(report.cost, options.count);
+  return row;
+}
+
+// Most time first, where a device is known; then most FLOPs, unknown last, then by name.
+std::vector<EstimateType> type_parts(const Analysis& analysis, const EstimateDocument& estimate,
+                                     const DescribeOptions& options) {
+  struct Sum {
+    EstimateType row;
+    OpCost cost;
+    double seconds = 0;
+  };
+  // The default domain, which files leave empty, comes before all others.
+  std::map<std::pair<std::string, std::string>, Sum> sums;
+  for (const EstimateNode& node : estimate.nodes) {
+    Sum& sum = sums[{node.domain == domain_name("") ? "" : node.domain, node.op_type}];
+    sum.row.op_type = node.op_type;
+    sum.row.domain = node.domain;
+    ++sum.row.nodes;
+    const NodeReport& report = analysis.nodes[node.index];
+    if (is_unmodelled(report)) {
+      ++sum.row.unmodelled_nodes;
+    } else if (options.row_formulas) {
+      sum.cost += report.cost;
+    }
+    if (const RowBound* bound = estimate.bound_of(node)) sum.seconds += bound->seconds;
+    for (const auto& [name, member] : kEstimateCounts)
+      if (const Count& value = node.counts.*member)
+        sum.row.counts.*member = (sum.row.counts.*member).value_or(0) + *value;
+  }
+  std::vector<Sum> rows;
+  for (auto& [key, sum] : sums) rows.push_back(std::move(sum));
+  std::stable_sort(rows.begin(), rows.end(), [](const Sum& a, const Sum& b) {
+    if (a.seconds != b.seconds) return a.seconds > b.seconds;
+    return a.row.counts.flops.value_or(-1) > b.row.counts.flops.value_or(-1);
+  });
+  std::vector<EstimateType> types;
+  for (Sum& sum : rows) {
+    if (options.row_formulas) sum.row.symbolic = formulas_of(sum.cost, options.count);
+    types.push_back(std::move(sum.row));
+  }
+  return types;
+}
+
+EstimateMemory memory_part(const Graph& graph, const MemoryPlan& plan) {
+  EstimateMemory part;
+  part.excludes = kMemoryPlanExcludes;
+  part.peak_bytes = plan.peak_bytes;
+  part.peak_step = static_cast<std::size_t>(plan.peak_step);
+  if (plan.peak_formula) part.peak_formula = plan.peak_formula->factored();
+  for (const std::size_t tensor : plan.peak_tensors)
+    part.peak_tensors.push_back(value_name(graph, plan.tensors[tensor].value));
+  part.arena_bytes = plan.arena_bytes;
+  part.timeline = plan.timeline;
+  part.order.assign(plan.order.begin(), plan.order.end());
+  for (const PlannedTensor& tensor : plan.tensors)
+    part.tensors.push_back({.name = value_name(graph, tensor.value),
+                            .bytes = tensor.bytes,
+                            .first_step = tensor.first_step,
+                            .last_step = tensor.last_step,
+                            .offset = tensor.offset,
+                            .shared_by = value_names(graph, tensor.shared_by)});
+  for (const WeightBytes& weight : plan.weights)
+    part.weights.push_back(
+        {.type = weight.element, .tensors = weight.tensors, .elements = weight.elements, .bytes = weight.bytes});
+  if (!plan.kv_cache.pairs.empty())
+    part.kv_cache = {.bytes_per_token = plan.kv_cache.bytes_per_token,
+                     .past_bytes = plan.kv_cache.past_bytes,
+                     .pairs = plan.kv_cache.pairs.size()};
+  if (plan.reordered) {
+    part.reordered = {
+        .peak_bytes = plan.reordered->peak_bytes, .arena_bytes = plan.reordered->arena_bytes, .order = {}};
+    part.reordered->order.assign(plan.reordered->order.begin(), plan.reordered->order.end());
+  }
+  part.unsized = value_names(graph, plan.unsized);
+  return part;
+}
+
+EstimateTraffic traffic_part(const Graph& graph, const Traffic& traffic, const Count& bytes) {
+  EstimateTraffic part{.model = traffic.model,
+                       .bytes_read = count(traffic.bytes_read),
+                       .bytes_written = count(traffic.bytes_written),
+                       .bytes = bytes,
+                       .groups = {},
+                       .stayed = {}};
+  part.groups.reserve(traffic.groups.size());
+  for (const TrafficGroup& group : traffic.groups)
+    part.groups.push_back({.rule = group.rule,
+                           .nodes = {group.rows.begin(), group.rows.end()},
+                           .joined_by = group.joined_by,
+                           .bytes_read = count(group.cost.bytes_read),
+                           .bytes_written = count(group.cost.bytes_written),
+                           .saved_bytes = count(group.saved)});
+  for (const ResidentTensor& tensor : traffic.stayed)
+    part.stayed.push_back({.value = value_name(graph, tensor.value),
+                           .bytes = tensor.bytes,
+                           .saved_bytes = tensor.bytes_saved,
+                           .in_memory = tensor.in_memory});
+  return part;
+}
+
+EstimateRoofline roofline_part(const TimeSection& time, const Traffic* traffic) {
+  return {.device = time.device->id,
+          .device_name = time.device->name,
+          .power_mode = time.device->power_mode,
+          .measured = time.device->measured,
+          .precision = time.options.precision,
+          .traffic = traffic == nullptr ? TrafficModel::Unfused : traffic->model,
+          .totals = time.bound->totals,
+          .launch_overhead_seconds = time.device->launch_overhead_seconds.value,
+          .predicted = time.predicted,
+          .nodes = time.bound->rows,
+          .groups = time.bound->groups};
+}
+
+EstimatePhase phase_part(const PhaseSection& phase, const EstimateDocument& estimate) {
+  EstimatePhase part{.phase = phase.phase,
+                     .tokens = phase.tokens,
+                     .cache_bytes_per_token = phase.bytes_per_token,
+                     .bytes_per_token = {},
+                     .is_timed = estimate.roofline.has_value(),
+                     .tokens_per_second = {}};
+  if (!phase.tokens || *phase.tokens <= 0) return part;
+  const double tokens = static_cast<double>(*phase.tokens);
+  if (const Count& bytes = estimate.totals.counts.bytes) part.bytes_per_token = static_cast<double>(*bytes) / tokens;
+  if (part.is_timed && estimate.roofline->totals.seconds > 0)
+    part.tokens_per_second = tokens / estimate.roofline->totals.seconds;
+  return part;
+}
+
+EstimateWork work_part(const OpCost& cost, std::optional<Convention> convention = std::nullopt) {
+  return {.macs = count(cost.macs),
+          .arith = count(cost.arith),
+          .special = count(cost.special),
+          .flops = !convention || *convention == Convention::Pagoda ? Count() : count(flops(cost, *convention)),
+          .bytes_read = count(cost.bytes_read),
+          .bytes_written = count(cost.bytes_written)};
+}
+
+EstimateTraining training_part(const TrainingSection& section, Convention convention) {
+  const Training& training = *section.training;
+  const TrainingTotals& totals = training.totals;
+  const TrainingMemory& memory = training.memory;
+  EstimateTraining part;
+  part.optimizer = section.options.optimizer;
+  part.recompute = section.options.recompute;
+  part.trained_params = count(training.trained_elements);
+  part.forward = work_part(totals.forward, convention);
+  part.backward = work_part(totals.backward, convention);
+  part.dx = work_part(totals.dx, convention);
+  part.dw = work_part(totals.dw, convention);
+  part.recomputed = work_part(totals.recomputed, convention);
+  part.optimizer_work = work_part(totals.optimizer, convention);
+  part.step = work_part(totals.step, convention);
+  part.time = section.time;
+  part.weight_bytes = count(memory.weight_bytes);
+  part.master_weight_bytes = count(memory.master_weight_bytes);
+  part.gradient_bytes = count(memory.gradient_bytes);
+  part.optimizer_state_bytes = count(memory.optimizer_state_bytes);
+  part.saved_activation_bytes = count(memory.saved_activation_bytes);
+  part.activation_peak_bytes = maybe(memory.activation_peak_bytes);
+  part.peak_bytes = maybe(memory.peak_bytes());
+  part.macs_formula = totals.step.macs.factored();
+  part.bytes_formula = formulas_of(totals.step, convention).bytes;
+  part.saved_activation_formula = memory.saved_activation_bytes.factored();
+  part.unmodelled_nodes = totals.unmodelled_nodes;
+  part.unmodelled_ops = totals.unmodelled_ops;
+  part.partial = training.partial;
+  part.nodes.reserve(training.rows.size());
+  for (const TrainingRow& row : training.rows) {
+    EstimateTraining::Node& node = part.nodes.emplace_back();
+    node.index = part.nodes.size() - 1;
+    node.dx = work_part(row.dx);
+    node.dw = work_part(row.dw);
+    node.gradient_bytes = count(row.gradient_bytes);
+    node.parameter_gradient_bytes = count(row.parameter_gradient_bytes);
+    node.saved_bytes = count(row.saved_bytes());
+    for (const SavedTensor& tensor : row.saved)
+      node.saved.push_back({.kind = tensor.kind, .what = tensor.what, .bytes = count(tensor.bytes)});
+    node.recomputed = row.recomputed;
+    node.problem = row.problem;
+  }
+  return part;
+}
+
+EstimateSweep sweep_part(const Sweep& sweep) {
+  EstimateSweep part{.dims = {}, .traffic = sweep.traffic, .ridge = sweep.ridge, .points = sweep.points};
+  for (const SweepAxis& axis : sweep.axes) part.dims.push_back(axis.dim);
+  return part;
+}
+
+std::vector<EstimateBudget> budgets_part(const std::vector<BudgetResult>& results) {
+  std::vector<EstimateBudget> part;
+  for (const BudgetResult& result : results)
+    part.push_back({.budget = result.budget.kind,
+                    .limit = result.budget.text,
+                    .verdict = result.verdict,
+                    .value = result.value,
+                    .causes = result.causes});
+  return part;
+}
+
+}  // namespace
+
+Count count(const Dim& dim) {
+  return known([&] { return dim.evaluate({}, 1); });
+}
+
+std::optional<double> real(const Count& count) {
+  return count ? std::optional(static_cast<double>(*count)) : std::nullopt;
+}
+
+std::optional<double> EstimateCounts::intensity() const {
+  if (!flops || !bytes || *bytes == 0) return std::nullopt;
+  return static_cast<double>(*flops) / static_cast<double>(*bytes);
+}
+
+std::string EstimateNode::shown_name() const {
+  if (!name.empty()) return name;
+  return outputs.empty() || outputs.front().name.empty() ? "#" + std::to_string(index) : outputs.front().name;
+}
+
+const RowBound* EstimateDocument::bound_of(const EstimateNode& node) const {
+  if (!roofline) return nullptr;
+  const std::vector<RowBound>& rows = roofline->nodes;
+  if (node.index < rows.size() && rows[node.index].row == node.index) return &rows[node.index];
+  const auto found =
+      std::find_if(rows.begin(), rows.end(), [&](const RowBound& bound) { return bound.row == node.index; });
+  return found == rows.end() ? nullptr : &*found;
+}
+
+std::vector<const EstimateNode*> heaviest(const EstimateDocument& estimate, std::size_t top) {
+  std::vector<const EstimateNode*> nodes;
+  for (const EstimateNode& node : estimate.nodes) nodes.push_back(&node);
+  const auto seconds = [&](const EstimateNode& node) {
+    const RowBound* bound = estimate.bound_of(node);
+    return bound == nullptr ? 0 : bound->seconds;
+  };
+  std::stable_sort(nodes.begin(), nodes.end(), [&](const EstimateNode* a, const EstimateNode* b) {
+    if (seconds(*a) != seconds(*b)) return seconds(*a) > seconds(*b);
+    return a->counts.flops.value_or(-1) > b->counts.flops.value_or(-1);
+  });
+  if (nodes.size() > top) nodes.resize(top);
+  return nodes;
+}
+
+std::optional<std::vector<Int>> sizes(const TensorType& type) {
+  if (!type.shape) return std::nullopt;
+  std::vector<Int> result;
+  for (const Dim& dim : *type.shape) {
+    const Count size = count(dim);
+    if (!size) return std::nullopt;
+    result.push_back(*size);
+  }
+  return result;
+}
+
+std::optional<double> stored_bytes(const TensorType& type) {
+  const std::optional<std::vector<Int>> shape = sizes(type);
+  if (!shape || type.container != Container::Tensor || bits(type.element) == 0) return std::nullopt;
+  double elements = 1;
+  for (const Int size : *shape) elements *= static_cast<double>(size);
+  return std::ceil(elements * bits(type.element) / 8);
+}
+
+// Sums are formed of numbers, which have no limit on terms as sums of formulas do.
+EstimateCounts counts_of(const OpCost& cost, const Dim& params, const Dim& param_bytes, Convention convention,
+                         bool is_modelled) {
+  EstimateCounts counts;
+  counts.params = count(params);
+  counts.param_bytes = count(param_bytes);
+  if (!is_modelled) return counts;
+  counts.macs = count(cost.macs);
+  counts.arith = count(cost.arith);
+  counts.special = count(cost.special);
+  counts.comparisons = count(cost.comparisons);
+  counts.bytes_read = count(cost.bytes_read);
+  counts.bytes_written = count(cost.bytes_written);
+  if (counts.bytes_read && counts.bytes_written)
+    counts.bytes = known([&] { return *(Dim(*counts.bytes_read) + Dim(*counts.bytes_written)).value(); });
+  if (counts.macs && counts.arith && counts.special && counts.comparisons) {
+    OpCost numbers;
+    numbers.macs = *counts.macs;
+    numbers.arith = *counts.arith;
+    numbers.special = *counts.special;
+    numbers.comparisons = *counts.comparisons;
+    counts.flops = known([&] { return *flops(numbers, convention).value(); });
+  }
+  return counts;
+}
+
+EstimateFormulas formulas_of(const OpCost& cost, Convention count) {
+  EstimateFormulas result{
+      .macs = cost.macs.factored(), .flops = "", .bytes = sum_formula(cost.bytes_read, cost.bytes_written)};
+  OpCost contraction, rest;
+  contraction.macs = cost.macs;
+  rest.arith = cost.arith;
+  rest.special = cost.special;
+  rest.comparisons = cost.comparisons;
+  if (count != Convention::Pagoda) result.flops = sum_formula(flops(contraction, count), flops(rest, count));
+  return result;
+}
+
+std::string domain_name(const std::string& domain) { return domain.empty() ? "ai.onnx" : domain; }
+
+EstimateDocument describe(const Model& model, const Analysis& analysis, const DescribeOptions& options) {
+  const Totals& totals = analysis.totals;
+  const Sections& sections = options.sections;
+  EstimateDocument estimate;
+  estimate.tool = options.tool;
+  estimate.model = model_part(model);
+  for (const std::string& name : analysis.free_dims) estimate.bindings.emplace(name, std::nullopt);
+  for (const auto& [name, size] : analysis.bindings) estimate.bindings.insert_or_assign(name, size);
+  estimate.renamed = analysis.renamed;
+  estimate.count = options.count;
+
+  OpCost cost = totals.cost;
+  if (sections.traffic != nullptr) {
+    cost.bytes_read = sections.traffic->bytes_read;
+    cost.bytes_written = sections.traffic->bytes_written;
+  }
+  EstimateTotals& sums = estimate.totals;
+  sums.counts = counts_of(cost, totals.params, totals.param_bytes, options.count);
+  if (options.published != nullptr)
+    set_published(sums.counts, options.published->total, !options.published->failure.empty());
+  // A ratio of two lower bounds bounds nothing.
+  if (!analysis.partial || options.count == Convention::Pagoda) sums.intensity = sums.counts.intensity();
+  sums.activation_peak_bytes = maybe(totals.activation_peak_bytes);
+  sums.unmodelled_nodes = totals.unmodelled_nodes;
+  sums.unmodelled_ops = totals.unmodelled_ops;
+  sums.partial = analysis.partial;
+
+  estimate.nodes.reserve(analysis.nodes.size());
+  for (const NodeReport& report : analysis.nodes)
+    estimate.nodes.push_back(node_part(model, report, estimate.nodes.size(), options));
+
+  const std::optional<Dim>& peak = totals.activation_peak_bytes;
+  const auto is_free = [](const Dim* dim) { return !dim->is_constant(); };
+  const Dim* const sums_shown[] = {&cost.macs, &cost.arith, &cost.special, &cost.bytes_read, &cost.bytes_written};
+  if (options.formulas || options.row_formulas || (peak && is_free(&*peak)) ||
+      std::any_of(std::begin(sums_shown), std::end(sums_shown), is_free))
+    estimate.symbolic = {.totals = formulas_of(cost, options.count),
+                         .activation_peak_bytes = peak ? peak->factored() : std::string()};
+  estimate.symbols = analysis.symbols;
+  if (sections.memory != nullptr) estimate.memory = memory_part(model.main(), *sections.memory);
+  if (sections.traffic != nullptr) estimate.traffic = traffic_part(model.main(), *sections.traffic, sums.counts.bytes);
+  if (sections.time != nullptr) estimate.roofline = roofline_part(*sections.time, sections.traffic);
+  if (sections.phase != nullptr) estimate.phase = phase_part(*sections.phase, estimate);
+  if (sections.training != nullptr) estimate.training = training_part(*sections.training, options.count);
+  if (sections.sweep != nullptr) estimate.sweep = sweep_part(*sections.sweep);
+  if (sections.budgets != nullptr) estimate.budgets = budgets_part(*sections.budgets);
+  if (options.by_type) estimate.types = type_parts(analysis, estimate, options);
+  estimate.diagnostics = analysis.diagnostics;
+  return estimate;
+}
+
+}  // namespace pagoda::documents

@@ -1,0 +1,755 @@
+// "pagoda.estimate/1" written and read: each part lists its members once, for both directions.
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <span>
+
+#include "pagoda/base/files.h"
+#include "pagoda/base/json.h"
+#include "pagoda/base/json_writer.h"
+#include "pagoda/documents/dim_json.h"
+#include "pagoda/documents/estimate.h"
+
+namespace pagoda::documents {
+namespace {
+
+using base::JsonField;
+using base::JsonWriter;
+using Layout = JsonWriter::Layout;
+
+constexpr const char* kSchema = "pagoda.estimate/1";
+constexpr std::string_view kExpected = "an estimate, as onnx-estimate MODEL --format json writes it";
+
+// Enums are spelled by their to_string(); these are their last values.
+constexpr Mark last(Mark) { return Mark::Unmodelled; }
+constexpr Fusion last(Fusion) { return Fusion::None; }
+constexpr TrafficModel last(TrafficModel) { return TrafficModel::Resident; }
+constexpr Convention last(Convention) { return Convention::Pagoda; }
+constexpr Bound last(Bound) { return Bound::Unknown; }
+constexpr Unit last(Unit) { return Unit::Tensor; }
+constexpr Phase last(Phase) { return Phase::Decode; }
+constexpr Optimizer last(Optimizer) { return Optimizer::AdamW; }
+constexpr Recompute last(Recompute) { return Recompute::Sqrt; }
+constexpr SavedKind last(SavedKind) { return SavedKind::Statistic; }
+constexpr BudgetKind last(BudgetKind) { return BudgetKind::Seconds; }
+constexpr Verdict last(Verdict) { return Verdict::CannotTell; }
+constexpr Severity last(Severity) { return Severity::Error; }
+
+template <typename E>
+std::optional<E> named(std::string_view name) {
+  if constexpr (std::is_same_v<E, ElementType>) {
+    return element_type(name);
+  } else if constexpr (std::is_same_v<E, Precision>) {
+    return precision(name);
+  } else {
+    for (int i = 0; i <= static_cast<int>(last(E())); ++i)
+      if (to_string(static_cast<E>(i)) == name) return static_cast<E>(i);
+    return std::nullopt;
+  }
+}
+
+constexpr std::pair<Container, std::string_view> kContainers[] = {{Container::Sequence, "sequence("},
+                                                                  {Container::Optional, "optional("},
+                                                                  {Container::OptionalSequence, "optional(sequence("},
+                                                                  {Container::Map, "map("},
+                                                                  {Container::SparseTensor, "sparse_tensor("}};
+
+bool set_type(TensorType& type, std::string_view name) {
+  for (const auto& [container, opening] : kContainers)
+    // "optional(" begins "optional(sequence(", too: there the rest is no element type.
+    if (name.starts_with(opening) && name.ends_with(')')) {
+      const std::string_view element =
+          name.substr(opening.size(), name.find(')') < opening.size() ? 0 : name.find(')') - opening.size());
+      if (const auto found = element_type(element)) {
+        type.container = container;
+        type.element = *found;
+        return true;
+      }
+    }
+  const auto found = element_type(name);
+  if (found) type.element = *found;
+  return found.has_value();
+}
+
+template <typename T>
+inline constexpr bool kIsOptional = false;
+template <typename T>
+inline constexpr bool kIsOptional<std::optional<T>> = true;
+
+template <typename T>
+concept Scalar = std::is_arithmetic_v<T> || std::is_same_v<T, Int> || std::is_enum_v<T> ||
+    std::is_same_v<T, std::string> || std::is_same_v<T, Dim>;
+
+// Writes members in the order in which they are listed.
+class Writer {
+ public:
+  static constexpr bool kReads = false;
+  template <typename T>
+  using Ref = const T&;
+
+  explicit Writer(JsonWriter& json) : json_(json) {}
+  JsonWriter& json() { return json_; }
+
+  // A member that is always there; null where it is not known.
+  template <typename T>
+  void operator()(const char* key, const T& value) {
+    json_.key(key);
+    put(value);
+  }
+  // One that an empty value leaves out.
+  template <typename T>
+  void maybe(const char* key, const T& value) {
+    if constexpr (kIsOptional<T>) {
+      if (value) (*this)(key, *value);
+    } else {
+      if (!value.empty()) (*this)(key, value);
+    }
+  }
+  // An object; `on_one_line` says how it is laid out, `fields` lists its members.
+  template <typename Fields>
+  void object(const char* key, Layout layout, const Fields& fields) {
+    json_.key(key).begin_object(layout);
+    fields(*this);
+    json_.end_object();
+  }
+  // An array of objects, each on a line.
+  template <typename List, typename Fields>
+  void list(const char* key, const List& values, const Fields& fields) {
+    json_.key(key).begin_array();
+    for (const auto& value : values) {
+      json_.begin_object(Layout::Line);
+      fields(*this, value);
+      json_.end_object();
+    }
+    json_.end_array();
+  }
+  // A number that means nothing unless it is known.
+  void known(const char* key, double value, bool is_known) {
+    (*this)(key, is_known ? std::optional(value) : std::nullopt);
+  }
+  // The members of a map; those of several maps can share an object.
+  template <typename T>
+  void entries(const std::map<std::string, T>& map) {
+    for (const auto& [name, value] : map) json_.member(name, value);
+  }
+
+ private:
+  template <Scalar T>
+  void put(const T& value) {
+    if constexpr (std::is_enum_v<T>)
+      json_.value(to_string(value));
+    else
+      json_.value(value);
+  }
+  template <typename T>
+  void put(const std::optional<T>& value) {
+    value ? put(*value) : void(json_.null());
+  }
+  template <Scalar T>
+  void put(const std::vector<T>& values) {
+    json_.begin_array(Layout::Line);
+    for (const T& value : values) put(value);
+    json_.end_array();
+  }
+
+  JsonWriter& json_;
+};
+
+// Members that nothing asked for, each once, by their path: "nodes.colour".
+struct Unknown {
+  std::size_t subject_size;
+  std::set<std::string> paths = {};
+
+  void add(const JsonField& field) {
+    std::string path;
+    bool is_index = false;
+    for (const char c : field.place().substr(subject_size + 1)) {
+      is_index = (is_index || c == '[') && c != ']';
+      if (!is_index && c != ']') path += c;
+    }
+    paths.insert(path);
+  }
+};
+
+// Reads the same members, in any order.
+class Reader {
+ public:
+  static constexpr bool kReads = true;
+  template <typename T>
+  using Ref = T&;
+
+  Reader(const JsonField& object, Unknown& unknown) : object_(object), unknown_(unknown) {
+    if (!object.value().is_object()) object.fail_expected("an object");
+  }
+
+  template <typename T>
+  void operator()(const char* key, T& value) {
+    if (const auto found = take(key)) read(*found, value);
+  }
+  template <typename T>
+  void maybe(const char* key, T& value) {
+    (*this)(key, value);
+  }
+  template <typename Fields>
+  void object(const char* key, Layout, const Fields& fields) {
+    const auto found = take(key);
+    if (!found) return;
+    Reader inner(*found, unknown_);
+    fields(inner);
+    inner.finish();
+  }
+  template <typename T, typename Fields>
+  void list(const char* key, std::vector<T>& values, const Fields& fields) {
+    const auto found = take(key);
+    if (!found) return;
+    for (const JsonField& element : found->array()) {
+      Reader inner(element, unknown_);
+      fields(inner, values.emplace_back());
+      inner.finish();
+    }
+  }
+  void known(const char* key, double& value, bool) { (*this)(key, value); }
+  bool has(const char* key) const { return object_.find(key).has_value(); }
+  const JsonField& all() const { return object_; }
+  // Members whose names are the file's own.
+  template <typename Member>
+  void each_member(const Member& member) {
+    for (const auto& [name, value] : object_.members()) {
+      keys_.insert(name);
+      member(name, value);
+    }
+  }
+
+  // Notes the members that nothing asked for.
+  void finish() {
+    if (keys_.size() == std::get<base::JsonValue::Object>(object_.value().content).size()) return;
+    for (const auto& [name, value] : object_.members())
+      if (!keys_.contains(name)) unknown_.add(value);
+  }
+
+  void read(const JsonField& field, std::string& value) const { value = field.text(); }
+  void read(const JsonField& field, bool& value) const { value = field.truth(); }
+  void read(const JsonField& field, double& value) const { value = field.amount(); }
+  void read(const JsonField& field, std::int64_t& value) const { value = field.integer(); }
+  void read(const JsonField& field, Int& value) const {
+    const double number = field.amount();  // beyond 64 bits
+    if (field.value().is_integer())
+      value = field.integer();
+    else if (number < 0x1p126 && number == std::floor(number))
+      value = static_cast<Int>(number);
+    else
+      field.fail_expected("an integer of at least 0");
+  }
+  template <typename T>
+  requires(std::is_same_v<T, std::size_t> || std::is_same_v<T, std::int32_t>) void read(const JsonField& field,
+                                                                                        T& value) const {
+    const std::int64_t number = field.integer();
+    if (number < 0 || !std::in_range<T>(number)) field.fail_expected("an integer of at least 0");
+    value = static_cast<T>(number);
+  }
+  void read(const JsonField& field, Dim& value) const {
+    if (!field.value().is_text()) {
+      Int number = 0;
+      read(field, number);
+      value = number;
+    } else if (std::optional<Dim> formula = Dim::parse(field.text())) {
+      value = std::move(*formula);
+    } else {
+      field.fail_expected("an integer or a formula");
+    }
+  }
+  template <typename E>
+  requires std::is_enum_v<E>
+  void read(const JsonField& field, E& value) const {
+    const std::optional<E> found = named<E>(field.text());
+    if (!found) field.fail_expected("one of the names in the schema");
+    value = *found;
+  }
+  template <typename T>
+  void read(const JsonField& field, std::optional<T>& value) const {
+    if (!field.value().is_null()) read(field, value.emplace());
+  }
+  template <Scalar T>
+  void read(const JsonField& field, std::vector<T>& values) const {
+    for (const JsonField& element : field.array()) read(element, values.emplace_back());
+  }
+
+ private:
+  std::optional<JsonField> take(const char* key) {
+    if (object_.has(key)) keys_.insert(key);
+    return object_.find(key);
+  }
+
+  const JsonField& object_;
+  Unknown& unknown_;
+  std::set<std::string, std::less<>> keys_;
+};
+
+// A part that is there or not, as a block or on one line.
+template <typename A, typename T, typename Fields>
+void part(A& a, const char* key, Layout layout, T& value, const Fields& fields) {
+  if constexpr (A::kReads) {
+    if (a.has(key)) value.emplace();
+  }
+  if (value) a.object(key, layout, [&](A& inner) { fields(inner, *value); });
+}
+
+template <typename A>
+void counts(A& a, typename A::template Ref<EstimateCounts> x) {
+  for (const auto& [name, member] : kEstimateCounts) a(name, x.*member);
+}
+
+// Intensity follows from counts.
+template <typename A>
+void intensity(A& a, const EstimateCounts& x) {
+  std::optional<double> ratio = x.intensity();
+  a("intensity", ratio);
+}
+
+template <typename A>
+void formulas(A& a, typename A::template Ref<EstimateFormulas> x) {
+  a("macs", x.macs);
+  a.maybe("flops", x.flops);
+  a("bytes", x.bytes);
+}
+
+template <typename A>
+void model(A& a, typename A::template Ref<EstimateModel> x) {
+  a("path", x.path);
+  a("name", x.name);
+  a("ir_version", x.ir_version);
+  a.object("opsets", Layout::Line, [&](A& inner) {
+    if constexpr (A::kReads) {
+      inner.each_member(
+          [&](const std::string& domain, const JsonField& version) { inner.read(version, x.opsets[domain]); });
+    } else {
+      inner.entries(x.opsets);
+    }
+  });
+  a("producer", x.producer);
+  a("nodes", x.nodes);
+  a("functions", x.functions);
+}
+
+template <typename A, typename Doc>
+void bindings(A& a, Doc& x) {
+  a.object("bindings", Layout::Line, [&](A& inner) {
+    if constexpr (A::kReads) {
+      inner.each_member([&](const std::string& name, const JsonField& value) {
+        if (value.value().is_text())
+          inner.read(value, x.renamed[name]);
+        else
+          inner.read(value, x.bindings[name]);
+      });
+    } else {
+      inner.entries(x.bindings);
+      for (const auto& [name, identifier] : x.renamed)
+        if (!x.bindings.contains(name)) inner.json().member(name, identifier);
+    }
+  });
+}
+
+template <typename A>
+void totals(A& a, typename A::template Ref<EstimateTotals> x) {
+  counts(a, x.counts);
+  a("intensity", x.intensity);
+  a("activation_peak_bytes", x.activation_peak_bytes);
+  a("unmodelled_nodes", x.unmodelled_nodes);
+  a("unmodelled_ops", x.unmodelled_ops);
+  a("partial", x.partial);
+}
+
+template <typename A>
+void output(A& a, typename A::template Ref<OutputInfo> x) {
+  a("name", x.name);
+  if constexpr (A::kReads) {
+    std::string type;
+    a("type", type);
+    if (!type.empty() && !set_type(x.type, type)) a.all().at("type").fail_expected("a type");
+  } else {
+    a("type", type_name(x.type));
+  }
+  a("shape", x.type.shape);
+}
+
+// A type, null where there is none.
+template <typename A>
+void element(A& a, const char* key, typename A::template Ref<ElementType> x) {
+  if constexpr (A::kReads) {
+    a(key, x);
+  } else {
+    a(key, x == ElementType::Undefined ? std::nullopt : std::optional(x));
+  }
+}
+
+template <typename A>
+void node(A& a, typename A::template Ref<EstimateNode> x, bool has_groups) {
+  a("index", x.index);
+  a("name", x.name);
+  a("op_type", x.op_type);
+  a("domain", x.domain);
+  a("scope", x.scope);
+  a("inputs", x.inputs);
+  a.list("outputs", x.outputs, [](A& inner, auto& each) { output(inner, each); });
+  counts(a, x.counts);
+  intensity(a, x.counts);
+  element(a, "precision", x.precision);
+  if (A::kReads || x.dequantized_from != ElementType::Undefined) a("dequantized_from", x.dequantized_from);
+  if constexpr (A::kReads) {
+    a("group", x.group);
+  } else {
+    if (has_groups) a("group", x.group < 0 ? Count() : Count(x.group));
+  }
+  a("mark", x.mark);
+  a.maybe("problem", x.problem);
+  part(a, "symbolic", Layout::Line, x.symbolic, formulas<A>);
+}
+
+template <typename A>
+void type_row(A& a, typename A::template Ref<EstimateType> x) {
+  a("op_type", x.op_type);
+  a("domain", x.domain);
+  a("nodes", x.nodes);
+  a("unmodelled_nodes", x.unmodelled_nodes);
+  counts(a, x.counts);
+  intensity(a, x.counts);
+  part(a, "symbolic", Layout::Line, x.symbolic, formulas<A>);
+}
+
+template <typename A>
+void memory(A& a, typename A::template Ref<EstimateMemory> x) {
+  a("excludes", x.excludes);
+  a("peak_bytes", x.peak_bytes);
+  a("peak_step", x.peak_step);
+  a.maybe("peak_formula", x.peak_formula);
+  a("peak_tensors", x.peak_tensors);
+  a("arena_bytes", x.arena_bytes);
+  a("timeline", x.timeline);
+  a("order", x.order);
+  a.list("tensors", x.tensors, [](A& inner, auto& each) {
+    inner("name", each.name);
+    inner("bytes", each.bytes);
+    inner("first_step", each.first_step);
+    inner("last_step", each.last_step);
+    inner("offset", each.offset);
+    inner("shared_by", each.shared_by);
+  });
+  a.list("weights", x.weights, [](A& inner, auto& each) {
+    inner("type", each.type);
+    inner("tensors", each.tensors);
+    inner("elements", each.elements);
+    inner("bytes", each.bytes);
+  });
+  part(a, "kv_cache", Layout::Line, x.kv_cache, [](A& inner, auto& cache) {
+    inner("bytes_per_token", cache.bytes_per_token);
+    inner("past_bytes", cache.past_bytes);
+    inner("pairs", cache.pairs);
+  });
+  part(a, "reordered", Layout::Block, x.reordered, [](A& inner, auto& better) {
+    inner("peak_bytes", better.peak_bytes);
+    inner("arena_bytes", better.arena_bytes);
+    inner("order", better.order);
+  });
+  a("unsized", x.unsized);
+}
+
+template <typename A>
+void phase_of(A& a, typename A::template Ref<EstimatePhase> x) {
+  a("name", x.phase);
+  a("tokens", x.tokens);
+  a("cache_bytes_per_token", x.cache_bytes_per_token);
+  a("bytes_per_token", x.bytes_per_token);
+  if constexpr (A::kReads) x.is_timed = a.all().has("tokens_per_second");
+  if (x.is_timed) a("tokens_per_second", x.tokens_per_second);
+}
+
+// The place in a list, which readers do not need.
+template <typename A>
+void place_in_list(A& a, std::size_t index) {
+  a("index", index);
+}
+
+template <typename A>
+void traffic(A& a, typename A::template Ref<EstimateTraffic> x) {
+  a("model", x.model);
+  a("bytes_read", x.bytes_read);
+  a("bytes_written", x.bytes_written);
+  a("bytes", x.bytes);
+  std::size_t index = 0;
+  a.list("groups", x.groups, [&](A& inner, auto& group) {
+    place_in_list(inner, index++);
+    inner("rule", group.rule);
+    inner("nodes", group.nodes);
+    inner("joined_by", group.joined_by);
+    inner("bytes_read", group.bytes_read);
+    inner("bytes_written", group.bytes_written);
+    inner("saved_bytes", group.saved_bytes);
+  });
+  if (A::kReads || x.model == TrafficModel::Resident)
+    a.list("stayed", x.stayed, [](A& inner, auto& tensor) {
+      inner("value", tensor.value);
+      inner("bytes", tensor.bytes);
+      inner("saved_bytes", tensor.saved_bytes);
+      inner("in_memory", tensor.in_memory);
+    });
+}
+
+template <typename A>
+void times(A& a, typename A::template Ref<RooflineTotals> x) {
+  a("seconds", x.seconds);
+  a("floor_seconds", x.floor_seconds);
+  a("eager_seconds", x.eager_seconds);
+  a("compute_seconds", x.compute_seconds);
+  a("memory_seconds", x.memory_seconds);
+  a("launches", x.launches);
+}
+
+// Of a node, with the kernel it runs in, or of a group.
+template <typename A>
+void bound(A& a, typename A::template Ref<RowBound> x, bool is_node) {
+  a("index", x.row);
+  if constexpr (A::kReads) {
+    a("group", x.group);
+  } else {
+    if (is_node) a("group", x.group < 0 ? Count() : Count(x.group));
+  }
+  a("bound", x.bound);
+  const bool is_known = x.bound != Bound::Unknown;
+  a.known("seconds", x.seconds, is_known);
+  a.known("compute_seconds", x.compute_seconds, is_known);
+  a.known("memory_seconds", x.memory_seconds, is_known);
+  a.known("share", x.share, is_known);
+  a("headroom", x.headroom);
+  a.known("flops", x.flops, is_known);
+  a.known("bytes", x.bytes, is_known);
+  a("intensity", x.intensity);
+  a("precision", x.precision);
+  a("unit", x.unit);
+  a("level", x.level);
+}
+
+template <typename A>
+void roofline(A& a, typename A::template Ref<EstimateRoofline> x) {
+  a("device", x.device);
+  a("device_name", x.device_name);
+  a.maybe("power_mode", x.power_mode);
+  a("measured", x.measured);
+  a("precision", x.precision);
+  a("traffic", x.traffic);
+  times(a, x.totals);
+  a("unknown_nodes", x.totals.unknown_rows);
+  a("at_least", x.totals.at_least);
+  a("launch_overhead_seconds", x.launch_overhead_seconds);
+  part(a, "predicted", Layout::Line, x.predicted, [](A& inner, auto& predicted) {
+    inner("seconds", predicted.seconds);
+    inner("low", predicted.low);
+    inner("high", predicted.high);
+    inner("coverage", predicted.coverage);
+    inner("calibration", predicted.calibration);
+  });
+  a.list("nodes", x.nodes, [](A& inner, auto& each) { bound(inner, each, true); });
+  if (A::kReads || !x.groups.empty())
+    a.list("groups", x.groups, [](A& inner, auto& each) { bound(inner, each, false); });
+}
+
+template <typename A>
+void work(A& a, const char* key, typename A::template Ref<EstimateWork> x, bool has_flops) {
+  a.object(key, Layout::Line, [&](A& inner) {
+    inner("macs", x.macs);
+    inner("arith", x.arith);
+    inner("special", x.special);
+    if (has_flops) inner("flops", x.flops);
+    inner("bytes_read", x.bytes_read);
+    inner("bytes_written", x.bytes_written);
+  });
+}
+
+template <typename A>
+void training(A& a, typename A::template Ref<EstimateTraining> x) {
+  a("optimizer", x.optimizer);
+  a("recompute", x.recompute);
+  a("trained_params", x.trained_params);
+  a.object("totals", Layout::Block, [&](A& inner) {
+    for (const auto& [name, member] : kTrainingParts) work(inner, name, x.*member, true);
+  });
+  if constexpr (A::kReads) {
+    if (a.has("seconds")) x.time.emplace();
+  }
+  if (x.time) {
+    a("seconds", x.time->seconds);
+    a("eager_seconds", x.time->eager_seconds);
+    a("floor_seconds", x.time->floor_seconds);
+  }
+  a.object("memory", Layout::Block, [&](A& inner) {
+    for (const auto& [name, member] : kTrainingMemory) inner(name, x.*member);
+  });
+  a.object("symbolic", Layout::Block, [&](A& inner) {
+    inner("macs", x.macs_formula);
+    inner("bytes", x.bytes_formula);
+    inner("saved_activation_bytes", x.saved_activation_formula);
+  });
+  a("unmodelled_nodes", x.unmodelled_nodes);
+  a("unmodelled_ops", x.unmodelled_ops);
+  a("partial", x.partial);
+  a.list("nodes", x.nodes, [](A& inner, auto& row) {
+    inner("index", row.index);
+    work(inner, "dx", row.dx, false);
+    work(inner, "dw", row.dw, false);
+    inner("gradient_bytes", row.gradient_bytes);
+    inner("parameter_gradient_bytes", row.parameter_gradient_bytes);
+    inner("saved_bytes", row.saved_bytes);
+    inner.list("saved", row.saved, [](A& in, auto& tensor) {
+      in("kind", tensor.kind);
+      in("what", tensor.what);
+      in("bytes", tensor.bytes);
+    });
+    inner("recomputed", row.recomputed);
+    inner.maybe("problem", row.problem);
+  });
+}
+
+template <typename A>
+void sweep_of(A& a, typename A::template Ref<EstimateSweep> x) {
+  a("dims", x.dims);
+  a("traffic", x.traffic);
+  part(a, "ridge", Layout::Line, x.ridge, [&](A& inner, auto& ridge) {
+    std::string dim = x.dims.empty() ? "" : x.dims[0];
+    inner("dim", dim);
+    inner("size", ridge.size);
+    inner("at_start", ridge.at_start);
+  });
+  a.list("points", x.points, [&](A& inner, auto& point) {
+    if constexpr (A::kReads) point.sizes.resize(x.dims.size());
+    for (std::size_t i = 0; i < x.dims.size(); ++i) inner(x.dims[i].c_str(), point.sizes[i]);
+    inner("macs", point.macs);
+    inner("flops", point.flops);
+    inner("param_bytes", point.param_bytes);
+    inner("bytes_read", point.bytes_read);
+    inner("bytes_written", point.bytes_written);
+    inner("bytes", point.bytes);
+    inner("intensity", point.intensity);
+    inner("activation_peak_bytes", point.activation_peak_bytes);
+    inner("memory_bytes", point.memory_bytes);
+    if constexpr (A::kReads) {
+      if (inner.has("seconds")) point.time.emplace();
+    }
+    if (!point.time) return;
+    times(inner, *point.time);
+    inner("items", point.items);
+    inner("bound", point.bound);
+  });
+}
+
+// All but "schema" and "nodes"; `rows` stands where the rows do.
+template <typename A, typename Doc, typename Rows>
+void document(A& a, Doc& x, const Rows& rows) {
+  a.maybe("tool", x.tool);
+  a.object("model", Layout::Block, [&](A& inner) { model(inner, x.model); });
+  bindings(a, x);
+  a("count", x.count);
+  a.object("totals", Layout::Block, [&](A& inner) { totals(inner, x.totals); });
+  rows();
+  part(a, "symbolic", Layout::Block, x.symbolic, [](A& inner, auto& symbolic) {
+    formulas(inner, symbolic.totals);
+    inner.maybe("activation_peak_bytes", symbolic.activation_peak_bytes);
+  });
+  if (A::kReads || !x.symbols.empty())
+    a.list("symbols", x.symbols, [](A& inner, auto& symbol) {
+      inner("name", symbol.name);
+      inner("node", symbol.node);
+      inner("cause", symbol.cause);
+      inner("upper", symbol.upper);
+    });
+  part(a, "memory", Layout::Block, x.memory, memory<A>);
+  part(a, "phase", Layout::Line, x.phase, phase_of<A>);
+  part(a, "traffic", Layout::Block, x.traffic, traffic<A>);
+  part(a, "roofline", Layout::Block, x.roofline, roofline<A>);
+  part(a, "training", Layout::Block, x.training, training<A>);
+  part(a, "sweep", Layout::Block, x.sweep, sweep_of<A>);
+  if constexpr (A::kReads) {
+    if (a.has("budgets")) x.budgets.emplace();
+  }
+  if (x.budgets)
+    a.list("budgets", *x.budgets, [](A& inner, auto& result) {
+      inner("budget", result.budget);
+      inner("limit", result.limit);
+      inner("verdict", result.verdict);
+      inner("value", result.value);
+      inner("causes", result.causes);
+    });
+  a.list("diagnostics", x.diagnostics, [](A& inner, auto& diagnostic) {
+    inner("severity", diagnostic.severity);
+    inner("node", diagnostic.node);
+    inner("message", diagnostic.message);
+  });
+}
+
+}  // namespace
+
+std::string type_name(const TensorType& type) {
+  std::string text(to_string(type.element));
+  for (const auto& [container, opening] : kContainers)
+    if (container == type.container) {
+      const auto depth = std::count(opening.begin(), opening.end(), '(');
+      return std::string(opening) + text + std::string(static_cast<std::size_t>(depth), ')');
+    }
+  return text;
+}
+
+std::string write_estimate(const EstimateDocument& estimate, std::size_t top) {
+  JsonWriter json;
+  Writer writer(json);
+  json.begin_object();
+  json.member("schema", kSchema);
+  document(writer, estimate, [&] {
+    const auto write_node = [&](Writer& inner, const EstimateNode& row) {
+      node(inner, row, estimate.traffic.has_value());
+    };
+    if (estimate.types)
+      writer.list("types",
+                  std::span(*estimate.types).first(std::min(top == 0 ? SIZE_MAX : top, estimate.types->size())),
+                  type_row<Writer>);
+    else if (top == 0)
+      writer.list("nodes", estimate.nodes, write_node);
+    else
+      writer.list("nodes", heaviest(estimate, top),
+                  [&](Writer& inner, const EstimateNode* row) { write_node(inner, *row); });
+  });
+  json.end_object();
+  return std::move(json).text();
+}
+
+EstimateDocument parse_estimate(std::string_view json, std::string_view subject) {
+  EstimateDocument estimate;
+  Unknown unknown{subject.size()};
+  const base::JsonDocument rest = base::parse_json_elements(
+      json, subject, "nodes",
+      [&](const JsonField& row, std::size_t) {
+        Reader inner(row, unknown);
+        node(inner, estimate.nodes.emplace_back(), true);
+        inner.finish();
+      },
+      false);
+  if (rest.schema() != kSchema)
+    base::fail(subject, std::string("expected \"schema\": \"") + kSchema +
+                            "\"; write one with onnx-estimate MODEL --format json");
+  const JsonField root = rest.root();
+  Reader reader(root, unknown);
+  std::string schema;
+  reader("schema", schema);
+  document(reader, estimate, [&] {
+    if (!reader.has("types") && !reader.has("nodes")) base::fail(subject, "has no array \"nodes\"");
+    std::vector<EstimateNode> read_above;
+    reader.list("nodes", read_above, [](Reader&, EstimateNode&) {});
+    if (reader.has("types")) reader.list("types", estimate.types.emplace(), type_row<Reader>);
+  });
+  reader.finish();
+  estimate.unknown.assign(unknown.paths.begin(), unknown.paths.end());
+  return estimate;
+}
+
+EstimateDocument load_estimate(const std::string& path) {
+  return parse_estimate(base::read_file(path, kExpected), path);
+}
+
+}  // namespace pagoda::documents

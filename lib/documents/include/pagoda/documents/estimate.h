@@ -1,0 +1,320 @@
+// The estimate of a model, schema pagoda.estimate/1 (data/schemas/estimate.schema.json): what the estimator found, as
+// values. Tables, charts, pages and joins all read this type; files are it, written.
+//
+//   EstimateDocument estimate = load_estimate("resnet50.json");
+//   estimate.totals.counts.flops;                      // empty: not known, never 0
+//   base::write_file("copy.json", write_estimate(estimate));
+//
+// Counts are exact integers. Where dims are free they are those with every free dim, and every size that the data
+// decide, at 1; formulas say the rest.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "pagoda/base/integer.h"
+#include "pagoda/core/analysis.h"
+#include "pagoda/core/budget.h"
+#include "pagoda/core/conventions.h"
+#include "pagoda/core/decoder.h"
+#include "pagoda/core/device.h"
+#include "pagoda/core/memory.h"
+#include "pagoda/core/roofline.h"
+#include "pagoda/core/sweep.h"
+#include "pagoda/core/traffic.h"
+#include "pagoda/core/train.h"
+
+namespace pagoda::documents {
+
+using Count = std::optional<Int>;  // empty: not known
+
+// The value with every free symbol at 1; empty where that is no count (negative, a division by 0).
+Count count(const Dim& dim);
+std::optional<double> real(const Count& count);
+
+// In the order of reports.
+struct EstimateCounts {
+  Count macs, arith, special, comparisons, flops, params, param_bytes, bytes_read, bytes_written, bytes;
+
+  // flops / bytes; empty where either is unknown or there are no bytes.
+  std::optional<double> intensity() const;
+  bool operator==(const EstimateCounts&) const = default;
+};
+inline constexpr std::pair<const char*, Count EstimateCounts::*> kEstimateCounts[] = {
+    {"macs", &EstimateCounts::macs},
+    {"arith", &EstimateCounts::arith},
+    {"special", &EstimateCounts::special},
+    {"comparisons", &EstimateCounts::comparisons},
+    {"flops", &EstimateCounts::flops},
+    {"params", &EstimateCounts::params},
+    {"param_bytes", &EstimateCounts::param_bytes},
+    {"bytes_read", &EstimateCounts::bytes_read},
+    {"bytes_written", &EstimateCounts::bytes_written},
+    {"bytes", &EstimateCounts::bytes},
+};
+
+struct EstimateFormulas {
+  std::string macs, flops, bytes;  // flops is empty under Convention::Pagoda
+};
+
+// The file.
+struct EstimateModel {
+  std::string path, name;  // as given; of the main graph
+  std::int64_t ir_version = 0;
+  std::map<std::string, std::int64_t> opsets;  // the default domain is spelled ai.onnx
+  std::string producer;                        // name and version
+  std::size_t nodes = 0, functions = 0;        // of the main graph; model-local
+};
+
+struct EstimateTotals {
+  EstimateCounts counts;
+  std::optional<double> intensity;  // empty where counts are only lower bounds
+  Count activation_peak_bytes;
+  std::int64_t unmodelled_nodes = 0;
+  std::vector<std::string> unmodelled_ops;
+  bool partial = false;  // some node is not modelled: counts are lower bounds
+};
+
+struct EstimateNode {
+  std::size_t index = 0;              // place in the order of execution
+  std::string name, op_type, domain;  // in the file; the name may be empty or repeat
+  std::string scope;                  // bodies entered, then the module path that the exporter recorded
+  std::vector<std::string> inputs;    // names of values; empty for an omitted one
+  std::vector<OutputInfo> outputs;
+  EstimateCounts counts;
+  ElementType precision = ElementType::Undefined;         // of the work; Undefined: none
+  ElementType dequantized_from = ElementType::Undefined;  // see NodeReport
+  Mark mark = Mark::Compute;
+  std::int32_t group = -1;  // index in EstimateTraffic::groups; -1 for what runs nothing
+  std::string problem;      // why counts are empty
+  std::optional<EstimateFormulas> symbolic;
+
+  bool runs_nothing() const { return mark == Mark::View || mark == Mark::Host || mark == Mark::Folded; }
+  // Its own name, else that of its first output, else "#3".
+  std::string shown_name() const;
+};
+
+// "float32", "optional(sequence(float32))".
+std::string type_name(const TensorType& type);
+
+// The sizes of a tensor with free dims at 1; empty where the rank or a size is not known.
+std::optional<std::vector<Int>> sizes(const TensorType& type);
+// Stored bytes of a tensor; empty where its type has no width or a size is not known.
+std::optional<double> stored_bytes(const TensorType& type);
+
+// Sums over the modelled nodes of one operator; empty where none is modelled.
+struct EstimateType {
+  std::string op_type, domain;
+  std::int64_t nodes = 0, unmodelled_nodes = 0;
+  EstimateCounts counts;
+  std::optional<EstimateFormulas> symbolic;
+};
+
+struct EstimateSymbolic {
+  EstimateFormulas totals;
+  std::string activation_peak_bytes;  // empty: not known
+};
+
+// The memory plan. Steps are places in `order`; names are of values, empty for what lives inside a body.
+struct EstimateMemory {
+  struct Tensor {
+    std::string name;
+    Int bytes = 0;
+    std::int64_t first_step = 0, last_step = 0;
+    Count offset;
+    std::vector<std::string> shared_by;
+  };
+  struct Weights {
+    ElementType type = ElementType::Undefined;
+    std::int64_t tensors = 0;
+    Int elements = 0, bytes = 0;
+  };
+  struct Cache {
+    Dim bytes_per_token, past_bytes;
+    std::size_t pairs = 0;
+  };
+  struct Reordered {
+    Int peak_bytes = 0;
+    Count arena_bytes;
+    std::vector<std::int64_t> order;
+  };
+  std::string excludes;
+  Int peak_bytes = 0;
+  std::size_t peak_step = 0;
+  std::string peak_formula;
+  std::vector<std::string> peak_tensors;
+  Count arena_bytes;
+  std::vector<Int> timeline;
+  std::vector<std::int64_t> order;  // node of the main graph, as it lies in the file, by step
+  std::vector<Tensor> tensors;
+  std::vector<Weights> weights;
+  std::optional<Cache> kv_cache;
+  std::optional<Reordered> reordered;
+  std::vector<std::string> unsized;
+};
+
+// A run of a language model.
+struct EstimatePhase {
+  Phase phase = Phase::Decode;
+  Count tokens;                           // new ones of the whole batch
+  Count cache_bytes_per_token;            // that the cache grows by, for the whole batch
+  std::optional<double> bytes_per_token;  // moved
+  bool is_timed = false;
+  std::optional<double> tokens_per_second;  // at most, on the device
+};
+
+struct EstimateGroup {
+  Fusion rule = Fusion::None;
+  std::vector<std::size_t> nodes;  // indices of nodes
+  std::vector<Fusion> joined_by;   // for each, None for the one that the others joined
+  Count bytes_read, bytes_written, saved_bytes;
+};
+
+struct EstimateTraffic {
+  struct Stayed {
+    std::string value;
+    Int bytes = 0, saved_bytes = 0;
+    bool in_memory = false;
+  };
+  TrafficModel model = TrafficModel::Fused;
+  Count bytes_read, bytes_written, bytes;
+  std::vector<EstimateGroup> groups;
+  std::vector<Stayed> stayed;  // of a resident traffic
+};
+
+// What a calibration expects a run to take.
+struct EstimatePrediction {
+  double seconds = 0;
+  std::optional<double> low, high;  // empty when no interval is known
+  std::optional<double> coverage;   // part of runs that the interval is to hold
+  std::string calibration;          // which, and from what
+};
+
+// The least time on a device.
+struct EstimateRoofline {
+  std::string device, device_name, power_mode;
+  bool measured = false;               // read from a ceilings file
+  std::optional<Precision> precision;  // asked for instead of the floats' own
+  TrafficModel traffic = TrafficModel::Unfused;
+  RooflineTotals totals;
+  std::optional<double> launch_overhead_seconds;
+  std::optional<EstimatePrediction> predicted;
+  std::vector<RowBound> nodes;   // all, in order of execution
+  std::vector<RowBound> groups;  // by index in EstimateTraffic::groups
+};
+
+// One part of a training step.
+struct EstimateWork {
+  Count macs, arith, special, flops, bytes_read, bytes_written;
+};
+
+struct EstimateTraining {
+  struct Saved {
+    SavedKind kind = SavedKind::Input;
+    std::string what;
+    Count bytes;
+  };
+  struct Node {
+    std::size_t index = 0;
+    EstimateWork dx, dw;  // without flops
+    Count gradient_bytes, parameter_gradient_bytes, saved_bytes;
+    std::vector<Saved> saved;
+    bool recomputed = false;
+    std::string problem;
+  };
+  Optimizer optimizer = Optimizer::Sgd;
+  Recompute recompute = Recompute::None;
+  Count trained_params;
+  EstimateWork forward, backward, dx, dw, recomputed, optimizer_work, step;
+  std::optional<RooflineTotals> time;
+  Count weight_bytes, master_weight_bytes, gradient_bytes, optimizer_state_bytes, saved_activation_bytes,
+      activation_peak_bytes, peak_bytes;
+  std::string macs_formula, bytes_formula, saved_activation_formula;
+  std::int64_t unmodelled_nodes = 0;
+  std::vector<std::string> unmodelled_ops;
+  bool partial = false;
+  std::vector<Node> nodes;
+};
+
+// In the order of reports: backward is dx (gradients of activations) and dw (of parameters), step is all of them.
+inline constexpr std::pair<const char*, EstimateWork EstimateTraining::*> kTrainingParts[] = {
+    {"forward", &EstimateTraining::forward},
+    {"backward", &EstimateTraining::backward},
+    {"dx", &EstimateTraining::dx},
+    {"dw", &EstimateTraining::dw},
+    {"recomputed", &EstimateTraining::recomputed},
+    {"optimizer", &EstimateTraining::optimizer_work},
+    {"step", &EstimateTraining::step},
+};
+inline constexpr std::pair<const char*, Count EstimateTraining::*> kTrainingMemory[] = {
+    {"weight_bytes", &EstimateTraining::weight_bytes},
+    {"master_weight_bytes", &EstimateTraining::master_weight_bytes},
+    {"gradient_bytes", &EstimateTraining::gradient_bytes},
+    {"optimizer_state_bytes", &EstimateTraining::optimizer_state_bytes},
+    {"saved_activation_bytes", &EstimateTraining::saved_activation_bytes},
+    {"activation_peak_bytes", &EstimateTraining::activation_peak_bytes},
+    {"peak_bytes", &EstimateTraining::peak_bytes},
+};
+
+struct EstimateSweep {
+  std::vector<std::string> dims;
+  TrafficModel traffic = TrafficModel::Unfused;
+  std::optional<RidgeCrossing> ridge;
+  std::vector<SweepPoint> points;  // sizes in the order of dims
+};
+
+// Of a BudgetResult.
+struct EstimateBudget {
+  BudgetKind budget = BudgetKind::Flops;
+  std::string limit;  // as it was given
+  Verdict verdict = Verdict::CannotTell;
+  std::optional<double> value;
+  std::vector<std::string> causes;
+};
+
+struct EstimateDocument {
+  std::string tool;
+  EstimateModel model;
+  std::map<std::string, std::optional<std::int64_t>> bindings;  // by dim of the inputs; empty while it is free
+  std::map<std::string, std::string> renamed;  // names that are no identifiers, and what stands for them in formulas
+  Convention count = Convention::Flops;
+  EstimateTotals totals;
+  std::vector<EstimateNode> nodes;
+  std::optional<std::vector<EstimateType>> types;  // by operator: such a file has no nodes
+  std::optional<EstimateSymbolic> symbolic;
+  std::vector<Symbol> symbols;
+  std::optional<EstimateMemory> memory;
+  std::optional<EstimatePhase> phase;
+  std::optional<EstimateTraffic> traffic;
+  std::optional<EstimateRoofline> roofline;
+  std::optional<EstimateTraining> training;
+  std::optional<EstimateSweep> sweep;
+  std::optional<std::vector<EstimateBudget>> budgets;
+  std::vector<Diagnostic> diagnostics;
+  std::vector<std::string> unknown;  // members of a file that this version does not know, each once: "nodes.colour"
+
+  // The bound of a node on the device; null without one.
+  const RowBound* bound_of(const EstimateNode& node) const;
+};
+
+// Each formula of EstimateFormulas for some work.
+EstimateFormulas formulas_of(const OpCost& cost, Convention count);
+
+// The nodes with the most time on the device, else with the most FLOPs, those first; at most `top`.
+std::vector<const EstimateNode*> heaviest(const EstimateDocument& estimate, std::size_t top);
+
+// Of the rows only the `top` heaviest; 0: all.
+std::string write_estimate(const EstimateDocument& estimate, std::size_t top = 0);
+
+// Throws Error for what is no such document, naming the member and what was expected. Members that are absent or null
+// are empty; those that this version does not know are named in `unknown`. Counts beyond 64 bits are read as doubles.
+EstimateDocument parse_estimate(std::string_view json, std::string_view subject);
+EstimateDocument load_estimate(const std::string& path);
+
+}  // namespace pagoda::documents

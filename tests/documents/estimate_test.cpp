@@ -1,0 +1,120 @@
+// Estimates as documents: what is written reads back, whole; what is no estimate is refused.
+#include <doctest/doctest.h>
+
+#include "pagoda/core/analyze.h"
+#include "pagoda/core/model.h"
+#include "pagoda/core/predict.h"
+#include "pagoda/documents/describe.h"
+#include "pagoda/documents/device.h"
+#include "support/files.h"
+
+namespace pagoda::documents {
+namespace {
+
+const char* const kModels[] = {"resnet50", "bert_base", "bert_base_fused", "recurrent", "swin_t", "linear_64_128"};
+
+Model skeleton(const std::string& name) { return load_model(test::source_path("models/skeletons/" + name + ".onnx")); }
+
+}  // namespace
+
+TEST_CASE("an estimate with all its parts reads back as it was written") {
+  const DeviceSpec device = find_device("h100-sxm");
+  for (const char* name : kModels) {
+    CAPTURE(name);
+    const Model model = skeleton(name);
+    const Analysis analysis = analyze(model);
+    const MemoryPlan memory = plan_memory(model, analysis);
+    const PhaseSection phase{.phase = Phase::Prefill, .tokens = 8, .bytes_per_token = 4};
+    const Training training = train(model, analysis);
+    const TrainingSection step{.training = &training, .options = {}, .time = roofline(analysis, device).totals};
+    const std::vector<BudgetResult> budgets = {check_budget(parse_budget(BudgetKind::Flops, "1GFLOP"), analysis, {})};
+    for (const TrafficModel moved : {TrafficModel::Fused, TrafficModel::Resident}) {
+      const Traffic kernels = traffic(model, analysis, {.model = moved, .l2_bytes = 50'000'000});
+      const Roofline bound = roofline(analysis, kernels, device, {.precision = Precision::Float16});
+      const TimeSection time{.device = &device,
+                             .options = {.precision = Precision::Float16},
+                             .bound = &bound,
+                             .predicted = EstimatePrediction{0.5, 0.25, {}, {}, "none: guessed"}};
+      for (const bool by_type : {false, true}) {
+        const EstimateDocument estimate = describe(model, analysis,
+                                                   {.by_type = by_type,
+                                                    .formulas = true,
+                                                    .row_formulas = true,
+                                                    .tool = "test 1",
+                                                    .sections = {.memory = &memory,
+                                                                 .traffic = &kernels,
+                                                                 .time = &time,
+                                                                 .phase = &phase,
+                                                                 .training = &step,
+                                                                 .budgets = &budgets}});
+        const std::string text = write_estimate(estimate);
+        const EstimateDocument read = parse_estimate(text, "e.json");
+        CHECK(read.unknown.empty());
+        CHECK(write_estimate(read) == text);
+      }
+    }
+    const std::string plain = write_estimate(describe(model, analysis));
+    CHECK(write_estimate(parse_estimate(plain, "e.json")) == plain);
+  }
+}
+
+TEST_CASE("a sweep reads back as it was written") {
+  const Model model = skeleton("linear_64_128");
+  const std::vector<SweepAxis> axes = {parse_axis("batch=1,2,4..64")};
+  const Analysis analysis = analyze(model, sweep_options({}, axes));
+  const Sweep points = sweep(model, analysis, axes, {.time = SweepTime{.device = find_device("h200"), .options = {}}});
+  const std::string text = write_estimate(describe(model, analysis, {.sections = {.sweep = &points}}));
+  const EstimateDocument read = parse_estimate(text, "e.json");
+  REQUIRE(read.sweep);
+  CHECK(read.sweep->points.size() == points.points.size());
+  CHECK(write_estimate(read) == text);
+}
+
+TEST_CASE("a shape's formula is read as one, and sizes and bytes follow with free dims at 1") {
+  const EstimateDocument estimate = parse_estimate(
+      R"!({"schema": "pagoda.estimate/1", "nodes": [{"outputs": [
+          {"name": "y", "type": "float32", "shape": ["2*N", 3]}, {"name": "z", "type": "int4", "shape": [3]},
+          {"name": "s", "type": "optional(sequence(float16))", "shape": null}]}]})!",
+      "e.json");
+  const std::vector<OutputInfo>& outputs = estimate.nodes.at(0).outputs;
+  CHECK(outputs[0].type.shape->at(0) == 2 * Dim::symbol("N"));
+  CHECK(*sizes(outputs[0].type) == std::vector<Int>{2, 3});
+  CHECK(*stored_bytes(outputs[0].type) == 24);
+  CHECK(*stored_bytes(outputs[1].type) == 2);
+  CHECK(outputs[2].type.container == Container::OptionalSequence);
+  CHECK(outputs[2].type.element == ElementType::Float16);
+  CHECK_FALSE(stored_bytes(outputs[2].type));
+}
+
+TEST_CASE("what is wrong in an estimate is an error with its place") {
+  struct Row {
+    const char* members;
+    const char* error;
+  };
+  const Row rows[] = {
+      {R"("nodes": [{"name": 3}])", "e.json.nodes[0].name: expected a string, found 3"},
+      {R"("nodes": [{}, {"outputs": [{"shape": ["2*"]}]}])",
+       "e.json.nodes[1].outputs[0].shape[0]: expected an integer or a formula, found \"2*\""},
+      {R"("nodes": [{"outputs": [{"type": "float33"}]}])",
+       "e.json.nodes[0].outputs[0].type: expected a type, found \"float33\""},
+      {R"("nodes": [{"flops": -1}])", "e.json.nodes[0].flops: is negative; expected an amount or null"},
+      {R"("nodes": [{"mark": "odd"}])", "e.json.nodes[0].mark: expected one of the names in the schema, found \"odd\""},
+      {R"("nodes": [], "totals": 3)", "e.json.totals: expected an object, found 3"},
+      {R"("nodes": [], "roofline": {"seconds": -1})",
+       "e.json.roofline.seconds: is negative; expected an amount or null"},
+      {R"("model": {})", "e.json: has no array \"nodes\""},
+  };
+  for (const Row& row : rows)
+    CHECK_THROWS_WITH_AS(
+        parse_estimate(std::string(R"({"schema": "pagoda.estimate/1", )") + row.members + "}", "e.json"), row.error,
+        Error);
+}
+
+TEST_CASE("members that this version does not know are named once, by their path") {
+  const EstimateDocument estimate = parse_estimate(
+      R"({"schema": "pagoda.estimate/1", "odd": 1, "nodes": [{"hue": 1}, {"hue": 2}], "totals": {"moons": 3}})",
+      "e.json");
+  CHECK(estimate.unknown == std::vector<std::string>{"nodes.hue", "odd", "totals.moons"});
+}
+
+}  // namespace pagoda::documents
