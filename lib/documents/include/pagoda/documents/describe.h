@@ -7,6 +7,7 @@
 
 #include "pagoda/documents/estimate.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::documents {
 
 // The time that a model needs at least on a device, and what a calibration expects it to take.
@@ -62,3 +63,4 @@ EstimateCounts counts_of(const OpCost& cost, const Dim& params, const Dim& param
 std::string domain_name(const std::string& domain);
 
 }  // namespace pagoda::documents
+#pragma GCC visibility pop

@@ -30,6 +30,7 @@
 #include "pagoda/core/traffic.h"
 #include "pagoda/core/train.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::documents {
 
 using Count = std::optional<Int>;  // empty: not known
@@ -318,3 +319,4 @@ EstimateDocument parse_estimate(std::string_view json, std::string_view subject)
 EstimateDocument load_estimate(const std::string& path);
 
 }  // namespace pagoda::documents
+#pragma GCC visibility pop
