@@ -18,7 +18,9 @@ def public_names(root):
     """Qualified names of the namespaces, types and functions of public headers."""
     tree = layers.Tree(root)
     names = {entry for path in tree.public.values() for entry in layers.declarations(path, tree.text[path])}
-    return {f"{entry.namespace}::{entry.name}" for entry in names}, {entry.namespace for entry in names}
+    constants = {f"{entry.namespace}::{name}" for entry in names
+                 for name in re.findall(r"^inline constexpr [^=;{]*\b(k[A-Z]\w*)", tree.text[entry.path], re.M)}
+    return {f"{entry.namespace}::{entry.name}" for entry in names} | constants, {entry.namespace for entry in names}
 
 
 def exported(library):
@@ -46,6 +48,12 @@ def mangled(option, files):
     return {line.split()[-1] for line in text.splitlines() if re.search(r" _ZN?[KVTSI]*N?K?6pagoda", line)}
 
 
+def has_source(path, root):
+    """Whether the source of an object is still there: a build folder keeps those of files that moved."""
+    source = str(path).partition(".dir/")[2].removesuffix(".o")
+    return bool(list(root.glob(f"tools/**/{source}"))) or not source.endswith(".cpp")
+
+
 def main():
     names, namespaces = public_names(pathlib.Path(__file__).parents[2])
     symbols = sorted(set(exported(sys.argv[1])))
@@ -55,7 +63,8 @@ def main():
     absent = [name for name in NEEDED if not any(name in symbol.split("::") for symbol in symbols)]
     for name in absent:
         print(f"{name} is declared by a public header and not exported")
-    objects = [str(path) for folder in sys.argv[2:] for path in sorted(pathlib.Path(folder).rglob("*.o"))]
+    objects = [str(path) for folder in sys.argv[2:] for path in sorted(pathlib.Path(folder).rglob("*.o"))
+               if has_source(path, pathlib.Path(__file__).parents[2])]
     lacking = set()
     if objects:
         lacking = mangled("--undefined-only", objects) - mangled("--defined-only", objects)

@@ -151,28 +151,50 @@ struct OpFacts {
   }
 
   // The same facts but for one.
-  constexpr OpFacts with(ProductForm value) const { return changed(&OpFacts::form, value); }
-  constexpr OpFacts with(Epilogue value) const { return changed(&OpFacts::epilogue, value); }
-  constexpr OpFacts with(RowAxes value) const { return changed(&OpFacts::rows, value); }
-  constexpr OpFacts with(BatchAxis value) const { return changed(&OpFacts::batch, value); }
-  constexpr OpFacts with(Gradient value) const { return changed(&OpFacts::gradient, value); }
-  constexpr OpFacts with(Placement value) const { return changed(&OpFacts::placement, value); }
-  constexpr OpFacts with(Numbers value) const { return changed(&OpFacts::numbers, value); }
+  constexpr OpFacts with(ProductForm value) const {
+    OpFacts facts = *this;
+    facts.form = value;
+    return facts;
+  }
+  constexpr OpFacts with(Epilogue value) const {
+    OpFacts facts = *this;
+    facts.epilogue = value;
+    return facts;
+  }
+  constexpr OpFacts with(RowAxes value) const {
+    OpFacts facts = *this;
+    facts.rows = value;
+    return facts;
+  }
+  constexpr OpFacts with(BatchAxis value) const {
+    OpFacts facts = *this;
+    facts.batch = value;
+    return facts;
+  }
+  constexpr OpFacts with(Gradient value) const {
+    OpFacts facts = *this;
+    facts.gradient = value;
+    return facts;
+  }
+  constexpr OpFacts with(Placement value) const {
+    OpFacts facts = *this;
+    facts.placement = value;
+    return facts;
+  }
+  constexpr OpFacts with(Numbers value) const {
+    OpFacts facts = *this;
+    facts.numbers = value;
+    return facts;
+  }
   constexpr OpFacts tokens_along(int axis) const {
-    return changed(&OpFacts::token_axis, static_cast<std::int8_t>(axis));
+    OpFacts facts = *this;
+    facts.token_axis = static_cast<std::int8_t>(axis);
+    return facts;
   }
   constexpr OpFacts reads(std::initializer_list<WeightUse> uses) const {
     OpFacts facts = *this;
     std::size_t input = 0;
     for (const WeightUse use : uses) facts.weights[input++] = use;
-    return facts;
-  }
-
- private:
-  template <typename T>
-  constexpr OpFacts changed(T OpFacts::*fact, T value) const {
-    OpFacts facts = *this;
-    facts.*fact = value;
     return facts;
   }
 };
