@@ -13,7 +13,6 @@
 namespace pagoda::present {
 namespace {
 
-using base::CsvLine;
 using results::text_of;
 
 constexpr double kMilliseconds = 1e3;
