@@ -122,6 +122,19 @@ struct EstimateSymbolic {
   std::string activation_peak_bytes;  // empty: not known
 };
 
+// The key-value cache of a decoder.
+struct EstimateCache {
+  Dim bytes_per_token, past_bytes;
+  std::size_t pairs = 0;
+};
+
+// The plan in another order of nodes, where that lowers the peak.
+struct EstimateReordered {
+  Int peak_bytes = 0;
+  Count arena_bytes;
+  std::vector<std::int64_t> order;
+};
+
 // The memory plan. Steps are places in `order`; names are of values, empty for what lives inside a body.
 struct EstimateMemory {
   struct Tensor {
@@ -136,15 +149,6 @@ struct EstimateMemory {
     std::int64_t tensors = 0;
     Int elements = 0, bytes = 0;
   };
-  struct Cache {
-    Dim bytes_per_token, past_bytes;
-    std::size_t pairs = 0;
-  };
-  struct Reordered {
-    Int peak_bytes = 0;
-    Count arena_bytes;
-    std::vector<std::int64_t> order;
-  };
   std::string excludes;
   Int peak_bytes = 0;
   std::size_t peak_step = 0;
@@ -155,8 +159,8 @@ struct EstimateMemory {
   std::vector<std::int64_t> order;  // node of the main graph, as it lies in the file, by step
   std::vector<Tensor> tensors;
   std::vector<Weights> weights;
-  std::optional<Cache> kv_cache;
-  std::optional<Reordered> reordered;
+  std::optional<EstimateCache> kv_cache;
+  std::optional<EstimateReordered> reordered;
   std::vector<std::string> unsized;
 };
 
