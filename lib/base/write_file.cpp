@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "pagoda/base/files.h"
+#include "pagoda/base/process.h"
 #include "pagoda/base/text.h"
 
 namespace pagoda::base {
@@ -30,16 +31,6 @@ class Descriptor {
  private:
   int descriptor_;
 };
-
-bool write_all(int descriptor, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(descriptor, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return true;
-}
 
 [[noreturn]] void fail(const std::string& path, int code) {
   throw Error("cannot write " + printable(path) + ": " + std::strerror(code));

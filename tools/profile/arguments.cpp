@@ -88,10 +88,8 @@ std::optional<Options> parse_options(int argc, char** argv) {
   if (!pagoda::tools::parse(app, argc, argv)) return std::nullopt;
   options.command = app.remaining();
   if (!options.command.empty() && options.command.front() == "--") options.command.erase(options.command.begin());
-  if (options.command.empty())
-    throw UsageError("say what to run: pagoda-profile [options] -- PROGRAM [ARGUMENTS]");
-  if (options.command.front().starts_with("-"))
-    throw UsageError(options.command.front() + " is no option");
+  if (options.command.empty()) throw UsageError("say what to run: pagoda-profile [options] -- PROGRAM [ARGUMENTS]");
+  if (options.command.front().starts_with("-")) throw UsageError(options.command.front() + " is no option");
   if (const std::string wrong = wrong_use(options); !wrong.empty()) throw UsageError(wrong);
   return options;
 }

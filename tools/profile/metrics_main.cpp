@@ -17,8 +17,8 @@ constexpr double kSeconds = 60;  // first contexts of a driver take their time
 
 // From CUDA 13.2 on the library answers nothing without a driver; that of 13.2 crashes, so a child asks.
 bool answers(const CuptiLibrary& library) {
-  return pagoda::base::ask_in_child(
-             [&](int) { return library.version() != 0 && !library.chips().empty() ? 0 : 1; }, kSeconds)
+  return pagoda::base::ask_in_child([&](int) { return library.version() != 0 && !library.chips().empty() ? 0 : 1; },
+                                    kSeconds)
       .end.succeeded();
 }
 
@@ -42,11 +42,10 @@ int run(int argc, char** argv) {
     return kNoLibrary;
   }
   if (!answers(library)) {
-    std::fprintf(
-        stderr,
-        "pagoda-metrics: skipped: %s does not answer; from CUDA 13.2 on it needs a driver: give CUPTI of CUDA "
-        "12.6 to 13.1 with --cupti\n",
-        library.path().c_str());
+    std::fprintf(stderr,
+                 "pagoda-metrics: skipped: %s does not answer; from CUDA 13.2 on it needs a driver: give CUPTI of CUDA "
+                 "12.6 to 13.1 with --cupti\n",
+                 library.path().c_str());
     return kNoLibrary;
   }
   if (!list.empty()) {

@@ -12,6 +12,7 @@
 #include <iterator>
 #include <map>
 
+#include "pagoda/base/files.h"
 #include "pagoda/base/process.h"
 
 namespace profile {
@@ -23,27 +24,6 @@ using pagoda::measured::profile::NcuPoint;
 using pagoda::measured::profile::NcuRequest;
 
 namespace {
-
-class Scratch {
- public:
-  Scratch() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "pagoda-ncu-XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr)
-      throw pagoda::Error("cannot make a folder in " + std::filesystem::temp_directory_path().string() + ": " +
-                  std::strerror(errno) + "; set TMPDIR to one that can be written");
-    folder_ = pattern;
-  }
-  ~Scratch() {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  std::string path(const char* name) const { return (folder_ / name).string(); }
-
- private:
-  std::filesystem::path folder_;
-};
 
 // What ncu says where it fails, in words that its versions share.
 struct Failure {
@@ -103,7 +83,7 @@ pagoda::base::ProcessEnd run(const std::string& ncu, const std::vector<std::stri
 }  // namespace
 
 Measured run_ncu(const NcuRequest& request, const ImportOptions& options) {
-  const Scratch scratch;
+  const pagoda::base::TemporaryFolder scratch("pagoda-ncu");
   const std::string log_file = scratch.path("ncu.csv");
   const pagoda::base::ProcessEnd end = run(request.ncu, pagoda::measured::profile::ncu_arguments(request, log_file));
   std::ifstream stream(log_file, std::ios::binary);

@@ -38,35 +38,20 @@ class Folder {
  public:
   explicit Folder(const Options& options) {
     if (options.keep_raw) {
-      is_kept_ = true;
       path_ = (options.output.empty() || options.output == "-" ? "pagoda-profile" : options.output) + ".raw";
       fs::remove_all(path_);
       fs::create_directories(path_);
       path_ = fs::absolute(path_).string();
       return;
     }
-    path_ = (fs::temp_directory_path() / "pagoda-profile-XXXXXX").string();
-    if (mkdtemp(path_.data()) == nullptr)
-      throw pagoda::Error("no folder can be made in " + fs::temp_directory_path().string() +
-                          "; set TMPDIR to one that can be written");
+    path_ = temporary_.emplace("pagoda-profile").path();
   }
-  ~Folder() {
-    std::error_code ignored;
-    if (!is_kept_) fs::remove_all(path_, ignored);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
   const std::string& path() const { return path_; }
 
  private:
   std::string path_;
-  bool is_kept_ = false;
+  std::optional<pagoda::base::TemporaryFolder> temporary_;
 };
-
-std::string read_file(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 // Beside this program, or where it was installed.
 std::string injected_library(const Options& options) {
@@ -86,7 +71,8 @@ RecordedRun read_records(const std::string& folder) {
   std::sort(paths.begin(), paths.end());
   RecordedRun run;
   for (const fs::path& path : paths)
-    run.push_back(pagoda::measured::profile::parse_record(read_file(path), path.string()));
+    run.push_back(
+        pagoda::measured::profile::parse_record(pagoda::base::read_file(path.string(), "a record"), path.string()));
   return run;
 }
 
@@ -101,9 +87,9 @@ Ran run_once(const Options& options, Settings settings, const std::string& folde
   const std::string file = folder + "/settings", library = injected_library(options);
   std::ofstream(file) << write_settings(settings);
   Ran ran;
-  ran.end = run_program(
-      options.command,
-      {{"CUDA_INJECTION64_PATH", library}, {"NVTX_INJECTION64_PATH", library}, {kSettingsVariable, file}});
+  ran.end =
+      run_program(options.command,
+                  {{"CUDA_INJECTION64_PATH", library}, {"NVTX_INJECTION64_PATH", library}, {kSettingsVariable, file}});
   ran.run = read_records(folder);
   return ran;
 }
@@ -364,8 +350,8 @@ int run(const Options& options) {
   if (options.list_ranges) return list_ranges(options);
   if (options.mode == "ncu" && !options.chip.empty()) return profile_with_ncu(options, options.chip);
   const ProbeFor what = options.mode == "time"  ? ProbeFor::Times
-                                 : options.mode == "ncu" ? ProbeFor::Chip
-                                                         : ProbeFor::Counters;
+                        : options.mode == "ncu" ? ProbeFor::Chip
+                                                : ProbeFor::Counters;
   const Probe probed = probe(what, injected_library(options));
   if (!probed.problem.empty()) throw ToolError(kNoDevice, probed.problem);
   if (options.mode != "ncu") return profile_program(options, probed);

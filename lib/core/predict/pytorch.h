@@ -42,7 +42,7 @@ inline constexpr AutocastOp kAutocast[] = {
 
 // --- calls that the exporter writes as several nodes (pytorch_idioms.cpp) ---
 
-inline constexpr Peculiarity kIdiomsOf{"torch.onnx's TorchScript exporter", "1.13 to 2.15",
+inline constexpr Peculiarity kIdiomsOf{"torch.onnx's TorchScript exporter", "1.13.0 and 2.15.0",
                                        "exports of models/timm_export.py and models/export.py"};
 
 // Element-wise operators that the exporter uses in writing out an activation; and those that make it one.

@@ -10,7 +10,7 @@
 namespace pagoda::measured::import {
 
 inline constexpr Peculiarity kPytorchCallsOf{
-    "PyTorch: torch.profiler and torch.onnx", "1.13 to 2.15",
+    "PyTorch: torch.profiler and torch.onnx", "2.15.0",
     "aten/src/ATen/native/native_functions.yaml; torch/onnx/symbolic_opset*.py"};
 
 struct PytorchCall {

@@ -1,39 +1,13 @@
 // PNG and PDF by rsvg-convert of librsvg, as a process of its own: no library to link, and the SVG stays the master.
-#include <unistd.h>
-
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <optional>
 
+#include "pagoda/base/files.h"
 #include "pagoda/base/process.h"
 #include "plot/outputs.h"
 
 namespace pagoda::present::plot {
 namespace {
-
-// A folder of its own that goes away with it.
-class Scratch {
- public:
-  Scratch() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "pagoda-plot-XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr)
-      throw Error("cannot make a folder in " + std::filesystem::temp_directory_path().string());
-    folder_ = pattern;
-  }
-  ~Scratch() {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-
-  std::string path(const char* name) const { return (folder_ / name).string(); }
-
- private:
-  std::filesystem::path folder_;
-};
 
 // What a program printed; empty where it cannot be started.
 std::optional<base::Output> output_of(const std::vector<std::string>& words, const base::ProcessOptions& options) {
@@ -49,7 +23,7 @@ std::optional<base::Output> output_of(const std::vector<std::string>& words, con
 std::string rasterize(const std::string& svg, std::string_view format) {
   // Without any font librsvg draws boxes for letters and reports success.
   const std::optional<base::Output> fonts = output_of({"fc-list", ":", "family"}, {.err = base::Stream::Null});
-  const Scratch scratch;
+  const base::TemporaryFolder scratch("pagoda-plot");
   const std::string in = scratch.path("chart.svg"), out = scratch.path("chart.out");
   std::ofstream(in, std::ios::binary) << svg;
   std::vector<std::string> words = {"rsvg-convert", "--format", std::string(format), "--output", out, in};
@@ -65,8 +39,7 @@ std::string rasterize(const std::string& svg, std::string_view format) {
     throw Error(
         "PNG and PDF need a font and fontconfig's fc-list; none was found; install fontconfig and fonts-dejavu-core");
   if (!drawn->end.succeeded()) throw Error("rsvg-convert failed: " + drawn->out + drawn->err);
-  std::ifstream stream(out, std::ios::binary);
-  std::string bytes(std::istreambuf_iterator<char>(stream), {});
+  std::string bytes = base::read_file(out, "the picture of rsvg-convert");
   if (bytes.empty()) throw Error("rsvg-convert wrote nothing");
   return bytes;
 }

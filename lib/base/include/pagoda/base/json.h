@@ -39,7 +39,7 @@ struct JsonValue {
   bool is_array() const { return is<Array>(); }
   bool is_object() const { return is<Object>(); }
 
-  // The member, or null: there is none, or this is no object.
+  // The member; null where it is missing or this value is not an object.
   const JsonValue* find(std::string_view key) const;
   // One line without spaces.
   std::string dump() const;
@@ -116,7 +116,7 @@ class JsonDocument {
 
   const std::string& subject() const { return subject_; }
   JsonField root() const { return {*this, root_}; }
-  std::string schema() const;  // the member "schema"; empty: there is no such text
+  std::string schema() const;  // the member "schema"; empty where it is missing or not a text
 
  private:
   std::string subject_;
@@ -126,7 +126,7 @@ class JsonDocument {
 // Deeper documents are refused.
 inline constexpr std::size_t kMaxJsonDepth = 100;
 
-// Throws Error for what is no JSON: `subject`, the byte, and `remedy` ("expected a device file").
+// Throws Error if the text is not JSON; the message names `subject`, the byte and `remedy` ("expected a device file").
 JsonDocument parse_json(std::string_view text, std::string_view subject, std::string_view remedy);
 
 // For large files: calls `each` with every element of the outermost array, or of the array that is the member `key` of

@@ -65,7 +65,7 @@ class ChildProcess {
   ChildProcess& operator=(const ChildProcess&) = delete;
 
   int pid() const { return pid_; }
-  // This side's end of a pipe, which the caller closes; -1 where there is none, or it was taken.
+  // This side's end of a pipe, which the caller closes; -1 if the stream is not a pipe or was already taken.
   int take_in() { return std::exchange(in_, -1); }
   int take_out() { return std::exchange(out_, -1); }
   int take_err() { return std::exchange(err_, -1); }

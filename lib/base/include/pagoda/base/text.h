@@ -59,7 +59,7 @@ struct Grid {
 std::string aligned(const Grid& grid, std::size_t width);
 
 // `text` without anything that a terminal would obey: control and direction characters become \x1b or \u{202e},
-// bytes that are no UTF-8 become U+FFFD.
+// invalid UTF-8 becomes U+FFFD.
 std::string printable(std::string_view text);
 
 }  // namespace pagoda::base

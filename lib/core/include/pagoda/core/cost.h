@@ -46,7 +46,7 @@ struct OpCost {
   std::vector<PartMoved> parts;
 
   Dim bytes() const { return bytes_read + bytes_written; }
-  // Counts that so many bytes of an input (output) are read (written).
+  // Adds bytes read of an input, or written to an output.
   void read(int input, const Dim& bytes);
   void write(int output, const Dim& bytes);
   bool reads_whole(int input) const { return (whole_inputs >> place_bit(input) & 1) != 0; }

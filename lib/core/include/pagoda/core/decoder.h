@@ -42,8 +42,8 @@ struct PhaseSizes {
 };
 
 // Decoders of encoder-decoder models keep both phases in one file: an If on this input skips what the cache holds.
-inline constexpr Peculiarity kCacheBranchOf{"Hugging Face Optimum, merged decoders", "1.7 and later",
-                                            "optimum/onnx/graph_transformations.py, merge_decoders"};
+inline constexpr Peculiarity kCacheBranchOf{"Hugging Face Optimum, merged decoders", "since February 2023",
+                                            "github.com/huggingface/optimum, pull request 647"};
 inline constexpr std::string_view kCacheBranch = "use_cache_branch";
 
 // Whether the model has an input of one boolean with this name.

@@ -150,40 +150,11 @@ struct OpFacts {
     return input < weights.size() ? weights[input] : WeightUse::Unknown;
   }
 
-  // The same facts but for one.
-  constexpr OpFacts with(ProductForm value) const {
+  // The same facts but for one, which its type names.
+  template <typename Fact>
+  constexpr OpFacts with(Fact fact) const {
     OpFacts facts = *this;
-    facts.form = value;
-    return facts;
-  }
-  constexpr OpFacts with(Epilogue value) const {
-    OpFacts facts = *this;
-    facts.epilogue = value;
-    return facts;
-  }
-  constexpr OpFacts with(RowAxes value) const {
-    OpFacts facts = *this;
-    facts.rows = value;
-    return facts;
-  }
-  constexpr OpFacts with(BatchAxis value) const {
-    OpFacts facts = *this;
-    facts.batch = value;
-    return facts;
-  }
-  constexpr OpFacts with(Gradient value) const {
-    OpFacts facts = *this;
-    facts.gradient = value;
-    return facts;
-  }
-  constexpr OpFacts with(Placement value) const {
-    OpFacts facts = *this;
-    facts.placement = value;
-    return facts;
-  }
-  constexpr OpFacts with(Numbers value) const {
-    OpFacts facts = *this;
-    facts.numbers = value;
+    facts.set(fact);
     return facts;
   }
   constexpr OpFacts tokens_along(int axis) const {
@@ -197,6 +168,15 @@ struct OpFacts {
     for (const WeightUse use : uses) facts.weights[input++] = use;
     return facts;
   }
+
+ private:
+  constexpr void set(ProductForm fact) { form = fact; }
+  constexpr void set(Epilogue fact) { epilogue = fact; }
+  constexpr void set(RowAxes fact) { rows = fact; }
+  constexpr void set(BatchAxis fact) { batch = fact; }
+  constexpr void set(Gradient fact) { gradient = fact; }
+  constexpr void set(Placement fact) { placement = fact; }
+  constexpr void set(Numbers fact) { numbers = fact; }
 };
 
 }  // namespace pagoda::inline core
