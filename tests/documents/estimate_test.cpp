@@ -1,10 +1,9 @@
 // Estimates as documents: what is written reads back, whole; what is no estimate is refused.
 #include <doctest/doctest.h>
 
+#include "estimate/describe.h"
 #include "pagoda/core/analyze.h"
 #include "pagoda/core/model.h"
-#include "pagoda/core/predict.h"
-#include "pagoda/documents/describe.h"
 #include "pagoda/documents/device.h"
 #include "support/files.h"
 
@@ -18,56 +17,85 @@ Model skeleton(const std::string& name) { return load_model(test::source_path("m
 }  // namespace
 
 TEST_CASE("an estimate with all its parts reads back as it was written") {
-  const DeviceSpec device = find_device("h100-sxm");
   for (const char* name : kModels) {
     CAPTURE(name);
     const Model model = skeleton(name);
-    const Analysis analysis = analyze(model);
-    const MemoryPlan memory = plan_memory(model, analysis);
-    const PhaseSection phase{.phase = Phase::Prefill, .tokens = 8, .bytes_per_token = 4};
-    const Training training = train(model, analysis);
-    const TrainingSection step{.training = &training, .options = {}, .time = roofline(analysis, device).totals};
-    const std::vector<BudgetResult> budgets = {check_budget(parse_budget(BudgetKind::Flops, "1GFLOP"), analysis, {})};
-    for (const TrafficModel moved : {TrafficModel::Fused, TrafficModel::Resident}) {
-      const Traffic kernels = traffic(model, analysis, {.model = moved, .l2_bytes = 50'000'000});
-      const Roofline bound = roofline(analysis, kernels, device, {.precision = Precision::Float16});
-      const TimeSection time{.device = &device,
-                             .options = {.precision = Precision::Float16},
-                             .bound = &bound,
-                             .predicted = EstimatePrediction{0.5, 0.25, {}, {}, "none: guessed"}};
+    EstimateRequest request{.device = find_device("h100-sxm"),
+                            .precision = Precision::Float16,
+                            .memory = MemoryOptions{},
+                            .training = TrainingOptions{},
+                            .budgets = {parse_budget(BudgetKind::Flops, "1GFLOP")},
+                            .formulas = true,
+                            .row_formulas = true,
+                            .tool = "test 1"};
+    for (const TrafficModel moved : {TrafficModel::Unfused, TrafficModel::Fused, TrafficModel::Resident})
       for (const bool by_type : {false, true}) {
-        const EstimateDocument estimate = describe(model, analysis,
-                                                   {.by_type = by_type,
-                                                    .formulas = true,
-                                                    .row_formulas = true,
-                                                    .tool = "test 1",
-                                                    .sections = {.memory = &memory,
-                                                                 .traffic = &kernels,
-                                                                 .time = &time,
-                                                                 .phase = &phase,
-                                                                 .training = &step,
-                                                                 .budgets = &budgets}});
+        request.traffic = moved;
+        request.by_type = by_type;
+        EstimateDocument estimate = make_estimate(model, request);
+        estimate.phase = {.phase = Phase::Prefill,
+                          .tokens = 8,
+                          .cache_bytes_per_token = 4,
+                          .bytes_per_token = {},
+                          .is_timed = true,
+                          .tokens_per_second = 1e3};
+        estimate.roofline->predicted = EstimatePrediction{0.5, 0.25, {}, {}, "none: guessed"};
         const std::string text = write_estimate(estimate);
         const EstimateDocument read = parse_estimate(text, "e.json");
         CHECK(read.unknown.empty());
         CHECK(write_estimate(read) == text);
+        CHECK(read.memory->peak_tensors == estimate.memory->peak_tensors);
       }
-    }
-    const std::string plain = write_estimate(describe(model, analysis));
+    const std::string plain = write_estimate(make_estimate(model));
     CHECK(write_estimate(parse_estimate(plain, "e.json")) == plain);
   }
 }
 
 TEST_CASE("a sweep reads back as it was written") {
   const Model model = skeleton("linear_64_128");
-  const std::vector<SweepAxis> axes = {parse_axis("batch=1,2,4..64")};
-  const Analysis analysis = analyze(model, sweep_options({}, axes));
-  const Sweep points = sweep(model, analysis, axes, {.time = SweepTime{.device = find_device("h200"), .options = {}}});
-  const std::string text = write_estimate(describe(model, analysis, {.sections = {.sweep = &points}}));
+  const EstimateDocument estimate =
+      make_estimate(model, {.device = find_device("h200"), .sweep = {parse_axis("batch=1,2,4..64")}});
+  const std::string text = write_estimate(estimate);
   const EstimateDocument read = parse_estimate(text, "e.json");
   REQUIRE(read.sweep);
-  CHECK(read.sweep->points.size() == points.points.size());
+  CHECK(read.sweep->points.size() == 7);
+  CHECK(read.sweep->symbols == estimate.sweep->symbols);
+  CHECK(free_dims(read).empty());
   CHECK(write_estimate(read) == text);
+}
+
+TEST_CASE("formulas with more terms than one sum carries stand side by side, and their numbers stay exact") {
+  const Model model = skeleton("linear_64_128");
+  Findings findings{.analysis = analyze(model)};
+  Dim read = 0, written = 0;
+  for (int i = 0; i < 400; ++i) {
+    read += Dim::symbol("r" + std::to_string(i));
+    written += Dim::symbol("w" + std::to_string(i));
+  }
+  findings.analysis.totals.cost.bytes_read = read;
+  findings.analysis.totals.cost.bytes_written = written;
+  const EstimateDocument estimate = describe(model, {}, std::move(findings));
+  CHECK(*estimate.totals.counts.bytes == 800);
+  CHECK(estimate.symbolic->totals.bytes == read.to_string() + " + " + written.to_string());
+}
+
+TEST_CASE("bindings tell bound, free and renamed dims apart") {
+  const Model model = skeleton("linear_64_128");
+  Findings findings{.analysis = analyze(model, {.batch = 3})};
+  findings.analysis.free_dims = {"b_c"};
+  findings.analysis.renamed = {{"b-c", "b_c"}};
+  const std::string text = write_estimate(describe(model, {}, std::move(findings)));
+  CHECK(text.find(R"("bindings": {"b_c": null, "batch": 3, "b-c": "b_c"})") != std::string::npos);
+  CHECK(parse_estimate(text, "e.json").renamed == std::map<std::string, std::string>{{"b-c", "b_c"}});
+}
+
+TEST_CASE("what is missing beside the analysis is a warning, too") {
+  const Model model = skeleton("llama_genai_int4");
+  const EstimateDocument estimate = make_estimate(model, {.training = TrainingOptions{}});
+  CHECK_FALSE(estimate.is_complete());
+  REQUIRE_FALSE(estimate.diagnostics.empty());
+  CHECK(estimate.diagnostics.front().severity == Severity::Warning);
+  CHECK(estimate.diagnostics.front().message.find("the backward of") == 0);
 }
 
 TEST_CASE("a shape's formula is read as one, and sizes and bytes follow with free dims at 1") {

@@ -3,11 +3,10 @@
 
 #include <string>
 
-#include "pagoda/core/analyze.h"
 #include "pagoda/core/model.h"
+#include "pagoda/documents/make_estimate.h"
 #include "pagoda/measured/import.h"
 #include "pagoda/measured/join.h"
-#include "pagoda/present/report.h"
 #include "support/files.h"
 
 namespace pagoda::test {
@@ -18,7 +17,8 @@ inline std::string data(const std::string& name) { return read_file(data_path(na
 // The estimate of a model in the repository, through its JSON, as users join.
 inline documents::EstimateDocument estimate_of(const std::string& path, const Bindings& dims = {}) {
   const Model model = load_model(source_path(path));
-  return documents::parse_estimate(present::json_report(model, analyze(model, {.dims = dims})), path);
+  return documents::parse_estimate(
+      documents::write_estimate(documents::make_estimate(model, {.sizes = {.dims = dims}})), path);
 }
 
 inline const documents::MeasuredKernel* kernel_named(const documents::Measured& measured, const std::string& name) {

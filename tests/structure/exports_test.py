@@ -11,7 +11,7 @@ import sys
 import layers
 
 # Some that every consumer uses.
-NEEDED = ["analyze", "load_model", "json_report", "Dim", "Error"]
+NEEDED = ["analyze", "load_model", "make_estimate", "table_report", "Dim", "Error"]
 
 
 def public_names(root):

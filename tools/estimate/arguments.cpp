@@ -1,12 +1,24 @@
 #include "arguments.h"
 
+#include <sys/ioctl.h>
+#include <unistd.h>
+
 #include <charconv>
+#include <cstdlib>
+#include <map>
 
 #include "pagoda/core/device.h"
+#include "pagoda/core/model.h"
 #include "pagoda/core/predict.h"
+#include "pagoda/documents/calibration.h"
+#include "pagoda/documents/device.h"
+#include "tool.h"
 
-namespace pagoda::tool {
+namespace pagoda::tools {
 namespace {
+
+constexpr const char* kCalibration = "rtx-3090-amp-nchw";  // of --predict
+constexpr const char* kTool = "onnx-estimate " PAGODA_VERSION;
 
 std::int64_t size_of(std::string_view text, const std::string& whole) {
   std::int64_t size = 0;
@@ -153,27 +165,7 @@ void add_studies(CLI::App& app, Arguments& arguments) {
   app.add_flag("--strict", arguments.strict, "Exit 3 when some node is not modelled");
 }
 
-}  // namespace
-
-void add_options(CLI::App& app, Arguments& arguments) {
-  app.add_option("MODEL", arguments.model, "ONNX file; its weights are not read")->type_name("");
-  add_sizes(app, arguments);
-  add_outputs(app, arguments);
-  add_models(app, arguments);
-  add_training(app, arguments);
-  add_studies(app, arguments);
-  app.add_flag("--list-ops", arguments.list_ops, "List the operators that have a rule, and what each costs");
-  app.add_flag("--list-devices", arguments.list_devices, "List the built-in devices");
-  app.set_version_flag("--version", kTool);
-  app.get_formatter()->column_width(28);
-  app.footer(
-      "Counts are exact. A node without a rule is reported and makes totals lower bounds; it never counts as 0.\n"
-      "Times are lower bounds: no kernel that does this work and moves these bytes is faster.\n"
-      "Exit codes: 0 done, 1 unusable input, 2 usage, 3 partial (--strict) or over budget (--max-*), 4 no such "
-      "device.\n");
-}
-
-AnalyzeOptions analyze_options(const Arguments& arguments) {
+AnalyzeOptions sizes_of(const Arguments& arguments) {
   AnalyzeOptions options;
   options.batch = arguments.batch;
   for (const std::string& text : arguments.dims) {
@@ -235,6 +227,40 @@ std::vector<Budget> budgets(const Arguments& arguments) {
   return budgets;
 }
 
+Calibration calibration_of(const std::string& name) {
+  const bool is_file = name.find('/') != std::string::npos || name.ends_with(".json");
+  return is_file ? documents::load_calibration(name) : documents::calibration(name.empty() ? kCalibration : name);
+}
+
+std::size_t terminal_width() {
+  if (isatty(STDOUT_FILENO) == 0) return 0;
+  if (const char* columns = std::getenv("COLUMNS"); columns != nullptr && std::atoi(columns) > 0)
+    return static_cast<std::size_t>(std::atoi(columns));
+  winsize size{};
+  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+}  // namespace
+
+void add_options(CLI::App& app, Arguments& arguments) {
+  app.add_option("MODEL", arguments.model, "ONNX file; its weights are not read")->type_name("");
+  add_sizes(app, arguments);
+  add_outputs(app, arguments);
+  add_models(app, arguments);
+  add_training(app, arguments);
+  add_studies(app, arguments);
+  app.add_flag("--list-ops", arguments.list_ops, "List the operators that have a rule, and what each costs");
+  app.add_flag("--list-devices", arguments.list_devices, "List the built-in devices");
+  app.allow_extras();  // refuse_extras() says which
+  app.set_version_flag("--version", kTool);
+  app.get_formatter()->column_width(28);
+  app.footer(
+      "Counts are exact. A node without a rule is reported and makes totals lower bounds; it never counts as 0.\n"
+      "Times are lower bounds: no kernel that does this work and moves these bytes is faster.\n"
+      "Exit codes: 0 done, 1 unusable input, 2 usage, 3 partial (--strict) or over budget (--max-*), 4 no such "
+      "device.\n");
+}
+
 std::string format_of(const Arguments& arguments) {
   if (!arguments.format.empty()) return arguments.format;
   const std::size_t dot = arguments.output.rfind('.');
@@ -249,8 +275,64 @@ bool is_chart(const std::string& format) {
   return format == "html" || format == "svg" || format == "png" || format == "pdf";
 }
 
+void refuse_extras(const CLI::App& app) {
+  const std::vector<std::string> extras = app.remaining();
+  if (extras.empty()) return;
+  throw UsageError("'" + extras.front() +
+                   (extras.front().starts_with('-') ? "' is no option" : "' is one argument too many"));
+}
+
+bool writes_to_terminal(const Arguments& arguments) { return arguments.output.empty() || arguments.output == "-"; }
+
+documents::EstimateRequest request_of(const Arguments& arguments) {
+  documents::EstimateRequest request{.sizes = sizes_of(arguments)};
+  if (!arguments.phase.empty())
+    request.phase = {.phase = *phase(arguments.phase), .tokens = arguments.tokens, .past = arguments.past.value_or(0)};
+  request.count = *convention(arguments.count);
+  request.traffic = *traffic_model(arguments.traffic);
+  if (!arguments.device.empty()) request.device = documents::find_device(arguments.device);
+  if (!arguments.precision.empty()) request.precision = precision(arguments.precision);
+  if (arguments.predict) request.calibration = calibration_of(arguments.calibration);
+  if (arguments.memory || !arguments.timeline.empty() || format_of(arguments) == "html")
+    request.memory = {.in_place = arguments.in_place};
+  if (arguments.training)
+    request.training = {.optimizer = *optimizer(arguments.optimizer),
+                        .frozen = arguments.frozen,
+                        .recompute = *recompute(arguments.recompute)};
+  request.sweep = sweep_axes(arguments);
+  request.budgets = budgets(arguments);
+  request.by_type = arguments.by == "type";
+  request.formulas = arguments.symbolic;
+  request.row_formulas = arguments.symbolic && (!arguments.by.empty() || format_of(arguments) == "csv");
+  request.tool = kTool;
+  return request;
+}
+
+present::ReportOptions report_options(const Arguments& arguments) {
+  using present::Rows;
+  const bool is_fused = arguments.traffic != "unfused";
+  return {.rows = arguments.by == "type"                                          ? Rows::Type
+                  : arguments.by == "group" || (arguments.by.empty() && is_fused) ? Rows::Group
+                                                                                  : Rows::Node,
+          .top = static_cast<std::size_t>(arguments.top),
+          .formulas = arguments.symbolic,
+          .row_formulas = arguments.symbolic && (!arguments.by.empty() || format_of(arguments) == "csv"),
+          .width = writes_to_terminal(arguments) ? terminal_width() : 0};
+}
+
+// A phase is one side of a merged decoder.
+Model load(const Arguments& arguments, const std::string& path) {
+  Model model = load_model(path);
+  std::map<std::string, bool> flags = input_flags(arguments);
+  if (!arguments.phase.empty() && has_flag(model, kCacheBranch))
+    flags.emplace(kCacheBranch, phase(arguments.phase) == Phase::Decode || arguments.past.value_or(0) > 0);
+  for (const auto& [input, value] : flags) set_flag(model, input, value);
+  return model;
+}
+
 void check(const Arguments& arguments) {
   if (arguments.model.empty()) throw UsageError("MODEL is missing");
+  sizes_of(arguments), input_flags(arguments), sweep_axes(arguments), budgets(arguments);
   const auto needs = [&](bool is_given, const std::string& option, const std::string& other, bool has_other) {
     if (is_given && !has_other) throw UsageError(option + " needs " + other);
   };
@@ -293,4 +375,4 @@ void check(const Arguments& arguments) {
     throw UsageError("--count pagoda has traffic rules of its own; it does not go with --traffic");
 }
 
-}  // namespace pagoda::tool
+}  // namespace pagoda::tools

@@ -3,26 +3,14 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
-#include <map>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "pagoda/core/analyze.h"
-#include "pagoda/core/budget.h"
-#include "pagoda/core/sweep.h"
+#include "pagoda/documents/make_estimate.h"
+#include "pagoda/present/report.h"
 
-namespace pagoda::tool {
-
-inline constexpr const char* kCalibration = "rtx-3090-amp-nchw";  // of --predict
-inline constexpr const char* kTool = "onnx-estimate " PAGODA_VERSION;
-
-// The command line contradicts itself.
-class UsageError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
+namespace pagoda::tools {
 
 struct Arguments {
   std::string model, format, output, by, compare, device, precision, phase, profile_structure, timeline;
@@ -39,17 +27,22 @@ struct Arguments {
 
 void add_options(CLI::App& app, Arguments& arguments);
 
-// What the arguments say about sizes.
-AnalyzeOptions analyze_options(const Arguments& arguments);
-// The boolean inputs that --input gives a value.
-std::map<std::string, bool> input_flags(const Arguments& arguments);
-std::vector<SweepAxis> sweep_axes(const Arguments& arguments);
-std::vector<Budget> budgets(const Arguments& arguments);
+// Throws UsageError for an option that does not exist and for a second model.
+void refuse_extras(const CLI::App& app);
+// Throws UsageError where options do not go together, or a value cannot be read.
+void check(const Arguments& arguments);
+
+// What the arguments ask of the library. Throws UnknownDevice, and Error for files that cannot be read.
+documents::EstimateRequest request_of(const Arguments& arguments);
+present::ReportOptions report_options(const Arguments& arguments);
+// The file, with the boolean inputs that --input or --phase give a value.
+Model load(const Arguments& arguments, const std::string& path);
+
 // --format, else what the name of the output file says, else a table.
 std::string format_of(const Arguments& arguments);
 // html, svg, png, pdf: a roofline instead of numbers.
 bool is_chart(const std::string& format);
-// Throws UsageError where options do not go together.
-void check(const Arguments& arguments);
+// The report goes to standard output.
+bool writes_to_terminal(const Arguments& arguments);
 
-}  // namespace pagoda::tool
+}  // namespace pagoda::tools

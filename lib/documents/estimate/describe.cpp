@@ -1,5 +1,5 @@
 // The document of an analysis and of what was computed from it.
-#include "pagoda/documents/describe.h"
+#include "estimate/describe.h"
 
 #include <algorithm>
 #include <cmath>
@@ -52,6 +52,48 @@ std::vector<std::string> value_names(const Graph& graph, const std::vector<Value
   return names;
 }
 
+// Counts of some work. Where it is not modelled only the weights are known. Sums are formed of numbers, which have no
+// limit on terms as sums of formulas do.
+EstimateCounts counts_of(const OpCost& cost, const Dim& params, const Dim& param_bytes, Convention convention,
+                         bool is_modelled = true) {
+  EstimateCounts counts;
+  counts.params = count(params);
+  counts.param_bytes = count(param_bytes);
+  if (!is_modelled) return counts;
+  counts.macs = count(cost.macs);
+  counts.arith = count(cost.arith);
+  counts.special = count(cost.special);
+  counts.comparisons = count(cost.comparisons);
+  counts.bytes_read = count(cost.bytes_read);
+  counts.bytes_written = count(cost.bytes_written);
+  if (counts.bytes_read && counts.bytes_written)
+    counts.bytes = known([&] { return *(Dim(*counts.bytes_read) + Dim(*counts.bytes_written)).value(); });
+  if (counts.macs && counts.arith && counts.special && counts.comparisons) {
+    OpCost numbers;
+    numbers.macs = *counts.macs;
+    numbers.arith = *counts.arith;
+    numbers.special = *counts.special;
+    numbers.comparisons = *counts.comparisons;
+    counts.flops = known([&] { return *flops(numbers, convention).value(); });
+  }
+  return counts;
+}
+
+EstimateFormulas formulas_of(const OpCost& cost, Convention count) {
+  EstimateFormulas result{
+      .macs = cost.macs.factored(), .flops = "", .bytes = sum_formula(cost.bytes_read, cost.bytes_written)};
+  OpCost contraction, rest;
+  contraction.macs = cost.macs;
+  rest.arith = cost.arith;
+  rest.special = cost.special;
+  rest.comparisons = cost.comparisons;
+  if (count != Convention::Pagoda) result.flops = sum_formula(flops(contraction, count), flops(rest, count));
+  return result;
+}
+
+// "ai.onnx" for the default domain, which files leave empty.
+std::string domain_name(const std::string& domain) { return domain.empty() ? "ai.onnx" : domain; }
+
 EstimateModel model_part(const Model& model) {
   EstimateModel part{.path = model.path,
                      .name = model.graph_name,
@@ -64,8 +106,9 @@ EstimateModel model_part(const Model& model) {
   return part;
 }
 
-EstimateNode node_part(const Model& model, const NodeReport& report, std::size_t index,
-                       const DescribeOptions& options) {
+// Leaves the types of the report's outputs to the document.
+EstimateNode node_part(const Model& model, NodeReport& report, std::size_t index, const EstimateRequest& request,
+                       const Findings& findings) {
   const Graph& graph = model.graph(report.graph);
   const Node& node = graph.nodes[static_cast<std::size_t>(report.node)];
   EstimateNode row;
@@ -74,63 +117,60 @@ EstimateNode node_part(const Model& model, const NodeReport& report, std::size_t
   row.op_type = node.op_type;
   row.domain = domain_name(node.domain);
   row.scope = report.scope + (report.scope.empty() || node.scope.empty() ? "" : "/") + node.scope;
+  row.body = report.scope;
   row.inputs = value_names(graph, node.inputs);
-  row.outputs = report.outputs;
-  row.counts = counts_of(report.cost, report.params, report.param_bytes, options.count, !is_unmodelled(report));
-  if (options.published != nullptr) {
+  row.outputs = std::move(report.outputs);
+  row.counts = counts_of(report.cost, report.params, report.param_bytes, request.count, !is_unmodelled(report));
+  if (findings.published) {
     const PagodaCount none;
-    set_published(row.counts,
-                  report.graph == 0 ? options.published->nodes.at(static_cast<std::size_t>(report.node)) : none,
-                  !options.published->failure.empty());
+    const bool in_main = report.graph == 0;
+    set_published(row.counts, in_main ? findings.published->nodes.at(static_cast<std::size_t>(report.node)) : none,
+                  !findings.published->failure.empty());
   }
   row.precision = report.cost.precision;
   row.dequantized_from = report.dequantized_from;
   row.mark = report.cost.mark;
-  if (options.sections.traffic != nullptr) row.group = options.sections.traffic->group_of[index];
+  if (findings.traffic) row.group = findings.traffic->group_of[index];
   row.problem = report.problem.empty() && report.unmodelled_inside > 0
                     ? std::to_string(report.unmodelled_inside) + " nodes inside are not modelled"
                     : report.problem;
-  if (options.row_formulas && row.problem.empty()) row.symbolic = formulas_of(report.cost, options.count);
+  if (request.row_formulas && row.problem.empty()) row.symbolic = formulas_of(report.cost, request.count);
   return row;
 }
 
 // Most time first, where a device is known; then most FLOPs, unknown last, then by name.
-std::vector<EstimateType> type_parts(const Analysis& analysis, const EstimateDocument& estimate,
-                                     const DescribeOptions& options) {
+std::vector<EstimateType> type_parts(const EstimateDocument& estimate, const EstimateRequest& request,
+                                     const Analysis& analysis) {
   struct Sum {
     EstimateType row;
     OpCost cost;
-    double seconds = 0;
   };
   // The default domain, which files leave empty, comes before all others.
   std::map<std::pair<std::string, std::string>, Sum> sums;
   for (const EstimateNode& node : estimate.nodes) {
-    Sum& sum = sums[{node.domain == domain_name("") ? "" : node.domain, node.op_type}];
-    sum.row.op_type = node.op_type;
-    sum.row.domain = node.domain;
-    ++sum.row.nodes;
+    auto& [row, cost] = sums[{node.domain == domain_name("") ? "" : node.domain, node.op_type}];
+    row.op_type = node.op_type;
+    row.domain = node.domain;
+    ++row.nodes;
     const NodeReport& report = analysis.nodes[node.index];
     if (is_unmodelled(report)) {
-      ++sum.row.unmodelled_nodes;
-    } else if (options.row_formulas) {
-      sum.cost += report.cost;
+      ++row.unmodelled_nodes;
+    } else if (request.row_formulas) {
+      cost += report.cost;
     }
-    if (const RowBound* bound = estimate.bound_of(node)) sum.seconds += bound->seconds;
+    if (const RowBound* bound = estimate.bound_of(node)) row.seconds = row.seconds.value_or(0) + bound->seconds;
     for (const auto& [name, member] : kEstimateCounts)
-      if (const Count& value = node.counts.*member)
-        sum.row.counts.*member = (sum.row.counts.*member).value_or(0) + *value;
+      if (const Count& value = node.counts.*member) row.counts.*member = (row.counts.*member).value_or(0) + *value;
   }
-  std::vector<Sum> rows;
-  for (auto& [key, sum] : sums) rows.push_back(std::move(sum));
-  std::stable_sort(rows.begin(), rows.end(), [](const Sum& a, const Sum& b) {
-    if (a.seconds != b.seconds) return a.seconds > b.seconds;
-    return a.row.counts.flops.value_or(-1) > b.row.counts.flops.value_or(-1);
-  });
   std::vector<EstimateType> types;
-  for (Sum& sum : rows) {
-    if (options.row_formulas) sum.row.symbolic = formulas_of(sum.cost, options.count);
+  for (auto& [key, sum] : sums) {
+    if (request.row_formulas) sum.row.symbolic = formulas_of(sum.cost, request.count);
     types.push_back(std::move(sum.row));
   }
+  std::stable_sort(types.begin(), types.end(), [](const EstimateType& a, const EstimateType& b) {
+    if (a.seconds != b.seconds) return a.seconds > b.seconds;
+    return a.counts.flops.value_or(-1) > b.counts.flops.value_or(-1);
+  });
   return types;
 }
 
@@ -140,11 +180,15 @@ EstimateMemory memory_part(const Graph& graph, const MemoryPlan& plan) {
   part.peak_bytes = plan.peak_bytes;
   part.peak_step = static_cast<std::size_t>(plan.peak_step);
   if (plan.peak_formula) part.peak_formula = plan.peak_formula->factored();
-  for (const std::size_t tensor : plan.peak_tensors)
-    part.peak_tensors.push_back(value_name(graph, plan.tensors[tensor].value));
+  part.peak_tensors = plan.peak_tensors;
   part.arena_bytes = plan.arena_bytes;
   part.timeline = plan.timeline;
   part.order.assign(plan.order.begin(), plan.order.end());
+  for (const std::int32_t place : plan.order) {
+    const Node& node = graph.nodes[static_cast<std::size_t>(place)];
+    part.names.push_back(display_name(graph, node));
+    part.op_types.push_back(node.op_type);
+  }
   for (const PlannedTensor& tensor : plan.tensors)
     part.tensors.push_back({.name = value_name(graph, tensor.value),
                             .bytes = tensor.bytes,
@@ -168,7 +212,27 @@ EstimateMemory memory_part(const Graph& graph, const MemoryPlan& plan) {
   return part;
 }
 
-EstimateTraffic traffic_part(const Graph& graph, const Traffic& traffic, const Count& bytes) {
+EstimateGroup group_part(const TrafficGroup& group, const Analysis& analysis, const EstimateRequest& request) {
+  Dim params, param_bytes;
+  for (const std::int32_t row : group.rows) {
+    params += analysis.nodes[static_cast<std::size_t>(row)].params;
+    param_bytes += analysis.nodes[static_cast<std::size_t>(row)].param_bytes;
+  }
+  const bool is_modelled = group.cost.mark != Mark::Unmodelled;
+  EstimateGroup part{
+      .rule = group.rule,
+      .nodes = {group.rows.begin(), group.rows.end()},
+      .joined_by = group.joined_by,
+      .counts = counts_of(group.cost, params, param_bytes, request.count, is_modelled),
+      .saved_bytes = count(group.saved),
+      .symbolic = {},
+  };
+  if (request.row_formulas && is_modelled) part.symbolic = formulas_of(group.cost, request.count);
+  return part;
+}
+
+EstimateTraffic traffic_part(const Graph& graph, const Analysis& analysis, const Traffic& traffic,
+                             const EstimateRequest& request, const Count& bytes) {
   EstimateTraffic part{.model = traffic.model,
                        .bytes_read = count(traffic.bytes_read),
                        .bytes_written = count(traffic.bytes_written),
@@ -176,13 +240,7 @@ EstimateTraffic traffic_part(const Graph& graph, const Traffic& traffic, const C
                        .groups = {},
                        .stayed = {}};
   part.groups.reserve(traffic.groups.size());
-  for (const TrafficGroup& group : traffic.groups)
-    part.groups.push_back({.rule = group.rule,
-                           .nodes = {group.rows.begin(), group.rows.end()},
-                           .joined_by = group.joined_by,
-                           .bytes_read = count(group.cost.bytes_read),
-                           .bytes_written = count(group.cost.bytes_written),
-                           .saved_bytes = count(group.saved)});
+  for (const TrafficGroup& group : traffic.groups) part.groups.push_back(group_part(group, analysis, request));
   for (const ResidentTensor& tensor : traffic.stayed)
     part.stayed.push_back({.value = value_name(graph, tensor.value),
                            .bytes = tensor.bytes,
@@ -191,33 +249,29 @@ EstimateTraffic traffic_part(const Graph& graph, const Traffic& traffic, const C
   return part;
 }
 
-EstimateRoofline roofline_part(const TimeSection& time, const Traffic* traffic) {
-  return {.device = time.device->id,
-          .device_name = time.device->name,
-          .power_mode = time.device->power_mode,
-          .measured = time.device->measured,
-          .precision = time.options.precision,
-          .traffic = traffic == nullptr ? TrafficModel::Unfused : traffic->model,
-          .totals = time.bound->totals,
-          .launch_overhead_seconds = time.device->launch_overhead_seconds.value,
-          .predicted = time.predicted,
-          .nodes = time.bound->rows,
-          .groups = time.bound->groups};
+EstimateRoofline roofline_part(const EstimateRequest& request, Roofline bound) {
+  const DeviceSpec& device = *request.device;
+  return {.device = device.id,
+          .device_name = device.name,
+          .power_mode = device.power_mode,
+          .measured = device.measured,
+          .precision = request.precision,
+          .traffic = request.traffic,
+          .totals = bound.totals,
+          .launch_overhead_seconds = device.launch_overhead_seconds.value,
+          .predicted = {},
+          .nodes = std::move(bound.rows),
+          .groups = std::move(bound.groups)};
 }
 
-EstimatePhase phase_part(const PhaseSection& phase, const EstimateDocument& estimate) {
-  EstimatePhase part{.phase = phase.phase,
-                     .tokens = phase.tokens,
-                     .cache_bytes_per_token = phase.bytes_per_token,
-                     .bytes_per_token = {},
-                     .is_timed = estimate.roofline.has_value(),
-                     .tokens_per_second = {}};
-  if (!phase.tokens || *phase.tokens <= 0) return part;
+// What a token costs.
+void add_rates(EstimatePhase& phase, const EstimateDocument& estimate) {
+  phase.is_timed = estimate.roofline.has_value();
+  if (!phase.tokens || *phase.tokens <= 0) return;
   const double tokens = static_cast<double>(*phase.tokens);
-  if (const Count& bytes = estimate.totals.counts.bytes) part.bytes_per_token = static_cast<double>(*bytes) / tokens;
-  if (part.is_timed && estimate.roofline->totals.seconds > 0)
-    part.tokens_per_second = tokens / estimate.roofline->totals.seconds;
-  return part;
+  if (const Count& bytes = estimate.totals.counts.bytes) phase.bytes_per_token = static_cast<double>(*bytes) / tokens;
+  if (phase.is_timed && estimate.roofline->totals.seconds > 0)
+    phase.tokens_per_second = tokens / estimate.roofline->totals.seconds;
 }
 
 EstimateWork work_part(const OpCost& cost, std::optional<Convention> convention = std::nullopt) {
@@ -229,13 +283,13 @@ EstimateWork work_part(const OpCost& cost, std::optional<Convention> convention 
           .bytes_written = count(cost.bytes_written)};
 }
 
-EstimateTraining training_part(const TrainingSection& section, Convention convention) {
-  const Training& training = *section.training;
+EstimateTraining training_part(const Training& training, const EstimateRequest& request) {
+  const Convention convention = request.count;
   const TrainingTotals& totals = training.totals;
   const TrainingMemory& memory = training.memory;
   EstimateTraining part;
-  part.optimizer = section.options.optimizer;
-  part.recompute = section.options.recompute;
+  part.optimizer = request.training->optimizer;
+  part.recompute = request.training->recompute;
   part.trained_params = count(training.trained_elements);
   part.forward = work_part(totals.forward, convention);
   part.backward = work_part(totals.backward, convention);
@@ -244,7 +298,6 @@ EstimateTraining training_part(const TrainingSection& section, Convention conven
   part.recomputed = work_part(totals.recomputed, convention);
   part.optimizer_work = work_part(totals.optimizer, convention);
   part.step = work_part(totals.step, convention);
-  part.time = section.time;
   part.weight_bytes = count(memory.weight_bytes);
   part.master_weight_bytes = count(memory.master_weight_bytes);
   part.gradient_bytes = count(memory.gradient_bytes);
@@ -275,9 +328,13 @@ EstimateTraining training_part(const TrainingSection& section, Convention conven
   return part;
 }
 
-EstimateSweep sweep_part(const Sweep& sweep) {
-  EstimateSweep part{.dims = {}, .traffic = sweep.traffic, .ridge = sweep.ridge, .points = sweep.points};
-  for (const SweepAxis& axis : sweep.axes) part.dims.push_back(axis.dim);
+EstimateSweep sweep_part(Sweep sweep, std::vector<std::string> symbols) {
+  EstimateSweep part{.dims = {},
+                     .symbols = std::move(symbols),
+                     .traffic = sweep.traffic,
+                     .ridge = sweep.ridge,
+                     .points = std::move(sweep.points)};
+  for (SweepAxis& axis : sweep.axes) part.dims.push_back(std::move(axis.dim));
   return part;
 }
 
@@ -307,6 +364,12 @@ std::optional<double> EstimateCounts::intensity() const {
   return static_cast<double>(*flops) / static_cast<double>(*bytes);
 }
 
+std::string qualified(const std::string& domain, const std::string& op_type) {
+  return domain.empty() || domain == domain_name("") ? op_type : domain + "." + op_type;
+}
+
+std::string EstimateNode::qualified_op() const { return qualified(domain, op_type); }
+
 std::string EstimateNode::shown_name() const {
   if (!name.empty()) return name;
   return outputs.empty() || outputs.front().name.empty() ? "#" + std::to_string(index) : outputs.front().name;
@@ -319,6 +382,16 @@ const RowBound* EstimateDocument::bound_of(const EstimateNode& node) const {
   const auto found =
       std::find_if(rows.begin(), rows.end(), [&](const RowBound& bound) { return bound.row == node.index; });
   return found == rows.end() ? nullptr : &*found;
+}
+
+const RowBound* EstimateDocument::bound_of_group(std::size_t group) const {
+  if (!roofline || !traffic) return nullptr;
+  return group < roofline->groups.size() ? &roofline->groups[group] : nullptr;
+}
+
+bool EstimateDocument::is_complete() const {
+  const bool has_no_count = count == Convention::Pagoda && !totals.counts.flops;  // the published program fails
+  return !totals.partial && !(training && training->partial) && !has_no_count;
 }
 
 std::vector<const EstimateNode*> heaviest(const EstimateDocument& estimate, std::size_t top) {
@@ -355,94 +428,60 @@ std::optional<double> stored_bytes(const TensorType& type) {
   return std::ceil(elements * bits(type.element) / 8);
 }
 
-// Sums are formed of numbers, which have no limit on terms as sums of formulas do.
-EstimateCounts counts_of(const OpCost& cost, const Dim& params, const Dim& param_bytes, Convention convention,
-                         bool is_modelled) {
-  EstimateCounts counts;
-  counts.params = count(params);
-  counts.param_bytes = count(param_bytes);
-  if (!is_modelled) return counts;
-  counts.macs = count(cost.macs);
-  counts.arith = count(cost.arith);
-  counts.special = count(cost.special);
-  counts.comparisons = count(cost.comparisons);
-  counts.bytes_read = count(cost.bytes_read);
-  counts.bytes_written = count(cost.bytes_written);
-  if (counts.bytes_read && counts.bytes_written)
-    counts.bytes = known([&] { return *(Dim(*counts.bytes_read) + Dim(*counts.bytes_written)).value(); });
-  if (counts.macs && counts.arith && counts.special && counts.comparisons) {
-    OpCost numbers;
-    numbers.macs = *counts.macs;
-    numbers.arith = *counts.arith;
-    numbers.special = *counts.special;
-    numbers.comparisons = *counts.comparisons;
-    counts.flops = known([&] { return *flops(numbers, convention).value(); });
-  }
-  return counts;
-}
-
-EstimateFormulas formulas_of(const OpCost& cost, Convention count) {
-  EstimateFormulas result{
-      .macs = cost.macs.factored(), .flops = "", .bytes = sum_formula(cost.bytes_read, cost.bytes_written)};
-  OpCost contraction, rest;
-  contraction.macs = cost.macs;
-  rest.arith = cost.arith;
-  rest.special = cost.special;
-  rest.comparisons = cost.comparisons;
-  if (count != Convention::Pagoda) result.flops = sum_formula(flops(contraction, count), flops(rest, count));
-  return result;
-}
-
-std::string domain_name(const std::string& domain) { return domain.empty() ? "ai.onnx" : domain; }
-
-EstimateDocument describe(const Model& model, const Analysis& analysis, const DescribeOptions& options) {
+EstimateDocument describe(const Model& model, const EstimateRequest& request, Findings findings) {
+  Analysis& analysis = findings.analysis;
   const Totals& totals = analysis.totals;
-  const Sections& sections = options.sections;
   EstimateDocument estimate;
-  estimate.tool = options.tool;
+  estimate.tool = request.tool;
   estimate.model = model_part(model);
   for (const std::string& name : analysis.free_dims) estimate.bindings.emplace(name, std::nullopt);
   for (const auto& [name, size] : analysis.bindings) estimate.bindings.insert_or_assign(name, size);
   estimate.renamed = analysis.renamed;
-  estimate.count = options.count;
+  estimate.count = request.count;
 
   OpCost cost = totals.cost;
-  if (sections.traffic != nullptr) {
-    cost.bytes_read = sections.traffic->bytes_read;
-    cost.bytes_written = sections.traffic->bytes_written;
+  if (findings.traffic) {
+    cost.bytes_read = findings.traffic->bytes_read;
+    cost.bytes_written = findings.traffic->bytes_written;
   }
   EstimateTotals& sums = estimate.totals;
-  sums.counts = counts_of(cost, totals.params, totals.param_bytes, options.count);
-  if (options.published != nullptr)
-    set_published(sums.counts, options.published->total, !options.published->failure.empty());
+  sums.counts = counts_of(cost, totals.params, totals.param_bytes, request.count);
+  if (findings.published) set_published(sums.counts, findings.published->total, !findings.published->failure.empty());
   // A ratio of two lower bounds bounds nothing.
-  if (!analysis.partial || options.count == Convention::Pagoda) sums.intensity = sums.counts.intensity();
+  if (!analysis.partial || request.count == Convention::Pagoda) sums.intensity = sums.counts.intensity();
   sums.activation_peak_bytes = maybe(totals.activation_peak_bytes);
   sums.unmodelled_nodes = totals.unmodelled_nodes;
   sums.unmodelled_ops = totals.unmodelled_ops;
   sums.partial = analysis.partial;
 
-  estimate.nodes.reserve(analysis.nodes.size());
-  for (const NodeReport& report : analysis.nodes)
-    estimate.nodes.push_back(node_part(model, report, estimate.nodes.size(), options));
-
   const std::optional<Dim>& peak = totals.activation_peak_bytes;
   const auto is_free = [](const Dim* dim) { return !dim->is_constant(); };
   const Dim* const sums_shown[] = {&cost.macs, &cost.arith, &cost.special, &cost.bytes_read, &cost.bytes_written};
-  if (options.formulas || options.row_formulas || (peak && is_free(&*peak)) ||
+  if (request.formulas || request.row_formulas || (peak && is_free(&*peak)) ||
       std::any_of(std::begin(sums_shown), std::end(sums_shown), is_free))
-    estimate.symbolic = {.totals = formulas_of(cost, options.count),
+    estimate.symbolic = {.totals = formulas_of(cost, request.count),
                          .activation_peak_bytes = peak ? peak->factored() : std::string()};
-  estimate.symbols = analysis.symbols;
-  if (sections.memory != nullptr) estimate.memory = memory_part(model.main(), *sections.memory);
-  if (sections.traffic != nullptr) estimate.traffic = traffic_part(model.main(), *sections.traffic, sums.counts.bytes);
-  if (sections.time != nullptr) estimate.roofline = roofline_part(*sections.time, sections.traffic);
-  if (sections.phase != nullptr) estimate.phase = phase_part(*sections.phase, estimate);
-  if (sections.training != nullptr) estimate.training = training_part(*sections.training, options.count);
-  if (sections.sweep != nullptr) estimate.sweep = sweep_part(*sections.sweep);
-  if (sections.budgets != nullptr) estimate.budgets = budgets_part(*sections.budgets);
-  if (options.by_type) estimate.types = type_parts(analysis, estimate, options);
-  estimate.diagnostics = analysis.diagnostics;
+  if (findings.memory) estimate.memory = memory_part(model.main(), *findings.memory);
+  if (findings.traffic)
+    estimate.traffic = traffic_part(model.main(), analysis, *findings.traffic, request, sums.counts.bytes);
+  if (findings.bound) {
+    estimate.roofline = roofline_part(request, std::move(*findings.bound));
+    estimate.roofline->predicted = std::move(findings.predicted);
+  }
+  if (findings.phase) add_rates(estimate.phase.emplace(*findings.phase), estimate);
+  if (findings.training) {
+    estimate.training = training_part(*findings.training, request);
+    estimate.training->time = findings.step_time;
+  }
+  if (findings.sweep) estimate.sweep = sweep_part(std::move(*findings.sweep), std::move(findings.swept_symbols));
+  if (!request.budgets.empty()) estimate.budgets = budgets_part(findings.budgets);
+
+  estimate.nodes.reserve(analysis.nodes.size());
+  for (NodeReport& report : analysis.nodes)
+    estimate.nodes.push_back(node_part(model, report, estimate.nodes.size(), request, findings));
+  if (request.by_type) estimate.types = type_parts(estimate, request, analysis);
+  estimate.symbols = std::move(analysis.symbols);
+  estimate.diagnostics = std::move(analysis.diagnostics);
   return estimate;
 }
 

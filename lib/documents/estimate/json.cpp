@@ -131,6 +131,7 @@ void node(A& a, typename A::template Ref<EstimateNode> x, bool has_groups) {
   a("op_type", x.op_type);
   a("domain", x.domain);
   a("scope", x.scope);
+  a.maybe("body", x.body);
   a("inputs", x.inputs);
   a.list("outputs", x.outputs, [](A& inner, auto& each) { output(inner, each); });
   counts(a, x.counts);
@@ -155,7 +156,34 @@ void type_row(A& a, typename A::template Ref<EstimateType> x) {
   a("unmodelled_nodes", x.unmodelled_nodes);
   counts(a, x.counts);
   intensity(a, x.counts);
+  a.maybe("seconds", x.seconds);
   part(a, "symbolic", Layout::Line, x.symbolic, formulas<A>);
+}
+
+// Tensors alive at the peak, by name. Several may have the same, such as the empty one of what lives inside a body.
+template <typename A>
+void peak_tensors(A& a, typename A::template Ref<EstimateMemory> x, std::vector<std::string>& names) {
+  if constexpr (!A::kReads)
+    for (const std::size_t tensor : x.peak_tensors) names.push_back(x.tensors[tensor].name);
+  a("peak_tensors", names);
+}
+
+void find_peak_tensors(const Reader& reader, EstimateMemory& x, const std::vector<std::string>& names) {
+  std::map<std::string_view, std::vector<std::size_t>> alive;  // at the peak, the largest last
+  for (std::size_t i = 0; i < x.tensors.size(); ++i) {
+    const EstimateMemory::Tensor& tensor = x.tensors[i];
+    const auto peak = static_cast<std::int64_t>(x.peak_step);
+    if (tensor.first_step <= peak && peak <= tensor.last_step) alive[tensor.name].push_back(i);
+  }
+  for (auto& [name, tensors] : alive)
+    std::stable_sort(tensors.begin(), tensors.end(),
+                     [&](std::size_t a, std::size_t b) { return x.tensors[a].bytes < x.tensors[b].bytes; });
+  for (const std::string& name : names) {
+    std::vector<std::size_t>& tensors = alive[name];
+    if (tensors.empty()) reader.all().at("peak_tensors").fail_expected("names of tensors that are alive at the peak");
+    x.peak_tensors.push_back(tensors.back());
+    tensors.pop_back();
+  }
 }
 
 template <typename A>
@@ -164,10 +192,13 @@ void memory(A& a, typename A::template Ref<EstimateMemory> x) {
   a("peak_bytes", x.peak_bytes);
   a("peak_step", x.peak_step);
   a.maybe("peak_formula", x.peak_formula);
-  a("peak_tensors", x.peak_tensors);
+  std::vector<std::string> peak_names;
+  peak_tensors(a, x, peak_names);
   a("arena_bytes", x.arena_bytes);
   a("timeline", x.timeline);
   a("order", x.order);
+  a("names", x.names);
+  a("op_types", x.op_types);
   a.list("tensors", x.tensors, [](A& inner, auto& each) {
     inner("name", each.name);
     inner("bytes", each.bytes);
@@ -176,6 +207,7 @@ void memory(A& a, typename A::template Ref<EstimateMemory> x) {
     inner("offset", each.offset);
     inner("shared_by", each.shared_by);
   });
+  if constexpr (A::kReads) find_peak_tensors(a, x, peak_names);
   a.list("weights", x.weights, [](A& inner, auto& each) {
     inner("type", each.type);
     inner("tensors", each.tensors);
@@ -223,9 +255,10 @@ void traffic(A& a, typename A::template Ref<EstimateTraffic> x) {
     inner("rule", group.rule);
     inner("nodes", group.nodes);
     inner("joined_by", group.joined_by);
-    inner("bytes_read", group.bytes_read);
-    inner("bytes_written", group.bytes_written);
+    counts(inner, group.counts);
+    intensity(inner, group.counts);
     inner("saved_bytes", group.saved_bytes);
+    part(inner, "symbolic", Layout::Line, group.symbolic, formulas<A>);
   });
   if (A::kReads || x.model == TrafficModel::Resident)
     a.list("stayed", x.stayed, [](A& inner, auto& tensor) {
@@ -353,6 +386,7 @@ void training(A& a, typename A::template Ref<EstimateTraining> x) {
 template <typename A>
 void sweep_of(A& a, typename A::template Ref<EstimateSweep> x) {
   a("dims", x.dims);
+  a("symbols", x.symbols);
   a("traffic", x.traffic);
   part(a, "ridge", Layout::Line, x.ridge, [&](A& inner, auto& ridge) {
     std::string dim = x.dims.empty() ? "" : x.dims[0];

@@ -26,7 +26,7 @@ std::vector<EstimateGroup> groups_of(const EstimateFile& file) {
     }
     if (!group.nodes.empty() && std::find(group.nodes.begin(), group.nodes.end(), group.main) == group.nodes.end())
       group.main = group.nodes.front();
-    if (each.bytes_read && each.bytes_written) group.bytes = *real(each.bytes_read) + *real(each.bytes_written);
+    group.bytes = real(each.counts.bytes);
     group.saved_bytes = real(each.saved_bytes);
     groups.push_back(std::move(group));
   }

@@ -13,59 +13,62 @@ namespace {
 using base::CsvLine;
 using base::Grid;
 using base::JsonWriter;
-using report::Counters;
-using report::Number;
+using documents::EstimateDocument;
+using documents::EstimateNode;
+using report::Count;
+using report::EstimateCounts;
 using Layout = base::JsonWriter::Layout;
 
 // The counters that a comparison shows, of nodes and of totals.
-constexpr std::pair<std::string_view, Number Counters::*> kCompared[] = {
-    {"macs", &Counters::macs},
-    {"arith", &Counters::arith},
-    {"special", &Counters::special},
-    {"flops", &Counters::flops},
-    {"params", &Counters::params},
-    {"param_bytes", &Counters::param_bytes},
-    {"bytes_read", &Counters::bytes_read},
-    {"bytes_written", &Counters::bytes_written},
-    {"bytes", &Counters::bytes},
+constexpr std::pair<std::string_view, Count EstimateCounts::*> kCompared[] = {
+    {"macs", &EstimateCounts::macs},
+    {"arith", &EstimateCounts::arith},
+    {"special", &EstimateCounts::special},
+    {"flops", &EstimateCounts::flops},
+    {"params", &EstimateCounts::params},
+    {"param_bytes", &EstimateCounts::param_bytes},
+    {"bytes_read", &EstimateCounts::bytes_read},
+    {"bytes_written", &EstimateCounts::bytes_written},
+    {"bytes", &EstimateCounts::bytes},
 };
 
-Number difference(const Number& before, const Number& after) {
-  return before && after ? Number(*after - *before) : std::nullopt;
+Count difference(const Count& before, const Count& after) {
+  return before && after ? Count(*after - *before) : std::nullopt;
 }
 
-std::string signed_si(const Number& value, std::string_view unit = "") {
+std::string signed_si(const Count& value, std::string_view unit = "") {
   if (!value) return "?";
   return (*value > 0 ? "+" : "") + base::si(*value, unit);
 }
 
-std::string ratio_text(const Number& before, const Number& after) {
+std::string ratio_text(const Count& before, const Count& after) {
   if (!before || !after || *before == 0) return "";
   return base::rounded(static_cast<double>(*after) / static_cast<double>(*before)) + "×";
 }
 
 struct Pair {
-  const report::NodeRow* before = nullptr;
-  const report::NodeRow* after = nullptr;
+  const EstimateNode* before = nullptr;
+  const EstimateNode* after = nullptr;
   Match match = Match::None;
 
-  const report::NodeRow& shown() const { return after != nullptr ? *after : *before; }
+  const EstimateNode& shown() const { return after != nullptr ? *after : *before; }
   // What a node that is not there does is nothing.
-  Number delta(Number Counters::*counter) const {
-    const Number none = Int{0};
-    return difference(before == nullptr ? none : before->counters.*counter,
-                      after == nullptr ? none : after->counters.*counter);
+  Count delta(Count EstimateCounts::*counter) const {
+    const Count none = Int{0};
+    return difference(before == nullptr ? none : before->counts.*counter,
+                      after == nullptr ? none : after->counts.*counter);
   }
   bool differs() const {
-    if (before == nullptr || after == nullptr || before->node->op_type != after->node->op_type) return true;
+    if (before == nullptr || after == nullptr || before->op_type != after->op_type) return true;
     return std::any_of(std::begin(kCompared), std::end(kCompared), [&](const auto& counter) {
-      const Number change = delta(counter.second);
+      const Count change = delta(counter.second);
       return !change || *change != 0;
     });
   }
 };
 
-std::vector<Pair> pairs_of(const Comparison& comparison, const report::Data& before, const report::Data& after) {
+std::vector<Pair> pairs_of(const Comparison& comparison, const EstimateDocument& before,
+                           const EstimateDocument& after) {
   std::vector<Pair> pairs;
   for (const NodePair& nodes : comparison.nodes) {
     Pair pair{.match = nodes.match};
@@ -77,13 +80,13 @@ std::vector<Pair> pairs_of(const Comparison& comparison, const report::Data& bef
 }
 
 std::string op_text(const Pair& pair) {
-  const auto op = [](const report::NodeRow& row) { return report::qualified(row.node->domain, row.node->op_type); };
+  const auto op = [](const EstimateNode& node) { return node.qualified_op(); };
   if (pair.before == nullptr || pair.after == nullptr || op(*pair.before) == op(*pair.after))
     return base::printable(op(pair.shown()));
   return base::printable(op(*pair.before) + " → " + op(*pair.after));
 }
 
-base::Grid totals_grid(const report::Data& before, const report::Data& after) {
+base::Grid totals_grid(const EstimateDocument& before, const EstimateDocument& after) {
   base::Grid grid;
   grid.columns = {{.header = "total"},
                   {.header = "before", .is_number = true},
@@ -92,11 +95,11 @@ base::Grid totals_grid(const report::Data& before, const report::Data& after) {
                   {.header = "after/before", .is_number = true}};
   for (const auto& [name, counter] : kCompared) {
     const std::string_view unit = name.find("bytes") != std::string_view::npos ? "B" : "";
-    const Number &a = before.totals.*counter, &b = after.totals.*counter;
+    const Count &a = before.totals.counts.*counter, &b = after.totals.counts.*counter;
     grid.rows.push_back({std::string(name), a ? base::si(*a, unit) : "?", b ? base::si(*b, unit) : "?",
                          signed_si(difference(a, b), unit), ratio_text(a, b)});
   }
-  const Number &a = before.activation_peak_bytes, &b = after.activation_peak_bytes;
+  const Count &a = before.totals.activation_peak_bytes, &b = after.totals.activation_peak_bytes;
   grid.rows.push_back({"activation_peak_bytes", a ? base::si(*a, "B") : "?", b ? base::si(*b, "B") : "?",
                        signed_si(difference(a, b), "B"), ratio_text(a, b)});
   return grid;
@@ -105,13 +108,14 @@ base::Grid totals_grid(const report::Data& before, const report::Data& after) {
 // The largest changes of work, then of traffic, first.
 std::vector<Pair> changed(std::vector<Pair> pairs, std::size_t top) {
   std::erase_if(pairs, [](const Pair& pair) { return !pair.differs(); });
-  const auto weight = [](const Pair& pair, Number Counters::*counter) {
-    const Number change = pair.delta(counter);
+  const auto weight = [](const Pair& pair, Count EstimateCounts::*counter) {
+    const Count change = pair.delta(counter);
     return change ? std::abs(static_cast<double>(*change)) : 0.0;
   };
   std::stable_sort(pairs.begin(), pairs.end(), [&](const Pair& a, const Pair& b) {
-    const double flops_a = weight(a, &Counters::flops), flops_b = weight(b, &Counters::flops);
-    return flops_a != flops_b ? flops_a > flops_b : weight(a, &Counters::bytes) > weight(b, &Counters::bytes);
+    const double flops_a = weight(a, &EstimateCounts::flops), flops_b = weight(b, &EstimateCounts::flops);
+    return flops_a != flops_b ? flops_a > flops_b
+                              : weight(a, &EstimateCounts::bytes) > weight(b, &EstimateCounts::bytes);
   });
   if (top > 0 && pairs.size() > top) pairs.resize(top);
   return pairs;
@@ -129,16 +133,16 @@ base::Grid nodes_grid(const std::vector<Pair>& pairs) {
                   {.header = "Δ params", .is_number = true, .drop_order = 4},
                   {.header = "Δ bytes", .is_number = true}};
   for (const Pair& pair : pairs) {
-    const auto flops = [](const report::NodeRow* row) {
-      return row == nullptr ? "" : row->counters.flops ? base::si(*row->counters.flops) : "?";
+    const auto flops = [](const EstimateNode* row) {
+      return row == nullptr ? "" : row->counts.flops ? base::si(*row->counts.flops) : "?";
     };
-    grid.rows.push_back({base::printable(pair.shown().name()), op_text(pair),
+    grid.rows.push_back({base::printable(pair.shown().shown_name()), op_text(pair),
                          pair.before == nullptr  ? "added"
                          : pair.after == nullptr ? "removed"
                                                  : "changed",
                          std::string(to_string(pair.match)), flops(pair.before), flops(pair.after),
-                         signed_si(pair.delta(&Counters::flops)), signed_si(pair.delta(&Counters::params)),
-                         signed_si(pair.delta(&Counters::bytes), "B")});
+                         signed_si(pair.delta(&EstimateCounts::flops)), signed_si(pair.delta(&EstimateCounts::params)),
+                         signed_si(pair.delta(&EstimateCounts::bytes), "B")});
   }
   return grid;
 }
@@ -150,39 +154,39 @@ std::string summary(const Comparison& comparison, const std::vector<Pair>& pairs
          std::to_string(comparison.added) + " added, " + std::to_string(comparison.removed) + " removed";
 }
 
-void write_side(base::JsonWriter& json, const report::NodeRow* row) {
+void write_side(base::JsonWriter& json, const EstimateNode* row) {
   if (row == nullptr) {
     json.null();
     return;
   }
   json.begin_object();
-  json.member("index", row->index).member("name", row->node->name).member("op_type", row->node->op_type);
-  for (const auto& [name, counter] : kCompared) json.member(name, row->counters.*counter);
+  json.member("index", row->index).member("name", row->name).member("op_type", row->op_type);
+  for (const auto& [name, counter] : kCompared) json.member(name, row->counts.*counter);
   json.end_object();
 }
 
-std::string json_text(const report::Data& before, const report::Data& after, const Comparison& comparison,
-                      const std::vector<Pair>& pairs, const std::string& tool) {
+std::string json_text(const EstimateDocument& before, const EstimateDocument& after, const Comparison& comparison,
+                      const std::vector<Pair>& pairs) {
   base::JsonWriter json;
   json.begin_object();
   json.member("schema", "pagoda.comparison/1");
-  if (!tool.empty()) json.member("tool", tool);
+  if (!after.tool.empty()) json.member("tool", after.tool);
   json.member("before", before.model.path).member("after", after.model.path);
-  json.member("count", to_string(after.options.count));
+  json.member("count", to_string(after.count));
   json.member("matched", comparison.matched).member("added", comparison.added).member("removed", comparison.removed);
   json.key("totals").begin_object();
   for (const auto& [name, counter] : kCompared) {
     json.key(name).begin_object(Layout::Line);
-    const Number &a = before.totals.*counter, &b = after.totals.*counter;
+    const Count &a = before.totals.counts.*counter, &b = after.totals.counts.*counter;
     json.member("before", a).member("after", b).member("delta", difference(a, b));
     json.end_object();
   }
   json.key("activation_peak_bytes").begin_object(Layout::Line);
-  const Number &a = before.activation_peak_bytes, &b = after.activation_peak_bytes;
+  const Count &a = before.totals.activation_peak_bytes, &b = after.totals.activation_peak_bytes;
   json.member("before", a).member("after", b).member("delta", difference(a, b));
   json.end_object();
   json.end_object();
-  json.member("partial", before.analysis.partial || after.analysis.partial);
+  json.member("partial", before.totals.partial || after.totals.partial);
   json.key("nodes").begin_array();
   for (const Pair& pair : pairs) {
     json.begin_object(Layout::Line);
@@ -210,13 +214,13 @@ std::string csv_text(const std::vector<Pair>& pairs) {
     for (const char* prefix : {"before_", "after_", "delta_"}) header.add(prefix + std::string(name));
   std::string text = std::move(header).end();
   for (const Pair& pair : pairs) {
-    const auto index = [](const report::NodeRow* row) { return row == nullptr ? "" : std::to_string(row->index); };
+    const auto index = [](const EstimateNode* row) { return row == nullptr ? "" : std::to_string(row->index); };
     base::CsvLine line;
-    line.name(pair.shown().name()).name(pair.shown().node->op_type).add(to_string(pair.match));
+    line.name(pair.shown().shown_name()).name(pair.shown().op_type).add(to_string(pair.match));
     line.add(index(pair.before)).add(index(pair.after));
     for (const auto& [name, counter] : kCompared) {
-      line.add(pair.before == nullptr ? Number() : pair.before->counters.*counter);
-      line.add(pair.after == nullptr ? Number() : pair.after->counters.*counter);
+      line.add(pair.before == nullptr ? Count() : pair.before->counts.*counter);
+      line.add(pair.after == nullptr ? Count() : pair.after->counts.*counter);
       line.add(pair.delta(counter));
     }
     text += std::move(line).end();
@@ -226,18 +230,13 @@ std::string csv_text(const std::vector<Pair>& pairs) {
 
 }  // namespace
 
-std::string comparison_report(Format format, const ComparedModel& before, const ComparedModel& after,
+std::string comparison_report(Format format, const EstimateDocument& before, const EstimateDocument& after,
                               const Comparison& comparison, const ReportOptions& options) {
-  ReportOptions all = options;
-  all.rows = Rows::Node;
-  all.top = 0;
-  const report::Data old_data = report::collect(before.model, before.analysis, all);
-  const report::Data new_data = report::collect(after.model, after.analysis, all);
-  const std::vector<Pair> pairs = pairs_of(comparison, old_data, new_data);
-  if (format == Format::Json) return json_text(old_data, new_data, comparison, pairs, options.tool);
+  const std::vector<Pair> pairs = pairs_of(comparison, before, after);
+  if (format == Format::Json) return json_text(before, after, comparison, pairs);
   if (format == Format::Csv) return csv_text(pairs);
-  const base::Grid totals = totals_grid(old_data, new_data), nodes = nodes_grid(changed(pairs, options.top));
-  const std::string from = report::title(old_data), to = report::title(new_data);
+  const base::Grid totals = totals_grid(before, after), nodes = nodes_grid(changed(pairs, options.top));
+  const std::string from = report::title(before), to = report::title(after);
   if (format == Format::Markdown)
     return "# " + report::code(from) + " → " + report::code(to) + "\n\n" + summary(comparison, pairs) + "\n\n" +
            report::markdown_table(totals) + "\n" + report::markdown_table(nodes);

@@ -8,12 +8,12 @@ namespace {
 
 using base::CsvLine;
 
-void add_counters(CsvLine& line, const report::Counters& counters) {
+void add_counters(CsvLine& line, const report::EstimateCounts& counters) {
   for (const auto& [name, member] : documents::kEstimateCounts) line.add(counters.*member);
   line.add(counters.intensity());
 }
 
-void add_formulas(CsvLine& line, const report::Formulas& formulas) {
+void add_formulas(CsvLine& line, const report::EstimateFormulas& formulas) {
   line.add(formulas.macs).add(formulas.flops).add(formulas.bytes);
 }
 
@@ -26,43 +26,36 @@ void add_formula_header(base::CsvLine& line) {
   for (const char* name : {"macs_formula", "flops_formula", "bytes_formula"}) line.add(std::string_view(name));
 }
 
-std::string node_line(const report::NodeRow& row, const ReportOptions& options) {
-  const Graph& graph = *row.graph;
+std::string node_line(const report::EstimateNode& node, const ReportOptions& options) {
   std::string inputs, outputs;
-  for (std::size_t i = 0; i < row.node->inputs.size(); ++i) {
-    const ValueId id = row.node->inputs[i];
-    inputs += (i == 0 ? "" : ";") + (id == kAbsent ? "" : graph.values[static_cast<std::size_t>(id)].name);
-  }
-  for (const OutputInfo& output : row.report->outputs)
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) inputs += (i == 0 ? "" : ";") + node.inputs[i];
+  for (const OutputInfo& output : node.outputs)
     outputs += (outputs.empty() ? "" : ";") + output.name + ":" + report::type_text(output.type);
-  const OpCost& cost = row.report->cost;
   base::CsvLine line;
-  line.add(std::to_string(row.index)).name(row.node->name).name(row.node->op_type);
-  line.name(report::domain_name(row.node->domain)).name(row.scope()).name(inputs).name(outputs);
-  add_counters(line, row.counters);
-  line.add(cost.precision == ElementType::Undefined ? std::string() : std::string(to_string(cost.precision)));
-  line.add(std::string(to_string(cost.mark))).name(row.problem());
-  if (options.node_formulas)
-    add_formulas(line, row.problem().empty() ? documents::formulas_of(cost, options.count) : report::Formulas{});
+  line.add(std::to_string(node.index)).name(node.name).name(node.op_type).name(node.domain).name(node.scope);
+  line.name(inputs).name(outputs);
+  add_counters(line, node.counts);
+  line.add(node.precision == ElementType::Undefined ? std::string() : std::string(to_string(node.precision)));
+  line.add(std::string(to_string(node.mark))).name(node.problem);
+  if (options.row_formulas) add_formulas(line, node.symbolic.value_or(report::EstimateFormulas{}));
   return std::move(line).end();
 }
 
-std::string type_line(const report::TypeRow& row, const ReportOptions& options) {
+std::string type_line(const report::EstimateType& type, const ReportOptions& options) {
   base::CsvLine line;
-  line.name(row.op_type).name(report::domain_name(row.domain));
-  line.add(std::to_string(row.nodes)).add(std::to_string(row.unmodelled_nodes));
-  add_counters(line, row.counters);
-  if (options.node_formulas) add_formulas(line, documents::formulas_of(row.cost, options.count));
+  line.name(type.op_type).name(type.domain);
+  line.add(std::to_string(type.nodes)).add(std::to_string(type.unmodelled_nodes));
+  add_counters(line, type.counts);
+  if (options.row_formulas) add_formulas(line, type.symbolic.value_or(report::EstimateFormulas{}));
   return std::move(line).end();
 }
 
 }  // namespace
 
-std::string csv_report(const Model& model, const Analysis& analysis, const ReportOptions& options) {
-  const report::Data data = report::collect(model, analysis, options);
-  const bool by_type = options.rows == Rows::Type;
+std::string csv_report(const documents::EstimateDocument& estimate, const ReportOptions& options) {
+  const report::Data data = report::collect(estimate, options);
   base::CsvLine header;
-  if (by_type) {
+  if (options.rows == Rows::Type) {
     for (const char* name : {"op_type", "domain", "nodes", "unmodelled_nodes"}) header.add(std::string_view(name));
     add_counter_header(header);
   } else {
@@ -71,10 +64,10 @@ std::string csv_report(const Model& model, const Analysis& analysis, const Repor
     add_counter_header(header);
     for (const char* name : {"precision", "mark", "problem"}) header.add(std::string_view(name));
   }
-  if (options.node_formulas) add_formula_header(header);
+  if (options.row_formulas) add_formula_header(header);
   std::string text = std::move(header).end();
-  for (const report::NodeRow& row : data.nodes) text += node_line(row, options);
-  for (const report::TypeRow& row : data.types) text += type_line(row, options);
+  for (const report::EstimateNode* node : data.nodes) text += node_line(*node, options);
+  for (const report::EstimateType* type : data.types) text += type_line(*type, options);
   return text;
 }
 

@@ -1,6 +1,7 @@
 // Cells of the human reports: what the table and Markdown show, already rounded, with units, printable.
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "report/rows.h"
 
@@ -9,16 +10,12 @@ namespace {
 
 constexpr std::string_view kUnknown = "?";
 
-std::string cell(const Number& value, std::string_view unit = "") {
-  return value ? base::si(*value, unit) : std::string(kUnknown);
-}
-
 std::string intensity_cell(const std::optional<double>& intensity) {
   return intensity ? base::rounded(*intensity) : "-";
 }
 
 // "12.3", of `total` = 100; one decimal.
-std::string percent(const Number& part, const Number& total) {
+std::string percent(const Count& part, const Count& total) {
   if (!part || !total || *total == 0) return "-";
   const double share = 100.0 * static_cast<double>(*part) / static_cast<double>(*total);
   if (share > 0 && share < 0.05) return "<0.1";
@@ -29,7 +26,7 @@ std::string percent(const Number& part, const Number& total) {
 // Columns of work and traffic that node rows and type rows share.
 void add_counter_columns(base::Grid& grid, const Data& data) {
   // Shares of what is known: where nodes are not modelled, that is not all.
-  const std::string percent = data.analysis.partial ? "% of modelled" : "%";
+  const std::string percent = data.estimate.totals.partial ? "% of modelled" : "%";
   grid.columns.push_back({.header = "MACs", .is_number = true});
   grid.columns.push_back({.header = "FLOPs", .is_number = true});
   grid.columns.push_back({.header = percent, .is_number = true, .drop_order = 2});
@@ -45,10 +42,10 @@ void add_counter_columns(base::Grid& grid, const Data& data) {
   grid.columns.push_back({.header = "FLOP/B", .is_number = true, .drop_order = 3});
 }
 
-void add_counter_cells(std::vector<std::string>& row, const Counters& counters, const Data& data) {
+void add_counter_cells(std::vector<std::string>& row, const EstimateCounts& counters, const Data& data) {
   row.push_back(cell(counters.macs));
   row.push_back(cell(counters.flops));
-  row.push_back(percent(counters.flops, data.totals.flops));
+  row.push_back(percent(counters.flops, data.estimate.totals.counts.flops));
   row.push_back(cell(counters.params));
   if (data.published()) {
     row.push_back(cell(counters.param_bytes, "B"));
@@ -57,13 +54,13 @@ void add_counter_cells(std::vector<std::string>& row, const Counters& counters, 
     row.push_back(cell(counters.bytes_read, "B"));
     row.push_back(cell(counters.bytes_written, "B"));
   }
-  row.push_back(percent(counters.bytes, data.totals.bytes));
+  row.push_back(percent(counters.bytes, data.estimate.totals.counts.bytes));
   row.push_back(intensity_cell(counters.intensity()));
 }
 
 // What the device makes of a row. "up to" is how much faster it could be before something else bounds it.
 void add_time_columns(base::Grid& grid, const Data& data, bool has_bound) {
-  if (data.time() == nullptr) return;
+  if (!data.estimate.roofline) return;
   grid.columns.push_back({.header = "time ≥", .is_number = true});
   grid.columns.push_back({.header = "% time", .is_number = true, .drop_order = 1});
   if (!has_bound) return;
@@ -90,33 +87,31 @@ base::Grid node_grid(const Data& data) {
   grid.columns.push_back({.header = "output", .drop_order = 9, .shortest_width = 20});
   add_counter_columns(grid, data);
   add_time_columns(grid, data, true);
-  const TrainingSection* training = data.options.sections.training;
-  if (training != nullptr) {
+  const auto& training = data.estimate.training;
+  if (training) {
     grid.columns.push_back({.header = "backward", .is_number = true, .drop_order = 1});
     grid.columns.push_back({.header = "saved", .is_number = true, .drop_order = 2});
   }
   grid.columns.push_back({.header = "precision", .drop_order = 8});
   grid.columns.push_back({.header = "mark"});
-  for (const NodeRow& node : data.nodes) {
-    const NodeReport& report = *node.report;
+  for (const EstimateNode* node : data.nodes) {
     // Bodies repeat names: rows from inside one say where they are.
-    const std::string name = report.scope.empty() ? node.name() : report.scope + "/" + node.name();
-    std::vector<std::string> row = {std::to_string(node.index), base::printable(name),
-                                    base::printable(qualified(node.node->domain, node.node->op_type)),
-                                    report.outputs.empty() ? "" : type_text(report.outputs[0].type)};
-    add_counter_cells(row, node.counters, data);
-    add_time_cells(row, node.bound);
-    if (training != nullptr) {
-      const TrainingRow& step = training->training->rows[node.index];
-      OpCost backward = step.dx;
-      backward += step.dw;
-      row.push_back(step.problem.empty() ? cell(number(flops(backward))) : std::string(kUnknown));
-      row.push_back(cell(number(step.saved_bytes()), "B"));
+    const std::string name = node->body.empty() ? node->shown_name() : node->body + "/" + node->shown_name();
+    std::vector<std::string> row = {std::to_string(node->index), base::printable(name),
+                                    base::printable(node->qualified_op()),
+                                    node->outputs.empty() ? "" : type_text(node->outputs[0].type)};
+    add_counter_cells(row, node->counts, data);
+    add_time_cells(row, data.estimate.bound_of(*node));
+    if (training) {
+      const documents::EstimateTraining::Node& step = training->nodes[node->index];
+      const Count dx = flops_of(step.dx), dw = flops_of(step.dw);
+      row.push_back(step.problem.empty() && dx && dw ? cell(*dx + *dw) : std::string(kUnknown));
+      row.push_back(cell(step.saved_bytes, "B"));
     }
-    const bool has_precision = report.cost.precision != ElementType::Undefined && report.cost.mark == Mark::Compute;
-    row.push_back(has_precision ? std::string(to_string(report.cost.precision)) : "");
-    row.push_back(report.cost.mark == Mark::Compute ? (report.unmodelled_inside > 0 ? "partial" : "")
-                                                    : std::string(to_string(report.cost.mark)));
+    const bool is_compute = node->mark == Mark::Compute;
+    row.push_back(is_compute && node->precision != ElementType::Undefined ? std::string(to_string(node->precision))
+                                                                          : "");
+    row.push_back(!is_compute ? std::string(to_string(node->mark)) : node->problem.empty() ? "" : "partial");
     grid.rows.push_back(std::move(row));
   }
   return grid;
@@ -134,9 +129,9 @@ base::Grid group_grid(const Data& data) {
   for (const GroupRow& group : data.groups) {
     std::vector<std::string> row = {std::to_string(group.index), base::printable(group.name),
                                     base::printable(group.ops)};
-    add_counter_cells(row, group.counters, data);
+    add_counter_cells(row, group.group->counts, data);
     add_time_cells(row, group.bound);
-    const Number saved = number(group.group->saved);
+    const Count& saved = group.group->saved_bytes;
     row.push_back(saved && *saved == 0 ? "" : cell(saved, "B"));
     row.push_back(std::string(to_string(group.group->rule)));
     grid.rows.push_back(std::move(row));
@@ -151,15 +146,16 @@ base::Grid type_grid(const Data& data) {
   add_counter_columns(grid, data);
   add_time_columns(grid, data, false);
   grid.columns.push_back({.header = "mark"});
-  for (const TypeRow& type : data.types) {
-    std::vector<std::string> row = {base::printable(qualified(type.domain, type.op_type)), std::to_string(type.nodes)};
-    add_counter_cells(row, type.counters, data);
-    if (data.time() != nullptr) {
-      const double total = data.time()->bound->totals.seconds;
-      row.push_back(type.seconds ? base::si_seconds(*type.seconds) : "");
-      row.push_back(type.seconds && total > 0 ? share_cell(*type.seconds / total) : "");
+  for (const EstimateType* type : data.types) {
+    std::vector<std::string> row = {base::printable(documents::qualified(type->domain, type->op_type)),
+                                    std::to_string(type->nodes)};
+    add_counter_cells(row, type->counts, data);
+    if (data.estimate.roofline) {
+      const double total = data.estimate.roofline->totals.seconds;
+      row.push_back(type->seconds ? base::si_seconds(*type->seconds) : "");
+      row.push_back(type->seconds && total > 0 ? share_cell(*type->seconds / total) : "");
     }
-    row.push_back(type.unmodelled_nodes == 0 ? "" : std::to_string(type.unmodelled_nodes) + " unmodelled");
+    row.push_back(type->unmodelled_nodes == 0 ? "" : std::to_string(type->unmodelled_nodes) + " unmodelled");
     grid.rows.push_back(std::move(row));
   }
   return grid;
@@ -191,80 +187,68 @@ base::Grid row_grid(const Data& data) {
 
 namespace {
 
-// Bytes as a person reads a capacity.
-std::string size_text(const Number& bytes) { return bytes ? base::si(*bytes, "B") : std::string(kUnknown); }
-
-void add_memory_rows(base::Grid& grid, const Data& data) {
-  const MemoryPlan& plan = *data.options.sections.memory;
-  const Graph& graph = data.model.main();
-  const auto step_name = [&](std::int32_t step) {
-    if (plan.order.empty()) return std::string();
-    const std::int32_t node = plan.order[static_cast<std::size_t>(step)];
-    return base::printable(display_name(graph, graph.nodes[static_cast<std::size_t>(node)]));
-  };
+void add_memory_rows(base::Grid& grid, const documents::EstimateMemory& plan) {
   std::vector<std::string> tensors;
   for (const std::size_t tensor : plan.peak_tensors) {
-    const PlannedTensor& planned = plan.tensors[tensor];
-    const std::string name = planned.value == kAbsent
-                                 ? "inside a body"
-                                 : base::printable(graph.values[static_cast<std::size_t>(planned.value)].name);
-    tensors.push_back(name + " " + base::si(planned.bytes, "B"));
+    const auto& [name, bytes] = std::tie(plan.tensors[tensor].name, plan.tensors[tensor].bytes);
+    tensors.push_back((name.empty() ? "inside a body" : base::printable(name)) + " " + base::si(bytes, "B"));
     if (tensors.size() == 4) break;
   }
   if (plan.peak_tensors.size() > tensors.size())
     tensors.push_back("and " + std::to_string(plan.peak_tensors.size() - tensors.size()) + " more");
-  grid.rows.push_back(
-      {"memory peak", base::grouped(plan.peak_bytes), base::si(plan.peak_bytes, "B"),
-       "at step " + std::to_string(plan.peak_step) + ", " + step_name(plan.peak_step) + ": " + join(tensors, ", ")});
-  if (plan.arena_bytes)
-    grid.rows.push_back(
-        {"arena", base::grouped(*plan.arena_bytes), base::si(*plan.arena_bytes, "B"), "offsets in --format json"});
-  if (plan.reordered)
-    grid.rows.push_back(
-        {"reordered", base::grouped(plan.reordered->peak_bytes), base::si(plan.reordered->peak_bytes, "B"),
-         "peak in a better order of the nodes" +
-             (plan.reordered->arena_bytes ? ", arena " + base::grouped(*plan.reordered->arena_bytes) : std::string()) +
-             "; the order is in --format json"});
-  for (const WeightBytes& weight : plan.weights)
-    grid.rows.push_back({"weights " + std::string(to_string(weight.element)), base::grouped(weight.bytes),
-                         base::si(weight.bytes, "B"), counted(static_cast<std::size_t>(weight.tensors), "tensor")});
-  if (!plan.kv_cache.pairs.empty())
-    grid.rows.push_back({"KV cache", plan.kv_cache.bytes_per_token.to_string(),
-                         size_text(number(plan.kv_cache.bytes_per_token)),
-                         "a token, for the whole batch, in " + counted(plan.kv_cache.pairs.size(), "tensor")});
-  grid.rows.push_back({"not counted", "", "", std::string(kMemoryPlanExcludes)});
+  const auto add = [&](std::string what, Int bytes, std::string note) {
+    grid.rows.push_back({std::move(what), base::grouped(bytes), base::si(bytes, "B"), std::move(note)});
+  };
+  const std::string step = plan.names.empty() ? "" : base::printable(plan.names[plan.peak_step]);
+  add("memory peak", plan.peak_bytes,
+      "at step " + std::to_string(plan.peak_step) + ", " + step + ": " + join(tensors, ", "));
+  if (plan.arena_bytes) add("arena", *plan.arena_bytes, "offsets in --format json");
+  if (const auto& better = plan.reordered)
+    add("reordered", better->peak_bytes,
+        "peak in a better order of the nodes" +
+            (better->arena_bytes ? ", arena " + base::grouped(*better->arena_bytes) : std::string()) +
+            "; the order is in --format json");
+  for (const auto& weight : plan.weights)
+    add("weights " + std::string(to_string(weight.type)), weight.bytes,
+        counted(static_cast<std::size_t>(weight.tensors), "tensor"));
+  if (plan.kv_cache)
+    grid.rows.push_back({"KV cache", plan.kv_cache->bytes_per_token.to_string(),
+                         cell(documents::count(plan.kv_cache->bytes_per_token), "B"),
+                         "a token, for the whole batch, in " + counted(plan.kv_cache->pairs, "tensor")});
+  grid.rows.push_back({"not counted", "", "", plan.excludes});
 }
 
 // Runs a second of what the model processes: items of the batch, or tokens.
-void add_throughput(base::Grid& grid, const Data& data, double seconds) {
-  const auto batch = data.analysis.bindings.find("batch");
-  if (const PhaseSection* phase = data.options.sections.phase; phase != nullptr && phase->tokens) {
-    grid.rows.push_back({"tokens/s", "", "≤ " + base::si_rate(static_cast<double>(*phase->tokens) / seconds, ""),
-                         std::string(to_string(phase->phase)) + " of " + base::grouped(*phase->tokens) + " new " +
-                             (*phase->tokens == 1 ? "token" : "tokens") + " a run"});
-    if (data.totals.bytes && *phase->tokens > 0)
-      grid.rows.push_back({"bytes/token", "", base::si(*data.totals.bytes / *phase->tokens, "B"),
-                           "of which the cache grows by " + size_text(phase->bytes_per_token) + " a position"});
-  } else {
-    const std::int64_t items = batch == data.analysis.bindings.end() ? 1 : batch->second;
-    grid.rows.push_back(
-        {"throughput", "", "≤ " + base::si_rate(static_cast<double>(items) / seconds, "/s"),
-         batch == data.analysis.bindings.end() ? "runs" : "items of the batch of " + base::grouped(items)});
+void add_throughput(base::Grid& grid, const EstimateDocument& estimate) {
+  const double seconds = estimate.roofline->totals.seconds;
+  if (const auto& phase = estimate.phase; phase && phase->tokens) {
+    const Int tokens = *phase->tokens;
+    grid.rows.push_back({"tokens/s", "", "≤ " + base::si_rate(static_cast<double>(tokens) / seconds, ""),
+                         std::string(to_string(phase->phase)) + " of " + base::grouped(tokens) + " new " +
+                             (tokens == 1 ? "token" : "tokens") + " a run"});
+    if (const Count& bytes = estimate.totals.counts.bytes; bytes && tokens > 0)
+      grid.rows.push_back({"bytes/token", "", base::si(*bytes / tokens, "B"),
+                           "of which the cache grows by " + cell(phase->cache_bytes_per_token, "B") + " a position"});
+    return;
   }
+  const auto batch = estimate.bindings.find("batch");
+  const bool is_bound = batch != estimate.bindings.end() && batch->second;
+  const std::int64_t items = is_bound ? *batch->second : 1;
+  grid.rows.push_back({"throughput", "", "≤ " + base::si_rate(static_cast<double>(items) / seconds, "/s"),
+                       is_bound ? "items of the batch of " + base::grouped(items) : "runs"});
 }
 
-std::string interval_text(const TimeSection& time) {
+std::string interval_text(const documents::EstimateRoofline& time) {
   const documents::EstimatePrediction& predicted = *time.predicted;
   if (!predicted.low || !predicted.high || !predicted.coverage)
-    return "no interval: no measured run on " + base::printable(time.device->id) +
-           " or elsewhere judged the calibration";
+    return "no interval: no measured run on " + base::printable(time.device) + " or elsewhere judged the calibration";
   return base::si_seconds(*predicted.low) + " … " + base::si_seconds(*predicted.high) + " for " +
          base::rounded(100 * *predicted.coverage) + " % of models";
 }
 
 void add_time_rows(base::Grid& grid, const Data& data) {
-  const TimeSection& time = *data.time();
-  const RooflineTotals& totals = time.bound->totals;
+  const documents::EstimateRoofline& time = *data.estimate.roofline;
+  const RooflineTotals& totals = time.totals;
   const std::string at_least = totals.at_least ? "of the modelled part; " : "";
   grid.rows.push_back({"device", "", "", device_text(time)});
   const bool is_fused = data.traffic() != TrafficModel::Unfused;
@@ -273,13 +257,13 @@ void add_time_rows(base::Grid& grid, const Data& data) {
                            (is_fused ? " after fusion" : ", one a node") + ", no launch waited for"});
   if (totals.eager_seconds)
     grid.rows.push_back({"eager ≥", "", base::si_seconds(*totals.eager_seconds),
-                         "one launch a kernel, each " + base::si_seconds(*time.device->launch_overhead_seconds.value)});
+                         "one launch a kernel, each " + base::si_seconds(*time.launch_overhead_seconds)});
   grid.rows.push_back({"floor", "", base::si_seconds(totals.floor_seconds),
                        "whatever is fused or kept on chip: all units busy at once, weights read once"});
   if (time.predicted)
     grid.rows.push_back({"predicted", "", base::si_seconds(time.predicted->seconds),
                          interval_text(time) + "; " + base::printable(time.predicted->calibration)});
-  if (totals.seconds > 0) add_throughput(grid, data, totals.seconds);
+  if (totals.seconds > 0) add_throughput(grid, data.estimate);
 }
 
 }  // namespace
@@ -288,22 +272,22 @@ base::Grid totals_grid(const Data& data) {
   base::Grid grid;
   grid.columns = {
       {.header = "total"}, {.header = "exact", .is_number = true}, {.header = "", .is_number = true}, {.header = ""}};
-  const Totals& totals = data.analysis.totals;
+  const documents::EstimateTotals& totals = data.estimate.totals;
   // Sums over modelled nodes are lower bounds as soon as one node is not modelled.
-  const std::string_view at_least = data.analysis.partial ? "≥ " : "";
-  const auto add = [&](std::string what, const Number& value, std::string_view unit, std::string note,
+  const std::string_view at_least = totals.partial ? "≥ " : "";
+  const auto add = [&](std::string what, const Count& value, std::string_view unit, std::string note,
                        bool is_sum = true) {
     const std::string sign(is_sum ? at_least : "");
     grid.rows.push_back({std::move(what), value ? sign + base::grouped(*value) : std::string(kUnknown),
                          value ? sign + base::si(*value, unit) : "", std::move(note)});
   };
-  const Counters& counters = data.totals;
+  const EstimateCounts& counters = totals.counts;
   add("MACs", counters.macs, "", "");
   if (!data.published()) {
     add("arith", counters.arith, "", "of which comparisons " + cell(counters.comparisons));
     add("special", counters.special, "", "");
   }
-  add("FLOPs", counters.flops, "", std::string(meaning(data.options.count)), !data.published());
+  add("FLOPs", counters.flops, "", std::string(meaning(data.estimate.count)), !data.published());
   add("params", counters.params, "", "", false);
   add("param bytes", counters.param_bytes, "B", "", false);
   if (!data.published()) {
@@ -311,10 +295,10 @@ base::Grid totals_grid(const Data& data) {
     add("bytes written", counters.bytes_written, "B", "");
   }
   add("bytes", counters.bytes, "B", "", !data.published());
-  grid.rows.push_back({"FLOP/B", data.intensity ? base::rounded(*data.intensity) : std::string(kUnknown), "",
-                       data.intensity || !data.analysis.partial ? "" : "unknown while nodes are not modelled"});
-  add("activation peak", data.activation_peak_bytes, "B", "", false);
-  const std::size_t nodes = data.analysis.nodes.size();
+  grid.rows.push_back({"FLOP/B", totals.intensity ? base::rounded(*totals.intensity) : std::string(kUnknown), "",
+                       totals.intensity || !totals.partial ? "" : "unknown while nodes are not modelled"});
+  add("activation peak", totals.activation_peak_bytes, "B", "", false);
+  const std::size_t nodes = data.estimate.nodes.size();
   if (totals.unmodelled_nodes == 0) {
     grid.rows.push_back({"nodes", base::grouped(nodes), "", "all modelled"});
   } else {
@@ -323,55 +307,52 @@ base::Grid totals_grid(const Data& data) {
     grid.rows.push_back({"nodes", base::grouped(nodes), "",
                          base::grouped(totals.unmodelled_nodes) + " not modelled: " + join(ops, ", ")});
   }
-  if (data.options.sections.memory != nullptr) add_memory_rows(grid, data);
-  if (data.time() != nullptr) add_time_rows(grid, data);
+  if (data.estimate.memory) add_memory_rows(grid, *data.estimate.memory);
+  if (data.estimate.roofline) add_time_rows(grid, data);
   return grid;
 }
 
-std::string title(const Data& data) {
-  return base::printable(data.model.path.empty() ? data.model.graph_name : data.model.path);
+std::string title(const EstimateDocument& estimate) {
+  return base::printable(estimate.model.path.empty() ? estimate.model.name : estimate.model.path);
 }
 
-std::string subtitle(const Data& data) {
-  const Model& model = data.model;
+std::string subtitle(const EstimateDocument& estimate) {
+  const documents::EstimateModel& model = estimate.model;
   std::vector<std::string> parts;
-  if (!model.producer.empty()) {
-    const std::string version = model.producer_version.empty() ? "" : " " + model.producer_version;
-    parts.push_back(base::printable(model.producer + version));
-  }
+  if (!model.producer.empty()) parts.push_back(base::printable(model.producer));
   for (const auto& [domain, version] : model.opsets)
-    parts.push_back("opset " + (domain.empty() ? "" : base::printable(domain) + " ") + std::to_string(version));
+    parts.push_back("opset " + (domain == "ai.onnx" ? "" : base::printable(domain) + " ") + std::to_string(version));
   parts.push_back("IR " + std::to_string(model.ir_version));
-  parts.push_back(counted(model.main().nodes.size(), "node"));
-  if (!model.functions.empty()) parts.push_back(counted(model.functions.size(), "function"));
-  for (const auto& [name, size] : data.analysis.bindings) parts.push_back(name + "=" + std::to_string(size));
-  for (const std::string& name : data.analysis.free_dims) parts.push_back(name + "=1 (free)");
+  parts.push_back(counted(model.nodes, "node"));
+  if (model.functions > 0) parts.push_back(counted(model.functions, "function"));
+  for (const auto& [name, size] : estimate.bindings)
+    if (size) parts.push_back(name + "=" + std::to_string(*size));
+  for (const std::string& name : documents::free_dims(estimate)) parts.push_back(name + "=1 (free)");
   return join(parts, " · ");
 }
 
-std::vector<std::pair<std::string, std::string>> total_formulas(const Data& data) {
-  const Totals& totals = data.analysis.totals;
-  const Formulas sums = documents::formulas_of(data.cost, data.options.count);
-  std::vector<std::pair<std::string, std::string>> lines = {{"MACs", sums.macs}};
-  if (!sums.flops.empty()) lines.emplace_back("FLOPs", sums.flops);
-  lines.emplace_back("bytes", sums.bytes);
-  if (totals.activation_peak_bytes)
-    lines.emplace_back("activation peak bytes", totals.activation_peak_bytes->factored());
+std::vector<std::pair<std::string, std::string>> total_formulas(const EstimateDocument& estimate) {
+  const documents::EstimateSymbolic& symbolic = *estimate.symbolic;
+  std::vector<std::pair<std::string, std::string>> lines = {{"MACs", symbolic.totals.macs}};
+  if (!symbolic.totals.flops.empty()) lines.emplace_back("FLOPs", symbolic.totals.flops);
+  lines.emplace_back("bytes", symbolic.totals.bytes);
+  if (!symbolic.activation_peak_bytes.empty())
+    lines.emplace_back("activation peak bytes", symbolic.activation_peak_bytes);
   return lines;
 }
 
 std::vector<RowFormulas> row_formulas(const Data& data) {
   std::vector<RowFormulas> rows;
-  const auto add = [&](std::string name, const OpCost& cost) {
-    if (cost.bytes() == Dim(0) && flops(cost) == Dim(0)) return;
-    rows.push_back({std::move(name), documents::formulas_of(cost, data.options.count)});
+  const auto add = [&](std::string name, const std::optional<EstimateFormulas>& formulas) {
+    if (formulas && (formulas->bytes != "0" || formulas->macs != "0" || formulas->flops != "0"))
+      rows.push_back({std::move(name), *formulas});
   };
-  for (const NodeRow& node : data.nodes)
-    if (node.problem().empty())
-      add("#" + std::to_string(node.index) + " " + base::printable(node.name()), node.report->cost);
-  for (const TypeRow& type : data.types) add(base::printable(qualified(type.domain, type.op_type)), type.cost);
+  for (const EstimateNode* node : data.nodes)
+    add("#" + std::to_string(node->index) + " " + base::printable(node->shown_name()), node->symbolic);
+  for (const EstimateType* type : data.types)
+    add(base::printable(documents::qualified(type->domain, type->op_type)), type->symbolic);
   for (const GroupRow& group : data.groups)
-    add("#" + std::to_string(group.index) + " " + base::printable(group.name), group.group->cost);
+    add("#" + std::to_string(group.index) + " " + base::printable(group.name), group.group->symbolic);
   return rows;
 }
 

@@ -53,25 +53,28 @@ std::string markdown_table(const base::Grid& grid) {
 using report::code;
 using report::markdown_table;
 
-std::string markdown_report(const Model& model, const Analysis& analysis, const ReportOptions& options) {
-  const report::Data data = report::collect(model, analysis, options);
-  std::string text = "# " + code(report::title(data)) + "\n\n" + code(report::subtitle(data)) + "\n\n";
+std::string markdown_report(const documents::EstimateDocument& estimate, const ReportOptions& options) {
+  const report::Data data = report::collect(estimate, options);
+  std::string text = "# " + code(report::title(estimate)) + "\n\n" + code(report::subtitle(estimate)) + "\n\n";
   base::Grid totals = report::totals_grid(data);
   for (auto& row : totals.rows)
-    if (row[0] == "nodes" && analysis.totals.unmodelled_nodes > 0) row[3] = code(row[3]);
+    if (row[0] == "nodes" && estimate.totals.unmodelled_nodes > 0) row[3] = code(row[3]);
   text += markdown_table(totals) + "\n" + markdown_table(report::row_grid(data));
-  if (options.sections.training != nullptr)
-    text +=
-        "\n" + markdown_table(report::training_grid(data)) + "\n" + markdown_table(report::training_memory_grid(data));
+  if (estimate.training)
+    text += "\n" + markdown_table(report::training_grid(*estimate.training)) + "\n" +
+            markdown_table(report::training_memory_grid(*estimate.training));
   text += "\nSI units: 1 kB is 1000 B, 1 M is 10^6.\n";
-  if (!options.formulas && !options.node_formulas) return text;
+  if (!options.formulas) return text;
   text += "\n| total | formula |\n| --- | --- |\n";
-  for (const auto& [what, formula] : report::total_formulas(data)) text += "| " + what + " | " + code(formula) + " |\n";
-  if (!analysis.symbols.empty()) text += "\n";
-  for (const Symbol& symbol : analysis.symbols) text += "* " + code(report::symbol_text(symbol)) + "\n";
-  if (!options.node_formulas) return text;
+  for (const auto& [what, formula] : report::total_formulas(estimate))
+    text += "| " + what + " | " + code(formula) + " |\n";
+  const std::vector<Symbol> symbols = documents::unset_symbols(estimate);
+  if (!symbols.empty()) text += "\n";
+  for (const Symbol& symbol : symbols) text += "* " + code(report::symbol_text(symbol)) + "\n";
+  const std::vector<report::RowFormulas> rows = report::row_formulas(data);
+  if (rows.empty()) return text;
   text += "\n| row | MACs | FLOPs | bytes |\n| --- | --- | --- | --- |\n";
-  for (const report::RowFormulas& row : report::row_formulas(data))
+  for (const report::RowFormulas& row : rows)
     text += "| " + code(row.row) + " | " + code(row.formulas.macs) + " | " + code(row.formulas.flops) + " | " +
             code(row.formulas.bytes) + " |\n";
   return text;

@@ -62,13 +62,13 @@ std::string list_devices(std::size_t width) {
          "ID:MODE\n";
 }
 
-std::string budgets_report(const std::vector<BudgetResult>& budgets) {
+std::string budgets_report(const std::vector<documents::EstimateBudget>& budgets) {
   std::string text;
-  for (const BudgetResult& result : budgets) {
-    const bool is_time = result.budget.kind == BudgetKind::Seconds;
-    const bool is_bytes = result.budget.kind == BudgetKind::Bytes || result.budget.kind == BudgetKind::Memory;
-    text += std::string(to_string(result.budget.kind)) + ": " + std::string(to_string(result.verdict)) + " " +
-            result.budget.text + ", found ";
+  for (const documents::EstimateBudget& result : budgets) {
+    const bool is_time = result.budget == BudgetKind::Seconds;
+    const bool is_bytes = result.budget == BudgetKind::Bytes || result.budget == BudgetKind::Memory;
+    text += std::string(to_string(result.budget)) + ": " + std::string(to_string(result.verdict)) + " " + result.limit +
+            ", found ";
     if (result.value)
       text +=
           is_time ? base::si_seconds(*result.value) : base::si(static_cast<Int>(*result.value), is_bytes ? "B" : "");
@@ -88,10 +88,10 @@ std::optional<Format> format(std::string_view name) {
   return std::nullopt;
 }
 
-std::string diagnostics_report(const Analysis& analysis, Severity least, std::size_t limit) {
+std::string diagnostics_report(const std::vector<Diagnostic>& diagnostics, Severity least, std::size_t limit) {
   std::string text;
   std::size_t shown = 0, hidden = 0, following = 0;
-  for (const Diagnostic& diagnostic : analysis.diagnostics) {
+  for (const Diagnostic& diagnostic : diagnostics) {
     if (diagnostic.severity < least) continue;
     if (shown > 0 && diagnostic.cause == Cause::UnknownInput) {
       ++following;
@@ -111,41 +111,10 @@ std::string diagnostics_report(const Analysis& analysis, Severity least, std::si
   return text;
 }
 
-std::string impossible_size(const Analysis& analysis) {
-  const auto is_impossible = [](const Dim& dim) {
-    try {
-      return !dim.is_constant() && dim.evaluate({}) < 0;
-    } catch (const Error&) {
-      return true;
-    }
-  };
-  for (const NodeReport& row : analysis.nodes)
-    for (const OutputInfo& output : row.outputs) {
-      if (!output.type.shape) continue;
-      const auto dim = std::find_if(output.type.shape->begin(), output.type.shape->end(), is_impossible);
-      if (dim == output.type.shape->end()) continue;
-      std::string names, remedy;
-      bool is_swept = false;  // a dim that is neither free nor the data's has sizes of its own
-      for (const std::string& name : dim->symbols()) {
-        if (std::binary_search(analysis.free_dims.begin(), analysis.free_dims.end(), name)) {
-          names += (names.empty() ? "" : ", ") + name;
-          remedy += " --dim " + name + "=V";
-        } else {
-          is_swept = is_swept || std::none_of(analysis.symbols.begin(), analysis.symbols.end(),
-                                              [&](const Symbol& symbol) { return symbol.name == name; });
-        }
-      }
-      if (names.empty() || is_swept) continue;
-      return "with " + names + " taken as 1, " + dim->to_string() + " of " + base::printable(output.name) +
-             " is no size; set" + remedy;
-    }
-  return {};
-}
-
-std::string free_dims_report(const Analysis& analysis) {
+std::string free_dims_report(const documents::EstimateDocument& estimate) {
   constexpr std::size_t kListed = 8, kShort = 40;
   std::string text;
-  if (const auto& dims = analysis.free_dims; !dims.empty()) {
+  if (const std::vector<std::string> dims = documents::free_dims(estimate); !dims.empty()) {
     std::string names, remedy;
     for (std::size_t i = 0; i < std::min(dims.size(), kListed); ++i) {
       names += (i == 0 ? "" : ", ") + dims[i];
@@ -154,8 +123,9 @@ std::string free_dims_report(const Analysis& analysis) {
     if (dims.size() > kListed) names += " and " + std::to_string(dims.size() - kListed) + " more";
     text += "free dims taken as 1: " + names + "; set them with" + remedy + ", or see formulas with --symbolic\n";
   }
-  if (const std::string problem = impossible_size(analysis); !problem.empty()) text += "warning: " + problem + "\n";
-  if (const auto& symbols = analysis.symbols; !symbols.empty()) {
+  if (const std::string problem = documents::impossible_size(estimate); !problem.empty())
+    text += "warning: " + problem + "\n";
+  if (const std::vector<Symbol> symbols = documents::unset_symbols(estimate); !symbols.empty()) {
     text += "sizes that the data decide, taken as 1 unless set with --dim: ";
     for (std::size_t i = 0; i < std::min(symbols.size(), kListed); ++i) {
       text += (i == 0 ? "" : ", ") + symbols[i].name;

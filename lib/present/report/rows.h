@@ -1,4 +1,4 @@
-// What all reports show: the numbers of totals, nodes and operators, and the formulas behind them.
+// What all reports of an estimate show: rows that are chosen and sorted, and what stands in their cells.
 #pragma once
 
 #include <cstddef>
@@ -12,93 +12,64 @@
 
 namespace pagoda::present::report {
 
-using Number = documents::Count;  // empty: not known
-using Counters = documents::EstimateCounts;
-using Formulas = documents::EstimateFormulas;
-using documents::domain_name;
+using documents::Count;
+using documents::EstimateCounts;
+using documents::EstimateDocument;
+using documents::EstimateFormulas;
+using documents::EstimateNode;
+using documents::EstimateType;
 using documents::type_name;
 
-inline Number number(const Dim& dim) { return documents::count(dim); }
-
-struct NodeRow {
-  std::size_t index;  // in execution order
-  const NodeReport* report;
-  const Graph* graph;
-  const Node* node;
-  Counters counters;
-  const RowBound* bound = nullptr;  // null where no device was asked for
-
-  const std::string& name() const { return display_name(*graph, *node); }
-  std::string scope() const;    // bodies entered, then the module path that the exporter recorded
-  std::string problem() const;  // why numbers are missing; empty when none are
-};
-
-// All nodes of one operator. Counters are sums of the modelled ones, empty where there is none.
-struct TypeRow {
-  std::string op_type, domain;
-  std::int64_t nodes = 0, unmodelled_nodes = 0;
-  Counters counters;
-  OpCost cost;  // the same as formulas, where these were asked for
-  std::optional<double> seconds;
-};
-
-// A kernel of the traffic model: rows that run together.
+// A kernel of the traffic model: nodes that run together.
 struct GroupRow {
-  std::size_t index;  // in Traffic::groups
-  const TrafficGroup* group;
-  std::string name;  // of its first contraction, else of its first row
+  std::size_t index;  // in EstimateTraffic::groups
+  const documents::EstimateGroup* group;
+  std::string name;  // of its first contraction, else of its first node
   std::string ops;   // "Conv+Relu"
-  Counters counters;
   const RowBound* bound = nullptr;
 };
 
+// The rows that the options choose, sorted as they say; all but one list are empty.
 struct Data {
-  const Model& model;
-  const Analysis& analysis;
+  const EstimateDocument& estimate;
   const ReportOptions& options;
-  Counters totals;
-  Number activation_peak_bytes;
-  std::optional<double> intensity;  // of the totals; empty where they are only lower bounds
-  std::vector<NodeRow> nodes;       // chosen and sorted as the options say; empty by type and by group
-  std::vector<TypeRow> types;       // empty unless by type
-  std::vector<GroupRow> groups;     // empty unless by group
-  OpCost cost;                      // of the totals, with the bytes of the traffic model
+  std::vector<const EstimateNode*> nodes;
+  std::vector<const EstimateType*> types;
+  std::vector<GroupRow> groups;
 
-  const TimeSection* time() const { return options.sections.time; }
-  TrafficModel traffic() const {
-    return options.sections.traffic == nullptr ? TrafficModel::Unfused : options.sections.traffic->model;
-  }
-  bool published() const { return options.count == Convention::Pagoda; }
+  TrafficModel traffic() const { return estimate.traffic ? estimate.traffic->model : TrafficModel::Unfused; }
+  bool published() const { return estimate.count == Convention::Pagoda; }
 };
-Data collect(const Model& model, const Analysis& analysis, const ReportOptions& options);
+Data collect(const EstimateDocument& estimate, const ReportOptions& options);
 
-// "Conv", "com.microsoft.FusedMatMul".
-std::string qualified(const std::string& domain, const std::string& op_type);
 // "float32[1,3,224,224]"; "float32" when the rank is unknown.
 std::string type_text(const TensorType& type);
 // What the time bound stands on: "NVIDIA H200 (float16)".
-std::string device_text(const TimeSection& time);
+std::string device_text(const documents::EstimateRoofline& roofline);
 // How FLOPs are formed, in words.
 std::string_view meaning(Convention count);
+
+// "1.23 GB"; "?" for what is not known.
+std::string cell(const Count& value, std::string_view unit = "");
 
 // The rows as printable cells, for the table and for Markdown.
 base::Grid row_grid(const Data& data);
 // The totals: what, exact, rounded.
 base::Grid totals_grid(const Data& data);
 // "resnet50.onnx", "pytorch 2.4 · opset 17 · …".
-std::string title(const Data& data);
-std::string subtitle(const Data& data);
-// The parts of a training step in the order of reports, and the step: name in JSON, cost.
-std::vector<std::pair<std::string_view, const OpCost*>> step_parts(const Training& training);
+std::string title(const EstimateDocument& estimate);
+std::string subtitle(const EstimateDocument& estimate);
 // The step and its memory as printable cells.
-base::Grid training_grid(const Data& data);
-base::Grid training_memory_grid(const Data& data);
+base::Grid training_grid(const documents::EstimateTraining& training);
+base::Grid training_memory_grid(const documents::EstimateTraining& training);
+// FLOPs of some work, by Convention::Flops whatever the estimate counts.
+Count flops_of(const documents::EstimateWork& work);
 // Formulas of the totals: what, formula.
-std::vector<std::pair<std::string, std::string>> total_formulas(const Data& data);
+std::vector<std::pair<std::string, std::string>> total_formulas(const EstimateDocument& estimate);
 // Of each row that has any work.
 struct RowFormulas {
   std::string row;
-  Formulas formulas;
+  EstimateFormulas formulas;
 };
 std::vector<RowFormulas> row_formulas(const Data& data);
 // A grid as a table of GitHub-flavoured Markdown; names from files as code spans.

@@ -6,7 +6,7 @@
 
 namespace pagoda::present {
 
-std::string structure_report(Format format, const StructureProfile& profile, const ReportOptions& options) {
+std::string structure_report(Format format, const StructureProfile& profile, const std::string& tool) {
   using base::CsvLine;
   using base::JsonWriter;
   const std::vector<Feature> row = features(profile);
@@ -14,7 +14,7 @@ std::string structure_report(Format format, const StructureProfile& profile, con
     base::JsonWriter json;
     json.begin_object();
     json.member("schema", "pagoda.structure/1");
-    if (!options.tool.empty()) json.member("tool", options.tool);
+    if (!tool.empty()) json.member("tool", tool);
     json.member("model", profile.model);
     for (const Feature& feature : row) json.member(feature.name, feature.value);
     json.key("precision_bytes_share").begin_object(base::JsonWriter::Layout::Line);

@@ -10,21 +10,20 @@ namespace {
 using base::CsvLine;
 using base::Grid;
 using base::si;
+using documents::EstimateDocument;
+using documents::EstimateSweep;
+using report::cell;
 
-std::string cell(const std::optional<Int>& count, std::string_view unit = "") {
-  return count ? base::si(*count, unit) : "?";
-}
+bool has_time(const EstimateSweep& sweep) { return !sweep.points.empty() && sweep.points.front().time.has_value(); }
 
-bool has_time(const Sweep& sweep) { return !sweep.points.empty() && sweep.points.front().time.has_value(); }
-
-base::Grid sweep_grid(const Sweep& sweep, const ReportOptions& options) {
+base::Grid sweep_grid(const EstimateDocument& estimate) {
+  const EstimateSweep& sweep = *estimate.sweep;
   base::Grid grid;
-  for (const SweepAxis& axis : sweep.axes)
-    grid.columns.push_back({.header = base::printable(axis.dim), .is_number = true});
+  for (const std::string& dim : sweep.dims) grid.columns.push_back({.header = base::printable(dim), .is_number = true});
   for (const char* header : {"MACs", "FLOPs", "bytes", "FLOP/B", "memory"})
     grid.columns.push_back({.header = header, .is_number = true});
   const bool has_items = !sweep.points.empty() && sweep.points.front().items.has_value();
-  const std::string items = options.sections.phase != nullptr ? "tokens/s ≤" : "items/s ≤";
+  const std::string items = estimate.phase ? "tokens/s ≤" : "items/s ≤";
   if (has_time(sweep)) {
     grid.columns.push_back({.header = "time ≥", .is_number = true});
     grid.columns.push_back({.header = "eager ≥", .is_number = true, .drop_order = 2});
@@ -56,27 +55,28 @@ base::Grid sweep_grid(const Sweep& sweep, const ReportOptions& options) {
 }
 
 // What stands above and below the rows.
-std::string heading(const report::Data& data, const Sweep& sweep) {
-  std::string text = report::subtitle(data) + "\n" + std::string(to_string(sweep.traffic)) + " traffic";
-  if (data.time() != nullptr) text += " · " + report::device_text(*data.time());
+std::string heading(const EstimateDocument& estimate) {
+  std::string text = report::subtitle(estimate) + "\n" + std::string(to_string(estimate.sweep->traffic)) + " traffic";
+  if (estimate.roofline) text += " · " + report::device_text(*estimate.roofline);
   return text;
 }
 
-std::string footing(const Sweep& sweep, const ReportOptions& options) {
-  std::string text = options.sections.training == nullptr
-                         ? "memory: weights and the activation peak"
-                         : "a training step; memory: weights, gradients, optimizer states, and the peak of activations "
-                           "and their gradients";
-  if (!has_time(sweep) || sweep.axes.size() != 1) return text;
-  const std::string dim = base::printable(sweep.axes[0].dim);
+std::string footing(const EstimateDocument& estimate) {
+  const EstimateSweep& sweep = *estimate.sweep;
+  std::string text = estimate.training
+                         ? "a training step; memory: weights, gradients, optimizer states, and the peak of activations "
+                           "and their gradients"
+                         : "memory: weights and the activation peak";
+  if (!has_time(sweep) || sweep.dims.size() != 1) return text;
+  const std::string dim = base::printable(sweep.dims[0]);
   if (!sweep.ridge) return text + "\nmemory takes longer than arithmetic at every " + dim + " of the sweep";
   if (sweep.ridge->at_start) return text + "\narithmetic takes longer than memory from the first " + dim + " on";
   return text + "\nridge: arithmetic takes longer than memory from " + dim + " " + base::grouped(sweep.ridge->size) +
          " on";
 }
 
-std::string model_name(const Model& model) {
-  return model.path.empty() ? model.graph_name : std::filesystem::path(model.path).stem().string();
+std::string model_name(const documents::EstimateModel& model) {
+  return model.path.empty() ? model.name : std::filesystem::path(model.path).stem().string();
 }
 
 std::optional<double> achieved(const SweepPoint& point) {
@@ -85,16 +85,16 @@ std::optional<double> achieved(const SweepPoint& point) {
 }
 
 // The columns of the published estimator's batch tables: index model,batch, then ai and perf.
-std::string published_csv(const Model& model, const Sweep& sweep) {
+std::string published_csv(const std::string& model, const EstimateSweep& sweep) {
   base::CsvLine header;
   header.add("model");
-  for (const SweepAxis& axis : sweep.axes) header.name(axis.dim);
+  for (const std::string& dim : sweep.dims) header.name(dim);
   for (const char* name : {"ai", "perf", "flops", "param_bytes", "bytes", "param_fraction"})
     header.add(std::string_view(name));
   std::string text = std::move(header).end();
   for (const SweepPoint& point : sweep.points) {
     base::CsvLine line;
-    line.name(model_name(model));
+    line.name(model);
     for (const std::int64_t size : point.sizes) line.add(std::to_string(size));
     line.add(point.intensity).add(achieved(point)).add(point.flops).add(point.param_bytes).add(point.bytes);
     const bool is_known = point.bytes && point.param_bytes && *point.bytes > 0;
@@ -105,10 +105,10 @@ std::string published_csv(const Model& model, const Sweep& sweep) {
   return text;
 }
 
-std::string plain_csv(const Model& model, const Sweep& sweep) {
+std::string plain_csv(const std::string& model, const EstimateSweep& sweep) {
   base::CsvLine header;
   header.add("model");
-  for (const SweepAxis& axis : sweep.axes) header.name(axis.dim);
+  for (const std::string& dim : sweep.dims) header.name(dim);
   for (const char* name : {"macs", "flops", "param_bytes", "bytes_read", "bytes_written", "bytes", "intensity",
                            "activation_peak_bytes", "memory_bytes"})
     header.add(std::string_view(name));
@@ -119,7 +119,7 @@ std::string plain_csv(const Model& model, const Sweep& sweep) {
   std::string text = std::move(header).end();
   for (const SweepPoint& point : sweep.points) {
     base::CsvLine line;
-    line.name(model_name(model));
+    line.name(model);
     for (const std::int64_t size : point.sizes) line.add(std::to_string(size));
     line.add(point.macs).add(point.flops).add(point.param_bytes).add(point.bytes_read).add(point.bytes_written);
     line.add(point.bytes).add(point.intensity).add(point.activation_peak_bytes).add(point.memory_bytes);
@@ -136,22 +136,18 @@ std::string plain_csv(const Model& model, const Sweep& sweep) {
 
 }  // namespace
 
-std::string sweep_report(Format format, const Model& model, const Analysis& analysis, const Sweep& sweep,
-                         const ReportOptions& options) {
-  if (format == Format::Json) {
-    ReportOptions whole = options;
-    whole.sections.sweep = &sweep;
-    return json_report(model, analysis, whole);
-  }
+std::string sweep_report(Format format, const EstimateDocument& estimate, const ReportOptions& options) {
+  if (format == Format::Json) return documents::write_estimate(estimate, options.top);
+  const std::string model = model_name(estimate.model);
   if (format == Format::Csv)
-    return options.count == Convention::Pagoda ? published_csv(model, sweep) : plain_csv(model, sweep);
-  const report::Data data = report::collect(model, analysis, options);
-  const base::Grid grid = sweep_grid(sweep, options);
+    return estimate.count == Convention::Pagoda ? published_csv(model, *estimate.sweep)
+                                                : plain_csv(model, *estimate.sweep);
+  const base::Grid grid = sweep_grid(estimate);
   if (format == Format::Markdown)
-    return "# " + report::code(report::title(data)) + "\n\n" + heading(data, sweep) + "\n\n" +
-           report::markdown_table(grid) + "\n" + footing(sweep, options) + "\n";
-  return report::title(data) + "\n" + heading(data, sweep) + "\n\n" + base::aligned(grid, options.width) + "\n" +
-         footing(sweep, options) + "\nSI units: 1 kB is 1000 B, 1 M is 10^6\n";
+    return "# " + report::code(report::title(estimate)) + "\n\n" + heading(estimate) + "\n\n" +
+           report::markdown_table(grid) + "\n" + footing(estimate) + "\n";
+  return report::title(estimate) + "\n" + heading(estimate) + "\n\n" + base::aligned(grid, options.width) + "\n" +
+         footing(estimate) + "\nSI units: 1 kB is 1000 B, 1 M is 10^6\n";
 }
 
 }  // namespace pagoda::present

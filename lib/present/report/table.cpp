@@ -10,10 +10,10 @@ using report::Data;
 std::string formula_block(const Data& data) {
   std::string text = "\nformulas (floor_div(a, b) is a // b)\n";
   base::Grid grid{.columns = {{.header = "  total"}, {.header = "formula"}}, .rows = {}};
-  for (const auto& [what, formula] : report::total_formulas(data)) grid.rows.push_back({"  " + what, formula});
+  for (const auto& [what, formula] : report::total_formulas(data.estimate)) grid.rows.push_back({"  " + what, formula});
   text += base::aligned(grid, 0);
-  for (const Symbol& symbol : data.analysis.symbols) text += "  where " + report::symbol_text(symbol) + "\n";
-  if (!data.options.node_formulas) return text;
+  for (const Symbol& symbol : documents::unset_symbols(data.estimate))
+    text += "  where " + report::symbol_text(symbol) + "\n";
   for (const report::RowFormulas& row : report::row_formulas(data)) {
     text += "\n" + row.row + "\n  MACs   " + row.formulas.macs + "\n";
     if (!row.formulas.flops.empty()) text += "  FLOPs  " + row.formulas.flops + "\n";
@@ -24,16 +24,16 @@ std::string formula_block(const Data& data) {
 
 }  // namespace
 
-std::string table_report(const Model& model, const Analysis& analysis, const ReportOptions& options) {
-  const Data data = report::collect(model, analysis, options);
-  std::string text = report::title(data) + "\n" + report::subtitle(data) + "\n\n";
+std::string table_report(const documents::EstimateDocument& estimate, const ReportOptions& options) {
+  const Data data = report::collect(estimate, options);
+  std::string text = report::title(estimate) + "\n" + report::subtitle(estimate) + "\n\n";
   text += base::aligned(report::row_grid(data), options.width) + "\n";
   text += base::aligned(report::totals_grid(data), 0);
-  if (options.sections.training != nullptr)
-    text += "\n" + base::aligned(report::training_grid(data), 0) + "\n" +
-            base::aligned(report::training_memory_grid(data), 0);
+  if (estimate.training)
+    text += "\n" + base::aligned(report::training_grid(*estimate.training), 0) + "\n" +
+            base::aligned(report::training_memory_grid(*estimate.training), 0);
   text += "SI units: 1 kB is 1000 B, 1 M is 10^6\n";
-  if (options.formulas || options.node_formulas) text += formula_block(data);
+  if (options.formulas) text += formula_block(data);
   return text;
 }
 

@@ -8,10 +8,6 @@
 namespace pagoda::present {
 namespace {
 
-const Node& node_at(const Graph& graph, const MemoryPlan& plan, std::size_t step) {
-  return graph.nodes[static_cast<std::size_t>(plan.order[step])];
-}
-
 // Text between tags and in quotes.
 std::string xml(const std::string& text) {
   std::string escaped;
@@ -62,23 +58,23 @@ std::string element(double x, double y, std::string_view anchor, const std::stri
 
 }  // namespace
 
-std::string memory_timeline_csv(const Model& model, const MemoryPlan& plan) {
+std::string memory_timeline_csv(const documents::EstimateDocument& estimate) {
+  const documents::EstimateMemory& plan = *estimate.memory;
   base::CsvLine header;
   for (const char* name : {"step", "node", "name", "op_type", "bytes"}) header.add(std::string_view(name));
   std::string text = std::move(header).end();
   for (std::size_t step = 0; step < plan.timeline.size(); ++step) {
-    const Node& node = node_at(model.main(), plan, step);
     base::CsvLine line;
-    line.add(std::to_string(step)).add(std::to_string(plan.order[step])).name(display_name(model.main(), node));
-    line.name(node.op_type).add(report::Number(plan.timeline[step]));
+    line.add(std::to_string(step)).add(std::to_string(plan.order[step]));
+    line.name(plan.names[step]).name(plan.op_types[step]).add(documents::Count(plan.timeline[step]));
     text += std::move(line).end();
   }
   return text;
 }
 
 // A step is as wide as the others; long models join steps to one pixel, of which the highest is drawn.
-std::string memory_timeline_svg(const Model& model, const MemoryPlan& plan) {
-  const Graph& graph = model.main();
+std::string memory_timeline_svg(const documents::EstimateDocument& estimate) {
+  const documents::EstimateMemory& plan = *estimate.memory;
   const std::size_t steps = plan.timeline.size();
   const double top = std::max(1.0, static_cast<double>(plan.peak_bytes));
   const double width = kWidth - kLeft - kRight, height = kHeight - kTop - kBottom, bottom = kHeight - kBottom;
@@ -88,16 +84,15 @@ std::string memory_timeline_svg(const Model& model, const MemoryPlan& plan) {
   std::string text = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " + px(kWidth) + " " + px(kHeight) +
                      "\" width=\"" + px(kWidth) + "\" height=\"" + px(kHeight) +
                      "\" font-family=\"DejaVu Sans, sans-serif\" font-size=\"12\" fill=\"#222\" role=\"img\">\n";
-  const std::string name = xml(model.path.empty() ? model.graph_name : model.path);
+  const std::string name = xml(estimate.model.path.empty() ? estimate.model.name : estimate.model.path);
   text += "<title>Activation memory of " + name + "</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n";
   text += "<text x=\"" + px(kLeft) +
           "\" y=\"22\" font-size=\"15\" font-weight=\"bold\">Activations alive at each step, " + name + "</text>\n";
   if (steps > 0) {
-    const Node& peak = node_at(graph, plan, static_cast<std::size_t>(plan.peak_step));
     text += element(kLeft, 40, "start",
                     "peak " + base::grouped(plan.peak_bytes) + " B (" + base::si(plan.peak_bytes, "B") + ") at step " +
-                        std::to_string(plan.peak_step) + ", " + xml(display_name(graph, peak)) + " (" +
-                        xml(peak.op_type) + "); not counted: " + xml(std::string(kMemoryPlanExcludes)));
+                        std::to_string(plan.peak_step) + ", " + xml(plan.names[plan.peak_step]) + " (" +
+                        xml(plan.op_types[plan.peak_step]) + "); not counted: " + xml(plan.excludes));
   }
   for (double mark = 0, step = tick(top); mark <= top * 1.0001; mark += step) {
     text += "<path d=\"M" + px(kLeft) + " " + px(y_of(mark)) + "H" + px(kWidth - kRight) + "\" stroke=\"#ddd\"/>\n";
@@ -113,7 +108,7 @@ std::string memory_timeline_svg(const Model& model, const MemoryPlan& plan) {
   }
   text += "<path d=\"" + line + "V" + px(bottom) + "Z\" fill=\"#4477aa\" fill-opacity=\"0.35\" stroke=\"#4477aa\"/>\n";
   if (steps > 0) {
-    const double x = x_of(plan.peak_step + 0.5);
+    const double x = x_of(static_cast<double>(plan.peak_step) + 0.5);
     text += "<circle cx=\"" + px(x) + "\" cy=\"" + px(y_of(top)) + "\" r=\"3.5\" fill=\"#cc3311\"/>\n";
   }
   text += element(kLeft, bottom + 18, "start", "0") +

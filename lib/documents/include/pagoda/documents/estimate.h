@@ -86,6 +86,7 @@ struct EstimateNode {
   std::size_t index = 0;              // place in the order of execution
   std::string name, op_type, domain;  // in the file; the name may be empty or repeat
   std::string scope;                  // bodies entered, then the module path that the exporter recorded
+  std::string body;                   // the bodies alone; empty in the main graph
   std::vector<std::string> inputs;    // names of values; empty for an omitted one
   std::vector<OutputInfo> outputs;
   EstimateCounts counts;
@@ -99,7 +100,12 @@ struct EstimateNode {
   bool runs_nothing() const { return mark == Mark::View || mark == Mark::Host || mark == Mark::Folded; }
   // Its own name, else that of its first output, else "#3".
   std::string shown_name() const;
+  // "Conv", "com.microsoft.FusedMatMul".
+  std::string qualified_op() const;
 };
+
+// "Conv" of the default domain, spelled "ai.onnx" or left empty; "com.microsoft.FusedMatMul" of another.
+std::string qualified(const std::string& domain, const std::string& op_type);
 
 // "float32", "optional(sequence(float32))".
 std::string type_name(const TensorType& type);
@@ -114,6 +120,7 @@ struct EstimateType {
   std::string op_type, domain;
   std::int64_t nodes = 0, unmodelled_nodes = 0;
   EstimateCounts counts;
+  std::optional<double> seconds;  // at least, on the device
   std::optional<EstimateFormulas> symbolic;
 };
 
@@ -153,10 +160,12 @@ struct EstimateMemory {
   Int peak_bytes = 0;
   std::size_t peak_step = 0;
   std::string peak_formula;
-  std::vector<std::string> peak_tensors;
+  std::vector<std::size_t> peak_tensors;  // in `tensors`, largest first
   Count arena_bytes;
+  // By step: bytes alive, and the node of the main graph: its place in the file, the name that reports show, operator.
   std::vector<Int> timeline;
-  std::vector<std::int64_t> order;  // node of the main graph, as it lies in the file, by step
+  std::vector<std::int64_t> order;
+  std::vector<std::string> names, op_types;
   std::vector<Tensor> tensors;
   std::vector<Weights> weights;
   std::optional<EstimateCache> kv_cache;
@@ -178,7 +187,9 @@ struct EstimateGroup {
   Fusion rule = Fusion::None;
   std::vector<std::size_t> nodes;  // indices of nodes
   std::vector<Fusion> joined_by;   // for each, None for the one that the others joined
-  Count bytes_read, bytes_written, saved_bytes;
+  EstimateCounts counts;
+  Count saved_bytes;
+  std::optional<EstimateFormulas> symbolic;
 };
 
 struct EstimateTraffic {
@@ -269,6 +280,7 @@ inline constexpr std::pair<const char*, Count EstimateTraining::*> kTrainingMemo
 
 struct EstimateSweep {
   std::vector<std::string> dims;
+  std::vector<std::string> symbols;  // that stand for the dims in formulas
   TrafficModel traffic = TrafficModel::Unfused;
   std::optional<RidgeCrossing> ridge;
   std::vector<SweepPoint> points;  // sizes in the order of dims
@@ -306,10 +318,11 @@ struct EstimateDocument {
 
   // The bound of a node on the device; null without one.
   const RowBound* bound_of(const EstimateNode& node) const;
+  // Of a kernel of EstimateDocument::traffic; null without a device.
+  const RowBound* bound_of_group(std::size_t group) const;
+  // Nothing is missing from the numbers that were asked for.
+  bool is_complete() const;
 };
-
-// Each formula of EstimateFormulas for some work.
-EstimateFormulas formulas_of(const OpCost& cost, Convention count);
 
 // The nodes with the most time on the device, else with the most FLOPs, those first; at most `top`.
 std::vector<const EstimateNode*> heaviest(const EstimateDocument& estimate, std::size_t top);

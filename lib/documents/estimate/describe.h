@@ -1,0 +1,33 @@
+// What was computed for an estimate, put together as its document.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pagoda/documents/make_estimate.h"
+
+namespace pagoda::documents {
+
+struct Findings {
+  Analysis analysis;
+  std::optional<PagodaCounts> published = std::nullopt;  // for Convention::Pagoda: replaces flops, param_bytes, bytes
+  std::optional<MemoryPlan> memory = std::nullopt;
+  std::optional<Traffic> traffic = std::nullopt;  // replaces bytes of totals; empty: unfused
+  std::optional<Roofline> bound = std::nullopt;   // on the request's device
+  std::optional<EstimatePrediction> predicted = std::nullopt;
+  std::optional<EstimatePhase> phase = std::nullopt;  // without rates
+  std::optional<Training> training = std::nullopt;
+  std::optional<RooflineTotals> step_time = std::nullopt;  // of the training step
+  std::optional<Sweep> sweep = std::nullopt;
+  std::vector<std::string> swept_symbols = {};
+  std::vector<BudgetResult> budgets = {};
+};
+
+// Takes the findings apart: what is large is moved, not copied.
+EstimateDocument describe(const Model& model, const EstimateRequest& request, Findings findings);
+
+// Why times and plans cannot be of these sizes, as impossible_size() says it; `is_free` dims can be set.
+std::string impossible_size(const Analysis& analysis, const std::vector<std::string>& swept_symbols);
+
+}  // namespace pagoda::documents

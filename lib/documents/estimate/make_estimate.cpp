@@ -1,0 +1,178 @@
+// One request, answered in the order in which the answers need each other.
+#include "pagoda/documents/make_estimate.h"
+
+#include <algorithm>
+
+#include "estimate/describe.h"
+#include "pagoda/base/error.h"
+
+namespace pagoda::documents {
+namespace {
+
+bool is_swept(const EstimateRequest& request, std::string_view dim) {
+  return std::any_of(request.sweep.begin(), request.sweep.end(),
+                     [&](const SweepAxis& axis) { return axis.dim == dim; });
+}
+
+struct Sized {
+  Analysis analysis;
+  std::optional<PhaseSizes> phase;
+};
+
+Sized sized(const Model& model, const EstimateRequest& request) {
+  Analysis analysis = analyze(model, sweep_options(request.sizes, request.sweep));
+  if (!request.phase) return {std::move(analysis), std::nullopt};
+  PhaseOptions options = *request.phase;
+  if (is_swept(request, "past")) options.past = std::nullopt;
+  PhaseSizes sizes = phase_sizes(model, analysis, options);
+  return {in_phase(analysis, sizes), std::move(sizes)};
+}
+
+// "past" and "tokens" stand for the dims that hold them.
+std::vector<SweepAxis> axes_of(const EstimateRequest& request, const std::optional<PhaseSizes>& sizes) {
+  std::vector<SweepAxis> axes = request.sweep;
+  for (SweepAxis& axis : axes) {
+    if (sizes && axis.dim == "past" && !sizes->past_dim.empty()) axis.dim = sizes->past_dim;
+    if (sizes && axis.dim == "tokens" && !sizes->token_dim.empty()) axis.dim = sizes->token_dim;
+  }
+  return axes;
+}
+
+// The cache next to memory that the whole device shares.
+std::int64_t cache_bytes(const DeviceSpec& device) {
+  for (const MemoryLevel& level : device.levels)
+    if (level.level != "dram" && !level.per_unit && level.capacity_bytes.known())
+      return static_cast<std::int64_t>(*level.capacity_bytes.value);
+  throw Error("--traffic resident: the capacity of a cache that all of " + device.id +
+              " shares is not known; give a device file that states it");
+}
+
+// Warnings stand before what the analysis found, so that no number of those hides them.
+void warn(Analysis& analysis, std::string message) {
+  analysis.diagnostics.insert(analysis.diagnostics.begin(),
+                              {.severity = Severity::Warning, .node = {}, .message = std::move(message)});
+}
+
+// The published rules multiply the graph as exported by the batch.
+PagodaCounts published_counts(const Model& model, const Analysis& analysis, const EstimateRequest& request) {
+  AnalyzeOptions as_exported = request.sizes;
+  as_exported.batch = 0;
+  as_exported.symbolic_batch = false;
+  const bool is_exported = request.sizes.batch == 0 && !is_swept(request, "batch") && !request.sizes.symbolic_batch;
+  PagodaCounts counts = pagoda_counts(model, is_exported ? analysis : analyze(model, as_exported),
+                                      std::max<std::int64_t>(request.sizes.batch, 1));
+  if (request.training) {  // its step is three times everything but the parameters
+    counts.total = pagoda_training(counts.total);
+    for (PagodaCount& node : counts.nodes) node = pagoda_training(node);
+  }
+  return counts;
+}
+
+std::optional<EstimatePrediction> predicted(const Model& model, const EstimateRequest& request, Findings& findings) {
+  const Calibration& fitted = *request.calibration;
+  const Prediction time = predict(model, findings.analysis, *request.device, fitted);
+  if (!time.problem.empty()) warn(findings.analysis, "prediction: " + time.problem);
+  if (!time.seconds) return std::nullopt;
+  if (*time.seconds < findings.bound->totals.seconds && !request.precision)
+    warn(findings.analysis,
+         "prediction: autocast to " + std::string(to_string(kPredictedPrecision)) +
+             " makes it shorter than the bound, which holds for the file's own precisions; --precision fp16 gives "
+             "bounds of the same regime");
+  return EstimatePrediction{.seconds = *time.seconds,
+                            .low = time.low,
+                            .high = time.high,
+                            .coverage = time.coverage,
+                            .calibration = time.calibration + ": " + fitted.regime};
+}
+
+EstimatePhase phase_of(const Model& model, const EstimateRequest& request, const PhaseSizes& sizes,
+                       const Findings& findings) {
+  const KvCache cache =
+      (findings.memory ? *findings.memory : plan_memory(model, findings.analysis, {.reorder = false, .arena = false}))
+          .kv_cache;
+  return {.phase = request.phase->phase,
+          .tokens = sizes.tokens.evaluate({}),
+          .cache_bytes_per_token = cache.bytes_per_token.evaluate({}),
+          .bytes_per_token = {},
+          .is_timed = false,
+          .tokens_per_second = {}};
+}
+
+void warn_of_training(Findings& findings) {
+  const TrainingTotals& totals = findings.training->totals;
+  if (!findings.training->partial) return;
+  std::string ops;
+  for (const std::string& op : totals.unmodelled_ops) ops += (ops.empty() ? "" : ", ") + op;
+  warn(findings.analysis,
+       "the backward of " + std::to_string(totals.unmodelled_nodes) + " nodes is not modelled: " + ops);
+}
+
+// On the device, of the rows or, where traffic is fused, of their kernels.
+void add_times(const Model& model, const EstimateRequest& request, const RooflineOptions& options, Findings& findings) {
+  const Analysis& analysis = findings.analysis;
+  findings.bound = findings.traffic ? roofline(analysis, *findings.traffic, *request.device, options)
+                                    : roofline(analysis, *request.device, options);
+  if (request.calibration) findings.predicted = predicted(model, request, findings);
+}
+
+// Returns the step as rows.
+Analysis add_training(const Model& model, const EstimateRequest& request, const RooflineOptions& options,
+                      Findings& findings) {
+  findings.training = train(model, findings.analysis, *request.training);
+  Analysis step = step_analysis(findings.analysis, *findings.training);
+  if (request.device) findings.step_time = roofline(step, *request.device, options).totals;
+  warn_of_training(findings);
+  return step;
+}
+
+}  // namespace
+
+Analysis analysis_of(const Model& model, const EstimateRequest& request) { return sized(model, request).analysis; }
+
+EstimateDocument make_estimate(const Model& model, const EstimateRequest& request) {
+  Sized start = sized(model, request);
+  Findings findings{.analysis = std::move(start.analysis)};
+  Analysis& analysis = findings.analysis;
+  const std::vector<SweepAxis> axes = axes_of(request, start.phase);
+  for (const SweepAxis& axis : axes)
+    for (std::string& symbol : axis_symbols(model, analysis, axis.dim))
+      findings.swept_symbols.push_back(std::move(symbol));
+
+  // Times and plans are of sizes; a sweep has its own.
+  const std::string problem = request.device || request.memory ? impossible_size(analysis, {}) : std::string();
+  if (axes.empty() && !problem.empty()) throw Error(problem);
+  if (request.memory) findings.memory = plan_memory(model, analysis, *request.memory);
+  if (start.phase) findings.phase = phase_of(model, request, *start.phase, findings);
+  const std::int64_t l2_bytes = request.traffic == TrafficModel::Resident ? cache_bytes(*request.device) : 0;
+  if (request.traffic != TrafficModel::Unfused)
+    findings.traffic = traffic(model, analysis, {.model = request.traffic, .l2_bytes = l2_bytes});
+  const RooflineOptions bound_options{.precision = request.precision, .convention = request.count};
+  if (request.device && problem.empty()) add_times(model, request, bound_options, findings);
+  if (request.count == Convention::Pagoda) {
+    findings.published = published_counts(model, analysis, request);
+    if (const std::string& failure = findings.published->failure; !failure.empty())
+      warn(analysis, "no counts: " + failure);
+  }
+  const Analysis step = request.training ? add_training(model, request, bound_options, findings) : Analysis();
+  const Analysis& rows = request.training ? step : analysis;
+  if (!axes.empty()) {
+    SweepOptions options{.count = request.count,
+                         .traffic = request.traffic,
+                         .l2_bytes = l2_bytes,
+                         .items = start.phase ? std::optional(start.phase->tokens) : std::nullopt};
+    if (request.device) {
+      const std::string unswept = impossible_size(analysis, findings.swept_symbols);
+      if (!unswept.empty()) throw Error(unswept);
+      options.time = SweepTime{*request.device, bound_options};
+    }
+    findings.sweep = sweep(model, rows, axes, options);
+  }
+  BudgetOptions limits{.count = request.count,
+                       .traffic = findings.traffic ? &*findings.traffic : nullptr,
+                       .time = findings.bound ? &findings.bound->totals : nullptr};
+  if (findings.step_time) limits.time = &*findings.step_time;
+  for (const Budget& limit : request.budgets) findings.budgets.push_back(check_budget(limit, rows, limits));
+  return describe(model, request, std::move(findings));
+}
+
+}  // namespace pagoda::documents

@@ -1,0 +1,58 @@
+// From a model to its estimate.
+//
+//   Model model = load_model("resnet50.onnx");
+//   documents::EstimateRequest request{.sizes = {.batch = 8}, .traffic = TrafficModel::Fused};
+//   request.device = documents::find_device("h200");
+//   documents::EstimateDocument estimate = documents::make_estimate(model, request);
+//   estimate.totals.counts.flops;      // exact
+//   estimate.roofline->totals.seconds; // no run on that device is shorter
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pagoda/core/predict.h"
+#include "pagoda/documents/estimate.h"
+
+#pragma GCC visibility push(default)
+namespace pagoda::documents {
+
+struct EstimateRequest {
+  AnalyzeOptions sizes = {};                          // batch, dims and shapes of inputs
+  std::optional<PhaseOptions> phase = std::nullopt;   // of a language model with a cache
+  Convention count = Convention::Flops;               // what "flops" are
+  TrafficModel traffic = TrafficModel::Unfused;       // what "bytes" are
+  std::optional<DeviceSpec> device = std::nullopt;    // time bounds
+  std::optional<Precision> precision = std::nullopt;  // does the floats in this format; needs a device
+  // Predicts the time, too; needs a device.
+  std::optional<Calibration> calibration = std::nullopt;
+  std::optional<MemoryOptions> memory = std::nullopt;  // plans the memory
+  std::optional<TrainingOptions> training = std::nullopt;
+  std::vector<SweepAxis> sweep = {};
+  std::vector<Budget> budgets = {};
+  bool by_type = false;       // EstimateDocument::types, too
+  bool formulas = false;      // totals as formulas, also where no dim is free
+  bool row_formulas = false;  // and each row
+  std::string tool = {};      // name and version of the program
+};
+
+// The analysis that a request asks for: at its sizes, in its phase, with the dims of a sweep left free.
+Analysis analysis_of(const Model& model, const EstimateRequest& request);
+
+// Everything that a request asks for. A merged decoder must be on the side of the request's phase: set_phase_flag().
+// Throws Error for sizes that contradict the model or each other, and where a time or a plan is asked for and a size
+// makes no sense with free dims at 1.
+EstimateDocument make_estimate(const Model& model, const EstimateRequest& request = {});
+
+// The first size that makes no sense with free dims taken as 1, negative or a division by 0, and which to set; empty
+// where there is none: "with samples taken as 1, floor_div(samples, 5) - 1 of conv is no size; set --dim samples=V".
+std::string impossible_size(const EstimateDocument& estimate);
+
+// The dims that nothing sets: neither a binding nor a sweep.
+std::vector<std::string> free_dims(const EstimateDocument& estimate);
+// The sizes that the data decide and no sweep sets.
+std::vector<Symbol> unset_symbols(const EstimateDocument& estimate);
+
+}  // namespace pagoda::documents
+#pragma GCC visibility pop

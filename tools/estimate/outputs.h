@@ -1,0 +1,20 @@
+// What onnx-estimate writes for the estimate of a model.
+#pragma once
+
+#include <string>
+
+#include "arguments.h"
+
+namespace pagoda::tools {
+
+// A report or chart of the estimate, in the format asked for.
+std::string output(const Arguments& arguments, const documents::EstimateRequest& request,
+                   documents::EstimateDocument estimate);
+// The model's structure as features.
+std::string structure(const Arguments& arguments, const documents::EstimateRequest& request, const Model& model,
+                      const documents::EstimateDocument& estimate);
+// What changed from the model in another file. `is_complete` becomes false where numbers of that one are missing.
+std::string comparison(const Arguments& arguments, const documents::EstimateRequest& request, const Model& model,
+                       const documents::EstimateDocument& estimate, bool& is_complete);
+
+}  // namespace pagoda::tools
