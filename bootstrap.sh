@@ -15,9 +15,8 @@ packages=(
 )
 # All other tools, libraries and tests.
 more_packages=(
-  ccache pkg-config
+  ccache
   libonnx-dev libprotobuf-dev protobuf-compiler   # the classes of ONNX messages: pagoda::onnx and the tests
-  libfmt-dev                                      # text
   libhwloc-dev                                    # topology, for ert-ceilings
   libdnnl-dev                                     # convolution algorithms on a CPU, for pagoda-bench
   doctest-dev                                     # tests
