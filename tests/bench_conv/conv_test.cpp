@@ -12,17 +12,15 @@
 #include "support/files.h"
 #include "support/text_graph.h"
 
-namespace conv {
+namespace pagoda::tools::conv {
 namespace {
 
 using Json = nlohmann::json;
 
-std::string skeleton(const std::string& name) {
-  return pagoda::test::source_path("models/skeletons/" + name + ".onnx");
-}
+std::string skeleton(const std::string& name) { return test::source_path("models/skeletons/" + name + ".onnx"); }
 
 LayerList layers_of(const std::string& text, const LayerOptions& options = {}) {
-  return conv_layers(pagoda::test::graph(text), options);
+  return conv_layers(test::graph(text), options);
 }
 
 ConvLayer only(const std::string& text) { return layers_of(text).layers.at(0); }
@@ -180,7 +178,7 @@ TEST_CASE("layers of one shape are measured once, refused ones say why and run a
   CHECK(rows[2].note == "oneDNN has no Winograd implementation for the layer");
   CHECK_FALSE(prepare_model(list, library, {.algorithm = "winograd", .fall_back = false}).is_whole());
   CHECK_THROWS_WITH_AS(prepare_model(list, library, {.algorithm = "fft"}), doctest::Contains("has no algorithm"),
-                       pagoda::Error);
+                       Error);
 }
 
 TEST_CASE("a wrong result fails") {
@@ -197,9 +195,9 @@ TEST_CASE("a wrong result fails") {
   };
   const LayerList list = layers_of("x:f32[1,4,8,8], w:f32[4,4,3,3]=const -> y = Conv(x, w)");
   CHECK(verification(prepare_model(list, liar, {.algorithm = "reference"}), 1e-3).code ==
-        pagoda::documents::VerificationCode::Fail);
+        documents::VerificationCode::Fail);
   CHECK(verification(prepare_model(list, reference_library(), {.algorithm = "reference"}), 1e-3).code ==
-        pagoda::documents::VerificationCode::Pass);
+        documents::VerificationCode::Pass);
 }
 
 TEST_CASE("cuDNN says without a device what shapes rule out, and that there is none") {
@@ -261,4 +259,4 @@ TEST_CASE("the worker answers what the protocol asks") {
 }
 
 }  // namespace
-}  // namespace conv
+}  // namespace pagoda::tools::conv

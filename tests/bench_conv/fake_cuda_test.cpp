@@ -5,20 +5,20 @@
 #include "conv_study.h"
 #include "support/text_graph.h"
 
-namespace conv {
+namespace pagoda::tools::conv {
 
 TEST_CASE("cuDNN's path gives right results, keeps refusals and counts workspaces") {
   const ConvLibrary library = cudnn_library(0, false);
   REQUIRE(library.unavailable == "");
   CHECK(library.device == "made-up device");
   CHECK(library.version == "9.1.0");
-  const LayerList list = conv_layers(
-      pagoda::test::graph("x:f32[2,4,9,8], v:f32[6,2,3,3]=const, b:f32[6]=const, w:f32[4,6,1,1]=const, "
-                          "u:f32[3,4,3,2]=const, l:f32[1,2,12], k:f32[2,2,3]=const -> "
-                          "a = Conv(x, v, b) {group=2, pads=[1,1,1,1]} @ grouped; c = Conv(a, w) @ pointwise; "
-                          "d = Conv(c, u) {strides=[2,1], dilations=[2,1], pads=[1,0,1,0]} @ strided; "
-                          "e = Conv(l, k) @ line; f = Conv(x, v) {group=2, pads=[0,0,1,1]} @ lopsided"),
-      {});
+  const LayerList list =
+      conv_layers(test::graph("x:f32[2,4,9,8], v:f32[6,2,3,3]=const, b:f32[6]=const, w:f32[4,6,1,1]=const, "
+                              "u:f32[3,4,3,2]=const, l:f32[1,2,12], k:f32[2,2,3]=const -> "
+                              "a = Conv(x, v, b) {group=2, pads=[1,1,1,1]} @ grouped; c = Conv(a, w) @ pointwise; "
+                              "d = Conv(c, u) {strides=[2,1], dilations=[2,1], pads=[1,0,1,0]} @ strided; "
+                              "e = Conv(l, k) @ line; f = Conv(x, v) {group=2, pads=[0,0,1,1]} @ lopsided"),
+                  {});
   REQUIRE(list.layers.size() == 5);
   struct Row {
     const char* algorithm;
@@ -47,4 +47,4 @@ TEST_CASE("cuDNN's path gives right results, keeps refusals and counts workspace
   }
 }
 
-}  // namespace conv
+}  // namespace pagoda::tools::conv

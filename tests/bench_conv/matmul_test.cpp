@@ -8,7 +8,7 @@
 
 #include "pagoda/base/statistics.h"
 
-namespace conv {
+namespace pagoda::tools::conv {
 namespace {
 
 TEST_CASE("the slope has neither launch nor wait in it, and these are said apart") {
@@ -21,8 +21,8 @@ TEST_CASE("the slope has neither launch nor wait in it, and these are said apart
   const Slope slope = measure_slope(together, {.budget_seconds = 1});
   CHECK(slope.n >= 2048);
   CHECK(slope.seconds.size() >= 7);
-  CHECK(pagoda::base::median(slope.seconds) == doctest::Approx(3e-6).epsilon(0.01));
-  CHECK(std::abs(pagoda::base::median(slope.overhead) - 50e-6) < 10e-6);
+  CHECK(base::median(slope.seconds) == doctest::Approx(3e-6).epsilon(0.01));
+  CHECK(std::abs(base::median(slope.overhead) - 50e-6) < 10e-6);
 }
 
 TEST_CASE("operands are the same in every type, and errors are seen") {
@@ -61,4 +61,4 @@ TEST_CASE("oneDNN's products are exact on exact operands") {
 }
 
 }  // namespace
-}  // namespace conv
+}  // namespace pagoda::tools::conv

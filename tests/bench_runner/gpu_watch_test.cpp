@@ -14,65 +14,65 @@ namespace pagoda {
 namespace {
 
 namespace fs = std::filesystem;
-using bench::Chunk;
-using ceilings::TracePoint;
+using tools::bench::Chunk;
+using tools::ceilings::TracePoint;
 
 TEST_CASE("power that rises in a line is integrated exactly, and not at all where samples are missing") {
   // 100 W at 0 s, 10 W/s more: ∫ from a to b = 100 (b − a) + 5 (b² − a²).
   std::vector<TracePoint> line;
   for (int i = 0; i <= 100; ++i) line.push_back({.seconds = 0.1 * i, .watts = 100.0 + i});
-  CHECK(*bench::trapezoid(line, 0, 10) == doctest::Approx(1500));
-  CHECK(*bench::trapezoid(line, 2.03, 7.77) == doctest::Approx(100 * 5.74 + 5 * (7.77 * 7.77 - 2.03 * 2.03)));
-  CHECK(*bench::trapezoid(line, 3.01, 3.02) == doctest::Approx(1.30150));  // within one step
-  CHECK(*bench::trapezoid(line, -0.1, 1) == doctest::Approx(10 + 105));    // the first one holds before it
-  CHECK_FALSE(bench::trapezoid(line, -1, 1));
-  CHECK_FALSE(bench::trapezoid(line, 5, 11));
-  CHECK_FALSE(bench::trapezoid({}, 0, 1));
+  CHECK(*tools::bench::trapezoid(line, 0, 10) == doctest::Approx(1500));
+  CHECK(*tools::bench::trapezoid(line, 2.03, 7.77) == doctest::Approx(100 * 5.74 + 5 * (7.77 * 7.77 - 2.03 * 2.03)));
+  CHECK(*tools::bench::trapezoid(line, 3.01, 3.02) == doctest::Approx(1.30150));  // within one step
+  CHECK(*tools::bench::trapezoid(line, -0.1, 1) == doctest::Approx(10 + 105));    // the first one holds before it
+  CHECK_FALSE(tools::bench::trapezoid(line, -1, 1));
+  CHECK_FALSE(tools::bench::trapezoid(line, 5, 11));
+  CHECK_FALSE(tools::bench::trapezoid({}, 0, 1));
   std::vector<TracePoint> gap = line, silent = line;
   gap.erase(gap.begin() + 40, gap.begin() + 50);
   silent[40].watts = 0;
-  CHECK_FALSE(bench::trapezoid(gap, 0, 10));
-  CHECK(bench::trapezoid(gap, 6, 9));
-  CHECK_FALSE(bench::trapezoid(silent, 0, 10));
+  CHECK_FALSE(tools::bench::trapezoid(gap, 0, 10));
+  CHECK(tools::bench::trapezoid(gap, 6, 9));
+  CHECK_FALSE(tools::bench::trapezoid(silent, 0, 10));
 }
 
 TEST_CASE("warm-up is no part of the energy of a run") {
   const std::vector<Chunk> chunks = {
       {0, 1, 0.0, 900.0, 1}, {1, 2, 900.0, 1000.0, 4}, {2, 3, 1000.0, 1050.0, 10}, {3, 4, 1050.0, 1100.0, 10}};
-  const auto measured = bench::measured_chunks(chunks, 5);
+  const auto measured = tools::bench::measured_chunks(chunks, 5);
   REQUIRE(measured.size() == 2);
-  CHECK(*bench::package_energy(measured).joules == doctest::Approx(5));
-  CHECK(*bench::gpu_energy(measured, {}).joules == doctest::Approx(5));
-  CHECK(bench::gpu_energy(measured, {}).source.starts_with("energy counter"));
+  CHECK(*tools::bench::package_energy(measured).joules == doctest::Approx(5));
+  CHECK(*tools::bench::gpu_energy(measured, {}).joules == doctest::Approx(5));
+  CHECK(tools::bench::gpu_energy(measured, {}).source.starts_with("energy counter"));
 }
 
 TEST_CASE("a counter that wraps, stands still, is missing, or is too slow is no number") {
   std::vector<TracePoint> steady;
   for (int i = 0; i <= 200; ++i) steady.push_back({.seconds = 0.02 * i, .watts = 200});
   const std::vector<Chunk> wrapped = {{0, 1, 65535.0, 3.0, 10}, {1, 2, 3.0, 23.0, 10}};
-  CHECK(*bench::package_energy(wrapped).joules == doctest::Approx(2));
+  CHECK(*tools::bench::package_energy(wrapped).joules == doctest::Approx(2));
   const std::vector<Chunk> still = {{0, 2, 7.0, 7.0, 10}}, none = {{0, 2, {}, {}, 10}},
                            brief = {{0, 0.5, 1.0, 9.0, 10}};
-  CHECK_FALSE(bench::package_energy(none).joules);
-  CHECK(bench::package_energy(none).source.empty());
-  CHECK_FALSE(bench::gpu_energy(none, {}).joules);
-  CHECK(bench::gpu_energy(none, {}).source.empty());
-  CHECK(*bench::gpu_energy(none, steady).joules == doctest::Approx(40));
-  CHECK(bench::gpu_energy(none, steady).source.starts_with("trapezoid"));
-  CHECK_FALSE(bench::gpu_energy(still, {}).joules);
-  CHECK(bench::gpu_energy(still, {}).source.find("did not move") != std::string::npos);
-  CHECK(*bench::gpu_energy(still, steady).joules == doctest::Approx(40));
-  CHECK_FALSE(bench::gpu_energy(brief, steady).joules);
-  CHECK(bench::gpu_energy(brief, steady).source.find("less than a second") != std::string::npos);
-  CHECK_FALSE(bench::gpu_energy({}, steady).joules);
+  CHECK_FALSE(tools::bench::package_energy(none).joules);
+  CHECK(tools::bench::package_energy(none).source.empty());
+  CHECK_FALSE(tools::bench::gpu_energy(none, {}).joules);
+  CHECK(tools::bench::gpu_energy(none, {}).source.empty());
+  CHECK(*tools::bench::gpu_energy(none, steady).joules == doctest::Approx(40));
+  CHECK(tools::bench::gpu_energy(none, steady).source.starts_with("trapezoid"));
+  CHECK_FALSE(tools::bench::gpu_energy(still, {}).joules);
+  CHECK(tools::bench::gpu_energy(still, {}).source.find("did not move") != std::string::npos);
+  CHECK(*tools::bench::gpu_energy(still, steady).joules == doctest::Approx(40));
+  CHECK_FALSE(tools::bench::gpu_energy(brief, steady).joules);
+  CHECK(tools::bench::gpu_energy(brief, steady).source.find("less than a second") != std::string::npos);
+  CHECK_FALSE(tools::bench::gpu_energy({}, steady).joules);
 }
 
 TEST_CASE("devices of NVIDIA have an index") {
-  CHECK(bench::cuda_index("cuda") == 0);
-  CHECK(bench::cuda_index("cuda:3") == 3);
-  CHECK(bench::cuda_index("tensorrt") == 0);
+  CHECK(tools::bench::cuda_index("cuda") == 0);
+  CHECK(tools::bench::cuda_index("cuda:3") == 3);
+  CHECK(tools::bench::cuda_index("tensorrt") == 0);
   for (const char* other : {"", "cpu", "mps", "cuda:", "cuda:x", "cuda:-1", "cuda1"})
-    CHECK_FALSE(bench::cuda_index(other));
+    CHECK_FALSE(tools::bench::cuda_index(other));
 }
 
 TEST_CASE("a run on a GPU has its energy, clock, heat, throttle reasons and driver in its record") {

@@ -14,13 +14,13 @@
 #include "pagoda/present/report.h"
 #include "process.h"
 
-namespace bench {
+namespace pagoda::tools::bench {
 namespace {
 
 namespace fs = std::filesystem;
-using pagoda::documents::Config;
-using pagoda::documents::Result;
-using pagoda::documents::ResultStatus;
+using documents::Config;
+using documents::Result;
+using documents::ResultStatus;
 
 struct Bench {
   Bench() {
@@ -29,8 +29,7 @@ struct Bench {
   }
   ~Bench() { fs::remove_all(folder); }
 
-  pagoda::documents::Result run(pagoda::documents::Config config,
-                                pagoda::measured::Limits limits = {.seconds = 20, .memory_bytes = 0}) const {
+  Result run(Config config, measured::Limits limits = {.seconds = 20, .memory_bytes = 0}) const {
     config.try_emplace("backend", "fake");
     config.try_emplace("measure.budget_seconds", 0.2);
     config.try_emplace("measure.warmup_seconds", 0.2);
@@ -38,11 +37,11 @@ struct Bench {
     all.commands["fake"] = {PAGODA_FAKE_WORKER};
     all.commands["ort"] = {PAGODA_FAKE_WORKER};
     all.commands["missing"] = {"/nowhere/worker"};
-    const pagoda::documents::Experiment experiment{pagoda::documents::key(config), config};
+    const documents::Experiment experiment{documents::key(config), config};
     const auto result = run_experiment(experiment, all, {.limits = limits, .folder = folder, .metadata = {{"m", "1"}}});
     REQUIRE(result);
     // Whatever happened, it can be written and read.
-    return pagoda::documents::parse_result(pagoda::documents::write_result(*result), "line");
+    return documents::parse_result(documents::write_result(*result), "line");
   }
 
   std::string folder = (fs::temp_directory_path() / ("pagoda_run_" + std::to_string(getpid()))).string();
@@ -52,8 +51,8 @@ bool is_alive(pid_t pid) { return ::kill(pid, 0) == 0; }
 
 TEST_CASE("a run that goes well is a record with all that the worker said") {
   const Bench bench;
-  const pagoda::documents::Result r = bench.run({{"batch", std::int64_t{4}}, {"latency", 0.002}, {"layers", true}});
-  CHECK(r.status == pagoda::documents::ResultStatus::Ok);
+  const Result r = bench.run({{"batch", std::int64_t{4}}, {"latency", 0.002}, {"layers", true}});
+  CHECK(r.status == ResultStatus::Ok);
   CHECK(r.reason.empty());
   REQUIRE(r.timing);
   CHECK(r.timing->latency.p50 == 0.002);
@@ -68,7 +67,7 @@ TEST_CASE("a run that goes well is a record with all that the worker said") {
   CHECK(*r.host_peak_bytes > 1e6);
   REQUIRE(r.layers.size() == 2);
   CHECK(r.layers[0].seconds == 0.004);
-  CHECK(r.layers[0].facts == pagoda::base::Settings{{"channels", std::int64_t{3}}});
+  CHECK(r.layers[0].facts == base::Settings{{"channels", std::int64_t{3}}});
   CHECK(r.layers[1].note == "refused");
   CHECK(std::get<std::string>(r.metadata.at("version.fake")) == "1.2");
   CHECK(std::get<std::string>(r.metadata.at("m")) == "1");
@@ -80,27 +79,27 @@ TEST_CASE("a run that goes well is a record with all that the worker said") {
 TEST_CASE("every way to end is told apart") {
   struct Case {
     const char* behave;
-    pagoda::documents::ResultStatus status;
+    ResultStatus status;
     const char* reason;
   };
   // clang-format off
   const Case cases[] = {
-      {"crash",          pagoda::documents::ResultStatus::Failed,       "crashed with signal 11 (Segmentation fault)"},
-      {"hang",           pagoda::documents::ResultStatus::Timeout,      "not done after 1.0 s"},
-      {"eat",            pagoda::documents::ResultStatus::OutOfMemory,  "held "},
-      {"killed",         pagoda::documents::ResultStatus::Killed,       "ended by signal 9 (Killed)"},
-      {"exit",           pagoda::documents::ResultStatus::Failed,       "exited with 3 before it had answered"},
-      {"unavailable",    pagoda::documents::ResultStatus::NotAvailable, "not available: install fake"},
-      {"no_memory_said", pagoda::documents::ResultStatus::OutOfMemory,  "cudaErrorMemoryAllocation"},
-      {"lazy",           pagoda::documents::ResultStatus::Failed,       "the worker made no runs"},
-      {"chatter",        pagoda::documents::ResultStatus::Ok,           ""},
+      {"crash",          ResultStatus::Failed,       "crashed with signal 11 (Segmentation fault)"},
+      {"hang",           ResultStatus::Timeout,      "not done after 1.0 s"},
+      {"eat",            ResultStatus::OutOfMemory,  "held "},
+      {"killed",         ResultStatus::Killed,       "ended by signal 9 (Killed)"},
+      {"exit",           ResultStatus::Failed,       "exited with 3 before it had answered"},
+      {"unavailable",    ResultStatus::NotAvailable, "not available: install fake"},
+      {"no_memory_said", ResultStatus::OutOfMemory,  "cudaErrorMemoryAllocation"},
+      {"lazy",           ResultStatus::Failed,       "the worker made no runs"},
+      {"chatter",        ResultStatus::Ok,           ""},
   };
   // clang-format on
   const Bench bench;
   for (const Case& c : cases) {
     CAPTURE(c.behave);
     const std::int64_t limit = std::string(c.behave) == "eat" ? 100 << 20 : 0;
-    const pagoda::documents::Result r = bench.run({{"behave", c.behave}}, {.seconds = 1, .memory_bytes = limit});
+    const Result r = bench.run({{"behave", c.behave}}, {.seconds = 1, .memory_bytes = limit});
     CHECK(to_string(r.status) == to_string(c.status));
     CHECK(r.reason.rfind(c.reason, 0) == 0);
   }
@@ -108,7 +107,7 @@ TEST_CASE("every way to end is told apart") {
 
 TEST_CASE("the end of standard error is kept, and no more") {
   const Bench bench;
-  const pagoda::documents::Result r = bench.run({{"behave", "crash"}});
+  const Result r = bench.run({{"behave", "crash"}});
   CHECK(r.signal == SIGSEGV);
   CHECK(r.stderr_tail.size() <= 4096);
   CHECK(r.stderr_tail.ends_with("last words\n"));
@@ -116,17 +115,17 @@ TEST_CASE("the end of standard error is kept, and no more") {
 
 TEST_CASE("a worker that cannot be started is not available") {
   const Bench bench;
-  const pagoda::documents::Result r = bench.run({{"backend", "missing"}});
-  CHECK(r.status == pagoda::documents::ResultStatus::NotAvailable);
+  const Result r = bench.run({{"backend", "missing"}});
+  CHECK(r.status == ResultStatus::NotAvailable);
   CHECK(r.reason == "/nowhere/worker: cannot be started: No such file or directory");
-  CHECK(bench.run({{"backend", "tvm"}}).status == pagoda::documents::ResultStatus::NotAvailable);
+  CHECK(bench.run({{"backend", "tvm"}}).status == ResultStatus::NotAvailable);
 }
 
 TEST_CASE("processes that left the group end with the experiment") {
   const Bench bench;
   const std::string file = bench.folder + "/stray.pid";
-  const pagoda::documents::Result r = bench.run({{"behave", "stray"}, {"stray_file", file}});
-  CHECK(r.status == pagoda::documents::ResultStatus::Ok);
+  const Result r = bench.run({{"behave", "stray"}, {"stray_file", file}});
+  CHECK(r.status == ResultStatus::Ok);
   pid_t stray = 0;
   std::ifstream(file) >> stray;
   REQUIRE(stray > 0);
@@ -138,7 +137,7 @@ TEST_CASE("an interrupt ends the worker and leaves no record") {
   const std::string file = bench.folder + "/worker.pid";
   Workers all;
   all.commands["fake"] = {PAGODA_FAKE_WORKER};
-  const pagoda::documents::Config config = {{"backend", "fake"}, {"behave", "hang"}, {"pid_file", file}};
+  const Config config = {{"backend", "fake"}, {"behave", "hang"}, {"pid_file", file}};
   std::thread interrupter([] {
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
     ::kill(::getpid(), SIGINT);
@@ -157,14 +156,14 @@ TEST_CASE("an interrupt ends the worker and leaves no record") {
 TEST_CASE("outputs are held against a reference run") {
   struct Case {
     double scale;
-    pagoda::documents::VerificationCode code;
+    documents::VerificationCode code;
     double error;
   };
-  for (const Case& c : {Case{1, pagoda::documents::VerificationCode::Pass, 0},
-                        Case{1.01, pagoda::documents::VerificationCode::Pass, 0.01},
-                        Case{1.05, pagoda::documents::VerificationCode::Fail, 0.05}}) {
+  for (const Case& c :
+       {Case{1, documents::VerificationCode::Pass, 0}, Case{1.01, documents::VerificationCode::Pass, 0.01},
+        Case{1.05, documents::VerificationCode::Fail, 0.05}}) {
     const Bench bench;
-    const pagoda::documents::Result r =
+    const Result r =
         bench.run({{"backend", "ort"}, {"verify", true}, {"output_scale", c.scale}, {"batch", std::int64_t{1}}});
     REQUIRE(r.verification);
     CHECK(r.verification->code == c.code);
@@ -172,7 +171,7 @@ TEST_CASE("outputs are held against a reference run") {
     CHECK(r.verification->reference == "ort batch=1 device=cpu optimization=disable");
   }
   const Bench bench;
-  CHECK(bench.run({{"verify", true}}).verification->code == pagoda::documents::VerificationCode::NoReference);
+  CHECK(bench.run({{"verify", true}}).verification->code == documents::VerificationCode::NoReference);
 }
 
 OutputTensor tensor(std::vector<double> values, std::vector<std::int64_t> shape) {
@@ -180,31 +179,30 @@ OutputTensor tensor(std::vector<double> values, std::vector<std::int64_t> shape)
 }
 
 TEST_CASE("every reason why outputs cannot be compared has a code") {
-  using pagoda::documents::VerificationCode;
+  using documents::VerificationCode;
   const OutputTensor reference = tensor({1, -1, 2}, {3});
   OutputTensor unreadable = reference;
   unreadable.readable = false;
   struct Case {
     std::vector<OutputTensor> got;
-    pagoda::documents::VerificationCode code;
+    documents::VerificationCode code;
   };
   const Case cases[] = {
-      {{tensor({1, -1, 2}, {3})}, pagoda::documents::VerificationCode::Pass},
-      {{tensor({1, -1, 2.2}, {3})}, pagoda::documents::VerificationCode::Fail},  // 0.2 / 4 = 5 %
-      {{tensor({1, -1, 2.04}, {3})}, pagoda::documents::VerificationCode::Pass},
-      {{}, pagoda::documents::VerificationCode::CountDiffers},
-      {{tensor({1, -1, 2}, {1, 3})}, pagoda::documents::VerificationCode::ShapesDiffer},
-      {{tensor({1, HUGE_VAL, 2}, {3})}, pagoda::documents::VerificationCode::NonFinite},
-      {{tensor({1, std::nan(""), 2}, {3})}, pagoda::documents::VerificationCode::NonFinite},
-      {{unreadable}, pagoda::documents::VerificationCode::UnsupportedOutput},
+      {{tensor({1, -1, 2}, {3})}, documents::VerificationCode::Pass},
+      {{tensor({1, -1, 2.2}, {3})}, documents::VerificationCode::Fail},  // 0.2 / 4 = 5 %
+      {{tensor({1, -1, 2.04}, {3})}, documents::VerificationCode::Pass},
+      {{}, documents::VerificationCode::CountDiffers},
+      {{tensor({1, -1, 2}, {1, 3})}, documents::VerificationCode::ShapesDiffer},
+      {{tensor({1, HUGE_VAL, 2}, {3})}, documents::VerificationCode::NonFinite},
+      {{tensor({1, std::nan(""), 2}, {3})}, documents::VerificationCode::NonFinite},
+      {{unreadable}, documents::VerificationCode::UnsupportedOutput},
   };
   for (const Case& c : cases) CHECK(to_string(compare_outputs(c.got, {reference}, 0.02).code) == to_string(c.code));
-  CHECK(compare_outputs({reference}, {}, 0.02).code == pagoda::documents::VerificationCode::UnsupportedOutput);
+  CHECK(compare_outputs({reference}, {}, 0.02).code == documents::VerificationCode::UnsupportedOutput);
   const auto zeros = compare_outputs({tensor({0, 1}, {2})}, {tensor({0, 0}, {2})}, 0.02);
-  CHECK(zeros.code == pagoda::documents::VerificationCode::Fail);
+  CHECK(zeros.code == documents::VerificationCode::Fail);
   CHECK_FALSE(zeros.error);
-  CHECK(compare_outputs({tensor({0, 0}, {2})}, {tensor({0, 0}, {2})}, 0.02).code ==
-        pagoda::documents::VerificationCode::Pass);
+  CHECK(compare_outputs({tensor({0, 0}, {2})}, {tensor({0, 0}, {2})}, 0.02).code == documents::VerificationCode::Pass);
 }
 
 TEST_CASE("the machine's counters are read from its files, and absent where there are none") {
@@ -217,13 +215,13 @@ TEST_CASE("the machine's counters are read from its files, and absent where ther
   for (const char* part : {"/proc", "/sys/class/powercap/intel-rapl:0", "/sys/class/powercap/intel-rapl:1",
                            "/sys/class/powercap/intel-rapl:0:0", "/sys/class/thermal/thermal_zone0"})
     fs::create_directories(root + part);
-  pagoda::base::write_file(root + "/proc/stat", "cpu  1 2 3 4 5 6 7 250 9 10\ncpu0 1\n");
-  pagoda::base::write_file(root + "/proc/loadavg", "1.50 1 1 1/1 1\n");
-  pagoda::base::write_file(root + "/proc/cpuinfo", "processor\t: 0\ncpu MHz\t\t: 2500.5\n");
-  pagoda::base::write_file(root + "/sys/class/powercap/intel-rapl:0/energy_uj", "3000000\n");
-  pagoda::base::write_file(root + "/sys/class/powercap/intel-rapl:1/energy_uj", "500000\n");
-  pagoda::base::write_file(root + "/sys/class/powercap/intel-rapl:0:0/energy_uj", "777\n");
-  pagoda::base::write_file(root + "/sys/class/thermal/thermal_zone0/temp", "61000\n");
+  base::write_file(root + "/proc/stat", "cpu  1 2 3 4 5 6 7 250 9 10\ncpu0 1\n");
+  base::write_file(root + "/proc/loadavg", "1.50 1 1 1/1 1\n");
+  base::write_file(root + "/proc/cpuinfo", "processor\t: 0\ncpu MHz\t\t: 2500.5\n");
+  base::write_file(root + "/sys/class/powercap/intel-rapl:0/energy_uj", "3000000\n");
+  base::write_file(root + "/sys/class/powercap/intel-rapl:1/energy_uj", "500000\n");
+  base::write_file(root + "/sys/class/powercap/intel-rapl:0:0/energy_uj", "777\n");
+  base::write_file(root + "/sys/class/thermal/thermal_zone0/temp", "61000\n");
   const MachineState some = machine_state(root);
   CHECK(some.steal_seconds == 250.0 / static_cast<double>(sysconf(_SC_CLK_TCK)));
   CHECK(some.load == 1.5);
@@ -234,4 +232,4 @@ TEST_CASE("the machine's counters are read from its files, and absent where ther
 }
 
 }  // namespace
-}  // namespace bench
+}  // namespace pagoda::tools::bench

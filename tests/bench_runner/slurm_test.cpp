@@ -52,17 +52,17 @@ struct Cluster : test::Workshop {
 };
 
 TEST_CASE("numbers of tasks are written as sbatch reads them, split below the largest array") {
-  CHECK(bench::ranges({}) == "");
-  CHECK(bench::ranges({4}) == "4");
-  CHECK(bench::ranges({0, 1, 2, 5, 7, 8}) == "0-2,5,7-8");
-  const auto arrays = bench::split_arrays({0, 3, 4, 5, 11, 12}, 5);
+  CHECK(tools::bench::ranges({}) == "");
+  CHECK(tools::bench::ranges({4}) == "4");
+  CHECK(tools::bench::ranges({0, 1, 2, 5, 7, 8}) == "0-2,5,7-8");
+  const auto arrays = tools::bench::split_arrays({0, 3, 4, 5, 11, 12}, 5);
   REQUIRE(arrays.size() == 3);
   CHECK(arrays[0].tasks == std::vector<std::int64_t>{0, 3, 4});
   CHECK(arrays[1].offset == 5);
   CHECK(arrays[1].tasks == std::vector<std::int64_t>{0});
   CHECK(arrays[2].offset == 10);
   CHECK(arrays[2].tasks == std::vector<std::int64_t>{1, 2});
-  CHECK(bench::split_arrays({}, 5).empty());
+  CHECK(tools::bench::split_arrays({}, 5).empty());
 }
 
 TEST_CASE("--dry-run prints the scripts and touches nothing") {
@@ -177,8 +177,8 @@ TEST_CASE("what cannot be submitted says why") {
       "sbatch",
       "[ -e full ] && { echo 'sbatch: error: QOSMaxSubmitJobPerUserLimit' >&2; exit 1; }; touch full; echo 7");
   CHECK(cluster.run("submit --slurm study.toml -o out").code == 1);
-  REQUIRE(bench::load_submission(cluster.folder + "/out").size() == 1);
-  CHECK(bench::load_submission(cluster.folder + "/out")[0].job == "7");
+  REQUIRE(tools::bench::load_submission(cluster.folder + "/out").size() == 1);
+  CHECK(tools::bench::load_submission(cluster.folder + "/out")[0].job == "7");
   // Not knowing what is queued, nothing is submitted twice.
   cluster.program("squeue", "echo 'slurm_load_jobs error: Unable to contact slurm controller' >&2; exit 1");
   CHECK(cluster.run("submit --slurm study.toml -o out").code == 4);
@@ -218,7 +218,7 @@ TEST_CASE("the memory of a task is what Slurm gave it") {
       else
         ::unsetenv(name);
     }
-    return bench::allocated_bytes();
+    return tools::bench::allocated_bytes();
   };
   CHECK(with("2048", nullptr, nullptr) == std::int64_t{2} << 30);
   CHECK(with(nullptr, "512", "4") == std::int64_t{2} << 30);

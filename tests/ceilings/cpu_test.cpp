@@ -16,7 +16,7 @@
 
 namespace {
 
-using namespace ceilings;
+using namespace pagoda::tools::ceilings;
 namespace fs = std::filesystem;
 
 void write(const fs::path& path, const std::string& text) {

@@ -7,7 +7,7 @@
 
 namespace {
 
-using namespace ceilings;
+using namespace pagoda::tools::ceilings;
 
 constexpr double kPerFlop = 1e-12, kPerByte = 80e-12, kIdle = 60, kActive = 25;
 

@@ -22,6 +22,7 @@
 namespace {
 
 namespace fs = std::filesystem;
+namespace ceilings = pagoda::tools::ceilings;
 
 using pagoda::test::Outcome;
 using pagoda::test::Workshop;

@@ -18,7 +18,7 @@
 
 namespace {
 
-using namespace ceilings;
+using namespace pagoda::tools::ceilings;
 
 constexpr const char* kBus = "0000:01:00.0";
 

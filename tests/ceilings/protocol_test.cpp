@@ -9,7 +9,7 @@
 
 namespace {
 
-using namespace ceilings;
+using namespace pagoda::tools::ceilings;
 
 struct Machine {
   double now = 0;
@@ -199,11 +199,11 @@ TEST_CASE("a budget is kept, shared by all experiments, and progress tells the t
 
 TEST_CASE("a small budget shortens the samples of a long plan, and no other's") {
   const Plan full{.sample_seconds = 0.1, .visits = 6, .min_samples = 24, .budget_seconds = 600, .seconds_each = 12};
-  CHECK(ceilings::budgeted(full, 10, std::nullopt, 7).budget_seconds == 120);
-  CHECK(ceilings::budgeted(full, 90, std::nullopt, 7).sample_seconds == 0.1);
-  CHECK(ceilings::budgeted(full, 90, 600, 7).sample_seconds == 0.1);
-  CHECK(ceilings::budgeted(full, 90, 0.5, 7).sample_seconds == 1e-3);
-  const Plan short_one = ceilings::budgeted(full, 90, 60, 7);
+  CHECK(budgeted(full, 10, std::nullopt, 7).budget_seconds == 120);
+  CHECK(budgeted(full, 90, std::nullopt, 7).sample_seconds == 0.1);
+  CHECK(budgeted(full, 90, 600, 7).sample_seconds == 0.1);
+  CHECK(budgeted(full, 90, 0.5, 7).sample_seconds == 1e-3);
+  const Plan short_one = budgeted(full, 90, 60, 7);
   CHECK(short_one.budget_seconds == 60);
   Machine m;
   std::vector<Experiment> list;

@@ -17,6 +17,7 @@
 
 namespace {
 
+namespace ceilings = pagoda::tools::ceilings;
 using pagoda::test::Outcome;
 using pagoda::test::Workshop;
 

@@ -10,11 +10,11 @@
 #include <nlohmann/json.hpp>
 
 #include "doctor.h"
-#include "files.h"
 #include "support/json_schema.h"
 #include "support/workshop.h"
+#include "system_files.h"
 
-namespace doctor {
+namespace pagoda::tools::doctor {
 namespace {
 
 namespace fs = std::filesystem;
@@ -342,16 +342,16 @@ TEST_CASE("the report for people names the guide, the one for programs follows i
   CHECK(has(text, "not in force: turbo"));
   CHECK(has(text, "0 problems, 1 warning"));
   const auto document = nlohmann::json::parse(findings_json(findings));
-  const auto schema = pagoda::test::schema("doctor");
-  for (const std::string& violation : pagoda::test::violations(document, schema)) CHECK_MESSAGE(false, violation);
+  const auto schema = test::schema("doctor");
+  for (const std::string& violation : test::violations(document, schema)) CHECK_MESSAGE(false, violation);
   CHECK(document["findings"].size() == findings.size());
 }
 
 TEST_CASE("the command line: exit codes of needs, of strictness, of usage") {
   Machine machine;
   machine.quiet().gpu();
-  const pagoda::test::Workshop shop;
-  pagoda::test::Outcome last;
+  const test::Workshop shop;
+  test::Outcome last;
   const auto run = [&](const std::string& arguments) {
     last = shop.shell("'" PAGODA_DOCTOR "' --root '" + machine.root() +
                       "' --nvml '" PAGODA_FAKE_NVML "' --cuda '" PAGODA_FAKE_CUDA "' --python /nonexistent/python " +
@@ -372,4 +372,4 @@ TEST_CASE("the command line: exit codes of needs, of strictness, of usage") {
   CHECK(run("--help") == 0);
 }
 
-}  // namespace doctor
+}  // namespace pagoda::tools::doctor

@@ -19,7 +19,7 @@
 #include "pagoda/measured/record.h"
 #include "support/workshop.h"
 
-namespace profile {
+namespace pagoda::tools::profile {
 namespace {
 
 using Image = std::vector<std::uint8_t>;
@@ -127,11 +127,10 @@ TEST_CASE("an image of any chip decodes without a device; where nothing was coun
   const std::string folder = PAGODA_TEST_BINARY_DIR "/decode";
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder);
-  for (const pagoda::documents::ChipMetrics& family : pagoda::documents::metric_catalogue()) {
+  for (const documents::ChipMetrics& family : documents::metric_catalogue()) {
     CAPTURE(family.family);
     const HostChip chip(library(), family.family);
-    const pagoda::documents::MetricPlan plan =
-        pagoda::documents::plan_metrics(family, pagoda::documents::MetricMode::Quick);
+    const documents::MetricPlan plan = documents::plan_metrics(family, documents::MetricMode::Quick);
     const std::vector<std::string>& metrics = plan.groups.front().metrics;
     const auto counters = raw_counters(chip.config(metrics), 1);
     REQUIRE(counters.size() > 1);
@@ -159,8 +158,8 @@ TEST_CASE("an image of any chip decodes without a device; where nothing was coun
     const auto constants = chip.evaluate(image, 1, plan.constants);
     for (const double constant : constants[0]) CHECK_FALSE(constant > 0);
     // What becomes of such values: unknown, and never 0.
-    const auto measured = pagoda::measured::profile::measured_of(
-        {{pagoda::measured::profile::parse_record(record + "\n" + launch + "\nend\t1\n", "record")}}, family,
+    const auto measured = measured::profile::measured_of(
+        {{measured::profile::parse_record(record + "\n" + launch + "\nend\t1\n", "record")}}, family,
         {.mode = "quick"});
     REQUIRE(measured.kernels.size() == 1);
     CHECK_FALSE(measured.kernels[0].seconds.has_value());
@@ -171,7 +170,7 @@ TEST_CASE("an image of any chip decodes without a device; where nothing was coun
         .write(reinterpret_cast<const char*>(image.data()), static_cast<std::streamsize>(image.size()));
     std::ofstream(path + ".txt") << notes;
   }
-  const pagoda::test::Workshop shop;
+  const test::Workshop shop;
   const auto run = [&](const std::string& arguments) {
     return shop.shell("'" PAGODA_METRICS "' --decode " + arguments).code;
   };
@@ -188,4 +187,4 @@ TEST_CASE("an image of any chip decodes without a device; where nothing was coun
 }
 
 }  // namespace
-}  // namespace profile
+}  // namespace pagoda::tools::profile

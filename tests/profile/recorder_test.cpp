@@ -12,16 +12,16 @@
 #include <stdexcept>
 #include <thread>
 
-#include "pagoda/measured/record.h"
 #include "pagoda/base/record_line.h"
+#include "pagoda/measured/record.h"
 #include "support/files.h"
 
-namespace profile {
+namespace pagoda::tools::profile {
 namespace {
 
-using pagoda::base::escaped;
-using pagoda::measured::profile::parse_record;
-using pagoda::measured::profile::ProcessRecord;
+using base::escaped;
+using measured::profile::parse_record;
+using measured::profile::ProcessRecord;
 
 // Lines as a record of its own.
 class Lines : public RecordSink {
@@ -437,7 +437,7 @@ class TestFolder {
   std::vector<ProcessRecord> records() const {
     std::vector<ProcessRecord> all;
     for (const auto& entry : std::filesystem::directory_iterator(path_))
-      all.push_back(parse_record(pagoda::test::read_file(entry.path().string()), entry.path().string()));
+      all.push_back(parse_record(test::read_file(entry.path().string()), entry.path().string()));
     return all;
   }
 
@@ -530,4 +530,4 @@ TEST_CASE("settings read back as they were written, whatever is in them") {
 }
 
 }  // namespace
-}  // namespace profile
+}  // namespace pagoda::tools::profile

@@ -19,8 +19,8 @@
 namespace pagoda::measured::profile {
 namespace {
 
-using ::profile::NcuFailure, ::profile::NcuOutcome, ::profile::run_ncu, ::profile::run_ncu_study,
-    ::profile::study_exit_code;
+using tools::profile::NcuFailure, tools::profile::NcuOutcome, tools::profile::run_ncu, tools::profile::run_ncu_study,
+    tools::profile::study_exit_code;
 
 namespace fs = std::filesystem;
 using test::read_file;

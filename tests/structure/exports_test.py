@@ -50,8 +50,9 @@ def mangled(option, files):
 
 def has_source(path, root):
     """Whether the source of an object is still there: a build folder keeps those of files that moved."""
-    source = str(path).partition(".dir/")[2].removesuffix(".o")
-    return bool(list(root.glob(f"tools/**/{source}"))) or not source.endswith(".cpp")
+    target_folder, _, rest = str(path).partition("CMakeFiles/")
+    source = rest.partition(".dir/")[2].removesuffix(".o")
+    return any(root.glob(f"tools/**/{source}")) or pathlib.Path(target_folder, source).exists()
 
 
 def main():

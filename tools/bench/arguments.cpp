@@ -1,5 +1,6 @@
 // Flags and studies into one description of what to run.
 #include "arguments.h"
+#include "system_files.h"
 #include "tool.h"
 
 #include <CLI/CLI.hpp>
@@ -9,11 +10,11 @@
 #include <cstdlib>
 #include <filesystem>
 
-namespace bench {
+namespace pagoda::tools::bench {
 namespace {
 
-using pagoda::base::Setting;
-using pagoda::measured::Axis;
+using base::Setting;
+using measured::Axis;
 
 constexpr const char* kExamples = R"(Examples:
   pagoda-bench run resnet50.onnx --backend ort --batch 1,8 --optimization disable,all -o out
@@ -58,7 +59,7 @@ constexpr AxisFlag kAxisFlags[] = {
 // clang-format on
 
 // true, false, an integer, a number, or a text.
-pagoda::base::Setting plain(const std::string& text) {
+Setting plain(const std::string& text) {
   if (text == "true" || text == "false") return text == "true";
   std::int64_t integer = 0;
   double real = 0;
@@ -68,9 +69,9 @@ pagoda::base::Setting plain(const std::string& text) {
   return text;
 }
 
-pagoda::base::Setting axis_value(const AxisFlag& flag, const std::string& text) {
+Setting axis_value(const AxisFlag& flag, const std::string& text) {
   if (!flag.is_integer) return text;
-  const pagoda::base::Setting value = plain(text);
+  const Setting value = plain(text);
   const auto* integer = std::get_if<std::int64_t>(&value);
   if (!integer || *integer < 1)
     throw CLI::ValidationError(flag.flag, "found " + text + ", expected integers of at least 1");
@@ -83,13 +84,6 @@ std::pair<std::string, std::string> named(const std::string& text, const char* f
   if (equals == std::string::npos || equals == 0)
     throw CLI::ValidationError(flag, "found \"" + text + "\", expected NAME=VALUE");
   return {text.substr(0, equals), text.substr(equals + 1)};
-}
-
-std::vector<std::string> words(const std::string& text) {
-  std::vector<std::string> result;
-  std::istringstream stream(text);
-  for (std::string word; stream >> word;) result.push_back(word);
-  return result;
 }
 
 std::string environment(const char* name, const std::string& otherwise) {
@@ -117,23 +111,23 @@ struct RunFlags {
   bool layers = false, verify = false, sanity = false, quick = false, full = false;
 };
 
-pagoda::measured::Study study_of_flags(const RunFlags& flags) {
-  pagoda::measured::Study study;
+measured::Study study_of_flags(const RunFlags& flags) {
+  measured::Study study;
   study.name = "command line";
-  std::vector<pagoda::measured::Axis> block;
+  std::vector<Axis> block;
   if (!flags.targets.empty()) {
-    pagoda::measured::Axis models{"model", {}};
+    Axis models{"model", {}};
     for (const std::string& target : flags.targets) models.second.emplace_back(target);
     block.push_back(std::move(models));
   }
   for (std::size_t i = 0; i < std::size(kAxisFlags); ++i) {
     if (flags.axes[i].empty()) continue;
-    pagoda::measured::Axis axis{kAxisFlags[i].axis, {}};
+    Axis axis{kAxisFlags[i].axis, {}};
     for (const std::string& text : flags.axes[i]) axis.second.push_back(axis_value(kAxisFlags[i], text));
     block.push_back(std::move(axis));
   }
   if (!flags.command.empty()) block.push_back({"command", {flags.command}});
-  std::map<std::string, std::vector<pagoda::base::Setting>> options;
+  std::map<std::string, std::vector<Setting>> options;
   for (const std::string& text : flags.sets) {
     const auto [name, value] = named(text, "--set");
     options[name].push_back(plain(value));
@@ -203,15 +197,14 @@ void finish_study(const RunFlags& flags, Arguments& arguments) {
     for (std::size_t i = 0; i < std::size(kAxisFlags); ++i)
       if (!flags.axes[i].empty())
         throw CLI::ValidationError(kAxisFlags[i].flag, "the study's lists say that; use --filter");
-    arguments.study = pagoda::measured::load_study(flags.targets[0]);
+    arguments.study = measured::load_study(flags.targets[0]);
   } else {
     arguments.study = study_of_flags(flags);
     const auto& block = arguments.study.blocks[0];
-    if (std::none_of(block.begin(), block.end(),
-                     [](const pagoda::measured::Axis& axis) { return axis.first == "backend"; }))
+    if (std::none_of(block.begin(), block.end(), [](const Axis& axis) { return axis.first == "backend"; }))
       throw CLI::ValidationError("--backend", "say what is to run the models: ort, torch, cmd, conv");
   }
-  pagoda::measured::Study& study = arguments.study;
+  measured::Study& study = arguments.study;
   for (const std::string& text : flags.workers) {
     const auto [name, command] = named(text, "--worker");
     study.backends[name].command = words(command);
@@ -223,11 +216,11 @@ void finish_study(const RunFlags& flags, Arguments& arguments) {
   if (flags.half_width) study.measure.half_width = *flags.half_width;
   if (flags.warmup) study.measure.warmup_seconds = *flags.warmup;
   if (flags.timeout) study.limits.seconds = *flags.timeout;
-  if (!flags.memory.empty()) study.limits.memory_bytes = pagoda::measured::parse_bytes(flags.memory, "--memory-limit");
+  if (!flags.memory.empty()) study.limits.memory_bytes = measured::parse_bytes(flags.memory, "--memory-limit");
   study.layers |= flags.layers;
   study.verify |= flags.verify;
-  if (flags.sanity) arguments.selection.stage = pagoda::measured::Stage::Sanity;
-  if (flags.quick) arguments.selection.stage = pagoda::measured::Stage::Quick;
+  if (flags.sanity) arguments.selection.stage = measured::Stage::Sanity;
+  if (flags.quick) arguments.selection.stage = measured::Stage::Quick;
   if (arguments.folder.empty() && !arguments.list && !arguments.dry_run)
     throw CLI::ValidationError("--output", "say where results go: -o DIR");
 }
@@ -272,7 +265,7 @@ std::optional<Arguments> parse_arguments(int argc, char** argv) {
       ->check(CLI::NonNegativeNumber);
   task->add_option("--retry", arguments.retry, "run again records of these statuses")->delimiter(',');
   task->add_option("--threshold", arguments.threshold, "mean relative error that verification allows");
-  if (!pagoda::tools::parse(app, argc, argv)) return std::nullopt;
+  if (!parse(app, argc, argv)) return std::nullopt;
   if (*run || *submit) finish_study(flags, arguments);
   arguments.command = *run      ? Command::Run
                       : *status ? Command::Status
@@ -283,4 +276,4 @@ std::optional<Arguments> parse_arguments(int argc, char** argv) {
   return arguments;
 }
 
-}  // namespace bench
+}  // namespace pagoda::tools::bench

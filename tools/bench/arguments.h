@@ -9,14 +9,14 @@
 #include "pagoda/measured/study.h"
 #include "slurm.h"
 
-namespace bench {
+namespace pagoda::tools::bench {
 
 enum class Command { Run, Status, One, Worker, Task, Submit };
 
 struct Arguments {
   Command command = Command::Run;
-  pagoda::measured::Study study;
-  pagoda::measured::Selection selection;
+  measured::Study study;
+  measured::Selection selection;
   bool list = false, dry_run = false, strict = false, resume = true;
   std::vector<std::string> retry;
   double threshold = 0.02;
@@ -29,7 +29,7 @@ struct Arguments {
   SlurmOptions slurm;          // submit
 };
 
-// Empty after --help or --version. Throws UsageError, CLI::ParseError, or pagoda::Error where a study is none.
+// Empty after --help or --version. Throws UsageError, CLI::ParseError, or Error where a study is none.
 std::optional<Arguments> parse_arguments(int argc, char** argv);
 
-}  // namespace bench
+}  // namespace pagoda::tools::bench

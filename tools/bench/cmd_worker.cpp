@@ -11,10 +11,10 @@
 #include "pagoda/documents/experiment.h"
 #include "session.h"
 
-namespace bench {
+namespace pagoda::tools::bench {
 namespace {
 
-using pagoda::documents::Config;
+using documents::Config;
 
 void answer(const Json& event) { std::cout << event.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl; }
 
@@ -44,7 +44,7 @@ struct Finished {
 // The command is a line for the shell, as its user wrote it.
 Finished execute(const std::string& command) {
   const auto start = std::chrono::steady_clock::now();
-  const pagoda::base::Output output = pagoda::base::run_and_capture({"/bin/sh", "-c", command});
+  const base::Output output = base::run_and_capture({"/bin/sh", "-c", command});
   return {.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(),
           .printed = output.out,
           .failure = output.end.succeeded() ? "" : to_string(output.end)};
@@ -110,4 +110,4 @@ int cmd_worker() {
   return 0;
 }
 
-}  // namespace bench
+}  // namespace pagoda::tools::bench

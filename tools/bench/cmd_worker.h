@@ -1,9 +1,9 @@
 // The backend cmd: any command, timed as a whole process or by what it prints.
 #pragma once
 
-namespace bench {
+namespace pagoda::tools::bench {
 
 // Speaks the workers' protocol on standard input and output until told to quit. Returns the exit code.
 int cmd_worker();
 
-}  // namespace bench
+}  // namespace pagoda::tools::bench

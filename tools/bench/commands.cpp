@@ -14,10 +14,8 @@
 #include "study_run.h"
 #include "tool.h"
 
-namespace bench {
+namespace pagoda::tools::bench {
 namespace {
-
-using namespace pagoda::tools;
 
 constexpr int kInterrupted = 130;  // as a shell says it
 // Slurm ends the processes of a job within moments of each other.
@@ -25,7 +23,7 @@ constexpr double kGraceSeconds = 3;
 
 std::string self() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
 
-RunOptions run_options(const Arguments& arguments, const pagoda::measured::Limits& limits, const std::string& folder) {
+RunOptions run_options(const Arguments& arguments, const measured::Limits& limits, const std::string& folder) {
   RunOptions options;
   options.limits = limits;
   // Nine tenths: the rest is the system's, which must go on to write the record.
@@ -37,27 +35,27 @@ RunOptions run_options(const Arguments& arguments, const pagoda::measured::Limit
   return options;
 }
 
-void list(const pagoda::measured::Plan& plan, const std::vector<pagoda::documents::Experiment>& experiments) {
-  for (const pagoda::documents::Experiment& e : experiments)
-    std::cout << e.key << "  " << pagoda::base::printable(pagoda::documents::label(e.config)) << '\n';
-  for (const pagoda::measured::Unsupported& u : plan.unsupported)
-    std::cout << "unsupported  " << pagoda::base::printable(pagoda::documents::label(u.config)) << ": "
-              << pagoda::base::printable(u.reason) << '\n';
+void list(const measured::Plan& plan, const std::vector<documents::Experiment>& experiments) {
+  for (const documents::Experiment& e : experiments)
+    std::cout << e.key << "  " << base::printable(documents::label(e.config)) << '\n';
+  for (const measured::Unsupported& u : plan.unsupported)
+    std::cout << "unsupported  " << base::printable(documents::label(u.config)) << ": " << base::printable(u.reason)
+              << '\n';
   std::cout << experiments.size() << " experiments, " << plan.unsupported.size() << " unsupported\n";
 }
 
-std::map<std::string, std::vector<std::string>> commands_of(const pagoda::measured::Study& study) {
+std::map<std::string, std::vector<std::string>> commands_of(const measured::Study& study) {
   std::map<std::string, std::vector<std::string>> commands;
   for (const auto& [name, backend] : study.backends) commands[name] = backend.command;
   return commands;
 }
 
-PlanFile plan_file(const Arguments& arguments, const pagoda::measured::Plan& plan,
-                   std::vector<pagoda::documents::Experiment> experiments) {
-  for (const pagoda::measured::Unsupported& u : plan.unsupported)
-    std::cerr << "pagoda-bench: not run: " << pagoda::base::printable(pagoda::documents::label(u.config)) << ": "
-              << pagoda::base::printable(u.reason) << '\n';
-  if (experiments.empty()) throw pagoda::Error("there is nothing to run; --list says what was asked for");
+PlanFile plan_file(const Arguments& arguments, const measured::Plan& plan,
+                   std::vector<documents::Experiment> experiments) {
+  for (const measured::Unsupported& u : plan.unsupported)
+    std::cerr << "pagoda-bench: not run: " << base::printable(documents::label(u.config)) << ": "
+              << base::printable(u.reason) << '\n';
+  if (experiments.empty()) throw Error("there is nothing to run; --list says what was asked for");
   return {.name = arguments.study.name,
           .experiments = std::move(experiments),
           .unsupported = plan.unsupported,
@@ -74,9 +72,9 @@ std::string text_of(double number) {
 }  // namespace
 
 int run_command(const Arguments& arguments) {
-  pagoda::measured::Plan plan = pagoda::measured::expand(arguments.study);
-  pagoda::measured::select(plan, arguments.selection);
-  std::vector<pagoda::documents::Experiment> experiments = pagoda::measured::order(plan, arguments.study);
+  measured::Plan plan = measured::expand(arguments.study);
+  measured::select(plan, arguments.selection);
+  std::vector<documents::Experiment> experiments = measured::order(plan, arguments.study);
   if (arguments.list) {
     list(plan, experiments);
     return kDone;
@@ -84,16 +82,15 @@ int run_command(const Arguments& arguments) {
   if (arguments.dry_run) {
     if (!arguments.folder.empty() && arguments.resume && std::filesystem::exists(arguments.folder)) {
       std::set<std::string> done;
-      for (const pagoda::documents::Result& r : pagoda::documents::load_results(arguments.folder).results)
-        done.insert(r.key);
-      std::erase_if(experiments, [&](const pagoda::documents::Experiment& e) { return done.contains(e.key); });
+      for (const documents::Result& r : documents::load_results(arguments.folder).results) done.insert(r.key);
+      std::erase_if(experiments, [&](const documents::Experiment& e) { return done.contains(e.key); });
     }
     list(plan, experiments);
     return kDone;
   }
   const PlanFile file = plan_file(arguments, plan, std::move(experiments));
   std::filesystem::create_directories(arguments.folder);
-  pagoda::base::write_file(arguments.folder + "/plan.json", write_plan(file));
+  base::write_file(arguments.folder + "/plan.json", write_plan(file));
   watch_interrupts();
   const StudyOutcome outcome =
       run_study(file, workers(arguments.study, arguments.python, arguments.worker_scripts, self()),
@@ -101,35 +98,34 @@ int run_command(const Arguments& arguments) {
                  .resume = arguments.resume,
                  .retry = {arguments.retry.begin(), arguments.retry.end()},
                  .run = run_options(arguments, arguments.study.limits, arguments.folder + "/work")});
-  const pagoda::documents::ResultSet results = pagoda::documents::load_results(arguments.folder);
+  const documents::ResultSet results = documents::load_results(arguments.folder);
   std::cout << status_text(file, results);
   if (outcome.interrupted) {
     std::cerr << "pagoda-bench: interrupted; the same command goes on\n";
     return kInterrupted;
   }
-  const pagoda::measured::StudyStatus status = pagoda::measured::study_status(file.experiments, results);
+  const measured::StudyStatus status = measured::study_status(file.experiments, results);
   return arguments.strict && status.ok < status.total ? kPartial : kDone;
 }
 
 int one_command(const Arguments& arguments) {
-  pagoda::documents::Experiment experiment;
-  experiment.config = pagoda::documents::parse_config(arguments.config, "--config");
-  if (const auto reason = pagoda::measured::unsupported_reason(experiment.config, arguments.study))
-    throw pagoda::Error(*reason);
-  experiment.key = pagoda::documents::key(experiment.config);
+  documents::Experiment experiment;
+  experiment.config = documents::parse_config(arguments.config, "--config");
+  if (const auto reason = measured::unsupported_reason(experiment.config, arguments.study)) throw Error(*reason);
+  experiment.key = documents::key(experiment.config);
   watch_interrupts();
   const bool keeps = !arguments.folder.empty();
   const std::string folder =
       keeps ? arguments.folder + "/work"
             : (std::filesystem::temp_directory_path() / ("pagoda-bench-" + std::to_string(::getpid()))).string();
-  const std::optional<pagoda::documents::Result> result =
+  const std::optional<documents::Result> result =
       run_experiment(experiment, workers(arguments.study, arguments.python, arguments.worker_scripts, self()),
                      run_options(arguments, arguments.study.limits, folder));
   if (!keeps) std::filesystem::remove_all(folder);
   if (!result) return kInterrupted;
-  if (keeps) pagoda::documents::append_result(arguments.folder + "/results.jsonl", *result);
-  std::cout << pagoda::documents::write_result(*result) << '\n';
-  return result->status == pagoda::documents::ResultStatus::Ok ? kDone : kPartial;
+  if (keeps) documents::append_result(arguments.folder + "/results.jsonl", *result);
+  std::cout << documents::write_result(*result) << '\n';
+  return result->status == documents::ResultStatus::Ok ? kDone : kPartial;
 }
 
 // One task of a cluster: the experiment of that index, its record in a file of its own, so that a shared folder needs
@@ -138,10 +134,10 @@ int task_command(const Arguments& arguments) {
   PlanFile plan = load_plan(arguments.folder);
   const auto index = static_cast<std::size_t>(arguments.task);
   if (index >= plan.experiments.size())
-    throw pagoda::Error("--index: found " + std::to_string(index) + ", the plan has " +
-                        std::to_string(plan.experiments.size()) + " experiments, from 0");
+    throw Error("--index: found " + std::to_string(index) + ", the plan has " +
+                std::to_string(plan.experiments.size()) + " experiments, from 0");
   plan.experiments = {plan.experiments[index]};
-  pagoda::measured::Study study;
+  measured::Study study;
   for (const auto& [name, command] : plan.backends) study.backends[name].command = command;
   watch_interrupts();
   const StudyOutcome outcome =
@@ -155,9 +151,9 @@ int task_command(const Arguments& arguments) {
 }
 
 int submit_command(const Arguments& arguments) {
-  pagoda::measured::Plan plan = pagoda::measured::expand(arguments.study);
-  pagoda::measured::select(plan, arguments.selection);
-  std::vector<pagoda::documents::Experiment> experiments = pagoda::measured::order(plan, arguments.study);
+  measured::Plan plan = measured::expand(arguments.study);
+  measured::select(plan, arguments.selection);
+  std::vector<documents::Experiment> experiments = measured::order(plan, arguments.study);
   if (arguments.list) {
     list(plan, experiments);
     return kDone;
@@ -192,10 +188,10 @@ int submit_command(const Arguments& arguments) {
 
 int status_command(const Arguments& arguments) {
   const PlanFile plan = load_plan(arguments.folder);
-  std::cout << status_text(plan, pagoda::documents::load_results(arguments.folder));
+  std::cout << status_text(plan, documents::load_results(arguments.folder));
   if (const std::vector<SlurmArray> arrays = load_submission(arguments.folder); !arrays.empty())
     std::cout << slurm_text(arrays, has_record(plan, arguments.folder, {}));
   return kDone;
 }
 
-}  // namespace bench
+}  // namespace pagoda::tools::bench

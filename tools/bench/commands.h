@@ -3,7 +3,7 @@
 
 #include "arguments.h"
 
-namespace bench {
+namespace pagoda::tools::bench {
 
 int run_command(const Arguments& arguments);
 int one_command(const Arguments& arguments);
@@ -11,4 +11,4 @@ int task_command(const Arguments& arguments);
 int submit_command(const Arguments& arguments);
 int status_command(const Arguments& arguments);
 
-}  // namespace bench
+}  // namespace pagoda::tools::bench

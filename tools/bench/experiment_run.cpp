@@ -14,21 +14,22 @@
 #include "outputs.h"
 #include "pagoda/present/report.h"
 #include "session.h"
+#include "tool.h"
 
-namespace bench {
+namespace pagoda::tools::bench {
 namespace {
 
-using pagoda::documents::Config;
-using pagoda::documents::is_set;
-using pagoda::documents::Result;
-using pagoda::documents::ResultStatus;
-using pagoda::documents::text_of;
-using pagoda::documents::Verification;
-using pagoda::documents::VerificationCode;
+using documents::Config;
+using documents::is_set;
+using documents::Result;
+using documents::ResultStatus;
+using documents::text_of;
+using documents::Verification;
+using documents::VerificationCode;
 
 std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
-pagoda::base::Settings settings_from(const Json& json, const char* subject) {
-  return pagoda::documents::parse_config(dump(json), subject);
+base::Settings settings_from(const Json& json, const char* subject) {
+  return documents::parse_config(dump(json), subject);
 }
 
 std::optional<double> number(const Json& object, const char* name) {
@@ -41,34 +42,27 @@ std::string text(const Json& object, const char* name) {
   return it != object.end() && it->is_string() ? it->get<std::string>() : std::string();
 }
 
-Json prepare_request(const pagoda::documents::Config& config, const std::string& folder) {
-  return {{"op", "prepare"},
-          {"protocol", 1},
-          {"config", Json::parse(pagoda::documents::canonical(config))},
-          {"folder", folder}};
+Json prepare_request(const Config& config, const std::string& folder) {
+  return {
+      {"op", "prepare"}, {"protocol", 1}, {"config", Json::parse(documents::canonical(config))}, {"folder", folder}};
 }
 
 // The model's options of timing, back from the config.
-pagoda::base::TimingOptions timing_options(const pagoda::documents::Config& config) {
-  pagoda::base::TimingOptions options;
-  options.budget_seconds =
-      pagoda::documents::number_of(config, "measure.budget_seconds").value_or(options.budget_seconds);
-  options.half_width = pagoda::documents::number_of(config, "measure.half_width").value_or(options.half_width);
-  options.warmup_seconds =
-      pagoda::documents::number_of(config, "measure.warmup_seconds").value_or(options.warmup_seconds);
-  options.settle = pagoda::documents::number_of(config, "measure.settle").value_or(options.settle);
-  options.min_iterations =
-      pagoda::documents::integer_of(config, "measure.min_iterations").value_or(options.min_iterations);
-  options.max_iterations =
-      pagoda::documents::integer_of(config, "measure.max_iterations").value_or(options.max_iterations);
+base::TimingOptions timing_options(const Config& config) {
+  base::TimingOptions options;
+  options.budget_seconds = documents::number_of(config, "measure.budget_seconds").value_or(options.budget_seconds);
+  options.half_width = documents::number_of(config, "measure.half_width").value_or(options.half_width);
+  options.warmup_seconds = documents::number_of(config, "measure.warmup_seconds").value_or(options.warmup_seconds);
+  options.settle = documents::number_of(config, "measure.settle").value_or(options.settle);
+  options.min_iterations = documents::integer_of(config, "measure.min_iterations").value_or(options.min_iterations);
+  options.max_iterations = documents::integer_of(config, "measure.max_iterations").value_or(options.max_iterations);
   return options;
 }
 
 double steady_seconds() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
 
 // Times the model; what the machine counted meanwhile goes into the record, too. `gpu` empty: it runs on processors.
-void time_model(Session& session, const pagoda::documents::Config& config, std::optional<int> gpu,
-                pagoda::documents::Result& result) {
+void time_model(Session& session, const Config& config, std::optional<int> gpu, Result& result) {
   std::optional<GpuWatch> watch;
   if (gpu) watch.emplace(*gpu);
   const auto joules = [&] { return watch ? watch->nvml().joules() : package_joules(); };
@@ -90,7 +84,7 @@ void time_model(Session& session, const pagoda::documents::Config& config, std::
     chunks.push_back(chunk);
     return seconds;
   };
-  const pagoda::base::Timing timing = pagoda::base::time_runs(run, timing_options(config));
+  const base::Timing timing = base::time_runs(run, timing_options(config));
   if (timing.latency.n == 0) throw Ended{End::Line, {{"event", "error"}, {"message", "the worker made no runs"}}};
   result.timing = timing;
   result.clock = clock;
@@ -118,17 +112,17 @@ void time_model(Session& session, const pagoda::documents::Config& config, std::
   result.energy_source = energy.source;
 }
 
-void read_layers(Session& session, pagoda::documents::Result& result) {
+void read_layers(Session& session, Result& result) {
   const Json answer = session.ask_if_known({{"op", "layers"}}, "layers");
   const auto list = answer.find("layers");
   if (list == answer.end() || !list->is_array()) return;
   for (const Json& entry : *list) {
     if (!entry.is_object()) continue;
-    pagoda::documents::LayerTime layer{.name = text(entry, "name"),
-                                       .op_type = text(entry, "op_type"),
-                                       .seconds = number(entry, "seconds"),
-                                       .facts = {},
-                                       .note = text(entry, "note")};
+    documents::LayerTime layer{.name = text(entry, "name"),
+                               .op_type = text(entry, "op_type"),
+                               .seconds = number(entry, "seconds"),
+                               .facts = {},
+                               .note = text(entry, "note")};
     if (const auto facts = entry.find("facts"); facts != entry.end())
       layer.facts = settings_from(*facts, "layers of the worker");
     result.layers.push_back(std::move(layer));
@@ -144,45 +138,44 @@ bool is_crash(int signal) {
   return false;
 }
 
-void say(pagoda::documents::Result& result, pagoda::documents::ResultStatus status, std::string reason) {
+void say(Result& result, ResultStatus status, std::string reason) {
   result.status = status;
   result.reason = std::move(reason);
 }
 
 // What an early end means; false: interrupted.
-bool explain(const Ended& ended, const Exit& exit, const pagoda::measured::Limits& limits, std::int64_t seen,
-             pagoda::documents::Result& result) {
+bool explain(const Ended& ended, const Exit& exit, const measured::Limits& limits, std::int64_t seen, Result& result) {
   switch (ended.end) {
     case End::Interrupted:
       return false;
     case End::Timeout:
-      say(result, pagoda::documents::ResultStatus::Timeout, "not done after " + dump(Json(limits.seconds)) + " s");
+      say(result, ResultStatus::Timeout, "not done after " + dump(Json(limits.seconds)) + " s");
       return true;
     case End::Memory:
-      say(result, pagoda::documents::ResultStatus::OutOfMemory,
+      say(result, ResultStatus::OutOfMemory,
           "held " + std::to_string(seen) + " bytes, the limit is " + std::to_string(limits.memory_bytes));
       return true;
     case End::Line: {
       const std::string event = text(ended.event, "event"), message = text(ended.event, "message");
       if (event != "error")
-        say(result, pagoda::documents::ResultStatus::NotAvailable, message);
+        say(result, ResultStatus::NotAvailable, message);
       else if (text(ended.event, "kind") == "out_of_memory")
-        say(result, pagoda::documents::ResultStatus::OutOfMemory, message);
+        say(result, ResultStatus::OutOfMemory, message);
       else
-        say(result, pagoda::documents::ResultStatus::Failed, message);
+        say(result, ResultStatus::Failed, message);
       return true;
     }
     case End::Closed:
       break;
   }
   if (exit.signal && is_crash(*exit.signal))
-    say(result, pagoda::documents::ResultStatus::Failed, "crashed with " + signal_text(*exit.signal));
+    say(result, ResultStatus::Failed, "crashed with " + signal_text(*exit.signal));
   else if (exit.signal && exit.kernel_out_of_memory)
-    say(result, pagoda::documents::ResultStatus::OutOfMemory, "killed by the kernel for want of memory");
+    say(result, ResultStatus::OutOfMemory, "killed by the kernel for want of memory");
   else if (exit.signal)
-    say(result, pagoda::documents::ResultStatus::Killed, "ended by " + signal_text(*exit.signal));
+    say(result, ResultStatus::Killed, "ended by " + signal_text(*exit.signal));
   else
-    say(result, pagoda::documents::ResultStatus::Failed,
+    say(result, ResultStatus::Failed,
         "exited with " + std::to_string(exit.code.value_or(-1)) + " before it had answered");
   return true;
 }
@@ -193,25 +186,24 @@ struct Reference {
   std::string failure;  // empty: there are outputs
 };
 
-Reference reference_outputs(const pagoda::documents::Config& config, const Workers& workers, const RunOptions& options,
-                            bool& stopped) {
-  const std::string folder = options.folder + "/references/" + pagoda::documents::key(config);
+Reference reference_outputs(const Config& config, const Workers& workers, const RunOptions& options, bool& stopped) {
+  const std::string folder = options.folder + "/references/" + documents::key(config);
   const std::string index = folder + "/outputs.json";
   Reference reference;
   try {
     if (!std::filesystem::exists(index)) {
       std::filesystem::create_directories(folder);
-      Session session(workers.commands.at(pagoda::documents::text_of(config, "backend")),
+      Session session(workers.commands.at(text_of(config, "backend")),
                       {options.limits.seconds, options.limits.memory_bytes});
       Ended ended;
       try {
         session.ask(prepare_request(config, folder), "ready");
         const Json event = session.ask({{"op", "outputs"}, {"path", folder + "/outputs.bin"}}, "outputs");
         session.finish(false);
-        pagoda::base::write_file(index, dump(event));
+        base::write_file(index, dump(event));
       } catch (const Ended& early) {
         const Exit exit = session.finish(early.end != End::Closed);
-        pagoda::documents::Result why;
+        Result why;
         stopped = !explain(early, exit, options.limits, session.process().seen_bytes(), why);
         reference.failure = why.reason;
         return reference;
@@ -226,9 +218,8 @@ Reference reference_outputs(const pagoda::documents::Config& config, const Worke
 }
 
 // Asked before timing: what a run leaves behind must not change the outputs.
-pagoda::documents::Verification verify(Session& session, const pagoda::documents::Config& config,
-                                       const Reference& reference, const RunOptions& options) {
-  pagoda::documents::Verification v;
+Verification verify(Session& session, const Config& config, const Reference& reference, const RunOptions& options) {
+  Verification v;
   v.threshold = options.threshold;
   const std::string path = options.folder + "/outputs-" + std::to_string(::getpid()) + ".bin";
   try {
@@ -236,20 +227,20 @@ pagoda::documents::Verification verify(Session& session, const pagoda::documents
     if (reference.failure.empty()) {
       v = compare_outputs(load_outputs(event), reference.outputs, options.threshold);
     } else {
-      v.code = pagoda::documents::VerificationCode::ReferenceFailed;
+      v.code = VerificationCode::ReferenceFailed;
       v.detail = reference.failure;
     }
-  } catch (const pagoda::Error& error) {
-    v.code = pagoda::documents::VerificationCode::UnsupportedOutput;
+  } catch (const Error& error) {
+    v.code = VerificationCode::UnsupportedOutput;
     v.detail = error.what();
   }
   std::error_code ignored;
   std::filesystem::remove(path, ignored);
-  v.reference = pagoda::documents::label(config);
+  v.reference = documents::label(config);
   return v;
 }
 
-void read_ready(const Json& ready, pagoda::documents::Result& result) {
+void read_ready(const Json& ready, Result& result) {
   result.items = number(ready, "items");
   result.load_seconds = number(ready, "load_seconds");
   result.compile_seconds = number(ready, "compile_seconds");
@@ -262,7 +253,7 @@ void read_ready(const Json& ready, pagoda::documents::Result& result) {
 
 }  // namespace
 
-Workers workers(const pagoda::measured::Study& study, const std::string& python, const std::string& folder,
+Workers workers(const measured::Study& study, const std::string& python, const std::string& folder,
                 const std::string& self) {
   Workers all;
   for (const char* name : {"ort", "torch", "jax"}) all.commands[name] = {python, folder + "/" + name + "_worker.py"};
@@ -271,10 +262,10 @@ Workers workers(const pagoda::measured::Study& study, const std::string& python,
   return all;
 }
 
-std::optional<pagoda::documents::Config> reference_config(const pagoda::documents::Config& config) {
-  const std::string backend = pagoda::documents::text_of(config, "backend");
+std::optional<Config> reference_config(const Config& config) {
+  const std::string backend = text_of(config, "backend");
   if (backend != "ort" && backend != "torch") return std::nullopt;
-  pagoda::documents::Config reference;
+  Config reference;
   for (const char* name : {"model", "model_name", "model_file", "model_sha256", "backend", "batch", "sequence",
                            "input_size", "seed", "data", "mode", "optimizer"})
     if (const auto it = config.find(name); it != config.end()) reference[name] = it->second;
@@ -293,7 +284,7 @@ namespace {
 
 // Whether a run is what it would be held against: its PASS would say nothing. An axis that is not given is as in the
 // reference, but for ONNX Runtime's optimisation, which is on unless it is turned off.
-bool is_own_reference(const pagoda::documents::Config& config, const pagoda::documents::Config& reference) {
+bool is_own_reference(const Config& config, const Config& reference) {
   return std::all_of(reference.begin(), reference.end(), [&](const auto& axis) {
     const auto it = config.find(axis.first);
     return it == config.end() ? axis.first != "optimization" : it->second == axis.second;
@@ -302,41 +293,40 @@ bool is_own_reference(const pagoda::documents::Config& config, const pagoda::doc
 
 }  // namespace
 
-std::optional<pagoda::documents::Result> run_experiment(const pagoda::documents::Experiment& experiment,
-                                                        const Workers& workers, const RunOptions& options) {
+std::optional<Result> run_experiment(const documents::Experiment& experiment, const Workers& workers,
+                                     const RunOptions& options) {
   const Clock::time_point start = Clock::now();
-  pagoda::documents::Result result;
+  Result result;
   result.key = experiment.key;
   result.config = experiment.config;
   result.metadata = options.metadata;
   result.metadata["time"] = utc_now();
-  const std::string backend = pagoda::documents::text_of(experiment.config, "backend");
+  const std::string backend = text_of(experiment.config, "backend");
   const auto command = workers.commands.find(backend);
   if (command == workers.commands.end()) {
-    say(result, pagoda::documents::ResultStatus::NotAvailable,
-        "there is no worker for the backend \"" + backend + "\"");
+    say(result, ResultStatus::NotAvailable, "there is no worker for the backend \"" + backend + "\"");
     return result;
   }
   std::filesystem::create_directories(options.folder);
 
   std::optional<Reference> reference;
-  const std::optional<pagoda::documents::Config> plain =
-      pagoda::documents::is_set(experiment.config, "verify") ? reference_config(experiment.config) : std::nullopt;
+  const std::optional<Config> plain =
+      is_set(experiment.config, "verify") ? reference_config(experiment.config) : std::nullopt;
   if (plain && is_own_reference(experiment.config, *plain)) {
-    result.verification = pagoda::documents::Verification{.code = pagoda::documents::VerificationCode::NoReference,
-                                                          .reference = "",
-                                                          .error = {},
-                                                          .detail = "this run is the reference of the others"};
+    result.verification = Verification{.code = VerificationCode::NoReference,
+                                       .reference = "",
+                                       .error = {},
+                                       .detail = "this run is the reference of the others"};
   } else if (plain) {
     bool stopped = false;
     reference = reference_outputs(*plain, workers, options, stopped);
     if (stopped) return std::nullopt;
-  } else if (pagoda::documents::is_set(experiment.config, "verify")) {
-    result.verification = pagoda::documents::Verification{
-        .code = pagoda::documents::VerificationCode::NoReference, .reference = "", .error = {}, .detail = ""};
+  } else if (is_set(experiment.config, "verify")) {
+    result.verification =
+        Verification{.code = VerificationCode::NoReference, .reference = "", .error = {}, .detail = ""};
   }
 
-  const std::optional<int> gpu = cuda_index(pagoda::documents::text_of(experiment.config, "device"));
+  const std::optional<int> gpu = cuda_index(text_of(experiment.config, "device"));
   const MachineState before = machine_state();
   try {
     Session session(command->second, {options.limits.seconds, options.limits.memory_bytes});
@@ -345,7 +335,7 @@ std::optional<pagoda::documents::Result> run_experiment(const pagoda::documents:
       read_ready(session.ask(prepare_request(experiment.config, options.folder), "ready"), result);
       if (reference) result.verification = verify(session, *plain, *reference, options);
       time_model(session, experiment.config, gpu, result);
-      if (pagoda::documents::is_set(experiment.config, "layers")) read_layers(session, result);
+      if (is_set(experiment.config, "layers")) read_layers(session, result);
       result.device_peak_bytes = number(session.ask_if_known({{"op", "memory"}}, "memory"), "device_peak_bytes");
     } catch (const Ended& early) {
       ended = early;
@@ -359,12 +349,12 @@ std::optional<pagoda::documents::Result> run_experiment(const pagoda::documents:
       if (!explain(*ended, exit, options.limits, session.process().seen_bytes(), result)) return std::nullopt;
       result.stderr_tail = session.process().stderr_tail();
     }
-  } catch (const pagoda::Error& error) {
-    say(result, pagoda::documents::ResultStatus::NotAvailable, error.what());
+  } catch (const Error& error) {
+    say(result, ResultStatus::NotAvailable, error.what());
   }
   if (interrupted) return std::nullopt;
   // On a GPU, clock and temperature are the GPU's, or nobody's: the processor's would be mistaken for them.
-  pagoda::documents::Interference around = interference(before, machine_state());
+  documents::Interference around = interference(before, machine_state());
   if (gpu) {
     around.clock_hz_before = result.interference.clock_hz_before;
     around.clock_hz_after = result.interference.clock_hz_after;
@@ -376,4 +366,4 @@ std::optional<pagoda::documents::Result> run_experiment(const pagoda::documents:
   return result;
 }
 
-}  // namespace bench
+}  // namespace pagoda::tools::bench

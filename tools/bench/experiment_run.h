@@ -11,29 +11,29 @@
 #include "pagoda/documents/result.h"
 #include "pagoda/measured/study.h"
 
-namespace bench {
+namespace pagoda::tools::bench {
 
 // How to start the workers of backends.
 struct Workers {
   std::map<std::string, std::vector<std::string>> commands;  // by backend
 };
 // The built-in ones and the study's. `python` runs ort and torch; `folder` holds their scripts; `self` is this program.
-Workers workers(const pagoda::measured::Study& study, const std::string& python, const std::string& folder,
+Workers workers(const measured::Study& study, const std::string& python, const std::string& folder,
                 const std::string& self);
 
 struct RunOptions {
-  pagoda::measured::Limits limits;
+  measured::Limits limits;
   std::string folder;  // for files of workers and references; made where it is missing
   double threshold = 0.02;
-  pagoda::base::Settings metadata;
+  base::Settings metadata;
 };
 
 // Empty when it was interrupted: then there is no record.
-std::optional<pagoda::documents::Result> run_experiment(const pagoda::documents::Experiment& experiment,
-                                                        const Workers& workers, const RunOptions& options);
+std::optional<documents::Result> run_experiment(const documents::Experiment& experiment, const Workers& workers,
+                                                const RunOptions& options);
 
 // The run that outputs are held against: the same model, inputs, sizes and weights on the plainest path of the same
 // framework. Empty where the backend has none.
-std::optional<pagoda::documents::Config> reference_config(const pagoda::documents::Config& config);
+std::optional<documents::Config> reference_config(const documents::Config& config);
 
-}  // namespace bench
+}  // namespace pagoda::tools::bench

@@ -7,7 +7,7 @@
 #include "disturbance.h"
 #include "nvidia_library.h"
 
-namespace bench {
+namespace pagoda::tools::bench {
 namespace {
 
 // Samples are 20 ms apart; a gap of a quarter of a second means that they do not cover the window.
@@ -78,8 +78,7 @@ Energy gpu_energy(std::span<const Chunk> measured, std::span<const ceilings::Tra
   return {*sampled / static_cast<double>(runs), "trapezoid over sampled power of the GPU (NVML), the whole board"};
 }
 
-void note_gpu(std::span<const ceilings::TracePoint> trace, double start, double end,
-              pagoda::documents::Interference& into) {
+void note_gpu(std::span<const ceilings::TracePoint> trace, double start, double end, documents::Interference& into) {
   into.clock_hz_before = into.clock_hz_after = into.temperature_celsius = std::nullopt;
   std::uint32_t seen = 0;
   for (const ceilings::TracePoint& point : trace) {
@@ -107,7 +106,7 @@ std::optional<int> cuda_index(const std::string& device) {
 }
 
 std::string pci_bus_id(int index) {
-  const pagoda::tools::CudaDriver driver{pagoda::tools::NvidiaLibrary(pagoda::tools::cuda_places())};
+  const CudaDriver driver{DynamicLibrary(cuda_places())};
   char text[32] = "";
   int device = 0;
   if (!driver.init || !driver.device || !driver.bus_id || driver.init(0) != 0 || driver.device(&device, index) != 0 ||
@@ -120,4 +119,4 @@ GpuWatch::GpuWatch(int index) : nvml_(std::make_unique<ceilings::Nvml>(pci_bus_i
   if (nvml_->available()) trace_ = std::make_unique<ceilings::NvmlTrace>(*nvml_);
 }
 
-}  // namespace bench
+}  // namespace pagoda::tools::bench

@@ -11,7 +11,7 @@
 #include "nvml.h"
 #include "pagoda/documents/result.h"
 
-namespace bench {
+namespace pagoda::tools::bench {
 
 // A chunk of runs that a worker made at one go.
 struct Chunk {
@@ -42,8 +42,7 @@ Energy gpu_energy(std::span<const Chunk> measured, std::span<const ceilings::Tra
 std::optional<double> trapezoid(std::span<const ceilings::TracePoint> trace, double start, double end);
 
 // Clock at both ends, hottest temperature and all reasons within a window.
-void note_gpu(std::span<const ceilings::TracePoint> trace, double start, double end,
-              pagoda::documents::Interference& into);
+void note_gpu(std::span<const ceilings::TracePoint> trace, double start, double end, documents::Interference& into);
 
 // "cuda:1" → 1, "cuda" and "tensorrt" → 0; empty: no GPU of NVIDIA.
 std::optional<int> cuda_index(const std::string& device);
@@ -62,4 +61,4 @@ class GpuWatch {
   std::unique_ptr<ceilings::NvmlTrace> trace_;
 };
 
-}  // namespace bench
+}  // namespace pagoda::tools::bench

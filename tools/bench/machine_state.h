@@ -7,7 +7,7 @@
 
 #include "pagoda/documents/result.h"
 
-namespace bench {
+namespace pagoda::tools::bench {
 
 // Counters at one moment. Empty where the system does not say.
 struct MachineState {
@@ -20,14 +20,12 @@ MachineState machine_state(const std::string& root = "");
 // Sum of the packages' energy counters alone: cheap enough around every chunk of runs.
 std::optional<double> package_joules(const std::string& root = "");
 
-pagoda::documents::Interference interference(const MachineState& before, const MachineState& after);
+documents::Interference interference(const MachineState& before, const MachineState& after);
 
 // Host, kernel, processor, governor, commit of the folder that the runner was started in, runner's version.
-pagoda::base::Settings metadata(const std::string& root = "");
+base::Settings metadata(const std::string& root = "");
 
 // Bytes that may be used: physical memory, or the control group's limit where that is lower.
 std::int64_t usable_bytes(const std::string& root = "");
 
-std::string utc_now();  // "2026-01-31T12:00:00Z"
-
-}  // namespace bench
+}  // namespace pagoda::tools::bench

@@ -9,13 +9,13 @@
 #include "matmul.h"
 #include "tool.h"
 
-namespace bench {
+namespace pagoda::tools::bench {
 namespace {
 
 int worker(const std::string& name) {
   if (name == "cmd") return cmd_worker();
   if (name == "conv") return conv::conv_worker(std::cin, std::cout);
-  throw pagoda::Error("there is no built-in worker \"" + name + "\"");
+  throw Error("there is no built-in worker \"" + name + "\"");
 }
 
 int run(int argc, char** argv) {
@@ -23,7 +23,7 @@ int run(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "conv") return conv::conv_command(argc - 1, argv + 1);
   if (argc > 1 && std::string_view(argv[1]) == "matmul") return conv::matmul_command(argc - 1, argv + 1);
   const std::optional<Arguments> arguments = parse_arguments(argc, argv);
-  if (!arguments) return pagoda::tools::kDone;
+  if (!arguments) return kDone;
   switch (arguments->command) {
     case Command::Run:
       return run_command(*arguments);
@@ -38,10 +38,12 @@ int run(int argc, char** argv) {
     case Command::Worker:
       return worker(arguments->worker);
   }
-  return pagoda::tools::kUsage;
+  return kUsage;
 }
 
 }  // namespace
-}  // namespace bench
+}  // namespace pagoda::tools::bench
 
-int main(int argc, char** argv) { return pagoda::tools::run_tool("pagoda-bench", argc, argv, bench::run); }
+int main(int argc, char** argv) {
+  return pagoda::tools::run_tool("pagoda-bench", argc, argv, pagoda::tools::bench::run);
+}

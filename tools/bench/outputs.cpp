@@ -9,12 +9,12 @@
 
 #include "pagoda/base/error.h"
 
-namespace bench {
+namespace pagoda::tools::bench {
 namespace {
 
+using documents::Verification;
+using documents::VerificationCode;
 using nlohmann::json;
-using pagoda::documents::Verification;
-using pagoda::documents::VerificationCode;
 
 template <typename T>
 void read_as(const std::string& bytes, std::vector<double>& values) {
@@ -50,8 +50,8 @@ bool all_finite(const std::vector<double>& values) {
 }  // namespace
 
 std::vector<OutputTensor> load_outputs(const json& event) {
-  const auto fail = [](const std::string& what) -> pagoda::Error {
-    return pagoda::Error("outputs of a worker: " + what + "; see \"outputs\" in the workers' README");
+  const auto fail = [](const std::string& what) -> Error {
+    return Error("outputs of a worker: " + what + "; see \"outputs\" in the workers' README");
   };
   try {
     const std::string path = event.at("path").get<std::string>();
@@ -86,33 +86,31 @@ std::vector<OutputTensor> load_outputs(const json& event) {
   }
 }
 
-pagoda::documents::Verification compare_outputs(const std::vector<OutputTensor>& got,
-                                                const std::vector<OutputTensor>& reference, double threshold) {
-  pagoda::documents::Verification v;
+Verification compare_outputs(const std::vector<OutputTensor>& got, const std::vector<OutputTensor>& reference,
+                             double threshold) {
+  Verification v;
   v.threshold = threshold;
-  const auto with = [&](pagoda::documents::VerificationCode code, const std::string& detail) {
+  const auto with = [&](VerificationCode code, const std::string& detail) {
     v.code = code;
     v.detail = detail;
     v.error.reset();
     return v;
   };
-  if (reference.empty())
-    return with(pagoda::documents::VerificationCode::UnsupportedOutput, "the reference has no tensors");
+  if (reference.empty()) return with(VerificationCode::UnsupportedOutput, "the reference has no tensors");
   if (got.size() != reference.size())
-    return with(pagoda::documents::VerificationCode::CountDiffers,
+    return with(VerificationCode::CountDiffers,
                 std::to_string(got.size()) + " outputs, the reference has " + std::to_string(reference.size()));
   double worst = 0;
   for (std::size_t i = 0; i < got.size(); ++i) {
     const OutputTensor &a = got[i], &b = reference[i];
     const std::string name = b.name.empty() ? std::to_string(i) : b.name;
     if (!a.readable || !b.readable)
-      return with(pagoda::documents::VerificationCode::UnsupportedOutput, name + ": " + (a.readable ? b.type : a.type));
+      return with(VerificationCode::UnsupportedOutput, name + ": " + (a.readable ? b.type : a.type));
     if (a.shape != b.shape || a.values.size() != b.values.size())
-      return with(pagoda::documents::VerificationCode::ShapesDiffer,
+      return with(VerificationCode::ShapesDiffer,
                   name + ": " + shape_text(a.shape) + ", the reference has " + shape_text(b.shape));
-    if (!all_finite(b.values))
-      return with(pagoda::documents::VerificationCode::UnsupportedOutput, name + ": the reference is not finite");
-    if (!all_finite(a.values)) return with(pagoda::documents::VerificationCode::NonFinite, name);
+    if (!all_finite(b.values)) return with(VerificationCode::UnsupportedOutput, name + ": the reference is not finite");
+    if (!all_finite(a.values)) return with(VerificationCode::NonFinite, name);
     double difference = 0, size = 0;
     for (std::size_t j = 0; j < a.values.size(); ++j) {
       difference += std::abs(a.values[j] - b.values[j]);
@@ -123,9 +121,9 @@ pagoda::documents::Verification compare_outputs(const std::vector<OutputTensor>&
     if (error > worst) v.detail = name;
     worst = std::max(worst, error);
   }
-  v.code = worst <= threshold ? pagoda::documents::VerificationCode::Pass : pagoda::documents::VerificationCode::Fail;
+  v.code = worst <= threshold ? VerificationCode::Pass : VerificationCode::Fail;
   if (std::isfinite(worst)) v.error = worst;
   return v;
 }
 
-}  // namespace bench
+}  // namespace pagoda::tools::bench

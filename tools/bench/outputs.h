@@ -7,7 +7,7 @@
 
 #include "pagoda/documents/result.h"
 
-namespace bench {
+namespace pagoda::tools::bench {
 
 struct OutputTensor {
   std::string name;
@@ -17,11 +17,11 @@ struct OutputTensor {
   bool readable = false;
 };
 
-// As a worker's "outputs" event lists them, from its file. Throws pagoda::Error where the file does not hold them.
+// As a worker's "outputs" event lists them, from its file. Throws Error where the file does not hold them.
 std::vector<OutputTensor> load_outputs(const nlohmann::json& event);
 
 // Mean relative error of each output: Σ|got − reference| / Σ|reference|; the worst decides.
-pagoda::documents::Verification compare_outputs(const std::vector<OutputTensor>& got,
-                                                const std::vector<OutputTensor>& reference, double threshold);
+documents::Verification compare_outputs(const std::vector<OutputTensor>& got,
+                                        const std::vector<OutputTensor>& reference, double threshold);
 
-}  // namespace bench
+}  // namespace pagoda::tools::bench

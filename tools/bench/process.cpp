@@ -1,7 +1,6 @@
 // Starting, watching and ending workers.
 #include "process.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
@@ -11,12 +10,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
-#include <fstream>
-#include <sstream>
 
-namespace bench {
+#include "system_files.h"
 
-using pagoda::base::Stream;
+namespace pagoda::tools::bench {
+
+using base::Stream;
 
 volatile std::sig_atomic_t interrupted = 0;
 
@@ -33,12 +32,7 @@ double seconds_since(Clock::time_point then) { return std::chrono::duration<doub
 
 // How often the kernel killed for want of memory since the machine started.
 std::int64_t kernel_kills() {
-  std::ifstream file("/proc/vmstat");
-  std::string name;
-  std::int64_t count = 0;
-  while (file >> name >> count)
-    if (name == "oom_kill") return count;
-  return 0;
+  return std::atoll(SystemFiles().field("/proc/vmstat", "oom_kill").value_or("0").c_str());
 }
 
 void kill_by_hand(pid_t pid) {
@@ -50,10 +44,9 @@ void kill_by_hand(pid_t pid) {
 // Processes that left the group and lost their parent become ours (PR_SET_CHILD_SUBREAPER): none may outlive it.
 void reap_strays() {
   while (true) {
-    std::ifstream file("/proc/self/task/" + std::to_string(::getpid()) + "/children");
-    pid_t child = 0;
-    if (!(file >> child)) return;
-    kill_by_hand(child);
+    const auto child = SystemFiles().number("/proc/self/task/" + std::to_string(::getpid()) + "/children");
+    if (!child) return;
+    kill_by_hand(static_cast<pid_t>(*child));
   }
 }
 
@@ -90,7 +83,7 @@ Process::~Process() {
   if (!finished_) finish(true);
 }
 
-bool Process::write_line(const std::string& line) { return pagoda::base::write_all(in_, line + "\n"); }
+bool Process::write_line(const std::string& line) { return base::write_all(in_, line + "\n"); }
 
 // Appends what is there; false when the other end is closed.
 bool Process::drain(int& fd, std::string& into) {
@@ -116,16 +109,12 @@ bool Process::drain(int& fd, std::string& into) {
 std::int64_t Process::group_bytes() const {
   static const std::int64_t kPage = ::sysconf(_SC_PAGESIZE);
   std::int64_t pages = 0;
-  DIR* proc = ::opendir("/proc");
-  if (!proc) return 0;
-  while (const dirent* entry = ::readdir(proc)) {
-    const pid_t pid = static_cast<pid_t>(std::strtol(entry->d_name, nullptr, 10));
+  for (const std::string& name : SystemFiles().names("/proc")) {
+    const pid_t pid = static_cast<pid_t>(std::strtol(name.c_str(), nullptr, 10));
     if (pid <= 0 || ::getpgid(pid) != child_.pid()) continue;
-    std::ifstream file("/proc/" + std::to_string(pid) + "/statm");
-    std::int64_t size = 0, resident = 0;
-    if (file >> size >> resident) pages += resident;
+    const auto sizes = words(SystemFiles().text("/proc/" + name + "/statm").value_or(""));
+    if (sizes.size() > 1) pages += std::atoll(sizes[1].c_str());
   }
-  ::closedir(proc);
   return pages * kPage;
 }
 
@@ -176,7 +165,7 @@ Exit Process::finish(bool kill_now) {
     if (left <= 0 || state == End::Memory || state == End::Interrupted) kill_now = true;
   }
   child_.kill();  // what it left in its group, too
-  static_cast<pagoda::base::ProcessEnd&>(result) = child_.wait();
+  static_cast<base::ProcessEnd&>(result) = child_.wait();
   drain(err_, stderr_);
   for (const int fd : {out_, err_})
     if (fd >= 0) ::close(fd);
@@ -187,4 +176,4 @@ Exit Process::finish(bool kill_now) {
   return result;
 }
 
-}  // namespace bench
+}  // namespace pagoda::tools::bench

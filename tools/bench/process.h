@@ -11,7 +11,7 @@
 
 #include "pagoda/base/process.h"
 
-namespace bench {
+namespace pagoda::tools::bench {
 
 using Clock = std::chrono::steady_clock;
 
@@ -27,13 +27,13 @@ struct ProcessLimits {
 // Why reading ended.
 enum class End { Line, Closed, Timeout, Memory, Interrupted };
 
-struct Exit : pagoda::base::ProcessEnd {
+struct Exit : base::ProcessEnd {
   bool kernel_out_of_memory = false;  // the kernel killed something for want of memory meanwhile
 };
 
 class Process {
  public:
-  // Throws pagoda::Error where the program cannot be started.
+  // Throws Error where the program cannot be started.
   Process(const std::vector<std::string>& command, const std::string& folder, const ProcessLimits& limits);
   ~Process();  // kills what is left of the group
   Process(const Process&) = delete;
@@ -54,7 +54,7 @@ class Process {
   bool drain(int& fd, std::string& into);
   std::int64_t group_bytes() const;
 
-  pagoda::base::ChildProcess child_;
+  base::ChildProcess child_;
   int in_ = -1, out_ = -1, err_ = -1;
   std::string buffer_, stderr_;
   std::size_t searched_ = 0;  // bytes of buffer_ that hold no end of line
@@ -64,4 +64,4 @@ class Process {
   bool finished_ = false;
 };
 
-}  // namespace bench
+}  // namespace pagoda::tools::bench

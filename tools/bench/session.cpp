@@ -1,7 +1,7 @@
 // Requests and answers.
 #include "session.h"
 
-namespace bench {
+namespace pagoda::tools::bench {
 
 Json Session::ask(const Json& request, const std::string& expected) {
   process_.write_line(request.dump(-1, ' ', false, Json::error_handler_t::replace));
@@ -28,4 +28,4 @@ Json Session::ask_if_known(const Json& request, const std::string& expected) {
   }
 }
 
-}  // namespace bench
+}  // namespace pagoda::tools::bench

@@ -7,7 +7,7 @@
 
 #include "process.h"
 
-namespace bench {
+namespace pagoda::tools::bench {
 
 using Json = nlohmann::json;
 
@@ -36,4 +36,4 @@ class Session {
   Process process_;
 };
 
-}  // namespace bench
+}  // namespace pagoda::tools::bench

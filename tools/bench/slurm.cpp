@@ -13,7 +13,7 @@
 #include "pagoda/present/report.h"
 #include "session.h"
 
-namespace bench {
+namespace pagoda::tools::bench {
 namespace {
 
 namespace fs = std::filesystem;
@@ -25,14 +25,14 @@ constexpr std::int64_t kDefaultMaxArraySize = 1001;
 // start and end of everything around the experiment.
 constexpr double kExtraSeconds = 300;
 
-using pagoda::base::Output;
-using pagoda::base::Stream;
+using base::Output;
+using base::Stream;
 
 // Empty where the program is not there. A controller that does not answer is given two minutes.
 std::optional<Output> output_of(const std::vector<std::string>& command) {
   try {
-    return pagoda::base::run_and_capture(command, {.in = Stream::Null, .err = Stream::Pipe, .seconds = 120});
-  } catch (const pagoda::base::CannotStart&) {
+    return base::run_and_capture(command, {.in = Stream::Null, .err = Stream::Pipe, .seconds = 120});
+  } catch (const base::CannotStart&) {
     return std::nullopt;
   }
 }
@@ -67,8 +67,8 @@ std::optional<std::int64_t> integer(std::string_view text) {
 std::string quoted(const std::string& text) {
   for (const char c : text)
     if (c == '\'' || static_cast<unsigned char>(c) < ' ')
-      throw pagoda::Error("\"" + pagoda::base::printable(text) +
-                          "\": quotes and control characters cannot stand in a job script; use another name");
+      throw Error("\"" + base::printable(text) +
+                  "\": quotes and control characters cannot stand in a job script; use another name");
   return "'" + text + "'";
 }
 
@@ -89,7 +89,7 @@ std::string job_name(const std::string& study) {
 // Minutes for one experiment: a run of its reference comes first where outputs are verified.
 std::int64_t minutes(const PlanFile& plan) {
   const bool verifies = std::any_of(plan.experiments.begin(), plan.experiments.end(), [](const auto& experiment) {
-    return pagoda::documents::is_set(experiment.config, "verify");
+    return documents::is_set(experiment.config, "verify");
   });
   return static_cast<std::int64_t>(std::ceil((plan.limits.seconds * (verifies ? 2 : 1) + kExtraSeconds) / 60));
 }
@@ -98,7 +98,7 @@ void write_submission(const std::string& folder, const std::vector<SlurmArray>& 
   Json json = {{"schema", kSchema}, {"arrays", Json::array()}};
   for (const SlurmArray& array : arrays)
     json["arrays"].push_back({{"job", array.job}, {"offset", array.offset}, {"tasks", array.tasks}});
-  pagoda::base::write_file(folder + "/slurm.json", json.dump(1) + "\n");
+  base::write_file(folder + "/slurm.json", json.dump(1) + "\n");
 }
 
 // Which words of sbatch mean that there is no Slurm to speak to.
@@ -118,10 +118,10 @@ std::string sbatch(const std::string& script) {
   // "JOB" or "JOB;CLUSTER".
   const std::string job = output->out.substr(0, output->out.find_first_of(";\n"));
   if (output->end.succeeded() && integer(job)) return job;
-  const std::string words = pagoda::base::printable(last_line(output->err.empty() ? output->out : output->err));
+  const std::string words = base::printable(last_line(output->err.empty() ? output->out : output->err));
   const std::string message = script + ": sbatch " + to_string(output->end) + ": " + words;
   if (is_absence(output->err)) throw NoSlurm(message + "; see that slurmctld and munged run (scontrol ping)");
-  throw pagoda::Error(message + "; mend --partition, --account, --time or --sbatch-option and submit again");
+  throw Error(message + "; mend --partition, --account, --time or --sbatch-option and submit again");
 }
 
 // One line of squeue or sacct: "JOB_TASK|STATE|…". Ranges ("12_[3-5]") are of tasks that --array did not expand.
@@ -216,12 +216,12 @@ std::vector<SlurmArray> load_submission(const std::string& folder) {
   if (!file) return arrays;
   try {
     const Json json = Json::parse(file);
-    if (json.at("schema") != kSchema) throw pagoda::Error(path + ": expected schema " + kSchema);
+    if (json.at("schema") != kSchema) throw Error(path + ": expected schema " + kSchema);
     for (const Json& array : json.at("arrays"))
       arrays.push_back({array.at("job").get<std::string>(), array.at("offset").get<std::int64_t>(),
                         array.at("tasks").get<std::vector<std::int64_t>>()});
   } catch (const Json::exception& error) {
-    throw pagoda::Error(path + ": " + error.what());
+    throw Error(path + ": " + error.what());
   }
   return arrays;
 }
@@ -248,7 +248,7 @@ std::map<std::int64_t, SlurmTask> task_states(const std::vector<SlurmArray>& arr
     else if (queue->end.succeeded())
       take(queue->out, true);
     else if (queue->err.find("Invalid job id") == std::string::npos)
-      note = "squeue: " + pagoda::base::printable(last_line(queue->err));
+      note = "squeue: " + base::printable(last_line(queue->err));
     // The controller forgets jobs some minutes after their end; the accounting, where there is one, does not.
     const auto has_state = [&](std::int64_t task) { return states.contains(array.offset + task); };
     if (std::all_of(array.tasks.begin(), array.tasks.end(), has_state)) continue;
@@ -274,9 +274,9 @@ std::vector<SlurmArray> submit(const PlanFile& plan, const std::vector<std::int6
     const bool same = std::equal(before.experiments.begin(), before.experiments.end(), plan.experiments.begin(),
                                  plan.experiments.end(), [](const auto& a, const auto& b) { return a.key == b.key; });
     if (!same)
-      throw pagoda::Error(folder + ": " + std::to_string(queued.size()) +
-                          " tasks of another plan are still queued there; wait for them, scancel them, or choose "
-                          "another folder");
+      throw Error(folder + ": " + std::to_string(queued.size()) +
+                  " tasks of another plan are still queued there; wait for them, scancel them, or choose "
+                  "another folder");
     std::erase_if(wanted, [&](std::int64_t index) { return queued.contains(index); });
   } else {
     if (!known.empty() && !note.empty())
@@ -287,10 +287,10 @@ std::vector<SlurmArray> submit(const PlanFile& plan, const std::vector<std::int6
   std::vector<SlurmArray> arrays = split_arrays(wanted, max_array_size());
   if (arrays.empty()) return arrays;
   fs::create_directories(folder + "/slurm");
-  pagoda::base::write_file(folder + "/plan.json", write_plan(plan));
+  base::write_file(folder + "/plan.json", write_plan(plan));
   for (std::size_t i = 0; i < arrays.size(); ++i) {
     const std::string script = folder + "/slurm/array-" + std::to_string(arrays[i].offset) + ".sh";
-    pagoda::base::write_file(script, array_script(arrays[i], plan, folder, options));
+    base::write_file(script, array_script(arrays[i], plan, folder, options));
     arrays[i].job = sbatch(script);
     known.push_back(arrays[i]);
     write_submission(folder, known);
@@ -341,7 +341,7 @@ std::string slurm_text(const std::vector<SlurmArray>& arrays, const std::vector<
     std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
     if (state == "PENDING")
       for (const auto& [reason, tasks] : reasons)
-        why += (why.empty() ? "" : ", ") + pagoda::base::printable(reason) + " " + std::to_string(tasks);
+        why += (why.empty() ? "" : ", ") + base::printable(reason) + " " + std::to_string(tasks);
     row(name, text + (why.empty() ? "" : " (" + why + ")"));
   }
   if (requeued > 0) row("requeued", std::to_string(requeued) + " of these, once or more");
@@ -369,4 +369,4 @@ std::optional<std::int64_t> allocated_bytes() {
   return std::nullopt;
 }
 
-}  // namespace bench
+}  // namespace pagoda::tools::bench

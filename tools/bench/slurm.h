@@ -13,12 +13,12 @@
 #include "study_run.h"
 #include "tool.h"
 
-namespace bench {
+namespace pagoda::tools::bench {
 
 // Slurm's commands are not here, or its controller does not answer.
-class NoSlurm : public pagoda::tools::ToolError {
+class NoSlurm : public ToolError {
  public:
-  explicit NoSlurm(const std::string& message) : ToolError(pagoda::tools::kNoDevice, message) {}
+  explicit NoSlurm(const std::string& message) : ToolError(kNoDevice, message) {}
 };
 
 struct SlurmOptions {
@@ -42,7 +42,7 @@ struct SlurmArray {
 std::vector<SlurmArray> split_arrays(const std::vector<std::int64_t>& indices, std::int64_t max_array_size);
 // "0-3,7".
 std::string ranges(const std::vector<std::int64_t>& sorted);
-// Throws pagoda::Error where a value cannot stand in a script.
+// Throws Error where a value cannot stand in a script.
 std::string array_script(const SlurmArray& array, const PlanFile& plan, const std::string& folder,
                          const SlurmOptions& options);
 
@@ -54,7 +54,7 @@ std::vector<SlurmArray> load_submission(const std::string& folder);
 
 // Writes plan.json and the scripts and hands them to sbatch; after each, slurm.json. Experiments that are still queued
 // from before are left out, as are those with a record that is not of a status in plan's `retry`. Returns the arrays
-// that are new. Throws NoSlurm, or pagoda::Error with sbatch's words.
+// that are new. Throws NoSlurm, or Error with sbatch's words.
 std::vector<SlurmArray> submit(const PlanFile& plan, const std::vector<std::int64_t>& left, const std::string& folder,
                                const SlurmOptions& options);
 
@@ -76,4 +76,4 @@ std::string slurm_text(const std::vector<SlurmArray>& arrays, const std::vector<
 std::optional<std::int64_t> allocated_bytes();
 bool in_slurm();
 
-}  // namespace bench
+}  // namespace pagoda::tools::bench

@@ -18,7 +18,7 @@
 #include "pagoda/present/report.h"
 #include "session.h"
 
-namespace bench {
+namespace pagoda::tools::bench {
 namespace {
 
 namespace fs = std::filesystem;
@@ -38,7 +38,7 @@ class Progress {
  public:
   void show(std::size_t at, std::size_t of, const std::string& what, std::int64_t not_ok, double left) const {
     if (!is_terminal_) return;
-    std::string line = "[" + std::to_string(at) + "/" + std::to_string(of) + "] " + pagoda::base::printable(what);
+    std::string line = "[" + std::to_string(at) + "/" + std::to_string(of) + "] " + base::printable(what);
     if (not_ok > 0) line += ", " + std::to_string(not_ok) + " not ok";
     if (left > 0) line += ", " + duration(left) + " left";
     std::fprintf(stderr, "\r\x1b[K%s", line.c_str());
@@ -57,7 +57,7 @@ void await_interrupt(double seconds) {
   while (!interrupted && Clock::now() < end) std::this_thread::sleep_for(std::chrono::milliseconds(20));
 }
 
-Json config_json(const pagoda::documents::Config& config) { return Json::parse(pagoda::documents::canonical(config)); }
+Json config_json(const documents::Config& config) { return Json::parse(documents::canonical(config)); }
 
 }  // namespace
 
@@ -68,9 +68,9 @@ std::string write_plan(const PlanFile& plan) {
                {"backends", plan.backends},
                {"experiments", Json::array()},
                {"unsupported", Json::array()}};
-  for (const pagoda::documents::Experiment& e : plan.experiments)
+  for (const documents::Experiment& e : plan.experiments)
     json["experiments"].push_back({{"key", e.key}, {"config", config_json(e.config)}});
-  for (const pagoda::measured::Unsupported& u : plan.unsupported)
+  for (const measured::Unsupported& u : plan.unsupported)
     json["unsupported"].push_back({{"config", config_json(u.config)}, {"reason", u.reason}});
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -78,10 +78,10 @@ std::string write_plan(const PlanFile& plan) {
 PlanFile load_plan(const std::string& folder) {
   const std::string path = folder + "/plan.json";
   std::ifstream file(path);
-  if (!file) throw pagoda::Error(path + ": cannot be read; expected the folder that pagoda-bench run -o wrote");
+  if (!file) throw Error(path + ": cannot be read; expected the folder that pagoda-bench run -o wrote");
   try {
     const Json json = Json::parse(file);
-    if (json.at("schema") != kPlanSchema) throw pagoda::Error(path + ": expected schema " + kPlanSchema);
+    if (json.at("schema") != kPlanSchema) throw Error(path + ": expected schema " + kPlanSchema);
     PlanFile plan;
     plan.name = json.at("name").get<std::string>();
     plan.limits = {json.at("limits").at("seconds").get<double>(),
@@ -89,24 +89,23 @@ PlanFile load_plan(const std::string& folder) {
     plan.backends = json.at("backends").get<std::map<std::string, std::vector<std::string>>>();
     for (const Json& e : json.at("experiments"))
       plan.experiments.push_back(
-          {e.at("key").get<std::string>(), pagoda::documents::parse_config(e.at("config").dump(), path)});
+          {e.at("key").get<std::string>(), documents::parse_config(e.at("config").dump(), path)});
     for (const Json& u : json.at("unsupported"))
       plan.unsupported.push_back(
-          {pagoda::documents::parse_config(u.at("config").dump(), path), u.at("reason").get<std::string>()});
+          {documents::parse_config(u.at("config").dump(), path), u.at("reason").get<std::string>()});
     return plan;
   } catch (const Json::exception& error) {
-    throw pagoda::Error(path + ": " + error.what());
+    throw Error(path + ": " + error.what());
   }
 }
 
 FolderLock::FolderLock(const std::string& folder, const std::string& name) {
   const std::string path = folder + "/." + name + ".lock";
   fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (fd_ < 0) throw pagoda::Error(path + ": cannot be opened: " + std::strerror(errno));
+  if (fd_ < 0) throw Error(path + ": cannot be opened: " + std::strerror(errno));
   if (::flock(fd_, LOCK_EX | LOCK_NB) != 0) {
     ::close(fd_);
-    throw pagoda::Error(folder + ": another pagoda-bench writes " + name +
-                        " there; wait for it or choose another folder");
+    throw Error(folder + ": another pagoda-bench writes " + name + " there; wait for it or choose another folder");
   }
 }
 
@@ -115,29 +114,27 @@ FolderLock::~FolderLock() { ::close(fd_); }
 StudyOutcome run_study(const PlanFile& plan, const Workers& workers, const StudyOptions& options) {
   const FolderLock lock(options.folder, options.results);
   StudyOutcome outcome;
-  pagoda::documents::ResultSet done;
-  if (options.resume) done = pagoda::documents::load_results(options.folder);
-  std::erase_if(done.results, [&](const pagoda::documents::Result& r) {
-    return options.retry.contains(std::string(to_string(r.status)));
-  });
+  documents::ResultSet done;
+  if (options.resume) done = documents::load_results(options.folder);
+  std::erase_if(done.results,
+                [&](const documents::Result& r) { return options.retry.contains(std::string(to_string(r.status))); });
   std::set<std::string> finished;
-  for (const pagoda::documents::Result& result : done.results) finished.insert(result.key);
+  for (const documents::Result& result : done.results) finished.insert(result.key);
 
   const Progress progress;
   std::size_t at = 0;
-  for (const pagoda::documents::Experiment& experiment : plan.experiments) {
+  for (const documents::Experiment& experiment : plan.experiments) {
     ++at;
     if (finished.contains(experiment.key)) {
       ++outcome.skipped;
       continue;
     }
-    const pagoda::measured::StudyStatus status = pagoda::measured::study_status(plan.experiments, done);
-    progress.show(at, plan.experiments.size(), pagoda::documents::label(experiment.config), outcome.not_ok,
+    const measured::StudyStatus status = measured::study_status(plan.experiments, done);
+    progress.show(at, plan.experiments.size(), documents::label(experiment.config), outcome.not_ok,
                   status.seconds_left.value_or(0));
-    std::optional<pagoda::documents::Result> result = run_experiment(experiment, workers, options.run);
+    std::optional<documents::Result> result = run_experiment(experiment, workers, options.run);
     if (result && options.grace_seconds > 0 &&
-        (result->status == pagoda::documents::ResultStatus::Killed ||
-         result->status == pagoda::documents::ResultStatus::Failed)) {
+        (result->status == documents::ResultStatus::Killed || result->status == documents::ResultStatus::Failed)) {
       await_interrupt(options.grace_seconds);
       if (interrupted) result.reset();
     }
@@ -145,9 +142,9 @@ StudyOutcome run_study(const PlanFile& plan, const Workers& workers, const Study
       outcome.interrupted = true;
       break;
     }
-    pagoda::documents::append_result(options.folder + "/" + options.results, *result);
+    documents::append_result(options.folder + "/" + options.results, *result);
     ++outcome.ran;
-    outcome.not_ok += result->status != pagoda::documents::ResultStatus::Ok;
+    outcome.not_ok += result->status != documents::ResultStatus::Ok;
     finished.insert(result->key);
     done.results.push_back(std::move(*result));
   }
@@ -157,21 +154,21 @@ StudyOutcome run_study(const PlanFile& plan, const Workers& workers, const Study
 std::vector<bool> has_record(const PlanFile& plan, const std::string& folder, const std::set<std::string>& retry) {
   std::set<std::string> done;
   if (fs::exists(folder))
-    for (const pagoda::documents::Result& r : pagoda::documents::load_results(folder).results)
+    for (const documents::Result& r : documents::load_results(folder).results)
       if (!retry.contains(std::string(to_string(r.status)))) done.insert(r.key);
   std::vector<bool> result;
-  for (const pagoda::documents::Experiment& e : plan.experiments) result.push_back(done.contains(e.key));
+  for (const documents::Experiment& e : plan.experiments) result.push_back(done.contains(e.key));
   return result;
 }
 
 // What went wrong, each reason once, by the first experiment that has it.
-std::string why_not_ok(const PlanFile& plan, const pagoda::documents::ResultSet& results) {
+std::string why_not_ok(const PlanFile& plan, const documents::ResultSet& results) {
   constexpr std::size_t kReasons = 8, kLongest = 200;
   std::set<std::string> keys;
-  for (const pagoda::documents::Experiment& e : plan.experiments) keys.insert(e.key);
-  std::vector<std::pair<const pagoda::documents::Result*, std::size_t>> reasons;  // the first, and how many there are
-  for (const pagoda::documents::Result& r : results.results) {
-    if (r.status == pagoda::documents::ResultStatus::Ok || !keys.contains(r.key)) continue;
+  for (const documents::Experiment& e : plan.experiments) keys.insert(e.key);
+  std::vector<std::pair<const documents::Result*, std::size_t>> reasons;  // the first, and how many there are
+  for (const documents::Result& r : results.results) {
+    if (r.status == documents::ResultStatus::Ok || !keys.contains(r.key)) continue;
     const auto same = [&](const auto& known) {
       return known.first->status == r.status && known.first->reason == r.reason;
     };
@@ -184,7 +181,7 @@ std::string why_not_ok(const PlanFile& plan, const pagoda::documents::ResultSet&
   for (std::size_t i = 0; i < std::min(kReasons, reasons.size()); ++i) {
     const auto& [result, count] = reasons[i];
     const std::string line = result->reason.substr(0, result->reason.find('\n'));
-    out << "not ok       " << pagoda::documents::label(result->config);
+    out << "not ok       " << documents::label(result->config);
     if (count > 1) out << " and " << count - 1 << (count == 2 ? " other" : " others");
     out << ": " << (line.size() > kLongest ? line.substr(0, kLongest) + "…" : line) << '\n';
   }
@@ -192,8 +189,8 @@ std::string why_not_ok(const PlanFile& plan, const pagoda::documents::ResultSet&
   return out.str();
 }
 
-std::string status_text(const PlanFile& plan, const pagoda::documents::ResultSet& results) {
-  const pagoda::measured::StudyStatus status = pagoda::measured::study_status(plan.experiments, results);
+std::string status_text(const PlanFile& plan, const documents::ResultSet& results) {
+  const measured::StudyStatus status = measured::study_status(plan.experiments, results);
   std::ostringstream out;
   out << "experiments  " << status.total << '\n' << "ok           " << status.ok << '\n';
   for (const auto& [name, count] : status.not_ok)
@@ -208,4 +205,4 @@ std::string status_text(const PlanFile& plan, const pagoda::documents::ResultSet
   return out.str();
 }
 
-}  // namespace bench
+}  // namespace pagoda::tools::bench

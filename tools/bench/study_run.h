@@ -10,14 +10,14 @@
 #include "pagoda/documents/experiment.h"
 #include "pagoda/documents/result.h"
 
-namespace bench {
+namespace pagoda::tools::bench {
 
 // plan.json of a study's folder, schema pagoda.plan/1: what status and cluster tasks read.
 struct PlanFile {
   std::string name;
-  std::vector<pagoda::documents::Experiment> experiments;  // in the order in which they run
-  std::vector<pagoda::measured::Unsupported> unsupported;
-  pagoda::measured::Limits limits;
+  std::vector<documents::Experiment> experiments;  // in the order in which they run
+  std::vector<measured::Unsupported> unsupported;
+  measured::Limits limits;
   std::map<std::string, std::vector<std::string>> backends;  // the user's
 };
 std::string write_plan(const PlanFile& plan);
@@ -26,7 +26,7 @@ PlanFile load_plan(const std::string& folder);
 // One runner a folder and file of results. Held until it is destroyed, or the process dies.
 class FolderLock {
  public:
-  // Throws pagoda::Error where another runner has it.
+  // Throws Error where another runner has it.
   FolderLock(const std::string& folder, const std::string& name);
   ~FolderLock();
   FolderLock(const FolderLock&) = delete;
@@ -58,6 +58,6 @@ StudyOutcome run_study(const PlanFile& plan, const Workers& workers, const Study
 std::vector<bool> has_record(const PlanFile& plan, const std::string& folder, const std::set<std::string>& retry);
 
 // Lines for people.
-std::string status_text(const PlanFile& plan, const pagoda::documents::ResultSet& results);
+std::string status_text(const PlanFile& plan, const documents::ResultSet& results);
 
-}  // namespace bench
+}  // namespace pagoda::tools::bench

@@ -3,7 +3,7 @@
 #include "options.h"
 #include "tool.h"
 
-namespace ceilings {
+namespace pagoda::tools::ceilings {
 
 std::optional<Options> parse_options(int argc, char** argv) {
   Options options;
@@ -33,11 +33,11 @@ std::optional<Options> parse_options(int argc, char** argv) {
   app.add_option("--csv", options.csv, "write one row a ceiling; - is standard output");
   app.add_option("--csv-ert", options.ert_csv, "write lines as plotters of the Empirical Roofline Tool read them");
   app.add_option("--csv-rocprof", options.rocprof_csv, "write columns as rocprof-compute's roofline.csv has them");
-  if (!pagoda::tools::parse(app, argc, argv)) return std::nullopt;
+  if (!parse(app, argc, argv)) return std::nullopt;
   if (quick) options.depth = Depth::Quick;
   if (full) options.depth = Depth::Full;
-  if (!options.cpu && !options.gpu) throw pagoda::tools::UsageError("say what to measure: --cpu or --gpu 0");
+  if (!options.cpu && !options.gpu) throw UsageError("say what to measure: --cpu or --gpu 0");
   return options;
 }
 
-}  // namespace ceilings
+}  // namespace pagoda::tools::ceilings

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <string_view>
 
-namespace ceilings {
+namespace pagoda::tools::ceilings {
 namespace {
 
 using Byte = unsigned char;
@@ -198,4 +198,4 @@ std::string objection(const CodeAudit& found, std::string_view instruction, int 
   return "";
 }
 
-}  // namespace ceilings
+}  // namespace pagoda::tools::ceilings

@@ -7,7 +7,7 @@
 
 #include "cpu_kernels.h"
 
-namespace ceilings {
+namespace pagoda::tools::ceilings {
 
 struct CodeAudit {
   std::map<std::string, int> instructions;  // mnemonic → how often
@@ -20,4 +20,4 @@ CodeAudit audit(const Code& code);
 // do no work. Empty: nothing.
 std::string objection(const CodeAudit& found, std::string_view instruction, int expected, int overhead);
 
-}  // namespace ceilings
+}  // namespace pagoda::tools::ceilings

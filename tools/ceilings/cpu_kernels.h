@@ -8,7 +8,7 @@
 #include "pagoda/core/device.h"
 #include "pagoda/core/tensor_type.h"
 
-namespace ceilings {
+namespace pagoda::tools::ceilings {
 
 // What the accumulators of a compute kernel do each step; decides what its output must be.
 enum class Step : std::uint8_t {
@@ -33,7 +33,7 @@ struct ComputeKernel {
   Code code;
   std::string_view feature;  // a flag of /proc/cpuinfo; empty: always there
   std::string_view isa;      // "scalar", "sse", "avx2", …
-  pagoda::Precision precision;
+  Precision precision;
   std::string_view op;  // as theory.h names them
   int vector_bits;
   int accumulators;   // that are stored to `out`
@@ -78,4 +78,4 @@ void flush_denormals();
 // Asks the kernel for the tile registers; true where they may be used.
 bool allow_tiles();
 
-}  // namespace ceilings
+}  // namespace pagoda::tools::ceilings

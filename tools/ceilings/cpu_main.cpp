@@ -12,11 +12,11 @@
 #include "progress.h"
 #include "runs.h"
 
-namespace ceilings {
+namespace pagoda::tools::ceilings {
 namespace {
 
-using pagoda::documents::Ceiling;
-using pagoda::documents::CeilingsDocument;
+using documents::Ceiling;
+using documents::CeilingsDocument;
 
 // By Depth: quick, normal, full.
 constexpr std::array<Plan, 3> kPlans = {{
@@ -44,7 +44,7 @@ constexpr std::array<Plan, 3> kPlans = {{
      .seconds_each = 12},
 }};
 
-void describe(const CpuMachine& machine, pagoda::documents::CeilingsDocument& document) {
+void describe(const CpuMachine& machine, CeilingsDocument& document) {
   const Topology& t = machine.topology;
   auto& m = document.machine;
   m["name"] = machine.identity.name;
@@ -79,17 +79,17 @@ void describe(const CpuMachine& machine, pagoda::documents::CeilingsDocument& do
 }
 
 // What the audit says of one loop, as settings of its ceiling.
-pagoda::base::Settings code_settings(const CodeAudit& found) {
-  pagoda::base::Settings result;
+base::Settings code_settings(const CodeAudit& found) {
+  base::Settings result;
   for (const auto& [name, count] : found.instructions) result[name] = std::int64_t{count};
   result["total"] = std::int64_t{found.total};
   if (!found.error.empty()) result["error"] = found.error;
   return result;
 }
 
-void attach_code(std::vector<pagoda::documents::Ceiling>& ceilings) {
+void attach_code(std::vector<Ceiling>& ceilings) {
   const auto attach = [&](std::string_view name, const Code& code) {
-    for (pagoda::documents::Ceiling& c : ceilings)
+    for (Ceiling& c : ceilings)
       if (c.kernel == name) c.code = code_settings(audit(code));
   };
   for (const ComputeKernel& k : compute_kernels()) attach(k.name, k.code);
@@ -97,28 +97,26 @@ void attach_code(std::vector<pagoda::documents::Ceiling>& ceilings) {
 }
 
 // The level's name in the table is only as good as the sweep's edges.
-void apply_plateaus(const std::vector<pagoda::measured::Plateau>& plateaus,
-                    pagoda::documents::CeilingsDocument& document) {
-  for (const pagoda::measured::Plateau& p : plateaus) {
+void apply_plateaus(const std::vector<measured::Plateau>& plateaus, CeilingsDocument& document) {
+  for (const measured::Plateau& p : plateaus) {
     char text[64];
     std::snprintf(text, sizeof text, "%.1f GB/s over %zu working sets", p.bytes_per_second * 1e-9, p.points);
     document.checks.push_back({"plateau " + p.level, !p.ambiguous, text + (p.why.empty() ? "" : "; " + p.why)});
-    for (pagoda::documents::Ceiling& c : document.ceilings)
+    for (Ceiling& c : document.ceilings)
       if (c.level == p.level && p.ambiguous) {
-        if (c.status == pagoda::documents::CeilingStatus::Ok) c.status = pagoda::documents::CeilingStatus::Ambiguous;
+        if (c.status == documents::CeilingStatus::Ok) c.status = documents::CeilingStatus::Ambiguous;
         c.config["plateau"] = "ambiguous: " + p.why;
       }
   }
 }
 
 // A slower level that looks faster is a mistake somewhere.
-void check_order(pagoda::documents::CeilingsDocument& document) {
+void check_order(CeilingsDocument& document) {
   double outer = 0;
   std::string detail;
   bool passed = true;
   for (const char* level : {"dram", "l3", "l2", "l1"}) {
-    const pagoda::documents::Ceiling* load =
-        pagoda::documents::find_ceiling(document, std::string(level) + ".load.core");
+    const Ceiling* load = documents::find_ceiling(document, std::string(level) + ".load.core");
     if (load == nullptr || !load->value) continue;
     char text[48];
     std::snprintf(text, sizeof text, "%s%s %.1f", detail.empty() ? "" : " < ", level, *load->value * 1e-9);
@@ -129,8 +127,7 @@ void check_order(pagoda::documents::CeilingsDocument& document) {
   if (!detail.empty()) document.checks.push_back({"levels in order", passed, detail + " GB/s"});
 }
 
-void add_energy(const CpuMachine& machine, CpuCeilings& cpu, const Options& options,
-                pagoda::documents::CeilingsDocument& document) {
+void add_energy(const CpuMachine& machine, CpuCeilings& cpu, const Options& options, CeilingsDocument& document) {
   auto rapl = std::make_shared<Rapl>();
   if (!rapl->available()) {
     document.not_run.push_back("energy: no readable RAPL counter under /sys/class/powercap");
@@ -191,11 +188,11 @@ bool audit_cpu(const Options& options, std::string& text) {
 
 Outcome run_cpu(const Options& options, bool show_progress) {
   Outcome outcome;
-  pagoda::documents::CeilingsDocument& document = outcome.document;
+  CeilingsDocument& document = outcome.document;
   document.kind = "cpu";
   const CpuMachine machine = read_machine();
   if (compute_kernels().empty() || machine.topology.cpus.empty())
-    throw pagoda::tools::ToolError(kNoDevice, "no kernels for this CPU; they exist for x86-64 and AArch64");
+    throw ToolError(kNoDevice, "no kernels for this CPU; they exist for x86-64 and AArch64");
   describe(machine, document);
   const double load_before = load_average();
   CpuCeilings cpu(machine, options);
@@ -214,7 +211,7 @@ Outcome run_cpu(const Options& options, bool show_progress) {
   if (options.only.empty()) {
     line.show("sweep over working sets");
     const std::vector<CpuCeilings::Point> points = cpu.sweep(options.depth == Depth::Quick ? 1.5 : 10);
-    std::vector<pagoda::measured::WorkingSetPoint> sweep;
+    std::vector<measured::WorkingSetPoint> sweep;
     outcome.points_csv = "working_set_bytes,bytes_per_second,clock_hz,disturbances\n";
     for (const CpuCeilings::Point& p : points) {
       sweep.push_back({p.bytes, p.bytes_per_second});
@@ -224,11 +221,11 @@ Outcome run_cpu(const Options& options, bool show_progress) {
       std::snprintf(text, sizeof text, "%.0f,%.6g,%.6g,%s\n", p.bytes, p.bytes_per_second, p.clock_hz, seen.c_str());
       outcome.points_csv += text;
     }
-    apply_plateaus(pagoda::measured::find_plateaus(sweep, cpu.known_levels()), document);
+    apply_plateaus(measured::find_plateaus(sweep, cpu.known_levels()), document);
     check_order(document);
     line.show("comparison with ERT's kernel");
     document.ert = compare_with_ert(cpu, options.depth, options.seed);
-    document.checks.push_back(pagoda::measured::judge(*document.ert));
+    document.checks.push_back(measured::judge(*document.ert));
   }
   if (options.energy) {
     line.show("energy");
@@ -238,7 +235,7 @@ Outcome run_cpu(const Options& options, bool show_progress) {
 
   std::vector<double> clocks;
   std::int64_t dropped = 0, kept = 0;
-  for (const pagoda::documents::Ceiling& c : document.ceilings) {
+  for (const Ceiling& c : document.ceilings) {
     if (c.clock_hz) clocks.push_back(*c.clock_hz);
     dropped += c.dropped;
     kept += c.n;
@@ -260,4 +257,4 @@ Outcome run_cpu(const Options& options, bool show_progress) {
   return outcome;
 }
 
-}  // namespace ceilings
+}  // namespace pagoda::tools::ceilings

@@ -8,12 +8,12 @@
 #include "gemm.h"
 #include "pagoda/base/statistics.h"
 
-namespace ceilings {
+namespace pagoda::tools::ceilings {
 namespace {
 
-using pagoda::documents::Ceiling;
-using pagoda::documents::CeilingKind;
-using pagoda::documents::CeilingMode;
+using documents::Ceiling;
+using documents::CeilingKind;
+using documents::CeilingMode;
 
 // Work for about `seconds`: the trips of the last call tell those of the next.
 struct Pace {
@@ -80,12 +80,11 @@ const ChainKernel& CpuCeilings::chain(std::string_view isa) const {
 
 void CpuCeilings::add_compute(std::vector<Experiment>& list, const Scope& scope) {
   for (const ComputeKernel& k : compute_kernels()) {
-    pagoda::documents::Ceiling c;
+    Ceiling c;
     c.id = std::string(pagoda::to_string(k.precision)) + "." + std::string(k.isa) + "." + std::string(k.op) + "." +
            scope.name;
-    c.kind = pagoda::documents::CeilingKind::Compute;
-    c.mode = options_.depth == Depth::Quick ? pagoda::documents::CeilingMode::Burst
-                                            : pagoda::documents::CeilingMode::Sustained;
+    c.kind = CeilingKind::Compute;
+    c.mode = options_.depth == Depth::Quick ? CeilingMode::Burst : CeilingMode::Sustained;
     c.precision = pagoda::to_string(k.precision);
     c.unit_type = k.isa == "amx" ? "tensor" : k.isa == "scalar" ? "scalar" : "vector";
     c.accumulate = k.accumulate;
@@ -125,9 +124,9 @@ void CpuCeilings::add_compute(std::vector<Experiment>& list, const Scope& scope)
       verdict.right = right_result(k, verdict.detail);
       return verdict;
     };
-    e.theory = [this, &k](pagoda::documents::Ceiling& ceiling) {
+    e.theory = [this, &k](Ceiling& ceiling) {
       if (!machine_.core) return;
-      const auto per_clock = pagoda::measured::work_per_clock(*machine_.core, k.precision, k.vector_bits, k.op);
+      const auto per_clock = measured::work_per_clock(*machine_.core, k.precision, k.vector_bits, k.op);
       if (!per_clock) return;
       if (ceiling.clock_hz) ceiling.theory.observed_clock = *per_clock * *ceiling.units * *ceiling.clock_hz;
       if (machine_.max_hz) ceiling.theory.max_clock = *per_clock * *ceiling.units * *machine_.max_hz;
@@ -137,8 +136,8 @@ void CpuCeilings::add_compute(std::vector<Experiment>& list, const Scope& scope)
   }
 }
 
-std::vector<pagoda::measured::KnownLevel> CpuCeilings::known_levels() const {
-  std::vector<pagoda::measured::KnownLevel> result;
+std::vector<measured::KnownLevel> CpuCeilings::known_levels() const {
+  std::vector<measured::KnownLevel> result;
   const int cpu = scopes_.front().workers->cpus().front();
   for (int level = 1; level <= machine_.topology.last_level(); ++level)
     if (const Cache* cache = machine_.topology.cache(level, cpu))
@@ -185,11 +184,10 @@ void CpuCeilings::add_bandwidth(std::vector<Experiment>& list, const Scope& scop
       const bool shows_port = narrower && level.name == "l1" && k.op == "load" && options_.depth == Depth::Full;
       if (!is_widest && !shows_port) continue;
       if (scope.name.starts_with("node") && !(memory && (k.op == "load" || k.op == "triad"))) continue;
-      pagoda::documents::Ceiling c;
+      Ceiling c;
       c.id = level.name + "." + std::string(k.op) + (is_widest ? "" : "." + std::string(k.isa)) + "." + scope.name;
-      c.kind = pagoda::documents::CeilingKind::Bandwidth;
-      c.mode = options_.depth == Depth::Quick ? pagoda::documents::CeilingMode::Burst
-                                              : pagoda::documents::CeilingMode::Sustained;
+      c.kind = CeilingKind::Bandwidth;
+      c.mode = options_.depth == Depth::Quick ? CeilingMode::Burst : CeilingMode::Sustained;
       c.level = level.name;
       c.op = k.op;
       c.scope = scope.name == "all" ? "device" : scope.name;
@@ -227,11 +225,11 @@ void CpuCeilings::add_bandwidth(std::vector<Experiment>& list, const Scope& scop
           if (verdict.right) verdict.right = right_result(*order, verdict.detail);
         return verdict;
       };
-      e.theory = [this, &k, level](pagoda::documents::Ceiling& ceiling) {
+      e.theory = [this, &k, level](Ceiling& ceiling) {
         if (!machine_.core || level.name != "l1") return;
         // Guides give pipes for NEON; a longer SVE vector may use them otherwise.
         if (k.isa == "sve" && k.vector_bits > machine_.core->load_bits) return;
-        const auto per_clock = pagoda::measured::l1_bytes_per_clock(*machine_.core, k.vector_bits, k.op);
+        const auto per_clock = measured::l1_bytes_per_clock(*machine_.core, k.vector_bits, k.op);
         if (!per_clock) return;
         if (ceiling.clock_hz) ceiling.theory.observed_clock = *per_clock * *ceiling.units * *ceiling.clock_hz;
         if (machine_.max_hz) ceiling.theory.max_clock = *per_clock * *ceiling.units * *machine_.max_hz;
@@ -263,16 +261,15 @@ Candidate CpuCeilings::candidate(const BandwidthKernel& k, double working_set, s
 // Matrix products of libraries that are installed, beside our own peaks: a library can be slower, never faster.
 void CpuCeilings::add_products(std::vector<Experiment>& list, const Scope& scope) {
   for (const GemmLibrary& library : gemm_libraries()) {
-    pagoda::documents::Ceiling c;
+    Ceiling c;
     c.id = std::string(library.precision) + "." + library.name + ".gemm." + scope.name;
     if (!options_.wants(c.id) || scope.name.starts_with("node")) continue;
     if (!library.run) {
       if (scope.name == "core") not_run_.push_back(c.id + ": " + library.missing);
       continue;
     }
-    c.kind = pagoda::documents::CeilingKind::Compute;
-    c.mode = options_.depth == Depth::Quick ? pagoda::documents::CeilingMode::Burst
-                                            : pagoda::documents::CeilingMode::Sustained;
+    c.kind = CeilingKind::Compute;
+    c.mode = options_.depth == Depth::Quick ? CeilingMode::Burst : CeilingMode::Sustained;
     c.precision = library.precision;
     c.unit_type = "vector";
     c.op = "gemm";
@@ -352,11 +349,11 @@ std::vector<CpuCeilings::Point> CpuCeilings::sweep(double seconds) {
         best.clock_hz = std::max(best.clock_hz, s.clock_hz);
         best.disturbances |= s.disturbances;
       }
-      best.bytes_per_second = std::max(best.bytes_per_second, pagoda::base::median(clean.empty() ? any : clean));
+      best.bytes_per_second = std::max(best.bytes_per_second, base::median(clean.empty() ? any : clean));
     }
     points.push_back(best);
   }
   return points;
 }
 
-}  // namespace ceilings
+}  // namespace pagoda::tools::ceilings

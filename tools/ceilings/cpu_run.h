@@ -13,7 +13,7 @@
 #include "protocol.h"
 #include "workers.h"
 
-namespace ceilings {
+namespace pagoda::tools::ceilings {
 
 // The cores a ceiling is of.
 struct Scope {
@@ -41,7 +41,7 @@ class CpuCeilings {
     std::uint32_t disturbances = 0;
   };
   std::vector<Point> sweep(double seconds);
-  std::vector<pagoda::measured::KnownLevel> known_levels() const;
+  std::vector<measured::KnownLevel> known_levels() const;
 
   const CpuMachine& machine() const { return machine_; }
   const ChainKernel& chain(std::string_view isa) const;
@@ -71,6 +71,6 @@ void run_on(const BandwidthKernel& kernel, char* memory, std::uint64_t bytes, st
 inline constexpr std::uint64_t kArrayGap = 320;
 
 // Our roof against a re-implementation of ERT's kernel, side by side at every level and intensity.
-pagoda::documents::ErtComparison compare_with_ert(CpuCeilings& cpu, Depth depth, std::uint64_t seed);
+documents::ErtComparison compare_with_ert(CpuCeilings& cpu, Depth depth, std::uint64_t seed);
 
-}  // namespace ceilings
+}  // namespace pagoda::tools::ceilings

@@ -29,10 +29,10 @@ BANDWIDTH(pagoda_load_sve) BANDWIDTH(pagoda_store_sve) BANDWIDTH(pagoda_copy_sve
 extern "C" std::uint64_t pagoda_chain(std::uint64_t trips);
 extern "C" std::uint64_t pagoda_sve_bytes();
 
-namespace ceilings {
+namespace pagoda::tools::ceilings {
 namespace {
 
-using P = pagoda::Precision;
+using P = Precision;
 
 // Bytes of an SVE vector; 0 where the core has none.
 int sve_bytes() {
@@ -89,5 +89,5 @@ void flush_denormals() {
 
 bool allow_tiles() { return false; }
 
-}  // namespace ceilings
+}  // namespace pagoda::tools::ceilings
 #endif

@@ -41,10 +41,10 @@ extern "C" std::uint64_t pagoda_chain(std::uint64_t trips);
 extern "C" std::uint64_t pagoda_chain_avx2(std::uint64_t trips);
 extern "C" std::uint64_t pagoda_chain_avx512(std::uint64_t trips);
 
-namespace ceilings {
+namespace pagoda::tools::ceilings {
 namespace {
 
-using P = pagoda::Precision;
+using P = Precision;
 
 constexpr std::array<ComputeKernel, 22> kCompute = {{
     // name                            feature        isa       precision    op      bits acc steps  work  instruction     n  step
@@ -125,5 +125,5 @@ bool allow_tiles() {
 #endif
 }
 
-}  // namespace ceilings
+}  // namespace pagoda::tools::ceilings
 #endif

@@ -9,7 +9,7 @@
 
 #include "workers.h"
 
-namespace ceilings {
+namespace pagoda::tools::ceilings {
 namespace {
 
 // Slots of 64 bytes: a, b, 14 accumulators. Values are multiples of 1/64 that all formats hold exactly for a few steps.
@@ -34,7 +34,7 @@ std::vector<char> tile_input(const ComputeKernel& k) {
     in[static_cast<std::size_t>(16 + 2 * tile)] = 64;  // bytes of a row
     in[static_cast<std::size_t>(48 + tile)] = 16;      // rows
   }
-  if (k.precision == pagoda::Precision::Int8) {
+  if (k.precision == Precision::Int8) {
     std::memset(in.data() + 64, 3, 1024);
     std::memset(in.data() + 1088, 5, 1024);
   } else {
@@ -152,7 +152,7 @@ bool tiles_right(const ComputeKernel& k, std::string& detail) {
   const std::vector<char> in = tile_input(k);
   std::vector<char> out(4096, 0);
   k.run(2, in.data(), out.data());
-  const bool bytes = k.precision == pagoda::Precision::Int8;
+  const bool bytes = k.precision == Precision::Int8;
   const double want = 2 * k.steps * (bytes ? 64 * 15.0 : 32 * 1.5);
   for (std::size_t i = 0; i < 1024; ++i) {
     std::int32_t integer;
@@ -173,9 +173,9 @@ bool tiles_right(const ComputeKernel& k, std::string& detail) {
 std::vector<char> operands(const ComputeKernel& k) {
   if (k.step == Step::Tile) return tile_input(k);
   std::vector<char> in(64 * 16, 0);
-  if (k.precision == pagoda::Precision::Float64)
+  if (k.precision == Precision::Float64)
     fill<double>(in, -0.5, 1.25);
-  else if (k.precision == pagoda::Precision::Float32)
+  else if (k.precision == Precision::Float32)
     fill<float>(in, -0.5, 1.25);
   else if (k.step == Step::DotInt8)
     std::generate(in.begin(), in.end(),
@@ -197,8 +197,8 @@ bool right_result(const ComputeKernel& k, std::string& detail) {
     case Step::Accumulate:
       break;
   }
-  if (k.precision == pagoda::Precision::Float64) return floats_right<double>(k, detail);
-  if (k.precision == pagoda::Precision::Float32) return floats_right<float>(k, detail);
+  if (k.precision == Precision::Float64) return floats_right<double>(k, detail);
+  if (k.precision == Precision::Float32) return floats_right<float>(k, detail);
   return true;  // half floats: no arithmetic of their own in C++20 to compare with
 }
 
@@ -233,4 +233,4 @@ bool right_result(const BandwidthKernel& k, std::string& detail) {
   return true;
 }
 
-}  // namespace ceilings
+}  // namespace pagoda::tools::ceilings

@@ -6,7 +6,7 @@
 
 #include "cpu_kernels.h"
 
-namespace ceilings {
+namespace pagoda::tools::ceilings {
 
 // What a compute kernel is timed with: values that stay bounded however long it runs.
 std::vector<char> operands(const ComputeKernel& kernel);
@@ -15,4 +15,4 @@ std::vector<char> operands(const ComputeKernel& kernel);
 bool right_result(const ComputeKernel& kernel, std::string& detail);
 bool right_result(const BandwidthKernel& kernel, std::string& detail);
 
-}  // namespace ceilings
+}  // namespace pagoda::tools::ceilings

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-namespace ceilings {
+namespace pagoda::tools::ceilings {
 namespace {
 
 struct Edge {
@@ -34,9 +34,9 @@ std::optional<double> constant_watts(const EnergyPlan& plan, const std::function
 }
 
 // A load in slices of 20 ms work and, at half duty, 20 ms rest.
-pagoda::measured::EnergyRow measure(const EnergyPlan& plan, const EnergyLoad& load, double duty) {
+measured::EnergyRow measure(const EnergyPlan& plan, const EnergyLoad& load, double duty) {
   constexpr double kSlice = 0.02;
-  pagoda::measured::EnergyRow row;
+  measured::EnergyRow row;
   row.work.assign(plan.names.size(), 0);
   bool counting = false;
   const auto slice = [&] {
@@ -58,21 +58,21 @@ pagoda::measured::EnergyRow measure(const EnergyPlan& plan, const EnergyLoad& lo
 
 }  // namespace
 
-void run_energy(const EnergyPlan& plan, pagoda::documents::CeilingsDocument& document) {
+void run_energy(const EnergyPlan& plan, documents::CeilingsDocument& document) {
   const std::optional<double> idle = constant_watts(plan, plan.sleep);
   if (!idle) {
     document.not_run.push_back("energy: the " + plan.source + " counter did not move within " +
                                std::to_string(plan.window_seconds) + " s");
     return;
   }
-  pagoda::base::Settings constants = {{"idle_watts", *idle}};
+  base::Settings constants = {{"idle_watts", *idle}};
   if (plan.spin)
     if (const auto active = constant_watts(plan, plan.spin)) constants["active_idle_watts"] = *active;
-  std::vector<pagoda::measured::EnergyRow> rows;
+  std::vector<measured::EnergyRow> rows;
   std::vector<double> powers;
   for (const EnergyLoad& load : plan.loads)
     for (const double duty : {1.0, 0.5}) {
-      const pagoda::measured::EnergyRow row = measure(plan, load, duty);
+      const measured::EnergyRow row = measure(plan, load, duty);
       // A counter that stood still says nothing; a zero would be taken for free work.
       if (!(row.joules > 0)) {
         document.not_run.push_back("energy of " + load.name + ": the counter stood still");
@@ -81,19 +81,19 @@ void run_energy(const EnergyPlan& plan, pagoda::documents::CeilingsDocument& doc
       rows.push_back(row);
       powers.push_back(row.joules / row.seconds);
     }
-  pagoda::measured::EnergyFit fit;
+  measured::EnergyFit fit;
   try {
-    fit = pagoda::measured::fit_energy(plan.names, rows);
-  } catch (const pagoda::Error& error) {
+    fit = measured::fit_energy(plan.names, rows);
+  } catch (const Error& error) {
     document.not_run.push_back(error.what());
     return;
   }
   for (std::size_t i = 0; i < fit.terms.size(); ++i) {
-    const pagoda::measured::EnergyTerm& term = fit.terms[i];
-    pagoda::documents::Ceiling c;
+    const measured::EnergyTerm& term = fit.terms[i];
+    documents::Ceiling c;
     c.id = "energy." + term.name;
-    c.kind = pagoda::documents::CeilingKind::Energy;
-    c.mode = pagoda::documents::CeilingMode::Sustained;
+    c.kind = documents::CeilingKind::Energy;
+    c.mode = documents::CeilingMode::Sustained;
     c.unit = i < plan.units.size() ? plan.units[i] : "W";
     c.scope = "device";
     c.value = c.median = term.value;
@@ -101,11 +101,11 @@ void run_energy(const EnergyPlan& plan, pagoda::documents::CeilingsDocument& doc
     c.n = static_cast<std::int64_t>(rows.size());
     // An interval wider than the value itself tells nothing apart.
     c.converged = term.value > 0 && term.interval[1] - term.interval[0] < term.value;
-    c.status = c.converged ? pagoda::documents::CeilingStatus::Ok : pagoda::documents::CeilingStatus::NotConverged;
+    c.status = c.converged ? documents::CeilingStatus::Ok : documents::CeilingStatus::NotConverged;
     c.kernel = "non-negative least squares";
     document.ceilings.push_back(std::move(c));
   }
-  pagoda::documents::EnergyReport report;
+  documents::EnergyReport report;
   report.source = plan.source;
   report.rows = static_cast<std::int64_t>(rows.size());
   report.relative_rms = fit.relative_rms;
@@ -116,4 +116,4 @@ void run_energy(const EnergyPlan& plan, pagoda::documents::CeilingsDocument& doc
   document.energy = std::move(report);
 }
 
-}  // namespace ceilings
+}  // namespace pagoda::tools::ceilings

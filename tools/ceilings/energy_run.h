@@ -8,7 +8,7 @@
 #include "pagoda/documents/ceilings.h"
 #include "pagoda/measured/energy_fit.h"
 
-namespace ceilings {
+namespace pagoda::tools::ceilings {
 
 // Something to run for a while, and how much work of each name it did.
 struct EnergyLoad {
@@ -32,6 +32,6 @@ struct EnergyPlan {
 
 // Measures idle power, then every load at full and at half duty, and fits. Appends ceilings of kind energy and fills
 // `energy`; where the fit is impossible, says why in `not_run`.
-void run_energy(const EnergyPlan& plan, pagoda::documents::CeilingsDocument& document);
+void run_energy(const EnergyPlan& plan, documents::CeilingsDocument& document);
 
-}  // namespace ceilings
+}  // namespace pagoda::tools::ceilings

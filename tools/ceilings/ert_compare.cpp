@@ -9,7 +9,7 @@
 #include "ert_kernel.h"
 #include "pagoda/base/statistics.h"
 
-namespace ceilings {
+namespace pagoda::tools::ceilings {
 namespace {
 
 // Working sets are a multiple of this, so that they divide into 1, 2 or 3 arrays of whole kilobytes.
@@ -102,7 +102,7 @@ Contender fastest(std::vector<Contender> contenders, Workers& workers, Memory& m
   std::size_t index = 0;
   best = 0;
   for (std::size_t i = 0; i < contenders.size(); ++i)
-    if (const double middle = pagoda::base::median(rates[i]); middle > best) {
+    if (const double middle = base::median(rates[i]); middle > best) {
       best = middle;
       index = i;
     }
@@ -111,7 +111,7 @@ Contender fastest(std::vector<Contender> contenders, Workers& workers, Memory& m
 
 // All intensities at one level on the cores of one scope.
 void compare(CpuCeilings& cpu, const Scope& scope, const std::string& level, double bytes, int rounds, double slice,
-             std::mt19937_64& random, pagoda::documents::ErtComparison& comparison) {
+             std::mt19937_64& random, documents::ErtComparison& comparison) {
   Workers& workers = *scope.workers;
   const CpuMachine& machine = cpu.machine();
   Memory memory(workers, bytes);
@@ -121,7 +121,7 @@ void compare(CpuCeilings& cpu, const Scope& scope, const std::string& level, dou
       for (const BandwidthKernel* k : widest_kernels(machine, op)) movers.push_back(traffic(*k));
   // ERT's steps are fused multiplications and additions; a mix with more additions than it has would be no bound.
   for (const ComputeKernel& k : compute_kernels())
-    if (k.precision == pagoda::Precision::Float64 && (k.op == "fma" || k.op == "mul_add") && machine.has(k.feature))
+    if (k.precision == Precision::Float64 && (k.op == "fma" || k.op == "mul_add") && machine.has(k.feature))
       reckoners.push_back(arithmetic(k));
   double bandwidth = 0, peak = 0;
   Contender mover = fastest(std::move(movers), workers, memory, slice, bandwidth);
@@ -131,7 +131,7 @@ void compare(CpuCeilings& cpu, const Scope& scope, const std::string& level, dou
   std::vector<Contender> opponents;
   for (const ErtKernel& k : ert_kernels(machine.has("avx512f"))) {
     opponents.push_back(ert(k));
-    pagoda::documents::ErtPoint point;
+    documents::ErtPoint point;
     point.scope = scope.name == "all" ? "device" : scope.name;
     point.level = level;
     point.flops_per_element = k.flops;
@@ -148,7 +148,7 @@ void compare(CpuCeilings& cpu, const Scope& scope, const std::string& level, dou
   for (int round = 0; round < rounds; ++round) {
     std::shuffle(order.begin(), order.end(), random);
     for (const std::size_t i : order) {
-      pagoda::documents::ErtPoint& point = comparison.points[first + i];
+      documents::ErtPoint& point = comparison.points[first + i];
       double theirs = 0, roof = 1e300;
       std::vector<std::function<void()>> runs = {[&] { theirs = rate(opponents[i], workers, memory, slice); }};
       if (point.intensity * bandwidth < kFar * peak)
@@ -164,8 +164,8 @@ void compare(CpuCeilings& cpu, const Scope& scope, const std::string& level, dou
 
 }  // namespace
 
-pagoda::documents::ErtComparison compare_with_ert(CpuCeilings& cpu, Depth depth, std::uint64_t seed) {
-  pagoda::documents::ErtComparison comparison;
+documents::ErtComparison compare_with_ert(CpuCeilings& cpu, Depth depth, std::uint64_t seed) {
+  documents::ErtComparison comparison;
   std::mt19937_64 random(seed);
   const int rounds = depth == Depth::Quick ? 25 : 41;
   const double slice = depth == Depth::Quick ? 0.001 : depth == Depth::Normal ? 0.003 : 0.01;
@@ -178,4 +178,4 @@ pagoda::documents::ErtComparison compare_with_ert(CpuCeilings& cpu, Depth depth,
   return comparison;
 }
 
-}  // namespace ceilings
+}  // namespace pagoda::tools::ceilings

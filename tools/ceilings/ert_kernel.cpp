@@ -5,7 +5,7 @@
 
 #include <array>
 
-namespace ceilings {
+namespace pagoda::tools::ceilings {
 namespace {
 
 #if defined(__x86_64__)
@@ -63,4 +63,4 @@ std::span<const ErtKernel> ert_kernels(bool has_avx512) {
   return kWide;
 }
 
-}  // namespace ceilings
+}  // namespace pagoda::tools::ceilings

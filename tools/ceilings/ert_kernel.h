@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-namespace ceilings {
+namespace pagoda::tools::ceilings {
 
 struct ErtKernel {
   int flops;  // per element of 8 bytes, which is read and written
@@ -13,4 +13,4 @@ struct ErtKernel {
 // At 1, 2, 4 … 1024 operations an element, as that tool is configured. On x86-64 for AVX-512 or for AVX2.
 std::span<const ErtKernel> ert_kernels(bool has_avx512);
 
-}  // namespace ceilings
+}  // namespace pagoda::tools::ceilings

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace ceilings {
+namespace pagoda::tools::ceilings {
 
 struct GemmLibrary {
   std::string name;                             // "openblas", "onednn"
@@ -15,4 +15,4 @@ struct GemmLibrary {
 };
 std::vector<GemmLibrary> gemm_libraries();
 
-}  // namespace ceilings
+}  // namespace pagoda::tools::ceilings

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-namespace ceilings {
+namespace pagoda::tools::ceilings {
 
 inline constexpr unsigned kMostBlocksPerSm = 16;
 inline constexpr unsigned kMostRecords = 4096;                   // blocks that leave clocks, as in cuda/common.cuh
@@ -55,4 +55,4 @@ constexpr std::uint32_t hash(std::uint32_t x) {
   return x ^ (x >> 16);
 }
 
-}  // namespace ceilings
+}  // namespace pagoda::tools::ceilings

@@ -8,11 +8,11 @@
 #include "gpu_arguments.h"
 #include "gpu_run.h"
 
-namespace ceilings {
+namespace pagoda::tools::ceilings {
 namespace {
 
-using pagoda::documents::CeilingKind;
-using pagoda::documents::CeilingMode;
+using documents::CeilingKind;
+using documents::CeilingMode;
 
 enum class Operand { Float, Double, Half2, Bfloat2, Int };
 
@@ -123,7 +123,7 @@ constexpr TensorRow kTensor[] = {
 };
 
 // m, n, k of a kernel on this architecture: Turing's half floats and Ampere's doubles have smaller products.
-TensorRow shape_of(TensorRow row, const pagoda::measured::GpuAttributes& gpu) {
+TensorRow shape_of(TensorRow row, const measured::GpuAttributes& gpu) {
   if (std::string_view(row.kernel) == "mma_f16" && gpu.major == 7) row.k = 8;
   if (std::string_view(row.kernel) == "mma_f64" && gpu.major == 8) row.m = 8, row.n = 8, row.k = 4;
   return row;
@@ -318,7 +318,7 @@ double tcgen05_element(int row, int column, int depth, int blocks) {
   return weighed_depth(tcgen05::kProducts, depth) * scale * (row % 3 - 1) * (column % 4);
 }
 
-std::span<const TensorPath> tensor_paths(const pagoda::measured::GpuAttributes& gpu) {
+std::span<const TensorPath> tensor_paths(const measured::GpuAttributes& gpu) {
   for (const ChipRow& chip : kChips)
     if (chip.major == gpu.major) return chip.paths;
   return kOthers;
@@ -328,12 +328,10 @@ std::string_view suffix_of(TensorPath path) { return row_of(path).suffix; }
 
 void GpuCeilings::add_arithmetic(std::vector<Experiment>& list) {
   const auto sms = static_cast<unsigned>(gpu_.attributes().sms);
-  for (const pagoda::documents::CeilingMode mode :
-       {pagoda::documents::CeilingMode::Issue, pagoda::documents::CeilingMode::Sustained}) {
-    const bool zeros = mode == pagoda::documents::CeilingMode::Issue;
+  for (const CeilingMode mode : {CeilingMode::Issue, CeilingMode::Sustained}) {
+    const bool zeros = mode == CeilingMode::Issue;
     for (const VectorRow& row : kVector) {
-      Experiment e = start(std::string(row.precision) + ".cuda." + row.op, pagoda::documents::CeilingKind::Compute,
-                           mode, row.unit);
+      Experiment e = start(std::string(row.precision) + ".cuda." + row.op, CeilingKind::Compute, mode, row.unit);
       if (!options_.wants(e.ceiling.id)) continue;
       if (!gpu_.has(row.kernel)) {
         if (zeros) not_run_.push_back(e.ceiling.id + ": no kernel for this architecture");
@@ -370,8 +368,8 @@ void GpuCeilings::add_arithmetic(std::vector<Experiment>& list) {
       const auto paths = tensor_paths(gpu_.attributes());
       if (std::find(paths.begin(), paths.end(), row.path) == paths.end()) continue;
       const PathRow& path = row_of(row.path);
-      Experiment e = start(std::string(row.precision) + std::string(path.suffix) + row.variant,
-                           pagoda::documents::CeilingKind::Compute, mode, row.unit);
+      Experiment e = start(std::string(row.precision) + std::string(path.suffix) + row.variant, CeilingKind::Compute,
+                           mode, row.unit);
       if (!options_.wants(e.ceiling.id)) continue;
       if (!gpu_.has(row.kernel)) {
         if (zeros) not_run_.push_back(e.ceiling.id + ": no kernel for this architecture");
@@ -419,4 +417,4 @@ double GpuCeilings::fma_seconds(unsigned trips) {
   return gpu_.time("fma_f32", {static_cast<unsigned>(gpu_.attributes().sms) * 4, 256, 0}, arguments.pointers());
 }
 
-}  // namespace ceilings
+}  // namespace pagoda::tools::ceilings

@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-namespace ceilings {
+namespace pagoda::tools::ceilings {
 
 struct GpuBlob {
   int capability;           // 10 × major + minor
@@ -19,4 +19,4 @@ std::span<const GpuBlob> gpu_blobs();
 // the code is for features of one architecture (Hopper's wgmma, Blackwell's tcgen05). 0: none.
 int best_capability(int major, int minor);
 
-}  // namespace ceilings
+}  // namespace pagoda::tools::ceilings

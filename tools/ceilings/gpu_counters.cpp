@@ -16,7 +16,7 @@
 #include "nvidia_library.h"
 #endif
 
-namespace ceilings {
+namespace pagoda::tools::ceilings {
 
 std::vector<CounterSet> counter_sets(const std::string& kernel, const std::string& precision, const std::string& level,
                                      const std::string& op) {
@@ -105,7 +105,7 @@ struct GpuCounters::State {
 
 GpuCounters::GpuCounters(Gpu& gpu, int index) : gpu_(gpu), state_(std::make_unique<State>()) {
   State& s = *state_;
-  const pagoda::tools::NvidiaLibrary library(pagoda::tools::cupti_places());
+  const DynamicLibrary library(cupti_places());
   if (!library) {
     why_ = "libcupti cannot be opened; install it with the CUDA toolkit, or set PAGODA_CUPTI to its path";
     return;
@@ -117,7 +117,7 @@ GpuCounters::GpuCounters(Gpu& gpu, int index) : gpu_(gpu), state_(std::make_uniq
 #define CUPTI_FIND(name) find(s.name, #name);
   CUPTI_FUNCTIONS(CUPTI_FIND)
   if (!why_.empty()) return;
-  pagoda::tools::open_neighbours(library);
+  open_neighbours(library);
   try {
     auto initialize = params_to(&CUpti_Profiler_Initialize_Params::pPriv);
     s.check(s.cuptiProfilerInitialize(&initialize), "cuptiProfilerInitialize");
@@ -278,4 +278,4 @@ std::vector<double> GpuCounters::count(const std::vector<std::vector<std::string
 
 #endif
 
-}  // namespace ceilings
+}  // namespace pagoda::tools::ceilings

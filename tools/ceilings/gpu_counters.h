@@ -9,7 +9,7 @@
 
 #include "gpu_driver.h"
 
-namespace ceilings {
+namespace pagoda::tools::ceilings {
 
 class GpuCounters {
  public:
@@ -40,4 +40,4 @@ struct CounterSet {
 std::vector<CounterSet> counter_sets(const std::string& kernel, const std::string& precision, const std::string& level,
                                      const std::string& op);
 
-}  // namespace ceilings
+}  // namespace pagoda::tools::ceilings

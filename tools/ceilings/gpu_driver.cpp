@@ -10,7 +10,7 @@
 #include "nvidia_library.h"
 #include "protocol.h"
 
-namespace ceilings {
+namespace pagoda::tools::ceilings {
 namespace {
 
 using Result = int;
@@ -75,7 +75,7 @@ struct Api {
 
 Api open_driver(const std::string& name) {
   Api api;
-  const pagoda::tools::NvidiaLibrary library(pagoda::tools::cuda_places(name));
+  const DynamicLibrary library(cuda_places(name));
   if (!library) throw GpuError("no NVIDIA driver: " + library.why() + "; install the driver, or measure with --cpu");
   const auto find = [&](auto& function, const char* symbol) {
     if (!library.find(function, symbol))
@@ -121,7 +121,7 @@ Api open_driver(const std::string& name) {
 struct Gpu::State {
   Api api;
   int device = 0;
-  pagoda::measured::GpuAttributes attributes;
+  measured::GpuAttributes attributes;
   Handle context = nullptr, streams[2] = {}, events[3] = {};
   std::vector<Handle> modules;
   std::map<std::string, Handle> functions;
@@ -178,7 +178,7 @@ Gpu::Gpu(int index, const std::string& library) : state_(std::make_unique<State>
   s.check(s.api.device_get(&s.device, index), "cuDeviceGet");
   char name[256] = {};
   s.check(s.api.device_name(name, sizeof name - 1, s.device), "cuDeviceGetName");
-  pagoda::measured::GpuAttributes& a = s.attributes;
+  measured::GpuAttributes& a = s.attributes;
   a.name = name;
   a.major = s.attribute(kMajor);
   a.minor = s.attribute(kMinor);
@@ -202,7 +202,7 @@ bool Gpu::lost() const { return state_->lost; }
 int Gpu::device() const { return state_->device; }
 void* Gpu::context() const { return state_->context; }
 
-const pagoda::measured::GpuAttributes& Gpu::attributes() const { return state_->attributes; }
+const measured::GpuAttributes& Gpu::attributes() const { return state_->attributes; }
 
 std::string Gpu::pci_bus_id() const {
   char text[64] = {};
@@ -331,4 +331,4 @@ double Gpu::time_copies(DevicePointer to_device, const void* from_host, void* to
   return 1e-3 * static_cast<double>(milliseconds);
 }
 
-}  // namespace ceilings
+}  // namespace pagoda::tools::ceilings

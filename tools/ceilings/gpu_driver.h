@@ -13,12 +13,12 @@
 #include "pagoda/measured/theory.h"
 #include "tool.h"
 
-namespace ceilings {
+namespace pagoda::tools::ceilings {
 
 // No driver, no such device, or a call that failed. The message names the call and the remedy where there is one.
-class GpuError : public pagoda::tools::ToolError {
+class GpuError : public ToolError {
  public:
-  explicit GpuError(const std::string& message) : ToolError(pagoda::tools::kNoDevice, message) {}
+  explicit GpuError(const std::string& message) : ToolError(kNoDevice, message) {}
 };
 
 using DevicePointer = unsigned long long;
@@ -31,7 +31,7 @@ class Gpu {
   Gpu(const Gpu&) = delete;
   Gpu& operator=(const Gpu&) = delete;
 
-  const pagoda::measured::GpuAttributes& attributes() const;
+  const measured::GpuAttributes& attributes() const;
   std::string pci_bus_id() const;
   int driver_version() const;  // 13000 is 13.0
   std::size_t free_bytes() const;
@@ -97,4 +97,4 @@ class GpuBuffer {
   std::size_t bytes_ = 0;
 };
 
-}  // namespace ceilings
+}  // namespace pagoda::tools::ceilings

@@ -11,7 +11,7 @@
 #include "gpu_arguments.h"
 #include "nvidia_library.h"
 
-namespace ceilings {
+namespace pagoda::tools::ceilings {
 namespace {
 
 using Handle = void*;
@@ -119,7 +119,7 @@ const std::vector<GpuGemm::Type>& GpuGemm::types() {
 
 GpuGemm::GpuGemm(Gpu& gpu, const std::string& library) : gpu_(gpu), state_(std::make_unique<State>()) {
   State& s = *state_;
-  const pagoda::tools::NvidiaLibrary found(pagoda::tools::cublaslt_places(library));
+  const DynamicLibrary found(cublaslt_places(library));
   why_ = found.why();
   if (!found) return;
   const auto find = [&](auto& function, const char* symbol) {
@@ -257,4 +257,4 @@ Verdict GpuGemm::right() {
   return {};
 }
 
-}  // namespace ceilings
+}  // namespace pagoda::tools::ceilings

@@ -9,7 +9,7 @@
 #include "gpu_driver.h"
 #include "protocol.h"
 
-namespace ceilings {
+namespace pagoda::tools::ceilings {
 
 class GpuGemm {
  public:
@@ -40,4 +40,4 @@ class GpuGemm {
   std::string why_;
 };
 
-}  // namespace ceilings
+}  // namespace pagoda::tools::ceilings

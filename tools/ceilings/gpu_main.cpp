@@ -17,11 +17,11 @@
 #include "sass.h"
 #include "workers.h"
 
-namespace ceilings {
+namespace pagoda::tools::ceilings {
 namespace {
 
-using pagoda::documents::Ceiling;
-using pagoda::documents::CeilingsDocument;
+using documents::Ceiling;
+using documents::CeilingsDocument;
 
 // By Depth: quick, normal, full.
 constexpr std::array<Plan, 3> kPlans = {{
@@ -50,13 +50,13 @@ constexpr std::array<Plan, 3> kPlans = {{
 }};
 
 template <typename T>
-pagoda::base::Setting setting(const std::optional<T>& value) {
+base::Setting setting(const std::optional<T>& value) {
   if (!value) return std::monostate{};
   return *value;
 }
 
-void describe(const Gpu& gpu, const Nvml& nvml, int capability, pagoda::documents::CeilingsDocument& document) {
-  const pagoda::measured::GpuAttributes& a = gpu.attributes();
+void describe(const Gpu& gpu, const Nvml& nvml, int capability, CeilingsDocument& document) {
+  const measured::GpuAttributes& a = gpu.attributes();
   auto& m = document.machine;
   m["name"] = a.name;
   m["compute_capability"] = std::to_string(a.major) + "." + std::to_string(a.minor);
@@ -77,13 +77,13 @@ void describe(const Gpu& gpu, const Nvml& nvml, int capability, pagoda::document
   }
 }
 
-void attach_code(int capability, std::vector<pagoda::documents::Ceiling>& ceilings) {
+void attach_code(int capability, std::vector<Ceiling>& ceilings) {
   for (const SassClaim& claim : sass_claims())
     for (const GpuBlob& blob : gpu_blobs()) {
       if (blob.capability != capability) continue;
       const auto loop = hot_loop(blob.cubin, blob.capability, claim.kernel, claim.instructions);
       if (!loop) continue;
-      for (pagoda::documents::Ceiling& c : ceilings)
+      for (Ceiling& c : ceilings)
         if (c.kernel == claim.kernel) {
           for (const auto& [name, count] : loop->count) c.code[name] = std::int64_t{count};
           c.code["total"] = std::int64_t{loop->total};
@@ -93,10 +93,9 @@ void attach_code(int capability, std::vector<pagoda::documents::Ceiling>& ceilin
 
 // The best value of one precision and unit, of those that `holds` accepts; 0: none.
 template <typename Predicate>
-double best_of(const pagoda::documents::CeilingsDocument& document, const pagoda::documents::Ceiling& like,
-               Predicate holds) {
+double best_of(const CeilingsDocument& document, const Ceiling& like, Predicate holds) {
   double best = 0;
-  for (const pagoda::documents::Ceiling& c : document.ceilings)
+  for (const Ceiling& c : document.ceilings)
     if (c.value && c.kind == like.kind && c.precision == like.precision && c.unit_type == like.unit_type && holds(c))
       best = std::max(best, *c.value);
   return best;
@@ -104,30 +103,26 @@ double best_of(const pagoda::documents::CeilingsDocument& document, const pagoda
 
 // Sustained after issue: what random data and heat leave of a rate may not exceed it. And a library must not reach more
 // than our own kernels issue, nor more than they sustain.
-void check_modes(pagoda::documents::CeilingsDocument& document) {
+void check_modes(CeilingsDocument& document) {
   double worst = 0;
   std::string where;
-  std::vector<pagoda::documents::CeilingCheck> checks;
-  for (const pagoda::documents::Ceiling& c : document.ceilings) {
-    if (!c.value || c.kind != pagoda::documents::CeilingKind::Compute ||
-        c.mode != pagoda::documents::CeilingMode::Sustained)
-      continue;
+  std::vector<documents::CeilingCheck> checks;
+  for (const Ceiling& c : document.ceilings) {
+    if (!c.value || c.kind != documents::CeilingKind::Compute || c.mode != documents::CeilingMode::Sustained) continue;
     char text[160];
     if (c.op == "gemm") {
-      const auto of = [&](pagoda::documents::CeilingMode mode) {
-        return best_of(document, c,
-                       [&](const pagoda::documents::Ceiling& x) { return x.op != "gemm" && x.mode == mode; });
+      const auto of = [&](documents::CeilingMode mode) {
+        return best_of(document, c, [&](const Ceiling& x) { return x.op != "gemm" && x.mode == mode; });
       };
-      const double issue = of(pagoda::documents::CeilingMode::Issue),
-                   sustained = of(pagoda::documents::CeilingMode::Sustained);
+      const double issue = of(documents::CeilingMode::Issue), sustained = of(documents::CeilingMode::Sustained);
       if (issue <= 0) continue;
       std::snprintf(text, sizeof text, "%.4g of the library, %.4g sustained and %.4g issued by our kernel (T/s)",
                     *c.value * 1e-12, sustained * 1e-12, issue * 1e-12);
       checks.push_back({c.id, *c.value <= 1.005 * issue && *c.value <= 1.02 * sustained, text});
       continue;
     }
-    for (const pagoda::documents::Ceiling& issue : document.ceilings)
-      if (issue.id == c.id && issue.mode == pagoda::documents::CeilingMode::Issue && issue.value &&
+    for (const Ceiling& issue : document.ceilings)
+      if (issue.id == c.id && issue.mode == documents::CeilingMode::Issue && issue.value &&
           *c.value / *issue.value > worst) {
         worst = *c.value / *issue.value;
         where = c.id;
@@ -138,20 +133,20 @@ void check_modes(pagoda::documents::CeilingsDocument& document) {
     std::snprintf(text, sizeof text, "%s: sustained is %.1f %% of issue", where.c_str(), 100 * worst);
     document.checks.push_back({"sustained below issue", worst <= 1.01, text});
   }
-  for (pagoda::documents::CeilingCheck& check : checks) document.checks.push_back(std::move(check));
+  for (documents::CeilingCheck& check : checks) document.checks.push_back(std::move(check));
 }
 
 // Credited work against what the hardware counted, kernel by kernel, in the configuration that was reported.
 void add_counters(Gpu& gpu, int index, GpuCeilings& ceilings, std::vector<Experiment>& experiments,
-                  pagoda::documents::CeilingsDocument& document) {
+                  CeilingsDocument& document) {
   GpuCounters counters(gpu, index);
   if (!counters.why().empty()) {
     document.not_run.push_back("counters: " + counters.why());
     return;
   }
   for (Experiment& e : experiments) {
-    pagoda::documents::Ceiling* c = nullptr;
-    for (pagoda::documents::Ceiling& x : document.ceilings)
+    Ceiling* c = nullptr;
+    for (Ceiling& x : document.ceilings)
       if (x.id == e.ceiling.id && x.mode == e.ceiling.mode) c = &x;
     if (c == nullptr || !c->value) continue;
     const std::vector<CounterSet> sets = counter_sets(c->kernel, c->precision, c->level, c->op);
@@ -189,7 +184,7 @@ void add_counters(Gpu& gpu, int index, GpuCeilings& ceilings, std::vector<Experi
       for (std::size_t i = 0; i < values.size(); ++i) c->counters[sets[chosen].metrics[i]] = values[i];
       c->counters["credited"] = credited;
       c->counters["counted_over_credited"] = counted / credited;
-      const double allowed = c->kind == pagoda::documents::CeilingKind::Compute ? 0.005 : 0.02;
+      const double allowed = c->kind == documents::CeilingKind::Compute ? 0.005 : 0.02;
       char text[128];
       std::snprintf(text, sizeof text, "%.6g counted of %.6g credited: %.3f %%, must be 100 within %.1f %%", counted,
                     credited, 100 * counted / credited, 100 * allowed);
@@ -207,12 +202,12 @@ void add_counters(Gpu& gpu, int index, GpuCeilings& ceilings, std::vector<Experi
   ceilings.fix_trips(std::nullopt);
 }
 
-void check_levels(pagoda::documents::CeilingsDocument& document) {
+void check_levels(CeilingsDocument& document) {
   std::string detail;
   double outer = 0;
   bool passed = true;
   for (const char* level : {"dram", "l2", "l1"}) {
-    const pagoda::documents::Ceiling* read = pagoda::documents::find_ceiling(document, std::string(level) + ".read");
+    const Ceiling* read = documents::find_ceiling(document, std::string(level) + ".read");
     if (!read || !read->value) continue;
     passed = passed && *read->value > outer;
     outer = *read->value;
@@ -224,20 +219,18 @@ void check_levels(pagoda::documents::CeilingsDocument& document) {
 }
 
 // Levels of the sweep by the capacity the driver states; and far beyond it, the same loads find memory's own rate.
-void name_levels(const std::vector<pagoda::measured::WorkingSetPoint>& sweep, double l2_bytes,
-                 pagoda::documents::CeilingsDocument& document) {
-  for (const pagoda::measured::Plateau& p :
-       pagoda::measured::find_plateaus(sweep, {{"l2", l2_bytes}, {"dram", std::nullopt}})) {
+void name_levels(const std::vector<measured::WorkingSetPoint>& sweep, double l2_bytes, CeilingsDocument& document) {
+  for (const measured::Plateau& p : measured::find_plateaus(sweep, {{"l2", l2_bytes}, {"dram", std::nullopt}})) {
     char text[64];
     std::snprintf(text, sizeof text, "%.0f GB/s over %zu working sets", p.bytes_per_second * 1e-9, p.points);
     document.checks.push_back({"plateau " + p.level, !p.ambiguous, text + (p.why.empty() ? "" : "; " + p.why)});
-    for (pagoda::documents::Ceiling& c : document.ceilings)
+    for (Ceiling& c : document.ceilings)
       if (c.level == "l2" && p.level == "l2" && p.ambiguous) {
-        if (c.status == pagoda::documents::CeilingStatus::Ok) c.status = pagoda::documents::CeilingStatus::Ambiguous;
+        if (c.status == documents::CeilingStatus::Ok) c.status = documents::CeilingStatus::Ambiguous;
         c.config["plateau"] = "ambiguous: " + p.why;
       }
   }
-  const pagoda::documents::Ceiling* read = pagoda::documents::find_ceiling(document, "dram.read");
+  const Ceiling* read = documents::find_ceiling(document, "dram.read");
   if (sweep.empty() || !read || !read->value || sweep.back().bytes < 8 * l2_bytes) return;
   const double ratio = sweep.back().bytes_per_second / *read->value;
   char text[96];
@@ -246,8 +239,7 @@ void name_levels(const std::vector<pagoda::measured::WorkingSetPoint>& sweep, do
   document.checks.push_back({"past the second level loads are memory's", ratio <= 1.03, text});
 }
 
-void add_energy(Gpu& gpu, const Nvml& nvml, GpuCeilings& ceilings, const Options& options,
-                pagoda::documents::CeilingsDocument& document) {
+void add_energy(Gpu& gpu, const Nvml& nvml, GpuCeilings& ceilings, const Options& options, CeilingsDocument& document) {
   if (!nvml.joules()) {
     document.not_run.push_back("energy: " + (nvml.available() ? "the GPU has no energy counter" : nvml.why()));
     return;
@@ -280,10 +272,10 @@ void add_energy(Gpu& gpu, const Nvml& nvml, GpuCeilings& ceilings, const Options
   auto experiments = std::make_shared<std::vector<Experiment>>(ceilings.experiments());
   for (const auto& [id, name] : wanted)
     for (Experiment& e : *experiments) {
-      if (e.ceiling.id != id || e.ceiling.mode != pagoda::documents::CeilingMode::Sustained) continue;
+      if (e.ceiling.id != id || e.ceiling.mode != documents::CeilingMode::Sustained) continue;
       const std::size_t index = plan.names.size();
       plan.names.push_back(name);
-      plan.units.push_back(e.ceiling.kind == pagoda::documents::CeilingKind::Compute ? "J/FLOP" : "J/B");
+      plan.units.push_back(e.ceiling.kind == documents::CeilingKind::Compute ? "J/FLOP" : "J/B");
       if (e.prepare) e.prepare();
       plan.loads.push_back({id, [&e, index, experiments](double seconds) {
                               const Sample s = e.candidates.front().run(seconds);
@@ -354,10 +346,10 @@ bool audit_gpu(const Options& options, std::string& text) {
 
 Outcome run_gpu(const Options& options, bool show_progress) {
   Outcome outcome;
-  pagoda::documents::CeilingsDocument& document = outcome.document;
+  CeilingsDocument& document = outcome.document;
   document.kind = "gpu";
   Gpu gpu(*options.gpu);
-  const pagoda::measured::GpuAttributes& a = gpu.attributes();
+  const measured::GpuAttributes& a = gpu.attributes();
   if (gpu_blobs().empty())
     throw GpuError("this build has no GPU kernels; build it where nvcc is found (PAGODA_CUDA=ON)");
   const int capability = best_capability(a.major, a.minor);
@@ -373,19 +365,18 @@ Outcome run_gpu(const Options& options, bool show_progress) {
   GpuCeilings ceilings(gpu, trace, options);
   std::vector<Experiment> experiments = ceilings.experiments();
   document.not_run = ceilings.not_run();
-  std::vector<pagoda::documents::Ceiling> kept;
+  std::vector<Ceiling> kept;
   if (!options.resume.empty()) {
-    const pagoda::documents::CeilingsDocument before = pagoda::documents::load_ceilings(options.resume);
+    const CeilingsDocument before = documents::load_ceilings(options.resume);
     if (before.name() != document.name())
-      throw pagoda::Error(options.resume + ": is of \"" + before.name() + "\", this is \"" + document.name() + "\"");
+      throw Error(options.resume + ": is of \"" + before.name() + "\", this is \"" + document.name() + "\"");
     // What has a value, and what took the device with it: it would again.
-    for (const pagoda::documents::Ceiling& c : before.ceilings)
-      if (c.value || (c.status == pagoda::documents::CeilingStatus::Unavailable && !c.pending)) kept.push_back(c);
+    for (const Ceiling& c : before.ceilings)
+      if (c.value || (c.status == documents::CeilingStatus::Unavailable && !c.pending)) kept.push_back(c);
     document.checks = before.checks;
     std::erase_if(experiments, [&](const Experiment& e) {
-      return std::any_of(kept.begin(), kept.end(), [&](const pagoda::documents::Ceiling& c) {
-        return c.id == e.ceiling.id && c.mode == e.ceiling.mode;
-      });
+      return std::any_of(kept.begin(), kept.end(),
+                         [&](const Ceiling& c) { return c.id == e.ceiling.id && c.mode == e.ceiling.mode; });
     });
   }
 
@@ -393,7 +384,7 @@ Outcome run_gpu(const Options& options, bool show_progress) {
   const Plan plan = budgeted(kPlans[static_cast<std::size_t>(options.depth)], experiments.size(),
                              options.budget_seconds, options.seed);
   Measured measured = measure(experiments, plan, seconds_now, [&](const Progress& p) { line.show(p); });
-  for (pagoda::documents::CeilingCheck& check : measured.checks) document.checks.push_back(std::move(check));
+  for (documents::CeilingCheck& check : measured.checks) document.checks.push_back(std::move(check));
   attach_code(capability, measured.ceilings);
   document.ceilings = measured.ceilings;
   std::string lost = measured.lost;
@@ -419,11 +410,11 @@ Outcome run_gpu(const Options& options, bool show_progress) {
         if (const std::string wrong = objection(blob.cubin, claim, capability); !wrong.empty())
           document.checks.push_back({"machine code", false, wrong});
   if (options.counters) stage("counters", [&] { add_counters(gpu, *options.gpu, ceilings, experiments, document); });
-  for (pagoda::documents::Ceiling& c : kept) document.ceilings.push_back(std::move(c));
+  for (Ceiling& c : kept) document.ceilings.push_back(std::move(c));
   if (options.only.empty()) {
     stage("sweep of the second level", [&] {
       outcome.points_csv = "level,working_set_bytes,bytes_per_second\n";
-      std::vector<pagoda::measured::WorkingSetPoint> sweep;
+      std::vector<measured::WorkingSetPoint> sweep;
       for (const GpuCeilings::Point& p : ceilings.l2_sweep()) {
         sweep.push_back({p.bytes, p.bytes_per_second});
         char text[96];
@@ -433,7 +424,7 @@ Outcome run_gpu(const Options& options, bool show_progress) {
       name_levels(sweep, a.l2_bytes, document);
     });
     stage("negative controls", [&] {
-      for (pagoda::documents::CeilingCheck& check : ceilings.controls()) document.checks.push_back(std::move(check));
+      for (documents::CeilingCheck& check : ceilings.controls()) document.checks.push_back(std::move(check));
     });
   }
   check_modes(document);
@@ -468,4 +459,4 @@ Outcome run_gpu(const Options& options, bool show_progress) {
   return outcome;
 }
 
-}  // namespace ceilings
+}  // namespace pagoda::tools::ceilings

@@ -7,11 +7,11 @@
 #include "gpu_run.h"
 #include "workers.h"
 
-namespace ceilings {
+namespace pagoda::tools::ceilings {
 namespace {
 
-using pagoda::documents::CeilingKind;
-using pagoda::documents::CeilingMode;
+using documents::CeilingKind;
+using documents::CeilingMode;
 
 constexpr StreamRow kStreams[] = {
     {"hbm_read", "read", 1, 1, false},  {"hbm_write", "write", 1, 1, true}, {"hbm_copy", "copy", 2, 2, false},
@@ -98,8 +98,7 @@ double GpuCeilings::stream(const StreamRow& row, const std::vector<GpuBuffer>& a
 
 Experiment GpuCeilings::stream_experiment(const StreamRow& row, double each) {
   const auto sms = static_cast<unsigned>(gpu_.attributes().sms);
-  Experiment e = start(std::string("dram.") + row.op, pagoda::documents::CeilingKind::Bandwidth,
-                       pagoda::documents::CeilingMode::Sustained, "B/s");
+  Experiment e = start(std::string("dram.") + row.op, CeilingKind::Bandwidth, CeilingMode::Sustained, "B/s");
   e.ceiling.level = "dram";
   e.ceiling.op = row.op;
   e.ceiling.data = "ones";
@@ -218,8 +217,7 @@ void GpuCeilings::add_caches(std::vector<Experiment>& list) {
       {"shared_write", "shared.write", "shared", "write", {2, 4}, 256, 32768, 8 * 16},
   };
   for (const Row& row : rows) {
-    Experiment e =
-        start(row.id, pagoda::documents::CeilingKind::Bandwidth, pagoda::documents::CeilingMode::Sustained, "B/s");
+    Experiment e = start(row.id, CeilingKind::Bandwidth, CeilingMode::Sustained, "B/s");
     e.ceiling.level = row.level;
     e.ceiling.op = row.op;
     e.ceiling.data = "ones";
@@ -250,8 +248,7 @@ void GpuCeilings::add_caches(std::vector<Experiment>& list) {
     for (const unsigned per_sm : row.per_sm)
       for (const std::size_t set : sets) {
         auto pace = std::make_shared<Pace>();
-        pagoda::base::Settings config = {{"blocks_per_sm", std::int64_t{per_sm}},
-                                         {"threads", std::int64_t{row.threads}}};
+        base::Settings config = {{"blocks_per_sm", std::int64_t{per_sm}}, {"threads", std::int64_t{row.threads}}};
         if (set > 0) config["working_set_bytes"] = static_cast<std::int64_t>(set);
         e.candidates.push_back(
             {row.kernel, config, [this, row, level, memory, pace, set, blocks = sms * per_sm](double seconds) {
@@ -277,8 +274,8 @@ void GpuCeilings::add_caches(std::vector<Experiment>& list) {
     list.push_back(std::move(e));
   }
   for (const unsigned spread : {0U, 1U}) {
-    Experiment e = start(spread ? "atomics.spread" : "atomics.one_word", pagoda::documents::CeilingKind::Compute,
-                         pagoda::documents::CeilingMode::Sustained, "1/s");
+    Experiment e =
+        start(spread ? "atomics.spread" : "atomics.one_word", CeilingKind::Compute, CeilingMode::Sustained, "1/s");
     e.ceiling.op = "atomic_add";
     e.ceiling.precision = "int32";
     e.theory = nullptr;
@@ -323,8 +320,7 @@ void GpuCeilings::add_host(std::vector<Experiment>& list) {
   };
   for (const Row& row : {Row{"pcie.to_device", "write", true, false}, Row{"pcie.to_host", "read", false, true},
                          Row{"pcie.both", "copy", true, true}}) {
-    Experiment e =
-        start(row.id, pagoda::documents::CeilingKind::Bandwidth, pagoda::documents::CeilingMode::Sustained, "B/s");
+    Experiment e = start(row.id, CeilingKind::Bandwidth, CeilingMode::Sustained, "B/s");
     e.ceiling.level = "pcie";
     e.ceiling.op = row.op;
     e.ceiling.units.reset();
@@ -388,8 +384,7 @@ void GpuCeilings::add_host(std::vector<Experiment>& list) {
     list.push_back(std::move(e));
   }
   for (const bool wait : {false, true}) {
-    Experiment e = start(wait ? "sync" : "launch", pagoda::documents::CeilingKind::Latency,
-                         pagoda::documents::CeilingMode::Sustained, "s");
+    Experiment e = start(wait ? "sync" : "launch", CeilingKind::Latency, CeilingMode::Sustained, "s");
     e.ceiling.level = wait ? "sync" : "launch";
     e.ceiling.units.reset();
     e.theory = nullptr;
@@ -418,4 +413,4 @@ double GpuCeilings::shared_seconds(unsigned stride) {
   return gpu_.time("shared_read", {static_cast<unsigned>(gpu_.attributes().sms) * 4, 256, 32768}, arguments.pointers());
 }
 
-}  // namespace ceilings
+}  // namespace pagoda::tools::ceilings

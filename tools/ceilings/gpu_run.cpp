@@ -8,11 +8,11 @@
 #include "gpu_run.h"
 #include "pagoda/base/statistics.h"
 
-namespace ceilings {
+namespace pagoda::tools::ceilings {
 
-using pagoda::documents::Ceiling;
-using pagoda::documents::CeilingKind;
-using pagoda::documents::CeilingMode;
+using documents::Ceiling;
+using documents::CeilingKind;
+using documents::CeilingMode;
 
 GpuCeilings::GpuCeilings(Gpu& gpu, NvmlTrace& trace, const Options& options)
     : gpu_(gpu), trace_(trace), options_(options) {
@@ -22,8 +22,7 @@ GpuCeilings::GpuCeilings(Gpu& gpu, NvmlTrace& trace, const Options& options)
   words_ = GpuBuffer(gpu, sms * kMostBlocksPerSm * 256 * 32 * 8);
 }
 
-Experiment GpuCeilings::start(const std::string& id, pagoda::documents::CeilingKind kind,
-                              pagoda::documents::CeilingMode mode, const std::string& unit) {
+Experiment GpuCeilings::start(const std::string& id, CeilingKind kind, CeilingMode mode, const std::string& unit) {
   Experiment e;
   e.ceiling.id = id;
   e.ceiling.kind = kind;
@@ -31,7 +30,7 @@ Experiment GpuCeilings::start(const std::string& id, pagoda::documents::CeilingK
   e.ceiling.unit = unit;
   e.ceiling.scope = "device";
   e.ceiling.units = gpu_.attributes().sms;
-  e.theory = [this](pagoda::documents::Ceiling& c) { c.theory = pagoda::measured::gpu_theory(gpu_.attributes(), c); };
+  e.theory = [this](Ceiling& c) { c.theory = measured::gpu_theory(gpu_.attributes(), c); };
   return e;
 }
 
@@ -49,7 +48,7 @@ Sample GpuCeilings::finish(double amount, double seconds, unsigned blocks) {
     // The global timer ticks every 32 ns to 1 us: blocks of less than 0.2 ms say too little.
     if (nanoseconds > 2e5) hertz.push_back(1e9 * cycles / nanoseconds);
   }
-  if (!hertz.empty()) s.clock_hz = pagoda::base::median(hertz);
+  if (!hertz.empty()) s.clock_hz = base::median(hertz);
   const NvmlTrace::Since since = trace_.since_last();
   s.watts = since.watts;
   s.disturbances = since.disturbances;
@@ -72,8 +71,8 @@ void GpuCeilings::add_products(std::vector<Experiment>& list) {
     return;
   }
   for (const GpuGemm::Type& type : GpuGemm::types()) {
-    Experiment e = start(std::string(type.precision) + ".cublaslt.gemm", pagoda::documents::CeilingKind::Compute,
-                         pagoda::documents::CeilingMode::Sustained, type.unit);
+    Experiment e =
+        start(std::string(type.precision) + ".cublaslt.gemm", CeilingKind::Compute, CeilingMode::Sustained, type.unit);
     if (!options_.wants(e.ceiling.id)) continue;
     e.ceiling.precision = type.precision;
     e.ceiling.unit_type = type.tensor ? "tensor" : "vector";
@@ -137,13 +136,13 @@ std::vector<GpuCeilings::Point> GpuCeilings::l2_sweep() {
       if (round > 0) rates.push_back(128.0 * trips * sms * 4 * 512 / took);
       trips = static_cast<unsigned>(std::clamp(trips / took * 0.01, 1.0, 4e9));
     }
-    points.push_back({static_cast<double>(set), pagoda::base::median(rates)});
+    points.push_back({static_cast<double>(set), base::median(rates)});
   }
   return points;
 }
 
-std::vector<pagoda::documents::CeilingCheck> GpuCeilings::controls() {
-  std::vector<pagoda::documents::CeilingCheck> checks;
+std::vector<documents::CeilingCheck> GpuCeilings::controls() {
+  std::vector<documents::CeilingCheck> checks;
   const auto expect = [&](const char* name, double ratio, double wanted, double tolerance) {
     char text[96];
     std::snprintf(text, sizeof text, "%.3f, must be %.3g within %.0f %%", ratio, wanted, 100 * tolerance);
@@ -152,7 +151,7 @@ std::vector<pagoda::documents::CeilingCheck> GpuCeilings::controls() {
   const auto middle = [](const std::function<double()>& once) {
     std::vector<double> seconds;
     for (int i = 0; i < 5; ++i) seconds.push_back(once());
-    return pagoda::base::median(seconds);
+    return base::median(seconds);
   };
   const auto fma = [&](unsigned trips) { return middle([&] { return fma_seconds(trips); }); };
   const auto shared = [&](unsigned stride) { return middle([&] { return shared_seconds(stride); }); };
@@ -163,4 +162,4 @@ std::vector<pagoda::documents::CeilingCheck> GpuCeilings::controls() {
   return checks;
 }
 
-}  // namespace ceilings
+}  // namespace pagoda::tools::ceilings

@@ -14,7 +14,7 @@
 #include "options.h"
 #include "protocol.h"
 
-namespace ceilings {
+namespace pagoda::tools::ceilings {
 
 struct Pace;
 
@@ -27,7 +27,7 @@ struct StreamRow {
 // How products are issued: by warps, by groups of four, by one thread of a block or of a pair of blocks.
 enum class TensorPath { Mma, Wgmma, Tcgen05, Tcgen05Pair };
 // The ways of a chip's tensor cores, the first one first in line where only one is wanted; mma.sync works on all chips.
-std::span<const TensorPath> tensor_paths(const pagoda::measured::GpuAttributes& gpu);
+std::span<const TensorPath> tensor_paths(const measured::GpuAttributes& gpu);
 // The end of a ceiling's id, such as ".tcgen05".
 std::string_view suffix_of(TensorPath path);
 // As much of the depth of a trip's products as the patterns of cuda/tiles.cuh weigh it.
@@ -52,7 +52,7 @@ class GpuCeilings {
   };
   std::vector<Point> l2_sweep();
   // Negative controls: what must halve halves, what must double doubles.
-  std::vector<pagoda::documents::CeilingCheck> controls();
+  std::vector<documents::CeilingCheck> controls();
 
   // `steps` multiply-adds on each word between its load and its store: 8 × steps FLOP on 32 bytes; rates in B/s.
   Experiment intensity_experiment(unsigned steps);
@@ -76,7 +76,7 @@ class GpuCeilings {
   double shared_seconds(unsigned stride);
   unsigned trips_for(const Pace& pace, double seconds, unsigned at_first) const;
   Sample finish(double amount, double seconds, unsigned blocks);
-  Experiment start(const std::string& id, pagoda::documents::CeilingKind kind, pagoda::documents::CeilingMode mode,
+  Experiment start(const std::string& id, documents::CeilingKind kind, documents::CeilingMode mode,
                    const std::string& unit);
 
   Gpu& gpu_;
@@ -88,4 +88,4 @@ class GpuCeilings {
   std::optional<unsigned> fixed_trips_;
 };
 
-}  // namespace ceilings
+}  // namespace pagoda::tools::ceilings

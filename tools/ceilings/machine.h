@@ -9,8 +9,9 @@
 
 #include "pagoda/documents/ceilings.h"
 #include "pagoda/measured/theory.h"
+#include "system_files.h"
 
-namespace ceilings {
+namespace pagoda::tools::ceilings {
 
 struct Cpu {
   int id = 0;    // as the operating system numbers it
@@ -43,14 +44,14 @@ struct Limits {
   std::optional<double> cpus;                // of the control group's quota
   std::optional<std::int64_t> memory_bytes;  // the smaller of the control group's limit and what is free
 };
-Limits read_limits(const std::string& root = "/");
+Limits read_limits(const std::string& root = "");
 
 struct CpuMachine {
-  pagoda::measured::CpuIdentity identity;
+  measured::CpuIdentity identity;
   std::set<std::string> flags;
   Topology topology;
   Limits limits;
-  std::optional<pagoda::measured::CpuCore> core;
+  std::optional<measured::CpuCore> core;
   std::optional<double> max_hz;  // as the kernel's frequency driver states it
 
   bool has(std::string_view feature) const;
@@ -59,7 +60,7 @@ CpuMachine read_machine();
 
 // What else decides a rate and may differ between two runs: "Linux 6.1.0", "madvise" (pages of 2 MiB; empty: not told).
 std::string kernel_version();
-std::string huge_pages(const std::string& root = "/");
+std::string huge_pages(const std::string& root = "");
 
 // Who else is using the machine: hundredths of a second stolen by the hypervisor, of one CPU.
 std::int64_t stolen_ticks(int cpu);
@@ -77,7 +78,8 @@ class Rapl {
     std::string path;
     double range = 0, last = 0, total = 0;
   };
+  SystemFiles files_;
   std::vector<Zone> zones_;
 };
 
-}  // namespace ceilings
+}  // namespace pagoda::tools::ceilings

@@ -7,7 +7,7 @@
 #include "protocol.h"
 #include "publish.h"
 
-namespace ceilings {
+namespace pagoda::tools::ceilings {
 namespace {
 
 int audit(const Options& options) {
@@ -21,7 +21,7 @@ int run(int argc, char** argv) try {
   const std::optional<Options> options = parse_options(argc, argv);
   if (!options) return kDone;
   if (options->audit) return audit(*options);
-  const std::optional<pagoda::documents::CeilingsDocument> baseline = check_files(*options);
+  const std::optional<documents::CeilingsDocument> baseline = check_files(*options);
   const bool is_terminal = isatty(STDERR_FILENO) != 0;
   Outcome outcome = options->gpu ? run_gpu(*options, is_terminal) : run_cpu(*options, is_terminal);
   outcome.document.tool = std::string("ert-ceilings ") + PAGODA_VERSION;
@@ -37,6 +37,8 @@ int run(int argc, char** argv) try {
 }
 
 }  // namespace
-}  // namespace ceilings
+}  // namespace pagoda::tools::ceilings
 
-int main(int argc, char** argv) { return pagoda::tools::run_tool("ert-ceilings", argc, argv, ceilings::run); }
+int main(int argc, char** argv) {
+  return pagoda::tools::run_tool("ert-ceilings", argc, argv, pagoda::tools::ceilings::run);
+}

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace ceilings {
+namespace pagoda::tools::ceilings {
 
 enum class Depth { Quick, Normal, Full };
 
@@ -32,4 +32,4 @@ struct Options {
 // Empty after --help or --version. Throws UsageError.
 std::optional<Options> parse_options(int argc, char** argv);
 
-}  // namespace ceilings
+}  // namespace pagoda::tools::ceilings

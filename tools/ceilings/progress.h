@@ -6,7 +6,7 @@
 
 #include "protocol.h"
 
-namespace ceilings {
+namespace pagoda::tools::ceilings {
 
 class ProgressLine {
  public:
@@ -27,4 +27,4 @@ class ProgressLine {
   bool enabled_;
 };
 
-}  // namespace ceilings
+}  // namespace pagoda::tools::ceilings

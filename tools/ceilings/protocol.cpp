@@ -11,11 +11,11 @@
 #include "pagoda/base/statistics.h"
 #include "pagoda/measured/theory.h"
 
-namespace ceilings {
+namespace pagoda::tools::ceilings {
 namespace {
 
-using pagoda::documents::Ceiling;
-using pagoda::documents::CeilingStatus;
+using documents::Ceiling;
+using documents::CeilingStatus;
 
 bool usable(const Sample& s) { return (s.disturbances & kUselessSample) == 0 && s.rate > 0; }
 
@@ -36,7 +36,7 @@ double middle(const std::vector<Sample>& samples, double Sample::*field) {
   std::vector<double> values;
   for (const Sample& s : samples)
     if (s.*field > 0) values.push_back(s.*field);
-  return values.empty() ? 0 : pagoda::base::median(values);
+  return values.empty() ? 0 : base::median(values);
 }
 
 std::vector<Sample> joined(const std::vector<std::vector<Sample>>& visits) {
@@ -60,14 +60,14 @@ std::vector<std::vector<double>> groups_of(const std::vector<std::vector<Sample>
 }
 
 // Above theory even at the highest clock that any sample saw: a reading of the clock can be disturbed downwards.
-bool impossible(const pagoda::documents::Ceiling& c, const std::vector<Sample>& samples) {
+bool impossible(const Ceiling& c, const std::vector<Sample>& samples) {
   double highest = 0;
   for (const Sample& s : samples) highest = std::max(highest, s.clock_hz);
-  pagoda::documents::Ceiling at_highest = c;
+  Ceiling at_highest = c;
   // Rates of memory do not follow this clock.
   if (at_highest.theory.observed_clock && c.clock_hz && c.level != "dram")
     *at_highest.theory.observed_clock *= highest / *c.clock_hz;
-  return pagoda::measured::impossible(at_highest);
+  return measured::impossible(at_highest);
 }
 
 class Run {
@@ -112,7 +112,7 @@ class Run {
     std::vector<double> clean;
     for (const Sample& s : samples)
       if (usable(s)) clean.push_back(s.rate);
-    const pagoda::base::Summary s = pagoda::base::summarize(clean);
+    const base::Summary s = base::summarize(clean);
     return s.n >= 3 && s.max - s.min <= 2 * plan_.half_width * s.median;
   }
 
@@ -122,7 +122,7 @@ class Run {
     const auto window = static_cast<std::size_t>(plan_.settle_window);
     while (now_() < end) {
       series.push_back(candidate.run(plan_.sample_seconds).rate);
-      if (pagoda::base::settled(series, window, plan_.settle_tolerance)) return;
+      if (base::settled(series, window, plan_.settle_tolerance)) return;
     }
   }
 
@@ -135,13 +135,13 @@ class Run {
         const Sample s = e.candidates[i].run(plan_.sample_seconds);
         if (round >= 0) samples[i].push_back(s);
       }
-    const bool lower = e.ceiling.kind == pagoda::documents::CeilingKind::Latency;
+    const bool lower = e.ceiling.kind == documents::CeilingKind::Latency;
     std::size_t best = 0;
     double best_rate = 0;
     for (std::size_t i = 0; i < samples.size(); ++i) {
       std::vector<Sample> clean;
       std::copy_if(samples[i].begin(), samples[i].end(), std::back_inserter(clean), usable);
-      const double rate = pagoda::base::median(rates(clean.empty() ? samples[i] : clean));
+      const double rate = base::median(rates(clean.empty() ? samples[i] : clean));
       if (i == 0 || (lower ? rate < best_rate : rate > best_rate)) {
         best = i;
         best_rate = rate;
@@ -171,16 +171,16 @@ Plan budgeted(Plan plan, std::size_t experiments, std::optional<double> asked, s
   return plan;
 }
 
-void conclude(pagoda::documents::Ceiling& c, const std::vector<std::vector<Sample>>& visits, const Plan& plan) {
+void conclude(Ceiling& c, const std::vector<std::vector<Sample>>& visits, const Plan& plan) {
   const std::vector<Sample> samples = joined(visits), used = best_of(samples);
   const auto usables = std::count_if(samples.begin(), samples.end(), usable);
   const std::vector<std::vector<double>> groups = groups_of(visits);
-  pagoda::base::Summary s = pagoda::base::summarize(rates(used));
+  base::Summary s = base::summarize(rates(used));
   if (s.n == 0) {
-    c.status = pagoda::documents::CeilingStatus::Unavailable;
+    c.status = CeilingStatus::Unavailable;
     return;
   }
-  if (plan.visits > 1) s.ci95 = pagoda::base::grouped_interval(groups);
+  if (plan.visits > 1) s.ci95 = base::grouped_interval(groups);
   c.config["visits"] = static_cast<std::int64_t>(groups.size());
   c.value = c.median = s.median;
   c.p5 = s.p5;
@@ -199,34 +199,33 @@ void conclude(pagoda::documents::Ceiling& c, const std::vector<std::vector<Sampl
   std::uint32_t seen = 0;
   for (const Sample& sample : samples) seen |= sample.disturbances;
   c.throttle = names(seen & (kPowerCap | kThermal | kHwSlowdown));
-  if (c.clock_hz && c.units && *c.units > 0 && c.kind != pagoda::documents::CeilingKind::Latency)
+  if (c.clock_hz && c.units && *c.units > 0 && c.kind != documents::CeilingKind::Latency)
     c.per_clock_unit = *c.value / *c.clock_hz / *c.units;
 
   std::uint32_t kept = 0;
   for (const Sample& sample : used) kept |= sample.disturbances;
   if (kept & (kThermal | kHwSlowdown))
-    c.status = pagoda::documents::CeilingStatus::Throttled;
+    c.status = CeilingStatus::Throttled;
   else if (all_disturbed || c.contended)
-    c.status = pagoda::documents::CeilingStatus::Contended;
+    c.status = CeilingStatus::Contended;
   else if (!c.converged)
-    c.status = pagoda::documents::CeilingStatus::NotConverged;
+    c.status = CeilingStatus::NotConverged;
   else
-    c.status = pagoda::documents::CeilingStatus::Ok;
+    c.status = CeilingStatus::Ok;
 }
 
 namespace {
 
 // The first visits against the last, over all experiments that had both: one disturbed experiment is no drift.
-pagoda::documents::CeilingCheck drift_check(const std::vector<std::vector<std::vector<Sample>>>& visits,
-                                            const Plan& plan) {
+documents::CeilingCheck drift_check(const std::vector<std::vector<std::vector<Sample>>>& visits, const Plan& plan) {
   std::vector<double> changes;
   for (const auto& of_one : visits) {
     const auto groups = groups_of(of_one);
     if (groups.size() < 2 || of_one.size() < static_cast<std::size_t>(plan.visits)) continue;
-    changes.push_back(pagoda::base::median(groups.back()) / pagoda::base::median(groups.front()) - 1);
+    changes.push_back(base::median(groups.back()) / base::median(groups.front()) - 1);
   }
   if (changes.empty()) return {"drift", true, "nothing was visited twice"};
-  const double change = pagoda::base::median(changes);
+  const double change = base::median(changes);
   char text[160];
   std::snprintf(text, sizeof text,
                 "the last visits of %zu ceilings against the first: median %+.2f %% (allowed %.1f %%)", changes.size(),
@@ -281,7 +280,7 @@ Measured measure(std::vector<Experiment>& experiments, const Plan& plan, const s
   }
   for (std::size_t i = 0; i < n; ++i) {
     Experiment& e = experiments[i];
-    pagoda::documents::Ceiling& c = result.ceilings[i];
+    Ceiling& c = result.ceilings[i];
     conclude(c, visits[i], plan);
     if (chosen[i]) {
       for (const auto& [key, value] : e.candidates[*chosen[i]].config) c.config[key] = value;
@@ -289,17 +288,17 @@ Measured measure(std::vector<Experiment>& experiments, const Plan& plan, const s
     }
     if (e.theory) e.theory(c);
     if (impossible(c, joined(visits[i]))) {
-      c.status = pagoda::documents::CeilingStatus::Impossible;
+      c.status = CeilingStatus::Impossible;
       c.note = "above what its clock allows: a mistake of the measurement";
       c.value.reset();
     }
     if (!verdicts[i].right) {
-      c.status = pagoda::documents::CeilingStatus::WrongResult;
+      c.status = CeilingStatus::WrongResult;
       c.note = verdicts[i].detail;
       c.value.reset();
     }
     if (!failed[i].empty()) {
-      c.status = pagoda::documents::CeilingStatus::Unavailable;
+      c.status = CeilingStatus::Unavailable;
       c.note = failed[i];
       c.value.reset();
     } else if (visits[i].empty() && verdicts[i].right) {
@@ -311,4 +310,4 @@ Measured measure(std::vector<Experiment>& experiments, const Plan& plan, const s
   return result;
 }
 
-}  // namespace ceilings
+}  // namespace pagoda::tools::ceilings

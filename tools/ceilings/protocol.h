@@ -17,7 +17,7 @@
 #include "disturbance.h"
 #include "pagoda/documents/ceilings.h"
 
-namespace ceilings {
+namespace pagoda::tools::ceilings {
 
 inline constexpr std::uint32_t kUselessSample = kPreempted | kStolen | kThermal | kHwSlowdown;
 
@@ -31,7 +31,7 @@ struct Sample {
 
 struct Candidate {
   std::string name;
-  pagoda::base::Settings config;
+  base::Settings config;
   std::function<Sample(double seconds)> run;  // for about so long
 };
 
@@ -48,11 +48,11 @@ struct Verdict {
 };
 
 struct Experiment {
-  pagoda::documents::Ceiling ceiling;
+  documents::Ceiling ceiling;
   std::vector<Candidate> candidates;
-  std::function<Verdict()> verify;                          // may be empty
-  std::function<void(pagoda::documents::Ceiling&)> theory;  // fills theory from clock_hz and units; may be empty
-  std::function<void()> prepare = {}, release = {};         // memory; may be empty
+  std::function<Verdict()> verify;                   // may be empty
+  std::function<void(documents::Ceiling&)> theory;   // fills theory from clock_hz and units; may be empty
+  std::function<void()> prepare = {}, release = {};  // memory; may be empty
 };
 
 struct Plan {
@@ -81,9 +81,9 @@ struct Progress {
 };
 
 struct Measured {
-  std::vector<pagoda::documents::Ceiling> ceilings;  // in the order of the experiments
-  std::string lost;                                  // why it ended early; what was not reached is `unavailable`
-  std::vector<pagoda::documents::CeilingCheck> checks;
+  std::vector<documents::Ceiling> ceilings;  // in the order of the experiments
+  std::string lost;                          // why it ended early; what was not reached is `unavailable`
+  std::vector<documents::CeilingCheck> checks;
   std::vector<std::size_t> order;  // of the first visits
 };
 
@@ -93,6 +93,6 @@ Measured measure(std::vector<Experiment>& experiments, const Plan& plan, const s
                  const std::function<void(const Progress&)>& progress);
 
 // Numbers, interval and status of a ceiling from the samples of its visits.
-void conclude(pagoda::documents::Ceiling& ceiling, const std::vector<std::vector<Sample>>& visits, const Plan& plan);
+void conclude(documents::Ceiling& ceiling, const std::vector<std::vector<Sample>>& visits, const Plan& plan);
 
-}  // namespace ceilings
+}  // namespace pagoda::tools::ceilings

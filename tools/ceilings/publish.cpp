@@ -5,7 +5,7 @@
 #include "pagoda/base/files.h"
 #include "report.h"
 
-namespace ceilings {
+namespace pagoda::tools::ceilings {
 namespace {
 
 // Says what fails and goes on: one full disk must not take the other outputs with it.
@@ -13,8 +13,8 @@ bool write(const std::string& path, const std::string& text) {
   if (path.empty()) return true;
   if (path == "-") return std::fputs(text.c_str(), stdout) >= 0;
   try {
-    pagoda::base::write_file(path, text);
-  } catch (const pagoda::Error& error) {
+    base::write_file(path, text);
+  } catch (const Error& error) {
     std::fprintf(stderr, "ert-ceilings: %s\n", error.what());
     return false;
   }
@@ -30,11 +30,10 @@ std::string beside(const Options& options, const char* what) {
 }
 
 // What --strict refuses.
-int verdict(const pagoda::documents::CeilingsDocument& document) {
+int verdict(const documents::CeilingsDocument& document) {
   int code = kDone;
-  for (const pagoda::documents::Ceiling& c : document.ceilings) {
-    if (c.status == pagoda::documents::CeilingStatus::Impossible ||
-        c.status == pagoda::documents::CeilingStatus::WrongResult)
+  for (const documents::Ceiling& c : document.ceilings) {
+    if (c.status == documents::CeilingStatus::Impossible || c.status == documents::CeilingStatus::WrongResult)
       return kImpossible;
     if (c.value && !c.converged) code = kImpossible;
   }
@@ -42,29 +41,29 @@ int verdict(const pagoda::documents::CeilingsDocument& document) {
 }
 
 // Quick runs measure bursts, the others sustained rates: such files have nothing in common.
-bool any_shared(const pagoda::documents::CeilingsDocument& now, const pagoda::documents::CeilingsDocument& baseline) {
-  for (const pagoda::documents::Ceiling& a : now.ceilings)
-    for (const pagoda::documents::Ceiling& b : baseline.ceilings)
+bool any_shared(const documents::CeilingsDocument& now, const documents::CeilingsDocument& baseline) {
+  for (const documents::Ceiling& a : now.ceilings)
+    for (const documents::Ceiling& b : baseline.ceilings)
       if (a.id == b.id && a.mode == b.mode) return true;
   return false;
 }
 
 }  // namespace
 
-std::optional<pagoda::documents::CeilingsDocument> check_files(const Options& options) {
-  std::optional<pagoda::documents::CeilingsDocument> baseline;
-  if (!options.baseline.empty()) baseline = pagoda::documents::load_ceilings(options.baseline);
+std::optional<documents::CeilingsDocument> check_files(const Options& options) {
+  std::optional<documents::CeilingsDocument> baseline;
+  if (!options.baseline.empty()) baseline = documents::load_ceilings(options.baseline);
   for (const std::string& path : {options.json, options.csv, options.ert_csv, options.rocprof_csv})
-    if (!path.empty() && path != "-") pagoda::base::check_writable(path);
+    if (!path.empty() && path != "-") base::check_writable(path);
   return baseline;
 }
 
-int publish(const Options& options, const std::optional<pagoda::documents::CeilingsDocument>& baseline,
+int publish(const Options& options, const std::optional<documents::CeilingsDocument>& baseline,
             const Outcome& outcome) {
-  const pagoda::documents::CeilingsDocument& document = outcome.document;
+  const documents::CeilingsDocument& document = outcome.document;
   const bool to_stdout = options.json == "-" || options.csv == "-";
   if (!to_stdout) std::fputs(table(document).c_str(), stdout);
-  bool written = write(options.json, pagoda::documents::write_ceilings(document));
+  bool written = write(options.json, documents::write_ceilings(document));
   written = write(options.csv, csv(document)) && written;
   written = write(options.ert_csv, ert_csv(document)) && written;
   written = write(options.rocprof_csv, rocprof_csv(document)) && written;
@@ -73,9 +72,8 @@ int publish(const Options& options, const std::optional<pagoda::documents::Ceili
   if (!written) return kUnusable;
 
   int code = outcome.exit;
-  for (const pagoda::documents::Ceiling& c : document.ceilings)
-    if (c.status == pagoda::documents::CeilingStatus::Impossible ||
-        c.status == pagoda::documents::CeilingStatus::WrongResult) {
+  for (const documents::Ceiling& c : document.ceilings)
+    if (c.status == documents::CeilingStatus::Impossible || c.status == documents::CeilingStatus::WrongResult) {
       std::fprintf(stderr, "ert-ceilings: %s: %s\n", c.id.c_str(), c.note.c_str());
       code = kImpossible;
     }
@@ -83,7 +81,7 @@ int publish(const Options& options, const std::optional<pagoda::documents::Ceili
     if (baseline->name() != document.name())
       std::fprintf(stderr, "ert-ceilings: %s is of \"%s\", this is \"%s\"\n", options.baseline.c_str(),
                    baseline->name().c_str(), document.name().c_str());
-    const pagoda::documents::Agreement agreement = pagoda::documents::agreement(document, *baseline);
+    const documents::Agreement agreement = documents::agreement(document, *baseline);
     if (!any_shared(document, *baseline)) {
       std::fprintf(stderr,
                    "ert-ceilings: %s: nothing to compare: none of its ceilings is one of this run's in the same mode; "
@@ -95,8 +93,7 @@ int publish(const Options& options, const std::optional<pagoda::documents::Ceili
                    options.baseline.c_str(), static_cast<long long>(agreement.compared - agreement.apart),
                    static_cast<long long>(agreement.compared), agreement.expected_apart);
     }
-    for (const pagoda::documents::CeilingChange& change :
-         pagoda::documents::compare_ceilings(document, *baseline, options.tolerance)) {
+    for (const documents::CeilingChange& change : documents::compare_ceilings(document, *baseline, options.tolerance)) {
       std::fprintf(stderr, "ert-ceilings: %s: %.4g, was %.4g (%+.1f %%)%s\n", change.id.c_str(), change.now,
                    change.before, 100 * (change.now / change.before - 1), change.worse ? ": worse" : "");
       if (change.worse && code == kDone) code = kPartial;
@@ -106,4 +103,4 @@ int publish(const Options& options, const std::optional<pagoda::documents::Ceili
   return code;
 }
 
-}  // namespace ceilings
+}  // namespace pagoda::tools::ceilings

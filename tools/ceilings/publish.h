@@ -5,14 +5,13 @@
 
 #include "runs.h"
 
-namespace ceilings {
+namespace pagoda::tools::ceilings {
 
 // Minutes of measuring must not end in a path that was wrong from the start: reads the baseline (empty: there is none)
 // and throws Error where it, or a file to write, cannot be used.
-std::optional<pagoda::documents::CeilingsDocument> check_files(const Options& options);
+std::optional<documents::CeilingsDocument> check_files(const Options& options);
 
 // Prints the table, writes the files and says what is wrong; returns the exit code.
-int publish(const Options& options, const std::optional<pagoda::documents::CeilingsDocument>& baseline,
-            const Outcome& outcome);
+int publish(const Options& options, const std::optional<documents::CeilingsDocument>& baseline, const Outcome& outcome);
 
-}  // namespace ceilings
+}  // namespace pagoda::tools::ceilings

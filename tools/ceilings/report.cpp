@@ -6,12 +6,12 @@
 #include <cmath>
 #include <cstdio>
 
-namespace ceilings {
+namespace pagoda::tools::ceilings {
 namespace {
 
-using pagoda::documents::Ceiling;
-using pagoda::documents::CeilingKind;
-using pagoda::documents::CeilingStatus;
+using documents::Ceiling;
+using documents::CeilingKind;
+using documents::CeilingStatus;
 
 template <typename... Args>
 std::string format(const char* pattern, Args... args) {
@@ -23,33 +23,32 @@ std::string format(const char* pattern, Args... args) {
 std::string percent(const std::optional<double>& value) { return value ? format("%.1f", *value) : "-"; }
 
 // Of what settled the value; of what did not, where it was seen, so that no single figure looks better than it is.
-std::string value_text(const pagoda::documents::Ceiling& c) {
+std::string value_text(const Ceiling& c) {
   if (!c.value) return "-";
-  if (c.converged || c.status == pagoda::documents::CeilingStatus::Ok) return with_unit(*c.value, c.unit);
+  if (c.converged || c.status == CeilingStatus::Ok) return with_unit(*c.value, c.unit);
   if (!c.p5 || !c.p95) return "~" + with_unit(*c.value, c.unit);
   const std::string high = with_unit(*c.p95, c.unit);
   return with_unit(*c.p5, c.unit) + " .. " + high;
 }
 
-std::string interval_text(const pagoda::documents::Ceiling& c) {
+std::string interval_text(const Ceiling& c) {
   if (!c.ci95 || !c.value || *c.value <= 0) return "-";
   return format("%.2f", 50 * ((*c.ci95)[1] - (*c.ci95)[0]) / *c.value);
 }
 
 std::string number(const std::optional<double>& value) { return value ? format("%.9g", *value) : ""; }
 
-bool usable(const pagoda::documents::Ceiling& c) {
-  return c.value && c.status != pagoda::documents::CeilingStatus::Impossible &&
-         c.status != pagoda::documents::CeilingStatus::WrongResult &&
-         c.status != pagoda::documents::CeilingStatus::Unavailable && (c.scope == "device" || c.scope.empty());
+bool usable(const Ceiling& c) {
+  return c.value && c.status != CeilingStatus::Impossible && c.status != CeilingStatus::WrongResult &&
+         c.status != CeilingStatus::Unavailable && (c.scope == "device" || c.scope.empty());
 }
 
 // The best device-wide ceiling that `matches`; where the machine has one core, that of the core.
 template <typename Predicate>
-const pagoda::documents::Ceiling* best(const pagoda::documents::CeilingsDocument& document, Predicate matches) {
-  const pagoda::documents::Ceiling* found = nullptr;
+const Ceiling* best(const documents::CeilingsDocument& document, Predicate matches) {
+  const Ceiling* found = nullptr;
   for (const bool device : {true, false}) {
-    for (const pagoda::documents::Ceiling& c : document.ceilings)
+    for (const Ceiling& c : document.ceilings)
       if ((device ? usable(c) : c.value.has_value()) && matches(c) && (found == nullptr || *c.value > *found->value))
         found = &c;
     if (found != nullptr) break;
@@ -74,14 +73,14 @@ std::string with_unit(double value, const std::string& unit) {
   return format("%.4g %s%s", value, kPrefixes[static_cast<std::size_t>(index)], unit.c_str());
 }
 
-std::string table(const pagoda::documents::CeilingsDocument& document) {
+std::string table(const documents::CeilingsDocument& document) {
   std::string out = document.name() + "\n";
   std::size_t widest = 7;
-  for (const pagoda::documents::Ceiling& c : document.ceilings) widest = std::max(widest, c.id.size());
+  for (const Ceiling& c : document.ceilings) widest = std::max(widest, c.id.size());
   const int width = static_cast<int>(widest);
   out += format("%-*s  %-9s  %-30s  %6s  %9s  %7s  %7s  %9s  %s\n", width, "ceiling", "mode", "value", "+-%", "per clk",
                 "%clock", "%max", "clock/GHz", "status");
-  for (const pagoda::documents::Ceiling& c : document.ceilings) {
+  for (const Ceiling& c : document.ceilings) {
     out +=
         format("%-*s  %-9s  %-30s  %6s  %9s  %7s  %7s  %9s  %s", width, c.id.c_str(),
                std::string(to_string(c.mode)).c_str(), value_text(c).c_str(), interval_text(c).c_str(),
@@ -94,17 +93,17 @@ std::string table(const pagoda::documents::CeilingsDocument& document) {
                     static_cast<long long>(c.dropped + c.n));
     out += "\n";
   }
-  for (const pagoda::documents::CeilingCheck& check : document.checks)
+  for (const documents::CeilingCheck& check : document.checks)
     out += format("%s %s: %s\n", check.passed ? "passed" : "FAILED", check.name.c_str(), check.detail.c_str());
   for (const std::string& line : document.not_run) out += "not run: " + line + "\n";
   return out;
 }
 
-std::string csv(const pagoda::documents::CeilingsDocument& document) {
+std::string csv(const documents::CeilingsDocument& document) {
   std::string out =
       "id,mode,kind,level,precision,unit_type,op,scope,value,low,high,unit,median,p5,p95,n,dropped,converged,status,"
       "clock_hz,per_clock_unit,theory_datasheet,theory_max_clock,theory_observed_clock,percent_observed_clock,kernel\n";
-  for (const pagoda::documents::Ceiling& c : document.ceilings) {
+  for (const Ceiling& c : document.ceilings) {
     const auto low = c.ci95 ? std::optional((*c.ci95)[0]) : std::nullopt;
     const auto high = c.ci95 ? std::optional((*c.ci95)[1]) : std::nullopt;
     out += c.id + "," + std::string(to_string(c.mode)) + "," + std::string(to_string(c.kind)) + "," + c.level + "," +
@@ -118,30 +117,28 @@ std::string csv(const pagoda::documents::CeilingsDocument& document) {
   return out;
 }
 
-std::string ert_csv(const pagoda::documents::CeilingsDocument& document) {
+std::string ert_csv(const documents::CeilingsDocument& document) {
   std::string out;
   constexpr std::array<std::pair<const char*, const char*>, 3> kPrecisions = {
       {{"float64", "FP64"}, {"float32", "FP32"}, {"float16", "FP16"}}};
   for (const auto& [precision, label] : kPrecisions) {
-    const pagoda::documents::Ceiling* c =
-        best(document, [&, wanted = std::string(precision)](const pagoda::documents::Ceiling& x) {
-          return x.kind == pagoda::documents::CeilingKind::Compute && x.precision == wanted && x.unit_type == "vector";
-        });
+    const Ceiling* c = best(document, [&, wanted = std::string(precision)](const Ceiling& x) {
+      return x.kind == CeilingKind::Compute && x.precision == wanted && x.unit_type == "vector";
+    });
     if (c) out += format("%.2f %s GFLOPs EMP\n", *c->value * 1e-9, label);
   }
   constexpr std::array<std::pair<const char*, const char*>, 4> kLevels = {
       {{"l1", "L1"}, {"l2", "L2"}, {"l3", "L3"}, {"dram", "DRAM"}}};
   for (const auto& [level, label] : kLevels) {
-    const pagoda::documents::Ceiling* c =
-        best(document, [&, wanted = std::string(level)](const pagoda::documents::Ceiling& x) {
-          return x.kind == pagoda::documents::CeilingKind::Bandwidth && x.level == wanted;
-        });
+    const Ceiling* c = best(document, [&, wanted = std::string(level)](const Ceiling& x) {
+      return x.kind == CeilingKind::Bandwidth && x.level == wanted;
+    });
     if (c) out += format("%.2f %s EMP\n", *c->value * 1e-9, label);
   }
   return out;
 }
 
-std::string rocprof_csv(const pagoda::documents::CeilingsDocument& document) {
+std::string rocprof_csv(const documents::CeilingsDocument& document) {
   struct Column {
     const char* name;
     const char* level;
@@ -166,10 +163,9 @@ std::string rocprof_csv(const pagoda::documents::CeilingsDocument& document) {
   }};
   std::string header = "device", row = "0";
   for (const Column& column : kColumns) {
-    const pagoda::documents::Ceiling* c = best(document, [&](const pagoda::documents::Ceiling& x) {
-      if (*column.level) return x.kind == pagoda::documents::CeilingKind::Bandwidth && x.level == column.level;
-      return x.kind == pagoda::documents::CeilingKind::Compute && x.precision == column.precision &&
-             x.unit_type == column.unit_type;
+    const Ceiling* c = best(document, [&](const Ceiling& x) {
+      if (*column.level) return x.kind == CeilingKind::Bandwidth && x.level == column.level;
+      return x.kind == CeilingKind::Compute && x.precision == column.precision && x.unit_type == column.unit_type;
     });
     header += std::string(",") + column.name + "," + column.name + "Low," + column.name + "High";
     // GB/s and GFLOP/s there; 0 is its way to say: none.
@@ -180,4 +176,4 @@ std::string rocprof_csv(const pagoda::documents::CeilingsDocument& document) {
   return header + "\n" + row + "\n";
 }
 
-}  // namespace ceilings
+}  // namespace pagoda::tools::ceilings

@@ -5,14 +5,11 @@
 #include "pagoda/documents/ceilings.h"
 #include "tool.h"
 
-namespace ceilings {
-
-using pagoda::tools::kDone, pagoda::tools::kImpossible, pagoda::tools::kNoDevice, pagoda::tools::kPartial,
-    pagoda::tools::kUnusable;
+namespace pagoda::tools::ceilings {
 
 struct Outcome {
   int exit = kDone;
-  pagoda::documents::CeilingsDocument document;
+  documents::CeilingsDocument document;
   std::string points_csv;  // of sweeps; empty: none
   std::string trace_csv;   // power, clock and temperature over the run; empty: none
   bool lost = false;       // the device hangs: end without the driver's own clean-up, which would wait for it
@@ -27,4 +24,4 @@ Outcome run_gpu(const Options& options, bool show_progress);
 bool audit_cpu(const Options& options, std::string& text);
 bool audit_gpu(const Options& options, std::string& text);
 
-}  // namespace ceilings
+}  // namespace pagoda::tools::ceilings

@@ -7,7 +7,7 @@
 
 #include "pagoda/base/error.h"
 
-namespace ceilings {
+namespace pagoda::tools::ceilings {
 namespace {
 
 struct Number {
@@ -45,7 +45,7 @@ std::string name_of(std::uint64_t word, std::uint64_t high) {
 
 template <typename T>
 T at(std::span<const unsigned char> bytes, std::size_t offset) {
-  if (offset > bytes.size() || bytes.size() - offset < sizeof(T)) throw pagoda::Error("cubin: truncated");
+  if (offset > bytes.size() || bytes.size() - offset < sizeof(T)) throw Error("cubin: truncated");
   T value;
   std::memcpy(&value, bytes.data() + offset, sizeof value);
   return value;
@@ -58,8 +58,7 @@ struct Section {
 
 // ELF64: the table of sections is at e_shoff; names are in section e_shstrndx.
 std::vector<Section> sections(std::span<const unsigned char> elf) {
-  if (elf.size() < 64 || std::memcmp(elf.data(), "\177ELF\2", 5) != 0)
-    throw pagoda::Error("cubin: not an ELF file of 64 bits");
+  if (elf.size() < 64 || std::memcmp(elf.data(), "\177ELF\2", 5) != 0) throw Error("cubin: not an ELF file of 64 bits");
   const auto table = at<std::uint64_t>(elf, 0x28);
   const auto entry = at<std::uint16_t>(elf, 0x3a), count = at<std::uint16_t>(elf, 0x3c),
              names = at<std::uint16_t>(elf, 0x3e);
@@ -69,7 +68,7 @@ std::vector<Section> sections(std::span<const unsigned char> elf) {
     const auto offset = at<std::uint64_t>(elf, header + 0x18), size = at<std::uint64_t>(elf, header + 0x20);
     constexpr std::uint32_t kNoBits = 8;
     if (type == kNoBits) return std::span<const unsigned char>();
-    if (offset > elf.size() || size > elf.size() - offset) throw pagoda::Error("cubin: truncated");
+    if (offset > elf.size() || size > elf.size() - offset) throw Error("cubin: truncated");
     return elf.subspan(offset, size);
   };
   const auto text = content(names);
@@ -211,4 +210,4 @@ std::string objection(std::span<const unsigned char> cubin, const SassClaim& cla
   return "";
 }
 
-}  // namespace ceilings
+}  // namespace pagoda::tools::ceilings

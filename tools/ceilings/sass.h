@@ -10,14 +10,14 @@
 #include <string_view>
 #include <vector>
 
-namespace ceilings {
+namespace pagoda::tools::ceilings {
 
 struct SassLoop {
   int total = 0;                     // instructions, without NOPs
   std::map<std::string, int> count;  // by mnemonic; those not known by their number, "op1c4"
 };
 
-// Kernel names of a cubin. Throws pagoda::Error where it is no ELF file of 64 bits.
+// Kernel names of a cubin. Throws Error where it is no ELF file of 64 bits.
 std::vector<std::string> kernels_of(std::span<const unsigned char> cubin);
 // Of the loops of a kernel, the one with most of the instructions `wanted`; the shortest of several. Empty: no such
 // kernel, or no loop. `capability` is 10 × major + minor: branches are encoded otherwise since Hopper.
@@ -36,4 +36,4 @@ std::span<const SassClaim> sass_claims();
 // What is wrong; empty: nothing, or the kernel does not exist for this architecture.
 std::string objection(std::span<const unsigned char> cubin, const SassClaim& claim, int capability);
 
-}  // namespace ceilings
+}  // namespace pagoda::tools::ceilings

@@ -18,7 +18,7 @@
 
 #include "machine.h"
 
-namespace ceilings {
+namespace pagoda::tools::ceilings {
 namespace {
 
 double clock_seconds(clockid_t id) {
@@ -174,4 +174,4 @@ Sample Workers::sample(const std::function<void(std::size_t)>& work, double amou
   return result;
 }
 
-}  // namespace ceilings
+}  // namespace pagoda::tools::ceilings

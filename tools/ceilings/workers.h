@@ -10,7 +10,7 @@
 #include "cpu_kernels.h"
 #include "protocol.h"
 
-namespace ceilings {
+namespace pagoda::tools::ceilings {
 
 double seconds_now();
 
@@ -53,4 +53,4 @@ class Workers {
 // stretches, because a disturbance only ever makes one longer.
 double core_clock_hz(const ChainKernel& chain);
 
-}  // namespace ceilings
+}  // namespace pagoda::tools::ceilings

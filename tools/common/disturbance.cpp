@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace ceilings {
+namespace pagoda::tools::ceilings {
 
 std::vector<std::string> names(std::uint32_t disturbances) {
   std::vector<std::string> result;
@@ -17,4 +17,4 @@ std::vector<std::string> names(std::uint32_t disturbances) {
   return result;
 }
 
-}  // namespace ceilings
+}  // namespace pagoda::tools::ceilings

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace ceilings {
+namespace pagoda::tools::ceilings {
 
 enum Disturbance : std::uint32_t {
   kPreempted = 1,   // another thread ran in between
@@ -16,4 +16,4 @@ enum Disturbance : std::uint32_t {
 };
 std::vector<std::string> names(std::uint32_t disturbances);
 
-}  // namespace ceilings
+}  // namespace pagoda::tools::ceilings

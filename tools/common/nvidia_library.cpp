@@ -15,7 +15,7 @@ namespace pagoda::tools {
 
 namespace fs = std::filesystem;
 
-NvidiaLibrary::NvidiaLibrary(const std::vector<std::string>& places, bool is_global) {
+DynamicLibrary::DynamicLibrary(const std::vector<std::string>& places, bool is_global) {
   std::string told;
   for (const std::string& place : places) {
     handle_ = dlopen(place.c_str(), RTLD_NOW | (is_global ? RTLD_GLOBAL : RTLD_LOCAL));
@@ -30,9 +30,9 @@ NvidiaLibrary::NvidiaLibrary(const std::vector<std::string>& places, bool is_glo
                               : fs::path(places.back()).filename().string() + " is in none of the usual places";
 }
 
-void* NvidiaLibrary::address(const char* name) const { return handle_ ? dlsym(handle_, name) : nullptr; }
+void* DynamicLibrary::address(const char* name) const { return handle_ ? dlsym(handle_, name) : nullptr; }
 
-std::string NvidiaLibrary::path() const {
+std::string DynamicLibrary::path() const {
   link_map* map = nullptr;
   if (!handle_ || dlinfo(handle_, RTLD_DI_LINKMAP, &map) != 0 || !map) return "";
   return map->l_name;
@@ -62,7 +62,7 @@ std::vector<std::string> cublaslt_places(const std::string& chosen) {
   return {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so", "/usr/local/cuda/lib64/libcublasLt.so"};
 }
 
-bool open_neighbours(const NvidiaLibrary& cupti) {
+bool open_neighbours(const DynamicLibrary& cupti) {
   const fs::path folder = fs::path(cupti.path()).parent_path();
   bool has_host = false;
   for (const char* name : {"libnvperf_host.so", "libnvperf_target.so"})
@@ -73,7 +73,7 @@ bool open_neighbours(const NvidiaLibrary& cupti) {
   return has_host;
 }
 
-CudaDriver::CudaDriver(const NvidiaLibrary& library) {
+CudaDriver::CudaDriver(const DynamicLibrary& library) {
   library.find(init, "cuInit");
   library.find(version, "cuDriverGetVersion");
   library.find(device_count, "cuDeviceGetCount");

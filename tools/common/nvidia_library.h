@@ -8,12 +8,12 @@
 
 namespace pagoda::tools {
 
-class NvidiaLibrary {
+class DynamicLibrary {
  public:
-  NvidiaLibrary() = default;
+  DynamicLibrary() = default;
   // The first of `places`, paths or names for the loader, that opens. It stays open: a driver does not take kindly to
   // being unloaded, and others may hold pointers into it. `is_global`: its symbols serve libraries opened later.
-  explicit NvidiaLibrary(const std::vector<std::string>& places, bool is_global = false);
+  explicit DynamicLibrary(const std::vector<std::string>& places, bool is_global = false);
 
   explicit operator bool() const { return handle_ != nullptr; }
   // "libcuda.so.1 cannot be opened", or the loader's words where a file is there. Empty where it is open.
@@ -46,11 +46,11 @@ std::vector<std::string> cupti_places(const std::string& chosen = "", const std:
 std::vector<std::string> cublaslt_places(const std::string& chosen = "");
 
 // CUPTI opens libraries of its folder by their bare names: opened first, they are found. False where there is none.
-bool open_neighbours(const NvidiaLibrary& cupti);
+bool open_neighbours(const DynamicLibrary& cupti);
 
 // The calls of the driver that need no context; null where it has none.
 struct CudaDriver {
-  explicit CudaDriver(const NvidiaLibrary& library);
+  explicit CudaDriver(const DynamicLibrary& library);
   bool is_complete() const { return init && version && device_count && device_name && device && bus_id; }
   int (*init)(unsigned) = nullptr;
   int (*version)(int*) = nullptr;

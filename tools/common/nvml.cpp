@@ -8,7 +8,7 @@
 #include "disturbance.h"
 #include "pagoda/base/statistics.h"
 
-namespace ceilings {
+namespace pagoda::tools::ceilings {
 namespace {
 
 double steady_seconds() {
@@ -52,8 +52,8 @@ std::uint32_t Nvml::disturbances() const {
 
 std::string Nvml::driver() const { return device_ ? library_.text("nvmlSystemGetDriverVersion", nullptr) : ""; }
 
-pagoda::base::Settings Nvml::link() const {
-  pagoda::base::Settings result;
+base::Settings Nvml::link() const {
+  base::Settings result;
   for (const auto& [key, name] : {std::pair{"pcie_generation", "nvmlDeviceGetCurrPcieLinkGeneration"},
                                   std::pair{"pcie_width", "nvmlDeviceGetCurrPcieLinkWidth"}}) {
     if (const auto value = number(name, 1))
@@ -102,7 +102,7 @@ NvmlTrace::Since NvmlTrace::since_last() {
     result.disturbances |= state_->points[state_->seen].disturbances;
     if (state_->points[state_->seen].watts > 0) watts.push_back(state_->points[state_->seen].watts);
   }
-  if (!watts.empty()) result.watts = pagoda::base::median(watts);
+  if (!watts.empty()) result.watts = base::median(watts);
   return result;
 }
 
@@ -111,4 +111,4 @@ std::vector<TracePoint> NvmlTrace::points() {
   return state_->points;
 }
 
-}  // namespace ceilings
+}  // namespace pagoda::tools::ceilings

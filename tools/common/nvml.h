@@ -13,7 +13,7 @@
 #include "nvml_library.h"
 #include "pagoda/documents/ceilings.h"
 
-namespace ceilings {
+namespace pagoda::tools::ceilings {
 
 class Nvml {
  public:
@@ -27,12 +27,12 @@ class Nvml {
       limit_watts() const;
   std::uint32_t disturbances() const;  // now, as bits of disturbance.h
   std::string driver() const;
-  pagoda::base::Settings link() const;  // PCIe generation and width
+  base::Settings link() const;  // PCIe generation and width
 
  private:
   std::optional<double> number(const char* symbol, double scale, int argument = -1) const;
-  pagoda::tools::NvmlLibrary library_;
-  pagoda::tools::NvmlLibrary::Device device_ = nullptr;
+  NvmlLibrary library_;
+  NvmlLibrary::Device device_ = nullptr;
   std::string why_;
 };
 
@@ -63,4 +63,4 @@ class NvmlTrace {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace ceilings
+}  // namespace pagoda::tools::ceilings

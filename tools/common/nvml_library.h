@@ -40,7 +40,7 @@ class NvmlLibrary {
   std::optional<double> joules(Device device) const;                     // since the driver was loaded
 
  private:
-  NvidiaLibrary library_;
+  DynamicLibrary library_;
   bool is_ready_ = false;
   std::string why_;
 };

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <iostream>
 #include <new>
 
@@ -60,6 +61,15 @@ int run_tool(const char* name, int argc, char** argv, int (*body)(int, char**)) 
   } catch (...) {
     return say(name, "an exception of an unknown type ended it; please report this", kUnusable);
   }
+}
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  ::gmtime_r(&now, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
 }
 
 void write_output(const std::string& path, const std::string& text) {

@@ -40,6 +40,8 @@ bool parse(CLI::App& app, int argc, char** argv);
 // failure: CLI::ParseError and UsageError 2 (CLI::Success 0), UnknownDevice 4, ToolError its own, everything else 1.
 int run_tool(const char* name, int argc, char** argv, int (*body)(int argc, char** argv)) noexcept;
 
+std::string utc_now();  // "2026-01-31T12:00:00Z"
+
 // To standard output, where `path` is empty or "-", else a file that is whole or not there. Throws Error.
 void write_output(const std::string& path, const std::string& text);
 

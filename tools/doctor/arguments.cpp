@@ -4,7 +4,7 @@
 
 #include "tool.h"
 
-namespace doctor {
+namespace pagoda::tools::doctor {
 namespace {
 
 constexpr const char* kExamples = R"(Examples:
@@ -30,8 +30,8 @@ std::optional<Arguments> parse_arguments(int argc, char** argv) {
                  "Folder that holds the proc and sys to read instead of this machine's");
   app.add_option("--nvml", arguments.surroundings.nvml, "Management library (default libnvidia-ml.so.1)");
   app.add_option("--cuda", arguments.surroundings.cuda, "Driver library (default libcuda.so.1)");
-  if (!pagoda::tools::parse(app, argc, argv)) return std::nullopt;
+  if (!parse(app, argc, argv)) return std::nullopt;
   return arguments;
 }
 
-}  // namespace doctor
+}  // namespace pagoda::tools::doctor

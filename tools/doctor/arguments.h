@@ -7,7 +7,7 @@
 
 #include "doctor.h"
 
-namespace doctor {
+namespace pagoda::tools::doctor {
 
 struct Arguments {
   Surroundings surroundings;
@@ -19,4 +19,4 @@ struct Arguments {
 // Empty after --help or --version. Throws UsageError.
 std::optional<Arguments> parse_arguments(int argc, char** argv);
 
-}  // namespace doctor
+}  // namespace pagoda::tools::doctor

@@ -1,6 +1,5 @@
 // The CPU side: what decides how fast and how evenly it runs. Sources: the kernel's documentation of cpufreq,
 // intel_pstate, cgroup v2, perf_event_paranoid.
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,9 +11,9 @@
 #include <thread>
 
 #include "doctor.h"
-#include "files.h"
+#include "system_files.h"
 
-namespace doctor {
+namespace pagoda::tools::doctor {
 namespace {
 
 constexpr const char* kCpus = "/sys/devices/system/cpu/";
@@ -25,23 +24,12 @@ std::string percent(double share) {
   return text;
 }
 
-std::vector<int> allowed(const Surroundings& surroundings) {
-  if (surroundings.allowed_cpus) return *surroundings.allowed_cpus;
-  std::vector<int> result;
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) == 0)
-    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-      if (CPU_ISSET(cpu, &set)) result.push_back(cpu);
-  return result;
-}
-
-bool is_virtual(const Files& files) {
+bool is_virtual(const SystemFiles& files) {
   const std::optional<std::string> info = files.text("/proc/cpuinfo");
   return info && info->find(" hypervisor") != std::string::npos;
 }
 
-Finding governor(const Files& files, const std::vector<int>& cpus) {
+Finding governor(const SystemFiles& files, const std::vector<int>& cpus) {
   Finding finding{.id = "cpu.governor", .title = "frequency governor", .guide = InForce::Unknown};
   std::map<std::string, std::vector<int>> by_governor;
   for (const int cpu : cpus)
@@ -65,7 +53,7 @@ Finding governor(const Files& files, const std::vector<int>& cpus) {
   return finding;
 }
 
-Finding turbo(const Files& files) {
+Finding turbo(const SystemFiles& files) {
   Finding finding{.id = "cpu.turbo", .title = "turbo", .guide = InForce::Unknown};
   std::optional<bool> is_on;
   if (const auto no_turbo = files.number(std::string(kCpus) + "intel_pstate/no_turbo")) {
@@ -90,7 +78,7 @@ Finding turbo(const Files& files) {
   return finding;
 }
 
-Finding smt(const Files& files, const std::vector<int>& cpus) {
+Finding smt(const SystemFiles& files, const std::vector<int>& cpus) {
   Finding finding{.id = "cpu.smt", .title = "hardware threads"};
   std::set<std::string> cores;
   for (const int cpu : cpus)
@@ -115,7 +103,7 @@ Finding smt(const Files& files, const std::vector<int>& cpus) {
   return finding;
 }
 
-Finding pinning(const Files& files, const std::vector<int>& cpus) {
+Finding pinning(const SystemFiles& files, const std::vector<int>& cpus) {
   Finding finding{.id = "cpu.pinning", .title = "pinning", .guide = InForce::Unknown};
   const std::optional<std::string> online = files.text(std::string(kCpus) + "online");
   if (!online || cpus.empty()) {
@@ -138,23 +126,7 @@ Finding pinning(const Files& files, const std::vector<int>& cpus) {
   return finding;
 }
 
-// Jiffies of /proc/stat's first line: all, and those that the host gave to others (eighth field).
-struct Jiffies {
-  double all = 0, stolen = 0;
-};
-std::optional<Jiffies> jiffies(const Files& files) {
-  const std::optional<std::string> line = field(files.text("/proc/stat").value_or(""), "cpu");
-  if (!line) return std::nullopt;
-  const std::vector<std::string> fields = words(*line);
-  if (fields.size() < 8) return std::nullopt;
-  Jiffies result;
-  // guest and guest_nice, behind, are already within user and nice.
-  for (std::size_t i = 0; i < 8; ++i) result.all += std::strtod(fields[i].c_str(), nullptr);
-  result.stolen = std::strtod(fields[7].c_str(), nullptr);
-  return result;
-}
-
-Finding steal(const std::optional<Jiffies>& before, const std::optional<Jiffies>& after) {
+Finding steal(const std::optional<SystemFiles::Jiffies>& before, const std::optional<SystemFiles::Jiffies>& after) {
   constexpr double kNotable = 0.005;
   Finding finding{.id = "cpu.steal", .title = "steal time"};
   if (!before || !after || !(after->all > 0)) {
@@ -174,16 +146,7 @@ Finding steal(const std::optional<Jiffies>& before, const std::optional<Jiffies>
   return finding;
 }
 
-// The folder of this process in cgroup v2, or the root.
-std::string cgroup_folder(const Files& files) {
-  const std::string list = files.text("/proc/self/cgroup").value_or("");
-  std::string path;
-  if (const std::optional<std::string> own = field(list, "0:")) path = own->starts_with(':') ? own->substr(1) : *own;
-  const std::string folder = "/sys/fs/cgroup" + (path == "/" ? "" : path);
-  return files.exists(folder + "/cgroup.controllers") ? folder : "/sys/fs/cgroup";
-}
-
-Finding cgroup_cpu(const Files& files, const std::string& folder, std::optional<std::int64_t> throttled_before,
+Finding cgroup_cpu(const SystemFiles& files, const std::string& folder, std::optional<std::int64_t> throttled_before,
                    const std::vector<int>& cpus) {
   Finding finding{.id = "cpu.quota", .title = "CPU quota of the container"};
   std::optional<double> share;
@@ -203,7 +166,7 @@ Finding cgroup_cpu(const Files& files, const std::string& folder, std::optional<
     finding.state = State::Good;
     return finding;
   }
-  const auto throttled = field(files.text(folder + "/cpu.stat").value_or(""), "nr_throttled");
+  const auto throttled = files.field(folder + "/cpu.stat", "nr_throttled");
   const std::int64_t times = throttled ? std::atoll(throttled->c_str()) : 0;
   if (throttled) finding.found += ", throttled " + *throttled + " times";
   const bool is_throttled_now = throttled && throttled_before && times > *throttled_before;
@@ -221,11 +184,11 @@ Finding cgroup_cpu(const Files& files, const std::string& folder, std::optional<
   return finding;
 }
 
-Finding cgroup_memory(const Files& files, const std::string& folder) {
+Finding cgroup_memory(const SystemFiles& files, const std::string& folder) {
   Finding finding{.id = "cpu.memory_limit", .title = "memory limit of the container"};
   std::optional<std::int64_t> limit = files.number(folder + "/memory.max");
   if (!limit) limit = files.number("/sys/fs/cgroup/memory/memory.limit_in_bytes");
-  const auto total = field(files.text("/proc/meminfo").value_or(""), "MemTotal");
+  const auto total = files.field("/proc/meminfo", "MemTotal");
   const std::int64_t physical = total ? 1024 * std::atoll(total->c_str()) : 0;
   if (!limit || (physical > 0 && *limit >= physical)) {
     finding.state = State::Good;
@@ -241,7 +204,7 @@ Finding cgroup_memory(const Files& files, const std::string& folder) {
   return finding;
 }
 
-Finding perf_events(const Files& files, bool is_administrator) {
+Finding perf_events(const SystemFiles& files, bool is_administrator) {
   Finding finding{.id = "cpu.perf_events", .title = "CPU counters may be read"};
   const std::optional<std::int64_t> level = files.number("/proc/sys/kernel/perf_event_paranoid");
   if (!level) {
@@ -258,7 +221,7 @@ Finding perf_events(const Files& files, bool is_administrator) {
   return finding;
 }
 
-Finding load(const Files& files, const std::vector<int>& cpus) {
+Finding load(const SystemFiles& files, const std::vector<int>& cpus) {
   Finding finding{.id = "cpu.load", .title = "other load", .guide = InForce::Unknown};
   const std::vector<std::string> fields = words(files.text("/proc/loadavg").value_or(""));
   if (fields.empty()) {
@@ -278,7 +241,7 @@ Finding load(const Files& files, const std::vector<int>& cpus) {
   return finding;
 }
 
-Finding power(const Files& files) {
+Finding power(const SystemFiles& files) {
   Finding finding{.id = "cpu.energy", .title = "energy of the CPU (RAPL)"};
   for (const std::string& name : files.names("/sys/class/powercap"))
     if (name.starts_with("intel-rapl:") && name.find(':', 11) == std::string::npos) {
@@ -295,7 +258,7 @@ Finding power(const Files& files) {
   return finding;
 }
 
-Finding placement(const Files& files) {
+Finding placement(const SystemFiles& files) {
   Finding finding{.id = "cpu.memory_placement", .title = "memory placement", .state = State::Good};
   const std::string pages = files.text("/sys/kernel/mm/transparent_hugepage/enabled").value_or("");
   std::size_t nodes = 0;
@@ -315,13 +278,13 @@ Finding placement(const Files& files) {
 }  // namespace
 
 std::vector<Finding> examine_cpu(const Surroundings& surroundings) {
-  const Files files(surroundings.root);
-  const std::vector<int> cpus = allowed(surroundings);
-  const std::string folder = cgroup_folder(files);
-  const std::optional<Jiffies> before = jiffies(files);
-  const auto throttled = field(files.text(folder + "/cpu.stat").value_or(""), "nr_throttled");
+  const SystemFiles files(surroundings.root);
+  const std::vector<int> cpus = surroundings.allowed_cpus.value_or(allowed_cpus());
+  const std::string folder = files.cgroup_folder();
+  const auto before = files.jiffies();
+  const auto throttled = files.field(folder + "/cpu.stat", "nr_throttled");
   std::this_thread::sleep_for(std::chrono::duration<double>(surroundings.sample_seconds));
-  const std::optional<Jiffies> after = jiffies(files);
+  const auto after = files.jiffies();
   const bool is_administrator = surroundings.is_administrator.value_or(geteuid() == 0);
   return {governor(files, cpus),
           turbo(files),
@@ -337,4 +300,4 @@ std::vector<Finding> examine_cpu(const Surroundings& surroundings) {
           power(files)};
 }
 
-}  // namespace doctor
+}  // namespace pagoda::tools::doctor

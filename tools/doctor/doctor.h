@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-namespace doctor {
+namespace pagoda::tools::doctor {
 
 enum class State : std::uint8_t {
   Good,     // as measurements want it
@@ -69,4 +69,4 @@ std::string findings_json(const std::vector<Finding>& findings);
 // nothing, with `why` set. Without a driver some calls of CUPTI end the process.
 std::string asked_in_child(const std::function<std::string()>& ask, std::string& why, double seconds = 20);
 
-}  // namespace doctor
+}  // namespace pagoda::tools::doctor

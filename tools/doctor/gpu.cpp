@@ -7,14 +7,14 @@
 #include <cstdlib>
 
 #include "doctor.h"
-#include "files.h"
 #include "nvml_library.h"
 #include "pagoda/base/process.h"
+#include "system_files.h"
 
-namespace doctor {
+namespace pagoda::tools::doctor {
 namespace {
 
-using Nvml = pagoda::tools::NvmlLibrary;
+using Nvml = NvmlLibrary;
 
 std::string of_device(std::size_t index, std::size_t count) {
   return count > 1 ? "GPU " + std::to_string(index) + ": " : "";
@@ -22,7 +22,7 @@ std::string of_device(std::size_t index, std::size_t count) {
 
 void append(std::string& text, const std::string& more) { (text += text.empty() ? "" : "; ") += more; }
 
-bool has_nvidia_hardware(const Files& files) {
+bool has_nvidia_hardware(const SystemFiles& files) {
   for (const std::string& name : files.names("/sys/bus/pci/devices"))
     if (files.text("/sys/bus/pci/devices/" + name + "/vendor").value_or("") == "0x10de" &&
         files.text("/sys/bus/pci/devices/" + name + "/class").value_or("").starts_with("0x03"))  // display, 3D
@@ -30,7 +30,7 @@ bool has_nvidia_hardware(const Files& files) {
   return false;
 }
 
-Finding driver(const Files& files, const Nvml& nvml) {
+Finding driver(const SystemFiles& files, const Nvml& nvml) {
   Finding finding{.id = "gpu.driver", .title = "NVIDIA driver"};
   const std::string version = nvml.is_ready() ? nvml.text("nvmlSystemGetDriverVersion", nullptr) : "";
   const std::optional<std::string> module = files.text("/proc/driver/nvidia/version");
@@ -78,9 +78,9 @@ Finding cuda(const Surroundings& surroundings) {
   std::string why;
   const std::string answer = asked_in_child(
       [&]() -> std::string {
-        const pagoda::tools::NvidiaLibrary library(pagoda::tools::cuda_places(surroundings.cuda));
+        const DynamicLibrary library(cuda_places(surroundings.cuda));
         if (!library) return "none";
-        const pagoda::tools::CudaDriver driver(library);
+        const CudaDriver driver(library);
         if (!driver.init) return "error -1";
         if (const int code = driver.init(0); code != 0) return "error " + std::to_string(code);
         int version = 0;
@@ -128,13 +128,13 @@ Finding cuda(const Surroundings& surroundings) {
 }
 
 // CAP_SYS_ADMIN is bit 21 of the effective set.
-bool is_administrator(const Surroundings& surroundings, const Files& files) {
+bool is_administrator(const Surroundings& surroundings, const SystemFiles& files) {
   if (surroundings.is_administrator) return *surroundings.is_administrator;
-  const auto set = field(files.text("/proc/self/status").value_or(""), "CapEff");
+  const auto set = files.field("/proc/self/status", "CapEff");
   return set && (std::strtoull(set->c_str(), nullptr, 16) >> 21 & 1) != 0;
 }
 
-Finding privilege(const Surroundings& surroundings, const Files& files) {
+Finding privilege(const Surroundings& surroundings, const SystemFiles& files) {
   Finding finding{.id = "gpu.privilege", .title = "GPU counters may be read"};
   const std::optional<std::string> parameters = files.text("/proc/driver/nvidia/params");
   const bool is_admin = is_administrator(surroundings, files);
@@ -322,7 +322,7 @@ constexpr std::array<Holder, 9> kHolders = {{
     {"nvidia-cuda-mps", "the multi-process service: its clients' counters cannot be told apart"},
 }};
 
-Finding counter_users(const Files& files) {
+Finding counter_users(const SystemFiles& files) {
   Finding finding{.id = "gpu.counter_users", .title = "other users of the counters"};
   std::string whats;
   for (const std::string& pid : files.names("/proc")) {
@@ -389,8 +389,7 @@ Finding sharing(const Nvml& nvml) {
 std::string asked_in_child(const std::function<std::string()>& ask, std::string& why, double seconds) {
   why.clear();
   try {
-    const pagoda::base::Output answer =
-        pagoda::base::ask_in_child([&](int to) { return pagoda::base::write_all(to, ask()) ? 0 : 1; }, seconds);
+    const base::Output answer = base::ask_in_child([&](int to) { return base::write_all(to, ask()) ? 0 : 1; }, seconds);
     if (answer.end.is_late)
       why = "did not return within " + std::to_string(static_cast<int>(seconds)) + " s";
     else if (answer.end.signal)
@@ -399,18 +398,18 @@ std::string asked_in_child(const std::function<std::string()>& ask, std::string&
       why = "said nothing";
     else
       return answer.out;
-  } catch (const pagoda::base::CannotStart& error) {
+  } catch (const base::CannotStart& error) {
     why = std::string("could not be asked: ") + error.what();
   }
   return "";
 }
 
 std::vector<Finding> examine_gpu(const Surroundings& surroundings) {
-  const Files files(surroundings.root);
+  const SystemFiles files(surroundings.root);
   const Nvml nvml(surroundings.nvml);
   return {driver(files, nvml),  devices(nvml), cuda(surroundings), privilege(surroundings, files),
           counter_users(files), sharing(nvml), clocks(nvml),       autoboost(nvml),
           persistence(nvml),    ecc(nvml),     mig(nvml)};
 }
 
-}  // namespace doctor
+}  // namespace pagoda::tools::doctor

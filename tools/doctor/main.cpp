@@ -6,10 +6,8 @@
 #include "arguments.h"
 #include "tool.h"
 
-namespace doctor {
+namespace pagoda::tools::doctor {
 namespace {
-
-using namespace pagoda::tools;
 
 // What a program may need, by the findings that must be good, or at least no problem and not absent.
 struct Need {
@@ -53,6 +51,8 @@ int run(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace doctor
+}  // namespace pagoda::tools::doctor
 
-int main(int argc, char** argv) { return pagoda::tools::run_tool("pagoda-doctor", argc, argv, doctor::run); }
+int main(int argc, char** argv) {
+  return pagoda::tools::run_tool("pagoda-doctor", argc, argv, pagoda::tools::doctor::run);
+}

@@ -5,7 +5,7 @@
 #include "doctor.h"
 #include "pagoda/base/json_writer.h"
 
-namespace doctor {
+namespace pagoda::tools::doctor {
 namespace {
 
 constexpr std::array<std::string_view, 5> kStates = {"good", "note", "warning", "problem", "absent"};
@@ -75,7 +75,7 @@ std::string findings_text(const std::vector<Finding>& findings) {
 }
 
 std::string findings_json(const std::vector<Finding>& findings) {
-  pagoda::base::JsonWriter json;
+  base::JsonWriter json;
   const auto maybe = [&](std::string_view key, std::string_view text) {
     json.key(key);
     text.empty() ? json.null() : json.value(text);
@@ -94,4 +94,4 @@ std::string findings_json(const std::vector<Finding>& findings) {
   return std::move(json).text();
 }
 
-}  // namespace doctor
+}  // namespace pagoda::tools::doctor

@@ -4,14 +4,12 @@
 #include <sstream>
 
 #include "doctor.h"
-#include "files.h"
 #include "nvidia_library.h"
 #include "pagoda/base/process.h"
+#include "system_files.h"
 
-namespace doctor {
+namespace pagoda::tools::doctor {
 namespace {
-
-using pagoda::tools::cupti_places, pagoda::tools::NvidiaLibrary, pagoda::tools::open_neighbours;
 
 constexpr const char* kToolkit = "/usr/local/cuda";
 
@@ -23,12 +21,12 @@ Finding cupti(const Surroundings& surroundings) {
       [&]() -> std::string {
         for (const std::string& place :
              surroundings.cupti.empty() ? cupti_places("", surroundings.root) : surroundings.cupti) {
-          const NvidiaLibrary library({place});
+          const DynamicLibrary library({place});
           const auto version_of = library.symbol<int (*)(unsigned*)>("cuptiGetVersion");
           unsigned version = 0;
           if (!version_of || version_of(&version) != 0) continue;
           const bool has_ranges = library.address("cuptiRangeProfilerEnable") != nullptr;
-          const bool has_host = NvidiaLibrary({"libnvperf_host.so"}) || open_neighbours(library);
+          const bool has_host = DynamicLibrary({"libnvperf_host.so"}) || open_neighbours(library);
           return std::to_string(version) + (has_ranges ? " ranges" : " old") + (has_host ? " host" : " alone") + " " +
                  place;
         }
@@ -62,7 +60,7 @@ Finding cupti(const Surroundings& surroundings) {
   return finding;
 }
 
-Finding nsight_compute(const Surroundings& surroundings, const Files& files) {
+Finding nsight_compute(const Surroundings& surroundings, const SystemFiles& files) {
   Finding finding{.id = "software.ncu", .title = "Nsight Compute"};
   std::vector<std::string> folders = {surroundings.root + kToolkit + "/bin"};
   for (const std::string& name : files.names("/opt/nvidia/nsight-compute"))
@@ -100,11 +98,11 @@ std::map<std::string, std::string> packages(const Surroundings& surroundings, st
   }
   std::string answer;
   try {
-    const pagoda::base::Output output = pagoda::base::run_and_capture(
-        {file, "-I", "-c", kAskPackages}, {.err = pagoda::base::Stream::Null, .seconds = 20});
+    const base::Output output =
+        base::run_and_capture({file, "-I", "-c", kAskPackages}, {.err = base::Stream::Null, .seconds = 20});
     if (output.end.succeeded()) answer = output.out;
     if (answer.empty()) why = output.end.is_late ? file + " " + to_string(output.end) : "said nothing";
-  } catch (const pagoda::base::CannotStart& error) {
+  } catch (const base::CannotStart& error) {
     why = error.what();
   }
   std::map<std::string, std::string> result;
@@ -134,7 +132,7 @@ Finding package(const std::map<std::string, std::string>& found, const std::stri
 }  // namespace
 
 std::vector<Finding> examine_software(const Surroundings& surroundings) {
-  const Files files(surroundings.root);
+  const SystemFiles files(surroundings.root);
   std::string why;
   const std::map<std::string, std::string> found = packages(surroundings, why);
   std::vector<Finding> findings = {cupti(surroundings), nsight_compute(surroundings, files)};
@@ -159,4 +157,4 @@ std::vector<Finding> examine_software(const Surroundings& surroundings) {
   return findings;
 }
 
-}  // namespace doctor
+}  // namespace pagoda::tools::doctor

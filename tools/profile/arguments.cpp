@@ -7,10 +7,8 @@
 
 #include "tool.h"
 
-namespace profile {
+namespace pagoda::tools::profile {
 namespace {
-
-using pagoda::tools::UsageError;
 
 // Why these options do not go together; empty: they do.
 std::string wrong_use(const Options& options) {
@@ -85,7 +83,7 @@ std::optional<Options> parse_options(int argc, char** argv) {
   app.add_flag("--strict", options.strict, "exit 3 where counters of some launches are unknown");
   app.add_option("--library", options.library, "path of libpagoda_inject.so");
   app.add_option("--cupti", options.cupti, "path of libcupti.so");
-  if (!pagoda::tools::parse(app, argc, argv)) return std::nullopt;
+  if (!parse(app, argc, argv)) return std::nullopt;
   options.command = app.remaining();
   if (!options.command.empty() && options.command.front() == "--") options.command.erase(options.command.begin());
   if (options.command.empty()) throw UsageError("say what to run: pagoda-profile [options] -- PROGRAM [ARGUMENTS]");
@@ -94,4 +92,4 @@ std::optional<Options> parse_options(int argc, char** argv) {
   return options;
 }
 
-}  // namespace profile
+}  // namespace pagoda::tools::profile

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace profile {
+namespace pagoda::tools::profile {
 
 struct Options {
   std::string mode = "quick", precision, nvtx, kernel, iteration, output, csv, estimate, library, cupti, verify;
@@ -24,4 +24,4 @@ struct Options {
 // before the program runs, which may take long.
 std::optional<Options> parse_options(int argc, char** argv);
 
-}  // namespace profile
+}  // namespace pagoda::tools::profile

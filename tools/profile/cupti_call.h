@@ -9,7 +9,7 @@
 #include "cupti_library.h"
 #include "pagoda/base/error.h"
 
-namespace profile {
+namespace pagoda::tools::profile {
 
 // Parameters of a call, as long as up to their field `last`. A library refuses a structure that is longer than its own
 // (CUPTI_ERROR_INVALID_PARAMETER) and takes a shorter one, so a build with headers of any version asks for no more than
@@ -29,7 +29,7 @@ std::string cupti_remedy(int result);
 inline void check_cupti(const CuptiLibrary& library, int result, const std::string& what) {
   if (result == CUPTI_SUCCESS) return;
   const std::string remedy = cupti_remedy(result);
-  throw pagoda::Error(what + " failed: " + cupti_error(library, result) + (remedy.empty() ? "" : "; " + remedy));
+  throw Error(what + " failed: " + cupti_error(library, result) + (remedy.empty() ? "" : "; " + remedy));
 }
 
 // The function's result; throws where the library has no such function.
@@ -37,8 +37,8 @@ template <typename... Arguments>
 int call_cupti(const CuptiLibrary& library, const char* name, Arguments... arguments) {
   const auto function = reinterpret_cast<CUptiResult (*)(Arguments...)>(library.symbol(name));
   if (function == nullptr)
-    throw pagoda::Error(library.path() + " has no " + name + "; CUPTI 12.6 or later is needed, as in CUDA 12.6");
+    throw Error(library.path() + " has no " + name + "; CUPTI 12.6 or later is needed, as in CUDA 12.6");
   return function(arguments...);
 }
 
-}  // namespace profile
+}  // namespace pagoda::tools::profile

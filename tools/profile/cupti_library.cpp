@@ -6,7 +6,7 @@
 #include "cupti_call.h"
 #include "pagoda/base/error.h"
 
-namespace profile {
+namespace pagoda::tools::profile {
 namespace {
 
 template <typename Params>
@@ -20,9 +20,9 @@ void check(const CuptiLibrary& library, int result, const std::string& what) {
 
 }  // namespace
 
-CuptiLibrary::CuptiLibrary(const std::string& path) : library_(pagoda::tools::cupti_places(path)) {
+CuptiLibrary::CuptiLibrary(const std::string& path) : library_(cupti_places(path)) {
   if (library_)
-    pagoda::tools::open_neighbours(library_);
+    open_neighbours(library_);
   else
     why_ = "CUPTI cannot be opened (" + library_.why() +
            "); install it with the CUDA toolkit, or set PAGODA_CUPTI to its libcupti.so";
@@ -160,7 +160,7 @@ std::string HostChip::description(const std::string& name) const {
 
 std::vector<std::uint8_t> HostChip::config(const std::vector<std::string>& full_names) const {
   for (const std::string& name : full_names)  // CUPTI refuses a list without saying which name it is
-    if (!has(name)) throw pagoda::Error("metric " + name + ": " + chip_ + " has none of this name");
+    if (!has(name)) throw Error("metric " + name + ": " + chip_ + " has none of this name");
   const Object object(*this);
   object.add(full_names);
   auto size = params_to(&CUpti_Profiler_Host_GetConfigImageSize_Params::configImageSize);
@@ -204,4 +204,4 @@ std::vector<std::vector<double>> HostChip::evaluate(const std::vector<std::uint8
   return values;
 }
 
-}  // namespace profile
+}  // namespace pagoda::tools::profile

@@ -13,7 +13,7 @@
 
 struct CUpti_Profiler_Host_Object;
 
-namespace profile {
+namespace pagoda::tools::profile {
 
 class CuptiLibrary {
  public:
@@ -30,14 +30,14 @@ class CuptiLibrary {
   std::vector<std::string> chips() const;
 
  private:
-  pagoda::tools::NvidiaLibrary library_;
+  DynamicLibrary library_;
   std::string why_;
 };
 
 // The text of a CUptiResult: "CUPTI_ERROR_INVALID_PARAMETER (1)".
 std::string cupti_error(const CuptiLibrary& library, int result);
 
-// One chip's metrics, evaluated on the host. Throws pagoda::Error where a call fails.
+// One chip's metrics, evaluated on the host. Throws Error where a call fails.
 class HostChip {
  public:
   // `availability`: an image of a device, which takes away what it cannot count; empty: what the chip has.
@@ -68,4 +68,4 @@ class HostChip {
   mutable std::unique_ptr<Evaluator> evaluator_;
 };
 
-}  // namespace profile
+}  // namespace pagoda::tools::profile

@@ -13,7 +13,7 @@
 #include "pagoda/base/error.h"
 #include "pagoda/base/record_line.h"
 
-namespace profile {
+namespace pagoda::tools::profile {
 namespace {
 
 namespace fs = std::filesystem;
@@ -33,10 +33,10 @@ struct Notes {
 
 Notes read_notes(const fs::path& path) {
   std::ifstream file(path);
-  if (!file) throw pagoda::Error(path.string() + ": cannot be read; it tells chip, ranges and metrics of the image");
+  if (!file) throw Error(path.string() + ": cannot be read; it tells chip, ranges and metrics of the image");
   Notes notes;
   for (std::string line; std::getline(file, line);) {
-    const std::vector<std::string> words = pagoda::base::split_line(line);
+    const std::vector<std::string> words = base::split_line(line);
     if (words.size() < 2) continue;
     if (words[0] == "chip") notes.chip = words[1];
     if (words[0] == "ranges") notes.ranges = std::strtoull(words[1].c_str(), nullptr, 10);
@@ -46,7 +46,7 @@ Notes read_notes(const fs::path& path) {
       notes.metrics.back().values.push_back(std::strtod(words[i].c_str(), nullptr));
   }
   if (notes.chip.empty() || notes.ranges == 0 || notes.metrics.empty())
-    throw pagoda::Error(path.string() + ": names no chip, no ranges or no metric; take the file that --keep-raw wrote");
+    throw Error(path.string() + ": names no chip, no ranges or no metric; take the file that --keep-raw wrote");
   return notes;
 }
 
@@ -59,7 +59,7 @@ int decode(const CuptiLibrary& library, const fs::path& path) {
   const Notes notes = read_notes(fs::path(path).replace_extension(".txt"));
   std::ifstream file(path, std::ios::binary);
   const std::vector<std::uint8_t> image(std::istreambuf_iterator<char>(file), {});
-  if (image.empty()) throw pagoda::Error(path.string() + ": is empty or cannot be read");
+  if (image.empty()) throw Error(path.string() + ": is empty or cannot be read");
   std::vector<std::string> names;
   for (const Expected& expected : notes.metrics) names.push_back(expected.metric);
   const HostChip chip(library, notes.chip);
@@ -101,4 +101,4 @@ int decode_images(const CuptiLibrary& library, const std::string& path) {
   return result;
 }
 
-}  // namespace profile
+}  // namespace pagoda::tools::profile

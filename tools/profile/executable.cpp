@@ -6,12 +6,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <sstream>
 
-namespace profile {
+#include "system_files.h"
+
+namespace pagoda::tools::profile {
 namespace {
 
 bool is_program(const std::string& path) {
@@ -45,15 +45,7 @@ bool changes_user(const std::string& path) {
 
 Executable find_executable(const std::string& word) {
   Executable found;
-  if (word.find('/') != std::string::npos) {
-    found.path = word;
-  } else {
-    const char* const set = std::getenv("PATH");
-    std::istringstream path(set != nullptr ? set : "/bin:/usr/bin");
-    for (std::string folder; found.path.empty() && std::getline(path, folder, ':');)
-      if (const std::string candidate = (folder.empty() ? "." : folder) + "/" + word; is_program(candidate))
-        found.path = candidate;
-  }
+  found.path = word.find('/') != std::string::npos ? word : program_file(word);
   if (found.path.empty() || access(found.path.c_str(), F_OK) != 0) {
     found.exit_code = 127;
     found.problem = word + ": there is no such program" +
@@ -73,4 +65,4 @@ Executable find_executable(const std::string& word) {
   return found;
 }
 
-}  // namespace profile
+}  // namespace pagoda::tools::profile

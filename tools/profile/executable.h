@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace profile {
+namespace pagoda::tools::profile {
 
 struct Executable {
   std::string path;
@@ -15,4 +15,4 @@ struct Executable {
 // Found as execvp does: by path where there is a slash, else in PATH.
 Executable find_executable(const std::string& word);
 
-}  // namespace profile
+}  // namespace pagoda::tools::profile

@@ -5,7 +5,7 @@
 
 int main(int argc, char** argv) {
   return pagoda::tools::run_tool("pagoda-profile", argc, argv, [](int count, char** words) {
-    const auto options = profile::parse_options(count, words);
-    return options ? profile::run(*options) : pagoda::tools::kDone;
+    const auto options = pagoda::tools::profile::parse_options(count, words);
+    return options ? pagoda::tools::profile::run(*options) : pagoda::tools::kDone;
   });
 }

@@ -62,19 +62,19 @@ Session::Session(const SessionOptions& options) : state_(std::make_unique<State>
     throw Error("session mode \"" + options.mode + "\": expected time, quick or exact");
   State& state = *state_;
   state.options = options;
-  if (std::getenv(::profile::kSettingsVariable) != nullptr) return;  // pagoda-profile runs this program
+  if (std::getenv(tools::profile::kSettingsVariable) != nullptr) return;  // pagoda-profile runs this program
   state.library = library_path(options.library);
   const bool is_time = options.mode == "time";
-  const ::profile::Probe probed =
-      ::profile::probe(is_time ? ::profile::ProbeFor::Times : ::profile::ProbeFor::Counters, state.library);
+  const tools::profile::Probe probed = tools::profile::probe(
+      is_time ? tools::profile::ProbeFor::Times : tools::profile::ProbeFor::Counters, state.library);
   state.problem = probed.problem;
   if (!state.problem.empty()) return;
-  ::profile::Settings settings;
-  settings.collect = is_time ? ::profile::Collect::Times : ::profile::Collect::Launches;
+  tools::profile::Settings settings;
+  settings.collect = is_time ? tools::profile::Collect::Times : tools::profile::Collect::Launches;
   settings.replay = options.mode == "exact";
   settings.kernel = options.kernel;
   settings.nvtx = options.nvtx;
-  for (const ::profile::ProbedDevice& device : probed.devices) {
+  for (const tools::profile::ProbedDevice& device : probed.devices) {
     if (is_time) break;
     const pagoda::documents::MetricPlan plan = pagoda::documents::plan_metrics(
         pagoda::documents::chip_metrics(device.chip),
@@ -91,10 +91,10 @@ Session::Session(const SessionOptions& options) : state_(std::make_unique<State>
   }
   settings.folder = state.folder;
   const std::string file = state.folder + "/settings";
-  std::ofstream(file) << ::profile::write_settings(settings);
+  std::ofstream(file) << tools::profile::write_settings(settings);
   setenv("CUDA_INJECTION64_PATH", state.library.c_str(), 1);
   setenv("NVTX_INJECTION64_PATH", state.library.c_str(), 1);
-  setenv(::profile::kSettingsVariable, file.c_str(), 1);
+  setenv(tools::profile::kSettingsVariable, file.c_str(), 1);
   state.is_ours = true;
 }
 
@@ -112,7 +112,7 @@ pagoda::documents::Measured Session::finish() {
   pagoda::documents::Measured measured;
   if (!state.is_ours) return measured;
   state.is_ours = false;
-  for (const char* name : {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH", ::profile::kSettingsVariable})
+  for (const char* name : {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH", tools::profile::kSettingsVariable})
     unsetenv(name);
   // The driver has it open already, if the program ever started it.
   if (void* const library = dlopen(state.library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD))

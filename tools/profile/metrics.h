@@ -7,7 +7,7 @@
 #include "cupti_library.h"
 #include "pagoda/documents/metrics.h"
 
-namespace profile {
+namespace pagoda::tools::profile {
 
 // Writes the catalogue into the folder: a file a family, which are the chips that list the same metrics.
 void write_catalogue(const CuptiLibrary& library, const std::string& folder);
@@ -20,8 +20,8 @@ inline constexpr int kNoLibrary = 77;  // what ctest takes as skipped
 
 // "13.1.0", or what CUDA 12 numbered otherwise.
 std::string version_text(std::uint32_t version);
-std::vector<std::string> names_of(const std::vector<pagoda::documents::MetricTerm>& terms);
+std::vector<std::string> names_of(const std::vector<documents::MetricTerm>& terms);
 // Appends names that are not yet there.
 void join(std::vector<std::string>& all, const std::vector<std::string>& more);
 
-}  // namespace profile
+}  // namespace pagoda::tools::profile

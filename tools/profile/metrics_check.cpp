@@ -5,11 +5,8 @@
 #include "metrics.h"
 #include "tool.h"
 
-namespace profile {
+namespace pagoda::tools::profile {
 namespace {
-
-using pagoda::tools::kDone;
-using pagoda::tools::kUnusable;
 
 class Check {
  public:
@@ -59,22 +56,21 @@ int check_catalogue(const CuptiLibrary& library) {
   Check check;
   std::set<std::string> known;
   for (const std::string& chip : library.chips()) known.insert(chip);
-  for (const pagoda::documents::ChipMetrics& family : pagoda::documents::metric_catalogue())
+  for (const documents::ChipMetrics& family : documents::metric_catalogue())
     for (const std::string& chip : family.chips) {
       check.expect(known.contains(chip), chip + ": CUPTI " + version_text(library.version()) + " does not know it");
       if (!known.contains(chip)) continue;
       const HostChip host(library, chip);
-      for (const pagoda::documents::MetricQuantity& quantity : family.quantities)
-        for (const pagoda::documents::MetricFormula& formula : quantity.formulas)
+      for (const documents::MetricQuantity& quantity : family.quantities)
+        for (const documents::MetricFormula& formula : quantity.formulas)
           check.passes(host, chip, names_of(formula.terms), formula.passes, quantity.id);
-      const pagoda::documents::MetricPlan plan =
-          pagoda::documents::plan_metrics(family, pagoda::documents::MetricMode::Exact);
-      for (const pagoda::documents::MetricGroup& group : plan.groups)
+      const documents::MetricPlan plan = documents::plan_metrics(family, documents::MetricMode::Exact);
+      for (const documents::MetricGroup& group : plan.groups)
         check.constants(host, chip, group.metrics, plan.constants);
       for (std::size_t i = 0; i < family.groups.size(); ++i)
         check.passes(host, chip, family.groups[i].metrics, family.groups[i].passes, "group " + std::to_string(i));
     }
-  return check.finish(pagoda::documents::metric_catalogue().front().cupti, version_text(library.version()));
+  return check.finish(documents::metric_catalogue().front().cupti, version_text(library.version()));
 }
 
-}  // namespace profile
+}  // namespace pagoda::tools::profile

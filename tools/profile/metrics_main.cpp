@@ -8,17 +8,14 @@
 #include "pagoda/base/process.h"
 #include "tool.h"
 
-namespace profile {
+namespace pagoda::tools::profile {
 namespace {
-
-using namespace pagoda::tools;
 
 constexpr double kSeconds = 60;  // first contexts of a driver take their time
 
 // From CUDA 13.2 on the library answers nothing without a driver; that of 13.2 crashes, so a child asks.
 bool answers(const CuptiLibrary& library) {
-  return pagoda::base::ask_in_child([&](int) { return library.version() != 0 && !library.chips().empty() ? 0 : 1; },
-                                    kSeconds)
+  return base::ask_in_child([&](int) { return library.version() != 0 && !library.chips().empty() ? 0 : 1; }, kSeconds)
       .end.succeeded();
 }
 
@@ -61,6 +58,8 @@ int run(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace profile
+}  // namespace pagoda::tools::profile
 
-int main(int argc, char** argv) { return pagoda::tools::run_tool("pagoda-metrics", argc, argv, profile::run); }
+int main(int argc, char** argv) {
+  return pagoda::tools::run_tool("pagoda-metrics", argc, argv, pagoda::tools::profile::run);
+}

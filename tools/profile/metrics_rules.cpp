@@ -1,10 +1,10 @@
 // Names as CUPTI's host library lists them from Volta to Blackwell; weights from the instructions' meaning.
 #include "metrics_rules.h"
 
-namespace profile {
+namespace pagoda::tools::profile {
 namespace {
 
-using Terms = std::vector<pagoda::documents::MetricTerm>;
+using Terms = std::vector<documents::MetricTerm>;
 
 constexpr double kNanosecond = 1e-9, kSectorBytes = 32;
 
@@ -131,4 +131,4 @@ std::vector<std::string> base_quantities() {
 
 std::vector<std::string> clock_quantities() { return {"cycles.l1", "cycles.l2", "cycles.dram"}; }
 
-}  // namespace profile
+}  // namespace pagoda::tools::profile

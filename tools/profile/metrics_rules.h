@@ -7,11 +7,11 @@
 
 #include "pagoda/documents/metrics.h"
 
-namespace profile {
+namespace pagoda::tools::profile {
 
 struct QuantityRule {
   std::string id;
-  std::vector<std::vector<pagoda::documents::MetricTerm>> formulas;  // every term must exist
+  std::vector<std::vector<documents::MetricTerm>> formulas;  // every term must exist
 };
 
 // All that any chip may have. A term whose metric ends in "?" may be absent: it is then left out of the formula. One
@@ -23,4 +23,4 @@ std::vector<std::string> base_quantities();
 // Cycles of the units whose peaks are a cycle's: into the first group, where it stays within one pass.
 std::vector<std::string> clock_quantities();
 
-}  // namespace profile
+}  // namespace pagoda::tools::profile

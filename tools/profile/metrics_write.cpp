@@ -10,7 +10,7 @@
 #include "pagoda/base/files.h"
 #include "pagoda/base/json_writer.h"
 
-namespace profile {
+namespace pagoda::tools::profile {
 
 std::string version_text(std::uint32_t version) {
   if (version < 10000) return "of CUDA 12 (interface " + std::to_string(version) + ")";
@@ -18,9 +18,9 @@ std::string version_text(std::uint32_t version) {
          std::to_string(version % 100);
 }
 
-std::vector<std::string> names_of(const std::vector<pagoda::documents::MetricTerm>& terms) {
+std::vector<std::string> names_of(const std::vector<documents::MetricTerm>& terms) {
   std::vector<std::string> names;
-  for (const pagoda::documents::MetricTerm& term : terms) names.push_back(term.metric);
+  for (const documents::MetricTerm& term : terms) names.push_back(term.metric);
   return names;
 }
 
@@ -38,11 +38,10 @@ bool knows_sparsity(const HostChip& chip) {
 
 // The rule's formula on this chip; empty where a term that must exist does not. `known` has the
 // base quantities already.
-std::optional<pagoda::documents::MetricFormula> resolved(const HostChip& chip,
-                                                         const pagoda::documents::ChipMetrics& known,
-                                                         const std::vector<pagoda::documents::MetricTerm>& rule) {
-  pagoda::documents::MetricFormula formula;
-  for (pagoda::documents::MetricTerm term : rule) {
+std::optional<documents::MetricFormula> resolved(const HostChip& chip, const documents::ChipMetrics& known,
+                                                 const std::vector<documents::MetricTerm>& rule) {
+  documents::MetricFormula formula;
+  for (documents::MetricTerm term : rule) {
     const bool is_optional = term.metric.ends_with('?');
     if (is_optional) term.metric.pop_back();
     if (term.metric.starts_with('!')) {
@@ -57,12 +56,12 @@ std::optional<pagoda::documents::MetricFormula> resolved(const HostChip& chip,
   formula.passes = static_cast<std::int64_t>(chip.passes(names_of(formula.terms)));
   formula.term_passes = 1;
   if (formula.passes > 1)
-    for (const pagoda::documents::MetricTerm& term : formula.terms)
+    for (const documents::MetricTerm& term : formula.terms)
       formula.term_passes = std::max(formula.term_passes, static_cast<std::int64_t>(chip.passes({term.metric})));
   std::vector<std::string> with_base = names_of(formula.terms);
   for (const auto& ids : {base_quantities(), clock_quantities()})
     for (const std::string& id : ids)
-      if (const pagoda::documents::MetricQuantity* base = known.quantity(id))
+      if (const documents::MetricQuantity* base = known.quantity(id))
         join(with_base, names_of(base->formulas.front().terms));
   formula.base_passes = static_cast<std::int64_t>(chip.passes(with_base));
   return formula;
@@ -83,72 +82,71 @@ class Packer {
     join(groups_.front().metrics, metrics);
     return true;
   }
-  std::vector<pagoda::documents::MetricGroup> groups() && { return std::move(groups_); }
+  std::vector<documents::MetricGroup> groups() && { return std::move(groups_); }
 
  private:
-  bool fits(const pagoda::documents::MetricGroup& group, const std::vector<std::string>& metrics) const {
+  bool fits(const documents::MetricGroup& group, const std::vector<std::string>& metrics) const {
     if (group.passes > 1) return false;
     std::vector<std::string> both = group.metrics;
     join(both, metrics);
     return chip_.passes(both) == 1;
   }
   const HostChip& chip_;
-  std::vector<pagoda::documents::MetricGroup> groups_;
+  std::vector<documents::MetricGroup> groups_;
 };
 
 // The first group holds time, bytes, and as many whole precisions of the tensor units as one pass can; instructions of
 // the vector units have one of their own, as counting them slows kernels down; the rest fills further groups.
-std::vector<pagoda::documents::MetricGroup> packed(const HostChip& host, const pagoda::documents::ChipMetrics& chip) {
+std::vector<documents::MetricGroup> packed(const HostChip& host, const documents::ChipMetrics& chip) {
   Packer packer(host);
   std::vector<std::string> base, scalar;
-  std::vector<const pagoda::documents::MetricQuantity*> tensors;
+  std::vector<const documents::MetricQuantity*> tensors;
   const std::vector<std::string> base_ids = base_quantities();
-  for (const pagoda::documents::MetricQuantity& quantity : chip.quantities) {
+  for (const documents::MetricQuantity& quantity : chip.quantities) {
     const auto names = names_of(quantity.formulas.front().terms);
     const bool is_tensor = quantity.id.ends_with(".tensor");
     if (std::find(base_ids.begin(), base_ids.end(), quantity.id) != base_ids.end())
       join(base, names);
-    else if (quantity.name().kind == pagoda::documents::QuantityKind::Flops)
+    else if (quantity.name().kind == documents::QuantityKind::Flops)
       is_tensor ? tensors.push_back(&quantity) : join(scalar, names);
   }
   packer.add(base, 0);
-  std::vector<const pagoda::documents::MetricQuantity*> left;
-  for (const pagoda::documents::MetricQuantity* quantity : tensors)
+  std::vector<const documents::MetricQuantity*> left;
+  for (const documents::MetricQuantity* quantity : tensors)
     if (quantity->formulas.front().passes > 1 || !packer.add_to_first(names_of(quantity->formulas.front().terms)))
       left.push_back(quantity);
   for (const std::string& id : clock_quantities())
-    if (const pagoda::documents::MetricQuantity* cycles = chip.quantity(id))
+    if (const documents::MetricQuantity* cycles = chip.quantity(id))
       packer.add_to_first(names_of(cycles->formulas.front().terms));
   packer.add(scalar, 1);
   // Where memory has no counters, what misses the L2 is the nearest to them.
-  if (const pagoda::documents::MetricQuantity* misses = chip.quantity("bytes.l2_miss");
-      misses && !chip.quantity("bytes.dram"))
-    for (const pagoda::documents::MetricTerm& term : misses->formulas.front().terms) packer.add({term.metric}, 2);
-  for (const pagoda::documents::MetricQuantity* quantity : left) {
-    const pagoda::documents::MetricFormula& formula = quantity->formulas.front();
+  if (const documents::MetricQuantity* misses = chip.quantity("bytes.l2_miss"); misses && !chip.quantity("bytes.dram"))
+    for (const documents::MetricTerm& term : misses->formulas.front().terms) packer.add({term.metric}, 2);
+  for (const documents::MetricQuantity* quantity : left) {
+    const documents::MetricFormula& formula = quantity->formulas.front();
     if (formula.passes == 1) {
       packer.add(names_of(formula.terms), 2);
       continue;
     }
-    for (const pagoda::documents::MetricTerm& term : formula.terms) packer.add({term.metric}, 2);
+    for (const documents::MetricTerm& term : formula.terms) packer.add({term.metric}, 2);
   }
   return std::move(packer).groups();
 }
 
-pagoda::documents::ChipMetrics described(const CuptiLibrary& library, const std::vector<std::string>& chips) {
+documents::ChipMetrics described(const CuptiLibrary& library, const std::vector<std::string>& chips) {
   const HostChip host(library, chips.front());
-  pagoda::documents::ChipMetrics result;
+  documents::ChipMetrics result;
   result.family = chips.front();
   result.chips = chips;
   result.cupti = version_text(library.version());
   result.collectable = !chips.front().starts_with("GV");  // the range profiler begins with Turing
   for (const QuantityRule& rule : quantity_rules()) {
-    pagoda::documents::MetricQuantity quantity{rule.id, {}};
+    documents::MetricQuantity quantity{rule.id, {}};
     for (const auto& terms : rule.formulas)
       if (const auto formula = resolved(host, result, terms)) quantity.formulas.push_back(*formula);
     // Those whose terms fit into a pass can be collected without replay.
     std::stable_sort(quantity.formulas.begin(), quantity.formulas.end(),
-                     [](const pagoda::documents::MetricFormula& a, const pagoda::documents::MetricFormula& b) {
+                     [](const documents::MetricFormula& a, const documents::MetricFormula& b) {
                        return std::min<std::int64_t>(a.term_passes, 2) < std::min<std::int64_t>(b.term_passes, 2);
                      });
     const std::vector<std::string> clocks = clock_quantities();
@@ -158,16 +156,16 @@ pagoda::documents::ChipMetrics described(const CuptiLibrary& library, const std:
           {rule.id, "takes a pass beside time and bytes; its unit's peak is known by cycle alone"});
     else if (!quantity.formulas.empty())
       result.quantities.push_back(std::move(quantity));
-    else if (pagoda::documents::quantity_name(rule.id).kind == pagoda::documents::QuantityKind::Bytes)
+    else if (documents::quantity_name(rule.id).kind == documents::QuantityKind::Bytes)
       result.missing.push_back({rule.id, "no metric of this chip counts it"});
   }
   result.groups = packed(host, result);
   return result;
 }
 
-std::string written(const pagoda::documents::ChipMetrics& chip) {
-  using Layout = pagoda::base::JsonWriter::Layout;
-  pagoda::base::JsonWriter json;
+std::string written(const documents::ChipMetrics& chip) {
+  using Layout = base::JsonWriter::Layout;
+  base::JsonWriter json;
   json.begin_object();
   json.member("schema", "pagoda.metrics/1").member("family", chip.family);
   json.key("chips").begin_array(Layout::Line);
@@ -175,26 +173,26 @@ std::string written(const pagoda::documents::ChipMetrics& chip) {
   json.end_array();
   json.member("cupti", chip.cupti).member("collectable", chip.collectable);
   json.key("quantities").begin_array();
-  for (const pagoda::documents::MetricQuantity& quantity : chip.quantities) {
+  for (const documents::MetricQuantity& quantity : chip.quantities) {
     json.begin_object().member("id", quantity.id).key("formulas").begin_array();
-    for (const pagoda::documents::MetricFormula& formula : quantity.formulas) {
+    for (const documents::MetricFormula& formula : quantity.formulas) {
       json.begin_object(Layout::Line).member("passes", formula.passes).member("term_passes", formula.term_passes);
       json.member("base_passes", formula.base_passes);
       json.key("terms").begin_array();
-      for (const pagoda::documents::MetricTerm& term : formula.terms)
+      for (const documents::MetricTerm& term : formula.terms)
         json.begin_object().member("metric", term.metric).member("weight", term.weight).end_object();
       json.end_array().end_object();
     }
     json.end_array().end_object();
   }
   json.end_array().key("groups").begin_array();
-  for (const pagoda::documents::MetricGroup& group : chip.groups) {
+  for (const documents::MetricGroup& group : chip.groups) {
     json.begin_object().member("passes", group.passes).key("metrics").begin_array();
     for (const std::string& metric : group.metrics) json.value(metric);
     json.end_array().end_object();
   }
   json.end_array().key("missing").begin_array();
-  for (const pagoda::documents::Missing& missing : chip.missing)
+  for (const documents::Missing& missing : chip.missing)
     json.begin_object(Layout::Line).member("what", missing.what).member("why", missing.why).end_object();
   return std::move(json.end_array().end_object()).text();
 }
@@ -206,15 +204,15 @@ void write_catalogue(const CuptiLibrary& library, const std::string& folder) {
   std::map<std::set<std::string>, std::vector<std::string>> families;
   for (const std::string& chip : library.chips()) try {
       families[HostChip(library, chip).metrics()].push_back(chip);
-    } catch (const pagoda::Error& error) {
+    } catch (const Error& error) {
       std::fprintf(stderr, "pagoda-metrics: left out: %s\n", error.what());
     }
   for (auto& [metrics, chips] : families) {
     std::sort(chips.begin(), chips.end());
     const std::string path = folder + "/" + chips.front() + ".json";
-    pagoda::base::write_file(path, written(described(library, chips)));
+    base::write_file(path, written(described(library, chips)));
     std::printf("%s\n", path.c_str());
   }
 }
 
-}  // namespace profile
+}  // namespace pagoda::tools::profile

@@ -15,13 +15,12 @@
 #include "pagoda/base/files.h"
 #include "pagoda/base/process.h"
 
-namespace profile {
+namespace pagoda::tools::profile {
 
-using namespace pagoda::tools;
-using pagoda::documents::Measured;
-using pagoda::measured::ImportOptions;
-using pagoda::measured::profile::NcuPoint;
-using pagoda::measured::profile::NcuRequest;
+using documents::Measured;
+using measured::ImportOptions;
+using measured::profile::NcuPoint;
+using measured::profile::NcuRequest;
 
 namespace {
 
@@ -58,7 +57,7 @@ std::string line_at(std::string_view log, std::size_t at) {
   return std::string(log.substr(begin, after == std::string_view::npos ? std::string_view::npos : after - begin));
 }
 
-[[noreturn]] void fail(std::string_view log, const pagoda::base::ProcessEnd& end, const std::string& ncu) {
+[[noreturn]] void fail(std::string_view log, const base::ProcessEnd& end, const std::string& ncu) {
   for (const Failure& failure : kFailures)
     if (const std::size_t at = log.find(failure.said); at != std::string_view::npos)
       throw NcuFailure(failure.exit_code, ncu + " said \"" + line_at(log, at) + "\": " + std::string(failure.meaning));
@@ -70,10 +69,10 @@ std::string line_at(std::string_view log, std::size_t at) {
 }
 
 // Signals that a terminal sends reach both, as they share a process group.
-pagoda::base::ProcessEnd run(const std::string& ncu, const std::vector<std::string>& words) {
+base::ProcessEnd run(const std::string& ncu, const std::vector<std::string>& words) {
   try {
-    return pagoda::base::ChildProcess(words).wait();
-  } catch (const pagoda::base::CannotStart&) {
+    return base::ChildProcess(words).wait();
+  } catch (const base::CannotStart&) {
     throw NcuFailure(kNoDevice, ncu +
                                     " cannot be run; install Nsight Compute (a part of the CUDA toolkit, package "
                                     "nsight-compute) and put it in PATH, or give its path");
@@ -83,16 +82,16 @@ pagoda::base::ProcessEnd run(const std::string& ncu, const std::vector<std::stri
 }  // namespace
 
 Measured run_ncu(const NcuRequest& request, const ImportOptions& options) {
-  const pagoda::base::TemporaryFolder scratch("pagoda-ncu");
+  const base::TemporaryFolder scratch("pagoda-ncu");
   const std::string log_file = scratch.path("ncu.csv");
-  const pagoda::base::ProcessEnd end = run(request.ncu, pagoda::measured::profile::ncu_arguments(request, log_file));
+  const base::ProcessEnd end = run(request.ncu, measured::profile::ncu_arguments(request, log_file));
   std::ifstream stream(log_file, std::ios::binary);
   const std::string log(std::istreambuf_iterator<char>(stream), {});
   if (!end.succeeded() || log.find("\"Kernel Name\"") == std::string::npos) fail(log, end, request.ncu);
   ImportOptions as_ncu = options;
-  as_ncu.format = pagoda::measured::ProfileFormat::Ncu;
+  as_ncu.format = measured::ProfileFormat::Ncu;
   as_ncu.chip = request.chip;
-  Measured measured = pagoda::measured::import_profile(log, request.ncu + "'s table", as_ncu);
+  Measured measured = measured::import_profile(log, request.ncu + "'s table", as_ncu);
   measured.env["caches"] =
       std::string(request.flush_caches ? "flushed before each kernel" : "as the kernel before left them");
   measured.env["clock control"] = std::string(request.lock_clocks ? "locked to base" : "none");
@@ -105,7 +104,7 @@ std::vector<NcuOutcome> run_ncu_study(const NcuRequest& request, const std::vect
   std::vector<NcuOutcome> outcomes;
   std::map<std::string, int> names;
   std::string hopeless;  // why no point can run
-  for (NcuPoint& point : pagoda::measured::profile::ncu_points(request.command, models, batches)) {
+  for (NcuPoint& point : measured::profile::ncu_points(request.command, models, batches)) {
     NcuOutcome outcome;
     outcome.name = point.name();
     if (const int seen = names[outcome.name]++; seen > 0) outcome.name += "-" + std::to_string(seen + 1);
@@ -120,7 +119,7 @@ std::vector<NcuOutcome> run_ncu_study(const NcuRequest& request, const std::vect
     } catch (const NcuFailure& failure) {
       outcome.failure = failure.what();
       outcome.exit_code = failure.exit_code;
-    } catch (const pagoda::Error& error) {
+    } catch (const Error& error) {
       outcome.failure = error.what();
       outcome.exit_code = kUnusable;
     }
@@ -138,4 +137,4 @@ int study_exit_code(const std::vector<NcuOutcome>& outcomes) {
   return all ? outcomes.front().exit_code : kPartial;
 }
 
-}  // namespace profile
+}  // namespace pagoda::tools::profile

@@ -9,12 +9,12 @@
 #include "nvidia_library.h"
 #include "pagoda/base/process.h"
 
-namespace profile {
+namespace pagoda::tools::profile {
 namespace {
 
 constexpr unsigned kSeconds = 60;  // first contexts of a driver take their time
 
-void say(int to, const std::string& text) { pagoda::base::write_all(to, text + "\n"); }
+void say(int to, const std::string& text) { base::write_all(to, text + "\n"); }
 
 std::string driver_problem(int result) {
   const std::string code = " (CUDA error " + std::to_string(result) + ")";
@@ -42,14 +42,14 @@ using ProbeFunction = int (*)(int device, int what, char*, std::size_t, char*, s
 
 int ask(int to, ProbeFor what, const std::string& library) {
   say(to, "stage\topening libcuda.so.1");
-  const pagoda::tools::NvidiaLibrary library_of_driver(pagoda::tools::cuda_places(), true);
+  const DynamicLibrary library_of_driver(cuda_places(), true);
   if (!library_of_driver) {
     say(to,
         "problem\tthere is no NVIDIA driver (libcuda.so.1 cannot be opened); install it, and in containers start "
         "with --gpus all");
     return 1;
   }
-  const pagoda::tools::CudaDriver driver(library_of_driver);
+  const CudaDriver driver(library_of_driver);
   if (!driver.init || !driver.device_count || !driver.device_name || !driver.version) {
     say(to, "problem\tlibcuda.so.1 is no CUDA driver; look at what LD_LIBRARY_PATH finds");
     return 1;
@@ -68,7 +68,7 @@ int ask(int to, ProbeFor what, const std::string& library) {
   ProbeFunction chips = nullptr;
   if (what != ProbeFor::Driver) {
     say(to, "stage\topening " + library);
-    chips = pagoda::tools::NvidiaLibrary({library}).symbol<ProbeFunction>("pagoda_probe");
+    chips = DynamicLibrary({library}).symbol<ProbeFunction>("pagoda_probe");
     if (chips == nullptr) {
       say(to,
           "problem\t" + library + " cannot be loaded; build Pagoda where CUDA's headers are found, or give --library");
@@ -108,15 +108,15 @@ void understand(const std::string& line, Probe& result, std::string& stage) {
 
 Probe probe(ProbeFor what, const std::string& library) {
   Probe result;
-  pagoda::base::Output answer;
+  base::Output answer;
   try {
-    answer = pagoda::base::ask_in_child(
+    answer = base::ask_in_child(
         [&](int to) {
           for (const char* name : {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"}) unsetenv(name);  // others'
           return ask(to, what, library);
         },
         kSeconds);
-  } catch (const pagoda::base::CannotStart& error) {
+  } catch (const base::CannotStart& error) {
     result.problem = error.what();
     return result;
   }
@@ -134,4 +134,4 @@ Probe probe(ProbeFor what, const std::string& library) {
   return result;
 }
 
-}  // namespace profile
+}  // namespace pagoda::tools::profile

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace profile {
+namespace pagoda::tools::profile {
 
 struct ProbedDevice {
   int index = 0;
@@ -28,4 +28,4 @@ enum class ProbeFor {
 // `library`: libpagoda_inject.so. Never throws and never crashes.
 Probe probe(ProbeFor what, const std::string& library);
 
-}  // namespace profile
+}  // namespace pagoda::tools::profile

@@ -21,14 +21,13 @@
 #include "probe.h"
 #include "program.h"
 
-namespace profile {
+namespace pagoda::tools::profile {
 namespace {
 
-using namespace pagoda::tools;
 namespace fs = std::filesystem;
-using pagoda::documents::Measured;
-using pagoda::documents::MetricMode;
-using pagoda::measured::profile::RecordedRun;
+using documents::Measured;
+using documents::MetricMode;
+using measured::profile::RecordedRun;
 
 // The runs of models/run_torch.py; programs of others name theirs.
 constexpr const char* kIterations = "^pagoda@run [0-9]+$";
@@ -50,7 +49,7 @@ class Folder {
 
  private:
   std::string path_;
-  std::optional<pagoda::base::TemporaryFolder> temporary_;
+  std::optional<base::TemporaryFolder> temporary_;
 };
 
 // Beside this program, or where it was installed.
@@ -71,14 +70,13 @@ RecordedRun read_records(const std::string& folder) {
   std::sort(paths.begin(), paths.end());
   RecordedRun run;
   for (const fs::path& path : paths)
-    run.push_back(
-        pagoda::measured::profile::parse_record(pagoda::base::read_file(path.string(), "a record"), path.string()));
+    run.push_back(measured::profile::parse_record(base::read_file(path.string(), "a record"), path.string()));
   return run;
 }
 
 struct Ran {
   RecordedRun run;
-  pagoda::base::ProcessEnd end;
+  base::ProcessEnd end;
 };
 
 Ran run_once(const Options& options, Settings settings, const std::string& folder) {
@@ -111,19 +109,19 @@ Settings settings_of(const Options& options) {
   return settings;
 }
 
-pagoda::documents::MetricMode metric_mode(const std::string& mode) {
-  if (mode == "exact" || mode == "ncu") return pagoda::documents::MetricMode::Exact;
-  return mode == "rotate" ? pagoda::documents::MetricMode::Rotate : pagoda::documents::MetricMode::Quick;
+MetricMode metric_mode(const std::string& mode) {
+  if (mode == "exact" || mode == "ncu") return MetricMode::Exact;
+  return mode == "rotate" ? MetricMode::Rotate : MetricMode::Quick;
 }
 
-std::vector<std::string> metrics_of(const pagoda::documents::MetricPlan& plan) {
+std::vector<std::string> metrics_of(const documents::MetricPlan& plan) {
   std::vector<std::string> all;
-  for (const pagoda::documents::MetricGroup& group : plan.groups)
+  for (const documents::MetricGroup& group : plan.groups)
     all.insert(all.end(), group.metrics.begin(), group.metrics.end());
   return all;
 }
 
-void add_environment(const Probe& probed, const Options& options, pagoda::documents::Measured& measured) {
+void add_environment(const Probe& probed, const Options& options, Measured& measured) {
   measured.tool = std::string("pagoda-profile ") + PAGODA_VERSION;
   if (probed.driver > 0)
     measured.env["driver"] = std::to_string(probed.driver / 1000) + "." + std::to_string(probed.driver % 1000 / 10);
@@ -135,26 +133,24 @@ void add_environment(const Probe& probed, const Options& options, pagoda::docume
 }
 
 // How the program ended, where that was not well: what was recorded may be less than what it does.
-void add_end(const pagoda::base::ProcessEnd& end, pagoda::documents::Measured& measured) {
+void add_end(const base::ProcessEnd& end, Measured& measured) {
   if (!end.succeeded()) measured.notes.push_back("the program " + to_string(end));
 }
 
-int report(const Options& options, pagoda::documents::Measured& measured, const std::string& csv) {
-  if (!options.estimate.empty()) pagoda::measured::join(measured, pagoda::documents::load_estimate(options.estimate));
+int report(const Options& options, Measured& measured, const std::string& csv) {
+  if (!options.estimate.empty()) measured::join(measured, documents::load_estimate(options.estimate));
   const bool to_stdout = options.output == "-" || options.csv == "-";
   const auto put = [](const std::string& path, const std::string& text) {
     if (path == "-")
       std::fputs(text.c_str(), stdout);
     else if (!path.empty())
-      pagoda::base::write_file(path, text);
+      base::write_file(path, text);
   };
-  put(options.output, pagoda::documents::write_measured(measured));
+  put(options.output, documents::write_measured(measured));
   put(options.csv, csv);
-  const auto rows =
-      options.by == "node" ? pagoda::measured::profile::TableBy::Node : pagoda::measured::profile::TableBy::Kernel;
+  const auto rows = options.by == "node" ? measured::profile::TableBy::Node : measured::profile::TableBy::Kernel;
   if (!measured.kernels.empty())
-    std::fputs(pagoda::measured::profile::profile_table(measured, options.top, rows).c_str(),
-               to_stdout ? stderr : stdout);
+    std::fputs(measured::profile::profile_table(measured, options.top, rows).c_str(), to_stdout ? stderr : stdout);
   for (const std::string& note : measured.notes) std::fprintf(stderr, "pagoda-profile: %s\n", note.c_str());
   if (measured.kernels.empty()) {
     std::fprintf(
@@ -181,83 +177,81 @@ int list_ranges(const Options& options) {
 
 // --verify ncu: the same command under Nsight Compute, and the counts side by side; once a chip, as each has metrics of
 // its own.
-int verify(const Options& options, const pagoda::documents::Measured& ours, const Probe& probed) {
+int verify(const Options& options, const Measured& ours, const Probe& probed) {
   std::map<std::string, std::vector<int>> devices;
   for (const ProbedDevice& device : probed.devices)
     if (std::any_of(ours.devices.begin(), ours.devices.end(),
-                    [&](const pagoda::documents::MeasuredDevice& used) { return used.chip == device.chip; }))
+                    [&](const documents::MeasuredDevice& used) { return used.chip == device.chip; }))
       devices[device.chip].push_back(device.index);
   bool passed = !devices.empty();
   for (const auto& [chip, indices] : devices) {
-    pagoda::measured::profile::NcuRequest request;
+    measured::profile::NcuRequest request;
     request.ncu = options.ncu;
     request.chip = chip;
-    request.metrics = metrics_of(pagoda::documents::plan_metrics(pagoda::documents::chip_metrics(chip),
-                                                                 metric_mode(options.mode), options.precision));
+    request.metrics = metrics_of(
+        documents::plan_metrics(documents::chip_metrics(chip), metric_mode(options.mode), options.precision));
     request.command = options.command;
     request.kernel_regex = options.kernel;
     if (devices.size() > 1) {
       request.devices = indices;
       std::printf("%s\n", chip.c_str());
     }
-    const pagoda::documents::Measured theirs = run_ncu(request);
-    const auto verification = pagoda::measured::profile::verify_counts(
-        devices.size() > 1 ? pagoda::measured::profile::of_chip(ours, chip) : ours, theirs);
-    std::fputs(pagoda::measured::profile::verification_report(verification).c_str(), stdout);
+    const Measured theirs = run_ncu(request);
+    const auto verification =
+        measured::profile::verify_counts(devices.size() > 1 ? measured::profile::of_chip(ours, chip) : ours, theirs);
+    std::fputs(measured::profile::verification_report(verification).c_str(), stdout);
     passed = passed && verification.passed();
   }
   return passed ? kDone : kPartial;
 }
 
 // Models × batches: a file each in the folder of --output; what fails is told, and the others go on.
-int profile_study(const Options& options, const pagoda::measured::profile::NcuRequest& request,
-                  const std::vector<pagoda::documents::Missing>& missing) {
+int profile_study(const Options& options, const measured::profile::NcuRequest& request,
+                  const std::vector<documents::Missing>& missing) {
   if (options.output.empty() || options.output == "-")
-    throw pagoda::Error("a study writes a file for each of its points; give their folder with --output");
+    throw Error("a study writes a file for each of its points; give their folder with --output");
   fs::create_directories(options.output);
   const auto keep = [&](const NcuOutcome& outcome) {
     if (!outcome.measured) {
       std::fprintf(stderr, "pagoda-profile: %s: %s\n", outcome.name.c_str(), outcome.failure.c_str());
       return;
     }
-    pagoda::documents::Measured measured = *outcome.measured;
+    Measured measured = *outcome.measured;
     measured.missing.insert(measured.missing.end(), missing.begin(), missing.end());
     const std::string path = options.output + "/" + outcome.name + ".json";
-    pagoda::base::write_file(path, pagoda::documents::write_measured(measured));
+    base::write_file(path, documents::write_measured(measured));
     std::printf("%s: %zu kernels\n", path.c_str(), measured.kernels.size());
   };
   return study_exit_code(run_ncu_study(request, options.models, options.batches, {}, keep));
 }
 
 int profile_with_ncu(const Options& options, const std::string& chip) {
-  const pagoda::documents::MetricPlan plan =
-      pagoda::documents::plan_metrics(pagoda::documents::chip_metrics(chip), pagoda::documents::MetricMode::Exact);
-  pagoda::measured::profile::NcuRequest request;
+  const documents::MetricPlan plan = documents::plan_metrics(documents::chip_metrics(chip), MetricMode::Exact);
+  measured::profile::NcuRequest request;
   request.ncu = options.ncu;
   request.chip = chip;
-  request.metrics = pagoda::measured::profile::ncu_metrics(chip);
+  request.metrics = measured::profile::ncu_metrics(chip);
   request.command = options.command;
   request.kernel_regex = options.kernel;
   request.nvtx_include = options.nvtx;
   request.launch_skip = static_cast<std::int64_t>(options.skip);
   if (options.count) request.launch_count = static_cast<std::int64_t>(*options.count);
   if (!options.models.empty() || !options.batches.empty()) return profile_study(options, request, plan.missing);
-  pagoda::documents::Measured measured = run_ncu(request);
+  Measured measured = run_ncu(request);
   measured.missing.insert(measured.missing.end(), plan.missing.begin(), plan.missing.end());
   return report(options, measured, "");
 }
 
 // Of the chips that ran kernels; each is named where there are several.
-std::vector<pagoda::documents::Missing> missing_of(
-    const std::map<std::string, std::vector<pagoda::documents::Missing>>& by_chip,
-    const std::vector<RecordedRun>& runs) {
+std::vector<documents::Missing> missing_of(const std::map<std::string, std::vector<documents::Missing>>& by_chip,
+                                           const std::vector<RecordedRun>& runs) {
   std::set<std::string> used;
   for (const RecordedRun& run : runs)
     for (const auto& process : run) used.insert(process.chips.begin(), process.chips.end());
-  std::vector<pagoda::documents::Missing> all;
+  std::vector<documents::Missing> all;
   for (const auto& [chip, missing] : by_chip)
     if (used.contains(chip) || used.empty())
-      for (const pagoda::documents::Missing& m : missing)
+      for (const documents::Missing& m : missing)
         all.push_back({m.what, used.size() > 1 ? "on " + chip + ": " + m.why : m.why});
   return all;
 }
@@ -265,15 +259,15 @@ std::vector<pagoda::documents::Missing> missing_of(
 int profile_program(const Options& options, const Probe& probed) {
   const Folder folder(options);
   Settings settings = settings_of(options);
-  std::vector<pagoda::documents::Missing> missing;
-  std::map<std::string, std::vector<pagoda::documents::Missing>> missing_by_chip;
+  std::vector<documents::Missing> missing;
+  std::map<std::string, std::vector<documents::Missing>> missing_by_chip;
   if (options.mode == "time") {
     missing = {{"flops", "--mode time reads no counters"}, {"bytes", "--mode time reads no counters"}};
   } else {
     for (const ProbedDevice& device : probed.devices) {
-      const pagoda::documents::MetricPlan plan = pagoda::documents::plan_metrics(
-          pagoda::documents::chip_metrics(device.chip), metric_mode(options.mode), options.precision);
-      settings.groups[device.chip] = pagoda::measured::profile::session_metrics(plan, metric_mode(options.mode));
+      const documents::MetricPlan plan =
+          documents::plan_metrics(documents::chip_metrics(device.chip), metric_mode(options.mode), options.precision);
+      settings.groups[device.chip] = measured::profile::session_metrics(plan, metric_mode(options.mode));
       missing_by_chip[device.chip] = plan.missing;
     }
     missing.push_back({"energy", "counters change how long the program takes; --mode time measures it"});
@@ -285,7 +279,7 @@ int profile_program(const Options& options, const Probe& probed) {
   if (in_turns)
     for (const auto& [chip, groups] : all) turns = std::max(turns, groups.size());
   std::vector<RecordedRun> runs;
-  pagoda::base::ProcessEnd end;
+  base::ProcessEnd end;
   for (std::size_t turn = 0; turn < turns; ++turn) {
     if (in_turns)
       for (const auto& [chip, groups] : all) settings.groups[chip] = {groups[turn % groups.size()]};
@@ -303,14 +297,13 @@ int profile_program(const Options& options, const Probe& probed) {
       if (chip.empty() && !process.chips.empty()) chip = process.chips.front();
   const auto of_chips = missing_of(missing_by_chip, runs);
   missing.insert(missing.begin(), of_chips.begin(), of_chips.end());
-  const pagoda::measured::profile::RecordOptions how{options.mode, missing, options.warmup};
-  pagoda::documents::Measured measured =
-      options.mode == "time" || chip.empty()
-          ? pagoda::measured::profile::measured_of(runs, how)
-          : pagoda::measured::profile::measured_of(runs, pagoda::documents::chip_metrics(chip), how);
+  const measured::profile::RecordOptions how{options.mode, missing, options.warmup};
+  Measured measured = options.mode == "time" || chip.empty()
+                          ? measured::profile::measured_of(runs, how)
+                          : measured::profile::measured_of(runs, documents::chip_metrics(chip), how);
   add_environment(probed, options, measured);
   add_end(end, measured);
-  int code = report(options, measured, pagoda::measured::profile::record_csv(runs));
+  int code = report(options, measured, measured::profile::record_csv(runs));
   if (!end.succeeded()) return end_as(end);
   if (!options.verify.empty() && code == kDone) code = verify(options, measured, probed);
   return code;
@@ -318,15 +311,15 @@ int profile_program(const Options& options, const Probe& probed) {
 
 // Files are read and written after the program has run: whether they can be is seen before.
 void require_files(const Options& options) {
-  if (!options.estimate.empty()) pagoda::documents::load_estimate(options.estimate);
+  if (!options.estimate.empty()) documents::load_estimate(options.estimate);
   const bool is_study = !options.models.empty() || !options.batches.empty();
   for (const std::string& path : {options.output, options.csv}) {
     if (path.empty() || path == "-" || is_study) continue;
     const fs::path folder = fs::absolute(path).parent_path();
     std::error_code ignored;
-    if (fs::is_directory(path, ignored)) throw pagoda::Error(path + " is a folder; give the path of a file");
+    if (fs::is_directory(path, ignored)) throw Error(path + " is a folder; give the path of a file");
     if (!fs::is_directory(folder, ignored) || access(folder.c_str(), W_OK) != 0)
-      throw pagoda::Error(path + " cannot be written; see that " + folder.string() + " is a folder that can be");
+      throw Error(path + " cannot be written; see that " + folder.string() + " is a folder that can be");
   }
 }
 
@@ -358,9 +351,9 @@ int run(const Options& options) {
   const std::string& chip = probed.devices.front().chip;
   for (const ProbedDevice& device : probed.devices)
     if (device.chip != chip)
-      throw pagoda::Error("the devices are of several chips (" + chip + ", " + device.chip +
-                          "), whose metrics differ; choose one with --chip, and its devices with CUDA_VISIBLE_DEVICES");
+      throw Error("the devices are of several chips (" + chip + ", " + device.chip +
+                  "), whose metrics differ; choose one with --chip, and its devices with CUDA_VISIBLE_DEVICES");
   return profile_with_ncu(options, chip);
 }
 
-}  // namespace profile
+}  // namespace pagoda::tools::profile

@@ -9,7 +9,7 @@
 
 #include "tool.h"
 
-namespace profile {
+namespace pagoda::tools::profile {
 namespace {
 
 volatile pid_t running = 0;
@@ -23,17 +23,17 @@ void forward(int number, siginfo_t* info, void*) {
 
 }  // namespace
 
-pagoda::base::ProcessEnd run_program(const std::vector<std::string>& words,
-                                     const std::vector<std::pair<std::string, std::string>>& environment) {
+base::ProcessEnd run_program(const std::vector<std::string>& words,
+                             const std::vector<std::pair<std::string, std::string>>& environment) {
   sigset_t all, before;
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, &before);  // a signal that comes now waits until there is a child to have it
-  std::optional<pagoda::base::ChildProcess> child;
+  std::optional<base::ChildProcess> child;
   try {
-    child.emplace(words, pagoda::base::ProcessOptions{.environment = environment, .blocked = before});
-  } catch (const pagoda::base::CannotStart& error) {
+    child.emplace(words, base::ProcessOptions{.environment = environment, .blocked = before});
+  } catch (const base::CannotStart& error) {
     sigprocmask(SIG_SETMASK, &before, nullptr);
-    throw pagoda::tools::ToolError(error.error == ENOENT ? 127 : 126, error.what());
+    throw ToolError(error.error == ENOENT ? 127 : 126, error.what());
   }
   running = child->pid();
   struct sigaction ours = {};
@@ -41,13 +41,13 @@ pagoda::base::ProcessEnd run_program(const std::vector<std::string>& words,
   ours.sa_flags = SA_SIGINFO | SA_RESTART;
   for (const int number : kForwarded) sigaction(number, &ours, nullptr);
   sigprocmask(SIG_SETMASK, &before, nullptr);
-  const pagoda::base::ProcessEnd end = child->wait();
+  const base::ProcessEnd end = child->wait();
   running = 0;
   return end;
 }
 
-int end_as(const pagoda::base::ProcessEnd& end) {
-  if (!end.signal) return end.code.value_or(pagoda::tools::kUnusable);
+int end_as(const base::ProcessEnd& end) {
+  if (!end.signal) return end.code.value_or(kUnusable);
   const rlimit none = {};
   setrlimit(RLIMIT_CORE, &none);  // the program's own dump is the one that tells something
   std::signal(*end.signal, SIG_DFL);
@@ -55,4 +55,4 @@ int end_as(const pagoda::base::ProcessEnd& end) {
   return 128 + *end.signal;
 }
 
-}  // namespace profile
+}  // namespace pagoda::tools::profile

@@ -7,14 +7,14 @@
 
 #include "pagoda/base/process.h"
 
-namespace profile {
+namespace pagoda::tools::profile {
 
 // Runs to the end. Signals that come to this process go on to the child, except those that a terminal has sent to both.
 // Throws ToolError with a shell's exit code, 127 or 126, where the program cannot be started.
-pagoda::base::ProcessEnd run_program(const std::vector<std::string>& words,
-                                     const std::vector<std::pair<std::string, std::string>>& environment);
+base::ProcessEnd run_program(const std::vector<std::string>& words,
+                             const std::vector<std::pair<std::string, std::string>>& environment);
 
 // Ends this process as the program ended: by its exit code, or by the signal that ended it.
-int end_as(const pagoda::base::ProcessEnd& end);
+int end_as(const base::ProcessEnd& end);
 
-}  // namespace profile
+}  // namespace pagoda::tools::profile

@@ -14,7 +14,7 @@
 
 namespace {
 
-using namespace ceilings;
+using namespace pagoda::tools::ceilings;
 
 constexpr std::uint64_t kTrips = 3;
 constexpr std::size_t kSlot = 64, kSlots = 16, kArray = 4096;

@@ -15,6 +15,8 @@
 
 namespace ptx {
 
+namespace ceilings = pagoda::tools::ceilings;
+
 // The text of a source for an architecture (10 × major + minor); empty: there is none.
 inline std::string text_of(const std::string& source, int capability) {
   std::ifstream file(std::string(PAGODA_PTX_DIR) + "/" + source + ".sm_" + std::to_string(capability) + ".ptx");

@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
-#include <ctime>
 #include <filesystem>
 #include <iostream>
 
@@ -13,10 +12,9 @@
 #include "pagoda/present/result_report.h"
 #include "tool.h"
 
-namespace conv {
+namespace pagoda::tools::conv {
 namespace {
 
-using namespace pagoda::tools;
 constexpr double kMebi = 1024.0 * 1024.0;
 
 constexpr const char* kExamples = R"(Examples:
@@ -45,15 +43,6 @@ ConvLibrary library_for(const Flags& flags) {
                        flags.math == "tf32");
 }
 
-std::string utc_now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  ::gmtime_r(&now, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
-}
-
 std::string fixed(double value, int digits) {
   char text[64];
   std::snprintf(text, sizeof text, "%.*f", digits, value);
@@ -70,10 +59,10 @@ struct Case {
   std::int64_t size = 0, batch = 1;
 };
 
-pagoda::documents::Result measure(const Case& c, const LayerList& list, const ConvLibrary& library,
-                                  const std::string& algorithm, const Flags& flags) {
+documents::Result measure(const Case& c, const LayerList& list, const ConvLibrary& library,
+                          const std::string& algorithm, const Flags& flags) {
   const auto start = std::chrono::steady_clock::now();
-  pagoda::documents::Result result;
+  documents::Result result;
   result.config = {{"model", c.model},
                    {"model_file", c.path},
                    {"backend", std::string("conv")},
@@ -87,7 +76,7 @@ pagoda::documents::Result measure(const Case& c, const LayerList& list, const Co
   if (c.size > 0) result.config["input_size"] = c.size;
   if (flags.threads > 0) result.config["threads"] = std::int64_t{flags.threads};
   if (flags.device.starts_with("cuda")) result.config["math"] = flags.math;
-  result.key = pagoda::documents::key(result.config);
+  result.key = documents::key(result.config);
   result.metadata = {{"time", utc_now()},
                      {"version." + library.name, library.version},
                      {"convolutions", static_cast<std::int64_t>(list.layers.size())},
@@ -103,21 +92,20 @@ pagoda::documents::Result measure(const Case& c, const LayerList& list, const Co
     result.layers = time_layers(model, {.budget_seconds = flags.layer_budget, .warmup_seconds = flags.layer_budget});
     result.verification = verification(model, flags.threshold);
     if (model.is_whole()) {
-      result.timing =
-          pagoda::base::time_runs([&](std::int64_t n) { return run_model(model, n); },
-                                  {.budget_seconds = flags.whole_budget, .warmup_seconds = flags.whole_budget});
+      result.timing = base::time_runs([&](std::int64_t n) { return run_model(model, n); },
+                                      {.budget_seconds = flags.whole_budget, .warmup_seconds = flags.whole_budget});
       result.clock = library.clock;
       result.items = static_cast<double>(c.batch);
     } else {
-      result.status = pagoda::documents::ResultStatus::NotAvailable;
+      result.status = documents::ResultStatus::NotAvailable;
       result.reason = algorithm + " refuses " + std::to_string(model.refused()) + " of " +
                       std::to_string(list.layers.size()) + " convolutions";
     }
   } catch (const std::bad_alloc&) {
-    result.status = pagoda::documents::ResultStatus::OutOfMemory;
+    result.status = documents::ResultStatus::OutOfMemory;
     result.reason = "the layers' tensors do not fit into memory";
-  } catch (const pagoda::Error& error) {
-    result.status = pagoda::documents::ResultStatus::Failed;
+  } catch (const Error& error) {
+    result.status = documents::ResultStatus::Failed;
     result.reason = error.what();
   }
   result.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -134,10 +122,10 @@ std::string padded(std::string text, std::size_t width, bool right) {
 }
 
 // The sum is over the layers that the algorithm takes; the whole has the others as auto.
-std::string line_of(const pagoda::documents::Result& r, const Case& c, const std::string& algorithm) {
+std::string line_of(const documents::Result& r, const Case& c, const std::string& algorithm) {
   double sum = 0, macs = 0, workspace = 0;
   std::int64_t taken = 0;
-  for (const pagoda::documents::LayerTime& layer : r.layers) {
+  for (const documents::LayerTime& layer : r.layers) {
     if (!layer.seconds) continue;
     ++taken;
     sum += *layer.seconds;
@@ -155,7 +143,7 @@ std::string line_of(const pagoda::documents::Result& r, const Case& c, const std
   line += padded(taken > 0 ? fixed(workspace / kMebi, 1) : "-", 17, true);
   line += padded(r.verification && r.verification->error ? scientific(*r.verification->error) : "-", 13, true);
   line += "  " + std::string(r.verification ? to_string(r.verification->code) : "");
-  if (!r.reason.empty()) line += "  " + pagoda::base::printable(r.reason);
+  if (!r.reason.empty()) line += "  " + base::printable(r.reason);
   return line + "\n";
 }
 
@@ -165,20 +153,17 @@ void print_support(const Case& c, const LayerList& list, const ConvLibrary& libr
     for (const std::string& algorithm : algorithms) {
       if (algorithm == "auto") continue;
       const std::string objection = library.objection ? library.objection(layer, algorithm) : "";
-      std::cout << c.model << "  " << pagoda::base::printable(layer.name) << "  " << to_string(layer) << "  "
-                << algorithm << "  " << (objection.empty() ? "nothing speaks against it" : "refused: " + objection)
-                << '\n';
+      std::cout << c.model << "  " << base::printable(layer.name) << "  " << to_string(layer) << "  " << algorithm
+                << "  " << (objection.empty() ? "nothing speaks against it" : "refused: " + objection) << '\n';
     }
   }
 }
 
-void keep(const Flags& flags, const std::vector<pagoda::documents::Result>& results) {
+void keep(const Flags& flags, const std::vector<documents::Result>& results) {
   if (!flags.layers_csv.empty())
-    pagoda::base::write_file(flags.layers_csv,
-                             pagoda::present::results_csv(results, pagoda::present::ResultColumns::TidyLayers));
+    base::write_file(flags.layers_csv, present::results_csv(results, present::ResultColumns::TidyLayers));
   if (!flags.overall_csv.empty())
-    pagoda::base::write_file(flags.overall_csv,
-                             pagoda::present::results_csv(results, pagoda::present::ResultColumns::Tidy));
+    base::write_file(flags.overall_csv, present::results_csv(results, present::ResultColumns::Tidy));
 }
 
 int run(const Flags& flags) {
@@ -193,7 +178,7 @@ int run(const Flags& flags) {
   if (flags.support && !library.unavailable.empty())
     std::cerr << "pagoda-bench: " << library.name << ": " << library.unavailable
               << "; what follows is what shapes alone tell\n";
-  std::vector<pagoda::documents::Result> results;
+  std::vector<documents::Result> results;
   bool all_right = true;
   if (!flags.support)
     std::cout << library.name << " " << library.version << (library.device.empty() ? "" : " on ") << library.device
@@ -206,9 +191,8 @@ int run(const Flags& flags) {
         const LayerList list = conv_layers(path, {.batch = batch, .input_size = size});
         for (const LeftOut& left : list.left_out)
           std::cerr << "pagoda-bench: " << c.model << (size > 0 ? " at " + std::to_string(size) : std::string()) << ": "
-                    << pagoda::base::printable(left.name) << " left out: " << pagoda::base::printable(left.reason)
-                    << '\n';
-        if (list.layers.empty()) throw pagoda::Error(path + ": no convolution that can be run alone");
+                    << base::printable(left.name) << " left out: " << base::printable(left.reason) << '\n';
+        if (list.layers.empty()) throw Error(path + ": no convolution that can be run alone");
         if (flags.support) {
           print_support(c, list, library, algorithms);
           continue;
@@ -216,14 +200,14 @@ int run(const Flags& flags) {
         for (const std::string& algorithm : algorithms) {
           const bool is_reference = algorithm == "reference";
           results.push_back(measure(c, list, is_reference ? reference_library() : library, algorithm, flags));
-          const pagoda::documents::Result& r = results.back();
+          const documents::Result& r = results.back();
           std::cout << line_of(r, c, algorithm) << std::flush;
-          const bool wrong = r.verification && (r.verification->code == pagoda::documents::VerificationCode::Fail ||
-                                                r.verification->code == pagoda::documents::VerificationCode::NonFinite);
-          all_right = all_right && !wrong && r.status != pagoda::documents::ResultStatus::Failed;
+          const bool wrong = r.verification && (r.verification->code == documents::VerificationCode::Fail ||
+                                                r.verification->code == documents::VerificationCode::NonFinite);
+          all_right = all_right && !wrong && r.status != documents::ResultStatus::Failed;
           if (!flags.folder.empty()) {
             std::filesystem::create_directories(flags.folder);
-            pagoda::documents::append_result(flags.folder + "/results.jsonl", r);
+            documents::append_result(flags.folder + "/results.jsonl", r);
           }
         }
       }
@@ -266,7 +250,7 @@ int conv_command(int argc, char** argv) {
   app.add_option("--csv", flags.layers_csv, "file: a row a layer");
   app.add_option("--overall", flags.overall_csv, "file: a row a combination");
   app.add_option("-o,--output", flags.folder, "folder whose results.jsonl the records join");
-  return pagoda::tools::parse(app, argc, argv) ? run(flags) : int{pagoda::tools::kDone};
+  return parse(app, argc, argv) ? run(flags) : int{kDone};
 }
 
-}  // namespace conv
+}  // namespace pagoda::tools::conv

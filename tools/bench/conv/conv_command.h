@@ -1,9 +1,9 @@
 // pagoda-bench conv: convolutions of models over algorithms and input sizes.
 #pragma once
 
-namespace conv {
+namespace pagoda::tools::conv {
 
 // Arguments as of main, the subcommand's name first. Returns the exit code.
 int conv_command(int argc, char** argv);
 
-}  // namespace conv
+}  // namespace pagoda::tools::conv

@@ -19,7 +19,7 @@
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 #endif
 
-namespace conv {
+namespace pagoda::tools::conv {
 
 #ifndef PAGODA_CUDNN
 
@@ -86,26 +86,27 @@ std::string documented_objection(const ConvLayer& l, const std::string& name) {
 
 // Functions by their names in the headers, so that types are checked by the compiler.
 struct Api {
-#define PAGODA_CUDNN_FUNCTIONS(X)                                                                                  \
-  X(cudnnGetVersion)                                                                                               \
-  X(cudnnGetErrorString)                                                                                           \
-  X(cudnnCreate)                                                                                                   \
-  X(cudnnDestroy)                                                                                                  \
-  X(cudnnCreateTensorDescriptor)                                                                                   \
-  X(cudnnDestroyTensorDescriptor)                                                                                  \
-  X(cudnnSetTensorNdDescriptor)                                                                                    \
-  X(cudnnCreateFilterDescriptor) X(cudnnDestroyFilterDescriptor) X(cudnnSetFilterNdDescriptor)                     \
-      X(cudnnCreateConvolutionDescriptor) X(cudnnDestroyConvolutionDescriptor) X(cudnnSetConvolutionNdDescriptor)  \
-          X(cudnnSetConvolutionGroupCount) X(cudnnSetConvolutionMathType) X(cudnnGetConvolutionNdForwardOutputDim) \
-              X(cudnnGetConvolutionForwardAlgorithm_v7) X(cudnnGetConvolutionForwardWorkspaceSize)                 \
-                  X(cudnnConvolutionForward)
+#define PAGODA_CUDNN_FUNCTIONS(X)                                                                        \
+  X(cudnnGetVersion)                                                                                     \
+  X(cudnnGetErrorString)                                                                                 \
+  X(cudnnCreate)                                                                                         \
+  X(cudnnDestroy)                                                                                        \
+  X(cudnnCreateTensorDescriptor)                                                                         \
+  X(cudnnDestroyTensorDescriptor)                                                                        \
+  X(cudnnSetTensorNdDescriptor)                                                                          \
+  X(cudnnCreateFilterDescriptor)                                                                         \
+  X(cudnnDestroyFilterDescriptor)                                                                        \
+  X(cudnnSetFilterNdDescriptor) X(cudnnCreateConvolutionDescriptor) X(cudnnDestroyConvolutionDescriptor) \
+      X(cudnnSetConvolutionNdDescriptor) X(cudnnSetConvolutionGroupCount) X(cudnnSetConvolutionMathType) \
+          X(cudnnGetConvolutionNdForwardOutputDim) X(cudnnGetConvolutionForwardAlgorithm_v7)             \
+              X(cudnnGetConvolutionForwardWorkspaceSize) X(cudnnConvolutionForward)
 #define X(function) decltype(&::function) function = nullptr;
   PAGODA_CUDNN_FUNCTIONS(X)
 #undef X
   std::string missing;  // why it cannot be used
 
   Api() {
-    const pagoda::tools::NvidiaLibrary library({"libcudnn.so." + std::to_string(CUDNN_MAJOR)}, true);
+    const DynamicLibrary library({"libcudnn.so." + std::to_string(CUDNN_MAJOR)}, true);
     if (!library) {
       missing = "libcudnn.so." + std::to_string(CUDNN_MAJOR) + " cannot be opened; install cuDNN " +
                 std::to_string(CUDNN_MAJOR) + " or add its folder to LD_LIBRARY_PATH";
@@ -121,7 +122,7 @@ struct Api {
 #undef PAGODA_CUDNN_FUNCTIONS
   }
   void check(cudnnStatus_t status, const char* call) const {
-    if (status != CUDNN_STATUS_SUCCESS) throw pagoda::Error(std::string(call) + ": " + cudnnGetErrorString(status));
+    if (status != CUDNN_STATUS_SUCCESS) throw Error(std::string(call) + ": " + cudnnGetErrorString(status));
   }
 };
 
@@ -172,7 +173,7 @@ class Descriptors {
     api.check(api.cudnnGetConvolutionNdForwardOutputDim(convolution, source, filter, static_cast<int>(found.size()),
                                                         found.data()),
               "cudnnGetConvolutionNdForwardOutputDim");
-    if (found != y) throw pagoda::Error("cuDNN finds another output size");
+    if (found != y) throw Error("cuDNN finds another output size");
   }
   ~Descriptors() {
     if (source) api_.cudnnDestroyTensorDescriptor(source);
@@ -296,7 +297,7 @@ std::string objection(const Context& context, const ConvLayer& layer, const std:
   if (!context.api.missing.empty()) return {};
   try {
     Descriptors check(context.api, layer, context.math);
-  } catch (const pagoda::Error& error) {
+  } catch (const Error& error) {
     return error.what();
   }
   return {};
@@ -322,7 +323,7 @@ ConvLibrary cudnn_library(int device_index, bool tensor_math) {
     context->device = std::make_unique<CudaDevice>(device_index);
     library.device = context->device->name();
     context->api.check(context->api.cudnnCreate(&context->handle), "cudnnCreate");
-  } catch (const pagoda::Error& error) {
+  } catch (const Error& error) {
     library.unavailable = error.what();
     return library;
   }
@@ -334,4 +335,4 @@ ConvLibrary cudnn_library(int device_index, bool tensor_math) {
 
 #endif
 
-}  // namespace conv
+}  // namespace pagoda::tools::conv

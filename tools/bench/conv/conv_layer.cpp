@@ -8,13 +8,8 @@
 #include "pagoda/core/analyze.h"
 #include "pagoda/core/model.h"
 
-namespace conv {
+namespace pagoda::tools::conv {
 namespace {
-
-using pagoda::Graph;
-using pagoda::Model;
-using pagoda::Node;
-using pagoda::ValueId;
 
 std::int64_t product(const Sizes& sizes) {
   return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
@@ -22,7 +17,7 @@ std::int64_t product(const Sizes& sizes) {
 
 // Sizes that the file states for what is computed are those of the size it was exported at.
 void forget_computed_shapes(Graph& graph) {
-  for (pagoda::Value& value : graph.values)
+  for (Value& value : graph.values)
     if (value.initializer < 0 && !value.is_input) value.declared = {};
 }
 
@@ -32,17 +27,17 @@ void resize_input(Model& model, std::int64_t size) {
   for (const ValueId id : graph.inputs) {
     auto& shape = graph.values[static_cast<std::size_t>(id)].declared.shape;
     if (!shape || shape->size() < 3 || shape->size() > 5) continue;
-    for (std::size_t axis = 2; axis < shape->size(); ++axis) (*shape)[axis] = pagoda::Dim(size);
+    for (std::size_t axis = 2; axis < shape->size(); ++axis) (*shape)[axis] = Dim(size);
     forget_computed_shapes(graph);
     return;
   }
-  throw pagoda::Error(model.path + ": no input with a batch, channels and spatial axes; an input size cannot be set");
+  throw Error(model.path + ": no input with a batch, channels and spatial axes; an input size cannot be set");
 }
 
-std::optional<Sizes> numbers(const pagoda::TensorType& type) {
+std::optional<Sizes> numbers(const TensorType& type) {
   if (!type.shape) return std::nullopt;
   Sizes sizes;
-  for (const pagoda::Dim& dim : *type.shape) {
+  for (const Dim& dim : *type.shape) {
     const auto value = dim.value();
     if (!value) return std::nullopt;
     sizes.push_back(static_cast<std::int64_t>(*value));
@@ -51,19 +46,19 @@ std::optional<Sizes> numbers(const pagoda::TensorType& type) {
 }
 
 Sizes list(const Node& node, const char* name, std::size_t count, std::int64_t otherwise) {
-  const pagoda::Attribute* attribute = node.attribute(name);
+  const Attribute* attribute = node.attribute(name);
   const auto* values = attribute ? std::get_if<std::vector<std::int64_t>>(&attribute->value) : nullptr;
   return values && values->size() == count ? *values : Sizes(count, otherwise);
 }
 
 std::string word(const Node& node, const char* name) {
-  const pagoda::Attribute* attribute = node.attribute(name);
+  const Attribute* attribute = node.attribute(name);
   const auto* text = attribute ? std::get_if<std::string>(&attribute->value) : nullptr;
   return text ? *text : std::string();
 }
 
 // What keeps the node from being run alone; empty: `layer` is filled.
-std::string read_layer(const Node& node, const pagoda::Analysis& analysis, ConvLayer& layer) {
+std::string read_layer(const Node& node, const Analysis& analysis, ConvLayer& layer) {
   if (node.op_type != "Conv" && node.op_type != "FusedConv") return "of type " + node.op_type + ", not float32";
   const auto sizes = [&](ValueId id) -> std::optional<Sizes> {
     return id < 0 ? std::nullopt : numbers(analysis.types[static_cast<std::size_t>(id)]);
@@ -136,9 +131,9 @@ std::string to_string(const ConvLayer& l) {
 
 LayerList conv_layers(Model model, const LayerOptions& options) {
   if (options.input_size > 0) resize_input(model, options.input_size);
-  const pagoda::Analysis analysis = pagoda::analyze(model, {.batch = options.batch});
+  const Analysis analysis = analyze(model, {.batch = options.batch});
   LayerList result;
-  for (const pagoda::NodeReport& row : analysis.nodes) {
+  for (const NodeReport& row : analysis.nodes) {
     const Graph& graph = model.graphs[static_cast<std::size_t>(row.graph)];
     const Node& node = graph.nodes[static_cast<std::size_t>(row.node)];
     if (!is_convolution(node)) continue;
@@ -153,7 +148,7 @@ LayerList conv_layers(Model model, const LayerOptions& options) {
 }
 
 LayerList conv_layers(const std::string& path, const LayerOptions& options) {
-  return conv_layers(pagoda::load_model(path), options);
+  return conv_layers(load_model(path), options);
 }
 
-}  // namespace conv
+}  // namespace pagoda::tools::conv

@@ -11,7 +11,7 @@
 
 #include "pagoda/core/graph.h"
 
-namespace conv {
+namespace pagoda::tools::conv {
 
 using Sizes = std::vector<std::int64_t>;  // one number a spatial axis
 
@@ -47,8 +47,8 @@ struct LayerOptions {
   std::int64_t input_size = 0;  // of every spatial axis of the image input, also where the file fixes it; 0: the file's
 };
 
-// Throws pagoda::Error for a file that is unusable, or without an image input where a size was asked for.
+// Throws Error for a file that is unusable, or without an image input where a size was asked for.
 LayerList conv_layers(const std::string& path, const LayerOptions& options);
-LayerList conv_layers(pagoda::Model model, const LayerOptions& options);
+LayerList conv_layers(Model model, const LayerOptions& options);
 
-}  // namespace conv
+}  // namespace pagoda::tools::conv

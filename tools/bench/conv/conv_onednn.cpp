@@ -11,7 +11,7 @@
 #include <unordered_map>
 #endif
 
-namespace conv {
+namespace pagoda::tools::conv {
 
 #ifndef PAGODA_ONEDNN
 
@@ -232,4 +232,4 @@ ConvLibrary onednn_library(int threads) {
 
 #endif
 
-}  // namespace conv
+}  // namespace pagoda::tools::conv

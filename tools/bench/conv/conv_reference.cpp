@@ -9,7 +9,7 @@
 #include <random>
 #include <set>
 
-namespace conv {
+namespace pagoda::tools::conv {
 namespace {
 
 // Three axes always; the missing ones have size 1.
@@ -149,4 +149,4 @@ ConvLibrary reference_library() {
   return library;
 }
 
-}  // namespace conv
+}  // namespace pagoda::tools::conv

@@ -7,7 +7,7 @@
 
 #include "conv_run.h"
 
-namespace conv {
+namespace pagoda::tools::conv {
 
 // One element of the output, by its position in row-major order.
 double convolve_at(const ConvLayer& layer, const Operands& operands, std::int64_t position);
@@ -22,4 +22,4 @@ struct ConvError {
 // Compares all outputs, or `limit` of them where there are more: the corners of every axis and a seeded random choice.
 ConvError compare(const ConvLayer& layer, const Operands& operands, std::span<const float> got, std::int64_t limit);
 
-}  // namespace conv
+}  // namespace pagoda::tools::conv

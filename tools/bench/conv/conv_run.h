@@ -9,7 +9,7 @@
 
 #include "conv_layer.h"
 
-namespace conv {
+namespace pagoda::tools::conv {
 
 // Operands, row-major as ONNX has them: NC…, weights OI…, bias O (empty: none). Uniform in [-1, 1), the same for the
 // same seed.
@@ -44,4 +44,4 @@ ConvLibrary onednn_library(int threads);  // 0: as many as the machine has
 // Opened at run time. `tensor_math`: float32 may be multiplied as TF32.
 ConvLibrary cudnn_library(int device_index, bool tensor_math);
 
-}  // namespace conv
+}  // namespace pagoda::tools::conv

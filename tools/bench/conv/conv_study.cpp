@@ -7,7 +7,7 @@
 
 #include "pagoda/base/error.h"
 
-namespace conv {
+namespace pagoda::tools::conv {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -37,18 +37,18 @@ std::shared_ptr<Work> prepare_work(const ConvLayer& layer, const ConvLibrary& li
 }
 
 void check(const ConvLibrary& library, const std::string& algorithm) {
-  if (!library.unavailable.empty()) throw pagoda::Error(library.name + " is not available: " + library.unavailable);
+  if (!library.unavailable.empty()) throw Error(library.name + " is not available: " + library.unavailable);
   if (std::find(library.algorithms.begin(), library.algorithms.end(), algorithm) != library.algorithms.end()) return;
   std::string known;
   for (const std::string& name : library.algorithms) known.append(known.empty() ? "" : ", ").append(name);
-  throw pagoda::Error(library.name + " has no algorithm \"" + algorithm + "\"; it has " + known);
+  throw Error(library.name + " has no algorithm \"" + algorithm + "\"; it has " + known);
 }
 
-pagoda::documents::LayerTime row_of(const PreparedLayer& prepared, const PreparedModel& model) {
+documents::LayerTime row_of(const PreparedLayer& prepared, const PreparedModel& model) {
   const ConvLayer& l = prepared.layer;
   const Work& work = *prepared.work;
-  pagoda::documents::LayerTime row{.name = l.name, .op_type = "Conv", .seconds = {}, .facts = {}, .note = work.refused};
-  pagoda::base::Settings& facts = row.facts;
+  documents::LayerTime row{.name = l.name, .op_type = "Conv", .seconds = {}, .facts = {}, .note = work.refused};
+  base::Settings& facts = row.facts;
   facts["algorithm"] = model.algorithm;
   facts["batch"] = l.batch;
   facts["in_channels"] = l.in_channels;
@@ -129,17 +129,16 @@ std::vector<double> run_model(const PreparedModel& model, std::int64_t n) {
   return seconds;
 }
 
-std::vector<pagoda::documents::LayerTime> time_layers(const PreparedModel& model,
-                                                      const pagoda::base::TimingOptions& timing) {
-  std::vector<pagoda::documents::LayerTime> rows;
-  std::map<const Work*, pagoda::base::Latency> measured;
+std::vector<documents::LayerTime> time_layers(const PreparedModel& model, const base::TimingOptions& timing) {
+  std::vector<documents::LayerTime> rows;
+  std::map<const Work*, base::Latency> measured;
   for (const PreparedLayer& l : model.layers) {
-    pagoda::documents::LayerTime row = row_of(l, model);
+    documents::LayerTime row = row_of(l, model);
     if (l.work->refused.empty()) {
       auto found = measured.find(l.work.get());
       if (found == measured.end())
-        found = measured.emplace(l.work.get(), pagoda::base::time_runs(l.work->run.time, timing).latency).first;
-      const pagoda::base::Latency& latency = found->second;
+        found = measured.emplace(l.work.get(), base::time_runs(l.work->run.time, timing).latency).first;
+      const base::Latency& latency = found->second;
       if (latency.n > 0) row.seconds = latency.p50;
       row.facts["runs"] = latency.n;
       if (latency.ci95) {
@@ -152,25 +151,25 @@ std::vector<pagoda::documents::LayerTime> time_layers(const PreparedModel& model
   return rows;
 }
 
-pagoda::documents::Verification verification(const PreparedModel& model, double threshold) {
-  pagoda::documents::Verification v{.code = pagoda::documents::VerificationCode::Pass,
-                                    .reference = "each layer by its definition, in double precision",
-                                    .error = model.worst_error(),
-                                    .threshold = threshold,
-                                    .detail = {}};
+documents::Verification verification(const PreparedModel& model, double threshold) {
+  documents::Verification v{.code = documents::VerificationCode::Pass,
+                            .reference = "each layer by its definition, in double precision",
+                            .error = model.worst_error(),
+                            .threshold = threshold,
+                            .detail = {}};
   std::int64_t checked = 0, points = 0;
   for (const PreparedLayer& l : model.layers) {
     if (!l.work->refused.empty()) continue;
     ++checked;
     points += l.work->error.points;
-    if (!l.work->error.finite) v.code = pagoda::documents::VerificationCode::NonFinite;
+    if (!l.work->error.finite) v.code = documents::VerificationCode::NonFinite;
   }
   v.detail = std::to_string(checked) + " of " + std::to_string(model.layers.size()) + " layers, " +
              std::to_string(points) + " outputs compared";
-  if (checked == 0) v.code = pagoda::documents::VerificationCode::NoReference;
-  if (v.code == pagoda::documents::VerificationCode::Pass && (!v.error || *v.error > threshold))
-    v.code = pagoda::documents::VerificationCode::Fail;
+  if (checked == 0) v.code = documents::VerificationCode::NoReference;
+  if (v.code == documents::VerificationCode::Pass && (!v.error || *v.error > threshold))
+    v.code = documents::VerificationCode::Fail;
   return v;
 }
 
-}  // namespace conv
+}  // namespace pagoda::tools::conv

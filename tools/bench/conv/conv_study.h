@@ -15,7 +15,7 @@
 #include "pagoda/base/timing.h"
 #include "pagoda/documents/result.h"
 
-namespace conv {
+namespace pagoda::tools::conv {
 
 struct PrepareOptions {
   std::string algorithm = "auto";
@@ -51,17 +51,16 @@ struct PreparedModel {
   std::optional<double> worst_error() const;  // largest mean relative error of the layers that ran as asked
 };
 
-// Throws pagoda::Error where the library cannot be used or has no such algorithm.
+// Throws Error where the library cannot be used or has no such algorithm.
 PreparedModel prepare_model(const LayerList& list, const ConvLibrary& library, const PrepareOptions& options);
 
 // Seconds of each of n passes over all layers that something runs.
 std::vector<double> run_model(const PreparedModel& model, std::int64_t n);
 
 // Each layer alone, as the algorithm asked for; a shape is timed once. Refused layers have a note and no time.
-std::vector<pagoda::documents::LayerTime> time_layers(const PreparedModel& model,
-                                                      const pagoda::base::TimingOptions& timing);
+std::vector<documents::LayerTime> time_layers(const PreparedModel& model, const base::TimingOptions& timing);
 
 // Holds the errors of all layers against a threshold.
-pagoda::documents::Verification verification(const PreparedModel& model, double threshold);
+documents::Verification verification(const PreparedModel& model, double threshold);
 
-}  // namespace conv
+}  // namespace pagoda::tools::conv

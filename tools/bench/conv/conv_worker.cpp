@@ -10,12 +10,12 @@
 #include "conv_study.h"
 #include "pagoda/base/error.h"
 
-namespace conv {
+namespace pagoda::tools::conv {
 namespace {
 
 using Json = nlohmann::json;
 
-Json to_json(const pagoda::base::Settings& settings) {
+Json to_json(const base::Settings& settings) {
   Json json = Json::object();
   for (const auto& [name, setting] : settings)
     std::visit(
@@ -38,7 +38,7 @@ ConvLibrary library_for(const Json& config) {
                        config.value("math", "fma") == "tf32");
 }
 
-Json layer_json(const pagoda::documents::LayerTime& row) {
+Json layer_json(const documents::LayerTime& row) {
   return {{"name", row.name},
           {"op_type", row.op_type},
           {"seconds", row.seconds ? Json(*row.seconds) : Json()},
@@ -113,7 +113,7 @@ int conv_worker(std::istream& requests, std::ostream& answers) {
                 {"clock", prepared.library.clock}});
       } else if (op == "layers" && !prepared.model.layers.empty()) {
         Json rows = Json::array();
-        for (const pagoda::documents::LayerTime& row :
+        for (const documents::LayerTime& row :
              time_layers(prepared.model, {.budget_seconds = 0.2, .warmup_seconds = 0.1}))
           rows.push_back(layer_json(row));
         answer({{"event", "layers"}, {"layers", std::move(rows)}});
@@ -131,4 +131,4 @@ int conv_worker(std::istream& requests, std::ostream& answers) {
   return 0;
 }
 
-}  // namespace conv
+}  // namespace pagoda::tools::conv

@@ -3,8 +3,8 @@
 
 #include <iosfwd>
 
-namespace conv {
+namespace pagoda::tools::conv {
 
 int conv_worker(std::istream& requests, std::ostream& answers);
 
-}  // namespace conv
+}  // namespace pagoda::tools::conv

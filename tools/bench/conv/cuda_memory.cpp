@@ -4,7 +4,7 @@
 #include "nvidia_library.h"
 #include "pagoda/base/error.h"
 
-namespace conv {
+namespace pagoda::tools::conv {
 
 using Code = int;
 using Handle = void*;
@@ -35,20 +35,18 @@ namespace {
 
 void check(Code code, const char* call) {
   // 2 is CUDA_ERROR_OUT_OF_MEMORY.
-  if (code == 2)
-    throw pagoda::Error(std::string(call) + ": the device has no memory left; take a smaller batch or size");
-  if (code != 0) throw pagoda::Error(std::string(call) + ": CUDA error " + std::to_string(code));
+  if (code == 2) throw Error(std::string(call) + ": the device has no memory left; take a smaller batch or size");
+  if (code != 0) throw Error(std::string(call) + ": CUDA error " + std::to_string(code));
 }
 
 }  // namespace
 
 CudaDevice::CudaDevice(int index) : state_(std::make_unique<State>()) {
   State& s = *state_;
-  const pagoda::tools::NvidiaLibrary library(pagoda::tools::cuda_places(), true);
-  if (!library) throw pagoda::Error("there is no NVIDIA driver: libcuda.so.1 cannot be opened; install the driver");
+  const DynamicLibrary library(cuda_places(), true);
+  if (!library) throw Error("there is no NVIDIA driver: libcuda.so.1 cannot be opened; install the driver");
   const auto find = [&](auto& function, const char* name) {
-    if (!library.find(function, name))
-      throw pagoda::Error(std::string("the NVIDIA driver has no ") + name + "; it is too old");
+    if (!library.find(function, name)) throw Error(std::string("the NVIDIA driver has no ") + name + "; it is too old");
   };
   find(s.init, "cuInit");
   find(s.device_count, "cuDeviceGetCount");
@@ -68,11 +66,11 @@ CudaDevice::CudaDevice(int index) : state_(std::make_unique<State>()) {
   find(s.wait_for, "cuEventSynchronize");
   find(s.elapsed, "cuEventElapsedTime");
   if (const Code code = s.init(0); code != 0)
-    throw pagoda::Error("the NVIDIA driver finds no device to use: cuInit says " + std::to_string(code));
+    throw Error("the NVIDIA driver finds no device to use: cuInit says " + std::to_string(code));
   int count = 0;
   check(s.device_count(&count), "cuDeviceGetCount");
   if (index < 0 || index >= count)
-    throw pagoda::Error("there is no GPU " + std::to_string(index) + ": the driver has " + std::to_string(count));
+    throw Error("there is no GPU " + std::to_string(index) + ": the driver has " + std::to_string(count));
   check(s.device_get(&s.device, index), "cuDeviceGet");
   check(s.retain_context(&s.context, s.device), "cuDevicePrimaryCtxRetain");
   check(s.set_context(s.context), "cuCtxSetCurrent");
@@ -117,4 +115,4 @@ void CudaBuffer::to_host(void* data) const {
   if (bytes_ > 0) check(device_.state_->to_host(data, address_, bytes_), "cuMemcpyDtoH");
 }
 
-}  // namespace conv
+}  // namespace pagoda::tools::conv

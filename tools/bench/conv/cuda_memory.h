@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-namespace conv {
+namespace pagoda::tools::conv {
 
 class CudaDevice {
  public:
-  // Throws pagoda::Error that says what is missing: the driver, or the device.
+  // Throws Error that says what is missing: the driver, or the device.
   explicit CudaDevice(int index);
   ~CudaDevice();
   CudaDevice(const CudaDevice&) = delete;
@@ -49,7 +49,7 @@ class CudaDevice {
 // Bytes on the device.
 class CudaBuffer {
  public:
-  CudaBuffer(const CudaDevice& device, std::size_t bytes);  // throws pagoda::Error where there is no room
+  CudaBuffer(const CudaDevice& device, std::size_t bytes);  // throws Error where there is no room
   ~CudaBuffer();
   CudaBuffer(const CudaBuffer&) = delete;
   CudaBuffer& operator=(const CudaBuffer&) = delete;
@@ -64,4 +64,4 @@ class CudaBuffer {
   std::uintptr_t address_ = 0;  // CUdeviceptr
 };
 
-}  // namespace conv
+}  // namespace pagoda::tools::conv

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <random>
 
-namespace conv {
+namespace pagoda::tools::conv {
 
 std::vector<float> exact_values(std::int64_t count, std::uint64_t seed) {
   std::mt19937_64 random(seed);
@@ -75,4 +75,4 @@ Slope measure_slope(const std::function<double(std::int64_t)>& together, const S
   return slope;
 }
 
-}  // namespace conv
+}  // namespace pagoda::tools::conv

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace conv {
+namespace pagoda::tools::conv {
 
 struct ProductShape {
   std::int64_t m = 1, n = 1, k = 1;  // A is m×k, B is k×n
@@ -56,4 +56,4 @@ Slope measure_slope(const std::function<double(std::int64_t)>& together, const S
 
 int matmul_command(int argc, char** argv);
 
-}  // namespace conv
+}  // namespace pagoda::tools::conv

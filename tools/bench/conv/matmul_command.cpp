@@ -14,7 +14,7 @@
 #include "pagoda/present/report.h"
 #include "tool.h"
 
-namespace conv {
+namespace pagoda::tools::conv {
 namespace {
 
 using Json = nlohmann::json;
@@ -38,7 +38,7 @@ struct Flags {
 struct Row {
   ProductShape shape;
   std::string library, version, type, note;
-  pagoda::base::Summary seconds;  // n is 0 where it was not run
+  base::Summary seconds;  // n is 0 where it was not run
   double overhead = 0;
   std::optional<double> error;
 };
@@ -50,7 +50,7 @@ std::vector<ProductShape> shapes_of(const Flags& flags) {
     ProductShape s;
     char rest = 0;
     if (std::sscanf(text.c_str(), "%ldx%ldx%ld%c", &s.m, &s.n, &s.k, &rest) != 3 || s.m < 1 || s.n < 1 || s.k < 1)
-      throw pagoda::Error("--shape " + text + ": expected MxNxK, like 128x3072x768");
+      throw Error("--shape " + text + ": expected MxNxK, like 128x3072x768");
     list.push_back(s);
   }
   if (list.empty())
@@ -63,8 +63,8 @@ std::string text_of(const ProductShape& s) {
 }
 
 void take(Row& row, const std::vector<double>& seconds, const std::vector<double>& overhead) {
-  row.seconds = pagoda::base::summarize(seconds);
-  row.overhead = pagoda::base::median(overhead);
+  row.seconds = base::summarize(seconds);
+  row.overhead = base::median(overhead);
   if (row.seconds.median <= 0) row.note = "too short beside the machine's noise: a longer --budget, or a larger size";
 }
 
@@ -101,10 +101,10 @@ std::string run_torch(const std::string& type, const std::vector<ProductShape>& 
                                     "--threads",  std::to_string(flags.threads),
                                     "--budget",   std::to_string(flags.budget)};
   for (const ProductShape& shape : shapes) words.push_back(text_of(shape));
-  pagoda::base::Output output;
+  base::Output output;
   try {
-    output = pagoda::base::run_and_capture(words);
-  } catch (const pagoda::base::CannotStart& error) {
+    output = base::run_and_capture(words);
+  } catch (const base::CannotStart& error) {
     return error.what();
   }
   std::istringstream lines(output.out);
@@ -128,15 +128,12 @@ std::string run_torch(const std::string& type, const std::vector<ProductShape>& 
 }
 
 // The highest compute ceiling of the type that holds for as many cores as ran.
-std::optional<pagoda::documents::Ceiling> ceiling_for(const pagoda::documents::CeilingsDocument& document,
-                                                      const std::string& type, bool one_core) {
-  std::optional<pagoda::documents::Ceiling> best;
-  for (const pagoda::documents::Ceiling& c : document.ceilings) {
-    if (c.kind != pagoda::documents::CeilingKind::Compute || c.precision != type || !c.value || c.unit != "FLOP/s")
-      continue;
-    if (c.status == pagoda::documents::CeilingStatus::Impossible ||
-        c.status == pagoda::documents::CeilingStatus::WrongResult)
-      continue;
+std::optional<documents::Ceiling> ceiling_for(const documents::CeilingsDocument& document, const std::string& type,
+                                              bool one_core) {
+  std::optional<documents::Ceiling> best;
+  for (const documents::Ceiling& c : document.ceilings) {
+    if (c.kind != documents::CeilingKind::Compute || c.precision != type || !c.value || c.unit != "FLOP/s") continue;
+    if (c.status == documents::CeilingStatus::Impossible || c.status == documents::CeilingStatus::WrongResult) continue;
     if ((c.scope == "core") != one_core) continue;
     if (!best || *c.value > *best->value) best = c;
   }
@@ -150,8 +147,8 @@ std::string digits(const char* format, double value) {
 }
 
 int report(const std::vector<Row>& rows, const Flags& flags, const std::string& baseline) {
-  std::optional<pagoda::documents::CeilingsDocument> ceilings;
-  if (!flags.ceilings.empty()) ceilings = pagoda::documents::load_ceilings(flags.ceilings);
+  std::optional<documents::CeilingsDocument> ceilings;
+  if (!flags.ceilings.empty()) ceilings = documents::load_ceilings(flags.ceilings);
   std::map<std::string, double> base;
   for (const Row& row : rows)
     if (row.library == baseline && row.seconds.n > 0) base[row.type + text_of(row.shape)] = row.seconds.median;
@@ -167,7 +164,7 @@ int report(const std::vector<Row>& rows, const Flags& flags, const std::string& 
     const auto found = base.find(row.type + text_of(row.shape));
     const std::string speedup =
         ran && found != base.end() ? digits("%.3f", found->second / row.seconds.median) : std::string("-");
-    const std::optional<pagoda::documents::Ceiling> roof =
+    const std::optional<documents::Ceiling> roof =
         ceilings ? ceiling_for(*ceilings, row.type, flags.threads == 1) : std::nullopt;
     // Exact operands: native results are exact in float32; torch rounds its output to the type.
     const double allowed = row.library == "torch" && row.type != "float32" && row.type != "tf32"
@@ -179,7 +176,7 @@ int report(const std::vector<Row>& rows, const Flags& flags, const std::string& 
                 ran ? digits("%.1f", rate * 1e-9).c_str() : "-", speedup.c_str(),
                 ran && roof ? digits("%.1f", 100 * rate / *roof->value).c_str() : "-",
                 ran && row.overhead > 0 ? digits("%.2f", row.overhead * 1e6).c_str() : "-",
-                row.error ? digits("%.2g", *row.error).c_str() : "-", pagoda::base::printable(row.note).c_str());
+                row.error ? digits("%.2g", *row.error).c_str() : "-", base::printable(row.note).c_str());
     const auto number = [&](bool known, double value) { return known ? digits("%.9g", value) : std::string(); };
     std::string note = row.note;
     for (char& c : note)
@@ -193,7 +190,7 @@ int report(const std::vector<Row>& rows, const Flags& flags, const std::string& 
            number(roof.has_value(), roof ? *roof->value : 0) + "," + (roof ? roof->id : "") + "," +
            number(row.error.has_value(), row.error.value_or(0)) + ",\"" + note + "\"\r\n";
   }
-  if (!flags.csv.empty()) pagoda::base::write_file(flags.csv, csv);
+  if (!flags.csv.empty()) base::write_file(flags.csv, csv);
   if (!all_right) std::cerr << "pagoda-bench: a product differs from its definition\n";
   return all_right ? 0 : 3;
 }
@@ -221,7 +218,7 @@ int run(Flags flags) {
     }
     if (!missing.empty()) std::cerr << "pagoda-bench: " << name << " is not available: " << missing << '\n';
   }
-  if (rows.empty()) return pagoda::tools::kNoDevice;
+  if (rows.empty()) return kNoDevice;
   return report(rows, flags, flags.baseline.empty() ? flags.libraries.front() : flags.baseline);
 }
 
@@ -258,7 +255,7 @@ int matmul_command(int argc, char** argv) {
   app.add_option("--ceilings", flags.ceilings, "file of ert-ceilings: the share of the measured peak is shown");
   app.add_option("--csv", flags.csv, "file: a row a product");
   app.add_option("--python", flags.python, "runs torch (default: $PAGODA_PYTHON or python3)");
-  return pagoda::tools::parse(app, argc, argv) ? run(flags) : int{pagoda::tools::kDone};
+  return parse(app, argc, argv) ? run(flags) : int{kDone};
 }
 
-}  // namespace conv
+}  // namespace pagoda::tools::conv

@@ -11,7 +11,7 @@
 #include "pagoda/base/error.h"
 #endif
 
-namespace conv {
+namespace pagoda::tools::conv {
 
 #ifndef PAGODA_CUBLASLT
 
@@ -44,7 +44,7 @@ struct Api {
 
   Api() {
     const std::string name = "libcublasLt.so." + std::to_string(CUBLAS_VER_MAJOR);
-    const pagoda::tools::NvidiaLibrary library({name}, true);
+    const DynamicLibrary library({name}, true);
     if (!library) {
       missing = name + " cannot be opened; install CUDA " + std::to_string(CUBLAS_VER_MAJOR) +
                 "'s cuBLAS or add its folder to LD_LIBRARY_PATH";
@@ -68,7 +68,7 @@ struct Api {
     find(matmul, "cublasLtMatmul");
   }
   void check(cublasStatus_t status, const char* call) const {
-    if (status != CUBLAS_STATUS_SUCCESS) throw pagoda::Error(std::string(call) + ": " + status_text(status));
+    if (status != CUBLAS_STATUS_SUCCESS) throw Error(std::string(call) + ": " + status_text(status));
   }
 };
 
@@ -168,7 +168,7 @@ ProductLibrary cublaslt_products(int device_index) {
     context->device = std::make_unique<CudaDevice>(device_index);
     library.device = context->device->name();
     context->api.check(context->api.create(&context->handle), "cublasLtCreate");
-  } catch (const pagoda::Error& error) {
+  } catch (const Error& error) {
     library.unavailable = error.what();
     return library;
   }
@@ -180,4 +180,4 @@ ProductLibrary cublaslt_products(int device_index) {
 
 #endif
 
-}  // namespace conv
+}  // namespace pagoda::tools::conv

@@ -10,7 +10,7 @@
 #include <unordered_map>
 #endif
 
-namespace conv {
+namespace pagoda::tools::conv {
 
 #ifndef PAGODA_ONEDNN
 
@@ -100,4 +100,4 @@ ProductLibrary onednn_products(int threads) {
 
 #endif
 
-}  // namespace conv
+}  // namespace pagoda::tools::conv

@@ -24,7 +24,7 @@
 
 namespace {
 
-using namespace profile;
+using namespace pagoda::tools::profile;
 
 const CuptiLibrary& library() {
   static const CuptiLibrary* const kLibrary = new CuptiLibrary(settings().cupti);
@@ -33,7 +33,7 @@ const CuptiLibrary& library() {
 
 template <typename Function>
 Function driver(const char* name) {
-  static const auto* const kDriver = new pagoda::tools::NvidiaLibrary(pagoda::tools::cuda_places());
+  static const auto* const kDriver = new pagoda::tools::DynamicLibrary(pagoda::tools::cuda_places());
   return kDriver->symbol<Function>(name);
 }
 

@@ -13,7 +13,7 @@
 
 #include "../cupti_call.h"
 
-namespace profile {
+namespace pagoda::tools::profile {
 namespace {
 
 class CuptiSession : public CounterSession {
@@ -22,12 +22,12 @@ class CuptiSession : public CounterSession {
       : library_(library), options_(options), chip_(library, options.chip, counter_availability(library, context)) {
     for (const std::string& metric : options.metrics)
       if (chip_.has(metric) && can_count(metric)) (is_constant(metric) ? constants_ : metrics_).push_back(metric);
-    if (metrics_.empty()) throw pagoda::Error("the device can count none of the metrics chosen for " + options.chip);
+    if (metrics_.empty()) throw Error("the device can count none of the metrics chosen for " + options.chip);
     configure();
     if (passes_ > 1 && !options.replay) leave_out_clocks();
     if (passes_ > 1 && !options.replay)
-      throw pagoda::Error("on this device the metrics need " + std::to_string(passes_) +
-                          " passes, which takes replay of kernels; use --mode exact");
+      throw Error("on this device the metrics need " + std::to_string(passes_) +
+                  " passes, which takes replay of kernels; use --mode exact");
     auto enable = params_to(&CUpti_RangeProfiler_Enable_Params::pRangeProfilerObject);
     enable.ctx = context;
     check_cupti(library_, call_cupti(library_, "cuptiRangeProfilerEnable", &enable), "enabling counters");
@@ -105,7 +105,7 @@ class CuptiSession : public CounterSession {
     try {
       const std::vector<double> values = chip_.evaluate(image_, 1, constants_).front();
       for (std::size_t i = 0; i < values.size(); ++i) counted.constants.emplace_back(constants_[i], values[i]);
-    } catch (const pagoda::Error&) {
+    } catch (const Error&) {
     }
   }
 
@@ -133,7 +133,7 @@ class CuptiSession : public CounterSession {
   bool can_count(const std::string& metric) const {
     try {
       return chip_.passes({metric}) > 0;
-    } catch (const pagoda::Error&) {
+    } catch (const Error&) {
       return false;
     }
   }
@@ -212,4 +212,4 @@ std::unique_ptr<CounterSession> open_cupti_session(const CuptiLibrary& library, 
   return std::make_unique<CuptiSession>(library, context, options);
 }
 
-}  // namespace profile
+}  // namespace pagoda::tools::profile

@@ -10,7 +10,7 @@
 
 struct CUctx_st;
 
-namespace profile {
+namespace pagoda::tools::profile {
 
 struct SessionOptions {
   std::string chip;
@@ -21,7 +21,7 @@ struct SessionOptions {
   std::string raw_prefix;    // files of counter images; empty: none are kept
 };
 
-// Throws pagoda::Error with the remedy where the device, its driver or its users do not allow it.
+// Throws Error with the remedy where the device, its driver or its users do not allow it.
 std::unique_ptr<CounterSession> open_cupti_session(const CuptiLibrary& library, CUctx_st* context,
                                                    const SessionOptions& options);
 
@@ -30,4 +30,4 @@ std::vector<std::uint8_t> counter_availability(const CuptiLibrary& library, CUct
 
 std::string chip_name(const CuptiLibrary& library, std::size_t device);
 
-}  // namespace profile
+}  // namespace pagoda::tools::profile

@@ -14,7 +14,7 @@
 #include <mutex>
 #include <thread>
 
-namespace profile {
+namespace pagoda::tools::profile {
 namespace {
 
 // Never destroyed: threads and exit handlers of the program may outlive any order that we could choose.
@@ -139,4 +139,4 @@ void set_device(Device device) { state().device = std::move(device); }
 void finish_record() { finish(); }
 void at_end(void (*function)()) { state().at_end = function; }
 
-}  // namespace profile
+}  // namespace pagoda::tools::profile

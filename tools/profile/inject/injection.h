@@ -3,7 +3,7 @@
 
 #include "recorder.h"
 
-namespace profile {
+namespace pagoda::tools::profile {
 
 // Null where nothing is asked for. Made at the first call: NVTX or CUDA, whichever the program reaches first.
 Recorder* recorder();
@@ -16,4 +16,4 @@ void finish_record();
 // Called at the end of the process before the last lines are written.
 void at_end(void (*function)());
 
-}  // namespace profile
+}  // namespace pagoda::tools::profile

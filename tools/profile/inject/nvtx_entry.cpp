@@ -10,7 +10,7 @@
 
 namespace {
 
-using profile::recorder;
+using pagoda::tools::profile::recorder;
 
 // A domain or a registered string is a pointer to one of these; they live as long as the process.
 struct Name {
@@ -75,22 +75,22 @@ auto guarded(Function function, decltype(function()) otherwise) noexcept {
 }
 
 int push(const std::string& domain, const std::string& name) {
-  const int depth = profile::push_range(domain, name);
+  const int depth = pagoda::tools::profile::push_range(domain, name);
   if (recorder() != nullptr) recorder()->range_opened(domain, name);
   return depth;
 }
 int pop(const std::string& domain) {
   if (recorder() != nullptr) recorder()->range_closes(domain);
-  return profile::pop_range(domain);
+  return pagoda::tools::profile::pop_range(domain);
 }
 nvtxRangeId_t start(const std::string& domain, const std::string& name) {
-  const nvtxRangeId_t id = profile::start_range(domain, name);
+  const nvtxRangeId_t id = pagoda::tools::profile::start_range(domain, name);
   if (recorder() != nullptr) recorder()->range_opened(domain, name);
   return id;
 }
 int end(nvtxRangeId_t id, const std::string& domain) {
   if (recorder() != nullptr) recorder()->range_closes(domain);
-  profile::end_range(id);
+  pagoda::tools::profile::end_range(id);
   return 0;
 }
 

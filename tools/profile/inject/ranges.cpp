@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-namespace profile {
+namespace pagoda::tools::profile {
 namespace {
 
 struct OpenRange {
@@ -112,4 +112,4 @@ std::string qualified(std::string_view domain, std::string_view name) {
   return domain.empty() ? std::string(name) : std::string(domain) + "@" + std::string(name);
 }
 
-}  // namespace profile
+}  // namespace pagoda::tools::profile

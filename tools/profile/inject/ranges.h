@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace profile {
+namespace pagoda::tools::profile {
 
 // Of model nodes: the innermost open range of this domain names the node of a launch.
 inline constexpr std::string_view kNodeDomain = "pagoda";
@@ -31,4 +31,4 @@ OpenRanges open_ranges(const std::function<bool(const std::string&)>& skip = {})
 // "pagoda@conv1" or, of the default domain, "conv1": what filters are held against.
 std::string qualified(std::string_view domain, std::string_view name);
 
-}  // namespace profile
+}  // namespace pagoda::tools::profile

@@ -10,10 +10,10 @@
 
 #include "pagoda/base/record_line.h"
 
-namespace profile {
+namespace pagoda::tools::profile {
 namespace {
 
-using pagoda::base::escaped;
+using base::escaped;
 
 constexpr std::size_t kBufferBytes = 1U << 16;
 
@@ -71,4 +71,4 @@ void RecordFile::forget() {
   failed_ = false;
 }
 
-}  // namespace profile
+}  // namespace pagoda::tools::profile

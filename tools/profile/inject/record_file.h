@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-namespace profile {
+namespace pagoda::tools::profile {
 
 class RecordSink {
  public:
@@ -42,4 +42,4 @@ class RecordFile : public RecordSink {
   bool failed_ = false;
 };
 
-}  // namespace profile
+}  // namespace pagoda::tools::profile

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <exception>
 
-namespace profile {
+namespace pagoda::tools::profile {
 namespace {
 
 std::string text_of(double value) {
@@ -359,4 +359,4 @@ void Recorder::after_fork_in_child() {
   mutex_.unlock();
 }
 
-}  // namespace profile
+}  // namespace pagoda::tools::profile

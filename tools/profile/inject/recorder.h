@@ -20,7 +20,7 @@
 #include "record_file.h"
 #include "settings.h"
 
-namespace profile {
+namespace pagoda::tools::profile {
 
 using Context = std::uint64_t;
 
@@ -152,4 +152,4 @@ class Recorder {
   std::int64_t iteration_index_ = 0;
 };
 
-}  // namespace profile
+}  // namespace pagoda::tools::profile

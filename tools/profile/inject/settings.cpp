@@ -5,11 +5,11 @@
 
 #include "pagoda/base/record_line.h"
 
-namespace profile {
+namespace pagoda::tools::profile {
 namespace {
 
-using pagoda::base::escaped;
-using pagoda::base::split_line;
+using base::escaped;
+using base::split_line;
 
 constexpr std::string_view kCollect[] = {"times", "launches", "ranges"};
 
@@ -72,4 +72,4 @@ Settings parse_settings(std::string_view text) {
   return settings;
 }
 
-}  // namespace profile
+}  // namespace pagoda::tools::profile

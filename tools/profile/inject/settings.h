@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace profile {
+namespace pagoda::tools::profile {
 
 inline constexpr const char* kSettingsVariable = "PAGODA_PROFILE_SETTINGS";
 
@@ -37,4 +37,4 @@ struct Settings {
 std::string write_settings(const Settings& settings);
 Settings parse_settings(std::string_view text);
 
-}  // namespace profile
+}  // namespace pagoda::tools::profile

@@ -1,5 +1,6 @@
-#include "files.h"
+#include "system_files.h"
 
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,11 +10,11 @@
 #include <iterator>
 #include <sstream>
 
-namespace doctor {
+namespace pagoda::tools {
 
 namespace fs = std::filesystem;
 
-std::optional<std::string> Files::text(const std::string& path) const {
+std::optional<std::string> SystemFiles::text(const std::string& path) const {
   std::ifstream stream(root_ + path, std::ios::binary);
   if (!stream) return std::nullopt;
   std::string content(std::istreambuf_iterator<char>(stream), {});
@@ -22,21 +23,26 @@ std::optional<std::string> Files::text(const std::string& path) const {
   return content;
 }
 
-std::optional<std::int64_t> Files::number(const std::string& path) const {
-  const std::optional<std::string> content = text(path);
-  if (!content) return std::nullopt;
+std::optional<std::int64_t> SystemFiles::number(const std::string& path) const {
+  const std::string content = text(path).value_or("");
   char* end = nullptr;
-  const long long value = std::strtoll(content->c_str(), &end, 10);
-  if (end == content->c_str()) return std::nullopt;
-  return value;
+  const long long value = std::strtoll(content.c_str(), &end, 10);
+  return end == content.c_str() ? std::nullopt : std::optional<std::int64_t>(value);
 }
 
-bool Files::exists(const std::string& path) const {
+std::optional<double> SystemFiles::real(const std::string& path) const {
+  const std::string content = text(path).value_or("");
+  char* end = nullptr;
+  const double value = std::strtod(content.c_str(), &end);
+  return end == content.c_str() ? std::nullopt : std::optional(value);
+}
+
+bool SystemFiles::exists(const std::string& path) const {
   std::error_code ignored;
   return fs::exists(root_ + path, ignored);
 }
 
-std::vector<std::string> Files::names(const std::string& folder) const {
+std::vector<std::string> SystemFiles::names(const std::string& folder) const {
   std::vector<std::string> result;
   std::error_code failed;
   for (fs::directory_iterator at(root_ + folder, failed), end; !failed && at != end; at.increment(failed))
@@ -45,20 +51,47 @@ std::vector<std::string> Files::names(const std::string& folder) const {
   return result;
 }
 
+std::optional<std::string> SystemFiles::field(const std::string& path, std::string_view name) const {
+  return tools::field(text(path).value_or(""), name);
+}
+
 std::optional<std::string> field(std::string_view text, std::string_view name) {
   std::istringstream lines{std::string(text)};
   for (std::string line; std::getline(lines, line);) {
     if (!line.starts_with(name)) continue;
-    std::size_t at = name.size();
-    while (at < line.size() && (line[at] == ' ' || line[at] == '\t')) ++at;
-    if (at < line.size() && line[at] == ':')
-      ++at;
-    else if (at == name.size())
-      continue;  // a longer name
-    while (at < line.size() && (line[at] == ' ' || line[at] == '\t')) ++at;
-    return line.substr(at);
+    std::size_t at = line.find_first_not_of(" \t", name.size());
+    if (at == name.size() && line[at] != ':') continue;  // a longer name
+    if (at != std::string::npos && line[at] == ':') at = line.find_first_not_of(" \t", at + 1);
+    return at == std::string::npos ? "" : line.substr(at);
   }
   return std::nullopt;
+}
+
+std::optional<SystemFiles::Jiffies> SystemFiles::jiffies(std::string_view cpu) const {
+  const std::vector<std::string> fields = words(field("/proc/stat", cpu).value_or(""));
+  if (fields.size() < 8) return std::nullopt;
+  Jiffies result;
+  // user nice system idle iowait irq softirq steal; guest and guest_nice, behind, are already within user and nice.
+  for (std::size_t i = 0; i < 8; ++i) result.all += std::strtod(fields[i].c_str(), nullptr);
+  result.stolen = std::strtod(fields[7].c_str(), nullptr);
+  return result;
+}
+
+std::string SystemFiles::cgroup_folder() const {
+  std::string path = field("/proc/self/cgroup", "0:").value_or("");
+  if (path.starts_with(':')) path.erase(0, 1);
+  const std::string folder = "/sys/fs/cgroup" + (path == "/" ? "" : path);
+  return exists(folder) ? folder : "/sys/fs/cgroup";
+}
+
+std::vector<int> allowed_cpus() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::vector<int> result;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return result;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+    if (CPU_ISSET(cpu, &set)) result.push_back(cpu);
+  return result;
 }
 
 std::vector<std::string> words(std::string_view text) {
@@ -94,8 +127,8 @@ std::string cpu_list_text(const std::vector<int>& cpus) {
 std::string program_file(const std::string& name, const std::string& path, const std::vector<std::string>& folders) {
   std::vector<std::string> places;
   const char* environment = std::getenv("PATH");
-  std::istringstream parts(!path.empty() ? path : environment ? environment : "");
-  for (std::string part; std::getline(parts, part, ':');) places.push_back(part);
+  std::istringstream parts(!path.empty() ? path : environment ? environment : "/bin:/usr/bin");
+  for (std::string part; std::getline(parts, part, ':');) places.push_back(part.empty() ? "." : part);
   places.insert(places.end(), folders.begin(), folders.end());
   for (const std::string& place : places) {
     const std::string file = place + "/" + name;
@@ -105,4 +138,4 @@ std::string program_file(const std::string& name, const std::string& path, const
   return "";
 }
 
-}  // namespace doctor
+}  // namespace pagoda::tools
