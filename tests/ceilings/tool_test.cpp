@@ -30,6 +30,9 @@ TEST_CASE("wrong use is exit 2 with a message") {
   CHECK(run("").says("--cpu"));
   CHECK(run("--cpu --nonsense").code == 2);
   CHECK(run("--cpu --quick --full").code == 2);
+  const Outcome resumed = run("--cpu --quick --budget 0.1 --only scalar.fma.core --resume missing.json");
+  CHECK(resumed.code == 2);
+  CHECK(resumed.says("--resume continues a measurement of a GPU; with --cpu, leave it out"));
   CHECK(run("--help").code == 0);
 }
 

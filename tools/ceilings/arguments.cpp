@@ -36,6 +36,8 @@ std::optional<Options> parse_options(int argc, char** argv) {
   if (!parse(app, argc, argv)) return std::nullopt;
   if (quick) options.depth = Depth::Quick;
   if (full) options.depth = Depth::Full;
+  if (options.cpu && !options.resume.empty())
+    throw UsageError("--resume continues a measurement of a GPU; with --cpu, leave it out and measure everything");
   if (!options.cpu && !options.gpu) throw UsageError("say what to measure: --cpu or --gpu 0");
   return options;
 }
