@@ -1,9 +1,12 @@
 // Devices by name and from files; device_json.cpp reads the documents.
 #include "pagoda/documents/device.h"
 
+#include <algorithm>
+
 #include "device_json.h"
 #include "embedded.h"
 #include "pagoda/base/files.h"
+#include "pagoda/base/text.h"
 
 namespace pagoda::documents {
 namespace {
@@ -12,6 +15,40 @@ std::string join(const std::vector<std::string>& names) {
   std::string list;
   for (const std::string& name : names) (list += list.empty() ? "" : ", ") += name;
   return list;
+}
+
+struct Alias {
+  std::string_view name, id;
+};
+constexpr Alias kAliases[] = {{"h100", "h100-sxm"}, {"a100", "a100-80gb"}};
+
+// What of a name counts: letters and digits, without case.
+std::string letters(std::string_view name) {
+  std::string result = base::lower(name);
+  std::erase_if(result, [](char c) { return c == ' ' || c == '-' || c == '_'; });
+  return result;
+}
+
+const Alias* alias_of(std::string_view name) {
+  for (const Alias& alias : kAliases)
+    if (alias.name == letters(name)) return &alias;
+  return nullptr;
+}
+
+// The ids that may be meant: those that hold the name, else those that a few letters more or less turn into it.
+std::vector<std::string> nearest(std::string_view name) {
+  constexpr std::size_t kMost = 3;
+  const std::string wanted = letters(name);
+  std::vector<std::pair<std::size_t, std::string>> found;
+  for (const std::string& id : device_ids()) {
+    const std::size_t distance = base::edit_distance(wanted, letters(id));
+    const bool holds = wanted.size() > 1 && letters(id).find(wanted) != std::string::npos;
+    if (holds || distance <= std::max<std::size_t>(1, wanted.size() / 3)) found.emplace_back(distance, id);
+  }
+  std::sort(found.begin(), found.end());
+  std::vector<std::string> ids;
+  for (std::size_t i = 0; i < std::min(kMost, found.size()); ++i) ids.push_back(found[i].second);
+  return ids;
 }
 
 constexpr std::size_t kMaxFileBytes = 16 << 20;  // a device file has a few kB, a full ceilings file some hundred
@@ -25,15 +62,25 @@ std::vector<std::string> device_ids() {
   return ids;
 }
 
+std::string alias_note(std::string_view name) {
+  const Alias* alias = alias_of(name.substr(0, name.find(':')));
+  return alias == nullptr ? "" : std::string(alias->name) + " is taken for " + std::string(alias->id);
+}
+
 DeviceSpec device(std::string_view name) {
   const std::size_t colon = name.find(':');
-  const std::string_view id = name.substr(0, colon);
+  const std::string_view given = name.substr(0, colon);
+  const Alias* alias = alias_of(given);
+  const std::string wanted = letters(alias == nullptr ? given : alias->id);
   for (const base::EmbeddedFile& file : documents::device_files()) {
-    if (file.name != std::string(id) + ".json") continue;
+    const std::string_view id = file.name.substr(0, file.name.rfind('.'));
+    if (letters(id) != wanted) continue;
     const DeviceSpec spec = parse_device(file.text, id);
-    return colon == std::string_view::npos ? spec : in_power_mode(spec, name.substr(colon + 1));
+    return colon == std::string_view::npos ? spec : in_power_mode(spec, base::lower(name.substr(colon + 1)));
   }
-  throw UnknownDevice("device \"" + std::string(name) + "\" is not known; known: " + join(device_ids()) +
+  const std::vector<std::string> near = nearest(given);
+  throw UnknownDevice("device \"" + std::string(name) + "\" is not known; " +
+                      (near.empty() ? "" : "did you mean " + join(near) + "? ") + "known: " + join(device_ids()) +
                       "; or give a device or ceilings file");
 }
 

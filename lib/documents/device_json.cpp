@@ -7,6 +7,8 @@
 #include <map>
 #include <tuple>
 
+#include "pagoda/base/text.h"
+
 namespace pagoda::documents {
 namespace {
 
@@ -143,12 +145,6 @@ std::string machine_name(const Field& document, std::string_view otherwise) {
   return std::string(otherwise);
 }
 
-std::string lower(std::string text) {
-  for (char& c : text)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return text;
-}
-
 }  // namespace
 
 bool before(const Peak& a, const Peak& b) {
@@ -202,7 +198,7 @@ DeviceSpec read_ceilings(const base::JsonDocument& document) {
     const std::string id = text(ceiling, "id", "?");
     const auto skip = [&](const std::string& why) { spec.notes.push_back(id + ": " + why); };
     if (kind == "energy") continue;  // ceilings of power, not of time
-    if (lower(text(ceiling, "status", "")) == "impossible") {
+    if (base::lower(text(ceiling, "status", "")) == "impossible") {
       skip("marked impossible");
       continue;
     }
@@ -233,7 +229,7 @@ DeviceSpec read_ceilings(const base::JsonDocument& document) {
       if (ceiling.has("accumulate")) accumulate = precision(ceiling.at("accumulate").text());
       peaks[{*type, *unit, accumulate}].offer(rank, value, source);
     } else if (kind == "bandwidth") {
-      const std::string level(canonical_level(lower(text(ceiling, "level", ""))));
+      const std::string level(canonical_level(base::lower(text(ceiling, "level", ""))));
       if (level.empty()) {
         skip("level \"" + text(ceiling, "level", "") + "\" is none that all traffic passes");
         continue;

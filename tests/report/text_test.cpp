@@ -115,4 +115,20 @@ TEST_CASE("a grid that is too wide is elided first, then loses columns by their 
 }
 
 }  // namespace
+
+TEST_CASE("the edit distance counts letters to insert, drop or replace") {
+  struct Case {
+    const char *from, *to;
+    std::size_t distance;
+  };
+  const Case cases[] = {
+      {"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"kitten", "sitting", 3}, {"v10", "v100", 1}, {"ab", "ba", 2},
+  };
+  for (const Case& row : cases) {
+    CAPTURE(row.from);
+    CAPTURE(row.to);
+    CHECK(base::edit_distance(row.from, row.to) == row.distance);
+  }
+}
+
 }  // namespace pagoda::base

@@ -26,13 +26,20 @@ TEST_CASE("limits with units") {
       {BudgetKind::Params, "7B", 7'000'000'000},
       {BudgetKind::Memory, "8GiB", Int{8} << 30},
       {BudgetKind::Memory, "8 GB", 8'000'000'000},
+      {BudgetKind::Memory, "24gib", Int{24} << 30},
+      {BudgetKind::Memory, "24 GIB", Int{24} << 30},
+      {BudgetKind::Bytes, "500mb", 500'000'000},
+      {BudgetKind::Flops, "10gflops", 10'000'000'000},
+      {BudgetKind::Params, "7b", 7'000'000'000},
   };
   for (const Row& row : kRows) CHECK_MESSAGE(parse_budget(row.kind, row.text).limit == row.limit, row.text);
   CHECK(parse_budget(BudgetKind::Seconds, "5ms").limit_seconds == doctest::Approx(5e-3));
   CHECK(parse_budget(BudgetKind::Seconds, "250 us").limit_seconds == doctest::Approx(250e-6));
   CHECK(parse_budget(BudgetKind::Seconds, "2\u00b5s").limit_seconds == doctest::Approx(2e-6));
   CHECK(parse_budget(BudgetKind::Seconds, "1.5s").limit_seconds == 1.5);
-  for (const char* wrong : {"", "B", "GB", "-1", "nan", "inf", "1e99", "5 apples", "5GBps", "0x10", "5 m"})
+  CHECK(parse_budget(BudgetKind::Seconds, "5 MS").limit_seconds == doctest::Approx(5e-3));
+  for (const char* wrong :
+       {"", "B", "GB", "-1", "nan", "inf", "1e99", "5 apples", "5GBps", "0x10", "5 m", "5 Gb", "5 Gib"})
     CHECK_THROWS_AS(parse_budget(BudgetKind::Bytes, wrong), Error);
   CHECK_THROWS_AS(parse_budget(BudgetKind::Seconds, "5"), Error);
   CHECK_THROWS_AS(parse_budget(BudgetKind::Seconds, "5 min"), Error);

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "outputs.h"
+#include "pagoda/documents/device.h"
 #include "tool.h"
 
 namespace pagoda::tools {
@@ -26,6 +27,7 @@ int run(int argc, char** argv) {
   if (arguments.list_ops || arguments.list_devices) return list(arguments);
   check(arguments);
   const documents::EstimateRequest request = request_of(arguments);
+  if (const std::string note = documents::alias_note(arguments.device); !note.empty()) say(note + "\n");
   const Model model = load(arguments, arguments.model);
   documents::EstimateDocument estimate = documents::make_estimate(model, request);
   bool is_complete = estimate.is_complete();

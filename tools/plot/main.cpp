@@ -1,5 +1,6 @@
 // roofline-plot: estimates and measurements of models under the roofs of a machine, as a picture, a page or data.
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -25,6 +26,8 @@ int plot(int argc, char** argv) {
   const std::optional<PlotArguments> arguments = parse_plot(argc, argv);
   if (!arguments) return kDone;
   present::PlotInput input;
+  if (const std::string note = documents::alias_note(arguments->device); !note.empty())
+    std::fprintf(stderr, "%s\n", note.c_str());
   if (!arguments->ceilings.empty()) {
     input.ceilings = read(arguments->ceilings);
     input.device = documents::parse_device(input.ceilings->text, arguments->ceilings);

@@ -2,24 +2,17 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
 #include "infer/batch_axis.h"
 #include "infer/exporter_dims.h"
+#include "pagoda/base/text.h"
 
 namespace pagoda::inline core {
 namespace {
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return result;
-}
-
 // Names under which exporters and users call the batch dim.
 bool names_batch(std::string_view name) {
-  const std::string text = lower(name);
+  const std::string text = base::lower(name);
   return text == "n" || text == "b" || text == "bs" || text == "bsz" || text.find("batch") != std::string::npos;
 }
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "pagoda/base/text.h"
+
 namespace pagoda::inline core {
 namespace {
 
@@ -55,15 +57,16 @@ std::string_view to_string(Precision precision) { return format(precision).name;
 std::string_view to_string(Unit unit) { return unit == Unit::Vector ? "vector" : "tensor"; }
 
 std::optional<Precision> precision(std::string_view name) {
+  const std::string folded = base::lower(name);
   constexpr std::array<std::pair<std::string_view, Precision>, 5> kAliases = {{{"double", Precision::Float64},
                                                                                {"single", Precision::Float32},
                                                                                {"half", Precision::Float16},
                                                                                {"tensorfloat32", Precision::Tf32},
                                                                                {"nvfp4", Precision::Float4}}};
   for (const Format& known : kFormats)
-    if (known.name == name || known.short_name == name) return known.precision;
+    if (known.name == folded || known.short_name == folded) return known.precision;
   for (const auto& [alias, value] : kAliases)
-    if (alias == name) return value;
+    if (alias == folded) return value;
   return std::nullopt;
 }
 

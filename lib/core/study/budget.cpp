@@ -7,6 +7,8 @@
 #include <cmath>
 #include <span>
 
+#include "pagoda/base/text.h"
+
 namespace pagoda::inline core {
 namespace {
 
@@ -17,9 +19,10 @@ struct Unit {
   double factor;
 };
 
+// In lower case, as all units below: no two differ in case alone.
 constexpr std::array kPrefixes = {
-    Unit{"", 1},     Unit{"k", 1e3},     Unit{"K", 1e3},     Unit{"M", 1e6},     Unit{"G", 1e9},     Unit{"T", 1e12},
-    Unit{"P", 1e15}, Unit{"Ki", 0x1p10}, Unit{"Mi", 0x1p20}, Unit{"Gi", 0x1p30}, Unit{"Ti", 0x1p40}, Unit{"E", 1e18},
+    Unit{"", 1},     Unit{"k", 1e3},     Unit{"m", 1e6},     Unit{"g", 1e9},     Unit{"t", 1e12},    Unit{"p", 1e15},
+    Unit{"e", 1e18}, Unit{"ki", 0x1p10}, Unit{"mi", 0x1p20}, Unit{"gi", 0x1p30}, Unit{"ti", 0x1p40},
 };
 constexpr std::array kTimes = {
     Unit{"s", 1}, Unit{"ms", 1e-3}, Unit{"us", 1e-6}, Unit{"\u00b5s", 1e-6}, Unit{"\u03bcs", 1e-6}, Unit{"ns", 1e-9},
@@ -38,9 +41,13 @@ std::string_view without(std::string_view text, std::span<const std::string_view
   return text;
 }
 
-std::optional<double> unit_factor(BudgetKind kind, std::string_view text) {
-  static constexpr std::array<std::string_view, 5> kFlops = {"FLOPs", "FLOPS", "FLOP", "MACs", "MAC"};
-  static constexpr std::array<std::string_view, 2> kBytes = {"Bytes", "B"};
+// In any case, where that cannot be misread: "m" may be milli, and "Gb" may be bits.
+std::optional<double> unit_factor(BudgetKind kind, std::string_view given) {
+  static constexpr std::array<std::string_view, 4> kFlops = {"flops", "flop", "macs", "mac"};
+  static constexpr std::array<std::string_view, 2> kBytes = {"bytes", "b"};
+  const std::string text = base::lower(given);
+  const bool may_be_milli = given == "m", may_be_bits = given.ends_with('b') && given != text;
+  if (may_be_milli || may_be_bits) return std::nullopt;
   switch (kind) {
     case BudgetKind::Seconds:
       return factor_of(kTimes, text);
@@ -50,7 +57,7 @@ std::optional<double> unit_factor(BudgetKind kind, std::string_view text) {
     case BudgetKind::Memory:
       return factor_of(kPrefixes, without(text, kBytes));
     case BudgetKind::Params:
-      return text == "B" ? 1e9 : factor_of(kPrefixes, text);  // "7B" parameters
+      return text == "b" ? 1e9 : factor_of(kPrefixes, text);  // "7B" parameters
   }
   return std::nullopt;
 }

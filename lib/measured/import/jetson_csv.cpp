@@ -13,17 +13,12 @@
 #include "import/formats.h"
 #include "pagoda/base/csv_reader.h"
 #include "pagoda/base/fail.h"
+#include "pagoda/base/text.h"
 
 namespace pagoda::measured::import {
 namespace {
 
 constexpr double kMillisecond = 1e-3, kMilliwatt = 1e-3;
-
-std::string lower(std::string text) {
-  for (char& c : text)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return text;
-}
 
 struct JetsonRow {
   double cores = 0, cpu_hz = 0, gpu_hz = 0, mem_hz = 0, batch = 0, seconds = 0, watts = 0;
@@ -32,7 +27,7 @@ struct JetsonRow {
 class Header {
  public:
   Header(const std::vector<std::string>& names, const std::string& place) : place_(place) {
-    for (const std::string& name : names) names_.push_back(lower(name));
+    for (const std::string& name : names) names_.push_back(base::lower(name));
   }
 
   std::size_t column(std::string_view beginning) const {

@@ -62,5 +62,11 @@ std::string aligned(const Grid& grid, std::size_t width);
 // invalid UTF-8 becomes U+FFFD.
 std::string printable(std::string_view text);
 
+// ASCII letters in lower case.
+std::string lower(std::string_view text);
+
+// How many letters to insert, drop or replace to turn one text into the other.
+std::size_t edit_distance(std::string_view from, std::string_view to);
+
 }  // namespace pagoda::base
 #pragma GCC visibility pop

@@ -46,7 +46,7 @@ enum class Precision : std::uint8_t {
   Int4,
 };
 std::string_view to_string(Precision precision);  // "float64", "tf32", "bfloat16", "int8", …
-// Also reads the short names: fp64 fp32 fp16 bf16 fp8 fp4, half, single, double.
+// Also reads the short names: fp64 fp32 fp16 bf16 fp8 fp4, half, single, double. Any case.
 std::optional<Precision> precision(std::string_view name);
 std::string precision_names();  // of all precisions, for messages
 int bits(Precision precision);  // in memory: 32 for tf32

@@ -17,8 +17,11 @@
 namespace pagoda::documents {
 
 std::vector<std::string> device_ids();  // sorted
-// A built-in device; "id:mode" is the device in a power mode. Throws UnknownDevice.
+// A built-in device; "id:mode" is the device in a power mode. Names may differ from ids in case, spaces, hyphens and
+// underscores: "RTX 4090". Throws UnknownDevice, which names the nearest ids.
 DeviceSpec device(std::string_view name);
+// What to say of a short name: "h100 is taken for h100-sxm". Empty for all others.
+std::string alias_note(std::string_view name);
 
 // A file of schema pagoda.device/1 or pagoda.ceilings/1. Throws Error. Of measured ceilings the sustained value is
 // taken, else the burst value, else the issue value, and the best of several of one kind; the source of each number
