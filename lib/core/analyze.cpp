@@ -76,18 +76,21 @@ Analysis analyze(const Model& model, const AnalyzeOptions& options) {
   analysis.totals.params = walker.params();
   analysis.totals.param_bytes = walker.param_bytes();
   for (std::size_t i = 0; i < graph.inputs.size(); ++i)
-    analysis.inputs.push_back({graph.values[static_cast<std::size_t>(graph.inputs[i])].name, bound.types[i]});
+    analysis.inputs.push_back({graph.values[static_cast<std::size_t>(graph.inputs[i])].name,
+                               result.values[static_cast<std::size_t>(graph.inputs[i])].type});
   for (std::size_t i = 0; i < graph.outputs.size(); ++i)
     if (graph.outputs[i] != kAbsent)
       analysis.outputs.push_back(
           {graph.values[static_cast<std::size_t>(graph.outputs[i])].name, result.outputs[i].type});
   for (ValueInfo& info : result.values) {
     analysis.types.push_back(std::move(info.type));
+    if (info.stored != ElementType::Undefined) analysis.types.back().element = info.stored;
     analysis.values.push_back(std::move(info.value));
   }
   analysis.symbols = std::move(session.symbols);
   analysis.renamed = std::move(bound.renamed);
   analysis.bindings = std::move(bound.bindings);
+  analysis.precision = options.precision;
   analysis.partial = analysis.totals.unmodelled_nodes > 0;
   if (!session.equalities().empty()) {
     for_each_dim(analysis, [&](Dim& dim) { dim = session.resolve(dim); });

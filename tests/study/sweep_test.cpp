@@ -59,16 +59,15 @@ TEST_CASE("a point is what an analysis bound to its sizes gives") {
   const DeviceSpec spec = documents::device("a100-40gb");
   for (const Row& row : rows) {
     const Model model = test::graph(row.graph);
-    const Analysis analysis = analyze(model, sweep_options({}, row.axes));
+    const Analysis analysis = analyze(model, sweep_options({.precision = Precision::Float16}, row.axes));
     for (const TrafficModel moved : {TrafficModel::Unfused, TrafficModel::Fused, TrafficModel::Resident}) {
       const Sweep result =
-          sweep(model, analysis, row.axes,
-                {.traffic = moved, .time = SweepTime{spec, {.precision = Precision::Float16}}, .l2_bytes = 4096});
+          sweep(model, analysis, row.axes, {.traffic = moved, .time = SweepTime{spec, {}}, .l2_bytes = 4096});
       std::size_t expected = 1;
       for (const SweepAxis& axis : row.axes) expected *= axis.sizes.size();
       REQUIRE(result.points.size() == expected);
       for (const SweepPoint& point : result.points) {
-        AnalyzeOptions options;
+        AnalyzeOptions options{.precision = Precision::Float16};
         for (std::size_t i = 0; i < row.axes.size(); ++i) {
           if (row.axes[i].dim == "batch")
             options.batch = point.sizes[i];
@@ -82,7 +81,7 @@ TEST_CASE("a point is what an analysis bound to its sizes gives") {
         CHECK(point.bytes == bytes.bytes().value());
         CHECK(point.activation_peak_bytes == bound.totals.activation_peak_bytes->value());
         CHECK(point.memory_bytes == *point.activation_peak_bytes + *bound.totals.param_bytes.value());
-        const Roofline time = roofline(bound, bytes, spec, {.precision = Precision::Float16});
+        const Roofline time = roofline(bound, bytes, spec);
         CHECK(point.time->seconds == doctest::Approx(time.totals.seconds).epsilon(1e-12));
         CHECK(*point.time->eager_seconds == doctest::Approx(*time.totals.eager_seconds).epsilon(1e-12));
         CHECK(point.time->floor_seconds == doctest::Approx(time.totals.floor_seconds).epsilon(1e-12));

@@ -80,10 +80,10 @@ Loaded load(const std::string& path) {
       std::cerr << row.model << ": " << eager.unknown_rows << " rows are not modelled; left out\n";
       continue;
     }
-    const RooflineOptions options{.precision = Precision::Float16};
-    const Traffic fused = traffic(model, analysis, {.model = TrafficModel::Fused});
-    loaded.bounds.push_back({roofline(analysis, device, options).totals.floor_seconds,
-                             roofline(analysis, fused, device, options).totals.seconds});
+    const Analysis half = analyze(model, {.batch = row.batch, .precision = Precision::Float16});
+    const Traffic fused = traffic(model, half, {.model = TrafficModel::Fused});
+    loaded.bounds.push_back(
+        {roofline(half, device).totals.floor_seconds, roofline(half, fused, device).totals.seconds});
     loaded.runs.push_back(
         {row.model, row.family, std::move(eager.kernels), device.id, row.channels_last, *rates, row.seconds});
     loaded.rows.push_back(row);

@@ -119,7 +119,9 @@ void add_models(CLI::App& app, Arguments& arguments) {
   app.add_option("--device", arguments.device,
                  "Time bounds on a device: an id of --list-devices, ID:MODE, or a device or ceilings file")
       ->type_name("NAME|FILE");
-  app.add_option("--precision", arguments.precision, "With --device: do the floats in this format, in memory too")
+  app.add_option("--precision", arguments.precision,
+                 "Do the floats in this format, in work and memory alike; fp8, int8, int4: the operands of products, "
+                 "all else in fp16")
       ->type_name("P");
   app.add_flag("--predict", arguments.predict,
                "With --device: the time that PyTorch will take in mixed precision, with an interval");
@@ -338,7 +340,6 @@ void check(const Arguments& arguments) {
   };
   const bool has_device = !arguments.device.empty();
   needs(arguments.traffic == "resident", "--traffic resident", "--device, whose cache it fills", has_device);
-  needs(!arguments.precision.empty(), "--precision", "--device", has_device);
   needs(arguments.predict, "--predict", "--device", has_device);
   needs(!arguments.calibration.empty(), "--calibration", "--predict", arguments.predict);
   needs(!arguments.max_seconds.empty(), "--max-seconds", "--device", has_device);

@@ -19,6 +19,13 @@ constexpr std::int64_t kMaxHostElements = 64;  // a longer vector is a tensor, n
 std::int32_t tensor_in_node(std::size_t node_index) { return -1 - static_cast<std::int32_t>(node_index); }
 bool is_in_node(std::int32_t tensor) { return tensor < 0; }
 
+// The type in which bytes are counted.
+TensorType stored_type(const ValueInfo& info) {
+  TensorType type = info.type;
+  if (info.stored != ElementType::Undefined) type.element = info.stored;
+  return type;
+}
+
 // A member that has another value while a walk is inside, however the walk ends.
 template <typename T>
 class Scoped {
@@ -58,6 +65,45 @@ ValueInfo Walker::tensor_info(const Tensor& tensor, GraphId graph, std::int32_t 
   return info;
 }
 
+void Walker::store(GraphId graph, ValueId id, ValueInfo& info) const {
+  if (storage_.floats == ElementType::Undefined || !is_replaced(info.type.element)) return;
+  info.type.element = storage_.floats;
+  const std::vector<bool>& operands = operands_[static_cast<std::size_t>(graph)];
+  const bool is_operand = !operands.empty() && id != kAbsent && operands[static_cast<std::size_t>(id)];
+  info.stored = is_operand ? storage_.operands : ElementType::Undefined;
+}
+
+void Walker::store_outputs(const Frame& frame, OpContext::State& state) const {
+  if (storage_.floats == ElementType::Undefined) return;
+  for (std::size_t i = 0; i < state.outputs.size(); ++i) store(frame.id, state.node.outputs[i], state.outputs[i]);
+}
+
+// Rules infer types from types, and count bytes in them: for the count, narrowed tensors get the type they are stored
+// in. Only products compute in it.
+OpCost Walker::cost_of(const OpRule& rule, OpContext::State& state) const {
+  OpContext op(state);
+  if (storage_.operands == ElementType::Undefined) return rule.cost(op);
+  const std::vector<const ValueInfo*> inputs = state.inputs;
+  std::vector<ValueInfo> narrowed;
+  narrowed.reserve(inputs.size());
+  for (const ValueInfo*& input : state.inputs)
+    if (input != nullptr && input->stored != ElementType::Undefined) {
+      narrowed.push_back(*input);
+      narrowed.back().type = stored_type(*input);
+      input = &narrowed.back();
+    }
+  std::vector<TensorType> outputs;
+  for (ValueInfo& output : state.outputs) {
+    outputs.push_back(output.type);
+    output.type = stored_type(output);
+  }
+  OpCost cost = rule.cost(op);
+  if (!multiplies_operands(state.facts) && cost.precision == storage_.operands) cost.precision = storage_.floats;
+  state.inputs = inputs;
+  for (std::size_t i = 0; i < outputs.size(); ++i) state.outputs[i].type = std::move(outputs[i]);
+  return cost;
+}
+
 GraphResult Walker::walk(GraphId id, std::span<const ValueInfo> inputs, const std::vector<ValueInfo>* outer,
                          const std::string& scope) {
   if (depth_ >= kMaxDepth)
@@ -73,6 +119,7 @@ GraphResult Walker::walk(GraphId id, std::span<const ValueInfo> inputs, const st
           tensor_info(graph.initializers[static_cast<std::size_t>(value.initializer)], id, value.initializer);
     else if (value.outer != kAbsent && outer != nullptr)
       frame.values[i] = (*outer)[static_cast<std::size_t>(value.outer)];
+    if (value.initializer >= 0) store(id, static_cast<ValueId>(i), frame.values[i]);
   }
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
     ValueInfo& info = frame.values[static_cast<std::size_t>(graph.inputs[i])];
@@ -80,6 +127,7 @@ GraphResult Walker::walk(GraphId id, std::span<const ValueInfo> inputs, const st
       info = inputs[i];
     else
       info.absent = true;
+    store(id, graph.inputs[i], info);
   }
   if (depth_ == 1) frame.rows.reserve(graph.nodes.size());
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) visit(frame, i);
@@ -160,6 +208,7 @@ void Walker::visit(Frame& frame, std::size_t node_index) {
     problem = too_complex.what();
   }
   adopt_declared(frame, state, first_symbol);
+  store_outputs(frame, state);
   if (!problem.empty()) unmodelled(frame, node_index, state, std::move(problem), cause);
   for (std::size_t i = 0; i < node.outputs.size(); ++i)
     if (node.outputs[i] != kAbsent)
@@ -190,6 +239,7 @@ ElementType dequantized_from(const OpContext::State& state) {
 void Walker::visit_rule(Frame& frame, std::size_t node_index, const OpRule& rule, OpContext::State& state) {
   OpContext op(state);
   rule.infer(op);
+  store_outputs(frame, state);
   const ElementType narrow = dequantized_from(state);
   if (rule.fold != nullptr) {
     try {
@@ -213,7 +263,7 @@ void Walker::visit_rule(Frame& frame, std::size_t node_index, const OpRule& rule
   } else if (!state.outputs.empty() && state.outputs[0].host) {
     row.cost.mark = Mark::Host;
   } else {
-    row.cost = rule.cost(op);
+    row.cost = cost_of(rule, state);
     if (row.cost.macs != Dim(0)) row.dequantized_from = narrow;
   }
   if (!state.outputs.empty() && state.facts.kind != OpKind::Product) state.outputs[0].dequantized_from = narrow;
@@ -305,7 +355,7 @@ NodeReport Walker::row_of(const Frame& frame, std::size_t node_index, const OpCo
   for (std::size_t i = 0; i < state.outputs.size(); ++i) {
     const ValueId id = state.node.outputs[i];
     if (id != kAbsent)
-      row.outputs.push_back({frame.graph.values[static_cast<std::size_t>(id)].name, state.outputs[i].type});
+      row.outputs.push_back({frame.graph.values[static_cast<std::size_t>(id)].name, stored_type(state.outputs[i])});
   }
   return row;
 }
@@ -328,7 +378,7 @@ void Walker::count_parameters(NodeReport& row, const OpContext::State& state) {
     const Dim elements = element_count(*input->type.shape);
     if (!counted_tensors_.insert({input->tensor_graph, input->tensor}).second) continue;
     row.params += packed == packed_.end() ? elements : packed->second;
-    row.param_bytes += byte_size(elements, input->type.element);
+    row.param_bytes += byte_size(elements, stored_type(*input).element);
   }
   params_ += row.params;
   param_bytes_ += row.param_bytes;
@@ -377,7 +427,7 @@ void Walker::visit_call(Frame& frame, std::size_t node_index, const Function& fu
     info.absent = input == nullptr;
     signature += '|';
     if (info.absent) continue;
-    signature += to_string(info.type) + (info.constant ? "c" : "") + (info.host ? "h" : "");
+    signature += to_string(stored_type(info)) + (info.constant ? "c" : "") + (info.host ? "h" : "");
     if (info.tensor_graph >= 0)
       signature += "t" + std::to_string(info.tensor_graph) + "," + std::to_string(info.tensor);
     if (!info.value) continue;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "infer/storage.h"
 #include "ops/context.h"
 #include "ops/packed_weights.h"
 #include "pagoda/core/analysis.h"
@@ -27,7 +28,11 @@ struct GraphResult {
 class Walker {
  public:
   Walker(Session& session, const AnalyzeOptions& options)
-      : session_(session), options_(options), packed_(ops::packed_weights(session.model)) {}
+      : session_(session),
+        options_(options),
+        packed_(ops::packed_weights(session.model)),
+        storage_(storage_of(options.precision)),
+        operands_(product_operands(session.model, storage_)) {}
 
   // `inputs` are the graph's inputs in order; `outer` the values of the enclosing graph, null for main and functions.
   GraphResult walk(GraphId graph, std::span<const ValueInfo> inputs, const std::vector<ValueInfo>* outer,
@@ -56,6 +61,10 @@ class Walker {
   void visit_scan(Frame& frame, std::size_t node_index, OpContext::State& state);
   void visit_sequence_map(Frame& frame, std::size_t node_index, OpContext::State& state);
 
+  // Stores a value of a graph as the precision asks for.
+  void store(GraphId graph, ValueId id, ValueInfo& info) const;
+  void store_outputs(const Frame& frame, OpContext::State& state) const;
+  OpCost cost_of(const OpRule& rule, OpContext::State& state) const;
   const OpRule* find_rule(const Node& node) const;
   std::int64_t opset_of(const std::string& domain) const;
   ValueInfo tensor_info(const Tensor& tensor, GraphId graph, std::int32_t index) const;
@@ -74,6 +83,8 @@ class Walker {
   Session& session_;
   const AnalyzeOptions& options_;
   std::map<std::pair<GraphId, std::int32_t>, Dim> packed_;  // weights that only their readers tell
+  FloatStorage storage_;
+  std::vector<std::vector<bool>> operands_;  // of products, by graph and value
   int depth_ = 0;
   std::size_t spliced_rows_ = 0;
   std::set<std::pair<GraphId, std::int32_t>> counted_tensors_;

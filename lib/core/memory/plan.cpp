@@ -6,6 +6,7 @@
 
 #include "graph/index.h"
 #include "infer/infer.h"
+#include "infer/storage.h"
 #include "memory/arena.h"
 #include "memory/kv_cache.h"
 #include "memory/liveness.h"
@@ -21,7 +22,8 @@ namespace {
 
 class WeightCounter {
  public:
-  explicit WeightCounter(const Model& model) : model_(model), packed_(ops::packed_weights(model)) {}
+  WeightCounter(const Model& model, const Analysis& analysis)
+      : model_(model), analysis_(analysis), packed_(ops::packed_weights(model)) {}
 
   std::vector<WeightBytes> count() {
     for (std::size_t g = 0; g < model_.graphs.size(); ++g) count(static_cast<GraphId>(g));
@@ -43,7 +45,7 @@ class WeightCounter {
       for (const ValueId input : node.inputs) {
         if (input == kAbsent) continue;
         if (const auto found = constants.find(input); found != constants.end())
-          add(id, found->second.first, *found->second.second);
+          add(id, input, found->second.first, *found->second.second);
         else
           add_stored(id, input);
       }
@@ -55,26 +57,35 @@ class WeightCounter {
     while (id >= 0) {
       const Graph& graph = model_.graphs[index(id)];
       const Value& found = graph.values[index(value)];
-      if (found.initializer >= 0) return add(id, found.initializer, graph.initializers[index(found.initializer)]);
+      if (found.initializer >= 0)
+        return add(id, value, found.initializer, graph.initializers[index(found.initializer)]);
       if (found.outer == kAbsent) return;
       value = found.outer;
       id = graph.parent;
     }
   }
 
-  void add(GraphId graph, std::int32_t tensor, const Tensor& stored) {
+  // What a precision replaces is known of the main graph's values; elsewhere operands count as the other floats do.
+  ElementType element_of(GraphId graph, ValueId value, const Tensor& stored) const {
+    if (!analysis_.precision || !is_replaced(stored.type.element)) return stored.type.element;
+    return graph == 0 ? analysis_.types[index(value)].element : storage_of(analysis_.precision).floats;
+  }
+
+  void add(GraphId graph, ValueId value, std::int32_t tensor, const Tensor& stored) {
     const auto packed = packed_.find({graph, tensor});
     if (packed == packed_.end() && !is_parameter(stored.type, tensor < 0)) return;
     if (!seen_.insert({graph, tensor}).second) return;
     const Dim elements = element_count(*stored.type.shape);
-    WeightBytes& weight = by_type_[stored.type.element];
-    weight.element = stored.type.element;
+    const ElementType element = element_of(graph, value, stored);
+    WeightBytes& weight = by_type_[element];
+    weight.element = element;
     ++weight.tensors;
     weight.elements += (packed == packed_.end() ? elements : packed->second).value().value_or(0);
-    weight.bytes += byte_size(elements, stored.type.element).value().value_or(0);
+    weight.bytes += byte_size(elements, element).value().value_or(0);
   }
 
   const Model& model_;
+  const Analysis& analysis_;
   std::map<std::pair<GraphId, std::int32_t>, Dim> packed_;  // weights that only their readers tell
   std::set<std::pair<GraphId, std::int32_t>> seen_;
   std::map<ElementType, WeightBytes> by_type_;
@@ -194,7 +205,7 @@ MemoryPlan plan_memory(const Model& model, const Analysis& analysis, const Memor
         "inputs");
   const Planner planner(model, analysis, options);
   MemoryPlan plan = planner.plan(options.order.empty() ? file_order(planner.schedule()) : options.order);
-  plan.weights = WeightCounter(model).count();
+  plan.weights = WeightCounter(model, analysis).count();
   plan.kv_cache = find_kv_cache(model, analysis);
   if (options.reorder && options.order.empty()) {
     if (auto order = better_order(model, planner.cost())) {

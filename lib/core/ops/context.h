@@ -16,6 +16,7 @@ namespace pagoda::inline core {
 // What is known of one value while its graph is walked.
 struct ValueInfo {
   TensorType type;
+  ElementType stored = ElementType::Undefined;  // instead of type.element, where a precision narrows operands
   std::optional<TensorValue> value;
   std::optional<std::vector<Shape>> members;  // of a sequence, where they are known one by one
   bool constant = false;                      // computed from initializers alone

@@ -83,7 +83,6 @@ struct Part {
   DimTable::Id macs, arith, comparisons, special, param_bytes, bytes_read;
   std::optional<Precision> precision;  // empty: no rate is known
   std::optional<Precision> narrowest;  // in which an engine that folds quantisation in may multiply
-  double byte_scale = 1;
 
   auto operator<=>(const Part&) const = default;
 };
@@ -168,10 +167,9 @@ class Evaluator {
                 .bytes_read = table_.add(cost.bytes_read),
                 .precision = precision_of(cost.precision),
                 .narrowest = std::nullopt};
-      if (options_.precision && is_float(cost.precision)) {
-        part.precision = options_.precision;
-        part.byte_scale = std::min(1.0, static_cast<double>(bits(*options_.precision)) / bits(cost.precision));
-      }
+      // The only format of a precision that is no type of its own.
+      if (analysis_.precision == Precision::Tf32 && cost.precision == ElementType::Float32)
+        part.precision = Precision::Tf32;
       part.narrowest = part.precision;
       if (report.dequantized_from != ElementType::Undefined) {
         part.narrowest = precision_of(report.dequantized_from);
@@ -189,16 +187,11 @@ class Evaluator {
   double weight_bytes_of(const Kernel& kernel) const {
     double bytes = 0;
     for (const Part& part : kernel.parts)
-      bytes += part.byte_scale * std::min(value(part.param_bytes), value(part.bytes_read));
+      bytes += std::min(value(part.param_bytes), value(part.bytes_read));
     return bytes;
   }
 
-  // Where rows of several types share a kernel, the narrowest decides: the bound must hold for all of its bytes.
-  double bytes_of(const Kernel& kernel) const {
-    double scale = 1;
-    for (const Part& part : kernel.parts) scale = std::min(scale, part.byte_scale);
-    return scale * (value(kernel.bytes_read) + value(kernel.bytes_written));
-  }
+  double bytes_of(const Kernel& kernel) const { return value(kernel.bytes_read) + value(kernel.bytes_written); }
 
   bool has_work(const Part& part) const { return value(part.macs) + value(part.arith) + value(part.special) > 0; }
 

@@ -58,14 +58,14 @@ Schedule training_schedule(const Model& model, Analysis& trained, const Schedule
   return differs ? schedule_of(model, trained) : Schedule{};
 }
 
-void add_parameters(const Graph& graph, const train_rules::Flow& flow, const TrainingOptions& options,
-                    Training& result) {
+void add_parameters(const Graph& graph, const Analysis& analysis, const train_rules::Flow& flow,
+                    const TrainingOptions& options, Training& result) {
   TrainingMemory& memory = result.memory;
   const int states = optimizer_states(options.optimizer);
   for (std::size_t v = 0; v < graph.values.size(); ++v) {
     if (!flow.trained[v] || !flow.has_gradient[v]) continue;
     const Tensor& tensor = graph.initializers[index(graph.values[v].initializer)];
-    const ElementType element = tensor.type.element;
+    const ElementType element = analysis.types[v].element;
     const Dim elements = element_count(*tensor.type.shape);
     result.parameters.push_back({static_cast<ValueId>(v), graph.values[v].name, element, elements});
     result.trained_elements += elements;
@@ -157,7 +157,7 @@ Training train(const Model& model, const Analysis& analysis, const TrainingOptio
   result.memory.saved_activation_bytes = std::move(memory.saved_bytes);
   result.memory.activation_peak_bytes = std::move(memory.peak);
   result.memory.weight_bytes = analysis.totals.param_bytes;
-  add_parameters(graph, flow.flow(), options, result);
+  add_parameters(graph, analysis, flow.flow(), options, result);
   sum_up(model, analysis, result);
   return result;
 }

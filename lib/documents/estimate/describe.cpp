@@ -438,6 +438,7 @@ EstimateDocument describe(const Model& model, const EstimateRequest& request, Fi
   for (const auto& [name, size] : analysis.bindings) estimate.bindings.insert_or_assign(name, size);
   estimate.renamed = analysis.renamed;
   estimate.count = request.count;
+  estimate.precision = request.precision;
 
   OpCost cost = totals.cost;
   if (findings.traffic) {

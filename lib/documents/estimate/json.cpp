@@ -423,6 +423,7 @@ void document(A& a, Doc& x, const Rows& rows) {
   a.object("model", Layout::Block, [&](A& inner) { model(inner, x.model); });
   bindings(a, x);
   a("count", x.count);
+  a.maybe("precision", x.precision);
   a.object("totals", Layout::Block, [&](A& inner) { totals(inner, x.totals); });
   rows();
   part(a, "symbolic", Layout::Block, x.symbolic, [](A& inner, auto& symbolic) {

@@ -20,12 +20,14 @@ struct Sized {
 };
 
 Sized sized(const Model& model, const EstimateRequest& request) {
-  Analysis analysis = analyze(model, sweep_options(request.sizes, request.sweep));
+  AnalyzeOptions sizes = sweep_options(request.sizes, request.sweep);
+  sizes.precision = request.precision;
+  Analysis analysis = analyze(model, sizes);
   if (!request.phase) return {std::move(analysis), std::nullopt};
   PhaseOptions options = *request.phase;
   if (is_swept(request, "past")) options.past = std::nullopt;
-  PhaseSizes sizes = phase_sizes(model, analysis, options);
-  return {in_phase(analysis, sizes), std::move(sizes)};
+  PhaseSizes phase = phase_sizes(model, analysis, options);
+  return {in_phase(analysis, phase), std::move(phase)};
 }
 
 // "past" and "tokens" stand for the dims that hold them.
@@ -70,7 +72,11 @@ PagodaCounts published_counts(const Model& model, const Analysis& analysis, cons
 
 std::optional<EstimatePrediction> predicted(const Model& model, const EstimateRequest& request, Findings& findings) {
   const Calibration& fitted = *request.calibration;
-  const Prediction time = predict(model, findings.analysis, *request.device, fitted);
+  // What a calibration knows is how a framework lowers the file as it is, autocast included.
+  EstimateRequest as_filed = request;
+  as_filed.precision = std::nullopt;
+  const Prediction time = predict(model, request.precision ? analysis_of(model, as_filed) : findings.analysis,
+                                  *request.device, fitted);
   if (!time.problem.empty()) warn(findings.analysis, "prediction: " + time.problem);
   if (!time.seconds) return std::nullopt;
   if (*time.seconds < findings.bound->totals.seconds && !request.precision)
@@ -146,7 +152,7 @@ EstimateDocument make_estimate(const Model& model, const EstimateRequest& reques
   const std::int64_t l2_bytes = request.traffic == TrafficModel::Resident ? cache_bytes(*request.device) : 0;
   if (request.traffic != TrafficModel::Unfused)
     findings.traffic = traffic(model, analysis, {.model = request.traffic, .l2_bytes = l2_bytes});
-  const RooflineOptions bound_options{.precision = request.precision, .convention = request.count};
+  const RooflineOptions bound_options{.convention = request.count};
   if (request.device && problem.empty()) add_times(model, request, bound_options, findings);
   if (request.count == Convention::Pagoda) {
     findings.published = published_counts(model, analysis, request);

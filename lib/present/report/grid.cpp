@@ -325,6 +325,7 @@ std::string subtitle(const EstimateDocument& estimate) {
   parts.push_back("IR " + std::to_string(model.ir_version));
   parts.push_back(counted(model.nodes, "node"));
   if (model.functions > 0) parts.push_back(counted(model.functions, "function"));
+  if (estimate.precision) parts.push_back("floats as " + std::string(to_string(*estimate.precision)));
   for (const auto& [name, size] : estimate.bindings)
     if (size) parts.push_back(name + "=" + std::to_string(*size));
   for (const std::string& name : documents::free_dims(estimate)) parts.push_back(name + "=1 (free)");

@@ -69,7 +69,6 @@ std::string type_text(const TensorType& type) {
 std::string device_text(const documents::EstimateRoofline& roofline) {
   std::string text = base::printable(roofline.device_name.empty() ? roofline.device : roofline.device_name);
   if (!roofline.power_mode.empty()) text += ", mode " + base::printable(roofline.power_mode);
-  if (roofline.precision) text += ", floats as " + std::string(to_string(*roofline.precision)) + " in work and memory";
   return text;
 }
 

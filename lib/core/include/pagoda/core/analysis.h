@@ -9,6 +9,7 @@
 
 #include "pagoda/base/error.h"
 #include "pagoda/core/cost.h"
+#include "pagoda/core/device.h"
 #include "pagoda/core/diagnostic.h"
 #include "pagoda/core/graph.h"
 #include "pagoda/core/rule.h"
@@ -24,6 +25,10 @@ struct AnalyzeOptions {
   Bindings dims = {};                                                  // values of named dims
   std::map<std::string, std::vector<std::int64_t>> input_shapes = {};  // whole shapes of inputs by name
   std::vector<ExtraRule> extra_rules = {};                             // win over the built-in ones
+  // Stores and computes all floats in this format, whatever the file says; weights stored in 8 or fewer bits and
+  // integers stay. Of a format that only products run in (float8, float4, integers) the operands of products are, all
+  // other floats are float16. Empty: as the file has them.
+  std::optional<Precision> precision = std::nullopt;
   std::size_t max_inlined_rows = 50'000;  // rows from function bodies beyond which a call stays one row
 };
 
@@ -79,6 +84,7 @@ struct Analysis {
   std::map<std::string, Dim> equalities;
   std::map<std::string, Dim> ones_or;  // dims of inputs that broadcast against a constant: 1, or equal to it
   Bindings bindings;                   // what was bound
+  std::optional<Precision> precision;  // AnalyzeOptions::precision
   std::vector<Diagnostic> diagnostics;
   bool partial = false;  // some node is unmodelled: totals are lower bounds
 };

@@ -1,6 +1,6 @@
 // Roofline: the least time that a model's work and traffic can take on a device.
 //
-//   Roofline bound = roofline(analyze(model), device("h100-sxm"), {.precision = Precision::Float16});
+//   Roofline bound = roofline(analyze(model, {.precision = Precision::Float16}), device("h100-sxm"));
 //   bound.totals.seconds;        // all rows as one graph, no launch between them
 //   bound.totals.eager_seconds;  // one launch a row
 //   bound.rows[0].bound;         // Bound::Memory: faster arithmetic would not help this row
@@ -9,7 +9,7 @@
 //   work / peak of its precision and unit,   bytes / bandwidth of each level of memory,   a launch (eager only).
 // Units work side by side, so the slowest one counts and not their sum; what shares a unit adds up:
 //   contractions  run at the best rate among the tensor and vector peaks of the formats that hold every value of the
-//                 row's type. float32 is no TF32 unless `precision` asks for it. Of several accumulators the fastest
+//                 row's type. float32 is no TF32 unless AnalyzeOptions::precision asks for it. Of several accumulators the fastest
 //                 counts unless `accumulate` names one.
 //   arithmetic    runs on the vector unit. Its peak counts a fused multiply-add as two operations on one lane in one
 //                 cycle: two additions or multiplications may share a lane-cycle, a comparison takes one of its own.
@@ -41,9 +41,6 @@
 namespace pagoda::inline core {
 
 struct RooflineOptions {
-  // Does the floats in this format instead of their own, in memory too: bytes of a row of floats shrink by the ratio of
-  // the widths and never grow. Rows of integers stay as they are.
-  std::optional<Precision> precision = std::nullopt;
   std::optional<Precision> accumulate = std::nullopt;  // only tensor rates with this accumulator
   Convention convention = Convention::Flops;           // of `flops` and `intensity`; no time depends on it
   Bindings bindings = {};                              // sizes of free dims; those left out are 1

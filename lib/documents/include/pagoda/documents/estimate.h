@@ -301,6 +301,7 @@ struct EstimateDocument {
   std::map<std::string, std::optional<std::int64_t>> bindings;  // by dim of the inputs; empty while it is free
   std::map<std::string, std::string> renamed;  // names that are no identifiers, and what stands for them in formulas
   Convention count = Convention::Flops;
+  std::optional<Precision> precision;  // asked for instead of the file's: of all numbers
   EstimateTotals totals;
   std::vector<EstimateNode> nodes;
   std::optional<std::vector<EstimateType>> types;  // by operator: such a file has no nodes

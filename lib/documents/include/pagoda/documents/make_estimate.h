@@ -24,7 +24,7 @@ struct EstimateRequest {
   Convention count = Convention::Flops;               // what "flops" are
   TrafficModel traffic = TrafficModel::Unfused;       // what "bytes" are
   std::optional<DeviceSpec> device = std::nullopt;    // time bounds
-  std::optional<Precision> precision = std::nullopt;  // does the floats in this format; needs a device
+  std::optional<Precision> precision = std::nullopt;  // of all floats: AnalyzeOptions::precision
   // Predicts the time, too; needs a device.
   std::optional<Calibration> calibration = std::nullopt;
   std::optional<MemoryOptions> memory = std::nullopt;  // plans the memory
