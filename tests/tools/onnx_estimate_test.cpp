@@ -113,7 +113,6 @@ TEST_CASE("a wrong command line is exit 2, one line on stderr and nothing on std
       {"net.onnx --sweep batch=1,2,5..9", "no progression"},
       {"net.onnx --sweep batch=1,2 --sweep batch=4", "given twice for 'batch'"},
       {"net.onnx --sweep batch=1,2 --compare fixed.onnx", "different reports"},
-      {"net.onnx --precision fp16", "--device"},
       {"net.onnx --device h200 --precision fp17", "fp17"},
       {"net.onnx --traffic resident", "--device"},
       {"net.onnx --max-seconds 5ms", "--device"},

@@ -4,9 +4,9 @@
 #include <optional>
 #include <vector>
 
-#include "pagoda/core/device.h"
 #include "pagoda/core/graph.h"
 #include "pagoda/core/op_facts.h"
+#include "pagoda/core/precision.h"
 #include "pagoda/core/tensor_type.h"
 
 namespace pagoda::inline core {

@@ -34,6 +34,7 @@
 #include "pagoda/core/graph.h"
 #include "pagoda/core/memory.h"
 #include "pagoda/core/model.h"
+#include "pagoda/core/precision.h"
 #include "pagoda/core/predict.h"
 #include "pagoda/core/roofline.h"
 #include "pagoda/core/rule.h"

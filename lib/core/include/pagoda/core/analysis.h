@@ -9,9 +9,9 @@
 
 #include "pagoda/base/error.h"
 #include "pagoda/core/cost.h"
-#include "pagoda/core/device.h"
 #include "pagoda/core/diagnostic.h"
 #include "pagoda/core/graph.h"
+#include "pagoda/core/precision.h"
 #include "pagoda/core/rule.h"
 
 #pragma GCC visibility push(default)

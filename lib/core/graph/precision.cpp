@@ -1,0 +1,126 @@
+// Formats of numbers that hardware multiplies.
+#include "pagoda/core/precision.h"
+
+#include <array>
+
+#include "pagoda/base/text.h"
+
+namespace pagoda::inline core {
+namespace {
+
+// Significant bits count the hidden one; an integer of n bits needs n (unsigned) of them.
+struct Format {
+  Precision precision;
+  std::string_view name, short_name;
+  int bits;         // in memory
+  int significant;  // bits of mantissa
+  int exponent;     // bits of exponent; 0 for integers
+};
+
+// clang-format off
+constexpr std::array<Format, 11> kFormats = {{
+    // precision            name        short   bits  significant  exponent
+    {Precision::Float64,  "float64",  "fp64",   64,   53,          11},
+    {Precision::Float32,  "float32",  "fp32",   32,   24,           8},
+    {Precision::Tf32,     "tf32",     "tf32",   32,   11,           8},
+    {Precision::Float16,  "float16",  "fp16",   16,   11,           5},
+    {Precision::Bfloat16, "bfloat16", "bf16",   16,    8,           8},
+    {Precision::Float8,   "float8",   "fp8",     8,    4,           5},  // e4m3 and e5m2 taken together
+    {Precision::Float4,   "float4",   "fp4",     4,    2,           2},
+    {Precision::Int32,    "int32",    "int32",  32,   32,           0},
+    {Precision::Int16,    "int16",    "int16",  16,   16,           0},
+    {Precision::Int8,     "int8",     "int8",    8,    8,           0},
+    {Precision::Int4,     "int4",     "int4",    4,    4,           0},
+}};
+// clang-format on
+
+constexpr bool in_order() {
+  for (std::size_t i = 0; i < kFormats.size(); ++i)
+    if (static_cast<std::size_t>(kFormats[i].precision) != i) return false;
+  return true;
+}
+static_assert(in_order(), "kFormats is indexed by Precision");
+
+const Format& format(Precision precision) { return kFormats[static_cast<std::size_t>(precision)]; }
+
+}  // namespace
+
+std::string_view to_string(Precision precision) { return format(precision).name; }
+
+std::optional<Precision> precision(std::string_view name) {
+  const std::string folded = base::lower(name);
+  constexpr std::array<std::pair<std::string_view, Precision>, 5> kAliases = {{{"double", Precision::Float64},
+                                                                               {"single", Precision::Float32},
+                                                                               {"half", Precision::Float16},
+                                                                               {"tensorfloat32", Precision::Tf32},
+                                                                               {"nvfp4", Precision::Float4}}};
+  for (const Format& known : kFormats)
+    if (known.name == folded || known.short_name == folded) return known.precision;
+  for (const auto& [alias, value] : kAliases)
+    if (alias == folded) return value;
+  return std::nullopt;
+}
+
+std::string precision_names() {
+  std::string names;
+  for (const Format& known : kFormats) (names += names.empty() ? "" : ", ") += known.name;
+  return names;
+}
+
+int bits(Precision precision) { return format(precision).bits; }
+
+std::optional<Precision> precision_of(ElementType type) {
+  switch (type) {
+    case ElementType::Float64:
+    case ElementType::Complex128:
+      return Precision::Float64;
+    case ElementType::Float32:
+    case ElementType::Complex64:
+      return Precision::Float32;
+    case ElementType::Float16:
+      return Precision::Float16;
+    case ElementType::Bfloat16:
+      return Precision::Bfloat16;
+    case ElementType::Float8e4m3fn:
+    case ElementType::Float8e4m3fnuz:
+    case ElementType::Float8e5m2:
+    case ElementType::Float8e5m2fnuz:
+    case ElementType::Float8e8m0:
+      return Precision::Float8;
+    case ElementType::Float4e2m1:
+      return Precision::Float4;
+    case ElementType::Int64:
+    case ElementType::Uint64:
+    case ElementType::Int32:
+    case ElementType::Uint32:
+      return Precision::Int32;
+    case ElementType::Int16:
+    case ElementType::Uint16:
+      return Precision::Int16;
+    case ElementType::Int8:
+    case ElementType::Uint8:
+    case ElementType::Bool:
+      return Precision::Int8;
+    case ElementType::Int4:
+    case ElementType::Uint4:
+    case ElementType::Int2:
+    case ElementType::Uint2:
+      return Precision::Int4;
+    case ElementType::Undefined:
+    case ElementType::String:
+      break;
+  }
+  return std::nullopt;
+}
+
+// A float holds an integer whose bits fit its mantissa (the exponents here all reach that far: 15 < 2^5 of float16 and
+// 7 < 8 of float8's e4m3). No integer holds a float.
+bool holds(Precision wide, Precision narrow) {
+  const Format& w = format(wide);
+  const Format& n = format(narrow);
+  if (wide == narrow) return true;
+  if (w.exponent == 0) return n.exponent == 0 && w.bits >= n.bits;
+  return w.significant >= n.significant && (n.exponent == 0 || w.exponent >= n.exponent);
+}
+
+}  // namespace pagoda::inline core
