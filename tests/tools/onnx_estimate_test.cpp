@@ -4,7 +4,9 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <regex>
+#include <sstream>
 
+#include "pagoda/documents/device.h"
 #include "pagoda/present/report.h"
 #include "support/files.h"
 #include "support/json_schema.h"
@@ -56,6 +58,21 @@ const Models& workshop() {
   return instance;
 }
 
+// The cells of a line of RFC 4180.
+std::vector<std::string> split_csv(const std::string& line) {
+  std::vector<std::string> cells(1);
+  bool quoted = false;
+  for (const char c : line) {
+    if (c == '"')
+      quoted = !quoted;
+    else if (c == ',' && !quoted)
+      cells.emplace_back();
+    else if (c != '\r')
+      cells.back() += c;
+  }
+  return cells;
+}
+
 std::size_t lines(const std::string& text) {
   return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
 }
@@ -64,7 +81,9 @@ TEST_CASE("a model whose sizes are all known gives a table and says nothing else
   const Outcome result = workshop().run("fixed.onnx");
   CHECK(result.code == 0);
   CHECK(result.err.empty());
-  CHECK(result.out.find("6,912") != std::string::npos);  // MACs: 4·8·8·3·3·3
+  CHECK(result.out.find("6.91 k multiply-accumulates") != std::string::npos);  // 4·8·8·3·3·3 = 6,912
+  CHECK(lines(result.out) <= 12);
+  CHECK(workshop().run("fixed.onnx --by node").out.find("6,912") != std::string::npos);
 }
 
 TEST_CASE("free dims are said once on stderr, and every format keeps stdout for itself") {
@@ -275,7 +294,7 @@ TEST_CASE("an output that cannot be written is exit 1") {
 TEST_CASE("what is piped is as wide as it takes") {
   CHECK(workshop().run("fixed.onnx").out == workshop().run("fixed.onnx | cat").out);
   setenv("COLUMNS", "40", 1);
-  CHECK(workshop().run("fixed.onnx").out.find("written") != std::string::npos);
+  CHECK(workshop().run("fixed.onnx --by node").out.find("written") != std::string::npos);
   unsetenv("COLUMNS");
 }
 
@@ -337,7 +356,122 @@ TEST_CASE("time bounds: nodes sum to the total, fused or not") {
     CHECK(sum == doctest::Approx(report["roofline"]["seconds"].get<double>()));
     CHECK(bytes == doctest::Approx(report["totals"]["bytes"].get<double>()));
   }
-  CHECK(workshop().run("net.onnx --device h200").out.find("time ≥") != std::string::npos);
+  CHECK(workshop().run("net.onnx --device h200 --by node").out.find("time ≥") != std::string::npos);
+}
+
+TEST_CASE("with a device the answer says whether the model fits, how fast it can be and what would be faster") {
+  const Outcome result = workshop().run("net.onnx --batch 64 --device h200");
+  CHECK(result.code == 0);
+  CHECK(lines(result.out) <= 20);
+  for (const char* text : {"\nfits      yes", "largest batch", "\ntime ", "items/s", "\nfaster ", "--precision float16",
+                           "--traffic fused", "\nheaviest "})
+    CHECK_MESSAGE(result.out.find(text) != std::string::npos, text, "\n", result.out);
+}
+
+TEST_CASE("what does not fit a device is said, and --max-memory device makes it an error") {
+  const json fits = json::parse(workshop().run("net.onnx --device rtx-3090 --format json").out)["fit"];
+  CHECK(fits["fits"] == true);
+  const std::int64_t largest = fits["largest_batch"];
+  CHECK(largest > 1);
+  const auto at = [&](std::int64_t batch, const std::string& more) {
+    return workshop().run("net.onnx --device rtx-3090 --batch " + std::to_string(batch) + more);
+  };
+  CHECK(json::parse(at(largest, " --format json").out)["fit"]["fits"] == true);
+  CHECK(json::parse(at(largest + 1, " --format json").out)["fit"]["fits"] == false);
+  CHECK(at(largest + 1, "").out.find("does not fit") != std::string::npos);
+  CHECK(at(largest + 1, "").code == 0);
+  CHECK(at(largest, " --max-memory device").code == 0);
+  CHECK(at(largest + 1, " --max-memory device").code == 3);
+}
+
+TEST_CASE("CSV under fusion is kernels, and on a device it carries the bound of each") {
+  const auto header = [](const std::string& arguments) {
+    const std::string text = workshop().run("net.onnx --batch 2 --format csv " + arguments).out;
+    return text.substr(0, text.find('\r'));
+  };
+  const std::string bound = ",seconds,compute_seconds,memory_seconds,bound,share,headroom";
+  CHECK(header("--device h200").ends_with(",precision,mark,problem" + bound));
+  CHECK(header("--traffic fused").starts_with("index,kernel,ops,nodes,macs,"));
+  CHECK(header("--traffic fused --device h200").ends_with(",saved_bytes,rule" + bound));
+  CHECK(header("--traffic fused --by node").starts_with("index,name,"));
+  CHECK(lines(workshop().run("net.onnx --traffic fused --format csv").out) > 1);
+}
+
+TEST_CASE("several devices or precisions are a table of one row each") {
+  const json devices = json::parse(
+      workshop().run("net.onnx --batch 8 --device h200,rtx-3090 --price-per-hour h200=3.6 --format json").out);
+  REQUIRE(devices["variants"].size() == 2);
+  const json& h200 = devices["variants"][0];
+  CHECK(h200["device"] == "h200");
+  CHECK(h200["price_per_million"].get<double>() ==
+        doctest::Approx(3.6 / 3600 * 1e6 / h200["items_per_second"].get<double>()));
+  CHECK_FALSE(devices["variants"][1].contains("price_per_million"));
+  const json alone = json::parse(workshop().run("net.onnx --batch 8 --device rtx-3090 --format json").out);
+  CHECK(devices["variants"][1]["seconds"] == alone["roofline"]["seconds"]);
+  CHECK(devices["variants"][1]["total_bytes"] == alone["fit"]["total_bytes"]);
+
+  const json what_if = json::parse(workshop().run("net.onnx --device h200 --what-if fp32,fp16,int8 --format json").out);
+  REQUIRE(what_if["variants"].size() == 6);
+  const json half =
+      json::parse(workshop().run("net.onnx --device h200 --precision fp16 --traffic fused --format json").out);
+  CHECK(what_if["variants"][3]["precision"] == "float16");
+  CHECK(what_if["variants"][3]["traffic"] == "fused");
+  CHECK(what_if["variants"][3]["seconds"] == half["roofline"]["seconds"]);
+  CHECK(workshop().run("net.onnx --device h200 --what-if fp32,fp16").out.find("moves the time most") !=
+        std::string::npos);
+}
+
+// Every sum is the same wherever it is printed, and no row moves or computes more than the device can.
+TEST_CASE("outputs agree on every sum, and rows keep to the roofs, whatever is asked for") {
+  for (const char* device : {"h200", "orin-agx", "rtx-3090"}) {
+    const DeviceSpec spec = documents::device(device);
+    for (const char* precision : {"", " --precision fp32", " --precision fp16", " --precision int8"})
+      for (const char* traffic : {"unfused", "fused", "resident"}) {
+        const std::string arguments =
+            "net.onnx --batch 4 --traffic " + std::string(traffic) + precision + " --device " + device;
+        CAPTURE(arguments);
+        const json report = json::parse(workshop().run(arguments + " --format json").out);
+        const json& totals = report["totals"];
+        const double bandwidth = *spec.level("dram")->bytes_per_second.value;
+        double seconds = 0, bytes = 0;
+        for (const json& node : report["roofline"]["nodes"]) {
+          seconds += node["seconds"].get<double>();
+          bytes += node["bytes"].get<double>();
+          CHECK(node["bytes"].get<double>() <= bandwidth * node["seconds"].get<double>() * (1 + 1e-9));
+        }
+        CHECK(seconds == doctest::Approx(report["roofline"]["seconds"].get<double>()));
+        CHECK(bytes == doctest::Approx(totals["bytes"].get<double>()));
+        const bool is_unfused = std::string(traffic) == "unfused";
+        double rows = 0, fused = 0;
+        for (const json& node : report["nodes"]) rows += node["bytes"].get<double>();
+        for (const json& group : report.value("traffic", json::object()).value("groups", json::array()))
+          fused += group["bytes"].get<double>();
+        if (is_unfused) CHECK(rows == totals["bytes"].get<double>());
+        if (!is_unfused && std::string(traffic) == "fused") CHECK(fused == totals["bytes"].get<double>());
+        CHECK(report["fit"]["weight_bytes"] == totals["param_bytes"]);
+        CHECK(report["fit"]["total_bytes"].get<double>() ==
+              totals["param_bytes"].get<double>() + totals["activation_peak_bytes"].get<double>());
+        // The CSV's columns and the table's last lines add up to the same.
+        double csv = 0;
+        std::istringstream lines_of(workshop().run(arguments + " --by node --format csv").out);
+        std::string line;
+        std::getline(lines_of, line);
+        const auto columns = split_csv(line);
+        const auto column = [&](const char* name) {
+          return static_cast<std::size_t>(std::find(columns.begin(), columns.end(), name) - columns.begin());
+        };
+        double csv_seconds = 0;
+        while (std::getline(lines_of, line)) {
+          const auto cells = split_csv(line);
+          csv += std::stod(cells.at(column("bytes")));
+          csv_seconds += std::stod(cells.at(column("seconds")));
+        }
+        CHECK(csv == rows);
+        CHECK(csv_seconds == doctest::Approx(seconds));
+        const std::string table = workshop().run(arguments + " --by node").out;
+        CHECK(table.find(base::grouped(Int{totals["bytes"].get<std::int64_t>()})) != std::string::npos);
+      }
+  }
 }
 
 TEST_CASE("a prediction stands beside the bound, with its interval and calibration") {

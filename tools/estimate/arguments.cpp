@@ -18,6 +18,7 @@ namespace pagoda::tools {
 namespace {
 
 constexpr const char* kCalibration = "rtx-3090-amp-nchw";  // of --predict
+constexpr const char* kOfDevice = "device";                // as --max-memory
 constexpr const char* kTool = "onnx-estimate " PAGODA_VERSION;
 
 std::int64_t size_of(std::string_view text, const std::string& whole) {
@@ -116,9 +117,18 @@ void add_models(CLI::App& app, Arguments& arguments) {
                  "intermediates of a kernel stay on the chip; resident: tensors stay in the device's L2 while they fit")
       ->check(one_of({"unfused", "fused", "resident"}))
       ->type_name("MODEL");
-  app.add_option("--device", arguments.device,
-                 "Time bounds on a device: an id of --list-devices, ID:MODE, or a device or ceilings file")
-      ->type_name("NAME|FILE");
+  app.add_option(
+         "--device", arguments.device,
+         "Time and memory on a device: an id of --list-devices, ID:MODE, or a device or ceilings file; several, "
+         "with commas, are a table of one row each")
+      ->type_name("NAME|FILE[,…]");
+  app.add_option("--what-if", arguments.what_if,
+                 "With --device: one row each for these precisions, with and without fusion: fp32,tf32,fp16,int8")
+      ->type_name("P[,P]...");
+  app.add_option("--price-per-hour", arguments.prices,
+                 "Of a device, for the price of a million items or tokens; repeatable")
+      ->allow_extra_args(false)
+      ->type_name("DEVICE=X");
   app.add_option("--precision", arguments.precision,
                  "Do the floats in this format, in work and memory alike; fp8, int8, int4: the operands of products, "
                  "all else in fp16")
@@ -162,7 +172,7 @@ void add_studies(CLI::App& app, Arguments& arguments) {
   limit("--max-flops", arguments.max_flops, "Exit 3 unless FLOPs are known to stay within", "10GFLOP");
   limit("--max-bytes", arguments.max_bytes, "... and bytes moved", "500MB");
   limit("--max-params", arguments.max_params, "... and parameters", "25M");
-  limit("--max-memory", arguments.max_memory, "... and weights with the activation peak", "8GiB");
+  limit("--max-memory", arguments.max_memory, "... and weights with the activation peak; device: the device's", "8GiB");
   limit("--max-seconds", arguments.max_seconds, "... and the time bound on --device", "5ms");
   app.add_flag("--strict", arguments.strict, "Exit 3 when some node is not modelled");
 }
@@ -219,7 +229,7 @@ std::vector<Budget> budgets(const Arguments& arguments) {
                                                              {BudgetKind::Seconds, arguments.max_seconds}};
   std::vector<Budget> budgets;
   for (const auto& [kind, text] : given) {
-    if (text.empty()) continue;
+    if (text.empty() || text == kOfDevice) continue;  // request_of() knows the device's
     try {
       budgets.push_back(parse_budget(kind, text));
     } catch (const Error& error) {
@@ -227,6 +237,34 @@ std::vector<Budget> budgets(const Arguments& arguments) {
     }
   }
   return budgets;
+}
+
+std::vector<std::string> split_list(const std::string& text) {
+  std::vector<std::string> items;
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::size_t comma = rest.find(',');
+    if (comma != 0) items.emplace_back(rest.substr(0, comma));
+    rest.remove_prefix(comma == std::string_view::npos ? rest.size() : comma + 1);
+  }
+  return items;
+}
+
+double price_of(std::string_view text, const std::string& whole) {
+  double price = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), price);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size() || !(price >= 0))
+    throw UsageError("--price-per-hour: '" + std::string(text) + "' in '" + whole +
+                     "' is no price; expected an amount of at least 0, such as h200=3.50");
+  return price;
+}
+
+Budget memory_of(const DeviceSpec& device) {
+  const MemoryLevel* dram = device.level("dram");
+  if (dram == nullptr || !dram->capacity_bytes.known())
+    throw Error("--max-memory device: the memory of " + device.id + " is not known; give an amount, such as 8GiB");
+  return {.kind = BudgetKind::Memory,
+          .limit = static_cast<Int>(*dram->capacity_bytes.value),
+          .text = "the memory of " + device.id};
 }
 
 Calibration calibration_of(const std::string& name) {
@@ -292,7 +330,20 @@ documents::EstimateRequest request_of(const Arguments& arguments) {
     request.phase = {.phase = *phase(arguments.phase), .tokens = arguments.tokens, .past = arguments.past.value_or(0)};
   request.count = *convention(arguments.count);
   request.traffic = *traffic_model(arguments.traffic);
-  if (!arguments.device.empty()) request.device = documents::find_device(arguments.device);
+  std::vector<DeviceSpec> devices;
+  for (const std::string& name : split_list(arguments.device)) devices.push_back(documents::find_device(name));
+  if (devices.size() > 1)
+    request.other_devices = std::move(devices);
+  else if (!devices.empty())
+    request.device = std::move(devices.front());
+  for (const std::string& text : split_list(arguments.what_if)) request.other_precisions.push_back(*precision(text));
+  if (!arguments.what_if.empty() && arguments.traffic == "unfused" && !arguments.training)
+    request.other_traffic = {TrafficModel::Unfused, TrafficModel::Fused};
+  for (const std::string& text : arguments.prices) {
+    const Assignment price = split(text, "DEVICE=X");
+    assign(request.price_per_hour, documents::find_device(price.name).id, price_of(price.value, text),
+           "--price-per-hour");
+  }
   if (!arguments.precision.empty()) request.precision = precision(arguments.precision);
   if (arguments.predict) request.calibration = calibration_of(arguments.calibration);
   if (arguments.memory || !arguments.timeline.empty() || format_of(arguments) == "html")
@@ -303,6 +354,9 @@ documents::EstimateRequest request_of(const Arguments& arguments) {
                         .recompute = *recompute(arguments.recompute)};
   request.sweep = sweep_axes(arguments);
   request.budgets = budgets(arguments);
+  if (arguments.max_memory == kOfDevice) request.budgets.push_back(memory_of(*request.device));
+  request.advice = format_of(arguments) != "csv" && arguments.sweeps.empty() && arguments.compare.empty() &&
+                   arguments.profile_structure.empty();
   request.by_type = arguments.by == "type";
   request.formulas = arguments.symbolic;
   request.row_formulas = arguments.symbolic && (!arguments.by.empty() || format_of(arguments) == "csv");
@@ -313,7 +367,9 @@ documents::EstimateRequest request_of(const Arguments& arguments) {
 present::ReportOptions report_options(const Arguments& arguments) {
   using present::Rows;
   const bool is_fused = arguments.traffic != "unfused";
-  return {.rows = arguments.by == "type"                                          ? Rows::Type
+  const bool has_rows = !arguments.by.empty() || arguments.top > 0 || format_of(arguments) == "csv";
+  return {.rows = !has_rows                                                       ? Rows::None
+                  : arguments.by == "type"                                        ? Rows::Type
                   : arguments.by == "group" || (arguments.by.empty() && is_fused) ? Rows::Group
                                                                                   : Rows::Node,
           .top = static_cast<std::size_t>(arguments.top),
@@ -332,6 +388,31 @@ Model load(const Arguments& arguments, const std::string& path) {
   return model;
 }
 
+namespace {
+
+// A table with a row for each device or precision shows nothing else.
+void check_alternatives(const Arguments& arguments, bool has_devices) {
+  const std::string what = has_devices ? "--device with several" : "--what-if";
+  const std::pair<bool, const char*> other[] = {
+      {!arguments.compare.empty(), "--compare"},
+      {!arguments.sweeps.empty(), "--sweep"},
+      {!arguments.profile_structure.empty(), "--profile-structure"},
+      {arguments.predict, "--predict"},
+      {!arguments.by.empty(), "--by"},
+      {arguments.top > 0, "--top"},
+      {arguments.symbolic, "--symbolic"},
+      {has_devices && arguments.max_memory == kOfDevice, "--max-memory device"},
+      {has_devices && !arguments.max_seconds.empty(), "--max-seconds"},
+      {!arguments.what_if.empty() && !arguments.precision.empty(), "--precision"},
+      {is_chart(format_of(arguments)), "a chart"},
+      {format_of(arguments) == "csv", "--format csv; take json"},
+  };
+  for (const auto& [is_given, name] : other)
+    if (is_given) throw UsageError(what + " is a table of its own; it does not go with " + name);
+}
+
+}  // namespace
+
 void check(const Arguments& arguments) {
   if (arguments.model.empty()) throw UsageError("MODEL is missing");
   sizes_of(arguments), input_flags(arguments), sweep_axes(arguments), budgets(arguments);
@@ -340,6 +421,14 @@ void check(const Arguments& arguments) {
   };
   const bool has_device = !arguments.device.empty();
   needs(arguments.traffic == "resident", "--traffic resident", "--device, whose cache it fills", has_device);
+  const std::vector<std::string> devices = split_list(arguments.device);
+  needs(!arguments.what_if.empty(), "--what-if", "--device", has_device);
+  needs(!arguments.prices.empty(), "--price-per-hour", "--device or --what-if",
+        has_device && (devices.size() > 1 || !arguments.what_if.empty()));
+  needs(arguments.max_memory == kOfDevice, "--max-memory device", "--device", has_device);
+  for (const std::string& name : split_list(arguments.what_if))
+    if (!precision(name)) throw UsageError("--what-if " + name + " is none of " + precision_names());
+  if (devices.size() > 1 || !arguments.what_if.empty()) check_alternatives(arguments, devices.size() > 1);
   needs(arguments.predict, "--predict", "--device", has_device);
   needs(!arguments.calibration.empty(), "--calibration", "--predict", arguments.predict);
   needs(!arguments.max_seconds.empty(), "--max-seconds", "--device", has_device);

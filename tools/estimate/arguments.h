@@ -14,11 +14,11 @@ namespace pagoda::tools {
 
 struct Arguments {
   std::string model, format, output, by, compare, device, precision, phase, profile_structure, timeline;
-  std::string calibration;
+  std::string calibration, what_if;
   std::string count = "flops", traffic = "unfused";
   std::string max_flops, max_bytes, max_params, max_memory, max_seconds;
   std::string optimizer = "sgd", recompute = "none";
-  std::vector<std::string> dims, inputs, sweeps, frozen;
+  std::vector<std::string> dims, inputs, sweeps, frozen, prices;
   std::int64_t batch = 0, top = 0;
   std::optional<std::int64_t> past, tokens;
   bool predict = false, symbolic = false, strict = false, memory = false, in_place = false, training = false,

@@ -331,6 +331,7 @@ EstimateTraining training_part(const Training& training, const EstimateRequest& 
 EstimateSweep sweep_part(Sweep sweep, std::vector<std::string> symbols) {
   EstimateSweep part{.dims = {},
                      .symbols = std::move(symbols),
+                     .device_bytes = {},
                      .traffic = sweep.traffic,
                      .ridge = sweep.ridge,
                      .points = std::move(sweep.points)};
@@ -474,7 +475,13 @@ EstimateDocument describe(const Model& model, const EstimateRequest& request, Fi
     estimate.training = training_part(*findings.training, request);
     estimate.training->time = findings.step_time;
   }
-  if (findings.sweep) estimate.sweep = sweep_part(std::move(*findings.sweep), std::move(findings.swept_symbols));
+  estimate.fit = findings.fit;
+  estimate.advice = std::move(findings.advice);
+  estimate.variants = std::move(findings.variants);
+  if (findings.sweep) {
+    estimate.sweep = sweep_part(std::move(*findings.sweep), std::move(findings.swept_symbols));
+    if (request.device) estimate.sweep->device_bytes = memory_of(*request.device);
+  }
   if (!request.budgets.empty()) estimate.budgets = budgets_part(findings.budgets);
 
   estimate.nodes.reserve(analysis.nodes.size());

@@ -328,6 +328,30 @@ void roofline(A& a, typename A::template Ref<EstimateRoofline> x) {
 }
 
 template <typename A>
+void fit(A& a, typename A::template Ref<EstimateFit> x) {
+  for (const auto& [name, member] : kEstimateFit) a(name, x.*member);
+  a("fits", x.fits);
+  a("largest_batch", x.largest_batch);
+  a("longest_context", x.longest_context);
+}
+
+template <typename A>
+void variant(A& a, typename A::template Ref<EstimateVariant> x) {
+  a("device", x.device);
+  a("precision", x.precision);
+  a("traffic", x.traffic);
+  a("total_bytes", x.total_bytes);
+  a("device_bytes", x.device_bytes);
+  a("fits", x.fits);
+  a("seconds", x.seconds);
+  a("floor_seconds", x.floor_seconds);
+  a("at_least", x.at_least);
+  a("bound", x.bound);
+  a("items_per_second", x.items_per_second);
+  a.maybe("price_per_million", x.price_per_million);
+}
+
+template <typename A>
 void work(A& a, const char* key, typename A::template Ref<EstimateWork> x, bool has_flops) {
   a.object(key, Layout::Line, [&](A& inner) {
     inner("macs", x.macs);
@@ -387,6 +411,7 @@ template <typename A>
 void sweep_of(A& a, typename A::template Ref<EstimateSweep> x) {
   a("dims", x.dims);
   a("symbols", x.symbols);
+  a.maybe("device_bytes", x.device_bytes);
   a("traffic", x.traffic);
   part(a, "ridge", Layout::Line, x.ridge, [&](A& inner, auto& ridge) {
     std::string dim = x.dims.empty() ? "" : x.dims[0];
@@ -441,6 +466,15 @@ void document(A& a, Doc& x, const Rows& rows) {
   part(a, "phase", Layout::Line, x.phase, phase_of<A>);
   part(a, "traffic", Layout::Block, x.traffic, traffic<A>);
   part(a, "roofline", Layout::Block, x.roofline, roofline<A>);
+  part(a, "fit", Layout::Line, x.fit, fit<A>);
+  if (A::kReads || !x.advice.empty())
+    a.list("advice", x.advice, [](A& inner, auto& each) {
+      inner("change", each.change);
+      inner("seconds", each.seconds);
+      inner("gain", each.gain);
+    });
+  if (A::kReads || !x.variants.empty())
+    a.list("variants", x.variants, [](A& inner, auto& each) { variant(inner, each); });
   part(a, "training", Layout::Block, x.training, training<A>);
   part(a, "sweep", Layout::Block, x.sweep, sweep_of<A>);
   if constexpr (A::kReads) {

@@ -14,22 +14,6 @@ bool is_swept(const EstimateRequest& request, std::string_view dim) {
                      [&](const SweepAxis& axis) { return axis.dim == dim; });
 }
 
-struct Sized {
-  Analysis analysis;
-  std::optional<PhaseSizes> phase;
-};
-
-Sized sized(const Model& model, const EstimateRequest& request) {
-  AnalyzeOptions sizes = sweep_options(request.sizes, request.sweep);
-  sizes.precision = request.precision;
-  Analysis analysis = analyze(model, sizes);
-  if (!request.phase) return {std::move(analysis), std::nullopt};
-  PhaseOptions options = *request.phase;
-  if (is_swept(request, "past")) options.past = std::nullopt;
-  PhaseSizes phase = phase_sizes(model, analysis, options);
-  return {in_phase(analysis, phase), std::move(phase)};
-}
-
 // "past" and "tokens" stand for the dims that hold them.
 std::vector<SweepAxis> axes_of(const EstimateRequest& request, const std::optional<PhaseSizes>& sizes) {
   std::vector<SweepAxis> axes = request.sweep;
@@ -38,15 +22,6 @@ std::vector<SweepAxis> axes_of(const EstimateRequest& request, const std::option
     if (sizes && axis.dim == "tokens" && !sizes->token_dim.empty()) axis.dim = sizes->token_dim;
   }
   return axes;
-}
-
-// The cache next to memory that the whole device shares.
-std::int64_t cache_bytes(const DeviceSpec& device) {
-  for (const MemoryLevel& level : device.levels)
-    if (level.level != "dram" && !level.per_unit && level.capacity_bytes.known())
-      return static_cast<std::int64_t>(*level.capacity_bytes.value);
-  throw Error("--traffic resident: the capacity of a cache that all of " + device.id +
-              " shares is not known; give a device file that states it");
 }
 
 // Warnings stand before what the analysis found, so that no number of those hides them.
@@ -75,8 +50,8 @@ std::optional<EstimatePrediction> predicted(const Model& model, const EstimateRe
   // What a calibration knows is how a framework lowers the file as it is, autocast included.
   EstimateRequest as_filed = request;
   as_filed.precision = std::nullopt;
-  const Prediction time = predict(model, request.precision ? analysis_of(model, as_filed) : findings.analysis,
-                                  *request.device, fitted);
+  const Prediction time =
+      predict(model, request.precision ? analysis_of(model, as_filed) : findings.analysis, *request.device, fitted);
   if (!time.problem.empty()) warn(findings.analysis, "prediction: " + time.problem);
   if (!time.seconds) return std::nullopt;
   if (*time.seconds < findings.bound->totals.seconds && !request.precision)
@@ -133,6 +108,25 @@ Analysis add_training(const Model& model, const EstimateRequest& request, const 
 
 }  // namespace
 
+std::int64_t cache_bytes(const DeviceSpec& device) {
+  for (const MemoryLevel& level : device.levels)
+    if (level.level != "dram" && !level.per_unit && level.capacity_bytes.known())
+      return static_cast<std::int64_t>(*level.capacity_bytes.value);
+  throw Error("--traffic resident: the capacity of a cache that all of " + device.id +
+              " shares is not known; give a device file that states it");
+}
+
+Sized sized(const Model& model, const EstimateRequest& request) {
+  AnalyzeOptions sizes = sweep_options(request.sizes, request.sweep);
+  sizes.precision = request.precision;
+  Analysis analysis = analyze(model, sizes);
+  if (!request.phase) return {std::move(analysis), std::nullopt};
+  PhaseOptions options = *request.phase;
+  if (is_swept(request, "past")) options.past = std::nullopt;
+  PhaseSizes phase = phase_sizes(model, analysis, options);
+  return {in_phase(analysis, phase), std::move(phase)};
+}
+
 Analysis analysis_of(const Model& model, const EstimateRequest& request) { return sized(model, request).analysis; }
 
 EstimateDocument make_estimate(const Model& model, const EstimateRequest& request) {
@@ -161,6 +155,11 @@ EstimateDocument make_estimate(const Model& model, const EstimateRequest& reques
   }
   const Analysis step = request.training ? add_training(model, request, bound_options, findings) : Analysis();
   const Analysis& rows = request.training ? step : analysis;
+  if (request.device && axes.empty()) {
+    findings.fit = fit_of(model, request, findings);
+    if (request.advice && !request.training) findings.advice = advice_of(model, request, findings);
+  }
+  findings.variants = variants_of(model, request);
   if (!axes.empty()) {
     SweepOptions options{.count = request.count,
                          .traffic = request.traffic,

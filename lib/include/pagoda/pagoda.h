@@ -31,6 +31,7 @@
 #include "pagoda/core/diagnostic.h"
 #include "pagoda/core/dim.h"
 #include "pagoda/core/energy.h"
+#include "pagoda/core/fit.h"
 #include "pagoda/core/graph.h"
 #include "pagoda/core/memory.h"
 #include "pagoda/core/model.h"

@@ -19,6 +19,8 @@ using report::Count;
 using report::EstimateCounts;
 using Layout = base::JsonWriter::Layout;
 
+constexpr std::size_t kShown = 10;  // nodes of the largest change, unless it is asked for more
+
 // The counters that a comparison shows, of nodes and of totals.
 constexpr std::pair<std::string_view, Count EstimateCounts::*> kCompared[] = {
     {"macs", &EstimateCounts::macs},
@@ -96,12 +98,31 @@ base::Grid totals_grid(const EstimateDocument& before, const EstimateDocument& a
   for (const auto& [name, counter] : kCompared) {
     const std::string_view unit = name.find("bytes") != std::string_view::npos ? "B" : "";
     const Count &a = before.totals.counts.*counter, &b = after.totals.counts.*counter;
-    grid.rows.push_back({std::string(name), a ? base::si(*a, unit) : "?", b ? base::si(*b, unit) : "?",
+    std::string label(name);
+    std::replace(label.begin(), label.end(), '_', ' ');
+    grid.rows.push_back({label, a ? base::si(*a, unit) : "?", b ? base::si(*b, unit) : "?",
                          signed_si(difference(a, b), unit), ratio_text(a, b)});
   }
   const Count &a = before.totals.activation_peak_bytes, &b = after.totals.activation_peak_bytes;
-  grid.rows.push_back({"activation_peak_bytes", a ? base::si(*a, "B") : "?", b ? base::si(*b, "B") : "?",
+  grid.rows.push_back({"activation peak", a ? base::si(*a, "B") : "?", b ? base::si(*b, "B") : "?",
                        signed_si(difference(a, b), "B"), ratio_text(a, b)});
+  const auto add = [&](const char* what, std::optional<double> x, std::optional<double> y) {
+    if (!x || !y) return;
+    grid.rows.push_back({what, base::si_seconds(*x), base::si_seconds(*y),
+                         (*y >= *x ? "+" : "-") + base::si_seconds(std::abs(*y - *x)),
+                         *x > 0 ? base::rounded(*y / *x) + "×" : ""});
+  };
+  if (before.roofline && after.roofline) {
+    const RooflineTotals &x = before.roofline->totals, &y = after.roofline->totals;
+    add("time ≥", x.seconds, y.seconds);
+    add("eager ≥", x.eager_seconds, y.eager_seconds);
+    add("whatever is fused ≥", x.floor_seconds, y.floor_seconds);
+  }
+  if (before.fit && after.fit) {
+    const Count &x = before.fit->total_bytes, &y = after.fit->total_bytes;
+    grid.rows.push_back({"memory of a run", report::cell(x, "B"), report::cell(y, "B"),
+                         signed_si(difference(x, y), "B"), ratio_text(x, y)});
+  }
   return grid;
 }
 
@@ -235,7 +256,7 @@ std::string comparison_report(Format format, const EstimateDocument& before, con
   const std::vector<Pair> pairs = pairs_of(comparison, before, after);
   if (format == Format::Json) return json_text(before, after, comparison, pairs);
   if (format == Format::Csv) return csv_text(pairs);
-  const base::Grid totals = totals_grid(before, after), nodes = nodes_grid(changed(pairs, options.top));
+  const base::Grid totals = totals_grid(before, after), nodes = nodes_grid(changed(pairs, options.top == 0 ? kShown : options.top));
   const std::string from = report::title(before), to = report::title(after);
   if (format == Format::Markdown)
     return "# " + report::code(from) + " → " + report::code(to) + "\n\n" + summary(comparison, pairs) + "\n\n" +

@@ -7,6 +7,18 @@ namespace pagoda::present {
 namespace {
 
 using base::CsvLine;
+using documents::EstimateDocument;
+
+constexpr std::initializer_list<const char*> kBoundColumns = {"seconds", "compute_seconds", "memory_seconds",
+                                                              "bound",   "share",           "headroom"};
+
+void add_bound(CsvLine& line, const RowBound* bound) {
+  const bool is_known = bound != nullptr && bound->bound != Bound::Unknown;
+  const auto known = [&](double RowBound::*member) { return is_known ? std::optional(bound->*member) : std::nullopt; };
+  line.add(known(&RowBound::seconds)).add(known(&RowBound::compute_seconds)).add(known(&RowBound::memory_seconds));
+  line.add(bound == nullptr ? std::string() : std::string(to_string(bound->bound))).add(known(&RowBound::share));
+  line.add(is_known ? bound->headroom : std::nullopt);
+}
 
 void add_counters(CsvLine& line, const report::EstimateCounts& counters) {
   for (const auto& [name, member] : documents::kEstimateCounts) line.add(counters.*member);
@@ -26,7 +38,8 @@ void add_formula_header(base::CsvLine& line) {
   for (const char* name : {"macs_formula", "flops_formula", "bytes_formula"}) line.add(std::string_view(name));
 }
 
-std::string node_line(const report::EstimateNode& node, const ReportOptions& options) {
+std::string node_line(const EstimateDocument& estimate, const report::EstimateNode& node,
+                      const ReportOptions& options) {
   std::string inputs, outputs;
   for (std::size_t i = 0; i < node.inputs.size(); ++i) inputs += (i == 0 ? "" : ";") + node.inputs[i];
   for (const OutputInfo& output : node.outputs)
@@ -37,15 +50,31 @@ std::string node_line(const report::EstimateNode& node, const ReportOptions& opt
   add_counters(line, node.counts);
   line.add(node.precision == ElementType::Undefined ? std::string() : std::string(to_string(node.precision)));
   line.add(std::string(to_string(node.mark))).name(node.problem);
+  if (estimate.roofline) add_bound(line, estimate.bound_of(node));
   if (options.row_formulas) add_formulas(line, node.symbolic.value_or(report::EstimateFormulas{}));
   return std::move(line).end();
 }
 
-std::string type_line(const report::EstimateType& type, const ReportOptions& options) {
+std::string group_line(const EstimateDocument& estimate, const report::GroupRow& row, const ReportOptions& options) {
+  std::string nodes;
+  for (const std::size_t node : row.group->nodes)
+    nodes += (nodes.empty() ? "" : ";") + estimate.nodes[node].shown_name();
+  base::CsvLine line;
+  line.add(std::to_string(row.index)).name(row.name).name(row.ops).name(nodes);
+  add_counters(line, row.group->counts);
+  line.add(row.group->saved_bytes).add(std::string(to_string(row.group->rule)));
+  if (estimate.roofline) add_bound(line, row.bound);
+  if (options.row_formulas) add_formulas(line, row.group->symbolic.value_or(report::EstimateFormulas{}));
+  return std::move(line).end();
+}
+
+std::string type_line(const EstimateDocument& estimate, const report::EstimateType& type,
+                      const ReportOptions& options) {
   base::CsvLine line;
   line.name(type.op_type).name(type.domain);
   line.add(std::to_string(type.nodes)).add(std::to_string(type.unmodelled_nodes));
   add_counters(line, type.counts);
+  if (estimate.roofline) line.add(type.seconds);
   if (options.row_formulas) add_formulas(line, type.symbolic.value_or(report::EstimateFormulas{}));
   return std::move(line).end();
 }
@@ -53,21 +82,38 @@ std::string type_line(const report::EstimateType& type, const ReportOptions& opt
 }  // namespace
 
 std::string csv_report(const documents::EstimateDocument& estimate, const ReportOptions& options) {
-  const report::Data data = report::collect(estimate, options);
+  ReportOptions chosen = options;
+  if (chosen.rows == Rows::None) chosen.rows = Rows::Node;
+  const report::Data data = report::collect(estimate, chosen);
   base::CsvLine header;
-  if (options.rows == Rows::Type) {
-    for (const char* name : {"op_type", "domain", "nodes", "unmodelled_nodes"}) header.add(std::string_view(name));
-    add_counter_header(header);
-  } else {
-    for (const char* name : {"index", "name", "op_type", "domain", "scope", "inputs", "outputs"})
-      header.add(std::string_view(name));
-    add_counter_header(header);
-    for (const char* name : {"precision", "mark", "problem"}) header.add(std::string_view(name));
+  const auto add = [&](std::initializer_list<const char*> names) {
+    for (const char* name : names) header.add(std::string_view(name));
+  };
+  const bool is_timed = estimate.roofline.has_value();
+  switch (chosen.rows) {
+    case Rows::Type:
+      add({"op_type", "domain", "nodes", "unmodelled_nodes"});
+      add_counter_header(header);
+      if (is_timed) add({"seconds"});
+      break;
+    case Rows::Group:
+      add({"index", "kernel", "ops", "nodes"});
+      add_counter_header(header);
+      add({"saved_bytes", "rule"});
+      if (is_timed) add(kBoundColumns);
+      break;
+    case Rows::Node:
+    case Rows::None:
+      add({"index", "name", "op_type", "domain", "scope", "inputs", "outputs"});
+      add_counter_header(header);
+      add({"precision", "mark", "problem"});
+      if (is_timed) add(kBoundColumns);
   }
   if (options.row_formulas) add_formula_header(header);
   std::string text = std::move(header).end();
-  for (const report::EstimateNode* node : data.nodes) text += node_line(*node, options);
-  for (const report::EstimateType* type : data.types) text += type_line(*type, options);
+  for (const report::EstimateNode* node : data.nodes) text += node_line(estimate, *node, options);
+  for (const report::EstimateType* type : data.types) text += type_line(estimate, *type, options);
+  for (const report::GroupRow& group : data.groups) text += group_line(estimate, group, options);
   return text;
 }
 

@@ -180,6 +180,7 @@ base::Grid row_grid(const Data& data) {
     case Rows::Group:
       return group_grid(data);
     case Rows::Node:
+    case Rows::None:
       break;
   }
   return node_grid(data);
@@ -238,14 +239,6 @@ void add_throughput(base::Grid& grid, const EstimateDocument& estimate) {
                        is_bound ? "items of the batch of " + base::grouped(items) : "runs"});
 }
 
-std::string interval_text(const documents::EstimateRoofline& time) {
-  const documents::EstimatePrediction& predicted = *time.predicted;
-  if (!predicted.low || !predicted.high || !predicted.coverage)
-    return "no interval: no measured run on " + base::printable(time.device) + " or elsewhere judged the calibration";
-  return base::si_seconds(*predicted.low) + " … " + base::si_seconds(*predicted.high) + " for " +
-         base::rounded(100 * *predicted.coverage) + " % of models";
-}
-
 void add_time_rows(base::Grid& grid, const Data& data) {
   const documents::EstimateRoofline& time = *data.estimate.roofline;
   const RooflineTotals& totals = time.totals;
@@ -267,6 +260,16 @@ void add_time_rows(base::Grid& grid, const Data& data) {
 }
 
 }  // namespace
+
+base::Grid memory_grid(const documents::EstimateMemory& plan) {
+  base::Grid grid{.columns = {{.header = "memory plan"},
+                              {.header = "exact", .is_number = true},
+                              {.header = "", .is_number = true},
+                              {.header = ""}},
+                  .rows = {}};
+  add_memory_rows(grid, plan);
+  return grid;
+}
 
 base::Grid totals_grid(const Data& data) {
   base::Grid grid;

@@ -56,10 +56,18 @@ using report::markdown_table;
 std::string markdown_report(const documents::EstimateDocument& estimate, const ReportOptions& options) {
   const report::Data data = report::collect(estimate, options);
   std::string text = "# " + code(report::title(estimate)) + "\n\n" + code(report::subtitle(estimate)) + "\n\n";
-  base::Grid totals = report::totals_grid(data);
-  for (auto& row : totals.rows)
-    if (row[0] == "nodes" && estimate.totals.unmodelled_nodes > 0) row[3] = code(row[3]);
-  text += markdown_table(totals) + "\n" + markdown_table(report::row_grid(data));
+  if (!estimate.variants.empty()) {
+    text += markdown_table(report::variants_grid(estimate.variants)) + "\n" + report::decisive(estimate.variants);
+  } else if (options.rows == Rows::None) {
+    base::Grid answer = report::answer_grid(data);
+    for (auto& row : answer.rows) row[2] = code(row[2]);
+    text += markdown_table(answer);
+  } else {
+    base::Grid totals = report::totals_grid(data);
+    for (auto& row : totals.rows)
+      if (row[0] == "nodes" && estimate.totals.unmodelled_nodes > 0) row[3] = code(row[3]);
+    text += markdown_table(totals) + "\n" + markdown_table(report::row_grid(data));
+  }
   if (estimate.training)
     text += "\n" + markdown_table(report::training_grid(*estimate.training)) + "\n" +
             markdown_table(report::training_memory_grid(*estimate.training));

@@ -29,6 +29,7 @@ GroupRow group_row(const EstimateDocument& estimate, std::size_t id) {
     row.ops += (row.ops.empty() ? "" : "+") + node.qualified_op();
     if (main == nullptr || (macs(main) == 0 && macs(&node) != 0)) main = &node;
   }
+  row.main = main;
   if (main != nullptr) row.name = main->shown_name();
   return row;
 }
@@ -38,6 +39,8 @@ GroupRow group_row(const EstimateDocument& estimate, std::size_t id) {
 Data collect(const EstimateDocument& estimate, const ReportOptions& options) {
   Data data{.estimate = estimate, .options = options, .nodes = {}, .types = {}, .groups = {}};
   switch (options.rows) {
+    case Rows::None:
+      break;
     case Rows::Type:
       for (const EstimateType& type : *estimate.types) data.types.push_back(&type);
       if (options.top > 0 && data.types.size() > options.top) data.types.resize(options.top);  // heaviest first
@@ -86,6 +89,14 @@ std::string_view meaning(Convention count) {
       return "the published Pagoda rules";
   }
   return "";
+}
+
+std::string interval_text(const documents::EstimateRoofline& time) {
+  const documents::EstimatePrediction& predicted = *time.predicted;
+  if (!predicted.low || !predicted.high || !predicted.coverage)
+    return "no interval: no measured run on " + base::printable(time.device) + " or elsewhere judged the calibration";
+  return base::si_seconds(*predicted.low) + " … " + base::si_seconds(*predicted.high) + " for " +
+         base::rounded(100 * *predicted.coverage) + " % of models";
 }
 
 std::string cell(const Count& value, std::string_view unit) { return value ? base::si(*value, unit) : "?"; }

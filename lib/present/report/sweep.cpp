@@ -24,6 +24,7 @@ base::Grid sweep_grid(const EstimateDocument& estimate) {
     grid.columns.push_back({.header = header, .is_number = true});
   const bool has_items = !sweep.points.empty() && sweep.points.front().items.has_value();
   const std::string items = estimate.phase ? "tokens/s ≤" : "items/s ≤";
+  if (sweep.device_bytes) grid.columns.push_back({.header = "fits"});
   if (has_time(sweep)) {
     grid.columns.push_back({.header = "time ≥", .is_number = true});
     grid.columns.push_back({.header = "eager ≥", .is_number = true, .drop_order = 2});
@@ -39,6 +40,8 @@ base::Grid sweep_grid(const EstimateDocument& estimate) {
     row.push_back(cell(point.bytes, "B"));
     row.push_back(point.intensity ? base::rounded(*point.intensity) : "?");
     row.push_back(cell(point.memory_bytes, "B"));
+    if (sweep.device_bytes)
+      row.push_back(!point.memory_bytes ? "?" : *point.memory_bytes <= *sweep.device_bytes ? "yes" : "no");
     if (point.time) {
       const double seconds = point.time->seconds;
       row.push_back(base::si_seconds(seconds));

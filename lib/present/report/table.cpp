@@ -27,8 +27,16 @@ std::string formula_block(const Data& data) {
 std::string table_report(const documents::EstimateDocument& estimate, const ReportOptions& options) {
   const Data data = report::collect(estimate, options);
   std::string text = report::title(estimate) + "\n" + report::subtitle(estimate) + "\n\n";
-  text += base::aligned(report::row_grid(data), options.width) + "\n";
-  text += base::aligned(report::totals_grid(data), 0);
+  if (!estimate.variants.empty()) {
+    text += base::aligned(report::variants_grid(estimate.variants), options.width) + "\n" +
+            report::decisive(estimate.variants);
+  } else if (options.rows == Rows::None) {
+    text += report::answer(data);
+    if (estimate.memory) text += "\n" + base::aligned(report::memory_grid(*estimate.memory), 0);
+  } else {
+    text += base::aligned(report::row_grid(data), options.width) + "\n";
+    text += base::aligned(report::totals_grid(data), 0);
+  }
   if (estimate.training)
     text += "\n" + base::aligned(report::training_grid(*estimate.training), 0) + "\n" +
             base::aligned(report::training_memory_grid(*estimate.training), 0);

@@ -225,6 +225,41 @@ struct EstimateRoofline {
   std::vector<RowBound> groups;  // by index in EstimateTraffic::groups
 };
 
+// Memory on the device: what a run needs, and the largest sizes with which it still does. See core/fit.h.
+struct EstimateFit {
+  Count device_bytes;
+  Count weight_bytes, activation_bytes, cache_bytes, gradient_bytes, optimizer_bytes, total_bytes;
+  std::optional<bool> fits;              // empty: the device's memory, or a tensor's size, is not known
+  Count largest_batch, longest_context;  // empty: there is no such dim, or its size changes nothing
+};
+inline constexpr std::pair<const char*, Count EstimateFit::*> kEstimateFit[] = {
+    {"device_bytes", &EstimateFit::device_bytes},         {"weight_bytes", &EstimateFit::weight_bytes},
+    {"activation_bytes", &EstimateFit::activation_bytes}, {"cache_bytes", &EstimateFit::cache_bytes},
+    {"gradient_bytes", &EstimateFit::gradient_bytes},     {"optimizer_bytes", &EstimateFit::optimizer_bytes},
+    {"total_bytes", &EstimateFit::total_bytes},
+};
+
+// A change of the request that would shorten the least time of an item.
+struct EstimateAdvice {
+  std::string change;  // as onnx-estimate spells it: "--traffic fused"
+  double seconds = 0;  // the least time of a run then
+  double gain = 1;     // the time of an item now over that then
+};
+
+// The same model under another device, precision or traffic.
+struct EstimateVariant {
+  std::string device;
+  std::optional<Precision> precision;
+  TrafficModel traffic = TrafficModel::Unfused;
+  Count total_bytes, device_bytes;
+  std::optional<bool> fits;
+  std::optional<double> seconds, floor_seconds;  // empty: not a row is known
+  bool at_least = false;                         // the times are of a part
+  Bound bound = Bound::Unknown;                  // of the most time
+  std::optional<double> items_per_second;        // at most
+  std::optional<double> price_per_million;       // items or tokens, at least; where the hour has a price
+};
+
 // One part of a training step.
 struct EstimateWork {
   Count macs, arith, special, flops, bytes_read, bytes_written;
@@ -281,6 +316,7 @@ inline constexpr std::pair<const char*, Count EstimateTraining::*> kTrainingMemo
 struct EstimateSweep {
   std::vector<std::string> dims;
   std::vector<std::string> symbols;  // that stand for the dims in formulas
+  Count device_bytes;                // of memory; empty: not known, or no device
   TrafficModel traffic = TrafficModel::Unfused;
   std::optional<RidgeCrossing> ridge;
   std::vector<SweepPoint> points;  // sizes in the order of dims
@@ -311,6 +347,9 @@ struct EstimateDocument {
   std::optional<EstimatePhase> phase;
   std::optional<EstimateTraffic> traffic;
   std::optional<EstimateRoofline> roofline;
+  std::optional<EstimateFit> fit;
+  std::vector<EstimateAdvice> advice;  // the most gain first
+  std::vector<EstimateVariant> variants;
   std::optional<EstimateTraining> training;
   std::optional<EstimateSweep> sweep;
   std::optional<std::vector<EstimateBudget>> budgets;

@@ -8,6 +8,7 @@
 //   estimate.roofline->totals.seconds; // no run on that device is shorter
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,6 +32,13 @@ struct EstimateRequest {
   std::optional<TrainingOptions> training = std::nullopt;
   std::vector<SweepAxis> sweep = {};
   std::vector<Budget> budgets = {};
+  // Says what would shorten the time: looks at other traffic, precisions and batches of the device.
+  bool advice = false;
+  // Looks at every combination of these, for one row each; an empty list stands for what is asked for above.
+  std::vector<DeviceSpec> other_devices = {};
+  std::vector<Precision> other_precisions = {};
+  std::vector<TrafficModel> other_traffic = {};
+  std::map<std::string, double> price_per_hour = {};  // by device
   bool by_type = false;       // EstimateDocument::types, too
   bool formulas = false;      // totals as formulas, also where no dim is free
   bool row_formulas = false;  // and each row

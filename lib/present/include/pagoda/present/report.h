@@ -30,9 +30,10 @@
 namespace pagoda::present {
 
 enum class Rows : std::uint8_t {
+  None,   // the answer alone: work, memory, fit, time, what next, the heaviest kernels; CSV lists nodes
   Node,   // one row a node, in execution order
   Type,   // one row an operator, heaviest first; the estimate must have them
-  Group,  // one row a kernel of the estimate's traffic; CSV lists nodes
+  Group,  // one row a kernel of the estimate's traffic
 };
 
 struct ReportOptions {
@@ -58,7 +59,10 @@ std::string markdown_report(const documents::EstimateDocument& estimate, const R
 // where inputs are names and outputs are name:type[shape], joined by ';'. Texts from the file are printable(), and
 // those that begin with = + - @ get a ' in front, or spreadsheets would run them. Columns by type:
 //   op_type,domain,nodes,unmodelled_nodes,macs … intensity as above
-// With row_formulas, macs_formula,flops_formula,bytes_formula follow.
+// by kernel, whose nodes are joined by ';':
+//   index,kernel,ops,nodes,macs … intensity as above,saved_bytes,rule
+// On a device seconds,compute_seconds,memory_seconds,bound,share,headroom follow (by type seconds), and with
+// row_formulas macs_formula,flops_formula,bytes_formula.
 std::string csv_report(const documents::EstimateDocument& estimate, const ReportOptions& options = {});
 
 // The estimate's sweep, one row a point; of a training step param_bytes are all that is held throughout. JSON is the

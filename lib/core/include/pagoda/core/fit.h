@@ -1,0 +1,44 @@
+// Memory: what a run of a model needs on a device, and the largest size with which it still fits.
+//
+//   MemoryNeed need = memory_need(model, analysis);
+//   need.total();                                     // weights + activations + cache
+//   Analysis open = analyze(model, {.symbolic_batch = true});
+//   largest_size(model, open, axis_symbols(model, open, "batch"), 24'000'000'000);  // the largest batch in 24 GB
+//
+// Counted are the tensors of the model: weights, the activations alive at their peak (see plan_memory), the key-value
+// cache with the new tokens, and in training gradients, master weights and the optimizer's states. An engine's
+// workspace and its allocator come on top, so that what does not fit here fits nowhere.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pagoda/core/analysis.h"
+#include "pagoda/core/graph.h"
+#include "pagoda/core/train.h"
+
+#pragma GCC visibility push(default)
+namespace pagoda::inline core {
+
+// Bytes. The cache is none of the activations.
+struct MemoryNeed {
+  Int weights = 0, activations = 0, cache = 0, gradients = 0, optimizer = 0;
+  bool at_least = false;  // some tensor's size is not known
+
+  Int total() const { return weights + activations + cache + gradients + optimizer; }
+};
+
+// Free dims that `bindings` leave out are 1. With `training` of the step, whose activations are those of its peak.
+MemoryNeed memory_need(const Model& model, const Analysis& analysis, const Training* training = nullptr,
+                       const Bindings& bindings = {});
+
+// The largest size of the dims that `symbols` name, all alike, with which a run needs at most `bytes`; 0 where not even
+// 1 does. Empty where the need does not grow with them.
+std::optional<std::int64_t> largest_size(const Model& model, const Analysis& analysis,
+                                         const std::vector<std::string>& symbols, Int bytes,
+                                         const Training* training = nullptr);
+
+}  // namespace pagoda::inline core
+#pragma GCC visibility pop

@@ -1,0 +1,91 @@
+#include "pagoda/core/fit.h"
+
+#include <algorithm>
+
+#include "graph/index.h"
+#include "memory/kv_cache.h"
+#include "memory/schedule.h"
+#include "pagoda/base/error.h"
+#include "pagoda/core/memory.h"
+
+namespace pagoda::inline core {
+namespace {
+
+// The formulas of a need, made once for all sizes.
+class Need {
+ public:
+  Need(const Model& model, const Analysis& analysis, const Training* training)
+      : model_(model), analysis_(analysis), training_(training) {
+    for (const CachePair& pair : find_kv_cache(model, analysis).pairs)
+      if (const std::optional<Dim> bytes = bytes_of(analysis.types[index(pair.present)])) cache_ += *bytes;
+    peak_ = training == nullptr ? analysis.totals.activation_peak_bytes : training->memory.activation_peak_bytes;
+  }
+
+  MemoryNeed at(const Bindings& bindings) const {
+    MemoryNeed need;
+    need.at_least = analysis_.partial;
+    if (training_ == nullptr) {
+      need.weights = size_at(analysis_.totals.param_bytes, bindings);
+      need.cache = size_at(cache_, bindings);
+    } else {
+      const TrainingMemory& memory = training_->memory;
+      need.at_least = need.at_least || training_->partial;
+      need.weights = size_at(memory.weight_bytes, bindings);
+      need.gradients = size_at(memory.gradient_bytes, bindings);
+      need.optimizer = size_at(memory.master_weight_bytes + memory.optimizer_state_bytes, bindings);
+    }
+    // The peak holds the cache, which lives as long as the run.
+    need.activations = std::max<Int>(peak_at(bindings, need.at_least) - need.cache, 0);
+    return need;
+  }
+
+ private:
+  Int peak_at(const Bindings& bindings, bool& at_least) const {
+    if (peak_) return size_at(*peak_, bindings);
+    if (training_ != nullptr) {
+      at_least = true;
+      return 0;
+    }
+    const MemoryPlan plan = plan_memory(model_, analysis_, {.bindings = bindings, .reorder = false, .arena = false});
+    at_least = at_least || !plan.unsized.empty() || !plan.unsized_bodies.empty();
+    return plan.peak_bytes;
+  }
+
+  const Model& model_;
+  const Analysis& analysis_;
+  const Training* training_;
+  Dim cache_ = 0;
+  std::optional<Dim> peak_;
+};
+
+constexpr std::int64_t kLargest = std::int64_t{1} << 40;
+
+}  // namespace
+
+MemoryNeed memory_need(const Model& model, const Analysis& analysis, const Training* training,
+                       const Bindings& bindings) {
+  return Need(model, analysis, training).at(bindings);
+}
+
+std::optional<std::int64_t> largest_size(const Model& model, const Analysis& analysis,
+                                         const std::vector<std::string>& symbols, Int bytes, const Training* training) {
+  const Need need(model, analysis, training);
+  const auto fits = [&](std::int64_t size) {
+    Bindings bindings;
+    for (const std::string& symbol : symbols) bindings[symbol] = size;
+    return need.at(bindings).total() <= bytes;
+  };
+  if (!fits(1)) return 0;
+  std::int64_t below = 1, above = 2;
+  for (; fits(above); above *= 2) {
+    if (above >= kLargest) return std::nullopt;
+    below = above;
+  }
+  while (above - below > 1) {
+    const std::int64_t middle = below + (above - below) / 2;
+    (fits(middle) ? below : above) = middle;
+  }
+  return below;
+}
+
+}  // namespace pagoda::inline core

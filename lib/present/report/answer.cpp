@@ -1,0 +1,361 @@
+// What a person asks first, in about ten lines: how much work, how much memory, does it fit, how fast, what next,
+// where.
+#include <algorithm>
+#include <cctype>
+#include <map>
+
+#include "report/rows.h"
+
+namespace pagoda::present::report {
+namespace {
+
+using documents::EstimateFit;
+using documents::EstimateRoofline;
+
+constexpr std::size_t kHeaviest = 5, kAdvice = 3;
+constexpr std::size_t kNameWidth = 48;  // of a kernel, where the width of the terminal is not known
+
+// One line of the answer: what, how much, and why or of what.
+struct Line {
+  std::string what, value, remark;
+};
+
+std::string percent_of(double part, double whole) {
+  const double percent = whole > 0 ? 100 * part / whole : 0;
+  return (percent > 0 && percent < 0.1 ? "<0.1" : base::rounded(percent)) + " %";
+}
+
+std::string bytes(const Count& value) { return cell(value, "B"); }
+
+Line work_line(const Data& data) {
+  const EstimateCounts& counts = data.estimate.totals.counts;
+  const std::string at_least = data.estimate.totals.partial ? "≥ " : "";
+  std::string remark = cell(counts.macs) + " multiply-accumulates · " + cell(counts.params) + " parameters";
+  if (data.estimate.count != Convention::Flops) remark += " · FLOPs: " + std::string(meaning(data.estimate.count));
+  if (data.estimate.totals.unmodelled_nodes > 0) {
+    std::string ops;
+    for (const std::string& op : data.estimate.totals.unmodelled_ops)
+      ops += (ops.empty() ? "" : ", ") + base::printable(op);
+    remark += " · " + base::grouped(data.estimate.totals.unmodelled_nodes) + " nodes not modelled: " + ops;
+  }
+  return {"work", at_least + cell(counts.flops, "FLOP"), remark};
+}
+
+// Of a training step, else of a run: parts that add up.
+Line memory_line(const EstimateDocument& estimate) {
+  const EstimateTotals& totals = estimate.totals;
+  if (estimate.fit) {
+    const EstimateFit& fit = *estimate.fit;
+    std::string parts = "weights " + bytes(fit.weight_bytes) + " + activations " + bytes(fit.activation_bytes);
+    if (fit.cache_bytes && *fit.cache_bytes > 0) parts += " + cache " + bytes(fit.cache_bytes);
+    if (fit.gradient_bytes) parts += " + gradients " + bytes(fit.gradient_bytes);
+    if (fit.optimizer_bytes && *fit.optimizer_bytes > 0) parts += " + optimizer " + bytes(fit.optimizer_bytes);
+    return {"memory", bytes(fit.total_bytes), parts};
+  }
+  if (estimate.training)
+    return {"memory", bytes(estimate.training->peak_bytes), "of a training step, at its peak; parts below"};
+  const Count& weights = totals.counts.param_bytes;
+  const Count& peak = totals.activation_peak_bytes;
+  std::string parts = "weights " + bytes(weights) + " + activations " + bytes(peak);
+  if (estimate.phase) parts += ", the cache among them";
+  return {"memory", weights && peak ? base::si(*weights + *peak, "B") : "?", parts};
+}
+
+Line traffic_line(const Data& data) {
+  const documents::EstimateTotals& totals = data.estimate.totals;
+  const std::string at_least = totals.partial ? "≥ " : "";
+  std::string remark = totals.intensity ? base::rounded(*totals.intensity) + " FLOP/B · " : "";
+  switch (data.traffic()) {
+    case TrafficModel::Unfused:
+      remark += "every node reads its inputs and writes its outputs";
+      break;
+    case TrafficModel::Fused:
+      remark += "fused: what stays within a kernel moves nothing";
+      break;
+    case TrafficModel::Resident:
+      remark += "fused, and tensors stay in the cache of the device while they fit";
+  }
+  return {"traffic", at_least + bytes(totals.counts.bytes), remark};
+}
+
+Line fit_line(const EstimateDocument& estimate) {
+  const EstimateFit& fit = *estimate.fit;
+  const std::string device = device_text(*estimate.roofline);
+  if (!fit.device_bytes) return {"fits", "?", "the memory of " + device + " is not known"};
+  std::string remark = percent_of(static_cast<double>(*fit.total_bytes), static_cast<double>(*fit.device_bytes)) +
+                       " of the " + bytes(fit.device_bytes) + " of " + device;
+  if (fit.largest_batch) remark += " · largest batch " + base::grouped(*fit.largest_batch);
+  if (fit.longest_context) remark += " · longest context " + base::grouped(*fit.longest_context);
+  return {"fits", !fit.fits ? "?" : *fit.fits ? "yes" : "does not fit", remark};
+}
+
+// Where the time goes: to rows that arithmetic bounds, or memory.
+std::string split_text(const EstimateRoofline& roofline) {
+  double memory = 0;
+  for (const RowBound& row : roofline.nodes)
+    if (row.memory_seconds > row.compute_seconds) memory += row.seconds;
+  const double share = roofline.totals.seconds > 0 ? memory / roofline.totals.seconds : 0;
+  if (share > 0.5) return "memory bounds " + percent_of(share, 1) + " of it";
+  return "arithmetic bounds " + percent_of(1 - share, 1) + " of it";
+}
+
+std::string rate_text(const EstimateDocument& estimate, double seconds) {
+  if (estimate.phase && estimate.phase->tokens)
+    return "at most " + base::si_rate(static_cast<double>(*estimate.phase->tokens) / seconds, "") + " tokens/s";
+  const auto batch = estimate.bindings.find("batch");
+  const bool is_bound = batch != estimate.bindings.end() && batch->second;
+  const double items = is_bound ? static_cast<double>(*batch->second) : 1;
+  return "at most " + base::si_rate(items / seconds, "") + (is_bound ? " items/s" : " runs/s");
+}
+
+void add_times(std::vector<Line>& lines, const Data& data) {
+  const EstimateDocument& estimate = data.estimate;
+  const EstimateRoofline& roofline = *estimate.roofline;
+  const RooflineTotals& totals = roofline.totals;
+  const bool is_training = estimate.training && estimate.training->time;
+  const RooflineTotals& time = is_training ? *estimate.training->time : totals;
+  if (time.seconds <= 0) {
+    lines.push_back({"time", "?", "no row's least time is known"});
+    return;
+  }
+  const std::string kernels =
+      base::grouped(totals.launches) +
+      (data.traffic() == TrafficModel::Unfused ? " kernels, one a node" : " kernels after fusion");
+  lines.push_back({"time", "≥ " + base::si_seconds(time.seconds),
+                   std::string(time.at_least ? "of the modelled part · " : "") +
+                       (is_training ? "a training step" : split_text(roofline) + " · " + kernels) + " · " +
+                       rate_text(estimate, time.seconds)});
+  if (time.eager_seconds && *time.eager_seconds > time.seconds * 1.05)
+    lines.push_back({"", "≥ " + base::si_seconds(*time.eager_seconds),
+                     "with a launch a kernel of " + base::si_seconds(*roofline.launch_overhead_seconds) +
+                         ", not hidden by CUDA graphs or the like"});
+  lines.push_back({"", "≥ " + base::si_seconds(time.floor_seconds), "whatever an engine fuses or keeps on the chip"});
+  if (roofline.predicted)
+    lines.push_back({"predicted", base::si_seconds(roofline.predicted->seconds),
+                     interval_text(roofline) + " · " + base::printable(roofline.predicted->calibration)});
+}
+
+void add_advice(std::vector<Line>& lines, const EstimateDocument& estimate) {
+  for (std::size_t i = 0; i < std::min(estimate.advice.size(), kAdvice); ++i) {
+    const documents::EstimateAdvice& advice = estimate.advice[i];
+    lines.push_back({i == 0 ? "faster" : "", base::rounded(advice.gain) + "×",
+                     advice.change + ": ≥ " + base::si_seconds(advice.seconds) +
+                         (advice.change.starts_with("--batch") ? " a run, time an item compared" : "")});
+  }
+}
+
+// Layers that are alike are one row: the same operators, counts and time, and names that differ in numbers alone.
+struct Folded {
+  std::string name, ops;
+  std::size_t times = 0;
+  double weight = 0;  // seconds on the device, else FLOPs, of all
+  const RowBound* bound = nullptr;
+};
+
+bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+
+// The name with every number replaced by '#'.
+std::string without_numbers(const std::string& name) {
+  std::string shape;
+  for (const char c : name)
+    if (!is_digit(c))
+      shape += c;
+    else if (shape.empty() || shape.back() != '#')
+      shape += '#';
+  return shape;
+}
+
+// Two names of one shape, with '*' for the numbers in which they differ.
+std::string common_name(const std::string& a, const std::string& b) {
+  std::string name;
+  std::size_t i = 0, j = 0;
+  while (i < a.size() && j < b.size()) {
+    const bool is_number = (is_digit(a[i]) || a[i] == '*') && (is_digit(b[j]) || b[j] == '*');
+    if (!is_number) {
+      name += a[i++];
+      ++j;
+      continue;
+    }
+    const std::size_t begin_a = i, begin_b = j;
+    while (i < a.size() && (is_digit(a[i]) || a[i] == '*')) ++i;
+    while (j < b.size() && (is_digit(b[j]) || b[j] == '*')) ++j;
+    const std::string_view number_a = std::string_view(a).substr(begin_a, i - begin_a);
+    name += number_a == std::string_view(b).substr(begin_b, j - begin_b) ? std::string(number_a) : "*";
+  }
+  return name + a.substr(i);
+}
+
+class Folder {
+ public:
+  void add(const std::string& name, const std::string& ops, const EstimateCounts& counts, const RowBound* bound) {
+    const double seconds = bound == nullptr ? 0 : bound->seconds;
+    const double weight = bound == nullptr ? documents::real(counts.flops).value_or(0) : seconds;
+    if (weight <= 0) return;
+    const std::string key =
+        without_numbers(name) + "\n" + ops + "\n" + cell(counts.flops) + cell(counts.bytes) + base::shortest(seconds);
+    const auto [at, is_new] = places_.emplace(key, rows_.size());
+    if (is_new) rows_.push_back({.name = name, .ops = ops, .times = 0, .weight = 0, .bound = bound});
+    Folded& row = rows_[at->second];
+    row.name = common_name(row.name, name);
+    ++row.times;
+    row.weight += weight;
+    total_ += weight;
+  }
+
+  // The heaviest first, and the sum over all.
+  std::pair<std::vector<Folded>, double> take() {
+    std::stable_sort(rows_.begin(), rows_.end(), [](const Folded& a, const Folded& b) { return a.weight > b.weight; });
+    return {std::move(rows_), total_};
+  }
+
+ private:
+  std::map<std::string, std::size_t> places_;
+  std::vector<Folded> rows_;
+  double total_ = 0;
+};
+
+// On the device by time, else by work.
+std::pair<std::vector<Folded>, double> heaviest_rows(const EstimateDocument& estimate) {
+  Folder folder;
+  if (estimate.traffic) {
+    const Data kernels = collect(estimate, {.rows = Rows::Group});
+    for (const GroupRow& row : kernels.groups) {
+      const std::size_t others = row.group->nodes.size() - 1;
+      const std::string ops = row.main->op_type + (others == 0 ? "" : " + " + std::to_string(others));
+      folder.add(row.name, ops, row.group->counts, row.bound);
+    }
+  } else {
+    for (const EstimateNode& node : estimate.nodes)
+      folder.add(node.shown_name(), node.op_type, node.counts, estimate.bound_of(node));
+  }
+  return folder.take();
+}
+
+void add_heaviest(std::vector<Line>& lines, const EstimateDocument& estimate, std::size_t width) {
+  const auto [rows, total] = heaviest_rows(estimate);
+  const std::size_t room = width == 0 ? kNameWidth : std::max<std::size_t>(width > 56 ? width - 56 : 0, 16);
+  for (std::size_t i = 0; i < std::min(rows.size(), kHeaviest); ++i) {
+    const Folded& row = rows[i];
+    std::string remark = base::elide(base::printable(row.ops), 24);
+    if (row.times > 1) remark += " ×" + std::to_string(row.times);
+    remark += "  " + base::elide(base::printable(row.name), room);
+    if (row.bound != nullptr && row.bound->bound != Bound::None)
+      remark += "  " + std::string(row.bound->bound == Bound::Latency ? "launch" : to_string(row.bound->bound)) +
+                (row.bound->headroom ? ", " + base::rounded(*row.bound->headroom) + "× above the next limit" : "");
+    lines.push_back({i == 0 ? "heaviest" : "", percent_of(row.weight, total), remark});
+  }
+}
+
+// float32 products on tensor units of a device that has TF32 are a choice of the engine.
+bool may_run_as_tf32(const EstimateDocument& estimate) {
+  return !estimate.precision && std::any_of(estimate.advice.begin(), estimate.advice.end(),
+                                            [](const auto& advice) { return advice.change == "--precision tf32"; });
+}
+
+std::vector<Line> answer_lines(const Data& data) {
+  const EstimateDocument& estimate = data.estimate;
+  std::vector<Line> lines = {work_line(data), memory_line(estimate), traffic_line(data)};
+  if (estimate.roofline) {
+    if (estimate.fit) lines.push_back(fit_line(estimate));
+    add_times(lines, data);
+    if (may_run_as_tf32(estimate))
+      lines.push_back({"", "", "float32 as float32: PyTorch's convolutions and many engines take TF32 instead"});
+    add_advice(lines, estimate);
+  }
+  if (!data.published()) add_heaviest(lines, estimate, data.options.width);
+  return lines;
+}
+
+}  // namespace
+
+std::string answer(const Data& data) {
+  std::size_t what = 0, value = 0;
+  const std::vector<Line> lines = answer_lines(data);
+  for (const Line& line : lines) {
+    what = std::max(what, base::display_width(line.what));
+    value = std::max(value, base::display_width(line.value));
+  }
+  const auto padded = [](const std::string& text, std::size_t width) {
+    return text + std::string(width - base::display_width(text), ' ');
+  };
+  std::string text;
+  for (const Line& line : lines) {
+    std::string row = padded(line.what, what) + "  " + padded(line.value, value) + "  " + line.remark;
+    if (data.options.width > 0) row = base::elide(row, data.options.width);
+    row.erase(row.find_last_not_of(' ') + 1);
+    text += row + "\n";
+  }
+  return text;
+}
+
+base::Grid answer_grid(const Data& data) {
+  base::Grid grid{.columns = {{.header = ""}, {.header = ""}, {.header = ""}}, .rows = {}};
+  for (Line& line : answer_lines(data))
+    grid.rows.push_back({std::move(line.what), std::move(line.value), std::move(line.remark)});
+  return grid;
+}
+
+base::Grid variants_grid(const std::vector<documents::EstimateVariant>& variants) {
+  base::Grid grid;
+  const bool is_priced = std::any_of(variants.begin(), variants.end(),
+                                     [](const auto& variant) { return variant.price_per_million.has_value(); });
+  grid.columns = {{.header = "device"},
+                  {.header = "precision"},
+                  {.header = "traffic", .drop_order = 1},
+                  {.header = "memory", .is_number = true},
+                  {.header = "of", .is_number = true, .drop_order = 2},
+                  {.header = "fits"},
+                  {.header = "time ≥", .is_number = true},
+                  {.header = "× first", .is_number = true},
+                  {.header = "bound"},
+                  {.header = "whatever is fused ≥", .is_number = true, .drop_order = 3},
+                  {.header = "items/s ≤", .is_number = true}};
+  if (is_priced) grid.columns.push_back({.header = "price of a million ≥", .is_number = true});
+  const auto seconds = [](const std::optional<double>& value) { return value ? base::si_seconds(*value) : "?"; };
+  for (const documents::EstimateVariant& variant : variants) {
+    const auto& first = variants.front().seconds;
+    std::vector<std::string> row = {base::printable(variant.device),
+                                    variant.precision ? std::string(to_string(*variant.precision)) : "as filed",
+                                    std::string(to_string(variant.traffic)),
+                                    bytes(variant.total_bytes),
+                                    bytes(variant.device_bytes),
+                                    !variant.fits   ? "?"
+                                    : *variant.fits ? "fits"
+                                                    : "does not fit",
+                                    (variant.at_least ? "(part) " : "") + seconds(variant.seconds),
+                                    variant.seconds && first ? base::rounded(*variant.seconds / *first) : "?",
+                                    std::string(to_string(variant.bound)),
+                                    seconds(variant.floor_seconds),
+                                    variant.items_per_second ? base::si_rate(*variant.items_per_second, "") : "?"};
+    if (is_priced) row.push_back(variant.price_per_million ? base::rounded(*variant.price_per_million) : "");
+    grid.rows.push_back(std::move(row));
+  }
+  return grid;
+}
+
+// The assumption whose change moves the time most: device, precision or traffic.
+std::string decisive(const std::vector<documents::EstimateVariant>& variants) {
+  using Variant = documents::EstimateVariant;
+  const auto spread = [&](auto same, auto differs) {
+    double widest = 1;
+    for (const Variant& a : variants)
+      for (const Variant& b : variants)
+        if (a.seconds && b.seconds && same(a, b) && differs(a, b)) widest = std::max(widest, *a.seconds / *b.seconds);
+    return widest;
+  };
+  const auto device = [](const Variant& a, const Variant& b) { return a.device == b.device; };
+  const auto precision = [](const Variant& a, const Variant& b) { return a.precision == b.precision; };
+  const auto traffic = [](const Variant& a, const Variant& b) { return a.traffic == b.traffic; };
+  const auto both = [](auto p, auto q) {
+    return [=](const Variant& a, const Variant& b) { return p(a, b) && q(a, b); };
+  };
+  const auto no = [](auto p) { return [=](const Variant& a, const Variant& b) { return !p(a, b); }; };
+  const std::pair<double, const char*> spreads[] = {{spread(both(precision, traffic), no(device)), "the device"},
+                                                    {spread(both(device, traffic), no(precision)), "the precision"},
+                                                    {spread(both(device, precision), no(traffic)), "fusion"}};
+  const auto most = std::max_element(std::begin(spreads), std::end(spreads));
+  if (most->first < 1.01) return "";
+  return std::string(most->second) + " moves the time most: up to " + base::rounded(most->first) + "×\n";
+}
+
+}  // namespace pagoda::present::report

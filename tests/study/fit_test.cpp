@@ -1,0 +1,67 @@
+// Memory of a run, from the tensors alone, and the largest sizes that fit.
+#include "pagoda/core/fit.h"
+
+#include <doctest/doctest.h>
+
+#include "pagoda/core/analyze.h"
+#include "pagoda/core/decoder.h"
+#include "pagoda/core/memory.h"
+#include "pagoda/core/model.h"
+#include "pagoda/core/sweep.h"
+#include "support/files.h"
+#include "support/text_graph.h"
+
+namespace pagoda {
+namespace {
+
+// x, h and y take 4·64·N, 4·128·N and 4·32·N bytes; x and h, then h and y live at once.
+constexpr const char* kMlp =
+    "x:f32[N,64], w:f32[64,128]=const, v:f32[128,32]=const -> h = MatMul(x, w); y = MatMul(h, v)";
+constexpr Int kWeights = 4 * (64 * 128 + 128 * 32), kItem = 4 * (64 + 128);
+
+}  // namespace
+
+TEST_CASE("a run needs its weights and its activations at their peak") {
+  const Model model = test::graph(kMlp);
+  const MemoryNeed need = memory_need(model, analyze(model, {.batch = 8}));
+  CHECK(need.weights == kWeights);
+  CHECK(need.activations == 8 * kItem);
+  CHECK(need.total() == kWeights + 8 * kItem);
+  CHECK_FALSE(need.at_least);
+  CHECK(memory_need(model, analyze(model), nullptr, {{"N", 8}}).total() == need.total());
+}
+
+TEST_CASE("the largest size is the last that fits") {
+  const Model model = test::graph(kMlp);
+  const Analysis open = analyze(model, {.symbolic_batch = true});
+  const std::vector<std::string> symbols = axis_symbols(model, open, "batch");
+  CHECK(largest_size(model, open, symbols, kWeights + 1000 * kItem) == 1000);
+  CHECK(largest_size(model, open, symbols, kWeights + 1001 * kItem - 1) == 1000);
+  CHECK(largest_size(model, open, symbols, kWeights + kItem) == 1);
+  CHECK(largest_size(model, open, symbols, kWeights) == 0);
+  CHECK_FALSE(largest_size(model, open, {"no_such_dim"}, kWeights + 2 * kItem));
+}
+
+TEST_CASE("a training step needs gradients and the optimizer's states as well") {
+  const Model model = test::graph(kMlp);
+  const Analysis analysis = analyze(model, {.batch = 8});
+  const Training step = train(model, analysis, {.optimizer = Optimizer::Adam});
+  const MemoryNeed need = memory_need(model, analysis, &step);
+  CHECK(need.weights == kWeights);
+  CHECK(need.gradients == kWeights);
+  CHECK(need.optimizer == 2 * kWeights);
+  CHECK(need.total() == *step.memory.peak_bytes()->value());
+}
+
+TEST_CASE("the cache of a decoder is counted with the new token, apart from the activations") {
+  const Model model = load_model(test::source_path("models/skeletons/gpt2_past.onnx"));
+  const Analysis analysis = analyze(model, {.batch = 2});
+  const Analysis decode =
+      in_phase(analysis, phase_sizes(model, analysis, {.phase = Phase::Decode, .tokens = 1, .past = 99}));
+  const MemoryNeed need = memory_need(model, decode);
+  // Keys and values of 12 layers, 12 heads of 64, float32, 100 tokens of 2 sequences.
+  CHECK(need.cache == 2 * 12 * 12 * 64 * 4 * 100 * 2);
+  CHECK(need.total() == *decode.totals.param_bytes.value() + decode.totals.activation_peak_bytes->evaluate({}));
+}
+
+}  // namespace pagoda
