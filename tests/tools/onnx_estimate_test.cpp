@@ -421,6 +421,52 @@ TEST_CASE("several devices or precisions are a table of one row each") {
         std::string::npos);
 }
 
+// Of any two options each changes what is printed, or the pair is refused by name.
+TEST_CASE("no option is dropped beside another") {
+  struct Option {
+    const char* text;
+    bool has_device;
+  };
+  // What one of them already implies is left out: JSON has formulas wherever a dim is free.
+  const Option options[] = {{"--batch 4", false},
+                            {"--device h200", true},
+                            {"--traffic fused", false},
+                            {"--precision fp16", false},
+                            {"--symbolic", false},
+                            {"--memory", false},
+                            {"--by type", false},
+                            {"--top 1", false},
+                            {"--count macs", false},
+                            {"--training", false},
+                            {"--sweep batch=1,2", false},
+                            {"--compare product.onnx", false},
+                            {"--device h200 --what-if fp32,fp16", true},
+                            {"--device h200,orin-agx", true},
+                            {"--device rtx-3090 --predict", true},
+                            {"--profile-structure json", false},
+                            {"--max-memory 1B", false}};
+  const auto is = [](const Option& option, const char* name) { return std::string(option.text) == name; };
+  for (const char* format : {"table", "json", "csv", "markdown"}) {
+    const auto run = [&](const std::string& arguments) {
+      const bool is_structure = arguments.find("--profile-structure") != std::string::npos;
+      return workshop().run("net.onnx " + arguments + (is_structure ? "" : " --format " + std::string(format)));
+    };
+    for (const Option& a : options)
+      for (const Option& b : options) {
+        if (is(a, b.text) || (a.has_device && b.has_device)) continue;
+        if (is(b, "--symbolic") && std::string(format) == "json") continue;
+        if (is(b, "--top 1") && is(a, "--traffic fused")) continue;  // the model is one kernel
+        const Outcome alone = run(a.text), both = run(std::string(a.text) + " " + b.text);
+        if (both.code == 2) {
+          CHECK_MESSAGE(both.err.find("--") != std::string::npos, both.err);
+        } else {
+          const std::string where = std::string(format) + ": " + b.text + " beside " + a.text;
+          CHECK_MESSAGE((both.out != alone.out || both.err != alone.err), where);
+        }
+      }
+  }
+}
+
 // Every sum is the same wherever it is printed, and no row moves or computes more than the device can.
 TEST_CASE("outputs agree on every sum, and rows keep to the roofs, whatever is asked for") {
   for (const char* device : {"h200", "orin-agx", "rtx-3090"}) {

@@ -306,8 +306,14 @@ std::string format_of(const Arguments& arguments) {
   const std::size_t dot = arguments.output.rfind('.');
   const std::string extension = dot == std::string::npos ? "" : arguments.output.substr(dot);
   if (extension == ".md") return "markdown";
+  if (extension == ".txt" || extension == ".table") return "table";
   for (const char* format : {"json", "csv", "html", "svg", "png", "pdf"})
     if (extension == "." + std::string(format)) return format;
+  const bool is_device = arguments.output.empty() || arguments.output == "-" || arguments.output.starts_with("/dev/");
+  if (!is_device && !extension.empty() && extension.find('/') == std::string::npos)
+    throw UsageError(
+        "-o " + arguments.output + ": '" + extension +
+        "' is the ending of no format; expected txt, md, json, csv, html, svg, png or pdf, or give --format");
   return "table";
 }
 
@@ -401,6 +407,8 @@ void check_alternatives(const Arguments& arguments, bool has_devices) {
       {!arguments.by.empty(), "--by"},
       {arguments.top > 0, "--top"},
       {arguments.symbolic, "--symbolic"},
+      {arguments.memory, "--memory"},
+      {arguments.count != "flops", "--count"},
       {has_devices && arguments.max_memory == kOfDevice, "--max-memory device"},
       {has_devices && !arguments.max_seconds.empty(), "--max-seconds"},
       {!arguments.what_if.empty() && !arguments.precision.empty(), "--precision"},
@@ -409,6 +417,54 @@ void check_alternatives(const Arguments& arguments, bool has_devices) {
   };
   for (const auto& [is_given, name] : other)
     if (is_given) throw UsageError(what + " is a table of its own; it does not go with " + name);
+}
+
+// What a study does not show is refused rather than dropped.
+void check_studies(const Arguments& arguments) {
+  const auto refuse = [](const std::string& study, std::initializer_list<std::pair<bool, const char*>> others,
+                         const char* remedy) {
+    for (const auto& [is_given, name] : others)
+      if (is_given) throw UsageError(study + " does not go with " + name + "; " + remedy);
+  };
+  const bool is_table = !is_chart(format_of(arguments)) && format_of(arguments) != "json";
+  if (!arguments.sweeps.empty())
+    refuse("--sweep",
+           {{arguments.predict, "--predict"},
+            {is_table && !arguments.by.empty(), "--by"},
+            {is_table && arguments.top > 0, "--top"},
+            {is_table && arguments.symbolic, "--symbolic"},
+            {is_table && arguments.memory, "--memory"}},
+           "its rows are sizes: ask for one size instead");
+  const bool is_csv = format_of(arguments) == "csv";
+  if (is_csv && arguments.sweeps.empty() && arguments.compare.empty())
+    refuse("--format csv",
+           {{arguments.memory, "--memory"},
+            {arguments.training && arguments.by == "type", "--training --by type"},
+            {arguments.traffic != "unfused" && arguments.by == "type", "--traffic with --by type"}},
+           "its rows are nodes, kernels or types: take json");
+  if (is_csv && !arguments.compare.empty() && arguments.device.empty())
+    refuse("--compare in CSV", {{arguments.traffic != "unfused", "--traffic without --device"}},
+           "its rows are nodes, whose share of a kernel's time it can show: give --device");
+  if (!arguments.compare.empty())
+    refuse("--compare",
+           {{arguments.predict, "--predict"},
+            {!arguments.by.empty(), "--by"},
+            {arguments.symbolic, "--symbolic"},
+            {arguments.memory, "--memory"},
+            {!arguments.timeline.empty(), "--memory-timeline"}},
+           "its rows are pairs of nodes: ask for one model instead");
+  if (!arguments.profile_structure.empty())
+    refuse("--profile-structure",
+           {{arguments.predict, "--predict"},
+            {!arguments.by.empty(), "--by"},
+            {arguments.top > 0, "--top"},
+            {arguments.symbolic, "--symbolic"},
+            {arguments.memory, "--memory"},
+            {!arguments.device.empty(), "--device"},
+            {arguments.traffic != "unfused", "--traffic"},
+            {arguments.count != "flops", "--count"},
+            {!arguments.format.empty(), "--format"}},
+           "its row is of features: ask for them apart");
 }
 
 }  // namespace
@@ -458,6 +514,9 @@ void check(const Arguments& arguments) {
                      (arguments.calibration.empty() ? kCalibration : arguments.calibration) + " is for " +
                      std::string(to_string(kPredictedPrecision)) + " under autocast, not --precision " +
                      arguments.precision + "; give --precision fp16 or none");
+  if (!arguments.timeline.empty() && !arguments.timeline.ends_with(".svg") && !arguments.timeline.ends_with(".csv"))
+    throw UsageError("--memory-timeline " + arguments.timeline + " ends in neither .svg nor .csv");
+  check_studies(arguments);
   const int studies =
       int{!arguments.sweeps.empty()} + int{!arguments.compare.empty()} + int{!arguments.profile_structure.empty()};
   if (studies > 1) throw UsageError("--sweep, --compare and --profile-structure are different reports; give one");

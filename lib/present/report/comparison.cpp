@@ -34,6 +34,9 @@ constexpr std::pair<std::string_view, Count EstimateCounts::*> kCompared[] = {
     {"bytes", &EstimateCounts::bytes},
 };
 
+constexpr std::pair<std::string_view, double RooflineTotals::*> kTimes[] = {
+    {"seconds", &RooflineTotals::seconds}, {"floor_seconds", &RooflineTotals::floor_seconds}};
+
 Count difference(const Count& before, const Count& after) {
   return before && after ? Count(*after - *before) : std::nullopt;
 }
@@ -41,6 +44,11 @@ Count difference(const Count& before, const Count& after) {
 std::string signed_si(const Count& value, std::string_view unit = "") {
   if (!value) return "?";
   return (*value > 0 ? "+" : "") + base::si(*value, unit);
+}
+
+std::string signed_seconds(const std::optional<double>& value) {
+  if (!value) return "";
+  return (*value < 0 ? "-" : "+") + base::si_seconds(std::abs(*value));
 }
 
 std::string ratio_text(const Count& before, const Count& after) {
@@ -51,6 +59,7 @@ std::string ratio_text(const Count& before, const Count& after) {
 struct Pair {
   const EstimateNode* before = nullptr;
   const EstimateNode* after = nullptr;
+  std::optional<double> seconds_before = {}, seconds_after = {};  // empty without a device, and for what is not there
   Match match = Match::None;
 
   const EstimateNode& shown() const { return after != nullptr ? *after : *before; }
@@ -60,7 +69,12 @@ struct Pair {
     return difference(before == nullptr ? none : before->counts.*counter,
                       after == nullptr ? none : after->counts.*counter);
   }
+  std::optional<double> seconds_delta() const {
+    if (!seconds_before && !seconds_after) return std::nullopt;
+    return seconds_after.value_or(0) - seconds_before.value_or(0);
+  }
   bool differs() const {
+    if (seconds_delta().value_or(0) != 0) return true;
     if (before == nullptr || after == nullptr || before->op_type != after->op_type) return true;
     return std::any_of(std::begin(kCompared), std::end(kCompared), [&](const auto& counter) {
       const Count change = delta(counter.second);
@@ -72,10 +86,16 @@ struct Pair {
 std::vector<Pair> pairs_of(const Comparison& comparison, const EstimateDocument& before,
                            const EstimateDocument& after) {
   std::vector<Pair> pairs;
+  const auto seconds_of = [](const EstimateDocument& estimate, const EstimateNode& node) {
+    const RowBound* bound = estimate.bound_of(node);
+    return bound == nullptr || bound->bound == Bound::Unknown ? std::nullopt : std::optional(bound->seconds);
+  };
   for (const NodePair& nodes : comparison.nodes) {
     Pair pair{.match = nodes.match};
     if (nodes.before >= 0) pair.before = &before.nodes[static_cast<std::size_t>(nodes.before)];
     if (nodes.after >= 0) pair.after = &after.nodes[static_cast<std::size_t>(nodes.after)];
+    if (pair.before != nullptr) pair.seconds_before = seconds_of(before, *pair.before);
+    if (pair.after != nullptr) pair.seconds_after = seconds_of(after, *pair.after);
     pairs.push_back(pair);
   }
   return pairs;
@@ -108,8 +128,7 @@ base::Grid totals_grid(const EstimateDocument& before, const EstimateDocument& a
                        signed_si(difference(a, b), "B"), ratio_text(a, b)});
   const auto add = [&](const char* what, std::optional<double> x, std::optional<double> y) {
     if (!x || !y) return;
-    grid.rows.push_back({what, base::si_seconds(*x), base::si_seconds(*y),
-                         (*y >= *x ? "+" : "-") + base::si_seconds(std::abs(*y - *x)),
+    grid.rows.push_back({what, base::si_seconds(*x), base::si_seconds(*y), signed_seconds(*y - *x),
                          *x > 0 ? base::rounded(*y / *x) + "×" : ""});
   };
   if (before.roofline && after.roofline) {
@@ -126,7 +145,7 @@ base::Grid totals_grid(const EstimateDocument& before, const EstimateDocument& a
   return grid;
 }
 
-// The largest changes of work, then of traffic, first.
+// The largest changes of time on the device, then of work, then of traffic, first.
 std::vector<Pair> changed(std::vector<Pair> pairs, std::size_t top) {
   std::erase_if(pairs, [](const Pair& pair) { return !pair.differs(); });
   const auto weight = [](const Pair& pair, Count EstimateCounts::*counter) {
@@ -134,6 +153,9 @@ std::vector<Pair> changed(std::vector<Pair> pairs, std::size_t top) {
     return change ? std::abs(static_cast<double>(*change)) : 0.0;
   };
   std::stable_sort(pairs.begin(), pairs.end(), [&](const Pair& a, const Pair& b) {
+    const double seconds_a = std::abs(a.seconds_delta().value_or(0)),
+                 seconds_b = std::abs(b.seconds_delta().value_or(0));
+    if (seconds_a != seconds_b) return seconds_a > seconds_b;
     const double flops_a = weight(a, &EstimateCounts::flops), flops_b = weight(b, &EstimateCounts::flops);
     return flops_a != flops_b ? flops_a > flops_b
                               : weight(a, &EstimateCounts::bytes) > weight(b, &EstimateCounts::bytes);
@@ -153,6 +175,9 @@ base::Grid nodes_grid(const std::vector<Pair>& pairs) {
                   {.header = "Δ FLOPs", .is_number = true},
                   {.header = "Δ params", .is_number = true, .drop_order = 4},
                   {.header = "Δ bytes", .is_number = true}};
+  const bool is_timed =
+      std::any_of(pairs.begin(), pairs.end(), [](const Pair& pair) { return pair.seconds_delta().has_value(); });
+  if (is_timed) grid.columns.push_back({.header = "Δ time", .is_number = true});
   for (const Pair& pair : pairs) {
     const auto flops = [](const EstimateNode* row) {
       return row == nullptr ? "" : row->counts.flops ? base::si(*row->counts.flops) : "?";
@@ -164,6 +189,7 @@ base::Grid nodes_grid(const std::vector<Pair>& pairs) {
                          std::string(to_string(pair.match)), flops(pair.before), flops(pair.after),
                          signed_si(pair.delta(&EstimateCounts::flops)), signed_si(pair.delta(&EstimateCounts::params)),
                          signed_si(pair.delta(&EstimateCounts::bytes), "B")});
+    if (is_timed) grid.rows.back().push_back(signed_seconds(pair.seconds_delta()));
   }
   return grid;
 }
@@ -175,7 +201,7 @@ std::string summary(const Comparison& comparison, const std::vector<Pair>& pairs
          std::to_string(comparison.added) + " added, " + std::to_string(comparison.removed) + " removed";
 }
 
-void write_side(base::JsonWriter& json, const EstimateNode* row) {
+void write_side(base::JsonWriter& json, const EstimateNode* row, const std::optional<double>& seconds) {
   if (row == nullptr) {
     json.null();
     return;
@@ -183,6 +209,7 @@ void write_side(base::JsonWriter& json, const EstimateNode* row) {
   json.begin_object();
   json.member("index", row->index).member("name", row->name).member("op_type", row->op_type);
   for (const auto& [name, counter] : kCompared) json.member(name, row->counts.*counter);
+  if (seconds) json.member("seconds", *seconds);
   json.end_object();
 }
 
@@ -206,6 +233,13 @@ std::string json_text(const EstimateDocument& before, const EstimateDocument& af
   const Count &a = before.totals.activation_peak_bytes, &b = after.totals.activation_peak_bytes;
   json.member("before", a).member("after", b).member("delta", difference(a, b));
   json.end_object();
+  if (before.roofline && after.roofline)
+    for (const auto& [name, member] : kTimes) {
+      const std::optional<double> x = before.roofline->totals.*member, y = after.roofline->totals.*member;
+      json.key(name).begin_object(Layout::Line);
+      json.member("before", x).member("after", y).member("delta", x && y ? std::optional(*y - *x) : std::nullopt);
+      json.end_object();
+    }
   json.end_object();
   json.member("partial", before.totals.partial || after.totals.partial);
   json.key("nodes").begin_array();
@@ -214,11 +248,12 @@ std::string json_text(const EstimateDocument& before, const EstimateDocument& af
     json.key("matched_by");
     pair.match == Match::None ? json.null() : json.value(to_string(pair.match));
     json.key("before");
-    write_side(json, pair.before);
+    write_side(json, pair.before, pair.seconds_before);
     json.key("after");
-    write_side(json, pair.after);
+    write_side(json, pair.after, pair.seconds_after);
     json.key("delta").begin_object();
     for (const auto& [name, counter] : kCompared) json.member(name, pair.delta(counter));
+    if (const auto seconds = pair.seconds_delta()) json.member("seconds", *seconds);
     json.end_object();
     json.end_object();
   }
@@ -227,12 +262,14 @@ std::string json_text(const EstimateDocument& before, const EstimateDocument& af
   return std::move(json).text();
 }
 
-std::string csv_text(const std::vector<Pair>& pairs) {
+std::string csv_text(const std::vector<Pair>& pairs, bool is_timed) {
   base::CsvLine header;
   for (const char* name : {"name", "op_type", "matched_by", "before_index", "after_index"})
     header.add(std::string_view(name));
   for (const auto& [name, counter] : kCompared)
     for (const char* prefix : {"before_", "after_", "delta_"}) header.add(prefix + std::string(name));
+  if (is_timed)
+    for (const char* name : {"before_seconds", "after_seconds", "delta_seconds"}) header.add(std::string_view(name));
   std::string text = std::move(header).end();
   for (const Pair& pair : pairs) {
     const auto index = [](const EstimateNode* row) { return row == nullptr ? "" : std::to_string(row->index); };
@@ -244,6 +281,7 @@ std::string csv_text(const std::vector<Pair>& pairs) {
       line.add(pair.after == nullptr ? Count() : pair.after->counts.*counter);
       line.add(pair.delta(counter));
     }
+    if (is_timed) line.add(pair.seconds_before).add(pair.seconds_after).add(pair.seconds_delta());
     text += std::move(line).end();
   }
   return text;
@@ -253,10 +291,13 @@ std::string csv_text(const std::vector<Pair>& pairs) {
 
 std::string comparison_report(Format format, const EstimateDocument& before, const EstimateDocument& after,
                               const Comparison& comparison, const ReportOptions& options) {
-  const std::vector<Pair> pairs = pairs_of(comparison, before, after);
+  const std::vector<Pair> all = pairs_of(comparison, before, after);
+  const bool is_table = format == Format::Table || format == Format::Markdown;
+  const std::vector<Pair> pairs = is_table || options.top == 0 ? all : changed(all, options.top);
   if (format == Format::Json) return json_text(before, after, comparison, pairs);
-  if (format == Format::Csv) return csv_text(pairs);
-  const base::Grid totals = totals_grid(before, after), nodes = nodes_grid(changed(pairs, options.top == 0 ? kShown : options.top));
+  if (format == Format::Csv) return csv_text(pairs, before.roofline && after.roofline);
+  const base::Grid totals = totals_grid(before, after),
+                   nodes = nodes_grid(changed(pairs, options.top == 0 ? kShown : options.top));
   const std::string from = report::title(before), to = report::title(after);
   if (format == Format::Markdown)
     return "# " + report::code(from) + " → " + report::code(to) + "\n\n" + summary(comparison, pairs) + "\n\n" +

@@ -38,6 +38,22 @@ void add_formula_header(base::CsvLine& line) {
   for (const char* name : {"macs_formula", "flops_formula", "bytes_formula"}) line.add(std::string_view(name));
 }
 
+constexpr std::initializer_list<const char*> kTrainingColumns = {
+    "dx_macs", "dx_flops", "dx_bytes", "dw_macs", "dw_flops", "dw_bytes", "gradient_bytes", "kept_bytes", "recomputed"};
+
+// What backward does for a node, and what forward keeps for it; empty where its backward is not modelled.
+void add_training(CsvLine& line, const documents::EstimateTraining::Node& node) {
+  using documents::Count;
+  const auto sum = [](const Count& a, const Count& b) { return a && b ? Count(*a + *b) : Count(); };
+  for (const documents::EstimateWork* part : {&node.dx, &node.dw}) {
+    const bool is_known = node.problem.empty();
+    line.add(is_known ? part->macs : Count()).add(is_known ? report::flops_of(*part) : Count());
+    line.add(is_known ? sum(part->bytes_read, part->bytes_written) : Count());
+  }
+  line.add(sum(node.gradient_bytes, node.parameter_gradient_bytes)).add(node.saved_bytes);
+  line.add(std::string(node.recomputed ? "true" : "false"));
+}
+
 std::string node_line(const EstimateDocument& estimate, const report::EstimateNode& node,
                       const ReportOptions& options) {
   std::string inputs, outputs;
@@ -51,6 +67,7 @@ std::string node_line(const EstimateDocument& estimate, const report::EstimateNo
   line.add(node.precision == ElementType::Undefined ? std::string() : std::string(to_string(node.precision)));
   line.add(std::string(to_string(node.mark))).name(node.problem);
   if (estimate.roofline) add_bound(line, estimate.bound_of(node));
+  if (estimate.training) add_training(line, estimate.training->nodes[node.index]);
   if (options.row_formulas) add_formulas(line, node.symbolic.value_or(report::EstimateFormulas{}));
   return std::move(line).end();
 }
@@ -108,6 +125,7 @@ std::string csv_report(const documents::EstimateDocument& estimate, const Report
       add_counter_header(header);
       add({"precision", "mark", "problem"});
       if (is_timed) add(kBoundColumns);
+      if (estimate.training) add(kTrainingColumns);
   }
   if (options.row_formulas) add_formula_header(header);
   std::string text = std::move(header).end();

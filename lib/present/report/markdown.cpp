@@ -62,6 +62,7 @@ std::string markdown_report(const documents::EstimateDocument& estimate, const R
     base::Grid answer = report::answer_grid(data);
     for (auto& row : answer.rows) row[2] = code(row[2]);
     text += markdown_table(answer);
+    if (estimate.memory) text += "\n" + markdown_table(report::memory_grid(*estimate.memory));
   } else {
     base::Grid totals = report::totals_grid(data);
     for (auto& row : totals.rows)

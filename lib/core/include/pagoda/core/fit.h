@@ -1,6 +1,7 @@
 // Memory: what a run of a model needs on a device, and the largest size with which it still fits.
 //
-//   MemoryNeed need = memory_need(model, analysis);
+//   Model model = load_model("resnet50.onnx");
+//   MemoryNeed need = memory_need(model, analyze(model, {.batch = 8}));
 //   need.total();                                     // weights + activations + cache
 //   Analysis open = analyze(model, {.symbolic_batch = true});
 //   largest_size(model, open, axis_symbols(model, open, "batch"), 24'000'000'000);  // the largest batch in 24 GB

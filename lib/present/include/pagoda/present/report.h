@@ -61,8 +61,9 @@ std::string markdown_report(const documents::EstimateDocument& estimate, const R
 //   op_type,domain,nodes,unmodelled_nodes,macs … intensity as above
 // by kernel, whose nodes are joined by ';':
 //   index,kernel,ops,nodes,macs … intensity as above,saved_bytes,rule
-// On a device seconds,compute_seconds,memory_seconds,bound,share,headroom follow (by type seconds), and with
-// row_formulas macs_formula,flops_formula,bytes_formula.
+// On a device seconds,compute_seconds,memory_seconds,bound,share,headroom follow (by type seconds), of a training step
+// dx_macs,dx_flops,dx_bytes,dw_macs,dw_flops,dw_bytes,gradient_bytes,kept_bytes,recomputed by node, and with row_formulas
+// macs_formula,flops_formula,bytes_formula.
 std::string csv_report(const documents::EstimateDocument& estimate, const ReportOptions& options = {});
 
 // The estimate's sweep, one row a point; of a training step param_bytes are all that is held throughout. JSON is the
