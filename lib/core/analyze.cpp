@@ -8,6 +8,7 @@
 #include "infer/each_dim.h"
 #include "infer/infer.h"
 #include "memory/liveness.h"
+#include "memory/needed_bytes.h"
 
 namespace pagoda::inline core {
 namespace {
@@ -102,7 +103,9 @@ Analysis analyze(const Model& model, const AnalyzeOptions& options) {
   for (const auto& [name, formula] : session.equalities())
     if (bound.input_dims.contains(name)) analysis.equalities.emplace(name, formula);
   analysis.ones_or = session.ones_or();
-  analysis.totals.activation_peak_bytes = activation_peak(model, analysis);
+  const Schedule schedule = schedule_of(model, analysis);
+  analysis.totals.activation_peak_bytes = activation_peak(schedule);
+  count_needed_bytes(model, schedule, analysis);
   analysis.diagnostics = std::move(session.diagnostics);
   analysis.free_dims = free_dims(analysis.inputs);
   // A model of fixed batch was walked with a symbol in its place; the asked-for number goes in last.

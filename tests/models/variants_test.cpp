@@ -173,12 +173,12 @@ TEST_CASE("prefill and decode of a grouped-query decoder are closed formulas of 
     CHECK(analyze(model, {.dims = {{"past_sequence_length", 0}}}).totals.cost.macs == prefill);
     CHECK(analyze(model, {.dims = {{"sequence_length", 1}}}).totals.cost.macs == decode);
 
-    // The cache: past rows of keys and values are read, and written with the new ones into the present.
+    // The cache: past rows of keys and values are read, and the new ones written behind them.
     const Dim width = std::string_view(name) == "llama_genai_bf16" ? 2 : 4;
     const Dim row = 2 * kLayers * kBatch * kKvHeads * kHeadSize * width;
     const Dim activations = kLayers * tokens * kHeadSize * width;  // of one head
     const OpCost attention = cost_of(model, analysis, "GroupQueryAttention");
-    CHECK(attention.bytes_written == activations * kHeads + row * (kPast + kNew));
+    CHECK(attention.bytes_written == activations * kHeads + row * kNew);
     // Queries, keys and values of the new tokens and the past; the lengths, int32, and the rotary tables' rows besides,
     // 2 tables of half a head, at most the 8192 there are.
     const Dim read = activations * (kHeads + 2 * kKvHeads) + row * kPast + kLayers * 4 * kBatch +

@@ -215,6 +215,39 @@ TEST_CASE("the floor holds whatever is fused: units side by side, weights read o
   CHECK(lookup.totals.floor_seconds <= (4 * 2048 + 4 * 8) / 1e12);
 }
 
+TEST_CASE("the floor reads what of weights, inputs and caches the chip cannot hold") {
+  DeviceSpec spec = round_device();
+  const char* add = "x:f32[1000000], w:f32[1000000]=const -> y = Add(x, w)";
+  CHECK(bound_of(add, spec).totals.floor_seconds == Approx(8e6 / 1e12));
+  spec.levels[1].capacity_bytes.value = 3e6;
+  CHECK(bound_of(add, spec).totals.floor_seconds == Approx(5e6 / 1e12));
+  spec.units.value = 10;  // of 64 kB of shared memory each
+  spec.levels[2].capacity_bytes.value = 64e3;
+  spec.levels[2].per_unit = true;
+  CHECK(bound_of(add, spec).totals.floor_seconds == Approx(4.36e6 / 1e12));
+  spec.levels[1].capacity_bytes.value = 50e6;
+  CHECK(bound_of(add, spec).totals.floor_seconds == Approx((8e6 - 0.64e6) / 4e12));  // all of it passes L2
+
+  // 200 past rows of 2 heads of 64 in each of two caches, and one new one; through a view, and in a branch.
+  const DeviceSpec bare = round_device();
+  constexpr double kRow = 2 * 64 * 4;
+  CHECK(bound_of("q:f32[1,2,1,64], k:f32[1,2,1,64], v:f32[1,2,1,64], pk:f32[1,2,200,64], pv:f32[1,400,64], "
+                 "s:i64[4]=[1,2,200,64] -> r = Reshape(pv, s); y, ok, ov = Attention(q, k, v, , pk, r) => y, ok, ov",
+                 bare)
+            .totals.floor_seconds == Approx((400 * kRow + 3 * kRow) / 1e12));
+  CHECK(
+      bound_of("c:bool[], p:f32[1000,1000] -> y = If(c) {then_branch=( -> a = Relu(p)), else_branch=( -> b = Exp(p))}",
+               bare)
+          .totals.floor_seconds == Approx(4e6 / 1e12));
+  // A cache that is updated in place is read by the attention behind: all but the rows that have just been written.
+  const double scattered = bound_of(
+                               "opset=24: q:f32[1,2,4,64], k:f32[1,2,4,64], c:f32[1,2,200,64], i:i64[1] -> "
+                               "p = TensorScatter(c, k, i); y = Attention(q, p, p) => y, p",
+                               bare)
+                               .totals.floor_seconds;
+  CHECK(scattered == Approx((196 * kRow + 2 * 4 * kRow + 8) / 1e12));
+}
+
 TEST_CASE("a product of dequantised numbers runs in floats alone, in integers where a group dequantises them") {
   const Model model = test::graph(
       "x:i8[4096,4096], w:i8[4096,4096]=const, v:f32[4096,4096]=const, s:f32=0.1 -> a = DequantizeLinear(x, s); "

@@ -3,6 +3,12 @@
 
 #include <doctest/doctest.h>
 
+#include "pagoda/core/memory.h"
+#include "pagoda/core/model.h"
+#include "pagoda/core/roofline.h"
+#include "pagoda/core/traffic.h"
+#include "pagoda/documents/device.h"
+#include "support/files.h"
 #include "support/text_graph.h"
 
 using namespace pagoda;
@@ -79,4 +85,48 @@ TEST_CASE("a flag decides which branch of a merged decoder runs") {
     CHECK_THROWS_WITH_AS(set_flag(model, kCacheBranch, cached), doctest::Contains("no such input of one boolean"),
                          Error);
   }
+}
+
+// --- decode as engines keep caches ---
+
+namespace {
+
+Model skeleton(const char* name) {
+  return load_model(test::source_path("models/skeletons/" + std::string(name) + ".onnx"));
+}
+
+struct Step {
+  Analysis analysis;
+  Traffic fused;
+  RooflineTotals time;
+  MemoryPlan memory;
+};
+
+Step decode_step(const char* name, const char* device, std::int64_t batch, std::int64_t past) {
+  const Model model = skeleton(name);
+  const Analysis free = analyze(model, {.batch = batch});
+  Step step;
+  step.analysis = in_phase(free, phase_sizes(model, free, {.phase = Phase::Decode, .past = past}));
+  step.fused = traffic(model, step.analysis, {.model = TrafficModel::Fused});
+  step.time = roofline(step.analysis, step.fused, documents::device(device)).totals;
+  step.memory = plan_memory(model, step.analysis, {.reorder = false, .arena = false});
+  return step;
+}
+
+}  // namespace
+
+TEST_CASE("a step of grouped-query decode reads its cache once and writes one token") {
+  const Step step = decode_step("llama_genai_int4", "h100-sxm", 16, 131072);
+  // 6 layers, keys and values, 16 sequences, 3 heads of 64 in float32.
+  const double token = 6.0 * 2 * 16 * 3 * 64 * 4;
+  const double cache = token * 131072;
+  CHECK(step.time.seconds > cache / 3352e9);
+  CHECK(step.time.seconds < 5.85e-3);
+  CHECK(step.time.floor_seconds > 5.7e-3);
+  CHECK(step.time.floor_seconds <= step.time.seconds);
+  CHECK(step.fused.bytes_written.value().value() < 10'000'000);
+  // One buffer for past and present, and little else.
+  CHECK(step.memory.peak_bytes > static_cast<Int>(cache + token));
+  CHECK(step.memory.peak_bytes < static_cast<Int>(cache + token + 20e6));
+  CHECK(step.analysis.totals.activation_peak_bytes->value() == step.memory.peak_bytes);
 }

@@ -35,6 +35,7 @@ void for_each_dim(Analysis& analysis, const Change& change) {
     change_cost(row.cost);
     change(row.params);
     change(row.param_bytes);
+    change(row.needed_bytes);
   }
   change_cost(analysis.totals.cost);
   change(analysis.totals.params);

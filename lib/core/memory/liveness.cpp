@@ -29,7 +29,9 @@ class Maxima {
   std::vector<Dim> kept_;
 };
 
-bool owns_bytes(const Storage& storage) { return storage.place == StoragePlace::Device && storage.bytes != Dim(0); }
+bool owns_bytes(const Storage& storage) {
+  return storage.place == StoragePlace::Device && storage.bytes != Dim(0) && !storage.is_of_weights;
+}
 
 // The operand whose bytes the node's only output can take over: element by element of the same size, not the
 // caller's, and read by nobody later.
@@ -81,9 +83,11 @@ Liveness liveness(const Schedule& schedule, std::span<const std::int32_t> order,
   for (std::size_t s = count; s-- > 0;)
     for (const std::int32_t member : schedule.storages[s].holds)
       live.lifetimes[index(member)].last = std::max(live.lifetimes[index(member)].last, live.lifetimes[s].last);
-  if (!in_place) return live;
-
   for (std::size_t i = 0; i < order.size(); ++i) {
+    for (const std::int32_t output : schedule.steps[index(order[i])].writes)
+      if (const Storage& after = schedule.storages[index(output)]; after.is_in_place)
+        live.shares[index(output)] = live.shares[index(after.continues)];
+    if (!in_place) continue;
     const auto operand = overwritten(schedule, live.lifetimes, order[i], static_cast<std::int32_t>(i));
     if (!operand) continue;
     const std::int32_t output = schedule.steps[index(order[i])].writes[0];
@@ -100,7 +104,7 @@ Liveness liveness(const Schedule& schedule, std::span<const std::int32_t> order,
 StorageSizes sizes_of(const Schedule& schedule, const Bindings& bindings) {
   StorageSizes sizes;
   for (const Storage& storage : schedule.storages)
-    sizes.storages.push_back(storage.bytes ? size_at(*storage.bytes, bindings) : 0);
+    sizes.storages.push_back(storage.bytes && !storage.is_of_weights ? size_at(*storage.bytes, bindings) : 0);
   for (const Step& step : schedule.steps) {
     Int& peak = sizes.bodies.emplace_back(0);
     if (!step.body_schedule) continue;
@@ -189,8 +193,7 @@ std::optional<Dim> peak_formula(const Schedule& schedule, const Liveness& live, 
   }
 }
 
-std::optional<Dim> activation_peak(const Model& model, const Analysis& analysis) {
-  const Schedule schedule = schedule_of(model, analysis);
+std::optional<Dim> activation_peak(const Schedule& schedule) {
   const std::vector<std::int32_t> order = file_order(schedule);
   return peak_formula(schedule, liveness(schedule, order, false), order);
 }

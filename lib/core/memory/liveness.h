@@ -16,8 +16,8 @@ struct Lifetime {
 };
 
 struct Liveness {
-  // By storage. One that takes over the bytes of an operand (in place) has that storage here, others themselves; only
-  // those have a lifetime, which spans that of all that share their bytes.
+  // By storage. One that takes over the bytes of an operand (in place), or that is an updated cache, has that storage
+  // here, others themselves; only those have a lifetime, which spans that of all that share their bytes.
   std::vector<std::int32_t> shares;
   std::vector<Lifetime> lifetimes;
 };
@@ -48,7 +48,7 @@ std::vector<Int> timeline(const Schedule& schedule, const Liveness& live, std::s
 // The peak for all sizes. Empty when a size is unknown or the formula grows too complex.
 std::optional<Dim> peak_formula(const Schedule& schedule, const Liveness& live, std::span<const std::int32_t> order);
 
-// The peak of the main graph in the file's order, nothing in place: Totals::activation_peak_bytes.
-std::optional<Dim> activation_peak(const Model& model, const Analysis& analysis);
+// The peak of the main graph in the file's order, nothing in place but caches: Totals::activation_peak_bytes.
+std::optional<Dim> activation_peak(const Schedule& schedule);
 
 }  // namespace pagoda::inline core

@@ -60,7 +60,10 @@ Int OrderCost::growth(std::int32_t node, const Left& left) const {
   const Step& step = schedule.steps[static_cast<std::size_t>(node)];
   for (const std::int32_t written : step.writes) {
     const Storage& s = schedule.storages[static_cast<std::size_t>(written)];
-    if (s.is_output || s.is_held || !s.readers.empty()) growth += sizes.storages[static_cast<std::size_t>(written)];
+    if (s.is_in_place)
+      growth += sizes.storages[static_cast<std::size_t>(s.continues)];  // is not freed below
+    else if (s.is_output || s.is_held || !s.readers.empty())
+      growth += sizes.storages[static_cast<std::size_t>(written)];
   }
   for (const std::int32_t read : step.reads)
     if (sizes.storages[static_cast<std::size_t>(read)] != 0 && ends_with(read, left))
@@ -72,7 +75,9 @@ template <typename Left>
 Int OrderCost::rise(std::int32_t node, const Left& left) const {
   Int rise = 0;
   const Step& step = schedule.steps[static_cast<std::size_t>(node)];
-  for (const std::int32_t written : step.writes) rise += sizes.storages[static_cast<std::size_t>(written)];
+  for (const std::int32_t written : step.writes)
+    if (!schedule.storages[static_cast<std::size_t>(written)].is_in_place)
+      rise += sizes.storages[static_cast<std::size_t>(written)];
   if (step.has_body) {
     const Int body = sizes.bodies[static_cast<std::size_t>(node)];
     return step.body_on_top ? rise + body : std::max(rise, body);

@@ -47,6 +47,7 @@ class Builder {
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) visit(i);
     for (const ValueId output : graph_.outputs)
       if (output != kAbsent && storage(output) >= 0) result_.storages[index(storage(output))].is_output = true;
+    if (input_places == nullptr) share_buffers();
     return std::move(result_);
   }
 
@@ -133,8 +134,44 @@ class Builder {
       if (!written.bytes && is_reference && step.mark == Mark::Compute && step.row >= 0 && !step.has_body &&
           node.outputs.size() == 1)
         written.bytes = rows_[index(step.row)].cost.bytes_written;
+      written.is_of_weights = makes_of_weights(node, step);
+      if (step.row >= 0 && !step.has_body && step.mark == Mark::Compute) {
+        const auto place = std::find(node.outputs.begin(), node.outputs.end(), output) - node.outputs.begin();
+        const int input = rows_[index(step.row)].facts.updates.input_of(static_cast<int>(place));
+        if (input >= 0 && index(input) < node.inputs.size()) written.continues = storage(node.inputs[index(input)]);
+      }
       step.writes.push_back(add(output, std::move(written)));
     }
+  }
+
+  // A cache or state that only its update reads is updated where it is. The buffer is as large as it becomes.
+  void share_buffers() {
+    for (std::size_t s = result_.storages.size(); s-- > 0;) {
+      Storage& after = result_.storages[s];
+      if (after.continues < 0 || after.place != StoragePlace::Device) continue;
+      Storage& before = result_.storages[index(after.continues)];
+      const bool is_only_updated = before.readers.size() == 1 && before.readers.front() == after.producer;
+      if (!is_only_updated || before.place != StoragePlace::Device || before.is_output || !before.bytes || !after.bytes)
+        continue;
+      after.is_in_place = true;
+      before.bytes =
+          greater_equal(*after.bytes, *before.bytes) == true ? *after.bytes : max(*before.bytes, *after.bytes);
+    }
+  }
+
+  // Engines fold DequantizeLinear of a weight into the products that read it, or keep its result instead of the weight:
+  // an activation it is for none.
+  bool makes_of_weights(const Node& node, const Step& step) const {
+    if (step.row < 0 || step.has_body || step.mark != Mark::Compute) return false;
+    bool is_dequantised = rows_[index(step.row)].facts.kind == OpKind::Dequantize;
+    for (const ValueId input : node.inputs) {
+      const std::int32_t read = storage(input);
+      if (read < 0) continue;
+      const Storage& operand = result_.storages[index(read)];
+      if (operand.place != StoragePlace::Constant && !operand.is_of_weights) return false;
+      is_dequantised = is_dequantised || operand.is_of_weights;
+    }
+    return is_dequantised;
   }
 
   static StoragePlace place_of(const Step& step, const BodyOutput* from_call) {

@@ -27,6 +27,9 @@ struct Storage {
   bool is_held = false;                    // a member of a sequence
   int element_bits = 0;                    // of the owner
   std::optional<Dim> bytes = {};           // 0 unless on the device; empty when unknown
+  std::int32_t continues = -1;             // the storage that its producer updates to it: one buffer can hold both
+  bool is_in_place = false;                // and does: the size of the first is that of the largest
+  bool is_of_weights = false;              // dequantised from stored weights, and what follows from those alone
   bool is_recomputed = false;              // by all readers but the one that is left in `readers`
   std::vector<std::int32_t> readers = {};  // nodes that need the elements, ascending, each once
   std::vector<std::int32_t> holds = {};    // storages that live as long as this one: the members of a sequence

@@ -121,6 +121,17 @@ Visibility visibility(const OpContext& op) {
   return visible;
 }
 
+// Where the first of the queries stands. Key j is visible to query i of a causal attention when j ≤ i + offset: the
+// length of the past; without one 0; with nonpad_kv_seqlen, a cache outside the operator that holds the new keys
+// already, the sequence's length less its queries (onnx, reference/ops/op_attention.py, opsets 23 to 25).
+std::optional<std::vector<std::int64_t>> external_lengths(const OpContext& op, const Heads& heads) {
+  const auto lengths = op.has_input(kLengths) ? op.integers(kLengths) : std::nullopt;
+  if (!lengths || heads.batch != Dim(lengths->size())) return std::nullopt;
+  for (const std::int64_t length : *lengths)
+    if (length < 0) op.fail("a sequence of length " + std::to_string(length));
+  return lengths;
+}
+
 // Twice the visible pairs of one head of one sequence of `keys` keys, `offset` of which precede the first query.
 Dim twice_visible(const Visibility& visible, const Dim& queries, const Dim& keys, const Dim& offset) {
   if (visible.left < 0 && visible.right < 0) return 2 * queries * keys;
@@ -137,17 +148,33 @@ Dim twice_visible(const Visibility& visible, const Dim& queries, const Dim& keys
 // The same over all heads and the whole batch.
 Dim twice_pairs(const OpContext& op, const Heads& heads) {
   const Visibility visible = visibility(op);
-  const auto lengths = op.has_input(kLengths) ? op.integers(kLengths) : std::nullopt;
-  if (lengths && heads.batch == Dim(lengths->size())) {
+  if (const auto lengths = external_lengths(op, heads)) {
     Dim pairs = 0;
-    for (const std::int64_t length : *lengths) {
-      if (length < 0) op.fail("a sequence of length " + std::to_string(length));
+    for (const std::int64_t length : *lengths)
       pairs += twice_visible(visible, heads.queries, length, Dim(length) - heads.queries);
-    }
     return heads.query_heads * pairs;
   }
   const Dim offset = op.has_input(kLengths) ? heads.keys - heads.queries : heads.past;
   return heads.query_heads * heads.batch * twice_visible(visible, heads.queries, heads.total_keys(), offset);
+}
+
+// Keys and values of a cache outside the operator are read as far as they are valid and some query sees them: with a
+// left window, the first query's window and all that follow.
+void read_external_cache(OpCost& cost, const OpContext& op, const Heads& heads) {
+  const Visibility visible = visibility(op);
+  const auto seen = [&](const Dim& length) {
+    return visible.left < 0 ? length : min(length, heads.queries + visible.left);
+  };
+  Dim rows = 0;
+  if (const auto lengths = external_lengths(op, heads))
+    for (const std::int64_t length : *lengths) rows += seen(length);
+  else
+    rows = heads.batch * seen(heads.keys);
+  for (const int side : {kKey, kValue}) {
+    const Shape& shape = op.shape(side);
+    const Dim row = heads.packed ? shape[2] : shape[1] * shape[3];
+    op.read_only(cost, side, byte_size(rows * row, op.element(side)));
+  }
 }
 
 // The raw scores, where they are an output, are needed for hidden pairs too. A mask of bools selects, others add.
@@ -163,6 +190,15 @@ OpCost cost_attention(const OpContext& op) {
                       .softcap = op.attribute("softcap", 0.0) != 0,
                       .raw_scores = raw_scores ? op.output_elements(kScores) : Dim(0)};
   OpCost cost = op.streamed();
+  if (op.has_input(kLengths)) read_external_cache(cost, op, heads);
+  // A left window of n keys and the query's own.
+  const std::int64_t left = visibility(op).left;
+  move_cache(cost, op, {kPastKey, kPastValue}, {kPresentKey, kPresentValue},
+             {.past = heads.past,
+              .present = heads.total_keys(),
+              .total = heads.total_keys(),
+              .added = heads.keys,
+              .window = left < 0 ? 0 : left + 1});
   add_scores(cost, scores);
   if (selects) cost.comparisons += half(scores.twice_pairs);
   return cost;
@@ -210,10 +246,11 @@ OpCost cost_rotary(const OpContext& op) {
 
 // --- TensorScatter ---
 
-// Every element of the result comes from the cache or from the update: as many bytes are read as written.
+// The standard's cache in place (onnx Operators.md, TensorScatter-24): past and present are one buffer, in which the
+// update's rows are written and the others stay.
 OpCost cost_tensor_scatter(const OpContext& op) {
   OpCost cost = op.streamed({1, 2});
-  cost.read(0, op.output_bytes(0) - op.input_bytes(1));
+  op.write_only(cost, 0, op.input_bytes(1));
   return cost;
 }
 
@@ -301,11 +338,11 @@ OpCost cost_swiglu(const OpContext& op) {
 // clang-format off
 constexpr OpRule kRules[] = {
     // op                infer                   cost                   fold     cost in words
-    {"Attention",        infer_attention,        cost_attention,        nullptr, "D + Dv macs, scale, mask, softmax (4 and exp) per visible query-key pair; softcap div, tanh, mul", kAttention.tokens_along(-2).with(Gradient::Rule)},
-    {"LinearAttention",  infer_linear_attention, cost_linear_attention, nullptr, "per token D·Dv macs per query head and 1 or 2 times that per key head; decay D·Dv mul; delta 2·Dv; scale", kAttention},
+    {"Attention",        infer_attention,        cost_attention,        nullptr, "D + Dv macs, scale, mask, softmax (4 and exp) per visible query-key pair; softcap div, tanh, mul", kAttention.tokens_along(-2).updating(4, 1, 2).with(Gradient::Rule)},
+    {"LinearAttention",  infer_linear_attention, cost_linear_attention, nullptr, "per token D·Dv macs per query head and 1 or 2 times that per key head; decay D·Dv mul; delta 2·Dv; scale", kAttention.updating(3, 1, 1)},
     {"RotaryEmbedding",  infer_rotary,           cost_rotary,           nullptr, "3 per rotated element", kAttention.with(Gradient::Rule)},
     {"SwiGLU",           infer_swiglu,           cost_swiglu,           nullptr, "sigmoid, 2 mul (3 with alpha) per element", kPointwise},
-    {"TensorScatter",    infer_tensor_scatter,   cost_tensor_scatter,   nullptr, "no arithmetic; reads as much as it writes", kGathering.tokens_along(-2)},
+    {"TensorScatter",    infer_tensor_scatter,   cost_tensor_scatter,   nullptr, "no arithmetic; reads and writes the new rows", kGathering.tokens_along(-2).updating(0, 0, 1)},
 };
 
 constexpr OpRule kPreviewRules[] = {

@@ -38,17 +38,6 @@ void add_scores(OpCost& cost, const Scores& scores) {
   if (scores.sink) cost += Work{.arith = 3, .special = 1, .comparisons = 1} * scores.rows;
 }
 
-// A past of at least `total` rows is a buffer that the present shares: [past ≥ total] = min(1, past − valid rows),
-// which is 0 where the past holds the valid rows alone.
-Dim Cache::sharing() const { return shared ? Dim(1) : min(1, max(past - valid(), 0)); }
-
-Dim Cache::read() const {
-  if (window <= 0) return valid();
-  return valid() - sharing() * max(valid() - (window - 1), 0);
-}
-
-Dim Cache::written() const { return present - sharing() * (present - added); }
-
 void move_cache(OpCost& cost, const OpContext& op, std::initializer_list<int> pasts,
                 std::initializer_list<int> presents, const Cache& cache) {
   const auto bytes = [](ElementType element, const Shape& shape, const Dim& rows) {

@@ -48,22 +48,22 @@ inline Work head_norm_work(const Dim& elements, const Dim& heads) {
   return rms_norm_work(elements, heads) + Work{.arith = elements, .special = 0, .comparisons = 0};
 }
 
-// Rows (positions) of a key/value cache, per head and sequence.
+// Rows (positions) of a key/value cache, per head and sequence. Past and present count as one buffer, which engines
+// bind in place wherever the caller lets them ("when past_key uses same tensor as present_key", ONNX Runtime's
+// ContribOperators.md): no execution moves fewer rows. What separate buffers cost on top is in KvCache.
 struct Cache {
   Dim past;                 // rows of the past tensor
   Dim present;              // rows of the present tensor
   Dim total;                // rows in use afterwards
   Dim added;                // rows that this call appends
-  bool shared = false;      // past and present are known to be one buffer
   std::int64_t window = 0;  // how far back queries see, 0 for all; see twice_causal_pairs
 
   Dim valid() const { return total - added; }  // rows in use before
-  // 1 where past and present are one buffer, 0 where the present is a copy.
-  Dim sharing() const;
-  // Rows that are read: all valid ones to copy them; in place only those that some query sees.
-  Dim read() const;
-  // Rows that are written: in place the new ones, else all of the present.
-  Dim written() const;
+  // Rows that are read: those in use before that some query sees. The first of the new rows' queries sees the
+  // window − 1 rows before its own, the later ones fewer.
+  Dim read() const { return window > 0 ? min(valid(), window - 1) : valid(); }
+  // Rows that are written: the new ones; without a past all of the present.
+  Dim written() const { return past == Dim(0) ? present : added; }
 };
 
 // Replaces what a streamed cost holds for the cache tensors, [… rows, head size], by the rows that move.

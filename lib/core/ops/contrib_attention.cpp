@@ -28,11 +28,7 @@ Dim twice_pairs(const OpContext& op, const Dim& sequences, const Dim& queries, c
 Cache cache_of(const OpContext& op, const Dim& past_rows, const Dim& added, bool shared, int past_length) {
   if (!shared) return {.past = past_rows, .present = past_rows + added, .total = past_rows + added, .added = added};
   const std::optional<Dim> valid = scalar_value(op, past_length);
-  return {.past = past_rows,
-          .present = past_rows,
-          .total = valid ? *valid + added : past_rows,
-          .added = added,
-          .shared = true};
+  return {.past = past_rows, .present = past_rows, .total = valid ? *valid + added : past_rows, .added = added};
 }
 
 // --- Attention, QAttention, DecoderMaskedSelfAttention: input [B, S, I], weights [I, Hq + Hk + Hv] ---
@@ -376,14 +372,14 @@ OpCost cost_longformer(const OpContext& op) { op.unknown("which tokens attend gl
 // clang-format off
 constexpr OpRule kRules[] = {
     // op                               infer                      cost                      fold     cost in words
-    {"Attention",                       infer_attention,           cost_attention,           nullptr, "projection I·(Hq + Hk + Hv) macs and bias per token; D + Dv macs, scale, masks, softmax (4 and exp) per visible pair", kAttention.tokens_along(-2).reads({{}, WeightUse::Weight, WeightUse::Additive})},
+    {"Attention",                       infer_attention,           cost_attention,           nullptr, "projection I·(Hq + Hk + Hv) macs and bias per token; D + Dv macs, scale, masks, softmax (4 and exp) per visible pair", kAttention.tokens_along(-2).updating(4, 1, 1).reads({{}, WeightUse::Weight, WeightUse::Additive})},
     {"DecoderAttention",                infer_decoder_attention,   cost_decoder_attention,   nullptr, "projections of the query and of keys that are not cached; then as Attention", kAttention},
-    {"DecoderMaskedMultiHeadAttention", infer_decoder_masked,      cost_decoder_masked,      nullptr, "as MultiHeadAttention", kAttention.tokens_along(-2)},
-    {"DecoderMaskedSelfAttention",      infer_attention,           cost_attention,           nullptr, "as Attention", kAttention},
+    {"DecoderMaskedMultiHeadAttention", infer_decoder_masked,      cost_decoder_masked,      nullptr, "as MultiHeadAttention", kAttention.tokens_along(-2).updating(5, 1, 2)},
+    {"DecoderMaskedSelfAttention",      infer_attention,           cost_attention,           nullptr, "as Attention", kAttention.tokens_along(-2).updating(4, 1, 1)},
     {"GatedRelativePositionBias",       infer_gated_bias,          cost_gated_bias,          nullptr, "per token and head D·E macs, D + 2·E + 2, 2 sigmoid; 1 mul per output element", kAttention},
     {"LongformerAttention",             infer_longformer,          cost_longformer,          nullptr, "not known: which tokens attend globally is data", kAttention},
-    {"MultiHeadAttention",              infer_multi_head,          cost_multi_head,          nullptr, "bias per element; D + Dv macs, scale, masks, softmax (4 and exp) per visible pair", kAttention.tokens_along(-2)},
-    {"QAttention",                      infer_q_attention,         cost_q_attention,         nullptr, "as Attention with int8 projections; zero points per operand element, scale per element", kAttention},
+    {"MultiHeadAttention",              infer_multi_head,          cost_multi_head,          nullptr, "bias per element; D + Dv macs, scale, masks, softmax (4 and exp) per visible pair", kAttention.tokens_along(-2).updating(6, 1, 2)},
+    {"QAttention",                      infer_q_attention,         cost_q_attention,         nullptr, "as Attention with int8 projections; zero points per operand element, scale per element", kAttention.tokens_along(-2).updating(8, 1, 1)},
     {"QOrderedAttention",               infer_q_ordered_attention, cost_q_ordered_attention, nullptr, "as Attention; scale, round, 2 clamps per projection, score, probability and output element", kAttention},
     {"QOrderedLongformerAttention",     infer_longformer,          cost_longformer,          nullptr, "not known: which tokens attend globally is data", kAttention},
     {"RelativePositionBias",            infer_relative_bias,       cost_relative_bias,       nullptr, "4 and log per distance; elements picked from the table", kAttention},

@@ -89,12 +89,7 @@ Cache group_cache(const OpContext& op, int past_key, int total_input) {
   else if (op.has_output(1))
     present = op.output_shape(1)[2];
   const std::int64_t window = std::max<std::int64_t>(op.attribute("local_window_size", std::int64_t{-1}), 0);
-  return {.past = past,
-          .present = present,
-          .total = total ? *total : present,
-          .added = added,
-          .shared = false,
-          .window = window};
+  return {.past = past, .present = present, .total = total ? *total : present, .added = added, .window = window};
 }
 
 void infer_present(OpContext& op, const Grouped& heads, int past_key, int total_input) {
@@ -237,12 +232,8 @@ OpCost cost_sparse(const OpContext& op) {
   for (std::int64_t layout = 0; layout < *layouts; ++layout) pairs += layout_pairs(op, layout, *queries, keys);
   OpCost cost = op.streamed({0, 1, 2, 3, 4, 5, 6, 8});
   if (rotates(op)) read_rotary_tables(cost, op, 9, 10, query[0] * query[1]);
-  const Cache cache{.past = dim_of(op, 3, 2),
-                    .present = dim_of(op, 3, 2),
-                    .total = keys,
-                    .added = *queries,
-                    .shared = true,
-                    .window = 0};
+  const Cache cache{
+      .past = dim_of(op, 3, 2), .present = dim_of(op, 3, 2), .total = keys, .added = *queries, .window = 0};
   move_cache(cost, op, {3, 4}, {1, 2}, cache);
   cost += prepare_work(op, query[0] * query[1] * (heads.query_heads + heads.key_heads), heads.size, -1, 9);
   const Dim heads_per_layout = divided(op, heads.query_heads, *layouts, "heads and layouts");
@@ -380,13 +371,13 @@ OpCost cost_indexer(const OpContext& op) {
 // clang-format off
 constexpr OpRule kRules[] = {
     // op                            infer                 cost           fold     cost in words
-    {"DynamicSparseAttention",       infer_dynamic_sparse, cost_selected, nullptr, "not known: the number of selected keys is data", kAttention},
-    {"GroupQueryAttention",          infer_group,          cost_group,    nullptr, "2·D macs, scale, masks, softmax (4 and exp) per visible pair; rotary 3, norm 4, cache scales per element", kAttention.tokens_along(-2)},
+    {"DynamicSparseAttention",       infer_dynamic_sparse, cost_selected, nullptr, "not known: the number of selected keys is data", kAttention.updating(3, 1, 2)},
+    {"GroupQueryAttention",          infer_group,          cost_group,    nullptr, "2·D macs, scale, masks, softmax (4 and exp) per visible pair; rotary 3, norm 4, cache scales per element", kAttention.tokens_along(-2).updating(3, 1, 2)},
     {"PackedSparseAttentionIndexer", infer_packed_indexer, cost_indexer,  nullptr, "not known: visible entries are data", kAttention},
-    {"PagedAttention",               infer_paged,          cost_paged,    nullptr, "as GroupQueryAttention where the lengths are known", kAttention},
-    {"SparseAttention",              infer_sparse,         cost_sparse,   nullptr, "as GroupQueryAttention over the visible blocks", kAttention},
+    {"PagedAttention",               infer_paged,          cost_paged,    nullptr, "as GroupQueryAttention where the lengths are known", kAttention.updating(3, 1, 2)},
+    {"SparseAttention",              infer_sparse,         cost_sparse,   nullptr, "as GroupQueryAttention over the visible blocks", kAttention.updating(3, 1, 2)},
     {"SparseAttentionIndexer",       infer_indexer,        cost_indexer,  nullptr, "not known: visible entries are data", kAttention},
-    {"SparsePagedAttention",         infer_paged,          cost_selected, nullptr, "not known: the number of selected keys is data", kAttention},
+    {"SparsePagedAttention",         infer_paged,          cost_selected, nullptr, "not known: the number of selected keys is data", kAttention.updating(3, 1, 2)},
 };
 // clang-format on
 static_assert(well_formed(kRules));

@@ -279,11 +279,11 @@ OpCost cost_varlen_hash(const OpContext& op) { return cost_hash(op, 5); }
 // clang-format off
 constexpr OpRule kRules[] = {
     // op                           infer              cost              fold     cost in words
-    {"CausalConvWithState",         infer_causal_conv, cost_causal_conv, nullptr, "kernel macs, bias add, activation per element", kAttention},
-    {"GatedDeltaNet",               infer_delta_net,   cost_delta_net,   nullptr, "as LinearAttention; fused decay, sigmoid of β, L2 norms", kAttention},
-    {"LinearAttention",             infer_linear,      cost_linear,      nullptr, "per token Dk·Dv macs per output head and 1 or 2 times that per key head; decay Dk·Dv mul; delta 2·Dv; scale", kAttention},
+    {"CausalConvWithState",         infer_causal_conv, cost_causal_conv, nullptr, "kernel macs, bias add, activation per element", kAttention.updating(3, 1, 1)},
+    {"GatedDeltaNet",               infer_delta_net,   cost_delta_net,   nullptr, "as LinearAttention; fused decay, sigmoid of β, L2 norms", kAttention.updating(6, 1, 1)},
+    {"LinearAttention",             infer_linear,      cost_linear,      nullptr, "per token Dk·Dv macs per output head and 1 or 2 times that per key head; decay Dk·Dv mul; delta 2·Dv; scale", kAttention.updating(3, 1, 1)},
     {"NGramHashMapping",            infer_hash,        cost_dense_hash,  nullptr, "2·order − 1 per token, remainder and offset per hash", kOther.with(Gradient::Unmodelled)},
-    {"VarlenCausalConvWithState",   infer_varlen_conv, cost_varlen_conv, nullptr, "kernel macs, bias add, activation per element", kAttention},
+    {"VarlenCausalConvWithState",   infer_varlen_conv, cost_varlen_conv, nullptr, "kernel macs, bias add, activation per element", kAttention.updating(4, 1, 1)},
     {"VarlenNGramHashMapping",      infer_varlen_hash, cost_varlen_hash, nullptr, "2·order − 1 per token, remainder and offset per hash", kOther.with(Gradient::Unmodelled)},
 };
 // clang-format on

@@ -237,7 +237,7 @@ OpCost cost_causal_conv(const OpContext& op) {
 // clang-format off
 constexpr OpRule kRules[] = {
     // op                   infer                 cost                 fold     cost in words
-    {"CausalConvWithState", infer_causal_conv,    cost_causal_conv,    nullptr, "k macs, 1 bias add per element; SiLU: 1 sigmoid, 1 mul", kAttention.with(Gradient::Rule)},
+    {"CausalConvWithState", infer_causal_conv,    cost_causal_conv,    nullptr, "k macs, 1 bias add per element; SiLU: 1 sigmoid, 1 mul", kAttention.updating(3, 1, 1).with(Gradient::Rule)},
     {"Col2Im",              infer_col2im,         cost_col2im,         nullptr, "1 add per column element", kLayout},
     {"Conv",                infer_conv,           cost_conv,           nullptr, "C/group × kernel macs, 1 bias add per output element", kConvolution.reads({{}, WeightUse::Weight, WeightUse::Additive})},
     {"ConvInteger",         infer_conv_integer,   cost_conv_integer,   nullptr, "C/group × kernel macs per output element; 1 sub per operand element with a zero point", kConvolution.with(ProductForm::Other).with(Gradient::Integers).reads({{}, {}, WeightUse::ZeroPoint, WeightUse::ZeroPoint})},

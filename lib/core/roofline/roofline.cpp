@@ -80,7 +80,7 @@ struct UnitSeconds {
 
 // The work of one row: rows of the table of formulas.
 struct Part {
-  DimTable::Id macs, arith, comparisons, special, param_bytes, bytes_read;
+  DimTable::Id macs, arith, comparisons, special, needed_bytes;
   std::optional<Precision> precision;  // empty: no rate is known
   std::optional<Precision> narrowest;  // in which an engine that folds quantisation in may multiply
 
@@ -101,9 +101,14 @@ class Evaluator {
       : analysis_(analysis), device_(device), options_(options) {
     for (std::size_t i = 0; i < kPrecisions; ++i)
       rates_[i] = rates_of(device, static_cast<Precision>(i), options.accumulate);
-    for (const MemoryLevel& level : device.levels)
-      if (level.level != "shared" && level.bytes_per_second.known())
-        levels_.push_back(&level);  // a kernel may bypass it
+    double inside = 0;
+    for (auto level = device.levels.rbegin(); level != device.levels.rend(); ++level) {
+      if (level->level != "shared" && level->bytes_per_second.known())
+        levels_.push_back({&*level, inside});  // a kernel may bypass it
+      const double units = level->per_unit ? device.units.value.value_or(1) : 1;
+      inside += units * level->capacity_bytes.value.value_or(0);
+    }
+    std::reverse(levels_.begin(), levels_.end());
     if (device.special_per_second.known()) special_per_second_ = *device.special_per_second.value;
     for (const NodeReport& row : analysis.nodes)
       unmodelled_ += row.unmodelled_inside + (row.cost.mark == Mark::Unmodelled ? 1 : 0);
@@ -125,7 +130,7 @@ class Evaluator {
     RooflineTotals totals;
     totals.unknown_rows = unmodelled_;
     UnitSeconds busy;
-    double weight_bytes = 0;
+    double needed_bytes = 0;
     for (const auto& [kernel, ids] : kernels_) {
       const double count = static_cast<double>(ids.size());
       const std::optional<UnitSeconds> units = units_of(kernel);
@@ -134,7 +139,7 @@ class Evaluator {
       if (const std::optional<UnitSeconds> least = least_units_of(kernel))
         for (double UnitSeconds::*unit : {&UnitSeconds::tensor, &UnitSeconds::lanes, &UnitSeconds::mixed})
           busy.*unit += count * *least.*unit;
-      weight_bytes += count * weight_bytes_of(kernel);
+      needed_bytes += count * needed_bytes_of(kernel);
       const auto kernels = static_cast<std::int64_t>(ids.size());
       totals.unknown_rows += bound.bound == Bound::Unknown ? kernels : 0;
       totals.launches += bound.bound == Bound::None ? 0 : kernels;
@@ -143,7 +148,7 @@ class Evaluator {
       totals.memory_seconds += count * bound.memory_seconds;
     }
     totals.at_least = totals.unknown_rows > 0;
-    totals.floor_seconds = std::max(busy.longest(), memory_time(weight_bytes).first);
+    totals.floor_seconds = std::max(busy.longest(), least_memory_time(needed_bytes));
     if (const Quantity& launch = device_.launch_overhead_seconds; launch.known())
       totals.eager_seconds = std::max(totals.seconds, static_cast<double>(totals.launches) * *launch.value);
     return totals;
@@ -163,8 +168,7 @@ class Evaluator {
                 .arith = table_.add(cost.arith),
                 .comparisons = table_.add(cost.comparisons),
                 .special = table_.add(cost.special),
-                .param_bytes = table_.add(report.param_bytes),
-                .bytes_read = table_.add(cost.bytes_read),
+                .needed_bytes = table_.add(report.needed_bytes),
                 .precision = precision_of(cost.precision),
                 .narrowest = std::nullopt};
       // The only format of a precision that is no type of its own.
@@ -183,11 +187,9 @@ class Evaluator {
     kernels_[std::move(kernel)].push_back(id);
   }
 
-  // A row may read less than its weights: a lookup takes only the rows it picks.
-  double weight_bytes_of(const Kernel& kernel) const {
+  double needed_bytes_of(const Kernel& kernel) const {
     double bytes = 0;
-    for (const Part& part : kernel.parts)
-      bytes += std::min(value(part.param_bytes), value(part.bytes_read));
+    for (const Part& part : kernel.parts) bytes += std::max(value(part.needed_bytes), 0.0);
     return bytes;
   }
 
@@ -239,9 +241,17 @@ class Evaluator {
   // The time of the slowest level and its name.
   std::pair<double, std::string_view> memory_time(double bytes) const {
     std::pair<double, std::string_view> slowest = {0, ""};
-    for (const MemoryLevel* level : levels_)
+    for (const auto& [level, inside] : levels_)
       if (const double seconds = bytes / *level->bytes_per_second.value; seconds > slowest.first)
         slowest = {seconds, level->level};
+    return slowest;
+  }
+
+  // The same when the levels inside each one hold as much as they can from run to run: only the rest must pass it.
+  double least_memory_time(double bytes) const {
+    double slowest = 0;
+    for (const auto& [level, inside] : levels_)
+      slowest = std::max(slowest, (bytes - inside) / *level->bytes_per_second.value);
     return slowest;
   }
 
@@ -292,7 +302,8 @@ class Evaluator {
   const DeviceSpec& device_;
   const RooflineOptions& options_;
   std::array<Rates, kPrecisions> rates_;
-  std::vector<const MemoryLevel*> levels_;
+  std::vector<std::pair<const MemoryLevel*, double>>
+      levels_;  // from memory inwards, and the bytes that those inside hold
   double special_per_second_ = 0;
   DimTable table_;
   std::vector<double> values_;                          // of the table at the current point

@@ -21,7 +21,7 @@ Analysis step_analysis(const Analysis& analysis, const Training& training) {
     added.cost = cost;
     added.cost.mark = Mark::Compute;
     added.outputs.clear();
-    added.params = added.param_bytes = 0;  // counted where forward is the first to use them
+    added.params = added.param_bytes = added.needed_bytes = 0;  // counted where forward is the first to use them
   };
   for (std::size_t i = 0; i < training.rows.size(); ++i) {
     NodeReport& forward = step.nodes[i];

@@ -48,6 +48,9 @@ struct NodeReport {
   OpCost cost;
   Dim params;       // elements of the weights that this row is the first to use
   Dim param_bytes;  // their stored bytes
+  // Bytes of weights and of the model's inputs, caches included, that this row is the first to need: those that it
+  // reads, or that a later row reads where this one updates a cache in place.
+  Dim needed_bytes;
   // Of a product both of whose operands are dequantised from one narrow type: that type, in which an engine that folds
   // the pairs of QuantizeLinear and DequantizeLinear in multiplies. `cost` states the row as the file has it.
   ElementType dequantized_from = ElementType::Undefined;

@@ -131,6 +131,17 @@ enum class WeightUse : std::uint8_t {
   ZeroPoint,
 };
 
+// Caches and states that an operator takes, updates and returns: from this input and this output on, so many. One
+// buffer can hold both: what the update leaves as it was stays where it is.
+struct Updates {
+  std::int8_t input = 0, output = 0, count = 0;
+
+  // The input that output `place` continues; -1 for none.
+  constexpr int input_of(int place) const {
+    return place >= output && place < output + count ? input + (place - output) : -1;
+  }
+};
+
 struct OpFacts {
   static constexpr std::int8_t kNoTokens = 127;
 
@@ -144,6 +155,7 @@ struct OpFacts {
   Numbers numbers = Numbers::New;
   // Where it lengthens or updates a key-value cache: the axis of the tokens, unless the attribute axis states one.
   std::int8_t token_axis = kNoTokens;
+  Updates updates = {};
   std::array<WeightUse, 8> weights = {};  // by input
 
   constexpr WeightUse weight(std::size_t input) const {
@@ -160,6 +172,12 @@ struct OpFacts {
   constexpr OpFacts tokens_along(int axis) const {
     OpFacts facts = *this;
     facts.token_axis = static_cast<std::int8_t>(axis);
+    return facts;
+  }
+  constexpr OpFacts updating(int input, int output, int count) const {
+    OpFacts facts = *this;
+    facts.updates = {static_cast<std::int8_t>(input), static_cast<std::int8_t>(output),
+                     static_cast<std::int8_t>(count)};
     return facts;
   }
   constexpr OpFacts reads(std::initializer_list<WeightUse> uses) const {

@@ -76,7 +76,9 @@ struct RowBound {
 struct RooflineTotals {
   double seconds = 0;  // sum over rows
   // No execution of this work is faster, whatever it fuses and keeps on chip: all rows side by side, each unit busy
-  // without a pause, and from memory only the weights, each once.
+  // without a pause, and from memory only what a run needs and the chip cannot hold. A run needs its weights and what
+  // it reads of its inputs, caches included, each once; run after run, all but the sum of the capacities on the chip
+  // (caches, shared memory) must come from memory anew.
   double floor_seconds = 0;
   // The longer of `seconds` and one launch a row: launches are asynchronous and overlap with the rows before. Empty
   // where the device states no launch overhead.

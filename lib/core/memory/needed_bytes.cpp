@@ -1,0 +1,141 @@
+#include "memory/needed_bytes.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "graph/index.h"
+#include "infer/storage.h"
+
+namespace pagoda::inline core {
+namespace {
+
+struct Need {
+  std::int32_t row = -1;
+  Dim bytes;
+};
+
+class Counter {
+ public:
+  Counter(const Model& model, const Analysis& analysis) : model_(model), analysis_(analysis), rows_(analysis.nodes) {}
+
+  std::vector<Need> count(const Schedule& schedule) {
+    for (std::size_t s = 0; s < schedule.storages.size(); ++s) {
+      const Storage& input = schedule.storages[s];
+      if (input.is_input && input.place == StoragePlace::Device)
+        add(schedule, static_cast<std::int32_t>(s), analysis_.types[index(input.owner)]);
+    }
+    count_weights(schedule, 0);
+    return std::move(needs_);
+  }
+
+ private:
+  void add(const Schedule& schedule, std::int32_t storage, const TensorType& type) {
+    const auto size = bytes_of(type);
+    if (!size) return;
+    if (auto found = need(schedule, storage, *size)) needs_.push_back(std::move(*found));
+  }
+
+  // Those that this graph and the bodies that it enters store, in initializers or in Constant nodes. A function's are
+  // the same at every call.
+  void count_weights(const Schedule& schedule, GraphId id) {
+    for (std::size_t s = 0; s < schedule.storages.size(); ++s) {
+      const Storage& storage = schedule.storages[s];
+      if (storage.place != StoragePlace::Constant || storage.readers.empty()) continue;
+      const TensorType* stored = stored_type(*schedule.graph, storage);
+      if (stored == nullptr || !seen_.emplace(id, storage.owner).second) continue;
+      add(schedule, static_cast<std::int32_t>(s), id == 0 ? analysis_.types[index(storage.owner)] : in_body(*stored));
+    }
+    for (const Step& step : schedule.steps)
+      if (step.body_schedule) count_weights(*step.body_schedule, step.body);
+  }
+
+  // Where a precision replaces floats: whether a product reads this one, only the main graph's types say.
+  TensorType in_body(TensorType type) const {
+    const FloatStorage storage = storage_of(analysis_.precision);
+    if (storage.floats == ElementType::Undefined || !is_replaced(type.element)) return type;
+    type.element = storage.operands != ElementType::Undefined ? storage.operands : storage.floats;
+    return type;
+  }
+
+  static const TensorType* stored_type(const Graph& graph, const Storage& storage) {
+    const Value& value = graph.values[index(storage.owner)];
+    if (value.initializer >= 0) return &graph.initializers[index(value.initializer)].type;
+    if (storage.producer < 0 || graph.nodes[index(storage.producer)].op_type != "Constant") return nullptr;
+    for (const Attribute& attribute : graph.nodes[index(storage.producer)].attributes)
+      if (const auto* tensor = std::get_if<Tensor>(&attribute.value)) return &tensor->type;
+    return nullptr;
+  }
+
+  // The first row that reads all of the tensor, else the first that reads a part of it. `size` is that of the tensor,
+  // under whatever name a body knows it.
+  std::optional<Need> need(const Schedule& schedule, std::int32_t storage, const Dim& size) const {
+    std::optional<Need> part;
+    for (const std::int32_t reader : schedule.storages[index(storage)].readers) {
+      const std::optional<Need> found = schedule.steps[index(reader)].has_body
+                                            ? need_inside(schedule, reader, storage, size)
+                                            : need_of_row(schedule, reader, storage, size);
+      if (found && found->bytes == size) return found;
+      if (found && !part) part = found;
+    }
+    return part;
+  }
+
+  // A call sees the tensor as one of its inputs; the bodies of structures capture it.
+  std::optional<Need> need_inside(const Schedule& schedule, std::int32_t node, std::int32_t storage,
+                                  const Dim& size) const {
+    const Step& step = schedule.steps[index(node)];
+    if (!step.body_schedule) return std::nullopt;
+    const Graph& body = model_.graphs[index(step.body)];
+    const Schedule& inner = *step.body_schedule;
+    const auto look = [&](ValueId outer, std::size_t name) -> std::optional<Need> {
+      if (outer == kAbsent || schedule.storage_of[index(outer)] != storage || inner.storage_of[name] < 0)
+        return std::nullopt;
+      return need(inner, inner.storage_of[name], size);
+    };
+    for (std::size_t v = 0; v < body.values.size(); ++v)
+      if (auto found = look(body.values[v].outer, v)) return found;
+    const auto& inputs = schedule.graph->nodes[index(node)].inputs;
+    if (step.row >= 0) return std::nullopt;  // a structure, whose inputs are its own
+    for (std::size_t i = 0; i < std::min(inputs.size(), body.inputs.size()); ++i)
+      if (auto found = look(inputs[i], index(body.inputs[i]))) return found;
+    return std::nullopt;
+  }
+
+  // Where the row updates a cache in place it may read nothing of it, but passes it on to those who do: they need the
+  // past, less the rows that have just been written.
+  std::optional<Need> need_of_row(const Schedule& schedule, std::int32_t node, std::int32_t storage,
+                                  const Dim& size) const {
+    const Step& step = schedule.steps[index(node)];
+    const OpCost& cost = rows_[index(step.row)].cost;
+    const auto& inputs = schedule.graph->nodes[index(node)].inputs;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i] == kAbsent || schedule.storage_of[index(inputs[i])] != storage) continue;
+      const int place = static_cast<int>(i);
+      if (cost.reads_whole(place)) return Need{step.row, size};
+      if (Dim part = cost.part_read(place); part != Dim(0)) return Need{step.row, std::move(part)};
+    }
+    for (const std::int32_t written : step.writes) {
+      const Storage& present = schedule.storages[index(written)];
+      if (present.continues != storage) continue;
+      const std::optional<Need> later = need(schedule, written, size);
+      if (later) return Need{step.row, later->bytes - cost.bytes_written};
+    }
+    return std::nullopt;
+  }
+
+  const Model& model_;
+  const Analysis& analysis_;
+  const std::vector<NodeReport>& rows_;
+  std::vector<Need> needs_;
+  std::set<std::pair<GraphId, ValueId>> seen_;
+};
+
+}  // namespace
+
+void count_needed_bytes(const Model& model, const Schedule& schedule, Analysis& analysis) {
+  for (const Need& need : Counter(model, analysis).count(schedule))
+    analysis.nodes[index(need.row)].needed_bytes += need.bytes;
+}
+
+}  // namespace pagoda::inline core

@@ -1,0 +1,12 @@
+// Which row is the first to need each weight and each input of the model, and how much of it: what a run must have
+// whatever it fuses (RooflineTotals::floor_seconds).
+#pragma once
+
+#include "memory/schedule.h"
+
+namespace pagoda::inline core {
+
+// Sets NodeReport::needed_bytes of all rows. `schedule` is that of the model's main graph.
+void count_needed_bytes(const Model& model, const Schedule& schedule, Analysis& analysis);
+
+}  // namespace pagoda::inline core
