@@ -59,6 +59,7 @@ std::vector<std::string> device_ids() {
   std::vector<std::string> ids;
   for (const base::EmbeddedFile& file : documents::device_files())
     ids.emplace_back(file.name.substr(0, file.name.rfind('.')));
+  std::sort(ids.begin(), ids.end());  // "-" sorts before the "." of a file name
   return ids;
 }
 

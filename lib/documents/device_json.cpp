@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <span>
 #include <tuple>
 
 #include "pagoda/base/text.h"
@@ -18,24 +19,20 @@ std::string text(const Field& field, const char* key, const char* otherwise) {
   return field.has(key) ? field.at(key).text() : otherwise;
 }
 
-// {"value": number or null, "unit": …, "source": …}. Units are SI without prefixes.
-Quantity quantity(const Field& field, std::string_view unit) {
-  field.only({"value", "unit", "source"});
-  if (field.at("unit").text() != unit) field.at("unit").fail("expected \"" + std::string(unit) + "\"");
-  Quantity result{std::nullopt, field.at("source").text()};
-  if (result.source.empty()) field.at("source").fail("a number needs its source, a null its reason");
-  if (!field.at("value").value().is_null()) result.value = field.at("value").positive();
-  return result;
+std::string listed(std::span<const std::string_view> names, std::string_view mark) {
+  std::string list;
+  for (const std::string_view name : names) {
+    if (!list.empty()) list += ", ";
+    ((list += mark) += name) += mark;
+  }
+  return list;
 }
 
-Quantity optional_quantity(const Field& field, const char* key, std::string_view unit) {
-  return field.has(key) ? quantity(field.at(key), unit) : Quantity{std::nullopt, "not stated"};
-}
+constexpr std::array<std::string_view, 5> kLevels = {"dram", "l3", "l2", "l1", "shared"};
+constexpr std::array<std::string_view, 3> kKinds = {"gpu", "cpu", "npu"};
 
-Precision read_precision(const Field& field) {
-  const std::optional<Precision> result = precision(field.text());
-  if (!result) field.fail("\"" + field.text() + "\" is no precision; known: " + precision_names());
-  return *result;
+std::size_t level_order(std::string_view level) {
+  return static_cast<std::size_t>(std::find(kLevels.begin(), kLevels.end(), level) - kLevels.begin());
 }
 
 std::optional<Unit> unit_named(std::string_view name) {
@@ -44,53 +41,196 @@ std::optional<Unit> unit_named(std::string_view name) {
   return std::nullopt;
 }
 
-Peak read_peak(const Field& field) {
-  field.only({"precision", "unit", "accumulate", "flops_per_second"});
+// Reads a device file to its end, whatever is wrong with it, so that its author sees all mistakes at once.
+class DeviceReader {
+ public:
+  DeviceSpec read(const base::JsonDocument& document);
+
+ private:
+  template <typename Read>
+  void attempt(const Read& read) {
+    try {
+      read();
+    } catch (const Error& error) {
+      mistakes_.push_back(error.what());
+    }
+  }
+
+  void allow_only(const Field& field, std::initializer_list<std::string_view> known);
+  void read_text(const Field& field, const char* key, std::string& into, bool is_required = false);
+  void read_precision(const Field& field, const char* key, Precision& into);
+  void read_quantity(const Field& field, const char* key, std::string_view unit, Quantity& into,
+                     bool is_required = false);
+  template <typename Read>
+  void read_array(const Field& field, const char* key, bool is_required, const Read& read);
+
+  Peak read_peak(const Field& field);
+  MemoryLevel read_level(const Field& field);
+  Link read_link(const Field& field);
+  PowerMode read_power_mode(const Field& field);
+
+  std::vector<std::string> mistakes_;
+};
+
+void DeviceReader::allow_only(const Field& field, std::initializer_list<std::string_view> known) {
+  attempt([&] {
+    std::string unknown;
+    for (const auto& [name, member] : field.members())
+      if (name != "comment" && std::find(known.begin(), known.end(), name) == known.end())
+        unknown += (unknown.empty() ? "\"" : ", \"") + name + "\"";
+    if (unknown.empty()) return;
+    field.fail(unknown + (unknown.find(',') == std::string::npos ? " is" : " are") +
+               " not known here; known: " + listed({known.begin(), known.size()}, ""));
+  });
+}
+
+void DeviceReader::read_text(const Field& field, const char* key, std::string& into, bool is_required) {
+  attempt([&] {
+    if (is_required || field.has(key)) into = field.at(key).text();
+  });
+}
+
+void DeviceReader::read_precision(const Field& field, const char* key, Precision& into) {
+  attempt([&] {
+    const std::string name = field.at(key).text();
+    const std::optional<Precision> known = precision(name);
+    if (!known) field.at(key).fail("\"" + name + "\" is no precision; known: " + precision_names());
+    into = *known;
+  });
+}
+
+// {"value": number or null, "unit": …, "source": …}. Units are SI without prefixes.
+void DeviceReader::read_quantity(const Field& parent, const char* key, std::string_view unit, Quantity& into,
+                                 bool is_required) {
+  into = {std::nullopt, "not stated"};
+  if (!is_required && !parent.has(key)) return;
+  attempt([&] {
+    const Field field = parent.at(key);
+    allow_only(field, {"value", "unit", "source"});
+    attempt([&] {
+      if (field.at("unit").text() != unit) field.at("unit").fail_expected("\"" + std::string(unit) + "\"");
+    });
+    attempt([&] {
+      into.source = field.at("source").text();
+      if (into.source.empty()) field.at("source").fail("a number needs its source, a null its reason");
+    });
+    attempt([&] {
+      if (!field.at("value").value().is_null()) into.value = field.at("value").positive();
+    });
+  });
+}
+
+template <typename Read>
+void DeviceReader::read_array(const Field& field, const char* key, bool is_required, const Read& read) {
+  attempt([&] {
+    if (!is_required && !field.has(key)) return;
+    for (const Field& element : field.at(key).array()) attempt([&] { read(element); });
+  });
+}
+
+Peak DeviceReader::read_peak(const Field& field) {
+  allow_only(field, {"precision", "unit", "accumulate", "flops_per_second"});
   Peak peak;
-  peak.precision = read_precision(field.at("precision"));
-  const std::optional<Unit> unit = unit_named(field.at("unit").text());
-  if (!unit) field.at("unit").fail("expected \"vector\" or \"tensor\"");
-  peak.unit = *unit;
-  if (field.has("accumulate")) peak.accumulate = read_precision(field.at("accumulate"));
-  peak.flops_per_second = quantity(field.at("flops_per_second"), "FLOP/s");
+  read_precision(field, "precision", peak.precision);
+  attempt([&] {
+    const std::optional<Unit> unit = unit_named(field.at("unit").text());
+    if (!unit) field.at("unit").fail_expected("\"vector\" or \"tensor\"");
+    peak.unit = *unit;
+  });
+  if (field.has("accumulate")) read_precision(field, "accumulate", peak.accumulate.emplace());
+  read_quantity(field, "flops_per_second", "FLOP/s", peak.flops_per_second, true);
   return peak;
 }
 
-constexpr std::array<std::string_view, 5> kLevels = {"dram", "l3", "l2", "l1", "shared"};
-
-std::size_t level_order(std::string_view level) {
-  return static_cast<std::size_t>(std::find(kLevels.begin(), kLevels.end(), level) - kLevels.begin());
-}
-
-MemoryLevel read_level(const Field& field) {
-  field.only({"level", "capacity_of", "bytes_per_second", "capacity"});
+MemoryLevel DeviceReader::read_level(const Field& field) {
+  allow_only(field, {"level", "capacity_of", "bytes_per_second", "capacity"});
   MemoryLevel level;
-  level.level = field.at("level").text();
-  if (level_order(level.level) == kLevels.size()) field.at("level").fail("expected dram, l3, l2, l1 or shared");
-  const std::string of = text(field, "capacity_of", "device");
-  if (of != "device" && of != "unit") field.at("capacity_of").fail("expected \"device\" or \"unit\"");
-  level.per_unit = of == "unit";
-  level.bytes_per_second = quantity(field.at("bytes_per_second"), "B/s");
-  level.capacity_bytes = optional_quantity(field, "capacity", "B");
+  attempt([&] {
+    level.level = field.at("level").text();
+    if (level_order(level.level) == kLevels.size()) field.at("level").fail_expected("dram, l3, l2, l1 or shared");
+  });
+  attempt([&] {
+    const std::string of = text(field, "capacity_of", "device");
+    if (of != "device" && of != "unit") field.at("capacity_of").fail_expected("\"device\" or \"unit\"");
+    level.per_unit = of == "unit";
+  });
+  read_quantity(field, "bytes_per_second", "B/s", level.bytes_per_second, true);
+  read_quantity(field, "capacity", "B", level.capacity_bytes);
   return level;
 }
 
-PowerMode read_power_mode(const Field& field) {
-  field.only({"id", "units", "clock", "dram_bytes_per_second", "power"});
+Link DeviceReader::read_link(const Field& field) {
+  allow_only(field, {"name", "bytes_per_second"});
+  Link link;
+  read_text(field, "name", link.name, true);
+  read_quantity(field, "bytes_per_second", "B/s", link.bytes_per_second, true);
+  return link;
+}
+
+PowerMode DeviceReader::read_power_mode(const Field& field) {
+  allow_only(field, {"id", "units", "clock", "dram_bytes_per_second", "power"});
   PowerMode mode;
-  mode.id = field.at("id").text();
-  mode.units = quantity(field.at("units"), "1");
-  mode.clock_hz = quantity(field.at("clock"), "Hz");
-  mode.dram_bytes_per_second = quantity(field.at("dram_bytes_per_second"), "B/s");
-  mode.watts = quantity(field.at("power"), "W");
+  read_text(field, "id", mode.id, true);
+  read_quantity(field, "units", "1", mode.units, true);
+  read_quantity(field, "clock", "Hz", mode.clock_hz, true);
+  read_quantity(field, "dram_bytes_per_second", "B/s", mode.dram_bytes_per_second, true);
+  read_quantity(field, "power", "W", mode.watts, true);
   return mode;
 }
 
-void require_dram(const DeviceSpec& spec, std::string_view subject) {
+// What a roofline cannot do without.
+std::vector<std::string> lacks(const DeviceSpec& spec) {
+  std::vector<std::string> missing;
   const MemoryLevel* dram = spec.level("dram");
   if (dram == nullptr || !dram->bytes_per_second.known())
-    throw Error(std::string(subject) + ": no bandwidth of level \"dram\"; a roofline needs one");
-  if (spec.peaks.empty()) throw Error(std::string(subject) + ": no compute peak; a roofline needs one");
+    missing.push_back("no bandwidth of level \"dram\"; a roofline needs one");
+  if (spec.peaks.empty()) missing.push_back("no compute peak; a roofline needs one");
+  return missing;
+}
+
+[[noreturn]] void refuse(std::string_view subject, const std::vector<std::string>& mistakes) {
+  if (mistakes.size() == 1) throw Error(mistakes.front());
+  std::string message = std::string(subject) + ": " + std::to_string(mistakes.size()) + " mistakes:";
+  for (const std::string& mistake : mistakes) message += "\n  " + mistake;
+  throw Error(message);
+}
+
+DeviceSpec DeviceReader::read(const base::JsonDocument& document) {
+  const Field field = document.root();
+  allow_only(field, {"schema", "id", "name", "vendor", "kind", "architecture", "compute_capability", "units",
+                     "boost_clock", "tensor_clock", "power", "launch_overhead", "special_per_second", "peaks", "levels",
+                     "links", "power_modes"});
+  DeviceSpec spec;
+  read_text(field, "id", spec.id, true);
+  read_text(field, "name", spec.name, true);
+  attempt([&] {
+    spec.kind = field.at("kind").text();
+    if (std::find(kKinds.begin(), kKinds.end(), spec.kind) == kKinds.end())
+      field.at("kind").fail_expected("one of " + listed(kKinds, "\""));
+  });
+  read_text(field, "vendor", spec.vendor);
+  read_text(field, "architecture", spec.architecture);
+  read_text(field, "compute_capability", spec.compute_capability);
+  read_quantity(field, "units", "1", spec.units);
+  read_quantity(field, "boost_clock", "Hz", spec.boost_clock_hz);
+  read_quantity(field, "tensor_clock", "Hz", spec.tensor_clock_hz);
+  read_quantity(field, "power", "W", spec.watts);
+  read_quantity(field, "launch_overhead", "s", spec.launch_overhead_seconds);
+  read_quantity(field, "special_per_second", "1/s", spec.special_per_second);
+  read_array(field, "peaks", true, [&](const Field& peak) { spec.peaks.push_back(read_peak(peak)); });
+  read_array(field, "levels", true, [&](const Field& level) { spec.levels.push_back(read_level(level)); });
+  read_array(field, "links", false, [&](const Field& link) { spec.links.push_back(read_link(link)); });
+  read_array(field, "power_modes", false,
+             [&](const Field& mode) { spec.power_modes.push_back(read_power_mode(mode)); });
+
+  std::erase_if(spec.peaks, [](const Peak& peak) { return !peak.flops_per_second.known(); });
+  std::sort(spec.peaks.begin(), spec.peaks.end(), before);
+  std::stable_sort(spec.levels.begin(), spec.levels.end(),
+                   [](const auto& a, const auto& b) { return level_order(a.level) < level_order(b.level); });
+  if (mistakes_.empty())
+    for (const std::string& missing : lacks(spec)) mistakes_.push_back(document.subject() + ": " + missing);
+  if (!mistakes_.empty()) refuse(document.subject(), mistakes_);
+  return spec;
 }
 
 // Where a level of a ceilings file has a name of its own. Empty: no level that all traffic passes.
@@ -151,35 +291,7 @@ bool before(const Peak& a, const Peak& b) {
   return std::tuple(a.precision, a.unit, a.accumulate) < std::tuple(b.precision, b.unit, b.accumulate);
 }
 
-DeviceSpec read_device(const base::JsonDocument& document) {
-  const Field field = document.root();
-  field.only({"schema", "id", "name", "vendor", "kind", "architecture", "compute_capability", "units", "boost_clock",
-              "tensor_clock", "power", "launch_overhead", "special_per_second", "peaks", "levels", "power_modes"});
-  DeviceSpec spec;
-  spec.id = field.at("id").text();
-  spec.name = field.at("name").text();
-  spec.kind = field.at("kind").text();
-  spec.vendor = text(field, "vendor", "");
-  spec.architecture = text(field, "architecture", "");
-  spec.compute_capability = text(field, "compute_capability", "");
-  spec.units = optional_quantity(field, "units", "1");
-  spec.boost_clock_hz = optional_quantity(field, "boost_clock", "Hz");
-  spec.tensor_clock_hz = optional_quantity(field, "tensor_clock", "Hz");
-  spec.watts = optional_quantity(field, "power", "W");
-  spec.launch_overhead_seconds = optional_quantity(field, "launch_overhead", "s");
-  spec.special_per_second = optional_quantity(field, "special_per_second", "1/s");
-  for (const Field& peak : field.at("peaks").array()) spec.peaks.push_back(read_peak(peak));
-  for (const Field& level : field.at("levels").array()) spec.levels.push_back(read_level(level));
-  if (field.has("power_modes"))
-    for (const Field& mode : field.at("power_modes").array()) spec.power_modes.push_back(read_power_mode(mode));
-
-  std::erase_if(spec.peaks, [](const Peak& peak) { return !peak.flops_per_second.known(); });
-  std::sort(spec.peaks.begin(), spec.peaks.end(), before);
-  std::stable_sort(spec.levels.begin(), spec.levels.end(),
-                   [](const auto& a, const auto& b) { return level_order(a.level) < level_order(b.level); });
-  require_dram(spec, document.subject());
-  return spec;
-}
+DeviceSpec read_device(const base::JsonDocument& document) { return DeviceReader().read(document); }
 
 DeviceSpec read_ceilings(const base::JsonDocument& document) {
   const Field field = document.root();
@@ -187,7 +299,7 @@ DeviceSpec read_ceilings(const base::JsonDocument& document) {
   DeviceSpec spec;
   spec.id = "measured";
   spec.name = machine_name(field, subject);
-  spec.kind = "measured";
+  spec.kind = text(field, "kind", "");
   spec.measured = true;
 
   std::map<std::tuple<Precision, Unit, std::optional<Precision>>, Candidate> peaks;
@@ -254,7 +366,7 @@ DeviceSpec read_ceilings(const base::JsonDocument& document) {
   for (Quantity* missing : {&spec.units, &spec.boost_clock_hz, &spec.tensor_clock_hz, &spec.watts}) *missing = unknown;
   spec.launch_overhead_seconds = launch.quantity.known() ? launch.quantity : unknown;
   spec.special_per_second = special.quantity.known() ? special.quantity : unknown;
-  require_dram(spec, subject);
+  if (const auto missing = lacks(spec); !missing.empty()) base::fail(subject, missing.front());
   return spec;
 }
 

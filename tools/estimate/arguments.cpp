@@ -291,6 +291,8 @@ void add_options(CLI::App& app, Arguments& arguments) {
   add_studies(app, arguments);
   app.add_flag("--list-ops", arguments.list_ops, "List the operators that have a rule, and what each costs");
   app.add_flag("--list-devices", arguments.list_devices, "List the built-in devices");
+  app.add_option("--new-device", arguments.new_device, "Write a device file of that name to fill in, for --device")
+      ->type_name("NAME");
   app.allow_extras();  // refuse_extras() says which
   app.set_version_flag("--version", kTool);
   app.get_formatter()->column_width(28);

@@ -23,6 +23,7 @@ struct Arguments {
   std::optional<std::int64_t> past, tokens;
   bool predict = false, symbolic = false, strict = false, memory = false, in_place = false, training = false,
        list_ops = false, list_devices = false;
+  std::string new_device;
 };
 
 void add_options(CLI::App& app, Arguments& arguments);

@@ -25,6 +25,10 @@ int run(int argc, char** argv) {
   if (!parse(app, argc, argv)) return kDone;
   refuse_extras(app);
   if (arguments.list_ops || arguments.list_devices) return list(arguments);
+  if (!arguments.new_device.empty()) {
+    write_output(arguments.output, documents::device_template(arguments.new_device));
+    return kDone;
+  }
   check(arguments);
   const documents::EstimateRequest request = request_of(arguments);
   if (const std::string note = documents::alias_note(arguments.device); !note.empty()) say(note + "\n");

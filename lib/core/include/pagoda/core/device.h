@@ -29,6 +29,7 @@ struct Quantity {
   std::string source;
 
   bool known() const { return value.has_value(); }
+  bool is_assumed() const { return source.starts_with("assumed"); }  // neither stated nor measured
 };
 
 enum class Unit : std::uint8_t {
@@ -53,6 +54,12 @@ struct MemoryLevel {
   bool per_unit = false;  // the capacity is that of one SM, compute unit or core
 };
 
+// A way to other devices or to the host.
+struct Link {
+  std::string name;           // "nvlink", "infinity-fabric", "nvlink-c2c", "pcie"
+  Quantity bytes_per_second;  // in one direction, over all lanes of the device
+};
+
 // A configuration of units and clocks that holds power down.
 struct PowerMode {
   std::string id;
@@ -61,7 +68,7 @@ struct PowerMode {
 
 struct DeviceSpec {
   std::string id, name, vendor;
-  std::string kind;  // "gpu", "cpu"
+  std::string kind;  // "gpu", "cpu", "npu"; empty where a ceilings file does not say
   std::string architecture;
   std::string compute_capability;  // of CUDA devices: "9.0"
   bool measured = false;           // read from a ceilings file
@@ -73,6 +80,7 @@ struct DeviceSpec {
   Quantity special_per_second;       // exp, log, sin, rsqrt … of units of their own
   std::vector<Peak> peaks;           // by precision, unit, accumulator
   std::vector<MemoryLevel> levels;   // from memory inwards
+  std::vector<Link> links;
   std::vector<PowerMode> power_modes;
   std::string power_mode;          // the one this spec is in; empty: as the vendor states the peaks
   std::vector<std::string> notes;  // of a ceilings file: what of it could not be used, and why

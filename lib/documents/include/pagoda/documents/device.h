@@ -23,12 +23,16 @@ DeviceSpec device(std::string_view name);
 // What to say of a short name: "h100 is taken for h100-sxm". Empty for all others.
 std::string alias_note(std::string_view name);
 
-// A file of schema pagoda.device/1 or pagoda.ceilings/1. Throws Error. Of measured ceilings the sustained value is
+// A file of schema pagoda.device/1 or pagoda.ceilings/1. Throws Error, which names every mistake of a device file. Of measured ceilings the sustained value is
 // taken, else the burst value, else the issue value, and the best of several of one kind; the source of each number
 // says which. Values are in FLOP/s, B/s and s; precision, unit ("vector", "tensor") and level are as in a device file.
 DeviceSpec load_device(const std::string& path);
 // The same from JSON text; `subject` names it in errors.
 DeviceSpec parse_device(std::string_view json, std::string_view subject);
+
+// A device file of that name with null for every number, and beside it the unit and where to find it: a start for a
+// file of one's own.
+std::string device_template(std::string_view name);
 
 // device() for a known name, load_device() for what looks like a path (holds '/', '\\' or ends in ".json").
 DeviceSpec find_device(std::string_view name_or_path);

@@ -1,0 +1,92 @@
+// A device file to fill in: every field with its unit and where its number is found.
+#include <cctype>
+
+#include "pagoda/base/json_writer.h"
+#include "pagoda/documents/device.h"
+
+namespace pagoda::documents {
+namespace {
+
+using base::JsonWriter;
+
+// "My NPU (v2)" → "my-npu-v2".
+std::string id_of(std::string_view name) {
+  std::string id;
+  for (const char c : name)
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0)
+      id += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    else if (!id.empty() && id.back() != '-')
+      id += '-';
+  while (id.ends_with('-')) id.pop_back();
+  return id.empty() ? "device" : id;
+}
+
+void unknown(JsonWriter& json, std::string_view key, std::string_view unit, std::string_view comment) {
+  json.key(key).begin_object(JsonWriter::Layout::Line);
+  json.member("comment", comment).key("value").null();
+  json.member("unit", unit).member("source", "not stated").end_object();
+}
+
+void peak(JsonWriter& json, Precision precision, Unit unit, std::string_view comment) {
+  json.begin_object();
+  json.member("precision", to_string(precision)).member("unit", to_string(unit));
+  unknown(json, "flops_per_second", "FLOP/s", comment);
+  json.end_object();
+}
+
+void level(JsonWriter& json, std::string_view name, std::string_view of, std::string_view rate,
+           std::string_view capacity) {
+  json.begin_object();
+  json.member("level", name).member("capacity_of", of);
+  unknown(json, "bytes_per_second", "B/s", rate);
+  unknown(json, "capacity", "B", capacity);
+  json.end_object();
+}
+
+}  // namespace
+
+std::string device_template(std::string_view name) {
+  JsonWriter json;
+  json.begin_object();
+  json.member("comment",
+              "Replace each null by the number in its unit, without prefix (3.35 TB/s is 3.35e12), and its source by "
+              "the document and page; a number that no document states stays null, with the reason as its source. "
+              "Needed: the bandwidth of dram and one peak. Comments may go, and so may fields that stay null.");
+  json.member("schema", "pagoda.device/1");
+  json.member("id", id_of(name));
+  json.member("name", name);
+  json.member("vendor", "");
+  json.key("kind").value("gpu");  // the comment of the object names the others
+  json.member("architecture", "");
+  unknown(json, "units", "1",
+          "SMs, compute units or cores: data sheet; or deviceQuery, rocminfo, lscpu. kind is gpu, cpu or npu");
+  unknown(json, "boost_clock", "Hz", "the clock at which the peaks are stated: data sheet");
+  unknown(json, "power", "W", "thermal design power: data sheet");
+  unknown(json, "launch_overhead", "s",
+          "from one empty kernel to the next: measured by ert-ceilings; no data sheet states it");
+  unknown(json, "special_per_second", "1/s",
+          "exp, rsqrt, sin … by units of their own: units x results per clock x clock; null on a CPU");
+  json.key("peaks").begin_array();
+  peak(json, Precision::Float32, Unit::Vector,
+       "without tensor cores, a multiply-add counted as two: data sheet, \"FP32\"; or units x FLOP per clock x clock");
+  peak(json, Precision::Float16, Unit::Tensor,
+       "dense, half of what is printed \"with sparsity\": data sheet, \"FP16 Tensor Core\"; \"accumulate\": "
+       "\"float32\" beside \"unit\" where the accumulator decides");
+  peak(json, Precision::Int8, Unit::Tensor, "dense operations: data sheet, \"INT8\", TOPS; more peaks may follow");
+  json.end_array();
+  json.key("levels").begin_array();
+  level(json, "dram", "device", "memory bandwidth: data sheet; or bus bits x Gbit/s / 8",
+        "memory: data sheet, 1 GB as 1e9");
+  level(json, "l2", "device", "rarely stated",
+        "last cache before memory: data sheet, 1 MB as 1048576; on a CPU it is l3");
+  json.end_array();
+  json.key("links").begin_array();
+  json.begin_object().member("name", "pcie");
+  unknown(json, "bytes_per_second", "B/s",
+          "in one direction, half of what is printed \"bidirectional\": data sheet; nvlink and others likewise");
+  json.end_object();
+  json.end_array().end_object();
+  return std::move(json).text();
+}
+
+}  // namespace pagoda::documents
