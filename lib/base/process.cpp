@@ -157,6 +157,7 @@ bool write_all(int descriptor, std::string_view text) {
 
 ChildProcess::ChildProcess(const std::vector<std::string>& words, const ProcessOptions& options) {
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   const Environment environment(options.environment);

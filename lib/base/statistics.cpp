@@ -116,6 +116,7 @@ Summary summarize(std::span<const double> values) {
   s.max = x.empty() ? kNaN : x.back();
   s.ci95 = median_interval(x);
   std::vector<double> deviations;
+  deviations.reserve(x.size());
   for (const double value : x) deviations.push_back(std::abs(value - s.median));
   s.relative_spread = s.median != 0 ? 1.4826 * median(deviations) / std::abs(s.median) : kNaN;
   return s;

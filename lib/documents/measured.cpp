@@ -13,7 +13,6 @@ namespace pagoda::documents {
 namespace {
 
 using base::JsonField;
-using base::JsonWriter;
 using Layout = base::JsonWriter::Layout;
 
 constexpr std::string_view kSchema = "pagoda.measured/1";

@@ -165,11 +165,10 @@ Dim& Dim::operator+=(const Dim& other) {
   auto ia = a.terms.begin();
   auto ib = b.terms.begin();
   while (ia != a.terms.end() || ib != b.terms.end()) {
-    if (ib == b.terms.end()) {
-      sum.terms.push_back(*ia++);
-    } else if (ia == a.terms.end()) {
-      sum.terms.push_back(*ib++);
-    } else if (const auto ordering = order(*ia, *ib); ordering < 0) {
+    const auto ordering = ib == b.terms.end()   ? std::strong_ordering::less
+                          : ia == a.terms.end() ? std::strong_ordering::greater
+                                                : order(*ia, *ib);
+    if (ordering < 0) {
       sum.terms.push_back(*ia++);
     } else if (ordering > 0) {
       sum.terms.push_back(*ib++);
@@ -490,6 +489,7 @@ Dim Dim::extreme(AtomKind kind, const Dim& a, const Dim& b) {
     kept.push_back(std::move(candidate));
   }
   std::vector<std::pair<std::string, Dim>> sorted;
+  sorted.reserve(kept.size());
   for (Dim& dim : kept) sorted.emplace_back(dim.to_string(), std::move(dim));
   std::sort(sorted.begin(), sorted.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
   Dim result = std::move(sorted.back().second);

@@ -34,6 +34,7 @@ DimTable::Id DimTable::monomial_of(const Dim::Monomial& monomial) {
   const auto [at, is_new] = monomial_ids_.emplace(key, static_cast<Id>(monomials_.size()));
   if (is_new) {
     std::vector<Power> powers;
+    powers.reserve(key.size());
     for (const auto& [atom, exponent] : key) powers.push_back({atom, exponent});
     monomials_.push_back(std::move(powers));
   }

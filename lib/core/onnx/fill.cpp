@@ -38,7 +38,7 @@ std::uint64_t mixed(std::uint64_t x) {
 // About normal with mean 0 and deviation 1, in [-3.5, 3.5]: the sum of four uniform 16-bit numbers has the variance
 // 4 · 65536² / 12.
 double normal(std::uint64_t random) {
-  std::int64_t sum = -2 * 65535;
+  std::int64_t sum = -2 * std::int64_t{65535};
   for (int i = 0; i < 4; ++i) sum += static_cast<std::int64_t>(random >> (16 * i) & 0xffff);
   return static_cast<double>(sum) * (1.7320508075688772 / 65536);
 }

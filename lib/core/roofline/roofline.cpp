@@ -98,7 +98,7 @@ struct Kernel {
 class Evaluator {
  public:
   Evaluator(const Analysis& analysis, const Traffic* traffic, const DeviceSpec& device, const RooflineOptions& options)
-      : analysis_(analysis), device_(device), options_(options) {
+      : analysis_(analysis), device_(device) {
     for (std::size_t i = 0; i < kPrecisions; ++i)
       rates_[i] = rates_of(device, static_cast<Precision>(i), options.accumulate);
     double inside = 0;
@@ -300,7 +300,6 @@ class Evaluator {
 
   const Analysis& analysis_;
   const DeviceSpec& device_;
-  const RooflineOptions& options_;
   std::array<Rates, kPrecisions> rates_;
   std::vector<std::pair<const MemoryLevel*, double>>
       levels_;  // from memory inwards, and the bytes that those inside hold

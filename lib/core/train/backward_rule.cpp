@@ -8,7 +8,7 @@
 namespace pagoda::inline core::train_rules {
 
 Gradient& Backward::add(int input, std::vector<Read> reads, Work work) {
-  Gradient gradient{.input = input, .work = work, .reads = std::move(reads)};
+  Gradient gradient{.input = input, .work = std::move(work), .reads = std::move(reads)};
   if (!wants(input)) return unwanted_ = std::move(gradient);
   return gradients.emplace_back(std::move(gradient));
 }

@@ -48,6 +48,7 @@ const std::string& value_name(const Graph& graph, ValueId value) {
 
 std::vector<std::string> value_names(const Graph& graph, const std::vector<ValueId>& values) {
   std::vector<std::string> names;
+  names.reserve(values.size());
   for (const ValueId value : values) names.push_back(value_name(graph, value));
   return names;
 }
@@ -341,6 +342,7 @@ EstimateSweep sweep_part(Sweep sweep, std::vector<std::string> symbols) {
 
 std::vector<EstimateBudget> budgets_part(const std::vector<BudgetResult>& results) {
   std::vector<EstimateBudget> part;
+  part.reserve(results.size());
   for (const BudgetResult& result : results)
     part.push_back({.budget = result.budget.kind,
                     .limit = result.budget.text,

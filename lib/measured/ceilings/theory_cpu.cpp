@@ -85,11 +85,15 @@ std::optional<double> work_per_clock(const CpuCore& core, Precision precision, i
   if (op == "fma_add") return core.fma_pipes * lanes * (core.adds_beside ? 3 : 1.5);
   if (op == "dot" && core.dot_pipes > 0) {
     // Every 32-bit lane sums 4 products of bytes or 2 of 16-bit floats.
-    const double products = static_cast<double>(std::min(vector_bits, core.width_bits)) / 32 * (32 / lane_bits);
-    return 2 * core.dot_pipes * products;
+    const double sums = static_cast<double>(std::min(vector_bits, core.width_bits)) / 32;
+    const int products = 32 / lane_bits;
+    return 2 * core.dot_pipes * sums * products;
   }
   // A tile product of 16 × 16 results over 64 bytes of depth takes 16 clocks.
-  if (op == "amx" && core.amx) return 2.0 * 16 * 16 * (64 * 8 / lane_bits) / 16;
+  if (op == "amx" && core.amx) {
+    const int depth = 64 * 8 / lane_bits;
+    return 2.0 * 16 * 16 * depth / 16;
+  }
   return std::nullopt;
 }
 

@@ -27,9 +27,7 @@ std::string module_of(const std::string& scope) {
     begin = end + 1;
     if (part.empty()) continue;
     const std::string last = module.substr(module.rfind('.') == std::string::npos ? 0 : module.rfind('.') + 1);
-    if (module.empty())
-      module = part;
-    else if (part.starts_with(module + "."))
+    if (module.empty() || part.starts_with(module + "."))
       module = part;
     else if (part.starts_with(last + "."))  // "downsample/downsample.0" within "layer1.0"
       module = module.substr(0, module.size() - last.size()) + part;

@@ -8,9 +8,6 @@
 namespace pagoda::measured {
 namespace {
 
-using base::Column;
-using base::Grid;
-
 constexpr std::string_view kUnknown = "?";
 
 std::string time_cell(const std::optional<double>& seconds) {

@@ -152,6 +152,7 @@ std::vector<ComparedCount> totals_of(const std::vector<ComparedKernel>& kernels,
       total.theirs += count.theirs.value_or(0);
     }
   std::vector<ComparedCount> result;
+  result.reserve(totals.size());
   for (const auto& [what, total] : totals)
     result.push_back(total.is_whole ? compared(what, total.ours, total.theirs, tolerance)
                                     : compared(what, std::nullopt, std::nullopt, tolerance));

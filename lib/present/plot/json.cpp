@@ -12,7 +12,6 @@
 namespace pagoda::present::plot {
 namespace {
 
-using base::JsonWriter;
 using JsonLayout = base::JsonWriter::Layout;
 
 class Strings {

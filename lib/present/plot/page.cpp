@@ -16,11 +16,11 @@ namespace {
 std::string in_script(const std::string& json) {
   std::string text;
   text.reserve(json.size());
-  for (std::size_t i = 0; i < json.size(); ++i) {
-    if (json[i] == '<')
+  for (const char c : json) {
+    if (c == '<')
       text += "\\u003c";
-    else if (json[i] != '\n')  // between tokens only: strings escape theirs
-      text += json[i];
+    else if (c != '\n')  // between tokens only: strings escape theirs
+      text += c;
   }
   return text;
 }

@@ -21,7 +21,7 @@ struct Cell {
 class Canvas {
  public:
   Canvas(const Frame& frame, int columns, int lines)
-      : frame_(frame), columns_(columns), lines_(lines), cells_(static_cast<std::size_t>(columns * lines)) {}
+      : frame_(frame), columns_(columns), lines_(lines), cells_(index(0, lines)) {}
 
   int column(double x) const {
     return static_cast<int>(std::lround((columns_ - 1) * std::log(x / frame_.x0) / std::log(frame_.x1 / frame_.x0)));
@@ -34,7 +34,7 @@ class Canvas {
 
   void put(int column, int line, const std::string& text, int color = 0) {
     if (column < 0 || column >= columns_ || line < 0 || line >= lines_) return;
-    cells_[static_cast<std::size_t>(line * columns_ + column)] = {text, color};
+    cells_[index(column, line)] = {text, color};
   }
   void write(int column, int line, const std::string& text, int color = 0) {
     for (std::size_t i = 0; i < text.size(); ++column) {
@@ -46,7 +46,7 @@ class Canvas {
   bool is_empty(int column, int line, int width) const {
     for (int i = 0; i < width; ++i) {
       if (column + i < 0 || column + i >= columns_ || line < 0 || line >= lines_) return false;
-      if (cells_[static_cast<std::size_t>(line * columns_ + column + i)].text != " ") return false;
+      if (cells_[index(column + i, line)].text != " ") return false;
     }
     return true;
   }
@@ -54,7 +54,7 @@ class Canvas {
     std::string text;
     int now = 0;
     for (int i = 0; i < columns_; ++i) {
-      const Cell& cell = cells_[static_cast<std::size_t>(line * columns_ + i)];
+      const Cell& cell = cells_[index(i, line)];
       if (color && cell.color != now) text += "\x1b[" + std::to_string(now = cell.color) + "m";
       text += cell.text;
     }
@@ -64,6 +64,10 @@ class Canvas {
   }
 
  private:
+  std::size_t index(int column, int line) const {
+    return static_cast<std::size_t>(line) * static_cast<std::size_t>(columns_) + static_cast<std::size_t>(column);
+  }
+
   Frame frame_;
   int columns_, lines_;
   std::vector<Cell> cells_;

@@ -21,15 +21,15 @@ constexpr std::array<short, 95> kAdvance = {
     500, 613, 635, 550, 635, 615, 352, 635, 634, 278, 278, 579, 278, 974, 634, 612,
     635, 635, 411, 521, 392, 634, 592, 818, 592, 592, 525, 636, 337, 636, 838};
 // clang-format on
-constexpr double kOther = 0.838;  // "×", "→", "≥" and most signs; wide scripts take more
-constexpr double kWide = 1.0;
+constexpr double kOther = 0.838;  // "×", "±" and letters of European scripts at their widest
+constexpr double kWide = 1.0;     // wide scripts, and the signs after them: "…", "→", "≥"
 
 double advance(char32_t code_point) {
   if (code_point >= 0x20 && code_point < 0x7F) return kAdvance[code_point - 0x20] / 1000.0;
   if (code_point == U'·') return 0.318;
   if (code_point == U'µ') return 0.636;
   if (code_point == U'–') return 0.5;
-  return code_point >= 0x1100 || code_point == U'…' ? kWide : kOther;
+  return code_point >= 0x1100 ? kWide : kOther;
 }
 
 constexpr std::array<std::string_view, 17> kPrefixes = {"y", "z", "a", "f", "p", "n", "µ", "m", "",
@@ -123,7 +123,7 @@ std::string si(double value) {
     while (text.back() == '0') text.pop_back();
     if (text.back() == '.') text.pop_back();
   }
-  const std::string_view prefix = kPrefixes[static_cast<std::size_t>(step + kNoPrefix)];
+  const std::string_view prefix = kPrefixes[step + kNoPrefix];
   return prefix.empty() ? text : text + " " + std::string(prefix);
 }
 
@@ -144,7 +144,7 @@ std::string plain(double value) {
 std::string decade(int exponent) {
   if (exponent < 0 && exponent >= -4) return "0." + std::string(static_cast<std::size_t>(-exponent - 1), '0') + "1";
   const int step = std::clamp(floor_div(exponent, 3), -kNoPrefix, kNoPrefix);
-  const std::string_view prefix = kPrefixes[static_cast<std::size_t>(step + kNoPrefix)];
+  const std::string_view prefix = kPrefixes[step + kNoPrefix];
   std::string text = "1" + std::string(static_cast<std::size_t>(std::max(0, exponent - 3 * step)), '0');
   return prefix.empty() ? text : text + " " + std::string(prefix);
 }

@@ -289,6 +289,7 @@ std::string draw_scatter_view(const Series& series) {
     }
   if (points.empty()) return {};
   std::vector<double> ratios;
+  ratios.reserve(points.size());
   for (const Point& point : points) ratios.push_back(point.seconds / point.bound);
   std::sort(ratios.begin(), ratios.end());
   const double mean = std::exp(sum / static_cast<double>(points.size()));

@@ -10,9 +10,6 @@
 namespace pagoda::present {
 namespace {
 
-using base::CsvLine;
-using base::Grid;
-using base::JsonWriter;
 using documents::EstimateDocument;
 using documents::EstimateNode;
 using report::Count;

@@ -7,9 +7,6 @@
 namespace pagoda::present {
 namespace {
 
-using base::CsvLine;
-using base::Grid;
-using base::si;
 using documents::EstimateDocument;
 using documents::EstimateSweep;
 using report::cell;

@@ -4,7 +4,6 @@
 namespace pagoda::present {
 namespace {
 
-using base::Grid;
 using report::Data;
 
 std::string formula_block(const Data& data) {

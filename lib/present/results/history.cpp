@@ -140,6 +140,7 @@ std::vector<Snapshot> by_day(const std::vector<documents::Result>& results) {
     snapshot.results.push_back(result);
   }
   std::vector<Snapshot> list;
+  list.reserve(days.size());
   for (auto& [day, snapshot] : days) list.push_back(std::move(snapshot));
   return list;
 }

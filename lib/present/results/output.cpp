@@ -13,8 +13,6 @@
 namespace pagoda::present {
 namespace {
 
-using base::rounded;
-using base::si_seconds;
 using results::PageTable;
 
 constexpr std::size_t kMostRows = 60;  // in a picture
@@ -128,6 +126,7 @@ std::string shortest(const std::optional<double>& value) { return value ? base::
 
 std::vector<std::vector<std::string>> single_column(const std::vector<std::string>& list) {
   std::vector<std::vector<std::string>> rows;
+  rows.reserve(list.size());
   for (const std::string& text : list) rows.push_back({text});
   return rows;
 }
@@ -259,7 +258,8 @@ std::string latest_report(const History& h, ReportFormat format, const std::stri
           .reference_name = "2 %"};
   for (std::size_t s = 0; s < h.series.size(); ++s) {
     const SeriesHistory& series = h.series[s];
-    results::ChartLine line{.name = series.name, .points = {}, .color = s % 6}, errors = line;
+    results::ChartLine line{.name = series.name, .points = {}, .color = s % 6};
+    results::ChartLine errors = line;
     std::vector<double> sorted;
     std::vector<std::string> names;
     for (const CurvePoint& point : series.latest) names.push_back(point.workload);
