@@ -129,7 +129,7 @@ class Comparison {
     std::vector<T> expected(typed.begin(), typed.end());
     if (proto.has_raw_data()) {
       expected.resize(proto.raw_data().size() / sizeof(T));
-      std::memcpy(expected.data(), proto.raw_data().data(), expected.size() * sizeof(T));
+      if (!expected.empty()) std::memcpy(expected.data(), proto.raw_data().data(), expected.size() * sizeof(T));
     }
     same(what + ", its elements", value.size(), expected.size());
     for (std::size_t i = 0; i < expected.size() && found_.str().empty(); ++i) {

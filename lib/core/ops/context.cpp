@@ -281,6 +281,7 @@ OpCost OpContext::streamed() const {
 OpCost OpContext::streamed(const std::vector<int>& inputs_read) const {
   OpCost cost = write_outputs(*this);
   for (auto i = inputs_read.begin(); i != inputs_read.end(); ++i) {
+    if (!has_input(*i)) continue;
     const bool seen = std::any_of(inputs_read.begin(), i, [&](int earlier) { return same_value(earlier, *i); });
     if (!seen) cost.bytes_read += input_bytes(*i);
     cost.whole_inputs |= std::uint32_t{1} << OpCost::place_bit(*i);
