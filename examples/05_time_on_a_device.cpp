@@ -13,9 +13,9 @@ int main(int argc, char** argv) {
   try {
     const pagoda::Model model = pagoda::load_model(argv[1]);
     const std::vector<pagoda::SweepAxis> axes = {pagoda::parse_axis("batch=1,2,4..1024")};
-    const pagoda::Analysis analysis = pagoda::analyze(model, pagoda::sweep_options({}, axes));
-    pagoda::SweepTime time{pagoda::documents::find_device(argv[2])};
-    time.options.precision = pagoda::Precision::Float16;
+    const pagoda::Analysis analysis =
+        pagoda::analyze(model, pagoda::sweep_options({.precision = pagoda::Precision::Float16}, axes));
+    const pagoda::SweepTime time{pagoda::documents::find_device(argv[2])};
     const pagoda::Sweep sweep =
         pagoda::sweep(model, analysis, axes, {.traffic = pagoda::TrafficModel::Fused, .time = time});
     for (const pagoda::SweepPoint& point : sweep.points)
