@@ -118,6 +118,57 @@ TEST_CASE("a measured kernel is held against the bound of the nodes it joined") 
   CHECK(*dot(series, "conv").y == doctest::Approx(10e12));
 }
 
+TEST_CASE("a run with a time and no kernels is a star at the model's work over its time, beside the bound") {
+  present::PlotInput input = small_input();
+  const auto whole = [](const std::string& more) {
+    return R"({"schema": "pagoda.measured/1", "source": "pagoda-bench", "tool": null, "device": null, "clocks": {},
+      "repeats": 9, "warmup": 1, "missing": [], "notes": [], "kernels": [], )" +
+           more + "}";
+  };
+  const std::string totals = R"(, "symbolic": {"macs": "0", "flops": "1000000*batch", "bytes": "5000 + 1000*batch"})";
+  std::string text = estimate(small_nodes(), totals);
+  text.replace(text.find(R"("totals": {})"), 12, R"("totals": {"flops": 4000000, "bytes": 9000})");
+  input.estimates = {present::read_plot_estimate("net.json", text)};
+  input.measured = {{"run.json", whole(R"("env": {"batch": 4}, "seconds": 1e-3,
+      "seconds_spread": {"min": 8e-4, "max": 2e-3, "mean": 1e-3, "n": 9})")}};
+  const Chart chart = make_chart(input, {});
+  REQUIRE(chart.series.size() == 1);
+  const Series& series = chart.series[0];
+  REQUIRE(series.measured_star);
+  CHECK(series.measured_star->y() == doctest::Approx(4e9));
+  CHECK(series.measured_star->x() == doctest::Approx(4e6 / 9e3));
+  CHECK(*series.measured_star->longest == 2e-3);
+  CHECK(series.bound_star);                                 // the estimate's own stays
+  CHECK(*dot(series, "conv").y == doctest::Approx(10e12));  // and so do its dots, with shares of the bound
+  CHECK(dot(series, "conv").share > 0.5);
+  const std::string svg = present::plot_svg(input);
+  CHECK(svg.find("class=\"spread\"") != std::string::npos);
+  CHECK(svg.find("class=\"star measured\"") != std::string::npos);
+  CHECK(present::plot_csv(input).find("whole model") != std::string::npos);
+
+  // Several batches of a model whose batch is free make a path; a run of another size than the estimate's is refused.
+  text.replace(text.find(R"("batch": 4)"), 10, R"("batch": null)");
+  input.estimates = {present::read_plot_estimate("net.json", text)};
+  const std::string runs = R"("env": {}, "seconds": null, "runs": [
+      {"config": {"batch": 8, "gpu_hz": 1}, "seconds": 2e-3}, {"config": {"batch": 1, "gpu_hz": 1}, "seconds": 1e-3}])";
+  input.measured = {{"runs.json", whole(runs)}};
+  const Chart many = make_chart(input, {});
+  REQUIRE(many.series[0].runs.size() == 2);
+  CHECK(many.series[0].runs[0].label == "batch=1");
+  CHECK(many.series[0].runs[1].flops == 8e6);
+  CHECK(many.series[0].runs[1].bytes == 13000);
+  CHECK(present::plot_svg(input).find(">batch=8<") != std::string::npos);
+
+  text.replace(text.find(R"("batch": null)"), 13, R"("batch": 2)");
+  input.estimates = {present::read_plot_estimate("net.json", text)};
+  CHECK_THROWS_WITH_AS(make_chart(input, {}),
+                       "runs.json: none of its runs can be drawn: it ran batch=1, the estimate is of 2; leave the dim "
+                       "free, or estimate that size",
+                       Error);
+  input.estimates.clear();
+  CHECK_THROWS_AS(make_chart(input, {}), Error);
+}
+
 TEST_CASE("nodes of one kernel are one item whose bytes are those that leave it") {
   present::PlotInput input = small_input();
   // conv writes v0 (1000 B), which only relu reads; relu's result v1 is read outside.

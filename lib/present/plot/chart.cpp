@@ -72,7 +72,22 @@ bool is_joined(const documents::Measured& measured) {
                      [](const documents::MeasuredKernel& kernel) { return kernel.joined.has_value(); });
 }
 
+// The estimate's operators at their bounds, and the runs beside them.
+Series run_series(Chart& chart, std::size_t at, const PlotInput& input) {
+  const std::string& file = input.measured[at].name;
+  const std::optional<std::size_t> estimate = estimate_of(chart, at);
+  if (!estimate)
+    throw Error(file +
+                ": holds times of whole runs and no kernels; a run is drawn at the FLOPs and bytes of its model: "
+                "give the model's estimate with --estimate");
+  Series series = estimate_series(chart, *estimate);
+  if (chart.measured.size() > 1) series.label += " (" + stem(file) + ")";
+  add_runs(series, chart, chart.measured[at], file);
+  return series;
+}
+
 Series measured_series(Chart& chart, std::size_t at, const PlotInput& input) {
+  if (is_of_whole_runs(chart.measured[at])) return run_series(chart, at, input);
   documents::Measured& measured = chart.measured[at];
   Series series;
   series.measured = at;
@@ -99,11 +114,7 @@ void add_trajectory(const Chart& chart, Series& series) {
   if (!series.estimate) return;
   const EstimateFile& estimate = chart.estimates[*series.estimate];
   if (!estimate.sweep || !is_same_device(estimate, chart)) return;
-  for (CurvePoint point : estimate.sweep->points) {
-    // In another precision than the file's, bytes follow from their time: memory is the slowest level.
-    if (estimate.document.roofline->precision)
-      point.bytes = point.memory_seconds ? std::optional(*point.memory_seconds * chart.roofs.bandwidth.front().value)
-                                         : std::nullopt;
+  for (const CurvePoint& point : estimate.sweep->points) {
     if (point.flops.value_or(0) > 0 && point.bytes.value_or(0) > 0 && point.seconds.value_or(0) > 0)
       series.trajectory.push_back(
           {estimate.sweep->dim + "=" + number(point.size), *point.flops, *point.bytes, *point.seconds});

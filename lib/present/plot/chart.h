@@ -89,6 +89,7 @@ struct TypeTime {
 struct Star {  // a whole model
   std::string label;
   double flops = 0, bytes = 0, seconds = 0;
+  std::optional<double> shortest = {}, longest = {};  // seconds of repeated runs
   double x() const { return flops / bytes; }
   double y() const { return flops / seconds; }
 };
@@ -108,6 +109,7 @@ struct Series {
   double outside_share = 0;
   std::optional<double> joined_share;  // of the measured time
   std::vector<Star> trajectory;        // whole models over a swept size
+  std::vector<Star> runs;              // measured runs of the whole model, in order of their work
   bool has_time() const { return measured.has_value(); }
 };
 
@@ -146,6 +148,11 @@ struct Chart {
 };
 
 Chart make_chart(const PlotInput& input, const PlotOptions& options);
+
+// Whether a file has times of whole runs and of no kernel (runs.cpp).
+bool is_of_whole_runs(const documents::Measured& measured);
+// Adds its runs to the series of an estimate. Throws Error where none of them is of the estimate's sizes.
+void add_runs(Series& series, Chart& chart, const documents::Measured& measured, const std::string& file);
 
 // Parts of make_chart(), one file each.
 std::vector<Item> estimate_items(const EstimateFile& estimate, const Roofs& roofs, bool same_device);

@@ -1,6 +1,6 @@
 // One row per operator or kernel of every series, with the numbers that its dot is drawn from.
-#include "plot/outputs.h"
 #include "pagoda/base/csv_line.h"
+#include "plot/outputs.h"
 
 namespace pagoda::present::plot {
 namespace {
@@ -11,6 +11,18 @@ std::string members(const Chart& chart, const Series& series, const Item& item) 
   for (const std::size_t at : item.nodes)
     text += (text.empty() ? "" : " + ") + chart.estimates[*series.estimate].nodes()[at].name;
   return text;
+}
+
+Item whole_model(const Star& run) {
+  Item item;
+  item.name = run.label;
+  item.type = "whole model";
+  item.flops = run.flops;
+  item.bytes = run.bytes;
+  item.seconds = run.seconds;
+  item.min_seconds = run.shortest;
+  item.max_seconds = run.longest;
+  return item;
 }
 
 }  // namespace
@@ -50,8 +62,11 @@ std::string chart_csv(const Chart& chart) {
     header.add(std::string_view(name));
   std::string text = std::move(header).end();
   for (const Series& series : chart.series) {
-    for (const Item& item : series.items) {
-      const std::optional<double> time = series.has_time() ? item.seconds : item.bound_seconds;
+    std::vector<Item> items = series.items;
+    for (const Star& run : series.runs) items.push_back(whole_model(run));
+    for (const Item& item : items) {
+      const bool is_measured = series.has_time() || item.seconds;
+      const std::optional<double> time = is_measured ? item.seconds : item.bound_seconds;
       const auto over = [](const std::optional<double>& a, const std::optional<double>& b) {
         return a && b && *b > 0 ? std::optional(*a / *b) : std::nullopt;
       };
@@ -68,7 +83,8 @@ std::string chart_csv(const Chart& chart) {
       line.add(over(item.work(), item.traffic())).add(over(item.work(), time)).add(over(item.traffic(), time));
       line.add(item.bound_seconds).add(item.compute_seconds).add(item.memory_seconds);
       line.add(item.seconds).add(item.min_seconds).add(item.max_seconds);
-      line.add(over(time, series.seconds)).add(item.roof_share()).add(item.joules);
+      const bool has_share = series.has_time() || !item.seconds;
+      line.add(has_share ? over(time, series.seconds) : std::nullopt).add(item.roof_share()).add(item.joules);
       line.add(item.roof ? std::string_view(chart.roofs.compute[*item.roof].id) : std::string_view());
       line.name(members(chart, series, item)).add(std::string_view(item.flags));
       text += std::move(line).end();

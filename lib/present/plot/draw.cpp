@@ -97,6 +97,12 @@ void draw_roofs(Svg& svg, const Layout& layout) {
 void draw_star(Svg& svg, const Scale& scale, const Star& star, const std::string& name, const NamePlace& place,
                bool filled, std::size_t series) {
   if (!scale.frame.holds(star.x(), star.y())) return;
+  if (star.shortest && star.longest && *star.shortest > 0)
+    svg.leaf("path", {{"class", "spread"},
+                      {"d", "M" + px(scale.x(star.x())) + " " + px(scale.y(star.flops / *star.longest)) + "V" +
+                                px(scale.y(star.flops / *star.shortest))},
+                      {"stroke", std::string(kInk)},
+                      {"stroke-width", "1.4"}});
   svg.leaf("path", {{"class", filled ? "star measured" : "star"},
                     {"data-s", std::to_string(series)},
                     {"d", star_path(scale.x(star.x()), scale.y(star.y()), 11)},
@@ -217,9 +223,13 @@ std::string draw_roofline(const Chart& chart, bool standalone) {
   }
   svg.close();
   draw_changes(svg, chart, layout);
-  const bool has_path = !chart.path.empty();
-  if (has_path || (!chart.series.empty() && !chart.series.front().trajectory.empty()))
-    draw_path(svg, layout.scale, has_path ? chart.path : chart.series.front().trajectory, layout.star_labels, "path");
+  if (!chart.series.empty()) {
+    const Series& first = chart.series.front();
+    const std::vector<Star>& path = path_of(chart, first);
+    if (!path.empty()) draw_path(svg, layout.scale, path, layout.star_labels, "path");
+    // Beside a path of bounds the measured runs have one of their own.
+    if (&path != &first.runs && first.runs.size() > 1) draw_path(svg, layout.scale, first.runs, {}, "runs");
+  }
   for (std::size_t i = 0; i < chart.series.size(); ++i) {
     const Series& series = chart.series[i];
     const std::string name = star_name(chart, series);

@@ -76,7 +76,9 @@ void write_star(base::JsonWriter& json, std::string_view key, const std::optiona
   json.begin_object(JsonLayout::Line);
   json.key("flops"), write_amount(json, star->flops);
   json.key("bytes"), write_amount(json, star->bytes);
-  json.member("seconds", star->seconds).end_object();
+  json.member("seconds", star->seconds);
+  if (star->shortest && star->longest) json.member("shortest", *star->shortest).member("longest", *star->longest);
+  json.end_object();
 }
 
 void write_stars(base::JsonWriter& json, std::string_view key, const std::vector<Star>& stars) {
@@ -221,6 +223,7 @@ std::string chart_json(const Chart& chart) {
     write_star(json, "bound_star", series.bound_star);
     write_star(json, "measured_star", series.measured_star);
     write_stars(json, "trajectory", series.trajectory);
+    write_stars(json, "runs", series.runs);
     json.key("colors").begin_array(JsonLayout::Line);
     for (std::size_t i = 0; i < std::min(kColors, series.types.size()); ++i)
       json.value(strings.at(series.types[i].type));

@@ -204,6 +204,13 @@ std::string gain_text(const Change& change) {
   return (factor >= 1 ? "+" : "−") + percent_text(std::abs(factor - 1));
 }
 
+const std::vector<Star>& path_of(const Chart& chart, const Series& series) {
+  static const std::vector<Star> kNone;
+  if (!chart.path.empty()) return chart.path;
+  if (!series.trajectory.empty()) return series.trajectory;
+  return series.runs.size() > 1 ? series.runs : kNone;
+}
+
 std::string star_name(const Chart& chart, const Series& series) {
   return chart.series.size() > 1 && chart.path.empty() ? short_name(series.label, 28) : "";
 }
@@ -249,8 +256,7 @@ Layout make_layout(const Chart& chart, std::size_t at) {
       if (star && chart.frame.holds(star->x(), star->y()))
         star_boxes.push_back(box_of(scale.x(star->x()), scale.y(star->y()), 10));
   taken.insert(taken.end(), star_boxes.begin(), star_boxes.end());
-  const std::vector<Star>& path =
-      chart.path.empty() && at < chart.series.size() ? chart.series[at].trajectory : chart.path;
+  const std::vector<Star>& path = at < chart.series.size() ? path_of(chart, chart.series[at]) : chart.path;
   layout.star_labels = label_path(scale, path, taken);
   layout.change_labels = label_changes(scale, chart, taken);
   std::vector<Box> names = star_boxes;

@@ -94,6 +94,8 @@ double dot_radius(double share);
 
 // "+35%"; from twice on "2.4×".
 std::string gain_text(const Change& change);
+// The stars that a line joins: of several models, else of a series over a swept size, else of its measured runs.
+const std::vector<Star>& path_of(const Chart& chart, const Series& series);
 // Beside the star of a series, where there are several.
 std::string star_name(const Chart& chart, const Series& series);
 

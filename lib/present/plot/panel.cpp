@@ -199,6 +199,9 @@ std::string summary(const Chart& chart, const Series& series) {
   text += series.has_time()
               ? " · " + seconds_text(series.seconds) + " measured"
               : std::string(" · at least ") + seconds_text(series.seconds) + (at_least ? " for what is modelled" : "");
+  if (const auto& run = series.measured_star; run && !series.has_time())
+    text += " · " + seconds_text(run->seconds) + " measured, of which its roofs explain " +
+            percent_text(series.seconds / run->seconds);
   if (star) text += " · " + si(star->y(), "FLOP/s") + " · " + plain(star->x()) + " FLOP/B";
   if (series.has_time() && series.bound_seconds > 0)
     text += " · " + percent_text(series.bound_seconds / series.seconds) + " of its roofs";

@@ -324,6 +324,9 @@ function draw_stars(taken) {
   for (const node of still_stars) {
     const one = all_series[node.dataset.s], at = place(node.classList.contains("measured") ? one.measured_star : one.bound_star);
     node.setAttribute("d", star_path(...at, 11));
+    const spread = node.previousElementSibling, run = one.measured_star;
+    if (spread?.classList.contains("spread") && run?.shortest)
+      spread.setAttribute("d", `M${fix(at[0])} ${fix(Y(run.flops / run.longest))}V${fix(Y(run.flops / run.shortest))}`);
     node.classList.toggle("faded", one !== series());
     const name = node.nextElementSibling;
     if (name?.classList.contains("star-name")) {
@@ -339,8 +342,10 @@ function draw_stars(taken) {
     }
   }
   taken.push(...stars_at, ...names);
-  const group = document.getElementById("path"), stars = chart.path ?? series().trajectory ?? [];
-  if (group) {
+  const paths = [["path", chart.path ?? series().trajectory ?? series().runs ?? [], true], ["runs", series().runs ?? [], false]];
+  for (const [id, stars, is_named] of paths) {
+    const group = document.getElementById(id);
+    if (!group) continue;
     const points = stars.map(place), purple = group.getAttribute("fill");
     group.replaceChildren();
     if (points.length) element("path", { d: "M" + points.map((p) => p.map(fix).join(" ")).join("L"), fill: "none", stroke: purple, "stroke-width": 1.6 }, group);
@@ -348,7 +353,7 @@ function draw_stars(taken) {
       element("path", { d: star_path(x, y, 6), stroke: "#fff", "stroke-width": 0.8 }, group);
       taken.push([x - 7, y - 7, x + 7, y + 7]);
     }
-    const order = [...points.keys()];
+    const order = is_named ? [...points.keys()] : [];
     if (order.length > 2) order.splice(1, 0, order.pop());
     for (const i of order) {
       const [x, y] = points[i], half = text_width(stars[i].label) / 2 + 2;
