@@ -101,11 +101,11 @@ std::string split_text(const EstimateRoofline& roofline) {
 
 std::string rate_text(const EstimateDocument& estimate, double seconds) {
   if (estimate.phase && estimate.phase->tokens)
-    return "at most " + base::si_rate(static_cast<double>(*estimate.phase->tokens) / seconds, "") + " tokens/s";
+    return "at most " + base::si_rate(static_cast<double>(*estimate.phase->tokens) / seconds, "tokens/s");
   const auto batch = estimate.bindings.find("batch");
   const bool is_bound = batch != estimate.bindings.end() && batch->second;
   const double items = is_bound ? static_cast<double>(*batch->second) : 1;
-  return "at most " + base::si_rate(items / seconds, "") + (is_bound ? " items/s" : " runs/s");
+  return "at most " + base::si_rate(items / seconds, is_bound ? "items/s" : "runs/s");
 }
 
 void add_times(std::vector<Line>& lines, const Data& data) {
