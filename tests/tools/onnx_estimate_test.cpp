@@ -6,6 +6,7 @@
 #include <regex>
 #include <sstream>
 
+#include "pagoda/base/files.h"
 #include "pagoda/documents/device.h"
 #include "pagoda/present/report.h"
 #include "support/files.h"
@@ -382,6 +383,40 @@ TEST_CASE("what does not fit a device is said, and --max-memory device makes it 
   CHECK(at(largest + 1, "").code == 0);
   CHECK(at(largest, " --max-memory device").code == 0);
   CHECK(at(largest + 1, " --max-memory device").code == 3);
+}
+
+TEST_CASE("measured runs stand beside the bound, of one size and of a sweep") {
+  base::write_file(
+      workshop().path("runs.json"),
+      R"({"schema": "pagoda.measured/1", "source": "pagoda-bench", "tool": null, "device": null, "clocks": {},
+      "env": {}, "repeats": 1, "warmup": 0, "seconds": null, "missing": [], "notes": [], "kernels": [], "runs": [
+      {"config": {"batch": 2}, "seconds": 1e-3, "energy_joules": 0.5},
+      {"config": {"batch": 4}, "seconds": 2e-3, "energy_joules": null}]})");
+  const json one =
+      json::parse(workshop().run("net.onnx --batch 2 --device h200 --measured runs.json --format json").out);
+  CHECK(one["measured"]["seconds"] == 1e-3);
+  CHECK(one["measured"]["joules"] == 0.5);
+  CHECK(one["measured"]["bound_share"].get<double>() ==
+        doctest::Approx(one["roofline"]["seconds"].get<double>() / 1e-3));
+  CHECK(workshop().run("net.onnx --batch 2 --device h200 --measured runs.json").out.find("\nmeasured") !=
+        std::string::npos);
+  const json sweep =
+      json::parse(workshop().run("net.onnx --sweep batch=1,2,4 --measured runs.json --format json").out)["sweep"];
+  CHECK_FALSE(sweep["points"][0]["measured_seconds"].is_number());
+  CHECK(sweep["points"][2]["measured_seconds"] == 2e-3);
+  std::istringstream csv(workshop().run("net.onnx --sweep batch=2 --measured runs.json --format csv").out);
+  std::string header, row;
+  std::getline(csv, header);
+  std::getline(csv, row);
+  const auto names = split_csv(header), cells = split_csv(row);
+  const auto cell = [&](const char* name) {
+    return std::stod(cells.at(static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin())));
+  };
+  CHECK(cell("measured_flops_per_second") == doctest::Approx(cell("flops") / 1e-3));
+  CHECK(cell("measured_flops_per_joule") == doctest::Approx(cell("flops") / 0.5));
+  const Outcome wrong = workshop().run("net.onnx --batch 8 --measured runs.json");
+  CHECK(wrong.code == 1);
+  CHECK(wrong.err.find("it ran ") != std::string::npos);
 }
 
 TEST_CASE("CSV under fusion is kernels, and on a device it carries the bound of each") {

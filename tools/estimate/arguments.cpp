@@ -12,6 +12,7 @@
 #include "pagoda/core/predict.h"
 #include "pagoda/documents/calibration.h"
 #include "pagoda/documents/device.h"
+#include "pagoda/measured/import.h"
 #include "tool.h"
 
 namespace pagoda::tools {
@@ -125,6 +126,10 @@ void add_models(CLI::App& app, Arguments& arguments) {
   app.add_option("--what-if", arguments.what_if,
                  "With --device: one row each for these precisions, with and without fusion: fp32,tf32,fp16,int8")
       ->type_name("P[,P]...");
+  app.add_option("--measured", arguments.measured,
+                 "Runs of the model (pagoda.measured/1, or a profile that pagoda-import reads), beside the bound; with "
+                 "--sweep beside each size")
+      ->type_name("FILE");
   app.add_option("--price-per-hour", arguments.prices,
                  "Of a device, for the price of a million items or tokens; repeatable")
       ->allow_extra_args(false)
@@ -353,6 +358,7 @@ documents::EstimateRequest request_of(const Arguments& arguments) {
            "--price-per-hour");
   }
   if (!arguments.precision.empty()) request.precision = precision(arguments.precision);
+  if (!arguments.measured.empty()) request.measured = measured::load_profile(arguments.measured, {});
   if (arguments.predict) request.calibration = calibration_of(arguments.calibration);
   if (arguments.memory || !arguments.timeline.empty() || format_of(arguments) == "html")
     request.memory = {.in_place = arguments.in_place};
@@ -410,6 +416,7 @@ void check_alternatives(const Arguments& arguments, bool has_devices) {
       {arguments.top > 0, "--top"},
       {arguments.symbolic, "--symbolic"},
       {arguments.memory, "--memory"},
+      {!arguments.measured.empty(), "--measured"},
       {arguments.count != "flops", "--count"},
       {has_devices && arguments.max_memory == kOfDevice, "--max-memory device"},
       {has_devices && !arguments.max_seconds.empty(), "--max-seconds"},

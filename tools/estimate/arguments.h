@@ -14,7 +14,7 @@ namespace pagoda::tools {
 
 struct Arguments {
   std::string model, format, output, by, compare, device, precision, phase, profile_structure, timeline;
-  std::string calibration, what_if;
+  std::string calibration, what_if, measured;
   std::string count = "flops", traffic = "unfused";
   std::string max_flops, max_bytes, max_params, max_memory, max_seconds;
   std::string optimizer = "sgd", recompute = "none";

@@ -5,6 +5,7 @@
 #include "estimate/describe.h"
 #include "pagoda/base/error.h"
 #include "pagoda/core/fit.h"
+#include "pagoda/documents/measured_runs.h"
 
 namespace pagoda::documents {
 namespace {
@@ -127,6 +128,59 @@ EstimateFit fit_of(const Model& model, const EstimateRequest& request, const Fin
   fit.largest_batch = largest_batch(model, request, *fit.device_bytes);
   fit.longest_context = longest_context(model, request, *fit.device_bytes);
   return fit;
+}
+
+void add_measured(const Measured& measured, EstimateDocument& estimate) {
+  std::string problem;
+  bool is_found = false;
+  for (const MeasuredRun& run : whole_runs(measured)) {
+    if (!run.seconds || *run.seconds <= 0) continue;
+    std::string mismatch;
+    const Bindings sizes = run_sizes(estimate, run.config, mismatch);
+    if (!mismatch.empty()) {
+      problem = mismatch;
+      continue;
+    }
+    std::optional<double> joules = run.energy_joules;
+    if (!joules && run.watts) joules = *run.watts * *run.seconds;
+    if (estimate.sweep) {
+      EstimateSweep& sweep = *estimate.sweep;
+      sweep.measured.resize(sweep.points.size());
+      for (std::size_t i = 0; i < sweep.points.size(); ++i) {
+        bool is_same = true;
+        for (std::size_t d = 0; d < sweep.dims.size(); ++d) {
+          // An axis is named as the user or as the formulas name it.
+          auto size = sizes.find(sweep.dims[d]);
+          if (sweep.dims.size() == 1)
+            for (const std::string& symbol : sweep.symbols)
+              if (size == sizes.end()) size = sizes.find(symbol);
+          is_same = is_same && size != sizes.end() && size->second == sweep.points[i].sizes[d];
+        }
+        if (!is_same) continue;
+        sweep.measured[i] = {*run.seconds, joules};
+        is_found = true;
+      }
+      problem = "no run is of a size of the sweep";
+    } else if (std::all_of(sizes.begin(), sizes.end(), [](const auto& size) { return size.second == 1; })) {
+      EstimateMeasured& part = estimate.measured.emplace();
+      part.source = measured.source;
+      part.seconds = *run.seconds;
+      part.joules = joules;
+      if (measured.spread && measured.runs.size() <= 1) {
+        part.shortest = measured.spread->min;
+        part.longest = measured.spread->max;
+      }
+      if (estimate.roofline && estimate.roofline->totals.seconds > 0)
+        part.bound_share = estimate.roofline->totals.seconds / part.seconds;
+      is_found = true;
+    } else {
+      problem = "a run is of " + sizes.begin()->first + "=" + std::to_string(sizes.begin()->second) +
+                ", which the estimate takes as 1; set it with --batch or --dim";
+    }
+  }
+  if (!is_found)
+    throw Error("--measured: no run of the file is of this estimate: " +
+                (problem.empty() ? "it holds no time of a whole run" : problem));
 }
 
 std::vector<EstimateAdvice> advice_of(const Model& model, const EstimateRequest& request, const Findings& findings) {

@@ -335,7 +335,8 @@ EstimateSweep sweep_part(Sweep sweep, std::vector<std::string> symbols) {
                      .device_bytes = {},
                      .traffic = sweep.traffic,
                      .ridge = sweep.ridge,
-                     .points = std::move(sweep.points)};
+                     .points = std::move(sweep.points),
+                     .measured = {}};
   for (SweepAxis& axis : sweep.axes) part.dims.push_back(std::move(axis.dim));
   return part;
 }
@@ -485,6 +486,8 @@ EstimateDocument describe(const Model& model, const EstimateRequest& request, Fi
     if (request.device) estimate.sweep->device_bytes = memory_of(*request.device);
   }
   if (!request.budgets.empty()) estimate.budgets = budgets_part(findings.budgets);
+
+  if (request.measured) add_measured(*request.measured, estimate);
 
   estimate.nodes.reserve(analysis.nodes.size());
   for (NodeReport& report : analysis.nodes)

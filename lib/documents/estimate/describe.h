@@ -40,6 +40,8 @@ Sized sized(const Model& model, const EstimateRequest& request);
 // What would shorten the least time, and the least time elsewhere; see EstimateRequest.
 std::vector<EstimateAdvice> advice_of(const Model& model, const EstimateRequest& request, const Findings& findings);
 std::vector<EstimateVariant> variants_of(const Model& model, const EstimateRequest& request);
+// The runs of the request's measurement that are of the estimate's sizes, or of its sweep's. Throws Error where none is.
+void add_measured(const Measured& measured, EstimateDocument& estimate);
 Count memory_of(const DeviceSpec& device);  // empty: not known
 EstimateFit fit_of(const Model& model, const EstimateRequest& request, const Findings& findings);
 // The cache next to memory that the whole device shares. Throws Error where none is known.

@@ -419,8 +419,13 @@ void sweep_of(A& a, typename A::template Ref<EstimateSweep> x) {
     inner("size", ridge.size);
     inner("at_start", ridge.at_start);
   });
+  std::size_t place = 0;
   a.list("points", x.points, [&](A& inner, auto& point) {
-    if constexpr (A::kReads) point.sizes.resize(x.dims.size());
+    const std::size_t at = place++;
+    if constexpr (A::kReads) {
+      point.sizes.resize(x.dims.size());
+      if (inner.has("measured_seconds")) x.measured.resize(at + 1);
+    }
     for (std::size_t i = 0; i < x.dims.size(); ++i) inner(x.dims[i].c_str(), point.sizes[i]);
     inner("macs", point.macs);
     inner("flops", point.flops);
@@ -434,10 +439,14 @@ void sweep_of(A& a, typename A::template Ref<EstimateSweep> x) {
     if constexpr (A::kReads) {
       if (inner.has("seconds")) point.time.emplace();
     }
-    if (!point.time) return;
-    times(inner, *point.time);
-    inner("items", point.items);
-    inner("bound", point.bound);
+    if (point.time) {
+      times(inner, *point.time);
+      inner("items", point.items);
+      inner("bound", point.bound);
+    }
+    if (at >= x.measured.size()) return;
+    inner("measured_seconds", x.measured[at].seconds);
+    inner("measured_joules", x.measured[at].joules);
   });
 }
 
@@ -467,6 +476,14 @@ void document(A& a, Doc& x, const Rows& rows) {
   part(a, "traffic", Layout::Block, x.traffic, traffic<A>);
   part(a, "roofline", Layout::Block, x.roofline, roofline<A>);
   part(a, "fit", Layout::Line, x.fit, fit<A>);
+  part(a, "measured", Layout::Line, x.measured, [](A& inner, auto& run) {
+    inner("source", run.source);
+    inner("seconds", run.seconds);
+    inner("shortest", run.shortest);
+    inner("longest", run.longest);
+    inner("joules", run.joules);
+    inner("bound_share", run.bound_share);
+  });
   if (A::kReads || !x.advice.empty())
     a.list("advice", x.advice, [](A& inner, auto& each) {
       inner("change", each.change);

@@ -1,50 +1,15 @@
 // Measured runs of a whole model: each a star at the model's FLOPs and bytes over the time that it took.
 #include <algorithm>
-#include <array>
 #include <set>
 
+#include "pagoda/documents/measured_runs.h"
 #include "plot/chart.h"
-#include "plot/text.h"
 
 namespace pagoda::present::plot {
 namespace {
 
 using documents::Measured;
 using documents::MeasuredRun;
-
-// Names of the batch in files whose dims are not called so.
-constexpr std::array<std::string_view, 4> kBatchNames = {"batch", "batch_size", "N", "n"};
-
-std::optional<std::int64_t> integer_of(const base::Setting& setting) {
-  if (const auto* integer = std::get_if<std::int64_t>(&setting)) return *integer;
-  return std::nullopt;
-}
-
-// The dim of the estimate that a setting of a run is the size of; empty: none.
-std::string dim_of(const documents::EstimateDocument& estimate, const std::string& setting) {
-  if (estimate.bindings.contains(setting)) return setting;
-  if (setting == "batch")
-    for (const std::string_view name : kBatchNames)
-      if (estimate.bindings.contains(std::string(name))) return std::string(name);
-  return {};
-}
-
-// The sizes of the run that the estimate leaves free. `problem` says why the estimate is not of this run.
-Bindings sizes_of(const documents::EstimateDocument& estimate, const base::Settings& config, std::string& problem) {
-  Bindings sizes;
-  for (const auto& [name, setting] : config) {
-    const std::optional<std::int64_t> size = integer_of(setting);
-    const std::string dim = dim_of(estimate, name);
-    if (!size || dim.empty()) continue;
-    const std::optional<std::int64_t>& bound = estimate.bindings.at(dim);
-    if (!bound)
-      sizes[dim] = *size;
-    else if (*bound != *size)
-      problem = "it ran " + dim + "=" + std::to_string(*size) + ", the estimate is of " + std::to_string(*bound) +
-                "; leave the dim free, or estimate that size";
-  }
-  return sizes;
-}
 
 std::optional<double> at(const std::string& formula, const Bindings& sizes) {
   const std::optional<Dim> dim = Dim::parse(formula);
@@ -53,7 +18,7 @@ std::optional<double> at(const std::string& formula, const Bindings& sizes) {
 }
 
 std::optional<Star> star_of(const documents::EstimateDocument& estimate, const MeasuredRun& run, std::string& problem) {
-  const Bindings sizes = sizes_of(estimate, run.config, problem);
+  const Bindings sizes = documents::run_sizes(estimate, run.config, problem);
   if (!problem.empty()) return std::nullopt;
   const documents::EstimateCounts& totals = estimate.totals.counts;
   std::optional<double> flops = documents::real(totals.flops), bytes = documents::real(totals.bytes);
@@ -69,26 +34,6 @@ std::optional<Star> star_of(const documents::EstimateDocument& estimate, const M
   return Star{.label = {}, .flops = *flops, .bytes = *bytes, .seconds = *run.seconds};
 }
 
-// The settings in which runs differ: "batch=8, gpu_hz=918000000".
-std::string label_of(const MeasuredRun& run, const std::vector<MeasuredRun>& runs) {
-  std::string label;
-  for (const auto& [name, setting] : run.config) {
-    const bool differs = std::any_of(runs.begin(), runs.end(), [&, &key = name, &value = setting](const auto& other) {
-      const auto found = other.config.find(key);
-      return found == other.config.end() || found->second != value;
-    });
-    if (differs) label += (label.empty() ? "" : ", ") + name + "=" + base::setting_text(setting);
-  }
-  return label;
-}
-
-// The file's runs; one that is told beside them, by its wall clock, where there are none.
-std::vector<MeasuredRun> runs_of(const Measured& measured) {
-  if (!measured.runs.empty() || !measured.seconds) return measured.runs;
-  return {
-      MeasuredRun{.config = measured.env, .seconds = measured.seconds, .watts = {}, .energy_joules = {}, .note = {}}};
-}
-
 }  // namespace
 
 bool is_of_whole_runs(const Measured& measured) {
@@ -97,7 +42,7 @@ bool is_of_whole_runs(const Measured& measured) {
 
 void add_runs(Series& series, Chart& chart, const Measured& measured, const std::string& file) {
   const documents::EstimateDocument& estimate = chart.estimates[*series.estimate].document;
-  const std::vector<MeasuredRun> runs = runs_of(measured);
+  const std::vector<MeasuredRun> runs = documents::whole_runs(measured);
   std::set<std::string> problems;
   for (const MeasuredRun& run : runs) {
     std::string problem;
@@ -106,7 +51,7 @@ void add_runs(Series& series, Chart& chart, const Measured& measured, const std:
       problems.insert(problem);
       continue;
     }
-    star->label = runs.size() > 1 ? label_of(run, runs) : series.label;
+    star->label = runs.size() > 1 ? documents::run_label(run, runs) : series.label;
     if (runs.size() == 1 && measured.spread) {
       star->shortest = measured.spread->min;
       star->longest = measured.spread->max;

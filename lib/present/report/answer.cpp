@@ -130,6 +130,14 @@ void add_times(std::vector<Line>& lines, const Data& data) {
                      "with a launch a kernel of " + base::si_seconds(*roofline.launch_overhead_seconds) +
                          ", not hidden by CUDA graphs or the like"});
   lines.push_back({"", "≥ " + base::si_seconds(time.floor_seconds), "whatever an engine fuses or keeps on the chip"});
+  if (const auto& run = estimate.measured) {
+    std::string remark = run->bound_share ? percent_of(*run->bound_share, 1) + " of that speed" : "";
+    if (run->shortest && run->longest)
+      remark += (remark.empty() ? "" : " · ") + base::si_seconds(*run->shortest) + " … " +
+                base::si_seconds(*run->longest);
+    if (run->joules) remark += (remark.empty() ? "" : " · ") + base::si_rate(*run->joules, "J");
+    lines.push_back({"measured", base::si_seconds(run->seconds), remark + " · " + base::printable(run->source)});
+  }
   if (roofline.predicted)
     lines.push_back({"predicted", base::si_seconds(roofline.predicted->seconds),
                      interval_text(roofline) + " · " + base::printable(roofline.predicted->calibration)});

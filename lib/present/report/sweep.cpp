@@ -1,5 +1,7 @@
 // A sweep as a table, Markdown, CSV or inside the JSON of its estimate.
+#include <algorithm>
 #include <filesystem>
+#include <tuple>
 
 #include "pagoda/base/csv_line.h"
 #include "report/rows.h"
@@ -7,11 +9,40 @@
 namespace pagoda::present {
 namespace {
 
+using base::CsvLine;
 using documents::EstimateDocument;
 using documents::EstimateSweep;
 using report::cell;
 
 bool has_time(const EstimateSweep& sweep) { return !sweep.points.empty() && sweep.points.front().time.has_value(); }
+
+bool has_joules(const EstimateSweep& sweep) {
+  return std::any_of(sweep.measured.begin(), sweep.measured.end(), [](const auto& point) { return point.joules; });
+}
+
+// FLOP/s of a point as it was measured.
+std::optional<double> measured_rate(const EstimateSweep& sweep, std::size_t at) {
+  if (at >= sweep.measured.size() || !sweep.measured[at].seconds || !sweep.points[at].flops) return std::nullopt;
+  return static_cast<double>(*sweep.points[at].flops) / *sweep.measured[at].seconds;
+}
+
+// Of a measured point: seconds, FLOP/s, B/s, J, FLOP/J and the part of the bound's speed.
+void add_measured(CsvLine& line, const EstimateSweep& sweep, std::size_t at) {
+  const SweepPoint& point = sweep.points[at];
+  const std::optional<double>&seconds = sweep.measured[at].seconds, &joules = sweep.measured[at].joules;
+  const auto over = [](const std::optional<Int>& amount, const std::optional<double>& by) {
+    return amount && by && *by > 0 ? std::optional(static_cast<double>(*amount) / *by) : std::nullopt;
+  };
+  line.add(seconds).add(over(point.flops, seconds)).add(over(point.bytes, seconds));
+  line.add(joules).add(over(point.flops, joules));
+  line.add(seconds && point.time ? std::optional(point.time->seconds / *seconds) : std::nullopt);
+}
+
+void add_measured_header(CsvLine& header) {
+  for (const char* name : {"measured_seconds", "measured_flops_per_second", "measured_bytes_per_second",
+                           "measured_joules", "measured_flops_per_joule", "bound_share"})
+    header.add(std::string_view(name));
+}
 
 base::Grid sweep_grid(const EstimateDocument& estimate) {
   const EstimateSweep& sweep = *estimate.sweep;
@@ -29,7 +60,14 @@ base::Grid sweep_grid(const EstimateDocument& estimate) {
     grid.columns.push_back({.header = "FLOP/s ≤", .is_number = true, .drop_order = 3});
     grid.columns.push_back({.header = "bound"});
   }
-  for (const SweepPoint& point : sweep.points) {
+  if (!sweep.measured.empty()) {
+    grid.columns.push_back({.header = "measured", .is_number = true});
+    grid.columns.push_back({.header = "FLOP/s", .is_number = true});
+    if (has_time(sweep)) grid.columns.push_back({.header = "of the bound", .is_number = true});
+    if (has_joules(sweep)) grid.columns.push_back({.header = "FLOP/J", .is_number = true});
+  }
+  for (std::size_t at = 0; at < sweep.points.size(); ++at) {
+    const SweepPoint& point = sweep.points[at];
     std::vector<std::string> row;
     for (const std::int64_t size : point.sizes) row.push_back(base::grouped(size));
     row.push_back(cell(point.macs));
@@ -48,6 +86,16 @@ base::Grid sweep_grid(const EstimateDocument& estimate) {
         row.push_back(has_rate && point.items ? base::si_rate(static_cast<double>(*point.items) / seconds, "") : "?");
       row.push_back(has_rate && point.flops ? base::si_rate(static_cast<double>(*point.flops) / seconds, "") : "?");
       row.emplace_back(to_string(point.bound));
+    }
+    if (!sweep.measured.empty()) {
+      const auto& [seconds, joules] = std::tie(sweep.measured[at].seconds, sweep.measured[at].joules);
+      const auto rate = measured_rate(sweep, at);
+      row.push_back(seconds ? base::si_seconds(*seconds) : "");
+      row.push_back(rate ? base::si_rate(*rate, "") : "");
+      if (has_time(sweep))
+        row.push_back(seconds && point.time ? base::rounded(100 * point.time->seconds / *seconds) + " %" : "");
+      if (has_joules(sweep))
+        row.push_back(joules && point.flops ? base::si_rate(static_cast<double>(*point.flops) / *joules, "") : "");
     }
     grid.rows.push_back(std::move(row));
   }
@@ -91,15 +139,28 @@ std::string published_csv(const std::string& model, const EstimateSweep& sweep) 
   for (const std::string& dim : sweep.dims) header.name(dim);
   for (const char* name : {"ai", "perf", "flops", "param_bytes", "bytes", "param_fraction"})
     header.add(std::string_view(name));
+  if (!sweep.measured.empty()) {
+    header.add("bound_perf");
+    add_measured_header(header);
+  }
   std::string text = std::move(header).end();
-  for (const SweepPoint& point : sweep.points) {
+  for (std::size_t at = 0; at < sweep.points.size(); ++at) {
+    const SweepPoint& point = sweep.points[at];
     base::CsvLine line;
     line.name(model);
     for (const std::int64_t size : point.sizes) line.add(std::to_string(size));
-    line.add(point.intensity).add(achieved(point)).add(point.flops).add(point.param_bytes).add(point.bytes);
+    line.add(point.intensity)
+        .add(sweep.measured.empty() ? achieved(point) : measured_rate(sweep, at))
+        .add(point.flops)
+        .add(point.param_bytes)
+        .add(point.bytes);
     const bool is_known = point.bytes && point.param_bytes && *point.bytes > 0;
     line.add(is_known ? std::optional(static_cast<double>(*point.param_bytes) / static_cast<double>(*point.bytes))
                       : std::nullopt);
+    if (!sweep.measured.empty()) {
+      line.add(achieved(point));
+      add_measured(line, sweep, at);
+    }
     text += std::move(line).end();
   }
   return text;
@@ -116,8 +177,10 @@ std::string plain_csv(const std::string& model, const EstimateSweep& sweep) {
     for (const char* name :
          {"seconds", "eager_seconds", "floor_seconds", "bound", "flops_per_second", "items", "items_per_second"})
       header.add(std::string_view(name));
+  if (!sweep.measured.empty()) add_measured_header(header);
   std::string text = std::move(header).end();
-  for (const SweepPoint& point : sweep.points) {
+  for (std::size_t at = 0; at < sweep.points.size(); ++at) {
+    const SweepPoint& point = sweep.points[at];
     base::CsvLine line;
     line.name(model);
     for (const std::int64_t size : point.sizes) line.add(std::to_string(size));
@@ -129,6 +192,7 @@ std::string plain_csv(const std::string& model, const EstimateSweep& sweep) {
       const bool has_rate = point.items && point.time->seconds > 0;
       line.add(has_rate ? std::optional(static_cast<double>(*point.items) / point.time->seconds) : std::nullopt);
     }
+    if (!sweep.measured.empty()) add_measured(line, sweep, at);
     text += std::move(line).end();
   }
   return text;

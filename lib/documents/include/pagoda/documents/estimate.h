@@ -239,6 +239,15 @@ inline constexpr std::pair<const char*, Count EstimateFit::*> kEstimateFit[] = {
     {"total_bytes", &EstimateFit::total_bytes},
 };
 
+// A measured run of these sizes.
+struct EstimateMeasured {
+  std::string source;
+  double seconds = 0;
+  std::optional<double> shortest, longest;  // of repeated runs
+  std::optional<double> joules;
+  std::optional<double> bound_share;  // the least time over the measured one
+};
+
 // A change of the request that would shorten the least time of an item.
 struct EstimateAdvice {
   std::string change;  // as onnx-estimate spells it: "--traffic fused"
@@ -313,6 +322,11 @@ inline constexpr std::pair<const char*, Count EstimateTraining::*> kTrainingMemo
     {"peak_bytes", &EstimateTraining::peak_bytes},
 };
 
+// A point of a sweep as it was measured.
+struct EstimateMeasuredPoint {
+  std::optional<double> seconds, joules;
+};
+
 struct EstimateSweep {
   std::vector<std::string> dims;
   std::vector<std::string> symbols;  // that stand for the dims in formulas
@@ -320,6 +334,7 @@ struct EstimateSweep {
   TrafficModel traffic = TrafficModel::Unfused;
   std::optional<RidgeCrossing> ridge;
   std::vector<SweepPoint> points;  // sizes in the order of dims
+  std::vector<EstimateMeasuredPoint> measured;  // by point; empty where no measurement was given
 };
 
 // Of a BudgetResult.
@@ -348,6 +363,7 @@ struct EstimateDocument {
   std::optional<EstimateTraffic> traffic;
   std::optional<EstimateRoofline> roofline;
   std::optional<EstimateFit> fit;
+  std::optional<EstimateMeasured> measured;
   std::vector<EstimateAdvice> advice;  // the most gain first
   std::vector<EstimateVariant> variants;
   std::optional<EstimateTraining> training;

@@ -15,6 +15,7 @@
 
 #include "pagoda/core/predict.h"
 #include "pagoda/documents/estimate.h"
+#include "pagoda/documents/measured.h"
 
 #pragma GCC visibility push(default)
 namespace pagoda::documents {
@@ -32,6 +33,7 @@ struct EstimateRequest {
   std::optional<TrainingOptions> training = std::nullopt;
   std::vector<SweepAxis> sweep = {};
   std::vector<Budget> budgets = {};
+  std::optional<Measured> measured = std::nullopt;  // runs of the model, held against the bound
   // Says what would shorten the time: looks at other traffic, precisions and batches of the device.
   bool advice = false;
   // Looks at every combination of these, for one row each; an empty list stands for what is asked for above.

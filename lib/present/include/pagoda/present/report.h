@@ -69,9 +69,11 @@ std::string csv_report(const documents::EstimateDocument& estimate, const Report
 // The estimate's sweep, one row a point; of a training step param_bytes are all that is held throughout. JSON is the
 // whole estimate with the sweep inside. Columns of CSV: model, each dim, macs,
 // flops,param_bytes,bytes_read,bytes_written,bytes,intensity,activation_peak_bytes,memory_bytes, and on a device
-// seconds,eager_seconds,floor_seconds,bound,flops_per_second,items,items_per_second; for Convention::Pagoda as its
-// published tables have them: model,batch,ai,perf (FLOP/s at the time bound; empty without a
-// device),flops,param_bytes,bytes,param_fraction.
+// seconds,eager_seconds,floor_seconds,bound,flops_per_second,items,items_per_second, with measured runs
+// measured_seconds,measured_flops_per_second,measured_bytes_per_second,measured_joules,measured_flops_per_joule,
+// bound_share; for Convention::Pagoda as its published tables have them: model,batch,ai,perf (FLOP/s as measured, else
+// at the time bound; empty without either),flops,param_bytes,bytes,param_fraction, with measured runs bound_perf and
+// the columns above.
 std::string sweep_report(Format format, const documents::EstimateDocument& estimate, const ReportOptions& options = {});
 
 // Two models: totals side by side, then the nodes that differ (all of them in JSON and CSV). Deltas are after − before.
