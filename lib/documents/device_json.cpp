@@ -266,15 +266,33 @@ int mode_rank(std::string_view mode) {
 struct Candidate {
   int rank = -1;
   Quantity quantity;
+  std::string status;
 
   // Higher is better for rates, lower for latencies.
-  void offer(int new_rank, double value, std::string source, bool lower_is_better = false) {
-    const bool better = !quantity.known() || (lower_is_better ? value < *quantity.value : value > *quantity.value);
-    if (new_rank < rank || (new_rank == rank && !better)) return;
-    rank = new_rank;
-    quantity = {value, std::move(source)};
+  void offer(Candidate other, bool lower_is_better = false) {
+    const double now = *other.quantity.value;
+    const bool better = !quantity.known() || (lower_is_better ? now < *quantity.value : now > *quantity.value);
+    if (other.rank > rank || (other.rank == rank && better)) *this = std::move(other);
   }
 };
+
+// The median of the samples, or what the fastest of them saw: no limit on what can be reached is below that.
+double fastest(const Field& ceiling, bool lower_is_better) {
+  const double value = ceiling.at("value").positive();
+  const double extreme = ceiling.number(lower_is_better ? "min" : "max").value_or(value);
+  if (lower_is_better) return extreme > 0 ? std::min(value, extreme) : value;
+  return std::max(value, extreme);
+}
+
+// Formats of which the run says that the machine has no instructions: "float16.avx512.fma.core: the CPU has no …".
+std::vector<Precision> formats_not_run(const Field& document) {
+  std::vector<Precision> formats;
+  for (const std::string& line : document.texts("not_run")) {
+    const std::optional<Precision> type = precision(line.substr(0, line.find('.')));
+    if (type && line.find(" has no ") != std::string::npos) formats.push_back(*type);
+  }
+  return formats;
+}
 
 std::string machine_name(const Field& document, std::string_view otherwise) {
   if (!document.has("machine")) return std::string(otherwise);
@@ -310,24 +328,30 @@ DeviceSpec read_ceilings(const base::JsonDocument& document) {
     const std::string id = text(ceiling, "id", "?");
     const auto skip = [&](const std::string& why) { spec.notes.push_back(id + ": " + why); };
     if (kind == "energy") continue;  // ceilings of power, not of time
-    if (base::lower(text(ceiling, "status", "")) == "impossible") {
-      skip("marked impossible");
+    std::string status = base::lower(text(ceiling, "status", "ok"));
+    std::replace(status.begin(), status.end(), '_', ' ');
+    if (status == "impossible" || status == "wrong result") {
+      skip("marked " + status);
       continue;
     }
     if (!ceiling.has("value") || ceiling.at("value").value().is_null()) {
       skip("has no value");
       continue;
     }
-    const double value = ceiling.at("value").positive();
+    const bool lower_is_better = kind == "latency";
+    const double value = fastest(ceiling, lower_is_better);
     const std::string mode = text(ceiling, "mode", "");
-    const std::string source = "measured" + (mode.empty() ? "" : ", " + mode) + ": " + id + " in " + subject;
-    const int rank = mode_rank(mode);
+    const Candidate candidate{
+        .rank = mode_rank(mode),
+        .quantity = {value, "measured" + (mode.empty() ? "" : ", " + mode) + ": " + id + " in " + subject +
+                                (value == ceiling.at("value").number() ? "" : "; the fastest sample")},
+        .status = status};
 
     if (kind == "compute") {
       // "unit" is the execution unit, or the physical one where "unit_type" names the former.
       const std::string unit_text = text(ceiling, "unit_type", text(ceiling, "unit", "").c_str());
       if (unit_text == "special") {
-        special.offer(rank, value, source);
+        special.offer(candidate);
         continue;
       }
       if (unit_text == "scalar") continue;  // beneath the vector unit's: bounds nothing
@@ -339,31 +363,42 @@ DeviceSpec read_ceilings(const base::JsonDocument& document) {
       }
       std::optional<Precision> accumulate;
       if (ceiling.has("accumulate")) accumulate = precision(ceiling.at("accumulate").text());
-      peaks[{*type, *unit, accumulate}].offer(rank, value, source);
+      peaks[{*type, *unit, accumulate}].offer(candidate);
     } else if (kind == "bandwidth") {
       const std::string level(canonical_level(base::lower(text(ceiling, "level", ""))));
       if (level.empty()) {
         skip("level \"" + text(ceiling, "level", "") + "\" is none that all traffic passes");
         continue;
       }
-      levels[level].offer(rank, value, source);
+      levels[level].offer(candidate);
     } else if (kind == "latency") {
       if (id.find("launch") != std::string::npos || text(ceiling, "level", "") == "launch")
-        launch.offer(rank, value, source, true);
+        launch.offer(candidate, true);
     } else {
       skip("kind \"" + kind + "\" is not known");
     }
   }
 
+  const auto caution = [&](const std::string& of, const Candidate& candidate) {
+    if (candidate.quantity.known() && candidate.status != "ok") spec.cautions.push_back(of + ": " + candidate.status);
+  };
   for (auto& [key, candidate] : peaks) {
     const auto& [type, unit, accumulate] = key;
+    caution(std::string(to_string(type)) + " " + std::string(to_string(unit)) + " peak", candidate);
     spec.peaks.push_back({type, unit, accumulate, std::move(candidate.quantity)});
   }
   const Quantity unknown{std::nullopt, "not measured"};
   for (const std::string_view name : kLevels)
-    if (const auto found = levels.find(std::string(name)); found != levels.end())
+    if (const auto found = levels.find(std::string(name)); found != levels.end()) {
+      caution(std::string(name) + " bandwidth", found->second);
       spec.levels.push_back({std::string(name), std::move(found->second.quantity), unknown, false});
+    }
   for (Quantity* missing : {&spec.units, &spec.boost_clock_hz, &spec.tensor_clock_hz, &spec.watts}) *missing = unknown;
+  caution("launch overhead", launch);
+  caution("special evaluations", special);
+  for (const Precision type : formats_not_run(field))
+    if (spec.peak(type, Unit::Vector) == nullptr && spec.peak(type, Unit::Tensor) == nullptr)
+      spec.lacks.push_back(type);
   spec.launch_overhead_seconds = launch.quantity.known() ? launch.quantity : unknown;
   spec.special_per_second = special.quantity.known() ? special.quantity : unknown;
   if (const auto missing = lacks(spec); !missing.empty()) base::fail(subject, missing.front());

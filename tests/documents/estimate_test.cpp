@@ -64,6 +64,25 @@ TEST_CASE("a sweep reads back as it was written") {
   CHECK(write_estimate(read) == text);
 }
 
+TEST_CASE("an estimate warns of disturbed ceilings, of peaks that stand in for others, and of missing ones") {
+  const Model model = skeleton("linear_64_128");
+  const auto warnings = [&](const DeviceSpec& device) {
+    std::string text;
+    for (const Diagnostic& diagnostic : make_estimate(model, {.device = device}).diagnostics)
+      text += diagnostic.message + "\n";
+    return text;
+  };
+  DeviceSpec device = find_device("h200");
+  CHECK(warnings(device).find("device") == std::string::npos);
+  device.cautions = {"float32 vector peak: contended"};
+  CHECK(warnings(device).find("device NVIDIA H200 SXM 141 GB: float32 vector peak: contended") != std::string::npos);
+  device.peaks = {{Precision::Float64, Unit::Vector, std::nullopt, {1e12, "test"}}};
+  CHECK(warnings(device).find("states no float32 peak: products of 1 node are assumed") != std::string::npos);
+  device.peaks = {{Precision::Int8, Unit::Tensor, std::nullopt, {1e12, "test"}}};
+  CHECK_MESSAGE(warnings(device).find("states no float32 vector peak, needed by ") != std::string::npos,
+                warnings(device));
+}
+
 TEST_CASE("formulas with more terms than one sum carries stand side by side, and their numbers stay exact") {
   const Model model = skeleton("linear_64_128");
   Findings findings{.analysis = analyze(model)};

@@ -501,6 +501,28 @@ TEST_CASE("of measured ceilings the sustained value counts, then burst, then iss
   CHECK(error_of(R"({"schema": "pagoda.ceilings/1", "ceilings": []})").find("level \"dram\"") != std::string::npos);
 }
 
+TEST_CASE("of a measured ceiling the fastest sample counts, and what disturbed it is named") {
+  const DeviceSpec spec = documents::parse_device(R"({"schema": "pagoda.ceilings/1", "kind": "cpu", "ceilings": [
+    {"id": "f32", "kind": "compute", "precision": "float32", "unit_type": "vector", "value": 60e9, "max": 66e9, "status": "contended"},
+    {"id": "f64", "kind": "compute", "precision": "float64", "unit_type": "vector", "value": 30e9, "max": 31e9, "status": "ok"},
+    {"id": "bad", "kind": "compute", "precision": "int8", "unit_type": "vector", "value": 99e9, "status": "wrong_result"},
+    {"id": "read", "kind": "bandwidth", "level": "dram", "value": 20e9, "max": 22e9, "status": "not_converged"},
+    {"id": "launch", "kind": "latency", "value": 2e-6, "min": 1e-6, "max": 9e-6, "status": "ok"}],
+    "not_run": ["float16.avx512.fma.core: the CPU has no avx512_fp16", "bfloat16.gemm: libmkl is not installed",
+                "float32.amx.core: the CPU has no amx", "per NUMA node: the machine has no second one"]})",
+                                                  "c.json");
+  CHECK(spec.kind == "cpu");
+  CHECK(spec.peak(Float32, V)->flops_per_second.value == 66e9);
+  CHECK(spec.peak(Float32, V)->flops_per_second.source == "measured: f32 in c.json; the fastest sample");
+  CHECK(spec.peak(Float64, V)->flops_per_second.value == 31e9);
+  CHECK(spec.peak(Int8, V) == nullptr);
+  CHECK(spec.level("dram")->bytes_per_second.value == 22e9);
+  CHECK(spec.launch_overhead_seconds.value == 1e-6);
+  CHECK(spec.cautions == std::vector<std::string>{"float32 vector peak: contended", "dram bandwidth: not converged"});
+  CHECK(spec.lacks == std::vector<Precision>{Float16});
+  CHECK(spec.notes == std::vector<std::string>{"bad: marked wrong result"});
+}
+
 TEST_CASE("names of precisions are read back, and short ones are known") {
   for (int i = 0; i <= static_cast<int>(Int4); ++i) {
     const auto format = static_cast<Precision>(i);

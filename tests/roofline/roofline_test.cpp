@@ -323,6 +323,55 @@ TEST_CASE("more bandwidth, a higher peak or a narrower precision never lengthen 
   }
 }
 
+TEST_CASE("a format that the machine lacks runs as a wider one, not packed") {
+  const char* graph = "a:f16[256,256], b:f16[256,256] -> p = MatMul(a, b); y = Add(p, a)";
+  DeviceSpec cpu = round_device();
+  std::erase_if(cpu.peaks, [](const Peak& peak) { return peak.unit == Unit::Tensor; });
+  const Roofline packed = bound_of(graph, cpu);
+  cpu.lacks = {Precision::Float16};
+  const Roofline lacking = bound_of(graph, cpu);
+  for (std::size_t i = 0; i < 2; ++i)
+    CHECK(lacking.rows[i].compute_seconds == Approx(2 * packed.rows[i].compute_seconds));
+  CHECK(lacking.rows[0].precision == Precision::Float32);
+}
+
+TEST_CASE("a peak that stands in for another, or that is missing, is named with the nodes that need it") {
+  const char* graph = "a:f16[256,256], b:f16[256,256] -> p = MatMul(a, b); q = MatMul(p, b); y = Add(q, a)";
+  DeviceSpec npu = round_device();
+  const Roofline stated = bound_of(graph, npu);
+  CHECK(stated.missing.empty());
+  CHECK(stated.assumed.empty());
+
+  npu.peaks = {{Precision::Float32, Unit::Vector, std::nullopt, {1e12, "test"}}};
+  const Roofline packed = bound_of(graph, npu);
+  REQUIRE(packed.assumed.size() == 1);
+  CHECK(packed.assumed[0].precision == Precision::Float16);
+  CHECK(packed.assumed[0].taken == Precision::Float16);
+  CHECK(packed.assumed[0].rows == 2);
+  npu.lacks = {Precision::Float16};
+  const Roofline wider = bound_of(graph, npu);
+  REQUIRE(wider.assumed.size() == 1);
+  CHECK(wider.assumed[0].taken == Precision::Float32);
+  CHECK(wider.assumed[0].unit == Unit::Vector);
+
+  npu.lacks.clear();
+  npu.peaks = {{Precision::Int8, Unit::Tensor, std::nullopt, {1e12, "test"}}};
+  const Roofline integers = bound_of(graph, npu);
+  CHECK(integers.assumed.empty());
+  REQUIRE(integers.missing.size() == 2);
+  CHECK(integers.missing[0].precision == Precision::Float16);
+  CHECK(integers.missing[0].unit == Unit::Vector);
+  CHECK(integers.missing[0].rows == 1);
+  CHECK(integers.missing[1].unit == Unit::Tensor);
+  CHECK(integers.missing[1].rows == 2);
+  CHECK(integers.totals.unknown_rows == 3);
+  const Roofline v100 = bound_in(Precision::Float8, graph, documents::device("v100"));
+  REQUIRE(v100.assumed.size() == 1);
+  CHECK(v100.assumed[0].precision == Precision::Float8);
+  CHECK(v100.assumed[0].taken == Precision::Float16);
+  CHECK(v100.assumed[0].unit == Unit::Tensor);
+}
+
 TEST_CASE("every element type has a rate on every device") {
   for (const std::string& id : documents::device_ids())
     for (const char* type : {"f64", "f32", "f16", "bf16", "i64", "i32", "u8"}) {

@@ -335,6 +335,8 @@ void refuse_extras(const CLI::App& app) {
                    (extras.front().starts_with('-') ? "' is no option" : "' is one argument too many"));
 }
 
+std::vector<std::string> device_names(const Arguments& arguments) { return split_list(arguments.device); }
+
 bool writes_to_terminal(const Arguments& arguments) { return arguments.output.empty() || arguments.output == "-"; }
 
 documents::EstimateRequest request_of(const Arguments& arguments) {
@@ -344,7 +346,7 @@ documents::EstimateRequest request_of(const Arguments& arguments) {
   request.count = *convention(arguments.count);
   request.traffic = *traffic_model(arguments.traffic);
   std::vector<DeviceSpec> devices;
-  for (const std::string& name : split_list(arguments.device)) devices.push_back(documents::find_device(name));
+  for (const std::string& name : device_names(arguments)) devices.push_back(documents::find_device(name));
   if (devices.size() > 1)
     request.other_devices = std::move(devices);
   else if (!devices.empty())
@@ -486,7 +488,7 @@ void check(const Arguments& arguments) {
   };
   const bool has_device = !arguments.device.empty();
   needs(arguments.traffic == "resident", "--traffic resident", "--device, whose cache it fills", has_device);
-  const std::vector<std::string> devices = split_list(arguments.device);
+  const std::vector<std::string> devices = device_names(arguments);
   needs(!arguments.what_if.empty(), "--what-if", "--device", has_device);
   needs(!arguments.prices.empty(), "--price-per-hour", "--device or --what-if",
         has_device && (devices.size() > 1 || !arguments.what_if.empty()));

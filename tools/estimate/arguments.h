@@ -44,6 +44,7 @@ std::string format_of(const Arguments& arguments);
 // html, svg, png, pdf: a roofline instead of numbers.
 bool is_chart(const std::string& format);
 // The report goes to standard output.
+std::vector<std::string> device_names(const Arguments& arguments);  // of --device
 bool writes_to_terminal(const Arguments& arguments);
 
 }  // namespace pagoda::tools

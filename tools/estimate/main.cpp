@@ -31,7 +31,8 @@ int run(int argc, char** argv) {
   }
   check(arguments);
   const documents::EstimateRequest request = request_of(arguments);
-  if (const std::string note = documents::alias_note(arguments.device); !note.empty()) say(note + "\n");
+  for (const std::string& name : device_names(arguments))
+    if (const std::string note = documents::alias_note(name); !note.empty()) say(note + "\n");
   const Model model = load(arguments, arguments.model);
   documents::EstimateDocument estimate = documents::make_estimate(model, request);
   bool is_complete = estimate.is_complete();

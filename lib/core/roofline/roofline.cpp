@@ -20,13 +20,15 @@ struct Rates {
   double contraction = 0;  // operations of multiply-accumulates; 0: not known
   Precision contraction_precision = Precision::Float32;
   Unit contraction_unit = Unit::Vector;
-  double lanes = 0;  // issues of vector lanes: half the peak, which counts a fused multiply-add twice
+  bool is_stated = false;  // by a peak of the format itself
+  double lanes = 0;        // issues of vector lanes: half the peak, which counts a fused multiply-add twice
 };
 
 // The best of the formats that hold `type`, or of packing it into lanes where it is not listed (see roofline.h).
 double vector_rate(const DeviceSpec& device, Precision type) {
   if (type == Precision::Tf32) type = Precision::Float32;  // TF32 exists in tensor units only
-  const bool listed = device.peak(type, Unit::Vector) != nullptr;
+  const bool lacks = std::find(device.lacks.begin(), device.lacks.end(), type) != device.lacks.end();
+  const bool listed = lacks || device.peak(type, Unit::Vector) != nullptr;
   double best = 0, narrower = 0;
   for (const Peak& peak : device.peaks) {
     if (peak.unit != Unit::Vector || !peak.flops_per_second.known()) continue;
@@ -44,6 +46,7 @@ double vector_rate(const DeviceSpec& device, Precision type) {
 Rates rates_of(const DeviceSpec& device, Precision type, std::optional<Precision> accumulate) {
   Rates rates;
   rates.lanes = vector_rate(device, type) / 2;
+  rates.is_stated = device.peak(type, Unit::Tensor) != nullptr || device.peak(type, Unit::Vector) != nullptr;
   for (std::size_t i = 0; i < kPrecisions; ++i) {
     const auto format = static_cast<Precision>(i);
     if (!holds(format, type)) continue;
@@ -56,7 +59,9 @@ Rates rates_of(const DeviceSpec& device, Precision type, std::optional<Precision
     }
   }
   // A vector unit multiplies narrow types at least as fast as it adds them, dot products included.
-  if (const double packed = 2 * rates.lanes; rates.contraction_unit == Unit::Vector && packed > rates.contraction) {
+  const bool lacks = std::find(device.lacks.begin(), device.lacks.end(), type) != device.lacks.end();
+  if (const double packed = 2 * rates.lanes;
+      !lacks && rates.contraction_unit == Unit::Vector && packed > rates.contraction) {
     rates.contraction = packed;
     rates.contraction_precision = type;
   }
@@ -152,6 +157,29 @@ class Evaluator {
     if (const Quantity& launch = device_.launch_overhead_seconds; launch.known())
       totals.eager_seconds = std::max(totals.seconds, static_cast<double>(totals.launches) * *launch.value);
     return totals;
+  }
+
+  // Names the peaks that the kernels of the last evaluation need and the device does not state.
+  void list_gaps(Roofline& result) const {
+    std::map<std::pair<Precision, Unit>, std::int64_t> missing;
+    std::map<Precision, std::int64_t> assumed;
+    for (const auto& [kernel, ids] : kernels_)
+      for (const Part& part : kernel.parts) {
+        if (!part.precision || !has_work(part)) continue;
+        const Precision type = *part.precision;
+        const Rates& rates = rates_[static_cast<std::size_t>(type)];
+        const bool multiplies = value(part.macs) > 0;
+        const auto rows = static_cast<std::int64_t>(ids.size());
+        if (multiplies ? rates.contraction <= 0 : rates.lanes <= 0)
+          missing[{type, multiplies && bits(type) <= 16 ? Unit::Tensor : Unit::Vector}] += rows;
+        else if (multiplies && !rates.is_stated)
+          assumed[type] += rows;
+      }
+    for (const auto& [peak, rows] : missing) result.missing.push_back({peak.first, peak.second, rows});
+    for (const auto& [type, rows] : assumed) {
+      const Rates& rates = rates_[static_cast<std::size_t>(type)];
+      result.assumed.push_back({type, rows, rates.contraction_precision, rates.contraction_unit});
+    }
   }
 
  private:
@@ -384,6 +412,7 @@ Roofline roofline(const Analysis& analysis, const DeviceSpec& device, const Roof
     result.rows[row] = bound;
     result.rows[row].row = row;
   });
+  evaluator.list_gaps(result);
   for (RowBound& row : result.rows) {
     const OpCost& cost = analysis.nodes[row.row].cost;
     if (cost.mark != Mark::Compute) continue;
@@ -407,6 +436,9 @@ Roofline roofline(const Analysis& analysis, const Traffic& traffic, const Device
     result.groups[id] = bound;
     result.groups[id].row = id;
   });
+  result.missing.clear();  // those of the rows as kernels
+  result.assumed.clear();
+  evaluator.list_gaps(result);
   share_out(result, analysis, traffic);
   for (RowBound& row : result.rows) complete(row, row.flops, result.totals.seconds);
   for (RowBound& group : result.groups) {

@@ -88,11 +88,30 @@ void warn_of_training(Findings& findings) {
        "the backward of " + std::to_string(totals.unmodelled_nodes) + " nodes is not modelled: " + ops);
 }
 
+// What the times of a device rest on that its file does not state as certain.
+void warn_of_device(const DeviceSpec& device, Findings& findings) {
+  const auto nodes = [](std::int64_t rows) { return std::to_string(rows) + (rows == 1 ? " node" : " nodes"); };
+  for (const std::string& caution : device.cautions)
+    warn(findings.analysis, "device " + device.name + ": " + caution + "; measure it again on an idle machine");
+  for (const AssumedPeak& peak : findings.bound->assumed) {
+    const std::string taken = peak.taken == peak.precision ? "packed into vector lanes of another format"
+                                                           : "at its " + std::string(to_string(peak.taken)) + " " +
+                                                                 std::string(to_string(peak.unit)) + " peak";
+    warn(findings.analysis, "device " + device.name + " states no " + std::string(to_string(peak.precision)) +
+                                " peak: products of " + nodes(peak.rows) + " are assumed to run " + taken);
+  }
+  for (const MissingPeak& peak : findings.bound->missing)
+    warn(findings.analysis, "device " + device.name + " states no " + std::string(to_string(peak.precision)) + " " +
+                                std::string(to_string(peak.unit)) + " peak, needed by " + nodes(peak.rows) +
+                                ": their work has no time; add the peak to the device's file");
+}
+
 // On the device, of the rows or, where traffic is fused, of their kernels.
 void add_times(const Model& model, const EstimateRequest& request, const RooflineOptions& options, Findings& findings) {
   const Analysis& analysis = findings.analysis;
   findings.bound = findings.traffic ? roofline(analysis, *findings.traffic, *request.device, options)
                                     : roofline(analysis, *request.device, options);
+  warn_of_device(*request.device, findings);
   if (request.calibration) findings.predicted = predicted(model, request, findings);
 }
 

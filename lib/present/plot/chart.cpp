@@ -283,8 +283,8 @@ void add_energy(Chart& chart) {
 }
 
 void add_warnings(Chart& chart) {
-  for (const DeviceSpec* device : {&chart.device})
-    for (const std::string& note : device->notes) chart.warnings.push_back(device->name + ": " + note);
+  for (const std::vector<std::string>* remarks : {&chart.device.cautions, &chart.device.notes})
+    for (const std::string& remark : *remarks) chart.warnings.push_back(chart.device.name + ": " + remark);
   for (const EstimateFile& estimate : chart.estimates) {
     for (const std::string& note : estimate.notes) chart.warnings.push_back(estimate.file + ": " + note);
     if (estimate.document.count != Convention::Flops)

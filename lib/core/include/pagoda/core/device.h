@@ -83,7 +83,10 @@ struct DeviceSpec {
   std::vector<Link> links;
   std::vector<PowerMode> power_modes;
   std::string power_mode;          // the one this spec is in; empty: as the vendor states the peaks
+  std::vector<Precision> lacks;    // formats in which it is known not to compute
   std::vector<std::string> notes;  // of a ceilings file: what of it could not be used, and why
+  // What of the numbers used is less than certain: "float32 vector peak: contended".
+  std::vector<std::string> cautions;
 
   // The fastest peak of a kind; null when there is none. `accumulate` asks for that accumulator; peaks that do not
   // name theirs always match.

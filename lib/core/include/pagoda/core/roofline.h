@@ -9,11 +9,12 @@
 //   work / peak of its precision and unit,   bytes / bandwidth of each level of memory,   a launch (eager only).
 // Units work side by side, so the slowest one counts and not their sum; what shares a unit adds up:
 //   contractions  run at the best rate among the tensor and vector peaks of the formats that hold every value of the
-//                 row's type. float32 is no TF32 unless AnalyzeOptions::precision asks for it. Of several accumulators the fastest
-//                 counts unless `accumulate` names one.
+//                 row's type. float32 is no TF32 unless AnalyzeOptions::precision asks for it. Of several accumulators
+//                 the fastest counts unless `accumulate` names one.
 //   arithmetic    runs on the vector unit. Its peak counts a fused multiply-add as two operations on one lane in one
 //                 cycle: two additions or multiplications may share a lane-cycle, a comparison takes one of its own.
-//                 A format that the unit does not list is taken to be packed: as fast as the widest type × their bits.
+//                 A format that the unit does not list is taken to be packed: as fast as the widest type × their bits;
+//                 one that the device is known to lack runs as a wider one.
 //                 A product whose operands are dequantised runs in floats as the file has it, and in the narrow type
 //                 where a group of `traffic` dequantises them inside; floor_seconds takes the narrow type always.
 //   special       evaluations (exp, erf, rsqrt …) take an issue of the special-function units or of a vector lane.
@@ -89,12 +90,29 @@ struct RooflineTotals {
   bool at_least = false;  // some row is unknown: all times are lower bounds of the modelled part
 };
 
+// A peak that the device does not state, and without which rows are Bound::Unknown.
+struct MissingPeak {
+  Precision precision = Precision::Float32;
+  Unit unit = Unit::Vector;
+  std::int64_t rows = 0;
+};
+
+// The peak at which products run whose own format the device does not state.
+struct AssumedPeak {
+  Precision precision = Precision::Float32;
+  std::int64_t rows = 0;
+  Precision taken = Precision::Float32;  // `precision` itself: packed into the vector unit's lanes
+  Unit unit = Unit::Vector;              // of the peak taken
+};
+
 struct Roofline {
   // One for each of Analysis::nodes. Those of a group of several share its bytes and its time, by what each would move
   // and take alone, and its bound: they sum to the totals as groups do.
   std::vector<RowBound> rows;
   std::vector<RowBound> groups;  // one for each of Traffic::groups; empty where every row is a kernel
   RooflineTotals totals;
+  std::vector<MissingPeak> missing;  // by precision and unit
+  std::vector<AssumedPeak> assumed;  // by precision
 };
 
 Roofline roofline(const Analysis& analysis, const DeviceSpec& device, const RooflineOptions& options = {});

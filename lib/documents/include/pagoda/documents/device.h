@@ -23,9 +23,12 @@ DeviceSpec device(std::string_view name);
 // What to say of a short name: "h100 is taken for h100-sxm". Empty for all others.
 std::string alias_note(std::string_view name);
 
-// A file of schema pagoda.device/1 or pagoda.ceilings/1. Throws Error, which names every mistake of a device file. Of measured ceilings the sustained value is
-// taken, else the burst value, else the issue value, and the best of several of one kind; the source of each number
-// says which. Values are in FLOP/s, B/s and s; precision, unit ("vector", "tensor") and level are as in a device file.
+// A file of schema pagoda.device/1 or pagoda.ceilings/1. Throws Error, which names every mistake of a device file. Of
+// measured ceilings the sustained value is taken, else the burst value, else the issue value, of several of one kind
+// the best, and of its samples the fastest: a limit that a run may not exceed. Values that were disturbed or did not
+// settle are named in DeviceSpec::cautions, and formats that the file says the machine has no instructions for in
+// DeviceSpec::lacks. The source of each number says which. Values are in FLOP/s, B/s and s; precision, unit ("vector",
+// "tensor") and level are as in a device file.
 DeviceSpec load_device(const std::string& path);
 // The same from JSON text; `subject` names it in errors.
 DeviceSpec parse_device(std::string_view json, std::string_view subject);
