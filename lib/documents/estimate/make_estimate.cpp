@@ -91,8 +91,10 @@ void warn_of_training(Findings& findings) {
 // What the times of a device rest on that its file does not state as certain.
 void warn_of_device(const DeviceSpec& device, Findings& findings) {
   const auto nodes = [](std::int64_t rows) { return std::to_string(rows) + (rows == 1 ? " node" : " nodes"); };
-  for (const std::string& caution : device.cautions)
-    warn(findings.analysis, "device " + device.name + ": " + caution + "; measure it again on an idle machine");
+  std::string cautions;
+  for (const std::string& caution : device.cautions) (cautions += cautions.empty() ? "" : "; ") += caution;
+  if (!cautions.empty())
+    warn(findings.analysis, "device " + device.name + ": " + cautions + "; measure again on an idle machine");
   for (const AssumedPeak& peak : findings.bound->assumed) {
     const std::string taken = peak.taken == peak.precision ? "packed into vector lanes of another format"
                                                            : "at its " + std::string(to_string(peak.taken)) + " " +
