@@ -13,8 +13,8 @@
 //                 the fastest counts unless `accumulate` names one.
 //   arithmetic    runs on the vector unit. Its peak counts a fused multiply-add as two operations on one lane in one
 //                 cycle: two additions or multiplications may share a lane-cycle, a comparison takes one of its own.
-//                 A format that the unit does not list is taken to be packed: as fast as the widest type × their bits;
-//                 one that the device is known to lack runs as a wider one.
+//                 A format that the unit does not list is taken to be packed: as fast as the widest type × their bits.
+//                 One that the device is known to lack runs as a wider one.
 //                 A product whose operands are dequantised runs in floats as the file has it, and in the narrow type
 //                 where a group of `traffic` dequantises them inside; floor_seconds takes the narrow type always.
 //   special       evaluations (exp, erf, rsqrt …) take an issue of the special-function units or of a vector lane.
