@@ -8,6 +8,7 @@
 #include "memory/oracle.h"
 #include "pagoda/base/error.h"
 #include "pagoda/core/memory.h"
+#include "pagoda/core/traffic.h"
 #include "support/text_graph.h"
 
 using namespace pagoda;
@@ -271,4 +272,81 @@ TEST_CASE("arenas of random lifetimes never overlap and stay near the peak") {
         CHECK_FALSE((meet && overlap));
       }
   }
+}
+
+TEST_CASE("a cache in one buffer and in two: what both hold, and what a copy moves on top") {
+  // 2 heads of 16 in float16: 64 bytes a token and sequence for keys, as many for values.
+  const char* grouped =
+      "q:f16[B,1,64], k:f16[B,1,32], v:f16[B,1,32], pk:f16[B,2,P,16], pv:f16[B,2,P,16], n:i32[B], m:i64[B,P+1] -> "
+      "s = Shape(m) {start=1}; t = Cast(s) {to=6}; y, ok, ov = com.microsoft.GroupQueryAttention(q, k, v, pk, pv, n, "
+      "t) "
+      "{num_heads=4, kv_num_heads=2} => y, ok, ov";
+  const Model model = test::graph(grouped);
+  const Analysis analysis = analyze(model);
+  const MemoryPlan plan = plan_memory(model, analysis, {.bindings = {{"B", 4}, {"P", 1000}}});
+  const KvCache& cache = plan.kv_cache;
+  REQUIRE(cache.pairs.size() == 2);
+  CHECK(cache.pairs[0].is_in_place);
+  CHECK(cache.past_bytes.to_string() == "128*B*P");
+  CHECK(cache.shared_bytes.to_string() == "128*B + 128*B*P");
+  CHECK(cache.separate_bytes.to_string() == "128*B + 256*B*P");
+  CHECK(cache.written_bytes.to_string() == "128*B");
+  CHECK(cache.copied_bytes.to_string() == "128*B*P");
+  CHECK(cache.bytes_after(1001, 4).bind({{"B", 4}}) == Dim(128 * 4 * 1001));
+  // Held once: queries, new rows and lengths beside it, and the output. The mask is only asked for its shape.
+  CHECK(plan.peak_bytes == 128 * 4 * 1001 + 4 * (128 + 64 + 64 + 4) + 4 * 128);
+  CHECK(analysis.totals.activation_peak_bytes->bind({{"B", 4}, {"P", 1000}}) == Dim(plan.peak_bytes));
+
+  const Model copying =
+      test::graph("pk:f16[B,2,P,16], k:f16[B,2,1,16] -> ok = Concat(pk, k) {axis=2}; y = Relu(ok) => ok, y");
+  const Analysis copied = analyze(copying);
+  const KvCache& concat = plan_memory(copying, copied).kv_cache;
+  REQUIRE(concat.pairs.size() == 1);
+  CHECK_FALSE(concat.pairs[0].is_in_place);
+  CHECK(concat.shared_bytes.to_string() == "64*B + 64*B*P");
+  CHECK(concat.written_bytes.to_string() == "64*B");
+  CHECK(concat.copied_bytes.to_string() == "128*B*P");
+  // The copy is what the file says; fused, the new row is written behind the past.
+  CHECK(traffic(copying, copied).bytes_written.to_string() == "128*B + 128*B*P");
+  const Traffic fused = traffic(copying, copied, {.model = TrafficModel::Fused});
+  CHECK(fused.bytes_read.to_string() == "128*B + 64*B*P");
+  CHECK(fused.bytes_written.to_string() == "128*B + 64*B*P");
+}
+
+TEST_CASE("a cache in pages grows by whole pages, a state not at all") {
+  const Model paged = test::graph(
+      "q:f16[T,64], k:f16[T,32], v:f16[T,32], a:f16[N,16,2,16], b:f16[N,16,2,16], c:i32[S+1], p:i32[S], t:i32[S,M] -> "
+      "y, pk, pv = com.microsoft.PagedAttention(q, k, v, a, b, c, p, t) {num_heads=4, kv_num_heads=2} => y, pk, pv");
+  const KvCache pages = plan_memory(paged, analyze(paged)).kv_cache;
+  REQUIRE(pages.pairs.size() == 2);
+  CHECK(pages.pairs[0].tokens_per_page == Dim(16));
+  CHECK(pages.bytes_per_token == Dim(128));
+  CHECK(pages.bytes_after(1, 5) == Dim(5 * 16 * 128));
+  CHECK(pages.bytes_after(33, 5) == Dim(5 * 48 * 128));
+  CHECK(pages.bytes_after(Dim::symbol("n"), 1).bind({{"n", 32}}) == Dim(32 * 128));
+
+  const Model linear = test::graph(
+      "opset=27: q:f32[B,1,32], k:f32[B,1,32], v:f32[B,1,32], s:f32[B,2,16,16] -> "
+      "y, o = LinearAttention(q, k, v, s) {q_num_heads=2, kv_num_heads=2, update_rule='linear'} => y, o");
+  const Analysis analysis = analyze(linear);
+  const MemoryPlan plan = plan_memory(linear, analysis, {.bindings = {{"B", 3}}});
+  REQUIRE(plan.kv_cache.pairs.size() == 1);
+  CHECK(plan.kv_cache.pairs[0].axis == CachePair::kState);
+  CHECK(plan.kv_cache.bytes_per_token == Dim(0));
+  CHECK(plan.kv_cache.bytes_after(1000000, 3).to_string() == "2048*B");
+  CHECK(plan.kv_cache.written_bytes.to_string() == "2048*B");
+  CHECK(plan.kv_cache.copied_bytes == Dim(0));
+  CHECK(plan.peak_bytes == 3 * (2048 + 4 * 128));  // the state once, three inputs and the output
+}
+
+TEST_CASE("a dequantised weight is no activation, whoever reads it") {
+  const char* text =
+      "x:f32[N,64], w:i8[64,32]=const, s:f32=0.1, e:i8[1000,64]=const, i:i64[N] -> d = DequantizeLinear(w, s); "
+      "t = Transpose(d); u = Transpose(t); a = MatMul(x, u); f = DequantizeLinear(e, s); g = Gather(f, i); "
+      "y = MatMul(g, u) => a, y";
+  const Model model = test::graph(text);
+  const MemoryPlan plan = plan_memory(model, analyze(model), {.bindings = {{"N", 2}}});
+  CHECK(plan.peak_bytes == 2 * 4 * (32 + 64 + 32));  // a, g and y
+  for (const PlannedTensor& tensor : plan.tensors)
+    CHECK_FALSE(model.main().values[static_cast<std::size_t>(tensor.value)].name == "d");
 }

@@ -64,7 +64,11 @@ constexpr OpCase kSparse[] = {
 
 constexpr OpCase kPaged[] = {
     {"q:f16[T,64], k:f16[T,32], v:f16[T,32], a:f16[100,16,2,16], b:f16[100,16,2,16], c:i32[3], p:i32[2], t:i32[2,8] -> y, pk, pv = com.microsoft.PagedAttention(q, k, v, a, b, c, p, t) {num_heads=4, kv_num_heads=2}",
-     "y:f16[T,64], pk:f16[100,16,2,16], pv:f16[100,16,2,16]", "mark=unmodelled", "lengths that are data"},
+     "y:f16[T,64], pk:f16[100,16,2,16], pv:f16[100,16,2,16]", "mark=compute", "lengths that are data"},
+    {"q:f16[B,64], k:f16[B,32], v:f16[B,32], a:f16[N,16,2,16], b:f16[N,16,2,16], c:i32[B+1], p:i32[B], t:i32[B,8] -> y, pk, pv = com.microsoft.PagedAttention(q, k, v, a, b, c, p, t) {num_heads=4, kv_num_heads=2}",
+     "y:f16[B,64]", "macs=14464*B read=256*B+4*B+4+4*B+32*B+14336*B written=128*B+128*B", "decode of B sequences of 8 pages of 16: at least 113 keys"},
+    {"q:f16[B,64], k:f16[B,32], v:f16[B,32], a:f16[N,16,2,16], b:f16[N,16,2,16], c:i32[B+1], p:i32[B], t:i32[B,8] -> y, pk, pv = com.microsoft.PagedAttention(q, k, v, a, b, c, p, t) {num_heads=4, kv_num_heads=2, local_window_size=32}",
+     "y:f16[B,64]", "macs=4096*B read=256*B+4*B+4+4*B+32*B+3968*B", "in a window of 32: 31 past rows"},
     {"q:f16[6,64], k:f16[6,32], v:f16[6,32], a:f16[100,16,2,16], b:f16[100,16,2,16], c:i32[3]=[0,1,6], p:i32[2]=[9,0], t:i32[2,8] -> y, pk, pv = com.microsoft.PagedAttention(q, k, v, a, b, c, p, t) {num_heads=4, kv_num_heads=2}",
      "y:f16[6,64]", "macs=3200 read=1536+12+8+64+1152 written=768+768", "a decode of 10 keys and a prefill of 5: 25 pairs a head"},
     {"q:f16[6,128], a:f16[100,16,2,16], b:f16[100,16,2,16], c:i32[3]=[0,1,6], p:i32[2]=[9,0], t:i32[2,8], e:f16[64,8] -> y = com.microsoft.PagedAttention(q, , , a, b, c, p, t, e, e) {num_heads=4, kv_num_heads=2, do_rotary=1, local_window_size=3}",

@@ -19,6 +19,10 @@ constexpr OpCase kConv[] = {
     {"x:f32[N,8,W,3], w:f32[4,3,3,3], b:f32[4] -> y = com.microsoft.NhwcConv(x, w, b)", "y:f32[N,6,W-2,4]", "macs=648*N*W-1296*N arith=24*N*W-48*N", "channels last"},
     {"x:f16[2,8,8,4], w:f16[6,2,3,3] -> y = com.microsoft.NhwcConv(x, w) {group=2, auto_pad='SAME_UPPER', strides=[2,2]}", "y:f16[2,4,4,6]", "macs=3456 arith=0", "two groups, padded"},
     {"x:f32[2,8,8,4], w:f32[4,3,3,3] -> y = com.microsoft.NhwcConv(x, w)", "error: input channels", "", "4 is not 3"},
+    {"x:f32[N,8,8,4], w:f32[6,3,3,4], b:f32[6] -> y = com.microsoft.NhwcConv(x, w, b) {kernel_shape=[3,3], pads=[1,1,1,1]}", "y:f32[N,8,8,6]", "macs=13824*N arith=384*N", "the weight's channels last, as saved files have it"},
+    {"x:f16[2,8,8,4], w:f16[6,3,3,2] -> y = com.microsoft.NhwcConv(x, w) {group=2}", "y:f16[2,6,6,6]", "macs=7776", "channels last in groups"},
+    {"x:f32[2,8,8,3], w:f32[6,3,5,3] -> y = com.microsoft.NhwcConv(x, w) {kernel_shape=[3,5]}", "y:f32[2,6,4,6]", "macs=12960", "kernel_shape decides where channels do not"},
+    {"x:f32[2,8,8,320], w:f32[4,1,1,320] -> y = com.microsoft.NhwcConv(x, w)", "y:f32[2,8,8,4]", "macs=163840", "a projection"},
     {"x:f16[N,8,8,3], w:f16[4,3,3,3], b:f16[4], z:f16[N,6,6,4] -> y = com.microsoft.NhwcFusedConv(x, w, b, z) {activation='Relu'}", "y:f16[N,6,6,4]", "macs=3888*N arith=432*N comparisons=144*N", "bias, sum, Relu"},
     {"x:f16[8,8,3], w:f16[4,3,3,3] -> y = com.microsoft.NhwcFusedConv(x, w)", "error: input 1 has rank 4", "", "one spatial axis, a kernel of two"},
     {"x:f32[N,3,8,8], w:f32[3,4,3,3], p:i64[4]=[1,1,1,1], b:f32[4] -> y = com.microsoft.ConvTransposeWithDynamicPads(x, w, p, b) {strides=[2,2], output_padding=[1,1]}", "y:f32[N,4,16,16]", "macs=6912*N arith=1024*N", "pads that are known"},
@@ -44,7 +48,7 @@ constexpr OpCase kQuantized[] = {
 
 constexpr OpCase kNhwc[] = {
     {"com.ms.internal.nhwc=11 : x:f32[N,8,8,3], w:f32[4,3,3,3], b:f32[4] -> y = com.ms.internal.nhwc.Conv(x, w, b) {activation='Relu'}", "y:f32[N,6,6,4]", "macs=3888*N arith=288*N", "bias and Relu"},
-    {"com.ms.internal.nhwc=11 : x:f32[2,8,8,3], w:f32[4,4,3,3] -> y = com.ms.internal.nhwc.Conv(x, w)", "error: input channels", "", "3 is not 4"},
+    {"com.ms.internal.nhwc=11 : x:f32[2,8,8,3], w:f32[4,4,5,5] -> y = com.ms.internal.nhwc.Conv(x, w)", "error: input channels", "", "3 is not 4"},
     {"com.ms.internal.nhwc=11 : x:f32[N,8,8,3], w:f32[3,4,3,3], b:f32[4] -> y = com.ms.internal.nhwc.ConvTranspose(x, w, b) {strides=[2,2], pads=[1,1,1,1], output_padding=[1,1]}", "y:f32[N,16,16,4]", "macs=6912*N arith=1024*N", "channels last"},
     {"com.ms.internal.nhwc=11 : x:f32[N,8,8,3], w:f32[3,4,3,3] -> y = com.ms.internal.nhwc.ConvTranspose(x, w) {strides=[2,2], output_shape=[15,16]}", "y:f32[N,15,16,4]", "macs=6912*N", "a stated size"},
     {"com.ms.internal.nhwc=11 : x:f32[N,8,8,3], w:f32[4,4,3,3] -> y = com.ms.internal.nhwc.ConvTranspose(x, w)", "error: input channels", "", "3 is not 4"},

@@ -130,3 +130,16 @@ TEST_CASE("a step of grouped-query decode reads its cache once and writes one to
   CHECK(step.memory.peak_bytes < static_cast<Int>(cache + token + 20e6));
   CHECK(step.analysis.totals.activation_peak_bytes->value() == step.memory.peak_bytes);
 }
+
+TEST_CASE("a decoder that concatenates its cache is bound by reading it once, as engines that append run it") {
+  const Step step = decode_step("gpt2_past", "a100-80gb", 16, 4096);
+  // 12 layers, keys and values, 16 sequences, 768 channels in float32; the vocabulary's projection is in the 498 MB.
+  const double token = 12.0 * 2 * 16 * 768 * 4;
+  const double cache = token * 4096;
+  CHECK(step.time.floor_seconds > (cache + 400e6) / 2039e9);
+  CHECK(step.time.seconds < 1.2 * step.time.floor_seconds);
+  // What a copy moves on top: the past is read and written again.
+  CHECK(step.memory.kv_cache.copied_bytes == Dim(static_cast<std::int64_t>(2 * cache)));
+  CHECK(step.memory.kv_cache.shared_bytes == Dim(static_cast<std::int64_t>(cache + token)));
+  CHECK(step.memory.kv_cache.separate_bytes == Dim(static_cast<std::int64_t>(2 * cache + token)));
+}

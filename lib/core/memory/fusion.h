@@ -117,6 +117,10 @@ struct FusedGraph {
 // Lets each reader of a DequantizeLinear dequantise for itself, where all can: its output need not reach memory then.
 void recompute_dequantised(const Model& model, const Analysis& analysis, Schedule& schedule);
 
+// By node: the storage that a Concat lengthens where it is, a past that only it reads on its way to being the present;
+// -1 for others.
+std::vector<std::int32_t> appended_caches(const Model& model, const Analysis& analysis, const Schedule& schedule);
+
 FusedGraph fuse(const Model& model, const Analysis& analysis, const Schedule& schedule);
 
 // What reaches memory when units run one after another before a cache.

@@ -5,13 +5,15 @@
 
 #include "graph/index.h"
 #include "memory/fusion.h"
+#include "memory/kv_cache.h"
 
 namespace pagoda::inline core {
 namespace {
 
 class Accountant {
  public:
-  Accountant(const Analysis& analysis, FusionGraph& graph) : analysis_(analysis), graph_(graph) {}
+  Accountant(const Analysis& analysis, FusionGraph& graph, std::vector<std::int32_t> appended)
+      : analysis_(analysis), graph_(graph), appended_(std::move(appended)) {}
 
   MovedUnit account(std::int32_t id) {
     const Group& group = graph_.group(id);
@@ -64,6 +66,10 @@ class Accountant {
     const NodeReads& reads = graph_.reads(node);
     unit.read_bytes -= reads.spared;
     for (const Access& access : reads.accesses) {
+      if (access.storage >= 0 && access.storage == appended_[index(node)]) {  // stays where it is
+        unit.read_bytes -= access.bytes;
+        continue;
+      }
       const std::int32_t from = graph_.producer(access.value);
       const bool is_inside = from >= 0 && graph_.group_of(from) == id;
       const auto known = std::find_if(unit.reads.begin(), unit.reads.end(),
@@ -87,9 +93,15 @@ class Accountant {
       const ValueId output = outputs[i];
       if (output == kAbsent) continue;
       const bool is_whole = cost.writes_whole(static_cast<int>(i));
-      const Dim bytes =
+      Dim bytes =
           is_whole ? bytes_of(analysis_.types[index(output)]).value_or(Dim(0)) : cost.part_written(static_cast<int>(i));
       stated += bytes;
+      if (appended_[index(node)] >= 0) {
+        const ValueId past = graph_.schedule().storages[index(appended_[index(node)])].owner;
+        const Dim kept = bytes_of(analysis_.types[index(past)]).value_or(Dim(0));
+        bytes -= kept;
+        unit.written_bytes -= kept;
+      }
       const Storage* storage = graph_.storage_at(output);
       if (storage == nullptr) continue;
       const bool is_needed = storage->is_output || storage->readers.empty() ||
@@ -106,6 +118,7 @@ class Accountant {
 
   const Analysis& analysis_;
   FusionGraph& graph_;
+  std::vector<std::int32_t> appended_;  // by node
 };
 
 // Units so that each comes after those whose tensors it reads; where that leaves a choice, in the file's order.
@@ -194,13 +207,27 @@ void recompute_dequantised(const Model& model, const Analysis& analysis, Schedul
   }
 }
 
+std::vector<std::int32_t> appended_caches(const Model& model, const Analysis& analysis, const Schedule& schedule) {
+  std::vector<std::int32_t> appended(schedule.steps.size(), -1);
+  for (const CachePair& pair : find_kv_cache(model, analysis).pairs) {
+    const std::int32_t past = schedule.storage_of[index(pair.past)];
+    const std::int32_t present = schedule.storage_of[index(pair.present)];
+    if (pair.is_in_place || past < 0 || present < 0) continue;
+    const std::int32_t maker = schedule.storages[index(present)].producer;
+    const std::vector<std::int32_t>& readers = schedule.storages[index(past)].readers;
+    if (maker < 0 || readers.size() != 1 || readers.front() != maker || !schedule.is_kernel(index(maker))) continue;
+    if (schedule.graph->nodes[index(maker)].op_type == "Concat") appended[index(maker)] = past;
+  }
+  return appended;
+}
+
 FusedGraph fuse(const Model& model, const Analysis& analysis, const Schedule& schedule) {
   FusionGraph graph(model, analysis, schedule);
   fuse_attention(model, graph);
   fuse_in_order(model, graph);
 
   FusedGraph result;
-  Accountant accountant(analysis, graph);
+  Accountant accountant(analysis, graph, appended_caches(model, analysis, schedule));
   for (std::size_t i = 0; i < graph.groups().size(); ++i)
     if (!graph.groups()[i].nodes.empty()) result.units.push_back(accountant.account(static_cast<std::int32_t>(i)));
   for (std::size_t i = 0; i < schedule.steps.size(); ++i)

@@ -16,13 +16,13 @@ class Finder {
  public:
   Finder(const Model& model, const Analysis& analysis) : graph_(model.main()), analysis_(analysis) {
     producer_.assign(graph_.values.size(), -1);
-    token_axis_.assign(graph_.nodes.size(), OpFacts::kNoTokens);
+    row_.assign(graph_.nodes.size(), nullptr);
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i)
       for (const ValueId output : graph_.nodes[i].outputs)
         if (output != kAbsent) producer_[index(output)] = static_cast<std::int32_t>(i);
     inputs_.insert(graph_.inputs.begin(), graph_.inputs.end());
     for (const NodeReport& row : analysis.nodes)
-      if (row.graph == 0) token_axis_[index(row.node)] = row.facts.token_axis;
+      if (row.graph == 0) row_[index(row.node)] = &row;
   }
 
   KvCache find() {
@@ -32,8 +32,8 @@ class Finder {
       auto pair = by_structure(output);
       if (!pair) pair = by_name(output);
       if (!pair || !used_.insert(pair->past).second) continue;
-      cache.bytes_per_token += pair->bytes_per_token;
-      cache.past_bytes += bytes_of(type(pair->past)).value_or(Dim(0));
+      pair->is_fixed = pair->tokens_per_page == Dim(0) && type(pair->past).shape == type(pair->present).shape;
+      add(cache, *pair);
       cache.pairs.push_back(std::move(*pair));
     }
     return cache;
@@ -41,6 +41,29 @@ class Finder {
 
  private:
   const TensorType& type(ValueId value) const { return analysis_.types[index(value)]; }
+
+  // What a run writes of a present is what its row states; a Concat's new rows are all but the past's.
+  void add(KvCache& cache, const CachePair& pair) const {
+    const Dim past = bytes_of(type(pair.past)).value_or(Dim(0));
+    const Dim present = bytes_of(type(pair.present)).value_or(Dim(0));
+    const Dim larger = greater_equal(present, past) == true ? present : max(past, present);
+    cache.bytes_per_token += pair.bytes_per_token;
+    cache.past_bytes += past;
+    cache.shared_bytes += larger;
+    cache.separate_bytes += past + present;
+    if (pair.is_fixed) cache.fixed_bytes += larger;
+    if (!pair.is_in_place) {
+      cache.written_bytes += present - past;
+      cache.copied_bytes += 2 * past;
+      return;
+    }
+    const std::int32_t from = producer_[index(behind_identity(pair.present))];
+    const int place = place_of(graph_.nodes[index(from)], pair.present);
+    const OpCost& cost = row_[index(from)]->cost;
+    const Dim written = cost.writes_whole(place) ? present : cost.part_written(place);
+    cache.written_bytes += written;
+    cache.copied_bytes += present - written;
+  }
 
   ValueId behind_identity(ValueId value) const {
     for (int looks = 0; looks < 8; ++looks) {
@@ -53,21 +76,50 @@ class Finder {
     return value;
   }
 
+  int place_of(const Node& node, ValueId output) const {
+    const auto place = std::find(node.outputs.begin(), node.outputs.end(), behind_identity(output));
+    return static_cast<int>(place - node.outputs.begin());
+  }
+
   std::optional<CachePair> by_structure(ValueId output) const {
     const std::int32_t from = producer_[index(behind_identity(output))];
     if (from < 0) return std::nullopt;
     const Node& node = graph_.nodes[index(from)];
-    const std::int8_t tokens = token_axis_[index(from)];
-    if (tokens == OpFacts::kNoTokens || !type(output).shape) return std::nullopt;
+    if (row_[index(from)] == nullptr || !type(output).shape) return std::nullopt;
+    const OpFacts& facts = row_[index(from)]->facts;
+    const std::int8_t tokens = facts.token_axis;
+    if (tokens == OpFacts::kNoTokens) return updated(node, facts.updates, output);
+    const int place = place_of(node, output);
+    if (facts.updates.count > 0 && facts.updates.input_of(place) < 0) return std::nullopt;  // the attention's result
     std::int64_t axis = node.integer("axis", tokens);
     if (axis < 0) axis += static_cast<std::int64_t>(type(output).shape->size());
     for (const ValueId operand : node.inputs) {
       if (operand == kAbsent) continue;
       const ValueId past = behind_identity(operand);
       if (!inputs_.contains(past) || used_.contains(past)) continue;
-      if (auto pair = pair_of(past, output, axis)) return pair;
+      auto pair = pair_of(past, output, axis);
+      if (!pair) continue;
+      pair->is_in_place = facts.updates.count > 0;
+      return pair;
     }
     return std::nullopt;
+  }
+
+  // A cache in pages, or a state: the operator says which output continues which input.
+  std::optional<CachePair> updated(const Node& node, const Updates& updates, ValueId output) const {
+    const int input = updates.input_of(place_of(node, output));
+    if (input < 0 || index(input) >= node.inputs.size() || node.inputs[index(input)] == kAbsent) return std::nullopt;
+    const ValueId past = behind_identity(node.inputs[index(input)]);
+    if (!inputs_.contains(past) || used_.contains(past) || !type(past).shape) return std::nullopt;
+    const Shape& shape = *type(past).shape;
+    CachePair pair{.past = past, .present = output, .axis = CachePair::kState, .bytes_per_token = 0};
+    pair.is_in_place = true;
+    if (!updates.in_pages) return pair;
+    if (shape.size() != 4) return std::nullopt;
+    pair.axis = 1;
+    pair.tokens_per_page = shape[1];
+    pair.bytes_per_token = byte_size(shape[2] * shape[3], type(past).element);
+    return pair;
   }
 
   std::optional<CachePair> by_name(ValueId output) {
@@ -114,13 +166,25 @@ class Finder {
 
   const Graph& graph_;
   const Analysis& analysis_;
-  std::vector<std::int32_t> producer_;   // by value
-  std::vector<std::int8_t> token_axis_;  // by node, as OpFacts states it
+  std::vector<std::int32_t> producer_;  // by value
+  std::vector<const NodeReport*> row_;  // by node
   std::set<ValueId> inputs_, used_;
   std::map<std::string, ValueId> past_by_key_;
 };
 
 }  // namespace
+
+Dim KvCache::bytes_after(const Dim& tokens, const Dim& sequences) const {
+  Dim bytes = fixed_bytes;
+  for (const CachePair& pair : pairs) {
+    if (pair.is_fixed) continue;
+    if (pair.tokens_per_page == Dim(0))
+      bytes += tokens * pair.bytes_per_token;
+    else
+      bytes += sequences * ceil_div(tokens, pair.tokens_per_page) * pair.tokens_per_page * pair.bytes_per_token;
+  }
+  return bytes;
+}
 
 KvCache find_kv_cache(const Model& model, const Analysis& analysis) { return Finder(model, analysis).find(); }
 

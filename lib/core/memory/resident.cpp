@@ -89,7 +89,9 @@ class Cache {
       if (bytes == 0) continue;
       const bool is_needed = write.storage >= 0 && (schedule_.storages[index(write.storage)].is_output ||
                                                     entries_[index(write.storage)].last_unit >= 0);
-      if (!is_needed || bytes > options_.l2_bytes) {
+      // The rows that an update in place writes pass by, as a part of a tensor that is read does.
+      const bool is_whole = write.storage < 0 || bytes == size_of(write.storage);
+      if (!is_needed || !is_whole || bytes > options_.l2_bytes) {
         bytes_written += bytes;
         if (write.storage >= 0) entries_[index(write.storage)].met_memory = true;
         continue;

@@ -262,27 +262,49 @@ void infer_paged(OpContext& op) {
   op.set_output(0, op.element(0), {dim_of(op, 0, 0), heads.query_heads * paged_value_size(op, heads)});
   op.set_output(1, op.input(3));
   if (op.has_output(2)) op.set_output(2, op.input(4));
+  if (!op.integers(5) || !op.integers(6))
+    op.note("the lengths of the sequences are data: tokens are shared evenly, and each sequence needs all its pages");
 }
 
-// Known where the lengths of all sequences are: Σ over sequences of its causal pairs. Of the cache the past rows that
-// are visible are read and the new rows written.
-OpCost cost_paged(const OpContext& op) {
-  const auto bounds = op.integers(5);
-  const auto past = op.integers(6);
-  if (!bounds || !past || bounds->size() != past->size() + 1) op.unknown("the lengths of the sequences are data");
-  const Grouped heads = grouped(op);
-  const Dim value_size = paged_value_size(op, heads);
+struct PagedPairs {
+  Dim twice;   // twice the pairs of one head, over all sequences
+  Dim cached;  // past rows that some query sees
+};
+
+// Where the lengths of all sequences are known: Σ over sequences of its causal pairs. Where they are data: `tokens`
+// shared evenly by the sequences of the block table [sequences, pages], each of which needs all of its pages and so has
+// at least (pages − 1)·(tokens of a page) + 1 keys, its new ones included.
+PagedPairs paged_pairs(const OpContext& op) {
   const std::int64_t window = std::max<std::int64_t>(op.attribute("local_window_size", std::int64_t{-1}), 0);
   const bool causal = op.attribute("is_causal", std::int64_t{1}) != 0;
   if (!causal && window > 0) op.unknown("a window without a causal mask is not counted");
-  Dim twice = 0, cached = 0;
+  const auto pairs_of = [&](const Dim& queries, const Dim& keys) {
+    return causal ? twice_causal_pairs(queries, keys, window) : 2 * queries * keys;
+  };
+  const auto seen = [&](const Dim& past) { return window > 0 ? min(past, window - 1) : past; };
+  const auto bounds = op.integers(5);
+  const auto past = op.integers(6);
+  PagedPairs pairs;
+  if (!bounds || !past || bounds->size() != past->size() + 1) {
+    const Dim& sequences = dim_of(op, 7, 0);
+    const Dim queries = divided(op, dim_of(op, 0, 0), sequences, "tokens and sequences");
+    const Dim keys = max(dim_of(op, 3, 1) * (dim_of(op, 7, 1) - 1) + 1, queries);
+    return {.twice = sequences * pairs_of(queries, keys), .cached = sequences * seen(keys - queries)};
+  }
   for (std::size_t i = 0; i < past->size(); ++i) {
     const std::int64_t queries = (*bounds)[i + 1] - (*bounds)[i];
-    const std::int64_t keys = (*past)[i] + queries;
     if (queries < 0 || (*past)[i] < 0) op.fail("sequence " + std::to_string(i) + " has a negative length");
-    twice += causal ? twice_causal_pairs(queries, keys, window) : 2 * Dim(queries) * keys;
-    cached += window > 0 ? std::min((*past)[i], window - 1) : (*past)[i];
+    pairs.twice += pairs_of(queries, (*past)[i] + queries);
+    pairs.cached += seen((*past)[i]);
   }
+  return pairs;
+}
+
+// Of the cache the past rows that are visible are read and the new rows written.
+OpCost cost_paged(const OpContext& op) {
+  const Grouped heads = grouped(op);
+  const Dim value_size = paged_value_size(op, heads);
+  const auto [twice, cached] = paged_pairs(op);
   const Dim& tokens = dim_of(op, 0, 0);
   OpCost cost = op.streamed({0, 1, 2, 5, 6, 7, 10, 11, 12, 13, 14, 15});
   for (const int side : {3, 4}) {
@@ -374,10 +396,10 @@ constexpr OpRule kRules[] = {
     {"DynamicSparseAttention",       infer_dynamic_sparse, cost_selected, nullptr, "not known: the number of selected keys is data", kAttention.updating(3, 1, 2)},
     {"GroupQueryAttention",          infer_group,          cost_group,    nullptr, "2·D macs, scale, masks, softmax (4 and exp) per visible pair; rotary 3, norm 4, cache scales per element", kAttention.tokens_along(-2).updating(3, 1, 2)},
     {"PackedSparseAttentionIndexer", infer_packed_indexer, cost_indexer,  nullptr, "not known: visible entries are data", kAttention},
-    {"PagedAttention",               infer_paged,          cost_paged,    nullptr, "as GroupQueryAttention where the lengths are known", kAttention.updating(3, 1, 2)},
+    {"PagedAttention",               infer_paged,          cost_paged,    nullptr, "as GroupQueryAttention over each sequence; where lengths are data, over alike sequences that fill their pages", kAttention.updating(3, 1, 2, true)},
     {"SparseAttention",              infer_sparse,         cost_sparse,   nullptr, "as GroupQueryAttention over the visible blocks", kAttention.updating(3, 1, 2)},
     {"SparseAttentionIndexer",       infer_indexer,        cost_indexer,  nullptr, "not known: visible entries are data", kAttention},
-    {"SparsePagedAttention",         infer_paged,          cost_selected, nullptr, "not known: the number of selected keys is data", kAttention.updating(3, 1, 2)},
+    {"SparsePagedAttention",         infer_paged,          cost_selected, nullptr, "not known: the number of selected keys is data", kAttention.updating(3, 1, 2, true)},
 };
 // clang-format on
 static_assert(well_formed(kRules));

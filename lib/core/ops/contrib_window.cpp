@@ -31,18 +31,40 @@ std::int64_t group_count(const OpContext& op) {
   return group;
 }
 
-Window weight_window(const OpContext& op, int w, std::size_t spatial_rank) {
+Window weight_window(const OpContext& op, int w, std::size_t spatial_rank, Layout weight = Layout::ChannelsFirst) {
   expect_rank(op, w, static_cast<int>(spatial_rank) + 2);
-  const Shape kernel(op.shape(w).begin() + 2, op.shape(w).end());
+  const auto first = op.shape(w).begin() + (weight == Layout::ChannelsFirst ? 2 : 1);
+  const Shape kernel(first, first + static_cast<std::ptrdiff_t>(spatial_rank));
   return window_attributes(op, static_cast<int>(spatial_rank), &kernel);
+}
+
+// Whether nothing that is known contradicts a weight of this layout.
+bool fits(const OpContext& op, const Image& image, int w, Layout weight) {
+  const Shape& shape = op.shape(w);
+  const Dim& channels = weight == Layout::ChannelsFirst ? shape[1] : shape.back();
+  if (equal(image.channels, channels * group_count(op)) == false) return false;
+  const auto kernel = op.integer_list("kernel_shape");
+  if (!kernel || kernel->size() != image.spatial.size()) return true;
+  const std::size_t first = weight == Layout::ChannelsFirst ? 2 : 1;
+  for (std::size_t i = 0; i < kernel->size(); ++i)
+    if (equal(shape[first + i], Dim((*kernel)[i])) == false) return false;
+  return true;
+}
+
+Layout weight_layout(const OpContext& op, int w, const Image& image, Layout layout) {
+  expect_rank(op, w, static_cast<int>(image.spatial.size()) + 2);
+  const bool is_last = layout == Layout::ChannelsLast && !fits(op, image, w, Layout::ChannelsFirst) &&
+                       fits(op, image, w, Layout::ChannelsLast);
+  return is_last ? Layout::ChannelsLast : Layout::ChannelsFirst;
 }
 
 }  // namespace
 
 Image convolved(OpContext& op, int x, int w, Layout layout) {
   Image image = image_of(op, x, layout);
-  const Window window = weight_window(op, w, image.spatial.size());
-  op.unify(image.channels, dim_of(op, w, 1) * group_count(op), "input channels");
+  const Layout weight = weight_layout(op, w, image, layout);
+  const Window window = weight_window(op, w, image.spatial.size(), weight);
+  op.unify(image.channels, dim_of(op, w, weight == Layout::ChannelsFirst ? 1 : -1) * group_count(op), "input channels");
   image.channels = dim_of(op, w, 0);
   image.spatial = window_output(op, image.spatial, window, false);
   return image;
@@ -50,10 +72,11 @@ Image convolved(OpContext& op, int x, int w, Layout layout) {
 
 Dim products_per_output(const OpContext& op, int x, int w, Layout layout) {
   const Image image = image_of(op, x, layout);
-  Dim channels = dim_of(op, w, 1);
+  const Layout weight = weight_layout(op, w, image, layout);
+  Dim channels = dim_of(op, w, weight == Layout::ChannelsFirst ? 1 : -1);
   if (!channels.is_constant())
     if (const auto known = exact_div(image.channels, group_count(op))) channels = *known;
-  return channels * element_count(weight_window(op, w, image.spatial.size()).kernel);
+  return channels * element_count(weight_window(op, w, image.spatial.size(), weight).kernel);
 }
 
 // stride·(in − 1) + extent + output_padding − pads; SAME pads down to in·stride (ONNX Operators.md, ConvTranspose).

@@ -21,7 +21,9 @@ struct Image {
 // Input i as an image; ends the rule below rank 3.
 Image image_of(const OpContext& op, int i, Layout layout);
 
-// Data at input `x`, weight at `w`, always [M, C/group, kernel…].
+// Data at input `x`, weight at `w`: [M, C/group, kernel…], or under images whose channels come last [M, kernel…,
+// C/group] where that is what fits the channels and kernel_shape. ONNX Runtime writes both: its documentation of
+// NhwcConv has the first, the files that its layout transformer saves the second.
 Image convolved(OpContext& op, int x, int w, Layout layout);
 // Products per output element: input channels of the group × kernel volume.
 Dim products_per_output(const OpContext& op, int x, int w, Layout layout);

@@ -70,6 +70,7 @@ class Reader {
       const Shape* past = shape_of(analysis_, pair.past);
       const Shape* present = shape_of(analysis_, pair.present);
       if (past == nullptr || present == nullptr) continue;
+      if (pair.axis == CachePair::kState || pair.tokens_per_page != Dim(0)) continue;
       const auto axis = static_cast<std::size_t>(pair.axis);
       const Dim& length = (*past)[axis];
       if (length.is_constant() && (*present)[axis] == length) {

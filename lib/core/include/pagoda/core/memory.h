@@ -59,16 +59,34 @@ struct WeightBytes {
 
 // A graph input that holds past keys, values or states, and the output that holds them with the new tokens.
 struct CachePair {
+  static constexpr int kState = -1;  // as `axis`: a state of fixed size, which every run writes anew
+
   ValueId past = kAbsent;
   ValueId present = kAbsent;
   int axis = 0;         // along which it grows
-  Dim bytes_per_token;  // size of one entry along that axis, for the whole batch
+  Dim bytes_per_token;  // size of one entry along that axis, for the whole batch; of one token in pages; 0 of a state
+  Dim tokens_per_page = 0;  // PagedAttention: the cache is kept in blocks of so many; 0 where it is in one piece
+  // Whether the operator that makes the present takes the past's buffer for it. A Concat does not: it copies.
+  bool is_in_place = false;
+  bool is_fixed = false;  // past and present have one shape: a state, or a buffer whose capacity the caller sets
 };
 
 struct KvCache {
   std::vector<CachePair> pairs;  // in the order of the outputs
   Dim bytes_per_token;           // of all pairs
   Dim past_bytes;                // of all past inputs
+  // What the caches take when past and present of each pair are one buffer, as serving engines bind them and as the
+  // plan's peak has it for pairs that are in place; and when the caller gives each a buffer of its own.
+  Dim shared_bytes, separate_bytes;
+  // What a run writes in place: the new tokens, and states in full; and what it moves on top where each present is a
+  // copy: an operator writes the past's rows again, a Concat reads and writes them.
+  Dim written_bytes, copied_bytes;
+
+  Dim fixed_bytes;  // of the pairs that no token lengthens
+
+  // All pairs after `tokens` tokens of each of `sequences` sequences, the batch of bytes_per_token: of pages whole
+  // ones, ceil_div(tokens, tokens_per_page) for each sequence; of fixed pairs what they are.
+  Dim bytes_after(const Dim& tokens, const Dim& sequences) const;
 };
 
 struct ReorderedPlan {

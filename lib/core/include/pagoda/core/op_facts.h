@@ -135,6 +135,7 @@ enum class WeightUse : std::uint8_t {
 // buffer can hold both: what the update leaves as it was stays where it is.
 struct Updates {
   std::int8_t input = 0, output = 0, count = 0;
+  bool in_pages = false;  // [pages, tokens of one, heads, size], shared out among the sequences
 
   // The input that output `place` continues; -1 for none.
   constexpr int input_of(int place) const {
@@ -174,10 +175,10 @@ struct OpFacts {
     facts.token_axis = static_cast<std::int8_t>(axis);
     return facts;
   }
-  constexpr OpFacts updating(int input, int output, int count) const {
+  constexpr OpFacts updating(int input, int output, int count, bool in_pages = false) const {
     OpFacts facts = *this;
-    facts.updates = {static_cast<std::int8_t>(input), static_cast<std::int8_t>(output),
-                     static_cast<std::int8_t>(count)};
+    facts.updates = {static_cast<std::int8_t>(input), static_cast<std::int8_t>(output), static_cast<std::int8_t>(count),
+                     in_pages};
     return facts;
   }
   constexpr OpFacts reads(std::initializer_list<WeightUse> uses) const {

@@ -13,6 +13,11 @@
 // holds for every binding; a row of a normalisation, a tile of a product, is taken to fit on the chip. Rows of
 // branches, loop bodies and functions are groups of one.
 //
+// Caches: an operator that takes a past and returns a present, and TensorScatter, read the rows that queries see and
+// write the new ones under every model, since engines bind both to one buffer. A Concat copies as the file says it;
+// fused, one that lengthens an input into an output appends in place as well, which engines do whose tensors may grow.
+// Bounds hold for either; what a copy moves on top is KvCache::copied_bytes (memory.h).
+//
 // Resident: groups as in Fused run one after another before an L2 cache of `l2_bytes`, which is cold at the start and
 // keeps or drops whole tensors, the least recently used first. What a group writes enters the cache; what it reads
 // enters it when it will be read again. A tensor larger than the cache, or of which only picked elements are read,
