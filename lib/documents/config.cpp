@@ -49,7 +49,7 @@ bool is_axis(std::string_view key) {
   return kOthers.find(" " + std::string(key) + " ") == std::string_view::npos && !key.starts_with("measure.");
 }
 
-std::string key(const Config& config) {
+std::string config_key(const Config& config) {
   Config deciding = config;
   deciding.erase("model_file");
   JsonWriter identity(JsonWriter::Style::Plain);
@@ -58,7 +58,7 @@ std::string key(const Config& config) {
   return base::hex(base::sha256(std::move(identity).line())).substr(0, 32);
 }
 
-std::string label(const Config& config, const std::vector<std::string>& without) {
+std::string config_label(const Config& config, const std::vector<std::string>& without) {
   std::string text;
   const auto add = [&](const std::string& part) { text.append(text.empty() ? "" : " ").append(part); };
   const auto skip = [&](const std::string& name) {

@@ -28,7 +28,7 @@ struct Folder {
 documents::Result sample(std::int64_t batch) {
   documents::Result r;
   r.config = {{"model", "net"}, {"backend", "ort"}, {"batch", batch}, {"half", 0.5}};
-  r.key = documents::key(r.config);
+  r.key = documents::config_key(r.config);
   base::Timing timing;
   timing.latency = base::summarize_latency(std::vector<double>{0.1, 0.11, 0.12, 0.1, 0.13, 0.1, 0.11}, 0.05);
   timing.first_call_seconds = 0.5;
@@ -57,7 +57,7 @@ documents::Result sample(std::int64_t batch) {
 documents::Result crash() {
   documents::Result r;
   r.config = {{"backend", "cmd"}};
-  r.key = documents::key(r.config);
+  r.key = documents::config_key(r.config);
   r.status = documents::ResultStatus::Killed;
   r.reason = "ended by signal 11";
   r.stderr_tail = "line\n\xff\x1b[2Jend";
@@ -135,7 +135,7 @@ TEST_CASE("files of several hosts merge by key, the last line of a key counting"
 TEST_CASE("the status of a study counts what is done, not ok and left, and foresees the time") {
   std::vector<documents::Experiment> experiments;
   for (std::int64_t batch = 1; batch <= 4; ++batch)
-    experiments.push_back({documents::key(sample(batch).config), sample(batch).config});
+    experiments.push_back({documents::config_key(sample(batch).config), sample(batch).config});
   documents::ResultSet done;
   measured::StudyStatus status = measured::study_status(experiments, done);
   CHECK(status.left == 4);

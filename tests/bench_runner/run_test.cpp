@@ -37,7 +37,7 @@ struct Bench {
     all.commands["fake"] = {PAGODA_FAKE_WORKER};
     all.commands["ort"] = {PAGODA_FAKE_WORKER};
     all.commands["missing"] = {"/nowhere/worker"};
-    const documents::Experiment experiment{documents::key(config), config};
+    const documents::Experiment experiment{documents::config_key(config), config};
     const auto result = run_experiment(experiment, all, {.limits = limits, .folder = folder, .metadata = {{"m", "1"}}});
     REQUIRE(result);
     // Whatever happened, it can be written and read.

@@ -13,9 +13,10 @@
 namespace pagoda::measured {
 namespace {
 
-std::vector<std::string> labels(const Plan& plan) {
+std::vector<std::string> labels(const StudyPlan& plan) {
   std::vector<std::string> all;
-  for (const documents::Experiment& experiment : plan.experiments) all.push_back(documents::label(experiment.config));
+  for (const documents::Experiment& experiment : plan.experiments)
+    all.push_back(documents::config_label(experiment.config));
   return all;
 }
 
@@ -48,7 +49,7 @@ TEST_CASE("lists multiply, and axes that a backend lacks do not") {
     optimization = ["disable", "all"]
   )",
                                   "s.toml");
-  const Plan plan = expand(study);
+  const StudyPlan plan = expand(study);
   CHECK(plan.unsupported.empty());
   CHECK(labels(plan) == std::vector<std::string>{
                             "net ort batch=1 device=cpu mode=inference optimization=disable",
@@ -79,19 +80,20 @@ TEST_CASE("what a backend cannot run is listed with the reason") {
   };
   // clang-format on
   for (const Case& c : cases) {
-    const Plan plan = expand(parse_study(c.axes, "s.toml"));
+    const StudyPlan plan = expand(parse_study(c.axes, "s.toml"));
     CHECK(plan.experiments.empty());
     REQUIRE(plan.unsupported.size() == 1);
     CHECK(plan.unsupported[0].reason == c.reason);
   }
-  const Plan mixed = expand(parse_study("model='resnet18'\nbackend='torch'\ndevice=['cpu','tpu','cuda:1']", "s.toml"));
+  const StudyPlan mixed =
+      expand(parse_study("model='resnet18'\nbackend='torch'\ndevice=['cpu','tpu','cuda:1']", "s.toml"));
   CHECK(mixed.experiments.size() == 2);
   CHECK(mixed.unsupported.size() == 1);
 }
 
 TEST_CASE("a check of the caller can refuse what the table allows") {
   const Study study = parse_study("model='resnet18'\nbackend='torch'\nbatch=[1,2]", "s.toml");
-  const Plan plan = expand(study, [](const documents::Config& config) -> std::optional<std::string> {
+  const StudyPlan plan = expand(study, [](const documents::Config& config) -> std::optional<std::string> {
     if (std::get<std::int64_t>(config.at("batch")) == 2) return "two is too many";
     return std::nullopt;
   });
@@ -140,14 +142,14 @@ TEST_CASE("the key is a hash of canonical JSON, and of everything but the path o
       {"model", "net"}, {"batch", std::int64_t{2}}, {"backend", "ort"}, {"x", 0.5}, {"on", true}};
   CHECK(documents::canonical(config) == R"({"backend":"ort","batch":2,"model":"net","on":true,"x":0.5})");
   // printf '%s' '{"config":{…},"schema":"pagoda.result/1"}' | sha256sum
-  CHECK(documents::key(config) == "41ff1011693df223a173957bb44f174c");
+  CHECK(documents::config_key(config) == "41ff1011693df223a173957bb44f174c");
   documents::Config moved = config;
   moved["model_file"] = "/elsewhere/net.onnx";
-  CHECK(documents::key(moved) == documents::key(config));
+  CHECK(documents::config_key(moved) == documents::config_key(config));
   for (const auto& [axis, value] : config) {
     documents::Config other = config;
     other[axis] = "different";
-    CHECK(documents::key(other) != documents::key(config));
+    CHECK(documents::config_key(other) != documents::config_key(config));
   }
   CHECK(documents::parse_config(documents::canonical(config), "config") == config);
   CHECK_THROWS_AS(documents::parse_config("[1]", "config"), Error);
@@ -178,23 +180,23 @@ TEST_CASE("filters and stages choose among experiments") {
     batch = [8, 1, 2, 4]
   )",
                                   "s.toml");
-  const Plan all = expand(study);
+  const StudyPlan all = expand(study);
   REQUIRE(all.experiments.size() == 24);
 
-  Plan filtered = all;
-  select(filtered, {.filter = "^a .*batch=[12] ", .exclude = "inductor"});
+  StudyPlan filtered = all;
+  select_experiments(filtered, {.filter = "^a .*batch=[12] ", .exclude = "inductor"});
   CHECK(labels(filtered).size() == 2);
 
-  Plan sanity = all;
-  select(sanity, {.stage = Stage::Sanity});
+  StudyPlan sanity = all;
+  select_experiments(sanity, {.stage = StudyStage::Sanity});
   REQUIRE(sanity.experiments.size() == 1);
   CHECK(std::get<std::int64_t>(sanity.experiments[0].config.at("batch")) == 1);
 
-  Plan quick = all;
-  select(quick, {.stage = Stage::Quick});
+  StudyPlan quick = all;
+  select_experiments(quick, {.stage = StudyStage::Quick});
   CHECK(quick.experiments.size() == 10);
   std::set<std::string> values, wanted, keys;
-  for (const Plan* plan : {&all, static_cast<const Plan*>(&quick)})
+  for (const StudyPlan* plan : {&all, static_cast<const StudyPlan*>(&quick)})
     for (const documents::Experiment& experiment : plan->experiments)
       for (const char* axis : {"model", "compile", "batch"}) {
         const std::string value = documents::canonical({{axis, experiment.config.at(axis)}});
@@ -204,40 +206,40 @@ TEST_CASE("filters and stages choose among experiments") {
   for (const documents::Experiment& experiment : quick.experiments) keys.insert(experiment.key);
   CHECK(keys.size() == 10);
 
-  Plan broken = all;
-  CHECK_THROWS_AS(select(broken, {.filter = "("}), Error);
+  StudyPlan broken = all;
+  CHECK_THROWS_AS(select_experiments(broken, {.filter = "("}), Error);
 }
 
 TEST_CASE("repeats are interleaved: every round holds each experiment once, in an order of its own") {
   Study study = parse_study("model=['a','b','c','d','e','f']\nbackend='torch'\nrepeats=3\nseed=7", "s.toml");
-  const Plan plan = expand(study);
-  const std::vector<documents::Experiment> run = order(plan, study);
+  const StudyPlan plan = expand(study);
+  const std::vector<documents::Experiment> run = run_order(plan, study);
   REQUIRE(run.size() == 18);
   std::set<std::string> keys;
   std::vector<std::vector<std::string>> rounds(3);
   for (std::size_t i = 0; i < run.size(); ++i) {
     CHECK(std::get<std::int64_t>(run[i].config.at("repeat")) == static_cast<std::int64_t>(i / 6));
-    CHECK(run[i].key == documents::key(run[i].config));
+    CHECK(run[i].key == documents::config_key(run[i].config));
     keys.insert(run[i].key);
-    rounds[i / 6].push_back(documents::label(run[i].config));
+    rounds[i / 6].push_back(documents::config_label(run[i].config));
   }
   CHECK(keys.size() == 18);
   CHECK(rounds[0] != rounds[1]);
   for (auto& round : rounds) std::sort(round.begin(), round.end());
   CHECK(rounds[0] == rounds[1]);
   CHECK(rounds[1] == rounds[2]);
-  const std::vector<documents::Experiment> again = order(plan, study);
+  const std::vector<documents::Experiment> again = run_order(plan, study);
   for (std::size_t i = 0; i < run.size(); ++i) CHECK(again[i].key == run[i].key);
   study.seed = 8;
   bool is_same = true;
-  const std::vector<documents::Experiment> other = order(plan, study);
+  const std::vector<documents::Experiment> other = run_order(plan, study);
   for (std::size_t i = 0; i < run.size(); ++i)
-    is_same = is_same && documents::label(other[i].config) == documents::label(run[i].config);
+    is_same = is_same && documents::config_label(other[i].config) == documents::config_label(run[i].config);
   CHECK_FALSE(is_same);
 }
 
 TEST_CASE("equal points of several blocks run once") {
-  const Plan plan = expand(parse_study(R"(
+  const StudyPlan plan = expand(parse_study(R"(
     model = "a"
     backend = "torch"
     [[experiments]]
@@ -245,7 +247,7 @@ TEST_CASE("equal points of several blocks run once") {
     [[experiments]]
     batch = [2, 4]
   )",
-                                       "s.toml"));
+                                            "s.toml"));
   CHECK(plan.experiments.size() == 3);
 }
 

@@ -26,7 +26,7 @@ inline std::vector<documents::Result> made(const Made& m) {
     result.config = {{"backend", std::string("torch")}, {"batch", m.batch},       {"compile", m.compile},
                      {"device", std::string("cpu")},    {"model", m.model},       {"repeat", repeat},
                      {"measure.budget_seconds", 1.0},   {"seed", std::int64_t{1}}};
-    result.key = documents::key(result.config);
+    result.key = documents::config_key(result.config);
     result.items = static_cast<double>(m.batch);
     result.metadata = {{"time", m.time}, {"host", std::string("box")}};
     const double factor = m.process();

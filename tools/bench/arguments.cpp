@@ -219,8 +219,8 @@ void finish_study(const RunFlags& flags, Arguments& arguments) {
   if (!flags.memory.empty()) study.limits.memory_bytes = measured::parse_bytes(flags.memory, "--memory-limit");
   study.layers |= flags.layers;
   study.verify |= flags.verify;
-  if (flags.sanity) arguments.selection.stage = measured::Stage::Sanity;
-  if (flags.quick) arguments.selection.stage = measured::Stage::Quick;
+  if (flags.sanity) arguments.selection.stage = measured::StudyStage::Sanity;
+  if (flags.quick) arguments.selection.stage = measured::StudyStage::Quick;
   if (arguments.folder.empty() && !arguments.list && !arguments.dry_run)
     throw CLI::ValidationError("--output", "say where results go: -o DIR");
 }

@@ -16,7 +16,7 @@ enum class Command { Run, Status, One, Worker, Task, Submit };
 struct Arguments {
   Command command = Command::Run;
   measured::Study study;
-  measured::Selection selection;
+  measured::StudySelection selection;
   bool list = false, dry_run = false, strict = false, resume = true;
   std::vector<std::string> retry;
   double threshold = 0.02;

@@ -23,7 +23,8 @@ constexpr double kGraceSeconds = 3;
 
 std::string self() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
 
-RunOptions run_options(const Arguments& arguments, const measured::Limits& limits, const std::string& folder) {
+RunOptions run_options(const Arguments& arguments, const measured::ExperimentLimits& limits,
+                       const std::string& folder) {
   RunOptions options;
   options.limits = limits;
   // Nine tenths: the rest is the system's, which must go on to write the record.
@@ -35,12 +36,12 @@ RunOptions run_options(const Arguments& arguments, const measured::Limits& limit
   return options;
 }
 
-void list(const measured::Plan& plan, const std::vector<documents::Experiment>& experiments) {
+void list(const measured::StudyPlan& plan, const std::vector<documents::Experiment>& experiments) {
   for (const documents::Experiment& e : experiments)
-    std::cout << e.key << "  " << base::printable(documents::label(e.config)) << '\n';
-  for (const measured::Unsupported& u : plan.unsupported)
-    std::cout << "unsupported  " << base::printable(documents::label(u.config)) << ": " << base::printable(u.reason)
-              << '\n';
+    std::cout << e.key << "  " << base::printable(documents::config_label(e.config)) << '\n';
+  for (const measured::UnsupportedExperiment& u : plan.unsupported)
+    std::cout << "unsupported  " << base::printable(documents::config_label(u.config)) << ": "
+              << base::printable(u.reason) << '\n';
   std::cout << experiments.size() << " experiments, " << plan.unsupported.size() << " unsupported\n";
 }
 
@@ -50,10 +51,10 @@ std::map<std::string, std::vector<std::string>> commands_of(const measured::Stud
   return commands;
 }
 
-PlanFile plan_file(const Arguments& arguments, const measured::Plan& plan,
+PlanFile plan_file(const Arguments& arguments, const measured::StudyPlan& plan,
                    std::vector<documents::Experiment> experiments) {
-  for (const measured::Unsupported& u : plan.unsupported)
-    std::cerr << "pagoda-bench: not run: " << base::printable(documents::label(u.config)) << ": "
+  for (const measured::UnsupportedExperiment& u : plan.unsupported)
+    std::cerr << "pagoda-bench: not run: " << base::printable(documents::config_label(u.config)) << ": "
               << base::printable(u.reason) << '\n';
   if (experiments.empty()) throw Error("there is nothing to run; --list says what was asked for");
   return {.name = arguments.study.name,
@@ -72,9 +73,9 @@ std::string text_of(double number) {
 }  // namespace
 
 int run_command(const Arguments& arguments) {
-  measured::Plan plan = measured::expand(arguments.study);
-  measured::select(plan, arguments.selection);
-  std::vector<documents::Experiment> experiments = measured::order(plan, arguments.study);
+  measured::StudyPlan plan = measured::expand(arguments.study);
+  measured::select_experiments(plan, arguments.selection);
+  std::vector<documents::Experiment> experiments = measured::run_order(plan, arguments.study);
   if (arguments.list) {
     list(plan, experiments);
     return kDone;
@@ -112,7 +113,7 @@ int one_command(const Arguments& arguments) {
   documents::Experiment experiment;
   experiment.config = documents::parse_config(arguments.config, "--config");
   if (const auto reason = measured::unsupported_reason(experiment.config, arguments.study)) throw Error(*reason);
-  experiment.key = documents::key(experiment.config);
+  experiment.key = documents::config_key(experiment.config);
   watch_interrupts();
   const bool keeps = !arguments.folder.empty();
   const std::string folder =
@@ -151,9 +152,9 @@ int task_command(const Arguments& arguments) {
 }
 
 int submit_command(const Arguments& arguments) {
-  measured::Plan plan = measured::expand(arguments.study);
-  measured::select(plan, arguments.selection);
-  std::vector<documents::Experiment> experiments = measured::order(plan, arguments.study);
+  measured::StudyPlan plan = measured::expand(arguments.study);
+  measured::select_experiments(plan, arguments.selection);
+  std::vector<documents::Experiment> experiments = measured::run_order(plan, arguments.study);
   if (arguments.list) {
     list(plan, experiments);
     return kDone;

@@ -144,7 +144,8 @@ void say(Result& result, ResultStatus status, std::string reason) {
 }
 
 // What an early end means; false: interrupted.
-bool explain(const Ended& ended, const Exit& exit, const measured::Limits& limits, std::int64_t seen, Result& result) {
+bool explain(const Ended& ended, const Exit& exit, const measured::ExperimentLimits& limits, std::int64_t seen,
+             Result& result) {
   switch (ended.end) {
     case End::Interrupted:
       return false;
@@ -187,7 +188,7 @@ struct Reference {
 };
 
 Reference reference_outputs(const Config& config, const Workers& workers, const RunOptions& options, bool& stopped) {
-  const std::string folder = options.folder + "/references/" + documents::key(config);
+  const std::string folder = options.folder + "/references/" + documents::config_key(config);
   const std::string index = folder + "/outputs.json";
   Reference reference;
   try {
@@ -236,7 +237,7 @@ Verification verify(Session& session, const Config& config, const Reference& ref
   }
   std::error_code ignored;
   std::filesystem::remove(path, ignored);
-  v.reference = documents::label(config);
+  v.reference = documents::config_label(config);
   return v;
 }
 

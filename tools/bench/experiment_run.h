@@ -22,7 +22,7 @@ Workers workers(const measured::Study& study, const std::string& python, const s
                 const std::string& self);
 
 struct RunOptions {
-  measured::Limits limits;
+  measured::ExperimentLimits limits;
   std::string folder;  // for files of workers and references; made where it is missing
   double threshold = 0.02;
   base::Settings metadata;

@@ -70,7 +70,7 @@ std::string write_plan(const PlanFile& plan) {
                {"unsupported", Json::array()}};
   for (const documents::Experiment& e : plan.experiments)
     json["experiments"].push_back({{"key", e.key}, {"config", config_json(e.config)}});
-  for (const measured::Unsupported& u : plan.unsupported)
+  for (const measured::UnsupportedExperiment& u : plan.unsupported)
     json["unsupported"].push_back({{"config", config_json(u.config)}, {"reason", u.reason}});
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -130,7 +130,7 @@ StudyOutcome run_study(const PlanFile& plan, const Workers& workers, const Study
       continue;
     }
     const measured::StudyStatus status = measured::study_status(plan.experiments, done);
-    progress.show(at, plan.experiments.size(), documents::label(experiment.config), outcome.not_ok,
+    progress.show(at, plan.experiments.size(), documents::config_label(experiment.config), outcome.not_ok,
                   status.seconds_left.value_or(0));
     std::optional<documents::Result> result = run_experiment(experiment, workers, options.run);
     if (result && options.grace_seconds > 0 &&
@@ -181,7 +181,7 @@ std::string why_not_ok(const PlanFile& plan, const documents::ResultSet& results
   for (std::size_t i = 0; i < std::min(kReasons, reasons.size()); ++i) {
     const auto& [result, count] = reasons[i];
     const std::string line = result->reason.substr(0, result->reason.find('\n'));
-    out << "not ok       " << documents::label(result->config);
+    out << "not ok       " << documents::config_label(result->config);
     if (count > 1) out << " and " << count - 1 << (count == 2 ? " other" : " others");
     out << ": " << (line.size() > kLongest ? line.substr(0, kLongest) + "…" : line) << '\n';
   }

@@ -16,8 +16,8 @@ namespace pagoda::tools::bench {
 struct PlanFile {
   std::string name;
   std::vector<documents::Experiment> experiments;  // in the order in which they run
-  std::vector<measured::Unsupported> unsupported;
-  measured::Limits limits;
+  std::vector<measured::UnsupportedExperiment> unsupported;
+  measured::ExperimentLimits limits;
   std::map<std::string, std::vector<std::string>> backends;  // the user's
 };
 std::string write_plan(const PlanFile& plan);

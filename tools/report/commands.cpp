@@ -30,7 +30,7 @@ std::string text_of(const documents::Result& result, const std::string& axis) {
   documents::Config one;
   if (const auto it = result.config.find(axis); it != result.config.end()) one[axis] = it->second;
   if (one.empty()) return {};
-  const std::string text = documents::label(one), prefix = axis + "=";
+  const std::string text = documents::config_label(one), prefix = axis + "=";
   return text.starts_with(prefix) ? text.substr(prefix.size()) : text;
 }
 

@@ -171,8 +171,8 @@ std::optional<std::regex> expression(const std::string& text, const char* what) 
 
 }  // namespace
 
-Plan expand(const Study& study, const SupportCheck& also) {
-  Plan plan;
+StudyPlan expand(const Study& study, const SupportCheck& also) {
+  StudyPlan plan;
   Hashes hashes;
   std::set<std::string> keys, refused;
   for (const std::vector<Axis>& block : study.blocks) {
@@ -181,7 +181,7 @@ Plan expand(const Study& study, const SupportCheck& also) {
       std::optional<std::string> reason = set_model(config, study, hashes);
       if (!reason) reason = unsupported_reason(config, study);
       if (!reason && also) reason = also(config);
-      std::string id = documents::key(config);
+      std::string id = documents::config_key(config);
       if (reason) {
         if (refused.insert(std::move(id)).second) plan.unsupported.push_back({std::move(config), std::move(*reason)});
       } else if (keys.insert(id).second) {
@@ -192,20 +192,20 @@ Plan expand(const Study& study, const SupportCheck& also) {
   return plan;
 }
 
-void select(Plan& plan, const Selection& selection) {
+void select_experiments(StudyPlan& plan, const StudySelection& selection) {
   const auto filter = expression(selection.filter, "--filter"), exclude = expression(selection.exclude, "--exclude");
   const auto unwanted = [&](const documents::Config& config) {
-    const std::string text = documents::label(config);
+    const std::string text = documents::config_label(config);
     return (filter && !std::regex_search(text, *filter)) || (exclude && std::regex_search(text, *exclude));
   };
   std::erase_if(plan.experiments, [&](const documents::Experiment& e) { return unwanted(e.config); });
-  std::erase_if(plan.unsupported, [&](const Unsupported& u) { return unwanted(u.config); });
-  if (selection.stage == Stage::Sanity && !plan.experiments.empty())
+  std::erase_if(plan.unsupported, [&](const UnsupportedExperiment& u) { return unwanted(u.config); });
+  if (selection.stage == StudyStage::Sanity && !plan.experiments.empty())
     plan.experiments = {*std::min_element(plan.experiments.begin(), plan.experiments.end(), smaller)};
-  if (selection.stage == Stage::Quick) plan.experiments = representative(plan.experiments, kQuick);
+  if (selection.stage == StudyStage::Quick) plan.experiments = representative(plan.experiments, kQuick);
 }
 
-std::vector<documents::Experiment> order(const Plan& plan, const Study& study) {
+std::vector<documents::Experiment> run_order(const StudyPlan& plan, const Study& study) {
   std::mt19937_64 random(static_cast<std::uint64_t>(study.seed));
   std::vector<documents::Experiment> all;
   for (std::int64_t repeat = 0; repeat < study.repeats; ++repeat) {
@@ -215,7 +215,7 @@ std::vector<documents::Experiment> order(const Plan& plan, const Study& study) {
     for (documents::Experiment& experiment : round) {
       if (repeat > 0) {
         experiment.config["repeat"] = repeat;
-        experiment.key = documents::key(experiment.config);
+        experiment.key = documents::config_key(experiment.config);
       }
       all.push_back(std::move(experiment));
     }

@@ -192,7 +192,7 @@ void read_measure(base::TimingOptions& options, const toml::node& node, const Pl
   }
 }
 
-void read_limits(Limits& limits, const toml::node& node, const Place& place) {
+void read_limits(ExperimentLimits& limits, const toml::node& node, const Place& place) {
   const toml::table* table = node.as_table();
   if (!table) place.fail(node, "expected a table");
   for (const auto& [key, value] : *table) {

@@ -25,7 +25,7 @@ std::string named(const documents::Config& config, bool workload) {
   documents::Config part;
   for (const auto& [name, value] : config)
     if (is_workload_axis(name) == workload && !is_protocol(name) && name != "model_name") part[name] = value;
-  return documents::label(part);
+  return documents::config_label(part);
 }
 
 }  // namespace
@@ -56,7 +56,7 @@ std::vector<Group> groups(const std::vector<documents::Result>& results, const s
     const documents::Config config = without_protocol(result.config, without);
     const auto [place, is_new] = places.emplace(documents::canonical(config), list.size());
     if (is_new)
-      list.push_back({.name = documents::label(config),
+      list.push_back({.name = documents::config_label(config),
                       .model = text_of(config, "model"),
                       .sha256 = text_of(result.config, "model_sha256"),
                       .repeats = {},

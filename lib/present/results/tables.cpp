@@ -274,7 +274,7 @@ std::string metric_report(const std::vector<documents::Result>& results) {
     const std::string compile = text_of(r.config, "compile");
     base::CsvLine line;
     line.name(text_of(r.metadata, "time")).name(text_of(r.config, "backend")).name(text_of(r.config, "model"));
-    line.name(documents::label(results::without_protocol(r.config))).name(text_of(r.config, "device"));
+    line.name(documents::config_label(results::without_protocol(r.config))).name(text_of(r.config, "device"));
     const std::string device = text_of(r.metadata, "gpu");
     line.name(device.empty() ? text_of(r.metadata, "cpu") : device);
     line.name(compile == "openxla" ? "PJRT" : "None").add(std::string_view()).name(compile.empty() ? "None" : compile);

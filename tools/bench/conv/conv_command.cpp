@@ -76,7 +76,7 @@ documents::Result measure(const Case& c, const LayerList& list, const ConvLibrar
   if (c.size > 0) result.config["input_size"] = c.size;
   if (flags.threads > 0) result.config["threads"] = std::int64_t{flags.threads};
   if (flags.device.starts_with("cuda")) result.config["math"] = flags.math;
-  result.key = documents::key(result.config);
+  result.key = documents::config_key(result.config);
   result.metadata = {{"time", utc_now()},
                      {"version." + library.name, library.version},
                      {"convolutions", static_cast<std::int64_t>(list.layers.size())},

@@ -30,10 +30,10 @@ bool is_set(const Config& config, const std::string& axis);                     
 // The config holds all that decides the result and can be known before the run: the model by its content and not by
 // its path (model_file is left out), backend, sizes, options, seed, the number of the repeat, and how it is measured.
 // Limits, the host and the versions of frameworks are not in it: results of several hosts merge by key.
-std::string key(const Config& config);
+std::string config_key(const Config& config);
 
 // "resnet50 ort batch=1 optimization=all": what people read and filters search. `without` leaves out axes.
-std::string label(const Config& config, const std::vector<std::string>& without = {});
+std::string config_label(const Config& config, const std::vector<std::string>& without = {});
 
 // Whether a key of a config is an axis. The others say how it is measured, which repeat it is, and the model's file.
 bool is_axis(std::string_view key);

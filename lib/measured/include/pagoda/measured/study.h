@@ -1,10 +1,10 @@
 // Studies and experiments: what is to be measured, before anything runs.
 //
 //   Study study = load_study("study.toml");
-//   Plan plan = expand(study);                    // the cross product of what is supported
+//   StudyPlan plan = expand(study);               // the cross product of what is supported
 //   plan.unsupported;                             // the rest, each with the reason
-//   select(plan, {.filter = "resnet50.*batch=1"});
-//   for (const Experiment& run : order(plan, study)) …   // repeats interleaved, each round in another random order
+//   select_experiments(plan, {.filter = "resnet50.*batch=1"});
+//   for (const Experiment& run : run_order(plan, study)) …   // repeats interleaved, each round in another random order
 //
 // A study in TOML: lists multiply, a single value is a list of one. Axes at the top hold for every [[experiments]].
 //
@@ -60,7 +60,7 @@ struct UserBackend {
   std::vector<std::string> command;
 };
 
-struct Limits {
+struct ExperimentLimits {
   double seconds = 600;           // of wall time, for one experiment
   std::int64_t memory_bytes = 0;  // resident, of all its processes together; 0: none
 };
@@ -73,7 +73,7 @@ struct Study {
   std::map<std::string, ModelForms> models;
   std::map<std::string, UserBackend> backends;
   base::TimingOptions measure;
-  Limits limits;
+  ExperimentLimits limits;
   std::int64_t repeats = 1;
   std::int64_t seed = 1;  // of the order, and of inputs and weights
   bool layers = false;    // measure layers, too, after the whole
@@ -87,14 +87,14 @@ Study load_study(const std::string& path);
 // "8GiB", "512MB", "1000000". Throws Error.
 std::int64_t parse_bytes(std::string_view text, std::string_view subject);
 
-struct Unsupported {
+struct UnsupportedExperiment {
   documents::Config config;
   std::string reason;
 };
 
-struct Plan {
+struct StudyPlan {
   std::vector<documents::Experiment> experiments;  // no key twice
-  std::vector<Unsupported> unsupported;            // never run
+  std::vector<UnsupportedExperiment> unsupported;  // never run
 };
 
 // Why a config cannot run, where it cannot; empty where it may.
@@ -104,22 +104,22 @@ using SupportCheck = std::function<std::optional<std::string>(const documents::C
 std::optional<std::string> unsupported_reason(const documents::Config& config, const Study& study);
 
 // Hashes each model's file once. `also` is asked where the built-in table has no objection. Experiments are of repeat
-// 0; further repeats are made by order().
-Plan expand(const Study& study, const SupportCheck& also = {});
+// 0; further repeats are made by run_order().
+StudyPlan expand(const Study& study, const SupportCheck& also = {});
 
 // Sanity: one experiment. Quick: about ten that show every value of every axis as far as ten can. Full: all.
-enum class Stage : std::uint8_t { Sanity, Quick, Full };
+enum class StudyStage : std::uint8_t { Sanity, Quick, Full };
 
-struct Selection {
-  std::string filter = "", exclude = "";  // ECMAScript regular expressions, searched in label(); empty: none
-  Stage stage = Stage::Full;
+struct StudySelection {
+  std::string filter = "", exclude = "";  // ECMAScript regular expressions, searched in config_label(); empty: none
+  StudyStage stage = StudyStage::Full;
 };
 // Throws Error where an expression is none.
-void select(Plan& plan, const Selection& selection);
+void select_experiments(StudyPlan& plan, const StudySelection& selection);
 
 // Every repeat of every experiment: rounds, each in a random order of its own, so that a slow hour of the machine
 // falls on all alike. The same for the same seed on every machine.
-std::vector<documents::Experiment> order(const Plan& plan, const Study& study);
+std::vector<documents::Experiment> run_order(const StudyPlan& plan, const Study& study);
 
 // How far a study is.
 struct StudyStatus {
