@@ -9,6 +9,7 @@
 #include "pagoda/documents/experiment.h"
 #include "pagoda/measured/study.h"
 #include "pagoda/present/report.h"
+#include "support/files.h"
 
 namespace pagoda::measured {
 namespace {
@@ -21,12 +22,7 @@ std::vector<std::string> labels(const StudyPlan& plan) {
 }
 
 std::string message(const std::string& toml) {
-  try {
-    expand(parse_study(toml, "s.toml"));
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
+  return test::error_of([&] { expand(parse_study(toml, "s.toml")); });
 }
 
 // A file that stands for a model: only its bytes matter here.

@@ -113,9 +113,7 @@ TEST_CASE("every kernel of a GPU is launched, checked against closed forms and r
                         " --csv " + shop.path("a.csv"));
   CAPTURE(r.err);
   CHECK(r.code == 0);
-  const auto schema = pagoda::test::schema("ceilings");
-  CHECK(pagoda::test::violations(nlohmann::json::parse(pagoda::test::read_file(json)), schema) ==
-        std::vector<std::string>{});
+  pagoda::test::check_schema(pagoda::test::read_file(json), "ceilings");
   const pagoda::documents::CeilingsDocument document = pagoda::documents::load_ceilings(json);
   CHECK(document.ceilings.size() > 50);
   for (const pagoda::documents::Ceiling& c : document.ceilings) {

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "doctor.h"
+#include "support/files.h"
 #include "support/json_schema.h"
 #include "support/workshop.h"
 #include "system_files.h"
@@ -100,8 +101,6 @@ Finding gpu_finding(const Machine& machine, const char* id) {
   return *find(findings, id);
 }
 
-bool has(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
-
 }  // namespace
 
 TEST_CASE("a quiet CPU: everything of the guide is in force, nothing is wrong") {
@@ -134,8 +133,8 @@ TEST_CASE("each disturbance of the CPU is found, explained, and has its remedy")
     machine.quiet().file(row.path, row.text);
     const Finding finding = cpu_finding(machine, row.id);
     CHECK_MESSAGE(finding.state == State::Warning, row.id);
-    CHECK_MESSAGE(has(finding.found, row.found), finding.found);
-    CHECK_MESSAGE(has(finding.remedy, row.remedy), finding.remedy);
+    CHECK_MESSAGE(test::contains(finding.found, row.found), finding.found);
+    CHECK_MESSAGE(test::contains(finding.remedy, row.remedy), finding.remedy);
     CHECK_MESSAGE(!finding.wrong.empty(), row.id);
   }
 }
@@ -147,7 +146,7 @@ TEST_CASE("boost instead of intel_pstate, quotas and limits of cgroup version 1,
   fs::remove_all(machine.root() + "/sys/fs/cgroup/job");
   CHECK(cpu_finding(machine, "cpu.turbo").guide == InForce::Unknown);
   machine.file("/sys/devices/system/cpu/cpufreq/boost", "1");
-  CHECK(has(cpu_finding(machine, "cpu.turbo").remedy, "cpufreq/boost"));
+  CHECK(test::contains(cpu_finding(machine, "cpu.turbo").remedy, "cpufreq/boost"));
   machine.file("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1").file("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000");
   CHECK(cpu_finding(machine, "cpu.quota").state == State::Good);
   machine.file("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "50000");
@@ -155,9 +154,9 @@ TEST_CASE("boost instead of intel_pstate, quotas and limits of cgroup version 1,
   machine.file("/sys/fs/cgroup/memory/memory.limit_in_bytes", "1073741824");
   const Finding memory = cpu_finding(machine, "cpu.memory_limit");
   CHECK(memory.state == State::Note);
-  CHECK(has(memory.found, "1024 MiB of the machine's 16384 MiB"));
+  CHECK(test::contains(memory.found, "1024 MiB of the machine's 16384 MiB"));
   machine.file("/sys/devices/system/node/node1/cpulist", "4-7").file("/proc/sys/kernel/numa_balancing", "1");
-  CHECK(has(cpu_finding(machine, "cpu.memory_placement").remedy, "numactl"));
+  CHECK(test::contains(cpu_finding(machine, "cpu.memory_placement").remedy, "numactl"));
 }
 
 TEST_CASE("pinning: fewer CPUs than are online, or none to choose from") {
@@ -166,7 +165,7 @@ TEST_CASE("pinning: fewer CPUs than are online, or none to choose from") {
   CHECK(cpu_finding(machine, "cpu.pinning", {0, 1}).guide == InForce::Yes);
   const Finding loose = cpu_finding(machine, "cpu.pinning", {0, 1, 2, 3});
   CHECK(loose.guide == InForce::No);
-  CHECK(has(loose.remedy, "taskset -c 0-1"));
+  CHECK(test::contains(loose.remedy, "taskset -c 0-1"));
   machine.file("/sys/devices/system/cpu/online", "0");
   CHECK(cpu_finding(machine, "cpu.pinning", {0}).guide == InForce::Yes);
 }
@@ -177,7 +176,7 @@ TEST_CASE("a machine that tells nothing: absent, never good, and no crash") {
   const Finding governor = cpu_finding(machine, "cpu.governor");
   CHECK(governor.state == State::Absent);
   CHECK(governor.guide == InForce::Unknown);
-  CHECK(has(governor.found, "virtual machine"));
+  CHECK(test::contains(governor.found, "virtual machine"));
   for (const char* id :
        {"cpu.turbo", "cpu.smt", "cpu.pinning", "cpu.load", "cpu.steal", "cpu.perf_events", "cpu.energy"})
     CHECK_MESSAGE(cpu_finding(machine, id).state == State::Absent, id);
@@ -194,8 +193,9 @@ TEST_CASE("an H200 with locked clocks: nothing is wrong") {
     const bool is_absent = finding.id == "gpu.autoboost";  // Hopper has no such switch
     CHECK_MESSAGE(finding.state == (is_absent ? State::Absent : State::Good), finding.id << ": " << finding.found);
   }
-  CHECK(has(gpu_finding(machine, "gpu.cuda").found, "CUDA 13.2"));
-  CHECK(has(gpu_finding(machine, "gpu.clocks").found, "SM at 1500 MHz of at most 1980, application clock 1500 (set)"));
+  CHECK(test::contains(gpu_finding(machine, "gpu.cuda").found, "CUDA 13.2"));
+  CHECK(test::contains(gpu_finding(machine, "gpu.clocks").found,
+                       "SM at 1500 MHz of at most 1980, application clock 1500 (set)"));
   CHECK(gpu_finding(machine, "gpu.clocks").guide == InForce::Yes);
 }
 
@@ -204,9 +204,9 @@ TEST_CASE("counters: for administrators alone, unless the module or the process 
   machine.gpu().file("/proc/driver/nvidia/params", "Mobile: 1\nRmProfilingAdminOnly: 1\nOther: 0");
   const Finding closed = gpu_finding(machine, "gpu.privilege");
   CHECK(closed.state == State::Problem);
-  CHECK(has(closed.found, "RmProfilingAdminOnly: 1"));
-  CHECK(has(closed.remedy, "NVreg_RestrictProfilingToAdminUsers=0"));
-  CHECK(has(closed.remedy, "--cap-add=SYS_ADMIN"));
+  CHECK(test::contains(closed.found, "RmProfilingAdminOnly: 1"));
+  CHECK(test::contains(closed.remedy, "NVreg_RestrictProfilingToAdminUsers=0"));
+  CHECK(test::contains(closed.remedy, "--cap-add=SYS_ADMIN"));
   Surroundings s = machine.surroundings();
   s.is_administrator.reset();
   // CAP_SYS_ADMIN is bit 21: 0x200000.
@@ -242,13 +242,13 @@ TEST_CASE("each disturbance of a GPU is found") {
     machine.gpu().set(row.variable, row.value);
     const Finding finding = gpu_finding(machine, row.id);
     CHECK_MESSAGE(finding.state == row.state, row.id << " " << row.value);
-    CHECK_MESSAGE(has(finding.found, row.found), finding.found);
-    CHECK_MESSAGE(has(finding.remedy, row.remedy), finding.remedy);
+    CHECK_MESSAGE(test::contains(finding.found, row.found), finding.found);
+    CHECK_MESSAGE(test::contains(finding.remedy, row.remedy), finding.remedy);
   }
   Machine free;
   free.gpu().set("NVML_REASONS", "0").set("NVML_APP_CLOCK", "1980");
   CHECK(gpu_finding(free, "gpu.clocks").guide == InForce::No);
-  CHECK(has(gpu_finding(free, "gpu.clocks").remedy, "nvidia-smi -lgc"));
+  CHECK(test::contains(gpu_finding(free, "gpu.clocks").remedy, "nvidia-smi -lgc"));
   Machine two;
   two.gpu().set("NVML_COUNT", "2").set("NVML_MIG", "1");
   CHECK(gpu_finding(two, "gpu.mig").found == "GPU 0: on");
@@ -264,7 +264,7 @@ TEST_CASE("who else may hold the counters: by the names of processes") {
   const Finding finding = gpu_finding(machine, "gpu.counter_users");
   CHECK(finding.state == State::Problem);
   CHECK(finding.found == "nv-hostengine (process 17); nvidia-cuda-mps (process 19)");
-  CHECK(has(finding.remedy, "dcgmi profile --pause"));
+  CHECK(test::contains(finding.remedy, "dcgmi profile --pause"));
 }
 
 TEST_CASE("a driver that is missing where the hardware is there is a problem") {
@@ -276,7 +276,7 @@ TEST_CASE("a driver that is missing where the hardware is there is a problem") {
       .file("/sys/bus/pci/devices/0000:01:00.0/class", "0x030200");
   const std::vector<Finding> findings = examine_gpu(s);
   CHECK(find(findings, "gpu.driver")->state == State::Problem);
-  CHECK(has(find(findings, "gpu.driver")->remedy, "modprobe nvidia"));
+  CHECK(test::contains(find(findings, "gpu.driver")->remedy, "modprobe nvidia"));
 }
 
 TEST_CASE("software: CUPTI by its version and range profiler, ncu by its file, packages by a Python") {
@@ -285,7 +285,7 @@ TEST_CASE("software: CUPTI by its version and range profiler, ncu by its file, p
   CHECK(find(examine_software(s), "software.cupti")->state == State::Absent);
   s.cupti = {PAGODA_FAKE_CUDA};  // answers cuptiGetVersion, has no ranges
   CHECK(find(examine_software(s), "software.cupti")->state == State::Problem);
-  CHECK(has(find(examine_software(s), "software.cupti")->wrong, "no range profiler"));
+  CHECK(test::contains(find(examine_software(s), "software.cupti")->wrong, "no range profiler"));
   CHECK(find(examine_software(s), "software.ncu")->state == State::Absent);
   const std::string ncu = "/opt/nvidia/nsight-compute/2025.3.1/ncu";
   machine.file(ncu, "#!/bin/sh");
@@ -299,10 +299,10 @@ TEST_CASE("software: CUPTI by its version and range profiler, ncu by its file, p
   };
   const std::vector<Finding> findings = python("echo python 3.11.7; echo torch 2.9.0+cpu; echo onnxruntime-gpu 1.23.0");
   CHECK(find(findings, "software.pytorch")->state == State::Note);
-  CHECK(has(find(findings, "software.pytorch")->wrong, "no CUDA"));
+  CHECK(test::contains(find(findings, "software.pytorch")->wrong, "no CUDA"));
   CHECK(find(findings, "software.onnxruntime")->found == "onnxruntime-gpu 1.23.0 of Python 3.11.7");
   CHECK(find(findings, "software.nvtx")->state == State::Absent);
-  CHECK(has(find(python("exit 3"), "software.pytorch")->found, "said nothing"));
+  CHECK(test::contains(find(python("exit 3"), "software.pytorch")->found, "said nothing"));
 }
 
 TEST_CASE("a child that crashes, hangs or says nothing costs no more than its time") {
@@ -310,14 +310,14 @@ TEST_CASE("a child that crashes, hangs or says nothing costs no more than its ti
   CHECK(asked_in_child([] { return std::string("yes"); }, why) == "yes");
   CHECK(why.empty());
   CHECK(asked_in_child([]() -> std::string { abort(); }, why).empty());
-  CHECK(has(why, "crashed (signal 6)"));
+  CHECK(test::contains(why, "crashed (signal 6)"));
   CHECK(asked_in_child(
             []() -> std::string {
               for (;;) pause();
             },
             why, 0.1)
             .empty());
-  CHECK(has(why, "did not return"));
+  CHECK(test::contains(why, "did not return"));
   CHECK(asked_in_child([] { return std::string(); }, why).empty());
   CHECK(why == "said nothing");
   const std::string large(1 << 20, 'x');  // more than a pipe holds
@@ -338,13 +338,12 @@ TEST_CASE("the report for people names the guide, the one for programs follows i
   machine.quiet().gpu().file("/sys/devices/system/cpu/intel_pstate/no_turbo", "0");
   const std::vector<Finding> findings = examine(machine.surroundings());
   const std::string text = findings_text(findings);
-  CHECK(has(text, "in force: other programs on the GPU, locked clocks, frequency governor, pinning, other load"));
-  CHECK(has(text, "not in force: turbo"));
-  CHECK(has(text, "0 problems, 1 warning"));
-  const auto document = nlohmann::json::parse(findings_json(findings));
-  const auto schema = test::schema("doctor");
-  for (const std::string& violation : test::violations(document, schema)) CHECK_MESSAGE(false, violation);
-  CHECK(document["findings"].size() == findings.size());
+  CHECK(test::contains(text,
+                       "in force: other programs on the GPU, locked clocks, frequency governor, pinning, other load"));
+  CHECK(test::contains(text, "not in force: turbo"));
+  CHECK(test::contains(text, "0 problems, 1 warning"));
+  test::check_schema(findings_json(findings), "doctor");
+  CHECK(nlohmann::json::parse(findings_json(findings))["findings"].size() == findings.size());
 }
 
 TEST_CASE("the command line: exit codes of needs, of strictness, of usage") {
@@ -361,7 +360,7 @@ TEST_CASE("the command line: exit codes of needs, of strictness, of usage") {
   CHECK(run("") == 0);
   CHECK(run("--need gpu") == 0);
   CHECK(run("--need onnxruntime") == 4);
-  CHECK(has(last.err, "pip install onnxruntime"));
+  CHECK(test::contains(last.err, "pip install onnxruntime"));
   machine.set("CUDA_INIT", "100");
   CHECK(run("--need gpu") == 4);
   CHECK(run("--strict") == 3);

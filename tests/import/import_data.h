@@ -42,12 +42,7 @@ inline std::string names_of(const documents::MeasuredKernel* kernel, const docum
 
 // What an import says is wrong; empty when nothing is.
 inline std::string import_error(const std::string& text, const measured::ImportOptions& options = {}) {
-  try {
-    measured::import_profile(text, "profile", options);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return error_of([&] { measured::import_profile(text, "profile", options); });
 }
 
 }  // namespace pagoda::test

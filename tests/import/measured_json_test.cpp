@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "pagoda/documents/measured.h"
+#include "support/files.h"
 #include "support/json_schema.h"
 
 namespace {
@@ -53,8 +54,6 @@ documents::Measured sample() {
   return m;
 }
 
-nlohmann::json schema() { return test::schema("measured"); }
-
 }  // namespace
 
 TEST_CASE("a measurement reads back as written and fits its schema") {
@@ -69,7 +68,7 @@ TEST_CASE("a measurement reads back as written and fits its schema") {
   CHECK(back.join->counts[0].contraction_ratio() == 2);
   CHECK(!back.join->counts[0].flops_ratio());
   CHECK(back.join->counts[0].flags == sample().join->counts[0].flags);
-  CHECK(test::violations(nlohmann::json::parse(text), schema()) == std::vector<std::string>{});
+  test::check_schema(text, "measured");
 }
 
 TEST_CASE("unknown is null and is not 0") {
@@ -112,12 +111,7 @@ TEST_CASE("a damaged measurement is an error that names the place") {
   for (const Row& row : rows) {
     nlohmann::json json = nlohmann::json::parse(write_measured(sample()));
     json[nlohmann::json::json_pointer(row.edit)] = row.value;
-    std::string said;
-    try {
-      documents::parse_measured(json.dump(), "m.json");
-    } catch (const Error& error) {
-      said = error.what();
-    }
+    const std::string said = test::error_of([&] { documents::parse_measured(json.dump(), "m.json"); });
     CHECK_MESSAGE(said.find(row.says) != std::string::npos, row.edit << ": " << said);
   }
   CHECK_THROWS_WITH_AS(documents::parse_measured("{\"schema\": ", "m.json"),

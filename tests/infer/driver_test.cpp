@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "pagoda/base/error.h"
+#include "support/files.h"
 #include "support/op_case.h"
 
 using namespace pagoda;
@@ -17,12 +18,7 @@ bool has_note(const Analysis& analysis, std::string_view text) {
 }
 
 std::string message_of(const Model& model, const AnalyzeOptions& options) {
-  try {
-    (void)analyze(model, options);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return test::error_of([&] { analyze(model, options); });
 }
 
 }  // namespace

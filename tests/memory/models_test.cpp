@@ -2,7 +2,6 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -11,6 +10,7 @@
 #include "pagoda/core/model.h"
 #include "pagoda/core/traffic.h"
 #include "support/files.h"
+#include "support/json_schema.h"
 
 using namespace pagoda;
 using nlohmann::json;
@@ -22,7 +22,7 @@ const std::string kModels = test::source_path("models/");
 // Calls `check` with every model of the set, its analysis with free dims, and each point's bindings.
 template <typename Check>
 void for_each_point(const Check& check) {
-  const json manifest = json::parse(std::ifstream(kModels + "manifest.json"));
+  const json manifest = test::read_json("models/manifest.json");
   for (const json& entry : manifest["models"]) {
     CAPTURE(entry["name"].get<std::string>());
     const Model model = load_model(kModels + entry["file"].get<std::string>());
@@ -99,7 +99,7 @@ TEST_CASE("arenas with operands overwritten are no larger than the best publishe
 }
 
 TEST_CASE("weights by type add up to the parameters") {
-  const json manifest = json::parse(std::ifstream(kModels + "manifest.json"));
+  const json manifest = test::read_json("models/manifest.json");
   for (const json& entry : manifest["models"]) {
     CAPTURE(entry["name"].get<std::string>());
     const Model model = load_model(kModels + entry["file"].get<std::string>());
@@ -168,7 +168,7 @@ TEST_CASE("groups are closed: their order is one in which they can run") {
 }
 
 TEST_CASE("what is planned after binding is what is planned with the sizes bound first") {
-  const json manifest = json::parse(std::ifstream(kModels + "manifest.json"));
+  const json manifest = test::read_json("models/manifest.json");
   for (const json& entry : manifest["models"]) {
     CAPTURE(entry["name"].get<std::string>());
     const Model model = load_model(kModels + entry["file"].get<std::string>());

@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -13,6 +12,7 @@
 #include "pagoda/core/model.h"
 #include "pagoda/core/sweep.h"
 #include "support/files.h"
+#include "support/json_schema.h"
 
 using namespace pagoda;
 using nlohmann::json;
@@ -22,14 +22,8 @@ namespace {
 const std::string kModels = test::source_path("models/");
 
 const json& manifest() {
-  static const json loaded = json::parse(std::ifstream(kModels + "manifest.json"));
+  static const json loaded = test::read_json("models/manifest.json");
   return loaded;
-}
-
-Bindings bindings_of(const json& entry) {
-  Bindings bindings;
-  for (const auto& [name, size] : entry.items()) bindings[name] = size.get<std::int64_t>();
-  return bindings;
 }
 
 // Every number of an analysis that a report shows, as text.
@@ -56,7 +50,7 @@ TEST_CASE("contraction MACs of every model equal the reference to the integer, a
       CAPTURE(name);
       CAPTURE(point["bindings"].dump());
       AnalyzeOptions options;
-      options.dims = bindings_of(point["bindings"]);
+      options.dims = point["bindings"].get<Bindings>();
       const Analysis analysis = analyze(loaded, options);
       CHECK(analysis.totals.unmodelled_nodes == 0);
       const Dim base = point["contraction_macs"].get<std::int64_t>();
@@ -97,7 +91,7 @@ TEST_CASE("binding the formulas equals counting with the sizes bound first, node
       CAPTURE(model["name"].get<std::string>());
       CAPTURE(point["bindings"].dump());
       AnalyzeOptions options;
-      options.dims = bindings_of(point["bindings"]);
+      options.dims = point["bindings"].get<Bindings>();
       if (options.dims.empty()) continue;
       const Analysis first = analyze(loaded, options);
       const Analysis after = bind_dims(formulas, options.dims);

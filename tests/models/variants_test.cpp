@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -15,6 +14,7 @@
 #include "pagoda/core/traffic.h"
 #include "pagoda/documents/device.h"
 #include "support/files.h"
+#include "support/json_schema.h"
 
 using namespace pagoda;
 using nlohmann::json;
@@ -23,7 +23,7 @@ namespace {
 
 const std::string kModels = test::source_path("models/");
 
-json rows_of(const char* manifest) { return json::parse(std::ifstream(kModels + manifest))["models"]; }
+json rows_of(const std::string& manifest) { return test::read_json("models/" + manifest)["models"]; }
 
 const json& variants() {
   static const json loaded = rows_of("variants.json");
@@ -33,9 +33,7 @@ const json& variants() {
 Model load(const json& row) { return load_model(kModels + row["file"].get<std::string>()); }
 
 Analysis analyze_at(const Model& model, const json& bindings) {
-  AnalyzeOptions options;
-  for (const auto& [name, size] : bindings.items()) options.dims[name] = size.get<std::int64_t>();
-  return analyze(model, options);
+  return analyze(model, {.dims = bindings.get<Bindings>()});
 }
 
 const json& named(const json& rows, const std::string& name) {

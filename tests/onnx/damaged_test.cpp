@@ -12,8 +12,6 @@
 namespace pagoda::test {
 namespace {
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
 // A length-delimited field.
 std::string field(std::uint32_t number, const std::string& content) {
   std::string out;

@@ -5,11 +5,11 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 
 #include "onnx/sample_models.h"
 #include "onnx/write.h"
+#include "pagoda/base/files.h"
 #include "pagoda/core/model.h"
 
 namespace pagoda::test {
@@ -17,48 +17,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-// A new folder, removed at the end of the test.
-class Folder {
- public:
-  Folder() {
-    std::string name = (fs::temp_directory_path() / "pagoda-XXXXXX").string();
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    path_ = name;
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() { fs::remove_all(path_); }
-
-  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
+struct Folder : base::TemporaryFolder {
+  Folder() : TemporaryFolder("pagoda-onnx-test") {}
+  std::string operator/(const std::string& name) const { return path(name); }
   std::string write(const std::string& name, const std::string& bytes) const {
-    fs::create_directories((path_ / name).parent_path());
-    std::ofstream(path_ / name, std::ios::binary) << bytes;
-    return *this / name;
+    fs::create_directories(fs::path(path(name)).parent_path());
+    base::write_file(path(name), bytes);
+    return path(name);
   }
   std::size_t files() const {
-    return static_cast<std::size_t>(std::distance(fs::directory_iterator(path_), fs::directory_iterator()));
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator(path()), fs::directory_iterator()));
   }
-
- private:
-  fs::path path_;
 };
-
-std::string read(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
-template <typename Use>
-std::string error_of(Use use) {
-  try {
-    use();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return {};
-}
 
 std::string load_error(const std::string& path) {
   return error_of([&] { load_model(path); });
@@ -232,11 +202,11 @@ TEST_CASE("an output appears whole or not at all, and never over the input") {
   const std::string broken = folder.write("broken.onnx", "hello");
   const std::string kept = folder.write("kept.onnx", "precious");
   CHECK_THROWS_AS(write_skeleton(broken, kept), Error);
-  CHECK(read(kept) == "precious");
-  CHECK(read(model) == sample("convolution"));
+  CHECK(read_file(kept) == "precious");
+  CHECK(read_file(model) == sample("convolution"));
   CHECK(folder.files() == 5);
   write_skeleton(model, kept);
-  CHECK(read(kept) == skeleton(as_bytes(sample("convolution"))));
+  CHECK(read_file(kept) == skeleton(as_bytes(sample("convolution"))));
   CHECK(folder.files() == 5);
 }
 

@@ -1,17 +1,13 @@
 // Random weights: deterministic, sensible for their use, and the rest of the model as it was.
 #include <doctest/doctest.h>
 
-#include <unistd.h>
-
 #include <cmath>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <set>
 
 #include "onnx/fill.h"
 #include "onnx/sample_models.h"
+#include "pagoda/base/files.h"
 #include "pagoda/core/model.h"
 
 namespace pagoda::test {
@@ -22,15 +18,11 @@ using wire::Use;
 
 // The model with its weights replaced, through files as the tool does it.
 onnx::ModelProto filled(const onnx::ModelProto& proto, std::uint64_t seed = 0) {
-  std::string name = (std::filesystem::temp_directory_path() / "pagoda-XXXXXX").string();
-  REQUIRE(::mkdtemp(name.data()) != nullptr);
-  const std::filesystem::path folder = name;
-  std::ofstream(folder / "m.onnx", std::ios::binary) << skeleton(as_bytes(proto.SerializeAsString()));
-  write_filled((folder / "m.onnx").string(), (folder / "f.onnx").string(), seed);
-  std::ifstream file(folder / "f.onnx", std::ios::binary);
+  const base::TemporaryFolder folder("pagoda-fill-test");
+  base::write_file(folder.path("m.onnx"), skeleton(as_bytes(proto.SerializeAsString())));
+  write_filled(folder.path("m.onnx"), folder.path("f.onnx"), seed);
   onnx::ModelProto result;
-  REQUIRE(result.ParseFromIstream(&file));
-  std::filesystem::remove_all(folder);
+  REQUIRE(result.ParseFromString(read_file(folder.path("f.onnx"))));
   return result;
 }
 

@@ -17,8 +17,6 @@ ValueId id_of(const Graph& graph, const std::string& name) {
 
 std::string error_of(const onnx::ModelProto& proto) { return parse_error(proto.SerializeAsString()); }
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
 TEST_CASE("a convolution loads with its types, attributes, weights and their places") {
   const std::string bytes = convolution().SerializeAsString();
   const Model model = parse_model(as_bytes(bytes), "conv.onnx");

@@ -270,12 +270,7 @@ std::span<const std::byte> as_bytes(const std::string& text) { return std::as_by
 Model parse(const onnx::ModelProto& proto) { return parse_model(as_bytes(proto.SerializeAsString())); }
 
 std::string parse_error(const std::string& bytes) {
-  try {
-    parse_model(as_bytes(bytes));
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return {};
+  return error_of([&] { parse_model(as_bytes(bytes)); });
 }
 
 }  // namespace pagoda::test

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "pagoda/core/graph.h"
+#include "support/files.h"
 
 namespace pagoda::test {
 

@@ -12,8 +12,6 @@
 namespace pagoda::test {
 namespace {
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
 // The only initializer of a model that holds `tensor`.
 Tensor loaded(const onnx::TensorProto& tensor) {
   onnx::ModelProto proto = new_model();

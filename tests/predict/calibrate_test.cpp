@@ -224,8 +224,7 @@ TEST_CASE("too few families claim no interval, and their file says null and can 
   nlohmann::json document = nlohmann::json::parse(documents::to_json(few));
   CHECK(document["interval"]["low"].is_null());
   CHECK(document["interval"]["high"].is_null());
-  const auto schema = test::schema("calibration");
-  for (const std::string& violation : test::violations(document, schema)) FAIL_CHECK(violation);
+  test::check_schema(documents::to_json(few), "calibration");
   CHECK_FALSE(interval(documents::parse_calibration(document.dump(), "back"), "d", false).has_value());
   document["interval"]["low"] = document["interval"]["high"] = 0;  // an unknown written as 0
   CHECK_THROWS_WITH_AS(documents::parse_calibration(document.dump(), "file"),
@@ -286,14 +285,12 @@ TEST_CASE("a calibration survives its file, and broken files say what is wrong")
 }
 
 TEST_CASE("built-in calibrations follow their schema and carry their figures") {
-  const auto schema = test::schema("calibration");
   REQUIRE_FALSE(documents::calibration_ids().empty());
   for (const std::string& id : documents::calibration_ids()) {
     CAPTURE(id);
     const Calibration built_in = documents::calibration(id);
     CHECK(built_in.id == id);
-    const auto violations = test::violations(nlohmann::json::parse(documents::to_json(built_in)), schema);
-    CHECK_MESSAGE(violations.empty(), violations.front());
+    test::check_schema(documents::to_json(built_in), "calibration");
     CHECK(built_in.mean_error <= 0.12);
     CHECK(built_in.models >= 300);
     CHECK(built_in.coverage >= 0.8);

@@ -52,9 +52,7 @@ TEST_CASE("launches of one kernel in one node add up; what was not collected is 
   CHECK(measured.kernels[1].flops.at("bfloat16.tensor") == 0);
   CHECK(names(measured, "flops.float32"));
   CHECK(measured.device == "NVIDIA H200");
-  const auto schema = test::schema("measured");
-  CHECK(test::violations(nlohmann::json::parse(documents::write_measured(measured)), schema) ==
-        std::vector<std::string>{});
+  test::check_schema(documents::write_measured(measured), "measured");
 }
 
 TEST_CASE("each device's launches are evaluated by the formulas of its own chip, in rows of its own") {
@@ -111,8 +109,7 @@ TEST_CASE(
   CHECK_MESSAGE(table.find("2.70 TB/s") != std::string::npos, table);
   // There and back, within the schema.
   const std::string text = documents::write_measured(measured);
-  const auto schema = test::schema("measured");
-  CHECK(test::violations(nlohmann::json::parse(text), schema) == std::vector<std::string>{});
+  test::check_schema(text, "measured");
   CHECK(documents::write_measured(documents::parse_measured(text, "text")) == text);
   // By launch the share is that of its own cycles: 562500 of 500 · 1250.
   const std::string csv = record_csv({{record}});

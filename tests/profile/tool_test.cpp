@@ -26,8 +26,6 @@ namespace fs = std::filesystem;
 
 using test::Outcome;
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
 struct Workshop : test::Workshop {
   Workshop() {
     fs::create_directories(path("driver"));
@@ -79,8 +77,8 @@ TEST_CASE("every way of having no driver ends with 4 and a remedy") {
     CAPTURE(c.mode);
     const Outcome result = shop.run(c.trouble, std::string("--mode ") + c.mode + " --nvtx . -o m.json -- $P 1");
     CHECK(result.code == 4);
-    CHECK_MESSAGE(has(result.err, c.remedy), result.err);
-    CHECK_FALSE(has(result.out, "ready"));  // the program was not started
+    CHECK_MESSAGE(test::contains(result.err, c.remedy), result.err);
+    CHECK_FALSE(test::contains(result.out, "ready"));  // the program was not started
     CHECK_FALSE(fs::exists(shop.path("m.json")));
   }
 }
@@ -115,18 +113,19 @@ TEST_CASE("neither privilege nor the profiler's own part of CUPTI matter where n
   CHECK(measured.kernels[0].launches == 3);
   CHECK(*measured.kernels[0].seconds == doctest::Approx(3 * 2e-6));
   CHECK(measured.kernels[0].flops.empty());
-  CHECK(std::any_of(measured.missing.begin(), measured.missing.end(),
-                    [](const documents::Missing& m) { return m.what == "flops" && has(m.why, "--mode time"); }));
+  CHECK(std::any_of(measured.missing.begin(), measured.missing.end(), [](const documents::Missing& m) {
+    return m.what == "flops" && test::contains(m.why, "--mode time");
+  }));
 }
 
 TEST_CASE("quick gives each kernel and node its counters, in JSON of the schema and in CSV that reads back") {
   const Workshop shop;
   const Outcome result = shop.run("", "--batch 3 -o m.json --csv m.csv -- $P 4");
   CHECK_MESSAGE(result.code == 0, result.err);
-  CHECK(has(result.out, "ready"));
-  CHECK(has(result.out, "gemm<128>"));
+  CHECK(test::contains(result.out, "ready"));
+  CHECK(test::contains(result.out, "gemm<128>"));
   const std::string json = test::read_file(shop.path("m.json"));
-  CHECK(test::violations(nlohmann::json::parse(json), test::schema("measured")) == std::vector<std::string>{});
+  test::check_schema(json, "measured");
   const documents::Measured measured = documents::load_measured(shop.path("m.json"));
   CHECK(measured.source == "pagoda-profile");
   CHECK(measured.device == "Fake H200");
@@ -188,19 +187,19 @@ cat table > "$2"
   REQUIRE(measured.devices.size() == 2);
   REQUIRE(measured.kernels.size() == 2);
   CHECK(measured.kernels[0].device != measured.kernels[1].device);
-  CHECK(has(result.out, "GH100\n1 of 1 kernels agree"));
-  CHECK(has(result.out, "GA100\n1 of 1 kernels agree"));
+  CHECK(test::contains(result.out, "GH100\n1 of 1 kernels agree"));
+  CHECK(test::contains(result.out, "GA100\n1 of 1 kernels agree"));
   const std::string arguments = test::read_file(shop.path("ncu_arguments"));
   const std::string ampere = arguments.substr(0, arguments.find("----"));  // chips in the order of their names
-  CHECK(has(ampere, "--devices\n1\n"));
-  CHECK_FALSE(has(ampere, "src_fp8"));
-  CHECK(has(arguments, "--devices\n0\n"));
-  CHECK(has(arguments, "sm__ops_path_tensor_src_fp8.sum"));
+  CHECK(test::contains(ampere, "--devices\n1\n"));
+  CHECK_FALSE(test::contains(ampere, "src_fp8"));
+  CHECK(test::contains(arguments, "--devices\n0\n"));
+  CHECK(test::contains(arguments, "sm__ops_path_tensor_src_fp8.sum"));
   table("5");
   CHECK(shop.run("two chips", "--verify ncu --ncu ./ncu -- $P 1").code == 3);
   const Outcome study = shop.run("two chips", "--mode ncu --ncu ./ncu -- $P 1");
   CHECK(study.code == 1);
-  CHECK(has(study.err, "--chip"));
+  CHECK(test::contains(study.err, "--chip"));
 }
 
 TEST_CASE("rotate runs the program once a group and merges what they counted") {
@@ -211,7 +210,7 @@ TEST_CASE("rotate runs the program once a group and merges what they counted") {
   // The fake counts only two of the groups: runs of the others hold no values, which is unknown and said.
   CHECK(measured.kernels[0].launches == 2);
   CHECK_FALSE(measured.notes.empty());
-  CHECK(has(result.err, "can count none of the metrics"));
+  CHECK(test::contains(result.err, "can count none of the metrics"));
 }
 
 // The fake gets every counter that the catalogue has for the chip; returns what one launch at place 1 amounts to.
@@ -269,7 +268,7 @@ TEST_CASE("rotate merges every group of counters, over runs of the program") {
   setenv("FAKE_METRICS", shop.path("metrics.txt").c_str(), 1);
   const Outcome result = shop.run("", "--mode rotate --batch 1 -o m.json -- $P 1");
   CHECK_MESSAGE(result.code == 0, result.err);
-  CHECK(has(result.out, "ready\nready\nready\n"));  // one run a group, of which there are at least three
+  CHECK(test::contains(result.out, "ready\nready\nready\n"));  // one run a group, of which there are at least three
   const documents::Measured measured = documents::load_measured(shop.path("m.json"));
   REQUIRE(measured.kernels.size() == 2);
   CHECK(measured.notes.empty());
@@ -289,7 +288,7 @@ TEST_CASE("kernels are seen whichever of the driver's calls launches them") {
     REQUIRE(measured.kernels.size() == 8);
     for (const documents::MeasuredKernel& kernel : measured.kernels) {
       CAPTURE(kernel.nvtx);
-      const bool is_graph = has(kernel.nvtx, "cuGraphLaunch");
+      const bool is_graph = test::contains(kernel.nvtx, "cuGraphLaunch");
       CHECK(kernel.launches == (is_graph && is_time ? 6 : 3));
       CHECK(kernel.name == (is_graph && !is_time ? "graph" : "void gemm<128>(float*, int)"));
       if (!is_graph) CHECK(kernel.detail == "grid 8x1x1, block 128x1x1");
@@ -304,12 +303,12 @@ TEST_CASE("what is captured into a graph is counted when the graph runs, and no 
   const Workshop shop;
   const Outcome result = shop.run("", "-o m.json -- $P 0 capture");
   CHECK_MESSAGE(result.code == 0, result.err);
-  CHECK_FALSE(has(result.out, "broken"));
-  CHECK(has(result.err, "4 launches were captured into graphs"));
+  CHECK_FALSE(test::contains(result.out, "broken"));
+  CHECK(test::contains(result.err, "4 launches were captured into graphs"));
   const documents::Measured measured = documents::load_measured(shop.path("m.json"));
   CHECK(std::get<std::int64_t>(measured.env.at("launches_without_counters")) == 1);
   CHECK(std::any_of(measured.notes.begin(), measured.notes.end(),
-                    [](const std::string& note) { return has(note, "would break the capture"); }));
+                    [](const std::string& note) { return test::contains(note, "would break the capture"); }));
   std::map<std::string, std::int64_t> launches;
   for (const documents::MeasuredKernel& kernel : measured.kernels) {
     launches[kernel.nvtx + ": " + kernel.name] = kernel.launches.value_or(-1);
@@ -331,7 +330,7 @@ TEST_CASE("a capture outlives every mode, and one that does not begin stops no c
     CAPTURE(options);
     const Outcome result = shop.run("", std::string(options) + " -o m.json -- $P 0 capture");
     CHECK_MESSAGE(result.code == 0, result.err);
-    CHECK_FALSE(has(result.out, "broken"));
+    CHECK_FALSE(test::contains(result.out, "broken"));
   }
   const Outcome refused = shop.run("no capture", "-o m.json -- $P 0 capture");
   CHECK(refused.code == 9);  // the program's own
@@ -347,7 +346,7 @@ TEST_CASE("a capture outlives every mode, and one that does not begin stops no c
   CHECK_FALSE(counted.at("capture"));
   CHECK_FALSE(counted.at("run 1"));
   CHECK(counted.at("replay"));
-  CHECK(has(cut.err, "within the range"));
+  CHECK(test::contains(cut.err, "within the range"));
 }
 
 TEST_CASE("range counts the ranges that are asked for") {
@@ -373,7 +372,7 @@ TEST_CASE("the program's exit code and signals are passed on, with what was reco
   const documents::Measured killed = documents::load_measured(shop.path("c.json"));
   CHECK(killed.kernels.size() == 2);
   CHECK(std::any_of(killed.notes.begin(), killed.notes.end(),
-                    [](const std::string& note) { return has(note, "did not end in order"); }));
+                    [](const std::string& note) { return test::contains(note, "did not end in order"); }));
   CHECK(shop.run("", "-- ./no-such-program").code == 127);
 }
 
@@ -393,7 +392,7 @@ TEST_CASE("a signal to pagoda-profile goes to the program; a kill leaves no half
       execl(PAGODA_PROFILE, PAGODA_PROFILE, "-o", output.c_str(), "--", PAGODA_NVTX_PROGRAM, "2", "wait", nullptr);
       _exit(1);
     }
-    for (int i = 0; i < 300 && !has(test::read_file(shop.path("log.txt")), "ready"); ++i)
+    for (int i = 0; i < 300 && !test::contains(test::read_file(shop.path("log.txt")), "ready"); ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     kill(child, number);
     int status = 0;
@@ -431,16 +430,16 @@ TEST_CASE("another profiler in the program is named, and the program runs on") {
   const Workshop shop;
   const Outcome result = shop.run("subscriber", "-o m.json -- $P 2 exit 0");
   CHECK(result.code == 1);
-  CHECK(has(result.out, "ready"));
-  CHECK(has(result.err, "no kernel was recorded"));
+  CHECK(test::contains(result.out, "ready"));
+  CHECK(test::contains(result.err, "no kernel was recorded"));
 }
 
 TEST_CASE("a chip that the catalogue does not know is an error that says what to do") {
   const Workshop shop;
   const Outcome result = shop.run("new chip", "-- $P 2");
   CHECK(result.code == 1);
-  CHECK(has(result.err, "XX100"));
-  CHECK(has(result.err, "pagoda-metrics"));
+  CHECK(test::contains(result.err, "XX100"));
+  CHECK(test::contains(result.err, "pagoda-metrics"));
 }
 
 TEST_CASE("records are kept where that is asked for") {
@@ -448,7 +447,8 @@ TEST_CASE("records are kept where that is asked for") {
   CHECK(shop.run("", "--keep-raw -o m.json -- $P 2").code == 0);
   std::size_t images = 0, records = 0;
   for (const auto& entry : fs::recursive_directory_iterator(shop.path("m.json.raw"))) {
-    if (entry.path().extension() == ".txt") CHECK(has(test::read_file(entry.path().string()), "\npasses\t1\n"));
+    if (entry.path().extension() == ".txt")
+      CHECK(test::contains(test::read_file(entry.path().string()), "\npasses\t1\n"));
     images += entry.path().extension() == ".counters" ? 1 : 0;
     records += entry.path().extension() == ".record" ? 1 : 0;
   }
@@ -465,7 +465,7 @@ TEST_CASE("a program measures itself, and goes on where it cannot") {
   CHECK(documents::load_measured(shop.path("session.json")).kernels.size() == 1);
   const Outcome alone = shop.shell(program);
   CHECK(alone.code == 0);
-  CHECK(has(alone.out, "problem: there is no NVIDIA driver"));
+  CHECK(test::contains(alone.out, "problem: there is no NVIDIA driver"));
   // Under pagoda-profile the work is left to it.
   CHECK(shop.run("", "-o m.json -- " PAGODA_MEASURE_PROGRAM).code == 0);
   CHECK(documents::load_measured(shop.path("m.json")).kernels.at(0).nvtx == "model/gemm");
@@ -502,8 +502,8 @@ TEST_CASE("wrong options end with 2") {
     CAPTURE(c.options);
     const Outcome result = shop.run("", std::string(c.options) + " -- $P 1");
     CHECK(result.code == 2);
-    CHECK_MESSAGE(has(result.err, c.said), result.err);
-    CHECK_FALSE(has(result.out, "ready"));
+    CHECK_MESSAGE(test::contains(result.err, c.said), result.err);
+    CHECK_FALSE(test::contains(result.out, "ready"));
   }
 }
 
@@ -533,8 +533,8 @@ TEST_CASE("what cannot work is said before the program runs") {
     CAPTURE(c.arguments);
     const Outcome result = shop.run("", c.arguments);
     CHECK(result.code == c.code);
-    CHECK_MESSAGE(has(result.err, c.said), result.err);
-    CHECK_FALSE(has(result.out, "ready"));
+    CHECK_MESSAGE(test::contains(result.err, c.said), result.err);
+    CHECK_FALSE(test::contains(result.out, "ready"));
   }
 }
 
@@ -542,12 +542,12 @@ TEST_CASE("programs without CUDA keep their input, output and exit code, and the
   const Workshop shop;
   const Outcome none = shop.run("", "-o m.json -- /bin/true");
   CHECK(none.code == 1);  // nothing to tell
-  CHECK(has(none.err, "no kernel was recorded"));
-  CHECK_FALSE(has(none.out, "launches"));
+  CHECK(test::contains(none.err, "no kernel was recorded"));
+  CHECK_FALSE(test::contains(none.out, "launches"));
   CHECK(shop.run("", "-- /bin/sh -c \"exit 3\"").code == 3);
   CHECK(shop.run("", "-- /bin/sh -c \"kill -SEGV \\$\\$\"").code == 128 + SIGSEGV);
   base::write_file(shop.path("input"), "from standard input\n");
-  CHECK(has(shop.run("", "-- cat < input").out, "from standard input"));
+  CHECK(test::contains(shop.run("", "-- cat < input").out, "from standard input"));
   CHECK(shop.run("", "-- seq 200000").out.size() > 1000000);
   // How the program ended is noted with what it left.
   CHECK(shop.run("", "-o m.json -- $P 1 exit 3").code == 3);
@@ -558,17 +558,18 @@ TEST_CASE("programs without CUDA keep their input, output and exit code, and the
   const Outcome taken = shop.run("", "-o m.json -- $P 1");
   unsetenv("CUDA_INJECTION64_PATH");
   CHECK(taken.code == 0);
-  CHECK_MESSAGE(has(taken.err, "CUDA_INJECTION64_PATH was /opt/other.so"), taken.err);
+  CHECK_MESSAGE(test::contains(taken.err, "CUDA_INJECTION64_PATH was /opt/other.so"), taken.err);
   CHECK(documents::load_measured(shop.path("m.json")).kernels.size() == 2);
   if (geteuid() == 0) {  // only root can give a program to somebody else
     const std::string other = shop.path("other");
     fs::copy_file(PAGODA_NVTX_PROGRAM, other);
     REQUIRE(chown(other.c_str(), 65534, 65534) == 0);
     fs::permissions(other, fs::perms::set_uid | fs::perms::owner_all | fs::perms::others_exec | fs::perms::others_read);
-    CHECK(has(shop.run("", "-- ./other 0").err, "set-user-ID"));
+    CHECK(test::contains(shop.run("", "-- ./other 0").err, "set-user-ID"));
   }
   // Without a loader there is no profiler.
-  if (fs::exists("/sbin/ldconfig")) CHECK(has(shop.run("", "-- /sbin/ldconfig --version").err, "linked statically"));
+  if (fs::exists("/sbin/ldconfig"))
+    CHECK(test::contains(shop.run("", "-- /sbin/ldconfig --version").err, "linked statically"));
 }
 
 }  // namespace

@@ -57,12 +57,7 @@ bool follows(const std::vector<std::string>& words, const std::string& option, c
 }
 
 std::string error_of(const NcuRequest& request) {
-  try {
-    ncu_arguments(request, "log");
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return test::error_of([&] { ncu_arguments(request, "log"); });
 }
 
 documents::MeasuredKernel kernel(const char* name, std::int64_t launches, double fp16, double dram_read) {
@@ -362,9 +357,9 @@ TEST_CASE("template arguments that the demanglers spell differently: compared by
 TEST_CASE("a verification as JSON follows its schema") {
   const documents::Measured ours = measured_of({kernel("f(int)", 1, 10, 0), kernel("g(int)", 1, 10, 100)});
   const documents::Measured theirs = measured_of({kernel("f(int)", 1, 10, 0), kernel("g(int)", 2, 10, 100)});
-  const auto document = nlohmann::json::parse(verification_json(verify_counts(ours, theirs)));
-  const auto schema = test::schema("verification");
-  for (const std::string& violation : test::violations(document, schema)) CHECK_MESSAGE(false, violation);
+  const std::string text = verification_json(verify_counts(ours, theirs));
+  test::check_schema(text, "verification");
+  const auto document = nlohmann::json::parse(text);
   CHECK(document["kernels"][0]["counts"][0]["relative"].is_null());  // of zero bytes
   CHECK(document["passed"] == false);
 }

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "import/import_data.h"
 #include "pagoda/documents/device.h"
@@ -250,10 +249,8 @@ TEST_CASE("ResNet-50, a kernel a node that counts what hardware would: all launc
                                ? Flags{documents::CountFlag::Specials}
                                : Flags{}));
   }
-  const auto schema = test::schema("measured");
   const std::string json = documents::write_measured(measured);
-  for (const std::string& violation : test::violations(nlohmann::json::parse(json), schema))
-    CHECK_MESSAGE(false, violation);
+  test::check_schema(json, "measured");
   CHECK(documents::write_measured(documents::parse_measured(json, "m")) == json);
   const std::string csv = measured::node_counts_csv(measured, estimate);
   CHECK(static_cast<std::size_t>(std::count(csv.begin(), csv.end(), '\n')) == works + 1);
@@ -325,9 +322,7 @@ TEST_CASE("a chart's table, data and page say why counters and estimate differ")
 
 TEST_CASE("what models/run_torch.py wrote of a recurrent network fits its schema and joins node by node") {
   const std::string path = test::source_path("tests/run_torch/data/recurrent.json");
-  const auto schema = test::schema("measured");
-  for (const std::string& violation : test::violations(nlohmann::json::parse(test::read_file(path)), schema))
-    CHECK_MESSAGE(false, violation);
+  test::check_schema(test::read_file(path), "measured");
   documents::Measured measured = measured::load_profile(path);  // recognised by content
   CHECK(measured.source == "torch");
   CHECK(measured.repeats == 3);

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -22,20 +21,8 @@ namespace {
 
 const std::string kDevices = test::source_path("data/devices");
 
-std::string read(const std::string& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
 std::string error_of(const std::string& json) {
-  try {
-    documents::parse_device(json, "test.json");
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
+  return test::error_of([&] { documents::parse_device(json, "test.json"); });
 }
 
 using enum Precision;
@@ -260,12 +247,11 @@ TEST_CASE("GeForce halves the rate of float16 with a float32 accumulator, profes
 }
 
 TEST_CASE("device files satisfy their schema, name themselves and give a source for every number") {
-  const nlohmann::json schema = test::schema("device");
   std::set<std::string> on_disk;
   for (const auto& entry : std::filesystem::directory_iterator(kDevices)) {
     CAPTURE(entry.path().string());
-    const std::string text = read(entry.path().string());
-    for (const std::string& violation : test::violations(nlohmann::json::parse(text), schema)) FAIL_CHECK(violation);
+    const std::string text = test::read_file(entry.path().string());
+    test::check_schema(text, "device");
     const DeviceSpec spec = documents::parse_device(text, entry.path().string());
     CHECK(spec.id == entry.path().stem().string());
     on_disk.insert(spec.id);
@@ -358,7 +344,7 @@ TEST_CASE("a power mode scales peaks with units and clock, and takes its own ban
 }
 
 TEST_CASE("a device file with a mistake is an error that names the place") {
-  const std::string good = read(kDevices + "/t4.json");
+  const std::string good = test::read_file(kDevices + "/t4.json");
   const auto with = [&](const std::string& from, const std::string& to) {
     std::string text = good;
     const std::size_t at = text.find(from);

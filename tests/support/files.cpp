@@ -1,19 +1,11 @@
 #include "support/files.h"
 
-#include <fstream>
-#include <sstream>
-#include <stdexcept>
+#include "pagoda/base/files.h"
 
 namespace pagoda::test {
 
 std::string source_path(std::string_view name) { return std::string(PAGODA_SOURCE_DIR "/").append(name); }
 
-std::string read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw std::runtime_error("cannot read " + path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
+std::string read_file(const std::string& path) { return base::read_file(path, "a file of the tests"); }
 
 }  // namespace pagoda::test

@@ -4,8 +4,8 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 
+#include "pagoda/base/files.h"
 #include "support/files.h"
 
 namespace pagoda::test {
@@ -14,8 +14,7 @@ void check_golden(const std::string& name, std::string_view got) {
   const std::string path = source_path("tests/golden/" + name);
   if (std::getenv("PAGODA_UPDATE_GOLDEN") != nullptr) {
     std::filesystem::create_directories(std::filesystem::path(path).parent_path());
-    std::ofstream(path, std::ios::binary) << got;
-    return;
+    return base::write_file(path, got);
   }
   const std::string expected = std::filesystem::exists(path) ? read_file(path) : "";
   const bool is_same = got == expected;

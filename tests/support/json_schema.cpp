@@ -1,5 +1,7 @@
 #include "support/json_schema.h"
 
+#include <doctest/doctest.h>
+
 #include <algorithm>
 #include <set>
 
@@ -101,8 +103,12 @@ class Checker {
 
 }  // namespace
 
-json schema(const std::string& name) {
-  return json::parse(read_file(source_path("data/schemas/" + name + ".schema.json")));
+json schema(const std::string& name) { return read_json("data/schemas/" + name + ".schema.json"); }
+
+json read_json(const std::string& name) { return json::parse(read_file(source_path(name))); }
+
+void check_schema(const std::string& text, const std::string& name) {
+  for (const std::string& violation : violations(json::parse(text), schema(name))) CHECK_MESSAGE(false, violation);
 }
 
 std::vector<std::string> violations(const json& document, const json& schema) {

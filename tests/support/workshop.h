@@ -7,6 +7,8 @@
 
 #include <string>
 
+#include "pagoda/base/files.h"
+
 namespace pagoda::test {
 
 struct Outcome {
@@ -18,17 +20,16 @@ struct Outcome {
 
 class Workshop {
  public:
-  Workshop();
-  ~Workshop();
-  Workshop(const Workshop&) = delete;
-  Workshop& operator=(const Workshop&) = delete;
-
-  std::string path(const std::string& name) const { return folder + "/" + name; }
+  std::string path(const std::string& name) const { return folder_.path(name); }
 
   // Runs shell text in the folder, without input. Its own redirections hold before ours.
   Outcome shell(const std::string& command) const;
 
-  const std::string folder;  // exists as long as this object, under the system's folder for temporary files
+ private:
+  const base::TemporaryFolder folder_{"pagoda-test"};
+
+ public:
+  const std::string folder = folder_.path();  // exists as long as this object
 };
 
 }  // namespace pagoda::test

@@ -3,13 +3,13 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "pagoda/core/model.h"
 #include "pagoda/core/train.h"
 #include "support/files.h"
+#include "support/json_schema.h"
 
 using namespace pagoda;
 using nlohmann::json;
@@ -17,14 +17,8 @@ using nlohmann::json;
 namespace {
 
 const json& reference() {
-  static const json loaded = json::parse(std::ifstream(test::source_path("tests/train/reference.json")));
+  static const json loaded = test::read_json("tests/train/reference.json");
   return loaded;
-}
-
-Bindings bindings_of(const json& entry) {
-  Bindings bindings;
-  for (const auto& [name, size] : entry.items()) bindings[name] = size.get<std::int64_t>();
-  return bindings;
 }
 
 Model skeleton(const std::string& name) { return load_model(test::source_path("models/skeletons/" + name + ".onnx")); }
@@ -62,7 +56,7 @@ TEST_CASE("contractions of a training step equal PyTorch's count to the integer"
     const std::string name = row["model"];
     CAPTURE(name);
     AnalyzeOptions options;
-    options.dims = bindings_of(row["bindings"]);
+    options.dims = row["bindings"].get<Bindings>();
     const Model model = skeleton(name);
     const Training training = train(model, analyze(model, options));
     CHECK(!training.partial);
@@ -108,7 +102,7 @@ TEST_CASE("trained parameters are those of the source network") {
 
 TEST_CASE("binding the formulas of a step equals training with the sizes bound first, row by row") {
   for (const json& row : reference()["contractions"]) {
-    const Bindings bindings = bindings_of(row["bindings"]);
+    const Bindings bindings = row["bindings"].get<Bindings>();
     if (bindings.empty()) continue;
     const std::string name = row["model"];
     const Model model = skeleton(name);
