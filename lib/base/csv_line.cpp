@@ -16,7 +16,7 @@ std::string field(std::string_view text) {
 
 }  // namespace
 
-CsvLine& CsvLine::add(const std::optional<double>& value) { return add(value ? shortest(*value) : std::string()); }
+CsvLine& CsvLine::add(double value) { return add(shortest(value)); }
 
 CsvLine& CsvLine::add(std::string_view text) {
   if (has_any_) line_ += ',';

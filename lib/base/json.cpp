@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "pagoda/base/json_writer.h"
+#include "pagoda/base/text.h"
 
 namespace pagoda::base {
 namespace {
@@ -156,9 +157,7 @@ Settings JsonField::settings() const {
 void JsonField::only(std::initializer_list<std::string_view> known) const {
   for (const JsonMember& member : content_of<JsonValue::Object>(*this, "an object")) {
     if (std::find(known.begin(), known.end(), member.key) != known.end()) continue;
-    std::string list;
-    for (const std::string_view name : known) (list += list.empty() ? "" : ", ") += name;
-    fail("\"" + member.key + "\" is not known here; known: " + list);
+    fail("\"" + member.key + "\" is not known here; known: " + joined(known));
   }
 }
 

@@ -144,14 +144,4 @@ bool settled(std::span<const double> series, std::size_t window, double toleranc
   return std::abs(last - before) <= tolerance * std::abs(before);
 }
 
-double relative_trend(std::span<const double> series) {
-  if (series.size() < 2) return 0;
-  std::vector<double> slopes;
-  for (std::size_t i = 0; i < series.size(); ++i)
-    for (std::size_t j = i + 1; j < series.size(); ++j)
-      slopes.push_back((series[j] - series[i]) / static_cast<double>(j - i));
-  const double middle = median(series);
-  return middle != 0 ? median(slopes) * static_cast<double>(series.size()) / std::abs(middle) : 0;
-}
-
 }  // namespace pagoda::base

@@ -197,28 +197,27 @@ std::string si(Int value, std::string_view unit) {
   return (negative ? "-" : "") + digits + (suffix.empty() ? "" : " " + suffix);
 }
 
-namespace {
-
-// Three significant digits and the prefix of the nearest power of 1000 below, from `prefixes` of `first`·1000^i.
-template <std::size_t N>
-std::string scaled(double value, const std::array<std::string_view, N>& prefixes, double first, std::string_view unit) {
-  std::size_t prefix = 0;
-  double shown = value / first;
-  while (std::abs(shown) >= 999.5 && prefix + 1 < N) {
-    shown /= 1000;
-    ++prefix;
+std::string si_text(double value, std::string_view unit, const SiStyle& style) {
+  constexpr std::array<std::string_view, 17> kAll = {"y", "z", "a", "f", "p", "n", "µ", "m", "",
+                                                     "k", "M", "G", "T", "P", "E", "Z", "Y"};
+  int power = style.least;
+  double shown = value / std::pow(1000, power);
+  const double next = 1000 - std::pow(10, 3 - style.digits) / 2;  // from here on it rounds to 1000
+  for (; std::abs(shown) >= next && power < style.most; ++power) shown /= 1000;
+  std::string text = value == 0 ? "0" : rounded(shown, style.digits);
+  if (style.trims && text.find('.') != std::string::npos) {
+    text.erase(text.find_last_not_of('0') + 1);
+    if (text.back() == '.') text.pop_back();
   }
-  return rounded(shown) + " " + std::string(prefixes[prefix]) + std::string(unit);
+  const std::string suffix = std::string(value == 0 ? "" : kAll[static_cast<std::size_t>(power + 8)]).append(unit);
+  return text + (suffix.empty() ? "" : " " + suffix);
 }
 
-}  // namespace
+std::string si_seconds(double seconds) { return si_text(seconds, "s", {.least = -3, .most = 0, .trims = false}); }
 
-std::string si_seconds(double seconds) {
-  constexpr std::array<std::string_view, 4> kBelow = {"n", "µ", "m", ""};
-  return seconds == 0 ? "0 s" : scaled(seconds, kBelow, 1e-9, "s");
+std::string si_rate(double value, std::string_view unit) {
+  return si_text(value, unit, {.least = 0, .most = 6, .trims = false});
 }
-
-std::string si_rate(double value, std::string_view unit) { return scaled(value, kPrefixes, 1, unit); }
 
 std::string shortest(double value) {
   std::array<char, 32> buffer;
@@ -226,13 +225,15 @@ std::string shortest(double value) {
   return {buffer.data(), result.ptr};
 }
 
-std::string rounded(double value) {
+std::string rounded(double value, int digits) {
   std::array<char, 64> buffer;
   const double magnitude = std::abs(value);
-  const int decimals = magnitude >= 99.95 ? 0 : magnitude >= 9.995 ? 1 : magnitude >= 0.9995 ? 2 : 3;
-  const auto format = magnitude >= 1e6 ? std::chars_format::scientific : std::chars_format::fixed;
-  const auto result = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, format,
-                                    format == std::chars_format::scientific ? 2 : decimals);
+  int decimals = digits;  // fewer by one for each place before the point, after rounding
+  for (double place = 1; decimals > 0 && magnitude >= place - std::pow(10, -decimals) / 2; place *= 10) --decimals;
+  const bool is_long = magnitude >= 1e6;
+  const auto result = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value,
+                                    is_long ? std::chars_format::scientific : std::chars_format::fixed,
+                                    is_long ? digits - 1 : decimals);
   return {buffer.data(), result.ptr};
 }
 

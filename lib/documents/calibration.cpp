@@ -151,12 +151,10 @@ std::vector<std::string> calibration_ids() {
 }
 
 Calibration calibration(std::string_view id) {
-  std::string known;
-  for (const base::EmbeddedFile& file : documents::calibration_files()) {
+  for (const base::EmbeddedFile& file : documents::calibration_files())
     if (id_of(file) == id) return parse_calibration(file.text, "calibration " + std::string(id));
-    (known += known.empty() ? "" : ", ") += id_of(file);
-  }
-  throw Error("calibration \"" + std::string(id) + "\" is not built in; known: " + known);
+  throw Error("calibration \"" + std::string(id) +
+              "\" is not built in; known: " + base::joined(documents::calibration_files(), ", ", id_of));
 }
 
 }  // namespace pagoda::documents

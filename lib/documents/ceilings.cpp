@@ -6,6 +6,7 @@
 #include "pagoda/base/files.h"
 #include "pagoda/base/json.h"
 #include "pagoda/base/json_writer.h"
+#include "pagoda/base/text.h"
 #include "pagoda/documents/ceilings.h"
 
 namespace pagoda::documents {
@@ -91,9 +92,7 @@ Enum named(const JsonField& field, std::span<const std::string_view> names) {
   const std::string name = field.text();
   const auto found = std::find(names.begin(), names.end(), name);
   if (found != names.end()) return static_cast<Enum>(found - names.begin());
-  std::string known;
-  for (const std::string_view candidate : names) (known += known.empty() ? "" : ", ") += candidate;
-  field.fail("\"" + name + "\" is not known; known: " + known);
+  field.fail("\"" + name + "\" is not known; known: " + base::joined(names));
 }
 
 // Statuses of newer files read as not converged: never as fine.

@@ -11,12 +11,6 @@
 namespace pagoda::documents {
 namespace {
 
-std::string join(const std::vector<std::string>& names) {
-  std::string list;
-  for (const std::string& name : names) (list += list.empty() ? "" : ", ") += name;
-  return list;
-}
-
 struct Alias {
   std::string_view name, id;
 };
@@ -81,8 +75,8 @@ DeviceSpec device(std::string_view name) {
   }
   const std::vector<std::string> near = nearest(given);
   throw UnknownDevice("device \"" + std::string(name) + "\" is not known; " +
-                      (near.empty() ? "" : "did you mean " + join(near) + "? ") + "known: " + join(device_ids()) +
-                      "; or give a device or ceilings file");
+                      (near.empty() ? "" : "did you mean " + base::joined(near) + "? ") +
+                      "known: " + base::joined(device_ids()) + "; or give a device or ceilings file");
 }
 
 DeviceSpec parse_device(std::string_view json, std::string_view subject) {

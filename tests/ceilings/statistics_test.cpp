@@ -146,10 +146,3 @@ TEST_CASE("groups that differ by factors have no negative end, and values that a
   CHECK(interval[1] > 1000);  // two groups a factor 3 apart tell next to nothing
   CHECK(!grouped_interval(std::vector<std::vector<double>>{{-1, 1, 2}, {-3, -2, -1}}));
 }
-
-TEST_CASE("the trend of a series ignores outliers") {
-  std::vector<double> falling;
-  for (int i = 0; i < 20; ++i) falling.push_back(100 - 0.5 * i);
-  falling[7] = 10;
-  CHECK(relative_trend(falling) == doctest::Approx(-0.105).epsilon(0.02));
-}

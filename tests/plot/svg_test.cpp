@@ -5,6 +5,7 @@
 #include <regex>
 
 #include "pagoda/base/sha256.h"
+#include "pagoda/base/text.h"
 #include "plot/compact.h"
 #include "plot/draw.h"
 #include "plot/layout.h"
@@ -210,9 +211,9 @@ TEST_CASE("numbers read as people write them") {
   const std::vector<std::pair<double, std::string>> kCases = {{0, "0"},          {1, "1"},          {12.34, "12.3"},
                                                               {999.6, "1 k"},    {123456, "123 k"}, {4.8e12, "4.8 T"},
                                                               {1.2e-6, "1.2 µ"}, {1000, "1 k"}};
-  for (const auto& [value, text] : kCases) CHECK(si(value) == text);
-  CHECK(si(640, "FLOP/s") == "640 FLOP/s");
-  CHECK(si(9.6e14, "FLOP/s") == "960 TFLOP/s");
+  for (const auto& [value, text] : kCases) CHECK(base::si_text(value, "") == text);
+  CHECK(base::si_text(640, "FLOP/s") == "640 FLOP/s");
+  CHECK(base::si_text(9.6e14, "FLOP/s") == "960 TFLOP/s");
   CHECK(decade(14) == "100 T");
   CHECK(decade(-2) == "0.01");
   CHECK(decade(0) == "1");

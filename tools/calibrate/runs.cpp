@@ -4,11 +4,12 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <map>
-#include <sstream>
 
+#include "pagoda/base/csv_line.h"
+#include "pagoda/base/csv_reader.h"
+#include "pagoda/base/files.h"
 #include "pagoda/core/model.h"
 #include "pagoda/core/predict.h"
 #include "pagoda/core/roofline.h"
@@ -18,31 +19,20 @@
 namespace pagoda::tools {
 namespace {
 
-std::vector<std::string> fields_of(std::string line) {
-  if (!line.empty() && line.back() == '\r') line.pop_back();
-  std::vector<std::string> fields;
-  std::stringstream stream(line + ",");
-  for (std::string field; std::getline(stream, field, ',');) fields.push_back(field);
-  return fields;
-}
-
 std::vector<Row> read_rows(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) throw Error(path + ": cannot be opened");
+  const std::string text = base::read_file(path, "CSV of runs");
+  base::CsvReader file(text, path);
   std::map<std::string, std::size_t> columns;
   std::vector<Row> rows;
-  std::size_t number = 0;
-  for (std::string line; std::getline(file, line);) {
-    ++number;
-    if (line.empty() || line[0] == '#') continue;
-    const std::vector<std::string> fields = fields_of(line);
+  for (std::vector<std::string> fields; file.next(fields);) {
+    if (fields.front().starts_with('#')) continue;
     if (columns.empty()) {
       for (std::size_t i = 0; i < fields.size(); ++i) columns[fields[i]] = i;
       for (const char* needed : {"model", "family", "batch", "device", "seconds"})
         if (columns.count(needed) == 0) throw Error(path + ": no column \"" + needed + "\" in the header");
       continue;
     }
-    const std::string where = path + ":" + std::to_string(number);
+    const std::string where = file.place();
     const auto field = [&](const char* name) -> const std::string& {
       if (columns.at(name) >= fields.size()) throw Error(where + ": fewer fields than the header has");
       return fields[columns.at(name)];
@@ -137,20 +127,18 @@ std::string report(const Loaded& loaded, const Judged& judged) {
 }
 
 std::string residuals(const Loaded& loaded, const Judged& judged) {
-  std::ostringstream out;
-  out << "model,family,batch,device,layout,seconds,predicted,low,high,floor,fused\n";
+  std::string out = "model,family,batch,device,layout,seconds,predicted,low,high,floor,fused\r\n";
   for (std::size_t i = 0; i < loaded.runs.size(); ++i) {
     const Row& row = loaded.rows[i];
     const auto& interval = judged.interval[i];
-    out << row.model << ',' << row.family << ',' << row.batch << ',' << row.device << ','
-        << (row.channels_last ? "nhwc" : "nchw") << ',' << row.seconds << ',' << judged.predicted[i] << ',';
-    if (interval)
-      out << interval->low << ',' << interval->high;
-    else
-      out << ',';  // unknown
-    out << ',' << loaded.bounds[i].floor << ',' << loaded.bounds[i].fused << '\n';
+    base::CsvLine line;
+    line.add(row.model).add(row.family).add(row.batch).add(row.device).add(row.channels_last ? "nhwc" : "nchw");
+    line.add(row.seconds).add(judged.predicted[i]);
+    line.add(interval ? std::optional(interval->low) : std::nullopt);
+    line.add(interval ? std::optional(interval->high) : std::nullopt);
+    out += std::move(line.add(loaded.bounds[i].floor).add(loaded.bounds[i].fused)).end();
   }
-  return std::move(out).str();
+  return out;
 }
 
 }  // namespace pagoda::tools

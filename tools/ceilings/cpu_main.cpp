@@ -8,6 +8,7 @@
 #include "code_audit.h"
 #include "cpu_run.h"
 #include "energy_run.h"
+#include "pagoda/base/text.h"
 #include "pagoda/measured/ert.h"
 #include "progress.h"
 #include "runs.h"
@@ -216,8 +217,7 @@ Outcome run_cpu(const Options& options, bool show_progress) {
     for (const CpuCeilings::Point& p : points) {
       sweep.push_back({p.bytes, p.bytes_per_second});
       char text[128];
-      std::string seen;
-      for (const std::string& name : names(p.disturbances)) seen += (seen.empty() ? "" : " ") + name;
+      const std::string seen = base::joined(names(p.disturbances), " ");
       std::snprintf(text, sizeof text, "%.0f,%.6g,%.6g,%s\n", p.bytes, p.bytes_per_second, p.clock_hz, seen.c_str());
       outcome.points_csv += text;
     }

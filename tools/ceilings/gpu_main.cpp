@@ -11,6 +11,7 @@
 #include "gpu_blobs.h"
 #include "gpu_counters.h"
 #include "gpu_run.h"
+#include "pagoda/base/text.h"
 #include "pagoda/measured/plateaus.h"
 #include "progress.h"
 #include "runs.h"
@@ -431,7 +432,6 @@ Outcome run_gpu(const Options& options, bool show_progress) {
   check_levels(document);
   if (options.energy) stage("energy", [&] { add_energy(gpu, nvml, ceilings, options, document); });
   line.clear();
-  std::string reasons;
   std::uint32_t seen = 0;
   double hottest = 0;
   if (nvml.available()) outcome.trace_csv = "seconds,watts,sm_hz,celsius,reasons\n";
@@ -439,15 +439,12 @@ Outcome run_gpu(const Options& options, bool show_progress) {
   for (const TracePoint& p : points) {
     seen |= p.disturbances;
     hottest = std::max(hottest, p.celsius);
-    std::string why;
-    for (const std::string& name : names(p.disturbances)) why += (why.empty() ? "" : " ") + name;
     char text[128];
     std::snprintf(text, sizeof text, "%.3f,%.1f,%.0f,%.0f,", p.seconds - points.front().seconds, p.watts, p.sm_hz,
                   p.celsius);
-    outcome.trace_csv += text + why + "\n";
+    outcome.trace_csv += text + base::joined(names(p.disturbances), " ") + "\n";
   }
-  for (const std::string& name : names(seen)) reasons += (reasons.empty() ? "" : " ") + name;
-  document.env["throttle_reasons"] = reasons;
+  document.env["throttle_reasons"] = base::joined(names(seen), " ");
   if (hottest > 0) document.env["hottest_celsius"] = hottest;
   document.env["seed"] = static_cast<std::int64_t>(plan.seed);
   document.env["sample_seconds"] = plan.sample_seconds;

@@ -6,6 +6,9 @@
 #include <cmath>
 #include <cstdio>
 
+#include "pagoda/base/csv_line.h"
+#include "pagoda/base/text.h"
+
 namespace pagoda::tools::ceilings {
 namespace {
 
@@ -59,40 +62,34 @@ const Ceiling* best(const documents::CeilingsDocument& document, Predicate match
 }  // namespace
 
 std::string with_unit(double value, const std::string& unit) {
-  constexpr std::array<const char*, 9> kPrefixes = {"p", "n", "u", "m", "", "k", "M", "G", "T"};
-  if (value == 0 || unit == "W") return format("%.4g %s", value, unit.c_str());
-  int index = 4;
-  while (std::abs(value) >= 1000 && index < 8) {
-    value /= 1000;
-    ++index;
-  }
-  while (std::abs(value) < 1 && index > 0) {
-    value *= 1000;
-    --index;
-  }
-  return format("%.4g %s%s", value, kPrefixes[static_cast<std::size_t>(index)], unit.c_str());
+  if (unit == "W") return format("%.4g W", value);
+  return base::si_text(value, unit, {.least = -4, .most = 4, .digits = 4});
 }
 
 std::string table(const documents::CeilingsDocument& document) {
   std::string out = document.name() + "\n";
-  std::size_t widest = 7;
-  for (const Ceiling& c : document.ceilings) widest = std::max(widest, c.id.size());
-  const int width = static_cast<int>(widest);
-  out += format("%-*s  %-9s  %-30s  %6s  %9s  %7s  %7s  %9s  %s\n", width, "ceiling", "mode", "value", "+-%", "per clk",
-                "%clock", "%max", "clock/GHz", "status");
+  base::Grid grid;
+  grid.columns = {{.header = "ceiling"},
+                  {.header = "mode"},
+                  {.header = "value"},
+                  {.header = "+-%", .is_number = true},
+                  {.header = "per clk", .is_number = true},
+                  {.header = "%clock", .is_number = true},
+                  {.header = "%max", .is_number = true},
+                  {.header = "clock/GHz", .is_number = true},
+                  {.header = "status"}};
   for (const Ceiling& c : document.ceilings) {
-    out +=
-        format("%-*s  %-9s  %-30s  %6s  %9s  %7s  %7s  %9s  %s", width, c.id.c_str(),
-               std::string(to_string(c.mode)).c_str(), value_text(c).c_str(), interval_text(c).c_str(),
-               c.per_clock_unit ? format("%.4g", *c.per_clock_unit).c_str() : "-",
-               percent(c.percent(c.theory.observed_clock)).c_str(), percent(c.percent(c.theory.max_clock)).c_str(),
-               c.clock_hz ? format("%.3f", *c.clock_hz * 1e-9).c_str() : "-", std::string(to_string(c.status)).c_str());
-    for (const std::string& reason : c.throttle) out += " " + reason;
+    std::string status(to_string(c.status));
+    for (const std::string& reason : c.throttle) status += " " + reason;
     if (c.dropped > 0)
-      out += format(" (%lld of %lld samples dropped)", static_cast<long long>(c.dropped),
-                    static_cast<long long>(c.dropped + c.n));
-    out += "\n";
+      status += format(" (%lld of %lld samples dropped)", static_cast<long long>(c.dropped),
+                       static_cast<long long>(c.dropped + c.n));
+    grid.rows.push_back({c.id, std::string(to_string(c.mode)), value_text(c), interval_text(c),
+                         c.per_clock_unit ? format("%.4g", *c.per_clock_unit) : "-",
+                         percent(c.percent(c.theory.observed_clock)), percent(c.percent(c.theory.max_clock)),
+                         c.clock_hz ? format("%.3f", *c.clock_hz * 1e-9) : "-", status});
   }
+  out += base::aligned(grid, 0);
   for (const documents::CeilingCheck& check : document.checks)
     out += format("%s %s: %s\n", check.passed ? "passed" : "FAILED", check.name.c_str(), check.detail.c_str());
   for (const std::string& line : document.not_run) out += "not run: " + line + "\n";
@@ -102,17 +99,18 @@ std::string table(const documents::CeilingsDocument& document) {
 std::string csv(const documents::CeilingsDocument& document) {
   std::string out =
       "id,mode,kind,level,precision,unit_type,op,scope,value,low,high,unit,median,p5,p95,n,dropped,converged,status,"
-      "clock_hz,per_clock_unit,theory_datasheet,theory_max_clock,theory_observed_clock,percent_observed_clock,kernel\n";
+      "clock_hz,per_clock_unit,theory_datasheet,theory_max_clock,theory_observed_clock,percent_observed_clock,"
+      "kernel\r\n";
   for (const Ceiling& c : document.ceilings) {
-    const auto low = c.ci95 ? std::optional((*c.ci95)[0]) : std::nullopt;
-    const auto high = c.ci95 ? std::optional((*c.ci95)[1]) : std::nullopt;
-    out += c.id + "," + std::string(to_string(c.mode)) + "," + std::string(to_string(c.kind)) + "," + c.level + "," +
-           c.precision + "," + c.unit_type + "," + c.op + "," + c.scope + "," + number(c.value) + "," + number(low) +
-           "," + number(high) + "," + c.unit + "," + number(c.median) + "," + number(c.p5) + "," + number(c.p95) + "," +
-           std::to_string(c.n) + "," + std::to_string(c.dropped) + "," + (c.converged ? "true" : "false") + "," +
-           std::string(to_string(c.status)) + "," + number(c.clock_hz) + "," + number(c.per_clock_unit) + "," +
-           number(c.theory.datasheet) + "," + number(c.theory.max_clock) + "," + number(c.theory.observed_clock) + "," +
-           number(c.percent(c.theory.observed_clock)) + "," + c.kernel + "\n";
+    base::CsvLine line;
+    line.add(c.id).add(to_string(c.mode)).add(to_string(c.kind)).add(c.level).add(c.precision).add(c.unit_type);
+    line.add(c.op).add(c.scope).add(number(c.value));
+    line.add(c.ci95 ? number((*c.ci95)[0]) : "").add(c.ci95 ? number((*c.ci95)[1]) : "").add(c.unit);
+    line.add(number(c.median)).add(number(c.p5)).add(number(c.p95)).add(c.n).add(c.dropped);
+    line.add(c.converged ? "true" : "false").add(to_string(c.status)).add(number(c.clock_hz));
+    line.add(number(c.per_clock_unit)).add(number(c.theory.datasheet)).add(number(c.theory.max_clock));
+    line.add(number(c.theory.observed_clock)).add(number(c.percent(c.theory.observed_clock))).add(c.kernel);
+    out += std::move(line).end();
   }
   return out;
 }

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "pagoda/base/text.h"
+
 namespace pagoda::measured::bench {
 namespace {
 
@@ -77,11 +79,7 @@ bool has_axis(std::string_view backend, std::string_view axis) {
   return true;
 }
 
-std::string backend_list() {
-  std::string list;
-  for (const BackendRow& row : kBackends) list.append(list.empty() ? "" : ", ").append(row.name);
-  return list;
-}
+std::string backend_list() { return base::joined(kBackends, ", ", &BackendRow::name); }
 
 }  // namespace pagoda::measured::bench
 

@@ -9,6 +9,7 @@
 #include <toml++/toml.h>
 
 #include "pagoda/base/files.h"
+#include "pagoda/base/text.h"
 #include "pagoda/measured/axes.h"
 #include "pagoda/measured/study.h"
 
@@ -88,11 +89,7 @@ std::string text(const toml::node& node, const Place& place, const std::string& 
   place.fail(node, "unknown key \"" + name + "\"; expected " + std::string(expected));
 }
 
-std::string axis_names() {
-  std::string names;
-  for (const AxisRow& axis : kAxes) names.append(names.empty() ? "" : ", ").append(axis.name);
-  return names;
-}
+std::string axis_names() { return base::joined(kAxes, ", ", &AxisRow::name); }
 
 using Axes = std::map<std::string, std::vector<base::Setting>>;
 

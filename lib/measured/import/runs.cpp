@@ -5,6 +5,8 @@
 #include <array>
 #include <numeric>
 
+#include "pagoda/base/statistics.h"
+
 namespace pagoda::measured::import {
 namespace {
 
@@ -40,13 +42,10 @@ void accumulate(LaunchSample& sum, const LaunchSample& sample) {
 
 }  // namespace
 
-Summary summarize(std::vector<double> samples) {
-  std::sort(samples.begin(), samples.end());
-  const std::size_t n = samples.size();
-  // The middle one, or the mean of the middle two.
-  const double median = n % 2 == 1 ? samples[n / 2] : (samples[n / 2 - 1] + samples[n / 2]) / 2;
-  const double mean = std::accumulate(samples.begin(), samples.end(), 0.0) / static_cast<double>(n);
-  return {median, {samples.front(), samples.back(), mean, static_cast<std::int64_t>(n)}};
+Summary summarize(const std::vector<double>& samples) {
+  const base::Summary summary = base::summarize(samples);
+  const double mean = std::accumulate(samples.begin(), samples.end(), 0.0) / static_cast<double>(summary.n);
+  return {summary.median, {summary.min, summary.max, mean, static_cast<std::int64_t>(summary.n)}};
 }
 
 std::int64_t warmup_runs(std::int64_t runs, const ImportOptions& options) {

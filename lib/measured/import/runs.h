@@ -19,7 +19,7 @@ struct Summary {
   documents::Spread spread;
 };
 // Of at least one sample.
-Summary summarize(std::vector<double> samples);
+Summary summarize(const std::vector<double>& samples);
 
 // Runs to leave out at the start of `runs`: as asked for (at most all but one), else the first of three or more, which
 // pays for allocation and caches.

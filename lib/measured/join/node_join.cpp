@@ -7,6 +7,7 @@
 #include <set>
 
 #include "pagoda/base/csv_line.h"
+#include "pagoda/base/text.h"
 #include "pagoda/measured/join.h"
 
 namespace pagoda::measured {
@@ -225,12 +226,6 @@ std::vector<documents::CountFlag> flags_of(const documents::NodeCounts& group, c
   return flags;
 }
 
-std::string join_texts(const std::vector<std::string>& texts, std::string_view separator) {
-  std::string result;
-  for (const std::string& text : texts) (result += result.empty() ? "" : separator) += text;
-  return result;
-}
-
 }  // namespace
 
 std::vector<documents::NodeCounts> node_counts(const documents::Measured& measured, const EstimateDocument& estimate) {
@@ -263,14 +258,12 @@ std::vector<documents::NodeCounts> node_counts(const documents::Measured& measur
 }
 
 std::string node_counts_csv(const documents::Measured& measured, const EstimateDocument& estimate) {
-  base::CsvLine header;
-  for (const char* name : {"nodes", "op_types", "kernels", "launches", "seconds", "measured_flops", "static_flops",
-                           "flops_ratio", "measured_contraction_flops", "static_contraction_flops", "contraction_ratio",
-                           "measured_bytes", "static_bytes", "bytes_ratio", "flags"})
-    header.add(std::string_view(name));
-  std::string text = std::move(header).end();
+  std::string text =
+      base::csv_line({"nodes", "op_types", "kernels", "launches", "seconds", "measured_flops", "static_flops",
+                      "flops_ratio", "measured_contraction_flops", "static_contraction_flops", "contraction_ratio",
+                      "measured_bytes", "static_bytes", "bytes_ratio", "flags"});
   for (const documents::NodeCounts& group : node_counts(measured, estimate)) {
-    std::vector<std::string> names, types, kernels, flags;
+    std::vector<std::string> names, types, kernels;
     for (const std::size_t node : group.nodes) {
       const EstimateNode& row = estimate.nodes[node];
       names.push_back(!row.name.empty() ? row.name : row.outputs.empty() ? "" : row.outputs[0].name);
@@ -282,14 +275,13 @@ std::string node_counts_csv(const documents::Measured& measured, const EstimateD
       const auto& count = measured.kernels[kernel].launches;
       launches = sum(launches, count ? Amount(static_cast<double>(*count)) : std::nullopt);
     }
-    for (const documents::CountFlag flag : group.flags) flags.emplace_back(to_string(flag));
     base::CsvLine line;
-    line.name(join_texts(names, " + ")).name(join_texts(types, " + ")).name(join_texts(kernels, " + "));
+    line.name(base::joined(names, " + ")).name(base::joined(types, " + ")).name(base::joined(kernels, " + "));
     line.add(launches).add(group.seconds);
     line.add(group.measured_flops).add(group.static_flops).add(group.flops_ratio());
     line.add(group.measured_contraction).add(group.static_contraction).add(group.contraction_ratio());
     line.add(group.measured_bytes).add(group.static_bytes).add(group.bytes_ratio());
-    line.add(std::string_view(join_texts(flags, "; ")));
+    line.add(base::joined(group.flags, "; ", [](auto flag) { return to_string(flag); }));
     text += std::move(line).end();
   }
   return text;

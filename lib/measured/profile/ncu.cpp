@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "pagoda/base/text.h"
 #include "pagoda/documents/metrics.h"
 
 namespace pagoda::measured::profile {
@@ -63,11 +64,7 @@ std::vector<std::string> ncu_metrics(std::string_view chip) {
 std::vector<std::string> ncu_arguments(const NcuRequest& request, const std::string& log_file) {
   if (request.command.empty()) throw Error("no program to profile; give it after --");
   if (request.metrics.empty()) throw Error("no metric to collect; choose some of the chip's from the catalogue");
-  std::string metrics;
-  for (const std::string& name : request.metrics) {
-    require_metric(name);
-    (metrics += metrics.empty() ? "" : ",") += name;
-  }
+  for (const std::string& name : request.metrics) require_metric(name);
   // Counts as whole numbers in base units, kernels of child processes too, NVTX ranges as columns.
   std::vector<std::string> words = {request.ncu,
                                     "--csv",
@@ -83,7 +80,7 @@ std::vector<std::string> ncu_arguments(const NcuRequest& request, const std::str
                                     "--clock-control",
                                     request.lock_clocks ? "base" : "none",
                                     "--metrics",
-                                    metrics};
+                                    base::joined(request.metrics, ",")};
   const auto add = [&](const char* option, const std::string& value) {
     words.emplace_back(option);
     words.push_back(value);

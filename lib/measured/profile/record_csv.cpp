@@ -3,6 +3,7 @@
 #include <charconv>
 #include <set>
 
+#include "pagoda/base/text.h"
 #include "pagoda/measured/record.h"
 
 namespace pagoda::measured::profile {
@@ -19,11 +20,6 @@ std::string unit(const std::string& metric) {
   if (metric.starts_with("gpu__time")) return "nsecond";
   if (metric.find("bytes") != std::string::npos) return "byte";
   return metric.find("cycles") != std::string::npos ? "cycle" : "";
-}
-
-std::string printed(double value) {
-  char buffer[64];
-  return {buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr};
 }
 
 std::vector<std::string> recorded_metrics(const std::vector<RecordedRun>& runs) {
@@ -85,7 +81,8 @@ std::string record_csv(const std::vector<RecordedRun>& runs) {
           if (!launch.values.empty()) {
             const auto& names = process.metrics[launch.metrics];
             const auto found = std::find(names.begin(), names.end(), metric);
-            if (found != names.end()) cell = printed(launch.values[static_cast<std::size_t>(found - names.begin())]);
+            if (found != names.end())
+              cell = base::shortest(launch.values[static_cast<std::size_t>(found - names.begin())]);
           }
           row += "," + quoted(cell);
         }
@@ -96,7 +93,7 @@ std::string record_csv(const std::vector<RecordedRun>& runs) {
             shares = launch_shares(launch_amounts(process, launch, documents::chip_metrics(device.chip)), device);
         }
         for (const std::string& of : peaks)
-          row += "," + quoted(shares.contains(of) ? printed(100 * shares.at(of)) : "n/a");
+          row += "," + quoted(shares.contains(of) ? base::shortest(100 * shares.at(of)) : "n/a");
         text += row + "\n";
       }
   return text;

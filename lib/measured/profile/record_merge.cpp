@@ -5,6 +5,7 @@
 #include <set>
 
 #include "import/runs.h"
+#include "pagoda/base/text.h"
 #include "pagoda/measured/record.h"
 
 namespace pagoda::measured::profile {
@@ -179,7 +180,7 @@ void add_facts(const std::vector<RecordedRun>& runs, bool has_energy, documents:
                                  process.joules,
                                  "from the first launch to the end"});
     }
-  for (const std::string& device : devices) measured.device += (measured.device.empty() ? "" : ", ") + device;
+  measured.device = base::joined(devices);
   measured.notes.insert(measured.notes.end(), notes.begin(), notes.end());
   if (processes > 1) measured.env["processes"] = processes;
   for (const auto& [text, times] : why)

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "pagoda/base/sha256.h"
+#include "pagoda/base/text.h"
 #include "pagoda/measured/join.h"
 #include "plot/text.h"
 
@@ -117,7 +118,7 @@ void add_trajectory(const Chart& chart, Series& series) {
   for (const CurvePoint& point : estimate.sweep->points) {
     if (point.flops.value_or(0) > 0 && point.bytes.value_or(0) > 0 && point.seconds.value_or(0) > 0)
       series.trajectory.push_back(
-          {estimate.sweep->dim + "=" + number(point.size), *point.flops, *point.bytes, *point.seconds});
+          {estimate.sweep->dim + "=" + base::shortest(point.size), *point.flops, *point.bytes, *point.seconds});
   }
 }
 
@@ -146,7 +147,7 @@ void add_path(Chart& chart) {
     const auto& star = series.measured_star ? series.measured_star : series.bound_star;
     if (!star) continue;
     const double size = static_cast<double>(chart.estimates[*series.estimate].document.bindings.at(*dim).value_or(1));
-    points.emplace_back(size, Star{*dim + "=" + number(size), star->flops, star->bytes, star->seconds});
+    points.emplace_back(size, Star{*dim + "=" + base::shortest(size), star->flops, star->bytes, star->seconds});
   }
   std::stable_sort(points.begin(), points.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   chart.path_dim = *dim;
@@ -220,7 +221,7 @@ std::string named_setting(const std::string& key, const base::Setting& setting) 
   for (const auto& [ending, unit] : kUnits)
     if (key.ends_with(ending) && (real != nullptr || whole != nullptr))
       return key.substr(0, key.size() - ending.size()) + " " +
-             si(real != nullptr ? *real : static_cast<double>(*whole), std::string(unit));
+             base::si_text(real != nullptr ? *real : static_cast<double>(*whole), std::string(unit));
   const std::string shown = setting_text(setting);
   return shown.empty() ? shown : key + " " + shown;
 }

@@ -143,8 +143,6 @@ struct Chart {
   std::optional<EnergyPanel> energy;
   std::vector<std::string> warnings;
   std::vector<std::pair<std::string, std::string>> provenance;
-
-  bool measured_roofs() const { return device.measured; }
 };
 
 Chart make_chart(const PlotInput& input, const PlotOptions& options);

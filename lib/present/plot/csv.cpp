@@ -1,16 +1,20 @@
 // One row per operator or kernel of every series, with the numbers that its dot is drawn from.
 #include "pagoda/base/csv_line.h"
+#include "pagoda/base/text.h"
 #include "plot/outputs.h"
 
 namespace pagoda::present::plot {
 namespace {
 
+constexpr std::string_view kHeader =
+    "series,name,op_type,scope,shape,precision,launches,drawn,limit,flops,bytes,counted_flops,dram_bytes,"
+    "l2_bytes,l1_bytes,intensity,flops_per_second,bytes_per_second,bound_seconds,compute_seconds,"
+    "memory_seconds,seconds,min_seconds,max_seconds,share,roof_share,joules,roof,nodes,flags\r\n";
+
 std::string members(const Chart& chart, const Series& series, const Item& item) {
   if (item.nodes.size() < 2 || !series.estimate) return item.name;
-  std::string text;
-  for (const std::size_t at : item.nodes)
-    text += (text.empty() ? "" : " + ") + chart.estimates[*series.estimate].nodes()[at].name;
-  return text;
+  return base::joined(item.nodes, " + ",
+                      [&](std::size_t at) { return chart.estimates[*series.estimate].nodes()[at].name; });
 }
 
 Item whole_model(const Star& run) {
@@ -28,39 +32,7 @@ Item whole_model(const Star& run) {
 }  // namespace
 
 std::string chart_csv(const Chart& chart) {
-  base::CsvLine header;
-  for (const char* name : {"series",
-                           "name",
-                           "op_type",
-                           "scope",
-                           "shape",
-                           "precision",
-                           "launches",
-                           "drawn",
-                           "limit",
-                           "flops",
-                           "bytes",
-                           "counted_flops",
-                           "dram_bytes",
-                           "l2_bytes",
-                           "l1_bytes",
-                           "intensity",
-                           "flops_per_second",
-                           "bytes_per_second",
-                           "bound_seconds",
-                           "compute_seconds",
-                           "memory_seconds",
-                           "seconds",
-                           "min_seconds",
-                           "max_seconds",
-                           "share",
-                           "roof_share",
-                           "joules",
-                           "roof",
-                           "nodes",
-                           "flags"})
-    header.add(std::string_view(name));
-  std::string text = std::move(header).end();
+  std::string text(kHeader);
   for (const Series& series : chart.series) {
     std::vector<Item> items = series.items;
     for (const Star& run : series.runs) items.push_back(whole_model(run));
@@ -72,21 +44,17 @@ std::string chart_csv(const Chart& chart) {
       };
       base::CsvLine line;
       line.name(series.label).name(item.name).name(item.type).name(item.scope).name(item.shape);
-      line.add(std::string_view(item.dtype)).add(item.launches ? std::to_string(*item.launches) : std::string());
+      line.add(item.dtype).add(item.launches);
       line.add(to_string(item.absence)).add(to_string(item.limit));
-      line.add(item.flops)
-          .add(item.bytes)
-          .add(item.counted_flops)
-          .add(item.dram_bytes)
-          .add(item.l2_bytes)
-          .add(item.l1_bytes);
+      line.add(item.flops).add(item.bytes).add(item.counted_flops);
+      line.add(item.dram_bytes).add(item.l2_bytes).add(item.l1_bytes);
       line.add(over(item.work(), item.traffic())).add(over(item.work(), time)).add(over(item.traffic(), time));
       line.add(item.bound_seconds).add(item.compute_seconds).add(item.memory_seconds);
       line.add(item.seconds).add(item.min_seconds).add(item.max_seconds);
       const bool has_share = series.has_time() || !item.seconds;
       line.add(has_share ? over(time, series.seconds) : std::nullopt).add(item.roof_share()).add(item.joules);
-      line.add(item.roof ? std::string_view(chart.roofs.compute[*item.roof].id) : std::string_view());
-      line.name(members(chart, series, item)).add(std::string_view(item.flags));
+      line.add(item.roof ? chart.roofs.compute[*item.roof].id : "");
+      line.name(members(chart, series, item)).add(item.flags);
       text += std::move(line).end();
     }
   }

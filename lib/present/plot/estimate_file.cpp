@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "pagoda/base/sha256.h"
+#include "pagoda/base/text.h"
 #include "plot/text.h"
 
 namespace pagoda::present {
@@ -73,7 +74,7 @@ std::string EstimateFile::label(const std::string& without) const {
   if (const std::size_t dot = name.rfind(".onnx"); dot != std::string::npos && dot + 5 == name.size()) name.resize(dot);
   if (name.empty()) name = file;
   for (const auto& [dim, size] : document.bindings)
-    if (dim != without) name += ", " + dim + "=" + (size ? number(static_cast<double>(*size)) : "1 (free)");
+    if (dim != without) name += ", " + dim + "=" + (size ? base::shortest(static_cast<double>(*size)) : "1 (free)");
   return name;
 }
 
@@ -105,8 +106,7 @@ std::string shape_text(const EstimateNode& node) {
   if (node.outputs.empty()) return "";
   const TensorType& type = node.outputs.front().type;
   if (!type.shape) return "?";
-  std::string text;
-  for (const Dim& dim : *type.shape) text += (text.empty() ? "" : "x") + dim.to_string();
+  const std::string text = base::joined(*type.shape, "x", &Dim::to_string);
   return text.empty() ? "scalar" : text;
 }
 

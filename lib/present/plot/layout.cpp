@@ -4,6 +4,7 @@
 #include <array>
 #include <numbers>
 
+#include "pagoda/base/text.h"
 #include "plot/text.h"
 
 namespace pagoda::present::plot {
@@ -76,7 +77,7 @@ void label_roof(RoofMark& mark, const std::vector<Segment>& lines, std::vector<B
   std::vector<Box> obstacles = taken;
   const std::vector<Box> others = around(lines, &line);
   obstacles.insert(obstacles.end(), others.begin(), others.end());
-  const std::string value = si(mark.roof->value, mark.roof->unit_text());
+  const std::string value = base::si_text(mark.roof->value, mark.roof->unit_text());
   const std::string whole = mark.is_spec ? mark.roof->name + " spec" : mark.roof->label();
   const std::string brief = mark.is_spec ? whole : mark.roof->name + " " + value;
   // Rather brief than over a line, and over dots rather than not at all.

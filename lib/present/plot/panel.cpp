@@ -196,19 +196,19 @@ std::string summary(const Chart& chart, const Series& series) {
   if (series.seconds <= 0) return text;
   const auto& star = series.has_time() ? series.measured_star : series.bound_star;
   const bool at_least = series.estimate && chart.estimates[*series.estimate].document.totals.partial;
-  text += series.has_time()
-              ? " · " + seconds_text(series.seconds) + " measured"
-              : std::string(" · at least ") + seconds_text(series.seconds) + (at_least ? " for what is modelled" : "");
+  text += series.has_time() ? " · " + base::si_text(series.seconds, "s") + " measured"
+                            : std::string(" · at least ") + base::si_text(series.seconds, "s") +
+                                  (at_least ? " for what is modelled" : "");
   if (const auto& run = series.measured_star; run && !series.has_time())
-    text += " · " + seconds_text(run->seconds) + " measured, of which its roofs explain " +
+    text += " · " + base::si_text(run->seconds, "s") + " measured, of which its roofs explain " +
             percent_text(series.seconds / run->seconds);
-  if (star) text += " · " + si(star->y(), "FLOP/s") + " · " + plain(star->x()) + " FLOP/B";
+  if (star) text += " · " + base::si_text(star->y(), "FLOP/s") + " · " + plain(star->x()) + " FLOP/B";
   if (series.has_time() && series.bound_seconds > 0)
     text += " · " + percent_text(series.bound_seconds / series.seconds) + " of its roofs";
   text += " · " + percent_text(series.memory_share) + " of the time memory-bound";
   if (series.estimate) {
     const auto& roofline = chart.estimates[*series.estimate].document.roofline;
-    if (roofline && roofline->predicted) text += " · predicted " + seconds_text(roofline->predicted->seconds);
+    if (roofline && roofline->predicted) text += " · predicted " + base::si_text(roofline->predicted->seconds, "s");
   }
   return text;
 }

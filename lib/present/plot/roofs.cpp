@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "pagoda/base/text.h"
 #include "plot/text.h"
 
 namespace pagoda::present::plot {
@@ -24,9 +25,8 @@ std::optional<double> stated(const std::optional<documents::CeilingsDocument>& c
 }
 
 std::string compute_name(const Roof& roof, const std::optional<Precision>& accumulate) {
-  std::string name;
-  for (const Precision precision : roof.precisions) name += (name.empty() ? "" : ", ") + short_name(precision);
-  name += " " + std::string(to_string(roof.unit));
+  std::string name = base::joined(roof.precisions, ", ", [](Precision p) { return short_name(p); }) + " " +
+                     std::string(to_string(roof.unit));
   if (accumulate) name += " (" + short_name(*accumulate) + " sums)";
   return name;
 }
@@ -78,9 +78,9 @@ std::string Roof::unit_text() const {
 
 std::string Roof::label() const {
   const std::string rate = unit_text();
-  std::string text = name + " " + si(value, rate);
+  std::string text = name + " " + base::si_text(value, rate);
   if (!measured) return text;
-  return text + (spec ? " (measured; spec " + si(*spec, rate) + ")" : " (measured)");
+  return text + (spec ? " (measured; spec " + base::si_text(*spec, rate) + ")" : " (measured)");
 }
 
 Roofs make_roofs(const PlotInput& input, const std::optional<documents::CeilingsDocument>& ceilings) {

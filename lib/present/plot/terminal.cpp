@@ -94,7 +94,7 @@ void draw_roofs(Canvas& canvas, const Chart& chart, int columns, int lines) {
   // Names in a second pass, so that no line crosses them.
   for (const Roof& roof : chart.roofs.compute) {
     if (!roof.shown) continue;
-    const std::string name = roof.name + " " + si(roof.value, roof.unit_text());
+    const std::string name = roof.name + " " + base::si_text(roof.value, roof.unit_text());
     const int width = static_cast<int>(base::display_width(name));
     for (const int line : {canvas.line(roof.value) - 1, canvas.line(roof.value) + 1})
       if (canvas.is_empty(columns - width - 1, line, width + 1)) {
@@ -103,7 +103,7 @@ void draw_roofs(Canvas& canvas, const Chart& chart, int columns, int lines) {
       }
   }
   const Roof& dram = chart.roofs.bandwidth.front();
-  const std::string name = dram.name + " " + si(dram.value, "B/s");
+  const std::string name = dram.name + " " + base::si_text(dram.value, "B/s");
   for (int line = lines - 2; line > 1; --line) {
     const double y = chart.frame.y0 * std::pow(chart.frame.y1 / chart.frame.y0, 1 - line / (lines - 1.0));
     const int width = static_cast<int>(base::display_width(name)), column = canvas.column(y / dram.value) - width - 2;
@@ -173,9 +173,9 @@ std::string table(const Chart& chart, const Series& series) {
                                     dot.type,
                                     std::to_string(dot.items.size()),
                                     percent_text(dot.share),
-                                    seconds_text(dot.seconds),
+                                    base::si_text(dot.seconds, "s"),
                                     dot.rail || !x ? "–" : plain(*x),
-                                    dot.rail || !y ? "–" : si(*y),
+                                    dot.rail || !y ? "–" : base::si_text(*y, ""),
                                     std::string(to_string(item.limit))};
     for (std::string& text : row) text = base::elide(text, 44);
     if (series.has_time()) row.push_back(share_of_roof(series, dot));

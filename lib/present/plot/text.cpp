@@ -32,12 +32,6 @@ double advance(char32_t code_point) {
   return code_point >= 0x1100 ? kWide : kOther;
 }
 
-constexpr std::array<std::string_view, 17> kPrefixes = {"y", "z", "a", "f", "p", "n", "µ", "m", "",
-                                                        "k", "M", "G", "T", "P", "E", "Z", "Y"};
-constexpr int kNoPrefix = 8;
-
-int floor_div(int a, int b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
-
 }  // namespace
 
 double text_width(std::string_view text, double size) {
@@ -97,45 +91,15 @@ std::string xml(std::string_view text) {
 }
 
 std::string number(double value, int digits) {
-  assert(std::isfinite(value));
   std::array<char, 64> buffer{};
-  const auto end = digits >= 17 ? std::to_chars(buffer.data(), buffer.data() + buffer.size(), value)
-                                : std::to_chars(buffer.data(), buffer.data() + buffer.size(), value,
-                                                std::chars_format::general, digits);
-  return {buffer.data(), end.ptr};
-}
-
-std::string si(double value) {
-  if (value == 0) return "0";
-  // From the third digit on the number is rounded first, so that 999.6 reads "1 k".
-  int exponent = static_cast<int>(std::floor(std::log10(std::abs(value))));
-  const double scale = std::pow(10, exponent - 2);
-  double rounded = std::round(value / scale) * scale;
-  exponent = static_cast<int>(std::floor(std::log10(std::abs(rounded)) + 1e-12));
-  const int step = std::clamp(floor_div(exponent, 3), -kNoPrefix, kNoPrefix);
-  rounded /= std::pow(10, 3 * step);
-  std::array<char, 64> buffer{};
-  const int decimals = std::clamp(2 - (exponent - 3 * step), 0, 2);
   const auto end =
-      std::to_chars(buffer.data(), buffer.data() + buffer.size(), rounded, std::chars_format::fixed, decimals);
-  std::string text(buffer.data(), end.ptr);
-  if (text.find('.') != std::string::npos) {
-    while (text.back() == '0') text.pop_back();
-    if (text.back() == '.') text.pop_back();
-  }
-  const std::string_view prefix = kPrefixes[step + kNoPrefix];
-  return prefix.empty() ? text : text + " " + std::string(prefix);
-}
-
-std::string si(double value, std::string_view unit) {
-  std::string text = si(value);
-  const bool has_prefix = text.back() < '0' || text.back() > '9';
-  return text + (has_prefix ? "" : " ") + std::string(unit);
+      std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::general, digits);
+  return {buffer.data(), end.ptr};
 }
 
 std::string plain(double value) {
   if (value == 0) return "0";
-  if (value >= 9999.5 || value < 1e-4) return si(value);
+  if (value >= 9999.5 || value < 1e-4) return base::si_text(value, "");
   const int exponent = static_cast<int>(std::floor(std::log10(value)));
   const double scale = std::pow(10, exponent - 2);
   return number(std::round(value / scale) * scale, 4);
@@ -143,13 +107,8 @@ std::string plain(double value) {
 
 std::string decade(int exponent) {
   if (exponent < 0 && exponent >= -4) return "0." + std::string(static_cast<std::size_t>(-exponent - 1), '0') + "1";
-  const int step = std::clamp(floor_div(exponent, 3), -kNoPrefix, kNoPrefix);
-  const std::string_view prefix = kPrefixes[step + kNoPrefix];
-  std::string text = "1" + std::string(static_cast<std::size_t>(std::max(0, exponent - 3 * step)), '0');
-  return prefix.empty() ? text : text + " " + std::string(prefix);
+  return base::si_text(std::pow(10, exponent), "");
 }
-
-std::string seconds_text(double seconds) { return si(seconds, "s"); }
 
 std::string percent_text(double fraction) {
   const double percent = 100 * fraction;

@@ -19,20 +19,16 @@ std::string short_name(const std::string& name, std::size_t columns);
 // For XML content and quoted attributes; control characters and what misleads a reader become visible.
 std::string xml(std::string_view text);
 
-// Three digits and a prefix: "1.23 T". 0 is "0".
-std::string si(double value);
-std::string si(double value, std::string_view unit);  // "1.23 TFLOP/s", "640 FLOP/s"
 // A ratio: three digits, no prefix below 10,000: "0.0833", "332".
 std::string plain(double value);
 // Of a power of ten, at an axis: "100 T", "0.01".
 std::string decade(int exponent);
-std::string seconds_text(double seconds);
 std::string percent_text(double fraction);  // "12.3%", "0.04%"
 std::string count_text(std::size_t count, std::string_view singular, std::string_view plural);
 
 // A coordinate with at most two decimals. Must be finite.
 std::string px(double value);
-// A number with `digits` significant digits, no locale; must be finite.
-std::string number(double value, int digits = 17);
+// A number with at most `digits` significant digits.
+std::string number(double value, int digits);
 
 }  // namespace pagoda::present::plot

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 
+#include "pagoda/base/text.h"
 #include "plot/draw.h"
 #include "plot/text.h"
 
@@ -75,7 +76,7 @@ void each_decade(const LogAxis& axis, Tick tick) {
   for (int exponent = first; exponent <= last; exponent += stride) tick(std::pow(10.0, exponent), exponent);
 }
 
-std::string second_tick(int exponent) { return seconds_text(std::pow(10.0, exponent)); }
+std::string second_tick(int exponent) { return base::si_text(std::pow(10.0, exponent), "s"); }
 
 }  // namespace
 
@@ -109,7 +110,7 @@ std::string draw_types_view(const Series& series) {
                                {"fill", "none"},
                                {"stroke", std::string(kInk)}});
     const double end = left + width * std::max(type.seconds, series.has_time() ? type.bound_seconds : 0) / top;
-    card.note(end + 6, y + 11, seconds_text(type.seconds) + ", " + percent_text(type.seconds / series.seconds));
+    card.note(end + 6, y + 11, base::si_text(type.seconds, "s") + ", " + percent_text(type.seconds / series.seconds));
   }
   return std::move(card).done();
 }
@@ -120,18 +121,18 @@ std::string draw_memory_view(const EstimateFile& estimate) {
   const documents::EstimateMemory& memory = *estimate.document.memory;
   if (memory.timeline.empty() || memory.peak_bytes <= 0) return {};
   const double top = static_cast<double>(memory.peak_bytes);
-  std::string subtitle = "peak " + si(top, "B") + " at step " + std::to_string(memory.peak_step);
+  std::string subtitle = "peak " + base::si_text(top, "B") + " at step " + std::to_string(memory.peak_step);
   if (memory.peak_step < memory.order.size())
     if (const auto at = estimate.position(static_cast<std::size_t>(memory.order[memory.peak_step])))
       subtitle += ", " + short_name(estimate.nodes()[*at].name, 30);
-  if (const auto weights = estimate.weight_bytes()) subtitle += "; weights " + si(*weights, "B");
+  if (const auto weights = estimate.weight_bytes()) subtitle += "; weights " + base::si_text(*weights, "B");
   Card card("Activations alive at each step", subtitle);
   const double width = kWide - kLeft - kRight, height = card.bottom() - kTop;
   std::string lines;
   for (double mark = 0, step = step_to(top); mark <= top * 1.0001; mark += step) {
     const double y = card.bottom() - height * mark / top;
     lines += "M" + px(kLeft) + " " + px(y) + "H" + px(kWide - kRight);
-    card.note(kLeft - 6, y + 4, si(mark, "B"), "end");
+    card.note(kLeft - 6, y + 4, base::si_text(mark, "B"), "end");
   }
   card.grid(lines);
   const std::size_t steps = memory.timeline.size(), columns = std::min(steps, static_cast<std::size_t>(width));
@@ -213,9 +214,9 @@ std::string draw_sweep_view(const EstimateFile& estimate) {
     for (const auto& [size, value] : points)
       card.svg().leaf("circle",
                       {{"cx", px(x(size))}, {"cy", px(y(value))}, {"r", "2.6"}, {"fill", std::string(curve.color)}});
-    card.note(left - 6, y(points.front().second) + 4, si(points.front().second, curve.unit), "end");
+    card.note(left - 6, y(points.front().second) + 4, base::si_text(points.front().second, curve.unit), "end");
     card.note(x(points.back().first) + 8, y(points.back().second) + 4,
-              std::string(curve.name) + " " + si(points.back().second, curve.unit), "", kInk);
+              std::string(curve.name) + " " + base::si_text(points.back().second, curve.unit), "", kInk);
   }
   card.note((left + kWide - 130) / 2, card.bottom() + 32, sweep.dim, "middle");
   return std::move(card).done();
@@ -247,7 +248,7 @@ std::string draw_fusion_view(const EstimateFile& estimate) {
   const std::size_t count = std::min<std::size_t>(rules.size(), 12);
   const double row = 20, left = 150, width = kWide - left - 170, top = rules.front().bytes + rules.front().saved;
   Card card("Fusion groups",
-            si(bytes, "B") + " moved, " + si(saved, "B") + " stay on the chip (" +
+            base::si_text(bytes, "B") + " moved, " + base::si_text(saved, "B") + " stay on the chip (" +
                 percent_text(saved / (bytes + saved)) + "); filled: moved, outline: saved",
             kTop + row * static_cast<double>(count) + 14);
   for (std::size_t i = 0; i < count; ++i) {
@@ -267,7 +268,8 @@ std::string draw_fusion_view(const EstimateFile& estimate) {
                              {"fill-opacity", "0.12"},
                              {"stroke", std::string(kPalette[0])},
                              {"stroke-dasharray", "3 2"}});
-    card.note(left + moved + kept + 6, y + 11, std::to_string(rule.nodes) + " nodes, −" + si(rule.saved, "B"));
+    card.note(left + moved + kept + 6, y + 11,
+              std::to_string(rule.nodes) + " nodes, −" + base::si_text(rule.saved, "B"));
   }
   return std::move(card).done();
 }
@@ -359,8 +361,9 @@ std::string draw_energy_view(const Chart& chart, const Series& series) {
       low = std::min(low, points.back().y), high = std::max(high, points.back().y);
     }
   if (points.empty()) return {};
-  Card card("Energy", si(energy.joules_per_flop, "J/FLOP") + ", " + si(energy.joules_per_byte, "J/B") + ", " +
-                          si(energy.constant_watts, "W") + " constant, by " + energy.source);
+  Card card("Energy", base::si_text(energy.joules_per_flop, "J/FLOP") + ", " +
+                          base::si_text(energy.joules_per_byte, "J/B") + ", " +
+                          base::si_text(energy.constant_watts, "W") + " constant, by " + energy.source);
   const LogAxis x{chart.frame.x0, chart.frame.x1, kLeft, kWide - kRight}, y = log_axis(low, high, card.bottom(), kTop);
   std::string lines, path;
   each_decade(log_axis(chart.frame.x0, chart.frame.x1, 0, 1), [&](double value, int exponent) {

@@ -51,10 +51,7 @@ std::string text_of(const std::vector<std::string>& facts, const std::vector<Pag
 
 // One heading row, then all rows of the first table; the others are for people.
 std::string csv_of(const PageTable& table) {
-  std::string csv;
-  base::CsvLine header;
-  for (const std::string& column : table.columns) header.add(std::string_view(column));
-  csv += std::move(header).end();
+  std::string csv = base::csv_line(table.columns);
   for (const auto& row : table.rows) {
     base::CsvLine line;
     for (const std::string& cell : row) line.name(cell);
@@ -315,8 +312,7 @@ std::string explanation_report(const Explanation& e, ReportFormat format, const 
   PageTable tree{.title = "Tree", .columns = {"node", "models", e.quantity, "explains"}, .rows = {}};
   const auto visit = [&](const auto& self, std::size_t at, std::size_t depth, const std::string& condition) -> void {
     const TreeNode& node = e.tree[at];
-    std::string models;
-    for (const std::string& model : node.models) models.append(models.empty() ? "" : ", ").append(model);
+    const std::string models = base::joined(node.models);
     tree.rows.push_back(
         {std::string(2 * depth, ' ') + (condition.empty() ? "all" : condition) + (models.empty() ? "" : ": " + models),
          std::to_string(node.count), ratio_text(node.mean),
@@ -335,11 +331,7 @@ std::string explanation_report(const Explanation& e, ReportFormat format, const 
                         " features were looked at: the strongest of many is strong by chance, too"};
   for (const auto& [feature, share] : e.shares)
     document.facts.push_back(feature + " explains " + plot::percent_text(share) + " in the tree");
-  if (!e.missing.empty()) {
-    std::string list;
-    for (const std::string& model : e.missing) list.append(list.empty() ? "" : ", ").append(model);
-    document.facts.push_back("without a structure, and left out: " + list);
-  }
+  if (!e.missing.empty()) document.facts.push_back("without a structure, and left out: " + base::joined(e.missing));
   results::IntervalChart chart{.title = document.title, .subtitle = document.facts[0], .x_title = e.quantity};
   for (const auto& [model, value] : e.ranks)
     chart.rows.push_back({.name = model, .value = value, .text = ratio_text(value), .color = value < 1 ? 3U : 2U});

@@ -96,12 +96,6 @@ void add_features(base::CsvLine& line, const documents::Result& r, const ModelFe
     line.add(found != features.end() && i < found->second.size() ? found->second[i].value : std::nullopt);
 }
 
-std::string header(const std::vector<std::string>& names) {
-  base::CsvLine line;
-  for (const std::string& name : names) line.add(std::string_view(name));
-  return std::move(line).end();
-}
-
 std::string tidy(const std::vector<documents::Result>& results, const ModelFeatures& features) {
   const std::vector<std::string> axes = names(results, config_of), extra = feature_names(features);
   std::vector<std::string> columns = {"key", "status", "reason"};
@@ -110,14 +104,14 @@ std::string tidy(const std::vector<documents::Result>& results, const ModelFeatu
   for (const char* name : {"clock", "energy_source", "verification", "time", "host", "git_commit"})
     columns.emplace_back(name);
   for (const std::string& name : extra) columns.push_back("structure_" + name);
-  std::string csv = header(columns);
+  std::string csv = base::csv_line(columns);
   for (const documents::Result& r : results) {
     base::CsvLine line;
-    line.add(std::string_view(r.key)).add(to_string(r.status)).name(r.reason);
+    line.add(r.key).add(to_string(r.status)).name(r.reason);
     for (const std::string& axis : axes) line.name(text_of(r.config, axis));
     for (const NumberColumn& column : kTidy) line.add(column.value(r));
     line.name(r.clock).name(r.energy_source);
-    line.add(r.verification ? to_string(r.verification->code) : std::string_view());
+    line.add(r.verification ? to_string(r.verification->code) : "");
     for (const char* name : {"time", "host", "git_commit"}) line.name(text_of(r.metadata, name));
     add_features(line, r, features, extra.size());
     csv += std::move(line).end();
@@ -131,13 +125,13 @@ std::string tidy_layers(const std::vector<documents::Result>& results) {
   columns.insert(columns.end(), axes.begin(), axes.end());
   for (const char* name : {"layer", "op_type", "seconds", "share", "note"}) columns.emplace_back(name);
   for (const std::string& name : facts) columns.push_back("layer_" + name);
-  std::string csv = header(columns);
+  std::string csv = base::csv_line(columns);
   for (const documents::Result& r : results) {
     double total = 0;
     for (const documents::LayerTime& layer : r.layers) total += layer.seconds.value_or(0);
     for (const documents::LayerTime& layer : r.layers) {
       base::CsvLine line;
-      line.add(std::string_view(r.key));
+      line.add(r.key);
       for (const std::string& axis : axes) line.name(text_of(r.config, axis));
       line.name(layer.name).name(layer.op_type).add(layer.seconds);
       line.add(layer.seconds && total > 0 ? std::optional(*layer.seconds / total) : std::nullopt).name(layer.note);
@@ -162,7 +156,7 @@ std::string square(const std::string& sizes) {
 }
 
 std::string overall(const std::vector<documents::Result>& results) {
-  std::string csv = header({"Model", "Algorithm", "Device", "Batch_Size", "Input_Size", "Execution_Time_ms"});
+  std::string csv = base::csv_line({"Model", "Algorithm", "Device", "Batch_Size", "Input_Size", "Execution_Time_ms"});
   for (const documents::Result& r : results) {
     if (!r.timing) continue;
     base::CsvLine line;
@@ -176,8 +170,8 @@ std::string overall(const std::vector<documents::Result>& results) {
 
 std::string layers(const std::vector<documents::Result>& results) {
   std::string csv =
-      header({"Model", "Layer", "Algorithm", "Device", "Batch_Size", "Input_Size", "In_Channels", "Out_Channels",
-              "Kernel_Size", "Stride", "Padding", "Execution_Time_ms", "Percentage_of_Total"});
+      base::csv_line({"Model", "Layer", "Algorithm", "Device", "Batch_Size", "Input_Size", "In_Channels",
+                      "Out_Channels", "Kernel_Size", "Stride", "Padding", "Execution_Time_ms", "Percentage_of_Total"});
   for (const documents::Result& r : results) {
     for (const documents::LayerTime& layer : r.layers) {
       if (!layer.seconds) continue;
@@ -206,39 +200,39 @@ std::string version_of(const documents::Result& r) {
 
 // QPS is batches a second times the batch, as in ONNX Runtime's tables; latencies are in milliseconds.
 std::string latency(const std::vector<documents::Result>& results) {
-  std::string csv = header({"engine",
-                            "version",
-                            "providers",
-                            "device",
-                            "precision",
-                            "optimizer",
-                            "io_binding",
-                            "model_name",
-                            "inputs",
-                            "threads",
-                            "batch_size",
-                            "sequence_length",
-                            "custom_layer_num",
-                            "datetime",
-                            "test_times",
-                            "QPS",
-                            "average_latency_ms",
-                            "latency_variance",
-                            "latency_90_percentile",
-                            "latency_95_percentile",
-                            "latency_99_percentile"});
+  std::string csv = base::csv_line({"engine",
+                                    "version",
+                                    "providers",
+                                    "device",
+                                    "precision",
+                                    "optimizer",
+                                    "io_binding",
+                                    "model_name",
+                                    "inputs",
+                                    "threads",
+                                    "batch_size",
+                                    "sequence_length",
+                                    "custom_layer_num",
+                                    "datetime",
+                                    "test_times",
+                                    "QPS",
+                                    "average_latency_ms",
+                                    "latency_variance",
+                                    "latency_90_percentile",
+                                    "latency_95_percentile",
+                                    "latency_99_percentile"});
   for (const documents::Result& r : results) {
     const base::Latency* l = latency_of(r);
     if (!l) continue;
     std::vector<double> sorted = l->samples;
     std::sort(sorted.begin(), sorted.end());
     base::CsvLine line;
-    line.name(text_of(r.config, "backend")).name(version_of(r)).add(std::string_view());
+    line.name(text_of(r.config, "backend")).name(version_of(r)).add("");
     line.name(text_of(r.config, "device")).name(text_of(r.config, "dtype"));
-    line.name(first_of(r, {"optimization", "compile"})).add(std::string_view());
-    line.name(text_of(r.config, "model")).add(std::string_view());
+    line.name(first_of(r, {"optimization", "compile"})).add("");
+    line.name(text_of(r.config, "model")).add("");
     for (const char* axis : {"threads", "batch", "sequence"}) line.name(text_of(r.config, axis));
-    line.add(std::string_view()).name(text_of(r.metadata, "time")).add(static_cast<double>(l->n));
+    line.add("").name(text_of(r.metadata, "time")).add(static_cast<double>(l->n));
     line.add(r.items && l->mean > 0 ? std::optional(*r.items / l->mean) : std::nullopt);
     line.add(l->mean * kMilliseconds).add(l->std * l->std * kMilliseconds * kMilliseconds);
     line.add(sorted.empty() ? std::nullopt : std::optional(base::quantile(sorted, 0.9) * kMilliseconds));
@@ -249,26 +243,26 @@ std::string latency(const std::vector<documents::Result>& results) {
 }
 
 std::string metric_report(const std::vector<documents::Result>& results) {
-  std::string csv = header({"timestamp",
-                            "suite_name",
-                            "model_name",
-                            "experiment_name",
-                            "accelerator",
-                            "accelerator_model",
-                            "xla",
-                            "xla_flags",
-                            "dynamo",
-                            "test",
-                            "batch_size",
-                            "repeat",
-                            "iterations_per_run",
-                            "error_message",
-                            "median_total_time",
-                            "median_per_iter_time",
-                            "xla_median_trace_per_iter_time",
-                            "xla_compile_time",
-                            "dynamo_compile_time",
-                            "outputs_file"});
+  std::string csv = base::csv_line({"timestamp",
+                                    "suite_name",
+                                    "model_name",
+                                    "experiment_name",
+                                    "accelerator",
+                                    "accelerator_model",
+                                    "xla",
+                                    "xla_flags",
+                                    "dynamo",
+                                    "test",
+                                    "batch_size",
+                                    "repeat",
+                                    "iterations_per_run",
+                                    "error_message",
+                                    "median_total_time",
+                                    "median_per_iter_time",
+                                    "xla_median_trace_per_iter_time",
+                                    "xla_compile_time",
+                                    "dynamo_compile_time",
+                                    "outputs_file"});
   for (const documents::Result& r : results) {
     const base::Latency* l = latency_of(r);
     const std::string compile = text_of(r.config, "compile");
@@ -277,14 +271,14 @@ std::string metric_report(const std::vector<documents::Result>& results) {
     line.name(documents::config_label(results::without_protocol(r.config))).name(text_of(r.config, "device"));
     const std::string device = text_of(r.metadata, "gpu");
     line.name(device.empty() ? text_of(r.metadata, "cpu") : device);
-    line.name(compile == "openxla" ? "PJRT" : "None").add(std::string_view()).name(compile.empty() ? "None" : compile);
-    line.add(std::string_view(text_of(r.config, "mode") == "training" ? "train" : "eval"));
-    line.name(text_of(r.config, "batch")).name(text_of(r.config, "repeat")).add(std::string_view("1"));
+    line.name(compile == "openxla" ? "PJRT" : "None").add("").name(compile.empty() ? "None" : compile);
+    line.add(text_of(r.config, "mode") == "training" ? "train" : "eval");
+    line.name(text_of(r.config, "batch")).name(text_of(r.config, "repeat")).add("1");
     line.name(r.status == documents::ResultStatus::Ok ? std::string() : r.reason);
     const std::optional<double> median = l ? std::optional(l->p50) : std::nullopt;
-    line.add(median).add(median).add(std::string_view());
+    line.add(median).add(median).add("");
     line.add(compile == "openxla" ? r.compile_seconds : std::nullopt);
-    line.add(compile == "openxla" ? std::nullopt : r.compile_seconds).add(std::string_view());
+    line.add(compile == "openxla" ? std::nullopt : r.compile_seconds).add("");
     csv += std::move(line).end();
   }
   return csv;
@@ -297,7 +291,7 @@ std::string family_of(const std::string& model) {
 }
 
 std::string calibration(const std::vector<documents::Result>& results, std::string_view machine) {
-  std::string csv = header({"model", "family", "batch", "device", "seconds"});
+  std::string csv = base::csv_line({"model", "family", "batch", "device", "seconds"});
   for (const documents::Result& r : results) {
     const base::Latency* l = latency_of(r);
     const std::string file = text_of(r.config, "model_file");

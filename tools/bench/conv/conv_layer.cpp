@@ -5,6 +5,7 @@
 #include <numeric>
 #include <optional>
 
+#include "pagoda/base/text.h"
 #include "pagoda/core/analyze.h"
 #include "pagoda/core/model.h"
 
@@ -114,9 +115,7 @@ bool ConvLayer::same_work(const ConvLayer& o) const {
 }
 
 std::string join(const Sizes& sizes, const char* between) {
-  std::string text;
-  for (const std::int64_t size : sizes) text.append(text.empty() ? "" : between).append(std::to_string(size));
-  return text;
+  return base::joined(sizes, between, [](std::int64_t size) { return std::to_string(size); });
 }
 
 std::string to_string(const ConvLayer& l) {

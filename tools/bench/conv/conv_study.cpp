@@ -6,6 +6,7 @@
 #include <map>
 
 #include "pagoda/base/error.h"
+#include "pagoda/base/text.h"
 
 namespace pagoda::tools::conv {
 namespace {
@@ -39,9 +40,7 @@ std::shared_ptr<Work> prepare_work(const ConvLayer& layer, const ConvLibrary& li
 void check(const ConvLibrary& library, const std::string& algorithm) {
   if (!library.unavailable.empty()) throw Error(library.name + " is not available: " + library.unavailable);
   if (std::find(library.algorithms.begin(), library.algorithms.end(), algorithm) != library.algorithms.end()) return;
-  std::string known;
-  for (const std::string& name : library.algorithms) known.append(known.empty() ? "" : ", ").append(name);
-  throw Error(library.name + " has no algorithm \"" + algorithm + "\"; it has " + known);
+  throw Error(library.name + " has no algorithm \"" + algorithm + "\"; it has " + base::joined(library.algorithms));
 }
 
 documents::LayerTime row_of(const PreparedLayer& prepared, const PreparedModel& model) {

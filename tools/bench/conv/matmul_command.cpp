@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "matmul.h"
+#include "pagoda/base/csv_line.h"
 #include "pagoda/base/process.h"
 #include "pagoda/base/statistics.h"
 #include "pagoda/documents/ceilings.h"
@@ -178,17 +179,16 @@ int report(const std::vector<Row>& rows, const Flags& flags, const std::string& 
                 ran && row.overhead > 0 ? digits("%.2f", row.overhead * 1e6).c_str() : "-",
                 row.error ? digits("%.2g", *row.error).c_str() : "-", base::printable(row.note).c_str());
     const auto number = [&](bool known, double value) { return known ? digits("%.9g", value) : std::string(); };
-    std::string note = row.note;
-    for (char& c : note)
-      if (c == '"' || c == '\n' || c == '\r') c = ' ';
-    csv += row.library + "," + row.version + "," + row.type + "," + std::to_string(row.shape.m) + "," +
-           std::to_string(row.shape.n) + "," + std::to_string(row.shape.k) + "," + number(ran, row.seconds.median) +
-           "," + number(ran && row.seconds.ci95, row.seconds.ci95 ? (*row.seconds.ci95)[0] : 0) + "," +
-           number(ran && row.seconds.ci95, row.seconds.ci95 ? (*row.seconds.ci95)[1] : 0) + "," +
-           std::to_string(row.seconds.n) + "," + number(ran && row.overhead > 0, row.overhead) + "," +
-           number(ran, rate) + "," + (speedup == "-" ? "" : speedup) + "," + baseline + "," +
-           number(roof.has_value(), roof ? *roof->value : 0) + "," + (roof ? roof->id : "") + "," +
-           number(row.error.has_value(), row.error.value_or(0)) + ",\"" + note + "\"\r\n";
+    const auto& low_high = row.seconds.ci95;
+    base::CsvLine line;
+    line.add(row.library).add(row.version).add(row.type).add(row.shape.m).add(row.shape.n).add(row.shape.k);
+    line.add(number(ran, row.seconds.median));
+    line.add(ran && low_high ? number(true, (*low_high)[0]) : "")
+        .add(ran && low_high ? number(true, (*low_high)[1]) : "");
+    line.add(row.seconds.n).add(number(ran && row.overhead > 0, row.overhead)).add(number(ran, rate));
+    line.add(speedup == "-" ? "" : speedup).add(baseline).add(roof ? number(true, *roof->value) : "");
+    line.add(roof ? roof->id : "").add(row.error ? number(true, *row.error) : "").name(row.note);
+    csv += std::move(line).end();
   }
   if (!flags.csv.empty()) base::write_file(flags.csv, csv);
   if (!all_right) std::cerr << "pagoda-bench: a product differs from its definition\n";

@@ -1,6 +1,8 @@
 // One line of RFC 4180 at a time.
 #pragma once
 
+#include <concepts>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,9 +18,18 @@ class CsvLine {
   CsvLine& add(std::string_view text);
   // A text from the file. One that a spreadsheet would run as a formula gets a quote before it.
   CsvLine& name(const std::string& text);
-  CsvLine& add(const std::optional<Int>& number) { return add(number ? to_string(*number) : std::string()); }
-  CsvLine& add(const std::optional<double>& value);
-  CsvLine& add(double value) { return add(std::optional(value)); }
+  CsvLine& add(const char* text) { return add(std::string_view(text)); }
+  CsvLine& add(const std::string& text) { return add(std::string_view(text)); }
+  CsvLine& add(Int number) { return add(to_string(number)); }
+  CsvLine& add(double value);
+  template <std::integral Integer>
+  CsvLine& add(Integer number) {
+    return add(static_cast<Int>(number));
+  }
+  template <typename T>
+  CsvLine& add(const std::optional<T>& maybe) {
+    return maybe ? add(*maybe) : add("");
+  }
   // Other types write themselves: write_csv(CsvLine&, const T&), found beside the type.
   template <typename T>
   requires requires(CsvLine& line, const T& content) { write_csv(line, content); }
@@ -32,6 +43,14 @@ class CsvLine {
   std::string line_;
   bool has_any_ = false;
 };
+
+// A line of texts: a header.
+template <typename Texts = std::initializer_list<std::string_view>>
+std::string csv_line(const Texts& texts) {
+  CsvLine line;
+  for (const auto& text : texts) line.add(text);
+  return std::move(line).end();
+}
 
 }  // namespace pagoda::base
 #pragma GCC visibility pop

@@ -60,9 +60,5 @@ std::optional<Choice> choose(const std::vector<std::vector<double>>& candidates,
 // Whether the last two windows of a series have medians within `tolerance` (a fraction) of each other.
 bool settled(std::span<const double> series, std::size_t window, double tolerance);
 
-// Slope per sample over the median (Theil and Sen: the median of all pairwise slopes), times n: what the series gained
-// or lost from its start to its end.
-double relative_trend(std::span<const double> series);
-
 }  // namespace pagoda::base
 #pragma GCC visibility pop

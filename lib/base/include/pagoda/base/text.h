@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,18 +31,33 @@ std::size_t display_width(std::string_view text);
 // At most `width` columns: the middle is replaced by "…".
 std::string elide(std::string_view text, std::size_t width);
 
+// "a, b, c". `text` makes a text of each item.
+template <typename Items, typename Text = std::identity>
+std::string joined(const Items& items, std::string_view separator = ", ", Text text = {}) {
+  std::string result;
+  for (const auto& item : items) (result += result.empty() ? "" : separator) += std::invoke(text, item);
+  return result;
+}
+
 // "1,234,567".
 std::string grouped(Int value);
 // Three significant digits and a prefix: "1.23 M" + unit; the exact number below 1000: "512 " + unit.
 std::string si(Int value, std::string_view unit = "");
-// Three significant digits of a time: "1.23 ms", "0 s".
+// How a number that is no count is shown: significant digits and the prefix of a power of 1000 within bounds.
+struct SiStyle {
+  int least = -8, most = 8;  // powers of 1000: yocto to yotta
+  int digits = 3;
+  bool trims = true;  // "1.2 T" for "1.20 T"
+};
+std::string si_text(double value, std::string_view unit, const SiStyle& style = {});
+// "1.23 ms", "0 s".
 std::string si_seconds(double seconds);
-// "1.23 T" + unit of a rate or another number that is no count.
+// "1.23 T" + unit.
 std::string si_rate(double value, std::string_view unit);
 // Shortest decimal that reads back as `value`.
 std::string shortest(double value);
-// Three significant digits.
-std::string rounded(double value);
+// Three significant digits, unless told otherwise.
+std::string rounded(double value, int digits = 3);
 
 struct Column {
   std::string header;

@@ -4,7 +4,7 @@
 //   std::string csv = results_csv(now, ResultColumns::Tidy);
 //   ResultComparison c = compare_results(base, now);
 //   c.geomean.ratio;                    // how many times faster than base
-//   c.regressions();                    // beyond noise; where nothing changed, at most 1 comparison in 20 has any
+//   c.regressed();                      // beyond noise; where nothing changed, at most 1 comparison in 20 is
 //
 // Speed-ups are ratios of medians, base over new: above 1 is faster. A number that is not known is empty, never 0.
 #pragma once
@@ -87,7 +87,6 @@ struct ResultComparison {
   std::size_t count(SpeedVerdict verdict) const;
   // Slower beyond noise, or broken.
   bool regressed() const { return count(SpeedVerdict::Slower) > 0 || !broken.empty(); }
-  std::size_t regressions() const { return count(SpeedVerdict::Slower) + broken.size(); }
 };
 
 ResultComparison compare_results(const std::vector<documents::Result>& base, const std::vector<documents::Result>& now,
