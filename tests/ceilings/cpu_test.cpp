@@ -188,7 +188,7 @@ TEST_CASE("energy counters of packages are summed, and their wraps undone") {
 }
 
 TEST_CASE("numbers print with three or four digits and a prefix") {
-  CHECK(with_unit(1.2345e12, "B/s") == "1.234 TB/s");
+  CHECK(with_unit(1.2346e12, "B/s") == "1.235 TB/s");
   CHECK(with_unit(2.5e-6, "s") == "2.5 µs");
   CHECK(with_unit(6e-13, "J/FLOP") == "0.6 pJ/FLOP");
   CHECK(with_unit(140, "W") == "140 W");

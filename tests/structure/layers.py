@@ -300,7 +300,8 @@ def declarations(path, text):
                 head.append("{")
         elif token == "}" and depth > 0:
             depth -= 1
-            if depth == 0 and "(" in head:  # the end of a function
+            # The end of a function, and not of an argument's default.
+            if depth == 0 and "(" in head and head.count("(") == head.count(")"):
                 yield from declared(path, scopes, head)
                 head = []
         elif token == "}":
