@@ -260,6 +260,7 @@ EstimateRoofline roofline_part(const EstimateRequest& request, Roofline bound) {
           .traffic = request.traffic,
           .totals = bound.totals,
           .launch_overhead_seconds = device.launch_overhead_seconds.value,
+          .launch_is_assumed = device.launch_overhead_seconds.is_assumed(),
           .predicted = {},
           .nodes = std::move(bound.rows),
           .groups = std::move(bound.groups)};

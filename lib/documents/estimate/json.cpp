@@ -315,6 +315,7 @@ void roofline(A& a, typename A::template Ref<EstimateRoofline> x) {
   a("unknown_nodes", x.totals.unknown_rows);
   a("at_least", x.totals.at_least);
   a("launch_overhead_seconds", x.launch_overhead_seconds);
+  a("launch_overhead_assumed", x.launch_is_assumed);
   part(a, "predicted", Layout::Line, x.predicted, [](A& inner, auto& predicted) {
     inner("seconds", predicted.seconds);
     inner("low", predicted.low);

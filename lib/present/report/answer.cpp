@@ -128,7 +128,7 @@ void add_times(std::vector<Line>& lines, const Data& data) {
   if (time.eager_seconds && *time.eager_seconds > time.seconds * 1.05)
     lines.push_back({"", "≥ " + base::si_seconds(*time.eager_seconds),
                      "with a launch a kernel of " + base::si_seconds(*roofline.launch_overhead_seconds) +
-                         ", not hidden by CUDA graphs or the like"});
+                         (roofline.launch_is_assumed ? " (assumed)" : "") + ", not hidden by CUDA graphs or the like"});
   lines.push_back({"", "≥ " + base::si_seconds(time.floor_seconds), "whatever an engine fuses or keeps on the chip"});
   if (const auto& run = estimate.measured) {
     std::string remark = run->bound_share ? percent_of(*run->bound_share, 1) + " of that speed" : "";

@@ -250,7 +250,8 @@ void add_time_rows(base::Grid& grid, const Data& data) {
                            (is_fused ? " after fusion" : ", one a node") + ", no launch waited for"});
   if (totals.eager_seconds)
     grid.rows.push_back({"eager ≥", "", base::si_seconds(*totals.eager_seconds),
-                         "one launch a kernel, each " + base::si_seconds(*time.launch_overhead_seconds)});
+                         "one launch a kernel, each " + base::si_seconds(*time.launch_overhead_seconds) +
+                             (time.launch_is_assumed ? ", assumed" : "")});
   grid.rows.push_back({"floor", "", base::si_seconds(totals.floor_seconds),
                        "whatever is fused or kept on chip: all units busy at once, weights read once"});
   if (time.predicted)

@@ -220,6 +220,7 @@ struct EstimateRoofline {
   TrafficModel traffic = TrafficModel::Unfused;
   RooflineTotals totals;
   std::optional<double> launch_overhead_seconds;
+  bool launch_is_assumed = false;  // nobody published or measured it for this device
   std::optional<EstimatePrediction> predicted;
   std::vector<RowBound> nodes;   // all, in order of execution
   std::vector<RowBound> groups;  // by index in EstimateTraffic::groups
