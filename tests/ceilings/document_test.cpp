@@ -118,7 +118,8 @@ TEST_CASE("a ceilings file is a device, without its impossible values") {
   document.ceilings.push_back(wrong);
   const DeviceSpec device = documents::parse_device(write_ceilings(document), "sample");
   CHECK(device.name == "A machine");
-  CHECK(device.peak(Precision::Float64, Unit::Vector)->flops_per_second.value == 2.5e11);
+  // The fastest clean sample: no limit on what can be reached lies below what was.
+  CHECK(device.peak(Precision::Float64, Unit::Vector)->flops_per_second.value == 2.6e11);
   CHECK(device.level("dram")->bytes_per_second.value == 3e10);
 }
 

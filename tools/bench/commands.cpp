@@ -106,6 +106,11 @@ int run_command(const Arguments& arguments) {
     return kInterrupted;
   }
   const measured::StudyStatus status = measured::study_status(file.experiments, results);
+  if (status.ok == 0 && status.total > 0) {
+    std::cerr << "pagoda-bench: none of " << status.total << " experiments gave a time; " << arguments.folder
+              << "/results.jsonl says why of each\n";
+    return kPartial;
+  }
   return arguments.strict && status.ok < status.total ? kPartial : kDone;
 }
 

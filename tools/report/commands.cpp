@@ -135,6 +135,10 @@ std::vector<present::Snapshot> snapshots_of(const ReportArguments& flags) {
 }  // namespace
 
 int report_csv(const ReportArguments& flags) {
+  const std::string ending = std::filesystem::path(flags.output).extension().string();
+  if (flags.output != "-" && !flags.output.starts_with("/dev/") && !ending.empty() && ending != ".csv" &&
+      ending != ".txt")
+    throw UsageError("csv -o " + flags.output + ": writes CSV, which '" + ending + "' is not; expected .csv or .txt");
   const auto columns = present::result_columns(flags.columns);
   if (!columns)
     throw Error("--columns " + flags.columns + ": expected one of " + std::string(present::kResultColumnNames));

@@ -203,6 +203,10 @@ EstimateMemory memory_part(const Graph& graph, const MemoryPlan& plan) {
   if (!plan.kv_cache.pairs.empty())
     part.kv_cache = {.bytes_per_token = plan.kv_cache.bytes_per_token,
                      .past_bytes = plan.kv_cache.past_bytes,
+                     .shared_bytes = plan.kv_cache.shared_bytes,
+                     .separate_bytes = plan.kv_cache.separate_bytes,
+                     .written_bytes = plan.kv_cache.written_bytes,
+                     .copied_bytes = plan.kv_cache.copied_bytes,
                      .pairs = plan.kv_cache.pairs.size()};
   if (plan.reordered) {
     part.reordered = {

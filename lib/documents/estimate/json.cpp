@@ -217,6 +217,10 @@ void memory(A& a, typename A::template Ref<EstimateMemory> x) {
   part(a, "kv_cache", Layout::Line, x.kv_cache, [](A& inner, auto& cache) {
     inner("bytes_per_token", cache.bytes_per_token);
     inner("past_bytes", cache.past_bytes);
+    inner("shared_bytes", cache.shared_bytes);
+    inner("separate_bytes", cache.separate_bytes);
+    inner("written_bytes", cache.written_bytes);
+    inner("copied_bytes", cache.copied_bytes);
     inner("pairs", cache.pairs);
   });
   part(a, "reordered", Layout::Block, x.reordered, [](A& inner, auto& better) {

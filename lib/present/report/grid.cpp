@@ -212,10 +212,14 @@ void add_memory_rows(base::Grid& grid, const documents::EstimateMemory& plan) {
   for (const auto& weight : plan.weights)
     add("weights " + std::string(to_string(weight.type)), weight.bytes,
         counted(static_cast<std::size_t>(weight.tensors), "tensor"));
-  if (plan.kv_cache)
-    grid.rows.push_back({"KV cache", plan.kv_cache->bytes_per_token.to_string(),
-                         cell(documents::count(plan.kv_cache->bytes_per_token), "B"),
-                         "a token, for the whole batch, in " + counted(plan.kv_cache->pairs, "tensor")});
+  if (const auto& cache = plan.kv_cache) {
+    const auto bytes = [](const Dim& dim) { return cell(documents::count(dim), "B"); };
+    grid.rows.push_back({"KV cache", cache->bytes_per_token.to_string(), bytes(cache->bytes_per_token),
+                         "a token, for the whole batch, in " + counted(cache->pairs, "tensor") + "; " +
+                             bytes(cache->shared_bytes) + " in one buffer, " + bytes(cache->separate_bytes) +
+                             " where past and present have their own; a run writes " + bytes(cache->written_bytes) +
+                             " in place, and moves " + bytes(cache->copied_bytes) + " more where it copies"});
+  }
   grid.rows.push_back({"not counted", "", "", plan.excludes});
 }
 
@@ -252,8 +256,9 @@ void add_time_rows(base::Grid& grid, const Data& data) {
     grid.rows.push_back({"eager ≥", "", base::si_seconds(*totals.eager_seconds),
                          "one launch a kernel, each " + base::si_seconds(*time.launch_overhead_seconds) +
                              (time.launch_is_assumed ? ", assumed" : "")});
-  grid.rows.push_back({"floor", "", base::si_seconds(totals.floor_seconds),
-                       "whatever is fused or kept on chip: all units busy at once, weights read once"});
+  grid.rows.push_back(
+      {"floor", "", base::si_seconds(totals.floor_seconds),
+       "whatever is fused: all units busy at once; weights, inputs and caches read once, less what the chip holds"});
   if (time.predicted)
     grid.rows.push_back({"predicted", "", base::si_seconds(time.predicted->seconds),
                          interval_text(time) + "; " + base::printable(time.predicted->calibration)});

@@ -316,18 +316,18 @@ function star_path(x, y, r) {
 const still_stars = [...svg.querySelectorAll("#plot > .star")];
 function draw_stars(taken) {
   const place = (star) => star && [X(star.flops / star.bytes), Y(star.flops / star.seconds)];
+  const star_of = (node) => all_series[node.dataset.s][node.matches(".measured") ? "measured_star" : "bound_star"];
   const names = [], stars_at = [], dots = [...taken];
   for (const node of still_stars) {
-    const one = all_series[node.dataset.s], at = place(node.classList.contains("measured") ? one.measured_star : one.bound_star);
+    const at = place(star_of(node));
     stars_at.push([at[0] - 10, at[1] - 10, at[0] + 10, at[1] + 10]);
   }
   for (const node of still_stars) {
-    const one = all_series[node.dataset.s], at = place(node.classList.contains("measured") ? one.measured_star : one.bound_star);
+    const star = star_of(node), at = place(star);
     node.setAttribute("d", star_path(...at, 11));
-    const spread = node.previousElementSibling, run = one.measured_star;
-    if (spread?.classList.contains("spread") && run?.shortest)
-      spread.setAttribute("d", `M${fix(at[0])} ${fix(Y(run.flops / run.longest))}V${fix(Y(run.flops / run.shortest))}`);
-    node.classList.toggle("faded", one !== series());
+    const bar = node.previousElementSibling;
+    if (bar?.matches(".spread")) bar.setAttribute("d", `M${fix(at[0])} ${fix(Y(star.flops / star.longest))}V${fix(Y(star.flops / star.shortest))}`);
+    node.classList.toggle("faded", all_series[node.dataset.s] !== series());
     const name = node.nextElementSibling;
     if (name?.classList.contains("star-name")) {
       const width = 1.15 * text_width(name.textContent), from = (left) => at[0] + (left ? -14 - width : 14);
@@ -342,8 +342,8 @@ function draw_stars(taken) {
     }
   }
   taken.push(...stars_at, ...names);
-  const paths = [["path", chart.path ?? series().trajectory ?? series().runs ?? [], true], ["runs", series().runs ?? [], false]];
-  for (const [id, stars, is_named] of paths) {
+  const runs = series().runs ?? [];
+  for (const [id, stars] of [["path", chart.path ?? series().trajectory ?? runs], ["runs", runs]]) {
     const group = document.getElementById(id);
     if (!group) continue;
     const points = stars.map(place), purple = group.getAttribute("fill");
@@ -353,7 +353,7 @@ function draw_stars(taken) {
       element("path", { d: star_path(x, y, 6), stroke: "#fff", "stroke-width": 0.8 }, group);
       taken.push([x - 7, y - 7, x + 7, y + 7]);
     }
-    const order = is_named ? [...points.keys()] : [];
+    const order = id == "path" ? [...points.keys()] : [];
     if (order.length > 2) order.splice(1, 0, order.pop());
     for (const i of order) {
       const [x, y] = points[i], half = text_width(stars[i].label) / 2 + 2;

@@ -132,6 +132,8 @@ struct EstimateSymbolic {
 // The key-value cache of a decoder.
 struct EstimateCache {
   Dim bytes_per_token, past_bytes;
+  Dim shared_bytes, separate_bytes;  // past and present in one buffer, as serving engines bind them; in two
+  Dim written_bytes, copied_bytes;   // by a run in place; and on top where each present is a copy
   std::size_t pairs = 0;
 };
 
