@@ -13,6 +13,8 @@ using documents::EstimateFit;
 using documents::EstimateRoofline;
 
 constexpr std::size_t kHeaviest = 5, kAdvice = 3;
+constexpr std::size_t kWide = 110;      // columns from which on a row says how far it is from its next limit
+constexpr std::size_t kMargin = 24;     // columns of what and how much, at most
 constexpr std::size_t kNameWidth = 48;  // of a kernel, where the width of the terminal is not known
 
 // One line of the answer: what, how much, and why or of what.
@@ -133,8 +135,8 @@ void add_times(std::vector<Line>& lines, const Data& data) {
   if (const auto& run = estimate.measured) {
     std::string remark = run->bound_share ? percent_of(*run->bound_share, 1) + " of that speed" : "";
     if (run->shortest && run->longest)
-      remark += (remark.empty() ? "" : " · ") + base::si_seconds(*run->shortest) + " … " +
-                base::si_seconds(*run->longest);
+      remark +=
+          (remark.empty() ? "" : " · ") + base::si_seconds(*run->shortest) + " … " + base::si_seconds(*run->longest);
     if (run->joules) remark += (remark.empty() ? "" : " · ") + base::si_rate(*run->joules, "J");
     lines.push_back({"measured", base::si_seconds(run->seconds), remark + " · " + base::printable(run->source)});
   }
@@ -241,16 +243,21 @@ std::pair<std::vector<Folded>, double> heaviest_rows(const EstimateDocument& est
 
 void add_heaviest(std::vector<Line>& lines, const EstimateDocument& estimate, std::size_t width) {
   const auto [rows, total] = heaviest_rows(estimate);
-  const std::size_t room = width == 0 ? kNameWidth : std::max<std::size_t>(width > 56 ? width - 56 : 0, 16);
+  const bool is_narrow = width > 0 && width < kWide;
   for (std::size_t i = 0; i < std::min(rows.size(), kHeaviest); ++i) {
     const Folded& row = rows[i];
-    std::string remark = base::elide(base::printable(row.ops), 24);
+    std::string remark = base::elide(base::printable(row.ops), 24), bound;
     if (row.times > 1) remark += " ×" + std::to_string(row.times);
-    remark += "  " + base::elide(base::printable(row.name), room);
-    if (row.bound != nullptr && row.bound->bound != Bound::None)
-      remark += "  " + std::string(row.bound->bound == Bound::Latency ? "launch" : to_string(row.bound->bound)) +
-                (row.bound->headroom ? ", " + base::rounded(*row.bound->headroom) + "× above the next limit" : "");
-    lines.push_back({i == 0 ? "heaviest" : "", percent_of(row.weight, total), remark});
+    if (row.bound != nullptr && row.bound->bound != Bound::None) {
+      bound = "  " + std::string(row.bound->bound == Bound::Latency ? "launch" : to_string(row.bound->bound));
+      if (row.bound->headroom && !is_narrow)
+        bound += ", " + base::rounded(*row.bound->headroom) + "× above the next limit";
+    }
+    // The name takes what the rest leaves.
+    const std::size_t taken = kMargin + base::display_width(remark) + 2 + base::display_width(bound);
+    const std::size_t room = width == 0 ? kNameWidth : width > taken + 16 ? width - taken : 16;
+    lines.push_back({i == 0 ? "heaviest" : "", percent_of(row.weight, total),
+                     remark + "  " + base::elide(base::printable(row.name), room) + bound});
   }
 }
 
@@ -267,7 +274,7 @@ std::vector<Line> answer_lines(const Data& data) {
     if (estimate.fit) lines.push_back(fit_line(estimate));
     add_times(lines, data);
     if (may_run_as_tf32(estimate))
-      lines.push_back({"", "", "float32 as float32: PyTorch's convolutions and many engines take TF32 instead"});
+      lines.push_back({"", "", "float32; many engines, and PyTorch's convolutions, take TF32"});
     add_advice(lines, estimate);
   }
   if (!data.published()) add_heaviest(lines, estimate, data.options.width);
@@ -275,6 +282,18 @@ std::vector<Line> answer_lines(const Data& data) {
 }
 
 }  // namespace
+
+// Parts of a remark between which a line may break.
+std::vector<std::string> pieces_of(const std::string& remark) {
+  constexpr std::string_view kSeparator = " · ";
+  std::vector<std::string> pieces;
+  for (std::size_t begin = 0;;) {
+    const std::size_t end = remark.find(kSeparator, begin);
+    pieces.push_back(remark.substr(begin, end == std::string::npos ? end : end - begin));
+    if (end == std::string::npos) return pieces;
+    begin = end + kSeparator.size();
+  }
+}
 
 std::string answer(const Data& data) {
   std::size_t what = 0, value = 0;
@@ -288,7 +307,20 @@ std::string answer(const Data& data) {
   };
   std::string text;
   for (const Line& line : lines) {
-    std::string row = padded(line.what, what) + "  " + padded(line.value, value) + "  " + line.remark;
+    std::string row = padded(line.what, what) + "  " + padded(line.value, value) + "  ";
+    const std::size_t margin = base::display_width(row);
+    bool is_first = true;
+    for (const std::string& piece : pieces_of(line.remark)) {
+      const bool fits =
+          data.options.width == 0 || base::display_width(row) + base::display_width(piece) + 3 <= data.options.width;
+      if (!is_first && !fits) {
+        text += row + "\n";
+        row = std::string(margin, ' ');
+        is_first = true;
+      }
+      row += (is_first ? "" : " · ") + piece;
+      is_first = false;
+    }
     if (data.options.width > 0) row = base::elide(row, data.options.width);
     row.erase(row.find_last_not_of(' ') + 1);
     text += row + "\n";
