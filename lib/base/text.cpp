@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 
 namespace pagoda::base {
@@ -209,7 +210,7 @@ std::string si_text(double value, std::string_view unit, const SiStyle& style) {
     text.erase(text.find_last_not_of('0') + 1);
     if (text.back() == '.') text.pop_back();
   }
-  const std::string suffix = std::string(value == 0 ? "" : kAll[static_cast<std::size_t>(power + 8)]).append(unit);
+  const std::string suffix = std::string(value == 0 ? "" : *std::next(std::begin(kAll), power + 8)).append(unit);
   return text + (suffix.empty() ? "" : " " + suffix);
 }
 
