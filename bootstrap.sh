@@ -53,7 +53,7 @@ case "${1:-}" in
     install_packages
     cmake --preset release >/dev/null
     cmake --build --preset release --target onnx-estimate
-    build/release/tools/onnx-estimate models/skeletons/resnet50.onnx --device h200 --precision fp16 --traffic fused --top 15
+    build/release/tools/onnx-estimate models/skeletons/resnet50.onnx --device h200 --precision fp16 --traffic fused
     build/release/tools/onnx-estimate models/skeletons/resnet50.onnx --device h200 --precision fp16 --traffic fused \
       -o build/resnet50-h200.html
     echo "open $PWD/build/resnet50-h200.html"

@@ -3,9 +3,11 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <numeric>
 #include <string>
 
+#include "pagoda/base/csv_reader.h"
 #include "pagoda/core/model.h"
 #include "pagoda/documents/calibration.h"
 #include "pagoda/documents/device.h"
@@ -24,6 +26,27 @@ Prediction predicted(const std::string& file, std::int64_t batch, const char* de
 }
 
 }  // namespace
+
+// The part of the roofline's floor that memory decides: weights and images read once, in float16.
+TEST_CASE("weights and images take a small part of every published run") {
+  for (const char* table : {"rtx-3090-amp-nchw", "rtx-3090-amp-nhwc"}) {
+    const std::string text = test::read_file(test::source_path(std::string("data/throughput/") + table + ".csv"));
+    base::CsvReader reader(text, table);
+    std::vector<std::string> cells;
+    const double bandwidth = *documents::device("rtx-3090").level("dram")->bytes_per_second.value;
+    double largest = 0;
+    int runs = 0;
+    while (reader.next(cells)) {
+      if (cells[0].starts_with("#") || cells[0] == "model") continue;
+      const double side = std::stod(cells[1]), batch = std::stod(cells[2]), seconds = batch / std::stod(cells[3]);
+      const double bytes = 2 * (batch * 3 * side * side + std::stod(cells[5]) * 1e6);
+      largest = std::max(largest, bytes / bandwidth / seconds);
+      ++runs;
+    }
+    CHECK(runs > 1400);
+    CHECK(largest < 0.02);
+  }
+}
 
 TEST_CASE(
     "measured times of well-known networks lie in the interval, whichever exporter wrote them, but for known misses") {

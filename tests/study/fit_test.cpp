@@ -53,6 +53,16 @@ TEST_CASE("a training step needs gradients and the optimizer's states as well") 
   CHECK(need.total() == *step.memory.peak_bytes()->value());
 }
 
+TEST_CASE("a tensor of unknown size makes the need a lower bound: it can exceed a device, and never fits") {
+  const Model model = test::graph("x:f32[8,64], w:f32[64,128]=const -> h = MatMul(x, w); y = my.domain.Secret(h)");
+  const MemoryNeed need = memory_need(model, analyze(model));
+  CHECK(need.at_least);
+  CHECK_FALSE(need.fits(Int{1} << 40).has_value());
+  CHECK(need.fits(Int{1}) == false);
+  CHECK_FALSE(need.fits(std::nullopt).has_value());
+  CHECK_FALSE(largest_size(model, analyze(model), {"no_such_dim"}, Int{1} << 40));
+}
+
 TEST_CASE("the cache of a decoder is counted with the new token, apart from the activations") {
   const Model model = load_model(test::source_path("models/skeletons/gpt2_past.onnx"));
   const Analysis analysis = analyze(model, {.batch = 2});

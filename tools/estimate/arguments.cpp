@@ -264,12 +264,10 @@ double price_of(std::string_view text, const std::string& whole) {
 }
 
 Budget memory_of(const DeviceSpec& device) {
-  const MemoryLevel* dram = device.level("dram");
-  if (dram == nullptr || !dram->capacity_bytes.known())
+  const std::optional<Int> bytes = device.memory_bytes();
+  if (!bytes)
     throw Error("--max-memory device: the memory of " + device.id + " is not known; give an amount, such as 8GiB");
-  return {.kind = BudgetKind::Memory,
-          .limit = static_cast<Int>(*dram->capacity_bytes.value),
-          .text = "the memory of " + device.id};
+  return {.kind = BudgetKind::Memory, .limit = *bytes, .text = "the memory of " + device.id};
 }
 
 Calibration calibration_of(const std::string& name) {
@@ -371,8 +369,10 @@ documents::EstimateRequest request_of(const Arguments& arguments) {
   request.sweep = sweep_axes(arguments);
   request.budgets = budgets(arguments);
   if (arguments.max_memory == kOfDevice) request.budgets.push_back(memory_of(*request.device));
-  request.advice = format_of(arguments) != "csv" && arguments.sweeps.empty() && arguments.compare.empty() &&
-                   arguments.profile_structure.empty();
+  // It takes an analysis for each precision it looks at: only where a person reads it.
+  const bool is_for_people = format_of(arguments) == "table" || format_of(arguments) == "markdown";
+  request.advice = is_for_people && arguments.sweeps.empty() && arguments.compare.empty() &&
+                   arguments.profile_structure.empty() && !report_options(arguments).has_rows();
   request.by_type = arguments.by == "type";
   request.formulas = arguments.symbolic;
   request.row_formulas = arguments.symbolic && (!arguments.by.empty() || format_of(arguments) == "csv");
@@ -446,6 +446,9 @@ void check_studies(const Arguments& arguments) {
             {is_table && arguments.symbolic, "--symbolic"},
             {is_table && arguments.memory, "--memory"}},
            "its rows are sizes: ask for one size instead");
+  for (const SweepAxis& axis : sweep_axes(arguments))
+    if (axis.dim == "batch" && arguments.batch > 0)
+      throw UsageError("--sweep batch varies what --batch sets to one size; give one of the two");
   const bool is_csv = format_of(arguments) == "csv";
   if (is_csv && arguments.sweeps.empty() && arguments.compare.empty())
     refuse("--format csv",

@@ -62,9 +62,7 @@ std::optional<Precision> precision(std::string_view name) {
 }
 
 std::string precision_names() {
-  std::string names;
-  for (const Format& known : kFormats) (names += names.empty() ? "" : ", ") += known.name;
-  return names;
+  return base::joined(kFormats, ", ", &Format::name);
 }
 
 int bits(Precision precision) { return format(precision).bits; }

@@ -20,9 +20,12 @@ std::int32_t tensor_in_node(std::size_t node_index) { return -1 - static_cast<st
 bool is_in_node(std::int32_t tensor) { return tensor < 0; }
 
 // The type in which bytes are counted.
+ElementType stored_element(const ValueInfo& info) {
+  return info.stored == ElementType::Undefined ? info.type.element : info.stored;
+}
 TensorType stored_type(const ValueInfo& info) {
   TensorType type = info.type;
-  if (info.stored != ElementType::Undefined) type.element = info.stored;
+  type.element = stored_element(info);
   return type;
 }
 
@@ -378,7 +381,7 @@ void Walker::count_parameters(NodeReport& row, const OpContext::State& state) {
     const Dim elements = element_count(*input->type.shape);
     if (!counted_tensors_.insert({input->tensor_graph, input->tensor}).second) continue;
     row.params += packed == packed_.end() ? elements : packed->second;
-    row.param_bytes += byte_size(elements, stored_type(*input).element);
+    row.param_bytes += byte_size(elements, stored_element(*input));
   }
   params_ += row.params;
   param_bytes_ += row.param_bytes;

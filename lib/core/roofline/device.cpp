@@ -3,16 +3,9 @@
 
 #include <algorithm>
 
+#include "pagoda/base/text.h"
+
 namespace pagoda::inline core {
-namespace {
-
-std::string join(const std::vector<std::string>& names) {
-  std::string list;
-  for (const std::string& name : names) (list += list.empty() ? "" : ", ") += name;
-  return list;
-}
-
-}  // namespace
 
 std::string_view to_string(Unit unit) { return unit == Unit::Vector ? "vector" : "tensor"; }
 
@@ -32,6 +25,12 @@ const MemoryLevel* DeviceSpec::level(std::string_view wanted) const {
   return nullptr;
 }
 
+std::optional<Int> DeviceSpec::memory_bytes() const {
+  const MemoryLevel* dram = level("dram");
+  if (dram == nullptr || !dram->capacity_bytes.known()) return std::nullopt;
+  return static_cast<Int>(*dram->capacity_bytes.value);
+}
+
 DeviceSpec in_power_mode(const DeviceSpec& spec, std::string_view mode) {
   const auto found = std::find_if(spec.power_modes.begin(), spec.power_modes.end(),
                                   [&](const PowerMode& candidate) { return candidate.id == mode; });
@@ -39,7 +38,7 @@ DeviceSpec in_power_mode(const DeviceSpec& spec, std::string_view mode) {
     std::vector<std::string> names;
     for (const PowerMode& candidate : spec.power_modes) names.push_back(candidate.id);
     throw UnknownDevice("device " + spec.id + " has no power mode \"" + std::string(mode) + "\"; " +
-                        (names.empty() ? "it has none" : "known: " + join(names)));
+                        (names.empty() ? "it has none" : "known: " + base::joined(names)));
   }
   const bool scalable =
       found->units.known() && found->clock_hz.known() && spec.units.known() && spec.boost_clock_hz.known();

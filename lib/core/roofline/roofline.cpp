@@ -199,7 +199,7 @@ class Evaluator {
                 .needed_bytes = table_.add(report.needed_bytes),
                 .precision = precision_of(cost.precision),
                 .narrowest = std::nullopt};
-      // The only format of a precision that is no type of its own.
+      // TF32 is the one precision that no element type stands for.
       if (analysis_.precision == Precision::Tf32 && cost.precision == ElementType::Float32)
         part.precision = Precision::Tf32;
       part.narrowest = part.precision;
@@ -383,6 +383,12 @@ void share_out(Roofline& result, const Analysis& analysis, const Traffic& traffi
 }
 
 }  // namespace
+
+Bound RooflineTotals::bound() const {
+  if (seconds <= 0) return at_least ? Bound::Unknown : Bound::None;
+  if (eager_seconds && *eager_seconds > seconds) return Bound::Latency;
+  return compute_seconds >= memory_seconds ? Bound::Compute : Bound::Memory;
+}
 
 std::string_view to_string(Bound bound) {
   switch (bound) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "graph/index.h"
 #include "memory/kv_cache.h"
 #include "memory/schedule.h"
 #include "pagoda/base/error.h"
@@ -16,8 +15,7 @@ class Need {
  public:
   Need(const Model& model, const Analysis& analysis, const Training* training)
       : model_(model), analysis_(analysis), training_(training) {
-    for (const CachePair& pair : find_kv_cache(model, analysis).pairs)
-      if (const std::optional<Dim> bytes = bytes_of(analysis.types[index(pair.present)])) cache_ += *bytes;
+    cache_ = find_kv_cache(model, analysis).shared_bytes;
     peak_ = training == nullptr ? analysis.totals.activation_peak_bytes : training->memory.activation_peak_bytes;
   }
 
@@ -35,17 +33,18 @@ class Need {
       need.optimizer = size_at(memory.master_weight_bytes + memory.optimizer_state_bytes, bindings);
     }
     // The peak holds the cache, which lives as long as the run.
-    need.activations = std::max<Int>(peak_at(bindings, need.at_least) - need.cache, 0);
+    if (const std::optional<Int> peak = peak_at(bindings, need.at_least))
+      need.activations = std::max<Int>(*peak - need.cache, 0);
+    else
+      need.at_least = true;
     return need;
   }
 
  private:
-  Int peak_at(const Bindings& bindings, bool& at_least) const {
+  // Empty where the peak of a training step is too complex a formula. Where that of a run is, it is planned.
+  std::optional<Int> peak_at(const Bindings& bindings, bool& at_least) const {
     if (peak_) return size_at(*peak_, bindings);
-    if (training_ != nullptr) {
-      at_least = true;
-      return 0;
-    }
+    if (training_ != nullptr) return std::nullopt;
     const MemoryPlan plan = plan_memory(model_, analysis_, {.bindings = bindings, .reorder = false, .arena = false});
     at_least = at_least || !plan.unsized.empty() || !plan.unsized_bodies.empty();
     return plan.peak_bytes;
@@ -62,6 +61,11 @@ constexpr std::int64_t kLargest = std::int64_t{1} << 40;
 
 }  // namespace
 
+std::optional<bool> MemoryNeed::fits(const std::optional<Int>& bytes) const {
+  if (bytes && total() > *bytes) return false;  // whatever comes on top
+  return bytes && !at_least ? std::optional(true) : std::nullopt;
+}
+
 MemoryNeed memory_need(const Model& model, const Analysis& analysis, const Training* training,
                        const Bindings& bindings) {
   return Need(model, analysis, training).at(bindings);
@@ -70,6 +74,7 @@ MemoryNeed memory_need(const Model& model, const Analysis& analysis, const Train
 std::optional<std::int64_t> largest_size(const Model& model, const Analysis& analysis,
                                          const std::vector<std::string>& symbols, Int bytes, const Training* training) {
   const Need need(model, analysis, training);
+  if (need.at({}).at_least) return std::nullopt;
   const auto fits = [&](std::int64_t size) {
     Bindings bindings;
     for (const std::string& symbol : symbols) bindings[symbol] = size;

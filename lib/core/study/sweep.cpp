@@ -153,13 +153,7 @@ class Sweeper {
 
   static void set_time(SweepPoint& point, const RooflineTotals& time) {
     point.time = time;
-    if (time.seconds <= 0) {
-      point.bound = time.at_least ? Bound::Unknown : Bound::None;
-    } else if (time.eager_seconds && *time.eager_seconds > time.seconds) {
-      point.bound = Bound::Latency;
-    } else {
-      point.bound = time.compute_seconds >= time.memory_seconds ? Bound::Compute : Bound::Memory;
-    }
+    point.bound = time.bound();
   }
 
   const Model& model_;

@@ -263,6 +263,7 @@ EstimateRoofline roofline_part(const EstimateRequest& request, Roofline bound) {
           .precision = request.precision,
           .traffic = request.traffic,
           .totals = bound.totals,
+          .items = {},
           .launch_overhead_seconds = device.launch_overhead_seconds.value,
           .launch_is_assumed = device.launch_overhead_seconds.is_assumed(),
           .predicted = {},
@@ -398,6 +399,12 @@ const RowBound* EstimateDocument::bound_of_group(std::size_t group) const {
   return group < roofline->groups.size() ? &roofline->groups[group] : nullptr;
 }
 
+std::string EstimateAdvice::change() const {
+  if (traffic) return "--traffic " + std::string(to_string(*traffic));
+  if (precision) return "--precision " + std::string(to_string(*precision));
+  return batch ? "--batch " + std::to_string(*batch) : std::string();
+}
+
 bool EstimateDocument::is_complete() const {
   const bool has_no_count = count == Convention::Pagoda && !totals.counts.flops;  // the published program fails
   return !totals.partial && !(training && training->partial) && !has_no_count;
@@ -477,6 +484,7 @@ EstimateDocument describe(const Model& model, const EstimateRequest& request, Fi
   if (findings.bound) {
     estimate.roofline = roofline_part(request, std::move(*findings.bound));
     estimate.roofline->predicted = std::move(findings.predicted);
+    estimate.roofline->items = findings.items;
   }
   if (findings.phase) add_rates(estimate.phase.emplace(*findings.phase), estimate);
   if (findings.training) {
@@ -488,7 +496,7 @@ EstimateDocument describe(const Model& model, const EstimateRequest& request, Fi
   estimate.variants = std::move(findings.variants);
   if (findings.sweep) {
     estimate.sweep = sweep_part(std::move(*findings.sweep), std::move(findings.swept_symbols));
-    if (request.device) estimate.sweep->device_bytes = memory_of(*request.device);
+    if (request.device) estimate.sweep->device_bytes = request.device->memory_bytes();
   }
   if (!request.budgets.empty()) estimate.budgets = budgets_part(findings.budgets);
 

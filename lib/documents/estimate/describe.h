@@ -17,6 +17,7 @@ struct Findings {
   std::optional<Roofline> bound = std::nullopt;   // on the request's device
   std::optional<EstimatePrediction> predicted = std::nullopt;
   std::optional<EstimatePhase> phase = std::nullopt;  // without rates
+  Count items = std::nullopt;                         // EstimateRoofline::items
   std::optional<Training> training = std::nullopt;
   std::optional<RooflineTotals> step_time = std::nullopt;  // of the training step
   std::optional<EstimateFit> fit = std::nullopt;
@@ -37,17 +38,24 @@ struct Sized {
 };
 Sized sized(const Model& model, const EstimateRequest& request);
 
-// What would shorten the least time, and the least time elsewhere; see EstimateRequest.
-std::vector<EstimateAdvice> advice_of(const Model& model, const EstimateRequest& request, const Findings& findings);
-std::vector<EstimateVariant> variants_of(const Model& model, const EstimateRequest& request);
-// The runs of the request's measurement that are of the estimate's sizes, or of its sweep's. Throws Error where none is.
-void add_measured(const Measured& measured, EstimateDocument& estimate);
-Count memory_of(const DeviceSpec& device);  // empty: not known
-EstimateFit fit_of(const Model& model, const EstimateRequest& request, const Findings& findings);
+// What a run processes: new tokens in a phase, else the items of a batch that is set.
+Count items_of(const EstimateRequest& request, const Sized& sized);
+// The traffic that a request asks for; empty: unfused.
+std::optional<Traffic> traffic_of(const Model& model, const EstimateRequest& request, const Analysis& analysis);
 // The cache next to memory that the whole device shares. Throws Error where none is known.
 std::int64_t cache_bytes(const DeviceSpec& device);
 
-// Why times and plans cannot be of these sizes, as impossible_size() says it; `is_free` dims can be set.
+// Sets whether the model fits the request's device and, where it is asked for, what would shorten the least time.
+void add_fit_and_advice(const Model& model, const EstimateRequest& request, Findings& findings);
+// The least time elsewhere; see EstimateRequest.
+std::vector<EstimateVariant> variants_of(const Model& model, const EstimateRequest& request);
+// Adds the measured runs of the estimate's sizes, or of its sweep's. Throws Error where the file holds none of them.
+void add_measured(const Measured& measured, EstimateDocument& estimate);
+
+// What files call the batch, first name first.
+inline constexpr const char* kBatchNames[] = {"batch", "batch_size", "N", "n"};
+
+// The first size with free dims at 1 that is negative or a division by 0, as the public function says it.
 std::string impossible_size(const Analysis& analysis, const std::vector<std::string>& swept_symbols);
 
 }  // namespace pagoda::documents

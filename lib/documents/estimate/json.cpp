@@ -318,6 +318,7 @@ void roofline(A& a, typename A::template Ref<EstimateRoofline> x) {
   times(a, x.totals);
   a("unknown_nodes", x.totals.unknown_rows);
   a("at_least", x.totals.at_least);
+  a("items", x.items);
   a("launch_overhead_seconds", x.launch_overhead_seconds);
   a("launch_overhead_assumed", x.launch_is_assumed);
   part(a, "predicted", Layout::Line, x.predicted, [](A& inner, auto& predicted) {
@@ -335,6 +336,7 @@ void roofline(A& a, typename A::template Ref<EstimateRoofline> x) {
 template <typename A>
 void fit(A& a, typename A::template Ref<EstimateFit> x) {
   for (const auto& [name, member] : kEstimateFit) a(name, x.*member);
+  a("at_least", x.at_least);
   a("fits", x.fits);
   a("largest_batch", x.largest_batch);
   a("longest_context", x.longest_context);
@@ -491,7 +493,11 @@ void document(A& a, Doc& x, const Rows& rows) {
   });
   if (A::kReads || !x.advice.empty())
     a.list("advice", x.advice, [](A& inner, auto& each) {
-      inner("change", each.change);
+      std::string change = each.change();  // follows from the next three
+      inner("change", change);
+      inner.maybe("traffic", each.traffic);
+      inner.maybe("precision", each.precision);
+      inner.maybe("batch", each.batch);
       inner("seconds", each.seconds);
       inner("gain", each.gain);
     });

@@ -5,6 +5,7 @@
 
 #include "estimate/describe.h"
 #include "pagoda/base/error.h"
+#include "pagoda/base/text.h"
 
 namespace pagoda::documents {
 namespace {
@@ -82,19 +83,16 @@ EstimatePhase phase_of(const Model& model, const EstimateRequest& request, const
 void warn_of_training(Findings& findings) {
   const TrainingTotals& totals = findings.training->totals;
   if (!findings.training->partial) return;
-  std::string ops;
-  for (const std::string& op : totals.unmodelled_ops) ops += (ops.empty() ? "" : ", ") + op;
-  warn(findings.analysis,
-       "the backward of " + std::to_string(totals.unmodelled_nodes) + " nodes is not modelled: " + ops);
+  warn(findings.analysis, "the backward of " + std::to_string(totals.unmodelled_nodes) +
+                              " nodes is not modelled: " + base::joined(totals.unmodelled_ops));
 }
 
 // What the times of a device rest on that its file does not state as certain.
 void warn_of_device(const DeviceSpec& device, Findings& findings) {
   const auto nodes = [](std::int64_t rows) { return std::to_string(rows) + (rows == 1 ? " node" : " nodes"); };
-  std::string cautions;
-  for (const std::string& caution : device.cautions) (cautions += cautions.empty() ? "" : "; ") += caution;
-  if (!cautions.empty())
-    warn(findings.analysis, "device " + device.name + ": " + cautions + "; measure again on an idle machine");
+  if (!device.cautions.empty())
+    warn(findings.analysis,
+         "device " + device.name + ": " + base::joined(device.cautions, "; ") + "; measure again on an idle machine");
   for (const AssumedPeak& peak : findings.bound->assumed) {
     const std::string taken = peak.taken == peak.precision ? "packed into vector lanes of another format"
                                                            : "at its " + std::string(to_string(peak.taken)) + " " +
@@ -137,6 +135,18 @@ std::int64_t cache_bytes(const DeviceSpec& device) {
               " shares is not known; give a device file that states it");
 }
 
+std::optional<Traffic> traffic_of(const Model& model, const EstimateRequest& request, const Analysis& analysis) {
+  switch (request.traffic) {
+    case TrafficModel::Unfused:
+      return std::nullopt;
+    case TrafficModel::Fused:
+      return traffic(model, analysis, {.model = TrafficModel::Fused});
+    case TrafficModel::Resident:
+      break;
+  }
+  return traffic(model, analysis, {.model = TrafficModel::Resident, .l2_bytes = cache_bytes(*request.device)});
+}
+
 Sized sized(const Model& model, const EstimateRequest& request) {
   AnalyzeOptions sizes = sweep_options(request.sizes, request.sweep);
   sizes.precision = request.precision;
@@ -152,7 +162,8 @@ Analysis analysis_of(const Model& model, const EstimateRequest& request) { retur
 
 EstimateDocument make_estimate(const Model& model, const EstimateRequest& request) {
   Sized start = sized(model, request);
-  Findings findings{.analysis = std::move(start.analysis)};
+  const Count items = items_of(request, start);
+  Findings findings{.analysis = std::move(start.analysis), .items = items};
   Analysis& analysis = findings.analysis;
   const std::vector<SweepAxis> axes = axes_of(request, start.phase);
   for (const SweepAxis& axis : axes)
@@ -164,9 +175,7 @@ EstimateDocument make_estimate(const Model& model, const EstimateRequest& reques
   if (axes.empty() && !problem.empty()) throw Error(problem);
   if (request.memory) findings.memory = plan_memory(model, analysis, *request.memory);
   if (start.phase) findings.phase = phase_of(model, request, *start.phase, findings);
-  const std::int64_t l2_bytes = request.traffic == TrafficModel::Resident ? cache_bytes(*request.device) : 0;
-  if (request.traffic != TrafficModel::Unfused)
-    findings.traffic = traffic(model, analysis, {.model = request.traffic, .l2_bytes = l2_bytes});
+  findings.traffic = traffic_of(model, request, analysis);
   const RooflineOptions bound_options{.convention = request.count};
   if (request.device && problem.empty()) add_times(model, request, bound_options, findings);
   if (request.count == Convention::Pagoda) {
@@ -176,15 +185,12 @@ EstimateDocument make_estimate(const Model& model, const EstimateRequest& reques
   }
   const Analysis step = request.training ? add_training(model, request, bound_options, findings) : Analysis();
   const Analysis& rows = request.training ? step : analysis;
-  if (request.device && axes.empty()) {
-    findings.fit = fit_of(model, request, findings);
-    if (request.advice && !request.training) findings.advice = advice_of(model, request, findings);
-  }
+  if (request.device && axes.empty()) add_fit_and_advice(model, request, findings);
   findings.variants = variants_of(model, request);
   if (!axes.empty()) {
     SweepOptions options{.count = request.count,
                          .traffic = request.traffic,
-                         .l2_bytes = l2_bytes,
+                         .l2_bytes = request.traffic == TrafficModel::Resident ? cache_bytes(*request.device) : 0,
                          .items = start.phase ? std::optional(start.phase->tokens) : std::nullopt};
     if (request.device) {
       const std::string unswept = impossible_size(analysis, findings.swept_symbols);

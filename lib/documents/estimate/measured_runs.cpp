@@ -1,13 +1,13 @@
 #include "pagoda/documents/measured_runs.h"
 
 #include <algorithm>
-#include <array>
+
+#include "estimate/describe.h"
+#include "pagoda/base/error.h"
+#include "pagoda/base/text.h"
 
 namespace pagoda::documents {
 namespace {
-
-// What files call the batch whose dims are not named so.
-constexpr std::array<const char*, 4> kBatchNames = {"batch", "batch_size", "N", "n"};
 
 std::optional<std::int64_t> integer_of(const base::Setting& setting) {
   if (const auto* integer = std::get_if<std::int64_t>(&setting)) return *integer;
@@ -21,6 +21,54 @@ std::string dim_of(const EstimateDocument& estimate, const std::string& setting)
     for (const char* name : kBatchNames)
       if (estimate.bindings.contains(name)) return name;
   return {};
+}
+
+std::optional<double> joules_of(const MeasuredRun& run) {
+  if (run.energy_joules || !run.watts) return run.energy_joules;
+  return *run.watts * *run.seconds;
+}
+
+// The size of an axis, which is named as the user or, if there is one axis alone, as the formulas name it.
+std::optional<std::int64_t> size_along(const EstimateSweep& sweep, std::size_t axis, const Bindings& sizes) {
+  auto size = sizes.find(sweep.dims[axis]);
+  if (sweep.dims.size() == 1)
+    for (const std::string& symbol : sweep.symbols)
+      if (size == sizes.end()) size = sizes.find(symbol);
+  return size == sizes.end() ? std::nullopt : std::optional(size->second);
+}
+
+// Both return why the run is of no size of the estimate; empty where it is of one.
+std::string add_point(const MeasuredRun& run, const Bindings& sizes, EstimateSweep& sweep) {
+  sweep.measured.resize(sweep.points.size());
+  std::vector<std::int64_t> wanted;
+  for (std::size_t axis = 0; axis < sweep.dims.size(); ++axis)
+    if (const auto size = size_along(sweep, axis, sizes)) wanted.push_back(*size);
+  bool is_found = false;
+  for (std::size_t i = 0; i < sweep.points.size(); ++i) {
+    if (sweep.points[i].sizes != wanted) continue;
+    sweep.measured[i] = {*run.seconds, joules_of(run)};
+    is_found = true;
+  }
+  return is_found ? "" : "no run is of a size of the sweep";
+}
+
+std::string add_run(const Measured& measured, const MeasuredRun& run, const Bindings& sizes,
+                    EstimateDocument& estimate) {
+  for (const auto& [dim, size] : sizes)
+    if (size != 1)
+      return "a run is of " + dim + "=" + std::to_string(size) +
+             ", which the estimate takes as 1; set it with --batch or --dim";
+  EstimateMeasured& part = estimate.measured.emplace();
+  part.source = measured.source;
+  part.seconds = *run.seconds;
+  part.joules = joules_of(run);
+  if (measured.spread && measured.runs.size() <= 1) {
+    part.shortest = measured.spread->min;
+    part.longest = measured.spread->max;
+  }
+  if (estimate.roofline && estimate.roofline->totals.seconds > 0)
+    part.bound_share = estimate.roofline->totals.seconds / part.seconds;
+  return "";
 }
 
 }  // namespace
@@ -50,15 +98,32 @@ Bindings run_sizes(const EstimateDocument& estimate, const base::Settings& confi
 }
 
 std::string run_label(const MeasuredRun& run, const std::vector<MeasuredRun>& runs) {
-  std::string label;
+  std::vector<std::string> parts;
   for (const auto& [name, setting] : run.config) {
     const bool differs = std::any_of(runs.begin(), runs.end(), [&key = name, &value = setting](const auto& other) {
       const auto found = other.config.find(key);
       return found == other.config.end() || found->second != value;
     });
-    if (differs) label += (label.empty() ? "" : ", ") + name + "=" + base::setting_text(setting);
+    if (differs) parts.push_back(name + "=" + base::setting_text(setting));
   }
-  return label;
+  return base::joined(parts);
+}
+
+void add_measured(const Measured& measured, EstimateDocument& estimate) {
+  std::string problem = "it holds no time of a whole run";
+  bool is_found = false;
+  for (const MeasuredRun& run : whole_runs(measured)) {
+    if (!run.seconds || *run.seconds <= 0) continue;
+    std::string mismatch;
+    const Bindings sizes = run_sizes(estimate, run.config, mismatch);
+    if (mismatch.empty())
+      mismatch = estimate.sweep ? add_point(run, sizes, *estimate.sweep) : add_run(measured, run, sizes, estimate);
+    if (mismatch.empty())
+      is_found = true;
+    else
+      problem = mismatch;
+  }
+  if (!is_found) throw Error("--measured: no run of the file is of this estimate: " + problem);
 }
 
 }  // namespace pagoda::documents

@@ -47,7 +47,6 @@ std::optional<EstimateCurve> curve_of(const documents::EstimateSweep& sweep, std
                             .flops = real(point.flops),
                             .bytes = real(point.bytes),
                             .seconds = point.time ? std::optional(point.time->seconds) : std::nullopt,
-                            .memory_seconds = point.time ? std::optional(point.time->memory_seconds) : std::nullopt,
                             .memory_bytes = real(point.memory_bytes)});
   return curve;
 }

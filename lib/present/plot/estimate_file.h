@@ -22,7 +22,7 @@ struct EstimateGroup {
 // One size of a sweep; empty numbers were not known there.
 struct CurvePoint {
   double size = 0;
-  std::optional<double> flops, bytes, seconds, memory_seconds, memory_bytes;
+  std::optional<double> flops, bytes, seconds, memory_bytes;
 };
 
 struct EstimateCurve {

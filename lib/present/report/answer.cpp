@@ -1,5 +1,4 @@
-// What a person asks first, in about ten lines: how much work, how much memory, does it fit, how fast, what next,
-// where.
+// What a person asks first: how much work, how much memory, does it fit, how fast, what next, where.
 #include <algorithm>
 #include <cctype>
 #include <map>
@@ -13,6 +12,7 @@ using documents::EstimateFit;
 using documents::EstimateRoofline;
 
 constexpr std::size_t kHeaviest = 5, kAdvice = 3;
+constexpr double kWorthALine = 1.05;    // longer than the least time by this factor, or it reads as the same number
 constexpr std::size_t kWide = 110;      // columns from which on a row says how far it is from its next limit
 constexpr std::size_t kMargin = 24;     // columns of what and how much, at most
 constexpr std::size_t kNameWidth = 48;  // of a kernel, where the width of the terminal is not known
@@ -22,10 +22,7 @@ struct Line {
   std::string what, value, remark;
 };
 
-std::string percent_of(double part, double whole) {
-  const double percent = whole > 0 ? 100 * part / whole : 0;
-  return (percent > 0 && percent < 0.1 ? "<0.1" : base::rounded(percent)) + " %";
-}
+std::string percent_of(double part, double whole) { return share_cell(whole > 0 ? part / whole : 0) + " %"; }
 
 std::string bytes(const Count& value) { return cell(value, "B"); }
 
@@ -35,10 +32,8 @@ Line work_line(const Data& data) {
   std::string remark = cell(counts.macs) + " multiply-accumulates · " + cell(counts.params) + " parameters";
   if (data.estimate.count != Convention::Flops) remark += " · FLOPs: " + std::string(meaning(data.estimate.count));
   if (data.estimate.totals.unmodelled_nodes > 0) {
-    std::string ops;
-    for (const std::string& op : data.estimate.totals.unmodelled_ops)
-      ops += (ops.empty() ? "" : ", ") + base::printable(op);
-    remark += " · " + base::grouped(data.estimate.totals.unmodelled_nodes) + " nodes not modelled: " + ops;
+    remark += " · " + base::grouped(data.estimate.totals.unmodelled_nodes) +
+              " nodes not modelled: " + base::joined(data.estimate.totals.unmodelled_ops, ", ", base::printable);
   }
   return {"work", at_least + cell(counts.flops, "FLOP"), remark};
 }
@@ -52,7 +47,7 @@ Line memory_line(const EstimateDocument& estimate) {
     if (fit.cache_bytes && *fit.cache_bytes > 0) parts += " + cache " + bytes(fit.cache_bytes);
     if (fit.gradient_bytes) parts += " + gradients " + bytes(fit.gradient_bytes);
     if (fit.optimizer_bytes && *fit.optimizer_bytes > 0) parts += " + optimizer " + bytes(fit.optimizer_bytes);
-    return {"memory", bytes(fit.total_bytes), parts};
+    return {"memory", (fit.at_least ? "≥ " : "") + bytes(fit.total_bytes), parts};
   }
   if (estimate.training)
     return {"memory", bytes(estimate.training->peak_bytes), "of a training step, at its peak; parts below"};
@@ -102,12 +97,9 @@ std::string split_text(const EstimateRoofline& roofline) {
 }
 
 std::string rate_text(const EstimateDocument& estimate, double seconds) {
-  if (estimate.phase && estimate.phase->tokens)
-    return "at most " + base::si_rate(static_cast<double>(*estimate.phase->tokens) / seconds, "tokens/s");
-  const auto batch = estimate.bindings.find("batch");
-  const bool is_bound = batch != estimate.bindings.end() && batch->second;
-  const double items = is_bound ? static_cast<double>(*batch->second) : 1;
-  return "at most " + base::si_rate(items / seconds, is_bound ? "items/s" : "runs/s");
+  const Count& items = estimate.roofline->items;
+  const char* unit = !items ? "runs/s" : estimate.phase ? "tokens/s" : "items/s";
+  return "at most " + base::si_rate(documents::real(items).value_or(1) / seconds, unit);
 }
 
 void add_times(std::vector<Line>& lines, const Data& data) {
@@ -127,7 +119,7 @@ void add_times(std::vector<Line>& lines, const Data& data) {
                    std::string(time.at_least ? "of the modelled part · " : "") +
                        (is_training ? "a training step" : split_text(roofline) + " · " + kernels) + " · " +
                        rate_text(estimate, time.seconds)});
-  if (time.eager_seconds && *time.eager_seconds > time.seconds * 1.05)
+  if (time.eager_seconds && *time.eager_seconds > time.seconds * kWorthALine)
     lines.push_back({"", "≥ " + base::si_seconds(*time.eager_seconds),
                      "with a launch a kernel of " + base::si_seconds(*roofline.launch_overhead_seconds) +
                          (roofline.launch_is_assumed ? " (assumed)" : "") + ", not hidden by CUDA graphs or the like"});
@@ -149,8 +141,8 @@ void add_advice(std::vector<Line>& lines, const EstimateDocument& estimate) {
   for (std::size_t i = 0; i < std::min(estimate.advice.size(), kAdvice); ++i) {
     const documents::EstimateAdvice& advice = estimate.advice[i];
     lines.push_back({i == 0 ? "faster" : "", base::rounded(advice.gain) + "×",
-                     advice.change + ": ≥ " + base::si_seconds(advice.seconds) +
-                         (advice.change.starts_with("--batch") ? " a run, time an item compared" : "")});
+                     advice.change() + ": ≥ " + base::si_seconds(advice.seconds) +
+                         (advice.batch ? " a run; the gain is of the time of an item" : "")});
   }
 }
 
@@ -264,7 +256,7 @@ void add_heaviest(std::vector<Line>& lines, const EstimateDocument& estimate, st
 // float32 products on tensor units of a device that has TF32 are a choice of the engine.
 bool may_run_as_tf32(const EstimateDocument& estimate) {
   return !estimate.precision && std::any_of(estimate.advice.begin(), estimate.advice.end(),
-                                            [](const auto& advice) { return advice.change == "--precision tf32"; });
+                                            [](const auto& advice) { return advice.precision == Precision::Tf32; });
 }
 
 std::vector<Line> answer_lines(const Data& data) {
@@ -281,8 +273,6 @@ std::vector<Line> answer_lines(const Data& data) {
   return lines;
 }
 
-}  // namespace
-
 // Parts of a remark between which a line may break.
 std::vector<std::string> pieces_of(const std::string& remark) {
   constexpr std::string_view kSeparator = " · ";
@@ -294,6 +284,8 @@ std::vector<std::string> pieces_of(const std::string& remark) {
     begin = end + kSeparator.size();
   }
 }
+
+}  // namespace
 
 std::string answer(const Data& data) {
   std::size_t what = 0, value = 0;

@@ -68,8 +68,6 @@ void add_time_columns(base::Grid& grid, const Data& data, bool has_bound) {
   grid.columns.push_back({.header = "up to", .is_number = true, .drop_order = 6});
 }
 
-std::string share_cell(double share) { return share > 0 && share < 0.0005 ? "<0.1" : base::rounded(100 * share); }
-
 void add_time_cells(std::vector<std::string>& row, const RowBound* bound) {
   if (bound == nullptr) return;
   const bool runs = bound->bound != Bound::None && bound->bound != Bound::Unknown;
@@ -165,12 +163,6 @@ std::string counted(std::size_t count, const std::string& what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
-std::string join(const std::vector<std::string>& parts, std::string_view separator) {
-  std::string text;
-  for (const std::string& part : parts) text += (text.empty() ? "" : std::string(separator)) + part;
-  return text;
-}
-
 }  // namespace
 
 base::Grid row_grid(const Data& data) {
@@ -202,7 +194,7 @@ void add_memory_rows(base::Grid& grid, const documents::EstimateMemory& plan) {
   };
   const std::string step = plan.names.empty() ? "" : base::printable(plan.names[plan.peak_step]);
   add("memory peak", plan.peak_bytes,
-      "at step " + std::to_string(plan.peak_step) + ", " + step + ": " + join(tensors, ", "));
+      "at step " + std::to_string(plan.peak_step) + ", " + step + ": " + base::joined(tensors, ", "));
   if (plan.arena_bytes) add("arena", *plan.arena_bytes, "offsets in --format json");
   if (const auto& better = plan.reordered)
     add("reordered", better->peak_bytes,
@@ -236,11 +228,9 @@ void add_throughput(base::Grid& grid, const EstimateDocument& estimate) {
                            "of which the cache grows by " + cell(phase->cache_bytes_per_token, "B") + " a position"});
     return;
   }
-  const auto batch = estimate.bindings.find("batch");
-  const bool is_bound = batch != estimate.bindings.end() && batch->second;
-  const std::int64_t items = is_bound ? *batch->second : 1;
-  grid.rows.push_back({"throughput", "", "≤ " + base::si_rate(static_cast<double>(items) / seconds, "/s"),
-                       is_bound ? "items of the batch of " + base::grouped(items) : "runs"});
+  const Count& items = estimate.roofline->items;
+  grid.rows.push_back({"throughput", "", "≤ " + base::si_rate(documents::real(items).value_or(1) / seconds, "/s"),
+                       items ? "items of the batch of " + base::grouped(*items) : "runs"});
 }
 
 void add_time_rows(base::Grid& grid, const Data& data) {
@@ -314,7 +304,7 @@ base::Grid totals_grid(const Data& data) {
     std::vector<std::string> ops;
     for (const std::string& op : totals.unmodelled_ops) ops.push_back(base::printable(op));
     grid.rows.push_back({"nodes", base::grouped(nodes), "",
-                         base::grouped(totals.unmodelled_nodes) + " not modelled: " + join(ops, ", ")});
+                         base::grouped(totals.unmodelled_nodes) + " not modelled: " + base::joined(ops, ", ")});
   }
   if (data.estimate.memory) add_memory_rows(grid, *data.estimate.memory);
   if (data.estimate.roofline) add_time_rows(grid, data);
@@ -338,7 +328,7 @@ std::string subtitle(const EstimateDocument& estimate) {
   for (const auto& [name, size] : estimate.bindings)
     if (size) parts.push_back(name + "=" + std::to_string(*size));
   for (const std::string& name : documents::free_dims(estimate)) parts.push_back(name + "=1 (free)");
-  return join(parts, " · ");
+  return base::joined(parts, " · ");
 }
 
 std::vector<std::pair<std::string, std::string>> total_formulas(const EstimateDocument& estimate) {

@@ -99,6 +99,8 @@ std::string interval_text(const documents::EstimateRoofline& time) {
          base::rounded(100 * *predicted.coverage) + " % of models";
 }
 
+std::string share_cell(double share) { return share > 0 && share < 0.0005 ? "<0.1" : base::rounded(100 * share); }
+
 std::string cell(const Count& value, std::string_view unit) { return value ? base::si(*value, unit) : "?"; }
 
 }  // namespace pagoda::present::report

@@ -53,6 +53,8 @@ std::string_view meaning(Convention count);
 
 // "1.2 ms … 1.4 ms for 90 % of models", or why there is no interval. Of a roofline with a prediction.
 std::string interval_text(const documents::EstimateRoofline& roofline);
+// Of 1, as a percentage without its sign: "12.3", "<0.1".
+std::string share_cell(double share);
 // "1.23 GB"; "?" for what is not known.
 std::string cell(const Count& value, std::string_view unit = "");
 

@@ -43,7 +43,7 @@ std::string joined(const Items& items, std::string_view separator = ", ", Text t
 std::string grouped(Int value);
 // Three significant digits and a prefix: "1.23 M" + unit; the exact number below 1000: "512 " + unit.
 std::string si(Int value, std::string_view unit = "");
-// How a number that is no count is shown: significant digits and the prefix of a power of 1000 within bounds.
+// How many digits a measured number shows, and which SI prefixes it may take.
 struct SiStyle {
   int least = -8, most = 8;  // powers of 1000: yocto to yotta
   int digits = 3;

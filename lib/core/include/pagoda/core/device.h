@@ -91,6 +91,8 @@ struct DeviceSpec {
   // The fastest peak of a kind; null when there is none. `accumulate` asks for that accumulator; peaks that do not
   // name theirs always match.
   const Peak* peak(Precision precision, Unit unit, std::optional<Precision> accumulate = std::nullopt) const;
+  // Capacity of the outermost memory; empty: not known.
+  std::optional<Int> memory_bytes() const;
   const MemoryLevel* level(std::string_view wanted) const;  // null when there is none
 };
 

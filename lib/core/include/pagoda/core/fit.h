@@ -23,12 +23,15 @@
 #pragma GCC visibility push(default)
 namespace pagoda::inline core {
 
-// Bytes. The cache is none of the activations.
+// Bytes. Activations are counted without the cache.
 struct MemoryNeed {
-  Int weights = 0, activations = 0, cache = 0, gradients = 0, optimizer = 0;
-  bool at_least = false;  // some tensor's size is not known
+  Int weights = 0, cache = 0, gradients = 0, optimizer = 0;
+  std::optional<Int> activations;  // empty: not known
+  bool at_least = false;           // some tensor's size is not known: the total is a lower bound
 
-  Int total() const { return weights + activations + cache + gradients + optimizer; }
+  Int total() const { return weights + activations.value_or(0) + cache + gradients + optimizer; }
+  // Whether the total is within `bytes`; empty where either is not known well enough.
+  std::optional<bool> fits(const std::optional<Int>& bytes) const;
 };
 
 // Free dims that `bindings` leave out are 1. With `training` of the step, whose activations are those of its peak.
@@ -36,7 +39,7 @@ MemoryNeed memory_need(const Model& model, const Analysis& analysis, const Train
                        const Bindings& bindings = {});
 
 // The largest size of the dims that `symbols` name, all alike, with which a run needs at most `bytes`; 0 where not even
-// 1 does. Empty where the need does not grow with them.
+// 1 does. Empty where the need does not grow with them, or is only a lower bound.
 std::optional<std::int64_t> largest_size(const Model& model, const Analysis& analysis,
                                          const std::vector<std::string>& symbols, Int bytes,
                                          const Training* training = nullptr);

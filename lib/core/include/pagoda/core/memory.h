@@ -65,7 +65,7 @@ struct CachePair {
   ValueId present = kAbsent;
   int axis = 0;         // along which it grows
   Dim bytes_per_token;  // size of one entry along that axis, for the whole batch; of one token in pages; 0 of a state
-  Dim tokens_per_page = 0;  // PagedAttention: the cache is kept in blocks of so many; 0 where it is in one piece
+  Dim tokens_per_page = 0;  // tokens in a block of PagedAttention's cache; 0 for a cache in one piece
   // Whether the operator that makes the present takes the past's buffer for it. A Concat does not: it copies.
   bool is_in_place = false;
   bool is_fixed = false;  // past and present have one shape: a state, or a buffer whose capacity the caller sets

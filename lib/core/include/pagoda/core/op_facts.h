@@ -131,8 +131,8 @@ enum class WeightUse : std::uint8_t {
   ZeroPoint,
 };
 
-// Caches and states that an operator takes, updates and returns: from this input and this output on, so many. One
-// buffer can hold both: what the update leaves as it was stays where it is.
+// Caches and states that an operator takes, updates and returns: `count` inputs from `input` on, and as many outputs
+// from `output` on. One buffer can hold both, because what the update leaves unchanged stays in place.
 struct Updates {
   std::int8_t input = 0, output = 0, count = 0;
   bool in_pages = false;  // [pages, tokens of one, heads, size], shared out among the sequences

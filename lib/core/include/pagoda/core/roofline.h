@@ -9,8 +9,8 @@
 //   work / peak of its precision and unit,   bytes / bandwidth of each level of memory,   a launch (eager only).
 // Units work side by side, so the slowest one counts and not their sum; what shares a unit adds up:
 //   contractions  run at the best rate among the tensor and vector peaks of the formats that hold every value of the
-//                 row's type. float32 is no TF32 unless AnalyzeOptions::precision asks for it. Of several accumulators
-//                 the fastest counts unless `accumulate` names one.
+//                 row's type. float32 products use TF32 only where AnalyzeOptions::precision asks for it. Of several
+//                 accumulators the fastest counts unless `accumulate` names one.
 //   arithmetic    runs on the vector unit. Its peak counts a fused multiply-add as two operations on one lane in one
 //                 cycle: two additions or multiplications may share a lane-cycle, a comparison takes one of its own.
 //                 A format that the unit does not list is taken to be packed: as fast as the widest type × their bits.
@@ -88,6 +88,9 @@ struct RooflineTotals {
   std::int64_t launches = 0;                       // kernels that run
   std::int64_t unknown_rows = 0;                   // counted as 0 s
   bool at_least = false;  // some row is unknown: all times are lower bounds of the modelled part
+
+  // Of the whole model: the larger of the sums of compute and memory times, unless launches take longer still.
+  Bound bound() const;
 };
 
 // A peak that the device does not state, and without which rows are Bound::Unknown.

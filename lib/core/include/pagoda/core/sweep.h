@@ -63,8 +63,7 @@ struct SweepPoint {
   std::optional<double> intensity;
   std::optional<Int> items;  // of one run; empty where neither a batch is swept nor items are asked for
   std::optional<RooflineTotals> time;
-  // Of the whole model: the larger of the sums of compute and memory times, unless launches take longer still.
-  Bound bound = Bound::Unknown;
+  Bound bound = Bound::Unknown;  // RooflineTotals::bound()
 };
 
 // Where the sum of compute times first reaches the sum of memory times.

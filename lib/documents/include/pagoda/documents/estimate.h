@@ -221,6 +221,7 @@ struct EstimateRoofline {
   std::optional<Precision> precision;  // asked for instead of the floats' own
   TrafficModel traffic = TrafficModel::Unfused;
   RooflineTotals totals;
+  Count items;  // that a run processes: of the batch, in a phase tokens; empty: none is set
   std::optional<double> launch_overhead_seconds;
   bool launch_is_assumed = false;  // nobody published or measured it for this device
   std::optional<EstimatePrediction> predicted;
@@ -232,8 +233,9 @@ struct EstimateRoofline {
 struct EstimateFit {
   Count device_bytes;
   Count weight_bytes, activation_bytes, cache_bytes, gradient_bytes, optimizer_bytes, total_bytes;
+  bool at_least = false;                 // a tensor's size is not known: the total is a lower bound
   std::optional<bool> fits;              // empty: the device's memory, or a tensor's size, is not known
-  Count largest_batch, longest_context;  // empty: there is no such dim, or its size changes nothing
+  Count largest_batch, longest_context;  // empty: there is no such dim, its size changes nothing, or at_least
 };
 inline constexpr std::pair<const char*, Count EstimateFit::*> kEstimateFit[] = {
     {"device_bytes", &EstimateFit::device_bytes},         {"weight_bytes", &EstimateFit::weight_bytes},
@@ -251,11 +253,15 @@ struct EstimateMeasured {
   std::optional<double> bound_share;  // the least time over the measured one
 };
 
-// A change of the request that would shorten the least time of an item.
+// A change of the request that would shorten the least time of an item: of one of its traffic, precision or batch.
 struct EstimateAdvice {
-  std::string change;  // as onnx-estimate spells it: "--traffic fused"
+  std::optional<TrafficModel> traffic = std::nullopt;
+  std::optional<Precision> precision = std::nullopt;
+  std::optional<std::int64_t> batch = std::nullopt;
   double seconds = 0;  // the least time of a run then
   double gain = 1;     // the time of an item now over that then
+
+  std::string change() const;  // as onnx-estimate spells it: "--traffic fused"
 };
 
 // The same model under another device, precision or traffic.
@@ -336,7 +342,7 @@ struct EstimateSweep {
   Count device_bytes;                // of memory; empty: not known, or no device
   TrafficModel traffic = TrafficModel::Unfused;
   std::optional<RidgeCrossing> ridge;
-  std::vector<SweepPoint> points;  // sizes in the order of dims
+  std::vector<SweepPoint> points;               // sizes in the order of dims
   std::vector<EstimateMeasuredPoint> measured;  // by point; empty where no measurement was given
 };
 

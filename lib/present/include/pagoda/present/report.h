@@ -42,6 +42,8 @@ struct ReportOptions {
   bool formulas = false;      // of the totals, and of the rows that have them
   bool row_formulas = false;  // columns of CSV
   std::size_t width = 0;      // columns of the terminal; 0: as wide as it takes
+
+  bool has_rows() const { return rows != Rows::None; }
 };
 
 enum class Format : std::uint8_t { Table, Json, Csv, Markdown };
