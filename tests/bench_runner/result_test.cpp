@@ -6,6 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "pagoda/base/files.h"
 #include "pagoda/documents/result.h"
 #include "pagoda/measured/study.h"
 #include "pagoda/present/report.h"

@@ -11,6 +11,7 @@
 #include "experiment_run.h"
 #include "machine_state.h"
 #include "outputs.h"
+#include "pagoda/base/files.h"
 #include "pagoda/present/report.h"
 #include "process.h"
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <set>
 
+#include "pagoda/base/files.h"
 #include "pagoda/documents/experiment.h"
 #include "pagoda/measured/study.h"
 #include "pagoda/present/report.h"

@@ -1,5 +1,6 @@
 // Whole reports of small models, and what reports say where something is not known.
 #include "pagoda/present/report.h"
+#include "pagoda/documents/make_estimate.h"
 
 #include <doctest/doctest.h>
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "pagoda/base/files.h"
 #include "pagoda/present/report.h"
 #include "support/files.h"
 

@@ -7,6 +7,7 @@
 
 #include "pagoda/base/csv_reader.h"
 #include "pagoda/base/files.h"
+#include "pagoda/base/text.h"
 #include "pagoda/documents/device.h"
 #include "pagoda/present/report.h"
 #include "support/files.h"

@@ -8,6 +8,8 @@
 #include <sstream>
 
 #include "machine_state.h"
+#include "pagoda/base/files.h"
+#include "pagoda/base/text.h"
 #include "pagoda/measured/study.h"
 #include "pagoda/present/report.h"
 #include "process.h"

@@ -12,6 +12,7 @@
 #include "gpu_watch.h"
 #include "machine_state.h"
 #include "outputs.h"
+#include "pagoda/base/files.h"
 #include "pagoda/present/report.h"
 #include "session.h"
 #include "tool.h"

@@ -1,7 +1,6 @@
 // One experiment: a worker is started, asked, timed, watched and ended; what came of it is a Result, whatever that was.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>

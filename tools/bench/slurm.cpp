@@ -10,6 +10,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "pagoda/base/files.h"
+#include "pagoda/base/text.h"
 #include "pagoda/present/report.h"
 #include "session.h"
 

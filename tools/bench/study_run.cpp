@@ -14,6 +14,7 @@
 #include <sstream>
 #include <thread>
 
+#include "pagoda/base/text.h"
 #include "pagoda/measured/study.h"
 #include "pagoda/present/report.h"
 #include "session.h"

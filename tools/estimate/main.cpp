@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "outputs.h"
+#include "pagoda/base/files.h"
 #include "pagoda/documents/device.h"
 #include "tool.h"
 

@@ -3,6 +3,8 @@
 #include <iostream>
 
 #include "arguments.h"
+#include "pagoda/base/files.h"
+#include "pagoda/base/text.h"
 #include "pagoda/measured/join.h"
 #include "pagoda/present/report.h"
 #include "tool.h"

@@ -13,6 +13,7 @@
 #include <nvtx3/nvToolsExt.h>
 
 #include "inject/settings.h"
+#include "pagoda/base/files.h"
 #include "pagoda/documents/metrics.h"
 #include "pagoda/measured/record.h"
 #include "pagoda/present/report.h"

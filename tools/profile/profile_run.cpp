@@ -15,6 +15,7 @@
 #include "executable.h"
 #include "inject/settings.h"
 #include "ncu_run.h"
+#include "pagoda/base/files.h"
 #include "pagoda/measured/join.h"
 #include "pagoda/measured/record.h"
 #include "pagoda/present/report.h"

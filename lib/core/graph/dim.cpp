@@ -89,23 +89,23 @@ const Dim::Monomial& leading(const std::vector<Dim::Monomial>& terms) {
 
 }  // namespace
 
-void Dim::PolyDeleter::operator()(Poly* poly) const { delete poly; }
-
 Dim::Dim(const Dim& other) : constant_(other.constant_), poly_(other.poly_ ? new Poly(*other.poly_) : nullptr) {}
 
-Dim& Dim::operator=(const Dim& other) {
-  if (this != &other) {
-    constant_ = other.constant_;
-    poly_.reset(other.poly_ ? new Poly(*other.poly_) : nullptr);
-  }
-  return *this;
+void Dim::hold(Poly poly) {
+  drop();
+  poly_ = new Poly(std::move(poly));
+}
+
+void Dim::drop() noexcept {
+  delete poly_;
+  poly_ = nullptr;
 }
 
 Dim Dim::atom(Atom atom) {
   if (atom.text.size() > kMaxTextLength)
     throw TooComplex("a size formula is too long to carry on: " + atom.text.substr(0, 60) + "…");
   Dim dim;
-  dim.poly_.reset(new Poly{{Monomial{.coefficient = 1, .factors = {Factor{std::move(atom), 1}}}}});
+  dim.hold(Poly{{Monomial{.coefficient = 1, .factors = {Factor{std::move(atom), 1}}}}});
   return dim;
 }
 
@@ -130,7 +130,7 @@ void Dim::normalise() {
   if (poly_->terms.size() > kMaxTerms) throw TooComplex("a size formula has too many terms to carry on");
   if (poly_->terms.empty() || (poly_->terms.size() == 1 && poly_->terms[0].factors.empty())) {
     constant_ = poly_->terms.empty() ? 0 : poly_->terms[0].coefficient;
-    poly_.reset();
+    drop();
   } else {
     constant_ = 0;
   }
@@ -177,7 +177,7 @@ Dim& Dim::operator+=(const Dim& other) {
       sum.terms.back().coefficient = add(sum.terms.back().coefficient, (ib++)->coefficient);
     }
   }
-  poly_.reset(new Poly(std::move(sum)));
+  hold(std::move(sum));
   normalise();
   return *this;
 }
@@ -230,7 +230,7 @@ Dim& Dim::operator*=(const Dim& other) {
     }
     product.terms.resize(last + 1);
   }
-  poly_.reset(new Poly(std::move(product)));
+  hold(std::move(product));
   normalise();
   return *this;
 }
@@ -392,7 +392,7 @@ std::optional<Dim> exact_div(const Dim& a, const Dim& b) {
     const std::optional<Dim::Monomial> term = divide(leading(remainder.terms(remainder_scratch).terms), divisor_lead);
     if (!term) return std::nullopt;
     Dim term_dim;
-    term_dim.poly_.reset(new Dim::Poly{{*term}});
+    term_dim.hold(Dim::Poly{{*term}});
     term_dim.normalise();
     quotient += term_dim;
     remainder -= term_dim * b;
@@ -418,7 +418,7 @@ Dim floor_div(const Dim& a, const Dim& b) {
       inside.coefficient = term.coefficient - outside.coefficient * b.constant_;
       for (auto* part : {&outside, &inside}) {
         Dim dim;
-        dim.poly_.reset(new Dim::Poly{{*part}});
+        dim.hold(Dim::Poly{{*part}});
         dim.normalise();
         (part == &outside ? whole : rest) += dim;
       }
@@ -435,7 +435,7 @@ Dim floor_div(const Dim& a, const Dim& b) {
       for (const Dim::Monomial& term : rest.poly_->terms) {
         if (term.factors.empty()) continue;
         Dim dim;
-        dim.poly_.reset(new Dim::Poly{{{.coefficient = 1, .factors = term.factors}}});
+        dim.hold(Dim::Poly{{{.coefficient = 1, .factors = term.factors}}});
         terms_once += dim;
       }
       return whole + terms_once - floor_div(b * terms_once - rest + b - Dim(1), b);

@@ -73,7 +73,7 @@ std::string Dim::factored() const {
   for (const Monomial& term : poly_->terms) content.coefficient = gcd(content.coefficient, term.coefficient);
   if (content.coefficient == 1 && content.factors.empty()) return plain;
   Dim divisor;
-  divisor.poly_.reset(new Poly{{content}});
+  divisor.hold(Poly{{content}});
   divisor.normalise();
   const std::optional<Dim> rest = exact_div(*this, divisor);
   if (!rest) return plain;

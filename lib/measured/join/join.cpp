@@ -2,7 +2,6 @@
 #include "pagoda/measured/join.h"
 
 #include <algorithm>
-#include <functional>
 #include <numeric>
 #include <set>
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 
 #include "pagoda/base/text.h"
 #include "plot/draw.h"

@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "report/rows.h"
+#include "pagoda/documents/make_estimate.h"
 
 namespace pagoda::present::report {
 namespace {

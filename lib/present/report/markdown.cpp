@@ -3,6 +3,7 @@
 #include <array>
 
 #include "report/rows.h"
+#include "pagoda/documents/make_estimate.h"
 
 namespace pagoda::present {
 namespace report {

@@ -4,6 +4,7 @@
 #include "pagoda/core/operators.h"
 #include "pagoda/documents/calibration.h"
 #include "pagoda/documents/device.h"
+#include "pagoda/documents/make_estimate.h"
 #include "report/rows.h"
 
 namespace pagoda::present {

@@ -8,6 +8,8 @@
 #include <iostream>
 
 #include "conv_study.h"
+#include "pagoda/base/files.h"
+#include "pagoda/base/text.h"
 #include "pagoda/present/report.h"
 #include "pagoda/present/result_report.h"
 #include "tool.h"

@@ -9,8 +9,10 @@
 
 #include "matmul.h"
 #include "pagoda/base/csv_line.h"
+#include "pagoda/base/files.h"
 #include "pagoda/base/process.h"
 #include "pagoda/base/statistics.h"
+#include "pagoda/base/text.h"
 #include "pagoda/documents/ceilings.h"
 #include "pagoda/present/report.h"
 #include "tool.h"

@@ -15,12 +15,11 @@
 
 #include <concepts>
 #include <cstdint>
-#include <functional>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "pagoda/base/error.h"
@@ -49,10 +48,15 @@ class Dim {
   template <std::integral T>
   requires(!std::same_as<T, bool>) Dim(T constant) : constant_(static_cast<Int>(constant)) {}
   Dim(const Dim& other);
-  Dim(Dim&&) noexcept = default;
-  Dim& operator=(const Dim& other);
-  Dim& operator=(Dim&&) noexcept = default;
-  ~Dim() = default;
+  Dim(Dim&& other) noexcept : constant_(other.constant_), poly_(std::exchange(other.poly_, nullptr)) {}
+  Dim& operator=(Dim other) noexcept {
+    std::swap(constant_, other.constant_);
+    std::swap(poly_, other.poly_);
+    return *this;
+  }
+  ~Dim() {
+    if (poly_ != nullptr) drop();
+  }
 
   // The symbol `name`, made an identifier first (see identifier()).
   static Dim symbol(std::string_view name);
@@ -104,7 +108,7 @@ class Dim {
   struct Monomial;
   struct Poly;
   const Atom* as_atom() const;                      // the atom, where the expression is exactly one; else null
-  const Poly* poly() const { return poly_.get(); }  // null for constants
+  const Poly* poly() const { return poly_; }  // null for constants
 
  private:
   friend Dim floor_div(const Dim& a, const Dim& b);
@@ -116,11 +120,13 @@ class Dim {
   void normalise();
   const Poly& terms(Poly& scratch) const;
 
-  struct PolyDeleter {
-    void operator()(Poly* poly) const;
-  };
-  Int constant_ = 0;                         // the value when poly_ is null, else unused (0)
-  std::unique_ptr<Poly, PolyDeleter> poly_;  // null for constants: most dims are
+  void hold(Poly poly);
+  void drop() noexcept;
+
+  // Owned. A plain pointer, because <memory> brings the streams into every source that includes this header: a fifth of
+  // its compile time.
+  Int constant_ = 0;      // the value when poly_ is null, else unused (0)
+  Poly* poly_ = nullptr;  // null for constants: most dims are
 };
 
 // ⌊a / b⌋. Throws Error when b is the constant 0. Parts of `a` divisible by `b` are taken out of the atom.

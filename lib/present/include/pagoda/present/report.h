@@ -18,13 +18,10 @@
 #include <string_view>
 #include <vector>
 
-#include "pagoda/base/files.h"
-#include "pagoda/base/text.h"
 #include "pagoda/core/compare.h"
 #include "pagoda/core/diagnostic.h"
 #include "pagoda/core/structure.h"
 #include "pagoda/documents/estimate.h"
-#include "pagoda/documents/make_estimate.h"
 
 #pragma GCC visibility push(default)
 namespace pagoda::present {
