@@ -20,12 +20,7 @@ std::string text(const Field& field, const char* key, const char* otherwise) {
 }
 
 std::string listed(std::span<const std::string_view> names, std::string_view mark) {
-  std::string list;
-  for (const std::string_view name : names) {
-    if (!list.empty()) list += ", ";
-    ((list += mark) += name) += mark;
-  }
-  return list;
+  return base::joined(names, ", ", [&](std::string_view name) { return (std::string(mark) += name) += mark; });
 }
 
 constexpr std::array<std::string_view, 5> kLevels = {"dram", "l3", "l2", "l1", "shared"};

@@ -456,9 +456,6 @@ void check_studies(const Arguments& arguments) {
             {arguments.training && arguments.by == "type", "--training --by type"},
             {arguments.traffic != "unfused" && arguments.by == "type", "--traffic with --by type"}},
            "its rows are nodes, kernels or types: take json");
-  if (is_csv && !arguments.compare.empty() && arguments.device.empty())
-    refuse("--compare in CSV", {{arguments.traffic != "unfused", "--traffic without --device"}},
-           "its rows are nodes, whose share of a kernel's time it can show: give --device");
   if (!arguments.compare.empty())
     refuse("--compare",
            {{arguments.predict, "--predict"},
@@ -466,7 +463,7 @@ void check_studies(const Arguments& arguments) {
             {arguments.symbolic, "--symbolic"},
             {arguments.memory, "--memory"},
             {!arguments.timeline.empty(), "--memory-timeline"}},
-           "its rows are pairs of nodes: ask for one model instead");
+           "its rows are pairs: ask for one model instead");
   if (!arguments.profile_structure.empty())
     refuse("--profile-structure",
            {{arguments.predict, "--predict"},

@@ -49,7 +49,7 @@ int run(int argc, char** argv) {
     say(present::free_dims_report(estimate));
     write_output(arguments.output, arguments.compare.empty()
                                        ? output(arguments, request, estimate)
-                                       : comparison(arguments, request, model, estimate, is_complete));
+                                       : comparison(arguments, request, estimate, is_complete));
   }
   if (!estimate.budgets) return is_complete || !arguments.strict ? kDone : kPartial;
   say(present::budgets_report(*estimate.budgets));

@@ -1,7 +1,6 @@
 #include "outputs.h"
 
 #include "pagoda/base/sha256.h"
-#include "pagoda/core/compare.h"
 #include "pagoda/core/structure.h"
 #include "pagoda/present/plot.h"
 
@@ -50,15 +49,13 @@ std::string structure(const Arguments& arguments, const EstimateRequest& request
                                    structure_profile(model, documents::analysis_of(model, request)), request.tool);
 }
 
-std::string comparison(const Arguments& arguments, const EstimateRequest& request, const Model& model,
-                       const EstimateDocument& estimate, bool& is_complete) {
+std::string comparison(const Arguments& arguments, const EstimateRequest& request, const EstimateDocument& estimate,
+                       bool& is_complete) {
   const Model other = load(arguments, arguments.compare);
   const EstimateDocument before = documents::make_estimate(other, request);
   is_complete = is_complete && before.is_complete();
-  const Comparison nodes =
-      compare(other, documents::analysis_of(other, request), model, documents::analysis_of(model, request));
-  return present::comparison_report(*present::format(format_of(arguments)), before, estimate, nodes,
-                                    report_options(arguments));
+  return present::comparison_report(*present::format(format_of(arguments)), before, estimate,
+                                    documents::compare(before, estimate), report_options(arguments));
 }
 
 }  // namespace pagoda::tools

@@ -14,7 +14,7 @@ std::string output(const Arguments& arguments, const documents::EstimateRequest&
 std::string structure(const Arguments& arguments, const documents::EstimateRequest& request, const Model& model,
                       const documents::EstimateDocument& estimate);
 // What changed from the model in another file. `is_complete` becomes false where numbers of that one are missing.
-std::string comparison(const Arguments& arguments, const documents::EstimateRequest& request, const Model& model,
+std::string comparison(const Arguments& arguments, const documents::EstimateRequest& request,
                        const documents::EstimateDocument& estimate, bool& is_complete);
 
 }  // namespace pagoda::tools

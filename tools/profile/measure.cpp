@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 
 #include <nvtx3/nvToolsExt.h>
 
@@ -16,7 +17,6 @@
 #include "pagoda/base/files.h"
 #include "pagoda/documents/metrics.h"
 #include "pagoda/measured/record.h"
-#include "pagoda/present/report.h"
 #include "probe.h"
 
 namespace pagoda::measure {
@@ -53,7 +53,8 @@ Range::~Range() { nvtxDomainRangePop(domain()); }
 
 struct Session::State {
   SessionOptions options;
-  std::string problem, folder, library;
+  std::string problem, library;
+  std::optional<pagoda::base::TemporaryFolder> folder;
   std::vector<pagoda::documents::Missing> missing;
   bool is_ours = false;
 };
@@ -85,13 +86,14 @@ Session::Session(const SessionOptions& options) : state_(std::make_unique<State>
         plan, settings.replay ? pagoda::documents::MetricMode::Exact : pagoda::documents::MetricMode::Quick);
     state.missing = plan.missing;
   }
-  state.folder = (fs::temp_directory_path() / "pagoda-session-XXXXXX").string();
-  if (mkdtemp(state.folder.data()) == nullptr) {
-    state.problem = "no folder can be made in " + fs::temp_directory_path().string() + "; set TMPDIR to one that can";
+  try {
+    state.folder.emplace("pagoda-session");
+  } catch (const pagoda::Error& error) {
+    state.problem = error.what();
     return;
   }
-  settings.folder = state.folder;
-  const std::string file = state.folder + "/settings";
+  settings.folder = state.folder->path();
+  const std::string file = state.folder->path("settings");
   std::ofstream(file) << tools::profile::write_settings(settings);
   setenv("CUDA_INJECTION64_PATH", state.library.c_str(), 1);
   setenv("NVTX_INJECTION64_PATH", state.library.c_str(), 1);
@@ -120,15 +122,14 @@ pagoda::documents::Measured Session::finish() {
     if (const auto end = reinterpret_cast<void (*)()>(dlsym(library, "pagoda_finish"))) end();
   pagoda::measured::profile::RecordedRun run;
   std::string chip;
-  for (const auto& entry : fs::directory_iterator(state.folder)) {
+  for (const auto& entry : fs::directory_iterator(state.folder->path())) {
     if (entry.path().extension() != ".record") continue;
     std::ifstream stream(entry.path(), std::ios::binary);
     const std::string text(std::istreambuf_iterator<char>(stream), {});
     run.push_back(pagoda::measured::profile::parse_record(text, entry.path().string()));
     if (chip.empty() && !run.back().chips.empty()) chip = run.back().chips.front();
   }
-  std::error_code ignored;
-  fs::remove_all(state.folder, ignored);
+  state.folder.reset();
   const pagoda::measured::profile::RecordOptions how{state.options.mode, state.missing, std::nullopt};
   measured = state.options.mode == "time" || chip.empty()
                  ? pagoda::measured::profile::measured_of({run}, how)

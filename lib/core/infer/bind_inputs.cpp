@@ -80,9 +80,7 @@ class Binder {
   void bind_shape(const std::string& input, const std::vector<std::int64_t>& sizes) {
     const auto found = std::find(names_.begin(), names_.end(), input);
     if (found == names_.end()) {
-      std::string known;
-      for (const std::string& name : names_) known += (known.empty() ? "" : ", ") + name;
-      throw Error("--input " + input + ": the model has no such input; its inputs are: " + known);
+      throw Error("--input " + input + ": the model has no such input; its inputs are: " + base::joined(names_));
     }
     const auto index = static_cast<std::size_t>(found - names_.begin());
     TensorType& type = bound_.types[index];

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "pagoda/base/statistics.h"
+#include "pagoda/base/text.h"
 #include "predict/kernel_time.h"
 
 namespace pagoda::inline core {
@@ -228,8 +229,7 @@ void judge_elsewhere(std::span<const TimedRun> runs, double coverage, Calibratio
   }
   calibration.elsewhere = claimed(log_errors, families, coverage);
   if (!calibration.elsewhere) return;
-  for (const std::string& device : devices_of(runs))
-    (calibration.judge += calibration.judge.empty() ? "" : ", ") += device;
+  calibration.judge = base::joined(devices_of(runs));
 }
 
 }  // namespace

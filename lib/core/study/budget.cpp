@@ -110,16 +110,10 @@ Known known(const Budget& budget, const Analysis& analysis, const BudgetOptions&
   return {};
 }
 
-std::string join(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
-
 void add_partial_cause(BudgetResult& result, const Analysis& analysis) {
   if (!analysis.partial || result.budget.kind == BudgetKind::Params) return;
   result.causes.push_back(std::to_string(analysis.totals.unmodelled_nodes) +
-                          " nodes are not modelled: " + join(analysis.totals.unmodelled_ops));
+                          " nodes are not modelled: " + base::joined(analysis.totals.unmodelled_ops));
 }
 
 }  // namespace
@@ -185,7 +179,7 @@ BudgetResult check_budget(const Budget& budget, const Analysis& analysis, const 
   }
   add_partial_cause(result, analysis);
   if (!free_dims.empty())
-    result.causes.push_back("it depends on " + join(free_dims) + "; set them with --batch or --dim");
+    result.causes.push_back("it depends on " + base::joined(free_dims) + "; set them with --batch or --dim");
   if (exceeds) {
     result.verdict = Verdict::Exceeds;
   } else if (result.causes.empty()) {

@@ -11,7 +11,7 @@
 // holds Graphs (graph.h) and is read without weights (model.h); analyze() walks it (analyze.h) with one rule per
 // operator (rule.h) and gives OpCosts (cost.h). On top of an analysis: the bytes that fused or cached kernels move
 // (traffic.h), the memory it takes (memory.h), the least time on a device (device.h, roofline.h), a training step
-// (train.h), many sizes at once (sweep.h), two models side by side (compare.h), limits (budget.h). What cannot be used
+// (train.h), many sizes at once (sweep.h), limits (budget.h). What cannot be used
 // throws Error; what cannot be told is a Diagnostic (error.h).
 //
 // What a machine did has headers of its own, to be included where they are needed: roofs (ceilings.h), profiles and
@@ -23,7 +23,6 @@
 #include "pagoda/core/analyze.h"
 #include "pagoda/core/budget.h"
 #include "pagoda/core/calibrate.h"
-#include "pagoda/core/compare.h"
 #include "pagoda/core/conventions.h"
 #include "pagoda/core/cost.h"
 #include "pagoda/core/decoder.h"

@@ -85,9 +85,8 @@ std::vector<std::string> ncu_arguments(const NcuRequest& request, const std::str
     words.emplace_back(option);
     words.push_back(value);
   };
-  std::string devices;
-  for (const int device : request.devices) devices += (devices.empty() ? "" : ",") + std::to_string(device);
-  if (!devices.empty()) add("--devices", devices);
+  if (!request.devices.empty())
+    add("--devices", base::joined(request.devices, ",", [](int device) { return std::to_string(device); }));
   if (!request.kernel_regex.empty()) add("--kernel-name", "regex:" + request.kernel_regex);
   if (!request.nvtx_include.empty()) add("--nvtx-include", request.nvtx_include);
   if (request.launch_skip > 0) add("--launch-skip", std::to_string(request.launch_skip));

@@ -74,8 +74,7 @@ std::string record_csv(const std::vector<RecordedRun>& runs) {
   for (const RecordedRun& run : runs)
     for (const ProcessRecord& process : run)
       for (const RecordedLaunch& launch : process.launches) {
-        std::string row;
-        for (const std::string& cell : head(process, launch, id++)) row += (row.empty() ? "" : ",") + quoted(cell);
+        std::string row = base::joined(head(process, launch, id++), ",", quoted);
         for (const std::string& metric : metrics) {
           std::string cell = "n/a";
           if (!launch.values.empty()) {

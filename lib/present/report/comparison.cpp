@@ -10,8 +10,11 @@
 namespace pagoda::present {
 namespace {
 
+using documents::Comparison;
 using documents::EstimateDocument;
 using documents::EstimateNode;
+using documents::Match;
+using documents::RowPair;
 using report::Count;
 using report::EstimateCounts;
 using Layout = base::JsonWriter::Layout;
@@ -53,26 +56,32 @@ std::string ratio_text(const Count& before, const Count& after) {
   return base::rounded(static_cast<double>(*after) / static_cast<double>(*before)) + "×";
 }
 
+// A node or a kernel of one of the estimates.
+struct Row {
+  std::size_t index = 0;
+  std::string name, op;
+  const EstimateCounts* counts = nullptr;
+  std::optional<double> seconds = {};  // empty without a device, and where its bound is not known
+};
+
 struct Pair {
-  const EstimateNode* before = nullptr;
-  const EstimateNode* after = nullptr;
-  std::optional<double> seconds_before = {}, seconds_after = {};  // empty without a device, and for what is not there
+  std::optional<Row> before, after;
   Match match = Match::None;
 
-  const EstimateNode& shown() const { return after != nullptr ? *after : *before; }
-  // What a node that is not there does is nothing.
+  const Row& shown() const { return after ? *after : *before; }
+  // What a row that is not there does is nothing.
   Count delta(Count EstimateCounts::*counter) const {
     const Count none = Int{0};
-    return difference(before == nullptr ? none : before->counts.*counter,
-                      after == nullptr ? none : after->counts.*counter);
+    return difference(before ? before->counts->*counter : none, after ? after->counts->*counter : none);
   }
   std::optional<double> seconds_delta() const {
-    if (!seconds_before && !seconds_after) return std::nullopt;
-    return seconds_after.value_or(0) - seconds_before.value_or(0);
+    const auto of = [](const std::optional<Row>& row) { return row ? row->seconds : std::nullopt; };
+    if (!of(before) && !of(after)) return std::nullopt;
+    return of(after).value_or(0) - of(before).value_or(0);
   }
   bool differs() const {
     if (seconds_delta().value_or(0) != 0) return true;
-    if (before == nullptr || after == nullptr || before->op_type != after->op_type) return true;
+    if (!before || !after || before->op != after->op) return true;
     return std::any_of(std::begin(kCompared), std::end(kCompared), [&](const auto& counter) {
       const Count change = delta(counter.second);
       return !change || *change != 0;
@@ -80,29 +89,34 @@ struct Pair {
   }
 };
 
-std::vector<Pair> pairs_of(const Comparison& comparison, const EstimateDocument& before,
-                           const EstimateDocument& after) {
+std::optional<double> seconds_of(const RowBound* bound) {
+  return bound == nullptr || bound->bound == Bound::Unknown ? std::nullopt : std::optional(bound->seconds);
+}
+
+Row node_row(const EstimateDocument& estimate, std::size_t index) {
+  const EstimateNode& node = estimate.nodes[index];
+  return {node.index, node.shown_name(), node.qualified_op(), &node.counts, seconds_of(estimate.bound_of(node))};
+}
+
+Row kernel_row(const EstimateDocument& estimate, std::size_t index) {
+  const report::GroupRow group = report::group_row(estimate, index);
+  return {index, group.name, group.ops, &group.group->counts, seconds_of(group.bound)};
+}
+
+std::vector<Pair> pairs_of(const std::vector<RowPair>& rows, const EstimateDocument& before,
+                           const EstimateDocument& after, Row (*row_of)(const EstimateDocument&, std::size_t)) {
   std::vector<Pair> pairs;
-  const auto seconds_of = [](const EstimateDocument& estimate, const EstimateNode& node) {
-    const RowBound* bound = estimate.bound_of(node);
-    return bound == nullptr || bound->bound == Bound::Unknown ? std::nullopt : std::optional(bound->seconds);
+  const auto side = [&](const EstimateDocument& estimate, std::int32_t row) {
+    return row < 0 ? std::nullopt : std::optional(row_of(estimate, static_cast<std::size_t>(row)));
   };
-  for (const NodePair& nodes : comparison.nodes) {
-    Pair pair{.match = nodes.match};
-    if (nodes.before >= 0) pair.before = &before.nodes[static_cast<std::size_t>(nodes.before)];
-    if (nodes.after >= 0) pair.after = &after.nodes[static_cast<std::size_t>(nodes.after)];
-    if (pair.before != nullptr) pair.seconds_before = seconds_of(before, *pair.before);
-    if (pair.after != nullptr) pair.seconds_after = seconds_of(after, *pair.after);
-    pairs.push_back(pair);
-  }
+  for (const RowPair& row : rows)
+    pairs.push_back({.before = side(before, row.before), .after = side(after, row.after), .match = row.match});
   return pairs;
 }
 
 std::string op_text(const Pair& pair) {
-  const auto op = [](const EstimateNode& node) { return node.qualified_op(); };
-  if (pair.before == nullptr || pair.after == nullptr || op(*pair.before) == op(*pair.after))
-    return base::printable(op(pair.shown()));
-  return base::printable(op(*pair.before) + " → " + op(*pair.after));
+  if (!pair.before || !pair.after || pair.before->op == pair.after->op) return base::printable(pair.shown().op);
+  return base::printable(pair.before->op + " → " + pair.after->op);
 }
 
 base::Grid totals_grid(const EstimateDocument& before, const EstimateDocument& after) {
@@ -161,9 +175,9 @@ std::vector<Pair> changed(std::vector<Pair> pairs, std::size_t top) {
   return pairs;
 }
 
-base::Grid nodes_grid(const std::vector<Pair>& pairs) {
+base::Grid pairs_grid(const std::vector<Pair>& pairs, std::string_view row_name) {
   base::Grid grid;
-  grid.columns = {{.header = "node", .shortest_width = 16},
+  grid.columns = {{.header = std::string(row_name), .shortest_width = 16},
                   {.header = "op", .shortest_width = 10},
                   {.header = "change"},
                   {.header = "matched by", .drop_order = 5},
@@ -176,14 +190,12 @@ base::Grid nodes_grid(const std::vector<Pair>& pairs) {
       std::any_of(pairs.begin(), pairs.end(), [](const Pair& pair) { return pair.seconds_delta().has_value(); });
   if (is_timed) grid.columns.push_back({.header = "Δ time", .is_number = true});
   for (const Pair& pair : pairs) {
-    const auto flops = [](const EstimateNode* row) {
-      return row == nullptr ? "" : row->counts.flops ? base::si(*row->counts.flops) : "?";
-    };
-    grid.rows.push_back({base::printable(pair.shown().shown_name()), op_text(pair),
-                         pair.before == nullptr  ? "added"
-                         : pair.after == nullptr ? "removed"
-                                                 : "changed",
-                         std::string(to_string(pair.match)), flops(pair.before), flops(pair.after),
+    const auto flops = [](const std::optional<Row>& row) { return row ? report::cell(row->counts->flops) : ""; };
+    grid.rows.push_back({base::printable(pair.shown().name), op_text(pair),
+                         !pair.before  ? "added"
+                         : !pair.after ? "removed"
+                                       : "changed",
+                         std::string(documents::to_string(pair.match)), flops(pair.before), flops(pair.after),
                          signed_si(pair.delta(&EstimateCounts::flops)), signed_si(pair.delta(&EstimateCounts::params)),
                          signed_si(pair.delta(&EstimateCounts::bytes), "B")});
     if (is_timed) grid.rows.back().push_back(signed_seconds(pair.seconds_delta()));
@@ -191,27 +203,58 @@ base::Grid nodes_grid(const std::vector<Pair>& pairs) {
   return grid;
 }
 
-std::string summary(const Comparison& comparison, const std::vector<Pair>& pairs) {
-  const auto differing =
-      std::count_if(pairs.begin(), pairs.end(), [](const Pair& p) { return p.before && p.after && p.differs(); });
-  return std::to_string(comparison.matched) + " nodes matched, of which " + std::to_string(differing) + " changed; " +
-         std::to_string(comparison.added) + " added, " + std::to_string(comparison.removed) + " removed";
+// "120 kernels matched, of which 8 changed; 0 added, 2 removed".
+std::string summary(const std::vector<Pair>& pairs, std::string_view row_name) {
+  std::size_t matched = 0, differing = 0, added = 0, removed = 0;
+  for (const Pair& pair : pairs) {
+    ++(!pair.before ? added : !pair.after ? removed : matched);
+    if (pair.before && pair.after && pair.differs()) ++differing;
+  }
+  return std::to_string(matched) + " " + std::string(row_name) + "s matched, of which " + std::to_string(differing) +
+         " changed; " + std::to_string(added) + " added, " + std::to_string(removed) + " removed";
 }
 
-void write_side(base::JsonWriter& json, const EstimateNode* row, const std::optional<double>& seconds) {
-  if (row == nullptr) {
+void write_side(base::JsonWriter& json, const std::optional<Row>& row, const EstimateDocument* of_nodes) {
+  if (!row) {
     json.null();
     return;
   }
   json.begin_object();
-  json.member("index", row->index).member("name", row->name).member("op_type", row->op_type);
-  for (const auto& [name, counter] : kCompared) json.member(name, row->counts.*counter);
-  if (seconds) json.member("seconds", *seconds);
+  json.member("index", row->index);
+  if (of_nodes != nullptr) {  // as in the file: no name stands for a missing one
+    const EstimateNode& node = of_nodes->nodes[row->index];
+    json.member("name", node.name).member("op_type", node.op_type);
+  } else {
+    json.member("name", row->name).member("ops", row->op);
+  }
+  for (const auto& [name, counter] : kCompared) json.member(name, row->counts->*counter);
+  if (row->seconds) json.member("seconds", *row->seconds);
   json.end_object();
 }
 
+// `before` and `after` of pairs of nodes; null of kernels.
+void write_pairs(base::JsonWriter& json, const std::vector<Pair>& pairs, const EstimateDocument* before,
+                 const EstimateDocument* after) {
+  json.begin_array();
+  for (const Pair& pair : pairs) {
+    json.begin_object(Layout::Line);
+    json.key("matched_by");
+    pair.match == Match::None ? json.null() : json.value(documents::to_string(pair.match));
+    json.key("before");
+    write_side(json, pair.before, before);
+    json.key("after");
+    write_side(json, pair.after, after);
+    json.key("delta").begin_object();
+    for (const auto& [name, counter] : kCompared) json.member(name, pair.delta(counter));
+    if (const auto seconds = pair.seconds_delta()) json.member("seconds", *seconds);
+    json.end_object();
+    json.end_object();
+  }
+  json.end_array();
+}
+
 std::string json_text(const EstimateDocument& before, const EstimateDocument& after, const Comparison& comparison,
-                      const std::vector<Pair>& pairs) {
+                      const std::vector<Pair>& nodes, const std::vector<Pair>& kernels) {
   base::JsonWriter json;
   json.begin_object();
   json.member("schema", "pagoda.comparison/1");
@@ -239,22 +282,12 @@ std::string json_text(const EstimateDocument& before, const EstimateDocument& af
     }
   json.end_object();
   json.member("partial", before.totals.partial || after.totals.partial);
-  json.key("nodes").begin_array();
-  for (const Pair& pair : pairs) {
-    json.begin_object(Layout::Line);
-    json.key("matched_by");
-    pair.match == Match::None ? json.null() : json.value(to_string(pair.match));
-    json.key("before");
-    write_side(json, pair.before, pair.seconds_before);
-    json.key("after");
-    write_side(json, pair.after, pair.seconds_after);
-    json.key("delta").begin_object();
-    for (const auto& [name, counter] : kCompared) json.member(name, pair.delta(counter));
-    if (const auto seconds = pair.seconds_delta()) json.member("seconds", *seconds);
-    json.end_object();
-    json.end_object();
+  json.key("nodes");
+  write_pairs(json, nodes, &before, &after);
+  if (!comparison.groups.empty()) {
+    json.key("kernels");
+    write_pairs(json, kernels, nullptr, nullptr);
   }
-  json.end_array();
   json.end_object();
   return std::move(json).text();
 }
@@ -269,16 +302,17 @@ std::string csv_text(const std::vector<Pair>& pairs, bool is_timed) {
     for (const char* name : {"before_seconds", "after_seconds", "delta_seconds"}) header.add(std::string_view(name));
   std::string text = std::move(header).end();
   for (const Pair& pair : pairs) {
-    const auto index = [](const EstimateNode* row) { return row == nullptr ? "" : std::to_string(row->index); };
+    const auto index = [](const std::optional<Row>& row) { return row ? std::to_string(row->index) : ""; };
+    const auto seconds = [](const std::optional<Row>& row) { return row ? row->seconds : std::nullopt; };
     base::CsvLine line;
-    line.name(pair.shown().shown_name()).name(pair.shown().op_type).add(to_string(pair.match));
+    line.name(pair.shown().name).name(pair.shown().op).add(documents::to_string(pair.match));
     line.add(index(pair.before)).add(index(pair.after));
     for (const auto& [name, counter] : kCompared) {
-      line.add(pair.before == nullptr ? Count() : pair.before->counts.*counter);
-      line.add(pair.after == nullptr ? Count() : pair.after->counts.*counter);
+      line.add(pair.before ? pair.before->counts->*counter : Count());
+      line.add(pair.after ? pair.after->counts->*counter : Count());
       line.add(pair.delta(counter));
     }
-    if (is_timed) line.add(pair.seconds_before).add(pair.seconds_after).add(pair.seconds_delta());
+    if (is_timed) line.add(seconds(pair.before)).add(seconds(pair.after)).add(pair.seconds_delta());
     text += std::move(line).end();
   }
   return text;
@@ -288,19 +322,24 @@ std::string csv_text(const std::vector<Pair>& pairs, bool is_timed) {
 
 std::string comparison_report(Format format, const EstimateDocument& before, const EstimateDocument& after,
                               const Comparison& comparison, const ReportOptions& options) {
-  const std::vector<Pair> all = pairs_of(comparison, before, after);
   const bool is_table = format == Format::Table || format == Format::Markdown;
-  const std::vector<Pair> pairs = is_table || options.top == 0 ? all : changed(all, options.top);
-  if (format == Format::Json) return json_text(before, after, comparison, pairs);
+  const auto chosen = [&](const std::vector<Pair>& pairs) {
+    return is_table || options.top == 0 ? pairs : changed(pairs, options.top);
+  };
+  const std::vector<Pair> nodes = chosen(pairs_of(comparison.nodes, before, after, node_row)),
+                          kernels = chosen(pairs_of(comparison.groups, before, after, kernel_row));
+  if (format == Format::Json) return json_text(before, after, comparison, nodes, kernels);
+  const std::vector<Pair>& pairs = comparison.groups.empty() ? nodes : kernels;
   if (format == Format::Csv) return csv_text(pairs, before.roofline && after.roofline);
+  const std::string_view row_name = comparison.groups.empty() ? "node" : "kernel";
   const base::Grid totals = totals_grid(before, after),
-                   nodes = nodes_grid(changed(pairs, options.top == 0 ? kShown : options.top));
+                   rows = pairs_grid(changed(pairs, options.top == 0 ? kShown : options.top), row_name);
   const std::string from = report::title(before), to = report::title(after);
   if (format == Format::Markdown)
-    return "# " + report::code(from) + " → " + report::code(to) + "\n\n" + summary(comparison, pairs) + "\n\n" +
-           report::markdown_table(totals) + "\n" + report::markdown_table(nodes);
-  return "before  " + from + "\nafter   " + to + "\n" + summary(comparison, pairs) + "\n\n" +
-         (nodes.rows.empty() ? "" : base::aligned(nodes, options.width) + "\n") + base::aligned(totals, 0) +
+    return "# " + report::code(from) + " → " + report::code(to) + "\n\n" + report::markdown_table(totals) + "\n" +
+           summary(pairs, row_name) + "\n\n" + report::markdown_table(rows);
+  return "before  " + from + "\nafter   " + to + "\n\n" + base::aligned(totals, 0) + "\n" + summary(pairs, row_name) +
+         "\n" + (rows.rows.empty() ? "" : "\n" + base::aligned(rows, options.width)) +
          "SI units: 1 kB is 1000 B, 1 M is 10^6\n";
 }
 

@@ -19,6 +19,8 @@ void keep_heaviest(std::vector<Row>& rows, std::size_t top, const Seconds& secon
   if (rows.size() > top) rows.erase(rows.begin() + static_cast<std::ptrdiff_t>(top), rows.end());
 }
 
+}  // namespace
+
 GroupRow group_row(const EstimateDocument& estimate, std::size_t id) {
   const documents::EstimateGroup& group = estimate.traffic->groups[id];
   GroupRow row{.index = id, .group = &group, .name = {}, .ops = {}, .bound = estimate.bound_of_group(id)};
@@ -33,8 +35,6 @@ GroupRow group_row(const EstimateDocument& estimate, std::size_t id) {
   if (main != nullptr) row.name = main->shown_name();
   return row;
 }
-
-}  // namespace
 
 Data collect(const EstimateDocument& estimate, const ReportOptions& options) {
   Data data{.estimate = estimate, .options = options, .nodes = {}, .types = {}, .groups = {}};

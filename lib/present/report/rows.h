@@ -43,6 +43,7 @@ struct Data {
   bool published() const { return estimate.count == Convention::Pagoda; }
 };
 Data collect(const EstimateDocument& estimate, const ReportOptions& options);
+GroupRow group_row(const EstimateDocument& estimate, std::size_t id);
 
 // "float32[1,3,224,224]"; "float32" when the rank is unknown.
 std::string type_text(const TensorType& type);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "pagoda/base/integer.h"
@@ -35,7 +36,8 @@ std::string elide(std::string_view text, std::size_t width);
 template <typename Items, typename Text = std::identity>
 std::string joined(const Items& items, std::string_view separator = ", ", Text text = {}) {
   std::string result;
-  for (const auto& item : items) (result += result.empty() ? "" : separator) += std::invoke(text, item);
+  bool is_first = true;
+  for (const auto& item : items) (result += std::exchange(is_first, false) ? "" : separator) += std::invoke(text, item);
   return result;
 }
 

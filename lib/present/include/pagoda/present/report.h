@@ -18,9 +18,9 @@
 #include <string_view>
 #include <vector>
 
-#include "pagoda/core/compare.h"
 #include "pagoda/core/diagnostic.h"
 #include "pagoda/core/structure.h"
+#include "pagoda/documents/compare.h"
 #include "pagoda/documents/estimate.h"
 
 #pragma GCC visibility push(default)
@@ -75,10 +75,10 @@ std::string csv_report(const documents::EstimateDocument& estimate, const Report
 // the columns above.
 std::string sweep_report(Format format, const documents::EstimateDocument& estimate, const ReportOptions& options = {});
 
-// Two models: totals side by side, then the nodes that differ (all of them in JSON and CSV). Deltas are after − before.
-// JSON is "pagoda.comparison/1". The pairs are of rows of the two analyses, and so of nodes of the two estimates.
+// Two models: totals side by side, then the kernels that differ, or without kernels the nodes; JSON and CSV have all.
+// Deltas are after − before. JSON is "pagoda.comparison/1".
 std::string comparison_report(Format format, const documents::EstimateDocument& before,
-                              const documents::EstimateDocument& after, const Comparison& comparison,
+                              const documents::EstimateDocument& after, const documents::Comparison& comparison,
                               const ReportOptions& options = {});
 
 // One row of features, with a header: CSV; JSON is "pagoda.structure/1" and holds the maps and `tool`, too.

@@ -1,0 +1,95 @@
+// Matching of nodes across two models.
+#include "pagoda/documents/compare.h"
+
+#include <doctest/doctest.h>
+
+#include "pagoda/base/text.h"
+#include "pagoda/documents/make_estimate.h"
+#include "support/text_graph.h"
+
+namespace pagoda::documents {
+namespace {
+
+EstimateDocument estimate(const char* graph, TrafficModel traffic = TrafficModel::Unfused) {
+  return make_estimate(test::graph(graph), {.traffic = traffic});
+}
+
+// "Conv=Conv:name Relu->: +Add:" – before=after:match for each pair.
+std::string pairs(const char* before_text, const char* after_text) {
+  const EstimateDocument before = estimate(before_text), after = estimate(after_text);
+  const auto op = [](const EstimateDocument& of, std::int32_t row) {
+    return of.nodes[static_cast<std::size_t>(row)].op_type;
+  };
+  return base::joined(compare(before, after).nodes, " ", [&](const RowPair& pair) {
+    if (pair.before < 0) return "+" + op(after, pair.after);
+    if (pair.after < 0) return "-" + op(before, pair.before);
+    return op(before, pair.before) + "=" + op(after, pair.after) + ":" + std::string(to_string(pair.match));
+  });
+}
+
+}  // namespace
+
+TEST_CASE("nodes are matched by name, output, structure and operator, in that order") {
+  struct Row {
+    const char* before;
+    const char* after;
+    const char* pairs;
+  };
+  constexpr Row kRows[] = {
+      {"x:f32[4] -> y = Relu(x) @ a", "x:f32[4] -> z = Relu(x) @ a", "Relu=Relu:name"},
+      {"x:f32[4] -> y = Relu(x) @ a", "x:f32[4] -> y = Tanh(x) @ b", "Relu=Tanh:output"},
+      {"x:f32[4] -> y = Relu(x) @ a", "x:f32[4] -> z = Relu(x) @ b", "Relu=Relu:structure"},
+      {"x:f32[4] -> y = Relu(x) @ a", "x:f32[8] -> z = Relu(x) @ b", "Relu=Relu:operator"},
+      {"x:f32[4] -> y = Relu(x) @ a", "x:f32[4] -> z = Tanh(x) @ b", "+Tanh -Relu"},
+      {"x:f32[4] -> h = Relu(x) @ a; y = Tanh(h) @ b", "x:f32[4] -> y = Tanh(x) @ b", "Tanh=Tanh:name -Relu"},
+      {"x:f32[4] -> y = Relu(x) @ a", "x:f32[4] -> h = Exp(x) @ n; y = Relu(h) @ a", "+Exp Relu=Relu:name"},
+      // A product keeps its MACs when it changes its name and operator.
+      {"x:f32[4,8], w:f32[8,2]=const -> y = MatMul(x, w) @ a", "x:f32[4,8], w:f32[8,2]=const -> z = Gemm(x, w) @ b",
+       "MatMul=Gemm:structure"},
+      // Two of a kind pair in order.
+      {"x:f32[4] -> h = Relu(x) @ a; y = Relu(h) @ b", "x:f32[4] -> g = Relu(x) @ c; z = Relu(g) @ d",
+       "Relu=Relu:structure Relu=Relu:structure"},
+      // Views and what is folded take no part.
+      {"x:f32[4] -> y = Identity(x) @ a", "x:f32[4] -> z = Relu(x) @ b", "+Relu"},
+      {"x:f32[4] -> y = my.domain.Secret(x) @ a", "x:f32[4] -> y = my.domain.Secret(x) @ a", "Secret=Secret:name"},
+  };
+  for (const Row& row : kRows) CHECK_MESSAGE(pairs(row.before, row.after) == row.pairs, row.before, " | ", row.after);
+}
+
+TEST_CASE("counts of a comparison") {
+  const Comparison result = compare(estimate("x:f32[4] -> h = Relu(x) @ a; y = Tanh(h) @ b"),
+                                    estimate("x:f32[4] -> h = Relu(x) @ a; g = Exp(h) @ c; y = Sqrt(g) @ d"));
+  CHECK(result.matched == 2);  // Relu by name, Tanh and Sqrt by their output
+  CHECK(result.added == 1);
+  CHECK(result.removed == 0);
+}
+
+TEST_CASE("kernels are matched by the work that they share") {
+  // Two products and what follows each; the second model has another activation, and its products' nodes lost their
+  // names and changed places with nothing.
+  const EstimateDocument before = estimate(
+                             "x:f32[4,8], w:f32[8,8]=const, v:f32[8,2]=const -> p = MatMul(x, w) @ a; h = Relu(p) @ b; "
+                             "q = MatMul(h, v) @ c; y = Relu(q) @ d",
+                             TrafficModel::Fused),
+                         after = estimate(
+                             "x:f32[4,8], w:f32[8,8]=const, v:f32[8,2]=const -> p = MatMul(x, w) @ e; h = Tanh(p) @ b; "
+                             "q = MatMul(h, v) @ f; y = Softmax(q) @ g",
+                             TrafficModel::Fused);
+  REQUIRE(before.traffic->groups.size() == 2);
+  REQUIRE(after.traffic->groups.size() >= 2);
+  const Comparison result = compare(before, after);
+  const auto product_of = [](const EstimateDocument& of, std::int32_t group) {
+    return of.traffic->groups[static_cast<std::size_t>(group)].counts.macs;
+  };
+  std::size_t matched = 0;
+  for (const RowPair& pair : result.groups)
+    if (pair.before >= 0 && pair.after >= 0) {
+      ++matched;
+      CHECK(product_of(before, pair.before) == product_of(after, pair.after));
+    }
+  CHECK(matched == 2);
+  CHECK(result.groups.size() == after.traffic->groups.size());
+  CHECK(compare(estimate("x:f32[4] -> y = Relu(x)"), after).groups.empty());
+}
+
+}  // namespace pagoda::documents
