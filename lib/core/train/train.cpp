@@ -69,7 +69,13 @@ void add_parameters(const Graph& graph, const Analysis& analysis, const train_ru
     const Dim elements = element_count(*tensor.type.shape);
     result.parameters.push_back({static_cast<ValueId>(v), graph.values[v].name, element, elements});
     result.trained_elements += elements;
-    result.totals.optimizer += optimizer_cost(options, element, elements);
+    OpCost& optimizer = result.totals.optimizer;
+    const OpCost update = optimizer_cost(options, element, elements);
+    // One row for all parameters: of several types it counts as the narrowest, so that its time stays a lower bound.
+    const bool is_narrower =
+        optimizer.precision == ElementType::Undefined || bits(update.precision) < bits(optimizer.precision);
+    optimizer += update;
+    if (is_narrower) optimizer.precision = update.precision;
     memory.gradient_bytes += byte_size(elements, train_rules::gradient_type(options, element));
     memory.optimizer_state_bytes += states * byte_size(elements, options.state_type);
     if (has_master(options, element)) memory.master_weight_bytes += byte_size(elements, options.state_type);
