@@ -114,7 +114,12 @@ void JsonWriter::append_string(std::string_view text) {
     for (int shift = 12; shift >= 0; shift -= 4) text_ += kDigits[unit >> shift & 0xF];
   };
   text_ += '"';
+  const auto is_as_it_is = [](char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; };
   for (std::size_t i = 0; i < text.size();) {
+    const std::size_t begin = i;
+    while (i < text.size() && is_as_it_is(text[i])) ++i;
+    text_.append(text, begin, i - begin);
+    if (i == text.size()) break;
     const char32_t code_point = next_code_point(text, i);
     if (code_point == '"' || code_point == '\\') {
       text_ += '\\';
