@@ -22,14 +22,13 @@ documents::Measured measured_of(const documents::Result& result) {
   measured.warmup = result.timing->warmup_iterations;
   measured.seconds = latency.p50;
   measured.spread = documents::Spread{.min = latency.min, .max = latency.max, .mean = latency.mean, .n = latency.n};
-  // Their layers are nodes of the file; modules of a framework are not.
-  const std::string backend = results::text_of(result.config, "backend");
-  const bool are_nodes = backend == "ort" || backend == "conv";
+  // Layers of a file are its nodes; those of a named model are the framework's modules, which scopes of nodes name.
+  const bool are_nodes = result.config.contains("model_file");
   for (const documents::LayerTime& layer : result.layers) {
     documents::MeasuredKernel kernel;
     kernel.name = layer.name;
     kernel.op_type = layer.op_type;
-    if (are_nodes) kernel.node = layer.name;
+    (are_nodes ? kernel.node : kernel.nvtx) = layer.name;
     kernel.seconds = layer.seconds;
     kernel.detail = layer.note;
     measured.kernels.push_back(std::move(kernel));

@@ -13,7 +13,8 @@
 //   fused name      the source names several nodes; these are those of them that are rows
 //   range           {ForeignNode[a...b]} of TensorRT: rows on the way from a to b that no other kernel names
 //   range name      the innermost NVTX or record_function range that holds a row's name, or the names of a fused layer
-//   scope           the range is the module path of rows; of their types, where the kernel's operator tells one
+//   scope           the range is the module path of rows; of their types, where the kernel's operator tells one. A
+//                   module that pagoda-bench timed has all rows of its path
 //   order           the k-th call of an operator is the k-th row of its type, where both are equally many (kineto,
 //                   models without names); or kernels without a row that ran between the neighbours of rows left out
 // Rows that no kernel names and that a fused kernel must have executed, since they lie between it and another one in
