@@ -23,6 +23,31 @@ std::int64_t chunk(double seconds_each, double seconds_left, std::int64_t runs_l
 
 double sum(const std::vector<double>& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
 
+// Windows hold a tenth of the warm-up so far, so that a slow drift is seen as well as a fast one. The first call, which
+// `warm` has already, is never in a window. `each` becomes the median of the last runs.
+void warm_up(const std::function<std::vector<double>(std::int64_t)>& run, const TimingOptions& options,
+             std::vector<double>& warm, Timing& timing, double& each) {
+  const auto left = [&] { return options.warmup_iterations - static_cast<std::int64_t>(warm.size()); };
+  const bool is_counted = options.warmup_iterations > 0;
+  while (is_counted ? left() > 0 : timing.warmup_seconds < options.warmup_seconds) {
+    const std::vector<double> more =
+        is_counted ? run(chunk(each, kChunkSeconds, left()))
+                   : run(chunk(each, options.warmup_seconds - timing.warmup_seconds, options.max_iterations));
+    if (more.empty()) break;
+    warm.insert(warm.end(), more.begin(), more.end());
+    timing.warmup_seconds += sum(more);
+    each = median(more);
+    const std::span<const double> after_first = std::span(warm).subspan(1);
+    const std::size_t window = std::max(kSettleWindow, after_first.size() / 10);
+    if (settled(after_first, window, options.settle)) {
+      timing.settled = true;
+      if (!is_counted) break;
+    } else {
+      timing.settled = false;
+    }
+  }
+}
+
 }  // namespace
 
 Latency summarize_latency(std::span<const double> seconds, double half_width) {
@@ -57,23 +82,8 @@ Timing time_runs(const std::function<std::vector<double>(std::int64_t)>& run, co
   timing.first_call_seconds = warm.front();
   timing.warmup_seconds = warm.front();
 
-  // Windows hold a tenth of the warm-up so far, so that a slow drift is seen as well as a fast one. The first call is
-  // never in a window.
   double each = warm.front();
-  while (timing.warmup_seconds < options.warmup_seconds) {
-    const std::vector<double> more =
-        run(chunk(each, options.warmup_seconds - timing.warmup_seconds, options.max_iterations));
-    if (more.empty()) break;
-    warm.insert(warm.end(), more.begin(), more.end());
-    timing.warmup_seconds += sum(more);
-    each = median(more);
-    const std::span<const double> after_first = std::span(warm).subspan(1);
-    const std::size_t window = std::max(kSettleWindow, after_first.size() / 10);
-    if (settled(after_first, window, options.settle)) {
-      timing.settled = true;
-      break;
-    }
-  }
+  warm_up(run, options, warm, timing, each);
   timing.warmup_iterations = static_cast<std::int64_t>(warm.size());
 
   std::vector<double> samples;

@@ -4,6 +4,7 @@
 
 #include "pagoda/base/json.h"
 #include "pagoda/base/json_writer.h"
+#include "pagoda/base/text.h"
 #include "pagoda/documents/result.h"
 
 namespace pagoda::documents {
@@ -42,6 +43,20 @@ void write(JsonWriter& json, const Verification& v) {
 void write(JsonWriter& json, const LayerTime& layer) {
   json.begin_object().member("facts", layer.facts).member("name", layer.name).member_or_null("note", layer.note);
   json.member_or_null("op_type", layer.op_type).member("seconds", layer.seconds).end_object();
+}
+
+void write(JsonWriter& json, const InputTensor& input) {
+  json.begin_object().member("name", input.name).member("shape", input.shape).member("type", input.type).end_object();
+}
+
+std::vector<InputTensor> inputs_from(const JsonField& list) {
+  std::vector<InputTensor> inputs;
+  for (const JsonField& entry : list.array()) {
+    InputTensor input{.name = entry.text("name"), .type = entry.text("type"), .shape = {}};
+    for (const JsonField& size : entry.array("shape")) input.shape.push_back(size.integer());
+    inputs.push_back(std::move(input));
+  }
+  return inputs;
 }
 
 template <std::size_t N>
@@ -106,6 +121,11 @@ std::optional<int> small_integer(const JsonField& object, const char* name) {
 std::string_view to_string(ResultStatus status) { return kStatuses[static_cast<std::size_t>(status)]; }
 std::string_view to_string(VerificationCode code) { return kCodes[static_cast<std::size_t>(code)]; }
 
+std::string to_string(const InputTensor& input) {
+  return input.name + ":" + input.type + "[" +
+         base::joined(input.shape, ",", [](std::int64_t size) { return std::to_string(size); }) + "]";
+}
+
 std::string write_result(const Result& r) {
   JsonWriter json(JsonWriter::Style::Plain);
   const auto part = [&](const char* key, const auto* value) {
@@ -116,8 +136,11 @@ std::string write_result(const Result& r) {
   json.begin_object(JsonWriter::Layout::Compact).member_or_null("clock", r.clock);
   json.member("compile_seconds", r.compile_seconds).member("config", r.config);
   json.key("energy").begin_object().member("joules", r.energy_joules).member_or_null("source", r.energy_source);
-  json.end_object().member("exit_code", r.exit_code);
+  json.member("watts", r.watts).end_object().member("exit_code", r.exit_code);
   json.member("first_call_seconds", timing ? std::optional(timing->first_call_seconds) : std::nullopt);
+  json.key("inputs").begin_array();
+  for (const InputTensor& input : r.inputs) write(json, input);
+  json.end_array();
   part("interference", &r.interference);
   json.member("items", r.items);
   json.member("items_per_second", timing && r.items && timing->latency.p50 > 0
@@ -171,7 +194,9 @@ Result parse_result(std::string_view source, std::string_view subject) {
   if (const auto energy = root.object("energy")) {
     r.energy_joules = energy->number("joules");
     r.energy_source = energy->text("source");
+    r.watts = energy->number("watts");
   }
+  if (const auto inputs = root.find("inputs")) r.inputs = inputs_from(*inputs);
   if (const auto object = root.object("interference")) r.interference = interference_from(*object);
   if (const auto object = root.object("verification")) r.verification = verification_from(*object);
   if (root.find("layers"))

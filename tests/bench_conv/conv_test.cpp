@@ -87,7 +87,7 @@ TEST_CASE("the classics have their convolutions, at the file's size and at other
     for (const ConvLayer& layer : list.layers) macs += layer.macs();
     if (row.macs > 0) CHECK(macs == row.macs);
     for (const std::int64_t size : {32, 64, 512, 1024}) {
-      const LayerList other = conv_layers(skeleton(row.model), {.batch = 2, .input_size = size});
+      const LayerList other = conv_layers(skeleton(row.model), {.batch = 2, .input_size = {size}});
       CHECK(other.layers.size() + other.left_out.size() == row.convolutions);
       CHECK(other.layers.front().in == Sizes{size, size});
       CHECK(other.layers.front().batch == 2);

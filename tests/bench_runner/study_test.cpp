@@ -8,6 +8,8 @@
 
 #include "pagoda/base/files.h"
 #include "pagoda/documents/experiment.h"
+#include "pagoda/base/text.h"
+#include "pagoda/measured/axes.h"
 #include "pagoda/measured/study.h"
 #include "pagoda/present/report.h"
 #include "support/files.h"
@@ -108,7 +110,9 @@ TEST_CASE("errors in a study name the line, what was found and what is expected"
   const Case cases[] = {
       {"backend = ", "s.toml:1: no TOML: "},
       {"backend='cmd'\nbtach=[1]", "s.toml:2: unknown key \"btach\"; expected name, repeats"},
-      {"backend='cmd'\nbatch=['1']", "s.toml:2: batch: found 1, expected an integer"},
+      {"backend='cmd'\nbatch=['x']", "s.toml:2: batch: found x, expected integers of at least 1, or ranges like 1,2,4..64"},
+      {"backend='cmd'\ninput_size='64x'", "s.toml:2: input_size: found 64x, expected integers"},
+      {"backend='cmd'\nbatch=[true]", "s.toml:2: batch: found true, expected an integer"},
       {"backend='cmd'\nbatch=[0]", "s.toml:2: batch: found 0, expected at least 1"},
       {"backend='cmd'\nbatch=[]", "s.toml:2: batch: found an empty list"},
       {"backend='cmd'\n[measure]\nbudget_seconds=-1", "s.toml:3: [measure]: budget_seconds: expected a number above 0"},
@@ -252,6 +256,29 @@ TEST_CASE("paths of a study are relative to its folder") {
   const Study study = parse_study("model='m.onnx'\nbackend='ort'\n[models]\nx={onnx='x.onnx'}", "s.toml", "/studies");
   CHECK(std::get<std::string>(study.blocks[0][0].second[0]) == "/studies/m.onnx");
   CHECK(study.models.at("x").onnx == "/studies/x.onnx");
+}
+
+TEST_CASE("lists of sizes have ranges, and heights and widths") {
+  using measured::bench::axis_values;
+  const auto text = [](const char* axis, const char* list) {
+    return base::joined(axis_values(*measured::bench::find_axis(axis), list), " ", base::setting_text);
+  };
+  CHECK(text("batch", "1,2..8") == "1 2 3 4 5 6 7 8");
+  CHECK(text("batch", "1,2,4..64") == "1 2 4 8 16 32 64");
+  CHECK(text("input_size", "64,96..256") == "64 96 128 160 192 224 256");
+  CHECK(text("input_size", "64,224x320,224x224,96..97") == "64 224x320 224 96 97");
+  CHECK(text("backend", "ort,torch") == "ort torch");
+  for (const char* wrong : {"0", "1,,2", "2..1", "x", "-3"}) {
+    CAPTURE(wrong);
+    CHECK_THROWS_AS(text("batch", wrong), Error);
+  }
+  CHECK_THROWS_AS(text("batch", "2x3"), Error);
+  const auto pair = measured::bench::height_and_width(base::Setting(std::string("224x320")));
+  REQUIRE(pair);
+  CHECK((*pair)[0] == 224);
+  CHECK((*pair)[1] == 320);
+  const measured::Study study = measured::parse_study("backend='cmd'\ncommand='true'\nbatch='1,2,4..16'", "s.toml");
+  CHECK(measured::expand(study).experiments.size() == 5);
 }
 
 }  // namespace

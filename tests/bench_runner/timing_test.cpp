@@ -72,6 +72,16 @@ base::Timing time_machine(Machine& machine, const base::TimingOptions& options) 
   return base::time_runs([&](std::int64_t n) { return machine(n); }, options);
 }
 
+TEST_CASE("counted runs are exactly as many as asked for") {
+  Machine machine{[](std::int64_t i) { return i < 7 ? 1.0 : 0.1; }};
+  const base::Timing timing = time_machine(
+      machine, {.budget_seconds = 0.01, .min_iterations = 5, .max_iterations = 5, .warmup_iterations = 7});
+  CHECK(timing.warmup_iterations == 7);
+  CHECK(timing.latency.n == 5);
+  CHECK(machine.runs == 12);
+  CHECK(timing.latency.max == doctest::Approx(0.1));
+}
+
 TEST_CASE("warm-up goes on until the runs settle, however long that is") {
   // 40 ms falling towards 10 ms over about 100 runs.
   Machine slow{[](std::int64_t i) { return 0.01 + 0.03 * std::exp(-static_cast<double>(i) / 30); }};

@@ -90,7 +90,10 @@ TEST_CASE("a study that is killed three times resumes and has every record exact
   }
   const Outcome last = shop.run("run study.toml -o out --strict");
   CHECK(last.code == 0);
-  CHECK(last.out == "experiments  12\nok           12\nleft         0\n");
+  CHECK(last.out.ends_with("\n\nexperiments  12\nok           12\nleft         0\n"));
+  // A row a configuration: two repeats each.
+  CHECK(last.out.starts_with("batch      p50      p95      p99  items/s   memory  runs\n"
+                             "    1  10.0 ms  10.0 ms  10.0 ms      100  4.10 kB    20\n"));
   const documents::ResultSet set = documents::load_results(shop.folder + "/out");
   CHECK(set.results.size() == 12);
   CHECK(set.torn == 0);
@@ -110,14 +113,14 @@ TEST_CASE("a crash, a hang and a memory blow-up are records, and the study goes 
       "' --set behave=crash --set behave=hang --set behave=eat --set behave=well --budget 0.1 --warmup 0.1 --timeout 1 "
       "--memory-limit 100MB -o out --strict");
   CHECK(r.code == 3);
-  CHECK(
-      r.out.starts_with("experiments  4\nok           1\nfailed       1\nout_of_memory 1\ntimeout      1\nleft         "
-                        "0\nnot ok       "));
+  const std::string status = r.out.substr(r.out.find("experiments"));
+  CHECK(status.starts_with("experiments  4\nok           1\nfailed       1\nout_of_memory 1\ntimeout      1\nleft         "
+                           "0\nnot ok       "));
   for (const char* reason :
        {"behave=crash device=cpu mode=inference: crashed with signal 11",
-        "behave=hang device=cpu mode=inference: not done after 1.0 s\n", "behave=eat device=cpu mode=inference: held "})
+        "behave=hang device=cpu mode=inference: not done after 1 s\n", "behave=eat device=cpu mode=inference: held "})
     CHECK_MESSAGE(r.out.find(reason) != std::string::npos, r.out);
-  CHECK(shop.run("status out").out == r.out);
+  CHECK(shop.run("status out").out == status);
   // They are final, until asked for again.
   CHECK(shop.run("run --backend fake --worker 'fake=" PAGODA_FAKE_WORKER
                  "' --set behave=crash --set behave=hang --set behave=eat --set behave=well --budget 0.1 --warmup 0.1 "
@@ -190,6 +193,35 @@ TEST_CASE("tasks of a cluster write a file each, and nothing when run again") {
   CHECK(shop.run("task out --index 2").code == 1);
 }
 
+TEST_CASE("a list of models is its names, and the device auto is one that is here") {
+  const Workshop shop;
+  base::write_file(shop.path("nets.txt"), "# two\nresnet18\n\n  vgg11  # the smallest\n");
+  const Outcome list = shop.run("run nets.txt --backend torch --device auto --list");
+  CHECK(list.code == 0);
+  CHECK(list.out.find("vgg11 torch batch=1 compile=eager device=") != std::string::npos);
+  CHECK(list.out.find("device=auto") == std::string::npos);
+  CHECK(list.out.ends_with("2 experiments, 0 unsupported\n"));
+  CHECK(shop.run("run suite:timm --backend torch --list").out.find("timm:convnext_base torch") != std::string::npos);
+}
+
+TEST_CASE("a folder's plan goes on by resume, and what workers print can be seen") {
+  const Workshop shop;
+  shop.run("run study.toml -o out --filter batch=1");
+  fs::remove(shop.folder + "/out/results.jsonl");
+  const Outcome resumed = shop.run("resume out --print-subprocess");
+  CHECK(resumed.code == 0);
+  CHECK(shop.lines() == 2);
+  const std::string loud = "run --backend fake --worker 'fake=" PAGODA_FAKE_WORKER
+                           "' --set behave=chatter --runs 3 --warmup-runs 2 -o loud";
+  CHECK(shop.run(loud).err.find("Loading weights") == std::string::npos);
+  const Outcome printed = shop.run(loud + " --no-resume --print-subprocess");
+  CHECK(printed.err.find("Loading weights") != std::string::npos);
+  CHECK(printed.out.find("Loading weights") == std::string::npos);
+  const documents::Result counted = documents::load_results(shop.folder + "/loud").results.front();
+  CHECK(counted.timing->latency.n == 3);
+  CHECK(counted.timing->warmup_iterations == 2);
+}
+
 TEST_CASE("wrong usage says what is expected") {
   const Workshop shop;
   struct Case {
@@ -205,9 +237,12 @@ TEST_CASE("wrong usage says what is expected") {
       {"run study.toml --batch 3 -o out", 2, "the study's lists say that"},
       {"run study.toml other -o out", 2, "a study runs alone"},
       {"run a --backend torch --batch x -o out", 2, "found x, expected integers"},
+      {"run a --backend torch --batch 4..2 -o out", 2, "found 4..2, expected integers"},
+      {"run suite:nothing --backend torch -o out", 1, "suite:nothing: no such suite; there are "},
+      {"submit --slurm a --backend torch --device auto -o out", 2, "auto is this host's"},
       {"run missing.toml -o out", 1, "missing.toml: cannot be opened: No such file or directory"},
       {"run missing.onnx --backend ort -o out", 1, "there is nothing to run"},
-      {"status nowhere", 1, "nowhere/plan.json: cannot be read"},
+      {"status nowhere", 1, "nowhere/plan.json: cannot be opened: No such file or directory; expected the folder that"},
       {"one --config '{'", 1, "--config: not JSON, byte 2"},
       {"one --config '{\"backend\":\"tvm\"}'", 1, "there is no backend \"tvm\""},
   };

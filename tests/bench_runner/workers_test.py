@@ -90,6 +90,13 @@ class Frameworks(unittest.TestCase):
             archives, images = worker.data_files(folder)
             self.assertEqual([p.name for p in archives], ["x.npz"])
             self.assertEqual([p.name for p in images], ["a.JPG", "b.png"])
+        with tempfile.TemporaryDirectory() as folder:  # as ImageNet is laid out
+            for name in ("train/n1/z.JPEG", "val/n2/a.JPEG", "val/n2/b.JPEG", "val/n1/c.JPEG", "val/n1/notes.txt"):
+                path = pathlib.Path(folder) / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.touch()
+            self.assertEqual([p.name for p in worker.data_files(folder)[1]], ["c.JPEG", "a.JPEG", "b.JPEG"])
+            self.assertEqual([p.name for p in worker.data_files(folder + "/val/n2")[1]], ["a.JPEG", "b.JPEG"])
         with self.assertRaisesRegex(worker.Unavailable, "found no folder"):
             worker.data_files(folder)
 
@@ -97,12 +104,35 @@ class Frameworks(unittest.TestCase):
         sys.path.insert(0, str(FOLDER))
         import ort_worker
 
+        import worker
+
+        self.assertEqual(worker.image_size({"input_size": "224x320"}, 1), (224, 320))
+        self.assertEqual(worker.image_size({"input_size": 64}, 1), (64, 64))
+        self.assertEqual(worker.image_size({}, 299), (299, 299))
+        self.assertEqual(ort_worker.size_of("width", 3, {"input_size": "224x320"}, False), 320)
         config = {"batch": 4, "sequence": 16, "input_size": 64, "past": 7}
         rows = [(3, 1, False, 3), ("batch", 0, True, 4), ("N", 0, False, 4), ("sequence", 1, True, 16), ("height", 2, False, 64),
                 ("past", 2, False, 7), ("other", 1, True, 16), ("other", 1, False, 1), (None, 0, False, 4)]
         for dim, axis, is_integer, expected in rows:
             with self.subTest(dim=dim, axis=axis):
                 self.assertEqual(ort_worker.size_of(dim, axis, config, is_integer), expected)
+
+
+    def test_named_models_of_jax_have_as_many_parameters_as_the_published_ones(self):
+        sys.path.insert(0, str(FOLDER))
+        import jax_models
+        import worker
+
+        try:
+            import jax
+        except ModuleNotFoundError:
+            self.skipTest("jax is not installed")
+        for name, parameters in (("resnet50", 25_557_032), ("vit_b_16", 86_567_656)):
+            function, arguments, made = jax_models.build({"input_size": 224}, name)
+            self.assertEqual(made, parameters)
+            self.assertEqual(jax.eval_shape(function, *arguments).shape, (1, 1000))
+        with self.assertRaisesRegex(worker.Unavailable, "expected one of resnet18"):
+            jax_models.build({}, "resnet51")
 
 
 if __name__ == "__main__":

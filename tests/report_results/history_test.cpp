@@ -90,7 +90,8 @@ TEST_CASE("older tables keep their columns") {
                .note = ""},
               {.name = "conv2", .op_type = "Conv", .seconds = {}, .facts = {}, .note = "refused"}};
   CHECK(results_csv(results, present::ResultColumns::Overall) ==
-        "Model,Algorithm,Device,Batch_Size,Input_Size,Execution_Time_ms\r\nresnet50,winograd,cpu,1,224,1.953125\r\n");
+        "Model,Algorithm,Device,Batch_Size,Input_Size,Execution_Time_ms,Mean_ms,Std_ms,Min_ms,Max_ms,Power_W,Energy_J\r\n"
+        "resnet50,winograd,cpu,1,224,1.953125,1.953125,0,1.953125,1.953125,,\r\n");
   CHECK(results_csv(results, present::ResultColumns::Layers) ==
         "Model,Layer,Algorithm,Device,Batch_Size,Input_Size,In_Channels,Out_Channels,Kernel_Size,Stride,Padding,"
         "Execution_Time_ms,Percentage_of_Total\r\nresnet50,conv1,winograd,cpu,1,224,3,64,7,2,3,0.48828125,25\r\n");

@@ -1,5 +1,10 @@
 // Flags and studies into one description of what to run.
 #include "arguments.h"
+
+#include "nvidia_library.h"
+#include "pagoda/base/files.h"
+#include "pagoda/base/text.h"
+#include "pagoda/measured/axes.h"
 #include "system_files.h"
 #include "tool.h"
 
@@ -9,6 +14,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
+#include <sstream>
 
 namespace pagoda::tools::bench {
 namespace {
@@ -25,36 +31,38 @@ constexpr const char* kExamples = R"(Examples:
   pagoda-bench run study.toml -o out                the rest: what has a record does not run again
   pagoda-bench run --backend cmd --command './net --batch {batch}' --batch 1,2 -o out
       any command, timed as a whole; --set 'pattern=([0-9.]+) ms' --set scale=0.001 reads the times that it prints
+  pagoda-bench run suite:timm --backend torch --compile eager,inductor -o out
+      a list of models: torchvision, timm, huggingface, or names in FILE.txt; --list-models prints what there is
   pagoda-bench status out
   pagoda-bench submit --slurm study.toml -o SHARED --partition gpu --gpus-per-task 1 --max-parallel 8
       the same study as a job array of Slurm in a folder that all hosts share; --dry-run prints the script
   pagoda-bench one --config '{"backend":"ort","model_file":"net.onnx","batch":1}'
 
-Results are out/results.jsonl, a line of pagoda.result/1 each; pagoda-report makes tables of them.
+Results are out/results.jsonl, a line of pagoda.result/1 each; a table of them is printed, pagoda-report makes others.
+A model without weights (a skeleton) runs on random ones.
 Exit codes: 0 done, 1 unusable input, 2 usage, 3 some experiments are not ok (--strict),
 4 no Slurm to submit to, 130 interrupted.)";
 
 struct AxisFlag {
   const char* flag;
   const char* axis;
-  bool is_integer;
   const char* help;
 };
 // clang-format off
 constexpr AxisFlag kAxisFlags[] = {
-    {"--backend",      "backend",      false, "ort, torch, jax, cmd, conv, or one of --worker"},
-    {"--mode",         "mode",         false, "inference, training"},
-    {"--device",       "device",       false, "cpu, cuda, cuda:1, tensorrt, mps"},
-    {"--dtype",        "dtype",        false, "float32, float16, bfloat16"},
-    {"--compile",      "compile",      false, "torch: eager, inductor, aot_eager, cudagraphs, openxla"},
-    {"--optimization", "optimization", false, "ort: disable, basic, extended, all"},
-    {"--algorithm",    "algorithm",    false, "conv: reference, auto, direct, gemm, winograd, …"},
-    {"--optimizer",    "optimizer",    false, "training: sgd, adam, adamw"},
-    {"--threads",      "threads",      true,  "of the processor (default: the framework's choice)"},
-    {"--data",         "data",         false, "folder of images or .npz files for inputs (default: synthetic, seeded)"},
-    {"--batch",        "batch",        true,  "batch sizes"},
-    {"--sequence",     "sequence",     true,  "lengths of sequences"},
-    {"--input-size",   "input_size",   true,  "heights and widths of images"},
+    {"--backend",      "backend",      "ort, torch, jax, cmd, conv, or one of --worker"},
+    {"--mode",         "mode",         "inference, training"},
+    {"--device",       "device",       "cpu, cuda, cuda:1, tensorrt, mps; auto: cuda where the driver has a device, else cpu"},
+    {"--dtype",        "dtype",        "float32, float16, bfloat16"},
+    {"--compile",      "compile",      "torch: eager, inductor, aot_eager, cudagraphs, trace, openxla, lazy"},
+    {"--optimization", "optimization", "ort: disable, basic, extended, all"},
+    {"--algorithm",    "algorithm",    "conv: reference, auto, direct, gemm, winograd, …"},
+    {"--optimizer",    "optimizer",    "training: sgd, adam, adamw"},
+    {"--threads",      "threads",      "of the processor (default: the framework's choice)"},
+    {"--data",         "data",         "folder of images, of folders of images (ImageNet's classes), or of .npz files for inputs (default: synthetic)"},
+    {"--batch",        "batch",        "batch sizes: lists and ranges, like 1,2,4..64"},
+    {"--sequence",     "sequence",     "lengths of sequences"},
+    {"--input-size",   "input_size",   "sides of images, 64,96..256, or HEIGHTxWIDTH"},
 };
 // clang-format on
 
@@ -69,13 +77,14 @@ Setting plain(const std::string& text) {
   return text;
 }
 
-Setting axis_value(const AxisFlag& flag, const std::string& text) {
-  if (!flag.is_integer) return text;
-  const Setting value = plain(text);
-  const auto* integer = std::get_if<std::int64_t>(&value);
-  if (!integer || *integer < 1)
-    throw CLI::ValidationError(flag.flag, "found " + text + ", expected integers of at least 1");
-  return value;
+// The values of an axis, given by one flag or several.
+std::vector<Setting> axis_values(const AxisFlag& flag, const std::vector<std::string>& given) {
+  const measured::bench::AxisRow* row = measured::bench::find_axis(flag.axis);
+  try {
+    return measured::bench::axis_values(*row, base::joined(given, ","));
+  } catch (const Error& error) {
+    throw CLI::ValidationError(flag.flag, error.what());
+  }
 }
 
 // "NAME=VALUE" in two.
@@ -106,9 +115,9 @@ struct RunFlags {
   std::vector<std::string> targets, sets, workers;
   std::vector<std::vector<std::string>> axes{std::size(kAxisFlags)};
   std::string command, memory;
-  std::optional<std::int64_t> repeats, seed;
+  std::optional<std::int64_t> repeats, seed, runs, warmup_runs;
   std::optional<double> budget, half_width, warmup, timeout;
-  bool layers = false, verify = false, sanity = false, quick = false, full = false;
+  bool layers = false, verify = false, sanity = false, quick = false, full = false, list_models = false;
 };
 
 measured::Study study_of_flags(const RunFlags& flags) {
@@ -122,9 +131,7 @@ measured::Study study_of_flags(const RunFlags& flags) {
   }
   for (std::size_t i = 0; i < std::size(kAxisFlags); ++i) {
     if (flags.axes[i].empty()) continue;
-    Axis axis{kAxisFlags[i].axis, {}};
-    for (const std::string& text : flags.axes[i]) axis.second.push_back(axis_value(kAxisFlags[i], text));
-    block.push_back(std::move(axis));
+    block.emplace_back(kAxisFlags[i].axis, axis_values(kAxisFlags[i], flags.axes[i]));
   }
   if (!flags.command.empty()) block.push_back({"command", {flags.command}});
   std::map<std::string, std::vector<Setting>> options;
@@ -140,9 +147,9 @@ measured::Study study_of_flags(const RunFlags& flags) {
 // What `run` and `submit` have in common.
 void add_study(CLI::App& run, RunFlags& flags, Arguments& arguments) {
   run.add_option("TARGET", flags.targets,
-                 "models (ONNX files, or names of torchvision and transformers), or one study");
+                 "models (ONNX files, names as --list-models has them, suite:NAME, FILE.txt with names), or one study");
   for (std::size_t i = 0; i < std::size(kAxisFlags); ++i)
-    run.add_option(kAxisFlags[i].flag, flags.axes[i], kAxisFlags[i].help)->delimiter(',');
+    run.add_option(kAxisFlags[i].flag, flags.axes[i], kAxisFlags[i].help);
   run.add_option("--command", flags.command, "cmd: what to run; {batch} and other axes are replaced");
   run.add_option("--set", flags.sets, "NAME=VALUE: an option of the backend; given again: another value of the axis");
   run.add_option("--worker", flags.workers, "NAME=COMMAND: a backend of your own (see the workers' README)");
@@ -152,6 +159,10 @@ void add_study(CLI::App& run, RunFlags& flags, Arguments& arguments) {
   run.add_option("--half-width", flags.half_width, "stop when the median's interval is this narrow, as a fraction")
       ->check(CLI::PositiveNumber);
   run.add_option("--warmup", flags.warmup, "seconds of warm-up at most")->check(CLI::NonNegativeNumber);
+  run.add_option("--runs", flags.runs, "exactly so many measured runs, whatever --budget and --half-width")
+      ->check(CLI::PositiveNumber);
+  run.add_option("--warmup-runs", flags.warmup_runs, "exactly so many runs of warm-up, the first call included")
+      ->check(CLI::PositiveNumber);
   run.add_option("--timeout", flags.timeout, "seconds of wall time for an experiment")->check(CLI::PositiveNumber);
   run.add_option("--memory-limit", flags.memory,
                  "resident bytes of an experiment, like 8GiB (default: 9/10 of what there is)");
@@ -172,6 +183,12 @@ void add_study(CLI::App& run, RunFlags& flags, Arguments& arguments) {
   run.add_option("-o,--output", arguments.folder, "folder of results");
 }
 
+// What `run` and `resume` have in common.
+void add_run_options(CLI::App& run, Arguments& arguments) {
+  run.add_flag("--strict", arguments.strict, "exit 3 where an experiment is not ok");
+  run.add_flag("--print-subprocess", arguments.prints_workers, "show what the workers print, on standard error");
+}
+
 void add_slurm(CLI::App& submit, SlurmOptions& slurm) {
   submit.add_flag("--slurm")->description("as job arrays of Slurm, by sbatch")->required();
   submit.add_option("--partition", slurm.partition, "where the tasks run");
@@ -187,6 +204,50 @@ void add_slurm(CLI::App& submit, SlurmOptions& slurm) {
                                                           [](unsigned char c) { return std::isalnum(c) || c == '-'; });
         return is_name ? std::string() : "found \"" + text + "\", expected NAME or NAME=VALUE of an option of sbatch";
       });
+}
+
+// The models of a list: a file of names, one a line, or of a suite that comes with the workers. "#" begins a comment.
+std::vector<Setting> models_of_list(const std::string& name, const std::string& scripts) {
+  constexpr std::string_view kSuite = "suite:";
+  std::string path = name;
+  if (name.starts_with(kSuite)) {
+    path = scripts + "/suites/" + name.substr(kSuite.size()) + ".txt";
+    std::error_code error;
+    if (!std::filesystem::exists(path, error)) {
+      std::vector<std::string> known;
+      for (const auto& entry : std::filesystem::directory_iterator(scripts + "/suites", error))
+        known.push_back(entry.path().stem().string());
+      std::sort(known.begin(), known.end());
+      throw Error(name + ": no such suite; there are " + base::joined(known) + ", and FILE.txt with a name a line");
+    }
+  }
+  std::istringstream lines(base::read_file(path, "names of models, one a line"));
+  std::vector<Setting> models;
+  for (std::string line; std::getline(lines, line);)
+    if (const std::vector<std::string> found = words(line.substr(0, line.find('#'))); !found.empty())
+      models.emplace_back(found[0]);
+  if (models.empty()) throw Error(path + ": found no names of models, expected one a line");
+  return models;
+}
+
+// Lists of models become their models, and the device auto the one that is here.
+void resolve_values(measured::Study& study, const std::string& scripts, bool is_here) {
+  for (std::vector<Axis>& block : study.blocks)
+    for (auto& [name, values] : block) {
+      std::vector<Setting> all;
+      for (Setting& value : values) {
+        const auto* text = std::get_if<std::string>(&value);
+        if (name == "model" && text && (text->starts_with("suite:") || text->ends_with(".txt"))) {
+          for (Setting& model : models_of_list(*text, scripts)) all.push_back(std::move(model));
+        } else if (name == "device" && text && *text == "auto") {
+          if (!is_here) throw CLI::ValidationError("--device", "auto is this host's, and tasks run on others: name it");
+          all.emplace_back(automatic_device());
+        } else {
+          all.push_back(std::move(value));
+        }
+      }
+      values = std::move(all);
+    }
 }
 
 void finish_study(const RunFlags& flags, Arguments& arguments) {
@@ -215,6 +276,9 @@ void finish_study(const RunFlags& flags, Arguments& arguments) {
   if (flags.budget) study.measure.budget_seconds = *flags.budget;
   if (flags.half_width) study.measure.half_width = *flags.half_width;
   if (flags.warmup) study.measure.warmup_seconds = *flags.warmup;
+  // The budget ends no counted run: the limit of the experiment does.
+  if (flags.runs) study.measure.min_iterations = study.measure.max_iterations = *flags.runs;
+  if (flags.warmup_runs) study.measure.warmup_iterations = *flags.warmup_runs;
   if (flags.timeout) study.limits.seconds = *flags.timeout;
   if (!flags.memory.empty()) study.limits.memory_bytes = measured::parse_bytes(flags.memory, "--memory-limit");
   study.layers |= flags.layers;
@@ -243,15 +307,20 @@ std::optional<Arguments> parse_arguments(int argc, char** argv) {
   CLI::App* run = app.add_subcommand("run", "run a study, or what the flags describe");
   add_study(*run, flags, arguments);
   run->add_flag("--no-resume{false}", arguments.resume, "run again what has a record");
-  run->add_flag("--strict", arguments.strict, "exit 3 where an experiment is not ok");
+  run->add_flag("--list-models", flags.list_models, "print the names that --backend takes (default: torch and jax)");
+  add_run_options(*run, arguments);
   CLI::App* submit = app.add_subcommand("submit", "submit a study, or what the flags describe, to a cluster");
   add_study(*submit, flags, arguments);
   add_slurm(*submit, arguments.slurm);
   CLI::App* status = app.add_subcommand("status", "how far a study is");
   status->add_option("DIR", arguments.folder, "its folder")->required();
+  CLI::App* resume = app.add_subcommand("resume", "go on with a folder's plan");
+  resume->add_option("DIR", arguments.folder, "its folder")->required();
+  add_run_options(*resume, arguments);
   CLI::App* one = app.add_subcommand("one", "run one experiment here and print its record");
   one->add_option("--config", arguments.config, "JSON, as --list and records have it")->required();
   one->add_option("-o,--output", arguments.folder, "folder whose results it joins");
+  one->add_flag("--print-subprocess", arguments.prints_workers, "show what the worker prints, on standard error");
   one->add_option("--timeout", arguments.study.limits.seconds, "seconds of wall time")->check(CLI::PositiveNumber);
   CLI::App* worker = app.add_subcommand("worker", "be the worker of a built-in backend");
   worker->add_option("NAME", arguments.worker, "cmd, conv")->required();
@@ -266,8 +335,17 @@ std::optional<Arguments> parse_arguments(int argc, char** argv) {
   task->add_option("--retry", arguments.retry, "run again records of these statuses")->delimiter(',');
   task->add_option("--threshold", arguments.threshold, "mean relative error that verification allows");
   if (!parse(app, argc, argv)) return std::nullopt;
-  if (*run || *submit) finish_study(flags, arguments);
+  if (flags.list_models) {
+    arguments.listed = flags.axes[0].empty() ? std::vector<std::string>{"torch", "jax"} : flags.axes[0];
+    arguments.command = Command::ListModels;
+    return arguments;
+  }
+  if (*run || *submit) {
+    finish_study(flags, arguments);
+    resolve_values(arguments.study, arguments.worker_scripts, run->parsed());
+  }
   arguments.command = *run      ? Command::Run
+                      : *resume ? Command::Resume
                       : *status ? Command::Status
                       : *one    ? Command::One
                       : *task   ? Command::Task

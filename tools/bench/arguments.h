@@ -11,13 +11,14 @@
 
 namespace pagoda::tools::bench {
 
-enum class Command { Run, Status, One, Worker, Task, Submit };
+enum class Command { Run, Resume, Status, One, Worker, Task, Submit, ListModels };
 
 struct Arguments {
   Command command = Command::Run;
   measured::Study study;
   measured::StudySelection selection;
   bool list = false, dry_run = false, strict = false, resume = true;
+  bool prints_workers = false;  // run, resume, one: what they print goes to standard error as well
   std::vector<std::string> retry;
   double threshold = 0.02;
   std::string folder;          // of results
@@ -25,6 +26,7 @@ struct Arguments {
   std::string worker_scripts;  // their folder
   std::string config;          // one
   std::string worker;          // worker
+  std::vector<std::string> listed;  // run --list-models: the backends
   std::int64_t task = 0;       // task
   SlurmOptions slurm;          // submit
 };

@@ -16,22 +16,19 @@ namespace {
 
 using documents::Config;
 
-void answer(const Json& event) { std::cout << event.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl; }
+void answer(const std::string& line) { std::cout << line << std::endl; }
 
-void answer_error(const std::string& message) { answer({{"event", "error"}, {"message", message}}); }
-
-std::string text_value(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
+void answer_error(const std::string& message) {
+  answer(event("error", [&](JsonWriter& json) { json.member("message", message); }));
+}
 
 // {name} → the config's value; other braces stay.
-std::string substituted(std::string command, const Json& config) {
-  for (const auto& [name, value] : config.items()) {
+std::string substituted(std::string command, const Config& config) {
+  for (const auto& [name, value] : config) {
     if (name == "command") continue;
-    const std::string mark = "{" + name + "}";
-    for (std::size_t at = 0; (at = command.find(mark, at)) != std::string::npos;) {
-      const std::string text = text_value(value);
+    const std::string mark = "{" + name + "}", text = base::setting_text(value);
+    for (std::size_t at = 0; (at = command.find(mark, at)) != std::string::npos; at += text.size())
       command.replace(at, mark.size(), text);
-      at += text.size();
-    }
   }
   return command;
 }
@@ -60,51 +57,73 @@ std::vector<double> printed_times(const std::string& text, const std::regex& pat
 
 }  // namespace
 
-int cmd_worker() {
+namespace {
+
+// What is to be run, once it is prepared.
+struct Prepared {
   std::string command;
   std::optional<std::regex> pattern;
   double scale = 1;
+};
+
+Prepared prepare(const Config& config) {
+  Prepared prepared;
+  prepared.command = substituted(documents::text_of(config, "command"), config);
+  prepared.scale = documents::number_of(config, "scale").value_or(1);
+  if (config.contains("pattern")) prepared.pattern = std::regex(documents::text_of(config, "pattern"));
+  return prepared;
+}
+
+// Seconds of each of `wanted` runs. Throws Error.
+std::vector<double> run(const Prepared& prepared, std::size_t wanted) {
+  std::vector<double> seconds;
+  while (seconds.size() < wanted) {
+    const Finished run = execute(prepared.command);
+    if (!run.failure.empty()) throw Error("the command " + run.failure);
+    if (!prepared.pattern) {
+      seconds.push_back(run.seconds);
+      continue;
+    }
+    const std::vector<double> times = printed_times(run.printed, *prepared.pattern, prepared.scale);
+    if (times.empty()) throw Error("the command printed nothing that fits the pattern");
+    seconds.insert(seconds.end(), times.begin(), times.end());
+  }
+  return seconds;
+}
+
+void answer_to(const JsonValue& asked, Prepared& prepared) {
+  const std::string op = text(asked, "op");
+  if (op == "prepare") {
+    const Config config = settings(asked, "config");
+    prepared = prepare(config);
+    const auto items = documents::number_of(config, config.contains("items") ? "items" : "batch");
+    answer(event("ready", [&](JsonWriter& json) { json.member("items", items); }));
+  } else if (op == "run") {
+    const auto seconds = run(prepared, static_cast<std::size_t>(number(asked, "iterations").value_or(1)));
+    answer(event("times", [&](JsonWriter& json) {
+      json.member("seconds", seconds).member("clock", prepared.pattern ? "as printed" : "steady, whole process");
+    }));
+  } else {
+    answer(event("unsupported", [&](JsonWriter& json) { json.member("message", "a command cannot do \"" + op + "\""); }));
+  }
+}
+
+}  // namespace
+
+int cmd_worker() {
+  Prepared prepared;
   for (std::string line; std::getline(std::cin, line);) {
-    const Json request = Json::parse(line, nullptr, false);
-    const std::string op = request.is_object() ? request.value("op", "") : "";
-    if (op == "quit") break;
-    if (op == "prepare") {
-      const Json config = request.value("config", Json::object());
-      command = substituted(config.value("command", ""), config);
-      scale = config.value("scale", 1.0);
-      try {
-        if (config.contains("pattern")) pattern = std::regex(config.value("pattern", ""));
-      } catch (const std::regex_error& error) {
-        answer_error(std::string("pattern: ") + error.what());
-        return 1;
-      }
-      answer({{"event", "ready"},
-              {"items", config.contains("items") ? config["items"] : config.value("batch", Json())},
-              {"load_seconds", nullptr},
-              {"compile_seconds", nullptr}});
-    } else if (op == "run") {
-      std::vector<double> seconds;
-      const auto wanted = static_cast<std::size_t>(request.value("iterations", 1));
-      while (seconds.size() < wanted) {
-        const Finished run = execute(command);
-        if (!run.failure.empty()) {
-          answer_error("the command " + run.failure);
-          return 1;
-        }
-        if (!pattern) {
-          seconds.push_back(run.seconds);
-          continue;
-        }
-        const std::vector<double> times = printed_times(run.printed, *pattern, scale);
-        if (times.empty()) {
-          answer_error("the command printed nothing that fits the pattern");
-          return 1;
-        }
-        seconds.insert(seconds.end(), times.begin(), times.end());
-      }
-      answer({{"event", "times"}, {"seconds", seconds}, {"clock", pattern ? "as printed" : "steady, whole process"}});
-    } else {
-      answer({{"event", "unsupported"}, {"message", "a command cannot do \"" + op + "\""}});
+    const std::optional<JsonValue> asked = parse_line(line);
+    if (!asked) continue;
+    if (text(*asked, "op") == "quit") break;
+    try {
+      answer_to(*asked, prepared);
+    } catch (const std::regex_error& error) {
+      answer_error(std::string("pattern: ") + error.what());
+      return 1;
+    } catch (const Error& error) {
+      answer_error(error.what());
+      return 1;
     }
   }
   return 0;

@@ -12,7 +12,9 @@
 #include "pagoda/base/text.h"
 #include "pagoda/measured/study.h"
 #include "pagoda/present/report.h"
+#include "pagoda/present/result_report.h"
 #include "process.h"
+#include "session.h"
 #include "study_run.h"
 #include "tool.h"
 
@@ -35,6 +37,7 @@ RunOptions run_options(const Arguments& arguments, const measured::ExperimentLim
   options.folder = std::filesystem::absolute(folder).string();
   options.threshold = arguments.threshold;
   options.metadata = metadata();
+  options.prints_workers = arguments.prints_workers;
   return options;
 }
 
@@ -47,23 +50,54 @@ void list(const measured::StudyPlan& plan, const std::vector<documents::Experime
   std::cout << experiments.size() << " experiments, " << plan.unsupported.size() << " unsupported\n";
 }
 
-std::map<std::string, std::vector<std::string>> commands_of(const measured::Study& study) {
-  std::map<std::string, std::vector<std::string>> commands;
-  for (const auto& [name, backend] : study.backends) commands[name] = backend.command;
-  return commands;
-}
-
-PlanFile plan_file(const Arguments& arguments, const measured::StudyPlan& plan,
-                   std::vector<documents::Experiment> experiments) {
+PlanFile plan_to_run(const Arguments& arguments, const measured::StudyPlan& plan,
+                     std::vector<documents::Experiment> experiments) {
   for (const measured::UnsupportedExperiment& u : plan.unsupported)
     std::cerr << "pagoda-bench: not run: " << base::printable(documents::config_label(u.config)) << ": "
               << base::printable(u.reason) << '\n';
   if (experiments.empty()) throw Error("there is nothing to run; --list says what was asked for");
-  return {.name = arguments.study.name,
-          .experiments = std::move(experiments),
-          .unsupported = plan.unsupported,
-          .limits = arguments.study.limits,
-          .backends = commands_of(arguments.study)};
+  return measured::plan_file(arguments.study, plan, std::move(experiments));
+}
+
+measured::Study backends_of(const PlanFile& plan) {
+  measured::Study study;
+  for (const auto& [name, command] : plan.backends) study.backends[name].command = command;
+  return study;
+}
+
+// The plan's records as a table; nothing where none has a time.
+std::string times_text(const PlanFile& plan, const documents::ResultSet& set) {
+  constexpr std::size_t kMostRows = 40;
+  std::set<std::string> keys;
+  for (const documents::Experiment& e : plan.experiments) keys.insert(e.key);
+  std::vector<documents::Result> timed;
+  for (const documents::Result& r : set.results)
+    if (keys.contains(r.key) && r.status == documents::ResultStatus::Ok && r.timing) timed.push_back(r);
+  return timed.empty() ? "" : present::times_report(timed, present::ReportFormat::Text, "", kMostRows) + "\n";
+}
+
+// Runs what has no record, and says how far the plan is and what it gave.
+int run_plan(const PlanFile& plan, const Arguments& arguments) {
+  watch_interrupts();
+  const StudyOutcome outcome =
+      run_study(plan, workers(backends_of(plan), arguments.python, arguments.worker_scripts, self()),
+                {.folder = arguments.folder,
+                 .resume = arguments.resume,
+                 .retry = {arguments.retry.begin(), arguments.retry.end()},
+                 .run = run_options(arguments, plan.limits, arguments.folder + "/work")});
+  const documents::ResultSet results = documents::load_results(arguments.folder);
+  std::cout << times_text(plan, results) << status_text(plan, results);
+  if (outcome.interrupted) {
+    std::cerr << "pagoda-bench: interrupted; the same command goes on\n";
+    return kInterrupted;
+  }
+  const measured::StudyStatus status = measured::study_status(plan.experiments, results);
+  if (status.ok == 0 && status.total > 0) {
+    std::cerr << "pagoda-bench: none of " << status.total << " experiments gave a time; " << arguments.folder
+              << "/results.jsonl says why of each\n";
+    return kPartial;
+  }
+  return arguments.strict && status.ok < status.total ? kPartial : kDone;
 }
 
 std::string text_of(double number) {
@@ -91,29 +125,40 @@ int run_command(const Arguments& arguments) {
     list(plan, experiments);
     return kDone;
   }
-  const PlanFile file = plan_file(arguments, plan, std::move(experiments));
+  const PlanFile file = plan_to_run(arguments, plan, std::move(experiments));
   std::filesystem::create_directories(arguments.folder);
   base::write_file(arguments.folder + "/plan.json", write_plan(file));
-  watch_interrupts();
-  const StudyOutcome outcome =
-      run_study(file, workers(arguments.study, arguments.python, arguments.worker_scripts, self()),
-                {.folder = arguments.folder,
-                 .resume = arguments.resume,
-                 .retry = {arguments.retry.begin(), arguments.retry.end()},
-                 .run = run_options(arguments, arguments.study.limits, arguments.folder + "/work")});
-  const documents::ResultSet results = documents::load_results(arguments.folder);
-  std::cout << status_text(file, results);
-  if (outcome.interrupted) {
-    std::cerr << "pagoda-bench: interrupted; the same command goes on\n";
-    return kInterrupted;
+  return run_plan(file, arguments);
+}
+
+int resume_command(const Arguments& arguments) { return run_plan(measured::load_plan(arguments.folder), arguments); }
+
+int list_models_command(const Arguments& arguments) {
+  const Workers all = workers({}, arguments.python, arguments.worker_scripts, self());
+  bool has_any = false;
+  for (const std::string& backend : arguments.listed) {
+    std::cout << "# " << backend << '\n';
+    if (backend != "torch" && backend != "jax") {
+      std::cout << "# takes ONNX files, or what its command does\n";
+      has_any = true;
+      continue;
+    }
+    Session session(all.commands.at(backend), {.seconds = 300});
+    try {
+      const JsonValue answer = session.ask(request("models"), "models");
+      const base::JsonDocument document(backend + "'s models", answer);
+      for (const std::string& name : document.root().texts("models")) std::cout << base::printable(name) << '\n';
+      session.finish(false);
+      has_any = true;
+    } catch (const Ended& ended) {
+      session.finish(true);
+      std::cout << "# " << base::printable(ended.message.empty() ? "its worker did not answer" : ended.message) << '\n';
+    }
   }
-  const measured::StudyStatus status = measured::study_status(file.experiments, results);
-  if (status.ok == 0 && status.total > 0) {
-    std::cerr << "pagoda-bench: none of " << status.total << " experiments gave a time; " << arguments.folder
-              << "/results.jsonl says why of each\n";
-    return kPartial;
-  }
-  return arguments.strict && status.ok < status.total ? kPartial : kDone;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(arguments.worker_scripts + "/suites", error))
+    std::cout << "suite:" << entry.path().stem().string() << '\n';
+  return has_any ? kDone : kUnusable;
 }
 
 int one_command(const Arguments& arguments) {
@@ -139,17 +184,15 @@ int one_command(const Arguments& arguments) {
 // One task of a cluster: the experiment of that index, its record in a file of its own, so that a shared folder needs
 // no lock between hosts. Run again, it finds its record and does nothing.
 int task_command(const Arguments& arguments) {
-  PlanFile plan = load_plan(arguments.folder);
+  PlanFile plan = measured::load_plan(arguments.folder);
   const auto index = static_cast<std::size_t>(arguments.task);
   if (index >= plan.experiments.size())
     throw Error("--index: found " + std::to_string(index) + ", the plan has " +
                 std::to_string(plan.experiments.size()) + " experiments, from 0");
   plan.experiments = {plan.experiments[index]};
-  measured::Study study;
-  for (const auto& [name, command] : plan.backends) study.backends[name].command = command;
   watch_interrupts();
   const StudyOutcome outcome =
-      run_study(plan, workers(study, arguments.python, arguments.worker_scripts, self()),
+      run_study(plan, workers(backends_of(plan), arguments.python, arguments.worker_scripts, self()),
                 {.folder = arguments.folder,
                  .results = "results-" + std::to_string(index) + ".jsonl",
                  .retry = {arguments.retry.begin(), arguments.retry.end()},
@@ -166,7 +209,7 @@ int submit_command(const Arguments& arguments) {
     list(plan, experiments);
     return kDone;
   }
-  const PlanFile file = plan_file(arguments, plan, std::move(experiments));
+  const PlanFile file = plan_to_run(arguments, plan, std::move(experiments));
   const std::string folder =
       std::filesystem::absolute(arguments.folder.empty() ? "." : arguments.folder).lexically_normal().string();
   SlurmOptions options = arguments.slurm;
@@ -195,7 +238,7 @@ int submit_command(const Arguments& arguments) {
 }
 
 int status_command(const Arguments& arguments) {
-  const PlanFile plan = load_plan(arguments.folder);
+  const PlanFile plan = measured::load_plan(arguments.folder);
   std::cout << status_text(plan, documents::load_results(arguments.folder));
   if (const std::vector<SlurmArray> arrays = load_submission(arguments.folder); !arrays.empty())
     std::cout << slurm_text(arrays, has_record(plan, arguments.folder, {}));

@@ -6,6 +6,8 @@
 namespace pagoda::tools::bench {
 
 int run_command(const Arguments& arguments);
+int resume_command(const Arguments& arguments);
+int list_models_command(const Arguments& arguments);
 int one_command(const Arguments& arguments);
 int task_command(const Arguments& arguments);
 int submit_command(const Arguments& arguments);

@@ -16,6 +16,7 @@
 #include "pagoda/present/report.h"
 #include "session.h"
 #include "tool.h"
+#include "weights.h"
 
 namespace pagoda::tools::bench {
 namespace {
@@ -28,24 +29,20 @@ using documents::text_of;
 using documents::Verification;
 using documents::VerificationCode;
 
-std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
-base::Settings settings_from(const Json& json, const char* subject) {
-  return documents::parse_config(dump(json), subject);
+std::string prepare_request(const Config& config, const std::string& folder) {
+  return request("prepare", [&](JsonWriter& json) {
+    json.member("protocol", 1).member("config", config).member("folder", folder);
+  });
 }
 
-std::optional<double> number(const Json& object, const char* name) {
-  const auto it = object.find(name);
-  return it != object.end() && it->is_number() ? std::optional(it->get<double>()) : std::nullopt;
+std::string outputs_request(const std::string& path) {
+  return request("outputs", [&](JsonWriter& json) { json.member("path", path); });
 }
 
-std::string text(const Json& object, const char* name) {
-  const auto it = object.find(name);
-  return it != object.end() && it->is_string() ? it->get<std::string>() : std::string();
-}
-
-Json prepare_request(const Config& config, const std::string& folder) {
-  return {
-      {"op", "prepare"}, {"protocol", 1}, {"config", Json::parse(documents::canonical(config))}, {"folder", folder}};
+ProcessLimits process_limits(const RunOptions& options) {
+  return {.seconds = options.limits.seconds,
+          .memory_bytes = options.limits.memory_bytes,
+          .passes_on = options.prints_workers};
 }
 
 // The model's options of timing, back from the config.
@@ -57,6 +54,7 @@ base::TimingOptions timing_options(const Config& config) {
   options.settle = documents::number_of(config, "measure.settle").value_or(options.settle);
   options.min_iterations = documents::integer_of(config, "measure.min_iterations").value_or(options.min_iterations);
   options.max_iterations = documents::integer_of(config, "measure.max_iterations").value_or(options.max_iterations);
+  options.warmup_iterations = documents::integer_of(config, "measure.warmup_iterations").value_or(0);
   return options;
 }
 
@@ -73,20 +71,19 @@ void time_model(Session& session, const Config& config, std::optional<int> gpu, 
     Chunk chunk;
     chunk.before = joules();
     chunk.start = steady_seconds();
-    const Json answer = session.ask({{"op", "run"}, {"iterations", n}}, "times");
+    const JsonValue answer =
+        session.ask(request("run", [&](JsonWriter& json) { json.member("iterations", n); }), "times");
     chunk.end = steady_seconds();
     chunk.after = joules();
-    std::vector<double> seconds;
-    if (const auto it = answer.find("seconds"); it != answer.end() && it->is_array())
-      for (const Json& value : *it)
-        if (value.is_number() && value.get<double>() >= 0) seconds.push_back(value.get<double>());
+    std::vector<double> seconds = numbers(answer, "seconds");
+    std::erase_if(seconds, [](double value) { return value < 0; });
     if (const std::string said = text(answer, "clock"); !said.empty()) clock = said;
     chunk.runs = static_cast<std::int64_t>(seconds.size());
     chunks.push_back(chunk);
     return seconds;
   };
   const base::Timing timing = base::time_runs(run, timing_options(config));
-  if (timing.latency.n == 0) throw Ended{End::Line, {{"event", "error"}, {"message", "the worker made no runs"}}};
+  if (timing.latency.n == 0) throw Ended{End::Line, "error", "", "the worker made no runs"};
   result.timing = timing;
   result.clock = clock;
   std::vector<Chunk> measured = measured_chunks(chunks, timing.warmup_iterations);
@@ -111,22 +108,20 @@ void time_model(Session& session, const Config& config, std::optional<int> gpu, 
   }
   result.energy_joules = energy.joules;
   result.energy_source = energy.source;
+  result.watts = energy.watts;
 }
 
 void read_layers(Session& session, Result& result) {
-  const Json answer = session.ask_if_known({{"op", "layers"}}, "layers");
-  const auto list = answer.find("layers");
-  if (list == answer.end() || !list->is_array()) return;
-  for (const Json& entry : *list) {
+  const JsonValue answer = session.ask_if_known(request("layers"), "layers");
+  const JsonValue* list = answer.find("layers");
+  if (!list || !list->is_array()) return;
+  for (const JsonValue& entry : std::get<JsonValue::Array>(list->content)) {
     if (!entry.is_object()) continue;
-    documents::LayerTime layer{.name = text(entry, "name"),
-                               .op_type = text(entry, "op_type"),
-                               .seconds = number(entry, "seconds"),
-                               .facts = {},
-                               .note = text(entry, "note")};
-    if (const auto facts = entry.find("facts"); facts != entry.end())
-      layer.facts = settings_from(*facts, "layers of the worker");
-    result.layers.push_back(std::move(layer));
+    result.layers.push_back({.name = text(entry, "name"),
+                             .op_type = text(entry, "op_type"),
+                             .seconds = number(entry, "seconds"),
+                             .facts = settings(entry, "facts"),
+                             .note = text(entry, "note")});
   }
 }
 
@@ -151,20 +146,18 @@ bool explain(const Ended& ended, const Exit& exit, const measured::ExperimentLim
     case End::Interrupted:
       return false;
     case End::Timeout:
-      say(result, ResultStatus::Timeout, "not done after " + dump(Json(limits.seconds)) + " s");
+      say(result, ResultStatus::Timeout, "not done after " + base::shortest(limits.seconds) + " s");
       return true;
     case End::Memory:
       say(result, ResultStatus::OutOfMemory,
           "held " + std::to_string(seen) + " bytes, the limit is " + std::to_string(limits.memory_bytes));
       return true;
     case End::Line: {
-      const std::string event = text(ended.event, "event"), message = text(ended.event, "message");
-      if (event != "error")
-        say(result, ResultStatus::NotAvailable, message);
-      else if (text(ended.event, "kind") == "out_of_memory")
-        say(result, ResultStatus::OutOfMemory, message);
-      else
-        say(result, ResultStatus::Failed, message);
+      say(result,
+          ended.event != "error"           ? ResultStatus::NotAvailable
+          : ended.kind == "out_of_memory" ? ResultStatus::OutOfMemory
+                                           : ResultStatus::Failed,
+          ended.message);
       return true;
     }
     case End::Closed:
@@ -195,14 +188,13 @@ Reference reference_outputs(const Config& config, const Workers& workers, const 
   try {
     if (!std::filesystem::exists(index)) {
       std::filesystem::create_directories(folder);
-      Session session(workers.commands.at(text_of(config, "backend")),
-                      {options.limits.seconds, options.limits.memory_bytes});
+      Session session(workers.commands.at(text_of(config, "backend")), process_limits(options));
       Ended ended;
       try {
-        session.ask(prepare_request(config, folder), "ready");
-        const Json event = session.ask({{"op", "outputs"}, {"path", folder + "/outputs.bin"}}, "outputs");
+        session.ask(prepare_request(with_weights(config, options), folder), "ready");
+        const JsonValue event = session.ask(outputs_request(folder + "/outputs.bin"), "outputs");
         session.finish(false);
-        base::write_file(index, dump(event));
+        base::write_file(index, event.dump());
       } catch (const Ended& early) {
         const Exit exit = session.finish(early.end != End::Closed);
         Result why;
@@ -211,8 +203,8 @@ Reference reference_outputs(const Config& config, const Workers& workers, const 
         return reference;
       }
     }
-    std::ifstream file(index);
-    reference.outputs = load_outputs(Json::parse(file));
+    const auto event = parse_line(base::read_file(index, "outputs of a reference run"));
+    if (event) reference.outputs = load_outputs(*event);
   } catch (const std::exception& error) {
     reference.failure = error.what();
   }
@@ -225,7 +217,7 @@ Verification verify(Session& session, const Config& config, const Reference& ref
   v.threshold = options.threshold;
   const std::string path = options.folder + "/outputs-" + std::to_string(::getpid()) + ".bin";
   try {
-    const Json event = session.ask({{"op", "outputs"}, {"path", path}}, "outputs");
+    const JsonValue event = session.ask(outputs_request(path), "outputs");
     if (reference.failure.empty()) {
       v = compare_outputs(load_outputs(event), reference.outputs, options.threshold);
     } else {
@@ -242,15 +234,32 @@ Verification verify(Session& session, const Config& config, const Reference& ref
   return v;
 }
 
-void read_ready(const Json& ready, Result& result) {
+void read_inputs(const JsonValue& ready, Result& result) {
+  const JsonValue* list = ready.find("inputs");
+  if (!list || !list->is_array()) return;
+  for (const JsonValue& entry : std::get<JsonValue::Array>(list->content)) {
+    documents::InputTensor input{.name = text(entry, "name"), .type = text(entry, "type"), .shape = {}};
+    for (const double size : numbers(entry, "shape"))
+      if (size >= 0) input.shape.push_back(static_cast<std::int64_t>(size));
+    result.inputs.push_back(std::move(input));
+  }
+}
+
+void read_ready(const JsonValue& ready, Result& result) {
   result.items = number(ready, "items");
   result.load_seconds = number(ready, "load_seconds");
   result.compile_seconds = number(ready, "compile_seconds");
-  if (const auto versions = ready.find("versions"); versions != ready.end() && versions->is_object())
-    for (const auto& [name, value] : versions->items())
-      if (value.is_string()) result.metadata["version." + name] = value.get<std::string>();
-  if (const auto facts = ready.find("metadata"); facts != ready.end() && facts->is_object())
-    for (const auto& [name, value] : settings_from(*facts, "metadata of the worker")) result.metadata[name] = value;
+  for (const auto& [name, value] : settings(ready, "versions"))
+    if (std::holds_alternative<std::string>(value)) result.metadata["version." + name] = value;
+  for (const auto& [name, value] : settings(ready, "metadata")) result.metadata[name] = value;
+  read_inputs(ready, result);
+}
+
+// What is only known after the runs.
+void read_rest(Session& session, Result& result) {
+  result.device_peak_bytes = number(session.ask_if_known(request("memory"), "memory"), "device_peak_bytes");
+  for (const auto& [name, value] : settings(session.ask_if_known(request("facts"), "facts"), "metadata"))
+    result.metadata[name] = value;
 }
 
 }  // namespace
@@ -331,14 +340,16 @@ std::optional<Result> run_experiment(const documents::Experiment& experiment, co
   const std::optional<int> gpu = cuda_index(text_of(experiment.config, "device"));
   const MachineState before = machine_state();
   try {
-    Session session(command->second, {options.limits.seconds, options.limits.memory_bytes});
+    const Config config = with_weights(experiment.config, options);
+    if (config != experiment.config) result.metadata["weights"] = "random: the model's file has none";
+    Session session(command->second, process_limits(options));
     std::optional<Ended> ended;
     try {
-      read_ready(session.ask(prepare_request(experiment.config, options.folder), "ready"), result);
+      read_ready(session.ask(prepare_request(config, options.folder), "ready"), result);
       if (reference) result.verification = verify(session, *plain, *reference, options);
       time_model(session, experiment.config, gpu, result);
       if (is_set(experiment.config, "layers")) read_layers(session, result);
-      result.device_peak_bytes = number(session.ask_if_known({{"op", "memory"}}, "memory"), "device_peak_bytes");
+      read_rest(session, result);
     } catch (const Ended& early) {
       ended = early;
     }

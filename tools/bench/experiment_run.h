@@ -24,6 +24,7 @@ struct RunOptions {
   measured::ExperimentLimits limits;
   std::string folder;  // for files of workers and references; made where it is missing
   double threshold = 0.02;
+  bool prints_workers = false;  // what workers print goes to standard error as well
   base::Settings metadata;
 };
 

@@ -31,16 +31,18 @@ std::vector<Chunk> measured_chunks(const std::vector<Chunk>& chunks, std::int64_
 }
 
 Energy package_energy(std::span<const Chunk> measured) {
-  double joules = 0;
+  double joules = 0, seconds = 0;
   std::int64_t runs = 0;
   for (const Chunk& chunk : measured) {
     if (!chunk.before || !chunk.after) return {};
     if (*chunk.after < *chunk.before) continue;
     joules += *chunk.after - *chunk.before;
+    seconds += chunk.end - chunk.start;
     runs += chunk.runs;
   }
   if (runs == 0) return {};
-  return {joules / static_cast<double>(runs), "package counters (RAPL), the whole processor"};
+  return {joules / static_cast<double>(runs), "package counters (RAPL), the whole processor",
+          seconds > 0 ? std::optional(joules / seconds) : std::nullopt};
 }
 
 std::optional<double> trapezoid(std::span<const ceilings::TracePoint> trace, double start, double end) {
@@ -71,11 +73,13 @@ Energy gpu_energy(std::span<const Chunk> measured, std::span<const ceilings::Tra
     return {std::nullopt, "none: measured runs took less than a second, too short for NVML"};
   std::int64_t runs = 0;
   for (const Chunk& chunk : measured) runs += chunk.runs;
+  const double seconds = last.end - first.start;
   if (counts && *last.after > *first.before)
     return {(*last.after - *first.before) / static_cast<double>(runs),
-            "energy counter of the GPU (NVML), the whole board"};
+            "energy counter of the GPU (NVML), the whole board", (*last.after - *first.before) / seconds};
   if (!sampled) return {std::nullopt, "none: the GPU's energy counter (NVML) did not move"};
-  return {*sampled / static_cast<double>(runs), "trapezoid over sampled power of the GPU (NVML), the whole board"};
+  return {*sampled / static_cast<double>(runs), "trapezoid over sampled power of the GPU (NVML), the whole board",
+          *sampled / seconds};
 }
 
 void note_gpu(std::span<const ceilings::TracePoint> trace, double start, double end, documents::Interference& into) {

@@ -27,6 +27,7 @@ inline constexpr double kEnergySeconds = 1;
 struct Energy {
   std::optional<double> joules;  // of one run
   std::string source;            // where it is from, or why there is none; empty: nothing to read
+  std::optional<double> watts = {};  // mean over what was read
 };
 
 // The chunks that are no warm-up: those after the first `warmup` runs.

@@ -27,6 +27,10 @@ int run(int argc, char** argv) {
   switch (arguments->command) {
     case Command::Run:
       return run_command(*arguments);
+    case Command::Resume:
+      return resume_command(*arguments);
+    case Command::ListModels:
+      return list_models_command(*arguments);
     case Command::Status:
       return status_command(*arguments);
     case Command::Submit:

@@ -14,7 +14,6 @@ namespace {
 
 using documents::Verification;
 using documents::VerificationCode;
-using nlohmann::json;
 
 template <typename T>
 void read_as(const std::string& bytes, std::vector<double>& values) {
@@ -49,41 +48,36 @@ bool all_finite(const std::vector<double>& values) {
 
 }  // namespace
 
-std::vector<OutputTensor> load_outputs(const json& event) {
+std::vector<OutputTensor> load_outputs(const base::JsonValue& event) {
   const auto fail = [](const std::string& what) -> Error {
     return Error("outputs of a worker: " + what + "; see \"outputs\" in the workers' README");
   };
-  try {
-    const std::string path = event.at("path").get<std::string>();
-    std::ifstream file(path, std::ios::binary);
-    if (!file) throw fail(path + " cannot be read");
-    std::vector<OutputTensor> tensors;
-    for (const json& entry : event.at("tensors")) {
-      OutputTensor tensor{.name = entry.at("name").get<std::string>(),
-                          .type = entry.at("type").get<std::string>(),
-                          .shape = entry.at("shape").get<std::vector<std::int64_t>>(),
-                          .values = {},
-                          .readable = false};
-      const auto* row =
-          std::find_if(std::begin(kTypes), std::end(kTypes), [&](const TypeRow& r) { return tensor.type == r.name; });
-      const auto bytes = entry.at("bytes").get<std::int64_t>();
-      if (row != std::end(kTypes)) {
-        if (bytes < 0) throw fail("a negative size");
-        file.seekg(0, std::ios::end);
-        const auto offset = entry.at("offset").get<std::int64_t>();
-        if (offset < 0 || offset + bytes > static_cast<std::int64_t>(file.tellg())) throw fail(path + " is too short");
-        std::string content(static_cast<std::size_t>(bytes), '\0');
-        file.seekg(offset);
-        file.read(content.data(), bytes);
-        row->read(content, tensor.values);
-        tensor.readable = true;
-      }
-      tensors.push_back(std::move(tensor));
+  const base::JsonDocument document("outputs of a worker", event);
+  const base::JsonField root = document.root();
+  const std::string path = root.at("path").text();
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw fail(path + " cannot be read");
+  std::vector<OutputTensor> tensors;
+  for (const base::JsonField& entry : root.array("tensors")) {
+    OutputTensor tensor{.name = entry.at("name").text(), .type = entry.at("type").text(), .shape = {}, .values = {}};
+    for (const base::JsonField& size : entry.array("shape")) tensor.shape.push_back(size.integer());
+    const auto* row =
+        std::find_if(std::begin(kTypes), std::end(kTypes), [&](const TypeRow& r) { return tensor.type == r.name; });
+    const std::int64_t bytes = entry.at("bytes").integer();
+    if (row != std::end(kTypes)) {
+      if (bytes < 0) throw fail("a negative size");
+      file.seekg(0, std::ios::end);
+      const std::int64_t offset = entry.at("offset").integer();
+      if (offset < 0 || bytes > static_cast<std::int64_t>(file.tellg()) - offset) throw fail(path + " is too short");
+      std::string content(static_cast<std::size_t>(bytes), '\0');
+      file.seekg(offset);
+      file.read(content.data(), bytes);
+      row->read(content, tensor.values);
+      tensor.readable = true;
     }
-    return tensors;
-  } catch (const json::exception& error) {
-    throw fail(error.what());
+    tensors.push_back(std::move(tensor));
   }
+  return tensors;
 }
 
 Verification compare_outputs(const std::vector<OutputTensor>& got, const std::vector<OutputTensor>& reference,

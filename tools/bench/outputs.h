@@ -1,10 +1,10 @@
 // Outputs of a run, and how far they are from those of a reference.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "pagoda/base/json.h"
 #include "pagoda/documents/result.h"
 
 namespace pagoda::tools::bench {
@@ -18,7 +18,7 @@ struct OutputTensor {
 };
 
 // As a worker's "outputs" event lists them, from its file. Throws Error where the file does not hold them.
-std::vector<OutputTensor> load_outputs(const nlohmann::json& event);
+std::vector<OutputTensor> load_outputs(const base::JsonValue& event);
 
 // Mean relative error of each output: Σ|got − reference| / Σ|reference|; the worst decides.
 documents::Verification compare_outputs(const std::vector<OutputTensor>& got,

@@ -83,6 +83,10 @@ Process::~Process() {
   if (!finished_) finish(true);
 }
 
+void Process::pass_on(const std::string& line) const {
+  if (limits_.passes_on) base::write_all(STDERR_FILENO, line + "\n");
+}
+
 bool Process::write_line(const std::string& line) { return base::write_all(in_, line + "\n"); }
 
 // Appends what is there; false when the other end is closed.
@@ -92,6 +96,7 @@ bool Process::drain(int& fd, std::string& into) {
     const ssize_t n = ::read(fd, block, sizeof block);
     if (n > 0) {
       into.append(block, static_cast<std::size_t>(n));
+      if (&into == &stderr_ && limits_.passes_on) base::write_all(STDERR_FILENO, {block, static_cast<std::size_t>(n)});
       if (&into == &stderr_ && stderr_.size() > 2 * kTailBytes) stderr_.erase(0, stderr_.size() - kTailBytes);
       if (static_cast<std::size_t>(n) < sizeof block) return true;
     } else if (n < 0 && errno == EINTR) {

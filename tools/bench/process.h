@@ -22,6 +22,7 @@ void watch_interrupts();
 struct ProcessLimits {
   double seconds = 0;             // of wall time; 0: none
   std::int64_t memory_bytes = 0;  // resident, of the whole group; 0: none
+  bool passes_on = false;         // what the worker prints goes to standard error as well
 };
 
 // Why reading ended.
@@ -45,6 +46,9 @@ class Process {
   End read_line(std::string& line);
   // Waits for the end, within the limits; kills the group and whatever left it.
   Exit finish(bool kill_now);
+
+  // Standard output that is no answer, where it is to be seen.
+  void pass_on(const std::string& line) const;
 
   const std::string& stderr_tail() const { return stderr_; }
   std::int64_t seen_bytes() const { return seen_bytes_; }  // largest sum over the group when it was looked at

@@ -3,28 +3,28 @@
 
 namespace pagoda::tools::bench {
 
-Json Session::ask(const Json& request, const std::string& expected) {
-  process_.write_line(request.dump(-1, ' ', false, Json::error_handler_t::replace));
+JsonValue Session::ask(const std::string& asked, std::string_view expected) {
+  process_.write_line(asked);
   std::string line;
   while (true) {
     const End end = process_.read_line(line);
-    if (end != End::Line) throw Ended{end, {}};
+    if (end != End::Line) throw Ended{end};
     // What a framework prints between answers is no answer.
-    if (line.empty() || line.front() != '{') continue;
-    Json answer = Json::parse(line, nullptr, false);
-    if (!answer.is_object() || !answer.contains("event") || !answer["event"].is_string()) continue;
-    const std::string event = answer["event"].get<std::string>();
-    if (event == expected) return answer;
-    if (event == "error" || event == "unavailable" || event == "unsupported") throw Ended{End::Line, std::move(answer)};
+    std::optional<JsonValue> answer = line.starts_with("{") ? parse_line(line) : std::nullopt;
+    const std::string name = answer ? text(*answer, "event") : std::string();
+    if (answer && name == expected) return std::move(*answer);
+    if (name == "error" || name == "unavailable" || name == "unsupported")
+      throw Ended{End::Line, name, text(*answer, "kind"), text(*answer, "message")};
+    if (name.empty()) process_.pass_on(line);
   }
 }
 
-Json Session::ask_if_known(const Json& request, const std::string& expected) {
+JsonValue Session::ask_if_known(const std::string& asked, std::string_view expected) {
   try {
-    return ask(request, expected);
+    return ask(asked, expected);
   } catch (const Ended& ended) {
-    if (ended.end != End::Line || ended.event.value("event", "") != "unsupported") throw;
-    return Json::object();
+    if (ended.end != End::Line || ended.event != "unsupported") throw;
+    return JsonValue{JsonValue::Object{}};
   }
 }
 

@@ -1,21 +1,19 @@
 // A conversation with a worker: JSON lines as tools/bench/workers/README.md describes them.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "process.h"
+#include "worker_json.h"
 
 namespace pagoda::tools::bench {
 
-using Json = nlohmann::json;
-
-// The conversation ended before its time. `end` says how; Line: the worker answered with an event that ends it,
-// `event`.
+// The conversation ended before its time. `end` says how; Line: the worker answered with an event that ends it.
 struct Ended {
   End end = End::Closed;
-  Json event;
+  std::string event = {}, kind = {}, message = {};
 };
 
 class Session {
@@ -23,11 +21,11 @@ class Session {
   Session(const std::vector<std::string>& command, const ProcessLimits& limits) : process_(command, "", limits) {}
 
   // Sends a request and returns the answer, an object whose "event" is `expected`. Throws Ended.
-  Json ask(const Json& request, const std::string& expected);
+  JsonValue ask(const std::string& asked, std::string_view expected);
   // An empty object where the worker does not know the request.
-  Json ask_if_known(const Json& request, const std::string& expected);
+  JsonValue ask_if_known(const std::string& asked, std::string_view expected);
   Exit finish(bool kill_now) {
-    if (!kill_now) process_.write_line(R"({"op":"quit"})");
+    if (!kill_now) process_.write_line(request("quit"));
     return process_.finish(kill_now);
   }
   const Process& process() const { return process_; }

@@ -12,8 +12,10 @@
 
 #include "pagoda/base/files.h"
 #include "pagoda/base/text.h"
+#include "pagoda/base/json.h"
+#include "pagoda/base/json_writer.h"
+#include "pagoda/base/process.h"
 #include "pagoda/present/report.h"
-#include "session.h"
 
 namespace pagoda::tools::bench {
 namespace {
@@ -97,10 +99,14 @@ std::int64_t minutes(const PlanFile& plan) {
 }
 
 void write_submission(const std::string& folder, const std::vector<SlurmArray>& arrays) {
-  Json json = {{"schema", kSchema}, {"arrays", Json::array()}};
-  for (const SlurmArray& array : arrays)
-    json["arrays"].push_back({{"job", array.job}, {"offset", array.offset}, {"tasks", array.tasks}});
-  base::write_file(folder + "/slurm.json", json.dump(1) + "\n");
+  base::JsonWriter json;
+  json.begin_object().member("schema", kSchema).key("arrays").begin_array();
+  for (const SlurmArray& array : arrays) {
+    json.begin_object(base::JsonWriter::Layout::Line).member("job", array.job).member("offset", array.offset);
+    json.member("tasks", array.tasks).end_object();
+  }
+  json.end_array().end_object();
+  base::write_file(folder + "/slurm.json", std::move(json).text());
 }
 
 // Which words of sbatch mean that there is no Slurm to speak to.
@@ -213,17 +219,15 @@ std::int64_t max_array_size() {
 
 std::vector<SlurmArray> load_submission(const std::string& folder) {
   const std::string path = folder + "/slurm.json";
-  std::ifstream file(path);
   std::vector<SlurmArray> arrays;
-  if (!file) return arrays;
-  try {
-    const Json json = Json::parse(file);
-    if (json.at("schema") != kSchema) throw Error(path + ": expected schema " + kSchema);
-    for (const Json& array : json.at("arrays"))
-      arrays.push_back({array.at("job").get<std::string>(), array.at("offset").get<std::int64_t>(),
-                        array.at("tasks").get<std::vector<std::int64_t>>()});
-  } catch (const Json::exception& error) {
-    throw Error(path + ": " + error.what());
+  if (!std::filesystem::exists(path)) return arrays;
+  const base::JsonDocument document =
+      base::parse_json(base::read_file(path, "a submission"), path, "expected what pagoda-bench submit wrote");
+  if (document.schema() != kSchema) throw Error(path + ": expected schema " + kSchema);
+  for (const base::JsonField& array : document.root().array("arrays")) {
+    SlurmArray read{.job = array.at("job").text(), .offset = array.at("offset").integer(), .tasks = {}};
+    for (const base::JsonField& task : array.array("tasks")) read.tasks.push_back(task.integer());
+    arrays.push_back(std::move(read));
   }
   return arrays;
 }
@@ -272,7 +276,7 @@ std::vector<SlurmArray> submit(const PlanFile& plan, const std::vector<std::int6
   std::erase_if(queued, [](const auto& entry) { return !is_queued(entry.second); });
   if (!queued.empty()) {
     // Queued tasks name experiments by their place in plan.json: another plan would be run under their numbers.
-    const PlanFile before = load_plan(folder);
+    const PlanFile before = measured::load_plan(folder);
     const bool same = std::equal(before.experiments.begin(), before.experiments.end(), plan.experiments.begin(),
                                  plan.experiments.end(), [](const auto& a, const auto& b) { return a.key == b.key; });
     if (!same)

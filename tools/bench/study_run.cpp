@@ -10,21 +10,18 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 #include <thread>
 
 #include "pagoda/base/text.h"
 #include "pagoda/measured/study.h"
 #include "pagoda/present/report.h"
-#include "session.h"
+#include "process.h"
 
 namespace pagoda::tools::bench {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr const char* kPlanSchema = "pagoda.plan/1";
 
 // "2 h 5 min", "40 s".
 std::string duration(double seconds) {
@@ -58,47 +55,7 @@ void await_interrupt(double seconds) {
   while (!interrupted && Clock::now() < end) std::this_thread::sleep_for(std::chrono::milliseconds(20));
 }
 
-Json config_json(const documents::Config& config) { return Json::parse(documents::canonical(config)); }
-
 }  // namespace
-
-std::string write_plan(const PlanFile& plan) {
-  Json json = {{"schema", kPlanSchema},
-               {"name", plan.name},
-               {"limits", {{"seconds", plan.limits.seconds}, {"memory_bytes", plan.limits.memory_bytes}}},
-               {"backends", plan.backends},
-               {"experiments", Json::array()},
-               {"unsupported", Json::array()}};
-  for (const documents::Experiment& e : plan.experiments)
-    json["experiments"].push_back({{"key", e.key}, {"config", config_json(e.config)}});
-  for (const measured::UnsupportedExperiment& u : plan.unsupported)
-    json["unsupported"].push_back({{"config", config_json(u.config)}, {"reason", u.reason}});
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
-PlanFile load_plan(const std::string& folder) {
-  const std::string path = folder + "/plan.json";
-  std::ifstream file(path);
-  if (!file) throw Error(path + ": cannot be read; expected the folder that pagoda-bench run -o wrote");
-  try {
-    const Json json = Json::parse(file);
-    if (json.at("schema") != kPlanSchema) throw Error(path + ": expected schema " + kPlanSchema);
-    PlanFile plan;
-    plan.name = json.at("name").get<std::string>();
-    plan.limits = {json.at("limits").at("seconds").get<double>(),
-                   json.at("limits").at("memory_bytes").get<std::int64_t>()};
-    plan.backends = json.at("backends").get<std::map<std::string, std::vector<std::string>>>();
-    for (const Json& e : json.at("experiments"))
-      plan.experiments.push_back(
-          {e.at("key").get<std::string>(), documents::parse_config(e.at("config").dump(), path)});
-    for (const Json& u : json.at("unsupported"))
-      plan.unsupported.push_back(
-          {documents::parse_config(u.at("config").dump(), path), u.at("reason").get<std::string>()});
-    return plan;
-  } catch (const Json::exception& error) {
-    throw Error(path + ": " + error.what());
-  }
-}
 
 FolderLock::FolderLock(const std::string& folder, const std::string& name) {
   const std::string path = folder + "/." + name + ".lock";

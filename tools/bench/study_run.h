@@ -9,19 +9,11 @@
 #include "experiment_run.h"
 #include "pagoda/documents/experiment.h"
 #include "pagoda/documents/result.h"
+#include "pagoda/measured/runner.h"
 
 namespace pagoda::tools::bench {
 
-// plan.json of a study's folder, schema pagoda.plan/1: what status and cluster tasks read.
-struct PlanFile {
-  std::string name;
-  std::vector<documents::Experiment> experiments;  // in the order in which they run
-  std::vector<measured::UnsupportedExperiment> unsupported;
-  measured::ExperimentLimits limits;
-  std::map<std::string, std::vector<std::string>> backends;  // the user's
-};
-std::string write_plan(const PlanFile& plan);
-PlanFile load_plan(const std::string& folder);
+using measured::PlanFile;
 
 // One runner a folder and file of results. Held until it is destroyed, or the process dies.
 class FolderLock {

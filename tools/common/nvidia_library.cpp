@@ -82,4 +82,12 @@ CudaDriver::CudaDriver(const DynamicLibrary& library) {
   library.find(bus_id, "cuDeviceGetPCIBusId");
 }
 
+std::string automatic_device() {
+  const CudaDriver driver{DynamicLibrary(cuda_places())};
+  int devices = 0;
+  const bool has_device = driver.init && driver.device_count && driver.init(0) == 0 &&
+                          driver.device_count(&devices) == 0 && devices > 0;
+  return has_device ? "cuda" : "cpu";
+}
+
 }  // namespace pagoda::tools

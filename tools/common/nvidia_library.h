@@ -60,4 +60,7 @@ struct CudaDriver {
   int (*bus_id)(char*, int, int) = nullptr;
 };
 
+// What --device auto means here: "cuda" where CUDA's driver has a device, else "cpu".
+std::string automatic_device();
+
 }  // namespace pagoda::tools

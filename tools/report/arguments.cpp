@@ -10,6 +10,8 @@ namespace pagoda::tools {
 namespace {
 
 constexpr const char* kExamples = R"(Examples:
+  pagoda-report table out --where test=eval,accelerator=cuda         times, throughput, memory, energy
+  pagoda-report table out -o batch.svg                               latency and throughput over the batch
   pagoda-report csv out -o tidy.csv                                  a row an experiment
   pagoda-report csv out --columns layers -o resnet50_layers.csv      in the columns of older tables
   pagoda-report csv out --columns calibration --machine h200 -o runs.csv    what pagoda-calibrate fits to
@@ -33,6 +35,10 @@ std::optional<ReportArguments> parse_report(int argc, char** argv) {
   const auto command = [&](const char* name, const char* help, int most) {
     CLI::App* sub = app.add_subcommand(name, help);
     sub->add_option("RESULTS", flags.inputs, "results.jsonl, or a folder of them")->required()->expected(1, most);
+    sub->add_option("--where", flags.where,
+                    "only records with AXIS=VALUE,…; accelerator=NAME is a device or a part of its name, test=train|eval "
+                    "the mode")
+        ->expected(1);
     sub->add_option("-o,--output", flags.output, "file to write, whole or not at all (default: standard output)");
     return sub;
   };
@@ -42,7 +48,10 @@ std::optional<ReportArguments> parse_report(int argc, char** argv) {
     sub->add_option("--new", flags.now, "only records with AXIS=VALUE,… as new");
     sub->add_option("--without", flags.compare.without, "axes that do not tell configurations apart")->delimiter(',');
   };
-  CLI::App* csv_command = command("csv", "a table", 1000);
+  CLI::App* table_command =
+      command("table", "times, throughput, memory and energy of each configuration; svg, png, html: over the batch", 1000);
+  with_title(table_command);
+  CLI::App* csv_command = command("csv", "a row a record", 1000);
   csv_command->add_option("--columns", flags.columns, std::string(present::kResultColumnNames))->capture_default_str();
   csv_command->add_option("--models", flags.models, "join the structure of NAME.onnx in this folder as columns");
   csv_command->add_option("--machine", flags.machine, "calibration: the device as onnx-estimate --device takes it");
@@ -75,7 +84,8 @@ std::optional<ReportArguments> parse_report(int argc, char** argv) {
   explain_command->add_option("--leaf", flags.explain.smallest_leaf, "models in a leaf at least")
       ->check(CLI::Range(1, 100));
   if (!parse(app, argc, argv)) return std::nullopt;
-  for (const auto& [sub, run] : {std::pair{csv_command, &report_csv},
+  for (const auto& [sub, run] : {std::pair{table_command, &report_table},
+                                 {csv_command, &report_csv},
                                  {compare_command, &report_compare},
                                  {latest_command, &report_latest},
                                  {history_command, &report_history},

@@ -10,7 +10,7 @@
 namespace pagoda::tools {
 
 struct ReportArguments {
-  std::vector<std::string> inputs;
+  std::vector<std::string> inputs, where;
   std::string output, title, columns = "tidy", baseline = "oldest", base, now, key, models, quantity, machine;
   present::CompareOptions compare;
   present::ExplainOptions explain;

@@ -16,12 +16,13 @@
 namespace pagoda::tools {
 namespace {
 
-std::vector<documents::Result> load(const std::string& path) {
+std::vector<documents::Result> load(const std::string& path, const std::vector<std::string>& where) {
   if (!std::filesystem::exists(path))
     throw Error(path + ": is not there; expected a results.jsonl of pagoda-bench, or a folder of them");
   documents::ResultSet set = documents::load_results(path);
   if (set.results.empty())
     throw Error(path + ": holds no results; expected lines of pagoda.result/1 as pagoda-bench run writes them");
+  if (!where.empty()) set.results = present::results_where(set.results, where);
   if (set.torn > 0) std::cerr << "pagoda-report: " << path << ": " << set.torn << " torn lines left out\n";
   return std::move(set.results);
 }
@@ -43,19 +44,8 @@ std::string time_of(const documents::Result& result) {
 // Records with the values of "AXIS=VALUE,…"; the axes' names are added to `axes`.
 std::vector<documents::Result> chosen(const std::vector<documents::Result>& results, const std::string& conditions,
                                       std::vector<std::string>& axes) {
-  std::vector<documents::Result> list = results;
-  for (std::size_t begin = 0; begin <= conditions.size();) {
-    const std::size_t end = std::min(conditions.find(',', begin), conditions.size());
-    const std::string part = conditions.substr(begin, end - begin);
-    const std::size_t equals = part.find('=');
-    if (equals == std::string::npos) throw Error("\"" + part + "\": expected AXIS=VALUE, like compile=eager");
-    const std::string axis = part.substr(0, equals), value = part.substr(equals + 1);
-    axes.push_back(axis);
-    std::erase_if(list, [&](const documents::Result& r) { return text_of(r, axis) != value; });
-    begin = end + 1;
-  }
-  if (list.empty()) throw Error("\"" + conditions + "\": no record has these values");
-  return list;
+  for (const auto& [axis, value] : present::conditions_of(conditions)) axes.push_back(axis);
+  return present::results_where(results, {conditions});
 }
 
 struct TwoSets {
@@ -66,11 +56,11 @@ struct TwoSets {
 TwoSets two_sets(const ReportArguments& flags, present::CompareOptions& options) {
   TwoSets sets;
   if (flags.inputs.size() == 2) {
-    sets = {load(flags.inputs[0]), load(flags.inputs[1])};
+    sets = {load(flags.inputs[0], flags.where), load(flags.inputs[1], flags.where)};
   } else {
     if (flags.base.empty() || flags.now.empty())
       throw Error("with one set of results say what is compared: --base AXIS=VALUE and --new AXIS=VALUE");
-    const std::vector<documents::Result> all = load(flags.inputs[0]);
+    const std::vector<documents::Result> all = load(flags.inputs[0], flags.where);
     sets = {all, all};
   }
   if (!flags.base.empty()) sets.base = chosen(sets.base, flags.base, options.without);
@@ -111,14 +101,14 @@ present::ModelFeatures features_of(const std::vector<documents::Result>& results
 }
 
 std::vector<present::Snapshot> snapshots_of(const ReportArguments& flags) {
-  if (flags.inputs.size() == 1) return present::by_day(load(flags.inputs[0]));
+  if (flags.inputs.size() == 1) return present::by_day(load(flags.inputs[0], flags.where));
   std::vector<present::Snapshot> list;
   for (const std::string& input : flags.inputs) {
     const std::filesystem::path path = std::filesystem::path(input).lexically_normal();
     present::Snapshot snapshot{
         .name = path.has_filename() ? path.stem().string() : path.parent_path().filename().string(),
         .time = {},
-        .results = load(input)};
+        .results = load(input, flags.where)};
     for (const documents::Result& result : snapshot.results) {
       const std::string time = time_of(result);
       if (!time.empty() && (snapshot.time.empty() || time < snapshot.time)) snapshot.time = time;
@@ -134,6 +124,14 @@ std::vector<present::Snapshot> snapshots_of(const ReportArguments& flags) {
 
 }  // namespace
 
+int report_table(const ReportArguments& flags) {
+  std::vector<documents::Result> results;
+  for (const std::string& input : flags.inputs)
+    for (documents::Result& result : load(input, flags.where)) results.push_back(std::move(result));
+  write_output(flags.output, present::times_report(results, format_of(flags.output), flags.title));
+  return kDone;
+}
+
 int report_csv(const ReportArguments& flags) {
   const std::string ending = std::filesystem::path(flags.output).extension().string();
   if (flags.output != "-" && !flags.output.starts_with("/dev/") && !ending.empty() && ending != ".csv" &&
@@ -146,7 +144,7 @@ int report_csv(const ReportArguments& flags) {
     throw Error("--columns calibration: needs --machine, the device of these results as onnx-estimate knows it");
   std::vector<documents::Result> results;
   for (const std::string& input : flags.inputs)
-    for (documents::Result& result : load(input)) results.push_back(std::move(result));
+    for (documents::Result& result : load(input, flags.where)) results.push_back(std::move(result));
   write_output(flags.output, present::results_csv(
                                  results, *columns,
                                  flags.models.empty() ? present::ModelFeatures() : features_of(results, flags.models),
@@ -181,7 +179,7 @@ int report_history(const ReportArguments& flags) {
 
 int report_measured(const ReportArguments& flags) {
   std::vector<documents::Result> found;
-  for (documents::Result& result : load(flags.inputs[0]))
+  for (documents::Result& result : load(flags.inputs[0], flags.where))
     if (result.key.starts_with(flags.key)) found.push_back(std::move(result));
   if (found.size() != 1)
     throw Error("--key \"" + flags.key + "\": " + std::to_string(found.size()) +
@@ -203,7 +201,7 @@ int report_explain(const ReportArguments& flags) {
     quantity = "speed-up";
   } else {
     // Seconds of one item: the geometric mean over a model's records.
-    all = load(flags.inputs[0]);
+    all = load(flags.inputs[0], flags.where);
     std::map<std::string, std::pair<double, double>> sums;
     for (const documents::Result& r : all) {
       if (!r.timing || !(r.timing->latency.p50 > 0)) continue;

@@ -5,6 +5,7 @@
 
 namespace pagoda::tools {
 
+int report_table(const ReportArguments& flags);
 int report_csv(const ReportArguments& flags);
 int report_compare(const ReportArguments& flags);  // kPartial where something is slower beyond noise, or broken
 int report_latest(const ReportArguments& flags);

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include "pagoda/base/text.h"
+#include "pagoda/core/sweep.h"
 
 namespace pagoda::measured::bench {
 namespace {
@@ -39,7 +41,7 @@ constexpr std::array<ValueRow, 15> kValues = {{
     {"torch", "mode",         " inference training ",                       "no mode; there are inference and training"},
     {"torch", "device",       " cpu cuda mps ",                             "no device; there are cpu, cuda and mps"},
     {"torch", "dtype",        " float32 float16 bfloat16 ",                 "no type; there are float32, float16 and bfloat16"},
-    {"torch", "compile",      " eager inductor aot_eager cudagraphs openxla ", "no compile mode; there are eager, inductor, aot_eager, cudagraphs and openxla"},
+    {"torch", "compile",      " eager inductor aot_eager cudagraphs trace openxla lazy ", "no compile mode; there are eager, inductor, aot_eager, cudagraphs, trace, openxla and lazy"},
     {"torch", "optimizer",    " sgd adam adamw ",                           "no optimizer; there are sgd, adam and adamw"},
     {"jax",   "mode",         " inference ",                                "a function of JAX runs as it is: give another function for a training step"},
     {"jax",   "device",       " cpu cuda tpu ",                             "no device; there are cpu, cuda and tpu"},
@@ -55,6 +57,34 @@ bool among(std::string_view list, std::string_view word) {
   std::string wanted = " ";
   wanted.append(word).append(" ");
   return list.find(wanted) != std::string_view::npos;
+}
+
+std::optional<std::int64_t> whole_number(std::string_view text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool is_whole = error == std::errc() && end == text.data() + text.size();
+  return is_whole ? std::optional(number) : std::nullopt;
+}
+
+[[noreturn]] void fail_list(const AxisRow& axis, std::string_view found) {
+  throw Error(std::string(axis.name) + ": found " + std::string(found) +
+              ", expected integers of at least 1, or ranges like 1,2,4..64" +
+              (axis.type == AxisType::Size ? ", or HEIGHTxWIDTH" : ""));
+}
+
+// Sizes and ranges of a list without HEIGHTxWIDTH.
+void add_sizes(const AxisRow& axis, const std::string& list, std::vector<base::Setting>& values) {
+  if (list.empty()) return;
+  std::vector<std::int64_t> sizes;
+  try {
+    sizes = parse_axis(std::string(axis.name) + "=" + list).sizes;
+  } catch (const Error&) {
+    fail_list(axis, list);
+  }
+  for (const std::int64_t size : sizes) {
+    if (size < 1) fail_list(axis, list);
+    values.emplace_back(size);
+  }
 }
 
 // "cuda" of "cuda:1".
@@ -77,6 +107,41 @@ bool has_axis(std::string_view backend, std::string_view axis) {
   for (const BackendRow& row : kBackends)
     if (row.name == backend) return among(row.axes, axis) || !find_axis(axis);
   return true;
+}
+
+std::optional<std::array<std::int64_t, 2>> height_and_width(const base::Setting& size) {
+  if (const auto* side = std::get_if<std::int64_t>(&size)) return {{*side, *side}};
+  const auto* text = std::get_if<std::string>(&size);
+  const std::size_t cross = text ? text->find('x') : std::string::npos;
+  if (cross == std::string::npos) return std::nullopt;
+  const auto height = whole_number(std::string_view(*text).substr(0, cross)),
+             width = whole_number(std::string_view(*text).substr(cross + 1));
+  if (!height || !width || *height < 1 || *width < 1) return std::nullopt;
+  return {{*height, *width}};
+}
+
+std::vector<base::Setting> axis_values(const AxisRow& axis, std::string_view list) {
+  std::vector<base::Setting> values;
+  std::string sizes;  // of the list, not yet read: a range looks back at its neighbours
+  for (std::size_t begin = 0; begin <= list.size();) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    const std::string_view item = list.substr(begin, end - begin);
+    begin = end + 1;
+    if (item.empty()) fail_list(axis, "an empty item");
+    if (axis.type == AxisType::Text) {
+      values.emplace_back(std::string(item));
+    } else if (axis.type == AxisType::Integer || item.find('x') == std::string_view::npos) {
+      sizes.append(sizes.empty() ? "" : ",").append(item);
+    } else {
+      add_sizes(axis, std::exchange(sizes, {}), values);
+      const auto pair = height_and_width(std::string(item));
+      if (!pair) fail_list(axis, item);
+      // A square is its side, so that one configuration has one key.
+      values.push_back((*pair)[0] == (*pair)[1] ? base::Setting((*pair)[0]) : base::Setting(std::string(item)));
+    }
+  }
+  add_sizes(axis, sizes, values);
+  return values;
 }
 
 std::string backend_list() { return base::joined(kBackends, ", ", &BackendRow::name); }

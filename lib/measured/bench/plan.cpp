@@ -61,6 +61,8 @@ documents::Config with_protocol(documents::Config config, const Study& study) {
   config["measure.settle"] = study.measure.settle;
   config["measure.min_iterations"] = study.measure.min_iterations;
   config["measure.max_iterations"] = study.measure.max_iterations;
+  // Only where it is asked for: the keys of records without it stay what they were.
+  if (study.measure.warmup_iterations > 0) config["measure.warmup_iterations"] = study.measure.warmup_iterations;
   return config;
 }
 
@@ -123,10 +125,13 @@ void product(const std::vector<Axis>& axes, Visit visit) {
 
 // The smallest first, as far as sizes tell.
 bool smaller(const documents::Experiment& a, const documents::Experiment& b) {
-  for (const char* size : {"batch", "input_size", "sequence"}) {
-    const auto x = documents::integer_of(a.config, size), y = documents::integer_of(b.config, size);
-    if (x != y) return x < y;
-  }
+  const auto number = [](const documents::Experiment& e, const char* axis) -> std::optional<std::int64_t> {
+    const auto found = e.config.find(axis);
+    const auto pair = found == e.config.end() ? std::nullopt : height_and_width(found->second);
+    return pair ? std::optional((*pair)[0] * (*pair)[1]) : std::nullopt;
+  };
+  for (const char* size : {"batch", "input_size", "sequence"})
+    if (const auto x = number(a, size), y = number(b, size); x != y) return x < y;
   return false;
 }
 

@@ -51,14 +51,37 @@ std::vector<base::Setting> settings(const toml::node& node, const Place& place, 
   return values;
 }
 
+// Values of an axis; a text among integers is a list with ranges.
+std::vector<base::Setting> with_ranges(const AxisRow& axis, std::vector<base::Setting> values, const toml::node& node,
+                                       const Place& place) {
+  if (axis.type == AxisType::Text) return values;
+  std::vector<base::Setting> all;
+  for (base::Setting& value : values) {
+    const auto* text = std::get_if<std::string>(&value);
+    if (!text) {
+      all.push_back(std::move(value));
+      continue;
+    }
+    try {
+      for (base::Setting& one : axis_values(axis, *text)) all.push_back(std::move(one));
+    } catch (const Error& error) {
+      place.fail(node, error.what());
+    }
+  }
+  return all;
+}
+
 void check_type(const AxisRow& axis, const std::vector<base::Setting>& values, const toml::node& node,
                 const Place& place) {
   for (const base::Setting& value : values) {
-    const bool fits = axis.type == AxisType::Text ? std::holds_alternative<std::string>(value)
-                                                  : std::holds_alternative<std::int64_t>(value);
+    const bool fits = axis.type == AxisType::Text   ? std::holds_alternative<std::string>(value)
+                      : axis.type == AxisType::Size ? height_and_width(value).has_value()
+                                                    : std::holds_alternative<std::int64_t>(value);
     if (!fits)
       place.fail(node, std::string(axis.name) + ": found " + base::setting_text(value) + ", expected " +
-                           (axis.type == AxisType::Text ? "a text" : "an integer"));
+                           (axis.type == AxisType::Text   ? "a text"
+                            : axis.type == AxisType::Size ? "an integer or HEIGHTxWIDTH"
+                                                          : "an integer"));
     const auto* number = std::get_if<std::int64_t>(&value);
     if (number && *number < 1)
       place.fail(node, std::string(axis.name) + ": found " + base::setting_text(value) + ", expected at least 1");
@@ -112,7 +135,7 @@ bool read_axis(Axes& axes, const std::string& name, const toml::node& value, con
   }
   const AxisRow* axis = find_axis(name);
   if (!axis) return false;
-  std::vector<base::Setting> values = settings(value, place, name);
+  std::vector<base::Setting> values = with_ranges(*axis, settings(value, place, name), value, place);
   check_type(*axis, values, value, place);
   axes[std::string(axis->name)] = std::move(values);
   return true;
@@ -183,9 +206,11 @@ void read_measure(base::TimingOptions& options, const toml::node& node, const Pl
       options.min_iterations = count(value, place, name);
     else if (name == "max_iterations")
       options.max_iterations = count(value, place, name);
+    else if (name == "warmup_iterations")
+      options.warmup_iterations = count(value, place, name);
     else
       unknown(value, place, name,
-              "budget_seconds, half_width, warmup_seconds, settle, min_iterations or max_iterations");
+              "budget_seconds, half_width, warmup_seconds, settle, min_iterations, max_iterations or warmup_iterations");
   }
 }
 

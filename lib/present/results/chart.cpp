@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "pagoda/base/error.h"
 #include "pagoda/base/sha256.h"
 #include "plot/draw.h"
 #include "plot/page_files.h"
@@ -230,6 +231,21 @@ std::string draw(const IntervalChart& chart) {
   }
   svg.close();
   return std::move(svg).done();
+}
+
+std::string stacked(const std::vector<std::string>& svgs) {
+  double height = 0;
+  std::string inside;
+  for (const std::string& svg : svgs) {
+    if (svg.empty()) continue;
+    inside += "<g transform=\"translate(0 " + px(height) + ")\">\n" + svg + "</g>\n";
+    const std::size_t at = svg.find("viewBox=\"0 0 " + px(kWide) + " ");
+    height += std::stod(svg.substr(at + 14 + px(kWide).size()));
+  }
+  if (inside.empty()) throw Error("there is nothing to draw: no record has a time");
+  const std::string size = px(kWide) + " " + px(height);
+  return "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " + size + "\" width=\"" + px(kWide) +
+         "\" height=\"" + px(height) + "\">\n" + inside + "</svg>\n";
 }
 
 std::string page(const std::string& title, const std::vector<std::string>& facts, const std::vector<std::string>& svgs,

@@ -46,6 +46,9 @@ struct IntervalChart {
 };
 std::string draw(const IntervalChart& chart);
 
+// Pictures of draw() under each other in one; those that are empty are left out. Throws Error where all are.
+std::string stacked(const std::vector<std::string>& svgs);
+
 // A page of pictures and tables that works offline and loads nothing.
 struct PageTable {
   std::string title;

@@ -6,7 +6,8 @@
 #include <map>
 
 #include "pagoda/base/statistics.h"
-#include "pagoda/measured/axes.h"
+#include "pagoda/base/text.h"
+#include "pagoda/present/result_report.h"
 
 namespace pagoda::present::results {
 namespace {
@@ -97,3 +98,51 @@ double median_seconds(const Group& group) {
 }
 
 }  // namespace pagoda::present::results
+
+namespace pagoda::present {
+namespace {
+
+bool has_accelerator(const documents::Result& result, const std::string& wanted) {
+  if (results::text_of(result.config, "device") == wanted) return true;
+  for (const char* fact : {"gpu", "device", "device_kind", "cpu"})
+    if (base::lower(results::text_of(result.metadata, fact)).find(base::lower(wanted)) != std::string::npos) return true;
+  return false;
+}
+
+bool is_training(const documents::Result& result) { return results::text_of(result.config, "mode") == "training"; }
+
+bool holds(const documents::Result& result, const std::string& axis, const std::string& value) {
+  if (axis == "accelerator") return has_accelerator(result, value);
+  if (axis == "test" && (value == "train" || value == "training")) return is_training(result);
+  if (axis == "test" && (value == "eval" || value == "inference")) return !is_training(result);
+  return results::text_of(result.config, axis) == value;
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> conditions_of(std::string_view text) {
+  std::vector<std::pair<std::string, std::string>> list;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string part(text.substr(begin, end - begin));
+    const std::size_t equals = part.find('=');
+    if (equals == std::string::npos || equals == 0)
+      throw Error("\"" + part + "\": expected AXIS=VALUE, like compile=eager");
+    list.emplace_back(part.substr(0, equals), part.substr(equals + 1));
+    begin = end + 1;
+  }
+  return list;
+}
+
+std::vector<documents::Result> results_where(const std::vector<documents::Result>& results,
+                                             const std::vector<std::string>& conditions) {
+  std::vector<documents::Result> left = results;
+  for (const std::string& text : conditions)
+    for (const auto& [axis, value] : conditions_of(text))
+      std::erase_if(left, [&, &a = axis, &v = value](const documents::Result& r) { return !holds(r, a, v); });
+  if (left.empty() && !results.empty())
+    throw Error("\"" + base::joined(conditions) + "\": no record has these values");
+  return left;
+}
+
+}  // namespace pagoda::present

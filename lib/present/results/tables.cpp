@@ -6,6 +6,7 @@
 
 #include "pagoda/base/csv_line.h"
 #include "pagoda/base/statistics.h"
+#include "pagoda/base/text.h"
 #include "pagoda/documents/calibration.h"
 #include "pagoda/present/result_report.h"
 #include "results/groups.h"
@@ -35,7 +36,7 @@ std::optional<double> of_latency(const documents::Result& r) {
 }
 
 // clang-format off
-constexpr std::array<NumberColumn, 26> kTidy = {{
+constexpr std::array<NumberColumn, 27> kTidy = {{
     {"p50_seconds", of_latency<&base::Latency::p50>},
     {"p95_seconds", of_latency<&base::Latency::p95>},
     {"p99_seconds", of_latency<&base::Latency::p99>},
@@ -56,6 +57,7 @@ constexpr std::array<NumberColumn, 26> kTidy = {{
     {"host_peak_bytes", [](const documents::Result& r) { return r.host_peak_bytes; }},
     {"device_peak_bytes", [](const documents::Result& r) { return r.device_peak_bytes; }},
     {"energy_joules", [](const documents::Result& r) { return r.energy_joules; }},
+    {"watts", [](const documents::Result& r) { return r.watts; }},
     {"verification_error", [](const documents::Result& r) { return r.verification ? r.verification->error : std::nullopt; }},
     {"steal_seconds", [](const documents::Result& r) { return r.interference.steal_seconds; }},
     {"temperature_celsius", [](const documents::Result& r) { return r.interference.temperature_celsius; }},
@@ -101,7 +103,7 @@ std::string tidy(const std::vector<documents::Result>& results, const ModelFeatu
   std::vector<std::string> columns = {"key", "status", "reason"};
   columns.insert(columns.end(), axes.begin(), axes.end());
   for (const NumberColumn& column : kTidy) columns.emplace_back(column.name);
-  for (const char* name : {"clock", "energy_source", "verification", "time", "host", "git_commit"})
+  for (const char* name : {"clock", "energy_source", "inputs", "verification", "time", "host", "git_commit"})
     columns.emplace_back(name);
   for (const std::string& name : extra) columns.push_back("structure_" + name);
   std::string csv = base::csv_line(columns);
@@ -110,7 +112,9 @@ std::string tidy(const std::vector<documents::Result>& results, const ModelFeatu
     line.add(r.key).add(to_string(r.status)).name(r.reason);
     for (const std::string& axis : axes) line.name(text_of(r.config, axis));
     for (const NumberColumn& column : kTidy) line.add(column.value(r));
-    line.name(r.clock).name(r.energy_source);
+    line.name(r.clock).name(r.energy_source).name(base::joined(r.inputs, "; ", [](const documents::InputTensor& input) {
+      return documents::to_string(input);
+    }));
     line.add(r.verification ? to_string(r.verification->code) : "");
     for (const char* name : {"time", "host", "git_commit"}) line.name(text_of(r.metadata, name));
     add_features(line, r, features, extra.size());
@@ -156,13 +160,16 @@ std::string square(const std::string& sizes) {
 }
 
 std::string overall(const std::vector<documents::Result>& results) {
-  std::string csv = base::csv_line({"Model", "Algorithm", "Device", "Batch_Size", "Input_Size", "Execution_Time_ms"});
+  std::string csv = base::csv_line({"Model", "Algorithm", "Device", "Batch_Size", "Input_Size", "Execution_Time_ms",
+                                    "Mean_ms", "Std_ms", "Min_ms", "Max_ms", "Power_W", "Energy_J"});
   for (const documents::Result& r : results) {
     if (!r.timing) continue;
     base::CsvLine line;
     line.name(text_of(r.config, "model")).name(first_of(r, {"algorithm", "compile", "optimization", "backend"}));
     for (const char* axis : {"device", "batch", "input_size"}) line.name(text_of(r.config, axis));
-    line.add(r.timing->latency.p50 * kMilliseconds);
+    const base::Latency& l = r.timing->latency;
+    for (const double seconds : {l.p50, l.mean, l.std, l.min, l.max}) line.add(seconds * kMilliseconds);
+    line.add(r.watts).add(r.energy_joules);
     csv += std::move(line).end();
   }
   return csv;
@@ -271,14 +278,16 @@ std::string metric_report(const std::vector<documents::Result>& results) {
     line.name(documents::config_label(results::without_protocol(r.config))).name(text_of(r.config, "device"));
     const std::string device = text_of(r.metadata, "gpu");
     line.name(device.empty() ? text_of(r.metadata, "cpu") : device);
-    line.name(compile == "openxla" ? "PJRT" : "None").add("").name(compile.empty() ? "None" : compile);
+    const bool is_xla = compile == "openxla" || compile == "lazy";
+    line.name(is_xla ? "PJRT" : "None").name(text_of(r.config, "xla_flags"));
+    line.name(compile.empty() || compile == "lazy" ? "None" : compile);
     line.add(text_of(r.config, "mode") == "training" ? "train" : "eval");
     line.name(text_of(r.config, "batch")).name(text_of(r.config, "repeat")).add("1");
     line.name(r.status == documents::ResultStatus::Ok ? std::string() : r.reason);
     const std::optional<double> median = l ? std::optional(l->p50) : std::nullopt;
-    line.add(median).add(median).add("");
-    line.add(compile == "openxla" ? r.compile_seconds : std::nullopt);
-    line.add(compile == "openxla" ? std::nullopt : r.compile_seconds).add("");
+    line.add(median).add(median).name(text_of(r.metadata, "trace_seconds"));
+    line.add(is_xla ? r.compile_seconds : std::nullopt);
+    line.add(is_xla ? std::nullopt : r.compile_seconds).add("");
     csv += std::move(line).end();
   }
   return csv;

@@ -6,10 +6,13 @@
 #include <chrono>
 #include <filesystem>
 #include <iostream>
+#include <span>
 
 #include "conv_study.h"
 #include "pagoda/base/files.h"
 #include "pagoda/base/text.h"
+#include "nvidia_library.h"
+#include "pagoda/measured/axes.h"
 #include "pagoda/present/report.h"
 #include "pagoda/present/result_report.h"
 #include "tool.h"
@@ -29,13 +32,14 @@ Exit codes: 0 done, 1 unusable input, 2 usage, 3 a result is wrong or nothing co
 
 struct Flags {
   std::vector<std::string> models, algorithms;
-  std::vector<std::int64_t> sizes = {0}, batches = {1};
+  std::vector<std::string> sizes, batches = {"1"};
   std::string device = "cpu", math = "fma", layers_csv, overall_csv, folder;
   int threads = 0;
   double layer_budget = 0.1, whole_budget = 1, threshold = 1e-3;
   std::int64_t check = 4096;
   std::uint64_t seed = 1;
-  bool support = false, no_fallback = false;
+  std::int64_t runs = 0, warmup_runs = 0;
+  bool support = false, no_fallback = false, list_models = false, list_algorithms = false;
 };
 
 ConvLibrary library_for(const Flags& flags) {
@@ -58,8 +62,34 @@ std::string scientific(double value) {
 
 struct Case {
   std::string path, model;
-  std::int64_t size = 0, batch = 1;
+  base::Setting size;  // monostate: the file's
+  std::int64_t batch = 1;
+
+  bool has_size() const { return !std::holds_alternative<std::monostate>(size); }
+  std::string size_text() const { return has_size() ? base::setting_text(size) : "file"; }
+  LayerOptions options() const {
+    LayerOptions result{.batch = batch};
+    const auto pair = measured::bench::height_and_width(size);
+    if (pair) result.input_size = (*pair)[0] == (*pair)[1] ? Sizes{(*pair)[0]} : Sizes{(*pair)[0], (*pair)[1]};
+    return result;
+  }
 };
+
+// Values of --batch or --input-size, as pagoda-bench run has them.
+std::vector<base::Setting> values_of(const char* flag, const char* axis, const std::vector<std::string>& given) {
+  try {
+    return measured::bench::axis_values(*measured::bench::find_axis(axis), base::joined(given, ","));
+  } catch (const Error& error) {
+    throw UsageError(std::string(flag) + ": " + error.what());
+  }
+}
+
+base::TimingOptions timing_of(const Flags& flags, double budget) {
+  base::TimingOptions options{.budget_seconds = budget, .warmup_seconds = budget};
+  if (flags.runs > 0) options.min_iterations = options.max_iterations = flags.runs;
+  options.warmup_iterations = flags.warmup_runs;
+  return options;
+}
 
 documents::Result measure(const Case& c, const LayerList& list, const ConvLibrary& library,
                           const std::string& algorithm, const Flags& flags) {
@@ -75,7 +105,7 @@ documents::Result measure(const Case& c, const LayerList& list, const ConvLibrar
                    {"batch", c.batch},
                    {"seed", static_cast<std::int64_t>(flags.seed)},
                    {"repeat", std::int64_t{0}}};
-  if (c.size > 0) result.config["input_size"] = c.size;
+  if (c.has_size()) result.config["input_size"] = c.size;
   if (flags.threads > 0) result.config["threads"] = std::int64_t{flags.threads};
   if (flags.device.starts_with("cuda")) result.config["math"] = flags.math;
   result.key = documents::config_key(result.config);
@@ -91,11 +121,11 @@ documents::Result measure(const Case& c, const LayerList& list, const ConvLibrar
     result.compile_seconds = model.prepare_seconds;
     result.metadata["convolution_macs"] = model.macs();
     result.metadata["convolutions_refused"] = model.refused();
-    result.layers = time_layers(model, {.budget_seconds = flags.layer_budget, .warmup_seconds = flags.layer_budget});
+    result.layers = time_layers(model, timing_of(flags, flags.layer_budget));
     result.verification = verification(model, flags.threshold);
     if (model.is_whole()) {
       result.timing = base::time_runs([&](std::int64_t n) { return run_model(model, n); },
-                                      {.budget_seconds = flags.whole_budget, .warmup_seconds = flags.whole_budget});
+                                      timing_of(flags, flags.whole_budget));
       result.clock = library.clock;
       result.items = static_cast<double>(c.batch);
     } else {
@@ -115,7 +145,7 @@ documents::Result measure(const Case& c, const LayerList& list, const ConvLibrar
 }
 
 const char* kHeader =
-    "model             size batch  algorithm              layers  whole [ms]  sum alone [ms]   GMAC/s  workspace [MiB] "
+    "model               size batch  algorithm              layers  whole [ms]  sum alone [ms]   GMAC/s  workspace [MiB] "
     " worst error  check\n";
 
 std::string padded(std::string text, std::size_t width, bool right) {
@@ -136,7 +166,7 @@ std::string line_of(const documents::Result& r, const Case& c, const std::string
     if (const auto it = layer.facts.find("workspace_bytes"); it != layer.facts.end())
       workspace = std::max(workspace, static_cast<double>(std::get<std::int64_t>(it->second)));
   }
-  std::string line = padded(c.model, 16, false) + " " + padded(c.size > 0 ? std::to_string(c.size) : "file", 5, true) +
+  std::string line = padded(c.model, 16, false) + " " + padded(c.size_text(), 7, true) +
                      " " + padded(std::to_string(c.batch), 5, true) + "  " + padded(algorithm, 21, false) + " " +
                      padded(std::to_string(taken) + "/" + std::to_string(r.layers.size()), 7, true);
   line += padded(r.timing ? fixed(r.timing->latency.p50 * 1e3, 3) : "-", 12, true);
@@ -168,11 +198,52 @@ void keep(const Flags& flags, const std::vector<documents::Result>& results) {
     base::write_file(flags.overall_csv, present::results_csv(results, present::ResultColumns::Tidy));
 }
 
+std::vector<Case> cases_of(const Flags& flags) {
+  std::vector<base::Setting> sizes = {base::Setting()};
+  if (!flags.sizes.empty()) sizes = values_of("--input-size", "input_size", flags.sizes);
+  const std::vector<base::Setting> batches = values_of("--batch", "batch", flags.batches);
+  std::vector<Case> cases;
+  for (const std::string& path : flags.models)
+    for (const base::Setting& size : sizes)
+      for (const base::Setting& batch : batches)
+        cases.push_back({.path = path,
+                         .model = std::filesystem::path(path).stem().string(),
+                         .size = size,
+                         .batch = std::get<std::int64_t>(batch)});
+  return cases;
+}
+
+LayerList layers_of(const Case& c) {
+  LayerList list = conv_layers(c.path, c.options());
+  for (const LeftOut& left : list.left_out)
+    std::cerr << "pagoda-bench: " << c.model << (c.has_size() ? " at " + c.size_text() : std::string()) << ": "
+              << base::printable(left.name) << " left out: " << base::printable(left.reason) << '\n';
+  if (list.layers.empty()) throw Error(c.path + ": no convolution that can be run alone");
+  return list;
+}
+
+// Measures a case under an algorithm, prints its line and keeps its record; false where it is wrong or failed.
+bool run_case(const Case& c, const LayerList& list, const ConvLibrary& library, const std::string& algorithm,
+              const Flags& flags, std::vector<documents::Result>& results) {
+  const bool is_reference = algorithm == "reference";
+  results.push_back(measure(c, list, is_reference ? reference_library() : library, algorithm, flags));
+  const documents::Result& r = results.back();
+  std::cout << line_of(r, c, algorithm) << std::flush;
+  if (!flags.folder.empty()) {
+    std::filesystem::create_directories(flags.folder);
+    documents::append_result(flags.folder + "/results.jsonl", r);
+  }
+  const bool wrong = r.verification && (r.verification->code == documents::VerificationCode::Fail ||
+                                        r.verification->code == documents::VerificationCode::NonFinite);
+  return !wrong && r.status != documents::ResultStatus::Failed;
+}
+
 int run(const Flags& flags) {
   const bool is_cuda = flags.device.starts_with("cuda");
   const ConvLibrary library = library_for(flags);
   std::vector<std::string> algorithms = flags.algorithms;
   if (algorithms.empty()) algorithms = library.algorithms;
+  std::replace(algorithms.begin(), algorithms.end(), std::string("guess"), std::string("auto"));  // as others call it
   if (!flags.support && !library.unavailable.empty()) {
     std::cerr << "pagoda-bench: " << library.name << " is not available: " << library.unavailable << '\n';
     return is_cuda ? kNoDevice : kUnusable;
@@ -180,43 +251,78 @@ int run(const Flags& flags) {
   if (flags.support && !library.unavailable.empty())
     std::cerr << "pagoda-bench: " << library.name << ": " << library.unavailable
               << "; what follows is what shapes alone tell\n";
+  const std::vector<Case> cases = cases_of(flags);
   std::vector<documents::Result> results;
   bool all_right = true;
   if (!flags.support)
     std::cout << library.name << " " << library.version << (library.device.empty() ? "" : " on ") << library.device
               << "\n"
               << kHeader;
-  for (const std::string& path : flags.models) {
-    for (const std::int64_t size : flags.sizes) {
-      for (const std::int64_t batch : flags.batches) {
-        const Case c{.path = path, .model = std::filesystem::path(path).stem().string(), .size = size, .batch = batch};
-        const LayerList list = conv_layers(path, {.batch = batch, .input_size = size});
-        for (const LeftOut& left : list.left_out)
-          std::cerr << "pagoda-bench: " << c.model << (size > 0 ? " at " + std::to_string(size) : std::string()) << ": "
-                    << base::printable(left.name) << " left out: " << base::printable(left.reason) << '\n';
-        if (list.layers.empty()) throw Error(path + ": no convolution that can be run alone");
-        if (flags.support) {
-          print_support(c, list, library, algorithms);
-          continue;
-        }
-        for (const std::string& algorithm : algorithms) {
-          const bool is_reference = algorithm == "reference";
-          results.push_back(measure(c, list, is_reference ? reference_library() : library, algorithm, flags));
-          const documents::Result& r = results.back();
-          std::cout << line_of(r, c, algorithm) << std::flush;
-          const bool wrong = r.verification && (r.verification->code == documents::VerificationCode::Fail ||
-                                                r.verification->code == documents::VerificationCode::NonFinite);
-          all_right = all_right && !wrong && r.status != documents::ResultStatus::Failed;
-          if (!flags.folder.empty()) {
-            std::filesystem::create_directories(flags.folder);
-            documents::append_result(flags.folder + "/results.jsonl", r);
-          }
-        }
-      }
+  for (const Case& c : cases) {
+    const LayerList list = layers_of(c);
+    if (flags.support) {
+      print_support(c, list, library, algorithms);
+      continue;
     }
+    for (const std::string& algorithm : algorithms)
+      all_right = run_case(c, list, library, algorithm, flags, results) && all_right;
   }
   keep(flags, results);
   return all_right ? kDone : kPartial;
+}
+
+// What may be asked for, without a device.
+int list_algorithms(const Flags& flags) {
+  struct Row {
+    const char *name, *meaning;
+  };
+  // clang-format off
+  constexpr Row kCpu[] = {
+      {"auto",      "oneDNN's own choice"},
+      {"direct",    "by the definition, in blocks"},
+      {"gemm",      "a matrix product over unrolled patches"},
+      {"winograd",  "3x3 at stride 1 by Winograd's transforms"},
+  };
+  constexpr Row kCuda[] = {
+      {"auto",                   "cuDNN's heuristic, also called its guess"},
+      {"direct",                 "by the definition; cuDNN has no kernels of it and refuses every layer"},
+      {"gemm",                   "a matrix product over explicit patches, in a workspace"},
+      {"implicit_gemm",          "patches made on the fly"},
+      {"implicit_precomp_gemm",  "… with indices computed before"},
+      {"fft",                    "by Fourier transforms of whole images"},
+      {"fft_tiling",             "… of tiles"},
+      {"winograd",               "Winograd's transforms in one kernel"},
+      {"winograd_nonfused",      "… in several kernels"},
+  };
+  // clang-format on
+  const bool is_cuda = flags.device.starts_with("cuda");
+  std::cout << (is_cuda ? "cuDNN" : "oneDNN") << '\n';
+  for (const Row& row : is_cuda ? std::span<const Row>(kCuda) : std::span<const Row>(kCpu))
+    std::cout << padded(row.name, 23, false) << row.meaning << '\n';
+  std::cout << padded("reference", 23, false) << "plain loops on one thread, in double precision\n";
+  return kDone;
+}
+
+// The models of folders: ONNX files that hold a convolution.
+int list_models(const Flags& flags) {
+  std::vector<std::string> folders = flags.models;
+  if (folders.empty()) folders = {"."};
+  for (const std::string& folder : folders) {
+    if (!std::filesystem::is_directory(folder)) throw Error(folder + ": is no folder; --list-models looks into folders");
+    std::vector<std::string> files;
+    for (const auto& entry : std::filesystem::directory_iterator(folder))
+      if (entry.path().extension() == ".onnx") files.push_back(entry.path().string());
+    std::sort(files.begin(), files.end());
+    for (const std::string& file : files) {
+      try {
+        const LayerList list = conv_layers(file, {});
+        if (!list.layers.empty()) std::cout << file << "  " << list.layers.size() << " convolutions\n";
+      } catch (const Error& error) {
+        std::cerr << "pagoda-bench: left out: " << error.what() << '\n';
+      }
+    }
+  }
+  return kDone;
 }
 
 }  // namespace
@@ -226,22 +332,23 @@ int conv_command(int argc, char** argv) {
                "pagoda-bench conv");
   app.footer(kExamples);
   Flags flags;
-  app.add_option("MODEL", flags.models, "ONNX files; skeletons without weights are enough")->required();
+  app.add_option("MODEL", flags.models, "ONNX files; skeletons without weights are enough");
   app.add_option("--algorithm", flags.algorithms,
                  "auto, direct, gemm, winograd, reference; on cuda also implicit_gemm, implicit_precomp_gemm, fft, "
                  "fft_tiling, winograd_nonfused (default: all of the library)")
       ->delimiter(',');
-  app.add_option("--input-size", flags.sizes, "of every spatial axis of the input (default: the file's)")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 16384));
-  app.add_option("--batch", flags.batches, "(default 1)")->delimiter(',')->check(CLI::Range(1, 65536));
-  app.add_option("--device", flags.device, "cpu (oneDNN) or cuda[:N] (cuDNN)")->capture_default_str();
+  app.add_option("--input-size", flags.sizes,
+                 "of every spatial axis of the input, 64,96..256, or HEIGHTxWIDTH (default: the file's)");
+  app.add_option("--batch", flags.batches, "lists and ranges, 1,2..8 (default 1)");
+  app.add_option("--device", flags.device, "cpu (oneDNN), cuda[:N] (cuDNN), or auto")->capture_default_str();
   app.add_option("--math", flags.math, "cuda: fma multiplies in float32, tf32 lets tensor cores round operands")
       ->check(CLI::IsMember({"fma", "tf32"}))
       ->capture_default_str();
   app.add_option("--threads", flags.threads, "cpu (default: all)")->check(CLI::Range(1, 4096));
   app.add_option("--layer-budget", flags.layer_budget, "seconds of measured runs, a shape")->capture_default_str();
   app.add_option("--budget", flags.whole_budget, "seconds of measured passes over all layers")->capture_default_str();
+  app.add_option("--runs", flags.runs, "exactly so many measured runs and passes")->check(CLI::PositiveNumber);
+  app.add_option("--warmup-runs", flags.warmup_runs, "exactly so many before them")->check(CLI::PositiveNumber);
   app.add_option("--check", flags.check, "outputs a layer that are compared with the reference; 0: all")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
@@ -249,10 +356,17 @@ int conv_command(int argc, char** argv) {
   app.add_option("--seed", flags.seed, "of operands")->capture_default_str();
   app.add_flag("--no-fallback", flags.no_fallback, "no pass over all layers where the algorithm refuses some");
   app.add_flag("--support", flags.support, "run nothing: say for each layer which algorithms take it");
+  app.add_flag("--list-models", flags.list_models, "the models of the folders MODEL (default: here) with convolutions");
+  app.add_flag("--list-algorithms", flags.list_algorithms, "those of --device");
   app.add_option("--csv", flags.layers_csv, "file: a row a layer");
   app.add_option("--overall", flags.overall_csv, "file: a row a combination");
   app.add_option("-o,--output", flags.folder, "folder whose results.jsonl the records join");
-  return parse(app, argc, argv) ? run(flags) : int{kDone};
+  if (!parse(app, argc, argv)) return kDone;
+  if (flags.device == "auto") flags.device = automatic_device();
+  if (flags.list_algorithms) return list_algorithms(flags);
+  if (flags.list_models) return list_models(flags);
+  if (flags.models.empty()) throw UsageError("MODEL: found none; expected ONNX files, or --list-models");
+  return run(flags);
 }
 
 }  // namespace pagoda::tools::conv

@@ -23,12 +23,16 @@ void forget_computed_shapes(Graph& graph) {
 }
 
 // The first input with a batch, channels and one to three spatial axes takes the size.
-void resize_input(Model& model, std::int64_t size) {
+void resize_input(Model& model, const Sizes& sizes) {
   Graph& graph = model.graphs.front();
   for (const ValueId id : graph.inputs) {
     auto& shape = graph.values[static_cast<std::size_t>(id)].declared.shape;
     if (!shape || shape->size() < 3 || shape->size() > 5) continue;
-    for (std::size_t axis = 2; axis < shape->size(); ++axis) (*shape)[axis] = Dim(size);
+    if (sizes.size() > 1 && sizes.size() != shape->size() - 2)
+      throw Error(model.path + ": found an input size of " + join(sizes) + " for an input of " +
+                  std::to_string(shape->size() - 2) + " spatial axes; give one size for each, or one for all");
+    for (std::size_t axis = 2; axis < shape->size(); ++axis)
+      (*shape)[axis] = Dim(sizes.size() > 1 ? sizes[axis - 2] : sizes.front());
     forget_computed_shapes(graph);
     return;
   }
@@ -129,7 +133,7 @@ std::string to_string(const ConvLayer& l) {
 }
 
 LayerList conv_layers(Model model, const LayerOptions& options) {
-  if (options.input_size > 0) resize_input(model, options.input_size);
+  if (!options.input_size.empty()) resize_input(model, options.input_size);
   const Analysis analysis = analyze(model, {.batch = options.batch});
   LayerList result;
   for (const NodeReport& row : analysis.nodes) {

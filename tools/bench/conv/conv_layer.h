@@ -1,6 +1,6 @@
 // The convolutions of a model as plain numbers: what a library needs to run each alone.
 //
-//   LayerList list = conv_layers("resnet50.onnx", {.batch = 1, .input_size = 224});
+//   LayerList list = conv_layers("resnet50.onnx", {.batch = 1, .input_size = {224}});
 //   list.layers;    // in the order of the graph, equal shapes included
 //   list.left_out;  // convolutions that cannot be run alone, each with the reason
 #pragma once
@@ -44,7 +44,8 @@ struct LayerList {
 
 struct LayerOptions {
   std::int64_t batch = 1;
-  std::int64_t input_size = 0;  // of every spatial axis of the image input, also where the file fixes it; 0: the file's
+  // Of the spatial axes of the image input, also where the file fixes them; one number: of all; none: the file's.
+  Sizes input_size = {};
 };
 
 // Throws Error for a file that is unusable, or without an image input where a size was asked for.

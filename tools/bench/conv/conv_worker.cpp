@@ -5,45 +5,52 @@
 
 #include <chrono>
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 #include "conv_study.h"
 #include "pagoda/base/error.h"
+#include "pagoda/documents/experiment.h"
+#include "pagoda/measured/axes.h"
+#include "worker_json.h"
 
 namespace pagoda::tools::conv {
 namespace {
 
-using Json = nlohmann::json;
+using bench::JsonValue;
+using bench::JsonWriter;
+using documents::Config;
+using documents::integer_of;
+using documents::text_of;
 
-Json to_json(const base::Settings& settings) {
-  Json json = Json::object();
-  for (const auto& [name, setting] : settings)
-    std::visit(
-        [&json, key = name](const auto& value) {
-          if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::monostate>)
-            json[key] = nullptr;
-          else
-            json[key] = value;
-        },
-        setting);
-  return json;
+std::string text_or(const Config& config, const char* axis, const char* otherwise) {
+  const std::string text = text_of(config, axis);
+  return text.empty() ? otherwise : text;
 }
 
-ConvLibrary library_for(const Json& config) {
-  const std::string device = config.value("device", "cpu"), algorithm = config.value("algorithm", "auto");
-  if (algorithm == "reference") return reference_library();
-  if (!device.starts_with("cuda")) return onednn_library(config.value("threads", 0));
+ConvLibrary library_for(const Config& config) {
+  const std::string device = text_or(config, "device", "cpu");
+  if (text_of(config, "algorithm") == "reference") return reference_library();
+  if (!device.starts_with("cuda")) return onednn_library(static_cast<int>(integer_of(config, "threads").value_or(0)));
   const std::size_t colon = device.find(':');
   return cudnn_library(colon == std::string::npos ? 0 : std::stoi(device.substr(colon + 1)),
-                       config.value("math", "fma") == "tf32");
+                       text_of(config, "math") == "tf32");
 }
 
-Json layer_json(const documents::LayerTime& row) {
-  return {{"name", row.name},
-          {"op_type", row.op_type},
-          {"seconds", row.seconds ? Json(*row.seconds) : Json()},
-          {"facts", to_json(row.facts)},
-          {"note", row.note.empty() ? Json() : Json(row.note)}};
+LayerList layers_of(const Config& config) {
+  LayerOptions options{.batch = integer_of(config, "batch").value_or(1)};
+  if (const auto size = config.find("input_size"); size != config.end()) {
+    const auto pair = measured::bench::height_and_width(size->second);
+    if (!pair) throw Error("input_size: found " + base::setting_text(size->second) + ", expected HEIGHTxWIDTH");
+    if ((*pair)[0] == (*pair)[1])
+      options.input_size = {(*pair)[0]};
+    else
+      options.input_size = {(*pair)[0], (*pair)[1]};
+  }
+  return conv_layers(text_of(config, config.contains("model_file") ? "model_file" : "model"), options);
+}
+
+void write(JsonWriter& json, const documents::LayerTime& row) {
+  json.begin_object().member("name", row.name).member("op_type", row.op_type).member("seconds", row.seconds);
+  json.member("facts", row.facts).member_or_null("note", row.note).end_object();
 }
 
 struct Prepared {
@@ -51,82 +58,94 @@ struct Prepared {
   PreparedModel model;
 };
 
-Json prepare(const Json& config, Prepared& prepared) {
-  using Clock = std::chrono::steady_clock;
-  const Clock::time_point start = Clock::now();
-  const LayerList list = conv_layers(
-      config.value("model_file", config.value("model", "")),
-      {.batch = config.value("batch", std::int64_t{1}), .input_size = config.value("input_size", std::int64_t{0})});
-  const double load_seconds = std::chrono::duration<double>(Clock::now() - start).count();
+// Why nothing can be run; empty: it can.
+std::string problem_of(const Config& config, const LayerList& list, const Prepared& prepared) {
   if (list.layers.empty())
-    return {{"event", "unavailable"},
-            {"message", list.left_out.empty() ? std::string("the model has no convolutions")
-                                              : "no convolution can be run alone: " + list.left_out.front().name +
-                                                    ": " + list.left_out.front().reason}};
-  prepared.library = library_for(config);
+    return list.left_out.empty() ? std::string("the model has no convolutions")
+                                 : "no convolution can be run alone: " + list.left_out.front().name + ": " +
+                                       list.left_out.front().reason;
   if (!prepared.library.unavailable.empty())
-    return {{"event", "unavailable"},
-            {"message", prepared.library.name + " is not available: " + prepared.library.unavailable}};
-  const bool fall_back = config.value("fallback", "auto") != "none";
+    return prepared.library.name + " is not available: " + prepared.library.unavailable;
+  if (prepared.model.algorithm.empty() || prepared.model.is_whole()) return {};
+  return prepared.model.algorithm + " refuses " + std::to_string(prepared.model.refused()) + " of " +
+         std::to_string(list.layers.size()) + " convolutions" +
+         (text_of(config, "fallback") == "none" ? "; set fallback=auto to run those as auto"
+                                                : ", and nothing else runs them");
+}
+
+std::string ready(const Config& config, const LayerList& list, const Prepared& prepared, double load_seconds) {
+  const PreparedModel& model = prepared.model;
+  return bench::event("ready", [&](JsonWriter& json) {
+    json.member("items", integer_of(config, "batch").value_or(1)).member("load_seconds", load_seconds);
+    json.member("compile_seconds", model.prepare_seconds);
+    json.key("versions").begin_object().member(prepared.library.name, prepared.library.version).end_object();
+    json.key("metadata").begin_object();
+    json.member("convolutions", static_cast<std::int64_t>(list.layers.size()));
+    json.member("convolutions_left_out", static_cast<std::int64_t>(list.left_out.size()));
+    json.member("convolutions_run_as_auto", model.refused()).member("convolution_macs", model.macs());
+    json.member("convolution_error", model.worst_error()).member("device", prepared.library.device).end_object();
+  });
+}
+
+std::string prepare(const Config& config, Prepared& prepared) {
+  using Clock = std::chrono::steady_clock;
+  const auto unavailable = [](const std::string& message) {
+    return bench::event("unavailable", [&](JsonWriter& json) { json.member("message", message); });
+  };
+  const Clock::time_point start = Clock::now();
+  const LayerList list = layers_of(config);
+  const double load_seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  prepared.library = library_for(config);
+  if (const std::string problem = problem_of(config, list, prepared); !problem.empty()) return unavailable(problem);
   prepared.model = prepare_model(list, prepared.library,
-                                 {.algorithm = config.value("algorithm", "auto"),
-                                  .seed = config.value("seed", std::uint64_t{1}),
-                                  .check_points = config.value("check", std::int64_t{4096}),
-                                  .fall_back = fall_back});
-  if (!prepared.model.is_whole())
-    return {{"event", "unavailable"},
-            {"message", prepared.model.algorithm + " refuses " + std::to_string(prepared.model.refused()) + " of " +
-                            std::to_string(list.layers.size()) + " convolutions" +
-                            (fall_back ? ", and nothing else runs them" : "; set fallback=auto to run those as auto")}};
-  const auto worst = prepared.model.worst_error();
-  return {{"event", "ready"},
-          {"items", config.value("batch", 1)},
-          {"load_seconds", load_seconds},
-          {"compile_seconds", prepared.model.prepare_seconds},
-          {"versions", {{prepared.library.name, prepared.library.version}}},
-          {"metadata",
-           {{"convolutions", static_cast<std::int64_t>(list.layers.size())},
-            {"convolutions_left_out", static_cast<std::int64_t>(list.left_out.size())},
-            {"convolutions_run_as_auto", prepared.model.refused()},
-            {"convolution_macs", prepared.model.macs()},
-            {"convolution_error", worst ? Json(*worst) : Json()},
-            {"device", prepared.library.device}}}};
+                                 {.algorithm = text_or(config, "algorithm", "auto"),
+                                  .seed = static_cast<std::uint64_t>(integer_of(config, "seed").value_or(1)),
+                                  .check_points = integer_of(config, "check").value_or(4096),
+                                  .fall_back = text_of(config, "fallback") != "none"});
+  if (const std::string problem = problem_of(config, list, prepared); !problem.empty()) return unavailable(problem);
+  return ready(config, list, prepared, load_seconds);
+}
+
+std::string answer_to(const JsonValue& asked, Prepared& prepared) {
+  const std::string op = bench::text(asked, "op");
+  if (op == "prepare") return prepare(bench::settings(asked, "config"), prepared);
+  if (op == "run" && !prepared.model.layers.empty())
+    return bench::event("times", [&](JsonWriter& json) {
+      const auto runs = static_cast<std::int64_t>(bench::number(asked, "iterations").value_or(1));
+      json.member("seconds", run_model(prepared.model, runs)).member("clock", prepared.library.clock);
+    });
+  if (op == "layers" && !prepared.model.layers.empty())
+    return bench::event("layers", [&](JsonWriter& json) {
+      json.key("layers").begin_array();
+      for (const documents::LayerTime& row :
+           time_layers(prepared.model, {.budget_seconds = 0.2, .warmup_seconds = 0.1}))
+        write(json, row);
+      json.end_array();
+    });
+  return bench::event("unsupported",
+                      [&](JsonWriter& json) { json.member("message", "convolutions cannot do \"" + op + "\""); });
 }
 
 }  // namespace
 
 int conv_worker(std::istream& requests, std::ostream& answers) {
-  const auto answer = [&](const Json& event) {
-    answers << event.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
+  const auto failed = [&](const char* kind, const std::string& message) {
+    answers << bench::event("error", [&](JsonWriter& json) { json.member("kind", kind).member("message", message); })
+            << std::endl;
+    return 1;
   };
   Prepared prepared;
   try {
     for (std::string line; std::getline(requests, line);) {
-      const Json request = Json::parse(line, nullptr, false);
-      const std::string op = request.is_object() ? request.value("op", "") : "";
-      if (op == "quit") break;
-      if (op == "prepare") {
-        answer(prepare(request.value("config", Json::object()), prepared));
-      } else if (op == "run" && !prepared.model.layers.empty()) {
-        answer({{"event", "times"},
-                {"seconds", run_model(prepared.model, request.value("iterations", std::int64_t{1}))},
-                {"clock", prepared.library.clock}});
-      } else if (op == "layers" && !prepared.model.layers.empty()) {
-        Json rows = Json::array();
-        for (const documents::LayerTime& row :
-             time_layers(prepared.model, {.budget_seconds = 0.2, .warmup_seconds = 0.1}))
-          rows.push_back(layer_json(row));
-        answer({{"event", "layers"}, {"layers", std::move(rows)}});
-      } else {
-        answer({{"event", "unsupported"}, {"message", "convolutions cannot do \"" + op + "\""}});
-      }
+      const std::optional<JsonValue> asked = bench::parse_line(line);
+      if (!asked) continue;
+      if (bench::text(*asked, "op") == "quit") break;
+      answers << answer_to(*asked, prepared) << std::endl;
     }
   } catch (const std::bad_alloc&) {
-    answer({{"event", "error"}, {"kind", "out_of_memory"}, {"message", "the layers' tensors do not fit into memory"}});
-    return 1;
+    return failed("out_of_memory", "the layers' tensors do not fit into memory");
   } catch (const std::exception& error) {
-    answer({{"event", "error"}, {"message", error.what()}});
-    return 1;
+    return failed("failed", error.what());
   }
   return 0;
 }

@@ -5,11 +5,11 @@
 #include <filesystem>
 #include <iostream>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "matmul.h"
 #include "pagoda/base/csv_line.h"
 #include "pagoda/base/files.h"
+#include "pagoda/base/json.h"
 #include "pagoda/base/process.h"
 #include "pagoda/base/statistics.h"
 #include "pagoda/base/text.h"
@@ -19,8 +19,6 @@
 
 namespace pagoda::tools::conv {
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr const char* kExamples = R"(Examples:
   pagoda-bench matmul --size 256,512,1024 --library onednn,torch --baseline torch --csv matmul.csv
@@ -113,17 +111,23 @@ std::string run_torch(const std::string& type, const std::vector<ProductShape>& 
   std::istringstream lines(output.out);
   std::size_t count = 0;
   for (std::string line; std::getline(lines, line);) {
-    const Json json = Json::parse(line, nullptr, false);
-    if (!json.is_object()) continue;
-    if (json.contains("unavailable")) return json.value("unavailable", "");
-    Row row{.shape = {json.at("m"), json.at("n"), json.at("k")},
+    if (!line.starts_with("{")) continue;
+    const base::JsonDocument document = base::parse_json(line, flags.script, "expected a line of matmul_torch.py");
+    const base::JsonField root = document.root();
+    if (root.has("unavailable")) return root.text("unavailable");
+    const auto list = [&](const char* key) {
+      std::vector<double> values;
+      for (const base::JsonField& value : root.array(key)) values.push_back(value.number());
+      return values;
+    };
+    Row row{.shape = {root.at("m").integer(), root.at("n").integer(), root.at("k").integer()},
             .library = "torch",
-            .version = json.value("version", ""),
+            .version = root.text("version"),
             .type = type,
             .note = "",
             .seconds = {},
-            .error = json.at("error").get<double>()};
-    take(row, json.at("seconds").get<std::vector<double>>(), json.at("overhead").get<std::vector<double>>());
+            .error = root.at("error").number()};
+    take(row, list("seconds"), list("overhead"));
     rows.push_back(std::move(row));
     ++count;
   }

@@ -1,18 +1,27 @@
 #!/usr/bin/env python3
-"""JAX: a function of the user's, jitted. pip install jax
+"""JAX: models by name (jax_models.py) or a function of the user's, jitted. pip install jax
 
-The model's name is "module:factory", the module on PYTHONPATH; factory(config) returns (function, arguments): the function
+A name "module:factory" is a function: the module on PYTHONPATH, factory(config) returns (function, arguments). The function
 is compiled for the arguments, which are placed on the device once. compile_seconds is lowering and compilation alone.
+Reads of the config: model_name, device, dtype, batch, input_size, data, seed; xla_flags are XLA's (an option of the backend).
 """
 import importlib
+import os
 import platform
 import time
 
-from worker import Unavailable, Worker, serve, timed
+import jax_models
+from worker import Unavailable, Worker, described, serve, timed
 
 
 class JaxWorker(Worker):
+    def models(self):
+        return jax_models.listed()
+
     def prepare(self, config, folder):
+        # Read once, when the library is loaded.
+        if config.get("xla_flags"):
+            os.environ["XLA_FLAGS"] = str(config["xla_flags"])
         import jax
 
         self.jax = jax
@@ -24,10 +33,13 @@ class JaxWorker(Worker):
         self.device = device
         name = config.get("model_name") or config.get("model") or ""
         module, _, factory = name.partition(":")
-        if not factory:
-            raise Unavailable(f'found the name "{name}"; expected "module:factory", which returns (function, arguments)')
         start = time.perf_counter()
-        function, arguments = getattr(importlib.import_module(module), factory)(config)
+        metadata = {"device_kind": device.device_kind}
+        if factory:
+            function, arguments = getattr(importlib.import_module(module), factory)(config)
+        else:
+            function, arguments, metadata["parameters"] = jax_models.build(config, name)
+            arguments = self.in_dtype(arguments, config.get("dtype"))
         self.arguments = jax.device_put(arguments, device)
         load_seconds = time.perf_counter() - start
         start = time.perf_counter()
@@ -35,7 +47,17 @@ class JaxWorker(Worker):
         compile_seconds = time.perf_counter() - start
         return {"items": config.get("batch") or 1, "load_seconds": load_seconds, "compile_seconds": compile_seconds,
                 "versions": {"jax": jax.__version__, "python": platform.python_version()},
-                "metadata": {"device_kind": device.device_kind}}
+                "inputs": self.described_inputs(factory), "metadata": metadata}
+
+    def in_dtype(self, arguments, dtype):
+        if dtype in (None, "float32"):
+            return arguments
+        return self.jax.tree_util.tree_map(lambda leaf: leaf.astype(dtype), arguments)
+
+    def described_inputs(self, factory):
+        """Of a function its arguments that are arrays; of a named model the images alone, without its parameters."""
+        named = {f"argument{i}": value for i, value in enumerate(self.arguments)} if factory else {"images": self.arguments[1]}
+        return described({name: value for name, value in named.items() if hasattr(value, "shape")})
 
     def once(self):
         return self.jax.block_until_ready(self.compiled(*self.arguments))

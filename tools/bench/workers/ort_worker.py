@@ -8,7 +8,7 @@ import json
 import os
 import time
 
-from worker import Unavailable, Worker, data_files, load_images, median_layers, serve, timed
+from worker import Unavailable, Worker, data_files, described, image_size, load_images, median_layers, serve, timed
 
 PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider", "tensorrt": "TensorrtExecutionProvider"}
 LEVELS = {"disable": "ORT_DISABLE_ALL", "basic": "ORT_ENABLE_BASIC", "extended": "ORT_ENABLE_EXTENDED", "all": "ORT_ENABLE_ALL"}
@@ -27,7 +27,7 @@ def size_of(dim, axis, config, has_sequence):
     if "batch" in name or (axis == 0 and (not name or name in ("n", "b"))):
         return config.get("batch") or 1
     if name in ("height", "width", "h", "w") and config.get("input_size"):
-        return config["input_size"]
+        return image_size(config, 0)[name in ("width", "w")]
     if axis == 0 and "past" not in name:
         return config.get("batch") or 1
     if axis == 1 and has_sequence and config.get("sequence") and "past" not in name:
@@ -62,7 +62,7 @@ class OrtWorker(Worker):
 
         return {"items": config.get("batch") or self.first_dim(), "load_seconds": load_seconds, "compile_seconds": None,
                 "versions": {"onnxruntime": onnxruntime.__version__, "numpy": numpy.__version__, "python": platform.python_version()},
-                "metadata": {"provider": provider}}
+                "inputs": described(self.inputs), "metadata": {"provider": provider}}
 
     def options(self, profile=""):
         options = self.ort.SessionOptions()
@@ -98,6 +98,10 @@ class OrtWorker(Worker):
             shape = [size_of(dim, axis, config, has_sequence) for axis, dim in enumerate(value.shape)]
             if config.get("batch") and shape and isinstance(value.shape[0], int) and shape[0] != config["batch"]:
                 raise Unavailable(f"input {value.name} fixes the batch at {shape[0]}; asked for {config['batch']}: export it with a free batch")
+            if config.get("input_size") and len(shape) == 4 and dtype.kind == "f" and tuple(shape[2:]) != image_size(config, 0):
+                if any(isinstance(dim, int) for dim in value.shape[2:]):
+                    raise Unavailable(f"input {value.name} fixes the image at {shape[2]}x{shape[3]}; asked for {config['input_size']}: export it with free sizes")
+                shape[2:] = image_size(config, 0)
             if value.name in stored:
                 inputs[value.name] = stored[value.name].astype(dtype)
             elif images and len(shape) == 4 and shape[1] == 3:

@@ -1,11 +1,12 @@
-"""Models by name with random weights, and inputs for them: torchvision's, transformers' (by architecture and sizes, no
-download), and an LSTM language model. An entry in ARCHITECTURES says what a published name means in transformers' terms.
+"""Models by name with random weights, and inputs for them: torchvision's, timm's ("timm:NAME"), transformers' (by
+architecture and sizes, no download), and an LSTM language model. An entry in ARCHITECTURES says what a published name
+means in transformers' terms; "transformers:bert" is the type's default, "transformers:BertForMaskedLM" that class.
 """
 from __future__ import annotations
 
 import inspect
 
-from worker import Unavailable, data_files, load_images
+from worker import Unavailable, data_files, image_size, load_images
 
 # Published name → (transformers' model type, sizes that differ from that type's defaults).
 ARCHITECTURES = {
@@ -42,24 +43,52 @@ def lstm(torch):
     return LanguageModel()
 
 
+def listed():
+    """Names that build() knows without being told where from."""
+    names = ["lstm", *ARCHITECTURES]
+    try:
+        import torchvision
+
+        names += torchvision.models.list_models(module=torchvision.models)
+        names += torchvision.models.list_models(module=torchvision.models.segmentation)
+    except ModuleNotFoundError:
+        names.append("# torchvision's, where it is installed")
+    return names + ["# timm:NAME, where timm is installed (timm.list_models())",
+                    "# transformers:TYPE or transformers:CLASS, where transformers is installed"]
+
+
+def of_transformers(kind, sizes):
+    import transformers
+
+    made = getattr(transformers, kind, None)
+    if getattr(made, "config_class", None):
+        return made(made.config_class(**sizes))
+    return transformers.AutoModel.from_config(transformers.AutoConfig.for_model(kind, **sizes))
+
+
 def build(torch, name):
     """The module and where it is from. Raises Unavailable for a name that nobody knows."""
     if name == "lstm":
         return lstm(torch), "torch"
-    if name not in ARCHITECTURES:
+    if name.startswith("timm:"):
+        import timm
+
+        if name[5:] not in timm.list_models():
+            raise Unavailable(f'found the name "{name}", which timm {timm.__version__} has not; timm.list_models() has those')
+        return timm.create_model(name[5:], pretrained=False), "timm"
+    if name not in ARCHITECTURES and not name.startswith("transformers:"):
         import torchvision
 
         if name in torchvision.models.list_models():
-            return torchvision.models.get_model(name, weights=None), "torchvision"
-    import transformers
-
-    kind, sizes = ARCHITECTURES.get(name, (name.removeprefix("transformers:"), {}))
+            builder = torchvision.models.get_model_builder(name)
+            # Models on a backbone would download that one's weights.
+            none = {key: None for key in ("weights", "weights_backbone") if key in inspect.signature(builder).parameters}
+            return builder(**none), "torchvision"
     try:
-        config = transformers.AutoConfig.for_model(kind, **sizes)
+        return of_transformers(*ARCHITECTURES.get(name, (name.removeprefix("transformers:"), {}))), "transformers"
     except (ValueError, KeyError) as error:
         known = ", ".join(sorted(ARCHITECTURES))
-        raise Unavailable(f'found the name "{name}"; expected one of torchvision, lstm, {known}, or transformers:TYPE') from error
-    return transformers.AutoModel.from_config(config), "transformers"
+        raise Unavailable(f'found the name "{name}"; expected one of torchvision, lstm, {known}, timm:NAME, or transformers:TYPE') from error
 
 
 def image_side(module):
@@ -79,10 +108,10 @@ def inputs_for(torch, module, origin, config):
     images = data_files(config["data"])[1] if config.get("data") else []
 
     def picture(side):
-        side = config.get("input_size") or side
+        height, width = image_size(config, side)
         if images:
-            return torch.from_numpy(load_images(images, batch, side, side))
-        return torch.randn(batch, 3, side, side, generator=generator)
+            return torch.from_numpy(load_images(images, batch, height, width))
+        return torch.randn(batch, 3, height, width, generator=generator)
 
     def tokens(vocabulary):
         return torch.randint(0, min(vocabulary, 1000), (batch, sequence), generator=generator)
@@ -93,6 +122,8 @@ def inputs_for(torch, module, origin, config):
     if origin == "torchvision":
         side = 299 if type(module).__name__ == "Inception3" else 224
         return {parameters[0]: picture(side)}, batch
+    if origin == "timm":
+        return {parameters[0]: picture(module.default_cfg["input_size"][-1])}, batch
     sizes = module.config
     made = {}
     vocabulary = getattr(sizes, "vocab_size", None) or getattr(getattr(sizes, "text_config", None), "vocab_size", 1000)

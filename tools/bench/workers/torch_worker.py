@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """PyTorch: named models (torch_models.py) eager or compiled, inference or a training step; ONNX files operator by operator.
 
-    pip install torch torchvision transformers      (openxla: torch_xla)
+    pip install torch torchvision transformers timm     (openxla, lazy: torch_xla)
 
 Reads of the config: model_name, device, dtype, mode, compile, optimizer, batch, sequence, input_size, threads, data, seed;
-graphs = true writes the captured graphs, their breaks and guards to files (an option of the backend).
+graphs = true writes the captured graphs, their breaks and guards to files, xla_flags are XLA's (options of the backend).
+compile: eager; inductor, aot_eager, cudagraphs and openxla by torch.compile; trace, one instance of torch.jit.trace; lazy, tensors
+of torch_xla without torch.compile. With openxla and lazy the record has trace_seconds: a run until its graph is submitted.
 compile_seconds is the first call of a compiled model, which compiles; the runner's first call comes after it.
 """
 import os
@@ -14,7 +16,7 @@ import sys
 import time
 
 import torch_models
-from worker import Unavailable, Worker, median_layers, serve, timed
+from worker import Unavailable, Worker, described, median_layers, serve, timed
 
 DTYPES = {"float32": "float32", "float16": "float16", "bfloat16": "bfloat16"}
 LAYER_RUNS = 10
@@ -34,10 +36,17 @@ class OnnxModule:
 class TorchWorker(Worker):
     program = None  # of an ONNX file
 
+    def models(self):
+        return torch_models.listed()
+
     def prepare(self, config, folder):
+        # Read once, when the library is loaded.
+        if config.get("xla_flags"):
+            os.environ["XLA_FLAGS"] = str(config["xla_flags"])
         import torch
 
         self.torch, self.config, self.folder = torch, config, folder
+        self.trace_seconds = []
         self.device = self.pick_device(config.get("device") or "cpu")
         if config.get("threads"):
             torch.set_num_threads(config["threads"])
@@ -65,7 +74,10 @@ class TorchWorker(Worker):
             self.wait()
             compile_seconds = time.perf_counter() - start
         return {"items": items, "load_seconds": load_seconds, "compile_seconds": compile_seconds,
-                "versions": self.versions(), "metadata": metadata}
+                "versions": self.versions(), "inputs": described(self.inputs), "metadata": metadata}
+
+    def facts(self):
+        return {"trace_seconds": statistics.median(self.trace_seconds)} if self.trace_seconds else {}
 
     def load_named(self, dtype):
         config = self.config
@@ -98,7 +110,7 @@ class TorchWorker(Worker):
             raise Unavailable("not available: this torch finds no CUDA device; install a driver and torch with CUDA, or choose device cpu")
         if kind == "mps" and not (getattr(torch.backends, "mps", None) and torch.backends.mps.is_available()):
             raise Unavailable("not available: this torch finds no Metal device")
-        if (self.config.get("compile") or "") == "openxla":
+        if (self.config.get("compile") or "") in ("openxla", "lazy"):
             import torch_xla.core.xla_model as xla
 
             return xla.xla_device()
@@ -106,12 +118,23 @@ class TorchWorker(Worker):
 
     def compiled(self, how):
         torch = self.torch
-        if how == "eager":
+        if how in ("eager", "lazy"):
             return self.module
+        if how == "trace":
+            return self.traced()
         if how == "cudagraphs" and self.device.type != "cuda":
             raise Unavailable("cudagraphs needs device cuda")
         torch._dynamo.reset()
         return torch.compile(self.module, backend="openxla" if how == "openxla" else how)
+
+    def traced(self):
+        """One instance: what this input executes, without branches. Its inputs are places, not names."""
+        if self.trains:
+            raise Unavailable("torch.jit.trace has no training step here: choose mode = inference")
+        torch = self.torch
+        with torch.inference_mode():
+            made = torch.jit.trace(self.module, example_kwarg_inputs=self.inputs, strict=False, check_trace=False)
+        return torch.jit.freeze(made.eval())
 
     def make_optimizer(self):
         optim, name = self.torch.optim, self.config.get("optimizer") or "sgd"
@@ -145,8 +168,13 @@ class TorchWorker(Worker):
         if self.device.type == "cuda":
             return self.run_by_events(iterations), "device events"
 
+        is_lazy = self.device.type == "xla"
+
         def waited():
+            start = time.perf_counter()
             self.once()
+            if is_lazy:
+                self.trace_seconds.append(time.perf_counter() - start)
             self.wait()
 
         return timed(waited, iterations), "steady"

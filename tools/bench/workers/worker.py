@@ -37,6 +37,14 @@ class Worker:
     def device_peak_bytes(self) -> int | None:
         return None
 
+    def facts(self) -> dict:
+        """What is only known after the runs: joins the record's metadata."""
+        return {}
+
+    def models(self) -> list[str]:
+        """Names that prepare() takes, for --list-models; a line that begins with # explains the others."""
+        raise Unavailable("this worker lists no models")
+
 
 # What pip calls a module where the names differ.
 PIP_NAMES = {"PIL": "pillow", "yaml": "pyyaml", "torch_xla": "torch_xla"}
@@ -76,6 +84,10 @@ def answer_to(worker: Worker, request: dict) -> dict:
         return {"event": "layers", "layers": worker.layers()}
     if op == "memory":
         return {"event": "memory", "device_peak_bytes": worker.device_peak_bytes()}
+    if op == "facts":
+        return {"event": "facts", "metadata": worker.facts()}
+    if op == "models":
+        return {"event": "models", "models": worker.models()}
     return {"event": "unsupported", "message": f"no request {op!r}"}
 
 
@@ -129,13 +141,51 @@ def median_layers(samples: dict, facts: dict) -> list[dict]:
             for (name, kind), seconds in samples.items()]
 
 
-# --- inputs from files ---
+# --- inputs ---
+
+def described(arrays: dict) -> list[dict]:
+    """"inputs" of "ready": arrays of numpy, jax or torch by name."""
+    return [{"name": name, "type": str(array.dtype).removeprefix("torch."), "shape": [int(size) for size in array.shape]}
+            for name, array in arrays.items()]
+
+
+def image_size(config: dict, side: int) -> tuple[int, int]:
+    """Height and width: input_size is a side, or "HEIGHTxWIDTH"; `side` where there is none."""
+    size = config.get("input_size") or side
+    if isinstance(size, str):
+        height, _, width = size.partition("x")
+        return int(height), int(width)
+    return size, size
+
 
 IMAGE_ENDINGS = {".jpg", ".jpeg", ".png", ".bmp", ".webp"}
 
 
+MOST_IMAGES = 4096  # that a folder of classes gives
+
+
+def images_of_classes(root: pathlib.Path) -> list[pathlib.Path]:
+    """Of CLASS/IMAGE below the folder, or below its val, validation or train, as ImageNet is laid out: the first of each
+    class, then the second of each, so that a batch shows many classes."""
+    folders = {f.name: f for f in root.iterdir() if f.is_dir()}
+    for part in ("val", "validation", "test", "train"):
+        if part in folders:
+            return images_of_classes(folders[part])
+    classes = []
+    for name in sorted(folders):
+        found = sorted(f for f in folders[name].iterdir() if f.suffix.lower() in IMAGE_ENDINGS)
+        if found:
+            classes.append(found)
+    images = []
+    for i in range(max(map(len, classes), default=0)):
+        images += [found[i] for found in classes if i < len(found)]
+        if len(images) >= MOST_IMAGES:
+            break
+    return images[:MOST_IMAGES]
+
+
 def data_files(folder: str) -> tuple[list[pathlib.Path], list[pathlib.Path]]:
-    """Archives and images of a folder, each sorted by name."""
+    """Archives and images of a folder, each sorted by name; without either, the images of its folders of classes."""
     root = pathlib.Path(folder)
     if not root.is_dir():
         raise Unavailable(f"--data {folder}: found no folder; expected one with .npz archives or images")
@@ -143,7 +193,9 @@ def data_files(folder: str) -> tuple[list[pathlib.Path], list[pathlib.Path]]:
     archives = [f for f in files if f.suffix == ".npz"]
     images = [f for f in files if f.suffix.lower() in IMAGE_ENDINGS]
     if not archives and not images:
-        raise Unavailable(f"--data {folder}: found neither .npz archives nor images; put some there")
+        images = images_of_classes(root)
+    if not archives and not images:
+        raise Unavailable(f"--data {folder}: found neither .npz archives nor images, nor folders of images; put some there")
     return archives, images
 
 

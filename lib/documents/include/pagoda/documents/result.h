@@ -37,6 +37,15 @@ struct LayerTime {
   std::string note;      // why there is no time; empty: there is
 };
 
+// One input of the model, as it was run.
+struct InputTensor {
+  std::string name;
+  std::string type;  // "float32", "int64", …
+  std::vector<std::int64_t> shape;
+};
+// "x:float32[8,3,224,224]".
+std::string to_string(const InputTensor& input);
+
 // Outputs held against a reference. Pass, Fail; the others say why it could not be told.
 enum class VerificationCode : std::uint8_t {
   Pass,
@@ -81,8 +90,10 @@ struct Result {
   std::optional<double> host_peak_bytes;    // resident, of the worker's processes
   std::optional<double> device_peak_bytes;  // allocated on the device, as the framework counts
   std::optional<double> energy_joules;      // of one run
+  std::optional<double> watts;              // mean while the measured runs were made
   std::string energy_source;                // empty: nothing to read
   Interference interference;
+  std::vector<InputTensor> inputs;  // empty: the worker did not say
   std::vector<LayerTime> layers;
   std::optional<Verification> verification;
   double wall_seconds = 0;  // of the experiment, start to end

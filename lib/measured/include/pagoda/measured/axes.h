@@ -6,13 +6,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "pagoda/documents/experiment.h"
 
 #pragma GCC visibility push(default)
 namespace pagoda::measured::bench {
 
-enum class AxisType : std::uint8_t { Text, Integer };
+enum class AxisType : std::uint8_t { Text, Integer, Size };  // Size: an integer, or HEIGHTxWIDTH
 
 struct AxisRow {
   std::string_view name, plural;
@@ -36,12 +37,19 @@ inline constexpr std::array<AxisRow, 15> kAxes = {{
     {"command",       "commands",      AxisType::Text},
     {"batch",         "batches",       AxisType::Integer},
     {"sequence",      "sequences",     AxisType::Integer},
-    {"input_size",    "input_sizes",   AxisType::Integer},
+    {"input_size",    "input_sizes",   AxisType::Size},
     {"optimizer",     "optimizers",    AxisType::Text},
 }};
 // clang-format on
 
 const AxisRow* find_axis(std::string_view name);  // by name or plural; null: there is none
+
+// The values of a list: texts as they are; integers of at least 1 with ranges as sweeps have them ("1,2,4..64",
+// "64,96..256"); sizes, too, of which some may be HEIGHTxWIDTH ("224,224x320"). Throws Error.
+std::vector<base::Setting> axis_values(const AxisRow& axis, std::string_view list);
+
+// Height and width of an input_size; empty where it is none.
+std::optional<std::array<std::int64_t, 2>> height_and_width(const base::Setting& size);
 
 // Whether the axis multiplies experiments of the backend. User backends have all.
 bool has_axis(std::string_view backend, std::string_view axis);

@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "pagoda/core/structure.h"
@@ -23,6 +24,15 @@
 
 #pragma GCC visibility push(default)
 namespace pagoda::present {
+
+// --- selection ------------------------------------------------------------------------------------------------------
+
+// "AXIS=VALUE,…" in parts. Throws Error.
+std::vector<std::pair<std::string, std::string>> conditions_of(std::string_view text);
+// The records that have all values of all conditions. Beside axes: accelerator=NAME, the device or a part of what the
+// accelerator or the processor is called; test=train or eval, the mode. Throws Error where no record is left.
+std::vector<documents::Result> results_where(const std::vector<documents::Result>& results,
+                                             const std::vector<std::string>& conditions);
 
 // --- tables ---------------------------------------------------------------------------------------------------------
 
@@ -184,6 +194,12 @@ std::string comparison_report(const ResultComparison& comparison, ReportFormat f
 std::string history_report(const History& history, ReportFormat format, const std::string& title = "");
 std::string latest_report(const History& history, ReportFormat format, const std::string& title = "");
 std::string explanation_report(const Explanation& explanation, ReportFormat format, const std::string& title = "");
+
+// A row a configuration: p50, p95, p99, throughput, memory, energy, power; repeats by their median, what differs between
+// rows as columns, what failed with its reason. Pictures show latency and throughput over the batch, the image size or
+// the sequence, whichever has the most values. `most`: rows of text, 0: all. Throws Error where nothing can be drawn.
+std::string times_report(const std::vector<documents::Result>& results, ReportFormat format,
+                         const std::string& title = "", std::size_t most = 0);
 
 // Layers of a record as kernels, the whole as seconds: what roofline-plot and pagoda-import take.
 documents::Measured measured_of(const documents::Result& result);

@@ -1,0 +1,38 @@
+// Measures a function of this program, and where pagoda-bench is given a study of commands, each in a process of its
+// own; prints both as one table.
+//
+//   08_run_a_study [PAGODA_BENCH]
+#include <pagoda/measured/runner.h>
+#include <pagoda/present/result_report.h>
+
+#include <cmath>
+#include <filesystem>
+#include <iostream>
+#include <vector>
+
+int main(int argc, char** argv) {
+  std::vector<pagoda::documents::Result> results;
+
+  std::vector<float> image(1 << 16, 0.5f);
+  results.push_back(pagoda::measured::time_function(
+      {{"model", "tanh"}, {"batch", std::int64_t{1}}},
+      [&] {
+        for (float& pixel : image) pixel = std::tanh(pixel);
+      },
+      {.timing = {.budget_seconds = 0.05, .warmup_seconds = 0.02}, .items = 1}));
+
+  if (argc > 1) {
+    const pagoda::measured::Study study = pagoda::measured::parse_study(
+        "model = 'sleep'\nbackend = 'cmd'\ncommand = 'sleep 0.00{batch}'\nbatch = '1,2..3'\n"
+        "[measure]\nmin_iterations = 3\nmax_iterations = 3\nwarmup_iterations = 1\n",
+        "the example's study");
+    const std::string folder = (std::filesystem::temp_directory_path() / "pagoda-example-study").string();
+    const pagoda::measured::StudyRun run = pagoda::measured::run_study(study, {.folder = folder, .program = argv[1]});
+    std::cout << run.results.size() << " experiments, " << run.not_ok << " not ok\n";
+    results.insert(results.end(), run.results.begin(), run.results.end());
+    std::filesystem::remove_all(folder);
+    if (run.results.size() != 3 || run.not_ok > 0) return 1;
+  }
+  std::cout << pagoda::present::times_report(results, pagoda::present::ReportFormat::Text);
+  return results.front().timing->latency.n > 0 ? 0 : 1;
+}

@@ -1,0 +1,139 @@
+// plan.json, the program that runs it, and functions timed in this process.
+#include "pagoda/measured/runner.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+#include <set>
+
+#include "pagoda/base/files.h"
+#include "pagoda/base/json.h"
+#include "pagoda/base/json_writer.h"
+#include "pagoda/base/process.h"
+
+namespace pagoda::measured {
+namespace {
+
+using base::JsonField;
+using base::JsonWriter;
+
+constexpr const char* kPlanSchema = "pagoda.plan/1";
+
+std::string program_of(const StudyRunOptions& options) {
+  if (!options.program.empty()) return options.program;
+  const char* named = std::getenv("PAGODA_BENCH");
+  return named && *named ? named : "pagoda-bench";
+}
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  ::gmtime_r(&now, &utc);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
+}
+
+}  // namespace
+
+std::string write_plan(const PlanFile& plan) {
+  // Plain: a number that is no integer must not be read back as one, or its experiment has another key.
+  JsonWriter json(JsonWriter::Style::Plain);
+  const auto line = JsonWriter::Layout::Line;
+  json.begin_object().member("schema", kPlanSchema).member("name", plan.name);
+  json.key("limits").begin_object(line).member("seconds", plan.limits.seconds);
+  json.member("memory_bytes", plan.limits.memory_bytes).end_object();
+  json.key("backends").begin_object();
+  for (const auto& [name, command] : plan.backends) json.member(name, command);
+  json.end_object().key("experiments").begin_array();
+  for (const documents::Experiment& e : plan.experiments)
+    json.begin_object(line).member("key", e.key).member("config", e.config).end_object();
+  json.end_array().key("unsupported").begin_array();
+  for (const UnsupportedExperiment& u : plan.unsupported)
+    json.begin_object(line).member("config", u.config).member("reason", u.reason).end_object();
+  json.end_array().end_object();
+  return std::move(json).text();
+}
+
+PlanFile load_plan(const std::string& folder) {
+  const std::string path = folder + "/plan.json", expected = "expected the folder that pagoda-bench run -o wrote";
+  const base::JsonDocument document = base::parse_json(base::read_file(path, expected.substr(9)), path, expected);
+  const JsonField root = document.root();
+  if (document.schema() != kPlanSchema) throw Error(path + ": expected schema " + kPlanSchema);
+  PlanFile plan;
+  plan.name = root.text("name");
+  const JsonField limits = root.at("limits");
+  plan.limits = {limits.at("seconds").amount(), limits.at("memory_bytes").integer()};
+  for (const auto& [name, command] : root.at("backends").members()) plan.backends[name] = command.texts();
+  for (const JsonField& e : root.array("experiments"))
+    plan.experiments.push_back({e.at("key").text(), e.at("config").settings()});
+  for (const JsonField& u : root.array("unsupported"))
+    plan.unsupported.push_back({u.at("config").settings(), u.at("reason").text()});
+  return plan;
+}
+
+PlanFile plan_file(const Study& study, const StudyPlan& plan, std::vector<documents::Experiment> experiments) {
+  PlanFile file{.name = study.name,
+                .experiments = std::move(experiments),
+                .unsupported = plan.unsupported,
+                .limits = study.limits,
+                .backends = {}};
+  for (const auto& [name, backend] : study.backends) file.backends[name] = backend.command;
+  return file;
+}
+
+StudyRun run_study(const Study& study, const StudyRunOptions& options) {
+  StudyPlan plan = expand(study);
+  select_experiments(plan, options.selection);
+  const PlanFile file = plan_file(study, plan, run_order(plan, study));
+  StudyRun run{.results = {}, .unsupported = file.unsupported};
+  if (file.experiments.empty()) return run;
+  std::filesystem::create_directories(options.folder);
+  base::write_file(options.folder + "/plan.json", write_plan(file));
+  const std::string program = program_of(options);
+  const base::Output output = base::run_and_capture({program, "resume", options.folder});
+  std::map<std::string, documents::Result> records;
+  for (documents::Result& result : documents::load_results(options.folder).results)
+    records.insert_or_assign(result.key, std::move(result));
+  for (const documents::Experiment& experiment : file.experiments) {
+    const auto found = records.find(experiment.key);
+    if (found == records.end())
+      throw Error(program + " resume " + options.folder + " " + to_string(output.end) + " without a record of " +
+                  documents::config_label(experiment.config) + ": " + output.err);
+    run.not_ok += found->second.status != documents::ResultStatus::Ok;
+    run.results.push_back(found->second);
+  }
+  return run;
+}
+
+documents::Result time_function(documents::Config config, const std::function<void()>& function,
+                                const FunctionOptions& options) {
+  using Clock = std::chrono::steady_clock;
+  const auto seconds_since = [](Clock::time_point then) {
+    return std::chrono::duration<double>(Clock::now() - then).count();
+  };
+  const Clock::time_point start = Clock::now();
+  config.try_emplace("backend", "function");
+  documents::Result result;
+  result.key = documents::config_key(config);
+  result.config = std::move(config);
+  result.metadata["time"] = utc_now();
+  result.timing = base::time_runs(
+      [&](std::int64_t runs) {
+        std::vector<double> seconds;
+        for (std::int64_t i = 0; i < runs; ++i) {
+          const Clock::time_point begin = Clock::now();
+          function();
+          seconds.push_back(seconds_since(begin));
+        }
+        return seconds;
+      },
+      options.timing);
+  result.clock = "steady";
+  result.items = options.items;
+  result.wall_seconds = seconds_since(start);
+  return result;
+}
+
+}  // namespace pagoda::measured

@@ -1,0 +1,328 @@
+// How long each configuration took: a table, and latency and throughput over the size that varies most.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "pagoda/base/csv_line.h"
+#include "pagoda/base/statistics.h"
+#include "pagoda/base/text.h"
+#include "pagoda/measured/axes.h"
+#include "pagoda/present/result_report.h"
+#include "plot/outputs.h"
+#include "results/chart.h"
+#include "results/groups.h"
+
+namespace pagoda::present {
+namespace {
+
+using documents::Result;
+using results::Group;
+using results::text_of;
+using Number = std::optional<double>;
+
+// Median over the repeats that know the number.
+template <typename Value>
+Number middle(const std::vector<const Result*>& repeats, const Value& value) {
+  std::vector<double> known;
+  for (const Result* repeat : repeats)
+    if (const Number one = value(*repeat)) known.push_back(*one);
+  return known.empty() ? std::nullopt : std::optional(base::median(known));
+}
+
+Number throughput(const Result& r) {
+  return r.items && r.timing->latency.p50 > 0 ? std::optional(*r.items / r.timing->latency.p50) : std::nullopt;
+}
+
+// The number of an axis to sort and draw by: of HEIGHTxWIDTH the product's root.
+Number axis_number(const documents::Config& config, const std::string& axis) {
+  const auto found = config.find(axis);
+  if (found == config.end()) return std::nullopt;
+  const auto pair = measured::bench::height_and_width(found->second);
+  if (!pair) return std::nullopt;
+  return std::sqrt(static_cast<double>((*pair)[0]) * static_cast<double>((*pair)[1]));
+}
+
+struct Row {
+  documents::Config config;
+  std::vector<const Result*> repeats;
+  std::string failure;
+
+  template <double base::Latency::*Member>
+  Number latency() const {
+    return middle(repeats, [](const Result& r) { return std::optional(r.timing->latency.*Member); });
+  }
+  Number items() const { return middle(repeats, throughput); }
+  Number joules() const {
+    return middle(repeats, [](const Result& r) { return r.energy_joules; });
+  }
+  Number watts() const {
+    return middle(repeats, [](const Result& r) { return r.watts; });
+  }
+  Number host_bytes() const {
+    return middle(repeats, [](const Result& r) { return r.host_peak_bytes; });
+  }
+  Number device_bytes() const {
+    return middle(repeats, [](const Result& r) { return r.device_peak_bytes; });
+  }
+  std::int64_t runs() const {
+    std::int64_t count = 0;
+    for (const Result* repeat : repeats) count += repeat->timing->latency.n;
+    return count;
+  }
+};
+
+std::vector<Row> rows_of(const std::vector<Result>& all) {
+  std::vector<Row> rows;
+  for (Group& group : results::groups(all)) {
+    const std::string name = group.name;
+    const auto first = std::find_if(all.begin(), all.end(), [&](const Result& r) {
+      return documents::config_label(results::without_protocol(r.config)) == name;
+    });
+    rows.push_back({.config = results::without_protocol(first->config),
+                    .repeats = std::move(group.repeats),
+                    .failure = std::move(group.failure)});
+  }
+  std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
+    const auto key = [](const Row& row) {
+      documents::Config names = row.config;
+      for (const char* size : {"batch", "sequence", "input_size"}) names.erase(size);
+      const auto number = [&](const char* axis) { return axis_number(row.config, axis).value_or(0); };
+      return std::tuple(text_of(names, "model"), documents::config_label(names), number("input_size"),
+                        number("sequence"), number("batch"));
+    };
+    return key(a) < key(b);
+  });
+  return rows;
+}
+
+// Axes whose values differ, the model first; and what is the same in all rows, as one text.
+std::vector<std::string> varying_axes(const std::vector<Row>& rows, std::string& common) {
+  std::map<std::string, std::set<std::string>> values;
+  for (const Row& row : rows)
+    for (const auto& [axis, value] : row.config) values[axis];
+  for (auto& [axis, texts] : values)
+    for (const Row& row : rows) texts.insert(text_of(row.config, axis));
+  std::vector<std::string> axes;
+  documents::Config same;
+  const auto visit = [&](const std::string& axis) {
+    const auto found = values.find(axis);
+    if (found == values.end() || axis == "model_name") return;
+    if (found->second.size() > 1 || axis == "model")
+      axes.push_back(axis);
+    else
+      same[axis] = rows.front().config.at(axis);
+    values.erase(found);
+  };
+  for (const measured::bench::AxisRow& row : measured::bench::kAxes) visit(std::string(row.name));
+  while (!values.empty()) visit(std::string(values.begin()->first));
+  common = documents::config_label(same);
+  return axes;
+}
+
+std::string or_unknown(const Number& number, std::string (*text)(double)) { return number ? text(*number) : "?"; }
+
+std::string bytes_text(double bytes) { return base::si_rate(bytes, "B"); }
+std::string rate_text(double rate) { return base::si_rate(rate, ""); }
+std::string joules_text(double joules) { return base::si_text(joules, "J"); }
+std::string watts_text(double watts) { return base::si_text(watts, "W"); }
+
+struct TableColumn {
+  const char* header;
+  std::string (*text)(const Row&);
+  bool is_energy = false;
+};
+// clang-format off
+constexpr std::array<TableColumn, 8> kColumns = {{
+    {"p50",     [](const Row& r) { return or_unknown(r.latency<&base::Latency::p50>(), base::si_seconds); }},
+    {"p95",     [](const Row& r) { return or_unknown(r.latency<&base::Latency::p95>(), base::si_seconds); }},
+    {"p99",     [](const Row& r) { return or_unknown(r.latency<&base::Latency::p99>(), base::si_seconds); }},
+    {"items/s", [](const Row& r) { return or_unknown(r.items(), rate_text); }},
+    {"memory",  [](const Row& r) { return or_unknown(r.device_bytes() ? r.device_bytes() : r.host_bytes(), bytes_text); }},
+    {"energy",  [](const Row& r) { return or_unknown(r.joules(), joules_text); }, true},
+    {"power",   [](const Row& r) { return or_unknown(r.watts(), watts_text); }, true},
+    {"runs",    [](const Row& r) { return std::to_string(r.runs()); }},
+}};
+// clang-format on
+
+struct Table {
+  std::string common;  // what all rows share
+  std::vector<std::string> axes, columns;
+  std::vector<std::vector<std::string>> cells;
+  bool has_energy = false;
+};
+
+Table table_of(const std::vector<Row>& rows) {
+  Table table;
+  table.axes = varying_axes(rows, table.common);
+  table.has_energy = std::any_of(rows.begin(), rows.end(), [](const Row& r) { return r.joules().has_value(); });
+  table.columns = table.axes;
+  const bool has_note = std::any_of(rows.begin(), rows.end(), [](const Row& r) { return !r.failure.empty(); });
+  for (const TableColumn& column : kColumns)
+    if (table.has_energy || !column.is_energy) table.columns.emplace_back(column.header);
+  if (has_note) table.columns.emplace_back("note");
+  for (const Row& row : rows) {
+    std::vector<std::string> cells;
+    for (const std::string& axis : table.axes) cells.push_back(base::printable(text_of(row.config, axis)));
+    for (const TableColumn& column : kColumns)
+      if (table.has_energy || !column.is_energy) cells.push_back(row.repeats.empty() ? "" : column.text(row));
+    if (has_note) cells.push_back(base::elide(base::printable(row.failure.substr(0, row.failure.find('\n'))), 70));
+    table.cells.push_back(std::move(cells));
+  }
+  return table;
+}
+
+std::vector<std::string> facts_of(const Table& table) {
+  std::vector<std::string> facts;
+  if (!table.common.empty()) facts.push_back("all: " + table.common);
+  facts.push_back("medians over repeats; memory is the device's peak where the run is on one, else the host's");
+  if (!table.has_energy) facts.emplace_back("energy: no counter could be read");
+  return facts;
+}
+
+std::string text_of(const Table& table, std::size_t most) {
+  base::Grid grid;
+  for (std::size_t i = 0; i < table.columns.size(); ++i)
+    grid.columns.push_back({.header = table.columns[i],
+                            .is_number = table.columns[i] != "note" &&
+                                         (i >= table.axes.size() || table.columns[i] == "batch" ||
+                                          table.columns[i] == "sequence" || table.columns[i] == "input_size")});
+  grid.rows = table.cells;
+  const std::size_t hidden = most > 0 && grid.rows.size() > most ? grid.rows.size() - most : 0;
+  grid.rows.resize(grid.rows.size() - hidden);
+  std::string text = base::aligned(grid, 0);
+  if (hidden > 0) text += "… and " + std::to_string(hidden) + " more: pagoda-report table\n";
+  for (const std::string& fact : facts_of(table)) text += base::printable(fact) + "\n";
+  return text;
+}
+
+std::string inputs_text(const Row& row) {
+  return row.repeats.empty() ? "" : base::joined(row.repeats.front()->inputs, "; ", [](const auto& input) {
+    return documents::to_string(input);
+  });
+}
+
+std::string csv_of(const std::vector<Row>& rows) {
+  std::set<std::string> axes;
+  for (const Row& row : rows)
+    for (const auto& [axis, value] : row.config) axes.insert(axis);
+  std::vector<std::string> columns(axes.begin(), axes.end());
+  for (const char* name : {"status", "repeats", "runs", "p50_seconds", "p95_seconds", "p99_seconds", "mean_seconds",
+                           "std_seconds", "min_seconds", "max_seconds", "items_per_second", "host_peak_bytes",
+                           "device_peak_bytes", "joules", "watts", "inputs"})
+    columns.emplace_back(name);
+  std::string csv = base::csv_line(columns);
+  for (const Row& row : rows) {
+    base::CsvLine line;
+    for (const std::string& axis : axes) line.name(text_of(row.config, axis));
+    line.name(row.repeats.empty() ? row.failure : "ok").add(static_cast<double>(row.repeats.size()));
+    line.add(static_cast<double>(row.runs()));
+    line.add(row.latency<&base::Latency::p50>()).add(row.latency<&base::Latency::p95>());
+    line.add(row.latency<&base::Latency::p99>()).add(row.latency<&base::Latency::mean>());
+    line.add(row.latency<&base::Latency::std>()).add(row.latency<&base::Latency::min>());
+    line.add(row.latency<&base::Latency::max>()).add(row.items()).add(row.host_bytes()).add(row.device_bytes());
+    line.add(row.joules()).add(row.watts()).name(inputs_text(row));
+    csv += std::move(line).end();
+  }
+  return csv;
+}
+
+// The size with the most values; empty where none has two.
+std::string swept_axis(const std::vector<Row>& rows) {
+  std::string best;
+  std::size_t most = 1;
+  for (const char* axis : {"batch", "input_size", "sequence"}) {
+    std::set<double> values;
+    for (const Row& row : rows)
+      if (const Number value = axis_number(row.config, axis)) values.insert(*value);
+    if (values.size() > most) {
+      most = values.size();
+      best = axis;
+    }
+  }
+  return best;
+}
+
+results::LineChart line_chart(const std::vector<Row>& rows, const std::string& axis, const std::string& title,
+                              const Table& table, const char* y_title, Number (*value)(const Row&)) {
+  std::map<double, std::string> names;
+  for (const Row& row : rows)
+    if (const Number x = axis_number(row.config, axis)) names[*x] = text_of(row.config, axis);
+  results::LineChart chart{.title = title, .subtitle = table.common, .x_title = axis, .y_title = y_title};
+  for (const auto& [x, name] : names) chart.x_names.push_back(name);
+  std::map<std::string, results::ChartLine> lines;
+  for (const Row& row : rows) {
+    const Number x = axis_number(row.config, axis), y = value(row);
+    if (!x || !y) continue;
+    documents::Config series;
+    for (const std::string& name : table.axes)
+      if (name != axis && row.config.contains(name)) series[name] = row.config.at(name);
+    results::ChartLine& line = lines[documents::config_label(series)];
+    line.points.push_back({.x = static_cast<double>(std::distance(names.begin(), names.find(*x))), .y = *y});
+  }
+  for (auto& [name, line] : lines) {
+    line.name = name;
+    line.color = chart.lines.size() % 6;
+    std::sort(line.points.begin(), line.points.end(), [](const auto& a, const auto& b) { return a.x < b.x; });
+    chart.lines.push_back(std::move(line));
+  }
+  return chart;
+}
+
+results::IntervalChart bar_chart(const std::vector<Row>& rows, const std::string& title, const Table& table) {
+  results::IntervalChart chart{.title = title, .subtitle = table.common, .x_title = "p50 [ms]"};
+  double least = 0;
+  for (const Row& row : rows) {
+    const Number p50 = row.latency<&base::Latency::p50>();
+    if (!p50) continue;
+    documents::Config name;
+    for (const std::string& axis : table.axes)
+      if (row.config.contains(axis)) name[axis] = row.config.at(axis);
+    chart.rows.push_back({.name = documents::config_label(name),
+                          .value = *p50 * 1e3,
+                          .text = base::si_seconds(*p50),
+                          .color = chart.rows.size() % 6});
+    least = least > 0 ? std::min(least, *p50 * 1e3) : *p50 * 1e3;
+  }
+  chart.reference = least;
+  return chart;
+}
+
+std::vector<std::string> charts_of(const std::vector<Row>& rows, const Table& table, const std::string& title) {
+  const std::string axis = swept_axis(rows);
+  if (axis.empty()) return {draw(bar_chart(rows, title, table))};
+  const auto milliseconds = [](const Row& row) -> Number {
+    const Number p50 = row.latency<&base::Latency::p50>();
+    return p50 ? std::optional(*p50 * 1e3) : std::nullopt;
+  };
+  return {draw(line_chart(rows, axis, title + ": latency over " + axis, table, "p50 [ms]", milliseconds)),
+          draw(line_chart(rows, axis, title + ": throughput over " + axis, table, "items/s",
+                          [](const Row& row) { return row.items(); }))};
+}
+
+}  // namespace
+
+std::string times_report(const std::vector<Result>& all, ReportFormat format, const std::string& title,
+                         std::size_t most) {
+  const std::vector<Row> rows = rows_of(all);
+  const Table table = table_of(rows);
+  const std::string heading = title.empty() ? "Times" : title;
+  switch (format) {
+    case ReportFormat::Text:
+      return text_of(table, most);
+    case ReportFormat::Csv:
+      return csv_of(rows);
+    case ReportFormat::Svg:
+      return results::stacked(charts_of(rows, table, heading));
+    case ReportFormat::Png:
+      return plot::rasterize(results::stacked(charts_of(rows, table, heading)), "png");
+    case ReportFormat::Html:
+      return results::page(heading, facts_of(table), charts_of(rows, table, heading),
+                           {{.title = "Configurations", .columns = table.columns, .rows = table.cells}});
+  }
+  return {};
+}
+
+}  // namespace pagoda::present

@@ -1,0 +1,90 @@
+// Tables and charts of times, and which records they are of.
+#include <doctest/doctest.h>
+
+#include "pagoda/present/result_report.h"
+#include "sample.h"
+
+namespace pagoda::present {
+namespace {
+
+using test::append;
+using test::made;
+
+std::vector<documents::Result> two_modes() {
+  std::vector<documents::Result> all;
+  for (const std::int64_t batch : {1, 8, 64}) {
+    append(all, made({.batch = batch, .repeats = 2, .run = [=] { return 0.25 * static_cast<double>(batch); }}));
+    std::vector<documents::Result> training = made({.batch = batch, .run = [] { return 4.0; }});
+    for (documents::Result& r : training) {
+      r.config["mode"] = std::string("training");
+      r.config["device"] = std::string("cuda:1");
+      r.metadata["gpu"] = std::string("NVIDIA H200");
+      r.energy_joules = 12.5;
+      r.watts = 350;
+      r.device_peak_bytes = 3e9;
+    }
+    append(all, std::move(training));
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("a table has a row a configuration, and a column an axis that varies") {
+  const std::string text = times_report(results_where(two_modes(), {"test=eval"}), ReportFormat::Text);
+  CHECK(text.substr(0, text.find("all:")) ==
+        "model     batch     p50     p95     p99  items/s  memory  runs\n"
+        "resnet50      1  250 ms  250 ms  250 ms     4.00       ?   120\n"
+        "resnet50      8  2.00 s  2.00 s  2.00 s     4.00       ?   120\n"
+        "resnet50     64  16.0 s  16.0 s  16.0 s     4.00       ?   120\n");
+  CHECK(text.find("all: torch compile=eager device=cpu\n") != std::string::npos);
+  CHECK(text.find("energy: no counter could be read") != std::string::npos);
+  const std::string training = times_report(results_where(two_modes(), {"test=train"}), ReportFormat::Text);
+  CHECK(training.find("3.00 GB  12.5 J  350 W    60") != std::string::npos);
+}
+
+TEST_CASE("a table as CSV is in SI units, and empty where nothing is known") {
+  std::vector<documents::Result> all = results_where(two_modes(), {"test=train,batch=8"});
+  all[0].inputs = {{.name = "x", .type = "float32", .shape = {8, 3, 224, 224}}};
+  documents::Result failed = all[0];
+  failed.config["batch"] = std::int64_t{4096};
+  failed.status = documents::ResultStatus::OutOfMemory;
+  failed.reason = "too much";
+  failed.timing.reset();
+  all.push_back(failed);
+  CHECK(times_report(all, ReportFormat::Csv) ==
+        "backend,batch,compile,device,mode,model,status,repeats,runs,p50_seconds,p95_seconds,p99_seconds,mean_seconds,"
+        "std_seconds,min_seconds,max_seconds,items_per_second,host_peak_bytes,device_peak_bytes,joules,watts,inputs\r\n"
+        "torch,8,eager,cuda:1,training,resnet50,ok,1,60,4,4,4,4,0,4,4,2,,3e+09,12.5,350,\"x:float32[8,3,224,224]\"\r\n"
+        "torch,4096,eager,cuda:1,training,resnet50,out_of_memory: too much,0,0,,,,,,,,,,,,,\r\n");
+}
+
+TEST_CASE("records are chosen by axes, accelerator and test") {
+  const std::vector<documents::Result> all = two_modes();
+  CHECK(results_where(all, {}).size() == 9);
+  CHECK(results_where(all, {"accelerator=h200"}).size() == 3);
+  CHECK(results_where(all, {"accelerator=cuda:1", "batch=8"}).size() == 1);
+  CHECK(results_where(all, {"test=eval,batch=64"}).size() == 2);
+  CHECK_THROWS_AS(results_where(all, {"batch=5"}), Error);
+  CHECK_THROWS_AS(results_where(all, {"batch"}), Error);
+}
+
+TEST_CASE("latency and throughput are drawn over the size that varies most") {
+  const std::string svg = times_report(two_modes(), ReportFormat::Svg, "Mine");
+  CHECK(svg.find("Mine: latency over batch") != std::string::npos);
+  CHECK(svg.find("Mine: throughput over batch") != std::string::npos);
+  CHECK(svg.find("height=\"920\"") != std::string::npos);
+  const std::string page = times_report(two_modes(), ReportFormat::Html);
+  CHECK(page.find("<td>12.5 J</td>") != std::string::npos);
+}
+
+TEST_CASE("modules of a framework are ranges, nodes of a file are nodes") {
+  documents::Result torch = made({})[0];
+  torch.layers = {{.name = "features.6", .op_type = "Conv2d", .seconds = 0.5, .facts = {}, .note = ""}};
+  CHECK(measured_of(torch).kernels[0].nvtx == "features.6");
+  CHECK(measured_of(torch).kernels[0].node.empty());
+  torch.config["model_file"] = std::string("net.onnx");
+  CHECK(measured_of(torch).kernels[0].node == "features.6");
+}
+
+}  // namespace pagoda::present
