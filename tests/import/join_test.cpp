@@ -295,4 +295,38 @@ TEST_CASE("the table of PyTorch's calls names ONNX operators that exist") {
       if (!onnx.empty()) CHECK_MESSAGE(operator_facts("", onnx).kind != OpKind::Unknown, call.aten);
 }
 
+TEST_CASE("modules that pagoda-bench timed join the nodes of their scope") {
+  EstimateDocument estimate;
+  for (const auto& [name, scope] :
+       {std::pair{"/features/features.6/Conv", "/features/features.6"},
+        {"/features/features.1/block/block.0/block.0.0/Conv", "/features/features.1/block/block.0/block.0.0"},
+        {"/layer1/layer1.0/downsample/downsample.0/Conv", "/layer1/layer1.0/downsample/downsample.0"},
+        {"/act/Div", "/act"},
+        {"/act/Erf", "/act"}}) {
+    documents::EstimateNode row;
+    row.name = name;
+    row.scope = scope;
+    row.mark = Mark::Compute;
+    estimate.nodes.push_back(row);
+  }
+  documents::Measured measured;
+  measured.source = "pagoda-bench";
+  for (const char* module : {"features.6", "features.1.block.0.0", "layer1.0.downsample.0", "act", "features.7"}) {
+    documents::MeasuredKernel kernel;
+    kernel.name = kernel.nvtx = module;
+    kernel.op_type = "Conv2d";
+    kernel.seconds = 1;
+    measured.kernels.push_back(kernel);
+  }
+  join(measured, estimate);
+  using Rows = std::vector<std::size_t>;
+  const Rows expected[] = {{0}, {1}, {2}, {3, 4}};
+  for (std::size_t i = 0; i < 4; ++i) {
+    CAPTURE(measured.kernels[i].name);
+    REQUIRE(measured.kernels[i].joined);
+    CHECK(measured.kernels[i].joined->nodes == expected[i]);
+  }
+  CHECK_FALSE(measured.kernels[4].joined);
+}
+
 }  // namespace pagoda::measured

@@ -4,6 +4,7 @@
 #include "import/import_data.h"
 #include "import/ncu_metrics.h"
 #include "pagoda/base/csv_reader.h"
+#include "pagoda/measured/join.h"
 
 namespace pagoda::measured {
 
@@ -56,7 +57,51 @@ TEST_CASE("tensor operations: totals, or sparsity, or instructions, never two of
              .flops.at("bfloat16.tensor") == 11);
   CHECK(*sample_of({{tensor + "src_tf32.sum", 9}, {tensor + "src_tf32_realtime.sum", 9}}).flops.at("tf32.tensor") == 9);
   CHECK(sample_of({{tensor + "src_fp4_fp6_fp8_dst_fp32.sum", 9}}).flops.empty());
-  CHECK(sample_of({{"sm__inst_executed_pipe_tensor.sum", 9}}).flops.empty());
+  // Instructions tell that there were some, and not how many operations: unknown, not none.
+  const auto worked = sample_of({{"sm__inst_executed_pipe_tensor_op_hmma.sum", 9}});
+  REQUIRE(worked.flops.count("float16.tensor") == 1);
+  CHECK_FALSE(worked.flops.at("float16.tensor"));
+  CHECK(sample_of({{"sm__inst_executed_pipe_tensor_op_hmma.sum", 0}}).flops.empty());
+  CHECK(sample_of({{"sm__inst_executed_pipe_tensor_op_imma.sum", 1}}).flops.count("int8.tensor") == 1);
+}
+
+TEST_CASE("rates of roofline sections are counts where time and clock are there, and never beside a sum") {
+  using import::sample_of;
+  const std::string tensor = "sm__ops_path_tensor_src_fp16_dst_fp32";
+  const std::string clock = "sm__cycles_elapsed.avg.per_second", time = "gpu__time_duration.sum";
+  // 4096 operations a cycle, 1.5 GHz, 2 ms.
+  CHECK(*sample_of({{tensor + ".sum.per_cycle_elapsed", 4096}, {clock, 1.5e9}, {time, 2e-3}})
+             .flops.at("float16.tensor") == doctest::Approx(4096 * 1.5e9 * 2e-3));
+  CHECK(*sample_of({{tensor + ".sum.per_second", 6e12}, {time, 2e-3}}).flops.at("float16.tensor") ==
+        doctest::Approx(1.2e10));
+  CHECK(*sample_of({{tensor + ".sum", 7}, {tensor + ".sum.per_second", 6e12}, {time, 2e-3}})
+             .flops.at("float16.tensor") == 7);
+  CHECK(sample_of({{tensor + ".sum.per_cycle_elapsed", 4096}, {time, 2e-3}}).flops.empty());
+}
+
+TEST_CASE("ncu by itself: a table by kernel, totals of a run, how often each is launched, and CSV") {
+  std::string csv = "\"ID\",\"Kernel Name\",\"gpu__time_duration.sum\",\"sm__sass_thread_inst_executed_op_fadd_pred_on.sum\","
+                    "\"sm__sass_thread_inst_executed_op_fmul_pred_on.sum\",\"sm__sass_thread_inst_executed_op_ffma_pred_on.sum\","
+                    "\"sm__ops_path_tensor_src_fp16_dst_fp32.sum\",\"dram__bytes.sum\"\n"
+                    ",,\"ns\",\"inst\",\"inst\",\"inst\",\"\",\"byte\"\n"
+                    "1,\"relu\",\"1000\",\"100\",\"0\",\"0\",\"0\",\"400\"\n"
+                    "2,\"gemm\",\"8000\",\"0\",\"0\",\"50\",\"20000\",\"1000\"\n"
+                    "3,\"relu\",\"1000\",\"100\",\"0\",\"0\",\"0\",\"400\"\n"
+                    "4,\"sm80_xmma_gemm_f16\",\"10000\",\"0\",\"0\",\"0\",\"n/a\",\"2000\"\n";
+  const documents::Measured measured = import_profile(csv, "ncu.csv");
+  const std::string text = measured::kernel_report(measured);
+  const std::size_t relu = text.find("\nrelu ");
+  REQUIRE(relu != std::string::npos);
+  const std::string row = text.substr(relu + 1, text.find('\n', relu + 1) - relu - 1);
+  for (const char* cell : {" 2 ", "2.00 µs", "10 %", " 200", "800 B", "0.25"})
+    CHECK_MESSAGE(row.find(cell) != std::string::npos, text);
+  CHECK_MESSAGE(text.find("one run                    4  20.0 µs      100 %") != std::string::npos, text);
+  CHECK(text.find("launched in a run  1×: 2 kernels, 2×: 1 kernel\n") != std::string::npos);
+  const std::string table = measured::kernels_csv(measured);
+  CHECK(table.starts_with("name,op_type,nodes,nvtx,provider,launches,seconds,share,flops.float16.tensor,flops.float32,"));
+  CHECK(table.find(",20000,100,1000,,,20.1,\r\n") != std::string::npos);
+  // Its name says tensor cores, and nothing was counted: no intensity, rather than one of nothing.
+  CHECK_MESSAGE(table.find(",,0,2000,,,,\r\n") != std::string::npos, table);
 }
 
 TEST_CASE("a row a metric: rates become totals, and what a launch lacks is unknown") {

@@ -14,12 +14,12 @@ constexpr const char* kExamples = R"(Examples:
   onnx-estimate resnet50.onnx --device h100-sxm -o estimate.json
   pagoda-import profile.json --layers layers.json --estimate estimate.json -o measured.json
       trtexec --exportProfile and --exportLayerInfo, joined with the estimate: a table of measured time against bound
-  pagoda-import ncu.csv --runs 20 -o measured.json
-      ncu --import report.ncu-rep --csv --page raw; the program ran the model 20 times
+  pagoda-import ncu.csv --runs 20 -o measured.json --csv kernels.csv
+      ncu --import report.ncu-rep --csv --page raw; the program ran the model 20 times: a table by kernel, totals of a run
   pagoda-import measured.json --estimate estimate.json --csv counts.csv -o joined.json
       what pagoda-profile or models/run_torch.py wrote: counters and times held against the estimate, node by node
 
-Without -o and --estimate the measurement goes to stdout as JSON. With --estimate a table goes there.
+Without -o, --estimate and --table the measurement goes to stdout as JSON; with one of them a table goes there.
 Exit codes: 0 done, 1 unusable input or output, 2 usage.)";
 
 }  // namespace
@@ -50,11 +50,10 @@ std::optional<ImportArguments> parse_import(int argc, char** argv) {
   app.add_option("--top", arguments.top, "Rows of the table (default 20; 0: all)");
   app.add_option("--width", arguments.width, "Columns of the terminal (default: as wide as it takes)");
   app.add_option("--csv", arguments.csv,
-                 "File for counters beside the estimate, one row a group of nodes; needs --estimate");
+                 "File: a row a group of nodes with its kernels, bound and counters; without --estimate a row a kernel");
+  app.add_flag("--table", arguments.table, "Print the table by kernel, also where -o is not given");
   app.add_option("-o,--output", arguments.output, "File for pagoda.measured/1");
   if (!parse(app, argc, argv)) return std::nullopt;
-  if (!arguments.csv.empty() && arguments.estimate.empty())
-    throw UsageError("--csv holds counters beside the estimate; give one with --estimate");
   if (!format.empty()) arguments.options.format = measured::profile_format(format);
   if (*runs_option) arguments.options.runs = runs;
   if (*warmup_option) arguments.options.warmup = warmup;

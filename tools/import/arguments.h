@@ -12,6 +12,7 @@ namespace pagoda::tools {
 struct ImportArguments {
   std::string file, estimate, output, csv;  // paths; empty: not given
   std::size_t top = 20, width = 0;
+  bool table = false;
   measured::ImportOptions options;
 };
 

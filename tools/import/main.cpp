@@ -22,6 +22,10 @@ int import(int argc, char** argv) {
     measured::join(measured, estimate);
     report = measured::join_report(measured, estimate, arguments->top, arguments->width);
     if (!arguments->csv.empty()) base::write_file(arguments->csv, measured::node_counts_csv(measured, estimate));
+  } else {
+    if (arguments->table || (!arguments->output.empty() && !measured.kernels.empty()))
+      report = measured::kernel_report(measured, arguments->top, arguments->width);
+    if (!arguments->csv.empty()) base::write_file(arguments->csv, measured::kernels_csv(measured));
   }
   const std::string json = documents::write_measured(measured);
   if (!arguments->output.empty()) base::write_file(arguments->output, json);

@@ -192,6 +192,15 @@ void require_equal_runs(const std::vector<Launch>& launches, std::size_t per_run
   }
 }
 
+// A kernel whose name tells of tensor cores, and of which no metric counts them: the sum of its operations is unknown.
+LaunchSample sample_of_launch(const Launch& launch, const documents::ChipMetrics* chip) {
+  LaunchSample sample = chip ? sample_of(launch.metrics, *chip) : sample_of(launch.metrics);
+  const bool has_tensor = std::any_of(sample.flops.begin(), sample.flops.end(),
+                                      [](const auto& f) { return f.first.ends_with(".tensor"); });
+  if (!has_tensor && !sample.flops.empty() && is_tensor_kernel(launch.name)) sample.flops["float16.tensor"] = std::nullopt;
+  return sample;
+}
+
 void name_missing(documents::Measured& measured) {
   const auto none = [&](auto has) { return std::none_of(measured.kernels.begin(), measured.kernels.end(), has); };
   if (none([](const documents::MeasuredKernel& k) { return k.seconds.has_value(); }))
@@ -199,11 +208,12 @@ void name_missing(documents::Measured& measured) {
   if (none([](const documents::MeasuredKernel& k) { return !k.flops.empty(); }))
     measured.missing.push_back({"flops", "no sm__sass_thread_inst_executed_op_*_pred_on.sum in the file"});
   if (none([](const documents::MeasuredKernel& k) {
-        return std::any_of(k.flops.begin(), k.flops.end(), [](const auto& f) { return f.first.ends_with(".tensor"); });
+        return std::any_of(k.flops.begin(), k.flops.end(),
+                           [](const auto& f) { return f.first.ends_with(".tensor") && f.second; });
       }))
     measured.missing.push_back({"flops of tensor cores",
-                                "no sm__ops_path_tensor_*.sum in the file; instructions through "
-                                "the tensor pipe do not tell how many operations they are"});
+                                "no sm__ops_path_tensor_*.sum in the file, and no rate of them with time and clock; "
+                                "instructions through the tensor pipe do not tell how many operations they are"});
   const auto bytes = [&](const char* what, std::optional<double> documents::LevelBytes::*field, const char* metric) {
     if (none([&](const documents::MeasuredKernel& k) { return (k.bytes.*field).has_value(); }))
       measured.missing.push_back({std::string("bytes.") + what, std::string("no ") + metric + " in the file"});
@@ -243,7 +253,7 @@ documents::Measured import_ncu(std::string_view text, std::string_view subject, 
     if (!launch.stream.empty()) kernel.provider = "stream " + launch.stream;
     if (!launch.grid.empty()) kernel.detail = "grid " + launch.grid + ", block " + launch.block;
     rows.add(launch.nvtx + '\n' + launch.name + '\n' + launch.grid + '\n' + launch.block, kernel, i / per_run,
-             chip ? sample_of(launch.metrics, *chip) : sample_of(launch.metrics));
+             sample_of_launch(launch, chip));
   }
   std::move(rows).finish(static_cast<std::size_t>(measured.warmup), runs, measured);
   name_missing(measured);

@@ -82,6 +82,11 @@ void add_scalars(const Metrics& metrics, LaunchSample& sample) {
 // ----------------------------------------------------------------------------------------------------------
 
 constexpr std::string_view kTensor = "sm__ops_path_tensor_", kSum = ".sum";
+// As ncu's roofline sections collect operations: rates, which time and clock make counts.
+constexpr std::string_view kPerSecond = ".sum.per_second", kPerCycle = ".sum.per_cycle_elapsed";
+constexpr std::string_view kSmClock = "sm__cycles_elapsed.avg.per_second";
+// Instructions, which do not tell operations by themselves: a shape of its own each.
+constexpr std::string_view kTensorPipe = "sm__inst_executed_pipe_tensor";
 
 // clang-format off
 constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kSources = {{
@@ -137,9 +142,45 @@ bool has_plain_twin(const Metrics& metrics, std::string name) {
   return mark != std::string::npos && metrics.contains(name.erase(mark, std::string_view("_realtime").size()));
 }
 
+// The count behind a rate of tensor operations; empty where what makes it one was not collected.
+std::optional<double> from_rate(const Metrics& metrics, const std::string& name, double rate) {
+  const auto time = seconds(metrics);
+  if (!time) return std::nullopt;
+  if (name.ends_with(kPerSecond)) return rate * *time;
+  auto clock = value(metrics, std::string(kSmClock));
+  if (!clock) clock = value(metrics, std::string(kClock));
+  return clock ? std::optional(rate * *clock * *time) : std::nullopt;
+}
+
+// The metrics of tensor operations as sums: those collected, and those that rates give where no sum was.
+Metrics tensor_sums(const Metrics& metrics) {
+  Metrics sums;
+  for (const auto& [name, count] : metrics)
+    if (name.starts_with(kTensor) && name.ends_with(kSum)) sums[name] = count;
+  for (const std::string_view suffix : {kPerSecond, kPerCycle})
+    for (const auto& [name, rate] : metrics) {
+      if (!name.starts_with(kTensor) || !name.ends_with(suffix)) continue;
+      const std::string sum = name.substr(0, name.size() - suffix.size()) + std::string(kSum);
+      if (const auto count = from_rate(metrics, name, rate)) sums.try_emplace(sum, *count);
+    }
+  return sums;
+}
+
+// Tensor cores worked, and nothing says how many operations: unknown, not none.
+void mark_unknown_tensor(const Metrics& metrics, LaunchSample& sample) {
+  for (const auto& [precision, count] : sample.flops)
+    if (precision.ends_with(".tensor")) return;
+  for (const auto& [name, count] : metrics) {
+    if (!name.starts_with(kTensorPipe) || !(count > 0)) continue;
+    const bool is_integer = name.find("imma") != std::string::npos, is_double = name.find("dmma") != std::string::npos;
+    sample.flops[is_integer ? "int8.tensor" : is_double ? "float64.tensor" : "float16.tensor"] = std::nullopt;
+  }
+}
+
 // The same operations are counted in total, by sparsity, by instruction, and by both: the first of these that a source
 // type has is summed, never two.
-void add_tensor_cores(const Metrics& metrics, LaunchSample& sample) {
+void add_tensor_cores(const Metrics& collected, LaunchSample& sample) {
+  const Metrics metrics = tensor_sums(collected);
   std::map<std::string, std::pair<std::string, std::array<std::optional<double>, 4>>> by_source;
   for (const auto& [name, count] : metrics) {
     const std::optional<TensorMetric> metric = tensor_metric(name);
@@ -189,12 +230,22 @@ bool is_used_metric(std::string_view metric) {
   if (metric.find("__sass_thread_inst_executed_op_") != std::string_view::npos)
     return metric.ends_with("_pred_on.sum") || metric.ends_with("_pred_on.sum.per_cycle_elapsed") ||
            (metric.starts_with("derived__smsp__") && metric.ends_with("_pred_on_x2"));
-  if (metric.starts_with(kTensor)) return metric.ends_with(kSum);
+  if (metric == kSmClock) return true;
+  if (metric.starts_with(kTensor) || metric.starts_with(kTensorPipe))
+    return metric.ends_with(kSum) || metric.ends_with(kPerSecond) || metric.ends_with(kPerCycle);
   return std::any_of(kTotals.begin(), kTotals.end(), [&](std::string_view total_suffix) {
     return metric.ends_with(total_suffix) &&
            std::find(kByteMetrics.begin(), kByteMetrics.end(), metric.substr(0, metric.size() - total_suffix.size())) !=
                kByteMetrics.end();
   });
+}
+
+bool is_tensor_kernel(std::string_view name) {
+  // As CUTLASS, cuBLAS and cuDNN name shapes of instructions ("s16816gemm", "h884cudnn") and their warp groups.
+  for (const char* part : {"tensorop", "tensor_op", "hmma", "imma", "wgmma", "tcgen05", "16816", "1688", "884gemm", "884cudnn",
+                           "64x64x16", "xmma_gemm", "xmma_fprop"})
+    if (name.find(part) != std::string_view::npos) return true;
+  return false;
 }
 
 std::optional<double> unit_scale(std::string_view unit) {
@@ -204,9 +255,9 @@ std::optional<double> unit_scale(std::string_view unit) {
       {"second", 1}, {"sec", 1}, {"cycle/nsecond", 1e9}, {"cycle/usecond", 1e6}, {"cycle/second", 1}, {"", 1},
   }};
   constexpr std::array<std::pair<char, double>, 5> kPrefixes = {{{'K', 1e3}, {'k', 1e3}, {'M', 1e6}, {'G', 1e9}, {'T', 1e12}}};
-  constexpr std::array<std::string_view, 16> kBases = {
+  constexpr std::array<std::string_view, 22> kBases = {
       "byte", "byte/s", "byte/second", "hz", "Hz", "inst", "inst/cycle", "sector", "op", "ops", "cycle", "thread_inst",
-      "math_op", "thread", "cycle/s", "inst/s"};
+      "math_op", "thread", "cycle/s", "inst/s", "op/cycle", "ops/cycle", "1/cycle", "/cycle", "op/s", "op/second"};
   // clang-format on
   for (const auto& [name, scale] : kWhole)
     if (unit == name) return scale;
@@ -249,6 +300,9 @@ LaunchSample sample_of(const std::map<std::string, double>& metrics, const docum
     has_flops = has_flops || flops;
   }
   if (!has_flops) sample.flops.clear();
+  // Rates of sections are in no formula of the catalogue.
+  for (const auto& [precision, flops] : sample_of(metrics).flops)
+    if (auto& known = sample.flops[precision]; !known) known = flops;
   documents::LevelBytes& bytes = sample.bytes;
   bytes.dram_read = amount("bytes.dram_read");
   bytes.dram_write = amount("bytes.dram_write");
@@ -264,6 +318,7 @@ LaunchSample sample_of(const std::map<std::string, double>& metrics) {
   sample.seconds = seconds(metrics);
   add_scalars(metrics, sample);
   add_tensor_cores(metrics, sample);
+  mark_unknown_tensor(metrics, sample);
   add_bytes(metrics, sample);
   return sample;
 }

@@ -30,4 +30,7 @@ LaunchSample sample_of(const std::map<std::string, double>& metrics);
 bool is_used_metric(std::string_view metric, const documents::ChipMetrics& chip);
 LaunchSample sample_of(const std::map<std::string, double>& metrics, const documents::ChipMetrics& chip);
 
+// Whether a kernel's name says that it multiplies on tensor cores.
+bool is_tensor_kernel(std::string_view name);
+
 }  // namespace pagoda::measured::import

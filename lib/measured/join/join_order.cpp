@@ -26,13 +26,16 @@ std::string module_of(const std::string& scope) {
     const std::string part = unnumbered(scope.substr(begin, end - begin));
     begin = end + 1;
     if (part.empty()) continue;
-    const std::string last = module.substr(module.rfind('.') == std::string::npos ? 0 : module.rfind('.') + 1);
-    if (module.empty() || part.starts_with(module + "."))
-      module = part;
-    else if (part.starts_with(last + "."))  // "downsample/downsample.0" within "layer1.0"
-      module = module.substr(0, module.size() - last.size()) + part;
+    // "downsample.0" within "layer1.0.downsample", "block.0.0" within "features.1.block.0": it repeats the module's end.
+    std::size_t place = module.empty() ? std::string::npos : 0;
+    while (place != std::string::npos && !part.starts_with(module.substr(place) + ".")) {
+      place = module.find('.', place);
+      if (place != std::string::npos) ++place;
+    }
+    if (place != std::string::npos)
+      module = module.substr(0, place) + part;
     else
-      module += "." + part;
+      module += (module.empty() ? "" : ".") + part;
   }
   return module;
 }

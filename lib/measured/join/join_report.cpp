@@ -145,6 +145,39 @@ void append_counts(const documents::Measured& measured, const EstimateDocument& 
   if (grid.rows.size() < counts.size()) text += std::to_string(counts.size() - grid.rows.size()) + " more\n";
 }
 
+// The whole model: what counters saw of all kernels beside the estimate's totals, and the difference.
+void append_model(const documents::Measured& measured, const EstimateDocument& estimate, std::string& text) {
+  if (measured.join->counts.empty()) return;
+  std::optional<double> flops = 0, bytes = 0;
+  for (const documents::MeasuredKernel& kernel : measured.kernels) {
+    const bool has_flops = !kernel.flops.empty() && std::all_of(kernel.flops.begin(), kernel.flops.end(),
+                                                                [](const auto& f) { return f.second.has_value(); });
+    if (!has_flops) flops.reset();
+    for (const auto& [precision, count] : kernel.flops)
+      if (flops) *flops += count.value_or(0);
+    bytes = bytes && kernel.bytes.dram ? std::optional(*bytes + *kernel.bytes.dram) : std::nullopt;
+  }
+  std::optional<double> products = 0, arithmetic = 0, traffic = 0;
+  for (const documents::EstimateNode& node : estimate.nodes) {
+    const auto macs = documents::real(node.counts.macs), arith = documents::real(node.counts.arith),
+               comparisons = documents::real(node.counts.comparisons);
+    const auto moved = documents::real(node.counts.bytes);
+    traffic = traffic && moved ? std::optional(*traffic + *moved) : std::nullopt;
+    products = products && macs ? std::optional(*products + 2 * *macs) : std::nullopt;
+    arithmetic = arithmetic && arith && comparisons ? std::optional(*arithmetic + *arith - *comparisons) : std::nullopt;
+  }
+  const auto line = [&](const char* what, const std::optional<double>& counted, const std::optional<double>& expected) {
+    if (!counted || !expected || !(*expected > 0)) return;
+    const double error = 100 * (*counted / *expected - 1);
+    text += std::string(what) + base::si_rate(*counted, "") + " measured, " + base::si_rate(*expected, "") +
+            " estimated: " + (error >= 0 ? "+" : "") + base::rounded(error) + " %\n";
+  };
+  text += '\n';
+  line("model FLOPs   ", flops,
+       products && arithmetic ? std::optional(*products + *arithmetic) : std::nullopt);
+  line("model DRAM B  ", bytes, traffic);
+}
+
 void append_unjoined(const documents::Measured& measured, std::size_t top, std::size_t width, std::string& text) {
   const std::vector<Unjoined> unjoined = unjoined_kernels(measured);
   if (unjoined.empty()) return;
@@ -171,6 +204,7 @@ std::string join_report(const documents::Measured& measured, const EstimateDocum
   append_totals(measured, text);
   append_groups(measured, estimate, top, width, text);
   append_counts(measured, estimate, top, width, text);
+  append_model(measured, estimate, text);
   append_unjoined(measured, top, width, text);
   return text;
 }

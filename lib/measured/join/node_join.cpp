@@ -257,31 +257,51 @@ std::vector<documents::NodeCounts> node_counts(const documents::Measured& measur
   return result;
 }
 
+namespace {
+
+// Nodes, types, kernels and launches of a group.
+void add_group(base::CsvLine& line, const JoinedGroup& group, const documents::Measured& measured,
+               const EstimateDocument& estimate) {
+  std::vector<std::string> names, types, kernels;
+  for (const std::size_t node : group.rows) {
+    const EstimateNode& row = estimate.nodes[node];
+    names.push_back(!row.name.empty() ? row.name : row.outputs.empty() ? "" : row.outputs[0].name);
+    types.push_back(row.op_type);
+  }
+  Amount launches = 0;
+  for (const std::size_t kernel : group.kernels) {
+    kernels.push_back(measured.kernels[kernel].name);
+    const auto& count = measured.kernels[kernel].launches;
+    launches = sum(launches, count ? Amount(static_cast<double>(*count)) : std::nullopt);
+  }
+  line.name(base::joined(names, " + ")).name(base::joined(types, " + ")).name(base::joined(kernels, " + "));
+  line.add(launches).add(group.seconds);
+}
+
+}  // namespace
+
 std::string node_counts_csv(const documents::Measured& measured, const EstimateDocument& estimate) {
-  std::string text =
-      base::csv_line({"nodes", "op_types", "kernels", "launches", "seconds", "measured_flops", "static_flops",
-                      "flops_ratio", "measured_contraction_flops", "static_contraction_flops", "contraction_ratio",
-                      "measured_bytes", "static_bytes", "bytes_ratio", "flags"});
-  for (const documents::NodeCounts& group : node_counts(measured, estimate)) {
-    std::vector<std::string> names, types, kernels;
-    for (const std::size_t node : group.nodes) {
-      const EstimateNode& row = estimate.nodes[node];
-      names.push_back(!row.name.empty() ? row.name : row.outputs.empty() ? "" : row.outputs[0].name);
-      types.push_back(row.op_type);
-    }
-    Amount launches = 0;
-    for (const std::size_t kernel : group.kernels) {
-      kernels.push_back(measured.kernels[kernel].name);
-      const auto& count = measured.kernels[kernel].launches;
-      launches = sum(launches, count ? Amount(static_cast<double>(*count)) : std::nullopt);
-    }
+  std::string text = base::csv_line(
+      {"nodes", "op_types", "kernels", "launches", "seconds", "bound_seconds", "headroom", "measured_flops",
+       "static_flops", "flops_ratio", "measured_contraction_flops", "static_contraction_flops", "contraction_ratio",
+       "measured_bytes", "static_bytes", "bytes_ratio", "flags"});
+  const std::vector<documents::NodeCounts> counts = node_counts(measured, estimate);
+  for (const JoinedGroup& group : joined_groups(measured, estimate)) {
+    // Without a counter the estimate's numbers stand alone.
+    documents::NodeCounts counted;
+    counted.seconds = group.seconds;
+    counted.static_flops = group.flops;
+    counted.static_bytes = group.bytes;
+    const auto found = std::find_if(counts.begin(), counts.end(),
+                                    [&](const documents::NodeCounts& c) { return c.nodes == group.rows; });
+    if (found != counts.end()) counted = *found;
     base::CsvLine line;
-    line.name(base::joined(names, " + ")).name(base::joined(types, " + ")).name(base::joined(kernels, " + "));
-    line.add(launches).add(group.seconds);
-    line.add(group.measured_flops).add(group.static_flops).add(group.flops_ratio());
-    line.add(group.measured_contraction).add(group.static_contraction).add(group.contraction_ratio());
-    line.add(group.measured_bytes).add(group.static_bytes).add(group.bytes_ratio());
-    line.add(base::joined(group.flags, "; ", [](auto flag) { return to_string(flag); }));
+    add_group(line, group, measured, estimate);
+    line.add(group.bound_seconds).add(group.ratio());
+    line.add(counted.measured_flops).add(counted.static_flops).add(counted.flops_ratio());
+    line.add(counted.measured_contraction).add(counted.static_contraction).add(counted.contraction_ratio());
+    line.add(counted.measured_bytes).add(counted.static_bytes).add(counted.bytes_ratio());
+    line.add(base::joined(counted.flags, "; ", [](auto flag) { return to_string(flag); }));
     text += std::move(line).end();
   }
   return text;

@@ -73,13 +73,23 @@ std::vector<Unjoined> unjoined_kernels(const documents::Measured& measured);
 //   0.9 `cache resident`, above 1.1 `extra traffic`.
 std::vector<documents::NodeCounts> node_counts(const documents::Measured& measured, const EstimateDocument& estimate);
 
-// A row each: nodes, types, kernels, launches, seconds, measured and static counts, ratios, flags.
+// A row a joined group, most time first: nodes, types, kernels, launches, seconds, the bound and how many times longer
+// it took (headroom), measured and static counts, ratios, flags; empty where there is no counter or no bound.
 std::string node_counts_csv(const documents::Measured& measured, const EstimateDocument& estimate);
 
 // The table that pagoda-import prints: times, how much of them joined and by which rules, the `top` groups with the
 // most time over their bound, and what did not join. Lines end in '\n'.
 std::string join_report(const documents::Measured& measured, const EstimateDocument& estimate, std::size_t top = 20,
                         std::size_t width = 0);
+
+// A measurement by itself: kernels of one name together, most time first, with their FLOPs by precision, DRAM bytes and
+// intensity ("≥": a precision is unknown), totals of one run, and how many kernels are launched how often. At most `top`
+// rows, 0: all. Lines end in '\n'.
+std::string kernel_report(const documents::Measured& measured, std::size_t top = 20, std::size_t width = 0);
+
+// A row a kernel in the order of its first launch: name,op_type,nodes,nvtx,provider,launches,seconds,share, a column
+// flops.PRECISION each, dram_bytes,l2_bytes,l1_bytes,intensity,energy_joules.
+std::string kernels_csv(const documents::Measured& measured);
 
 }  // namespace pagoda::measured
 #pragma GCC visibility pop
