@@ -93,7 +93,7 @@ TEST_CASE("ncu by itself: a table by kernel, totals of a run, how often each is 
   const std::size_t relu = text.find("\nrelu ");
   REQUIRE(relu != std::string::npos);
   const std::string row = text.substr(relu + 1, text.find('\n', relu + 1) - relu - 1);
-  for (const char* cell : {" 2 ", "2.00 µs", "10 %", " 200", "800 B", "0.25"})
+  for (const char* cell : {" 2 ", "2.00 µs", "10.0 %", " 200", "800 B", "0.250"})
     CHECK_MESSAGE(row.find(cell) != std::string::npos, text);
   CHECK_MESSAGE(text.find("one run                    4  20.0 µs      100 %") != std::string::npos, text);
   CHECK(text.find("launched in a run  1×: 2 kernels, 2×: 1 kernel\n") != std::string::npos);

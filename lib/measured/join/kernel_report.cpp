@@ -49,6 +49,7 @@ struct Row {
   }
   std::string intensity() const {
     if (!flops.is_known || !dram.is_known || !dram.is_whole || !(dram.value > 0)) return kUnknown;
+    if (!flops.is_whole && !(flops.value > 0)) return kUnknown;  // at least nothing: no bound at all
     return (flops.is_whole ? "" : "≥ ") + base::rounded(flops.value / dram.value);
   }
 };
