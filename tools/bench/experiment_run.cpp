@@ -13,6 +13,7 @@
 #include "machine_state.h"
 #include "outputs.h"
 #include "pagoda/base/files.h"
+#include "pagoda/base/text.h"
 #include "pagoda/present/report.h"
 #include "session.h"
 #include "tool.h"

@@ -4,7 +4,8 @@
 //   StudyRun run = run_study(study, {.folder = "out"});       // each experiment in a process of its own
 //   run.results; run.not_ok; run.unsupported;                 // what pagoda-bench run -o out would leave
 //
-//   documents::Result mine = time_function({{"model", "filter"}, {"batch", std::int64_t{8}}}, [&] { filter(images); },
+//   double total = 0;                                         // what your function does
+//   documents::Result mine = time_function({{"model", "sum"}, {"batch", std::int64_t{8}}}, [&] { total += 1; },
 //                                          {.items = 8});
 //   mine.timing->latency.p50;                                 // warmed up, repeated until the interval is narrow
 //   documents::append_result("out/results.jsonl", mine);      // pagoda-report reads it beside the others
