@@ -3,6 +3,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <cctype>
 #include <charconv>
 #include <cstdlib>
 #include <map>
@@ -143,6 +144,20 @@ void add_models(CLI::App& app, Arguments& arguments) {
   app.add_option("--calibration", arguments.calibration,
                  "With --predict: what the prediction is fitted to, an id of --list-devices or a file")
       ->type_name("NAME|FILE");
+}
+
+void add_groups(CLI::App& app, Arguments& arguments) {
+  const auto count = [&](const char* name, std::int64_t& devices, const char* what) {
+    app.add_option(name, devices, what)->check(at_least(1))->type_name("N");
+  };
+  count("--tensor-parallel", arguments.tensor_parallel,
+        "With --device: products split over N devices by columns and rows, attention by heads");
+  count("--pipeline-parallel", arguments.pipeline_parallel, "... layers split into N stages");
+  count("--expert-parallel", arguments.expert_parallel,
+        "... experts of mixtures split over N groups, each with its part of the batch");
+  app.add_option("--link", arguments.link,
+                 "Between devices: a link of the device's file (default: its fastest), or its rate in one direction")
+      ->type_name("NAME|BYTES_PER_SECOND");
 }
 
 void add_training(CLI::App& app, Arguments& arguments) {
@@ -290,6 +305,7 @@ void add_options(CLI::App& app, Arguments& arguments) {
   add_sizes(app, arguments);
   add_outputs(app, arguments);
   add_models(app, arguments);
+  add_groups(app, arguments);
   add_training(app, arguments);
   add_studies(app, arguments);
   app.add_flag("--list-ops", arguments.list_ops, "List the operators that have a rule, and what each costs");
@@ -337,6 +353,29 @@ std::vector<std::string> device_names(const Arguments& arguments) { return split
 
 bool writes_to_terminal(const Arguments& arguments) { return arguments.output.empty() || arguments.output == "-"; }
 
+namespace {
+
+bool has_groups(const Arguments& arguments) {
+  return arguments.tensor_parallel * arguments.pipeline_parallel * arguments.expert_parallel > 1;
+}
+
+// A rate, as budgets of bytes are read, or a name.
+documents::LinkChoice link_of(const std::string& text) {
+  if (text.empty() || std::isdigit(static_cast<unsigned char>(text.front())) == 0) return {.name = text};
+  try {
+    const std::string_view rate = text.ends_with("/s") ? std::string_view(text).substr(0, text.size() - 2) : text;
+    const Budget budget = parse_budget(BudgetKind::Bytes, rate);
+    const auto bytes = static_cast<double>(budget.limit);
+    if (bytes > 0) return {.bytes_per_second = bytes};
+  } catch (const Error& error) {
+    throw UsageError("--link: " + std::string(error.what()));
+  }
+  throw UsageError("--link " + text +
+                   " is no rate; expected bytes per second in one direction, such as 450e9 or 450GB/s");
+}
+
+}  // namespace
+
 documents::EstimateRequest request_of(const Arguments& arguments) {
   documents::EstimateRequest request{.sizes = sizes_of(arguments)};
   if (!arguments.phase.empty())
@@ -366,6 +405,11 @@ documents::EstimateRequest request_of(const Arguments& arguments) {
     request.training = {.optimizer = *optimizer(arguments.optimizer),
                         .frozen = arguments.frozen,
                         .recompute = *recompute(arguments.recompute)};
+  if (has_groups(arguments))
+    request.parallel = {.tensor = arguments.tensor_parallel,
+                        .pipeline = arguments.pipeline_parallel,
+                        .expert = arguments.expert_parallel};
+  request.link = link_of(arguments.link);
   request.sweep = sweep_axes(arguments);
   request.budgets = budgets(arguments);
   if (arguments.max_memory == kOfDevice) request.budgets.push_back(memory_of(*request.device));
@@ -405,6 +449,30 @@ Model load(const Arguments& arguments, const std::string& path) {
 }
 
 namespace {
+
+// Several devices: one report of one step.
+void check_groups(const Arguments& arguments) {
+  const char* option = arguments.tensor_parallel > 1     ? "--tensor-parallel"
+                       : arguments.pipeline_parallel > 1 ? "--pipeline-parallel"
+                                                         : "--expert-parallel";
+  if (!has_groups(arguments)) {
+    if (!arguments.link.empty())
+      throw UsageError("--link needs --tensor-parallel, --pipeline-parallel or --expert-parallel");
+    return;
+  }
+  if (arguments.device.empty()) throw UsageError(std::string(option) + " needs --device");
+  const std::pair<bool, const char*> other[] = {
+      {arguments.training, "--training"},
+      {!arguments.sweeps.empty(), "--sweep"},
+      {!arguments.compare.empty(), "--compare"},
+      {!arguments.profile_structure.empty(), "--profile-structure"},
+      {arguments.predict, "--predict"},
+      {arguments.count == "pagoda", "--count pagoda"},
+      {arguments.traffic == "resident", "--traffic resident"},
+  };
+  for (const auto& [is_given, name] : other)
+    if (is_given) throw UsageError(std::string(option) + " does not go with " + name);
+}
 
 // A table with a row for each device or precision shows nothing else.
 void check_alternatives(const Arguments& arguments, bool has_devices) {
@@ -497,6 +565,7 @@ void check(const Arguments& arguments) {
     if (!precision(name)) throw UsageError("--what-if " + name + " is none of " + precision_names());
   if (devices.size() > 1 || !arguments.what_if.empty()) check_alternatives(arguments, devices.size() > 1);
   needs(arguments.predict, "--predict", "--device", has_device);
+  check_groups(arguments);
   needs(!arguments.calibration.empty(), "--calibration", "--predict", arguments.predict);
   needs(!arguments.max_seconds.empty(), "--max-seconds", "--device", has_device);
   needs(arguments.past.has_value(), "--past", "--phase", !arguments.phase.empty());

@@ -42,23 +42,36 @@ std::optional<OpenBatch> open_batch(const Model& model, const EstimateRequest& r
   }
 }
 
-Count largest_batch(const Model& model, const EstimateRequest& request, const OpenBatch& open, Int bytes) {
-  const std::optional<Training> training =
-      request.training ? std::optional(train(model, open.analysis(), *request.training)) : std::nullopt;
-  const auto size = largest_size(model, open.analysis(), open.symbols, bytes, training ? &*training : nullptr);
-  return size ? Count(*size) : Count();
+// The largest size with which the run fits every device.
+Count largest_on_all(const Model& model, const std::vector<Analysis>& held, const std::vector<std::string>& symbols,
+                     Int bytes, const Training* training) {
+  std::optional<std::int64_t> least;
+  for (const Analysis& each : held)
+    if (const auto size = largest_size(model, each, symbols, bytes, training))
+      least = std::min(least.value_or(*size), *size);
+  return least ? Count(*least) : Count();
 }
 
-Count longest_context(const Model& model, const EstimateRequest& request, Int bytes) {
+Count largest_batch(const Model& model, const EstimateRequest& request, const OpenBatch& open, Int bytes,
+                    const GroupRun* group) {
+  const std::optional<Training> training =
+      request.training ? std::optional(train(model, open.analysis(), *request.training)) : std::nullopt;
+  const Count size = largest_on_all(model, held_by_devices(model, request, open.analysis(), group), open.symbols, bytes,
+                                    training ? &*training : nullptr);
+  return size && request.parallel ? Count(*size * request.parallel->expert) : size;
+}
+
+Count longest_context(const Model& model, const EstimateRequest& request, Int bytes, const GroupRun* group) {
   if (!request.phase) return std::nullopt;
-  EstimateRequest decode = request;
+  EstimateRequest decode = of_one_group(request);
   decode.phase = {.phase = Phase::Decode, .tokens = 1, .past = std::nullopt};
   decode.sweep.clear();
   try {
     const Sized open = sized(model, decode);
     if (open.phase->past_dim.empty()) return std::nullopt;
     const auto symbols = axis_symbols(model, open.analysis, open.phase->past_dim);
-    const auto past = largest_size(model, open.analysis, symbols, bytes);
+    const Count past =
+        largest_on_all(model, held_by_devices(model, request, open.analysis, group), symbols, bytes, nullptr);
     return past ? Count(*past + 1) : Count();  // with the token that the step adds
   } catch (const Error&) {
     return std::nullopt;
@@ -103,7 +116,13 @@ std::optional<EstimateAdvice> larger_batch(const Model& model, const EstimateReq
 
 EstimateFit fit_of(const Model& model, const EstimateRequest& request, const std::optional<OpenBatch>& open,
                    const Findings& findings) {
-  const MemoryNeed need = memory_need(model, findings.analysis, findings.training ? &*findings.training : nullptr);
+  const GroupRun* group = findings.group ? &*findings.group : nullptr;
+  const Analysis& run = group != nullptr ? group->share.analysis : findings.analysis;
+  const MemoryNeed need = largest_need(model,
+                                       group != nullptr && !group->stages.empty()
+                                           ? held_by_devices(model, request, findings.analysis, group)
+                                           : std::vector<Analysis>{run},
+                                       findings.training ? &*findings.training : nullptr);
   EstimateFit fit{.device_bytes = request.device->memory_bytes(),
                   .weight_bytes = need.weights,
                   .activation_bytes = need.activations,
@@ -116,8 +135,8 @@ EstimateFit fit_of(const Model& model, const EstimateRequest& request, const std
                   .largest_batch = {},
                   .longest_context = {}};
   if (!fit.device_bytes) return fit;
-  if (open) fit.largest_batch = largest_batch(model, request, *open, *fit.device_bytes);
-  fit.longest_context = longest_context(model, request, *fit.device_bytes);
+  if (open) fit.largest_batch = largest_batch(model, request, *open, *fit.device_bytes, group);
+  fit.longest_context = longest_context(model, request, *fit.device_bytes, group);
   return fit;
 }
 
@@ -167,7 +186,8 @@ Count items_of(const EstimateRequest& request, const Sized& sized) {
 void add_fit_and_advice(const Model& model, const EstimateRequest& request, Findings& findings) {
   const std::optional<OpenBatch> open = open_batch(model, request, findings.analysis);
   findings.fit = fit_of(model, request, open, findings);
-  if (request.advice && !request.training) findings.advice = advice_of(model, request, open, findings);
+  if (request.advice && !request.training && !request.parallel)
+    findings.advice = advice_of(model, request, open, findings);
 }
 
 std::vector<EstimateVariant> variants_of(const Model& model, const EstimateRequest& request) {
@@ -188,14 +208,16 @@ std::vector<EstimateVariant> variants_of(const Model& model, const EstimateReque
     std::optional<Training> training;
     if (request.training) training = train(model, start.analysis, *request.training);
     const Analysis step = training ? step_analysis(start.analysis, *training) : Analysis();
-    const MemoryNeed need = memory_need(model, start.analysis, training ? &*training : nullptr);
+    const MemoryNeed need =
+        largest_need(model, held_by_devices(model, same, start.analysis, nullptr), training ? &*training : nullptr);
     // Without a batch an item is a run.
     const double items = real(items_of(request, start)).value_or(1);
     for (const TrafficModel moved : traffics)
       for (const DeviceSpec& device : devices) {
         same.device = device;
         same.traffic = moved;
-        const RooflineTotals time = times_of(model, same, training ? step : start.analysis);
+        const RooflineTotals time = request.parallel ? run_on_group(model, same, start).bound.totals
+                                                     : times_of(model, same, training ? step : start.analysis);
         EstimateVariant& row = variants.emplace_back();
         row.device = device.id;
         row.precision = precision;

@@ -267,6 +267,7 @@ EstimateRoofline roofline_part(const EstimateRequest& request, Roofline bound) {
           .launch_overhead_seconds = device.launch_overhead_seconds.value,
           .launch_is_assumed = device.launch_overhead_seconds.is_assumed(),
           .predicted = {},
+          .parallel = {},
           .nodes = std::move(bound.rows),
           .groups = std::move(bound.groups)};
 }
@@ -485,6 +486,7 @@ EstimateDocument describe(const Model& model, const EstimateRequest& request, Fi
     estimate.roofline = roofline_part(request, std::move(*findings.bound));
     estimate.roofline->predicted = std::move(findings.predicted);
     estimate.roofline->items = findings.items;
+    if (findings.group) estimate.roofline->parallel = parallel_part(model, request, *findings.group);
   }
   if (findings.phase) add_rates(estimate.phase.emplace(*findings.phase), estimate);
   if (findings.training) {

@@ -5,9 +5,19 @@
 #include <string>
 #include <vector>
 
+#include "pagoda/core/fit.h"
 #include "pagoda/documents/make_estimate.h"
 
 namespace pagoda::documents {
+
+// A run on several devices.
+struct GroupRun {
+  Share share;                // of a device, at its part of the batch
+  std::vector<Stage> stages;  // empty without a pipeline
+  LinkRate link;
+  Roofline bound;  // of the share; its totals are of a step on all devices
+  ParallelTime time;
+};
 
 struct Findings {
   Analysis analysis;
@@ -15,6 +25,7 @@ struct Findings {
   std::optional<MemoryPlan> memory = std::nullopt;
   std::optional<Traffic> traffic = std::nullopt;  // replaces bytes of totals; empty: unfused
   std::optional<Roofline> bound = std::nullopt;   // on the request's device
+  std::optional<GroupRun> group = std::nullopt;   // on several devices: `bound` is its
   std::optional<EstimatePrediction> predicted = std::nullopt;
   std::optional<EstimatePhase> phase = std::nullopt;  // without rates
   Count items = std::nullopt;                         // EstimateRoofline::items
@@ -44,6 +55,18 @@ Count items_of(const EstimateRequest& request, const Sized& sized);
 std::optional<Traffic> traffic_of(const Model& model, const EstimateRequest& request, const Analysis& analysis);
 // The cache next to memory that the whole device shares. Throws Error where none is known.
 std::int64_t cache_bytes(const DeviceSpec& device);
+
+// One step on all devices of a request. Throws Error for what cannot be shared out.
+GroupRun run_on_group(const Model& model, const EstimateRequest& request, const Sized& sized);
+// What one device of each stage holds: the analysis itself where one device does everything. `group` is the run whose
+// stages to take; without one a pipeline is one device.
+std::vector<Analysis> held_by_devices(const Model& model, const EstimateRequest& request, const Analysis& analysis,
+                                      const GroupRun* group);
+// The device that needs most.
+MemoryNeed largest_need(const Model& model, const std::vector<Analysis>& held, const Training* training);
+// The request of the sequences that one expert group works on.
+EstimateRequest of_one_group(const EstimateRequest& request);
+EstimateParallel parallel_part(const Model& model, const EstimateRequest& request, const GroupRun& group);
 
 // Sets whether the model fits the request's device and, where it is asked for, what would shorten the least time.
 void add_fit_and_advice(const Model& model, const EstimateRequest& request, Findings& findings);

@@ -308,6 +308,48 @@ void bound(A& a, typename A::template Ref<RowBound> x, bool is_node) {
 }
 
 template <typename A>
+void parallel(A& a, typename A::template Ref<EstimateParallel> x) {
+  a("tensor", x.devices.tensor);
+  a("pipeline", x.devices.pipeline);
+  a("expert", x.devices.expert);
+  a("link", x.link.name);
+  a("link_bytes_per_second", x.link.bytes_per_second);
+  a("seconds", x.time.seconds);
+  a("work_seconds", x.time.work_seconds);
+  a("link_seconds", x.time.link_seconds);
+  a("parts", x.time.parts);
+  a("bubble", x.time.bubble);
+  a("interval_seconds", x.time.interval_seconds);
+  a.object("device", Layout::Line, [&](A& inner) {
+    inner("macs", x.macs);
+    inner("bytes", x.bytes);
+    inner("weight_bytes", x.weight_bytes);
+    inner("cache_bytes", x.cache_bytes);
+  });
+  a.object("products", Layout::Line, [&](A& inner) {
+    inner("columns", x.column_products);
+    inner("rows", x.row_products);
+    inner("whole", x.whole_products);
+    inner("whole_weight_bytes", x.whole_weight_bytes);
+    inner.maybe("whole_reason", x.whole_reason);
+  });
+  a.list("collectives", x.collectives, [](A& inner, auto& each) {
+    inner("kind", each.kind);
+    inner("node", each.node);
+    inner("bytes", each.bytes);
+    inner("seconds", each.seconds);
+  });
+  a.list("stages", x.stages, [](A& inner, auto& each) {
+    inner("begin", each.begin);
+    inner("end", each.end);
+    inner("seconds", each.seconds);
+    inner("weight_bytes", each.weight_bytes);
+    inner("cache_bytes", each.cache_bytes);
+    inner("received_bytes", each.received_bytes);
+  });
+}
+
+template <typename A>
 void roofline(A& a, typename A::template Ref<EstimateRoofline> x) {
   a("device", x.device);
   a("device_name", x.device_name);
@@ -328,6 +370,7 @@ void roofline(A& a, typename A::template Ref<EstimateRoofline> x) {
     inner("coverage", predicted.coverage);
     inner("calibration", predicted.calibration);
   });
+  part(a, "parallel", Layout::Block, x.parallel, parallel<A>);
   a.list("nodes", x.nodes, [](A& inner, auto& each) { bound(inner, each, true); });
   if (A::kReads || !x.groups.empty())
     a.list("groups", x.groups, [](A& inner, auto& each) { bound(inner, each, false); });

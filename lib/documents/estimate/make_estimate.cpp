@@ -109,8 +109,11 @@ void warn_of_device(const DeviceSpec& device, Findings& findings) {
 // On the device, of the rows or, where traffic is fused, of their kernels.
 void add_times(const Model& model, const EstimateRequest& request, const RooflineOptions& options, Findings& findings) {
   const Analysis& analysis = findings.analysis;
-  findings.bound = findings.traffic ? roofline(analysis, *findings.traffic, *request.device, options)
-                                    : roofline(analysis, *request.device, options);
+  if (findings.group)
+    findings.bound = findings.group->bound;
+  else
+    findings.bound = findings.traffic ? roofline(analysis, *findings.traffic, *request.device, options)
+                                      : roofline(analysis, *request.device, options);
   warn_of_device(*request.device, findings);
   if (request.calibration) findings.predicted = predicted(model, request, findings);
 }
@@ -163,7 +166,9 @@ Analysis analysis_of(const Model& model, const EstimateRequest& request) { retur
 EstimateDocument make_estimate(const Model& model, const EstimateRequest& request) {
   Sized start = sized(model, request);
   const Count items = items_of(request, start);
-  Findings findings{.analysis = std::move(start.analysis), .items = items};
+  std::optional<GroupRun> group;
+  if (request.parallel && request.device && request.sweep.empty()) group = run_on_group(model, request, start);
+  Findings findings{.analysis = std::move(start.analysis), .group = std::move(group), .items = items};
   Analysis& analysis = findings.analysis;
   const std::vector<SweepAxis> axes = axes_of(request, start.phase);
   for (const SweepAxis& axis : axes)

@@ -43,6 +43,7 @@ constexpr SavedKind last(SavedKind) { return SavedKind::Statistic; }
 constexpr BudgetKind last(BudgetKind) { return BudgetKind::Seconds; }
 constexpr Verdict last(Verdict) { return Verdict::CannotTell; }
 constexpr Severity last(Severity) { return Severity::Error; }
+constexpr CollectiveKind last(CollectiveKind) { return CollectiveKind::Send; }
 
 template <typename E>
 std::optional<E> named(std::string_view name) {

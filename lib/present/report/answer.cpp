@@ -47,6 +47,7 @@ Line memory_line(const EstimateDocument& estimate) {
     if (fit.cache_bytes && *fit.cache_bytes > 0) parts += " + cache " + bytes(fit.cache_bytes);
     if (fit.gradient_bytes) parts += " + gradients " + bytes(fit.gradient_bytes);
     if (fit.optimizer_bytes && *fit.optimizer_bytes > 0) parts += " + optimizer " + bytes(fit.optimizer_bytes);
+    if (estimate.roofline && estimate.roofline->parallel) parts += " · of each device";
     return {"memory", (fit.at_least ? "≥ " : "") + bytes(fit.total_bytes), parts};
   }
   if (estimate.training)
@@ -100,6 +101,49 @@ std::string rate_text(const EstimateDocument& estimate, double seconds) {
   const Count& items = estimate.roofline->items;
   const char* unit = !items ? "runs/s" : estimate.phase ? "tokens/s" : "items/s";
   return "at most " + base::si_rate(documents::real(items).value_or(1) / seconds, unit);
+}
+
+// "2 all-reduces a layer" would be a guess: how many there are, and what they move.
+void add_devices(std::vector<Line>& lines, const EstimateDocument& estimate) {
+  const documents::EstimateParallel& parallel = *estimate.roofline->parallel;
+  const ParallelOptions& devices = parallel.devices;
+  std::string split;
+  const auto add = [&](std::int64_t count, const char* what) {
+    if (count > 1) split += (split.empty() ? "" : " × ") + std::to_string(count) + what;
+  };
+  add(devices.tensor, " by columns and rows");
+  add(devices.pipeline, " stages");
+  add(devices.expert, " groups of experts");
+  std::string remark = split;
+  if (devices.pipeline == 1) remark += " · each " + cell(parallel.macs) + " multiply-accumulates";
+  if (parallel.whole_weight_bytes && *parallel.whole_weight_bytes > 0)
+    remark += " · " + bytes(parallel.whole_weight_bytes) +
+              " of weights on every device: " + base::printable(parallel.whole_reason);
+  lines.push_back({"devices", std::to_string(devices.devices()), remark});
+  std::map<CollectiveKind, std::pair<std::int64_t, double>> kinds;
+  for (const auto& each : parallel.collectives) {
+    auto& [count, sum] = kinds[each.kind];
+    ++count;
+    sum += documents::real(each.bytes).value_or(0);
+  }
+  std::string moved;
+  for (const auto& [kind, sum] : kinds) {
+    std::string name(to_string(kind));
+    std::replace(name.begin(), name.end(), '_', '-');
+    moved += std::string(moved.empty() ? "" : " · ") + std::to_string(sum.first) + " " + name +
+             (sum.first == 1 ? "" : "s") + ", " + base::si_rate(sum.second, "B");
+  }
+  if (moved.empty()) return;
+  lines.push_back({"link", "≥ " + base::si_seconds(parallel.time.link_seconds),
+                   moved + " · " + base::printable(parallel.link.name) + ", " +
+                       base::si_rate(parallel.link.bytes_per_second, "B/s") + " in one direction · work takes ≥ " +
+                       base::si_seconds(parallel.time.work_seconds)});
+  if (devices.pipeline > 1)
+    lines.push_back({"stages", percent_of(parallel.time.bubble, 1),
+                     "of the time a stage waits, with the step in " + std::to_string(parallel.time.parts) +
+                         (parallel.time.parts == 1 ? " part" : " parts") + " · a step each ≥ " +
+                         base::si_seconds(parallel.time.interval_seconds) + " where " +
+                         std::to_string(devices.pipeline) + " are on their way"});
 }
 
 void add_times(std::vector<Line>& lines, const Data& data) {
@@ -264,6 +308,7 @@ std::vector<Line> answer_lines(const Data& data) {
   std::vector<Line> lines = {work_line(data), memory_line(estimate), traffic_line(data)};
   if (estimate.roofline) {
     if (estimate.fit) lines.push_back(fit_line(estimate));
+    if (estimate.roofline->parallel) add_devices(lines, estimate);
     add_times(lines, data);
     if (may_run_as_tf32(estimate))
       lines.push_back({"", "", "float32; many engines, and PyTorch's convolutions, take TF32"});

@@ -25,6 +25,7 @@
 #include "pagoda/core/decoder.h"
 #include "pagoda/core/device.h"
 #include "pagoda/core/memory.h"
+#include "pagoda/core/parallel.h"
 #include "pagoda/core/roofline.h"
 #include "pagoda/core/sweep.h"
 #include "pagoda/core/traffic.h"
@@ -214,6 +215,31 @@ struct EstimatePrediction {
   std::string calibration;          // which, and from what
 };
 
+// What several devices do together, and one of them alone. See core/parallel.h.
+struct EstimateParallel {
+  struct Collective {
+    CollectiveKind kind = CollectiveKind::AllReduce;
+    std::string node;
+    Count bytes;
+    double seconds = 0;  // at least, over the link
+  };
+  struct Stage {
+    std::size_t begin = 0, end = 0;  // rows
+    double seconds = 0;
+    Count weight_bytes, cache_bytes, received_bytes;
+  };
+  ParallelOptions devices;
+  LinkRate link;
+  std::vector<Collective> collectives;
+  ParallelTime time;
+  // Of one device; with a pipeline of all its stages.
+  Count macs, bytes, weight_bytes, cache_bytes;
+  std::int64_t column_products = 0, row_products = 0, whole_products = 0;
+  Count whole_weight_bytes;  // of products that every device does in full
+  std::string whole_reason;
+  std::vector<Stage> stages;  // of a pipeline
+};
+
 // The least time on a device.
 struct EstimateRoofline {
   std::string device, device_name, power_mode;
@@ -225,6 +251,8 @@ struct EstimateRoofline {
   std::optional<double> launch_overhead_seconds;
   bool launch_is_assumed = false;  // nobody published or measured it for this device
   std::optional<EstimatePrediction> predicted;
+  // Of several devices: all times are of one step on all of them, those of nodes and groups of one device.
+  std::optional<EstimateParallel> parallel;
   std::vector<RowBound> nodes;   // all, in order of execution
   std::vector<RowBound> groups;  // by index in EstimateTraffic::groups
 };

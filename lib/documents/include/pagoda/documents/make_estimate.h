@@ -20,6 +20,12 @@
 #pragma GCC visibility push(default)
 namespace pagoda::documents {
 
+// The link between devices: one by name, or its rate; neither: the fastest that the device's file states.
+struct LinkChoice {
+  std::string name = {};
+  std::optional<double> bytes_per_second = std::nullopt;  // in one direction
+};
+
 struct EstimateRequest {
   AnalyzeOptions sizes = {};                          // batch, dims and shapes of inputs
   std::optional<PhaseOptions> phase = std::nullopt;   // of a language model with a cache
@@ -30,6 +36,8 @@ struct EstimateRequest {
   // Predicts the time, too; needs a device.
   std::optional<Calibration> calibration = std::nullopt;
   std::optional<MemoryOptions> memory = std::nullopt;  // plans the memory
+  std::optional<ParallelOptions> parallel = std::nullopt;  // several devices alike; needs a device
+  LinkChoice link = {};
   std::optional<TrainingOptions> training = std::nullopt;
   std::vector<SweepAxis> sweep = {};
   std::vector<Budget> budgets = {};

@@ -1,0 +1,233 @@
+// What one device of a group does: the rows of the whole with the sizes of its parts.
+#include <algorithm>
+#include <map>
+
+#include "graph/index.h"
+#include "memory/liveness.h"
+#include "memory/needed_bytes.h"
+#include "memory/schedule.h"
+#include "pagoda/base/error.h"
+#include "pagoda/core/parallel.h"
+#include "parallel/split.h"
+
+namespace pagoda::inline core {
+
+std::string_view to_string(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::AllReduce:
+      return "all_reduce";
+    case CollectiveKind::AllGather:
+      return "all_gather";
+    case CollectiveKind::AllToAll:
+      return "all_to_all";
+    case CollectiveKind::Send:
+      return "send";
+  }
+  return "";
+}
+
+namespace {
+
+// Exact wherever the parts are equal; the mean of the devices elsewhere, rounded down.
+Dim scaled(const Dim& count, const Fraction& of) {
+  if (of.part == of.whole) return count;
+  const Dim product = count * of.part;
+  if (auto exact = exact_div(product, of.whole)) return std::move(*exact);
+  return floor_div(product, of.whole);
+}
+
+Dim bytes_or_zero(const TensorType& type) { return bytes_of(type).value_or(Dim(0)); }
+
+// The experts of a mixture: inputs with one entry an expert.
+bool is_mixture(const Node& node) { return node.op_type == "MoE" || node.op_type == "QMoE"; }
+
+class Sharer {
+ public:
+  Sharer(const Model& model, const Analysis& whole, const ParallelOptions& options)
+      : model_(model), graph_(model.main()), whole_(whole), options_(options) {
+    share_.analysis = whole;
+  }
+
+  Share share() {
+    if (options_.tensor > 1) split_ = find_split(model_, whole_, options_.tensor);
+    if (options_.expert > 1 || options_.tensor > 1) split_mixtures();
+    for (const auto& [value, part] : split_.parts) share_.analysis.types[index(value)].shape = part.shape;
+    for (std::size_t row = 0; row < whole_.nodes.size(); ++row)
+      if (whole_.nodes[row].graph == 0) share_row(row);
+    sum_up();
+    share_.columns = static_cast<std::int64_t>(split_.columns.size());
+    share_.rows = static_cast<std::int64_t>(split_.rows.size());
+    share_.whole = static_cast<std::int64_t>(split_.whole.size());
+    share_.whole_reason = split_.whole_reason;
+    return std::move(share_);
+  }
+
+ private:
+  const TensorType& type(ValueId value) const { return whole_.types[index(value)]; }
+
+  // Experts are split by their inner size over the devices of a tensor group, and shared out over expert groups.
+  void split_mixtures() {
+    bool found = false;
+    for (const NodeReport& row : whole_.nodes) {
+      if (row.graph != 0 || !is_mixture(graph_.node(row.node))) continue;
+      found = true;
+      const Node& node = graph_.node(row.node);
+      const auto& hidden = type(node.input(0)).shape->back();
+      const auto experts = (*type(node.input(2)).shape)[0].value().value_or(0);
+      if (experts % options_.expert != 0)
+        throw Error("--expert-parallel " + std::to_string(options_.expert) + ": does not divide the " +
+                    to_string(experts) + " experts of " + display_name(graph_, node));
+      for (std::size_t place = 2; place < node.inputs.size(); ++place) split_experts(node, place, hidden, experts);
+      mixtures_.insert(row.node);
+      split_.whole.erase(row.node);
+    }
+    if (!found && options_.expert > 1)
+      throw Error("--expert-parallel " + std::to_string(options_.expert) +
+                  ": the model has no mixture of experts in one operator (com.microsoft MoE or QMoE)");
+  }
+
+  void split_experts(const Node& node, std::size_t place, const Dim& hidden, Int experts) {
+    const ValueId value = node.input(place);
+    if (value == kAbsent || !graph_.is_stored(value) || !type(value).shape) return;
+    const Shape& shape = *type(value).shape;
+    if (shape.size() < 2 || shape[0] != Dim(experts)) return;
+    Part part{.shape = shape};
+    part.shape[0] = experts / options_.expert;
+    const bool is_second = node.op_type == "MoE" ? place == 4 : place == 5 || place == 6 || place == 12;
+    if (options_.tensor > 1 && shape.size() == 3) {
+      // The inner size is not the hidden one; where both are alike, files keep [experts, outputs, inputs].
+      const std::size_t axis = shape[1] != hidden && shape[2] == hidden   ? 1
+                               : shape[2] != hidden && shape[1] == hidden ? 2
+                               : is_second                                ? 2
+                                                                          : 1;
+      const auto inner = exact_div(shape[axis], options_.tensor);
+      if (!inner)
+        throw Error("--tensor-parallel " + std::to_string(options_.tensor) + ": does not divide the " +
+                    shape[axis].to_string() + " inner channels of the experts of " + display_name(graph_, node));
+      part.shape[axis] = *inner;
+    }
+    split_.parts[value] = part;
+  }
+
+  Fraction of(ValueId value) const {
+    const auto found = value == kAbsent ? split_.parts.end() : split_.parts.find(value);
+    return found == split_.parts.end() ? Fraction{} : fraction(found->second.shape, *type(value).shape);
+  }
+
+  // The part of the row's work that one device does.
+  Fraction work_of(const NodeReport& row, const Node& node) const {
+    if (split_.columns.contains(row.node) || split_.rows.contains(row.node)) return of(node.input(1));
+    if (mixtures_.contains(row.node)) return {1, options_.tensor};  // tokens are shared out over the expert groups
+    for (const ValueId output : node.outputs)
+      if (const Fraction part = of(output); part.part != part.whole) return part;
+    return {};
+  }
+
+  void share_row(std::size_t place) {
+    NodeReport& row = share_.analysis.nodes[place];
+    const Node& node = graph_.node(row.node);
+    const Fraction work = work_of(row, node);
+    OpCost& cost = row.cost;
+    for (Dim OpCost::*count : {&OpCost::macs, &OpCost::arith, &OpCost::special, &OpCost::comparisons})
+      cost.*count = scaled(cost.*count, work);
+    const bool picks = split_.looked_up.contains(row.node);  // it may pick every row from this device
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      const ValueId value = node.inputs[i];
+      if (value == kAbsent || !split_.parts.contains(value)) continue;
+      const bool repeats = std::find(node.inputs.begin(), node.inputs.begin() + static_cast<std::ptrdiff_t>(i),
+                                     value) != node.inputs.begin() + static_cast<std::ptrdiff_t>(i);
+      if (cost.reads_whole(static_cast<int>(i)) && !repeats)
+        cost.bytes_read -= bytes_or_zero(type(value)) - bytes_or_zero(share_.analysis.types[index(value)]);
+      if (!picks) scale_parts(cost, false, static_cast<int>(i), of(value));
+      if (graph_.is_stored(value) && seen_.insert(value).second) take_weights(row, value);
+    }
+    for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+      const ValueId value = node.outputs[i];
+      if (value == kAbsent || !split_.parts.contains(value)) continue;
+      if (cost.writes_whole(static_cast<int>(i)))
+        cost.bytes_written -= bytes_or_zero(type(value)) - bytes_or_zero(share_.analysis.types[index(value)]);
+      scale_parts(cost, true, static_cast<int>(i), of(value));
+    }
+    for (std::size_t i = 0; i < std::min(row.outputs.size(), node.outputs.size()); ++i)
+      if (node.outputs[i] != kAbsent) row.outputs[i].type.shape = share_.analysis.types[index(node.outputs[i])].shape;
+    add_collectives(place, row, node);
+    if (split_.whole.contains(row.node)) share_.whole_param_bytes += row.param_bytes;
+  }
+
+  static void scale_parts(OpCost& cost, bool is_output, int place, const Fraction& of) {
+    for (PartMoved& part : cost.parts) {
+      if (part.is_output != is_output || part.place != place) continue;
+      Dim less = scaled(part.bytes, of);
+      (is_output ? cost.bytes_written : cost.bytes_read) -= part.bytes - less;
+      part.bytes = std::move(less);
+    }
+  }
+
+  // This row is the first to use the weight, unless it counts no parameter of it.
+  void take_weights(NodeReport& row, ValueId value) {
+    const Dim whole = bytes_or_zero(type(value));
+    const Dim less = whole - bytes_or_zero(share_.analysis.types[index(value)]);
+    const auto all = row.param_bytes.value(), fewer = less.value(), elements = row.params.value();
+    if (!all || !fewer || !elements || *all < *fewer || *all == 0) return;
+    row.param_bytes = *all - *fewer;
+    row.params = *elements * (*all - *fewer) / *all;  // packed elements have no width of their own
+  }
+
+  void add_collectives(std::size_t place, const NodeReport& row, const Node& node) {
+    const auto at = static_cast<std::int32_t>(place);
+    if (node.outputs.empty() || node.outputs.front() == kAbsent) return;
+    const Dim bytes = bytes_or_zero(type(node.outputs.front()));
+    const bool is_mixture_row = mixtures_.contains(row.node);
+    if (split_.rows.contains(row.node) || split_.looked_up.contains(row.node) ||
+        (is_mixture_row && options_.tensor > 1))
+      share_.collectives.push_back({CollectiveKind::AllReduce, at, bytes, options_.tensor});
+    if (split_.gathered.contains(row.node))
+      share_.collectives.push_back({CollectiveKind::AllGather, at, bytes, options_.tensor});
+    if (is_mixture_row && options_.expert > 1) {
+      // Each token goes to its k experts, and their results come back.
+      const Dim sent = bytes * std::max<std::int64_t>(node.integer("k", 1), 1);
+      for (int way = 0; way < 2; ++way)
+        share_.collectives.push_back({CollectiveKind::AllToAll, at, sent, options_.expert});
+    }
+  }
+
+  // Sums and what follows from the new sizes.
+  void sum_up() {
+    Analysis& analysis = share_.analysis;
+    Totals& totals = analysis.totals;
+    totals.cost = {};
+    for (std::size_t i = 0; i < analysis.nodes.size(); ++i) {
+      NodeReport& row = analysis.nodes[i];
+      totals.cost += row.cost;
+      totals.params -= whole_.nodes[i].params - row.params;
+      totals.param_bytes -= whole_.nodes[i].param_bytes - row.param_bytes;
+      row.needed_bytes = 0;
+    }
+    for (auto* list : {&analysis.inputs, &analysis.outputs}) {
+      const auto& ids = list == &analysis.inputs ? graph_.inputs : graph_.outputs;
+      std::size_t i = 0;
+      for (const ValueId id : ids)
+        if (id != kAbsent && i < list->size()) (*list)[i++].type.shape = analysis.types[index(id)].shape;
+    }
+    const Schedule schedule = schedule_of(model_, analysis);
+    totals.activation_peak_bytes = activation_peak(schedule);
+    count_needed_bytes(model_, schedule, analysis);
+  }
+
+  const Model& model_;
+  const Graph& graph_;
+  const Analysis& whole_;
+  ParallelOptions options_;
+  Split split_;
+  std::set<std::int32_t> mixtures_;
+  std::set<ValueId> seen_;
+  Share share_;
+};
+
+}  // namespace
+
+Share share_of_device(const Model& model, const Analysis& analysis, const ParallelOptions& options) {
+  return Sharer(model, analysis, options).share();
+}
+
+}  // namespace pagoda::inline core

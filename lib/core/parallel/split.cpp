@@ -1,0 +1,778 @@
+// A trial pushes the split of one product forward until every path ends in a product that contracts it. What a trial
+// learns about heads starts it anew; what it cannot place discards it, and the product stays whole.
+#include "parallel/split.h"
+
+#include <algorithm>
+#include <deque>
+
+#include "graph/index.h"
+#include "memory/kv_cache.h"
+#include "pagoda/base/error.h"
+#include "parallel/rules.h"
+
+namespace pagoda::inline core {
+namespace {
+
+constexpr int kMostRestarts = 64;          // of one trial
+constexpr std::size_t kMostVisits = 4096;  // nodes of one trial
+
+// What the search asks of the graph again and again.
+class Lookup {
+ public:
+  Lookup(const Model& model, const Analysis& analysis) : graph(model.main()), analysis_(analysis) {
+    producer.assign(graph.values.size(), -1);
+    readers.resize(graph.values.size());
+    rows.assign(graph.nodes.size(), nullptr);
+    is_constant.assign(graph.values.size(), false);
+    for (const NodeReport& row : analysis.nodes)
+      if (row.graph == 0) rows[index(row.node)] = &row;
+    for (std::size_t v = 0; v < graph.values.size(); ++v) is_constant[v] = graph.values[v].initializer >= 0;
+    for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+      const Node& node = graph.nodes[n];
+      bool constant = rows[n] != nullptr && node.bodies().empty() && rows[n]->facts.placement != Placement::AsksShape;
+      for (const ValueId input : node.inputs) {
+        if (input == kAbsent) continue;
+        constant = constant && is_constant[index(input)];
+        auto& list = readers[index(input)];
+        if (list.empty() || list.back() != static_cast<std::int32_t>(n)) list.push_back(static_cast<std::int32_t>(n));
+      }
+      for (const ValueId output : node.outputs) {
+        if (output == kAbsent) continue;
+        producer[index(output)] = static_cast<std::int32_t>(n);
+        is_constant[index(output)] = constant;
+      }
+    }
+    outputs.insert(graph.outputs.begin(), graph.outputs.end());
+    for (const CachePair& pair : find_kv_cache(model, analysis).pairs) {
+      pasts.insert(pair.past);
+      presents.insert(pair.present);
+    }
+  }
+
+  const Shape* shape(ValueId value) const {
+    const auto& known = analysis_.types[index(value)].shape;
+    return known ? &*known : nullptr;
+  }
+  const std::string& name(std::int32_t node) const { return display_name(graph, graph.node(node)); }
+
+  // A product of an activation with a weight.
+  std::optional<WeightProduct> product(std::int32_t node) const {
+    const NodeReport* row = rows[index(node)];
+    const Node& of = graph.node(node);
+    if (row == nullptr || of.input(1) == kAbsent || of.input(0) == kAbsent) return std::nullopt;
+    if (!is_constant[index(of.input(1))] || is_constant[index(of.input(0))]) return std::nullopt;
+    const Shape* weight = shape(of.input(1));
+    return weight == nullptr ? std::nullopt : weight_product(of, row->facts, weight->size());
+  }
+
+  const Graph& graph;
+  std::vector<std::int32_t> producer;
+  std::vector<std::vector<std::int32_t>> readers;
+  std::vector<const NodeReport*> rows;
+  std::vector<bool> is_constant;
+  std::set<ValueId> outputs, pasts, presents;
+
+ private:
+  const Analysis& analysis_;
+};
+
+// Thrown inside a trial: it ends here, and begins anew where `origin` is one.
+struct Stop {
+  std::string reason;
+  ValueId origin = kAbsent;
+  Part part = {};
+  bool is_final = false;  // no other start helps: heads cannot be shared out
+};
+
+class Trial {
+ public:
+  Trial(const Lookup& lookup, Split& done, Int devices, bool is_head)
+      : lookup_(lookup), done_(done), devices_(devices), is_head_(is_head) {}
+
+  // Whether the product is split; done_ then holds all that follows from it.
+  bool run(std::int32_t product) {
+    for (int starts = 0; starts < kMostRestarts; ++starts) {
+      here_ = {};
+      waiting_.clear();
+      queue_.clear();
+      uneven_.clear();
+      try {
+        split_columns(product);
+        settle();
+        finish();
+        return true;
+      } catch (const Stop& stop) {
+        reason_ = stop.reason;
+        is_final_ = stop.is_final;
+        if (stop.origin == kAbsent) return false;
+        learnt_[stop.origin] = stop.part;
+      }
+    }
+    return false;
+  }
+  const std::string& reason() const { return reason_; }
+  bool is_final() const { return is_final_; }
+
+ private:
+  const Part* part_of(ValueId value) const {
+    if (value == kAbsent) return nullptr;
+    if (const auto found = here_.parts.find(value); found != here_.parts.end()) return &found->second;
+    const auto found = done_.parts.find(value);
+    return found == done_.parts.end() ? nullptr : &found->second;
+  }
+  const Shape& shape(ValueId value) const {
+    const Shape* known = lookup_.shape(value);
+    if (known == nullptr) throw Stop{"the rank of " + lookup_.graph.value(value).name + " is not known"};
+    return *known;
+  }
+  const Shape& local(ValueId value) const {
+    const Part* part = part_of(value);
+    return part != nullptr ? part->shape : shape(value);
+  }
+  [[noreturn]] void stop(std::int32_t node, const std::string& why) const {
+    throw Stop{lookup_.graph.node(node).op_type + " " + lookup_.name(node) + " " + why};
+  }
+
+  void set(ValueId value, const Part& part) {
+    if (value == kAbsent) return;
+    if (part.shape == shape(value)) return;
+    if (const Part* before = part_of(value)) {
+      if (before->shape != part.shape) throw Stop{lookup_.graph.value(value).name + " would be split in two ways"};
+      return;
+    }
+    if (lookup_.outputs.contains(value) && !lookup_.presents.contains(value)) {
+      if (!is_head_) throw Stop{lookup_.graph.value(value).name + ", an output of the model, would be in parts"};
+      here_.gathered.insert(lookup_.producer[index(value)]);
+    }
+    here_.parts[value] = part;
+    for (const std::int32_t reader : lookup_.readers[index(value)]) queue_.push_back(reader);
+  }
+
+  // A weight, or what follows from it alone, back to what the file stores.
+  void split_weight(ValueId value, int axis, const Fraction& of) {
+    const Shape& whole = shape(value);
+    if (axis < 0) axis += static_cast<int>(whole.size());
+    if (axis < 0 || index(axis) >= whole.size() || whole[index(axis)] == Dim(1)) return;
+    Part part{.shape = whole};
+    const Dim scaled = whole[index(axis)] * of.part;
+    part.shape[index(axis)] = is_head_ ? ceil_div(scaled, of.whole) : floor_div(scaled, of.whole);
+    if (!is_head_ && !exact_div(scaled, of.whole))
+      throw Stop{"an axis of " + whole[index(axis)].to_string() + " in " + lookup_.graph.value(value).name +
+                 " is not divisible by the " + to_string(devices_) + " devices"};
+    if (const Part* before = part_of(value)) {
+      if (before->shape != part.shape) throw Stop{"the weight " + lookup_.graph.value(value).name + " is used twice"};
+      return;
+    }
+    here_.parts[value] = part;
+    const std::int32_t from = lookup_.producer[index(value)];
+    if (from < 0) return;
+    const Node& node = lookup_.graph.node(from);
+    const OpKind kind = lookup_.rows[index(from)]->facts.kind;
+    if (kind == OpKind::Transpose) {
+      const auto* perm = node.integers("perm");
+      const int back =
+          perm == nullptr ? static_cast<int>(whole.size()) - 1 - axis : static_cast<int>((*perm)[index(axis)]);
+      return split_weight(node.input(0), back, of);
+    }
+    if (kind == OpKind::Dequantize) {
+      split_weight(node.input(0), axis, of);
+      for (const std::size_t scale : {1U, 2U}) {
+        if (node.input(scale) == kAbsent) continue;
+        const Shape& shape_of_scale = shape(node.input(scale));
+        if (shape_of_scale.size() == whole.size())
+          split_weight(node.input(scale), axis, of);
+        else if (shape_of_scale.size() == 1 && shape_of_scale[0] == whole[index(axis)])
+          split_weight(node.input(scale), 0, of);
+      }
+      return;
+    }
+    if (kind == OpKind::Pointwise || node.op_type == "Identity") {
+      for (const ValueId input : node.inputs)
+        if (input != kAbsent && shape(input).size() == whole.size()) split_weight(input, axis, of);
+      return;
+    }
+    if (node.op_type != "Constant") stop(from, "makes a weight in a way that is not split");
+  }
+
+  void split_columns(std::int32_t node) {
+    const WeightProduct form = *lookup_.product(node);
+    const Node& of = lookup_.graph.node(node);
+    const ValueId output = of.output(0);
+    const Shape& whole = shape(output);
+    const std::optional<Int> columns = whole.empty() ? std::nullopt : whole.back().value();
+    if (!columns) stop(node, "has a width that is not known");
+    Part part{.shape = whole, .origin = output};
+    if (const auto known = learnt_.find(output); known != learnt_.end()) {
+      part = known->second;
+      part.origin = output;
+    } else {
+      if (!is_head_ && *columns % devices_ != 0)  // until its heads are known
+        uneven_ = lookup_.name(node) + " has " + to_string(*columns) + " columns, which " + to_string(devices_) +
+                  " devices do not divide";
+      part.shape.back() = (*columns + devices_ - 1) / devices_;
+    }
+    here_.columns.insert(node);
+    const Fraction of_columns = fraction(part.shape, whole);
+    // A vocabulary is rounded up: ⌈columns / devices⌉.
+    const Fraction share = is_head_ ? Fraction{1, devices_} : of_columns;
+    split_weight(of.input(index(form.weight)), form.columns_axis, share);
+    for (const int place : form.per_column)
+      if (const ValueId each = of.input(index(place)); each != kAbsent && lookup_.is_constant[index(each)])
+        split_weight(each, -1, share);
+    for (const int place : form.per_block)
+      if (const ValueId each = of.input(index(place)); each != kAbsent) split_weight(each, 0, share);
+    set(output, part);
+  }
+
+  void split_rows(std::int32_t node, const WeightProduct& form, const Part& part) {
+    const Node& of = lookup_.graph.node(node);
+    const Shape& whole = shape(of.input(0));
+    if (here_.columns.contains(node) || done_.columns.contains(node)) stop(node, "is split by columns already");
+    if (split_axis(part, whole) != static_cast<int>(whole.size()) - 1 ||
+        fraction({part.shape.begin(), part.shape.end() - 1}, {whole.begin(), whole.end() - 1}).whole != 1)
+      stop(node, "takes an operand that is split in another axis than the one it contracts");
+    if (part.replicas != 1)
+      throw Stop{.reason = to_string(devices_) + " devices are more than the heads before " + lookup_.name(node) +
+                           "; give a divisor of the query heads",
+                 .is_final = true};
+    if (done_.rows.contains(node) || !here_.rows.insert(node).second) return;
+    const Fraction of_rows = fraction(part.shape, whole);
+    split_weight(of.input(index(form.weight)), form.rows_axis, of_rows);
+    for (const int place : form.per_block)
+      if (const ValueId each = of.input(index(place)); each != kAbsent)
+        split_weight(each, shape(each).size() > 1 ? 1 : 0, of_rows);
+  }
+
+  // --- what a node makes of the parts of its operands ---
+
+  void visit(std::int32_t id) {
+    const Node& node = lookup_.graph.node(id);
+    const NodeReport* row = lookup_.rows[index(id)];
+    if (row == nullptr || !node.bodies().empty()) stop(id, "has a body");
+    if (row->cost.mark == Mark::Host || row->facts.placement == Placement::AsksShape) return;
+    if (lookup_.is_constant[index(std::max(node.output(0), 0))]) return;
+    if (const auto form = lookup_.product(id)) {
+      if (const Part* part = part_of(node.input(0))) split_rows(id, *form, *part);
+      return;
+    }
+    const OpKind kind = row->facts.kind;
+    if (kind == OpKind::Pointwise) return pointwise(id, node);
+    if (kind == OpKind::Product && row->facts.form == ProductForm::Matrices) return matrices(id, node);
+    if (kind == OpKind::View || kind == OpKind::Expand || kind == OpKind::Transpose) return rearrange(id, node, kind);
+    if (kind == OpKind::Norm) return norm(id, node, row->facts.rows);
+    if (kind == OpKind::Attention) return attention(id, node);
+    if (node.op_type == "Concat") return concat(id, node);
+    if (node.op_type == "Split" || node.op_type == "Slice") return pieces(id, node);
+    if (node.op_type == "TensorScatter") return scatter(id, node);
+    if (node.op_type == "DynamicQuantizeLinear")  // each device finds the scale of its part
+      return set(node.output(0), first_part(id, node));
+    constexpr OpKind kKeeping[] = {OpKind::Quantize, OpKind::Dequantize, OpKind::Layout, OpKind::Reduction};
+    if (std::find(std::begin(kKeeping), std::end(kKeeping), kind) != std::end(kKeeping) || node.op_type == "Gather")
+      return keep_axes(id, node);
+    stop(id, "needs the whole of a tensor that would be split");
+  }
+
+  // New rows placed in a cache, which is split as they are.
+  void scatter(std::int32_t id, const Node& node) {
+    const Part* added = part_of(node.input(1));
+    if (added == nullptr) stop(id, "takes a cache in parts and new rows that are whole");
+    const auto part = same_axes(*added, shape(node.input(1)), shape(node.input(0)));
+    if (!part) stop(id, "places rows along an axis that would be split");
+    set(node.input(0), *part);
+    set(node.output(0), *part);
+  }
+
+  const Part& first_part(std::int32_t id, const Node& node) const {
+    const Part* part = part_of(node.input(0));
+    if (part == nullptr) stop(id, "takes parts in an operand that holds its sizes");
+    return *part;
+  }
+
+  // Element by element: operands that repeat along the split axis stay whole, weights are split, others must be.
+  void pointwise(std::int32_t id, const Node& node) {
+    const Shape& whole = shape(node.output(0));
+    std::optional<Part> result;
+    for (const ValueId input : node.inputs) {
+      const Part* part = part_of(input);
+      if (part == nullptr || lookup_.is_constant[index(input)]) continue;
+      const auto each = broadcast(*part, shape(input), whole);
+      if (!each) stop(id, "takes parts that do not fit its result");
+      if (result && result->shape != each->shape) stop(id, "takes parts of different sizes");
+      if (!result || each->replicas > result->replicas) result = each;
+    }
+    if (!result) return;
+    bool waits = false;
+    for (const ValueId input : node.inputs) {
+      if (input == kAbsent || part_of(input) != nullptr) continue;
+      waits = !match(input, *result, whole) || waits;
+    }
+    if (waits) return void(waiting_.insert(id));
+    for (const ValueId output : node.outputs) set(output, *result);
+  }
+
+  // An operand that is whole, beside a result in parts. False: it must be in parts, too, and is no weight.
+  bool match(ValueId input, const Part& result, const Shape& whole) {
+    const Shape& own = shape(input);
+    for (std::size_t axis = 0; axis < own.size(); ++axis) {
+      const std::size_t there = whole.size() - own.size() + axis;
+      if (result.shape[there] == whole[there] || own[axis] == Dim(1)) continue;
+      if (lookup_.is_constant[index(input)]) {
+        split_weight(input, static_cast<int>(axis), fraction({result.shape[there]}, {whole[there]}));
+        continue;
+      }
+      wanted_.insert(input);
+      return false;
+    }
+    return true;
+  }
+
+  // Of activations alone: matrices split along the axes that count them.
+  void matrices(std::int32_t id, const Node& node) {
+    const Shape& whole = shape(node.output(0));
+    std::optional<Part> result;
+    for (const ValueId input : {node.input(0), node.input(1)}) {
+      const Part* part = part_of(input);
+      const Shape& own = shape(input);
+      if (part == nullptr) continue;
+      if (own.size() < 3 || is_split(*part, own, -1) || is_split(*part, own, -2))
+        stop(id, "contracts an axis that is split, of two activations");
+      Part counted{.shape = {part->shape.begin(), part->shape.end() - 2},
+                   .replicas = part->replicas,
+                   .has_heads = true,
+                   .origin = part->origin};
+      const auto each = broadcast(counted, {own.begin(), own.end() - 2}, {whole.begin(), whole.end() - 2});
+      if (!each) stop(id, "takes parts that do not fit its result");
+      if (!result || fraction(each->shape, {whole.begin(), whole.end() - 2}).whole > 1) {
+        if (result && result->shape != each->shape && each->replicas == 1 && result->replicas == 1)
+          stop(id, "takes parts of different sizes");
+        if (!result || each->replicas < result->replicas) result = each;
+      }
+    }
+    if (!result) return;
+    result->shape.insert(result->shape.end(), whole.end() - 2, whole.end());
+    for (const ValueId input : {node.input(0), node.input(1)}) {
+      if (part_of(input) != nullptr) continue;
+      const Shape& own = shape(input);
+      const Part counts{.shape = {result->shape.begin(), result->shape.end() - 2}};
+      if (own.size() > 2 && !match_leading(input, own, counts, whole)) return void(waiting_.insert(id));
+    }
+    set(node.output(0), *result);
+  }
+
+  bool match_leading(ValueId input, const Shape& own, const Part& counts, const Shape& whole) {
+    for (std::size_t axis = 0; axis + 2 < own.size(); ++axis) {
+      const std::size_t there = whole.size() - own.size() + axis;
+      if (counts.shape[there] == whole[there] || own[axis] == Dim(1)) continue;
+      wanted_.insert(input);
+      return false;
+    }
+    return true;
+  }
+
+  void rearrange(std::int32_t id, const Node& node, OpKind kind) {
+    const Part& part = first_part(id, node);
+    const Shape& from = shape(node.input(0));
+    const Shape& to = shape(node.output(0));
+    std::optional<Part> result;
+    if (kind == OpKind::Expand) {
+      result = broadcast(part, from, to);
+    } else if (kind == OpKind::Transpose) {
+      const auto* perm = node.integers("perm");
+      result = part;
+      for (std::size_t axis = 0; axis < from.size(); ++axis)
+        result->shape[axis] =
+            part.shape[perm == nullptr ? from.size() - 1 - axis : index(static_cast<std::int32_t>((*perm)[axis]))];
+    } else {
+      Dim heads = 0;
+      result = reshaped(part, from, to, &heads);
+      if (!result && heads != Dim(0)) share_heads(id, part, heads);
+    }
+    if (!result) stop(id, "cuts a split axis in another place");
+    set(node.output(0), *result);
+  }
+
+  // The origin of a split must be cut between heads, of which there are `heads`.
+  [[noreturn]] void share_heads(std::int32_t id, const Part& part, const Dim& heads) {
+    const auto count = heads.value();
+    if (!count || part.origin == kAbsent || part.has_heads) stop(id, "cuts a split axis in another place");
+    if (*count % devices_ == 0) stop(id, "cuts a split axis in another place");
+    const Part known = head_part(id, shape(part.origin), *count);
+    throw Stop{.reason = "heads of " + lookup_.name(id), .origin = part.origin, .part = known};
+  }
+
+  // Each device one head, where there are fewer heads than devices.
+  Part head_part(std::int32_t id, const Shape& whole, Int heads) const {
+    Part part{.shape = whole};
+    part.replicas = replicas_of(id, heads);
+    part.shape.back() = exact_div(whole.back() * part.replicas, devices_).value_or(whole.back());
+    return part;
+  }
+
+  // Devices that share one head: 1 where there are heads for all.
+  Int replicas_of(std::int32_t id, Int heads) const {
+    if (heads % devices_ == 0) return 1;
+    if (heads > 0 && devices_ % heads == 0) return devices_ / heads;
+    throw Stop{.reason = to_string(devices_) + " devices do not divide the " + to_string(heads) + " heads of " +
+                         lookup_.name(id) + ", nor do those divide the devices",
+               .is_final = true};
+  }
+
+  void norm(std::int32_t id, const Node& node, RowAxes rows) {
+    const Part& part = first_part(id, node);
+    const Shape& whole = shape(node.input(0));
+    const auto rank = static_cast<std::int64_t>(whole.size());
+    std::int64_t first = rank - 1;
+    if (rows == RowAxes::Softmax || rows == RowAxes::FromAxis) {
+      first = node.integer("axis", -1);
+      if (first < 0) first += rank;
+    } else if (rows != RowAxes::Last) {
+      stop(id, "takes statistics over a tensor that would be split");
+    }
+    for (std::int64_t axis = first; axis < rank; ++axis) {
+      if (is_split(part, whole, static_cast<int>(axis))) stop(id, "takes statistics along an axis that would be split");
+      if (rows == RowAxes::Softmax) break;
+    }
+    keep_axes(id, node);
+  }
+
+  // The split axes pass as they are; operands beside the first say what is done along others.
+  void keep_axes(std::int32_t id, const Node& node) {
+    const Part& part = first_part(id, node);
+    const Shape& from = shape(node.input(0));
+    for (const ValueId output : node.outputs) {
+      if (output == kAbsent) continue;
+      const Shape& to = shape(output);
+      std::optional<Part> result;
+      if (to.size() < from.size()) {  // an axis was reduced away, or picked from
+        std::int64_t axis = node.integer("axis", 0);
+        if (const auto* axes = node.integers("axes"); axes != nullptr && axes->size() == 1) axis = axes->front();
+        if (axis < 0) axis += static_cast<std::int64_t>(from.size());
+        Part rest = part;
+        Shape left = from;
+        if (is_split(part, from, static_cast<int>(axis)) || index(static_cast<std::int32_t>(axis)) >= from.size())
+          stop(id, "works along an axis that would be split");
+        rest.shape.erase(rest.shape.begin() + axis);
+        left.erase(left.begin() + axis);
+        result = same_axes(rest, left, to);
+      } else {
+        result = same_axes(part, from, to);
+      }
+      if (!result) stop(id, "works along an axis that would be split");
+      set(output, *result);
+    }
+  }
+
+  void concat(std::int32_t id, const Node& node) {
+    const Shape& whole = shape(node.output(0));
+    std::int64_t along = node.integer("axis", 0);
+    if (along < 0) along += static_cast<std::int64_t>(whole.size());
+    const Part* known = nullptr;
+    for (const ValueId input : node.inputs)
+      if (const Part* part = part_of(input); part != nullptr && (known == nullptr || part->replicas > known->replicas))
+        known = part;
+    if (known == nullptr) return;
+    Part result = *known;
+    result.shape = whole;
+    for (std::size_t axis = 0; axis < whole.size(); ++axis)
+      if (static_cast<std::int64_t>(axis) != along && known->shape[axis] != whole[axis])
+        result.shape[axis] = known->shape[axis];
+    Dim sum = 0;
+    for (const ValueId input : node.inputs) {
+      if (part_of(input) == nullptr) {
+        Part part = result;
+        part.shape[static_cast<std::size_t>(along)] = shape(input)[static_cast<std::size_t>(along)];
+        if (part.shape != shape(input)) {
+          const ValueId past = past_behind(input);
+          if (past == kAbsent) {
+            wanted_.insert(input);
+            return void(waiting_.insert(id));
+          }
+          part.shape[static_cast<std::size_t>(along)] = shape(past)[static_cast<std::size_t>(along)];
+          set(past, part);
+          if (past != input) return;  // comes again when its operand is in parts
+        }
+      }
+      sum += local(input)[static_cast<std::size_t>(along)];
+    }
+    result.shape[static_cast<std::size_t>(along)] = sum;
+    set(node.output(0), result);
+  }
+
+  // The cache that the value is, maybe through operators that only pass it on, which is then split as well.
+  ValueId past_behind(ValueId value) const {
+    if (lookup_.pasts.contains(value)) return value;
+    const std::int32_t from = lookup_.producer[index(value)];
+    if (from < 0) return kAbsent;
+    const Node& node = lookup_.graph.node(from);
+    const bool passes = node.inputs.size() == 1 && (node.op_type == "Concat" || node.op_type == "Identity");
+    return passes && lookup_.pasts.contains(node.input(0)) ? node.input(0) : kAbsent;
+  }
+
+  // Several projections in one product: each piece of the split axis is split in itself.
+  void pieces(std::int32_t id, const Node& node) {
+    const ValueId packed = node.input(0);
+    const Part& part = first_part(id, node);
+    const Shape& whole = shape(packed);
+    const int axis = split_axis(part, whole);
+    const auto at = index(axis);
+    const bool passes = std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId output) {
+      return output == kAbsent || shape(output)[at] == whole[at];
+    });
+    if (passes) return keep_axes(id, node);
+    if (part.has_heads || part.origin == kAbsent) stop(id, "takes pieces of an axis that would be split");
+    std::vector<ValueId> all;
+    for (const std::int32_t reader : lookup_.readers[index(packed)])
+      if (lookup_.graph.node(reader).op_type == node.op_type)
+        for (const ValueId output : lookup_.graph.node(reader).outputs)
+          if (output != kAbsent) all.push_back(output);
+    Dim sum = 0, sum_whole = 0;
+    std::vector<Part> parts;
+    for (const ValueId piece : all) {
+      const Shape& size = shape(piece);
+      Part each{.shape = size, .origin = piece};
+      if (const auto known = learnt_.find(piece); known != learnt_.end()) {
+        each.replicas = known->second.replicas;
+        each.shape[at] = known->second.shape[at];
+      } else {
+        const auto share = exact_div(size[at], devices_);
+        if (!share) uneven_ = lookup_.name(id) + " takes pieces that " + to_string(devices_) + " devices do not divide";
+        each.shape[at] = share.value_or(ceil_div(size[at], devices_));
+      }
+      sum += each.shape[at];
+      sum_whole += size[at];
+      parts.push_back(each);
+    }
+    if (sum_whole != whole[at]) stop(id, "takes pieces that are not all of an axis that would be split");
+    if (sum != part.shape[at]) {
+      Part known{.shape = shape(part.origin)};
+      known.shape.back() = sum;
+      throw Stop{.reason = "pieces of " + lookup_.name(id), .origin = part.origin, .part = known};
+    }
+    for (std::size_t i = 0; i < all.size(); ++i) set(all[i], parts[i]);
+  }
+
+  // --- attention operators ---
+
+  // The heads of an operand [tokens …, heads · size]: it must hold `expected` elements of its last axis.
+  void expect_heads(std::int32_t id, ValueId value, const Dim& expected, Int replicas) {
+    if (value == kAbsent) return;
+    const Part* part = part_of(value);
+    if (part == nullptr) {
+      wanted_.insert(value);
+      waiting_.insert(id);
+      return;
+    }
+    if (part->shape.back() == expected) return;
+    if (part->origin == kAbsent || shape(part->origin).back() != shape(value).back())
+      stop(id, "takes heads that are split in another way");
+    Part known{.shape = shape(part->origin), .replicas = replicas};
+    known.shape.back() = expected;
+    throw Stop{.reason = "heads of " + lookup_.name(id), .origin = part->origin, .part = known};
+  }
+
+  void split_cache(ValueId value, int axis, Int heads, Int replicas) {
+    if (value == kAbsent) return;
+    Part part{.shape = shape(value), .replicas = replicas, .has_heads = true};
+    part.shape[index(axis)] = heads * replicas / devices_;
+    set(value, part);
+  }
+
+  void attention(std::int32_t id, const Node& node) {
+    if (node.op_type == "RotaryEmbedding") return keep_axes(id, node);
+    const bool grouped = node.op_type == "GroupQueryAttention" || node.op_type == "PagedAttention";
+    const bool multi = node.op_type == "MultiHeadAttention";
+    const bool standard = node.op_type == "Attention" && node.domain.empty();
+    if (!grouped && !multi && !standard) stop(id, "is an attention that is not split");
+    if (standard && shape(node.input(0)).size() == 4) return split_attention(id, node);
+    const Int heads = node.integer(standard ? "q_num_heads" : "num_heads", 0);
+    const Int key_heads = multi ? heads : node.integer("kv_num_heads", 0);
+    if (heads <= 0 || key_heads <= 0) stop(id, "states no heads");
+    if (heads % devices_ != 0)
+      throw Stop{.reason = to_string(devices_) + " devices do not divide the " + to_string(heads) + " query heads of " +
+                           lookup_.name(id) + "; give a divisor of them",
+                 .is_final = true};
+    const Int replicas = replicas_of(id, key_heads);
+    const bool packed = node.input(1) == kAbsent;
+    if (packed && multi) stop(id, "takes queries, keys and values packed");
+    const Dim per_head = floor_div(shape(node.input(0)).back(), heads + (packed ? 2 * key_heads : 0));
+    const Int own = heads / devices_, own_keys = key_heads * replicas / devices_;
+    expect_heads(id, node.input(0), per_head * (own + (packed ? 2 * own_keys : 0)), 1);
+    if (!packed)
+      for (const std::size_t place : {1U, 2U})
+        if (node.input(place) != kAbsent && shape(node.input(place)).size() < 4)
+          expect_heads(id, node.input(place), floor_div(shape(node.input(place)).back(), key_heads) * own_keys,
+                       replicas);
+    if (waiting_.contains(id)) return;
+    const std::size_t past = multi ? 6 : standard ? 4 : 3;
+    const int axis = node.op_type == "PagedAttention" ? 2 : 1;
+    for (const std::size_t each : {past, past + 1}) split_cache(node.input(each), axis, key_heads, replicas);
+    for (const std::size_t each : {1U, 2U}) split_cache(node.output(each), axis, key_heads, replicas);
+    Part part{.shape = shape(node.output(0)), .has_heads = true};
+    part.shape.back() = floor_div(part.shape.back(), heads) * own;
+    set(node.output(0), part);
+  }
+
+  // The standard's operator with heads as an axis of their own, [batch, heads, tokens, size].
+  void split_attention(std::int32_t id, const Node& node) {
+    for (const std::size_t place : {0U, 1U, 2U})
+      if (part_of(node.input(place)) == nullptr) {
+        wanted_.insert(node.input(place));
+        return void(waiting_.insert(id));
+      }
+    const Part& query = *part_of(node.input(0));
+    const Part& key = *part_of(node.input(1));
+    for (const std::size_t place : {0U, 1U, 2U})
+      for (const int axis : {0, 2, 3})
+        if (is_split(*part_of(node.input(place)), shape(node.input(place)), axis))
+          stop(id, "takes operands that are split in another axis than the heads");
+    Part part{.shape = shape(node.output(0)), .has_heads = true};
+    part.shape[1] = query.shape[1];
+    set(node.output(0), part);
+    const auto cache = [&](ValueId value) {
+      if (value == kAbsent) return;
+      Part each{.shape = shape(value), .replicas = key.replicas, .has_heads = true};
+      each.shape[1] = key.shape[1];
+      set(value, each);
+    };
+    for (const std::size_t place : {4U, 5U}) cache(node.input(place));
+    for (const std::size_t place : {1U, 2U}) cache(node.output(place));
+  }
+
+  // --- the trial as a whole ---
+
+  void settle() {
+    std::size_t visits = 0;
+    do {
+      while (!queue_.empty()) {
+        if (++visits > kMostVisits) throw Stop{"the parts spread over too many nodes"};
+        const std::int32_t node = queue_.front();
+        queue_.pop_front();
+        waiting_.erase(node);
+        visit(node);
+      }
+    } while (!waiting_.empty() && fetch_operands());
+  }
+
+  // Products behind operands that must be in parts, too: gate beside up, keys beside queries.
+  bool fetch_operands() {
+    const std::set<std::int32_t> blocked = std::move(waiting_);
+    const std::set<ValueId> wanted = std::move(wanted_);
+    waiting_.clear();
+    wanted_.clear();
+    bool found = false;
+    for (const ValueId value : wanted) {
+      if (part_of(value) != nullptr) continue;
+      const std::int32_t product = product_behind(value);
+      if (product < 0 || here_.columns.contains(product)) continue;
+      split_columns(product);
+      found = true;
+    }
+    for (const std::int32_t node : blocked) queue_.push_back(node);
+    if (!found && !blocked.empty()) {
+      const bool progresses =
+          std::any_of(wanted.begin(), wanted.end(), [&](ValueId v) { return part_of(v) != nullptr; });
+      if (!progresses) stop(*blocked.begin(), "needs an operand whole that no product with a weight makes");
+    }
+    return true;
+  }
+
+  // The nearest product with a weight that is not placed yet; -1 for none.
+  std::int32_t product_behind(ValueId value) const {
+    std::set<ValueId> seen;
+    std::deque<ValueId> queue = {value};
+    while (!queue.empty() && seen.size() < 256) {
+      const ValueId at = queue.front();
+      queue.pop_front();
+      if (at == kAbsent || lookup_.is_constant[index(at)] || !seen.insert(at).second) continue;
+      const std::int32_t from = lookup_.producer[index(at)];
+      if (from < 0) continue;
+      if (lookup_.product(from)) {
+        const bool placed = done_.rows.contains(from) || done_.columns.contains(from) || here_.rows.contains(from) ||
+                            here_.columns.contains(from);
+        if (!placed) return from;
+        continue;
+      }
+      for (const ValueId input : lookup_.graph.node(from).inputs) queue.push_back(input);
+    }
+    return -1;
+  }
+
+  void finish() {
+    if (!uneven_.empty()) throw Stop{uneven_};
+    if (!is_head_ && here_.rows.empty()) throw Stop{"no product contracts its columns"};
+    if (is_head_ && (!here_.rows.empty() || here_.gathered.empty())) throw Stop{"its columns reach no output"};
+    done_.parts.merge(here_.parts);
+    if (is_head_) done_.heads.insert(here_.columns.begin(), here_.columns.end());
+    done_.columns.merge(here_.columns);
+    done_.rows.merge(here_.rows);
+    done_.gathered.merge(here_.gathered);
+  }
+
+  const Lookup& lookup_;
+  Split& done_;
+  Int devices_;
+  bool is_head_;
+  Split here_;
+  std::map<ValueId, Part> learnt_;  // sizes of parts by origin
+  std::set<std::int32_t> waiting_;  // nodes of which an operand is not in parts yet
+  std::set<ValueId> wanted_;        // those operands
+  std::deque<std::int32_t> queue_;
+  std::string uneven_;  // why a part is only a guess
+  std::string reason_;
+  bool is_final_ = false;
+};
+
+// Tables of as many rows as the last product has columns: the embedding of the same vocabulary.
+void split_embeddings(const Lookup& lookup, Int devices, Split& split) {
+  std::set<Int> vocabularies;
+  for (const std::int32_t node : split.heads)
+    if (const auto size = lookup.shape(lookup.graph.node(node).output(0))->back().value()) vocabularies.insert(*size);
+  for (std::size_t n = 0; n < lookup.graph.nodes.size(); ++n) {
+    const Node& node = lookup.graph.nodes[n];
+    if (node.op_type != "Gather" || node.input(0) == kAbsent || !lookup.is_constant[index(node.input(0))]) continue;
+    const Shape* table = lookup.shape(node.input(0));
+    if (table == nullptr || table->size() != 2 || node.integer("axis", 0) != 0) continue;
+    const auto rows = (*table)[0].value();
+    if (!rows || !vocabularies.contains(*rows)) continue;
+    Part part{.shape = *table};
+    part.shape[0] = (*rows + devices - 1) / devices;
+    // One step of a transposition lies between a table and the head that shares it.
+    const std::int32_t from = lookup.producer[index(node.input(0))];
+    const ValueId stored =
+        from >= 0 && lookup.graph.node(from).op_type == "Transpose" ? lookup.graph.node(from).input(0) : kAbsent;
+    if (from >= 0 && !split.parts.contains(stored)) continue;
+    split.parts[node.input(0)] = part;
+    split.looked_up.insert(static_cast<std::int32_t>(n));
+  }
+}
+
+}  // namespace
+
+Split find_split(const Model& model, const Analysis& analysis, std::int64_t devices) {
+  const Lookup lookup(model, analysis);
+  Split split;
+  std::map<std::int32_t, std::string> reasons;  // why products are whole
+  const auto is_placed = [&](std::int32_t node) { return split.columns.contains(node) || split.rows.contains(node); };
+  for (const bool is_head : {false, true})
+    for (std::size_t n = 0; n < lookup.graph.nodes.size(); ++n) {
+      const auto node = static_cast<std::int32_t>(n);
+      if (!lookup.product(node) || is_placed(node)) continue;
+      Trial trial(lookup, split, devices, is_head);
+      if (trial.run(node)) {
+        split.whole.erase(node);
+        continue;
+      }
+      if (trial.is_final()) throw Error("--tensor-parallel " + std::to_string(devices) + ": " + trial.reason());
+      if (is_head) continue;
+      split.whole.insert(node);
+      reasons[node] = lookup.name(node) + ": " + trial.reason();
+    }
+  if (split.rows.empty())
+    throw Error("--tensor-parallel " + std::to_string(devices) + ": the model has no products that devices can share" +
+                (reasons.empty() ? "" : "; " + reasons.begin()->second));
+  if (!split.whole.empty()) split.whole_reason = reasons.at(*split.whole.begin());
+  split_embeddings(lookup, devices, split);
+  return split;
+}
+
+}  // namespace pagoda::inline core

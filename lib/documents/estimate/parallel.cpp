@@ -1,0 +1,130 @@
+// Several devices: what each of them does and holds, and the least time of a step on all.
+#include <algorithm>
+
+#include "estimate/describe.h"
+#include "pagoda/base/error.h"
+
+namespace pagoda::documents {
+namespace {
+
+const std::string& name_of(const Model& model, const Analysis& analysis, std::int32_t row) {
+  const NodeReport& report = analysis.nodes[static_cast<std::size_t>(row)];
+  const Graph& graph = model.graph(report.graph);
+  return display_name(graph, graph.node(report.node));
+}
+
+LinkRate link_of(const EstimateRequest& request) {
+  if (request.link.bytes_per_second) return {"as given", *request.link.bytes_per_second, "as given"};
+  return core::link_of(*request.device, request.link.name);
+}
+
+// Tokens or items that a stage may take one after another.
+double most_parts(const EstimateRequest& request, const Sized& sized) {
+  return std::max(real(items_of(request, sized)).value_or(1), 1.0);
+}
+
+}  // namespace
+
+EstimateRequest of_one_group(const EstimateRequest& request) {
+  if (!request.parallel || request.parallel->expert == 1) return request;
+  EstimateRequest one = request;
+  const std::int64_t groups = request.parallel->expert;
+  if (request.sizes.batch < groups || request.sizes.batch % groups != 0)
+    throw Error("--expert-parallel " + std::to_string(groups) +
+                ": each group of devices works on its part of the batch; give --batch with a multiple of " +
+                std::to_string(groups));
+  one.sizes.batch /= groups;
+  return one;
+}
+
+GroupRun run_on_group(const Model& model, const EstimateRequest& request, const Sized& sized) {
+  const ParallelOptions& devices = *request.parallel;
+  const EstimateRequest one = of_one_group(request);
+  const Analysis part = devices.expert > 1 ? documents::sized(model, one).analysis : sized.analysis;
+  GroupRun group{.share = share_of_device(model, part, devices), .stages = {}, .link = {}, .bound = {}, .time = {}};
+  if (devices.devices() > 1) group.link = link_of(request);
+  const Analysis& share = group.share.analysis;
+  const std::optional<Traffic> moved = traffic_of(model, request, share);
+  group.bound = moved ? roofline(share, *moved, *request.device) : roofline(share, *request.device);
+  RooflineTotals& totals = group.bound.totals;
+  if (devices.pipeline > 1) {
+    group.stages = pipeline_stages(model, share, group.bound, devices.pipeline);
+    double floor = 0;
+    for (const Stage& stage : group.stages) {
+      if (stage.begin > 0)
+        group.share.collectives.push_back(
+            {CollectiveKind::Send, stage.begin - 1, stage.received_bytes, devices.pipeline});
+      floor = std::max(floor, roofline(analysis_of_stage(model, share, stage), *request.device).totals.floor_seconds);
+    }
+    totals.floor_seconds = floor;
+  }
+  group.time = parallel_time(share, group.bound, group.share.collectives, group.stages, group.link.bytes_per_second,
+                             most_parts(request, sized));
+  totals.floor_seconds =
+      std::max(totals.floor_seconds, group.time.link_seconds / static_cast<double>(devices.pipeline));
+  totals.seconds = group.time.seconds;
+  totals.floor_seconds = std::min(totals.floor_seconds, totals.seconds);
+  if (totals.eager_seconds)
+    totals.eager_seconds =
+        std::max(totals.seconds, static_cast<double>(totals.launches) * *request.device->launch_overhead_seconds.value);
+  return group;
+}
+
+std::vector<Analysis> held_by_devices(const Model& model, const EstimateRequest& request, const Analysis& analysis,
+                                      const GroupRun* group) {
+  if (!request.parallel) return {analysis};
+  Analysis share = share_of_device(model, analysis, *request.parallel).analysis;
+  if (group == nullptr || group->stages.empty()) return {std::move(share)};
+  std::vector<Analysis> held;
+  for (const Stage& stage : group->stages) held.push_back(analysis_of_stage(model, share, stage));
+  return held;
+}
+
+MemoryNeed largest_need(const Model& model, const std::vector<Analysis>& held, const Training* training) {
+  MemoryNeed largest;
+  for (const Analysis& each : held) {
+    const MemoryNeed need = memory_need(model, each, training);
+    if (&each == &held.front() || need.total() > largest.total()) largest = need;
+  }
+  return largest;
+}
+
+EstimateParallel parallel_part(const Model& model, const EstimateRequest& request, const GroupRun& group) {
+  const Share& share = group.share;
+  const Analysis& analysis = share.analysis;
+  const MemoryNeed need = memory_need(model, analysis);
+  const std::optional<Traffic> moved = traffic_of(model, request, analysis);
+  EstimateParallel part{.devices = *request.parallel,
+                        .link = group.link,
+                        .collectives = {},
+                        .time = group.time,
+                        .macs = count(analysis.totals.cost.macs),
+                        .bytes = count(moved ? moved->bytes() : analysis.totals.cost.bytes()),
+                        .weight_bytes = need.weights,
+                        .cache_bytes = need.cache,
+                        .column_products = share.columns,
+                        .row_products = share.rows,
+                        .whole_products = share.whole,
+                        .whole_weight_bytes = count(share.whole_param_bytes),
+                        .whole_reason = share.whole_reason,
+                        .stages = {}};
+  for (const Collective& each : share.collectives)
+    part.collectives.push_back(
+        {.kind = each.kind,
+         .node = name_of(model, analysis, each.row),
+         .bytes = count(each.bytes),
+         .seconds = sent_bytes(each.kind, static_cast<double>(each.bytes.evaluate({})), each.devices) /
+                    group.link.bytes_per_second});
+  for (const Stage& stage : group.stages) {
+    const MemoryNeed held = memory_need(model, analysis_of_stage(model, analysis, stage));
+    part.stages.push_back({.begin = static_cast<std::size_t>(stage.begin),
+                           .end = static_cast<std::size_t>(stage.end),
+                           .seconds = stage.seconds,
+                           .weight_bytes = held.weights,
+                           .cache_bytes = held.cache,
+                           .received_bytes = count(stage.received_bytes)});
+  }
+  return part;
+}
+
+}  // namespace pagoda::documents
