@@ -155,10 +155,15 @@ MemoryLevel DeviceReader::read_level(const Field& field) {
 }
 
 Link DeviceReader::read_link(const Field& field) {
-  allow_only(field, {"name", "bytes_per_second"});
+  allow_only(field, {"name", "bytes_per_second", "devices"});
   Link link;
   read_text(field, "name", link.name, true);
   read_quantity(field, "bytes_per_second", "B/s", link.bytes_per_second, true);
+  attempt([&] {
+    if (!field.has("devices")) return;
+    link.devices = field.at("devices").integer();
+    if (link.devices < 2) field.at("devices").fail_expected("an integer of at least 2");
+  });
   return link;
 }
 

@@ -13,6 +13,7 @@
 #include "pagoda/core/predict.h"
 #include "pagoda/documents/calibration.h"
 #include "pagoda/documents/device.h"
+#include "pagoda/documents/serving.h"
 #include "pagoda/measured/import.h"
 #include "tool.h"
 
@@ -139,10 +140,13 @@ void add_models(CLI::App& app, Arguments& arguments) {
                  "Do the floats in this format, in work and memory alike; fp8, int8, int4: the operands of products, "
                  "all else in fp16")
       ->type_name("P");
-  app.add_flag("--predict", arguments.predict,
-               "With --device: the time that PyTorch will take in mixed precision, with an interval");
+  app.add_flag("--predict", arguments.predict, "With --device: the time that --engine will take, with an interval");
+  app.add_option("--engine", arguments.engine,
+                 "With --predict: one of --list-engines (default pytorch-amp: eager PyTorch in mixed precision)")
+      ->check(one_of({"pytorch-amp", "llm-serving"}))
+      ->type_name("ID");
   app.add_option("--calibration", arguments.calibration,
-                 "With --predict: what the prediction is fitted to, an id of --list-devices or a file")
+                 "With --predict: what the prediction is fitted to, an id of --list-engines or a file")
       ->type_name("NAME|FILE");
 }
 
@@ -309,6 +313,7 @@ void add_options(CLI::App& app, Arguments& arguments) {
   add_training(app, arguments);
   add_studies(app, arguments);
   app.add_flag("--list-ops", arguments.list_ops, "List the operators that have a rule, and what each costs");
+  app.add_flag("--list-engines", arguments.list_engines, "List what --predict can be of");
   app.add_flag("--list-devices", arguments.list_devices, "List the built-in devices");
   app.add_option("--new-device", arguments.new_device, "Write a device file of that name to fill in, for --device")
       ->type_name("NAME");
@@ -355,6 +360,14 @@ bool writes_to_terminal(const Arguments& arguments) { return arguments.output.em
 
 namespace {
 
+bool is_served(const Arguments& arguments) { return arguments.engine == "llm-serving"; }
+
+ServingCalibration serving_of(const std::string& name) {
+  const bool is_file = name.find('/') != std::string::npos || name.ends_with(".json");
+  if (is_file) return documents::load_serving_calibration(name);
+  return documents::serving_calibration(name.empty() ? "llm-serving" : name);
+}
+
 bool has_groups(const Arguments& arguments) {
   return arguments.tensor_parallel * arguments.pipeline_parallel * arguments.expert_parallel > 1;
 }
@@ -398,7 +411,10 @@ documents::EstimateRequest request_of(const Arguments& arguments) {
   }
   if (!arguments.precision.empty()) request.precision = precision(arguments.precision);
   if (!arguments.measured.empty()) request.measured = measured::load_profile(arguments.measured, {});
-  if (arguments.predict) request.calibration = calibration_of(arguments.calibration);
+  if (arguments.predict && is_served(arguments))
+    request.serving = serving_of(arguments.calibration);
+  else if (arguments.predict)
+    request.calibration = calibration_of(arguments.calibration);
   if (arguments.memory || !arguments.timeline.empty() || format_of(arguments) == "html")
     request.memory = {.in_place = arguments.in_place};
   if (arguments.training)
@@ -466,7 +482,7 @@ void check_groups(const Arguments& arguments) {
       {!arguments.sweeps.empty(), "--sweep"},
       {!arguments.compare.empty(), "--compare"},
       {!arguments.profile_structure.empty(), "--profile-structure"},
-      {arguments.predict, "--predict"},
+      {arguments.predict && !is_served(arguments), "--predict but --engine llm-serving"},
       {arguments.count == "pagoda", "--count pagoda"},
       {arguments.traffic == "resident", "--traffic resident"},
   };
@@ -567,6 +583,7 @@ void check(const Arguments& arguments) {
   needs(arguments.predict, "--predict", "--device", has_device);
   check_groups(arguments);
   needs(!arguments.calibration.empty(), "--calibration", "--predict", arguments.predict);
+  needs(is_served(arguments), "--engine", "--predict", arguments.predict);
   needs(!arguments.max_seconds.empty(), "--max-seconds", "--device", has_device);
   needs(arguments.past.has_value(), "--past", "--phase", !arguments.phase.empty());
   needs(arguments.tokens.has_value(), "--tokens", "--phase", !arguments.phase.empty());
@@ -589,7 +606,14 @@ void check(const Arguments& arguments) {
   }
   if (!arguments.precision.empty() && !precision(arguments.precision))
     throw UsageError("--precision " + arguments.precision + " is none of " + precision_names());
-  if (arguments.predict && !arguments.precision.empty() && precision(arguments.precision) != kPredictedPrecision)
+  if (arguments.predict && is_served(arguments) && !arguments.precision.empty()) {
+    const auto wanted = precision(arguments.precision);
+    if (wanted != Precision::Bfloat16 && wanted != Precision::Float16 && wanted != Precision::Float8)
+      throw UsageError("--predict --engine llm-serving is of bf16, fp16 and fp8, not --precision " +
+                       arguments.precision);
+  }
+  if (arguments.predict && !is_served(arguments) && !arguments.precision.empty() &&
+      precision(arguments.precision) != kPredictedPrecision)
     throw UsageError("--predict: calibration " +
                      (arguments.calibration.empty() ? kCalibration : arguments.calibration) + " is for " +
                      std::string(to_string(kPredictedPrecision)) + " under autocast, not --precision " +

@@ -15,7 +15,9 @@ void say(const std::string& text) { std::fputs(text.c_str(), stderr); }
 
 int list(const Arguments& arguments) {
   const std::size_t width = report_options(arguments).width;
-  write_output(arguments.output, arguments.list_ops ? present::list_operators(width) : present::list_devices(width));
+  write_output(arguments.output, arguments.list_ops       ? present::list_operators(width)
+                                 : arguments.list_engines ? present::list_engines(width)
+                                                          : present::list_devices(width));
   return kDone;
 }
 
@@ -25,7 +27,7 @@ int run(int argc, char** argv) {
   add_options(app, arguments);
   if (!parse(app, argc, argv)) return kDone;
   refuse_extras(app);
-  if (arguments.list_ops || arguments.list_devices) return list(arguments);
+  if (arguments.list_ops || arguments.list_devices || arguments.list_engines) return list(arguments);
   if (!arguments.new_device.empty()) {
     write_output(arguments.output, documents::device_template(arguments.new_device));
     return kDone;

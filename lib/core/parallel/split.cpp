@@ -23,23 +23,19 @@ class Lookup {
     producer.assign(graph.values.size(), -1);
     readers.resize(graph.values.size());
     rows.assign(graph.nodes.size(), nullptr);
-    is_constant.assign(graph.values.size(), false);
+    is_constant = constant_values(model, analysis);
     for (const NodeReport& row : analysis.nodes)
       if (row.graph == 0) rows[index(row.node)] = &row;
-    for (std::size_t v = 0; v < graph.values.size(); ++v) is_constant[v] = graph.values[v].initializer >= 0;
     for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
       const Node& node = graph.nodes[n];
-      bool constant = rows[n] != nullptr && node.bodies().empty() && rows[n]->facts.placement != Placement::AsksShape;
       for (const ValueId input : node.inputs) {
         if (input == kAbsent) continue;
-        constant = constant && is_constant[index(input)];
         auto& list = readers[index(input)];
         if (list.empty() || list.back() != static_cast<std::int32_t>(n)) list.push_back(static_cast<std::int32_t>(n));
       }
       for (const ValueId output : node.outputs) {
         if (output == kAbsent) continue;
         producer[index(output)] = static_cast<std::int32_t>(n);
-        is_constant[index(output)] = constant;
       }
     }
     outputs.insert(graph.outputs.begin(), graph.outputs.end());
@@ -747,6 +743,25 @@ void split_embeddings(const Lookup& lookup, Int devices, Split& split) {
 }
 
 }  // namespace
+
+std::vector<bool> constant_values(const Model& model, const Analysis& analysis) {
+  const Graph& graph = model.main();
+  std::vector<bool> is_constant(graph.values.size(), false);
+  for (std::size_t v = 0; v < graph.values.size(); ++v) is_constant[v] = graph.values[v].initializer >= 0;
+  std::vector<const NodeReport*> rows(graph.nodes.size(), nullptr);
+  for (const NodeReport& row : analysis.nodes)
+    if (row.graph == 0) rows[index(row.node)] = &row;
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+    const Node& node = graph.nodes[n];
+    const bool is_known = rows[n] != nullptr && node.bodies().empty() &&
+                          rows[n]->facts.placement != Placement::AsksShape &&
+                          std::all_of(node.inputs.begin(), node.inputs.end(),
+                                      [&](ValueId input) { return input == kAbsent || is_constant[index(input)]; });
+    for (const ValueId output : node.outputs)
+      if (output != kAbsent) is_constant[index(output)] = is_known;
+  }
+  return is_constant;
+}
 
 Split find_split(const Model& model, const Analysis& analysis, std::int64_t devices) {
   const Lookup lookup(model, analysis);

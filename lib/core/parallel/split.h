@@ -35,6 +35,9 @@ struct Split {
 // Throws Error where the number of devices does not divide heads, and where nothing can be split.
 Split find_split(const Model& model, const Analysis& analysis, std::int64_t devices);
 
+// By ValueId: stored in the file, or computed from what is alone.
+std::vector<bool> constant_values(const Model& model, const Analysis& analysis);
+
 // How a node multiplies an activation with a stored weight: places of inputs, and axes of the weight.
 struct WeightProduct {
   int activation = 0, weight = 1;

@@ -187,22 +187,24 @@ Analysis analysis_of_stage(const Model& model, const Analysis& analysis, const S
   return result;
 }
 
-LinkRate link_of(const DeviceSpec& device, std::string_view name) {
+LinkRate link_of(const DeviceSpec& device, std::string_view name, std::int64_t devices) {
   const auto rate = [](const Link& link) {
     return LinkRate{link.name, link.bytes_per_second.value.value_or(0), link.bytes_per_second.source};
   };
   LinkRate best;
   std::string known;
   for (const Link& link : device.links) {
-    if (!link.bytes_per_second.known()) continue;
+    if (!link.bytes_per_second.known() || (link.devices > 0 && devices > link.devices)) continue;
     known += (known.empty() ? "" : ", ") + link.name;
     if (name.empty() ? rate(link).bytes_per_second > best.bytes_per_second : link.name == name) best = rate(link);
   }
   if (best.bytes_per_second > 0) return best;
   throw Error(name.empty()
-                  ? "the file of " + device.id + " states no link between devices; give --link BYTES_PER_SECOND"
-                  : "--link " + std::string(name) + ": " + device.id + " has no such link; expected " +
-                        (known.empty() ? "" : known + ", or ") + "bytes per second in one direction, such as 450e9");
+                  ? "the file of " + device.id + " states no link between " + std::to_string(devices) +
+                        " devices; give --link BYTES_PER_SECOND"
+                  : "--link " + std::string(name) + ": " + device.id + " has no such link between " +
+                        std::to_string(devices) + " devices; expected " + (known.empty() ? "" : known + ", or ") +
+                        "bytes per second in one direction, such as 450e9");
 }
 
 namespace {

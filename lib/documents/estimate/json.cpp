@@ -368,6 +368,7 @@ void roofline(A& a, typename A::template Ref<EstimateRoofline> x) {
     inner("low", predicted.low);
     inner("high", predicted.high);
     inner("coverage", predicted.coverage);
+    inner("engine", predicted.engine);
     inner("calibration", predicted.calibration);
   });
   part(a, "parallel", Layout::Block, x.parallel, parallel<A>);

@@ -64,7 +64,30 @@ std::optional<EstimatePrediction> predicted(const Model& model, const EstimateRe
                             .low = time.low,
                             .high = time.high,
                             .coverage = time.coverage,
+                            .engine = "pytorch-amp",
                             .calibration = time.calibration + ": " + fitted.regime};
+}
+
+// On one device, or on all of a group.
+EstimatePrediction served(const Model& model, const EstimateRequest& request, Findings& findings) {
+  const ServingCalibration& fitted = *request.serving;
+  const GroupRun* group = findings.group ? &*findings.group : nullptr;
+  ServingTime time =
+      predict_serving(model, group != nullptr ? group->share : share_of_device(model, findings.analysis, {}),
+                      *request.device, group != nullptr ? group->link.bytes_per_second : 0, fitted);
+  // Parts of a step that follow each other through stages overlap as they do in the bound.
+  if (group != nullptr && group->time.parts > 1) time.seconds *= group->time.seconds / group->time.work_seconds;
+  if (time.seconds < findings.bound->totals.seconds)
+    warn(
+        findings.analysis,
+        "prediction: serving engines run floats as bfloat16, share the caches and apply the head to the last position, "
+        "which makes it shorter than the bound of the file as it is; give --precision bf16 and --traffic fused");
+  return {.seconds = time.seconds,
+          .low = time.seconds * fitted.interval.low,
+          .high = time.seconds * fitted.interval.high,
+          .coverage = fitted.coverage,
+          .engine = "llm-serving",
+          .calibration = fitted.id + ": " + fitted.regime};
 }
 
 EstimatePhase phase_of(const Model& model, const EstimateRequest& request, const PhaseSizes& sizes,
@@ -116,6 +139,7 @@ void add_times(const Model& model, const EstimateRequest& request, const Rooflin
                                       : roofline(analysis, *request.device, options);
   warn_of_device(*request.device, findings);
   if (request.calibration) findings.predicted = predicted(model, request, findings);
+  if (request.serving) findings.predicted = served(model, request, findings);
 }
 
 // Returns the step as rows.

@@ -15,7 +15,7 @@ const std::string& name_of(const Model& model, const Analysis& analysis, std::in
 
 LinkRate link_of(const EstimateRequest& request) {
   if (request.link.bytes_per_second) return {"as given", *request.link.bytes_per_second, "as given"};
-  return core::link_of(*request.device, request.link.name);
+  return core::link_of(*request.device, request.link.name, request.parallel->devices());
 }
 
 // Tokens or items that a stage may take one after another.

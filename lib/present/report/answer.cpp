@@ -103,7 +103,15 @@ std::string rate_text(const EstimateDocument& estimate, double seconds) {
   return "at most " + base::si_rate(documents::real(items).value_or(1) / seconds, unit);
 }
 
-// "2 all-reduces a layer" would be a guess: how many there are, and what they move.
+// What a user of a decoder gets, and what a device gives.
+std::string predicted_rate(const EstimateDocument& estimate) {
+  const EstimateRoofline& roofline = *estimate.roofline;
+  if (!estimate.phase || !roofline.items) return "";
+  const double rate = static_cast<double>(*roofline.items) / roofline.predicted->seconds;
+  return base::si_rate(rate, "tokens/s") + " · ";
+}
+
+// How many collectives there are, and what they move together.
 void add_devices(std::vector<Line>& lines, const EstimateDocument& estimate) {
   const documents::EstimateParallel& parallel = *estimate.roofline->parallel;
   const ParallelOptions& devices = parallel.devices;
@@ -178,7 +186,8 @@ void add_times(std::vector<Line>& lines, const Data& data) {
   }
   if (roofline.predicted)
     lines.push_back({"predicted", base::si_seconds(roofline.predicted->seconds),
-                     interval_text(roofline) + " · " + base::printable(roofline.predicted->calibration)});
+                     interval_text(roofline) + " · " + predicted_rate(estimate) +
+                         base::printable(roofline.predicted->calibration)});
 }
 
 void add_advice(std::vector<Line>& lines, const EstimateDocument& estimate) {

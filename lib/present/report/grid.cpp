@@ -3,8 +3,8 @@
 #include <cmath>
 #include <tuple>
 
-#include "report/rows.h"
 #include "pagoda/documents/make_estimate.h"
+#include "report/rows.h"
 
 namespace pagoda::present::report {
 namespace {

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <array>
 
-#include "report/rows.h"
 #include "pagoda/documents/make_estimate.h"
+#include "report/rows.h"
 
 namespace pagoda::present {
 namespace report {

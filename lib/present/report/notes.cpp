@@ -5,6 +5,7 @@
 #include "pagoda/documents/calibration.h"
 #include "pagoda/documents/device.h"
 #include "pagoda/documents/make_estimate.h"
+#include "pagoda/documents/serving.h"
 #include "report/rows.h"
 
 namespace pagoda::present {
@@ -61,6 +62,16 @@ std::string list_devices(std::size_t width) {
   return base::aligned(grid, width) + calibrations +
          "dense peaks in FLOP/s (int8: operations); the source of each number is in data/devices; a power mode is "
          "ID:MODE\n";
+}
+
+std::string list_engines(std::size_t width) {
+  const auto names = [](const std::vector<std::string>& ids) { return base::joined(ids); };
+  const base::Grid grid{
+      .columns = {{.header = "id"}, {.header = "what it predicts"}, {.header = "calibrations"}},
+      .rows = {{"pytorch-amp", "eager PyTorch in mixed precision (default)", names(documents::calibration_ids())},
+               {"llm-serving", "vLLM, SGLang, TensorRT-LLM: a step of a decoder, on one device or several",
+                names(documents::serving_calibration_ids())}}};
+  return base::aligned(grid, width);
 }
 
 std::string budgets_report(const std::vector<documents::EstimateBudget>& budgets) {

@@ -1,6 +1,6 @@
 // The report for people: rows, totals, and formulas where dims are free.
-#include "report/rows.h"
 #include "pagoda/documents/make_estimate.h"
+#include "report/rows.h"
 
 namespace pagoda::present {
 namespace {

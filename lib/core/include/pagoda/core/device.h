@@ -58,6 +58,7 @@ struct MemoryLevel {
 struct Link {
   std::string name;           // "nvlink", "infinity-fabric", "nvlink-c2c", "pcie"
   Quantity bytes_per_second;  // in one direction, over all lanes of the device
+  std::int64_t devices = 0;   // that it joins at most: 2 for a bridge of two boards; 0: not stated
 };
 
 // A configuration of units and clocks that holds power down.

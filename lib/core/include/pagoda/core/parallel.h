@@ -90,8 +90,9 @@ struct LinkRate {
   double bytes_per_second = 0;
   std::string source;
 };
-// The device's link of that name, or the fastest for an empty name. Throws Error where there is none.
-LinkRate link_of(const DeviceSpec& device, std::string_view name);
+// The device's link of that name, or for an empty name the fastest that joins as many devices. Throws Error where there
+// is none.
+LinkRate link_of(const DeviceSpec& device, std::string_view name, std::int64_t devices);
 
 // A step on all devices.
 struct ParallelTime {

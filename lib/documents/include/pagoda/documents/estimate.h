@@ -212,6 +212,7 @@ struct EstimatePrediction {
   double seconds = 0;
   std::optional<double> low, high;  // empty when no interval is known
   std::optional<double> coverage;   // part of runs that the interval is to hold
+  std::string engine;               // pytorch-amp, llm-serving
   std::string calibration;          // which, and from what
 };
 

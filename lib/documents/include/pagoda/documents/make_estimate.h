@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "pagoda/core/predict.h"
+#include "pagoda/core/serving.h"
 #include "pagoda/documents/estimate.h"
 #include "pagoda/documents/measured.h"
 
@@ -35,7 +36,9 @@ struct EstimateRequest {
   std::optional<Precision> precision = std::nullopt;  // of all floats: AnalyzeOptions::precision
   // Predicts the time, too; needs a device.
   std::optional<Calibration> calibration = std::nullopt;
-  std::optional<MemoryOptions> memory = std::nullopt;  // plans the memory
+  // … or under a serving engine; of the two one is given.
+  std::optional<ServingCalibration> serving = std::nullopt;
+  std::optional<MemoryOptions> memory = std::nullopt;      // plans the memory
   std::optional<ParallelOptions> parallel = std::nullopt;  // several devices alike; needs a device
   LinkChoice link = {};
   std::optional<TrainingOptions> training = std::nullopt;
@@ -49,10 +52,10 @@ struct EstimateRequest {
   std::vector<Precision> other_precisions = {};
   std::vector<TrafficModel> other_traffic = {};
   std::map<std::string, double> price_per_hour = {};  // by device
-  bool by_type = false;       // EstimateDocument::types, too
-  bool formulas = false;      // totals as formulas, also where no dim is free
-  bool row_formulas = false;  // and each row
-  std::string tool = {};      // name and version of the program
+  bool by_type = false;                               // EstimateDocument::types, too
+  bool formulas = false;                              // totals as formulas, also where no dim is free
+  bool row_formulas = false;                          // and each row
+  std::string tool = {};                              // name and version of the program
 };
 
 // The analysis that a request asks for: at its sizes, in its phase, with the dims of a sweep left free.

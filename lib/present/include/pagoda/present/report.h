@@ -95,6 +95,9 @@ std::string budgets_report(const std::vector<documents::EstimateBudget>& budgets
 // The built-in devices: id, name, peaks of the usual precisions, bandwidth, capacity.
 std::string list_devices(std::size_t width = 0);
 
+// What a prediction can be of: id, what it is, calibrations.
+std::string list_engines(std::size_t width = 0);
+
 // The operators that have a rule, a line each: domain, name and what it costs, in columns.
 std::string list_operators(std::size_t width = 0);
 

@@ -1,0 +1,277 @@
+#!/usr/bin/env python3
+"""Fits llm-serving.json to kernels that others measured, and judges it on a device left out.
+
+    venv/bin/pip install numpy scipy
+    venv/bin/python data/calibration/serving/fit.py            # writes llm-serving.json beside this file
+    venv/bin/python data/calibration/serving/fit.py --import DIR  # makes the CSV files from DIR/aic_*.csv first
+
+The formulas are those of lib/core/predict/serving_time.cpp; a test evaluates the C++ on the same rows. Rates are those of
+data/devices, so that coefficients have no unit: parts of a peak or bandwidth, and clock cycles.
+"""
+import argparse
+import csv
+import json
+import pathlib
+
+import numpy as np
+from scipy.optimize import least_squares
+
+HERE = pathlib.Path(__file__).resolve().parent
+DEVICES = {"a100_sxm": "a100-80gb", "h100_sxm": "h100-sxm"}
+SOURCE = ("ai-dynamo/aiconfigurator, commit 095f58a (Apache-2.0): kernels of TensorRT-LLM 1.0 and 1.3, vLLM 0.14 and 0.24, "
+          "SGLang 0.5 and NCCL 2.27 and 2.29 on A100 SXM and H100 SXM")
+TILES = ((256, 128), (128, 64), (64, 0))  # 0: rows of the operand rounded up to 8, at most 64
+SPLITS = (1, 2, 4, 8)
+LEAST_DEPTH = 256  # of one part of a product whose contraction is split
+
+
+def rows_of(name):
+    with open(HERE / (name + ".csv")) as file:
+        return list(csv.DictReader(line for line in file if not line.startswith("#")))
+
+
+def import_rows(directory):
+    """The rows that are fitted, without what is the same in all."""
+    def read(name):
+        with open(directory / f"aic_{name}.csv") as file:
+            return list(csv.DictReader(file))
+
+    def write(name, columns, rows):
+        with open(HERE / (name + ".csv"), "w") as file:
+            file.write(f"# {SOURCE}\n" + ",".join(columns) + "\n")
+            for row in sorted(rows):
+                file.write(",".join(str(value) for value in row) + "\n")
+
+    def base(row):
+        return DEVICES[row["system"]], row["framework"]
+
+    def seconds(row):
+        return f"{float(row['latency_ms']) * 1e-3:.6g}"
+
+    write("products", ["device", "engine", "precision", "m", "n", "k", "seconds"],
+          [(*base(r), {"bfloat16": "bfloat16", "fp8": "float8"}[r["gemm_dtype"]], int(r["m"]), int(r["n"]), int(r["k"]),
+            seconds(r)) for r in read("gemm") if r["gemm_dtype"] in ("bfloat16", "fp8")])
+    columns = ["device", "engine", "batch", "tokens", "past", "heads", "kv_heads", "size", "window", "seconds"]
+
+    def attention(r, tokens, past):
+        return (*base(r), int(r["batch_size"]), tokens, past, int(r["num_heads"]), int(r["num_key_value_heads"]),
+                int(r["head_dim"]), int(float(r["window_size"] or 0)), seconds(r))
+
+    def plain(r):
+        return r["attn_dtype"] == "bfloat16" == r["kv_cache_dtype"] and r["framework"] == "vllm"
+
+    write("prefill_attention", columns,
+          [attention(r, int(r["isl"]), 0) for r in read("attention_context") if plain(r)])
+    write("decode_attention", columns,
+          [attention(r, 1, int(r["step"])) for r in read("attention_generation") if plain(r)])
+    write("mixtures", ["device", "engine", "tokens", "hidden", "inner", "experts", "k", "groups", "seconds"],
+          [(*base(r), int(r["num_tokens"]), int(r["hidden_size"]), int(r["inter_size"]) // int(r["moe_tp_size"]),
+            int(r["num_experts"]), int(r["topk"]), int(r["moe_ep_size"]), seconds(r))
+           for r in read("moe") if r["moe_dtype"] == "bfloat16"])
+    # Messages are counted in elements of two bytes. TensorRT-LLM's middle sizes run unfused: left out.
+    write("all_reduces", ["device", "engine", "devices", "bytes", "seconds"],
+          [(*base(r), int(r["num_gpus"]), 2 * int(r["message_size"]), seconds(r)) for r in read("allreduce")
+           if not r["kernel_source"].endswith("_eager")
+           and not (r["framework"] == "trtllm" and 2e5 < int(r["message_size"]) < 2e7)])
+    write("collectives", ["device", "kind", "devices", "bytes", "seconds"],
+          [(DEVICES[r["system"]], {"all_gather": "all_gather", "alltoall": "all_to_all"}[r["op_name"]],
+            int(r["num_gpus"]), 2 * int(r["message_size"]), seconds(r)) for r in read("nccl")
+           if r["nccl_dtype"] == "half" and r["op_name"] in ("all_gather", "alltoall")])
+
+
+def rates(device):
+    spec = json.loads((HERE.parents[1] / "devices" / (device + ".json")).read_text())
+    def peak(precision):
+        found = [p["flops_per_second"]["value"] for p in spec["peaks"]
+                 if p["precision"] == precision and p["unit"] == "tensor"]
+        return max(found) if found else float("nan")
+    return {"bfloat16": peak("bfloat16"), "float8": peak("float8"),
+            "bandwidth": spec["levels"][0]["bytes_per_second"]["value"], "units": spec["units"]["value"],
+            "clock": spec["boost_clock"]["value"],
+            "link": next(l["bytes_per_second"]["value"] for l in spec["links"] if l["name"] == "nvlink")}
+
+
+RATES = {device: rates(device) for device in DEVICES.values()}
+
+
+def column(rows, name):
+    return np.array([float(row[name]) for row in rows])
+
+
+def rate(rows, name):
+    return np.array([RATES[row["device"]][name] for row in rows])
+
+
+def longer(a, b, norm):
+    most = np.maximum(a, b)
+    return most * ((a / most) ** norm + (b / most) ** norm) ** (1 / norm)
+
+
+class Products:
+    start = dict(launch_cycles=5200, compute=.86, bandwidth=.85, narrow=.78, small=.73, norm=2.2, depth=80)
+
+    def prepare(self, rows):
+        m, n, k = (column(rows, c) for c in "mnk")
+        width = np.array([{"bfloat16": 2, "float8": 1}[r["precision"]] for r in rows])
+        peak = np.array([RATES[r["device"]][r["precision"]] for r in rows])
+        units = rate(rows, "units")
+        tiles = []
+        for a, b in TILES:
+            best = np.full(len(rows), np.inf)
+            for x, y in ((a, b), (b, a)) if b else ((8 * np.ceil(np.minimum(m, 64) / 8), a),):
+                for parts in SPLITS:
+                    waves = np.ceil(np.ceil(m / x) * np.ceil(n / y) * parts / units)
+                    time = waves * units * x * y * 2 * (k / parts) / peak
+                    best = np.minimum(best, np.where((parts == 1) | (k / parts >= LEAST_DEPTH), time, np.inf))
+            tiles.append(best)
+        return {"tiles": np.array(tiles), "k": k, "cycle": 1 / rate(rows, "clock"),
+                "memory": (width * (m * k + n * k) + 2 * m * n) / rate(rows, "bandwidth")}
+
+    def seconds(self, c, f):
+        efficiency = c["compute"] * np.array([1, c["narrow"], c["small"]])[:, None]
+        work = (f["tiles"] / efficiency).min(0) * (1 + c["depth"] / f["k"])
+        return c["launch_cycles"] * f["cycle"] + longer(work, f["memory"] / c["bandwidth"], c["norm"])
+
+
+def visible(tokens, past, window):
+    """Pairs of a query and a key before it, within a window where there is one."""
+    total = tokens + past
+    reach = np.where((window > 0) & (window < total), window, total)
+    first = np.clip(reach - past, 0, tokens)  # queries that see all before them
+    return first * past + first * (first + 1) / 2 + (tokens - first) * reach, reach
+
+
+class Attention:
+    start = dict(launch_cycles=20000, compute=.6, bandwidth=.6, norm=2)
+
+    def prepare(self, rows):
+        b, s, p, h, g, d, w = (column(rows, c) for c in
+                               ("batch", "tokens", "past", "heads", "kv_heads", "size", "window"))
+        pairs, reach = visible(s, p, w)
+        keys = np.minimum(s + p, reach + s - 1)
+        units = rate(rows, "units")
+        blocks = b * h * np.ceil(s / 128)
+        return {"work": 4 * b * h * d * pairs / rate(rows, "bfloat16"), "cycle": 1 / rate(rows, "clock"),
+                "memory": 2 * d * b * (2 * g * keys + 2 * h * s) / rate(rows, "bandwidth"),
+                "waves": np.ceil(blocks / units) * units / blocks, "sequences": b * h / units}
+
+
+class Prefill(Attention):
+    def seconds(self, c, f):
+        return c["launch_cycles"] * f["cycle"] + longer(f["work"] * f["waves"] / c["compute"],
+                                                        f["memory"] / c["bandwidth"], c["norm"])
+
+
+class Decode(Attention):
+    """Keys are split over the units, so that whole waves do not count; each query head has a cost of its own."""
+    start = dict(launch_cycles=20000, bandwidth=.8, per_head_cycles=300)
+
+    def seconds(self, c, f):
+        return (c["launch_cycles"] + c["per_head_cycles"] * f["sequences"]) * f["cycle"] + f["memory"] / c["bandwidth"]
+
+
+class Mixtures:
+    start = dict(launch_cycles=40000, compute=.5, bandwidth=.7, norm=2)
+
+    def prepare(self, rows):
+        t, h, i, e, k, g = (column(rows, c) for c in ("tokens", "hidden", "inner", "experts", "k", "groups"))
+        distinct = e / g * (1 - (1 - k / e) ** t)
+        per_expert = t * k / g / np.maximum(distinct, 1e-9)
+        padded = np.ceil(per_expert / 64) * 64 / per_expert
+        return {"work": 6 * t * k / g * h * i * padded / rate(rows, "bfloat16"), "cycle": 1 / rate(rows, "clock"),
+                "memory": 2 * (distinct * 3 * h * i + 2 * t * h) / rate(rows, "bandwidth")}
+
+    def seconds(self, c, f):
+        return c["launch_cycles"] * f["cycle"] + longer(f["work"] / c["compute"], f["memory"] / c["bandwidth"], c["norm"])
+
+
+class AllReduces:
+    start = dict(one_shot_cycles=6500, one_shot=.5, two_shot_cycles=16000, two_shot=.7)
+
+    def prepare(self, rows):
+        n, b = column(rows, "devices"), column(rows, "bytes")
+        return {"one": (n - 1) * b / rate(rows, "link"), "two": 2 * (n - 1) / n * b / rate(rows, "link"),
+                "cycle": 1 / rate(rows, "clock")}
+
+    def seconds(self, c, f):
+        return np.minimum(c["one_shot_cycles"] * f["cycle"] + f["one"] / c["one_shot"],
+                          c["two_shot_cycles"] * f["cycle"] + f["two"] / c["two_shot"])
+
+
+class Collectives:
+    start = dict(launch_cycles=20000, bandwidth=.5)
+
+    def prepare(self, rows):
+        n = column(rows, "devices")
+        return {"sent": (n - 1) / n * column(rows, "bytes") / rate(rows, "link"), "cycle": 1 / rate(rows, "clock")}
+
+    def seconds(self, c, f):
+        return c["launch_cycles"] * f["cycle"] + f["sent"] / c["bandwidth"]
+
+
+KINDS = {"products": Products(), "prefill_attention": Prefill(), "decode_attention": Decode(), "mixtures": Mixtures(),
+         "all_reduces": AllReduces(), "collectives": Collectives()}
+
+
+def fit(kind, rows):
+    """Logarithms of the coefficients, by the absolute relative error: a few odd rows do not count twice."""
+    names = list(kind.start)
+    features, measured = kind.prepare(rows), np.log(column(rows, "seconds"))
+    def residual(x):
+        c = dict(zip(names, np.exp(x)))
+        if "norm" in c:
+            c["norm"] = 1 + c["norm"]
+        return np.log(kind.seconds(c, features)) - measured
+    start = [np.log(kind.start[n] - (1 if n == "norm" else 0)) for n in names]
+    most = [0 if n in ("bandwidth", "compute", "narrow", "small") else np.inf for n in names]  # no kernel beats a rate
+    found = np.exp(least_squares(residual, start, loss="soft_l1", f_scale=.1, bounds=(-np.inf, most)).x)
+    c = dict(zip(names, found))
+    if "norm" in c:
+        c["norm"] += 1
+    return {name: float(f"{value:.4g}") for name, value in c.items()}
+
+
+def ratios(kind, coefficients, rows):
+    return column(rows, "seconds") / kind.seconds(coefficients, kind.prepare(rows))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--import", dest="directory", type=pathlib.Path)
+    args = parser.parse_args()
+    if args.directory:
+        import_rows(args.directory)
+    document = {"schema": "pagoda.serving-calibration/1", "id": "llm-serving",
+                "regime": "kernels of serving engines (TensorRT-LLM, vLLM, SGLang) in CUDA graphs, bfloat16 and fp8",
+                "source": SOURCE, "devices": sorted(DEVICES.values()), "kernels": {}, "fitted": {}, "left_out": []}
+    weighed = []
+    for name, kind in KINDS.items():
+        rows = rows_of(name)
+        if name == "products":
+            narrow = [r for r in rows if r["precision"] == "float8"]
+            rows = [r for r in rows if r["precision"] == "bfloat16"]
+            document["kernels"]["products_float8"] = fit(kind, narrow)  # one device has it: none to judge by
+        document["kernels"][name] = fit(kind, rows)
+        errors = np.abs(1 / ratios(kind, document["kernels"][name], rows) - 1)
+        document["fitted"][name] = {"rows": len(rows), "mean_error": round(float(errors.mean()), 3)}
+        for judged in sorted(DEVICES.values()):
+            others = [r for r in rows if r["device"] != judged]
+            own = [r for r in rows if r["device"] == judged]
+            ratio = ratios(kind, fit(kind, others), own)
+            errors = np.abs(1 / ratio - 1)
+            document["left_out"].append(
+                {"kernels": name, "judged": judged, "rows": len(own), "mean_error": round(float(errors.mean()), 3),
+                 "median_error": round(float(np.median(errors)), 3),
+                 "bias": round(float((1 / ratio - 1).mean()), 3)})
+            if name == "products":
+                weighed += list(ratio[column(own, "seconds") > 2e-5])
+            print(document["left_out"][-1])
+    # A step is a sum of products above all: measured over predicted of those longer than 20 us, on a device left out.
+    low, high = np.quantile(weighed, [.05, .95])
+    document["interval"] = {"coverage": 0.9, "low": round(float(low), 3), "high": round(float(high), 3)}
+    print(document["kernels"], document["interval"])
+    (HERE / "llm-serving.json").write_text(json.dumps(document, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

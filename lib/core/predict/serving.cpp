@@ -1,0 +1,258 @@
+// The kernels of a step under a serving engine, read off the rows of one device.
+#include "pagoda/core/serving.h"
+
+#include <algorithm>
+#include <map>
+
+#include "graph/index.h"
+#include "memory/kv_cache.h"
+#include "memory/schedule.h"
+#include "pagoda/base/error.h"
+#include "parallel/split.h"
+
+namespace pagoda::inline core {
+namespace {
+
+constexpr double kFewTokens = 8;  // that engines verify with the kernel for decoding
+
+double number(const Dim& dim) { return static_cast<double>(dim.evaluate({})); }
+
+class Lowering {
+ public:
+  Lowering(const Model& model, const Share& share, const ServingRates& rates, double link,
+           const ServingCalibration& calibration)
+      : graph_(model.main()),
+        share_(share),
+        analysis_(share.analysis),
+        rates_(rates),
+        link_(link),
+        calibration_(calibration),
+        constant_(constant_values(model, share.analysis)),
+        cache_(find_kv_cache(model, share.analysis)),
+        producer_(graph_.values.size(), nullptr) {
+    for (const Node& node : graph_.nodes)
+      for (const ValueId output : node.outputs)
+        if (output != kAbsent) producer_[index(output)] = &node;
+    for (const Node& node : graph_.nodes)
+      for (const ValueId input : node.inputs)
+        if (input != kAbsent) ++readers_[input];
+    outputs_.insert(graph_.outputs.begin(), graph_.outputs.end());
+  }
+
+  ServingTime lower() {
+    for (std::size_t row = 0; row < analysis_.nodes.size(); ++row)
+      if (analysis_.nodes[row].graph == 0 && analysis_.nodes[row].cost.mark == Mark::Compute)
+        lower_row(static_cast<std::int32_t>(row));
+    for (const auto& [input, product] : products_)
+      add("product", product.row, product_seconds(product.size, rates_, calibration_));
+    for (const Collective& each : share_.collectives) {
+      double bytes = number(each.bytes);
+      if (each.kind == CollectiveKind::AllGather) bytes /= positions_;  // of the last position
+      add(to_string(each.kind), each.row,
+          core::collective_seconds(each.kind, bytes, each.devices, link_, rates_, calibration_));
+    }
+    if (products_.empty())
+      throw Error("--engine llm-serving: the model has no product with a weight that it could time");
+    std::stable_sort(time_.kernels.begin(), time_.kernels.end(),
+                     [](const ServingKernel& a, const ServingKernel& b) { return a.row < b.row; });
+    for (const ServingKernel& kernel : time_.kernels) time_.seconds += kernel.seconds;
+    return std::move(time_);
+  }
+
+ private:
+  struct Product {
+    std::int32_t row = 0;
+    ProductSize size;
+  };
+
+  const Shape& shape(ValueId value) const {
+    static const Shape kNone;
+    const auto& known = analysis_.types[index(value)].shape;
+    return known ? *known : kNone;
+  }
+  double last(ValueId value) const { return shape(value).empty() ? 1 : number(shape(value).back()); }
+  double elements(ValueId value) const { return number(element_count(shape(value))); }
+
+  void add(std::string_view kind, std::int32_t row, double seconds) { time_.kernels.push_back({kind, row, seconds}); }
+
+  // Reads and writes of activations that are fused as far as they go.
+  void add_small(std::int32_t row, double bytes) {
+    const ServingCalibration::Product& c = calibration_.products;
+    add("small", row, c.launch_cycles / rates_.clock + bytes / (rates_.bandwidth * c.bandwidth));
+  }
+
+  void lower_row(std::int32_t place) {
+    const NodeReport& row = analysis_.nodes[index(place)];
+    const Node& node = graph_.node(row.node);
+    const OpKind kind = row.facts.kind;
+    if (node.op_type == "MoE" || node.op_type == "QMoE") return mixture(place, node);
+    if (kind == OpKind::Product) return product(place, row, node);
+    if (kind == OpKind::Attention && row.cost.macs != Dim(0)) return attention(place, node);
+    const bool is_norm = (kind == OpKind::Norm && row.facts.rows != RowAxes::Softmax) || node.op_type == "ReduceMean";
+    // The residual is read and written beside the operand and the result.
+    if (is_norm && node.input(0) != kAbsent) return add_small(place, 8 * elements(node.input(0)));
+    const bool looks_up = node.op_type == "Gather" && node.input(0) != kAbsent && graph_.is_stored(node.input(0)) &&
+                          shape(node.input(0)).size() == 2 && is_float(analysis_.types[index(node.input(0))].element);
+    if (looks_up) add_small(place, 4 * elements(node.output(0)));
+  }
+
+  // Stored bytes; floats of more than two are kept in two.
+  double weight_bytes(const Node& node, const WeightProduct& form) const {
+    double bytes = 0;
+    std::vector<int> places = form.per_block;
+    places.push_back(form.weight);
+    for (const int place : places) {
+      const ValueId value = node.input(index(place));
+      if (value == kAbsent) continue;
+      const ElementType element = analysis_.types[index(value)].element;
+      const int width = is_float(element) ? std::min(bits(element), 16) : bits(element);
+      bytes += elements(value) * width / 8;
+    }
+    return bytes;
+  }
+
+  void product(std::int32_t place, const NodeReport& row, const Node& node) {
+    if (node.input(0) == kAbsent || node.input(1) == kAbsent) return;
+    const auto form = constant_[index(node.input(1))] && !constant_[index(node.input(0))]
+                          ? weight_product(node, row.facts, shape(node.input(1)).size())
+                          : std::nullopt;
+    if (!form) return scores(place, node);
+    const double n = last(node.output(0)), k = last(node.input(0));
+    double m = elements(node.input(0)) / k;
+    if (is_head(node.output(0))) {
+      const Shape& tokens = shape(node.input(0));
+      positions_ = tokens.size() == 3 ? number(tokens[1]) : 1;
+      m /= positions_;
+      add_small(place, 2 * m * n);  // picks the next token
+    }
+    // Products of one operand are one product, whatever views lie between.
+    Product& product = products_[source(node.input(0))];
+    if (product.size.n == 0) product = {.row = place, .size = {.m = m, .n = 0, .k = k}};
+    const bool is_narrow = precision_of(row.cost.precision) == Precision::Float8;
+    product.size.n += n;
+    product.size.is_float8 = is_narrow;
+    product.size.weight_bytes += weight_bytes(node, *form);
+    const double operand = product.size.other_bytes == 0 ? (is_narrow ? 1 : 2) * m * k : 0;
+    product.size.other_bytes += operand + 2 * m * n;
+    // What lies between up and down.
+    const Node* before = producer_[index(node.input(0))];
+    if (before != nullptr && (before->op_type == "Mul" || before->op_type == "Relu" || before->op_type == "Gelu" ||
+                              before->op_type == "FastGelu" || before->op_type == "SwiGLU"))
+      if (k != hidden_) add_small(place, 6 * m * k);
+    if (hidden_ == 0) hidden_ = k;
+  }
+
+  ValueId source(ValueId value) const {
+    for (int looks = 0; looks < 4; ++looks) {
+      const Node* from = producer_[index(value)];
+      if (from == nullptr || (from->op_type != "Reshape" && from->op_type != "Cast" && from->op_type != "Identity"))
+        break;
+      value = from->input(0);
+    }
+    return value;
+  }
+
+  // Before an output of the model that is no cache, maybe through a cast.
+  bool is_head(ValueId value) const {
+    if (outputs_.contains(value)) return true;
+    for (const Node& node : graph_.nodes)
+      if (node.op_type == "Cast" && node.input(0) == value) return outputs_.contains(node.output(0));
+    return false;
+  }
+
+  // Two products of activations around a softmax are one attention.
+  void scores(std::int32_t place, const Node& node) {
+    const Shape& out = shape(node.output(0));
+    if (out.size() < 3) return;
+    if (!pending_) {
+      pending_ = node.input(0);
+      pending_keys_ = number(out.back());
+      return;
+    }
+    const Shape& query = shape(*pending_);
+    AttentionSize size{
+        .batch = number(query[0]), .tokens = number(query[query.size() - 2]), .size = number(query.back())};
+    size.heads = number(element_count(query)) / (size.batch * size.tokens * size.size);
+    size.past = std::max(pending_keys_ - size.tokens, 0.0);
+    size.kv_heads = cache_heads().value_or(size.heads);
+    pending_.reset();
+    add_attention(place, size);
+  }
+
+  std::optional<double> cache_heads() const {
+    for (const CachePair& pair : cache_.pairs)
+      if (shape(pair.past).size() == 4 && pair.axis == 2) return number(shape(pair.past)[1]);
+    return std::nullopt;
+  }
+
+  void attention(std::int32_t place, const Node& node) {
+    const ValueId query = node.input(0), out = node.output(0);
+    const bool has_heads = shape(query).size() == 4;
+    const ValueId present = node.output(1) != kAbsent ? node.output(1) : node.input(1);
+    if (present == kAbsent || shape(present).size() != 4 || node.op_type == "PagedAttention")
+      throw Error("--engine llm-serving: " + node.op_type + " " + display_name(graph_, node) +
+                  " has no cache [batch, heads, tokens, size] that tells its sizes");
+    const Shape& keys = shape(present);
+    AttentionSize size{.batch = number(shape(query)[0]),
+                       .tokens = number(shape(query)[has_heads ? 2 : 1]),
+                       .kv_heads = number(keys[1]),
+                       .size = number(keys[3])};
+    size.heads = has_heads ? number(shape(query)[1]) : last(out) / size.size;
+    size.past = std::max(number(keys[2]) - size.tokens, 0.0);
+    size.window = static_cast<double>(std::max<std::int64_t>(node.integer("local_window_size", 0), 0));
+    size.cache_width = std::min(bits(analysis_.types[index(present)].element), 16) / 8.0;
+    add_attention(place, size);
+  }
+
+  void add_attention(std::int32_t place, const AttentionSize& size) {
+    const double rows = size.batch * size.tokens * size.size;
+    add_small(place, 4 * rows * (size.heads + size.kv_heads));  // rotates queries and keys
+    add_small(place, 8 * rows * size.kv_heads);                 // writes new rows to the cache
+    AttentionSize run = size;
+    run.decodes = size.past > 0 && size.tokens <= kFewTokens;
+    add("attention", place, attention_seconds(run, rates_, calibration_));
+  }
+
+  void mixture(std::int32_t place, const Node& node) {
+    const Shape& weights = shape(node.input(2));
+    MixtureSize size{
+        .hidden = last(node.input(0)), .experts = number(weights[0]), .k = static_cast<double>(node.integer("k", 1))};
+    const NodeReport& row = analysis_.nodes[index(place)];
+    size.groups = number(shape(node.input(1)).back()) / size.experts;
+    const double tokens = elements(node.input(0)) / size.hidden;
+    size.tokens = tokens * size.groups;
+    size.inner = number(row.cost.macs) / (tokens * size.k * 3 * size.hidden);
+    const double stored = number(row.param_bytes) / (size.experts * 3 * size.hidden * size.inner);
+    size.weight_width = std::min(stored, 2.0);
+    add("mixture", place, mixture_seconds(size, rates_, calibration_));
+  }
+
+  const Graph& graph_;
+  const Share& share_;
+  const Analysis& analysis_;
+  const ServingRates& rates_;
+  double link_;
+  const ServingCalibration& calibration_;
+  std::vector<bool> constant_;
+  KvCache cache_;
+  std::vector<const Node*> producer_;
+  std::map<ValueId, int> readers_;
+  std::set<ValueId> outputs_;
+  std::map<ValueId, Product> products_;  // by operand
+  std::optional<ValueId> pending_;       // queries of scores whose second product is to come
+  double pending_keys_ = 0, positions_ = 1, hidden_ = 0;
+  ServingTime time_;
+};
+
+}  // namespace
+
+ServingTime predict_serving(const Model& model, const Share& share, const DeviceSpec& device,
+                            double link_bytes_per_second, const ServingCalibration& calibration) {
+  const std::optional<ServingRates> rates = serving_rates(device);
+  if (!rates)
+    throw Error("--engine llm-serving: " + device.id +
+                " states no rate of 16-bit products with float32 accumulation, memory bandwidth or clock");
+  return Lowering(model, share, *rates, link_bytes_per_second, calibration).lower();
+}
+
+}  // namespace pagoda::inline core

@@ -1,0 +1,222 @@
+// Steps under serving engines: kernels against measured ones, and the lowering of decoders.
+#include "pagoda/core/serving.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include "pagoda/core/decoder.h"
+#include "pagoda/core/model.h"
+#include "pagoda/documents/device.h"
+#include "pagoda/documents/make_estimate.h"
+#include "pagoda/documents/serving.h"
+#include "support/files.h"
+#include "support/json_schema.h"
+
+using namespace pagoda;
+using doctest::Approx;
+
+namespace {
+
+// Rows of data/calibration/serving, as text by column.
+std::vector<std::map<std::string, std::string>> rows_of(const std::string& name) {
+  std::istringstream file(test::read_file(test::source_path("data/calibration/serving/" + name + ".csv")));
+  std::vector<std::map<std::string, std::string>> rows;
+  std::vector<std::string> columns;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with('#')) continue;
+    std::istringstream cells(line);
+    std::vector<std::string> row;
+    for (std::string cell; std::getline(cells, cell, ',');) row.push_back(cell);
+    if (columns.empty()) {
+      columns = row;
+      continue;
+    }
+    auto& entry = rows.emplace_back();
+    for (std::size_t i = 0; i < columns.size(); ++i) entry[columns[i]] = row.at(i);
+  }
+  return rows;
+}
+
+double number(const std::map<std::string, std::string>& row, const char* column) { return std::stod(row.at(column)); }
+
+// Mean of |predicted / measured − 1|, by `seconds` of each row that it predicts (above 0).
+template <typename Predict>
+double mean_error(const std::string& name, const Predict& seconds) {
+  std::map<std::string, ServingRates> rates;
+  double sum = 0, count = 0;
+  for (const auto& row : rows_of(name)) {
+    const std::string& id = row.at("device");
+    if (!rates.contains(id)) rates[id] = *serving_rates(documents::find_device(id));
+    const double predicted = seconds(row, rates[id]);
+    if (predicted <= 0) continue;
+    sum += std::abs(predicted / number(row, "seconds") - 1);
+    ++count;
+  }
+  return sum / count;
+}
+
+Model skeleton(const std::string& name) { return load_model(test::source_path("models/skeletons/" + name + ".onnx")); }
+
+documents::EstimateRequest served(const char* device, std::int64_t batch, Phase phase, std::int64_t tokens,
+                                  std::int64_t past) {
+  documents::EstimateRequest request{.sizes = {.batch = batch}, .traffic = TrafficModel::Fused};
+  request.device = documents::find_device(device);
+  request.precision = Precision::Bfloat16;
+  request.phase = PhaseOptions{.phase = phase, .tokens = tokens, .past = past};
+  request.serving = documents::serving_calibration("llm-serving");
+  return request;
+}
+
+}  // namespace
+
+TEST_CASE("times of kernels are as far from the measured ones as the calibration says") {
+  const ServingCalibration fitted = documents::serving_calibration("llm-serving");
+  const auto stated = test::read_json("data/calibration/serving/llm-serving.json").at("fitted");
+  const auto products = [&](const auto& row, const ServingRates& rates) {
+    if (row.at("precision") != "bfloat16") return 0.0;
+    const double m = number(row, "m"), n = number(row, "n"), k = number(row, "k");
+    return product_seconds({.m = m, .n = n, .k = k, .weight_bytes = 2 * n * k, .other_bytes = 2 * m * (n + k)}, rates,
+                           fitted);
+  };
+  const auto attention = [&](const auto& row, const ServingRates& rates) {
+    return attention_seconds({.batch = number(row, "batch"),
+                              .tokens = number(row, "tokens"),
+                              .past = number(row, "past"),
+                              .heads = number(row, "heads"),
+                              .kv_heads = number(row, "kv_heads"),
+                              .size = number(row, "size"),
+                              .window = number(row, "window"),
+                              .decodes = row.at("past") != "0"},
+                             rates, fitted);
+  };
+  const auto mixtures = [&](const auto& row, const ServingRates& rates) {
+    return mixture_seconds({.tokens = number(row, "tokens"),
+                            .hidden = number(row, "hidden"),
+                            .inner = number(row, "inner"),
+                            .experts = number(row, "experts") / number(row, "groups"),
+                            .k = number(row, "k"),
+                            .groups = number(row, "groups")},
+                           rates, fitted);
+  };
+  const auto link = [](const auto& row) {
+    return link_of(documents::find_device(row.at("device")), "nvlink", 2).bytes_per_second;
+  };
+  const auto collective = [&](const auto& row, const ServingRates& rates) {
+    const auto kind = !row.contains("kind")            ? CollectiveKind::AllReduce
+                      : row.at("kind") == "all_gather" ? CollectiveKind::AllGather
+                                                       : CollectiveKind::AllToAll;
+    return collective_seconds(kind, number(row, "bytes"), std::stoll(row.at("devices")), link(row), rates, fitted);
+  };
+  const auto says = [&](const char* kind) {
+    return Approx(stated.at(kind).at("mean_error").template get<double>()).epsilon(0.01);
+  };
+  CHECK(mean_error("products", products) == says("products"));
+  CHECK(mean_error("prefill_attention", attention) == says("prefill_attention"));
+  CHECK(mean_error("decode_attention", attention) == says("decode_attention"));
+  CHECK(mean_error("mixtures", mixtures) == says("mixtures"));
+  CHECK(mean_error("all_reduces", collective) == says("all_reduces"));
+  CHECK(mean_error("collectives", collective) == says("collectives"));
+  CHECK(mean_error("products", products) < 0.16);
+}
+
+TEST_CASE("the calibration satisfies its schema and says where its times come from") {
+  const std::string text = test::read_file(test::source_path("data/calibration/serving/llm-serving.json"));
+  test::check_schema(text, "serving-calibration");
+  const ServingCalibration fitted = documents::serving_calibration("llm-serving");
+  CHECK(test::contains(fitted.source, "Apache-2.0"));
+  CHECK(fitted.interval.low < 1);
+  CHECK(fitted.interval.high > 1);
+  CHECK(test::contains(test::error_of([] { documents::serving_calibration("mine"); }), "known: llm-serving"));
+  std::string broken = text;
+  broken.replace(broken.find("\"norm\""), 6, "\"morn\"");
+  CHECK(test::contains(test::error_of([&] { documents::parse_serving_calibration(broken, "x"); }), "morn"));
+}
+
+TEST_CASE("a decoder is lowered to the kernels of an engine, however it is exported") {
+  // The same network: packed and separate projections, attention as one operator and as many.
+  double reference = 0;
+  for (const char* name : {"llama_genai_bf16", "llama_past_dynamo", "llama_past", "llama_past_dynamo_opset23_fp16"}) {
+    CAPTURE(name);
+    const Model model = skeleton(name);
+    const Analysis open = analyze(model, {.batch = 4, .precision = Precision::Bfloat16});
+    const Analysis step = in_phase(open, phase_sizes(model, open, {.phase = Phase::Decode, .past = 1023}));
+    const ServingTime time =
+        predict_serving(model, share_of_device(model, step, {}), documents::find_device("h100-sxm"), 0,
+                        documents::serving_calibration("llm-serving"));
+    std::map<std::string_view, int> kinds;
+    for (const ServingKernel& kernel : time.kernels) ++kinds[kernel.kind];
+    CHECK(kinds["product"] == 6 * 4 + 1);  // queries with keys and values, output, gate with up, down; the head
+    CHECK(kinds["attention"] == 6);
+    if (reference > 0) CHECK(time.seconds == Approx(reference).epsilon(0.05));
+    reference = time.seconds;
+  }
+}
+
+TEST_CASE("the head runs on the last position of a prompt") {
+  const Model model = skeleton("qwen2_5_14b");
+  const auto document = documents::make_estimate(model, served("h100-sxm", 1, Phase::Prefill, 2048, 0));
+  // All but the head: 2 operations for each weight and token, at most at the peak.
+  const double least = 2.0 * 2048 * (13990625280.0 - 152064.0 * 5120) / 989.4e12;
+  CHECK(document.roofline->predicted->seconds > least);
+  CHECK(document.roofline->predicted->seconds < 2 * least);
+}
+
+TEST_CASE("predictions of decoders lie above what the data sheets allow, and close to it") {
+  // The least time of a step: its weights and caches once.
+  for (const char* device : {"a100-80gb", "h100-sxm", "h200", "h20", "b200"}) {
+    CAPTURE(device);
+    for (const std::int64_t batch : {1, 16, 64}) {
+      const auto document =
+          documents::make_estimate(skeleton("qwen2_5_14b"), served(device, batch, Phase::Decode, 1, 1023));
+      const auto& time = *document.roofline;
+      REQUIRE(time.predicted);
+      CHECK(time.predicted->engine == "llm-serving");
+      CHECK(time.predicted->seconds > time.totals.seconds);
+      CHECK(time.predicted->seconds < 2 * time.totals.seconds);
+      CHECK(*time.predicted->low < time.predicted->seconds);
+      CHECK(*time.predicted->high > time.predicted->seconds);
+    }
+  }
+}
+
+TEST_CASE("devices share a step, and pay for their all-reduces") {
+  const Model model = skeleton("llama_3_1_70b");
+  auto request = served("h100-sxm", 16, Phase::Decode, 1, 1023);
+  std::map<std::int64_t, double> seconds;
+  for (const std::int64_t devices : {2, 4, 8}) {
+    request.parallel = ParallelOptions{.tensor = devices};
+    seconds[devices] = documents::make_estimate(model, request).roofline->predicted->seconds;
+  }
+  CHECK(seconds[4] < seconds[2]);
+  CHECK(seconds[8] < seconds[4]);
+  CHECK(seconds[8] > seconds[2] / 4);
+  request.device = documents::find_device("l20");  // over PCIe
+  request.parallel = ParallelOptions{.tensor = 8};
+  const auto slow = documents::make_estimate(model, request);
+  CHECK(slow.roofline->parallel->link.name == "pcie");
+  CHECK(slow.roofline->predicted->seconds > seconds[8]);
+}
+
+TEST_CASE("8-bit products are faster where the device multiplies them") {
+  const Model model = skeleton("qwen2_5_14b");
+  auto request = served("h100-sxm", 1, Phase::Prefill, 8192, 0);
+  const double half = documents::make_estimate(model, request).roofline->predicted->seconds;
+  request.precision = Precision::Float8;
+  const double narrow = documents::make_estimate(model, request).roofline->predicted->seconds;
+  CHECK(narrow < 0.9 * half);
+}
+
+TEST_CASE("experts of a mixture are read as often as tokens reach them") {
+  const Model model = skeleton("mixtral_8x7b");
+  const double one =
+      documents::make_estimate(model, served("h200", 1, Phase::Decode, 1, 1023)).roofline->predicted->seconds;
+  const double many =
+      documents::make_estimate(model, served("h200", 32, Phase::Decode, 1, 1023)).roofline->predicted->seconds;
+  CHECK(many > 2 * one);  // two experts of eight, then all
+}
