@@ -178,6 +178,9 @@ TEST_CASE("attention written out runs as one: scores never leave the chip") {
       {"q:f32[N,4,4,8], k:f32[N,2,1,8,6], v:f32[N,4,6,8], g:i64=[1,1,2,1,1], t:i64=[0,4,8,6] -> e = Expand(k, g); f = Reshape(e, t); "
        "a = MatMul(q, f); p = Softmax(a); y = MatMul(p, v)",
        "attention(Expand MatMul Softmax MatMul)", "3072*N", "heads that share keys: the copies are never made"},
+      {"opset=23 : q:f32[N,4,4,8], k:f32[N,2,1,6,8], v:f32[N,2,1,6,8], g:i64=[1,1,2,1,1], t:i64=[0,4,6,8] -> e = Expand(k, g); f = Reshape(e, t); "
+       "h = Expand(v, g); i = Reshape(h, t); y = Attention(q, f, i)",
+       "attention(Expand Expand Attention)", "3072*N", "the same before an operator that is attention in itself"},
       {"q:f32[N,4,8], k:f32[N,6,8], v:f32[N,6,8] -> a = Einsum(q, k) {equation='bqd,bkd->bqk'}; p = Softmax(a); y = Einsum(p, v) {equation='bqk,bkd->bqd'}",
        "attention(Einsum Softmax Einsum)", "384*N", "as Einsum"},
       {"q:f32[N,6,8], k:f32[N,6,8], v:f32[N,6,8] -> a = Einsum(q, k) {equation='bqd,bkd->bqk'}; p = Softmax(a); y = Einsum(p, v) {equation='bqk,bqd->bkd'}",

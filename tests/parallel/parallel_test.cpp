@@ -306,3 +306,56 @@ TEST_CASE("the document of a group of devices satisfies its schema and comes bac
   test::check_schema(text, "estimate");
   CHECK(documents::write_estimate(documents::parse_estimate(text, "estimate")) == text);
 }
+
+TEST_CASE("a step says what a user gets and what a device gives") {
+  documents::EstimateRequest request{.sizes = {.batch = 16}, .traffic = TrafficModel::Fused};
+  request.device = documents::find_device("h100-sxm");
+  request.phase = PhaseOptions{.phase = Phase::Decode, .past = 1023};
+  request.parallel = ParallelOptions{.tensor = 4};
+  const Model model = skeleton("mistral_7b");
+  const auto document = documents::make_estimate(model, request);
+  const double seconds = document.roofline->totals.seconds;
+  CHECK(*document.phase->user_tokens_per_second == Approx(1 / seconds));
+  CHECK(*document.phase->tokens_per_second == Approx(16 / seconds));
+  CHECK(*document.phase->device_tokens_per_second == Approx(4 / seconds));
+  const std::string text = documents::write_estimate(document);
+  test::check_schema(text, "estimate");
+  CHECK(documents::write_estimate(documents::parse_estimate(text, "estimate")) == text);
+}
+
+TEST_CASE("speculated tokens that stay are a geometric sum") {
+  documents::EstimateRequest request{.sizes = {.batch = 2}, .traffic = TrafficModel::Fused};
+  request.device = documents::find_device("h100-sxm");
+  request.phase = PhaseOptions{.phase = Phase::Decode, .tokens = 4, .past = 1023};
+  request.speculation = documents::Speculation{.tokens = 3, .acceptance = 0.5};
+  const auto document = documents::make_estimate(skeleton("mistral_7b"), request);
+  CHECK(document.phase->speculated->tokens_per_step == Approx(1.875));  // 1 + 1/2 + 1/4 + 1/8
+  CHECK(document.phase->tokens == Int(2 * 4));
+  test::check_schema(documents::write_estimate(document), "estimate");
+}
+
+TEST_CASE("what fits where: users and contexts of each device are exact") {
+  documents::EstimateRequest request{.sizes = {.batch = 4}, .traffic = TrafficModel::Fused};
+  request.other_devices = {documents::find_device("h100-sxm"), documents::find_device("l40s"),
+                           documents::find_device("h200")};
+  request.phase = PhaseOptions{.phase = Phase::Decode, .past = 4095};
+  const Model model = skeleton("qwen2_5_14b");
+  const auto document = documents::make_estimate(model, request);
+  REQUIRE(document.variants.size() == 3);
+  for (const documents::EstimateVariant& row : document.variants) {
+    CAPTURE(row.device);
+    documents::EstimateRequest at = request;
+    at.other_devices.clear();
+    at.device = documents::find_device(row.device);
+    at.sizes.batch = static_cast<std::int64_t>(*row.largest_batch);
+    CHECK(documents::make_estimate(model, at).fit->fits == true);
+    ++at.sizes.batch;
+    CHECK(documents::make_estimate(model, at).fit->fits == false);
+    at.sizes.batch = 4;
+    at.phase->past = static_cast<std::int64_t>(*row.longest_context) - 1;
+    CHECK(documents::make_estimate(model, at).fit->fits == true);
+    ++*at.phase->past;
+    CHECK(documents::make_estimate(model, at).fit->fits == false);
+  }
+  test::check_schema(documents::write_estimate(document), "estimate");
+}

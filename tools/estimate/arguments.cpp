@@ -86,6 +86,16 @@ void add_sizes(CLI::App& app, Arguments& arguments) {
       ->type_name("N");
 }
 
+void add_speculation(CLI::App& app, Arguments& arguments) {
+  app.add_option("--speculate", arguments.speculate,
+                 "With --phase decode: a step checks K tokens of a draft and adds one; needs --acceptance")
+      ->check(at_least(1))
+      ->type_name("K");
+  app.add_option("--acceptance", arguments.acceptance, "The chance that a token of the draft is accepted, 0 to 1")
+      ->check(CLI::Range(0.0, 1.0).description(""))
+      ->type_name("A");
+}
+
 void add_outputs(CLI::App& app, Arguments& arguments) {
   app.add_option(
          "--format", arguments.format,
@@ -310,6 +320,7 @@ void add_options(CLI::App& app, Arguments& arguments) {
   add_outputs(app, arguments);
   add_models(app, arguments);
   add_groups(app, arguments);
+  add_speculation(app, arguments);
   add_training(app, arguments);
   add_studies(app, arguments);
   app.add_flag("--list-ops", arguments.list_ops, "List the operators that have a rule, and what each costs");
@@ -393,6 +404,10 @@ documents::EstimateRequest request_of(const Arguments& arguments) {
   documents::EstimateRequest request{.sizes = sizes_of(arguments)};
   if (!arguments.phase.empty())
     request.phase = {.phase = *phase(arguments.phase), .tokens = arguments.tokens, .past = arguments.past.value_or(0)};
+  if (arguments.speculate) {
+    request.phase->tokens = *arguments.speculate + 1;
+    request.speculation = documents::Speculation{*arguments.speculate, *arguments.acceptance};
+  }
   request.count = *convention(arguments.count);
   request.traffic = *traffic_model(arguments.traffic);
   std::vector<DeviceSpec> devices;
@@ -587,6 +602,11 @@ void check(const Arguments& arguments) {
   needs(!arguments.max_seconds.empty(), "--max-seconds", "--device", has_device);
   needs(arguments.past.has_value(), "--past", "--phase", !arguments.phase.empty());
   needs(arguments.tokens.has_value(), "--tokens", "--phase", !arguments.phase.empty());
+  needs(arguments.speculate.has_value(), "--speculate", "--phase decode", arguments.phase == "decode");
+  needs(arguments.speculate.has_value(), "--speculate", "--acceptance", arguments.acceptance.has_value());
+  needs(arguments.acceptance.has_value(), "--acceptance", "--speculate", arguments.speculate.has_value());
+  if (arguments.speculate && arguments.tokens)
+    throw UsageError("--speculate sets the tokens of a step; it does not go with --tokens");
   needs(arguments.by == "group", "--by group", "--traffic fused or resident", arguments.traffic != "unfused");
   needs(arguments.in_place, "--in-place", "--memory or --memory-timeline",
         arguments.memory || !arguments.timeline.empty());

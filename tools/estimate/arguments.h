@@ -22,7 +22,8 @@ struct Arguments {
   std::string link, engine = "pytorch-amp";
   std::int64_t batch = 0, top = 0;
   std::int64_t tensor_parallel = 1, pipeline_parallel = 1, expert_parallel = 1;
-  std::optional<std::int64_t> past, tokens;
+  std::optional<std::int64_t> past, tokens, speculate;
+  std::optional<double> acceptance;
   bool predict = false, symbolic = false, strict = false, memory = false, in_place = false, training = false,
        list_ops = false, list_devices = false, list_engines = false;
   std::string new_device;

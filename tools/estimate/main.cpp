@@ -49,9 +49,8 @@ int run(int argc, char** argv) {
     write_output(arguments.output, structure(arguments, request, model, estimate));
   } else {
     say(present::free_dims_report(estimate));
-    write_output(arguments.output, arguments.compare.empty()
-                                       ? output(arguments, request, estimate)
-                                       : comparison(arguments, request, estimate, is_complete));
+    write_output(arguments.output, arguments.compare.empty() ? output(arguments, request, estimate)
+                                                             : comparison(arguments, request, estimate, is_complete));
   }
   if (!estimate.budgets) return is_complete || !arguments.strict ? kDone : kPartial;
   say(present::budgets_report(*estimate.budgets));

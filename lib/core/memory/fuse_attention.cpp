@@ -32,6 +32,16 @@ class Matcher {
  public:
   Matcher(FusionGraph& graph, std::int64_t opset) : graph_(graph), opset_(opset) {}
 
+  // An operator that is attention in itself: kernels of grouped heads read each key head as often as queries need it.
+  void match_operator(std::int32_t attention) {
+    if (!is_free(attention)) return;
+    members_ = {attention};
+    last_ = attention;
+    for (const ValueId operand : std::vector<ValueId>(graph_.node(attention).inputs))
+      if (operand != kAbsent) take_repeated_heads(operand);
+    if (members_.size() > 1 && is_enclosed()) graph_.add_closed(GroupKind::Attention, members_, Fusion::Attention);
+  }
+
   void match(std::int32_t softmax) {
     const ValueId input = graph_.node(softmax).inputs[0];
     const Shape* shape = graph_.shape(input);
@@ -154,6 +164,16 @@ class Matcher {
     }
   }
 
+  void take_repeated_heads(ValueId value) {
+    const std::int32_t from = graph_.producer(value);
+    if (from < 0 || is_member(from) || !is_free(from) || graph_.op(from)->kind != OpKind::Expand) return;
+    const Storage* storage = graph_.storage_at(value);
+    const bool is_private = storage != nullptr && !storage->is_output &&
+                            std::all_of(storage->readers.begin(), storage->readers.end(),
+                                        [&](std::int32_t reader) { return is_member(reader); });
+    if (is_private) members_.push_back(from);
+  }
+
   // The result is written in the order of axes in which it is wanted.
   void take_result_layout() {
     const Storage* result = graph_.storage_at(graph_.output(values_));
@@ -194,6 +214,10 @@ void fuse_attention(const Model& model, FusionGraph& graph) {
   const auto& nodes = graph.schedule().graph->nodes;
   for (std::size_t i = 0; i < nodes.size(); ++i)
     if (nodes[i].op_type == "Softmax" && !nodes[i].inputs.empty()) matcher.match(static_cast<std::int32_t>(i));
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const auto id = static_cast<std::int32_t>(i);
+    if (const OpFacts* op = graph.op(id); op != nullptr && op->kind == OpKind::Attention) matcher.match_operator(id);
+  }
 }
 
 }  // namespace pagoda::inline core

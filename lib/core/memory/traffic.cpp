@@ -22,7 +22,8 @@ constexpr std::array kModels = {
 constexpr std::array<FusionRule, 12> kRules = {{
     {Fusion::Attention, "attention",
      "Q·Kᵀ, element-wise operators on the scores (scale, mask, softcap), Softmax along the keys, element-wise operators on the "
-     "probabilities, the product with V; transposes, Expand and scalar factors of Q, K and V; a Transpose of the result",
+     "probabilities, the product with V; transposes, Expand and scalar factors of Q, K and V; a Transpose of the result; an "
+     "attention operator with the Expand that repeats its key heads",
      "every tensor between them is read inside only; scores and probabilities have the same number of elements"},
     {Fusion::Normalisation, "normalisation",
      "reductions and norms (LayerNormalization, RMSNormalization …) along the last axes, with the element-wise operators on "

@@ -210,6 +210,7 @@ std::vector<EstimateVariant> variants_of(const Model& model, const EstimateReque
     const Analysis step = training ? step_analysis(start.analysis, *training) : Analysis();
     const MemoryNeed need =
         largest_need(model, held_by_devices(model, same, start.analysis, nullptr), training ? &*training : nullptr);
+    const std::optional<OpenBatch> open = same.phase ? open_batch(model, same, start.analysis) : std::nullopt;
     // Without a batch an item is a run.
     const double items = real(items_of(request, start)).value_or(1);
     for (const TrafficModel moved : traffics)
@@ -226,6 +227,10 @@ std::vector<EstimateVariant> variants_of(const Model& model, const EstimateReque
         row.device_bytes = device.memory_bytes();
         row.fits = need.fits(row.device_bytes);
         row.at_least = time.at_least;
+        if (same.phase && row.device_bytes) {
+          if (open) row.largest_batch = largest_batch(model, same, *open, *row.device_bytes, nullptr);
+          row.longest_context = longest_context(model, same, *row.device_bytes, nullptr);
+        }
         if (time.seconds <= 0) continue;
         row.seconds = time.seconds;
         row.floor_seconds = time.floor_seconds;

@@ -278,8 +278,13 @@ void add_rates(EstimatePhase& phase, const EstimateDocument& estimate) {
   if (!phase.tokens || *phase.tokens <= 0) return;
   const double tokens = static_cast<double>(*phase.tokens);
   if (const Count& bytes = estimate.totals.counts.bytes) phase.bytes_per_token = static_cast<double>(*bytes) / tokens;
-  if (phase.is_timed && estimate.roofline->totals.seconds > 0)
-    phase.tokens_per_second = tokens / estimate.roofline->totals.seconds;
+  if (!phase.is_timed || estimate.roofline->totals.seconds <= 0) return;
+  phase.tokens_per_second = tokens / estimate.roofline->totals.seconds;
+  if (phase.sequence_tokens)
+    phase.user_tokens_per_second = static_cast<double>(*phase.sequence_tokens) / estimate.roofline->totals.seconds;
+  const auto& parallel = estimate.roofline->parallel;
+  phase.device_tokens_per_second =
+      *phase.tokens_per_second / static_cast<double>(parallel ? parallel->devices.devices() : 1);
 }
 
 EstimateWork work_part(const OpCost& cost, std::optional<Convention> convention = std::nullopt) {

@@ -237,6 +237,14 @@ void phase_of(A& a, typename A::template Ref<EstimatePhase> x) {
   a("tokens", x.tokens);
   a("cache_bytes_per_token", x.cache_bytes_per_token);
   a("bytes_per_token", x.bytes_per_token);
+  a("sequence_tokens", x.sequence_tokens);
+  part(a, "speculated", Layout::Line, x.speculated, [](A& inner, auto& speculated) {
+    inner("tokens", speculated.tokens);
+    inner("acceptance", speculated.acceptance);
+    inner("tokens_per_step", speculated.tokens_per_step);
+  });
+  a.maybe("user_tokens_per_second", x.user_tokens_per_second);
+  a.maybe("device_tokens_per_second", x.device_tokens_per_second);
   if constexpr (A::kReads) x.is_timed = a.all().has("tokens_per_second");
   if (x.is_timed) a("tokens_per_second", x.tokens_per_second);
 }
@@ -399,6 +407,8 @@ void variant(A& a, typename A::template Ref<EstimateVariant> x) {
   a("at_least", x.at_least);
   a("bound", x.bound);
   a("items_per_second", x.items_per_second);
+  a.maybe("largest_batch", x.largest_batch);
+  a.maybe("longest_context", x.longest_context);
   a.maybe("price_per_million", x.price_per_million);
 }
 

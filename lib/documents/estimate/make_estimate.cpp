@@ -90,6 +90,14 @@ EstimatePrediction served(const Model& model, const EstimateRequest& request, Fi
           .calibration = fitted.id + ": " + fitted.regime};
 }
 
+std::optional<EstimateSpeculation> speculated(const EstimateRequest& request) {
+  if (!request.speculation) return std::nullopt;
+  const auto [tokens, acceptance] = *request.speculation;
+  double expected = 0, chance = 1;  // Σ a^i for i up to `tokens`
+  for (std::int64_t i = 0; i <= tokens; ++i, chance *= acceptance) expected += chance;
+  return EstimateSpeculation{.tokens = tokens, .acceptance = acceptance, .tokens_per_step = expected};
+}
+
 EstimatePhase phase_of(const Model& model, const EstimateRequest& request, const PhaseSizes& sizes,
                        const Findings& findings) {
   const KvCache cache =
@@ -100,7 +108,13 @@ EstimatePhase phase_of(const Model& model, const EstimateRequest& request, const
           .cache_bytes_per_token = cache.bytes_per_token.evaluate({}),
           .bytes_per_token = {},
           .is_timed = false,
-          .tokens_per_second = {}};
+          .tokens_per_second = {},
+          .sequence_tokens = request.phase->tokens                   ? Count(*request.phase->tokens)
+                             : request.phase->phase == Phase::Decode ? Count(1)
+                                                                     : Count(),
+          .user_tokens_per_second = {},
+          .device_tokens_per_second = {},
+          .speculated = speculated(request)};
 }
 
 void warn_of_training(Findings& findings) {

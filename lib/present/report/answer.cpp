@@ -82,7 +82,9 @@ Line fit_line(const EstimateDocument& estimate) {
   if (!fit.device_bytes) return {"fits", "?", "the memory of " + device + " is not known"};
   std::string remark = percent_of(static_cast<double>(*fit.total_bytes), static_cast<double>(*fit.device_bytes)) +
                        " of the " + bytes(fit.device_bytes) + " of " + device;
-  if (fit.largest_batch) remark += " · largest batch " + base::grouped(*fit.largest_batch);
+  const bool has_users = estimate.phase && estimate.phase->phase == Phase::Decode;
+  if (fit.largest_batch)
+    remark += (has_users ? " · most users " : " · largest batch ") + base::grouped(*fit.largest_batch);
   if (fit.longest_context) remark += " · longest context " + base::grouped(*fit.longest_context);
   return {"fits", !fit.fits ? "?" : *fit.fits ? "yes" : "does not fit", remark};
 }
@@ -100,15 +102,36 @@ std::string split_text(const EstimateRoofline& roofline) {
 std::string rate_text(const EstimateDocument& estimate, double seconds) {
   const Count& items = estimate.roofline->items;
   const char* unit = !items ? "runs/s" : estimate.phase ? "tokens/s" : "items/s";
-  return "at most " + base::si_rate(documents::real(items).value_or(1) / seconds, unit);
+  std::string text = "at most " + base::si_rate(documents::real(items).value_or(1) / seconds, unit);
+  if (!estimate.phase) return text;
+  const documents::EstimatePhase& phase = *estimate.phase;
+  const bool has_groups = estimate.roofline->parallel.has_value();
+  if (phase.user_tokens_per_second) text += ", " + base::si_rate(*phase.user_tokens_per_second, "") + " a user";
+  if (phase.device_tokens_per_second && has_groups)
+    text += ", " + base::si_rate(*phase.device_tokens_per_second, "") + " a device";
+  return text;
 }
 
 // What a user of a decoder gets, and what a device gives.
 std::string predicted_rate(const EstimateDocument& estimate) {
   const EstimateRoofline& roofline = *estimate.roofline;
   if (!estimate.phase || !roofline.items) return "";
-  const double rate = static_cast<double>(*roofline.items) / roofline.predicted->seconds;
-  return base::si_rate(rate, "tokens/s") + " · ";
+  const documents::EstimatePhase& phase = *estimate.phase;
+  const double steps = 1 / roofline.predicted->seconds;
+  double tokens = static_cast<double>(*roofline.items), own = documents::real(phase.sequence_tokens).value_or(0);
+  std::string text;
+  if (phase.speculated) {  // of the tokens of a step those stay that are accepted
+    const double part = phase.speculated->tokens_per_step / static_cast<double>(phase.speculated->tokens + 1);
+    tokens *= part;
+    own *= part;
+    text = base::rounded(phase.speculated->tokens_per_step) + " tokens of a user's step stay · ";
+  }
+  text += base::si_rate(tokens * steps, "tokens/s");
+  if (own > 0) text += ", " + base::si_rate(own * steps, "") + " a user";
+  if (roofline.parallel)
+    text += ", " + base::si_rate(tokens * steps / static_cast<double>(roofline.parallel->devices.devices()), "") +
+            " a device";
+  return text + " · ";
 }
 
 // How many collectives there are, and what they move together.
@@ -396,6 +419,13 @@ base::Grid variants_grid(const std::vector<documents::EstimateVariant>& variants
                   {.header = "bound"},
                   {.header = "whatever is fused ≥", .is_number = true, .drop_order = 3},
                   {.header = "items/s ≤", .is_number = true}};
+  const bool has_users = std::any_of(variants.begin(), variants.end(), [](const auto& variant) {
+    return variant.largest_batch || variant.longest_context;
+  });
+  if (has_users) {
+    grid.columns.push_back({.header = "most users", .is_number = true});
+    grid.columns.push_back({.header = "longest context", .is_number = true});
+  }
   if (is_priced) grid.columns.push_back({.header = "price of a million ≥", .is_number = true});
   const auto seconds = [](const std::optional<double>& value) { return value ? base::si_seconds(*value) : "?"; };
   for (const documents::EstimateVariant& variant : variants) {
@@ -413,6 +443,8 @@ base::Grid variants_grid(const std::vector<documents::EstimateVariant>& variants
                                     std::string(to_string(variant.bound)),
                                     seconds(variant.floor_seconds),
                                     variant.items_per_second ? base::si_rate(*variant.items_per_second, "") : "?"};
+    const auto limit = [](const Count& value) { return value ? base::grouped(*value) : std::string("?"); };
+    if (has_users) row.insert(row.end(), {limit(variant.largest_batch), limit(variant.longest_context)});
     if (is_priced) row.push_back(variant.price_per_million ? base::rounded(*variant.price_per_million) : "");
     grid.rows.push_back(std::move(row));
   }

@@ -52,11 +52,13 @@ base::Grid sweep_grid(const EstimateDocument& estimate) {
     grid.columns.push_back({.header = header, .is_number = true});
   const bool has_items = !sweep.points.empty() && sweep.points.front().items.has_value();
   const std::string items = estimate.phase ? "tokens/s ≤" : "items/s ≤";
+  const bool has_users = estimate.phase && estimate.phase->sequence_tokens;
   if (sweep.device_bytes) grid.columns.push_back({.header = "fits"});
   if (has_time(sweep)) {
     grid.columns.push_back({.header = "time ≥", .is_number = true});
     grid.columns.push_back({.header = "eager ≥", .is_number = true, .drop_order = 2});
     if (has_items) grid.columns.push_back({.header = items, .is_number = true});
+    if (has_users) grid.columns.push_back({.header = "a user ≤", .is_number = true});
     grid.columns.push_back({.header = "FLOP/s ≤", .is_number = true, .drop_order = 3});
     grid.columns.push_back({.header = "bound"});
   }
@@ -84,6 +86,9 @@ base::Grid sweep_grid(const EstimateDocument& estimate) {
       const bool has_rate = seconds > 0;
       if (has_items)
         row.push_back(has_rate && point.items ? base::si_rate(static_cast<double>(*point.items) / seconds, "") : "?");
+      if (has_users)
+        row.push_back(has_rate ? base::si_rate(static_cast<double>(*estimate.phase->sequence_tokens) / seconds, "")
+                               : "?");
       row.push_back(has_rate && point.flops ? base::si_rate(static_cast<double>(*point.flops) / seconds, "") : "?");
       row.emplace_back(to_string(point.bound));
     }

@@ -176,6 +176,15 @@ struct EstimateMemory {
   std::vector<std::string> unsized;
 };
 
+// A step that checks `tokens` that a draft proposed, and adds one: the expected number that stays, where each is
+// accepted with the same chance after the one before it, is (1 − a^(tokens + 1)) / (1 − a) (Leviathan et al., arXiv
+// 2211.17192). The draft's own time is not in it.
+struct EstimateSpeculation {
+  std::int64_t tokens = 0;
+  double acceptance = 0;
+  double tokens_per_step = 1;
+};
+
 // A run of a language model.
 struct EstimatePhase {
   Phase phase = Phase::Decode;
@@ -184,6 +193,10 @@ struct EstimatePhase {
   std::optional<double> bytes_per_token;  // moved
   bool is_timed = false;
   std::optional<double> tokens_per_second;  // at most, on the device
+  Count sequence_tokens;                    // new ones of each sequence
+  // At most: what one sequence gets, and what one of several devices gives.
+  std::optional<double> user_tokens_per_second, device_tokens_per_second;
+  std::optional<EstimateSpeculation> speculated;
 };
 
 struct EstimateGroup {
@@ -304,6 +317,7 @@ struct EstimateVariant {
   bool at_least = false;                         // the times are of a part
   Bound bound = Bound::Unknown;                  // of the most time
   std::optional<double> items_per_second;        // at most
+  Count largest_batch, longest_context;          // with which it still fits; of a language model's phase
   std::optional<double> price_per_million;       // items or tokens, at least; where the hour has a price
 };
 

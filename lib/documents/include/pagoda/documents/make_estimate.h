@@ -27,6 +27,12 @@ struct LinkChoice {
   std::optional<double> bytes_per_second = std::nullopt;  // in one direction
 };
 
+// Speculative decoding: tokens that a draft proposes in each step, and the chance that one is accepted.
+struct Speculation {
+  std::int64_t tokens = 0;
+  double acceptance = 0;
+};
+
 struct EstimateRequest {
   AnalyzeOptions sizes = {};                          // batch, dims and shapes of inputs
   std::optional<PhaseOptions> phase = std::nullopt;   // of a language model with a cache
@@ -41,6 +47,7 @@ struct EstimateRequest {
   std::optional<MemoryOptions> memory = std::nullopt;      // plans the memory
   std::optional<ParallelOptions> parallel = std::nullopt;  // several devices alike; needs a device
   LinkChoice link = {};
+  std::optional<Speculation> speculation = std::nullopt;  // of a decode step, whose tokens are one more
   std::optional<TrainingOptions> training = std::nullopt;
   std::vector<SweepAxis> sweep = {};
   std::vector<Budget> budgets = {};
