@@ -190,6 +190,13 @@ TEST_CASE("shares of published configurations are closed forms") {
   }
 }
 
+TEST_CASE("a window bounds the pairs of queries and keys, however long the past") {
+  const Model model = skeleton("mistral_7b");
+  const Analysis open = analyze(model, {.batch = 1});
+  const Analysis step = in_phase(open, phase_sizes(model, open, {.phase = Phase::Decode, .past = 16383}));
+  CHECK(step.totals.cost.macs == Dim(std::int64_t{7110393856} + 4096 * 262144));
+}
+
 TEST_CASE("experts are shared out over groups, tokens travel twice") {
   const Model model = skeleton("mixtral_8x7b");
   const Analysis whole = analyze(model, {.batch = 4});

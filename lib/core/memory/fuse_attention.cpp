@@ -34,7 +34,7 @@ class Matcher {
 
   // An operator that is attention in itself: kernels of grouped heads read each key head as often as queries need it.
   void match_operator(std::int32_t attention) {
-    if (!is_free(attention)) return;
+    if (graph_.group_of(attention) >= 0 || !graph_.reads(attention).whole) return;
     members_ = {attention};
     last_ = attention;
     for (const ValueId operand : std::vector<ValueId>(graph_.node(attention).inputs))
@@ -216,7 +216,7 @@ void fuse_attention(const Model& model, FusionGraph& graph) {
     if (nodes[i].op_type == "Softmax" && !nodes[i].inputs.empty()) matcher.match(static_cast<std::int32_t>(i));
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const auto id = static_cast<std::int32_t>(i);
-    if (const OpFacts* op = graph.op(id); op != nullptr && op->kind == OpKind::Attention) matcher.match_operator(id);
+    if (graph.is_attention(id)) matcher.match_operator(id);
   }
 }
 

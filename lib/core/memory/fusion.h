@@ -56,6 +56,7 @@ class FusionGraph {
   const Schedule& schedule() const { return schedule_; }
   const Node& node(std::int32_t id) const { return schedule_.graph->nodes[static_cast<std::size_t>(id)]; }
   const OpFacts* op(std::int32_t id) const;  // null where the node is no kernel, or none that fuses
+  bool is_attention(std::int32_t id) const;  // a kernel that is attention in itself
   const Analysis& analysis() const { return analysis_; }
   const Shape* shape(ValueId value) const;  // null when unknown
   const Dim* elements(ValueId value);       // null when unknown

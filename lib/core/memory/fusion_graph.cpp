@@ -34,6 +34,12 @@ const OpFacts* FusionGraph::op(std::int32_t id) const {
   return is_fusible(facts.kind) ? &facts : nullptr;
 }
 
+bool FusionGraph::is_attention(std::int32_t id) const {
+  const Step& step = schedule_.steps[index(id)];
+  return schedule_.is_kernel(index(id)) && step.mark == Mark::Compute &&
+         analysis_.nodes[index(step.row)].facts.kind == OpKind::Attention;
+}
+
 const Shape* FusionGraph::shape(ValueId value) const {
   if (value == kAbsent) return nullptr;
   const auto& known = analysis_.types[index(value)].shape;

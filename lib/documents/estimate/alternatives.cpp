@@ -72,7 +72,8 @@ Count longest_context(const Model& model, const EstimateRequest& request, Int by
     const auto symbols = axis_symbols(model, open.analysis, open.phase->past_dim);
     const Count past =
         largest_on_all(model, held_by_devices(model, request, open.analysis, group), symbols, bytes, nullptr);
-    return past ? Count(*past + 1) : Count();  // with the token that the step adds
+    if (!past) return std::nullopt;
+    return *past == 0 ? 0 : *past + 1;  // with the token that the step adds
   } catch (const Error&) {
     return std::nullopt;
   }
