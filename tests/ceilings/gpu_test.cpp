@@ -139,11 +139,26 @@ TEST_CASE("what is no machine code is refused") {
     CHECK_THROWS_WITH(kernels_of(blob.cubin.first(blob.cubin.size() / 2)), doctest::Contains("truncated"));
 }
 
+TEST_CASE("text for chips to come is of the generic kernels alone" * doctest::test_suite("kernels")) {
+  need_kernels();
+  if (best_capability(8, 0) != 80) skip("nvcc knows no sm_80");
+  CHECK(gpu_ptx().size() == 3);
+  for (const GpuBlob& text : gpu_ptx()) {
+    CAPTURE(text.source);
+    const std::string ptx(reinterpret_cast<const char*>(text.cubin.data()));  // the driver wants its end marked
+    CHECK(ptx.size() + 1 == text.cubin.size());
+    CHECK(ptx.find(".target sm_80") != std::string::npos);
+    CHECK(ptx.find("wgmma") == std::string::npos);
+    CHECK(ptx.find("tcgen05") == std::string::npos);
+  }
+}
+
 TEST_CASE("a device runs the newest code of its own major version") {
   CHECK(best_capability(6, 1) == 0);
   if (best_capability(8, 0) == 80) {
     CHECK(best_capability(8, 6) == 80);
-    CHECK(best_capability(8, 7) == 80);
+    const auto has_orin = [](const GpuBlob& blob) { return blob.capability == 87; };
+    CHECK(best_capability(8, 7) == (std::any_of(gpu_blobs().begin(), gpu_blobs().end(), has_orin) ? 87 : 80));
   }
   // Code for the features of one architecture runs on that one only.
   for (const GpuBlob& blob : gpu_blobs())

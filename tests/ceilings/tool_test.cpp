@@ -25,6 +25,12 @@ Outcome run(const std::string& arguments) { return Workshop().shell("'" PAGODA_E
 
 }  // namespace
 
+TEST_CASE("--only that matches nothing is an error before any work") {
+  const Outcome r = run("--cpu --quick --only nope --json nope.json");
+  CHECK(r.code == 2);
+  CHECK(r.err.find("--only nope: no ceiling's id holds one of these") != std::string::npos);
+}
+
 TEST_CASE("wrong use is exit 2 with a message") {
   CHECK(run("").code == 2);
   CHECK(run("").says("--cpu"));

@@ -198,6 +198,7 @@ Outcome run_cpu(const Options& options, bool show_progress) {
   const double load_before = load_average();
   CpuCeilings cpu(machine, options);
   std::vector<Experiment> experiments = cpu.experiments();
+  require_any(options, experiments.size());
   document.not_run = cpu.not_run();
   if (options.counters) document.not_run.push_back("counters: hardware counters of CPUs are not read");
 

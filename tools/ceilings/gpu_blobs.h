@@ -15,6 +15,9 @@ struct GpuBlob {
 };
 std::span<const GpuBlob> gpu_blobs();
 
+// PTX of the kernels without features of one architecture, each ending in a zero: for chips newer than all machine code.
+std::span<const GpuBlob> gpu_ptx();
+
 // The capability whose code a device runs: the largest of its own major version that is not above it, and its own where
 // the code is for features of one architecture (Hopper's wgmma, Blackwell's tcgen05). 0: none.
 int best_capability(int major, int minor);

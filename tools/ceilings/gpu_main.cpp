@@ -345,6 +345,27 @@ bool audit_gpu(const Options& options, std::string& text) {
   return fine;
 }
 
+namespace {
+
+// Machine code of the capability; where it is 0, the text that the driver compiles for a chip newer than this build.
+void load_kernels(Gpu& gpu, int capability, CeilingsDocument& document) {
+  const measured::GpuAttributes& a = gpu.attributes();
+  for (const GpuBlob& blob : gpu_blobs())
+    if (capability != 0 && blob.capability == capability) gpu.load(blob.cubin);
+  if (capability != 0) return;
+  const std::string name = std::to_string(a.major) + "." + std::to_string(a.minor);
+  const bool is_newer = !gpu_ptx().empty() && 10 * a.major + a.minor > gpu_ptx().front().capability;
+  if (!is_newer)
+    throw GpuError("no kernels for compute capability " + name + "; add it to PAGODA_CUDA_ARCHITECTURES" +
+                   (a.major == 7 && a.minor == 0 ? " and build where a CUDA 12 toolkit is (PAGODA_NVCC_12)" : ""));
+  for (const GpuBlob& text : gpu_ptx()) gpu.load(text.cubin);
+  document.env["kernels"] = "PTX of compute_" + std::to_string(gpu_ptx().front().capability) + ", compiled by the driver";
+  document.not_run.push_back("machine code: this build has none for compute capability " + name +
+                             ", so that no hot loop could be audited, and units of its own (wgmma, tcgen05) are not measured");
+}
+
+}  // namespace
+
 Outcome run_gpu(const Options& options, bool show_progress) {
   Outcome outcome;
   CeilingsDocument& document = outcome.document;
@@ -354,17 +375,14 @@ Outcome run_gpu(const Options& options, bool show_progress) {
   if (gpu_blobs().empty())
     throw GpuError("this build has no GPU kernels; build it where nvcc is found (PAGODA_CUDA=ON)");
   const int capability = best_capability(a.major, a.minor);
-  if (capability == 0)
-    throw GpuError("no kernels for compute capability " + std::to_string(a.major) + "." + std::to_string(a.minor) +
-                   "; add it to PAGODA_CUDA_ARCHITECTURES");
-  for (const GpuBlob& blob : gpu_blobs())
-    if (blob.capability == capability) gpu.load(blob.cubin);
+  load_kernels(gpu, capability, document);
 
   const Nvml nvml(gpu.pci_bus_id());
   NvmlTrace trace(nvml);
   describe(gpu, nvml, capability, document);
   GpuCeilings ceilings(gpu, trace, options);
   std::vector<Experiment> experiments = ceilings.experiments();
+  require_any(options, experiments.size());
   document.not_run = ceilings.not_run();
   std::vector<Ceiling> kept;
   if (!options.resume.empty()) {

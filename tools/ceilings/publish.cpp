@@ -1,5 +1,8 @@
 #include "publish.h"
 
+#include "pagoda/base/text.h"
+#include "runs.h"
+
 #include <cstdio>
 
 #include "pagoda/base/files.h"
@@ -101,6 +104,13 @@ int publish(const Options& options, const std::optional<documents::CeilingsDocum
   }
   if (options.strict && code == kDone) code = verdict(document);
   return code;
+}
+
+void require_any(const Options& options, std::size_t experiments) {
+  if (options.only.empty() || experiments > 0 || options.energy) return;
+  throw UsageError("--only " + base::joined(options.only, ",") +
+                   ": no ceiling's id holds one of these; ids are as --json has them: float32.scalar.fma.core, "
+                   "l1.load.core, dram.triad.all");
 }
 
 }  // namespace pagoda::tools::ceilings

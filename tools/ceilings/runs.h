@@ -15,6 +15,9 @@ struct Outcome {
   bool lost = false;       // the device hangs: end without the driver's own clean-up, which would wait for it
 };
 
+// Throws UsageError where --only leaves nothing to measure, before anything is.
+void require_any(const Options& options, std::size_t experiments);
+
 // `show_progress`: on a terminal, lines that overwrite each other on standard error. Throws ToolError where there are
 // no kernels for this CPU.
 Outcome run_cpu(const Options& options, bool show_progress);
