@@ -305,6 +305,47 @@ TEST_CASE("software: CUPTI by its version and range profiler, ncu by its file, p
   CHECK(test::contains(find(python("exit 3"), "software.pytorch")->found, "said nothing"));
 }
 
+TEST_CASE("compilers, headers of Python, Triton, and a torch.compile that runs") {
+  Machine machine;
+  Surroundings s = machine.surroundings();
+  s.path = machine.root() + "/bin";
+  CHECK(find(examine_software(s), "software.compilers")->state == State::Note);
+  const auto program = [&](const std::string& name, const std::string& text) {
+    machine.file("/bin/" + name, "#!/bin/sh\n" + text);
+    fs::permissions(machine.root() + "/bin/" + name, fs::perms::owner_all);
+  };
+  program("g++", "true");
+  CHECK(find(examine_software(s), "software.compilers")->found == machine.root() + "/bin/g++");
+  s.python = machine.root() + "/bin/python";
+  program("python", "echo python 3.11.7; echo torch 2.9.0; echo triton 3.5.0");
+  std::vector<Finding> findings = examine_software(s);
+  CHECK(find(findings, "software.triton")->found == "triton 3.5.0 of Python 3.11.7");
+  CHECK(find(findings, "software.python_headers")->state == State::Warning);
+  CHECK(find(findings, "software.torch_compile")->state == State::Note);  // not tried unless asked
+  program("python", "case $2 in *torch.compile*) echo runs cpu;; *) echo torch 2.9.0; echo Python.h /usr/include/Python.h;; esac");
+  s.tries_compile = true;
+  findings = examine_software(s);
+  CHECK(find(findings, "software.python_headers")->found == "/usr/include/Python.h");
+  CHECK(find(findings, "software.torch_compile")->found == "compiled and ran a function on cpu");
+  program("python", "case $2 in *torch.compile*) echo 'RuntimeError: no g++' >&2; exit 1;; *) echo torch 2.9.0;; esac");
+  findings = examine_software(s);
+  CHECK(find(findings, "software.torch_compile")->state == State::Problem);
+  CHECK(find(findings, "software.torch_compile")->found == "RuntimeError: no g++");
+}
+
+TEST_CASE("a machine without a GPU says so once") {
+  Machine machine;
+  Surroundings s = machine.surroundings();
+  s.nvml = s.cuda = "/no/such/library.so";
+  const std::vector<Finding> findings = examine_gpu(s);
+  REQUIRE(findings.size() > 3);
+  const std::string text = findings_text(findings);
+  CHECK(test::contains(text, "the other " + std::to_string(findings.size() - 1) + " checks of a GPU"));
+  std::size_t lines = 0;
+  for (std::size_t at = 0; (at = text.find("absent", at)) != std::string::npos; ++at) ++lines;
+  CHECK(lines == 1);
+}
+
 TEST_CASE("a child that crashes, hangs or says nothing costs no more than its time") {
   std::string why;
   CHECK(asked_in_child([] { return std::string("yes"); }, why) == "yes");

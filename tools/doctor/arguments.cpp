@@ -1,6 +1,7 @@
 #include "arguments.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "tool.h"
 
@@ -22,8 +23,8 @@ std::optional<Arguments> parse_arguments(int argc, char** argv) {
   app.footer(kExamples);
   Arguments arguments;
   app.add_option("--json", arguments.json, "File for the report as JSON; - for standard output");
-  app.add_option("--need", arguments.needs, "Exit 4 where this is not there: gpu, counters, ncu, onnxruntime, pytorch")
-      ->check(CLI::IsMember({"gpu", "counters", "ncu", "onnxruntime", "pytorch"}));
+  app.add_option("--need", arguments.needs, "Exit 4 where this is not there: gpu, counters, ncu, onnxruntime, pytorch, torch.compile")
+      ->check(CLI::IsMember({"gpu", "counters", "ncu", "onnxruntime", "pytorch", "torch.compile"}));
   app.add_flag("--strict", arguments.is_strict, "Exit 3 where there is a warning or a problem");
   app.add_option("--python", arguments.surroundings.python, "Python that is asked for packages (default python3)");
   app.add_option("--root", arguments.surroundings.root,
@@ -31,6 +32,8 @@ std::optional<Arguments> parse_arguments(int argc, char** argv) {
   app.add_option("--nvml", arguments.surroundings.nvml, "Management library (default libnvidia-ml.so.1)");
   app.add_option("--cuda", arguments.surroundings.cuda, "Driver library (default libcuda.so.1)");
   if (!parse(app, argc, argv)) return std::nullopt;
+  arguments.surroundings.tries_compile =
+      std::count(arguments.needs.begin(), arguments.needs.end(), "torch.compile") > 0;
   return arguments;
 }
 

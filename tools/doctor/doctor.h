@@ -45,6 +45,7 @@ struct Surroundings {
   std::string cuda = "libcuda.so.1";                  // the driver
   std::vector<std::string> cupti = {};                // candidates; empty: the usual places
   std::string python = "python3";                     // who is asked for packages; empty: nobody
+  bool tries_compile = false;                         // compile a function by torch.compile, and run it
   std::string path = {};                              // PATH to look for programs in; empty: the environment's
   double sample_seconds = 0.25;                       // over which steal time and throttling are watched
   std::optional<std::vector<int>> allowed_cpus = {};  // empty: of this process

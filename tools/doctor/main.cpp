@@ -14,12 +14,13 @@ struct Need {
   const char* name;
   std::array<const char*, 4> findings;
 };
-constexpr std::array<Need, 5> kNeeds = {{
+constexpr std::array<Need, 6> kNeeds = {{
     {"gpu", {"gpu.driver", "gpu.devices", "gpu.cuda", ""}},
     {"counters", {"gpu.cuda", "gpu.privilege", "gpu.counter_users", "software.cupti"}},
     {"ncu", {"gpu.cuda", "gpu.privilege", "software.ncu", ""}},
     {"onnxruntime", {"software.onnxruntime", "", "", ""}},
     {"pytorch", {"software.pytorch", "", "", ""}},
+    {"torch.compile", {"software.pytorch", "software.torch_compile", "", ""}},
 }};
 
 // Says what is missing.

@@ -31,6 +31,17 @@ void guide_line(const std::vector<Finding>& findings, InForce guide, std::string
   if (!names.empty()) (((text += "  ") += in_force(guide)) += ": ") += names + "\n";
 }
 
+// How many findings at the beginning are of a GPU that is not there; 0: there is a driver, or something is wrong.
+std::size_t absent_gpu(const std::vector<Finding>& findings) {
+  if (findings.empty() || findings[0].id != "gpu.driver" || findings[0].state != State::Absent) return 0;
+  std::size_t count = 0;
+  while (count < findings.size() && findings[count].id.starts_with("gpu.")) {
+    if (findings[count].state == State::Problem || findings[count].state == State::Warning) return 0;
+    ++count;
+  }
+  return count;
+}
+
 }  // namespace
 
 std::string_view to_string(State state) { return kStates[static_cast<std::size_t>(state)]; }
@@ -51,7 +62,10 @@ std::string findings_text(const std::vector<Finding>& findings) {
   std::size_t width = 0;
   for (const Finding& finding : findings) width = std::max(width, finding.title.size());
   std::string text;
-  for (const Finding& finding : findings) {
+  const std::size_t no_gpu = absent_gpu(findings);
+  for (std::size_t i = 0; i < findings.size(); ++i) {
+    const Finding& finding = findings[i];
+    if (i > 0 && i < no_gpu) continue;
     std::string state(to_string(finding.state));
     state.resize(9, ' ');
     std::string title = finding.title;
@@ -60,6 +74,8 @@ std::string findings_text(const std::vector<Finding>& findings) {
     // What is absent needs a remedy only for those who miss it.
     if (!finding.wrong.empty()) text += std::string(9, ' ') + "wrong: " + finding.wrong + '\n';
     if (!finding.remedy.empty()) text += std::string(9, ' ') + "mend:  " + finding.remedy + '\n';
+    if (i == 0 && no_gpu > 1)
+      text += std::string(9, ' ') + "the other " + std::to_string(no_gpu - 1) + " checks of a GPU had nothing to look at; --json has them\n";
   }
   text += "\nnoise guide\n";
   for (const InForce guide : {InForce::Yes, InForce::No, InForce::Unknown}) guide_line(findings, guide, text);

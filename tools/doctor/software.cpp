@@ -79,9 +79,22 @@ Finding nsight_compute(const Surroundings& surroundings, const SystemFiles& file
 constexpr const char* kAskPackages = R"(
 import importlib.metadata as m, sys
 print("python", sys.version.split()[0])
-for name in ("torch", "onnxruntime", "onnxruntime-gpu", "onnxruntime-directml", "onnx", "nvtx", "torchvision", "transformers", "tensorrt", "numpy"):
+for name in ("torch", "onnxruntime", "onnxruntime-gpu", "onnxruntime-directml", "onnx", "nvtx", "torchvision", "transformers", "tensorrt", "triton", "numpy"):
     try: print(name, m.version(name))
     except m.PackageNotFoundError: pass
+import os, sysconfig
+header = os.path.join(sysconfig.get_paths()["include"], "Python.h")
+if os.path.exists(header): print("Python.h", header.replace(" ", "?"))
+)";
+
+// What torch.compile needs at run time: a compiler, headers, Triton on a GPU. A small function tells.
+constexpr const char* kTryCompile = R"(
+import torch
+device = "cuda" if torch.cuda.is_available() else "cpu"
+x = torch.arange(64.0, device=device)
+y = torch.compile(lambda t: torch.sin(t) * 2 + t)(x)
+assert torch.allclose(y, torch.sin(x) * 2 + x, atol=1e-5), "wrong numbers"
+print("runs", device)
 )";
 
 std::map<std::string, std::string> packages(const Surroundings& surroundings, std::string& why) {
@@ -129,6 +142,77 @@ Finding package(const std::map<std::string, std::string>& found, const std::stri
   return finding;
 }
 
+// Worth a warning where PyTorch is: its compiled models need one.
+Finding compilers(const Surroundings& surroundings, bool has_torch) {
+  Finding finding{.id = "software.compilers", .title = "compilers"};
+  bool has_host = false;
+  for (const char* name : {"g++", "clang++", "nvcc"}) {
+    const std::string file =
+        program_file(name, surroundings.path, {surroundings.root + kToolkit + "/bin"});
+    if (file.empty()) continue;
+    finding.found += (finding.found.empty() ? "" : ", ") + file;
+    has_host = has_host || std::string(name) != "nvcc";
+  }
+  if (finding.found.empty()) finding.found = "no g++, clang++ or nvcc in PATH";
+  finding.state = has_host ? State::Good : has_torch ? State::Warning : State::Note;
+  if (!has_host) {
+    finding.wrong = "torch.compile cannot build its kernels, and Pagoda cannot be built";
+    finding.remedy = "apt install g++";
+  }
+  return finding;
+}
+
+Finding headers(const std::map<std::string, std::string>& found, const std::string& why) {
+  Finding finding{.id = "software.python_headers", .title = "headers of Python"};
+  const auto header = found.find("Python.h");
+  if (header != found.end()) {
+    finding.found = header->second;
+    finding.state = State::Good;
+    return finding;
+  }
+  finding.found = why.empty() ? "this Python has no Python.h" : why;
+  finding.state = !why.empty() ? State::Absent : found.contains("torch") ? State::Warning : State::Note;
+  finding.wrong = "Triton and torch.compile cannot build what they launch kernels with";
+  finding.remedy = "apt install python3-dev, or the headers of the Python that --python names";
+  return finding;
+}
+
+// Compiles and runs, which takes seconds to minutes: only where it is asked for.
+Finding compile(const Surroundings& surroundings, const std::map<std::string, std::string>& found) {
+  Finding finding{.id = "software.torch_compile", .title = "torch.compile"};
+  if (!found.contains("torch")) {
+    finding.found = "no PyTorch to try it with";
+    finding.wrong = "--compile inductor cannot run";
+    finding.remedy = "pip install torch";
+    return finding;
+  }
+  if (!surroundings.tries_compile) {
+    finding.found = "not tried: --need torch.compile compiles and runs a small function";
+    finding.state = State::Note;
+    return finding;
+  }
+  const std::string file = surroundings.python.find('/') != std::string::npos
+                               ? surroundings.python
+                               : program_file(surroundings.python, surroundings.path, {});
+  try {
+    const base::Output output = base::run_and_capture({file, "-c", kTryCompile}, {.err = base::Stream::Pipe, .seconds = 300});
+    if (output.end.succeeded() && output.out.starts_with("runs ")) {
+      finding.found = "compiled and ran a function on " + output.out.substr(5, output.out.find('\n') - 5);
+      finding.state = State::Good;
+      return finding;
+    }
+    std::string last = output.err.substr(0, output.err.find_last_not_of(" \n") + 1);
+    last = last.substr(last.rfind('\n') + 1);
+    finding.found = output.end.is_late || last.empty() ? "the attempt " + to_string(output.end) : last;
+  } catch (const base::CannotStart& error) {
+    finding.found = error.what();
+  }
+  finding.state = State::Problem;
+  finding.wrong = "--compile inductor cannot run";
+  finding.remedy = "install a compiler and the headers of Python (above), and on a GPU triton";
+  return finding;
+}
+
 }  // namespace
 
 std::vector<Finding> examine_software(const Surroundings& surroundings) {
@@ -151,6 +235,11 @@ std::vector<Finding> examine_software(const Surroundings& surroundings) {
     torch.remedy = "pip install torch --index-url https://download.pytorch.org/whl/cu130, where there is a GPU";
   }
   findings.push_back(std::move(torch));
+  findings.push_back(package(found, why, "software.triton", "Triton", {"triton"},
+                             "torch.compile makes no kernels for a GPU", "pip install triton"));
+  findings.push_back(compilers(surroundings, found.contains("torch")));
+  findings.push_back(headers(found, why));
+  findings.push_back(compile(surroundings, found));
   findings.push_back(package(found, why, "software.nvtx", "NVTX for Python", {"nvtx"},
                              "models/run_torch.py falls back to ranges of PyTorch, without a domain",
                              "pip install nvtx"));
