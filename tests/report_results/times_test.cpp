@@ -87,4 +87,35 @@ TEST_CASE("modules of a framework are ranges, nodes of a file are nodes") {
   CHECK(measured_of(torch).kernels[0].node == "features.6");
 }
 
+TEST_CASE("inference and training never share a geometric mean") {
+  std::vector<documents::Result> now = two_modes();
+  for (documents::Result& r : now)
+    if (r.config.contains("mode")) r.timing->latency.p50 /= 4;
+  const ResultComparison c = compare_results(two_modes(), now);
+  CHECK(c.geomean.count == 0);
+  REQUIRE(c.by_mode.size() == 2);
+  CHECK(c.by_mode[0].name == "inference");
+  CHECK(c.by_mode[0].ratio == doctest::Approx(1));
+  CHECK(c.by_mode[1].ratio == doctest::Approx(4));
+  CHECK(comparison_report(c, ReportFormat::Text).find("1 model of training: 4.000×") != std::string::npos);
+  // Two repeats and one: no verdict, not even "same".
+  CHECK(c.count(SpeedVerdict::CannotTell) == c.rows.size());
+  const History h = history(by_day(two_modes()));
+  REQUIRE(h.series.size() == 2);
+  CHECK(h.series[0].name == "torch compile=eager inference");
+  CHECK(h.series[1].name == "torch compile=eager training");
+}
+
+TEST_CASE("a history's axis shows dates, and names where a date is there twice") {
+  Snapshot first{.name = "main", .time = "2026-01-31T08:00:00Z", .results = made({})};
+  Snapshot second{.name = "branch", .time = "2026-02-03T08:00:00Z", .results = made({})};
+  const std::string svg = history_report(history({first, second}), ReportFormat::Svg);
+  CHECK(svg.find(">2026-01-31<") != std::string::npos);
+  CHECK(svg.find(">2026-02-03<") != std::string::npos);
+  second.time = "2026-01-31T20:00:00Z";
+  const History twice = history({first, second});
+  CHECK(history_report(twice, ReportFormat::Csv).find("main,2026-01-31,1,1,") != std::string::npos);
+  CHECK(history_report(twice, ReportFormat::Svg).find("2026-01-31 main") != std::string::npos);
+}
+
 }  // namespace pagoda::present

@@ -20,6 +20,7 @@ constexpr const char* kExamples = R"(Examples:
   pagoda-report latest january february -o curve.svg                 sorted speed-ups and the correctness gap
   pagoda-report history january february march -o history.html
   pagoda-report measured out --key 4f1c -o measured.json             for roofline-plot
+  pagoda-report measured out --where model=resnet50 -o runs.json     for onnx-estimate --sweep batch=1,8 --measured runs.json
   pagoda-report explain out --base compile=eager --new compile=inductor --models models/skeletons
 RESULTS is a results.jsonl, or a folder of them. What FILE ends in gives the format: csv, svg, png, html; else text.
 Exit codes: 0 done, 1 unusable input, 2 usage, 3 slower beyond noise or no longer running (compare).)";
@@ -74,8 +75,8 @@ std::optional<ReportArguments> parse_report(int argc, char** argv) {
         ->capture_default_str();
     with_title(sub);
   }
-  CLI::App* measured_command = command("measured", "one record as pagoda.measured/1", 1);
-  measured_command->add_option("--key", flags.key, "the beginning of its key");
+  CLI::App* measured_command = command("measured", "one record with its layers as pagoda.measured/1, or all as whole runs", 1);
+  measured_command->add_option("--key", flags.key, "the beginning of one record's key (default: all, as whole runs)");
   CLI::App* explain_command = command("explain", "which structure goes with speed: ranks, correlations, a tree", 2);
   with_sets(explain_command);
   with_title(explain_command);

@@ -181,6 +181,10 @@ int report_measured(const ReportArguments& flags) {
   std::vector<documents::Result> found;
   for (documents::Result& result : load(flags.inputs[0], flags.where))
     if (result.key.starts_with(flags.key)) found.push_back(std::move(result));
+  if (flags.key.empty() && found.size() > 1) {
+    write_output(flags.output, documents::write_measured(present::measured_runs_of(found)));
+    return kDone;
+  }
   if (found.size() != 1)
     throw Error("--key \"" + flags.key + "\": " + std::to_string(found.size()) +
                 " records have it; expected the beginning of one key (pagoda-report csv lists them)");

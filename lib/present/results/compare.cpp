@@ -23,6 +23,7 @@ std::optional<double> verification_error(const Group& group) {
 struct Pair {
   SpeedUp row;
   Units base, now;
+  std::string mode;
 };
 
 Pair pair_of(const Group& base, const Group& now) {
@@ -32,6 +33,7 @@ Pair pair_of(const Group& base, const Group& now) {
   SpeedUp& row = pair.row;
   row.name = now.name;
   row.model = now.model;
+  pair.mode = results::mode_of(now.repeats.front()->config);
   row.base_seconds = results::median_seconds(base);
   row.new_seconds = results::median_seconds(now);
   row.ratio = row.base_seconds / row.new_seconds;
@@ -188,7 +190,8 @@ ResultComparison compare_results(const std::vector<documents::Result>& base, con
   for (Pair& pair : pairs)
     test(pair, options.false_alarm / static_cast<double>(std::max<std::size_t>(1, pairs.size())));
   for (Pair& pair : pairs) {
-    if (!pair.row.p_slower) continue;
+    // Not slower and not faster is a verdict as well.
+    if (!pair.row.p_slower || pair.row.units != "repeats") continue;
     pair.row.verdict = SpeedVerdict::Same;
     ++comparison.tested;
   }
@@ -199,10 +202,21 @@ ResultComparison compare_results(const std::vector<documents::Result>& base, con
       pairs, options.false_alarm, SpeedVerdict::Faster, [](const SpeedUp& row) { return row.p_faster; },
       [&](double ratio) { return ratio > 1 + options.tolerance; });
 
-  std::map<std::string, std::vector<const Pair*>> by_model;
-  for (const Pair& pair : pairs) by_model[pair.row.model].push_back(&pair);
-  for (const auto& [model, members] : by_model) comparison.models.push_back(mean_of(model, members));
-  comparison.geomean = over_models(comparison.models);
+  std::map<std::string, std::map<std::string, std::vector<const Pair*>>> by_mode;
+  for (const Pair& pair : pairs) by_mode[pair.mode][pair.row.model].push_back(&pair);
+  for (const auto& [mode, by_model] : by_mode) {
+    std::vector<MeanRatio> models;
+    const std::string ending = by_mode.size() > 1 ? " " + mode : "";
+    for (const auto& [model, members] : by_model) models.push_back(mean_of(model + ending, members));
+    comparison.models.insert(comparison.models.end(), models.begin(), models.end());
+    MeanRatio mean = over_models(models);
+    if (by_mode.size() > 1) {
+      mean.name = mode;
+      comparison.by_mode.push_back(std::move(mean));
+    } else {
+      comparison.geomean = std::move(mean);
+    }
+  }
   for (Pair& pair : pairs) comparison.rows.push_back(std::move(pair.row));
   std::stable_sort(comparison.rows.begin(), comparison.rows.end(),
                    [](const SpeedUp& a, const SpeedUp& b) { return *a.ratio < *b.ratio; });

@@ -36,6 +36,10 @@ bool is_workload_axis(const std::string& axis) {
 }
 std::string workload_name(const documents::Config& config) { return named(config, true); }
 std::string series_name(const documents::Config& config) { return named(config, false); }
+std::string mode_of(const documents::Config& config) {
+  const std::string mode = text_of(config, "mode");
+  return mode.empty() ? "inference" : mode;
+}
 
 std::string text_of(const base::Settings& settings, const std::string& name) {
   const auto it = settings.find(name);

@@ -27,6 +27,7 @@ std::vector<Group> groups(const std::vector<documents::Result>& results, const s
 bool is_workload_axis(const std::string& axis);
 std::string workload_name(const documents::Config& config);
 std::string series_name(const documents::Config& config);
+std::string mode_of(const documents::Config& config);  // "inference" where the config does not say
 
 // Logarithms of independent measurements of a group's time: the medians of its repeats where there are three or more,
 // else medians of consecutive blocks of what they kept.

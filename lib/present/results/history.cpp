@@ -14,15 +14,29 @@ namespace {
 
 using results::Group;
 
-// Group by series and workload within a snapshot.
+// Group by series and workload within a snapshot. Where there are several modes each is a series of its own: training
+// and inference never share a mean.
 using Table = std::map<std::string, std::map<std::string, Group>>;
 
-Table table_of(const Snapshot& snapshot) {
+bool has_several_modes(const std::vector<Snapshot>& snapshots) {
+  std::string first;
+  for (const Snapshot& snapshot : snapshots)
+    for (const documents::Result& result : snapshot.results) {
+      const std::string mode = results::mode_of(result.config);
+      if (first.empty()) first = mode;
+      if (mode != first) return true;
+    }
+  return false;
+}
+
+Table table_of(const Snapshot& snapshot, bool names_mode) {
   Table table;
   for (Group& group : results::groups(snapshot.results)) {
     if (group.repeats.empty()) continue;
     const documents::Config& config = group.repeats.front()->config;
-    table[results::series_name(config)][results::workload_name(config)] = std::move(group);
+    const std::string series = results::series_name(config) + (names_mode ? " " + results::mode_of(config) : "");
+    const std::string workload = results::workload_name(config);
+    table[series][workload] = std::move(group);
   }
   return table;
 }
@@ -147,10 +161,12 @@ std::vector<Snapshot> by_day(const std::vector<documents::Result>& results) {
 
 History history(const std::vector<Snapshot>& snapshots, const std::string& baseline_text) {
   std::vector<Table> tables;
-  History result{.baseline = baseline_text, .snapshots = {}, .series = {}};
+  History result{.baseline = baseline_text, .snapshots = {}, .dates = {}, .series = {}};
+  const bool names_mode = has_several_modes(snapshots);
   for (const Snapshot& snapshot : snapshots) {
-    tables.push_back(table_of(snapshot));
+    tables.push_back(table_of(snapshot, names_mode));
     result.snapshots.push_back(snapshot.name);
+    result.dates.push_back(snapshot.time.substr(0, 10));
   }
   const Baseline baseline(snapshots, tables, baseline_text);
   std::map<std::string, SeriesHistory> series;

@@ -48,4 +48,27 @@ documents::Measured measured_of(const documents::Result& result) {
   return measured;
 }
 
+documents::Measured measured_runs_of(const std::vector<documents::Result>& all) {
+  documents::Measured measured;
+  for (const documents::Result& result : all) {
+    if (result.status != documents::ResultStatus::Ok || !result.timing) continue;
+    if (measured.runs.empty()) {
+      documents::Result whole = result;
+      whole.layers.clear();
+      measured = measured_of(whole);
+      measured.runs.clear();
+      measured.seconds.reset();
+      measured.spread.reset();
+    }
+    documents::MeasuredRun run;
+    run.config = results::without_protocol(result.config);
+    run.seconds = result.timing->latency.p50;
+    run.energy_joules = result.energy_joules;
+    run.watts = result.watts;
+    measured.runs.push_back(std::move(run));
+  }
+  if (measured.runs.empty()) throw Error("none of " + std::to_string(all.size()) + " records has a time to convert");
+  return measured;
+}
+
 }  // namespace pagoda::present

@@ -96,6 +96,17 @@ class ShortNames {
   std::map<std::string, std::size_t> counts_;
 };
 
+// Names of snapshots on an axis: their dates, with the name where a date is there twice; the name where there is none.
+std::vector<std::string> axis_names(const History& h) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < h.snapshots.size(); ++i) {
+    const std::string date = i < h.dates.size() ? h.dates[i] : std::string();
+    const bool is_alone = std::count(h.dates.begin(), h.dates.end(), date) == 1;
+    names.push_back(date.empty() ? h.snapshots[i] : is_alone ? date : date + " " + h.snapshots[i]);
+  }
+  return names;
+}
+
 struct Document {
   std::string title;
   std::vector<std::string> facts, svgs;
@@ -134,8 +145,12 @@ std::string comparison_report(const ResultComparison& c, ReportFormat format, co
   Document document;
   document.title = title.empty() ? "Speed-up of new over base" : title;
   const CompareOptions& o = c.options;
+  const auto mean = [](const MeanRatio& m) {
+    return "geometric mean over " + plot::count_text(m.count, "model", "models") +
+           (m.name.empty() ? "" : " of " + m.name) + ": " + mean_text(m);
+  };
   document.facts = {
-      "geometric mean over " + plot::count_text(c.models.size(), "model", "models") + ": " + mean_text(c.geomean),
+      c.by_mode.empty() ? mean(c.geomean) : base::joined(c.by_mode, "; ", mean),
       std::to_string(c.count(SpeedVerdict::Slower)) + " slower, " + std::to_string(c.count(SpeedVerdict::Faster)) +
           " faster, " + std::to_string(c.count(SpeedVerdict::Same)) + " the same, " +
           std::to_string(c.count(SpeedVerdict::CannotTell)) + " cannot be told; " + std::to_string(c.broken.size()) +
@@ -196,14 +211,14 @@ std::string history_report(const History& h, ReportFormat format, const std::str
   document.title = title.empty() ? "Speed-up over time, baseline " + h.baseline : title;
   document.facts = {"geometric mean and 5th, 50th and 95th percentile of the speed-ups of all workloads in a snapshot"};
   PageTable table{.title = "Snapshots",
-                  .columns = {"series", "snapshot", "workloads", "geomean", "low", "high", "p5", "p50", "p95"},
+                  .columns = {"series", "snapshot", "date", "workloads", "geomean", "low", "high", "p5", "p50", "p95"},
                   .rows = {}};
   results::LineChart chart{
       .title = document.title,
       .subtitle = "geometric mean with its 95 % interval; dashed and dotted: 95th and 5th percentile",
       .x_title = "snapshot",
       .y_title = "speed-up",
-      .x_names = h.snapshots,
+      .x_names = axis_names(h),
       .reference = 1,
       .reference_name = "baseline"};
   for (std::size_t s = 0; s < h.series.size(); ++s) {
@@ -213,7 +228,8 @@ std::string history_report(const History& h, ReportFormat format, const std::str
         top{.name = "", .points = {}, .dashes = "6 3", .color = color},
         bottom{.name = "", .points = {}, .dashes = "2 3", .color = color};
     for (const HistoryPoint& point : series.points) {
-      table.rows.push_back({series.name, h.snapshots[point.snapshot], std::to_string(point.workloads),
+      table.rows.push_back({series.name, h.snapshots[point.snapshot], h.dates[point.snapshot],
+                            std::to_string(point.workloads),
                             base::shortest(point.geomean), shortest(point.low), shortest(point.high),
                             base::shortest(point.percentiles[0]), base::shortest(point.percentiles[1]),
                             base::shortest(point.percentiles[2])});
@@ -229,7 +245,7 @@ std::string history_report(const History& h, ReportFormat format, const std::str
   document.svgs = {draw(chart)};
   document.csv = table;
   for (auto& row : table.rows)
-    for (std::size_t i = 3; i < row.size(); ++i)
+    for (std::size_t i = 4; i < row.size(); ++i)
       if (!row[i].empty()) row[i] = ratio_text(std::stod(row[i]));
   document.tables = {std::move(table)};
   return written(document, format);

@@ -79,7 +79,7 @@ struct SpeedUp {
 };
 
 struct MeanRatio {
-  std::string name;  // model; empty: all
+  std::string name;  // model, or the mode where there are several; empty: all
   std::size_t count = 0;
   double ratio = 1;                 // geometric mean
   std::optional<double> low, high;  // 95 %, of the noise of measurement; not of the choice of models
@@ -89,7 +89,9 @@ struct ResultComparison {
   CompareOptions options;
   std::vector<SpeedUp> rows;      // slowest ratio first
   std::vector<MeanRatio> models;  // geometric mean over the configurations of each
-  MeanRatio geomean;              // over models
+  // Over models. Of one mode: inference and training never share a mean; empty count where there are several.
+  MeanRatio geomean;
+  std::vector<MeanRatio> by_mode;  // over the models of each mode, where there are several
   std::vector<std::string> only_base, only_new;
   std::vector<std::string> broken, repaired;  // ok before and not now, with the reason; the reverse
   std::size_t tested = 0;                     // pairs that could be told
@@ -138,6 +140,7 @@ struct SeriesHistory {
 struct History {
   std::string baseline;
   std::vector<std::string> snapshots;
+  std::vector<std::string> dates;  // of each snapshot's first record, "2026-01-31"; empty: not known
   std::vector<SeriesHistory> series;
 };
 
@@ -203,6 +206,8 @@ std::string times_report(const std::vector<documents::Result>& results, ReportFo
 
 // Layers of a record as kernels, the whole as seconds: what roofline-plot and pagoda-import take.
 documents::Measured measured_of(const documents::Result& result);
+// Whole runs of several records, a run each with its configuration: what `onnx-estimate --sweep --measured` takes.
+documents::Measured measured_runs_of(const std::vector<documents::Result>& results);
 
 }  // namespace pagoda::present
 #pragma GCC visibility pop
