@@ -42,7 +42,10 @@ std::string git_commit() {
 
 }  // namespace
 
-std::optional<double> package_joules(const std::string& root) {
+std::optional<double> package_joules(const std::string& given) {
+  // Another tree, as tests and other readers of power make it: FOLDER/sys/class/powercap/intel-rapl:0/energy_uj.
+  const char* named = std::getenv("PAGODA_POWER_ROOT");
+  const std::string root = given.empty() && named ? named : given;
   const SystemFiles files(root);
   std::optional<double> total;
   for (const std::string& name : files.names("/sys/class/powercap")) {
