@@ -63,6 +63,7 @@ std::vector<Row> rows_of(const documents::Measured& measured, Row& total) {
     total.add(kernel);
   }
   std::vector<Row> rows;
+  rows.reserve(by_name.size());
   for (auto& [name, row] : by_name) rows.push_back(std::move(row));
   std::stable_sort(rows.begin(), rows.end(),
                    [](const Row& a, const Row& b) { return a.seconds.value > b.seconds.value; });
