@@ -45,6 +45,17 @@ std::vector<std::string> nearest(std::string_view name) {
   return ids;
 }
 
+bool is_path(std::string_view name) {
+  return name.find_first_of("/\\") != std::string_view::npos || name.ends_with(".json");
+}
+
+// "30w" is a mode of the device, "gpu=918MHz" clocks of one's own; nothing: as it is stated.
+DeviceSpec in_mode(const DeviceSpec& spec, std::string_view mode) {
+  if (mode.empty()) return spec;
+  return mode.find('=') == std::string_view::npos ? in_power_mode(spec, base::lower(mode))
+                                                  : at_clocks(spec, base::lower(mode));
+}
+
 constexpr std::size_t kMaxFileBytes = 16 << 20;  // a device file has a few kB, a full ceilings file some hundred
 
 }  // namespace
@@ -62,21 +73,48 @@ std::string alias_note(std::string_view name) {
   return alias == nullptr ? "" : std::string(alias->name) + " is taken for " + std::string(alias->id);
 }
 
-DeviceSpec device(std::string_view name) {
-  const std::size_t colon = name.find(':');
-  const std::string_view given = name.substr(0, colon);
-  const Alias* alias = alias_of(given);
-  const std::string wanted = letters(alias == nullptr ? given : alias->id);
-  for (const base::EmbeddedFile& file : documents::device_files()) {
-    const std::string_view id = file.name.substr(0, file.name.rfind('.'));
-    if (letters(id) != wanted) continue;
-    const DeviceSpec spec = parse_device(file.text, id);
-    return colon == std::string_view::npos ? spec : in_power_mode(spec, base::lower(name.substr(colon + 1)));
+std::pair<std::string_view, std::string_view> split_mode(std::string_view name) {
+  constexpr std::string_view kEnd = ".json:";
+  std::size_t colon = name.rfind(kEnd);
+  if (colon != std::string_view::npos)
+    colon += kEnd.size() - 1;
+  else if (!is_path(name))
+    colon = name.find(':');
+  if (colon == std::string_view::npos) return {name, {}};
+  return {name.substr(0, colon), name.substr(colon + 1)};
+}
+
+std::vector<std::string> split_devices(std::string_view list) {
+  std::vector<std::string> names;
+  while (!list.empty()) {
+    const std::size_t comma = list.find(',');
+    const std::string_view item = list.substr(0, comma);
+    const bool is_clock = !names.empty() && names.back().find(':') != std::string::npos &&
+                          item.find('=') != std::string_view::npos && item.find_first_of(":/") == std::string_view::npos;
+    if (is_clock)
+      (names.back() += ",") += item;
+    else if (!item.empty())
+      names.emplace_back(item);
+    list.remove_prefix(comma == std::string_view::npos ? list.size() : comma + 1);
   }
-  const std::vector<std::string> near = nearest(given);
+  return names;
+}
+
+std::string device_text(std::string_view name) {
+  if (is_path(name)) return base::read_file(std::string(name), "a device or ceilings file", kMaxFileBytes);
+  const Alias* alias = alias_of(name);
+  const std::string wanted = letters(alias == nullptr ? name : alias->id);
+  for (const base::EmbeddedFile& file : documents::device_files())
+    if (letters(file.name.substr(0, file.name.rfind('.'))) == wanted) return std::string(file.text);
+  const std::vector<std::string> near = nearest(name);
   throw UnknownDevice("device \"" + std::string(name) + "\" is not known; " +
                       (near.empty() ? "" : "did you mean " + base::joined(near) + "? ") +
                       "known: " + base::joined(device_ids()) + "; or give a device or ceilings file");
+}
+
+DeviceSpec device(std::string_view name) {
+  const auto [id, mode] = split_mode(name);
+  return in_mode(parse_device(device_text(id), id), mode);
 }
 
 DeviceSpec parse_device(std::string_view json, std::string_view subject) {
@@ -94,8 +132,8 @@ DeviceSpec load_device(const std::string& path) {
 }
 
 DeviceSpec find_device(std::string_view name_or_path) {
-  const bool is_path = name_or_path.find_first_of("/\\") != std::string_view::npos || name_or_path.ends_with(".json");
-  return is_path ? load_device(std::string(name_or_path)) : device(name_or_path);
+  const auto [name, mode] = split_mode(name_or_path);
+  return is_path(name) ? in_mode(load_device(std::string(name)), mode) : device(name_or_path);
 }
 
 }  // namespace pagoda::documents

@@ -63,6 +63,7 @@ class DeviceReader {
   MemoryLevel read_level(const Field& field);
   Link read_link(const Field& field);
   PowerMode read_power_mode(const Field& field);
+  void read_energy(const Field& parent, std::optional<DeviceEnergy>& into);
 
   std::vector<std::string> mistakes_;
 };
@@ -167,14 +168,30 @@ Link DeviceReader::read_link(const Field& field) {
   return link;
 }
 
+void DeviceReader::read_energy(const Field& parent, std::optional<DeviceEnergy>& into) {
+  if (!parent.has("energy")) return;
+  const Field field = parent.at("energy");
+  allow_only(field, {"work", "joules_per_byte", "constant_power"});
+  DeviceEnergy& energy = into.emplace();
+  read_array(field, "work", true, [&](const Field& work) {
+    allow_only(work, {"precision", "joules_per_flop"});
+    DeviceEnergy::Work& each = energy.work.emplace_back();
+    read_precision(work, "precision", each.precision);
+    read_quantity(work, "joules_per_flop", "J/FLOP", each.joules_per_flop, true);
+  });
+  read_quantity(field, "joules_per_byte", "J/B", energy.joules_per_byte, true);
+  read_quantity(field, "constant_power", "W", energy.constant_watts, true);
+}
+
 PowerMode DeviceReader::read_power_mode(const Field& field) {
-  allow_only(field, {"id", "units", "clock", "dram_bytes_per_second", "power"});
+  allow_only(field, {"id", "units", "clock", "dram_bytes_per_second", "power", "energy"});
   PowerMode mode;
   read_text(field, "id", mode.id, true);
   read_quantity(field, "units", "1", mode.units, true);
   read_quantity(field, "clock", "Hz", mode.clock_hz, true);
   read_quantity(field, "dram_bytes_per_second", "B/s", mode.dram_bytes_per_second, true);
   read_quantity(field, "power", "W", mode.watts, true);
+  read_energy(field, mode.energy);
   return mode;
 }
 
@@ -198,8 +215,8 @@ std::vector<std::string> lacks(const DeviceSpec& spec) {
 DeviceSpec DeviceReader::read(const base::JsonDocument& document) {
   const Field field = document.root();
   allow_only(field, {"schema", "id", "name", "vendor", "kind", "architecture", "compute_capability", "units",
-                     "boost_clock", "tensor_clock", "power", "launch_overhead", "special_per_second", "peaks", "levels",
-                     "links", "power_modes"});
+                     "boost_clock", "tensor_clock", "memory_clock", "power", "launch_overhead", "special_per_second",
+                     "peaks", "levels", "links", "power_modes", "energy"});
   DeviceSpec spec;
   read_text(field, "id", spec.id, true);
   read_text(field, "name", spec.name, true);
@@ -214,6 +231,7 @@ DeviceSpec DeviceReader::read(const base::JsonDocument& document) {
   read_quantity(field, "units", "1", spec.units);
   read_quantity(field, "boost_clock", "Hz", spec.boost_clock_hz);
   read_quantity(field, "tensor_clock", "Hz", spec.tensor_clock_hz);
+  read_quantity(field, "memory_clock", "Hz", spec.memory_clock_hz);
   read_quantity(field, "power", "W", spec.watts);
   read_quantity(field, "launch_overhead", "s", spec.launch_overhead_seconds);
   read_quantity(field, "special_per_second", "1/s", spec.special_per_second);
@@ -222,6 +240,7 @@ DeviceSpec DeviceReader::read(const base::JsonDocument& document) {
   read_array(field, "links", false, [&](const Field& link) { spec.links.push_back(read_link(link)); });
   read_array(field, "power_modes", false,
              [&](const Field& mode) { spec.power_modes.push_back(read_power_mode(mode)); });
+  read_energy(field, spec.energy);
 
   std::erase_if(spec.peaks, [](const Peak& peak) { return !peak.flops_per_second.known(); });
   std::sort(spec.peaks.begin(), spec.peaks.end(), before);
@@ -294,6 +313,29 @@ std::vector<Precision> formats_not_run(const Field& document) {
   return formats;
 }
 
+// The energy fit of ert-ceilings: "energy.float32" in J/FLOP, "energy.dram" in J/B, "energy.constant_watts". What did not
+// converge or came out as 0 is not told apart from the rest and stays unknown.
+std::optional<DeviceEnergy> energy_of_ceilings(const Field& document) {
+  DeviceEnergy energy;
+  energy.joules_per_byte = energy.constant_watts = {std::nullopt, "not measured"};
+  for (const Field& ceiling : document.at("ceilings").array()) {
+    if (ceiling.at("kind").text() != "energy" || text(ceiling, "status", "ok") != "ok") continue;
+    const std::optional<double> value = ceiling.number("value");
+    const std::string id = text(ceiling, "id", "?"), unit = text(ceiling, "unit", "");
+    const std::string name = id.substr(id.find('.') + 1);  // "float32", "bfloat16_tensor", "dram"
+    if (!value || !(*value > 0)) continue;
+    const Quantity quantity{*value, "measured: " + id + " of the energy fit"};
+    if (unit == "J/FLOP") {
+      if (const auto type = precision(name.substr(0, name.find_first_of("._")))) energy.work.push_back({*type, quantity});
+    } else if (unit == "J/B" && canonical_level(name) == "dram") {
+      energy.joules_per_byte = quantity;
+    } else if (unit == "W") {
+      energy.constant_watts = quantity;
+    }
+  }
+  return energy.work.empty() ? std::nullopt : std::optional(std::move(energy));
+}
+
 std::string machine_name(const Field& document, std::string_view otherwise) {
   if (!document.has("machine")) return std::string(otherwise);
   const Field machine = document.at("machine");
@@ -327,7 +369,7 @@ DeviceSpec read_ceilings(const base::JsonDocument& document) {
     const std::string kind = ceiling.at("kind").text();
     const std::string id = text(ceiling, "id", "?");
     const auto skip = [&](const std::string& why) { spec.notes.push_back(id + ": " + why); };
-    if (kind == "energy") continue;  // ceilings of power, not of time
+    if (kind == "energy") continue;  // read_ceilings_energy()
     std::string status = base::lower(text(ceiling, "status", "ok"));
     std::replace(status.begin(), status.end(), '_', ' ');
     if (status == "impossible" || status == "wrong result") {
@@ -393,7 +435,8 @@ DeviceSpec read_ceilings(const base::JsonDocument& document) {
       caution(std::string(name) + " bandwidth", found->second);
       spec.levels.push_back({std::string(name), std::move(found->second.quantity), unknown, false});
     }
-  for (Quantity* missing : {&spec.units, &spec.boost_clock_hz, &spec.tensor_clock_hz, &spec.watts}) *missing = unknown;
+  for (Quantity* missing : {&spec.units, &spec.boost_clock_hz, &spec.tensor_clock_hz, &spec.memory_clock_hz, &spec.watts})
+    *missing = unknown;
   caution("launch overhead", launch);
   caution("special evaluations", special);
   for (const Precision type : formats_not_run(field))
@@ -401,6 +444,7 @@ DeviceSpec read_ceilings(const base::JsonDocument& document) {
       spec.lacks.push_back(type);
   spec.launch_overhead_seconds = launch.quantity.known() ? launch.quantity : unknown;
   spec.special_per_second = special.quantity.known() ? special.quantity : unknown;
+  spec.energy = energy_of_ceilings(field);
   if (const auto missing = lacks(spec); !missing.empty()) base::fail(subject, missing.front());
   return spec;
 }

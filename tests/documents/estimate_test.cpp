@@ -38,8 +38,12 @@ TEST_CASE("an estimate with all its parts reads back as it was written") {
                           .cache_bytes_per_token = 4,
                           .bytes_per_token = {},
                           .is_timed = true,
-                          .tokens_per_second = 1e3};
-        estimate.roofline->predicted = EstimatePrediction{0.5, 0.25, {}, {}, "none: guessed"};
+                          .tokens_per_second = 1e3,
+                          .sequence_tokens = {},
+                          .user_tokens_per_second = {},
+                          .device_tokens_per_second = {},
+                          .speculated = {}};
+        estimate.roofline->predicted = EstimatePrediction{0.5, 0.25, {}, {}, "pytorch-amp", "none: guessed"};
         const std::string text = write_estimate(estimate);
         const EstimateDocument read = parse_estimate(text, "e.json");
         CHECK(read.unknown.empty());

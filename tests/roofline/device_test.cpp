@@ -543,3 +543,29 @@ TEST_CASE("a format holds another when it has all its values") {
     CHECK(holds(row.wide, row.narrow) == row.expected);
   }
 }
+
+TEST_CASE("clocks of one's own scale peaks by the GPU's clock and units, and memory by its own clock") {
+  const DeviceSpec whole = documents::device("orin-agx"), slow = documents::device("orin-agx:gpu=650.25MHz,mem=1.6GHz");
+  CHECK(*slow.peak(Float32, V)->flops_per_second.value ==
+        doctest::Approx(*whole.peak(Float32, V)->flops_per_second.value / 2));
+  CHECK(*slow.level("dram")->bytes_per_second.value == doctest::Approx(*whole.level("dram")->bytes_per_second.value / 2));
+  CHECK(*slow.level("shared")->bytes_per_second.value ==
+        doctest::Approx(*whole.level("shared")->bytes_per_second.value / 2));
+  CHECK(slow.power_mode == "gpu=650.25mhz,mem=1.6ghz");
+  CHECK(slow.level("dram")->bytes_per_second.source.find("memory clock") != std::string::npos);
+  // The published 30 W mode by its own clock and units.
+  const DeviceSpec mode = documents::device("orin-agx:30w"), same = documents::device("orin-agx:gpu=624.75MHz,units=8");
+  CHECK(*same.peak(Float32, V)->flops_per_second.value ==
+        doctest::Approx(*mode.peak(Float32, V)->flops_per_second.value));
+  for (const char* wrong : {"orin-agx:gpu=918", "orin-agx:dla=1GHz", "orin-agx:gpu=", "orin-agx:mem=-1GHz"})
+    CHECK_THROWS_AS(documents::device(wrong), UnknownDevice);
+  CHECK_THROWS_WITH_AS(documents::device("h200:mem=1GHz"), doctest::Contains("memory_clock"), Error);
+}
+
+TEST_CASE("constants of energy hold at the clocks that they were fitted at") {
+  CHECK(documents::device("orin-agx").energy);
+  CHECK(documents::device("orin-agx:maxn").energy);
+  CHECK_FALSE(documents::device("orin-agx:30w").energy);
+  CHECK_FALSE(documents::device("orin-agx:gpu=918MHz").energy);
+  CHECK_FALSE(documents::device("h200").energy);
+}

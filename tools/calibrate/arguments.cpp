@@ -12,9 +12,15 @@ constexpr const char* kExamples = R"(Examples:
       fits, judges by families left out, writes the calibration
   pagoda-calibrate runs.csv --check rtx-3090-amp-nchw --residuals residuals.csv
       holds a calibration against runs, row by row
+  pagoda-calibrate --energy table.csv --device orin-agx -o my-orin.json
+      joules of work, of traffic and of time, with intervals, written as a device's energy section
+  pagoda-calibrate --energy resnet50.csv --estimate resnet50.json --each gpu_hz
+      a fit for each clock of a table of power modes
 
 RUNS is CSV with a header. Columns: model (path, relative to the file), family (models that are left out together),
 batch, device (name or file), seconds (of one batch), and maybe layout (nchw or nhwc); others are ignored. Lines that start with # are skipped.
+With --energy: CSV with columns flops, bytes, seconds and joules or watts (units may follow, as in time(ms); the CSV of onnx-estimate
+--sweep --measured is one), measured runs with joules and the --estimate of their model, or results of pagoda-bench; several.
 Exit codes: 0 done, 1 unusable input or output, 2 usage.)";
 
 }  // namespace
@@ -24,7 +30,7 @@ std::optional<CalibrateArguments> parse_calibrate(int argc, char** argv) {
   app.set_version_flag("--version", "pagoda-calibrate " PAGODA_VERSION);
   app.footer(kExamples);
   CalibrateArguments arguments;
-  app.add_option("RUNS", arguments.runs, "CSV of models and their measured seconds")->required();
+  app.add_option("RUNS", arguments.runs, "CSV of models and their measured seconds")->required()->expected(1, 1000);
   app.add_option("--id", arguments.options.id, "Name of the calibration, also its file's");
   app.add_option("--regime", arguments.options.regime, "What was measured: framework, precision, layout, batches");
   app.add_option("--source", arguments.options.source, "Where the measured times come from");
@@ -38,7 +44,32 @@ std::optional<CalibrateArguments> parse_calibrate(int argc, char** argv) {
   app.add_option("--check", arguments.check,
                  "Fit nothing: hold this calibration (built in, or a .json file) against the runs")
       ->excludes("--output");
+  std::string precision;
+  CLI::Option* energy = app.add_flag("--energy", arguments.energy, "Fit joules per FLOP, per byte and constant watts");
+  app.add_option("--estimate", arguments.estimates,
+                 "With --energy: the work of measured runs, a file of onnx-estimate --format json; repeatable")
+      ->needs(energy);
+  app.add_option("--each", arguments.each, "With --energy: a fit for each value of these settings, gpu_hz,mem_hz …")
+      ->needs(energy)
+      ->delimiter(',');
+  app.add_option("--device", arguments.device,
+                 "With --energy: say its balance points; with -o, add the constants to its file. ID:MODE: to that mode")
+      ->needs(energy);
+  app.add_option("--precision", precision, "With --energy: of the work (default float32)")->needs(energy);
+  app.add_option("--format", arguments.format, "With --energy: text (default) or csv")
+      ->needs(energy)
+      ->check(CLI::IsMember({"text", "csv"}));
   if (!parse(app, argc, argv)) return std::nullopt;
+  if (!arguments.energy && arguments.runs.size() > 1) throw UsageError("one table of RUNS is fitted at a time");
+  if (arguments.energy && !arguments.output.empty() && arguments.device.empty())
+    throw UsageError("-o writes the constants into a device's file: name it by --device");
+  if (arguments.energy && !arguments.output.empty() && !arguments.each.empty())
+    throw UsageError("-o holds the constants of one fit; it does not go with --each");
+  if (!precision.empty()) {
+    const auto known = pagoda::precision(precision);
+    if (!known) throw UsageError("--precision " + precision + " is none of " + precision_names());
+    arguments.precision = *known;
+  }
   return arguments;
 }
 

@@ -3,14 +3,22 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "pagoda/core/calibrate.h"
+#include "pagoda/core/precision.h"
 
 namespace pagoda::tools {
 
 struct CalibrateArguments {
-  std::string runs, elsewhere, check, output, residuals;  // paths, and a calibration's name; empty: not given
+  std::vector<std::string> runs;                    // paths
+  std::string elsewhere, check, output, residuals;  // paths, and a calibration's name; empty: not given
   CalibrationOptions options;
+  // Of --energy.
+  bool energy = false;
+  std::vector<std::string> estimates, each;
+  std::string device, format = "text";
+  Precision precision = Precision::Float32;
 };
 
 // Empty after --help or --version. Throws UsageError.

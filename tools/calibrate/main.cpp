@@ -1,7 +1,9 @@
-// pagoda-calibrate: fits the coefficients of predicted times to measured ones, or holds a calibration against them.
+// pagoda-calibrate: fits the coefficients of predicted times to measured ones, or holds a calibration against them; with
+// --energy fits what work, traffic and time cost in energy.
 #include <iostream>
 
 #include "arguments.h"
+#include "energy.h"
 #include "pagoda/base/files.h"
 #include "pagoda/core/predict.h"
 #include "pagoda/documents/calibration.h"
@@ -42,7 +44,8 @@ Judged fitted(const CalibrateArguments& arguments, const Loaded& loaded) {
 int calibrate_runs(int argc, char** argv) {
   const std::optional<CalibrateArguments> arguments = parse_calibrate(argc, argv);
   if (!arguments) return kDone;
-  const Loaded loaded = load(arguments->runs);
+  if (arguments->energy) return calibrate_energy(*arguments);
+  const Loaded loaded = load(arguments->runs.front());
   const bool is_check = !arguments->check.empty();
   const Judged judged = is_check ? held_against(arguments->check, loaded) : fitted(*arguments, loaded);
   write_output("", (is_check ? "" : "Each model by a fit that did not see its family:\n") + report(loaded, judged));

@@ -192,7 +192,9 @@ void add_training(CLI::App& app, Arguments& arguments) {
 }
 
 void add_studies(CLI::App& app, Arguments& arguments) {
-  app.add_option("--sweep", arguments.sweeps, "A row per size, from the formulas: batch=1,2,4..1024; repeatable")
+  app.add_option("--sweep", arguments.sweeps,
+                 "A row per size, from the formulas: batch=1,2,4..1024; repeatable. mode=maxn,30w: a row per power mode of "
+                 "--device")
       ->allow_extra_args(false)
       ->type_name("NAME=LIST");
   app.add_option("--compare", arguments.compare, "What changed from OTHER to MODEL, node by node")->type_name("OTHER");
@@ -241,9 +243,12 @@ std::map<std::string, bool> input_flags(const Arguments& arguments) {
   return flags;
 }
 
+constexpr std::string_view kModes = "mode=";  // of --sweep: power modes of the device
+
 std::vector<SweepAxis> sweep_axes(const Arguments& arguments) {
   std::vector<SweepAxis> axes;
   for (const std::string& text : arguments.sweeps) {
+    if (text.starts_with(kModes)) continue;
     try {
       axes.push_back(parse_axis(text));
     } catch (const Error& error) {
@@ -365,7 +370,19 @@ void refuse_extras(const CLI::App& app) {
                    (extras.front().starts_with('-') ? "' is no option" : "' is one argument too many"));
 }
 
-std::vector<std::string> device_names(const Arguments& arguments) { return split_list(arguments.device); }
+std::vector<std::string> device_names(const Arguments& arguments) {
+  std::vector<std::string> names = documents::split_devices(arguments.device);
+  for (const std::string& text : arguments.sweeps) {
+    if (!text.starts_with(kModes)) continue;
+    if (names.size() != 1 || !documents::split_mode(names[0]).second.empty())
+      throw UsageError("--sweep " + text + " needs --device with one device and no mode, whose modes they are");
+    const std::string base = names[0];
+    names.clear();
+    for (const std::string& mode : documents::split_devices(base + ":" + text.substr(kModes.size())))
+      names.push_back(names.empty() ? mode : base + ":" + mode);
+  }
+  return names;
+}
 
 bool writes_to_terminal(const Arguments& arguments) { return arguments.output.empty() || arguments.output == "-"; }
 
@@ -510,7 +527,7 @@ void check_alternatives(const Arguments& arguments, bool has_devices) {
   const std::string what = has_devices ? "--device with several" : "--what-if";
   const std::pair<bool, const char*> other[] = {
       {!arguments.compare.empty(), "--compare"},
-      {!arguments.sweeps.empty(), "--sweep"},
+      {!sweep_axes(arguments).empty(), "--sweep of a size"},
       {!arguments.profile_structure.empty(), "--profile-structure"},
       {arguments.predict, "--predict"},
       {!arguments.by.empty(), "--by"},
@@ -537,7 +554,7 @@ void check_studies(const Arguments& arguments) {
       if (is_given) throw UsageError(study + " does not go with " + name + "; " + remedy);
   };
   const bool is_table = !is_chart(format_of(arguments)) && format_of(arguments) != "json";
-  if (!arguments.sweeps.empty())
+  if (!sweep_axes(arguments).empty())
     refuse("--sweep",
            {{arguments.predict, "--predict"},
             {is_table && !arguments.by.empty(), "--by"},

@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "pagoda/documents/device.h"
 #include "tool.h"
 
 namespace pagoda::tools {
@@ -21,6 +22,10 @@ constexpr const char* kExamples = R"(Examples:
       in the terminal
   roofline-plot --device h200 --estimate base.json --estimate new.json -o change.html
       several models, sizes or runs: whole-model points, arrows for what moved
+  roofline-plot --device orin-agx:maxn,orin-agx:30w,orin-agx:gpu=918MHz,mem=2133MHz --estimate r50.json -o modes.svg
+      the rooflines of several power modes in one chart
+  roofline-plot --device orin-agx --energy --estimate r50.json --measured r50.csv -o energy.svg
+      FLOP/J over FLOP/B: the arch, its balances, and the runs that have joules
 
 What FILE ends in gives the format: svg, png, pdf, html, csv, json. PNG and PDF need rsvg-convert (librsvg2-bin).
 Exit codes: 0 done, 1 unusable input, 2 usage, 4 no such device.)";
@@ -49,10 +54,14 @@ std::optional<PlotArguments> parse_plot(int argc, char** argv) {
   std::string format, precision;
   std::vector<double> x_limits, y_limits;
   app.add_option("--ceilings", arguments.ceilings, "Measured roofs: a file of ert-ceilings")->type_name("FILE");
-  app.add_option("--device", arguments.device,
-                 "Roofs as the vendor states them: an id of onnx-estimate --list-devices, ID:MODE, or a file; with "
-                 "--ceilings dotted beside the measured ones. One chart shows one machine")
-      ->type_name("NAME|FILE");
+  std::vector<std::string> devices;
+  app.add_option("--device", devices,
+                 "Roofs as the vendor states them: an id of onnx-estimate --list-devices, ID:MODE, ID:gpu=918MHz,mem=2133MHz "
+                 "or a file; with --ceilings dotted beside the measured ones. More of them, repeated or with commas: their "
+                 "rooflines beside that of the first")
+      ->type_name("NAME|FILE")
+      ->expected(1)
+      ->take_all();
   app.add_option("--estimate", arguments.estimates, "A file of onnx-estimate --format json; repeatable")
       ->type_name("FILE")
       ->expected(1)
@@ -72,12 +81,17 @@ std::optional<PlotArguments> parse_plot(int argc, char** argv) {
   app.add_option("--max-dots", arguments.options.max_dots,
                  "Dots drawn, most time first; the rest joins by type and place (default 2000)");
   app.add_option("--labels", arguments.options.labels, "Operators with their name beside them (default 10)");
+  app.add_flag("--energy", arguments.options.energy,
+               "Work per joule instead of time: the arch by the constants of the device, or fitted to the runs, and dots and "
+               "stars of what has joules");
   app.add_option("--columns", arguments.options.columns, "Width of the terminal picture (default 100)")
       ->check(CLI::Range(40, 400));
   app.add_option("--lines", arguments.options.lines, "Height of the terminal picture (default 30)")
       ->check(CLI::Range(12, 200));
   if (!parse(app, argc, argv)) return std::nullopt;
-  if (arguments.ceilings.empty() && arguments.device.empty()) throw UsageError("give --ceilings FILE or --device NAME");
+  for (const std::string& text : devices)
+    for (std::string& name : documents::split_devices(text)) arguments.devices.push_back(std::move(name));
+  if (arguments.ceilings.empty() && arguments.devices.empty()) throw UsageError("give --ceilings FILE or --device NAME");
   const std::size_t dot = arguments.output.rfind('.');
   if (format.empty())
     format = arguments.output == "-" ? "text" : dot == std::string::npos ? "" : arguments.output.substr(dot + 1);

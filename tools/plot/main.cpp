@@ -8,6 +8,7 @@
 
 #include "arguments.h"
 #include "pagoda/documents/device.h"
+#include "pagoda/measured/import.h"
 #include "tool.h"
 
 namespace pagoda::tools {
@@ -22,24 +23,35 @@ present::PlotFile read(const std::string& path) {
   return {path, std::string(std::istreambuf_iterator<char>(stream), {})};
 }
 
+// Profiles of engines and tables of boards, too.
+present::PlotFile read_measured(const std::string& path) {
+  present::PlotFile file = read(path);
+  const auto format = measured::recognise_profile(file.text);
+  if (format && *format != measured::ProfileFormat::Measured)
+    file.text = documents::write_measured(measured::import_profile(file.text, path));
+  return file;
+}
+
 int plot(int argc, char** argv) {
   const std::optional<PlotArguments> arguments = parse_plot(argc, argv);
   if (!arguments) return kDone;
   present::PlotInput input;
-  if (const std::string note = documents::alias_note(arguments->device); !note.empty())
-    std::fprintf(stderr, "%s\n", note.c_str());
+  const std::vector<std::string>& devices = arguments->devices;
+  for (const std::string& name : devices)
+    if (const std::string note = documents::alias_note(name); !note.empty()) std::fprintf(stderr, "%s\n", note.c_str());
   if (!arguments->ceilings.empty()) {
     input.ceilings = read(arguments->ceilings);
     input.device = documents::parse_device(input.ceilings->text, arguments->ceilings);
-    if (!arguments->device.empty()) input.spec = documents::find_device(arguments->device);
+    if (!devices.empty()) input.spec = documents::find_device(devices.front());
   } else {
-    input.device = documents::find_device(arguments->device);
+    input.device = documents::find_device(devices.front());
     // A ceilings file given as a device is one all the same.
-    if (input.device.measured) input.ceilings = read(arguments->device);
+    if (input.device.measured) input.ceilings = read(devices.front());
   }
+  for (std::size_t i = 1; i < devices.size(); ++i) input.others.push_back(documents::find_device(devices[i]));
   for (const std::string& path : arguments->estimates)
     input.estimates.push_back(present::read_plot_estimate(path, read(path).text));
-  for (const std::string& path : arguments->measured) input.measured.push_back(read(path));
+  for (const std::string& path : arguments->measured) input.measured.push_back(read_measured(path));
   write_output(arguments->output, arguments->write(input, arguments->options));
   return kDone;
 }

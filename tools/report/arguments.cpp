@@ -21,9 +21,21 @@ constexpr const char* kExamples = R"(Examples:
   pagoda-report history january february march -o history.html
   pagoda-report measured out --key 4f1c -o measured.json             for roofline-plot
   pagoda-report measured out --where model=resnet50 -o runs.json     for onnx-estimate --sweep batch=1,8 --measured runs.json
+  pagoda-report modes orin.csv --slow-down 5% -o modes.svg           which power mode saves energy, and at what price
   pagoda-report explain out --base compile=eager --new compile=inductor --models models/skeletons
 RESULTS is a results.jsonl, or a folder of them. What FILE ends in gives the format: csv, svg, png, html; else text.
 Exit codes: 0 done, 1 unusable input, 2 usage, 3 slower beyond noise or no longer running (compare).)";
+
+// "5%" becomes 0.05; returns what is wrong.
+std::string percent(std::string& text) {
+  if (!text.ends_with('%')) return {};
+  try {
+    text = std::to_string(std::stod(text) / 100);
+  } catch (const std::logic_error&) {
+    return text + " is no part";
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -84,6 +96,17 @@ std::optional<ReportArguments> parse_report(int argc, char** argv) {
   explain_command->add_option("--depth", flags.explain.depth, "of the tree")->check(CLI::Range(1, 8));
   explain_command->add_option("--leaf", flags.explain.smallest_leaf, "models in a leaf at least")
       ->check(CLI::Range(1, 100));
+  CLI::App* modes_command = app.add_subcommand("modes", "which power mode: the front of time and energy, the best within a limit");
+  modes_command->add_option("RUNS", flags.inputs, "table of power modes, or pagoda.measured/1 with runs that have joules")
+      ->required()
+      ->expected(1);
+  modes_command->add_option("-o,--output", flags.output, "file to write, whole or not at all (default: standard output)");
+  modes_command
+      ->add_option("--slow-down", flags.slow_down, "how much longer than the fastest mode a run may take, as 0.05 or 5%")
+      ->transform(CLI::Validator(percent, "PART"))
+      ->capture_default_str();
+  modes_command->add_option("--same", flags.same, "settings that are no part of a mode")->delimiter(',')->capture_default_str();
+  with_title(modes_command);
   if (!parse(app, argc, argv)) return std::nullopt;
   for (const auto& [sub, run] : {std::pair{table_command, &report_table},
                                  {csv_command, &report_csv},
@@ -91,6 +114,7 @@ std::optional<ReportArguments> parse_report(int argc, char** argv) {
                                  {latest_command, &report_latest},
                                  {history_command, &report_history},
                                  {measured_command, &report_measured},
+                                 {modes_command, &report_modes},
                                  {explain_command, &report_explain}})
     if (*sub) flags.command = run;
   return flags;

@@ -14,6 +14,8 @@ struct ReportArguments {
   std::string output, title, columns = "tidy", baseline = "oldest", base, now, key, models, quantity, machine;
   present::CompareOptions compare;
   present::ExplainOptions explain;
+  double slow_down = 0.05;
+  std::vector<std::string> same = {"batch"};
   bool no_gate = false;
   int (*command)(const ReportArguments&) = nullptr;  // that was asked for; one of commands.h
 };

@@ -10,6 +10,8 @@
 #include "pagoda/core/model.h"
 #include "pagoda/core/structure.h"
 #include "pagoda/documents/result.h"
+#include "pagoda/measured/import.h"
+#include "pagoda/present/modes_report.h"
 #include "pagoda/present/report.h"
 #include "tool.h"
 
@@ -189,6 +191,15 @@ int report_measured(const ReportArguments& flags) {
     throw Error("--key \"" + flags.key + "\": " + std::to_string(found.size()) +
                 " records have it; expected the beginning of one key (pagoda-report csv lists them)");
   write_output(flags.output, documents::write_measured(present::measured_of(found[0])));
+  return kDone;
+}
+
+int report_modes(const ReportArguments& flags) {
+  const documents::Measured measured = measured::load_profile(flags.inputs[0], {});
+  const std::string title = flags.title.empty() ? std::filesystem::path(flags.inputs[0]).stem().string() : flags.title;
+  write_output(flags.output,
+               present::modes_report(present::study_modes(measured, flags.slow_down, flags.same, flags.inputs[0]),
+                                     format_of(flags.output), title));
   return kDone;
 }
 

@@ -11,6 +11,7 @@ int report_compare(const ReportArguments& flags);  // kPartial where something i
 int report_latest(const ReportArguments& flags);
 int report_history(const ReportArguments& flags);
 int report_measured(const ReportArguments& flags);
+int report_modes(const ReportArguments& flags);
 int report_explain(const ReportArguments& flags);
 
 }  // namespace pagoda::tools

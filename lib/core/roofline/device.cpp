@@ -2,6 +2,8 @@
 #include "pagoda/core/device.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 
 #include "pagoda/base/text.h"
 
@@ -31,6 +33,50 @@ std::optional<Int> DeviceSpec::memory_bytes() const {
   return static_cast<Int>(*dram->capacity_bytes.value);
 }
 
+namespace {
+
+// Peaks and on-chip rates times `ratio` of units × clock.
+void scale_rates(DeviceSpec& spec, double ratio, const std::string& why) {
+  const auto scale = [&](Quantity& quantity) {
+    if (quantity.known()) quantity = {*quantity.value * ratio, quantity.source + "; x units x clock of " + why};
+  };
+  for (Peak& peak : spec.peaks) scale(peak.flops_per_second);
+  scale(spec.special_per_second);
+  for (MemoryLevel& level : spec.levels)
+    if (level.level != "dram") scale(level.bytes_per_second);
+}
+
+MemoryLevel* memory_of(DeviceSpec& spec) {
+  const auto found = std::find_if(spec.levels.begin(), spec.levels.end(),
+                                  [](const MemoryLevel& level) { return level.level == "dram"; });
+  return found == spec.levels.end() ? nullptr : &*found;
+}
+
+bool is_one(double ratio) { return std::abs(ratio - 1) < 1e-9; }
+
+// "918MHz", "1.3GHz", "8" (units).
+double amount_of(std::string_view text, bool is_clock, const std::string& whole) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  std::string unit = base::lower(text.substr(static_cast<std::size_t>(end - text.data())));
+  if (unit.ends_with("hz")) unit.resize(unit.size() - 2);
+  const double factor = unit.empty() ? 1 : unit == "k" ? 1e3 : unit == "m" ? 1e6 : unit == "g" ? 1e9 : 0;
+  // A clock without its unit may be in MHz, kHz or Hz.
+  const bool is_amount = is_clock ? factor > 1 || value >= 1e6 : unit.empty();
+  if (error != std::errc() || !is_amount || !(factor > 0) || !(value > 0))
+    throw UnknownDevice("'" + whole + "': '" + std::string(text) + "' is no " + (is_clock ? "clock" : "count of units") +
+                        "; expected " + (is_clock ? "918MHz or 1.3GHz" : "a number above 0"));
+  return value * factor;
+}
+
+double known_or_fail(const DeviceSpec& spec, const Quantity& quantity, const char* what) {
+  if (!quantity.known())
+    throw Error("device " + spec.id + " does not state " + what + ", so that its rates cannot be scaled; add it to its file");
+  return *quantity.value;
+}
+
+}  // namespace
+
 DeviceSpec in_power_mode(const DeviceSpec& spec, std::string_view mode) {
   const auto found = std::find_if(spec.power_modes.begin(), spec.power_modes.end(),
                                   [&](const PowerMode& candidate) { return candidate.id == mode; });
@@ -38,7 +84,8 @@ DeviceSpec in_power_mode(const DeviceSpec& spec, std::string_view mode) {
     std::vector<std::string> names;
     for (const PowerMode& candidate : spec.power_modes) names.push_back(candidate.id);
     throw UnknownDevice("device " + spec.id + " has no power mode \"" + std::string(mode) + "\"; " +
-                        (names.empty() ? "it has none" : "known: " + base::joined(names)));
+                        (names.empty() ? "it has none" : "known: " + base::joined(names)) +
+                        "; or give clocks: gpu=918MHz,mem=2133MHz");
   }
   const bool scalable =
       found->units.known() && found->clock_hz.known() && spec.units.known() && spec.boost_clock_hz.known();
@@ -46,22 +93,54 @@ DeviceSpec in_power_mode(const DeviceSpec& spec, std::string_view mode) {
   const double ratio = *found->units.value * *found->clock_hz.value / (*spec.units.value * *spec.boost_clock_hz.value);
 
   DeviceSpec result = spec;
-  const auto scale = [&](Quantity& quantity) {
-    if (quantity.known())
-      quantity = {*quantity.value * ratio, quantity.source + "; x units x clock of " + found->clock_hz.source};
-  };
-  for (Peak& peak : result.peaks) scale(peak.flops_per_second);
-  scale(result.special_per_second);
-  for (MemoryLevel& level : result.levels) {
-    if (level.level != "dram")
-      scale(level.bytes_per_second);
-    else if (found->dram_bytes_per_second.known())
-      level.bytes_per_second = found->dram_bytes_per_second;
+  scale_rates(result, ratio, found->clock_hz.source);
+  bool is_same = is_one(ratio);
+  if (MemoryLevel* dram = memory_of(result); dram != nullptr && found->dram_bytes_per_second.known()) {
+    is_same = is_same && dram->bytes_per_second.known() &&
+              is_one(*dram->bytes_per_second.value / *found->dram_bytes_per_second.value);
+    dram->bytes_per_second = found->dram_bytes_per_second;
   }
   result.units = found->units;
   result.boost_clock_hz = found->clock_hz;
   if (found->watts.known()) result.watts = found->watts;
+  if (found->energy || !is_same) result.energy = found->energy;
   result.power_mode = found->id;
+  return result;
+}
+
+DeviceSpec at_clocks(const DeviceSpec& spec, std::string_view clocks) {
+  const std::string whole = spec.id + ":" + std::string(clocks);
+  DeviceSpec result = spec;
+  double ratio = 1, memory = 1;
+  for (std::string_view rest = clocks; !rest.empty();) {
+    const std::string_view part = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(rest.size(), part.size() + 1));
+    const std::size_t equals = part.find('=');
+    const std::string_view name = part.substr(0, equals);
+    const std::string_view value = equals == std::string_view::npos ? std::string_view() : part.substr(equals + 1);
+    const std::string source = "asked for: " + std::string(part);
+    if (name == "gpu" || name == "units") {
+      Quantity& quantity = name == "gpu" ? result.boost_clock_hz : result.units;
+      const double given = amount_of(value, name == "gpu", whole);
+      ratio *= given / known_or_fail(spec, quantity, name == "gpu" ? "boost_clock" : "units");
+      quantity = {given, source};
+    } else if (name == "mem") {
+      const double given = amount_of(value, true, whole);
+      memory *= given / known_or_fail(spec, spec.memory_clock_hz, "memory_clock");
+      result.memory_clock_hz = {given, source};
+    } else {
+      throw UnknownDevice("'" + whole + "': '" + std::string(name) + "' is no clock; expected gpu, mem or units");
+    }
+  }
+  scale_rates(result, ratio, std::string(clocks));
+  if (MemoryLevel* dram = memory_of(result); dram != nullptr && dram->bytes_per_second.known() && !is_one(memory))
+    dram->bytes_per_second = {*dram->bytes_per_second.value * memory,
+                              dram->bytes_per_second.source + "; x memory clock of " + std::string(clocks)};
+  if (!is_one(ratio) || !is_one(memory)) {
+    result.energy = std::nullopt;
+    result.watts = {std::nullopt, "not stated at these clocks"};
+  }
+  result.power_mode = std::string(clocks);
   return result;
 }
 

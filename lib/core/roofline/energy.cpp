@@ -18,6 +18,28 @@ double byte_watts(const EnergyModel& model) { return model.joules_per_byte * mod
 
 }  // namespace
 
+std::optional<EnergyModel> energy_model(const DeviceSpec& device, std::optional<Precision> precision) {
+  if (!device.energy || device.energy->work.empty()) return std::nullopt;
+  const DeviceEnergy& energy = *device.energy;
+  if (!precision && energy.work.size() > 1) return std::nullopt;
+  const Precision type = precision.value_or(energy.work.front().precision);
+  const auto work = std::find_if(energy.work.begin(), energy.work.end(),
+                                 [&](const DeviceEnergy::Work& each) { return each.precision == type; });
+  const MemoryLevel* dram = device.level("dram");
+  const Peak *tensor = device.peak(type, Unit::Tensor), *vector = device.peak(type, Unit::Vector);
+  const Peak* peak = tensor == nullptr ? vector : tensor;
+  if (tensor != nullptr && vector != nullptr && *vector->flops_per_second.value > *tensor->flops_per_second.value)
+    peak = vector;
+  if (work == energy.work.end() || !work->joules_per_flop.known() || !energy.joules_per_byte.known() ||
+      !energy.constant_watts.known() || dram == nullptr || !dram->bytes_per_second.known() || peak == nullptr)
+    return std::nullopt;
+  return EnergyModel{.joules_per_flop = *work->joules_per_flop.value,
+                     .joules_per_byte = *energy.joules_per_byte.value,
+                     .constant_watts = *energy.constant_watts.value,
+                     .flops_per_second = *peak->flops_per_second.value,
+                     .bytes_per_second = *dram->bytes_per_second.value};
+}
+
 void check(const EnergyModel& model) {
   const auto require = [](bool ok, const char* what) {
     if (!ok) throw Error(std::string("energy model: ") + what);

@@ -10,12 +10,35 @@ bool does_anything(const OpCost& cost) {
   return false;
 }
 
+// Calls `add` with what follows forward, in order: the row it is of, its cost, its part.
+template <typename Add>
+void each_later_part(const Analysis& analysis, const Training& training, const Add& add) {
+  const auto call = [&](std::size_t row, const OpCost& cost, const char* part) {
+    if (does_anything(cost)) add(row, cost, part);
+  };
+  for (std::size_t i = training.rows.size(); i-- > 0;) {
+    const TrainingRow& row = training.rows[i];
+    if (row.recomputed) call(i, row.forward, "recomputed");
+    call(i, row.dx, "dx");
+    call(i, row.dw, "dw");
+  }
+  if (!analysis.nodes.empty()) call(analysis.nodes.size() - 1, training.totals.optimizer, "optimizer");
+}
+
 }  // namespace
+
+std::vector<StepRow> step_rows(const Analysis& analysis, const Training& training) {
+  std::vector<StepRow> rows;
+  for (std::size_t i = 0; i < analysis.nodes.size(); ++i) rows.push_back({i, "forward"});
+  each_later_part(analysis, training,
+                  [&](std::size_t row, const OpCost&, const char* part) { rows.push_back({row, part}); });
+  return rows;
+}
 
 Analysis step_analysis(const Analysis& analysis, const Training& training) {
   Analysis step = analysis;
-  const auto add = [&](const NodeReport& row, const OpCost& cost, const std::string& part) {
-    if (!does_anything(cost)) return;
+  const auto add = [&](std::size_t at, const OpCost& cost, const std::string& part) {
+    const NodeReport& row = analysis.nodes[at];
     NodeReport& added = step.nodes.emplace_back(row);
     added.scope = part + (row.scope.empty() ? "" : "/" + row.scope);
     added.cost = cost;
@@ -29,13 +52,7 @@ Analysis step_analysis(const Analysis& analysis, const Training& training) {
     forward.cost = training.rows[i].forward;
     if (does_anything(forward.cost)) forward.cost.mark = Mark::Compute;  // what inference folds runs every step
   }
-  for (std::size_t i = training.rows.size(); i-- > 0;) {
-    const TrainingRow& row = training.rows[i];
-    if (row.recomputed) add(analysis.nodes[i], row.forward, "recomputed");
-    add(analysis.nodes[i], row.dx, "dx");
-    add(analysis.nodes[i], row.dw, "dw");
-  }
-  if (!analysis.nodes.empty()) add(analysis.nodes.back(), training.totals.optimizer, "optimizer");
+  each_later_part(analysis, training, add);
 
   const TrainingMemory& memory = training.memory;
   step.totals.cost = training.totals.step;

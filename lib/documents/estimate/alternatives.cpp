@@ -3,6 +3,7 @@
 
 #include "estimate/describe.h"
 #include "pagoda/base/error.h"
+#include "pagoda/core/energy.h"
 #include "pagoda/core/fit.h"
 
 namespace pagoda::documents {
@@ -176,6 +177,19 @@ std::vector<EstimateAdvice> advice_of(const Model& model, const EstimateRequest&
   return advice;
 }
 
+// By the device's constants; empty where it has none for this precision.
+std::optional<double> joules_of(const Model& model, const EstimateRequest& request, const Analysis& analysis,
+                                double seconds) {
+  const std::optional<EnergyModel> constants = energy_model(*request.device, request.precision);
+  if (!constants || request.count == Convention::Macs || request.count == Convention::Pagoda) return std::nullopt;
+  const std::optional<Traffic> moved = request.training ? std::nullopt : traffic_of(model, request, analysis);
+  const OpCost& cost = analysis.totals.cost;
+  const auto work = real(count(flops(cost, request.count)));
+  const auto bytes = real(count(moved ? moved->bytes_read + moved->bytes_written : cost.bytes_read + cost.bytes_written));
+  if (!work || !bytes) return std::nullopt;
+  return constants->joules_per_flop * *work + constants->joules_per_byte * *bytes + constants->constant_watts * seconds;
+}
+
 }  // namespace
 
 Count items_of(const EstimateRequest& request, const Sized& sized) {
@@ -221,7 +235,7 @@ std::vector<EstimateVariant> variants_of(const Model& model, const EstimateReque
         const RooflineTotals time = request.parallel ? run_on_group(model, same, start).bound.totals
                                                      : times_of(model, same, training ? step : start.analysis);
         EstimateVariant& row = variants.emplace_back();
-        row.device = device.id;
+        row.device = device.id + (device.power_mode.empty() ? "" : ":" + device.power_mode);
         row.precision = precision;
         row.traffic = moved;
         row.total_bytes = need.total();
@@ -237,6 +251,7 @@ std::vector<EstimateVariant> variants_of(const Model& model, const EstimateReque
         row.floor_seconds = time.floor_seconds;
         row.bound = time.bound();
         row.items_per_second = items / time.seconds;
+        row.joules = joules_of(model, same, training ? step : start.analysis, time.seconds);
         if (const auto price = request.price_per_hour.find(device.id); price != request.price_per_hour.end())
           row.price_per_million = price->second / 3600 * 1e6 / *row.items_per_second;
       }

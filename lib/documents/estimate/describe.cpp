@@ -268,6 +268,7 @@ EstimateRoofline roofline_part(const EstimateRequest& request, Roofline bound) {
           .launch_is_assumed = device.launch_overhead_seconds.is_assumed(),
           .predicted = {},
           .parallel = {},
+          .energy = {},
           .nodes = std::move(bound.rows),
           .groups = std::move(bound.groups)};
 }
@@ -348,7 +349,8 @@ EstimateSweep sweep_part(Sweep sweep, std::vector<std::string> symbols) {
                      .traffic = sweep.traffic,
                      .ridge = sweep.ridge,
                      .points = std::move(sweep.points),
-                     .measured = {}};
+                     .measured = {},
+                     .joules = {}};
   for (SweepAxis& axis : sweep.axes) part.dims.push_back(std::move(axis.dim));
   return part;
 }
@@ -497,6 +499,7 @@ EstimateDocument describe(const Model& model, const EstimateRequest& request, Fi
   if (findings.training) {
     estimate.training = training_part(*findings.training, request);
     estimate.training->time = findings.step_time;
+    estimate.training->rows = std::move(findings.step_rows);
   }
   estimate.fit = findings.fit;
   estimate.advice = std::move(findings.advice);
@@ -507,6 +510,7 @@ EstimateDocument describe(const Model& model, const EstimateRequest& request, Fi
   }
   if (!request.budgets.empty()) estimate.budgets = budgets_part(findings.budgets);
 
+  if (request.device) add_energy(*request.device, estimate);
   if (request.measured) add_measured(*request.measured, estimate);
 
   estimate.nodes.reserve(analysis.nodes.size());

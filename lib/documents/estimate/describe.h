@@ -31,6 +31,7 @@ struct Findings {
   Count items = std::nullopt;                         // EstimateRoofline::items
   std::optional<Training> training = std::nullopt;
   std::optional<RooflineTotals> step_time = std::nullopt;  // of the training step
+  std::vector<EstimateTraining::Row> step_rows = {};
   std::optional<EstimateFit> fit = std::nullopt;
   std::vector<EstimateAdvice> advice = {};
   std::vector<EstimateVariant> variants = {};
@@ -72,6 +73,8 @@ EstimateParallel parallel_part(const Model& model, const EstimateRequest& reques
 void add_fit_and_advice(const Model& model, const EstimateRequest& request, Findings& findings);
 // The least time elsewhere; see EstimateRequest.
 std::vector<EstimateVariant> variants_of(const Model& model, const EstimateRequest& request);
+// Adds the energy of the run, and of the sizes of a sweep, where the device has constants.
+void add_energy(const DeviceSpec& device, EstimateDocument& estimate);
 // Adds the measured runs of the estimate's sizes, or of its sweep's. Throws Error where the file holds none of them.
 void add_measured(const Measured& measured, EstimateDocument& estimate);
 

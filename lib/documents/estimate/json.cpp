@@ -380,6 +380,21 @@ void roofline(A& a, typename A::template Ref<EstimateRoofline> x) {
     inner("calibration", predicted.calibration);
   });
   part(a, "parallel", Layout::Block, x.parallel, parallel<A>);
+  part(a, "energy", Layout::Line, x.energy, [](A& inner, auto& energy) {
+    inner("precision", energy.precision);
+    inner("joules_per_flop", energy.joules_per_flop);
+    inner("joules_per_byte", energy.joules_per_byte);
+    inner("constant_watts", energy.constant_watts);
+    inner("joules", energy.joules);
+    inner("work_joules", energy.work_joules);
+    inner("traffic_joules", energy.traffic_joules);
+    inner("constant_joules", energy.constant_joules);
+    inner("flops_per_joule", energy.flops_per_joule);
+    inner("joules_per_item", energy.joules_per_item);
+    inner("time_balance", energy.time_balance);
+    inner("energy_balance", energy.energy_balance);
+    inner("race_to_idle", energy.race_to_idle);
+  });
   a.list("nodes", x.nodes, [](A& inner, auto& each) { bound(inner, each, true); });
   if (A::kReads || !x.groups.empty())
     a.list("groups", x.groups, [](A& inner, auto& each) { bound(inner, each, false); });
@@ -409,6 +424,7 @@ void variant(A& a, typename A::template Ref<EstimateVariant> x) {
   a("items_per_second", x.items_per_second);
   a.maybe("largest_batch", x.largest_batch);
   a.maybe("longest_context", x.longest_context);
+  a.maybe("joules", x.joules);
   a.maybe("price_per_million", x.price_per_million);
 }
 
@@ -451,6 +467,19 @@ void training(A& a, typename A::template Ref<EstimateTraining> x) {
   a("unmodelled_nodes", x.unmodelled_nodes);
   a("unmodelled_ops", x.unmodelled_ops);
   a("partial", x.partial);
+  a.list("rows", x.rows, [](A& inner, auto& row) {
+    inner("node", row.node);
+    inner("part", row.part);
+    inner("flops", row.bound.flops);
+    inner("bytes", row.bound.bytes);
+    inner("bound", row.bound.bound);
+    const bool is_known = row.bound.bound != Bound::Unknown;
+    inner.known("seconds", row.bound.seconds, is_known);
+    inner.known("compute_seconds", row.bound.compute_seconds, is_known);
+    inner.known("memory_seconds", row.bound.memory_seconds, is_known);
+    inner("precision", row.bound.precision);
+    inner("unit", row.bound.unit);
+  });
   a.list("nodes", x.nodes, [](A& inner, auto& row) {
     inner("index", row.index);
     work(inner, "dx", row.dx, false);
@@ -505,6 +534,10 @@ void sweep_of(A& a, typename A::template Ref<EstimateSweep> x) {
       inner("items", point.items);
       inner("bound", point.bound);
     }
+    if constexpr (A::kReads) {
+      if (inner.has("joules")) x.joules.resize(at + 1);
+    }
+    if (at < x.joules.size()) inner("joules", x.joules[at]);
     if (at >= x.measured.size()) return;
     inner("measured_seconds", x.measured[at].seconds);
     inner("measured_joules", x.measured[at].joules);

@@ -156,12 +156,34 @@ void add_times(const Model& model, const EstimateRequest& request, const Rooflin
   if (request.serving) findings.predicted = served(model, request, findings);
 }
 
+std::vector<EstimateTraining::Row> rows_of_step(const Findings& findings, const Analysis& step,
+                                                const std::optional<Roofline>& bound, Convention convention) {
+  std::vector<EstimateTraining::Row> rows;
+  for (const StepRow& each : step_rows(findings.analysis, *findings.training)) {
+    const OpCost& cost = step.nodes[rows.size()].cost;
+    EstimateTraining::Row& row = rows.emplace_back();
+    row.node = each.row;
+    row.part = each.part;
+    if (bound) {
+      row.bound = bound->rows[rows.size() - 1];
+      continue;
+    }
+    row.bound.bound = Bound::Unknown;
+    if (convention != Convention::Pagoda) row.bound.flops = real(count(flops(cost, convention))).value_or(0);
+    row.bound.bytes = real(count(cost.bytes_read + cost.bytes_written)).value_or(0);
+  }
+  return rows;
+}
+
 // Returns the step as rows.
 Analysis add_training(const Model& model, const EstimateRequest& request, const RooflineOptions& options,
                       Findings& findings) {
   findings.training = train(model, findings.analysis, *request.training);
   Analysis step = step_analysis(findings.analysis, *findings.training);
-  if (request.device) findings.step_time = roofline(step, *request.device, options).totals;
+  const std::optional<Roofline> bound =
+      request.device ? std::optional(roofline(step, *request.device, options)) : std::nullopt;
+  if (bound) findings.step_time = bound->totals;
+  findings.step_rows = rows_of_step(findings, step, bound, options.convention);
   warn_of_training(findings);
   return step;
 }
@@ -234,6 +256,7 @@ EstimateDocument make_estimate(const Model& model, const EstimateRequest& reques
     SweepOptions options{.count = request.count,
                          .traffic = request.traffic,
                          .l2_bytes = request.traffic == TrafficModel::Resident ? cache_bytes(*request.device) : 0,
+                         .is_step = request.training.has_value(),
                          .items = start.phase ? std::optional(start.phase->tokens) : std::nullopt};
     if (request.device) {
       const std::string unswept = impossible_size(analysis, findings.swept_symbols);

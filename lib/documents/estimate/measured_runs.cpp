@@ -23,11 +23,6 @@ std::string dim_of(const EstimateDocument& estimate, const std::string& setting)
   return {};
 }
 
-std::optional<double> joules_of(const MeasuredRun& run) {
-  if (run.energy_joules || !run.watts) return run.energy_joules;
-  return *run.watts * *run.seconds;
-}
-
 // The size of an axis, which is named as the user or, if there is one axis alone, as the formulas name it.
 std::optional<std::int64_t> size_along(const EstimateSweep& sweep, std::size_t axis, const Bindings& sizes) {
   auto size = sizes.find(sweep.dims[axis]);
@@ -67,11 +62,66 @@ std::string add_run(const Measured& measured, const MeasuredRun& run, const Bind
     part.longest = measured.spread->max;
   }
   if (estimate.roofline && estimate.roofline->totals.seconds > 0)
-    part.bound_share = estimate.roofline->totals.seconds / part.seconds;
+    part.bound_share = (estimate.training && estimate.training->time ? estimate.training->time->seconds
+                                                                     : estimate.roofline->totals.seconds) /
+                       part.seconds;
   return "";
 }
 
+std::optional<double> at(const std::string& formula, const Bindings& sizes) {
+  const std::optional<Dim> dim = Dim::parse(formula);
+  return dim ? std::optional(static_cast<double>(dim->evaluate(sizes))) : std::nullopt;
+}
+
+// The point of a sweep at these sizes; null where it has none.
+const SweepPoint* swept(const EstimateSweep& sweep, const Bindings& sizes) {
+  std::vector<std::int64_t> wanted;
+  for (std::size_t axis = 0; axis < sweep.dims.size(); ++axis)
+    if (const auto size = size_along(sweep, axis, sizes)) wanted.push_back(*size);
+  const auto found = std::find_if(sweep.points.begin(), sweep.points.end(),
+                                  [&](const SweepPoint& point) { return point.sizes == wanted; });
+  return found == sweep.points.end() ? nullptr : &*found;
+}
+
 }  // namespace
+
+std::optional<double> joules_of(const MeasuredRun& run) {
+  if (!run.note.empty() || !run.seconds) return std::nullopt;
+  if (run.energy_joules || !run.watts) return run.energy_joules;
+  return *run.watts * *run.seconds;
+}
+
+std::string short_model_name(const EstimateDocument& estimate) {
+  std::string name = estimate.model.path.empty() ? estimate.model.name : estimate.model.path;
+  name.erase(0, name.find_last_of("/\\") + 1);  // npos + 1 is 0
+  if (name.ends_with(".onnx")) name.resize(name.size() - 5);
+  return name;
+}
+
+std::optional<RunWork> run_work(const EstimateDocument& estimate, const MeasuredRun& run, std::string& problem) {
+  const Bindings sizes = run_sizes(estimate, run.config, problem);
+  if (!problem.empty()) return std::nullopt;
+  const EstimateCounts& totals = estimate.totals.counts;
+  std::optional<double> flops = real(totals.flops), bytes = real(totals.bytes);
+  if (estimate.training && estimate.count != Convention::Pagoda) {  // whose totals are those of the step
+    const EstimateWork& step = estimate.training->step;
+    flops = real(step.flops);
+    bytes = step.bytes_read && step.bytes_written ? real(*step.bytes_read + *step.bytes_written) : std::nullopt;
+  }
+  const SweepPoint* point = estimate.sweep ? swept(*estimate.sweep, sizes) : nullptr;
+  if (point != nullptr) {  // the published counts have no formulas
+    flops = real(point->flops);
+    bytes = real(point->bytes);
+  } else if (!sizes.empty() && estimate.symbolic && !estimate.training) {
+    flops = at(estimate.symbolic->totals.flops, sizes);
+    bytes = at(estimate.symbolic->totals.bytes, sizes);
+  }
+  if (!run.seconds || *run.seconds <= 0)
+    problem = "it has no time";
+  else if (!flops || *flops <= 0 || !bytes || *bytes <= 0)
+    problem = "the estimate knows no FLOPs or no bytes";
+  return problem.empty() ? std::optional(RunWork{*flops, *bytes}) : std::nullopt;
+}
 
 std::vector<MeasuredRun> whole_runs(const Measured& measured) {
   if (!measured.runs.empty()) return measured.runs;

@@ -60,6 +60,24 @@ VectorXd nnls(const MatrixXd& a, const VectorXd& b) {
   return x;
 }
 
+// Names of terms by direction in which the runs hardly vary; `a` has columns of length 1.
+std::vector<std::vector<std::string>> indistinct(const Eigen::JacobiSVD<MatrixXd>& svd,
+                                                 const std::vector<std::string>& names) {
+  const VectorXd& singular = svd.singularValues();
+  const MatrixXd parts = (svd.matrixV() * singular.cwiseInverse().asDiagonal()).cwiseAbs2();
+  std::vector<std::vector<std::string>> groups;
+  for (Index k = 0; k < singular.size(); ++k) {
+    if (singular[k] * kIndistinct > singular[0]) continue;
+    std::vector<std::string> group;
+    for (Index j = 0; j < parts.rows(); ++j)
+      if (!(parts(j, k) <= 0.5 * parts.row(j).sum()))
+        group.push_back(static_cast<std::size_t>(j) < names.size() ? names[static_cast<std::size_t>(j)]
+                                                                   : "constant_watts");
+    groups.push_back(std::move(group));
+  }
+  return groups;
+}
+
 void check(const std::vector<std::string>& names, const std::vector<EnergyRow>& rows) {
   if (rows.size() < names.size() + 1)
     throw Error("energy fit: " + std::to_string(rows.size()) + " runs for " + std::to_string(names.size() + 1) +
@@ -104,8 +122,11 @@ EnergyFit fit_energy(const std::vector<std::string>& names, const std::vector<En
   const VectorXd residual = ones - a * x;
   for (Index i = 0; i < m; ++i) fit.relative_residual.push_back(residual[i]);
   fit.relative_rms = residual.norm() / std::sqrt(static_cast<double>(m));
-  const VectorXd singular = Eigen::JacobiSVD<MatrixXd>(a).singularValues();
+  fit.mean_error = residual.cwiseAbs().mean();
+  const Eigen::JacobiSVD<MatrixXd> svd(a, Eigen::ComputeThinU | Eigen::ComputeThinV);
+  const VectorXd& singular = svd.singularValues();
   fit.condition_number = singular[0] / singular[singular.size() - 1];
+  fit.indistinct = indistinct(svd, names);
 
   std::vector<std::vector<double>> resampled(static_cast<std::size_t>(n));
   std::mt19937_64 random(options.seed);

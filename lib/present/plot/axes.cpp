@@ -63,7 +63,7 @@ void draw_axes(Svg& svg, const Chart& chart, const Layout& layout) {
             {"font-size", "13"},
             {"fill", std::string(kInk)}});
   const double middle = (kPlot.y0 + kPlot.y1) / 2;
-  svg.text(22, middle, "Performance [FLOP/s]",
+  svg.text(22, middle, chart.is_energy ? "Work per joule [FLOP/J]" : "Performance [FLOP/s]",
            {{"class", "ink"},
             {"text-anchor", "middle"},
             {"font-size", "13"},

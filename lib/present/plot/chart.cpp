@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "pagoda/base/sha256.h"
 #include "pagoda/base/text.h"
@@ -82,8 +83,10 @@ Series run_series(Chart& chart, std::size_t at, const PlotInput& input) {
                 ": holds times of whole runs and no kernels; a run is drawn at the FLOPs and bytes of its model: "
                 "give the model's estimate with --estimate");
   Series series = estimate_series(chart, *estimate);
-  if (chart.measured.size() > 1) series.label += " (" + stem(file) + ")";
+  series.run_file = at;
   add_runs(series, chart, chart.measured[at], file);
+  // The sizes in which the runs differ stand beside them.
+  if (series.runs.size() > 1) series.label = chart.estimates[*estimate].label_without_free();
   return series;
 }
 
@@ -91,7 +94,7 @@ Series measured_series(Chart& chart, std::size_t at, const PlotInput& input) {
   if (is_of_whole_runs(chart.measured[at])) return run_series(chart, at, input);
   documents::Measured& measured = chart.measured[at];
   Series series;
-  series.measured = at;
+  series.measured = series.run_file = at;
   series.estimate = estimate_of(chart, at);
   if (series.estimate && !is_joined(measured)) measured::join(measured, input.estimates[*series.estimate].document);
   series.label = series.estimate ? chart.estimates[*series.estimate].label() : measured.source;
@@ -102,7 +105,6 @@ Series measured_series(Chart& chart, std::size_t at, const PlotInput& input) {
     series.items = kernel_items(measured);
   }
   double joined = 0, all = 0;
-  if (chart.measured.size() > 1) series.label += " (" + stem(input.measured[at].name) + ")";
   for (const Item& item : series.items) {
     all += item.seconds.value_or(0);
     if (!item.nodes.empty()) joined += item.seconds.value_or(0);
@@ -115,6 +117,7 @@ void add_trajectory(const Chart& chart, Series& series) {
   if (!series.estimate) return;
   const EstimateFile& estimate = chart.estimates[*series.estimate];
   if (!estimate.sweep || !is_same_device(estimate, chart)) return;
+  if (estimate.sweep->points.size() > 1) series.label = estimate.label_without_free();
   for (const CurvePoint& point : estimate.sweep->points) {
     if (point.flops.value_or(0) > 0 && point.bytes.value_or(0) > 0 && point.seconds.value_or(0) > 0)
       series.trajectory.push_back(
@@ -263,24 +266,15 @@ void add_provenance(Chart& chart, const PlotInput& input) {
   if (!chart.options.tool.empty()) facts.emplace_back("chart", chart.options.tool);
 }
 
-void add_energy(Chart& chart) {
-  bool has_joules = false;
-  for (const Series& series : chart.series)
-    for (const Item& item : series.items) has_joules = has_joules || item.joules.value_or(0) > 0;
-  if (!has_joules || !chart.ceilings) return;
-  std::optional<double> flop, byte, watts;
-  for (const documents::Ceiling& ceiling : chart.ceilings->ceilings) {
-    if (ceiling.kind != documents::CeilingKind::Energy || !ceiling.value ||
-        ceiling.status == documents::CeilingStatus::Impossible)
-      continue;
-    const Roof& main = chart.roofs.compute[chart.roofs.main];
-    const std::optional<Precision> type = precision(ceiling.precision);
-    const bool fits = type && std::find(main.precisions.begin(), main.precisions.end(), *type) != main.precisions.end();
-    if (ceiling.unit == "J/FLOP" && fits) flop = ceiling.value;
-    if (ceiling.unit == "J/B" && (ceiling.level == "dram" || ceiling.level == "hbm")) byte = ceiling.value;
-    if (ceiling.unit == "W") watts = ceiling.value;
+// Several models, unless they are one before and after a change.
+void find_models(Chart& chart) {
+  std::set<std::string> models;
+  bool has_path = false;
+  for (const Series& series : chart.series) {
+    models.insert(series.estimate ? chart.estimates[*series.estimate].model : series.label);
+    has_path = has_path || series.runs.size() > 1 || series.trajectory.size() > 1;
   }
-  if (flop && byte && watts) chart.energy = {*flop, *byte, *watts, chart.ceilings->tool};
+  chart.by_model = models.size() > 1 && (has_path || chart.series.size() > 2 || chart.changes.empty());
 }
 
 void add_warnings(Chart& chart) {
@@ -288,9 +282,13 @@ void add_warnings(Chart& chart) {
     for (const std::string& remark : *remarks) chart.warnings.push_back(chart.device.name + ": " + remark);
   for (const EstimateFile& estimate : chart.estimates) {
     for (const std::string& note : estimate.notes) chart.warnings.push_back(estimate.file + ": " + note);
-    if (estimate.document.count != Convention::Flops)
-      chart.warnings.push_back(estimate.file + ": FLOPs are counted as \"" +
-                               std::string(to_string(estimate.document.count)) + "\"");
+    // Once where all agree.
+    const bool is_common = std::all_of(chart.estimates.begin(), chart.estimates.end(), [&](const EstimateFile& other) {
+      return other.document.count == estimate.document.count;
+    });
+    if (estimate.document.count != Convention::Flops && (!is_common || &estimate == &chart.estimates.front()))
+      chart.warnings.push_back((is_common && chart.estimates.size() > 1 ? "" : estimate.file + ": ") +
+                               "FLOPs are counted as \"" + std::string(to_string(estimate.document.count)) + "\"");
     if (const std::int64_t unmodelled = estimate.document.totals.unmodelled_nodes; unmodelled > 0)
       chart.warnings.push_back(estimate.file + ": " +
                                count_text(static_cast<std::size_t>(unmodelled), "node is", "nodes are") +
@@ -309,13 +307,17 @@ void add_warnings(Chart& chart) {
   }
 }
 
-// Estimates of one model in one size, which differ in how they were made: by their files.
-void tell_apart(Chart& chart) {
+// Series of one model in one size, which differ in how they were made: by their files.
+void tell_apart(Chart& chart, const PlotInput& input) {
   std::map<std::string, int> count;
   for (const Series& series : chart.series) ++count[series.label];
-  for (Series& series : chart.series)
-    if (count[series.label] > 1 && series.estimate)
+  for (Series& series : chart.series) {
+    if (count[series.label] < 2) continue;
+    if (series.run_file)
+      series.label += " (" + stem(input.measured[*series.run_file].name) + ")";
+    else if (series.estimate)
       series.label += " (" + stem(chart.estimates[*series.estimate].file) + ")";
+  }
 }
 
 std::string default_title(const Chart& chart) {
@@ -332,6 +334,17 @@ std::string default_title(const Chart& chart) {
     title += (title.empty() ? "" : " · ") + series.label;
   }
   return title.empty() ? "Roofline of " + chart.device.name : title + " on " + chart.device.name;
+}
+
+// The published rules count other FLOPs and bytes than the rows' bounds: the whole model stands at theirs, at the same time.
+void use_published_counts(Series& series, const Chart& chart) {
+  if (!series.estimate || !series.bound_star) return;
+  const documents::EstimateDocument& estimate = chart.estimates[*series.estimate].document;
+  const std::optional<double> flops = documents::real(estimate.totals.counts.flops),
+                              bytes = documents::real(estimate.totals.counts.bytes);
+  if (estimate.count != Convention::Pagoda || flops.value_or(0) <= 0 || bytes.value_or(0) <= 0) return;
+  series.bound_star->flops = *flops;
+  series.bound_star->bytes = *bytes;
 }
 
 }  // namespace
@@ -361,14 +374,17 @@ Chart make_chart(const PlotInput& input, const PlotOptions& options) {
   if (chart.series.size() > kMaxSeries)
     throw Error(std::to_string(chart.series.size()) + " models or runs; a chart holds at most " +
                 std::to_string(kMaxSeries) + "; make several charts (their frames are equal)");
-  tell_apart(chart);
+  for (Series& series : chart.series) add_trajectory(chart, series);
+  tell_apart(chart, input);
   for (Series& series : chart.series) {
     finish_series(series, chart);
-    add_trajectory(chart, series);
+    use_published_counts(series, chart);
   }
   choose_roofs(chart);
   add_path(chart);
   add_changes(chart);
+  find_models(chart);
+  add_machines(chart, input.others);
   add_energy(chart);
   add_warnings(chart);
   add_provenance(chart, input);

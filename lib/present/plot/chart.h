@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "pagoda/core/energy.h"
 #include "pagoda/documents/measured.h"
 #include "pagoda/present/plot.h"
 #include "plot/estimate_file.h"
@@ -90,6 +91,7 @@ struct Star {  // a whole model
   std::string label;
   double flops = 0, bytes = 0, seconds = 0;
   std::optional<double> shortest = {}, longest = {};  // seconds of repeated runs
+  std::optional<double> joules = {};
   double x() const { return flops / bytes; }
   double y() const { return flops / seconds; }
 };
@@ -97,7 +99,8 @@ struct Star {  // a whole model
 // One model in one configuration, estimated or measured or both.
 struct Series {
   std::string label;
-  std::optional<std::size_t> estimate, measured;  // indices in Chart
+  std::optional<std::size_t> estimate, measured;  // indices in Chart; measured: kernels of that file
+  std::optional<std::size_t> run_file;            // of Chart::measured: its kernels, or its whole runs
   std::vector<Item> items;
   std::vector<Dot> dots;                  // most time first
   std::vector<TypeTime> types;            // most time first
@@ -122,9 +125,18 @@ struct Change {
   double before_seconds = 0, after_seconds = 0;
 };
 
-struct EnergyPanel {
-  double joules_per_flop = 0, joules_per_byte = 0, constant_watts = 0;
-  std::string source;
+// What a chart knows of energy: constants of the machine, or of a fit to the runs and kernels that it draws.
+struct ChartEnergy {
+  std::optional<EnergyModel> model;  // empty: no constants; dots and stars are drawn without an arch
+  std::string source;                // "stated by the device", "fitted to 24 runs of this chart, mean error 16 %"
+  std::size_t without_joules = 0;    // measured runs and kernels that have none
+};
+
+// Another machine or power mode: its roofline for the precision of the main roof.
+struct Machine {
+  std::string label, mode;            // "orin-agx:30w", "30w"
+  double peak = 0, bandwidth = 0;     // FLOP/s, B/s
+  std::optional<EnergyModel> energy;  // empty: no constants at its clocks
 };
 
 struct Chart {
@@ -140,7 +152,10 @@ struct Chart {
   std::vector<Star> path;  // whole models of several series of one model, by size
   std::string path_dim;
   std::vector<Change> changes;
-  std::optional<EnergyPanel> energy;
+  std::optional<ChartEnergy> energy;
+  std::vector<Machine> machines;  // beside the device
+  bool by_model = false;   // several models: each has a colour, all its dots in it
+  bool is_energy = false;  // seconds of stars are joules, rates of roofs and dots are per joule (energy_view())
   std::vector<std::string> warnings;
   std::vector<std::pair<std::string, std::string>> provenance;
 };
@@ -151,6 +166,12 @@ Chart make_chart(const PlotInput& input, const PlotOptions& options);
 bool is_of_whole_runs(const documents::Measured& measured);
 // Adds its runs to the series of an estimate. Throws Error where none of them is of the estimate's sizes.
 void add_runs(Series& series, Chart& chart, const documents::Measured& measured, const std::string& file);
+
+void add_machines(Chart& chart, const std::vector<DeviceSpec>& others);
+// Sets Chart::energy where constants or joules are known.
+void add_energy(Chart& chart);
+// The same chart over energy: FLOP/J instead of FLOP/s. Throws Error where nothing is known of energy.
+Chart energy_view(const Chart& chart);
 
 // Parts of make_chart(), one file each.
 std::vector<Item> estimate_items(const EstimateFile& estimate, const Roofs& roofs, bool same_device);

@@ -9,7 +9,7 @@ namespace {
 constexpr std::string_view kHeader =
     "series,name,op_type,scope,shape,precision,launches,drawn,limit,flops,bytes,counted_flops,dram_bytes,"
     "l2_bytes,l1_bytes,intensity,flops_per_second,bytes_per_second,bound_seconds,compute_seconds,"
-    "memory_seconds,seconds,min_seconds,max_seconds,share,roof_share,joules,roof,nodes,flags\r\n";
+    "memory_seconds,seconds,min_seconds,max_seconds,share,roof_share,joules,flops_per_joule,roof,nodes,flags\r\n";
 
 std::string members(const Chart& chart, const Series& series, const Item& item) {
   if (item.nodes.size() < 2 || !series.estimate) return item.name;
@@ -26,6 +26,7 @@ Item whole_model(const Star& run) {
   item.seconds = run.seconds;
   item.min_seconds = run.shortest;
   item.max_seconds = run.longest;
+  item.joules = run.joules;
   return item;
 }
 
@@ -53,6 +54,7 @@ std::string chart_csv(const Chart& chart) {
       line.add(item.seconds).add(item.min_seconds).add(item.max_seconds);
       const bool has_share = series.has_time() || !item.seconds;
       line.add(has_share ? over(time, series.seconds) : std::nullopt).add(item.roof_share()).add(item.joules);
+      line.add(over(item.work(), item.joules));
       line.add(item.roof ? chart.roofs.compute[*item.roof].id : "");
       line.name(members(chart, series, item)).add(item.flags);
       text += std::move(line).end();

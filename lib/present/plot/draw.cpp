@@ -94,8 +94,17 @@ void draw_roofs(Svg& svg, const Layout& layout) {
   svg.close();
 }
 
+// `kind`: what the name belongs to, "star" or "path".
+void draw_name(Svg& svg, double x, double y, const std::string& name, const NamePlace& place, const std::string& kind) {
+  svg.text(x + (place.is_left ? -14 : 14), y + 4 + place.drop, name,
+           {{"class", "halo " + kind + "-name"},
+            {"text-anchor", place.is_left ? "end" : ""},
+            {"fill", std::string(kInk)},
+            {"font-weight", "bold"}});
+}
+
 void draw_star(Svg& svg, const Scale& scale, const Star& star, const std::string& name, const NamePlace& place,
-               bool filled, std::size_t series) {
+               bool filled, std::size_t series, std::string_view color) {
   if (!scale.frame.holds(star.x(), star.y())) return;
   if (star.shortest && star.longest && *star.shortest > 0)
     svg.leaf("path", {{"class", "spread"},
@@ -106,36 +115,63 @@ void draw_star(Svg& svg, const Scale& scale, const Star& star, const std::string
   svg.leaf("path", {{"class", filled ? "star measured" : "star"},
                     {"data-s", std::to_string(series)},
                     {"d", star_path(scale.x(star.x()), scale.y(star.y()), 11)},
-                    {"fill", filled ? "#F0E442" : "#fff"},
+                    {"fill", filled ? std::string(color) : "#fff"},
                     {"fill-opacity", filled ? "1" : "0.8"},
                     {"stroke", std::string(kInk)},
                     {"stroke-width", "1.2"}});
-  if (!name.empty())
-    svg.text(scale.x(star.x()) + (place.is_left ? -14 : 14), scale.y(star.y()) + 4 + place.drop, name,
-             {{"class", "halo star-name"},
-              {"text-anchor", place.is_left ? "end" : ""},
-              {"fill", std::string(kInk)},
-              {"font-weight", "bold"}});
+  if (!name.empty()) draw_name(svg, scale.x(star.x()), scale.y(star.y()), name, place, "star");
 }
 
-void draw_path(Svg& svg, const Scale& scale, const std::vector<Star>& stars, const std::vector<StarLabel>& labels,
-               std::string_view id) {
-  svg.open("g", {{"id", std::string(id)}, {"class", "path"}, {"fill", std::string(kPath)}});
-  std::string path;
-  for (const Star& star : stars)
+// Bounds are joined by a dashed line where measured runs stand beside them.
+void draw_path(Svg& svg, const Chart& chart, const Layout& layout, const PathMark& path, bool standalone) {
+  const Scale& scale = layout.scale;
+  const std::string color(chart.by_model ? series_color(path.series) : kPath);
+  const bool is_bound = !path.is_measured && chart.path.empty();
+  const std::string kind = !chart.path.empty() ? "across" : path.is_measured ? "runs" : "trajectory";
+  svg.open("g", {{"class", "path"},
+                 {"data-kind", kind},
+                 {"data-s", chart.by_model ? std::to_string(path.series) : ""},
+                 {"fill", color}});
+  std::string line;
+  for (const Star& star : path.stars)
     if (scale.frame.holds(star.x(), star.y()))
-      path += (path.empty() ? "M" : "L") + px(scale.x(star.x())) + " " + px(scale.y(star.y()));
-  if (!path.empty())
-    svg.leaf("path", {{"d", path}, {"stroke-width", "1.6"}, {"stroke", std::string(kPath)}, {"fill", "none"}});
-  for (const Star& star : stars)
+      line += (line.empty() ? "M" : "L") + px(scale.x(star.x())) + " " + px(scale.y(star.y()));
+  const bool is_dashed = is_bound && layout.paths.size() > 1;
+  if (!line.empty())
+    svg.leaf("path", {{"d", line},
+                      {"stroke-width", "1.6"},
+                      {"stroke", color},
+                      {"stroke-dasharray", is_dashed ? "4 3" : ""},
+                      {"fill", "none"}});
+  for (const Star& star : path.stars)
     if (scale.frame.holds(star.x(), star.y()))
-      svg.leaf(
-          "path",
-          {{"d", star_path(scale.x(star.x()), scale.y(star.y()), 6)}, {"stroke", "#fff"}, {"stroke-width", "0.8"}});
-  for (const StarLabel& label : labels)
+      svg.leaf("path", {{"d", star_path(scale.x(star.x()), scale.y(star.y()), chart.by_model && !is_bound ? 8 : 6)},
+                        {"fill", chart.by_model && is_bound ? "#fff" : ""},
+                        {"stroke", chart.by_model ? (is_bound ? color : "#333") : "#fff"},
+                        {"stroke-width", chart.by_model && is_bound ? "1.2" : "0.8"}});
+  for (const StarLabel& label : path.labels)
     svg.text(label.x, label.y, label.text,
              {{"class", "halo"}, {"text-anchor", "middle"}, {"dominant-baseline", "central"}});
   svg.close();
+  const Series& series = chart.series[path.series];
+  const std::string name = star_name(chart, series);
+  // The page writes the name beside the last size.
+  if (!standalone || !is_on_path(chart, series) || series.measured_star || name.empty() || path.is_measured != (series.runs.size() > 1)) return;
+  const Star& end = *named_star(chart, series);
+  if (scale.frame.holds(end.x(), end.y()))
+    draw_name(svg, scale.x(end.x()), scale.y(end.y()), name, layout.star_names[path.series], "path");
+}
+
+void draw_stars(Svg& svg, const Chart& chart, const Layout& layout) {
+  for (std::size_t i = 0; i < chart.series.size(); ++i) {
+    const Series& series = chart.series[i];
+    const std::string name = star_name(chart, series);
+    const NamePlace& place = layout.star_names[i];
+    const std::string_view color = chart.by_model ? series_color(i) : std::string_view("#F0E442");
+    if (series.bound_star && !is_on_path(chart, series))
+      draw_star(svg, layout.scale, *series.bound_star, series.measured_star ? "" : name, place, false, i, color);
+    if (series.measured_star) draw_star(svg, layout.scale, *series.measured_star, name, place, true, i, color);
+  }
 }
 
 void draw_changes(Svg& svg, const Chart& chart, const Layout& layout) {
@@ -163,6 +199,8 @@ void draw_changes(Svg& svg, const Chart& chart, const Layout& layout) {
 
 }  // namespace
 
+std::string_view series_color(std::size_t at) { return kPalette[at % kColors]; }
+
 std::string segment_path(const Segment& line) {
   return "M" + px(line.x0) + " " + px(line.y0) + "L" + px(line.x1) + " " + px(line.y1);
 }
@@ -179,7 +217,8 @@ std::string draw_roofline(const Chart& chart, bool standalone) {
                    {"role", "img"},
                    {"aria-labelledby", "roofline-title roofline-desc"}});
   svg.element("title", chart.title, {{"id", "roofline-title"}});
-  std::string description = "Roofline: performance over arithmetic intensity, both logarithmic.";
+  std::string description = chart.is_energy ? "Energy roofline: work per joule over" : "Roofline: performance over";
+  description += " arithmetic intensity, both logarithmic.";
   for (const Series& series : chart.series) description += " " + series.label + ": " + summary(chart, series) + ".";
   svg.element("desc", description, {{"id", "roofline-desc"}});
   // The page has this in its own style.
@@ -205,7 +244,7 @@ std::string draw_roofline(const Chart& chart, bool standalone) {
   svg.text(kPlot.x0, 32, fit(chart.title, 19, kPanelRight - kPlot.x0 - 140),
            {{"class", "ink"}, {"font-size", "19"}, {"font-weight", "bold"}, {"fill", std::string(kInk)}});
   if (!chart.series.empty())
-    svg.text(kPlot.x0, 56, fit(summary(chart, chart.series.front()), 13, kPanelRight - kPlot.x0),
+    svg.text(kPlot.x0, 56, fit(chart.by_model || chart.is_energy ? summary(chart) : summary(chart, chart.series.front()), 13, kPanelRight - kPlot.x0),
              {{"id", "summary"}, {"class", "muted"}, {"font-size", "13"}, {"fill", std::string(kMuted)}});
 
   const Layout layout = make_layout(chart, 0);
@@ -216,31 +255,20 @@ std::string draw_roofline(const Chart& chart, bool standalone) {
   draw_ridge(svg, chart, layout);
   svg.open("g", {{"id", "dots"}});
   for (std::size_t i = 0; i < chart.series.size(); ++i) {
-    if (i == 0)
-      draw_dots(svg, chart.series[i], i, layout, true);
-    else
-      draw_dots(svg, chart.series[i], i, make_layout(chart, i), false);
+    // A picture of several models shows the dots of all; the page those of one.
+    const bool is_shown = i == 0 || (standalone && chart.by_model);
+    const std::string_view color = standalone && chart.by_model ? series_color(i) : std::string_view();
+    draw_dots(svg, chart.series[i], i, i == 0 ? layout : make_layout(chart, i), is_shown, color);
   }
   svg.close();
   draw_changes(svg, chart, layout);
-  if (!chart.series.empty()) {
-    const Series& first = chart.series.front();
-    const std::vector<Star>& path = path_of(chart, first);
-    if (!path.empty()) draw_path(svg, layout.scale, path, layout.star_labels, "path");
-    // Beside a path of bounds the measured runs have one of their own.
-    if (&path != &first.runs && first.runs.size() > 1) draw_path(svg, layout.scale, first.runs, {}, "runs");
-  }
-  for (std::size_t i = 0; i < chart.series.size(); ++i) {
-    const Series& series = chart.series[i];
-    const std::string name = star_name(chart, series);
-    const NamePlace& place = layout.star_names[i];
-    if (series.bound_star)
-      draw_star(svg, layout.scale, *series.bound_star, series.measured_star ? "" : name, place, false, i);
-    if (series.measured_star) draw_star(svg, layout.scale, *series.measured_star, name, place, true, i);
-  }
+  draw_machines(svg, chart, layout);
+  if (chart.is_energy) draw_arch(svg, chart, layout);
+  for (const PathMark& path : layout.paths) draw_path(svg, chart, layout, path, standalone);
+  draw_stars(svg, chart, layout);
   svg.open("g", {{"id", "ruler"}}).close();
   svg.close();
-  draw_panel(svg, chart);
+  draw_panel(svg, chart, standalone);
   draw_footer(svg, chart);
   svg.close();
   return std::move(svg).done();

@@ -24,13 +24,23 @@ std::string draw_roofline(const Chart& chart, bool standalone);
 
 // Parts, one file each.
 void draw_axes(Svg& svg, const Chart& chart, const Layout& layout);
-void draw_dots(Svg& svg, const Series& series, std::size_t at, const Layout& layout, bool visible);
-void draw_panel(Svg& svg, const Chart& chart);
+// `color`: of all dots; empty: each that of its type.
+void draw_dots(Svg& svg, const Series& series, std::size_t at, const Layout& layout, bool visible,
+               std::string_view color);
+void draw_machines(Svg& svg, const Chart& chart, const Layout& layout);
+// The arch of an energy chart and its balances.
+void draw_arch(Svg& svg, const Chart& chart, const Layout& layout);
+void draw_panel(Svg& svg, const Chart& chart, bool standalone);
 void draw_footer(Svg& svg, const Chart& chart);
 
 std::string segment_path(const Segment& line);
 
+// Of a model where a chart shows several.
+std::string_view series_color(std::size_t at);
+
 // "12.3 ms · 1.2 TFLOP/s …" of a series.
 std::string summary(const Chart& chart, const Series& series);
+// Of a chart of several models, or of energy.
+std::string summary(const Chart& chart);
 
 }  // namespace pagoda::present::plot

@@ -9,8 +9,9 @@ namespace {
 
 constexpr std::size_t kLevelDots = 10;  // with their intensity at every level
 
-void draw_dot(Svg& svg, const Dot& dot, std::size_t at, double x, double y, double radius, const std::string& stroke) {
-  const std::string color(kPalette[dot.color]), index = std::to_string(at);
+void draw_dot(Svg& svg, const Dot& dot, std::size_t at, double x, double y, double radius, const std::string& stroke,
+              std::string_view of_all) {
+  const std::string color(of_all.empty() ? kPalette[dot.color] : of_all), index = std::to_string(at);
   // Work without FLOPs stands on the rail as a square.
   if (dot.rail)
     svg.leaf("rect", {{"data-d", index},
@@ -89,22 +90,26 @@ void draw_labels(Svg& svg, const Layout& layout) {
 }  // namespace
 
 // Most time first: the largest lie below the small ones.
-void draw_dots(Svg& svg, const Series& series, std::size_t at, const Layout& layout, bool visible) {
+void draw_dots(Svg& svg, const Series& series, std::size_t at, const Layout& layout, bool visible,
+               std::string_view color) {
   svg.open("g", {{"class", "series"}, {"data-s", std::to_string(at)}, {"display", visible ? "" : "none"}});
   draw_links(svg, series, layout);
   svg.open("g", {{"class", "estimated"}, {"fill-opacity", "0.18"}, {"stroke-width", "1.6"}});
+  // Of several models only what lies in the frame: at its edge their dots would cover each other.
+  const auto is_drawn = [&](const DotMark& mark) { return color.empty() || !mark.clipped; };
   for (const DotMark& mark : layout.dots)
-    if (mark.x) {
+    if (mark.x && is_drawn(mark)) {
       const Dot& dot = series.dots[mark.dot];
-      draw_dot(svg, dot, mark.dot, *mark.x, *mark.y, mark.radius, std::string(kPalette[dot.color]));
+      draw_dot(svg, dot, mark.dot, *mark.x, *mark.y, mark.radius,
+               std::string(color.empty() ? kPalette[dot.color] : color), color);
     }
   svg.close();
   svg.open("g", {{"class", "measured"}, {"fill-opacity", "0.85"}, {"stroke", "#333"}, {"stroke-width", "0.6"}});
   for (const DotMark& mark : layout.dots)
-    if (mark.measured_x) {
+    if (mark.measured_x && is_drawn(mark)) {
       const Dot& dot = series.dots[mark.dot];
       draw_dot(svg, dot, mark.dot, *mark.measured_x, *mark.measured_y, mark.radius,
-               dot.above_roof ? std::string(kWarn) : "");
+               dot.above_roof ? std::string(kWarn) : "", color);
     }
   svg.close();
   draw_levels(svg, series, layout);

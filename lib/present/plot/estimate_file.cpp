@@ -4,6 +4,7 @@
 
 #include "pagoda/base/sha256.h"
 #include "pagoda/base/text.h"
+#include "pagoda/documents/measured_runs.h"
 #include "plot/text.h"
 
 namespace pagoda::present {
@@ -67,11 +68,26 @@ std::optional<double> EstimateFile::weight_bytes() const {
   return sum;
 }
 
+namespace {
+
+std::string model_label(const EstimateFile& estimate) {
+  std::string name = documents::short_model_name(estimate.document);
+  if (name.empty()) name = estimate.file;
+  const auto& training = estimate.document.training;
+  return training ? name + ", training step by " + std::string(to_string(training->optimizer)) : name;
+}
+
+}  // namespace
+
+std::string EstimateFile::label_without_free() const {
+  std::string name = model_label(*this);
+  for (const auto& [dim, size] : document.bindings)
+    if (size) name += ", " + dim + "=" + std::to_string(*size);
+  return name;
+}
+
 std::string EstimateFile::label(const std::string& without) const {
-  std::string name = model;
-  if (const std::size_t slash = name.find_last_of("/\\"); slash != std::string::npos) name.erase(0, slash + 1);
-  if (const std::size_t dot = name.rfind(".onnx"); dot != std::string::npos && dot + 5 == name.size()) name.resize(dot);
-  if (name.empty()) name = file;
+  std::string name = model_label(*this);
   for (const auto& [dim, size] : document.bindings)
     if (dim != without) name += ", " + dim + "=" + (size ? base::shortest(static_cast<double>(*size)) : "1 (free)");
   return name;

@@ -44,6 +44,7 @@ struct EstimateFile {
   std::string_view traffic() const { return document.traffic ? to_string(document.traffic->model) : "unfused"; }
   // Bytes of all weights, where the memory plan is known.
   std::optional<double> weight_bytes() const;
+  std::string label_without_free() const;                    // "resnet50", with the sizes that are set alone
   std::string label(const std::string& without = {}) const;  // "resnet50, batch=8", without the binding of a dim
 };
 

@@ -205,7 +205,43 @@ std::map<std::size_t, std::string> flags_of(const documents::Measured& measured)
 
 }  // namespace
 
+namespace {
+
+// The pieces of a training step: forward by its name, the others with their part behind it and in their type.
+std::vector<Item> step_items(const EstimateFile& estimate, const Roofs& roofs, bool same_device) {
+  std::vector<Item> items;
+  for (const documents::EstimateTraining::Row& row : estimate.document.training->rows) {
+    const auto at = estimate.position(row.node);
+    if (!at) continue;
+    Item item = item_of(estimate, *at, roofs, false);
+    if (row.part == "optimizer") {
+      item.name = item.type = "optimizer";
+      item.scope = item.shape = "";
+    } else if (row.part != "forward") {
+      item.name += " " + row.part;
+      item.type += " " + row.part;
+    }
+    const bool is_idle = !(row.bound.flops > 0) && !(row.bound.bytes > 0);
+    item.absence = is_idle ? Absence::NoWork : Absence::None;
+    item.flops = row.bound.flops;
+    item.bytes = row.bound.bytes;
+    if (!is_idle && same_device && row.bound.bound != Bound::Unknown) {
+      bound_by_estimate(item, estimate.nodes()[*at], row.bound, roofs);
+    } else if (!is_idle) {
+      item.compute_seconds.reset();
+      bound_by_counts(item, estimate.nodes()[*at], roofs);
+    }
+    finish(item);
+    items.push_back(std::move(item));
+  }
+  return items;
+}
+
+}  // namespace
+
 std::vector<Item> estimate_items(const EstimateFile& estimate, const Roofs& roofs, bool same_device) {
+  if (estimate.document.training && !estimate.document.training->rows.empty())
+    return step_items(estimate, roofs, same_device);
   std::vector<Item> items;
   std::vector<bool> is_done(estimate.nodes().size(), false);
   std::map<std::size_t, const EstimateGroup*> group_at;  // by first node

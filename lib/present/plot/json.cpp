@@ -44,10 +44,10 @@ void amounts(base::JsonWriter& json, std::string_view key, const Rows& rows, Get
   json.end_array();
 }
 
-// Times that follow from counts and roofs: nine digits, so that a page stays small.
+// Times that follow from counts and roofs: six digits, so that a page stays small.
 std::optional<double> rounded(const std::optional<double>& seconds) {
   if (!seconds || *seconds == 0) return seconds;
-  return std::stod(number(*seconds, 9));
+  return std::stod(number(*seconds, 6));
 }
 
 // A column that is null throughout is absent.
@@ -78,6 +78,7 @@ void write_star(base::JsonWriter& json, std::string_view key, const std::optiona
   json.key("bytes"), write_amount(json, star->bytes);
   json.member("seconds", star->seconds);
   if (star->shortest && star->longest) json.member("shortest", *star->shortest).member("longest", *star->longest);
+  if (star->joules) json.member("joules", *star->joules);
   json.end_object();
 }
 
@@ -88,7 +89,9 @@ void write_stars(base::JsonWriter& json, std::string_view key, const std::vector
     json.begin_object(JsonLayout::Line).member("label", star.label);
     json.key("flops"), write_amount(json, star.flops);
     json.key("bytes"), write_amount(json, star.bytes);
-    json.member("seconds", star.seconds).end_object();
+    json.member("seconds", star.seconds);
+    if (star.joules) json.member("joules", *star.joules);
+    json.end_object();
   }
   json.end_array();
 }
@@ -250,11 +253,25 @@ std::string chart_json(const Chart& chart) {
         .member("after_rate", change.after_y)
         .end_object();
   json.end_array();
+  if (!chart.machines.empty()) {
+    json.key("machines").begin_array();
+    for (const Machine& machine : chart.machines)
+      json.begin_object(JsonLayout::Line)
+          .member("label", machine.label)
+          .member("peak", machine.peak)
+          .member("bandwidth", machine.bandwidth)
+          .end_object();
+    json.end_array();
+  }
   if (chart.energy) {
-    json.key("energy").begin_object(JsonLayout::Line).member("joules_per_flop", chart.energy->joules_per_flop);
-    json.member("joules_per_byte", chart.energy->joules_per_byte)
-        .member("constant_watts", chart.energy->constant_watts)
-        .end_object();
+    json.key("energy").begin_object(JsonLayout::Line).member("source", chart.energy->source);
+    const auto& model = chart.energy->model;
+    const auto known = [&](double value) { return model ? std::optional(value) : std::nullopt; };
+    const EnergyModel none, &of = model ? *model : none;
+    json.member("joules_per_flop", known(of.joules_per_flop)).member("joules_per_byte", known(of.joules_per_byte));
+    json.member("constant_watts", known(of.constant_watts));
+    json.member("time_balance", known(time_balance(of))).member("energy_balance", known(energy_balance(of)));
+    json.member("peak_flops_per_joule", known(peak_flops_per_joule(of))).end_object();
   }
   json.key("strings").begin_array(JsonLayout::Line);
   for (const std::string& text : strings.texts()) json.value(text);

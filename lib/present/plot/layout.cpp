@@ -123,30 +123,43 @@ DotMark dot_mark(const Scale& scale, const Dot& dot, std::size_t at) {
   return mark;
 }
 
-// The ends first, then what finds room between them.
+// The ends first, then what finds room between them, nearest places first.
 std::vector<StarLabel> label_path(const Scale& scale, const std::vector<Star>& stars, std::vector<Box>& taken) {
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < stars.size(); ++i)
     if (scale.frame.holds(stars[i].x(), stars[i].y())) order.push_back(i);
   if (order.size() > 2) std::rotate(order.begin() + 1, order.end() - 1, order.end());
-  for (const std::size_t i : order) {
-    const double x = scale.x(stars[i].x()), y = scale.y(stars[i].y());
-    taken.push_back({x - 7, y - 7, x + 7, y + 7});
-  }
   std::vector<StarLabel> labels;
   for (const std::size_t i : order) {
     const double x = scale.x(stars[i].x()), y = scale.y(stars[i].y()),
                  half = text_width(stars[i].label, kLabelText) / 2 + 2;
-    for (const auto& [dx, dy] :
-         {std::pair{0.0, 18.0}, {0.0, -18.0}, {half + 12, 0.0}, {-half - 12, 0.0}, {half, 18.0}, {-half, -18.0}}) {
-      const Box box{x + dx - half, y + dy - 8, x + dx + half, y + dy + 8};
-      if (!is_free({box}, taken)) continue;
-      taken.push_back(box);
-      labels.push_back({stars[i].label, x + dx, y + dy, box});
-      break;
+    for (const double far : {0.0, 12.0, 24.0, 40.0}) {
+      bool is_placed = false;
+      for (const auto& [dx, dy] : {std::pair{0.0, 18.0 + far},
+                                   {0.0, -18.0 - far},
+                                   {half + 12 + far, 0.0},
+                                   {-half - 12 - far, 0.0},
+                                   {half + far / 2, 18.0 + far / 2},
+                                   {-half - far / 2, -18.0 - far / 2},
+                                   {half + far / 2, -18.0 - far / 2},
+                                   {-half - far / 2, 18.0 + far / 2}}) {
+        const Box box{x + dx - half, y + dy - 8, x + dx + half, y + dy + 8};
+        if (!is_free({box}, taken)) continue;
+        taken.push_back(box);
+        labels.push_back({stars[i].label, x + dx, y + dy, box});
+        is_placed = true;
+        break;
+      }
+      if (is_placed) break;
     }
   }
   return labels;
+}
+
+// "8" of "batch=8": several models leave no room for more.
+std::string size_alone(const std::string& label) {
+  const std::size_t equals = label.rfind('=');
+  return equals == std::string::npos ? label : label.substr(equals + 1);
 }
 
 // Beside their arrows, in the middle first.
@@ -195,6 +208,44 @@ void place_name(NamePlace& place, const std::string& name, double x, double y, c
 
 }  // namespace
 
+namespace {
+
+// At the right ends of the lines, side by side, so that close lines do not cover each other's names.
+std::vector<StarLabel> label_machines(const Chart& chart, const Scale& scale) {
+  std::vector<StarLabel> labels;
+  double right = kPlot.x1 - 10;
+  for (const Machine& machine : chart.machines) {
+    StarLabel label;
+    const double top = chart.is_energy ? (machine.energy ? flops_per_joule(*machine.energy, scale.frame.x1) : 0) : machine.peak;
+    if (top >= scale.frame.y0 && top <= scale.frame.y1) {
+      label.text = machine.mode.empty() ? machine.label : machine.mode;
+      const double width = text_width(label.text, kLabelText);
+      label.x = right;
+      label.y = scale.y(top) + 13;
+      label.box = {right - width, label.y - 11, right, label.y + 4};
+      right -= width + 18;
+    }
+    labels.push_back(std::move(label));
+  }
+  return labels;
+}
+
+// Beside a path of measured runs that of the bounds needs no labels: its sizes are the same.
+void label_sizes(const Layout& layout, PathMark& path, const Chart& chart, std::vector<Box>& taken) {
+  std::vector<Star> stars = path.stars;
+  for (const PathMark& other : layout.paths)
+    if (!path.is_measured && other.series == path.series && other.is_measured)
+      std::erase_if(stars, [&](const Star& star) {
+        return std::any_of(other.stars.begin(), other.stars.end(),
+                           [&](const Star& run) { return run.label == star.label; });
+      });
+  if (chart.by_model)
+    for (Star& star : stars) star.label = size_alone(star.label);
+  path.labels = label_path(layout.scale, stars, taken);
+}
+
+}  // namespace
+
 double dot_radius(double share) {
   return std::clamp(kLargest * std::sqrt(std::max(0.0, share) / kShareOfLargest), kSmallest, kLargest);
 }
@@ -205,11 +256,26 @@ std::string gain_text(const Change& change) {
   return (factor >= 1 ? "+" : "−") + percent_text(std::abs(factor - 1));
 }
 
-const std::vector<Star>& path_of(const Chart& chart, const Series& series) {
-  static const std::vector<Star> kNone;
-  if (!chart.path.empty()) return chart.path;
-  if (!series.trajectory.empty()) return series.trajectory;
-  return series.runs.size() > 1 ? series.runs : kNone;
+std::vector<PathMark> paths_of(const Chart& chart, std::size_t at) {
+  if (!chart.path.empty()) return {{.series = 0, .is_measured = false, .stars = chart.path}};
+  std::vector<PathMark> paths;
+  for (std::size_t i = 0; i < chart.series.size(); ++i) {
+    if (!chart.by_model && i != at) continue;
+    const Series& series = chart.series[i];
+    if (!series.trajectory.empty()) paths.push_back({.series = i, .is_measured = false, .stars = series.trajectory});
+    if (series.runs.size() > 1) paths.push_back({.series = i, .is_measured = true, .stars = series.runs});
+  }
+  return paths;
+}
+
+bool is_on_path(const Chart& chart, const Series& series) {
+  return chart.by_model && (series.trajectory.size() > 1 || series.runs.size() > 1);
+}
+
+const Star* named_star(const Chart& chart, const Series& series) {
+  if (series.measured_star) return &*series.measured_star;
+  if (is_on_path(chart, series)) return series.runs.size() > 1 ? &series.runs.back() : &series.trajectory.back();
+  return series.bound_star ? &*series.bound_star : nullptr;
 }
 
 std::string star_name(const Chart& chart, const Series& series) {
@@ -233,7 +299,7 @@ Layout make_layout(const Chart& chart, std::size_t at) {
   for (std::size_t i = 0; i < roofs.bandwidth.size(); ++i) add(roofs.bandwidth[i], i == 0);
 
   const double ridge = roofs.ridge(roofs.main), peak = roofs.compute[roofs.main].value;
-  if (chart.frame.holds(ridge, peak)) {
+  if (!chart.is_energy && chart.frame.holds(ridge, peak)) {
     layout.ridge_x = scale.x(ridge);
     layout.ridge_y = scale.y(peak);
   }
@@ -251,24 +317,35 @@ Layout make_layout(const Chart& chart, std::size_t at) {
     }
   }
   const std::vector<Box> dot_boxes = taken;
+  layout.machine_labels = label_machines(chart, scale);
+  for (const StarLabel& label : layout.machine_labels) taken.push_back(label.box);
   std::vector<Box> star_boxes;
   for (const Series& series : chart.series)
-    for (const auto& star : {series.bound_star, series.measured_star})
-      if (star && chart.frame.holds(star->x(), star->y()))
-        star_boxes.push_back(box_of(scale.x(star->x()), scale.y(star->y()), 10));
+    for (const auto* star : {&series.bound_star, &series.measured_star})
+      if (const bool is_path = star == &series.bound_star && is_on_path(chart, series); *star && !is_path && chart.frame.holds((*star)->x(), (*star)->y()))
+        star_boxes.push_back(box_of(scale.x((*star)->x()), scale.y((*star)->y()), 10));
   taken.insert(taken.end(), star_boxes.begin(), star_boxes.end());
-  const std::vector<Star>& path = at < chart.series.size() ? path_of(chart, chart.series[at]) : chart.path;
-  layout.star_labels = label_path(scale, path, taken);
+  const std::size_t path_begin = star_boxes.size();
+  layout.paths = paths_of(chart, at);
+  for (const PathMark& path : layout.paths)
+    for (const Star& star : path.stars)
+      if (chart.frame.holds(star.x(), star.y()))
+        star_boxes.push_back(box_of(scale.x(star.x()), scale.y(star.y()), 7));
+  taken.insert(taken.end(), star_boxes.begin() + static_cast<std::ptrdiff_t>(path_begin), star_boxes.end());
+  for (PathMark& path : layout.paths) label_sizes(layout, path, chart, taken);
   layout.change_labels = label_changes(scale, chart, taken);
   std::vector<Box> names = star_boxes;
+  for (const PathMark& path : layout.paths)
+    for (const StarLabel& label : path.labels) names.push_back(label.box);
+  const std::size_t name_begin = names.size();
   for (const Series& series : chart.series) {
-    const auto& star = series.measured_star ? series.measured_star : series.bound_star;
+    const Star* star = named_star(chart, series);
     const std::string name = star_name(chart, series);
     layout.star_names.emplace_back();
-    if (!star || name.empty()) continue;
+    if (star == nullptr || name.empty()) continue;
     place_name(layout.star_names.back(), name, scale.x(star->x()), scale.y(star->y()), dot_boxes, names);
   }
-  names.erase(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(star_boxes.size()));
+  names.erase(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(name_begin));
   taken.insert(taken.end(), names.begin(), names.end());
   std::vector<Segment> lines;
   lines.reserve(layout.roofs.size() + 1);
@@ -280,9 +357,10 @@ Layout make_layout(const Chart& chart, std::size_t at) {
     taken.push_back({*layout.ridge_x - width, kPlot.y1 - 42, *layout.ridge_x + width, kPlot.y1});
   }
   std::vector<Box> roof_texts = names;
-  for (const std::vector<StarLabel>* labels : {&layout.star_labels, &layout.change_labels})
-    for (const StarLabel& label : *labels)
-      if (!label.text.empty()) roof_texts.push_back(label.box);
+  for (const PathMark& path : layout.paths)
+    for (const StarLabel& label : path.labels) roof_texts.push_back(label.box);
+  for (const StarLabel& label : layout.change_labels)
+    if (!label.text.empty()) roof_texts.push_back(label.box);
   const std::size_t first_roof = roof_texts.size();
   std::size_t line = 0;
   for (RoofMark& mark : layout.roofs) {
@@ -291,7 +369,7 @@ Layout make_layout(const Chart& chart, std::size_t at) {
     others.erase(others.begin() + static_cast<std::ptrdiff_t>(line++));
     label_roof(mark, others, taken, roof_texts, first_roof);
   }
-  if (at < chart.series.size())
+  if (at < chart.series.size() && !chart.by_model)
     layout.labels = place_labels(chart.series[at], layout.dots, taken, lines, chart.options.labels);
   return layout;
 }

@@ -78,6 +78,14 @@ struct NamePlace {
   bool is_left = false;
 };
 
+// Stars that a line joins, and their labels.
+struct PathMark {
+  std::size_t series = 0;
+  bool is_measured = false;
+  std::vector<Star> stars = {};
+  std::vector<StarLabel> labels = {};
+};
+
 struct Layout {
   Scale scale = {};
   std::vector<RoofMark> roofs = {};
@@ -86,7 +94,8 @@ struct Layout {
   std::vector<LabelMark> labels = {};
   std::vector<StarLabel> change_labels = {};  // gains, by Chart::changes; without text where there is no room
   std::vector<NamePlace> star_names = {};     // of each series
-  std::vector<StarLabel> star_labels = {};    // of the trajectory, or of the path of several models
+  std::vector<PathMark> paths = {};
+  std::vector<StarLabel> machine_labels = {};  // of each of Chart::machines; without text where its line is outside
 };
 
 // Area is share of the time.
@@ -94,8 +103,13 @@ double dot_radius(double share);
 
 // "+35%"; from twice on "2.4×".
 std::string gain_text(const Change& change);
-// The stars that a line joins: of several models, else of a series over a swept size, else of its measured runs.
-const std::vector<Star>& path_of(const Chart& chart, const Series& series);
+// Of one model in several sizes: across its estimates; else of each model, or of the series `at`, over a swept size and as
+// measured.
+std::vector<PathMark> paths_of(const Chart& chart, std::size_t at);
+// A whole model whose sizes make a path stands on it, not beside it.
+bool is_on_path(const Chart& chart, const Series& series);
+// Where the name of a series stands: at the end of its path, else at its star.
+const Star* named_star(const Chart& chart, const Series& series);
 // Beside the star of a series, where there are several.
 std::string star_name(const Chart& chart, const Series& series);
 

@@ -56,6 +56,17 @@ constexpr std::string_view kTable = R"(<h2 id="operators">Operators</h2>
 <div id="rows" tabindex="0" role="region" aria-labelledby="operators"><table aria-labelledby="operators"><thead><tr></tr></thead><tbody></tbody></table></div>
 )";
 
+// The second picture of the page: its ids must differ from those of the first.
+std::string energy_figure(const Chart& chart) {
+  std::string svg = draw_roofline(energy_view(chart), true);
+  for (const auto& [from, to] : {std::pair<std::string, std::string>{" id=\"", " id=\"energy-"},
+                                 {"url(#", "url(#energy-"},
+                                 {"\"roofline-title roofline-desc\"", "\"energy-roofline-title energy-roofline-desc\""}})
+    for (std::size_t at = svg.find(from); at != std::string::npos; at = svg.find(from, at + to.size()))
+      svg.replace(at, from.size(), to);
+  return svg;
+}
+
 }  // namespace
 
 std::string chart_html(const Chart& chart) {
@@ -82,6 +93,7 @@ std::string chart_html(const Chart& chart) {
     html += "<figure class=\"view\" data-s=\"" + std::to_string(view.series) + "\"" +
             (view.series == 0 ? "" : " hidden") + " aria-label=\"" + xml(view.title) + "\">\n" + view.svg +
             "</figure>\n";
+  if (chart.energy) html += "</div>\n<figure class=\"energy\" aria-label=\"energy\">\n" + energy_figure(chart) + "</figure>\n<div>";
   html += "</div>\n<dl class=\"facts\">";
   for (const auto& [key, value] : chart.provenance) html += "<dt>" + xml(key) + "</dt><dd>" + xml(value) + "</dd>";
   html += "</dl>\n</main>\n<script type=\"application/json\" id=\"chart-data\">" + in_script(chart_json(chart)) +

@@ -1,5 +1,6 @@
 // Beside and below the axes: what the colours and marks mean, what is not drawn, and where the numbers come from.
 #include <algorithm>
+#include <cmath>
 
 #include "pagoda/base/text.h"
 #include "plot/draw.h"
@@ -186,6 +187,24 @@ void draw_not_drawn(Svg& svg, Column& column, const Series& series, std::size_t 
 
 }  // namespace
 
+std::string summary(const Chart& chart) {
+  std::size_t runs = 0;
+  double best = 0;
+  for (const Series& series : chart.series)
+    for (const std::vector<Star>* stars : {&series.runs, &series.trajectory})
+      for (const Star& star : *stars) {
+        runs += stars == &series.runs ? 1 : 0;
+        if (stars == &series.runs) best = std::max(best, star.y());
+      }
+  std::string text = count_text(chart.series.size(), "model", "models");
+  if (runs > 0)
+    text += " · " + count_text(runs, "measured run", "measured runs") + " · at most " +
+            base::si_text(best, chart.is_energy ? "FLOP/J" : "FLOP/s");
+  if (chart.is_energy && chart.energy->model)
+    text += " · best of the machine " + base::si_text(peak_flops_per_joule(*chart.energy->model), "FLOP/J");
+  return text;
+}
+
 std::string summary(const Chart& chart, const Series& series) {
   const std::size_t nodes = series.estimate ? chart.estimates[*series.estimate].nodes().size() : 0;
   const bool has_kernels =
@@ -213,10 +232,121 @@ std::string summary(const Chart& chart, const Series& series) {
   return text;
 }
 
-void draw_panel(Svg& svg, const Chart& chart) {
+namespace {
+
+// "0.534 … 2.74 TFLOP/s, 10 … 51% of its roof" of the stars that a model has, measured ones before bounds.
+std::string reach_text(const Chart& chart, const Series& series) {
+  std::vector<Star> stars = series.runs;
+  if (stars.empty() && series.measured_star) stars.push_back(*series.measured_star);
+  const bool is_bound = stars.empty();
+  if (is_bound) stars = series.trajectory;
+  if (is_bound && stars.empty() && series.bound_star) stars.push_back(*series.bound_star);
+  if (stars.empty()) return "no place here";
+  double low = INFINITY, high = 0, share_low = INFINITY, share_high = 0;
+  for (const Star& star : stars) {
+    low = std::min(low, star.y()), high = std::max(high, star.y());
+    const double roof = chart.is_energy && chart.energy->model
+                            ? flops_per_joule(*chart.energy->model, star.x())
+                            : attainable(chart.roofs.compute[chart.roofs.main], chart.roofs.bandwidth.front(), star.x());
+    share_low = std::min(share_low, star.y() / roof), share_high = std::max(share_high, star.y() / roof);
+  }
+  const std::string last = base::si_text(high, chart.is_energy ? "FLOP/J" : "FLOP/s");
+  const std::string text = stars.size() > 1 ? base::si_text(low, "") + " … " + last : last;
+  if (is_bound) return (chart.is_energy ? "" : "≤ ") + text;
+  if (chart.is_energy && !chart.energy->model) return text;
+  const auto percent = [](double share) { return base::rounded(100 * share, 2); };
+  return text + ", " + (stars.size() > 1 ? percent(share_low) + " … " : "") + percent(share_high) + "%";
+}
+
+void draw_models(Svg& svg, Column& column, const Chart& chart) {
+  column.heading(chart.by_model ? "Models" : "Model");
+  for (std::size_t i = 0; i < chart.series.size(); ++i) {
+    const Series& series = chart.series[i];
+    svg.leaf("circle", {{"cx", px(kPanelLeft + 6)},
+                        {"cy", px(column.y() + 8)},
+                        {"r", "6"},
+                        {"fill", std::string(chart.by_model ? series_color(i) : kPath)},
+                        {"stroke", "#333"},
+                        {"stroke-width", "0.6"}});
+    svg.text(kPanelLeft + 18, column.y() + 12, fit(series.label, 1.15 * kSmallText, kPanelRight - kPanelLeft - 18),
+             {{"class", "ink"}, {"font-weight", "bold"}, {"fill", std::string(kInk)}});
+    column.skip(kLine);
+    column.paragraph(reach_text(chart, series), kMuted, 2);
+  }
+  if (!chart.is_energy)
+    column.paragraph("% of " + chart.roofs.compute[chart.roofs.main].name + " and " +
+                         chart.roofs.bandwidth.front().name + " at its FLOP/B",
+                     kMuted, 3);
+  else if (chart.energy->model)
+    column.paragraph("% of the arch at its FLOP/B", kMuted, 2);
+}
+
+void draw_constants(Column& column, const Chart& chart) {
+  if (!chart.energy->model) return;
+  const EnergyModel& model = *chart.energy->model;
+  column.heading("Constants");
+  column.line(base::si_text(model.joules_per_flop, "J/FLOP") + " of work");
+  column.line(base::si_text(model.joules_per_byte, "J/B") + " of traffic");
+  column.line(base::si_text(model.constant_watts, "W") + " while anything runs");
+  column.paragraph(chart.energy->source, kMuted, 3);
+  column.line(race_to_halt(model) ? "finishing early saves energy" : "a slower run can save energy");
+}
+
+void draw_star_marks(Svg& svg, Column& column, const Chart& chart) {
+  column.heading("Marks");
+  const auto row = [&](bool is_filled, const std::string& text) {
+    svg.text(kPanelLeft + 6, column.y() + 13, is_filled ? "★" : "☆",
+             {{"class", "ink"}, {"text-anchor", "middle"}, {"font-size", "14"}, {"fill", std::string(kInk)}});
+    svg.text(kPanelLeft + 18, column.y() + 12, text, {{"class", "ink"}, {"fill", std::string(kInk)}});
+    column.skip(kLine);
+  };
+  const auto any = [&](auto has) { return std::any_of(chart.series.begin(), chart.series.end(), has); };
+  if (any([](const Series& s) { return !s.runs.empty() || s.measured_star; })) row(true, "measured whole model");
+  if (any([](const Series& s) { return s.bound_star || !s.trajectory.empty(); }))
+    row(false, chart.is_energy ? "by the constants, at least time" : "whole model at its least time");
+  if (any([](const Series& s) { return s.trajectory.size() > 1 || s.runs.size() > 1; })) {
+    const Series& with = *std::find_if(chart.series.begin(), chart.series.end(), [](const Series& s) {
+      return s.trajectory.size() > 1 || s.runs.size() > 1;
+    });
+    const std::string& label = (with.runs.size() > 1 ? with.runs : with.trajectory).front().label;
+    column.line("numbers: " + label.substr(0, label.find('=')), kMuted);
+  }
+}
+
+}  // namespace
+
+namespace {
+
+// Whose lines are drawn beside the device's.
+void draw_machine_list(Svg& svg, Column& column, const Chart& chart) {
+  if (chart.machines.empty()) return;
+  column.heading("Dashed");
+  for (std::size_t i = 0; i < chart.machines.size(); ++i) {
+    const Machine& machine = chart.machines[i];
+    if (chart.is_energy && !machine.energy) continue;
+    svg.leaf("path", {{"d", "M" + px(kPanelLeft) + " " + px(column.y() + 8) + "h14"},
+                      {"stroke", std::string(kPalette[(i + 1) % kColors])},
+                      {"stroke-width", "2"},
+                      {"stroke-dasharray", "6 2"}});
+    svg.text(kPanelLeft + 18, column.y() + 12, fit(machine.label, kSmallText, kPanelRight - kPanelLeft - 18),
+             {{"class", "ink"}, {"fill", std::string(kInk)}});
+    column.skip(kLine);
+    column.line(chart.is_energy ? base::si_text(peak_flops_per_joule(*machine.energy), "FLOP/J") + " at best"
+                                : base::si_text(machine.peak, "FLOP/s") + ", " + base::si_text(machine.bandwidth, "B/s"));
+  }
+}
+
+}  // namespace
+
+void draw_panel(Svg& svg, const Chart& chart, bool standalone) {
   svg.open("g", {{"id", "panel"}});
   Column column(svg, kPlot.y0 - 8);
-  if (!chart.series.empty()) {
+  const bool is_of_models = chart.is_energy || (chart.by_model && standalone);
+  if (is_of_models) {
+    if (chart.is_energy) draw_constants(column, chart);
+    draw_models(svg, column, chart);
+    draw_star_marks(svg, column, chart);
+  } else if (!chart.series.empty()) {
     column.heading(chart.series.front().has_time() ? "Share of measured time" : "Share of least time");
     const double top = column.y();
     double bottom = top;
@@ -241,8 +371,9 @@ void draw_panel(Svg& svg, const Chart& chart) {
         chart.roofs.compute.begin(), chart.roofs.compute.end(), [](const Roof& roof) { return !roof.shown; }));
     if (hidden > 0) column.line(count_text(hidden, "roof", "roofs") + " that no operator runs under");
   }
+  draw_machine_list(svg, column, chart);
   for (const MemoryLevel& level : chart.device.levels)
-    if (!level.bytes_per_second.known()) column.line(level_name(level.level) + " roof: rate not known");
+    if (!chart.is_energy && !level.bytes_per_second.known()) column.line(level_name(level.level) + " roof: rate not known");
   if (!chart.warnings.empty() && column.has_room(3)) {
     column.heading("Check");
     for (const std::string& warning : chart.warnings)

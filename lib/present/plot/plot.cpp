@@ -13,7 +13,8 @@ std::string chart_svg(const Chart& chart) { return draw_roofline(chart, true); }
 }  // namespace plot
 
 std::string plot_svg(const PlotInput& input, const PlotOptions& options) {
-  return plot::chart_svg(plot::make_chart(input, options));
+  const plot::Chart chart = plot::make_chart(input, options);
+  return plot::chart_svg(options.energy ? plot::energy_view(chart) : chart);
 }
 std::string plot_csv(const PlotInput& input, const PlotOptions& options) {
   return plot::chart_csv(plot::make_chart(input, options));
@@ -22,10 +23,13 @@ std::string plot_json(const PlotInput& input, const PlotOptions& options) {
   return plot::chart_json(plot::make_chart(input, options));
 }
 std::string plot_text(const PlotInput& input, const PlotOptions& options) {
+  if (options.energy) throw Error("the terminal shows no energy roofline; write it as svg, png, pdf or html");
   return plot::chart_text(plot::make_chart(input, options));
 }
 std::string plot_html(const PlotInput& input, const PlotOptions& options) {
-  return plot::chart_html(plot::make_chart(input, options));
+  const plot::Chart chart = plot::make_chart(input, options);
+  if (options.energy) plot::energy_view(chart);  // says what is missing
+  return plot::chart_html(chart);
 }
 std::string plot_png(const PlotInput& input, const PlotOptions& options) {
   return plot::rasterize(plot_svg(input, options), "png");

@@ -70,6 +70,7 @@ std::string short_name(Precision precision) {
 }
 
 std::string Roof::unit_text() const {
+  if (is_energy) return kind == Kind::Bandwidth ? "B/J" : "FLOP/J";
   if (kind == Kind::Bandwidth) return "B/s";
   const bool is_integer = std::all_of(precisions.begin(), precisions.end(),
                                       [](Precision type) { return short_name(type).starts_with("INT"); });

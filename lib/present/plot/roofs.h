@@ -24,7 +24,8 @@ struct Roof {
   bool measured = false;
   std::optional<double> spec;  // what the vendor states, beside a measured value
   std::string source;
-  bool shown = false;  // drawn at first; the others can be switched on in the page
+  bool is_energy = false;  // FLOP/J or B/J
+  bool shown = false;      // drawn at first; the others can be switched on in the page
 
   std::string unit_text() const;  // "FLOP/s"; "OP/s" where every format is an integer; "B/s"
   std::string label() const;      // "DRAM 4.25 TB/s (measured; spec 4.8)"

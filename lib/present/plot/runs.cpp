@@ -11,27 +11,14 @@ namespace {
 using documents::Measured;
 using documents::MeasuredRun;
 
-std::optional<double> at(const std::string& formula, const Bindings& sizes) {
-  const std::optional<Dim> dim = Dim::parse(formula);
-  if (!dim) return std::nullopt;
-  return static_cast<double>(dim->evaluate(sizes));
-}
-
 std::optional<Star> star_of(const documents::EstimateDocument& estimate, const MeasuredRun& run, std::string& problem) {
-  const Bindings sizes = documents::run_sizes(estimate, run.config, problem);
-  if (!problem.empty()) return std::nullopt;
-  const documents::EstimateCounts& totals = estimate.totals.counts;
-  std::optional<double> flops = documents::real(totals.flops), bytes = documents::real(totals.bytes);
-  if (!sizes.empty() && estimate.symbolic) {
-    flops = at(estimate.symbolic->totals.flops, sizes);
-    bytes = at(estimate.symbolic->totals.bytes, sizes);
-  }
-  if (!run.seconds || *run.seconds <= 0)
-    problem = "it has no time";
-  else if (!flops || *flops <= 0 || !bytes || *bytes <= 0)
-    problem = "the estimate knows no FLOPs or no bytes";
-  if (!problem.empty()) return std::nullopt;
-  return Star{.label = {}, .flops = *flops, .bytes = *bytes, .seconds = *run.seconds};
+  const auto work = documents::run_work(estimate, run, problem);
+  if (!work) return std::nullopt;
+  return Star{.label = {},
+              .flops = work->flops,
+              .bytes = work->bytes,
+              .seconds = *run.seconds,
+              .joules = documents::joules_of(run)};
 }
 
 }  // namespace

@@ -336,73 +336,6 @@ std::string draw_scatter_view(const Series& series) {
   return std::move(card).done();
 }
 
-// The arch of Choi and Vuduc: 1 / (ε_flop + ε_byte / I + π₀·t(I)), t the time of a FLOP under the roofline. Dots are
-// measured joules.
-std::string draw_energy_view(const Chart& chart, const Series& series) {
-  if (!chart.energy) return {};
-  const EnergyPanel& energy = *chart.energy;
-  const double peak = chart.roofs.compute[chart.roofs.main].value, bandwidth = chart.roofs.bandwidth.front().value;
-  const auto arch = [&](double intensity) {
-    return 1 / (energy.joules_per_flop + energy.joules_per_byte / intensity +
-                energy.constant_watts * std::max(1 / peak, 1 / (intensity * bandwidth)));
-  };
-  struct Point {
-    double x, y;
-    std::size_t color;
-  };
-  std::vector<Point> points;
-  double low = arch(chart.frame.x0), high = arch(chart.frame.x1);
-  for (const Dot& dot : series.dots)
-    for (const std::size_t i : dot.items) {
-      const Item& item = series.items[i];
-      if (item.joules.value_or(0) <= 0 || item.work().value_or(0) <= 0 || item.traffic().value_or(0) <= 0) continue;
-      points.push_back({*item.work() / *item.traffic(), *item.work() / *item.joules, dot.color});
-      low = std::min(low, points.back().y), high = std::max(high, points.back().y);
-    }
-  if (points.empty()) return {};
-  Card card("Energy", base::si_text(energy.joules_per_flop, "J/FLOP") + ", " +
-                          base::si_text(energy.joules_per_byte, "J/B") + ", " +
-                          base::si_text(energy.constant_watts, "W") + " constant, by " + energy.source);
-  const LogAxis x{chart.frame.x0, chart.frame.x1, kLeft, kWide - kRight}, y = log_axis(low, high, card.bottom(), kTop);
-  std::string lines, path;
-  each_decade(log_axis(chart.frame.x0, chart.frame.x1, 0, 1), [&](double value, int exponent) {
-    if (value < x.low || value > x.high) return;
-    lines += "M" + px(x(value)) + " " + px(kTop) + "V" + px(card.bottom());
-    card.note(x(value), card.bottom() + 16, decade(exponent), "middle");
-  });
-  each_decade(y, [&](double value, int exponent) {
-    lines += "M" + px(kLeft) + " " + px(y(value)) + "H" + px(kWide - kRight);
-    card.note(kLeft - 6, y(value) + 4, decade(exponent), "end");
-  });
-  card.grid(lines);
-  for (int i = 0; i <= 120; ++i) {
-    const double at = x.low * std::pow(x.high / x.low, i / 120.0);
-    path += (i == 0 ? "M" : "L") + px(x(at)) + " " + px(y(arch(at)));
-  }
-  card.svg().leaf(
-      "path",
-      {{"class", "ghost"}, {"fill", "none"}, {"stroke", std::string(kInk)}, {"stroke-width", "2"}, {"d", path}});
-  for (const auto& [balance, name] : {std::pair{peak / bandwidth, "time balance"},
-                                      std::pair{energy.joules_per_byte / energy.joules_per_flop, "energy balance"}}) {
-    if (balance < x.low || balance > x.high) continue;
-    card.svg().leaf("path", {{"class", "ghost"},
-                             {"stroke", std::string(kMuted)},
-                             {"stroke-dasharray", "2 3"},
-                             {"d", "M" + px(x(balance)) + " " + px(y(arch(balance))) + "V" + px(card.bottom())}});
-    card.note(x(balance) + 4, card.bottom() - (name[0] == 't' ? 6 : 22), std::string(name) + " " + plain(balance));
-  }
-  for (const Point& point : points)
-    if (point.x >= x.low && point.x <= x.high)
-      card.svg().leaf("circle", {{"cx", px(x(point.x))},
-                                 {"cy", px(y(point.y))},
-                                 {"r", "4"},
-                                 {"fill", std::string(kPalette[point.color])},
-                                 {"stroke", "#333"},
-                                 {"stroke-width", "0.6"}});
-  card.note((kLeft + kWide) / 2, card.bottom() + 32, "FLOP / DRAM byte; up: FLOP/J", "middle");
-  return std::move(card).done();
-}
-
 std::vector<View> draw_views(const Chart& chart) {
   std::vector<View> views;
   for (std::size_t i = 0; i < chart.series.size(); ++i) {
@@ -412,7 +345,6 @@ std::vector<View> draw_views(const Chart& chart) {
     };
     add("time by operator type", draw_types_view(series));
     if (series.has_time()) add("measured against least time", draw_scatter_view(series));
-    add("energy", draw_energy_view(chart, series));
     if (!series.estimate) continue;
     const EstimateFile& estimate = chart.estimates[*series.estimate];
     add("memory timeline", draw_memory_view(estimate));

@@ -18,7 +18,6 @@ std::string draw_memory_view(const EstimateFile& estimate);
 std::string draw_sweep_view(const EstimateFile& estimate);
 std::string draw_fusion_view(const EstimateFile& estimate);
 std::string draw_scatter_view(const Series& series);
-std::string draw_energy_view(const Chart& chart, const Series& series);
 
 std::vector<View> draw_views(const Chart& chart);
 

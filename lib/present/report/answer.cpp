@@ -177,6 +177,23 @@ void add_devices(std::vector<Line>& lines, const EstimateDocument& estimate) {
                          std::to_string(devices.pipeline) + " are on their way"});
 }
 
+// By the constants of the device; what a run without rest takes, and whether it pays to finish early.
+void add_energy(std::vector<Line>& lines, const EstimateDocument& estimate) {
+  if (!estimate.roofline->energy) return;
+  const documents::EstimateEnergy& energy = *estimate.roofline->energy;
+  std::string remark = "at the least time: work " + percent_of(energy.work_joules, energy.joules) + ", traffic " +
+                       percent_of(energy.traffic_joules, energy.joules) + ", constant power " +
+                       percent_of(energy.constant_joules, energy.joules);
+  if (energy.flops_per_joule) remark += " · " + base::si_rate(*energy.flops_per_joule, "FLOP/J");
+  if (energy.joules_per_item)
+    remark += " · " + base::si_text(*energy.joules_per_item, estimate.phase ? "J a token" : "J an item");
+  lines.push_back({"energy", "≈ " + base::si_text(energy.joules, "J"), remark});
+  lines.push_back({"", "",
+                   std::string("balance of time ") + base::rounded(energy.time_balance) + " FLOP/B, of energy " +
+                       base::rounded(energy.energy_balance) +
+                       (energy.race_to_idle ? " · finishing early saves energy" : " · a slower run can save energy")});
+}
+
 void add_times(std::vector<Line>& lines, const Data& data) {
   const EstimateDocument& estimate = data.estimate;
   const EstimateRoofline& roofline = *estimate.roofline;
@@ -204,7 +221,9 @@ void add_times(std::vector<Line>& lines, const Data& data) {
     if (run->shortest && run->longest)
       remark +=
           (remark.empty() ? "" : " · ") + base::si_seconds(*run->shortest) + " … " + base::si_seconds(*run->longest);
-    if (run->joules) remark += (remark.empty() ? "" : " · ") + base::si_rate(*run->joules, "J");
+    if (run->joules) remark += (remark.empty() ? "" : " · ") + base::si_text(*run->joules, "J");
+    if (const auto flops = documents::real(estimate.totals.counts.flops); run->joules && flops && *run->joules > 0)
+      remark += " · " + base::si_rate(*flops / *run->joules, "FLOP/J");
     lines.push_back({"measured", base::si_seconds(run->seconds), remark + " · " + base::printable(run->source)});
   }
   if (roofline.predicted)
@@ -342,6 +361,7 @@ std::vector<Line> answer_lines(const Data& data) {
     if (estimate.fit) lines.push_back(fit_line(estimate));
     if (estimate.roofline->parallel) add_devices(lines, estimate);
     add_times(lines, data);
+    add_energy(lines, estimate);
     if (may_run_as_tf32(estimate))
       lines.push_back({"", "", "float32; many engines, and PyTorch's convolutions, take TF32"});
     add_advice(lines, estimate);
@@ -426,6 +446,9 @@ base::Grid variants_grid(const std::vector<documents::EstimateVariant>& variants
     grid.columns.push_back({.header = "most users", .is_number = true});
     grid.columns.push_back({.header = "longest context", .is_number = true});
   }
+  const bool has_joules =
+      std::any_of(variants.begin(), variants.end(), [](const auto& variant) { return variant.joules.has_value(); });
+  if (has_joules) grid.columns.push_back({.header = "energy ≈", .is_number = true});
   if (is_priced) grid.columns.push_back({.header = "price of a million ≥", .is_number = true});
   const auto seconds = [](const std::optional<double>& value) { return value ? base::si_seconds(*value) : "?"; };
   for (const documents::EstimateVariant& variant : variants) {
@@ -445,6 +468,7 @@ base::Grid variants_grid(const std::vector<documents::EstimateVariant>& variants
                                     variant.items_per_second ? base::si_rate(*variant.items_per_second, "") : "?"};
     const auto limit = [](const Count& value) { return value ? base::grouped(*value) : std::string("?"); };
     if (has_users) row.insert(row.end(), {limit(variant.largest_batch), limit(variant.longest_context)});
+    if (has_joules) row.push_back(variant.joules ? base::si_text(*variant.joules, "J") : "?");
     if (is_priced) row.push_back(variant.price_per_million ? base::rounded(*variant.price_per_million) : "");
     grid.rows.push_back(std::move(row));
   }

@@ -1,6 +1,9 @@
 // Exact numbers for spreadsheets and scripts (RFC 4180). Columns: report.h.
 #include "pagoda/base/csv_line.h"
 
+#include <algorithm>
+#include <map>
+
 #include "report/rows.h"
 
 namespace pagoda::present {
@@ -39,10 +42,22 @@ void add_formula_header(base::CsvLine& line) {
 }
 
 constexpr std::initializer_list<const char*> kTrainingColumns = {
-    "dx_macs", "dx_flops", "dx_bytes", "dw_macs", "dw_flops", "dw_bytes", "gradient_bytes", "kept_bytes", "recomputed"};
+    "dx_macs", "dx_flops", "dx_bytes", "dw_macs", "dw_flops", "dw_bytes", "gradient_bytes", "kept_bytes", "recomputed",
+    "forward_seconds", "dx_seconds", "dw_seconds"};
+
+// The least time of each part of a node; without a device none.
+using StepTimes = std::map<std::pair<std::size_t, std::string>, double>;
+
+StepTimes step_times(const EstimateDocument& estimate) {
+  StepTimes times;
+  if (estimate.training)
+    for (const auto& row : estimate.training->rows)
+      if (row.bound.bound != Bound::Unknown) times[{row.node, row.part}] = row.bound.seconds;
+  return times;
+}
 
 // What backward does for a node, and what forward keeps for it; empty where its backward is not modelled.
-void add_training(CsvLine& line, const documents::EstimateTraining::Node& node) {
+void add_training(CsvLine& line, const documents::EstimateTraining::Node& node, const StepTimes& times) {
   using documents::Count;
   const auto sum = [](const Count& a, const Count& b) { return a && b ? Count(*a + *b) : Count(); };
   for (const documents::EstimateWork* part : {&node.dx, &node.dw}) {
@@ -52,10 +67,37 @@ void add_training(CsvLine& line, const documents::EstimateTraining::Node& node) 
   }
   line.add(sum(node.gradient_bytes, node.parameter_gradient_bytes)).add(node.saved_bytes);
   line.add(std::string(node.recomputed ? "true" : "false"));
+  for (const char* part : {"forward", "dx", "dw"}) {
+    const auto found = times.find({node.index, part});
+    line.add(found == times.end() ? std::nullopt : std::optional(found->second));
+  }
+}
+
+// Below the nodes: the optimizer is of none of them.
+std::string optimizer_line(const EstimateDocument& estimate, std::size_t columns) {
+  const documents::EstimateWork& work = estimate.training->optimizer_work;
+  base::CsvLine line;
+  line.add("").add("optimizer").add(std::string(to_string(estimate.training->optimizer)));
+  for (int i = 0; i < 4; ++i) line.add("");
+  report::EstimateCounts counts{.macs = work.macs,
+                                .arith = work.arith,
+                                .special = work.special,
+                                .comparisons = {},
+                                .flops = report::flops_of(work),
+                                .params = estimate.training->trained_params,
+                                .param_bytes = {},
+                                .bytes_read = work.bytes_read,
+                                .bytes_written = work.bytes_written,
+                                .bytes = {}};
+  if (work.bytes_read && work.bytes_written) counts.bytes = *work.bytes_read + *work.bytes_written;
+  add_counters(line, counts);
+  constexpr std::size_t kTold = 7 + std::size(documents::kEstimateCounts) + 1;
+  for (std::size_t i = kTold; i < columns; ++i) line.add("");
+  return std::move(line).end();
 }
 
 std::string node_line(const EstimateDocument& estimate, const report::EstimateNode& node,
-                      const ReportOptions& options) {
+                      const ReportOptions& options, const StepTimes& times) {
   std::string inputs, outputs;
   for (std::size_t i = 0; i < node.inputs.size(); ++i) inputs += (i == 0 ? "" : ";") + node.inputs[i];
   for (const OutputInfo& output : node.outputs)
@@ -67,7 +109,7 @@ std::string node_line(const EstimateDocument& estimate, const report::EstimateNo
   line.add(node.precision == ElementType::Undefined ? std::string() : std::string(to_string(node.precision)));
   line.add(std::string(to_string(node.mark))).name(node.problem);
   if (estimate.roofline) add_bound(line, estimate.bound_of(node));
-  if (estimate.training) add_training(line, estimate.training->nodes[node.index]);
+  if (estimate.training) add_training(line, estimate.training->nodes[node.index], times);
   if (options.row_formulas) add_formulas(line, node.symbolic.value_or(report::EstimateFormulas{}));
   return std::move(line).end();
 }
@@ -129,7 +171,10 @@ std::string csv_report(const documents::EstimateDocument& estimate, const Report
   }
   if (options.row_formulas) add_formula_header(header);
   std::string text = std::move(header).end();
-  for (const report::EstimateNode* node : data.nodes) text += node_line(estimate, *node, options);
+  const StepTimes times = step_times(estimate);
+  for (const report::EstimateNode* node : data.nodes) text += node_line(estimate, *node, options, times);
+  if (estimate.training && !data.nodes.empty())
+    text += optimizer_line(estimate, static_cast<std::size_t>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(text.find('\r')), ',')) + 1);
   for (const report::EstimateType* type : data.types) text += type_line(estimate, *type, options);
   for (const report::GroupRow& group : data.groups) text += group_line(estimate, group, options);
   return text;

@@ -62,6 +62,12 @@ base::Grid sweep_grid(const EstimateDocument& estimate) {
     grid.columns.push_back({.header = "FLOP/s ≤", .is_number = true, .drop_order = 3});
     grid.columns.push_back({.header = "bound"});
   }
+  if (!sweep.joules.empty()) {
+    grid.columns.push_back({.header = "energy ≈", .is_number = true, .drop_order = 1});
+    if (has_items)
+      grid.columns.push_back(
+          {.header = estimate.phase ? "J a token ≈" : "J an item ≈", .is_number = true, .drop_order = 4});
+  }
   if (!sweep.measured.empty()) {
     grid.columns.push_back({.header = "measured", .is_number = true});
     grid.columns.push_back({.header = "FLOP/s", .is_number = true});
@@ -91,6 +97,12 @@ base::Grid sweep_grid(const EstimateDocument& estimate) {
                                : "?");
       row.push_back(has_rate && point.flops ? base::si_rate(static_cast<double>(*point.flops) / seconds, "") : "?");
       row.emplace_back(to_string(point.bound));
+    }
+    if (!sweep.joules.empty()) {
+      const std::optional<double>& joules = sweep.joules[at];
+      row.push_back(joules ? base::si_text(*joules, "J") : "?");
+      const bool is_each = joules && point.items && *point.items > 0;
+      if (has_items) row.push_back(is_each ? base::si_text(*joules / static_cast<double>(*point.items), "J") : "?");
     }
     if (!sweep.measured.empty()) {
       const auto& [seconds, joules] = std::tie(sweep.measured[at].seconds, sweep.measured[at].joules);
@@ -144,6 +156,7 @@ std::string published_csv(const std::string& model, const EstimateSweep& sweep) 
   for (const std::string& dim : sweep.dims) header.name(dim);
   for (const char* name : {"ai", "perf", "flops", "param_bytes", "bytes", "param_fraction"})
     header.add(std::string_view(name));
+  if (!sweep.joules.empty()) header.add("joules");
   if (!sweep.measured.empty()) {
     header.add("bound_perf");
     add_measured_header(header);
@@ -162,6 +175,7 @@ std::string published_csv(const std::string& model, const EstimateSweep& sweep) 
     const bool is_known = point.bytes && point.param_bytes && *point.bytes > 0;
     line.add(is_known ? std::optional(static_cast<double>(*point.param_bytes) / static_cast<double>(*point.bytes))
                       : std::nullopt);
+    if (!sweep.joules.empty()) line.add(sweep.joules[at]);
     if (!sweep.measured.empty()) {
       line.add(achieved(point));
       add_measured(line, sweep, at);
@@ -182,6 +196,7 @@ std::string plain_csv(const std::string& model, const EstimateSweep& sweep) {
     for (const char* name :
          {"seconds", "eager_seconds", "floor_seconds", "bound", "flops_per_second", "items", "items_per_second"})
       header.add(std::string_view(name));
+  if (!sweep.joules.empty()) header.add("joules");
   if (!sweep.measured.empty()) add_measured_header(header);
   std::string text = std::move(header).end();
   for (std::size_t at = 0; at < sweep.points.size(); ++at) {
@@ -197,6 +212,7 @@ std::string plain_csv(const std::string& model, const EstimateSweep& sweep) {
       const bool has_rate = point.items && point.time->seconds > 0;
       line.add(has_rate ? std::optional(static_cast<double>(*point.items) / point.time->seconds) : std::nullopt);
     }
+    if (!sweep.joules.empty()) line.add(sweep.joules[at]);
     if (!sweep.measured.empty()) add_measured(line, sweep, at);
     text += std::move(line).end();
   }

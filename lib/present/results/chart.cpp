@@ -127,6 +127,11 @@ std::string draw(const LineChart& chart) {
   const std::size_t names = chart.x_names.size(), stride = std::max<std::size_t>(1, (names + 11) / 12);
   for (std::size_t i = 0; i < names; i += stride)
     note(svg, x(static_cast<double>(i)), bottom + 18, fit(chart.x_names[i], 12, (right - kLeft) / 7), "middle");
+  // Numbers without names: five ticks from end to end.
+  for (int i = 0; i <= 4 && names == 0 && x_high > x_low; ++i) {
+    const double at = x_low + i * (x_high - x_low) / 4;
+    note(svg, x(at), bottom + 18, plain(at), "middle");
+  }
   note(svg, (kLeft + right) / 2, kHigh - 28, chart.x_title, "middle", true);
   svg.text(18, (kTop + bottom) / 2, chart.y_title,
            {{"class", "ink"},

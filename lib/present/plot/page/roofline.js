@@ -342,27 +342,27 @@ function draw_stars(taken) {
     }
   }
   taken.push(...stars_at, ...names);
-  const runs = series().runs ?? [];
-  for (const [id, stars] of [["path", chart.path ?? series().trajectory ?? runs], ["runs", runs]]) {
-    const group = document.getElementById(id);
-    if (!group) continue;
-    const points = stars.map(place), purple = group.getAttribute("fill");
+  for (const group of svg.querySelectorAll("#plot > g.path[data-kind]")) {
+    // Of one model, or in a chart of several of the one chosen.
+    const of = group.dataset.s ? all_series[group.dataset.s] : series(), kind = group.dataset.kind;
+    const stars = (kind == "across" ? chart.path : of[kind]) ?? [];
+    const points = stars.map(place), color = group.getAttribute("fill"), is_bound = kind == "trajectory" && !!of.runs;
     group.replaceChildren();
-    if (points.length) element("path", { d: "M" + points.map((p) => p.map(fix).join(" ")).join("L"), fill: "none", stroke: purple, "stroke-width": 1.6 }, group);
+    if (points.length) element("path", { d: "M" + points.map((p) => p.map(fix).join(" ")).join("L"), fill: "none", stroke: color, "stroke-width": 1.6, "stroke-dasharray": is_bound ? "4 3" : "none" }, group);
     for (const [x, y] of points) {
-      element("path", { d: star_path(x, y, 6), stroke: "#fff", "stroke-width": 0.8 }, group);
+      element("path", { d: star_path(x, y, 6), fill: is_bound ? "#fff" : color, stroke: is_bound ? color : "#fff", "stroke-width": 0.8 }, group);
       taken.push([x - 7, y - 7, x + 7, y + 7]);
     }
-    const order = id == "path" ? [...points.keys()] : [];
+    const order = is_bound ? [] : [...points.keys()], last = points.length - 1;
     if (order.length > 2) order.splice(1, 0, order.pop());
     for (const i of order) {
-      const [x, y] = points[i], half = text_width(stars[i].label) / 2 + 2;
+      const [x, y] = points[i], label = group.dataset.s ? stars[i].label.split("=").pop() + (i == last ? " " + of.label : "") : stars[i].label, half = text_width(label) / 2 + 2;
       for (const [dx, dy] of [[0, 18], [0, -18], [half + 12, 0], [-half - 12, 0], [half, 18], [-half, -18]]) {
         const box = [x + dx - half, y + dy - 8, x + dx + half, y + dy + 8];
         if (!is_free([box], taken)) continue;
         taken.push(box);
         names.push(box);
-        element("text", { class: "halo", x: fix(x + dx), y: fix(y + dy), "text-anchor": "middle", "dominant-baseline": "central" }, group).textContent = stars[i].label;
+        element("text", { class: "halo", x: fix(x + dx), y: fix(y + dy), "text-anchor": "middle", "dominant-baseline": "central" }, group).textContent = label;
         break;
       }
     }
@@ -390,7 +390,17 @@ function draw_stars(taken) {
   return names;
 }
 
+// Rooflines of other machines: a path and a label each.
+function draw_machines() {
+  document.querySelectorAll("#machines path").forEach((path, i) => {
+    const { peak, bandwidth } = chart.machines[i], at = (k) => fix(X(k * peak / bandwidth)) + " " + fix(Y(peak * Math.min(1, k)));
+    path.setAttribute("d", `M${at(1e-6)}L${at(1)}L${at(1e6)}`);
+    path.nextElementSibling.setAttribute("y", fix(Y(peak) + 13));
+  });
+}
+
 function draw(rows) {
+  draw_machines();
   draw_ticks();
   draw_ridge();
   draw_dots(rows);

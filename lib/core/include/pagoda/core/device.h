@@ -4,6 +4,7 @@
 //   h100.peak(Precision::Bfloat16, Unit::Tensor)->flops_per_second.value;  // 9.894e14, dense
 //   h100.level("dram")->bytes_per_second.source;                           // "NVIDIA H100 … whitepaper …: 3352 GB/s …"
 //   DeviceSpec orin = device("orin-agx:30w");                              // a device in one of its power modes
+//   DeviceSpec slow = device("orin-agx:gpu=918MHz,mem=2133MHz");           // at clocks of one's own
 //   DeviceSpec here = load_device("ceilings.json");                        // as ert-ceilings measured it
 //
 // Built-in devices are the files of data/devices, compiled in. All rates are dense: structured sparsity never counts.
@@ -61,10 +62,22 @@ struct Link {
   std::int64_t devices = 0;   // that it joins at most: 2 for a bridge of two boards; 0: not stated
 };
 
+// What work, traffic and time cost in energy at the clocks of a device or of one of its power modes (energy.h).
+struct DeviceEnergy {
+  struct Work {
+    Precision precision = Precision::Float32;
+    Quantity joules_per_flop;
+  };
+  std::vector<Work> work;  // by precision
+  Quantity joules_per_byte;  // of memory
+  Quantity constant_watts;   // drawn while anything runs
+};
+
 // A configuration of units and clocks that holds power down.
 struct PowerMode {
   std::string id;
   Quantity units, clock_hz, dram_bytes_per_second, watts;
+  std::optional<DeviceEnergy> energy = std::nullopt;
 };
 
 struct DeviceSpec {
@@ -76,6 +89,7 @@ struct DeviceSpec {
   Quantity units;                  // SMs, compute units, cores
   Quantity boost_clock_hz;
   Quantity tensor_clock_hz;          // at which the tensor peaks are stated, where that is another clock
+  Quantity memory_clock_hz;          // at which the bandwidth of memory is stated
   Quantity watts;                    // thermal design power
   Quantity launch_overhead_seconds;  // from one kernel launch to the next when the kernels do nothing
   Quantity special_per_second;       // exp, log, sin, rsqrt … of units of their own
@@ -83,6 +97,7 @@ struct DeviceSpec {
   std::vector<MemoryLevel> levels;   // from memory inwards
   std::vector<Link> links;
   std::vector<PowerMode> power_modes;
+  std::optional<DeviceEnergy> energy;  // at these clocks; empty: not known
   std::string power_mode;          // the one this spec is in; empty: as the vendor states the peaks
   std::vector<Precision> lacks;    // formats in which it is known not to compute
   std::vector<std::string> notes;  // of a ceilings file: what of it could not be used, and why
@@ -97,7 +112,7 @@ struct DeviceSpec {
   const MemoryLevel* level(std::string_view wanted) const;  // null when there is none
 };
 
-// No such device or power mode. what() lists the known ones.
+// No such device, power mode or clock. what() lists the known ones.
 class UnknownDevice : public Error {
  public:
   using Error::Error;
@@ -105,7 +120,14 @@ class UnknownDevice : public Error {
 
 // The device with the units, clocks, bandwidth and power of one of its modes: peaks and on-chip rates scale with
 // units × clock. Throws UnknownDevice.
+// Constants of energy are those of the mode; where it states none, they are kept only if nothing else changes.
 DeviceSpec in_power_mode(const DeviceSpec& spec, std::string_view mode);
+
+// The device at other clocks, units or both: "gpu=918MHz,mem=2133MHz", "gpu=624.75MHz,units=8". Peaks and on-chip rates
+// scale with units × gpu clock, the bandwidth of memory with the memory clock; what is left out stays. Constants of
+// energy hold at their own clocks alone and are dropped. Throws UnknownDevice for what is no clock, and Error where the
+// device does not state the clock that its rates hold at.
+DeviceSpec at_clocks(const DeviceSpec& spec, std::string_view clocks);
 
 }  // namespace pagoda::inline core
 #pragma GCC visibility pop

@@ -14,6 +14,8 @@
 #include <optional>
 #include <utility>
 
+#include "pagoda/core/device.h"
+
 #pragma GCC visibility push(default)
 namespace pagoda::inline core {
 
@@ -25,6 +27,10 @@ struct EnergyModel {
   double bytes_per_second = 0;                     // 1/τ_m
   std::optional<double> cap_watts = std::nullopt;  // above constant_watts: what work and traffic may draw
 };
+
+// Of a device for work of one precision: its constants of energy, its fastest peak and its memory. Empty where the device
+// does not state one of them. `precision` empty: that of the device's constants, where they are of one precision.
+std::optional<EnergyModel> energy_model(const DeviceSpec& device, std::optional<Precision> precision = std::nullopt);
 
 // Throws Error unless rates are above 0, energies and constant power at least 0, and a cap above 0.
 void check(const EnergyModel& model);

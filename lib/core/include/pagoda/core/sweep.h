@@ -49,6 +49,7 @@ struct SweepOptions {
   TrafficModel traffic = TrafficModel::Unfused;
   std::optional<SweepTime> time = std::nullopt;
   std::int64_t l2_bytes = 0;  // for a resident traffic
+  bool is_step = false;       // the analysis is a training step: published counts are those of its published rule
   // What a run processes, for rates; empty: the size of a swept batch.
   std::optional<Dim> items = std::nullopt;
 };

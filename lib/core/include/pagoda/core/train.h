@@ -146,6 +146,14 @@ Training bind_dims(const Training& training, const Bindings& bindings);
 // holds.
 Analysis step_analysis(const Analysis& analysis, const Training& training);
 
+// Of each row of step_analysis(), in its order: the row of the analysis, and what of it: "forward", "recomputed", "dx", "dw",
+// and last "optimizer", which is of no one row.
+struct StepRow {
+  std::size_t row = 0;
+  const char* part = "forward";
+};
+std::vector<StepRow> step_rows(const Analysis& analysis, const Training& training);
+
 // What the optimizer does for `elements` elements; types as the options have them, for a parameter of type `weight`.
 OpCost optimizer_cost(const TrainingOptions& options, ElementType weight, const Dim& elements);
 

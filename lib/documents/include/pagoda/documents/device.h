@@ -2,6 +2,7 @@
 //
 //   DeviceSpec h100 = device("h100-sxm");
 //   DeviceSpec orin = device("orin-agx:30w");          // in one of its power modes
+//   DeviceSpec slow = device("orin-agx:gpu=918MHz,mem=2133MHz");
 //   DeviceSpec here = load_device("ceilings.json");    // as ert-ceilings measured it
 //
 // Built-in devices are the files of data/devices, compiled in.
@@ -9,6 +10,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "pagoda/core/device.h"
@@ -17,7 +19,7 @@
 namespace pagoda::documents {
 
 std::vector<std::string> device_ids();  // sorted
-// A built-in device; "id:mode" is the device in a power mode. Names may differ from ids in case, spaces, hyphens and
+// A built-in device; "id:mode" is the device in a power mode, "id:gpu=918MHz,mem=2133MHz" at clocks (core/device.h). Names may differ from ids in case, spaces, hyphens and
 // underscores: "RTX 4090". Throws UnknownDevice, which names the nearest ids.
 DeviceSpec device(std::string_view name);
 // What to say of a short name: "h100 is taken for h100-sxm". Empty for all others.
@@ -37,8 +39,18 @@ DeviceSpec parse_device(std::string_view json, std::string_view subject);
 // file of one's own.
 std::string device_template(std::string_view name);
 
-// device() for a known name, load_device() for what looks like a path (holds '/', '\\' or ends in ".json").
+// device() for a known name, load_device() for what looks like a path (holds '/', '\\' or ends in ".json"); a file's power
+// modes and clocks follow it: "mine.json:30w".
 DeviceSpec find_device(std::string_view name_or_path);
+
+// The names of a list with commas; those between the clocks of one device do not part them: "orin-agx:gpu=918MHz,mem=2133MHz".
+std::vector<std::string> split_devices(std::string_view list);
+// "orin-agx" and "30w" of orin-agx:30w; no mode: empty.
+std::pair<std::string_view, std::string_view> split_mode(std::string_view name_or_path);
+// The file of a device, built in or by its path.
+std::string device_text(std::string_view name_or_path);
+// That file with these constants of energy, of the device or, for "id:mode", of that power mode.
+std::string device_with_energy(std::string_view name_or_path, const DeviceEnergy& energy);
 
 }  // namespace pagoda::documents
 #pragma GCC visibility pop

@@ -254,6 +254,17 @@ struct EstimateParallel {
   std::vector<Stage> stages;  // of a pipeline
 };
 
+// The energy of a run by the device's constants, where it takes its least time: no bound, since constants are fitted.
+struct EstimateEnergy {
+  Precision precision = Precision::Float32;  // whose joules per FLOP are taken: that of most of the work
+  double joules_per_flop = 0, joules_per_byte = 0, constant_watts = 0;
+  double joules = 0;
+  double work_joules = 0, traffic_joules = 0, constant_joules = 0;  // its parts
+  std::optional<double> flops_per_joule, joules_per_item;           // an item as in EstimateRoofline::items
+  double time_balance = 0, energy_balance = 0;                      // FLOP/B (core/energy.h)
+  bool race_to_idle = false;                                        // race_to_halt() of core/energy.h
+};
+
 // The least time on a device.
 struct EstimateRoofline {
   std::string device, device_name, power_mode;
@@ -267,6 +278,7 @@ struct EstimateRoofline {
   std::optional<EstimatePrediction> predicted;
   // Of several devices: all times are of one step on all of them, those of nodes and groups of one device.
   std::optional<EstimateParallel> parallel;
+  std::optional<EstimateEnergy> energy;  // of a training step where one is asked for; empty: no constants are known
   std::vector<RowBound> nodes;   // all, in order of execution
   std::vector<RowBound> groups;  // by index in EstimateTraffic::groups
 };
@@ -308,7 +320,7 @@ struct EstimateAdvice {
 
 // The same model under another device, precision or traffic.
 struct EstimateVariant {
-  std::string device;
+  std::string device;  // "orin-agx:30w" in a power mode
   std::optional<Precision> precision;
   TrafficModel traffic = TrafficModel::Unfused;
   Count total_bytes, device_bytes;
@@ -318,6 +330,7 @@ struct EstimateVariant {
   Bound bound = Bound::Unknown;                  // of the most time
   std::optional<double> items_per_second;        // at most
   Count largest_batch, longest_context;          // with which it still fits; of a language model's phase
+  std::optional<double> joules;                  // by the device's constants at the least time
   std::optional<double> price_per_million;       // items or tokens, at least; where the hour has a price
 };
 
@@ -340,6 +353,12 @@ struct EstimateTraining {
     bool recomputed = false;
     std::string problem;
   };
+  // A piece of the step that runs by itself, in order: forward, what is recomputed, dx and dw of each node, the optimizer.
+  struct Row {
+    std::size_t node = 0;  // index in nodes; of the optimizer the last
+    std::string part;      // "forward", "recomputed", "dx", "dw", "optimizer"
+    RowBound bound;        // its flops and bytes, and on a device its least time; Unknown without one
+  };
   Optimizer optimizer = Optimizer::Sgd;
   Recompute recompute = Recompute::None;
   Count trained_params;
@@ -352,6 +371,7 @@ struct EstimateTraining {
   std::vector<std::string> unmodelled_ops;
   bool partial = false;
   std::vector<Node> nodes;
+  std::vector<Row> rows;
 };
 
 // In the order of reports: backward is dx (gradients of activations) and dw (of parameters), step is all of them.
@@ -387,6 +407,7 @@ struct EstimateSweep {
   std::optional<RidgeCrossing> ridge;
   std::vector<SweepPoint> points;               // sizes in the order of dims
   std::vector<EstimateMeasuredPoint> measured;  // by point; empty where no measurement was given
+  std::vector<std::optional<double>> joules;    // by point, as EstimateEnergy::joules; empty where no constants are known
 };
 
 // Of a BudgetResult.

@@ -48,6 +48,7 @@ struct PlotInput {
   std::optional<DeviceSpec> spec = std::nullopt;  // beside measured roofs: what the vendor states, dotted
   std::optional<PlotFile> ceilings =
       std::nullopt;  // pagoda.ceilings/1 that `device` was read from: provenance, energy constants
+  std::vector<DeviceSpec> others = {};  // more machines or power modes, whose rooflines are drawn beside it
   std::vector<PlotEstimate> estimates = {};
   std::vector<PlotFile> measured = {};  // pagoda.measured/1
 };
@@ -62,6 +63,7 @@ struct PlotOptions {
   std::size_t labels = 10;        // operators with their name beside them
   int columns = 100, lines = 30;  // of plot_text
   bool color = false;             // of plot_text: escape sequences of terminals
+  bool energy = false;            // pictures over energy: FLOP/J; a page shows both, CSV and JSON hold both
 };
 
 // Each throws Error for input that cannot be read.

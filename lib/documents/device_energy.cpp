@@ -1,0 +1,106 @@
+// Writes fitted constants of energy into a device file.
+#include <algorithm>
+#include <array>
+
+#include "embedded.h"
+#include "pagoda/base/files.h"
+#include "pagoda/base/json.h"
+#include "pagoda/base/json_writer.h"
+#include "pagoda/base/text.h"
+#include "pagoda/documents/device.h"
+
+namespace pagoda::documents {
+namespace {
+
+using base::JsonMember;
+using base::JsonValue;
+using base::JsonWriter;
+
+JsonValue quantity(const Quantity& value, const char* unit) {
+  return {JsonValue::Object{{"value", value.known() ? JsonValue{*value.value} : JsonValue{}},
+                            {"unit", {std::string(unit)}},
+                            {"source", {value.source}}}};
+}
+
+JsonValue section(const DeviceEnergy& energy) {
+  JsonValue::Array work;
+  for (const DeviceEnergy::Work& each : energy.work)
+    work.push_back({JsonValue::Object{{"precision", {std::string(to_string(each.precision))}},
+                                      {"joules_per_flop", quantity(each.joules_per_flop, "J/FLOP")}}});
+  return {JsonValue::Object{{"work", {std::move(work)}},
+                            {"joules_per_byte", quantity(energy.joules_per_byte, "J/B")},
+                            {"constant_power", quantity(energy.constant_watts, "W")}}};
+}
+
+void set(JsonValue& object, const std::string& key, JsonValue value) {
+  auto& members = std::get<JsonValue::Object>(object.content);
+  std::erase_if(members, [&](const JsonMember& member) { return member.key == key; });
+  members.push_back({key, std::move(value)});
+}
+
+bool is_leaf(const JsonValue& value) { return !value.is_array() && !value.is_object(); }
+
+// In the order of the built-in files; objects of plain members on one line.
+void write(JsonWriter& json, const JsonValue& tree) {
+  constexpr std::array<std::string_view, 27> kOrder = {
+      "comment", "schema", "id", "name", "vendor", "kind", "architecture", "compute_capability", "units",
+      "boost_clock", "tensor_clock", "memory_clock", "clock", "dram_bytes_per_second", "power", "launch_overhead",
+      "special_per_second", "level", "precision", "value", "unit", "accumulate", "source", "peaks", "levels", "links",
+      "power_modes"};
+  if (const auto* items = std::get_if<JsonValue::Array>(&tree.content)) {
+    json.begin_array();
+    for (const JsonValue& item : *items) write(json, item);
+    json.end_array();
+    return;
+  }
+  const auto* members = std::get_if<JsonValue::Object>(&tree.content);
+  if (members == nullptr) {
+    json.value(tree);
+    return;
+  }
+  const auto place = [&](const JsonMember& member) { return std::find(kOrder.begin(), kOrder.end(), member.key); };
+  JsonValue::Object sorted = *members;
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [&](const JsonMember& a, const JsonMember& b) { return place(a) < place(b); });
+  const bool is_short =
+      std::all_of(sorted.begin(), sorted.end(), [](const JsonMember& member) { return is_leaf(member.value); });
+  json.begin_object(is_short ? JsonWriter::Layout::Line : JsonWriter::Layout::Block);
+  for (const JsonMember& member : sorted) {
+    json.key(member.key);
+    write(json, member.value);
+  }
+  json.end_object();
+}
+
+}  // namespace
+
+std::string device_with_energy(std::string_view name, const DeviceEnergy& energy) {
+  const auto [base, mode] = split_mode(name);
+  const std::string text = device_text(base);
+  parse_device(text, base);  // all its mistakes at once
+  const base::JsonDocument document = base::parse_json(text, base, "expected a device file");
+  if (document.schema() != "pagoda.device/1")
+    throw Error(std::string(base) + ": is measured ceilings, which hold their own energy fit; give a device or its file");
+  JsonValue tree = document.root().value();
+  if (mode.empty()) {
+    set(tree, "energy", section(energy));
+  } else {
+    bool is_found = false;
+    for (JsonMember& member : std::get<JsonValue::Object>(tree.content)) {
+      if (member.key != "power_modes") continue;
+      for (JsonValue& each : std::get<JsonValue::Array>(member.value.content))
+        if (const JsonValue* id = each.find("id"); id != nullptr && std::get<std::string>(id->content) == mode) {
+          set(each, "energy", section(energy));
+          is_found = true;
+        }
+    }
+    if (!is_found)
+      throw UnknownDevice(std::string(name) + ": the constants of a power mode go with a mode that the device file names; " +
+                          "for clocks of your own write a device file of them");
+  }
+  JsonWriter json;
+  write(json, tree);
+  return std::move(json).text();
+}
+
+}  // namespace pagoda::documents

@@ -1,0 +1,80 @@
+// Joules of a run, and of each size of a sweep, by the constants of the device.
+#include "pagoda/core/energy.h"
+
+#include <algorithm>
+#include <map>
+
+#include "estimate/describe.h"
+
+namespace pagoda::documents {
+namespace {
+
+// That most of the work is done in; empty: not known.
+std::optional<Precision> main_precision(const EstimateRoofline& roofline) {
+  std::map<Precision, double> work;
+  for (const RowBound& row : roofline.nodes)
+    if (row.precision) work[*row.precision] += row.flops;
+  const auto most = std::max_element(work.begin(), work.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == work.end() ? std::nullopt : std::optional(most->first);
+}
+
+struct Run {
+  std::optional<double> flops, bytes, seconds;
+};
+
+// Of a training step where there is one.
+Run run_of(const EstimateDocument& estimate) {
+  const EstimateCounts& counts = estimate.totals.counts;
+  Run run{.flops = real(counts.flops), .bytes = real(counts.bytes), .seconds = estimate.roofline->totals.seconds};
+  if (!estimate.training) return run;
+  const EstimateWork& step = estimate.training->step;
+  run.seconds = estimate.training->time ? std::optional(estimate.training->time->seconds) : std::nullopt;
+  if (estimate.count == Convention::Pagoda) return run;  // its counts are those of the step
+  run.flops = real(step.flops);
+  run.bytes = step.bytes_read && step.bytes_written ? real(*step.bytes_read + *step.bytes_written) : std::nullopt;
+  return run;
+}
+
+// At the time of the roofline and not that of W and Q as one kernel: rows run one after the other.
+std::optional<double> joules_at(const EnergyModel& model, const Run& run) {
+  if (!run.flops || !run.bytes || !run.seconds || !(*run.seconds > 0)) return std::nullopt;
+  return model.joules_per_flop * *run.flops + model.joules_per_byte * *run.bytes + model.constant_watts * *run.seconds;
+}
+
+}  // namespace
+
+void add_energy(const DeviceSpec& device, EstimateDocument& estimate) {
+  // Constants are of FLOPs, and of one device.
+  if (!estimate.roofline || estimate.roofline->parallel || estimate.count == Convention::Macs) return;
+  EstimateRoofline& roofline = *estimate.roofline;
+  const std::optional<Precision> precision = main_precision(roofline);
+  const std::optional<EnergyModel> model = precision ? energy_model(device, *precision) : std::nullopt;
+  if (!model) return;
+  if (estimate.sweep)
+    for (const SweepPoint& point : estimate.sweep->points)
+      estimate.sweep->joules.push_back(
+          joules_at(*model, {.flops = real(point.flops),
+                             .bytes = real(point.bytes),
+                             .seconds = point.time ? std::optional(point.time->seconds) : std::nullopt}));
+  const Run run = run_of(estimate);
+  const std::optional<double> joules = joules_at(*model, run);
+  if (!joules) return;
+  const std::optional<double> items = real(roofline.items);
+  roofline.energy = EstimateEnergy{
+      .precision = *precision,
+      .joules_per_flop = model->joules_per_flop,
+      .joules_per_byte = model->joules_per_byte,
+      .constant_watts = model->constant_watts,
+      .joules = *joules,
+      .work_joules = model->joules_per_flop * *run.flops,
+      .traffic_joules = model->joules_per_byte * *run.bytes,
+      .constant_joules = model->constant_watts * *run.seconds,
+      .flops_per_joule = *run.flops / *joules,
+      .joules_per_item = items && *items > 0 ? std::optional(*joules / *items) : std::nullopt,
+      .time_balance = time_balance(*model),
+      .energy_balance = energy_balance(*model),
+      .race_to_idle = race_to_halt(*model)};
+}
+
+}  // namespace pagoda::documents

@@ -1,0 +1,191 @@
+#include "pagoda/present/modes_report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "pagoda/base/csv_line.h"
+#include "pagoda/base/text.h"
+#include "pagoda/documents/measured_runs.h"
+#include "plot/outputs.h"
+#include "results/chart.h"
+
+namespace pagoda::present {
+namespace {
+
+using documents::MeasuredRun;
+
+// "gpu 918 MHz" of gpu_hz=918000000.
+std::string setting_name(const std::string& name, const base::Setting& setting) {
+  const auto* whole = std::get_if<std::int64_t>(&setting);
+  if (whole != nullptr && name.ends_with("_hz"))
+    return name.substr(0, name.size() - 3) + " " + base::si_text(static_cast<double>(*whole), "Hz", {.digits = 4});
+  return name + "=" + base::setting_text(setting);
+}
+
+bool is_in(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// Settings that have several values among the runs, without those that say the work.
+std::vector<std::string> mode_settings(const std::vector<MeasuredRun>& runs, const std::vector<std::string>& same) {
+  std::map<std::string, std::vector<base::Setting>> values;
+  for (const MeasuredRun& run : runs)
+    for (const auto& [name, setting] : run.config) {
+      auto& known = values[name];
+      if (std::find(known.begin(), known.end(), setting) == known.end()) known.push_back(setting);
+    }
+  std::vector<std::string> names;
+  for (const auto& [name, known] : values)
+    if (known.size() > 1 && !is_in(same, name)) names.push_back(name);
+  return names;
+}
+
+std::string joined_settings(const MeasuredRun& run, const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names)
+    if (const auto found = run.config.find(name); found != run.config.end())
+      text += (text.empty() ? "" : ", ") + setting_name(name, found->second);
+  return text;
+}
+
+void finish(ModeStudy& study) {
+  auto& modes = study.modes;
+  std::stable_sort(modes.begin(), modes.end(), [](const ModeRun& a, const ModeRun& b) {
+    return a.seconds != b.seconds ? a.seconds < b.seconds : a.joules < b.joules;
+  });
+  double least = INFINITY;
+  for (std::size_t i = 0; i < modes.size(); ++i) {
+    modes[i].is_on_front = modes[i].joules < least;
+    least = std::min(least, modes[i].joules);
+    if (modes[i].joules < modes[study.least].joules) study.least = i;
+    const bool is_within = modes[i].seconds <= modes.front().seconds * (1 + study.slow_down) * (1 + 1e-12);
+    if (is_within && modes[i].joules < modes[study.chosen].joules) study.chosen = i;
+  }
+}
+
+std::string percent(double part) { return base::rounded(100 * part) + " %"; }
+
+std::string text_of(const std::vector<ModeStudy>& studies, const std::string& title) {
+  base::Grid grid{.columns = {{.header = "work"},
+                              {.header = "modes", .is_number = true},
+                              {.header = "fastest", .is_number = true},
+                              {.header = "its energy", .is_number = true},
+                              {.header = "chosen"},
+                              {.header = "longer", .is_number = true},
+                              {.header = "saved", .is_number = true},
+                              {.header = "least energy of all", .is_number = true},
+                              {.header = "at", .is_number = true}},
+                  .rows = {}};
+  for (const ModeStudy& study : studies) {
+    const ModeRun &fastest = study.modes.front(), &chosen = study.modes[study.chosen], &least = study.modes[study.least];
+    grid.rows.push_back({base::printable(study.work), std::to_string(study.modes.size()),
+                         base::si_seconds(fastest.seconds), base::si_text(fastest.joules, "J"),
+                         base::printable(chosen.name.empty() ? "the only one" : chosen.name),
+                         percent(chosen.seconds / fastest.seconds - 1), percent(study.saving()),
+                         base::si_text(least.joules, "J"), base::rounded(least.seconds / fastest.seconds) + "×"});
+  }
+  std::string text = base::printable(title) + ": the least energy of the modes that take at most " +
+                     percent(studies.front().slow_down) + " longer than the fastest\n\n" + base::aligned(grid, 0) + "\n";
+  for (const ModeStudy& study : studies) {
+    text += "front" + (study.work.empty() ? "" : " of " + base::printable(study.work)) + ":\n";
+    for (const ModeRun& mode : study.modes)
+      if (mode.is_on_front)
+        text += "  " + base::si_seconds(mode.seconds) + "  " + base::si_text(mode.joules, "J") + "  " +
+                base::printable(mode.name) + "\n";
+  }
+  return text;
+}
+
+std::string csv_of(const std::vector<ModeStudy>& studies) {
+  std::string text = base::csv_line({"work", "mode", "seconds", "joules", "watts", "slow_down", "saving", "front", "chosen"});
+  for (const ModeStudy& study : studies)
+    for (std::size_t i = 0; i < study.modes.size(); ++i) {
+      const ModeRun &mode = study.modes[i], &fastest = study.modes.front();
+      base::CsvLine line;
+      line.name(study.work).name(mode.name).add(mode.seconds).add(mode.joules).add(mode.joules / mode.seconds);
+      line.add(mode.seconds / fastest.seconds - 1).add(1 - mode.joules / fastest.joules);
+      line.add(mode.is_on_front ? "yes" : "no").add(i == study.chosen ? "yes" : "no");
+      text += std::move(line).end();
+    }
+  return text;
+}
+
+// Energy of the fastest mode over its time, for each work: the front as a line, and what was chosen by name.
+std::string svg_of(const std::vector<ModeStudy>& studies, const std::string& title) {
+  results::LineChart chart{.title = title,
+                           .subtitle = "the front of time and energy of each work; both over those of its fastest mode",
+                           .x_title = "time, × the fastest",
+                           .y_title = "energy, × that of the fastest"};
+  for (std::size_t i = 0; i < studies.size(); ++i) {
+    const ModeStudy& study = studies[i];
+    results::ChartLine line{.name = study.work.empty() ? "front" : study.work, .points = {}, .dashes = {}, .color = i % 6};
+    for (std::size_t at = 0; at < study.modes.size(); ++at) {
+      const ModeRun& mode = study.modes[at];
+      if (!mode.is_on_front) continue;
+      const bool is_named = at == study.chosen && at != 0;
+      line.points.push_back({.x = mode.seconds / study.modes.front().seconds,
+                             .y = mode.joules / study.modes.front().joules,
+                             .label = is_named ? mode.name : ""});
+    }
+    chart.lines.push_back(std::move(line));
+  }
+  chart.reference = 1;
+  chart.reference_name = "fastest mode";
+  return results::draw(chart);
+}
+
+results::PageTable table_of(const std::vector<ModeStudy>& studies) {
+  results::PageTable table{.title = "Chosen modes", .columns = {"work", "mode", "longer", "energy saved"}, .rows = {}};
+  for (const ModeStudy& study : studies) {
+    const ModeRun& chosen = study.modes[study.chosen];
+    table.rows.push_back({study.work, chosen.name, percent(chosen.seconds / study.modes.front().seconds - 1),
+                          percent(study.saving())});
+  }
+  return table;
+}
+
+}  // namespace
+
+std::vector<ModeStudy> study_modes(const documents::Measured& measured, double slow_down,
+                                   const std::vector<std::string>& same, std::string_view subject) {
+  const std::vector<MeasuredRun> runs = documents::whole_runs(measured);
+  const std::vector<std::string> settings = mode_settings(runs, same);
+  std::vector<ModeStudy> studies;
+  std::size_t left_out = 0;
+  for (const MeasuredRun& run : runs) {
+    const std::optional<double> joules = documents::joules_of(run);
+    if (!run.seconds || !(*run.seconds > 0) || !joules || !(*joules > 0)) {
+      ++left_out;
+      continue;
+    }
+    const std::string work = joined_settings(run, same);
+    auto study = std::find_if(studies.begin(), studies.end(), [&](const ModeStudy& each) { return each.work == work; });
+    if (study == studies.end())
+      study = studies.insert(studies.end(), {.work = work, .slow_down = slow_down, .modes = {}});
+    study->modes.push_back({.name = joined_settings(run, settings), .seconds = *run.seconds, .joules = *joules});
+  }
+  if (studies.empty())
+    throw Error(std::string(subject) + ": none of " + std::to_string(left_out) +
+                " runs has seconds and joules; expected a table of power modes, or runs with joules");
+  for (ModeStudy& study : studies) finish(study);
+  return studies;
+}
+
+std::string modes_report(const std::vector<ModeStudy>& studies, ReportFormat format, const std::string& title) {
+  switch (format) {
+    case ReportFormat::Csv:
+      return csv_of(studies);
+    case ReportFormat::Svg:
+      return svg_of(studies, title);
+    case ReportFormat::Png:
+      return plot::rasterize(svg_of(studies, title), "png");
+    case ReportFormat::Html:
+      return results::page(title, {}, {svg_of(studies, title)}, {table_of(studies)});
+    case ReportFormat::Text:
+      break;
+  }
+  return text_of(studies, title);
+}
+
+}  // namespace pagoda::present

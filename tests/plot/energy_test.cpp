@@ -1,0 +1,142 @@
+// The energy roofline: its arch by the closed form, its points by joules, several models with colours of their own.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <regex>
+#include <set>
+
+#include "plot/draw.h"
+#include "plot/layout.h"
+#include "plot/outputs.h"
+#include "plot/plot_support.h"
+#include "plot/text.h"
+#include "support/json_schema.h"
+
+namespace pagoda::present::plot {
+namespace {
+
+using doctest::Approx;
+
+// 1 pJ/FLOP, 100 pJ/B, 20 W on 10 TFLOP/s and 1 TB/s.
+DeviceEnergy small_energy() {
+  return {.work = {{Precision::Float32, {1e-12, "test"}}},
+          .joules_per_byte = {100e-12, "test"},
+          .constant_watts = {20.0, "test"}};
+}
+
+std::string runs_of(const std::string& runs) {
+  return R"({"schema": "pagoda.measured/1", "source": "jetson", "tool": null, "device": null, "clocks": {}, "env": {}, "repeats": 1, "warmup": 0,)"
+         R"("seconds": null, "seconds_spread": null, "missing": [], "notes": [], "kernels": [], "runs": [)" +
+         runs + "]}";
+}
+std::string run(int batch, double seconds, const std::string& watts) {
+  return R"({"config": {"batch": )" + std::to_string(batch) + R"(}, "seconds": )" + std::to_string(seconds) +
+         R"(, "watts": )" + watts + R"(, "energy_joules": null, "note": null})";
+}
+
+// Work 1e9·batch FLOP, traffic 1e6 + 1e7·batch B.
+present::PlotEstimate free_batch(const std::string& name) {
+  std::string text = test::estimate(
+      test::small_nodes(),
+      R"(, "symbolic": {"macs": "batch", "flops": "1000000000*batch", "bytes": "1000000 + 10000000*batch", "activation_peak_bytes": "1"})");
+  text.replace(text.find("\"batch\": 4"), 10, "\"batch\": null");
+  text.replace(text.find("net.onnx"), 8, name + ".onnx");
+  return present::read_plot_estimate(name + ".json", text);
+}
+
+present::PlotInput two_models() {
+  present::PlotInput input = test::small_input();
+  input.estimates = {free_batch("first"), free_batch("second")};
+  input.measured = {{"first.json", runs_of(run(1, 0.001, "50") + "," + run(8, 0.004, "60"))},
+                    {"second.json", runs_of(run(1, 0.002, "40") + "," + run(4, 0.005, "null"))}};
+  input.device.energy = small_energy();
+  return input;
+}
+
+}  // namespace
+
+TEST_CASE("the arch and its asymptotes follow from the constants") {
+  const Chart chart = energy_view(make_chart(two_models(), {}));
+  REQUIRE(chart.energy);
+  REQUIRE(chart.energy->model);
+  // τ_f = 0.1 ps, τ_m = 1 ps: work alone 1/(1 pJ + 2 pJ), traffic alone 1/(100 pJ + 20 pJ).
+  CHECK(chart.roofs.compute[0].value == Approx(1 / 3e-12));
+  CHECK(chart.roofs.bandwidth[0].value == Approx(1 / 120e-12));
+  CHECK(chart.roofs.compute[0].unit_text() == "FLOP/J");
+  CHECK(flops_per_joule(*chart.energy->model, 40) == Approx(1 / (1e-12 + 100e-12 / 40 + 2e-12)));
+  const std::string svg = chart_svg(chart);
+  CHECK(svg.find("id=\"arch\"") != std::string::npos);
+  CHECK(svg.find("energy balance 100 FLOP/B") != std::string::npos);
+  CHECK(svg.find("time balance 10 FLOP/B") != std::string::npos);
+  CHECK(svg.find("Work per joule [FLOP/J]") != std::string::npos);
+  CHECK_FALSE(std::regex_search(svg, std::regex("[^a-z]nan")));
+}
+
+TEST_CASE("runs stand at their work over their joules; one without joules is counted and not drawn") {
+  const Chart chart = energy_view(make_chart(two_models(), {}));
+  REQUIRE(chart.series.size() == 2);
+  REQUIRE(chart.series[0].runs.size() == 2);
+  CHECK(chart.series[0].runs[0].y() == Approx(1e9 / (0.001 * 50)));
+  CHECK(chart.series[0].runs[1].y() == Approx(8e9 / (0.004 * 60)));
+  CHECK(chart.series[1].runs.size() == 1);
+  REQUIRE(chart.warnings.size() == 1);
+  CHECK(chart.warnings[0].find("1 measured run or kernel has no joules") != std::string::npos);
+}
+
+TEST_CASE("without constants four runs with joules are fitted, and fewer are drawn without an arch") {
+  present::PlotInput input = two_models();
+  input.device.energy = std::nullopt;
+  const Chart few = energy_view(make_chart(input, {}));
+  CHECK_FALSE(few.energy->model);
+  CHECK(chart_svg(few).find("id=\"arch\"") == std::string::npos);
+  // Joules made of 2 pJ/FLOP, 50 pJ/B and 10 W.
+  std::string runs;
+  for (const auto& [batch, seconds] : {std::pair{1, 0.01}, {2, 0.002}, {16, 0.01}, {64, 0.02}, {128, 0.5}}) {
+    const double joules = 2e-12 * 1e9 * batch + 50e-12 * (1e6 + 1e7 * batch) + 10 * seconds;
+    runs += (runs.empty() ? "" : ",") + run(batch, seconds, std::to_string(joules / seconds));
+  }
+  input.measured[0].text = runs_of(runs);
+  input.estimates.pop_back();
+  input.measured.pop_back();
+  const Chart fitted = energy_view(make_chart(input, {}));
+  // FLOPs and bytes grow together here, so that only their sum is told apart from the constant power.
+  if (fitted.energy->model) CHECK(fitted.energy->model->constant_watts == Approx(10).epsilon(0.05));
+  input.measured.clear();
+  CHECK_THROWS_WITH_AS(energy_view(make_chart(input, {})), doctest::Contains("pagoda-calibrate --energy"), Error);
+}
+
+TEST_CASE("several models have colours, dots and labelled paths of their own, in a picture and in the data") {
+  const Chart chart = make_chart(two_models(), {});
+  CHECK(chart.by_model);
+  CHECK(chart.series[0].label == "first");
+  const Layout layout = make_layout(chart, 0);
+  REQUIRE(layout.paths.size() == 2);
+  for (const PathMark& path : layout.paths) {
+    REQUIRE(path.labels.size() == path.stars.size());  // each point has its size beside it
+    for (const StarLabel& label : path.labels)
+      CHECK(std::all_of(label.text.begin(), label.text.end(), [](char c) { return c >= '0' && c <= '9'; }));
+  }
+  const std::string svg = chart_svg(chart);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const std::string color(series_color(i)), s = std::to_string(i);
+    CHECK(std::regex_search(svg, std::regex("data-kind=\"runs\" data-s=\"" + s + "\" fill=\"" + color)));
+    const std::size_t group = svg.find("class=\"series\" data-s=\"" + s + "\"");
+    REQUIRE(group != std::string::npos);
+    CHECK(svg.substr(group, 60).find("display") == std::string::npos);
+  }
+  const std::string csv = chart_csv(chart);
+  CHECK(csv.find("flops_per_joule") != std::string::npos);
+  CHECK(csv.find("first,batch=8,whole model") != std::string::npos);
+  CHECK(chart_json(chart).find("\"energy_balance\": 100") != std::string::npos);
+}
+
+TEST_CASE("the page holds the energy roofline beside the other, with ids of its own") {
+  const std::string html = chart_html(make_chart(two_models(), {}));
+  CHECK(html.find("id=\"energy-roofline\"") != std::string::npos);
+  std::set<std::string> ids;
+  const std::regex id(" id=\"([^\"]+)\"");
+  for (std::sregex_iterator at(html.begin(), html.end(), id); at != std::sregex_iterator(); ++at)
+    CHECK_MESSAGE(ids.insert((*at)[1]).second, (*at)[1].str());
+}
+
+}  // namespace pagoda::present::plot

@@ -1,0 +1,81 @@
+// Power modes: the front of time and energy against a search of all pairs, and the choice within a limit.
+#include "pagoda/present/modes_report.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+using namespace pagoda;
+using doctest::Approx;
+
+namespace {
+
+documents::MeasuredRun run(std::int64_t batch, std::int64_t gpu_hz, double seconds, double watts, std::string note = "") {
+  return {.config = {{"batch", batch}, {"gpu_hz", gpu_hz}, {"cores", std::int64_t{12}}},
+          .seconds = seconds,
+          .watts = watts,
+          .energy_joules = seconds * watts,
+          .note = std::move(note)};
+}
+
+documents::Measured table() {
+  documents::Measured measured;
+  for (int i = 0; i < 40; ++i) {
+    // Slower clocks take longer and less power, with bumps, so that some modes are off the front.
+    const double clock = 0.4 + 0.02 * i, watts = 12 + 30 * clock * clock + (i % 3 == 0 ? 4 : 0);
+    measured.runs.push_back(run(1, 400000000 + 20000000LL * i, 0.1 / clock, watts));
+    measured.runs.push_back(run(8, 400000000 + 20000000LL * i, 0.5 / clock, watts + 3));
+  }
+  measured.runs.push_back(run(8, 100000000, 0.01, 1, "power is far from that of the next smaller and larger batch"));
+  return measured;
+}
+
+}  // namespace
+
+TEST_CASE("the front holds exactly the modes that no other beats in time and in energy") {
+  const auto studies = present::study_modes(table(), 0.1);
+  REQUIRE(studies.size() == 2);
+  CHECK(studies[0].work == "batch=1");
+  for (const present::ModeStudy& study : studies) {
+    CHECK(study.modes.size() == 40);  // the doubtful one is left out
+    for (const present::ModeRun& mode : study.modes) {
+      const bool is_beaten = std::any_of(study.modes.begin(), study.modes.end(), [&](const present::ModeRun& other) {
+        return other.seconds <= mode.seconds && other.joules <= mode.joules &&
+               (other.seconds < mode.seconds || other.joules < mode.joules);
+      });
+      CHECK(mode.is_on_front == !is_beaten);
+    }
+    CHECK(std::is_sorted(study.modes.begin(), study.modes.end(),
+                         [](const auto& a, const auto& b) { return a.seconds < b.seconds; }));
+  }
+}
+
+TEST_CASE("the chosen mode takes the least energy of those within the limit, and a limit of 0 chooses the fastest") {
+  for (const double limit : {0.0, 0.05, 0.5, 10.0})
+    for (const present::ModeStudy& study : present::study_modes(table(), limit)) {
+      const present::ModeRun &chosen = study.modes[study.chosen], &fastest = study.modes.front();
+      CHECK(chosen.seconds <= fastest.seconds * (1 + limit) * (1 + 1e-9));
+      for (const present::ModeRun& mode : study.modes)
+        if (mode.seconds <= fastest.seconds * (1 + limit)) CHECK(chosen.joules <= mode.joules);
+      CHECK(study.saving() == Approx(1 - chosen.joules / fastest.joules));
+      if (limit == 0.0) CHECK(study.chosen == 0);
+    }
+}
+
+TEST_CASE("modes are named by the settings in which they differ, and every format holds them") {
+  const auto studies = present::study_modes(table(), 0.1);
+  CHECK(studies[0].modes.front().name == "gpu 1.18 GHz");
+  const std::string csv = present::modes_report(studies, present::ReportFormat::Csv, "orin");
+  CHECK(std::count(csv.begin(), csv.end(), '\n') == 81);
+  CHECK(csv.find("batch=8,gpu 400 MHz") != std::string::npos);
+  CHECK(present::modes_report(studies, present::ReportFormat::Text, "orin").find("front of batch=8") != std::string::npos);
+  CHECK(present::modes_report(studies, present::ReportFormat::Svg, "orin").find("<svg") != std::string::npos);
+  CHECK(present::modes_report(studies, present::ReportFormat::Html, "orin").find("Chosen modes") != std::string::npos);
+}
+
+TEST_CASE("runs without joules choose nothing: they are refused") {
+  documents::Measured measured = table();
+  for (documents::MeasuredRun& each : measured.runs) each.energy_joules = each.watts = std::nullopt;
+  CHECK_THROWS_WITH_AS(present::study_modes(measured, 0.1, {"batch"}, "t.csv"),
+                       doctest::Contains("t.csv: none of 81 runs has seconds and joules"), Error);
+}

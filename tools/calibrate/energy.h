@@ -1,0 +1,10 @@
+// pagoda-calibrate --energy: constants of energy from tables and measured runs.
+#pragma once
+
+#include "arguments.h"
+
+namespace pagoda::tools {
+
+int calibrate_energy(const CalibrateArguments& arguments);
+
+}  // namespace pagoda::tools
