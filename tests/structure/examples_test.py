@@ -17,7 +17,7 @@ GIVEN = {
     "pagoda/base/statistics.h": "extern std::vector<double> samples, a, b;",
     "pagoda/base/timing.h": "std::vector<double> seconds_of(std::int64_t runs);",
     "pagoda/core/budget.h": "extern const Model model; extern const Analysis analysis;",
-    "pagoda/core/compare.h": "extern const Model before_model, after_model; extern const Analysis before, after;",
+    "pagoda/documents/compare.h": "extern const EstimateDocument before, after;",
     "pagoda/core/decoder.h": "extern const Model model;",
     "pagoda/base/process.h": "void use(const std::string&);",
     "pagoda/core/energy.h": "extern const double flops, bytes, intensity;",
