@@ -3,7 +3,7 @@
 //   Share share = share_of_device(model, analysis, {.tensor = 8});
 //   share.analysis.totals.cost.macs;      // of one device, exact
 //   share.collectives[0].bytes;           // that an all-reduce sums over the devices
-//   seconds(share.collectives[0], 4.5e11) // at least, over links of 450 GB/s in one direction
+//   sent_bytes(CollectiveKind::AllReduce, 1e6, 8);  // by each of 8 devices for a tensor of 1 MB
 //
 // Tensor parallelism follows Megatron-LM (Shoeybi et al., arXiv 1909.08053, section 3): a product with a weight is
 // split by columns, every node behind it works on its part (element by element, or head by head), and the product that

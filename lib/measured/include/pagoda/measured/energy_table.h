@@ -1,7 +1,7 @@
 // Runs of known work, traffic, time and energy: what constants of energy are fitted to, and what energy rooflines draw.
 //
 //   EnergyTable table = read_energy_csv(text, "runs.csv");             // columns flops, bytes, seconds, joules
-//   add_energy_runs(table, load_profile("resnet50.csv"), estimate);    // runs with joules, at the model's work
+//   add_energy_runs(table, load_profile("resnet50.csv"), &estimate, "resnet50");  // runs with joules, at the model's work
 //   EnergyFit fit = fit_energy(table.rows);                            // J/FLOP, J/B, W
 #pragma once
 

@@ -1,7 +1,7 @@
 // What a fit of energy says: constants with intervals, errors, what the runs do not tell apart, and what follows from it.
 //
 //   EnergyStudy study{.label = "", .rows = table.rows, .fit = measured::fit_energy(table.rows)};
-//   std::cout << energy_report({study}, table.left_out, device);
+//   std::cout << energy_report({study}, table.left_out, device, Precision::Float32);
 #pragma once
 
 #include <string>

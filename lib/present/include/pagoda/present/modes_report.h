@@ -1,7 +1,7 @@
 // Which power mode: of measured runs the front of time and energy, and the mode that saves most within a limit.
 //
 //   std::vector<ModeStudy> studies = study_modes(measured::load_profile("orin.csv", {}), 0.05);
-//   studies[0].modes[*studies[0].chosen].name;      // "cores=8, gpu 918 MHz"
+//   studies[0].modes[studies[0].chosen].name;       // "cores=8, gpu 918 MHz"
 //   studies[0].saving();                            // 0.15: of the energy of the fastest mode
 #pragma once
 
