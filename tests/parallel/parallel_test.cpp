@@ -366,3 +366,24 @@ TEST_CASE("what fits where: users and contexts of each device are exact") {
   }
   test::check_schema(documents::write_estimate(document), "estimate");
 }
+
+TEST_CASE("a prompt's cache goes to the devices that decode") {
+  documents::EstimateRequest request{.sizes = {.batch = 2}, .traffic = TrafficModel::Fused};
+  request.device = documents::find_device("h100-sxm");
+  request.decode_device = documents::find_device("h20");
+  request.phase = PhaseOptions{.phase = Phase::Prefill, .tokens = 4096};
+  request.parallel = ParallelOptions{.tensor = 4};
+  const Model model = skeleton("mistral_7b");
+  const auto document = documents::make_estimate(model, request);
+  const documents::EstimateHandover& handover = *document.roofline->handover;
+  CHECK(handover.cache_bytes == Int(2 * 4096) * 131072);
+  CHECK(handover.transfer_seconds == Approx(2.0 * 4096 * 131072 / (4 * 450e9)));
+  documents::EstimateRequest there = request;
+  there.decode_device.reset();
+  there.device = request.decode_device;
+  there.phase = PhaseOptions{.phase = Phase::Decode, .past = 4096};
+  CHECK(handover.decode_seconds == Approx(documents::make_estimate(model, there).roofline->totals.seconds));
+  const std::string text = documents::write_estimate(document);
+  test::check_schema(text, "estimate");
+  CHECK(documents::write_estimate(documents::parse_estimate(text, "estimate")) == text);
+}

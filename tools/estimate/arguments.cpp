@@ -174,6 +174,12 @@ void add_groups(CLI::App& app, Arguments& arguments) {
       ->type_name("NAME|BYTES_PER_SECOND");
 }
 
+void add_handover(CLI::App& app, Arguments& arguments) {
+  app.add_option("--decode-device", arguments.decode_device,
+                 "With --phase prefill: the cache goes to as many of these devices, which decode")
+      ->type_name("ID");
+}
+
 void add_training(CLI::App& app, Arguments& arguments) {
   app.add_flag("--training", arguments.training,
                "A training step: backward work per node, what is saved for it, the optimizer, memory");
@@ -326,6 +332,7 @@ void add_options(CLI::App& app, Arguments& arguments) {
   add_models(app, arguments);
   add_groups(app, arguments);
   add_speculation(app, arguments);
+  add_handover(app, arguments);
   add_training(app, arguments);
   add_studies(app, arguments);
   app.add_flag("--list-ops", arguments.list_ops, "List the operators that have a rule, and what each costs");
@@ -458,6 +465,7 @@ documents::EstimateRequest request_of(const Arguments& arguments) {
                         .pipeline = arguments.pipeline_parallel,
                         .expert = arguments.expert_parallel};
   request.link = link_of(arguments.link);
+  if (!arguments.decode_device.empty()) request.decode_device = documents::find_device(arguments.decode_device);
   request.sweep = sweep_axes(arguments);
   request.budgets = budgets(arguments);
   if (arguments.max_memory == kOfDevice) request.budgets.push_back(memory_of(*request.device));
@@ -504,7 +512,7 @@ void check_groups(const Arguments& arguments) {
                        : arguments.pipeline_parallel > 1 ? "--pipeline-parallel"
                                                          : "--expert-parallel";
   if (!has_groups(arguments)) {
-    if (!arguments.link.empty())
+    if (!arguments.link.empty() && arguments.decode_device.empty())
       throw UsageError("--link needs --tensor-parallel, --pipeline-parallel or --expert-parallel");
     return;
   }
@@ -621,6 +629,12 @@ void check(const Arguments& arguments) {
   needs(arguments.tokens.has_value(), "--tokens", "--phase", !arguments.phase.empty());
   needs(arguments.speculate.has_value(), "--speculate", "--phase decode", arguments.phase == "decode");
   needs(arguments.speculate.has_value(), "--speculate", "--acceptance", arguments.acceptance.has_value());
+  if (!arguments.decode_device.empty()) {
+    needs(true, "--decode-device", "--phase prefill", arguments.phase == "prefill");
+    needs(true, "--decode-device", "one --device", devices.size() == 1);
+    if (!arguments.sweeps.empty() || arguments.training || !arguments.compare.empty())
+      throw UsageError("--decode-device does not go with --sweep, --training or --compare");
+  }
   needs(arguments.acceptance.has_value(), "--acceptance", "--speculate", arguments.speculate.has_value());
   if (arguments.speculate && arguments.tokens)
     throw UsageError("--speculate sets the tokens of a step; it does not go with --tokens");

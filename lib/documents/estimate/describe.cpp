@@ -269,6 +269,7 @@ EstimateRoofline roofline_part(const EstimateRequest& request, Roofline bound) {
           .predicted = {},
           .parallel = {},
           .energy = {},
+          .handover = {},
           .nodes = std::move(bound.rows),
           .groups = std::move(bound.groups)};
 }
@@ -493,6 +494,7 @@ EstimateDocument describe(const Model& model, const EstimateRequest& request, Fi
     estimate.roofline = roofline_part(request, std::move(*findings.bound));
     estimate.roofline->predicted = std::move(findings.predicted);
     estimate.roofline->items = findings.items;
+    estimate.roofline->handover = std::move(findings.handover);
     if (findings.group) estimate.roofline->parallel = parallel_part(model, request, *findings.group);
   }
   if (findings.phase) add_rates(estimate.phase.emplace(*findings.phase), estimate);

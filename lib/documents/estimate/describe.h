@@ -27,6 +27,7 @@ struct Findings {
   std::optional<Roofline> bound = std::nullopt;   // on the request's device
   std::optional<GroupRun> group = std::nullopt;   // on several devices: `bound` is its
   std::optional<EstimatePrediction> predicted = std::nullopt;
+  std::optional<EstimateHandover> handover = std::nullopt;
   std::optional<EstimatePhase> phase = std::nullopt;  // without rates
   Count items = std::nullopt;                         // EstimateRoofline::items
   std::optional<Training> training = std::nullopt;
@@ -67,6 +68,8 @@ std::vector<Analysis> held_by_devices(const Model& model, const EstimateRequest&
 MemoryNeed largest_need(const Model& model, const std::vector<Analysis>& held, const Training* training);
 // The request of the sequences that one expert group works on.
 EstimateRequest of_one_group(const EstimateRequest& request);
+// What follows a prefill elsewhere. Throws Error where no link is known.
+EstimateHandover handover_of(const Model& model, const EstimateRequest& request, const Analysis& analysis);
 EstimateParallel parallel_part(const Model& model, const EstimateRequest& request, const GroupRun& group);
 
 // Sets whether the model fits the request's device and, where it is asked for, what would shorten the least time.

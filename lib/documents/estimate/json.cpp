@@ -395,6 +395,14 @@ void roofline(A& a, typename A::template Ref<EstimateRoofline> x) {
     inner("energy_balance", energy.energy_balance);
     inner("race_to_idle", energy.race_to_idle);
   });
+  part(a, "handover", Layout::Line, x.handover, [](A& inner, auto& handover) {
+    inner("device", handover.device);
+    inner("cache_bytes", handover.cache_bytes);
+    inner("link", handover.link.name);
+    inner("link_bytes_per_second", handover.link.bytes_per_second);
+    inner("transfer_seconds", handover.transfer_seconds);
+    inner("decode_seconds", handover.decode_seconds);
+  });
   a.list("nodes", x.nodes, [](A& inner, auto& each) { bound(inner, each, true); });
   if (A::kReads || !x.groups.empty())
     a.list("groups", x.groups, [](A& inner, auto& each) { bound(inner, each, false); });

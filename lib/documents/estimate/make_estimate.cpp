@@ -154,6 +154,7 @@ void add_times(const Model& model, const EstimateRequest& request, const Rooflin
   warn_of_device(*request.device, findings);
   if (request.calibration) findings.predicted = predicted(model, request, findings);
   if (request.serving) findings.predicted = served(model, request, findings);
+  if (request.decode_device) findings.handover = handover_of(model, request, findings.analysis);
 }
 
 std::vector<EstimateTraining::Row> rows_of_step(const Findings& findings, const Analysis& step,

@@ -3,6 +3,7 @@
 
 #include "estimate/describe.h"
 #include "pagoda/base/error.h"
+#include "pagoda/core/memory.h"
 
 namespace pagoda::documents {
 namespace {
@@ -87,6 +88,33 @@ MemoryNeed largest_need(const Model& model, const std::vector<Analysis>& held, c
     if (&each == &held.front() || need.total() > largest.total()) largest = need;
   }
   return largest;
+}
+
+EstimateHandover handover_of(const Model& model, const EstimateRequest& request, const Analysis& analysis) {
+  const std::int64_t devices = request.parallel ? request.parallel->devices() : 1;
+  EstimateRequest decode{
+      .sizes = request.sizes,
+      .phase = PhaseOptions{.phase = Phase::Decode,
+                            .tokens = 1,
+                            .past = request.phase->past.value_or(0) + request.phase->tokens.value_or(1)},
+      .traffic = request.traffic,
+      .device = request.decode_device,
+      .precision = request.precision,
+      .parallel = request.parallel,
+      .link = request.link};
+  EstimateHandover handover{.device = request.decode_device->id, .cache_bytes = {}, .link = {}};
+  handover.cache_bytes = count(plan_memory(model, analysis, {.reorder = false, .arena = false}).kv_cache.shared_bytes);
+  if (request.link.bytes_per_second) {
+    handover.link = {"as given", *request.link.bytes_per_second, "as given"};
+  } else {
+    const LinkRate from = core::link_of(*request.device, request.link.name, 2);
+    const LinkRate to = core::link_of(*request.decode_device, request.link.name, 2);
+    handover.link = from.bytes_per_second < to.bytes_per_second ? from : to;
+  }
+  handover.transfer_seconds =
+      real(handover.cache_bytes).value_or(0) / (static_cast<double>(devices) * handover.link.bytes_per_second);
+  handover.decode_seconds = make_estimate(model, decode).roofline->totals.seconds;
+  return handover;
 }
 
 EstimateParallel parallel_part(const Model& model, const EstimateRequest& request, const GroupRun& group) {

@@ -216,6 +216,12 @@ void add_times(std::vector<Line>& lines, const Data& data) {
                      "with a launch a kernel of " + base::si_seconds(*roofline.launch_overhead_seconds) +
                          (roofline.launch_is_assumed ? " (assumed)" : "") + ", not hidden by CUDA graphs or the like"});
   lines.push_back({"", "≥ " + base::si_seconds(time.floor_seconds), "whatever an engine fuses or keeps on the chip"});
+  if (const auto& handover = roofline.handover)
+    lines.push_back(
+        {"handover", "≥ " + base::si_seconds(handover->transfer_seconds),
+         "a cache of " + bytes(handover->cache_bytes) + " to " + base::printable(handover->device) + " over " +
+             base::printable(handover->link.name) + ", " + base::si_rate(handover->link.bytes_per_second, "B/s") +
+             " in one direction · decodes there, ≥ " + base::si_seconds(handover->decode_seconds) + " a step"});
   if (const auto& run = estimate.measured) {
     std::string remark = run->bound_share ? percent_of(*run->bound_share, 1) + " of that speed" : "";
     if (run->shortest && run->longest)

@@ -265,6 +265,15 @@ struct EstimateEnergy {
   bool race_to_idle = false;                                        // race_to_halt() of core/energy.h
 };
 
+// A prompt's cache handed to a second group of devices, which decodes.
+struct EstimateHandover {
+  std::string device;
+  Count cache_bytes;            // of the whole group
+  LinkRate link;                // the slower of the two devices' fastest links, or as given
+  double transfer_seconds = 0;  // at least: each device sends its part
+  double decode_seconds = 0;    // at least, of the first step there
+};
+
 // The least time on a device.
 struct EstimateRoofline {
   std::string device, device_name, power_mode;
@@ -279,6 +288,7 @@ struct EstimateRoofline {
   // Of several devices: all times are of one step on all of them, those of nodes and groups of one device.
   std::optional<EstimateParallel> parallel;
   std::optional<EstimateEnergy> energy;  // of a training step where one is asked for; empty: no constants are known
+  std::optional<EstimateHandover> handover;
   std::vector<RowBound> nodes;   // all, in order of execution
   std::vector<RowBound> groups;  // by index in EstimateTraffic::groups
 };

@@ -47,6 +47,8 @@ struct EstimateRequest {
   std::optional<MemoryOptions> memory = std::nullopt;      // plans the memory
   std::optional<ParallelOptions> parallel = std::nullopt;  // several devices alike; needs a device
   LinkChoice link = {};
+  // Of a prefill: hands its cache to as many of these devices, which decode.
+  std::optional<DeviceSpec> decode_device = std::nullopt;
   std::optional<Speculation> speculation = std::nullopt;  // of a decode step, whose tokens are one more
   std::optional<TrainingOptions> training = std::nullopt;
   std::vector<SweepAxis> sweep = {};
