@@ -22,7 +22,7 @@ more_packages=(
   doctest-dev                                     # tests
 )
 # Tests of the charts use a browser, and the tools that make PNG and PDF of them; those of the sources another compiler.
-test_packages=(chromium librsvg2-bin fonts-dejavu-core python3 clang clang-tidy libclang-rt-dev)
+test_packages=(chromium librsvg2-bin fonts-dejavu-core python3 python3-venv python3-dev clang clang-tidy libclang-rt-dev)
 
 install_packages() {
   local missing=() package

@@ -497,10 +497,9 @@ present::ReportOptions report_options(const Arguments& arguments) {
 // A phase is one side of a merged decoder.
 Model load(const Arguments& arguments, const std::string& path) {
   Model model = load_model(path);
-  std::map<std::string, bool> flags = input_flags(arguments);
-  if (!arguments.phase.empty() && has_flag(model, kCacheBranch))
-    flags.emplace(kCacheBranch, phase(arguments.phase) == Phase::Decode || arguments.past.value_or(0) > 0);
-  for (const auto& [input, value] : flags) set_flag(model, input, value);
+  for (const auto& [input, value] : input_flags(arguments)) set_flag(model, input, value);
+  if (!arguments.phase.empty())
+    set_phase_flag(model, {.phase = *phase(arguments.phase), .past = arguments.past.value_or(0)});
   return model;
 }
 

@@ -163,6 +163,11 @@ void set_flag(Model& model, std::string_view input, bool value) {
   graph.inputs.erase(graph.inputs.begin() + static_cast<std::ptrdiff_t>(*position));
 }
 
+void set_phase_flag(Model& model, const PhaseOptions& phase) {
+  if (has_flag(model, kCacheBranch))
+    set_flag(model, kCacheBranch, phase.phase == Phase::Decode || phase.past.value_or(0) > 0);
+}
+
 std::optional<Phase> phase(std::string_view name) {
   for (const auto& [value, text] : kPhases)
     if (text == name) return value;

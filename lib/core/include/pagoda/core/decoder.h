@@ -50,6 +50,8 @@ inline constexpr std::string_view kCacheBranch = "use_cache_branch";
 bool has_flag(const Model& model, std::string_view input);
 // Gives that input its value, as a caller of the model does: an If on it has one branch. Throws Error where it is none.
 void set_flag(Model& model, std::string_view input, bool value);
+// Puts a merged decoder on the side of a phase; other models stay as they are.
+void set_phase_flag(Model& model, const PhaseOptions& phase);
 
 // Throws Error where the model has no pair of past and present, or a size is fixed at another value.
 PhaseSizes phase_sizes(const Model& model, const Analysis& analysis, const PhaseOptions& options);

@@ -1,0 +1,457 @@
+// pagoda._core: the estimator for Python. Requests come as keyword arguments spelled like onnx-estimate's options;
+// counts leave as exact Python integers, unknown numbers as None. pagoda/__init__.py is what people import.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/variant.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "pagoda/base/sha256.h"
+#include "pagoda/base/text.h"
+#include "pagoda/core/decoder.h"
+#include "pagoda/core/model.h"
+#include "pagoda/core/sweep.h"
+#include "pagoda/documents/calibration.h"
+#include "pagoda/documents/compare.h"
+#include "pagoda/documents/device.h"
+#include "pagoda/documents/make_estimate.h"
+#include "pagoda/documents/serving.h"
+#include "pagoda/present/plot.h"
+#include "pagoda/present/report.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace pagoda::python {
+namespace {
+
+using documents::Count;
+using documents::EstimateDocument;
+using documents::EstimateRequest;
+
+constexpr const char* kTool = "pagoda (Python) " PAGODA_VERSION;
+using Sizes = std::map<std::string, std::int64_t>;
+using Shapes = std::map<std::string, std::variant<bool, std::vector<std::int64_t>>>;
+using Axis = std::variant<std::string, std::vector<std::int64_t>>;
+
+nb::object integer(const Int& value) {
+  if (value >= INT64_MIN && value <= INT64_MAX) return nb::int_(static_cast<std::int64_t>(value));
+  return nb::steal(PyLong_FromString(base::to_string(value).c_str(), nullptr, 10));
+}
+
+template <typename Number>
+nb::object number(const std::optional<Number>& value) {
+  if (!value) return nb::none();
+  if constexpr (std::is_same_v<Number, Int>)
+    return integer(*value);
+  else
+    return nb::cast(*value);
+}
+
+template <typename Value>
+Value chosen(const char* argument, const std::string& text, std::optional<Value> value, std::string_view expected) {
+  if (!value) throw Error(std::string(argument) + " '" + text + "' is not known; expected " + std::string(expected));
+  return *value;
+}
+
+// A model in memory. Its weights are not read.
+class LoadedModel {
+ public:
+  explicit LoadedModel(const std::string& path) : model_(load_model(path)), path_(path) {}
+  LoadedModel(std::span<const std::byte> bytes, const std::string& name, const std::string& directory)
+      : model_(parse_model(bytes, name, directory)), path_(name) {}
+
+  const Model& model() const { return model_; }
+  const std::string& path() const { return path_; }
+
+ private:
+  Model model_;
+  std::string path_;
+};
+
+// An estimate, and what charts of it need.
+class Estimate {
+ public:
+  Estimate(EstimateDocument document, std::optional<DeviceSpec> device)
+      : document_(std::move(document)), device_(std::move(device)) {}
+
+  const EstimateDocument& document() const { return document_; }
+
+  std::string json() const { return documents::write_estimate(document_); }
+  std::string table(const std::string& by, std::size_t top, std::size_t width) const {
+    return present::table_report(document_, options(by, top, width));
+  }
+  std::string markdown(const std::string& by, std::size_t top) const {
+    return present::markdown_report(document_, options(by, top, 0));
+  }
+  std::string csv(const std::string& by) const {
+    return present::csv_report(document_, options(by.empty() ? "node" : by, 0, 0));
+  }
+  std::string svg() const { return present::plot_svg(plot(), {.tool = document_.tool}); }
+  std::string html() const { return present::plot_html(plot(), {.tool = document_.tool}); }
+  bool has_device() const { return device_.has_value(); }
+
+ private:
+  present::ReportOptions options(const std::string& by, std::size_t top, std::size_t width) const {
+    using present::Rows;
+    const std::map<std::string, Rows> rows = {{"", Rows::None}, {"node", Rows::Node}, {"group", Rows::Group}};
+    const auto found = rows.find(by);
+    if (found == rows.end() || (found->second == Rows::Group && !document_.traffic))
+      throw Error("by '" + by + "' is not known here; expected node, or with traffic='fused' group");
+    return {.rows = found->second, .top = top, .width = width};
+  }
+  present::PlotInput plot() const {
+    if (!device_) throw Error("a chart needs roofs: analyze with device=…");
+    const std::string sha256 = base::hex(base::sha256(json()));
+    return {.device = *device_, .estimates = {{document_.model.path, sha256, document_}}};
+  }
+
+  EstimateDocument document_;
+  std::optional<DeviceSpec> device_;
+};
+
+SweepAxis axis_of(const std::string& name, const Axis& values) {
+  if (const auto* const text = std::get_if<std::string>(&values)) return parse_axis(name + "=" + *text);
+  const auto& sizes = std::get<std::vector<std::int64_t>>(values);
+  return parse_axis(name + "=" + base::joined(sizes, ",", [](std::int64_t size) { return std::to_string(size); }));
+}
+
+constexpr const char* kServing = "llm-serving";
+constexpr const char* kCalibration = "rtx-3090-amp-nchw";
+
+// What --predict is fitted to: the engine's own calibration, one by name, or a file.
+void set_prediction(const std::string& engine, const std::string& calibration, EstimateRequest& request) {
+  const bool is_file = calibration.ends_with(".json");
+  const auto is = [&](Precision precision) { return request.precision == precision; };
+  if (engine == kServing) {
+    if (request.precision && !is(Precision::Bfloat16) && !is(Precision::Float16) && !is(Precision::Float8))
+      throw Error("engine 'llm-serving' is of bf16, fp16 and fp8, not of " +
+                  std::string(to_string(*request.precision)));
+    request.serving = is_file ? documents::load_serving_calibration(calibration)
+                              : documents::serving_calibration(calibration.empty() ? kServing : calibration);
+  } else if (engine == "pytorch-amp") {
+    if (request.precision && !is(Precision::Float16))
+      throw Error("engine 'pytorch-amp' is of mixed precision, fp16, not of " +
+                  std::string(to_string(*request.precision)));
+    request.calibration = is_file ? documents::load_calibration(calibration)
+                                  : documents::calibration(calibration.empty() ? kCalibration : calibration);
+  } else {
+    throw Error("engine '" + engine + "' is not known; expected pytorch-amp or llm-serving");
+  }
+}
+
+// What analyze() takes, as Python gives it.
+struct Asked {
+  std::int64_t batch;
+  Sizes dims;
+  Shapes inputs;
+  std::string phase;
+  std::optional<std::int64_t> past, tokens;
+  std::string count, traffic, device, precision, engine, calibration;
+  int tensor_parallel, pipeline_parallel, expert_parallel;
+  bool memory, in_place, training;
+  std::string optimizer, recompute;
+  std::vector<std::string> frozen;
+  std::vector<std::pair<std::string, Axis>> sweep;
+  std::vector<std::string> what_if;
+  bool advice, formulas;
+};
+
+EstimateRequest request_of(const Asked& asked, Model& model) {
+  EstimateRequest request;
+  if (asked.batch < 0) throw Error("batch " + std::to_string(asked.batch) + " is no size; expected at least 1");
+  request.sizes.batch = asked.batch;
+  for (const auto& [name, size] : asked.dims) request.sizes.dims[name] = size;
+  for (const auto& [name, input] : asked.inputs) {
+    if (const bool* const flag = std::get_if<bool>(&input))
+      set_flag(model, name, *flag);
+    else
+      request.sizes.input_shapes[name] = std::get<std::vector<std::int64_t>>(input);
+  }
+  if (!asked.phase.empty()) {
+    request.phase = {.phase = chosen("phase", asked.phase, pagoda::phase(asked.phase), "prefill or decode"),
+                     .tokens = asked.tokens,
+                     .past = asked.past.value_or(0)};
+    set_phase_flag(model, *request.phase);
+  } else if (asked.past || asked.tokens) {
+    throw Error("past and tokens are sizes of a phase; give phase='prefill' or phase='decode', too");
+  }
+  request.count = chosen("count", asked.count, convention(asked.count), "flops, macs, contraction, hardware or pagoda");
+  request.traffic = chosen("traffic", asked.traffic, traffic_model(asked.traffic), "unfused, fused or resident");
+  if (!asked.device.empty()) request.device = documents::find_device(asked.device);
+  if (!asked.precision.empty())
+    request.precision = chosen("precision", asked.precision, pagoda::precision(asked.precision), precision_names());
+  for (const std::string& text : asked.what_if)
+    request.other_precisions.push_back(chosen("what_if", text, pagoda::precision(text), precision_names()));
+  const bool is_split = asked.tensor_parallel * asked.pipeline_parallel * asked.expert_parallel > 1;
+  if ((!asked.what_if.empty() || !asked.engine.empty() || is_split) && !request.device)
+    throw Error("what_if, predict and several devices are about times; give a device, too");
+  if (!asked.engine.empty()) set_prediction(asked.engine, asked.calibration, request);
+  if (is_split)
+    request.parallel = {
+        .tensor = asked.tensor_parallel, .pipeline = asked.pipeline_parallel, .expert = asked.expert_parallel};
+  if (asked.memory) request.memory = {.in_place = asked.in_place};
+  if (asked.training)
+    request.training = {
+        .optimizer = chosen("optimizer", asked.optimizer, optimizer(asked.optimizer), "sgd, momentum, adam or adamw"),
+        .frozen = asked.frozen,
+        .recompute = chosen("recompute", asked.recompute, recompute(asked.recompute), "none, pointwise or sqrt")};
+  for (const auto& [name, values] : asked.sweep) request.sweep.push_back(axis_of(name, values));
+  request.advice = asked.advice && asked.sweep.empty() && request.device;
+  request.formulas = asked.formulas;
+  request.row_formulas = asked.formulas;
+  request.tool = kTool;
+  return request;
+}
+
+Estimate analyze(const LoadedModel& loaded, const Asked& asked) {
+  const nb::gil_scoped_release release;
+  Model model = loaded.model();
+  const EstimateRequest request = request_of(asked, model);
+  return {documents::make_estimate(model, request), request.device};
+}
+
+nb::dict counts_of(const documents::EstimateCounts& counts) {
+  nb::dict result;
+  for (const auto& [name, member] : documents::kEstimateCounts) result[name] = number(counts.*member);
+  return result;
+}
+
+nb::dict totals(const Estimate& estimate) {
+  const documents::EstimateTotals& all = estimate.document().totals;
+  nb::dict result = counts_of(all.counts);
+  result["intensity"] = number(all.intensity);
+  result["activation_peak_bytes"] = number(all.activation_peak_bytes);
+  result["unmodelled_nodes"] = all.unmodelled_nodes;
+  nb::list ops;
+  for (const std::string& op : all.unmodelled_ops) ops.append(op);
+  result["unmodelled_ops"] = ops;
+  result["partial"] = all.partial;
+  return result;
+}
+
+// Columns of one length from rows; each column is the function of a row that fills it.
+template <typename Row>
+class Columns {
+ public:
+  template <typename Cell>
+  void add(const char* name, const std::vector<Row>& rows, Cell cell) {
+    nb::list column;
+    for (std::size_t i = 0; i < rows.size(); ++i) column.append(cell(rows[i], i));
+    columns_[name] = column;
+  }
+  nb::dict take() { return std::move(columns_); }
+
+ private:
+  nb::dict columns_;
+};
+
+nb::list texts(const std::vector<std::string>& items) {
+  nb::list list;
+  for (const std::string& item : items) list.append(item);
+  return list;
+}
+
+// "y:float32[1,64,56,56]", as in CSV.
+std::string output_text(const OutputInfo& output) { return output.name + ":" + pagoda::to_string(output.type); }
+
+template <typename Row, typename BoundOf>
+void add_bounds(Columns<Row>& columns, const std::vector<Row>& rows, BoundOf bound_of) {
+  const auto add = [&](const char* name, auto cell) {
+    columns.add(name, rows, [&](const Row& row, std::size_t i) -> nb::object {
+      const RowBound* const bound = bound_of(row, i);
+      return bound == nullptr || bound->bound == Bound::Unknown ? nb::none() : nb::object(nb::cast(cell(*bound)));
+    });
+  };
+  add("seconds", [](const RowBound& bound) { return bound.seconds; });
+  add("compute_seconds", [](const RowBound& bound) { return bound.compute_seconds; });
+  add("memory_seconds", [](const RowBound& bound) { return bound.memory_seconds; });
+  add("bound", [](const RowBound& bound) { return std::string(to_string(bound.bound)); });
+}
+
+nb::dict nodes(const Estimate& estimate) {
+  using documents::EstimateNode;
+  const EstimateDocument& document = estimate.document();
+  const std::vector<EstimateNode>& rows = document.nodes;
+  Columns<EstimateNode> columns;
+  columns.add("index", rows, [](const EstimateNode& node, std::size_t) { return node.index; });
+  columns.add("name", rows, [](const EstimateNode& node, std::size_t) { return node.name; });
+  columns.add("op_type", rows, [](const EstimateNode& node, std::size_t) { return node.op_type; });
+  columns.add("domain", rows, [](const EstimateNode& node, std::size_t) { return node.domain; });
+  columns.add("scope", rows, [](const EstimateNode& node, std::size_t) { return node.scope; });
+  columns.add("inputs", rows, [](const EstimateNode& node, std::size_t) { return texts(node.inputs); });
+  columns.add("outputs", rows, [](const EstimateNode& node, std::size_t) {
+    nb::list list;
+    for (const OutputInfo& output : node.outputs) list.append(output_text(output));
+    return list;
+  });
+  for (const auto& [name, member] : documents::kEstimateCounts)
+    columns.add(name, rows, [&](const EstimateNode& node, std::size_t) { return number(node.counts.*member); });
+  columns.add("intensity", rows, [](const EstimateNode& node, std::size_t) { return number(node.counts.intensity()); });
+  columns.add("precision", rows, [](const EstimateNode& node, std::size_t) -> nb::object {
+    if (node.precision == ElementType::Undefined) return nb::none();
+    return nb::cast(std::string(to_string(node.precision)));
+  });
+  columns.add("mark", rows, [](const EstimateNode& node, std::size_t) { return std::string(to_string(node.mark)); });
+  columns.add("group", rows, [](const EstimateNode& node, std::size_t) -> nb::object {
+    return node.group < 0 ? nb::none() : nb::object(nb::cast(node.group));
+  });
+  if (document.roofline)
+    add_bounds(columns, rows, [&](const EstimateNode& node, std::size_t) { return document.bound_of(node); });
+  return columns.take();
+}
+
+nb::object kernels(const Estimate& estimate) {
+  using documents::EstimateGroup;
+  const EstimateDocument& document = estimate.document();
+  if (!document.traffic) return nb::none();
+  const std::vector<EstimateGroup>& rows = document.traffic->groups;
+  Columns<EstimateGroup> columns;
+  columns.add("index", rows, [](const EstimateGroup&, std::size_t i) { return i; });
+  columns.add("nodes", rows, [](const EstimateGroup& group, std::size_t) {
+    nb::list list;
+    for (const std::size_t node : group.nodes) list.append(node);
+    return list;
+  });
+  columns.add("ops", rows, [&](const EstimateGroup& group, std::size_t) {
+    return base::joined(group.nodes, "+", [&](std::size_t node) { return document.nodes[node].qualified_op(); });
+  });
+  for (const auto& [name, member] : documents::kEstimateCounts)
+    columns.add(name, rows, [&](const EstimateGroup& group, std::size_t) { return number(group.counts.*member); });
+  columns.add("saved_bytes", rows, [](const EstimateGroup& group, std::size_t) { return number(group.saved_bytes); });
+  if (document.roofline)
+    add_bounds(columns, rows, [&](const EstimateGroup&, std::size_t i) { return document.bound_of_group(i); });
+  return columns.take();
+}
+
+nb::list diagnostics(const Estimate& estimate) {
+  nb::list list;
+  for (const Diagnostic& diagnostic : estimate.document().diagnostics) {
+    nb::dict entry;
+    entry["severity"] = std::string(to_string(diagnostic.severity));
+    entry["node"] = diagnostic.node;
+    entry["message"] = diagnostic.message;
+    list.append(entry);
+  }
+  return list;
+}
+
+std::string comparison_json(const Estimate& before, const Estimate& after) {
+  return present::comparison_report(present::Format::Json, before.document(), after.document(),
+                                    documents::compare(before.document(), after.document()));
+}
+
+std::string comparison_table(const Estimate& before, const Estimate& after, std::size_t width) {
+  return present::comparison_report(present::Format::Table, before.document(), after.document(),
+                                    documents::compare(before.document(), after.document()), {.width = width});
+}
+
+Dim parsed(const std::string& formula) {
+  const std::optional<Dim> dim = Dim::parse(formula);
+  if (!dim) throw Error("'" + formula + "' is no formula of sizes");
+  return *dim;
+}
+
+nb::object evaluate(const std::string& formula, const Sizes& sizes) {
+  const Dim value = parsed(formula).bind({sizes.begin(), sizes.end()});
+  if (const std::optional<Int> known = value.value()) return integer(*known);
+  throw Error("the formula needs " + base::joined(value.symbols()) + ", too");
+}
+
+nb::bytes skeleton_of(const nb::bytes& model) {
+  const auto* const data = static_cast<const std::byte*>(model.data());
+  const std::string text = skeleton({data, model.size()});
+  return nb::bytes(text.data(), text.size());
+}
+
+NB_MODULE(_core, module) {
+  nb::exception<Error>(module, "Error", PyExc_ValueError);
+  module.attr("__version__") = PAGODA_VERSION;
+
+  nb::class_<LoadedModel>(module, "Model")
+      .def(nb::init<const std::string&>(), "path"_a, nb::call_guard<nb::gil_scoped_release>())
+      .def_static(
+          "parse",
+          [](const nb::bytes& bytes, const std::string& name, const std::string& directory) {
+            const std::span<const std::byte> content(static_cast<const std::byte*>(bytes.data()), bytes.size());
+            const nb::gil_scoped_release release;
+            return LoadedModel(content, name, directory);
+          },
+          "bytes"_a, "name"_a = "", "directory"_a = "")
+      .def_prop_ro("path", &LoadedModel::path);
+
+  nb::class_<Estimate>(module, "Estimate")
+      .def("json", &Estimate::json, nb::call_guard<nb::gil_scoped_release>())
+      .def("table", &Estimate::table, "by"_a = "", "top"_a = 0, "width"_a = 0)
+      .def("markdown", &Estimate::markdown, "by"_a = "", "top"_a = 0)
+      .def("csv", &Estimate::csv, "by"_a = "")
+      .def("svg", &Estimate::svg, nb::call_guard<nb::gil_scoped_release>())
+      .def("html", &Estimate::html, nb::call_guard<nb::gil_scoped_release>())
+      .def_prop_ro("has_device", &Estimate::has_device)
+      .def("totals", &totals)
+      .def("nodes", &nodes)
+      .def("kernels", &kernels)
+      .def("diagnostics", &diagnostics);
+
+  module.def(
+      "analyze",
+      [](const LoadedModel& model, std::int64_t batch, Sizes dims, Shapes inputs, std::string phase,
+         std::optional<std::int64_t> past, std::optional<std::int64_t> tokens, std::string count, std::string traffic,
+         std::string device, std::string precision, std::string engine, std::string calibration, int tensor_parallel,
+         int pipeline_parallel, int expert_parallel, bool memory, bool in_place, bool training, std::string optimizer,
+         std::string recompute, std::vector<std::string> frozen, std::vector<std::pair<std::string, Axis>> sweep,
+         std::vector<std::string> what_if, bool advice, bool formulas) {
+        return analyze(model, {.batch = batch,
+                               .dims = std::move(dims),
+                               .inputs = std::move(inputs),
+                               .phase = std::move(phase),
+                               .past = past,
+                               .tokens = tokens,
+                               .count = std::move(count),
+                               .traffic = std::move(traffic),
+                               .device = std::move(device),
+                               .precision = std::move(precision),
+                               .engine = std::move(engine),
+                               .calibration = std::move(calibration),
+                               .tensor_parallel = tensor_parallel,
+                               .pipeline_parallel = pipeline_parallel,
+                               .expert_parallel = expert_parallel,
+                               .memory = memory,
+                               .in_place = in_place,
+                               .training = training,
+                               .optimizer = std::move(optimizer),
+                               .recompute = std::move(recompute),
+                               .frozen = std::move(frozen),
+                               .sweep = std::move(sweep),
+                               .what_if = std::move(what_if),
+                               .advice = advice,
+                               .formulas = formulas});
+      },
+      "model"_a, nb::kw_only(), "batch"_a, "dims"_a, "inputs"_a, "phase"_a, "past"_a.none(), "tokens"_a.none(),
+      "count"_a, "traffic"_a, "device"_a, "precision"_a, "engine"_a, "calibration"_a, "tensor_parallel"_a,
+      "pipeline_parallel"_a, "expert_parallel"_a, "memory"_a, "in_place"_a, "training"_a, "optimizer"_a, "recompute"_a,
+      "frozen"_a, "sweep"_a, "what_if"_a, "advice"_a, "formulas"_a);
+  module.def("comparison_json", &comparison_json, "before"_a, "after"_a, nb::call_guard<nb::gil_scoped_release>());
+  module.def("comparison_table", &comparison_table, "before"_a, "after"_a, "width"_a = 0);
+  module.def("evaluate", &evaluate, "formula"_a, "sizes"_a);
+  module.def(
+      "symbols", [](const std::string& formula) { return parsed(formula).symbols(); }, "formula"_a);
+  module.def("skeleton", &skeleton_of, "model"_a);
+  module.def("device_ids", [] { return documents::device_ids(); });
+}
+
+}  // namespace
+}  // namespace pagoda::python

@@ -1,0 +1,35 @@
+"""Entry points of the command-line tools: each becomes the program that the package carries."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+
+def _run(name: str) -> None:
+    program = str(Path(__file__).with_name("bin") / name)
+    if os.name == "nt":
+        sys.exit(subprocess.call([program + ".exe", *sys.argv[1:]]))
+    os.execv(program, [program, *sys.argv[1:]])
+
+
+def onnx_estimate() -> None:
+    _run("onnx-estimate")
+
+
+def onnx_skeleton() -> None:
+    _run("onnx-skeleton")
+
+
+def roofline_plot() -> None:
+    _run("roofline-plot")
+
+
+def pagoda_import() -> None:
+    _run("pagoda-import")
+
+
+def pagoda_report() -> None:
+    _run("pagoda-report")

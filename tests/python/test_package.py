@@ -1,0 +1,141 @@
+"""The package against the command line: one library, one answer."""
+
+import xml.dom.minidom
+from concurrent.futures import ThreadPoolExecutor
+
+import pagoda
+import pytest
+
+REQUESTS = [
+    ("resnet50", {}, []),
+    ("resnet50", {"batch": 32, "device": "h200", "precision": "fp16", "traffic": "fused"},
+     ["--batch", 32, "--device", "h200", "--precision", "fp16", "--traffic", "fused"]),
+    ("bert_base", {"dims": {"batch": 8, "sequence": 384}, "memory": True},
+     ["--dim", "batch=8", "--dim", "sequence=384", "--memory"]),
+    ("resnet50_dynamic", {"inputs": {"input": (2, 3, 224, 224)}}, ["--input", "input=2x3x224x224"]),
+    ("gpt2_past", {"batch": 4, "phase": "decode", "past": 1024, "device": "a100-80gb"},
+     ["--batch", 4, "--phase", "decode", "--past", 1024, "--device", "a100-80gb"]),
+    ("vit_b_16", {"batch": 4, "training": True, "optimizer": "adamw"},
+     ["--batch", 4, "--training", "--optimizer", "adamw"]),
+    ("resnet50", {"sweep": {"batch": "1,2,4..64"}, "device": "orin-agx"},
+     ["--sweep", "batch=1,2,4..64", "--device", "orin-agx"]),
+]
+
+
+@pytest.mark.parametrize("name, request_, options", REQUESTS)
+def test_documents_equal_those_of_the_command_line(skeletons, estimate_json, name, request_, options):
+    path = skeletons / f"{name}.onnx"
+    mine = pagoda.analyze(path, advice=False, **request_).to_dict()
+    theirs = estimate_json(path, *options)
+    for document in (mine, theirs):
+        document.pop("tool")
+    assert mine == theirs
+
+
+def test_totals_and_columns_are_exact(skeletons):
+    estimate = pagoda.analyze(skeletons / "resnet50.onnx")
+    assert estimate.totals.macs == 4089184256
+    assert estimate.totals["params"] == 25530472
+    assert sum(estimate.nodes["macs"]) == estimate.totals.macs
+    assert len({len(column) for column in estimate.nodes.values()}) == 1
+    assert estimate.nodes.rows()[0].op_type == "Conv"
+    assert estimate.kernels is None and estimate.roofline is None and estimate.fit is None
+    assert isinstance(pagoda.analyze(skeletons / "resnet50.onnx", batch=10**12).totals.flops, int)
+
+
+def test_kernels_of_a_fused_model(skeletons):
+    estimate = pagoda.analyze(skeletons / "resnet50.onnx", traffic="fused", device="h200")
+    assert sum(estimate.kernels["macs"]) == estimate.totals.macs
+    assert sum(estimate.kernels["seconds"]) == pytest.approx(estimate.roofline.seconds)
+    assert estimate.fit.fits is True
+    assert estimate.advice[0]["gain"] > 1
+
+
+def test_columns_are_a_data_frame(skeletons):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(pagoda.analyze(skeletons / "resnet50.onnx", device="h200").nodes)
+    assert frame["macs"].sum() == 4089184256
+    assert frame.groupby("op_type")["seconds"].sum().idxmax() == "Conv"
+
+
+def test_a_formula_is_a_function_of_its_names(skeletons):
+    bert = pagoda.analyze(skeletons / "bert_base.onnx")
+    formula = bert.symbolic.macs
+    assert formula.names == ["batch", "sequence"]
+    at = {"batch": 8, "sequence": 384}
+    assert formula(**at) == pagoda.analyze(skeletons / "bert_base.onnx", dims=at).totals.macs
+    assert eval(formula, {"min": min, "max": max, "floor_div": lambda a, b: a // b}, at) == formula(**at)
+    with pytest.raises(pagoda.Error, match="sequence"):
+        formula(batch=8)
+
+
+def test_a_sweep_is_a_table(skeletons):
+    sweep = pagoda.analyze(skeletons / "resnet50.onnx", sweep={"batch": [1, 2, 4]}).sweep
+    assert sweep["batch"] == [1, 2, 4]
+    assert sweep["macs"] == [4089184256 * batch for batch in (1, 2, 4)]
+
+
+def test_bytes_and_messages_are_models_too(skeletons):
+    path = skeletons / "bert_base.onnx"
+    content = path.read_bytes()
+
+    class Message:  # what an onnx.ModelProto has
+        def SerializeToString(self):
+            return content
+
+    at = {"batch": 2, "sequence": 16}
+    expected = pagoda.analyze(path, dims=at).totals
+    for source in (content, bytearray(content), Message(), pagoda.Model(path)):
+        assert pagoda.analyze(source, dims=at).totals == expected
+    with pytest.raises(TypeError, match="int is no model"):
+        pagoda.analyze(7)
+    assert pagoda.analyze(pagoda.skeleton(path), dims=at).totals == expected
+
+
+def test_errors_are_those_of_the_command_line(skeletons, tool, tmp_path):
+    cut = tmp_path / "cut.onnx"
+    cut.write_bytes((skeletons / "resnet50.onnx").read_bytes()[:1000])
+    for path in (tmp_path / "missing.onnx", cut):
+        with pytest.raises(pagoda.Error) as caught:
+            pagoda.analyze(path)
+        assert str(caught.value) in tool("onnx-estimate", path).stderr
+    for request in ({"precision": "fp13"}, {"traffic": "some"}, {"device": "h2000"}, {"past": 3},
+                    {"dims": {"nothing": 3}}, {"batch": -1}, {"predict": True}):
+        with pytest.raises(pagoda.Error):
+            pagoda.analyze(skeletons / "resnet50.onnx", **request)
+
+
+def test_charts_show_in_a_notebook(skeletons, tmp_path):
+    estimate = pagoda.analyze(skeletons / "resnet50.onnx", device="h200", memory=True)
+    assert xml.dom.minidom.parseString(estimate._repr_svg_()).documentElement.tagName == "svg"
+    assert "<pre>" in estimate._repr_html_() and "<svg" in estimate._repr_html_()
+    plain = pagoda.analyze(skeletons / "resnet50.onnx")
+    assert plain._repr_svg_() is None and "GFLOP" in plain._repr_html_()
+    with pytest.raises(pagoda.Error, match="device"):
+        plain.to_svg()
+    estimate.save(tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text().startswith("<!doctype html>")
+    with pytest.raises(pagoda.Error, match="docx"):
+        estimate.save(tmp_path / "page.docx")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["page.html"]
+
+
+def test_two_models_compare(skeletons):
+    change = pagoda.compare(skeletons / "resnet50.onnx", skeletons / "resnet50_qdq_int8.onnx", device="orin-agx",
+                            traffic="fused")
+    assert change.totals.seconds.after < change.totals.seconds.before
+    assert len(change.kernels) >= 50
+    assert "kernels matched" in str(change)
+
+
+def test_the_lock_is_released(skeletons):
+    paths = [skeletons / f"{name}.onnx" for name in ("resnet50", "swin_t", "bert_base", "unet")] * 4
+    expected = [pagoda.analyze(path).totals for path in paths]
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(lambda path: pagoda.analyze(path).totals, paths)) == expected
+
+
+@pytest.mark.parametrize("name", ["onnx-estimate", "onnx-skeleton", "roofline-plot", "pagoda-import", "pagoda-report"])
+def test_tools_are_on_the_path(tool, name):
+    result = tool(name, "--version")
+    assert result.returncode == 0 and pagoda.__version__ in result.stdout
