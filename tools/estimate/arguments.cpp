@@ -22,7 +22,6 @@ namespace {
 
 constexpr const char* kCalibration = "rtx-3090-amp-nchw";  // of --predict
 constexpr const char* kOfDevice = "device";                // as --max-memory
-constexpr const char* kTool = "onnx-estimate " PAGODA_VERSION;
 
 std::int64_t size_of(std::string_view text, const std::string& whole) {
   std::int64_t size = 0;

@@ -12,6 +12,8 @@
 
 namespace pagoda::tools {
 
+inline constexpr const char* kTool = "onnx-estimate " PAGODA_VERSION;
+
 struct Arguments {
   std::string model, format, output, by, compare, device, precision, phase, profile_structure, timeline;
   std::string calibration, what_if, measured;

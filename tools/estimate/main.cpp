@@ -14,10 +14,13 @@ namespace {
 void say(const std::string& text) { std::fputs(text.c_str(), stderr); }
 
 int list(const Arguments& arguments) {
-  const std::size_t width = report_options(arguments).width;
-  write_output(arguments.output, arguments.list_ops       ? present::list_operators(width)
-                                 : arguments.list_engines ? present::list_engines(width)
-                                                          : present::list_devices(width));
+  using present::List;
+  const List what = arguments.list_ops ? List::Operators : arguments.list_engines ? List::Engines : List::Devices;
+  const std::string name = format_of(arguments);
+  if (name != "table" && name != "json")
+    throw UsageError("a list is a table or json, not " + name + "; give --format json");
+  write_output(arguments.output,
+               present::list_report(*present::format(name), what, report_options(arguments).width, kTool));
   return kDone;
 }
 

@@ -1,78 +1,10 @@
-// What goes beside a report: diagnostics, sizes taken for granted, and the operators that have rules.
+// What goes beside a report: diagnostics, budgets, and sizes taken for granted.
 #include <algorithm>
 
-#include "pagoda/core/operators.h"
-#include "pagoda/documents/calibration.h"
-#include "pagoda/documents/device.h"
 #include "pagoda/documents/make_estimate.h"
-#include "pagoda/documents/serving.h"
 #include "report/rows.h"
 
 namespace pagoda::present {
-
-std::string list_operators(std::size_t width) {
-  base::Grid grid{.columns = {{.header = "domain"},
-                              {.header = "operator"},
-                              {.header = "opsets", .drop_order = 2},
-                              {.header = "shape", .drop_order = 4},
-                              {.header = "fold", .drop_order = 3},
-                              {.header = "work", .shortest_width = 20}},
-                  .rows = {}};
-  for (const OperatorInfo& op : operators())
-    grid.rows.push_back({op.domain, op.name, op.versions, "yes", op.folds ? "yes" : "", op.work});
-  return base::aligned(grid, width) +
-         "opsets: versions of the domain that define or change the operator; shape: types of all outputs; fold: values "
-         "of small outputs too, where those of the inputs are known\n";
-}
-
-std::string list_devices(std::size_t width) {
-  constexpr std::pair<Precision, Unit> kShown[] = {
-      {Precision::Float64, Unit::Vector}, {Precision::Float32, Unit::Vector},  {Precision::Tf32, Unit::Tensor},
-      {Precision::Float16, Unit::Tensor}, {Precision::Bfloat16, Unit::Tensor}, {Precision::Float8, Unit::Tensor},
-      {Precision::Int8, Unit::Tensor},
-  };
-  base::Grid grid{.columns = {{.header = "id"}, {.header = "name", .drop_order = 3}}, .rows = {}};
-  for (const auto& [precision, unit] : kShown)
-    grid.columns.push_back(
-        {.header = std::string(to_string(precision)) + (unit == Unit::Tensor ? " tensor" : ""), .is_number = true});
-  grid.columns.push_back({.header = "memory", .is_number = true});
-  grid.columns.push_back({.header = "bandwidth", .is_number = true});
-  grid.columns.push_back({.header = "power modes", .drop_order = 4});
-  for (const std::string& id : documents::device_ids()) {
-    const DeviceSpec spec = documents::device(id);
-    std::vector<std::string> row = {spec.id, spec.name};
-    for (const auto& [precision, unit] : kShown) {
-      const Peak* peak = spec.peak(precision, unit);
-      row.push_back(peak == nullptr ? "" : base::si_rate(*peak->flops_per_second.value, ""));
-    }
-    const MemoryLevel* dram = spec.level("dram");
-    const auto known = [&](const Quantity& quantity, std::string_view of) {
-      return quantity.known() ? base::si_rate(*quantity.value, of) : std::string();
-    };
-    row.push_back(dram == nullptr ? "" : known(dram->capacity_bytes, "B"));
-    row.push_back(dram == nullptr ? "" : known(dram->bytes_per_second, "B/s"));
-    std::string modes;
-    for (const PowerMode& mode : spec.power_modes) modes += (modes.empty() ? "" : " ") + mode.id;
-    row.push_back(modes);
-    grid.rows.push_back(std::move(row));
-  }
-  std::string calibrations;
-  for (const std::string& id : documents::calibration_ids())
-    calibrations += "calibration " + id + ": " + documents::calibration(id).regime + "\n";
-  return base::aligned(grid, width) + calibrations +
-         "dense peaks in FLOP/s (int8: operations); the source of each number is in data/devices; a power mode is "
-         "ID:MODE\n";
-}
-
-std::string list_engines(std::size_t width) {
-  const auto names = [](const std::vector<std::string>& ids) { return base::joined(ids); };
-  const base::Grid grid{
-      .columns = {{.header = "id"}, {.header = "what it predicts"}, {.header = "calibrations"}},
-      .rows = {{"pytorch-amp", "eager PyTorch in mixed precision (default)", names(documents::calibration_ids())},
-               {"llm-serving", "vLLM, SGLang, TensorRT-LLM: a step of a decoder, on one device or several",
-                names(documents::serving_calibration_ids())}}};
-  return base::aligned(grid, width);
-}
 
 std::string budgets_report(const std::vector<documents::EstimateBudget>& budgets) {
   std::string text;

@@ -92,14 +92,14 @@ std::string memory_timeline_svg(const documents::EstimateDocument& estimate);
 // A line a budget: "flops: exceeds 5GFLOP, found 8.18 G".
 std::string budgets_report(const std::vector<documents::EstimateBudget>& budgets);
 
-// The built-in devices: id, name, peaks of the usual precisions, bandwidth, capacity.
-std::string list_devices(std::size_t width = 0);
-
-// What a prediction can be of: id, what it is, calibrations.
-std::string list_engines(std::size_t width = 0);
-
-// The operators that have a rule, a line each: domain, name and what it costs, in columns.
-std::string list_operators(std::size_t width = 0);
+// What this build knows.
+enum class List : std::uint8_t {
+  Devices,    // built in: id, name, peaks of the usual precisions, bandwidth, capacity
+  Operators,  // that have a rule: domain, name and what each costs
+  Engines,    // that predictions can be of
+};
+// In columns, or as JSON, "pagoda.list/1". Throws Error for other formats.
+std::string list_report(Format format, List list, std::size_t width = 0, const std::string& tool = {});
 
 // One line a diagnostic of `least` severity or above, at most `limit` and then how many more. Nodes that are unknown
 // only because one before them is are one line together.

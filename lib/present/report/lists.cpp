@@ -1,0 +1,158 @@
+// What this build knows: devices, operators, engines; as tables and as JSON.
+#include "pagoda/base/json_writer.h"
+#include "pagoda/core/operators.h"
+#include "pagoda/documents/calibration.h"
+#include "pagoda/documents/device.h"
+#include "pagoda/documents/serving.h"
+#include "report/rows.h"
+
+namespace pagoda::present {
+namespace {
+
+using Layout = base::JsonWriter::Layout;
+
+std::string operators_table(std::size_t width) {
+  base::Grid grid{.columns = {{.header = "domain"},
+                              {.header = "operator"},
+                              {.header = "opsets", .drop_order = 2},
+                              {.header = "shape", .drop_order = 4},
+                              {.header = "fold", .drop_order = 3},
+                              {.header = "work", .shortest_width = 20}},
+                  .rows = {}};
+  for (const OperatorInfo& op : operators())
+    grid.rows.push_back({op.domain, op.name, op.versions, "yes", op.folds ? "yes" : "", op.work});
+  return base::aligned(grid, width) +
+         "opsets: versions of the domain that define or change the operator; shape: types of all outputs; fold: values "
+         "of small outputs too, where those of the inputs are known\n";
+}
+
+std::string devices_table(std::size_t width) {
+  constexpr std::pair<Precision, Unit> kShown[] = {
+      {Precision::Float64, Unit::Vector}, {Precision::Float32, Unit::Vector},  {Precision::Tf32, Unit::Tensor},
+      {Precision::Float16, Unit::Tensor}, {Precision::Bfloat16, Unit::Tensor}, {Precision::Float8, Unit::Tensor},
+      {Precision::Int8, Unit::Tensor},
+  };
+  base::Grid grid{.columns = {{.header = "id"}, {.header = "name", .drop_order = 3}}, .rows = {}};
+  for (const auto& [precision, unit] : kShown)
+    grid.columns.push_back(
+        {.header = std::string(to_string(precision)) + (unit == Unit::Tensor ? " tensor" : ""), .is_number = true});
+  grid.columns.push_back({.header = "memory", .is_number = true});
+  grid.columns.push_back({.header = "bandwidth", .is_number = true});
+  grid.columns.push_back({.header = "power modes", .drop_order = 4});
+  for (const std::string& id : documents::device_ids()) {
+    const DeviceSpec spec = documents::device(id);
+    std::vector<std::string> row = {spec.id, spec.name};
+    for (const auto& [precision, unit] : kShown) {
+      const Peak* peak = spec.peak(precision, unit);
+      row.push_back(peak == nullptr ? "" : base::si_rate(*peak->flops_per_second.value, ""));
+    }
+    const MemoryLevel* dram = spec.level("dram");
+    const auto known = [&](const Quantity& quantity, std::string_view of) {
+      return quantity.known() ? base::si_rate(*quantity.value, of) : std::string();
+    };
+    row.push_back(dram == nullptr ? "" : known(dram->capacity_bytes, "B"));
+    row.push_back(dram == nullptr ? "" : known(dram->bytes_per_second, "B/s"));
+    row.push_back(base::joined(spec.power_modes, " ", &PowerMode::id));
+    grid.rows.push_back(std::move(row));
+  }
+  std::string calibrations;
+  for (const std::string& id : documents::calibration_ids())
+    calibrations += "calibration " + id + ": " + documents::calibration(id).regime + "\n";
+  return base::aligned(grid, width) + calibrations +
+         "dense peaks in FLOP/s (int8: operations); the source of each number is in data/devices; a power mode is "
+         "ID:MODE\n";
+}
+
+struct Engine {
+  const char* id;
+  const char* what;
+  std::vector<std::string> calibrations;
+};
+
+std::vector<Engine> engines() {
+  return {{"pytorch-amp", "eager PyTorch in mixed precision (default)", documents::calibration_ids()},
+          {"llm-serving", "vLLM, SGLang, TensorRT-LLM: a step of a decoder, on one device or several",
+           documents::serving_calibration_ids()}};
+}
+
+std::string engines_table(std::size_t width) {
+  base::Grid grid{.columns = {{.header = "id"}, {.header = "what it predicts"}, {.header = "calibrations"}},
+                  .rows = {}};
+  for (const Engine& engine : engines())
+    grid.rows.push_back({engine.id, engine.what, base::joined(engine.calibrations)});
+  return base::aligned(grid, width);
+}
+
+void write_texts(base::JsonWriter& json, std::string_view key, const std::vector<std::string>& texts) {
+  json.key(key).begin_array(Layout::Line);
+  for (const std::string& text : texts) json.value(text);
+  json.end_array();
+}
+
+void write_device(base::JsonWriter& json, const DeviceSpec& device) {
+  const MemoryLevel* const dram = device.level("dram");
+  json.begin_object(Layout::Line);
+  json.member("id", device.id).member("name", device.name).member("kind", device.kind);
+  json.member("memory_bytes", device.memory_bytes());
+  json.member("bytes_per_second", dram == nullptr ? std::nullopt : dram->bytes_per_second.value);
+  json.key("peaks").begin_array(Layout::Line);
+  for (const Peak& peak : device.peaks) {
+    json.begin_object(Layout::Line);
+    json.member("precision", to_string(peak.precision)).member("unit", to_string(peak.unit));
+    json.member("flops_per_second", peak.flops_per_second.value);
+    json.end_object();
+  }
+  json.end_array();
+  std::vector<std::string> modes;
+  for (const PowerMode& mode : device.power_modes) modes.push_back(mode.id);
+  write_texts(json, "power_modes", modes);
+  json.end_object();
+}
+
+void write_operator(base::JsonWriter& json, const OperatorInfo& op) {
+  json.begin_object(Layout::Line);
+  json.member("domain", op.domain).member("op_type", op.name).member("opsets", op.versions);
+  json.member("folds", op.folds).member("work", op.work);
+  json.end_object();
+}
+
+void write_engine(base::JsonWriter& json, const Engine& engine) {
+  json.begin_object(Layout::Line);
+  json.member("id", engine.id).member("predicts", engine.what);
+  write_texts(json, "calibrations", engine.calibrations);
+  json.end_object();
+}
+
+}  // namespace
+
+std::string list_report(Format format, List list, std::size_t width, const std::string& tool) {
+  if (format == Format::Table) {
+    const auto table = list == List::Operators ? operators_table
+                       : list == List::Engines ? engines_table
+                                               : devices_table;
+    return table(width);
+  }
+  if (format != Format::Json) throw Error("a list is a table or json");
+  base::JsonWriter json;
+  json.begin_object().member("schema", "pagoda.list/1");
+  if (!tool.empty()) json.member("tool", tool);
+  switch (list) {
+    case List::Devices:
+      json.key("devices").begin_array();
+      for (const std::string& id : documents::device_ids()) write_device(json, documents::device(id));
+      break;
+    case List::Operators:
+      json.key("operators").begin_array();
+      for (const OperatorInfo& op : operators()) write_operator(json, op);
+      break;
+    case List::Engines:
+      json.key("engines").begin_array();
+      for (const Engine& engine : engines()) write_engine(json, engine);
+      break;
+  }
+  json.end_array();
+  json.end_object();
+  return std::move(json).text();
+}
+
+}  // namespace pagoda::present
