@@ -19,10 +19,11 @@ more_packages=(
   libonnx-dev libprotobuf-dev protobuf-compiler   # the classes of ONNX messages: pagoda::onnx and the tests
   libhwloc-dev                                    # topology, for ert-ceilings
   libdnnl-dev                                     # convolution algorithms on a CPU, for pagoda-bench
+  python3-dev python3-venv                        # the Python package
   doctest-dev                                     # tests
 )
 # Tests of the charts use a browser, and the tools that make PNG and PDF of them; those of the sources another compiler.
-test_packages=(chromium librsvg2-bin fonts-dejavu-core python3 python3-venv python3-dev clang clang-tidy libclang-rt-dev)
+test_packages=(chromium librsvg2-bin fonts-dejavu-core python3 clang clang-tidy libclang-rt-dev)
 
 install_packages() {
   local missing=() package
