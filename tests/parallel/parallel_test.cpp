@@ -150,7 +150,8 @@ TEST_CASE("heads are split in decoders as exporters write them") {
 }
 
 TEST_CASE("shares of published configurations are closed forms") {
-  for (const auto& entry : test::read_json("models/decoders.json").at("models")) {
+  const auto decoders = test::read_json("models/decoders.json");
+  for (const auto& entry : decoders.at("models")) {
     const std::string name = entry.at("name");
     CAPTURE(name);
     const auto of = [&](const char* key) { return entry.at(key).get<std::int64_t>(); };
