@@ -91,6 +91,7 @@ std::vector<RowPair> pair_groups(const EstimateDocument& before, const EstimateD
     }
   }
   std::vector<Shared> candidates;
+  candidates.reserve(shared_of.size());
   for (const auto& [groups, shared] : shared_of) candidates.push_back(shared);
   std::sort(candidates.begin(), candidates.end(), [](const Shared& a, const Shared& b) {
     return std::tuple(b.macs, b.nodes, a.after, a.before) < std::tuple(a.macs, a.nodes, b.after, b.before);

@@ -106,6 +106,7 @@ Row kernel_row(const EstimateDocument& estimate, std::size_t index) {
 std::vector<Pair> pairs_of(const std::vector<RowPair>& rows, const EstimateDocument& before,
                            const EstimateDocument& after, Row (*row_of)(const EstimateDocument&, std::size_t)) {
   std::vector<Pair> pairs;
+  pairs.reserve(rows.size());
   const auto side = [&](const EstimateDocument& estimate, std::int32_t row) {
     return row < 0 ? std::nullopt : std::optional(row_of(estimate, static_cast<std::size_t>(row)));
   };
