@@ -345,15 +345,19 @@ TEST_CASE("blocks that are asked for are in the JSON and follow the schema") {
 }
 
 TEST_CASE("lists are JSON as well as tables, and nothing else") {
-  const std::pair<const char*, const char*> lists[] = {
-      {"devices", "h200"}, {"ops", "FusedMatMul"}, {"engines", "llm-serving"}};
-  for (const auto& [list, entry] : lists) {
-    CAPTURE(list);
-    const std::string option = std::string("--list-") + list;
+  struct Row {
+    const char* option;
+    const char* entry;
+  };
+  constexpr Row kLists[] = {
+      {"--list-devices", "h200"}, {"--list-ops", "FusedMatMul"}, {"--list-engines", "llm-serving"}};
+  for (const Row& list : kLists) {
+    const std::string option = list.option;
+    CAPTURE(option);
     const Outcome result = workshop().run(option + " --format json");
     CHECK(result.code == 0);
-    CHECK(result.out.find(entry) != std::string::npos);
-    CHECK(workshop().run(option).out.find(entry) != std::string::npos);
+    CHECK(result.out.find(list.entry) != std::string::npos);
+    CHECK(workshop().run(option).out.find(list.entry) != std::string::npos);
     for (const std::string& violation : test::violations(json::parse(result.out), test::schema("list")))
       FAIL_CHECK(violation);
     CHECK(workshop().run(option + " --format csv").code == 2);
