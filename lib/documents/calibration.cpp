@@ -32,8 +32,6 @@ std::optional<Factors> factors(const JsonField& json) {
   return result;
 }
 
-std::string_view id_of(const base::EmbeddedFile& file) { return file.name.substr(0, file.name.rfind('.')); }
-
 // Coefficients are worth four digits.
 double rounded(double value) {
   if (value == 0 || !std::isfinite(value)) return value;
@@ -144,17 +142,10 @@ std::string to_json(const Calibration& calibration) {
   return std::move(json).text();
 }
 
-std::vector<std::string> calibration_ids() {
-  std::vector<std::string> ids;
-  for (const base::EmbeddedFile& file : documents::calibration_files()) ids.emplace_back(id_of(file));
-  return ids;
-}
+std::vector<std::string> calibration_ids() { return ids_of(calibration_files()); }
 
 Calibration calibration(std::string_view id) {
-  for (const base::EmbeddedFile& file : documents::calibration_files())
-    if (id_of(file) == id) return parse_calibration(file.text, "calibration " + std::string(id));
-  throw Error("calibration \"" + std::string(id) +
-              "\" is not built in; known: " + base::joined(documents::calibration_files(), ", ", id_of));
+  return parse_calibration(embedded_text(calibration_files(), id, "calibration"), "calibration " + std::string(id));
 }
 
 }  // namespace pagoda::documents

@@ -60,13 +60,7 @@ constexpr std::size_t kMaxFileBytes = 16 << 20;  // a device file has a few kB, 
 
 }  // namespace
 
-std::vector<std::string> device_ids() {
-  std::vector<std::string> ids;
-  for (const base::EmbeddedFile& file : documents::device_files())
-    ids.emplace_back(file.name.substr(0, file.name.rfind('.')));
-  std::sort(ids.begin(), ids.end());  // "-" sorts before the "." of a file name
-  return ids;
-}
+std::vector<std::string> device_ids() { return ids_of(device_files()); }
 
 std::string alias_note(std::string_view name) {
   const Alias* alias = alias_of(name.substr(0, name.find(':')));
@@ -105,7 +99,7 @@ std::string device_text(std::string_view name) {
   const Alias* alias = alias_of(name);
   const std::string wanted = letters(alias == nullptr ? name : alias->id);
   for (const base::EmbeddedFile& file : documents::device_files())
-    if (letters(file.name.substr(0, file.name.rfind('.'))) == wanted) return std::string(file.text);
+    if (letters(id_of(file)) == wanted) return std::string(file.text);
   const std::vector<std::string> near = nearest(name);
   throw UnknownDevice("device \"" + std::string(name) + "\" is not known; " +
                       (near.empty() ? "" : "did you mean " + base::joined(near) + "? ") +

@@ -1,6 +1,11 @@
 // Files of data/, compiled in; sorted by name.
 #pragma once
 
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "pagoda/base/embedded_file.h"
 
 namespace pagoda::documents {
@@ -9,5 +14,10 @@ std::span<const base::EmbeddedFile> device_files();       // data/devices
 std::span<const base::EmbeddedFile> calibration_files();  // data/calibration
 std::span<const base::EmbeddedFile> metric_files();       // data/metrics
 std::span<const base::EmbeddedFile> serving_files();      // data/calibration/serving
+
+std::string_view id_of(const base::EmbeddedFile& file);  // its name without the ending
+std::vector<std::string> ids_of(std::span<const base::EmbeddedFile> files);
+// The file with this id. Throws Error, which names `what` ("calibration") and the ids there are.
+std::string_view embedded_text(std::span<const base::EmbeddedFile> files, std::string_view id, std::string_view what);
 
 }  // namespace pagoda::documents

@@ -13,8 +13,6 @@ using base::JsonField;
 
 constexpr std::string_view kSchema = "pagoda.serving-calibration/1";
 
-std::string_view id_of(const base::EmbeddedFile& file) { return file.name.substr(0, file.name.rfind('.')); }
-
 // A coefficient: cycles, a power or a part of a rate.
 double coefficient(const JsonField& kernel, const char* key) { return kernel.at(key).positive(); }
 
@@ -83,17 +81,11 @@ ServingCalibration load_serving_calibration(const std::string& path) {
   return parse_serving_calibration(base::read_file(path, "a calibration of a serving engine"), path);
 }
 
-std::vector<std::string> serving_calibration_ids() {
-  std::vector<std::string> ids;
-  for (const base::EmbeddedFile& file : documents::serving_files()) ids.emplace_back(id_of(file));
-  return ids;
-}
+std::vector<std::string> serving_calibration_ids() { return ids_of(serving_files()); }
 
 ServingCalibration serving_calibration(std::string_view id) {
-  for (const base::EmbeddedFile& file : documents::serving_files())
-    if (id_of(file) == id) return parse_serving_calibration(file.text, "calibration " + std::string(id));
-  throw Error("calibration \"" + std::string(id) +
-              "\" of serving engines is not built in; known: " + base::joined(documents::serving_files(), ", ", id_of));
+  return parse_serving_calibration(embedded_text(serving_files(), id, "calibration of serving engines"),
+                                   "calibration " + std::string(id));
 }
 
 }  // namespace pagoda::documents

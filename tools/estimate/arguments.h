@@ -48,8 +48,9 @@ Model load(const Arguments& arguments, const std::string& path);
 std::string format_of(const Arguments& arguments);
 // html, svg, png, pdf: a roofline instead of numbers.
 bool is_chart(const std::string& format);
-// The report goes to standard output.
-std::vector<std::string> device_names(const Arguments& arguments);  // of --device
+// Of --device and, in --sweep, of its modes.
+std::vector<std::string> device_names(const Arguments& arguments);
+// Whether the report goes to standard output.
 bool writes_to_terminal(const Arguments& arguments);
 
 }  // namespace pagoda::tools

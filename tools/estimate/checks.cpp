@@ -1,0 +1,185 @@
+// Options that do not go together are refused by name, with a remedy: none is dropped.
+#include <initializer_list>
+#include <utility>
+
+#include "pagoda/core/predict.h"
+#include "request.h"
+#include "tool.h"
+
+namespace pagoda::tools {
+namespace {
+
+// Several devices: one report of one step.
+void check_groups(const Arguments& arguments) {
+  const char* option = arguments.tensor_parallel > 1     ? "--tensor-parallel"
+                       : arguments.pipeline_parallel > 1 ? "--pipeline-parallel"
+                                                         : "--expert-parallel";
+  if (!has_groups(arguments)) {
+    if (!arguments.link.empty() && arguments.decode_device.empty())
+      throw UsageError("--link needs --tensor-parallel, --pipeline-parallel or --expert-parallel");
+    return;
+  }
+  if (arguments.device.empty()) throw UsageError(std::string(option) + " needs --device");
+  const std::pair<bool, const char*> other[] = {
+      {arguments.training, "--training"},
+      {!arguments.sweeps.empty(), "--sweep"},
+      {!arguments.compare.empty(), "--compare"},
+      {!arguments.profile_structure.empty(), "--profile-structure"},
+      {arguments.predict && !is_served(arguments), "--predict but --engine llm-serving"},
+      {arguments.count == "pagoda", "--count pagoda"},
+      {arguments.traffic == "resident", "--traffic resident"},
+  };
+  for (const auto& [is_given, name] : other)
+    if (is_given) throw UsageError(std::string(option) + " does not go with " + name);
+}
+
+// A table with a row for each device or precision shows nothing else.
+void check_alternatives(const Arguments& arguments, bool has_devices) {
+  const std::string what = has_devices ? "--device with several" : "--what-if";
+  const std::pair<bool, const char*> other[] = {
+      {!arguments.compare.empty(), "--compare"},
+      {!sweep_axes(arguments).empty(), "--sweep of a size"},
+      {!arguments.profile_structure.empty(), "--profile-structure"},
+      {arguments.predict, "--predict"},
+      {!arguments.by.empty(), "--by"},
+      {arguments.top > 0, "--top"},
+      {arguments.symbolic, "--symbolic"},
+      {arguments.memory, "--memory"},
+      {!arguments.measured.empty(), "--measured"},
+      {arguments.count != "flops", "--count"},
+      {has_devices && arguments.max_memory == kOfDevice, "--max-memory device"},
+      {has_devices && !arguments.max_seconds.empty(), "--max-seconds"},
+      {!arguments.what_if.empty() && !arguments.precision.empty(), "--precision"},
+      {is_chart(format_of(arguments)), "a chart"},
+      {format_of(arguments) == "csv", "--format csv; take json"},
+  };
+  for (const auto& [is_given, name] : other)
+    if (is_given) throw UsageError(what + " is a table of its own; it does not go with " + name);
+}
+
+// What a study does not show is refused rather than dropped.
+void check_studies(const Arguments& arguments) {
+  const auto refuse = [](const std::string& study, std::initializer_list<std::pair<bool, const char*>> others,
+                         const char* remedy) {
+    for (const auto& [is_given, name] : others)
+      if (is_given) throw UsageError(study + " does not go with " + name + "; " + remedy);
+  };
+  const bool is_table = !is_chart(format_of(arguments)) && format_of(arguments) != "json";
+  if (!sweep_axes(arguments).empty())
+    refuse("--sweep",
+           {{arguments.predict, "--predict"},
+            {is_table && !arguments.by.empty(), "--by"},
+            {is_table && arguments.top > 0, "--top"},
+            {is_table && arguments.symbolic, "--symbolic"},
+            {is_table && arguments.memory, "--memory"}},
+           "its rows are sizes: ask for one size instead");
+  for (const SweepAxis& axis : sweep_axes(arguments))
+    if (axis.dim == "batch" && arguments.batch > 0)
+      throw UsageError("--sweep batch varies what --batch sets to one size; give one of the two");
+  const bool is_csv = format_of(arguments) == "csv";
+  if (is_csv && arguments.sweeps.empty() && arguments.compare.empty())
+    refuse("--format csv",
+           {{arguments.memory, "--memory"},
+            {arguments.training && arguments.by == "type", "--training --by type"},
+            {arguments.traffic != "unfused" && arguments.by == "type", "--traffic with --by type"}},
+           "its rows are nodes, kernels or types: take json");
+  if (!arguments.compare.empty())
+    refuse("--compare",
+           {{arguments.predict, "--predict"},
+            {!arguments.by.empty(), "--by"},
+            {arguments.symbolic, "--symbolic"},
+            {arguments.memory, "--memory"},
+            {!arguments.timeline.empty(), "--memory-timeline"}},
+           "its rows are pairs: ask for one model instead");
+  if (!arguments.profile_structure.empty())
+    refuse("--profile-structure",
+           {{arguments.predict, "--predict"},
+            {!arguments.by.empty(), "--by"},
+            {arguments.top > 0, "--top"},
+            {arguments.symbolic, "--symbolic"},
+            {arguments.memory, "--memory"},
+            {!arguments.device.empty(), "--device"},
+            {arguments.traffic != "unfused", "--traffic"},
+            {arguments.count != "flops", "--count"},
+            {!arguments.format.empty(), "--format"}},
+           "its row is of features: ask for them apart");
+}
+
+}  // namespace
+
+void check(const Arguments& arguments) {
+  if (arguments.model.empty()) throw UsageError("MODEL is missing");
+  sizes_of(arguments), input_flags(arguments), sweep_axes(arguments), budgets(arguments);
+  const auto needs = [&](bool is_given, const std::string& option, const std::string& other, bool has_other) {
+    if (is_given && !has_other) throw UsageError(option + " needs " + other);
+  };
+  const bool has_device = !arguments.device.empty();
+  needs(arguments.traffic == "resident", "--traffic resident", "--device, whose cache it fills", has_device);
+  const std::vector<std::string> devices = device_names(arguments);
+  needs(!arguments.what_if.empty(), "--what-if", "--device", has_device);
+  needs(!arguments.prices.empty(), "--price-per-hour", "--device or --what-if",
+        has_device && (devices.size() > 1 || !arguments.what_if.empty()));
+  needs(arguments.max_memory == kOfDevice, "--max-memory device", "--device", has_device);
+  for (const std::string& name : split_list(arguments.what_if))
+    if (!precision(name)) throw UsageError("--what-if " + name + " is none of " + precision_names());
+  if (devices.size() > 1 || !arguments.what_if.empty()) check_alternatives(arguments, devices.size() > 1);
+  needs(arguments.predict, "--predict", "--device", has_device);
+  check_groups(arguments);
+  needs(!arguments.calibration.empty(), "--calibration", "--predict", arguments.predict);
+  needs(is_served(arguments), "--engine", "--predict", arguments.predict);
+  needs(!arguments.max_seconds.empty(), "--max-seconds", "--device", has_device);
+  needs(arguments.past.has_value(), "--past", "--phase", !arguments.phase.empty());
+  needs(arguments.tokens.has_value(), "--tokens", "--phase", !arguments.phase.empty());
+  needs(arguments.speculate.has_value(), "--speculate", "--phase decode", arguments.phase == "decode");
+  needs(arguments.speculate.has_value(), "--speculate", "--acceptance", arguments.acceptance.has_value());
+  if (!arguments.decode_device.empty()) {
+    needs(true, "--decode-device", "--phase prefill", arguments.phase == "prefill");
+    needs(true, "--decode-device", "one --device", devices.size() == 1);
+    if (!arguments.sweeps.empty() || arguments.training || !arguments.compare.empty())
+      throw UsageError("--decode-device does not go with --sweep, --training or --compare");
+  }
+  needs(arguments.acceptance.has_value(), "--acceptance", "--speculate", arguments.speculate.has_value());
+  if (arguments.speculate && arguments.tokens)
+    throw UsageError("--speculate sets the tokens of a step; it does not go with --tokens");
+  needs(arguments.by == "group", "--by group", "--traffic fused or resident", arguments.traffic != "unfused");
+  needs(arguments.in_place, "--in-place", "--memory or --memory-timeline",
+        arguments.memory || !arguments.timeline.empty());
+  needs(arguments.optimizer != "sgd", "--optimizer", "--training", arguments.training);
+  needs(arguments.recompute != "none", "--recompute", "--training", arguments.training);
+  needs(!arguments.frozen.empty(), "--frozen", "--training", arguments.training);
+  if (arguments.training && arguments.traffic != "unfused")
+    throw UsageError("--training counts unfused traffic; it does not go with --traffic " + arguments.traffic);
+  if (arguments.training && (!arguments.compare.empty() || !arguments.profile_structure.empty()))
+    throw UsageError("--training does not go with --compare or --profile-structure");
+  if (is_chart(format_of(arguments))) {
+    needs(true, "a chart", "--device, whose roofs it draws", has_device);
+    if (!arguments.compare.empty() || !arguments.profile_structure.empty())
+      throw UsageError("a chart shows one model; it does not go with --compare or --profile-structure");
+    if (!arguments.by.empty() || arguments.top > 0 || arguments.count == "pagoda")
+      throw UsageError("a chart shows every node; it does not go with --by, --top or --count pagoda");
+  }
+  if (!arguments.precision.empty() && !precision(arguments.precision))
+    throw UsageError("--precision " + arguments.precision + " is none of " + precision_names());
+  if (arguments.predict && is_served(arguments) && !arguments.precision.empty()) {
+    const auto wanted = precision(arguments.precision);
+    if (wanted != Precision::Bfloat16 && wanted != Precision::Float16 && wanted != Precision::Float8)
+      throw UsageError("--predict --engine llm-serving is of bf16, fp16 and fp8, not --precision " +
+                       arguments.precision);
+  }
+  if (arguments.predict && !is_served(arguments) && !arguments.precision.empty() &&
+      precision(arguments.precision) != kPredictedPrecision)
+    throw UsageError("--predict: calibration " +
+                     (arguments.calibration.empty() ? kCalibration : arguments.calibration) + " is for " +
+                     std::string(to_string(kPredictedPrecision)) + " under autocast, not --precision " +
+                     arguments.precision + "; give --precision fp16 or none");
+  if (!arguments.timeline.empty() && !arguments.timeline.ends_with(".svg") && !arguments.timeline.ends_with(".csv"))
+    throw UsageError("--memory-timeline " + arguments.timeline + " ends in neither .svg nor .csv");
+  check_studies(arguments);
+  const int studies =
+      int{!arguments.sweeps.empty()} + int{!arguments.compare.empty()} + int{!arguments.profile_structure.empty()};
+  if (studies > 1) throw UsageError("--sweep, --compare and --profile-structure are different reports; give one");
+  if (arguments.count == "pagoda" && arguments.traffic != "unfused")
+    throw UsageError("--count pagoda has traffic rules of its own; it does not go with --traffic");
+}
+
+}  // namespace pagoda::tools

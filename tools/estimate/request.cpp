@@ -1,0 +1,277 @@
+#include "request.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cctype>
+#include <charconv>
+#include <cstdlib>
+#include <map>
+
+#include "pagoda/core/decoder.h"
+#include "pagoda/core/model.h"
+#include "pagoda/documents/calibration.h"
+#include "pagoda/documents/device.h"
+#include "pagoda/documents/serving.h"
+#include "pagoda/measured/import.h"
+#include "tool.h"
+
+namespace pagoda::tools {
+namespace {
+
+std::int64_t size_of(std::string_view text, const std::string& whole) {
+  std::int64_t size = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size() || size < 0)
+    throw UsageError("'" + std::string(text) + "' in '" + whole + "' is no size; expected an integer of at least 0");
+  return size;
+}
+
+struct Assignment {
+  std::string name;
+  std::string_view value;
+};
+
+// Names may hold '=', values may not.
+Assignment split(const std::string& text, const char* form) {
+  const std::size_t equals = text.rfind('=');
+  if (equals == std::string::npos || equals == 0) throw UsageError("'" + text + "' is not of the form " + form);
+  return {text.substr(0, equals), std::string_view(text).substr(equals + 1)};
+}
+
+bool is_flag(std::string_view value) { return value == "true" || value == "false"; }
+
+template <typename Map>
+void assign(Map& map, const std::string& name, typename Map::mapped_type value, const char* option) {
+  const auto [at, is_new] = map.emplace(name, value);
+  if (!is_new && at->second != value)
+    throw UsageError(std::string(option) + " is given twice for '" + name + "' with different values; give one");
+}
+
+constexpr std::string_view kModes = "mode=";  // of --sweep: power modes of the device
+
+double price_of(std::string_view text, const std::string& whole) {
+  double price = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), price);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size() || !(price >= 0))
+    throw UsageError("--price-per-hour: '" + std::string(text) + "' in '" + whole +
+                     "' is no price; expected an amount of at least 0, such as h200=3.50");
+  return price;
+}
+
+Budget memory_of(const DeviceSpec& device) {
+  const std::optional<Int> bytes = device.memory_bytes();
+  if (!bytes)
+    throw Error("--max-memory device: the memory of " + device.id + " is not known; give an amount, such as 8GiB");
+  return {.kind = BudgetKind::Memory, .limit = *bytes, .text = "the memory of " + device.id};
+}
+
+Calibration calibration_of(const std::string& name) {
+  const bool is_file = name.find('/') != std::string::npos || name.ends_with(".json");
+  return is_file ? documents::load_calibration(name) : documents::calibration(name.empty() ? kCalibration : name);
+}
+
+// A rate, as budgets of bytes are read, or a name.
+documents::LinkChoice link_of(const std::string& text) {
+  if (text.empty() || std::isdigit(static_cast<unsigned char>(text.front())) == 0) return {.name = text};
+  try {
+    const std::string_view rate = text.ends_with("/s") ? std::string_view(text).substr(0, text.size() - 2) : text;
+    const Budget budget = parse_budget(BudgetKind::Bytes, rate);
+    const auto bytes = static_cast<double>(budget.limit);
+    if (bytes > 0) return {.bytes_per_second = bytes};
+  } catch (const Error& error) {
+    throw UsageError("--link: " + std::string(error.what()));
+  }
+  throw UsageError("--link " + text +
+                   " is no rate; expected bytes per second in one direction, such as 450e9 or 450GB/s");
+}
+
+std::size_t terminal_width() {
+  if (isatty(STDOUT_FILENO) == 0) return 0;
+  if (const char* columns = std::getenv("COLUMNS"); columns != nullptr && std::atoi(columns) > 0)
+    return static_cast<std::size_t>(std::atoi(columns));
+  winsize size{};
+  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+}  // namespace
+
+AnalyzeOptions sizes_of(const Arguments& arguments) {
+  AnalyzeOptions options;
+  options.batch = arguments.batch;
+  for (const std::string& text : arguments.dims) {
+    const Assignment dim = split(text, "NAME=V");
+    assign(options.dims, dim.name, size_of(dim.value, text), "--dim");
+  }
+  for (const std::string& text : arguments.inputs) {
+    const Assignment input = split(text, "NAME=AxBxC");
+    if (is_flag(input.value)) continue;
+    std::vector<std::int64_t> shape;
+    for (std::string_view rest = input.value;;) {
+      const std::size_t cross = rest.find('x');
+      shape.push_back(size_of(rest.substr(0, cross), text));
+      if (cross == std::string_view::npos) break;
+      rest.remove_prefix(cross + 1);
+    }
+    assign(options.input_shapes, input.name, shape, "--input");
+  }
+  return options;
+}
+
+std::map<std::string, bool> input_flags(const Arguments& arguments) {
+  std::map<std::string, bool> flags;
+  for (const std::string& text : arguments.inputs)
+    if (const Assignment input = split(text, "NAME=AxBxC"); is_flag(input.value))
+      assign(flags, input.name, input.value == "true", "--input");
+  return flags;
+}
+
+std::vector<SweepAxis> sweep_axes(const Arguments& arguments) {
+  std::vector<SweepAxis> axes;
+  for (const std::string& text : arguments.sweeps) {
+    if (text.starts_with(kModes)) continue;
+    try {
+      axes.push_back(parse_axis(text));
+    } catch (const Error& error) {
+      throw UsageError("--sweep: " + std::string(error.what()));
+    }
+    for (std::size_t i = 0; i + 1 < axes.size(); ++i)
+      if (axes[i].dim == axes.back().dim) throw UsageError("--sweep is given twice for '" + axes[i].dim + "'");
+  }
+  return axes;
+}
+
+std::vector<Budget> budgets(const Arguments& arguments) {
+  const std::pair<BudgetKind, const std::string&> given[] = {{BudgetKind::Flops, arguments.max_flops},
+                                                             {BudgetKind::Bytes, arguments.max_bytes},
+                                                             {BudgetKind::Params, arguments.max_params},
+                                                             {BudgetKind::Memory, arguments.max_memory},
+                                                             {BudgetKind::Seconds, arguments.max_seconds}};
+  std::vector<Budget> budgets;
+  for (const auto& [kind, text] : given) {
+    if (text.empty() || text == kOfDevice) continue;  // request_of() knows the device's
+    try {
+      budgets.push_back(parse_budget(kind, text));
+    } catch (const Error& error) {
+      throw UsageError("--max-" + std::string(to_string(kind)) + ": " + error.what());
+    }
+  }
+  return budgets;
+}
+
+std::vector<std::string> split_list(const std::string& text) {
+  std::vector<std::string> items;
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::size_t comma = rest.find(',');
+    if (comma != 0) items.emplace_back(rest.substr(0, comma));
+    rest.remove_prefix(comma == std::string_view::npos ? rest.size() : comma + 1);
+  }
+  return items;
+}
+
+bool is_served(const Arguments& arguments) { return arguments.engine == "llm-serving"; }
+
+ServingCalibration serving_of(const std::string& name) {
+  const bool is_file = name.find('/') != std::string::npos || name.ends_with(".json");
+  if (is_file) return documents::load_serving_calibration(name);
+  return documents::serving_calibration(name.empty() ? "llm-serving" : name);
+}
+
+bool has_groups(const Arguments& arguments) {
+  return arguments.tensor_parallel * arguments.pipeline_parallel * arguments.expert_parallel > 1;
+}
+
+std::vector<std::string> device_names(const Arguments& arguments) {
+  std::vector<std::string> names = documents::split_devices(arguments.device);
+  for (const std::string& text : arguments.sweeps) {
+    if (!text.starts_with(kModes)) continue;
+    if (names.size() != 1 || !documents::split_mode(names[0]).second.empty())
+      throw UsageError("--sweep " + text + " needs --device with one device and no mode, whose modes they are");
+    const std::string base = names[0];
+    names.clear();
+    for (const std::string& mode : documents::split_devices(base + ":" + text.substr(kModes.size())))
+      names.push_back(names.empty() ? mode : base + ":" + mode);
+  }
+  return names;
+}
+
+documents::EstimateRequest request_of(const Arguments& arguments) {
+  documents::EstimateRequest request{.sizes = sizes_of(arguments)};
+  if (!arguments.phase.empty())
+    request.phase = {.phase = *phase(arguments.phase), .tokens = arguments.tokens, .past = arguments.past.value_or(0)};
+  if (arguments.speculate) {
+    request.phase->tokens = *arguments.speculate + 1;
+    request.speculation = documents::Speculation{*arguments.speculate, *arguments.acceptance};
+  }
+  request.count = *convention(arguments.count);
+  request.traffic = *traffic_model(arguments.traffic);
+  std::vector<DeviceSpec> devices;
+  for (const std::string& name : device_names(arguments)) devices.push_back(documents::find_device(name));
+  if (devices.size() > 1)
+    request.other_devices = std::move(devices);
+  else if (!devices.empty())
+    request.device = std::move(devices.front());
+  for (const std::string& text : split_list(arguments.what_if)) request.other_precisions.push_back(*precision(text));
+  if (!arguments.what_if.empty() && arguments.traffic == "unfused" && !arguments.training)
+    request.other_traffic = {TrafficModel::Unfused, TrafficModel::Fused};
+  for (const std::string& text : arguments.prices) {
+    const Assignment price = split(text, "DEVICE=X");
+    assign(request.price_per_hour, documents::find_device(price.name).id, price_of(price.value, text),
+           "--price-per-hour");
+  }
+  if (!arguments.precision.empty()) request.precision = precision(arguments.precision);
+  if (!arguments.measured.empty()) request.measured = measured::load_profile(arguments.measured, {});
+  if (arguments.predict && is_served(arguments))
+    request.serving = serving_of(arguments.calibration);
+  else if (arguments.predict)
+    request.calibration = calibration_of(arguments.calibration);
+  if (arguments.memory || !arguments.timeline.empty() || format_of(arguments) == "html")
+    request.memory = {.in_place = arguments.in_place};
+  if (arguments.training)
+    request.training = {.optimizer = *optimizer(arguments.optimizer),
+                        .frozen = arguments.frozen,
+                        .recompute = *recompute(arguments.recompute)};
+  if (has_groups(arguments))
+    request.parallel = {.tensor = arguments.tensor_parallel,
+                        .pipeline = arguments.pipeline_parallel,
+                        .expert = arguments.expert_parallel};
+  request.link = link_of(arguments.link);
+  if (!arguments.decode_device.empty()) request.decode_device = documents::find_device(arguments.decode_device);
+  request.sweep = sweep_axes(arguments);
+  request.budgets = budgets(arguments);
+  if (arguments.max_memory == kOfDevice) request.budgets.push_back(memory_of(*request.device));
+  // It takes an analysis for each precision it looks at: only where a person reads it.
+  const bool is_for_people = format_of(arguments) == "table" || format_of(arguments) == "markdown";
+  request.advice = is_for_people && arguments.sweeps.empty() && arguments.compare.empty() &&
+                   arguments.profile_structure.empty() && !report_options(arguments).has_rows();
+  request.by_type = arguments.by == "type";
+  request.formulas = arguments.symbolic;
+  request.row_formulas = arguments.symbolic && (!arguments.by.empty() || format_of(arguments) == "csv");
+  request.tool = kTool;
+  return request;
+}
+
+present::ReportOptions report_options(const Arguments& arguments) {
+  using present::Rows;
+  const bool is_fused = arguments.traffic != "unfused";
+  const bool has_rows = !arguments.by.empty() || arguments.top > 0 || format_of(arguments) == "csv";
+  return {.rows = !has_rows                                                       ? Rows::None
+                  : arguments.by == "type"                                        ? Rows::Type
+                  : arguments.by == "group" || (arguments.by.empty() && is_fused) ? Rows::Group
+                                                                                  : Rows::Node,
+          .top = static_cast<std::size_t>(arguments.top),
+          .formulas = arguments.symbolic,
+          .row_formulas = arguments.symbolic && (!arguments.by.empty() || format_of(arguments) == "csv"),
+          .width = writes_to_terminal(arguments) ? terminal_width() : 0};
+}
+
+// A phase is one side of a merged decoder.
+Model load(const Arguments& arguments, const std::string& path) {
+  Model model = load_model(path);
+  for (const auto& [input, value] : input_flags(arguments)) set_flag(model, input, value);
+  if (!arguments.phase.empty())
+    set_phase_flag(model, {.phase = *phase(arguments.phase), .past = arguments.past.value_or(0)});
+  return model;
+}
+
+}  // namespace pagoda::tools
