@@ -152,7 +152,7 @@ class Lowering {
     return value;
   }
 
-  // Before an output of the model that is no cache, maybe through a cast.
+  // Whether the value becomes an output of the model other than a cache, directly or through a Cast.
   bool is_head(ValueId value) const {
     if (outputs_.contains(value)) return true;
     for (const Node& node : graph_.nodes)

@@ -268,7 +268,7 @@ def analyze(
     predict     adds the time to expect under `engine` ("pytorch-amp", "llm-serving"), with an interval; `calibration`
                 is the name or file of what it is fitted to, by default the engine's own
     tensor_parallel, pipeline_parallel, expert_parallel
-                several devices alike, see docs/language-models.md: times are of one step on all of them
+                number of identical devices in each direction (docs/language-models.md); each time is one step on all of them
     memory      adds the memory plan; `in_place` lets operators write over their inputs
     training    adds a training step with `optimizer`, `recompute` and parameters `frozen` by prefix
     sweep       sizes to go through: {"batch": [1, 2, 4]} or {"batch": "1,2,4..1024"}

@@ -23,7 +23,7 @@ struct TimingOptions {
   double settle = 0.02;        // how far medians of two neighbouring windows of warm-up may lie apart
   std::int64_t min_iterations = 10;
   std::int64_t max_iterations = 100000;
-  std::int64_t warmup_iterations = 0;  // exactly so many, the first call included; 0: until it settles
+  std::int64_t warmup_iterations = 0;  // how many, with the first call; 0: as many as it takes to settle
 };
 
 struct Latency {

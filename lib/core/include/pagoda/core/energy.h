@@ -28,8 +28,8 @@ struct EnergyModel {
   std::optional<double> cap_watts = std::nullopt;  // above constant_watts: what work and traffic may draw
 };
 
-// Of a device for work of one precision: its constants of energy, its fastest peak and its memory. Empty where the device
-// does not state one of them. `precision` empty: that of the device's constants, where they are of one precision.
+// The energy model of a device for work of one precision, from its energy constants, its fastest peak and its memory.
+// Empty where the device file lacks one of them. Without `precision`, it is the precision of the constants.
 std::optional<EnergyModel> energy_model(const DeviceSpec& device, std::optional<Precision> precision = std::nullopt);
 
 // Throws Error unless rates are above 0, energies and constant power at least 0, and a cap above 0.
