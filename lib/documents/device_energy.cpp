@@ -89,7 +89,7 @@ std::string device_with_energy(std::string_view name, const DeviceEnergy& energy
     for (JsonMember& member : std::get<JsonValue::Object>(tree.content)) {
       if (member.key != "power_modes") continue;
       for (JsonValue& each : std::get<JsonValue::Array>(member.value.content))
-        if (const JsonValue* id = each.find("id"); id != nullptr && std::get<std::string>(id->content) == mode) {
+        if (const JsonValue* id = each.find("id"); id != nullptr && std::get<std::string>(id->content) == base::lower(mode)) {
           set(each, "energy", section(energy));
           is_found = true;
         }

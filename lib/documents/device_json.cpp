@@ -369,7 +369,7 @@ DeviceSpec read_ceilings(const base::JsonDocument& document) {
     const std::string kind = ceiling.at("kind").text();
     const std::string id = text(ceiling, "id", "?");
     const auto skip = [&](const std::string& why) { spec.notes.push_back(id + ": " + why); };
-    if (kind == "energy") continue;  // read_ceilings_energy()
+    if (kind == "energy") continue;  // energy_of_ceilings()
     std::string status = base::lower(text(ceiling, "status", "ok"));
     std::replace(status.begin(), status.end(), '_', ' ');
     if (status == "impossible" || status == "wrong result") {

@@ -302,7 +302,34 @@ TEST_CASE("a group of experts needs its part of the batch") {
   request.sizes.batch = 16;
   const auto document = documents::make_estimate(model, request);
   CHECK(document.roofline->parallel->devices.devices() == 8);
-  CHECK(*document.fit->largest_batch % 8 == 0);
+  for (const std::int64_t stages : {1, 2}) {
+    request.parallel->pipeline = stages;
+    const auto largest = documents::make_estimate(model, request).fit->largest_batch;
+    REQUIRE(largest.has_value());
+    const auto fits = [&](Int batch) {
+      documents::EstimateRequest at = request;
+      at.sizes.batch = static_cast<std::int64_t>(batch);
+      return *documents::make_estimate(model, at).fit->fits;
+    };
+    CHECK(fits(*largest));
+    // Stages are cut anew for each batch, and another cut may hold a little more.
+    CHECK_FALSE(fits(*largest + (stages == 1 ? 8 : *largest / 8 / 8 * 8)));
+  }
+}
+
+TEST_CASE("a table over devices holds of each what one of its devices needs") {
+  documents::EstimateRequest request{.sizes = {.batch = 16}, .traffic = TrafficModel::Fused};
+  request.phase = PhaseOptions{.phase = Phase::Decode, .past = 100};
+  request.parallel = ParallelOptions{.pipeline = 4};
+  documents::EstimateRequest alone = request;
+  alone.device = documents::find_device("h100-sxm");
+  request.other_devices = {documents::find_device("h100-sxm"), documents::find_device("h200")};
+  const Model model = skeleton("llama_3_1_70b");
+  const auto rows = documents::make_estimate(model, request).variants;
+  REQUIRE(rows.size() == 2);
+  CHECK(rows[0].total_bytes == documents::make_estimate(model, alone).fit->total_bytes);
+  CHECK(*rows[0].fits);
+  CHECK_FALSE(rows[0].joules.has_value());
 }
 
 TEST_CASE("the document of a group of devices satisfies its schema and comes back as it was") {

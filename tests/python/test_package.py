@@ -100,7 +100,10 @@ def test_errors_are_those_of_the_command_line(skeletons, tool, tmp_path):
             pagoda.analyze(path)
         assert str(caught.value) in tool("onnx-estimate", path).stderr
     for request in ({"precision": "fp13"}, {"traffic": "some"}, {"device": "h2000"}, {"past": 3},
-                    {"dims": {"nothing": 3}}, {"batch": -1}, {"predict": True}):
+                    {"dims": {"nothing": 3}}, {"batch": -1}, {"predict": True}, {"calibration": "x"},
+                    {"tensor_parallel": 0, "device": "h200"},
+                    {"tensor_parallel": 2, "device": "h200", "sweep": {"batch": [1, 2]}},
+                    {"tensor_parallel": 2, "device": "h200", "predict": True}):
         with pytest.raises(pagoda.Error):
             pagoda.analyze(skeletons / "resnet50.onnx", **request)
 
@@ -128,7 +131,7 @@ def test_two_models_compare(skeletons):
     assert "kernels matched" in str(change)
 
 
-def test_the_lock_is_released(skeletons):
+def test_threads_share_the_library(skeletons):
     paths = [skeletons / f"{name}.onnx" for name in ("resnet50", "swin_t", "bert_base", "unet")] * 4
     expected = [pagoda.analyze(path).totals for path in paths]
     with ThreadPoolExecutor(8) as pool:

@@ -2,7 +2,6 @@
 #include <initializer_list>
 #include <utility>
 
-#include "pagoda/core/predict.h"
 #include "request.h"
 #include "tool.h"
 
@@ -16,21 +15,13 @@ void check_groups(const Arguments& arguments) {
                                                          : "--expert-parallel";
   if (!has_groups(arguments)) {
     if (!arguments.link.empty() && arguments.decode_device.empty())
-      throw UsageError("--link needs --tensor-parallel, --pipeline-parallel or --expert-parallel");
+      throw UsageError("--link needs --tensor-parallel, --pipeline-parallel, --expert-parallel or --decode-device");
     return;
   }
   if (arguments.device.empty()) throw UsageError(std::string(option) + " needs --device");
-  const std::pair<bool, const char*> other[] = {
-      {arguments.training, "--training"},
-      {!arguments.sweeps.empty(), "--sweep"},
-      {!arguments.compare.empty(), "--compare"},
-      {!arguments.profile_structure.empty(), "--profile-structure"},
-      {arguments.predict && !is_served(arguments), "--predict but --engine llm-serving"},
-      {arguments.count == "pagoda", "--count pagoda"},
-      {arguments.traffic == "resident", "--traffic resident"},
-  };
-  for (const auto& [is_given, name] : other)
-    if (is_given) throw UsageError(std::string(option) + " does not go with " + name);
+  if (!arguments.compare.empty()) throw UsageError(std::string(option) + " does not go with --compare");
+  if (!arguments.profile_structure.empty())
+    throw UsageError(std::string(option) + " does not go with --profile-structure");
 }
 
 // A table with a row for each device or precision shows nothing else.
@@ -77,7 +68,7 @@ void check_studies(const Arguments& arguments) {
     if (axis.dim == "batch" && arguments.batch > 0)
       throw UsageError("--sweep batch varies what --batch sets to one size; give one of the two");
   const bool is_csv = format_of(arguments) == "csv";
-  if (is_csv && arguments.sweeps.empty() && arguments.compare.empty())
+  if (is_csv && sweep_axes(arguments).empty() && arguments.compare.empty())
     refuse("--format csv",
            {{arguments.memory, "--memory"},
             {arguments.training && arguments.by == "type", "--training --by type"},
@@ -126,7 +117,7 @@ void check(const Arguments& arguments) {
   needs(arguments.predict, "--predict", "--device", has_device);
   check_groups(arguments);
   needs(!arguments.calibration.empty(), "--calibration", "--predict", arguments.predict);
-  needs(is_served(arguments), "--engine", "--predict", arguments.predict);
+  needs(!arguments.engine.empty(), "--engine", "--predict", arguments.predict);
   needs(!arguments.max_seconds.empty(), "--max-seconds", "--device", has_device);
   needs(arguments.past.has_value(), "--past", "--phase", !arguments.phase.empty());
   needs(arguments.tokens.has_value(), "--tokens", "--phase", !arguments.phase.empty());
@@ -135,8 +126,20 @@ void check(const Arguments& arguments) {
   if (!arguments.decode_device.empty()) {
     needs(true, "--decode-device", "--phase prefill", arguments.phase == "prefill");
     needs(true, "--decode-device", "one --device", devices.size() == 1);
-    if (!arguments.sweeps.empty() || arguments.training || !arguments.compare.empty())
-      throw UsageError("--decode-device does not go with --sweep, --training or --compare");
+    const bool is_table = format_of(arguments) != "json";
+    const std::pair<bool, const char*> others[] = {
+        {!arguments.sweeps.empty(), "--sweep"},
+        {arguments.training, "--training"},
+        {!arguments.compare.empty(), "--compare"},
+        {!arguments.what_if.empty(), "--what-if"},
+        {!arguments.profile_structure.empty(), "--profile-structure"},
+        {is_table && !arguments.by.empty(), "--by"},
+        {is_table && arguments.top > 0, "--top"},
+        {is_chart(format_of(arguments)), "a chart"},
+        {format_of(arguments) == "csv", "--format csv; take json"},
+    };
+    for (const auto& [is_given, name] : others)
+      if (is_given) throw UsageError(std::string("--decode-device does not go with ") + name);
   }
   needs(arguments.acceptance.has_value(), "--acceptance", "--speculate", arguments.speculate.has_value());
   if (arguments.speculate && arguments.tokens)
@@ -160,18 +163,6 @@ void check(const Arguments& arguments) {
   }
   if (!arguments.precision.empty() && !precision(arguments.precision))
     throw UsageError("--precision " + arguments.precision + " is none of " + precision_names());
-  if (arguments.predict && is_served(arguments) && !arguments.precision.empty()) {
-    const auto wanted = precision(arguments.precision);
-    if (wanted != Precision::Bfloat16 && wanted != Precision::Float16 && wanted != Precision::Float8)
-      throw UsageError("--predict --engine llm-serving is of bf16, fp16 and fp8, not --precision " +
-                       arguments.precision);
-  }
-  if (arguments.predict && !is_served(arguments) && !arguments.precision.empty() &&
-      precision(arguments.precision) != kPredictedPrecision)
-    throw UsageError("--predict: calibration " +
-                     (arguments.calibration.empty() ? kCalibration : arguments.calibration) + " is for " +
-                     std::string(to_string(kPredictedPrecision)) + " under autocast, not --precision " +
-                     arguments.precision + "; give --precision fp16 or none");
   if (!arguments.timeline.empty() && !arguments.timeline.ends_with(".svg") && !arguments.timeline.ends_with(".csv"))
     throw UsageError("--memory-timeline " + arguments.timeline + " ends in neither .svg nor .csv");
   check_studies(arguments);

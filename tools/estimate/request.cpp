@@ -178,7 +178,7 @@ ServingCalibration serving_of(const std::string& name) {
 }
 
 bool has_groups(const Arguments& arguments) {
-  return arguments.tensor_parallel * arguments.pipeline_parallel * arguments.expert_parallel > 1;
+  return arguments.tensor_parallel > 1 || arguments.pipeline_parallel > 1 || arguments.expert_parallel > 1;
 }
 
 std::vector<std::string> device_names(const Arguments& arguments) {
@@ -248,6 +248,7 @@ documents::EstimateRequest request_of(const Arguments& arguments) {
   request.formulas = arguments.symbolic;
   request.row_formulas = arguments.symbolic && (!arguments.by.empty() || format_of(arguments) == "csv");
   request.tool = kTool;
+  if (const std::string problem = documents::refusal(request); !problem.empty()) throw UsageError(problem);
   return request;
 }
 

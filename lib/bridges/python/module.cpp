@@ -135,17 +135,10 @@ constexpr const char* kCalibration = "rtx-3090-amp-nchw";
 // What --predict is fitted to: the engine's own calibration, one by name, or a file.
 void set_prediction(const std::string& engine, const std::string& calibration, EstimateRequest& request) {
   const bool is_file = calibration.ends_with(".json");
-  const auto is = [&](Precision precision) { return request.precision == precision; };
   if (engine == kServing) {
-    if (request.precision && !is(Precision::Bfloat16) && !is(Precision::Float16) && !is(Precision::Float8))
-      throw Error("engine 'llm-serving' is of bf16, fp16 and fp8, not of " +
-                  std::string(to_string(*request.precision)));
     request.serving = is_file ? documents::load_serving_calibration(calibration)
                               : documents::serving_calibration(calibration.empty() ? kServing : calibration);
   } else if (engine == "pytorch-amp") {
-    if (request.precision && !is(Precision::Float16))
-      throw Error("engine 'pytorch-amp' is of mixed precision, fp16, not of " +
-                  std::string(to_string(*request.precision)));
     request.calibration = is_file ? documents::load_calibration(calibration)
                                   : documents::calibration(calibration.empty() ? kCalibration : calibration);
   } else {
@@ -196,9 +189,17 @@ EstimateRequest request_of(const Asked& asked, Model& model) {
     request.precision = chosen("precision", asked.precision, pagoda::precision(asked.precision), precision_names());
   for (const std::string& text : asked.what_if)
     request.other_precisions.push_back(chosen("what_if", text, pagoda::precision(text), precision_names()));
-  const bool is_split = asked.tensor_parallel * asked.pipeline_parallel * asked.expert_parallel > 1;
+  const std::pair<const char*, int> groups[] = {{"tensor_parallel", asked.tensor_parallel},
+                                                {"pipeline_parallel", asked.pipeline_parallel},
+                                                {"expert_parallel", asked.expert_parallel}};
+  for (const auto& [name, devices] : groups)
+    if (devices < 1)
+      throw Error(std::string(name) + " " + std::to_string(devices) + " is no count of devices; expected at least 1");
+  const bool is_split = asked.tensor_parallel > 1 || asked.pipeline_parallel > 1 || asked.expert_parallel > 1;
   if ((!asked.what_if.empty() || !asked.engine.empty() || is_split) && !request.device)
     throw Error("what_if, predict and several devices are about times; give a device, too");
+  if (asked.engine.empty() && !asked.calibration.empty())
+    throw Error("calibration is what predict is fitted to; give predict=True, too");
   if (!asked.engine.empty()) set_prediction(asked.engine, asked.calibration, request);
   if (is_split)
     request.parallel = {

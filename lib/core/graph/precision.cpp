@@ -47,6 +47,8 @@ const Format& format(Precision precision) { return kFormats[static_cast<std::siz
 
 std::string_view to_string(Precision precision) { return format(precision).name; }
 
+std::string_view option_name(Precision precision) { return format(precision).short_name; }
+
 std::optional<Precision> precision(std::string_view name) {
   const std::string folded = base::lower(name);
   constexpr std::array<std::pair<std::string_view, Precision>, 5> kAliases = {{{"double", Precision::Float64},

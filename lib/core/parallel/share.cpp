@@ -72,18 +72,28 @@ class Sharer {
       if (row.graph != 0 || !is_mixture(graph_.node(row.node))) continue;
       found = true;
       const Node& node = graph_.node(row.node);
+      const std::optional<Int> experts = experts_of(node);
+      if (!experts)
+        throw Error(display_name(graph_, node) + ": the sizes of its experts are not known; expected a stored tensor " +
+                    "[experts, …]");
       const auto& hidden = type(node.input(0)).shape->back();
-      const auto experts = (*type(node.input(2)).shape)[0].value().value_or(0);
-      if (experts % options_.expert != 0)
+      if (*experts % options_.expert != 0)
         throw Error("--expert-parallel " + std::to_string(options_.expert) + ": does not divide the " +
-                    to_string(experts) + " experts of " + display_name(graph_, node));
-      for (std::size_t place = 2; place < node.inputs.size(); ++place) split_experts(node, place, hidden, experts);
+                    to_string(*experts) + " experts of " + display_name(graph_, node));
+      for (std::size_t place = 2; place < node.inputs.size(); ++place) split_experts(node, place, hidden, *experts);
       mixtures_.insert(row.node);
       split_.whole.erase(row.node);
     }
     if (!found && options_.expert > 1)
       throw Error("--expert-parallel " + std::to_string(options_.expert) +
                   ": the model has no mixture of experts in one operator (com.microsoft MoE or QMoE)");
+  }
+
+  // Empty where a shape is not known.
+  std::optional<Int> experts_of(const Node& node) const {
+    const auto& tokens = type(node.input(0)).shape;
+    const auto& first = type(node.input(2)).shape;
+    return tokens && !tokens->empty() && first && !first->empty() ? first->front().value() : std::nullopt;
   }
 
   void split_experts(const Node& node, std::size_t place, const Dim& hidden, Int experts) {

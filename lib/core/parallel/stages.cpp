@@ -257,7 +257,7 @@ ParallelTime parallel_time(const Analysis& analysis, const Roofline& bound, cons
               .work_seconds = work,
               .link_seconds = link_total,
               .parts = static_cast<std::int64_t>(parts),
-              .bubble = 1 - sum * parts / (static_cast<double>(all.size()) * seconds),
+              .bubble = seconds > 0 ? 1 - sum * parts / (static_cast<double>(all.size()) * seconds) : 0,
               .interval_seconds = parts * longest};
     if (all.size() == 1) break;
   }

@@ -52,6 +52,7 @@ bool Trial::run(std::int32_t product) {
   for (int starts = 0; starts < kMostRestarts; ++starts) {
     here_ = {};
     waiting_.clear();
+    wanted_.clear();
     queue_.clear();
     uneven_.clear();
     try {

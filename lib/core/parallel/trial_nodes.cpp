@@ -10,7 +10,7 @@ void Trial::visit(std::int32_t id) {
   const NodeReport* row = lookup_.rows[index(id)];
   if (row == nullptr || !node.bodies().empty()) stop(id, "has a body");
   if (row->cost.mark == Mark::Host || row->facts.placement == Placement::AsksShape) return;
-  if (lookup_.is_constant[index(std::max(node.output(0), 0))]) return;
+  if (node.output(0) == kAbsent || lookup_.is_constant[index(node.output(0))]) return;
   if (const auto form = lookup_.product(id)) {
     if (const Part* part = part_of(node.input(0))) split_rows(id, *form, *part);
     return;

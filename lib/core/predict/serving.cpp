@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "graph/index.h"
 #include "memory/kv_cache.h"
-#include "memory/schedule.h"
 #include "pagoda/base/error.h"
 #include "parallel/split.h"
 
@@ -33,10 +33,12 @@ class Lowering {
     for (const Node& node : graph_.nodes)
       for (const ValueId output : node.outputs)
         if (output != kAbsent) producer_[index(output)] = &node;
+    std::set<ValueId> outputs(graph_.outputs.begin(), graph_.outputs.end());
+    for (const CachePair& pair : cache_.pairs) outputs.erase(pair.present);
+    heads_ = outputs;
     for (const Node& node : graph_.nodes)
-      for (const ValueId input : node.inputs)
-        if (input != kAbsent) ++readers_[input];
-    outputs_.insert(graph_.outputs.begin(), graph_.outputs.end());
+      if (node.op_type == "Cast" && node.input(0) != kAbsent && outputs.contains(node.output(0)))
+        heads_.insert(node.input(0));
   }
 
   ServingTime lower() {
@@ -46,10 +48,10 @@ class Lowering {
     for (const auto& [input, product] : products_)
       add("product", product.row, product_seconds(product.size, rates_, calibration_));
     for (const Collective& each : share_.collectives) {
-      double bytes = number(each.bytes);
+      double bytes = number(each.bytes) * engine_width(each.row);
       if (each.kind == CollectiveKind::AllGather) bytes /= positions_;  // of the last position
       add(to_string(each.kind), each.row,
-          core::collective_seconds(each.kind, bytes, each.devices, link_, rates_, calibration_));
+          collective_seconds(each.kind, bytes, each.devices, link_, rates_, calibration_));
     }
     if (products_.empty())
       throw Error("--engine llm-serving: the model has no product with a weight that it could time");
@@ -69,6 +71,12 @@ class Lowering {
     static const Shape kNone;
     const auto& known = analysis_.types[index(value)].shape;
     return known ? *known : kNone;
+  }
+  // Engines send floats as bfloat16, whatever type the analysis has: the bytes of the one over those of the other.
+  double engine_width(std::int32_t row) const {
+    const ValueId sent = graph_.node(analysis_.nodes[index(row)].node).output(0);
+    const ElementType element = sent == kAbsent ? ElementType::Undefined : analysis_.types[index(sent)].element;
+    return is_float(element) ? 16.0 / bits(element) : 1;
   }
   double last(ValueId value) const { return shape(value).empty() ? 1 : number(shape(value).back()); }
   double elements(ValueId value) const { return number(element_count(shape(value))); }
@@ -119,7 +127,7 @@ class Lowering {
     if (!form) return scores(place, node);
     const double n = last(node.output(0)), k = last(node.input(0));
     double m = elements(node.input(0)) / k;
-    if (is_head(node.output(0))) {
+    if (heads_.contains(node.output(0))) {
       const Shape& tokens = shape(node.input(0));
       positions_ = tokens.size() == 3 ? number(tokens[1]) : 1;
       m /= positions_;
@@ -150,14 +158,6 @@ class Lowering {
       value = from->input(0);
     }
     return value;
-  }
-
-  // Whether the value becomes an output of the model other than a cache, directly or through a Cast.
-  bool is_head(ValueId value) const {
-    if (outputs_.contains(value)) return true;
-    for (const Node& node : graph_.nodes)
-      if (node.op_type == "Cast" && node.input(0) == value) return outputs_.contains(node.output(0));
-    return false;
   }
 
   // Two products of activations around a softmax are one attention.
@@ -236,8 +236,7 @@ class Lowering {
   std::vector<bool> constant_;
   KvCache cache_;
   std::vector<const Node*> producer_;
-  std::map<ValueId, int> readers_;
-  std::set<ValueId> outputs_;
+  std::set<ValueId> heads_;              // that become an output other than a cache, directly or through a Cast
   std::map<ValueId, Product> products_;  // by operand
   std::optional<ValueId> pending_;       // queries of scores whose second product is to come
   double pending_keys_ = 0, positions_ = 1, hidden_ = 0;
@@ -250,8 +249,9 @@ ServingTime predict_serving(const Model& model, const Share& share, const Device
                             double link_bytes_per_second, const ServingCalibration& calibration) {
   const std::optional<ServingRates> rates = serving_rates(device);
   if (!rates)
-    throw Error("--engine llm-serving: " + device.id +
-                " states no rate of 16-bit products with float32 accumulation, memory bandwidth or clock");
+    throw Error(
+        "--engine llm-serving: " + device.id +
+        " states no rate of 16-bit products with float32 accumulation, memory bandwidth, clock or number of units");
   return Lowering(model, share, *rates, link_bytes_per_second, calibration).lower();
 }
 

@@ -36,12 +36,13 @@ std::optional<ServingRates> serving_rates(const DeviceSpec& device) {
   if (half == nullptr) half = device.peak(Precision::Float16, Unit::Tensor, Precision::Float32);
   const Peak* narrow = device.peak(Precision::Float8, Unit::Tensor);
   const MemoryLevel* memory = device.level("dram");
-  if (half == nullptr || memory == nullptr || !memory->bytes_per_second.known() || !device.boost_clock_hz.known())
+  if (half == nullptr || memory == nullptr || !memory->bytes_per_second.known() || !device.boost_clock_hz.known() ||
+      !device.units.known())
     return std::nullopt;
   return ServingRates{.bfloat16 = *half->flops_per_second.value,
                       .float8 = narrow == nullptr ? 0 : *narrow->flops_per_second.value,
                       .bandwidth = *memory->bytes_per_second.value,
-                      .units = device.units.value.value_or(1),
+                      .units = *device.units.value,
                       .clock = *device.boost_clock_hz.value};
 }
 

@@ -80,11 +80,6 @@ Count longest_context(const Model& model, const EstimateRequest& request, Int by
   }
 }
 
-RooflineTotals times_of(const Model& model, const EstimateRequest& request, const Analysis& analysis) {
-  const std::optional<Traffic> moved = traffic_of(model, request, analysis);
-  return (moved ? roofline(analysis, *moved, *request.device) : roofline(analysis, *request.device)).totals;
-}
-
 std::optional<std::int64_t> batch_of(const EstimateRequest& request, const Bindings& bindings) {
   if (request.sizes.batch > 0) return request.sizes.batch;
   for (const char* name : kBatchNames)
@@ -119,12 +114,9 @@ std::optional<EstimateAdvice> larger_batch(const Model& model, const EstimateReq
 EstimateFit fit_of(const Model& model, const EstimateRequest& request, const std::optional<OpenBatch>& open,
                    const Findings& findings) {
   const GroupRun* group = findings.group ? &*findings.group : nullptr;
-  const Analysis& run = group != nullptr ? group->share.analysis : findings.analysis;
-  const MemoryNeed need = largest_need(model,
-                                       group != nullptr && !group->stages.empty()
-                                           ? held_by_devices(model, request, findings.analysis, group)
-                                           : std::vector<Analysis>{run},
-                                       findings.training ? &*findings.training : nullptr);
+  const MemoryNeed need =
+      group != nullptr ? group->largest_need()
+                       : memory_need(model, findings.analysis, findings.training ? &*findings.training : nullptr);
   EstimateFit fit{.device_bytes = request.device->memory_bytes(),
                   .weight_bytes = need.weights,
                   .activation_bytes = need.activations,
@@ -185,12 +177,18 @@ std::optional<double> joules_of(const Model& model, const EstimateRequest& reque
   const std::optional<Traffic> moved = request.training ? std::nullopt : traffic_of(model, request, analysis);
   const OpCost& cost = analysis.totals.cost;
   const auto work = real(count(flops(cost, request.count)));
-  const auto bytes = real(count(moved ? moved->bytes_read + moved->bytes_written : cost.bytes_read + cost.bytes_written));
+  const auto bytes =
+      real(count(moved ? moved->bytes_read + moved->bytes_written : cost.bytes_read + cost.bytes_written));
   if (!work || !bytes) return std::nullopt;
   return constants->joules_per_flop * *work + constants->joules_per_byte * *bytes + constants->constant_watts * seconds;
 }
 
 }  // namespace
+
+RooflineTotals times_of(const Model& model, const EstimateRequest& request, const Analysis& analysis) {
+  const std::optional<Traffic> moved = traffic_of(model, request, analysis);
+  return (moved ? roofline(analysis, *moved, *request.device) : roofline(analysis, *request.device)).totals;
+}
 
 Count items_of(const EstimateRequest& request, const Sized& sized) {
   if (sized.phase) return count(sized.phase->tokens);
@@ -223,8 +221,8 @@ std::vector<EstimateVariant> variants_of(const Model& model, const EstimateReque
     std::optional<Training> training;
     if (request.training) training = train(model, start.analysis, *request.training);
     const Analysis step = training ? step_analysis(start.analysis, *training) : Analysis();
-    const MemoryNeed need =
-        largest_need(model, held_by_devices(model, same, start.analysis, nullptr), training ? &*training : nullptr);
+    std::optional<MemoryNeed> need;  // the same on every device, but for what several share
+    if (!request.parallel) need = memory_need(model, start.analysis, training ? &*training : nullptr);
     const std::optional<OpenBatch> open = same.phase ? open_batch(model, same, start.analysis) : std::nullopt;
     // Without a batch an item is a run.
     const double items = real(items_of(request, start)).value_or(1);
@@ -232,26 +230,30 @@ std::vector<EstimateVariant> variants_of(const Model& model, const EstimateReque
       for (const DeviceSpec& device : devices) {
         same.device = device;
         same.traffic = moved;
-        const RooflineTotals time = request.parallel ? run_on_group(model, same, start).bound.totals
-                                                     : times_of(model, same, training ? step : start.analysis);
+        std::optional<GroupRun> group;
+        if (request.parallel) group = run_on_group(model, same, start);
+        const RooflineTotals time =
+            group ? group->bound.totals : times_of(model, same, training ? step : start.analysis);
+        const MemoryNeed& held = group ? group->largest_need() : *need;
         EstimateVariant& row = variants.emplace_back();
         row.device = device.id + (device.power_mode.empty() ? "" : ":" + device.power_mode);
         row.precision = precision;
         row.traffic = moved;
-        row.total_bytes = need.total();
+        row.total_bytes = held.total();
         row.device_bytes = device.memory_bytes();
-        row.fits = need.fits(row.device_bytes);
+        row.fits = held.fits(row.device_bytes);
         row.at_least = time.at_least;
         if (same.phase && row.device_bytes) {
-          if (open) row.largest_batch = largest_batch(model, same, *open, *row.device_bytes, nullptr);
-          row.longest_context = longest_context(model, same, *row.device_bytes, nullptr);
+          if (open) row.largest_batch = largest_batch(model, same, *open, *row.device_bytes, group ? &*group : nullptr);
+          row.longest_context = longest_context(model, same, *row.device_bytes, group ? &*group : nullptr);
         }
         if (time.seconds <= 0) continue;
         row.seconds = time.seconds;
         row.floor_seconds = time.floor_seconds;
         row.bound = time.bound();
         row.items_per_second = items / time.seconds;
-        row.joules = joules_of(model, same, training ? step : start.analysis, time.seconds);
+        // Constants of energy are of one device.
+        if (!group) row.joules = joules_of(model, same, training ? step : start.analysis, time.seconds);
         if (const auto price = request.price_per_hour.find(device.id); price != request.price_per_hour.end())
           row.price_per_million = price->second / 3600 * 1e6 / *row.items_per_second;
       }

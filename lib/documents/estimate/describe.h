@@ -17,6 +17,9 @@ struct GroupRun {
   LinkRate link;
   Roofline bound;  // of the share; its totals are of a step on all devices
   ParallelTime time;
+  std::vector<MemoryNeed> held;  // by one device of each stage; without a pipeline by one device
+
+  const MemoryNeed& largest_need() const;
 };
 
 struct Findings {
@@ -58,14 +61,13 @@ std::optional<Traffic> traffic_of(const Model& model, const EstimateRequest& req
 // The cache next to memory that the whole device shares. Throws Error where none is known.
 std::int64_t cache_bytes(const DeviceSpec& device);
 
+// The least time of a run on the request's device.
+RooflineTotals times_of(const Model& model, const EstimateRequest& request, const Analysis& analysis);
 // One step on all devices of a request. Throws Error for what cannot be shared out.
 GroupRun run_on_group(const Model& model, const EstimateRequest& request, const Sized& sized);
-// What one device of each stage holds: the analysis itself where one device does everything. `group` is the run whose
-// stages to take; without one a pipeline is one device.
+// What one device of each stage of the group holds of an analysis whose sizes are free; without a group the analysis.
 std::vector<Analysis> held_by_devices(const Model& model, const EstimateRequest& request, const Analysis& analysis,
                                       const GroupRun* group);
-// The device that needs most.
-MemoryNeed largest_need(const Model& model, const std::vector<Analysis>& held, const Training* training);
 // The request of the sequences that one expert group works on.
 EstimateRequest of_one_group(const EstimateRequest& request);
 // What follows a prefill elsewhere. Throws Error where no link is known.
@@ -81,7 +83,7 @@ void add_energy(const DeviceSpec& device, EstimateDocument& estimate);
 // Adds the measured runs of the estimate's sizes, or of its sweep's. Throws Error where the file holds none of them.
 void add_measured(const Measured& measured, EstimateDocument& estimate);
 
-// What files call the batch, first name first.
+// Names that files give the batch; the first one found counts.
 inline constexpr const char* kBatchNames[] = {"batch", "batch_size", "N", "n"};
 
 // The first size with free dims at 1 that is negative or a division by 0, as the public function says it.

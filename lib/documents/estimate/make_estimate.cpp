@@ -80,12 +80,14 @@ EstimatePrediction served(const Model& model, const EstimateRequest& request, Fi
   if (time.seconds < findings.bound->totals.seconds)
     warn(
         findings.analysis,
-        "prediction: serving engines run floats as bfloat16, share the caches and apply the head to the last position, "
-        "which makes it shorter than the bound of the file as it is; give --precision bf16 and --traffic fused");
+        "prediction: it is shorter than the bound because serving engines run bfloat16, share the caches and apply the "
+        "head to the last position only; --precision bf16 --traffic fused give a bound of the same work");
+  // The interval is of products in 16 bits: no other device judges those in 8.
+  const bool is_judged = request.precision != Precision::Float8;
   return {.seconds = time.seconds,
-          .low = time.seconds * fitted.interval.low,
-          .high = time.seconds * fitted.interval.high,
-          .coverage = fitted.coverage,
+          .low = is_judged ? std::optional(time.seconds * fitted.interval.low) : std::nullopt,
+          .high = is_judged ? std::optional(time.seconds * fitted.interval.high) : std::nullopt,
+          .coverage = is_judged ? std::optional(fitted.coverage) : std::nullopt,
           .engine = "llm-serving",
           .calibration = fitted.id + ": " + fitted.regime};
 }
@@ -224,7 +226,33 @@ Sized sized(const Model& model, const EstimateRequest& request) {
 
 Analysis analysis_of(const Model& model, const EstimateRequest& request) { return sized(model, request).analysis; }
 
+std::string refusal(const EstimateRequest& request) {
+  const std::string asked = request.precision ? std::string(option_name(*request.precision)) : "";
+  if (request.serving && request.precision && request.precision != Precision::Bfloat16 &&
+      request.precision != Precision::Float16 && request.precision != Precision::Float8)
+    return "--predict --engine llm-serving is of bf16, fp16 and fp8, not --precision " + asked;
+  if (request.calibration && request.precision && request.precision != kPredictedPrecision)
+    return "--predict: calibration " + request.calibration->id + " is for " +
+           std::string(to_string(kPredictedPrecision)) + " under autocast, not --precision " + asked +
+           "; give --precision fp16 or none";
+  if (!request.parallel) return {};
+  const char* option = request.parallel->tensor > 1     ? "--tensor-parallel"
+                       : request.parallel->pipeline > 1 ? "--pipeline-parallel"
+                                                        : "--expert-parallel";
+  const std::pair<bool, const char*> others[] = {
+      {request.training.has_value(), "--training"},
+      {!request.sweep.empty(), "--sweep"},
+      {request.calibration.has_value(), "--predict but --engine llm-serving"},
+      {request.count == Convention::Pagoda, "--count pagoda"},
+      {request.traffic == TrafficModel::Resident, "--traffic resident"},
+  };
+  for (const auto& [is_given, name] : others)
+    if (is_given) return std::string(option) + " does not go with " + name;
+  return {};
+}
+
 EstimateDocument make_estimate(const Model& model, const EstimateRequest& request) {
+  if (const std::string problem = refusal(request); !problem.empty()) throw Error(problem);
   Sized start = sized(model, request);
   const Count items = items_of(request, start);
   std::optional<GroupRun> group;

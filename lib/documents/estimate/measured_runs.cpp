@@ -115,6 +115,8 @@ std::optional<RunWork> run_work(const EstimateDocument& estimate, const Measured
   } else if (!sizes.empty() && estimate.symbolic && !estimate.training) {
     flops = at(estimate.symbolic->totals.flops, sizes);
     bytes = at(estimate.symbolic->totals.bytes, sizes);
+  } else if (std::any_of(sizes.begin(), sizes.end(), [](const auto& each) { return each.second != 1; })) {
+    flops = bytes = std::nullopt;  // the totals are of sizes of 1
   }
   if (!run.seconds || *run.seconds <= 0)
     problem = "it has no time";

@@ -42,7 +42,8 @@ GroupRun run_on_group(const Model& model, const EstimateRequest& request, const 
   const ParallelOptions& devices = *request.parallel;
   const EstimateRequest one = of_one_group(request);
   const Analysis part = devices.expert > 1 ? documents::sized(model, one).analysis : sized.analysis;
-  GroupRun group{.share = share_of_device(model, part, devices), .stages = {}, .link = {}, .bound = {}, .time = {}};
+  GroupRun group{
+      .share = share_of_device(model, part, devices), .stages = {}, .link = {}, .bound = {}, .time = {}, .held = {}};
   if (devices.devices() > 1) group.link = link_of(request);
   const Analysis& share = group.share.analysis;
   const std::optional<Traffic> moved = traffic_of(model, request, share);
@@ -55,9 +56,13 @@ GroupRun run_on_group(const Model& model, const EstimateRequest& request, const 
       if (stage.begin > 0)
         group.share.collectives.push_back(
             {CollectiveKind::Send, stage.begin - 1, stage.received_bytes, devices.pipeline});
-      floor = std::max(floor, roofline(analysis_of_stage(model, share, stage), *request.device).totals.floor_seconds);
+      const Analysis own = analysis_of_stage(model, share, stage);
+      floor = std::max(floor, roofline(own, *request.device).totals.floor_seconds);
+      group.held.push_back(memory_need(model, own));
     }
     totals.floor_seconds = floor;
+  } else {
+    group.held.push_back(memory_need(model, share));
   }
   group.time = parallel_time(share, group.bound, group.share.collectives, group.stages, group.link.bytes_per_second,
                              most_parts(request, sized));
@@ -73,21 +78,17 @@ GroupRun run_on_group(const Model& model, const EstimateRequest& request, const 
 
 std::vector<Analysis> held_by_devices(const Model& model, const EstimateRequest& request, const Analysis& analysis,
                                       const GroupRun* group) {
-  if (!request.parallel) return {analysis};
+  if (group == nullptr) return {analysis};
   Analysis share = share_of_device(model, analysis, *request.parallel).analysis;
-  if (group == nullptr || group->stages.empty()) return {std::move(share)};
+  if (group->stages.empty()) return {std::move(share)};
   std::vector<Analysis> held;
   for (const Stage& stage : group->stages) held.push_back(analysis_of_stage(model, share, stage));
   return held;
 }
 
-MemoryNeed largest_need(const Model& model, const std::vector<Analysis>& held, const Training* training) {
-  MemoryNeed largest;
-  for (const Analysis& each : held) {
-    const MemoryNeed need = memory_need(model, each, training);
-    if (&each == &held.front() || need.total() > largest.total()) largest = need;
-  }
-  return largest;
+const MemoryNeed& GroupRun::largest_need() const {
+  return *std::max_element(held.begin(), held.end(),
+                           [](const MemoryNeed& a, const MemoryNeed& b) { return a.total() < b.total(); });
 }
 
 EstimateHandover handover_of(const Model& model, const EstimateRequest& request, const Analysis& analysis) {
@@ -113,7 +114,12 @@ EstimateHandover handover_of(const Model& model, const EstimateRequest& request,
   }
   handover.transfer_seconds =
       real(handover.cache_bytes).value_or(0) / (static_cast<double>(devices) * handover.link.bytes_per_second);
-  handover.decode_seconds = make_estimate(model, decode).roofline->totals.seconds;
+  Model there = model;
+  set_phase_flag(there, *decode.phase);
+  const Sized step = sized(there, decode);
+  handover.decode_seconds =
+      (decode.parallel ? run_on_group(there, decode, step).bound.totals : times_of(there, decode, step.analysis))
+          .seconds;
   return handover;
 }
 
@@ -144,7 +150,7 @@ EstimateParallel parallel_part(const Model& model, const EstimateRequest& reques
          .seconds = sent_bytes(each.kind, static_cast<double>(each.bytes.evaluate({})), each.devices) /
                     group.link.bytes_per_second});
   for (const Stage& stage : group.stages) {
-    const MemoryNeed held = memory_need(model, analysis_of_stage(model, analysis, stage));
+    const MemoryNeed& held = group.held[part.stages.size()];
     part.stages.push_back({.begin = static_cast<std::size_t>(stage.begin),
                            .end = static_cast<std::size_t>(stage.end),
                            .seconds = stage.seconds,

@@ -89,8 +89,7 @@ class Model:
 
 # Members of pagoda.estimate/1 that are there when they were asked for.
 _OPTIONAL = (
-    "advice", "fit", "measured", "memory", "phase", "roofline", "symbolic", "sweep", "traffic", "training",
-    "variants",
+    "advice", "fit", "measured", "memory", "phase", "roofline", "symbols", "traffic", "training", "variants",
 )
 
 
@@ -181,7 +180,7 @@ class Estimate:
         return self._core.html()
 
     def save(self, path: Union[str, os.PathLike[str]]) -> None:
-        """Writes what the ending asks for: json, csv, md, svg or html. A file is there whole or not at all."""
+        """Writes what the ending asks for: json, csv, md, txt, svg or html. A file is there whole or not at all."""
         writers = {".json": self.to_json, ".csv": self.to_csv, ".md": self.to_markdown, ".svg": self.to_svg,
                    ".html": self.to_html, ".txt": self.table}
         ending = os.path.splitext(os.fspath(path))[1]

@@ -28,6 +28,7 @@ enum class Precision : std::uint8_t {
 std::string_view to_string(Precision precision);  // "float64", "tf32", "bfloat16", "int8", …
 // Also reads the short names: fp64 fp32 fp16 bf16 fp8 fp4, half, single, double. Any case.
 std::optional<Precision> precision(std::string_view name);
+std::string_view option_name(Precision precision);  // "fp16", as people give it to options
 std::string precision_names();  // of all precisions, for messages
 int bits(Precision precision);  // in memory: 32 for tf32
 // The format in which work on `type` is done; empty for strings and unknown types. 64-bit integers are done as Int32.

@@ -70,8 +70,11 @@ struct EstimateRequest {
 // The analysis that a request asks for: at its sizes, in its phase, with the dims of a sweep left free.
 Analysis analysis_of(const Model& model, const EstimateRequest& request);
 
+// Parts of a request that do not go together, as onnx-estimate spells them, with the remedy; empty where all do.
+std::string refusal(const EstimateRequest& request);
+
 // Everything that a request asks for. A merged decoder must be on the side of the request's phase: set_phase_flag().
-// Throws Error for sizes that contradict the model or each other, and where a time or a plan is asked for and a size
+// Throws Error for a refusal(), for sizes that contradict the model or each other, and where a time or a plan is asked for and a size
 // makes no sense with free dims at 1.
 EstimateDocument make_estimate(const Model& model, const EstimateRequest& request = {});
 
