@@ -55,6 +55,22 @@ TEST_CASE("the 24 published rows give the constants and the error that are known
   CHECK(*orin.energy->constant_watts.value == Approx(fit.terms[2].value).epsilon(1e-3));
 }
 
+TEST_CASE("a run is called by the model of its estimate, whatever its settings call it") {
+  const Model network = load_model(test::source_path("models/skeletons/resnet50.onnx"));
+  const documents::EstimateDocument estimate = documents::make_estimate(network, {.sweep = {parse_axis("batch=1,8")}});
+  documents::Measured measured;
+  measured.runs.push_back({.config = {{"batch", std::int64_t{8}}, {"model", std::string("net")}},
+                           .seconds = 0.01,
+                           .watts = 50,
+                           .energy_joules = 0.5,
+                           .note = ""});
+  EnergyTable table;
+  add_energy_runs(table, measured, &estimate, "runs");
+  REQUIRE(table.rows.size() == 1);
+  CHECK(table.rows[0].label == "resnet50 batch=8");
+  CHECK(base::setting_text(table.rows[0].config.at("model")) == "resnet50");
+}
+
 TEST_CASE("columns are found by name and read in their units; watts stand for joules") {
   const EnergyTable table = read_energy_csv(
       "model,batch,work(GFLOP),traffic [MB],time(ms),power(W)\r\nnet,8,2,10,4,25\r\nnet,16,4,20,,25\r\nother,1,1,1,,\r\n", "t.csv");

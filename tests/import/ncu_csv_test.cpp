@@ -104,6 +104,28 @@ TEST_CASE("ncu by itself: a table by kernel, totals of a run, how often each is 
   CHECK_MESSAGE(table.find(",,0,2000,,,,\r\n") != std::string::npos, table);
 }
 
+TEST_CASE("what a kernel without counters adds is unknown: sums are bounds, launches a question mark") {
+  documents::Measured measured;
+  measured.kernels.resize(2);
+  measured.kernels[0].name = "counted";
+  measured.kernels[0].launches = 2;
+  measured.kernels[0].flops["float32"] = 3000;
+  measured.kernels[1].name = "silent";
+  for (documents::MeasuredKernel& kernel : measured.kernels) kernel.seconds = 1e-6;
+  const std::string text = measured::kernel_report(measured);
+  const auto line = [&](const std::string& name) {
+    const std::size_t at = text.find("\n" + name) + 1;
+    return text.substr(at, text.find('\n', at) - at);
+  };
+  CHECK_MESSAGE(line("counted").find(" 3.00 k ") != std::string::npos, text);
+  CHECK_MESSAGE(line("counted").find("≥") == std::string::npos, text);
+  const std::string silent = line("silent");
+  CHECK_MESSAGE(std::count(silent.begin(), silent.end(), '?') == 4, text);
+  CHECK_MESSAGE(line("one run").find("≥ 3.00 k") != std::string::npos, text);
+  CHECK_MESSAGE(line("one run").find(" ? ") != std::string::npos, text);
+  CHECK_MESSAGE(text.find("launched in a run  2×: 1 kernel\n") != std::string::npos, text);
+}
+
 TEST_CASE("a row a metric: rates become totals, and what a launch lacks is unknown") {
   const documents::Measured measured = measured::load_profile(test::data_path("ncu_long.csv"));
   REQUIRE(measured.kernels.size() == 2);

@@ -34,11 +34,11 @@ std::string run(int batch, double seconds, const std::string& watts) {
          R"(, "watts": )" + watts + R"(, "energy_joules": null, "note": null})";
 }
 
-// Work 1e9·batch FLOP, traffic 1e6 + 1e7·batch B.
-present::PlotEstimate free_batch(const std::string& name) {
-  std::string text = test::estimate(
-      test::small_nodes(),
-      R"(, "symbolic": {"macs": "batch", "flops": "1000000000*batch", "bytes": "1000000 + 10000000*batch", "activation_peak_bytes": "1"})");
+// Work 1e9·batch FLOP, traffic 1e6 + 1e7·batch B unless told otherwise.
+present::PlotEstimate free_batch(const std::string& name, const std::string& bytes = "1000000 + 10000000*batch") {
+  std::string text =
+      test::estimate(test::small_nodes(), R"(, "symbolic": {"macs": "batch", "flops": "1000000000*batch", "bytes": ")" +
+                                              bytes + R"(", "activation_peak_bytes": "1"})");
   text.replace(text.find("\"batch\": 4"), 10, "\"batch\": null");
   text.replace(text.find("net.onnx"), 8, name + ".onnx");
   return present::read_plot_estimate(name + ".json", text);
@@ -83,26 +83,53 @@ TEST_CASE("runs stand at their work over their joules; one without joules is cou
   CHECK(chart.warnings[0].find("1 measured run or kernel has no joules") != std::string::npos);
 }
 
+// Five runs with joules of 2 pJ/FLOP, 50 pJ/B and 10 W, at `fixed_bytes` + 1e7·batch B.
+std::string five_runs(double fixed_bytes) {
+  std::string runs;
+  for (const auto& [batch, seconds] : {std::pair{1, 0.01}, {2, 0.002}, {16, 0.01}, {64, 0.02}, {128, 0.5}}) {
+    const double joules = 2e-12 * 1e9 * batch + 50e-12 * (fixed_bytes + 1e7 * batch) + 10 * seconds;
+    runs += (runs.empty() ? "" : ",") + run(batch, seconds, std::to_string(joules / seconds));
+  }
+  return runs_of(runs);
+}
+
 TEST_CASE("without constants four runs with joules are fitted, and fewer are drawn without an arch") {
   present::PlotInput input = two_models();
   input.device.energy = std::nullopt;
   const Chart few = energy_view(make_chart(input, {}));
   CHECK_FALSE(few.energy->model);
   CHECK(chart_svg(few).find("id=\"arch\"") == std::string::npos);
-  // Joules made of 2 pJ/FLOP, 50 pJ/B and 10 W.
-  std::string runs;
-  for (const auto& [batch, seconds] : {std::pair{1, 0.01}, {2, 0.002}, {16, 0.01}, {64, 0.02}, {128, 0.5}}) {
-    const double joules = 2e-12 * 1e9 * batch + 50e-12 * (1e6 + 1e7 * batch) + 10 * seconds;
-    runs += (runs.empty() ? "" : ",") + run(batch, seconds, std::to_string(joules / seconds));
-  }
-  input.measured[0].text = runs_of(runs);
+  input.measured[0].text = five_runs(1e6);
   input.estimates.pop_back();
   input.measured.pop_back();
   const Chart fitted = energy_view(make_chart(input, {}));
   // FLOPs and bytes grow together here, so that only their sum is told apart from the constant power.
-  if (fitted.energy->model) CHECK(fitted.energy->model->constant_watts == Approx(10).epsilon(0.05));
+  CHECK_FALSE(fitted.energy->model);
+  // Where most bytes stay the same, all three are.
+  input.estimates = {free_batch("first", "1000000000 + 10000000*batch")};
+  input.measured[0].text = five_runs(1e9);
+  const Chart apart = energy_view(make_chart(input, {}));
+  REQUIRE(apart.energy->model);
+  CHECK(apart.energy->model->joules_per_flop == Approx(2e-12).epsilon(0.02));
+  CHECK(apart.energy->model->joules_per_byte == Approx(50e-12).epsilon(0.02));
+  CHECK(apart.energy->model->constant_watts == Approx(10).epsilon(0.02));
+  CHECK(apart.energy->source.find("fitted to 5 runs") != std::string::npos);
   input.measured.clear();
   CHECK_THROWS_WITH_AS(energy_view(make_chart(input, {})), doctest::Contains("pagoda-calibrate --energy"), Error);
+}
+
+TEST_CASE("a run far below the arch is inside the frame, and a chart without points has one") {
+  present::PlotInput input = two_models();
+  input.measured[0].text = runs_of(run(1, 1000, "50"));
+  const Chart low = energy_view(make_chart(input, {}));
+  REQUIRE(low.series[0].runs.size() == 1);
+  CHECK(low.frame.y0 <= low.series[0].runs[0].y());
+  input.device.energy = std::nullopt;
+  for (auto& measured : input.measured) measured.text = runs_of(run(1, 0.002, "null"));
+  input.measured[0].text = runs_of(run(1, 0.001, "50"));
+  const Frame frame = energy_view(make_chart(input, {})).frame;
+  CHECK(std::isfinite(frame.y0));
+  CHECK(frame.y1 > frame.y0);
 }
 
 TEST_CASE("several models have colours, dots and labelled paths of their own, in a picture and in the data") {

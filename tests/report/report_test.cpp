@@ -1,5 +1,8 @@
 // Whole reports of small models, and what reports say where something is not known.
 #include "pagoda/present/report.h"
+#include "pagoda/base/csv_reader.h"
+#include "pagoda/documents/compare.h"
+#include "pagoda/documents/device.h"
 #include "pagoda/documents/make_estimate.h"
 
 #include <doctest/doctest.h>
@@ -53,6 +56,43 @@ TEST_CASE("the four formats of a model with a free batch") {
   test::check_golden("report/net.json", documents::write_estimate(net));
   CHECK(free_dims_report(net) ==
         "free dims taken as 1: batch; set them with --dim batch=V, or see formulas with --symbolic\n");
+}
+
+TEST_CASE("a row on both sides whose bound is known on one side only has no difference of time") {
+  const EstimateRequest on_device = {.device = documents::find_device("h200")};
+  const auto changes = [&](const char* before_text, const char* after_text) {
+    const EstimateDocument before = estimated(before_text, on_device), after = estimated(after_text, on_device);
+    return json::parse(comparison_report(Format::Json, before, after, documents::compare(before, after)))["nodes"];
+  };
+  const char *known = "x:f32[4] -> y = Relu(x) @ a", *unknown = "x:f32[4] -> y = my.domain.Secret(x) @ a";
+  for (const json& nodes : {changes(known, unknown), changes(unknown, known)}) {
+    REQUIRE(nodes.size() == 1);
+    CHECK_FALSE(nodes[0]["delta"].contains("seconds"));
+  }
+  // What is not there takes no time.
+  std::size_t added = 0;
+  for (const json& node : changes(known, "x:f32[4] -> h = Exp(x) @ n; y = Relu(h) @ a")) {
+    if (!node["before"].is_null()) continue;
+    ++added;
+    CHECK(node["after"]["seconds"] > 0);
+    CHECK(node["delta"]["seconds"] == node["after"]["seconds"]);
+  }
+  CHECK(added == 1);
+}
+
+TEST_CASE("the optimizer's row counts no parameter a second time") {
+  const EstimateDocument net = estimated(kNet, {.training = TrainingOptions{}});
+  const std::string csv = csv_report(net);
+  base::CsvReader reader(csv, "net.csv");
+  std::vector<std::string> header, cells;
+  REQUIRE(reader.next(header));
+  const auto at = std::find(header.begin(), header.end(), "params") - header.begin();
+  double params = 0;
+  while (reader.next(cells)) {
+    REQUIRE(cells.size() == header.size());
+    params += base::printed_number(cells[static_cast<std::size_t>(at)]).value_or(0);
+  }
+  CHECK(params == static_cast<double>(*net.totals.counts.params));
 }
 
 TEST_CASE("a bound model by type, its formulas, its largest nodes, a narrow terminal") {

@@ -10,7 +10,8 @@ using doctest::Approx;
 
 namespace {
 
-documents::MeasuredRun run(std::int64_t batch, std::int64_t gpu_hz, double seconds, double watts, std::string note = "") {
+documents::MeasuredRun run(std::int64_t batch, std::int64_t gpu_hz, double seconds, double watts,
+                           std::string note = "") {
   return {.config = {{"batch", batch}, {"gpu_hz", gpu_hz}, {"cores", std::int64_t{12}}},
           .seconds = seconds,
           .watts = watts,
@@ -68,9 +69,22 @@ TEST_CASE("modes are named by the settings in which they differ, and every forma
   const std::string csv = present::modes_report(studies, present::ReportFormat::Csv, "orin");
   CHECK(std::count(csv.begin(), csv.end(), '\n') == 81);
   CHECK(csv.find("batch=8,gpu 400 MHz") != std::string::npos);
-  CHECK(present::modes_report(studies, present::ReportFormat::Text, "orin").find("front of batch=8") != std::string::npos);
+  CHECK(present::modes_report(studies, present::ReportFormat::Text, "orin").find("front of batch=8") !=
+        std::string::npos);
   CHECK(present::modes_report(studies, present::ReportFormat::Svg, "orin").find("<svg") != std::string::npos);
   CHECK(present::modes_report(studies, present::ReportFormat::Html, "orin").find("Chosen modes") != std::string::npos);
+}
+
+TEST_CASE("how many runs are left out is said in text, pictures and pages") {
+  const auto studies = present::study_modes(table(), 0.1);
+  CHECK(studies[0].left_out == 1);
+  for (const auto format : {present::ReportFormat::Text, present::ReportFormat::Svg, present::ReportFormat::Html})
+    CHECK(present::modes_report(studies, format, "orin").find("1 run without seconds or joules is left out") !=
+          std::string::npos);
+  documents::Measured whole = table();
+  whole.runs.pop_back();
+  CHECK(present::modes_report(present::study_modes(whole, 0.1), present::ReportFormat::Text, "orin").find("left out") ==
+        std::string::npos);
 }
 
 TEST_CASE("runs without joules choose nothing: they are refused") {

@@ -69,6 +69,26 @@ TEST_CASE("records are chosen by axes, accelerator and test") {
   CHECK_THROWS_AS(results_where(all, {"batch"}), Error);
 }
 
+TEST_CASE("a long name of the model is no column, and no end of a table is lost over it") {
+  std::vector<documents::Result> all = two_modes();
+  for (documents::Result& r : all) r.config["model_name"] = std::string("x");
+  const std::string text = times_report(results_where(all, {"test=eval"}), ReportFormat::Text);
+  CHECK(text.starts_with("model     batch     p50"));
+  CHECK(text.find("model_name") == std::string::npos);
+}
+
+TEST_CASE("the host's memory is that of runs on a CPU alone, and watts without joules are shown") {
+  std::vector<documents::Result> all = made({});
+  all[0].host_peak_bytes = 5e9;
+  CHECK(times_report(all, ReportFormat::Text).find("5.00 GB") != std::string::npos);
+  all[0].config["device"] = std::string("cuda");
+  CHECK(times_report(all, ReportFormat::Text).find("5.00 GB") == std::string::npos);
+  all[0].watts = 70;
+  const std::string text = times_report(all, ReportFormat::Text);
+  CHECK(text.find("70 W") != std::string::npos);
+  CHECK(text.find("no counter could be read") == std::string::npos);
+}
+
 TEST_CASE("latency and throughput are drawn over the size that varies most") {
   const std::string svg = times_report(two_modes(), ReportFormat::Svg, "Mine");
   CHECK(svg.find("Mine: latency over batch") != std::string::npos);

@@ -39,6 +39,29 @@ TEST_CASE("compare exits 3 where something is slower beyond noise, and 0 where n
   CHECK(test::read_file(shop.path("out.html")).find("SLOWER") != std::string::npos);
 }
 
+TEST_CASE("modes of a run that differ by test are compared without their mode") {
+  const test::Workshop shop;
+  const std::string path = shop.path("both.jsonl");
+  std::vector<documents::Result> training = made({.repeats = 3});
+  for (documents::Result& r : training) {
+    r.config["mode"] = std::string("training");
+    r.key = documents::config_key(r.config);
+  }
+  write(path, made({.repeats = 3}));
+  write(path, training);
+  CHECK(report("compare " + path + " --base test=eval --new test=train") == 0);
+}
+
+TEST_CASE("a slow-down is a part of 0 or more, as a number or in percent") {
+  const test::Workshop shop;
+  base::write_file(shop.path("modes.csv"),
+                   "cores,cpu,gpu,mem,observed_time(ms/batch),bs,observed_power(W)\n"
+                   "12,2201600,1300000000,3199000000,100,32,50\n");
+  const std::string modes = "modes " + shop.path("modes.csv") + " --slow-down ";
+  for (const char* good : {"5%", "0.05", "0", "0%"}) CHECK_MESSAGE(report(modes + good) == 0, good);
+  for (const char* bad : {"5x%", "-5%", "-0.05", "%", "nan", "5%%"}) CHECK_MESSAGE(report(modes + bad) == 2, bad);
+}
+
 TEST_CASE("a torn last line is left out, and the rest is a table") {
   const test::Workshop shop;
   const std::string path = shop.path("results.jsonl");

@@ -83,6 +83,44 @@ TEST_CASE("an input of the wrong kind is named, with what was expected, and leav
   for (const char* made : {"made.json", "made.onnx", "made.svg", "made.csv"}) CHECK_FALSE(fs::exists(shop.path(made)));
 }
 
+TEST_CASE("runs take the estimate of their name, else the only one, else that of their place; never another's") {
+  const Shop shop;
+  const auto runs = [](int batch) {
+    std::string rows;
+    for (int i = 1; i <= 5; ++i)
+      rows += R"({"config": {"batch": )" + std::to_string(batch) + R"(}, "seconds": 0.00)" + std::to_string(i) +
+              R"(, "watts": 5)" + std::to_string(i * i % 7) + R"(, "energy_joules": null, "note": null},)";
+    rows.pop_back();
+    return R"({"schema": "pagoda.measured/1", "source": "jetson", "tool": null, "device": null, "clocks": {}, "env": {},)"
+           R"( "repeats": 1, "warmup": 0, "seconds": null, "seconds_spread": null, "missing": [], "notes": [],)"
+           R"( "kernels": [], "runs": [)" +
+           rows + "]}";
+  };
+  for (const char* model : {"alexnet", "resnet50"})
+    REQUIRE(shop.run("onnx-estimate", test::source_path("models/skeletons/" + std::string(model) + ".onnx") +
+                                          " --sweep batch=1,2 -o " + model + ".json")
+                .code == 0);
+  for (const char* name : {"a", "b"}) base::write_file(shop.path(std::string(name) + "_runs.json"), runs(1));
+  base::write_file(shop.path("alexnet.measured"), runs(2));
+  const auto labels = [&](const std::string& arguments) {
+    const Outcome result = shop.run("pagoda-calibrate", "--energy " + arguments + " --residuals residuals.csv");
+    if (result.code != 0) return result.err;
+    std::istringstream lines(test::read_file(shop.path("residuals.csv")));
+    std::string text, line;
+    std::getline(lines, line);
+    for (std::string last; std::getline(lines, line);)
+      if (const std::string label = line.substr(0, line.find(' ')); label != last) text += (last = label) + " ";
+    return text;
+  };
+  const std::string both = " --estimate resnet50.json --estimate alexnet.json";
+  CHECK(labels("alexnet.measured" + both) == "alexnet ");
+  CHECK(labels("a_runs.json --estimate resnet50.json") == "resnet50 ");
+  CHECK(labels("a_runs.json b_runs.json" + both) == "resnet50 alexnet ");
+  CHECK(labels("a_runs.json alexnet.measured" + both).find("a_runs.json: no --estimate is of it by name") !=
+        std::string::npos);
+  CHECK(labels("a_runs.json" + both).find("no --estimate is of it by name") != std::string::npos);
+}
+
 TEST_CASE("standard output that is full is an error, not a success") {
   const Shop shop;
   for (const auto& [tool, arguments] : std::map<std::string, std::string>{

@@ -71,6 +71,10 @@ def check_measured(out):
             check(f"{name} {batch} GB/s", float(row["bytes_per_second"]) / 1e9, gbytes, 0.03)
             check(f"{name} {batch} J", row["joules"], joules, 0.02)
             check(f"{name} {batch} GFLOP/J", float(row["flops_per_joule"]) / 1e9, efficiency, 0.05)
+    # As published: too little for BERT-large by 30 to 40 %.
+    for run, row in energy.items():
+        if run.startswith("bert_large") and not -0.405 < float(row["error"]) < -0.295:
+            failures.append(f"{run}: the fit's error is {row['error']}")
     doubtful = [row for row in rows(out / "measured_resnet50.csv") if row["batch"] == "32"][0]
     if doubtful["measured_joules"] or not doubtful["measured_seconds"]:
         failures.append("the bad power sample of ResNet-50 at batch 32 was taken")
@@ -83,7 +87,7 @@ def check_constants(out):
     check("W", row["constant_watts"], 23.1, 0.005)
     check("mean error", row["mean_error"], 0.165, 0.005)
     text = (out / "energy_constants.txt").read_text()
-    for part in ("mean error 16.4", "time balance     26.0 FLOP/B", "race to idle"):
+    for part in ("mean error 16.4", "time balance     26.0 FLOP/B", "\n  race to idle:"):
         if part not in text:
             failures.append(f"energy_constants.txt does not say \"{part}\"")
 
@@ -105,7 +109,7 @@ def check_pictures(out):
             failures.append(f"{name} is no picture")
     if 'id="arch"' not in (out / "energy_roofline.svg").read_text():
         failures.append("energy_roofline.svg has no arch")
-    if "dw" not in (out / "training_resnet50.svg").read_text():
+    if ">Conv dw ×" not in (out / "training_resnet50.svg").read_text():
         failures.append("training_resnet50.svg shows no backward")
     if "orin-agx:15w" not in (out / "modes_resnet50.txt").read_text():
         failures.append("modes_resnet50.txt has no row of 15w")

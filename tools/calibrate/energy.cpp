@@ -17,19 +17,21 @@ namespace {
 
 using documents::EstimateDocument;
 
-// The estimate of a model, by the name that a record has for it; the only one where there is one.
-const EstimateDocument* estimate_of(const std::vector<EstimateDocument>& estimates, const std::string& model) {
+// The estimate of the model that a name or a file's name is of.
+const EstimateDocument* named(const std::vector<EstimateDocument>& estimates, const std::string& model) {
   const std::string wanted = std::filesystem::path(model).stem().string();
   for (const EstimateDocument& estimate : estimates)
     if (documents::short_model_name(estimate) == wanted) return &estimate;
-  return estimates.size() == 1 && model.empty() ? &estimates.front() : nullptr;
+  return nullptr;
 }
 
 void add_records(measured::EnergyTable& table, const std::string& path,
                  const std::vector<EstimateDocument>& estimates) {
   for (const documents::Result& result : documents::load_results(path).results) {
-    const std::string model = documents::text_of(result.config, "model"), label = documents::config_label(result.config);
-    const EstimateDocument* estimate = estimate_of(estimates, model);
+    const std::string model = documents::text_of(result.config, "model"),
+                      label = documents::config_label(result.config);
+    const EstimateDocument* estimate = named(estimates, model);
+    if (model.empty() && estimates.size() == 1) estimate = &estimates.front();
     if (result.status != documents::ResultStatus::Ok || !result.timing || !result.energy_joules)
       table.left_out.push_back(label + ": " + (result.energy_joules ? "has no time" : "has no joules"));
     else if (estimate == nullptr)
@@ -39,28 +41,65 @@ void add_records(measured::EnergyTable& table, const std::string& path,
   }
 }
 
+struct Input {
+  std::string path, text;
+  bool is_records = false, is_profile = false;
+  const EstimateDocument* estimate = nullptr;  // of a profile
+};
+
+std::vector<Input> read_inputs(const std::vector<std::string>& paths) {
+  std::vector<Input> inputs;
+  for (const std::string& path : paths) {
+    Input input{.path = path, .text = {}};
+    input.is_records = std::filesystem::is_directory(path) || path.ends_with(".jsonl");
+    if (!input.is_records) {
+      input.text = base::read_file(path, "a table or measured runs");
+      input.is_profile = measured::recognise_profile(input.text).has_value();
+    }
+    inputs.push_back(std::move(input));
+  }
+  return inputs;
+}
+
+// Measured files name no model: each takes the estimate of its own name, else the only one. Where no file has an
+// estimate of its name and there are as many of both, they belong together in their order.
+void choose_estimates(std::vector<Input>& inputs, const std::vector<EstimateDocument>& estimates) {
+  if (estimates.empty()) return;
+  std::vector<Input*> profiles;
+  bool is_any_named = false;
+  for (Input& input : inputs) {
+    if (!input.is_profile) continue;
+    input.estimate = named(estimates, input.path);
+    is_any_named = is_any_named || input.estimate != nullptr;
+    profiles.push_back(&input);
+  }
+  const bool is_in_order = !is_any_named && profiles.size() == estimates.size();
+  for (std::size_t i = 0; i < profiles.size(); ++i) {
+    if (profiles[i]->estimate != nullptr) continue;
+    if (estimates.size() != 1 && !is_in_order)
+      throw Error(profiles[i]->path + ": no --estimate is of it by name; give the estimate of " +
+                  std::filesystem::path(profiles[i]->path).stem().string() +
+                  ".onnx, or one estimate for each file in their order");
+    profiles[i]->estimate = &estimates[estimates.size() == 1 ? 0 : i];
+  }
+}
+
 measured::EnergyTable read_runs(const CalibrateArguments& arguments) {
   std::vector<EstimateDocument> estimates;
   for (const std::string& path : arguments.estimates) estimates.push_back(documents::load_estimate(path));
+  std::vector<Input> inputs = read_inputs(arguments.runs);
+  choose_estimates(inputs, estimates);
   measured::EnergyTable table;
-  std::size_t profiles = 0;
-  for (const std::string& path : arguments.runs) {
-    if (std::filesystem::is_directory(path) || path.ends_with(".jsonl")) {
-      add_records(table, path, estimates);
-      continue;
+  for (const Input& input : inputs) {
+    if (input.is_records) {
+      add_records(table, input.path, estimates);
+    } else if (input.is_profile) {
+      measured::add_energy_runs(table, measured::import_profile(input.text, input.path), input.estimate, input.path);
+    } else {
+      measured::EnergyTable more = measured::read_energy_csv(input.text, input.path);
+      std::move(more.rows.begin(), more.rows.end(), std::back_inserter(table.rows));
+      std::move(more.left_out.begin(), more.left_out.end(), std::back_inserter(table.left_out));
     }
-    const std::string text = base::read_file(path, "a table or measured runs");
-    if (measured::recognise_profile(text)) {
-      // Measured files name no model: one for each estimate, by name, else in their order.
-      const EstimateDocument* estimate = estimate_of(estimates, path);
-      if (estimate == nullptr && profiles < estimates.size()) estimate = &estimates[profiles];
-      ++profiles;
-      measured::add_energy_runs(table, measured::import_profile(text, path), estimate, path);
-      continue;
-    }
-    measured::EnergyTable more = measured::read_energy_csv(text, path);
-    std::move(more.rows.begin(), more.rows.end(), std::back_inserter(table.rows));
-    std::move(more.left_out.begin(), more.left_out.end(), std::back_inserter(table.left_out));
   }
   return table;
 }

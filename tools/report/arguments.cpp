@@ -1,9 +1,12 @@
 #include "arguments.h"
 
 #include <CLI/CLI.hpp>
+#include <charconv>
+#include <cmath>
 #include <utility>
 
 #include "commands.h"
+#include "pagoda/base/text.h"
 #include "tool.h"
 
 namespace pagoda::tools {
@@ -28,12 +31,13 @@ Exit codes: 0 done, 1 unusable input, 2 usage, 3 slower beyond noise or no longe
 
 // "5%" becomes 0.05; returns what is wrong.
 std::string percent(std::string& text) {
-  if (!text.ends_with('%')) return {};
-  try {
-    text = std::to_string(std::stod(text) / 100);
-  } catch (const std::logic_error&) {
-    return text + " is no part";
-  }
+  const bool is_percent = text.ends_with('%');
+  const char *begin = text.data(), *end = begin + text.size() - (is_percent ? 1 : 0);
+  double value = 0;
+  const auto [stop, error] = std::from_chars(begin, end, value);
+  if (error != std::errc() || stop != end || !std::isfinite(value) || value < 0)
+    return text + ": expected 0 or more, as 0.05 or 5%";
+  text = base::shortest(is_percent ? value / 100 : value);
   return {};
 }
 
@@ -48,9 +52,10 @@ std::optional<ReportArguments> parse_report(int argc, char** argv) {
   const auto command = [&](const char* name, const char* help, int most) {
     CLI::App* sub = app.add_subcommand(name, help);
     sub->add_option("RESULTS", flags.inputs, "results.jsonl, or a folder of them")->required()->expected(1, most);
-    sub->add_option("--where", flags.where,
-                    "only records with AXIS=VALUE,…; accelerator=NAME is a device or a part of its name, test=train|eval "
-                    "the mode")
+    sub->add_option(
+           "--where", flags.where,
+           "only records with AXIS=VALUE,…; accelerator=NAME is a device or a part of its name, test=train|eval "
+           "the mode")
         ->expected(1);
     sub->add_option("-o,--output", flags.output, "file to write, whole or not at all (default: standard output)");
     return sub;
@@ -61,8 +66,8 @@ std::optional<ReportArguments> parse_report(int argc, char** argv) {
     sub->add_option("--new", flags.now, "only records with AXIS=VALUE,… as new");
     sub->add_option("--without", flags.compare.without, "axes that do not tell configurations apart")->delimiter(',');
   };
-  CLI::App* table_command =
-      command("table", "times, throughput, memory and energy of each configuration; svg, png, html: over the batch", 1000);
+  CLI::App* table_command = command(
+      "table", "times, throughput, memory and energy of each configuration; svg, png, html: over the batch", 1000);
   with_title(table_command);
   CLI::App* csv_command = command("csv", "a row a record", 1000);
   csv_command->add_option("--columns", flags.columns, std::string(present::kResultColumnNames))->capture_default_str();
@@ -87,7 +92,8 @@ std::optional<ReportArguments> parse_report(int argc, char** argv) {
         ->capture_default_str();
     with_title(sub);
   }
-  CLI::App* measured_command = command("measured", "one record with its layers as pagoda.measured/1, or all as whole runs", 1);
+  CLI::App* measured_command =
+      command("measured", "one record with its layers as pagoda.measured/1, or all as whole runs", 1);
   measured_command->add_option("--key", flags.key, "the beginning of one record's key (default: all, as whole runs)");
   CLI::App* explain_command = command("explain", "which structure goes with speed: ranks, correlations, a tree", 2);
   with_sets(explain_command);
@@ -96,16 +102,22 @@ std::optional<ReportArguments> parse_report(int argc, char** argv) {
   explain_command->add_option("--depth", flags.explain.depth, "of the tree")->check(CLI::Range(1, 8));
   explain_command->add_option("--leaf", flags.explain.smallest_leaf, "models in a leaf at least")
       ->check(CLI::Range(1, 100));
-  CLI::App* modes_command = app.add_subcommand("modes", "which power mode: the front of time and energy, the best within a limit");
-  modes_command->add_option("RUNS", flags.inputs, "table of power modes, or pagoda.measured/1 with runs that have joules")
+  CLI::App* modes_command =
+      app.add_subcommand("modes", "which power mode: the front of time and energy, the best within a limit");
+  modes_command
+      ->add_option("RUNS", flags.inputs, "table of power modes, or pagoda.measured/1 with runs that have joules")
       ->required()
       ->expected(1);
-  modes_command->add_option("-o,--output", flags.output, "file to write, whole or not at all (default: standard output)");
+  modes_command->add_option("-o,--output", flags.output,
+                            "file to write, whole or not at all (default: standard output)");
   modes_command
-      ->add_option("--slow-down", flags.slow_down, "how much longer than the fastest mode a run may take, as 0.05 or 5%")
+      ->add_option("--slow-down", flags.slow_down,
+                   "how much longer than the fastest mode a run may take, as 0.05 or 5%")
       ->transform(CLI::Validator(percent, "PART"))
       ->capture_default_str();
-  modes_command->add_option("--same", flags.same, "settings that are no part of a mode")->delimiter(',')->capture_default_str();
+  modes_command->add_option("--same", flags.same, "settings that are no part of a mode")
+      ->delimiter(',')
+      ->capture_default_str();
   with_title(modes_command);
   if (!parse(app, argc, argv)) return std::nullopt;
   for (const auto& [sub, run] : {std::pair{table_command, &report_table},

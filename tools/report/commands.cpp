@@ -43,10 +43,11 @@ std::string time_of(const documents::Result& result) {
   return text ? *text : std::string();
 }
 
-// Records with the values of "AXIS=VALUE,…"; the axes' names are added to `axes`.
+// Records with the values of "AXIS=VALUE,…"; the axes' names, as records have them, are added to `axes`.
 std::vector<documents::Result> chosen(const std::vector<documents::Result>& results, const std::string& conditions,
                                       std::vector<std::string>& axes) {
-  for (const auto& [axis, value] : present::conditions_of(conditions)) axes.push_back(axis);
+  for (const auto& [axis, value] : present::conditions_of(conditions))
+    axes.push_back(axis == "test" ? "mode" : axis == "accelerator" ? "device" : axis);
   return present::results_where(results, {conditions});
 }
 

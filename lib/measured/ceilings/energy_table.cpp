@@ -163,8 +163,8 @@ EnergyTable read_energy_csv(std::string_view text, std::string_view subject) {
   return table;
 }
 
-void add_energy_runs(EnergyTable& table, const documents::Measured& measured, const documents::EstimateDocument* estimate,
-                     std::string_view subject) {
+void add_energy_runs(EnergyTable& table, const documents::Measured& measured,
+                     const documents::EstimateDocument* estimate, std::string_view subject) {
   if (estimate == nullptr) {
     if (measured.kernels.empty())
       base::fail(subject, "holds whole runs, whose work it does not say; give the model's estimate with --estimate");
@@ -174,18 +174,19 @@ void add_energy_runs(EnergyTable& table, const documents::Measured& measured, co
   for (const documents::MeasuredRun& run : documents::whole_runs(measured)) {
     std::string problem;
     const auto work = documents::run_work(*estimate, run, problem);
-    const std::string label = documents::short_model_name(*estimate) + label_of(run.config).substr(3);
+    base::Settings config = run.config;
+    config["model"] = documents::short_model_name(*estimate);
+    const std::string label = label_of(config);
     if (!work) {
       table.left_out.push_back(label + ": " + problem);
       continue;
     }
     EnergyRun row{.label = label,
-                  .config = run.config,
+                  .config = std::move(config),
                   .flops = work->flops,
                   .bytes = work->bytes,
                   .seconds = run.seconds.value_or(0),
                   .joules = documents::joules_of(run).value_or(0)};
-    row.config["model"] = documents::short_model_name(*estimate);
     if (!run.note.empty())
       table.left_out.push_back(label + ": " + run.note);
     else
@@ -208,8 +209,8 @@ std::vector<std::pair<std::string, std::vector<EnergyRun>>> grouped_by(const std
     for (const std::string& name : settings) {
       const auto found = run.config.find(name);
       if (found == run.config.end())
-        throw Error(run.label + ": has no setting \"" + name + "\"; known: " +
-                    base::joined(run.config, ", ", [](const auto& each) { return each.first; }));
+        throw Error(run.label + ": has no setting \"" + name +
+                    "\"; known: " + base::joined(run.config, ", ", [](const auto& each) { return each.first; }));
       key += (key.empty() ? "" : ", ") + name + "=" + base::setting_text(found->second);
     }
     auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& each) { return each.first == key; });

@@ -33,19 +33,30 @@ struct Sum {
 // Kernels of one name.
 struct Row {
   std::string name;
-  std::int64_t launches = 0;
+  std::optional<std::int64_t> launches = 0;  // empty: of one of them not known
   Sum seconds, dram, flops;
   std::map<std::string, Sum> by_precision;
+  bool has_uncounted = false;  // one without any counter of FLOPs
 
   void add(const documents::MeasuredKernel& kernel) {
-    launches += kernel.launches.value_or(1);
+    launches = launches && kernel.launches ? std::optional(*launches + *kernel.launches) : std::nullopt;
     seconds.add(kernel.seconds);
     dram.add(kernel.bytes.dram);
-    if (kernel.flops.empty()) flops.add(std::nullopt);
+    if (kernel.flops.empty()) {
+      flops.add(std::nullopt);
+      has_uncounted = true;
+    }
     for (const auto& [precision, count] : kernel.flops) {
       flops.add(count);
       by_precision[precision].add(count);
     }
+  }
+  std::string flops_text(const std::string& precision) const {
+    const auto found = by_precision.find(precision);
+    if (found == by_precision.end()) return has_uncounted ? kUnknown : "";
+    Sum sum = found->second;
+    sum.is_whole = sum.is_whole && !has_uncounted;
+    return sum.text();
   }
   std::string intensity() const {
     if (!flops.is_known || !dram.is_known || !dram.is_whole || !(dram.value > 0)) return kUnknown;
@@ -73,26 +84,25 @@ std::vector<Row> rows_of(const documents::Measured& measured, Row& total) {
 std::vector<std::string> cells(const Row& row, const Row& total, const std::string& name) {
   const bool has_share = row.seconds.is_known && total.seconds.value > 0;
   std::vector<std::string> list = {
-      base::printable(name), std::to_string(row.launches),
+      base::printable(name), row.launches ? std::to_string(*row.launches) : kUnknown,
       row.seconds.is_known ? base::si_seconds(row.seconds.value) : kUnknown,
       has_share ? base::rounded(100 * row.seconds.value / total.seconds.value) + " %" : kUnknown};
-  for (const auto& [precision, sum] : total.by_precision) {
-    const auto found = row.by_precision.find(precision);
-    list.push_back(found == row.by_precision.end() ? "" : found->second.text());
-  }
+  for (const auto& [precision, sum] : total.by_precision) list.push_back(row.flops_text(precision));
   list.push_back(row.dram.text("B"));
   list.push_back(row.intensity());
   return list;
 }
 
-// "launches a run: 1 (12 kernels), 2 (3 kernels)".
+// "launched in a run  1×: 12 kernels, 2×: 3 kernels", without those whose launches are not known.
 std::string histogram(const std::vector<Row>& rows) {
   std::map<std::int64_t, std::size_t> counts;
-  for (const Row& row : rows) ++counts[row.launches];
+  for (const Row& row : rows)
+    if (row.launches) ++counts[*row.launches];
+  if (counts.empty()) return "";
   std::string text = "launched in a run";
   for (const auto& [launches, kernels] : counts)
-    text += (launches == counts.begin()->first ? "  " : ", ") + std::to_string(launches) + "×: " +
-            std::to_string(kernels) + (kernels == 1 ? " kernel" : " kernels");
+    text += (launches == counts.begin()->first ? "  " : ", ") + std::to_string(launches) +
+            "×: " + std::to_string(kernels) + (kernels == 1 ? " kernel" : " kernels");
   return text + "\n";
 }
 

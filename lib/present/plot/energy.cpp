@@ -1,6 +1,6 @@
-// The energy roofline: the chart of time with joules in the place of seconds. Work per joule over intensity is the arch of
-// Choi, Bedard, Fowler and Vuduc (core/energy.h): 1 / (ε_f + ε_m/I + π_0·max(τ_f, τ_m/I)), below its two asymptotes, work
-// alone at 1/(ε_f + π_0·τ_f) and traffic alone at I/(ε_m + π_0·τ_m).
+// The energy roofline: the chart of time with joules in the place of seconds. Work per joule over intensity is the arch
+// of Choi, Bedard, Fowler and Vuduc (core/energy.h): 1 / (ε_f + ε_m/I + π_0·max(τ_f, τ_m/I)), below its two asymptotes,
+// work alone at 1/(ε_f + π_0·τ_f) and traffic alone at I/(ε_m + π_0·τ_m).
 #include <algorithm>
 #include <cmath>
 
@@ -20,7 +20,8 @@ std::vector<measured::EnergyRun> measured_rows(const Chart& chart, std::size_t& 
   const auto add = [&](const std::string& label, double flops, double bytes, double seconds,
                        const std::optional<double>& joules) {
     if (joules.value_or(0) > 0 && flops > 0 && bytes > 0 && seconds > 0)
-      rows.push_back({.label = label, .config = {}, .flops = flops, .bytes = bytes, .seconds = seconds, .joules = *joules});
+      rows.push_back(
+          {.label = label, .config = {}, .flops = flops, .bytes = bytes, .seconds = seconds, .joules = *joules});
     else
       ++without;
   };
@@ -45,7 +46,8 @@ std::optional<EnergyModel> fitted_model(const Chart& chart, const std::vector<me
   const measured::EnergyFit fit = measured::fit_energy(rows);
   const auto is_known = [](const measured::EnergyTerm& term) { return term.value > 0; };
   if (!fit.indistinct.empty() || !std::all_of(fit.terms.begin(), fit.terms.end(), is_known)) return std::nullopt;
-  source = "fitted to " + std::to_string(rows.size()) + " runs of this chart, mean error " + percent_text(fit.mean_error);
+  source =
+      "fitted to " + std::to_string(rows.size()) + " runs of this chart, mean error " + percent_text(fit.mean_error);
   return EnergyModel{.joules_per_flop = fit.terms[0].value,
                      .joules_per_byte = fit.terms[1].value,
                      .constant_watts = fit.terms[2].value,
@@ -102,17 +104,20 @@ void set_series(Series& series, const std::optional<EnergyModel>& model) {
 Frame frame_of(const Chart& chart) {
   Frame frame = chart.frame;
   double low = INFINITY, high = 0;
-  const auto take = [&](double value) { low = std::min(low, value), high = std::max(high, value); };
+  const auto take = [&](const std::optional<double>& value) {
+    if (value && *value > 0) low = std::min(low, *value), high = std::max(high, *value);
+  };
   if (const auto& model = chart.energy->model) {
     take(flops_per_joule(*model, frame.x0));
     take(1.4 * peak_flops_per_joule(*model));
-  } else {
-    for (const Series& series : chart.series) {
-      for (const Star& run : series.runs) take(run.y());
-      for (const Dot& dot : series.dots)
-        if (dot.measured_y) take(*dot.measured_y);
-    }
   }
+  for (const Series& series : chart.series) {
+    for (const Star& run : series.runs) take(run.y());
+    for (const Dot& dot : series.dots) take(dot.measured_y);
+    for (const auto* star : {&series.measured_star, &series.bound_star})
+      if (*star) take((*star)->y());
+  }
+  if (!(high > 0)) low = 1, high = 10;
   frame.y0 = std::pow(10, std::floor(std::log10(low)));
   frame.y1 = std::max(frame.y0 * 10, std::pow(10, std::ceil(std::log10(high))));
   if (chart.options.y_limits) frame.y0 = (*chart.options.y_limits)[0], frame.y1 = (*chart.options.y_limits)[1];
@@ -169,13 +174,16 @@ Chart energy_view(const Chart& chart) {
   view.frame = frame_of(view);
   view.warnings.clear();
   if (chart.energy->without_joules > 0)
-    view.warnings.push_back(count_text(chart.energy->without_joules, "measured run or kernel has", "measured runs or kernels have") +
-                            " no joules and no place here");
+    view.warnings.push_back(
+        count_text(chart.energy->without_joules, "measured run or kernel has", "measured runs or kernels have") +
+        " no joules and no place here");
   for (const Machine& machine : chart.machines)
     if (!machine.energy)
-      view.warnings.push_back(machine.label + ": no constants of energy are known at its clocks, so that it has no arch");
+      view.warnings.push_back(machine.label +
+                              ": no constants of energy are known at its clocks, so that it has no arch");
   if (!chart.energy->model)
-    view.warnings.push_back("no constants of energy are known, so that there is no arch: fit them with pagoda-calibrate --energy");
+    view.warnings.push_back(
+        "no constants of energy are known, so that there is no arch: fit them with pagoda-calibrate --energy");
   if (chart.options.title.empty()) view.title = "Energy: " + chart.title;
   return view;
 }

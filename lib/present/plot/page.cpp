@@ -59,9 +59,10 @@ constexpr std::string_view kTable = R"(<h2 id="operators">Operators</h2>
 // The second picture of the page: its ids must differ from those of the first.
 std::string energy_figure(const Chart& chart) {
   std::string svg = draw_roofline(energy_view(chart), true);
-  for (const auto& [from, to] : {std::pair<std::string, std::string>{" id=\"", " id=\"energy-"},
-                                 {"url(#", "url(#energy-"},
-                                 {"\"roofline-title roofline-desc\"", "\"energy-roofline-title energy-roofline-desc\""}})
+  for (const auto& [from, to] :
+       {std::pair<std::string, std::string>{" id=\"", " id=\"energy-"},
+        {"url(#", "url(#energy-"},
+        {"\"roofline-title roofline-desc\"", "\"energy-roofline-title energy-roofline-desc\""}})
     for (std::size_t at = svg.find(from); at != std::string::npos; at = svg.find(from, at + to.size()))
       svg.replace(at, from.size(), to);
   return svg;
@@ -93,8 +94,9 @@ std::string chart_html(const Chart& chart) {
     html += "<figure class=\"view\" data-s=\"" + std::to_string(view.series) + "\"" +
             (view.series == 0 ? "" : " hidden") + " aria-label=\"" + xml(view.title) + "\">\n" + view.svg +
             "</figure>\n";
-  if (chart.energy) html += "</div>\n<figure class=\"energy\" aria-label=\"energy\">\n" + energy_figure(chart) + "</figure>\n<div>";
-  html += "</div>\n<dl class=\"facts\">";
+  html += "</div>\n";
+  if (chart.energy) html += "<figure class=\"energy\" aria-label=\"energy\">\n" + energy_figure(chart) + "</figure>\n";
+  html += "<dl class=\"facts\">";
   for (const auto& [key, value] : chart.provenance) html += "<dt>" + xml(key) + "</dt><dd>" + xml(value) + "</dd>";
   html += "</dl>\n</main>\n<script type=\"application/json\" id=\"chart-data\">" + in_script(chart_json(chart)) +
           "</script>\n";

@@ -75,9 +75,9 @@ struct Pair {
     return difference(before ? before->counts->*counter : none, after ? after->counts->*counter : none);
   }
   std::optional<double> seconds_delta() const {
-    const auto of = [](const std::optional<Row>& row) { return row ? row->seconds : std::nullopt; };
-    if (!of(before) && !of(after)) return std::nullopt;
-    return of(after).value_or(0) - of(before).value_or(0);
+    const auto of = [](const std::optional<Row>& row) { return row ? row->seconds : 0.0; };
+    const std::optional<double> from = of(before), to = of(after);
+    return from && to ? std::optional(*to - *from) : std::nullopt;
   }
   bool differs() const {
     if (seconds_delta().value_or(0) != 0) return true;

@@ -1,7 +1,6 @@
 // Exact numbers for spreadsheets and scripts (RFC 4180). Columns: report.h.
 #include "pagoda/base/csv_line.h"
 
-#include <algorithm>
 #include <map>
 
 #include "report/rows.h"
@@ -32,18 +31,9 @@ void add_formulas(CsvLine& line, const report::EstimateFormulas& formulas) {
   line.add(formulas.macs).add(formulas.flops).add(formulas.bytes);
 }
 
-base::CsvLine& add_counter_header(base::CsvLine& line) {
-  for (const auto& [name, member] : documents::kEstimateCounts) line.add(std::string_view(name));
-  return line.add(std::string_view("intensity"));
-}
-
-void add_formula_header(base::CsvLine& line) {
-  for (const char* name : {"macs_formula", "flops_formula", "bytes_formula"}) line.add(std::string_view(name));
-}
-
 constexpr std::initializer_list<const char*> kTrainingColumns = {
-    "dx_macs", "dx_flops", "dx_bytes", "dw_macs", "dw_flops", "dw_bytes", "gradient_bytes", "kept_bytes", "recomputed",
-    "forward_seconds", "dx_seconds", "dw_seconds"};
+    "dx_macs",        "dx_flops",   "dx_bytes",   "dw_macs",         "dw_flops",   "dw_bytes",
+    "gradient_bytes", "kept_bytes", "recomputed", "forward_seconds", "dx_seconds", "dw_seconds"};
 
 // The least time of each part of a node; without a device none.
 using StepTimes = std::map<std::pair<std::size_t, std::string>, double>;
@@ -84,7 +74,7 @@ std::string optimizer_line(const EstimateDocument& estimate, std::size_t columns
                                 .special = work.special,
                                 .comparisons = {},
                                 .flops = report::flops_of(work),
-                                .params = estimate.training->trained_params,
+                                .params = {},  // the nodes have counted them
                                 .param_bytes = {},
                                 .bytes_read = work.bytes_read,
                                 .bytes_written = work.bytes_written,
@@ -96,8 +86,8 @@ std::string optimizer_line(const EstimateDocument& estimate, std::size_t columns
   return std::move(line).end();
 }
 
-std::string node_line(const EstimateDocument& estimate, const report::EstimateNode& node,
-                      const ReportOptions& options, const StepTimes& times) {
+std::string node_line(const EstimateDocument& estimate, const report::EstimateNode& node, const ReportOptions& options,
+                      const StepTimes& times) {
   std::string inputs, outputs;
   for (std::size_t i = 0; i < node.inputs.size(); ++i) inputs += (i == 0 ? "" : ";") + node.inputs[i];
   for (const OutputInfo& output : node.outputs)
@@ -138,43 +128,51 @@ std::string type_line(const EstimateDocument& estimate, const report::EstimateTy
   return std::move(line).end();
 }
 
-}  // namespace
-
-std::string csv_report(const documents::EstimateDocument& estimate, const ReportOptions& options) {
-  ReportOptions chosen = options;
-  if (chosen.rows == Rows::None) chosen.rows = Rows::Node;
-  const report::Data data = report::collect(estimate, chosen);
-  base::CsvLine header;
+std::vector<std::string_view> columns_of(const EstimateDocument& estimate, Rows rows, bool has_formulas) {
+  std::vector<std::string_view> columns;
   const auto add = [&](std::initializer_list<const char*> names) {
-    for (const char* name : names) header.add(std::string_view(name));
+    columns.insert(columns.end(), names.begin(), names.end());
+  };
+  const auto add_counters = [&] {
+    for (const auto& [name, member] : documents::kEstimateCounts) columns.emplace_back(name);
+    columns.emplace_back("intensity");
   };
   const bool is_timed = estimate.roofline.has_value();
-  switch (chosen.rows) {
+  switch (rows) {
     case Rows::Type:
       add({"op_type", "domain", "nodes", "unmodelled_nodes"});
-      add_counter_header(header);
+      add_counters();
       if (is_timed) add({"seconds"});
       break;
     case Rows::Group:
       add({"index", "kernel", "ops", "nodes"});
-      add_counter_header(header);
+      add_counters();
       add({"saved_bytes", "rule"});
       if (is_timed) add(kBoundColumns);
       break;
     case Rows::Node:
     case Rows::None:
       add({"index", "name", "op_type", "domain", "scope", "inputs", "outputs"});
-      add_counter_header(header);
+      add_counters();
       add({"precision", "mark", "problem"});
       if (is_timed) add(kBoundColumns);
       if (estimate.training) add(kTrainingColumns);
   }
-  if (options.row_formulas) add_formula_header(header);
-  std::string text = std::move(header).end();
+  if (has_formulas) add({"macs_formula", "flops_formula", "bytes_formula"});
+  return columns;
+}
+
+}  // namespace
+
+std::string csv_report(const documents::EstimateDocument& estimate, const ReportOptions& options) {
+  ReportOptions chosen = options;
+  if (chosen.rows == Rows::None) chosen.rows = Rows::Node;
+  const report::Data data = report::collect(estimate, chosen);
+  const std::vector<std::string_view> columns = columns_of(estimate, chosen.rows, options.row_formulas);
+  std::string text = base::csv_line(columns);
   const StepTimes times = step_times(estimate);
   for (const report::EstimateNode* node : data.nodes) text += node_line(estimate, *node, options, times);
-  if (estimate.training && !data.nodes.empty())
-    text += optimizer_line(estimate, static_cast<std::size_t>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(text.find('\r')), ',')) + 1);
+  if (estimate.training && !data.nodes.empty()) text += optimizer_line(estimate, columns.size());
   for (const report::EstimateType* type : data.types) text += type_line(estimate, *type, options);
   for (const report::GroupRow& group : data.groups) text += group_line(estimate, group, options);
   return text;

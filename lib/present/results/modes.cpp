@@ -64,6 +64,14 @@ void finish(ModeStudy& study) {
   }
 }
 
+// "2 runs without seconds or joules are left out"; empty: none is.
+std::string left_out_text(const std::vector<ModeStudy>& studies) {
+  const std::size_t count = studies.front().left_out;
+  if (count == 0) return "";
+  return std::to_string(count) + (count == 1 ? " run" : " runs") + " without seconds or joules " +
+         (count == 1 ? "is" : "are") + " left out";
+}
+
 std::string percent(double part) { return base::rounded(100 * part) + " %"; }
 
 std::string text_of(const std::vector<ModeStudy>& studies, const std::string& title) {
@@ -78,7 +86,8 @@ std::string text_of(const std::vector<ModeStudy>& studies, const std::string& ti
                               {.header = "at", .is_number = true}},
                   .rows = {}};
   for (const ModeStudy& study : studies) {
-    const ModeRun &fastest = study.modes.front(), &chosen = study.modes[study.chosen], &least = study.modes[study.least];
+    const ModeRun &fastest = study.modes.front(), &chosen = study.modes[study.chosen],
+                  &least = study.modes[study.least];
     grid.rows.push_back({base::printable(study.work), std::to_string(study.modes.size()),
                          base::si_seconds(fastest.seconds), base::si_text(fastest.joules, "J"),
                          base::printable(chosen.name.empty() ? "the only one" : chosen.name),
@@ -86,7 +95,8 @@ std::string text_of(const std::vector<ModeStudy>& studies, const std::string& ti
                          base::si_text(least.joules, "J"), base::rounded(least.seconds / fastest.seconds) + "×"});
   }
   std::string text = base::printable(title) + ": the least energy of the modes that take at most " +
-                     percent(studies.front().slow_down) + " longer than the fastest\n\n" + base::aligned(grid, 0) + "\n";
+                     percent(studies.front().slow_down) + " longer than the fastest\n\n" + base::aligned(grid, 0) +
+                     "\n";
   for (const ModeStudy& study : studies) {
     text += "front" + (study.work.empty() ? "" : " of " + base::printable(study.work)) + ":\n";
     for (const ModeRun& mode : study.modes)
@@ -94,11 +104,13 @@ std::string text_of(const std::vector<ModeStudy>& studies, const std::string& ti
         text += "  " + base::si_seconds(mode.seconds) + "  " + base::si_text(mode.joules, "J") + "  " +
                 base::printable(mode.name) + "\n";
   }
+  if (const std::string left_out = left_out_text(studies); !left_out.empty()) text += left_out + "\n";
   return text;
 }
 
 std::string csv_of(const std::vector<ModeStudy>& studies) {
-  std::string text = base::csv_line({"work", "mode", "seconds", "joules", "watts", "slow_down", "saving", "front", "chosen"});
+  std::string text =
+      base::csv_line({"work", "mode", "seconds", "joules", "watts", "slow_down", "saving", "front", "chosen"});
   for (const ModeStudy& study : studies)
     for (std::size_t i = 0; i < study.modes.size(); ++i) {
       const ModeRun &mode = study.modes[i], &fastest = study.modes.front();
@@ -113,13 +125,17 @@ std::string csv_of(const std::vector<ModeStudy>& studies) {
 
 // Energy of the fastest mode over its time, for each work: the front as a line, and what was chosen by name.
 std::string svg_of(const std::vector<ModeStudy>& studies, const std::string& title) {
-  results::LineChart chart{.title = title,
-                           .subtitle = "the front of time and energy of each work; both over those of its fastest mode",
-                           .x_title = "time, × the fastest",
-                           .y_title = "energy, × that of the fastest"};
+  const std::string left_out = left_out_text(studies);
+  results::LineChart chart{
+      .title = title,
+      .subtitle = "the front of time and energy of each work; both over those of its fastest mode" +
+                  (left_out.empty() ? "" : "; " + left_out),
+      .x_title = "time, × the fastest",
+      .y_title = "energy, × that of the fastest"};
   for (std::size_t i = 0; i < studies.size(); ++i) {
     const ModeStudy& study = studies[i];
-    results::ChartLine line{.name = study.work.empty() ? "front" : study.work, .points = {}, .dashes = {}, .color = i % 6};
+    results::ChartLine line{
+        .name = study.work.empty() ? "front" : study.work, .points = {}, .dashes = {}, .color = i % 6};
     for (std::size_t at = 0; at < study.modes.size(); ++at) {
       const ModeRun& mode = study.modes[at];
       if (!mode.is_on_front) continue;
@@ -139,10 +155,15 @@ results::PageTable table_of(const std::vector<ModeStudy>& studies) {
   results::PageTable table{.title = "Chosen modes", .columns = {"work", "mode", "longer", "energy saved"}, .rows = {}};
   for (const ModeStudy& study : studies) {
     const ModeRun& chosen = study.modes[study.chosen];
-    table.rows.push_back({study.work, chosen.name, percent(chosen.seconds / study.modes.front().seconds - 1),
-                          percent(study.saving())});
+    table.rows.push_back(
+        {study.work, chosen.name, percent(chosen.seconds / study.modes.front().seconds - 1), percent(study.saving())});
   }
   return table;
+}
+
+std::vector<std::string> facts_of(const std::vector<ModeStudy>& studies) {
+  const std::string left_out = left_out_text(studies);
+  return left_out.empty() ? std::vector<std::string>() : std::vector{left_out};
 }
 
 }  // namespace
@@ -168,7 +189,10 @@ std::vector<ModeStudy> study_modes(const documents::Measured& measured, double s
   if (studies.empty())
     throw Error(std::string(subject) + ": none of " + std::to_string(left_out) +
                 " runs has seconds and joules; expected a table of power modes, or runs with joules");
-  for (ModeStudy& study : studies) finish(study);
+  for (ModeStudy& study : studies) {
+    study.left_out = left_out;
+    finish(study);
+  }
   return studies;
 }
 
@@ -181,7 +205,7 @@ std::string modes_report(const std::vector<ModeStudy>& studies, ReportFormat for
     case ReportFormat::Png:
       return plot::rasterize(svg_of(studies, title), "png");
     case ReportFormat::Html:
-      return results::page(title, {}, {svg_of(studies, title)}, {table_of(studies)});
+      return results::page(title, facts_of(studies), {svg_of(studies, title)}, {table_of(studies)});
     case ReportFormat::Text:
       break;
   }

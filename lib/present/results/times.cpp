@@ -67,6 +67,11 @@ struct Row {
   Number device_bytes() const {
     return middle(repeats, [](const Result& r) { return r.device_peak_bytes; });
   }
+  // The device's peak; the host's stands for it where the host is the device.
+  Number peak_bytes() const {
+    if (const Number bytes = device_bytes()) return bytes;
+    return text_of(config, "device").starts_with("cpu") ? host_bytes() : std::nullopt;
+  }
   std::int64_t runs() const {
     std::int64_t count = 0;
     for (const Result* repeat : repeats) count += repeat->timing->latency.n;
@@ -109,13 +114,14 @@ std::vector<std::string> varying_axes(const std::vector<Row>& rows, std::string&
   documents::Config same;
   const auto visit = [&](const std::string& axis) {
     const auto found = values.find(axis);
-    if (found == values.end() || axis == "model_name") return;
+    if (found == values.end()) return;
     if (found->second.size() > 1 || axis == "model")
       axes.push_back(axis);
     else
       same[axis] = rows.front().config.at(axis);
     values.erase(found);
   };
+  values.erase("model_name");  // a longer name of what "model" says
   for (const measured::bench::AxisRow& row : measured::bench::kAxes) visit(std::string(row.name));
   while (!values.empty()) visit(std::string(values.begin()->first));
   common = documents::config_label(same);
@@ -140,7 +146,7 @@ constexpr std::array<TableColumn, 8> kColumns = {{
     {"p95",     [](const Row& r) { return or_unknown(r.latency<&base::Latency::p95>(), base::si_seconds); }},
     {"p99",     [](const Row& r) { return or_unknown(r.latency<&base::Latency::p99>(), base::si_seconds); }},
     {"items/s", [](const Row& r) { return or_unknown(r.items(), rate_text); }},
-    {"memory",  [](const Row& r) { return or_unknown(r.device_bytes() ? r.device_bytes() : r.host_bytes(), bytes_text); }},
+    {"memory",  [](const Row& r) { return or_unknown(r.peak_bytes(), bytes_text); }},
     {"energy",  [](const Row& r) { return or_unknown(r.joules(), joules_text); }, true},
     {"power",   [](const Row& r) { return or_unknown(r.watts(), watts_text); }, true},
     {"runs",    [](const Row& r) { return std::to_string(r.runs()); }},
@@ -157,7 +163,7 @@ struct Table {
 Table table_of(const std::vector<Row>& rows) {
   Table table;
   table.axes = varying_axes(rows, table.common);
-  table.has_energy = std::any_of(rows.begin(), rows.end(), [](const Row& r) { return r.joules().has_value(); });
+  table.has_energy = std::any_of(rows.begin(), rows.end(), [](const Row& r) { return r.joules() || r.watts(); });
   table.columns = table.axes;
   const bool has_note = std::any_of(rows.begin(), rows.end(), [](const Row& r) { return !r.failure.empty(); });
   for (const TableColumn& column : kColumns)
@@ -177,7 +183,7 @@ Table table_of(const std::vector<Row>& rows) {
 std::vector<std::string> facts_of(const Table& table) {
   std::vector<std::string> facts;
   if (!table.common.empty()) facts.push_back("all: " + table.common);
-  facts.push_back("medians over repeats; memory is the device's peak where the run is on one, else the host's");
+  facts.push_back("medians over repeats; memory is the device's peak, of runs on a CPU the host's");
   if (!table.has_energy) facts.emplace_back("energy: no counter could be read");
   return facts;
 }

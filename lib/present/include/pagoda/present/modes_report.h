@@ -28,12 +28,13 @@ struct ModeStudy {
   std::vector<ModeRun> modes;  // fastest first
   std::size_t least = 0;       // in modes: with the least energy
   std::size_t chosen = 0;      // in modes: with the least energy of those within the limit
+  std::size_t left_out = 0;    // runs of all works without seconds or joules
 
   double saving() const { return 1 - modes[chosen].joules / modes.front().joules; }
 };
 
-// Runs with seconds and joules; those whose power is doubtful are left out. Runs with equal values of `same` are of one work. Throws
-// Error where there are none.
+// Runs with seconds and joules; those whose power is doubtful are left out. Runs with equal values of `same` are of one
+// work. Throws Error where there are none.
 std::vector<ModeStudy> study_modes(const documents::Measured& measured, double slow_down,
                                    const std::vector<std::string>& same = {"batch"}, std::string_view subject = "runs");
 
