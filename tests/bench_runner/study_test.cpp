@@ -10,6 +10,7 @@
 #include "pagoda/documents/experiment.h"
 #include "pagoda/base/text.h"
 #include "pagoda/measured/axes.h"
+#include "pagoda/measured/runner.h"
 #include "pagoda/measured/study.h"
 #include "pagoda/present/report.h"
 #include "support/files.h"
@@ -256,6 +257,18 @@ TEST_CASE("paths of a study are relative to its folder") {
   const Study study = parse_study("model='m.onnx'\nbackend='ort'\n[models]\nx={onnx='x.onnx'}", "s.toml", "/studies");
   CHECK(std::get<std::string>(study.blocks[0][0].second[0]) == "/studies/m.onnx");
   CHECK(study.models.at("x").onnx == "/studies/x.onnx");
+  const Study list = parse_study("model=['nets.txt', 'suite:timm']\nbackend='ort'", "s.toml", "/studies");
+  CHECK(std::get<std::string>(list.blocks[0][0].second[0]) == "/studies/nets.txt");
+  CHECK(std::get<std::string>(list.blocks[0][0].second[1]) == "suite:timm");
+}
+
+TEST_CASE("a study run from C++ names its models and devices") {
+  for (const char* axis : {"model='suite:timm'", "model='nets.txt'", "model='net.onnx'\ndevice='auto'"}) {
+    CAPTURE(axis);
+    const Study study = parse_study(std::string(axis) + "\nbackend='ort'", "s.toml");
+    CHECK_THROWS_WITH_AS(run_study(study, {.folder = "never", .program = "/never"}),
+                         doctest::Contains("which only the command line pagoda-bench run takes"), Error);
+  }
 }
 
 TEST_CASE("lists of sizes have ranges, and heights and widths") {

@@ -202,6 +202,24 @@ TEST_CASE("a list of models is its names, and the device auto is one that is her
   CHECK(list.out.find("device=auto") == std::string::npos);
   CHECK(list.out.ends_with("2 experiments, 0 unsupported\n"));
   CHECK(shop.run("run suite:timm --backend torch --list").out.find("timm:convnext_base torch") != std::string::npos);
+  const Outcome names = shop.run("run --backend ort,cmd --list-models");
+  CHECK(names.code == 0);
+  CHECK(names.out.find("# ort\n") != std::string::npos);
+  CHECK(names.out.find("# cmd\n") != std::string::npos);
+}
+
+TEST_CASE("lists of a study and the files that they name are relative to where they stand") {
+  const Workshop shop;
+  fs::create_directory(shop.path("nets"));
+  base::write_file(shop.path("nets/two.txt"), "net.onnx\nvgg11\n");
+  base::write_file(shop.path("nets/study.toml"), "model = 'two.txt'\nbackend = 'cmd'\ncommand = 'true'\n");
+  const Outcome list = shop.run("run nets/study.toml --list");
+  CHECK_MESSAGE(list.out.ends_with("1 experiments, 1 unsupported\n"), list.out);
+  const Outcome run = shop.run("run nets/study.toml --runs 1 -o out");
+  CHECK_MESSAGE(run.code == 0, run.err);
+  const std::string plan = base::read_file(shop.path("out/plan.json"), "a plan");
+  CHECK(plan.find("nets/net.onnx") != std::string::npos);
+  CHECK(plan.find("nets/vgg11") == std::string::npos);
 }
 
 TEST_CASE("a folder's plan goes on by resume, and what workers print can be seen") {

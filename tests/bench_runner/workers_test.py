@@ -97,6 +97,12 @@ class Frameworks(unittest.TestCase):
                 path.touch()
             self.assertEqual([p.name for p in worker.data_files(folder)[1]], ["c.JPEG", "a.JPEG", "b.JPEG"])
             self.assertEqual([p.name for p in worker.data_files(folder + "/val/n2")[1]], ["a.JPEG", "b.JPEG"])
+        with tempfile.TemporaryDirectory() as folder:  # a class of that name
+            for name in ("boat/a.png", "train/b.png", "train/c.png"):
+                path = pathlib.Path(folder) / name
+                path.parent.mkdir(exist_ok=True)
+                path.touch()
+            self.assertEqual([p.name for p in worker.data_files(folder)[1]], ["a.png", "b.png", "c.png"])
         with self.assertRaisesRegex(worker.Unavailable, "found no folder"):
             worker.data_files(folder)
 
@@ -116,6 +122,13 @@ class Frameworks(unittest.TestCase):
         for dim, axis, is_integer, expected in rows:
             with self.subTest(dim=dim, axis=axis):
                 self.assertEqual(ort_worker.size_of(dim, axis, config, is_integer), expected)
+        rows = [("x", (1, 3, 224, 224), slice(2, 4)), ("x", ("n", 3, "h", "w"), slice(2, 4)), ("x", ("n", "c", "h", "w"), slice(2, 4)),
+                ("x", ("n", 224, 224, 3), slice(1, 3)), ("x", ("n", "h", "w", 3), slice(1, 3)), ("x", (1, 64, 224, 224), None),
+                ("past_key_values.0.key", ("batch", "heads", "past", "size"), None), ("past", ("batch", 12, "past", 64), None),
+                ("attention_mask", ("batch", 1, "query", "key"), None), ("x", ("n", "h", "w"), None)]
+        for name, dims, expected in rows:
+            with self.subTest(name=name, dims=dims):
+                self.assertEqual(ort_worker.image_axes(name, dims), expected)
 
 
     def test_named_models_of_jax_have_as_many_parameters_as_the_published_ones(self):

@@ -322,12 +322,13 @@ TEST_CASE("compilers, headers of Python, Triton, and a torch.compile that runs")
   CHECK(find(findings, "software.triton")->found == "triton 3.5.0 of Python 3.11.7");
   CHECK(find(findings, "software.python_headers")->state == State::Warning);
   CHECK(find(findings, "software.torch_compile")->state == State::Note);  // not tried unless asked
-  program("python", "case $2 in *torch.compile*) echo runs cpu;; *) echo torch 2.9.0; echo Python.h /usr/include/Python.h;; esac");
+  program("python", "case $3 in *torch.compile*) echo a warning; echo runs cpu;; *) echo torch 2.9.0; "
+                    "echo 'Python.h /opt/my python/Python.h';; esac");
   s.tries_compile = true;
   findings = examine_software(s);
-  CHECK(find(findings, "software.python_headers")->found == "/usr/include/Python.h");
+  CHECK(find(findings, "software.python_headers")->found == "/opt/my python/Python.h");
   CHECK(find(findings, "software.torch_compile")->found == "compiled and ran a function on cpu");
-  program("python", "case $2 in *torch.compile*) echo 'RuntimeError: no g++' >&2; exit 1;; *) echo torch 2.9.0;; esac");
+  program("python", "case $3 in *torch.compile*) echo 'RuntimeError: no g++' >&2; exit 1;; *) echo torch 2.9.0;; esac");
   findings = examine_software(s);
   CHECK(find(findings, "software.torch_compile")->state == State::Problem);
   CHECK(find(findings, "software.torch_compile")->found == "RuntimeError: no g++");

@@ -168,7 +168,6 @@ void add_study(CLI::App& run, RunFlags& flags, Arguments& arguments) {
                  "resident bytes of an experiment, like 8GiB (default: 9/10 of what there is)");
   run.add_flag("--layers", flags.layers, "measure layers, too, after the whole");
   run.add_flag("--verify", flags.verify, "hold outputs against a reference run");
-  run.add_option("--threshold", arguments.threshold, "mean relative error that --verify allows")->capture_default_str();
   auto* sanity = run.add_flag("--sanity", flags.sanity, "one experiment");
   auto* quick = run.add_flag("--quick", flags.quick, "about ten that show every value of every axis")->excludes(sanity);
   run.add_flag("--full", flags.full, "all (default)")->excludes(sanity)->excludes(quick);
@@ -177,14 +176,20 @@ void add_study(CLI::App& run, RunFlags& flags, Arguments& arguments) {
   run.add_flag("--list", arguments.list, "print the experiments, and those unsupported with their reasons");
   run.add_flag("--dry-run", arguments.dry_run,
                "print what would run now, without what has a record; submit: the script");
+  run.add_option("-o,--output", arguments.folder, "folder of results");
+}
+
+// What all that run a plan have in common: plan.json does not hold it.
+void add_plan_options(CLI::App& run, Arguments& arguments) {
+  run.add_option("--threshold", arguments.threshold, "mean relative error that --verify allows")->capture_default_str();
   run.add_option("--retry", arguments.retry, "run again records of these statuses: failed,timeout,…")
       ->delimiter(',')
       ->check(CLI::IsMember({"ok", "failed", "timeout", "out_of_memory", "killed", "not_available"}));
-  run.add_option("-o,--output", arguments.folder, "folder of results");
 }
 
 // What `run` and `resume` have in common.
 void add_run_options(CLI::App& run, Arguments& arguments) {
+  add_plan_options(run, arguments);
   run.add_flag("--strict", arguments.strict, "exit 3 where an experiment is not ok");
   run.add_flag("--print-subprocess", arguments.prints_workers, "show what the workers print, on standard error");
 }
@@ -207,6 +212,7 @@ void add_slurm(CLI::App& submit, SlurmOptions& slurm) {
 }
 
 // The models of a list: a file of names, one a line, or of a suite that comes with the workers. "#" begins a comment.
+// ONNX files are relative to the list.
 std::vector<Setting> models_of_list(const std::string& name, const std::string& scripts) {
   constexpr std::string_view kSuite = "suite:";
   std::string path = name;
@@ -225,7 +231,9 @@ std::vector<Setting> models_of_list(const std::string& name, const std::string& 
   std::vector<Setting> models;
   for (std::string line; std::getline(lines, line);)
     if (const std::vector<std::string> found = words(line.substr(0, line.find('#'))); !found.empty())
-      models.emplace_back(found[0]);
+      models.emplace_back(found[0].ends_with(".onnx")
+                              ? (std::filesystem::path(path).parent_path() / found[0]).string()
+                              : found[0]);
   if (models.empty()) throw Error(path + ": found no names of models, expected one a line");
   return models;
 }
@@ -248,6 +256,14 @@ void resolve_values(measured::Study& study, const std::string& scripts, bool is_
       }
       values = std::move(all);
     }
+}
+
+std::vector<std::string> backends_to_list(const RunFlags& flags) {
+  if (flags.axes[0].empty()) return {"torch", "jax"};
+  std::vector<std::string> backends;
+  for (const Setting& backend : axis_values(kAxisFlags[0], flags.axes[0]))
+    backends.push_back(base::setting_text(backend));
+  return backends;
 }
 
 void finish_study(const RunFlags& flags, Arguments& arguments) {
@@ -311,6 +327,7 @@ std::optional<Arguments> parse_arguments(int argc, char** argv) {
   add_run_options(*run, arguments);
   CLI::App* submit = app.add_subcommand("submit", "submit a study, or what the flags describe, to a cluster");
   add_study(*submit, flags, arguments);
+  add_plan_options(*submit, arguments);
   add_slurm(*submit, arguments.slurm);
   CLI::App* status = app.add_subcommand("status", "how far a study is");
   status->add_option("DIR", arguments.folder, "its folder")->required();
@@ -332,11 +349,10 @@ std::optional<Arguments> parse_arguments(int argc, char** argv) {
   task->add_option("--index", arguments.task, "of the experiment in plan.json")
       ->required()
       ->check(CLI::NonNegativeNumber);
-  task->add_option("--retry", arguments.retry, "run again records of these statuses")->delimiter(',');
-  task->add_option("--threshold", arguments.threshold, "mean relative error that verification allows");
+  add_plan_options(*task, arguments);
   if (!parse(app, argc, argv)) return std::nullopt;
   if (flags.list_models) {
-    arguments.listed = flags.axes[0].empty() ? std::vector<std::string>{"torch", "jax"} : flags.axes[0];
+    arguments.listed = backends_to_list(flags);
     arguments.command = Command::ListModels;
     return arguments;
   }

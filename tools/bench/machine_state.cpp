@@ -43,7 +43,7 @@ std::string git_commit() {
 }  // namespace
 
 std::optional<double> package_joules(const std::string& given) {
-  // Another tree, as tests and other readers of power make it: FOLDER/sys/class/powercap/intel-rapl:0/energy_uj.
+  // Tests name another tree.
   const char* named = std::getenv("PAGODA_POWER_ROOT");
   const std::string root = given.empty() && named ? named : given;
   const SystemFiles files(root);

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
+#include <utility>
 
 #include "pagoda/base/files.h"
 #include "pagoda/base/sha256.h"
@@ -30,10 +32,23 @@ bool lacks_weights(const Model& model) {
   });
 }
 
+namespace {
+
+// A file is looked at once, not for each of its experiments.
+bool file_lacks_weights(const std::string& file) {
+  static std::map<std::pair<std::string, fs::file_time_type>, bool> known;
+  std::error_code error;
+  const std::pair key(fs::absolute(file).string(), fs::last_write_time(file, error));
+  if (const auto found = known.find(key); found != known.end()) return found->second;
+  return known[key] = lacks_weights(load_model(file));
+}
+
+}  // namespace
+
 documents::Config with_weights(const documents::Config& config, const RunOptions& options) {
   const std::string backend = documents::text_of(config, "backend"), file = documents::text_of(config, "model_file");
   // conv runs shapes, and torch fills what it lacks itself.
-  if (file.empty() || backend == "conv" || backend == "torch" || !lacks_weights(load_model(file))) return config;
+  if (file.empty() || backend == "conv" || backend == "torch" || !file_lacks_weights(file)) return config;
   const std::int64_t seed = documents::integer_of(config, "seed").value_or(1);
   std::string content = documents::text_of(config, "model_sha256");
   if (content.empty()) content = base::hex(base::sha256(base::read_file(file, "an ONNX model")));

@@ -6,7 +6,7 @@
 
 namespace pagoda::tools::bench {
 
-// Whether data of some tensor lie in a file that is not there.
+// Whether the data of some tensor are missing: its file is not there, or ends before them.
 bool lacks_weights(const Model& model);
 
 // The config with a filled model's file for one without weights, made once in the folder of the options and named by

@@ -75,7 +75,7 @@ std::string findings_text(const std::vector<Finding>& findings) {
     if (!finding.wrong.empty()) text += std::string(9, ' ') + "wrong: " + finding.wrong + '\n';
     if (!finding.remedy.empty()) text += std::string(9, ' ') + "mend:  " + finding.remedy + '\n';
     if (i == 0 && no_gpu > 1)
-      text += std::string(9, ' ') + "the other " + std::to_string(no_gpu - 1) + " checks of a GPU had nothing to look at; --json has them\n";
+      text += std::string(9, ' ') + "the other " + std::to_string(no_gpu - 1) + " checks of a GPU need one; --json lists them\n";
   }
   text += "\nnoise guide\n";
   for (const InForce guide : {InForce::Yes, InForce::No, InForce::Unknown}) guide_line(findings, guide, text);

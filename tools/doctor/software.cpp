@@ -84,7 +84,7 @@ for name in ("torch", "onnxruntime", "onnxruntime-gpu", "onnxruntime-directml", 
     except m.PackageNotFoundError: pass
 import os, sysconfig
 header = os.path.join(sysconfig.get_paths()["include"], "Python.h")
-if os.path.exists(header): print("Python.h", header.replace(" ", "?"))
+if os.path.exists(header): print("Python.h", header)
 )";
 
 // What torch.compile needs at run time: a compiler, headers, Triton on a GPU. A small function tells.
@@ -120,7 +120,9 @@ std::map<std::string, std::string> packages(const Surroundings& surroundings, st
   }
   std::map<std::string, std::string> result;
   std::istringstream lines(answer);
-  for (std::string name, version; lines >> name >> version;) result[name] = version;
+  for (std::string line; std::getline(lines, line);)
+    if (const std::size_t blank = line.find(' '); blank != std::string::npos)
+      result[line.substr(0, blank)] = line.substr(blank + 1);
   if (result.empty() && why.empty()) why = file + " gave no answer";
   return result;
 }
@@ -195,9 +197,13 @@ Finding compile(const Surroundings& surroundings, const std::map<std::string, st
                                ? surroundings.python
                                : program_file(surroundings.python, surroundings.path, {});
   try {
-    const base::Output output = base::run_and_capture({file, "-c", kTryCompile}, {.err = base::Stream::Pipe, .seconds = 300});
-    if (output.end.succeeded() && output.out.starts_with("runs ")) {
-      finding.found = "compiled and ran a function on " + output.out.substr(5, output.out.find('\n') - 5);
+    const base::Output output =
+        base::run_and_capture({file, "-I", "-c", kTryCompile}, {.err = base::Stream::Pipe, .seconds = 300});
+    // What imports and compilers print comes before it.
+    const std::size_t answer = output.out.rfind("runs ");
+    if (output.end.succeeded() && answer != std::string::npos) {
+      const std::string device = output.out.substr(answer + 5);
+      finding.found = "compiled and ran a function on " + device.substr(0, device.find('\n'));
       finding.state = State::Good;
       return finding;
     }

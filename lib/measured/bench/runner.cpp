@@ -35,6 +35,22 @@ std::string utc_now() {
   return text;
 }
 
+// Lists of models and the device auto are looked up by the command line.
+void refuse_unresolved(const Study& study) {
+  for (const std::vector<Axis>& block : study.blocks)
+    for (const auto& [name, values] : block)
+      for (const base::Setting& value : values) {
+        const auto* text = std::get_if<std::string>(&value);
+        if (!text) continue;
+        if (name == "model" && (text->starts_with("suite:") || text->ends_with(".txt")))
+          throw Error("model: found the list " + *text +
+                      ", which only the command line pagoda-bench run takes; name its models");
+        if (name == "device" && *text == "auto")
+          throw Error(
+              "device: found auto, which only the command line pagoda-bench run takes; name cpu, cuda or another");
+      }
+}
+
 }  // namespace
 
 std::string write_plan(const PlanFile& plan) {
@@ -84,6 +100,7 @@ PlanFile plan_file(const Study& study, const StudyPlan& plan, std::vector<docume
 }
 
 StudyRun run_study(const Study& study, const StudyRunOptions& options) {
+  refuse_unresolved(study);
   StudyPlan plan = expand(study);
   select_experiments(plan, options.selection);
   const PlanFile file = plan_file(study, plan, run_order(plan, study));

@@ -228,6 +228,17 @@ void read_limits(ExperimentLimits& limits, const toml::node& node, const Place& 
   }
 }
 
+// Paths in lists of models, of such lists in files and of data are relative to the study, too.
+void place_paths(std::vector<Axis>& block, const std::string& folder) {
+  const auto is_path = [](const Axis& axis, const std::string& text) {
+    return axis.first == "data" || (axis.first == "model" && (text.ends_with(".onnx") || text.ends_with(".txt")));
+  };
+  for (Axis& axis : block)
+    for (base::Setting& value : axis.second)
+      if (auto* path = std::get_if<std::string>(&value); path && is_path(axis, *path))
+        *path = (std::filesystem::path(folder) / *path).string();
+}
+
 }  // namespace
 
 std::int64_t parse_bytes(std::string_view text, std::string_view subject) {
@@ -308,14 +319,8 @@ Study parse_study(std::string_view source, std::string_view subject, const std::
   for (const std::vector<Axis>& block : study.blocks)
     if (std::none_of(block.begin(), block.end(), [](const Axis& axis) { return axis.first == "backend"; }))
       throw Error(top.subject + ": an experiment has no backend; name one of " + backend_list() + ", or of [backends]");
-  // Paths in lists of models are relative to the study, too.
   if (!folder.empty())
-    for (std::vector<Axis>& block : study.blocks)
-      for (Axis& axis : block)
-        for (base::Setting& value : axis.second)
-          if (auto* path = std::get_if<std::string>(&value))
-            if ((axis.first == "model" && path->ends_with(".onnx")) || axis.first == "data")
-              *path = (std::filesystem::path(folder) / *path).string();
+    for (std::vector<Axis>& block : study.blocks) place_paths(block, folder);
   return study;
 }
 

@@ -35,6 +35,18 @@ def size_of(dim, axis, config, has_sequence):
     return 1
 
 
+def image_axes(name, dims):
+    """The axes of height and width of a batch of images, whose channels are one or three or, before them, free; none for
+    any other input, such as a mask or a cache."""
+    if len(dims) != 4 or "past" in name or "mask" in name:
+        return None
+    if dims[1] in (1, 3):
+        return slice(2, 4)
+    if dims[3] in (1, 3):
+        return slice(1, 3)
+    return None if isinstance(dims[1], int) else slice(2, 4)
+
+
 class OrtWorker(Worker):
     def prepare(self, config, folder):
         import onnxruntime
@@ -98,10 +110,11 @@ class OrtWorker(Worker):
             shape = [size_of(dim, axis, config, has_sequence) for axis, dim in enumerate(value.shape)]
             if config.get("batch") and shape and isinstance(value.shape[0], int) and shape[0] != config["batch"]:
                 raise Unavailable(f"input {value.name} fixes the batch at {shape[0]}; asked for {config['batch']}: export it with a free batch")
-            if config.get("input_size") and len(shape) == 4 and dtype.kind == "f" and tuple(shape[2:]) != image_size(config, 0):
-                if any(isinstance(dim, int) for dim in value.shape[2:]):
-                    raise Unavailable(f"input {value.name} fixes the image at {shape[2]}x{shape[3]}; asked for {config['input_size']}: export it with free sizes")
-                shape[2:] = image_size(config, 0)
+            sides = image_axes(value.name, value.shape) if config.get("input_size") and dtype.kind == "f" else None
+            if sides and tuple(shape[sides]) != image_size(config, 0):
+                if any(isinstance(dim, int) for dim in value.shape[sides]):
+                    raise Unavailable(f"input {value.name} fixes the image at {'x'.join(map(str, shape[sides]))}; asked for {config['input_size']}: export it with free sizes")
+                shape[sides] = image_size(config, 0)
             if value.name in stored:
                 inputs[value.name] = stored[value.name].astype(dtype)
             elif images and len(shape) == 4 and shape[1] == 3:

@@ -165,12 +165,12 @@ MOST_IMAGES = 4096  # that a folder of classes gives
 
 
 def images_of_classes(root: pathlib.Path) -> list[pathlib.Path]:
-    """Of CLASS/IMAGE below the folder, or below its val, validation or train, as ImageNet is laid out: the first of each
-    class, then the second of each, so that a batch shows many classes."""
+    """Of CLASS/IMAGE below the folder, or, where it holds such classes, below its val, validation, test or train, as
+    ImageNet is laid out (a class itself may have such a name): the first of each class, then the second of each, so that a batch shows many classes."""
     folders = {f.name: f for f in root.iterdir() if f.is_dir()}
     for part in ("val", "validation", "test", "train"):
-        if part in folders:
-            return images_of_classes(folders[part])
+        if part in folders and (found := images_of_classes(folders[part])):
+            return found
     classes = []
     for name in sorted(folders):
         found = sorted(f for f in folders[name].iterdir() if f.suffix.lower() in IMAGE_ENDINGS)
