@@ -27,6 +27,7 @@ else
 fi
 sequence=${SEQUENCE:-128}
 mkdir -p "$out"
+: >"$out/notes.txt"
 
 # What this machine can do, first: the runs heat it.
 [ -f "$out/ceilings.json" ] || ert-ceilings --cpu "${depth[@]}" --json "$out/ceilings.json" >"$out/ceilings.txt"
@@ -47,28 +48,36 @@ for model in $models; do
   pagoda-report measured "$out/inference" --where "model=$model" -o "$out/$model.runs.json" || continue
   onnx-estimate "$file" --sweep "batch=$batches" "${sizes[@]}" --device "$out/ceilings.json" --traffic fused \
     --measured "$out/$model.runs.json" >"$out/$model.sweep.txt"
-  # What is left says of the ceilings what the first has said.
+  # What is left says of the ceilings what the first has said: to the notes.
   onnx-estimate "$file" --sweep "batch=$batches" "${sizes[@]}" --device "$out/ceilings.json" --traffic fused \
-    --measured "$out/$model.runs.json" --format csv -o "$out/$model.sweep.csv" 2>/dev/null
+    --measured "$out/$model.runs.json" --format csv -o "$out/$model.sweep.csv" 2>>"$out/notes.txt"
   # The batch stays free, so that the chart has the runs of all batches.
-  onnx-estimate "$file" "${sizes[@]}" --device "$out/ceilings.json" --traffic fused -o "$out/$model.json" 2>/dev/null
+  onnx-estimate "$file" "${sizes[@]}" --device "$out/ceilings.json" --traffic fused -o "$out/$model.json" 2>>"$out/notes.txt"
   roofline-plot --ceilings "$out/ceilings.json" --estimate "$out/$model.json" --measured "$out/$model.runs.json" \
     -o "$out/$model.svg"
-  onnx-estimate "$file" --batch "${batches%%,*}" "${sizes[@]}" --device "$out/ceilings.json" --training \
-    >"$out/$model.training.txt" 2>/dev/null
+  onnx-estimate "$file" --batch "${batches%%[,.]*}" "${sizes[@]}" --device "$out/ceilings.json" --training \
+    >"$out/$model.training.txt" 2>>"$out/notes.txt"
 done
 pagoda-report table "$out/inference" -o "$out/inference.svg" --title "ONNX Runtime on this CPU"
 pagoda-report table "$out/inference" -o "$out/inference.csv"
 pagoda-report table "$out/inference" -o "$out/inference.txt"
 for test in eval train; do
   [ -d "$out/torch" ] || continue
-  pagoda-report table "$out/torch" --where "test=$test" -o "$out/torch-$test.svg" --title "PyTorch on this CPU, $test"
+  pagoda-report table "$out/torch" --where "test=$test" -o "$out/torch-$test.svg" --title "PyTorch on this CPU, $test" || continue
   pagoda-report table "$out/torch" --where "test=$test" -o "$out/torch-$test.txt"
 done
 
 # One page of it.
 text() { printf '<h2>%s</h2>\n<pre>' "$1"; sed 's/&/\&amp;/g; s/</\&lt;/g' "$2"; printf '</pre>\n'; }
-picture() { printf '<figure>\n'; sed '/^<?xml/d' "$1"; printf '</figure>\n'; }
+# Each picture's ids begin with its name: a page must not have one twice.
+picture() {
+  local name
+  name=$(basename "$1" .svg | tr -c 'A-Za-z0-9\n' '-')
+  printf '<figure>\n'
+  sed -E "/^<\?xml/d; s/ id=\"/&$name-/g; s/url\(#/&$name-/g; s/href=\"#/&$name-/g
+    s/ aria-labelledby=\"([^ \"]+) ([^ \"]+)\"/ aria-labelledby=\"$name-\1 $name-\2\"/g" "$1"
+  printf '</figure>\n'
+}
 {
   printf '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>A study of this CPU</title>\n'
   printf '<style>body{font:14px sans-serif;max-width:70em;margin:2em auto}pre{overflow:auto}svg{max-width:100%%;height:auto}</style></head><body>\n'

@@ -25,7 +25,7 @@ PAGODA_POWER_ROOT=$out/machine QUICK=1 NO_TORCH=1 MODELS="resnet50_dynamic bert_
   TOOLS=$build/tools "$(dirname "$0")/../../examples/own_study.sh" "$out/study"
 cd "$out/study"
 "$python" - <<'PY'
-import csv, html.parser, json
+import csv, html.parser, json, re
 rows = list(csv.DictReader(open("inference.csv")))
 assert [(r["model"], r["batch"]) for r in rows] == [("bert_base", "1"), ("bert_base", "2"), ("resnet50_dynamic", "1"), ("resnet50_dynamic", "2")], rows
 for row in rows:
@@ -45,5 +45,7 @@ html.parser.HTMLParser().feed(page)
 for part in ("Inference by ONNX Runtime", "energy", "resnet50_dynamic: measured beside the bound", "bert_base: a training step", "What this machine can do"):
     assert part in page, part
 assert page.count("<svg") >= 3
+ids = re.findall(r' id="([^"]+)"', page)
+assert len(ids) == len(set(ids)), ids
 PY
 echo "1 passed, 0 failed"
