@@ -2,9 +2,11 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <iostream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "conv_command.h"
 #include "conv_reference.h"
 #include "conv_study.h"
 #include "conv_worker.h"
@@ -229,6 +231,24 @@ TEST_CASE("cuDNN says without a device what shapes rule out, and that there is n
     CHECK(objection.starts_with(row.objection));
   }
   CHECK(library.algorithms.size() == 9);
+}
+
+TEST_CASE("--list-algorithms names what the libraries take, each with its meaning") {
+  for (const bool is_cuda : {false, true}) {
+    CAPTURE(is_cuda);
+    std::vector<std::string> words = {"conv", "--list-algorithms", "--device", is_cuda ? "cuda" : "cpu"};
+    std::vector<char*> arguments;
+    for (std::string& word : words) arguments.push_back(word.data());
+    std::ostringstream text;
+    std::streambuf* const before = std::cout.rdbuf(text.rdbuf());
+    const int code = conv_command(static_cast<int>(arguments.size()), arguments.data());
+    std::cout.rdbuf(before);
+    CHECK(code == 0);
+    for (const std::string& name : (is_cuda ? cudnn_library(0, false) : onednn_library(1)).algorithms) {
+      CAPTURE(name);
+      CHECK(text.str().find("\n" + name + " ") != std::string::npos);
+    }
+  }
 }
 
 TEST_CASE("the worker answers what the protocol asks") {

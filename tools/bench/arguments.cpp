@@ -219,13 +219,9 @@ std::vector<Setting> models_of_list(const std::string& name, const std::string& 
   if (name.starts_with(kSuite)) {
     path = scripts + "/suites/" + name.substr(kSuite.size()) + ".txt";
     std::error_code error;
-    if (!std::filesystem::exists(path, error)) {
-      std::vector<std::string> known;
-      for (const auto& entry : std::filesystem::directory_iterator(scripts + "/suites", error))
-        known.push_back(entry.path().stem().string());
-      std::sort(known.begin(), known.end());
-      throw Error(name + ": no such suite; there are " + base::joined(known) + ", and FILE.txt with a name a line");
-    }
+    if (!std::filesystem::exists(path, error))
+      throw Error(name + ": no such suite; there are " + base::joined(suite_names(scripts)) +
+                  ", and FILE.txt with a name a line");
   }
   std::istringstream lines(base::read_file(path, "names of models, one a line"));
   std::vector<Setting> models;
@@ -306,6 +302,15 @@ void finish_study(const RunFlags& flags, Arguments& arguments) {
 }
 
 }  // namespace
+
+std::vector<std::string> suite_names(const std::string& worker_scripts) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(worker_scripts + "/suites", error))
+    names.push_back(entry.path().stem().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
 
 std::optional<Arguments> parse_arguments(int argc, char** argv) {
   Arguments arguments;

@@ -31,6 +31,9 @@ struct Arguments {
   SlurmOptions slurm;          // submit
 };
 
+// The lists of models that come with the workers, in order, without "suite:".
+std::vector<std::string> suite_names(const std::string& worker_scripts);
+
 // Empty after --help or --version. Throws UsageError, CLI::ParseError, or Error where a study is none.
 std::optional<Arguments> parse_arguments(int argc, char** argv);
 

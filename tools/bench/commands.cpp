@@ -155,9 +155,7 @@ int list_models_command(const Arguments& arguments) {
       std::cout << "# " << base::printable(ended.message.empty() ? "its worker did not answer" : ended.message) << '\n';
     }
   }
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(arguments.worker_scripts + "/suites", error))
-    std::cout << "suite:" << entry.path().stem().string() << '\n';
+  for (const std::string& name : suite_names(arguments.worker_scripts)) std::cout << "suite:" << name << '\n';
   return has_any ? kDone : kUnusable;
 }
 

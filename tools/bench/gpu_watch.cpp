@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
+#include <utility>
 
 #include "disturbance.h"
 #include "nvidia_library.h"
@@ -41,7 +43,9 @@ Energy package_energy(std::span<const Chunk> measured) {
     runs += chunk.runs;
   }
   if (runs == 0) return {};
-  return {joules / static_cast<double>(runs), "package counters (RAPL), the whole processor",
+  std::string source = "package counters (RAPL), the whole processor";
+  if (const char* root = std::getenv("PAGODA_POWER_ROOT")) source += ", of the tree PAGODA_POWER_ROOT=" + std::string(root);
+  return {joules / static_cast<double>(runs), std::move(source),
           seconds > 0 ? std::optional(joules / seconds) : std::nullopt};
 }
 

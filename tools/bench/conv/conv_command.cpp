@@ -67,12 +67,7 @@ struct Case {
 
   bool has_size() const { return !std::holds_alternative<std::monostate>(size); }
   std::string size_text() const { return has_size() ? base::setting_text(size) : "file"; }
-  LayerOptions options() const {
-    LayerOptions result{.batch = batch};
-    const auto pair = measured::bench::height_and_width(size);
-    if (pair) result.input_size = (*pair)[0] == (*pair)[1] ? Sizes{(*pair)[0]} : Sizes{(*pair)[0], (*pair)[1]};
-    return result;
-  }
+  LayerOptions options() const { return {.batch = batch, .input_size = input_sizes(size)}; }
 };
 
 // Values of --batch or --input-size, as pagoda-bench run has them.

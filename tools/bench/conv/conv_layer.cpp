@@ -8,6 +8,7 @@
 #include "pagoda/base/text.h"
 #include "pagoda/core/analyze.h"
 #include "pagoda/core/model.h"
+#include "pagoda/measured/axes.h"
 
 namespace pagoda::tools::conv {
 namespace {
@@ -130,6 +131,13 @@ std::string to_string(const ConvLayer& l) {
   if (product(l.dilations) != 1) text += " dilated " + join(l.dilations);
   if (l.groups != 1) text += " in " + std::to_string(l.groups) + " groups";
   return text;
+}
+
+Sizes input_sizes(const base::Setting& size) {
+  if (std::holds_alternative<std::monostate>(size)) return {};
+  const auto pair = measured::bench::height_and_width(size);
+  if (!pair) throw Error("input_size: found " + base::setting_text(size) + ", expected a side or HEIGHTxWIDTH");
+  return (*pair)[0] == (*pair)[1] ? Sizes{(*pair)[0]} : Sizes{(*pair)[0], (*pair)[1]};
 }
 
 LayerList conv_layers(Model model, const LayerOptions& options) {

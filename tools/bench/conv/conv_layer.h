@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "pagoda/base/settings.h"
 #include "pagoda/core/graph.h"
 
 namespace pagoda::tools::conv {
@@ -47,6 +48,9 @@ struct LayerOptions {
   // Of the spatial axes of the image input, also where the file fixes them; one number: of all; none: the file's.
   Sizes input_size = {};
 };
+
+// "input_size" of a config: a side, or "HEIGHTxWIDTH"; none: the file's. Throws Error for anything else.
+Sizes input_sizes(const base::Setting& size);
 
 // Throws Error for a file that is unusable, or without an image input where a size was asked for.
 LayerList conv_layers(const std::string& path, const LayerOptions& options);

@@ -9,7 +9,6 @@
 #include "conv_study.h"
 #include "pagoda/base/error.h"
 #include "pagoda/documents/experiment.h"
-#include "pagoda/measured/axes.h"
 #include "worker_json.h"
 
 namespace pagoda::tools::conv {
@@ -37,14 +36,7 @@ ConvLibrary library_for(const Config& config) {
 
 LayerList layers_of(const Config& config) {
   LayerOptions options{.batch = integer_of(config, "batch").value_or(1)};
-  if (const auto size = config.find("input_size"); size != config.end()) {
-    const auto pair = measured::bench::height_and_width(size->second);
-    if (!pair) throw Error("input_size: found " + base::setting_text(size->second) + ", expected HEIGHTxWIDTH");
-    if ((*pair)[0] == (*pair)[1])
-      options.input_size = {(*pair)[0]};
-    else
-      options.input_size = {(*pair)[0], (*pair)[1]};
-  }
+  if (const auto size = config.find("input_size"); size != config.end()) options.input_size = input_sizes(size->second);
   return conv_layers(text_of(config, config.contains("model_file") ? "model_file" : "model"), options);
 }
 
