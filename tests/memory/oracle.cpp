@@ -156,7 +156,8 @@ std::string random_graph(unsigned seed, int nodes) {
 
 std::vector<ValueId> inputs_read(const Node& node) {
   const bool first_only = node.op_type.starts_with("Reduce") || node.op_type == "Expand" ||
-                          node.op_type == "CastLike" || node.op_type == "Dropout";
+                          node.op_type == "CastLike" || node.op_type == "Dropout" || node.op_type == "Slice" ||
+                          node.op_type == "Split" || node.op_type == "Pad" || node.op_type == "Tile";
   std::vector<ValueId> inputs;
   for (const ValueId input : node.inputs) {
     if (input != kAbsent) inputs.push_back(input);
@@ -192,22 +193,25 @@ Int Oracle::group_bytes(const TrafficGroup& group) const {
   const Graph& graph = model_.main();
   std::set<std::int32_t> members;
   for (const std::int32_t row : group.rows) members.insert(analysis_.nodes[index(row)].node);
-  std::set<ValueId> made, read, written;
+  std::set<ValueId> made, written;
+  std::map<ValueId, Int> read;  // parts add up to the whole at most
   for (const std::int32_t node : members)
     for (const ValueId output : graph.nodes[index(node)].outputs)
       if (output != kAbsent) made.insert(output);
-  const auto take = [&](ValueId value) {
+  const auto take = [&](ValueId value, const Node& node) {
     const Node* dequantize = recomputed_by(value);
     if (dequantize == nullptr) {
-      read.insert(value);
+      const bool picks = (node.op_type == "Slice" || node.op_type == "Gather") && value == root(node.inputs[0]);
+      const Int part = stored_bytes(picks ? node.outputs[0] : value);
+      read[value] = std::min(stored_bytes(value), read[value] + part);
       return;
     }
     for (const ValueId input : dequantize->inputs)
-      if (input != kAbsent && !made.contains(root(input))) read.insert(root(input));
+      if (input != kAbsent && !made.contains(root(input))) read[root(input)] = stored_bytes(root(input));
   };
   for (const std::int32_t node : members)
     for (const ValueId input : inputs_read(graph.nodes[index(node)]))
-      if (!made.contains(root(input))) take(root(input));
+      if (!made.contains(root(input))) take(root(input), graph.nodes[index(node)]);
   std::set<ValueId> read_inside;
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     const bool is_member = members.contains(static_cast<std::int32_t>(i));
@@ -223,7 +227,7 @@ Int Oracle::group_bytes(const TrafficGroup& group) const {
   for (const ValueId value : made)
     if (!read_inside.contains(value)) written.insert(value);  // also what nobody reads
   Int sum = 0;
-  for (const ValueId value : read) sum += stored_bytes(value);
+  for (const auto& [value, bytes] : read) sum += bytes;
   for (const ValueId value : written) sum += stored_bytes(value);
   return sum;
 }

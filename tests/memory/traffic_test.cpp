@@ -104,8 +104,8 @@ TEST_CASE("what follows a product element by element runs with it") {
       {"x:f32[N,8], w:f32[8,4]=const, r:f32=1.4, o:f32=1.0, h:f32=0.5 -> m = MatMul(x, w); d = Div(m, r); e = Erf(d); a = Add(e, o); "
        "g = Mul(m, a); y = Mul(g, h)",
        "activation(MatMul Div Erf Add Mul Mul)", "176*N", "GELU by erf: 5 tensors written, 6 read"},
-      {"x:f32[N,4], u:f32[4,4]=const, w:f32[4,4]=const -> a = MatMul(x, u); b = MatMul(x, w); y = Add(a, b)", "residual(MatMul Add)", "32*N",
-       "of two products the later takes the sum"},
+      {"x:f32[N,4], u:f32[4,4]=const, w:f32[4,4]=const -> a = MatMul(x, u); b = MatMul(x, w); y = Add(a, b)", "residual(MatMul MatMul Add)", "80*N",
+       "two products of x are one: neither is written, x is read once"},
       {"x:f32[N,4,8,8], w:f32[4,4,1,1]=const -> c = Conv(x, w); g = GlobalAveragePool(c); s = Sigmoid(g); y = Mul(c, s)", "", "0",
        "a gate that depends on all of c cannot run with c; a broadcast operand is no element by element"},
       {"x:f32[N,4], w:f32[4,1]=const, b:f32[1,8]=const -> m = MatMul(x, w); y = Add(m, b)", "", "0", "the result has more elements than the product"},
@@ -191,6 +191,27 @@ TEST_CASE("attention written out runs as one: scores never leave the chip") {
   check_rows(kRows);
 }
 
+TEST_CASE("what only moves elements is part of reading or of writing them") {
+  // clang-format off
+  constexpr Row kRows[] = {
+      {"x:f32[N,8,8], r:f32[N,8,8], w:f32[8,8]=const -> m = MatMul(x, w); t = Transpose(m) {perm=[0,2,1]}; y = Add(t, r)",
+       "residual(MatMul Transpose Add)", "1024*N", "what follows sees the order in which the product is written"},
+      {"x:f32[N,8], w:f32[8,16]=const -> m = MatMul(x, w); a, b = Split(m) {axis=1, num_outputs=2}; s = Sigmoid(a); y = Mul(s, b)",
+       "activation(MatMul Split Sigmoid Mul)", "320*N", "a product that gates itself"},
+      {"x:f32[N,4,8,8], b:i64=[0,0], c:i64=[0,1], d:i64=[1,0], f:i64=[1,1], e:i64=[8,8], a:i64=[2,3], s:i64=[2,2], w:f32[8,16,1,1]=const -> "
+       "i = Slice(x, b, e, a, s); j = Slice(x, c, e, a, s); k = Slice(x, d, e, a, s); l = Slice(x, f, e, a, s); p = Concat(i, j, k, l) {axis=1}; y = Conv(p, w)",
+       "layout(Slice Slice Slice Slice Concat Conv)", "4096*N", "space to depth by slices: the image is read once"},
+      {"x:f32[N,8], u:f32[8,4]=const, v:f32[8,4]=const -> a = MatMul(x, u); b = MatMul(x, v); s = Sigmoid(a); g = Mul(a, s); y = Mul(g, b)",
+       "activation(MatMul MatMul Sigmoid Mul Mul)", "176*N", "two products of x are one"},
+      {"x:f32[N,8], w:f32[8,8]=const -> t = Transpose(x); m = MatMul(x, w); y = Transpose(x) {perm=[1,0]}", "", "0", "results that are wanted are written"},
+      {"x:f32[N,1,2,8], w:f32[8,8]=const, c:f32[2,8], n:f32[2,8], z:i64=[0], h:i64=[4], o:i64=[8], l:i64=[-1] -> q = MatMul(x, w); k = Mul(q, c); "
+       "a = Slice(q, z, h, l); b = Slice(q, h, o, l); m = Neg(b); r = Concat(m, a) {axis=-1}; s = Mul(r, n); y = Add(k, s)",
+       "rotation(MatMul Mul Slice Slice Neg Concat Mul Add)", "768*N", "rotary positions after a product"},
+  };
+  // clang-format on
+  check_rows(kRows);
+}
+
 TEST_CASE("quantised kernels take their conversions in") {
   // clang-format off
   constexpr Row kRows[] = {
@@ -211,8 +232,8 @@ TEST_CASE("quantised kernels take their conversions in") {
        "quantize(DequantizeLinear DequantizeLinear Add QuantizeLinear)", "96*N + 10", "an addition of integers"},
       {"x:f32[N,8], w:i4[4,8]=const, s:f32=0.1 -> d = DequantizeLinear(w, s); t = Transpose(d); y = MatMul(x, t)",
        "dequantize(DequantizeLinear Transpose MatMul)", "512", "a weight of 4 bits"},
-      {"x:f32[N,8], k:f32[N,4,8] -> t = Transpose(k) {perm=[0,2,1]}; y = MatMul(x, t)", "transposed-operand(Transpose MatMul)", "256*N", "operands either way round"},
-      {"x:f32[N,8], k:f32[4,N,8] -> t = Transpose(k) {perm=[1,2,0]}; y = MatMul(x, t)", "", "0", "not of any other order of axes"},
+      {"x:f32[N,8], k:f32[N,4,8] -> t = Transpose(k) {perm=[0,2,1]}; y = MatMul(x, t)", "layout(Transpose MatMul)", "256*N", "operands either way round"},
+      {"x:f32[N,8], k:f32[4,N,8] -> t = Transpose(k) {perm=[1,2,0]}; y = MatMul(x, t)", "layout(Transpose MatMul)", "256*N", "and in any other order of axes"},
   };
   // clang-format on
   check_rows(kRows);
@@ -266,17 +287,17 @@ TEST_CASE("a cache keeps whole tensors, the least recently used go first") {
     std::size_t stayed;
     const char* why;
   };
-  // Each tensor is 64 bytes; transposes do not fuse.
+  // Each tensor is 64 bytes; pools do not fuse.
   // clang-format off
   constexpr Case kCases[] = {
-      {"x:f32[4,4] -> a = Transpose(x); y = Transpose(a)", 0, 128, 128, 0, "no cache: as fused"},
-      {"x:f32[4,4] -> a = Transpose(x); y = Transpose(a)", 127, 64, 128, 1, "a is hit, but must go for y before its reader has run"},
-      {"x:f32[4,4] -> a = Transpose(x); y = Transpose(a)", 128, 64, 64, 1, "a never leaves"},
-      {"x:f32[4,4] -> a = Transpose(x); b = Transpose(x); y = Concat(a, b) {axis=0}", 256, 64, 128, 3, "x too is read once"},
-      {"x:f32[4,4] -> a = Transpose(x); b = Transpose(a); c = Transpose(b); y = Concat(a, c) {axis=0}", 320, 64, 128, 3, "all stay: y takes 128"},
-      {"x:f32[4,4] -> a = Transpose(x); b = Transpose(a); c = Transpose(b); y = Concat(a, c) {axis=0}", 128, 128, 256, 3,
+      {"x:f32[1,1,4,4] -> a = MaxPool(x) {kernel_shape=[1,1]}; y = MaxPool(a) {kernel_shape=[1,1]}", 0, 128, 128, 0, "no cache: as fused"},
+      {"x:f32[1,1,4,4] -> a = MaxPool(x) {kernel_shape=[1,1]}; y = MaxPool(a) {kernel_shape=[1,1]}", 127, 64, 128, 1, "a is hit, but must go for y before its reader has run"},
+      {"x:f32[1,1,4,4] -> a = MaxPool(x) {kernel_shape=[1,1]}; y = MaxPool(a) {kernel_shape=[1,1]}", 128, 64, 64, 1, "a never leaves"},
+      {"x:f32[1,1,4,4] -> a = MaxPool(x) {kernel_shape=[1,1]}; b = MaxPool(x) {kernel_shape=[1,1]}; y = Concat(a, b) {axis=0}", 256, 64, 128, 3, "x too is read once"},
+      {"x:f32[1,1,4,4] -> a = MaxPool(x) {kernel_shape=[1,1]}; b = MaxPool(a) {kernel_shape=[1,1]}; c = MaxPool(b) {kernel_shape=[1,1]}; y = Concat(a, c) {axis=0}", 320, 64, 128, 3, "all stay: y takes 128"},
+      {"x:f32[1,1,4,4] -> a = MaxPool(x) {kernel_shape=[1,1]}; b = MaxPool(a) {kernel_shape=[1,1]}; c = MaxPool(b) {kernel_shape=[1,1]}; y = Concat(a, c) {axis=0}", 128, 128, 256, 3,
        "a is written when c enters, and read again"},
-      {"x:f32[4,4], b:i64[1]=[0], e:i64[1]=[2] -> a = Transpose(x); y = Slice(a, b, e)", 128, 64, 32, 1,
+      {"x:f32[1,1,4,4], b:i64[1]=[0], e:i64[1]=[2], d:i64[1]=[2] -> a = MaxPool(x) {kernel_shape=[1,1]}; y = Slice(a, b, e, d)", 128, 64, 32, 1,
        "the bounds of a slice are not read from memory: no part of what a row reads is guessed"},
   };
   // clang-format on

@@ -120,6 +120,86 @@ TEST_CASE("fused traffic and time of QDQ pairs are those of integer operators") 
   CHECK(pairs.floor_seconds == doctest::Approx(integers.floor_seconds).epsilon(0.01));
 }
 
+// What a graph runs once fused, apart from the odds and ends of masks and positions.
+struct Kernels {
+  int products = 0, attentions = 0, norms = 0;
+  double bytes = 0, seconds = 0;
+};
+
+Kernels kernels_of(const std::string& file, const Bindings& bindings) {
+  const Model model = load_model(kModels + "skeletons/" + file + ".onnx");
+  const Analysis analysis = bind_dims(analyze(model), bindings);
+  const Traffic fused = traffic(model, analysis, {.model = TrafficModel::Fused});
+  Kernels kernels;
+  kernels.bytes = static_cast<double>(fused.bytes().evaluate({}));
+  kernels.seconds = roofline(analysis, fused, documents::device("a100-40gb")).totals.seconds;
+  for (const TrafficGroup& group : fused.groups) {
+    if (static_cast<double>(group.cost.bytes().evaluate({})) < 1e-3 * kernels.bytes) continue;
+    const auto has = [&](OpKind kind) {
+      return std::any_of(group.rows.begin(), group.rows.end(), [&](std::int32_t row) {
+        return analysis.nodes[static_cast<std::size_t>(row)].facts.kind == kind;
+      });
+    };
+    if (group.rule == Fusion::Attention || has(OpKind::Attention))
+      ++kernels.attentions;
+    else if (has(OpKind::Product))
+      ++kernels.products;
+    else if (has(OpKind::Norm) || has(OpKind::Reduction))
+      ++kernels.norms;
+  }
+  return kernels;
+}
+
+TEST_CASE("a network's kernels do not depend on the exporter or optimizer that wrote it") {
+  struct Form {
+    const char* file;
+    int products, attentions, norms;
+    double bytes;  // relative to the first form of the network
+    const char* differs;
+  };
+  struct Network {
+    Bindings bindings;
+    std::vector<Form> forms;
+  };
+  // clang-format off
+  const std::vector<Network> kNetworks = {
+      {{{"batch", 8}, {"sequence", 128}},
+       {{"bert_base",                48, 12, 25, 1,     "TorchScript exporter, LayerNormalization, GELU in five nodes, a float mask"},
+        {"bert_base_sdpa",           48, 12, 25, 0.996, "scaled_dot_product_attention: each layer makes its mask from truth values, a quarter of the bytes"},
+        {"bert_base_dynamo",         49, 12, 25, 1.002, "dynamo exporter: Gelu; computes the pooler, whose one product reads 2.4 MB"},
+        {"bert_base_dynamo_opset23", 48, 12, 25, 0.996, "operator Attention, a mask of truth values; the pooler"},
+        {"bert_base_pooler",         49, 12, 25, 1.002, "opset 14: norms in nine nodes; the pooler"},
+        // Attention holds the projections of queries, keys and values: their results are never written.
+        {"bert_base_fused",          36, 12, 25, 0.817, "ONNX Runtime's optimizer: Attention with projections, BiasGelu, SkipLayerNormalization"}}},
+      {{{"batch", 8}},
+       {{"vit_b_16_dynamic",         50, 12, 25, 1,     "TorchScript exporter: Slices of the projections"},
+        {"vit_b_16_dynamo",          50, 12, 25, 1,     "dynamo exporter: Gathers of the projections"}}},
+      {{{"batch", 8}},
+       {{"swin_t_dynamic",           53, 12, 28, 1,     "TorchScript exporter: masks of windows are written by ScatterND"},
+        {"swin_t_dynamo",            53, 12, 28, 0.983, "dynamo exporter: masks are weights"}}},
+      {{{"batch", 8}, {"sequence", 64}, {"past", 64}},
+       {{"llama_past",               25, 6, 13, 1,     "TorchScript exporter: RMSNorm in six nodes"},
+        {"llama_past_dynamo",        25, 6, 13, 0.996, "dynamo exporter: Reciprocal in place of Div; a mask of truth values"}}},
+      {{{"batch", 8}},
+       {{"whisper_encoder",          18, 4, 9, 1,      "TorchScript exporter"},
+        {"whisper_encoder_dynamo",   18, 4, 9, 1,      "dynamo exporter"}}},
+  };
+  // clang-format on
+  for (const Network& network : kNetworks) {
+    const Kernels first = kernels_of(network.forms.front().file, network.bindings);
+    for (const Form& form : network.forms) {
+      CAPTURE(std::string(form.file));
+      CAPTURE(std::string(form.differs));
+      const Kernels kernels = kernels_of(form.file, network.bindings);
+      CHECK(kernels.products == form.products);
+      CHECK(kernels.attentions == form.attentions);
+      CHECK(kernels.norms == form.norms);
+      CHECK(kernels.bytes / first.bytes == doctest::Approx(form.bytes).epsilon(0.002));
+      CHECK(kernels.seconds / first.seconds == doctest::Approx(1).epsilon(0.01));  // float32: products decide
+    }
+  }
+}
+
 TEST_CASE("the weight bytes of a variant are those its file stores") {
   for (const json& row : variants()) {
     CAPTURE(row["name"].get<std::string>());

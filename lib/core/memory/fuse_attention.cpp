@@ -55,6 +55,7 @@ class Matcher {
     queries_keys_ = values_ = -1;
     if (!trace_scores(input, 0) || !trace_probabilities(graph_.output(softmax))) return;
     last_ = values_;
+    take_masks();
     for (const std::int32_t product : {queries_keys_, values_})
       for (const ValueId operand : std::vector<ValueId>(graph_.node(product).inputs)) take_operand(operand);
     take_result_layout();
@@ -92,6 +93,30 @@ class Matcher {
         return true;
       }
     return false;
+  }
+
+  // A mask or bias that is made for these scores alone is made where they are.
+  void take_masks() {
+    std::vector<ValueId> pending;
+    for (const std::int32_t member : members_)
+      if (member != queries_keys_ && member != values_)
+        for (const ValueId input : graph_.node(member).inputs) pending.push_back(input);
+    while (!pending.empty()) {
+      const ValueId value = pending.back();
+      pending.pop_back();
+      const std::int32_t from = value == kAbsent ? -1 : graph_.producer(value);
+      if (from < 0 || is_member(from) || !is_free(from) || !is_private(value)) continue;
+      if (graph_.op(from)->kind != OpKind::Pointwise && graph_.op(from)->kind != OpKind::Expand) continue;
+      members_.push_back(from);
+      for (const ValueId input : graph_.node(from).inputs) pending.push_back(input);
+    }
+  }
+
+  bool is_private(ValueId value) const {
+    const Storage* storage = graph_.storage_at(value);
+    return storage != nullptr && !storage->is_output &&
+           std::all_of(storage->readers.begin(), storage->readers.end(),
+                       [&](std::int32_t reader) { return is_member(reader); });
   }
 
   // On from the softmax through element-wise operators (a dropout's scale, a guard against NaN) to the product that
@@ -137,11 +162,7 @@ class Matcher {
       const std::int32_t from = graph_.producer(value);
       if (from < 0 || is_member(from) || !is_free(from)) return;
       const OpFacts& op = *graph_.op(from);
-      const Storage* storage = graph_.storage_at(value);
-      const bool is_private =
-          !storage->is_output && std::all_of(storage->readers.begin(), storage->readers.end(),
-                                             [&](std::int32_t reader) { return is_member(reader); });
-      if (!is_private) return;
+      if (!is_private(value)) return;
       ValueId source = graph_.node(from).inputs[0];
       if (op.kind == OpKind::Pointwise) {
         if (op.epilogue != Epilogue::Multiply) return;
@@ -167,11 +188,7 @@ class Matcher {
   void take_repeated_heads(ValueId value) {
     const std::int32_t from = graph_.producer(value);
     if (from < 0 || is_member(from) || !is_free(from) || graph_.op(from)->kind != OpKind::Expand) return;
-    const Storage* storage = graph_.storage_at(value);
-    const bool is_private = storage != nullptr && !storage->is_output &&
-                            std::all_of(storage->readers.begin(), storage->readers.end(),
-                                        [&](std::int32_t reader) { return is_member(reader); });
-    if (is_private) members_.push_back(from);
+    if (is_private(value)) members_.push_back(from);
   }
 
   // The result is written in the order of axes in which it is wanted.

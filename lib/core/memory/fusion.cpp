@@ -114,7 +114,8 @@ class Fuser {
       if (!graph_.schedule().is_kernel(index(id)) || graph_.group_of(id) >= 0) continue;
       const OpFacts* op = graph_.op(id);
       if (op == nullptr || !graph_.reads(id).whole) {
-        graph_.add_group(GroupKind::Other, id);
+        if (graph_.only_moves(id) && join_split(id)) continue;
+        graph_.add_group(graph_.is_attention(id) ? GroupKind::Attention : GroupKind::Other, id);
         if (op == nullptr) absorb_prologues(id, op);
         continue;
       }
@@ -128,15 +129,46 @@ class Fuser {
     if (op.kind == OpKind::Pointwise) return visit_pointwise(id, op);
     if (op.kind == OpKind::Reduction || op.kind == OpKind::Norm) return visit_row_op(id, op);
     if (op.kind == OpKind::Quantize) return visit_quantize(id);
-    const std::int32_t group = graph_.add_group(group_kind(id, op), id);
+    if (op.kind == OpKind::Transpose && join_reordered(id)) return;
+    const std::int32_t group = graph_.add_group(group_kind(op), id);
     if (op.kind != OpKind::Product) return;
     if (const Dim* elements = graph_.elements(graph_.output(id))) graph_.group(group).elements = *elements;
   }
 
-  GroupKind group_kind(std::int32_t id, const OpFacts& op) const {
+  static GroupKind group_kind(const OpFacts& op) {
     if (op.kind == OpKind::Product) return GroupKind::Contraction;
-    if (op.kind == OpKind::Dequantize) return GroupKind::Dequantize;
-    return op.kind == OpKind::Transpose && swaps_last_axes(id) ? GroupKind::Transpose : GroupKind::Other;
+    return op.kind == OpKind::Dequantize ? GroupKind::Dequantize : GroupKind::Other;
+  }
+
+  // A result that is only wanted in another order of axes is written in it; what follows then sees that order.
+  bool join_reordered(std::int32_t id) {
+    const ValueId input = graph_.node(id).inputs[0];
+    const Storage* made = graph_.storage_at(input);
+    const std::int32_t from = graph_.producer(input);
+    if (from < 0 || graph_.group_of(from) < 0 || made->is_output || made->readers.size() > 1) return false;
+    const std::int32_t into = graph_.group_of(from);
+    const GroupKind kind = graph_.group(into).kind;
+    if (kind == GroupKind::Other || kind == GroupKind::Dequantize) return false;
+    if (!graph_.join(into, id, Fusion::Layout)) return false;
+    if (kind == GroupKind::RowWise) graph_.group(into).kind = GroupKind::Other;  // rows are no longer together
+    return true;
+  }
+
+  // The halves of a product's result, if nothing else reads it, are what follows it: one gates the other.
+  bool join_split(std::int32_t id) {
+    const Node& node = graph_.node(id);
+    const Storage* made = graph_.storage_at(node.inputs[0]);
+    const std::int32_t from = graph_.producer(node.inputs[0]);
+    if (node.op_type != "Split" || from < 0 || graph_.group_of(from) < 0 || made->is_output || made->readers.size() > 1)
+      return false;
+    const std::int32_t into = graph_.group_of(from);
+    const Dim* part = graph_.elements(graph_.output(id));
+    if (graph_.group(into).kind != GroupKind::Contraction || part == nullptr) return false;
+    for (const ValueId output : std::vector<ValueId>(node.outputs))
+      if (!equals(graph_.elements(output), *part)) return false;
+    if (!graph_.join(into, id, Fusion::Layout)) return false;
+    graph_.group(into).elements = *part;
+    return true;
   }
 
   // The groups that made a node's operands, those first whose tensor nobody else reads, then the latest.
@@ -246,7 +278,6 @@ class Fuser {
       }
       case GroupKind::Attention:
       case GroupKind::Dequantize:
-      case GroupKind::Transpose:
       case GroupKind::Other:
         break;
     }
@@ -394,32 +425,18 @@ class Fuser {
     graph_.add_group(GroupKind::Other, id);
   }
 
-  bool swaps_last_axes(std::int32_t id) const {
-    const Node& node = graph_.node(id);
-    const Shape* shape = graph_.shape(node.inputs[0]);
-    if (shape == nullptr || shape->size() < 2) return false;
-    std::vector<std::int64_t> expected;
-    for (std::size_t i = 0; i < shape->size(); ++i) expected.push_back(static_cast<std::int64_t>(i));
-    std::swap(expected[shape->size() - 1], expected[shape->size() - 2]);
-    const Attribute* attribute = node.attribute("perm");
-    const auto* perm = attribute == nullptr ? nullptr : std::get_if<std::vector<std::int64_t>>(&attribute->value);
-    return perm == nullptr ? shape->size() == 2 : *perm == expected;
-  }
-
-  // Takes in what only this node reads: dequantised operands, and transposed ones of a product.
+  // Takes in dequantised operands that only this node reads.
   void absorb_prologues(std::int32_t id, const OpFacts* op) {
     const NodeReads& reads = graph_.reads(id);
     if (!reads.whole || (op != nullptr && op->kind == OpKind::Dequantize)) return;
-    const bool is_either_way = op != nullptr && takes_transposed(op->form);
     for (const Access& read : reads.accesses) {
       const std::int32_t from = graph_.producer(read.value);
       if (from < 0 || graph_.group_of(from) < 0 || graph_.group_of(from) == graph_.group_of(id)) continue;
       const Storage* storage = graph_.storage_at(read.value);
-      const GroupKind kind = graph_.group(graph_.group_of(from)).kind;
-      const bool fits = kind == GroupKind::Dequantize || (kind == GroupKind::Transpose && is_either_way);
-      if (!fits || storage->is_output || storage->readers != std::vector<std::int32_t>{id}) continue;
-      graph_.merge(graph_.group_of(id), graph_.group_of(from),
-                   kind == GroupKind::Dequantize ? Fusion::Dequantize : Fusion::TransposedOperand);
+      if (graph_.group(graph_.group_of(from)).kind != GroupKind::Dequantize || storage->is_output ||
+          storage->readers != std::vector<std::int32_t>{id})
+        continue;
+      graph_.merge(graph_.group_of(id), graph_.group_of(from), Fusion::Dequantize);
     }
   }
 

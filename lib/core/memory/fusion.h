@@ -18,9 +18,8 @@ enum class GroupKind : std::uint8_t {
   Contraction,  // what follows element by element
   Pointwise,    // the same, and reductions of its rows
   RowWise,      // the same, as long as rows stay whole
-  Attention,    // nothing but a quantisation
+  Attention,    // a quantisation and the order of axes of the result
   Dequantize,   // its only reader
-  Transpose,    // of the last two axes: the product that reads it
   Other,
 };
 
@@ -57,6 +56,7 @@ class FusionGraph {
   const Node& node(std::int32_t id) const { return schedule_.graph->nodes[static_cast<std::size_t>(id)]; }
   const OpFacts* op(std::int32_t id) const;  // null where the node is no kernel, or none that fuses
   bool is_attention(std::int32_t id) const;  // a kernel that is attention in itself
+  bool only_moves(std::int32_t id) const;    // a kernel that puts elements in other places, and computes nothing
   const Analysis& analysis() const { return analysis_; }
   const Shape* shape(ValueId value) const;  // null when unknown
   const Dim* elements(ValueId value);       // null when unknown
@@ -95,9 +95,13 @@ class FusionGraph {
   std::int32_t stamp_ = 0;
 };
 
-// The attention patterns, before everything else claims their nodes; then all other rules in one pass.
+// The patterns of several products or of halves, before everything else claims their nodes; then the rules for what
+// follows a kernel, in one pass; then what needs all groups: layouts, and products that share an operand.
 void fuse_attention(const Model& model, FusionGraph& graph);
+void fuse_rotations(FusionGraph& graph);
 void fuse_in_order(const Model& model, FusionGraph& graph);
+void fuse_layouts(FusionGraph& graph, std::span<const std::int32_t> appended);
+void fuse_shared_operands(FusionGraph& graph);
 
 // What a group, or a node with a body, moves.
 struct MovedUnit {

@@ -40,6 +40,18 @@ bool FusionGraph::is_attention(std::int32_t id) const {
          analysis_.nodes[index(step.row)].facts.kind == OpKind::Attention;
 }
 
+bool FusionGraph::only_moves(std::int32_t id) const {
+  const Step& step = schedule_.steps[index(id)];
+  if (!schedule_.is_kernel(index(id)) || step.mark != Mark::Compute) return false;
+  const NodeReport& row = analysis_.nodes[index(step.row)];
+  if (row.cost.macs != Dim(0) || row.cost.arith != Dim(0) || row.cost.special != Dim(0)) return false;
+  const OpKind kind = row.facts.kind;
+  if (kind == OpKind::Transpose || kind == OpKind::Expand || kind == OpKind::Layout) return true;
+  const Storage* picks =
+      kind == OpKind::Gather && node(id).op_type == "Gather" ? storage_at(node(id).inputs[1]) : nullptr;
+  return picks != nullptr && picks->place != StoragePlace::Device;
+}
+
 const Shape* FusionGraph::shape(ValueId value) const {
   if (value == kAbsent) return nullptr;
   const auto& known = analysis_.types[index(value)].shape;

@@ -74,15 +74,25 @@ class Accountant {
       const bool is_inside = from >= 0 && graph_.group_of(from) == id;
       const auto known = std::find_if(unit.reads.begin(), unit.reads.end(),
                                       [&](const Access& a) { return a.storage == access.storage; });
-      const bool is_repeated = known != unit.reads.end() && known->bytes == access.bytes;
-      if (reads.whole && (is_inside || is_repeated)) {
+      if (is_inside) {
         unit.read_bytes -= access.bytes;
       } else if (known == unit.reads.end()) {
         unit.reads.push_back(access);
       } else {
-        known->bytes += access.bytes;
+        read_again(unit, *known, access);
       }
     }
+  }
+
+  // Parts add up to the tensor at most.
+  void read_again(MovedUnit& unit, Access& known, const Access& access) {
+    unit.read_bytes -= access.bytes;
+    const Storage* storage = access.storage < 0 ? nullptr : &graph_.schedule().storages[index(access.storage)];
+    const std::optional<Dim> all = storage == nullptr ? std::nullopt : bytes_of(analysis_.types[index(storage->owner)]);
+    Dim together = known.bytes + access.bytes;
+    if (all && greater_equal(together, *all) == true) together = max(*all, known.bytes);
+    unit.read_bytes += together - known.bytes;
+    known.bytes = std::move(together);
   }
 
   void write(MovedUnit& unit, std::int32_t id, std::int32_t node) {
@@ -223,11 +233,15 @@ std::vector<std::int32_t> appended_caches(const Model& model, const Analysis& an
 
 FusedGraph fuse(const Model& model, const Analysis& analysis, const Schedule& schedule) {
   FusionGraph graph(model, analysis, schedule);
+  std::vector<std::int32_t> appended = appended_caches(model, analysis, schedule);
   fuse_attention(model, graph);
+  fuse_rotations(graph);
   fuse_in_order(model, graph);
+  fuse_layouts(graph, appended);
+  fuse_shared_operands(graph);
 
   FusedGraph result;
-  Accountant accountant(analysis, graph, appended_caches(model, analysis, schedule));
+  Accountant accountant(analysis, graph, std::move(appended));
   for (std::size_t i = 0; i < graph.groups().size(); ++i)
     if (!graph.groups()[i].nodes.empty()) result.units.push_back(accountant.account(static_cast<std::int32_t>(i)));
   for (std::size_t i = 0; i < schedule.steps.size(); ++i)

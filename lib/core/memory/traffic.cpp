@@ -19,7 +19,7 @@ constexpr std::array kModels = {
 // clang-format off
 // In the order of Fusion. "Closed" (no path leaves the group and comes back) and the size of a group are conditions
 // of every rule; a tensor that something outside reads too is written all the same.
-constexpr std::array<FusionRule, 12> kRules = {{
+constexpr std::array<FusionRule, 14> kRules = {{
     {Fusion::Attention, "attention",
      "Q·Kᵀ, element-wise operators on the scores (scale, mask, softcap), Softmax along the keys, element-wise operators on the "
      "probabilities, the product with V; transposes, Expand and scalar factors of Q, K and V; a Transpose of the result; an "
@@ -53,9 +53,16 @@ constexpr std::array<FusionRule, 12> kRules = {{
     {Fusion::Dequantize, "dequantize",
      "DequantizeLinear before any kernel that reads its inputs in full; between QuantizeLinear and an element-wise operator",
      "all readers are such kernels, each of which dequantises for itself; the work is counted once"},
-    {Fusion::TransposedOperand, "transposed-operand",
-     "Transpose of the last two axes before a matrix product",
-     "that product is the only reader"},
+    {Fusion::Rotation, "rotation",
+     "rotary positions written out: x · cos + concat(−x₂, x₁) · sin of the halves of x",
+     "the halves and what is made of them are read inside only"},
+    {Fusion::SharedOperand, "shared-operand",
+     "products of one tensor with several weights: queries, keys and values; a gate and what it gates",
+     "the same operand, read in full; weights are constants; nothing in one depends on another"},
+    {Fusion::Layout, "layout",
+     "Transpose, Slice, Split, Expand, Concat, Pad, SpaceToDepth, Gather by constant indices and other operators that only "
+     "move elements, with the kernel that reads the result, else with the one that made what they move",
+     "one kernel reads all results, or one made all that is moved; caches that are lengthened in place stay apart"},
     {Fusion::Elementwise, "elementwise",
      "element-wise operators after, and between, element-wise operators and norms",
      "operands from inside have as many elements as the output"},

@@ -54,11 +54,6 @@ enum class ProductForm : std::uint8_t {
   Einsum,
   Integers,  // matrices of integers and their zero points
 };
-// Whether libraries offer the product for operands stored either way round.
-constexpr bool takes_transposed(ProductForm form) {
-  return form == ProductForm::Matrix || form == ProductForm::Matrices || form == ProductForm::Integers;
-}
-
 // Whether it multiplies inputs 0 and 1 as they are, so that engines fold a DequantizeLinear before each into it.
 constexpr bool multiplies_first_two(ProductForm form) {
   return form >= ProductForm::Convolution && form <= ProductForm::Matrices;

@@ -53,7 +53,9 @@ enum class Fusion : std::uint8_t {
   Bias,
   Quantize,
   Dequantize,
-  TransposedOperand,
+  Rotation,
+  SharedOperand,
+  Layout,
   Elementwise,
   None,
 };
