@@ -4,11 +4,16 @@
 
 #include <algorithm>
 
+#include "onnx/node_path.h"
+
 namespace pagoda::inline core::wire {
 namespace {
 
 // NodeProto.op_type and TensorShapeProto.dim.
 constexpr std::uint32_t kOpType = 4, kShapeDim = 1;
+// What paths are made of: of NodeProto, FunctionProto, AttributeProto and GraphProto.
+constexpr std::uint32_t kNodeOutput = 2, kNodeName = 3, kFunctionName = 1, kFunctionDomain = 10, kFunctionOverload = 13,
+                        kAttributeName = 1, kAttributeGraph = 6, kAttributeGraphs = 11;
 // Bytes that are copied at once, and the input released after.
 constexpr std::uint64_t kPiece = std::uint64_t{1} << 23;
 
@@ -45,8 +50,11 @@ class Rewrite {
  private:
   std::int64_t message(Message kind, Range body, int depth) {
     if (kind == Message::Tensor) return tensor(body, depth);
+    const std::string around = path_;
+    if (policy_.node) enter(kind, body, depth);
+    const std::string here = path_;
     std::int64_t growth = 0;
-    std::uint64_t dims = 0;
+    std::uint64_t dims = 0, graphs = 0;
     bool has_op_type = false;
     Reader reader(file_, body, depth);
     while (const std::optional<Field> read = reader.next()) {
@@ -54,14 +62,55 @@ class Rewrite {
       if (read->type != Type::Bytes) continue;
       has_op_type = has_op_type || (read->number == kOpType && read->payload.size() != 0);
       dims += read->number == kShapeDim ? 1 : 0;
+      if (policy_.node && kind == Message::Attribute &&
+          (read->number == kAttributeGraph || read->number == kAttributeGraphs))
+        path_ = body_path(here, graphs++);
       growth += field(kind, *read, depth);
     }
+    if (policy_.node && kind == Message::Node) growth += insert(body.end, policy_.node(here));
+    if (kind == Message::Model) growth += insert(body.end, policy_.model);
+    path_ = around;
     // Found here, such messages cost nothing; parsed, each would take a hundred times its bytes.
     if (kind == Message::Node && !has_op_type) damaged(body, "a node without operator type", "one");
     if (kind == Message::Shape && dims > ElementCounter::kMaxRank)
       damaged(body, "a shape of " + std::to_string(dims) + " dims",
               "at most " + std::to_string(ElementCounter::kMaxRank));
     return growth;
+  }
+
+  // The first text of each number.
+  std::vector<std::string_view> texts(Range body, int depth, std::span<const std::uint32_t> numbers) {
+    std::vector<std::string_view> found(numbers.size());
+    Reader reader(file_, body, depth);
+    while (const std::optional<Field> field = reader.next())
+      for (std::size_t i = 0; i < numbers.size(); ++i)
+        if (field->number == numbers[i] && field->type == Type::Bytes && found[i].empty())
+          found[i] = file_.text(field->payload);
+    return found;
+  }
+
+  // The path of what a message holds.
+  void enter(Message kind, Range body, int depth) {
+    if (kind == Message::Function) {
+      constexpr std::uint32_t kNumbers[] = {kFunctionDomain, kFunctionName, kFunctionOverload};
+      const auto found = texts(body, depth, kNumbers);
+      path_ = function_path(found[0], found[1], found[2]);
+    } else if (kind == Message::Node) {
+      constexpr std::uint32_t kNumbers[] = {kNodeOutput, kNodeName};
+      const auto found = texts(body, depth, kNumbers);
+      path_ = node_path(path_, found[0], found[1]);
+    } else if (kind == Message::Attribute) {
+      constexpr std::uint32_t kNumbers[] = {kAttributeName};
+      path_ = attribute_path(path_, texts(body, depth, kNumbers)[0]);
+    } else if (kind == Message::Training) {
+      append_part(path_, 't', "");  // its graphs are no part of the model's
+    }
+  }
+
+  std::int64_t insert(std::uint64_t offset, std::string_view text) {
+    if (text.empty()) return 0;
+    edits_.push_back({.offset = offset, .removed = 0, .text = std::string(text)});
+    return static_cast<std::int64_t>(text.size());
   }
 
   std::int64_t child(Message kind, const Field& found, int depth) {
@@ -136,6 +185,7 @@ class Rewrite {
 
   File& file_;
   const RewritePolicy& policy_;
+  std::string path_;  // of the graph or node that the walk is in
   std::vector<Edit> edits_;
   std::size_t last_cut_ = ~std::size_t{0};  // index of the latest edit that is a cut, if there is one
 };

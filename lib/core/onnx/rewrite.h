@@ -38,6 +38,9 @@ struct RewritePolicy {
   std::function<std::optional<NewData>(const StoredTensor&)> tensor;
   // Whether a metadata entry stays.
   std::function<bool(std::string_view key)> metadata = [](std::string_view) { return true; };
+  // Serialized fields that the node of a path (node_path.h) gets on top; none: paths are not looked at.
+  std::function<std::string_view(const std::string& path)> node = {};
+  std::string model = {};  // … and the model
   // As File's.
   File::Release release = {};
 };
