@@ -43,7 +43,8 @@ TEST_CASE("an estimate with all its parts reads back as it was written") {
                           .user_tokens_per_second = {},
                           .device_tokens_per_second = {},
                           .speculated = {}};
-        estimate.roofline->predicted = EstimatePrediction{0.5, 0.25, {}, {}, "pytorch-amp", "none: guessed"};
+        estimate.roofline->predicted =
+            EstimatePrediction{0.5, 0.25, {}, {}, "pytorch-amp", "none: guessed", {0.125, 0.375}};
         const std::string text = write_estimate(estimate);
         const EstimateDocument read = parse_estimate(text, "e.json");
         CHECK(read.unknown.empty());

@@ -732,5 +732,54 @@ TEST_CASE("help, version and the lists go to stdout") {
   CHECK(workshop().run("--version").out.starts_with("onnx-estimate "));
 }
 
+TEST_CASE("viewers get one document, of the time with a device and of the work without") {
+  const Models& models = workshop();
+  const Outcome flops = models.run("net.onnx --batch 2 --format model-explorer");
+  REQUIRE(flops.code == 0);
+  CHECK(json::parse(flops.out).begin()->at("name") == "flops");
+  CHECK(json::parse(flops.out).begin()->at("results").at("conv").at("value") == 2 * 2 * 4 * 8 * 8 * 27);
+  const Outcome seconds = models.run("net.onnx --device h200 --format model-explorer");
+  CHECK(json::parse(seconds.out).begin()->at("name") == "seconds");
+  CHECK(json::parse(models.run("net.onnx --device h200 --format model-explorer --metric bytes").out)
+            .begin()
+            ->at("name") == "bytes");
+  CHECK(json::parse(models.run("net.onnx --format netron").out).at("signature") == "netron:attachment");
+  REQUIRE(models.run("net.onnx --format netron -o view.json").code == 0);
+  CHECK(json::parse(test::read_file(models.path("view.json"))).at("signature") == "netron:attachment");
+
+  const std::pair<const char*, const char*> refused[] = {
+      {"net.onnx --metric flops", "--metric needs --format netron or model-explorer"},
+      {"net.onnx --format model-explorer --metric seconds", "--metric seconds needs --device"},
+      {"net.onnx --format netron --metric measured_seconds --device h200", "needs --measured"},
+      {"net.onnx --format netron --top 3", "does not go with --top"},
+      {"net.onnx --format netron --compare fixed.onnx", "does not go with --compare"},
+      {"net.onnx --annotate a.onnx --sweep batch=1,2", "does not go with --sweep"},
+      {"net.onnx --annotate a.onnx --device h200,a100-80gb", "does not go with several devices"},
+  };
+  for (const auto& [arguments, reason] : refused) {
+    CAPTURE(arguments);
+    const Outcome outcome = models.run(arguments);
+    CHECK(outcome.code == 2);
+    CHECK(outcome.says(reason));
+  }
+}
+
+TEST_CASE("--annotate writes the model with notes beside the report, and never over it") {
+  const Models& models = workshop();
+  const Outcome outcome = models.run("net.onnx --device h200 --annotate annotated.onnx --format json");
+  REQUIRE(outcome.code == 0);
+  CHECK(test::contains(test::read_file(models.path("annotated.onnx")), "pagoda.seconds"));
+  const json before = json::parse(outcome.out), after = json::parse(models.run("annotated.onnx --format json").out);
+  CHECK(after.at("totals").at("flops") == before.at("totals").at("flops"));
+  const std::string original = test::read_file(models.path("net.onnx"));
+  for (const char* same : {"net.onnx --annotate net.onnx", "net.onnx --annotate ./net.onnx"}) {
+    const Outcome refused = models.run(same);
+    CHECK(refused.code == 1);
+    CHECK(refused.says("is the input itself"));
+  }
+  CHECK(test::read_file(models.path("net.onnx")) == original);
+  CHECK(models.run("net.onnx --annotate no/such/folder/a.onnx").code == 1);
+}
+
 }  // namespace
 }  // namespace pagoda

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "pagoda/present/viewers.h"
 #include "tool.h"
 
 namespace pagoda::tools {
@@ -53,10 +54,18 @@ void add_speculation(CLI::App& app, Arguments& arguments) {
 void add_outputs(CLI::App& app, Arguments& arguments) {
   app.add_option(
          "--format", arguments.format,
-         "table, json, csv, markdown, or with --device html, svg, png, pdf (a roofline); default: what FILE ends "
-         "in, else table")
-      ->check(one_of({"table", "json", "csv", "markdown", "html", "svg", "png", "pdf"}))
+         "table, json, csv, markdown, or with --device html, svg, png, pdf (a roofline); netron, model-explorer: for "
+         "these viewers to show beside the nodes; default: what FILE ends in, else table")
+      ->check(one_of({"table", "json", "csv", "markdown", "html", "svg", "png", "pdf", "netron", "model-explorer"}))
       ->type_name("FORMAT");
+  app.add_option("--metric", arguments.metric,
+                 "With --format model-explorer: what it shows (default: seconds with --device, else flops); with "
+                 "--format netron: that alone")
+      ->check(one_of(present::metric_names()))
+      ->type_name("seconds|flops|bytes|...");
+  app.add_option("--annotate", arguments.annotate,
+                 "Write the model to OUT.onnx with costs, bounds, predicted and measured times in each node's metadata")
+      ->type_name("OUT.onnx");
   app.add_option("-o,--output", arguments.output, "Write to FILE, whole or not at all")->type_name("FILE");
   app.add_option("--by", arguments.by,
                  "A row per node, per type of operator, or per kernel of --traffic (default there)")
@@ -220,6 +229,8 @@ std::string format_of(const Arguments& arguments) {
 bool is_chart(const std::string& format) {
   return format == "html" || format == "svg" || format == "png" || format == "pdf";
 }
+
+bool is_for_viewer(const std::string& format) { return format == "netron" || format == "model-explorer"; }
 
 void refuse_extras(const CLI::App& app) {
   const std::vector<std::string> extras = app.remaining();

@@ -29,6 +29,7 @@ struct Arguments {
   bool predict = false, symbolic = false, strict = false, memory = false, in_place = false, training = false,
        list_ops = false, list_devices = false, list_engines = false;
   std::string new_device;
+  std::string metric, annotate;
 };
 
 void add_options(CLI::App& app, Arguments& arguments);
@@ -48,6 +49,8 @@ Model load(const Arguments& arguments, const std::string& path);
 std::string format_of(const Arguments& arguments);
 // html, svg, png, pdf: a roofline instead of numbers.
 bool is_chart(const std::string& format);
+// netron, model-explorer: what a viewer of graphs shows beside its nodes.
+bool is_for_viewer(const std::string& format);
 // Of --device and, in --sweep, of its modes.
 std::vector<std::string> device_names(const Arguments& arguments);
 // Whether the report goes to standard output.

@@ -96,6 +96,30 @@ void check_studies(const Arguments& arguments) {
            "its row is of features: ask for them apart");
 }
 
+// Viewers show the nodes of one run.
+void check_viewers(const Arguments& arguments) {
+  const std::string format = format_of(arguments);
+  if (!arguments.metric.empty() && !is_for_viewer(format))
+    throw UsageError("--metric needs --format netron or model-explorer");
+  if (arguments.annotate.empty() && !is_for_viewer(format)) return;
+  const std::string what = is_for_viewer(format) ? "--format " + format : "--annotate";
+  const std::pair<bool, const char*> others[] = {
+      {!sweep_axes(arguments).empty(), "--sweep"},
+      {!arguments.compare.empty(), "--compare"},
+      {!arguments.profile_structure.empty(), "--profile-structure"},
+      {arguments.training, "--training"},
+      {!arguments.what_if.empty(), "--what-if"},
+      {device_names(arguments).size() > 1, "several devices"},
+      {arguments.by == "type", "--by type"},
+      {is_for_viewer(format) && !arguments.by.empty(), "--by"},
+      {is_for_viewer(format) && arguments.top > 0, "--top"},
+      {is_for_viewer(format) && arguments.symbolic, "--symbolic"},
+      {is_for_viewer(format) && arguments.memory, "--memory"},
+  };
+  for (const auto& [is_given, name] : others)
+    if (is_given) throw UsageError(what + " is of the nodes of one run; it does not go with " + name);
+}
+
 }  // namespace
 
 void check(const Arguments& arguments) {
@@ -166,6 +190,7 @@ void check(const Arguments& arguments) {
   if (!arguments.timeline.empty() && !arguments.timeline.ends_with(".svg") && !arguments.timeline.ends_with(".csv"))
     throw UsageError("--memory-timeline " + arguments.timeline + " ends in neither .svg nor .csv");
   check_studies(arguments);
+  check_viewers(arguments);
   const int studies =
       int{!arguments.sweeps.empty()} + int{!arguments.compare.empty()} + int{!arguments.profile_structure.empty()};
   if (studies > 1) throw UsageError("--sweep, --compare and --profile-structure are different reports; give one");

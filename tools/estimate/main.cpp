@@ -46,6 +46,7 @@ int run(int argc, char** argv) {
   if (!arguments.timeline.empty())
     base::write_file(arguments.timeline, arguments.timeline.ends_with(".svg") ? present::memory_timeline_svg(estimate)
                                                                               : present::memory_timeline_csv(estimate));
+  if (!arguments.annotate.empty()) say(annotate(arguments, request, model, estimate));
   if (!arguments.memory && format_of(arguments) != "html") estimate.memory.reset();  // was for the timeline alone
 
   if (!arguments.profile_structure.empty()) {

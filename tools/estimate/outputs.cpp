@@ -1,8 +1,12 @@
 #include "outputs.h"
 
 #include "pagoda/base/sha256.h"
+#include "pagoda/base/text.h"
 #include "pagoda/core/structure.h"
+#include "pagoda/measured/join.h"
 #include "pagoda/present/plot.h"
+#include "pagoda/present/viewers.h"
+#include "tool.h"
 
 namespace pagoda::tools {
 namespace {
@@ -22,10 +26,28 @@ std::string chart(const Arguments& arguments, const EstimateRequest& request, Es
   return format == "png" ? present::plot_png(input, options) : present::plot_pdf(input, options);
 }
 
+// The run of --measured, kernel by kernel beside the nodes.
+std::optional<documents::Measured> joined_run(const EstimateRequest& request, const EstimateDocument& estimate) {
+  std::optional<documents::Measured> run = request.measured;
+  if (run) measured::join(*run, estimate);
+  return run;
+}
+
+std::string for_viewer(const Arguments& arguments, const EstimateRequest& request, const EstimateDocument& estimate) {
+  const std::optional<documents::Measured> run = joined_run(request, estimate);
+  const present::Viewed viewed{estimate, run ? &*run : nullptr};
+  const std::string fallback = arguments.device.empty() ? "flops" : "seconds";
+  const present::Metric* metric = present::metric(arguments.metric.empty() ? fallback : arguments.metric);
+  if (const std::string problem = present::refusal(*metric, viewed); !problem.empty()) throw UsageError(problem);
+  if (format_of(arguments) == "model-explorer") return present::model_explorer_data(viewed, *metric);
+  return present::netron_attachment(viewed, arguments.metric.empty() ? nullptr : metric);
+}
+
 }  // namespace
 
 std::string output(const Arguments& arguments, const EstimateRequest& request, EstimateDocument estimate) {
   if (is_chart(format_of(arguments))) return chart(arguments, request, std::move(estimate));
+  if (is_for_viewer(format_of(arguments))) return for_viewer(arguments, request, estimate);
   const present::ReportOptions options = report_options(arguments);
   const present::Format format = *present::format(format_of(arguments));
   if (estimate.sweep) return present::sweep_report(format, estimate, options);
@@ -56,6 +78,22 @@ std::string comparison(const Arguments& arguments, const EstimateRequest& reques
   is_complete = is_complete && before.is_complete();
   return present::comparison_report(*present::format(format_of(arguments)), before, estimate,
                                     documents::compare(before, estimate), report_options(arguments));
+}
+
+std::string annotate(const Arguments& arguments, const EstimateRequest& request, const Model& model,
+                     const EstimateDocument& estimate) {
+  const std::optional<documents::Measured> run = joined_run(request, estimate);
+  const Annotated done =
+      write_annotated(model, arguments.annotate,
+                      present::annotations({estimate, run ? &*run : nullptr}, documents::analysis_of(model, request)));
+  std::string text;
+  const auto say = [&](const std::string& what) { text += arguments.annotate + ": " + what + "\n"; };
+  const auto files = [](const std::vector<std::string>& names) { return base::joined(names, ", ", base::printable); };
+  if (!done.copied.empty()) say("copied beside it: " + files(done.copied));
+  if (!done.missing.empty())
+    say("its external data are not where the model says: " + files(done.missing) + "; put them beside it");
+  if (done.nameless > 0) say(std::to_string(done.nameless) + " nodes without output and name have no notes");
+  return text;
 }
 
 }  // namespace pagoda::tools

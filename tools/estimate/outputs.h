@@ -17,4 +17,8 @@ std::string structure(const Arguments& arguments, const documents::EstimateReque
 std::string comparison(const Arguments& arguments, const documents::EstimateRequest& request,
                        const documents::EstimateDocument& estimate, bool& is_complete);
 
+// Writes --annotate's copy of the model. Returns what a person should know of it, as lines; empty: nothing.
+std::string annotate(const Arguments& arguments, const documents::EstimateRequest& request, const Model& model,
+                     const documents::EstimateDocument& estimate);
+
 }  // namespace pagoda::tools

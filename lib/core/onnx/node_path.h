@@ -11,9 +11,7 @@
 namespace pagoda::inline core::wire {
 
 // The main graph's path is empty. Parts end in a byte that separates them.
-inline void append_part(std::string& path, char kind, std::string_view name) {
-  ((path += kind) += name) += '\0';
-}
+inline void append_part(std::string& path, char kind, std::string_view name) { ((path += kind) += name) += '\0'; }
 
 // "f" of a domain: the path of a function's nodes.
 inline std::string function_path(std::string_view domain, std::string_view name, std::string_view overload) {

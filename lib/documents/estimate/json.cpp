@@ -378,6 +378,7 @@ void roofline(A& a, typename A::template Ref<EstimateRoofline> x) {
     inner("coverage", predicted.coverage);
     inner("engine", predicted.engine);
     inner("calibration", predicted.calibration);
+    inner.maybe("node_seconds", predicted.nodes);
   });
   part(a, "parallel", Layout::Block, x.parallel, parallel<A>);
   part(a, "energy", Layout::Line, x.energy, [](A& inner, auto& energy) {

@@ -65,7 +65,8 @@ std::optional<EstimatePrediction> predicted(const Model& model, const EstimateRe
                             .high = time.high,
                             .coverage = time.coverage,
                             .engine = "pytorch-amp",
-                            .calibration = time.calibration + ": " + fitted.regime};
+                            .calibration = time.calibration + ": " + fitted.regime,
+                            .nodes = time.row_seconds};
 }
 
 // On one device, or on all of a group.
@@ -89,7 +90,8 @@ EstimatePrediction served(const Model& model, const EstimateRequest& request, Fi
           .high = is_judged ? std::optional(time.seconds * fitted.interval.high) : std::nullopt,
           .coverage = is_judged ? std::optional(fitted.coverage) : std::nullopt,
           .engine = "llm-serving",
-          .calibration = fitted.id + ": " + fitted.regime};
+          .calibration = fitted.id + ": " + fitted.regime,
+          .nodes = {}};
 }
 
 std::optional<EstimateSpeculation> speculated(const EstimateRequest& request) {

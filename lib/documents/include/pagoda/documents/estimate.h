@@ -227,6 +227,7 @@ struct EstimatePrediction {
   std::optional<double> coverage;   // part of runs that the interval is to hold
   std::string engine;               // pytorch-amp, llm-serving
   std::string calibration;          // which, and from what
+  std::vector<double> nodes;        // seconds by EstimateDocument::nodes; empty where it is of the whole alone
 };
 
 // What several devices do together, and one of them alone. See core/parallel.h.

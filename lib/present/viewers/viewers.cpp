@@ -1,0 +1,225 @@
+// The formats of Netron and model-explorer, and notes for an annotated model. Netron's attachment is read by the class
+// metadata.Attachment of its view.js (since 8.2.8), model-explorer's node data are described in its
+// node_data_builder.py; neither has another description.
+#include "pagoda/present/viewers.h"
+
+#include <algorithm>
+#include <set>
+
+#include "pagoda/base/json_writer.h"
+#include "report/rows.h"
+#include "viewers/values.h"
+
+namespace pagoda::present {
+namespace {
+
+using base::JsonWriter;
+using documents::EstimateDocument;
+using documents::EstimateNode;
+using Layout = JsonWriter::Layout;
+
+const std::string& output_of(const EstimateNode& node) {
+  static const std::string kNone;
+  for (const OutputInfo& output : node.outputs)
+    if (!output.name.empty()) return output.name;
+  return kNone;
+}
+
+// The nodes of the file in the order of the estimate: rows of one body with the same first output and name are one.
+std::vector<NodeValues> nodes_of(const Viewed& viewed) {
+  std::vector<NodeValues> nodes;
+  std::map<std::array<std::string_view, 3>, std::size_t> places;
+  for (const NodeValues& row : row_values(viewed)) {
+    const auto [at, is_new] = places.emplace(
+        std::array<std::string_view, 3>{row.node->body, output_of(*row.node), row.node->name}, nodes.size());
+    if (is_new)
+      nodes.push_back(row);
+    else
+      add(nodes[at->second], row);
+  }
+  return nodes;
+}
+
+// Names that stand for one node: of the outermost body that has a node of the name, where it has one alone. Viewers
+// know no bodies.
+std::map<std::string_view, const EstimateNode*> named(const std::vector<NodeValues>& nodes) {
+  struct Found {
+    const EstimateNode* node;
+    bool is_alone;
+  };
+  std::map<std::string_view, Found> found;
+  for (const NodeValues& values : nodes) {
+    if (values.node->name.empty()) continue;
+    const auto [at, is_new] = found.emplace(values.node->name, Found{values.node, true});
+    if (is_new) continue;
+    const std::size_t depth = values.node->body.size(), known = at->second.node->body.size();
+    if (depth < known)
+      at->second = {values.node, true};
+    else if (values.node->body == at->second.node->body)
+      at->second.is_alone = false;
+  }
+  std::map<std::string_view, const EstimateNode*> names;
+  for (const auto& [name, each] : found)
+    if (each.is_alone) names.emplace(name, each.node);
+  return names;
+}
+
+struct Target {
+  const char* kind;
+  std::string_view name;
+};
+
+// Netron compares what stands before the first line's end.
+std::string_view first_line(std::string_view text) { return text.substr(0, text.find('\n')); }
+
+class NetronList {
+ public:
+  NetronList(JsonWriter& json, const char* name) : json_(json) { json_.key(name).begin_array(); }
+  ~NetronList() { json_.end_array(); }
+  NetronList(const NetronList&) = delete;
+  NetronList& operator=(const NetronList&) = delete;
+
+  void add(const Target& target, std::string_view name, const std::string& value) {
+    if (value.empty()) return;
+    json_.begin_object(Layout::Line).member("kind", target.kind).member("target", first_line(target.name));
+    json_.member("name", name).member("value", value).end_object();
+  }
+
+ private:
+  JsonWriter& json_;
+};
+
+// What the numbers are of.
+std::vector<std::pair<std::string, std::string>> conditions(const EstimateDocument& estimate) {
+  std::vector<std::pair<std::string, std::string>> list;
+  const auto say = [&](const char* name, std::string value) {
+    if (!value.empty()) list.emplace_back(name, std::move(value));
+  };
+  say("tool", estimate.tool);
+  if (estimate.roofline) say("device", report::device_text(*estimate.roofline));
+  if (estimate.precision) say("precision", std::string(to_string(*estimate.precision)));
+  say("traffic", std::string(to_string(estimate.traffic ? estimate.traffic->model : TrafficModel::Unfused)));
+  say("sizes", base::joined(estimate.bindings, ", ", [](const auto& binding) {
+        return binding.first + "=" + (binding.second ? std::to_string(*binding.second) : "free, taken as 1");
+      }));
+  if (estimate.roofline && estimate.roofline->predicted)
+    say("prediction", estimate.roofline->predicted->calibration + " (" + estimate.roofline->predicted->engine + ")");
+  if (estimate.measured) say("measurement", estimate.measured->source);
+  if (estimate.totals.partial)
+    say("partial",
+        std::to_string(estimate.totals.unmodelled_nodes) + " nodes are not modelled: totals are lower bounds");
+  return list;
+}
+
+// Of a node, beside its numbers.
+std::vector<std::pair<std::string, std::string>> words(const EstimateDocument& estimate, const NodeValues& values) {
+  std::vector<std::pair<std::string, std::string>> list;
+  const auto say = [&](const char* name, std::string value) {
+    if (!value.empty()) list.emplace_back(name, std::move(value));
+  };
+  const EstimateNode& node = *values.node;
+  if (values.bound != to_string(Bound::None)) say("bound", values.bound);
+  if (node.precision != ElementType::Undefined) say("precision", std::string(to_string(node.precision)));
+  if (node.mark != Mark::Compute) say("mark", std::string(to_string(node.mark)));
+  say("problem", values.problem);
+  if (values.rows > 1) say("runs", std::to_string(values.rows));
+  if (const std::optional<KernelText> kernel = values.rows > 1 ? std::nullopt : kernel_text(estimate, node)) {
+    say("kernel", kernel->number);
+    say("kernel_nodes", kernel->nodes);
+    say("kernel_seconds", kernel->seconds);
+  }
+  if (values.together_seconds) {
+    say("measured_together_seconds", base::shortest(*values.together_seconds));
+    say("measured_together", values.together);
+  }
+  return list;
+}
+
+}  // namespace
+
+std::string netron_attachment(const Viewed& viewed, const Metric* only) {
+  const std::vector<NodeValues> nodes = nodes_of(viewed);
+  const auto names = named(nodes);
+  const auto target_of = [&](const EstimateNode& node) -> Target {
+    const auto found = names.find(node.name);
+    if (found != names.end() && found->second == &node) return {"node", node.name};
+    return {"value", output_of(node)};
+  };
+  const Target model{"model", ""};
+  JsonWriter json;
+  json.begin_object().member("signature", "netron:attachment");
+  {
+    NetronList list(json, "metrics");
+    const auto add = [&](const Target& target, const NodeValues& values) {
+      for (const Metric* each : metrics())
+        if (only == nullptr || each == only) list.add(target, each->shown, shown_text(*each, values));
+    };
+    add(model, total_values(viewed));
+    for (const NodeValues& values : nodes) add(target_of(*values.node), values);
+  }
+  {
+    NetronList list(json, "metadata");
+    for (const auto& [name, value] : conditions(viewed.estimate)) list.add(model, "pagoda." + name, value);
+    for (const NodeValues& values : nodes)
+      for (const auto& [name, value] : words(viewed.estimate, values))
+        list.add(target_of(*values.node), "pagoda." + name, value);
+  }
+  json.end_object();
+  return std::move(json).text();
+}
+
+std::string model_explorer_data(const Viewed& viewed, const Metric& metric) {
+  const std::vector<NodeValues> nodes = nodes_of(viewed);
+  const auto names = named(nodes);
+  JsonWriter json;
+  // The name under which it shows a main graph without one.
+  const std::string& graph = viewed.estimate.model.name;
+  json.begin_object().key(graph.empty() ? "<main>" : graph).begin_object().member("name", metric.name);
+  json.key("results").begin_object();
+  for (const NodeValues& values : nodes) {
+    const auto found = names.find(values.node->name);
+    const std::optional<double> value = number(metric, values);
+    if (!value || found == names.end() || found->second != values.node) continue;
+    json.key(values.node->name).begin_object(Layout::Line).member("value", *value).end_object();
+  }
+  json.end_object();
+  // White for the least value, red for the greatest.
+  json.key("gradient").begin_array();
+  constexpr std::pair<int, const char*> kStops[] = {{0, "#fff"}, {1, "#d00"}};
+  for (const auto& [stop, color] : kStops)
+    json.begin_object(Layout::Line).member("stop", stop).member("bgColor", color).end_object();
+  json.end_array().end_object().end_object();
+  return std::move(json).text();
+}
+
+std::size_t nodes_without_name(const EstimateDocument& estimate) {
+  const std::vector<NodeValues> nodes = nodes_of({estimate});
+  return nodes.size() - named(nodes).size();
+}
+
+Annotations annotations(const Viewed& viewed, const Analysis& analysis) {
+  if (analysis.nodes.size() != viewed.estimate.nodes.size())
+    throw Error("annotations: the estimate has " + std::to_string(viewed.estimate.nodes.size()) +
+                " nodes and the analysis " + std::to_string(analysis.nodes.size()) + ", expected those of one request");
+  std::map<std::pair<GraphId, std::int32_t>, NodeValues> nodes;
+  const std::vector<NodeValues> rows = row_values(viewed);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const auto [at, is_new] = nodes.emplace(std::pair(analysis.nodes[i].graph, analysis.nodes[i].node), rows[i]);
+    if (!is_new) add(at->second, rows[i]);
+  }
+  Annotations notes;
+  const auto note = [&](Annotations::Entries& entries, std::string_view name, const std::string& value) {
+    if (!value.empty()) entries.emplace_back(notes.prefix + std::string(name), value);
+  };
+  for (const auto& [name, value] : conditions(viewed.estimate)) note(notes.model, name, value);
+  const NodeValues total = total_values(viewed);
+  for (const Metric* each : metrics()) note(notes.model, each->name, exact_text(*each, total));
+  for (const auto& [place, values] : nodes) {
+    Annotations::Entries& entries = notes.nodes[place];
+    for (const Metric* each : metrics()) note(entries, each->name, exact_text(*each, values));
+    for (const auto& [name, value] : words(viewed.estimate, values)) note(entries, name, value);
+  }
+  return notes;
+}
+
+}  // namespace pagoda::present
