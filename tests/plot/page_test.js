@@ -12,7 +12,7 @@
     node.dispatchEvent(new Event(event, { bubbles: true }));
   };
   const is_shown = (node) => node && node.getAttribute("display") !== "none";
-  const dots = () => all(".series .estimated > *, .series .measured > *").filter((n) => is_shown(n) && is_shown(n.closest(".series")));
+  const dots = () => all(".series .estimated > *, .series .measured > *, #outside path, #rail rect").filter((n) => is_shown(n) && (!n.closest(".series") || is_shown(n.closest(".series"))));
   // The page writes its address a moment later, or when it is left.
   const address = () => (window.dispatchEvent(new Event("pagehide")), location.hash);
   const clear = () => $("#clear").click();
@@ -30,7 +30,30 @@
 
   // C++ and the script follow one rule for ticks: redrawing the whole frame changes none.
   const tick_texts = () => all("#ticks-x text, #ticks-y text").map((t) => t.textContent).join("|");
+  $("#machine").click();
   check("ticks are those of the still picture", window.still_ticks === tick_texts(), [window.still_ticks, tick_texts()]);
+  check("the machine's frame is in the address", address().includes("view=machine"), location.hash);
+  $("#zoom-reset").click();
+
+  // The verdict in words, and no code in any text.
+  const measured = data.series[0].time === "measured";
+  check("the headline is a verdict", $("h1").textContent.includes(measured ? "measured" : "at least"), $("h1").textContent);
+  check("the ladder is on one scale", all("#ladder li").every((li) => Math.abs(+li.querySelector("rect").getAttribute("width") - 100 * +(li.dataset.seconds ?? 0) / Math.max(...all("#ladder li").map((l) => +(l.dataset.seconds ?? 0)))) < 0.1) || !all("#ladder li[data-seconds]").length, $("#ladder").innerHTML);
+  const code = /=>|function *\(|\[object/;
+  for (const node of all("circle[data-d]").slice(0, 8)) {
+    mouse("pointermove", node);
+    check("no code in a card", !code.test($("#card").textContent), $("#card").textContent.match(code)?.[0]);
+  }
+  check("no code in the page", !code.test($("main").innerText), $("main").innerText.match(/.{30}(=>|function|\[object).{30}/)?.[0]);
+
+  // Dots with 99 % of the time fill the frame: a third of it, where they do not lie on one point or line.
+  const heavy = (() => {
+    const dots = all(".series circle[data-d]").filter((n) => n.getAttribute("display") !== "none").map((n) => [+n.getAttribute("cx"), +n.getAttribute("cy"), +n.getAttribute("r")]);
+    const frame = $(".frame").getBBox(), xs = dots.map((d) => d[0]), ys = dots.map((d) => d[1]);
+    return { part: ((Math.max(...xs) - Math.min(...xs)) * (Math.max(...ys) - Math.min(...ys))) / (frame.width * frame.height), count: dots.length };
+  })();
+  results.push("dots span " + (100 * heavy.part).toFixed(0) + " % of the frame");
+  if (window.wants_a_third) check("dots span a third of the frame", heavy.part >= 1 / 3, heavy);
 
   const name = items.name[0], before = dots().length;
   set("search", name);
@@ -40,13 +63,13 @@
   clear();
   check("clear brings all back", count() === whole && dots().length === before, status());
 
-  const type = $(".legend .type");
-  mouse("click", type);
+  const type = () => $("#legend .type");
+  mouse("click", type());
   const without = count();
-  check("a click on a type hides it", without < whole && type.getAttribute("aria-pressed") === "false", status());
-  type.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true, cancelable: true }));
+  check("a click on a type hides it", without < whole && type().getAttribute("aria-pressed") === "false", status());
+  type().dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true, cancelable: true }));
   check("a key on it shows it again", count() === whole, status());
-  mouse("click", type, { shiftKey: true });
+  mouse("click", type(), { shiftKey: true });
   check("shift leaves only this type", count() === whole - without, [status(), without]);
   clear();
 
@@ -78,11 +101,13 @@
 
   const level = [...$("#level").options].find((o) => o.value !== "dram" && !o.disabled);
   if (items.l2_bytes) {
-    const dot = $(".series .measured > *"), x = dot.getAttribute("cx");
+    $("#machine").click();
+    const dot = $(".series .measured > circle"), x = dot.getAttribute("cx");
     set("level", "l2", "change");
     check("another level moves dots", dot.getAttribute("cx") !== x && $("#title-x").textContent.includes("L2"), x);
     set("level", "dram", "change");
     check("and back", dot.getAttribute("cx") === x, dot.getAttribute("cx"));
+    $("#zoom-reset").click();
   } else {
     check("levels without bytes are not offered", !level, level?.value);
   }
@@ -115,8 +140,36 @@
   check("leaving hides the card", $("#card").hidden, 0);
   $("#roofline").dispatchEvent(new KeyboardEvent("keydown", { key: "Escape" }));
 
+  // Linked both ways, by pointer and keys.
+  const rows_at = $("#rows"), key = (node, name) => node.dispatchEvent(new KeyboardEvent("keydown", { key: name, bubbles: true, cancelable: true }));
+  const circle = dots().find((d) => d.tagName === "circle");
+  mouse("pointermove", circle);
+  check("a dot under the pointer marks its row", $("tbody tr.pointed") !== null, $("tbody").textContent.slice(0, 80));
+  $("#roofline").dispatchEvent(new PointerEvent("pointerleave"));
+  check("and leaving unmarks it", $("tbody tr.pointed") === null, 0);
+  const with_dot = all("tbody tr[data-line]").find((tr) => { mouse("mouseover", tr.cells[1]); return $("#ruler .ring"); });
+  check("a row under the pointer marks its dot", with_dot, 0);
+  $("tbody").dispatchEvent(new MouseEvent("mouseleave"));
+  check("and leaving unmarks it, too", !$("#ruler .ring"), $("#ruler").innerHTML);
+  key(rows_at, "ArrowDown");
+  const first_name = $("tbody tr.selected")?.cells[0].title;
+  key(rows_at, "ArrowDown");
+  check("arrow keys walk through the rows", first_name && $("tbody tr.selected")?.cells[0].title !== first_name, first_name);
+  key(rows_at, "ArrowUp");
+  check("and back", $("tbody tr.selected")?.cells[0].title === first_name, first_name);
+  check("the row is said to be selected", $("tbody tr.selected").getAttribute("aria-selected") === "true", 0);
+  key(rows_at, "Escape");
+  key($("#roofline"), "n");
+  check("n in the chart selects the heaviest row", $("tbody tr.selected") !== null, 0);
+  key(rows_at, "Escape");
+  set("y", "time", "change");
+  check("time upwards: roofs go, dots stay", $("#roofs").getAttribute("display") === "none" && dots().length > 0 && address().includes("y=time"), location.hash);
+  set("y", "rate", "change");
+  check("few tab stops before the chart", all("main a, main button, main input, main select, main summary, main [tabindex]").filter((n) => !n.closest("[hidden]") && n.compareDocumentPosition($("#roofline")) & Node.DOCUMENT_POSITION_FOLLOWING).length <= 14, 0);
+  check("one h1, and every control has a name", all("h1").length === 1 && all("main input, main select").every((n) => n.closest("label") || n.getAttribute("aria-label")), all("main input, main select").filter((n) => !n.closest("label") && !n.getAttribute("aria-label")).map((n) => n.id));
+
   const first = dots()[0], place = () => first.outerHTML, still = place();
-  mouse("wheel", $("#plot"), { deltaY: -200 });
+  mouse("wheel", $(".frame"), { deltaY: -200 });
   check("the wheel zooms", place() !== still && address().includes("view="), location.hash);
   const zoomed = address();
   $("#zoom-reset").click();
@@ -139,7 +192,7 @@
   window.dispatchEvent(new HashChangeEvent("hashchange"));
   check("a senseless address is the whole picture", count() === whole && place() === still, location.hash);
 
-  check("no name became an element", !$("main img, main b, main script, svg script, svg foreignObject"), 0);
+  check("no name became an element", !all("main img, main b, main script, svg script, svg foreignObject, main [onload], main [onerror]").some((node) => !node.matches("#legend b, #ladder b, #answer b")), 0);
   check("every operator is in the table", (() => {
     const names = new Set();
     const scroller = $("#rows");
@@ -155,7 +208,7 @@
 
   const started = performance.now();
   for (let i = 0; i < 5; ++i) {
-    mouse("wheel", $("#plot"), { deltaY: i % 2 ? 100 : -100 });
+    mouse("wheel", $(".frame"), { deltaY: i % 2 ? 100 : -100 });
     $("#roofline").getBBox();
   }
   results.push("zoom step, script and layout: " + ((performance.now() - started) / 5).toFixed(1) + " ms for " + dots().length + " dots");

@@ -10,7 +10,9 @@ import hashlib
 import html
 import json
 import pathlib
+import random
 import re
+import shlex
 import shutil
 import struct
 import subprocess
@@ -18,7 +20,10 @@ import sys
 import tempfile
 import zlib
 
-MOST_BYTES = {"many": 2_000_000}
+# What-if takes most of a small page: rates and roofs of all devices 30 kB, formulas of seven precisions 20 kB, its script 15 kB.
+MOST_BYTES = {"many": 2_000_000, "resnet50": 190_000, "bert_base": 400_000, "llama_past": 400_000}
+PLAIN_BYTES = 120_000  # of a page without what-if
+SPREAD = {"resnet50", "bert_base", "swin_t"}  # whose work is neither all on one roof nor all at one intensity
 HERE = pathlib.Path(__file__).resolve().parent
 
 
@@ -32,10 +37,10 @@ def chromium(*arguments):
     return subprocess.run(command, capture_output=True, text=True, timeout=180)
 
 
-def with_test(page):
+def with_test(page, name="page_test.js", note=""):
     """The page with the test behind its own script; before it, one that notes what C++ drew."""
-    before = "window.still_ticks=[...document.querySelectorAll('#ticks-x text, #ticks-y text')].map(t=>t.textContent).join('|');"
-    test = (HERE / "page_test.js").read_text()
+    before = note + "window.still_ticks=[...document.querySelectorAll('#ticks-x text, #ticks-y text')].map(t=>t.textContent).join('|');"
+    test = (HERE / name).read_text()
     for script in (before, test):
         digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
         page = page.replace("script-src ", f"script-src 'sha256-{digest}' ", 1)
@@ -80,7 +85,8 @@ def check(name, page_path, folder, most_bytes):
         failures.append("the page did not run as it is")
     failures += console(plain)
     copy = folder / f"{name}.test.html"
-    copy.write_text(with_test(page_path.read_text()))
+    wants = "window.wants_a_third=true;" if name in SPREAD else ""
+    copy.write_text(with_test(page_path.read_text(), note=wants))
     run = chromium("--dump-dom", f"file://{copy}")
     found = re.search(r'<pre id="results">(.*?)</pre>', run.stdout, re.S)
     results = html.unescape(found.group(1)) if found else "no results\n" + "\n".join(console(run))
@@ -88,6 +94,112 @@ def check(name, page_path, folder, most_bytes):
     if "ALL PASSED" not in results:
         failures.append("some checks failed")
     failures += console(run)
+    for failure in failures:
+        print("FAIL", failure)
+    return not failures
+
+
+# Model, arguments at which its page opens, sizes to try by name.
+WHAT_IF = [
+    ("resnet50", ["--batch", "4"], {"batch": (1, 300)}),
+    ("bert_base", ["--precision", "fp16"], {"batch": (1, 64), "sequence": (1, 512)}),
+    ("llama_past", ["--phase", "decode", "--past", "1000"], {"batch": (1, 64), "past": (1, 20_000)}),
+    ("gpt2_past", ["--phase", "prefill", "--tokens", "128"], {"batch": (1, 8)}),
+    ("deeplabv3_resnet50_dynamic", [], {"batch": (1, 8)}),
+    ("vit_b_16_dynamic", ["--traffic", "fused"], {"batch": (1, 64)}),
+    ("resnet50_qdq_int8", ["--traffic", "fused"], {"batch": (1, 64)}),
+    ("swin_t", [], {"batch": (1, 64)}),
+]
+DEVICES = {"h100-sxm": "NVIDIA H100 SXM5 80 GB", "a100-80gb": None, "t4": None, "orin-agx": None, "rtx-4090": None, "xeon-8275cl": None}
+PRECISIONS = ["as filed", "float32", "tf32", "float16", "bfloat16", "float8", "int8"]
+
+
+def answer_of(tool, words):
+    """The lines of the command line's answer: {"work": "568 GFLOP  283 G multiply-accumulates · …"}."""
+    text = subprocess.run([tool, *words], capture_output=True, text=True, check=True).stdout
+    lines = {}
+    for line in text.splitlines():
+        found = re.match(r"^(work|traffic|fits|time)\s{2,}(.*)$", line) or re.match(r"^(\s+)\s{2,}(≥ .* )(?=whatever an engine)", line)
+        if found:
+            lines[found.group(1).strip() or "floor"] = found.group(2)
+    return lines
+
+
+def differences(page, lines, is_fused):
+    """What the page says otherwise than the command line."""
+    facts, wrong = page["facts"], []
+
+    def expect(what, piece, line):
+        if piece not in line:
+            wrong.append(f"{what}: page {piece!r}, command line {line!r}")
+
+    for key in ("work", "traffic"):
+        for piece in facts[key].split(" · "):
+            expect(key, piece, lines[key])
+    for piece in facts["time"].split(" · "):
+        expect("time", piece, lines["time"])
+    expect("speed", "at most " + facts["speed"].removeprefix("≤ "), lines["time"])
+    expect("floor", facts["floor"].split(" · ")[0], lines["floor"])
+    expect("headline", re.search(r"at least ([\d.]+ \S?s)\b", page["title"]).group(1), lines["time"])
+    found = re.search(r"(fits|does not fit): (?:≥ )?([^ ]+ \S+) of", page["title"])
+    if found and found.group(1) == "fits":
+        expect("fits", "yes", lines["fits"])
+    elif found:
+        expect("fits", "does not fit", lines["fits"])
+    return wrong
+
+
+def check_what_if(tool, source, folder):
+    """Random requests, set in the page and given to onnx-estimate: the same numbers to the printed digit."""
+    chance = random.Random(19)
+    devices = json.loads(subprocess.run([tool, "--list-devices", "--format", "json"], capture_output=True, text=True, check=True).stdout)
+    names = {entry["id"]: entry["name"] for entry in next(value for value in devices.values() if isinstance(value, list))}
+    failures, count = [], 0
+    for model, arguments, sizes in WHAT_IF:
+        path = folder / f"{model}.what.html"
+        file = pathlib.Path(source) / f"models/skeletons/{model}.onnx"
+        subprocess.run([tool, str(file), "--device", "h200", *arguments, "-o", str(path)], check=True, capture_output=True)
+        requests = []
+        for i in range(6):
+            request = {"sizes": {name: chance.randint(*ends) for name, ends in sizes.items() if chance.random() < 0.7}}
+            if chance.random() < 0.6:
+                request["device"] = names[chance.choice(list(DEVICES))]
+            if chance.random() < 0.6:
+                request["precision"] = chance.choice(PRECISIONS)
+            requests.append(request)
+        copy = folder / f"{model}.what.test.html"
+        copy.write_text(with_test(path.read_text(), "what_if_test.js", "window.requests=" + json.dumps(requests) + ";"))
+        run = chromium("--dump-dom", f"file://{copy}")
+        found = re.search(r'<pre id="results">(.*?)</pre>', run.stdout, re.S)
+        failures += [f"{model}: {line}" for line in console(run)]
+        if not found:
+            failures.append(f"{model}: no results")
+            continue
+        result = json.loads(html.unescape(found.group(1)))
+        if set(sizes) - set(result["sizes"]):
+            failures.append(f"{model}: controls of {result['sizes']}, expected {list(sizes)}")
+        if model == "bert_base" and result["most"]["sequence"] != "512":
+            failures.append(f"sequence of bert_base ends at {result['most']['sequence']}, its positions at 512")
+        is_fused = "fused" in arguments
+        for page in (result["first"], *result["answers"]):
+            words = shlex.split(page["command"])
+            if words[0] != "onnx-estimate":
+                failures.append(f"{model}: command {page['command']}")
+                continue
+            for wrong in differences(page, answer_of(tool, words[1:]), is_fused):
+                failures.append(f"{page['command']}: {wrong}")
+            # The ladder's other rung is the same request with the other traffic.
+            if not is_fused:
+                fused = answer_of(tool, [*words[1:], "--traffic", "fused"])
+                if "≥ " + page["rungs"]["fused"] not in fused["time"]:
+                    failures.append(f"{page['command']}: fused {page['rungs']['fused']}, command line {fused['time']}")
+            count += 1
+        if result["last"] != result["first"]:
+            failures.append(f"{model}: \"As asked\" does not bring back what the page opened with: {result['first']} {result['last']}")
+        print(f"== what-if of {model}, {path.stat().st_size:,} B, a step {result['step_ms']:.0f} ms")
+    print(f"{count} requests compared")
+    if count < 40:
+        failures.append(f"only {count} requests were compared")
     for failure in failures:
         print("FAIL", failure)
     return not failures
@@ -164,12 +276,17 @@ def main():
         good = check_raster(tool, pages["measured"], folder)
         subprocess.run([tool, *map(str, ceilings), "-o", str(folder / "roofs.html")], check=True)
         good = check_roofs_alone(folder / "roofs.html") and good
-        pages["resnet50"] = [pathlib.Path(source) / "models/skeletons/resnet50.onnx", "--device", "h200"]
+        good = check_what_if(estimator, source, folder) and good
+        skeletons = pathlib.Path(source) / "models/skeletons"
+        models = {"resnet50": [], "bert_base": ["--precision", "fp16", "--batch", "8", "--dim", "sequence=384"],
+                  "llama_past": ["--phase", "decode", "--past", "1000"]}
+        for model, more in models.items():
+            pages[model] = [skeletons / f"{model}.onnx", "--device", "h200", *more]
         for page, arguments in pages.items():
             path = folder / f"{page}.html"
-            command = [estimator if page == "resnet50" else tool, *map(str, arguments), "-o", str(path)]
+            command = [estimator if page in models else tool, *map(str, arguments), "-o", str(path)]
             subprocess.run(command, check=True)
-            good = check(page, path, folder, MOST_BYTES.get(page, 100_000)) and good
+            good = check(page, path, folder, MOST_BYTES.get(page, PLAIN_BYTES)) and good
             if "--screenshots" in sys.argv:
                 target = pathlib.Path(sys.argv[sys.argv.index("--screenshots") + 1])
                 target.mkdir(parents=True, exist_ok=True)

@@ -53,7 +53,7 @@ int run(int argc, char** argv) {
     write_output(arguments.output, structure(arguments, request, model, estimate));
   } else {
     say(present::free_dims_report(estimate));
-    write_output(arguments.output, arguments.compare.empty() ? output(arguments, request, estimate)
+    write_output(arguments.output, arguments.compare.empty() ? output(arguments, request, model, estimate)
                                                              : comparison(arguments, request, estimate, is_complete));
   }
   if (!estimate.budgets) return is_complete || !arguments.strict ? kDone : kPartial;

@@ -15,12 +15,13 @@ using documents::EstimateDocument;
 using documents::EstimateRequest;
 
 // The roofline of this very report.
-std::string chart(const Arguments& arguments, const EstimateRequest& request, EstimateDocument estimate) {
+std::string chart(const Arguments& arguments, const EstimateRequest& request, const Model& model,
+                  EstimateDocument estimate) {
   const std::string sha256 = base::hex(base::sha256(documents::write_estimate(estimate)));
   const present::PlotOptions options{.tool = estimate.tool};
-  const present::PlotInput input{.device = *request.device,
-                                 .estimates = {{arguments.model, sha256, std::move(estimate)}}};
   const std::string format = format_of(arguments);
+  present::PlotInput input{.device = *request.device, .estimates = {{arguments.model, sha256, std::move(estimate)}}};
+  if (format == "html") input.estimates.front().what_if = documents::what_if(model, request);
   if (format == "html") return present::plot_html(input, options);
   if (format == "svg") return present::plot_svg(input, options);
   return format == "png" ? present::plot_png(input, options) : present::plot_pdf(input, options);
@@ -45,8 +46,9 @@ std::string for_viewer(const Arguments& arguments, const EstimateRequest& reques
 
 }  // namespace
 
-std::string output(const Arguments& arguments, const EstimateRequest& request, EstimateDocument estimate) {
-  if (is_chart(format_of(arguments))) return chart(arguments, request, std::move(estimate));
+std::string output(const Arguments& arguments, const EstimateRequest& request, const Model& model,
+                   EstimateDocument estimate) {
+  if (is_chart(format_of(arguments))) return chart(arguments, request, model, std::move(estimate));
   if (is_for_viewer(format_of(arguments))) return for_viewer(arguments, request, estimate);
   const present::ReportOptions options = report_options(arguments);
   const present::Format format = *present::format(format_of(arguments));

@@ -241,7 +241,8 @@ documents::EstimateRequest request_of(const Arguments& arguments) {
   request.budgets = budgets(arguments);
   if (arguments.max_memory == kOfDevice) request.budgets.push_back(memory_of(*request.device));
   // It takes an analysis for each precision it looks at: only where a person reads it.
-  const bool is_for_people = format_of(arguments) == "table" || format_of(arguments) == "markdown";
+  const std::string format = format_of(arguments);
+  const bool is_for_people = format == "table" || format == "markdown" || is_chart(format);
   request.advice = is_for_people && arguments.sweeps.empty() && arguments.compare.empty() &&
                    arguments.profile_structure.empty() && !report_options(arguments).has_rows();
   request.by_type = arguments.by == "type";

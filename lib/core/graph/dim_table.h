@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "pagoda/core/dim.h"
+#include "pagoda/core/formula_table.h"
 
 namespace pagoda::inline core {
 
@@ -23,6 +24,9 @@ class DimTable {
   // The values of all rows, symbols that `bindings` lacks at 1. Integers below 2^53 are exact; beyond, each is rounded
   // as doubles are. Throws Error where a formula divides by 0.
   void evaluate(const Bindings& bindings, std::vector<double>& values) const;
+
+  // The table taken apart; adds rows for the arguments of divisions, minima and maxima.
+  FormulaTable parsed();
 
  private:
   struct Term {

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "graph/dim_table.h"
+#include "pagoda/core/roofline_table.h"
 
 namespace pagoda::inline core {
 namespace {
@@ -83,48 +84,87 @@ struct UnitSeconds {
   }
 };
 
-// The work of one row: rows of the table of formulas.
-struct Part {
-  DimTable::Id macs, arith, comparisons, special, needed_bytes;
-  std::optional<Precision> precision;  // empty: no rate is known
-  std::optional<Precision> narrowest;  // in which an engine that folds quantisation in may multiply
+using Part = RooflinePart;
+using Kernel = RooflineKernel;
+// And the rows or groups of each.
+using Kernels = std::map<Kernel, std::vector<std::size_t>>;
 
-  auto operator<=>(const Part&) const = default;
-};
+// Kernels of the same formulas are one, evaluated once.
+void add_kernel(Kernels& kernels, DimTable& table, const Analysis& analysis, std::size_t id,
+                const std::vector<std::size_t>& rows, const OpCost& moved) {
+  Kernel kernel;
+  for (const std::size_t row : rows) {
+    const NodeReport& report = analysis.nodes[row];
+    const OpCost& cost = report.cost;
+    if (cost.mark != Mark::Compute) continue;
+    Part part{.macs = table.add(cost.macs),
+              .arith = table.add(cost.arith),
+              .comparisons = table.add(cost.comparisons),
+              .special = table.add(cost.special),
+              .needed_bytes = table.add(report.needed_bytes),
+              .precision = precision_of(cost.precision),
+              .narrowest = std::nullopt};
+    // TF32 is the one precision that no element type stands for.
+    if (analysis.precision == Precision::Tf32 && cost.precision == ElementType::Float32)
+      part.precision = Precision::Tf32;
+    part.narrowest = part.precision;
+    if (report.dequantized_from != ElementType::Undefined) {
+      part.narrowest = precision_of(report.dequantized_from);
+      if (moved.precision == report.dequantized_from) part.precision = part.narrowest;
+    }
+    kernel.parts.push_back(part);
+  }
+  if (kernel.parts.empty()) return;
+  kernel.bytes_read = table.add(moved.bytes_read);
+  kernel.bytes_written = table.add(moved.bytes_written);
+  kernels[std::move(kernel)].push_back(id);
+}
 
-// A kernel: one row, or a group of them that moves its bytes together.
-struct Kernel {
-  std::vector<Part> parts;
-  DimTable::Id bytes_read, bytes_written;
+Kernels kernels_of(DimTable& table, const Analysis& analysis, const Traffic* traffic) {
+  Kernels kernels;
+  if (traffic == nullptr) {
+    for (std::size_t row = 0; row < analysis.nodes.size(); ++row)
+      add_kernel(kernels, table, analysis, row, {row}, analysis.nodes[row].cost);
+    return kernels;
+  }
+  for (std::size_t id = 0; id < traffic->groups.size(); ++id) {
+    const TrafficGroup& group = traffic->groups[id];
+    add_kernel(kernels, table, analysis, id, {group.rows.begin(), group.rows.end()}, group.cost);
+  }
+  return kernels;
+}
 
-  auto operator<=>(const Kernel&) const = default;
-};
+std::int64_t unmodelled_rows(const Analysis& analysis) {
+  std::int64_t rows = 0;
+  for (const NodeReport& row : analysis.nodes)
+    rows += row.unmodelled_inside + (row.cost.mark == Mark::Unmodelled ? 1 : 0);
+  return rows;
+}
+
+// From memory inwards, and the bytes that those inside each one hold.
+std::vector<std::pair<const MemoryLevel*, double>> levels_of(const DeviceSpec& device) {
+  std::vector<std::pair<const MemoryLevel*, double>> levels;
+  double inside = 0;
+  for (auto level = device.levels.rbegin(); level != device.levels.rend(); ++level) {
+    if (level->level != "shared" && level->bytes_per_second.known())
+      levels.push_back({&*level, inside});  // a kernel may bypass it
+    const double units = level->per_unit ? device.units.value.value_or(1) : 1;
+    inside += units * level->capacity_bytes.value.value_or(0);
+  }
+  std::reverse(levels.begin(), levels.end());
+  return levels;
+}
 
 class Evaluator {
  public:
   Evaluator(const Analysis& analysis, const Traffic* traffic, const DeviceSpec& device, const RooflineOptions& options)
-      : analysis_(analysis), device_(device) {
+      : device_(device) {
     for (std::size_t i = 0; i < kPrecisions; ++i)
       rates_[i] = rates_of(device, static_cast<Precision>(i), options.accumulate);
-    double inside = 0;
-    for (auto level = device.levels.rbegin(); level != device.levels.rend(); ++level) {
-      if (level->level != "shared" && level->bytes_per_second.known())
-        levels_.push_back({&*level, inside});  // a kernel may bypass it
-      const double units = level->per_unit ? device.units.value.value_or(1) : 1;
-      inside += units * level->capacity_bytes.value.value_or(0);
-    }
-    std::reverse(levels_.begin(), levels_.end());
+    levels_ = levels_of(device);
     if (device.special_per_second.known()) special_per_second_ = *device.special_per_second.value;
-    for (const NodeReport& row : analysis.nodes)
-      unmodelled_ += row.unmodelled_inside + (row.cost.mark == Mark::Unmodelled ? 1 : 0);
-    if (traffic == nullptr) {
-      for (std::size_t row = 0; row < analysis.nodes.size(); ++row) add(row, {row}, analysis.nodes[row].cost);
-    } else {
-      for (std::size_t id = 0; id < traffic->groups.size(); ++id) {
-        const TrafficGroup& group = traffic->groups[id];
-        add(id, {group.rows.begin(), group.rows.end()}, group.cost);
-      }
-    }
+    unmodelled_ = unmodelled_rows(analysis);
+    kernels_ = kernels_of(table_, analysis, traffic);
   }
 
   // Calls visit(kernel, bound) for every kernel that may take time with its row or group; flops, intensity and share
@@ -184,36 +224,6 @@ class Evaluator {
 
  private:
   double value(DimTable::Id id) const { return values_[id]; }
-
-  // Kernels of the same formulas are one, evaluated once.
-  void add(std::size_t id, const std::vector<std::size_t>& rows, const OpCost& moved) {
-    Kernel kernel;
-    for (const std::size_t row : rows) {
-      const NodeReport& report = analysis_.nodes[row];
-      const OpCost& cost = report.cost;
-      if (cost.mark != Mark::Compute) continue;
-      Part part{.macs = table_.add(cost.macs),
-                .arith = table_.add(cost.arith),
-                .comparisons = table_.add(cost.comparisons),
-                .special = table_.add(cost.special),
-                .needed_bytes = table_.add(report.needed_bytes),
-                .precision = precision_of(cost.precision),
-                .narrowest = std::nullopt};
-      // TF32 is the one precision that no element type stands for.
-      if (analysis_.precision == Precision::Tf32 && cost.precision == ElementType::Float32)
-        part.precision = Precision::Tf32;
-      part.narrowest = part.precision;
-      if (report.dequantized_from != ElementType::Undefined) {
-        part.narrowest = precision_of(report.dequantized_from);
-        if (moved.precision == report.dequantized_from) part.precision = part.narrowest;
-      }
-      kernel.parts.push_back(part);
-    }
-    if (kernel.parts.empty()) return;
-    kernel.bytes_read = table_.add(moved.bytes_read);
-    kernel.bytes_written = table_.add(moved.bytes_written);
-    kernels_[std::move(kernel)].push_back(id);
-  }
 
   double needed_bytes_of(const Kernel& kernel) const {
     double bytes = 0;
@@ -326,7 +336,6 @@ class Evaluator {
     if (limits[1].first > 0) row.headroom = limits[0].first / limits[1].first;
   }
 
-  const Analysis& analysis_;
   const DeviceSpec& device_;
   std::array<Rates, kPrecisions> rates_;
   std::vector<std::pair<const MemoryLevel*, double>>
@@ -334,7 +343,7 @@ class Evaluator {
   double special_per_second_ = 0;
   DimTable table_;
   std::vector<double> values_;                          // of the table at the current point
-  std::map<Kernel, std::vector<std::size_t>> kernels_;  // and the rows or groups of each
+  Kernels kernels_;
   std::int64_t unmodelled_ = 0;
 };
 
@@ -470,6 +479,36 @@ std::vector<RooflineTotals> roofline_sweep(const Analysis& analysis, const Devic
     totals.push_back(evaluator.evaluate(bindings, [](std::size_t, const RowBound&) {}));
   }
   return totals;
+}
+
+RooflineTables::RooflineTables() : table_(std::make_unique<DimTable>()) {}
+RooflineTables::~RooflineTables() = default;
+
+RooflineWork RooflineTables::add(const Analysis& analysis, const Traffic* traffic) {
+  RooflineWork work;
+  work.kernel_of.assign(traffic == nullptr ? analysis.nodes.size() : traffic->groups.size(), -1);
+  work.unmodelled = unmodelled_rows(analysis);
+  for (const auto& [kernel, ids] : kernels_of(*table_, analysis, traffic)) {
+    for (const std::size_t id : ids) work.kernel_of[id] = static_cast<std::int32_t>(work.kernels.size());
+    work.kernels.push_back(kernel);
+  }
+  return work;
+}
+
+std::uint32_t RooflineTables::add(const Dim& formula) { return table_->add(formula); }
+
+FormulaTable RooflineTables::formulas() { return table_->parsed(); }
+
+DeviceRates device_rates(const DeviceSpec& device) {
+  DeviceRates result;
+  for (std::size_t i = 0; i < kPrecisions; ++i) {
+    const Rates rates = rates_of(device, static_cast<Precision>(i), std::nullopt);
+    result.rates.push_back({rates.contraction, rates.contraction_precision, rates.contraction_unit, rates.lanes});
+  }
+  result.special_per_second = device.special_per_second.value.value_or(0);
+  for (const auto& [level, inside] : levels_of(device))
+    result.levels.push_back({level->level, *level->bytes_per_second.value, inside});
+  return result;
 }
 
 std::vector<Ridge> ridge_points(const DeviceSpec& device, std::string_view level) {

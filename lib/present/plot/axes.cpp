@@ -64,7 +64,8 @@ void draw_axes(Svg& svg, const Chart& chart, const Layout& layout) {
             {"fill", std::string(kInk)}});
   const double middle = (kPlot.y0 + kPlot.y1) / 2;
   svg.text(22, middle, chart.is_energy ? "Work per joule [FLOP/J]" : "Performance [FLOP/s]",
-           {{"class", "ink"},
+           {{"id", "title-y"},
+            {"class", "ink"},
             {"text-anchor", "middle"},
             {"font-size", "13"},
             {"fill", std::string(kInk)},

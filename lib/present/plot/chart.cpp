@@ -205,6 +205,18 @@ void choose_roofs(Chart& chart) {
     chart.roofs.main = *wanted;
   }
   chart.roofs.compute[chart.roofs.main].shown = true;
+  // Intensities are of DRAM bytes: another level's roof is for dots whose bytes there were measured.
+  const auto has_bytes = [&](std::optional<double> Item::*bytes) {
+    return std::any_of(chart.series.begin(), chart.series.end(), [&](const Series& series) {
+      return std::any_of(series.items.begin(), series.items.end(),
+                         [&](const Item& item) { return (item.*bytes).has_value(); });
+    });
+  };
+  const bool has_l2 = has_bytes(&Item::l2_bytes), has_l1 = has_bytes(&Item::l1_bytes);
+  for (std::size_t i = 1; i < chart.roofs.bandwidth.size(); ++i) {
+    Roof& roof = chart.roofs.bandwidth[i];
+    roof.shown = chart.series.empty() || (roof.level == "l1" || roof.level == "shared" ? has_l1 : has_l2);
+  }
 }
 
 std::string setting_text(const base::Setting& setting) {

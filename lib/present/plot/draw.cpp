@@ -1,9 +1,11 @@
 #include "plot/draw.h"
 
 #include <algorithm>
+#include <cctype>
 #include <numbers>
 
 #include "plot/text.h"
+#include "plot/verdict.h"
 
 namespace pagoda::present::plot {
 namespace {
@@ -18,8 +20,9 @@ std::string star_path(double x, double y, double radius) {
   return path + "Z";
 }
 
-void draw_zones(Svg& svg, const Layout& layout) {
-  if (!layout.ridge_x) return;
+void draw_zones(Svg& svg, const Chart& chart, const Layout& layout, bool standalone) {
+  // The page shows and hides them with its roofs.
+  if (!layout.ridge_x || (standalone && !chart.roofs.is_single())) return;
   const double x = *layout.ridge_x, y = *layout.ridge_y;
   for (const RoofMark& mark : layout.roofs) {
     if (mark.roof->kind != Roof::Kind::Bandwidth || !mark.is_main || !mark.line) continue;
@@ -37,7 +40,7 @@ void draw_zones(Svg& svg, const Layout& layout) {
                     {"d", "M" + px(x) + " " + px(y) + "H" + px(kPlot.x1) + "V" + px(kPlot.y1) + "H" + px(x) + "Z"}});
 }
 
-void draw_ridge(Svg& svg, const Chart& chart, const Layout& layout) {
+void draw_ridge(Svg& svg, const Chart& chart, const Layout& layout, bool standalone) {
   if (!layout.ridge_x) return;
   const double x = *layout.ridge_x, y = *layout.ridge_y;
   svg.open("g", {{"id", "ridge"}});
@@ -49,9 +52,11 @@ void draw_ridge(Svg& svg, const Chart& chart, const Layout& layout) {
   svg.leaf("circle", {{"class", "ink-fill"}, {"cx", px(x)}, {"cy", px(y)}, {"r", "3.5"}, {"fill", std::string(kInk)}});
   svg.text(x, kPlot.y1 - 26, "ridge " + plain(chart.roofs.ridge(chart.roofs.main)) + " FLOP/B",
            {{"class", "halo"}, {"text-anchor", "middle"}, {"fill", std::string(kInk)}});
-  svg.text(x - 8, kPlot.y1 - 9, "memory-bound",
-           {{"class", "muted halo"}, {"text-anchor", "end"}, {"fill", std::string(kMuted)}});
-  svg.text(x + 8, kPlot.y1 - 9, "compute-bound", {{"class", "muted halo"}, {"fill", std::string(kMuted)}});
+  if (!standalone || chart.roofs.is_single()) {
+    svg.text(x - 8, kPlot.y1 - 9, "memory-bound",
+             {{"class", "muted halo"}, {"text-anchor", "end"}, {"fill", std::string(kMuted)}});
+    svg.text(x + 8, kPlot.y1 - 9, "compute-bound", {{"class", "muted halo"}, {"fill", std::string(kMuted)}});
+  }
   svg.close();
 }
 
@@ -197,6 +202,25 @@ void draw_changes(Svg& svg, const Chart& chart, const Layout& layout) {
   svg.close();
 }
 
+// What it is and, of one series, what it says.
+void draw_head(Svg& svg, const Chart& chart) {
+  svg.text(kPlot.x0, 32, fit(chart.title, 19, kPanelRight - kPlot.x0 - 140),
+           {{"class", "ink"}, {"font-size", "19"}, {"font-weight", "bold"}, {"fill", std::string(kInk)}});
+  if (chart.series.empty()) return;
+  const bool is_of_several = chart.by_model || chart.is_energy || chart.series.size() > 1;
+  const std::optional<Verdict> verdict = is_of_several ? std::nullopt : verdict_of(chart, chart.series.front());
+  std::string text = chart.by_model || chart.is_energy ? summary(chart) : summary(chart, chart.series.front());
+  if (verdict) {
+    text = verdict->time + (verdict->bound.empty() ? "" : ", " + verdict->bound);
+    if (!verdict->fit.empty()) text += "; " + verdict->fit;
+    for (const std::string& action : verdict->actions) text += ". " + action.substr(0, action.size() - 1);
+    text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+    text += ".";
+  }
+  svg.text(kPlot.x0, 56, fit(text, 13, kPanelRight - kPlot.x0),
+           {{"id", "summary"}, {"class", "muted"}, {"font-size", "13"}, {"fill", std::string(kMuted)}});
+}
+
 }  // namespace
 
 std::string_view series_color(std::size_t at) { return kPalette[at % kColors]; }
@@ -241,24 +265,20 @@ std::string draw_roofline(const Chart& chart, bool standalone) {
   svg.close();
   svg.close();
   svg.leaf("rect", {{"class", "paper"}, {"width", px(kWidth)}, {"height", px(kHeight)}, {"fill", "#fff"}});
-  svg.text(kPlot.x0, 32, fit(chart.title, 19, kPanelRight - kPlot.x0 - 140),
-           {{"class", "ink"}, {"font-size", "19"}, {"font-weight", "bold"}, {"fill", std::string(kInk)}});
-  if (!chart.series.empty())
-    svg.text(kPlot.x0, 56, fit(chart.by_model || chart.is_energy ? summary(chart) : summary(chart, chart.series.front()), 13, kPanelRight - kPlot.x0),
-             {{"id", "summary"}, {"class", "muted"}, {"font-size", "13"}, {"fill", std::string(kMuted)}});
+  if (standalone) draw_head(svg, chart);
 
   const Layout layout = make_layout(chart, 0);
   draw_axes(svg, chart, layout);
   svg.open("g", {{"id", "plot"}, {"clip-path", "url(#plot-area)"}});
-  draw_zones(svg, layout);
+  draw_zones(svg, chart, layout, standalone);
   draw_roofs(svg, layout);
-  draw_ridge(svg, chart, layout);
+  draw_ridge(svg, chart, layout, standalone);
   svg.open("g", {{"id", "dots"}});
   for (std::size_t i = 0; i < chart.series.size(); ++i) {
     // A picture of several models shows the dots of all; the page those of one.
     const bool is_shown = i == 0 || (standalone && chart.by_model);
     const std::string_view color = standalone && chart.by_model ? series_color(i) : std::string_view();
-    draw_dots(svg, chart.series[i], i, i == 0 ? layout : make_layout(chart, i), is_shown, color);
+    draw_dots(svg, chart.series[i], i, i == 0 ? layout : make_layout(chart, i), is_shown, color, standalone);
   }
   svg.close();
   draw_changes(svg, chart, layout);
@@ -268,8 +288,10 @@ std::string draw_roofline(const Chart& chart, bool standalone) {
   draw_stars(svg, chart, layout);
   svg.open("g", {{"id", "ruler"}}).close();
   svg.close();
-  draw_panel(svg, chart, standalone);
-  draw_footer(svg, chart);
+  if (standalone) {
+    draw_panel(svg, chart);
+    draw_footer(svg, chart);
+  }
   svg.close();
   return std::move(svg).done();
 }

@@ -25,12 +25,13 @@ std::string draw_roofline(const Chart& chart, bool standalone);
 // Parts, one file each.
 void draw_axes(Svg& svg, const Chart& chart, const Layout& layout);
 // `color`: of all dots; empty: each that of its type.
+// `standalone`: what lies outside of the frame is a triangle at its edge; the page places it by itself.
 void draw_dots(Svg& svg, const Series& series, std::size_t at, const Layout& layout, bool visible,
-               std::string_view color);
+               std::string_view color, bool standalone);
 void draw_machines(Svg& svg, const Chart& chart, const Layout& layout);
 // The arch of an energy chart and its balances.
 void draw_arch(Svg& svg, const Chart& chart, const Layout& layout);
-void draw_panel(Svg& svg, const Chart& chart, bool standalone);
+void draw_panel(Svg& svg, const Chart& chart);
 void draw_footer(Svg& svg, const Chart& chart);
 
 std::string segment_path(const Segment& line);

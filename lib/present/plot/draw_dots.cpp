@@ -9,9 +9,21 @@ namespace {
 
 constexpr std::size_t kLevelDots = 10;  // with their intensity at every level
 
+// Points to where its dot lies: left, right, up or down out of the frame.
+std::string pointer_path(double x, double y) {
+  const std::string from = "M" + px(x) + " " + px(y);
+  if (x <= kPlot.x0) return from + "l9 -5v10Z";
+  if (x >= kPlot.x1) return from + "l-9 -5v10Z";
+  return from + (y <= kPlot.y0 ? "l-5 9h10Z" : "l-5 -9h10Z");
+}
+
 void draw_dot(Svg& svg, const Dot& dot, std::size_t at, double x, double y, double radius, const std::string& stroke,
-              std::string_view of_all) {
+              std::string_view of_all, bool is_outside) {
   const std::string color(of_all.empty() ? kPalette[dot.color] : of_all), index = std::to_string(at);
+  if (is_outside) {
+    svg.leaf("path", {{"class", "outside"}, {"fill", color}, {"stroke", stroke}, {"d", pointer_path(x, y)}});
+    return;
+  }
   // Work without FLOPs stands on the rail as a square.
   if (dot.rail)
     svg.leaf("rect", {{"data-d", index},
@@ -91,7 +103,7 @@ void draw_labels(Svg& svg, const Layout& layout) {
 
 // Most time first: the largest lie below the small ones.
 void draw_dots(Svg& svg, const Series& series, std::size_t at, const Layout& layout, bool visible,
-               std::string_view color) {
+               std::string_view color, bool standalone) {
   svg.open("g", {{"class", "series"}, {"data-s", std::to_string(at)}, {"display", visible ? "" : "none"}});
   draw_links(svg, series, layout);
   svg.open("g", {{"class", "estimated"}, {"fill-opacity", "0.18"}, {"stroke-width", "1.6"}});
@@ -101,7 +113,7 @@ void draw_dots(Svg& svg, const Series& series, std::size_t at, const Layout& lay
     if (mark.x && is_drawn(mark)) {
       const Dot& dot = series.dots[mark.dot];
       draw_dot(svg, dot, mark.dot, *mark.x, *mark.y, mark.radius,
-               std::string(color.empty() ? kPalette[dot.color] : color), color);
+               std::string(color.empty() ? kPalette[dot.color] : color), color, standalone && mark.clipped);
     }
   svg.close();
   svg.open("g", {{"class", "measured"}, {"fill-opacity", "0.85"}, {"stroke", "#333"}, {"stroke-width", "0.6"}});
@@ -109,7 +121,7 @@ void draw_dots(Svg& svg, const Series& series, std::size_t at, const Layout& lay
     if (mark.measured_x && is_drawn(mark)) {
       const Dot& dot = series.dots[mark.dot];
       draw_dot(svg, dot, mark.dot, *mark.measured_x, *mark.measured_y, mark.radius,
-               dot.above_roof ? std::string(kWarn) : "", color);
+               dot.above_roof ? std::string(kWarn) : "", color, standalone && mark.clipped);
     }
   svg.close();
   draw_levels(svg, series, layout);

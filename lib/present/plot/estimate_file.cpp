@@ -98,6 +98,7 @@ EstimateFile chart_estimate(const PlotEstimate& estimate) {
   result.file = estimate.name;
   result.sha256 = estimate.sha256;
   result.document = estimate.document;
+  result.what_if = estimate.what_if;
   documents::EstimateDocument& document = result.document;
   result.model = document.model.path.empty() ? document.model.name : document.model.path;
   std::sort(document.nodes.begin(), document.nodes.end(),

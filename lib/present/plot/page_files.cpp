@@ -18,7 +18,9 @@ std::string joined(std::initializer_list<std::string_view> names) {
 
 }  // namespace
 
-std::string page_script() { return joined({"data.js", "state.js", "roofline.js", "table.js", "hover.js", "main.js"}); }
+std::string page_script() {
+  return joined({"data.js", "state.js", "roofline.js", "table.js", "hover.js", "what_if.js", "main.js"});
+}
 
 std::string page_style() { return joined({"page.css"}); }
 

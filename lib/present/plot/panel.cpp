@@ -338,10 +338,10 @@ void draw_machine_list(Svg& svg, Column& column, const Chart& chart) {
 
 }  // namespace
 
-void draw_panel(Svg& svg, const Chart& chart, bool standalone) {
+void draw_panel(Svg& svg, const Chart& chart) {
   svg.open("g", {{"id", "panel"}});
   Column column(svg, kPlot.y0 - 8);
-  const bool is_of_models = chart.is_energy || (chart.by_model && standalone);
+  const bool is_of_models = chart.is_energy || chart.by_model;
   if (is_of_models) {
     if (chart.is_energy) draw_constants(column, chart);
     draw_models(svg, column, chart);

@@ -1,6 +1,7 @@
 // Roofs: the lines that no operator can be above, and the frame they span.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -36,6 +37,10 @@ struct Roofs {
   std::vector<Roof> bandwidth;  // from memory inwards; [0] is DRAM
   std::size_t main = 0;         // of compute: the one that the ridge is drawn for
 
+  // Whether one compute roof holds for all work: left of its ridge memory bounds, right of it arithmetic.
+  bool is_single() const {
+    return std::count_if(compute.begin(), compute.end(), [](const Roof& r) { return r.shown; }) == 1;
+  }
   double ridge(std::size_t of, std::size_t level = 0) const { return compute[of].value / bandwidth[level].value; }
 };
 

@@ -6,6 +6,7 @@
 #include "plot/draw.h"
 #include "plot/outputs.h"
 #include "plot/text.h"
+#include "plot/verdict.h"
 
 namespace pagoda::present::plot {
 namespace {
@@ -191,7 +192,16 @@ std::string chart_text(const Chart& chart) {
   Canvas canvas(chart.frame, columns, lines);
   draw_roofs(canvas, chart, columns, lines);
   if (!chart.series.empty()) draw_dots(canvas, chart, chart.series.front());
-  std::string text = base::elide(chart.title, static_cast<std::size_t>(chart.options.columns)) + "\n";
+  const auto columns_of_text = static_cast<std::size_t>(chart.options.columns);
+  const std::optional<Verdict> verdict =
+      chart.series.size() == 1 ? verdict_of(chart, chart.series.front()) : std::nullopt;
+  std::string text;
+  if (verdict) {
+    text += wrapped(verdict->headline(" · "), columns_of_text);
+    for (const std::string& action : verdict->actions) text += base::elide("- " + action, columns_of_text) + "\n";
+  } else {
+    text += base::elide(chart.title, columns_of_text) + "\n";
+  }
   for (const Series& series : chart.series)
     text += wrapped((chart.series.size() > 1 ? series.label + ": " : "") + summary(chart, series),
                     static_cast<std::size_t>(chart.options.columns));

@@ -347,7 +347,8 @@ std::vector<View> draw_views(const Chart& chart) {
     if (series.has_time()) add("measured against least time", draw_scatter_view(series));
     if (!series.estimate) continue;
     const EstimateFile& estimate = chart.estimates[*series.estimate];
-    add("memory timeline", draw_memory_view(estimate));
+    // The plan is of inference: the memory of a step is in the verdict.
+    if (!estimate.document.training) add("memory timeline", draw_memory_view(estimate));
     add("sweep", draw_sweep_view(estimate));
     add("fusion groups", draw_fusion_view(estimate));
   }

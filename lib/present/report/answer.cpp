@@ -89,6 +89,8 @@ Line fit_line(const EstimateDocument& estimate) {
   return {"fits", !fit.fits ? "?" : *fit.fits ? "yes" : "does not fit", remark};
 }
 
+}  // namespace
+
 // Where the time goes: to rows that arithmetic bounds, or memory.
 std::string split_text(const EstimateRoofline& roofline) {
   double memory = 0;
@@ -111,6 +113,8 @@ std::string rate_text(const EstimateDocument& estimate, double seconds) {
     text += ", " + base::si_rate(*phase.device_tokens_per_second, "") + " a device";
   return text;
 }
+
+namespace {
 
 // What a user of a decoder gets, and what a device gives.
 std::string predicted_rate(const EstimateDocument& estimate) {

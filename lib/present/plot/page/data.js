@@ -1,7 +1,7 @@
 // The chart's JSON, and what follows from it: the same definitions as in the C++ that wrote it.
 const chart = JSON.parse(document.getElementById("chart-data").textContent);
 const strings = chart.strings;
-const kAbsence = ["", "no work on the device", "no FLOPs: left rail", "work not known", "no bound for its type", "no kernel measured",
+const kAbsence = ["", "no work on the device", "no FLOPs: in the column at the left edge", "work not known", "no bound for its type", "no kernel measured",
   "measured as 0 s", "joined no operator"];
 const kLimit = ["none", "compute", "memory", "neither", "unknown"];
 const kPalette = ["#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#999999"];
@@ -72,10 +72,7 @@ function make_series(series, index) {
     row.color = Math.max(0, series.colors.indexOf(items.type[row.first]));
     if (!series.colors.includes(items.type[row.first])) row.color = 6;
     row.roof_share = row.measured > 0 && row.bound !== null ? row.bound / row.measured : null;
-    const other = row.compute !== null && row.memory !== null ? Math.min(row.compute, row.memory) : null;
-    // Measured: down to the roof. Else: what is left when the limit of a row, and only that, vanished.
-    row.saving = series.time === "measured" ? (row.roof_share === null ? null : Math.max(0, row.measured - row.bound))
-      : row.bound === null ? null : row.bound - other;
+    row.recoverable = row.roof_share === null ? null : Math.max(0, row.measured - row.bound);  // down to its roof
     row.text = list.map((i) => items.name[i] + " " + strings[items.scope[i]]).join(" ").toLowerCase() + " " + row.type.toLowerCase();
     rows.push(row);
   }
@@ -85,24 +82,20 @@ function make_series(series, index) {
         row.text += " " + member.slice(2).filter((_, k) => k % 2 === 0).join(" ").toLowerCase();
         break;
       }
-  return { ...series, index, rows, work, traffic, bound_of: bound, seconds_of: seconds };
+  return { ...series, index, rows, work_of: work, traffic_of: traffic, bound_of: bound, seconds_of: seconds };
 }
 
 const all_series = chart.series.map(make_series);
 // A chart of roofs alone has no series; its page shows one without rows.
 const kNoSeries = { label: "", summary: "", time: "", seconds: 0, index: -1, rows: [], colors: [], group: null, items: { count: 0, members: [], kernels: [] } };
-// Where a row is on the axes at a level of memory: estimated and measured.
+// Where a row is on the axes at a level of memory: estimated and measured. Rows without FLOPs stand in a column.
 function place_of(row, level) {
-  const rail = row.absence === 2;
-  const x0 = chart.axes.intensity[0];
+  if (row.absence === 2) return { rail: true, e: row.has_time ? { x: 0, y: 0 } : null, m: null };
   const bytes = level === "l2" ? row.l2 : level === "l1" ? row.l1 : row.bytes;
-  if (rail) {
-    const y = ratio(row.estimated_bytes, row.bound), m = ratio(row.bytes, row.measured);
-    return { rail, e: y && { x: x0, y: y * x0 }, m: m && { x: x0, y: m * x0 } };
-  }
-  const e = ratio(row.estimated_flops, row.estimated_bytes), ey = ratio(row.estimated_flops, row.bound);
-  const m = ratio(row.flops, bytes), my = ratio(row.flops, row.measured);
-  return { rail, e: e && ey && level === "dram" ? { x: e, y: ey } : null, m: m && my ? { x: m, y: my } : null };
+  const is_time = state.y === "time";
+  const e = ratio(row.estimated_flops, row.estimated_bytes), ey = is_time ? row.bound : ratio(row.estimated_flops, row.bound);
+  const m = ratio(row.flops, bytes), my = is_time ? row.measured : ratio(row.flops, row.measured);
+  return { rail: false, e: e && ey && level === "dram" ? { x: e, y: ey } : null, m: m && my ? { x: m, y: my } : null };
 }
 
 // Text -------------------------------------------------------------------------------------------------------------
@@ -125,3 +118,18 @@ function decade(exponent) {
 }
 // A tick at 1, 2 or 5 times a power of ten.
 const tick_text = (step, exponent) => (step === 1 ? decade(exponent) : si(step * 10 ** exponent).replace(/^(\d+) m$/, (_, n) => n / 1000));
+// As tables of the command line write them: three digits, trailing zeros kept.
+function digits3(value) {
+  let decimals = 3;
+  for (let place = 1; decimals > 0 && Math.abs(value) >= place - 10 ** -decimals / 2; place *= 10) --decimals;
+  return Math.abs(value) >= 1e6 ? value.toExponential(2) : value.toFixed(decimals);
+}
+function scaled(value, unit, least, most) {
+  let power = least, shown = value / 1000 ** least;
+  for (; Math.abs(shown) >= 999.5 && power < most; ++power) shown /= 1000;
+  return ((value === 0 ? "0" : digits3(shown)) + " " + (value === 0 ? "" : kPrefixes[power + 8]) + unit).trim();
+}
+const exact_seconds = (value) => scaled(value, "s", -3, 0);
+const exact_rate = (value, unit) => scaled(value, unit, 0, 6);
+const exact_count = (value, unit = "") => (value < 1000 ? (Math.round(value) + " " + unit).trim() : scaled(value, unit, 0, 8));
+const exact_share = (part) => (part > 0 && part < 0.0005 ? "<0.1" : digits3(100 * part));

@@ -8,9 +8,9 @@ function facts_of(row) {
   const add = (key, text) => text && text !== "–" && out.push([key, text]);
   add("shape", row.shape);
   add("precision", row.dtype);
-  add(measured ? "measured" : "least time", row.has_time ? `${si(row.seconds, "s")}, ${percent(row.share)} of the ${measured ? "time" : "least time"}` : "");
+  add(measured ? "measured" : "lower bound", row.has_time ? `${si(row.seconds, "s")}, ${percent(row.share)} of the time` : "");
   if (measured && row.low !== null) add("runs", `${si(row.high, "s")} … ${si(row.low, "s")}`);
-  if (measured) add("least time", si(row.bound, "s"));
+  if (measured) add("lower bound", si(row.bound, "s"));
   add("FLOP", si(row.flops));
   add("DRAM", si(row.bytes, "B") + (s.items.dram_bytes && total(row.list, (i) => s.items.dram_bytes[i]) !== null ? " measured" : ` by ${s.traffic === "unfused" ? "the estimate" : s.traffic + " traffic"}`));
   if (row.l2 !== null) add("L2", si(row.l2, "B"));
@@ -19,7 +19,7 @@ function facts_of(row) {
   add("speed", row.flops > 0 ? si(ratio(row.flops, rate(row)), "FLOP/s") : "");
   add("traffic", si(ratio(row.bytes, rate(row)), "B/s"));
   if (row.roof_share !== null) add("of its roof", percent(row.roof_share) + (row.roof_share > 1.05 ? ": check units, precision, counts, cache hits" : ""));
-  const roof = row.roof === null ? null : chart.roofs.compute[row.roof];
+  const roof = chart.roofs.compute[row.roof ?? -1];
   if (roof) add("roof", `${roof.name} ${si(roof.value, roof.unit)}`);
   add("limit", kLimit[row.limit] === "neither" ? "neither roof is near (below 80%)" : kLimit[row.limit]);
   const gain = row.roof_share !== null && row.roof_share > 0 && row.roof_share < 1 ? 1 / row.roof_share : null;
@@ -52,14 +52,20 @@ function show_ruler(row) {
   ruler.replaceChildren();
   if (!row || !row.at) return;
   const [x, y] = row.at;
+  if (row.box && row.absence === 2) {
+    const [x0, y0, x1, y1] = row.box;
+    element("rect", { class: "ring", x: x0 - 2, y: fix(y0 - 2), width: x1 - x0 + 4, height: fix(y1 - y0 + 4), fill: "none", stroke: "#1f2328", "stroke-width": 1.6 }, ruler);
+    return;
+  }
   element("circle", { class: "ring", cx: fix(x), cy: fix(y), r: fix(row.r + 4), fill: "none", stroke: "#1f2328", "stroke-width": 1.6 }, ruler);
   const place = place_of(row, state.level), point = place.m ?? place.e;
-  if (!point || place.rail) return;
+  if (!point || place.rail || state.y === "time") return;
   element("path", { class: "ruler-line", stroke: "#59636e", "stroke-width": 1, "stroke-dasharray": "3 3", d: `M${fix(x)} ${plot.y1}V${plot.y0}` }, ruler);
   const limits = [];
   chart.roofs.bandwidth.forEach((roof) => limits.push([point.x * roof.value, roof.name, true]));
-  if (row.roof !== null) limits.push([chart.roofs.compute[row.roof].value, chart.roofs.compute[row.roof].name, false]);
-  const top = row.roof === null ? Infinity : chart.roofs.compute[row.roof].value;
+  const own = chart.roofs.compute[row.roof ?? -1];
+  if (own) limits.push([own.value, own.name, false]);
+  const top = own ? own.value : Infinity;
   limits.sort((a, b) => a[0] - b[0]);
   let last = Infinity;
   for (const [value, name, is_slope] of limits) {
@@ -78,6 +84,7 @@ function show_ruler(row) {
 let pointed = null;
 function point_at(row, event) {
   pointed = row;
+  mark_pointed();
   show_ruler(row ?? series().rows[state.row]);
   if (row && event) show_card(row, event.clientX, event.clientY);
   else card.hidden = true;
@@ -94,8 +101,10 @@ function row_near(event) {
   const [x, y] = in_picture(event), reach = 6 / svg.getScreenCTM().a;
   let best = null, least = Infinity;
   for (const row of series().rows) {
-    if (!row.at) continue;
-    const far = Math.hypot(row.at[0] - x, row.at[1] - y) - row.r;
+    const at = row.at ?? row.edge;
+    if (!at) continue;
+    const [x0, y0, x1, y1] = row.at && row.absence === 2 && row.box ? row.box : [...at, ...at];
+    const far = Math.hypot(clamp(x, x0, x1) - x, clamp(y, y0, y1) - y) - (row.edge ? 4 : row.absence === 2 ? 0 : row.r);
     if (far < reach && far < least) [best, least] = [row, far];
   }
   return best;

@@ -5,7 +5,11 @@ let rows_in_view = [];
 function update(part = "all") {
   write_state_soon();
   if (part === "all") {
+    fitted = null;
+    lay_out();
     show_controls();
+    show_what_if();
+    show_legend();
     rows_in_view = visible_rows();
     draw(rows_in_view);
     show_status();
@@ -13,6 +17,8 @@ function update(part = "all") {
   }
   if (part === "zoom") {
     draw(rows_in_view);
+    show_status();
+    show_frame();
     show_ruler(pointed ?? series().rows[state.row]);
     return;
   }
@@ -23,7 +29,8 @@ function show_status() {
   if (!all_series.length) return void (by_id("status").textContent = "roofs alone");
   const count = rows_in_view.reduce((sum, row) => sum + row.list.length, 0);
   const share = rows_in_view.reduce((sum, row) => sum + row.share, 0);
-  by_id("status").textContent = `${count.toLocaleString("en")} of ${series().items.count.toLocaleString("en")} ops, ${percent(Math.min(1, share))} of ${series().time === "measured" ? "the time" : "the least time"}`;
+  by_id("status").textContent = `${count.toLocaleString("en")} of ${series().items.count.toLocaleString("en")} ops, ${percent(Math.min(1, share))} of the ${series().time === "measured" ? "time" : "lower bound"}`
+    + (out_of_view.count ? ` · ${out_of_view.count.toLocaleString("en")} out of view, ${percent(out_of_view.share)}` : "");
 }
 
 function show_controls() {
@@ -37,17 +44,13 @@ function show_controls() {
   by_id("color").value = state.color;
   for (const option of by_id("level").options) option.disabled = !has_level(option.value);
   for (const box of by_id("roof-boxes").querySelectorAll("input")) box.checked = box.value === "spec" ? state.spec : shown_roofs().has(box.value);
-  for (const part of svg.querySelectorAll(".legend, .absent")) show(part, +part.dataset.s === state.s);
-  const summary = svg.querySelector("#summary");
-  if (summary) summary.textContent = series().summary;
-  for (const entry of svg.querySelectorAll(`.legend[data-s="${state.s}"] .type`)) {
-    const hidden = state.hidden.has(entry.dataset.type);
-    entry.setAttribute("aria-pressed", !hidden);
-    entry.classList.toggle("off", hidden);
-  }
+  by_id("y").value = state.y;
+  show_frame();
+  document.documentElement.classList.toggle("by-type", state.color === "type");
   for (const card of document.querySelectorAll(".view[data-s]")) card.hidden = +card.dataset.s !== state.s;
   document.documentElement.dataset.theme = state.dark === null ? "" : state.dark ? "dark" : "light";
   by_id("dark").setAttribute("aria-pressed", is_dark());
+  by_id("title-y").textContent = state.y === "time" ? (series().time === "measured" ? "Time [s]" : "Lower bound of the time [s]") : "Performance [FLOP/s]";
   by_id("title-x").textContent = `Arithmetic intensity [FLOP / ${state.level === "dram" ? "DRAM" : state.level.toUpperCase()} byte]`;
   const keys = { limit: kLimit.map((n, i) => [n, kLimitColors[i]]), precision: precisions().slice(0, 7).map((n, i) => [n || "not known", kPalette[i]]),
     share: [["≤ 20%", 0.2], ["40%", 0.4], ["60%", 0.6], ["80%", 0.8], ["> 80% of its roof", 1]].map(([n, v]) => [n, kShareSteps.find(([e]) => v <= e)[1]]), type: [] };
@@ -59,6 +62,49 @@ function show_controls() {
     return key;
   }));
 }
+function show_frame() {
+  by_id("zoom-reset").setAttribute("aria-pressed", state.view === null);
+  by_id("machine").setAttribute("aria-pressed", state.view === "machine");
+}
+// Types with their share of the time: a switch each. And what is no dot.
+function show_legend() {
+  const sums = new Map();
+  for (const row of series().rows) {
+    if (!row.has_time && row.absence) continue;
+    const type = type_key(row), sum = sums.get(type) ?? sums.set(type, { color: row.color, count: 0, share: 0 }).get(type);
+    sum.count += row.list.length;
+    sum.share += row.share;
+  }
+  const focused = document.activeElement?.dataset?.type;
+  by_id("legend").replaceChildren(...[...sums].sort((a, b) => (a[1].color === 6) - (b[1].color === 6) || b[1].share - a[1].share).map(([type, sum]) => {
+    const entry = document.createElement("button"), swatch = document.createElement("i"), part = document.createElement("b");
+    entry.type = "button";
+    entry.className = "type" + (state.hidden.has(type) ? " off" : "");
+    entry.dataset.type = type;
+    entry.setAttribute("aria-pressed", !state.hidden.has(type));
+    entry.title = "show or hide; with Shift only this";
+    swatch.className = "swatch c" + sum.color;
+    part.textContent = percent(sum.share);
+    entry.append(swatch, `${type} ×${sum.count} `, part);
+    return entry;
+  }));
+  if (focused) by_id("legend").querySelector(`[data-type="${CSS.escape(focused)}"]`)?.focus();
+  const absent = new Map();
+  for (const row of series().rows) {
+    if (!row.absence || row.absence === 2) continue;
+    const sum = absent.get(row.absence) ?? absent.set(row.absence, { count: 0, share: 0 }).get(row.absence);
+    sum.count += row.list.length;
+    sum.share += row.share;
+  }
+  by_id("absent").textContent = absent.size ? "No dot: " + [...absent].map(([why, sum]) => `${sum.count} ${kAbsence[why]}${sum.share > 0 ? ", " + percent(sum.share) + " of the time" : ""}`).join("; ") + "." : "";
+}
+function toggle_type(type, only) {
+  const types = [...new Set(series().rows.map(type_key))];
+  const is_only = state.hidden.size === types.length - 1 && !state.hidden.has(type);
+  if (only) state.hidden = is_only ? new Set() : new Set(types.filter((t) => t !== type));
+  else state.hidden.has(type) ? state.hidden.delete(type) : state.hidden.add(type);
+  update();
+}
 const is_dark = () => state.dark ?? matchMedia("(prefers-color-scheme: dark)").matches;
 
 // Controls -----------------------------------------------------------------------------------------------------------
@@ -68,10 +114,16 @@ function fill_choices() {
   by_id("series").parentElement.hidden = all_series.length < 2;
   // Nothing but roofs: no filters of operators and no table of them.
   if (!all_series.length)
-    for (const id of ["search", "color", "limit", "level", "share", "save-csv", "operators", "rows"]) (by_id(id).closest("label") ?? by_id(id)).hidden = true;
+    for (const id of ["search", "color", "limit", "level", "share", "save-csv", "operators", "rows", "y"]) (by_id(id).closest("label") ?? by_id(id)).hidden = true;
+  fill_roofs();
+}
+// Of this device.
+function fill_roofs() {
+  const options = (id, list) => by_id(id).replaceChildren(...list.map(([value, text]) => new Option(text, value)));
   options("precision", chart.roofs.compute.map((roof, i) => [i, roof.name]));
   const boxes = [...chart.roofs.bandwidth, ...chart.roofs.compute].map((roof) => [roof.id, roof.name]);
   if ([...chart.roofs.bandwidth, ...chart.roofs.compute].some((roof) => roof.spec)) boxes.push(["spec", "as the vendor states"]);
+  by_id("roof-boxes").querySelectorAll("label").forEach((label) => label.remove());
   by_id("roof-boxes").append(...boxes.map(([value, text]) => {
     const label = document.createElement("label"), box = document.createElement("input");
     Object.assign(box, { type: "checkbox", value });
@@ -88,6 +140,7 @@ function connect() {
   listen("precision", "change", (t) => (state.roof = +t.value));
   listen("share", "input", (t) => (state.share = +t.value));
   listen("color", "change", (t) => (state.color = t.value));
+  listen("y", "change", (t) => Object.assign(state, { y: t.value, view: null }));
   listen("roof-boxes", "change", (t) => {
     if (t.value === "spec") return void (state.spec = t.checked);
     state.roofs = new Set(shown_roofs());
@@ -95,22 +148,27 @@ function connect() {
   });
   by_id("dark").addEventListener("click", () => { state.dark = !is_dark(); update(); });
   by_id("zoom-reset").addEventListener("click", () => { state.view = null; update("zoom"); });
+  by_id("machine").addEventListener("click", () => { state.view = "machine"; update("zoom"); });
   by_id("clear").addEventListener("click", () => { const { s, dark } = state; Object.assign(state, kDefault, { s, dark, hidden: new Set() }); update(); });
   by_id("save-svg").addEventListener("click", () => save("svg"));
   by_id("save-png").addEventListener("click", () => save("png"));
   by_id("save-csv").addEventListener("click", () => download(new Blob([csv()], { type: "text/csv" }), "csv"));
-  for (const entry of svg.querySelectorAll(".legend .type")) {
-    const toggle = (only) => {
-      const types = [...new Set(series().rows.map(type_key))], type = entry.dataset.type;
-      const is_only = state.hidden.size === types.length - 1 && !state.hidden.has(type);
-      if (only) state.hidden = is_only ? new Set() : new Set(types.filter((t) => t !== type));
-      else state.hidden.has(type) ? state.hidden.delete(type) : state.hidden.add(type);
-      update();
-    };
-    for (const [key, value] of [["tabindex", 0], ["role", "button"], ["aria-label", `${entry.dataset.type}: show or hide; with Shift only this`]]) entry.setAttribute(key, value);
-    entry.addEventListener("click", (e) => toggle(e.shiftKey));
-    entry.addEventListener("keydown", (e) => { if (e.key === "Enter" || e.key === " ") { e.preventDefault(); toggle(e.shiftKey); } });
-  }
+  by_id("legend").addEventListener("click", (event) => {
+    const entry = event.target.closest(".type");
+    if (entry) toggle_type(entry.dataset.type, event.shiftKey);
+  });
+  by_id("legend").addEventListener("keydown", (event) => {
+    const entry = event.target.closest(".type");
+    if (!entry || (event.key !== "Enter" && event.key !== " ")) return;
+    event.preventDefault();
+    toggle_type(entry.dataset.type, event.shiftKey);
+  });
+  let width = 0;
+  new ResizeObserver(() => {
+    if (svg.parentElement.clientWidth === width) return;
+    width = svg.parentElement.clientWidth;
+    requestAnimationFrame(() => { lay_out(); update("zoom"); draw_rows(); });
+  }).observe(svg.parentElement);
   window.addEventListener("hashchange", () => { read_state(); update(); });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => show_controls());
 }
@@ -120,7 +178,7 @@ function connect() {
 function zoom(factor, px, py) {
   const v = view(), full = full_view();
   const width = (v.x1 - v.x0) * factor;
-  if (width < 0.2 || width > 3 * (full.x1 - full.x0)) return;
+  if (width < 0.2 || width > 4 * Math.max(6, full.x1 - full.x0)) return;
   const x = v.x0 + ((px - plot.x0) / (plot.x1 - plot.x0)) * (v.x1 - v.x0), y = v.y0 + ((plot.y1 - py) / (plot.y1 - plot.y0)) * (v.y1 - v.y0);
   state.view = { x0: x + (v.x0 - x) * factor, x1: x + (v.x1 - x) * factor, y0: y + (v.y0 - y) * factor, y1: y + (v.y1 - y) * factor };
   update("zoom");
@@ -132,7 +190,7 @@ function pan(dx, dy) {
 }
 function connect_plot() {
   const at = in_picture;
-  const in_plot = ([x, y]) => x >= plot.x0 - 16 && x <= plot.x1 + 16 && y >= plot.y0 && y <= plot.y1;
+  const in_plot = ([x, y]) => x >= plot.axis && x <= plot.x1 + 16 && y >= plot.y0 && y <= plot.y1;
   const pointers = new Map();
   let moved = 0;
   svg.addEventListener("wheel", (event) => {
@@ -168,8 +226,8 @@ function connect_plot() {
   svg.addEventListener("pointerleave", () => point_at(null));
   svg.addEventListener("dblclick", (event) => { if (in_plot(at(event))) { state.view = null; update("zoom"); } });
   svg.setAttribute("tabindex", 0);
-  const middle = [(plot.x0 + plot.x1) / 2, (plot.y0 + plot.y1) / 2];
-  const keys = { "+": () => zoom(0.8, ...middle), "=": () => zoom(0.8, ...middle), "-": () => zoom(1.25, ...middle), 0: () => { state.view = null; update("zoom"); },
+  const middle = () => [(plot.x0 + plot.x1) / 2, (plot.y0 + plot.y1) / 2];
+  const keys = { n: () => step_row(1), p: () => step_row(-1), "+": () => zoom(0.8, ...middle()), "=": () => zoom(0.8, ...middle()), "-": () => zoom(1.25, ...middle()), 0: () => { state.view = null; update("zoom"); },
     ArrowLeft: () => pan(60, 0), ArrowRight: () => pan(-60, 0), ArrowUp: () => pan(0, 60), ArrowDown: () => pan(0, -60), Escape: () => state.row !== null && select(series().rows[state.row]) };
   svg.addEventListener("keydown", (event) => {
     if (event.target !== svg || !keys[event.key] || event.ctrlKey || event.metaKey) return;
@@ -191,6 +249,20 @@ function still_svg() {
   const copy = svg.cloneNode(true);
   copy.querySelector("#ruler").replaceChildren();
   copy.querySelectorAll('[display="none"]').forEach((node) => node.remove());
+  // The page's own headline and legend stand outside of it.
+  const { width, height } = plot, title = (document.getElementById("verdict")?.textContent ?? chart.title).replace(/\s+/g, " ");
+  copy.setAttribute("viewBox", `0 -30 ${width} ${height + 54}`);
+  copy.setAttribute("height", height + 54);
+  const paper = copy.querySelector(".paper");
+  paper?.setAttribute("y", -30);
+  paper?.setAttribute("height", height + 54);
+  element("text", { x: 8, y: -12, "font-weight": "bold", fill: "#1f2328" }, copy).textContent = title;
+  let x = 8;
+  for (const entry of document.querySelectorAll("#legend .type")) {
+    element("circle", { cx: x + 5, cy: height + 10, r: 5, fill: kPalette[+/c(\d)/.exec(entry.firstChild.className)[1]], stroke: "#333" }, copy);
+    element("text", { x: x + 14, y: height + 14, fill: "#1f2328" }, copy).textContent = entry.textContent;
+    x += text_width(entry.textContent) + 26;
+  }
   const style = document.createElementNS(kSvg, "style");
   style.textContent = ".halo{paint-order:stroke;stroke:#fff;stroke-width:3px;stroke-linejoin:round}";
   copy.prepend(style);
@@ -201,8 +273,9 @@ function save(kind) {
   if (kind === "svg") return download(blob, "svg");
   const image = new Image(), canvas = document.createElement("canvas");
   image.onload = () => {
-    Object.assign(canvas, { width: 2400, height: 1600 });
-    canvas.getContext("2d").drawImage(image, 0, 0, 2400, 1600);
+    const scale = 2400 / plot.width;
+    Object.assign(canvas, { width: 2400, height: Math.round(scale * (plot.height + 54)) });
+    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
     canvas.toBlob((png) => download(png, "png"));
     URL.revokeObjectURL(image.src);
   };
@@ -215,7 +288,7 @@ function csv() {
   const out = [["name", "op_type", "shape", "precision", "flops", "bytes", "seconds", "bound_seconds", "limit"].join(",")];
   for (let i = 0; i < items.count; ++i)
     if (wanted.has(i))
-      out.push([quote(items.name[i]), quote(strings[items.type[i]]), quote(strings[items.shape[i]]), strings[items.dtype[i]], series().work(i) ?? "", series().traffic(i) ?? "",
+      out.push([quote(items.name[i]), quote(strings[items.type[i]]), quote(strings[items.shape[i]]), strings[items.dtype[i]], series().work_of(i) ?? "", series().traffic_of(i) ?? "",
         column(items, "seconds", i) ?? "", series().bound_of(i) ?? "", kLimit[items.limit[i]]].join(","));
   return out.join("\r\n") + "\r\n";
 }
@@ -224,5 +297,6 @@ fill_choices();
 read_state();
 connect();
 connect_plot();
+connect_what_if();
 update();
 document.documentElement.dataset.ready = "1";

@@ -3,21 +3,40 @@
 const kSvg = "http://www.w3.org/2000/svg";
 const svg = document.getElementById("roofline");
 const frame = svg.querySelector(".frame");
-const plot = { x0: +frame.getAttribute("x"), y0: +frame.getAttribute("y") };
-plot.x1 = plot.x0 + +frame.getAttribute("width");
-plot.y1 = plot.y0 + +frame.getAttribute("height");
+// Of the axes, in pixels of the screen; `axis`: where their labels end and the column of rows without FLOPs begins.
+const plot = {};
+const kRail = 40, kHistogram = 34;
 const element = (tag, attributes, parent) => {
   const node = document.createElementNS(kSvg, tag);
   for (const key in attributes) node.setAttribute(key, attributes[key]);
   if (parent) parent.append(node);
   return node;
 };
-const X = (x) => plot.x0 + ((plot.x1 - plot.x0) * (Math.log10(x) - view().x0)) / (view().x1 - view().x0);
-const Y = (y) => plot.y1 - ((plot.y1 - plot.y0) * (Math.log10(y) - view().y0)) / (view().y1 - view().y0);
+const X = (x) => { const v = view(); return plot.x0 + ((plot.x1 - plot.x0) * (Math.log10(x) - v.x0)) / (v.x1 - v.x0); };
+const Y = (y) => { const v = view(); return plot.y1 - ((plot.y1 - plot.y0) * (Math.log10(y) - v.y0)) / (v.y1 - v.y0); };
 const fix = (value) => Math.round(value * 100) / 100;
 
+// Takes the room that the page gives, so that text keeps its size.
+function lay_out() {
+  const width = Math.max(300, Math.round(svg.parentElement.clientWidth)), is_narrow = width < 520;
+  const height = Math.round(clamp(is_narrow ? 1.1 * width : Math.min(0.72 * width, innerHeight - 330), 380, 760));
+  const rail = series().rows.some((row) => row.absence === 2 && row.share > 0);
+  Object.assign(plot, { axis: is_narrow ? 56 : 62, y0: kHistogram + 12, x1: width - 14, y1: height - 44, width, height, has_rail: rail });
+  plot.x0 = plot.axis + (rail ? kRail : 0);
+  svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  svg.setAttribute("width", width);
+  svg.setAttribute("height", height);
+  const place = (node, box) => { for (const key in box) node?.setAttribute(key, box[key]); };
+  place(svg.querySelector(".paper"), { width, height });
+  place(frame, { x: plot.x0, y: plot.y0, width: plot.x1 - plot.x0, height: plot.y1 - plot.y0 });
+  place(svg.querySelector("#plot-area rect"), { x: plot.x0 - 0.5, y: plot.y0 - 0.5, width: plot.x1 - plot.x0 + 1, height: plot.y1 - plot.y0 + 1 });
+  place(document.getElementById("title-x"), { x: (plot.x0 + plot.x1) / 2, y: height - 8 });
+  const middle = (plot.y0 + plot.y1) / 2;
+  place(document.getElementById("title-y"), { x: 14, y: middle, transform: `rotate(-90 14 ${middle})` });
+}
+
 // Elements of each row, once.
-for (const one of all_series) {
+function take_elements(one) {
   const group = svg.querySelector(`.series[data-s="${one.index}"]`), by_dot = new Map();
   one.group = group;
   for (const row of one.rows) {
@@ -33,6 +52,7 @@ for (const one of all_series) {
   take(".links", "link");
   take(".links", "whisker", "w");
 }
+all_series.forEach(take_elements);
 
 function ticks(low, high, line, middle) {
   // Labels at 1, and when little more than a decade is seen also at 2 and 5.
@@ -65,7 +85,7 @@ function draw_ticks() {
     }));
   };
   write("ticks-x", x.labels, (at) => ({ x: at, y: plot.y1 + 18 }));
-  write("ticks-y", y.labels, (at) => ({ x: plot.x0 - 8, y: at + 4 }));
+  write("ticks-y", y.labels, (at) => ({ x: plot.axis - 8, y: at + 4 }));
 }
 
 // The part of a roof in the view, as [x0, y0, x1, y1] in pixels; null: none.
@@ -101,13 +121,16 @@ function slanted(x, y, width, angle) {
 }
 
 function draw_roofs(taken, names) {
+  document.getElementById("roofs").setAttribute("display", state.y === "time" ? "none" : "inline");
+  for (const group of svg.querySelectorAll(".roof")) group.setAttribute("display", "none");
+  if (state.y === "time") return [];
   const shown = shown_roofs(), texts = [...names], all = chart.roofs.compute.concat(chart.roofs.bandwidth);
   const is_seen = (roof, k) => shown.has(roof.id) || (k < chart.roofs.compute.length ? k === state.roof : roof.id === state.level);
   const segments = all.map((roof, k) => (is_seen(roof, k) ? roof_segment(roof, k < chart.roofs.compute.length, roof.value) : null));
   const boxes_of = segments.map((line) => (line ? along(line) : []));
   all.forEach((roof, k) => {
     const is_compute = k < chart.roofs.compute.length;
-    const group = svg.querySelector(`.roof[data-roof="${roof.id}"]`), spec = svg.querySelector(`.spec[data-roof="${roof.id}"]`);
+    const group = svg.querySelector(`.roof[data-roof="${roof.id}"]`) ?? element("g", { class: "roof", "data-roof": roof.id }, document.getElementById("roofs")), spec = svg.querySelector(`.spec[data-roof="${roof.id}"]`);
     const is_main = is_compute ? k === state.roof : roof.id === state.level;
     const visible = is_seen(roof, k);
     group.setAttribute("display", visible ? "inline" : "none");
@@ -156,6 +179,11 @@ function draw_roofs(taken, names) {
 function draw_ridge() {
   const group = document.getElementById("ridge"), zones = ["memory", "compute"].map((n) => document.getElementById("zone-" + n));
   if (!group) return;
+  const roofs = new Map();
+  for (const row of series().rows) if (row.roof !== null && row.roof >= 0) roofs.set(row.roof, (roofs.get(row.roof) ?? 0) + row.share);
+  // Left and right of a ridge mean something where one roof holds for all, and no measured dot is far below it.
+  const is_single = [...roofs.values()].filter((share) => share > 0.01).length <= 1 && state.y === "rate" && state.level === "dram" && series().time !== "measured";
+  for (const zone of zones) zone?.setAttribute("display", is_single ? "inline" : "none");
   const peak = chart.roofs.compute[state.roof].value;
   const bandwidth = (chart.roofs.bandwidth.find((r) => r.id === state.level) ?? chart.roofs.bandwidth[0]).value;
   const x = X(peak / bandwidth), y = Y(peak);
@@ -167,8 +195,13 @@ function draw_ridge() {
   zones[1].setAttribute("d", `M${fix(x)} ${fix(y)}H${Math.max(plot.x1, fix(x))}V${plot.y1}H${fix(x)}Z`);
   const [drop, dot, title, memory, compute] = group.children;
   const is_inside = x >= plot.x0 && x <= plot.x1;
+  const top = state.y === "time" ? plot.y0 : y;
+  for (const node of [memory, compute]) node.setAttribute("display", is_single ? "inline" : "none");
+  title.setAttribute("y", plot.y1 - 26);
+  dot.setAttribute("display", state.y === "time" ? "none" : "inline");
+  for (const node of [memory, compute]) node.setAttribute("y", plot.y1 - 9);
   group.setAttribute("display", is_inside ? "inline" : "none");
-  drop.setAttribute("d", `M${fix(x)} ${fix(y)}V${plot.y1}`);
+  drop.setAttribute("d", `M${fix(x)} ${fix(top)}V${plot.y1}`);
   dot.setAttribute("cx", fix(x));
   dot.setAttribute("cy", fix(y));
   title.textContent = `ridge ${plain(peak / bandwidth)} FLOP/B`;
@@ -178,7 +211,8 @@ function draw_ridge() {
 }
 
 const radius = (share) => Math.min(14, Math.max(2.2, 14 * Math.sqrt(Math.max(0, share) / 0.25)));
-const kLimitColors = ["#999999", "#E69F00", "#0072B2", "#CC79A7", "#56B4E9"];
+// Others than those of types.
+const kLimitColors = ["#c4c9cf", "#b3541e", "#5b4fcf", "#6e7681", "#a8b0b8"];
 const kShareSteps = [[0.2, "#D55E00"], [0.4, "#E69F00"], [0.6, "#CC79A7"], [0.8, "#56B4E9"], [Infinity, "#0072B2"]];
 function color_of(row) {
   if (state.color === "limit") return kLimitColors[row.limit];
@@ -195,6 +229,7 @@ function move(node, x, y, r, color, is_hollow) {
   } else {
     node.setAttribute("cx", fix(x));
     node.setAttribute("cy", fix(y));
+    node.setAttribute("r", fix(r));
   }
   if (node.getAttribute("fill") === color) return;
   node.setAttribute("fill", color);
@@ -203,34 +238,109 @@ function move(node, x, y, r, color, is_hollow) {
 
 const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
 const show = (node, visible) => node && node.getAttribute("display") !== (visible ? "inline" : "none") && node.setAttribute("display", visible ? "inline" : "none");
-// What lies beyond the whole frame stays at its edge; what a zoom leaves out goes.
+// What lies out of view is a triangle at the edge that points to it.
 function draw_dots(rows) {
-  const wanted = new Set(rows), [fx0, fx1] = chart.axes.intensity, [fy0, fy1] = chart.axes.performance;
+  const wanted = new Set(rows);
   for (const one of all_series) show(one.group, one === series());
+  const is_seen = (p) => p[0] >= plot.x0 - 0.5 && p[0] <= plot.x1 + 0.5 && p[1] >= plot.y0 - 0.5 && p[1] <= plot.y1 + 0.5;
+  const outside = [], rail = [];
   for (const row of series().rows) {
     const { e, m, link, whisker } = row.nodes;
-    row.at = null;
+    row.at = row.edge = null;
     if (!e && !m) continue;
-    const visible = wanted.has(row);
-    if (!visible) {
+    const place = wanted.has(row) ? place_of(row, state.level) : null;
+    const pixel = (p) => p && [X(p.x), Y(p.y)];
+    const a = place && !place.rail ? pixel(place.e) : null, b = place && !place.rail ? pixel(place.m) : null, at = b ?? a;
+    if (place?.rail) rail.push(row);
+    if (at && !is_seen(at)) {
+      row.edge = [clamp(at[0], plot.x0, plot.x1), clamp(at[1], plot.y0, plot.y1)];
+      outside.push(row);
+    }
+    if (!at || row.edge) {
       for (const node of [e, m, link, whisker]) show(node, false);
       continue;
     }
-    const place = place_of(row, state.level), r = radius(row.share), color = color_of(row);
-    const pixel = (p) => p && [place.rail ? plot.x0 : X(clamp(p.x, fx0, fx1)), Y(clamp(p.y, fy0, fy1))];
-    const a = pixel(place.e), b = pixel(place.m);
+    const r = radius(row.share), color = color_of(row);
+    row.r = r;
     show(e, a);
     show(m, b);
     show(link, a && b);
-    show(whisker, b);
+    show(whisker, b && state.y === "rate");
     if (e && a) move(e, ...a, r, color, true);
     if (m && b) move(m, ...b, r, color, false);
-    if (link && a && b) link.setAttribute("d", `M${fix(a[0])} ${fix(a[1])}L${fix(b[0])} ${fix(b[1])}`);
-    if (whisker && b) whisker.setAttribute("d", `M${fix(b[0])} ${fix(Y(row.flops / row.low))}V${fix(Y(row.flops / row.high))}`);
-    row.at = b ?? a;
-    row.r = r;
+    // Thin at the measured dot, wide at what it could be.
+    if (link && a && b) {
+      link.setAttribute("d", `M${fix(b[0])} ${fix(b[1])}L${fix(a[0] - 2.5)} ${fix(a[1])}h5Z`);
+      link.setAttribute("fill", color);
+      link.setAttribute("stroke", "none");
+      link.setAttribute("fill-opacity", 0.45);
+    }
+    if (whisker && b) {
+      const low = fix(Y(row.flops / row.low)), high = fix(Y(row.flops / row.high)), x = fix(b[0]);
+      whisker.setAttribute("d", `M${x - 3} ${low}h6m-3 0V${high}m-3 0h6`);
+    }
+    row.at = at;
   }
+  draw_outside(outside);
+  draw_rail(rail);
   draw_levels();
+}
+const extra = (id, parent = svg) => svg.querySelector("#" + id) ?? element("g", { id }, parent);
+function draw_outside(rows) {
+  const group = extra("outside", document.getElementById("plot"));
+  group.replaceChildren();
+  rows.sort((a, b) => b.seconds - a.seconds);
+  for (const row of rows.slice(0, 60)) {
+    const [x, y] = row.edge, left = x <= plot.x0, right = x >= plot.x1;
+    const shape = left ? "l9 -5v10Z" : right ? "l-9 -5v10Z" : y <= plot.y0 ? "l-5 9h10Z" : "l-5 -9h10Z";
+    element("path", { d: `M${fix(x)} ${fix(y)}${shape}`, fill: color_of(row), stroke: "#333", "stroke-width": 0.6 }, group);
+  }
+  out_of_view = { count: rows.reduce((sum, row) => sum + row.list.length, 0), share: rows.reduce((sum, row) => sum + row.share, 0) };
+}
+let out_of_view = { count: 0, share: 0 };
+// Rows that only move bytes, in a column: heights are shares of its time.
+function draw_rail(rows) {
+  const group = extra("rail");
+  group.replaceChildren();
+  if (!plot.has_rail) return;
+  const left = plot.axis + 3, wide = kRail - 7, high = plot.y1 - plot.y0 - 32;
+  const all = series().rows.filter((row) => row.absence === 2).reduce((sum, row) => sum + row.seconds, 0);
+  let y = plot.y1;
+  for (const row of rows.sort((a, b) => b.seconds - a.seconds)) {
+    const tall = (row.seconds / all) * high;
+    y -= tall;
+    if (tall < 0.4) continue;
+    row.at = [left + wide / 2, y + tall / 2];
+    row.r = Math.max(3, Math.min(wide, tall) / 2);
+    row.box = [left, y, left + wide, y + tall];
+    element("rect", { x: left, y: fix(y), width: wide, height: fix(Math.max(0.6, tall - 0.6)), fill: color_of(row), "fill-opacity": 0.75 }, group);
+  }
+  const say = (at, text, weight) => { element("text", { x: left + wide / 2, y: at, "text-anchor": "middle", "font-size": 10, "font-weight": weight, class: "ink" }, group).textContent = text; };
+  say(plot.y0 + 10, "0 FLOP", "normal");
+  say(plot.y0 + 23, percent(series().seconds > 0 ? all / series().seconds : 0), "bold");
+}
+// Time over intensity, by limit.
+function draw_histogram(rows) {
+  const group = extra("histogram");
+  group.replaceChildren();
+  const bins = Math.max(1, Math.floor((plot.x1 - plot.x0) / 8)), sums = new Map();
+  for (const row of rows) {
+    if (!row.at || place_of(row, state.level).rail) continue;
+    const bin = Math.min(bins - 1, Math.max(0, Math.floor((row.at[0] - plot.x0) / 8)));
+    const parts = sums.get(bin) ?? sums.set(bin, [0, 0, 0, 0, 0]).get(bin);
+    parts[row.limit] += row.share;
+  }
+  const most = Math.max(...[...sums.values()].map((parts) => parts.reduce((a, b) => a + b)), 1e-12);
+  for (const [bin, parts] of sums) {
+    let y = plot.y0 - 3;
+    parts.forEach((part, limit) => {
+      const tall = (part / most) * (kHistogram - 6);
+      if (!tall) return;
+      y -= tall;
+      element("rect", { x: fix(plot.x0 + bin * 8 + 0.5), y: fix(y), width: 7, height: fix(tall), fill: kLimitColors[limit] }, group);
+    });
+  }
+  element("text", { x: plot.x1, y: 10, "text-anchor": "end", "font-size": 11, class: "muted" }, group).textContent = "time over intensity, by limit";
 }
 
 // The same speed at the intensity of each level: circle DRAM, diamond L2, triangle L1; for the ten with the most time.
@@ -238,7 +348,7 @@ function draw_levels() {
   const group = series().group?.querySelector(".levels");
   if (!group) return;
   group.replaceChildren();
-  if (state.level !== "dram") return;
+  if (state.level !== "dram" || state.y === "time") return;
   for (const row of series().rows.filter((r) => r.at && r.measured > 0 && (r.l2 > 0 || r.l1 > 0)).sort((a, b) => b.seconds - a.seconds).slice(0, 10)) {
     const [x, y] = row.at.map(fix);
     for (const [bytes, mark] of [[row.l2, "l5 -5l5 5l-5 5Z"], [row.l1, "m0 4h10l-5 -9Z"]]) {
@@ -256,7 +366,7 @@ function draw_labels(taken, lines) {
   const group = series().group?.querySelector(".labels");
   if (!group) return;
   group.replaceChildren();
-  const rows = series().rows.filter((row) => row.at && inside([...row.at, ...row.at])).sort((a, b) => b.seconds - a.seconds);
+  const rows = series().rows.filter((row) => row.at && row.absence !== 2 && inside([...row.at, ...row.at])).sort((a, b) => b.seconds - a.seconds);
   const blocked = [...taken, ...rows.slice(0, 400).map(box_of)], texts = [];
   const place = (row, text, width) => {
     const [x, y] = row.at;
@@ -281,7 +391,7 @@ function draw_labels(taken, lines) {
       }
   };
   for (const row of rows.slice(0, 40)) {
-    if (texts.length >= 10) break;
+    if (texts.length >= 6) break;
     if (row.is_aggregate || !row.share) continue;
     const text = short_name(row.name, 26) + (row.list.length > 1 ? ` ×${row.list.length}` : ""), width = text_width(text) + 4;
     place(row, text, width);
@@ -315,6 +425,9 @@ function star_path(x, y, r) {
 }
 const still_stars = [...svg.querySelectorAll("#plot > .star")];
 function draw_stars(taken) {
+  const is_time = state.y === "time";
+  for (const node of svg.querySelectorAll("#plot > .star, #plot > .star-name, #plot > .spread, #plot > g.path")) node.setAttribute("display", is_time ? "none" : "inline");
+  if (is_time) return [];
   const place = (star) => star && [X(star.flops / star.bytes), Y(star.flops / star.seconds)];
   const star_of = (node) => all_series[node.dataset.s][node.matches(".measured") ? "measured_star" : "bound_star"];
   const names = [], stars_at = [], dots = [...taken];
@@ -392,6 +505,7 @@ function draw_stars(taken) {
 
 // Rooflines of other machines: a path and a label each.
 function draw_machines() {
+  document.getElementById("machines")?.setAttribute("display", state.y === "time" ? "none" : "inline");
   document.querySelectorAll("#machines path").forEach((path, i) => {
     const { peak, bandwidth } = chart.machines[i], at = (k) => fix(X(k * peak / bandwidth)) + " " + fix(Y(peak * Math.min(1, k)));
     path.setAttribute("d", `M${at(1e-6)}L${at(1)}L${at(1e6)}`);
@@ -404,6 +518,7 @@ function draw(rows) {
   draw_ticks();
   draw_ridge();
   draw_dots(rows);
+  draw_histogram(rows);
   const taken = series().rows.slice(0, 300).filter((row) => row.at).map(box_of);
   const names = draw_stars(taken);
   const lines = draw_roofs(taken, names);

@@ -1,14 +1,41 @@
 // What the reader chose. It lives in the address, so that a view can be linked; nothing is stored.
 const kDefault = { s: 0, q: "", hidden: new Set(), limit: "", level: "dram", roof: chart.roofs.main, share: 100, color: "type",
-  row: null, view: null, sort: "seconds", up: false, roofs: null, spec: false, dark: null };
+  row: null, view: null, y: "rate", sort: "seconds", up: false, roofs: null, spec: false, dark: null };
 const state = { ...kDefault, hidden: new Set() };
 const series = () => all_series[state.s] ?? kNoSeries;
 
+// The machine's frame: the same for every model. Of times: what the dots need.
 function full_view() {
   const [x0, x1] = chart.axes.intensity.map(Math.log10), [y0, y1] = chart.axes.performance.map(Math.log10);
+  if (state.y === "time") return around(series().rows, 0.1) ?? { x0, x1, y0: -7, y1: 0 };
   return { x0, x1, y0, y1 };
 }
-const view = () => state.view ?? full_view();
+// The frame about the dots of some rows, with a margin on each side; at least a decade wide and half of one high.
+function around(rows, margin) {
+  const xs = [], ys = [];
+  for (const row of rows) {
+    const place = place_of(row, state.level);
+    if (place.rail) continue;
+    for (const point of [place.e, place.m]) if (point) xs.push(Math.log10(point.x)), ys.push(Math.log10(point.y));
+  }
+  if (!xs.length) return null;
+  const ends = (values, least) => {
+    const [low, high] = values.reduce(([a, b], value) => [Math.min(a, value), Math.max(b, value)], [Infinity, -Infinity]), more = Math.max(margin * (high - low), (least - (high - low)) / 2, 0.08);
+    return [low - more, high + more];
+  };
+  const [x0, x1] = ends(xs, 1), [y0, y1] = ends(ys, 0.5);
+  return { x0, x1, y0, y1 };
+}
+// The dots that carry 99 % of the time of all dots.
+function heavy_dots() {
+  const dots = series().rows.filter((row) => row.dot !== null && row.absence !== 2 && row.seconds > 0).sort((a, b) => b.seconds - a.seconds);
+  const all = dots.reduce((sum, row) => sum + row.seconds, 0);
+  let sum = 0;
+  return dots.filter((row) => { const before = sum; sum += row.seconds; return before < 0.99 * all; });
+}
+const fit_view = () => around(heavy_dots(), 0.14) ?? full_view();
+const view = () => (state.view === "machine" ? full_view() : state.view ?? (fitted ??= fit_view()));
+let fitted = null;  // until what is drawn changes
 const shown_roofs = () => state.roofs ?? new Set([...chart.roofs.compute, ...chart.roofs.bandwidth].filter((r) => r.shown).map((r) => r.id));
 
 function write_state() {
@@ -26,7 +53,9 @@ function write_state() {
   if (state.roofs) hash.set("roofs", [...state.roofs].join(","));
   if (state.spec) hash.set("spec", "1");
   if (state.dark !== null) hash.set("dark", state.dark ? "1" : "0");
-  if (state.view) hash.set("view", ["x0", "x1", "y0", "y1"].map((k) => state.view[k].toFixed(3)).join(","));
+  if (state.y !== "rate") hash.set("y", state.y);
+  if (state.view === "machine") hash.set("view", "machine");
+  else if (state.view) hash.set("view", ["x0", "x1", "y0", "y1"].map((k) => state.view[k].toFixed(3)).join(","));
   const text = hash.toString();
   hash_written = performance.now();
   // A file opened from disk may not rewrite its address everywhere.
@@ -64,6 +93,8 @@ function read_state() {
   if (hash.get("roofs") !== null) state.roofs = new Set(hash.get("roofs").split(","));
   state.spec = hash.get("spec") === "1";
   if (hash.get("dark") !== null) state.dark = hash.get("dark") === "1";
+  if (hash.get("y") === "time") state.y = "time";
+  if (hash.get("view") === "machine") state.view = "machine";
   const ends = (hash.get("view") ?? "").split(",").map(Number);
   if (ends.length === 4 && ends.every(Number.isFinite) && ends[1] - ends[0] > 0.05 && ends[3] - ends[2] > 0.05)
     state.view = { x0: ends[0], x1: ends[1], y0: ends[2], y1: ends[3] };

@@ -3,23 +3,34 @@ const kRowHeight = 26;
 const rate = (row) => (row.measured ?? row.bound);
 const number_of = (get, format) => ({ get, format: (row) => format(get(row)), is_number: true });
 const kColumns = [
-  { key: "name", title: "Operator", get: (r) => r.name.toLowerCase(), format: (r) => (r.name.length > 40 ? short_name(r.name, 40) : r.name) },
-  { key: "type", title: "Type", get: (r) => r.type.toLowerCase(), format: (r) => r.type },
-  { key: "shape", title: "Shape", get: (r) => r.shape, format: (r) => r.shape },
-  { key: "dtype", title: "Precision", get: (r) => r.dtype, format: (r) => r.dtype },
-  { key: "count", title: "Count", ...number_of((r) => r.list.length, String) },
-  { key: "seconds", title: "Time", ...number_of((r) => (r.has_time ? r.seconds : null), (v) => si(v, "s")) },
-  { key: "share", title: "% time", ...number_of((r) => (r.has_time ? r.share : null), percent) },
-  { key: "cumulative", title: "Σ %", ...number_of((r) => r.cumulative ?? null, percent) },
-  { key: "flops", title: "FLOP", ...number_of((r) => r.flops, (v) => si(v)) },
-  { key: "bytes", title: "Bytes", ...number_of((r) => r.bytes, (v) => si(v, "B")) },
-  { key: "intensity", title: "FLOP/B", ...number_of((r) => ratio(r.flops, r.bytes), plain) },
-  { key: "rate", title: "FLOP/s", ...number_of((r) => ratio(r.flops, rate(r)), (v) => si(v)) },
-  { key: "bandwidth", title: "B/s", ...number_of((r) => ratio(r.bytes, rate(r)), (v) => si(v, "B/s")) },
-  { key: "roof_share", title: "% roof", ...number_of((r) => r.roof_share, percent), measured: true },
-  { key: "limit", title: "Limit", get: (r) => kLimit[r.limit], format: (r) => (r.absence && r.absence !== 2 ? kAbsence[r.absence] : kLimit[r.limit]) },
-  { key: "saving", title: "Saving", ...number_of((r) => r.saving, (v) => si(v, "s")) },
+  { key: "name", title: "Operator", tip: "The end of its name; hover for all of it", get: (r) => r.name.toLowerCase(), format: (r) => (r.name.length > 34 ? short_name(r.name, 34) : r.name) },
+  { key: "seconds", title: "Time", tip: "Measured, else the lower bound of its roofs; all rows in one unit", ...number_of((r) => (r.has_time ? r.seconds : null), (v) => in_unit(v)) },
+  { key: "share", title: "% time", tip: "Part of the sum of all rows", ...number_of((r) => (r.has_time ? r.share : null), percent) },
+  { key: "limit", title: "Limit", tip: "What bounds it: M memory, C compute, N neither roof is near", get: (r) => kLimit[r.limit], format: (r) => (r.absence && r.absence !== 2 ? kAbsence[r.absence] : kLimit[r.limit]) },
+  { key: "roof_share", title: "% roof", tip: "Its lower bound over its measured time", ...number_of((r) => r.roof_share, percent), measured: true },
+  { key: "recoverable", title: "Recoverable", tip: "Measured time above its lower bound: what the best kernel could save", ...number_of((r) => r.recoverable, (v) => in_unit(v)), measured: true },
+  { key: "cumulative", title: "Σ %", tip: "Of the time, with all rows above it when sorted by time", ...number_of((r) => r.cumulative ?? null, percent) },
+  { key: "count", title: "Count", tip: "Rows of the same work", ...number_of((r) => r.list.length, String) },
+  { key: "type", title: "Type", tip: "Operator", get: (r) => r.type.toLowerCase(), format: (r) => r.type },
+  { key: "shape", title: "Shape", tip: "Of its first output", get: (r) => r.shape, format: (r) => r.shape },
+  { key: "dtype", title: "Precision", tip: "In which its work is done", get: (r) => r.dtype, format: (r) => r.dtype },
+  { key: "flops", title: "FLOP", tip: "Operations", ...number_of((r) => r.flops, (v) => si(v)) },
+  { key: "bytes", title: "Bytes", tip: "To and from memory", ...number_of((r) => r.bytes, (v) => si(v, "B")) },
+  { key: "intensity", title: "FLOP/B", tip: "Arithmetic intensity", ...number_of((r) => ratio(r.flops, r.bytes), plain) },
+  { key: "rate", title: "FLOP/s", tip: "Operations over time", ...number_of((r) => ratio(r.flops, rate(r)), (v) => si(v)) },
+  { key: "bandwidth", title: "B/s", tip: "Bytes over time", ...number_of((r) => ratio(r.bytes, rate(r)), (v) => si(v, "B/s")) },
 ];
+// Times of a column in the unit of its longest row.
+let unit = -2, most_share = 0;
+function choose_unit(rows) {
+  const most = rows.reduce((longest, row) => Math.max(longest, row.seconds), 0);
+  unit = most > 0 ? Math.min(0, Math.max(-3, Math.floor(Math.log10(most) / 3 + 1e-9))) : -2;
+}
+function in_unit(value) {
+  if (value === null) return "–";
+  const shown = value / 1000 ** unit;
+  return (shown === 0 ? "0" : shown >= 100 ? shown.toFixed(0) : shown >= 10 ? shown.toFixed(1) : shown >= 0.01 ? shown.toFixed(2) : "<0.01") + " " + kPrefixes[8 + unit] + "s";
+}
 const columns = () => kColumns.filter((c) => !c.measured || series().time === "measured");
 const scroller = document.getElementById("rows");
 const table = scroller.querySelector("table");
@@ -42,6 +53,8 @@ function sort_rows(rows) {
 
 function fill_table(rows) {
   lines = [];
+  choose_unit(rows);
+  most_share = series().rows.reduce((most, row) => Math.max(most, row.share), 0);
   for (const row of sort_rows(rows)) {
     lines.push({ row });
     if (!open_rows.has(row)) continue;
@@ -59,8 +72,7 @@ function fill_table(rows) {
     button.type = "button";
     button.textContent = column.title;
     button.dataset.sort = column.key;
-    if (column.key === "saving")
-      button.title = series().time === "measured" ? "Time above the roof: measured less least time" : "Time that goes when what limits the row, and only that, vanishes";
+    button.title = column.tip;
     cell.scope = "col";
     cell.className = column.is_number ? "number" : "";
     if (state.sort === column.key) cell.setAttribute("aria-sort", state.up === !!column.is_number ? "ascending" : "descending");
@@ -91,6 +103,18 @@ function cell_of(column, line) {
       bar.value = Math.min(1, line.row.roof_share);
       cell.prepend(bar);
     }
+    if (column.key === "share" && line.row.has_time) {
+      const bar = document.createElement("meter");
+      bar.max = most_share || 1;
+      bar.value = line.row.share;
+      cell.prepend(bar);
+    }
+    if (column.key === "limit" && line.row.limit && (!line.row.absence || line.row.absence === 2)) {
+      const chip = document.createElement("i");
+      chip.className = "chip l" + line.row.limit;
+      chip.textContent = "-CMNU"[line.row.limit];
+      cell.prepend(chip, " ");
+    }
     if (column.key === "type") {
       const dot = document.createElement("i");
       dot.className = "swatch c" + line.row.color;
@@ -101,9 +125,9 @@ function cell_of(column, line) {
     cell.className = line.part === undefined ? "one" : "part";
   } else if (line.part === undefined) {
     const i = line.item, s = series();
-    if (column.key === "seconds") cell.textContent = si(s.seconds_of(i), "s");
-    if (column.key === "flops") cell.textContent = si(s.work(i));
-    if (column.key === "bytes") cell.textContent = si(s.traffic(i), "B");
+    if (column.key === "seconds") cell.textContent = in_unit(s.seconds_of(i));
+    if (column.key === "flops") cell.textContent = si(s.work_of(i));
+    if (column.key === "bytes") cell.textContent = si(s.traffic_of(i), "B");
     if (column.key === "shape") cell.textContent = strings[s.items.shape[i]];
   }
   cell.title = column.key === "name" && line.item === undefined ? line.row.name : cell.textContent;
@@ -127,6 +151,8 @@ function draw_rows() {
     tr.dataset.line = first + k;
     tr.setAttribute("aria-rowindex", first + k + 2);
     tr.classList.toggle("selected", line.row === series().rows[state.row]);
+    tr.setAttribute("aria-selected", line.row === series().rows[state.row]);
+    tr.classList.toggle("pointed", line.row === pointed);
     tr.classList.toggle("sub", line.item !== undefined);
     tr.append(...columns().map((column) => cell_of(column, line)));
     return tr;
@@ -142,6 +168,27 @@ function show_row(row) {
   draw_rows();
 }
 
+// The row of the dot under the pointer; where it is out of sight the table moves to it, unless the pointer is in the table.
+function mark_pointed() {
+  for (const tr of table.tBodies[0].rows) tr.classList.toggle("pointed", tr.dataset.line !== undefined && pointed !== null && lines[tr.dataset.line]?.row === pointed);
+  if (pointed && !scroller.matches(":hover")) show_row(pointed);
+}
+// The heaviest row first; ↑ and ↓ walk through the lines that are rows.
+function step_row(step) {
+  const rows = lines.filter((line) => line.item === undefined).map((line) => line.row);
+  const at = rows.indexOf(series().rows[state.row]);
+  const next = rows[at < 0 ? 0 : clamp(at + step, 0, rows.length - 1)];
+  if (next && next !== series().rows[state.row]) select(next);
+}
+scroller.addEventListener("keydown", (event) => {
+  if (event.target !== scroller || event.ctrlKey || event.metaKey) return;
+  const row = series().rows[state.row];
+  const keys = { ArrowDown: () => step_row(1), ArrowUp: () => step_row(-1), Home: () => step_row(-Infinity), End: () => step_row(Infinity),
+    Enter: () => { if (row) { open_rows.has(row) ? open_rows.delete(row) : open_rows.add(row); update("table"); } }, Escape: () => row && select(row) };
+  if (!keys[event.key]) return;
+  event.preventDefault();
+  keys[event.key]();
+});
 scroller.addEventListener("scroll", draw_rows, { passive: true });
 table.tHead.addEventListener("click", (event) => {
   const key = event.target.dataset.sort;

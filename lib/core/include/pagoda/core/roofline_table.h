@@ -1,0 +1,96 @@
+// The bounds of roofline.h as data, for programs that take them at other sizes and on other devices by themselves, such
+// as a page in a browser.
+//
+//   Model model = load_model("bert.onnx");
+//   Analysis analysis = analyze(model);                  // dims may be free
+//   Traffic fused = traffic(model, analysis);
+//   RooflineTables tables;
+//   RooflineWork rows = tables.add(analysis);            // every row a kernel
+//   RooflineWork groups = tables.add(analysis, &fused);  // groups as kernels
+//   FormulaTable formulas = tables.formulas();           // that all of them share
+//   DeviceRates rates = device_rates(device("h200"));
+//
+// A kernel's least time is that of roofline(). With C contraction operations, L lane issues and S special evaluations a
+// second, and sums over the parts of the kernel:
+//   tensor  = 2 macs / C on tensor units, else 0
+//   issues  = max(0, arith - comparisons) / 2 + comparisons, and where C is of vector lanes + 2 macs / C · L
+//   seconds = max(Σ tensor, Σ issues / L, Σ (issues + special) / (L + S), bytes / bandwidth of each level)
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pagoda/core/analysis.h"
+#include "pagoda/core/device.h"
+#include "pagoda/core/formula_table.h"
+#include "pagoda/core/traffic.h"
+
+#pragma GCC visibility push(default)
+namespace pagoda::inline core {
+
+// The work of one row; numbers are places in FormulaTable::formulas.
+struct RooflinePart {
+  std::uint32_t macs = 0, arith = 0, comparisons = 0, special = 0, needed_bytes = 0;
+  std::optional<Precision> precision;  // empty: no rate is known
+  std::optional<Precision> narrowest;  // in which an engine that folds quantisation in may multiply
+
+  auto operator<=>(const RooflinePart&) const = default;
+};
+
+// What runs as one: a row, or a group of them that moves its bytes together.
+struct RooflineKernel {
+  std::vector<RooflinePart> parts;
+  std::uint32_t bytes_read = 0, bytes_written = 0;
+
+  auto operator<=>(const RooflineKernel&) const = default;
+};
+
+struct RooflineWork {
+  std::vector<RooflineKernel> kernels;  // each distinct one once
+  std::vector<std::int32_t> kernel_of;  // by row or group; -1: runs nothing
+  std::int64_t unmodelled = 0;          // rows
+};
+
+class DimTable;
+
+class RooflineTables {
+ public:
+  RooflineTables();
+  ~RooflineTables();
+  RooflineTables(const RooflineTables&) = delete;
+  RooflineTables& operator=(const RooflineTables&) = delete;
+
+  // Without `traffic` every row is a kernel.
+  RooflineWork add(const Analysis& analysis, const Traffic* traffic = nullptr);
+  std::uint32_t add(const Dim& formula);
+  // Of all that was added.
+  FormulaTable formulas();
+
+ private:
+  std::unique_ptr<DimTable> table_;
+};
+
+// What a device does in a second.
+struct DeviceRates {
+  struct Rate {
+    double contraction = 0;                    // operations of multiply-accumulates; 0: not known
+    Precision precision = Precision::Float32;  // of the peak that contractions run at
+    Unit unit = Unit::Vector;
+    double lanes = 0;  // issues of vector lanes; 0: not known
+  };
+  struct Level {
+    std::string level;
+    double bytes_per_second = 0;
+    double inside_bytes = 0;  // what the levels inside it hold
+  };
+  std::vector<Rate> rates;  // by Precision
+  double special_per_second = 0;
+  std::vector<Level> levels;  // that bound a kernel
+};
+DeviceRates device_rates(const DeviceSpec& device);
+
+}  // namespace pagoda::inline core
+#pragma GCC visibility pop

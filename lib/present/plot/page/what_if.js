@@ -1,0 +1,272 @@
+// Other sizes, precisions and devices: the table of formulas that came with the page, evaluated by walking it. The bound of
+// a kernel is that of core/roofline_table.h; everything the page shows of another request follows from its sums.
+const what = JSON.parse(document.getElementById("what-if-data")?.textContent ?? "null");
+const as_asked = what && { sizes: what.sizes.map((size) => size.value), case: what.case, device: 0 };
+let asked = what && structuredClone(as_asked);
+
+// Values of formulas with symbols at these sizes; those that no control sets are 1.
+function formulas_at(sizes) {
+  const symbols = new Map(), atoms = [], monomials = [], formulas = [];
+  what.sizes.forEach((size, i) => size.symbols.forEach((symbol) => symbols.set(symbol, sizes[i] ?? 1)));
+  const operations = { "/": (a, b) => Math.floor(a / b), min: Math.min, max: Math.max };
+  const atom = (id) => (atoms[id] ??= typeof what.atoms[id] === "string" ? symbols.get(what.atoms[id]) ?? 1
+    : operations[what.atoms[id][0]](value(what.atoms[id][1]), value(what.atoms[id][2])));
+  const monomial = (id) => (monomials[id] ??= what.monomials[id].reduce((product, factor) => product * atom(factor), 1));
+  const value = (id) => {
+    if (formulas[id] !== undefined) return formulas[id];
+    const terms = what.formulas[id];
+    let sum = 0;
+    for (let i = 0; i < terms.length; i += 2) sum += terms[i] * monomial(terms[i + 1]);
+    return (formulas[id] = sum);
+  };
+  return value;
+}
+
+const kPart = 7;  // numbers of a part of a kernel
+// Busy seconds of tensor units, lanes, and lanes with special units; null where no rate is known.
+function units_of(kernel, which, value, device) {
+  const busy = [0, 0, 0];
+  for (let k = 2; k < kernel.length; k += kPart) {
+    const [macs, arith, comparisons, special] = [0, 1, 2, 3].map((i) => value(kernel[k + i]));
+    if (macs + arith + special <= 0) continue;
+    const rate = device.rates[kernel[k + which]];
+    if (!rate) return null;
+    const [contraction, is_tensor, , lanes] = rate;
+    if (macs > 0 ? contraction <= 0 : lanes <= 0) return null;
+    let issues = Math.max(0, arith - comparisons) / 2 + comparisons;
+    if (macs > 0 && is_tensor) busy[0] += (2 * macs) / contraction;
+    else if (macs > 0) issues += ((2 * macs) / contraction) * lanes;
+    if (lanes <= 0) continue;
+    busy[1] += issues / lanes;
+    busy[2] += (issues + special) / (lanes + device.special);
+  }
+  return busy;
+}
+function bound_of(kernel, value, device) {
+  const bytes = value(kernel[0]) + value(kernel[1]);
+  let memory = 0, flops = 0, main = -1;
+  for (let i = 0; i < device.levels.length; i += 2) memory = Math.max(memory, bytes / device.levels[i]);
+  for (let k = 2; k < kernel.length; k += kPart) {
+    const counts = [kernel[k], kernel[k + 1], kernel[k + 3], kernel[k + 2]].map(value);
+    flops += counts.reduce((sum, count, i) => sum + count * what.weights[i], 0);
+    const has_macs = counts[0] > 0, works = counts[0] + counts[1] + counts[2] > 0;
+    if (has_macs && (main < 0 || !(value(kernel[main]) > 0))) main = k;
+    else if (works && main < 0) main = k;
+  }
+  const units = units_of(kernel, 5, value, device);
+  if (!units) return { bytes, flops, memory, compute: null, seconds: memory, runs: true, known: false, roof: null };
+  const compute = Math.max(...units), runs = main >= 0 || bytes > 0;
+  const rate = main < 0 ? null : device.rates[kernel[main + 5]];
+  return { bytes, flops, memory, compute: runs ? compute : 0, seconds: runs ? Math.max(compute, memory) : 0, runs, known: true,
+    roof: rate ? (value(kernel[main]) > 0 ? rate[2] : rate[4]) : null };
+}
+// Sums over kernels, as roofline() forms them.
+function sums_of(work, unmodelled, value, device) {
+  const sums = { seconds: 0, memory_bound: 0, launches: 0, unknown: unmodelled, bounds: [] }, busy = [0, 0, 0];
+  let needed = 0;
+  work.kernels.forEach((kernel, id) => {
+    const count = work.count[id], bound = bound_of(kernel, value, device);
+    sums.bounds.push(bound);
+    sums.seconds += count * bound.seconds;
+    if (bound.memory > (bound.compute ?? 0)) sums.memory_bound += count * bound.seconds;
+    if (bound.runs) sums.launches += count;
+    if (!bound.known) sums.unknown += count;
+    units_of(kernel, 6, value, device)?.forEach((seconds, i) => (busy[i] += count * seconds));
+    for (let k = 2; k < kernel.length; k += kPart) needed += count * Math.max(0, value(kernel[k + 4]));
+  });
+  sums.floor = Math.max(...busy);
+  for (let i = 0; i < device.levels.length; i += 2) sums.floor = Math.max(sums.floor, (needed - device.levels[i + 1]) / device.levels[i]);
+  return sums;
+}
+
+function answer_of(request) {
+  const value = formulas_at(request.sizes), of = what.cases[request.case], device = what.devices[request.device];
+  const rows = sums_of(of.rows, of.unmodelled, value, device), fused = sums_of(of.fused, of.unmodelled, value, device);
+  const [macs, arith, special, comparisons, read, written, fused_read, fused_written] = of.totals.map(value);
+  const batch = what.sizes.findIndex((size) => size.batch);
+  const items = what.tokens !== null ? value(what.tokens) : batch >= 0 ? request.sizes[batch] : null;
+  const chosen = what.fused ? fused : rows;
+  return { of, device, rows, fused, chosen, macs, items, flops: what.weights[0] * macs + what.weights[1] * arith + what.weights[2] * special + what.weights[3] * comparisons,
+    bytes: what.fused ? fused_read + fused_written : read + written };
+}
+
+// The answer in the words of the command line.
+function facts_of_answer(answer) {
+  const { chosen, device } = answer, at_least = answer.of.unmodelled > 0 ? "≥ " : "", time = chosen.seconds;
+  const split = time > 0 ? chosen.memory_bound / time : 0;
+  const unit = answer.items === null ? "runs/s" : what.tokens !== null ? "tokens/s" : "items/s";
+  const eager = device.launch === null ? null : Math.max(time, chosen.launches * device.launch);
+  return [
+    ["work", at_least + exact_count(answer.flops, "FLOP"), exact_count(answer.macs) + " multiply-accumulates"],
+    ["traffic", at_least + exact_count(answer.bytes, "B"), answer.bytes > 0 && !answer.of.unmodelled ? digits3(answer.flops / answer.bytes) + " FLOP/B" : ""],
+    ["time", "≥ " + exact_seconds(time), (chosen.unknown ? "of the modelled part · " : "") + (what.fused ? "" : (split > 0.5 ? `memory bounds ${exact_share(split)} %` : `arithmetic bounds ${exact_share(1 - split)} %`) + " of it · ")
+      + `${chosen.launches.toLocaleString("en")} kernels`],
+    ["speed", "≤ " + exact_rate((answer.items ?? 1) / time, unit), ""],
+    ...(eager > 1.05 * time ? [["launches", "≥ " + exact_seconds(eager), "with a launch a kernel" + (device.assumed ? " (assumed)" : "")]] : []),
+    ["floor", "≥ " + exact_seconds(chosen.floor), "whatever an engine fuses"],
+  ];
+}
+
+const is_as_asked = () => JSON.stringify(asked) === JSON.stringify(as_asked);
+const quoted = (text) => (/^[\w./:=,+-]+$/.test(text) ? text : "'" + text.replaceAll("'", "'\\''") + "'");
+function command_of(request) {
+  const words = ["onnx-estimate", ...what.arguments.map(quoted), "--device", quoted(what.devices[request.device].id)];
+  if (what.cases[request.case].option) words.push("--precision", what.cases[request.case].option);
+  what.sizes.forEach((size, i) => { if (request.sizes[i] !== null) words.push(...(size.option.endsWith(" ") ? [size.option.trim(), String(request.sizes[i])] : size.option.split(" ").slice(0, 1).concat(quoted(size.option.split(" ").slice(1).join(" ") + request.sizes[i])))); });
+  if (what.fused) words.push("--traffic", "fused");
+  return words.join(" ");
+}
+
+// The chart's rows at the request: new columns in place of those the page came with.
+const still_items = what && structuredClone(chart.series[0].items), still_roofs = what && chart.roofs, still_star = what && chart.series[0].bound_star;
+const still_shapes = what && chart.series[0].items.shape, still_total = what && chart.series[0].seconds;
+function put_rows(answer) {
+  const source = chart.series[0], items = source.items, is_still = is_as_asked();
+  if (is_still) {
+    for (const key of ["flops", "bytes", "compute_seconds", "memory_seconds", "limit", "roof", "shape", "dtype"]) items[key] = still_items[key];
+    source.seconds = still_total;
+    source.bound_star = still_star;
+  } else {
+    const same_sizes = JSON.stringify(asked.sizes) === JSON.stringify(as_asked.sizes), bounds = what.class_of.map((each) => answer.chosen.bounds[answer.of.classes[each]] ?? null);
+    const column = (get, key) => (items[key] = bounds.map((bound, i) => (bound ? get(bound) : still_items[key][i])));
+    column((b) => b.flops, "flops");
+    column((b) => b.bytes, "bytes");
+    column((b) => b.compute, "compute_seconds");
+    column((b) => b.memory, "memory_seconds");
+    column((b) => (!b.known ? 4 : b.compute === 0 && b.memory === 0 ? 0 : b.compute >= b.memory ? 1 : 2), "limit");
+    column((b) => (b.roof !== null && b.roof >= 0 ? b.roof : null), "roof");
+    // Shapes and types are texts of the file's sizes.
+    let blank = strings.indexOf("");
+    if (blank < 0) blank = strings.push("") - 1;
+    items.shape = same_sizes ? still_shapes : still_shapes.map(() => blank);
+    items.dtype = asked.case === as_asked.case ? still_items.dtype : still_items.dtype.map(() => blank);
+    source.seconds = answer.chosen.seconds;
+    source.bound_star = { ...still_star, flops: answer.flops, bytes: answer.bytes, seconds: answer.chosen.seconds };
+  }
+  put_roofs(answer, is_still);
+  all_series[0] = make_series(source, 0);
+  take_elements(all_series[0]);
+}
+function put_roofs(answer, is_still) {
+  const { device } = answer, main = new Map();
+  if (asked.device === 0) {
+    chart.roofs = { ...still_roofs };
+  } else {
+    chart.roofs = { main: 0, bandwidth: [{ id: "dram", name: "DRAM", value: device.dram, unit: "B/s", shown: true }],
+      compute: device.roofs.map(([id, name, value]) => ({ id, name, value, unit: /INT\d+ \w+$/.test(name) && !name.includes("FP") && !name.includes("BF") ? "OP/s" : "FLOP/s", shown: false })) };
+  }
+  if (!is_still) {
+    const items = chart.series[0].items;
+    items.roof.forEach((roof, i) => { if (roof !== null) main.set(roof, (main.get(roof) ?? 0) + Math.max(items.compute_seconds[i] ?? 0, items.memory_seconds[i] ?? 0)); });
+    chart.roofs.main = [...main].sort((a, b) => b[1] - a[1])[0]?.[0] ?? 0;
+    chart.roofs.compute = chart.roofs.compute.map((roof, i) => ({ ...roof, shown: i === chart.roofs.main || (main.get(i) ?? 0) > 0.01 * answer.chosen.seconds }));
+  }
+  kDefault.roof = chart.roofs.main;
+  Object.assign(state, { roof: chart.roofs.main, roofs: null });
+  const low = Math.floor(Math.log10(0.01 * chart.roofs.bandwidth[0].value)) - 1, peak = Math.max(...chart.roofs.compute.map((roof) => roof.value));
+  if (asked.device !== 0) chart.axes = { intensity: still_axes.intensity, performance: [10 ** low, 10 ** Math.ceil(Math.log10(1.4 * peak))] };
+  else chart.axes = still_axes;
+  fill_roofs();
+}
+const still_axes = chart.axes;
+
+// Headline, ladder, answer and what goes grey.
+const still_verdict = ["model", "device", "time", "bound", "fit"].map((key) => document.getElementById("verdict-" + key)?.textContent);
+function put_verdict(answer) {
+  const is_still = is_as_asked(), { device, of, chosen } = answer, text = (key, value) => { const node = document.getElementById("verdict-" + key); if (node) node.textContent = value; };
+  if (is_still) {
+    ["model", "device", "time", "bound", "fit"].forEach((key, i) => text(key, still_verdict[i]));
+  } else {
+    const split = chosen.seconds > 0 ? chosen.memory_bound / chosen.seconds : 0;
+    text("model", what.model + what.sizes.map((size, i) => `, ${size.name}=${asked.sizes[i] ?? "1 (free)"}`).join(""));
+    text("device", device.name + (of.precision ? ` (${of.precision})` : ""));
+    text("time", "at least " + exact_seconds(chosen.seconds) + (chosen.unknown ? " for what is modelled" : ""));
+    text("bound", what.fused ? "fused" : split > 0.5 ? `memory bounds ${exact_share(split)} % of it` : `arithmetic bounds ${exact_share(1 - split)} % of it`);
+    const has_bytes = what.bytes !== null && device.memory !== null && asked.case === as_asked.case && JSON.stringify(asked.sizes) === JSON.stringify(as_asked.sizes);
+    const fits = what.bytes <= (device.memory ?? 0);
+    text("fit", !has_bytes || (fits && what.bytes_at_least) ? "whether it fits: see the command below" : `${fits ? "fits" : "does not fit"}: ${what.bytes_at_least ? "≥ " : ""}${exact_count(what.bytes, "B")} of ${exact_count(device.memory, "B")}`);
+  }
+  const ladder = document.getElementById("ladder"), rungs = [...(what.fused ? [] : [["unfused", answer.rows.seconds]]), ["fused", answer.fused.seconds], ["floor", chosen.floor], ...kept_rungs];
+  const longest = Math.max(...rungs.map(([, seconds]) => seconds));
+  ladder.replaceChildren(...rungs.map(([name, seconds, is_kept]) => {
+    const item = document.createElement("li"), label = document.createElement("span"), time = document.createElement("b"), bar = element("svg", { viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" });
+    item.dataset.rung = name;
+    item.classList.toggle("stale", !!is_kept && !is_still);
+    element("rect", { width: (100 * seconds) / longest, height: 10 }, bar);
+    label.textContent = name;
+    time.textContent = exact_seconds(seconds);
+    item.append(label, bar, time);
+    return item;
+  }));
+  const list = document.getElementById("answer");
+  list.replaceChildren(...facts_of_answer(answer).flatMap(([key, value, remark]) => {
+    const term = document.createElement("dt"), fact = document.createElement("dd"), strong = document.createElement("b");
+    term.textContent = key;
+    strong.textContent = value;
+    fact.dataset.fact = key;
+    fact.append(strong, remark ? " · " + remark : "");
+    return [term, fact];
+  }));
+  for (const node of document.querySelectorAll("#actions, .views, .energy")) node.classList.toggle("stale", !is_still);
+  document.getElementById("what-if-note").hidden = is_still;
+  document.getElementById("what-if-command").textContent = command_of(asked);
+  document.getElementById("what-if-reset").disabled = is_still;
+}
+// Predictions and measured runs of the request as asked.
+const kept_rungs = [...document.querySelectorAll("#ladder li")].filter((item) => ["predicted", "measured"].includes(item.dataset.rung))
+  .map((item) => { const found = chart_rungs().find(([name]) => name === item.dataset.rung); return [...found, true]; });
+function chart_rungs() {
+  return [...document.querySelectorAll("#ladder li")].map((item) => [item.dataset.rung, +item.dataset.seconds]);
+}
+
+// Whether every count at this size is one: kernels of a picture larger than the picture make it negative.
+function is_possible(i, size) {
+  const value = formulas_at(asked.sizes.with(i, size));
+  return what.formulas.every((_, id) => value(id) >= 0) && answer_of({ ...asked, sizes: asked.sizes.with(i, size) }).bytes > 0;
+}
+function ask(change) {
+  asked = { ...asked, sizes: [...asked.sizes], ...change };
+  const answer = answer_of(asked);
+  put_rows(answer);
+  put_verdict(answer);
+  fitted = null;
+  update();
+}
+function connect_what_if() {
+  if (!what) return;
+  const form = by_id("what-if"), holder = by_id("what-if-sizes");
+  form.hidden = false;
+  form.addEventListener("submit", (event) => event.preventDefault());
+  const set_size = (i, value) => { const sizes = [...asked.sizes]; sizes[i] = value; ask({ sizes }); };
+  const controls = what.sizes.map((size, i) => {
+    const label = document.createElement("label"), number = document.createElement("input"), range = document.createElement("input");
+    Object.assign(number, { type: "number", min: size.name === "past" ? 0 : 1, max: size.most ?? 1e7, step: 1, placeholder: "1 (free)" });
+    number.dataset.size = size.name;
+    Object.assign(range, { type: "range", min: 0, max: Math.floor(Math.log2(size.most ?? (size.batch ? 4096 : 131072))), step: 1 });
+    range.setAttribute("aria-label", size.name + " in powers of two");
+    label.append(size.name + " ", number);
+    holder.append(label, range);
+    number.addEventListener("input", () => {
+      if (number.value === "") set_size(i, null);
+      else if (number.checkValidity() && is_possible(i, +number.value)) set_size(i, +number.value);
+    });
+    range.addEventListener("input", () => set_size(i, 2 ** +range.value));
+    return () => {
+      if (document.activeElement !== number) number.value = asked.sizes[i] ?? "";
+      range.value = Math.log2(Math.max(1, asked.sizes[i] ?? 1));
+    };
+  });
+  by_id("what-if-precision").append(...what.cases.map((each, i) => new Option(each.precision ?? "as filed", i)));
+  by_id("what-if-device").append(...what.devices.map((each, i) => new Option(each.name, i)));
+  by_id("what-if-precision").addEventListener("change", (event) => ask({ case: +event.target.value }));
+  by_id("what-if-device").addEventListener("change", (event) => ask({ device: +event.target.value }));
+  by_id("what-if-reset").addEventListener("click", () => ask(structuredClone(as_asked)));
+  show_what_if = () => {
+    controls.forEach((show) => show());
+    by_id("what-if-precision").value = asked.case;
+    by_id("what-if-device").value = asked.device;
+  };
+  put_verdict(answer_of(asked));
+  show_what_if();
+}
+let show_what_if = () => {};

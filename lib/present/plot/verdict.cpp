@@ -1,0 +1,119 @@
+#include "plot/verdict.h"
+
+#include <algorithm>
+
+#include "pagoda/base/text.h"
+#include "plot/text.h"
+#include "report/rows.h"
+
+namespace pagoda::present::plot {
+namespace {
+
+using documents::EstimateDocument;
+
+// Below this part of the time bounded by its roofs, traffic and arithmetic are not what to look at.
+constexpr double kFarFromRoofs = 0.5;
+
+std::string percent(double share) { return report::share_cell(share) + " %"; }
+
+std::string fit_text(const documents::EstimateFit& fit) {
+  if (!fit.fits || !fit.device_bytes) return "";
+  return std::string(*fit.fits ? "fits" : "does not fit") + ": " + (fit.at_least ? "≥ " : "") +
+         report::cell(fit.total_bytes, "B") + " of " + report::cell(fit.device_bytes, "B");
+}
+
+std::string advice_text(const documents::EstimateAdvice& advice, double now) {
+  const std::string gain = base::rounded(advice.gain) + "×", to = base::si_seconds(advice.seconds);
+  if (advice.traffic) return "Fuse: " + base::si_seconds(now) + " → " + to + " (" + gain + ").";
+  if (advice.precision)
+    return "Compute in " + std::string(to_string(*advice.precision)) + ": " + base::si_seconds(now) + " → " + to +
+           " (" + gain + ").";
+  return "Batch " + base::grouped(advice.batch.value_or(1)) + ": " + gain + " less time an item, " + to + " a run.";
+}
+
+// "Largest: dense/MatMul ×12, 8.36 % of the time".
+std::string heaviest_text(const Series& series) {
+  const auto dot =
+      std::find_if(series.dots.begin(), series.dots.end(), [](const Dot& each) { return !each.aggregate; });
+  if (dot == series.dots.end() || dot->share <= 0) return "";
+  const std::string name =
+      short_name(dot->name, 40) + (dot->items.size() > 1 ? " ×" + std::to_string(dot->items.size()) : "");
+  if (!series.has_time()) return "Largest: " + name + ", " + percent(dot->share) + " of the time.";
+  double bound = 0;
+  for (const std::size_t i : dot->items) bound += series.items[i].bound_seconds.value_or(0);
+  return "Start with " + name + ": " + base::si_seconds(dot->seconds) +
+         (bound > 0 && bound < dot->seconds ? ", could be " + base::si_seconds(bound) : "") + ".";
+}
+
+void add_measured(const Chart& chart, const Series& series, Verdict& verdict) {
+  const double share = series.bound_seconds / series.seconds;
+  verdict.time = base::si_seconds(series.seconds) + " measured";
+  if (series.bound_seconds <= 0) return;
+  verdict.bound =
+      percent(std::min(1.0, share)) + " of what " + (chart.device.kind == "cpu" ? "this CPU" : "its roofs") + " can do";
+  verdict.ladder = {{"roofs", series.bound_seconds}, {"measured", series.seconds}};
+  double far = 0;
+  for (const Item& item : series.items)
+    if (item.limit == Limit::Neither) far += item.seconds.value_or(0);
+  if (far / series.seconds > kFarFromRoofs)
+    verdict.actions.push_back(percent(far / series.seconds) +
+                              " of the time is near no roof: look at kernels, threads and launches, not traffic.");
+}
+
+void add_estimated(const Series& series, const EstimateDocument& estimate, Verdict& verdict) {
+  const auto& roofline = estimate.roofline;
+  const bool is_step = estimate.training && estimate.training->time;
+  const RooflineTotals* totals = !roofline ? nullptr : is_step ? &*estimate.training->time : &roofline->totals;
+  const double seconds = totals != nullptr && totals->seconds > 0 ? totals->seconds : series.seconds;
+  const bool at_least = totals != nullptr && totals->at_least;
+  verdict.time = "at least " + base::si_seconds(seconds) + (at_least ? " for what is modelled" : "");
+  if (roofline && !is_step)
+    verdict.bound = report::split_text(*roofline);
+  else
+    verdict.bound = series.memory_share > 0.5 ? "memory bounds " + percent(series.memory_share) + " of it"
+                                              : "arithmetic bounds " + percent(1 - series.memory_share) + " of it";
+  const bool is_fused = roofline && roofline->traffic != TrafficModel::Unfused;
+  verdict.ladder.push_back({is_fused ? "fused" : "unfused", seconds});
+  for (const documents::EstimateAdvice& advice : estimate.advice) {
+    if (advice.traffic) verdict.ladder.push_back({"fused", advice.seconds});
+    verdict.actions.push_back(advice_text(advice, seconds));
+  }
+  if (totals != nullptr && totals->floor_seconds > 0) verdict.ladder.push_back({"floor", totals->floor_seconds});
+  if (roofline && roofline->predicted) verdict.ladder.push_back({"predicted", roofline->predicted->seconds});
+  if (series.measured_star)
+    verdict.ladder.push_back({"measured", series.measured_star->seconds});
+  else if (estimate.measured)
+    verdict.ladder.push_back({"measured", estimate.measured->seconds});
+}
+
+}  // namespace
+
+std::string Verdict::headline(std::string_view separator) const {
+  std::string text = model + " on " + device;
+  text.append(separator.empty() ? ": " : separator).append(time);
+  if (!bound.empty()) text += ", " + bound;
+  if (!fit.empty()) text.append(separator.empty() ? "; " : separator).append(fit);
+  return text;
+}
+
+std::optional<Verdict> verdict_of(const Chart& chart, const Series& series) {
+  if (series.seconds <= 0) return std::nullopt;
+  Verdict verdict;
+  const EstimateDocument* estimate = series.estimate ? &chart.estimates[*series.estimate].document : nullptr;
+  const bool is_here = estimate != nullptr && estimate->roofline && estimate->roofline->device == chart.device.id;
+  verdict.model = series.label;
+  verdict.device = is_here ? report::device_text(*estimate->roofline) : chart.device.name;
+  if (is_here && estimate->roofline->precision)
+    verdict.device += " (" + std::string(to_string(*estimate->roofline->precision)) + ")";
+  if (series.has_time())
+    add_measured(chart, series, verdict);
+  else if (is_here)
+    add_estimated(series, *estimate, verdict);
+  else
+    add_estimated(series, EstimateDocument{}, verdict);
+  if (is_here && estimate->fit) verdict.fit = fit_text(*estimate->fit);
+  if (const std::string text = heaviest_text(series); !text.empty()) verdict.actions.push_back(text);
+  return verdict;
+}
+
+}  // namespace pagoda::present::plot

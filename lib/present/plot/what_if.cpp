@@ -1,0 +1,262 @@
+#include "plot/what_if.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "pagoda/base/json_writer.h"
+#include "pagoda/documents/measured_runs.h"
+#include "plot/roofs.h"
+
+namespace pagoda::present::plot {
+namespace {
+
+using JsonLayout = base::JsonWriter::Layout;
+using documents::WhatIf;
+
+constexpr std::size_t kPrecisions = static_cast<std::size_t>(Precision::Int4) + 1;
+
+void write_number(base::JsonWriter& json, double value) {
+  constexpr double kExact = 9007199254740992.0;
+  if (value > -kExact && value < kExact && value == static_cast<double>(static_cast<std::int64_t>(value)))
+    json.value(static_cast<std::int64_t>(value));
+  else
+    json.value(value);
+}
+
+std::int64_t index_of(const std::optional<Precision>& precision) {
+  return precision ? static_cast<std::int64_t>(*precision) : -1;
+}
+
+void write_formulas(base::JsonWriter& json, const FormulaTable& table) {
+  json.key("atoms").begin_array(JsonLayout::Line);
+  for (const FormulaTable::Atom& atom : table.atoms) {
+    if (atom.kind == Dim::AtomKind::Symbol) {
+      json.value(atom.symbol);
+      continue;
+    }
+    const char* const kind = atom.kind == Dim::AtomKind::FloorDiv ? "/"
+                             : atom.kind == Dim::AtomKind::Min    ? "min"
+                                                                  : "max";
+    json.begin_array(JsonLayout::Line).value(kind).value(atom.a).value(atom.b).end_array();
+  }
+  json.end_array();
+  json.key("monomials").begin_array(JsonLayout::Line);
+  for (const auto& factors : table.monomials) {
+    json.begin_array(JsonLayout::Line);
+    for (const std::uint32_t atom : factors) json.value(atom);
+    json.end_array();
+  }
+  json.end_array();
+  json.key("formulas").begin_array(JsonLayout::Line);
+  for (const auto& terms : table.formulas) {
+    json.begin_array(JsonLayout::Line);
+    for (const FormulaTable::Term& term : terms) {
+      write_number(json, term.coefficient);
+      json.value(term.monomial);
+    }
+    json.end_array();
+  }
+  json.end_array();
+}
+
+// [bytes read, written, then of each part macs, arith, comparisons, special, needed bytes, precision, narrowest]
+void write_kernels(base::JsonWriter& json, const RooflineWork& work) {
+  json.key("kernels").begin_array(JsonLayout::Line);
+  for (const RooflineKernel& kernel : work.kernels) {
+    json.begin_array(JsonLayout::Line).value(kernel.bytes_read).value(kernel.bytes_written);
+    for (const RooflinePart& part : kernel.parts) {
+      for (const std::uint32_t id : {part.macs, part.arith, part.comparisons, part.special, part.needed_bytes})
+        json.value(id);
+      json.value(index_of(part.precision)).value(index_of(part.narrowest));
+    }
+    json.end_array();
+  }
+  json.end_array();
+  std::vector<std::int64_t> count(work.kernels.size(), 0);
+  for (const std::int32_t kernel : work.kernel_of)
+    if (kernel >= 0) ++count[static_cast<std::size_t>(kernel)];
+  json.key("count").begin_array(JsonLayout::Line);
+  for (const std::int64_t each : count) json.value(each);
+  json.end_array();
+}
+
+// Kernels in every case, by item: items that are the same in all of them are one class.
+struct Classes {
+  std::vector<std::size_t> of_items;
+  std::vector<std::vector<std::int32_t>> kernels;  // by class, of each case
+};
+
+Classes classes_of(const WhatIf& what_if, const Series& series, bool is_fused) {
+  Classes classes;
+  std::map<std::vector<std::int32_t>, std::size_t> places;
+  for (const Item& item : series.items) {
+    std::vector<std::int32_t> kernels;
+    for (const WhatIf::Case& each : what_if.cases) {
+      const std::size_t row = item.nodes.front();
+      if (!is_fused) {
+        kernels.push_back(each.rows.kernel_of[row]);
+        continue;
+      }
+      std::int32_t kernel = -1;  // of the first node that runs
+      for (const std::size_t node : item.nodes)
+        if (kernel < 0 && what_if.group_of[node] >= 0)
+          kernel = each.fused.kernel_of[static_cast<std::size_t>(what_if.group_of[node])];
+      kernels.push_back(kernel);
+    }
+    const auto [found, is_new] = places.emplace(kernels, classes.kernels.size());
+    if (is_new) classes.kernels.push_back(std::move(kernels));
+    classes.of_items.push_back(found->second);
+  }
+  return classes;
+}
+
+void write_cases(base::JsonWriter& json, const WhatIf& what_if, const Classes& classes) {
+  json.key("cases").begin_array();
+  for (std::size_t at = 0; at < what_if.cases.size(); ++at) {
+    const WhatIf::Case& each = what_if.cases[at];
+    json.begin_object(JsonLayout::Line).key("precision");
+    each.precision ? json.value(to_string(*each.precision)) : json.null();
+    json.key("option");
+    each.precision ? json.value(option_name(*each.precision)) : json.null();
+    json.member("unmodelled", each.rows.unmodelled);
+    json.key("rows").begin_object(JsonLayout::Line);
+    write_kernels(json, each.rows);
+    json.end_object().key("fused").begin_object(JsonLayout::Line);
+    write_kernels(json, each.fused);
+    json.end_object().key("classes").begin_array(JsonLayout::Line);
+    for (const auto& kernels : classes.kernels) json.value(kernels[at]);
+    json.end_array();
+    json.key("totals").begin_array(JsonLayout::Line);
+    const WhatIf::Counts& totals = each.totals;
+    for (const std::uint32_t id : {totals.macs, totals.arith, totals.special, totals.comparisons, totals.bytes_read,
+                                   totals.bytes_written, each.fused_read, each.fused_written})
+      json.value(id);
+    json.end_array().end_object();
+  }
+  json.end_array();
+}
+
+// FLOPs of one multiply-accumulate, arithmetic operation, special function and comparison: every convention is linear.
+std::array<Int, 4> weights(Convention count) {
+  std::array<Int, 4> result{};
+  constexpr Dim OpCost::*kMembers[] = {&OpCost::macs, &OpCost::arith, &OpCost::special, &OpCost::comparisons};
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    OpCost cost;
+    cost.*kMembers[i] = 1;
+    result[i] = *flops(cost, count).value();
+  }
+  return result;
+}
+
+// Rates by precision: [contraction, its roof, lanes, their roof]; -1: none.
+void write_device(base::JsonWriter& json, const DeviceSpec& device, const std::array<bool, kPrecisions>& is_used) {
+  const DeviceRates rates = device_rates(device);
+  const Roofs roofs = make_roofs({.device = device}, std::nullopt);
+  json.begin_object(JsonLayout::Line)
+      .member("id", device.id + (device.power_mode.empty() ? "" : ":" + device.power_mode))
+      .member("name", device.name)
+      .key("roofs");
+  json.begin_array(JsonLayout::Line);
+  for (const Roof& roof : roofs.compute)
+    json.begin_array(JsonLayout::Line).value(roof.id).value(roof.name).value(roof.value).end_array();
+  json.end_array().key("dram").value(roofs.bandwidth.front().value);
+  const auto place = [](const std::optional<std::size_t>& roof) {
+    return roof ? static_cast<std::int64_t>(*roof) : std::int64_t{-1};
+  };
+  json.key("rates").begin_object(JsonLayout::Line);
+  for (std::size_t i = 0; i < kPrecisions; ++i) {
+    const DeviceRates::Rate& rate = rates.rates[i];
+    if (!is_used[i]) continue;
+    json.key(std::to_string(i)).begin_array(JsonLayout::Line);
+    write_number(json, rate.contraction);
+    json.value(rate.unit == Unit::Tensor ? 1 : 0).value(place(roof_named(roofs, rate.precision, rate.unit)));
+    write_number(json, rate.lanes);
+    json.value(place(roof_named(roofs, static_cast<Precision>(i), Unit::Vector))).end_array();
+  }
+  json.end_object().key("special");
+  write_number(json, rates.special_per_second);
+  json.key("levels").begin_array(JsonLayout::Line);
+  for (const DeviceRates::Level& level : rates.levels) {
+    write_number(json, level.bytes_per_second);
+    write_number(json, level.inside_bytes);
+  }
+  json.end_array();
+  json.member("launch", device.launch_overhead_seconds.value)
+      .member("assumed", device.launch_overhead_seconds.is_assumed());
+  json.key("memory");
+  const auto memory = device.memory_bytes();
+  memory ? json.value(static_cast<std::int64_t>(*memory)) : json.null();
+  json.end_object();
+}
+
+}  // namespace
+
+std::string what_if_json(const Chart& chart) {
+  if (chart.series.size() != 1 || chart.estimates.size() != 1 || !chart.measured.empty() || chart.by_model) return "";
+  const EstimateFile& estimate = chart.estimates.front();
+  const auto& roofline = estimate.document.roofline;
+  if (!estimate.what_if || !roofline || roofline->device != chart.device.id) return "";
+  const WhatIf& what_if = *estimate.what_if;
+  const bool is_fused = roofline->traffic == TrafficModel::Fused;
+  const Classes classes = classes_of(what_if, chart.series.front(), is_fused);
+
+  base::JsonWriter json;
+  json.begin_object(JsonLayout::Compact)
+      .member("model", documents::short_model_name(estimate.document))
+      .member("fused", is_fused)
+      .member("case", what_if.at);
+  json.key("arguments").begin_array(JsonLayout::Line);
+  for (const std::string& argument : what_if.arguments) json.value(argument);
+  json.end_array();
+  json.key("sizes").begin_array();
+  for (const WhatIf::Size& size : what_if.sizes) {
+    json.begin_object(JsonLayout::Line).member("name", size.name).member("option", size.option);
+    json.key("symbols").begin_array(JsonLayout::Line);
+    for (const std::string& symbol : size.symbols) json.value(symbol);
+    json.end_array().key("value");
+    size.value ? json.value(*size.value) : json.null();
+    json.key("most");
+    size.most ? json.value(*size.most) : json.null();
+    json.member("batch", size.is_batch).end_object();
+  }
+  json.end_array();
+  write_formulas(json, what_if.formulas);
+  write_cases(json, what_if, classes);
+  json.key("class_of").begin_array(JsonLayout::Line);
+  for (const std::size_t each : classes.of_items) json.value(each);
+  json.end_array();
+  json.key("tokens");
+  what_if.tokens ? json.value(*what_if.tokens) : json.null();
+  json.key("weights").begin_array(JsonLayout::Line);
+  for (const Int weight : weights(estimate.document.count)) json.value(static_cast<std::int64_t>(weight));
+  json.end_array();
+  std::array<bool, kPrecisions> is_used{};
+  for (const WhatIf::Case& each : what_if.cases)
+    for (const RooflineWork* work : {&each.rows, &each.fused})
+      for (const RooflineKernel& kernel : work->kernels)
+        for (const RooflinePart& part : kernel.parts)
+          for (const auto& precision : {part.precision, part.narrowest})
+            if (precision) is_used[static_cast<std::size_t>(*precision)] = true;
+  json.key("precisions").begin_array(JsonLayout::Line);
+  for (std::size_t i = 0; i < kPrecisions; ++i) json.value(to_string(static_cast<Precision>(i)));
+  json.end_array();
+  json.key("devices").begin_array();
+  for (const DeviceSpec& device : what_if.devices) {
+    // The chart's own ceilings beside it: the roofs it draws must be these.
+    const bool has_dram = device.level("dram") != nullptr && device.level("dram")->bytes_per_second.known();
+    if (has_dram && !device.peaks.empty()) write_device(json, device, is_used);
+  }
+  json.end_array();
+  json.key("bytes");
+  const auto& fit = estimate.document.fit;
+  fit && fit->total_bytes ? json.value(static_cast<std::int64_t>(*fit->total_bytes)) : json.null();
+  json.member("bytes_at_least", fit && fit->at_least);
+  json.key("params");
+  const auto& params = estimate.document.totals.counts.params;
+  params ? json.value(static_cast<std::int64_t>(*params)) : json.null();
+  json.end_object();
+  return std::move(json).text();
+}
+
+}  // namespace pagoda::present::plot

@@ -1,0 +1,29 @@
+// Sets the what-if controls of a page as a reader would, once for each of `window.requests`, and notes what the page says.
+(() => {
+  const $ = (selector) => document.querySelector(selector);
+  const set = (node, value, event) => { node.value = value; node.dispatchEvent(new Event(event, { bubbles: true })); };
+  const facts = () => ({
+    command: $("#what-if-command").textContent, title: $("h1").textContent, stale: $("#actions").classList.contains("stale"),
+    facts: Object.fromEntries([...document.querySelectorAll("#answer [data-fact]")].map((node) => [node.dataset.fact, node.textContent])),
+    rungs: Object.fromEntries([...document.querySelectorAll("#ladder li")].map((node) => [node.dataset.rung, node.querySelector("b").textContent])),
+    status: $("#status").textContent, dots: document.querySelectorAll(".series circle:not([display=none])").length,
+  });
+  const out = { ready: document.documentElement.dataset.ready, sizes: [...document.querySelectorAll("[data-size]")].map((node) => node.dataset.size), most: Object.fromEntries([...document.querySelectorAll("[data-size]")].map((node) => [node.dataset.size, node.max])), first: facts(), answers: [] };
+  for (const request of window.requests) {
+    for (const [name, value] of Object.entries(request.sizes)) set($(`[data-size="${name}"]`), value, "input");
+    if (request.precision) set($("#what-if-precision"), [...$("#what-if-precision").options].find((o) => o.text === request.precision).value, "change");
+    if (request.device) set($("#what-if-device"), [...$("#what-if-device").options].find((o) => o.text === request.device).value, "change");
+    out.answers.push(facts());
+  }
+  const number = $("[data-size]");
+  const started = performance.now();
+  if (number) set(number, 3, "input");
+  $("#roofline").getBBox();
+  out.step_ms = performance.now() - started;
+  if (!$("#what-if-reset").disabled) $("#what-if-reset").click();
+  out.last = facts();
+  const pre = document.createElement("pre");
+  pre.id = "results";
+  pre.textContent = JSON.stringify(out);
+  document.body.append(pre);
+})();
