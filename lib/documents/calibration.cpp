@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "embedded.h"
+#include "fitted_number.h"
 #include "pagoda/base/files.h"
 #include "pagoda/base/json.h"
 #include "pagoda/base/json_writer.h"
@@ -30,13 +31,6 @@ std::optional<Factors> factors(const JsonField& json) {
   if (result.low == 0) json.at("low").fail("found 0; expected a number above 0, or null for low and high");
   if (result.high < result.low) json.at("high").fail_expected("a number of at least \"low\"");
   return result;
-}
-
-// Coefficients are worth four digits.
-double rounded(double value) {
-  if (value == 0 || !std::isfinite(value)) return value;
-  const double scale = std::pow(10.0, 3 - std::floor(std::log10(std::abs(value))));
-  return std::round(value * scale) / scale;
 }
 
 }  // namespace

@@ -32,6 +32,7 @@ GIVEN = {
     "pagoda/measure.h": "void launch_kernels();",
     "pagoda/core/parallel.h": "extern const Model model; extern const Analysis analysis;",
     "pagoda/core/serving.h": "extern const Model model; extern const Share share;",
+    "pagoda/core/tensorrt.h": "extern const Model model;",
     "pagoda/measured/energy_fit.h": "extern const std::vector<EnergyRow> rows;",
     "pagoda/measured/energy_table.h": "extern const std::string text; extern const EstimateDocument estimate;",
     "pagoda/present/energy_report.h": "extern const EnergyTable table; extern const DeviceSpec device;",

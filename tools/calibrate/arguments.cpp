@@ -16,8 +16,11 @@ constexpr const char* kExamples = R"(Examples:
       joules of work, of traffic and of time, with intervals, written as a device's energy section
   pagoda-calibrate --energy resnet50.csv --estimate resnet50.json --each gpu_hz
       a fit for each clock of a table of power modes
+  pagoda-calibrate data/calibration/tensorrt/bert.csv --engine tensorrt --id tensorrt --source "…" -o tensorrt.json
+      fits kernels of TensorRT, judges them by devices and sequence lengths left out
 
-RUNS is CSV with a header. Columns: model (path, relative to the file), family (models that are left out together),
+RUNS is CSV with a header. With --engine tensorrt: device, model, sequence, batch, precision (fp16 or int8), tensorrt (the release; of several the
+median counts) and seconds. Else columns: model (path, relative to the file), family (models that are left out together),
 batch, device (name or file), seconds (of one batch), and maybe layout (nchw or nhwc); others are ignored. Lines that start with # are skipped.
 With --energy: CSV with columns flops, bytes, seconds and joules or watts (units may follow, as in time(ms); the CSV of onnx-estimate
 --sweep --measured is one), measured runs with joules and the --estimate of their model, or results of pagoda-bench; several.
@@ -44,6 +47,9 @@ std::optional<CalibrateArguments> parse_calibrate(int argc, char** argv) {
   app.add_option("--check", arguments.check,
                  "Fit nothing: hold this calibration (built in, or a .json file) against the runs")
       ->excludes("--output");
+  std::string engine = "pytorch-amp";
+  app.add_option("--engine", engine, "That ran the models: pytorch-amp (default) or tensorrt")
+      ->check(CLI::IsMember({"pytorch-amp", "tensorrt"}));
   std::string precision;
   CLI::Option* energy = app.add_flag("--energy", arguments.energy, "Fit joules per FLOP, per byte and constant watts");
   app.add_option("--estimate", arguments.estimates,
@@ -60,6 +66,10 @@ std::optional<CalibrateArguments> parse_calibrate(int argc, char** argv) {
       ->needs(energy)
       ->check(CLI::IsMember({"text", "csv"}));
   if (!parse(app, argc, argv)) return std::nullopt;
+  arguments.tensorrt = engine == "tensorrt";
+  if (arguments.tensorrt && !(arguments.check.empty() && arguments.elsewhere.empty() && !arguments.energy))
+    throw UsageError(
+        "--engine tensorrt fits and judges by devices left out; it does not go with --check, --elsewhere or --energy");
   if (!arguments.energy && arguments.runs.size() > 1) throw UsageError("one table of RUNS is fitted at a time");
   if (arguments.energy && !arguments.output.empty() && arguments.device.empty())
     throw UsageError("-o writes the constants into a device's file: name it by --device");

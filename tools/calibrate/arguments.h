@@ -14,6 +14,7 @@ struct CalibrateArguments {
   std::vector<std::string> runs;                    // paths
   std::string elsewhere, check, output, residuals;  // paths, and a calibration's name; empty: not given
   CalibrationOptions options;
+  bool tensorrt = false;  // --engine tensorrt
   // Of --energy.
   bool energy = false;
   std::vector<std::string> estimates, each;

@@ -8,6 +8,7 @@
 #include "pagoda/core/predict.h"
 #include "pagoda/documents/calibration.h"
 #include "runs.h"
+#include "tensorrt.h"
 #include "tool.h"
 
 namespace pagoda::tools {
@@ -45,6 +46,7 @@ int calibrate_runs(int argc, char** argv) {
   const std::optional<CalibrateArguments> arguments = parse_calibrate(argc, argv);
   if (!arguments) return kDone;
   if (arguments->energy) return calibrate_energy(*arguments);
+  if (arguments->tensorrt) return calibrate_tensorrt(*arguments);
   const Loaded loaded = load(arguments->runs.front());
   const bool is_check = !arguments->check.empty();
   const Judged judged = is_check ? held_against(arguments->check, loaded) : fitted(*arguments, loaded);

@@ -12,6 +12,7 @@
 #include "pagoda/base/statistics.h"
 #include "pagoda/base/text.h"
 #include "predict/kernel_time.h"
+#include "predict/levenberg.h"
 
 namespace pagoda::inline core {
 namespace {
@@ -110,33 +111,13 @@ class Problem {
   }
 
   Calibration solve() const {
-    Eigen::VectorXd logs = centre_;
-    double cost = cost_at(logs), damping = 1e-2;
-    for (int step = 0; step < kMaxSteps; ++step) {
-      const auto [hessian, gradient] = normal_equations(logs);
-      bool improved = false;
-      double before = cost;
-      while (damping < 1e6 && !improved) {
-        Eigen::MatrixXd damped = hessian;
-        damped.diagonal() += damping * hessian.diagonal();
-        const Eigen::VectorXd move = damped.ldlt().solve(-gradient).cwiseMax(-1.0).cwiseMin(1.0);
-        const double next = cost_at(logs + move);
-        improved = next < cost;
-        if (improved) {
-          logs += move;
-          cost = next;
-          damping = std::max(damping / 6, 1e-9);
-        } else {
-          damping *= 4;
-        }
-      }
-      if (!improved || before - cost < 1e-7 * before) break;
-    }
+    const Eigen::VectorXd logs = least_cost(
+        centre_, [&](const Eigen::VectorXd& x) { return cost_at(x); },
+        [&](const Eigen::VectorXd& x) { return normal_equations(x); });
     return with(list_, logs);
   }
 
  private:
-  static constexpr int kMaxSteps = 100;
   struct Slots {
     Eigen::Index work = -1, bytes = -1, width = -1, depth = -1;
   };

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "pagoda/core/serving.h"
+#include "predict/tiles.h"
 
 namespace pagoda::inline core {
 namespace {
@@ -16,20 +17,20 @@ double longer(double a, double b, double norm) {
   return most * std::pow(std::pow(a / most, norm) + std::pow(b / most, norm), 1 / norm);
 }
 
-// Of a product with output [m, n]: the time of whole waves of tiles over the units, at the peak.
-double waves_seconds(const ProductSize& size, double rows, double columns, double peak, double units) {
+}  // namespace
+
+double waves_seconds(double m, double n, double k, double rows, double columns, double peak, double units,
+                     double matrices) {
   constexpr double kLeastDepth = 256;  // of one part of a contraction that is split
   double best = std::numeric_limits<double>::infinity();
   for (const double parts : {1.0, 2.0, 4.0, 8.0}) {
-    const double depth = size.k / parts;
+    const double depth = k / parts;
     if (parts > 1 && depth < kLeastDepth) break;
-    const double waves = std::ceil(std::ceil(size.m / rows) * std::ceil(size.n / columns) * parts / units);
+    const double waves = std::ceil(std::ceil(m / rows) * std::ceil(n / columns) * parts * matrices / units);
     best = std::min(best, waves * units * rows * columns * 2 * depth / peak);
   }
   return best;
 }
-
-}  // namespace
 
 std::optional<ServingRates> serving_rates(const DeviceSpec& device) {
   const Peak* half = device.peak(Precision::Bfloat16, Unit::Tensor, Precision::Float32);
@@ -55,7 +56,8 @@ double product_seconds(const ProductSize& size, const ServingRates& rates, const
       {{256, 128, 1}, {128, 256, 1}, {128, 64, c.narrow}, {64, 128, c.narrow}, {few, 64, c.small}}};
   double work = std::numeric_limits<double>::infinity();
   for (const auto& [rows, columns, efficiency] : tiles)
-    work = std::min(work, waves_seconds(size, rows, columns, peak, rates.units) / (c.compute * efficiency));
+    work = std::min(work,
+                    waves_seconds(size.m, size.n, size.k, rows, columns, peak, rates.units) / (c.compute * efficiency));
   work *= 1 + c.depth / size.k;
   const double memory = (size.weight_bytes + size.other_bytes) / rates.bandwidth;
   return c.launch_cycles / rates.clock + longer(work, memory / c.bandwidth, c.norm);

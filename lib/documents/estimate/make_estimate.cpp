@@ -94,6 +94,30 @@ EstimatePrediction served(const Model& model, const EstimateRequest& request, Fi
           .nodes = {}};
 }
 
+// In float16 unless int8 is asked for; integers of the file stay.
+std::optional<EstimatePrediction> under_tensorrt(const Model& model, const EstimateRequest& request,
+                                                 Findings& findings) {
+  const TensorRtCalibration& fitted = *request.tensorrt;
+  EstimateRequest half = request;
+  half.precision = Precision::Float16;
+  const Prediction time = predict_tensorrt(model, request.precision ? findings.analysis : analysis_of(model, half),
+                                           *request.device, fitted);
+  if (!time.problem.empty()) warn(findings.analysis, "prediction: " + time.problem);
+  if (!time.seconds) return std::nullopt;
+  if (*time.seconds < findings.bound->totals.seconds)
+    warn(
+        findings.analysis,
+        "prediction: it is shorter than the bound because TensorRT fuses kernels and runs float16; --traffic fused and "
+        "--precision fp16 give a bound of the same work");
+  return EstimatePrediction{.seconds = *time.seconds,
+                            .low = time.low,
+                            .high = time.high,
+                            .coverage = time.coverage,
+                            .engine = "tensorrt",
+                            .calibration = time.calibration + ": " + fitted.regime,
+                            .nodes = time.row_seconds};
+}
+
 std::optional<EstimateSpeculation> speculated(const EstimateRequest& request) {
   if (!request.speculation) return std::nullopt;
   const auto [tokens, acceptance] = *request.speculation;
@@ -158,6 +182,7 @@ void add_times(const Model& model, const EstimateRequest& request, const Rooflin
   warn_of_device(*request.device, findings);
   if (request.calibration) findings.predicted = predicted(model, request, findings);
   if (request.serving) findings.predicted = served(model, request, findings);
+  if (request.tensorrt) findings.predicted = under_tensorrt(model, request, findings);
   if (request.decode_device) findings.handover = handover_of(model, request, findings.analysis);
 }
 
@@ -237,6 +262,11 @@ std::string refusal(const EstimateRequest& request) {
     return "--predict: calibration " + request.calibration->id + " is for " +
            std::string(to_string(kPredictedPrecision)) + " under autocast, not --precision " + asked +
            "; give --precision fp16 or none";
+  if (request.tensorrt && request.precision && request.precision != Precision::Float16 &&
+      request.precision != Precision::Int8)
+    return "--predict --engine tensorrt is of fp16 and int8, which its calibration was fitted to, not --precision " +
+           asked;
+  if (request.tensorrt && request.training) return "--predict --engine tensorrt does not go with --training";
   if (!request.parallel) return {};
   const char* option = request.parallel->tensor > 1     ? "--tensor-parallel"
                        : request.parallel->pipeline > 1 ? "--pipeline-parallel"
@@ -244,7 +274,7 @@ std::string refusal(const EstimateRequest& request) {
   const std::pair<bool, const char*> others[] = {
       {request.training.has_value(), "--training"},
       {!request.sweep.empty(), "--sweep"},
-      {request.calibration.has_value(), "--predict but --engine llm-serving"},
+      {request.calibration.has_value() || request.tensorrt.has_value(), "--predict but --engine llm-serving"},
       {request.count == Convention::Pagoda, "--count pagoda"},
       {request.traffic == TrafficModel::Resident, "--traffic resident"},
   };

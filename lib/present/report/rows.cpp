@@ -96,7 +96,7 @@ std::string interval_text(const documents::EstimateRoofline& time) {
   if (!predicted.low || !predicted.high || !predicted.coverage)
     return "no interval: no measured run on " + base::printable(time.device) + " or elsewhere judged the calibration";
   return base::si_seconds(*predicted.low) + " … " + base::si_seconds(*predicted.high) + " for " +
-         base::rounded(100 * *predicted.coverage) + (predicted.engine == "llm-serving" ? " %" : " % of models");
+         base::rounded(100 * *predicted.coverage) + (predicted.engine == "pytorch-amp" ? " % of models" : " %");
 }
 
 std::string share_cell(double share) { return share > 0 && share < 0.0005 ? "<0.1" : base::rounded(100 * share); }

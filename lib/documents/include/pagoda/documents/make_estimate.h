@@ -15,6 +15,7 @@
 
 #include "pagoda/core/predict.h"
 #include "pagoda/core/serving.h"
+#include "pagoda/core/tensorrt.h"
 #include "pagoda/documents/estimate.h"
 #include "pagoda/documents/measured.h"
 
@@ -44,6 +45,8 @@ struct EstimateRequest {
   std::optional<Calibration> calibration = std::nullopt;
   // … or under a serving engine; of the two one is given.
   std::optional<ServingCalibration> serving = std::nullopt;
+  // … or under TensorRT, in float16 or, with that precision, with products in int8.
+  std::optional<TensorRtCalibration> tensorrt = std::nullopt;
   std::optional<MemoryOptions> memory = std::nullopt;      // plans the memory
   std::optional<ParallelOptions> parallel = std::nullopt;  // several devices alike; needs a device
   LinkChoice link = {};

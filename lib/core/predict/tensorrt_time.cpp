@@ -1,0 +1,117 @@
+// How long kernels of TensorRT take: the formulas of tensorrt.h.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "pagoda/core/tensorrt.h"
+#include "predict/tiles.h"
+
+namespace pagoda::inline core {
+namespace {
+
+using Kind = TensorRtKernel::Kind;
+
+constexpr double kQueriesOfBlock = 512;  // fused attention keeps the queries of a head on one unit up to there
+constexpr double kL2BytesPerCycle = 32;  // a sector for each unit and cycle
+constexpr double kPartOfL2 = 0.5;        // that a kernel's tensors may take and be found again
+
+// Narrower tiles read their operands more often: parts of what the widest reach.
+struct TileShape {
+  double rows, columns, efficiency;
+};
+constexpr TileShape kTiles[] = {{256, 128, 1},   {128, 256, 1},  {128, 128, 0.9}, {128, 64, 0.75},
+                                {64, 128, 0.75}, {64, 64, 0.65}, {0, 64, 0.65}};  // 0: all rows, rounded up to 8
+
+double hit_rate(double bytes, double l2_bytes) { return 1 / (1 + std::pow(bytes / (kPartOfL2 * l2_bytes), 2)); }
+
+double product_work(const TensorRtKernel& kernel, double peak, double units) {
+  const double few = 8 * std::ceil(std::min(kernel.m, 64.0) / 8);
+  double least = std::numeric_limits<double>::infinity();
+  for (const TileShape& tile : kTiles) {
+    const double rows = tile.rows > 0 ? tile.rows : few;
+    const double seconds =
+        waves_seconds(kernel.m, kernel.n, kernel.k, rows, tile.columns, peak, units, kernel.batch) / tile.efficiency;
+    least = std::min(least, seconds);
+  }
+  return least;
+}
+
+}  // namespace
+
+double flagship_flops_per_joule(int capability) {
+  struct Flagship {
+    int below;            // compute capability
+    double flops, watts;  // peak of float16 with float32 accumulation and power: data/devices
+  };
+  constexpr Flagship kFlagships[] = {
+      {70, 0, 1},
+      {80, 125e12, 300},        // V100 SXM2; Turing is made in the same process
+      {89, 312e12, 400},        // A100 SXM4
+      {90, 366.42816e12, 350},  // L40S
+      {100, 989.4e12, 700},     // H100 SXM5
+  };
+  for (const Flagship& each : kFlagships)
+    if (capability < each.below) return each.flops / each.watts;
+  return 0;
+}
+
+std::optional<TensorRtRates> tensorrt_rates(const DeviceSpec& device) {
+  const Peak* half = device.peak(Precision::Float16, Unit::Tensor, Precision::Float32);
+  const Peak* narrow = device.peak(Precision::Int8, Unit::Tensor);
+  const Peak* vector = device.peak(Precision::Float32, Unit::Vector);
+  const MemoryLevel* memory = device.level("dram");
+  const MemoryLevel* l2 = device.level("l2");
+  if (half == nullptr || vector == nullptr || memory == nullptr || l2 == nullptr || device.compute_capability.empty())
+    return std::nullopt;
+  const Quantity* needed[] = {&memory->bytes_per_second, &l2->capacity_bytes, &device.units, &device.boost_clock_hz,
+                              &device.watts};
+  if (std::any_of(std::begin(needed), std::end(needed), [](const Quantity* each) { return !each->known(); }))
+    return std::nullopt;
+  return TensorRtRates{.float16 = *half->flops_per_second.value,
+                       .int8 = narrow == nullptr ? 0 : *narrow->flops_per_second.value,
+                       .vector = *vector->flops_per_second.value,
+                       .bandwidth = *memory->bytes_per_second.value,
+                       .l2_bytes = *l2->capacity_bytes.value,
+                       .units = *device.units.value,
+                       .clock = *device.boost_clock_hz.value,
+                       .watts = *device.watts.value,
+                       .capability = static_cast<int>(std::lround(10 * std::stod(device.compute_capability)))};
+}
+
+double tensorrt_seconds(const TensorRtKernel& kernel, double all_weight_bytes, const TensorRtRates& rates,
+                        const TensorRtCalibration& c) {
+  const bool is_int8 = kernel.is_int8 && rates.int8 > 0;
+  const double peak = is_int8 ? rates.int8 : rates.float16;
+  const double stated = flagship_flops_per_joule(rates.capability);
+  const double powered =
+      (stated > 0 ? rates.watts * stated : rates.float16) * c.sustained * (is_int8 ? c.narrow_per_joule : 1);
+  const double l2 = c.l2 * kL2BytesPerCycle * rates.units * rates.clock, memory = c.bandwidth * rates.bandwidth;
+  const auto moved = [&](double bytes, double hits) { return bytes * (hits / l2 + (1 - hits) / memory); };
+  const double bytes = moved(kernel.weight_bytes, hit_rate(all_weight_bytes, rates.l2_bytes)) +
+                       moved(kernel.other_bytes, hit_rate(kernel.other_bytes, rates.l2_bytes));
+  if (kernel.kind == Kind::Other) {
+    const double launch = kernel.shares_launch ? 0 : c.light_launch_cycles / rates.clock;
+    return launch + std::max(bytes, kernel.flops / rates.vector);
+  }
+  const double narrow = is_int8 ? c.narrow : 1;
+  double work = 0;
+  if (kernel.kind == Kind::Product) {
+    work = product_work(kernel, peak, rates.units) / std::min(1.0, c.compute * narrow);
+  } else {
+    const double blocks = std::max(kernel.batch * std::ceil(kernel.m / kQueriesOfBlock), 1.0);
+    const double waves = std::ceil(blocks / rates.units) * rates.units / blocks;
+    work = kernel.flops * waves / (peak * std::min(1.0, c.attention * narrow));
+  }
+  work = std::max(work, kernel.flops / powered);
+  return c.launch_cycles / rates.clock + std::hypot(work, bytes);
+}
+
+double tensorrt_seconds(const TensorRtKernels& kernels, const TensorRtRates& rates,
+                        const TensorRtCalibration& calibration) {
+  double seconds = 0;
+  for (const TensorRtKernel& kernel : kernels.kernels)
+    seconds += tensorrt_seconds(kernel, kernels.weight_bytes, rates, calibration);
+  return seconds;
+}
+
+}  // namespace pagoda::inline core

@@ -1,0 +1,98 @@
+// Calibrations of TensorRT as files: reading, writing, and those compiled in.
+#include "pagoda/documents/tensorrt.h"
+
+#include <array>
+#include <utility>
+
+#include "embedded.h"
+#include "fitted_number.h"
+#include "pagoda/base/files.h"
+#include "pagoda/base/json.h"
+#include "pagoda/base/json_writer.h"
+#include "pagoda/base/text.h"
+
+namespace pagoda::documents {
+namespace {
+
+using base::JsonField;
+using base::JsonWriter;
+
+constexpr std::string_view kSchema = "pagoda.tensorrt-calibration/1";
+
+constexpr std::array<std::pair<const char*, double TensorRtCalibration::*>, 9> kCoefficients = {{
+    {"launch_cycles", &TensorRtCalibration::launch_cycles},
+    {"light_launch_cycles", &TensorRtCalibration::light_launch_cycles},
+    {"compute", &TensorRtCalibration::compute},
+    {"narrow", &TensorRtCalibration::narrow},
+    {"attention", &TensorRtCalibration::attention},
+    {"bandwidth", &TensorRtCalibration::bandwidth},
+    {"l2", &TensorRtCalibration::l2},
+    {"sustained", &TensorRtCalibration::sustained},
+    {"narrow_per_joule", &TensorRtCalibration::narrow_per_joule},
+}};
+void write_errors(JsonWriter& json, const char* key, const std::vector<TensorRtErrors>& list) {
+  json.key(key).begin_array();
+  for (const TensorRtErrors& errors : list)
+    json.begin_object()
+        .member("of", errors.of)
+        .member("runs", errors.runs)
+        .member("mean_error", rounded(errors.mean))
+        .member("median_error", rounded(errors.median))
+        .member("bias", rounded(errors.bias))
+        .end_object();
+  json.end_array();
+}
+
+}  // namespace
+
+TensorRtCalibration parse_tensorrt_calibration(std::string_view json, std::string_view subject) {
+  const base::JsonDocument parsed = base::parse_json(json, subject, "expected schema " + std::string(kSchema));
+  const JsonField document = parsed.root();
+  document.only(
+      {"schema", "id", "regime", "source", "devices", "coefficients", "fitted", "left_out", "pairs", "interval"});
+  if (document.at("schema").text() != kSchema)
+    document.at("schema").fail("found \"" + document.text("schema") + "\"; expected \"" + std::string(kSchema) + "\"");
+  TensorRtCalibration result;
+  result.id = document.at("id").text();
+  result.regime = document.at("regime").text();
+  result.source = document.at("source").text();
+  result.devices = document.at("devices").texts();
+  for (const auto& [key, place] : kCoefficients) result.*place = document.at("coefficients").at(key).positive();
+  const JsonField interval = document.at("interval");
+  interval.only({"coverage", "low", "high"});
+  result.coverage = interval.at("coverage").positive();
+  result.interval = {interval.at("low").positive(), interval.at("high").positive()};
+  if (result.coverage >= 1) interval.at("coverage").fail_expected("a number below 1");
+  return result;
+}
+
+TensorRtCalibration load_tensorrt_calibration(const std::string& path) {
+  return parse_tensorrt_calibration(base::read_file(path, "a calibration of TensorRT"), path);
+}
+
+std::string to_json(const TensorRtFit& fit) {
+  const TensorRtCalibration& calibration = fit.calibration;
+  JsonWriter json(JsonWriter::Style::Plain);
+  json.begin_object().member("schema", kSchema).member("id", calibration.id).member("regime", calibration.regime);
+  json.member("source", calibration.source).key("devices").begin_array();
+  for (const std::string& device : calibration.devices) json.value(device);
+  json.end_array().key("coefficients").begin_object();
+  for (const auto& [key, place] : kCoefficients) json.member(key, rounded(calibration.*place));
+  json.end_object();
+  write_errors(json, "fitted", fit.fitted);
+  write_errors(json, "left_out", fit.left_out);
+  json.key("pairs").begin_object().member("compared", fit.pairs).member("right", fit.pairs_right).end_object();
+  json.key("interval").begin_object().member("coverage", calibration.coverage);
+  json.member("low", rounded(calibration.interval.low)).member("high", rounded(calibration.interval.high));
+  json.end_object().end_object();
+  return std::move(json).text();
+}
+
+std::vector<std::string> tensorrt_calibration_ids() { return ids_of(tensorrt_files()); }
+
+TensorRtCalibration tensorrt_calibration(std::string_view id) {
+  return parse_tensorrt_calibration(embedded_text(tensorrt_files(), id, "calibration of TensorRT"),
+                                    "calibration " + std::string(id));
+}
+
+}  // namespace pagoda::documents

@@ -1,0 +1,162 @@
+// Kernels of models under TensorRT, and their times against published runs.
+#include "pagoda/core/tensorrt.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "pagoda/core/analyze.h"
+#include "pagoda/core/model.h"
+#include "pagoda/documents/device.h"
+#include "pagoda/documents/make_estimate.h"
+#include "pagoda/documents/tensorrt.h"
+#include "support/files.h"
+#include "support/json_schema.h"
+#include "support/text_graph.h"
+
+using namespace pagoda;
+using doctest::Approx;
+using Kind = TensorRtKernel::Kind;
+
+namespace {
+
+const std::string kFolder = test::source_path("data/calibration/tensorrt/");
+
+TensorRtKernels kernels_of(const Model& model, Precision precision, Bindings dims) {
+  return tensorrt_kernels(model, analyze(model, {.dims = std::move(dims), .precision = precision}));
+}
+
+int count(const TensorRtKernels& kernels, Kind kind) {
+  return static_cast<int>(std::count_if(kernels.kernels.begin(), kernels.kernels.end(),
+                                        [&](const TensorRtKernel& kernel) { return kernel.kind == kind; }));
+}
+
+double seconds(const Model& model, const char* device, Precision precision, Bindings dims) {
+  return tensorrt_seconds(kernels_of(model, precision, std::move(dims)),
+                          *tensorrt_rates(documents::find_device(device)), documents::tensorrt_calibration("tensorrt"));
+}
+
+}  // namespace
+
+TEST_CASE("a layer of BERT is four products, an attention and two norms, whichever way it was exported") {
+  for (const char* file : {"data/calibration/tensorrt/bert_base_squad.onnx", "models/skeletons/bert_base.onnx",
+                           "models/skeletons/bert_base_sdpa.onnx", "models/skeletons/bert_base_fused.onnx"}) {
+    CAPTURE(std::string(file));
+    const Model model = load_model(test::source_path(file));
+    const TensorRtKernels kernels = kernels_of(model, Precision::Float16, {{"batch", 2}, {"sequence", 128}});
+    const bool has_head = std::string(file).find("squad") != std::string::npos;
+    CHECK(count(kernels, Kind::Product) == 48 + (has_head ? 1 : 0));
+    CHECK(count(kernels, Kind::Attention) == 12);
+    CHECK(kernels.unknown_rows == 0);
+    const auto first = std::find_if(kernels.kernels.begin(), kernels.kernels.end(),
+                                    [](const TensorRtKernel& kernel) { return kernel.kind == Kind::Product; });
+    CHECK(first->m == 256);
+    CHECK(first->n == 3 * 768);  // queries, keys and values
+    CHECK(first->k == 768);
+    CHECK(first->weight_bytes == 2.0 * 3 * 768 * 768);
+  }
+}
+
+TEST_CASE("kernels say what they multiply, and in which type") {
+  const Model model = test::graph(
+      "x:f32[2,16,8,8], w:f32[32,16,3,3]=const, d:f32[32,1,3,3]=const -> "
+      "c = Conv(x, w) {pads=[1,1,1,1]}; r = Relu(c); y = Conv(r, d) {group=32}");
+  const TensorRtKernels narrow = kernels_of(model, Precision::Int8, {});
+  REQUIRE(narrow.kernels.size() == 2);
+  CHECK(narrow.kernels[0].kind == Kind::Product);
+  CHECK(narrow.kernels[0].is_int8);
+  CHECK(narrow.kernels[0].m == 2 * 8 * 8);
+  CHECK(narrow.kernels[0].n == 32);
+  CHECK(narrow.kernels[0].k == 16 * 9);
+  CHECK(narrow.kernels[0].weight_bytes == 32 * 16 * 9);
+  CHECK(narrow.kernels[1].kind == Kind::Other);  // depthwise: bytes decide
+  CHECK_FALSE(kernels_of(model, Precision::Float16, {}).kernels[0].is_int8);
+}
+
+TEST_CASE("the calibration is what pagoda-calibrate fits, and its errors are those it states") {
+  const std::string text = test::read_file(kFolder + "tensorrt.json");
+  test::check_schema(text, "tensorrt-calibration");
+  const auto json = test::read_json("data/calibration/tensorrt/tensorrt.json");
+  const TensorRtCalibration built_in = documents::tensorrt_calibration("tensorrt");
+  CHECK(built_in.id == "tensorrt");
+  CHECK(built_in.devices == std::vector<std::string>{"a100-40gb", "t4"});
+  for (const auto& errors : json["fitted"]) CHECK(errors["mean_error"].get<double>() < 0.05);
+  for (const auto& errors : json["left_out"]) CHECK(errors["mean_error"].get<double>() < 0.12);
+  CHECK(json["pairs"]["right"].get<int>() >= 0.95 * json["pairs"]["compared"].get<int>());
+  // Published, newest release: A100, TensorRT 10.8; T4, 8.5.
+  const Model large = load_model(kFolder + "bert_large_squad.onnx");
+  CHECK(seconds(large, "a100-40gb", Precision::Float16, {{"batch", 32}, {"sequence", 384}}) ==
+        Approx(40.6e-3).epsilon(0.1));
+  CHECK(seconds(large, "a100-40gb", Precision::Int8, {{"batch", 1}, {"sequence", 128}}) ==
+        Approx(1.23e-3).epsilon(0.1));
+  CHECK(seconds(large, "t4", Precision::Int8, {{"batch", 32}, {"sequence", 384}}) == Approx(187e-3).epsilon(0.1));
+}
+
+TEST_CASE("what the largest board of a generation states for a watt is what its device file says") {
+  for (const auto& [id, capability] : {std::pair{"v100", 75}, {"a100-40gb", 86}, {"l40s", 89}, {"h100-sxm", 90}}) {
+    const DeviceSpec device = documents::find_device(id);
+    const double stated = *device.peak(Precision::Float16, Unit::Tensor)->flops_per_second.value / *device.watts.value;
+    CHECK(flagship_flops_per_joule(capability) == Approx(stated));
+  }
+  CHECK(flagship_flops_per_joule(61) == 0);
+  CHECK(flagship_flops_per_joule(120) == 0);
+}
+
+TEST_CASE("a fit finds the coefficients that times were made with") {
+  const Model model = load_model(kFolder + "bert_base_squad.onnx");
+  TensorRtCalibration truth = documents::tensorrt_calibration("tensorrt");
+  truth.bandwidth *= 1.1;
+  truth.launch_cycles *= 1.15;
+  std::vector<TensorRtRun> runs;
+  for (const char* device : {"a100-40gb", "t4"})
+    for (const std::int64_t sequence : {128, 384})
+      for (const std::int64_t batch : {1, 4, 32})
+        for (const bool is_int8 : {false, true}) {
+          TensorRtRun run{.device = device,
+                          .sequence = std::to_string(sequence),
+                          .pair = std::string(device) + std::to_string(sequence) + " " + std::to_string(batch),
+                          .is_int8 = is_int8,
+                          .kernels = kernels_of(model, is_int8 ? Precision::Int8 : Precision::Float16,
+                                                {{"batch", batch}, {"sequence", sequence}}),
+                          .rates = *tensorrt_rates(documents::find_device(device))};
+          run.seconds = tensorrt_seconds(run.kernels, run.rates, truth);
+          runs.push_back(std::move(run));
+        }
+  const TensorRtFit fit = calibrate_tensorrt(runs, 0.9);
+  for (const TensorRtErrors& errors : fit.fitted) CHECK(errors.mean < 0.02);
+  CHECK(fit.left_out.size() == 4);
+  CHECK(fit.pairs == 12);
+  CHECK(fit.pairs_right == 12);
+  CHECK(fit.calibration.interval.low < 1.02);
+  CHECK(fit.calibration.interval.high > 0.98);
+}
+
+TEST_CASE("an estimate under TensorRT says its times by node, and refuses precisions that nobody measured") {
+  const Model model = load_model(kFolder + "bert_base_squad.onnx");
+  documents::EstimateRequest request{
+      .sizes = {.batch = 8, .dims = {{"sequence", 128}}},
+      .traffic = TrafficModel::Fused,
+      .device = documents::find_device("a100-40gb"),
+      .precision = Precision::Int8,
+      .tensorrt = documents::tensorrt_calibration("tensorrt"),
+  };
+  const documents::EstimateDocument estimate = documents::make_estimate(model, request);
+  REQUIRE(estimate.roofline);
+  REQUIRE(estimate.roofline->predicted);
+  const documents::EstimatePrediction& predicted = *estimate.roofline->predicted;
+  CHECK(predicted.engine == "tensorrt");
+  CHECK(predicted.seconds == Approx(0.95e-3).epsilon(0.1));  // as published
+  CHECK(predicted.seconds > estimate.roofline->totals.seconds);
+  CHECK(*predicted.low < predicted.seconds);
+  CHECK(*predicted.high > predicted.seconds);
+  CHECK(std::accumulate(predicted.nodes.begin(), predicted.nodes.end(), 0.0) == Approx(predicted.seconds));
+  request.precision = Precision::Bfloat16;
+  CHECK(documents::refusal(request).find("--engine tensorrt is of fp16 and int8") != std::string::npos);
+  request.precision = Precision::Float16;
+  request.device = documents::find_device("rtx-5090");  // a generation that nobody measured near
+  const auto unknown = documents::make_estimate(model, request);
+  CHECK_FALSE(unknown.roofline->predicted->low.has_value());
+}

@@ -1,0 +1,117 @@
+#include "tensorrt.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+
+#include "pagoda/base/csv_reader.h"
+#include "pagoda/base/files.h"
+#include "pagoda/base/statistics.h"
+#include "pagoda/core/analyze.h"
+#include "pagoda/core/model.h"
+#include "pagoda/documents/device.h"
+#include "pagoda/documents/tensorrt.h"
+#include "tool.h"
+
+namespace pagoda::tools {
+namespace {
+
+// What runs of several releases share: device, model, sequence, batch, precision.
+using Configuration = std::vector<std::string>;
+
+// The seconds of each configuration, by release.
+std::map<Configuration, std::vector<double>> read_runs(const std::string& path) {
+  const std::string text = base::read_file(path, "CSV of runs");
+  base::CsvReader file(text, path);
+  std::vector<std::string> header;
+  std::map<Configuration, std::vector<double>> runs;
+  for (std::vector<std::string> fields; file.next(fields);) {
+    if (fields.front().starts_with('#')) continue;
+    if (header.empty()) {
+      header = fields;
+      continue;
+    }
+    const auto field = [&](const char* name) {
+      const auto column = std::find(header.begin(), header.end(), name);
+      if (column == header.end()) throw Error(path + ": no column \"" + name + "\" in the header");
+      const auto place = static_cast<std::size_t>(column - header.begin());
+      if (place >= fields.size()) throw Error(file.place() + ": fewer fields than the header has");
+      return fields[place];
+    };
+    const std::string precision = field("precision");
+    if (precision != "fp16" && precision != "int8")
+      throw Error(file.place() + ": precision \"" + precision + "\"; expected fp16 or int8");
+    try {
+      const double seconds = std::stod(field("seconds"));
+      static_cast<void>(std::stoll(field("batch")) + std::stoll(field("sequence")));
+      if (!(seconds > 0)) throw std::invalid_argument("seconds");
+      runs[{field("device"), field("model"), field("sequence"), field("batch"), precision}].push_back(seconds);
+    } catch (const std::logic_error&) {
+      throw Error(file.place() + ": batch, sequence and seconds have to be numbers above 0");
+    }
+  }
+  if (runs.empty()) throw Error(path + ": holds no runs");
+  return runs;
+}
+
+std::vector<TensorRtRun> load_runs(const std::string& path) {
+  std::map<std::string, Model> models;
+  std::map<Configuration, TensorRtKernels> kernels;  // without the device
+  std::vector<TensorRtRun> result;
+  for (auto& [configuration, seconds] : read_runs(path)) {
+    const std::string& device = configuration[0];
+    const std::string& name = configuration[1];
+    const bool is_int8 = configuration[4] == "int8";
+    const auto rates = tensorrt_rates(documents::find_device(device));
+    if (!rates) throw Error(device + ": states no rate of tensor units, bandwidth, L2, clock or power");
+    if (!models.contains(name)) {
+      const auto file = std::filesystem::path(path).parent_path() / (name + ".onnx");
+      models.emplace(name, load_model(file.string()));
+    }
+    const Configuration sizes(configuration.begin() + 1, configuration.end());
+    if (!kernels.contains(sizes)) {
+      const Analysis analysis = analyze(models.at(name), {.batch = std::stoll(configuration[3]),
+                                                          .dims = {{"sequence", std::stoll(configuration[2])}},
+                                                          .precision = is_int8 ? Precision::Int8 : Precision::Float16});
+      kernels[sizes] = tensorrt_kernels(models.at(name), analysis);
+    }
+    std::sort(seconds.begin(), seconds.end());
+    result.push_back({.device = documents::find_device(device).id,
+                      .sequence = configuration[2],
+                      .pair = device + " " + name + " " + configuration[2] + " " + configuration[3],
+                      .is_int8 = is_int8,
+                      .kernels = kernels.at(sizes),
+                      .rates = *rates,
+                      .seconds = base::quantile(seconds, 0.5)});
+  }
+  return result;
+}
+
+std::string lines(const char* what, const std::vector<TensorRtErrors>& list) {
+  std::string out;
+  for (const TensorRtErrors& errors : list) {
+    char text[200];
+    std::snprintf(text, sizeof text, "%-9s %-14s %4lld runs  mean error %5.1f %%  median %5.1f %%  bias %+6.1f %%\n",
+                  what, errors.of.c_str(), static_cast<long long>(errors.runs), 100 * errors.mean, 100 * errors.median,
+                  100 * errors.bias);
+    out += text;
+  }
+  return out;
+}
+
+}  // namespace
+
+int calibrate_tensorrt(const CalibrateArguments& arguments) {
+  TensorRtFit fit = pagoda::calibrate_tensorrt(load_runs(arguments.runs.front()), arguments.options.coverage);
+  fit.calibration.id = arguments.options.id;
+  fit.calibration.regime = arguments.options.regime;
+  fit.calibration.source = arguments.options.source;
+  write_output("", lines("fitted", fit.fitted) + lines("left out", fit.left_out) +
+                       "int8 or float16 faster: right for " + std::to_string(fit.pairs_right) + " of " +
+                       std::to_string(fit.pairs) + " pairs, by a fit without the device\n");
+  if (!arguments.output.empty()) base::write_file(arguments.output, documents::to_json(fit));
+  return kDone;
+}
+
+}  // namespace pagoda::tools
