@@ -168,6 +168,16 @@
   check("few tab stops before the chart", all("main a, main button, main input, main select, main summary, main [tabindex]").filter((n) => !n.closest("[hidden]") && n.compareDocumentPosition($("#roofline")) & Node.DOCUMENT_POSITION_FOLLOWING).length <= 14, 0);
   check("one h1, and every control has a name", all("h1").length === 1 && all("main input, main select").every((n) => n.closest("label") || n.getAttribute("aria-label")), all("main input, main select").filter((n) => !n.closest("label") && !n.getAttribute("aria-label")).map((n) => n.id));
 
+  if (!$("#structure").hidden) {
+    const part = $("#structure g[data-words]"), rects = all("#structure g[data-words] rect");
+    const top = rects.filter((r) => +r.getAttribute("y") < 1).reduce((sum, r) => sum + +r.getAttribute("width") + 1, 0);
+    check("parts of the model fill its time", top / +$("#structure svg").getAttribute("width") > 0.95, top);
+    part.dispatchEvent(new MouseEvent("click", { bubbles: true }));
+    check("a part filters rows and dots", $("#search").value === part.dataset.words && count() <= whole, status());
+    clear();
+  }
+  check("a row of an estimate says what fusing it saves", !$("#what-if-data") || heads().some((h) => h.dataset.sort === "recoverable"), heads().map((h) => h.dataset.sort));
+
   const first = dots()[0], place = () => first.outerHTML, still = place();
   mouse("wheel", $(".frame"), { deltaY: -200 });
   check("the wheel zooms", place() !== still && address().includes("view="), location.hash);

@@ -76,6 +76,10 @@ constexpr std::string_view kMore = R"(<details class="more"><summary>Roofs, leve
 <span class="end"><button id="clear" type="button">Clear</button><button id="save-svg" type="button">SVG</button><button id="save-png" type="button">PNG</button><button id="save-csv" type="button">CSV</button><button id="dark" type="button" aria-pressed="false">Dark</button></span></div></details>
 )";
 
+constexpr std::string_view kStructure =
+    R"(<section id="structure" hidden><h2>Structure <small>time by part, coloured by what bounds it; alike layers as one; a click shows only that part</small></h2><div></div></section>
+)";
+
 std::string part(const char* id, const std::string& text) {
   return "<span id=\"verdict-" + std::string(id) + "\">" + xml(text) + "</span>";
 }
@@ -140,6 +144,7 @@ std::string chart_html(const Chart& chart) {
     for (const std::string& warning : chart.warnings) html += "<li>" + xml(warning) + "</li>";
     html += "</ul></div>\n";
   }
+  html += kStructure;
   html += "<div class=\"views\">\n";
   for (const View& view : draw_views(chart))
     html += "<figure class=\"view\" data-s=\"" + std::to_string(view.series) + "\"" +

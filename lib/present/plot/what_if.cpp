@@ -111,7 +111,28 @@ Classes classes_of(const WhatIf& what_if, const Series& series, bool is_fused) {
   return classes;
 }
 
-void write_cases(base::JsonWriter& json, const WhatIf& what_if, const Classes& classes) {
+// Groups of several rows, by item (-1: none), and their fused kernels in every case.
+Classes groups_of(const WhatIf& what_if, const Series& series, std::vector<std::int64_t>& group_of_item) {
+  std::map<std::int32_t, std::size_t> rows;
+  for (const std::int32_t group : what_if.group_of)
+    if (group >= 0) ++rows[group];
+  Classes groups;
+  std::map<std::int32_t, std::size_t> places;
+  for (const Item& item : series.items) {
+    const std::int32_t group = what_if.group_of[item.nodes.front()];
+    group_of_item.push_back(-1);
+    if (group < 0 || rows[group] < 2) continue;
+    const auto [found, is_new] = places.emplace(group, groups.kernels.size());
+    group_of_item.back() = static_cast<std::int64_t>(found->second);
+    if (!is_new) continue;
+    std::vector<std::int32_t>& kernels = groups.kernels.emplace_back();
+    for (const WhatIf::Case& each : what_if.cases)
+      kernels.push_back(each.fused.kernel_of[static_cast<std::size_t>(group)]);
+  }
+  return groups;
+}
+
+void write_cases(base::JsonWriter& json, const WhatIf& what_if, const Classes& classes, const Classes& groups) {
   json.key("cases").begin_array();
   for (std::size_t at = 0; at < what_if.cases.size(); ++at) {
     const WhatIf::Case& each = what_if.cases[at];
@@ -126,6 +147,9 @@ void write_cases(base::JsonWriter& json, const WhatIf& what_if, const Classes& c
     write_kernels(json, each.fused);
     json.end_object().key("classes").begin_array(JsonLayout::Line);
     for (const auto& kernels : classes.kernels) json.value(kernels[at]);
+    json.end_array();
+    json.key("groups").begin_array(JsonLayout::Line);
+    for (const auto& kernels : groups.kernels) json.value(kernels[at]);
     json.end_array();
     json.key("totals").begin_array(JsonLayout::Line);
     const WhatIf::Counts& totals = each.totals;
@@ -222,7 +246,12 @@ std::string what_if_json(const Chart& chart) {
   }
   json.end_array();
   write_formulas(json, what_if.formulas);
-  write_cases(json, what_if, classes);
+  std::vector<std::int64_t> group_of_item;
+  const Classes groups = is_fused ? Classes{} : groups_of(what_if, chart.series.front(), group_of_item);
+  write_cases(json, what_if, classes, groups);
+  json.key("group_of").begin_array(JsonLayout::Line);
+  for (const std::int64_t group : group_of_item) json.value(group);
+  json.end_array();
   json.key("class_of").begin_array(JsonLayout::Line);
   for (const std::size_t each : classes.of_items) json.value(each);
   json.end_array();

@@ -26,6 +26,7 @@ function facts_of(row) {
   if (gain) add("room", `up to ${plain(gain)}× at the roof`);
   else if (!measured && row.compute > 0 && row.memory > 0)
     add("room", `${plain(Math.max(row.compute, row.memory) / Math.min(row.compute, row.memory))}× until the other roof`);
+  if (row.partners && row.recoverable > 0) add("recoverable", `${si(row.recoverable, "s")} if fused with ${row.partners}`);
   if (s.items.flags) add("counters", strings[s.items.flags[row.first]]);
   add("energy", row.joules !== null ? si(row.joules, "J") : "");
   return out;

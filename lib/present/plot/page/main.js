@@ -14,6 +14,7 @@ function update(part = "all") {
     draw(rows_in_view);
     show_status();
     show_ruler(series().rows[state.row]);
+    draw_structure(rows_in_view);
   }
   if (part === "zoom") {
     draw(rows_in_view);
@@ -167,7 +168,7 @@ function connect() {
   new ResizeObserver(() => {
     if (svg.parentElement.clientWidth === width) return;
     width = svg.parentElement.clientWidth;
-    requestAnimationFrame(() => { lay_out(); update("zoom"); draw_rows(); });
+    requestAnimationFrame(() => { lay_out(); update("zoom"); draw_rows(); draw_structure(rows_in_view); });
   }).observe(svg.parentElement);
   window.addEventListener("hashchange", () => { read_state(); update(); });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => show_controls());

@@ -54,7 +54,7 @@ function take_elements(one) {
 }
 all_series.forEach(take_elements);
 
-function ticks(low, high, line, middle) {
+function ticks(low, high, line, middle, text = tick_text) {
   // Labels at 1, and when little more than a decade is seen also at 2 and 5.
   const steps = high - low < 1.5 ? [1, 2, 5] : [1];
   let major = "", minor = "";
@@ -65,7 +65,7 @@ function ticks(low, high, line, middle) {
       if (at < low - 1e-9 || at > high + 1e-9) continue;
       if (step === 1) major += line(10 ** at);
       else minor += line(10 ** at);
-      if (steps.includes(step)) labels.push([middle(10 ** at), tick_text(step, exponent)]);
+      if (steps.includes(step)) labels.push([middle(10 ** at), text(step, exponent)]);
     }
   return { major, minor, labels };
 }
@@ -73,7 +73,8 @@ function ticks(low, high, line, middle) {
 function draw_ticks() {
   const v = view();
   const x = ticks(v.x0, v.x1, (t) => `M${fix(X(t))} ${plot.y0}V${plot.y1}`, X);
-  const y = ticks(v.y0, v.y1, (t) => `M${plot.x0} ${fix(Y(t))}H${plot.x1}`, Y);
+  const y = ticks(v.y0, v.y1, (t) => `M${plot.x0} ${fix(Y(t))}H${plot.x1}`, Y,
+    state.y === "time" ? (step, exponent) => si(step * 10 ** exponent) : tick_text);
   document.getElementById("grid-major").setAttribute("d", x.major + y.major);
   document.getElementById("grid-minor").setAttribute("d", x.minor + y.minor);
   const write = (id, labels, place) => {
@@ -520,6 +521,11 @@ function draw(rows) {
   draw_dots(rows);
   draw_histogram(rows);
   const taken = series().rows.slice(0, 300).filter((row) => row.at).map(box_of);
+  const ridge = document.querySelector("#ridge text");
+  if (ridge && svg.querySelector("#ridge").getAttribute("display") !== "none") {
+    const x = +ridge.getAttribute("x");
+    taken.push([x - 100, plot.y1 - 36, x + 105, plot.y1]);
+  }
   const names = draw_stars(taken);
   const lines = draw_roofs(taken, names);
   draw_labels(taken, lines);

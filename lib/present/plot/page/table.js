@@ -8,7 +8,7 @@ const kColumns = [
   { key: "share", title: "% time", tip: "Part of the sum of all rows", ...number_of((r) => (r.has_time ? r.share : null), percent) },
   { key: "limit", title: "Limit", tip: "What bounds it: M memory, C compute, N neither roof is near", get: (r) => kLimit[r.limit], format: (r) => (r.absence && r.absence !== 2 ? kAbsence[r.absence] : kLimit[r.limit]) },
   { key: "roof_share", title: "% roof", tip: "Its lower bound over its measured time", ...number_of((r) => r.roof_share, percent), measured: true },
-  { key: "recoverable", title: "Recoverable", tip: "Measured time above its lower bound: what the best kernel could save", ...number_of((r) => r.recoverable, (v) => in_unit(v)), measured: true },
+  { key: "recoverable", title: "Recoverable", tip: "Measured: time above its lower bound. Estimated: its part of what its kernel saves when it is fused", ...number_of((r) => r.recoverable, (v) => (v === 0 ? "0" : in_unit(v))), gains: true },
   { key: "cumulative", title: "Σ %", tip: "Of the time, with all rows above it when sorted by time", ...number_of((r) => r.cumulative ?? null, percent) },
   { key: "count", title: "Count", tip: "Rows of the same work", ...number_of((r) => r.list.length, String) },
   { key: "type", title: "Type", tip: "Operator", get: (r) => r.type.toLowerCase(), format: (r) => r.type },
@@ -31,7 +31,7 @@ function in_unit(value) {
   const shown = value / 1000 ** unit;
   return (shown === 0 ? "0" : shown >= 100 ? shown.toFixed(0) : shown >= 10 ? shown.toFixed(1) : shown >= 0.01 ? shown.toFixed(2) : "<0.01") + " " + kPrefixes[8 + unit] + "s";
 }
-const columns = () => kColumns.filter((c) => !c.measured || series().time === "measured");
+const columns = () => kColumns.filter((c) => (!c.measured || series().time === "measured") && (!c.gains || series().time === "measured" || what?.group_of.length));
 const scroller = document.getElementById("rows");
 const table = scroller.querySelector("table");
 const open_rows = new Set();
@@ -113,7 +113,11 @@ function cell_of(column, line) {
       const chip = document.createElement("i");
       chip.className = "chip l" + line.row.limit;
       chip.textContent = "-CMNU"[line.row.limit];
-      cell.prepend(chip, " ");
+      const word = document.createElement("span");
+      word.className = "word";
+      word.textContent = " " + cell.textContent;
+      cell.replaceChildren(chip, word);
+      return Object.assign(cell, { title: word.textContent.trim() });
     }
     if (column.key === "type") {
       const dot = document.createElement("i");
@@ -130,6 +134,7 @@ function cell_of(column, line) {
     if (column.key === "bytes") cell.textContent = si(s.traffic_of(i), "B");
     if (column.key === "shape") cell.textContent = strings[s.items.shape[i]];
   }
+  if (column.key === "recoverable" && line.item === undefined && line.row.partners) return Object.assign(cell, { title: "if fused with " + line.row.partners });
   cell.title = column.key === "name" && line.item === undefined ? line.row.name : cell.textContent;
   return cell;
 }

@@ -146,6 +146,36 @@ function put_rows(answer) {
   put_roofs(answer, is_still);
   all_series[0] = make_series(source, 0);
   take_elements(all_series[0]);
+  put_gains(answer);
+}
+// What each row would save in the kernel that its group becomes: fusing saves traffic, so the rows that memory bounds
+// share the gain by their time, and the others what is left. Fused pages have no groups left.
+function put_gains(answer) {
+  if (!what.group_of.length) return;
+  const s = all_series[0], groups = new Map();
+  what.group_of.forEach((id, i) => {
+    if (id < 0) return;
+    const group = groups.get(id) ?? groups.set(id, { all: 0, memory: 0, types: new Set() }).get(id), seconds = s.bound_of(i) ?? 0;
+    group.all += seconds;
+    if (s.items.limit[i] === 2) group.memory += seconds;
+    group.types.add(strings[s.items.type[i]]);
+  });
+  for (const [id, group] of groups) {
+    const bound = answer.fused.bounds[answer.of.groups[id]];
+    group.gain = bound ? Math.max(0, group.all - bound.seconds) : 0;
+  }
+  for (const row of s.rows) {
+    const partners = new Set();
+    row.recoverable = 0;
+    for (const i of row.list) {
+      const group = groups.get(what.group_of[i]), seconds = s.bound_of(i) ?? 0;
+      if (!group || !(group.gain > 0)) continue;
+      const first = Math.min(group.gain, group.memory), rest = group.gain - first, others = group.all - group.memory;
+      row.recoverable += s.items.limit[i] === 2 ? (first * seconds) / group.memory : others > 0 ? (rest * seconds) / others : 0;
+      for (const type of group.types) if (type !== row.type) partners.add(type);
+    }
+    row.partners = [...partners].slice(0, 4).join(", ");
+  }
 }
 function put_roofs(answer, is_still) {
   const { device } = answer, main = new Map();
@@ -199,13 +229,15 @@ function put_verdict(answer) {
     return item;
   }));
   const list = document.getElementById("answer");
-  list.replaceChildren(...facts_of_answer(answer).flatMap(([key, value, remark]) => {
+  list.replaceChildren(...facts_of_answer(answer).map(([key, value, remark]) => {
     const term = document.createElement("dt"), fact = document.createElement("dd"), strong = document.createElement("b");
     term.textContent = key;
     strong.textContent = value;
     fact.dataset.fact = key;
     fact.append(strong, remark ? " · " + remark : "");
-    return [term, fact];
+    const pair = document.createElement("div");
+    pair.append(term, fact);
+    return pair;
   }));
   for (const node of document.querySelectorAll("#actions, .views, .energy")) node.classList.toggle("stale", !is_still);
   document.getElementById("what-if-note").hidden = is_still;
@@ -266,7 +298,9 @@ function connect_what_if() {
     by_id("what-if-precision").value = asked.case;
     by_id("what-if-device").value = asked.device;
   };
-  put_verdict(answer_of(asked));
+  const answer = answer_of(asked);
+  put_verdict(answer);
+  put_gains(answer);
   show_what_if();
 }
 let show_what_if = () => {};

@@ -1,0 +1,68 @@
+// Where the time goes by the model's own parts: an icicle whose widths are time, with alike layers folded into one.
+const kDepth = 6, kStepHeight = 24;
+function parts_of(series, i) {
+  const name = series.items.name[i].split("/").filter(Boolean), scope = strings[series.items.scope[i]].split("/").filter(Boolean);
+  return name.length > 1 || !scope.length ? name : [...scope, ...name];
+}
+// Layers that differ in their numbers alone are one part.
+function grow_tree(rows) {
+  const s = series(), root = { seconds: 0, parts: new Map(), limits: [0, 0, 0, 0, 0], names: new Set(), words: [] };
+  const add = (node, row, seconds) => { node.seconds += seconds; node.limits[row.limit] += seconds; };
+  for (const row of rows)
+    for (const i of row.list) {
+      const seconds = s.seconds_of(i) ?? 0;
+      if (!seconds) continue;
+      let node = root;
+      add(root, row, seconds);
+      for (const part of parts_of(s, i).slice(0, kDepth)) {
+        const key = part.replace(/\d+/g, "#");
+        if (!node.parts.has(key)) node.parts.set(key, { seconds: 0, parts: new Map(), limits: [0, 0, 0, 0, 0], names: new Set(), words: [...node.words, part.replace(/\d.*$/, "")] });
+        node = node.parts.get(key);
+        node.names.add(part);
+        add(node, row, seconds);
+      }
+    }
+  return root;
+}
+const structure = document.getElementById("structure");
+function draw_structure(rows) {
+  const holder = structure.querySelector("div"), root = grow_tree(rows), width = Math.max(280, holder.clientWidth);
+  structure.hidden = root.seconds <= 0 || ![...root.parts.values()].some((node) => node.parts.size);
+  if (structure.hidden) return;
+  let depth = 0;
+  const picture = element("svg", { role: "group", "aria-label": "Time by part of the model", width, "font-size": 12 });
+  const place = (node, left, level) => {
+    let x = left;
+    for (const [, part] of [...node.parts].sort((a, b) => b[1].seconds - a[1].seconds)) {
+      const wide = (part.seconds / root.seconds) * width, first = [...part.names][0], times = part.names.size > 1 ? ` ×${part.names.size}` : "";
+      if (wide < 1.5) break;
+      depth = Math.max(depth, level + 1);
+      const limit = part.limits.indexOf(Math.max(...part.limits)), share = percent(part.seconds / root.seconds), words = part.words.filter(Boolean).join(" ");
+      const text = `${first}${times}: ${si(part.seconds, "s")}, ${share}, mostly ${kLimit[limit]}`;
+      const group = element("g", { tabindex: level < 2 ? 0 : -1, role: "button", "aria-label": text + "; show only this" }, picture);
+      group.dataset.words = words;
+      element("title", {}, group).textContent = text;
+      element("rect", { x: fix(x + 0.5), y: level * kStepHeight + 0.5, width: fix(Math.max(0.5, wide - 1)), height: kStepHeight - 1, fill: kLimitColors[limit], "fill-opacity": 0.85 }, group);
+      const room = wide - 10, label = first + times;
+      const shown = text_width(label + " " + share) < room ? label + " " + share : text_width(label) < room ? label : "";
+      if (shown) element("text", { x: fix(x + 5), y: level * kStepHeight + 16, fill: limit === 0 || limit === 4 ? "#1f2328" : "#fff" }, group).textContent = shown;
+      place(part, x, level + 1);
+      x += wide;
+    }
+  };
+  place(root, 0, 0);
+  picture.setAttribute("height", Math.max(1, depth) * kStepHeight);
+  holder.replaceChildren(picture);
+}
+function choose_part(event) {
+  const part = event.target.closest?.("g[data-words]");
+  if (!part) return;
+  state.q = state.q === part.dataset.words ? "" : part.dataset.words;
+  update();
+}
+structure.addEventListener("click", choose_part);
+structure.addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" && event.key !== " ") return;
+  event.preventDefault();
+  choose_part(event);
+});
