@@ -9,6 +9,7 @@
 #include "infer/infer.h"
 #include "memory/liveness.h"
 #include "memory/needed_bytes.h"
+#include "pagoda/base/text.h"
 
 namespace pagoda::inline core {
 namespace {
@@ -28,21 +29,46 @@ Totals sum(const std::vector<NodeReport>& rows, const Model& model) {
   return totals;
 }
 
-// Sizes that the data decide exist only after the walk: a binding that names one takes effect last.
+// Takes effect last.
+void bind_symbol(BoundInputs& bound, const Symbol& symbol, std::int64_t size, const std::string& how) {
+  const std::string what = how + " " + symbol.name + "=" + std::to_string(size) + ": ";
+  if (size < 0) throw Error(what + "a size is at least 0");
+  const std::optional<Int> most =
+      symbol.upper ? symbol.upper->bind(bound.bindings).bind(bound.bind_last).value() : std::nullopt;
+  if (most && Int{size} > *most)
+    throw Error(what + symbol.cause + " at " + symbol.node + " can be at most " + to_string(*most));
+  const auto [at, is_new] = bound.bind_last.emplace(symbol.name, size);
+  if (!is_new && at->second != size)
+    throw Error(what + "it is given as " + std::to_string(at->second) + ", too; give one size");
+}
+
+// Sizes that the data decide exist only after the walk.
 void bind_data_dims(BoundInputs& bound, const std::vector<Symbol>& symbols) {
+  const auto symbol_of = [&](const std::string& name) {
+    return std::find_if(symbols.begin(), symbols.end(), [&](const Symbol& symbol) { return symbol.name == name; });
+  };
+  const std::string decided = base::joined(symbols, ", ", &Symbol::name);
   for (const auto& [name, size] : bound.options.dims) {
     if (bound.input_dims.contains(name)) continue;
-    const bool is_symbol =
-        std::any_of(symbols.begin(), symbols.end(), [&wanted = name](const Symbol& s) { return s.name == wanted; });
-    if (is_symbol) {
-      bound.bind_last.emplace(name, size);
+    if (const auto symbol = symbol_of(name); symbol != symbols.end()) {
+      bind_symbol(bound, *symbol, size, "--dim");
       continue;
     }
     std::string known;
     for (const auto& [dim, order] : bound.input_dims) known += (known.empty() ? "" : ", ") + dim;
-    for (const Symbol& symbol : symbols) known += (known.empty() ? "" : ", ") + symbol.name;
+    if (!decided.empty()) known += (known.empty() ? "" : ", ") + decided;
     throw Error("--dim " + name + ": the model has no such dim; " +
                 (known.empty() ? "all its sizes are fixed" : "its free dims are: " + known));
+  }
+  for (const auto& [name, size] : bound.options.assumed) {
+    if (const auto symbol = symbol_of(name); symbol != symbols.end()) {
+      bind_symbol(bound, *symbol, size, "--assume");
+      continue;
+    }
+    throw Error("--assume " + name + ": " +
+                (bound.input_dims.contains(name) ? "it is a dim of an input; give it with --dim"
+                                                 : "the data decide no size of that name") +
+                "; " + (decided.empty() ? "no size depends on the data" : "those that they decide are: " + decided));
   }
 }
 
@@ -55,8 +81,8 @@ void bind_data_dims(BoundInputs& bound, const std::vector<Symbol>& symbols) {
 //                  of the old batch in shapes that the file computes give way to the symbol (Session::rebatch). What
 //                  was seen before keeps the undecided symbol.
 //   resolve()      so what the walk found equal replaces the symbol in everything that it left behind.
-//   bind_last      sizes that exist only now: the symbol of a fixed batch, and what --dim says of sizes that the data
-//                  decide, which only the walk names.
+//   bind_last      sizes that exist only now: the symbol of a fixed batch, and what --assume (or --dim) says of sizes
+//                  that the data decide, which only the walk names.
 Analysis analyze(const Model& model, const AnalyzeOptions& options) {
   if (model.graphs.empty()) throw Error("the model has no graph");
   BoundInputs bound = bind_inputs(model, options);

@@ -142,3 +142,14 @@ def test_threads_share_the_library(skeletons):
 def test_tools_are_on_the_path(tool, name):
     result = tool(name, "--version")
     assert result.returncode == 0 and pagoda.__version__ in result.stdout
+
+
+def test_a_size_that_the_data_decide_is_assumed(skeletons):
+    path = skeletons / "fasterrcnn_resnet50_fpn.onnx"
+    free = pagoda.analyze(path)
+    name = free.to_dict()["symbols"][0]["name"]
+    set_ = pagoda.analyze(path, assume={name: 1})
+    assert set_.totals == free.totals
+    assert name not in [symbol["name"] for symbol in set_.to_dict().get("symbols", [])]
+    with pytest.raises(pagoda.Error, match=f"--assume nowhere: .*{name}"):
+        pagoda.analyze(path, assume={"nowhere": 1})

@@ -1,6 +1,7 @@
 // The command line of onnx-estimate: exit codes, what goes to which stream, files.
 #include <doctest/doctest.h>
 
+#include <array>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <regex>
@@ -40,6 +41,9 @@ struct Models : test::Workshop {
          "x:f32[batch,2,sequence,8], past:f32[batch,2,past,8], use_cache_branch:bool[1], w:f32[8,8]=const -> "
          "present = Concat(past, x) {axis=2}; y = If(use_cache_branch) {then_branch=( -> a = Relu(x)), "
          "else_branch=( -> b = MatMul(x, w))} => y, present");
+    save("nms.onnx",
+         "boxes:f32[1,100,4], scores:f32[1,3,100], most:i64=50 -> s = NonMaxSuppression(boxes, scores, most) @ nms; "
+         "f = Cast(s) {to=1}; y = Relu(f)");
     save("conv1d.onnx", "x:f32[1,4,8], w:f32[4,4,3]=const -> y = Conv(x, w) @ conv1d");
     save("hostile.onnx", "x:f32[n,4] -> '\\e[2J' = Relu(x) @ '\\e]0;owned\\x07'; y = 'my.domain.x\\e[31m'('\\e[2J')");
     base::write_file(path("garbage.onnx"), "this is no model");
@@ -779,6 +783,36 @@ TEST_CASE("--annotate writes the model with notes beside the report, and never o
   }
   CHECK(test::read_file(models.path("net.onnx")) == original);
   CHECK(models.run("net.onnx --annotate no/such/folder/a.onnx").code == 1);
+}
+
+TEST_CASE("--assume gives a size that the data decide, and names those that there are") {
+  const Models& models = workshop();
+  const auto elements = [&](const std::string& arguments) {
+    const Outcome outcome = models.run("nms.onnx --format json " + arguments);
+    REQUIRE(outcome.code == 0);
+    return json::parse(outcome.out).at("nodes").at(2).at("arith").get<int>();
+  };
+  CHECK(elements("") == 3);  // one box
+  CHECK(models.run("nms.onnx").says("unless set with --assume: selected_boxes (at most 150)"));
+  CHECK(elements("--assume selected_boxes=7") == 21);
+  CHECK(elements("--dim selected_boxes=7") == 21);
+  CHECK(elements("--assume selected_boxes=0") == 0);
+  CHECK_FALSE(models.run("nms.onnx --assume selected_boxes=7").says("unless set with"));
+  const std::array<const char*, 3> refused[] = {
+      {"nms.onnx --assume kept=7", "1",
+       "the data decide no size of that name; those that they decide are: selected_boxes"},
+      {"net.onnx --assume batch=7", "1", "it is a dim of an input; give it with --dim; no size depends on the data"},
+      {"nms.onnx --assume selected_boxes=151", "1", "can be at most 150"},
+      {"nms.onnx --assume selected_boxes=7 --dim selected_boxes=8", "1", "give one size"},
+      {"nms.onnx --assume selected_boxes=many", "2", "is no size"},
+      {"nms.onnx --assume selected_boxes", "2", "is not of the form NAME=V"},
+  };
+  for (const auto& [arguments, code, reason] : refused) {
+    CAPTURE(arguments);
+    const Outcome outcome = models.run(arguments);
+    CHECK(std::to_string(outcome.code) == code);
+    CHECK(outcome.says(reason));
+  }
 }
 
 }  // namespace

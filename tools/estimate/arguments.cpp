@@ -26,6 +26,10 @@ void add_sizes(CLI::App& app, Arguments& arguments) {
   app.add_option("--dim", arguments.dims, "Size of a named dim; repeatable")
       ->allow_extra_args(false)
       ->type_name("NAME=V");
+  app.add_option("--assume", arguments.assumed,
+                 "Size that the data decide, such as the boxes that a detector keeps; repeatable")
+      ->allow_extra_args(false)
+      ->type_name("NAME=V");
   app.add_option("--input", arguments.inputs, "Whole shape of an input, or the value of a boolean one; repeatable")
       ->allow_extra_args(false)
       ->type_name("NAME=AxBxC|true|false");

@@ -103,6 +103,10 @@ AnalyzeOptions sizes_of(const Arguments& arguments) {
     const Assignment dim = split(text, "NAME=V");
     assign(options.dims, dim.name, size_of(dim.value, text), "--dim");
   }
+  for (const std::string& text : arguments.assumed) {
+    const Assignment symbol = split(text, "NAME=V");
+    assign(options.assumed, symbol.name, size_of(symbol.value, text), "--assume");
+  }
   for (const std::string& text : arguments.inputs) {
     const Assignment input = split(text, "NAME=AxBxC");
     if (is_flag(input.value)) continue;

@@ -149,7 +149,7 @@ void set_prediction(const std::string& engine, const std::string& calibration, E
 // What analyze() takes, as Python gives it.
 struct Asked {
   std::int64_t batch;
-  Sizes dims;
+  Sizes dims, assume;
   Shapes inputs;
   std::string phase;
   std::optional<std::int64_t> past, tokens;
@@ -168,6 +168,7 @@ EstimateRequest request_of(const Asked& asked, Model& model) {
   if (asked.batch < 0) throw Error("batch " + std::to_string(asked.batch) + " is no size; expected at least 1");
   request.sizes.batch = asked.batch;
   for (const auto& [name, size] : asked.dims) request.sizes.dims[name] = size;
+  for (const auto& [name, size] : asked.assume) request.sizes.assumed[name] = size;
   for (const auto& [name, input] : asked.inputs) {
     if (const bool* const flag = std::get_if<bool>(&input))
       set_flag(model, name, *flag);
@@ -409,7 +410,7 @@ NB_MODULE(_core, module) {
 
   module.def(
       "analyze",
-      [](const LoadedModel& model, std::int64_t batch, Sizes dims, Shapes inputs, std::string phase,
+      [](const LoadedModel& model, std::int64_t batch, Sizes dims, Sizes assume, Shapes inputs, std::string phase,
          std::optional<std::int64_t> past, std::optional<std::int64_t> tokens, std::string count, std::string traffic,
          std::string device, std::string precision, std::string engine, std::string calibration, int tensor_parallel,
          int pipeline_parallel, int expert_parallel, bool memory, bool in_place, bool training, std::string optimizer,
@@ -417,6 +418,7 @@ NB_MODULE(_core, module) {
          std::vector<std::string> what_if, bool advice, bool formulas) {
         return analyze(model, {.batch = batch,
                                .dims = std::move(dims),
+                               .assume = std::move(assume),
                                .inputs = std::move(inputs),
                                .phase = std::move(phase),
                                .past = past,
@@ -441,10 +443,10 @@ NB_MODULE(_core, module) {
                                .advice = advice,
                                .formulas = formulas});
       },
-      "model"_a, nb::kw_only(), "batch"_a, "dims"_a, "inputs"_a, "phase"_a, "past"_a.none(), "tokens"_a.none(),
-      "count"_a, "traffic"_a, "device"_a, "precision"_a, "engine"_a, "calibration"_a, "tensor_parallel"_a,
-      "pipeline_parallel"_a, "expert_parallel"_a, "memory"_a, "in_place"_a, "training"_a, "optimizer"_a, "recompute"_a,
-      "frozen"_a, "sweep"_a, "what_if"_a, "advice"_a, "formulas"_a);
+      "model"_a, nb::kw_only(), "batch"_a, "dims"_a, "assume"_a, "inputs"_a, "phase"_a, "past"_a.none(),
+      "tokens"_a.none(), "count"_a, "traffic"_a, "device"_a, "precision"_a, "engine"_a, "calibration"_a,
+      "tensor_parallel"_a, "pipeline_parallel"_a, "expert_parallel"_a, "memory"_a, "in_place"_a, "training"_a,
+      "optimizer"_a, "recompute"_a, "frozen"_a, "sweep"_a, "what_if"_a, "advice"_a, "formulas"_a);
   module.def("comparison_json", &comparison_json, "before"_a, "after"_a, nb::call_guard<nb::gil_scoped_release>());
   module.def("comparison_table", &comparison_table, "before"_a, "after"_a, "width"_a = 0);
   module.def("evaluate", &evaluate, "formula"_a, "sizes"_a);

@@ -70,7 +70,7 @@ std::string free_dims_report(const documents::EstimateDocument& estimate) {
   if (const std::string problem = documents::impossible_size(estimate); !problem.empty())
     text += "warning: " + problem + "\n";
   if (const std::vector<Symbol> symbols = documents::unset_symbols(estimate); !symbols.empty()) {
-    text += "sizes that the data decide, taken as 1 unless set with --dim: ";
+    text += "sizes that the data decide, taken as 1 unless set with --assume: ";
     for (std::size_t i = 0; i < std::min(symbols.size(), kListed); ++i) {
       text += (i == 0 ? "" : ", ") + symbols[i].name;
       // Long formulas are left to --symbolic.

@@ -30,6 +30,7 @@ def analyze(
     *,
     batch: int,
     dims: dict[str, int],
+    assume: dict[str, int],
     inputs: dict[str, Union[bool, list[int]]],
     phase: str,
     past: Optional[int],

@@ -23,6 +23,7 @@ struct AnalyzeOptions {
   // Leaves a fixed batch symbolic as "batch" instead of binding it.
   bool symbolic_batch = false;
   Bindings dims = {};                                                  // values of named dims
+  Bindings assumed = {};                                               // values of Analysis::symbols
   std::map<std::string, std::vector<std::int64_t>> input_shapes = {};  // whole shapes of inputs by name
   std::vector<ExtraRule> extra_rules = {};                             // win over the built-in ones
   // Stores and computes all floats in this format, whatever the file says; weights stored in 8 or fewer bits and
