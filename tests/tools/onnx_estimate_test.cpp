@@ -785,6 +785,13 @@ TEST_CASE("--annotate writes the model with notes beside the report, and never o
   CHECK(models.run("net.onnx --annotate no/such/folder/a.onnx").code == 1);
 }
 
+TEST_CASE("a comparison in Markdown shows names as code and numbers as numbers") {
+  const Models& models = workshop();
+  const Outcome outcome = models.run("net.onnx --batch 1 --compare fixed.onnx --format markdown");
+  REQUIRE(outcome.code == 0);
+  CHECK(outcome.says("| macs | 6.91 k | 6.91 k | 0 | 1.00× |"));
+}
+
 TEST_CASE("--assume gives a size that the data decide, and names those that there are") {
   const Models& models = workshop();
   const auto elements = [&](const std::string& arguments) {

@@ -43,7 +43,7 @@ std::string markdown_table(const base::Grid& grid) {
   for (const auto& row : grid.rows) {
     text += "|";
     for (std::size_t c = 0; c < row.size(); ++c)
-      text += " " + (is_name(grid.columns[c].header) ? code(row[c]) : row[c]) + " |";
+      text += " " + (!grid.columns[c].is_number && is_name(grid.columns[c].header) ? code(row[c]) : row[c]) + " |";
     text += "\n";
   }
   return text;
