@@ -760,7 +760,8 @@ TEST_CASE("viewers get one document, of the time with a device and of the work w
       {"net.onnx --annotate a.onnx --sweep batch=1,2", "does not go with --sweep"},
       {"net.onnx --annotate a.onnx --device h200,a100-80gb", "does not go with several devices"},
   };
-  for (const auto& [arguments, reason] : refused) {
+  for (const auto& row : refused) {
+    const std::string arguments = row.first, reason = row.second;
     CAPTURE(arguments);
     const Outcome outcome = models.run(arguments);
     CHECK(outcome.code == 2);
@@ -814,7 +815,8 @@ TEST_CASE("--assume gives a size that the data decide, and names those that ther
       {"nms.onnx --assume selected_boxes=many", "2", "is no size"},
       {"nms.onnx --assume selected_boxes", "2", "is not of the form NAME=V"},
   };
-  for (const auto& [arguments, code, reason] : refused) {
+  for (const auto& row : refused) {
+    const std::string arguments = row[0], code = row[1], reason = row[2];
     CAPTURE(arguments);
     const Outcome outcome = models.run(arguments);
     CHECK(std::to_string(outcome.code) == code);
