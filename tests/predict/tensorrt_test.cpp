@@ -76,7 +76,7 @@ TEST_CASE("kernels say what they multiply, and in which type") {
   CHECK_FALSE(kernels_of(model, Precision::Float16, {}).kernels[0].is_int8);
 }
 
-TEST_CASE("the calibration is what pagoda-calibrate fits, and its errors are those it states") {
+TEST_CASE("the calibration states its errors, and predicts published times") {
   const std::string text = test::read_file(kFolder + "tensorrt.json");
   test::check_schema(text, "tensorrt-calibration");
   const auto json = test::read_json("data/calibration/tensorrt/tensorrt.json");
@@ -159,4 +159,39 @@ TEST_CASE("an estimate under TensorRT says its times by node, and refuses precis
   request.device = documents::find_device("rtx-5090");  // a generation that nobody measured near
   const auto unknown = documents::make_estimate(model, request);
   CHECK_FALSE(unknown.roofline->predicted->low.has_value());
+}
+
+TEST_CASE("what-if under TensorRT says times of both forms, what stays in float16 and which conversions stay kernels") {
+  documents::EstimateRequest request{
+      .sizes = {.batch = 8, .dims = {{"sequence", 128}}},
+      .tensorrt = documents::tensorrt_calibration("tensorrt"),
+      .other_devices = {documents::find_device("a100-40gb"), documents::find_device("v100")},
+      .other_precisions = {Precision::Float16, Precision::Int8},
+      .other_traffic = {TrafficModel::Fused},
+  };
+  const auto rows = documents::make_estimate(load_model(kFolder + "bert_base_squad.onnx"), request).variants;
+  REQUIRE(rows.size() == 4);  // both devices in float16, then in int8
+  for (const documents::EstimateVariant& row : rows) REQUIRE(row.predicted);
+  CHECK(rows[2].predicted->seconds / rows[0].predicted->seconds == Approx(0.95 / 1.31).epsilon(0.06));  // as published
+  CHECK(rows[2].predicted->float_products.empty());
+  CHECK(*rows[2].total_bytes < *rows[0].total_bytes);
+  // A V100 has no tensor units for int8.
+  CHECK(rows[3].predicted->seconds == rows[1].predicted->seconds);
+  CHECK(rows[3].predicted->float_products.size() == 49 + 12);
+
+  request.other_devices = {documents::find_device("t4")};
+  request.sizes = {.batch = 1};
+  const Model pairs = test::graph(
+      "x:f32[1,16], v:i8[16,16]=const, w:f32[16,16]=const, s:f32=0.1, o:i8=0 -> q = QuantizeLinear(x, s, o); "
+      "d = DequantizeLinear(q, s, o); e = DequantizeLinear(v, s, o); a = MatMul(d, e); b = MatMul(a, w); y = "
+      "Softmax(b)");
+  const auto mixed = documents::make_estimate(pairs, {.device = documents::find_device("t4"),
+                                                      .tensorrt = request.tensorrt,
+                                                      .other_precisions = {Precision::Float16},
+                                                      .other_traffic = {TrafficModel::Fused}});
+  REQUIRE(mixed.variants.size() == 1);
+  CHECK(mixed.variants[0].predicted->float_products.size() == 1);       // b: its operands are not quantised
+  CHECK(mixed.variants[0].predicted->unfused_conversions.size() == 1);  // q: no kernel before it takes it in
+  request.other_precisions = {Precision::Bfloat16};
+  CHECK(documents::refusal(request).find("of fp16 and int8, not bf16") != std::string::npos);
 }

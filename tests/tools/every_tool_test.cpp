@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "pagoda/present/report.h"
@@ -119,6 +120,26 @@ TEST_CASE("runs take the estimate of their name, else the only one, else that of
   CHECK(labels("a_runs.json alexnet.measured" + both).find("a_runs.json: no --estimate is of it by name") !=
         std::string::npos);
   CHECK(labels("a_runs.json" + both).find("no --estimate is of it by name") != std::string::npos);
+}
+
+TEST_CASE("TensorRT's calibration is what pagoda-calibrate fits to its table") {
+  const Shop shop;
+  const nlohmann::json built_in =
+      nlohmann::json::parse(test::read_file(test::source_path("data/calibration/tensorrt/tensorrt.json")));
+  const auto quoted = [&](const char* key) {
+    return " --" + std::string(key) + " '" + built_in.at(key).get<std::string>() + "'";
+  };
+  const Outcome fit = shop.run("pagoda-calibrate", test::source_path("data/calibration/tensorrt/bert.csv") +
+                                                       " --engine tensorrt -o fitted.json" + quoted("id") +
+                                                       quoted("regime") + quoted("source"));
+  REQUIRE(fit.code == 0);
+  const nlohmann::json fitted = nlohmann::json::parse(test::read_file(shop.path("fitted.json")));
+  for (const auto& [key, value] : built_in.at("coefficients").items())
+    CHECK(fitted.at("coefficients").at(key).get<double>() == doctest::Approx(value.get<double>()).epsilon(0.002));
+  CHECK(fitted.at("pairs") == built_in.at("pairs"));
+  CHECK(fit.out.find("left out  t4") != std::string::npos);
+  CHECK(shop.run("pagoda-calibrate", "text --engine tensorrt").code == 1);
+  CHECK(shop.run("pagoda-calibrate", "text --engine tensorrt --check it").code == 2);
 }
 
 TEST_CASE("standard output that is full is an error, not a success") {

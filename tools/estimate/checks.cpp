@@ -31,7 +31,7 @@ void check_alternatives(const Arguments& arguments, bool has_devices) {
       {!arguments.compare.empty(), "--compare"},
       {!sweep_axes(arguments).empty(), "--sweep of a size"},
       {!arguments.profile_structure.empty(), "--profile-structure"},
-      {arguments.predict, "--predict"},
+      {arguments.predict && arguments.engine != "tensorrt", "--predict but --engine tensorrt"},
       {!arguments.by.empty(), "--by"},
       {arguments.top > 0, "--top"},
       {arguments.symbolic, "--symbolic"},

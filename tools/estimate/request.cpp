@@ -13,6 +13,7 @@
 #include "pagoda/documents/calibration.h"
 #include "pagoda/documents/device.h"
 #include "pagoda/documents/serving.h"
+#include "pagoda/documents/tensorrt.h"
 #include "pagoda/measured/import.h"
 #include "tool.h"
 
@@ -181,6 +182,12 @@ ServingCalibration serving_of(const std::string& name) {
   return documents::serving_calibration(name.empty() ? "llm-serving" : name);
 }
 
+TensorRtCalibration tensorrt_of(const std::string& name) {
+  const bool is_file = name.find('/') != std::string::npos || name.ends_with(".json");
+  return is_file ? documents::load_tensorrt_calibration(name)
+                 : documents::tensorrt_calibration(name.empty() ? "tensorrt" : name);
+}
+
 bool has_groups(const Arguments& arguments) {
   return arguments.tensor_parallel > 1 || arguments.pipeline_parallel > 1 || arguments.expert_parallel > 1;
 }
@@ -218,6 +225,7 @@ documents::EstimateRequest request_of(const Arguments& arguments) {
   for (const std::string& text : split_list(arguments.what_if)) request.other_precisions.push_back(*precision(text));
   if (!arguments.what_if.empty() && arguments.traffic == "unfused" && !arguments.training)
     request.other_traffic = {TrafficModel::Unfused, TrafficModel::Fused};
+  if (!arguments.what_if.empty() && arguments.engine == "tensorrt") request.other_traffic = {TrafficModel::Fused};
   for (const std::string& text : arguments.prices) {
     const Assignment price = split(text, "DEVICE=X");
     assign(request.price_per_hour, documents::find_device(price.name).id, price_of(price.value, text),
@@ -227,6 +235,8 @@ documents::EstimateRequest request_of(const Arguments& arguments) {
   if (!arguments.measured.empty()) request.measured = measured::load_profile(arguments.measured, {});
   if (arguments.predict && is_served(arguments))
     request.serving = serving_of(arguments.calibration);
+  else if (arguments.predict && arguments.engine == "tensorrt")
+    request.tensorrt = tensorrt_of(arguments.calibration);
   else if (arguments.predict)
     request.calibration = calibration_of(arguments.calibration);
   if (arguments.memory || !arguments.timeline.empty() || format_of(arguments) == "html")

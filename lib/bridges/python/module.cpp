@@ -29,6 +29,7 @@
 #include "pagoda/documents/device.h"
 #include "pagoda/documents/make_estimate.h"
 #include "pagoda/documents/serving.h"
+#include "pagoda/documents/tensorrt.h"
 #include "pagoda/present/plot.h"
 #include "pagoda/present/report.h"
 
@@ -130,6 +131,7 @@ SweepAxis axis_of(const std::string& name, const Axis& values) {
 }
 
 constexpr const char* kServing = "llm-serving";
+constexpr const char* kTensorRt = "tensorrt";
 constexpr const char* kCalibration = "rtx-3090-amp-nchw";
 
 // What --predict is fitted to: the engine's own calibration, one by name, or a file.
@@ -138,11 +140,14 @@ void set_prediction(const std::string& engine, const std::string& calibration, E
   if (engine == kServing) {
     request.serving = is_file ? documents::load_serving_calibration(calibration)
                               : documents::serving_calibration(calibration.empty() ? kServing : calibration);
+  } else if (engine == kTensorRt) {
+    request.tensorrt = is_file ? documents::load_tensorrt_calibration(calibration)
+                               : documents::tensorrt_calibration(calibration.empty() ? kTensorRt : calibration);
   } else if (engine == "pytorch-amp") {
     request.calibration = is_file ? documents::load_calibration(calibration)
                                   : documents::calibration(calibration.empty() ? kCalibration : calibration);
   } else {
-    throw Error("engine '" + engine + "' is not known; expected pytorch-amp or llm-serving");
+    throw Error("engine '" + engine + "' is not known; expected pytorch-amp, llm-serving or tensorrt");
   }
 }
 

@@ -30,7 +30,12 @@ class Lowering {
       if (group.cost.mark == Mark::Unmodelled) ++result_.unknown_rows;
       lower(group);
     }
-    for (const TensorRtKernel& kernel : result_.kernels) result_.weight_bytes += kernel.weight_bytes;
+    bool has_narrow = false;
+    for (const TensorRtKernel& kernel : result_.kernels) {
+      result_.weight_bytes += kernel.weight_bytes;
+      has_narrow = has_narrow || (kernel.is_int8 && kernel.flops > 0);
+    }
+    if (!has_narrow && result_.unfused_conversions.empty()) result_.float_products.clear();
     return std::move(result_);
   }
 
@@ -56,6 +61,12 @@ class Lowering {
     std::vector<std::int32_t> products;
     for (const std::int32_t id : group.rows)
       if (row(id).cost.macs != Dim(0)) products.push_back(id);
+    if (!kernel.is_int8) result_.float_products.insert(result_.float_products.end(), products.begin(), products.end());
+    const auto converts = [&](std::int32_t id) {
+      return row(id).facts.kind == OpKind::Quantize || row(id).facts.kind == OpKind::Dequantize;
+    };
+    if (std::all_of(group.rows.begin(), group.rows.end(), converts))
+      result_.unfused_conversions.insert(result_.unfused_conversions.end(), group.rows.begin(), group.rows.end());
     const bool is_attention =
         group.rule == Fusion::Attention ||
         std::any_of(products.begin(), products.end(), [&](auto id) { return row(id).facts.kind == OpKind::Attention; });

@@ -183,6 +183,37 @@ std::optional<double> joules_of(const Model& model, const EstimateRequest& reque
   return constants->joules_per_flop * *work + constants->joules_per_byte * *bytes + constants->constant_watts * seconds;
 }
 
+// Under TensorRT, where the request names it. `same` is of one device and precision.
+std::optional<EstimateEngineTime> engine_time(const Model& model, const EstimateRequest& same, const Sized& start) {
+  if (!same.tensorrt) return std::nullopt;
+  EstimateRequest half = same;
+  half.precision = Precision::Float16;
+  // Without tensor units for int8 an engine takes float16.
+  const bool falls_back =
+      same.precision == Precision::Int8 && same.device->peak(Precision::Int8, Unit::Tensor) == nullptr;
+  const Analysis analysis = same.precision && !falls_back ? start.analysis : analysis_of(model, half);
+  const Prediction time = predict_tensorrt(model, analysis, *same.device, *same.tensorrt);
+  if (!time.seconds) return std::nullopt;
+  EstimateEngineTime result{.engine = "tensorrt", .seconds = *time.seconds, .low = time.low, .high = time.high};
+  const TensorRtKernels kernels = tensorrt_kernels(model, analysis);
+  const auto names = [&](const std::vector<std::int32_t>& rows) {
+    std::vector<std::string> list;
+    for (const std::int32_t id : rows) {
+      const NodeReport& row = analysis.nodes[static_cast<std::size_t>(id)];
+      const Node& node = model.graphs[static_cast<std::size_t>(row.graph)].nodes[static_cast<std::size_t>(row.node)];
+      list.push_back(node.name.empty() ? node.op_type + " " + std::to_string(id) : node.name);
+    }
+    return list;
+  };
+  std::vector<std::int32_t> wide = kernels.float_products;
+  if (falls_back)
+    for (const TensorRtKernel& kernel : kernels.kernels)
+      if (kernel.kind != TensorRtKernel::Kind::Other) wide.push_back(kernel.rows.front());
+  result.float_products = names(wide);
+  result.unfused_conversions = names(kernels.unfused_conversions);
+  return result;
+}
+
 }  // namespace
 
 RooflineTotals times_of(const Model& model, const EstimateRequest& request, const Analysis& analysis) {
@@ -247,6 +278,7 @@ std::vector<EstimateVariant> variants_of(const Model& model, const EstimateReque
           if (open) row.largest_batch = largest_batch(model, same, *open, *row.device_bytes, group ? &*group : nullptr);
           row.longest_context = longest_context(model, same, *row.device_bytes, group ? &*group : nullptr);
         }
+        row.predicted = engine_time(model, same, start);
         if (time.seconds <= 0) continue;
         row.seconds = time.seconds;
         row.floor_seconds = time.floor_seconds;

@@ -435,6 +435,14 @@ void variant(A& a, typename A::template Ref<EstimateVariant> x) {
   a.maybe("longest_context", x.longest_context);
   a.maybe("joules", x.joules);
   a.maybe("price_per_million", x.price_per_million);
+  part(a, "predicted", Layout::Line, x.predicted, [](A& inner, auto& predicted) {
+    inner("engine", predicted.engine);
+    inner("seconds", predicted.seconds);
+    inner("low", predicted.low);
+    inner("high", predicted.high);
+    inner("float_products", predicted.float_products);
+    inner("unfused_conversions", predicted.unfused_conversions);
+  });
 }
 
 template <typename A>

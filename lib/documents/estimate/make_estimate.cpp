@@ -100,11 +100,17 @@ std::optional<EstimatePrediction> under_tensorrt(const Model& model, const Estim
   const TensorRtCalibration& fitted = *request.tensorrt;
   EstimateRequest half = request;
   half.precision = Precision::Float16;
-  const Prediction time = predict_tensorrt(model, request.precision ? findings.analysis : analysis_of(model, half),
-                                           *request.device, fitted);
+  const bool falls_back =
+      request.precision == Precision::Int8 && request.device->peak(Precision::Int8, Unit::Tensor) == nullptr;
+  if (falls_back)
+    warn(findings.analysis, "prediction: " + request.device->id +
+                                " has no int8 tensor units: products stay in float16, in which an engine runs them");
+  const bool is_ready = request.precision && !falls_back;
+  const Prediction time =
+      predict_tensorrt(model, is_ready ? findings.analysis : analysis_of(model, half), *request.device, fitted);
   if (!time.problem.empty()) warn(findings.analysis, "prediction: " + time.problem);
   if (!time.seconds) return std::nullopt;
-  if (*time.seconds < findings.bound->totals.seconds)
+  if (*time.seconds < findings.bound->totals.seconds && request.other_precisions.empty())
     warn(
         findings.analysis,
         "prediction: it is shorter than the bound because TensorRT fuses kernels and runs float16; --traffic fused and "
@@ -266,6 +272,9 @@ std::string refusal(const EstimateRequest& request) {
       request.precision != Precision::Int8)
     return "--predict --engine tensorrt is of fp16 and int8, which its calibration was fitted to, not --precision " +
            asked;
+  for (const Precision other : request.other_precisions)
+    if (request.tensorrt && other != Precision::Float16 && other != Precision::Int8)
+      return "--what-if under --engine tensorrt is of fp16 and int8, not " + std::string(option_name(other));
   if (request.tensorrt && request.training) return "--predict --engine tensorrt does not go with --training";
   if (!request.parallel) return {};
   const char* option = request.parallel->tensor > 1     ? "--tensor-parallel"

@@ -4,6 +4,7 @@
 #include "pagoda/documents/calibration.h"
 #include "pagoda/documents/device.h"
 #include "pagoda/documents/serving.h"
+#include "pagoda/documents/tensorrt.h"
 #include "report/rows.h"
 
 namespace pagoda::present {
@@ -72,7 +73,8 @@ struct Engine {
 std::vector<Engine> engines() {
   return {{"pytorch-amp", "eager PyTorch in mixed precision (default)", documents::calibration_ids()},
           {"llm-serving", "vLLM, SGLang, TensorRT-LLM: a step of a decoder, on one device or several",
-           documents::serving_calibration_ids()}};
+           documents::serving_calibration_ids()},
+          {"tensorrt", "TensorRT in float16, or with products in int8", documents::tensorrt_calibration_ids()}};
 }
 
 std::string engines_table(std::size_t width) {

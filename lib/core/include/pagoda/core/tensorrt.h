@@ -71,6 +71,9 @@ struct TensorRtKernel {
 struct TensorRtKernels {
   std::vector<TensorRtKernel> kernels;
   double weight_bytes = 0;        // of all kernels
+  // Of a model with quantised products, rows: products that multiply in float16 all the same, and conversions that are
+  // kernels of their own because nothing that computes takes them in.
+  std::vector<std::int32_t> float_products, unfused_conversions;
   std::int64_t unknown_rows = 0;  // not modelled: they launch kernels nobody counts
 };
 // `analysis` has numbers for sizes, in Float16 or Int8 (AnalyzeOptions::precision).

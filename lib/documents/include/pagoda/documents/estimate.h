@@ -330,6 +330,15 @@ struct EstimateAdvice {
 };
 
 // The same model under another device, precision or traffic.
+// The time of a variant under an engine, and what of a quantised form the engine does not run as such.
+struct EstimateEngineTime {
+  std::string engine;
+  double seconds = 0;
+  std::optional<double> low, high;                    // empty when no interval is known
+  std::vector<std::string> float_products = {};       // nodes that multiply in float16 all the same
+  std::vector<std::string> unfused_conversions = {};  // QuantizeLinear and DequantizeLinear that stay kernels
+};
+
 struct EstimateVariant {
   std::string device;  // "orin-agx:30w" in a power mode
   std::optional<Precision> precision;
@@ -343,6 +352,7 @@ struct EstimateVariant {
   Count largest_batch, longest_context;          // with which it still fits; of a language model's phase
   std::optional<double> joules;                  // by the device's constants at the least time
   std::optional<double> price_per_million;       // items or tokens, at least; where the hour has a price
+  std::optional<EstimateEngineTime> predicted;   // under the engine asked for
 };
 
 // One part of a training step.
