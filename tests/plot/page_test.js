@@ -176,6 +176,15 @@
     check("a part filters rows and dots", $("#search").value === part.dataset.words && count() <= whole, status());
     clear();
   }
+  if (!$("#timeline").hidden) {
+    const strip = $("#timeline svg");
+    mouse("pointermove", strip, { clientX: strip.getBoundingClientRect().left + 3 });
+    check("the timeline marks its row", $("tbody tr.pointed") !== null && $("#cursor-text").textContent.length > 3, $("#cursor-text").textContent);
+    $("#timeline").dispatchEvent(new PointerEvent("pointerleave"));
+    strip.dispatchEvent(new MouseEvent("click", { bubbles: true, clientX: strip.getBoundingClientRect().left + 3 }));
+    check("a click in the timeline selects its row", $("tbody tr.selected") !== null, location.hash);
+    clear();
+  }
   check("a row of an estimate says what fusing it saves", !$("#what-if-data") || heads().some((h) => h.dataset.sort === "recoverable"), heads().map((h) => h.dataset.sort));
 
   const first = dots()[0], place = () => first.outerHTML, still = place();

@@ -65,7 +65,7 @@ constexpr std::string_view kTable = R"(<section class="table"><h2 id="operators"
 <label>Limit <select id="limit"><option value="">all</option><option value="memory">memory</option><option value="compute">compute</option><option value="neither">neither roof</option><option value="unknown">unknown</option><option value="none">none</option></select></label>
 <label>Heaviest <input id="share" type="range" min="1" max="100" value="100"><span id="share-text">100%</span></label>
 <span id="status" role="status"></span></div>
-<div id="rows" tabindex="0" role="region" aria-labelledby="operators" title="↑ and ↓ select, Enter opens"><table aria-labelledby="operators"><thead><tr></tr></thead><tbody></tbody></table></div></section>
+<div id="rows" tabindex="0" role="region" aria-labelledby="operators" title="↑ and ↓ select, Enter opens"><table aria-labelledby="operators"><thead><tr></tr></thead><tbody></tbody></table></div><p id="printed"></p></section>
 )";
 
 constexpr std::string_view kMore = R"(<details class="more"><summary>Roofs, levels, export</summary><div class="bar">
@@ -78,6 +78,7 @@ constexpr std::string_view kMore = R"(<details class="more"><summary>Roofs, leve
 
 constexpr std::string_view kStructure =
     R"(<section id="structure" hidden><h2>Structure <small>time by part, coloured by what bounds it; alike layers as one; a click shows only that part</small></h2><div></div></section>
+<section id="timeline" hidden><h2>Timeline <small>rows in order of execution, one after another</small></h2><div></div></section>
 )";
 
 std::string part(const char* id, const std::string& text) {

@@ -19,8 +19,8 @@ std::string joined(std::initializer_list<std::string_view> names) {
 }  // namespace
 
 std::string page_script() {
-  return joined(
-      {"data.js", "state.js", "roofline.js", "table.js", "hover.js", "structure.js", "what_if.js", "main.js"});
+  return joined({"data.js", "state.js", "roofline.js", "table.js", "hover.js", "structure.js", "timeline.js",
+                 "what_if.js", "main.js"});
 }
 
 std::string page_style() { return joined({"page.css"}); }

@@ -15,6 +15,7 @@ function update(part = "all") {
     show_status();
     show_ruler(series().rows[state.row]);
     draw_structure(rows_in_view);
+    draw_timeline(rows_in_view);
   }
   if (part === "zoom") {
     draw(rows_in_view);
@@ -168,7 +169,7 @@ function connect() {
   new ResizeObserver(() => {
     if (svg.parentElement.clientWidth === width) return;
     width = svg.parentElement.clientWidth;
-    requestAnimationFrame(() => { lay_out(); update("zoom"); draw_rows(); draw_structure(rows_in_view); });
+    requestAnimationFrame(() => { lay_out(); update("zoom"); draw_rows(); draw_structure(rows_in_view); draw_timeline(rows_in_view); });
   }).observe(svg.parentElement);
   window.addEventListener("hashchange", () => { read_state(); update(); });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => show_controls());

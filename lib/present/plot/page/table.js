@@ -21,6 +21,7 @@ const kColumns = [
   { key: "bandwidth", title: "B/s", tip: "Bytes over time", ...number_of((r) => ratio(r.bytes, rate(r)), (v) => si(v, "B/s")) },
 ];
 // Times of a column in the unit of its longest row.
+const kPrinted = 20;  // the page holds them all
 let unit = -2, most_share = 0;
 function choose_unit(rows) {
   const most = rows.reduce((longest, row) => Math.max(longest, row.seconds), 0);
@@ -142,7 +143,7 @@ const has_parts = (row) => series().items.members.some((m) => row.list.includes(
 
 function draw_rows() {
   const first = printing ? 0 : Math.max(0, Math.floor(scroller.scrollTop / kRowHeight) - 4);
-  const last = Math.min(lines.length, first + (printing ? 200 : Math.ceil((scroller.clientHeight || 400) / kRowHeight) + 10));
+  const last = Math.min(lines.length, first + (printing ? kPrinted : Math.ceil((scroller.clientHeight || 400) / kRowHeight) + 10));
   const spacer = (count) => {
     const row = document.createElement("tr"), cell = document.createElement("td");
     row.className = "spacer";
@@ -218,5 +219,9 @@ table.tBodies[0].addEventListener("mouseover", (event) => {
   if (tr) point_at(lines[tr.dataset.line].row);
 });
 table.tBodies[0].addEventListener("mouseleave", () => point_at(null));
-window.addEventListener("beforeprint", () => { printing = true; draw_rows(); });
+window.addEventListener("beforeprint", () => {
+  printing = true;
+  draw_rows();
+  document.getElementById("printed").textContent = `${Math.min(kPrinted, lines.length)} of ${lines.length} rows, those with the most time first`;
+});
 window.addEventListener("afterprint", () => { printing = false; draw_rows(); });

@@ -1,0 +1,65 @@
+// The run in order of execution: widths are time, colours those of the chart, above them the activations alive, where the
+// plan has a step for each row. A row here is the row of the table and the dot of the chart.
+const timeline = document.getElementById("timeline");
+const kStrip = 30, kCurve = 64;
+let spans = [];
+function draw_timeline(rows) {
+  const s = series(), holder = timeline.querySelector("div"), width = Math.max(280, holder.clientWidth);
+  timeline.hidden = !(s.seconds > 0);
+  if (timeline.hidden) return;
+  const row_of = [], wanted = new Set(rows);
+  for (const row of s.rows) for (const i of row.list) row_of[i] = row;
+  const seconds = Array.from({ length: s.items.count }, (_, i) => s.seconds_of(i) ?? 0), whole = seconds.reduce((a, b) => a + b, 0);
+  const plan = s.memory?.timeline, has_plan = plan?.length === s.items.count && (!what || is_as_asked());
+  const top = has_plan ? kCurve : 0, most = has_plan ? plan.reduce((a, b) => Math.max(a, b), 1) : 1;
+  const picture = element("svg", { role: "img", width, height: top + kStrip + 18, "font-size": 11, "aria-label": `${s.items.count} rows in order of execution` });
+  let x = 0, curve = `M0 ${top}`, drawn = null;
+  spans = [];
+  const flush = () => { if (drawn) element("rect", { x: fix(drawn.x), y: top, width: fix(Math.max(0.3, drawn.to - drawn.x)), height: kStrip, fill: drawn.color, "fill-opacity": drawn.faded ? 0.12 : 1 }, picture); };
+  seconds.forEach((time, i) => {
+    const wide = (time / whole) * width, row = row_of[i];
+    if (has_plan) curve += `V${fix(top - (plan[i] / most) * (top - 14))}H${fix(x + wide)}`;
+    if (wide > 0 && row) {
+      const color = color_of(row), faded = !wanted.has(row);
+      spans.push({ x, to: x + wide, row, i });
+      // Neighbours of one colour that are thinner than a pixel are one rectangle.
+      if (drawn && drawn.color === color && drawn.faded === faded && (wide < 1 || drawn.to - drawn.x < 1)) drawn.to = x + wide;
+      else {
+        flush();
+        drawn = { x, to: x + wide, color, faded };
+      }
+    }
+    x += wide;
+  });
+  flush();
+  if (has_plan) {
+    element("path", { d: `${curve}V${top}Z`, class: "curve" }, picture);
+    element("text", { x: 2, y: 10, class: "muted" }, picture).textContent = `activations, at most ${si(most, "B")}`;
+  }
+  element("path", { id: "cursor", class: "ink-line", d: "M0 0" }, picture);
+  element("text", { x: 0, y: top + kStrip + 14, class: "ink" }, picture).textContent = "0";
+  element("text", { x: width, y: top + kStrip + 14, class: "ink", "text-anchor": "end" }, picture).textContent = si(whole, "s");
+  element("text", { id: "cursor-text", x: width / 2, y: top + kStrip + 14, class: "ink", "text-anchor": "middle" }, picture);
+  holder.replaceChildren(picture);
+  timeline.dataset.top = top;
+}
+function span_at(event) {
+  const box = timeline.querySelector("svg").getBoundingClientRect(), x = event.clientX - box.left;
+  let low = 0, high = spans.length - 1;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (spans[middle].to < x) low = middle + 1;
+    else high = middle;
+  }
+  return spans[low];
+}
+timeline.addEventListener("pointermove", (event) => {
+  const span = event.target.closest?.("svg") && span_at(event);
+  if (!span) return;
+  point_at(span.row);
+  const middle = fix((span.x + span.to) / 2), s = series();
+  timeline.querySelector("#cursor").setAttribute("d", `M${middle} 0V${+timeline.dataset.top + kStrip}`);
+  timeline.querySelector("#cursor-text").textContent = `${short_name(s.items.name[span.i], 60)}, ${si(s.seconds_of(span.i), "s")}` + (+timeline.dataset.top ? `, ${si(s.memory.timeline[span.i], "B")} alive` : "");
+});
+timeline.addEventListener("pointerleave", () => point_at(null));
+timeline.addEventListener("click", (event) => { const span = event.target.closest?.("svg") && span_at(event); if (span) select(span.row); });
