@@ -14,6 +14,9 @@ constexpr const char* kExamples = R"(Examples:
       holds a calibration against runs, row by row
   pagoda-calibrate --energy table.csv --device orin-agx -o my-orin.json
       joules of work, of traffic and of time, with intervals, written as a device's energy section
+  pagoda-calibrate --here onnxruntime-cpu -o here.json
+      measures this machine and ONNX Runtime on it, in minutes; then: onnx-estimate MODEL --predict --engine
+      onnxruntime-cpu --calibration here.json
   pagoda-calibrate --energy resnet50.csv --estimate resnet50.json --each gpu_hz
       a fit for each clock of a table of power modes
   pagoda-calibrate data/calibration/tensorrt/bert.csv --engine tensorrt --id tensorrt --source "…" -o tensorrt.json
@@ -33,7 +36,15 @@ std::optional<CalibrateArguments> parse_calibrate(int argc, char** argv) {
   app.set_version_flag("--version", "pagoda-calibrate " PAGODA_VERSION);
   app.footer(kExamples);
   CalibrateArguments arguments;
-  app.add_option("RUNS", arguments.runs, "CSV of models and their measured seconds")->required()->expected(1, 1000);
+  CLI::Option* runs = app.add_option("RUNS", arguments.runs, "CSV of models and their measured seconds")->expected(1, 1000);
+  CLI::Option* here = app.add_option("--here", arguments.here,
+                                     "Measure this machine and an engine on it: onnxruntime-cpu; -o names the result")
+                          ->check(CLI::IsMember({"onnxruntime-cpu"}))
+                          ->type_name("ENGINE")
+                          ->excludes(runs);
+  app.add_option("--threads", arguments.threads, "With --here: threads of the engine (default: the engine's own)")
+      ->check(CLI::Range(1, 1024))
+      ->needs(here);
   app.add_option("--id", arguments.options.id, "Name of the calibration, also its file's");
   app.add_option("--regime", arguments.options.regime, "What was measured: framework, precision, layout, batches");
   app.add_option("--source", arguments.options.source, "Where the measured times come from");
@@ -70,6 +81,8 @@ std::optional<CalibrateArguments> parse_calibrate(int argc, char** argv) {
   if (arguments.tensorrt && !(arguments.check.empty() && arguments.elsewhere.empty() && !arguments.energy))
     throw UsageError(
         "--engine tensorrt fits and judges by devices left out; it does not go with --check, --elsewhere or --energy");
+  if (arguments.here.empty() && arguments.runs.empty())
+    throw UsageError("names nothing to calibrate by; give a table of RUNS, or --here ENGINE");
   if (!arguments.energy && arguments.runs.size() > 1) throw UsageError("one table of RUNS is fitted at a time");
   if (arguments.energy && !arguments.output.empty() && arguments.device.empty())
     throw UsageError("-o writes the constants into a device's file: name it by --device");

@@ -1,6 +1,7 @@
 // The command line of pagoda-calibrate.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +16,8 @@ struct CalibrateArguments {
   std::string elsewhere, check, output, residuals;  // paths, and a calibration's name; empty: not given
   CalibrationOptions options;
   bool tensorrt = false;  // --engine tensorrt
+  std::string here;  // an engine to measure on this machine; empty: not asked for
+  std::optional<std::int64_t> threads;
   // Of --energy.
   bool energy = false;
   std::vector<std::string> estimates, each;

@@ -1,9 +1,10 @@
 // pagoda-calibrate: fits the coefficients of predicted times to measured ones, or holds a calibration against them; with
-// --energy fits what work, traffic and time cost in energy.
+// --energy fits what work, traffic and time cost in energy; with --here measures this machine and an engine on it.
 #include <iostream>
 
 #include "arguments.h"
 #include "energy.h"
+#include "here.h"
 #include "pagoda/base/files.h"
 #include "pagoda/core/predict.h"
 #include "pagoda/documents/calibration.h"
@@ -45,6 +46,7 @@ Judged fitted(const CalibrateArguments& arguments, const Loaded& loaded) {
 int calibrate_runs(int argc, char** argv) {
   const std::optional<CalibrateArguments> arguments = parse_calibrate(argc, argv);
   if (!arguments) return kDone;
+  if (!arguments->here.empty()) return calibrate_here(*arguments);
   if (arguments->energy) return calibrate_energy(*arguments);
   if (arguments->tensorrt) return calibrate_tensorrt(*arguments);
   const Loaded loaded = load(arguments->runs.front());

@@ -1,7 +1,6 @@
 // Levenberg-Marquardt over the logarithms of the coefficients, and cross-validation over families.
 #include "pagoda/core/calibrate.h"
 
-#include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -1,0 +1,271 @@
+// Fits a CPU's calibration: rates of each class to kernels that the engine's profiler timed, what a launch costs to
+// whole runs without it.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "pagoda/base/statistics.h"
+#include "pagoda/base/text.h"
+#include "pagoda/core/calibrate.h"
+#include "pagoda/core/cpu_engine.h"
+#include "predict/levenberg.h"
+
+namespace pagoda::inline core {
+namespace {
+
+constexpr double kTolerance = 0.08;  // of a logarithm: errors beyond it count linearly
+constexpr int kMostSteps = 60;
+constexpr double kWarmRows = 4;  // a product of fewer rows waits for its weights alone
+
+// Kernels alike, and the share of all time that they take.
+struct Sample {
+  CpuKernel kernel;
+  double seconds = 0, weight = 0;
+  bool has_cold_weights = false;
+};
+
+// What Huber's function makes of an error.
+double huber(double error) { return 2 * kTolerance * kTolerance * (std::sqrt(1 + std::pow(error / kTolerance, 2)) - 1); }
+
+// One class's coefficients as logarithms, with a prior that keeps what nothing tells.
+class ClassFit {
+ public:
+  ClassFit(CpuKernelClass kind, std::vector<Sample> samples, const CpuCalibration& base)
+      : kind_(static_cast<std::size_t>(kind)), samples_(std::move(samples)), base_(base) {
+    const bool is_work = is_product(kind);
+    double best_flops = 1e8, best_bytes = 1e8, weights = 0;
+    for (const Sample& sample : samples_) {
+      best_flops = std::max(best_flops, sample.kernel.flops / sample.seconds);
+      best_bytes = std::max(best_bytes, (sample.kernel.bytes + sample.kernel.weight_bytes) / sample.seconds);
+      weights += sample.weight;
+    }
+    for (Sample& sample : samples_) sample.weight /= weights;
+    if (is_work) add(&CpuCoefficients::flops_per_second, best_flops, 1);
+    add(&CpuCoefficients::bytes_per_second, is_work ? base.memory_bytes_per_second * 2 : best_bytes / 2, 1);
+    if (is_work) {
+      add(&CpuCoefficients::rows, 16, 1);
+      add(&CpuCoefficients::width, 16, 1);
+      add(&CpuCoefficients::depth, 16, 1);
+    }
+  }
+
+  CpuCoefficients solve() const {
+    const Eigen::VectorXd logs = least_cost(
+        centre_, [this](const Eigen::VectorXd& at) { return cost(at); },
+        [this](const Eigen::VectorXd& at) { return normal_equations(at); }, kMostSteps);
+    return with(logs).classes[kind_];
+  }
+
+ private:
+  static constexpr double kPrior = 0.05;  // of the weight of all samples
+
+  void add(double CpuCoefficients::*place, double centre, double spread) {
+    places_.push_back(place);
+    centre_.conservativeResize(centre_.size() + 1);
+    precision_.conservativeResize(precision_.size() + 1);
+    centre_[centre_.size() - 1] = std::log(centre);
+    precision_[precision_.size() - 1] = std::pow(kPrior / spread, 2);
+  }
+  CpuCalibration with(const Eigen::VectorXd& logs) const {
+    CpuCalibration calibration = base_;
+    for (std::size_t i = 0; i < places_.size(); ++i)
+      calibration.classes[kind_].*places_[i] = std::exp(logs[static_cast<Eigen::Index>(i)]);
+    return calibration;
+  }
+  double error(const Sample& sample, const CpuCalibration& calibration) const {
+    return std::log(cpu_kernel_seconds(sample.kernel, calibration, sample.has_cold_weights) / sample.seconds);
+  }
+  double cost(const Eigen::VectorXd& logs) const {
+    const CpuCalibration calibration = with(logs);
+    double sum = precision_.dot((logs - centre_).cwiseAbs2());
+    for (const Sample& sample : samples_) sum += sample.weight * huber(error(sample, calibration));
+    return sum;
+  }
+  std::pair<Eigen::MatrixXd, Eigen::VectorXd> normal_equations(const Eigen::VectorXd& logs) const {
+    constexpr double kStep = 1e-4;
+    const CpuCalibration here = with(logs);
+    std::vector<CpuCalibration> beside;
+    for (Eigen::Index i = 0; i < logs.size(); ++i) {
+      Eigen::VectorXd moved = logs;
+      moved[i] += kStep;
+      beside.push_back(with(moved));
+    }
+    Eigen::MatrixXd hessian = precision_.asDiagonal();
+    Eigen::VectorXd gradient = precision_.cwiseProduct(logs - centre_), row(logs.size());
+    for (const Sample& sample : samples_) {
+      const double e = error(sample, here);
+      for (Eigen::Index i = 0; i < logs.size(); ++i)
+        row[i] = (error(sample, beside[static_cast<std::size_t>(i)]) - e) / kStep;
+      const double weight = sample.weight / std::sqrt(1 + std::pow(e / kTolerance, 2));
+      hessian += weight * row * row.transpose();
+      gradient += weight * e * row;
+    }
+    return {std::move(hessian), std::move(gradient)};
+  }
+
+  std::size_t kind_;
+  std::vector<Sample> samples_;
+  const CpuCalibration& base_;
+  std::vector<double CpuCoefficients::*> places_;
+  Eigen::VectorXd centre_, precision_;
+};
+
+bool is_taken(const std::vector<bool>& taken, std::size_t run) { return taken[run]; }
+
+std::vector<Sample> samples_of(std::span<const TimedCpuRun> runs, const std::vector<bool>& taken,
+                               const CpuCalibration& machine) {
+  using Key = std::tuple<CpuKernelClass, double, double, double, double, double, double, bool>;
+  std::map<Key, std::pair<std::vector<double>, double>> alike;
+  for (std::size_t r = 0; r < runs.size(); ++r) {
+    if (!is_taken(taken, r)) continue;
+    double total = 0;
+    for (const TimedCpuKernel& timed : runs[r].timed) total += timed.seconds;
+    for (const auto& [k, seconds] : runs[r].timed) {
+      if (!(seconds > 0)) continue;
+      auto& entry = alike[{k.kind, k.flops, k.bytes, k.weight_bytes, k.rows, k.width, k.depth,
+                           runs[r].lowered.weight_bytes > machine.cache_bytes}];
+      entry.first.push_back(seconds);
+      entry.second += seconds / total;
+    }
+  }
+  std::vector<Sample> samples;
+  for (auto& [key, entry] : alike) {
+    const auto& [kind, flops, bytes, weights, rows, width, depth, is_cold] = key;
+    Sample& sample = samples.emplace_back();
+    sample.kernel = {.kind = kind, .flops = flops, .bytes = bytes, .weight_bytes = weights, .rows = rows,
+                     .width = width, .depth = depth};
+    std::sort(entry.first.begin(), entry.first.end());
+    sample.seconds = base::quantile(entry.first, 0.5);
+    sample.weight = entry.second;
+    sample.has_cold_weights = is_cold;
+  }
+  return samples;
+}
+
+// Of kernels that move nothing the profiler sees what it costs itself and a launch.
+double profiled_launch(const std::vector<Sample>& samples) {
+  std::vector<double> seconds;
+  for (const Sample& sample : samples)
+    if (sample.kernel.kind == CpuKernelClass::Small) seconds.push_back(sample.seconds);
+  if (seconds.empty()) return 1e-6;
+  std::sort(seconds.begin(), seconds.end());
+  return base::quantile(seconds, 0.5);
+}
+
+// The rate at which a vector meets a matrix that no cache holds.
+double memory_rate(const std::vector<Sample>& samples, double launch) {
+  std::vector<double> rates;
+  for (const Sample& s : samples)
+    if (s.kernel.kind == CpuKernelClass::Product && s.has_cold_weights && s.kernel.rows < kWarmRows &&
+        s.seconds > 8 * launch)
+      rates.push_back(s.kernel.weight_bytes / (s.seconds - launch));
+  if (rates.empty()) return 0;
+  std::sort(rates.begin(), rates.end());
+  return base::quantile(rates, 0.5);
+}
+
+double run_seconds(const TimedCpuRun& run, const CpuCalibration& calibration) {
+  double seconds = 0;
+  for (const CpuKernel& kernel : run.lowered.kernels)
+    seconds += cpu_kernel_seconds(kernel, calibration, run.lowered.weight_bytes > calibration.cache_bytes);
+  return seconds;
+}
+
+// The launch with which whole runs have the least error: the profiler's own cost is none of theirs.
+double launch_of_runs(std::span<const TimedCpuRun> runs, const std::vector<bool>& taken, CpuCalibration calibration) {
+  const double most = calibration.launch_seconds;
+  double best = most, least = INFINITY;
+  for (int i = 0; i <= 60; ++i) {
+    calibration.launch_seconds = most * i / 60;
+    double cost = 0;
+    for (std::size_t r = 0; r < runs.size(); ++r)
+      if (is_taken(taken, r)) cost += huber(std::log(run_seconds(runs[r], calibration) / runs[r].seconds));
+    if (cost < least) least = cost, best = calibration.launch_seconds;
+  }
+  return best;
+}
+
+CpuCalibration fitted(std::span<const TimedCpuRun> runs, const std::vector<bool>& taken, const CpuCalibration& machine) {
+  CpuCalibration calibration = machine;
+  const std::vector<Sample> samples = samples_of(runs, taken, machine);
+  calibration.launch_seconds = profiled_launch(samples);
+  if (const double rate = memory_rate(samples, calibration.launch_seconds); rate > 0)
+    calibration.memory_bytes_per_second = rate;
+  if (!(calibration.memory_bytes_per_second > 0))
+    throw Error("calibration: no run reads a weight vector by vector, which tells the memory's rate; add one of a "
+                "language model at batch 1");
+  std::array<std::vector<Sample>, kCpuKernelClasses> by_class;
+  for (const Sample& sample : samples) by_class[static_cast<std::size_t>(sample.kernel.kind)].push_back(sample);
+  const CpuCalibration base = calibration;
+  for (std::size_t kind = 0; kind < kCpuKernelClasses; ++kind)
+    if (!by_class[kind].empty() && static_cast<CpuKernelClass>(kind) != CpuKernelClass::Small)
+      calibration.classes[kind] = ClassFit(static_cast<CpuKernelClass>(kind), by_class[kind], base).solve();
+  // Classes that nobody measured work as the nearest one does.
+  constexpr std::pair<CpuKernelClass, CpuKernelClass> kLike[] = {
+      {CpuKernelClass::ConvPointwise, CpuKernelClass::Conv},     {CpuKernelClass::ConvStem, CpuKernelClass::Conv},
+      {CpuKernelClass::ConvColumns, CpuKernelClass::Product},    {CpuKernelClass::ConvDepthwise, CpuKernelClass::Conv},
+      {CpuKernelClass::ConvQuantized, CpuKernelClass::Conv},     {CpuKernelClass::ProductBatched, CpuKernelClass::Product},
+      {CpuKernelClass::ProductQuantized, CpuKernelClass::Product}, {CpuKernelClass::Attention, CpuKernelClass::Product},
+      {CpuKernelClass::Recurrent, CpuKernelClass::Product},
+  };
+  const auto at = [&](CpuKernelClass kind) -> CpuCoefficients& {
+    return calibration.classes[static_cast<std::size_t>(kind)];
+  };
+  for (const auto& [kind, like] : kLike)
+    if (at(kind).flops_per_second == 0) at(kind) = at(like);
+  if (at(CpuKernelClass::Logistic).bytes_per_second == 0) at(CpuKernelClass::Logistic) = at(CpuKernelClass::Activation);
+  if (at(CpuKernelClass::SkipNorm).bytes_per_second == 0) at(CpuKernelClass::SkipNorm) = at(CpuKernelClass::Norm);
+  if (at(CpuKernelClass::SoftmaxOuter).bytes_per_second == 0) at(CpuKernelClass::SoftmaxOuter) = at(CpuKernelClass::Softmax);
+  for (std::size_t kind = 0; kind < kCpuKernelClasses; ++kind)
+    if (calibration.classes[kind].bytes_per_second == 0)
+      calibration.classes[kind].bytes_per_second = at(CpuKernelClass::Copy).bytes_per_second > 0
+                                                       ? at(CpuKernelClass::Copy).bytes_per_second
+                                                       : calibration.memory_bytes_per_second;
+  at(CpuKernelClass::Small) = {};
+  calibration.launch_seconds = launch_of_runs(runs, taken, calibration);
+  return calibration;
+}
+
+}  // namespace
+
+CpuFit fit_cpu(std::span<const TimedCpuRun> runs, const CpuCalibration& machine, double coverage) {
+  if (runs.empty()) throw Error("calibration: no runs; expected measured times of at least one model");
+  for (const TimedCpuRun& run : runs)
+    if (!(run.seconds > 0) || run.timed.empty())
+      throw Error(run.name + ": has no time, or no kernels; leave it out of the calibration");
+  CpuFit fit;
+  fit.calibration = fitted(runs, std::vector<bool>(runs.size(), true), machine);
+  std::map<std::string, std::vector<std::size_t>> families;
+  for (std::size_t r = 0; r < runs.size(); ++r) families[runs[r].family].push_back(r);
+  fit.predicted.resize(runs.size());
+  std::vector<double> errors, log_errors;
+  std::vector<std::string> names;
+  for (const auto& [family, members] : families) {
+    std::vector<bool> taken(runs.size(), true);
+    for (const std::size_t r : members) taken[r] = false;
+    const CpuCalibration without = families.size() > 1 ? fitted(runs, taken, machine) : fit.calibration;
+    for (const std::size_t r : members) fit.predicted[r] = run_seconds(runs[r], without);
+  }
+  for (std::size_t r = 0; r < runs.size(); ++r) {
+    errors.push_back(std::abs(fit.predicted[r] / runs[r].seconds - 1));
+    log_errors.push_back(std::log(runs[r].seconds / fit.predicted[r]));
+    names.push_back(runs[r].family);
+    fit.fitted_mean_error += std::abs(run_seconds(runs[r], fit.calibration) / runs[r].seconds - 1);
+  }
+  const double count = static_cast<double>(runs.size());
+  fit.fitted_mean_error /= count;
+  CpuCalibration& result = fit.calibration;
+  result.models = count;
+  result.families = static_cast<double>(families.size());
+  for (const double error : errors) result.mean_error += error / count;
+  std::sort(errors.begin(), errors.end());
+  result.median_error = base::quantile(errors, 0.5);
+  result.p90_error = base::quantile(errors, 0.9);
+  result.coverage = coverage;
+  const Factors factors = interval_factors(log_errors, names, coverage);
+  if (!std::isinf(factors.high) && factors.low > 0) result.interval = factors;
+  return fit;
+}
+
+}  // namespace pagoda::inline core

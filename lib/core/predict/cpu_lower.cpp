@@ -1,0 +1,560 @@
+// Lowers a graph to the kernels of ONNX Runtime's CPU provider, version 1.31, at its highest level of optimisation.
+// What it joins and where it reorders was read off the optimised graphs and profiles of models/skeletons.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "graph/index.h"
+#include "pagoda/core/cpu_engine.h"
+#include "parallel/split.h"
+#include "predict/pytorch_idioms.h"
+
+namespace pagoda::inline core {
+namespace {
+
+// Joined to the convolution or product before them.
+constexpr std::string_view kJoinedActivations[] = {"Clip",      "HardSigmoid", "HardSwish", "LeakyRelu",
+                                                   "Relu",      "Sigmoid",     "Tanh"};
+// Run in blocks of channels where their operand lies in blocks.
+constexpr std::string_view kInBlocks[] = {"AveragePool", "GlobalAveragePool", "GlobalMaxPool", "HardSigmoid",
+                                          "HardSwish",   "LeakyRelu",         "MaxPool",       "Relu",
+                                          "Resize",      "Sigmoid",           "Tanh",          "Upsample"};
+// Cost nothing: the engine removes them.
+constexpr std::string_view kRemoved[] = {"Dropout", "Identity"};
+// Multiply or divide by one number before or behind a product: a factor of the product.
+constexpr std::string_view kScales[] = {"Div", "Mul"};
+
+template <std::size_t N>
+bool is_one_of(std::string_view name, const std::string_view (&names)[N]) {
+  return std::find(std::begin(names), std::end(names), name) != std::end(names);
+}
+
+class Lowering {
+ public:
+  Lowering(const Model& model, const Analysis& analysis, int block)
+      : graph_(model.main()),
+        analysis_(analysis),
+        block_(block),
+        idioms_(find_idioms(model, analysis)),
+        constant_(constant_values(model, analysis)),
+        readers_(graph_.values.size()),
+        producer_(graph_.values.size(), -1),
+        layout_(graph_.values.size(), Layout::Plain),
+        row_of_(graph_.nodes.size(), nullptr) {
+    for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
+      const auto id = static_cast<std::int32_t>(n);
+      for (const ValueId input : graph_.nodes[n].inputs)
+        if (input != kAbsent && (readers_[index(input)].empty() || readers_[index(input)].back() != id))
+          readers_[index(input)].push_back(id);
+      for (const ValueId output : graph_.nodes[n].outputs)
+        if (output != kAbsent) producer_[index(output)] = id;
+    }
+    outputs_.insert(graph_.outputs.begin(), graph_.outputs.end());
+    for (const Idiom& idiom : idioms_)
+      if (idiom.call == Call::LayerNorm) normed_.insert(idiom.operands[0]);
+    for (const NodeReport& row : analysis.nodes)
+      if (row.graph == 0) row_of_[index(row.node)] = &row;
+    has_fixed_sizes_ = std::all_of(graph_.inputs.begin(), graph_.inputs.end(), [&](ValueId input) {
+      const auto& shape = graph_.value(input).declared.shape;
+      return shape && std::all_of(shape->begin(), shape->end(), [](const Dim& dim) { return dim.is_constant(); });
+    });
+  }
+
+  CpuKernels run() {
+    for (std::size_t i = 0; i < analysis_.nodes.size(); ++i) {
+      row_ = static_cast<std::int32_t>(i);
+      const NodeReport& row = analysis_.nodes[i];
+      result_.unknown_rows += row.unmodelled_inside + (row.cost.mark == Mark::Unmodelled ? 1 : 0);
+      if (row.graph != 0) {
+        if (row.cost.mark == Mark::Compute) lower_counted(nullptr, row);
+        continue;
+      }
+      lower_row(graph_.node(row.node), row);
+    }
+    for (const ValueId output : graph_.outputs) want_plain(output);
+    std::set<ValueId> stored;
+    for (const Node& node : graph_.nodes)
+      for (const ValueId input : node.inputs)
+        if (input != kAbsent && graph_.is_stored(input) && stored.insert(input).second)
+          result_.weight_bytes += bytes(input);
+    return std::move(result_);
+  }
+
+ private:
+  enum class Layout : std::uint8_t {
+    Plain,
+    Blocks,  // of channels
+    Both,    // reordered once, for all readers
+    Joined,  // of a convolution that an Add or an activation may still join
+  };
+
+  static double number(const Dim& dim) { return static_cast<double>(dim.evaluate({})); }
+  const Shape* shape(ValueId value) const {
+    if (value == kAbsent || !analysis_.types[index(value)].shape) return nullptr;
+    return &*analysis_.types[index(value)].shape;
+  }
+  Sizes sizes(ValueId value) const {
+    Sizes result;
+    if (const Shape* known = shape(value))
+      for (const Dim& dim : *known) result.push_back(static_cast<std::int64_t>(dim.evaluate({})));
+    return result;
+  }
+  double elements(ValueId value) const {
+    const Shape* known = shape(value);
+    return known == nullptr ? 0 : number(element_count(*known));
+  }
+  double bytes(ValueId value) const {
+    const ElementType element = value == kAbsent ? ElementType::Undefined : analysis_.types[index(value)].element;
+    return elements(value) * bits(element) / 8;
+  }
+  bool is_constant(ValueId value) const { return value == kAbsent || constant_[index(value)]; }
+  bool is_float32(ValueId value) const {
+    return value != kAbsent && analysis_.types[index(value)].element == ElementType::Float32;
+  }
+  // The only node that reads the value; null where there are others, or the value leaves the model.
+  const Node* only_reader(ValueId value) const {
+    if (value == kAbsent || outputs_.contains(value) || readers_[index(value)].size() != 1) return nullptr;
+    return &graph_.node(readers_[index(value)].front());
+  }
+  bool is_in_blocks(ValueId value) const {
+    return value != kAbsent && layout_[index(value)] != Layout::Plain;
+  }
+
+  void launch(CpuKernel kernel) {
+    kernel.row = row_;
+    result_.kernels.push_back(kernel);
+  }
+  void launch(CpuKernelClass kind, double moved) { launch(moving_kernel(kind, moved)); }
+
+  // Brings an operand into the layout that a kernel needs.
+  void want_plain(ValueId value) {
+    if (value == kAbsent) return;
+    want_transposed(value);
+    if (!is_in_blocks(value) || layout_[index(value)] == Layout::Both) return;
+    launch(CpuKernelClass::Reorder, 2 * bytes(value));
+    layout_[index(value)] = Layout::Both;
+  }
+  // A transpose before it is done on the way into blocks.
+  void want_blocks(ValueId value) {
+    if (is_in_blocks(value) || value == kAbsent) return;
+    launch(CpuKernelClass::Reorder, 2 * bytes(value));
+    layout_[index(value)] = Layout::Both;
+  }
+  // A transpose runs where its result is needed as such.
+  void want_transposed(ValueId value) {
+    const auto found = transposed_.find(value);
+    if (found == transposed_.end()) return;
+    const std::vector<std::int64_t> order = std::move(found->second);
+    transposed_.erase(found);
+    const CpuKernelClass kind = order_class(value, order);
+    launch(kind, kind == CpuKernelClass::Small ? 0 : 2 * bytes(value));
+  }
+
+  void lower_row(const Node& node, const NodeReport& row) {
+    const Idiom& idiom = idioms_[index(row.node)];
+    switch (row.cost.mark) {
+      case Mark::Unmodelled:
+      case Mark::Folded:
+        return;
+      case Mark::Host:
+        if (!has_fixed_sizes_) launch({});
+        return;
+      case Mark::View:
+        if (!is_one_of(node.op_type, kRemoved)) {
+          want_plain(node.input(0));
+          launch({});
+        } else if (is_in_blocks(node.input(0))) {
+          layout_[index(node.output(0))] = layout_[index(node.input(0))];
+        }
+        return;
+      case Mark::Compute:
+        break;
+    }
+    if (idiom.call == Call::Part) return;
+    if (idiom.call != Call::Own) return lower_call(idiom);
+    if (joined_.contains(row.node)) return;
+    if (node.op_type == "QLinearConv") return lower_integer_conv(node, row);
+    if (row.facts.form == ProductForm::Convolution) return lower_conv(node, row);
+    if (multiplies_first_two(row.facts.form) || node.op_type == "FusedMatMul") return lower_matmul(node, row);
+    lower_other(node, row);
+  }
+
+  // --- calls that exporters write as several nodes ---
+
+  void lower_call(const Idiom& idiom) {
+    switch (idiom.call) {
+      case Call::Own:
+      case Call::Part:
+        return;
+      case Call::Linear: {
+        lower_product(idiom.operands[0], idiom.operands[1], idiom.result, *row_of_[index(idiom.products[0])]);
+        if (!has_fixed_sizes_ && !reads_as_activation(idiom.result) && !is_added_by_norm(idiom.result))
+          launch(CpuKernelClass::PointwiseBroadcast, 2 * bytes(idiom.result));
+        return;
+      }
+      case Call::Activation:
+        if (is_in_blocks(idiom.operands[0])) layout_[index(idiom.result)] = Layout::Blocks;
+        return launch(is_logistic(idiom) ? CpuKernelClass::Logistic : CpuKernelClass::Activation,
+                      2 * bytes(idiom.result));
+      case Call::LayerNorm:
+        want_plain(idiom.operands[0]);
+        return launch_norm(idiom.operands[0], idiom.result);
+      case Call::GroupNorm:  // an InstanceNormalization, a weight and a bias
+        want_plain(idiom.operands[0]);
+        launch(CpuKernelClass::Norm, 2 * bytes(idiom.result));
+        for (int i = 0; i < 2; ++i) launch(CpuKernelClass::PointwiseBroadcast, 2 * bytes(idiom.result));
+        return;
+      case Call::Variance: {  // node by node: a mean, a difference, a square, a mean
+        want_plain(idiom.operands[0]);
+        const double operand = bytes(idiom.operands[0]);
+        launch(CpuKernelClass::Reduce, operand);
+        launch(CpuKernelClass::PointwiseBroadcast, 2 * operand);
+        launch(CpuKernelClass::Pointwise, 2 * operand);
+        return launch(CpuKernelClass::Reduce, operand);
+      }
+      case Call::Attention: {  // scaled products, a mask and a softmax
+        const Node& scores = graph_.node(idiom.products[0]);
+        const Node& values = graph_.node(idiom.products[1]);
+        lower_product(scores.input(0), scores.input(1), scores.output(0), *row_of_[index(idiom.products[0])]);
+        if (idiom.mask != kAbsent)
+          launch(CpuKernelClass::PointwiseBroadcast, 2 * bytes(scores.output(0)) + bytes(idiom.mask));
+        launch(CpuKernelClass::Softmax, 2 * bytes(scores.output(0)));
+        lower_product(values.input(0), values.input(1), values.output(0), *row_of_[index(idiom.products[1])]);
+        return;
+      }
+    }
+  }
+
+  bool is_logistic(const Idiom& idiom) const {
+    const auto& readers = readers_[index(idiom.operands[0])];
+    return std::any_of(readers.begin(), readers.end(), [&](std::int32_t reader) {
+      const std::string& op = graph_.node(reader).op_type;
+      return op == "Sigmoid" || op == "Tanh";
+    });
+  }
+
+  // Whether a bias is added by the activation behind it, as BiasGelu does.
+  bool reads_as_activation(ValueId value) const {
+    return std::any_of(readers_[index(value)].begin(), readers_[index(value)].end(), [&](std::int32_t reader) {
+      const Idiom& idiom = idioms_[index(reader)];
+      return idiom.call == Call::Part || idiom.call == Call::Activation || graph_.node(reader).op_type == "Gelu";
+    });
+  }
+
+  bool is_added_by_norm(ValueId value) const {
+    const Node* next = only_reader(value);
+    return next != nullptr && is_sum_of_norm(*next);
+  }
+
+  // --- products ---
+
+  void lower_conv(const Node& node, const NodeReport& row) {
+    const ValueId input = node.input(0), weight = node.input(1), output = node.output(0);
+    const Sizes x = sizes(input), w = sizes(weight), y = sizes(output);
+    if (x.size() < 3 || w.size() != x.size() || y.size() != x.size()) return lower_counted(&node, row);
+    if (is_of_integers(row.node)) {
+      want_plain(input);
+      launch(conv_kernel(x, w, y, 0, false));
+      return join_activation(output);
+    }
+    const std::int64_t groups = node.integer("group", 1);
+    const bool is_depthwise = groups > 1 && w[1] == 1 && w[0] == groups;
+    const bool is_aligned = groups == 1 || is_depthwise || (w[1] % block_ == 0 && w[0] / groups % block_ == 0);
+    const bool is_blocked =
+        x.size() == 4 && is_aligned && is_float32(input) && is_constant(weight) && node.domain.empty();
+    if (!is_blocked) {
+      want_plain(input);
+      launch(conv_kernel(x, w, y, 0));
+    } else {
+      const bool is_stem = groups == 1 && x[1] < block_;
+      if (is_stem)
+        want_plain(input);
+      else
+        want_blocks(input);
+      launch(conv_kernel(x, w, y, block_));
+      layout_[index(output)] = Layout::Joined;
+    }
+    join_activation(output);
+  }
+
+  // The activation that the kernel of `value` does as well.
+  void join_activation(ValueId value) {
+    for (int i = 0; i < 2; ++i) {  // a folded BatchNormalization, then an activation
+      const Node* next = only_reader(value);
+      if (next == nullptr) return;
+      const bool is_norm = next->op_type == "BatchNormalization" && i == 0;
+      if (!is_norm && !is_one_of(next->op_type, kJoinedActivations)) return;
+      joined_.insert(static_cast<std::int32_t>(next - graph_.nodes.data()));
+      layout_[index(next->output(0))] =
+          is_in_blocks(value) ? (is_norm ? Layout::Joined : Layout::Blocks) : Layout::Plain;
+      value = next->output(0);
+      if (!is_norm) return;
+    }
+  }
+
+  void lower_matmul(const Node& node, const NodeReport& row) {
+    if (row.facts.form == ProductForm::Deconvolution) {
+      want_plain(node.input(0));
+      CpuKernel kernel = moving_kernel(CpuKernelClass::ConvColumns, bytes(node.input(0)) + bytes(node.output(0)),
+                                       bytes(node.input(1)));
+      kernel.flops = 2 * number(row.cost.macs);
+      kernel.rows = elements(node.input(0)) / std::max(number_at(node.input(0), 1), 1.0);
+      kernel.depth = number_at(node.input(1), 0);
+      kernel.width = elements(node.input(1)) / std::max(kernel.depth, 1.0);
+      return launch(kernel);
+    }
+    lower_product(node.input(0), node.input(1), node.output(0), row);
+    join_activation(node.output(0));
+  }
+
+  double number_at(ValueId value, std::size_t axis) const {
+    const Shape* known = shape(value);
+    return known == nullptr || axis >= known->size() ? 0 : number((*known)[axis]);
+  }
+
+  static bool swaps_last_two(std::vector<std::int64_t> order) {
+    if (order.size() < 2) return false;
+    std::swap(order[order.size() - 2], order.back());
+    return std::is_sorted(order.begin(), order.end());
+  }
+
+  void lower_product(ValueId left, ValueId right, ValueId output, const NodeReport& row) {
+    for (const ValueId operand : {left, right}) {
+      // Products take matrices that are stored transposed.
+      if (const auto found = transposed_.find(operand); found != transposed_.end() && swaps_last_two(found->second))
+        transposed_.erase(found);
+      want_plain(operand);
+    }
+    const Shape* out = shape(output);
+    const double macs = number(row.cost.macs), total = elements(output);
+    if (out == nullptr || out->empty() || total <= 0 || macs <= 0) return launch(CpuKernelClass::Other, bytes(output));
+    const double width = number(out->back()), depth = macs / total;
+    const bool has_weight = is_constant(right) || is_constant(left);
+    const double matrices =
+        has_weight || out->size() < 3 ? 1 : total / (width * number((*out)[out->size() - 2]));
+    const bool is_quantized = is_of_integers(row.node);
+    const double element = shape(right) == nullptr || elements(right) <= 0 ? 4 : bytes(right) / elements(right);
+    launch(product_kernel(is_quantized     ? CpuKernelClass::ProductQuantized
+                          : has_weight     ? CpuKernelClass::Product
+                                           : CpuKernelClass::ProductBatched,
+                          matrices, total / width / matrices, depth, width, is_quantized ? 1 : element, has_weight));
+  }
+
+  // --- integers ---
+
+  // Products of dequantised operands whose result is quantised again run on integers.
+  bool is_of_integers(std::int32_t id) const {
+    const NodeReport* row = row_of_[index(id)];
+    if (row == nullptr || row->dequantized_from == ElementType::Undefined) return false;
+    const Node* next = only_reader(graph_.node(id).output(0));
+    if (next != nullptr && is_one_of(next->op_type, kJoinedActivations)) next = only_reader(next->output(0));
+    return next != nullptr && next->op_type == "QuantizeLinear";
+  }
+  // What such products take in, and stored tensors, which are dequantised when the file is loaded.
+  bool is_part_of_integers(const Node& node) const {
+    if (node.op_type == "DequantizeLinear") {
+      const auto& readers = readers_[index(node.output(0))];
+      return is_constant(node.input(0)) || (!readers.empty() && std::all_of(readers.begin(), readers.end(), [&](std::int32_t id) {
+        return is_of_integers(id);
+      }));
+    }
+    if (node.op_type != "QuantizeLinear") return false;
+    std::int32_t from = producer_[index(node.input(0))];
+    if (from >= 0 && joined_.contains(from)) from = producer_[index(graph_.node(from).input(0))];
+    return from >= 0 && is_of_integers(from);
+  }
+  void lower_integer_conv(const Node& node, const NodeReport& row) {
+    const Sizes x = sizes(node.input(0)), w = sizes(node.input(3)), y = sizes(node.output(0));
+    if (x.size() < 3 || w.size() != x.size() || y.size() != x.size()) return lower_counted(&node, row);
+    launch(conv_kernel(x, w, y, 0, false));
+  }
+
+  // --- all others ---
+
+  // The sum that the norm behind it takes itself, as it does where the file states the shapes.
+  bool is_sum_of_norm(const Node& node) const {
+    if (node.op_type != "Add" || node.inputs.size() != 2 || outputs_.contains(node.output(0))) return false;
+    const ValueId sum = node.output(0);
+    if (!has_fixed_sizes_ && !graph_.value(sum).declared.shape) return false;
+    if (sizes(node.input(0)) != sizes(node.input(1)) || sizes(sum).size() != 3) return false;
+    const auto& readers = readers_[index(sum)];
+    return !readers.empty() && std::all_of(readers.begin(), readers.end(), [&](std::int32_t reader) {
+      return is_norm_part(reader, sum);
+    });
+  }
+  bool is_norm_part(std::int32_t id, ValueId operand) const {
+    if (graph_.node(id).op_type == "LayerNormalization") return graph_.node(id).input(0) == operand;
+    return normed_.contains(operand);
+  }
+  void launch_norm(ValueId operand, ValueId result) {
+    const std::int32_t from = producer_[index(operand)];
+    if (from >= 0 && is_sum_of_norm(graph_.node(from)))
+      launch(CpuKernelClass::SkipNorm, 3 * bytes(result));
+    else
+      launch(CpuKernelClass::Norm, 2 * bytes(result));
+  }
+
+  // A sum of two convolutions' results in blocks: the later one adds it.
+  bool joins_sum(const Node& node) {
+    if ((node.op_type != "Add" && node.op_type != "Sum") || node.inputs.size() != 2) return false;
+    const ValueId a = node.input(0), b = node.input(1);
+    if (!is_in_blocks(a) || !is_in_blocks(b) || sizes(a) != sizes(b)) return false;
+    if (layout_[index(a)] != Layout::Joined && layout_[index(b)] != Layout::Joined) return false;
+    layout_[index(node.output(0))] = Layout::Blocks;
+    join_activation(node.output(0));
+    return true;
+  }
+
+  bool stays_in_blocks(const Node& node) const {
+    if (!is_in_blocks(node.input(0))) return false;
+    if (is_one_of(node.op_type, kInBlocks)) return true;
+    const bool is_binary = node.op_type == "Add" || node.op_type == "Mul" || node.op_type == "Sum";
+    if (!is_binary && node.op_type != "Concat") return false;
+    if (node.op_type == "Concat" && node.integer("axis", 1) != 1) return false;
+    return std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
+      if (!is_in_blocks(input)) return false;
+      return is_binary ? sizes(input) == sizes(node.input(0))
+                       : static_cast<std::int64_t>(number_at(input, 1)) % block_ == 0;
+    });
+  }
+
+  // The engine takes a norm of a channel that no convolution can take in for a convolution of each channel.
+  bool lower_channel_norm(const Node& node) {
+    if (node.op_type != "BatchNormalization" || sizes(node.input(0)).size() != 4) return false;
+    const Sizes x = sizes(node.input(0));
+    want_blocks(node.input(0));
+    launch(conv_kernel(x, {x[1], 1, 1, 1}, x, block_));
+    layout_[index(node.output(0))] = Layout::Joined;
+    join_activation(node.output(0));
+    return true;
+  }
+
+  // A factor of the product before or behind it.
+  bool is_scale_of_product(const Node& node) const {
+    if (!is_one_of(node.op_type, kScales) || node.inputs.size() != 2) return false;
+    const std::size_t place = elements(node.input(1)) == 1 ? 0 : elements(node.input(0)) == 1 ? 1 : 2;
+    if (place == 2 || !is_constant(node.input(1 - place))) return false;
+    const ValueId scaled = node.input(place);
+    const auto is_matmul = [](const Node* other) {
+      return other != nullptr && (other->op_type == "MatMul" || other->op_type == "FusedMatMul");
+    };
+    const std::int32_t from = producer_[index(scaled)];
+    if (from >= 0 && is_matmul(&graph_.node(from)) && only_reader(scaled) != nullptr) return true;
+    return is_matmul(only_reader(node.output(0)));
+  }
+
+  void lower_other(const Node& node, const NodeReport& row) {
+    if (node.op_type == "Transpose") return lower_transpose(node);
+    if (joins_sum(node) || lower_channel_norm(node) || is_scale_of_product(node) || is_part_of_integers(node)) return;
+    if (is_sum_of_norm(node)) return want_plain(node.input(0)), want_plain(node.input(1));
+    if (stays_transposed(node, row)) return lower_counted(&node, row);
+    if (node.op_type == "LayerNormalization") return want_plain(node.input(0)), launch_norm(node.input(0), node.output(0));
+    if (stays_in_blocks(node)) {
+      layout_[index(node.output(0))] = Layout::Blocks;
+      return lower_counted(&node, row);
+    }
+    for (const ValueId input : node.inputs) want_plain(input);
+    lower_counted(&node, row);
+  }
+
+  // Of bringing the axes of `value` into place from an order in which axis i was axis order[i].
+  CpuKernelClass order_class(ValueId value, const std::vector<std::int64_t>& order) const {
+    std::vector<std::int64_t> moved;  // of the axes longer than 1
+    for (std::size_t i = 0; i < order.size(); ++i)
+      if (number_at(value, i) != 1) moved.push_back(order[i]);
+    if (std::is_sorted(moved.begin(), moved.end())) return CpuKernelClass::Small;  // the same bytes
+    const std::int64_t innermost = *std::max_element(moved.begin(), moved.end());
+    return moved.back() == innermost ? CpuKernelClass::Transpose : CpuKernelClass::TransposeInner;
+  }
+
+  // The engine moves transposes along and cancels those that meet their inverse: each is put off until its result is
+  // needed in that order.
+  void lower_transpose(const Node& node) {
+    const ValueId input = node.input(0), output = node.output(0);
+    const std::size_t rank = sizes(output).size();
+    std::vector<std::int64_t> order(rank);
+    const auto* perm = node.integers("perm");
+    for (std::size_t i = 0; i < rank; ++i)
+      order[i] = perm == nullptr || perm->size() != rank ? static_cast<std::int64_t>(rank - 1 - i) : (*perm)[i];
+    if (is_in_blocks(input)) want_plain(input);
+    if (const auto before = transposed_.find(input); before != transposed_.end())
+      for (std::int64_t& axis : order) axis = before->second[static_cast<std::size_t>(axis)];
+    if (!std::is_sorted(order.begin(), order.end())) transposed_[output] = std::move(order);
+  }
+
+  // Element by element in the order that the operands are in, where they share one.
+  bool stays_transposed(const Node& node, const NodeReport& row) {
+    if (row.facts.kind != OpKind::Pointwise) return false;
+    const std::vector<std::int64_t>* order = nullptr;
+    for (const ValueId input : node.inputs) {
+      if (input == kAbsent || is_constant(input) || elements(input) <= 1) continue;
+      const auto found = transposed_.find(input);
+      if (found == transposed_.end() || (order != nullptr && found->second != *order)) return false;
+      order = &found->second;
+    }
+    if (order == nullptr || sizes(node.output(0)).size() != order->size()) return false;
+    transposed_[node.output(0)] = std::vector<std::int64_t>(*order);
+    return true;
+  }
+
+  bool is_outer(const Node& softmax) const {
+    const auto rank = static_cast<std::int64_t>(sizes(softmax.input(0)).size());
+    const std::int64_t axis = softmax.integer("axis", -1);
+    return rank > 0 && (axis + rank) % rank != rank - 1;
+  }
+
+  bool is_broadcast(const Node& node) const {
+    const double full = elements(node.output(0));
+    return std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
+      const double count = elements(input);
+      return count > 1 && count < full;
+    });
+  }
+
+  CpuKernelClass class_of(const Node* node, const NodeReport& row) const {
+    if (node != nullptr && node->op_type == "Softmax" && is_outer(*node)) return CpuKernelClass::SoftmaxOuter;
+    return cpu_class_of(node == nullptr ? "" : node->op_type, row.facts, node != nullptr && is_broadcast(*node));
+  }
+
+  // By its counted work and bytes.
+  void lower_counted(const Node* node, const NodeReport& row) {
+    CpuKernel kernel{.kind = class_of(node, row)};
+    kernel.bytes = number(row.cost.bytes());
+    if (node != nullptr)
+      for (std::size_t i = 0; i < node->inputs.size(); ++i) {
+        const ValueId input = node->inputs[i];
+        if (input == kAbsent || !graph_.is_stored(input) || !row.cost.reads_whole(static_cast<int>(i))) continue;
+        const double stored = std::min(bytes(input), kernel.bytes);
+        kernel.bytes -= stored;
+        kernel.weight_bytes += stored;
+      }
+    if (is_product(kernel.kind)) kernel.flops = 2 * number(row.cost.macs);
+    if (kernel.kind == CpuKernelClass::Small) kernel.bytes = kernel.weight_bytes = 0;
+    launch(kernel);
+  }
+
+  const Graph& graph_;
+  const Analysis& analysis_;
+  const std::int64_t block_;
+  std::vector<Idiom> idioms_;
+  std::vector<bool> constant_;
+  std::vector<std::vector<std::int32_t>> readers_;
+  std::vector<std::int32_t> producer_;
+  std::vector<Layout> layout_;
+  std::vector<const NodeReport*> row_of_;
+  std::map<ValueId, std::vector<std::int64_t>> transposed_;  // put off: axis i is axis order[i] of what is stored
+  std::set<ValueId> outputs_;
+  std::set<ValueId> normed_;  // operands of norms that are written out
+  std::set<std::int32_t> joined_;  // nodes that the kernel before them does
+  bool has_fixed_sizes_ = false;   // the engine computes all shapes when it loads the file
+  std::int32_t row_ = 0;
+  CpuKernels result_;
+};
+
+}  // namespace
+
+CpuKernels cpu_kernels(const Model& model, const Analysis& analysis, int channel_block) {
+  return Lowering(model, analysis, channel_block).run();
+}
+
+}  // namespace pagoda::inline core

@@ -1,0 +1,208 @@
+// Classes of kernels on a CPU, kernels by their sizes, and the time of one.
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "pagoda/core/cpu_engine.h"
+
+namespace pagoda::inline core {
+namespace {
+
+// clang-format off
+constexpr std::array<std::string_view, kCpuKernelClasses> kNames = {
+    "conv", "conv_pointwise", "conv_stem", "conv_columns", "conv_depthwise", "conv_quantized", "product",
+    "product_batched", "product_quantized", "attention", "recurrent", "pointwise", "pointwise_broadcast", "activation",
+    "logistic", "norm", "skip_norm", "softmax", "softmax_outer", "reduce", "pool", "transpose", "transpose_inner", "copy", "gather", "resize",
+    "quantize", "reorder", "other", "small"};
+
+struct OperatorClass {
+  std::string_view op;
+  CpuKernelClass kind;
+};
+// Operators of ai.onnx and com.microsoft, and what ONNX Runtime 1.31 makes of them (names in its profile); sorted.
+constexpr OperatorClass kOperators[] = {
+    {"Attention", CpuKernelClass::Attention}, {"AveragePool", CpuKernelClass::Pool},
+    {"BatchNormalization", CpuKernelClass::Norm}, {"BiasGelu", CpuKernelClass::Activation},
+    {"Cast", CpuKernelClass::Copy}, {"Clip", CpuKernelClass::Pointwise}, {"Concat", CpuKernelClass::Copy},
+    {"Cos", CpuKernelClass::Activation}, {"CumSum", CpuKernelClass::Other},
+    {"DepthToSpace", CpuKernelClass::TransposeInner}, {"DequantizeLinear", CpuKernelClass::Quantize},
+    {"DynamicQuantizeLinear", CpuKernelClass::Quantize}, {"DynamicQuantizeMatMul", CpuKernelClass::ProductQuantized},
+    {"Elu", CpuKernelClass::Activation}, {"EmbedLayerNormalization", CpuKernelClass::Gather},
+    {"Erf", CpuKernelClass::Activation}, {"Exp", CpuKernelClass::Activation}, {"Expand", CpuKernelClass::Copy},
+    {"FastGelu", CpuKernelClass::Logistic}, {"FusedGemm", CpuKernelClass::Product},
+    {"FusedMatMul", CpuKernelClass::Product}, {"GRU", CpuKernelClass::Recurrent}, {"Gather", CpuKernelClass::Gather},
+    {"GatherElements", CpuKernelClass::Gather}, {"GatherND", CpuKernelClass::Gather},
+    {"Gelu", CpuKernelClass::Activation}, {"Gemm", CpuKernelClass::Product},
+    {"GlobalAveragePool", CpuKernelClass::Reduce}, {"GlobalMaxPool", CpuKernelClass::Reduce},
+    {"GroupQueryAttention", CpuKernelClass::Attention}, {"HardSigmoid", CpuKernelClass::Pointwise},
+    {"HardSwish", CpuKernelClass::Pointwise}, {"InstanceNormalization", CpuKernelClass::Norm},
+    {"LSTM", CpuKernelClass::Recurrent}, {"LayerNormalization", CpuKernelClass::Norm},
+    {"LeakyRelu", CpuKernelClass::Pointwise}, {"Log", CpuKernelClass::Activation},
+    {"LogSoftmax", CpuKernelClass::Softmax}, {"LpNormalization", CpuKernelClass::Norm},
+    {"MatMul", CpuKernelClass::Product}, {"MatMulInteger", CpuKernelClass::ProductQuantized},
+    {"MatMulNBits", CpuKernelClass::ProductQuantized}, {"MaxPool", CpuKernelClass::Pool},
+    {"Mish", CpuKernelClass::Activation}, {"MultiHeadAttention", CpuKernelClass::Attention},
+    {"NhwcMaxPool", CpuKernelClass::Pool}, {"Pad", CpuKernelClass::Copy}, {"Pow", CpuKernelClass::Activation},
+    {"QAttention", CpuKernelClass::ProductQuantized}, {"QGemm", CpuKernelClass::ProductQuantized},
+    {"QLinearAdd", CpuKernelClass::Quantize}, {"QLinearConv", CpuKernelClass::ConvQuantized},
+    {"QLinearGlobalAveragePool", CpuKernelClass::Reduce}, {"QLinearMatMul", CpuKernelClass::ProductQuantized}, {"QuantizeLinear", CpuKernelClass::Quantize},
+    {"QuickGelu", CpuKernelClass::Logistic}, {"RNN", CpuKernelClass::Recurrent},
+    {"ReduceMax", CpuKernelClass::Reduce}, {"ReduceMean", CpuKernelClass::Reduce},
+    {"ReduceSum", CpuKernelClass::Reduce}, {"Relu", CpuKernelClass::Pointwise},
+    {"ReorderInput", CpuKernelClass::Reorder}, {"ReorderOutput", CpuKernelClass::Reorder},
+    {"Resize", CpuKernelClass::Resize}, {"RotaryEmbedding", CpuKernelClass::Copy},
+    {"Sigmoid", CpuKernelClass::Logistic}, {"SimplifiedLayerNormalization", CpuKernelClass::Norm},
+    {"Sin", CpuKernelClass::Activation}, {"SkipLayerNormalization", CpuKernelClass::SkipNorm},
+    {"SkipSimplifiedLayerNormalization", CpuKernelClass::SkipNorm}, {"Slice", CpuKernelClass::Copy},
+    {"Softmax", CpuKernelClass::Softmax}, {"Softplus", CpuKernelClass::Activation},
+    {"SpaceToDepth", CpuKernelClass::TransposeInner}, {"Split", CpuKernelClass::Copy},
+    {"Tanh", CpuKernelClass::Logistic}, {"Tile", CpuKernelClass::Copy}, {"Upsample", CpuKernelClass::Resize},
+};
+// clang-format on
+static_assert(!kNames.back().empty());
+static_assert(std::is_sorted(std::begin(kOperators), std::end(kOperators),
+                             [](const OperatorClass& a, const OperatorClass& b) { return a.op < b.op; }));
+
+constexpr double kFloat = 4;  // bytes
+
+double product_of(const Sizes& sizes, std::size_t from = 0) {
+  double product = 1;
+  for (std::size_t i = from; i < sizes.size(); ++i) product *= static_cast<double>(sizes[i]);
+  return product;
+}
+
+double rounded_up(std::int64_t value, std::int64_t block) {
+  return static_cast<double>(block > 0 ? (value + block - 1) / block * block : value);
+}
+
+}  // namespace
+
+std::string_view to_string(CpuKernelClass kind) { return kNames[static_cast<std::size_t>(kind)]; }
+
+std::optional<CpuKernelClass> cpu_kernel_class(std::string_view name) {
+  const auto found = std::find(kNames.begin(), kNames.end(), name);
+  if (found == kNames.end()) return std::nullopt;
+  return static_cast<CpuKernelClass>(std::distance(kNames.begin(), found));
+}
+
+bool is_product(CpuKernelClass kind) { return kind <= CpuKernelClass::Recurrent; }
+
+CpuKernelClass cpu_class_of(std::string_view op_type, const OpFacts& facts, bool is_broadcast) {
+  const auto* found = std::lower_bound(std::begin(kOperators), std::end(kOperators), op_type,
+                                       [](const OperatorClass& a, std::string_view op) { return a.op < op; });
+  if (found != std::end(kOperators) && found->op == op_type) return found->kind;
+  switch (facts.kind) {
+    case OpKind::Product:
+      return CpuKernelClass::Product;
+    case OpKind::Pointwise:
+      return is_broadcast ? CpuKernelClass::PointwiseBroadcast : CpuKernelClass::Pointwise;
+    case OpKind::Reduction:
+      return CpuKernelClass::Reduce;
+    case OpKind::Norm:
+      return CpuKernelClass::Norm;
+    case OpKind::Quantize:
+    case OpKind::Dequantize:
+      return CpuKernelClass::Quantize;
+    case OpKind::Transpose:
+      return CpuKernelClass::TransposeInner;
+    case OpKind::View:
+      return CpuKernelClass::Small;
+    case OpKind::Expand:
+    case OpKind::Layout:
+      return CpuKernelClass::Copy;
+    case OpKind::Gather:
+      return CpuKernelClass::Gather;
+    case OpKind::Attention:
+      return CpuKernelClass::Attention;
+    case OpKind::Pool:
+      return CpuKernelClass::Pool;
+    case OpKind::Recurrent:
+      return CpuKernelClass::Recurrent;
+    default:
+      return CpuKernelClass::Other;
+  }
+}
+
+std::optional<CpuKernelClass> transpose_class(const Sizes& from, const Sizes& to) {
+  if (from == to || from.empty() || to.empty()) return std::nullopt;
+  return from.back() == to.back() ? CpuKernelClass::Transpose : CpuKernelClass::TransposeInner;
+}
+
+CpuKernel conv_kernel(const Sizes& x, const Sizes& w, const Sizes& y, std::int64_t block, bool is_float) {
+  const std::int64_t groups = w[1] > 0 ? std::max<std::int64_t>(x[1] / w[1], 1) : 1;
+  const bool is_depthwise = w[1] == 1 && groups > 1;
+  const bool is_stem = block > 0 && groups == 1 && x[1] < block;
+  const double window = product_of(w, 2), places = static_cast<double>(y[0]) * product_of(y, 2);
+  if (!is_float) block = 0;
+  const double channels = is_stem || is_depthwise ? static_cast<double>(w[1]) : rounded_up(w[1], block);
+  const double outputs = rounded_up(w[0], block);
+  CpuKernel kernel;
+  kernel.kind = !is_float         ? CpuKernelClass::ConvQuantized
+                : is_depthwise    ? CpuKernelClass::ConvDepthwise
+                : block == 0      ? CpuKernelClass::ConvColumns
+                : is_stem         ? CpuKernelClass::ConvStem
+                : window == 1     ? CpuKernelClass::ConvPointwise
+                                  : CpuKernelClass::Conv;
+  const double bytes = is_float ? kFloat : 1;
+  kernel.flops = 2 * places * outputs * channels * window;
+  kernel.bytes = bytes * (product_of(x) + places * outputs);
+  kernel.weight_bytes = bytes * outputs * channels * window;
+  kernel.rows = places;
+  kernel.width = is_depthwise ? outputs : outputs / static_cast<double>(groups);
+  kernel.depth = channels * window;
+  return kernel;
+}
+
+CpuKernel product_kernel(CpuKernelClass kind, double matrices, double rows, double depth, double width,
+                         double element_bytes, bool has_weight) {
+  CpuKernel kernel{.kind = kind, .rows = rows, .width = width, .depth = depth};
+  kernel.flops = 2 * matrices * rows * depth * width;
+  kernel.bytes = kFloat * matrices * (rows * depth + rows * width);
+  (has_weight ? kernel.weight_bytes : kernel.bytes) += element_bytes * matrices * depth * width;
+  // Threads share out matrices as they do rows.
+  kernel.rows *= matrices;
+  return kernel;
+}
+
+CpuKernel moving_kernel(CpuKernelClass kind, double bytes, double weight_bytes) {
+  return {.kind = kind, .bytes = bytes, .weight_bytes = weight_bytes};
+}
+
+double cpu_kernel_seconds(const CpuKernel& kernel, const CpuCalibration& calibration, bool has_cold_weights) {
+  const CpuCoefficients& c = calibration.classes[static_cast<std::size_t>(kernel.kind)];
+  const auto half_at = [](double half, double size) { return size > 0 ? 1 + half / size : 1; };
+  double work = 0, traffic = 0;
+  if (c.flops_per_second > 0)
+    work = kernel.flops / c.flops_per_second * half_at(c.rows, kernel.rows) * half_at(c.width, kernel.width) *
+           half_at(c.depth, kernel.depth);
+  const double moved = kernel.bytes + (has_cold_weights ? 0 : kernel.weight_bytes);
+  const double cold =
+      (has_cold_weights ? kernel.weight_bytes : 0) + std::max(0.0, kernel.bytes - calibration.cache_bytes);
+  if (c.bytes_per_second > 0) traffic += moved / c.bytes_per_second;
+  if (calibration.memory_bytes_per_second > 0) traffic += cold / calibration.memory_bytes_per_second;
+  const double longer = std::max(work, traffic);
+  if (longer <= 0) return calibration.launch_seconds;
+  const auto fourth = [&](double part) { return std::pow(part / longer, 4); };
+  return calibration.launch_seconds + longer * std::sqrt(std::sqrt(fourth(work) + fourth(traffic)));
+}
+
+CpuPrediction predict_cpu(const Model& model, const Analysis& analysis, const CpuCalibration& calibration) {
+  const CpuKernels lowered = cpu_kernels(model, analysis, calibration.channel_block);
+  CpuPrediction result;
+  result.row_seconds.assign(analysis.nodes.size(), 0);
+  result.kernels = static_cast<std::int64_t>(lowered.kernels.size());
+  result.unknown_rows = lowered.unknown_rows;
+  for (const CpuKernel& kernel : lowered.kernels) {
+    const double seconds =
+        cpu_kernel_seconds(kernel, calibration, lowered.weight_bytes > calibration.cache_bytes);
+    result.row_seconds[static_cast<std::size_t>(kernel.row)] += seconds;
+    result.seconds += seconds;
+  }
+  if (calibration.interval) {
+    result.low = result.seconds * calibration.interval->low;
+    result.high = result.seconds * calibration.interval->high;
+  }
+  return result;
+}
+
+}  // namespace pagoda::inline core

@@ -1,0 +1,133 @@
+#include "pagoda/documents/cpu_calibration.h"
+
+#include <cmath>
+
+#include "pagoda/base/files.h"
+#include "pagoda/base/json.h"
+#include "pagoda/base/json_writer.h"
+#include "pagoda/base/text.h"
+#include "pagoda/documents/device.h"
+
+namespace pagoda::documents {
+namespace {
+
+using base::JsonField;
+using base::JsonWriter;
+
+constexpr std::string_view kSchema = "pagoda.cpu-calibration/1";
+
+struct Coefficient {
+  const char* name;
+  double CpuCoefficients::*member;
+  bool is_of_products;
+};
+constexpr Coefficient kCoefficients[] = {
+    {"flops_per_second", &CpuCoefficients::flops_per_second, true},
+    {"bytes_per_second", &CpuCoefficients::bytes_per_second, false},
+    {"rows", &CpuCoefficients::rows, true},
+    {"width", &CpuCoefficients::width, true},
+    {"depth", &CpuCoefficients::depth, true},
+};
+
+struct Figure {
+  const char* name;
+  double CpuCalibration::*member;
+};
+constexpr Figure kFigures[] = {
+    {"models", &CpuCalibration::models},         {"families", &CpuCalibration::families},
+    {"mean_error", &CpuCalibration::mean_error}, {"median_error", &CpuCalibration::median_error},
+    {"p90_error", &CpuCalibration::p90_error},
+};
+
+// Coefficients are worth four digits.
+double rounded(double value) {
+  if (value == 0 || !std::isfinite(value)) return value;
+  const double scale = std::pow(10.0, 3 - std::floor(std::log10(std::abs(value))));
+  return std::round(value * scale) / scale;
+}
+
+}  // namespace
+
+CpuCalibrationFile parse_cpu_calibration(std::string_view json, std::string_view subject) {
+  const base::JsonDocument parsed =
+      base::parse_json(json, subject, "expected the file that pagoda-calibrate --here wrote");
+  const JsonField root = parsed.root();
+  if (parsed.schema() != kSchema)
+    base::fail(subject, "is of schema \"" + parsed.schema() + "\"; expected " + std::string(kSchema) +
+                            ", as pagoda-calibrate --here writes it");
+  CpuCalibrationFile file;
+  file.engine = root.at("engine").text();
+  CpuCalibration& fitted = file.fitted;
+  fitted.id = root.at("id").text();
+  fitted.regime = root.at("regime").text();
+  fitted.threads = static_cast<int>(root.count("threads", 1));
+  fitted.channel_block = static_cast<int>(root.count("channel_block"));
+  fitted.launch_seconds = root.at("launch_seconds").amount();
+  fitted.memory_bytes_per_second = root.at("memory_bytes_per_second").positive();
+  fitted.cache_bytes = root.at("cache_bytes").amount();
+  const auto classes = root.at("classes").members();
+  for (const auto& [name, values] : classes) {
+    const auto kind = cpu_kernel_class(name);
+    if (!kind) values.fail("no such class of kernels");
+    for (const Coefficient& each : kCoefficients)
+      if (is_product(*kind) || !each.is_of_products)
+        fitted.classes[static_cast<std::size_t>(*kind)].*each.member = values.at(each.name).amount();
+  }
+  if (classes.size() + 1 != kCpuKernelClasses)
+    root.at("classes").fail("found " + std::to_string(classes.size()) + " classes of kernels; expected " +
+                            std::to_string(kCpuKernelClasses - 1));
+  const JsonField interval = root.at("interval");
+  fitted.coverage = interval.at("coverage").amount();
+  if (const auto low = interval.amount("low"), high = interval.amount("high"); low && high)
+    fitted.interval = Factors{*low, *high};
+  const JsonField unseen = root.at("unseen_families");
+  for (const Figure& figure : kFigures) fitted.*figure.member = unseen.at(figure.name).amount();
+  for (const JsonField& run : root.array("runs"))
+    file.runs.push_back({run.at("name").text(), run.at("family").text(), run.at("seconds").positive(),
+                         run.at("predicted").positive()});
+  file.ceilings = root.at("ceilings").value().dump();
+  file.device = parse_device(file.ceilings, std::string(subject) + ": ceilings");
+  return file;
+}
+
+CpuCalibrationFile load_cpu_calibration(const std::string& path) {
+  return parse_cpu_calibration(base::read_file(path, "a calibration of this machine"), path);
+}
+
+std::string to_json(const CpuCalibrationFile& file) {
+  const CpuCalibration& fitted = file.fitted;
+  const auto line = JsonWriter::Layout::Line;
+  JsonWriter json(JsonWriter::Style::Plain);
+  json.begin_object().member("schema", kSchema).member("id", fitted.id).member("engine", file.engine);
+  json.member("regime", fitted.regime).member("threads", fitted.threads);
+  json.member("channel_block", fitted.channel_block).member("launch_seconds", rounded(fitted.launch_seconds));
+  json.member("memory_bytes_per_second", rounded(fitted.memory_bytes_per_second));
+  json.member("cache_bytes", fitted.cache_bytes).key("classes").begin_object();
+  for (std::size_t i = 0; i < kCpuKernelClasses; ++i) {
+    const auto kind = static_cast<CpuKernelClass>(i);
+    if (kind == CpuKernelClass::Small) continue;  // a launch, nothing else
+    json.key(to_string(kind)).begin_object(line);
+    for (const Coefficient& each : kCoefficients)
+      if (is_product(kind) || !each.is_of_products) json.member(each.name, rounded(fitted.classes[i].*each.member));
+    json.end_object();
+  }
+  json.end_object().key("interval").begin_object(line).member("coverage", fitted.coverage);
+  json.member("low", fitted.interval ? std::optional(rounded(fitted.interval->low)) : std::nullopt);
+  json.member("high", fitted.interval ? std::optional(rounded(fitted.interval->high)) : std::nullopt).end_object();
+  json.key("unseen_families").begin_object(line);
+  for (const Figure& figure : kFigures) json.member(figure.name, rounded(fitted.*figure.member));
+  json.end_object().key("runs").begin_array();
+  for (const CpuCalibrationRun& run : file.runs)
+    json.begin_object(line)
+        .member("name", run.name)
+        .member("family", run.family)
+        .member("seconds", rounded(run.seconds))
+        .member("predicted", rounded(run.predicted))
+        .end_object();
+  json.end_array().key("ceilings");
+  const base::JsonDocument ceilings = base::parse_json(file.ceilings, "ceilings", "expected pagoda.ceilings/1");
+  json.value(ceilings.root().value()).end_object();
+  return std::move(json).text();
+}
+
+}  // namespace pagoda::documents

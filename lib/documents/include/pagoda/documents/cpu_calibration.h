@@ -1,0 +1,33 @@
+// Calibrations of engines on a CPU as files: schema pagoda.cpu-calibration/1, written by pagoda-calibrate --here.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pagoda/core/cpu_engine.h"
+#include "pagoda/core/device.h"
+
+#pragma GCC visibility push(default)
+namespace pagoda::documents {
+
+// One of the runs that a calibration was fitted to.
+struct CpuCalibrationRun {
+  std::string name, family;
+  double seconds = 0, predicted = 0;  // by a fit without its family
+};
+
+struct CpuCalibrationFile {
+  std::string engine;  // "onnxruntime-cpu"
+  CpuCalibration fitted;
+  std::vector<CpuCalibrationRun> runs;
+  std::string ceilings;  // of the machine: JSON of pagoda.ceilings/1
+  DeviceSpec device;     // the same as a device
+};
+
+CpuCalibrationFile load_cpu_calibration(const std::string& path);
+CpuCalibrationFile parse_cpu_calibration(std::string_view json, std::string_view subject);
+std::string to_json(const CpuCalibrationFile& file);  // `device` follows from `ceilings`
+
+}  // namespace pagoda::documents
+#pragma GCC visibility pop
