@@ -1,7 +1,6 @@
 #include "pagoda/documents/cpu_calibration.h"
 
-#include <cmath>
-
+#include "fitted_number.h"
 #include "pagoda/base/files.h"
 #include "pagoda/base/json.h"
 #include "pagoda/base/json_writer.h"
@@ -38,13 +37,6 @@ constexpr Figure kFigures[] = {
     {"mean_error", &CpuCalibration::mean_error}, {"median_error", &CpuCalibration::median_error},
     {"p90_error", &CpuCalibration::p90_error},
 };
-
-// Coefficients are worth four digits.
-double rounded(double value) {
-  if (value == 0 || !std::isfinite(value)) return value;
-  const double scale = std::pow(10.0, 3 - std::floor(std::log10(std::abs(value))));
-  return std::round(value * scale) / scale;
-}
 
 }  // namespace
 
@@ -84,7 +76,7 @@ CpuCalibrationFile parse_cpu_calibration(std::string_view json, std::string_view
   for (const Figure& figure : kFigures) fitted.*figure.member = unseen.at(figure.name).amount();
   for (const JsonField& run : root.array("runs"))
     file.runs.push_back({run.at("name").text(), run.at("family").text(), run.at("seconds").positive(),
-                         run.at("predicted").positive()});
+                         run.amount("predicted")});
   file.ceilings = root.at("ceilings").value().dump();
   file.device = parse_device(file.ceilings, std::string(subject) + ": ceilings");
   return file;
@@ -122,7 +114,7 @@ std::string to_json(const CpuCalibrationFile& file) {
         .member("name", run.name)
         .member("family", run.family)
         .member("seconds", rounded(run.seconds))
-        .member("predicted", rounded(run.predicted))
+        .member("predicted", run.predicted ? std::optional(rounded(*run.predicted)) : std::nullopt)
         .end_object();
   json.end_array().key("ceilings");
   const base::JsonDocument ceilings = base::parse_json(file.ceilings, "ceilings", "expected pagoda.ceilings/1");

@@ -65,6 +65,7 @@ constexpr StudyRow kStudy[] = {
     {"llama", "llama", 1, 1},
     {"llama", "llama", 1, 96},
     {"whisper_encoder", "whisper"},
+    {"lstm", "lstm", 2},
 };
 
 std::string family_of(const std::string& model) {
@@ -153,12 +154,21 @@ std::string report(const CpuFit& fit, const std::vector<TimedCpuRun>& runs) {
                               {.header = "error", .is_number = true}},
                   .rows = {}};
   for (std::size_t i = 0; i < runs.size(); ++i)
-    grid.rows.push_back({runs[i].name, base::si_seconds(runs[i].seconds), base::si_seconds(fit.predicted[i]),
-                         percent(fit.predicted[i] / runs[i].seconds - 1)});
+    grid.rows.push_back({runs[i].name, base::si_seconds(runs[i].seconds),
+                         fit.predicted[i] ? base::si_seconds(*fit.predicted[i]) : "?",
+                         fit.predicted[i] ? percent(*fit.predicted[i] / runs[i].seconds - 1) : "?"});
   const CpuCalibration& c = fit.calibration;
-  return base::aligned(grid, 0) + "each by a fit without its family: mean error " + percent(c.mean_error) +
+  const bool has_unknown = std::any_of(fit.predicted.begin(), fit.predicted.end(), [](const auto& p) { return !p; });
+  return base::aligned(grid, 0) + (has_unknown ? "?: no other family runs these kernels\n" : "") +
+         "each by a fit without its family: mean error " + percent(c.mean_error) +
          ", median " + percent(c.median_error) + ", 90th percentile " + percent(c.p90_error) + "; with all of them " +
          percent(fit.fitted_mean_error) + "\n";
+}
+
+std::size_t disturbed_runs(const std::vector<documents::Result>& results) {
+  return static_cast<std::size_t>(std::count_if(results.begin(), results.end(), [](const documents::Result& result) {
+    return result.timing && result.timing->latency.p95 > 2 * result.timing->latency.min;
+  }));
 }
 
 // For each run and class what the engine's profiler saw, with its own cost, and what is predicted.
@@ -200,7 +210,10 @@ int calibrate_here(const CalibrateArguments& arguments) {
   say("runs of " + std::to_string(std::size(kStudy)) + " models, a few minutes; kept in " + folder +
       ", the same command goes on after an interruption");
   const measured::StudyRun ran =
-      measured::run_study(study, {.folder = folder, .program = program("pagoda-bench", "bench")});
+      measured::run_study(study, {.folder = folder,
+                                  .program = program("pagoda-bench", "bench"),
+                                  .retry = {documents::ResultStatus::Failed, documents::ResultStatus::Killed,
+                                            documents::ResultStatus::NotAvailable}});
   documents::CpuCalibrationFile file{.engine = arguments.here, .fitted = {}, .runs = {}, .ceilings = {}, .device = {}};
   file.ceilings = measured_ceilings(folder);
   file.device = documents::parse_device(file.ceilings, folder + "/ceilings.json");
@@ -217,6 +230,10 @@ int calibrate_here(const CalibrateArguments& arguments) {
     throw Error("--here " + arguments.here + ": none of " + std::to_string(ran.results.size()) +
                 " runs gave a time; the first says " + reason);
   if (!reason.empty()) std::cerr << "pagoda-calibrate: left out " << reason << '\n';
+  if (const std::size_t disturbed = disturbed_runs(ran.results); disturbed > 0)
+    std::cerr << "pagoda-calibrate: " << disturbed << " of " << profiles.size()
+              << " runs were disturbed: one of twenty took over twice the fastest; delete " << folder
+              << " and measure again on an idle machine\n";
 
   CpuCalibration machine;
   machine.id = "here";

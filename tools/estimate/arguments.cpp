@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "pagoda/documents/engines.h"
 #include "pagoda/present/viewers.h"
 #include "tool.h"
 
@@ -120,7 +121,7 @@ void add_models(CLI::App& app, Arguments& arguments) {
   app.add_flag("--predict", arguments.predict, "With --device: the time that --engine will take, with an interval");
   app.add_option("--engine", arguments.engine,
                  "With --predict: one of --list-engines (default pytorch-amp: eager PyTorch in mixed precision)")
-      ->check(one_of({"pytorch-amp", "llm-serving", "tensorrt"}))
+      ->check(CLI::IsMember(documents::engine_ids()))
       ->type_name("ID");
   app.add_option("--calibration", arguments.calibration,
                  "With --predict: what the prediction is fitted to, an id of --list-engines or a file")

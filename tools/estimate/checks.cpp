@@ -2,6 +2,7 @@
 #include <initializer_list>
 #include <utility>
 
+#include "pagoda/documents/engines.h"
 #include "request.h"
 #include "tool.h"
 
@@ -138,7 +139,15 @@ void check(const Arguments& arguments) {
   for (const std::string& name : split_list(arguments.what_if))
     if (!precision(name)) throw UsageError("--what-if " + name + " is none of " + precision_names());
   if (devices.size() > 1 || !arguments.what_if.empty()) check_alternatives(arguments, devices.size() > 1);
-  needs(arguments.predict, "--predict", "--device", has_device);
+  needs(arguments.predict, "--predict", "--device", has_device || documents::brings_device(arguments.engine));
+  if (documents::brings_device(arguments.engine)) {
+    if (has_device)
+      throw UsageError("--engine " + arguments.engine +
+                       " predicts the machine that its --calibration was measured on; it does not go with --device");
+    needs(true, "--engine " + arguments.engine,
+          "--calibration FILE, which pagoda-calibrate --here " + arguments.engine + " -o FILE measures",
+          !arguments.calibration.empty());
+  }
   check_groups(arguments);
   needs(!arguments.calibration.empty(), "--calibration", "--predict", arguments.predict);
   needs(!arguments.engine.empty(), "--engine", "--predict", arguments.predict);

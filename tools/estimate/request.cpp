@@ -10,10 +10,8 @@
 
 #include "pagoda/core/decoder.h"
 #include "pagoda/core/model.h"
-#include "pagoda/documents/calibration.h"
 #include "pagoda/documents/device.h"
-#include "pagoda/documents/serving.h"
-#include "pagoda/documents/tensorrt.h"
+#include "pagoda/documents/engines.h"
 #include "pagoda/measured/import.h"
 #include "tool.h"
 
@@ -65,11 +63,6 @@ Budget memory_of(const DeviceSpec& device) {
   if (!bytes)
     throw Error("--max-memory device: the memory of " + device.id + " is not known; give an amount, such as 8GiB");
   return {.kind = BudgetKind::Memory, .limit = *bytes, .text = "the memory of " + device.id};
-}
-
-Calibration calibration_of(const std::string& name) {
-  const bool is_file = name.find('/') != std::string::npos || name.ends_with(".json");
-  return is_file ? documents::load_calibration(name) : documents::calibration(name.empty() ? kCalibration : name);
 }
 
 // A rate, as budgets of bytes are read, or a name.
@@ -174,20 +167,6 @@ std::vector<std::string> split_list(const std::string& text) {
   return items;
 }
 
-bool is_served(const Arguments& arguments) { return arguments.engine == "llm-serving"; }
-
-ServingCalibration serving_of(const std::string& name) {
-  const bool is_file = name.find('/') != std::string::npos || name.ends_with(".json");
-  if (is_file) return documents::load_serving_calibration(name);
-  return documents::serving_calibration(name.empty() ? "llm-serving" : name);
-}
-
-TensorRtCalibration tensorrt_of(const std::string& name) {
-  const bool is_file = name.find('/') != std::string::npos || name.ends_with(".json");
-  return is_file ? documents::load_tensorrt_calibration(name)
-                 : documents::tensorrt_calibration(name.empty() ? "tensorrt" : name);
-}
-
 bool has_groups(const Arguments& arguments) {
   return arguments.tensor_parallel > 1 || arguments.pipeline_parallel > 1 || arguments.expert_parallel > 1;
 }
@@ -233,12 +212,7 @@ documents::EstimateRequest request_of(const Arguments& arguments) {
   }
   if (!arguments.precision.empty()) request.precision = precision(arguments.precision);
   if (!arguments.measured.empty()) request.measured = measured::load_profile(arguments.measured, {});
-  if (arguments.predict && is_served(arguments))
-    request.serving = serving_of(arguments.calibration);
-  else if (arguments.predict && arguments.engine == "tensorrt")
-    request.tensorrt = tensorrt_of(arguments.calibration);
-  else if (arguments.predict)
-    request.calibration = calibration_of(arguments.calibration);
+  if (arguments.predict) documents::set_prediction(arguments.engine, arguments.calibration, request);
   if (arguments.memory || !arguments.timeline.empty() || format_of(arguments) == "html")
     request.memory = {.in_place = arguments.in_place};
   if (arguments.training)

@@ -9,8 +9,7 @@
 
 namespace pagoda::tools {
 
-inline constexpr const char* kCalibration = "rtx-3090-amp-nchw";  // of --predict
-inline constexpr const char* kOfDevice = "device";                // as --max-memory
+inline constexpr const char* kOfDevice = "device";  // as --max-memory
 
 AnalyzeOptions sizes_of(const Arguments& arguments);
 std::map<std::string, bool> input_flags(const Arguments& arguments);
@@ -18,7 +17,6 @@ std::vector<SweepAxis> sweep_axes(const Arguments& arguments);  // of sizes, wit
 std::vector<Budget> budgets(const Arguments& arguments);        // without the device's memory
 std::vector<std::string> split_list(const std::string& text);   // "a,b"
 
-bool is_served(const Arguments& arguments);   // --engine llm-serving
 bool has_groups(const Arguments& arguments);  // several devices alike
 
 }  // namespace pagoda::tools

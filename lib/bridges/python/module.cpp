@@ -24,12 +24,10 @@
 #include "pagoda/core/decoder.h"
 #include "pagoda/core/model.h"
 #include "pagoda/core/sweep.h"
-#include "pagoda/documents/calibration.h"
 #include "pagoda/documents/compare.h"
 #include "pagoda/documents/device.h"
+#include "pagoda/documents/engines.h"
 #include "pagoda/documents/make_estimate.h"
-#include "pagoda/documents/serving.h"
-#include "pagoda/documents/tensorrt.h"
 #include "pagoda/present/plot.h"
 #include "pagoda/present/report.h"
 
@@ -130,27 +128,6 @@ SweepAxis axis_of(const std::string& name, const Axis& values) {
   return parse_axis(name + "=" + base::joined(sizes, ",", [](std::int64_t size) { return std::to_string(size); }));
 }
 
-constexpr const char* kServing = "llm-serving";
-constexpr const char* kTensorRt = "tensorrt";
-constexpr const char* kCalibration = "rtx-3090-amp-nchw";
-
-// What --predict is fitted to: the engine's own calibration, one by name, or a file.
-void set_prediction(const std::string& engine, const std::string& calibration, EstimateRequest& request) {
-  const bool is_file = calibration.ends_with(".json");
-  if (engine == kServing) {
-    request.serving = is_file ? documents::load_serving_calibration(calibration)
-                              : documents::serving_calibration(calibration.empty() ? kServing : calibration);
-  } else if (engine == kTensorRt) {
-    request.tensorrt = is_file ? documents::load_tensorrt_calibration(calibration)
-                               : documents::tensorrt_calibration(calibration.empty() ? kTensorRt : calibration);
-  } else if (engine == "pytorch-amp") {
-    request.calibration = is_file ? documents::load_calibration(calibration)
-                                  : documents::calibration(calibration.empty() ? kCalibration : calibration);
-  } else {
-    throw Error("engine '" + engine + "' is not known; expected pytorch-amp, llm-serving or tensorrt");
-  }
-}
-
 // What analyze() takes, as Python gives it.
 struct Asked {
   std::int64_t batch;
@@ -202,11 +179,12 @@ EstimateRequest request_of(const Asked& asked, Model& model) {
     if (devices < 1)
       throw Error(std::string(name) + " " + std::to_string(devices) + " is no count of devices; expected at least 1");
   const bool is_split = asked.tensor_parallel > 1 || asked.pipeline_parallel > 1 || asked.expert_parallel > 1;
-  if ((!asked.what_if.empty() || !asked.engine.empty() || is_split) && !request.device)
+  if ((!asked.what_if.empty() || is_split || (!asked.engine.empty() && !documents::brings_device(asked.engine))) &&
+      !request.device)
     throw Error("what_if, predict and several devices are about times; give a device, too");
   if (asked.engine.empty() && !asked.calibration.empty())
     throw Error("calibration is what predict is fitted to; give predict=True, too");
-  if (!asked.engine.empty()) set_prediction(asked.engine, asked.calibration, request);
+  if (!asked.engine.empty()) documents::set_prediction(asked.engine, asked.calibration, request);
   if (is_split)
     request.parallel = {
         .tensor = asked.tensor_parallel, .pipeline = asked.pipeline_parallel, .expert = asked.expert_parallel};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "pagoda/base/statistics.h"
@@ -15,7 +16,7 @@ namespace pagoda::inline core {
 namespace {
 
 constexpr double kTolerance = 0.08;  // of a logarithm: errors beyond it count linearly
-constexpr int kMostSteps = 60;
+constexpr double kMostUnseen = 0.3;  // of a run's time: more in kernels that nothing timed is no judgement
 constexpr double kWarmRows = 4;  // a product of fewer rows waits for its weights alone
 
 // Kernels alike, and the share of all time that they take.
@@ -53,7 +54,7 @@ class ClassFit {
   CpuCoefficients solve() const {
     const Eigen::VectorXd logs = least_cost(
         centre_, [this](const Eigen::VectorXd& at) { return cost(at); },
-        [this](const Eigen::VectorXd& at) { return normal_equations(at); }, kMostSteps);
+        [this](const Eigen::VectorXd& at) { return normal_equations(at); });
     return with(logs).classes[kind_];
   }
 
@@ -227,6 +228,23 @@ CpuCalibration fitted(std::span<const TimedCpuRun> runs, const std::vector<bool>
   return calibration;
 }
 
+// The part of a run's time in kernels of classes that none of the taken runs timed.
+double unseen_part(const TimedCpuRun& run, std::span<const TimedCpuRun> runs, const std::vector<bool>& taken,
+                   const CpuCalibration& calibration) {
+  std::array<bool, kCpuKernelClasses> is_seen = {};
+  for (std::size_t r = 0; r < runs.size(); ++r)
+    if (is_taken(taken, r))
+      for (const TimedCpuKernel& timed : runs[r].timed) is_seen[static_cast<std::size_t>(timed.kernel.kind)] = true;
+  double unseen = 0, total = 0;
+  for (const CpuKernel& kernel : run.lowered.kernels) {
+    const double seconds =
+        cpu_kernel_seconds(kernel, calibration, run.lowered.weight_bytes > calibration.cache_bytes);
+    total += seconds;
+    if (!is_seen[static_cast<std::size_t>(kernel.kind)]) unseen += seconds;
+  }
+  return total > 0 ? unseen / total : 0;
+}
+
 }  // namespace
 
 CpuFit fit_cpu(std::span<const TimedCpuRun> runs, const CpuCalibration& machine, double coverage) {
@@ -245,24 +263,29 @@ CpuFit fit_cpu(std::span<const TimedCpuRun> runs, const CpuCalibration& machine,
     std::vector<bool> taken(runs.size(), true);
     for (const std::size_t r : members) taken[r] = false;
     const CpuCalibration without = families.size() > 1 ? fitted(runs, taken, machine) : fit.calibration;
-    for (const std::size_t r : members) fit.predicted[r] = run_seconds(runs[r], without);
+    for (const std::size_t r : members)
+      if (unseen_part(runs[r], runs, taken, fit.calibration) < kMostUnseen)
+        fit.predicted[r] = run_seconds(runs[r], without);
   }
   for (std::size_t r = 0; r < runs.size(); ++r) {
-    errors.push_back(std::abs(fit.predicted[r] / runs[r].seconds - 1));
-    log_errors.push_back(std::log(runs[r].seconds / fit.predicted[r]));
-    names.push_back(runs[r].family);
+    if (fit.predicted[r]) {
+      errors.push_back(std::abs(*fit.predicted[r] / runs[r].seconds - 1));
+      log_errors.push_back(std::log(runs[r].seconds / *fit.predicted[r]));
+      names.push_back(runs[r].family);
+    }
     fit.fitted_mean_error += std::abs(run_seconds(runs[r], fit.calibration) / runs[r].seconds - 1);
   }
   const double count = static_cast<double>(runs.size());
   fit.fitted_mean_error /= count;
   CpuCalibration& result = fit.calibration;
-  result.models = count;
-  result.families = static_cast<double>(families.size());
-  for (const double error : errors) result.mean_error += error / count;
+  result.models = static_cast<double>(errors.size());
+  result.families = static_cast<double>(std::set<std::string>(names.begin(), names.end()).size());
+  result.coverage = coverage;
+  if (errors.empty()) return fit;
+  for (const double error : errors) result.mean_error += error / result.models;
   std::sort(errors.begin(), errors.end());
   result.median_error = base::quantile(errors, 0.5);
   result.p90_error = base::quantile(errors, 0.9);
-  result.coverage = coverage;
   const Factors factors = interval_factors(log_errors, names, coverage);
   if (!std::isinf(factors.high) && factors.low > 0) result.interval = factors;
   return fit;

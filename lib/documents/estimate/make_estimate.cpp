@@ -124,6 +124,22 @@ std::optional<EstimatePrediction> under_tensorrt(const Model& model, const Estim
                             .nodes = time.row_seconds};
 }
 
+// Of the machine that the calibration was measured on.
+EstimatePrediction predicted_here(const Model& model, const EstimateRequest& request, Findings& findings) {
+  const CpuCalibration& fitted = *request.cpu;
+  const CpuPrediction time = predict_cpu(model, findings.analysis, fitted);
+  if (time.unknown_rows > 0)
+    warn(findings.analysis, "prediction: " + std::to_string(time.unknown_rows) +
+                                " operators are not modelled: it is of the rest");
+  return {.seconds = time.seconds,
+          .low = time.low,
+          .high = time.high,
+          .coverage = time.low ? std::optional(fitted.coverage) : std::nullopt,
+          .engine = "onnxruntime-cpu",
+          .calibration = fitted.id + ": " + fitted.regime,
+          .nodes = time.row_seconds};
+}
+
 std::optional<EstimateSpeculation> speculated(const EstimateRequest& request) {
   if (!request.speculation) return std::nullopt;
   const auto [tokens, acceptance] = *request.speculation;
@@ -189,6 +205,7 @@ void add_times(const Model& model, const EstimateRequest& request, const Rooflin
   if (request.calibration) findings.predicted = predicted(model, request, findings);
   if (request.serving) findings.predicted = served(model, request, findings);
   if (request.tensorrt) findings.predicted = under_tensorrt(model, request, findings);
+  if (request.cpu) findings.predicted = predicted_here(model, request, findings);
   if (request.decode_device) findings.handover = handover_of(model, request, findings.analysis);
 }
 
@@ -276,6 +293,10 @@ std::string refusal(const EstimateRequest& request) {
     if (request.tensorrt && other != Precision::Float16 && other != Precision::Int8)
       return "--what-if under --engine tensorrt is of fp16 and int8, not " + std::string(option_name(other));
   if (request.tensorrt && request.training) return "--predict --engine tensorrt does not go with --training";
+  if (request.cpu && request.precision && request.precision != Precision::Float32)
+    return "--predict --engine onnxruntime-cpu runs the precisions of the file, not --precision " + asked +
+           "; give a quantised model";
+  if (request.cpu && request.training) return "--predict --engine onnxruntime-cpu does not go with --training";
   if (!request.parallel) return {};
   const char* option = request.parallel->tensor > 1     ? "--tensor-parallel"
                        : request.parallel->pipeline > 1 ? "--pipeline-parallel"
@@ -283,7 +304,8 @@ std::string refusal(const EstimateRequest& request) {
   const std::pair<bool, const char*> others[] = {
       {request.training.has_value(), "--training"},
       {!request.sweep.empty(), "--sweep"},
-      {request.calibration.has_value() || request.tensorrt.has_value(), "--predict but --engine llm-serving"},
+      {request.calibration.has_value() || request.tensorrt.has_value() || request.cpu.has_value(),
+       "--predict but --engine llm-serving"},
       {request.count == Convention::Pagoda, "--count pagoda"},
       {request.traffic == TrafficModel::Resident, "--traffic resident"},
   };

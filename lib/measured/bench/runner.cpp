@@ -11,6 +11,7 @@
 #include "pagoda/base/json.h"
 #include "pagoda/base/json_writer.h"
 #include "pagoda/base/process.h"
+#include "pagoda/base/text.h"
 
 namespace pagoda::measured {
 namespace {
@@ -109,7 +110,12 @@ StudyRun run_study(const Study& study, const StudyRunOptions& options) {
   std::filesystem::create_directories(options.folder);
   base::write_file(options.folder + "/plan.json", write_plan(file));
   const std::string program = program_of(options);
-  const base::Output output = base::run_and_capture({program, "resume", options.folder});
+  std::vector<std::string> words = {program, "resume", options.folder};
+  if (!options.retry.empty())
+    words.insert(words.end(), {"--retry", base::joined(options.retry, ",", [](documents::ResultStatus status) {
+                                 return std::string(documents::to_string(status));
+                               })});
+  const base::Output output = base::run_and_capture(words);
   std::map<std::string, documents::Result> records;
   for (documents::Result& result : documents::load_results(options.folder).results)
     records.insert_or_assign(result.key, std::move(result));

@@ -3,8 +3,7 @@
 #include "pagoda/core/operators.h"
 #include "pagoda/documents/calibration.h"
 #include "pagoda/documents/device.h"
-#include "pagoda/documents/serving.h"
-#include "pagoda/documents/tensorrt.h"
+#include "pagoda/documents/engines.h"
 #include "report/rows.h"
 
 namespace pagoda::present {
@@ -64,24 +63,11 @@ std::string devices_table(std::size_t width) {
          "ID:MODE\n";
 }
 
-struct Engine {
-  const char* id;
-  const char* what;
-  std::vector<std::string> calibrations;
-};
-
-std::vector<Engine> engines() {
-  return {{"pytorch-amp", "eager PyTorch in mixed precision (default)", documents::calibration_ids()},
-          {"llm-serving", "vLLM, SGLang, TensorRT-LLM: a step of a decoder, on one device or several",
-           documents::serving_calibration_ids()},
-          {"tensorrt", "TensorRT in float16, or with products in int8", documents::tensorrt_calibration_ids()}};
-}
-
 std::string engines_table(std::size_t width) {
   base::Grid grid{.columns = {{.header = "id"}, {.header = "what it predicts"}, {.header = "calibrations"}},
                   .rows = {}};
-  for (const Engine& engine : engines())
-    grid.rows.push_back({engine.id, engine.what, base::joined(engine.calibrations)});
+  for (const documents::Engine& engine : documents::engines())
+    grid.rows.push_back({std::string(engine.id), std::string(engine.what), base::joined(engine.calibrations())});
   return base::aligned(grid, width);
 }
 
@@ -118,10 +104,10 @@ void write_operator(base::JsonWriter& json, const OperatorInfo& op) {
   json.end_object();
 }
 
-void write_engine(base::JsonWriter& json, const Engine& engine) {
+void write_engine(base::JsonWriter& json, const documents::Engine& engine) {
   json.begin_object(Layout::Line);
   json.member("id", engine.id).member("predicts", engine.what);
-  write_texts(json, "calibrations", engine.calibrations);
+  write_texts(json, "calibrations", engine.calibrations());
   json.end_object();
 }
 
@@ -149,7 +135,7 @@ std::string list_report(Format format, List list, std::size_t width, const std::
       break;
     case List::Engines:
       json.key("engines").begin_array();
-      for (const Engine& engine : engines()) write_engine(json, engine);
+      for (const documents::Engine& engine : documents::engines()) write_engine(json, engine);
       break;
   }
   json.end_array();

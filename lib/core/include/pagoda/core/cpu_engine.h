@@ -150,7 +150,8 @@ struct TimedCpuRun {
 };
 struct CpuFit {
   CpuCalibration calibration;
-  std::vector<double> predicted;  // s of each run, by a fit without its family
+  // s of each run, by a fit without its family; empty where no other family runs the kernels that take most of it.
+  std::vector<std::optional<double>> predicted;
   double fitted_mean_error = 0;   // of the calibration on the runs it was fitted to
 };
 // `machine` states threads, block and cache; the rest is fitted. Throws Error where there are no runs, or none that

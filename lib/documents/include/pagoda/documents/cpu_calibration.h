@@ -1,6 +1,7 @@
 // Calibrations of engines on a CPU as files: schema pagoda.cpu-calibration/1, written by pagoda-calibrate --here.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,7 +15,8 @@ namespace pagoda::documents {
 // One of the runs that a calibration was fitted to.
 struct CpuCalibrationRun {
   std::string name, family;
-  double seconds = 0, predicted = 0;  // by a fit without its family
+  double seconds = 0;
+  std::optional<double> predicted;  // by a fit without its family; empty: no other family could tell
 };
 
 struct CpuCalibrationFile {

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "pagoda/core/cpu_engine.h"
 #include "pagoda/core/predict.h"
 #include "pagoda/core/serving.h"
 #include "pagoda/core/tensorrt.h"
@@ -43,10 +44,12 @@ struct EstimateRequest {
   std::optional<Precision> precision = std::nullopt;  // of all floats: AnalyzeOptions::precision
   // Predicts the time, too; needs a device.
   std::optional<Calibration> calibration = std::nullopt;
-  // … or under a serving engine; of the two one is given.
+  // … or under a serving engine; of these one is given (engines.h).
   std::optional<ServingCalibration> serving = std::nullopt;
   // … or under TensorRT, in float16 or, with that precision, with products in int8.
   std::optional<TensorRtCalibration> tensorrt = std::nullopt;
+  // … or under ONNX Runtime on the CPU of `device`, which was measured with it.
+  std::optional<CpuCalibration> cpu = std::nullopt;
   std::optional<MemoryOptions> memory = std::nullopt;      // plans the memory
   std::optional<ParallelOptions> parallel = std::nullopt;  // several devices alike; needs a device
   LinkChoice link = {};

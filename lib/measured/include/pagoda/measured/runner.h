@@ -46,6 +46,7 @@ struct StudyRunOptions {
   std::string folder;        // of results; made where it is missing
   std::string program = {};  // empty: $PAGODA_BENCH, else pagoda-bench on the PATH
   StudySelection selection = {};
+  std::vector<documents::ResultStatus> retry = {};  // records that are run again, as if there were none
 };
 
 struct StudyRun {

@@ -1,0 +1,221 @@
+// Engines on a CPU: times of kernels, the lowering of real models, and fits.
+#include "pagoda/core/cpu_engine.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+
+#include "pagoda/core/model.h"
+#include "pagoda/documents/cpu_calibration.h"
+#include "pagoda/documents/engines.h"
+#include "pagoda/measured/ort_kernels.h"
+#include "support/files.h"
+#include "support/json_schema.h"
+
+using namespace pagoda;
+using doctest::Approx;
+
+namespace {
+
+using Kind = CpuKernelClass;
+
+documents::CpuCalibrationFile sample() {
+  return documents::load_cpu_calibration(test::source_path("tests/predict/data/here.json"));
+}
+
+std::map<Kind, int> kernels_of(const std::string& name, const AnalyzeOptions& sizes = {}) {
+  const Model model = load_model(test::source_path("models/skeletons/" + name + ".onnx"));
+  std::map<Kind, int> counts;
+  for (const CpuKernel& kernel : cpu_kernels(model, analyze(model, sizes), 16).kernels) ++counts[kernel.kind];
+  return counts;
+}
+
+}  // namespace
+
+TEST_CASE("classes of kernels have names") {
+  for (std::size_t i = 0; i < kCpuKernelClasses; ++i) {
+    const auto kind = static_cast<Kind>(i);
+    CHECK(cpu_kernel_class(to_string(kind)) == kind);
+  }
+  CHECK(!cpu_kernel_class("winograd"));
+}
+
+TEST_CASE("convolutions fill up blocks of channels") {
+  // 24 → 72 channels of 1×1 over 56×56: 32 and 80 in blocks of 16.
+  const CpuKernel pointwise = conv_kernel({1, 24, 56, 56}, {72, 24, 1, 1}, {1, 72, 56, 56}, 16);
+  CHECK(pointwise.kind == Kind::ConvPointwise);
+  CHECK(pointwise.flops == Approx(2.0 * 56 * 56 * 80 * 32));
+  CHECK(pointwise.weight_bytes == Approx(4.0 * 80 * 32));
+  CHECK(pointwise.rows == 56 * 56);
+  // An image of three channels is read as it is.
+  const CpuKernel stem = conv_kernel({1, 3, 224, 224}, {64, 3, 7, 7}, {1, 64, 112, 112}, 16);
+  CHECK(stem.kind == Kind::ConvStem);
+  CHECK(stem.flops == Approx(2.0 * 112 * 112 * 64 * 147));
+  CHECK(conv_kernel({1, 72, 28, 28}, {72, 1, 3, 3}, {1, 72, 28, 28}, 16).kind == Kind::ConvDepthwise);
+  CHECK(conv_kernel({1, 3, 8, 56, 56}, {64, 3, 3, 3, 3}, {1, 64, 8, 56, 56}, 0).kind == Kind::ConvColumns);
+  CHECK(conv_kernel({1, 64, 56, 56}, {64, 64, 1, 1}, {1, 64, 56, 56}, 0, false).kind == Kind::ConvQuantized);
+}
+
+TEST_CASE("a kernel takes its launch and the longer of work and traffic, joined smoothly") {
+  CpuCalibration here;
+  here.launch_seconds = 1e-6;
+  here.memory_bytes_per_second = 50e9;
+  here.cache_bytes = 32e6;
+  here.classes[static_cast<std::size_t>(Kind::Product)] = {
+      .flops_per_second = 400e9, .bytes_per_second = 100e9, .rows = 10, .width = 0, .depth = 0};
+  const CpuKernel vector = product_kernel(Kind::Product, 1, 1, 4096, 4096, 4, true);
+  // One row: 1/11 of the rate; 67 MB of weights at the memory's rate.
+  const double work = 2.0 * 4096 * 4096 / 400e9 * 11, traffic = 2 * 4.0 * 4096 / 100e9 + 4.0 * 4096 * 4096 / 50e9;
+  CHECK(cpu_kernel_seconds(vector, here, true) ==
+        Approx(1e-6 + std::pow(std::pow(work, 4) + std::pow(traffic, 4), 0.25)));
+  // Weights that stay in the cache come at the class's rate, which is faster.
+  CHECK(cpu_kernel_seconds(vector, here, false) < cpu_kernel_seconds(vector, here, true));
+  CHECK(cpu_kernel_seconds({}, here, true) == Approx(1e-6));
+}
+
+TEST_CASE("models are lowered to the kernels that ONNX Runtime 1.31 runs") {
+  // Counts of its profiles at the highest level of optimisation, AVX-512.
+  const std::map<Kind, int> resnet = kernels_of("resnet50");
+  CHECK(resnet.at(Kind::ConvStem) == 1);
+  CHECK(resnet.at(Kind::ConvPointwise) == 36);
+  CHECK(resnet.at(Kind::Conv) == 16);
+  CHECK(resnet.at(Kind::Pool) == 1);
+  CHECK(resnet.at(Kind::Reduce) == 1);
+  CHECK(resnet.at(Kind::Reorder) == 1);  // before Flatten
+  CHECK(resnet.at(Kind::Product) == 1);
+  CHECK(!resnet.contains(Kind::Pointwise));  // sums and activations are joined
+
+  const std::map<Kind, int> bert = kernels_of("bert_base", {.dims = {{"batch", 1}, {"sequence", 128}}});
+  CHECK(bert.at(Kind::Product) == 72);
+  CHECK(bert.at(Kind::ProductBatched) == 24);
+  CHECK(bert.at(Kind::Softmax) == 12);
+  CHECK(bert.at(Kind::Activation) == 12);
+  CHECK(bert.at(Kind::Norm) == 25);
+
+  const std::map<Kind, int> dense = kernels_of("densenet121");
+  CHECK(dense.at(Kind::ConvDepthwise) == 62);  // norms in front of convolutions
+  CHECK(dense.at(Kind::Conv) == 58);
+  CHECK(dense.at(Kind::Copy) == 62);
+
+  const std::map<Kind, int> integers = kernels_of("resnet50_qoperator_int8");
+  CHECK(integers.at(Kind::ConvQuantized) == 53);
+  CHECK(integers.at(Kind::ProductQuantized) == 1);
+
+  // Transposes around the norms of ConvNeXt meet their inverse.
+  const std::map<Kind, int> convnext = kernels_of("convnext_tiny");
+  CHECK(convnext.at(Kind::Product) == 37);
+  CHECK(convnext.at(Kind::Reorder) == 40);
+}
+
+TEST_CASE("kernels of a profile are known by the sizes that it states") {
+  documents::Measured profile;
+  const auto add = [&](const char* name, const char* op, const char* detail, double seconds) {
+    documents::MeasuredKernel& kernel = profile.kernels.emplace_back();
+    kernel.name = name;
+    kernel.op_type = op;
+    kernel.detail = detail;
+    kernel.seconds = seconds;
+    kernel.launches = 1;
+  };
+  add("c", "Conv", "float[1,16,112,112],float[80,16,1,1],float[80] -> float[1,80,112,112]", 70e-6);
+  add("m", "MatMul", "float[1,128,768] -> float[1,128,3072]", 1.5e-3);
+  add("s", "MatMul", "float[1,12,128,128],float[1,12,128,64] -> float[1,12,128,64]", 70e-6);
+  add("t", "Transpose", "float[64,49,3,32] -> float[64,3,49,32]", 60e-6);
+  add("r", "Reshape", "float[64,3,49,32],int64[2] -> float[192,1568]", 6e-6);
+  add("q_token_7", "QLinearConv", "uint8[1,56,56,64],float[] -> uint8[1,56,56,64]", 90e-6);
+  add("u", "QLinearConv", "uint8[1,56,56,64],float[] -> uint8[1,56,56,64]", 90e-6);
+  CHECK(measured::channel_block(profile) == 16);
+  const CpuKernel named = conv_kernel({1, 64, 56, 56}, {64, 64, 1, 1}, {1, 64, 56, 56}, 0, false);
+  const std::vector<TimedCpuKernel> timed = measured::timed_kernels(profile, 16, {{"q", named}});
+  REQUIRE(timed.size() == 6);  // nothing tells the work of u
+  CHECK(timed[0].kernel.kind == Kind::ConvPointwise);
+  CHECK(timed[1].kernel.kind == Kind::Product);
+  CHECK(timed[1].kernel.flops == Approx(2.0 * 128 * 768 * 3072));
+  CHECK(timed[2].kernel.kind == Kind::ProductBatched);
+  CHECK(timed[2].kernel.flops == Approx(2.0 * 12 * 128 * 128 * 64));
+  CHECK(timed[3].kernel.kind == Kind::Transpose);
+  CHECK(timed[4].kernel.kind == Kind::Small);
+  CHECK(timed[5].kernel.kind == Kind::ConvQuantized);
+}
+
+TEST_CASE("a fit finds the rates that made its runs, and says how well it does without a family") {
+  const CpuCalibration truth = sample().fitted;
+  std::vector<TimedCpuRun> runs;
+  const std::pair<const char*, AnalyzeOptions> models[] = {
+      {"resnet50", {}},
+      {"mobilenet_v3_large", {}},
+      {"densenet121", {}},
+      {"vgg16", {}},
+      {"vit_b_16", {}},
+      {"swin_t", {}},
+      {"bert_base", {.dims = {{"batch", 1}, {"sequence", 128}}}},
+      {"gpt2", {.dims = {{"batch", 1}, {"sequence", 1}}}},
+  };
+  for (const auto& [name, sizes] : models) {
+    const Model model = load_model(test::source_path(std::string("models/skeletons/") + name + ".onnx"));
+    TimedCpuRun& run = runs.emplace_back();
+    run.name = run.family = name;
+    run.lowered = cpu_kernels(model, analyze(model, sizes), truth.channel_block);
+    const bool is_cold = run.lowered.weight_bytes > truth.cache_bytes;
+    CpuCalibration profiled = truth;
+    profiled.launch_seconds += 3e-6;  // the profiler's own
+    for (const CpuKernel& kernel : run.lowered.kernels) {
+      run.seconds += cpu_kernel_seconds(kernel, truth, is_cold);
+      run.timed.push_back({kernel, cpu_kernel_seconds(kernel, profiled, is_cold)});
+    }
+  }
+  CpuCalibration machine;
+  machine.channel_block = truth.channel_block;
+  machine.cache_bytes = truth.cache_bytes;
+  const CpuFit fit = fit_cpu(runs, machine);
+  CHECK(fit.fitted_mean_error < 0.03);
+  CHECK(fit.calibration.mean_error < 0.15);
+  CHECK(fit.calibration.memory_bytes_per_second == Approx(truth.memory_bytes_per_second).epsilon(0.1));
+  CHECK(fit.calibration.launch_seconds == Approx(truth.launch_seconds).epsilon(0.5));
+  CHECK(test::contains(test::error_of([&] { fit_cpu({}, machine); }), "no runs"));
+  runs.resize(1);
+  CHECK(test::contains(test::error_of([&] { fit_cpu(runs, machine); }), "vector by vector"));
+}
+
+TEST_CASE("a calibration of a machine is read as it was written, and a broken one is refused") {
+  const documents::CpuCalibrationFile file = sample();
+  CHECK(file.engine == "onnxruntime-cpu");
+  CHECK(file.fitted.threads == 2);
+  const std::string text = documents::to_json(file);
+  test::check_schema(text, "cpu-calibration");
+  CHECK(documents::to_json(documents::parse_cpu_calibration(text, "again")) == text);
+  const auto broken = [&](const std::string& from, const std::string& to) {
+    std::string changed = text;
+    changed.replace(changed.find(from), from.size(), to);
+    return test::error_of([&] { documents::parse_cpu_calibration(changed, "mine.json"); });
+  };
+  CHECK(test::contains(broken("pagoda.cpu-calibration/1", "pagoda.calibration/1"), "pagoda-calibrate --here"));
+  CHECK(test::contains(broken("\"conv_stem\"", "\"conv_step\""), "no such class"));
+}
+
+TEST_CASE("a time under ONNX Runtime on a CPU needs its calibration and no device") {
+  documents::EstimateRequest request;
+  const std::string here = test::source_path("tests/predict/data/here.json");
+  documents::set_prediction("onnxruntime-cpu", here, request);
+  const Model model = load_model(test::source_path("models/skeletons/resnet152.onnx"));
+  const documents::EstimateDocument estimate = documents::make_estimate(model, request);
+  REQUIRE(estimate.roofline);
+  REQUIRE(estimate.roofline->predicted);
+  const documents::EstimatePrediction& time = *estimate.roofline->predicted;
+  CHECK(time.engine == "onnxruntime-cpu");
+  // Measured on that machine: 54.4 ms; the network had no part in the fit.
+  CHECK(time.seconds == Approx(54.4e-3).epsilon(0.1));
+  CHECK(time.seconds > estimate.roofline->totals.floor_seconds);
+  double sum = 0;
+  for (const double seconds : time.nodes) sum += seconds;
+  CHECK(sum == Approx(time.seconds));
+  request.precision = Precision::Int8;
+  CHECK(test::contains(test::error_of([&] { documents::make_estimate(model, request); }), "precisions of the file"));
+  CHECK(test::contains(test::error_of([&] { documents::set_prediction("onnxruntime-cpu", "", request); }), "--here"));
+  CHECK(test::contains(test::error_of([&] { documents::set_prediction("onnxruntime-cpu", here, request); }),
+                       "another --device"));
+  CHECK(test::contains(test::error_of([&] { documents::set_prediction("tvm", "", request); }), "onnxruntime-cpu"));
+}
