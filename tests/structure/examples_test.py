@@ -31,6 +31,7 @@ GIVEN = {
     "pagoda/documents/result.h": "extern const Result result;",
     "pagoda/measure.h": "void launch_kernels();",
     "pagoda/core/parallel.h": "extern const Model model; extern const Analysis analysis;",
+    "pagoda/core/cpu_engine.h": "extern const Model model; extern const Analysis analysis;",
     "pagoda/core/serving.h": "extern const Model model; extern const Share share;",
     "pagoda/core/tensorrt.h": "extern const Model model;",
     "pagoda/measured/energy_fit.h": "extern const std::vector<EnergyRow> rows;",

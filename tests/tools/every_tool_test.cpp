@@ -35,6 +35,21 @@ struct Shop : test::Workshop {
   std::map<std::string, std::string> tools;
 };
 
+TEST_CASE("pagoda-calibrate --here says what it needs before it measures") {
+  const Shop shop;
+  const std::pair<std::string, std::string> misuses[] = {
+      {"", "give a table of RUNS, or --here ENGINE"},
+      {"--here onnxruntime-cpu", "needs -o FILE"},
+      {"--here tvm -o here.json", "onnxruntime-cpu"},
+      {"--threads 2 runs.csv", "--here"},
+  };
+  for (const auto& [arguments, message] : misuses) {
+    const Outcome result = shop.run("pagoda-calibrate", arguments);
+    CHECK(result.code == 2);
+    CHECK(result.err.find(message) != std::string::npos);
+  }
+}
+
 TEST_CASE("every tool names itself with its version, and prints help") {
   const Shop shop;
   REQUIRE(shop.tools.size() == PAGODA_TOOLS);

@@ -575,6 +575,27 @@ TEST_CASE("outputs agree on every sum, and rows keep to the roofs, whatever is a
   }
 }
 
+TEST_CASE("the time under ONNX Runtime on a CPU comes with the machine that was measured") {
+  const std::string here = test::source_path("tests/predict/data/here.json");
+  const std::string predicts = "net.onnx --predict --engine onnxruntime-cpu";
+  const Outcome result = workshop().run(predicts + " --format json --calibration " + here);
+  REQUIRE(result.code == 0);
+  const json estimate = json::parse(result.out);
+  for (const std::string& violation : test::violations(estimate, test::schema("estimate"))) FAIL_CHECK(violation);
+  const json& roofline = estimate.at("roofline");
+  CHECK(roofline.at("device") == "measured");
+  CHECK(roofline.at("predicted").at("engine") == "onnxruntime-cpu");
+  CHECK(roofline.at("predicted").at("node_seconds").size() == estimate.at("nodes").size());
+  CHECK(roofline.at("predicted").at("seconds") > 0);
+  for (const auto& [extra, message] : {std::pair<std::string, std::string>{"", "pagoda-calibrate --here"},
+                                       {" --device h200 --calibration " + here, "does not go with --device"},
+                                       {" --precision int8 --calibration " + here, "precisions of the file"}}) {
+    const Outcome refused = workshop().run(predicts + extra);
+    CHECK(refused.code == 2);
+    CHECK(refused.err.find(message) != std::string::npos);
+  }
+}
+
 TEST_CASE("a prediction stands beside the bound, with its interval and calibration") {
   const Outcome result =
       workshop().run("net.onnx --batch 256 --device rtx-3090 --precision fp16 --predict --format json");

@@ -8,6 +8,7 @@
 #include "pagoda/core/cpu_engine.h"
 #include "parallel/split.h"
 #include "predict/pytorch_idioms.h"
+#include "predict/strides.h"
 
 namespace pagoda::inline core {
 namespace {

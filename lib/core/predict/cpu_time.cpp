@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "pagoda/core/cpu_engine.h"
+#include "predict/strides.h"
 
 namespace pagoda::inline core {
 namespace {

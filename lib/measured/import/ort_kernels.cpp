@@ -10,6 +10,8 @@
 namespace pagoda::measured {
 namespace {
 
+using Sizes = std::vector<std::int64_t>;
+
 struct Tensor {
   double element_bytes = 4;
   bool is_float = false;
@@ -136,9 +138,9 @@ int channel_block(const documents::Measured& profile) {
     const Tensors t = tensors_of(kernel);
     if (t.in.size() > 1 && t.in[1].sizes.size() == 4) divisor = std::gcd(divisor, t.in[1].sizes[0]);
   }
-  int block = 1;
+  std::int64_t block = 1;
   while (block < 64 && divisor > 0 && divisor % (2 * block) == 0) block *= 2;
-  return block < 4 ? 0 : block;
+  return block < 4 ? 0 : static_cast<int>(block);
 }
 
 std::vector<TimedCpuKernel> timed_kernels(const documents::Measured& profile, int channel_block,

@@ -82,8 +82,8 @@ struct CpuKernel {
 
 // A convolution of x [N, C, spatial …] and w [M, C / groups, window …] to y. `block`: channels of a block, 0 for a
 // convolution that the engine does by columns; integers are never in blocks.
-using Sizes = std::vector<std::int64_t>;
-CpuKernel conv_kernel(const Sizes& x, const Sizes& w, const Sizes& y, std::int64_t block, bool is_float = true);
+CpuKernel conv_kernel(const std::vector<std::int64_t>& x, const std::vector<std::int64_t>& w,
+                      const std::vector<std::int64_t>& y, std::int64_t block, bool is_float = true);
 // Matrices [.., rows, depth] × [.., depth, width].
 CpuKernel product_kernel(CpuKernelClass kind, double matrices, double rows, double depth, double width,
                          double element_bytes, bool has_weight);
@@ -93,7 +93,8 @@ CpuKernel moving_kernel(CpuKernelClass kind, double bytes, double weight_bytes =
 // The class of an operator that is no convolution and no transpose, by its name in the engine, else by its facts.
 CpuKernelClass cpu_class_of(std::string_view op_type, const OpFacts& facts, bool is_broadcast);
 // Of a transpose of `from` to `to`, sizes without axes of 1; empty where sizes alone do not tell.
-std::optional<CpuKernelClass> transpose_class(const Sizes& from, const Sizes& to);
+std::optional<CpuKernelClass> transpose_class(const std::vector<std::int64_t>& from,
+                                              const std::vector<std::int64_t>& to);
 
 // --- calibration ---
 
