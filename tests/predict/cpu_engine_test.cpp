@@ -110,6 +110,14 @@ TEST_CASE("models are lowered to the kernels that ONNX Runtime 1.31 runs") {
   CHECK(convnext.at(Kind::Reorder) == 40);
 }
 
+TEST_CASE("an engine without blocks of channels does convolutions by columns") {
+  const Model model = load_model(test::source_path("models/skeletons/mobilenet_v3_large.onnx"));
+  std::map<Kind, int> counts;
+  for (const CpuKernel& kernel : cpu_kernels(model, analyze(model), 0).kernels) ++counts[kernel.kind];
+  CHECK(counts.at(Kind::ConvColumns) + counts.at(Kind::ConvDepthwise) == 62);
+  CHECK(!counts.contains(Kind::Reorder));
+}
+
 TEST_CASE("kernels of a profile are known by the sizes that it states") {
   documents::Measured profile;
   const auto add = [&](const char* name, const char* op, const char* detail, double seconds) {
@@ -194,6 +202,20 @@ TEST_CASE("a calibration of a machine is read as it was written, and a broken on
   };
   CHECK(test::contains(broken("pagoda.cpu-calibration/1", "pagoda.calibration/1"), "pagoda-calibrate --here"));
   CHECK(test::contains(broken("\"conv_stem\"", "\"conv_step\""), "no such class"));
+}
+
+TEST_CASE("kernels that are slow for a reason are named") {
+  const Model model = load_model(test::source_path("models/skeletons/yolov8n.onnx"));
+  const Analysis analysis = analyze(model);
+  const CpuPrediction time = predict_cpu(model, analysis, sample().fitted);
+  REQUIRE(!time.slow.empty());
+  CHECK(time.slow.front().kind == Kind::SoftmaxOuter);
+  REQUIRE(time.slow.front().rows.size() == 1);
+  const NodeReport& row = analysis.nodes[static_cast<std::size_t>(time.slow.front().rows.front())];
+  CHECK(model.main().node(row.node).op_type == "Softmax");
+  CHECK(time.slow.front().seconds > 0.05 * time.seconds);
+  const Model plain = load_model(test::source_path("models/skeletons/resnet50.onnx"));
+  CHECK(predict_cpu(plain, analyze(plain), sample().fitted).slow.empty());
 }
 
 TEST_CASE("a time under ONNX Runtime on a CPU needs its calibration and no device") {

@@ -239,10 +239,10 @@ int calibrate_here(const CalibrateArguments& arguments) {
   machine.id = "here";
   machine.threads =
       static_cast<int>(arguments.threads.value_or(std::max<std::int64_t>(std::thread::hardware_concurrency(), 1)));
-  machine.channel_block = 64;
+  machine.channel_block = 0;
   for (const auto& [result, profile] : profiles)
     if (const int block = measured::channel_block(profile); block > 0)
-      machine.channel_block = std::min(machine.channel_block, block);
+      machine.channel_block = machine.channel_block > 0 ? std::min(machine.channel_block, block) : block;
   const documents::CeilingsDocument ceilings = documents::parse_ceilings(file.ceilings, folder + "/ceilings.json");
   for (const char* level : {"l1_bytes", "l2_bytes", "l3_bytes"})
     if (const auto found = ceilings.machine.find(level); found != ceilings.machine.end())

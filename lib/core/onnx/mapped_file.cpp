@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <system_error>
 
@@ -64,7 +65,7 @@ MappedFile::~MappedFile() {
 void MappedFile::release(std::size_t begin, std::size_t end) const {
   static const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   begin = (begin + page - 1) / page * page;
-  end = end / page * page;
+  end = std::min(end, size_) / page * page;
   if (begin < end) ::madvise(const_cast<std::byte*>(data_) + begin, end - begin, MADV_DONTNEED);
 }
 

@@ -258,11 +258,13 @@ class Lowering {
       launch(conv_kernel(x, w, y, 0, false));
       return join_activation(output);
     }
-    const std::int64_t groups = node.integer("group", 1);
+    const std::int64_t groups = std::max<std::int64_t>(node.integer("group", 1), 1);
     const bool is_depthwise = groups > 1 && w[1] == 1 && w[0] == groups;
-    const bool is_aligned = groups == 1 || is_depthwise || (w[1] % block_ == 0 && w[0] / groups % block_ == 0);
-    const bool is_blocked =
-        x.size() == 4 && is_aligned && is_float32(input) && is_constant(weight) && node.domain.empty();
+    const auto is_aligned = [&] {
+      return groups == 1 || is_depthwise || (w[1] % block_ == 0 && w[0] / groups % block_ == 0);
+    };
+    const bool is_blocked = block_ > 0 && x.size() == 4 && is_aligned() && is_float32(input) && is_constant(weight) &&
+                            node.domain.empty();
     if (!is_blocked) {
       want_plain(input);
       launch(conv_kernel(x, w, y, 0));
@@ -421,7 +423,7 @@ class Lowering {
 
   // The engine takes a norm of a channel that no convolution can take in for a convolution of each channel.
   bool lower_channel_norm(const Node& node) {
-    if (node.op_type != "BatchNormalization" || sizes(node.input(0)).size() != 4) return false;
+    if (block_ == 0 || node.op_type != "BatchNormalization" || sizes(node.input(0)).size() != 4) return false;
     const Sizes x = sizes(node.input(0));
     want_blocks(node.input(0));
     launch(conv_kernel(x, {x[1], 1, 1, 1}, x, block_));
@@ -475,8 +477,10 @@ class Lowering {
     const std::size_t rank = sizes(output).size();
     std::vector<std::int64_t> order(rank);
     const auto* perm = node.integers("perm");
-    for (std::size_t i = 0; i < rank; ++i)
+    for (std::size_t i = 0; i < rank; ++i) {
       order[i] = perm == nullptr || perm->size() != rank ? static_cast<std::int64_t>(rank - 1 - i) : (*perm)[i];
+      if (order[i] < 0 || order[i] >= static_cast<std::int64_t>(rank)) return;  // no transpose: the file is broken
+    }
     if (is_in_blocks(input)) want_plain(input);
     if (const auto before = transposed_.find(input); before != transposed_.end())
       for (std::int64_t& axis : order) axis = before->second[static_cast<std::size_t>(axis)];

@@ -64,6 +64,20 @@ static_assert(!kNames.back().empty());
 static_assert(std::is_sorted(std::begin(kOperators), std::end(kOperators),
                              [](const OperatorClass& a, const OperatorClass& b) { return a.op < b.op; }));
 
+struct SlowClass {
+  CpuKernelClass kind;
+  std::string_view reason;
+};
+constexpr SlowClass kSlow[] = {
+    {CpuKernelClass::ConvColumns,
+     "not two-dimensional, or groups that fill no block of channels: by a matrix of windows and a product"},
+    {CpuKernelClass::SkipNorm, "the sum and its norm in one kernel, which runs below the memory's rate"},
+    {CpuKernelClass::SoftmaxOuter, "over another axis than the innermost, which is transposed for it and back"},
+    {CpuKernelClass::TransposeInner, "moves the innermost axis, element by element"},
+    {CpuKernelClass::Reorder, "from and to blocks of channels, around operators that do not work in them"},
+};
+constexpr double kSlowPart = 0.05;  // of the time
+
 constexpr double kFloat = 4;  // bytes
 
 double product_of(const Sizes& sizes, std::size_t from = 0) {
@@ -187,18 +201,46 @@ double cpu_kernel_seconds(const CpuKernel& kernel, const CpuCalibration& calibra
   return calibration.launch_seconds + longer * std::sqrt(std::sqrt(fourth(work) + fourth(traffic)));
 }
 
+namespace {
+
+std::vector<SlowCpuKernels> slow_kernels(const std::vector<CpuKernel>& kernels, const std::vector<double>& seconds,
+                                         double total) {
+  std::vector<SlowCpuKernels> list;
+  for (const auto& [kind, reason] : kSlow) {
+    SlowCpuKernels slow{.kind = kind, .rows = {}, .reason = reason};
+    std::vector<std::pair<double, std::int32_t>> found;
+    for (std::size_t i = 0; i < kernels.size(); ++i) {
+      if (kernels[i].kind != kind) continue;
+      slow.seconds += seconds[i];
+      found.emplace_back(-seconds[i], kernels[i].row);
+    }
+    if (found.empty() || slow.seconds < kSlowPart * total) continue;
+    std::sort(found.begin(), found.end());
+    for (const auto& [time, row] : found) slow.rows.push_back(row);
+    list.push_back(std::move(slow));
+  }
+  std::sort(list.begin(), list.end(),
+            [](const SlowCpuKernels& a, const SlowCpuKernels& b) { return a.seconds > b.seconds; });
+  return list;
+}
+
+}  // namespace
+
 CpuPrediction predict_cpu(const Model& model, const Analysis& analysis, const CpuCalibration& calibration) {
   const CpuKernels lowered = cpu_kernels(model, analysis, calibration.channel_block);
   CpuPrediction result;
   result.row_seconds.assign(analysis.nodes.size(), 0);
   result.kernels = static_cast<std::int64_t>(lowered.kernels.size());
   result.unknown_rows = lowered.unknown_rows;
+  std::vector<double> times;
   for (const CpuKernel& kernel : lowered.kernels) {
     const double seconds =
         cpu_kernel_seconds(kernel, calibration, lowered.weight_bytes > calibration.cache_bytes);
     result.row_seconds[static_cast<std::size_t>(kernel.row)] += seconds;
     result.seconds += seconds;
+    times.push_back(seconds);
   }
+  result.slow = slow_kernels(lowered.kernels, times, result.seconds);
   if (calibration.interval) {
     result.low = result.seconds * calibration.interval->low;
     result.high = result.seconds * calibration.interval->high;

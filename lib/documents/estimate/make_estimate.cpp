@@ -131,6 +131,15 @@ EstimatePrediction predicted_here(const Model& model, const EstimateRequest& req
   if (time.unknown_rows > 0)
     warn(findings.analysis, "prediction: " + std::to_string(time.unknown_rows) +
                                 " operators are not modelled: it is of the rest");
+  for (const SlowCpuKernels& slow : time.slow) {
+    const NodeReport& first = findings.analysis.nodes[static_cast<std::size_t>(slow.rows.front())];
+    const Graph& graph = model.graph(first.graph);
+    warn(findings.analysis, "prediction: " + std::string(to_string(slow.kind)) + " takes " +
+                                base::rounded(100 * slow.seconds / time.seconds) + " % of the time in " +
+                                std::to_string(slow.rows.size()) + (slow.rows.size() == 1 ? " kernel, " : " kernels, most in ") +
+                                display_name(graph, graph.node(first.node)) + ": " +
+                                std::string(slow.reason));
+  }
   return {.seconds = time.seconds,
           .low = time.low,
           .high = time.high,

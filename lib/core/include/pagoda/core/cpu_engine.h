@@ -128,9 +128,18 @@ struct CpuKernels {
 // The kernels of ONNX Runtime's CPU provider at its highest level of optimisation. All dims must be bound.
 CpuKernels cpu_kernels(const Model& model, const Analysis& analysis, int channel_block);
 
+// Kernels of one class that the engine does slowly for a reason, and that take a twentieth of the time or more.
+struct SlowCpuKernels {
+  CpuKernelClass kind = CpuKernelClass::Other;
+  std::vector<std::int32_t> rows;  // in Analysis::nodes, those with most time first
+  double seconds = 0;
+  std::string_view reason;
+};
+
 struct CpuPrediction {
   double seconds = 0;
   std::optional<double> low, high;
+  std::vector<SlowCpuKernels> slow;  // most time first
   std::vector<double> row_seconds;  // by Analysis::nodes: sums to `seconds`
   std::int64_t kernels = 0, unknown_rows = 0;
 };

@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""Predictions under ONNX Runtime on this CPU against runs of networks that pagoda-calibrate --here does not measure.
+
+    pip install onnxruntime
+    pagoda-calibrate --here onnxruntime-cpu -o here.json
+    python3 tests/bench/engine_cpu.py here.json --build build/dev -o out      # about two minutes; goes on where it was
+
+Prints measured and predicted time of each, and the mean and median of |predicted / measured - 1|. The networks are other
+exports, other sizes and other networks than those of the study; their families are in it.
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+# Skeleton, batch, sequence.
+RUNS = [
+    ("bert_base", 8, 64),
+    ("bert_base_sdpa", 1, 128),
+    ("bert_large", None, None),
+    ("convnext_tiny_dynamo", None, None),
+    ("densenet121_dynamic", 4, None),
+    ("efficientnet_b0_dynamo", None, None),
+    ("gpt2", 1, 256),
+    ("llama", 1, 32),
+    ("mobilenet_v3_large_dynamo", None, None),
+    ("resnet152", None, None),
+    ("resnet50_dynamo", None, None),
+    ("swin_t_dynamic", 4, None),
+    ("t5_encoder", 1, 64),
+    ("unet", 1, None),
+    ("vit_b_16", None, None),
+    ("vit_b_16_dynamic", 4, None),
+    ("yolov8n_dynamo", None, None),
+]
+
+
+def measured(build: Path, folder: Path, name: str, batch: int | None, sequence: int | None) -> dict:
+    """The record of one run, made where it is missing."""
+    sizes = [f"--batch={batch}"] if batch else []
+    sizes += ["--set", f"sequence={sequence}"] if sequence else []
+    run = folder / "-".join(str(part) for part in (name, batch, sequence) if part)
+    model = ROOT / "models" / "skeletons" / f"{name}.onnx"
+    subprocess.run([build / "tools/bench/pagoda-bench", "run", model, "--backend", "ort", *sizes, "--budget=2", "-o",
+                    run], check=True, stdout=subprocess.DEVNULL)
+    record = json.loads((run / "results.jsonl").read_text().splitlines()[-1])
+    if record["status"] != "ok":
+        raise SystemExit(f"{name}: {record['reason']}")
+    return record
+
+
+def predicted(build: Path, calibration: str, name: str, record: dict) -> float:
+    """Seconds for the inputs that were run."""
+    model = ROOT / "models" / "skeletons" / f"{name}.onnx"
+    inputs = [f"--input={each['name']}=" + "x".join(str(size) for size in each["shape"])
+              for each in record["inputs"] if each["shape"]]
+    text = subprocess.run([build / "tools/onnx-estimate", model, *inputs, "--predict", "--engine", "onnxruntime-cpu",
+                           "--calibration", calibration, "--format", "json"],
+                          check=True, capture_output=True, text=True).stdout
+    return json.loads(text)["roofline"]["predicted"]["seconds"]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("calibration")
+    parser.add_argument("--build", type=Path, default=Path("build/dev"))
+    parser.add_argument("-o", "--output", type=Path, required=True, help="folder of the runs")
+    arguments = parser.parse_args()
+    errors = []
+    print(f"{'network':28}{'batch':>6}{'sequence':>9}{'measured':>12}{'predicted':>12}{'error':>9}")
+    for name, batch, sequence in RUNS:
+        record = measured(arguments.build, arguments.output, name, batch, sequence)
+        seconds = record["latency"]["p50"]
+        time = predicted(arguments.build, arguments.calibration, name, record)
+        errors.append(abs(time / seconds - 1))
+        print(f"{name:28}{batch or '':>6}{sequence or '':>9}{1e3 * seconds:>9.2f} ms{1e3 * time:>9.2f} ms"
+              f"{100 * (time / seconds - 1):>+8.1f}%", flush=True)
+    print(f"{len(errors)} runs: mean error {100 * statistics.mean(errors):.1f} %, "
+          f"median {100 * statistics.median(errors):.1f} %")
+
+
+if __name__ == "__main__":
+    main()
