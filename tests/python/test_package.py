@@ -2,10 +2,12 @@
 
 import xml.dom.minidom
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pagoda
 import pytest
 
+HERE = str(Path(__file__).resolve().parents[1] / "predict" / "data" / "here.json")
 REQUESTS = [
     ("resnet50", {}, []),
     ("resnet50", {"batch": 32, "device": "h200", "precision": "fp16", "traffic": "fused"},
@@ -17,6 +19,10 @@ REQUESTS = [
      ["--batch", 4, "--phase", "decode", "--past", 1024, "--device", "a100-80gb"]),
     ("vit_b_16", {"batch": 4, "training": True, "optimizer": "adamw"},
      ["--batch", 4, "--training", "--optimizer", "adamw"]),
+    ("resnet152", {"predict": True, "engine": "onnxruntime-cpu", "calibration": HERE},
+     ["--predict", "--engine", "onnxruntime-cpu", "--calibration", HERE]),
+    ("bert_base", {"dims": {"batch": 8, "sequence": 384}, "device": "l4", "predict": True, "engine": "tensorrt"},
+     ["--dim", "batch=8", "--dim", "sequence=384", "--device", "l4", "--predict", "--engine", "tensorrt"]),
     ("resnet50", {"sweep": {"batch": "1,2,4..64"}, "device": "orin-agx"},
      ["--sweep", "batch=1,2,4..64", "--device", "orin-agx"]),
 ]
