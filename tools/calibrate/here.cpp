@@ -214,10 +214,6 @@ int calibrate_here(const CalibrateArguments& arguments) {
                                   .program = program("pagoda-bench", "bench"),
                                   .retry = {documents::ResultStatus::Failed, documents::ResultStatus::Killed,
                                             documents::ResultStatus::NotAvailable}});
-  documents::CpuCalibrationFile file{.engine = arguments.here, .fitted = {}, .runs = {}, .ceilings = {}, .device = {}};
-  file.ceilings = measured_ceilings(folder);
-  file.device = documents::parse_device(file.ceilings, folder + "/ceilings.json");
-
   std::vector<std::pair<const documents::Result*, documents::Measured>> profiles;
   std::string reason;
   for (const documents::Result& result : ran.results) {
@@ -234,6 +230,10 @@ int calibrate_here(const CalibrateArguments& arguments) {
     std::cerr << "pagoda-calibrate: " << disturbed << " of " << profiles.size()
               << " runs were disturbed: one of twenty took over twice the fastest; delete " << folder
               << " and measure again on an idle machine\n";
+
+  documents::CpuCalibrationFile file{.engine = arguments.here, .fitted = {}, .runs = {}, .ceilings = {}, .device = {}};
+  file.ceilings = measured_ceilings(folder);
+  file.device = documents::parse_device(file.ceilings, folder + "/ceilings.json");
 
   CpuCalibration machine;
   machine.id = "here";
