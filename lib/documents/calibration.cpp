@@ -1,8 +1,8 @@
 // Calibrations as files: reading, writing, and those compiled in. A key that is not known is a mistake and is named.
 #include <cmath>
 
+#include "calibration_json.h"
 #include "embedded.h"
-#include "fitted_number.h"
 #include "pagoda/base/files.h"
 #include "pagoda/base/json.h"
 #include "pagoda/base/json_writer.h"
@@ -40,8 +40,7 @@ Calibration parse_calibration(std::string_view json, std::string_view subject) {
   const JsonField document = parsed.root();
   document.only({"schema", "id", "regime", "source", "launch", "norm", "classes", "shortest_kernel_seconds", "interval",
                  "devices", "layouts", "unseen_families"});
-  if (document.at("schema").text() != kSchema)
-    document.at("schema").fail("found \"" + document.text("schema") + "\"; expected \"" + std::string(kSchema) + "\"");
+  require_schema(document, kSchema);
   Calibration result;
   result.id = document.at("id").text();
   result.regime = document.at("regime").text();

@@ -1,6 +1,6 @@
 #include "pagoda/documents/cpu_calibration.h"
 
-#include "fitted_number.h"
+#include "calibration_json.h"
 #include "pagoda/base/files.h"
 #include "pagoda/base/json.h"
 #include "pagoda/base/json_writer.h"
@@ -31,10 +31,11 @@ constexpr Coefficient kCoefficients[] = {
 struct Figure {
   const char* name;
   double CpuCalibration::*member;
+  bool is_error = true;
 };
 constexpr Figure kFigures[] = {
-    {"models", &CpuCalibration::models},         {"families", &CpuCalibration::families},
-    {"mean_error", &CpuCalibration::mean_error}, {"median_error", &CpuCalibration::median_error},
+    {"models", &CpuCalibration::models, false},    {"families", &CpuCalibration::families, false},
+    {"mean_error", &CpuCalibration::mean_error},   {"median_error", &CpuCalibration::median_error},
     {"p90_error", &CpuCalibration::p90_error},
 };
 
@@ -73,7 +74,7 @@ CpuCalibrationFile parse_cpu_calibration(std::string_view json, std::string_view
   if (const auto low = interval.amount("low"), high = interval.amount("high"); low && high)
     fitted.interval = Factors{*low, *high};
   const JsonField unseen = root.at("unseen_families");
-  for (const Figure& figure : kFigures) fitted.*figure.member = unseen.at(figure.name).amount();
+  for (const Figure& figure : kFigures) fitted.*figure.member = unseen.amount(figure.name).value_or(0);
   for (const JsonField& run : root.array("runs"))
     file.runs.push_back({run.at("name").text(), run.at("family").text(), run.at("seconds").positive(),
                          run.amount("predicted")});
@@ -107,7 +108,10 @@ std::string to_json(const CpuCalibrationFile& file) {
   json.member("low", fitted.interval ? std::optional(rounded(fitted.interval->low)) : std::nullopt);
   json.member("high", fitted.interval ? std::optional(rounded(fitted.interval->high)) : std::nullopt).end_object();
   json.key("unseen_families").begin_object(line);
-  for (const Figure& figure : kFigures) json.member(figure.name, rounded(fitted.*figure.member));
+  for (const Figure& figure : kFigures) {  // errors of no model are not known
+    const bool is_known = !figure.is_error || fitted.models > 0;
+    json.member(figure.name, is_known ? std::optional(rounded(fitted.*figure.member)) : std::nullopt);
+  }
   json.end_object().key("runs").begin_array();
   for (const CpuCalibrationRun& run : file.runs)
     json.begin_object(line)

@@ -1,6 +1,7 @@
 // Calibrations of serving engines as files: reading, and those compiled in.
 #include "pagoda/documents/serving.h"
 
+#include "calibration_json.h"
 #include "embedded.h"
 #include "pagoda/base/files.h"
 #include "pagoda/base/json.h"
@@ -61,19 +62,14 @@ ServingCalibration parse_serving_calibration(std::string_view json, std::string_
   const base::JsonDocument parsed = base::parse_json(json, subject, "expected schema " + std::string(kSchema));
   const JsonField document = parsed.root();
   document.only({"schema", "id", "regime", "source", "devices", "kernels", "fitted", "left_out", "interval"});
-  if (document.at("schema").text() != kSchema)
-    document.at("schema").fail("found \"" + document.text("schema") + "\"; expected \"" + std::string(kSchema) + "\"");
+  require_schema(document, kSchema);
   ServingCalibration result;
   result.id = document.at("id").text();
   result.regime = document.at("regime").text();
   result.source = document.at("source").text();
   result.devices = document.at("devices").texts();
   read_kernels(document.at("kernels"), result);
-  const JsonField interval = document.at("interval");
-  interval.only({"coverage", "low", "high"});
-  result.coverage = interval.at("coverage").positive();
-  result.interval = {interval.at("low").positive(), interval.at("high").positive()};
-  if (result.coverage >= 1) interval.at("coverage").fail_expected("a number below 1");
+  result.interval = claimed_interval(document, result.coverage);
   return result;
 }
 

@@ -4,8 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "calibration_json.h"
 #include "embedded.h"
-#include "fitted_number.h"
 #include "pagoda/base/files.h"
 #include "pagoda/base/json.h"
 #include "pagoda/base/json_writer.h"
@@ -50,19 +50,14 @@ TensorRtCalibration parse_tensorrt_calibration(std::string_view json, std::strin
   const JsonField document = parsed.root();
   document.only(
       {"schema", "id", "regime", "source", "devices", "coefficients", "fitted", "left_out", "pairs", "interval"});
-  if (document.at("schema").text() != kSchema)
-    document.at("schema").fail("found \"" + document.text("schema") + "\"; expected \"" + std::string(kSchema) + "\"");
+  require_schema(document, kSchema);
   TensorRtCalibration result;
   result.id = document.at("id").text();
   result.regime = document.at("regime").text();
   result.source = document.at("source").text();
   result.devices = document.at("devices").texts();
   for (const auto& [key, place] : kCoefficients) result.*place = document.at("coefficients").at(key).positive();
-  const JsonField interval = document.at("interval");
-  interval.only({"coverage", "low", "high"});
-  result.coverage = interval.at("coverage").positive();
-  result.interval = {interval.at("low").positive(), interval.at("high").positive()};
-  if (result.coverage >= 1) interval.at("coverage").fail_expected("a number below 1");
+  result.interval = claimed_interval(document, result.coverage);
   return result;
 }
 

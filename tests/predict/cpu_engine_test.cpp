@@ -202,6 +202,13 @@ TEST_CASE("a calibration of a machine is read as it was written, and a broken on
   };
   CHECK(test::contains(broken("pagoda.cpu-calibration/1", "pagoda.calibration/1"), "pagoda-calibrate --here"));
   CHECK(test::contains(broken("\"conv_stem\"", "\"conv_step\""), "no such class"));
+  // Errors that no run could show are null, never 0.
+  documents::CpuCalibrationFile unjudged = file;
+  unjudged.fitted.models = unjudged.fitted.families = unjudged.fitted.mean_error = 0;
+  const std::string without = documents::to_json(unjudged);
+  test::check_schema(without, "cpu-calibration");
+  CHECK(test::contains(without, "\"mean_error\": null"));
+  CHECK(documents::parse_cpu_calibration(without, "again").fitted.models == 0);
 }
 
 TEST_CASE("kernels that are slow for a reason are named") {

@@ -159,10 +159,12 @@ std::string report(const CpuFit& fit, const std::vector<TimedCpuRun>& runs) {
                          fit.predicted[i] ? percent(*fit.predicted[i] / runs[i].seconds - 1) : "?"});
   const CpuCalibration& c = fit.calibration;
   const bool has_unknown = std::any_of(fit.predicted.begin(), fit.predicted.end(), [](const auto& p) { return !p; });
-  return base::aligned(grid, 0) + (has_unknown ? "?: no other family runs these kernels\n" : "") +
-         "each by a fit without its family: mean error " + percent(c.mean_error) +
-         ", median " + percent(c.median_error) + ", 90th percentile " + percent(c.p90_error) + "; with all of them " +
-         percent(fit.fitted_mean_error) + "\n";
+  const std::string fitted = "with all of them " + percent(fit.fitted_mean_error) + "\n";
+  const std::string table =
+      base::aligned(grid, 0) + (has_unknown ? "?: no other family runs these kernels\n" : "");
+  if (c.models == 0) return table + "no family is judged by others; mean error " + fitted;
+  return table + "each by a fit without its family: mean error " + percent(c.mean_error) +
+         ", median " + percent(c.median_error) + ", 90th percentile " + percent(c.p90_error) + "; " + fitted;
 }
 
 std::size_t disturbed_runs(const std::vector<documents::Result>& results) {

@@ -150,7 +150,7 @@ class Fuser {
     const GroupKind kind = graph_.group(into).kind;
     if (kind == GroupKind::Other || kind == GroupKind::Dequantize) return false;
     if (!graph_.join(into, id, Fusion::Layout)) return false;
-    if (kind == GroupKind::RowWise) graph_.group(into).kind = GroupKind::Other;  // rows are no longer together
+    if (kind == GroupKind::RowWise) graph_.group(into).kind = GroupKind::Other;  // a row now lies in several places
     return true;
   }
 

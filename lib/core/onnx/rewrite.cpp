@@ -103,7 +103,7 @@ class Rewrite {
       constexpr std::uint32_t kNumbers[] = {kAttributeName};
       path_ = attribute_path(path_, texts(body, depth, kNumbers)[0]);
     } else if (kind == Message::Training) {
-      append_part(path_, 't', "");  // its graphs are no part of the model's
+      append_part(path_, 't', "");  // its graphs are not the model's
     }
   }
 

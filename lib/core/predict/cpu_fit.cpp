@@ -16,7 +16,8 @@ namespace pagoda::inline core {
 namespace {
 
 constexpr double kTolerance = 0.08;  // of a logarithm: errors beyond it count linearly
-constexpr double kMostUnseen = 0.3;  // of a run's time: more in kernels that nothing timed is no judgement
+// A run is not judged where kernels that no other family timed take more of it.
+constexpr double kMostUnseen = 0.3;
 constexpr double kWarmRows = 4;  // a product of fewer rows waits for its weights alone
 
 // Kernels alike, and the share of all time that they take.
@@ -44,7 +45,7 @@ class ClassFit {
     for (Sample& sample : samples_) sample.weight /= weights;
     if (is_work) add(&CpuCoefficients::flops_per_second, best_flops, 1);
     add(&CpuCoefficients::bytes_per_second, is_work ? base.memory_bytes_per_second * 2 : best_bytes / 2, 1);
-    if (is_work) {
+    if (is_work) {  // a tile of a vector register's 16 floats is half used, give or take a factor of e
       add(&CpuCoefficients::rows, 16, 1);
       add(&CpuCoefficients::width, 16, 1);
       add(&CpuCoefficients::depth, 16, 1);
@@ -112,14 +113,12 @@ class ClassFit {
   Eigen::VectorXd centre_, precision_;
 };
 
-bool is_taken(const std::vector<bool>& taken, std::size_t run) { return taken[run]; }
-
 std::vector<Sample> samples_of(std::span<const TimedCpuRun> runs, const std::vector<bool>& taken,
                                const CpuCalibration& machine) {
   using Key = std::tuple<CpuKernelClass, double, double, double, double, double, double, bool>;
   std::map<Key, std::pair<std::vector<double>, double>> alike;
   for (std::size_t r = 0; r < runs.size(); ++r) {
-    if (!is_taken(taken, r)) continue;
+    if (!taken[r]) continue;
     double total = 0;
     for (const TimedCpuKernel& timed : runs[r].timed) total += timed.seconds;
     for (const auto& [k, seconds] : runs[r].timed) {
@@ -181,7 +180,7 @@ double launch_of_runs(std::span<const TimedCpuRun> runs, const std::vector<bool>
     calibration.launch_seconds = most * i / 60;
     double cost = 0;
     for (std::size_t r = 0; r < runs.size(); ++r)
-      if (is_taken(taken, r)) cost += huber(std::log(run_seconds(runs[r], calibration) / runs[r].seconds));
+      if (taken[r]) cost += huber(std::log(run_seconds(runs[r], calibration) / runs[r].seconds));
     if (cost < least) least = cost, best = calibration.launch_seconds;
   }
   return best;
@@ -233,7 +232,7 @@ double unseen_part(const TimedCpuRun& run, std::span<const TimedCpuRun> runs, co
                    const CpuCalibration& calibration) {
   std::array<bool, kCpuKernelClasses> is_seen = {};
   for (std::size_t r = 0; r < runs.size(); ++r)
-    if (is_taken(taken, r))
+    if (taken[r])
       for (const TimedCpuKernel& timed : runs[r].timed) is_seen[static_cast<std::size_t>(timed.kernel.kind)] = true;
   double unseen = 0, total = 0;
   for (const CpuKernel& kernel : run.lowered.kernels) {

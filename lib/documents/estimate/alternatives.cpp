@@ -186,12 +186,7 @@ std::optional<double> joules_of(const Model& model, const EstimateRequest& reque
 // Under TensorRT, where the request names it. `same` is of one device and precision.
 std::optional<EstimateEngineTime> engine_time(const Model& model, const EstimateRequest& same, const Sized& start) {
   if (!same.tensorrt) return std::nullopt;
-  EstimateRequest half = same;
-  half.precision = Precision::Float16;
-  // Without tensor units for int8 an engine takes float16.
-  const bool falls_back =
-      same.precision == Precision::Int8 && same.device->peak(Precision::Int8, Unit::Tensor) == nullptr;
-  const Analysis analysis = same.precision && !falls_back ? start.analysis : analysis_of(model, half);
+  const Analysis analysis = tensorrt_analysis(model, same, start.analysis);
   const Prediction time = predict_tensorrt(model, analysis, *same.device, *same.tensorrt);
   if (!time.seconds) return std::nullopt;
   EstimateEngineTime result{.engine = "tensorrt", .seconds = *time.seconds, .low = time.low, .high = time.high};
@@ -206,7 +201,7 @@ std::optional<EstimateEngineTime> engine_time(const Model& model, const Estimate
     return list;
   };
   std::vector<std::int32_t> wide = kernels.float_products;
-  if (falls_back)
+  if (lacks_int8(same))
     for (const TensorRtKernel& kernel : kernels.kernels)
       if (kernel.kind != TensorRtKernel::Kind::Other) wide.push_back(kernel.rows.front());
   result.float_products = names(wide);
@@ -215,6 +210,17 @@ std::optional<EstimateEngineTime> engine_time(const Model& model, const Estimate
 }
 
 }  // namespace
+
+bool lacks_int8(const EstimateRequest& request) {
+  return request.precision == Precision::Int8 && request.device->peak(Precision::Int8, Unit::Tensor) == nullptr;
+}
+
+Analysis tensorrt_analysis(const Model& model, const EstimateRequest& request, const Analysis& analysis) {
+  if (request.precision && !lacks_int8(request)) return analysis;
+  EstimateRequest half = request;
+  half.precision = Precision::Float16;
+  return analysis_of(model, half);
+}
 
 RooflineTotals times_of(const Model& model, const EstimateRequest& request, const Analysis& analysis) {
   const std::optional<Traffic> moved = traffic_of(model, request, analysis);

@@ -61,6 +61,10 @@ std::optional<Traffic> traffic_of(const Model& model, const EstimateRequest& req
 // The cache next to memory that the whole device shares. Throws Error where none is known.
 std::int64_t cache_bytes(const DeviceSpec& device);
 
+// Whether products that are asked for in int8 stay in float16: the device has no tensor units for them.
+bool lacks_int8(const EstimateRequest& request);
+// What TensorRT runs: the request's precision, float16 where it names none or the device lacks it.
+Analysis tensorrt_analysis(const Model& model, const EstimateRequest& request, const Analysis& analysis);
 // The least time of a run on the request's device.
 RooflineTotals times_of(const Model& model, const EstimateRequest& request, const Analysis& analysis);
 // One step on all devices of a request. Throws Error for what cannot be shared out.

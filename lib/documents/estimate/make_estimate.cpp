@@ -46,6 +46,20 @@ PagodaCounts published_counts(const Model& model, const Analysis& analysis, cons
   return counts;
 }
 
+// A time that a calibration's kernels add up to.
+std::optional<EstimatePrediction> stated(const Prediction& time, std::string engine, const std::string& regime,
+                                         Findings& findings) {
+  if (!time.problem.empty()) warn(findings.analysis, "prediction: " + time.problem);
+  if (!time.seconds) return std::nullopt;
+  return EstimatePrediction{.seconds = *time.seconds,
+                            .low = time.low,
+                            .high = time.high,
+                            .coverage = time.coverage,
+                            .engine = std::move(engine),
+                            .calibration = time.calibration + ": " + regime,
+                            .nodes = time.row_seconds};
+}
+
 std::optional<EstimatePrediction> predicted(const Model& model, const EstimateRequest& request, Findings& findings) {
   const Calibration& fitted = *request.calibration;
   // What a calibration knows is how a framework lowers the file as it is, autocast included.
@@ -53,20 +67,13 @@ std::optional<EstimatePrediction> predicted(const Model& model, const EstimateRe
   as_filed.precision = std::nullopt;
   const Prediction time =
       predict(model, request.precision ? analysis_of(model, as_filed) : findings.analysis, *request.device, fitted);
-  if (!time.problem.empty()) warn(findings.analysis, "prediction: " + time.problem);
-  if (!time.seconds) return std::nullopt;
-  if (*time.seconds < findings.bound->totals.seconds && !request.precision)
+  const auto result = stated(time, "pytorch-amp", fitted.regime, findings);
+  if (result && result->seconds < findings.bound->totals.seconds && !request.precision)
     warn(findings.analysis,
          "prediction: autocast to " + std::string(to_string(kPredictedPrecision)) +
              " makes it shorter than the bound, which holds for the file's own precisions; --precision fp16 gives "
              "bounds of the same regime");
-  return EstimatePrediction{.seconds = *time.seconds,
-                            .low = time.low,
-                            .high = time.high,
-                            .coverage = time.coverage,
-                            .engine = "pytorch-amp",
-                            .calibration = time.calibration + ": " + fitted.regime,
-                            .nodes = time.row_seconds};
+  return result;
 }
 
 // On one device, or on all of a group.
@@ -97,31 +104,18 @@ EstimatePrediction served(const Model& model, const EstimateRequest& request, Fi
 // In float16 unless int8 is asked for; integers of the file stay.
 std::optional<EstimatePrediction> under_tensorrt(const Model& model, const EstimateRequest& request,
                                                  Findings& findings) {
-  const TensorRtCalibration& fitted = *request.tensorrt;
-  EstimateRequest half = request;
-  half.precision = Precision::Float16;
-  const bool falls_back =
-      request.precision == Precision::Int8 && request.device->peak(Precision::Int8, Unit::Tensor) == nullptr;
-  if (falls_back)
+  if (lacks_int8(request))
     warn(findings.analysis, "prediction: " + request.device->id +
                                 " has no int8 tensor units: products stay in float16, in which an engine runs them");
-  const bool is_ready = request.precision && !falls_back;
-  const Prediction time =
-      predict_tensorrt(model, is_ready ? findings.analysis : analysis_of(model, half), *request.device, fitted);
-  if (!time.problem.empty()) warn(findings.analysis, "prediction: " + time.problem);
-  if (!time.seconds) return std::nullopt;
-  if (*time.seconds < findings.bound->totals.seconds && request.other_precisions.empty())
+  const Prediction time = predict_tensorrt(model, tensorrt_analysis(model, request, findings.analysis),
+                                           *request.device, *request.tensorrt);
+  const auto result = stated(time, "tensorrt", request.tensorrt->regime, findings);
+  if (result && result->seconds < findings.bound->totals.seconds && request.other_precisions.empty())
     warn(
         findings.analysis,
         "prediction: it is shorter than the bound because TensorRT fuses kernels and runs float16; --traffic fused and "
         "--precision fp16 give a bound of the same work");
-  return EstimatePrediction{.seconds = *time.seconds,
-                            .low = time.low,
-                            .high = time.high,
-                            .coverage = time.coverage,
-                            .engine = "tensorrt",
-                            .calibration = time.calibration + ": " + fitted.regime,
-                            .nodes = time.row_seconds};
+  return result;
 }
 
 // Of the machine that the calibration was measured on.

@@ -90,7 +90,7 @@ CpuKernel product_kernel(CpuKernelClass kind, double matrices, double rows, doub
 // What moves `bytes`, of which `weight_bytes` are stored.
 CpuKernel moving_kernel(CpuKernelClass kind, double bytes, double weight_bytes = 0);
 
-// The class of an operator that is no convolution and no transpose, by its name in the engine, else by its facts.
+// The class of any operator but convolutions and transposes: by its name in the engine, else by its facts.
 CpuKernelClass cpu_class_of(std::string_view op_type, const OpFacts& facts, bool is_broadcast);
 // Of a transpose of `from` to `to`, sizes without axes of 1; empty where sizes alone do not tell.
 std::optional<CpuKernelClass> transpose_class(const std::vector<std::int64_t>& from,
@@ -164,8 +164,8 @@ struct CpuFit {
   std::vector<std::optional<double>> predicted;
   double fitted_mean_error = 0;   // of the calibration on the runs it was fitted to
 };
-// `machine` states threads, block and cache; the rest is fitted. Throws Error where there are no runs, or none that
-// reads a weight vector by vector, which tells the memory's rate.
+// `machine` states threads, block and cache; the rest is fitted. Throws Error without runs, and without a product of one
+// row with a weight that no cache holds, which shows the memory's rate.
 CpuFit fit_cpu(std::span<const TimedCpuRun> runs, const CpuCalibration& machine, double coverage = 0.8);
 
 }  // namespace pagoda::inline core

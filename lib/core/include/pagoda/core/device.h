@@ -125,7 +125,7 @@ DeviceSpec in_power_mode(const DeviceSpec& spec, std::string_view mode);
 
 // The device at other clocks, units or both: "gpu=918MHz,mem=2133MHz", "gpu=624.75MHz,units=8". Peaks and on-chip rates
 // scale with units × gpu clock, the bandwidth of memory with the memory clock; what is left out stays. Constants of
-// energy are dropped, because they hold only at the clocks they were fitted at. Throws UnknownDevice for what is no clock, and Error where the
+// energy are dropped, because they hold only at the clocks they were fitted at. Throws UnknownDevice for a text without clocks, and Error where the
 // device does not state the clock that its rates hold at.
 DeviceSpec at_clocks(const DeviceSpec& spec, std::string_view clocks);
 

@@ -1,0 +1,34 @@
+// What the files of all calibrations share.
+#pragma once
+
+#include <cmath>
+#include <string>
+#include <string_view>
+
+#include "pagoda/base/json.h"
+#include "pagoda/core/predict.h"
+
+namespace pagoda::documents {
+
+// Coefficients are worth four digits.
+inline double rounded(double value) {
+  if (value == 0 || !std::isfinite(value)) return value;
+  const double scale = std::pow(10.0, 3 - std::floor(std::log10(std::abs(value))));
+  return std::round(value * scale) / scale;
+}
+
+inline void require_schema(const base::JsonField& document, std::string_view schema) {
+  if (document.at("schema").text() != schema)
+    document.at("schema").fail("found \"" + document.text("schema") + "\"; expected \"" + std::string(schema) + "\"");
+}
+
+// The member "interval" of a calibration that claims one.
+inline Factors claimed_interval(const base::JsonField& document, double& coverage) {
+  const base::JsonField interval = document.at("interval");
+  interval.only({"coverage", "low", "high"});
+  coverage = interval.at("coverage").positive();
+  if (coverage >= 1) interval.at("coverage").fail_expected("a number below 1");
+  return {interval.at("low").positive(), interval.at("high").positive()};
+}
+
+}  // namespace pagoda::documents
