@@ -228,6 +228,11 @@ DeviceSpec DeviceReader::read(const base::JsonDocument& document) {
   read_text(field, "vendor", spec.vendor);
   read_text(field, "architecture", spec.architecture);
   read_text(field, "compute_capability", spec.compute_capability);
+  attempt([&] {
+    const std::string& version = spec.compute_capability;
+    if (version.find_first_not_of("0123456789.") != std::string::npos)
+      field.at("compute_capability").fail_expected("a version, such as \"9.0\"");
+  });
   read_quantity(field, "units", "1", spec.units);
   read_quantity(field, "boost_clock", "Hz", spec.boost_clock_hz);
   read_quantity(field, "tensor_clock", "Hz", spec.tensor_clock_hz);

@@ -195,3 +195,19 @@ TEST_CASE("what-if under TensorRT says times of both forms, what stays in float1
   request.other_precisions = {Precision::Bfloat16};
   CHECK(documents::refusal(request).find("of fp16 and int8, not bf16") != std::string::npos);
 }
+
+TEST_CASE("a compute capability that is no version is refused, and gives no rates") {
+  std::string text = documents::device_text("l4");
+  const std::string stated = "\"8.9\"";
+  REQUIRE(test::contains(text, stated));
+  text.replace(text.find(stated), stated.size(), "\"ada\"");
+  const std::string message = test::error_of([&] { documents::parse_device(text, "mine.json"); });
+  CHECK(test::contains(message, "compute_capability"));
+  CHECK(test::contains(message, "\"9.0\""));
+  DeviceSpec device = documents::device("l4");
+  CHECK(tensorrt_rates(device)->capability == 89);
+  for (const char* version : {"ada", "8.9.1", ""}) {
+    device.compute_capability = version;
+    CHECK(!tensorrt_rates(device));
+  }
+}

@@ -1,5 +1,6 @@
 // How long kernels of TensorRT take: the formulas of tensorrt.h.
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <limits>
 
@@ -23,6 +24,15 @@ constexpr TileShape kTiles[] = {{256, 128, 1},   {128, 256, 1},  {128, 128, 0.9}
                                 {64, 128, 0.75}, {64, 64, 0.65}, {0, 64, 0.65}};  // 0: all rows, rounded up to 8
 
 double hit_rate(double bytes, double l2_bytes) { return 1 / (1 + std::pow(bytes / (kPartOfL2 * l2_bytes), 2)); }
+
+// 89 of "8.9"; empty for what is no version.
+std::optional<int> capability_of(const std::string& version) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(version.data(), version.data() + version.size(), number);
+  if (error != std::errc() || end != version.data() + version.size() || !(number >= 0 && number < 1000))
+    return std::nullopt;
+  return static_cast<int>(std::lround(10 * number));
+}
 
 double product_work(const TensorRtKernel& kernel, double peak, double units) {
   const double few = 8 * std::ceil(std::min(kernel.m, 64.0) / 8);
@@ -56,12 +66,13 @@ double flagship_flops_per_joule(int capability) {
 }
 
 std::optional<TensorRtRates> tensorrt_rates(const DeviceSpec& device) {
+  const std::optional<int> capability = capability_of(device.compute_capability);
   const Peak* half = device.peak(Precision::Float16, Unit::Tensor, Precision::Float32);
   const Peak* narrow = device.peak(Precision::Int8, Unit::Tensor);
   const Peak* vector = device.peak(Precision::Float32, Unit::Vector);
   const MemoryLevel* memory = device.level("dram");
   const MemoryLevel* l2 = device.level("l2");
-  if (half == nullptr || vector == nullptr || memory == nullptr || l2 == nullptr || device.compute_capability.empty())
+  if (half == nullptr || vector == nullptr || memory == nullptr || l2 == nullptr || !capability)
     return std::nullopt;
   const Quantity* needed[] = {&memory->bytes_per_second, &l2->capacity_bytes, &device.units, &device.boost_clock_hz,
                               &device.watts};
@@ -75,7 +86,7 @@ std::optional<TensorRtRates> tensorrt_rates(const DeviceSpec& device) {
                        .units = *device.units.value,
                        .clock = *device.boost_clock_hz.value,
                        .watts = *device.watts.value,
-                       .capability = static_cast<int>(std::lround(10 * std::stod(device.compute_capability)))};
+                       .capability = *capability};
 }
 
 double tensorrt_seconds(const TensorRtKernel& kernel, double all_weight_bytes, const TensorRtRates& rates,
