@@ -22,8 +22,9 @@ more_packages=(
   python3-dev python3-venv                        # the Python package
   doctest-dev                                     # tests
 )
-# Tests of the charts use a browser, and the tools that make PNG and PDF of them; those of the sources another compiler.
-test_packages=(chromium librsvg2-bin fonts-dejavu-core python3 clang clang-tidy libclang-rt-dev)
+# Tests of the charts use a browser, and the tools that make PNG and PDF of them; those of the sources another compiler,
+# those of the documents what makes a site.
+test_packages=(chromium librsvg2-bin fonts-dejavu-core python3 clang clang-tidy libclang-rt-dev doxygen mkdocs)
 
 install_packages() {
   local missing=() package

@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+"""Writes docs/operators.md, the reference of every operator's row, from onnx-estimate --list-ops.
+
+    tools/docs/operators.py [ONNX-ESTIMATE] > docs/operators.md
+"""
+import json
+import subprocess
+import sys
+
+DOMAINS = {
+    "ai.onnx": "the standard's operators",
+    "ai.onnx.ml": "classical machine learning",
+    "ai.onnx.preview.training": "optimizers and gradients",
+    "ai.onnx.training": "optimizers and gradients",
+    "com.microsoft": "ONNX Runtime's operators: what its optimizers, quantisers and model builders write",
+    "com.microsoft.nchwc": "convolutions in blocks of channels, as ONNX Runtime's CPU optimizer writes them",
+    "com.ms.internal.nhwc": "operators with channels last, as ONNX Runtime's layout optimizer writes them",
+}
+HEAD = """# Operators
+
+Every operator that has a row, with the opsets that define it and its work in words, as `onnx-estimate --list-ops` prints it. An element is one of the output
+unless the text says otherwise. [Counting](counting.md) says what a MAC, an arithmetic operation and a special function are. Bytes follow from types and sizes.
+*Value* marks operators whose small integer results are computed, because sizes may depend on them.
+"""
+
+
+def escape(text):
+    return text.replace("|", "\\|").replace("*", "\\*").replace("<", "&lt;")
+
+
+def reference(listing):
+    domains = {}
+    for row in listing["operators"]:
+        domains.setdefault(row["domain"], []).append(row)
+    parts = [HEAD]
+    for domain, rows in domains.items():
+        note = DOMAINS.get(domain)
+        parts.append(f"## {domain}\n{len(rows)} operators" + (f": {note}.\n" if note else ".\n"))
+        parts.append("| operator | opsets | value | work |\n|---|---|---|---|\n" + "\n".join(
+            f"| {row['op_type']} | {row['opsets']} | {'yes' if row['folds'] else ''} | {escape(row['work'])} |"
+            for row in rows) + "\n")
+    return "\n".join(parts)
+
+
+def main():
+    tool = sys.argv[1] if len(sys.argv) > 1 else "onnx-estimate"
+    listing = subprocess.run([tool, "--list-ops", "--format", "json"], check=True, capture_output=True, text=True).stdout
+    sys.stdout.write(reference(json.loads(listing)))
+
+
+if __name__ == "__main__":
+    main()
