@@ -20,12 +20,13 @@ constexpr std::array<std::string_view, 8> kSources = {"onnxruntime", "tensorrt",
                                                       "jetson",      "pagoda-profile", "pagoda-bench", "torch"};
 
 using LevelField = std::optional<double> LevelBytes::*;
-constexpr std::array<std::pair<const char*, LevelField>, 5> kLevels = {{
+constexpr std::array<std::pair<const char*, LevelField>, 6> kLevels = {{
     {"dram_read", &LevelBytes::dram_read},
     {"dram_write", &LevelBytes::dram_write},
     {"dram", &LevelBytes::dram},
     {"l2", &LevelBytes::l2},
     {"l1", &LevelBytes::l1},
+    {"shared", &LevelBytes::shared},
 }};
 
 // Writing ------------------------------------------------------------------------------------------------------------
@@ -124,6 +125,7 @@ void write_counts(base::JsonWriter& json, const NodeCounts& group) {
   write_pair(json, "flops", group.measured_flops, group.static_flops, group.flops_ratio());
   write_pair(json, "contraction", group.measured_contraction, group.static_contraction, group.contraction_ratio());
   write_pair(json, "bytes", group.measured_bytes, group.static_bytes, group.bytes_ratio());
+  write_pair(json, "bytes_read", group.measured_read, group.static_read, group.read_ratio());
   json.key("flags").begin_array(Layout::Line);
   for (const CountFlag flag : group.flags) json.value(to_string(flag));
   json.end_array().end_object();
@@ -214,6 +216,7 @@ NodeCounts read_counts(const JsonField& json) {
   pair("flops", group.measured_flops, group.static_flops);
   pair("contraction", group.measured_contraction, group.static_contraction);
   pair("bytes", group.measured_bytes, group.static_bytes);
+  if (json.find("bytes_read")) pair("bytes_read", group.measured_read, group.static_read);
   for (const std::string& flag : json.texts("flags")) group.flags.push_back(read_flag(flag, json));
   return group;
 }
@@ -353,10 +356,20 @@ std::string_view to_string(CountFlag flag) {
       return "extra work";
     case CountFlag::FewerOperations:
       return "fewer operations";
+    case CountFlag::Winograd:
+      return "Winograd";
     case CountFlag::Sparsity:
       return "sparsity";
+    case CountFlag::Tf32:
+      return "TF32";
     case CountFlag::OtherPrecision:
       return "other precision";
+    case CountFlag::SplitK:
+      return "split-K";
+    case CountFlag::Dequantisation:
+      return "dequantisation";
+    case CountFlag::LayoutChange:
+      return "layout change";
     case CountFlag::Specials:
       return "specials";
     case CountFlag::CacheResident:
@@ -374,5 +387,7 @@ std::optional<double> NodeCounts::contraction_ratio() const {
 std::optional<double> NodeCounts::flops_ratio() const { return ratio(measured_flops, static_flops); }
 
 std::optional<double> NodeCounts::bytes_ratio() const { return ratio(measured_bytes, static_bytes); }
+
+std::optional<double> NodeCounts::read_ratio() const { return ratio(measured_read, static_read); }
 
 }  // namespace pagoda::documents

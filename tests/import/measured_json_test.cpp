@@ -33,7 +33,7 @@ documents::Measured sample() {
   gemm.seconds = 0.25;
   gemm.spread = documents::Spread{0.2, 0.3, 0.26, 3};
   gemm.flops = {{"float16.tensor", 137438953472.0}, {"float32", 0.0}, {"float64", std::nullopt}};
-  gemm.bytes = {.dram_read = 1.5, .dram_write = 0.0, .dram = 1.5, .l2 = 4096.0, .l1 = std::nullopt};
+  gemm.bytes = {.dram_read = 1.5, .dram_write = 0.0, .dram = 1.5, .l2 = 4096.0, .l1 = std::nullopt, .shared = 512.0};
   gemm.energy_joules = 0.75;
   gemm.joined = documents::Joined{"name", {3, 4}};
   documents::MeasuredKernel plain;

@@ -99,9 +99,9 @@ TEST_CASE("ncu by itself: a table by kernel, totals of a run, how often each is 
   CHECK(text.find("launched in a run  1×: 2 kernels, 2×: 1 kernel\n") != std::string::npos);
   const std::string table = measured::kernels_csv(measured);
   CHECK(table.starts_with("name,op_type,nodes,nvtx,provider,launches,seconds,share,flops.float16.tensor,flops.float32,"));
-  CHECK(table.find(",20000,100,1000,,,20.1,\r\n") != std::string::npos);
+  CHECK(table.find(",20000,100,1000,,,,20.1,\r\n") != std::string::npos);
   // Its name says tensor cores, and nothing was counted: no intensity, rather than one of nothing.
-  CHECK_MESSAGE(table.find(",,0,2000,,,,\r\n") != std::string::npos, table);
+  CHECK_MESSAGE(table.find(",,0,2000,,,,,\r\n") != std::string::npos, table);
 }
 
 TEST_CASE("what a kernel without counters adds is unknown: sums are bounds, launches a question mark") {

@@ -165,6 +165,7 @@ TEST_CASE("values amount to what Nsight Compute's importer makes of them, on eve
     if (sample.bytes.dram) CHECK(amounts.at("bytes.dram") == *sample.bytes.dram);
     CHECK(amounts.at("bytes.l2") == *sample.bytes.l2);
     CHECK(amounts.at("bytes.l1") == *sample.bytes.l1);
+    if (sample.bytes.shared) CHECK(amounts.at("bytes.shared") == *sample.bytes.shared);
     for (const auto& [name, flops] : sample.flops) {
       const std::string& precision = name;
       CAPTURE(precision);

@@ -136,13 +136,118 @@ TEST_CASE("a product without tensor units is judged by all operations, where it 
 TEST_CASE("another format on tensor units, and sparsity by counter or by name") {
   const documents::EstimateNode gemm = product("Gemm", {128, 256}, 128 * 256 * 128.0, 1e5, ElementType::Float32);
   const double work = 2 * macs_of(gemm);
-  CHECK(counts_of({gemm}, {kernel({{"tf32.tensor", work}})}).flags == Flags{documents::CountFlag::OtherPrecision});
+  CHECK(counts_of({gemm}, {kernel({{"tf32.tensor", work}})}).flags == Flags{documents::CountFlag::Tf32});
+  CHECK(counts_of({gemm}, {kernel({{"bfloat16.tensor", work}})}).flags == Flags{documents::CountFlag::OtherPrecision});
   const documents::EstimateNode half = product("Gemm", {128, 256}, 128 * 256 * 128.0, 1e5);
   CHECK(counts_of({half}, {kernel({{"float16.tensor.sparse", work / 2}})}).flags ==
         Flags{documents::CountFlag::Sparsity});
   documents::MeasuredKernel named = kernel({{"float16.tensor", work / 2}});
   named.name = "sm80_xmma_gemm_f16f16_SparseTensorOp_128x128";
   CHECK(counts_of({half}, {named}).flags == Flags{documents::CountFlag::Sparsity});
+}
+
+TEST_CASE("each cause shows in made counters, and not where its sign is missing") {
+  using documents::CountFlag;
+  // 64 x 64 x 3 x 3 on 14 x 14: macs 196 · 64 · 576; the weights' and maps' bytes are made up.
+  const double conv_macs = 196.0 * 64 * 576;
+  const documents::EstimateNode conv = product("Conv", {1, 64, 14, 14}, conv_macs, 1e5);
+  const documents::EstimateNode single = product("Conv", {1, 64, 14, 14}, conv_macs, 1e5, ElementType::Float32);
+  const documents::EstimateNode pointwise = product("Conv", {1, 64, 14, 14}, 196.0 * 64 * 64, 1e5);
+  const documents::EstimateNode gemm = product("Gemm", {256, 256}, 256 * 256 * 1024.0, 1e6);
+  documents::EstimateNode few_bits = product("MatMulNBits", {256, 256}, 256 * 256 * 1024.0, 1e6);
+  const documents::EstimateNode transpose = product("Transpose", {256, 256}, 0, 1e6);
+  struct Row {
+    const char* why;
+    documents::EstimateNode node;
+    const char *kernel, *precision;
+    double products, others, bytes;  // over what the estimate has; operations of vector units in products
+    Flags flags;
+  };
+  const Row rows[] = {
+      {"F(2x2,3x3): 16 products for 36", conv, "sm90_xmma_fprop", "float16.tensor", 16.0 / 36, 0, 1, {CountFlag::Winograd}},
+      {"F(4x4,3x3): 36 for 144", conv, "conv", "float16.tensor", 36.0 / 144, 0, 1, {CountFlag::Winograd}},
+      {"by its name, on vector units", single, "cudnn::winograd_nonfused::winogradForward4x4", "float32", 0.31, 0, 1,
+       {CountFlag::Winograd}},
+      {"a kernel of 1 x 1 has no Winograd", pointwise, "conv", "float16.tensor", 16.0 / 36, 0, 1,
+       {CountFlag::FewerOperations}},
+      {"fewer than any Winograd", conv, "fft2d_c2r", "float16.tensor", 0.1, 0, 1, {CountFlag::FewerOperations}},
+      {"TF32, as PyTorch's convolutions by default", single, "sm90_xmma_fprop_tf32f32", "tf32.tensor", 1, 0, 1,
+       {CountFlag::Tf32}},
+      {"half for float32 is no TF32", single, "conv", "bfloat16.tensor", 1, 0, 1, {CountFlag::OtherPrecision}},
+      {"partial sums in memory", gemm, "sm90_gemm_f16_splitK_kernel", "float16.tensor", 1, 0, 1.6, {CountFlag::SplitK}},
+      {"partial sums added", gemm, "void splitKreduce_kernel<32>", "float16.tensor", 1, 0.01, 1, {CountFlag::SplitK}},
+      {"split, and nothing to explain", gemm, "gemm_splitk", "float16.tensor", 1, 0, 1, {}},
+      {"traffic without a name", gemm, "gemm", "float16.tensor", 1, 0, 1.6, {CountFlag::ExtraTraffic}},
+      {"scales of blocks", few_bits, "matmul", "float16.tensor", 1, 0.02, 1, {CountFlag::Dequantisation}},
+      {"widened in memory", gemm, "dequantize_4bit_kernel", "float16.tensor", 1, 0, 3, {CountFlag::Dequantisation}},
+      {"maps to channels last", conv, "void cudnn::nchwToNhwcKernel<half>", "float16.tensor", 1, 0, 2,
+       {CountFlag::LayoutChange}},
+      {"a node that is a move itself", transpose, "transpose_readWrite", "float32", 0, 0, 2, {CountFlag::ExtraTraffic}},
+      {"inputs still in the L2", gemm, "gemm", "float16.tensor", 1, 0, 0.3, {CountFlag::CacheResident}},
+      {"tiles filled up", product("Gemm", {100, 100}, 640000, 1e6), "gemm", "float16.tensor", 1.6384, 0, 1,
+       {CountFlag::Padding}},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.why);
+    const double work = 2 * macs_of(row.node);
+    documents::MeasuredKernel k = kernel({{row.precision, row.products * work}},
+                                         row.bytes * *documents::real(row.node.counts.bytes));
+    k.flops["float32"] = k.flops["float32"].value_or(0) + row.others * work;
+    k.name = row.kernel;
+    CHECK(counts_of({row.node}, {k}).flags == row.flags);
+  }
+}
+
+TEST_CASE("packed halves of a node without half operands are no work of it: ptxas moves constants by HFMA2") {
+  const documents::EstimateNode single = product("Gemm", {128, 256}, 128 * 256 * 128.0, 1e5, ElementType::Float32);
+  const documents::EstimateNode half = product("Gemm", {128, 256}, 128 * 256 * 128.0, 1e5);
+  const double work = 2 * macs_of(single);
+  const documents::NodeCounts counts = counts_of({single}, {kernel({{"float32", work}, {"float16", 4.0 * 32768}})});
+  CHECK(*counts.flops_ratio() == 1);
+  CHECK(counts.flags.empty());
+  // Nor does it matter there that they were not collected.
+  CHECK(counts_of({single}, {kernel({{"float32", work}, {"float16", std::nullopt}})}).flags.empty());
+  CHECK(*counts_of({half}, {kernel({{"float16.tensor", work}, {"float16", work}})}).flops_ratio() == 2);
+}
+
+TEST_CASE("writes are judged of the model: what a kernel wrote leaves the cache during later ones") {
+  documents::EstimateNode first = element_wise("Add", 1000, 0, 0, 12000), second = first;
+  first.counts.bytes_read = second.counts.bytes_read = 8000;
+  first.counts.bytes_written = second.counts.bytes_written = 4000;
+  first.name = "first";
+  second.name = "second";
+  documents::MeasuredKernel a = kernel({{"float32", 1000.0}}), b = a;
+  a.nvtx = "first";
+  b.nvtx = "second";
+  // All that the first wrote reaches memory while the second runs.
+  const auto moves = [](documents::MeasuredKernel& k, double read, double written) {
+    k.bytes.dram_read = read;
+    k.bytes.dram_write = written;
+    k.bytes.dram = read + written;
+  };
+  moves(a, 8000, 0);
+  moves(b, 8000, 8000);
+  documents::Measured measured;
+  measured.source = "pagoda-profile";
+  measured.kernels = {a, b};
+  const documents::EstimateDocument estimate = estimate_with({first, second});
+  join(measured, estimate);
+  REQUIRE(measured.join->counts.size() == 2);
+  for (const documents::NodeCounts& counts : measured.join->counts) {
+    CHECK(counts.flags.empty());
+    CHECK(*counts.read_ratio() == 1);
+  }
+  const std::string report = join_report(measured, estimate);
+  CHECK_MESSAGE(report.find("  written     8.00 k measured, 8.00 k estimated: +0.000 %") != std::string::npos, report);
+  test::check_schema(documents::write_measured(measured), "measured");
+  // Reads of replayed kernels find caches as the pass before left them: shown, and not judged.
+  moves(measured.kernels[0], 100, 0);
+  join(measured, estimate);
+  CHECK(measured.join->counts[0].flags == Flags{documents::CountFlag::CacheResident});
+  measured.env["bytes"] = std::string("replayed");
+  join(measured, estimate);
+  CHECK(measured.join->counts[0].flags.empty());
+  CHECK(join_report(measured, estimate).find("DRAM B, replayed") != std::string::npos);
 }
 
 TEST_CASE("functions and comparisons are not counted one for one") {

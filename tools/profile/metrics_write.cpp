@@ -119,6 +119,8 @@ std::vector<documents::MetricGroup> packed(const HostChip& host, const documents
     if (const documents::MetricQuantity* cycles = chip.quantity(id))
       packer.add_to_first(names_of(cycles->formulas.front().terms));
   packer.add(scalar, 1);
+  if (const documents::MetricQuantity* shared = chip.quantity("bytes.shared"))  // by instructions, too
+    packer.add(names_of(shared->formulas.front().terms), 1);
   // Where memory has no counters, what misses the L2 is the nearest to them.
   if (const documents::MetricQuantity* misses = chip.quantity("bytes.l2_miss"); misses && !chip.quantity("bytes.dram"))
     for (const documents::MetricTerm& term : misses->formulas.front().terms) packer.add({term.metric}, 2);

@@ -219,7 +219,7 @@ void name_missing(documents::Measured& measured) {
       measured.missing.push_back({std::string("bytes.") + what, std::string("no ") + metric + " in the file"});
   };
   bytes("dram", &documents::LevelBytes::dram, "dram__bytes_read.sum and dram__bytes_write.sum");
-  bytes("l2", &documents::LevelBytes::l2, "lts__t_bytes.sum");
+  bytes("l2", &documents::LevelBytes::l2, "lts__t_sectors_srcunit_tex.sum or lts__t_bytes.sum");
   bytes("l1", &documents::LevelBytes::l1, "l1tex__t_bytes.sum");
   measured.missing.push_back({"seconds", "ncu runs kernels one by one; a whole run is not timed"});
   measured.missing.push_back({"energy", "ncu measures no energy"});

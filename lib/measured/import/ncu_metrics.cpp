@@ -211,15 +211,19 @@ void add_bytes(const Metrics& metrics, LaunchSample& sample) {
   if (!bytes.dram_write) bytes.dram_write = total(metrics, "dram__bytes_op_write");
   bytes.dram = total(metrics, "dram__bytes");
   if (!bytes.dram && bytes.dram_read && bytes.dram_write) bytes.dram = *bytes.dram_read + *bytes.dram_write;
-  bytes.l2 = total(metrics, "lts__t_bytes");
+  // Of the L1s alone, else all, which also holds what an L2 of two halves moves between them.
+  if (const auto sectors = total(metrics, "lts__t_sectors_srcunit_tex")) bytes.l2 = *sectors * kSectorBytes;
+  if (!bytes.l2) bytes.l2 = total(metrics, "lts__t_bytes");
   if (const auto sectors = total(metrics, "lts__t_sectors"); !bytes.l2 && sectors) bytes.l2 = *sectors * kSectorBytes;
   bytes.l1 = total(metrics, "l1tex__t_bytes");
+  bytes.shared = total(metrics, "sm__sass_data_bytes_mem_shared");
 }
 
 // clang-format off
-constexpr std::array<std::string_view, 8> kByteMetrics = {
+constexpr std::array<std::string_view, 10> kByteMetrics = {
     "dram__bytes", "dram__bytes_op_read", "dram__bytes_op_write", "dram__bytes_read", "dram__bytes_write",
-    "l1tex__t_bytes", "lts__t_bytes", "lts__t_sectors"};
+    "l1tex__t_bytes", "lts__t_bytes", "lts__t_sectors", "lts__t_sectors_srcunit_tex",
+    "sm__sass_data_bytes_mem_shared"};
 constexpr std::array<std::string_view, 2> kTotals = {".sum", ".sum.per_second"};
 // clang-format on
 
@@ -310,6 +314,7 @@ LaunchSample sample_of(const std::map<std::string, double>& metrics, const docum
   if (!bytes.dram && bytes.dram_read && bytes.dram_write) bytes.dram = *bytes.dram_read + *bytes.dram_write;
   bytes.l2 = amount("bytes.l2");
   bytes.l1 = amount("bytes.l1");
+  bytes.shared = amount("bytes.shared");
   return sample;
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 
+#include "join/causes.h"
 #include "pagoda/base/text.h"
 #include "pagoda/measured/join.h"
 
@@ -122,8 +123,9 @@ void append_counts(const documents::Measured& measured, const EstimateDocument& 
                   {.header = "FLOP", .is_number = true, .drop_order = 2},
                   {.header = "/static", .is_number = true},
                   {.header = "products/static", .is_number = true},
-                  {.header = "DRAM B", .is_number = true, .drop_order = 3},
+                  {.header = is_replayed(measured) ? "DRAM B, replayed" : "DRAM B", .is_number = true, .drop_order = 3},
                   {.header = "/static", .is_number = true},
+                  {.header = "read/static", .is_number = true, .drop_order = 4},
                   {.header = "why", .drop_order = 1}};
   const auto amount = [](const std::optional<double>& value) {
     return value ? base::si_rate(*value, "") : std::string(kUnknown);
@@ -139,7 +141,7 @@ void append_counts(const documents::Measured& measured, const EstimateDocument& 
     rows.rows = group.nodes;
     grid.rows.push_back({rows_cell(rows, estimate), amount(group.measured_flops), ratio(group.flops_ratio()),
                          ratio(group.contraction_ratio()), amount(group.measured_bytes), ratio(group.bytes_ratio()),
-                         flags});
+                         ratio(group.read_ratio()), flags});
   }
   text += '\n' + base::aligned(grid, width);
   if (grid.rows.size() < counts.size()) text += std::to_string(counts.size() - grid.rows.size()) + " more\n";
@@ -148,21 +150,25 @@ void append_counts(const documents::Measured& measured, const EstimateDocument& 
 // The whole model: what counters saw of all kernels beside the estimate's totals, and the difference.
 void append_model(const documents::Measured& measured, const EstimateDocument& estimate, std::string& text) {
   if (measured.join->counts.empty()) return;
-  std::optional<double> flops = 0, bytes = 0;
+  const auto sum = [](const std::optional<double>& a, const std::optional<double>& b) {
+    return a && b ? std::optional(*a + *b) : std::nullopt;
+  };
+  std::optional<double> flops = 0, bytes = 0, written = 0;
   for (const documents::MeasuredKernel& kernel : measured.kernels) {
-    const bool has_flops = !kernel.flops.empty() && std::all_of(kernel.flops.begin(), kernel.flops.end(),
-                                                                [](const auto& f) { return f.second.has_value(); });
-    if (!has_flops) flops.reset();
+    if (kernel.flops.empty()) flops.reset();
+    const bool has_halves = !kernel.joined || computes_in_halves(kernel.joined->nodes, estimate);
     for (const auto& [precision, count] : kernel.flops)
-      if (flops) *flops += count.value_or(0);
-    bytes = bytes && kernel.bytes.dram ? std::optional(*bytes + *kernel.bytes.dram) : std::nullopt;
+      if (precision != "float16" || has_halves) flops = sum(flops, count);
+    bytes = sum(bytes, kernel.bytes.dram);
+    written = sum(written, kernel.bytes.dram_write);
   }
-  std::optional<double> products = 0, arithmetic = 0, traffic = 0;
+  std::optional<double> products = 0, arithmetic = 0, traffic = 0, writes = 0;
   for (const documents::EstimateNode& node : estimate.nodes) {
     const auto macs = documents::real(node.counts.macs), arith = documents::real(node.counts.arith),
                comparisons = documents::real(node.counts.comparisons);
     const auto moved = documents::real(node.counts.bytes);
-    traffic = traffic && moved ? std::optional(*traffic + *moved) : std::nullopt;
+    traffic = sum(traffic, moved);
+    if (!node.runs_nothing()) writes = sum(writes, documents::real(node.counts.bytes_written));
     products = products && macs ? std::optional(*products + 2 * *macs) : std::nullopt;
     arithmetic = arithmetic && arith && comparisons ? std::optional(*arithmetic + *arith - *comparisons) : std::nullopt;
   }
@@ -176,6 +182,7 @@ void append_model(const documents::Measured& measured, const EstimateDocument& e
   line("model FLOPs   ", flops,
        products && arithmetic ? std::optional(*products + *arithmetic) : std::nullopt);
   line("model DRAM B  ", bytes, traffic);
+  line("  written     ", written, writes);  // of the model alone: what a kernel writes leaves the cache during later ones
 }
 
 void append_unjoined(const documents::Measured& measured, std::size_t top, std::size_t width, std::string& text) {

@@ -8,24 +8,43 @@
 
 #include "pagoda/base/csv_line.h"
 #include "pagoda/base/text.h"
+#include "join/causes.h"
 #include "pagoda/measured/join.h"
 
 namespace pagoda::measured {
-namespace {
-
-using Amount = std::optional<double>;
-
-Amount sum(const Amount& a, const Amount& b) { return a && b ? Amount(*a + *b) : std::nullopt; }
-
-// Where a ratio stops to be 1. Products are counted exactly, so little is allowed; memory traffic is not.
-constexpr double kExact = 0.005, kFewer = 0.98, kSpecialShare = 0.01, kResident = 0.9, kRefetched = 1.1;
-// A sum of operations is judged as a product where it is little else.
-constexpr double kMostlyProducts = 0.9;
-// The largest tiles in use: 256 × 256 of the output (cuBLAS, CUTLASS on Hopper and Blackwell), 128 bytes of int8 in K.
-constexpr double kTileM = 256, kTileN = 256, kTileK = 128;
 
 using documents::EstimateNode;
 using documents::real;
+
+bool computes_in_halves(const std::vector<std::size_t>& nodes, const EstimateDocument& estimate) {
+  const auto is_half = [](ElementType type) { return type == ElementType::Float16 || type == ElementType::Bfloat16; };
+  return std::any_of(nodes.begin(), nodes.end(), [&](std::size_t node) {
+    const EstimateNode& row = estimate.nodes[node];
+    return is_half(row.precision) || std::any_of(row.outputs.begin(), row.outputs.end(), [&](const OutputInfo& output) {
+             return is_half(output.type.element);
+           });
+  });
+}
+
+bool is_replayed(const documents::Measured& measured) {
+  const auto bytes = measured.env.find("bytes");
+  return bytes != measured.env.end() && bytes->second == base::Setting(std::string("replayed"));
+}
+
+// What hardware does not count one for one.
+double uncounted(const EstimateNode& row) {
+  return real(row.counts.special).value_or(0) + real(row.counts.comparisons).value_or(0);
+}
+
+namespace {
+
+using Amount = std::optional<double>;
+using documents::Count;
+
+Amount sum(const Amount& a, const Amount& b) { return a && b ? Amount(*a + *b) : std::nullopt; }
+
+// The largest tiles in use: 256 × 256 of the output (cuBLAS, CUTLASS on Hopper and Blackwell), 128 bytes of int8 in K.
+constexpr double kTileM = 256, kTileN = 256, kTileK = 128;
 
 // Static side --------------------------------------------------------------------------------------------------------
 
@@ -34,11 +53,6 @@ Amount hardware_flops(const EstimateNode& row) {
   if (row.runs_nothing()) return 0;
   if (!row.counts.macs || !row.counts.arith) return std::nullopt;
   return 2 * *real(row.counts.macs) + *real(row.counts.arith) - real(row.counts.comparisons).value_or(0);
-}
-
-// What hardware does not count one for one.
-double uncounted(const EstimateNode& row) {
-  return real(row.counts.special).value_or(0) + real(row.counts.comparisons).value_or(0);
 }
 
 // Of the first output; empty where a size is not known.
@@ -101,12 +115,15 @@ Readers readers_of(const EstimateDocument& estimate) {
 }
 
 // What crosses memory when the nodes are one kernel: what each moves, less reading what another of them made, less
-// writing what none outside reads. An output of the model has no reader and is written.
-Amount crossing_bytes(const std::vector<std::size_t>& nodes, const EstimateDocument& estimate, const Readers& readers) {
+// writing what none outside reads. An output of the model has no reader and is written. `moved`: both directions, or
+// bytes_read alone.
+Amount crossing_bytes(const std::vector<std::size_t>& nodes, const EstimateDocument& estimate, const Readers& readers,
+                      Count documents::EstimateCounts::*moved) {
+  const bool is_written = moved == &documents::EstimateCounts::bytes;
   const auto is_inside = [&](std::size_t row) { return std::binary_search(nodes.begin(), nodes.end(), row); };
   Amount bytes = 0;
   for (const std::size_t node : nodes)
-    bytes = sum(bytes, estimate.nodes[node].runs_nothing() ? Amount(0) : real(estimate.nodes[node].counts.bytes));
+    bytes = sum(bytes, estimate.nodes[node].runs_nothing() ? Amount(0) : real(estimate.nodes[node].counts.*moved));
   for (const std::size_t node : nodes) {
     const EstimateNode& row = estimate.nodes[node];
     for (const OutputInfo& output : row.outputs) {
@@ -119,7 +136,7 @@ Amount crossing_bytes(const std::vector<std::size_t>& nodes, const EstimateDocum
       if (inside == 0) continue;
       const Amount size = documents::stored_bytes(output.type);
       if (!size) return std::nullopt;
-      const bool stays = std::all_of(by.begin(), by.end(), is_inside) && !row.runs_nothing();
+      const bool stays = is_written && std::all_of(by.begin(), by.end(), is_inside) && !row.runs_nothing();
       bytes = sum(bytes, -*size * static_cast<double>(inside + (stays ? 1 : 0)));
     }
   }
@@ -131,30 +148,33 @@ Amount crossing_bytes(const std::vector<std::size_t>& nodes, const EstimateDocum
 
 constexpr std::string_view kTensor = ".tensor", kSparse = ".tensor.sparse";
 
-struct Counted {
-  Amount all;     // empty where a kernel or a precision was not collected
-  Amount tensor;  // of what was collected; empty where no precision of tensor units was
-  Amount bytes;
-  bool has_any = false, is_partial = false, is_sparse = false;
-  std::map<std::string, double> by_format;  // of tensor units
-};
+std::string lower_case(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+
+// Vector units' own halves. Compilers also move constants by HFMA2, four operations a thread that nobody asked for: in
+// a node without half operands they are none.
+constexpr std::string_view kHalf = "float16";
 
 bool names_sparsity(const std::string& name) {
-  std::string lower = name;
-  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  const std::string lower = lower_case(name);
   constexpr std::array<std::string_view, 4> kWords = {"spmma", "sparsetensorop", "sparse_gemm", "gemmsparse"};
   return std::any_of(kWords.begin(), kWords.end(),
                      [&](std::string_view word) { return lower.find(word) != std::string::npos; });
 }
 
-Counted counted(const std::vector<std::size_t>& kernels, const documents::Measured& measured) {
+Counted counted(const std::vector<std::size_t>& kernels, const std::vector<std::size_t>& nodes,
+                const documents::Measured& measured, const EstimateDocument& estimate) {
   Counted result;
-  result.all = 0;
-  result.bytes = 0;
+  result.all = result.bytes = result.read = 0;
+  result.is_replayed = is_replayed(measured);
+  const bool has_halves = computes_in_halves(nodes, estimate);
   for (const std::size_t index : kernels) {
     const documents::MeasuredKernel& kernel = measured.kernels[index];
     if (kernel.flops.empty()) result.all.reset();
     for (const auto& [precision, flops] : kernel.flops) {
+      if (precision == kHalf && !has_halves) continue;
       result.all = sum(result.all, flops);
       if (!flops) {
         result.is_partial = true;
@@ -170,60 +190,11 @@ Counted counted(const std::vector<std::size_t>& kernels, const documents::Measur
     if (names_sparsity(kernel.name)) result.is_sparse = true;
     const documents::LevelBytes& bytes = kernel.bytes;
     result.bytes = sum(result.bytes, bytes.dram ? bytes.dram : sum(bytes.dram_read, bytes.dram_write));
+    result.read = sum(result.read, bytes.dram_read);
+    result.names.push_back(lower_case(kernel.name));
   }
   if (result.bytes) result.has_any = true;
   return result;
-}
-
-// Flags --------------------------------------------------------------------------------------------------------------
-
-void judge_product(double of_static, const Amount& padding, bool is_sparse, std::vector<documents::CountFlag>& flags) {
-  if (of_static > 1 + kExact)
-    flags.push_back(padding && of_static <= *padding * (1 + kExact) ? documents::CountFlag::Padding
-                                                                    : documents::CountFlag::ExtraWork);
-  else if (of_static < kFewer && !is_sparse)
-    flags.push_back(documents::CountFlag::FewerOperations);
-}
-
-// The format with the most tensor operations is not that of any product of the group.
-bool is_other_format(const Counted& counts, const std::vector<std::size_t>& nodes, const EstimateDocument& estimate) {
-  if (counts.by_format.empty()) return false;
-  const auto most = std::max_element(counts.by_format.begin(), counts.by_format.end(),
-                                     [](const auto& a, const auto& b) { return a.second < b.second; });
-  if (!(most->second > 0)) return false;
-  return std::none_of(nodes.begin(), nodes.end(), [&](std::size_t node) {
-    const EstimateNode& row = estimate.nodes[node];
-    return row.counts.macs.value_or(0) > 0 && to_string(row.precision).starts_with(most->first);
-  });
-}
-
-std::vector<documents::CountFlag> flags_of(const documents::NodeCounts& group, const Counted& counts,
-                                           const EstimateDocument& estimate) {
-  std::vector<documents::CountFlag> flags;
-  const auto works = std::count_if(group.nodes.begin(), group.nodes.end(),
-                                   [&](std::size_t node) { return !estimate.nodes[node].runs_nothing(); });
-  if (works > 1) flags.push_back(documents::CountFlag::Fused);
-  if (counts.is_partial) flags.push_back(documents::CountFlag::Incomplete);
-  const Amount padding = most_padding(group.nodes, estimate);
-  if (const Amount contraction = group.contraction_ratio()) {
-    judge_product(*contraction, padding, counts.is_sparse, flags);
-    if (is_other_format(counts, group.nodes, estimate)) flags.push_back(documents::CountFlag::OtherPrecision);
-  } else if (const Amount all = group.flops_ratio();
-             all && group.static_contraction.value_or(0) >= kMostlyProducts * *group.static_flops) {
-    judge_product(*all, padding, counts.is_sparse, flags);
-  }
-  if (counts.is_sparse) flags.push_back(documents::CountFlag::Sparsity);
-  double special = 0;
-  for (const std::size_t node : group.nodes)
-    if (!estimate.nodes[node].runs_nothing()) special += uncounted(estimate.nodes[node]);
-  if (special > 0 && group.measured_flops && group.static_flops &&
-      special >= kSpecialShare * (*group.static_flops + special))
-    flags.push_back(documents::CountFlag::Specials);
-  if (const Amount bytes = group.bytes_ratio()) {
-    if (*bytes < kResident) flags.push_back(documents::CountFlag::CacheResident);
-    if (*bytes > kRefetched) flags.push_back(documents::CountFlag::ExtraTraffic);
-  }
-  return flags;
 }
 
 }  // namespace
@@ -232,7 +203,7 @@ std::vector<documents::NodeCounts> node_counts(const documents::Measured& measur
   std::vector<documents::NodeCounts> result;
   Readers readers;
   for (const JoinedGroup& joined : joined_groups(measured, estimate)) {
-    const Counted counts = counted(joined.kernels, measured);
+    const Counted counts = counted(joined.kernels, joined.rows, measured, estimate);
     if (!counts.has_any) continue;
     if (readers.empty()) readers = readers_of(estimate);
     documents::NodeCounts group;
@@ -242,6 +213,7 @@ std::vector<documents::NodeCounts> node_counts(const documents::Measured& measur
     group.measured_flops = counts.all;
     group.measured_contraction = counts.tensor;
     group.measured_bytes = counts.bytes;
+    group.measured_read = counts.read;
     group.static_flops = 0;
     group.static_contraction = 0;
     for (const std::size_t node : joined.rows) {
@@ -250,8 +222,9 @@ std::vector<documents::NodeCounts> node_counts(const documents::Measured& measur
       const Amount macs = row.runs_nothing() ? Amount(0) : real(row.counts.macs);
       group.static_contraction = sum(group.static_contraction, macs ? Amount(2 * *macs) : std::nullopt);
     }
-    group.static_bytes = crossing_bytes(joined.rows, estimate, readers);
-    group.flags = flags_of(group, counts, estimate);
+    group.static_bytes = crossing_bytes(joined.rows, estimate, readers, &documents::EstimateCounts::bytes);
+    group.static_read = crossing_bytes(joined.rows, estimate, readers, &documents::EstimateCounts::bytes_read);
+    group.flags = causes_of({group, counts, estimate, most_padding(group.nodes, estimate)});
     result.push_back(std::move(group));
   }
   return result;
@@ -284,7 +257,8 @@ std::string node_counts_csv(const documents::Measured& measured, const EstimateD
   std::string text = base::csv_line(
       {"nodes", "op_types", "kernels", "launches", "seconds", "bound_seconds", "headroom", "measured_flops",
        "static_flops", "flops_ratio", "measured_contraction_flops", "static_contraction_flops", "contraction_ratio",
-       "measured_bytes", "static_bytes", "bytes_ratio", "flags"});
+       "measured_bytes", "static_bytes", "bytes_ratio", "measured_bytes_read", "static_bytes_read", "bytes_read_ratio",
+       "flags"});
   const std::vector<documents::NodeCounts> counts = node_counts(measured, estimate);
   for (const JoinedGroup& group : joined_groups(measured, estimate)) {
     // Without a counter the estimate's numbers stand alone.
@@ -301,6 +275,7 @@ std::string node_counts_csv(const documents::Measured& measured, const EstimateD
     line.add(counted.measured_flops).add(counted.static_flops).add(counted.flops_ratio());
     line.add(counted.measured_contraction).add(counted.static_contraction).add(counted.contraction_ratio());
     line.add(counted.measured_bytes).add(counted.static_bytes).add(counted.bytes_ratio());
+    line.add(counted.measured_read).add(counted.static_read).add(counted.read_ratio());
     line.add(base::joined(counted.flags, "; ", [](auto flag) { return to_string(flag); }));
     text += std::move(line).end();
   }

@@ -138,7 +138,7 @@ class Merger {
       if (const documents::QuantityName name = quantity.name(); name.kind == documents::QuantityKind::Flops)
         result.flops[std::string(name.of)] = amount(quantity.id);
     result.bytes = {amount("bytes.dram_read"), amount("bytes.dram_write"), amount("bytes.dram"), amount("bytes.l2"),
-                    amount("bytes.l1")};
+                    amount("bytes.l1"), amount("bytes.shared")};
     return result;
   }
 

@@ -123,7 +123,10 @@ std::string profile_table(const documents::Measured& measured, std::size_t top, 
                    [](const Line& a, const Line& b) { return a.seconds.value_or(0) > b.seconds.value_or(0); });
   const bool by_kernel = by == TableBy::Kernel;
   base::Grid grid;
-  for (const char* header : {"launches", "time", "%", "DRAM", "operations", "FLOP/B", "closest peak"})
+  const auto bytes = measured.env.find("bytes");
+  const bool is_replayed = bytes != measured.env.end() && bytes->second == base::Setting(std::string("replayed"));
+  for (const char* header :
+       {"launches", "time", "%", is_replayed ? "DRAM, replayed" : "DRAM", "operations", "FLOP/B", "closest peak"})
     grid.columns.push_back({header, true});
   grid.columns.push_back({by_kernel ? "kernel" : "node"});
   grid.columns.push_back({by_kernel ? "node" : "kernel"});

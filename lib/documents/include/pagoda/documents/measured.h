@@ -35,7 +35,9 @@ struct Spread {
 struct LevelBytes {
   std::optional<double> dram_read, dram_write;
   std::optional<double> dram;  // both; also where a counter does not tell them apart
-  std::optional<double> l2, l1;
+  std::optional<double> l2;      // between the L1s and the L2
+  std::optional<double> l1;      // of loads, stores and textures; not of bulk copies and tensor operands
+  std::optional<double> shared;  // of shared memory, on Hopper also operands that tensor units read there
 };
 
 // Rows of an estimate that a kernel executed. Several: the engine fused them, or one kernel's name covers them all;
@@ -100,12 +102,17 @@ enum class CountFlag : std::uint8_t {
   Incomplete,       // a precision was not collected, so that the sum of operations is not known
   Padding,          // more multiplications, no more than tiles filled up to their size explain
   ExtraWork,        // more than tiles explain: another algorithm, or work of nodes that are not named
-  FewerOperations,  // fewer multiplications: Winograd, FFT, a structure that the kernel skips
+  FewerOperations,  // fewer multiplications: FFT, a structure that the kernel skips
+  Winograd,         // fewer multiplications, as Winograd's transforms of a convolution leave
   Sparsity,         // a kernel of structured sparsity, which skips half
-  OtherPrecision,   // multiplied in another format than the file's: TF32 for float32
+  Tf32,             // float32 multiplied in TF32, as frameworks allow by default
+  OtherPrecision,   // multiplied in another format than the file's
+  SplitK,           // a product's depth was split: partial results were written, read and added
+  Dequantisation,   // weights of few bits were widened on the way
+  LayoutChange,     // a kernel that only moves elements to other places ran for the node
   Specials,         // the estimate holds functions and comparisons that hardware does not count one for one
   CacheResident,    // memory saw less than must cross: the tensors were in the cache
-  ExtraTraffic,     // memory saw more: fetched again, layouts changed, workspace, or what another kernel left dirty
+  ExtraTraffic,     // memory saw more: fetched again, workspace, or what another kernel left dirty
 };
 std::string_view to_string(CountFlag flag);  // "padding", "cache resident", …
 
@@ -119,11 +126,14 @@ struct NodeCounts {
   std::optional<double> measured_contraction, static_contraction;
   // Of memory; the estimate's are those that must cross when the nodes run as one.
   std::optional<double> measured_bytes, static_bytes;
+  // Those read alone: what a kernel writes leaves the cache during later ones.
+  std::optional<double> measured_read, static_read;
   std::vector<CountFlag> flags;
 
   std::optional<double> flops_ratio() const;  // measured / static; empty where one is not known
   std::optional<double> contraction_ratio() const;
   std::optional<double> bytes_ratio() const;
+  std::optional<double> read_ratio() const;
 };
 
 // What a join did (pagoda/join.h).

@@ -11,7 +11,9 @@
 // | cycles                  | 1     | of the SM clock                                                                |
 // | cycles.dram, .l2, .l1   | 1     | of the clocks of memory, of the L2 and of the L1                               |
 // | bytes.dram_read, _write | B     | between L2 and memory                                                          |
-// | bytes.dram, .l2, .l1    | B     | both directions; requests that reach the L2; that reach the L1                 |
+// | bytes.dram, .l2         | B     | both directions; between the L1s and the L2                                    |
+// | bytes.l1                | B     | of loads, stores and textures (LSU, TEX); not of bulk copies and wgmma         |
+// | bytes.shared            | B     | of shared memory, on Hopper also operands that tensor units read there         |
 // | bytes.l2_miss           | B     | sectors asked for and not in the L2; no write-backs: less than memory's        |
 // | flops.P                 | FLOP  | vector units in precision P: adds + multiplies + 2·fused ones                  |
 // | flops.P.tensor          | FLOP  | tensor units with operands P: 2·M·N·K of a product, padding of tiles included  |

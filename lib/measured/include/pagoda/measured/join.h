@@ -64,13 +64,17 @@ std::vector<Unjoined> unjoined_kernels(const documents::Measured& measured);
 //
 // * contraction = operations of tensor units / (2·macs). Above 1.005: `padding` up to what tiles of 256 × 256 × 128
 //   would do at the most, with M, N, K of each product from its output's shape and K = macs / elements of the output;
-//   beyond it, or where a shape is not known, `extra work`. Below 0.98: `fewer operations`, or `sparsity` where the
-//   counter or the kernel's name tells. Products outside tensor units are judged by all operations, where they are
-//   nine tenths of these.
+//   beyond it, or where a shape is not known, `extra work`. Below 0.98: `Winograd` where a kernel's name says so or a
+//   3 x 3 convolution's ratio is that of its tiles, `sparsity` where the counter or the kernel's name tells, else `fewer
+//   operations`. Products outside tensor units are judged by all operations, where they are nine tenths of these.
+//   Another format than the estimate's did most of it: `TF32` for float32, else `other precision`.
 // * flops = operations of all units / (2·macs + arith − comparisons). Hardware counts no exp or comparison as such, and
-//   the additions of those that are computed in software: `specials` where these are over 1 % of the estimate.
-// * bytes = DRAM / what must cross when the group is one kernel: what its nodes move, less what stays inside. Below
-//   0.9 `cache resident`, above 1.1 `extra traffic`.
+//   the additions of those that are computed in software: `specials` where these are over 1 % of the estimate. float16
+//   of vector units is left out of nodes without half operands, where compilers move constants by it.
+// * bytes = DRAM / what must cross when the group is one kernel: what its nodes move, less what stays inside. Judged by
+//   reads where they are known apart, since what a kernel writes leaves the cache during later ones; those of replays
+//   (`env.bytes`) are not judged. Below 0.9 `cache resident`, above 1.1 `extra traffic`.
+// * What is too much is `split-K`, `dequantisation` or `layout change` where a kernel's name or a node says so.
 std::vector<documents::NodeCounts> node_counts(const documents::Measured& measured, const EstimateDocument& estimate);
 
 // A row a joined group, most time first: nodes, types, kernels, launches, seconds, the bound and how many times longer
@@ -88,7 +92,7 @@ std::string join_report(const documents::Measured& measured, const EstimateDocum
 std::string kernel_report(const documents::Measured& measured, std::size_t top = 20, std::size_t width = 0);
 
 // A row a kernel in the order of its first launch: name,op_type,nodes,nvtx,provider,launches,seconds,share, a column
-// flops.PRECISION each, dram_bytes,l2_bytes,l1_bytes,intensity,energy_joules.
+// flops.PRECISION each, dram_bytes,l2_bytes,l1_bytes,shared_bytes,intensity,energy_joules.
 std::string kernels_csv(const documents::Measured& measured);
 
 }  // namespace pagoda::measured

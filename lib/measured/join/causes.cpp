@@ -1,0 +1,178 @@
+// One row a cause: what makes counters differ from the estimate, and how it shows.
+#include "join/causes.h"
+
+#include <algorithm>
+#include <array>
+#include <initializer_list>
+#include <string_view>
+
+#include "pagoda/base/text.h"
+
+namespace pagoda::measured {
+namespace {
+
+using documents::CountFlag;
+using documents::EstimateNode;
+using Amount = std::optional<double>;
+
+// Where a ratio stops to be 1. Products are counted exactly, so little is allowed; memory traffic is not.
+constexpr double kExact = 0.005, kFewer = 0.98, kSpecialShare = 0.01, kResident = 0.9, kRefetched = 1.1;
+// A sum of operations is judged as a product where it is little else.
+constexpr double kMostlyProducts = 0.9;
+// Winograd's F(4x4, 3x3) does 36 products for 144, F(2x2, 3x3) 16 for 36; tiles at the edge are filled up, by a half of
+// a 7 x 7 output at most ((8/7)^2 of it).
+constexpr double kFewestOfWinograd = 36.0 / 144, kMostOfWinograd = 16.0 / 36 * 64 / 49;
+
+// Facts of a group -------------------------------------------------------------------------------------------------
+
+bool any_name(const Evidence& e, std::initializer_list<std::string_view> words) {
+  return std::any_of(e.counted.names.begin(), e.counted.names.end(), [&](const std::string& name) {
+    return std::any_of(words.begin(), words.end(),
+                       [&](std::string_view word) { return name.find(word) != std::string::npos; });
+  });
+}
+
+template <typename Predicate>
+bool any_node(const Evidence& e, Predicate holds) {
+  return std::any_of(e.group.nodes.begin(), e.group.nodes.end(), [&](std::size_t node) {
+    const EstimateNode& row = e.estimate.nodes[node];
+    return !row.runs_nothing() && holds(row);
+  });
+}
+
+bool has_product(const EstimateNode& row) { return row.counts.macs.value_or(0) > 0; }
+
+// Measured over estimated products: on tensor units; else all operations where they are little else.
+Amount products(const Evidence& e) {
+  if (const Amount contraction = e.group.contraction_ratio()) return contraction;
+  const Amount all = e.group.flops_ratio();
+  return all && e.group.static_contraction.value_or(0) >= kMostlyProducts * *e.group.static_flops ? all : std::nullopt;
+}
+
+// The traffic that is the group's own: reads, where they are known apart; of a replayed kernel nothing is.
+Amount traffic(const Evidence& e) {
+  if (e.counted.is_replayed) return std::nullopt;
+  const Amount read = e.group.read_ratio();
+  return read ? read : e.group.bytes_ratio();
+}
+
+bool has_more_products(const Evidence& e) { return products(e).value_or(1) > 1 + kExact; }
+bool has_fewer_products(const Evidence& e) { return products(e).value_or(1) < kFewer && !e.counted.is_sparse; }
+bool has_more_traffic(const Evidence& e) { return traffic(e).value_or(1) > kRefetched; }
+bool has_more_operations(const Evidence& e) { return e.group.flops_ratio().value_or(1) > 1 + kExact; }
+bool has_more(const Evidence& e) { return has_more_products(e) || has_more_operations(e) || has_more_traffic(e); }
+
+// The format that did most of the tensor units' work; empty: none did any.
+std::string_view format_of(const Evidence& e) {
+  const auto most = std::max_element(e.counted.by_format.begin(), e.counted.by_format.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == e.counted.by_format.end() || !(most->second > 0) ? std::string_view() : std::string_view(most->first);
+}
+bool is_other_format(const Evidence& e) {
+  const std::string_view format = format_of(e);
+  return !format.empty() && e.group.contraction_ratio() && !any_node(e, [&](const EstimateNode& row) {
+    return has_product(row) && to_string(row.precision).starts_with(format);
+  });
+}
+
+// A 3 x 3 kernel's depth is a multiple of 9.
+bool may_be_winograd(const EstimateNode& row) {
+  if (row.op_type != "Conv" || row.outputs.empty() || !has_product(row)) return false;
+  const auto shape = documents::sizes(row.outputs.front().type);
+  if (!shape || shape->size() != 4) return false;
+  Int elements = 1;
+  for (const Int size : *shape) elements *= size;
+  return elements > 0 && *row.counts.macs % elements == 0 && *row.counts.macs / elements % 9 == 0;
+}
+
+// Rules ------------------------------------------------------------------------------------------------------------
+
+bool fused(const Evidence& e) {
+  return std::count_if(e.group.nodes.begin(), e.group.nodes.end(),
+                       [&](std::size_t node) { return !e.estimate.nodes[node].runs_nothing(); }) > 1;
+}
+bool incomplete(const Evidence& e) { return e.counted.is_partial; }
+bool padding(const Evidence& e) { return has_more_products(e) && e.padding && *products(e) <= *e.padding * (1 + kExact); }
+bool winograd(const Evidence& e) {
+  if (!has_fewer_products(e)) return false;
+  if (any_name(e, {"winograd"})) return true;
+  const double ratio = *products(e);
+  return ratio >= kFewestOfWinograd * (1 - kExact) && ratio <= kMostOfWinograd * (1 + kExact) &&
+         any_node(e, may_be_winograd) &&
+         !any_node(e, [](const EstimateNode& row) { return has_product(row) && !may_be_winograd(row); });
+}
+bool fewer_operations(const Evidence& e) { return has_fewer_products(e) && !winograd(e); }
+bool sparsity(const Evidence& e) { return e.counted.is_sparse; }
+bool tf32(const Evidence& e) {
+  return is_other_format(e) && format_of(e) == "tf32" && any_node(e, [](const EstimateNode& row) {
+           return has_product(row) && row.precision == ElementType::Float32;
+         });
+}
+bool other_precision(const Evidence& e) { return is_other_format(e) && !tf32(e); }
+// cuBLAS, CUTLASS and Triton name it so; its partial results are added by a kernel or by atomics.
+bool split_k(const Evidence& e) {
+  return has_more(e) && any_name(e, {"splitk", "split_k", "split-k", "streamk", "stream_k"});
+}
+// By a kernel's name, or by a node of the group that widens. What it adds are scales and offsets on vector units, or the
+// widened weights in memory.
+bool dequantisation(const Evidence& e) {
+  return has_more(e) && (any_name(e, {"dequant", "awq", "gptq"}) || any_node(e, [](const EstimateNode& row) {
+           return row.op_type == "DequantizeLinear" || row.op_type == "MatMulNBits" ||
+                  row.dequantized_from != ElementType::Undefined;
+         }));
+}
+// Kernels that only move elements, as cuDNN, cuBLAS and TensorRT name them, for a node that is no such move itself.
+bool layout_change(const Evidence& e) {
+  return has_more_traffic(e) && any_name(e, {"nchwtonhwc", "nhwctonchw", "nchw2nhwc", "nhwc2nchw", "transpose", "permute",
+                                             "reformat", "im2col"}) &&
+         any_node(e, has_product);
+}
+bool extra_work(const Evidence& e) {
+  return has_more_products(e) && !padding(e) && !dequantisation(e);
+}
+bool specials(const Evidence& e) {
+  double special = 0;
+  for (const std::size_t node : e.group.nodes)
+    if (!e.estimate.nodes[node].runs_nothing()) special += uncounted(e.estimate.nodes[node]);
+  return special > 0 && e.group.measured_flops && e.group.static_flops &&
+         special >= kSpecialShare * (*e.group.static_flops + special);
+}
+bool cache_resident(const Evidence& e) { return traffic(e).value_or(1) < kResident; }
+bool extra_traffic(const Evidence& e) {
+  return has_more_traffic(e) && !split_k(e) && !dequantisation(e) && !layout_change(e);
+}
+
+struct Rule {
+  CountFlag cause;
+  bool (*holds)(const Evidence&);
+};
+// clang-format off
+constexpr std::array<Rule, 15> kRules = {{
+    {CountFlag::Fused,           fused},
+    {CountFlag::Incomplete,      incomplete},
+    {CountFlag::Padding,         padding},
+    {CountFlag::ExtraWork,       extra_work},
+    {CountFlag::FewerOperations, fewer_operations},
+    {CountFlag::Winograd,        winograd},
+    {CountFlag::Tf32,            tf32},
+    {CountFlag::OtherPrecision,  other_precision},
+    {CountFlag::Sparsity,        sparsity},
+    {CountFlag::SplitK,          split_k},
+    {CountFlag::Dequantisation,  dequantisation},
+    {CountFlag::LayoutChange,    layout_change},
+    {CountFlag::Specials,        specials},
+    {CountFlag::CacheResident,   cache_resident},
+    {CountFlag::ExtraTraffic,    extra_traffic},
+}};
+// clang-format on
+
+}  // namespace
+
+std::vector<CountFlag> causes_of(const Evidence& evidence) {
+  std::vector<CountFlag> causes;
+  for (const Rule& rule : kRules)
+    if (rule.holds(evidence)) causes.push_back(rule.cause);
+  return causes;
+}
+
+}  // namespace pagoda::measured
