@@ -422,6 +422,17 @@ TEST_CASE("work is counted by the counters of its unit") {
   CHECK(counter_sets("tcgen05_nvfp4", "float4", "", "fma").front().metrics.front() ==
         "sm__ops_path_tensor_op_utcomma_src_fp4_dst_fp32.sum");
   CHECK(counter_sets("imad_i32", "int32", "", "fma").empty());
+  // ptxas writes half of packed additions as HFMA2, which counts twice as much.
+  CHECK(counter_sets("add_f16", "float16", "", "add").empty());
+  // What a level's kernel does besides, such as filling shared memory once, is not in its counter.
+  CHECK(counter_sets("shared_read", "", "shared", "read").front().metrics ==
+        std::vector<std::string>{"sm__sass_data_bytes_mem_shared_op_ld.sum"});
+  CHECK(counter_sets("shared_write", "", "shared", "write").front().metrics ==
+        std::vector<std::string>{"sm__sass_data_bytes_mem_shared_op_st.sum"});
+  // Between the second level and the first, not at the slices: those count what crosses between its halves twice.
+  const auto l2 = counter_sets("l2_read", "", "l2", "read").front();
+  CHECK(l2.metrics.front() == "l1tex__m_xbar2l1tex_read_bytes.sum");
+  CHECK(l2.worth == std::vector<double>{1, 1, -1, -1});
   CHECK(counter_sets("copy engine", "", "pcie", "write").empty());
 }
 

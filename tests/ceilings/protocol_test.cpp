@@ -197,6 +197,44 @@ TEST_CASE("a budget is kept, shared by all experiments, and progress tells the t
   CHECK(left.front() > left[35]);
 }
 
+TEST_CASE("loads that heat are sampled after a soak, one after another, so that one soak a round serves all") {
+  Machine m;
+  // A chip that runs a quarter faster until it has carried this load for 4 s; other loads let it cool.
+  double hot_since = -1, fast_samples = 0;
+  std::vector<std::string> runs;
+  const auto load = [&](const std::string& id, bool heats) {
+    Experiment e = experiment(id.c_str(), {{id, {}, [&, id, heats](double seconds) {
+                                              if (!heats) hot_since = -1;
+                                              if (heats && hot_since < 0) hot_since = m.now;
+                                              if (runs.empty() || runs.back() != id) runs.push_back(id);
+                                              const bool fast = heats && m.now - hot_since < 4;
+                                              fast_samples += fast;
+                                              m.now += seconds;
+                                              return Sample{.rate = fast ? 1.25e9 : 1e9, .seconds = seconds};
+                                            }}});
+    e.heats = heats;
+    return e;
+  };
+  std::vector<Experiment> list;
+  for (const char* id : {"hot a", "cool b", "hot c", "cool d", "hot e", "cool f"})
+    list.push_back(load(id, id[0] == 'h'));
+  Plan p = plan();
+  p.soak_seconds = 5;
+  const Measured measured = measure(list, p, m.clock(), nullptr);
+  for (const pagoda::documents::Ceiling& c : measured.ceilings) {
+    CAPTURE(c.id);
+    CHECK(c.max.value() == 1e9);  // not one sample of the fast start
+    CHECK(c.config.contains("soak_seconds") == (c.id[0] == 'h'));
+  }
+  CHECK(fast_samples > 0);
+  CHECK(runs.size() == 6 * 4);  // visits: neighbours are of different experiments
+  for (std::size_t i = 0; i + 6 <= runs.size(); i += 6)
+    for (std::size_t k = 0; k < 6; ++k) CHECK((runs[i + k][0] == 'h') == (k >= 3));
+  CHECK(m.now < 4 * 5 + 40);  // a soak a round, not one a visit
+  CHECK(budgeted(p, 6, 60, 1).soak_seconds == 3);
+  CHECK(budgeted(p, 6, 170, 1).soak_seconds == 5);
+}
+
 TEST_CASE("a small budget shortens the samples of a long plan, and no other's") {
   const Plan full{.sample_seconds = 0.1, .visits = 6, .min_samples = 24, .budget_seconds = 600, .seconds_each = 12};
   CHECK(budgeted(full, 10, std::nullopt, 7).budget_seconds == 120);

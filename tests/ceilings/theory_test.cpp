@@ -69,6 +69,8 @@ TEST_CASE("known rates by compute capability") {
   const Case cases[] = {
       {9, 0, Precision::Float32, Unit::Vector, "fma", 256},
       {9, 0, Precision::Float32, Unit::Vector, "add", 128},
+      {9, 0, Precision::Float32, Unit::Vector, "gemm", 256},  // a library's product is of fused instructions
+      {9, 0, Precision::Bfloat16, Unit::Tensor, "gemm", 4096},
       {9, 0, Precision::Float64, Unit::Vector, "fma", 128},
       {9, 0, Precision::Float64, Unit::Tensor, "fma", 256},
       {9, 0, Precision::Float16, Unit::Vector, "fma", 512},
@@ -156,6 +158,15 @@ TEST_CASE("an H200's three denominators") {
   CHECK(theory.datasheet.value() == doctest::Approx(989.4e12).epsilon(0.005));
   CHECK(theory.max_clock.value() == doctest::Approx(1070.5e12).epsilon(0.005));
   CHECK(theory.observed_clock.value() == doctest::Approx(948.9e12).epsilon(0.005));
+  // The library's products have the same three, also on the vector units.
+  documents::Ceiling product = bf16;
+  product.op = "gemm";
+  CHECK(gpu_theory(h200, product).datasheet == theory.datasheet);
+  CHECK(gpu_theory(h200, product).observed_clock == theory.observed_clock);
+  product.precision = "float32";
+  product.unit_type = "vector";
+  CHECK(gpu_theory(h200, product).max_clock.value() == doctest::Approx(66.9e12).epsilon(0.005));
+  CHECK(gpu_theory(h200, product).datasheet.value() == doctest::Approx(67e12).epsilon(0.005));
 
   documents::Ceiling hbm;
   hbm.kind = documents::CeilingKind::Bandwidth;

@@ -380,6 +380,7 @@ void GpuCeilings::add_arithmetic(std::vector<Experiment>& list) {
       e.ceiling.accumulate = row.accumulate;
       e.ceiling.op = "fma";
       e.ceiling.data = zeros ? "zeros" : "uniform[-1,1]";
+      e.heats = !zeros;
       e.ceiling.config["shape"] =
           "m" + std::to_string(row.m) + "n" + std::to_string(row.n) + "k" + std::to_string(row.k);
       for (unsigned per_sm = 1; per_sm <= path.per_sm; per_sm *= 2) {

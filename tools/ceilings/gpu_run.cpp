@@ -79,6 +79,7 @@ void GpuCeilings::add_products(std::vector<Experiment>& list) {
     e.ceiling.accumulate = type.accumulate;
     e.ceiling.op = "gemm";
     e.ceiling.data = "uniform[-1,1]";
+    e.heats = type.tensor;
     const int n = std::string_view(type.precision).starts_with("float64") || !type.tensor ? 4096 : 8192;
     e.ceiling.config["n"] = std::int64_t{n};
     constexpr int kMost = 4;

@@ -82,9 +82,10 @@ class Run {
 
   // The first visit also chooses, on samples that are never reported.
   std::vector<Sample> visit(Experiment& e, double seconds, std::optional<std::size_t>& chosen) {
-    const double end = now_() + seconds;
+    double end = now_() + seconds;
     warm_up(e.candidates[chosen.value_or(0)], std::min(plan_.warm_up_seconds, 0.25 * seconds));
     if (!chosen) chosen = e.candidates.size() > 1 ? choose(e, now_() + 0.5 * (end - now_())) : 0;
+    if (e.heats) end += soak(e.candidates[*chosen]);
     const int least = std::max(1, plan_.min_samples / plan_.visits),
               most = std::max(1, plan_.max_samples / plan_.visits);
     std::vector<Sample> samples;
@@ -96,6 +97,7 @@ class Run {
       // Even without time left a median needs a few samples.
       if (now_() >= end && static_cast<int>(samples.size()) >= std::min(least, 3)) break;
     }
+    if (e.heats) heated_until_ = now_();
     return samples;
   }
 
@@ -106,7 +108,23 @@ class Run {
     return order;
   }
 
+  // Random, but for those that heat, which follow each other: one soak serves them all.
+  std::vector<std::size_t> order_of(const std::vector<Experiment>& experiments) {
+    std::vector<std::size_t> order = shuffled(experiments.size());
+    if (plan_.soak_seconds > 0)
+      std::stable_partition(order.begin(), order.end(), [&](std::size_t i) { return !experiments[i].heats; });
+    return order;
+  }
+
  private:
+  // Seconds of load, never reported, until power and clock are those of hours of it.
+  double soak(Candidate& candidate) {
+    const double start = now_();
+    if (heated_until_ && start - *heated_until_ <= kStaysHot) return 0;
+    while (now_() - start < plan_.soak_seconds) candidate.run(plan_.sample_seconds);
+    return now_() - start;
+  }
+
   // Their spread says nothing about other visits, but samples that agree need no company.
   bool narrow(const std::vector<Sample>& samples) const {
     std::vector<double> clean;
@@ -150,9 +168,13 @@ class Run {
     return best;
   }
 
+  // Seconds without load that the power's average and the chip's temperature hardly notice; memory is prepared then.
+  static constexpr double kStaysHot = 1;
+
   const Plan& plan_;
   const std::function<double()>& now_;
   std::mt19937_64 random_;
+  std::optional<double> heated_until_;
   double start_ = now_();
 };
 
@@ -164,6 +186,7 @@ Plan budgeted(Plan plan, std::size_t experiments, std::optional<double> asked, s
     plan.budget_seconds = std::min(plan.budget_seconds, plan.seconds_each * static_cast<double>(experiments));
   if (!asked) return plan;
   plan.budget_seconds = *asked;
+  plan.soak_seconds = std::min(plan.soak_seconds, *asked / 20);
   // A visit takes three samples at least, and choosing and warming up as many again: they must fit. Under a
   // millisecond a sample is mostly its start.
   const double fewest = 6.0 * plan.visits * static_cast<double>(std::max<std::size_t>(experiments, 1));
@@ -251,7 +274,7 @@ Measured measure(std::vector<Experiment>& experiments, const Plan& plan, const s
   const double all = static_cast<double>(n * (rounds + 1));
   double done = 0;
   for (std::size_t round = 0; round < rounds && result.lost.empty(); ++round) {
-    const std::vector<std::size_t> order = run.shuffled(n);
+    const std::vector<std::size_t> order = run.order_of(experiments);
     if (round == 0) result.order = order;
     for (const std::size_t i : order) {
       Experiment& e = experiments[i];
@@ -286,6 +309,7 @@ Measured measure(std::vector<Experiment>& experiments, const Plan& plan, const s
       for (const auto& [key, value] : e.candidates[*chosen[i]].config) c.config[key] = value;
       if (!e.candidates[*chosen[i]].name.empty()) c.kernel = e.candidates[*chosen[i]].name;
     }
+    if (e.heats && plan.soak_seconds > 0) c.config["soak_seconds"] = plan.soak_seconds;
     if (e.theory) e.theory(c);
     if (impossible(c, joined(visits[i]))) {
       c.status = CeilingStatus::Impossible;

@@ -143,6 +143,9 @@ constexpr std::array<Product, 15> kProducts = {{
     {"RTX PRO 6000", "Blackwell", 12, 0, "rtx-pro-6000"},
 }};
 
+// Two operations an instruction: multiply-adds, by themselves or in a library's product.
+bool is_fused(std::string_view op) { return op == "fma" || op == "gemm"; }
+
 std::optional<Unit> unit_of(const documents::Ceiling& ceiling) {
   if (ceiling.unit_type == "vector" || ceiling.unit_type == "special") return Unit::Vector;
   if (ceiling.unit_type == "tensor") return Unit::Tensor;
@@ -167,7 +170,7 @@ std::optional<double> work_per_clock(const GpuAttributes& gpu, Precision type, U
   }
   const std::optional<double> rate = known(vector_fma(*row, type));
   if (!rate) return std::nullopt;
-  return op == "fma" ? 2 * *rate : *rate;
+  return is_fused(op) ? 2 * *rate : *rate;
 }
 
 std::optional<double> bytes_per_clock(const GpuAttributes& gpu, std::string_view level) {
@@ -203,7 +206,7 @@ documents::CeilingTheory gpu_theory(const GpuAttributes& gpu, const documents::C
     if (!type || !unit) return theory;
     const std::optional<Precision> accumulate = precision(ceiling.accumulate);
     per_clock = work_per_clock(gpu, *type, *unit, ceiling.op, accumulate);
-    if (sheet && ceiling.op == "fma")
+    if (sheet && is_fused(ceiling.op))
       if (const Peak* peak = sheet->peak(*type, *unit, accumulate)) theory.datasheet = peak->flops_per_second.value;
   } else if (ceiling.kind == documents::CeilingKind::Bandwidth) {
     per_clock = bytes_per_clock(gpu, ceiling.level);
