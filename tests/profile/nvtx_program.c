@@ -1,6 +1,6 @@
 /* A program as users have them: it knows NVTX and the driver, and nothing of Pagoda. It launches kernels where a driver
  * with fake launches is found, and ends as it is told.
- *   nvtx_program [LAUNCHES [exit CODE | signal NUMBER | fork | wait | calls | capture]] */
+ *   nvtx_program [LAUNCHES [exit CODE | signal NUMBER | fork | wait | calls | capture | runs]] */
 #include <dlfcn.h>
 #include <nvtx3/nvToolsExt.h>
 #include <pthread.h>
@@ -76,7 +76,7 @@ static void with_capture(void) {
   nvtxRangePushA("capture");
   launch("_Z4gemmILi128EEvPfi"); /* counted before the capture */
   capture(1);
-  nvtxRangePushA("run 1"); /* an iteration, where they are called so */
+  nvtxRangePushA("turn 1"); /* an iteration, where they are called so */
   launch_by("cuLaunchKernel", "_Z4gemmILi128EEvPfi", 1);
   launch_by("cuLaunchKernel", "_Z5otherPf", 0);
   launch_by("cuLaunchCooperativeKernel", "_Z4reluPf", 1);
@@ -89,6 +89,16 @@ static void with_capture(void) {
   for (int i = 0; i < 2; ++i) launch_by("cuGraphLaunch", "_Z4gemmILi128EEvPfi", 1);
   nvtxRangePop();
   launch("_Z4gemmILi128EEvPfi");
+}
+
+/* A launch to warm up, then two runs in the default domain, as torch.cuda.nvtx opens ranges. */
+static void with_runs(void) {
+  launch("_Z4gemmILi128EEvPfi");
+  for (int i = 0; i < 2; ++i) {
+    nvtxRangePushA(i == 0 ? "run 0" : "run 1");
+    launch("_Z4reluPf");
+    nvtxRangePop();
+  }
 }
 
 int main(int argc, char** argv) {
@@ -121,6 +131,7 @@ int main(int argc, char** argv) {
   fflush(stdout);
   if (strcmp(how, "calls") == 0 && launch_by) by_each_call();
   if (strcmp(how, "capture") == 0 && launch_by) with_capture();
+  if (strcmp(how, "runs") == 0 && launch) with_runs();
   if (strcmp(how, "signal") == 0) kill(getpid(), number);
   if (strcmp(how, "wait") == 0) sleep(10);
   return number;

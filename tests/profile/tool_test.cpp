@@ -259,6 +259,9 @@ TEST_CASE("exact replays kernels for counters that no one pass holds") {
   for (auto& [id, amount] : twice) amount *= 2;
   check_everything_is_counted(measured.kernels[0], twice);
   CHECK(std::get<std::string>(measured.env.at("replay")) == "each kernel");
+  CHECK(std::get<std::string>(measured.env.at("bytes")) == "replayed");
+  CHECK(result.out.find("DRAM, replayed") != std::string::npos);
+  CHECK(measured.kernels[0].bytes.shared == twice.at("bytes.shared"));
   unsetenv("FAKE_METRICS");
 }
 
@@ -317,16 +320,27 @@ TEST_CASE("what is captured into a graph is counted when the graph runs, and no 
   }
   CHECK(launches == std::map<std::string, std::int64_t>{{"before: void gemm<128>(float*, int)", 1},
                                                         {"capture: void gemm<128>(float*, int)", 1},
-                                                        {"capture/run 1: other(float*)", 1},
+                                                        {"capture/turn 1: other(float*)", 1},
                                                         {"replay: graph", 2},
                                                         {": void gemm<128>(float*, int)", 1}});
+}
+
+TEST_CASE("runs of the model are its ranges in the default domain, too, as without Python's nvtx package") {
+  const Workshop shop;
+  const Outcome result = shop.run("", "--mode quick --warmup 0 -o m.json -- $P 0 runs");
+  CHECK_MESSAGE(result.code == 0, result.err);
+  const documents::Measured measured = documents::load_measured(shop.path("m.json"));
+  CHECK(measured.repeats == 2);
+  REQUIRE(measured.kernels.size() == 1);  // what warms up is no part of a run
+  CHECK(measured.kernels[0].launches == 1);
+  CHECK(std::get<std::string>(measured.env.at("bytes")) == "of the run itself");
 }
 
 TEST_CASE("a capture outlives every mode, and one that does not begin stops no counters") {
   const Workshop shop;
   for (const char* options :
-       {"--mode time", "--mode exact", "--mode rotate", "--safe", "--mode rotate --iteration '\\''^run'\\''",
-        "--mode range --nvtx capture", "--mode range --nvtx run", "--mode range --nvtx replay", "--kernel gemm"}) {
+       {"--mode time", "--mode exact", "--mode rotate", "--safe", "--mode rotate --iteration '\\''^turn'\\''",
+        "--mode range --nvtx capture", "--mode range --nvtx turn", "--mode range --nvtx replay", "--kernel gemm"}) {
     CAPTURE(options);
     const Outcome result = shop.run("", std::string(options) + " -o m.json -- $P 0 capture");
     CHECK_MESSAGE(result.code == 0, result.err);
@@ -344,7 +358,7 @@ TEST_CASE("a capture outlives every mode, and one that does not begin stops no c
     counted[kernel.name] = kernel.bytes.dram_read.has_value();
   CHECK(counted.at("before"));
   CHECK_FALSE(counted.at("capture"));
-  CHECK_FALSE(counted.at("run 1"));
+  CHECK_FALSE(counted.at("turn 1"));
   CHECK(counted.at("replay"));
   CHECK(test::contains(cut.err, "within the range"));
 }

@@ -20,6 +20,7 @@ std::string wrong_use(const Options& options) {
     return "--precision is of --mode quick and range; exact and rotate count every precision";
   if (!options.verify.empty() && (options.mode == "time" || options.mode == "range" || is_ncu))
     return "--verify compares counts of kernels, which --mode quick, exact and rotate have";
+  if (options.verify_bytes && options.verify.empty()) return "--verify-bytes judges what --verify ncu compares";
   if (is_ncu && !options.csv.empty()) return "--csv is of the other modes; ncu writes a table of its own";
   if (options.output == "-" && options.csv == "-") return "--output and --csv cannot both be standard output";
   if (!is_ncu)  // whose expressions are its own
@@ -69,6 +70,9 @@ std::optional<Options> parse_options(int argc, char** argv) {
   app.add_option("--verify", options.verify,
                  "run again under Nsight Compute and compare counts; exit 3 where they differ")
       ->check(CLI::IsMember({"ncu"}));
+  app.add_option("--verify-bytes", options.verify_bytes,
+                 "judge bytes as well, within so many percent: only of programs that caches cannot hold")
+      ->check(CLI::PositiveNumber);
   app.add_option("--ncu", options.ncu, "path of Nsight Compute's command line")->capture_default_str();
   app.add_option("--chip", options.chip, "ncu: the chip as CUPTI names it (GH100), where CUPTI cannot be asked");
   app.add_option("--models", options.models, "ncu: take the place of {model} in the command, one run each")

@@ -14,6 +14,7 @@ struct Options {
   std::vector<std::string> models, batches;  // of a study under Nsight Compute
   std::uint64_t skip = 0, batch = 512;
   std::optional<std::uint64_t> count;
+  std::optional<double> verify_bytes;  // percent; empty: bytes are not judged
   std::optional<std::int64_t> warmup;
   bool keep_raw = false, safe = false, list_ranges = false, strict = false;
   std::size_t top = 20;

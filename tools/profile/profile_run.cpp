@@ -31,7 +31,8 @@ using documents::MetricMode;
 using measured::profile::RecordedRun;
 
 // The runs of models/run_torch.py; programs of others name theirs.
-constexpr const char* kIterations = "^pagoda@run [0-9]+$";
+// Without Python's nvtx package their ranges are in the default domain.
+constexpr const char* kIterations = "^(pagoda@)?run [0-9]+$";
 
 // Where records go: beside the output where they are kept, else a folder that goes with this process.
 class Folder {
@@ -130,6 +131,7 @@ void add_environment(const Probe& probed, const Options& options, Measured& meas
   measured.env["caches"] = std::string("as the kernel before left them");
   measured.env["clock control"] = std::string("none");
   measured.env["replay"] = std::string(options.mode == "exact" ? "each kernel" : "none");
+  measured.env["bytes"] = std::string(options.mode == "exact" ? "replayed" : "of the run itself");
   if (measured.device.empty() && !probed.devices.empty()) measured.device = probed.devices.front().name;
 }
 
@@ -198,8 +200,10 @@ int verify(const Options& options, const Measured& ours, const Probe& probed) {
       std::printf("%s\n", chip.c_str());
     }
     const Measured theirs = run_ncu(request);
-    const auto verification =
-        measured::profile::verify_counts(devices.size() > 1 ? measured::profile::of_chip(ours, chip) : ours, theirs);
+    const std::optional<double> bytes =
+        options.verify_bytes ? std::optional(*options.verify_bytes / 100) : std::nullopt;
+    const auto verification = measured::profile::verify_counts(
+        devices.size() > 1 ? measured::profile::of_chip(ours, chip) : ours, theirs, bytes);
     std::fputs(measured::profile::verification_report(verification).c_str(), stdout);
     passed = passed && verification.passed();
   }

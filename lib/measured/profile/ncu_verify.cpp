@@ -44,7 +44,8 @@ constexpr std::pair<const char*, LevelField> kLevels[] = {{"bytes.dram_read", &d
                                                           {"bytes.dram_write", &documents::LevelBytes::dram_write},
                                                           {"bytes.dram", &documents::LevelBytes::dram},
                                                           {"bytes.l2", &documents::LevelBytes::l2},
-                                                          {"bytes.l1", &documents::LevelBytes::l1}};
+                                                          {"bytes.l1", &documents::LevelBytes::l1},
+                                                          {"bytes.shared", &documents::LevelBytes::shared}};
 
 using Counts = std::map<std::string, std::optional<double>>;
 
@@ -114,17 +115,16 @@ Sums sums_of(const documents::Measured& measured, const std::set<std::string>& b
 }
 
 ComparedCount compared(const std::string& what, const std::optional<double>& ours, const std::optional<double>& theirs,
-                       double tolerance) {
+                       std::optional<double> tolerance) {
   ComparedCount count{what, ours, theirs, CountVerdict::NotCompared};
-  if (!ours || !theirs) return count;
-  const bool is_same = documents::quantity_name(what).kind == documents::QuantityKind::Flops
-                           ? *ours == *theirs
-                           : std::abs(*ours - *theirs) <= tolerance * *theirs;
+  const bool is_work = documents::quantity_name(what).kind == documents::QuantityKind::Flops;
+  if (!ours || !theirs || (!is_work && !tolerance)) return count;
+  const bool is_same = is_work ? *ours == *theirs : std::abs(*ours - *theirs) <= *tolerance * *theirs;
   count.verdict = is_same ? CountVerdict::Same : CountVerdict::Differs;
   return count;
 }
 
-std::vector<ComparedCount> compared(const Counts& ours, const Counts& theirs, double tolerance) {
+std::vector<ComparedCount> compared(const Counts& ours, const Counts& theirs, std::optional<double> tolerance) {
   Counts all = ours;
   all.insert(theirs.begin(), theirs.end());
   std::vector<ComparedCount> result;
@@ -138,7 +138,7 @@ std::vector<ComparedCount> compared(const Counts& ours, const Counts& theirs, do
 }
 
 // Sums over kernels where both have the number; a kernel where one lacks it makes the total unknown.
-std::vector<ComparedCount> totals_of(const std::vector<ComparedKernel>& kernels, double tolerance) {
+std::vector<ComparedCount> totals_of(const std::vector<ComparedKernel>& kernels, std::optional<double> tolerance) {
   struct Total {
     double ours = 0, theirs = 0;
     bool is_whole = true;
@@ -185,7 +185,7 @@ bool CountComparison::passed() const {
 }
 
 CountComparison verify_counts(const documents::Measured& ours, const documents::Measured& theirs,
-                              double bytes_tolerance) {
+                              std::optional<double> bytes_tolerance) {
   const std::set<std::string> by_base = differing_bases(ours, theirs);
   std::vector<std::string> order;
   const Sums our_sums = sums_of(ours, by_base, order), their_sums = sums_of(theirs, by_base, order);
@@ -231,7 +231,10 @@ std::string verification_report(const CountComparison& verification) {
   text += std::to_string(same) + " of " + std::to_string(verification.kernels.size()) + " kernels agree\n";
   for (const ComparedCount& total : verification.totals) count_line("sum of ", total);
   text += verification.passed() ? "ncu confirms the counts" : "ncu does not confirm the counts";
-  return text + " (operations exactly, bytes within " + base::rounded(100 * verification.bytes_tolerance) + " %)\n";
+  return text + " (operations exactly, bytes " +
+         (verification.bytes_tolerance ? "within " + base::rounded(100 * *verification.bytes_tolerance) + " %"
+                                       : std::string("not judged")) +
+         ")\n";
 }
 
 std::string verification_json(const CountComparison& verification) {
