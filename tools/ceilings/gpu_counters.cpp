@@ -36,7 +36,8 @@ std::vector<CounterSet> counter_sets(const std::string& kernel, const std::strin
   }
   if (level == "l1") return {{{sum("l1tex__t_bytes")}, {1}}};
   // Of the loop alone: that of all accesses would add how a block fills its part, 2 % of 50 trips.
-  if (level == "shared") return {{{sum("sm__sass_data_bytes_mem_shared_op_" + std::string(op == "write" ? "st" : "ld"))}, {1}}};
+  if (level == "shared")
+    return {{{sum("sm__sass_data_bytes_mem_shared_op_" + std::string(op == "write" ? "st" : "ld"))}, {1}}};
   if (!level.empty()) return {};
   // tcgen05 has a path of its own for floats of 16 bits and tf32, for 8 bits, for integers and for 4 bits.
   if (kernel.starts_with("tcgen05_")) {

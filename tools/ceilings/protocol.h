@@ -53,7 +53,8 @@ struct Experiment {
   std::function<Verdict()> verify;                   // may be empty
   std::function<void(documents::Ceiling&)> theory;   // fills theory from clock_hz and units; may be empty
   std::function<void()> prepare = {}, release = {};  // memory; may be empty
-  bool heats = false;  // a load that power and heat slow down within seconds: sampled only after Plan::soak_seconds of it
+  bool heats =
+      false;  // a load that power and heat slow down within seconds: sampled only after Plan::soak_seconds of it
 };
 
 struct Plan {
@@ -61,7 +62,7 @@ struct Plan {
   double warm_up_seconds = 1;              // at most, per experiment
   int settle_window = 3;                   // samples whose medians must agree …
   double settle_tolerance = 0.01;          // … by this
-  double soak_seconds = 0;                 // of load before an experiment that heats is sampled; none where one ended just now
+  double soak_seconds = 0;  // of load before an experiment that heats is sampled; none where one ended just now
   int choose_samples = 4;                  // per candidate
   int visits = 4;                          // of an experiment, over the whole time
   int min_samples = 16, max_samples = 60;  // of all visits together

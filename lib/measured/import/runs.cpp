@@ -11,10 +11,9 @@ namespace pagoda::measured::import {
 namespace {
 
 using LevelField = std::optional<double> documents::LevelBytes::*;
-constexpr std::array<LevelField, 6> kLevelFields = {&documents::LevelBytes::dram_read,
-                                                    &documents::LevelBytes::dram_write, &documents::LevelBytes::dram,
-                                                    &documents::LevelBytes::l2, &documents::LevelBytes::l1,
-                                                    &documents::LevelBytes::shared};
+constexpr std::array<LevelField, 6> kLevelFields = {
+    &documents::LevelBytes::dram_read, &documents::LevelBytes::dram_write, &documents::LevelBytes::dram,
+    &documents::LevelBytes::l2,        &documents::LevelBytes::l1,         &documents::LevelBytes::shared};
 
 // Unknown in one is unknown in the sum.
 std::optional<double> plus(const std::optional<double>& a, const std::optional<double>& b) {

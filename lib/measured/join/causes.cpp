@@ -92,7 +92,9 @@ bool fused(const Evidence& e) {
                        [&](std::size_t node) { return !e.estimate.nodes[node].runs_nothing(); }) > 1;
 }
 bool incomplete(const Evidence& e) { return e.counted.is_partial; }
-bool padding(const Evidence& e) { return has_more_products(e) && e.padding && *products(e) <= *e.padding * (1 + kExact); }
+bool padding(const Evidence& e) {
+  return has_more_products(e) && e.padding && *products(e) <= *e.padding * (1 + kExact);
+}
 bool winograd(const Evidence& e) {
   if (!has_fewer_products(e)) return false;
   if (any_name(e, {"winograd"})) return true;
@@ -104,32 +106,30 @@ bool winograd(const Evidence& e) {
 bool fewer_operations(const Evidence& e) { return has_fewer_products(e) && !winograd(e); }
 bool sparsity(const Evidence& e) { return e.counted.is_sparse; }
 bool tf32(const Evidence& e) {
-  return is_other_format(e) && format_of(e) == "tf32" && any_node(e, [](const EstimateNode& row) {
-           return has_product(row) && row.precision == ElementType::Float32;
-         });
+  return is_other_format(e) && format_of(e) == "tf32" &&
+         any_node(e, [](const EstimateNode& row) { return has_product(row) && row.precision == ElementType::Float32; });
 }
 bool other_precision(const Evidence& e) { return is_other_format(e) && !tf32(e); }
 // cuBLAS, CUTLASS and Triton name it so; its partial results are added by a kernel or by atomics.
 bool split_k(const Evidence& e) {
   return has_more(e) && any_name(e, {"splitk", "split_k", "split-k", "streamk", "stream_k"});
 }
-// By a kernel's name, or by a node of the group that widens. What it adds are scales and offsets on vector units, or the
-// widened weights in memory.
+// By a kernel's name, or by a node of the group that widens. What it adds are scales and offsets on vector units, or
+// the widened weights in memory.
 bool dequantisation(const Evidence& e) {
   return has_more(e) && (any_name(e, {"dequant", "awq", "gptq"}) || any_node(e, [](const EstimateNode& row) {
-           return row.op_type == "DequantizeLinear" || row.op_type == "MatMulNBits" ||
-                  row.dequantized_from != ElementType::Undefined;
-         }));
+                           return row.op_type == "DequantizeLinear" || row.op_type == "MatMulNBits" ||
+                                  row.dequantized_from != ElementType::Undefined;
+                         }));
 }
 // Kernels that only move elements, as cuDNN, cuBLAS and TensorRT name them, for a node that is no such move itself.
 bool layout_change(const Evidence& e) {
-  return has_more_traffic(e) && any_name(e, {"nchwtonhwc", "nhwctonchw", "nchw2nhwc", "nhwc2nchw", "transpose", "permute",
-                                             "reformat", "im2col"}) &&
+  return has_more_traffic(e) &&
+         any_name(
+             e, {"nchwtonhwc", "nhwctonchw", "nchw2nhwc", "nhwc2nchw", "transpose", "permute", "reformat", "im2col"}) &&
          any_node(e, has_product);
 }
-bool extra_work(const Evidence& e) {
-  return has_more_products(e) && !padding(e) && !dequantisation(e);
-}
+bool extra_work(const Evidence& e) { return has_more_products(e) && !padding(e) && !dequantisation(e); }
 bool specials(const Evidence& e) {
   double special = 0;
   for (const std::size_t node : e.group.nodes)

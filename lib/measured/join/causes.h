@@ -16,7 +16,7 @@ struct Counted {
   std::optional<double> tensor;  // of what was collected; empty where no precision of tensor units was
   std::optional<double> bytes, read;
   bool has_any = false, is_partial = false, is_sparse = false;
-  bool is_replayed = false;                 // bytes are those of replays, which find caches as their last pass left them
+  bool is_replayed = false;  // bytes are those of replays, which find caches as their last pass left them
   std::map<std::string, double> by_format;  // of tensor units
   std::vector<std::string> names;           // of kernels, in lower case
 };

@@ -182,7 +182,8 @@ void append_model(const documents::Measured& measured, const EstimateDocument& e
   line("model FLOPs   ", flops,
        products && arithmetic ? std::optional(*products + *arithmetic) : std::nullopt);
   line("model DRAM B  ", bytes, traffic);
-  line("  written     ", written, writes);  // of the model alone: what a kernel writes leaves the cache during later ones
+  line("  written     ", written,
+       writes);  // of the model alone: what a kernel writes leaves the cache during later ones
 }
 
 void append_unjoined(const documents::Measured& measured, std::size_t top, std::size_t width, std::string& text) {

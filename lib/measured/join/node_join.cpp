@@ -6,9 +6,9 @@
 #include <map>
 #include <set>
 
+#include "join/causes.h"
 #include "pagoda/base/csv_line.h"
 #include "pagoda/base/text.h"
-#include "join/causes.h"
 #include "pagoda/measured/join.h"
 
 namespace pagoda::measured {
@@ -254,11 +254,26 @@ void add_group(base::CsvLine& line, const JoinedGroup& group, const documents::M
 }  // namespace
 
 std::string node_counts_csv(const documents::Measured& measured, const EstimateDocument& estimate) {
-  std::string text = base::csv_line(
-      {"nodes", "op_types", "kernels", "launches", "seconds", "bound_seconds", "headroom", "measured_flops",
-       "static_flops", "flops_ratio", "measured_contraction_flops", "static_contraction_flops", "contraction_ratio",
-       "measured_bytes", "static_bytes", "bytes_ratio", "measured_bytes_read", "static_bytes_read", "bytes_read_ratio",
-       "flags"});
+  std::string text = base::csv_line({"nodes",
+                                     "op_types",
+                                     "kernels",
+                                     "launches",
+                                     "seconds",
+                                     "bound_seconds",
+                                     "headroom",
+                                     "measured_flops",
+                                     "static_flops",
+                                     "flops_ratio",
+                                     "measured_contraction_flops",
+                                     "static_contraction_flops",
+                                     "contraction_ratio",
+                                     "measured_bytes",
+                                     "static_bytes",
+                                     "bytes_ratio",
+                                     "measured_bytes_read",
+                                     "static_bytes_read",
+                                     "bytes_read_ratio",
+                                     "flags"});
   const std::vector<documents::NodeCounts> counts = node_counts(measured, estimate);
   for (const JoinedGroup& group : joined_groups(measured, estimate)) {
     // Without a counter the estimate's numbers stand alone.

@@ -35,8 +35,8 @@ struct Spread {
 struct LevelBytes {
   std::optional<double> dram_read, dram_write;
   std::optional<double> dram;  // both; also where a counter does not tell them apart
-  std::optional<double> l2;      // between the L1s and the L2
-  std::optional<double> l1;      // of loads, stores and textures; not of bulk copies and tensor operands
+  std::optional<double> l2;    // between the L1s and the L2
+  std::optional<double> l1;    // of loads, stores and textures; not of bulk copies and tensor operands
   std::optional<double> shared;  // of shared memory, on Hopper also operands that tensor units read there
 };
 

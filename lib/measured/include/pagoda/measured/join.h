@@ -65,9 +65,9 @@ std::vector<Unjoined> unjoined_kernels(const documents::Measured& measured);
 // * contraction = operations of tensor units / (2·macs). Above 1.005: `padding` up to what tiles of 256 × 256 × 128
 //   would do at the most, with M, N, K of each product from its output's shape and K = macs / elements of the output;
 //   beyond it, or where a shape is not known, `extra work`. Below 0.98: `Winograd` where a kernel's name says so or a
-//   3 x 3 convolution's ratio is that of its tiles, `sparsity` where the counter or the kernel's name tells, else `fewer
-//   operations`. Products outside tensor units are judged by all operations, where they are nine tenths of these.
-//   Another format than the estimate's did most of it: `TF32` for float32, else `other precision`.
+//   3 x 3 convolution's ratio is that of its tiles, `sparsity` where the counter or the kernel's name tells, else
+//   `fewer operations`. Products outside tensor units are judged by all operations, where they are nine tenths of
+//   these. Another format than the estimate's did most of it: `TF32` for float32, else `other precision`.
 // * flops = operations of all units / (2·macs + arith − comparisons). Hardware counts no exp or comparison as such, and
 //   the additions of those that are computed in software: `specials` where these are over 1 % of the estimate. float16
 //   of vector units is left out of nodes without half operands, where compilers move constants by it.

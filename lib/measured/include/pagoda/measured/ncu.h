@@ -86,14 +86,15 @@ struct CountComparison {
   std::vector<ComparedCount> totals;    // sums over kernels whose launches agree
   std::optional<double> bytes_tolerance;  // empty: bytes are shown and not judged
   // Launches agree, operations of every kernel are equal, bytes, where they are judged, agree in the sum over kernels,
-  // and at least one count was compared. A kernel's own DRAM bytes decide nothing: what it wrote may leave the L2 during
-  // the next one.
+  // and at least one count was compared. A kernel's own DRAM bytes decide nothing: what it wrote may leave the L2
+  // during the next one.
   bool passed() const;
 };
 
 // Kernels are matched by name over all their launches: demanglers differ in spaces and in the spelling of casts and of
 // unnamed namespaces, which is taken out first; where template arguments still differ, by name without them. Bytes are
-// judged only with a tolerance: two runs find the L2 in two states, so that no tolerance holds for a program that fits it.
+// judged only with a tolerance: two runs find the L2 in two states, so that no tolerance holds for a program that fits
+// it.
 CountComparison verify_counts(const documents::Measured& ours, const documents::Measured& theirs,
                               std::optional<double> bytes_tolerance = std::nullopt);
 
