@@ -20,7 +20,7 @@ import tempfile
 import unittest
 
 SOURCE = pathlib.Path()
-MODELS = {"model.onnx": "resnet50", "bert.onnx": "bert_base", "decoder.onnx": "llama_past", "old.onnx": "resnet50",
+MODELS = {"model.onnx": "resnet50", "bert.onnx": "bert_base", "decoder.onnx": "mistral_7b", "old.onnx": "resnet50",
           "new.onnx": "resnet50_qdq_int8"}
 TOOL = re.compile(r"(onnx-estimate|onnx-skeleton|roofline-plot|pagoda-[a-z]+|ert-ceilings) ")
 PLACEHOLDER = re.compile(r"…|\b[A-Z][A-Z_]{2,}\b(?!\.)")
@@ -190,6 +190,16 @@ class Commands(unittest.TestCase):
                 self.workspace(pathlib.Path(folder))
                 self.run_page(page, pathlib.Path(folder))
         print("commands:", ", ".join(f"{count} {what}" for what, count in sorted(self.counts.items())))
+
+    def test_every_example_of_help_runs(self):
+        help_text = subprocess.run(["onnx-estimate", "--help"], env=self.env, check=True, capture_output=True,
+                                   text=True).stdout
+        examples = re.findall(r"^\w.*:  (onnx-estimate .+)$", help_text, flags=re.M)
+        self.assertGreater(len(examples), 10)
+        with tempfile.TemporaryDirectory() as folder:
+            self.workspace(pathlib.Path(folder))
+            for example in examples:
+                self.execute(example, pathlib.Path(folder), "--help")
 
     def test_the_reference_of_operators_is_that_of_the_tool(self):
         made = subprocess.run([sys.executable, SOURCE / "tools/docs/operators.py"], env=self.env, check=True,

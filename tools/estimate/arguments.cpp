@@ -1,5 +1,7 @@
 #include "arguments.h"
 
+#include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "pagoda/documents/engines.h"
@@ -34,6 +36,9 @@ void add_sizes(CLI::App& app, Arguments& arguments) {
   app.add_option("--input", arguments.inputs, "Whole shape of an input, or the value of a boolean one; repeatable")
       ->allow_extra_args(false)
       ->type_name("NAME=AxBxC|true|false");
+}
+
+void add_language_models(CLI::App& app, Arguments& arguments) {
   app.add_option("--phase", arguments.phase,
                  "Sizes of a language model with a cache: a prompt of --tokens, or one token after --past")
       ->check(one_of({"prefill", "decode"}))
@@ -44,9 +49,6 @@ void add_sizes(CLI::App& app, Arguments& arguments) {
   app.add_option("--tokens", arguments.tokens, "With --phase: new tokens a sequence (decode: 1)")
       ->check(at_least(1))
       ->type_name("N");
-}
-
-void add_speculation(CLI::App& app, Arguments& arguments) {
   app.add_option("--speculate", arguments.speculate,
                  "With --phase decode: a step checks K tokens of a draft and adds one; needs --acceptance")
       ->check(at_least(1))
@@ -54,6 +56,9 @@ void add_speculation(CLI::App& app, Arguments& arguments) {
   app.add_option("--acceptance", arguments.acceptance, "The chance that a token of the draft is accepted, 0 to 1")
       ->check(CLI::Range(0.0, 1.0).description(""))
       ->type_name("A");
+  app.add_option("--decode-device", arguments.decode_device,
+                 "With --phase prefill: the cache goes to as many of these devices, which decode")
+      ->type_name("ID");
 }
 
 void add_outputs(CLI::App& app, Arguments& arguments) {
@@ -80,6 +85,9 @@ void add_outputs(CLI::App& app, Arguments& arguments) {
       ->check(at_least(1))
       ->type_name("K");
   app.add_flag("--symbolic", arguments.symbolic, "Formulas of the totals; with --by also of the rows");
+}
+
+void add_memory(CLI::App& app, Arguments& arguments) {
   app.add_flag("--memory", arguments.memory, "The memory plan: peak and what makes it, arena, weights, cache");
   app.add_flag("--in-place", arguments.in_place,
                "With --memory: element-wise operators overwrite an operand that nothing reads later");
@@ -87,7 +95,7 @@ void add_outputs(CLI::App& app, Arguments& arguments) {
       ->type_name("FILE");
 }
 
-void add_models(CLI::App& app, Arguments& arguments) {
+void add_counting(CLI::App& app, Arguments& arguments) {
   app.add_option("--count", arguments.count,
                  "What FLOPs are. flops (default): 2*MACs + arith + special; macs: MACs; contraction: 2*MACs; "
                  "hardware: 2*MACs + arith - comparisons; pagoda: the published Pagoda rules, faults included")
@@ -98,6 +106,13 @@ void add_models(CLI::App& app, Arguments& arguments) {
                  "intermediates of a kernel stay on the chip; resident: tensors stay in the device's L2 while they fit")
       ->check(one_of({"unfused", "fused", "resident"}))
       ->type_name("MODEL");
+  app.add_option("--precision", arguments.precision,
+                 "Do the floats in this format, in work and memory alike; fp8, int8, int4: the operands of products, "
+                 "all else in fp16")
+      ->type_name("P");
+}
+
+void add_device(CLI::App& app, Arguments& arguments) {
   app.add_option(
          "--device", arguments.device,
          "Time and memory on a device: an id of --list-devices, ID:MODE, or a device or ceilings file; several, "
@@ -106,18 +121,13 @@ void add_models(CLI::App& app, Arguments& arguments) {
   app.add_option("--what-if", arguments.what_if,
                  "With --device: one row each for these precisions, with and without fusion: fp32,tf32,fp16,int8")
       ->type_name("P[,P]...");
-  app.add_option("--measured", arguments.measured,
-                 "Runs of the model (pagoda.measured/1, or a profile that pagoda-import reads), beside the bound; with "
-                 "--sweep beside each size")
-      ->type_name("FILE");
   app.add_option("--price-per-hour", arguments.prices,
                  "Of a device, for the price of a million items or tokens; repeatable")
       ->allow_extra_args(false)
       ->type_name("DEVICE=X");
-  app.add_option("--precision", arguments.precision,
-                 "Do the floats in this format, in work and memory alike; fp8, int8, int4: the operands of products, "
-                 "all else in fp16")
-      ->type_name("P");
+}
+
+void add_prediction(CLI::App& app, Arguments& arguments) {
   app.add_flag("--predict", arguments.predict, "With --device: the time that --engine will take, with an interval");
   app.add_option("--engine", arguments.engine,
                  "With --predict: one of --list-engines (default pytorch-amp: eager PyTorch in mixed precision)")
@@ -126,9 +136,13 @@ void add_models(CLI::App& app, Arguments& arguments) {
   app.add_option("--calibration", arguments.calibration,
                  "With --predict: what the prediction is fitted to, an id of --list-engines or a file")
       ->type_name("NAME|FILE");
+  app.add_option("--measured", arguments.measured,
+                 "Runs of the model (pagoda.measured/1, or a profile that pagoda-import reads), beside the bound; with "
+                 "--sweep beside each size")
+      ->type_name("FILE");
 }
 
-void add_groups(CLI::App& app, Arguments& arguments) {
+void add_devices(CLI::App& app, Arguments& arguments) {
   const auto count = [&](const char* name, std::int64_t& devices, const char* what) {
     app.add_option(name, devices, what)->check(at_least(1))->type_name("N");
   };
@@ -140,12 +154,6 @@ void add_groups(CLI::App& app, Arguments& arguments) {
   app.add_option("--link", arguments.link,
                  "Between devices: a link of the device's file (default: its fastest), or its rate in one direction")
       ->type_name("NAME|BYTES_PER_SECOND");
-}
-
-void add_handover(CLI::App& app, Arguments& arguments) {
-  app.add_option("--decode-device", arguments.decode_device,
-                 "With --phase prefill: the cache goes to as many of these devices, which decode")
-      ->type_name("ID");
 }
 
 void add_training(CLI::App& app, Arguments& arguments) {
@@ -177,6 +185,9 @@ void add_studies(CLI::App& app, Arguments& arguments) {
                  "The structure of the model as one row of features")
       ->check(one_of({"json", "csv"}))
       ->type_name("json|csv");
+}
+
+void add_budgets(CLI::App& app, Arguments& arguments) {
   const auto limit = [&](const char* name, std::string& text, const char* what, const char* example) {
     app.add_option(name, text, what)->type_name(example);
   };
@@ -188,25 +199,63 @@ void add_studies(CLI::App& app, Arguments& arguments) {
   app.add_flag("--strict", arguments.strict, "Exit 3 when some node is not modelled");
 }
 
-}  // namespace
-
-void add_options(CLI::App& app, Arguments& arguments) {
-  app.add_option("MODEL", arguments.model, "ONNX file; its weights are not read")->type_name("");
-  add_sizes(app, arguments);
-  add_outputs(app, arguments);
-  add_models(app, arguments);
-  add_groups(app, arguments);
-  add_speculation(app, arguments);
-  add_handover(app, arguments);
-  add_training(app, arguments);
-  add_studies(app, arguments);
+void add_lists(CLI::App& app, Arguments& arguments) {
   app.add_flag("--list-ops", arguments.list_ops, "List the operators that have a rule, and what each costs");
   app.add_flag("--list-engines", arguments.list_engines, "List what --predict can be of");
   app.add_flag("--list-devices", arguments.list_devices, "List the built-in devices");
   app.add_option("--new-device", arguments.new_device, "Write a device file of that name to fill in, for --device")
       ->type_name("NAME");
+}
+
+struct Group {
+  std::string title;
+  std::string example;  // of its options, behind onnx-estimate
+  void (*add)(CLI::App& app, Arguments& arguments);
+};
+
+const std::vector<Group>& groups() {
+  static const std::vector<Group> kGroups = {
+      {"Sizes", "bert.onnx --batch 8 --dim sequence=384", add_sizes},
+      {"Output", "model.onnx --by type --top 10 -o types.csv", add_outputs},
+      {"What is counted", "model.onnx --count macs --precision fp16", add_counting},
+      {"Memory", "model.onnx --batch 32 --memory --memory-timeline memory.svg", add_memory},
+      {"Time on a device", "model.onnx --batch 32 --device h200 --what-if fp32,tf32,fp16,int8", add_device},
+      {"Prediction and measurement", "model.onnx --device l4 --predict --engine tensorrt", add_prediction},
+      {"Language models", "decoder.onnx --batch 8 --phase decode --past 4096 --device h200", add_language_models},
+      {"Several devices at once", "decoder.onnx --phase decode --past 4096 --device h200 --tensor-parallel 8",
+       add_devices},
+      {"Training", "model.onnx --batch 32 --training --optimizer adamw", add_training},
+      {"Many sizes, two models", "model.onnx --sweep batch=1,2,4..1024 --device h200", add_studies},
+      {"Budgets", "model.onnx --strict --max-flops 10GFLOP", add_budgets},
+      {"Lists", "--list-devices", add_lists},
+  };
+  return kGroups;
+}
+
+// Prints the example of a group under its title.
+class Formatter : public CLI::Formatter {
+ public:
+  std::string make_group(std::string title, bool is_positional,
+                         std::vector<const CLI::Option*> options) const override {
+    const auto group = std::find_if(groups().begin(), groups().end(), [&](const Group& g) { return g.title == title; });
+    std::string text = CLI::Formatter::make_group(std::move(title), is_positional, std::move(options));
+    if (group == groups().end()) return text;
+    text.insert(text.find(':') + 1, "  onnx-estimate " + group->example);
+    return text.substr(1);  // one empty line between groups is enough
+  }
+};
+
+}  // namespace
+
+void add_options(CLI::App& app, Arguments& arguments) {
+  app.add_option("MODEL", arguments.model, "ONNX file; its weights are not read")->type_name("");
+  for (const Group& group : groups()) {
+    app.option_defaults()->group(group.title);
+    group.add(app, arguments);
+  }
   app.allow_extras();  // refuse_extras() says which
   app.set_version_flag("--version", kTool);
+  app.formatter(std::make_shared<Formatter>());
   app.get_formatter()->column_width(28);
   app.footer(
       "Counts are exact. A node without a rule is reported and makes totals lower bounds; it never counts as 0.\n"
