@@ -125,10 +125,8 @@ std::string difference(const TensorType& got, const TensorType& want, const Tens
 // Operators whose work is not modelled with all arguments known, and why.
 constexpr std::pair<std::string_view, std::string_view> kUnmodelled[] = {
     {"BifurcationDetector", "how many tokens are compared the data decide"},
-    {"FlexAttention", "score_mod and prob_mod are graphs, run in a fused kernel"},
     {"Gradient", "stands for the derivative of the graph before it"},
     {"ImageDecoder", "the format and the picture decide"},
-    {"MaxRoiPool", "the sizes of the regions decide"},
     {"SVMClassifier", "probabilities of the classes are iterated until they converge"},
 };
 

@@ -72,7 +72,8 @@ constexpr OpCase kAround[] = {
 
 constexpr OpCase kPreview[] = {
     {"q:f32[B,8,S,64], k:f32[B,2,T,64], v:f32[B,2,T,32] -> y = ai.onnx.preview.FlexAttention(q, k, v)", "y:f32[B,8,S,32]", "macs=768*B*S*T arith=40*B*S*T", "as Attention"},
-    {"q:f32[1,2,3,4], k:f32[1,2,5,4], v:f32[1,2,5,4] -> y = ai.onnx.preview.FlexAttention(q, k, v) {score_mod=(s:f32[1,2,3,5] -> t = Relu(s))}", "y:f32[1,2,3,4]", "mark=unmodelled", "the work of a modifier is not known to the rule"},
+    {"q:f32[1,2,3,4], k:f32[1,2,5,4], v:f32[1,2,5,4] -> y = ai.onnx.preview.FlexAttention(q, k, v) {score_mod=(s:f32[1,2,3,5] -> t = Relu(s))}", "y:f32[1,2,3,4]", "macs=240 arith=150+30 special=30 comparisons=30+30", "a modifier runs on every score"},
+    {"q:f16[N,2,3,4], k:f16[N,2,5,4], v:f16[N,2,5,4], t:f32[5] -> y = ai.onnx.preview.FlexAttention(q, k, v) {prob_mod=(s:f32[?,?,?,?] -> u = Mul(s, t))}", "y:f16[N,2,3,4]", "arith=150*N+30*N read=208*N+20", "of a tensor outside the graph, too"},
     {"q:f32[3,8], k:f32[5,8], v:f32[5,8] -> y = ai.onnx.preview.FlexAttention(q, k, v)", "error: rank 2", "", "rank 4 alone"},
 };
 // clang-format on

@@ -28,7 +28,7 @@ constexpr OpCase kGather[] = {
 constexpr OpCase kMath[] = {
     {"x:f32[N,3,16] -> y = com.microsoft.Rfft(x) {signal_ndim=1}", "y:f32[N,3,9,2]", "arith=480*N", "2.5·16·4 for each of 3·N"},
     {"x:f32[2,8,16] -> y = com.microsoft.Rfft(x) {signal_ndim=2}", "y:f32[2,8,9,2]", "arith=4480", "3 and 4 stages: 2.5·128·7 each"},
-    {"x:f32[2,S] -> y = com.microsoft.Rfft(x)", "y:f32[2,S//2+1,2]", "mark=unmodelled", "no closed count for a symbolic length"},
+    {"x:f32[2,S] -> y = com.microsoft.Rfft(x)", "y:f32[2,S//2+1,2]", "mark=compute", "⌈log2 S⌉ stages, as a sum"},
     {"x:f32[16] -> y = com.microsoft.Rfft(x) {signal_ndim=2}", "error: fewer axes", "", "one axis"},
     {"x:f32[N,9,2] -> y = com.microsoft.Irfft(x) {signal_ndim=1}", "y:f32[N,16]", "arith=160*N", "back"},
     {"x:f32[9] -> y = com.microsoft.Irfft(x) {signal_ndim=1}", "error: fewer axes", "", "no parts"},
@@ -40,7 +40,7 @@ constexpr OpCase kMath[] = {
     {"x:f32[4] -> y = com.microsoft.DynamicTimeWarping(x)", "error: rank 1", "", "a matrix"},
     {"x:i32[N,4] -> y = com.microsoft.MurmurHash3(x)", "y:u32[N,4]", "arith=64*N comparisons=40*N", "16 operations a word"},
     {"x:f64[4] -> y = com.microsoft.MurmurHash3(x) {positive=0}", "y:i32[4]", "arith=92", "two words"},
-    {"x:str[4] -> y = com.microsoft.MurmurHash3(x)", "error: length of a string", "mark=unmodelled", "strings of unknown length"},
+    {"x:str[4] -> y = com.microsoft.MurmurHash3(x)", "y:u32[4]", "arith=28*hashed_words+36 comparisons=12*hashed_words+28", "strings of unknown length"},
     {"x:f32[N,4,5,3], g:f32[N,6,2,2] -> y = com.microsoft.GridSample(x, g)", "y:f32[N,4,6,2]", "read=336*N written=192*N", "as ai.onnx"},
     {"x:f32[2,4,5,3], g:f32[2,6,2,3] -> y = com.microsoft.GridSample(x, g)", "error: coordinates per location", "", "3 is not 2"},
 };
@@ -48,6 +48,7 @@ constexpr OpCase kMath[] = {
 constexpr OpCase kLayout[] = {
     {"x:f32[N,4], a:i32=1 -> y = com.microsoft.ExpandDims(x, a)", "y:f32[N,1,4]", "mark=view", "the same bytes"},
     {"x:f32[N,4], a:i32=-1 -> y = com.microsoft.ExpandDims(x, a)", "y:f32[N,4,1]", "", "from the end"},
+    {"x:f32[N,4], a:i32[] -> y = com.microsoft.ExpandDims(x, a)", "y:f32[?,?,?]", "mark=view", "an axis that is data"},
     {"x:f32[N,4], a:i32=3 -> y = com.microsoft.ExpandDims(x, a)", "error: axis 3", "", "rank 2"},
     {"x:f32[N,4], p:i64[4]=[1,0,2,1] -> y = com.microsoft.Pad(x, p)", "y:f32[N+3,5]", "arith=0 read=16*N written=20*N+60", "begins, then ends"},
     {"x:f32[3,4], p:i64[1,4]=[1,0,2,-1] -> y = com.microsoft.Pad(x, p)", "y:f32[6,3]", "read=36 written=72", "one column is cropped"},
@@ -71,6 +72,7 @@ constexpr OpCase kText[] = {
     {"x:str[N] -> y = com.microsoft.Tokenizer(x) {mark=0, mincharnum=1, pad_value='#', separators=[' ']}", "y:str[N,?]", "arith=0", "the most tokens of a string"},
     {"x:str[2,3,4] -> y = com.microsoft.Tokenizer(x) {mark=0, mincharnum=1, pad_value='#'}", "error: rank 3", "", "at most two axes"},
     {"x:i32[N,10], w:f32[6,1,3,5], b:f32[6], c:f32[30,5] -> y = com.microsoft.WordConvEmbedding(x, w, b, c)", "y:f32[N,6]", "macs=720*N arith=90*N special=48*N comparisons=42*N", "8 places of 15 macs for 6 filters, bias, tanh, the largest"},
+    {"x:i32[2,N,10], w:f32[6,1,3,5], b:f32[6], c:f32[30,5] -> y = com.microsoft.WordConvEmbedding(x, w, b, c)", "error: rank 3", "", "ONNX Runtime takes axis 1 for the characters of a word"},
     {"x:i32[4,10], w:f32[6,3,5], b:f32[6], c:f32[30,5] -> y = com.microsoft.WordConvEmbedding(x, w, b, c)", "error: rank 3", "", "a kernel of rank 4"},
     {"x:f32[N,3] -> y:f32[N,5] = com.microsoft.EPContext(x)", "y:f32[N,5]", "mark=unmodelled", "the file tells the shape"},
     {"x:f32[N,3] -> y = com.microsoft.EPContext(x)", "error: compiled model", "", "nothing tells the work"},

@@ -59,7 +59,7 @@ constexpr OpCase kWhole[] = {
 };
 
 constexpr OpCase kRegions[] = {
-    {"x:f32[1,3,20,20], r:f32[R,5] -> y = MaxRoiPool(x, r) {pooled_shape=[6,7]}", "y:f32[R,3,6,7]", "mark=unmodelled", "comparisons depend on the regions"},
+    {"x:f32[1,3,20,20], r:f32[R,5] -> y = MaxRoiPool(x, r) {pooled_shape=[6,7]}", "y:f32[R,3,6,7]", "arith=126*R*roi_bin-126*R", "comparisons depend on the regions"},
     {"x:f32[1,3,20,20], r:f32[4,5] -> y = MaxRoiPool(x, r) {pooled_shape=[6,7], spatial_scale=0.5}", "y:f32[4,3,6,7]", "", "static"},
     {"x:f32[1,3,20,20], r:f32[4,5] -> y = MaxRoiPool(x, r)", "error: pooled_shape", "", "mandatory"},
     // Per region 12, (7 + 7)·2 rows and columns of 5, 7·7·4 samples of 4 shared and 2 channels of 7, 2·49 outputs of 4.
@@ -69,7 +69,7 @@ constexpr OpCase kRegions[] = {
      "y:f32[3,2,1,1]", "arith=126 comparisons=6 read=96+48+24 written=24", "24 taps are fewer than the map"},
     {"x:f32[1,2,2,2], r:f32[300,4], b:i64[300] -> y = RoiAlign(x, r, b) {sampling_ratio=1}", "y:f32[300,2,1,1]", "read=32+4800+2400", "the whole map is the most there is"},
     {"opset=10: x:f32[1,2,8,8], r:f32[3,4], b:i64[3] -> y = RoiAlign(x, r, b) {sampling_ratio=1, mode='max'}", "y:f32[3,2,1,1]", "arith=114 comparisons=12", "no shift by half a pixel; the least size 1; no division"},
-    {"x:f32[1,2,8,8], r:f32[3,4], b:i64[3] -> y = RoiAlign(x, r, b)", "y:f32[3,2,1,1]", "mark=unmodelled", "an adaptive number of samples"},
+    {"x:f32[1,2,8,8], r:f32[3,4], b:i64[3] -> y = RoiAlign(x, r, b)", "y:f32[3,2,1,1]", "arith=15*(roi_rows+roi_columns)+60*roi_rows*roi_columns+36 comparisons=3*(roi_rows+roi_columns)", "an adaptive number of samples"},
     {"x:f32[1,2,8,8], r:f32[3,4], b:i64[2] -> y = RoiAlign(x, r, b) {sampling_ratio=1}", "error: regions", "", "one image index per region"},
     {"x:f32[2,8,8], r:f32[3,4], b:i64[3] -> y = RoiAlign(x, r, b)", "error: rank 3", "", "the map has rank 4"},
 };

@@ -204,17 +204,12 @@ OpCost cost_attention(const OpContext& op) {
   return cost;
 }
 
-// --- FlexAttention: as Attention without masks, with graphs that rewrite scores and probabilities ---
+// --- FlexAttention: as Attention without masks, with graphs that rewrite scores and probabilities; the driver adds
+// their work, once per score (Walker::add_modifiers) ---
 
 void infer_flex_attention(OpContext& op) {
   if (op.rank(kQuery) != 4) op.fail("Q has rank " + std::to_string(op.rank(kQuery)) + ", expected 4");
   infer_attention(op);
-}
-
-OpCost cost_flex_attention(const OpContext& op) {
-  if (op.has_attribute("score_mod") || op.has_attribute("prob_mod"))
-    op.unknown("score_mod and prob_mod are graphs whose work is not counted");
-  return cost_attention(op);
 }
 
 // --- RotaryEmbedding ---
@@ -347,7 +342,7 @@ constexpr OpRule kRules[] = {
 
 constexpr OpRule kPreviewRules[] = {
     // op                infer                   cost                   fold     cost in words
-    {"FlexAttention",    infer_flex_attention,   cost_flex_attention,   nullptr, "as Attention; not known with score_mod or prob_mod", kAttention},
+    {"FlexAttention",    infer_flex_attention,   cost_attention,        nullptr, "as Attention, and the work of score_mod and prob_mod", kAttention},
 };
 // clang-format on
 static_assert(well_formed(kRules));

@@ -193,7 +193,7 @@ const TensorValue* OpContext::output_value(int i) const {
 
 // --- symbols ---
 
-Dim OpContext::fresh(std::string_view hint, std::string_view cause, std::optional<Dim> upper) {
+Dim OpContext::fresh(std::string_view hint, std::string_view cause, std::optional<Dim> upper) const {
   return state_.session.fresh(hint, state_.display_name, std::string(cause), std::move(upper));
 }
 

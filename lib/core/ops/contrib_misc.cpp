@@ -132,15 +132,8 @@ void infer_irfft(OpContext& op) {
 // `real` is the shape of the real side.
 OpCost cost_transform(const OpContext& op, const Shape& real) {
   OpCost cost = op.streamed();
-  std::int64_t stages = 0;
-  for (int i = 0; i < signal_axes(op); ++i) {
-    const Dim& length = real[real.size() - 1 - static_cast<std::size_t>(i)];
-    const auto points = length.value64();
-    if (!points) op.unknown("a fast transform of symbolic length " + length.to_string() + " has no closed count");
-    std::int64_t axis_stages = 0;
-    while (axis_stages < 62 && (std::int64_t{1} << axis_stages) < *points) ++axis_stages;
-    stages += axis_stages;
-  }
+  Dim stages = 0;
+  for (int i = 0; i < signal_axes(op); ++i) stages += ceil_log2(real[real.size() - 1 - static_cast<std::size_t>(i)]);
   cost.arith = ceil_div(5 * element_count(real) * stages, 2);
   return cost;
 }
@@ -194,11 +187,11 @@ void infer_hash(OpContext& op) {
 }
 
 // MurmurHash3_x86_32: per word of 4 bytes mul, rotate, mul, xor, rotate, mul, add; at the end xor with the length and
-// three shifts with xor around two mul. Bit operations count as comparisons do.
+// three shifts with xor around two mul. Bit operations count as comparisons do. How long strings are the data decide.
 OpCost cost_hash(const OpContext& op) {
   const int width = bits(op.element(0));
-  if (width == 0) op.unknown("the length of a string is data");
-  const int words = (width + 31) / 32;
+  const Dim words =
+      width == 0 ? op.fresh("hashed_words", "words of 4 bytes in a string that is hashed") : Dim((width + 31) / 32);
   OpCost cost = op.streamed();
   cost.arith = (7 * words + 9) * op.elements(0);
   cost.comparisons = (3 * words + 7) * op.elements(0);
@@ -210,8 +203,15 @@ OpCost cost_hash(const OpContext& op) {
 void infer_expand_dims(OpContext& op) {
   set_element(op, 0, op.element(0));
   const auto axis = op.integers(1);
-  if (!axis || axis->size() != 1) op.unknown("the axis is not known");
   Shape shape = op.shape(0);
+  if (!axis) {  // every size stays, moves back by one, or is the new 1
+    shape.push_back(1);
+    for (std::size_t i = 0; i < shape.size(); ++i)
+      shape[i] =
+          op.fresh("expanded_dim", "the axis to insert is data", i == 0 ? shape[0] : max(op.shape(0)[i - 1], shape[i]));
+    return op.set_output(0, op.element(0), std::move(shape));
+  }
+  if (axis->size() != 1) op.fail("axis has " + std::to_string(axis->size()) + " entries, expected 1");
   shape.insert(shape.begin() + normal_axis(op, axis->front(), op.rank(0) + 1), Dim(1));
   op.set_output(0, op.element(0), std::move(shape));
 }
@@ -303,9 +303,10 @@ void infer_tokenizer(OpContext& op) {
   op.set_output(0, ElementType::String, std::move(shape));
 }
 
-// words […, characters], W [filters, 1, window, width], B, C [vocabulary, width] → […, filters].
+// words [words, characters], W [filters, 1, window, width], B, C [vocabulary, width] → [words, filters].
 void infer_word_embedding(OpContext& op) {
   set_element(op, 0, op.element(1));
+  expect_rank(op, 0, 2);
   expect_rank(op, 1, 4);
   if (greater_equal(dim_of(op, 0, -1), dim_of(op, 1, 2)) == false)
     op.fail("words of " + dim_of(op, 0, -1).to_string() + " characters are shorter than the window");

@@ -130,8 +130,16 @@ void infer_max_roi_pool(OpContext& op) {
   op.set_output(0, op.element(0), {op.shape(1)[0], op.shape(0)[1], Dim((*pooled)[0]), Dim((*pooled)[1])});
 }
 
+// Regions are data: a bin spans at most its share of the map, and a pixel more along each axis that it cuts.
 OpCost cost_max_roi_pool(const OpContext& op) {
-  op.unknown("the comparisons depend on the sizes of the regions, which are data");
+  const Shape& map = op.shape(0);
+  const Shape& output = op.output_shape(0);
+  Dim most = 1;
+  for (const std::size_t axis : {2, 3}) most *= min(map[axis], ceil_div(map[axis], output[axis]) + 1);
+  const Dim bin = op.fresh("roi_bin", "pixels of a region's bin", most);
+  OpCost cost = op.streamed();
+  cost.arith = cost.comparisons = op.output_elements(0) * (bin - 1);
+  return cost;
 }
 
 Dim pooled_size(const OpContext& op, std::string_view attribute) {
@@ -150,28 +158,36 @@ void infer_roi_align(OpContext& op) {
                 {regions, op.shape(0)[1], pooled_size(op, "output_height"), pooled_size(op, "output_width")});
 }
 
+// Samples of a bin along a spatial axis of the map. With sampling_ratio 0 a region has one per pixel: ⌈size / bins⌉.
+Dim roi_samples(const OpContext& op, std::string_view hint, std::size_t axis) {
+  const std::int64_t ratio = op.attribute("sampling_ratio", std::int64_t{0});
+  if (ratio > 0) return ratio;
+  return op.fresh(hint, "samples of a region's bin along an axis",
+                  ceil_div(op.shape(0)[axis], op.output_shape(0)[axis]));
+}
+
 // r × r bilinear samples per bin, r = sampling_ratio. Per region: scale 4 corners, shift them where pixels are
 // centred on halves, 2 differences, 2 bin sizes (and 2 comparisons with the least size 1 where not shifted). Per
 // sample row and column: its coordinate (mul, add) and weights, which all channels share. Per output element: r²
 // interpolations, then r² − 1 additions and a division, or as many comparisons.
 // Reads the taps, at most the whole map.
 OpCost cost_roi_align(const OpContext& op) {
-  const std::int64_t ratio = op.attribute("sampling_ratio", std::int64_t{0});
-  if (ratio <= 0)
-    op.unknown("sampling_ratio is 0: the number of samples depends on the sizes of the regions, which are data");
+  const Dim rows = roi_samples(op, "roi_rows", 2);
+  const Dim columns = roi_samples(op, "roi_columns", 3);
   const bool shifted = op.opset() >= 16 &&
                        op.attribute("coordinate_transformation_mode", std::string_view("half_pixel")) == "half_pixel";
   const bool maximum = op.attribute("mode", std::string_view("avg")) == "max";
   const Shape& output = op.output_shape(0);
   const Dim& regions = output[0];
-  const Dim samples = output[2] * output[3] * ratio * ratio;  // per region and channel
+  const Dim samples = output[2] * output[3] * rows * columns;  // per region and channel
   OpCost cost = op.streamed({1, 2});
   cost.read(0, byte_size(min(op.elements(0), regions * output[1] * samples * 4), op.element(0)));
   cost += (shifted ? Work{.arith = 12} : Work{.arith = 10, .special = 0, .comparisons = 2}) * regions;
-  cost += (Work{.arith = 2} + axis_weights_work(Interpolation::Linear)) * (regions * (output[2] + output[3]) * ratio);
+  cost += (Work{.arith = 2} + axis_weights_work(Interpolation::Linear)) *
+          (regions * (output[2] * rows + output[3] * columns));
   cost += weight_products_work(Interpolation::Linear, 2) * (regions * samples);
   cost += sample_work(Interpolation::Linear, 2) * (regions * output[1] * samples);
-  const Dim reductions = op.output_elements(0) * (Dim(ratio) * ratio - 1);
+  const Dim reductions = op.output_elements(0) * (rows * columns - 1);
   cost.arith += maximum ? reductions : reductions + op.output_elements(0);
   if (maximum) cost.comparisons += reductions;
   return cost;
@@ -186,9 +202,9 @@ constexpr OpRule kRules[] = {
     {"GlobalMaxPool",     infer_global_pool,  cost_global_max_pool,     nullptr, "n − 1 comparisons per output element", kPooling},
     {"LpPool",            infer_pool,         cost_lp_pool,             nullptr, "|x|^p per tap, kernel − 1 adds, 1 root per output element", kPooling},
     {"MaxPool",           infer_pool,         cost_max_pool,            nullptr, "kernel − 1 comparisons per output element", kPooling},
-    {"MaxRoiPool",        infer_max_roi_pool, cost_max_roi_pool,        nullptr, "not known: regions are data", kPooling.with(Gradient::Unmodelled)},
+    {"MaxRoiPool",        infer_max_roi_pool, cost_max_roi_pool,        nullptr, "pixels − 1 comparisons per bin; the data decide its pixels", kPooling.with(Gradient::Unmodelled)},
     {"MaxUnpool",         infer_max_unpool,   cost_max_unpool,          nullptr, "no arithmetic; reads values and indices, writes the output", kPooling},
-    {"RoiAlign",          infer_roi_align,    cost_roi_align,           nullptr, "r² bilinear samples (7) and their mean or maximum per output element; weights per region", kPooling},
+    {"RoiAlign",          infer_roi_align,    cost_roi_align,           nullptr, "r² bilinear samples (7) and their mean or maximum per output element; weights per region; with sampling_ratio 0 the data decide r", kPooling},
 };
 // clang-format on
 static_assert(well_formed(kRules));

@@ -76,6 +76,8 @@ void infer_running(OpContext& op) {
   if (const auto axis = op.integers(1); axis && op.has_shape(0)) {
     if (axis->size() != 1) op.fail("axis has " + std::to_string(axis->size()) + " entries, expected 1");
     normal_axis(op, axis->front(), op.rank(0));
+  } else if (!axis && op.has_shape(0) && op.rank(0) != 1) {
+    op.note("the axis is data: the work counts along the axis with the fewest lines, an upper bound");
   }
   op.set_output(0, op.input(0));
 }
@@ -115,17 +117,28 @@ constexpr auto kCostSumSquare = cost_reduce<Steps{.element_arith = 1}>;
 constexpr auto kCostLogSum = cost_reduce<Steps{.result_special = 1}>;
 constexpr auto kCostLogSumExp = cost_reduce<Steps{.element_special = 1, .result_special = 1}>;
 
-// L − 1 joins along each line of L elements: (elements / L)·(L − 1).
-OpCost cost_running(const OpContext& op) {
-  OpCost cost = op.streamed({0});
-  const auto axis = op.integers(1);
-  if (op.rank(0) != 1 && (!axis || axis->size() != 1)) op.unknown("the axis is not known");
-  const Shape& shape = op.shape(0);
-  const std::size_t along = op.rank(0) == 1 ? 0 : static_cast<std::size_t>(normal_axis(op, axis->front(), op.rank(0)));
+// Elements of `shape` but for those along `axis`: how many lines run along it.
+Dim line_count(const Shape& shape, std::size_t axis) {
   Dim lines = 1;
   for (std::size_t i = 0; i < shape.size(); ++i)
-    if (i != along) lines *= shape[i];
-  if (shape[along] != Dim(0)) cost.arith = lines * (shape[along] - 1);
+    if (i != axis) lines *= shape[i];
+  return lines;
+}
+
+// L − 1 joins along each line of L elements: elements − lines. Along an axis that is data at most elements − the least
+// number of lines.
+OpCost cost_running(const OpContext& op) {
+  OpCost cost = op.streamed({0});
+  const Shape& shape = op.shape(0);
+  if (op.elements(0) == Dim(0)) return cost;
+  Dim lines;
+  if (const auto axis = op.integers(1); shape.size() != 1 && axis) {
+    lines = line_count(shape, static_cast<std::size_t>(normal_axis(op, axis->front(), op.rank(0))));
+  } else {
+    lines = line_count(shape, 0);
+    for (std::size_t i = 1; i < shape.size(); ++i) lines = min(lines, line_count(shape, i));
+  }
+  cost.arith = op.elements(0) - lines;
   return cost;
 }
 
@@ -229,8 +242,8 @@ constexpr OpRule kRules[] = {
     // op                infer          cost            fold                       cost in words
     {"ArgMax",           infer_arg,     kCostExtreme,   fold_arg<greater>,         "n − m comparisons for m results of n elements", kSearch},
     {"ArgMin",           infer_arg,     kCostExtreme,   fold_arg<less>,            "n − m comparisons", kSearch},
-    {"CumProd",          infer_running, cost_running,   fold_running<multiply>,    "L − 1 mul along each line of L elements", kSignal},
-    {"CumSum",           infer_running, cost_running,   fold_running<add>,         "L − 1 add along each line of L elements", kSignal.with(Gradient::Rule)},
+    {"CumProd",          infer_running, cost_running,   fold_running<multiply>,    "L − 1 mul along each line of L elements; an upper bound where the axis is data", kSignal},
+    {"CumSum",           infer_running, cost_running,   fold_running<add>,         "L − 1 add along each line of L elements; an upper bound where the axis is data", kSignal.with(Gradient::Rule)},
     {"ReduceL1",         infer_reduce,  kCostL1,        nullptr,                   "n sign changes, n − m add", kReduction},
     {"ReduceL2",         infer_reduce,  kCostL2,        nullptr,                   "n mul, n − m add, m sqrt", kReduction},
     {"ReduceLogSum",     infer_reduce,  kCostLogSum,    nullptr,                   "n − m add, m log", kReduction},

@@ -121,6 +121,18 @@ Shape shape_from_value(OpContext& op, const TensorValue& value, std::string_view
   return shape;
 }
 
+Dim ceil_log2(const Dim& n) {
+  if (const auto value = n.value()) {
+    int stages = 0;
+    while (stages < 62 && (Int{1} << stages) < *value) ++stages;
+    return stages;
+  }
+  constexpr int kBits = 32;
+  Dim stages = 0;
+  for (int k = 0; k < kBits; ++k) stages += min(1, floor_div(n - 1, std::int64_t{1} << k));
+  return stages;
+}
+
 std::optional<std::int64_t> small_count(const Shape& shape, std::int64_t limit) {
   std::int64_t count = 1;
   for (const Dim& dim : shape) {

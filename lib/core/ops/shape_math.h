@@ -39,6 +39,9 @@ std::optional<double> as_real(const Scalar& scalar);
 // The value as a shape: every unknown element becomes a fresh symbol named after `hint`.
 Shape shape_from_value(OpContext& op, const TensorValue& value, std::string_view hint);
 
+// ⌈log2 n⌉ of n ≥ 1, exact up to 2³²: for a symbolic n the number of powers 2^k below it, Σ min(1, ⌊(n − 1) / 2^k⌋).
+Dim ceil_log2(const Dim& n);
+
 // Number of elements of a known constant shape, empty when it is symbolic or above `limit`.
 std::optional<std::int64_t> small_count(const Shape& shape, std::int64_t limit = 1024);
 

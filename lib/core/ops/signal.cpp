@@ -1,8 +1,8 @@
 // Signals: Fourier transforms, windows, mel filter banks.
 //
 // A transform of length N counts as the fast algorithm, 5·N·⌈log2 N⌉ operations for complex data and half of that,
-// rounded up, where input or output is real (the count of fftw.org/speed/method.html, with whole stages). It is
-// not known for a symbolic length. Twiddle factors are tables.
+// rounded up, where input or output is real (the count of fftw.org/speed/method.html, with whole stages). Twiddle
+// factors are tables.
 #include "ops/nn_work.h"
 #include "ops/rule_parts.h"
 #include "ops/shape_math.h"
@@ -24,14 +24,13 @@ Dim scalar_size(OpContext& op, int i, std::string_view hint) {
   return *size;
 }
 
-Dim transform_work(const OpContext& op, const Dim& length, bool is_real) {
-  const auto points = length.value64();
-  if (!points) op.unknown("a fast transform of symbolic length " + length.to_string() + " has no closed count");
-  int stages = 0;
-  while (stages < 62 && (std::int64_t{1} << stages) < *points) ++stages;
-  const Dim complex = Dim(5) * *points * stages;
+Dim transform_work(const Dim& length, bool is_real) {
+  const Dim complex = 5 * length * ceil_log2(length);
   return is_real ? ceil_div(complex, 2) : complex;
 }
+
+constexpr std::string_view kLengthIsData =
+    "the length of the transform is data: it counts as the longest of so many bins, an upper bound";
 
 // --- DFT ---
 
@@ -68,38 +67,61 @@ void infer_dft(OpContext& op) {
   output.back() = is_one_sided(op, 0) && is_inverse(op) ? 1 : 2;
   if (axis) {
     output[*axis] = transformed_size(op, output[*axis]);
-  } else if (op.has_input(1) || is_one_sided(op, 0)) {  // else no size changes, whatever the axis
-    for (std::size_t i = 0; i + 1 < output.size(); ++i)
-      output[i] = op.fresh("spectrum", "the transformed axis is data");
+  } else {
+    op.note("the transformed axis is data: the work is that of the costliest axis, an upper bound");
+    if (op.has_input(1) || is_one_sided(op, 0))  // else no size changes, whatever the axis
+      for (std::size_t i = 0; i + 1 < output.size(); ++i)
+        output[i] = op.fresh("spectrum", "the transformed axis is data");
   }
+  if (is_one_sided(op, 0) && !is_inverse(op) && op.has_input(1) && !scalar(op, 1)) op.note(std::string(kLengthIsData));
   op.set_output(0, op.element(0), std::move(output));
 }
 
-OpCost cost_dft(const OpContext& op) {
-  const std::optional<std::size_t> known_axis = dft_axis(op);
-  if (!known_axis) op.unknown("the transformed axis is not known");
-  const std::size_t axis = *known_axis;
+// Of one transform along `axis`: its length, which one side of a spectrum tells up to one.
+Dim transform_length(const OpContext& op, std::size_t axis) {
+  const Dim& bins = op.output_shape(0)[axis];
+  if (op.has_input(1)) {
+    if (const auto length = scalar(op, 1)) return *length;
+    return is_one_sided(op, 0) && !is_inverse(op) ? 2 * bins - 1 : bins;
+  }
+  const Dim& input = op.shape(0)[axis];
+  return is_one_sided(op, 0) && is_inverse(op) ? 2 * (input - 1) : input;
+}
+
+// Of all transforms along `axis`; the inverse divides by the length.
+Dim work_along(const OpContext& op, std::size_t axis) {
   const Shape& input = op.shape(0);
-  const Shape& output = op.output_shape(0);
-  const bool to_real = output.back() == Dim(1);
-  std::optional<Dim> length = output[axis];
-  if (is_one_sided(op, 0) && !to_real) length = op.has_input(1) ? scalar(op, 1) : input[axis];
-  if (!length) op.unknown("the length of the transform is not known");
+  const bool to_real = op.output_shape(0).back() == Dim(1);
+  const Dim length = transform_length(op, axis);
   Dim transforms = 1;
-  for (std::size_t i = 0; i + 1 < output.size(); ++i)
-    if (i != axis) transforms *= output[i];
+  for (std::size_t i = 0; i + 1 < input.size(); ++i)
+    if (i != axis) transforms *= input[i];
+  const Dim work = transforms * transform_work(length, to_real || input.back() == Dim(1));
+  const Dim bins = is_one_sided(op, 0) && !to_real ? floor_div(length, 2) + 1 : length;
+  return is_inverse(op) ? work + transforms * bins * op.output_shape(0).back() : work;
+}
+
+OpCost cost_dft(const OpContext& op) {
   OpCost cost = op.streamed({0});
-  // A shorter transform reads the beginning of the signal alone.
-  if (!to_real) op.read_only(cost, 0, byte_size(transforms * input.back() * min(input[axis], *length), op.element(0)));
-  cost.arith = transforms * transform_work(op, *length, to_real || input.back() == Dim(1));
-  // The inverse divides by the length.
-  if (is_inverse(op)) cost.arith += op.output_elements(0);
+  const Shape& input = op.shape(0);
+  if (const std::optional<std::size_t> axis = dft_axis(op)) {
+    cost.arith = work_along(op, *axis);
+    // A shorter transform reads the beginning of the signal alone.
+    const bool to_real = op.output_shape(0).back() == Dim(1);
+    Dim others = 1;
+    for (std::size_t i = 0; i < input.size(); ++i)
+      if (i != *axis) others *= input[i];
+    if (!to_real)
+      op.read_only(cost, 0, byte_size(others * min(input[*axis], transform_length(op, *axis)), op.element(0)));
+    return cost;
+  }
+  for (std::size_t i = 0; i + 1 < input.size(); ++i) cost.arith = max(cost.arith, work_along(op, i));
   return cost;
 }
 
 // --- STFT ---
 
-// The length of a frame: stated, else the window's, else the whole signal; empty when it is not known.
+// The length of a frame: stated, else the window's, else the whole signal; empty when it is data.
 std::optional<Dim> frame_length(const OpContext& op) {
   if (const std::optional<Dim> stated = scalar(op, 3)) return stated;
   if (op.has_shape(2) && op.rank(2) == 1) return op.shape(2)[0];
@@ -113,7 +135,10 @@ void infer_stft(OpContext& op) {
   if (signal.size() != 3 && signal.size() != 2)
     op.fail("signal has rank " + std::to_string(signal.size()) + ", expected 3");
   std::optional<Dim> length = frame_length(op);
-  if (!length) length = op.fresh("frame_length", "a size computed from data");
+  if (!length) {
+    if (is_one_sided(op, 1)) op.note(std::string(kLengthIsData));
+    length = op.fresh("frame_length", "a size computed from data", signal[1]);
+  }
   const std::optional<Dim> step = scalar(op, 1);
   if (step && step->is_constant() && *step->value() < 1) op.fail("frame_step is " + step->to_string());
   const Dim frames =
@@ -127,12 +152,12 @@ void infer_stft(OpContext& op) {
 // Per frame: a multiplication by the window, where there is one, per real number, and a transform.
 OpCost cost_stft(const OpContext& op) {
   const Shape& output = op.output_shape(0);
-  std::optional<Dim> length = is_one_sided(op, 1) ? frame_length(op) : std::optional<Dim>(output[2]);
-  if (!length) op.unknown("the length of a frame is not known");
+  std::optional<Dim> length = frame_length(op);
+  if (!length) length = is_one_sided(op, 1) ? 2 * output[2] - 1 : output[2];
   const Dim parts = op.rank(0) == 3 ? op.shape(0)[2] : Dim(1);
   const Dim frames = output[0] * output[1];
   OpCost cost = op.streamed({0, 2});
-  cost.arith = frames * transform_work(op, *length, parts == Dim(1));
+  cost.arith = frames * transform_work(*length, parts == Dim(1));
   if (op.has_input(2)) cost.arith += frames * *length * parts;
   return cost;
 }

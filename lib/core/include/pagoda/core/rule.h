@@ -100,7 +100,8 @@ class OpContext {
 
   // --- symbols ---
   // A new symbol for a size that only the data decide. `hint` names it, `cause` says why it is there.
-  Dim fresh(std::string_view hint, std::string_view cause, std::optional<Dim> upper = std::nullopt);
+  // Also for work that only the data decide, as long as no output has it in its shape.
+  Dim fresh(std::string_view hint, std::string_view cause, std::optional<Dim> upper = std::nullopt) const;
   // Two sizes that must be equal: the more telling one. Unequal constants end the rule with `what` as the subject.
   // When a model is re-batched, a baked-in constant gives way (see AnalyzeOptions::batch).
   Dim unify(const Dim& a, const Dim& b, std::string_view what);
