@@ -66,10 +66,55 @@ TEST_CASE("Loop finds the sizes that grow from trip to trip") {
   const Analysis grown = analyze(
       test::graph("x:f32[1,4], m:i64=3, c:bool=true -> y = Loop(m, c, x) {body=( i:i64[], k:bool[], v:f32[1,4] -> "
                   "w = Concat(v, v) {axis=0} => k, w)}"));
-  REQUIRE(grown.outputs.size() == 1);
-  REQUIRE(grown.outputs[0].type.shape.has_value());
-  CHECK_FALSE((*grown.outputs[0].type.shape)[0].is_constant());
-  CHECK((*grown.outputs[0].type.shape)[1] == Dim(4));
+  CHECK(grown.outputs[0].type == test::type("f32[8,4]"));
+  CHECK(grown.symbols.empty());
+  CHECK(grown.totals.cost.bytes_written == Dim((2 + 4 + 8) * 4 * 4));
+  // Too many trips to follow one by one.
+  const Analysis many = analyze(
+      test::graph("x:f32[1,4], m:i64=1000, c:bool=true -> y = Loop(m, c, x) {body=( i:i64[], k:bool[], v:f32[1,4] -> "
+                  "w = Concat(v, x) {axis=0} => k, w)}"));
+  REQUIRE(many.outputs[0].type.shape.has_value());
+  CHECK_FALSE((*many.outputs[0].type.shape)[0].is_constant());
+  CHECK((*many.outputs[0].type.shape)[1] == Dim(4));
+}
+
+TEST_CASE("a loop over lists of sizes is walked trip by trip until no symbol is left") {
+  // What torch.tensor_split with indices becomes: slices between consecutive entries, collected in a sequence.
+  const test::OpCase split = {
+      "x:f32[10,4], b:i64[4]=[0,3,5,10], m:i64=3, c:bool=true, e:i64=2 -> s0 = SequenceEmpty(); "
+      "s = Loop(m, c, s0) {body=( i:i64[], k:bool[], q:seq(f32) -> o = Constant() {value=i64[]=1}; "
+      "z = Constant() {value=i64[1]=[0]}; j = Add(i, o); f0 = Gather(b, i); t0 = Gather(b, j); "
+      "f = Unsqueeze(f0, z); t = Unsqueeze(t0, z); p = Slice(x, f, t, z); r = SequenceInsert(q, p) => k, r)}; "
+      "y = SequenceAt(s, e); w = ConcatFromSequence(s) {axis=0}; n = SequenceLength(s)",
+      "y:f32[5,4], w:f32[10,4], n:i64[]=3", "", "parts of 3, 2 and 5 rows"};
+  CHECK(test::differences(split) == "");
+  const Analysis analysis = analyze(test::graph(split.graph));
+  CHECK(analysis.totals.unmodelled_nodes == 0);
+  // A condition that the number of the trip decides ends the loop without a limit.
+  const test::OpCase ended = {
+      "x:f32[1,4], c:bool=true -> y = Loop(, c, x) {body=( i:i64[], k:bool[], v:f32[?,4] -> "
+      "o = Constant() {value=i64[]=2}; k2 = Less(i, o); w = Concat(v, v) {axis=0} => k2, w)}",
+      "y:f32[8,4]", "", "three trips"};
+  CHECK(test::differences(ended) == "");
+  CHECK(analyze(test::graph(ended.graph)).symbols.empty());
+  // Sizes that only the data decide stay one symbol, not one for each trip.
+  const Analysis open = analyze(test::graph(
+      "x:f32[8], m:i64=5, c:bool=true -> y = Loop(m, c, x) {body=( i:i64[], k:bool[], v:f32[?] -> "
+      "n = NonZero(v); f = Cast(n) {to=1}; z = Constant() {value=i64[1]=[0]}; w = Squeeze(f, z) => k, w)}"));
+  CHECK(open.symbols.size() < 5);
+}
+
+TEST_CASE("SequenceMap follows members of different sizes") {
+  const test::OpCase row = {
+      "x:f32[10,4], p:i64[3]=[3,3,4], e:i64=-1 -> s = SplitToSequence(x, p); "
+      "t = SequenceMap(s) {body=( a:f32[?,4] -> b = Exp(a))}; y = SequenceAt(t, e); w = ConcatFromSequence(t) {axis=0}",
+      "y:f32[4,4], w:f32[10,4]", "special=40", "two members of 3 rows and one of 4"};
+  CHECK(test::differences(row) == "");
+  const test::OpCase equal = {
+      "x:f32[N,3] -> s = SequenceConstruct(x, x); t = SequenceMap(s) {body=( a:f32[?,3] -> b = Exp(a))}; "
+      "w = ConcatFromSequence(t) {axis=0}",
+      "w:f32[2*N,3]", "special=6*N", "the body's work once a member"};
+  CHECK(test::differences(equal) == "");
 }
 
 TEST_CASE("the number of a trip is a symbol below the trip count, named only where a size depends on it") {
@@ -81,9 +126,9 @@ TEST_CASE("the number of a trip is a symbol below the trip count, named only whe
   CHECK(one.outputs[0].type == test::type("f32[5,1,4]"));
   CHECK(one.symbols.empty());
   CHECK(one.totals.cost.bytes_written == Dim(5 * (4 * 4 + 8)));  // a row and the end, 5 times
-  // x[: i] is not; i tells of no branch either.
+  // x[: i] is not; i tells of no branch either, where the trips are too many to follow.
   const Analysis many =
-      analyze(test::graph("x:f32[5,4], m:i64=5, c:bool=true -> y = Loop(m, c) {body=( i:i64[], k:bool[] -> "
+      analyze(test::graph("x:f32[500,4], m:i64=500, c:bool=true -> y = Loop(m, c) {body=( i:i64[], k:bool[] -> "
                           "z = Constant() {value=i64[1]=[0]}; e = Unsqueeze(i, z); v = Slice(x, z, e, z); w = "
                           "ReduceSum(v, z) {keepdims=0}; "
                           "n = Constant() {value=i64[]=0}; f = Equal(i, n); q = If(f) {then_branch=( -> a = Exp(w)), "
@@ -91,7 +136,7 @@ TEST_CASE("the number of a trip is a symbol below the trip count, named only whe
   REQUIRE(many.symbols.size() == 1);
   CHECK(many.symbols[0].name == "trip_loop");
   CHECK(many.symbols[0].cause == "number of the trip");
-  CHECK(*many.symbols[0].upper == Dim(5));
+  CHECK(*many.symbols[0].upper == Dim(500));
   CHECK(has_note(many, "then 4 FLOPs, else 0 FLOPs"));
 }
 

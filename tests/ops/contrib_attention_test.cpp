@@ -28,6 +28,8 @@ constexpr OpCase kAttention[] = {
      "y:f16[B,1,16], c:f16[2,B,2,64,8]", "macs=896*B read=24*B+1248+576*B+4 written=32*B+64*B precision=float16", "one buffer: 9 rows are read, 1 is written"},
     {"x:f32[B,1,12], w:f32[12,48], b:f32[48], p:f32[2,B,2,64,8], n:i32[1] -> y, c = com.microsoft.Attention(x, w, b, , p, , n) {num_heads=2, past_present_share_buffer=1}",
      "c:f32[2,B,2,64,8]", "macs=576*B+2048*B read=48*B+2496+8064*B+4 written=64*B+128*B", "a past length that is data: the whole buffer counts"},
+    {"x:f32[2,5,12], w:f32[12,40], b:f32[40] -> y, p = com.microsoft.Attention(x, w, b) {num_heads=2, qkv_hidden_sizes=[16,16,8]}", "p:f32[2,2,2,5,4]", "", "the present has the size of V's heads"},
+    {"x:f32[2,5,12], w:f32[12,40], b:f32[40], c:f32[2,2,2,3,4] -> y, p = com.microsoft.Attention(x, w, b, , c) {num_heads=2, qkv_hidden_sizes=[16,16,8]}", "error: with a past", "", "ONNX Runtime refuses it"},
     {"x:f32[2,5,12], w:f32[12,40], b:f32[40] -> y = com.microsoft.Attention(x, w, b) {num_heads=2, qkv_hidden_sizes=[16,16,8]}",
      "y:f32[2,5,8]", "macs=4800+1200", "V is narrower: 8 and 4 products a pair"},
     {"x:f32[2,5,12], w:f32[12,48], m:i32[2,5], a:f32[1,2,5,5] -> y = com.microsoft.Attention(x, w, , m, , a) {num_heads=2}",

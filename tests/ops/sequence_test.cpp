@@ -35,6 +35,8 @@ constexpr OpCase kSequences[] = {
     {"s:seq(f32[N,3]) -> y = ConcatFromSequence(s) {axis=0}", "y:f32[?,3]", "", "its length is not known"},
     {"s:seq(f32[N,3]) -> y = ConcatFromSequence(s) {axis=-1, new_axis=1}", "y:f32[N,3,?]", "", "stacked"},
     {"a:f32[N,3], b:f32[2,3] -> s = SequenceConstruct(a, b); y = ConcatFromSequence(s) {axis=0}", "y:f32[N+2,3]", "arith=0 read=12*N+24 written=12*N+24", "known members are joined"},
+    {"x:f32[10,4], p:i64=4, i:i64=-1 -> s = SplitToSequence(x, p); y = SequenceAt(s, i); z = ConcatFromSequence(s) {axis=0}; n = SequenceLength(s)", "y:f32[2,4], z:f32[10,4], n:i64[]=3", "", "parts of one size are followed, the smaller last one, too"},
+    {"x:f32[3,4] -> s = SplitToSequence(x) {keepdims=0}; z = ConcatFromSequence(s) {axis=0, new_axis=1}", "z:f32[3,4]", "", "one by one"},
     {"a:f32[N,3] -> y = ConcatFromSequence(a) {axis=0}", "error: input 0 is no sequence", "", ""},
     {"s:seq(f32[N,3]) -> y = ConcatFromSequence(s)", "error: attribute axis is missing", "", "mandatory"},
 };

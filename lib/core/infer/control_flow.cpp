@@ -2,8 +2,10 @@
 // the report, multiplied by the trip count.
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "infer/infer.h"
+#include "ops/rule_parts.h"
 
 namespace pagoda::inline core {
 namespace {
@@ -72,6 +74,17 @@ bool mentions(const GraphResult& result, const Dim& symbol) {
   return std::any_of(result.outputs.begin(), result.outputs.end(),
                      [&](const ValueInfo& v) { return in_type(v.type); }) ||
          std::any_of(result.rows.begin(), result.rows.end(), in_row);
+}
+
+// How many members the sequences among `inputs` have, where they are known one by one and agree.
+std::optional<std::size_t> member_count(const std::vector<const ValueInfo*>& inputs) {
+  std::optional<std::size_t> count;
+  for (const ValueInfo* input : inputs) {
+    if (input == nullptr || input->type.container != Container::Sequence) continue;
+    if (!input->members || (count && *count != input->members->size())) return std::nullopt;
+    count = input->members->size();
+  }
+  return count;
 }
 
 std::vector<std::int64_t> integers_or(const Node& node, std::string_view name, std::size_t size) {
@@ -173,6 +186,7 @@ void Walker::visit_loop(Frame& frame, std::size_t node_index, OpContext::State& 
         dim != nullptr && dim->value().value_or(0) < kEndless)
       limit = *dim;
 
+  const Opened opened = {session_.symbols.size(), session_.diagnostics.size()};
   std::vector<ValueInfo> inputs = {scalar_info(ElementType::Int64), scalar_info(ElementType::Bool)};
   // The number of the trip, so that x[i : i + 1] is known to hold one element.
   const Dim trip = session_.fresh("trip_" + state.display_name, state.display_name, "number of the trip", limit);
@@ -218,11 +232,18 @@ void Walker::visit_loop(Frame& frame, std::size_t node_index, OpContext::State& 
     }
   }
 
-  if (!mentions(result, trip)) session_.forget(trip);
   const bool starts = condition == nullptr || known_bool(condition) == true;
   const ValueId body_condition = body.outputs[0];
   const bool passes_condition = body_condition == body.inputs[1] && starts;
   const bool stays = starts && (passes_condition || known_bool(&result.outputs[0]) == true);
+  const bool depends_on_trip = mentions(result, trip);
+  const bool holds_sequence = std::any_of(result.outputs.begin(), result.outputs.end(), [](const ValueInfo& output) {
+    return output.type.container == Container::Sequence;
+  });
+  if (starts && (depends_on_trip || holds_sequence || !stays || !varying_dims.empty()) &&
+      replace_by_trips(frame, node_index, state, result, limit, opened))
+    return;
+  if (!depends_on_trip) session_.forget(trip);
   Dim trips;
   if (known_bool(condition) == false)
     trips = 0;
@@ -241,6 +262,103 @@ void Walker::visit_loop(Frame& frame, std::size_t node_index, OpContext::State& 
   row.cost.mark = Mark::View;
   frame.rows.push_back(std::move(row));
   splice(frame, node_index, state, std::move(result.rows), trips);
+}
+
+// What the trips of a loop leave behind.
+struct Walker::Unrolled {
+  std::vector<ValueInfo> carried;               // after the last trip
+  std::vector<std::vector<ValueInfo>> scanned;  // by trip
+  std::vector<std::vector<NodeReport>> rows;    // by trip
+};
+
+namespace {
+
+// What a loop hands on: its type and value, but it is computed by the loop.
+ValueInfo handed_on(ValueInfo info) {
+  info.constant = info.host = false;
+  info.tensor_graph = -1;
+  return info;
+}
+
+}  // namespace
+
+std::optional<Walker::Unrolled> Walker::unroll(const Frame& frame, const OpContext::State& state, GraphId body_id,
+                                               const std::optional<Dim>& limit) {
+  constexpr std::int64_t kMaxTrips = 64;
+  if (limit && limit->value().value_or(kMaxTrips + 1) > kMaxTrips) return std::nullopt;
+  Unrolled result;
+  std::vector<ValueInfo> inputs = {scalar_info(ElementType::Int64), scalar_info(ElementType::Bool)};
+  inputs[1].value = TensorValue{Dim(1)};
+  for (std::size_t i = 2; i < state.inputs.size(); ++i)
+    inputs.push_back(state.inputs[i] == nullptr ? ValueInfo{} : handed_on(*state.inputs[i]));
+  const std::string scope = inner_scope(frame.scope, state.display_name, "body");
+  bool goes_on = true;
+  for (std::int64_t trip = 0; goes_on && (!limit || Dim(trip) != *limit); ++trip) {
+    if (trip == kMaxTrips) return std::nullopt;
+    inputs[0].value = TensorValue{Dim(trip)};
+    const std::size_t walked_before = walked_nodes_;
+    GraphResult once = walk(body_id, inputs, &frame.values, scope);
+    const std::size_t walked = walked_nodes_ - walked_before;
+    const std::optional<bool> condition = known_bool(&once.outputs[0]);
+    if (!condition || walked > unroll_budget_) return std::nullopt;
+    unroll_budget_ -= walked;
+    goes_on = *condition;
+    for (std::size_t i = 2; i < inputs.size(); ++i) inputs[i] = handed_on(std::move(once.outputs[i - 1]));
+    once.outputs.erase(once.outputs.begin(), once.outputs.begin() + static_cast<std::ptrdiff_t>(inputs.size()) - 1);
+    result.scanned.push_back(std::move(once.outputs));
+    result.rows.push_back(std::move(once.rows));
+  }
+  if (result.rows.empty()) return std::nullopt;
+  result.carried.assign(std::make_move_iterator(inputs.begin() + 2), std::make_move_iterator(inputs.end()));
+  return result;
+}
+
+bool Walker::replace_by_trips(Frame& frame, std::size_t node_index, OpContext::State& state, const GraphResult& once,
+                              const std::optional<Dim>& limit, const Opened& opened) {
+  const std::size_t symbols_before = session_.symbols.size();
+  std::vector<Diagnostic> notes = session_.take_notes(opened.notes);
+  std::optional<Unrolled> trips = unroll(frame, state, body_of(state.node, "body"), limit);
+  const std::size_t opened_once = symbols_before - opened.symbols;
+  if (!trips || session_.symbols.size() - symbols_before > opened_once) {
+    (void)session_.take_notes(opened.notes);
+    for (Diagnostic& note : notes)
+      session_.note(note.severity, std::move(note.node), std::move(note.message), note.cause);
+    session_.symbols.resize(symbols_before, {});
+    return false;
+  }
+  const auto first = session_.symbols.begin() + static_cast<std::ptrdiff_t>(opened.symbols);
+  session_.symbols.erase(first, first + static_cast<std::ptrdiff_t>(opened_once));
+  // The first walk was the first to use the weights.
+  for (std::size_t i = 0; i < std::min(once.rows.size(), trips->rows.front().size()); ++i) {
+    NodeReport& row = trips->rows.front()[i];
+    if (row.graph != once.rows[i].graph || row.node != once.rows[i].node) break;
+    row.params += once.rows[i].params;
+    row.param_bytes += once.rows[i].param_bytes;
+  }
+  const std::size_t carried = trips->carried.size();
+  const Dim count = trips->rows.size();
+  for (std::size_t i = 0; i < state.outputs.size(); ++i) {
+    ValueInfo info;
+    if (i < carried) {
+      info = std::move(trips->carried[i]);
+    } else if (i - carried < trips->scanned.front().size()) {
+      info = varying(trips->scanned.front()[i - carried]);
+      for (const std::vector<ValueInfo>& scanned : trips->scanned)
+        if (scanned[i - carried].type != info.type)
+          info = join(info, scanned[i - carried], state.display_name, state.display_name, "trips give different sizes");
+      if (info.type.shape) info.type.shape->insert(info.type.shape->begin(), count);
+    }
+    state.outputs[i] = std::move(info);
+    state.output_set[i] = true;
+  }
+  NodeReport row = row_of(frame, node_index, state);
+  row.cost.mark = Mark::View;
+  frame.rows.push_back(std::move(row));
+  std::vector<NodeReport> rows;
+  for (std::vector<NodeReport>& trip : trips->rows)
+    rows.insert(rows.end(), std::make_move_iterator(trip.begin()), std::make_move_iterator(trip.end()));
+  splice(frame, node_index, state, std::move(rows), 1);
+  return true;
 }
 
 void Walker::visit_scan(Frame& frame, std::size_t node_index, OpContext::State& state) {
@@ -300,6 +418,7 @@ void Walker::visit_scan(Frame& frame, std::size_t node_index, OpContext::State& 
 }
 
 void Walker::visit_sequence_map(Frame& frame, std::size_t node_index, OpContext::State& state) {
+  if (map_members(frame, node_index, state)) return;
   const GraphId body_id = body_of(state.node, "body");
   std::vector<ValueInfo> inputs;
   for (const ValueInfo* input : state.inputs) {
@@ -307,8 +426,10 @@ void Walker::visit_sequence_map(Frame& frame, std::size_t node_index, OpContext:
     if (info.type.container == Container::Sequence) info.type.container = Container::Tensor;
     inputs.push_back(std::move(info));
   }
+  const std::optional<std::size_t> count = member_count(state.inputs);
   const Dim trips =
-      session_.fresh("length_" + state.display_name, state.display_name, "length of a sequence", std::nullopt);
+      count ? Dim(*count)
+            : session_.fresh("length_" + state.display_name, state.display_name, "length of a sequence", std::nullopt);
   GraphResult result = walk(body_id, inputs, &frame.values, inner_scope(frame.scope, state.display_name, "body"));
   for (std::size_t i = 0; i < state.outputs.size() && i < result.outputs.size(); ++i) {
     state.outputs[i] = varying(result.outputs[i]);
@@ -319,6 +440,97 @@ void Walker::visit_sequence_map(Frame& frame, std::size_t node_index, OpContext:
   row.cost.mark = Mark::View;
   frame.rows.push_back(std::move(row));
   splice(frame, node_index, state, std::move(result.rows), trips);
+}
+
+// Members known one by one: the body is walked once for all of equal shapes.
+bool Walker::map_members(Frame& frame, std::size_t node_index, OpContext::State& state) {
+  constexpr std::size_t kMaxKinds = 64;
+  const std::size_t count = member_count(state.inputs).value_or(0);
+  std::vector<std::size_t> firsts, kind_of(count);  // of each kind the first member, of each member its kind
+  for (std::size_t m = 0; m < count; ++m) {
+    const auto kind = std::find_if(firsts.begin(), firsts.end(), [&](std::size_t first) {
+      return std::all_of(state.inputs.begin(), state.inputs.end(), [&](const ValueInfo* input) {
+        return input == nullptr || !input->members || (*input->members)[m] == (*input->members)[first];
+      });
+    });
+    kind_of[m] = static_cast<std::size_t>(kind - firsts.begin());
+    if (kind == firsts.end()) firsts.push_back(m);
+  }
+  if (count == 0 || firsts.size() > kMaxKinds) return false;
+
+  const GraphId body_id = body_of(state.node, "body");
+  const std::string scope = inner_scope(frame.scope, state.display_name, "body");
+  std::vector<GraphResult> results;
+  for (const std::size_t first : firsts) {
+    std::vector<ValueInfo> inputs;
+    for (const ValueInfo* input : state.inputs) {
+      inputs.push_back(input == nullptr ? ValueInfo{} : varying(*input));
+      if (input == nullptr || !input->members) continue;
+      inputs.back().type.container = Container::Tensor;
+      inputs.back().type.shape = (*input->members)[first];
+    }
+    results.push_back(walk(body_id, inputs, &frame.values, scope));
+  }
+  for (std::size_t i = 0; i < state.outputs.size() && i < results.front().outputs.size(); ++i) {
+    ValueInfo info = varying(results.front().outputs[i]);
+    for (const GraphResult& other : results)
+      if (other.outputs[i].type != info.type)
+        info = join(info, other.outputs[i], "member", state.display_name, "members of a sequence differ in this size");
+    info.type.container = Container::Sequence;
+    if (std::all_of(results.begin(), results.end(),
+                    [&](const GraphResult& result) { return result.outputs[i].type.shape.has_value(); })) {
+      info.members.emplace();
+      for (const std::size_t kind : kind_of) info.members->push_back(*results[kind].outputs[i].type.shape);
+    }
+    state.outputs[i] = std::move(info);
+    state.output_set[i] = true;
+  }
+  NodeReport row = row_of(frame, node_index, state);
+  row.cost.mark = Mark::View;
+  frame.rows.push_back(std::move(row));
+  for (std::size_t kind = 0; kind < results.size(); ++kind)
+    splice(frame, node_index, state, std::move(results[kind].rows), std::count(kind_of.begin(), kind_of.end(), kind));
+  return true;
+}
+
+// FlexAttention's graphs rewrite scores [batch, heads, queries, keys] on the chip: their work counts, of their tensors
+// only what they are given from outside (onnx Operators.md, FlexAttention).
+void Walker::add_modifiers(Frame& frame, OpContext::State& state) {
+  if (state.node.op_type != "FlexAttention" || state.node.domain != "ai.onnx.preview") return;
+  const OpContext op(state);
+  constexpr int kQuery = 0, kKey = 1;
+  for (const std::string_view modifier : {"score_mod", "prob_mod"}) {
+    if (frame.rows.back().cost.mark != Mark::Compute || !op.has_attribute(modifier)) continue;
+    const ElementType otherwise =
+        op.element(kQuery) == ElementType::Float64 ? ElementType::Float64 : ElementType::Float32;
+    ValueInfo scores;
+    scores.type = {.element = ops::element_attribute(op, "softmax_precision", otherwise),
+                   .shape = Shape{op.shape(kQuery)[0], op.shape(kQuery)[1], op.shape(kQuery)[2], op.shape(kKey)[2]}};
+    const GraphId body_id = body_of(state.node, modifier);
+    const Graph& body = session_.model.graphs[static_cast<std::size_t>(body_id)];
+    const GraphResult result =
+        walk(body_id, std::span(&scores, 1), &frame.values, inner_scope(frame.scope, state.display_name, modifier));
+    NodeReport& row = frame.rows.back();
+    std::set<ValueId> read;
+    for (const NodeReport& inner : result.rows) {
+      row.cost.macs += inner.cost.macs;
+      row.cost.arith += inner.cost.arith;
+      row.cost.special += inner.cost.special;
+      row.cost.comparisons += inner.cost.comparisons;
+      row.params += inner.params;
+      row.param_bytes += inner.param_bytes;
+      row.unmodelled_inside += inner.unmodelled_inside + (inner.cost.mark == Mark::Unmodelled ? 1 : 0);
+      if (inner.graph != body_id) continue;
+      const std::vector<ValueId>& inputs = body.nodes[static_cast<std::size_t>(inner.node)].inputs;
+      for (std::size_t i = 0; i < inputs.size(); ++i) {
+        if (inputs[i] == kAbsent || !inner.cost.reads_whole(static_cast<int>(i))) continue;
+        const Value& value = body.values[static_cast<std::size_t>(inputs[i])];
+        if ((value.initializer < 0 && value.outer == kAbsent) || !read.insert(inputs[i]).second) continue;
+        const TensorType& type = result.values[static_cast<std::size_t>(inputs[i])].type;
+        if (type.shape) row.cost.read(PartMoved::kAttributes, byte_size(element_count(*type.shape), type.element));
+      }
+    }
+  }
 }
 
 }  // namespace pagoda::inline core

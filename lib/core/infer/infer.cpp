@@ -133,6 +133,7 @@ GraphResult Walker::walk(GraphId id, std::span<const ValueInfo> inputs, const st
     store(id, graph.inputs[i], info);
   }
   if (depth_ == 1) frame.rows.reserve(graph.nodes.size());
+  walked_nodes_ += graph.nodes.size() + 1;
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) visit(frame, i);
 
   GraphResult result;
@@ -272,6 +273,7 @@ void Walker::visit_rule(Frame& frame, std::size_t node_index, const OpRule& rule
   if (!state.outputs.empty() && state.facts.kind != OpKind::Product) state.outputs[0].dequantized_from = narrow;
   count_parameters(row, state);
   frame.rows.push_back(std::move(row));
+  add_modifiers(frame, state);
 }
 
 // Decides whether the node is done before the first run (constant) or on the host (shape arithmetic). Neither may

@@ -27,12 +27,16 @@ struct GraphResult {
 
 class Walker {
  public:
+  // Nodes walked in all for the sake of unrolling loops, whatever the file holds.
+  static constexpr std::size_t kUnrolledNodes = 50'000;
+
   Walker(Session& session, const AnalyzeOptions& options)
       : session_(session),
         options_(options),
         packed_(ops::packed_weights(session.model)),
         storage_(storage_of(options.precision)),
-        operands_(product_operands(session.model, storage_)) {}
+        operands_(product_operands(session.model, storage_)),
+        unroll_budget_(kUnrolledNodes) {}
 
   // `inputs` are the graph's inputs in order; `outer` the values of the enclosing graph, null for main and functions.
   GraphResult walk(GraphId graph, std::span<const ValueInfo> inputs, const std::vector<ValueInfo>* outer,
@@ -58,8 +62,21 @@ class Walker {
   static StructureVisit structure_visit(const Node& node);  // null for all other ops
   void visit_if(Frame& frame, std::size_t node_index, OpContext::State& state);
   void visit_loop(Frame& frame, std::size_t node_index, OpContext::State& state);
+  // A loop trip by trip, where every trip's condition is known. Keeps what it finds where fewer sizes stay open than
+  // in `once`, the body walked with a symbol for the trip; symbols and notes from the given places on are its.
+  struct Opened {
+    std::size_t symbols, notes;
+  };
+  struct Unrolled;
+  std::optional<Unrolled> unroll(const Frame& frame, const OpContext::State& state, GraphId body_id,
+                                 const std::optional<Dim>& limit);
+  bool replace_by_trips(Frame& frame, std::size_t node_index, OpContext::State& state, const GraphResult& once,
+                        const std::optional<Dim>& limit, const Opened& opened);
+  bool map_members(Frame& frame, std::size_t node_index, OpContext::State& state);
   void visit_scan(Frame& frame, std::size_t node_index, OpContext::State& state);
   void visit_sequence_map(Frame& frame, std::size_t node_index, OpContext::State& state);
+  // Adds the work of graphs that an attention runs on its scores to the node's row, the last one.
+  void add_modifiers(Frame& frame, OpContext::State& state);
 
   // Stores a value of a graph as the precision asks for.
   void store(GraphId graph, ValueId id, ValueInfo& info) const;
@@ -86,6 +103,8 @@ class Walker {
   FloatStorage storage_;
   std::vector<std::vector<bool>> operands_;  // of products, by graph and value
   int depth_ = 0;
+  std::size_t walked_nodes_ = 0;
+  std::size_t unroll_budget_;
   std::size_t spliced_rows_ = 0;
   std::set<std::pair<GraphId, std::int32_t>> counted_tensors_;
   std::map<std::string, GraphResult> calls_;  // function bodies by signature

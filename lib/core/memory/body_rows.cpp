@@ -3,6 +3,7 @@
 #include "memory/body_rows.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace pagoda::inline core {
 namespace {
@@ -57,8 +58,18 @@ class RowReader {
       step.body_end = end;
     }
     if (step.body < 0) return false;
+    step.last_run = step.body_begin;
+    if (function == nullptr && node.op_type != "If") read_further_runs(step);
     at = step.body_end;
     return true;
+  }
+
+  // An unrolled loop has the rows of every trip, a SequenceMap those of every kind of member, all in one scope.
+  void read_further_runs(Step& step) {
+    for (std::size_t end = step.body_end; end < rows_.size() && rows_[end].scope == rows_[step.body_begin].scope;) {
+      if (!read(step.body, end, nullptr) || end <= step.body_end) return;
+      step.last_run = std::exchange(step.body_end, end);
+    }
   }
 
   const Model& model_;

@@ -9,8 +9,8 @@
 namespace pagoda::inline core {
 
 // One Step per node of graph `id`, whose rows begin at rows[begin], with `row`, `mark`, `has_body`, `body`,
-// `body_begin` and `body_end` set; everything else is left for the caller. Rows that do not fit the graph (which
-// analyze() never makes) leave the nodes without rows.
+// `body_begin`, `body_end` and `last_run` set; everything else is left for the caller. Rows that do not fit the graph
+// (which analyze() never makes) leave the nodes without rows.
 std::vector<Step> locate_steps(const Model& model, const std::vector<NodeReport>& rows, GraphId id, std::size_t begin);
 
 }  // namespace pagoda::inline core

@@ -195,7 +195,7 @@ class Builder {
       for (const ValueId input : node.inputs)
         places.push_back(storage(input) < 0 ? StoragePlace::Constant : result_.storages[index(storage(input))].place);
     const Graph& body = model_.graphs[index(step.body)];
-    Builder builder(model_, rows_, step.body, step.body_begin);
+    Builder builder(model_, rows_, step.body, step.last_run);
     const std::vector<const TensorType*> learnt(body.values.size(), nullptr);
     step.body_schedule = std::make_unique<Schedule>(builder.build(learnt, &places));
     const Schedule& schedule = *step.body_schedule;

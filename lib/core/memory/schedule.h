@@ -43,6 +43,7 @@ struct Step {
   GraphId body = -1;           // the graph that was entered; -1 when none was, or its rows are one aggregate
   std::size_t body_begin = 0;  // rows of its body in Analysis::nodes
   std::size_t body_end = 0;
+  std::size_t last_run = 0;  // where the rows of the body's last run begin: those of an unrolled loop stand one by one
   std::unique_ptr<struct Schedule> body_schedule;  // of the graph that was entered
   // Whether the body's own activations are on top of the node's outputs (loops: the results of trips add up) or
   // include them (branches, calls).

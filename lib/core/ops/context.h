@@ -57,6 +57,8 @@ class Session {
   void one_or(const Dim& symbol, const Dim& constant);
   const std::map<std::string, Dim>& ones_or() const { return ones_or_; }
   void note(Severity severity, std::string node, std::string message, Cause cause = Cause::Note);
+  // Takes out what was noted from the `first` diagnostic on, to be forgotten or noted again.
+  std::vector<Diagnostic> take_notes(std::size_t first);
   const std::map<std::string, Dim, std::less<>>& equalities() const { return equalities_; }
 
  private:

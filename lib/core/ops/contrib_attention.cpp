@@ -72,6 +72,8 @@ Projected projected(const OpContext& op, const ProjectedInputs& inputs) {
   return result;
 }
 
+// ONNX Runtime 1.32 gives the present the size of V's heads for K, too (run with qkv_hidden_sizes that differ), and
+// refuses a past with such sizes.
 void infer_projected(OpContext& op, const ProjectedInputs& inputs, ElementType element) {
   set_element(op, 0, element);
   const Projected sizes = projected(op, inputs);
@@ -80,9 +82,10 @@ void infer_projected(OpContext& op, const ProjectedInputs& inputs, ElementType e
   if (op.has_shape(inputs.past)) {
     op.unify(dim_of(op, inputs.past, 1), sizes.batch, "batch of input and past");
     op.unify(dim_of(op, inputs.past, 2), sizes.heads, "heads of the past");
+    op.unify(sizes.query_size, sizes.value_size, "with a past, the sizes of the heads of K and V");
   }
   op.set_output(0, element, {sizes.batch, sizes.queries, sizes.heads * sizes.value_size});
-  op.set_output(1, element, {Dim(2), sizes.batch, sizes.heads, sizes.cache.present, sizes.query_size});
+  op.set_output(1, element, {Dim(2), sizes.batch, sizes.heads, sizes.cache.present, sizes.value_size});
 }
 
 void infer_attention(OpContext& op) { infer_projected(op, kAttentionInputs, op.element(0)); }

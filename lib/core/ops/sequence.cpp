@@ -2,6 +2,7 @@
 // a symbol of its own. Beside it the members of short sequences are followed one by one, as long as positions are
 // known. Runtimes pass members by reference, so building and indexing move nothing; splitting a tensor into members and
 // joining them do.
+#include <algorithm>
 #include <span>
 
 #include "ops/families.h"
@@ -128,6 +129,20 @@ std::size_t split_axis(const OpContext& op) {
   return static_cast<std::size_t>(normal_axis(op, op.attribute("axis", std::int64_t{0}), op.rank(0)));
 }
 
+// The members that parts of `size` of an axis of size `whole` make, the last smaller; none where a size is open or they
+// are too many to follow.
+std::vector<Shape> equal_parts(const Shape& shape, std::size_t axis, const Dim& whole, const Dim& size) {
+  constexpr std::int64_t kMost = 256;
+  const auto length = whole.value64(), part = size.value64();
+  if (!length || !part || *part < 1 || *length / *part >= kMost) return {};
+  std::vector<Shape> members;
+  for (std::int64_t at = 0; at < *length; at += *part) {
+    members.push_back(shape);
+    members.back()[axis] = std::min(*part, *length - at);
+  }
+  return members;
+}
+
 // Parts of the sizes listed in `split`, or all of the one size it holds, the last smaller; without it parts of one,
 // whose axis goes unless keepdims is set.
 void infer_split_to_sequence(OpContext& op) {
@@ -138,9 +153,15 @@ void infer_split_to_sequence(OpContext& op) {
   const Dim whole = part;
   if (!op.has_input(1)) {
     part = 1;
-    if (op.attribute("keepdims", std::int64_t{1}) == 0)
-      type.shape->erase(type.shape->begin() + static_cast<std::ptrdiff_t>(axis));
-    return op.set_output(0, std::move(type));
+    std::vector<Shape> members = equal_parts(*type.shape, axis, whole, 1);
+    if (op.attribute("keepdims", std::int64_t{1}) == 0) {
+      const auto gone = static_cast<std::ptrdiff_t>(axis);
+      for (Shape& member : members) member.erase(member.begin() + gone);
+      type.shape->erase(type.shape->begin() + gone);
+    }
+    op.set_output(0, std::move(type));
+    if (!members.empty()) op.set_members(0, std::move(members));
+    return;
   }
   if (const auto sizes = op.integers(1); sizes && op.has_shape(1) && op.rank(1) == 1) {
     std::vector<Shape> members(sizes->size(), *type.shape);
@@ -155,7 +176,11 @@ void infer_split_to_sequence(OpContext& op) {
     const bool one_size = op.has_shape(1) && op.rank(1) == 0;
     if (size && (greater_equal(*size, 0) == false || (one_size && *size == Dim(0))))
       op.fail("a part of size " + size->to_string());
-    if (size && one_size && !exact_div(whole, *size)) size.reset();
+    if (size && one_size) {
+      if (std::vector<Shape> members = equal_parts(*type.shape, axis, whole, *size); !members.empty())
+        op.set_members(0, std::move(members));
+      if (!exact_div(whole, *size)) size.reset();
+    }
   }
   part = size ? *size : op.fresh("part", "members of a sequence differ in this size", whole);
   op.set_output(0, std::move(type));

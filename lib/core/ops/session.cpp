@@ -1,5 +1,6 @@
 // Symbols of an analysis: the ones invented for sizes that the data decide, and the equalities found between sizes.
 #include <algorithm>
+#include <iterator>
 
 #include "ops/context.h"
 
@@ -31,6 +32,14 @@ void Session::note(Severity severity, std::string node, std::string message, Cau
   constexpr std::size_t kMaxDiagnostics = 10'000;
   if (diagnostics.size() < kMaxDiagnostics && noted_.insert(node + '\n' + message).second)
     diagnostics.push_back({severity, std::move(node), std::move(message), cause});
+}
+
+std::vector<Diagnostic> Session::take_notes(std::size_t first) {
+  const auto begin = diagnostics.begin() + static_cast<std::ptrdiff_t>(first);
+  std::vector<Diagnostic> taken(std::make_move_iterator(begin), std::make_move_iterator(diagnostics.end()));
+  diagnostics.erase(begin, diagnostics.end());
+  for (const Diagnostic& diagnostic : taken) noted_.erase(diagnostic.node + '\n' + diagnostic.message);
+  return taken;
 }
 
 // Constants tell most, then expressions without invented symbols, then those in the dims named first, then short ones.
