@@ -1,7 +1,8 @@
 // A driver without a device: memory is the host's, kernels are their descriptions in C++, time passes as a model of a
 // small Hopper says, or of FAKE_CUDA_CHIP: "blackwell" (10.0), "ultra" (10.3). It lets the tests run the GPU's whole
 // path - arguments, grids, results against closed forms, the document - where there is no GPU.
-// FAKE_CUDA_FAULT=KERNEL[:hang|:wrong|:fail] plants a fault; "context" loses the device before any kernel runs.
+// FAKE_CUDA_FAULT=KERNEL[:hang|:wrong|:fail] plants a fault; "context" loses the device before any kernel runs; "old": a
+// driver that does not know the kernels' machine code.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -367,7 +368,11 @@ int cuCtxSetCurrent(void*) {
   return fault && std::string(fault) == "context" ? 719 : 0;
 }
 int cuCtxSynchronize() { return dead ? 700 : 0; }
-int cuModuleLoadData(void** module, const void*) { return *module = &now, 0; }
+int cuModuleLoadData(void** module, const void*) {
+  const char* fault = std::getenv("FAKE_CUDA_FAULT");
+  if (fault && std::string(fault) == "old") return 209;  // machine code of a newer toolkit
+  return *module = &now, 0;
+}
 int cuModuleGetFunction(void** function, void*, const char* name) {
   const std::string wanted = name;
   if (missing(wanted)) return 500;

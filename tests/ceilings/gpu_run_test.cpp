@@ -300,6 +300,15 @@ TEST_CASE("a device that is lost before anything is measured is a message and ex
   CHECK(r.says("cuCtxSetCurrent"));
 }
 
+TEST_CASE("a driver older than the toolkit is exit 6: the device is there, and what would mend it is said" *
+          doctest::test_suite("kernels_hopper")) {
+  need_kernels(90);
+  const Outcome r = run("", "old");
+  CAPTURE(r.err);
+  CHECK(r.code == 6);
+  CHECK(r.says("update the driver"));
+}
+
 TEST_CASE("a kernel that kills the device leaves the other values, and a second run fills the gaps" *
           doctest::test_suite("kernels_hopper")) {
   need_kernels(90);

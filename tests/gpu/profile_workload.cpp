@@ -1,6 +1,7 @@
 // Work whose operations and bytes are known, for tests/gpu/profile.sh: one product of N x N matrices in a precision, in
-// a range of its name, and a copy of N doubles.
-//   profile_workload (float64|float32|tf32|float16|bfloat16|float8|int8|copy|mixed) N [TIMES]
+// a range of its name, and a scaling of N doubles in place, which reads and writes each. (A library may copy without a
+// kernel, by cudaMemcpy, which no counter of kernels sees.)
+//   profile_workload (float64|float32|tf32|float16|bfloat16|float8|int8|scale|mixed) N [TIMES]
 // mixed: products of bfloat16 with a fill and a copy between them
 #include <cublasLt.h>
 #include <cublas_v2.h>
@@ -68,21 +69,29 @@ bool multiply(cublasHandle_t handle, const std::string& name, void* a, void* b, 
 int main(int argc, char** argv) {
   const std::string name = argc > 1 ? argv[1] : "bfloat16";
   const int n = argc > 2 ? std::atoi(argv[2]) : 4096, times = argc > 3 ? std::atoi(argv[3]) : 1;
-  if (n <= 0 || (name != "copy" && name != "float8" && name != "mixed" && !kFormats.contains(name))) return 2;
-  const std::size_t bytes = name == "copy" ? 8UL * static_cast<std::size_t>(n)
+  if (n <= 0 || (name != "scale" && name != "float8" && name != "mixed" && !kFormats.contains(name))) return 2;
+  const std::size_t bytes = name == "scale" ? 8UL * static_cast<std::size_t>(n)
                                            : 8UL * static_cast<std::size_t>(n) * static_cast<std::size_t>(n);
   void *a = nullptr, *b = nullptr, *c = nullptr;
   cublasHandle_t handle = nullptr;
+  if (const cudaError_t started = cudaFree(nullptr); started != cudaSuccess) {
+    std::fprintf(stderr, "profile_workload: %s\n", cudaGetErrorString(started));
+    int driver = 0;  // 0: there is none
+    const bool has_driver = cudaDriverGetVersion(&driver) == cudaSuccess && driver > 0;
+    const bool is_old = started == cudaErrorInsufficientDriver || started == cudaErrorUnsupportedPtxVersion;
+    return is_old && has_driver ? 6 : is_old || started == cudaErrorNoDevice ? 4 : 1;
+  }
   if (cudaMalloc(&a, bytes) != cudaSuccess || cudaMalloc(&b, bytes) != cudaSuccess ||
       cudaMalloc(&c, bytes) != cudaSuccess || cublasCreate(&handle) != CUBLAS_STATUS_SUCCESS) {
-    std::fprintf(stderr, "profile_workload: no device, or no memory on it\n");
-    return 4;
+    std::fprintf(stderr, "profile_workload: no memory on the device, or cuBLAS does not start\n");
+    return 1;
   }
   cudaMemset(a, 0, bytes);
   cudaMemset(b, 0, bytes);
   cudaMemset(c, 0, bytes);
   cudaDeviceSynchronize();
   bool fine = true;
+  const double factor = 2;
   {
     const pagoda::measure::Range range(name);
     for (int i = 0; i < times && fine && name == "mixed"; ++i)
@@ -90,9 +99,8 @@ int main(int argc, char** argv) {
              cudaMemcpy(a, b, bytes, cudaMemcpyDeviceToDevice) == cudaSuccess &&
              multiply(handle, "bfloat16", a, b, c, n);
     for (int i = 0; i < times && fine && name != "mixed"; ++i)
-      fine = name == "copy" ? cublasDcopy(handle, n, static_cast<double*>(a), 1, static_cast<double*>(b), 1) ==
-                                  CUBLAS_STATUS_SUCCESS
-                            : multiply(handle, name, a, b, c, n);
+      fine = name == "scale" ? cublasDscal(handle, n, &factor, static_cast<double*>(a), 1) == CUBLAS_STATUS_SUCCESS
+                             : multiply(handle, name, a, b, c, n);
     fine = cudaDeviceSynchronize() == cudaSuccess && fine;
   }
   if (!fine) std::fprintf(stderr, "profile_workload: %s is refused on this device\n", name.c_str());

@@ -45,7 +45,7 @@ struct Workshop : test::Workshop {
   }
 };
 
-TEST_CASE("every way of having no driver ends with 4 and a remedy") {
+TEST_CASE("every way of having no driver ends with 4 and a remedy, one older than CUPTI with 6") {
   const Workshop shop;
   struct Case {
     const char *trouble, *mode, *remedy;
@@ -76,7 +76,8 @@ TEST_CASE("every way of having no driver ends with 4 and a remedy") {
     CAPTURE(c.trouble);
     CAPTURE(c.mode);
     const Outcome result = shop.run(c.trouble, std::string("--mode ") + c.mode + " --nvtx . -o m.json -- $P 1");
-    CHECK(result.code == 4);
+    const std::string trouble = c.trouble;
+    CHECK(result.code == (trouble == "new CUPTI" || trouble == "old driver" ? 6 : 4));
     CHECK_MESSAGE(test::contains(result.err, c.remedy), result.err);
     CHECK_FALSE(test::contains(result.out, "ready"));  // the program was not started
     CHECK_FALSE(fs::exists(shop.path("m.json")));

@@ -79,7 +79,7 @@ Api open_driver(const std::string& name) {
   if (!library) throw GpuError("no NVIDIA driver: " + library.why() + "; install the driver, or measure with --cpu");
   const auto find = [&](auto& function, const char* symbol) {
     if (!library.find(function, symbol))
-      throw GpuError("the NVIDIA driver has no " + std::string(symbol) + "; it is too old");
+      throw GpuError("the NVIDIA driver has no " + std::string(symbol) + "; it is too old", kOldDriver);
   };
   find(api.init, "cuInit");
   find(api.driver_version, "cuDriverGetVersion");
@@ -228,11 +228,12 @@ bool Gpu::ecc() const { return state_->attribute(kEccEnabled) != 0; }
 void Gpu::load(std::span<const unsigned char> cubin) {
   Handle module = nullptr;
   const Result result = state_->api.load_module(&module, cubin.data());
-  // Invalid image, no binary for this device: machine code of a newer compiler than the driver knows.
-  if (result == 200 || result == 209)
+  // Invalid image, no binary for this device, text of an unknown version: of a newer compiler than the driver knows.
+  if (result == 200 || result == 209 || result == 222)
     throw GpuError("the driver (CUDA " + std::to_string(driver_version() / 1000) + "." +
                    std::to_string(driver_version() % 1000 / 10) + ") does not take the kernels (" +
-                   std::to_string(result) + "); build with a CUDA toolkit that is no newer, or update the driver");
+                   std::to_string(result) + "); build with a CUDA toolkit that is no newer, or update the driver",
+                   kOldDriver);
   state_->check(result, "cuModuleLoadData");
   state_->modules.push_back(module);
 }

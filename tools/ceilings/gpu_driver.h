@@ -18,7 +18,7 @@ namespace pagoda::tools::ceilings {
 // No driver, no such device, or a call that failed. The message names the call and the remedy where there is one.
 class GpuError : public ToolError {
  public:
-  explicit GpuError(const std::string& message) : ToolError(kNoDevice, message) {}
+  explicit GpuError(const std::string& message, int code = kNoDevice) : ToolError(code, message) {}
 };
 
 using DevicePointer = unsigned long long;

@@ -18,6 +18,7 @@ enum ExitCode : int {
   kPartial = 3,     // a part is missing, or over a budget
   kNoDevice = 4,    // no such device, or no privilege
   kImpossible = 5,  // a measured value that cannot be, or that did not converge
+  kOldDriver = 6,   // a device is there, and its driver is older than what this was built with needs
 };
 
 // A failure with the exit code that it ends a tool with; every other error means kUnusable.

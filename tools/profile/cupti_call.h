@@ -26,10 +26,18 @@ Params params_to(Field Params::*last) {
 // What to do about a refusal; empty where nothing is known.
 std::string cupti_remedy(int result);
 
+// CUPTI is of a newer toolkit than the driver.
+class OldDriver : public Error {
+ public:
+  using Error::Error;
+};
+
 inline void check_cupti(const CuptiLibrary& library, int result, const std::string& what) {
   if (result == CUPTI_SUCCESS) return;
   const std::string remedy = cupti_remedy(result);
-  throw Error(what + " failed: " + cupti_error(library, result) + (remedy.empty() ? "" : "; " + remedy));
+  const std::string text = what + " failed: " + cupti_error(library, result) + (remedy.empty() ? "" : "; " + remedy);
+  if (result == CUPTI_ERROR_NOT_INITIALIZED) throw OldDriver(text);
+  throw Error(text);
 }
 
 // The function's result; throws where the library has no such function.

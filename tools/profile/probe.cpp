@@ -80,8 +80,8 @@ int ask(int to, ProbeFor what, const std::string& library) {
     driver.device_name(device_name, sizeof device_name - 1, device);
     if (chips != nullptr) {
       say(to, "stage\tasking CUPTI for device " + std::to_string(device));
-      if (chips(device, static_cast<int>(what), chip, sizeof chip, problem, sizeof problem) != 0) {
-        say(to, std::string("problem\t") + problem);
+      if (const int failed = chips(device, static_cast<int>(what), chip, sizeof chip, problem, sizeof problem)) {
+        say(to, std::string(failed == kProbeOldDriver ? "old\t" : "problem\t") + problem);
         return 1;
       }
     }
@@ -96,6 +96,10 @@ void understand(const std::string& line, Probe& result, std::string& stage) {
   const std::string kind = line.substr(0, tab), rest = line.substr(tab + 1);
   if (kind == "stage") stage = rest;
   if (kind == "problem" && result.problem.empty()) result.problem = rest;
+  if (kind == "old") {
+    result.problem = rest;
+    result.is_driver_old = true;
+  }
   if (kind == "driver") result.driver = std::atoi(rest.c_str());
   if (kind == "device") {
     const std::size_t first = rest.find('\t'), second = rest.rfind('\t');

@@ -16,7 +16,11 @@ struct Probe {
   std::vector<ProbedDevice> devices;
   int driver = 0;       // 13000 is 13.0
   std::string problem;  // with its remedy; empty: none
+  bool is_driver_old = false;  // and it is that CUPTI is newer than the driver
 };
+
+// What the injected library's probe returns where the driver is too old for its CUPTI; other failures: 1.
+inline constexpr int kProbeOldDriver = 2;
 
 enum class ProbeFor {
   Driver,    // a driver and a device

@@ -351,7 +351,7 @@ int run(const Options& options) {
                         : options.mode == "ncu" ? ProbeFor::Chip
                                                 : ProbeFor::Counters;
   const Probe probed = probe(what, injected_library(options));
-  if (!probed.problem.empty()) throw ToolError(kNoDevice, probed.problem);
+  if (!probed.problem.empty()) throw ToolError(probed.is_driver_old ? kOldDriver : kNoDevice, probed.problem);
   if (options.mode != "ncu") return profile_program(options, probed);
   const std::string& chip = probed.devices.front().chip;
   for (const ProbedDevice& device : probed.devices)

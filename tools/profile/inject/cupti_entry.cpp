@@ -471,7 +471,7 @@ extern "C" __attribute__((visibility("default"))) int pagoda_probe(int index, in
   try {
     if (!library().available()) throw pagoda::Error(library().why());
     if (library().version() == 0)
-      throw pagoda::Error("CUPTI (" + library().path() +
+      throw OldDriver("CUPTI (" + library().path() +
                           ") does not answer; it may be newer than the driver: give the " +
                           "CUPTI of a toolkit that is no newer with --cupti or PAGODA_CUPTI");
     const auto asked = static_cast<ProbeFor>(level);
@@ -498,6 +498,9 @@ extern "C" __attribute__((visibility("default"))) int pagoda_probe(int index, in
     } catch (const pagoda::Error&) {  // nothing was launched, and what nothing looks like no document tells
     }
     return 0;
+  } catch (const OldDriver& error) {
+    say(message, message_bytes, error.what());
+    return kProbeOldDriver;
   } catch (const std::exception& error) {
     say(message, message_bytes, error.what());
     return 1;
