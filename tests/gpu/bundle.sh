@@ -1,19 +1,27 @@
 #!/usr/bin/env bash
-# The tools that the scripts beside it run, with their libraries, for a GPU machine on which nothing can be built.
-#   tests/gpu/bundle.sh BUILD FOLDER      here; then there, in a copy of this repository: tests/gpu/profile.sh FOLDER OUT
-# FOLDER looks like a build folder. Symbols are left out; glibc, libstdc++ and all of NVIDIA's libraries are the machine's.
+# One archive with all that the scripts beside it need on a GPU machine where nothing can be built: tools, workload,
+# models, the scripts, their libraries, and CUPTI's own where this machine has them.
+#   tests/gpu/bundle.sh [--bench] BUILD ARCHIVE.tar.gz      here; then there: tar xzf ARCHIVE.tar.gz; pagoda-gpu/tests/gpu/all.sh
+# Above 25 MB it fails. --bench: also pagoda-bench for conv.sh, with oneDNN where it is linked, and its six models; the
+# limit then is 60 MB. Symbols are left out; glibc, libstdc++ and all other libraries of NVIDIA are the machine's.
 set -euo pipefail
-[ $# -eq 2 ] || { sed -n '3p' "$0"; exit 2; }
-build=$1 folder=$2
-mkdir -p "$folder/lib"
-for file in tools/ceilings/ert-ceilings tools/profile/pagoda-profile tools/profile/libpagoda_inject.so tools/onnx-estimate \
-  tools/pagoda-import tools/bench/pagoda-bench tools/doctor/pagoda-doctor tests/profile_workload; do
-  if [ ! -f "$build/$file" ]; then
-    echo "left out: $file, it is not built"
-    continue
-  fi
+limit=25000000 bench=
+[ "${1:-}" = --bench ] && { bench=1 limit=60000000; shift; }
+[ $# -eq 2 ] || { sed -n '4p' "$0"; exit 2; }
+build=$1 archive=$2
+source=$(cd "$(dirname "$0")/../.." && pwd)
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+folder=$scratch/pagoda-gpu
+mkdir -p "$folder/lib" "$folder/tests/gpu" "$folder/models/skeletons"
+
+programs=(tools/ceilings/ert-ceilings tools/profile/pagoda-profile tools/profile/libpagoda_inject.so
+  tools/profile/pagoda-metrics tools/onnx-estimate tools/pagoda-import tools/roofline-plot tools/doctor/pagoda-doctor
+  tests/profile_workload)
+[ -z "$bench" ] || programs+=(tools/bench/pagoda-bench)
+for file in "${programs[@]}"; do
+  [ -f "$build/$file" ] || { echo "bundle: $build/$file is not built; build it (with tests, where CUDA's headers and cuBLAS are)"; exit 1; }
   mkdir -p "$(dirname "$folder/$file")"
-  rm -f "$folder/$file" "$folder/$file.bin"
   strip -o "$folder/$file" "$build/$file"
   # The machine has these, or must.
   libraries=$(ldd "$build/$file" | awk '$2 == "=>" && $3 ~ /^\// { print $3 }' |
@@ -32,4 +40,32 @@ LD_LIBRARY_PATH=\$here/$up/lib\${LD_LIBRARY_PATH:+:\$LD_LIBRARY_PATH} exec "\$he
 WRAPPER
   chmod +x "$folder/$file"
 done
-du -sh "$folder"
+
+# CUPTI opens both others by their bare names, beside it.
+for place in ${PAGODA_CUPTI:+"$(dirname "$PAGODA_CUPTI")"} /usr/local/cuda/lib64 /usr/local/cuda/lib \
+  /usr/local/cuda/extras/CUPTI/lib64 $(python3 -c 'import glob, sys
+print(*(f for p in sys.path if p for f in glob.glob(p + "/nvidia/*/lib")))' 2>/dev/null); do
+  library=$(ls "$place"/libcupti.so.1[23] 2>/dev/null | tail -1)
+  [ -n "$library" ] && [ -f "$place/libnvperf_host.so" ] && [ -f "$place/libnvperf_target.so" ] || continue
+  mkdir -p "$folder/cupti"
+  cp -L "$library" "$place/libnvperf_host.so" "$place/libnvperf_target.so" "$folder/cupti/"
+  echo "carried  CUPTI of $place, for a second try"
+  break
+done
+[ -d "$folder/cupti" ] || echo "left out CUPTI: libcupti.so.13 with both libnvperf is in none of the usual places"
+
+cp "$source"/tests/gpu/*.sh "$source/tests/gpu/sparse_mma.cu" "$folder/tests/gpu/"
+cp "$source"/models/*.py "$folder/models/"
+models="resnet50 bert_base gpt2"
+[ -z "$bench" ] || models="$models vgg16 densenet121 resnet152 googlenet alexnet"
+for model in $models; do cp "$source/models/skeletons/$model.onnx" "$folder/models/skeletons/"; done
+
+tar -C "$scratch" -cf - pagoda-gpu | gzip -9 >"$scratch/bundle.tar.gz"
+size=$(stat -c %s "$scratch/bundle.tar.gz")
+echo "size     $size bytes of at most $limit, $(du -sm "$folder" | cut -f1) MiB unpacked"
+if [ "$size" -gt "$limit" ]; then
+  echo "bundle: the archive is too large; the largest of it:"
+  (cd "$folder" && find . -type f -size +500k -exec ls -s {} + | sort -rn | head -8)
+  exit 1
+fi
+mv "$scratch/bundle.tar.gz" "$archive"

@@ -1,31 +1,37 @@
 #!/usr/bin/env bash
 # The whole check of ert-ceilings on a machine with an NVIDIA GPU, in one call under 10 minutes.
 #   tests/gpu/ceilings.sh [BUILD] [OUT] [GPU]   BUILD: build folder (build/dev), OUT: where results go ($OUT or .), GPU: 0
-# OUT gets ceilings.json, ceilings.csv, the log ceilings.txt and everything in ceilings.tar.gz.
-# Exits 77 where there is no GPU, 0 where every bar is met, 1 where one is not; says each bar either way. Every stage is a
-# process of its own with a time limit: one that fails, hangs or kills the device costs its own results only.
+# OUT gets ceilings.json, ceilings.csv, the log ceilings.txt and everything in ceilings.tar.gz, anew after each stage.
+# Exits 77 where there is no GPU, 0 where every bar is met, 1 where one is not or a GPU is there and cannot be used; says
+# each bar either way. Every stage is a process of its own with a time limit: one that fails, hangs or kills the device
+# costs its own results only. PAGODA_GPU_SECONDS: of all stages together, 570.
 set -uo pipefail
-build=${1:-build/dev} out=${2:-${OUT:-.}} gpu=${3:-0}
+tests=$(cd "$(dirname "$0")" && pwd)
+. "$tests/pack.sh"
+. "$tests/machine.sh"
+build=$(build_of "$(cd "$tests/../.." && pwd)" "${1:-}") out=${2:-${OUT:-.}} gpu=${3:-0} limit=${PAGODA_GPU_SECONDS:-570}
 tool=$build/tools/ceilings/ert-ceilings
-. "$(dirname "$0")/pack.sh"
-. "$(dirname "$0")/machine.sh"
-top=$out out=$out/ceilings_files
-rm -rf "$out"
-mkdir -p "$out"
-trap 'pack "$top" ceilings_files ceilings.json ceilings.csv ceilings.txt' EXIT
+require_gpu ceilings.sh "$tool"
+top=$out out=$(mktemp -d)/ceilings_files
+mkdir -p "$top" "$out"
+files=(ceilings.json ceilings.csv ceilings.txt)
+trap 'pack "$top" "$out" "${files[@]}"; rm -rf "$(dirname "$out")"' EXIT
 log=$out/ceilings.txt
 started=$SECONDS
-left() { echo $((570 - (SECONDS - started))); }  # of ten minutes, with room to end
+left() { echo $((limit - (SECONDS - started))); }  # of ten minutes, with room to end
+part() { echo $(($1 * limit / 570)); }             # of a stage's share in ten minutes
 
+hold_gpu "$gpu"
 find_libraries
 timeout 60 "$tool" --gpu "$gpu" --quick --only launch >"$log" 2>&1
 code=$?
-if [ $code -eq 4 ]; then
-  echo "skipped: $(tail -1 "$log")"
-  exit 77
+echo "first   ert-ceilings --only launch: exit $code after $((SECONDS - started)) s"
+if [ $code -eq 4 ] || [ $code -eq 6 ]; then
+  echo "UNUSABLE a GPU is there: $(tail -1 "$log")"
+  describe "$tool" | tee -a "$log"
+  exit 1
 fi
 if [ $code -ne 0 ]; then  # what it says now it will say at each stage
-  echo "first   ert-ceilings --only launch: exit $code"
   tail -n 5 "$log" | cut -c1-300 | sed 's/^/        | /'
 fi
 describe "$tool" | tee -a "$log"
@@ -38,7 +44,7 @@ bar() {  # bar NAME COMMAND...: says whether it holds
   if "$@"; then met "$name"; else missed "$name"; fi
 }
 stage() {  # stage SECONDS NAME ARGUMENTS...: runs the tool, keeps what it says; sets `code`
-  local limit=$1 name=$2 most
+  local seconds=$(part "$1") name=$2 most
   shift 2
   most=$(left)
   if [ "$most" -lt 15 ]; then
@@ -46,10 +52,11 @@ stage() {  # stage SECONDS NAME ARGUMENTS...: runs the tool, keeps what it says;
     code=124
     return
   fi
-  [ "$limit" -gt "$most" ] && limit=$most
+  [ "$seconds" -gt "$most" ] && seconds=$most
   { echo; echo "== $name"; } >>"$log"
-  timeout -k 5 "$limit" "$tool" --gpu "$gpu" "$@" >>"$log" 2>&1
+  timeout -k 5 "$seconds" "$tool" --gpu "$gpu" "$@" >>"$log" 2>&1
   code=$?
+  save "$top" "$out" "${files[@]}"
   echo "stage   $name: exit $code after $((SECONDS - started)) s in all"
   [ $code -eq 0 ] || tail -n 3 "$log" | cut -c1-300 | sed 's/^/        | /'
 }
@@ -58,19 +65,24 @@ bar "machine code is what it claims" "$tool" --gpu "$gpu" --audit >"$out/audit.t
 tail -1 "$out/audit.txt"
 timeout 30 nvidia-smi -q >"$out/nvidia-smi.txt" 2>&1
 
+# What tells most in the least time: a row of each unit and level, against counters.
+stage 60 "main rows" --quick --budget "$(part 20)" --counters --json "$out/main.json" --csv "$out/main.csv" \
+  --only float32.cuda.fma,bfloat16.wgmma,bfloat16.tcgen05,bfloat16.mma,dram.read,dram.copy,l2.read,shared.read
+sed -n 's/^/main    /p' "$out/main.csv" 2>/dev/null | cut -c1-120
+
 # All ceilings. A kernel that loses the device ends the process, which has written the rest: the next one goes on there.
-files=(--json "$out/ceilings.json" --csv "$out/ceilings.csv" --csv-ert "$out/ert.txt" --csv-rocprof "$out/roofline.csv")
-stage 240 "all ceilings" --budget 170 "${files[@]}"
+to=(--json "$out/ceilings.json" --csv "$out/ceilings.csv" --csv-ert "$out/ert.txt" --csv-rocprof "$out/roofline.csv")
+stage 240 "all ceilings" --budget "$(part 170)" "${to[@]}"
 for _ in 1 2 3; do
   [ $code -eq 3 ] && grep -q 'the device is lost\|not reached' "$out/ceilings.json" || break
-  stage 90 "what was not reached" --budget 60 --resume "$out/ceilings.json" "${files[@]}"
+  stage 90 "what was not reached" --budget "$(part 60)" --resume "$out/ceilings.json" "${to[@]}"
 done
 if [ ! -s "$out/ceilings.json" ]; then
   # Not even that: each family alone, into one file.
   for family in cuda dram l2,l1,shared .mma wgmma,tcgen05 atomics,launch,sync pcie gemm; do
     resume=()
     [ -s "$out/ceilings.json" ] && resume=(--resume "$out/ceilings.json")
-    stage 60 "family $family" --budget 25 --only "$family" "${resume[@]}" "${files[@]}"
+    stage 60 "family $family" --budget "$(part 25)" --only "$family" "${resume[@]}" "${to[@]}"
   done
 fi
 bar "ceilings were measured" test -s "$out/ceilings.json"
@@ -80,14 +92,14 @@ bar "nothing is impossible, wrong or lost (exit $code)" test $code -eq 0
 fast=mma
 for way in wgmma tcgen05; do grep -q "\"bfloat16.$way\"" "$out/ceilings.json" 2>/dev/null && fast=$way; done
 
-# A second process must find the same within 2 %.
-stage 130 "a second process" --budget 80 --seed 2 --json "$out/second.json" --check "$out/ceilings.json" --tolerance 0.02
-bar "a second process agrees within 2 % (exit $code)" test $code -eq 0
 # Credited work against hardware counters; they need privilege, and their absence is said.
-stage 120 "counters" --quick --budget 30 --counters --only cuda.fma,wgmma,tcgen05,float64.mma,dram,l1,shared \
+stage 120 "counters" --quick --budget "$(part 30)" --counters --only cuda.fma,wgmma,tcgen05,float64.mma,dram,l1,shared \
   --json "$out/counters.json" --csv "$out/counters.csv"
+# A second process must find the same within 2 %.
+stage 130 "a second process" --budget "$(part 80)" --seed 2 --json "$out/second.json" --check "$out/ceilings.json" --tolerance 0.02
+bar "a second process agrees within 2 % (exit $code)" test $code -eq 0
 # Idle, active idle, six loads, six intensities, each at two duties, 3.5 s a window.
-stage 170 "energy" --quick --budget 8 --energy --json "$out/energy.json" \
+stage 170 "energy" --quick --budget "$(part 8)" --energy --json "$out/energy.json" \
   --only "float32.cuda.fma,float64.cuda.fma,bfloat16.$fast,shared.read,l2.read,dram.read"
 
 # Sources of numbers below: the CSV and the checks in the JSON files.

@@ -1,30 +1,34 @@
 #!/usr/bin/env bash
 # Convolutions by cuDNN and products by cuBLASLt on a machine with an NVIDIA GPU, in one call under 10 minutes.
 #   tests/gpu/conv.sh [BUILD] [OUT] [GPU]   BUILD: build folder (build/dev), OUT: where results go ($OUT, or .), GPU: 0
-# OUT gets resnet50.csv, resnet50.txt, classics.csv, matmul.csv and everything in conv.tar.gz.
-# Exits 77 where there is no GPU, 0 where every bar is met, 1 where one is not; says each bar either way. A stage that
-# fails or hangs leaves the others alone.
+# OUT gets resnet50.csv, resnet50.txt, classics.csv, matmul.csv and everything in conv.tar.gz, anew after each stage.
+# Exits 77 where there is no GPU, 0 where every bar is met, 1 where one is not or a GPU is there and cannot be used; says
+# each bar either way. A stage that fails or hangs leaves the others alone. PAGODA_GPU_SECONDS: of all stages, 570.
 set -uo pipefail
-build=${1:-build/dev} out=${2:-${OUT:-.}} gpu=${3:-0}
-bench=$build/tools/bench/pagoda-bench models=$(dirname "$0")/../../models/skeletons
-. "$(dirname "$0")/pack.sh"
-. "$(dirname "$0")/machine.sh"
-top=$out out=$out/conv_files
-rm -rf "$out"
-mkdir -p "$out"
-trap 'pack "$top" conv_files resnet50.csv resnet50.txt classics.csv matmul.csv' EXIT
+tests=$(cd "$(dirname "$0")" && pwd)
+. "$tests/pack.sh"
+. "$tests/machine.sh"
+build=$(build_of "$(cd "$tests/../.." && pwd)" "${1:-}") out=${2:-${OUT:-.}} gpu=${3:-0} limit=${PAGODA_GPU_SECONDS:-570}
+bench=$build/tools/bench/pagoda-bench models=$tests/../../models/skeletons
+require_gpu conv.sh "$bench"
+top=$out out=$(mktemp -d)/conv_files
+mkdir -p "$top" "$out"
+files=(resnet50.csv resnet50.txt classics.csv matmul.csv)
+trap 'pack "$top" "$out" "${files[@]}"; rm -rf "$(dirname "$out")"' EXIT
+part() { echo $(($1 * limit / 570)); }
 
+hold_gpu "$gpu"
 find_libraries
 timeout 60 "$bench" matmul --device "cuda:$gpu" --size 256 --budget 0.05 >"$out/probe.txt" 2>&1
 code=$?
-if [ $code -eq 4 ] && ! timeout 30 nvidia-smi -L >/dev/null 2>&1; then
-  echo "skipped: $(tail -1 "$out/probe.txt")"
-  exit 77
-fi
+echo "first   pagoda-bench matmul: exit $code after $SECONDS s"
 describe "$bench"
+if { [ $code -eq 4 ] || [ $code -eq 6 ]; } && ! timeout 30 nvidia-smi -L >/dev/null 2>&1; then
+  echo "UNUSABLE a GPU is there: $(tail -1 "$out/probe.txt")"
+  exit 1
+fi
 if [ $code -ne 0 ]; then
   # A GPU whose cuBLAS is not found is no reason to leave out cuDNN.
-  echo "first   pagoda-bench matmul: exit $code"
   tail -n 5 "$out/probe.txt" | sed 's/^/        | /'
 fi
 failed=0 met=0
@@ -40,14 +44,20 @@ bar() {  # bar NAME CONDITION...: says whether it holds
   fi
 }
 stage() {  # stage NAME SECONDS ARGUMENTS...: output to NAME.txt, exit code kept
-  local name=$1 limit=$2
+  local name=$1 seconds=$(part "$2")
   shift 2
-  timeout "$limit" "$bench" "$@" >"$out/$name.txt" 2>&1
+  timeout "$seconds" "$bench" "$@" >"$out/$name.txt" 2>&1
   local code=$?
+  save "$top" "$out" "${files[@]}"
   tail -n 12 "$out/$name.txt"
   return $code
 }
 timeout 30 nvidia-smi -q >"$out/nvidia-smi.txt" 2>&1
+
+# Products, exact operands: any error is one.
+stage matmul 90 matmul --device "cuda:$gpu" --size 256,1024,4096,8192 --type float32,tf32,float16,bfloat16 --budget 0.2 \
+  --csv "$out/matmul.csv"
+bar "cuBLASLt's products are exact on exact operands" test $? -eq 0
 
 # Every forward algorithm and the heuristic's choice on ResNet-50: results right, refusals said layer by layer.
 stage resnet50 150 conv "$models/resnet50.onnx" --device "cuda:$gpu" --batch 1,16 --layer-budget 0.02 --budget 0.3 \
@@ -72,9 +82,5 @@ stage tf32 60 conv "$models/resnet50.onnx" --device "cuda:$gpu" --batch 16 --mat
   --layer-budget 0.02 --budget 0.3 --threshold 5e-3 -o "$out/conv"
 bar "resnet50 with TF32, errors below 5e-3" test $? -eq 0
 
-# Products, exact operands: any error is one.
-stage matmul 90 matmul --device "cuda:$gpu" --size 256,1024,4096,8192 --type float32,tf32,float16,bfloat16 --budget 0.2 \
-  --csv "$out/matmul.csv"
-bar "cuBLASLt's products are exact on exact operands" test $? -eq 0
 echo "summary $met met, $failed missed, $SECONDS s"
 exit $((failed > 0))

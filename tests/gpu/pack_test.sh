@@ -19,29 +19,59 @@ rm -rf "$scratch"
 mkdir -p "$scratch/small/x_files/deep" "$scratch/large/x_files" "$scratch/none"
 for i in $(seq 20); do echo "$i" >"$scratch/small/x_files/$i.txt"; done
 echo deep >"$scratch/small/x_files/deep/file"
-pack "$scratch/small" x_files 1.txt 2.txt absent.txt || fail "packing"
+pack "$scratch/small" "$scratch/small/x_files" 1.txt 2.txt absent.txt || fail "packing"
 check "$scratch/small"
 [ "$(cat "$scratch/small/1.txt")" = 1 ] || fail "1.txt is not beside the archive"
 [ "$(tar -tzf "$scratch/small/x.tar.gz" | grep -c '[^/]$')" -eq 21 ] || fail "the archive is not whole"
 
 head -c 20000000 /dev/urandom >"$scratch/large/x_files/noise"  # does not compress
 sum=$(cksum <"$scratch/large/x_files/noise")
-pack "$scratch/large" x_files noise || fail "packing much"
+pack "$scratch/large" "$scratch/large/x_files" noise || fail "packing much"
 check "$scratch/large"
 [ "$(cat "$scratch"/large/x.tar.gz.part-* | tar -xzO x_files/noise | cksum)" = "$sum" ] || fail "parts do not make the whole"
 
-pack "$scratch/none" x_files || fail "packing nothing"
+pack "$scratch/none" "$scratch/none/x_files" || fail "packing nothing"
 [ -z "$(ls "$scratch/none")" ] || fail "something came of nothing"
 
-# The scripts themselves; without a device they end at once.
-for script in ceilings conv profile; do
-  grep -q "^trap 'pack " "$here/$script.sh" || fail "$script.sh does not pack"
+# What a stage left is whole while the next one runs.
+mkdir -p "$scratch/work/y_files"
+echo one >"$scratch/work/y_files/results.txt"
+save "$scratch/stages" "$scratch/work/y_files" results.txt || fail "saving"
+echo two >"$scratch/work/y_files/second"
+save "$scratch/stages" "$scratch/work/y_files" results.txt || fail "saving again"
+check "$scratch/stages"
+[ "$(tar -tzf "$scratch/stages/y.tar.gz" | grep -c '[^/]$')" -eq 2 ] || fail "the second stage is not in the archive"
+[ -f "$scratch/work/y_files/second" ] || fail "saving took the folder"
+
+. "$here/machine.sh"
+# Libraries: no entry of the path is empty, since that would be the current folder.
+(LD_LIBRARY_PATH=; PATH=/nonexistent:$PATH; find_libraries; case ":${LD_LIBRARY_PATH:-none}:" in *::*) exit 1 ;; esac) || fail "an empty entry in LD_LIBRARY_PATH"
+
+# The scripts themselves: 77 only without a device, 1 where one is there and nothing is built or nothing works.
+mkdir -p "$scratch/without" "$scratch/with/dev" "$scratch/bus/sys/bus/pci/devices/0000:01:00.0" "$scratch/build"
+touch "$scratch/with/dev/nvidia0"
+echo 0x10de >"$scratch/bus/sys/bus/pci/devices/0000:01:00.0/vendor"
+echo 0x030200 >"$scratch/bus/sys/bus/pci/devices/0000:01:00.0/class"
+for file in tools/ceilings/ert-ceilings tools/profile/pagoda-profile tools/bench/pagoda-bench tests/profile_workload; do
+  mkdir -p "$(dirname "$scratch/build/$file")"
+  printf '#!/bin/sh\necho "$0: no such device" >&2\nexit 4\n' >"$scratch/build/$file"
+  chmod +x "$scratch/build/$file"
 done
-if ! command -v nvidia-smi >/dev/null; then
-  for script in ceilings conv profile; do
-    OUT="$scratch/$script" "$here/$script.sh" "$scratch/no-build" >/dev/null 2>&1
-    # Those that skip before they begin leave nothing.
-    [ ! -d "$scratch/$script" ] || check "$scratch/$script"
-  done
-fi
+for script in ceilings conv profile all; do
+  ends() {  # ends CODE ROOT BUILD TEXT: the script's exit code, and what it says
+    local said code
+    said=$(PAGODA_GPU_ROOT="$scratch/$2" OUT="$scratch/out" PAGODA_GPU_SECONDS=60 "$here/$script.sh" "$scratch/$3" 2>&1)
+    code=$?
+    [ $code -eq "$1" ] || fail "$script.sh ends with $code, not $1: $said"
+    case $said in *"$4"*) ;; *) fail "$script.sh does not say $4: $said" ;; esac
+  }
+  rm -rf "$scratch/out"
+  ends 77 without build "skipped"
+  [ ! -e "$scratch/out" ] || fail "$script.sh leaves something where there is no GPU"
+  ends 1 with no-build "not built"
+  ends 1 bus build "UNUSABLE"
+  rm -rf "$scratch/out"
+  ends 1 with build "UNUSABLE"
+  check "$scratch/out"
+done
 echo ok
