@@ -1,8 +1,8 @@
 // A driver without a device: memory is the host's, kernels are their descriptions in C++, time passes as a model of a
 // small Hopper says, or of FAKE_CUDA_CHIP: "blackwell" (10.0), "ultra" (10.3). It lets the tests run the GPU's whole
 // path - arguments, grids, results against closed forms, the document - where there is no GPU.
-// FAKE_CUDA_FAULT=KERNEL[:hang|:wrong|:fail] plants a fault; "context" loses the device before any kernel runs; "old": a
-// driver that does not know the kernels' machine code.
+// FAKE_CUDA_FAULT=KERNEL[:hang|:wrong|:fail] plants a fault; "context" loses the device before any kernel runs; "old":
+// a driver that does not know the kernels' machine code.
 #include <algorithm>
 #include <bit>
 #include <cmath>

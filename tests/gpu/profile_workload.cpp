@@ -71,7 +71,7 @@ int main(int argc, char** argv) {
   const int n = argc > 2 ? std::atoi(argv[2]) : 4096, times = argc > 3 ? std::atoi(argv[3]) : 1;
   if (n <= 0 || (name != "scale" && name != "float8" && name != "mixed" && !kFormats.contains(name))) return 2;
   const std::size_t bytes = name == "scale" ? 8UL * static_cast<std::size_t>(n)
-                                           : 8UL * static_cast<std::size_t>(n) * static_cast<std::size_t>(n);
+                                            : 8UL * static_cast<std::size_t>(n) * static_cast<std::size_t>(n);
   void *a = nullptr, *b = nullptr, *c = nullptr;
   cublasHandle_t handle = nullptr;
   if (const cudaError_t started = cudaFree(nullptr); started != cudaSuccess) {

@@ -231,8 +231,8 @@ void Gpu::load(std::span<const unsigned char> cubin) {
   // Invalid image, no binary for this device, text of an unknown version: of a newer compiler than the driver knows.
   if (result == 200 || result == 209 || result == 222)
     throw GpuError("the driver (CUDA " + std::to_string(driver_version() / 1000) + "." +
-                   std::to_string(driver_version() % 1000 / 10) + ") does not take the kernels (" +
-                   std::to_string(result) + "); build with a CUDA toolkit that is no newer, or update the driver",
+                       std::to_string(driver_version() % 1000 / 10) + ") does not take the kernels (" +
+                       std::to_string(result) + "); build with a CUDA toolkit that is no newer, or update the driver",
                    kOldDriver);
   state_->check(result, "cuModuleLoadData");
   state_->modules.push_back(module);
