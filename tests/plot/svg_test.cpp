@@ -20,6 +20,8 @@ namespace {
 using test::measured_input;
 using test::small_input;
 
+const Box kPlot = Sheet().plot;
+
 // Pixels of a point, by the definition of a logarithmic axis.
 double pixel_x(const Frame& frame, double x) {
   return kPlot.x0 +
@@ -191,6 +193,69 @@ TEST_CASE("hostile names stay text") {
 
 TEST_CASE("the picture is as it was reviewed") {
   test::check_golden("plot/small.svg", present::plot_svg(measured_input(), {.tool = "test"}));
+}
+
+// The places of all text of a picture: x, and where it ends.
+std::vector<std::pair<double, double>> text_spans(const std::string& svg) {
+  std::vector<std::pair<double, double>> spans;
+  const std::regex kText("<text x=\"([-0-9.]+)\" y=\"[-0-9.]+\"([^>]*)>([^<]*)</text>");
+  for (std::sregex_iterator at(svg.begin(), svg.end(), kText), end; at != end; ++at) {
+    const std::string attributes = (*at)[2];
+    if (attributes.find("rotate") != std::string::npos) continue;
+    const double width = text_width((*at)[3].str(), 12), x = std::stod((*at)[1]);
+    const double from = attributes.find("\"end\"") != std::string::npos      ? x - width
+                        : attributes.find("\"middle\"") != std::string::npos ? x - width / 2
+                                                                             : x;
+    spans.emplace_back(from, from + width);
+  }
+  return spans;
+}
+
+TEST_CASE("a picture for a paper has the printed width, text of that size, and all of it inside") {
+  const std::string svg = present::plot_svg(
+      measured_input(), {.width_points = *present::points("85mm"), .font_points = *present::points("7pt")});
+  CHECK(svg.find(" width=\"240.94pt\"") != std::string::npos);
+  // Small text is 12 units: 7 pt of 240.94 pt are 12 of 413.05.
+  CHECK(svg.find("viewBox=\"0 0 413.05 ") != std::string::npos);
+  const auto spans = text_spans(svg);
+  CHECK(spans.size() > 20);
+  for (const auto& [from, to] : spans) {
+    CHECK(from >= -1);
+    CHECK(to <= 414);
+  }
+  CHECK_THROWS_WITH(present::plot_svg(measured_input(), {.width_points = 50.0}),
+                    "a picture 50.00 pt wide has no room for text of 9.00 pt; expected at least 210.0 pt, or a smaller "
+                    "--font-size");
+}
+
+TEST_CASE("lengths are those of print and of CSS") {
+  CHECK(*present::points("72pt") == 72);
+  CHECK(*present::points("1in") == 72);
+  CHECK(*present::points("25.4mm") == doctest::Approx(72));
+  CHECK(*present::points("2.54cm") == doctest::Approx(72));
+  CHECK(*present::points("96px") == 72);
+  for (const char* text : {"", "7", "mm", "-3mm", "0pt", "7 pts", "1em", "infpt"}) CHECK_FALSE(present::points(text));
+}
+
+TEST_CASE("a still picture's frame is what the dots need, or the machine's") {
+  const Chart machine = make_chart(many(40), {});
+  Chart fitted = machine;
+  fit_frame(fitted);
+  double low_x = INFINITY, high_x = 0, all = 0, outside = 0;
+  for (const Dot& dot : fitted.series[0].dots) {
+    if (dot.rail || !dot.x) continue;
+    low_x = std::min(low_x, *dot.x), high_x = std::max(high_x, *dot.x);
+    all += dot.seconds;
+    if (!fitted.frame.holds(*dot.x, *dot.y)) outside += dot.seconds;
+  }
+  CHECK(outside <= 0.01 * all);
+  CHECK(std::log10(high_x / low_x) / std::log10(fitted.frame.x1 / fitted.frame.x0) > 1.0 / 3);
+  CHECK(fitted.frame.x0 > machine.frame.x0);
+  CHECK(fitted.frame.x1 < machine.frame.x1);
+  Chart kept = make_chart(many(40), {.machine_frame = true});
+  fit_frame(kept);
+  CHECK(kept.frame.x0 == machine.frame.x0);
+  CHECK(kept.frame.y1 == machine.frame.y1);
 }
 
 TEST_CASE("a script loses its blanks and comments and nothing else") {

@@ -84,6 +84,7 @@ void add_outputs(CLI::App& app, Arguments& arguments) {
   app.add_option("--top", arguments.top, "Only the K rows with the most time, or without --device FLOPs")
       ->check(at_least(1))
       ->type_name("K");
+  add_picture_options(app, arguments.picture);
   app.add_flag("--symbolic", arguments.symbolic, "Formulas of the totals; with --by also of the rows");
 }
 

@@ -9,6 +9,7 @@
 
 #include "pagoda/documents/make_estimate.h"
 #include "pagoda/present/report.h"
+#include "picture.h"
 
 namespace pagoda::tools {
 
@@ -30,6 +31,7 @@ struct Arguments {
        list_ops = false, list_devices = false, list_engines = false;
   std::string new_device;
   std::string metric, annotate;
+  PictureArguments picture;
 };
 
 void add_options(CLI::App& app, Arguments& arguments);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "pagoda/documents/engines.h"
+#include "pagoda/present/plot.h"
 #include "request.h"
 #include "tool.h"
 
@@ -187,6 +188,8 @@ void check(const Arguments& arguments) {
     throw UsageError("--training counts unfused traffic; it does not go with --traffic " + arguments.traffic);
   if (arguments.training && (!arguments.compare.empty() || !arguments.profile_structure.empty()))
     throw UsageError("--training does not go with --compare or --profile-structure");
+  present::PlotOptions picture;
+  set_picture(arguments.picture, format_of(arguments), picture);
   if (is_chart(format_of(arguments))) {
     needs(true, "a chart", "--device, whose roofs it draws", has_device);
     if (!arguments.compare.empty() || !arguments.profile_structure.empty())

@@ -18,8 +18,9 @@ using documents::EstimateRequest;
 std::string chart(const Arguments& arguments, const EstimateRequest& request, const Model& model,
                   EstimateDocument estimate) {
   const std::string sha256 = base::hex(base::sha256(documents::write_estimate(estimate)));
-  const present::PlotOptions options{.tool = estimate.tool};
+  present::PlotOptions options{.tool = estimate.tool};
   const std::string format = format_of(arguments);
+  set_picture(arguments.picture, format, options);
   present::PlotInput input{.device = *request.device, .estimates = {{arguments.model, sha256, std::move(estimate)}}};
   if (format == "html") input.estimates.front().what_if = documents::what_if(model, request);
   if (format == "html") return present::plot_html(input, options);

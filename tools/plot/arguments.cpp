@@ -75,15 +75,16 @@ std::optional<PlotArguments> parse_plot(int argc, char** argv) {
   app.add_option("--format", format, "svg, png, pdf, html, csv, json or text; default: what FILE ends in");
   app.add_option("--title", arguments.options.title, "Instead of models and machine");
   app.add_option("--precision", precision, "Whose peak is the main roof; default: that of most of the time");
-  app.add_option("--xlim", x_limits, "Ends of the intensity axis in FLOP/B; default: from the roofs alone")
+  app.add_option("--xlim", x_limits, "Ends of the intensity axis in FLOP/B; default: as --frame says")
       ->expected(2);
   app.add_option("--ylim", y_limits, "Ends of the performance axis in FLOP/s")->expected(2);
   app.add_option("--max-dots", arguments.options.max_dots,
                  "Dots drawn, most time first; the rest joins by type and place (default 2000)");
-  app.add_option("--labels", arguments.options.labels, "Operators with their name beside them (default 10)");
+  app.add_option("--labels", arguments.options.labels, "Operators with their name beside them (default 6)");
   app.add_flag("--energy", arguments.options.energy,
                "Work per joule instead of time: the arch by the constants of the device, or fitted to the runs, and dots and "
                "stars of what has joules");
+  add_picture_options(app, arguments.picture);
   app.add_option("--columns", arguments.options.columns, "Width of the terminal picture (default 100)")
       ->check(CLI::Range(40, 400));
   app.add_option("--lines", arguments.options.lines, "Height of the terminal picture (default 30)")
@@ -99,6 +100,7 @@ std::optional<PlotArguments> parse_plot(int argc, char** argv) {
   if (arguments.write == nullptr)
     throw UsageError("no format \"" + format +
                      "\"; end the file in .svg, .png, .pdf, .html, .csv or .json, or give --format");
+  set_picture(arguments.picture, format, arguments.options);
   if (!precision.empty() && !(arguments.options.precision = pagoda::precision(precision)))
     throw UsageError("\"" + precision + "\" is no precision; known: " + precision_names());
   if (!x_limits.empty()) arguments.options.x_limits = {x_limits[0], x_limits[1]};

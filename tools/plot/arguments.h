@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "pagoda/present/plot.h"
+#include "picture.h"
 
 namespace pagoda::tools {
 
@@ -14,6 +15,7 @@ struct PlotArguments {
   std::vector<std::string> devices;  // ids or paths; the first one's roofs are the chart's
   std::vector<std::string> estimates, measured;
   present::PlotOptions options;
+  PictureArguments picture;
   std::string (*write)(const present::PlotInput&, const present::PlotOptions&) = nullptr;  // of the format
 };
 

@@ -371,6 +371,7 @@ Chart make_chart(const PlotInput& input, const PlotOptions& options) {
   }
   chart.roofs = make_roofs(input, chart.ceilings);
   chart.frame = make_frame(chart.roofs, options);
+  chart.sheet = make_sheet(options);
   for (const PlotEstimate& estimate : input.estimates) chart.estimates.push_back(chart_estimate(estimate));
   for (const PlotFile& file : input.measured) chart.measured.push_back(documents::parse_measured(file.text, file.name));
 

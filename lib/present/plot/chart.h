@@ -14,6 +14,7 @@
 #include "pagoda/present/plot.h"
 #include "plot/estimate_file.h"
 #include "plot/roofs.h"
+#include "plot/sheet.h"
 
 namespace pagoda::present::plot {
 
@@ -146,6 +147,7 @@ struct Chart {
   std::optional<documents::CeilingsDocument> ceilings;
   Roofs roofs;
   Frame frame;
+  Sheet sheet;
   std::vector<EstimateFile> estimates;
   std::vector<documents::Measured> measured;
   std::vector<Series> series;
@@ -166,6 +168,9 @@ Chart make_chart(const PlotInput& input, const PlotOptions& options);
 bool is_of_whole_runs(const documents::Measured& measured);
 // Adds its runs to the series of an estimate. Throws Error where none of them is of the estimate's sizes.
 void add_runs(Series& series, Chart& chart, const documents::Measured& measured, const std::string& file);
+
+// A still picture's frame, unless the options set it; recounts what lies outside.
+void fit_frame(Chart& chart);
 
 void add_machines(Chart& chart, const std::vector<DeviceSpec>& others);
 // Sets Chart::energy where constants or joules are known.

@@ -24,6 +24,7 @@ void draw_zones(Svg& svg, const Chart& chart, const Layout& layout, bool standal
   // The page shows and hides them with its roofs.
   if (!layout.ridge_x || (standalone && !chart.roofs.is_single())) return;
   const double x = *layout.ridge_x, y = *layout.ridge_y;
+  const Box& plot = layout.scale.plot;
   for (const RoofMark& mark : layout.roofs) {
     if (mark.roof->kind != Roof::Kind::Bandwidth || !mark.is_main || !mark.line) continue;
     svg.leaf("path", {{"id", "zone-memory"},
@@ -31,31 +32,32 @@ void draw_zones(Svg& svg, const Chart& chart, const Layout& layout, bool standal
                       {"fill", "#0072B2"},
                       {"fill-opacity", "0.05"},
                       {"d", "M" + px(mark.line->x0) + " " + px(mark.line->y0) + "L" + px(x) + " " + px(y) + "V" +
-                                px(kPlot.y1) + "H" + px(mark.line->x0) + "Z"}});
+                                px(plot.y1) + "H" + px(mark.line->x0) + "Z"}});
   }
   svg.leaf("path", {{"id", "zone-compute"},
                     {"class", "zone"},
                     {"fill", "#E69F00"},
                     {"fill-opacity", "0.07"},
-                    {"d", "M" + px(x) + " " + px(y) + "H" + px(kPlot.x1) + "V" + px(kPlot.y1) + "H" + px(x) + "Z"}});
+                    {"d", "M" + px(x) + " " + px(y) + "H" + px(plot.x1) + "V" + px(plot.y1) + "H" + px(x) + "Z"}});
 }
 
 void draw_ridge(Svg& svg, const Chart& chart, const Layout& layout, bool standalone) {
   if (!layout.ridge_x) return;
   const double x = *layout.ridge_x, y = *layout.ridge_y;
+  const Box& plot = layout.scale.plot;
   svg.open("g", {{"id", "ridge"}});
   svg.leaf("path", {{"class", "ridge"},
                     {"stroke", std::string(kMuted)},
                     {"stroke-dasharray", "2 4"},
                     {"fill", "none"},
-                    {"d", "M" + px(x) + " " + px(y) + "V" + px(kPlot.y1)}});
+                    {"d", "M" + px(x) + " " + px(y) + "V" + px(plot.y1)}});
   svg.leaf("circle", {{"class", "ink-fill"}, {"cx", px(x)}, {"cy", px(y)}, {"r", "3.5"}, {"fill", std::string(kInk)}});
-  svg.text(x, kPlot.y1 - 26, "ridge " + plain(chart.roofs.ridge(chart.roofs.main)) + " FLOP/B",
+  svg.text(x, plot.y1 - 26, "ridge " + plain(chart.roofs.ridge(chart.roofs.main)) + " FLOP/B",
            {{"class", "halo"}, {"text-anchor", "middle"}, {"fill", std::string(kInk)}});
   if (!standalone || chart.roofs.is_single()) {
-    svg.text(x - 8, kPlot.y1 - 9, "memory-bound",
+    svg.text(x - 8, plot.y1 - 9, "memory-bound",
              {{"class", "muted halo"}, {"text-anchor", "end"}, {"fill", std::string(kMuted)}});
-    svg.text(x + 8, kPlot.y1 - 9, "compute-bound", {{"class", "muted halo"}, {"fill", std::string(kMuted)}});
+    svg.text(x + 8, plot.y1 - 9, "compute-bound", {{"class", "muted halo"}, {"fill", std::string(kMuted)}});
   }
   svg.close();
 }
@@ -202,23 +204,21 @@ void draw_changes(Svg& svg, const Chart& chart, const Layout& layout) {
   svg.close();
 }
 
-// What it is and, of one series, what it says.
 void draw_head(Svg& svg, const Chart& chart) {
-  svg.text(kPlot.x0, 32, fit(chart.title, 19, kPanelRight - kPlot.x0 - 140),
-           {{"class", "ink"}, {"font-size", "19"}, {"font-weight", "bold"}, {"fill", std::string(kInk)}});
-  if (chart.series.empty()) return;
-  const bool is_of_several = chart.by_model || chart.is_energy || chart.series.size() > 1;
-  const std::optional<Verdict> verdict = is_of_several ? std::nullopt : verdict_of(chart, chart.series.front());
-  std::string text = chart.by_model || chart.is_energy ? summary(chart) : summary(chart, chart.series.front());
-  if (verdict) {
-    text = verdict->time + (verdict->bound.empty() ? "" : ", " + verdict->bound);
-    if (!verdict->fit.empty()) text += "; " + verdict->fit;
-    for (const std::string& action : verdict->actions) text += ". " + action.substr(0, action.size() - 1);
-    text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
-    text += ".";
+  const Sheet& sheet = chart.sheet;
+  if (sheet.is_column) {
+    const double width = (sheet.panel.x1 - sheet.panel.x0) / kBold;
+    const std::vector<std::string> rows = wrapped(chart.title, 13, width, 2);
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      svg.text(sheet.panel.x0, 18 + 17 * static_cast<double>(i), rows[i],
+               {{"class", "ink"}, {"font-size", "13"}, {"font-weight", "bold"}, {"fill", std::string(kInk)}});
+    return;
   }
-  svg.text(kPlot.x0, 56, fit(text, 13, kPanelRight - kPlot.x0),
-           {{"id", "summary"}, {"class", "muted"}, {"font-size", "13"}, {"fill", std::string(kMuted)}});
+  svg.text(sheet.plot.x0, 32, fit(chart.title, 19, sheet.panel.x1 - sheet.plot.x0 - 140),
+           {{"class", "ink"}, {"font-size", "19"}, {"font-weight", "bold"}, {"fill", std::string(kInk)}});
+  if (const std::string text = says(chart); !text.empty())
+    svg.text(sheet.plot.x0, 56, fit(text, 13, sheet.panel.x1 - sheet.plot.x0),
+             {{"id", "summary"}, {"class", "muted"}, {"font-size", "13"}, {"fill", std::string(kMuted)}});
 }
 
 }  // namespace
@@ -229,13 +229,34 @@ std::string segment_path(const Segment& line) {
   return "M" + px(line.x0) + " " + px(line.y0) + "L" + px(line.x1) + " " + px(line.y1);
 }
 
+std::string says(const Chart& chart) {
+  if (chart.series.empty()) return "";
+  const bool is_of_several = chart.by_model || chart.is_energy || chart.series.size() > 1;
+  const std::optional<Verdict> verdict = is_of_several ? std::nullopt : verdict_of(chart, chart.series.front());
+  if (!verdict) return chart.by_model || chart.is_energy ? summary(chart) : summary(chart, chart.series.front());
+  std::string text = verdict->time + (verdict->bound.empty() ? "" : ", " + verdict->bound);
+  if (!verdict->fit.empty()) text += "; " + verdict->fit;
+  for (const std::string& action : verdict->actions) text += ". " + action.substr(0, action.size() - 1);
+  text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  return text + ".";
+}
+
 std::string draw_roofline(const Chart& chart, bool standalone) {
+  const Sheet& sheet = chart.sheet;
+  const Box& plot = sheet.plot;
+  Svg below;  // and beside: what says how high a sheet in a column is
+  double height = sheet.height;
+  if (standalone) {
+    const double end = draw_panel(below, chart);
+    const double foot = draw_footer(below, chart, sheet.is_column ? end : sheet.height - 70);
+    if (sheet.is_column) height = foot;
+  }
   Svg svg;
   svg.open("svg", {{"xmlns", "http://www.w3.org/2000/svg"},
                    {"id", "roofline"},
-                   {"viewBox", "0 0 " + px(kWidth) + " " + px(kHeight)},
-                   {"width", px(kWidth)},
-                   {"height", px(kHeight)},
+                   {"viewBox", "0 0 " + px(sheet.width) + " " + px(height)},
+                   {"width", sheet.length(sheet.width)},
+                   {"height", sheet.length(height)},
                    {"font-family", std::string(kFont)},
                    {"font-size", px(kSmallText)},
                    {"role", "img"},
@@ -249,10 +270,10 @@ std::string draw_roofline(const Chart& chart, bool standalone) {
   if (standalone) svg.element("style", ".halo{paint-order:stroke;stroke:#fff;stroke-width:3px;stroke-linejoin:round}");
   svg.open("defs");
   svg.open("clipPath", {{"id", "plot-area"}});
-  svg.leaf("rect", {{"x", px(kPlot.x0 - 16)},
-                    {"y", px(kPlot.y0)},
-                    {"width", px(kPlot.x1 - kPlot.x0 + 32)},
-                    {"height", px(kPlot.y1 - kPlot.y0 + 1)}});
+  svg.leaf("rect", {{"x", px(plot.x0 - 16)},
+                    {"y", px(plot.y0)},
+                    {"width", px(plot.x1 - plot.x0 + 32)},
+                    {"height", px(plot.y1 - plot.y0 + 1)}});
   svg.close();
   svg.open("marker", {{"id", "arrow"},
                       {"viewBox", "0 0 8 8"},
@@ -264,7 +285,7 @@ std::string draw_roofline(const Chart& chart, bool standalone) {
   svg.leaf("path", {{"d", "M0 0L8 4L0 8Z"}, {"fill", std::string(kPath)}});
   svg.close();
   svg.close();
-  svg.leaf("rect", {{"class", "paper"}, {"width", px(kWidth)}, {"height", px(kHeight)}, {"fill", "#fff"}});
+  svg.leaf("rect", {{"class", "paper"}, {"width", px(sheet.width)}, {"height", px(height)}, {"fill", "#fff"}});
   if (standalone) draw_head(svg, chart);
 
   const Layout layout = make_layout(chart, 0);
@@ -288,10 +309,7 @@ std::string draw_roofline(const Chart& chart, bool standalone) {
   draw_stars(svg, chart, layout);
   svg.open("g", {{"id", "ruler"}}).close();
   svg.close();
-  if (standalone) {
-    draw_panel(svg, chart);
-    draw_footer(svg, chart);
-  }
+  svg.raw(std::move(below).done());
   svg.close();
   return std::move(svg).done();
 }

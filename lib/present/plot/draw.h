@@ -31,8 +31,11 @@ void draw_dots(Svg& svg, const Series& series, std::size_t at, const Layout& lay
 void draw_machines(Svg& svg, const Chart& chart, const Layout& layout);
 // The arch of an energy chart and its balances.
 void draw_arch(Svg& svg, const Chart& chart, const Layout& layout);
-void draw_panel(Svg& svg, const Chart& chart);
-void draw_footer(Svg& svg, const Chart& chart);
+// Both return where they end.
+double draw_panel(Svg& svg, const Chart& chart);
+double draw_footer(Svg& svg, const Chart& chart, double top);
+// What a standalone picture says in words: the verdict of one model, or a summary; empty without a series.
+std::string says(const Chart& chart);
 
 std::string segment_path(const Segment& line);
 

@@ -10,18 +10,18 @@ namespace {
 constexpr std::size_t kLevelDots = 10;  // with their intensity at every level
 
 // Points to where its dot lies: left, right, up or down out of the frame.
-std::string pointer_path(double x, double y) {
+std::string pointer_path(const Box& plot, double x, double y) {
   const std::string from = "M" + px(x) + " " + px(y);
-  if (x <= kPlot.x0) return from + "l9 -5v10Z";
-  if (x >= kPlot.x1) return from + "l-9 -5v10Z";
-  return from + (y <= kPlot.y0 ? "l-5 9h10Z" : "l-5 -9h10Z");
+  if (x <= plot.x0) return from + "l9 -5v10Z";
+  if (x >= plot.x1) return from + "l-9 -5v10Z";
+  return from + (y <= plot.y0 ? "l-5 9h10Z" : "l-5 -9h10Z");
 }
 
 void draw_dot(Svg& svg, const Dot& dot, std::size_t at, double x, double y, double radius, const std::string& stroke,
-              std::string_view of_all, bool is_outside) {
+              std::string_view of_all, const std::string& pointer) {
   const std::string color(of_all.empty() ? kPalette[dot.color] : of_all), index = std::to_string(at);
-  if (is_outside) {
-    svg.leaf("path", {{"class", "outside"}, {"fill", color}, {"stroke", stroke}, {"d", pointer_path(x, y)}});
+  if (!pointer.empty()) {
+    svg.leaf("path", {{"class", "outside"}, {"fill", color}, {"stroke", stroke}, {"d", pointer}});
     return;
   }
   // Work without FLOPs stands on the rail as a square.
@@ -52,7 +52,7 @@ void draw_levels(Svg& svg, const Series& series, const Layout& layout) {
     if (mark.dot >= kLevelDots || !mark.measured_x || dot.rail) continue;
     for (const auto& [x, level] : {std::pair{dot.l2_x, 2}, std::pair{dot.l1_x, 1}}) {
       if (!x) continue;
-      const double at = std::clamp(layout.scale.x(*x), kPlot.x0, kPlot.x1), y = *mark.measured_y;
+      const double at = std::clamp(layout.scale.x(*x), layout.scale.plot.x0, layout.scale.plot.x1), y = *mark.measured_y;
       const std::string color(kPalette[dot.color]);
       svg.leaf("path", {{"stroke", color}, {"d", "M" + px(*mark.measured_x) + " " + px(y) + "H" + px(at)}});
       svg.leaf("path", {{"fill", color},
@@ -109,11 +109,14 @@ void draw_dots(Svg& svg, const Series& series, std::size_t at, const Layout& lay
   svg.open("g", {{"class", "estimated"}, {"fill-opacity", "0.18"}, {"stroke-width", "1.6"}});
   // Of several models only what lies in the frame: at its edge their dots would cover each other.
   const auto is_drawn = [&](const DotMark& mark) { return color.empty() || !mark.clipped; };
+  const auto pointer = [&](const DotMark& mark, const std::optional<double>& x, const std::optional<double>& y) {
+    return standalone && mark.clipped ? pointer_path(layout.scale.plot, *x, *y) : "";
+  };
   for (const DotMark& mark : layout.dots)
     if (mark.x && is_drawn(mark)) {
       const Dot& dot = series.dots[mark.dot];
       draw_dot(svg, dot, mark.dot, *mark.x, *mark.y, mark.radius,
-               std::string(color.empty() ? kPalette[dot.color] : color), color, standalone && mark.clipped);
+               std::string(color.empty() ? kPalette[dot.color] : color), color, pointer(mark, mark.x, mark.y));
     }
   svg.close();
   svg.open("g", {{"class", "measured"}, {"fill-opacity", "0.85"}, {"stroke", "#333"}, {"stroke-width", "0.6"}});
@@ -121,7 +124,7 @@ void draw_dots(Svg& svg, const Series& series, std::size_t at, const Layout& lay
     if (mark.measured_x && is_drawn(mark)) {
       const Dot& dot = series.dots[mark.dot];
       draw_dot(svg, dot, mark.dot, *mark.measured_x, *mark.measured_y, mark.radius,
-               dot.above_roof ? std::string(kWarn) : "", color, standalone && mark.clipped);
+               dot.above_roof ? std::string(kWarn) : "", color, pointer(mark, mark.measured_x, mark.measured_y));
     }
   svg.close();
   draw_levels(svg, series, layout);

@@ -211,8 +211,8 @@ void draw_arch(Svg& svg, const Chart& chart, const Layout& layout) {
       svg.leaf("path", {{"class", "ridge"},
                         {"stroke", std::string(kMuted)},
                         {"stroke-dasharray", "2 4"},
-                        {"d", "M" + px(scale.x(balance)) + " " + px(scale.y(y)) + "V" + px(kPlot.y1)}});
-      svg.text(scale.x(balance) + 5, kPlot.y1 - drop, name + plain(balance) + " FLOP/B",
+                        {"d", "M" + px(scale.x(balance)) + " " + px(scale.y(y)) + "V" + px(scale.plot.y1)}});
+      svg.text(scale.x(balance) + 5, scale.plot.y1 - drop, name + plain(balance) + " FLOP/B",
                {{"class", "halo"}, {"fill", std::string(kInk)}});
     }
     drop += 17;

@@ -29,9 +29,9 @@ std::vector<Box> slanted(double x, double y, double width, double degrees) {
   return boxes;
 }
 
-bool is_free(const std::vector<Box>& boxes, const std::vector<Box>& taken) {
+bool is_free(const Box& plot, const std::vector<Box>& boxes, const std::vector<Box>& taken) {
   for (const Box& box : boxes) {
-    if (!box.inside(kPlot)) return false;
+    if (!box.inside(plot)) return false;
     if (std::any_of(taken.begin(), taken.end(), [&](const Box& other) { return box.overlaps(other); })) return false;
   }
   return true;
@@ -69,7 +69,7 @@ std::optional<Segment> flat(const Scale& scale, double peak, double fastest) {
 
 // Slides along its roof, from the far end, until it covers nothing: above the line, else below it.
 // `texts`: names of models, and from `first_roof` on the labels of roofs.
-void label_roof(RoofMark& mark, const std::vector<Segment>& lines, std::vector<Box>& taken, std::vector<Box>& texts,
+void label_roof(RoofMark& mark, const Box& plot, const std::vector<Segment>& lines, std::vector<Box>& taken, std::vector<Box>& texts,
                 std::size_t first_roof) {
   const Segment& line = *mark.line;
   const double dx = line.x1 - line.x0, dy = line.y1 - line.y0, length = std::hypot(dx, dy);
@@ -90,13 +90,13 @@ void label_roof(RoofMark& mark, const std::vector<Segment>& lines, std::vector<B
                                                                                           {&brief, &roofs}}};
   for (const auto& [text, blocked] : choices) {
     const double width = text_width(*text, kLabelText);
-    for (const double offset : {10.0, -11.0}) {
+    for (const double offset : {10.0, -11.0, 26.0, -27.0}) {
       for (double back = width / 2 + 18; back <= length - width / 2 - 4; back += 8) {
         // Compute roofs are read at their right end, slopes at their left one, where they are apart.
         const double t = mark.roof->kind == Roof::Kind::Compute ? 1 - back / length : back / length;
         const double x = line.x0 + t * dx + offset * dy / length, y = line.y0 + t * dy - offset * dx / length;
         std::vector<Box> boxes = slanted(x, y, width, degrees);
-        if (!is_free(boxes, *blocked)) continue;
+        if (!is_free(plot, boxes, *blocked)) continue;
         mark.text = *text;
         mark.text_x = x;
         mark.text_y = y;
@@ -114,8 +114,8 @@ DotMark dot_mark(const Scale& scale, const Dot& dot, std::size_t at) {
   DotMark mark{.dot = at, .radius = dot_radius(dot.share)};
   const auto place = [&](double x, double y, std::optional<double>& to_x, std::optional<double>& to_y) {
     const double px = scale.x(x), py = scale.y(dot.rail ? y * scale.frame.x0 : y);
-    to_x = std::clamp(px, kPlot.x0, kPlot.x1);
-    to_y = std::clamp(py, kPlot.y0, kPlot.y1);
+    to_x = std::clamp(px, scale.plot.x0, scale.plot.x1);
+    to_y = std::clamp(py, scale.plot.y0, scale.plot.y1);
     mark.clipped = mark.clipped || *to_x != px || *to_y != py;
   };
   if (dot.x) place(*dot.x, *dot.y, mark.x, mark.y);
@@ -144,7 +144,7 @@ std::vector<StarLabel> label_path(const Scale& scale, const std::vector<Star>& s
                                    {half + far / 2, -18.0 - far / 2},
                                    {-half - far / 2, 18.0 + far / 2}}) {
         const Box box{x + dx - half, y + dy - 8, x + dx + half, y + dy + 8};
-        if (!is_free({box}, taken)) continue;
+        if (!is_free(scale.plot, {box}, taken)) continue;
         taken.push_back(box);
         labels.push_back({stars[i].label, x + dx, y + dy, box});
         is_placed = true;
@@ -175,7 +175,7 @@ std::vector<StarLabel> label_changes(const Scale& scale, const Chart& chart, std
       for (const double side : {1.0, -1.0}) {
         const double x = x0 + part * (x1 - x0) + side * (half + 5), y = y0 + part * (y1 - y0);
         const Box box{x - half, y - 8, x + half, y + 8};
-        if (!label.text.empty() || !is_free({box}, taken)) continue;
+        if (!label.text.empty() || !is_free(scale.plot, {box}, taken)) continue;
         label = {text, x, y, box};
         taken.push_back(box);
       }
@@ -188,7 +188,7 @@ std::vector<StarLabel> label_changes(const Scale& scale, const Chart& chart, std
 Box box_of(double x, double y, double radius) { return {x - radius, y - radius, x + radius, y + radius}; }
 
 // Beside its star, to the right or the left, off dots, stars and other names; where all is full, rather over dots.
-void place_name(NamePlace& place, const std::string& name, double x, double y, const std::vector<Box>& dots,
+void place_name(NamePlace& place, const Box& plot, const std::string& name, double x, double y, const std::vector<Box>& dots,
                 std::vector<Box>& names) {
   const double width = 1.15 * text_width(name, kLabelText);  // bold is wider
   for (const bool is_over_dots : {false, true}) {
@@ -196,14 +196,14 @@ void place_name(NamePlace& place, const std::string& name, double x, double y, c
       for (const bool is_left : {false, true}) {
         const double from = is_left ? x - 14 - width : x + 14;
         const Box box{from, y + drop - 8, from + width, y + drop + 8};
-        if (!is_free({box}, names) || (!is_over_dots && !is_free({box}, dots))) continue;
+        if (!is_free(plot, {box}, names) || (!is_over_dots && !is_free(plot, {box}, dots))) continue;
         place = {.drop = drop, .is_left = is_left};
         names.push_back(box);
         return;
       }
     }
   }
-  place.is_left = x + 14 + width > kPlot.x1;
+  place.is_left = x + 14 + width > plot.x1;
 }
 
 }  // namespace
@@ -213,7 +213,7 @@ namespace {
 // At the right ends of the lines, side by side, so that close lines do not cover each other's names.
 std::vector<StarLabel> label_machines(const Chart& chart, const Scale& scale) {
   std::vector<StarLabel> labels;
-  double right = kPlot.x1 - 10;
+  double right = scale.plot.x1 - 10;
   for (const Machine& machine : chart.machines) {
     StarLabel label;
     const double top = chart.is_energy ? (machine.energy ? flops_per_joule(*machine.energy, scale.frame.x1) : 0) : machine.peak;
@@ -283,7 +283,7 @@ std::string star_name(const Chart& chart, const Series& series) {
 }
 
 Layout make_layout(const Chart& chart, std::size_t at) {
-  Layout layout{.scale = {chart.frame}};
+  Layout layout{.scale = {chart.frame, chart.sheet.plot}};
   const Scale& scale = layout.scale;
   const Roofs& roofs = chart.roofs;
   double top = 0, fastest = 0;
@@ -343,7 +343,7 @@ Layout make_layout(const Chart& chart, std::size_t at) {
     const std::string name = star_name(chart, series);
     layout.star_names.emplace_back();
     if (star == nullptr || name.empty()) continue;
-    place_name(layout.star_names.back(), name, scale.x(star->x()), scale.y(star->y()), dot_boxes, names);
+    place_name(layout.star_names.back(), scale.plot, name, scale.x(star->x()), scale.y(star->y()), dot_boxes, names);
   }
   names.erase(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(name_begin));
   taken.insert(taken.end(), names.begin(), names.end());
@@ -354,7 +354,7 @@ Layout make_layout(const Chart& chart, std::size_t at) {
   if (layout.ridge_x) {
     // Its own label stands at the foot of the drop line.
     const double width = 60;
-    taken.push_back({*layout.ridge_x - width, kPlot.y1 - 42, *layout.ridge_x + width, kPlot.y1});
+    taken.push_back({*layout.ridge_x - width, scale.plot.y1 - 42, *layout.ridge_x + width, scale.plot.y1});
   }
   std::vector<Box> roof_texts = names;
   for (const PathMark& path : layout.paths)
@@ -367,14 +367,14 @@ Layout make_layout(const Chart& chart, std::size_t at) {
     if (!mark.line || !mark.roof->shown) continue;
     std::vector<Segment> others = lines;
     others.erase(others.begin() + static_cast<std::ptrdiff_t>(line++));
-    label_roof(mark, others, taken, roof_texts, first_roof);
+    label_roof(mark, scale.plot, others, taken, roof_texts, first_roof);
   }
   if (at < chart.series.size() && !chart.by_model)
-    layout.labels = place_labels(chart.series[at], layout.dots, taken, lines, chart.options.labels);
+    layout.labels = place_labels(chart.series[at], layout.dots, scale.plot, taken, lines, chart.options.labels);
   return layout;
 }
 
-std::vector<LabelMark> place_labels(const Series& series, const std::vector<DotMark>& dots,
+std::vector<LabelMark> place_labels(const Series& series, const std::vector<DotMark>& dots, const Box& plot,
                                     const std::vector<Box>& taken, const std::vector<Segment>& lines,
                                     std::size_t count) {
   constexpr double kHeightOfText = 15;
@@ -395,6 +395,7 @@ std::vector<LabelMark> place_labels(const Series& series, const std::vector<DotM
     const double width = text_width(text, kLabelText) + 4;
     const auto try_place = [&] {
       for (const double gap : kGaps) {
+        if (gap > 0.2 * (plot.y1 - plot.y0)) break;
         for (int step = 0; step < kDirections; ++step) {
           // From the right, then alternately up and down.
           const int turn = step % 2 == 0 ? step / 2 : -(step + 1) / 2;
@@ -404,7 +405,7 @@ std::vector<LabelMark> place_labels(const Series& series, const std::vector<DotM
                             std::copysign(width / 2, std::cos(angle)) * std::min(1.0, 2 * std::abs(std::cos(angle)));
           const double cy = *y - (reach + kHeightOfText / 2 * std::abs(std::sin(angle))) * std::sin(angle);
           const Box box{cx - width / 2, cy - kHeightOfText / 2, cx + width / 2, cy + kHeightOfText / 2};
-          if (!is_free({box}, blocked) || !is_free({box}, crossed)) continue;
+          if (!is_free(plot, {box}, blocked) || !is_free(plot, {box}, crossed)) continue;
           LabelMark label{.text = text, .dot = mark.dot, .box = box};
           if (gap > 10) {
             label.has_leader = true;
@@ -417,7 +418,7 @@ std::vector<LabelMark> place_labels(const Series& series, const std::vector<DotM
           if (label.has_leader) {
             // A leader through another label would read as its leader.
             const std::vector<Box> leader = around({{label.from_x, label.from_y, label.to_x, label.to_y}}, nullptr);
-            if (!is_free(leader, texts)) continue;
+            if (!is_free(plot, leader, texts)) continue;
             blocked.insert(blocked.end(), leader.begin(), leader.end());
           }
           labels.push_back(label);

@@ -1,4 +1,4 @@
-// Where everything of the roofline lies, in pixels of the master picture. Drawing only prints it.
+// Where everything of the roofline lies, in units of its sheet. Drawing only prints it.
 #pragma once
 
 #include <cmath>
@@ -11,28 +11,18 @@
 
 namespace pagoda::present::plot {
 
-struct Box {
-  double x0 = 0, y0 = 0, x1 = 0, y1 = 0;
-
-  bool overlaps(const Box& other) const { return x0 < other.x1 && other.x0 < x1 && y0 < other.y1 && other.y0 < y1; }
-  bool inside(const Box& other) const { return x0 >= other.x0 && x1 <= other.x1 && y0 >= other.y0 && y1 <= other.y1; }
-};
-
-// The picture and the rectangle of the axes in it.
-inline constexpr double kWidth = 1200, kHeight = 784;
-inline constexpr Box kPlot{84, 78, 932, 668};
-inline constexpr double kPanelLeft = 956, kPanelRight = kWidth - 16;
 inline constexpr double kSmallText = 12, kLabelText = 12;
 
-// Decades to pixels.
+// Decades to units.
 struct Scale {
   Frame frame;
+  Box plot;  // the axes
 
   double x(double intensity) const {
-    return kPlot.x0 + (kPlot.x1 - kPlot.x0) * std::log(intensity / frame.x0) / std::log(frame.x1 / frame.x0);
+    return plot.x0 + (plot.x1 - plot.x0) * std::log(intensity / frame.x0) / std::log(frame.x1 / frame.x0);
   }
   double y(double performance) const {
-    return kPlot.y1 - (kPlot.y1 - kPlot.y0) * std::log(performance / frame.y0) / std::log(frame.y1 / frame.y0);
+    return plot.y1 - (plot.y1 - plot.y0) * std::log(performance / frame.y0) / std::log(frame.y1 / frame.y0);
   }
 };
 
@@ -117,7 +107,7 @@ Layout make_layout(const Chart& chart, std::size_t series);
 
 // Labels beside dots: rings of candidates around each, the first that covers no text and no dot; leaders where it is
 // away. What finds no place is left out.
-std::vector<LabelMark> place_labels(const Series& series, const std::vector<DotMark>& dots,
+std::vector<LabelMark> place_labels(const Series& series, const std::vector<DotMark>& dots, const Box& plot,
                                     const std::vector<Box>& taken, const std::vector<Segment>& lines,
                                     std::size_t count);
 

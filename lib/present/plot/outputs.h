@@ -13,7 +13,7 @@ std::string chart_html(const Chart& chart);
 std::string chart_csv(const Chart& chart);
 std::string chart_json(const Chart& chart);
 std::string chart_text(const Chart& chart);
-// `format`: "png" or "pdf".
-std::string rasterize(const std::string& svg, std::string_view format);
+// `format`: "png" or "pdf"; `in_print`: a PNG of 300 dots an inch, else of two dots a pixel.
+std::string rasterize(const std::string& svg, std::string_view format, bool in_print = false);
 
 }  // namespace pagoda::present::plot

@@ -11,17 +11,19 @@ namespace {
 
 constexpr double kLine = 18;
 
-// A column of text lines that ends where the axes do.
+// A column of text lines within a box.
 class Column {
  public:
-  Column(Svg& svg, double y) : svg_(svg), y_(y) {}
+  Column(Svg& svg, const Box& box, double y) : left(box.x0), right(box.x1), svg_(svg), bottom_(box.y1), y_(y) {}
+
+  const double left, right;
 
   void heading(const std::string& text) {
     y_ += 8;
     line(text, kInk, "bold");
   }
   void line(const std::string& text, std::string_view color = kMuted, const char* weight = "") {
-    svg_.text(kPanelLeft, y_ + 12, fit(text, kSmallText, kPanelRight - kPanelLeft),
+    svg_.text(left, y_ + 12, fit(text, kSmallText, right - left),
               {{"class", color == kInk    ? "ink"
                          : color == kWarn ? "warn"
                                           : "muted"},
@@ -31,32 +33,15 @@ class Column {
   }
   // Breaks between words.
   void paragraph(const std::string& text, std::string_view color, std::size_t most) {
-    std::string row;
-    std::size_t rows = 0;
-    for (std::size_t at = 0; at <= text.size();) {
-      const std::size_t end = std::min(text.find(' ', at), text.size());
-      const std::string word = text.substr(at, end - at), longer = row.empty() ? word : row + " " + word;
-      if (!row.empty() && text_width(longer, kSmallText) > kPanelRight - kPanelLeft) {
-        if (++rows == most) {
-          line(fit(row + " …", kSmallText, kPanelRight - kPanelLeft), color);
-          return;
-        }
-        line(row, color);
-        row = word;
-      } else {
-        row = longer;
-      }
-      at = end + 1;
-    }
-    if (!row.empty()) line(row, color);
+    for (const std::string& row : wrapped(text, kSmallText, right - left, most)) line(row, color);
   }
   double y() const { return y_; }
   void skip(double pixels) { y_ += pixels; }
-  bool has_room(double lines) const { return y_ + lines * kLine <= kPlot.y1 + 8; }
+  bool has_room(double lines) const { return y_ + lines * kLine <= bottom_; }
 
  private:
   Svg& svg_;
-  double y_;
+  double bottom_, y_;
 };
 
 void draw_types(Svg& svg, Column& column, const Series& series, std::size_t at) {
@@ -66,6 +51,7 @@ void draw_types(Svg& svg, Column& column, const Series& series, std::size_t at) 
     other.items += series.types[i].items;
     other.seconds += series.types[i].seconds;
   }
+  const double bar = column.right - column.left < 200 ? 24 : 40;  // of all time
   svg.open("g", {{"class", "legend"}, {"data-s", std::to_string(at)}, {"display", at == 0 ? "" : "none"}});
   for (std::size_t i = 0; i <= named; ++i) {
     const TypeTime& type = i < named ? series.types[i] : other;
@@ -74,28 +60,28 @@ void draw_types(Svg& svg, Column& column, const Series& series, std::size_t at) 
     const double share = series.seconds > 0 ? type.seconds / series.seconds : 0, y = column.y();
     svg.open("g", {{"class", "type"}, {"data-type", type.type}, {"data-c", std::to_string(color)}});
     svg.leaf("rect", {{"class", "hit"},
-                      {"x", px(kPanelLeft - 6)},
+                      {"x", px(column.left - 6)},
                       {"y", px(y)},
-                      {"width", px(kPanelRight - kPanelLeft + 8)},
+                      {"width", px(column.right - column.left + 8)},
                       {"height", px(kLine)},
                       {"fill", "none"},
                       {"pointer-events", "all"}});
     svg.leaf("circle", {{"class", "c" + std::to_string(color)},
-                        {"cx", px(kPanelLeft + 6)},
+                        {"cx", px(column.left + 6)},
                         {"cy", px(y + 8)},
                         {"r", "6"},
                         {"fill", std::string(kPalette[color])},
                         {"stroke", "#333"},
                         {"stroke-width", "0.6"}});
-    svg.text(kPanelLeft + 18, y + 12, fit(type.type, kSmallText, 112) + " ×" + std::to_string(type.items),
+    svg.text(column.left + 18, y + 12, fit(type.type, kSmallText, column.right - column.left - 76 - bar) + " ×" + std::to_string(type.items),
              {{"class", "ink"}, {"fill", std::string(kInk)}});
     svg.leaf("rect", {{"class", "c" + std::to_string(color)},
-                      {"x", px(kPanelRight - 48 - 40 * share)},
+                      {"x", px(column.right - 48 - bar * share)},
                       {"y", px(y + 4)},
-                      {"width", px(40 * share)},
+                      {"width", px(bar * share)},
                       {"height", "8"},
                       {"fill", std::string(kPalette[color])}});
-    svg.text(kPanelRight, y + 12, percent_text(share),
+    svg.text(column.right, y + 12, percent_text(share),
              {{"class", "ink"}, {"text-anchor", "end"}, {"fill", std::string(kInk)}});
     svg.close();
     column.skip(kLine);
@@ -115,10 +101,11 @@ void draw_marks(Svg& svg, Column& column, const Chart& chart) {
   const bool has_estimate =
       std::any_of(chart.series.begin(), chart.series.end(), [](const Series& s) { return s.estimate.has_value(); });
   const auto row = [&](const std::string& text) {
-    svg.text(kPanelLeft + 18, column.y() + 12, text, {{"class", "ink"}, {"fill", std::string(kInk)}});
+    svg.text(column.left + 18, column.y() + 12, fit(text, kSmallText, column.right - column.left - 18),
+             {{"class", "ink"}, {"fill", std::string(kInk)}});
     column.skip(kLine);
   };
-  const double x = kPanelLeft + 6;
+  const double x = column.left + 6;
   if (has_estimate) {
     svg.leaf("circle", {{"cx", px(x)},
                         {"cy", px(column.y() + 8)},
@@ -127,7 +114,7 @@ void draw_marks(Svg& svg, Column& column, const Chart& chart) {
                         {"fill-opacity", "0.18"},
                         {"stroke", "#0072B2"},
                         {"stroke-width", "1.6"}});
-    row("least time by its roof (estimate)");
+    row("estimate: least time by its roof");
   }
   if (has_measured) {
     svg.leaf("circle", {{"cx", px(x)},
@@ -147,7 +134,7 @@ void draw_marks(Svg& svg, Column& column, const Chart& chart) {
   svg.text(x, column.y() + 13, "★",
            {{"class", "ink"}, {"text-anchor", "middle"}, {"font-size", "14"}, {"fill", std::string(kInk)}});
   row(has_estimate && has_measured ? "whole model (filled: measured)" : "whole model");
-  double at = kPanelLeft + 4;
+  double at = column.left + 4;
   const double y = column.y() + 12;
   for (const double share : {0.01, 0.05, 0.25}) {
     const double radius = dot_radius(share);
@@ -162,9 +149,11 @@ void draw_marks(Svg& svg, Column& column, const Chart& chart) {
     svg.text(at, y + 4, percent_text(share), {{"class", "muted"}, {"fill", std::string(kMuted)}});
     at += text_width(percent_text(share), kSmallText) + 8;
   }
-  svg.text(at, y + 4, has_measured ? "of the time" : "of least time",
-           {{"class", "muted"}, {"fill", std::string(kMuted)}});
+  const std::string what = has_measured ? "of the time" : "of least time";
+  const bool has_room = at + text_width(what, kSmallText) <= column.right;
+  if (has_room) svg.text(at, y + 4, what, {{"class", "muted"}, {"fill", std::string(kMuted)}});
   column.skip(kLine + 10);
+  if (!has_room) column.line(what);
 }
 
 void draw_not_drawn(Svg& svg, Column& column, const Series& series, std::size_t at) {
@@ -177,8 +166,9 @@ void draw_not_drawn(Svg& svg, Column& column, const Series& series, std::size_t 
                      kMuted, 2);
   }
   if (series.outside > 0)
-    column.line(std::to_string(series.outside) + " beyond the frame, at its edge" +
-                (series.outside_share > 0 ? ", " + percent_text(series.outside_share) : ""));
+    column.paragraph(std::to_string(series.outside) + " beyond the frame, at its edge" +
+                         (series.outside_share > 0 ? ", " + percent_text(series.outside_share) : ""),
+                     kMuted, 2);
   std::size_t joined = 0;
   for (const Dot& dot : series.dots) joined += dot.aggregate ? dot.items.size() : 0;
   if (joined > 0) column.line(std::to_string(joined) + " lightest joined into dashed dots");
@@ -262,13 +252,13 @@ void draw_models(Svg& svg, Column& column, const Chart& chart) {
   column.heading(chart.by_model ? "Models" : "Model");
   for (std::size_t i = 0; i < chart.series.size(); ++i) {
     const Series& series = chart.series[i];
-    svg.leaf("circle", {{"cx", px(kPanelLeft + 6)},
+    svg.leaf("circle", {{"cx", px(column.left + 6)},
                         {"cy", px(column.y() + 8)},
                         {"r", "6"},
                         {"fill", std::string(chart.by_model ? series_color(i) : kPath)},
                         {"stroke", "#333"},
                         {"stroke-width", "0.6"}});
-    svg.text(kPanelLeft + 18, column.y() + 12, fit(series.label, 1.15 * kSmallText, kPanelRight - kPanelLeft - 18),
+    svg.text(column.left + 18, column.y() + 12, fit(series.label, 1.15 * kSmallText, column.right - column.left - 18),
              {{"class", "ink"}, {"font-weight", "bold"}, {"fill", std::string(kInk)}});
     column.skip(kLine);
     column.paragraph(reach_text(chart, series), kMuted, 2);
@@ -295,9 +285,9 @@ void draw_constants(Column& column, const Chart& chart) {
 void draw_star_marks(Svg& svg, Column& column, const Chart& chart) {
   column.heading("Marks");
   const auto row = [&](bool is_filled, const std::string& text) {
-    svg.text(kPanelLeft + 6, column.y() + 13, is_filled ? "★" : "☆",
+    svg.text(column.left + 6, column.y() + 13, is_filled ? "★" : "☆",
              {{"class", "ink"}, {"text-anchor", "middle"}, {"font-size", "14"}, {"fill", std::string(kInk)}});
-    svg.text(kPanelLeft + 18, column.y() + 12, text, {{"class", "ink"}, {"fill", std::string(kInk)}});
+    svg.text(column.left + 18, column.y() + 12, text, {{"class", "ink"}, {"fill", std::string(kInk)}});
     column.skip(kLine);
   };
   const auto any = [&](auto has) { return std::any_of(chart.series.begin(), chart.series.end(), has); };
@@ -324,11 +314,11 @@ void draw_machine_list(Svg& svg, Column& column, const Chart& chart) {
   for (std::size_t i = 0; i < chart.machines.size(); ++i) {
     const Machine& machine = chart.machines[i];
     if (chart.is_energy && !machine.energy) continue;
-    svg.leaf("path", {{"d", "M" + px(kPanelLeft) + " " + px(column.y() + 8) + "h14"},
+    svg.leaf("path", {{"d", "M" + px(column.left) + " " + px(column.y() + 8) + "h14"},
                       {"stroke", std::string(kPalette[(i + 1) % kColors])},
                       {"stroke-width", "2"},
                       {"stroke-dasharray", "6 2"}});
-    svg.text(kPanelLeft + 18, column.y() + 12, fit(machine.label, kSmallText, kPanelRight - kPanelLeft - 18),
+    svg.text(column.left + 18, column.y() + 12, fit(machine.label, kSmallText, column.right - column.left - 18),
              {{"class", "ink"}, {"fill", std::string(kInk)}});
     column.skip(kLine);
     column.line(chart.is_energy ? base::si_text(peak_flops_per_joule(*machine.energy), "FLOP/J") + " at best"
@@ -338,67 +328,79 @@ void draw_machine_list(Svg& svg, Column& column, const Chart& chart) {
 
 }  // namespace
 
-void draw_panel(Svg& svg, const Chart& chart) {
+double draw_panel(Svg& svg, const Chart& chart) {
   svg.open("g", {{"id", "panel"}});
-  Column column(svg, kPlot.y0 - 8);
+  Box box = chart.sheet.panel, marks_box = box;
+  if (chart.sheet.is_column) {
+    if (const std::string text = says(chart); !text.empty()) {
+      Column words(svg, box, box.y0);
+      words.paragraph(text, kInk, 8);
+      box.y0 = marks_box.y0 = words.y();
+    }
+    box.x1 = (box.x0 + box.x1) / 2 - 8;
+    marks_box.x0 = box.x1 + 16;
+  }
+  // What has a colour, and what else is drawn: one below the other, or in a column of a paper side by side.
+  Column column(svg, box, box.y0), beside(svg, marks_box, marks_box.y0);
+  Column& marks = chart.sheet.is_column ? beside : column;
   const bool is_of_models = chart.is_energy || chart.by_model;
   if (is_of_models) {
-    if (chart.is_energy) draw_constants(column, chart);
+    if (chart.is_energy) draw_constants(marks, chart);
     draw_models(svg, column, chart);
-    draw_star_marks(svg, column, chart);
+    draw_star_marks(svg, marks, chart);
   } else if (!chart.series.empty()) {
+    // Each series has its own rows, of which the page shows one's.
+    const auto each = [&](Column& into, auto draw) {
+      double bottom = into.y();
+      for (std::size_t i = 0; i < chart.series.size(); ++i) {
+        Column own(svg, {into.left, 0, into.right, INFINITY}, into.y());
+        draw(svg, own, chart.series[i], i);
+        bottom = std::max(bottom, own.y());
+      }
+      into.skip(bottom - into.y());
+    };
     column.heading(chart.series.front().has_time() ? "Share of measured time" : "Share of least time");
-    const double top = column.y();
-    double bottom = top;
-    for (std::size_t i = 0; i < chart.series.size(); ++i) {
-      Column own(svg, top);
-      draw_types(svg, own, chart.series[i], i);
-      bottom = std::max(bottom, own.y());
-    }
-    column.skip(bottom - top);
-    column.heading("Marks");
-    draw_marks(svg, column, chart);
+    each(column, draw_types);
+    marks.heading("Marks");
+    draw_marks(svg, marks, chart);
     column.heading("Not drawn as dots");
-    const double from = column.y();
-    double to = from;
-    for (std::size_t i = 0; i < chart.series.size(); ++i) {
-      Column own(svg, from);
-      draw_not_drawn(svg, own, chart.series[i], i);
-      to = std::max(to, own.y());
-    }
-    column.skip(to - from);
+    each(column, draw_not_drawn);
     const std::size_t hidden = static_cast<std::size_t>(std::count_if(
         chart.roofs.compute.begin(), chart.roofs.compute.end(), [](const Roof& roof) { return !roof.shown; }));
-    if (hidden > 0) column.line(count_text(hidden, "roof", "roofs") + " that no operator runs under");
+    if (hidden > 0) column.paragraph(count_text(hidden, "roof", "roofs") + " that no operator runs under", kMuted, 2);
   }
-  draw_machine_list(svg, column, chart);
+  draw_machine_list(svg, marks, chart);
   for (const MemoryLevel& level : chart.device.levels)
-    if (!chart.is_energy && !level.bytes_per_second.known()) column.line(level_name(level.level) + " roof: rate not known");
-  if (!chart.warnings.empty() && column.has_room(3)) {
-    column.heading("Check");
+    if (!chart.is_energy && !level.bytes_per_second.known()) marks.line(level_name(level.level) + " roof: rate not known");
+  if (!chart.warnings.empty() && marks.has_room(3)) {
+    marks.heading("Check");
     for (const std::string& warning : chart.warnings)
-      if (column.has_room(2)) column.paragraph(warning, kWarn, 6);
+      if (marks.has_room(2)) marks.paragraph(warning, kWarn, 6);
   }
   svg.close();
+  return std::max(column.y(), marks.y());
 }
 
-void draw_footer(Svg& svg, const Chart& chart) {
+double draw_footer(Svg& svg, const Chart& chart, double top) {
+  const Sheet& sheet = chart.sheet;
+  const double left = sheet.is_column ? sheet.panel.x0 : sheet.plot.x0, right = sheet.panel.x1;
   std::string row;
-  double y = kHeight - 58;
+  double y = top + 12;
   svg.open("g", {{"id", "footer"}, {"class", "muted"}, {"fill", std::string(kMuted)}});
   const auto flush = [&] {
-    if (row.empty() || y > kHeight - 8) return;
-    svg.text(kPlot.x0, y, fit(row, kSmallText, kPanelRight - kPlot.x0));
+    if (row.empty() || (!sheet.is_column && y > sheet.height - 8)) return;
+    svg.text(left, y, fit(row, kSmallText, right - left));
     y += 17;
     row.clear();
   };
   for (const auto& [key, value] : chart.provenance) {
     const std::string fact = key + ": " + value, longer = row.empty() ? fact : row + "  ·  " + fact;
-    if (!row.empty() && text_width(longer, kSmallText) > kPanelRight - kPlot.x0) flush();
+    if (!row.empty() && text_width(longer, kSmallText) > right - left) flush();
     row = row.empty() ? fact : row + "  ·  " + fact;
   }
   flush();
   svg.close();
+  return y;
 }
 
 }  // namespace pagoda::present::plot

@@ -13,8 +13,10 @@ std::string chart_svg(const Chart& chart) { return draw_roofline(chart, true); }
 }  // namespace plot
 
 std::string plot_svg(const PlotInput& input, const PlotOptions& options) {
-  const plot::Chart chart = plot::make_chart(input, options);
-  return plot::chart_svg(options.energy ? plot::energy_view(chart) : chart);
+  plot::Chart chart = plot::make_chart(input, options);
+  if (options.energy) return plot::chart_svg(plot::energy_view(chart));
+  plot::fit_frame(chart);
+  return plot::chart_svg(chart);
 }
 std::string plot_csv(const PlotInput& input, const PlotOptions& options) {
   return plot::chart_csv(plot::make_chart(input, options));
@@ -32,10 +34,10 @@ std::string plot_html(const PlotInput& input, const PlotOptions& options) {
   return plot::chart_html(chart);
 }
 std::string plot_png(const PlotInput& input, const PlotOptions& options) {
-  return plot::rasterize(plot_svg(input, options), "png");
+  return plot::rasterize(plot_svg(input, options), "png", options.width_points || options.font_points);
 }
 std::string plot_pdf(const PlotInput& input, const PlotOptions& options) {
-  return plot::rasterize(plot_svg(input, options), "pdf");
+  return plot::rasterize(plot_svg(input, options), "pdf", true);
 }
 
 }  // namespace pagoda::present

@@ -20,7 +20,7 @@ std::optional<base::Output> output_of(const std::vector<std::string>& words, con
 
 }  // namespace
 
-std::string rasterize(const std::string& svg, std::string_view format) {
+std::string rasterize(const std::string& svg, std::string_view format, bool in_print) {
   // Without any font librsvg draws boxes for letters and reports success.
   const std::optional<base::Output> fonts = output_of({"fc-list", ":", "family"}, {.err = base::Stream::Null});
   const base::TemporaryFolder scratch("pagoda-plot");
@@ -28,7 +28,8 @@ std::string rasterize(const std::string& svg, std::string_view format) {
   std::ofstream(in, std::ios::binary) << svg;
   std::vector<std::string> words = {"rsvg-convert", "--format", std::string(format), "--output", out, in};
   // 2x makes a PNG sharp on dense screens; a PDF holds the time it was made at unless the variable is set.
-  if (format == "png") words.insert(words.begin() + 1, {"--zoom", "2"});
+  if (format == "png" && in_print) words.insert(words.begin() + 1, {"--dpi-x", "300", "--dpi-y", "300"});
+  if (format == "png" && !in_print) words.insert(words.begin() + 1, {"--zoom", "2"});
   const std::optional<base::Output> drawn =
       output_of(words, {.err = base::Stream::Pipe, .environment = {{"SOURCE_DATE_EPOCH", "0"}}});
   if (!drawn)

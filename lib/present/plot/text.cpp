@@ -5,6 +5,7 @@
 #include <cassert>
 #include <charconv>
 #include <cmath>
+#include <utility>
 
 #include "pagoda/base/text.h"
 
@@ -47,6 +48,26 @@ std::string fit(const std::string& text, double size, double width) {
     if (text_width(shorter, size) <= width) return shorter;
   }
   return "…";
+}
+
+std::vector<std::string> wrapped(const std::string& text, double size, double width, std::size_t most) {
+  std::vector<std::string> rows;
+  std::string row;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(' ', at), text.size());
+    const std::string word = text.substr(at, end - at), longer = row.empty() ? word : row + " " + word;
+    if (row.empty() || text_width(longer, size) <= width) {
+      row = longer;
+    } else if (rows.size() + 1 == most) {
+      rows.push_back(fit(row + " …", size, width));
+      return rows;
+    } else {
+      rows.push_back(std::exchange(row, word));
+    }
+    at = end + 1;
+  }
+  if (!row.empty()) rows.push_back(fit(row, size, width));
+  return rows;
 }
 
 std::string short_name(const std::string& name, std::size_t columns) {

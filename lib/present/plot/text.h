@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace pagoda::present::plot {
 
@@ -13,6 +14,9 @@ namespace pagoda::present::plot {
 double text_width(std::string_view text, double size);
 // At most `width` pixels: the middle is replaced by "…".
 std::string fit(const std::string& text, double size, double width);
+// Broken between words into rows of at most `width` pixels; more than `most` rows end in "…".
+std::vector<std::string> wrapped(const std::string& text, double size, double width, std::size_t most);
+inline constexpr double kBold = 1.15;  // as wide as plain text
 // The last parts of a name like "/layer1/layer1.0/conv1/Conv" that say where it is.
 std::string short_name(const std::string& name, std::size_t columns);
 

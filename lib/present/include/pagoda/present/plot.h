@@ -7,8 +7,9 @@
 //
 // All outputs show one chart model: roofs from the device, a dot for each kernel or operator at
 //   (FLOP / byte, FLOP / second), hollow at the least time that the device allows, filled as measured,
-// its area its share of the time. Every output is a pure function of its arguments, without dates. The frame depends on
-// the device alone, so that charts of several models can be laid side by side. What has no place in the chart (no
+// its area its share of the time. Every output is a pure function of its arguments, without dates. A picture's frame is
+// what the dots that carry the time need; `machine_frame` makes it the device's, so that charts of several models can be
+// laid side by side. What has no place in the chart (no
 // FLOPs, no time, not modelled, out of the frame) is counted and named; numbers that are not known are null, never 0.
 // CSV and JSON (schema pagoda.chart/1) hold every operator and every number that is drawn.
 #pragma once
@@ -62,11 +63,18 @@ struct PlotOptions {
   std::optional<std::array<double, 2>> y_limits = std::nullopt;  // FLOP/s
   std::optional<Precision> precision = std::nullopt;  // whose peak is the main roof; empty: that of most of the time
   std::size_t max_dots = 2000;    // the rest, with the least time, joins into one dot per type and place
-  std::size_t labels = 10;        // operators with their name beside them
+  std::size_t labels = 6;         // operators with their name beside them
   int columns = 100, lines = 30;  // of plot_text
   bool color = false;             // of plot_text: escape sequences of terminals
   bool energy = false;            // pictures over energy: FLOP/J; a page shows both, CSV and JSON hold both
+  // Of pictures in print, in points: the width, and the height of small text; empty: 900 and 9, for a screen. Below about
+  // 90 times the text the legend stands under the axes.
+  std::optional<double> width_points = std::nullopt, font_points = std::nullopt;
+  bool machine_frame = false;  // pictures: the frame of the device instead of what the dots need
 };
+
+// "85mm", "3.35in", "24cm", "240pt", "640px" in points; empty for what is no length above 0.
+std::optional<double> points(std::string_view length);
 
 // Each throws Error for input that cannot be read.
 std::string plot_svg(const PlotInput& input, const PlotOptions& options = {});

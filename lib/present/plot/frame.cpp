@@ -1,0 +1,100 @@
+// The frame of a still picture: what the dots that carry the time need, as the page fits its own (page/state.js).
+#include <algorithm>
+#include <cmath>
+
+#include "plot/chart.h"
+
+namespace pagoda::present::plot {
+namespace {
+
+constexpr double kTime = 0.99;    // of the time that all dots carry
+constexpr double kMargin = 0.14;  // of the span, on each side
+constexpr double kReach = 0.7;    // decades from the dots, within which the ridge is shown, too
+
+// Ends of one axis, in decades.
+struct Span {
+  double low = INFINITY, high = -INFINITY;
+
+  void take(double value) {
+    if (value > 0) low = std::min(low, std::log10(value)), high = std::max(high, std::log10(value));
+  }
+  bool is_near(double value) const {
+    return std::log10(value) > low - kReach && std::log10(value) < high + kReach;
+  }
+  // With a margin, at least `least` decades, to the next 1, 2 or 5 on both sides.
+  std::pair<double, double> ends(double least) const {
+    const double more = std::max({kMargin * (high - low), (least - (high - low)) / 2, 0.08});
+    return {-step(-(low - more)), step(high + more)};
+  }
+
+ private:
+  // The smallest of log10 1, 2, 5, 10 … not below, by whole decades; of a negated end the largest not above.
+  static double step(double value) {
+    const double whole = std::floor(value), part = value - whole;
+    for (const double next : {0.0, std::log10(2.0), std::log10(5.0)})
+      if (part <= next + 1e-9) return whole + next;
+    return whole + 1;
+  }
+};
+
+void add_dots(const Series& series, Span& xs, Span& ys, bool& has_rail) {
+  double all = 0, sum = 0;
+  for (const Dot& dot : series.dots) all += dot.rail ? 0 : dot.seconds;
+  for (const Dot& dot : series.dots) {
+    has_rail = has_rail || dot.rail;
+    if (dot.rail || sum >= kTime * all) continue;
+    sum += dot.seconds;
+    if (dot.x) xs.take(*dot.x), ys.take(*dot.y);
+    if (dot.measured_x) xs.take(*dot.measured_x), ys.take(*dot.measured_y);
+  }
+}
+
+void count_outside(Series& series, const Frame& frame) {
+  series.outside = 0;
+  series.outside_share = 0;
+  for (Dot& dot : series.dots) {
+    if (dot.rail) {
+      if (dot.x) dot.x = frame.x0;
+      if (dot.measured_x) dot.measured_x = frame.x0;
+      continue;
+    }
+    const auto& x = dot.measured_x ? dot.measured_x : dot.x;
+    const auto& y = dot.measured_x ? dot.measured_y : dot.y;
+    if (!x || frame.holds(*x, *y)) continue;
+    series.outside += dot.items.size();
+    series.outside_share += dot.share;
+  }
+}
+
+}  // namespace
+
+void fit_frame(Chart& chart) {
+  const PlotOptions& options = chart.options;
+  if (options.machine_frame || options.x_limits || options.y_limits) return;
+  Span xs, ys;
+  bool has_rail = false;
+  const auto take = [&](const Star& star) { xs.take(star.x()), ys.take(star.y()); };
+  for (const Series& series : chart.series) {
+    if (!chart.by_model) add_dots(series, xs, ys, has_rail);  // of several models the whole ones are compared
+    for (const auto* star : {&series.bound_star, &series.measured_star})
+      if (*star) take(**star);
+    for (const std::vector<Star>* stars : {&series.trajectory, &series.runs})
+      for (const Star& star : *stars) take(star);
+  }
+  for (const Star& star : chart.path) take(star);
+  if (!(xs.high >= xs.low)) return;
+  const double ridge = chart.roofs.ridge(chart.roofs.main), peak = chart.roofs.compute[chart.roofs.main].value;
+  if (xs.is_near(ridge)) xs.take(ridge), ys.take(peak);
+  for (const Machine& machine : chart.machines) {
+    xs.take(machine.peak / machine.bandwidth);
+    ys.take(machine.peak);
+  }
+  const auto [x0, x1] = xs.ends(1);
+  // Work without FLOPs stands at the left end, where its bytes a second meet the roof.
+  if (has_rail) ys.take(std::pow(10, x0) * chart.roofs.bandwidth.front().value);
+  const auto [y0, y1] = ys.ends(1);
+  chart.frame = {std::pow(10, x0), std::pow(10, x1), std::pow(10, y0), std::pow(10, y1)};
+  for (Series& series : chart.series) count_outside(series, chart.frame);
+}
+
+}  // namespace pagoda::present::plot
