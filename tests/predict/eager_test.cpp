@@ -103,6 +103,87 @@ TEST_CASE("graphs become the kernels that eager execution launches") {
   }
 }
 
+TEST_CASE("attention in every form that exporters write is the same kernel") {
+  const char* const kHead = "q:f16[2,4,64,32], k:f16[2,4,64,32], v:f16[2,4,64,32], c:f16[]=0.42 -> ";
+  struct Case {
+    const char* why;
+    const char* nodes;
+  };
+  const Case cases[] = {
+      {"TorchScript: queries and keys are scaled",
+       "t = Transpose(k) {perm=[0,1,3,2]}; a = Mul(q, c); b = Mul(t, c); s = MatMul(a, b); p = Softmax(s); "
+       "y = MatMul(p, v)"},
+      {"dynamo, below opset 23: keys are transposed as one batch of matrices",
+       "f = Reshape(k, f3); g = Transpose(f) {perm=[0,2,1]}; t = Reshape(g, f4); a = Mul(q, c); b = Mul(t, c); "
+       "s = MatMul(a, b); p = Softmax(s); y = MatMul(p, v)"},
+      {"dynamo, opset 23", "y = Attention(q, k, v)"},
+      {"a library's own form for exports: queries alone are scaled",
+       "t = Transpose(k) {perm=[0,1,3,2]}; a = Mul(q, c); s = MatMul(a, t); p = Softmax(s); y = MatMul(p, v)"},
+      {"the scale is computed from the size of a head",
+       "h = Shape(q) {start=3, end=4}; hf = Cast(h) {to=1}; hs = Sqrt(hf); ho = Reciprocal(hs); hc = Cast(ho) {to=10}; "
+       "t = Transpose(k) {perm=[0,1,3,2]}; a = Mul(q, hc); s = MatMul(a, t); p = Softmax(s); y = MatMul(p, v)"},
+      {"a guard for rows without keys",
+       "t = Transpose(k) {perm=[0,1,3,2]}; a = Mul(q, c); b = Mul(t, c); s = MatMul(a, b); p = Softmax(s); "
+       "n = IsNaN(p); z = Where(n, c, p); y = MatMul(z, v)"},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(std::string(c.why));
+    std::string graph = kHead;
+    if (std::string(c.nodes).find("f3") != std::string::npos)
+      graph.insert(graph.find(" ->"), ", f3:i64=[-1,64,32], f4:i64=[2,4,32,64]");
+    CHECK(text_of(lowered((graph + c.nodes).c_str())) == "attention 131072");
+  }
+}
+
+TEST_CASE("attention that cannot be one call keeps the steps its author wrote") {
+  const char* const windows =
+      "q:f16[8,2,16,32], k:f16[8,2,32,16], v:f16[8,2,16,32], c:f16[]=0.42, m:f16[1,4,1,16,16]=const, "
+      "r5:i64=[2,4,2,16,16], "
+      "r4:i64=[8,2,16,16] -> a = Mul(q, c); s = MatMul(a, k); w = Reshape(s, r5); x = Add(w, m); z = Reshape(x, r4); "
+      "p = Softmax(z); y = MatMul(p, v)";
+  CHECK(text_of(lowered(windows)).find("attention") == std::string::npos);
+  const char* const beside_a_call =
+      "q:f16[2,4,64,32], k:f16[2,4,32,64], v:f16[2,4,64,32], c:f16[]=0.42 -> a = Mul(q, c); b = Mul(k, c); "
+      "s = MatMul(a, b); p = Softmax(s); y = MatMul(p, v); d = Mul(y, c); e = MatMul(d, k); f = Softmax(e); "
+      "g = MatMul(f, v)";
+  const std::string kernels = text_of(lowered(beside_a_call));
+  CHECK(kernels.starts_with("attention 131072; pointwise"));
+  CHECK(kernels.find("softmax") != std::string::npos);
+}
+
+TEST_CASE("a batch norm that the exporter folded into a convolution is a kernel again") {
+  const char* const kept =
+      "x:f16[2,8,4,4], conv.weight:f16[8,8,1,1]=const, s:f32[8]=const, b:f32[8]=const, m:f32[8]=const, v:f32[8]=const "
+      "-> "
+      "t = Conv(x, conv.weight); y = BatchNormalization(t, s, b, m, v)";
+  const std::string kernels = text_of(lowered(kept));
+  CHECK(kernels == "conv_pointwise 1152; batch_norm 1024");
+  Model anonymous = test::graph("x:f16[2,8,4,4], w:f16[8,8,1,1]=const, b:f16[8]=const -> y = Conv(x, w, b)");
+  for (Value& value : anonymous.graphs[0].values)
+    if (value.name == "w" || value.name == "b") value.name = "onnx::Conv_1" + value.name;
+  CHECK(text_of(eager_kernels(anonymous, analyze(anonymous))) == kernels);
+  CHECK(text_of(lowered("x:f16[2,8,4,4], conv.weight:f16[8,8,1,1]=const, conv.weight_bias:f16[8]=const -> "
+                        "y = Conv(x, conv.weight, conv.weight_bias)")) == kernels);
+  CHECK(text_of(lowered("x:f16[2,8,4,4], conv.weight:f16[8,8,1,1]=const, conv.bias:f16[8]=const -> "
+                        "y = Conv(x, conv.weight, conv.bias)")) == "conv_pointwise 1152; pointwise_broadcast 1024");
+}
+
+TEST_CASE("a tensor that still lies in the cache takes less time to read") {
+  const auto rates = kernel_rates(documents::device("rtx-4090"));
+  REQUIRE(rates.has_value());
+  REQUIRE(rates->cache > 0);
+  const auto second = [&](std::int64_t batch) {
+    const EagerKernels eager = lowered("x:f16[N,1048576] -> t = Relu(x); y = Relu(t)", batch);
+    REQUIRE(eager.kernels.size() == 2);
+    CHECK(eager.kernels[0].fresh == 0);
+    CHECK(eager.kernels[1].fresh == 2.0 * 1048576 * static_cast<double>(batch));
+    const double kernel = kernel_seconds(eager.kernels[1], *rates, Calibration{}) - rates->launch;
+    return kernel / (kernel_seconds(eager.kernels[0], *rates, Calibration{}) - rates->launch);
+  };
+  CHECK(second(1) == doctest::Approx(0.65));  // half of the bytes at 0.3 of the time
+  CHECK(second(4096) > 0.99);
+}
+
 TEST_CASE("a bilinear resize of a small image leaves units idle, a nearest one does not") {
   const char* const linear = "x:f16[64,256,7,7], s:f32[4]=[1,1,2,2] -> y = Resize(x, , s) {mode='linear'}";
   const char* const nearest = "x:f16[64,256,7,7], s:f32[4]=[1,1,2,2] -> y = Resize(x, , s) {mode='nearest'}";

@@ -1,5 +1,7 @@
 #include "predict/eager_state.h"
 
+#include <algorithm>
+
 namespace pagoda::inline core {
 namespace {
 
@@ -43,6 +45,8 @@ const Tile& EagerState::tile(ValueId value) const {
 void EagerState::set(ValueId value, Tile tile) {
   if (value == kAbsent) return;
   tile.known = true;
+  if (!kernels_.empty() && kernels_.back().row == row_ && kernels_.back().written == 0)
+    kernels_.back().written = std::min(tile.bytes(), kernels_.back().bytes);
   tiles_[static_cast<std::size_t>(value)] = std::move(tile);
 }
 
@@ -51,19 +55,41 @@ void EagerState::launch(KernelLaunch kernel) {
   kernels_.push_back(kernel);
 }
 
+std::vector<KernelLaunch> EagerState::take() {
+  // A kernel reads what the last kernel that wrote about as much has left; casts of weights lie between.
+  constexpr std::size_t kLook = 6;
+  for (std::size_t i = 1; i < kernels_.size(); ++i) {
+    KernelLaunch& kernel = kernels_[i];
+    const double read = kernel.bytes - kernel.written;
+    double between = kernel.bytes / 2;
+    for (std::size_t back = 1; back <= std::min(i, kLook); ++back) {
+      const KernelLaunch& earlier = kernels_[i - back];
+      if (earlier.written > read / 8) {
+        kernel.fresh = std::min(read, earlier.written);
+        kernel.distance = between + earlier.bytes / 2;
+        break;
+      }
+      between += earlier.bytes;
+    }
+  }
+  return std::move(kernels_);
+}
+
 Tile EagerState::cast(Tile tile, ElementType type) {
   if (tile.type == type || !is_float(tile.type)) return tile;
   // Of a repeated tensor (Expand) only the elements that exist are read.
   const double before = tile.bytes();
   tile.type = type;
   if (!is_dense(tile.sizes, tile.strides)) tile.strides = contiguous(tile.sizes);
-  launch({.kind = KernelClass::Cast, .bytes = before + tile.bytes()});
+  launch({.kind = KernelClass::Cast, .bytes = before + tile.bytes(), .written = tile.bytes()});
   return tile;
 }
 
 Tile EagerState::copy(Tile tile, Strides strides) {
   const bool is_aligned = same_inner_axis(tile.sizes, tile.strides, strides);
-  launch({.kind = is_aligned ? KernelClass::Copy : KernelClass::CopyTransposing, .bytes = 2 * tile.bytes()});
+  launch({.kind = is_aligned ? KernelClass::Copy : KernelClass::CopyTransposing,
+          .bytes = 2 * tile.bytes(),
+          .written = tile.bytes()});
   tile.strides = std::move(strides);
   return tile;
 }

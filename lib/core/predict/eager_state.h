@@ -47,7 +47,7 @@ class EagerState {
 
   void at_row(std::int32_t row) { row_ = row; }
   void launch(KernelLaunch kernel);
-  std::vector<KernelLaunch> take() { return std::move(kernels_); }
+  std::vector<KernelLaunch> take();
 
   // --- what the framework does before a kernel can run ---
   // Autocast: a kernel of its own unless the tensor has the type. Of weights, too: they are cast in every step.
@@ -74,6 +74,7 @@ bool lower_node(EagerState& state, const Node& node, const NodeReport& row);
 bool lower_conv(EagerState& state, const Node& node, const NodeReport& row);
 bool lower_product(EagerState& state, std::span<const ValueId> operands, ValueId result, double macs);
 bool lower_attention(EagerState& state, const Idiom& idiom);
+bool lower_attention_operator(EagerState& state, const Node& node);
 // Element by element; `operands` of one function count once.
 bool lower_pointwise(EagerState& state, std::string_view op, std::span<const ValueId> operands, ValueId result);
 bool lower_norm(EagerState& state, KernelClass kind, ValueId operand, ValueId result);

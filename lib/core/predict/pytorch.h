@@ -51,6 +51,15 @@ inline constexpr std::string_view kInActivation[] = {"Add",         "Clip",    "
                                                      "Relu",        "Sigmoid", "Softplus", "Sub", "Tanh"};
 inline constexpr std::string_view kBends[] = {"Clip", "Erf", "Exp", "HardSigmoid", "Sigmoid", "Softplus", "Tanh"};
 
+// --- batch norms that exporters fold into the convolution before them ---
+
+inline constexpr Peculiarity kFoldedNormOf{
+    "torch.onnx: TorchScript exporter in evaluation mode, onnxscript's optimizer", "2.15.0 and 0.7.2",
+    "exports of models/timm_export.py with either exporter: weights lose their parameter's name, or the bias is named "
+    "after the weight"};
+inline constexpr std::string_view kFoldedConv = "onnx::Conv_";
+inline constexpr std::string_view kFoldedBias = "_bias";
+
 // --- norms of the timed models ---
 
 inline constexpr Peculiarity kGroupNormOf{"timm, whose norms take autocast's type", "1.0.9",

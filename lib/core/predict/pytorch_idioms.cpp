@@ -45,11 +45,21 @@ class Finder {
   }
 
   std::vector<Idiom> run() {
+    find_arguments();
+    std::vector<std::int32_t> softmaxes;
+    for (std::size_t i = graph_.nodes.size(); i-- > 0;)
+      if (graph_.nodes[i].op_type == "Softmax") softmaxes.push_back(static_cast<std::int32_t>(i));
+    for (const std::int32_t softmax : softmaxes) match_attention(softmax, Scaled::Both);
+    // Where one attention is the call, or one cannot be, the others that could be are what their author wrote.
+    const bool is_decided = std::any_of(softmaxes.begin(), softmaxes.end(), [&](std::int32_t softmax) {
+      return idioms_[index(softmax)].call == Call::Part || reshapes_scores(softmax);
+    });
+    if (!is_decided)
+      for (const std::int32_t softmax : softmaxes) match_attention(softmax, Scaled::Queries);
     for (std::size_t i = graph_.nodes.size(); i-- > 0;) {
       const std::string& op = graph_.nodes[i].op_type;
       const auto id = static_cast<std::int32_t>(i);
       if (idioms_[i].call != Call::Own) continue;
-      if (op == "Softmax") match_attention(id);
       if (op == "Div") match_layer_norm(id);
       if (op == "InstanceNormalization") match_group_norm(id);
       if (op == "ScatterND") match_assignment(id);
@@ -97,41 +107,120 @@ class Finder {
     idioms_[index(last)] = std::move(idiom);
   }
 
-  // Mul(scores operand, scalar) for queries and for keys is how an exported scaled_dot_product_attention begins;
-  // attention written by hand scales once.
-  void match_attention(std::int32_t softmax) {
+  // One number that only sizes and constants decide is an argument in Python, not a kernel: 1/sqrt(head) as traced.
+  void find_arguments() {
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+      const Node& n = graph_.nodes[i];
+      if (n.inputs.empty() || n.outputs.size() != 1 || !is_scalar(n.outputs[0]) || is_constant(n.outputs[0])) continue;
+      const bool is_argument = std::all_of(n.inputs.begin(), n.inputs.end(), [&](ValueId input) {
+        return input == kAbsent || (is_constant(input) && !graph_.values[index(input)].is_input);
+      });
+      if (!is_argument || is_output_[index(n.outputs[0])]) continue;
+      constant_[index(n.outputs[0])] = true;
+      idioms_[i].call = Call::Part;
+    }
+  }
+
+  // The tensor that a scalar scales on its way to `value`, where nothing else reads the result; kAbsent if none does.
+  ValueId scaled_tensor(ValueId value) const {
+    const std::int32_t scale = producer(value);
+    if ((!is(scale, "Mul") && !is(scale, "Div")) || only_reader(value) < 0) return kAbsent;
+    const Node& n = node(scale);
+    if (is_scalar(n.inputs[1]) && is_constant(n.inputs[1])) return n.inputs[0];
+    const bool first = n.op_type == "Mul" && is_scalar(n.inputs[0]) && is_constant(n.inputs[0]);
+    return first ? n.inputs[1] : kAbsent;
+  }
+
+  // softmax(q · kᵀ + mask) · v, one call of scaled_dot_product_attention: exported from the call, queries and keys are
+  // scaled; libraries whose call is switched off for an export scale the queries alone.
+  // Attention that its author wrote step by step scales the scores.
+  enum class Scaled : std::uint8_t { Both, Queries };
+  void match_attention(std::int32_t softmax, Scaled scaled) {
     std::vector<std::int32_t> members = {softmax};
     Idiom idiom{.call = Call::Attention};
     ValueId scores = node(softmax).inputs[0];
     std::int32_t from = producer(scores);
     if (is(from, "Add")) {
+      if (only_reader(scores) < 0) return;
       members.push_back(from);
-      const auto makes_scores = [&](ValueId v) { return is(producer(v), "MatMul"); };
       const Node& add = node(from);
-      const bool first = makes_scores(add.inputs[0]);
-      if (!first && !makes_scores(add.inputs[1])) return;
-      scores = add.inputs[first ? 0 : 1];
-      idiom.mask = add.inputs[first ? 1 : 0];
+      const std::size_t side = is(producer(add.inputs[0]), "MatMul") ? 0 : 1;
+      idiom.mask = add.inputs[1 - side];
+      if (scaled == Scaled::Queries && !is_constant(idiom.mask)) return;
+      scores = add.inputs[side];
       from = producer(scores);
     }
     if (!is(from, "MatMul") || only_reader(scores) < 0) return;
     members.push_back(from);
-    for (const ValueId operand : node(from).inputs) {
-      const std::int32_t scale = producer(operand);
-      if (!is(scale, "Mul") || only_reader(operand) < 0) return;
-      const Node& mul = node(scale);
-      const bool second = is_scalar(mul.inputs[1]);
-      if (!second && !is_scalar(mul.inputs[0])) return;
-      members.push_back(scale);
-      idiom.operands.push_back(mul.inputs[second ? 0 : 1]);
+    const Shape* rank = shape(scores);
+    if (scaled == Scaled::Queries && (rank == nullptr || rank->size() != 4)) return;
+    for (std::size_t i = 0; i < 2; ++i) {
+      const ValueId operand = node(from).inputs[i], tensor = scaled_tensor(operand);
+      const bool is_wanted = scaled == Scaled::Both || i == 0;
+      if ((tensor != kAbsent) != is_wanted) return;
+      if (is_wanted) members.push_back(producer(operand));
+      idiom.operands.push_back(is_wanted ? tensor : operand);
+      if (i == 1) take_transposed_keys(idiom.operands.back(), members);
     }
-    const std::int32_t product = only_reader(output(softmax));
-    if (!is(product, "MatMul") || node(product).inputs[0] != output(softmax)) return;
+    ValueId weights = output(softmax);
+    std::int32_t product = only_reader(weights);
+    while (is(product, "Dropout") || is(product, "Identity")) {
+      members.push_back(product);
+      weights = output(product);
+      product = only_reader(weights);
+    }
+    take_guard(weights, product, members);
+    if (!is(product, "MatMul") || node(product).inputs[0] != weights) return;
     members.push_back(product);
     idiom.operands.push_back(node(product).inputs[1]);
     idiom.products = {from, product};
     idiom.result = output(product);
     claim(std::move(idiom), std::move(members));
+  }
+
+  // The dynamo exporter transposes keys as one batch of matrices: Reshape, Transpose, Reshape.
+  void take_transposed_keys(ValueId& keys, std::vector<std::int32_t>& members) const {
+    const std::int32_t unfold = producer(keys);
+    if (!is(unfold, "Reshape") || only_reader(keys) < 0) return;
+    const ValueId transposed = node(unfold).inputs[0];
+    const std::int32_t transpose = producer(transposed);
+    if (!is(transpose, "Transpose") || only_reader(transposed) < 0) return;
+    const ValueId folded = node(transpose).inputs[0];
+    const auto* perm = node(transpose).integers("perm");
+    const std::int32_t fold = producer(folded);
+    if (!is(fold, "Reshape") || only_reader(folded) < 0 || perm == nullptr ||
+        *perm != std::vector<std::int64_t>{0, 2, 1})
+      return;
+    const Shape *before = shape(node(fold).inputs[0]), *after = shape(keys);
+    if (before == nullptr || after == nullptr || before->size() != 4 || after->size() != 4) return;
+    if ((*before)[2] != (*after)[3] || (*before)[3] != (*after)[2]) return;
+    members.insert(members.end(), {unfold, transpose, fold});
+    keys = node(fold).inputs[0];
+  }
+
+  // Where(IsNaN(p), 0, p): rows whose every key is masked.
+  void take_guard(ValueId& weights, std::int32_t& product, std::vector<std::int32_t>& members) const {
+    if (weights == kAbsent || readers_[index(weights)].size() != 2) return;
+    std::int32_t test = readers_[index(weights)][0], choice = readers_[index(weights)][1];
+    if (is(choice, "IsNaN")) std::swap(test, choice);
+    if (!is(test, "IsNaN") || !is(choice, "Where") || node(choice).inputs[0] != output(test)) return;
+    if (only_reader(output(test)) != choice) return;
+    members.push_back(test);
+    members.push_back(choice);
+    weights = output(choice);
+    product = only_reader(weights);
+  }
+
+  // Scores that are reshaped for the masks of windows are no argument of the call.
+  bool reshapes_scores(std::int32_t softmax) const {
+    bool reshapes = false;
+    std::int32_t from = producer(node(softmax).inputs[0]);
+    while (is(from, "Add") || is(from, "Reshape")) {
+      const Node& n = node(from);
+      reshapes = reshapes || n.op_type == "Reshape";
+      from = producer(n.inputs[n.op_type == "Add" && is_constant(n.inputs[0]) ? 1 : 0]);
+    }
+    return reshapes && is(from, "MatMul") && scaled_tensor(node(from).inputs[0]) != kAbsent;
   }
 
   // (x - mean) / sqrt(mean((x - mean)²) + epsilon) · weight + bias

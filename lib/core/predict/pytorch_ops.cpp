@@ -391,6 +391,7 @@ struct Lowering {
 };
 // clang-format off
 constexpr Lowering kLowerings[] = {
+    {"Attention",             lower_with<lower_attention_operator>},
     {"AveragePool",           lower_as<lower_pool, KernelClass::AveragePool>},
     {"BatchNormalization",    lower_norm_node<KernelClass::BatchNorm>},
     {"Cast",                  lower_with<lower_cast>},

@@ -53,6 +53,17 @@ KernelClass conv_class(const Node& node, const Tile& input, const Tile& weight, 
   return is_pointwise ? KernelClass::ConvPointwise : KernelClass::Conv;
 }
 
+// Whether the exporter folded the batch norm behind a convolution into its weights: eager execution runs it.
+bool has_folded_norm(const Graph& graph, const Node& node) {
+  if (node.inputs.size() < 3 || node.inputs[2] == kAbsent) return false;
+  const std::string_view weight = graph.values[static_cast<std::size_t>(node.inputs[1])].name;
+  std::string_view bias = graph.values[static_cast<std::size_t>(node.inputs[2])].name;
+  if (weight.starts_with(pytorch::kFoldedConv) && bias.starts_with(pytorch::kFoldedConv)) return true;
+  if (!bias.starts_with(weight)) return false;
+  bias.remove_prefix(weight.size());
+  return bias == pytorch::kFoldedBias;
+}
+
 }  // namespace
 
 bool lower_conv(EagerState& state, const Node& node, const NodeReport& row) {
@@ -74,10 +85,12 @@ bool lower_conv(EagerState& state, const Node& node, const NodeReport& row) {
   kernel.depth = output.elements() > 0 ? kernel.macs / output.elements() : 0;
   kernel.tiles = groups * blocks(output.elements() / channels, kernel.width);
   state.launch(kernel);
+  state.set(node.outputs[0], output);
+  if (has_folded_norm(state.graph(), node))
+    return lower_norm(state, KernelClass::BatchNorm, node.outputs[0], node.outputs[0]);
   // The bias is added by a kernel of its own, except in PyTorch's own depthwise kernel.
   if (node.inputs.size() > 2 && node.inputs[2] != kAbsent && kernel.kind != KernelClass::Depthwise)
     state.launch({.kind = KernelClass::PointwiseBroadcast, .bytes = 2 * output.bytes()});
-  state.set(node.outputs[0], std::move(output));
   return true;
 }
 
@@ -130,11 +143,9 @@ bool lower_product(EagerState& state, std::span<const ValueId> operands, ValueId
 }
 
 // Fused kernels take batch × heads × rows × head; of any other rank PyTorch computes step by step, in float16.
-static bool lower_attention_by_parts(EagerState& state, const Idiom& idiom) {
-  Tile query = state.tile(idiom.operands[0]), key = state.tile(idiom.operands[1]);
-  Tile value = state.tile(idiom.operands[2]), output = state.declared(idiom.result);
+static bool lower_attention_by_parts(EagerState& state, const Idiom& idiom, Tile query, Tile key, Tile value) {
+  Tile output = state.declared(idiom.result);
   const std::size_t rank = output.sizes.size();
-  for (Tile* tile : {&query, &key, &value}) *tile = state.cast(std::move(*tile), kHalf);
   if (query.sizes.size() != rank || key.sizes.size() != rank) return false;
   for (Tile* tile : {&query, &key}) {  // each is scaled by the root of the factor
     state.launch({.kind = KernelClass::Pointwise, .bytes = 2 * tile->bytes()});
@@ -165,12 +176,22 @@ static bool lower_attention_by_parts(EagerState& state, const Idiom& idiom) {
   return true;
 }
 
+// As the dynamo exporter writes the call from opset 23 on.
+bool lower_attention_operator(EagerState& state, const Node& node) {
+  if (!plain_domain(node.domain).empty() || state.declared(node.outputs[0]).sizes.size() != 4) return false;
+  const auto input = [&](std::size_t i) { return i < node.inputs.size() ? node.inputs[i] : kAbsent; };
+  return lower_attention(state, {.call = Call::Attention,
+                                 .operands = {input(0), input(1), input(2)},
+                                 .result = node.outputs[0],
+                                 .mask = input(3)});
+}
+
 bool lower_attention(EagerState& state, const Idiom& idiom) {
   Tile query = state.tile(idiom.operands[0]), key = state.tile(idiom.operands[1]);
   Tile value = state.tile(idiom.operands[2]), output = state.declared(idiom.result);
   if (!query.known || !key.known || !value.known || !output.known || output.sizes.size() < 3) return false;
-  if (output.sizes.size() != 4) return lower_attention_by_parts(state, idiom);
   for (Tile* tile : {&query, &key, &value}) *tile = state.cast(std::move(*tile), kHalf);
+  if (output.sizes.size() != 4) return lower_attention_by_parts(state, idiom, query, key, value);
   output.type = kHalf;
   // batch × rows × heads × head in memory: the transpose that follows is free.
   const std::size_t rank = output.sizes.size();

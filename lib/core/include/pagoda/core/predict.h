@@ -86,6 +86,9 @@ struct KernelLaunch {
   double width = 0;      // N; 0 outside products
   double depth = 0;      // K
   double tiles = 0;      // 128 × 128 blocks of output; 0 outside products
+  double written = 0;    // of `bytes`; 0 where it is not known
+  double fresh = 0;      // of `bytes`: read of what an earlier kernel has written
+  double distance = 0;   // bytes that all kernels moved in between
 };
 
 struct EagerKernels {
@@ -160,6 +163,7 @@ struct KernelRates {
   double bandwidth = 0;  // B/s of the outermost memory
   double launch = 0;     // s
   double units = 1;      // SMs
+  double cache = 0;      // B of the level before the outermost memory; 0 where the device states none
 };
 std::optional<KernelRates> kernel_rates(const DeviceSpec& device);
 
