@@ -7,6 +7,8 @@
 #include "embedded.h"
 #include "pagoda/base/files.h"
 #include "pagoda/base/text.h"
+#include "pagoda/documents/measured.h"
+#include "pagoda/documents/metrics.h"
 
 namespace pagoda::documents {
 namespace {
@@ -54,6 +56,45 @@ DeviceSpec in_mode(const DeviceSpec& spec, std::string_view mode) {
   if (mode.empty()) return spec;
   return mode.find('=') == std::string_view::npos ? in_power_mode(spec, base::lower(mode))
                                                   : at_clocks(spec, base::lower(mode));
+}
+
+// The peaks that a measured device told of itself, at the clocks of the run: a roof for its kernels.
+DeviceSpec device_of(const MeasuredDevice& measured) {
+  const std::string source = "told by the device at the clock of the run (" +
+                             (measured.chip.empty() ? std::string("chip not said") : measured.chip) + ")";
+  const Quantity unknown{std::nullopt, "not in a measurement"};
+  DeviceSpec spec;
+  spec.id = base::lower(measured.chip.empty() ? "measured" : measured.chip);
+  spec.name = measured.name.empty() ? spec.id : measured.name;
+  spec.kind = "gpu";
+  spec.units = spec.boost_clock_hz = spec.tensor_clock_hz = spec.memory_clock_hz = spec.watts = unknown;
+  spec.launch_overhead_seconds = spec.special_per_second = unknown;
+  if (const auto clock = measured.clocks.find("sm"); clock != measured.clocks.end())
+    spec.boost_clock_hz = {clock->second, "mean while kernels ran"};
+  constexpr std::string_view kTensor = ".tensor";
+  for (const auto& [of, peak] : measured.peaks) {
+    if (!peak.per_second) continue;
+    const bool is_tensor = of.ends_with(kTensor);
+    const std::string name = is_tensor ? of.substr(0, of.size() - kTensor.size()) : of;
+    if (const QuantityName level = quantity_name(of); level.kind == QuantityKind::Bytes)
+      spec.levels.push_back({std::string(level.of), {*peak.per_second, source}, unknown});
+    else if (const std::optional<Precision> type = precision(name))
+      spec.peaks.push_back({*type, is_tensor ? Unit::Tensor : Unit::Vector, std::nullopt, {*peak.per_second, source}});
+  }
+  // From memory inwards.
+  std::stable_sort(spec.levels.begin(), spec.levels.end(), [](const MemoryLevel& a, const MemoryLevel& b) {
+    return *a.bytes_per_second.value < *b.bytes_per_second.value;
+  });
+  return spec;
+}
+
+DeviceSpec read_measured(std::string_view json, std::string_view subject) {
+  const Measured measured = parse_measured(json, subject);
+  for (const MeasuredDevice& device : measured.devices)
+    if (DeviceSpec spec = device_of(device); !spec.peaks.empty() && spec.level("dram") != nullptr) return spec;
+  base::fail(subject,
+             "names no device with peaks of arithmetic and memory; expected a measurement by pagoda-profile's counters, "
+             "or another device");
 }
 
 constexpr std::size_t kMaxFileBytes = 16 << 20;  // a device file has a few kB, a full ceilings file some hundred
@@ -117,8 +158,9 @@ DeviceSpec parse_device(std::string_view json, std::string_view subject) {
   const std::string schema = document.schema();
   if (schema == "pagoda.device/1") return read_device(document);
   if (schema == "pagoda.ceilings/1") return read_ceilings(document);
+  if (schema == "pagoda.measured/1") return read_measured(json, subject);
   base::fail(subject, "schema " + (schema.empty() ? "is missing" : "\"" + schema + "\" is not known") +
-                          "; expected pagoda.device/1 or pagoda.ceilings/1");
+                          "; expected pagoda.device/1, pagoda.ceilings/1 or pagoda.measured/1");
 }
 
 DeviceSpec load_device(const std::string& path) {

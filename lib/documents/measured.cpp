@@ -16,8 +16,9 @@ using base::JsonField;
 using Layout = base::JsonWriter::Layout;
 
 constexpr std::string_view kSchema = "pagoda.measured/1";
-constexpr std::array<std::string_view, 8> kSources = {"onnxruntime", "tensorrt",       "ncu",          "kineto",
-                                                      "jetson",      "pagoda-profile", "pagoda-bench", "torch"};
+constexpr std::array<std::string_view, 10> kSources = {"onnxruntime", "tensorrt",       "ncu",          "kineto",
+                                                      "jetson",      "pagoda-profile", "pagoda-bench", "torch",
+                                                      "rocprof",     "nsys"};
 
 using LevelField = std::optional<double> LevelBytes::*;
 constexpr std::array<std::pair<const char*, LevelField>, 6> kLevels = {{
@@ -315,7 +316,7 @@ Measured parse_measured(std::string_view json, std::string_view subject) {
   if (std::find(kSources.begin(), kSources.end(), measured.source) == kSources.end())
     base::fail(std::string(subject) + ".source", "is \"" + measured.source +
                                                      "\"; expected onnxruntime, tensorrt, ncu, kineto, jetson, "
-                                                     "pagoda-profile, pagoda-bench or torch");
+                                                     "pagoda-profile, pagoda-bench, torch, rocprof or nsys");
   measured.tool = document.text("tool");
   measured.device = document.text("device");
   measured.clocks = document.settings("clocks");

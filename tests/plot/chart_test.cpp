@@ -276,3 +276,41 @@ TEST_CASE("members that this version does not know are named and left out") {
 
 }  // namespace
 }  // namespace pagoda::present::plot
+
+namespace pagoda::present {
+namespace {
+
+TEST_CASE("the peaks that a measured device told are roofs, and dots of its kernels lie below them") {
+  const std::string measured =
+      R"({"schema": "pagoda.measured/1", "source": "pagoda-profile", "tool": null, "device": "NVIDIA H200", "clocks": {}, )"
+      R"("env": {}, "repeats": 1, "warmup": 0, "seconds": null, "seconds_spread": null, "kernels": [{"name": "gemm", )"
+      R"("node": null, "nvtx": null, "launches": 1, "seconds": 0.001, "seconds_spread": null, "flops": {"bfloat16.tensor": )"
+      R"(500000000000}, "bytes": {"dram_read": 1e9, "dram_write": 1e8, "dram": 1.1e9, "l2": 2e9, "l1": null}, )"
+      R"("energy_joules": null, "device": 0}], "devices": [{"name": "NVIDIA H200", "chip": "GH100", )"
+      R"("clocks": {"sm": 1.75e9}, "peaks": {"bfloat16.tensor": {"per_cycle": 540672, "per_second": 946176000000000}, )"
+      R"("float16": {"per_cycle": 3, "per_second": null}, "int1.tensor": {"per_cycle": 1, "per_second": 5}, )"
+      R"("bytes.dram": {"per_cycle": 1536, "per_second": 4916736000000}, )"
+      R"("bytes.l2": {"per_cycle": 12288, "per_second": 21504000000000}}}], "missing": [], "notes": []})";
+  const DeviceSpec device = documents::parse_device(measured, "run.json");
+  CHECK(device.name == "NVIDIA H200");
+  CHECK_FALSE(device.measured);  // told, not reached
+  REQUIRE(device.peaks.size() == 1);  // no number, and no format of ours: no roof
+  CHECK(*device.peak(Precision::Bfloat16, Unit::Tensor)->flops_per_second.value == 946176e9);
+  REQUIRE(device.levels.size() == 2);
+  CHECK(device.levels[0].level == "dram");
+  CHECK(*device.level("l2")->bytes_per_second.value == 21504e9);
+  CHECK_FALSE(device.memory_bytes().has_value());
+  PlotInput input{.device = device};
+  input.measured = {{"run.json", measured}};
+  const std::string text = plot_text(input);
+  CHECK(text.find("BF16 tensor 946 TFLOP/s") != std::string::npos);
+  CHECK(text.find("DRAM 4.92 TB/s") != std::string::npos);
+  CHECK(text.find("gemm") != std::string::npos);
+  std::string without = measured;
+  without.replace(without.find("bytes.dram\": {\"per"), 10, "bytes.none");
+  CHECK_THROWS_WITH_AS(documents::parse_device(without, "run.json"), doctest::Contains("names no device with peaks"),
+                       Error);
+}
+
+}  // namespace
+}  // namespace pagoda::present

@@ -16,6 +16,8 @@ constexpr const char* kExamples = R"(Examples:
       trtexec --exportProfile and --exportLayerInfo, joined with the estimate: a table of measured time against bound
   pagoda-import ncu.csv --runs 20 -o measured.json --csv kernels.csv
       ncu --import report.ncu-rep --csv --page raw; the program ran the model 20 times: a table by kernel, totals of a run
+  pagoda-import counter_collection.csv --runs 5 --estimate estimate.json -o measured.json
+      rocprofv3 --pmc FETCH_SIZE WRITE_SIZE --output-format csv; with --kernel-rename kernels have the names of ROCTx ranges
   pagoda-import measured.json --estimate estimate.json --csv counts.csv -o joined.json
       what pagoda-profile or models/run_torch.py wrote: counters and times held against the estimate, node by node
 
@@ -26,8 +28,8 @@ Exit codes: 0 done, 1 unusable input or output, 2 usage.)";
 
 std::optional<ImportArguments> parse_import(int argc, char** argv) {
   CLI::App app(
-      "Reads profiles of ONNX Runtime, TensorRT, Nsight Compute, torch.profiler, pagoda-profile and Jetson power "
-      "tables.",
+      "Reads profiles of ONNX Runtime, TensorRT, Nsight Compute, Nsight Systems, torch.profiler, rocprofv3, "
+      "rocprof-compute, pagoda-profile and Jetson power tables.",
       "pagoda-import");
   app.set_version_flag("--version", "pagoda-import " PAGODA_VERSION);
   app.footer(kExamples);
@@ -36,7 +38,7 @@ std::optional<ImportArguments> parse_import(int argc, char** argv) {
   std::int64_t runs = 0, warmup = 0;
   app.add_option("FILE", arguments.file, "The profile")->required();
   app.add_option("--format", format, "Its format (default: recognised)")
-      ->check(CLI::IsMember({"ort", "tensorrt", "ncu", "kineto", "jetson", "measured"}));
+      ->check(CLI::IsMember({"ort", "tensorrt", "ncu", "kineto", "jetson", "measured", "rocprof", "nsys"}));
   app.add_option("--layers", arguments.options.layer_info, "TensorRT's layer information (trtexec --exportLayerInfo)");
   app.add_option("--estimate", arguments.estimate, "JSON of onnx-estimate to join the kernels with");
   app.add_option("--chip", arguments.options.chip,

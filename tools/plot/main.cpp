@@ -43,6 +43,9 @@ int plot(int argc, char** argv) {
     input.ceilings = read(arguments->ceilings);
     input.device = documents::parse_device(input.ceilings->text, arguments->ceilings);
     if (!devices.empty()) input.spec = documents::find_device(devices.front());
+  } else if (devices.empty()) {
+    const present::PlotFile file = read_measured(arguments->measured.front());
+    input.device = documents::parse_device(file.text, file.name);
   } else {
     input.device = documents::find_device(devices.front());
     // A ceilings file given as a device is one all the same.

@@ -14,6 +14,8 @@ documents::Measured import_tensorrt(std::string_view text, std::string_view subj
                                     std::string_view layers_subject);
 documents::Measured import_ncu(std::string_view text, std::string_view subject, const ImportOptions& options);
 documents::Measured import_kineto(std::string_view text, std::string_view subject, const ImportOptions& options);
+documents::Measured import_rocprof(std::string_view text, std::string_view subject, const ImportOptions& options);
+documents::Measured import_nsys(std::string_view text, std::string_view subject, const ImportOptions& options);
 documents::Measured import_jetson(std::string_view text, std::string_view subject);
 
 }  // namespace pagoda::measured::import

@@ -15,11 +15,12 @@
 namespace pagoda::measured {
 namespace {
 
-constexpr std::array<std::string_view, 6> kFormats = {"ort", "tensorrt", "ncu", "kineto", "jetson", "measured"};
+constexpr std::array<std::string_view, 8> kFormats = {"ort",    "tensorrt", "ncu",     "kineto",
+                                                     "jetson", "measured", "rocprof", "nsys"};
 
 constexpr std::string_view kKnown =
     "a profile of ONNX Runtime, TensorRT (trtexec --exportProfile), Nsight Compute (--csv --page raw), torch.profiler, "
-    "a power-mode table, or pagoda.measured/1";
+    "rocprofv3 or rocprof-compute (CSV), Nsight Systems (nsys stats --report cuda_gpu_trace --format csv), a power-mode table, or pagoda.measured/1";
 
 // What a file is that no importer reads, with the remedy; empty: not known.
 std::string wrong_kind(std::string_view text) {
@@ -29,7 +30,8 @@ std::string wrong_kind(std::string_view text) {
     return "is UTF-16; convert it first (iconv -f UTF-16 -t UTF-8)";
   if (text.starts_with("NVR"))
     return "is a report of Nsight Compute; export it with ncu --import FILE --csv --page raw";
-  if (text.starts_with("SQLite format 3")) return "is a database; export kernels as CSV or profile with another tool";
+  if (text.starts_with("SQLite format 3"))
+    return "is a database; export it as CSV (nsys stats --report cuda_gpu_trace --format csv, rocprofv3 --output-format csv)";
   return "";
 }
 
@@ -90,6 +92,10 @@ documents::Measured import_as(ProfileFormat format, std::string_view text, std::
       return import::import_kineto(text, subject, options);
     case ProfileFormat::Measured:
       return documents::parse_measured(text, subject);
+    case ProfileFormat::Rocprof:
+      return import::import_rocprof(text, subject, options);
+    case ProfileFormat::Nsys:
+      return import::import_nsys(text, subject, options);
     case ProfileFormat::Jetson:
       break;
   }
@@ -123,6 +129,11 @@ std::optional<ProfileFormat> recognise_profile(std::string_view text) {
     if (has(head, "\"traceEvents\"") || has(head, "\"schemaVersion\"")) return ProfileFormat::Kineto;
     return std::nullopt;
   }
+  if (const std::string_view row = line_with(head, "Kernel_Name"); has(row, "Start_Timestamp") && has(row, ","))
+    return ProfileFormat::Rocprof;
+  if (const std::string_view row = line_with(head, "KernelName"); has(row, "BeginNs")) return ProfileFormat::Rocprof;
+  if (const std::string_view row = line_with(head, "CorrId"); has(row, "Duration (") && has(row, "Name"))
+    return ProfileFormat::Nsys;
   if (has(line_with(head, "Kernel Name"), "ID")) return ProfileFormat::Ncu;
   const std::string_view header = line_with(head, "observed_time");
   if (has(header, "cores") && has(header, "observed_power")) return ProfileFormat::Jetson;

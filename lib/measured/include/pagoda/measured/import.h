@@ -10,6 +10,8 @@
 // | tensorrt | trtexec --exportProfile, with --exportLayerInfo as layer_info                 | a layer              |
 // | ncu      | Nsight Compute: ncu --csv --page raw (or its table of one metric a row)       | kernel, NVTX, grid   |
 // | kineto   | torch.profiler's export_chrome_trace                                          | a launch, or a CPU op|
+// | rocprof  | rocprofv3 --kernel-trace or --pmc, rocprof-compute (pmc_perf.csv)             | kernel, grid         |
+// | nsys     | nsys stats --report cuda_gpu_trace --format csv                               | kernel, grid         |
 // | measured | pagoda-profile, models/run_torch.py, this importer: to join it with an estimate | as there             |
 // | jetson   | the power-mode tables of Pagoda (arXiv 2509.20189): a run for each row        | none                 |
 //
@@ -28,8 +30,8 @@
 #pragma GCC visibility push(default)
 namespace pagoda::measured {
 
-enum class ProfileFormat : std::uint8_t { OnnxRuntime, TensorRt, Ncu, Kineto, Jetson, Measured };
-std::string_view to_string(ProfileFormat format);  // "ort", "tensorrt", "ncu", "kineto", "jetson", "measured"
+enum class ProfileFormat : std::uint8_t { OnnxRuntime, TensorRt, Ncu, Kineto, Jetson, Measured, Rocprof, Nsys };
+std::string_view to_string(ProfileFormat format);  // "ort", "tensorrt", "ncu", "kineto", "jetson", "measured", "rocprof", "nsys"
 std::optional<ProfileFormat> profile_format(std::string_view name);
 
 // By the beginning of the text; empty where it is none of them.
@@ -38,7 +40,7 @@ std::optional<ProfileFormat> recognise_profile(std::string_view text);
 struct ImportOptions {
   std::optional<ProfileFormat> format = std::nullopt;  // empty: recognised
   std::string layer_info = {};                         // path of TensorRT's layer information
-  // Runs of the model that the file holds, where it does not say so itself (ncu, kineto without ProfilerStep ranges).
+  // Runs of the model that the file holds, where it does not say so itself (ncu, rocprof, nsys, kineto without ProfilerStep ranges).
   // Their launches must be the same. Empty: one.
   std::optional<std::int64_t> runs = std::nullopt;
   // Chip as CUPTI names it ("GH100"), for ncu: operations and bytes by its formulas in the catalogue
