@@ -33,10 +33,11 @@ struct Dispatch {
 // (TRANS) are no operations here, as on other chips.
 constexpr double kLanes = 64, kMatrixUnit = 512, kKibibyte = 1024;
 
-struct Matrix {
+struct Unit {
   const char *counter, *precision;
 };
-constexpr std::array<Matrix, 7> kMatrix = {{{"BF16", "bfloat16.tensor"},
+constexpr std::array<Unit, 3> kVector = {{{"F16", "float16"}, {"F32", "float32"}, {"F64", "float64"}}};
+constexpr std::array<Unit, 7> kMatrix = {{{"BF16", "bfloat16.tensor"},
                                             {"F16", "float16.tensor"},
                                             {"F32", "float32.tensor"},
                                             {"F64", "float64.tensor"},
@@ -76,16 +77,16 @@ LaunchSample amd_sample(const Dispatch& dispatch) {
   LaunchSample sample;
   sample.seconds = dispatch.seconds;
   const Counters& counters = dispatch.counters;
-  for (const auto& [suffix, precision] : {std::pair{"F16", "float16"}, {"F32", "float32"}, {"F64", "float64"}}) {
+  for (const Unit& vector : kVector) {
     const auto of = [&](const char* op) {
-      return value(counters, std::string("SQ_INSTS_VALU_") + op + "_" + suffix);
+      return value(counters, std::string("SQ_INSTS_VALU_") + op + "_" + vector.counter);
     };
     const auto adds = of("ADD"), multiplies = of("MUL"), fused = of("FMA");
     if (!adds && !multiplies && !fused) continue;
-    std::optional<double>& flops = sample.flops[precision];
+    std::optional<double>& flops = sample.flops[vector.precision];
     if (adds && multiplies && fused) flops = kLanes * (*adds + *multiplies + 2 * *fused);
   }
-  for (const Matrix& matrix : kMatrix)
+  for (const Unit& matrix : kMatrix)
     if (const auto operations = value(counters, std::string("SQ_INSTS_VALU_MFMA_MOPS_") + matrix.counter))
       sample.flops[matrix.precision] = kMatrixUnit * *operations;
   sample.bytes.dram_read = bytes_read(counters);
@@ -249,15 +250,15 @@ documents::Measured import_rocprof(std::string_view text, std::string_view subje
 documents::Measured import_nsys(std::string_view text, std::string_view subject, const ImportOptions& options) {
   Reader reader(text, subject, "CorrId");
   const Columns& columns = *reader.columns;
-  struct Unit {
+  struct TimeUnit {
     const char* column;
     double scale;
   };
-  constexpr std::array<Unit, 4> kUnits = {
+  constexpr std::array<TimeUnit, 4> kUnits = {
       {{"Duration (ns)", 1e-9}, {"Duration (us)", 1e-6}, {"Duration (ms)", 1e-3}, {"Duration (s)", 1}}};
   std::optional<std::size_t> duration;
   double scale = 0;
-  for (const Unit& unit : kUnits)
+  for (const TimeUnit& unit : kUnits)
     if (const auto found = columns.find({unit.column})) duration = found, scale = unit.scale;
   const auto name = columns.find({"Name"}), device = columns.find({"Device"}), stream = columns.find({"Strm"});
   if (!duration || !name) base::fail(subject, "has no columns \"Duration (ns)\" and Name; export with nsys stats --report cuda_gpu_trace --format csv");
