@@ -92,9 +92,10 @@ DeviceSpec read_measured(std::string_view json, std::string_view subject) {
   const Measured measured = parse_measured(json, subject);
   for (const MeasuredDevice& device : measured.devices)
     if (DeviceSpec spec = device_of(device); !spec.peaks.empty() && spec.level("dram") != nullptr) return spec;
-  base::fail(subject,
-             "names no device with peaks of arithmetic and memory; expected a measurement by pagoda-profile's counters, "
-             "or another device");
+  base::fail(
+      subject,
+      "names no device with peaks of arithmetic and memory; expected a measurement by pagoda-profile's counters, "
+      "or another device");
 }
 
 constexpr std::size_t kMaxFileBytes = 16 << 20;  // a device file has a few kB, a full ceilings file some hundred

@@ -16,9 +16,8 @@ using base::JsonField;
 using Layout = base::JsonWriter::Layout;
 
 constexpr std::string_view kSchema = "pagoda.measured/1";
-constexpr std::array<std::string_view, 10> kSources = {"onnxruntime", "tensorrt",       "ncu",          "kineto",
-                                                      "jetson",      "pagoda-profile", "pagoda-bench", "torch",
-                                                      "rocprof",     "nsys"};
+constexpr std::array<std::string_view, 10> kSources = {"onnxruntime",    "tensorrt",     "ncu",   "kineto",  "jetson",
+                                                       "pagoda-profile", "pagoda-bench", "torch", "rocprof", "nsys"};
 
 using LevelField = std::optional<double> LevelBytes::*;
 constexpr std::array<std::pair<const char*, LevelField>, 6> kLevels = {{

@@ -13,19 +13,18 @@ namespace pagoda::measured {
 using Names = std::vector<std::string>;
 
 namespace {
-constexpr const char* kFiles[] = {"ort_resnet50_all.json", "tensorrt_profile.json", "ncu_raw.csv", "ncu_long.csv",
-                                  "torch_cpu.json",        "kineto_gpu.json",       "jetson.csv",
-                                  "rocprofv3_trace.csv",   "rocprofv3_counters.csv", "rocprof_compute.csv",
-                                  "nsys_gpu_trace.csv"};
+constexpr const char* kFiles[] = {
+    "ort_resnet50_all.json",  "tensorrt_profile.json", "ncu_raw.csv",       "ncu_long.csv",
+    "torch_cpu.json",         "kineto_gpu.json",       "jetson.csv",        "rocprofv3_trace.csv",
+    "rocprofv3_counters.csv", "rocprof_compute.csv",   "nsys_gpu_trace.csv"};
 }  // namespace
 
 TEST_CASE("formats are recognised by content, and every import fits the schema") {
-  const measured::ProfileFormat formats[] = {measured::ProfileFormat::OnnxRuntime, measured::ProfileFormat::TensorRt,
-                                             measured::ProfileFormat::Ncu,         measured::ProfileFormat::Ncu,
-                                             measured::ProfileFormat::Kineto,      measured::ProfileFormat::Kineto,
-                                             measured::ProfileFormat::Jetson,     measured::ProfileFormat::Rocprof,
-                                             measured::ProfileFormat::Rocprof,    measured::ProfileFormat::Rocprof,
-                                             measured::ProfileFormat::Nsys};
+  const measured::ProfileFormat formats[] = {
+      measured::ProfileFormat::OnnxRuntime, measured::ProfileFormat::TensorRt, measured::ProfileFormat::Ncu,
+      measured::ProfileFormat::Ncu,         measured::ProfileFormat::Kineto,   measured::ProfileFormat::Kineto,
+      measured::ProfileFormat::Jetson,      measured::ProfileFormat::Rocprof,  measured::ProfileFormat::Rocprof,
+      measured::ProfileFormat::Rocprof,     measured::ProfileFormat::Nsys};
   for (std::size_t i = 0; i < std::size(kFiles); ++i) {
     INFO(kFiles[i]);
     const std::string text = test::data(kFiles[i]);

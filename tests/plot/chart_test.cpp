@@ -293,7 +293,7 @@ TEST_CASE("the peaks that a measured device told are roofs, and dots of its kern
       R"("bytes.l2": {"per_cycle": 12288, "per_second": 21504000000000}}}], "missing": [], "notes": []})";
   const DeviceSpec device = documents::parse_device(measured, "run.json");
   CHECK(device.name == "NVIDIA H200");
-  CHECK_FALSE(device.measured);  // told, not reached
+  CHECK_FALSE(device.measured);       // told, not reached
   REQUIRE(device.peaks.size() == 1);  // no number, and no format of ours: no roof
   CHECK(*device.peak(Precision::Bfloat16, Unit::Tensor)->flops_per_second.value == 946176e9);
   REQUIRE(device.levels.size() == 2);

@@ -58,10 +58,12 @@ std::optional<PlotArguments> parse_plot(int argc, char** argv) {
   std::vector<double> x_limits, y_limits;
   app.add_option("--ceilings", arguments.ceilings, "Measured roofs: a file of ert-ceilings")->type_name("FILE");
   std::vector<std::string> devices;
-  app.add_option("--device", devices,
-                 "Roofs as the vendor states them: an id of onnx-estimate --list-devices, ID:MODE, ID:gpu=918MHz,mem=2133MHz "
-                 "or a file, also a measurement whose device told its peaks; with --ceilings dotted beside the measured ones. More of them, repeated or with commas: their "
-                 "rooflines beside that of the first")
+  app.add_option(
+         "--device", devices,
+         "Roofs as the vendor states them: an id of onnx-estimate --list-devices, ID:MODE, ID:gpu=918MHz,mem=2133MHz "
+         "or a file, also a measurement whose device told its peaks; with --ceilings dotted beside the measured ones. "
+         "More of them, repeated or with commas: their "
+         "rooflines beside that of the first")
       ->type_name("NAME|FILE")
       ->expected(1)
       ->take_all();

@@ -2,8 +2,8 @@
 // counter_collection.csv), of rocprof-compute (pmc_perf.csv, a column a counter), and of Nsight Systems (nsys stats
 // --report cuda_gpu_trace --format csv).
 //
-// Columns and counters are those of the documentation: ROCprofiler-SDK "Using rocprofv3", output file fields; "MI300 and
-// MI200 series performance counters and metrics"; Nsight Systems "Post-Collection Analysis Guide", cuda_gpu_trace.
+// Columns and counters are those of the documentation: ROCprofiler-SDK "Using rocprofv3", output file fields; "MI300
+// and MI200 series performance counters and metrics"; Nsight Systems "Post-Collection Analysis Guide", cuda_gpu_trace.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -38,12 +38,12 @@ struct Unit {
 };
 constexpr std::array<Unit, 3> kVector = {{{"F16", "float16"}, {"F32", "float32"}, {"F64", "float64"}}};
 constexpr std::array<Unit, 7> kMatrix = {{{"BF16", "bfloat16.tensor"},
-                                            {"F16", "float16.tensor"},
-                                            {"F32", "float32.tensor"},
-                                            {"F64", "float64.tensor"},
-                                            {"F8", "float8.tensor"},
-                                            {"I8", "int8.tensor"},
-                                            {"XF32", "tf32.tensor"}}};
+                                          {"F16", "float16.tensor"},
+                                          {"F32", "float32.tensor"},
+                                          {"F64", "float64.tensor"},
+                                          {"F8", "float8.tensor"},
+                                          {"I8", "int8.tensor"},
+                                          {"XF32", "tf32.tensor"}}};
 
 std::optional<double> value(const Counters& counters, const std::string& name) {
   const auto found = counters.find(name);
@@ -116,7 +116,8 @@ class Columns {
 
 class Reader {
  public:
-  Reader(std::string_view text, std::string_view subject, std::string_view key) : rows_(text, subject), subject_(subject) {
+  Reader(std::string_view text, std::string_view subject, std::string_view key)
+      : rows_(text, subject), subject_(subject) {
     std::vector<std::string> row;
     while (rows_.next(row))  // lines of the profiled program, or of nsys, before it
       if (std::find(row.begin(), row.end(), key) != row.end()) {
@@ -205,7 +206,8 @@ documents::Measured import_rocprof(std::string_view text, std::string_view subje
   std::vector<std::pair<std::string, std::size_t>> wide;
   for (std::size_t i = 0; i < columns.names().size(); ++i)
     if (const std::string& column = columns.names()[i];
-        !counter && (column.starts_with("SQ_") || column.starts_with("TCC_") || column == "FETCH_SIZE" || column == "WRITE_SIZE"))
+        !counter &&
+        (column.starts_with("SQ_") || column.starts_with("TCC_") || column == "FETCH_SIZE" || column == "WRITE_SIZE"))
       wide.emplace_back(column, i);
 
   std::vector<Dispatch> dispatches;
@@ -234,16 +236,20 @@ documents::Measured import_rocprof(std::string_view text, std::string_view subje
   documents::Measured measured = measured_of(dispatches, subject, options, amd_sample);
   measured.source = "rocprof";
   measured.missing.push_back({"device", "the table numbers agents and does not name them"});
-  measured.missing.push_back({"bytes.l2", "sizes of these requests differ from chip to chip, which the table does not name"});
-  measured.missing.push_back({"bytes.l1", "sizes of these requests differ from chip to chip, which the table does not name"});
+  measured.missing.push_back(
+      {"bytes.l2", "sizes of these requests differ from chip to chip, which the table does not name"});
+  measured.missing.push_back(
+      {"bytes.l1", "sizes of these requests differ from chip to chip, which the table does not name"});
   const auto none = [&](auto has) { return std::none_of(measured.kernels.begin(), measured.kernels.end(), has); };
   if (none([](const documents::MeasuredKernel& k) { return !k.flops.empty(); }))
-    measured.missing.push_back({"flops", "no SQ_INSTS_VALU_*_F16, F32, F64 and no SQ_INSTS_VALU_MFMA_MOPS_* in the file"});
+    measured.missing.push_back(
+        {"flops", "no SQ_INSTS_VALU_*_F16, F32, F64 and no SQ_INSTS_VALU_MFMA_MOPS_* in the file"});
   else
     measured.notes.push_back("operations of vector units are those of full wavefronts, masked lanes included");
   if (none([](const documents::MeasuredKernel& k) { return k.bytes.dram.has_value(); }))
     measured.missing.push_back(
-        {"bytes.dram", "neither FETCH_SIZE and WRITE_SIZE nor TCC_EA*_RDREQ, RDREQ_32B, WRREQ, WRREQ_64B are whole in the file"});
+        {"bytes.dram",
+         "neither FETCH_SIZE and WRITE_SIZE nor TCC_EA*_RDREQ, RDREQ_32B, WRREQ, WRREQ_64B are whole in the file"});
   return measured;
 }
 
@@ -261,7 +267,10 @@ documents::Measured import_nsys(std::string_view text, std::string_view subject,
   for (const TimeUnit& unit : kUnits)
     if (const auto found = columns.find({unit.column})) duration = found, scale = unit.scale;
   const auto name = columns.find({"Name"}), device = columns.find({"Device"}), stream = columns.find({"Strm"});
-  if (!duration || !name) base::fail(subject, "has no columns \"Duration (ns)\" and Name; export with nsys stats --report cuda_gpu_trace --format csv");
+  if (!duration || !name)
+    base::fail(
+        subject,
+        "has no columns \"Duration (ns)\" and Name; export with nsys stats --report cuda_gpu_trace --format csv");
   const auto size_of = [&](const char* letters) {
     std::vector<std::string> sizes;
     for (const char axis : {'X', 'Y', 'Z'}) sizes.push_back(reader.cell(columns.find({std::string(letters) + axis})));
@@ -282,8 +291,9 @@ documents::Measured import_nsys(std::string_view text, std::string_view subject,
     dispatch.seconds = reader.number(duration) * scale;
     dispatches.push_back(std::move(dispatch));
   }
-  documents::Measured measured = measured_of(
-      dispatches, subject, options, [](const Dispatch& dispatch) { return LaunchSample{dispatch.seconds, {}, {}}; });
+  documents::Measured measured = measured_of(dispatches, subject, options, [](const Dispatch& dispatch) {
+    return LaunchSample{dispatch.seconds, {}, {}};
+  });
   measured.source = "nsys";
   measured.tool = "Nsight Systems";
   for (const char* what : {"flops", "bytes"}) measured.missing.push_back({what, "a timeline counts none"});

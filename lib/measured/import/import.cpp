@@ -16,11 +16,12 @@ namespace pagoda::measured {
 namespace {
 
 constexpr std::array<std::string_view, 8> kFormats = {"ort",    "tensorrt", "ncu",     "kineto",
-                                                     "jetson", "measured", "rocprof", "nsys"};
+                                                      "jetson", "measured", "rocprof", "nsys"};
 
 constexpr std::string_view kKnown =
     "a profile of ONNX Runtime, TensorRT (trtexec --exportProfile), Nsight Compute (--csv --page raw), torch.profiler, "
-    "rocprofv3 or rocprof-compute (CSV), Nsight Systems (nsys stats --report cuda_gpu_trace --format csv), a power-mode table, or pagoda.measured/1";
+    "rocprofv3 or rocprof-compute (CSV), Nsight Systems (nsys stats --report cuda_gpu_trace --format csv), a "
+    "power-mode table, or pagoda.measured/1";
 
 // What a file is that no importer reads, with the remedy; empty: not known.
 std::string wrong_kind(std::string_view text) {
@@ -31,7 +32,8 @@ std::string wrong_kind(std::string_view text) {
   if (text.starts_with("NVR"))
     return "is a report of Nsight Compute; export it with ncu --import FILE --csv --page raw";
   if (text.starts_with("SQLite format 3"))
-    return "is a database; export it as CSV (nsys stats --report cuda_gpu_trace --format csv, rocprofv3 --output-format csv)";
+    return "is a database; export it as CSV (nsys stats --report cuda_gpu_trace --format csv, rocprofv3 "
+           "--output-format csv)";
   return "";
 }
 

@@ -31,7 +31,8 @@
 namespace pagoda::measured {
 
 enum class ProfileFormat : std::uint8_t { OnnxRuntime, TensorRt, Ncu, Kineto, Jetson, Measured, Rocprof, Nsys };
-std::string_view to_string(ProfileFormat format);  // "ort", "tensorrt", "ncu", "kineto", "jetson", "measured", "rocprof", "nsys"
+std::string_view to_string(
+    ProfileFormat format);  // "ort", "tensorrt", "ncu", "kineto", "jetson", "measured", "rocprof", "nsys"
 std::optional<ProfileFormat> profile_format(std::string_view name);
 
 // By the beginning of the text; empty where it is none of them.
@@ -40,8 +41,8 @@ std::optional<ProfileFormat> recognise_profile(std::string_view text);
 struct ImportOptions {
   std::optional<ProfileFormat> format = std::nullopt;  // empty: recognised
   std::string layer_info = {};                         // path of TensorRT's layer information
-  // Runs of the model that the file holds, where it does not say so itself (ncu, rocprof, nsys, kineto without ProfilerStep ranges).
-  // Their launches must be the same. Empty: one.
+  // Runs of the model that the file holds, where it does not say so itself (ncu, rocprof, nsys, kineto without
+  // ProfilerStep ranges). Their launches must be the same. Empty: one.
   std::optional<std::int64_t> runs = std::nullopt;
   // Chip as CUPTI names it ("GH100"), for ncu: operations and bytes by its formulas in the catalogue
   // (pagoda/metrics.h). Empty: by the names of metrics that several chips share.
