@@ -1,9 +1,9 @@
 #include "pagoda/base/csv_reader.h"
 
-#include <charconv>
 #include <cmath>
 
 #include "pagoda/base/fail.h"
+#include "pagoda/base/number.h"
 
 namespace pagoda::base {
 
@@ -59,7 +59,7 @@ std::optional<double> printed_number(std::string_view text) {
       text.find('.') != std::string_view::npos)
     return std::nullopt;
   double value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  const auto [end, error] = read_number(digits.data(), digits.data() + digits.size(), value);
   if (error != std::errc() || end != digits.data() + digits.size() || !std::isfinite(value)) return std::nullopt;
   return value;
 }

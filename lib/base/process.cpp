@@ -136,25 +136,6 @@ Output finish(ChildProcess& child, std::array<int, 2> pipes, double seconds) {
 
 }  // namespace
 
-std::string to_string(const ProcessEnd& end) {
-  if (end.is_late) return "did not end within its time";
-  if (end.signal) return "was ended by signal " + std::to_string(*end.signal);
-  return "exited with " + std::to_string(end.code.value_or(-1));
-}
-
-CannotStart::CannotStart(const std::string& program, int number)
-    : Error(program + ": cannot be started: " + std::strerror(number)), error(number) {}
-
-bool write_all(int descriptor, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(descriptor, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return true;
-}
-
 ChildProcess::ChildProcess(const std::vector<std::string>& words, const ProcessOptions& options) {
   std::vector<char*> arguments;
   arguments.reserve(words.size() + 1);

@@ -1,6 +1,6 @@
 #include "pagoda/base/settings.h"
 
-#include <charconv>
+#include "pagoda/base/text.h"
 
 namespace pagoda::base {
 
@@ -9,11 +9,7 @@ std::string setting_text(const Setting& setting) {
     std::string operator()(std::monostate) const { return "null"; }
     std::string operator()(bool value) const { return value ? "true" : "false"; }
     std::string operator()(std::int64_t value) const { return std::to_string(value); }
-    std::string operator()(double value) const {
-      char text[32];
-      const auto end = std::to_chars(text, text + sizeof text, value).ptr;
-      return {text, end};
-    }
+    std::string operator()(double value) const { return shortest(value); }
     std::string operator()(const std::string& value) const { return value; }
   };
   return std::visit(Visitor(), setting);

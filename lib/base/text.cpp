@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <iterator>
 #include <numeric>
+
+#include "pagoda/base/number.h"
 
 namespace pagoda::base {
 namespace {
@@ -220,22 +221,13 @@ std::string si_rate(double value, std::string_view unit) {
   return si_text(value, unit, {.least = 0, .most = 6, .trims = false});
 }
 
-std::string shortest(double value) {
-  std::array<char, 32> buffer;
-  const auto result = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);
-  return {buffer.data(), result.ptr};
-}
-
 std::string rounded(double value, int digits) {
-  std::array<char, 64> buffer;
   const double magnitude = std::abs(value);
   int decimals = digits;  // fewer by one for each place before the point, after rounding
   for (double place = 1; decimals > 0 && magnitude >= place - std::pow(10, -decimals) / 2; place *= 10) --decimals;
   const bool is_long = magnitude >= 1e6;
-  const auto result = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value,
-                                    is_long ? std::chars_format::scientific : std::chars_format::fixed,
-                                    is_long ? digits - 1 : decimals);
-  return {buffer.data(), result.ptr};
+  return decimal(value, is_long ? std::chars_format::scientific : std::chars_format::fixed,
+                 is_long ? digits - 1 : decimals);
 }
 
 std::string aligned(const Grid& grid, std::size_t width) {

@@ -62,6 +62,16 @@ struct Place {
 
 }  // namespace
 
+bool write_all(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(descriptor, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
 void write_file(const std::string& path, std::string_view text) {
   const Place place(path);
   if (place.is_direct()) {

@@ -17,6 +17,50 @@ ValueId id_of(const Graph& graph, const std::string& name) {
 
 std::string error_of(const onnx::ModelProto& proto) { return parse_error(proto.SerializeAsString()); }
 
+TEST_CASE("a file that is read piece by piece gives the model that a mapped one gives") {
+  for (const char* name : {"resnet50", "bert_base", "llama_past", "swin_t"}) {
+    CAPTURE(name);
+    const std::string path = source_path("models/skeletons/" + std::string(name) + ".onnx");
+    const std::string bytes = read_file(path);
+    std::uint64_t read_bytes = 0;
+    const Model pieces = parse_model(
+        [&](std::uint64_t offset, std::span<char> piece) {
+          REQUIRE(offset + piece.size() <= bytes.size());
+          bytes.copy(piece.data(), piece.size(), static_cast<std::size_t>(offset));
+          read_bytes += piece.size();
+        },
+        bytes.size(), path);
+    CHECK(describe(pieces) == describe(load_model(path)));
+    CHECK(read_bytes < 3 * bytes.size());
+  }
+}
+
+TEST_CASE("of a file that is read piece by piece the weights are not read") {
+  constexpr std::size_t kWeights = std::size_t{64} << 20;
+  onnx::ModelProto proto = convolution();
+  auto& large = *proto.mutable_graph()->add_initializer();
+  large.set_name("large");
+  large.set_data_type(onnx::TensorProto::FLOAT);
+  large.add_dims(kWeights / 4);
+  large.set_raw_data(std::string(kWeights, '\0'));
+  const std::string whole = proto.SerializeAsString();
+  std::uint64_t read_bytes = 0;
+  const Model model = parse_model(
+      [&](std::uint64_t offset, std::span<char> piece) {
+        whole.copy(piece.data(), piece.size(), static_cast<std::size_t>(offset));
+        read_bytes += piece.size();
+      },
+      whole.size());
+  CHECK(model.main().initializers.size() == 4);
+  CHECK(read_bytes < 200'000);
+}
+
+TEST_CASE("what a reader of pieces throws ends loading") {
+  CHECK_THROWS_WITH_AS(
+      parse_model([](std::uint64_t, std::span<char>) { throw Error("the file is gone"); }, 100, "a.onnx"),
+      doctest::Contains("the file is gone"), Error);
+}
+
 TEST_CASE("a convolution loads with its types, attributes, weights and their places") {
   const std::string bytes = convolution().SerializeAsString();
   const Model model = parse_model(as_bytes(bytes), "conv.onnx");

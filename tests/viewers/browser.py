@@ -1,4 +1,5 @@
 """Chromium without a window, driven over its debugging protocol: open a page, evaluate JavaScript in it, wait."""
+import copy
 import json
 import pathlib
 import shutil
@@ -23,11 +24,20 @@ class Browser:
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         port_file = pathlib.Path(folder) / "DevToolsActivePort"
         self.wait_until(lambda: port_file.exists() and port_file.read_text().count("\n"), "the browser", 60)
-        port = port_file.read_text().split("\n")[0]
-        pages = json.load(urllib.request.urlopen(f"http://127.0.0.1:{port}/json/list"))
-        url = next(page["webSocketDebuggerUrl"] for page in pages if page["type"] == "page")
+        self.port = port_file.read_text().split("\n")[0]
+        self.connect("page")
+
+    def connect(self, kind):
+        pages = json.load(urllib.request.urlopen(f"http://127.0.0.1:{self.port}/json/list"))
+        url = next(page["webSocketDebuggerUrl"] for page in pages if page["type"] == kind)
         self.socket = websocket.create_connection(url, timeout=60)
         self.calls = 0
+
+    def frame(self):
+        """The page's one frame of another origin, as something to evaluate in."""
+        frame = copy.copy(self)
+        frame.connect("iframe")
+        return frame
 
     def __enter__(self):
         return self

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <map>
 
+#include "pagoda/base/number.h"
 #include "pagoda/core/decoder.h"
 #include "pagoda/core/model.h"
 #include "pagoda/documents/device.h"
@@ -51,7 +52,7 @@ constexpr std::string_view kModes = "mode=";  // of --sweep: power modes of the 
 
 double price_of(std::string_view text, const std::string& whole) {
   double price = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), price);
+  const auto [end, error] = base::read_number(text.data(), text.data() + text.size(), price);
   if (text.empty() || error != std::errc() || end != text.data() + text.size() || !(price >= 0))
     throw UsageError("--price-per-hour: '" + std::string(text) + "' in '" + whole +
                      "' is no price; expected an amount of at least 0, such as h200=3.50");

@@ -1,11 +1,11 @@
 #include "arguments.h"
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <cmath>
 #include <utility>
 
 #include "commands.h"
+#include "pagoda/base/number.h"
 #include "pagoda/base/text.h"
 #include "tool.h"
 
@@ -34,7 +34,7 @@ std::string percent(std::string& text) {
   const bool is_percent = text.ends_with('%');
   const char *begin = text.data(), *end = begin + text.size() - (is_percent ? 1 : 0);
   double value = 0;
-  const auto [stop, error] = std::from_chars(begin, end, value);
+  const auto [stop, error] = base::read_number(begin, end, value);
   if (error != std::errc() || stop != end || !std::isfinite(value) || value < 0)
     return text + ": expected 0 or more, as 0.05 or 5%";
   text = base::shortest(is_percent ? value / 100 : value);

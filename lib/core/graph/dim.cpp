@@ -26,7 +26,7 @@ std::strong_ordering order(const Dim::Monomial& a, const Dim::Monomial& b) {
   auto ia = a.factors.begin();
   auto ib = b.factors.begin();
   for (; ia != a.factors.end() && ib != b.factors.end(); ++ia, ++ib) {
-    if (auto by_name = ia->atom.text <=> ib->atom.text; by_name != 0) return by_name;
+    if (const int by_name = ia->atom.text.compare(ib->atom.text); by_name != 0) return by_name <=> 0;
     if (auto by_power = ib->power <=> ia->power; by_power != 0) return by_power;
   }
   return a.factors.size() <=> b.factors.size();

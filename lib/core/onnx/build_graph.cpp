@@ -1,8 +1,8 @@
 // GraphProto and FunctionProto → Graph: names become indices, bodies become graphs of their own, and what a body
 // takes from around it becomes a capture.
-#include <bit>
 
 #include "onnx/load.h"
+#include "onnx/small_float.h"
 #include "onnx/value_names.h"
 
 namespace pagoda::inline core::wire {
@@ -323,7 +323,7 @@ struct StoredAttribute {
 };
 
 double real(std::string_view bytes) {
-  return static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(fixed(bytes))));
+  return static_cast<double>(same_bits<float>(static_cast<std::uint32_t>(fixed(bytes))));
 }
 
 StoredAttribute read_attribute(File& file, Range body, int depth) {

@@ -40,7 +40,7 @@ constexpr Kind kKinds[] = {
 // clang-format on
 
 bool is_text(std::string_view head) {
-  return std::ranges::all_of(head, [](char character) {
+  return std::all_of(head.begin(), head.end(), [](char character) {
     const auto c = static_cast<unsigned char>(character);
     return c >= 0x20 ? c != 0x7f : c == '\n' || c == '\r' || c == '\t';
   });

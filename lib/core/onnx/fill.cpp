@@ -2,7 +2,6 @@
 #include "onnx/fill.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -81,8 +80,8 @@ std::uint64_t code_of(ElementType type, const WeightUse& use, std::uint64_t inde
     return random >> (64 - width);
   }
   const double value = real_element(use, random);
-  if (type == Float32 || type == Complex64) return std::bit_cast<std::uint32_t>(static_cast<float>(value));
-  if (type == Float64 || type == Complex128) return std::bit_cast<std::uint64_t>(value);
+  if (type == Float32 || type == Complex64) return same_bits<std::uint32_t>(static_cast<float>(value));
+  if (type == Float64 || type == Complex128) return same_bits<std::uint64_t>(value);
   if (type == Float8e8m0)
     return static_cast<std::uint64_t>(std::clamp(std::ilogb(std::abs(value) + 0x1p-20), -100, 100) + 127);
   if (const SmallFloat* format = small_float(type)) return encode(*format, value);
@@ -134,7 +133,7 @@ class Filler {
  public:
   Filler(std::string_view skeleton, const std::map<WeightPlace, WeightUse>& uses, std::uint64_t seed,
          std::string data_location)
-      : bytes_(std::as_bytes(std::span(skeleton))), uses_(uses), seed_(seed), data_location_(std::move(data_location)) {
+      : bytes_(std::as_bytes(std::span(skeleton.data(), skeleton.size()))), uses_(uses), seed_(seed), data_location_(std::move(data_location)) {
     RewritePolicy policy;
     policy.tensor = [&](const StoredTensor& tensor) { return fill(tensor); };
     edits_ = plan_rewrite(bytes_, policy);
@@ -229,7 +228,7 @@ void write_filled(const std::string& model_path, const std::string& output_path,
   const std::string skeleton = wire::about(model_path, wire::as_text(file.bytes()), [&] {
     return wire::rewrite(file.bytes(), wire::skeleton_policy(options, external));
   });
-  const auto uses = wire::weight_uses(parse_model(std::as_bytes(std::span(skeleton)), model_path));
+  const auto uses = wire::weight_uses(parse_model(std::as_bytes(std::span(skeleton.data(), skeleton.size())), model_path));
   const auto filler = [&](const std::string& data_location) {
     return wire::about(model_path, wire::as_text(file.bytes()),
                        [&] { return wire::Filler(skeleton, uses, seed, data_location); });

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "onnx/file_kind.h"
+#include "onnx/regular_file.h"
 #include "pagoda/core/model.h"
 
 namespace pagoda::inline core {
@@ -100,10 +101,21 @@ Model parse_model(std::span<const FileSlice> slices, std::uint64_t file_bytes, c
   return wire::load(wire::File(slices, file_bytes), path, wire::ExternalData({directory}));
 }
 
+Model parse_model(const ReadBytes& read, std::uint64_t file_bytes, const std::string& path,
+                  const std::string& directory) {
+  return wire::load(wire::File(read, file_bytes), path, wire::ExternalData({directory}));
+}
+
 Model load_model(const std::string& path) {
+  const wire::ExternalData external(wire::folders_of(path));
+  const RegularFile regular(path);
+  if (!regular.can_be_mapped())
+    return wire::load(
+        wire::File([&](std::uint64_t offset, std::span<char> bytes) { regular.read(offset, bytes); }, regular.size()),
+        path, external);
   const MappedFile file(path);
   return wire::load(wire::File(file.bytes(), [&](wire::Range read) { file.release(read.begin, read.end); }), path,
-                    wire::ExternalData(wire::folders_of(path)));
+                    external);
 }
 
 }  // namespace pagoda::inline core

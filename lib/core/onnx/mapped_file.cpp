@@ -1,4 +1,6 @@
-// A read-only mapping of a regular file.
+// Regular files: opened with care, read and mapped.
+#include "onnx/regular_file.h"
+
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -17,21 +19,6 @@ namespace {
 
 std::string reason() { return std::generic_category().message(errno); }
 
-// Closes a descriptor at the end of a scope.
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  int number() const { return number_; }
-
- private:
-  int number_;
-};
-
 void require_regular(const std::string& path, const struct stat& status) {
   if (S_ISDIR(status.st_mode)) fail(path, "is a folder, expected an ONNX file; name the .onnx file in it");
   if (!S_ISREG(status.st_mode))
@@ -40,19 +27,53 @@ void require_regular(const std::string& path, const struct stat& status) {
 
 }  // namespace
 
-MappedFile::MappedFile(const std::string& path) {
+RegularFile::RegularFile(const std::string& path) : path_(path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) fail(path, "cannot be opened: " + reason() + "; check the path");
   // Before opening: to open a pipe or device may wait or do something.
   require_regular(path, status);
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (file.number() < 0) fail(path, "cannot be opened: " + reason() + "; check its permissions");
-  if (::fstat(file.number(), &status) != 0) fail(path, "cannot be read: " + reason());
-  require_regular(path, status);
-  size_ = static_cast<std::size_t>(status.st_size);
+  file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (file_ < 0) fail(path, "cannot be opened: " + reason() + "; check its permissions");
+  try {
+    if (::fstat(file_, &status) != 0) fail(path, "cannot be read: " + reason());
+    require_regular(path, status);
+  } catch (...) {
+    ::close(file_);
+    throw;
+  }
+  size_ = static_cast<std::uint64_t>(status.st_size);
+}
+
+RegularFile::~RegularFile() { ::close(file_); }
+
+void* RegularFile::map(std::size_t bytes) const {
+  void* mapping = ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file_, 0);
+  return mapping == MAP_FAILED ? nullptr : mapping;
+}
+
+bool RegularFile::can_be_mapped() const {
+  if (size_ == 0) return true;
+  void* first = map(1);
+  if (first != nullptr) ::munmap(first, 1);
+  return first != nullptr;
+}
+
+void RegularFile::read(std::uint64_t offset, std::span<char> bytes) const {
+  for (std::size_t done = 0; done < bytes.size();) {
+    const ssize_t got = ::pread(file_, bytes.data() + done, bytes.size() - done, static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail(path_, "cannot be read: " + reason());
+    if (got == 0) fail(path_, "has become shorter while it was read");
+    done += static_cast<std::size_t>(got);
+  }
+}
+
+MappedFile::MappedFile(const std::string& path) {
+  const RegularFile file(path);
+  size_ = static_cast<std::size_t>(file.size());
   if (size_ == 0) return;
-  void* mapping = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.number(), 0);
-  if (mapping == MAP_FAILED) fail(path, "cannot be mapped: " + reason());
+  void* mapping = file.map(size_);
+  if (mapping == nullptr) fail(path, "cannot be mapped: " + reason());
   // The walk hops from header to header: reading ahead would fetch weights.
   ::madvise(mapping, size_, MADV_RANDOM);
   data_ = static_cast<const std::byte*>(mapping);

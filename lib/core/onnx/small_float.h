@@ -2,10 +2,20 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 
 #include "pagoda/core/tensor_type.h"
 
 namespace pagoda::inline core::wire {
+
+// std::bit_cast(), which libc++ before 14 lacks.
+template <typename To, typename From>
+To same_bits(const From& from) {
+  static_assert(sizeof(To) == sizeof(From));
+  To to;
+  std::memcpy(&to, &from, sizeof to);
+  return to;
+}
 
 struct SmallFloat {
   ElementType type;

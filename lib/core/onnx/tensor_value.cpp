@@ -1,7 +1,6 @@
 // Decodes small tensors: packed raw data and the typed fields of TensorProto.
 #include "onnx/tensor_value.h"
 
-#include <bit>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -27,8 +26,8 @@ Scalar decode_integer(ElementType type, std::uint64_t code) {
 // The element whose bits are `code`; unknown for complex numbers and strings.
 Scalar decode_code(ElementType type, std::uint64_t code) {
   if (is_integer(type) || type == ElementType::Bool) return decode_integer(type, code);
-  if (type == ElementType::Float32) return static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(code)));
-  if (type == ElementType::Float64) return std::bit_cast<double>(code);
+  if (type == ElementType::Float32) return static_cast<double>(same_bits<float>(static_cast<std::uint32_t>(code)));
+  if (type == ElementType::Float64) return same_bits<double>(code);
   if (type == ElementType::Float8e8m0)  // a power of two; all ones is NaN
     return (code & 255) == 255 ? std::numeric_limits<double>::quiet_NaN()
                                : std::ldexp(1.0, static_cast<int>(code & 255) - 127);

@@ -26,10 +26,35 @@ File::File(std::span<const std::byte> bytes, Release release)
     : size_(bytes.size()), slices_{{.offset = 0, .bytes = as_text(bytes)}}, release_(std::move(release)) {}
 
 void File::find_slice(std::uint64_t offset) {
-  const auto after = std::ranges::upper_bound(slices_, offset, {}, &FileSlice::offset);
+  if (read_) {
+    here_ = piece_with({offset, std::min(size_, offset + kWhole)});
+    return;
+  }
+  const auto after = std::upper_bound(slices_.begin(), slices_.end(), offset,
+                                      [](std::uint64_t at, const FileSlice& slice) { return at < slice.offset; });
   if (after == slices_.begin() || offset - std::prev(after)->offset >= std::prev(after)->bytes.size())
     fail_slice(offset);
   here_ = *std::prev(after);
+}
+
+std::string_view File::text_of_pieces(Range range, std::size_t found) {
+  if (!read_) fail_slice(range.begin + found);
+  const FileSlice piece = piece_with(range);
+  return piece.bytes.substr(static_cast<std::size_t>(range.begin - piece.offset),
+                            static_cast<std::size_t>(range.size()));
+}
+
+// One that was read, or a new one from the beginning of the range on.
+FileSlice File::piece_with(Range range) {
+  const auto after = pieces_.upper_bound(range.begin);
+  if (after != pieces_.begin()) {
+    const auto& [offset, bytes] = *std::prev(after);
+    if (offset + bytes.size() >= range.end) return {.offset = offset, .bytes = bytes};
+  }
+  const std::uint64_t end = std::max(range.end, std::min(size_, range.begin + kPiece));
+  const auto piece = pieces_.emplace(range.begin, std::string(static_cast<std::size_t>(end - range.begin), '\0'));
+  read_(range.begin, piece->second);
+  return {.offset = range.begin, .bytes = piece->second};
 }
 
 void File::fail_slice(std::uint64_t offset) {

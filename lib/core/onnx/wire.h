@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -63,20 +64,25 @@ class File {
   explicit File(std::span<const std::byte> bytes, Release release = {});
   // In order of offset. Throws Error when it is asked for bytes between slices.
   File(std::span<const FileSlice> slices, std::uint64_t size) : size_(size), slices_(slices.begin(), slices.end()) {}
+  // Pieces around the bytes that readers ask for are read and kept.
+  File(ReadBytes read, std::uint64_t size) : size_(size), read_(std::move(read)) {}
 
   std::uint64_t size() const { return size_; }
   // The first bytes of the range: all of them or, up to the end of a slice, as many as lie together.
   std::string_view window(Range range) {
     if (range.size() == 0) return {};
-    if (range.begin - here_.offset >= here_.bytes.size()) [[unlikely]]
+    // A number is looked at whole: what is left of a piece may hold only a part of it.
+    if (range.begin < here_.offset || here_.offset + here_.bytes.size() < range.begin + std::min(range.size(), kWhole))
+        [[unlikely]]
       find_slice(range.begin);
-    return here_.bytes.substr(range.begin - here_.offset, range.size());
+    const std::string_view rest = here_.bytes.substr(static_cast<std::size_t>(range.begin - here_.offset));
+    return rest.substr(0, static_cast<std::size_t>(std::min<std::uint64_t>(range.size(), rest.size())));
   }
   // The bytes of a name or a small tensor: valid as long as the file's.
   std::string_view text(Range range) {
     const std::string_view found = window(range);
     if (found.size() != range.size()) [[unlikely]]
-      fail_slice(range.begin + found.size());
+      return text_of_pieces(range, found.size());
     return found;
   }
   // The same, of a text that goes into the model. Throws Error when the bound on such bytes is exceeded.
@@ -102,16 +108,22 @@ class File {
  private:
   // Bytes between two releases. Linux maps 64 KB around each page touched, so far-apart headers add up.
   static constexpr std::uint64_t kReleaseInterval = std::uint64_t{1} << 23;
+  static constexpr std::uint64_t kWhole = 16;                      // at least as long as the longest number
+  static constexpr std::uint64_t kPiece = std::uint64_t{1} << 14;  // a few nodes
   [[noreturn]] static void fail_fields();
   [[noreturn]] static void fail_bytes();
   [[noreturn]] static void fail_slice(std::uint64_t offset);
   void find_slice(std::uint64_t offset);
+  std::string_view text_of_pieces(Range range, std::size_t found);
+  FileSlice piece_with(Range range);
   void release_up_to(std::uint64_t offset);
 
   std::uint64_t size_ = 0;
   std::vector<FileSlice> slices_;
   FileSlice here_;  // the slice looked at last
   Release release_;
+  ReadBytes read_;
+  std::multimap<std::uint64_t, std::string> pieces_;  // by offset, that were read: views of them are given out
   std::uint64_t fields_left_ = kMaxFields, bytes_left_ = kMaxBytes;
   std::uint64_t released_ = 0;  // up to this offset
 };

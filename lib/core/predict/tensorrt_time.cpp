@@ -1,9 +1,9 @@
 // How long kernels of TensorRT take: the formulas of tensorrt.h.
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 
+#include "pagoda/base/number.h"
 #include "pagoda/core/tensorrt.h"
 #include "predict/tiles.h"
 
@@ -28,7 +28,7 @@ double hit_rate(double bytes, double l2_bytes) { return 1 / (1 + std::pow(bytes 
 // 89 of "8.9"; empty for what is no version.
 std::optional<int> capability_of(const std::string& version) {
   double number = 0;
-  const auto [end, error] = std::from_chars(version.data(), version.data() + version.size(), number);
+  const auto [end, error] = base::read_number(version.data(), version.data() + version.size(), number);
   if (error != std::errc() || end != version.data() + version.size() || !(number >= 0 && number < 1000))
     return std::nullopt;
   return static_cast<int>(std::lround(10 * number));

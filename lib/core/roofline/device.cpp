@@ -1,8 +1,8 @@
 // Device specs: built-in devices, power modes. The files are read in device_json.cpp.
+#include "pagoda/base/number.h"
 #include "pagoda/core/device.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "pagoda/base/text.h"
@@ -57,7 +57,7 @@ bool is_one(double ratio) { return std::abs(ratio - 1) < 1e-9; }
 // "918MHz", "1.3GHz", "8" (units).
 double amount_of(std::string_view text, bool is_clock, const std::string& whole) {
   double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const auto [end, error] = base::read_number(text.data(), text.data() + text.size(), value);
   std::string unit = base::lower(text.substr(static_cast<std::size_t>(end - text.data())));
   if (unit.ends_with("hz")) unit.resize(unit.size() - 2);
   const double factor = unit.empty() ? 1 : unit == "k" ? 1e3 : unit == "m" ? 1e6 : unit == "g" ? 1e9 : 0;

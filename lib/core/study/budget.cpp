@@ -1,9 +1,9 @@
 // Limits with units, and the three answers a gate can give.
+#include "pagoda/base/number.h"
 #include "pagoda/core/budget.h"
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <span>
 
@@ -134,7 +134,7 @@ std::string_view to_string(Verdict verdict) {
 
 Budget parse_budget(BudgetKind kind, std::string_view text) {
   double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const auto [end, error] = base::read_number(text.data(), text.data() + text.size(), number);
   std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
   while (unit.starts_with(' ')) unit.remove_prefix(1);
   const std::optional<double> factor = unit_factor(kind, unit);

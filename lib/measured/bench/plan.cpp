@@ -42,7 +42,7 @@ class Hashes {
     std::ifstream file(path, std::ios::binary);
     std::stringstream content;
     if (std::filesystem::is_regular_file(path, error) && content << file.rdbuf())
-      it->second = base::hex(base::sha256(content.view()));
+      it->second = base::hex(base::sha256(content.str()));
     return it->second;
   }
 

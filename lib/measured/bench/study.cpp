@@ -1,6 +1,5 @@
 // Studies read from TOML.
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <initializer_list>
@@ -9,6 +8,7 @@
 #include <toml++/toml.h>
 
 #include "pagoda/base/files.h"
+#include "pagoda/base/number.h"
 #include "pagoda/base/text.h"
 #include "pagoda/measured/axes.h"
 #include "pagoda/measured/study.h"
@@ -248,7 +248,7 @@ std::int64_t parse_bytes(std::string_view text, std::string_view subject) {
       {"KiB", 1024.0}, {"MiB", 1048576.0}, {"GiB", 1073741824.0}, {"TiB", 1099511627776.0}};
   // clang-format on
   double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const auto [end, error] = base::read_number(text.data(), text.data() + text.size(), number);
   const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
   for (const auto& [name, factor] : kUnits)
     if (error == std::errc() && unit == name && number > 0 && number * factor < 9e18)

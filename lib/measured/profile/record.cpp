@@ -1,8 +1,8 @@
 // Reading what the injected library wrote (tools/profile/inject/record_file.h has the lines).
+#include "pagoda/base/number.h"
 #include "pagoda/measured/record.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "pagoda/base/record_line.h"
 
@@ -12,7 +12,7 @@ namespace {
 template <typename Number>
 Number number(const std::string& word, std::string_view subject, std::size_t line) {
   Number value{};
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  const auto [end, error] = base::read_number(word.data(), word.data() + word.size(), value);
   if (error != std::errc{} || end != word.data() + word.size())
     throw Error(std::string(subject) + ", line " + std::to_string(line) + ": \"" + word + "\" is no number");
   return value;

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <utility>
 
+#include "pagoda/base/number.h"
 #include "pagoda/base/text.h"
 
 namespace pagoda::present::plot {
@@ -111,12 +112,7 @@ std::string xml(std::string_view text) {
   return escaped;
 }
 
-std::string number(double value, int digits) {
-  std::array<char, 64> buffer{};
-  const auto end =
-      std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::general, digits);
-  return {buffer.data(), end.ptr};
-}
+std::string number(double value, int digits) { return base::decimal(value, std::chars_format::general, digits); }
 
 std::string plain(double value) {
   if (value == 0) return "0";

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -43,6 +44,13 @@ struct FileSlice {
 // The same from slices in order of offset, of a file of `file_bytes`. What lies between slices is never looked at: it
 // can only be the data of large tensors. A slice begins and ends where such data do.
 Model parse_model(std::span<const FileSlice> slices, std::uint64_t file_bytes, const std::string& path = "",
+                  const std::string& directory = "");
+
+// Fills `bytes` with the file's from `offset` on, all of them within the file. Throws Error when it cannot.
+using ReadBytes = std::function<void(std::uint64_t offset, std::span<char> bytes)>;
+
+// The same of a file that is read piece by piece, such as one in a browser: a few kilobytes for each large tensor.
+Model parse_model(const ReadBytes& read, std::uint64_t file_bytes, const std::string& path = "",
                   const std::string& directory = "");
 
 // The serialized ModelProto without weights. Fields unknown to this version of ONNX are kept as they are.

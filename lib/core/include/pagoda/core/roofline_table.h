@@ -21,6 +21,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "pagoda/core/analysis.h"
@@ -37,7 +38,15 @@ struct RooflinePart {
   std::optional<Precision> precision;  // empty: no rate is known
   std::optional<Precision> narrowest;  // in which an engine that folds quantisation in may multiply
 
-  auto operator<=>(const RooflinePart&) const = default;
+  bool operator==(const RooflinePart&) const = default;
+  // Not <=>, which libc++ lacks for vectors and optionals before 17.
+  friend bool operator<(const RooflinePart& a, const RooflinePart& b) {
+    const auto key = [](const RooflinePart& part) {
+      return std::tie(part.macs, part.arith, part.comparisons, part.special, part.needed_bytes, part.precision,
+                      part.narrowest);
+    };
+    return key(a) < key(b);
+  }
 };
 
 // What runs as one: a row, or a group of them that moves its bytes together.
@@ -45,7 +54,10 @@ struct RooflineKernel {
   std::vector<RooflinePart> parts;
   std::uint32_t bytes_read = 0, bytes_written = 0;
 
-  auto operator<=>(const RooflineKernel&) const = default;
+  bool operator==(const RooflineKernel&) const = default;
+  friend bool operator<(const RooflineKernel& a, const RooflineKernel& b) {
+    return std::tie(a.parts, a.bytes_read, a.bytes_written) < std::tie(b.parts, b.bytes_read, b.bytes_written);
+  }
 };
 
 struct RooflineWork {

@@ -1,0 +1,13 @@
+// What number.cpp does where <charconv> has no doubles, compiled everywhere so that tests compare the two.
+#pragma once
+
+#include <charconv>
+#include <string>
+
+namespace pagoda::base::portable {
+
+std::from_chars_result read_number(const char* first, const char* last, double& value);
+std::string decimal(double value, std::chars_format format, int digits);
+std::string shortest(double value);
+
+}  // namespace pagoda::base::portable
