@@ -72,6 +72,23 @@ void bind_data_dims(BoundInputs& bound, const std::vector<Symbol>& symbols) {
   }
 }
 
+// A graph that holds on to the batch it was exported with has nodes that another batch makes meaningless.
+void expect_batch_carried(const Model& model, const AnalyzeOptions& options, const Analysis& analysis,
+                          const Bindings& batch) {
+  if (analysis.totals.unmodelled_nodes == 0) return;
+  AnalyzeOptions as_exported = options;
+  as_exported.batch = 0;
+  as_exported.symbolic_batch = false;
+  as_exported.input_shapes.clear();
+  as_exported.assumed.clear();
+  if (analyze(model, as_exported).totals.unmodelled_nodes >= analysis.totals.unmodelled_nodes) return;
+  for (const Diagnostic& diagnostic : analysis.diagnostics)
+    if (diagnostic.severity != Severity::Info)
+      throw Error("batch " + std::to_string(batch.begin()->second) +
+                  " is not what the graph is made for: " + diagnostic.node + " is " + diagnostic.message +
+                  "; export the model with a dynamic batch dim, or multiply the numbers of one run");
+}
+
 }  // namespace
 
 // A symbol gets its size at one of four moments, each because the one before does not know it yet:
@@ -102,6 +119,10 @@ Analysis analyze(const Model& model, const AnalyzeOptions& options) {
   analysis.totals = sum(analysis.nodes, model);
   analysis.totals.params = walker.params();
   analysis.totals.param_bytes = walker.param_bytes();
+  analysis.totals.at_load = walker.at_load();
+  for (Session::TakenForEqual& taken : session.taken_for_equal)
+    analysis.requirements.push_back(
+        {std::move(taken.size), std::move(taken.other), taken.or_one, std::move(taken.node)});
   for (std::size_t i = 0; i < graph.inputs.size(); ++i)
     analysis.inputs.push_back({graph.values[static_cast<std::size_t>(graph.inputs[i])].name,
                                result.values[static_cast<std::size_t>(graph.inputs[i])].type});
@@ -134,6 +155,7 @@ Analysis analyze(const Model& model, const AnalyzeOptions& options) {
   count_needed_bytes(model, schedule, analysis);
   analysis.diagnostics = std::move(session.diagnostics);
   analysis.free_dims = free_dims(analysis.inputs);
+  if (bound.rebatch && !bound.bind_last.empty()) expect_batch_carried(model, options, analysis, bound.bind_last);
   // A model of fixed batch was walked with a symbol in its place; the asked-for number goes in last.
   bind_data_dims(bound, analysis.symbols);
   if (!bound.bind_last.empty()) return bind_dims(analysis, bound.bind_last);

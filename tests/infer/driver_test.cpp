@@ -189,6 +189,53 @@ TEST_CASE("a model exported with a fixed batch is re-batched, constants baked in
   CHECK(bind_dims(symbolic, {{"batch", 8}}).totals.cost.macs == eight.totals.cost.macs);
 }
 
+TEST_CASE("a batch that the graph cannot take is refused with the reason") {
+  const std::pair<const char*, const char*> graphs[] = {
+      {"x:f32[1,3,8,8], w:f32[4,3,3,3]=const -> p = Split(x) {axis=0, split=[1]}; y = Conv(p, w)",
+       "split into parts of fixed sizes"},
+      {"x:f32[1,6] -> s = Squeeze(x) {axes=[0]}; y = Relu(s)", "squeezed away"},
+      {"x:f32[3,8,8], w:f32[4,3,3,3]=const -> u = Unsqueeze(x) {axes=[0]}; y = Conv(u, w)", "no batch axis"},
+  };
+  for (const auto& [graph, reason] : graphs) {
+    const std::string text = std::string("opset=11: ") + graph;
+    CAPTURE(text);
+    const Model model = test::graph(text);
+    CHECK(analyze(model).totals.unmodelled_nodes == 0);
+    std::string message;
+    try {
+      analyze(model, {.batch = 4});
+    } catch (const Error& error) {
+      message = error.what();
+    }
+    CHECK_MESSAGE(message.find(reason) != std::string::npos, message);
+    CHECK(message.find("dynamic batch dim") != std::string::npos);
+  }
+}
+
+TEST_CASE("formulas keep the limits of tables: beyond them they do not hold") {
+  // A table of 512 positions, cut to the sequence.
+  const Model model = test::graph(
+      "x:f32[N,S,4], t:f32[1,512,4]=const, z:i64[1]=[0], o:i64[1]=[1] -> s = Shape(x); n = Gather(s, o); "
+      "p = Slice(t, z, n, o); y = Add(x, p)");
+  const Analysis analysis = analyze(model);
+  CHECK(analysis.totals.unmodelled_nodes == 0);
+  REQUIRE(analysis.requirements.size() == 1);
+  CHECK(broken_requirement(analysis, {{"N", 2}, {"S", 512}}) == "");
+  CHECK(broken_requirement(analysis, {{"N", 2}}) == "");
+  CHECK(broken_requirement(analysis, {{"N", 2}, {"S", 515}}).find("here 515 and 512") != std::string::npos);
+  CHECK(bind_dims(analysis, {{"N", 2}, {"S", 512}}).totals.cost.arith == Dim(2 * 512 * 4));
+  CHECK_THROWS_AS(bind_dims(analysis, {{"S", 515}}), Error);
+  CHECK(analyze(model, {.dims = {{"S", 515}}}).totals.unmodelled_nodes == 1);
+}
+
+TEST_CASE("work on stored tensors alone is done once, at load, and counted apart") {
+  const Analysis analysis = analyze(test::graph(
+      "x:f32[N,10], t:f32[10,30]=const, w:f32[30,20]=const -> p = MatMul(t, w); q = Exp(p); y = MatMul(x, q)"));
+  CHECK(analysis.totals.at_load.macs == Dim(10 * 30 * 20));
+  CHECK(analysis.totals.at_load.special == Dim(200));
+  CHECK(analysis.totals.cost.macs == 200 * Dim::symbol("N"));
+}
+
 TEST_CASE("a fixed batch given by the shapes of inputs is the same re-batching") {
   const Model model = test::graph(
       "x:f32[2,6,4], m:f32[2,6], t:i64[2]=[2,24], u:i64[3]=[2,6,1] -> f = Reshape(x, t); g = Reshape(m, u); y = Mul(x, "

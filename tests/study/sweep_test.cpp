@@ -123,6 +123,17 @@ TEST_CASE("the ridge is the first size at which arithmetic takes longer") {
   CHECK_FALSE(ridge({64, 1}));  // not ascending
 }
 
+TEST_CASE("a point beyond a stored table is marked, and nothing is said of it") {
+  const Model model = test::graph(
+      "x:f32[N,S,4], t:f32[1,512,4]=const, z:i64[1]=[0], o:i64[1]=[1] -> s = Shape(x); n = Gather(s, o); "
+      "p = Slice(t, z, n, o); y = Add(x, p)");
+  const Sweep result = sweep(model, analyze(model), {{"S", {512, 515}}});
+  CHECK(result.points[0].problem.empty());
+  CHECK(result.points[0].flops.has_value());
+  CHECK(result.points[1].problem.find("here 515 and 512") != std::string::npos);
+  CHECK_FALSE(result.points[1].flops);
+}
+
 TEST_CASE("what cannot be swept is an error that says what can") {
   const Model model = test::graph(kAttention);
   const Analysis analysis = analyze(model);

@@ -50,8 +50,22 @@ Bindings completed(const Analysis& analysis, Bindings bindings) {
 
 }  // namespace
 
+std::string broken_requirement(const Analysis& analysis, const Bindings& bindings) {
+  for (const Requirement& requirement : analysis.requirements) {
+    const Dim size = requirement.size.bind(bindings);
+    const Dim other = requirement.other.bind(bindings);
+    if (!size.is_constant() || !other.is_constant() || size == other) continue;
+    if (requirement.or_one && (other == Dim(1) || size == Dim(1))) continue;
+    return requirement.node + " needs " + requirement.size.to_string() + " and " + requirement.other.to_string() +
+           " to be equal, here " + size.to_string() + " and " + other.to_string();
+  }
+  return {};
+}
+
 Analysis bind_dims(const Analysis& analysis, const Bindings& given) {
   const Bindings bindings = completed(analysis, given);
+  if (const std::string broken = broken_requirement(analysis, bindings); !broken.empty())
+    throw Error(broken + "; the model does not work at these sizes, give others");
   Analysis result = analysis;
   for_each_dim(result, [&](Dim& dim) {
     if (!dim.is_constant()) dim = dim.bind(bindings);

@@ -144,8 +144,10 @@ void Walker::visit_if(Frame& frame, std::size_t node_index, OpContext::State& st
   if (chosen) {
     result = walk_branch(*chosen);
   } else {
+    ++session_.undecided;
     result = walk_branch(true);
     GraphResult other = walk_branch(false);
+    --session_.undecided;
     const Int then_flops = total_flops(result.rows);
     const Int else_flops = total_flops(other.rows);
     session_.note(Severity::Info, state.display_name,

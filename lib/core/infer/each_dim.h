@@ -40,6 +40,11 @@ void for_each_dim(Analysis& analysis, const Change& change) {
   change_cost(analysis.totals.cost);
   change(analysis.totals.params);
   change(analysis.totals.param_bytes);
+  change_cost(analysis.totals.at_load);
+  for (Requirement& requirement : analysis.requirements) {
+    change(requirement.size);
+    change(requirement.other);
+  }
   if (analysis.totals.activation_peak_bytes) change(*analysis.totals.activation_peak_bytes);
   for (Symbol& symbol : analysis.symbols)
     if (symbol.upper) change(*symbol.upper);

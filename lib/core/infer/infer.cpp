@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "ops/op_rule.h"
+#include "ops/rebatch.h"
 #include "pagoda/core/model.h"
 
 namespace pagoda::inline core {
@@ -238,7 +239,35 @@ ElementType dequantized_from(const OpContext::State& state) {
   return mixes_signs ? b : ElementType::Undefined;
 }
 
+// Weights of a product are as large as they are stored: where one of its inputs holds the batch and no output does,
+// what was taken for the batch is multiplied with weights, such as the channels of a single image.
+void check_batch(const OpContext::State& state) {
+  const auto& rebatch = state.session.rebatch;
+  if (!rebatch || state.facts.kind != OpKind::Product || state.inputs.size() < 2 || state.inputs[0] == nullptr ||
+      state.inputs[1] == nullptr || !state.inputs[1]->constant)
+    return;
+  const auto holds = [&](const TensorType& type) {
+    return type.shape && std::any_of(type.shape->begin(), type.shape->end(),
+                                     [&](const Dim& d) { return ops::has_batch(d, *rebatch); });
+  };
+  const bool is_carried = std::any_of(state.outputs.begin(), state.outputs.end(),
+                                      [&](const ValueInfo& output) { return holds(output.type); });
+  if (holds(state.inputs[0]->type) && !is_carried)
+    throw RuleStop{RuleStop::Kind::Unknown,
+                   "its weights multiply the axis taken for the batch: there is no batch axis"};
+}
+
 }  // namespace
+
+// Not what makes or moves tensors: loading does that.
+void Walker::count_at_load(const Frame& frame, std::size_t node_index, const OpRule& rule, OpContext::State& state) {
+  if (state.inputs.empty() || !counted_at_load_.emplace(frame.id, node_index, frame.scope).second) return;
+  try {
+    at_load_ += cost_of(rule, state);
+  } catch (const RuleStop&) {  // nothing is known of the work; the value is stored all the same
+  } catch (const TooComplex&) {
+  }
+}
 
 void Walker::visit_rule(Frame& frame, std::size_t node_index, const OpRule& rule, OpContext::State& state) {
   OpContext op(state);
@@ -264,11 +293,13 @@ void Walker::visit_rule(Frame& frame, std::size_t node_index, const OpRule& rule
   NodeReport row = row_of(frame, node_index, state);
   if (!state.outputs.empty() && state.outputs[0].constant) {
     row.cost.mark = Mark::Folded;
+    count_at_load(frame, node_index, rule, state);
   } else if (!state.outputs.empty() && state.outputs[0].host) {
     row.cost.mark = Mark::Host;
   } else {
     row.cost = cost_of(rule, state);
     if (row.cost.macs != Dim(0)) row.dequantized_from = narrow;
+    check_batch(state);
   }
   if (!state.outputs.empty() && state.facts.kind != OpKind::Product) state.outputs[0].dequantized_from = narrow;
   count_parameters(row, state);

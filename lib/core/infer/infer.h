@@ -6,6 +6,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "infer/storage.h"
@@ -45,6 +46,8 @@ class Walker {
   // Of all weights seen, also in branches not taken.
   const Dim& params() const { return params_; }
   const Dim& param_bytes() const { return param_bytes_; }
+  // Of all nodes that compute on stored tensors alone, each once.
+  const OpCost& at_load() const { return at_load_; }
 
  private:
   struct Frame;  // one graph being walked
@@ -81,6 +84,7 @@ class Walker {
   // Stores a value of a graph as the precision asks for.
   void store(GraphId graph, ValueId id, ValueInfo& info) const;
   void store_outputs(const Frame& frame, OpContext::State& state) const;
+  void count_at_load(const Frame& frame, std::size_t node_index, const OpRule& rule, OpContext::State& state);
   OpCost cost_of(const OpRule& rule, OpContext::State& state) const;
   const OpRule* find_rule(const Node& node) const;
   std::int64_t opset_of(const std::string& domain) const;
@@ -110,6 +114,8 @@ class Walker {
   std::map<std::string, GraphResult> calls_;  // function bodies by signature
   Call call_;                                 // being walked
   Dim params_ = 0, param_bytes_ = 0;
+  OpCost at_load_;
+  std::set<std::tuple<GraphId, std::size_t, std::string>> counted_at_load_;
 };
 
 struct Walker::Frame {

@@ -210,10 +210,10 @@ Dim OpContext::broadcast(const Dim& a, const Dim& b) {
   if (a_is_one || b_is_one) return a_is_one ? b : a;
   // A constant above 1 decides: the other is that constant or 1.
   if (a.is_constant() != b.is_constant() && !state_.session.rebatch) {
-    state_.session.one_or(a.is_constant() ? b : a, a.is_constant() ? a : b);
+    state_.session.one_or(a.is_constant() ? b : a, a.is_constant() ? a : b, state_.display_name);
     return a.is_constant() ? a : b;
   }
-  std::optional<Dim> unified = state_.session.unify(a, b, state_.display_name);
+  std::optional<Dim> unified = state_.session.unify(a, b, state_.display_name, true);
   if (!unified) fail("dims " + a.to_string() + " and " + b.to_string() + " do not broadcast");
   return *std::move(unified);
 }

@@ -52,9 +52,18 @@ class Session {
   // Replaces symbols that were found equal to other expressions.
   Dim resolve(const Dim& dim) const;
   // See OpContext::unify; empty when two constants differ.
-  std::optional<Dim> unify(const Dim& a, const Dim& b, const std::string& node);
+  // With `or_one`, of a broadcast, what stays open may be 1 as well.
+  std::optional<Dim> unify(const Dim& a, const Dim& b, const std::string& node, bool or_one = false);
   // Where a symbol meets a constant above 1 in a broadcast it is that constant or 1.
-  void one_or(const Dim& symbol, const Dim& constant);
+  void one_or(const Dim& symbol, const Dim& constant, const std::string& node);
+  // What unify() and one_or() took for equal without being able to tell, but for nodes that may not run.
+  struct TakenForEqual {  // an Analysis's Requirement
+    Dim size, other;
+    bool or_one = false;
+    std::string node;
+  };
+  std::vector<TakenForEqual> taken_for_equal;
+  int undecided = 0;  // branches being walked whose condition is not known
   const std::map<std::string, Dim>& ones_or() const { return ones_or_; }
   void note(Severity severity, std::string node, std::string message, Cause cause = Cause::Note);
   // Takes out what was noted from the `first` diagnostic on, to be forgotten or noted again.
@@ -64,12 +73,13 @@ class Session {
  private:
   bool is_fresh(const std::string& name) const { return fresh_names_.contains(name); }
   bool more_telling(const Dim& a, const Dim& b) const;
+  void require(const Dim& size, const Dim& other, const std::string& node, bool or_one);
   void set_equal(const std::string& symbol, const Dim& dim, const std::string& node);
 
   std::set<std::string, std::less<>> fresh_names_;
   std::map<std::string, Dim, std::less<>> equalities_;
   std::map<std::string, Dim> ones_or_;
-  std::set<std::string> noted_;
+  std::set<std::string> noted_, required_;
 };
 
 struct OpContext::State {

@@ -24,8 +24,18 @@ Dim Session::resolve(const Dim& dim) const {
   return dim.is_constant() || equalities_.empty() ? dim : dim.substitute(equalities_);
 }
 
-void Session::one_or(const Dim& symbol, const Dim& constant) {
-  if (symbol.is_symbol() && input_dims.contains(symbol.to_string())) ones_or_.emplace(symbol.to_string(), constant);
+void Session::one_or(const Dim& symbol, const Dim& constant, const std::string& node) {
+  if (symbol.is_symbol() && input_dims.contains(symbol.to_string()))
+    ones_or_.emplace(symbol.to_string(), constant);
+  else
+    require(constant, symbol, node, true);
+}
+
+void Session::require(const Dim& size, const Dim& other, const std::string& node, bool or_one) {
+  constexpr std::size_t kMost = 256;
+  if (undecided > 0 || rebatch || taken_for_equal.size() >= kMost) return;
+  if (required_.insert(size.to_string() + " = " + other.to_string()).second)
+    taken_for_equal.push_back({size, other, or_one, node});
 }
 
 void Session::note(Severity severity, std::string node, std::string message, Cause cause) {
@@ -65,7 +75,7 @@ void Session::set_equal(const std::string& symbol, const Dim& dim, const std::st
     note(Severity::Info, node, "takes dim " + symbol + " to be " + dim.to_string() + ", as the operator requires");
 }
 
-std::optional<Dim> Session::unify(const Dim& raw_a, const Dim& raw_b, const std::string& node) {
+std::optional<Dim> Session::unify(const Dim& raw_a, const Dim& raw_b, const std::string& node, bool or_one) {
   if (raw_a == raw_b) return raw_a;
   const Dim a = resolve(raw_a);
   const Dim b = resolve(raw_b);
@@ -90,12 +100,19 @@ std::optional<Dim> Session::unify(const Dim& raw_a, const Dim& raw_b, const std:
   if (dropped.is_symbol()) {
     const std::string name = dropped.to_string();
     const auto names = kept.symbols();
-    if (std::find(names.begin(), names.end(), name) == names.end()) set_equal(name, kept, node);
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+      set_equal(name, kept, node);
+      return kept;
+    }
   } else if (kept.is_symbol() && !dropped.is_constant()) {
     const std::string name = kept.to_string();
     const auto names = dropped.symbols();
-    if (std::find(names.begin(), names.end(), name) == names.end() && is_fresh(name)) set_equal(name, dropped, node);
+    if (std::find(names.begin(), names.end(), name) == names.end() && is_fresh(name)) {
+      set_equal(name, dropped, node);
+      return kept;
+    }
   }
+  require(kept, dropped, node, or_one);
   return kept;
 }
 

@@ -6,6 +6,7 @@
 
 #include "ops/families.h"
 #include "ops/fold.h"
+#include "ops/rebatch.h"
 #include "ops/rule_parts.h"
 #include "ops/shape_math.h"
 
@@ -259,6 +260,9 @@ void infer_split(OpContext& op) {
   for (const Dim& size : sizes) sum += size;
   if (op.rebatch() == nullptr && equal(sum, whole) == false)
     op.fail("split sizes add up to " + sum.to_string() + ", the axis has " + whole.to_string());
+  if (const auto* rebatch = op.rebatch(); rebatch != nullptr && has_batch(whole, *rebatch) && sum.is_constant())
+    op.unknown("the batch axis is split into parts of fixed sizes: the model works at batch " + sum.to_string() +
+               " only");
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     shape[axis] = sizes[i];
     op.set_output(static_cast<int>(i), op.element(0), shape);

@@ -79,6 +79,8 @@ class Sweeper {
     std::vector<SweepPoint> result(points.size());
     for (std::size_t i = 0; i < points.size(); ++i) {
       result[i].sizes = points[i];
+      result[i].problem = broken_requirement(analysis_, all[i]);
+      if (!result[i].problem.empty()) continue;
       if (options_.traffic == TrafficModel::Resident) {
         const Traffic moved = resident(all[i]);
         count(result[i], all[i], &moved);
@@ -89,7 +91,8 @@ class Sweeper {
     }
     if (!options_.time || options_.traffic == TrafficModel::Resident) return result;
     const std::vector<RooflineTotals> times = times_at(all, traffic_ ? &*traffic_ : nullptr);
-    for (std::size_t i = 0; i < points.size(); ++i) set_time(result[i], times[i]);
+    for (std::size_t i = 0; i < points.size(); ++i)
+      if (result[i].problem.empty()) set_time(result[i], times[i]);
     return result;
   }
 

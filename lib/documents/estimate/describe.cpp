@@ -479,6 +479,11 @@ EstimateDocument describe(const Model& model, const EstimateRequest& request, Fi
   sums.unmodelled_nodes = totals.unmodelled_nodes;
   sums.unmodelled_ops = totals.unmodelled_ops;
   sums.partial = analysis.partial;
+  if (const Dim once = flops(totals.at_load); once != Dim(0))
+    sums.at_load = {.macs = count(totals.at_load.macs),
+                    .arith = count(totals.at_load.arith),
+                    .special = count(totals.at_load.special),
+                    .flops = count(once)};
 
   const std::optional<Dim>& peak = totals.activation_peak_bytes;
   const auto is_free = [](const Dim* dim) { return !dim->is_constant(); };

@@ -99,6 +99,16 @@ void totals(A& a, typename A::template Ref<EstimateTotals> x) {
   a("unmodelled_nodes", x.unmodelled_nodes);
   a("unmodelled_ops", x.unmodelled_ops);
   a("partial", x.partial);
+  if constexpr (A::kReads) {
+    if (a.has("at_load")) x.at_load.emplace();
+  }
+  if (x.at_load)
+    a.object("at_load", Layout::Line, [&](A& inner) {
+      inner("macs", x.at_load->macs);
+      inner("arith", x.at_load->arith);
+      inner("special", x.at_load->special);
+      inner("flops", x.at_load->flops);
+    });
 }
 
 template <typename A>

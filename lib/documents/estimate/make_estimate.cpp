@@ -359,6 +359,13 @@ EstimateDocument make_estimate(const Model& model, const EstimateRequest& reques
       options.time = SweepTime{*request.device, bound_options};
     }
     findings.sweep = sweep(model, rows, axes, options);
+    for (const SweepPoint& point : findings.sweep->points) {
+      if (point.problem.empty()) continue;
+      std::string sizes;
+      for (std::size_t i = 0; i < axes.size(); ++i)
+        sizes += (i == 0 ? "" : ", ") + axes[i].dim + "=" + std::to_string(point.sizes[i]);
+      warn(analysis, sizes + ": " + point.problem + "; the model does not work there");
+    }
   }
   BudgetOptions limits{.count = request.count,
                        .traffic = findings.traffic ? &*findings.traffic : nullptr,

@@ -35,6 +35,11 @@ Line work_line(const Data& data) {
     remark += " · " + base::grouped(data.estimate.totals.unmodelled_nodes) +
               " nodes not modelled: " + base::joined(data.estimate.totals.unmodelled_ops, ", ", base::printable);
   }
+  // A shape or a mask made of constants is not worth a word.
+  constexpr int kLeastFlops = 1'000'000;
+  if (const auto& once = data.estimate.totals.at_load; once && once->flops.value_or(0) >= kLeastFlops)
+    remark +=
+        " · once at load: " + (once->macs.value_or(0) > 0 ? cell(once->macs) + " MACs" : cell(once->flops) + " FLOPs");
   return {"work", at_least + cell(counts.flops, "FLOP"), remark};
 }
 

@@ -66,11 +66,19 @@ struct Totals {
   std::optional<Dim> activation_peak_bytes;
   std::int64_t unmodelled_nodes = 0;
   std::vector<std::string> unmodelled_ops;  // sorted, each once, with domain where it is not ai.onnx
+  OpCost at_load;  // of nodes that compute on stored tensors alone: done once, part of no other total
 };
 
 struct InputInfo {
   std::string name;
   TensorType type;
+};
+
+// Sizes that an operator takes to be equal, though that depends on the sizes bound: beyond it the formulas do not hold.
+struct Requirement {
+  Dim size, other;
+  bool or_one = false;  // of a broadcast: `other` may be 1 as well
+  std::string node;
 };
 
 struct Analysis {
@@ -87,6 +95,7 @@ struct Analysis {
   // diagnostics. bind_dims checks them and solves for the dims they leave open.
   std::map<std::string, Dim> equalities;
   std::map<std::string, Dim> ones_or;  // dims of inputs that broadcast against a constant: 1, or equal to it
+  std::vector<Requirement> requirements;
   Bindings bindings;                   // what was bound
   std::optional<Precision> precision;  // AnalyzeOptions::precision
   std::vector<Diagnostic> diagnostics;
@@ -94,9 +103,13 @@ struct Analysis {
 };
 
 // The same analysis with symbols replaced by values: equal to binding first, and much faster. Throws Error for values
-// that contradict Analysis::equalities or ones_or: there the formulas do not hold, and only binding first tells what
-// would.
+// that contradict Analysis::equalities, ones_or or requirements: there the formulas do not hold, and only binding first
+// tells what would.
 Analysis bind_dims(const Analysis& analysis, const Bindings& bindings);
+
+// Which of Analysis::requirements the sizes break, and where; empty where they break none. What depends on a size that
+// is not bound breaks none.
+std::string broken_requirement(const Analysis& analysis, const Bindings& bindings);
 
 }  // namespace pagoda::inline core
 #pragma GCC visibility pop

@@ -65,6 +65,7 @@ struct SweepPoint {
   std::optional<Int> items;  // of one run; empty where neither a batch is swept nor items are asked for
   std::optional<RooflineTotals> time;
   Bound bound = Bound::Unknown;  // RooflineTotals::bound()
+  std::string problem;           // why the formulas do not hold here (see broken_requirement): then nothing is known
 };
 
 // Where the sum of compute times first reaches the sum of memory times.

@@ -74,6 +74,11 @@ struct EstimateModel {
   std::size_t nodes = 0, functions = 0;        // of the main graph; model-local
 };
 
+// What an engine does once, when it loads the model: the work of nodes that compute on stored tensors alone.
+struct EstimateAtLoad {
+  Count macs, arith, special, flops;
+};
+
 struct EstimateTotals {
   EstimateCounts counts;
   std::optional<double> intensity;  // empty where counts are only lower bounds
@@ -81,6 +86,7 @@ struct EstimateTotals {
   std::int64_t unmodelled_nodes = 0;
   std::vector<std::string> unmodelled_ops;
   bool partial = false;  // some node is not modelled: counts are lower bounds
+  std::optional<EstimateAtLoad> at_load;  // part of no count; empty where there is none
 };
 
 struct EstimateNode {
