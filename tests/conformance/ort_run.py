@@ -89,22 +89,25 @@ def variants(op, opset, inputs):
                for i, x in enumerate(inputs)]
 
 
-def onnx_samples():
-    """(name, case) of samples of every operator at each of its versions, and of each type that input 0 may have."""
+def onnx_samples(samples=SAMPLES, seed=0, all_types=False):
+    """(name, case) of samples of every operator at each of its versions, and of each type that input 0 may have.
+
+    `samples`: of each version. `all_types`: every sample in all types, not the first alone.
+    """
     versions = {}
     for schema in defs.get_all_schemas_with_history():
         if schema.domain == "":
             versions.setdefault(schema.name, set()).add(schema.since_version)
     for index, sampler in enumerate(onnx_cases.SAMPLERS):
-        source = onnx_cases.Source(index)
+        source = onnx_cases.Source(index if seed == 0 else [seed, index])
         probe = next(filter(None, (sampler(onnx_cases.Source(index), o) for o in (NEWEST_OPSET, 9))))[0]
         for opset in sorted({max(v, 7) for v in versions[probe] | versions.get("Scatter" if probe == "ScatterElements" else probe, set())}):
             if opset > NEWEST_OPSET:
                 continue
             kept = 0
-            for _ in range(6 * SAMPLES):
+            for _ in range(6 * samples):
                 sample = sampler(source, opset)
-                if sample is None or kept == SAMPLES:
+                if sample is None or kept == samples:
                     break
                 op, inputs, attributes, outputs = sample
                 case = run(op, inputs, attributes, outputs, {"": opset})
@@ -112,7 +115,7 @@ def onnx_samples():
                     continue
                 kept += 1
                 yield f"{op}-{opset}", case
-                if kept == 1:
+                if kept == 1 or all_types:
                     for other in variants(op, opset, inputs):
                         case = run(op, other, attributes, outputs, {"": opset})
                         if case is not None:
