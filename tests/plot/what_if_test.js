@@ -6,13 +6,14 @@
     command: $("#what-if-command").textContent, title: $("h1").textContent, stale: $("#actions").classList.contains("stale"),
     facts: Object.fromEntries([...document.querySelectorAll("#answer [data-fact]")].map((node) => [node.dataset.fact, node.textContent])),
     rungs: Object.fromEntries([...document.querySelectorAll("#ladder li")].map((node) => [node.dataset.rung, node.querySelector("b").textContent])),
-    status: $("#status").textContent, dots: document.querySelectorAll(".series circle:not([display=none])").length,
+    status: $("#status").textContent, dots: document.querySelectorAll(".series .estimated circle:not([display=none])").length, rows: [...document.querySelectorAll("#rows tbody tr")].length,
   });
   const out = { ready: document.documentElement.dataset.ready, sizes: [...document.querySelectorAll("[data-size]")].map((node) => node.dataset.size), most: Object.fromEntries([...document.querySelectorAll("[data-size]")].map((node) => [node.dataset.size, node.max])), first: facts(), answers: [] };
   for (const request of window.requests) {
     for (const [name, value] of Object.entries(request.sizes)) set($(`[data-size="${name}"]`), value, "input");
     if (request.precision) set($("#what-if-precision"), [...$("#what-if-precision").options].find((o) => o.text === request.precision).value, "change");
     if (request.device) set($("#what-if-device"), [...$("#what-if-device").options].find((o) => o.text === request.device).value, "change");
+    if (request.fused !== undefined) set($("#what-if-traffic"), request.fused ? "1" : "0", "change");
     out.answers.push(facts());
   }
   const number = $("[data-size]");

@@ -71,6 +71,13 @@ MemoryNeed memory_need(const Model& model, const Analysis& analysis, const Train
   return Need(model, analysis, training).at(bindings);
 }
 
+std::optional<Dim> memory_formula(const Model& model, const Analysis& analysis) {
+  if (!analysis.totals.activation_peak_bytes) return std::nullopt;
+  // The peak holds the cache, which lives as long as the run.
+  return analysis.totals.param_bytes +
+         max(*analysis.totals.activation_peak_bytes, find_kv_cache(model, analysis).shared_bytes);
+}
+
 std::optional<std::int64_t> largest_size(const Model& model, const Analysis& analysis,
                                          const std::vector<std::string>& symbols, Int bytes, const Training* training) {
   const Need need(model, analysis, training);

@@ -203,6 +203,7 @@ std::optional<WhatIf> what_if(const Model& model, const EstimateRequest& request
                    tables.add(cost.comparisons), tables.add(cost.bytes_read), tables.add(cost.bytes_written)};
     each.fused_read = tables.add(fused.bytes_read);
     each.fused_written = tables.add(fused.bytes_written);
+    if (const std::optional<Dim> memory = memory_formula(model, analysis)) each.memory = tables.add(*memory);
   }
   if (start->phase) result.tokens = tables.add(start->phase->tokens);
   result.formulas = tables.formulas();

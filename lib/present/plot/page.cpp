@@ -47,6 +47,7 @@ std::string compact_style(std::string_view style) {
 constexpr std::string_view kWhatIf = R"(<form id="what-if" aria-label="What if" hidden><div id="what-if-sizes"></div>
 <label>Precision <select id="what-if-precision"></select></label>
 <label>Device <select id="what-if-device"></select></label>
+<label>Traffic <select id="what-if-traffic"><option value="0">unfused</option><option value="1">fused</option></select></label>
 <button id="what-if-reset" type="button" disabled>As asked</button>
 <dl id="answer" aria-live="polite"></dl>
 <p id="what-if-note" hidden>Greyed parts are of the request as asked; for this one run <code id="what-if-command"></code></p></form>

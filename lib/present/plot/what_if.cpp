@@ -132,7 +132,25 @@ Classes groups_of(const WhatIf& what_if, const Series& series, std::vector<std::
   return groups;
 }
 
-void write_cases(base::JsonWriter& json, const WhatIf& what_if, const Classes& classes, const Classes& groups) {
+// The rows of each fused kernel, by item, as classes of rows that are the same in every case.
+Classes rows_of(const WhatIf& what_if, const Series& series, std::vector<std::vector<std::size_t>>& of_items) {
+  Classes classes;
+  std::map<std::vector<std::int32_t>, std::size_t> places;
+  for (const Item& item : series.items) {
+    std::vector<std::size_t>& rows = of_items.emplace_back();
+    for (const std::size_t node : item.nodes) {
+      std::vector<std::int32_t> kernels;
+      for (const WhatIf::Case& each : what_if.cases) kernels.push_back(each.rows.kernel_of[node]);
+      const auto [found, is_new] = places.emplace(kernels, classes.kernels.size());
+      if (is_new) classes.kernels.push_back(std::move(kernels));
+      rows.push_back(found->second);
+    }
+  }
+  return classes;
+}
+
+void write_cases(base::JsonWriter& json, const WhatIf& what_if, const Classes& classes, const Classes& groups,
+                 const Classes& rows) {
   json.key("cases").begin_array();
   for (std::size_t at = 0; at < what_if.cases.size(); ++at) {
     const WhatIf::Case& each = what_if.cases[at];
@@ -150,7 +168,10 @@ void write_cases(base::JsonWriter& json, const WhatIf& what_if, const Classes& c
     json.end_array();
     json.key("groups").begin_array(JsonLayout::Line);
     for (const auto& kernels : groups.kernels) json.value(kernels[at]);
-    json.end_array();
+    json.end_array().key("row_classes").begin_array(JsonLayout::Line);
+    for (const auto& kernels : rows.kernels) json.value(kernels[at]);
+    json.end_array().key("memory");
+    each.memory ? json.value(*each.memory) : json.null();
     json.key("totals").begin_array(JsonLayout::Line);
     const WhatIf::Counts& totals = each.totals;
     for (const std::uint32_t id : {totals.macs, totals.arith, totals.special, totals.comparisons, totals.bytes_read,
@@ -247,10 +268,19 @@ std::string what_if_json(const Chart& chart) {
   json.end_array();
   write_formulas(json, what_if.formulas);
   std::vector<std::int64_t> group_of_item;
+  std::vector<std::vector<std::size_t>> rows_of_item;
   const Classes groups = is_fused ? Classes{} : groups_of(what_if, chart.series.front(), group_of_item);
-  write_cases(json, what_if, classes, groups);
+  const Classes rows = is_fused ? rows_of(what_if, chart.series.front(), rows_of_item) : Classes{};
+  write_cases(json, what_if, classes, groups, rows);
   json.key("group_of").begin_array(JsonLayout::Line);
   for (const std::int64_t group : group_of_item) json.value(group);
+  json.end_array();
+  json.key("rows_of").begin_array(JsonLayout::Line);
+  for (const std::vector<std::size_t>& of_item : rows_of_item) {
+    json.begin_array(JsonLayout::Line);
+    for (const std::size_t row : of_item) json.value(row);
+    json.end_array();
+  }
   json.end_array();
   json.key("class_of").begin_array(JsonLayout::Line);
   for (const std::size_t each : classes.of_items) json.value(each);
@@ -277,10 +307,7 @@ std::string what_if_json(const Chart& chart) {
     if (has_dram && !device.peaks.empty()) write_device(json, device, is_used);
   }
   json.end_array();
-  json.key("bytes");
-  const auto& fit = estimate.document.fit;
-  fit && fit->total_bytes ? json.value(static_cast<std::int64_t>(*fit->total_bytes)) : json.null();
-  json.member("bytes_at_least", fit && fit->at_least);
+  json.member("bytes_at_least", estimate.document.fit && estimate.document.fit->at_least);
   json.key("params");
   const auto& params = estimate.document.totals.counts.params;
   params ? json.value(static_cast<std::int64_t>(*params)) : json.null();

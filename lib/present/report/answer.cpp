@@ -96,11 +96,11 @@ Line fit_line(const EstimateDocument& estimate) {
 
 }  // namespace
 
-// Where the time goes: to rows that arithmetic bounds, or memory.
+// Where the time goes: to kernels that arithmetic bounds, or memory. Nodes of a fused kernel have no bound of their own.
 std::string split_text(const EstimateRoofline& roofline) {
   double memory = 0;
-  for (const RowBound& row : roofline.nodes)
-    if (row.memory_seconds > row.compute_seconds) memory += row.seconds;
+  for (const RowBound& kernel : roofline.groups.empty() ? roofline.nodes : roofline.groups)
+    if (kernel.memory_seconds > kernel.compute_seconds) memory += kernel.seconds;
   const double share = roofline.totals.seconds > 0 ? memory / roofline.totals.seconds : 0;
   if (share > 0.5) return "memory bounds " + percent_of(share, 1) + " of it";
   return "arithmetic bounds " + percent_of(1 - share, 1) + " of it";

@@ -44,10 +44,18 @@ function take_elements(one) {
     if (row.dot !== null) by_dot.set(row.dot, row);
   }
   const take = (selector, name, key = "d") => {
-    for (const node of group.querySelector(selector).children)
-      if (node.dataset[key] !== undefined && by_dot.has(+node.dataset[key])) by_dot.get(+node.dataset[key]).nodes[name] = node;
+    for (const node of group.querySelector(selector).children) {
+      if (node.dataset[key] === undefined) continue;
+      if (by_dot.has(+node.dataset[key])) by_dot.get(+node.dataset[key]).nodes[name] = node;
+      else node.setAttribute("display", "none");  // of a row that is part of a kernel now
+    }
   };
+  // Fused kernels of a page of nodes have dots of their own.
+  group.querySelectorAll(".estimated > [data-made]").forEach((node) => node.remove());
   take(".estimated", "e");
+  for (const row of one.rows)
+    if (row.dot !== null && !row.nodes.e && !row.nodes.m && (row.absence === 0 || row.absence === 2))
+      row.nodes.e = element("circle", { "data-d": row.dot, "data-made": "", fill: kPalette[row.color], stroke: kPalette[row.color] }, group.querySelector(".estimated"));
   take(".measured", "m");
   take(".links", "link");
   take(".links", "whisker", "w");

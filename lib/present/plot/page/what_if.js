@@ -1,7 +1,7 @@
 // Other sizes, precisions and devices: the table of formulas that came with the page, evaluated by walking it. The bound of
 // a kernel is that of core/roofline_table.h; everything the page shows of another request follows from its sums.
 const what = JSON.parse(document.getElementById("what-if-data")?.textContent ?? "null");
-const as_asked = what && { sizes: what.sizes.map((size) => size.value), case: what.case, device: 0 };
+const as_asked = what && { sizes: what.sizes.map((size) => size.value), case: what.case, device: 0, fused: what.fused };
 let asked = what && structuredClone(as_asked);
 
 // Values of formulas with symbols at these sizes; those that no control sets are 1.
@@ -85,9 +85,9 @@ function answer_of(request) {
   const [macs, arith, special, comparisons, read, written, fused_read, fused_written] = of.totals.map(value);
   const batch = what.sizes.findIndex((size) => size.batch);
   const items = what.tokens !== null ? value(what.tokens) : batch >= 0 ? request.sizes[batch] : null;
-  const chosen = what.fused ? fused : rows;
+  const chosen = request.fused ? fused : rows;
   return { of, device, rows, fused, chosen, macs, items, flops: what.weights[0] * macs + what.weights[1] * arith + what.weights[2] * special + what.weights[3] * comparisons,
-    bytes: what.fused ? fused_read + fused_written : read + written };
+    bytes: request.fused ? fused_read + fused_written : read + written, memory: of.memory === null ? null : value(of.memory) };
 }
 
 // The answer in the words of the command line.
@@ -99,12 +99,34 @@ function facts_of_answer(answer) {
   return [
     ["work", at_least + exact_count(answer.flops, "FLOP"), exact_count(answer.macs) + " multiply-accumulates"],
     ["traffic", at_least + exact_count(answer.bytes, "B"), answer.bytes > 0 && !answer.of.unmodelled ? digits3(answer.flops / answer.bytes) + " FLOP/B" : ""],
-    ["time", "≥ " + exact_seconds(time), (chosen.unknown ? "of the modelled part · " : "") + (what.fused ? "" : (split > 0.5 ? `memory bounds ${exact_share(split)} %` : `arithmetic bounds ${exact_share(1 - split)} %`) + " of it · ")
-      + `${chosen.launches.toLocaleString("en")} kernels`],
+    ["time", "≥ " + exact_seconds(time), (chosen.unknown ? "of the modelled part · " : "") + (split > 0.5 ? `memory bounds ${exact_share(split)} %` : `arithmetic bounds ${exact_share(1 - split)} %`) + " of it · " + `${chosen.launches.toLocaleString("en")} kernels`],
     ["speed", "≤ " + exact_rate((answer.items ?? 1) / time, unit), ""],
     ...(eager > 1.05 * time ? [["launches", "≥ " + exact_seconds(eager), "with a launch a kernel" + (device.assumed ? " (assumed)" : "")]] : []),
     ["floor", "≥ " + exact_seconds(chosen.floor), "whatever an engine fuses"],
+    ...fit_facts(answer),
   ];
+}
+
+// Whether it fits, and the largest batch that does; nothing where the need is no formula or only a lower bound.
+const fits_text = (answer) => (answer.memory === null || answer.device.memory === null || (what.bytes_at_least && answer.memory <= answer.device.memory) ? ""
+  : `${answer.memory <= answer.device.memory ? "fits" : "does not fit"}: ${what.bytes_at_least ? "≥ " : ""}${exact_count(answer.memory, "B")} of ${exact_count(answer.device.memory, "B")}`);
+function fit_facts(answer) {
+  const [verdict, bytes] = fits_text(answer).split(": ");
+  return bytes ? [["fits", verdict === "fits" ? "yes" : "no", bytes + largest_text(answer)]] : [];
+}
+function largest_text(answer) {
+  const at = what.sizes.findIndex((size) => size.batch);
+  if (at < 0 || what.tokens !== null || what.bytes_at_least) return "";
+  const need = (size) => formulas_at(asked.sizes.with(at, size))(answer.of.memory), holds = (size) => need(size) <= answer.device.memory;
+  if (!holds(1) || need(2) <= need(1)) return "";
+  let below = 1, above = 2;
+  for (; holds(above) && above < 2 ** 40; above *= 2) below = above;
+  while (above - below > 1) {
+    const middle = Math.floor((below + above) / 2);
+    if (holds(middle)) below = middle;
+    else above = middle;
+  }
+  return " · largest batch " + below.toLocaleString("en");
 }
 
 const is_as_asked = () => JSON.stringify(asked) === JSON.stringify(as_asked);
@@ -113,7 +135,7 @@ function command_of(request) {
   const words = ["onnx-estimate", ...what.arguments.map(quoted), "--device", quoted(what.devices[request.device].id)];
   if (what.cases[request.case].option) words.push("--precision", what.cases[request.case].option);
   what.sizes.forEach((size, i) => { if (request.sizes[i] !== null) words.push(...(size.option.endsWith(" ") ? [size.option.trim(), String(request.sizes[i])] : size.option.split(" ").slice(0, 1).concat(quoted(size.option.split(" ").slice(1).join(" ") + request.sizes[i])))); });
-  if (what.fused) words.push("--traffic", "fused");
+  if (request.fused) words.push("--traffic", "fused");
   return words.join(" ");
 }
 
@@ -123,11 +145,11 @@ const still_shapes = what && chart.series[0].items.shape, still_total = what && 
 function put_rows(answer) {
   const source = chart.series[0], items = source.items, is_still = is_as_asked();
   if (is_still) {
-    for (const key of ["flops", "bytes", "compute_seconds", "memory_seconds", "limit", "roof", "shape", "dtype"]) items[key] = still_items[key];
+    for (const key of ["flops", "bytes", "compute_seconds", "memory_seconds", "limit", "roof", "shape", "dtype", "name", "dot", "absence"]) items[key] = still_items[key];
     source.seconds = still_total;
     source.bound_star = still_star;
   } else {
-    const same_sizes = JSON.stringify(asked.sizes) === JSON.stringify(as_asked.sizes), bounds = what.class_of.map((each) => answer.chosen.bounds[answer.of.classes[each]] ?? null);
+    const same_sizes = JSON.stringify(asked.sizes) === JSON.stringify(as_asked.sizes), bounds = bounds_of_items(answer);
     const column = (get, key) => (items[key] = bounds.map((bound, i) => (bound ? get(bound) : still_items[key][i])));
     column((b) => b.flops, "flops");
     column((b) => b.bytes, "bytes");
@@ -135,6 +157,7 @@ function put_rows(answer) {
     column((b) => b.memory, "memory_seconds");
     column((b) => (!b.known ? 4 : b.compute === 0 && b.memory === 0 ? 0 : b.compute >= b.memory ? 1 : 2), "limit");
     column((b) => (b.roof !== null && b.roof >= 0 ? b.roof : null), "roof");
+    put_kernels(answer, items);
     // Shapes and types are texts of the file's sizes.
     let blank = strings.indexOf("");
     if (blank < 0) blank = strings.push("") - 1;
@@ -148,10 +171,58 @@ function put_rows(answer) {
   take_elements(all_series[0]);
   put_gains(answer);
 }
+const kPartOfKernel = { bytes: 0, flops: 0, memory: 0, compute: 0, seconds: 0, runs: false, known: true, roof: null };
+// The bound of what each row of the table stands for: a node, a fused kernel, or the nodes of one together.
+function bounds_of_items(answer) {
+  if (asked.fused === what.fused) return what.class_of.map((each) => answer.chosen.bounds[answer.of.classes[each]] ?? null);
+  if (!asked.fused) return what.rows_of.map((rows) => sum_of_bounds(rows.map((row) => answer.rows.bounds[answer.of.row_classes[row]]).filter(Boolean)));
+  const nodes = what.class_of.map((each) => answer.rows.bounds[answer.of.classes[each]] ?? null), leads = leads_of_groups(nodes);
+  return nodes.map((bound, i) => { const id = what.group_of[i]; return id < 0 ? bound : leads.get(id) === i ? answer.fused.bounds[answer.of.groups[id]] ?? null : kPartOfKernel; });
+}
+function sum_of_bounds(bounds) {
+  if (!bounds.length) return null;
+  const sum = (get) => bounds.reduce((all, bound) => all + (get(bound) ?? 0), 0), seconds = sum((b) => b.seconds);
+  const by_memory = sum((b) => (b.memory > (b.compute ?? 0) ? b.seconds : 0)) > seconds / 2, main = bounds.reduce((a, b) => (b.seconds > a.seconds ? b : a));
+  return { bytes: sum((b) => b.bytes), flops: sum((b) => b.flops), seconds, memory: by_memory ? seconds : sum((b) => b.memory), compute: by_memory ? sum((b) => b.compute) : seconds,
+    runs: bounds.some((b) => b.runs), known: bounds.every((b) => b.known), roof: main.roof };
+}
+// The row that stands for each fused kernel: the one with the most work, else time.
+function leads_of_groups(nodes) {
+  const leads = new Map(), weight = (i) => [nodes[i]?.flops ?? 0, nodes[i]?.seconds ?? 0];
+  what.group_of.forEach((id, i) => {
+    if (id < 0) return;
+    const [flops, seconds] = weight(i), [most, longest] = leads.has(id) ? weight(leads.get(id)) : [-1, -1];
+    if (flops > most || (flops === most && seconds > longest)) leads.set(id, i);
+  });
+  return leads;
+}
+// A page of nodes asked for fused kernels: the lead of a kernel has its name, the others are part of it.
+function put_kernels(answer, items) {
+  for (const key of ["name", "dot", "absence"]) items[key] = still_items[key];
+  if (!asked.fused || what.fused) return;
+  const leads = leads_of_groups(what.class_of.map((each) => answer.rows.bounds[answer.of.classes[each]] ?? null)), members = new Map();
+  what.group_of.forEach((id, i) => { if (id >= 0 && (answer.rows.bounds[answer.of.classes[what.class_of[i]]]?.runs ?? false)) members.set(id, (members.get(id) ?? 0) + 1); });
+  const first = 1 + Math.max(-1, ...still_items.dot.filter((dot) => dot !== null)), same = new Map();
+  items.name = [...items.name], items.dot = [...items.dot], items.absence = [...items.absence];
+  what.group_of.forEach((id, i) => {
+    if (id < 0) return;
+    const bound = answer.fused.bounds[answer.of.groups[id]];
+    if (leads.get(id) !== i || !bound?.runs) {
+      items.dot[i] = null, items.absence[i] = 1;
+      return;
+    }
+    const kind = answer.of.groups[id] + "/" + items.type[i];
+    if (!same.has(kind)) same.set(kind, first + same.size);
+    items.dot[i] = bound.flops > 0 && bound.bytes > 0 ? same.get(kind) : null;
+    items.absence[i] = bound.flops > 0 ? 0 : 2;
+    if (items.absence[i] === 2) items.dot[i] = same.get(kind);
+    if (members.get(id) > 1) items.name[i] += " + " + (members.get(id) - 1);
+  });
+}
 // What each row would save in the kernel that its group becomes: fusing saves traffic, so the rows that memory bounds
 // share the gain by their time, and the others what is left. Fused pages have no groups left.
 function put_gains(answer) {
-  if (!what.group_of.length) return;
+  if (!what.group_of.length || asked.fused) return;
   const s = all_series[0], groups = new Map();
   what.group_of.forEach((id, i) => {
     if (id < 0) return;
@@ -211,12 +282,10 @@ function put_verdict(answer) {
     text("model", what.model + what.sizes.map((size, i) => `, ${size.name}=${asked.sizes[i] ?? "1 (free)"}`).join(""));
     text("device", device.name + (of.precision ? ` (${of.precision})` : ""));
     text("time", "at least " + exact_seconds(chosen.seconds) + (chosen.unknown ? " for what is modelled" : ""));
-    text("bound", what.fused ? "fused" : split > 0.5 ? `memory bounds ${exact_share(split)} % of it` : `arithmetic bounds ${exact_share(1 - split)} % of it`);
-    const has_bytes = what.bytes !== null && device.memory !== null && asked.case === as_asked.case && JSON.stringify(asked.sizes) === JSON.stringify(as_asked.sizes);
-    const fits = what.bytes <= (device.memory ?? 0);
-    text("fit", !has_bytes || (fits && what.bytes_at_least) ? "whether it fits: see the command below" : `${fits ? "fits" : "does not fit"}: ${what.bytes_at_least ? "≥ " : ""}${exact_count(what.bytes, "B")} of ${exact_count(device.memory, "B")}`);
+    text("bound", split > 0.5 ? `memory bounds ${exact_share(split)} % of it` : `arithmetic bounds ${exact_share(1 - split)} % of it`);
+    text("fit", fits_text(answer) || "whether it fits: see the command below");
   }
-  const ladder = document.getElementById("ladder"), rungs = [...(what.fused ? [] : [["unfused", answer.rows.seconds]]), ["fused", answer.fused.seconds], ["floor", chosen.floor], ...kept_rungs];
+  const ladder = document.getElementById("ladder"), rungs = [...(asked.fused && what.fused ? [] : [["unfused", answer.rows.seconds]]), ["fused", answer.fused.seconds], ["floor", chosen.floor], ...kept_rungs];
   const longest = Math.max(...rungs.map(([, seconds]) => seconds));
   ladder.replaceChildren(...rungs.map(([name, seconds, is_kept]) => {
     const item = document.createElement("li"), label = document.createElement("span"), time = document.createElement("b"), bar = element("svg", { viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" });
@@ -292,11 +361,13 @@ function connect_what_if() {
   by_id("what-if-device").append(...what.devices.map((each, i) => new Option(each.name, i)));
   by_id("what-if-precision").addEventListener("change", (event) => ask({ case: +event.target.value }));
   by_id("what-if-device").addEventListener("change", (event) => ask({ device: +event.target.value }));
+  by_id("what-if-traffic").addEventListener("change", (event) => ask({ fused: event.target.value === "1" }));
   by_id("what-if-reset").addEventListener("click", () => ask(structuredClone(as_asked)));
   show_what_if = () => {
     controls.forEach((show) => show());
     by_id("what-if-precision").value = asked.case;
     by_id("what-if-device").value = asked.device;
+    by_id("what-if-traffic").value = +asked.fused;
   };
   const answer = answer_of(asked);
   put_verdict(answer);

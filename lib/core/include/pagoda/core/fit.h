@@ -38,6 +38,10 @@ struct MemoryNeed {
 MemoryNeed memory_need(const Model& model, const Analysis& analysis, const Training* training = nullptr,
                        const Bindings& bindings = {});
 
+// The same total for all sizes: weights, and the activations at their peak with the cache. Empty where that peak is too
+// complex a formula.
+std::optional<Dim> memory_formula(const Model& model, const Analysis& analysis);
+
 // The largest size of the dims that `symbols` name, all alike, with which a run needs at most `bytes`; 0 where not even
 // 1 does. Empty where the need does not grow with them, or is only a lower bound.
 std::optional<std::int64_t> largest_size(const Model& model, const Analysis& analysis,

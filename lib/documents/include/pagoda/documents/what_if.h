@@ -7,7 +7,7 @@
 //   open->sizes;  // that a reader may change, at those of the request
 //
 // Every number that follows from it is the one of make_estimate() at those sizes. What does not follow from formulas of
-// rows and kernels, such as memory plans and predictions, is not in it.
+// rows and kernels, such as predictions and the layout of an arena, is not in it.
 #pragma once
 
 #include <cstdint>
@@ -41,6 +41,7 @@ struct WhatIf {
     RooflineWork rows, fused;
     Counts totals;
     std::uint32_t fused_read = 0, fused_written = 0;
+    std::optional<std::uint32_t> memory;  // bytes that a run needs (core/fit.h); empty: no formula is known
   };
   FormulaTable formulas;
   std::vector<Size> sizes;
