@@ -293,6 +293,23 @@ TEST_CASE("one wrong bit of a result takes the value away" * doctest::test_suite
   }
 }
 
+TEST_CASE("bulk copies that read wrong words are left out of dram.read, which keeps its plain loads" *
+          doctest::test_suite("kernels_hopper")) {
+  need_kernels(90);
+  for (const bool is_wrong : {false, true}) {
+    const Workshop shop;
+    const std::string json = shop.path("a.json");
+    const Outcome r = run("--budget 1 --only dram.read --json " + json, is_wrong ? "hbm_read_bulk:wrong" : "");
+    CAPTURE(r.err);
+    CHECK(r.code == 0);
+    const pagoda::documents::CeilingsDocument document = pagoda::documents::load_ceilings(json);
+    const pagoda::documents::Ceiling& c = of(document, "dram.read", pagoda::documents::CeilingMode::Sustained);
+    CHECK(c.value.has_value());
+    CHECK(c.config.contains("bulk copies") == is_wrong);
+    if (is_wrong) CHECK(c.kernel == "hbm_read");
+  }
+}
+
 TEST_CASE("a device that is lost before anything is measured is a message and exit 4") {
   const Outcome r = run("", "context");
   CAPTURE(r.err);

@@ -18,6 +18,10 @@ constexpr StreamRow kStreams[] = {
     {"hbm_scale", "scale", 2, 2, true}, {"hbm_add", "add", 3, 3, false},    {"hbm_triad", "triad", 3, 3, true},
 };
 
+// Bulk copies of cuda/memory.cu: threads, vectors of a piece, and a ring of four pieces with their barriers.
+constexpr const char* kBulkRead = "hbm_read_bulk";
+constexpr unsigned kBulkThreads = 256, kBulkVectors = 1024, kBulkShared = 4 * 16384 + 64;
+
 // Results of reads: the words that `keep` of cuda/memory.cu leaves, together.
 constexpr std::size_t kKept = 8192;
 
@@ -66,6 +70,11 @@ Verdict GpuCeilings::stream_right(const StreamRow& row, const std::vector<GpuBuf
       gpu_.fill(words_.get(), 0, kKept);
       stream(row, arrays, blocks, 512, vectors, 1, near, 1);
       const Verdict v = compared(row.kernel, kept(gpu_, words_.get()), all);
+      if (!near && gpu_.has(kBulkRead)) {  // an odd number of passes, so that each vector counts once, and the ring turns
+        gpu_.fill(words_.get(), 0, kKept);
+        bulk_read(arrays[0].get(), blocks, vectors, 3);
+        bulk_ = compared(kBulkRead, kept(gpu_, words_.get()), all);
+      }
       gpu_.fill(arrays[0].get(), std::bit_cast<std::uint32_t>(1.0F), words);
       if (!v.right) return v;
       continue;
@@ -94,6 +103,42 @@ double GpuCeilings::stream(const StreamRow& row, const std::vector<GpuBuffer>& a
   if (std::string_view(row.op) == "read") arguments.add(words_.get());
   arguments.add(near ? 1U : 0U).add(clocks_.get());
   return gpu_.time(row.kernel, {blocks, threads, 0, repeats}, arguments.pointers());
+}
+
+double GpuCeilings::bulk_read(DevicePointer array, unsigned blocks, std::size_t vectors, unsigned passes) {
+  Arguments arguments;
+  arguments.add(passes).add(array).add(vectors).add(words_.get()).add(0U).add(clocks_.get());
+  return gpu_.time(kBulkRead, {blocks, kBulkThreads, kBulkShared}, arguments.pointers());
+}
+
+// More bytes on their way than registers hold: two blocks of an SM have 128 KiB. Where they are wrong, plain loads remain,
+// and the row says so.
+void GpuCeilings::add_bulk_reads(Experiment& e, const std::shared_ptr<std::vector<GpuBuffer>>& arrays, double each) {
+  if (!gpu_.has(kBulkRead)) return;
+  e.theory = [this, theory = e.theory](documents::Ceiling& c) {
+    theory(c);
+    if (!bulk_.right) c.config["bulk copies"] = "left out: " + bulk_.detail;
+  };
+  for (const unsigned per_sm : {1U, 2U, 3U}) {
+    if (per_sm * kBulkShared > static_cast<unsigned>(gpu_.shared_bytes_per_block())) continue;
+    const unsigned blocks = static_cast<unsigned>(gpu_.attributes().sms) * per_sm;
+    const std::size_t unit = std::size_t{kBulkVectors} * blocks,
+                      vectors = static_cast<std::size_t>(each) / 16 / unit * unit;
+    if (vectors == 0) continue;
+    auto pace = std::make_shared<Pace>();
+    e.candidates.push_back({kBulkRead,
+                            {{"blocks", std::int64_t{blocks}},
+                             {"threads", std::int64_t{kBulkThreads}},
+                             {"cover", std::string("bulk copies")},
+                             {"array_bytes", static_cast<std::int64_t>(vectors * 16)}},
+                            [this, arrays, pace, blocks, vectors](double seconds) {
+                              if (!bulk_.right) return Sample();  // a rate of 0 is never chosen
+                              const unsigned passes = trips_for(*pace, seconds, 1);
+                              const double took = bulk_read(arrays->front().get(), blocks, vectors, passes);
+                              pace->trips_per_second = passes / took;
+                              return finish(16.0 * static_cast<double>(vectors) * passes, took, blocks);
+                            }});
+  }
 }
 
 Experiment GpuCeilings::stream_experiment(const StreamRow& row, double each) {
@@ -130,6 +175,7 @@ Experiment GpuCeilings::stream_experiment(const StreamRow& row, double each) {
                               return finish(16.0 * static_cast<double>(vectors) * row.moved * passes, took, blocks);
                             }});
   }
+  if (std::string_view(row.op) == "read") add_bulk_reads(e, arrays, each);
   if (row.steps == 0) e.verify = [this, row, arrays] { return stream_right(row, *arrays); };
   return e;
 }

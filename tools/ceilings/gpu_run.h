@@ -70,6 +70,8 @@ class GpuCeilings {
   double array_bytes() const;
   double stream(const StreamRow& row, const std::vector<GpuBuffer>& arrays, unsigned blocks, unsigned threads,
                 std::size_t vectors, unsigned passes, bool near, unsigned repeats);
+  double bulk_read(DevicePointer array, unsigned blocks, std::size_t vectors, unsigned passes);
+  void add_bulk_reads(Experiment& e, const std::shared_ptr<std::vector<GpuBuffer>>& arrays, double each);
   Verdict stream_right(const StreamRow& row, const std::vector<GpuBuffer>& arrays);
   Verdict cache_right(std::string_view kernel, DevicePointer memory);
   double fma_seconds(unsigned trips);
@@ -84,6 +86,7 @@ class GpuCeilings {
   const Options& options_;
   GpuBuffer clocks_, words_;
   std::shared_ptr<GpuGemm> gemm_;
+  Verdict bulk_;  // of bulk copies, once dram.read has been verified
   std::vector<std::string> not_run_;
   std::optional<unsigned> fixed_trips_;
 };

@@ -15,12 +15,12 @@ struct Number {
   std::string_view name;
 };
 // clang-format off
-constexpr std::array<Number, 29> kNumbers = {{
+constexpr std::array<Number, 30> kNumbers = {{
     {0x012, "LOP3"}, {0x020, "FMUL"},  {0x021, "FADD"},  {0x023, "FFMA"},  {0x024, "IMAD"},  {0x025, "IMAD"},
     {0x026, "IDP"},  {0x029, "DADD"},  {0x02b, "DFMA"},  {0x030, "HADD2"}, {0x031, "HFMA2"}, {0x035, "HFMA2"},
     {0x037, "IMMA"}, {0x03c, "HMMA"},  {0x03f, "DMMA"},  {0x07a, "QMMA"},  {0x108, "MUFU"},  {0x118, "NOP"},
     {0x147, "BRA"},  {0x181, "LDG"},   {0x184, "LDS"},   {0x186, "STG"},   {0x188, "STS"},   {0x18e, "RED"},
-    {0x1f0, "HGMMA"},{0x1f1, "IGMMA"}, {0x0ca, "R2UR"},  {0x1a7, "SYNCS"}, {0x1e9, "UTCBAR"},
+    {0x1f0, "HGMMA"},{0x1f1, "IGMMA"}, {0x0ca, "R2UR"},  {0x1a7, "SYNCS"}, {0x1e9, "UTCBAR"},{0x1ba, "UBLKCP"},  // the one of a bulk copy's loop that no other loop has
 }};
 // clang-format on
 
@@ -129,7 +129,7 @@ std::optional<SassLoop> hot_loop(std::span<const unsigned char> cubin, int capab
 }
 
 std::span<const SassClaim> sass_claims() {
-  static const std::array<SassClaim, 53> kClaims = {{
+  static const std::array<SassClaim, 54> kClaims = {{
       {"fma_f32", {"FFMA"}, 512, 8},
       {"add_f32", {"FADD"}, 512, 8},
       {"mul_f32", {"FMUL"}, 512, 8},
@@ -171,6 +171,7 @@ std::span<const SassClaim> sass_claims() {
       {"tcgen05_pair_mxfp4_long", {"UTCOMMA"}, 32, 80},
       {"tcgen05_pair_nvfp4_long", {"UTCOMMA"}, 32, 80},
       {"hbm_read", {"LDG"}, 4, 40},
+      {"hbm_read_bulk", {"LDS", "UBLKCP"}, 5, 90},
       {"hbm_write", {"STG"}, 4, 60},
       {"hbm_copy", {"LDG", "STG"}, 8, 60},
       {"hbm_scale", {"LDG", "STG"}, 8, 90},

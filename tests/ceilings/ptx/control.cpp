@@ -75,7 +75,63 @@ void set_up(Step& s) {
   if (std::popcount(s.mask) != 1 || count == 0) s.fault("barriers in memory are modelled for one thread at a time");
   const std::uint64_t word = 0xba44ba44ba44ba44;
   s.store_shared(at, &word, 8, lane);
-  s.block.barriers[at] = {static_cast<unsigned>(count), static_cast<unsigned>(count)};
+  Block::Barrier b;
+  b.expected = b.pending = static_cast<unsigned>(count);
+  s.block.barriers[at] = b;
+}
+
+// The phase is over where all have arrived and no byte is awaited.
+void complete(Block::Barrier& b) {
+  if (b.pending != 0 || b.expected_bytes != 0) return;
+  b.pending = b.expected;
+  ++b.phases;
+}
+
+// `_, [barrier], bytes`: one arrival, and so many bytes more to wait for.
+void expect_bytes(Step& s) {
+  if (s.in.operands.at(0).kind != Operand::Kind::None) s.fault("the state of a barrier is not modelled");
+  Block::Barrier& b = barrier_at(s, s.in.operands.at(1));
+  if (b.pending == 0) s.fault("more arrivals than the barrier was set up for");
+  b.expected_bytes += static_cast<std::int64_t>(s.uniform(s.in.operands.at(2)));
+  --b.pending;
+  complete(b);
+}
+
+// `[shared], [global], bytes, [barrier]`: on its way from here on; until it has come, nothing is in its place.
+void bulk_copy(Step& s) {
+  Block::Barrier& b = barrier_at(s, s.in.operands.at(3));
+  Lanes scratch;
+  const int lane = std::countr_zero(s.mask);
+  const std::uint64_t to = s.address(s.in.operands.at(0), lane, scratch), from = s.address(s.in.operands.at(1), lane, scratch),
+                      bytes = s.uniform(s.in.operands.at(2));
+  if (bytes == 0 || bytes % 16 != 0 || to % 16 != 0 || from % 16 != 0) s.fault("a bulk copy that is not aligned to 16 bytes");
+  if (to < kSharedBase || to + bytes > kSharedBase + s.block.shared.size()) s.fault("a bulk copy outside of shared memory");
+  for (std::uint64_t i = to - kSharedBase; i < to - kSharedBase + bytes; ++i) {
+    SharedByte& byte = s.block.bytes[i];
+    if (byte.read_epoch == s.block.epoch && byte.reader != -1)
+      s.fault("a bulk copy to a place that is read, no barrier between");
+    byte.writer = -1;
+  }
+  b.copies.push_back({to, from, bytes});
+}
+
+// What a copy brings: read by the warp that waits for it, so that it is its traffic.
+void land(Step& s, Block::Barrier& b) {
+  const int lane = std::countr_zero(s.mask);
+  for (const Block::Barrier::Copy& copy : b.copies) {
+    s.block.memory->check_defined(copy.from, copy.bytes, s.block.kernel->name);
+    Traffic& traffic = s.traffic(copy.from, copy.bytes);
+    const std::uint64_t base = s.block.memory->at(copy.from, copy.bytes, "").base;
+    for (std::uint64_t i = 0; i < copy.bytes; i += 16) {
+      s.store_shared(copy.to + i, reinterpret_cast<const std::byte*>(copy.from) + i, 16, lane);
+      ++traffic.loads_of[(copy.from + i - base) / 16];
+    }
+    traffic.loaded += copy.bytes;
+    traffic.load_pieces += copy.bytes / 32;
+    b.expected_bytes -= static_cast<std::int64_t>(copy.bytes);
+  }
+  b.copies.clear();
+  complete(b);
 }
 
 // Whether the phase of this parity has completed. What is under way arrives after somebody has asked in vain.
@@ -83,13 +139,14 @@ void try_wait(Step& s) {
   Block::Barrier& b = barrier_at(s, s.in.operands.at(1));
   const std::uint64_t parity = s.uniform(s.in.operands.at(2)) & 1;
   const bool done = (b.phases & 1) != parity;
-  if (!done && b.polled && b.arriving > 0) {
+  if (!done && b.polled && !b.copies.empty()) {
+    b.polled = false;
+    land(s, b);
+  } else if (!done && b.polled && b.arriving > 0) {
     --b.arriving;
     b.polled = false;
-    if (--b.pending == 0) {
-      b.pending = b.expected;
-      ++b.phases;
-    }
+    --b.pending;
+    complete(b);
   } else if (!done) {
     b.polled = true;
   }
@@ -120,6 +177,8 @@ const std::vector<HandlerRow>& control_rows() {
       {"fence.proxy.async.shared::cta", proxy_fence},
       {"fence.mbarrier_init.release.cluster", nothing},
       {"mbarrier.init.shared::cta.b64", set_up},
+      {"mbarrier.arrive.expect_tx.shared::cta.b64", expect_bytes},
+      {"cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", bulk_copy},
       {"mbarrier.try_wait.parity.shared::cta.b64", try_wait},
   };
   return kRows;

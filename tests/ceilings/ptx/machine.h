@@ -124,6 +124,12 @@ struct Block {
     std::uint64_t arriving = 0;  // asynchronous arrivals on their way
     std::uint64_t covers = 0;    // tensor products that are done when it completes
     bool polled = false;
+    // Bulk copies on their way, and the bytes that the phase still waits for.
+    struct Copy {
+      std::uint64_t to = 0, from = 0, bytes = 0;
+    };
+    std::vector<Copy> copies;
+    std::int64_t expected_bytes = 0;
   };
   std::map<std::uint64_t, Barrier> barriers;  // by shared address
   std::shared_ptr<TensorMemory> tensor;

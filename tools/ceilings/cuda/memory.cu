@@ -77,6 +77,77 @@ extern "C" __global__ void __launch_bounds__(512) hbm_read(unsigned trips, const
   stop(clocks);
   keep(out, sum);
 }
+#if __CUDA_ARCH__ >= 900
+// The same by bulk copies: one thread asks for pieces of 16 KiB, four of them on their way, which need no registers and
+// no instruction a vector; all threads then read a piece from shared memory. 256 threads; n is a multiple of a piece's
+// vectors times the blocks; 64 KiB of shared memory and the barriers behind it. `near` is not used.
+constexpr unsigned kPieceBytes = 16384, kPieceVectors = kPieceBytes / 16, kPieces = 4;
+
+__device__ __forceinline__ void ask_for(unsigned pool, unsigned number, const uint4* from) {
+  const unsigned place = number % kPieces, barrier = pool + kPieces * kPieceBytes + 8 * place;
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "n"(kPieceBytes) : "memory");
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                   pool + place * kPieceBytes),
+               "l"(from), "n"(kPieceBytes), "r"(barrier)
+               : "memory");
+}
+
+extern "C" __global__ void __launch_bounds__(256) hbm_read_bulk(unsigned trips, const uint4* b, size_t n, unsigned* out,
+                                                                unsigned near, Clocks* clocks) {
+  extern __shared__ uint4 pool[];
+  const unsigned base = (unsigned)__cvta_generic_to_shared(pool);
+  const unsigned each = (unsigned)(n / kPieceVectors / gridDim.x), all = each * trips;
+  // Of a pass the block's pieces lie the grid apart; after the last one comes the first again.
+  const size_t step = (size_t)gridDim.x * kPieceVectors;
+  const uint4* const first = b + blockIdx.x * (size_t)kPieceVectors;
+  const uint4* next = first;
+  unsigned asked = 0;
+  const auto ask = [&](unsigned number) {
+    ask_for(base, number, next);
+    next += step;
+    if (++asked == each) {
+      asked = 0;
+      next = first;
+    }
+  };
+  if (threadIdx.x == 0) {
+    for (unsigned i = 0; i < kPieces; ++i)
+      asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(base + kPieces * kPieceBytes + 8 * i) : "memory");
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  }
+  __syncthreads();
+  start(clocks);
+  if (threadIdx.x == 0)
+    for (unsigned number = 0; number < kPieces && number < all; ++number) ask(number);
+  uint4 sum = make_uint4(0, 0, 0, 0);
+#pragma unroll 1
+  for (unsigned number = 0; number < all; ++number) {
+    const unsigned place = number % kPieces;
+    if (threadIdx.x == 0)
+      asm volatile(
+          "{ .reg .pred done;\n"
+          "again: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+          "@!done bra again; }" ::"r"(base + kPieces * kPieceBytes + 8 * place),
+          "r"(number / kPieces & 1)
+          : "memory");
+    __syncthreads();
+    uint4 v[4];
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      const unsigned at = base + place * kPieceBytes + 16 * (threadIdx.x + 256 * k);
+      asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];"
+                   : "=r"(v[k].x), "=r"(v[k].y), "=r"(v[k].z), "=r"(v[k].w)
+                   : "r"(at));
+    }
+    FOUR mix(sum, v[k]);
+    __syncthreads();
+    if (threadIdx.x == 0 && number + kPieces < all) ask(number + kPieces);
+  }
+  stop(clocks);
+  keep(out, sum);
+}
+#endif
+
 STREAM(hbm_write, (unsigned trips, uint4* a, size_t n, float s, unsigned near, Clocks* clocks), {
   const unsigned w = __float_as_uint(s);
   FOUR store_stream(a + i + k * step, make_uint4(w, w, w, w));
