@@ -339,9 +339,10 @@ double run(const std::string& name, const Grid& g, void** a) {
 
 // Which argument the clocks are: the last one.
 int clocks_at(const std::string& name) {
-  const std::map<std::string, int> others = {
-      {"hbm_read", 5},  {"hbm_read_bulk", 5}, {"hbm_write", 5}, {"hbm_copy", 5},    {"hbm_scale", 6},    {"hbm_add", 6}, {"hbm_triad", 7},
-      {"intensity", 6}, {"l1_read", 3},   {"shared_read", 3}, {"shared_write", 3}, {"atomics", 3}};
+  const std::map<std::string, int> others = {{"hbm_read", 5},    {"hbm_read_bulk", 5}, {"hbm_write", 5},
+                                             {"hbm_copy", 5},    {"hbm_scale", 6},     {"hbm_add", 6},
+                                             {"hbm_triad", 7},   {"intensity", 6},     {"l1_read", 3},
+                                             {"shared_read", 3}, {"shared_write", 3},  {"atomics", 3}};
   if (const auto found = others.find(name); found != others.end()) return found->second;
   return name.starts_with("mma_") || name.starts_with("wgmma_") || name.starts_with("tcgen05_") ? 3 : 4;
 }

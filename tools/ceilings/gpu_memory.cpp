@@ -70,7 +70,8 @@ Verdict GpuCeilings::stream_right(const StreamRow& row, const std::vector<GpuBuf
       gpu_.fill(words_.get(), 0, kKept);
       stream(row, arrays, blocks, 512, vectors, 1, near, 1);
       const Verdict v = compared(row.kernel, kept(gpu_, words_.get()), all);
-      if (!near && gpu_.has(kBulkRead)) {  // an odd number of passes, so that each vector counts once, and the ring turns
+      if (!near &&
+          gpu_.has(kBulkRead)) {  // an odd number of passes, so that each vector counts once, and the ring turns
         gpu_.fill(words_.get(), 0, kKept);
         bulk_read(arrays[0].get(), blocks, vectors, 3);
         bulk_ = compared(kBulkRead, kept(gpu_, words_.get()), all);
@@ -111,8 +112,8 @@ double GpuCeilings::bulk_read(DevicePointer array, unsigned blocks, std::size_t 
   return gpu_.time(kBulkRead, {blocks, kBulkThreads, kBulkShared}, arguments.pointers());
 }
 
-// More bytes on their way than registers hold: two blocks of an SM have 128 KiB. Where they are wrong, plain loads remain,
-// and the row says so.
+// More bytes on their way than registers hold: two blocks of an SM have 128 KiB. Where they are wrong, plain loads
+// remain, and the row says so.
 void GpuCeilings::add_bulk_reads(Experiment& e, const std::shared_ptr<std::vector<GpuBuffer>>& arrays, double each) {
   if (!gpu_.has(kBulkRead)) return;
   e.theory = [this, theory = e.theory](documents::Ceiling& c) {

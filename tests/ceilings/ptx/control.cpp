@@ -102,10 +102,12 @@ void bulk_copy(Step& s) {
   Block::Barrier& b = barrier_at(s, s.in.operands.at(3));
   Lanes scratch;
   const int lane = std::countr_zero(s.mask);
-  const std::uint64_t to = s.address(s.in.operands.at(0), lane, scratch), from = s.address(s.in.operands.at(1), lane, scratch),
-                      bytes = s.uniform(s.in.operands.at(2));
-  if (bytes == 0 || bytes % 16 != 0 || to % 16 != 0 || from % 16 != 0) s.fault("a bulk copy that is not aligned to 16 bytes");
-  if (to < kSharedBase || to + bytes > kSharedBase + s.block.shared.size()) s.fault("a bulk copy outside of shared memory");
+  const std::uint64_t to = s.address(s.in.operands.at(0), lane, scratch),
+                      from = s.address(s.in.operands.at(1), lane, scratch), bytes = s.uniform(s.in.operands.at(2));
+  if (bytes == 0 || bytes % 16 != 0 || to % 16 != 0 || from % 16 != 0)
+    s.fault("a bulk copy that is not aligned to 16 bytes");
+  if (to < kSharedBase || to + bytes > kSharedBase + s.block.shared.size())
+    s.fault("a bulk copy outside of shared memory");
   for (std::uint64_t i = to - kSharedBase; i < to - kSharedBase + bytes; ++i) {
     SharedByte& byte = s.block.bytes[i];
     if (byte.read_epoch == s.block.epoch && byte.reader != -1)
