@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "pagoda/documents/estimate.h"
 #include "pagoda/documents/measured.h"
 #include "pagoda/documents/metrics.h"
 #include "pagoda/measured/import.h"
@@ -212,6 +213,27 @@ TEST_CASE("rotate runs the program once a group and merges what they counted") {
   CHECK(measured.kernels[0].launches == 2);
   CHECK_FALSE(measured.notes.empty());
   CHECK(test::contains(result.err, "can count none of the metrics"));
+}
+
+TEST_CASE("with an estimate, what was counted stands beside it, node by node, with the causes") {
+  const Workshop shop;
+  documents::EstimateDocument estimate;
+  estimate.model.path = "m.onnx";
+  for (const char* name : {"conv1", "relu2"}) {
+    documents::EstimateNode& node = estimate.nodes.emplace_back();
+    node.index = estimate.nodes.size() - 1;
+    node.name = name;
+    node.op_type = node.index == 0 ? "Conv" : "Relu";
+    node.precision = ElementType::Float32;
+    node.counts.macs = node.index == 0 ? 1 : 0;  // so that the fake's bfloat16 products are of another format, and more
+    node.counts.arith = node.counts.special = node.counts.comparisons = 0;
+    node.counts.bytes = node.counts.bytes_read = 1;
+  }
+  base::write_file(shop.path("e.json"), documents::write_estimate(estimate));
+  const Outcome result = shop.run("", "--estimate e.json -o m.json -- $P 2");
+  CHECK_MESSAGE(result.code == 0, result.err);
+  for (const char* text : {"products/static", "conv1", "other precision", "extra traffic"})
+    CHECK_MESSAGE(test::contains(result.out, text), result.out);
 }
 
 // The fake gets every counter that the catalogue has for the chip; returns what one launch at place 1 amounts to.

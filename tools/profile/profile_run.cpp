@@ -141,7 +141,12 @@ void add_end(const base::ProcessEnd& end, Measured& measured) {
 }
 
 int report(const Options& options, Measured& measured, const std::string& csv) {
-  if (!options.estimate.empty()) measured::join(measured, documents::load_estimate(options.estimate));
+  std::string joined;
+  if (!options.estimate.empty()) {
+    const documents::EstimateDocument estimate = documents::load_estimate(options.estimate);
+    measured::join(measured, estimate);
+    joined = "\n" + measured::join_report(measured, estimate, options.top);
+  }
   const bool to_stdout = options.output == "-" || options.csv == "-";
   const auto put = [](const std::string& path, const std::string& text) {
     if (path == "-")
@@ -153,7 +158,8 @@ int report(const Options& options, Measured& measured, const std::string& csv) {
   put(options.csv, csv);
   const auto rows = options.by == "node" ? measured::profile::TableBy::Node : measured::profile::TableBy::Kernel;
   if (!measured.kernels.empty())
-    std::fputs(measured::profile::profile_table(measured, options.top, rows).c_str(), to_stdout ? stderr : stdout);
+    std::fputs((measured::profile::profile_table(measured, options.top, rows) + joined).c_str(),
+               to_stdout ? stderr : stdout);
   for (const std::string& note : measured.notes) std::fprintf(stderr, "pagoda-profile: %s\n", note.c_str());
   if (measured.kernels.empty()) {
     std::fprintf(
