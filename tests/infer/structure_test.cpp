@@ -104,6 +104,17 @@ TEST_CASE("a loop over lists of sizes is walked trip by trip until no symbol is 
   CHECK(open.symbols.size() < 5);
 }
 
+TEST_CASE("loops nested deep in loops end with a message, not in years") {
+  // Each level walks the one below several times.
+  std::string body = "w = Concat(v, v) {axis=0} => k, w";
+  for (int level = 0; level < 16; ++level)
+    body = "w = Loop(m, c, v) {body=( i:i64[], k:bool[], v:f32[?,4] -> " + body + ")} => k, w";
+  const Analysis analysis = analyze(test::graph(
+      "v:f32[1,4], m:i64=2, c:bool=true -> y = Loop(m, c, v) {body=( i:i64[], k:bool[], v:f32[?,4] -> " + body + ")}"));
+  CHECK(analysis.partial);
+  CHECK(has_note(analysis, "visits of nodes"));
+}
+
 TEST_CASE("SequenceMap follows members of different sizes") {
   const test::OpCase row = {
       "x:f32[10,4], p:i64[3]=[3,3,4], e:i64=-1 -> s = SplitToSequence(x, p); "

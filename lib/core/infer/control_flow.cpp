@@ -287,6 +287,7 @@ ValueInfo handed_on(ValueInfo info) {
 std::optional<Walker::Unrolled> Walker::unroll(const Frame& frame, const OpContext::State& state, GraphId body_id,
                                                const std::optional<Dim>& limit) {
   constexpr std::int64_t kMaxTrips = 64;
+  if (unroll_budget_ == 0) return std::nullopt;
   if (limit && limit->value().value_or(kMaxTrips + 1) > kMaxTrips) return std::nullopt;
   Unrolled result;
   std::vector<ValueInfo> inputs = {scalar_info(ElementType::Int64), scalar_info(ElementType::Bool)};
@@ -302,8 +303,9 @@ std::optional<Walker::Unrolled> Walker::unroll(const Frame& frame, const OpConte
     GraphResult once = walk(body_id, inputs, &frame.values, scope);
     const std::size_t walked = walked_nodes_ - walked_before;
     const std::optional<bool> condition = known_bool(&once.outputs[0]);
-    if (!condition || walked > unroll_budget_) return std::nullopt;
-    unroll_budget_ -= walked;
+    const bool is_affordable = walked <= unroll_budget_;
+    unroll_budget_ -= std::min(walked, unroll_budget_);
+    if (!condition || !is_affordable) return std::nullopt;
     goes_on = *condition;
     for (std::size_t i = 2; i < inputs.size(); ++i) inputs[i] = handed_on(std::move(once.outputs[i - 1]));
     once.outputs.erase(once.outputs.begin(), once.outputs.begin() + static_cast<std::ptrdiff_t>(inputs.size()) - 1);

@@ -135,6 +135,10 @@ GraphResult Walker::walk(GraphId id, std::span<const ValueInfo> inputs, const st
   }
   if (depth_ == 1) frame.rows.reserve(graph.nodes.size());
   walked_nodes_ += graph.nodes.size() + 1;
+  // A loop walks its body several times, and so does each loop in it.
+  if (depth_ > 1 && walked_nodes_ > walk_limit_)
+    throw RuleStop{RuleStop::Kind::Unknown,
+                   "bodies within bodies take more than " + std::to_string(walk_limit_) + " visits of nodes"};
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) visit(frame, i);
 
   GraphResult result;
@@ -432,8 +436,11 @@ void Walker::unmodelled(Frame& frame, std::size_t node_index, const OpContext::S
 
 void Walker::splice(Frame& frame, std::size_t node_index, const OpContext::State& state, std::vector<NodeReport> rows,
                     const Dim& times) {
-  // The main graph's own rows are unlimited; what bodies repeat is not.
-  if (spliced_rows_ + rows.size() > options_.max_inlined_rows) {
+  // The main graph's own rows are unlimited; what bodies repeat is not: functions that each call the one before twice
+  // would double the rows with every function.
+  constexpr std::size_t kMostInBody = 8192;
+  const std::size_t most = depth_ == 1 ? options_.max_inlined_rows : std::min(options_.max_inlined_rows, kMostInBody);
+  if (spliced_rows_ + rows.size() > most) {
     NodeReport row = row_of(frame, node_index, state);
     for (const NodeReport& inner : rows) {
       row.cost += inner.cost;

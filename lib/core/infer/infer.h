@@ -30,6 +30,8 @@ class Walker {
  public:
   // Nodes walked in all for the sake of unrolling loops, whatever the file holds.
   static constexpr std::size_t kUnrolledNodes = 50'000;
+  // Visits of nodes in bodies, beside 20 for each node of the file.
+  static constexpr std::size_t kWalkedNodes = 20'000;
 
   Walker(Session& session, const AnalyzeOptions& options)
       : session_(session),
@@ -37,7 +39,10 @@ class Walker {
         packed_(ops::packed_weights(session.model)),
         storage_(storage_of(options.precision)),
         operands_(product_operands(session.model, storage_)),
-        unroll_budget_(kUnrolledNodes) {}
+        walk_limit_(kWalkedNodes),
+        unroll_budget_(kUnrolledNodes) {
+    for (const Graph& graph : session.model.graphs) walk_limit_ += 20 * graph.nodes.size();
+  }
 
   // `inputs` are the graph's inputs in order; `outer` the values of the enclosing graph, null for main and functions.
   GraphResult walk(GraphId graph, std::span<const ValueInfo> inputs, const std::vector<ValueInfo>* outer,
@@ -108,6 +113,7 @@ class Walker {
   std::vector<std::vector<bool>> operands_;  // of products, by graph and value
   int depth_ = 0;
   std::size_t walked_nodes_ = 0;
+  std::size_t walk_limit_;
   std::size_t unroll_budget_;
   std::size_t spliced_rows_ = 0;
   std::set<std::pair<GraphId, std::int32_t>> counted_tensors_;

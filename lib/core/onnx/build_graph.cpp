@@ -326,6 +326,13 @@ double real(std::string_view bytes) {
   return static_cast<double>(same_bits<float>(static_cast<std::uint32_t>(fixed(bytes))));
 }
 
+// How many varints a packed field holds, so that twenty million of them are stored once.
+std::size_t packed_count(File& file, const Field& field, int depth) {
+  std::size_t count = 0;
+  for (Reader packed(file, field.payload, depth); !packed.at_end(); ++count) (void)packed.varint("a packed number");
+  return count;
+}
+
 StoredAttribute read_attribute(File& file, Range body, int depth) {
   StoredAttribute attribute;
   for_each_field(file, Message::Attribute, body, depth, [&](const Field& field) {
@@ -355,6 +362,8 @@ StoredAttribute read_attribute(File& file, Range body, int depth) {
         attribute.integers.push_back(static_cast<std::int64_t>(field.varint));
         return true;
       case bytes_tag(8):
+        if (const std::size_t count = packed_count(file, field, depth); count > attribute.integers.size())
+          attribute.integers.reserve(attribute.integers.size() + count);
         for (Reader packed(file, field.payload, depth); !packed.at_end();) {
           file.count_fields(1);
           attribute.integers.push_back(static_cast<std::int64_t>(packed.varint("a packed number")));

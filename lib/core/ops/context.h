@@ -77,6 +77,7 @@ class Session {
   void set_equal(const std::string& symbol, const Dim& dim, const std::string& node);
 
   std::set<std::string, std::less<>> fresh_names_;
+  std::map<std::string, int> next_of_stem_;  // the number that the next symbol of a stem tries first
   std::map<std::string, Dim, std::less<>> equalities_;
   std::map<std::string, Dim> ones_or_;
   std::set<std::string> noted_, required_;

@@ -9,7 +9,8 @@ namespace pagoda::inline core {
 Dim Session::fresh(std::string_view hint, std::string node, std::string cause, std::optional<Dim> upper) {
   const std::string stem = Dim::identifier(hint);
   std::string name = stem;
-  for (int i = 2; fresh_names_.contains(name) || input_dims.contains(name); ++i) name = stem + "_" + std::to_string(i);
+  int& next = next_of_stem_.emplace(stem, 2).first->second;
+  while (fresh_names_.contains(name) || input_dims.contains(name)) name = stem + "_" + std::to_string(next++);
   fresh_names_.insert(name);
   symbols.push_back({name, std::move(node), std::move(cause), std::move(upper)});
   return Dim::symbol(name);
@@ -17,7 +18,10 @@ Dim Session::fresh(std::string_view hint, std::string node, std::string cause, s
 
 void Session::forget(const Dim& symbol) {
   const std::string name = symbol.to_string();
-  std::erase_if(symbols, [&](const Symbol& known) { return known.name == name; });
+  // It is one of the latest.
+  const auto last =
+      std::find_if(symbols.rbegin(), symbols.rend(), [&](const Symbol& known) { return known.name == name; });
+  if (last != symbols.rend()) symbols.erase(std::next(last).base());
 }
 
 Dim Session::resolve(const Dim& dim) const {
