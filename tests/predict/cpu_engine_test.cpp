@@ -14,6 +14,7 @@
 #include "pagoda/measured/ort_kernels.h"
 #include "support/files.h"
 #include "support/json_schema.h"
+#include "support/text_graph.h"
 
 using namespace pagoda;
 using doctest::Approx;
@@ -225,6 +226,37 @@ TEST_CASE("kernels that are slow for a reason are named") {
   CHECK(predict_cpu(plain, analyze(plain), sample().fitted).slow.empty());
 }
 
+TEST_CASE("memory under ONNX Runtime holds the file's tensors, what is made of them, and an arena") {
+  struct Case {
+    const char* skeleton;
+    std::int64_t batch;
+    double measured;  // resident bytes that two runs added, ONNX Runtime 1.31.0
+  };
+  const Case cases[] = {
+      {"resnet50_dynamic", 1, 278e6}, {"resnet50_dynamic", 8, 381e6},    {"vgg16", 1, 1041e6},
+      {"vit_b_16_dynamic", 4, 588e6}, {"densenet121_dynamic", 1, 106e6},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(std::string(c.skeleton));
+    const Model model = load_model(test::source_path(std::string("models/skeletons/") + c.skeleton + ".onnx"));
+    const CpuMemoryTerms terms = cpu_memory_terms(model, analyze(model, {.batch = c.batch}));
+    const CpuMemory memory = predict_cpu_memory(terms);
+    CHECK(memory.bytes == Approx(c.measured).epsilon(0.15));
+    CHECK(memory.low < c.measured);
+    CHECK(memory.high > c.measured);
+    CHECK(memory.bytes >= memory.load_bytes);
+    CHECK(memory.bytes >= memory.run_bytes);
+  }
+  const Model model =
+      test::graph("x:f32[N,64,8,8], w:f32[64,64,1,1]=const, p:f32[8,32]=const -> t = Conv(x, w); y = MatMul(t, p)");
+  const CpuMemoryTerms one = cpu_memory_terms(model, analyze(model, {.batch = 1}));
+  CHECK(one.blocked == 4 * 64 * 64);
+  CHECK(one.products == 4 * 8 * 32);
+  CHECK(one.other == 0);
+  CHECK(one.nodes == 2);
+  CHECK(cpu_memory_terms(model, analyze(model, {.batch = 3})).activations == 3 * one.activations);
+}
+
 TEST_CASE("a time under ONNX Runtime on a CPU needs its calibration and no device") {
   documents::EstimateRequest request;
   const std::string here = test::source_path("tests/predict/data/here.json");
@@ -241,6 +273,11 @@ TEST_CASE("a time under ONNX Runtime on a CPU needs its calibration and no devic
   double sum = 0;
   for (const double seconds : time.nodes) sum += seconds;
   CHECK(sum == Approx(time.seconds));
+  // Measured: 692 MB.
+  REQUIRE(time.memory);
+  CHECK(*documents::real(time.memory->bytes) == Approx(692e6).epsilon(0.1));
+  CHECK(test::contains(documents::write_estimate(estimate), "\"load_bytes\""));
+  test::check_schema(documents::write_estimate(estimate), "estimate");
   request.precision = Precision::Int8;
   CHECK(test::contains(test::error_of([&] { documents::make_estimate(model, request); }), "precisions of the file"));
   CHECK(test::contains(test::error_of([&] { documents::set_prediction("onnxruntime-cpu", "", request); }), "--here"));

@@ -389,6 +389,14 @@ void roofline(A& a, typename A::template Ref<EstimateRoofline> x) {
     inner("engine", predicted.engine);
     inner("calibration", predicted.calibration);
     inner.maybe("node_seconds", predicted.nodes);
+    part(inner, "memory", Layout::Line, predicted.memory, [](A& within, auto& memory) {
+      within("bytes", memory.bytes);
+      within("low", memory.low);
+      within("high", memory.high);
+      within("coverage", memory.coverage);
+      within("load_bytes", memory.load_bytes);
+      within("run_bytes", memory.run_bytes);
+    });
   });
   part(a, "parallel", Layout::Block, x.parallel, parallel<A>);
   part(a, "energy", Layout::Line, x.energy, [](A& inner, auto& energy) {

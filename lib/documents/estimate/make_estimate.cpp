@@ -2,6 +2,7 @@
 #include "pagoda/documents/make_estimate.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "estimate/describe.h"
 #include "pagoda/base/error.h"
@@ -134,13 +135,21 @@ EstimatePrediction predicted_here(const Model& model, const EstimateRequest& req
                                 display_name(graph, graph.node(first.node)) + ": " +
                                 std::string(slow.reason));
   }
+  const CpuMemory memory = predict_cpu_memory(cpu_memory_terms(model, findings.analysis));
+  const auto bytes = [](double value) { return Count(static_cast<std::int64_t>(std::llround(value))); };
   return {.seconds = time.seconds,
           .low = time.low,
           .high = time.high,
           .coverage = time.low ? std::optional(fitted.coverage) : std::nullopt,
           .engine = "onnxruntime-cpu",
           .calibration = fitted.id + ": " + fitted.regime,
-          .nodes = time.row_seconds};
+          .nodes = time.row_seconds,
+          .memory = EstimateEngineMemory{.bytes = bytes(memory.bytes),
+                                         .low = bytes(memory.low),
+                                         .high = bytes(memory.high),
+                                         .coverage = memory.coverage,
+                                         .load_bytes = bytes(memory.load_bytes),
+                                         .run_bytes = bytes(memory.run_bytes)}};
 }
 
 std::optional<EstimateSpeculation> speculated(const EstimateRequest& request) {

@@ -245,6 +245,13 @@ void add_times(std::vector<Line>& lines, const Data& data) {
     lines.push_back({"predicted", base::si_seconds(roofline.predicted->seconds),
                      interval_text(roofline) + " · " + predicted_rate(estimate) +
                          base::printable(roofline.predicted->calibration)});
+  if (roofline.predicted && roofline.predicted->memory) {
+    const documents::EstimateEngineMemory& memory = *roofline.predicted->memory;
+    lines.push_back({"", bytes(memory.bytes),
+                     bytes(memory.low) + " … " + bytes(memory.high) + " in " + percent_of(memory.coverage, 1) +
+                         " of networks · that loading and running add to the process · " + bytes(memory.load_bytes) +
+                         " while it loads"});
+  }
 }
 
 void add_advice(std::vector<Line>& lines, const EstimateDocument& estimate) {

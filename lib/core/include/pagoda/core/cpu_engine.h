@@ -145,6 +145,27 @@ struct CpuPrediction {
 };
 CpuPrediction predict_cpu(const Model& model, const Analysis& analysis, const CpuCalibration& calibration);
 
+// --- memory ---
+
+// What decides the memory of a session, in bytes.
+struct CpuMemoryTerms {
+  double blocked = 0;      // convolution weights that are stored anew in blocks of channels
+  double products = 0;     // weights of matrix products, packed for their kernels
+  double other = 0;        // all other stored tensors
+  double nodes = 0;        // a count
+  double activations = 0;  // alive at once at their peak, sums and activations in place
+};
+CpuMemoryTerms cpu_memory_terms(const Model& model, const Analysis& analysis);  // all dims must be bound
+
+// Resident bytes that loading a model and running it add to a process.
+struct CpuMemory {
+  double bytes = 0;       // the larger of both below
+  double load_bytes = 0;  // the peak while the session is made: the file's tensors and what is made of them
+  double run_bytes = 0;   // what the session keeps, and the arena of activations as the engine lets it grow
+  double low = 0, high = 0, coverage = 0;
+};
+CpuMemory predict_cpu_memory(const CpuMemoryTerms& terms);
+
 // --- fitting ---
 
 // A kernel as the engine's profiler timed it.

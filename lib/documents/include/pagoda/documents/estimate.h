@@ -226,6 +226,13 @@ struct EstimateTraffic {
   std::vector<Stayed> stayed;  // of a resident traffic
 };
 
+// Resident bytes that an engine adds to a process: while it loads the model, while it runs it, and at their peak.
+struct EstimateEngineMemory {
+  Count bytes, low, high;
+  double coverage = 0;  // part of networks whose peak the interval is to hold
+  Count load_bytes, run_bytes;
+};
+
 // What a calibration expects a run to take.
 struct EstimatePrediction {
   double seconds = 0;
@@ -234,6 +241,7 @@ struct EstimatePrediction {
   std::string engine;               // pytorch-amp, llm-serving
   std::string calibration;          // which, and from what
   std::vector<double> nodes;        // seconds by EstimateDocument::nodes; empty where it is of the whole alone
+  std::optional<EstimateEngineMemory> memory = {};  // empty where no source tells what the engine takes
 };
 
 // What several devices do together, and one of them alone. See core/parallel.h.

@@ -1,0 +1,65 @@
+// Memory that ONNX Runtime's CPU provider takes. Tensors of the file live until the session has its own: convolution
+// weights in blocks of channels, weights of products packed. The arena grows by regions of powers of two, and a second
+// run lays out anew what the first one has measured.
+#include <algorithm>
+#include <iterator>
+
+#include "pagoda/core/cpu_engine.h"
+#include "pagoda/core/memory.h"
+
+namespace pagoda::inline core {
+namespace {
+
+// Least squares of relative errors over 66 runs of 43 families, measured as tests/bench/engine_memory.py does with ONNX
+// Runtime 1.31.0, default options, Linux with glibc; with families left out the mean error is 10.9 %, the median 8.5 %.
+struct Coefficients {
+  double start;                     // bytes
+  double blocked, products, other;  // bytes a byte
+  double node;                      // bytes
+};
+constexpr Coefficients kLoading = {0.7e6, 2.96, 1.63, 1.26, 3340};
+constexpr Coefficients kKept = {1.7e6, 2.88, 1.49, 1.09, 4120};
+constexpr double kArena = 2.21;  // of activations alive at once: a first run without a plan, and the plan's own block
+// Measured / predicted of families left out: tenth and ninetieth percentile.
+constexpr Factors kInterval = {0.87, 1.24};
+constexpr double kCoverage = 0.8;
+
+constexpr CpuKernelClass kBlocked[] = {CpuKernelClass::Conv, CpuKernelClass::ConvPointwise, CpuKernelClass::ConvStem,
+                                       CpuKernelClass::ConvDepthwise};
+
+double sum(const Coefficients& c, const CpuMemoryTerms& terms) {
+  return c.start + c.blocked * terms.blocked + c.products * terms.products + c.other * terms.other +
+         c.node * terms.nodes;
+}
+
+}  // namespace
+
+CpuMemoryTerms cpu_memory_terms(const Model& model, const Analysis& analysis) {
+  constexpr int kBlock = 16;  // any block stores the weights anew
+  CpuMemoryTerms terms;
+  terms.activations = static_cast<double>(
+      plan_memory(model, analysis, {.bindings = {}, .in_place = true, .reorder = false, .arena = false}).peak_bytes);
+  const CpuKernels lowered = cpu_kernels(model, analysis, kBlock);
+  for (const CpuKernel& kernel : lowered.kernels) {
+    const bool is_blocked = std::find(std::begin(kBlocked), std::end(kBlocked), kernel.kind) != std::end(kBlocked);
+    if (is_blocked) terms.blocked += kernel.weight_bytes;
+    if (kernel.kind == CpuKernelClass::Product) terms.products += kernel.weight_bytes;
+  }
+  const double stored = static_cast<double>(analysis.totals.param_bytes.evaluate({}));
+  terms.other = std::max(0.0, stored - terms.blocked - terms.products);
+  terms.nodes = static_cast<double>(analysis.nodes.size());
+  return terms;
+}
+
+CpuMemory predict_cpu_memory(const CpuMemoryTerms& terms) {
+  CpuMemory memory;
+  memory.load_bytes = sum(kLoading, terms);
+  memory.run_bytes = sum(kKept, terms) + kArena * terms.activations;
+  memory.bytes = std::max(memory.load_bytes, memory.run_bytes);
+  memory.low = memory.bytes * kInterval.low;
+  memory.high = memory.bytes * kInterval.high;
+  memory.coverage = kCoverage;
+  return memory;
+}
+
+}  // namespace pagoda::inline core
