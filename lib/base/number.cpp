@@ -22,7 +22,7 @@ const char* digits_end(const char* at, const char* last) {
   return at;
 }
 
-// The end of what std::from_chars() takes for a finite number (no caller takes another); `first` where there is none.
+// The end of what std::from_chars() takes for a finite number (no caller takes another); `first` without a number.
 const char* number_end(const char* first, const char* last) {
   const char* at = first != last && *first == '-' ? first + 1 : first;
   const char* const whole = at;

@@ -86,7 +86,7 @@ TEST_CASE("columns are found by name and read in their units; watts stand for jo
                        doctest::Contains("\"kg\" is no unit"), Error);
 }
 
-TEST_CASE("constants that grow together in all runs are named as not told apart, and written as unknown") {
+TEST_CASE("constants that grow together in all runs are named as not separable, and written as unknown") {
   std::vector<EnergyRun> runs;
   // Always 20 FLOP/B: work and traffic cannot be told apart; the time is free.
   for (int i = 1; i <= 8; ++i) {
@@ -98,7 +98,7 @@ TEST_CASE("constants that grow together in all runs are named as not told apart,
   REQUIRE(fit.indistinct.size() == 1);
   CHECK(fit.indistinct[0] == std::vector<std::string>{"joules_per_flop", "joules_per_byte"});
   const present::EnergyStudy study{.label = "", .rows = runs, .fit = fit};
-  CHECK(present::energy_report({study}, {}, {}, Precision::Float32).find("not told apart: work and traffic") !=
+  CHECK(present::energy_report({study}, {}, {}, Precision::Float32).find("not separable: work and traffic") !=
         std::string::npos);
   const DeviceEnergy energy = present::device_energy(study, Precision::Float32, "test");
   CHECK_FALSE(energy.joules_per_byte.known());

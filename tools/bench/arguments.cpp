@@ -110,7 +110,7 @@ std::string scripts_folder() {
   return PAGODA_WORKERS_INSTALLED;
 }
 
-// What `run` was told, before it is a study.
+// The options of `run`, before they become a study.
 struct RunFlags {
   std::vector<std::string> targets, sets, workers;
   std::vector<std::vector<std::string>> axes{std::size(kAxisFlags)};
@@ -159,9 +159,9 @@ void add_study(CLI::App& run, RunFlags& flags, Arguments& arguments) {
   run.add_option("--half-width", flags.half_width, "stop when the median's interval is this narrow, as a fraction")
       ->check(CLI::PositiveNumber);
   run.add_option("--warmup", flags.warmup, "seconds of warm-up at most")->check(CLI::NonNegativeNumber);
-  run.add_option("--runs", flags.runs, "exactly so many measured runs, whatever --budget and --half-width")
+  run.add_option("--runs", flags.runs, "exactly N measured runs, whatever --budget and --half-width")
       ->check(CLI::PositiveNumber);
-  run.add_option("--warmup-runs", flags.warmup_runs, "exactly so many runs of warm-up, the first call included")
+  run.add_option("--warmup-runs", flags.warmup_runs, "exactly N runs of warm-up, the first call included")
       ->check(CLI::PositiveNumber);
   run.add_option("--timeout", flags.timeout, "seconds of wall time for an experiment")->check(CLI::PositiveNumber);
   run.add_option("--memory-limit", flags.memory,

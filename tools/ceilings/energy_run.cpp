@@ -99,7 +99,7 @@ void run_energy(const EnergyPlan& plan, documents::CeilingsDocument& document) {
     c.value = c.median = term.value;
     c.ci95 = term.interval;
     c.n = static_cast<std::int64_t>(rows.size());
-    // An interval wider than the value itself tells nothing apart.
+    // An interval wider than its value separates nothing.
     c.converged = term.value > 0 && term.interval[1] - term.interval[0] < term.value;
     c.status = c.converged ? documents::CeilingStatus::Ok : documents::CeilingStatus::NotConverged;
     c.kernel = "non-negative least squares";

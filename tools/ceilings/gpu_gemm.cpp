@@ -31,7 +31,7 @@ struct Proposal {
   int reserved[4];
 };
 
-// Repeats after so many elements, so that the host computes few of them; odd, so that rows and columns differ.
+// The period of the operands, so that the host computes few elements; odd, so that rows and columns differ.
 constexpr std::size_t kPeriod = 999983;
 
 // A value of [-1, 1] in a format, and what it is worth.

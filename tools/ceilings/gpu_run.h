@@ -56,7 +56,7 @@ class GpuCeilings {
 
   // `steps` multiply-adds on each word between its load and its store: 8 × steps FLOP on 32 bytes; rates in B/s.
   Experiment intensity_experiment(unsigned steps);
-  // Every launch does so many trips from now on, so that all passes of a profiler see the same work; empty: as many as
+  // Fixes the trip count of later launches, so that all passes of a profiler see the same work; empty: as many as
   // fill the time.
   void fix_trips(std::optional<unsigned> trips) { fixed_trips_ = trips; }
 

@@ -145,7 +145,7 @@ class Run {
   }
 
   // The candidate of the best median. These samples are never reported. The first of each does not count: it brings
-  // memory into caches and tells the next one how much work fills its time.
+  // memory into caches and sizes the work of the next one.
   std::size_t choose(Experiment& e, double end) {
     std::vector<std::vector<Sample>> samples(e.candidates.size());
     for (int round = -1; round < plan_.choose_samples && (round < 2 || now_() < end); ++round)

@@ -45,7 +45,7 @@ std::vector<std::string> nvml_places(const std::string& chosen = "");
 std::vector<std::string> cupti_places(const std::string& chosen = "", const std::string& root = "");
 std::vector<std::string> cublaslt_places(const std::string& chosen = "");
 
-// CUPTI opens libraries of its folder by their bare names: opened first, they are found. False where there is none.
+// CUPTI opens libraries of its folder by their bare names: opened first, they are found. False without such a folder.
 bool open_neighbours(const DynamicLibrary& cupti);
 
 // The calls of the driver that need no context; null where it has none.

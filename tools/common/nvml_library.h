@@ -30,7 +30,7 @@ class NvmlLibrary {
   Function symbol(const char* name) const {
     return library_.symbol<Function>(name);
   }
-  // What a function of this name answers; empty where there is none or it refuses. A null device: of the machine.
+  // The answer of the function of this name; empty where it is missing or fails. A null device: of the machine.
   std::string text(const char* name, Device device) const;
   std::optional<unsigned> number(const char* name, Device device) const;
   std::optional<unsigned> number(const char* name, Device device, int argument) const;

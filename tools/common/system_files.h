@@ -21,7 +21,7 @@ class SystemFiles {
   // Of a file of lines; see below.
   std::optional<std::string> field(const std::string& path, std::string_view name) const;
   bool exists(const std::string& path) const;
-  // Names in a folder, sorted; none where there is none.
+  // Names in a folder, sorted; empty without the folder.
   std::vector<std::string> names(const std::string& folder) const;
 
   // Jiffies of a line of /proc/stat: all, and those that the host gave to other machines.

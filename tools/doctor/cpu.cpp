@@ -89,7 +89,7 @@ Finding smt(const SystemFiles& files, const std::vector<int>& cpus) {
     finding.found = "no smt/active and no topology in /sys";
     return finding;
   }
-  finding.found = active ? "smt/active is " + std::to_string(*active) : "smt/active is not told";
+  finding.found = active ? "smt/active is " + std::to_string(*active) : "smt/active is not readable";
   if (!cores.empty())
     finding.found += "; " + std::to_string(cpus.size()) + " CPUs on " + std::to_string(cores.size()) + " cores";
   const bool shares = !cores.empty() && cores.size() < cpus.size();
@@ -107,7 +107,7 @@ Finding pinning(const SystemFiles& files, const std::vector<int>& cpus) {
   Finding finding{.id = "cpu.pinning", .title = "pinning", .guide = InForce::Unknown};
   const std::optional<std::string> online = files.text(std::string(kCpus) + "online");
   if (!online || cpus.empty()) {
-    finding.found = "the online CPUs are not told";
+    finding.found = "the online CPUs are not readable";
     return finding;
   }
   const std::vector<int> all = cpu_list(*online);
@@ -162,7 +162,7 @@ Finding cgroup_cpu(const SystemFiles& files, const std::string& folder, std::opt
     finding.found = "cpu.cfs_quota_us is " + std::to_string(*quota);
     if (*quota > 0 && period > 0) share = static_cast<double>(*quota) / period;
   } else {
-    finding.found = "no quota is told (no cgroup, or its root)";
+    finding.found = "no quota is reported (no cgroup, or its root)";
     finding.state = State::Good;
     return finding;
   }

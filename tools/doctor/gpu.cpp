@@ -39,7 +39,7 @@ Finding driver(const SystemFiles& files, const Nvml& nvml) {
     finding.found = !version.empty() ? "version " + version : module->substr(0, module->find('\n'));
     if (!nvml.is_ready()) {
       finding.state = State::Warning;
-      finding.wrong = nvml.why() + ": clocks, power and energy are not told";
+      finding.wrong = nvml.why() + ": clocks, power and energy are unknown";
       finding.remedy =
           "install the driver's libraries of the same version as its module (libnvidia-ml.so.1); containers: "
           "start with --gpus all";
@@ -195,7 +195,7 @@ Finding clocks(const Nvml& nvml) {
                usual = application_clock(nvml, device, kAppDefault);
     const auto reasons = nvml.clock_reasons(device);
     std::string text = of_device(i, nvml.devices().size());
-    text += now ? "SM at " + std::to_string(*now) + " MHz" : "SM clock not told";
+    text += now ? "SM at " + std::to_string(*now) + " MHz" : "SM clock unknown";
     if (most) text += " of at most " + std::to_string(*most);
     if (target && usual)
       text += ", application clock " + std::to_string(*target) + (*target == *usual ? " (default)" : " (set)");
@@ -263,7 +263,7 @@ Finding persistence(const Nvml& nvml) {
       append(finding.found, of_device(i, nvml.devices().size()) + (*mode != 0 ? "on" : "off"));
       finding.state = State::Good;
     }
-  if (finding.found.empty()) finding.found = "not told";
+  if (finding.found.empty()) finding.found = "not reported";
   if (is_off) {
     finding.state = State::Note;
     finding.wrong = "the driver unloads its state when nothing runs: the first call takes seconds, settings are lost";
@@ -369,7 +369,7 @@ Finding sharing(const Nvml& nvml) {
     }
   }
   if (finding.state == State::Absent) {
-    finding.found = nvml.devices().empty() ? "no GPU to ask" : "not told";
+    finding.found = nvml.devices().empty() ? "no GPU to ask" : "not reported";
     if (nvml.devices().empty()) finding.guide = InForce::NotOfTheGuide;
     return finding;
   }

@@ -19,7 +19,7 @@ std::string_view in_force(InForce guide) {
     case InForce::No:
       return "not in force";
     case InForce::Unknown:
-      return "cannot be told";
+      return "unknown";
   }
   return "";
 }

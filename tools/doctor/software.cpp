@@ -87,7 +87,7 @@ header = os.path.join(sysconfig.get_paths()["include"], "Python.h")
 if os.path.exists(header): print("Python.h", header)
 )";
 
-// What torch.compile needs at run time: a compiler, headers, Triton on a GPU. A small function tells.
+// What torch.compile needs at run time: a compiler, headers, Triton on a GPU. Compiling a small function shows it.
 constexpr const char* kTryCompile = R"(
 import torch
 device = "cuda" if torch.cuda.is_available() else "cpu"

@@ -54,8 +54,8 @@ std::optional<Options> parse_options(int argc, char** argv) {
   app.add_option("--precision", options.precision, "quick: count this one, as tf32.tensor, float64.tensor");
   app.add_option("--nvtx", options.nvtx, "only launches whose open ranges match; range: the ranges, as domain@name");
   app.add_option("--kernel", options.kernel, "only kernels whose name matches this extended regular expression");
-  app.add_option("--skip", options.skip, "leave out so many of the wanted launches")->check(CLI::NonNegativeNumber);
-  app.add_option("--count", options.count, "and take so many")->check(CLI::NonNegativeNumber);
+  app.add_option("--skip", options.skip, "leave out the first N of the wanted launches")->check(CLI::NonNegativeNumber);
+  app.add_option("--count", options.count, "and take N of the rest")->check(CLI::NonNegativeNumber);
   app.add_option("--iteration", options.iteration,
                  "ranges, as domain@name, that are one run of the model each; rotate then takes turns in one run");
   app.add_option("--warmup", options.warmup, "runs of the model to leave out; 1 of three or more")
@@ -71,7 +71,7 @@ std::optional<Options> parse_options(int argc, char** argv) {
                  "run again under Nsight Compute and compare counts; exit 3 where they differ")
       ->check(CLI::IsMember({"ncu"}));
   app.add_option("--verify-bytes", options.verify_bytes,
-                 "judge bytes as well, within so many percent: only of programs that caches cannot hold")
+                 "judge bytes as well, within N percent; only for programs whose data exceed the caches")
       ->check(CLI::PositiveNumber);
   app.add_option("--ncu", options.ncu, "path of Nsight Compute's command line")->capture_default_str();
   app.add_option("--chip", options.chip, "ncu: the chip as CUPTI names it (GH100), where CUPTI cannot be asked");

@@ -33,7 +33,7 @@ struct Notes {
 
 Notes read_notes(const fs::path& path) {
   std::ifstream file(path);
-  if (!file) throw Error(path.string() + ": cannot be read; it tells chip, ranges and metrics of the image");
+  if (!file) throw Error(path.string() + ": cannot be read; it holds the image's chip, ranges and metrics");
   Notes notes;
   for (std::string line; std::getline(file, line);) {
     const std::vector<std::string> words = base::split_line(line);

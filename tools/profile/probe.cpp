@@ -1,4 +1,4 @@
-// Names and numbers are those of cuda.h. The child tells its progress by lines, so that a crash has a place.
+// Names and numbers are those of cuda.h. The child prints a line per step, which locates a crash.
 #include "probe.h"
 
 #include <unistd.h>

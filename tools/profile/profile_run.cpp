@@ -216,7 +216,7 @@ int verify(const Options& options, const Measured& ours, const Probe& probed) {
   return passed ? kDone : kPartial;
 }
 
-// Models × batches: a file each in the folder of --output; what fails is told, and the others go on.
+// Models × batches: a file each in the folder of --output; a failure is reported, and the others go on.
 int profile_study(const Options& options, const measured::profile::NcuRequest& request,
                   const std::vector<documents::Missing>& missing) {
   if (options.output.empty() || options.output == "-")

@@ -49,7 +49,7 @@ base::ProcessEnd run_program(const std::vector<std::string>& words,
 int end_as(const base::ProcessEnd& end) {
   if (!end.signal) return end.code.value_or(kUnusable);
   const rlimit none = {};
-  setrlimit(RLIMIT_CORE, &none);  // the program's own dump is the one that tells something
+  setrlimit(RLIMIT_CORE, &none);  // the program's own dump is the useful one
   std::signal(*end.signal, SIG_DFL);
   std::raise(*end.signal);
   return 128 + *end.signal;

@@ -1,7 +1,7 @@
 // The rules of the published Pagoda estimator (dream-lab/pagoda, src/analytical_model/estimates.py), faults included.
 //
 // Where it would end with an exception (a Conv weight that is not rank 4, a 1-D pool) there is no count to reproduce:
-// the rule throws Unanswerable and the caller is told.
+// the rule throws Unanswerable, which the caller reports.
 #include "pagoda/core/conventions.h"
 
 #include <algorithm>

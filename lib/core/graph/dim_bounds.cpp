@@ -1,4 +1,4 @@
-// What can be told about the size of a formula without knowing its symbols, which are ≥ 0.
+// Bounds of a formula's value without knowing its symbols, which are ≥ 0.
 #include <algorithm>
 
 #include "graph/dim_poly.h"

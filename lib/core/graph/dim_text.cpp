@@ -163,7 +163,7 @@ class FormulaReader {
 
   // torch.export prints products of equal sizes as powers. Binds tighter than the sign on its left, as in Python.
   std::optional<Dim> power(int depth) {
-    constexpr Int kMaxExponent = 16;  // a size has at most so many equal factors
+    constexpr Int kMaxExponent = 16;  // more equal factors than any size has
     const std::optional<Dim> base = primary(depth);
     if (!base || !accept("**")) return base;
     const std::optional<Dim> exponent = primary(depth + 1);

@@ -43,7 +43,7 @@ class Tracer {
  private:
   bool is_stored(ValueId id) const { return id != kAbsent && graph_.is_stored(id); }
 
-  // The value that lends `node` its axes, and which of its axes becomes `axis`; empty where that cannot be told.
+  // The value that lends `node` its axes, and which of its axes becomes `axis`; empty where that is unknown.
   std::optional<std::pair<ValueId, Axis>> behind(const Node& node, Axis axis) const {
     switch (ops::facts_of(node).batch) {
       case BatchAxis::Same:

@@ -8,7 +8,7 @@
 
 namespace pagoda::inline core {
 
-// One entry per graph input; empty where no operator tells.
+// One entry per graph input; empty where no operator decides it.
 std::vector<std::optional<std::size_t>> batch_axes(const Graph& graph);
 
 }  // namespace pagoda::inline core

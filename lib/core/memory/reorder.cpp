@@ -29,7 +29,7 @@ class Pressure {
     return cost_.rise(node, [&](std::int32_t storage) { return readers_left_[index(storage)]; });
   }
 
-  // Marks the node done; `changed` is told of nodes whose growth is another now.
+  // Marks the node done. Calls `changed` for each node whose net growth changed.
   template <typename Changed>
   void run(std::int32_t node, const Changed& changed) {
     is_done_[index(node)] = true;

@@ -20,7 +20,7 @@ struct OrderCost {
 
   Int peak(std::span<const std::int32_t> order) const;
 
-  // Bytes more than before once the node has run, and while it runs. `left` tells how many readers of a storage have
+  // Bytes more than before once the node has run, and while it runs. `left` is how many readers of a storage have
   // not run yet, this node included.
   template <typename Left>
   Int growth(std::int32_t node, const Left& left) const;

@@ -45,7 +45,7 @@ void sort_topologically(Graph& graph, const std::vector<std::vector<ValueId>>& r
 struct RecordedScope {
   std::string name_scopes, name_space;
 
-  // Takes what the StringStringEntryProto in `entry` tells.
+  // Reads the StringStringEntryProto in `entry`.
   void read(File& file, Range entry, int depth);
   // Where nothing is recorded, the folder part of the name.
   std::string of(std::string_view node_name) const;

@@ -75,12 +75,12 @@ bool is_data_field(std::uint32_t number);
 const char* data_field_name(std::uint32_t number);  // "raw_data"
 // The field for typed data of an element type.
 std::uint32_t typed_data_field(ElementType type);
-// Values in the typed field for so many elements: two for a complex one, half for a 4-bit one.
+// Values in the typed field for a number of elements: two for a complex one, half for a 4-bit one.
 std::uint64_t typed_values(ElementType type, std::uint64_t elements);
 // Bytes of raw data; empty for types without a fixed width.
 std::optional<std::uint64_t> raw_bytes(ElementType type, std::uint64_t elements);
 ElementType known_element(std::int64_t data_type);
-// Whether a tensor of so many elements keeps its value in a skeleton: see model.h for the bounds.
+// Whether a tensor with this number of elements keeps its value in a skeleton: see model.h for the bounds.
 bool keeps_value(ElementType type, std::uint64_t elements);
 
 // Where an external tensor lies, from the entries of its external_data. `problem` says what is wrong with them.

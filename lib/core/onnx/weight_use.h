@@ -21,7 +21,7 @@ struct WeightUse {
 // Where a tensor's data lie: location and offset. Tensors that share data are one weight.
 using WeightPlace = std::pair<std::string, std::uint64_t>;
 
-// By the first use that tells something, seen through views, casts and dequantisation.
+// By the first use that decides, seen through views, casts and dequantisation.
 std::map<WeightPlace, WeightUse> weight_uses(const Model& model);
 
 // The deviation for a tensor of which only the shape is known.

@@ -170,7 +170,7 @@ OpCost cost_q_ordered_attention(const OpContext& op) {
 
 struct HeadInputs {
   int bias, mask, attention_bias, past_key, past_length;
-  bool states_sharing;  // an attribute tells whether past and present share a buffer, else the past length's presence
+  bool states_sharing;  // by an attribute, else by whether a past length is given: past and present share a buffer
 };
 constexpr HeadInputs kMultiHeadInputs = {3, 4, 5, 6, 8, false};
 constexpr HeadInputs kDecoderInputs = {10, 3, 4, 5, 7, true};

@@ -48,7 +48,7 @@ Dim weights_per_expert(const OpContext& op, const Projection& projection, std::i
   return shape[1] * shape[2] * (8 / bits);
 }
 
-// Of so many experts the stored bytes: weights, scales, zero points, bias.
+// Stored bytes of a number of experts: weights, scales, zero points, bias.
 void read_experts(OpCost& cost, const OpContext& op, const Projection& projection, const Dim& touched,
                   const Dim& experts) {
   for (const int i : {projection.weights, projection.bias, projection.scales, projection.zero_points})

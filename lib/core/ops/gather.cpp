@@ -66,7 +66,7 @@ Shape picked_shape(OpContext& op) {
   const Dim exported = op.shape(0)[0].bind({{rebatch->to.to_string(), rebatch->from}});
   if (exported == Dim(1) || element_count(shape) != exported) return shape;
   const auto position = batch_position(op.shape(0), shape, *rebatch);
-  if (!position) op.unknown("the indices are fixed at the exported batch, and where the batch goes cannot be told");
+  if (!position) op.unknown("the indices are fixed at the exported batch, and the place of the batch in them is unknown");
   shape[*position] = *exact_div(shape[*position], rebatch->from) * rebatch->to;
   op.note("indices that list all elements, fixed at export, read as of the batch at axis " + std::to_string(*position));
   return shape;

@@ -16,7 +16,7 @@ std::optional<std::int64_t> size_attribute(const Node& node, std::string_view na
   return *value > 0 && *value < (std::int64_t{1} << 31) ? std::optional(*value) : std::nullopt;
 }
 
-// Elements at `bits` each in so many bytes.
+// How many elements of `bits` each the bytes hold.
 std::optional<Dim> unpacked(const Dim& bytes, std::optional<std::int64_t> bits) {
   if (!bits || *bits > 8) return std::nullopt;
   return floor_div(bytes * 8, *bits);

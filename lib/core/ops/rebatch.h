@@ -10,7 +10,7 @@
 namespace pagoda::inline core::ops {
 
 // `input` holds the symbol rebatch.to in one of its sizes; `target` holds the sizes at the exported batch, none of
-// them unknown. The index of the target size that has to grow with the batch; empty where none can be told.
+// them unknown. The index of the target size that has to grow with the batch; empty where it is unknown.
 std::optional<std::size_t> batch_position(const Shape& input, const Shape& target, const OpContext::Rebatch& rebatch);
 
 // Whether the formula depends on the batch.

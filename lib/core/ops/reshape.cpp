@@ -79,7 +79,7 @@ void rebatch_target(OpContext& op, const Shape& input, TensorValue& target, std:
   if (open) exported[*open] = solved_size(op, exported_input, others);
   require_same_count(op, exported_input, exported);
   const auto position = batch_position(input, exported, rebatch);
-  if (!position) op.unknown("the target shape is fixed at the exported batch, and where the batch goes cannot be told");
+  if (!position) op.unknown("the target shape is fixed at the exported batch, and the place of the batch in it is unknown");
   if (position == open) return;
   const Dim scaled = *exact_div(exported[*position], rebatch.from) * rebatch.to;
   op.note("target size " + exported[*position].to_string() + " at axis " + std::to_string(*position) +

@@ -280,7 +280,7 @@ void infer_affine_grid(OpContext& op) {
   const TensorValue* size = op.value(1);
   std::optional<std::int64_t> axes = theta[1].value64();
   if (!axes && size != nullptr) axes = static_cast<std::int64_t>(size->size()) - 2;
-  if (!axes) op.unknown("neither theta nor size tells the number of spatial axes");
+  if (!axes) op.unknown("neither theta nor size gives the number of spatial axes");
   if (*axes != 2 && *axes != 3) op.fail(std::to_string(*axes) + " spatial axes, expected 2 or 3");
   const auto rank = static_cast<std::size_t>(*axes) + 2;
   if (size != nullptr && size->size() != rank)

@@ -275,7 +275,7 @@ Scalar reciprocal(const Scalar& a, ElementType type) { return divide(real(1, typ
 
 namespace {
 
-// a ≥ b, where it can be told.
+// a ≥ b, where that is known.
 std::optional<bool> at_least(const Scalar& a, const Scalar& b) {
   if (const auto r = reals(a, b)) return *r.a >= *r.b;
   const auto f = fractions(a, b);

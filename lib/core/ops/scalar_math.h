@@ -20,7 +20,7 @@ inline Scalar truth(bool value) { return Dim(value ? 1 : 0); }
 Scalar real(double value, ElementType type);
 // The element as a fraction whose arithmetic is exact, also in single precision; empty where it is none.
 std::optional<Ratio> as_ratio(const Scalar& scalar);
-// Whether the element is non-zero, where that can be told.
+// Whether the element is non-zero, where that is known.
 std::optional<bool> is_true(const Scalar& scalar);
 
 // The operands have element type `type`.

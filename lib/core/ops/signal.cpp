@@ -30,7 +30,7 @@ Dim transform_work(const Dim& length, bool is_real) {
 }
 
 constexpr std::string_view kLengthIsData =
-    "the length of the transform is data: it counts as the longest of so many bins, an upper bound";
+    "the length of the transform is data: the longest with this number of bins counts, an upper bound";
 
 // --- DFT ---
 
@@ -77,7 +77,7 @@ void infer_dft(OpContext& op) {
   op.set_output(0, op.element(0), std::move(output));
 }
 
-// Of one transform along `axis`: its length, which one side of a spectrum tells up to one.
+// Of one transform along `axis`: its length, which one side of a spectrum gives up to one.
 Dim transform_length(const OpContext& op, std::size_t axis) {
   const Dim& bins = op.output_shape(0)[axis];
   if (op.has_input(1)) {

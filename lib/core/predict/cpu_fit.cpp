@@ -30,7 +30,7 @@ struct Sample {
 // What Huber's function makes of an error.
 double huber(double error) { return 2 * kTolerance * kTolerance * (std::sqrt(1 + std::pow(error / kTolerance, 2)) - 1); }
 
-// One class's coefficients as logarithms, with a prior that keeps what nothing tells.
+// One class's coefficients as logarithms, with a prior for what no run determines.
 class ClassFit {
  public:
   ClassFit(CpuKernelClass kind, std::vector<Sample> samples, const CpuCalibration& base)
@@ -193,7 +193,7 @@ CpuCalibration fitted(std::span<const TimedCpuRun> runs, const std::vector<bool>
   if (const double rate = memory_rate(samples, calibration.launch_seconds); rate > 0)
     calibration.memory_bytes_per_second = rate;
   if (!(calibration.memory_bytes_per_second > 0))
-    throw Error("calibration: no run reads a weight vector by vector, which tells the memory's rate; add one of a "
+    throw Error("calibration: no run reads a weight vector by vector, which determines the memory's rate; add one of a "
                 "language model at batch 1");
   std::array<std::vector<Sample>, kCpuKernelClasses> by_class;
   for (const Sample& sample : samples) by_class[static_cast<std::size_t>(sample.kernel.kind)].push_back(sample);

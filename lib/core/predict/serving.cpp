@@ -191,7 +191,7 @@ class Lowering {
     const ValueId present = node.output(1) != kAbsent ? node.output(1) : node.input(1);
     if (present == kAbsent || shape(present).size() != 4 || node.op_type == "PagedAttention")
       throw Error("--engine llm-serving: " + node.op_type + " " + display_name(graph_, node) +
-                  " has no cache [batch, heads, tokens, size] that tells its sizes");
+                  " has no cache [batch, heads, tokens, size] to take its sizes from");
     const Shape& keys = shape(present);
     AttentionSize size{.batch = number(shape(query)[0]),
                        .tokens = number(shape(query)[has_heads ? 2 : 1]),

@@ -127,7 +127,7 @@ Strides strides_like(const Sizes& sizes, std::span<const Strides> operands) {
       if (operand[a] != operand[b] && operand[a] != 0 && operand[b] != 0) return operand[a] > operand[b];
     return false;
   };
-  std::vector<std::size_t> axes;  // slowest first; insertion keeps the order of axes that no operand tells apart
+  std::vector<std::size_t> axes;  // slowest first; insertion keeps the order of axes that no operand orders
   for (std::size_t axis = 0; axis < sizes.size(); ++axis) {
     if (sizes[axis] == 1) continue;
     std::size_t place = axes.size();

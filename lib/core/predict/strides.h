@@ -29,7 +29,7 @@ bool is_dense(const Sizes& sizes, const Strides& strides);
 // Strides of the same memory under other sizes, or nothing where a reshape has to copy.
 std::optional<Strides> view_as(const Sizes& sizes, const Strides& strides, const Sizes& wanted);
 
-// Dense strides whose axes lie in the order of the first operand that tells two axes apart, as PyTorch's element-wise
+// Dense strides whose axes lie in the order of the first operand that orders two axes, as PyTorch's element-wise
 // kernels allocate their results. Operands are aligned to `sizes` (strides of broadcast axes are 0).
 Strides strides_like(const Sizes& sizes, std::span<const Strides> operands);
 

@@ -15,7 +15,7 @@ constexpr Read kY{Source::Output, 0};
 struct Norm {
   Dim rows;                 // statistics
   bool centred = true;      // with a mean
-  int scale = 1, bias = 2;  // inputs; −1 where there is none
+  int scale = 1, bias = 2;  // inputs; −1: none
   int data = 0;
   std::string_view kept = "mean and rstd";
   ElementType statistic_type = ElementType::Float32;

@@ -124,7 +124,7 @@ void output(A& a, typename A::template Ref<OutputInfo> x) {
   a("shape", x.type.shape);
 }
 
-// A type, null where there is none.
+// A type or null.
 template <typename A>
 void element(A& a, const char* key, typename A::template Ref<ElementType> x) {
   if constexpr (A::kReads) {

@@ -9,7 +9,7 @@
 namespace pagoda::measured::import {
 
 documents::Measured import_ort(std::string_view text, std::string_view subject, const ImportOptions& options);
-// `layers`: the text of TensorRT's layer information, empty where there is none.
+// `layers`: the text of TensorRT's layer information, or empty.
 documents::Measured import_tensorrt(std::string_view text, std::string_view subject, std::string_view layers,
                                     std::string_view layers_subject);
 documents::Measured import_ncu(std::string_view text, std::string_view subject, const ImportOptions& options);

@@ -3,7 +3,7 @@
 //   cores,cpu,gpu,mem,observed_time(ms/batch),bs,observed_power(W)
 //
 // Columns are found by name, in any order. Clocks are in MHz, kHz or Hz: a Jetson's lie between 0.1 and 4 GHz, so their
-// size tells which. Seconds and joules are those of one batch.
+// size says which. Seconds and joules are those of one batch.
 #include <algorithm>
 #include <cmath>
 #include <map>

@@ -192,7 +192,7 @@ void require_equal_runs(const std::vector<Launch>& launches, std::size_t per_run
   }
 }
 
-// A kernel whose name tells of tensor cores, and of which no metric counts them: the sum of its operations is unknown.
+// A kernel named after tensor cores, without a metric that counts them: the sum of its operations is unknown.
 LaunchSample sample_of_launch(const Launch& launch, const documents::ChipMetrics* chip) {
   LaunchSample sample = chip ? sample_of(launch.metrics, *chip) : sample_of(launch.metrics);
   const bool has_tensor = std::any_of(sample.flops.begin(), sample.flops.end(),

@@ -22,7 +22,7 @@ bool is_used_metric(std::string_view metric);
 // unit.
 std::optional<double> unit_scale(std::string_view unit);
 
-// `metrics`: by name, in SI units. What no metric tells is absent in the sample.
+// `metrics`: by name, in SI units. What no metric measures is absent in the sample.
 LaunchSample sample_of(const std::map<std::string, double>& metrics);
 
 // Metrics that a formula of the chip uses, or time. And the sample by these formulas: a precision that the chip can

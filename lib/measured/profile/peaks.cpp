@@ -63,7 +63,7 @@ std::vector<documents::MeasuredDevice> recorded_devices(const std::vector<Record
   const auto place = [&](const RecordedDevice& device) {
     for (std::size_t i = 0; i < recorded.size(); ++i) {
       if (recorded[i]->chip != device.chip || recorded[i]->name != device.name) continue;
-      if (recorded[i]->peaks.empty()) recorded[i] = &device;  // a process that counted nothing tells none
+      if (recorded[i]->peaks.empty()) recorded[i] = &device;  // a process that counted nothing has none
       if (device.peaks.empty() || recorded[i]->peaks == device.peaks) return i;
     }
     recorded.push_back(&device);

@@ -199,7 +199,7 @@ void add_uncounted(const std::vector<RecordedRun>& runs, const documents::ChipMe
   for (const RecordedRun& run : runs)
     for (const ProcessRecord& process : run)
       for (const std::vector<std::string>& group : process.metrics) counted.insert(group.begin(), group.end());
-  if (counted.empty()) return;  // nothing was, for a reason that a note tells
+  if (counted.empty()) return;  // nothing was; a note says why
   for (const documents::Missing& known : missing) named.insert(known.what);
   for (const documents::MetricQuantity& quantity : chip.quantities) {
     const documents::QuantityKind kind = quantity.name().kind;
@@ -238,7 +238,7 @@ documents::Measured merged(const std::vector<RecordedRun>& runs, const documents
   for (const documents::MeasuredDevice& device : measured.devices)
     if (chip != nullptr && device.peaks.empty())
       measured.missing.push_back(
-          {"devices.peaks", "CUPTI told none of " + device.name + ", where nothing was counted"});
+          {"devices.peaks", "CUPTI gave none for " + device.name + ", where nothing was counted"});
   measured.missing.push_back({"seconds", "a whole run is not timed; the sum of its kernels' times is known"});
   measured.missing.push_back({"kernels.energy_joules", "no counter of energy is fine enough for one kernel"});
   if (measured.runs.empty() && chip == nullptr)

@@ -47,7 +47,7 @@ bool is_indistinct(const EnergyFit& fit, const std::string& term) {
 std::string doubts(const EnergyFit& fit) {
   std::string text;
   for (const auto& group : fit.indistinct)
-    text += "not told apart: " + base::joined(group, " and ", said) +
+    text += "not separable: " + base::joined(group, " and ", said) +
             "; in these runs they grow together: add runs of other intensities, clocks or idle shares\n";
   for (const EnergyTerm& term : fit.terms)
     if (!(term.value > 0))
@@ -106,7 +106,7 @@ std::string several_report(const std::vector<EnergyStudy>& studies) {
                               {.header = "traffic", .is_number = true},
                               {.header = "constant power", .is_number = true},
                               {.header = "mean error", .is_number = true},
-                              {.header = "not told apart"}},
+                              {.header = "not separable"}},
                   .rows = {}};
   for (const EnergyStudy& study : studies) {
     std::vector<std::string> row = {base::printable(study.label), std::to_string(study.rows.size())};
@@ -123,7 +123,7 @@ std::string several_report(const std::vector<EnergyStudy>& studies) {
 Quantity quantity_of(const EnergyFit& fit, std::size_t at, const std::string& source) {
   const EnergyTerm& term = fit.terms[at];
   if (!(term.value > 0)) return {std::nullopt, "came out as 0 in " + source};
-  if (is_indistinct(fit, term.name)) return {std::nullopt, "not told apart from other constants by " + source};
+  if (is_indistinct(fit, term.name)) return {std::nullopt, "not separable from other constants by " + source};
   return {term.value, source + "; 95 % from " + base::si_text(term.interval[0], kUnits[at]) + " to " +
                           base::si_text(term.interval[1], kUnits[at])};
 }

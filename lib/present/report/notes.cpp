@@ -78,7 +78,7 @@ std::string free_dims_report(const documents::EstimateDocument& estimate) {
       if (!upper.empty() && upper.size() <= kShort) text += " (at most " + upper + ")";
     }
     if (symbols.size() > kListed) text += " and " + std::to_string(symbols.size() - kListed) + " more";
-    text += "; --symbolic tells what each is\n";
+    text += "; --symbolic says what each is\n";
   }
   return text;
 }

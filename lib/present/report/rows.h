@@ -61,7 +61,7 @@ std::string cell(const Count& value, std::string_view unit = "");
 
 // "memory bounds 74.9 % of it": where the least time goes.
 std::string split_text(const documents::EstimateRoofline& roofline);
-// "at most 3.81 kitems/s": of a run of so many seconds.
+// "at most 3.81 kitems/s": of a run that takes `seconds`.
 std::string rate_text(const EstimateDocument& estimate, double seconds);
 
 // What a person asks first, as lines and as cells.

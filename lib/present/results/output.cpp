@@ -153,7 +153,7 @@ std::string comparison_report(const ResultComparison& c, ReportFormat format, co
       c.by_mode.empty() ? mean(c.geomean) : base::joined(c.by_mode, "; ", mean),
       std::to_string(c.count(SpeedVerdict::Slower)) + " slower, " + std::to_string(c.count(SpeedVerdict::Faster)) +
           " faster, " + std::to_string(c.count(SpeedVerdict::Same)) + " the same, " +
-          std::to_string(c.count(SpeedVerdict::CannotTell)) + " cannot be told; " + std::to_string(c.broken.size()) +
+          std::to_string(c.count(SpeedVerdict::CannotTell)) + " undecided; " + std::to_string(c.broken.size()) +
           " no longer run",
       "slower or faster: beyond " + plot::percent_text(o.tolerance) +
           " and beyond noise. Where nothing changed, any of " + std::to_string(c.tested) +

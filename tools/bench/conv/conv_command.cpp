@@ -342,8 +342,8 @@ int conv_command(int argc, char** argv) {
   app.add_option("--threads", flags.threads, "cpu (default: all)")->check(CLI::Range(1, 4096));
   app.add_option("--layer-budget", flags.layer_budget, "seconds of measured runs, a shape")->capture_default_str();
   app.add_option("--budget", flags.whole_budget, "seconds of measured passes over all layers")->capture_default_str();
-  app.add_option("--runs", flags.runs, "exactly so many measured runs and passes")->check(CLI::PositiveNumber);
-  app.add_option("--warmup-runs", flags.warmup_runs, "exactly so many before them")->check(CLI::PositiveNumber);
+  app.add_option("--runs", flags.runs, "exactly N measured runs and passes")->check(CLI::PositiveNumber);
+  app.add_option("--warmup-runs", flags.warmup_runs, "exactly N runs before them")->check(CLI::PositiveNumber);
   app.add_option("--check", flags.check, "outputs a layer that are compared with the reference; 0: all")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();

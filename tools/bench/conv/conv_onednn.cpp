@@ -78,7 +78,7 @@ dnnl::primitive_attr user_scratchpad() {
   return attributes;
 }
 
-// Throws dnnl::error where there is none.
+// Throws dnnl::error without one.
 convolution_forward::primitive_desc first_of(dnnl::algorithm algorithm, Descriptions& d, const dnnl::engine& engine) {
   const auto kind = dnnl::prop_kind::forward_inference;
 #if DNNL_VERSION_MAJOR >= 3

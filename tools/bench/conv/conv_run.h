@@ -35,7 +35,7 @@ struct ConvLibrary {
   std::string unavailable = {};              // why nothing can be run, and what to install; empty: it can
   std::vector<std::string> algorithms = {};  // that may be asked for, "auto" among them
   std::function<ConvRun(const ConvLayer&, const Operands&, const std::string& algorithm)> prepare = {};
-  // Whether a layer is refused, as far as it can be told without a device; empty: nothing speaks against it.
+  // Why a layer is refused, as far as is known without a device; empty: it is not.
   std::function<std::string(const ConvLayer&, const std::string& algorithm)> objection = {};
 };
 

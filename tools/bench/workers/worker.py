@@ -150,7 +150,7 @@ def described(arrays: dict) -> list[dict]:
 
 
 def image_size(config: dict, side: int) -> tuple[int, int]:
-    """Height and width: input_size is a side, or "HEIGHTxWIDTH"; `side` where there is none."""
+    """Height and width: input_size is a side, or "HEIGHTxWIDTH"; `side` without one."""
     size = config.get("input_size") or side
     if isinstance(size, str):
         height, _, width = size.partition("x")

@@ -98,7 +98,7 @@ class CuptiSession : public CounterSession {
  private:
   static bool is_constant(const std::string& metric) { return metric.ends_with(".peak_sustained"); }
 
-  // The first range tells them; where it does not, the counters are no worse for it.
+  // Read with the first range; a failure does not affect the counters.
   void tell_constants(Counted& counted) {
     if (are_told_ || constants_.empty()) return;
     are_told_ = true;

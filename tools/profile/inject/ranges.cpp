@@ -1,4 +1,4 @@
-// A stack a thread; what other threads ended is told by a set of ids, looked at only while it holds any.
+// One stack per thread. A set holds the ids of ranges that other threads ended; it is searched only while not empty.
 #include "ranges.h"
 
 #include <algorithm>

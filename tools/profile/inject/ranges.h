@@ -14,7 +14,7 @@ namespace pagoda::tools::profile {
 // Of model nodes: the innermost open range of this domain names the node of a launch.
 inline constexpr std::string_view kNodeDomain = "pagoda";
 
-// Each returns the number of ranges of the domain that were open on this thread before it; pop -1 where there is none.
+// Each returns the number of ranges of the domain that were open on this thread before it; pop returns -1 without one.
 int push_range(std::string_view domain, std::string_view name);
 int pop_range(std::string_view domain);
 // Never 0.

@@ -30,7 +30,7 @@ class CounterSession {
   struct Counted {
     std::vector<std::vector<double>> ranges;  // in order of launch, each in the order of metrics()
     std::size_t dropped = 0;                  // ranges for which there was no room
-    // Of the device, told once a session: the chip's peaks by metric.
+    // The chip's peaks by metric, sent once per session.
     std::vector<std::pair<std::string, double>> constants = {};
   };
   virtual ~CounterSession() = default;

@@ -28,7 +28,7 @@ struct Annotations {
 
 struct Annotated {
   std::size_t nodes = 0;
-  // Nodes with notes that have neither an output nor a name: nothing tells them from each other in a file.
+  // Nodes with notes that have neither an output nor a name: nothing distinguishes them in a file.
   std::size_t nameless = 0;
   // Files of external data, as the model names them: copied beside an output in another folder, and not found.
   std::vector<std::string> copied, missing;

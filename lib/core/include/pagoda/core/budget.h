@@ -51,7 +51,7 @@ struct BudgetResult {
   Budget budget;
   Verdict verdict = Verdict::CannotTell;
   std::optional<double> value;      // with free dims at 1; a lower bound where nodes are not modelled
-  std::vector<std::string> causes;  // why it cannot be told
+  std::vector<std::string> causes;  // why it is undecided
 };
 
 // A count that is only known from below exceeds a limit as soon as its known part does, and never fits.

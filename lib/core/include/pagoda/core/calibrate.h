@@ -31,7 +31,7 @@ struct TimedRun {
 
 struct CalibrationOptions {
   std::string id = {}, regime = {}, source = {};
-  std::size_t folds = 10;   // families are dealt into so many groups, in the order of their names
+  std::size_t folds = 10;   // groups into which families are dealt, in the order of their names
   double coverage = 0.9;    // of the interval
   double prior = 0.15;      // weight of the prior; 0 trusts the data alone
   double tolerance = 0.08;  // relative error from which an error counts linearly and no longer squared

@@ -88,7 +88,7 @@ struct DeviceSpec {
   bool measured = false;           // read from a ceilings file
   Quantity units;                  // SMs, compute units, cores
   Quantity boost_clock_hz;
-  Quantity tensor_clock_hz;          // at which the tensor peaks are stated, where that is another clock
+  Quantity tensor_clock_hz;          // at which the tensor peaks are stated, if it differs
   Quantity memory_clock_hz;          // at which the bandwidth of memory is stated
   Quantity watts;                    // thermal design power
   Quantity launch_overhead_seconds;  // from one kernel launch to the next when the kernels do nothing

@@ -138,7 +138,7 @@ std::optional<Dim> exact_div(const Dim& a, const Dim& b);
 Dim min(const Dim& a, const Dim& b);
 Dim max(const Dim& a, const Dim& b);
 
-// Whether a ≥ b (a == b) for all values of the symbols; empty when that cannot be told or depends on them.
+// Whether a ≥ b (a == b) for all values of the symbols; empty when that is unknown or depends on them.
 std::optional<bool> greater_equal(const Dim& a, const Dim& b);
 std::optional<bool> equal(const Dim& a, const Dim& b);
 

@@ -74,7 +74,7 @@ struct Node {
   ValueId output(std::size_t i) const { return i < outputs.size() ? outputs[i] : kAbsent; }
 
   const Attribute* attribute(std::string_view name) const;
-  // An attribute's value; where there is none, or it has another type: `otherwise`, null, or an empty text.
+  // An attribute's value; if missing or of another type: `otherwise`, null, or an empty text.
   std::int64_t integer(std::string_view name, std::int64_t otherwise) const;
   const std::vector<std::int64_t>* integers(std::string_view name) const;
   std::string_view text(std::string_view name) const;

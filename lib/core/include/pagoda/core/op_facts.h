@@ -75,7 +75,7 @@ enum class RowAxes : std::uint8_t {
 // Where the axes of output 0 come from, for following a batch axis up to the inputs.
 enum class BatchAxis : std::uint8_t {
   Unknown,
-  Lost,      // cannot be told from one axis
+  Lost,      // not one axis of the output alone
   Same,      // those of the first operand that is no weight
   First,     // those of input 0, up to the last two of a product
   Permuted,  // those of input 0, by the attribute perm

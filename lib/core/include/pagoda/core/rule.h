@@ -126,7 +126,7 @@ class OpContext {
   // The same, reading only the listed inputs (the others are arguments such as axes, known before launch).
   OpCost streamed(std::initializer_list<int> inputs_read) const;
   OpCost streamed(const std::vector<int>& inputs_read) const;
-  // Of an input (output) that `cost` moves in full: only so many bytes.
+  // Bytes of an input (output) that `cost` else moves in full.
   void read_only(OpCost& cost, int input, const Dim& bytes) const;
   void write_only(OpCost& cost, int output, const Dim& bytes) const;
 

@@ -36,7 +36,7 @@ SweepAxis parse_axis(std::string_view text);
 // bound.
 AnalyzeOptions sweep_options(AnalyzeOptions options, const std::vector<SweepAxis>& axes);
 
-// The names that stand for an axis in the formulas of an analysis. Throws Error where there is none.
+// The names that stand for an axis in the formulas of an analysis. Throws Error without one.
 std::vector<std::string> axis_symbols(const Model& model, const Analysis& analysis, const std::string& axis);
 
 struct SweepTime {

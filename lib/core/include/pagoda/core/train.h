@@ -9,7 +9,7 @@
 //
 // The rules. Trained are the floating-point initializers of rank 1 or more that reach an output through differentiable
 // operators (one of rank 0 is a literal; BatchNormalization's running statistics are no parameters; what a Constant
-// node or integers hold stays; a mask that the file stores as such an initializer cannot be told from a parameter, so
+// node or integers hold stays; a mask that the file stores as such an initializer looks like a parameter, so
 // name it in `frozen`). Every floating-point output that depends on one receives a gradient; the loss behind
 // the outputs is not counted. An operator computes the gradient of an input only where that input leads to a trained
 // parameter (or to an input named in `inputs_with_gradient`): the first layer has none. A contraction's gradients cost

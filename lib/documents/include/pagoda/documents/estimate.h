@@ -86,7 +86,7 @@ struct EstimateTotals {
   std::int64_t unmodelled_nodes = 0;
   std::vector<std::string> unmodelled_ops;
   bool partial = false;  // some node is not modelled: counts are lower bounds
-  std::optional<EstimateAtLoad> at_load;  // part of no count; empty where there is none
+  std::optional<EstimateAtLoad> at_load;  // part of no count; empty: none
 };
 
 struct EstimateNode {

@@ -91,7 +91,7 @@ struct ChipMetrics {
 
 // Families of the catalogue, sorted; parsed once.
 std::span<const ChipMetrics> metric_catalogue();
-// Throws Error that lists the chips where there is none of this name.
+// Throws Error that lists the chips, if none has this name.
 const ChipMetrics& chip_metrics(std::string_view chip);
 // One file of data/metrics.
 ChipMetrics parse_chip_metrics(std::string_view json, std::string_view subject);

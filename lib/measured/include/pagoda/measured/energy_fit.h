@@ -36,10 +36,10 @@ struct EnergyFit {
   std::vector<double> relative_residual;  // (measured - fitted) / measured, by row
   double relative_rms = 0;
   double mean_error = 0;  // mean of |relative_residual|
-  double condition_number = 0;  // of the design matrix with columns scaled to length 1; large: terms are not told apart
+  double condition_number = 0;  // of the design matrix with columns scaled to length 1; large: terms are not separable
   // Names of constants that the runs do not tell apart: where one grows the others shrink, and the fit hardly changes.
   // For each direction whose singular value is kIndistinct times below the largest: the terms with more than half of
-  // their variance in it (Belsley, Kuh, Welsch, Regression Diagnostics, 1980, chapter 3). Empty: all are told apart.
+  // their variance in it (Belsley, Kuh, Welsch, Regression Diagnostics, 1980, chapter 3). Empty: all are separable.
   std::vector<std::vector<std::string>> indistinct;
 };
 inline constexpr double kIndistinct = 30;  // theirs: "moderate to strong" dependence

@@ -13,7 +13,7 @@
 //   fused name      the source names several nodes; these are those of them that are rows
 //   range           {ForeignNode[a...b]} of TensorRT: rows on the way from a to b that no other kernel names
 //   range name      the innermost NVTX or record_function range that holds a row's name, or the names of a fused layer
-//   scope           the range is the module path of rows; of their types, where the kernel's operator tells one. A
+//   scope           the range is the module path of rows; of their types, where the kernel's operator names one. A
 //                   module that pagoda-bench timed has all rows of its path
 //   order           the k-th call of an operator is the k-th row of its type, where both are equally many (kineto,
 //                   models without names); or kernels without a row that ran between the neighbours of rows left out
@@ -51,7 +51,7 @@ struct JoinedGroup {
 // Most measured time first.
 std::vector<JoinedGroup> joined_groups(const documents::Measured& measured, const EstimateDocument& estimate);
 
-// A kernel that did not join, and why that is, where it can be told.
+// A kernel that did not join, and why, where that is known.
 struct Unjoined {
   std::size_t kernel = 0;
   std::optional<double> share;  // of the kernels' time
@@ -65,7 +65,7 @@ std::vector<Unjoined> unjoined_kernels(const documents::Measured& measured);
 // * contraction = operations of tensor units / (2·macs). Above 1.005: `padding` up to what tiles of 256 × 256 × 128
 //   would do at the most, with M, N, K of each product from its output's shape and K = macs / elements of the output;
 //   beyond it, or where a shape is not known, `extra work`. Below 0.98: `Winograd` where a kernel's name says so or a
-//   3 x 3 convolution's ratio is that of its tiles, `sparsity` where the counter or the kernel's name tells, else
+//   3 x 3 convolution's ratio is that of its tiles, `sparsity` where the counter or the kernel's name shows it, else
 //   `fewer operations`. Products outside tensor units are judged by all operations, where they are nine tenths of
 //   these. Another format than the estimate's did most of it: `TF32` for float32, else `other precision`.
 // * flops = operations of all units / (2·macs + arith − comparisons). Hardware counts no exp or comparison as such, and

@@ -49,7 +49,7 @@ std::vector<std::string> ncu_arguments(const NcuRequest& request, const std::str
 
 // One program run of a study.
 struct NcuPoint {
-  std::string model, batch;  // as they were given; empty where there is none of the axis
+  std::string model, batch;  // as given; empty without that axis
   std::vector<std::string> command;
   std::string name() const;  // "resnet50-batch8", for a file's name; letters, digits, '-', '_', '.'
 };

@@ -94,7 +94,7 @@ struct ResultComparison {
   std::vector<MeanRatio> by_mode;  // over the models of each mode, where there are several
   std::vector<std::string> only_base, only_new;
   std::vector<std::string> broken, repaired;  // ok before and not now, with the reason; the reverse
-  std::size_t tested = 0;                     // pairs that could be told
+  std::size_t tested = 0;                     // pairs with enough repeats for a verdict
 
   std::size_t count(SpeedVerdict verdict) const;
   // Slower beyond noise, or broken.
