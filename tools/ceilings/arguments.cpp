@@ -4,10 +4,29 @@
 #include "tool.h"
 
 namespace pagoda::tools::ceilings {
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  ert-ceilings --cpu --quick --json here.json
+      every roof of this machine's CPU in half a minute; then: onnx-estimate MODEL --device here.json
+  ert-ceilings --gpu 0 --full --energy --json gpu.json --csv gpu.csv
+      all of a GPU, with joules per operation and byte, in about ten minutes
+  ert-ceilings --gpu 0 --only dram,fma --json gpu.json
+      memory and fused multiply-adds alone
+  ert-ceilings --gpu 0 --resume gpu.json --json gpu.json
+      what an interrupted run did not measure
+  ert-ceilings --cpu --check here.json
+      exit 3 where this run is worse than that one
+
+Exit codes: 0 done, 1 unusable input or output, 2 usage, 3 worse than the baseline (--check), 4 no such device or privilege,
+5 a value is impossible, or with --strict did not converge, 6 the driver is older than the toolkit.)";
+
+}  // namespace
 
 std::optional<Options> parse_options(int argc, char** argv) {
   Options options;
-  CLI::App app{"Measures the roof of a CPU or a GPU: every arithmetic and memory ceiling, with how sure it is."};
+  CLI::App app{"Measures the roof of a CPU or a GPU: every arithmetic and memory ceiling, with how sure it is.",
+               "ert-ceilings"};
   app.set_version_flag("--version", "ert-ceilings " PAGODA_VERSION);
   app.add_flag("--cpu", options.cpu, "measure this machine's CPU");
   app.add_option("--gpu", options.gpu, "measure the GPU of this number")->excludes("--cpu");
@@ -33,6 +52,7 @@ std::optional<Options> parse_options(int argc, char** argv) {
   app.add_option("--csv", options.csv, "write one row a ceiling; - is standard output");
   app.add_option("--csv-ert", options.ert_csv, "write lines as plotters of the Empirical Roofline Tool read them");
   app.add_option("--csv-rocprof", options.rocprof_csv, "write columns as rocprof-compute's roofline.csv has them");
+  app.footer(kExamples);
   if (!parse(app, argc, argv)) return std::nullopt;
   if (quick) options.depth = Depth::Quick;
   if (full) options.depth = Depth::Full;

@@ -38,11 +38,27 @@ std::string wrong_use(const Options& options) {
   return "";
 }
 
+constexpr const char* kExamples = R"(Examples:
+  pagoda-profile -o measured.json -- ./program
+      one pass: time of each kernel, bytes of DRAM, L2 and L1, tensor operations
+  pagoda-profile --mode exact --estimate estimate.json -o joined.json -- ./program
+      every precision, beside the estimate of onnx-estimate, node by node
+  pagoda-profile --mode time -o measured.json -- python3 models/run_torch.py resnet50.onnx --device cuda
+      no counters, no privilege: seconds of each kernel, and its node
+  pagoda-profile --list-ranges -- ./program
+      its NVTX ranges, for --nvtx and --iteration; needs no GPU
+  pagoda-profile --mode exact --verify ncu -o measured.json -- ./program
+      Nsight Compute as a witness: exit 3 where counts differ
+
+Exit codes: the program's own where it fails, else 0 done, 1 unusable input or output, 2 usage, 3 counters differ or are unknown
+(--verify, --strict), 4 no device, counters or privilege, 6 the driver is older than the toolkit.)";
+
 }  // namespace
 
 std::optional<Options> parse_options(int argc, char** argv) {
   Options options;
-  CLI::App app{"Runs a program and measures what each kernel does on the GPU: time, operations by precision, bytes."};
+  CLI::App app{"Runs a program and measures what each kernel does on the GPU: time, operations by precision, bytes.",
+               "pagoda-profile"};
   app.set_version_flag("--version", "pagoda-profile " PAGODA_VERSION);
   app.prefix_command();
   app.add_option(
@@ -87,6 +103,7 @@ std::optional<Options> parse_options(int argc, char** argv) {
   app.add_flag("--strict", options.strict, "exit 3 where counters of some launches are unknown");
   app.add_option("--library", options.library, "path of libpagoda_inject.so");
   app.add_option("--cupti", options.cupti, "path of libcupti.so");
+  app.footer(kExamples);
   if (!parse(app, argc, argv)) return std::nullopt;
   options.command = app.remaining();
   if (!options.command.empty() && options.command.front() == "--") options.command.erase(options.command.begin());

@@ -20,7 +20,7 @@ bool answers(const CuptiLibrary& library) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app{"Writes or checks the catalogue of hardware counters; needs CUPTI, no GPU."};
+  CLI::App app{"Writes or checks the catalogue of hardware counters; needs CUPTI, no GPU.", "pagoda-metrics"};
   app.set_version_flag("--version", "pagoda-metrics " PAGODA_VERSION);
   std::string folder, path, list, images;
   bool is_check = false;
