@@ -4,11 +4,10 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
 #include <map>
 #include <set>
-#include <sstream>
 
+#include "conformance/cases.h"
 #include "onnx/oracle.h"
 #include "onnx/sample_models.h"
 #include "ops/op_rule.h"
@@ -23,86 +22,11 @@ using namespace pagoda;
 
 namespace {
 
-const std::string kFolder = test::source_path("tests/conformance/");
-
-std::vector<std::string> split(std::string_view text, char separator) {
-  std::vector<std::string> parts;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(separator, begin), text.size());
-    parts.emplace_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
-
-// The lines of a file but for comments, cut at `separator`.
-std::vector<std::vector<std::string>> rows(const std::string& path, char separator) {
-  std::ifstream file(path);
-  REQUIRE_MESSAGE(file.good(), path);
-  std::vector<std::vector<std::string>> result;
-  for (std::string line; std::getline(file, line);)
-    if (!line.empty() && line.front() != '#') result.push_back(split(line, separator));
-  return result;
-}
-
-struct Golden {
-  std::string name;
-  std::set<std::string> arguments;             // inputs that the line gives as initializers
-  std::map<std::string, TensorType> expected;  // outputs as they were
-  std::map<std::string, TensorType> open;      // the same with symbols where only the data decide
-  std::string graph;
-};
-
-// "y:f32[2,3]; z:i64[]"
-std::map<std::string, TensorType> named_types(const std::string& text) {
-  std::map<std::string, TensorType> result;
-  for (std::string entry : split(text, ';')) {
-    entry.erase(0, entry.find_first_not_of(' '));
-    const std::size_t colon = entry.rfind(':');
-    if (colon != std::string::npos) result[entry.substr(0, colon)] = test::type(entry.substr(colon + 1), "open");
-  }
-  return result;
-}
-
-std::vector<Golden> goldens(const std::string& part, const std::string& path = "") {
-  std::vector<Golden> result;
-  for (const std::vector<std::string>& row : rows(path.empty() ? kFolder + part + ".golden" : path, '\t')) {
-    REQUIRE(row.size() == 5);
-    Golden golden{row[0], {}, named_types(row[2]), named_types(row[3]), row[4]};
-    for (const std::string& name : split(row[1], ','))
-      if (!name.empty()) golden.arguments.insert(name);
-    result.push_back(std::move(golden));
-  }
-  return result;
-}
-
-// Gives the graph's initializers called `names` to its inputs instead.
-void feed(Graph& graph, const std::set<std::string>& names) {
-  for (std::size_t id = 0; id < graph.values.size(); ++id) {
-    Value& value = graph.values[id];
-    if (value.initializer < 0 || !names.contains(value.name)) continue;
-    value.initializer = -1;  // the tensor stays, unused
-    value.is_input = true;
-    graph.inputs.push_back(static_cast<ValueId>(id));
-  }
-}
-
-// Replaces every size of every tensor fed by a symbol, but for ones: a size of one may be broadcast, a symbol may not.
-// Returns what the symbols stand for.
-Bindings free_all(Graph& graph) {
-  Bindings bindings;
-  for (const ValueId input : graph.inputs) {
-    TensorType& type = graph.values[static_cast<std::size_t>(input)].declared;
-    if (!type.shape) continue;
-    for (Dim& dim : *type.shape) {
-      if (!dim.value() || dim == Dim(1)) continue;
-      const std::string symbol = "size" + std::to_string(bindings.size());
-      bindings[symbol] = static_cast<std::int64_t>(*dim.value());
-      dim = Dim::symbol(symbol);
-    }
-  }
-  return bindings;
-}
+using test::feed;
+using test::free_all;
+using test::Golden;
+using test::goldens;
+using test::rows;
 
 enum class Sizes { Exact, Partial };  // Partial: sizes may stay open, but none may be wrong
 
@@ -203,7 +127,7 @@ std::string faults(const Golden& golden) {
 // The part's cases; those of the file `path` where it is given, with the part's exceptions by operator alone.
 void check_part(const std::string& part, const std::string& path = "") {
   std::map<std::string, std::string> exceptions;
-  for (const std::vector<std::string>& row : rows(kFolder + "exceptions.txt", '\t')) {
+  for (const std::vector<std::string>& row : rows("exceptions.txt", '\t')) {
     REQUIRE(row.size() == 3);
     if (row[0] == part) exceptions[row[1]] = row[2];
   }
@@ -246,7 +170,7 @@ TEST_CASE("models of com.microsoft and ai.onnx.ml have the types that ONNX Runti
 // Cases that random_cases.py drew, in the file that PAGODA_CONFORMANCE names; without it one of the stored tables.
 TEST_CASE("cases that were drawn at random have the types that ONNX Runtime computes") {
   const char* path = std::getenv("PAGODA_CONFORMANCE");
-  check_part("drawn", path == nullptr ? kFolder + "drawn.golden" : path);
+  check_part("drawn", path == nullptr ? "" : path);
 }
 
 TEST_CASE("both readers of ONNX files read the same model from every case") {

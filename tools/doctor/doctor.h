@@ -26,7 +26,7 @@ enum class State : std::uint8_t {
 };
 std::string_view to_string(State state);  // "good", "note", "warning", "problem", "absent"
 
-// Whether an advice of the noise guide (docs/measured.md) is followed.
+// Whether an advice of the noise guide (docs/doctor.md) is followed.
 enum class InForce : std::uint8_t { NotOfTheGuide, Yes, No, Unknown };
 
 struct Finding {

@@ -203,7 +203,8 @@ Mask reduce_alone(const Contraction& contraction, Mask operand, Mask needed, OpC
   return kept;
 }
 
-// All orders, by the cheapest way to make every subset: 3^n steps.
+// All orders, by the cheapest way to make every subset: 3^n steps. Where all steps are of one kind, and the operands few
+// enough for a formula that can be read, the least is taken for all sizes at once; else for those known now.
 void charge_best_order(const Contraction& contraction, const std::vector<Mask>& operands, OpCost& cost) {
   const std::size_t n = operands.size();
   const std::size_t subsets = std::size_t{1} << n;
@@ -214,15 +215,35 @@ void charge_best_order(const Contraction& contraction, const std::vector<Mask>& 
   const auto step_of = [&](std::size_t s, std::size_t part) {
     return Step{.joined = kept(part) | kept(s ^ part), .kept = kept(s)};
   };
+  const auto for_each_split = [&](std::size_t s, const auto& visit) {
+    for (std::size_t part = (s - 1) & s; part > (s ^ part); part = (part - 1) & s) visit(part);
+  };
+  constexpr std::size_t kMaxFormula = 4;
+  bool has_contraction = false, has_product = false;
+  for (std::size_t s = 1; s < subsets; ++s)
+    for_each_split(s, [&](std::size_t part) { (step_of(s, part).contracts() ? has_contraction : has_product) = true; });
+  if (n <= kMaxFormula && has_contraction != has_product) {
+    std::vector<Dim> least(subsets, 0);
+    for (std::size_t s = 1; s < subsets; ++s) {
+      std::optional<Dim> of_subset;
+      for_each_split(s, [&](std::size_t part) {
+        const Dim total = least[part] + least[s ^ part] + contraction.volume(step_of(s, part).joined);
+        of_subset = of_subset ? min(*of_subset, total) : total;
+      });
+      if (of_subset) least[s] = *of_subset;
+    }
+    (has_contraction ? cost.macs : cost.arith) += least[subsets - 1];
+    return;
+  }
   std::vector<double> best(subsets, 0);
   std::vector<std::size_t> split(subsets, 0);
   for (std::size_t s = 1; s < subsets; ++s) {
     if (std::has_single_bit(s)) continue;
     best[s] = std::numeric_limits<double>::infinity();
-    for (std::size_t part = (s - 1) & s; part > (s ^ part); part = (part - 1) & s) {
+    for_each_split(s, [&](std::size_t part) {
       const double total = best[part] + best[s ^ part] + estimate(contraction, step_of(s, part));
       if (total < best[s]) best[s] = total, split[s] = part;
-    }
+    });
   }
   std::vector<std::size_t> open = {subsets - 1};
   while (!open.empty()) {

@@ -124,7 +124,7 @@ inline Work weight_products_work(Interpolation mode, int axes) {
 
 // One sampled value: a multiplication per tap, and their sum.
 inline Work sample_work(Interpolation mode, int axes) {
-  if (mode == Interpolation::Nearest) return {};
+  if (mode == Interpolation::Nearest || axes == 0) return {};
   return {.arith = 2 * sample_taps(mode, axes) - 1, .special = 0, .comparisons = 0};
 }
 

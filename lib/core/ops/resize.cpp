@@ -167,6 +167,7 @@ void infer_resize(OpContext& op) {
 struct Axis {
   Dim input, output;
   std::optional<double> scale;
+  Dim changes = 1;  // 0 where its size stays; a formula of 0 and 1 where that depends on free sizes
 };
 
 struct Resampling {
@@ -184,8 +185,9 @@ Resampling resampling(const OpContext& op) {
     Axis axis{op.shape(0)[position], op.output_shape(0)[position], std::nullopt};
     const auto named = std::find(axes.begin(), axes.end(), i);
     if (scales && named != axes.end()) axis.scale = as_real((*scales)[static_cast<std::size_t>(named - axes.begin())]);
-    const bool changes = axis.scale ? *axis.scale != 1 : equal(axis.input, axis.output) != true;
-    if (named != axes.end() && changes) {
+    const std::optional<bool> stays = axis.scale ? *axis.scale == 1 : equal(axis.input, axis.output);
+    if (!stays) axis.changes = min(Dim(1), max(axis.output - axis.input, axis.input - axis.output));
+    if (named != axes.end() && stays != true) {
       result.active.push_back(std::move(axis));
     } else {
       result.others *= axis.input;
@@ -214,8 +216,22 @@ Work antialias_work(const Resampling& plan, Interpolation mode) {
     Dim outputs = plan.others;
     for (std::size_t i = 0; i < plan.active.size(); ++i)
       outputs *= i <= pass ? plan.active[i].output : plan.active[i].input;
-    work.arith += outputs * (2 * stretched_taps(plan.active[pass], mode) - 1);
+    work.arith += plan.active[pass].changes * outputs * (2 * stretched_taps(plan.active[pass], mode) - 1);
   }
+  return work;
+}
+
+// Per output element, over the axes that change: their number is a sum of terms of 0 and 1 where sizes are free.
+Work samples_work(const Resampling& plan, Interpolation mode) {
+  std::vector<Dim> ways = {1};  // by number of axes that change: 1 for the right one
+  for (const Axis& axis : plan.active) {
+    ways.push_back(0);
+    for (std::size_t n = ways.size() - 1; n > 0; --n)
+      ways[n] = ways[n] * (Dim(1) - axis.changes) + ways[n - 1] * axis.changes;
+    ways[0] = ways[0] * (Dim(1) - axis.changes);
+  }
+  Work work;
+  for (std::size_t n = 0; n < ways.size(); ++n) work = work + sample_work(mode, static_cast<int>(n)) * ways[n];
   return work;
 }
 
@@ -229,11 +245,10 @@ OpCost cost_resize(const OpContext& op) {
   for (const Axis& axis : plan.active) {
     elements_read *= antialias ? axis.input : touched(axis, mode);
     // The coordinate is an affine function of the position, in every transformation mode.
-    cost += (Work{.arith = 2} + axis_weights_work(mode)) * axis.output;
+    cost += (Work{.arith = 2} + axis_weights_work(mode)) * (axis.output * axis.changes);
   }
   cost.read(0, byte_size(elements_read, op.element(0)));
-  cost += antialias ? antialias_work(plan, mode)
-                    : sample_work(mode, static_cast<int>(plan.active.size())) * op.output_elements(0);
+  cost += antialias ? antialias_work(plan, mode) : samples_work(plan, mode) * op.output_elements(0);
   return cost;
 }
 
