@@ -38,6 +38,13 @@ def test_documents_equal_those_of_the_command_line(skeletons, estimate_json, nam
     assert mine == theirs
 
 
+def test_work_that_is_done_once_at_load_is_in_the_totals(skeletons):
+    estimate = pagoda.analyze(skeletons / "swin_t_dynamo.onnx")
+    assert estimate.totals["at_load"] == estimate.to_dict()["totals"]["at_load"]
+    assert estimate.totals["at_load"]["flops"] > 1_000_000
+    assert "at_load" not in pagoda.analyze(skeletons / "resnet50.onnx").totals
+
+
 def test_totals_and_columns_are_exact(skeletons):
     estimate = pagoda.analyze(skeletons / "resnet50.onnx")
     assert estimate.totals.macs == 4089184256

@@ -225,6 +225,14 @@ nb::dict totals(const Estimate& estimate) {
   for (const std::string& op : all.unmodelled_ops) ops.append(op);
   result["unmodelled_ops"] = ops;
   result["partial"] = all.partial;
+  if (all.at_load) {
+    nb::dict at_load;
+    at_load["macs"] = number(all.at_load->macs);
+    at_load["arith"] = number(all.at_load->arith);
+    at_load["special"] = number(all.at_load->special);
+    at_load["flops"] = number(all.at_load->flops);
+    result["at_load"] = at_load;
+  }
   return result;
 }
 
