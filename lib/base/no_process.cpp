@@ -1,4 +1,4 @@
-// Where there are no processes to start, as in a browser: every attempt says so.
+// For systems without processes, such as a browser: every attempt to start one throws CannotStart.
 #include <cerrno>
 
 #include "pagoda/base/process.h"

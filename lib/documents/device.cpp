@@ -58,9 +58,9 @@ DeviceSpec in_mode(const DeviceSpec& spec, std::string_view mode) {
                                                   : at_clocks(spec, base::lower(mode));
 }
 
-// The peaks that a measured device told of itself, at the clocks of the run: a roof for its kernels.
+// The peaks that a measured device reported, at the clocks of the run: roofs of its kernels.
 DeviceSpec device_of(const MeasuredDevice& measured) {
-  const std::string source = "told by the device at the clock of the run (" +
+  const std::string source = "reported by the device at the clock of the run (" +
                              (measured.chip.empty() ? std::string("chip not said") : measured.chip) + ")";
   const Quantity unknown{std::nullopt, "not in a measurement"};
   DeviceSpec spec;

@@ -53,15 +53,13 @@ def measured(build: Path, folder: Path, name: str, batch: int | None, sequence: 
     return record
 
 
-def predicted(build: Path, calibration: str, name: str, record: dict) -> float:
-    """Seconds for the inputs that were run."""
-    model = ROOT / "models" / "skeletons" / f"{name}.onnx"
-    inputs = [f"--input={each['name']}=" + "x".join(str(size) for size in each["shape"])
-              for each in record["inputs"] if each["shape"]]
-    text = subprocess.run([build / "tools/onnx-estimate", model, *inputs, "--predict", "--engine", "onnxruntime-cpu",
+def predicted(build: Path, calibration: Path | str, model: Path, inputs: list[dict]) -> dict:
+    """roofline.predicted for inputs of these shapes."""
+    sizes = [f"--input={each['name']}=" + "x".join(map(str, each["shape"])) for each in inputs if each["shape"]]
+    text = subprocess.run([build / "tools/onnx-estimate", model, *sizes, "--predict", "--engine", "onnxruntime-cpu",
                            "--calibration", calibration, "--format", "json"],
                           check=True, capture_output=True, text=True).stdout
-    return json.loads(text)["roofline"]["predicted"]["seconds"]
+    return json.loads(text)["roofline"]["predicted"]
 
 
 def main() -> None:
@@ -75,7 +73,8 @@ def main() -> None:
     for name, batch, sequence in RUNS:
         record = measured(arguments.build, arguments.output, name, batch, sequence)
         seconds = record["latency"]["p50"]
-        time = predicted(arguments.build, arguments.calibration, name, record)
+        model = ROOT / "models" / "skeletons" / f"{name}.onnx"
+        time = predicted(arguments.build, arguments.calibration, model, record["inputs"])["seconds"]
         errors.append(abs(time / seconds - 1))
         print(f"{name:28}{batch or '':>6}{sequence or '':>9}{1e3 * seconds:>9.2f} ms{1e3 * time:>9.2f} ms"
               f"{100 * (time / seconds - 1):>+8.1f}%", flush=True)

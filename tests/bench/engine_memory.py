@@ -18,6 +18,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from engine_cpu import predicted
+
 ROOT = Path(__file__).resolve().parents[2]
 # Skeleton, batch, sequence.
 RUNS = [
@@ -94,14 +96,6 @@ def measured(build: Path, model: Path, inputs: list[dict]) -> dict:
         return json.loads(text.stdout)
 
 
-def predicted(build: Path, calibration: Path, model: Path, inputs: list[dict]) -> dict:
-    sizes = [f"--input={each['name']}=" + "x".join(map(str, each["shape"])) for each in inputs if each["shape"]]
-    text = subprocess.run([build / "tools/onnx-estimate", model, *sizes, "--predict", "--engine", "onnxruntime-cpu",
-                           "--calibration", calibration, "--format", "json"],
-                          check=True, capture_output=True, text=True).stdout
-    return json.loads(text)["roofline"]["predicted"]["memory"]
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=Path, default=Path("build/dev"))
@@ -118,11 +112,12 @@ def main() -> None:
     print(f"{'network':36}{'batch':>6}{'sequence':>9}{'measured':>12}{'predicted':>12}{'error':>9}")
     for model, batch, sequence in runs:
         inputs = inputs_of(model, batch, sequence)
-        real, told = measured(arguments.build, model, inputs), predicted(arguments.build, arguments.calibration, model, inputs)
-        errors.append(told["bytes"] / real["peak"] - 1)
-        rows.append({"network": model.stem, "batch": batch, "sequence": sequence, **real, "predicted": told["bytes"]})
+        real = measured(arguments.build, model, inputs)
+        stated = predicted(arguments.build, arguments.calibration, model, inputs)["memory"]
+        errors.append(stated["bytes"] / real["peak"] - 1)
+        rows.append({"network": model.stem, "batch": batch, "sequence": sequence, **real, "predicted": stated["bytes"]})
         print(f"{model.stem:36}{batch or '':>6}{sequence or '':>9}{1e-6 * real['peak']:>9.1f} MB"
-              f"{1e-6 * told['bytes']:>9.1f} MB{100 * errors[-1]:>+8.1f}%", flush=True)
+              f"{1e-6 * stated['bytes']:>9.1f} MB{100 * errors[-1]:>+8.1f}%", flush=True)
     print(f"{len(errors)} runs: mean error {100 * statistics.mean(map(abs, errors)):.1f} %, "
           f"median {100 * statistics.median(map(abs, errors)):.1f} %")
     if arguments.csv:

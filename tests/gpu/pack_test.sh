@@ -34,14 +34,14 @@ pack "$scratch/none" "$scratch/none/x_files" || fail "packing nothing"
 [ -z "$(ls "$scratch/none")" ] || fail "something came of nothing"
 
 # What a stage left is whole while the next one runs.
-mkdir -p "$scratch/work/y_files"
-echo one >"$scratch/work/y_files/results.txt"
-save "$scratch/stages" "$scratch/work/y_files" results.txt || fail "saving"
-echo two >"$scratch/work/y_files/second"
-save "$scratch/stages" "$scratch/work/y_files" results.txt || fail "saving again"
+mkdir -p "$scratch/run/y_files"
+echo one >"$scratch/run/y_files/results.txt"
+save "$scratch/stages" "$scratch/run/y_files" results.txt || fail "saving"
+echo two >"$scratch/run/y_files/second"
+save "$scratch/stages" "$scratch/run/y_files" results.txt || fail "saving again"
 check "$scratch/stages"
 [ "$(tar -tzf "$scratch/stages/y.tar.gz" | grep -c '[^/]$')" -eq 2 ] || fail "the second stage is not in the archive"
-[ -f "$scratch/work/y_files/second" ] || fail "saving took the folder"
+[ -f "$scratch/run/y_files/second" ] || fail "saving took the folder"
 
 . "$here/machine.sh"
 # Libraries: no entry of the path is empty, since that would be the current folder.

@@ -6,7 +6,7 @@
     command: $("#what-if-command").textContent, title: $("h1").textContent, stale: $("#actions").classList.contains("stale"),
     facts: Object.fromEntries([...document.querySelectorAll("#answer [data-fact]")].map((node) => [node.dataset.fact, node.textContent])),
     rungs: Object.fromEntries([...document.querySelectorAll("#ladder li")].map((node) => [node.dataset.rung, node.querySelector("b").textContent])),
-    status: $("#status").textContent, dots: document.querySelectorAll(".series .estimated circle:not([display=none])").length, rows: [...document.querySelectorAll("#rows tbody tr")].length,
+    status: $("#status").textContent,
   });
   const out = { ready: document.documentElement.dataset.ready, sizes: [...document.querySelectorAll("[data-size]")].map((node) => node.dataset.size), most: Object.fromEntries([...document.querySelectorAll("[data-size]")].map((node) => [node.dataset.size, node.max])), first: facts(), answers: [] };
   for (const request of window.requests) {

@@ -19,7 +19,7 @@ constexpr const char* kExamples = R"(Examples:
   roofline-plot --ceilings ceilings.json --device h200 --estimate r50.json --measured run.json -o r50.svg
       measured roofs with the vendor's beside them; each operator as estimated and as measured
   roofline-plot --measured run.json -o run.svg
-      under the peaks that the device told pagoda-profile's counters, at the clock of the run; with --device h200,run.json
+      under the peaks that the device reported to pagoda-profile, at the clock of the run; with --device h200,run.json
       beside those that the vendor states
   roofline-plot --device h200 --estimate r50.json -o -
       in the terminal
@@ -61,7 +61,7 @@ std::optional<PlotArguments> parse_plot(int argc, char** argv) {
   app.add_option(
          "--device", devices,
          "Roofs as the vendor states them: an id of onnx-estimate --list-devices, ID:MODE, ID:gpu=918MHz,mem=2133MHz "
-         "or a file, also a measurement whose device told its peaks; with --ceilings dotted beside the measured ones. "
+         "or a file, also a measurement whose device reported its peaks; with --ceilings dotted beside the measured ones. "
          "More of them, repeated or with commas: their "
          "rooflines beside that of the first")
       ->type_name("NAME|FILE")
@@ -98,7 +98,7 @@ std::optional<PlotArguments> parse_plot(int argc, char** argv) {
   for (const std::string& text : devices)
     for (std::string& name : documents::split_devices(text)) arguments.devices.push_back(std::move(name));
   if (arguments.ceilings.empty() && arguments.devices.empty() && arguments.measured.empty())
-    throw UsageError("give --ceilings FILE, --device NAME, or a --measured FILE whose device told its own peaks");
+    throw UsageError("give --ceilings FILE, --device NAME, or a --measured FILE whose device reported its peaks");
   const std::size_t dot = arguments.output.rfind('.');
   if (format.empty())
     format = arguments.output == "-" ? "text" : dot == std::string::npos ? "" : arguments.output.substr(dot + 1);

@@ -133,7 +133,10 @@ class Filler {
  public:
   Filler(std::string_view skeleton, const std::map<WeightPlace, WeightUse>& uses, std::uint64_t seed,
          std::string data_location)
-      : bytes_(std::as_bytes(std::span(skeleton.data(), skeleton.size()))), uses_(uses), seed_(seed), data_location_(std::move(data_location)) {
+      : bytes_(std::as_bytes(std::span(skeleton.data(), skeleton.size()))),
+        uses_(uses),
+        seed_(seed),
+        data_location_(std::move(data_location)) {
     RewritePolicy policy;
     policy.tensor = [&](const StoredTensor& tensor) { return fill(tensor); };
     edits_ = plan_rewrite(bytes_, policy);

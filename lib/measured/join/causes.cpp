@@ -15,7 +15,7 @@ using documents::CountFlag;
 using documents::EstimateNode;
 using Amount = std::optional<double>;
 
-// Where a ratio stops to be 1. Products are counted exactly, so little is allowed; memory traffic is not.
+// From where on a ratio is not 1. Products are counted exactly, so little is allowed; memory traffic is not.
 constexpr double kExact = 0.005, kFewer = 0.98, kSpecialShare = 0.01, kResident = 0.9, kRefetched = 1.1;
 // A sum of operations is judged as a product where it is little else.
 constexpr double kMostlyProducts = 0.9;

@@ -81,76 +81,87 @@ void write_kernels(base::JsonWriter& json, const RooflineWork& work) {
   json.end_array();
 }
 
-// Kernels in every case, by item: items that are the same in all of them are one class.
-struct Classes {
-  std::vector<std::size_t> of_items;
-  std::vector<std::vector<std::int32_t>> kernels;  // by class, of each case
+// Kernels in every case: what is the same in all of them is one class.
+class Classes {
+ public:
+  std::size_t place(std::vector<std::int32_t> of_cases) {
+    const auto [found, is_new] = places_.emplace(std::move(of_cases), kernels_.size());
+    if (is_new) kernels_.push_back(found->first);
+    return found->second;
+  }
+  // Of each class in one case.
+  void write(base::JsonWriter& json, const char* key, std::size_t at) const {
+    json.key(key).begin_array(JsonLayout::Line);
+    for (const std::vector<std::int32_t>& of_cases : kernels_) json.value(of_cases[at]);
+    json.end_array();
+  }
+
+ private:
+  std::map<std::vector<std::int32_t>, std::size_t> places_;
+  std::vector<std::vector<std::int32_t>> kernels_;
 };
 
-Classes classes_of(const WhatIf& what_if, const Series& series, bool is_fused) {
+// The kernel of a row, or of a fused group, in every case.
+std::vector<std::int32_t> kernels_of(const WhatIf& what_if, RooflineWork WhatIf::Case::*work, std::size_t at) {
+  std::vector<std::int32_t> kernels;
+  for (const WhatIf::Case& each : what_if.cases) kernels.push_back((each.*work).kernel_of[at]);
+  return kernels;
+}
+
+// The classes of what items stand for: rows, or on a fused chart groups.
+Classes classes_of(const WhatIf& what_if, const Series& series, bool is_fused, std::vector<std::size_t>& of_items) {
   Classes classes;
-  std::map<std::vector<std::int32_t>, std::size_t> places;
   for (const Item& item : series.items) {
-    std::vector<std::int32_t> kernels;
-    for (const WhatIf::Case& each : what_if.cases) {
-      const std::size_t row = item.nodes.front();
-      if (!is_fused) {
-        kernels.push_back(each.rows.kernel_of[row]);
-        continue;
-      }
-      std::int32_t kernel = -1;  // of the first node that runs
-      for (const std::size_t node : item.nodes)
-        if (kernel < 0 && what_if.group_of[node] >= 0)
-          kernel = each.fused.kernel_of[static_cast<std::size_t>(what_if.group_of[node])];
-      kernels.push_back(kernel);
+    if (!is_fused) {
+      of_items.push_back(classes.place(kernels_of(what_if, &WhatIf::Case::rows, item.nodes.front())));
+      continue;
     }
-    const auto [found, is_new] = places.emplace(kernels, classes.kernels.size());
-    if (is_new) classes.kernels.push_back(std::move(kernels));
-    classes.of_items.push_back(found->second);
+    std::vector<std::int32_t> kernels(what_if.cases.size(), -1);  // of the first node that runs
+    for (const std::size_t node : item.nodes) {
+      if (what_if.group_of[node] < 0) continue;
+      const auto of_group =
+          kernels_of(what_if, &WhatIf::Case::fused, static_cast<std::size_t>(what_if.group_of[node]));
+      for (std::size_t i = 0; i < kernels.size(); ++i)
+        if (kernels[i] < 0) kernels[i] = of_group[i];
+    }
+    of_items.push_back(classes.place(std::move(kernels)));
   }
   return classes;
 }
 
-// Groups of several rows, by item (-1: none), and their fused kernels in every case.
-Classes groups_of(const WhatIf& what_if, const Series& series, std::vector<std::int64_t>& group_of_item) {
+// Groups of several rows, by item (-1: none), and their fused kernels in every case: a place for each group, so that the
+// rows of one can be found.
+std::vector<std::vector<std::int32_t>> groups_of(const WhatIf& what_if, const Series& series,
+                                                 std::vector<std::int64_t>& group_of_item) {
   std::map<std::int32_t, std::size_t> rows;
   for (const std::int32_t group : what_if.group_of)
     if (group >= 0) ++rows[group];
-  Classes groups;
+  std::vector<std::vector<std::int32_t>> groups;
   std::map<std::int32_t, std::size_t> places;
   for (const Item& item : series.items) {
     const std::int32_t group = what_if.group_of[item.nodes.front()];
     group_of_item.push_back(-1);
     if (group < 0 || rows[group] < 2) continue;
-    const auto [found, is_new] = places.emplace(group, groups.kernels.size());
+    const auto [found, is_new] = places.emplace(group, groups.size());
     group_of_item.back() = static_cast<std::int64_t>(found->second);
-    if (!is_new) continue;
-    std::vector<std::int32_t>& kernels = groups.kernels.emplace_back();
-    for (const WhatIf::Case& each : what_if.cases)
-      kernels.push_back(each.fused.kernel_of[static_cast<std::size_t>(group)]);
+    if (is_new) groups.push_back(kernels_of(what_if, &WhatIf::Case::fused, static_cast<std::size_t>(group)));
   }
   return groups;
 }
 
-// The rows of each fused kernel, by item, as classes of rows that are the same in every case.
+// The classes of the rows of each fused kernel, by item.
 Classes rows_of(const WhatIf& what_if, const Series& series, std::vector<std::vector<std::size_t>>& of_items) {
   Classes classes;
-  std::map<std::vector<std::int32_t>, std::size_t> places;
   for (const Item& item : series.items) {
     std::vector<std::size_t>& rows = of_items.emplace_back();
-    for (const std::size_t node : item.nodes) {
-      std::vector<std::int32_t> kernels;
-      for (const WhatIf::Case& each : what_if.cases) kernels.push_back(each.rows.kernel_of[node]);
-      const auto [found, is_new] = places.emplace(kernels, classes.kernels.size());
-      if (is_new) classes.kernels.push_back(std::move(kernels));
-      rows.push_back(found->second);
-    }
+    for (const std::size_t node : item.nodes)
+      rows.push_back(classes.place(kernels_of(what_if, &WhatIf::Case::rows, node)));
   }
   return classes;
 }
 
-void write_cases(base::JsonWriter& json, const WhatIf& what_if, const Classes& classes, const Classes& groups,
-                 const Classes& rows) {
+void write_cases(base::JsonWriter& json, const WhatIf& what_if, const Classes& classes,
+                 const std::vector<std::vector<std::int32_t>>& groups, const Classes& rows) {
   json.key("cases").begin_array();
   for (std::size_t at = 0; at < what_if.cases.size(); ++at) {
     const WhatIf::Case& each = what_if.cases[at];
@@ -163,14 +174,13 @@ void write_cases(base::JsonWriter& json, const WhatIf& what_if, const Classes& c
     write_kernels(json, each.rows);
     json.end_object().key("fused").begin_object(JsonLayout::Line);
     write_kernels(json, each.fused);
-    json.end_object().key("classes").begin_array(JsonLayout::Line);
-    for (const auto& kernels : classes.kernels) json.value(kernels[at]);
-    json.end_array();
+    json.end_object();
+    classes.write(json, "classes", at);
     json.key("groups").begin_array(JsonLayout::Line);
-    for (const auto& kernels : groups.kernels) json.value(kernels[at]);
-    json.end_array().key("row_classes").begin_array(JsonLayout::Line);
-    for (const auto& kernels : rows.kernels) json.value(kernels[at]);
-    json.end_array().key("memory");
+    for (const std::vector<std::int32_t>& kernels : groups) json.value(kernels[at]);
+    json.end_array();
+    rows.write(json, "row_classes", at);
+    json.key("memory");
     each.memory ? json.value(*each.memory) : json.null();
     json.key("totals").begin_array(JsonLayout::Line);
     const WhatIf::Counts& totals = each.totals;
@@ -244,7 +254,8 @@ std::string what_if_json(const Chart& chart) {
   if (!estimate.what_if || !roofline || roofline->device != chart.device.id) return "";
   const WhatIf& what_if = *estimate.what_if;
   const bool is_fused = roofline->traffic == TrafficModel::Fused;
-  const Classes classes = classes_of(what_if, chart.series.front(), is_fused);
+  std::vector<std::size_t> class_of_item;
+  const Classes classes = classes_of(what_if, chart.series.front(), is_fused, class_of_item);
 
   base::JsonWriter json;
   json.begin_object(JsonLayout::Compact)
@@ -269,7 +280,7 @@ std::string what_if_json(const Chart& chart) {
   write_formulas(json, what_if.formulas);
   std::vector<std::int64_t> group_of_item;
   std::vector<std::vector<std::size_t>> rows_of_item;
-  const Classes groups = is_fused ? Classes{} : groups_of(what_if, chart.series.front(), group_of_item);
+  const auto groups = is_fused ? std::vector<std::vector<std::int32_t>>() : groups_of(what_if, chart.series.front(), group_of_item);
   const Classes rows = is_fused ? rows_of(what_if, chart.series.front(), rows_of_item) : Classes{};
   write_cases(json, what_if, classes, groups, rows);
   json.key("group_of").begin_array(JsonLayout::Line);
@@ -283,7 +294,7 @@ std::string what_if_json(const Chart& chart) {
   }
   json.end_array();
   json.key("class_of").begin_array(JsonLayout::Line);
-  for (const std::size_t each : classes.of_items) json.value(each);
+  for (const std::size_t each : class_of_item) json.value(each);
   json.end_array();
   json.key("tokens");
   what_if.tokens ? json.value(*what_if.tokens) : json.null();

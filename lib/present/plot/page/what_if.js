@@ -149,7 +149,9 @@ function put_rows(answer) {
     source.seconds = still_total;
     source.bound_star = still_star;
   } else {
-    const same_sizes = JSON.stringify(asked.sizes) === JSON.stringify(as_asked.sizes), bounds = bounds_of_items(answer);
+    const same_sizes = JSON.stringify(asked.sizes) === JSON.stringify(as_asked.sizes), is_regrouped = asked.fused && !what.fused;
+    if (is_regrouped) add_leads(answer);
+    const bounds = bounds_of_items(answer);
     const column = (get, key) => (items[key] = bounds.map((bound, i) => (bound ? get(bound) : still_items[key][i])));
     column((b) => b.flops, "flops");
     column((b) => b.bytes, "bytes");
@@ -176,7 +178,7 @@ const kPartOfKernel = { bytes: 0, flops: 0, memory: 0, compute: 0, seconds: 0, r
 function bounds_of_items(answer) {
   if (asked.fused === what.fused) return what.class_of.map((each) => answer.chosen.bounds[answer.of.classes[each]] ?? null);
   if (!asked.fused) return what.rows_of.map((rows) => sum_of_bounds(rows.map((row) => answer.rows.bounds[answer.of.row_classes[row]]).filter(Boolean)));
-  const nodes = what.class_of.map((each) => answer.rows.bounds[answer.of.classes[each]] ?? null), leads = leads_of_groups(nodes);
+  const { nodes, leads } = answer;
   return nodes.map((bound, i) => { const id = what.group_of[i]; return id < 0 ? bound : leads.get(id) === i ? answer.fused.bounds[answer.of.groups[id]] ?? null : kPartOfKernel; });
 }
 function sum_of_bounds(bounds) {
@@ -186,22 +188,23 @@ function sum_of_bounds(bounds) {
   return { bytes: sum((b) => b.bytes), flops: sum((b) => b.flops), seconds, memory: by_memory ? seconds : sum((b) => b.memory), compute: by_memory ? sum((b) => b.compute) : seconds,
     runs: bounds.some((b) => b.runs), known: bounds.every((b) => b.known), roof: main.roof };
 }
-// The row that stands for each fused kernel: the one with the most work, else time.
-function leads_of_groups(nodes) {
-  const leads = new Map(), weight = (i) => [nodes[i]?.flops ?? 0, nodes[i]?.seconds ?? 0];
+// Of a page of nodes: their bounds, and the row that stands for each fused kernel, the one with the most work, else time.
+function add_leads(answer) {
+  const nodes = what.class_of.map((each) => answer.rows.bounds[answer.of.classes[each]] ?? null), leads = new Map();
+  const weight = (i) => [nodes[i]?.flops ?? 0, nodes[i]?.seconds ?? 0];
   what.group_of.forEach((id, i) => {
     if (id < 0) return;
     const [flops, seconds] = weight(i), [most, longest] = leads.has(id) ? weight(leads.get(id)) : [-1, -1];
     if (flops > most || (flops === most && seconds > longest)) leads.set(id, i);
   });
-  return leads;
+  Object.assign(answer, { nodes, leads });
 }
 // A page of nodes asked for fused kernels: the lead of a kernel has its name, the others are part of it.
 function put_kernels(answer, items) {
   for (const key of ["name", "dot", "absence"]) items[key] = still_items[key];
   if (!asked.fused || what.fused) return;
-  const leads = leads_of_groups(what.class_of.map((each) => answer.rows.bounds[answer.of.classes[each]] ?? null)), members = new Map();
-  what.group_of.forEach((id, i) => { if (id >= 0 && (answer.rows.bounds[answer.of.classes[what.class_of[i]]]?.runs ?? false)) members.set(id, (members.get(id) ?? 0) + 1); });
+  const { nodes, leads } = answer, members = new Map();
+  what.group_of.forEach((id, i) => { if (id >= 0 && nodes[i]?.runs) members.set(id, (members.get(id) ?? 0) + 1); });
   const first = 1 + Math.max(-1, ...still_items.dot.filter((dot) => dot !== null)), same = new Map();
   items.name = [...items.name], items.dot = [...items.dot], items.absence = [...items.absence];
   what.group_of.forEach((id, i) => {
@@ -213,9 +216,8 @@ function put_kernels(answer, items) {
     }
     const kind = answer.of.groups[id] + "/" + items.type[i];
     if (!same.has(kind)) same.set(kind, first + same.size);
-    items.dot[i] = bound.flops > 0 && bound.bytes > 0 ? same.get(kind) : null;
     items.absence[i] = bound.flops > 0 ? 0 : 2;
-    if (items.absence[i] === 2) items.dot[i] = same.get(kind);
+    items.dot[i] = bound.flops > 0 && !(bound.bytes > 0) ? null : same.get(kind);
     if (members.get(id) > 1) items.name[i] += " + " + (members.get(id) - 1);
   });
 }

@@ -103,8 +103,8 @@ struct Analysis {
 };
 
 // The same analysis with symbols replaced by values: equal to binding first, and much faster. Throws Error for values
-// that contradict Analysis::equalities, ones_or or requirements: there the formulas do not hold, and only binding first
-// tells what would.
+// that contradict Analysis::equalities, ones_or or requirements: there the formulas do not hold; bind
+// first to see what does.
 Analysis bind_dims(const Analysis& analysis, const Bindings& bindings);
 
 // Which of Analysis::requirements the sizes break, and where; empty where they break none. What depends on a size that

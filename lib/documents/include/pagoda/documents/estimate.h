@@ -241,7 +241,7 @@ struct EstimatePrediction {
   std::string engine;               // pytorch-amp, llm-serving
   std::string calibration;          // which, and from what
   std::vector<double> nodes;        // seconds by EstimateDocument::nodes; empty where it is of the whole alone
-  std::optional<EstimateEngineMemory> memory = {};  // empty where no source tells what the engine takes
+  std::optional<EstimateEngineMemory> memory = {};  // empty: no source states what the engine takes
 };
 
 // What several devices do together, and one of them alone. See core/parallel.h.
