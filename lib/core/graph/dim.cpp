@@ -3,6 +3,7 @@
 #include "pagoda/core/dim.h"
 
 #include <algorithm>
+#include <atomic>
 #include <limits>
 #include <numeric>
 #include <set>
@@ -89,15 +90,18 @@ const Dim::Monomial& leading(const std::vector<Dim::Monomial>& terms) {
 
 }  // namespace
 
-Dim::Dim(const Dim& other) : constant_(other.constant_), poly_(other.poly_ ? new Poly(*other.poly_) : nullptr) {}
+Dim::Dim(const Dim& other) : constant_(other.constant_), poly_(other.poly_) {
+  if (poly_ != nullptr) std::atomic_ref(poly_->holders).fetch_add(1, std::memory_order_relaxed);
+}
 
 void Dim::hold(Poly poly) {
-  drop();
+  if (poly_ != nullptr) drop();
+  constant_ = 1;
   poly_ = new Poly(std::move(poly));
 }
 
 void Dim::drop() noexcept {
-  delete poly_;
+  if (std::atomic_ref(poly_->holders).fetch_sub(1, std::memory_order_acq_rel) == 1) delete poly_;
   poly_ = nullptr;
 }
 
@@ -105,7 +109,7 @@ Dim Dim::atom(Atom atom) {
   if (atom.text.size() > kMaxTextLength)
     throw TooComplex("a size formula is too long to carry on: " + atom.text.substr(0, 60) + "…");
   Dim dim;
-  dim.hold(Poly{{Monomial{.coefficient = 1, .factors = {Factor{std::move(atom), 1}}}}});
+  dim.hold({.terms = {Monomial{.coefficient = 1, .factors = {Factor{std::move(atom), 1}}}}});
   return dim;
 }
 
@@ -123,24 +127,54 @@ std::string Dim::identifier(std::string_view name) {
   return result;
 }
 
-// A sum without non-constant terms becomes a plain constant.
+// Of a sum that nobody else holds: one without non-constant terms becomes a plain constant, of others the common factor
+// comes to stand before it.
 void Dim::normalise() {
-  if (!poly_) return;
-  std::erase_if(poly_->terms, [](const Monomial& term) { return term.coefficient == 0; });
-  if (poly_->terms.size() > kMaxTerms) throw TooComplex("a size formula has too many terms to carry on");
-  if (poly_->terms.empty() || (poly_->terms.size() == 1 && poly_->terms[0].factors.empty())) {
-    constant_ = poly_->terms.empty() ? 0 : poly_->terms[0].coefficient;
-    drop();
-  } else {
-    constant_ = 0;
+  std::vector<Monomial>& terms = poly_->terms;
+  std::erase_if(terms, [](const Monomial& term) { return term.coefficient == 0; });
+  if (terms.size() > kMaxTerms) throw TooComplex("a size formula has too many terms to carry on");
+  if (terms.empty() || (terms.size() == 1 && terms[0].factors.empty())) {
+    constant_ = terms.empty() ? 0 : terms[0].coefficient;
+    return drop();
   }
+  Int divisor = 0;
+  for (const Monomial& term : terms) divisor = common_divisor(divisor, term.coefficient);
+  constant_ = terms.front().coefficient < 0 ? -divisor : divisor;
+  if (constant_ != 1)
+    for (Monomial& term : terms) term.coefficient /= constant_;
+}
+
+Dim Dim::Poly::sum_of(std::vector<Monomial> terms) {
+  Dim dim;
+  dim.hold({.terms = std::move(terms)});
+  dim.normalise();
+  return dim;
 }
 
 const Dim::Poly& Dim::terms(Poly& scratch) const {
-  if (poly_) return *poly_;
-  scratch.terms.clear();
-  if (constant_ != 0) scratch.terms.push_back(Monomial{.coefficient = constant_, .factors = {}});
+  if (poly_ != nullptr && constant_ == 1) return *poly_;
+  scratch.terms = Poly::terms_of(*this);
   return scratch;
+}
+
+std::vector<Dim::Monomial> Dim::Poly::terms_of(const Dim& dim) {
+  std::vector<Monomial> terms;
+  if (dim.poly_ != nullptr) {
+    terms = dim.poly_->terms;
+    for (Monomial& term : terms) term.coefficient = pagoda::multiply(term.coefficient, dim.constant_);
+  } else if (dim.constant_ != 0) {
+    terms.push_back({.coefficient = dim.constant_, .factors = {}});
+  }
+  return terms;
+}
+
+void Dim::Poly::multiply(Dim& dim, Int factor) {
+  if (factor == 1) return;
+  const Int product = pagoda::multiply(dim.constant_, factor);
+  if (dim.poly_ != nullptr)
+    for (const Monomial& term : dim.poly_->terms) (void)pagoda::multiply(term.coefficient, product);  // may overflow
+  if (product == 0 && dim.poly_ != nullptr) dim.drop();
+  dim.constant_ = product;
 }
 
 std::optional<std::int64_t> Dim::value64() const {
@@ -157,29 +191,30 @@ Dim& Dim::operator+=(const Dim& other) {
   }
   if (other.is_constant() && other.constant_ == 0) return *this;
   if (is_constant() && constant_ == 0) return *this = other;
-  Poly scratch_a, scratch_b;
-  const Poly& a = terms(scratch_a);
-  const Poly& b = other.terms(scratch_b);
-  Poly sum;
-  sum.terms.reserve(a.terms.size() + b.terms.size());
-  auto ia = a.terms.begin();
-  auto ib = b.terms.begin();
-  while (ia != a.terms.end() || ib != b.terms.end()) {
-    const auto ordering = ib == b.terms.end()   ? std::strong_ordering::less
-                          : ia == a.terms.end() ? std::strong_ordering::greater
-                                                : order(*ia, *ib);
+  if (poly_ == other.poly_) {  // another factor before the same sum
+    const Int factor = add(constant_, other.constant_);
+    constant_ = 1;
+    Poly::multiply(*this, factor);
+    return *this;
+  }
+  std::vector<Monomial> a = Poly::terms_of(*this), b = Poly::terms_of(other), sum;
+  sum.reserve(a.size() + b.size());
+  auto ia = a.begin();
+  auto ib = b.begin();
+  while (ia != a.end() || ib != b.end()) {
+    const auto ordering = ib == b.end()   ? std::strong_ordering::less
+                          : ia == a.end() ? std::strong_ordering::greater
+                                          : order(*ia, *ib);
     if (ordering < 0) {
-      sum.terms.push_back(*ia++);
+      sum.push_back(std::move(*ia++));
     } else if (ordering > 0) {
-      sum.terms.push_back(*ib++);
+      sum.push_back(std::move(*ib++));
     } else {
-      sum.terms.push_back(*ia++);
-      sum.terms.back().coefficient = add(sum.terms.back().coefficient, (ib++)->coefficient);
+      sum.push_back(std::move(*ia++));
+      sum.back().coefficient = add(sum.back().coefficient, (ib++)->coefficient);
     }
   }
-  hold(std::move(sum));
-  normalise();
-  return *this;
+  return *this = Poly::sum_of(std::move(sum));
 }
 
 Dim& Dim::operator-=(const Dim& other) {
@@ -197,46 +232,42 @@ Dim& Dim::operator*=(const Dim& other) {
     constant_ = multiply(constant_, other.constant_);
     return *this;
   }
-  // Scaling by a constant keeps the terms and their order.
   if (is_constant() || other.is_constant()) {
-    const Int scale = is_constant() ? constant_ : other.constant_;
+    const Int factor = is_constant() ? constant_ : other.constant_;
     if (is_constant()) *this = other;
-    if (scale == 1) return *this;
-    for (Monomial& term : poly_->terms) term.coefficient = multiply(term.coefficient, scale);
-    normalise();
+    Poly::multiply(*this, factor);
     return *this;
   }
-  Poly scratch_a, scratch_b;
-  const Poly& a = terms(scratch_a);
-  const Poly& b = other.terms(scratch_b);
-  if (a.terms.size() * b.terms.size() > 8 * kMaxTerms)
-    throw TooComplex("a size formula has too many terms to carry on");
-  Poly product;
-  product.terms.reserve(a.terms.size() * b.terms.size());
-  for (const Monomial& x : a.terms)
-    for (const Monomial& y : b.terms)
-      product.terms.push_back(
+  // The factors stay in front: products of sums without a common factor have none (Gauss's lemma).
+  const std::vector<Monomial>&a = poly_->terms, &b = other.poly_->terms;
+  if (a.size() * b.size() > 8 * kMaxTerms) throw TooComplex("a size formula has too many terms to carry on");
+  std::vector<Monomial> product;
+  product.reserve(a.size() * b.size());
+  for (const Monomial& x : a)
+    for (const Monomial& y : b)
+      product.push_back(
           {.coefficient = multiply(x.coefficient, y.coefficient), .factors = merge_factors(x.factors, y.factors)});
-  if (product.terms.size() > 1) {
-    std::sort(product.terms.begin(), product.terms.end(),
-              [](const Monomial& x, const Monomial& y) { return order(x, y) < 0; });
+  if (product.size() > 1) {
+    std::sort(product.begin(), product.end(), [](const Monomial& x, const Monomial& y) { return order(x, y) < 0; });
     std::size_t last = 0;
-    for (std::size_t i = 1; i < product.terms.size(); ++i) {
-      if (same_factors(product.terms[last], product.terms[i])) {
-        product.terms[last].coefficient = add(product.terms[last].coefficient, product.terms[i].coefficient);
+    for (std::size_t i = 1; i < product.size(); ++i) {
+      if (same_factors(product[last], product[i])) {
+        product[last].coefficient = add(product[last].coefficient, product[i].coefficient);
       } else if (++last != i) {
-        product.terms[last] = std::move(product.terms[i]);
+        product[last] = std::move(product[i]);
       }
     }
-    product.terms.resize(last + 1);
+    product.resize(last + 1);
   }
-  hold(std::move(product));
-  normalise();
+  const Int factor = multiply(constant_, other.constant_);
+  *this = Poly::sum_of(std::move(product));
+  Poly::multiply(*this, factor);
   return *this;
 }
 
 bool operator==(const Dim& a, const Dim& b) {
-  if (a.is_constant() || b.is_constant()) return a.is_constant() && b.is_constant() && a.constant_ == b.constant_;
+  if (a.constant_ != b.constant_) return false;
+  if (a.poly_ == b.poly_ || a.is_constant() || b.is_constant()) return a.poly_ == b.poly_;
   return std::equal(a.poly_->terms.begin(), a.poly_->terms.end(), b.poly_->terms.begin(), b.poly_->terms.end(),
                     [](const Dim::Monomial& x, const Dim::Monomial& y) {
                       return x.coefficient == y.coefficient && same_factors(x, y);
@@ -244,8 +275,8 @@ bool operator==(const Dim& a, const Dim& b) {
 }
 
 bool Dim::is_symbol() const {
-  return poly_ && poly_->terms.size() == 1 && poly_->terms[0].coefficient == 1 && poly_->terms[0].factors.size() == 1 &&
-         poly_->terms[0].factors[0].power == 1 && poly_->terms[0].factors[0].atom.kind == AtomKind::Symbol;
+  const Atom* only = as_atom();
+  return only != nullptr && only->kind == AtomKind::Symbol;
 }
 
 namespace {
@@ -320,7 +351,7 @@ Dim Dim::substitute(const std::map<std::string, Dim, std::less<>>& replacements)
       product *= power_of(rebuild(factor.atom, replace, atom(factor.atom)), factor.power);
     sum += product;
   }
-  return sum;
+  return sum *= constant_;
 }
 
 Dim Dim::bind(const Bindings& bindings) const {
@@ -372,14 +403,19 @@ Int evaluate_poly(const Dim::Poly& poly, const Bindings& bindings, std::int64_t 
 }  // namespace
 
 Int Dim::evaluate(const Bindings& bindings, std::int64_t otherwise) const {
-  return poly_ ? evaluate_poly(*poly_, bindings, otherwise) : constant_;
+  return poly_ ? multiply(constant_, evaluate_poly(*poly_, bindings, otherwise)) : constant_;
 }
 
 std::optional<Dim> exact_div(const Dim& a, const Dim& b) {
   if (b.is_constant() && b.constant_ == 0) return std::nullopt;
-  if (a.is_constant() && b.is_constant())
-    return a.constant_ % b.constant_ == 0 ? std::optional<Dim>(a.constant_ / b.constant_) : std::nullopt;
   if (a == b) return Dim(1);
+  // All that the coefficients have in common is the factor before the sum.
+  if (b.is_constant() || a.poly_ == b.poly_) {
+    if (a.constant_ % b.constant_ != 0) return std::nullopt;
+    Dim quotient = b.is_constant() ? a : Dim(1);
+    quotient.constant_ = a.constant_ / b.constant_;
+    return quotient;
+  }
   // Long division by the leading term; each step removes one term of the remainder.
   Dim::Poly scratch;
   const Dim::Poly& divisor = b.terms(scratch);
@@ -391,9 +427,7 @@ std::optional<Dim> exact_div(const Dim& a, const Dim& b) {
     Dim::Poly remainder_scratch;
     const std::optional<Dim::Monomial> term = divide(leading(remainder.terms(remainder_scratch).terms), divisor_lead);
     if (!term) return std::nullopt;
-    Dim term_dim;
-    term_dim.hold(Dim::Poly{{*term}});
-    term_dim.normalise();
+    const Dim term_dim = Dim::Poly::sum_of({*term});
     quotient += term_dim;
     remainder -= term_dim * b;
   }
@@ -416,32 +450,24 @@ Dim floor_div(const Dim& a, const Dim& b) {
       Dim::Monomial outside = term;
       outside.coefficient = floor_quotient(term.coefficient, b.constant_);
       inside.coefficient = term.coefficient - outside.coefficient * b.constant_;
-      for (auto* part : {&outside, &inside}) {
-        Dim dim;
-        dim.hold(Dim::Poly{{*part}});
-        dim.normalise();
-        (part == &outside ? whole : rest) += dim;
-      }
+      whole += Dim::Poly::sum_of({std::move(outside)});
+      rest += Dim::Poly::sum_of({std::move(inside)});
     }
     if (rest.is_constant()) return whole + floor_quotient(rest.constant_, b.constant_);
     // 0 ≤ rest < b: the part that rounding toward zero adds for h = 0 in (h − 1) / 32.
     if (const auto upper = upper_bound(rest); upper && *upper < b.constant_ && greater_equal(rest, 0) == true)
       return whole;
     // ⌊Σc·t + k⌋/b with every c above b/2 is Σt − ⌊Σ(b−c)·t + b−1−k⌋/b, which makes −⌊−s/4⌋ and ⌊(s+3)/4⌋ one formula.
-    if (std::all_of(rest.poly_->terms.begin(), rest.poly_->terms.end(), [&](const Dim::Monomial& term) {
+    const std::vector<Dim::Monomial> terms = Dim::Poly::terms_of(rest);
+    if (std::all_of(terms.begin(), terms.end(), [&](const Dim::Monomial& term) {
           return term.factors.empty() || term.coefficient > b.constant_ - term.coefficient;
         })) {
       Dim terms_once = 0;
-      for (const Dim::Monomial& term : rest.poly_->terms) {
-        if (term.factors.empty()) continue;
-        Dim dim;
-        dim.hold(Dim::Poly{{{.coefficient = 1, .factors = term.factors}}});
-        terms_once += dim;
-      }
+      for (const Dim::Monomial& term : terms)
+        if (!term.factors.empty()) terms_once += Dim::Poly::sum_of({{.coefficient = 1, .factors = term.factors}});
       return whole + terms_once - floor_div(b * terms_once - rest + b - Dim(1), b);
     }
     // ⌊(⌊x / m⌋ + c) / n⌋ = ⌊(x + c·m) / (m·n)⌋: chains of strided windows stay one atom.
-    const std::vector<Dim::Monomial>& terms = rest.poly_->terms;
     const bool is_atom_plus_constant = terms.size() == 1 || (terms.size() == 2 && terms[1].factors.empty());
     if (is_atom_plus_constant && terms[0].coefficient == 1 && terms[0].factors.size() == 1 &&
         terms[0].factors[0].power == 1 && terms[0].factors[0].atom.kind == Dim::AtomKind::FloorDiv &&
@@ -469,9 +495,9 @@ void flatten(const Dim& dim, Dim::AtomKind kind, std::vector<Dim>& operands) {
 }  // namespace
 
 const Dim::Atom* Dim::as_atom() const {
-  if (!poly_ || poly_->terms.size() != 1) return nullptr;
+  if (!poly_ || constant_ != 1 || poly_->terms.size() != 1) return nullptr;
   const Monomial& term = poly_->terms[0];
-  const bool is_atom = term.coefficient == 1 && term.factors.size() == 1 && term.factors[0].power == 1;
+  const bool is_atom = term.factors.size() == 1 && term.factors[0].power == 1;
   return is_atom ? &term.factors[0].atom : nullptr;
 }
 

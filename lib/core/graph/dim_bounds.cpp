@@ -11,24 +11,25 @@ namespace pagoda::inline core {
 std::optional<Int> Dim::lower_bound() const {
   if (!poly_) return constant_;
   for (const Monomial& term : poly_->terms) {
-    if (term.coefficient >= 0 || term.factors.size() != 1 || term.factors[0].power != 1) continue;
+    const Int coefficient = multiply(term.coefficient, constant_);
+    if (coefficient >= 0 || term.factors.size() != 1 || term.factors[0].power != 1) continue;
     const Atom& quotient = term.factors[0].atom;
     if (quotient.kind != AtomKind::FloorDiv || !quotient.arguments[1].is_constant()) continue;
     const Int divisor = *quotient.arguments[1].value();
     constexpr Int kLarge = Int{1} << 40;  // keeps the products below far from 128 bits
-    if (divisor <= 0 || divisor > kLarge || term.coefficient < -kLarge) return std::nullopt;
-    const Dim others = *this - term.coefficient * atom(quotient);
-    const auto bound = (divisor * others + term.coefficient * quotient.arguments[0]).lower_bound();
+    if (divisor <= 0 || divisor > kLarge || coefficient < -kLarge) return std::nullopt;
+    const Dim others = *this - coefficient * atom(quotient);
+    const auto bound = (divisor * others + coefficient * quotient.arguments[0]).lower_bound();
     return bound ? std::optional(-floor_quotient(-*bound, divisor)) : std::nullopt;
   }
   Int bound = 0;
   for (const Monomial& term : poly_->terms) {
+    Int product = multiply(term.coefficient, constant_);
     if (term.factors.empty()) {
-      bound = add(bound, term.coefficient);
+      bound = add(bound, product);
       continue;
     }
-    if (term.coefficient < 0) return std::nullopt;
-    Int product = term.coefficient;
+    if (product < 0) return std::nullopt;
     for (const Factor& factor : term.factors) {
       Int atom_bound = 0;
       if (factor.atom.kind != AtomKind::Symbol) {

@@ -27,8 +27,16 @@ struct Dim::Monomial {
   std::vector<Factor> factors;  // sorted by atom text; empty: the constant term
 };
 
+// The Dims that hold it each have a factor of their own before it; the last one deletes it. It never changes.
 struct Dim::Poly {
-  std::vector<Monomial> terms;  // in canonical order, no two with the same factors, no coefficient 0
+  // In canonical order, no two with the same factors, no coefficient 0. Together the coefficients have no common
+  // factor, and the first is above 0.
+  std::vector<Monomial> terms;
+  std::uint32_t holders = 1;  // by std::atomic_ref
+
+  static std::vector<Monomial> terms_of(const Dim& dim);  // with the factor; none for 0
+  static Dim sum_of(std::vector<Monomial> terms);         // in canonical order, no two with the same factors
+  static void multiply(Dim& dim, Int factor);
 };
 
 [[noreturn]] inline void overflow() { throw Error("a count exceeds 128 bits: the model's sizes are not credible"); }
@@ -43,6 +51,12 @@ inline Int multiply(Int a, Int b) {
   Int result;
   if (__builtin_mul_overflow(a, b, &result)) overflow();
   return result;
+}
+
+// The greatest number that divides both.
+inline Int common_divisor(Int a, Int b) {
+  while (b != 0) a = std::exchange(b, a % b);
+  return a < 0 ? -a : a;
 }
 
 // ⌊a / b⌋ for either sign; C++ division truncates.

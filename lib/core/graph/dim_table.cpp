@@ -46,7 +46,7 @@ DimTable::Id DimTable::add(const Dim& dim) {
   if (const auto value = dim.value()) {
     row.emplace_back(monomial_of({}), *value);
   } else {
-    for (const Dim::Monomial& term : dim.poly()->terms) row.emplace_back(monomial_of(term), term.coefficient);
+    for (const Dim::Monomial& term : Dim::Poly::terms_of(dim)) row.emplace_back(monomial_of(term), term.coefficient);
   }
   const auto [at, is_new] = rows_.emplace(std::move(row), static_cast<Id>(row_begin_.size() - 1));
   if (is_new) {

@@ -36,17 +36,6 @@ std::string sum_text(const std::vector<Dim::Monomial>& terms) {
   return text;
 }
 
-Int gcd(Int a, Int b) {
-  a = a < 0 ? -a : a;
-  b = b < 0 ? -b : b;
-  while (b != 0) {
-    const Int rest = a % b;
-    a = b;
-    b = rest;
-  }
-  return a;
-}
-
 // The factors that every term has.
 std::vector<Dim::Factor> common_factors(const std::vector<Dim::Monomial>& terms) {
   std::vector<Dim::Factor> common = terms.front().factors;
@@ -64,18 +53,15 @@ std::vector<Dim::Factor> common_factors(const std::vector<Dim::Monomial>& terms)
 
 }  // namespace
 
-std::string Dim::to_string() const { return poly_ ? sum_text(poly_->terms) : pagoda::to_string(constant_); }
+std::string Dim::to_string() const { return poly_ ? sum_text(Poly::terms_of(*this)) : pagoda::to_string(constant_); }
 
 std::string Dim::factored() const {
   std::string plain = to_string();
   if (!poly_ || poly_->terms.size() < 2) return plain;
-  Monomial content{.coefficient = 0, .factors = common_factors(poly_->terms)};
-  for (const Monomial& term : poly_->terms) content.coefficient = gcd(content.coefficient, term.coefficient);
+  const Monomial content{.coefficient = constant_ < 0 ? -constant_ : constant_,
+                         .factors = common_factors(poly_->terms)};
   if (content.coefficient == 1 && content.factors.empty()) return plain;
-  Dim divisor;
-  divisor.hold(Poly{{content}});
-  divisor.normalise();
-  const std::optional<Dim> rest = exact_div(*this, divisor);
+  const std::optional<Dim> rest = exact_div(*this, Poly::sum_of({content}));
   if (!rest) return plain;
   std::string text = monomial_text(content) + "*(" + rest->to_string() + ")";
   return text.size() <= plain.size() ? text : plain;
