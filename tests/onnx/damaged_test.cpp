@@ -183,6 +183,30 @@ TEST_CASE("a million levels of anything are a clear error") {
                  "nested more than 500 deep"));
 }
 
+TEST_CASE("lists that no node can use are refused before they take memory") {
+  struct Row {
+    std::uint32_t number;
+    const char* what;
+  };
+  const auto listed = [](std::uint32_t number, int count) {
+    std::string graph;
+    for (int i = 0; i < count; ++i) {
+      const std::string name = std::to_string(i);
+      graph += field(number, number == 5 ? field(8, name) : field(1, name));
+    }
+    return graph;
+  };
+  for (const Row& row : {Row{5, "initializers"}, Row{11, "inputs"}, Row{12, "outputs"}, Row{13, "value types"}}) {
+    const std::string message = parse_error(model_with_graph(listed(row.number, 70'000)));
+    CAPTURE(message);
+    CHECK(contains(message, std::string("has more than 65536 ") + row.what));
+  }
+  // Up to IR version 3 every initializer is an input, too.
+  std::string nodes;
+  for (int i = 0; i < 1000; ++i) nodes += field(1, field(4, "Relu") + field(2, "y" + std::to_string(i)));
+  CHECK(parse_error(model_with_graph(nodes + listed(5, 70'000) + listed(11, 70'000))) == "");
+}
+
 TEST_CASE("what is nested within the bound loads") {
   const auto level = [](const std::string& inner) {
     // A node of type "If" with the graph as attribute "g".

@@ -1,6 +1,8 @@
 // GraphProto and FunctionProto → Graph: names become indices, bodies become graphs of their own, and what a body
 // takes from around it becomes a capture.
 
+#include <iterator>
+
 #include "onnx/load.h"
 #include "onnx/small_float.h"
 #include "onnx/value_names.h"
@@ -41,6 +43,9 @@ StoredValue read_value_info(File& file, Range body, int depth) {
 class GraphBuilder {
  public:
   GraphBuilder(Loader& loader, GraphBuilder* outer) : loader_(loader), file_(loader.file), outer_(outer) {
+    if (loader.model.graphs.size() == Loader::kMostGraphs)
+      throw Error("more than " + std::to_string(Loader::kMostGraphs) +
+                  " graphs of bodies and functions, expected at most that many");
     id_ = static_cast<GraphId>(loader.model.graphs.size());
     loader.model.graphs.emplace_back();
     graph_.parent = outer == nullptr ? -1 : outer->id_;
@@ -61,18 +66,23 @@ class GraphBuilder {
           graph_.name = name_in(file_, field);
           return true;
         case bytes_tag(5):
+          expect_used(tensors.size(), kMostForANode * nodes.size(), "initializers");
           tensors.push_back(loader_.tensors.read(field.payload, depth + 1));
           return true;
         case bytes_tag(11):
+          expect_used(inputs.size(), tensors.size(), "inputs");
           inputs.push_back(read_value_info(file_, field.payload, depth + 1));
           return true;
         case bytes_tag(12):
+          expect_used(outputs.size(), 0, "outputs");
           outputs.push_back(read_value_info(file_, field.payload, depth + 1));
           return true;
         case bytes_tag(13):
+          expect_used(others.size(), kMostForANode * nodes.size(), "value types");
           others.push_back(read_value_info(file_, field.payload, depth + 1));
           return true;
         case bytes_tag(15):
+          expect_used(sparse.size(), kMostForANode * nodes.size(), "sparse initializers");
           sparse.push_back(loader_.tensors.read_sparse(field.payload, depth + 1));
           return true;
         default:
@@ -83,9 +93,11 @@ class GraphBuilder {
       for (const auto* values : {&inputs, &others, &outputs})
         for (const StoredValue& value : *values)
           if (value.type) loader_.dims.reserve(*value.type);
-    graph_.initializers.reserve(tensors.size() + sparse.size());
-    for (auto* list : {&tensors, &sparse})
-      for (Tensor& tensor : *list) add_initializer(std::move(tensor));
+    graph_.values.reserve(tensors.size() + sparse.size() + inputs.size() + nodes.size());  // of one output each
+    names_.reserve(graph_.values.capacity());
+    graph_.initializers = std::move(tensors);
+    std::move(sparse.begin(), sparse.end(), std::back_inserter(graph_.initializers));
+    for (std::size_t i = 0; i < graph_.initializers.size(); ++i) define_initializer(i);
     for (const StoredValue& input : inputs) add_input(input.name);
     define_outputs(nodes, depth + 1);
     for (const auto* values : {&inputs, &others, &outputs}) declare(*values);
@@ -112,6 +124,15 @@ class GraphBuilder {
   }
 
  private:
+  // What a graph lists beside what its nodes can use is garbage: each entry takes many times the bytes it has in the
+  // file. Nodes and initializers come first in a file.
+  static constexpr std::size_t kMostUnused = 65'536, kMostForANode = 16;
+  void expect_used(std::size_t listed, std::size_t of_use, const char* what) const {
+    if (listed >= kMostUnused + of_use)
+      throw Error(where() + " has more than " + std::to_string(listed) + " " + what + ", expected at most " +
+                  std::to_string(kMostUnused) + " beside those that its nodes can use; the file is damaged");
+  }
+
   std::string where() const { return "graph " + quoted(graph_.name); }
   ValueId known(std::string_view name) const { return names_.find(name, graph_.values); }
   Value& value(ValueId id) { return graph_.values[static_cast<std::size_t>(id)]; }
@@ -131,11 +152,11 @@ class GraphBuilder {
     return id;
   }
 
-  void add_initializer(Tensor tensor) {
+  void define_initializer(std::size_t place) {
+    const Tensor& tensor = graph_.initializers[place];
     const ValueId id = define(tensor.name, "an input or initializer");
     value(id).declared = tensor.type;
-    value(id).initializer = static_cast<std::int32_t>(graph_.initializers.size());
-    graph_.initializers.push_back(std::move(tensor));
+    value(id).initializer = static_cast<std::int32_t>(place);
   }
 
   void add_input(std::string_view name) {
@@ -203,10 +224,12 @@ class GraphBuilder {
   }
 
   void add_node(Range body, int depth) {
-    Node node;
+    Node& node = graph_.nodes.emplace_back();
     RecordedScope scope;
-    std::vector<std::string_view> inputs;
-    std::vector<Range> attributes;
+    std::vector<std::string_view> inputs = std::move(input_names_);
+    std::vector<Range> attributes = std::move(attributes_);
+    inputs.clear();
+    attributes.clear();
     for_each_field(file_, Message::Node, body, depth, [&](const Field& field) {
       switch (field.tag()) {
         case bytes_tag(1):
@@ -243,8 +266,7 @@ class GraphBuilder {
     for (const Range attribute : attributes)
       node.attributes.push_back(build_attribute(loader_, this, attribute, depth + 1));
     if (node.op_type.empty()) damaged(body, "a node without operator type", "one");
-    std::vector<ValueId>& reads = reads_.emplace_back(std::move(captured_));
-    captured_.clear();
+    for (const ValueId captured : captured_) reads_.add(captured);
     node.inputs.reserve(inputs.size());
     for (const std::string_view input : inputs) {
       const ValueId id = input.empty() ? kAbsent : find(input);
@@ -252,9 +274,11 @@ class GraphBuilder {
         throw Error("input " + quoted(input) + " of node " + quoted(node.name) + " (" + quoted(node.op_type) + ") in " +
                     where() + " is not an output of any node, nor an input or initializer" + std::string(kExportAgain));
       node.inputs.push_back(id);
-      if (id != kAbsent) reads.push_back(id);
+      if (id != kAbsent) reads_.add(id);
     }
-    graph_.nodes.push_back(std::move(node));
+    reads_.end_node();
+    input_names_ = std::move(inputs);
+    attributes_ = std::move(attributes);
   }
 
   void add_output(std::string_view name) {
@@ -276,8 +300,11 @@ class GraphBuilder {
   GraphId id_;
   Graph graph_;
   ValueNames names_;
-  std::vector<std::vector<ValueId>> reads_;  // by node
-  std::vector<ValueId> captured_;            // by the bodies of the node being added
+  Reads reads_;
+  std::vector<ValueId> captured_;  // by the bodies of the node being added
+  // Lists of the node before, whose memory the next one takes.
+  std::vector<std::string_view> input_names_;
+  std::vector<Range> attributes_;
 };
 
 // AttributeProto.AttributeType. Values beyond are newer than this version: protobuf drops what it does not know.

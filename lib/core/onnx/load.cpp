@@ -46,6 +46,9 @@ Model build_model(File& file, const ExternalData& external) {
         take_once(graph, field);
         return true;
       case bytes_tag(8): {
+        if (model.opsets.size() == Loader::kMostOpsets)
+          throw Error("more than " + std::to_string(Loader::kMostOpsets) +
+                      " opset imports, expected at most that many");
         Opset opset = read_opset(file, field.payload, 1);
         std::int64_t& version = model.opsets[std::move(opset.domain)];
         version = std::max(version, opset.version);

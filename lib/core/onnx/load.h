@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,8 @@ namespace pagoda::inline core::wire {
 struct Loader {
   // Values that bodies take from the graphs around them, each counted once per level that it passes.
   static constexpr std::size_t kMostCaptures = std::size_t{1} << 20;
+  static constexpr std::size_t kMostGraphs = 65'536;
+  static constexpr std::size_t kMostOpsets = 1024;
 
   Loader(File& of, const ExternalData& external) : file(of), tensors(of, external) {}
 
@@ -37,9 +40,26 @@ struct Opset {
 };
 Opset read_opset(File& file, Range body, int depth);
 
-// Sorts nodes so that producers come first, stably; a sorted list stays as it is. `reads[i]` are the values that
-// node i needs, captures of its bodies included. Throws Error naming the nodes of a cycle.
-void sort_topologically(Graph& graph, const std::vector<std::vector<ValueId>>& reads);
+// The values that each node needs, captures of its bodies included.
+class Reads {
+ public:
+  void reserve(std::size_t nodes) { ends_.reserve(nodes); }
+  void add(ValueId value) { values_.push_back(value); }  // of the node being added
+  void end_node() { ends_.push_back(values_.size()); }
+  std::size_t nodes() const { return ends_.size(); }
+  std::span<const ValueId> of(std::size_t node) const {
+    const std::size_t begin = node == 0 ? 0 : ends_[node - 1];
+    return std::span(values_).subspan(begin, ends_[node] - begin);
+  }
+
+ private:
+  std::vector<ValueId> values_;
+  std::vector<std::size_t> ends_;
+};
+
+// Sorts nodes so that producers come first, stably; a sorted list stays as it is. Throws Error naming the nodes of a
+// cycle.
+void sort_topologically(Graph& graph, const Reads& reads);
 
 // The module path of a node, from what exporters record in its metadata.
 struct RecordedScope {

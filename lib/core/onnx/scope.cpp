@@ -57,9 +57,9 @@ void RecordedScope::read(File& file, Range entry, int depth) {
 }
 
 std::string RecordedScope::of(std::string_view node_name) const {
-  for (const std::string& recorded : {name_scopes, name_space})
+  for (const std::string* recorded : {&name_scopes, &name_space})
     // What torch writes where it knows no module.
-    if (!recorded.empty() && recorded != "_empty_nn_module_stack_from_metadata_hook") return recorded;
+    if (!recorded->empty() && *recorded != "_empty_nn_module_stack_from_metadata_hook") return *recorded;
   const std::size_t slash = node_name.rfind('/');
   return std::string(node_name.substr(0, slash == std::string_view::npos ? 0 : slash));
 }

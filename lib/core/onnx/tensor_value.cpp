@@ -96,7 +96,10 @@ Tensor TensorReader::read(Range body, int depth) {
   } else if (stored.data_field == kRawData) {
     tensor.extent.bytes = stored.data_bytes;
   }
-  if (has_value(stored.element) && keeps_value(stored.element, stored.elements)) read_value(stored, depth, tensor);
+  // Shape arithmetic is of lists and single numbers: floats in a table are weights.
+  const bool is_table = is_float(stored.element) && stored.dims.size() > 1 && stored.elements > 1;
+  if (has_value(stored.element) && keeps_value(stored.element, stored.elements) && !is_table)
+    read_value(stored, depth, tensor);
   if (tensor.extent.location == kInModel) tensor.extent.location.clear();
   return tensor;
 }

@@ -20,15 +20,15 @@ std::vector<std::int32_t> producers(const Graph& graph) {
 }
 
 // Follows unfinished producers from an unfinished node until one repeats: the repeated part is a cycle.
-[[noreturn]] void report_cycle(const Graph& graph, const std::vector<std::vector<ValueId>>& reads,
-                               const std::vector<std::int32_t>& producer, const std::vector<std::size_t>& waiting) {
+[[noreturn]] void report_cycle(const Graph& graph, const Reads& reads, const std::vector<std::int32_t>& producer,
+                               const std::vector<std::size_t>& waiting) {
   std::size_t node = 0;
   while (waiting[node] == 0) ++node;
   std::vector<std::size_t> path, seen_at(graph.nodes.size(), 0);
   while (seen_at[node] == 0) {
     path.push_back(node);
     seen_at[node] = path.size();
-    for (const ValueId value : reads[node]) {
+    for (const ValueId value : reads.of(node)) {
       const std::int32_t next = producer[static_cast<std::size_t>(value)];
       if (next == kNoNode || waiting[static_cast<std::size_t>(next)] == 0) continue;
       node = static_cast<std::size_t>(next);
@@ -48,18 +48,18 @@ std::vector<std::int32_t> producers(const Graph& graph) {
 
 }  // namespace
 
-void sort_topologically(Graph& graph, const std::vector<std::vector<ValueId>>& reads) {
+void sort_topologically(Graph& graph, const Reads& reads) {
   const std::vector<std::int32_t> producer = producers(graph);
   bool sorted = true;
-  for (std::size_t node = 0; node < reads.size() && sorted; ++node)
-    for (const ValueId value : reads[node])
+  for (std::size_t node = 0; node < reads.nodes() && sorted; ++node)
+    for (const ValueId value : reads.of(node))
       sorted = sorted && producer[static_cast<std::size_t>(value)] < static_cast<std::int32_t>(node);
   if (sorted) return;
 
   std::vector<std::vector<std::int32_t>> consumers(graph.nodes.size());
   std::vector<std::size_t> waiting(graph.nodes.size(), 0);  // inputs of each node that are not yet produced
-  for (std::size_t node = 0; node < reads.size(); ++node)
-    for (const ValueId value : reads[node])
+  for (std::size_t node = 0; node < reads.nodes(); ++node)
+    for (const ValueId value : reads.of(node))
       if (const std::int32_t from = producer[static_cast<std::size_t>(value)]; from != kNoNode) {
         consumers[static_cast<std::size_t>(from)].push_back(static_cast<std::int32_t>(node));
         ++waiting[node];

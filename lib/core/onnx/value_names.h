@@ -23,6 +23,10 @@ class ValueNames {
     }
   }
 
+  void reserve(std::size_t names) {
+    while (2 * names > slots_.size()) grow();
+  }
+
   // `name` is not there yet.
   void add(std::string_view name, ValueId id) {
     if (2 * (count_ + 1) > slots_.size()) grow();
