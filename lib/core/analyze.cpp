@@ -130,10 +130,14 @@ Analysis analyze(const Model& model, const AnalyzeOptions& options) {
     if (graph.outputs[i] != kAbsent)
       analysis.outputs.push_back(
           {graph.values[static_cast<std::size_t>(graph.outputs[i])].name, result.outputs[i].type});
-  for (ValueInfo& info : result.values) {
+  analysis.types.reserve(result.values.size());
+  analysis.values.reserve(result.values.size());
+  for (std::size_t i = 0; i < result.values.size(); ++i) {
+    ValueInfo& info = result.values[i];
     analysis.types.push_back(std::move(info.type));
     if (info.stored != ElementType::Undefined) analysis.types.back().element = info.stored;
-    analysis.values.push_back(std::move(info.value));
+    if (!info.computed_value && info.stored_value != nullptr) info.computed_value = *info.stored_value;
+    analysis.values.push_back(std::move(info.computed_value));
   }
   analysis.symbols = std::move(session.symbols);
   analysis.renamed = std::move(bound.renamed);

@@ -26,9 +26,14 @@ std::string inner_scope(const std::string& scope, const std::string& node, std::
   return result;
 }
 
+// Null where it is no single integer or bool that is known.
+const Dim* known_integer(const ValueInfo* info) {
+  const TensorValue* value = info == nullptr ? nullptr : info->value();
+  return value == nullptr || value->size() != 1 ? nullptr : std::get_if<Dim>(&value->front());
+}
+
 std::optional<bool> known_bool(const ValueInfo* info) {
-  if (info == nullptr || !info->value || info->value->size() != 1) return std::nullopt;
-  const Dim* dim = std::get_if<Dim>(&info->value->front());
+  const Dim* dim = known_integer(info);
   if (dim == nullptr || !dim->is_constant()) return std::nullopt;
   return *dim != Dim(0);
 }
@@ -47,7 +52,8 @@ ValueInfo scalar_info(ElementType element) {
 
 // A value that changes from trip to trip: its type without what is known of its content.
 ValueInfo varying(ValueInfo info) {
-  info.value.reset();
+  info.computed_value.reset();
+  info.stored_value = nullptr;
   info.members.reset();
   info.constant = info.host = false;
   info.tensor_graph = -1;
@@ -119,7 +125,7 @@ ValueInfo Walker::join(const ValueInfo& a, const ValueInfo& b, const std::string
                        std::string_view cause) {
   ValueInfo joined = varying(a);
   joined.absent = false;
-  if (a.constant && b.constant && a.value && a.value == b.value) joined = a;
+  if (a.constant && b.constant && a.value() != nullptr && b.value() != nullptr && *a.value() == *b.value()) joined = a;
   if (joined.type.element == ElementType::Undefined) joined.type.element = b.type.element;
   if (!a.type.shape || !b.type.shape || a.type.shape->size() != b.type.shape->size()) {
     joined.type.shape.reset();
@@ -183,17 +189,14 @@ void Walker::visit_loop(Frame& frame, std::size_t node_index, OpContext::State& 
   const ValueInfo* count = state.inputs.empty() ? nullptr : state.inputs[0];
   const ValueInfo* condition = state.inputs.size() < 2 ? nullptr : state.inputs[1];
   std::optional<Dim> limit;
-  if (count != nullptr && count->value && count->value->size() == 1)
-    if (const Dim* dim = std::get_if<Dim>(&count->value->front());
-        dim != nullptr && dim->value().value_or(0) < kEndless)
-      limit = *dim;
+  if (const Dim* dim = known_integer(count); dim != nullptr && dim->value().value_or(0) < kEndless) limit = *dim;
 
   const Opened opened = {session_.symbols.size(), session_.diagnostics.size()};
   std::vector<ValueInfo> inputs = {scalar_info(ElementType::Int64), scalar_info(ElementType::Bool)};
   // The number of the trip, so that x[i : i + 1] is known to hold one element.
   const Dim trip = session_.fresh("trip_" + state.display_name, state.display_name, "number of the trip", limit);
-  inputs[0].value = TensorValue{trip};
-  inputs[1].value = TensorValue{Dim(1)};  // the body runs only while the condition holds
+  inputs[0].computed_value = TensorValue{trip};
+  inputs[1].computed_value = TensorValue{Dim(1)};  // the body runs only while the condition holds
   for (std::size_t i = 0; i < carried; ++i) {
     const ValueInfo* given = state.inputs[i + 2];
     inputs.push_back(given == nullptr ? ValueInfo{} : varying(*given));
@@ -291,14 +294,14 @@ std::optional<Walker::Unrolled> Walker::unroll(const Frame& frame, const OpConte
   if (limit && limit->value().value_or(kMaxTrips + 1) > kMaxTrips) return std::nullopt;
   Unrolled result;
   std::vector<ValueInfo> inputs = {scalar_info(ElementType::Int64), scalar_info(ElementType::Bool)};
-  inputs[1].value = TensorValue{Dim(1)};
+  inputs[1].computed_value = TensorValue{Dim(1)};
   for (std::size_t i = 2; i < state.inputs.size(); ++i)
     inputs.push_back(state.inputs[i] == nullptr ? ValueInfo{} : handed_on(*state.inputs[i]));
   const std::string scope = inner_scope(frame.scope, state.display_name, "body");
   bool goes_on = true;
   for (std::int64_t trip = 0; goes_on && (!limit || Dim(trip) != *limit); ++trip) {
     if (trip == kMaxTrips) return std::nullopt;
-    inputs[0].value = TensorValue{Dim(trip)};
+    inputs[0].computed_value = TensorValue{Dim(trip)};
     const std::size_t walked_before = walked_nodes_;
     GraphResult once = walk(body_id, inputs, &frame.values, scope);
     const std::size_t walked = walked_nodes_ - walked_before;

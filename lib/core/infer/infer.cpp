@@ -61,7 +61,7 @@ const OpRule* Walker::find_rule(const Node& node) const {
 ValueInfo Walker::tensor_info(const Tensor& tensor, GraphId graph, std::int32_t index) const {
   ValueInfo info;
   info.type = tensor.type;
-  info.value = tensor.value;
+  if (tensor.value) info.stored_value = &*tensor.value;
   info.unread = tensor.unread;
   info.constant = true;
   info.tensor_graph = graph;
@@ -185,10 +185,13 @@ void Walker::visit(Frame& frame, std::size_t node_index) {
                          .node = node,
                          .display_name = display_name(frame.graph, as_written),
                          .opset = opset_of(node.domain),
-                         .inputs = {},
-                         .outputs = std::vector<ValueInfo>(node.outputs.size()),
-                         .output_set = std::vector<bool>(node.outputs.size(), false)};
-  state.inputs.reserve(node.inputs.size());
+                         .inputs = std::move(spare_.inputs),
+                         .outputs = std::move(spare_.outputs),
+                         .output_set = std::move(spare_.output_set)};
+  state.inputs.clear();
+  state.outputs.clear();
+  state.outputs.resize(node.outputs.size());
+  state.output_set.assign(node.outputs.size(), false);
   for (const ValueId input : node.inputs) {
     const ValueInfo* info = input == kAbsent ? nullptr : &frame.values[static_cast<std::size_t>(input)];
     state.inputs.push_back(info == nullptr || info->absent ? nullptr : info);
@@ -222,6 +225,7 @@ void Walker::visit(Frame& frame, std::size_t node_index) {
   for (std::size_t i = 0; i < node.outputs.size(); ++i)
     if (node.outputs[i] != kAbsent)
       frame.values[static_cast<std::size_t>(node.outputs[i])] = std::move(state.outputs[i]);
+  spare_ = {std::move(state.inputs), std::move(state.outputs), std::move(state.output_set)};
 }
 
 namespace {
@@ -282,9 +286,9 @@ void Walker::visit_rule(Frame& frame, std::size_t node_index, const OpRule& rule
     try {
       rule.fold(op);
     } catch (const RuleStop&) {  // the value stays unknown; the type is known all the same
-      for (ValueInfo& output : state.outputs) output.value.reset();
+      for (ValueInfo& output : state.outputs) output.computed_value.reset();
     } catch (const TooComplex&) {
-      for (ValueInfo& output : state.outputs) output.value.reset();
+      for (ValueInfo& output : state.outputs) output.computed_value.reset();
     }
   }
   mark_placement(rule, state);
@@ -416,7 +420,9 @@ void Walker::count_parameters(NodeReport& row, const OpContext::State& state) {
     const auto packed = packed_.find({input->tensor_graph, input->tensor});
     if (packed == packed_.end() && !is_parameter(input->type, is_in_node(input->tensor))) continue;
     const Dim elements = element_count(*input->type.shape);
-    if (!counted_tensors_.insert({input->tensor_graph, input->tensor}).second) continue;
+    const auto place =
+        static_cast<std::uint64_t>(input->tensor_graph) << 32 | static_cast<std::uint32_t>(input->tensor);
+    if (!counted_tensors_.insert(place).second) continue;
     row.params += packed == packed_.end() ? elements : packed->second;
     row.param_bytes += byte_size(elements, stored_element(*input));
   }
@@ -473,8 +479,8 @@ void Walker::visit_call(Frame& frame, std::size_t node_index, const Function& fu
     signature += to_string(stored_type(info)) + (info.constant ? "c" : "") + (info.host ? "h" : "");
     if (info.tensor_graph >= 0)
       signature += "t" + std::to_string(info.tensor_graph) + "," + std::to_string(info.tensor);
-    if (!info.value) continue;
-    for (const Scalar& scalar : *info.value) {
+    if (info.value() == nullptr) continue;
+    for (const Scalar& scalar : *info.value()) {
       signature += ';';
       if (const Dim* dim = std::get_if<Dim>(&scalar)) signature += dim->to_string();
       if (const double* real = std::get_if<double>(&scalar)) signature += "r" + std::to_string(*real);

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <tuple>
+#include <unordered_set>
 #include <vector>
 
 #include "infer/storage.h"
@@ -111,12 +112,17 @@ class Walker {
   std::map<std::pair<GraphId, std::int32_t>, Dim> packed_;  // weights that only their readers tell
   FloatStorage storage_;
   std::vector<std::vector<bool>> operands_;  // of products, by graph and value
+  struct Lists {
+    std::vector<const ValueInfo*> inputs;
+    std::vector<ValueInfo> outputs;
+    std::vector<bool> output_set;
+  } spare_;  // of the node before, whose memory the next one takes
   int depth_ = 0;
   std::size_t walked_nodes_ = 0;
   std::size_t walk_limit_;
   std::size_t unroll_budget_;
   std::size_t spliced_rows_ = 0;
-  std::set<std::pair<GraphId, std::int32_t>> counted_tensors_;
+  std::unordered_set<std::uint64_t> counted_tensors_;  // by graph and place
   std::map<std::string, GraphResult> calls_;  // function bodies by signature
   Call call_;                                 // being walked
   Dim params_ = 0, param_bytes_ = 0;

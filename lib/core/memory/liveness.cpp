@@ -159,23 +159,31 @@ std::optional<Dim> body_peak(const Step& step) {
 }  // namespace
 
 std::optional<Dim> peak_formula(const Schedule& schedule, const Liveness& live, std::span<const std::int32_t> order) {
-  std::vector<std::vector<std::int32_t>> born(order.size() + 1), dies(order.size() + 1);
+  std::vector<std::pair<std::int32_t, std::int32_t>> born, dies;  // step, storage
+  born.reserve(schedule.storages.size());
+  dies.reserve(schedule.storages.size());
   for (std::size_t s = 0; s < schedule.storages.size(); ++s) {
     const Lifetime& life = live.lifetimes[s];
     if (live.shares[s] != static_cast<std::int32_t>(s) || life.last < life.first || !owns_bytes(schedule.storages[s]))
       continue;
     if (!schedule.storages[s].bytes) return std::nullopt;
-    born[index(life.first)].push_back(static_cast<std::int32_t>(s));
-    dies[index(life.last)].push_back(static_cast<std::int32_t>(s));
+    born.emplace_back(life.first, static_cast<std::int32_t>(s));
+    dies.emplace_back(life.last, static_cast<std::int32_t>(s));
   }
+  std::sort(born.begin(), born.end());
+  std::sort(dies.begin(), dies.end());
   try {
     Dim alive = 0;
     Maxima peak;
+    auto next_born = born.begin(), next_dies = dies.begin();
     for (std::size_t i = 0; i <= order.size(); ++i) {
-      for (const std::int32_t s : born[i]) alive += *schedule.storages[index(s)].bytes;
+      const auto at = static_cast<std::int32_t>(i);
+      const bool is_birth = next_born != born.end() && next_born->first == at;
+      for (; next_born != born.end() && next_born->first == at; ++next_born)
+        alive += *schedule.storages[index(next_born->second)].bytes;
       const Step* step = i < order.size() ? &schedule.steps[index(order[i])] : nullptr;
       // Without a birth the step before, or the one that follows, holds as much.
-      if (!born[i].empty()) peak.add(alive);
+      if (is_birth) peak.add(alive);
       if (step != nullptr && step->has_body) {
         const std::optional<Dim> body = body_peak(*step);
         if (!body) return std::nullopt;
@@ -185,7 +193,8 @@ std::optional<Dim> peak_formula(const Schedule& schedule, const Liveness& live, 
             with_body -= schedule.storages[index(output)].bytes.value_or(0);
         if (*body != Dim(0)) peak.add(with_body);
       }
-      for (const std::int32_t s : dies[i]) alive -= *schedule.storages[index(s)].bytes;
+      for (; next_dies != dies.end() && next_dies->first == at; ++next_dies)
+        alive -= *schedule.storages[index(next_dies->second)].bytes;
     }
     return peak.max();
   } catch (const TooComplex&) {

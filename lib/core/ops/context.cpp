@@ -49,9 +49,10 @@ const Shape& OpContext::shape(int i) const {
 const TensorValue* OpContext::value(int i) const {
   if (!has_input(i)) return nullptr;
   const ValueInfo& info = *state_.inputs[static_cast<std::size_t>(i)];
-  if (!info.value && !info.unread.empty())
+  const TensorValue* known = info.value();
+  if (known == nullptr && !info.unread.empty())
     unknown("the value of input " + position(i) + " could not be read: " + info.unread);
-  return info.value ? &*info.value : nullptr;
+  return known;
 }
 
 std::optional<std::vector<std::int64_t>> OpContext::integers(int i) const {
@@ -182,13 +183,12 @@ void OpContext::set_members(int i, std::vector<Shape> members) {
 }
 
 void OpContext::set_value(int i, TensorValue value) {
-  if (has_output(i)) state_.outputs[static_cast<std::size_t>(i)].value = std::move(value);
+  if (has_output(i)) state_.outputs[static_cast<std::size_t>(i)].computed_value = std::move(value);
 }
 
 const TensorValue* OpContext::output_value(int i) const {
   if (!has_output(i)) return nullptr;
-  const auto& value = state_.outputs[static_cast<std::size_t>(i)].value;
-  return value ? &*value : nullptr;
+  return state_.outputs[static_cast<std::size_t>(i)].value();
 }
 
 // --- symbols ---

@@ -17,7 +17,9 @@ namespace pagoda::inline core {
 struct ValueInfo {
   TensorType type;
   ElementType stored = ElementType::Undefined;  // instead of type.element, where a precision narrows operands
-  std::optional<TensorValue> value;
+  // Its elements, where they are known: computed on the way, or an initializer's, which stay in the model.
+  std::optional<TensorValue> computed_value;
+  const TensorValue* stored_value = nullptr;
   std::optional<std::vector<Shape>> members;  // of a sequence, where they are known one by one
   bool constant = false;                      // computed from initializers alone
   bool host = false;  // shape arithmetic: a short integer vector computed from shapes and constants
@@ -27,6 +29,8 @@ struct ValueInfo {
   ElementType dequantized_from = ElementType::Undefined;  // it is those numbers, scaled; maybe in another layout
   std::string unread;                                     // why its small value could not be read
   bool absent = false;                                    // an optional input that the caller of a function omitted
+
+  const TensorValue* value() const { return computed_value ? &*computed_value : stored_value; }
 };
 
 // How a rule ends early.

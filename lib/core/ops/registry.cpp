@@ -1,6 +1,7 @@
 // Every family of operators, once. Adding an operator is a row in its family; adding a family is a line here.
-#include <algorithm>
 #include <array>
+#include <unordered_map>
+#include <utility>
 
 #include "ops/families.h"
 
@@ -56,12 +57,16 @@ std::span<const Family> families() {
 }
 
 const OpRule* find_rule(std::string_view domain, std::string_view op_type) {
-  for (const Family& family : families()) {
-    if (family.domain != domain) continue;
-    const auto found = std::lower_bound(family.rules.begin(), family.rules.end(), op_type,
-                                        [](const OpRule& rule, std::string_view name) { return rule.name < name; });
-    if (found != family.rules.end() && found->name == op_type) return &*found;
-  }
+  using Place = std::pair<std::string_view, const OpRule*>;  // domain, row
+  static const auto kByName = [] {
+    std::unordered_multimap<std::string_view, Place> places;
+    for (const Family& family : families())
+      for (const OpRule& rule : family.rules) places.emplace(rule.name, Place(family.domain, &rule));
+    return places;
+  }();
+  const auto [first, last] = kByName.equal_range(op_type);
+  for (auto at = first; at != last; ++at)
+    if (at->second.first == domain) return at->second.second;
   return nullptr;
 }
 

@@ -48,7 +48,7 @@ GradientFlow::GradientFlow(const Model& model, const Analysis& analysis, const T
       leads_(graph_.values.size(), false) {
   for (std::size_t i = 0; i < values_.size(); ++i) {
     values_[i].type = analysis.types[i];
-    values_[i].value = analysis.values[i];
+    if (analysis.values[i]) values_[i].stored_value = &*analysis.values[i];
     values_[i].constant = constant[i];
   }
   flow_.trained.assign(values_.size(), false);
