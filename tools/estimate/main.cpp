@@ -39,8 +39,10 @@ int run(int argc, char** argv) {
   const documents::EstimateRequest request = request_of(arguments);
   for (const std::string& name : device_names(arguments))
     if (const std::string note = documents::alias_note(name); !note.empty()) say(note + "\n");
-  const Model model = load(arguments, arguments.model);
-  documents::EstimateDocument estimate = documents::make_estimate(model, request);
+  // Left to the end of the process: giving back a million small blocks takes as long as an analysis.
+  static const Model& model = *new Model(load(arguments, arguments.model));
+  static documents::EstimateDocument& estimate =
+      *new documents::EstimateDocument(documents::make_estimate(model, request));
   bool is_complete = estimate.is_complete();
   say(present::diagnostics_report(estimate.diagnostics));
   if (!arguments.timeline.empty())

@@ -48,8 +48,8 @@ std::string for_viewer(const Arguments& arguments, const EstimateRequest& reques
 }  // namespace
 
 std::string output(const Arguments& arguments, const EstimateRequest& request, const Model& model,
-                   EstimateDocument estimate) {
-  if (is_chart(format_of(arguments))) return chart(arguments, request, model, std::move(estimate));
+                   const EstimateDocument& estimate) {
+  if (is_chart(format_of(arguments))) return chart(arguments, request, model, estimate);
   if (is_for_viewer(format_of(arguments))) return for_viewer(arguments, request, estimate);
   const present::ReportOptions options = report_options(arguments);
   const present::Format format = *present::format(format_of(arguments));

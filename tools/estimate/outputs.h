@@ -9,7 +9,7 @@ namespace pagoda::tools {
 
 // A report or chart of the estimate, in the format asked for.
 std::string output(const Arguments& arguments, const documents::EstimateRequest& request, const Model& model,
-                   documents::EstimateDocument estimate);
+                   const documents::EstimateDocument& estimate);
 // The model's structure as features.
 std::string structure(const Arguments& arguments, const documents::EstimateRequest& request, const Model& model,
                       const documents::EstimateDocument& estimate);

@@ -520,6 +520,8 @@ EstimateDocument describe(const Model& model, const EstimateRequest& request, Fi
   if (request.device) add_energy(*request.device, estimate);
   if (request.measured) add_measured(*request.measured, estimate);
 
+  analysis.types = {};  // the rows hold what the document needs: their memory is for it
+  analysis.values = {};
   estimate.nodes.reserve(analysis.nodes.size());
   for (NodeReport& report : analysis.nodes)
     estimate.nodes.push_back(node_part(model, report, estimate.nodes.size(), request, findings));

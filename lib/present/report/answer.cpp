@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <tuple>
+#include <unordered_map>
 
 #include "report/rows.h"
 
@@ -273,15 +275,14 @@ struct Folded {
 
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 
-// The name with every number replaced by '#'.
-std::string without_numbers(const std::string& name) {
-  std::string shape;
+// Appends the name with every number replaced by '#'.
+void append_without_numbers(std::string& text, const std::string& name) {
+  const std::size_t begin = text.size();
   for (const char c : name)
     if (!is_digit(c))
-      shape += c;
-    else if (shape.empty() || shape.back() != '#')
-      shape += '#';
-  return shape;
+      text += c;
+    else if (text.size() == begin || text.back() != '#')
+      text += '#';
 }
 
 // Two names of one shape, with '*' for the numbers in which they differ.
@@ -310,9 +311,10 @@ class Folder {
     const double seconds = bound == nullptr ? 0 : bound->seconds;
     const double weight = bound == nullptr ? documents::real(counts.flops).value_or(0) : seconds;
     if (weight <= 0) return;
-    const std::string key =
-        without_numbers(name) + "\n" + ops + "\n" + cell(counts.flops) + cell(counts.bytes) + base::shortest(seconds);
-    const auto [at, is_new] = places_.emplace(key, rows_.size());
+    key_.clear();
+    append_without_numbers(key_, name);
+    key_.append("\n").append(ops).append("\n").append(shown(counts.flops, counts.bytes, seconds));
+    const auto [at, is_new] = places_.try_emplace(key_, rows_.size());
     if (is_new) rows_.push_back({.name = name, .ops = ops, .times = 0, .weight = 0, .bound = bound});
     Folded& row = rows_[at->second];
     row.name = common_name(row.name, name);
@@ -328,8 +330,17 @@ class Folder {
   }
 
  private:
-  std::map<std::string, std::size_t> places_;
+  // Layers that are alike have the same numbers: their text is formed once.
+  const std::string& shown(const Count& flops, const Count& bytes, double seconds) {
+    const auto [at, is_new] = shown_.try_emplace({flops, bytes, seconds});
+    if (is_new) at->second = cell(flops) + cell(bytes) + base::shortest(seconds);
+    return at->second;
+  }
+
+  std::unordered_map<std::string, std::size_t> places_;
+  std::map<std::tuple<Count, Count, double>, std::string> shown_;
   std::vector<Folded> rows_;
+  std::string key_;
   double total_ = 0;
 };
 
