@@ -76,6 +76,11 @@ def main() -> None:
             compare(name, [estimate, path], [parse, path], "protobuf full parse", options.runs)
         compare("1.9 GB inside", [estimate, big], [estimate, big_skeleton], "its own skeleton", options.runs)
         compare("1.9 GB external", [estimate, external], [estimate, big_skeleton], "its own skeleton", options.runs)
+        chains = {nodes: made(f"chain_{nodes}.onnx", [generate, str(nodes // 2), "4", "OUT"])
+                  for nodes in (1_000, 10_000, 100_000)}
+        compare("100,000 nodes", [estimate, chains[100_000]], [parse, chains[100_000]], "protobuf full parse", options.runs)
+        compare("swin_t to JSON", [estimate, filled["swin_t"], "--format", "json"], [parse, filled["swin_t"]],
+                "protobuf full parse", options.runs)
         dynamic = str(skeletons / "resnet50_dynamic.onnx")
         on_device = [estimate, dynamic, "--device", "h200"]
         compare("resnet50, 1,000 batches", [*on_device, "--sweep", "batch=1..1000"], on_device, "one batch", options.runs)
@@ -90,11 +95,20 @@ def main() -> None:
 
         print("\n| nodes | onnx-estimate | µs a node |\n|---|---|---|")
         empty = statistics.median(run([estimate, "--version"])[0] for _ in range(options.runs))
-        for nodes in (1_000, 10_000, 100_000):
-            path = made(f"chain_{nodes}.onnx", [generate, str(nodes // 2), "4", "OUT"])
+        for nodes, path in chains.items():
             run([estimate, path])
             seconds = statistics.median(run([estimate, path])[0] for _ in range(options.runs))
             print(f"| {nodes} | {seconds * 1e3:.1f} ms | {(seconds - empty) / nodes * 1e6:.2f} |")
+
+        # Processor time of each step in one process that has the model loaded.
+        steps = {name: dict(line.split("\t") for line in subprocess.run(
+                     [options.build / "tests/bench/steps", path, str(options.runs)], check=True, capture_output=True,
+                     text=True).stdout.splitlines())
+                 for name, path in (("chain of 100,000 nodes", chains[100_000]), ("swin_t", filled["swin_t"]))}
+        names = list(next(iter(steps.values())))
+        print(f"\n| ns a node | {' | '.join(names)} |\n|---|{'---|' * len(names)}")
+        for name, row in steps.items():
+            print(f"| {name} | {' | '.join(row[step] for step in names)} |")
 
 
 if __name__ == "__main__":
