@@ -119,3 +119,51 @@ TEST_CASE("the memory plan of every operator is that of a simulator that recount
   MESSAGE(compared << " cases compared");
   CHECK(compared > 7000);
 }
+
+// Each sample costs the same where the operator's row says that the first axis passes from input to output: work is
+// linear in the batch, and of a product, which nothing precedes, proportional to it.
+TEST_CASE("a batch of n is n times the work of a sample, for every operator that carries the batch") {
+  constexpr Dim OpCost::*kWork[] = {&OpCost::macs, &OpCost::arith, &OpCost::comparisons, &OpCost::special};
+  std::size_t compared = 0, products = 0;
+  for_each_case([&](const test::Golden&, const Model& model) {
+    const Graph& graph = model.main();
+    if (graph.nodes.size() != 1 || graph.inputs.empty() || has_empty(graph)) return;
+    const Value& first = graph.value(graph.inputs[0]);
+    if (!first.declared.shape || first.declared.shape->size() < 2) return;
+    std::vector<std::int64_t> shape;
+    for (const Dim& dim : *first.declared.shape) shape.push_back(dim.value64().value_or(1));
+    std::vector<OpCost> costs;  // of batches of 1, 3 and 5
+    for (const std::int64_t batch : {1, 3, 5}) {
+      shape[0] = batch;
+      try {
+        const Analysis analysis = analyze(model, {.input_shapes = {{first.name, shape}}});
+        const OpFacts& facts = analysis.nodes.front().facts;
+        const bool carries = facts.batch == BatchAxis::Same || facts.batch == BatchAxis::First;
+        const auto& output = analysis.outputs.front().type.shape;
+        // The first axis of inputs of the same rank alone is the batch.
+        const bool is_other = std::ranges::any_of(analysis.inputs, [&](const InputInfo& input) {
+          const auto& sizes = input.type.shape;
+          return sizes && !sizes->empty() && sizes->size() != shape.size() && sizes->front() == Dim(batch);
+        });
+        if (!is_modelled(analysis) || !carries || !output || output->size() != shape.size() ||
+            output->front() != Dim(batch) || (is_other && batch > 1))
+          return;
+        costs.push_back(analysis.totals.cost);
+        if (batch == 5 && facts.kind == OpKind::Product) {
+          CHECK(costs[2].macs.evaluate({}) == 5 * costs[0].macs.evaluate({}));
+          ++products;
+        }
+      } catch (const Error&) {  // other inputs hold on to the batch
+        return;
+      }
+    }
+    for (const auto count : kWork) {
+      const auto at = [&](std::size_t i) { return (costs[i].*count).evaluate({}); };
+      CHECK(at(2) - at(1) == at(1) - at(0));
+    }
+    ++compared;
+  });
+  MESSAGE(compared << " cases compared, " << products << " products");
+  CHECK(compared > 1000);
+  CHECK(products > 30);
+}
