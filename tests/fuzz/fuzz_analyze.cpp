@@ -3,14 +3,17 @@
 #include <cstdint>
 #include <span>
 
+#include "fuzz/fuzz.h"
 #include "pagoda/base/error.h"
 #include "pagoda/core/analyze.h"
 #include "pagoda/core/model.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  try {
-    (void)pagoda::analyze(pagoda::parse_model({reinterpret_cast<const std::byte*>(data), size}));
-  } catch (const pagoda::Error&) {
-  }
+  pagoda::fuzz::timed([&] {
+    try {
+      (void)pagoda::analyze(pagoda::parse_model({reinterpret_cast<const std::byte*>(data), size}));
+    } catch (const pagoda::Error&) {
+    }
+  });
   return 0;
 }

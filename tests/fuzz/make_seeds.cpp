@@ -1,21 +1,43 @@
-// Writes the sample models of the tests as a seed corpus: make_seeds FOLDER
+// Writes models as a seed corpus: the samples of the tests and every conformance case.
+//   make_seeds FOLDER SOURCE
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 
 #include "onnx/sample_models.h"
 #include "pagoda/core/model.h"
+#include "support/onnx_file.h"
+#include "support/text_graph.h"
+
+namespace {
+
+void write(const std::filesystem::path& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+// The graph is the last column of a row.
+void write_cases(const std::filesystem::path& golden, const std::filesystem::path& folder) {
+  std::ifstream file(golden);
+  std::size_t row = 0;
+  for (std::string line; std::getline(file, line); ++row)
+    if (!line.empty() && line.front() != '#')
+      write(folder / (golden.stem().string() + std::to_string(row) + ".onnx"),
+            pagoda::test::onnx_bytes(pagoda::test::graph(std::string_view(line).substr(line.rfind('\t') + 1))));
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::cerr << "usage: make_seeds FOLDER\n";
+  if (argc != 3) {
+    std::cerr << "usage: make_seeds FOLDER SOURCE\n";
     return 2;
   }
   const std::filesystem::path folder = argv[1];
   std::filesystem::create_directories(folder);
   for (const pagoda::test::Sample& sample : pagoda::test::sample_models()) {
-    std::ofstream(folder / (sample.name + ".onnx"), std::ios::binary) << sample.bytes;
-    std::ofstream(folder / (sample.name + "-skeleton.onnx"), std::ios::binary)
-        << pagoda::skeleton(pagoda::test::as_bytes(sample.bytes));
+    write(folder / (sample.name + ".onnx"), sample.bytes);
+    write(folder / (sample.name + "-skeleton.onnx"), pagoda::skeleton(pagoda::test::as_bytes(sample.bytes)));
   }
+  for (const char* part : {"backend", "contrib", "drawn", "onnx"})
+    write_cases(std::filesystem::path(argv[2]) / "tests/conformance" / (std::string(part) + ".golden"), folder);
 }

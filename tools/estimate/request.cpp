@@ -4,11 +4,8 @@
 #include <unistd.h>
 
 #include <cctype>
-#include <charconv>
 #include <cstdlib>
-#include <map>
 
-#include "pagoda/base/number.h"
 #include "pagoda/core/decoder.h"
 #include "pagoda/core/model.h"
 #include "pagoda/documents/device.h"
@@ -18,46 +15,6 @@
 
 namespace pagoda::tools {
 namespace {
-
-std::int64_t size_of(std::string_view text, const std::string& whole) {
-  std::int64_t size = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size() || size < 0)
-    throw UsageError("'" + std::string(text) + "' in '" + whole + "' is no size; expected an integer of at least 0");
-  return size;
-}
-
-struct Assignment {
-  std::string name;
-  std::string_view value;
-};
-
-// Names may hold '=', values may not.
-Assignment split(const std::string& text, const char* form) {
-  const std::size_t equals = text.rfind('=');
-  if (equals == std::string::npos || equals == 0) throw UsageError("'" + text + "' is not of the form " + form);
-  return {text.substr(0, equals), std::string_view(text).substr(equals + 1)};
-}
-
-bool is_flag(std::string_view value) { return value == "true" || value == "false"; }
-
-template <typename Map>
-void assign(Map& map, const std::string& name, typename Map::mapped_type value, const char* option) {
-  const auto [at, is_new] = map.emplace(name, value);
-  if (!is_new && at->second != value)
-    throw UsageError(std::string(option) + " is given twice for '" + name + "' with different values; give one");
-}
-
-constexpr std::string_view kModes = "mode=";  // of --sweep: power modes of the device
-
-double price_of(std::string_view text, const std::string& whole) {
-  double price = 0;
-  const auto [end, error] = base::read_number(text.data(), text.data() + text.size(), price);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size() || !(price >= 0))
-    throw UsageError("--price-per-hour: '" + std::string(text) + "' in '" + whole +
-                     "' is no price; expected an amount of at least 0, such as h200=3.50");
-  return price;
-}
 
 Budget memory_of(const DeviceSpec& device) {
   const std::optional<Int> bytes = device.memory_bytes();
@@ -90,83 +47,6 @@ std::size_t terminal_width() {
 }
 
 }  // namespace
-
-AnalyzeOptions sizes_of(const Arguments& arguments) {
-  AnalyzeOptions options;
-  options.batch = arguments.batch;
-  for (const std::string& text : arguments.dims) {
-    const Assignment dim = split(text, "NAME=V");
-    assign(options.dims, dim.name, size_of(dim.value, text), "--dim");
-  }
-  for (const std::string& text : arguments.assumed) {
-    const Assignment symbol = split(text, "NAME=V");
-    assign(options.assumed, symbol.name, size_of(symbol.value, text), "--assume");
-  }
-  for (const std::string& text : arguments.inputs) {
-    const Assignment input = split(text, "NAME=AxBxC");
-    if (is_flag(input.value)) continue;
-    std::vector<std::int64_t> shape;
-    for (std::string_view rest = input.value;;) {
-      const std::size_t cross = rest.find('x');
-      shape.push_back(size_of(rest.substr(0, cross), text));
-      if (cross == std::string_view::npos) break;
-      rest.remove_prefix(cross + 1);
-    }
-    assign(options.input_shapes, input.name, shape, "--input");
-  }
-  return options;
-}
-
-std::map<std::string, bool> input_flags(const Arguments& arguments) {
-  std::map<std::string, bool> flags;
-  for (const std::string& text : arguments.inputs)
-    if (const Assignment input = split(text, "NAME=AxBxC"); is_flag(input.value))
-      assign(flags, input.name, input.value == "true", "--input");
-  return flags;
-}
-
-std::vector<SweepAxis> sweep_axes(const Arguments& arguments) {
-  std::vector<SweepAxis> axes;
-  for (const std::string& text : arguments.sweeps) {
-    if (text.starts_with(kModes)) continue;
-    try {
-      axes.push_back(parse_axis(text));
-    } catch (const Error& error) {
-      throw UsageError("--sweep: " + std::string(error.what()));
-    }
-    for (std::size_t i = 0; i + 1 < axes.size(); ++i)
-      if (axes[i].dim == axes.back().dim) throw UsageError("--sweep is given twice for '" + axes[i].dim + "'");
-  }
-  return axes;
-}
-
-std::vector<Budget> budgets(const Arguments& arguments) {
-  const std::pair<BudgetKind, const std::string&> given[] = {{BudgetKind::Flops, arguments.max_flops},
-                                                             {BudgetKind::Bytes, arguments.max_bytes},
-                                                             {BudgetKind::Params, arguments.max_params},
-                                                             {BudgetKind::Memory, arguments.max_memory},
-                                                             {BudgetKind::Seconds, arguments.max_seconds}};
-  std::vector<Budget> budgets;
-  for (const auto& [kind, text] : given) {
-    if (text.empty() || text == kOfDevice) continue;  // request_of() knows the device's
-    try {
-      budgets.push_back(parse_budget(kind, text));
-    } catch (const Error& error) {
-      throw UsageError("--max-" + std::string(to_string(kind)) + ": " + error.what());
-    }
-  }
-  return budgets;
-}
-
-std::vector<std::string> split_list(const std::string& text) {
-  std::vector<std::string> items;
-  for (std::string_view rest = text; !rest.empty();) {
-    const std::size_t comma = rest.find(',');
-    if (comma != 0) items.emplace_back(rest.substr(0, comma));
-    rest.remove_prefix(comma == std::string_view::npos ? rest.size() : comma + 1);
-  }
-  return items;
-}
 
 bool has_groups(const Arguments& arguments) {
   return arguments.tensor_parallel > 1 || arguments.pipeline_parallel > 1 || arguments.expert_parallel > 1;
@@ -206,11 +86,7 @@ documents::EstimateRequest request_of(const Arguments& arguments) {
   if (!arguments.what_if.empty() && arguments.traffic == "unfused" && !arguments.training)
     request.other_traffic = {TrafficModel::Unfused, TrafficModel::Fused};
   if (!arguments.what_if.empty() && arguments.engine == "tensorrt") request.other_traffic = {TrafficModel::Fused};
-  for (const std::string& text : arguments.prices) {
-    const Assignment price = split(text, "DEVICE=X");
-    assign(request.price_per_hour, documents::find_device(price.name).id, price_of(price.value, text),
-           "--price-per-hour");
-  }
+  request.price_per_hour = prices(arguments);
   if (!arguments.precision.empty()) request.precision = precision(arguments.precision);
   if (!arguments.measured.empty()) request.measured = measured::load_profile(arguments.measured, {});
   if (arguments.predict) documents::set_prediction(arguments.engine, arguments.calibration, request);
