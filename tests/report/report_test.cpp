@@ -1,5 +1,6 @@
 // Whole reports of small models, and what reports say where something is not known.
 #include "pagoda/present/report.h"
+#include "pagoda/base/csv_line.h"
 #include "pagoda/base/csv_reader.h"
 #include "pagoda/documents/compare.h"
 #include "pagoda/documents/device.h"
@@ -265,6 +266,22 @@ TEST_CASE("operators are listed with what they cost") {
   CHECK(list.find(" Gather                            1 11 13                      yes    yes   ") !=
         std::string::npos);
   CHECK(list.find(" Loop ") != std::string::npos);
+}
+
+TEST_CASE("a row of CSV reads back, whatever its cells hold") {
+  const std::vector<std::vector<std::string>> rows = {
+      {"a", "", " b ", "c"},
+      {"1,5", "\"quoted\"", "two\r\nlines", ""},
+      {"\xEF\xBB\xBF" "8", "x"},  // as a file with the mark of UTF-8 begins
+  };
+  for (const std::vector<std::string>& row : rows) {
+    const std::string line = base::csv_line(row);
+    CAPTURE(line);
+    base::CsvReader reader(line, "row");
+    std::vector<std::string> cells;
+    REQUIRE(reader.next(cells));
+    CHECK(cells == row);
+  }
 }
 
 }  // namespace
