@@ -207,6 +207,16 @@ TEST_CASE("lists that no node can use are refused before they take memory") {
   CHECK(parse_error(model_with_graph(nodes + listed(5, 70'000) + listed(11, 70'000))) == "");
 }
 
+TEST_CASE("a node of very many inputs or outputs is refused") {
+  for (const std::uint32_t number : {1U, 2U}) {
+    std::string node = field(4, "Sum");
+    for (int i = 0; i < 40'000; ++i) node += field(number, number == 1 ? "x" : "y" + std::to_string(i));
+    const std::string message = parse_error(model_with_graph(field(1, node) + field(11, field(1, "x"))));
+    CAPTURE(message);
+    CHECK(contains(message, "a node of more than 32768 "));
+  }
+}
+
 TEST_CASE("what is nested within the bound loads") {
   const auto level = [](const std::string& inner) {
     // A node of type "If" with the graph as attribute "g".

@@ -272,7 +272,9 @@ TEST_CASE("a row of CSV reads back, whatever its cells hold") {
   const std::vector<std::vector<std::string>> rows = {
       {"a", "", " b ", "c"},
       {"1,5", "\"quoted\"", "two\r\nlines", ""},
-      {"\xEF\xBB\xBF" "8", "x"},  // as a file with the mark of UTF-8 begins
+      {"\xEF\xBB\xBF"
+       "8",
+       "x"},  // as a file with the mark of UTF-8 begins
   };
   for (const std::vector<std::string>& row : rows) {
     const std::string line = base::csv_line(row);

@@ -70,10 +70,10 @@ class Builder {
 
   void read(std::int32_t node, std::int32_t storage) {
     if (storage < 0) return;
-    Step& step = result_.steps[index(node)];
-    if (std::find(step.reads.begin(), step.reads.end(), storage) != step.reads.end()) return;
-    step.reads.push_back(storage);
-    result_.storages[index(storage)].readers.push_back(node);
+    std::vector<std::int32_t>& readers = result_.storages[index(storage)].readers;
+    if (!readers.empty() && readers.back() == node) return;  // nodes read one after the other
+    readers.push_back(node);
+    result_.steps[index(node)].reads.push_back(storage);
   }
 
   void visit(std::size_t i) {

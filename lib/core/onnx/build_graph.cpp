@@ -127,6 +127,7 @@ class GraphBuilder {
   // What a graph lists beside what its nodes can use is garbage: each entry takes many times the bytes it has in the
   // file. Nodes and initializers come first in a file.
   static constexpr std::size_t kMostUnused = 65'536, kMostForANode = 16;
+  static constexpr std::size_t kMostOfANode = 32'768;  // inputs, and outputs
   void expect_used(std::size_t listed, std::size_t of_use, const char* what) const {
     if (listed >= kMostUnused + of_use)
       throw Error(where() + " has more than " + std::to_string(listed) + " " + what + ", expected at most " +
@@ -233,9 +234,12 @@ class GraphBuilder {
     for_each_field(file_, Message::Node, body, depth, [&](const Field& field) {
       switch (field.tag()) {
         case bytes_tag(1):
+          if (inputs.size() == kMostOfANode) damaged(body, "a node of more than 32768 inputs", "at most that many");
           inputs.push_back(name_in(file_, field));
           return true;
         case bytes_tag(2):
+          if (node.outputs.size() == kMostOfANode)
+            damaged(body, "a node of more than 32768 outputs", "at most that many");
           node.outputs.push_back(field.payload.size() == 0 ? kAbsent : known(file_.text(field.payload)));
           return true;
         case bytes_tag(3):

@@ -2,6 +2,7 @@
 #include "pagoda/core/rule.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "ops/context.h"
 
@@ -269,9 +270,14 @@ OpCost write_outputs(const OpContext& op) {
 
 OpCost OpContext::streamed() const {
   OpCost cost = write_outputs(*this);
+  constexpr int kFew = 8;  // of which each is compared with all before it
+  std::unordered_set<const ValueInfo*> many;
   for (int i = 0; i < input_count(); ++i) {
     bool seen = false;
-    for (int j = 0; j < i; ++j) seen = seen || same_value(i, j);
+    if (input_count() > kFew)
+      seen = has_input(i) && !many.insert(state_.inputs[static_cast<std::size_t>(i)]).second;
+    else
+      for (int j = 0; j < i; ++j) seen = seen || same_value(i, j);
     if (!seen) cost.bytes_read += input_bytes(i);
   }
   cost.whole_inputs = kAllPlaces;
