@@ -60,6 +60,7 @@ class TorchWorker(Worker):
         else:
             items = self.load_named(dtype)
         self.optimizer = self.make_optimizer() if self.trains else None
+        self.wait()  # XLA's transfers are pending until then, and would be compiled into the first run
         load_seconds = time.perf_counter() - start
 
         how = config.get("compile") or "eager"
@@ -70,7 +71,7 @@ class TorchWorker(Worker):
         compile_seconds = None
         if how != "eager":
             start = time.perf_counter()
-            self.once()
+            held = self.once()  # noqa: F841, see run()
             self.wait()
             compile_seconds = time.perf_counter() - start
         return {"items": items, "load_seconds": load_seconds, "compile_seconds": compile_seconds,
@@ -111,9 +112,10 @@ class TorchWorker(Worker):
         if kind == "mps" and not (getattr(torch.backends, "mps", None) and torch.backends.mps.is_available()):
             raise Unavailable("not available: this torch finds no Metal device")
         if (self.config.get("compile") or "") in ("openxla", "lazy"):
-            import torch_xla.core.xla_model as xla
+            os.environ.setdefault("PJRT_DEVICE", kind.upper())
+            import torch_xla
 
-            return xla.xla_device()
+            return torch_xla.device()
         return torch.device(text)
 
     def compiled(self, how):
@@ -141,9 +143,13 @@ class TorchWorker(Worker):
         made = {"sgd": optim.SGD, "adam": optim.Adam, "adamw": optim.AdamW}[name]
         return made(self.module.parameters(), lr=1e-4)
 
+    def without_gradients(self):
+        """Tensors of inference_mode have no version counters, which torch_xla's views need."""
+        return self.torch.no_grad() if self.device.type == "xla" else self.torch.inference_mode()
+
     def once(self):
         if not self.trains:
-            with self.torch.inference_mode():
+            with self.without_gradients():
                 return self.forward(**self.inputs)
         # The loss of a step: a number that every output has a part in. Its cost is that of one pass over the outputs.
         loss = sum(t.float().mean() for t in floats_of(self.torch, self.forward(**self.inputs)))
@@ -159,10 +165,11 @@ class TorchWorker(Worker):
         elif kind == "mps":
             self.torch.mps.synchronize()
         elif kind == "xla":
-            import torch_xla.core.xla_model as xla
+            import torch_xla
+            import torch_xla.core.xla_model
 
-            xla.mark_step()
-            xla.wait_device_ops()
+            torch_xla.sync()  # submits; its own wait does not hold until a CPU has computed
+            torch_xla.core.xla_model.wait_device_ops()
 
     def run(self, iterations):
         if self.device.type == "cuda":
@@ -172,7 +179,7 @@ class TorchWorker(Worker):
 
         def waited():
             start = time.perf_counter()
-            self.once()
+            held = self.once()  # noqa: F841: XLA computes only what somebody still holds when it is waited for
             if is_lazy:
                 self.trace_seconds.append(time.perf_counter() - start)
             self.wait()
@@ -190,7 +197,7 @@ class TorchWorker(Worker):
         return [begin.elapsed_time(end) * 1e-3 for begin, end in events]
 
     def outputs(self):
-        with self.torch.inference_mode():
+        with self.without_gradients():
             values = floats_of(self.torch, self.forward(**self.inputs))
         return {f"output{i}": value.float().cpu().numpy() for i, value in enumerate(values)}
 
@@ -217,7 +224,7 @@ class TorchWorker(Worker):
                 kinds[name] = type(module).__name__
                 hooks += [module.register_forward_pre_hook(before(name)), module.register_forward_hook(after(name))]
         try:
-            with torch.inference_mode():
+            with self.without_gradients():
                 for _ in range(LAYER_RUNS):
                     seconds = {}
                     self.module(**self.inputs)
