@@ -54,6 +54,17 @@ void rule(Svg& svg, const std::string& path, bool is_strong) {
                     {"d", path}});
 }
 
+// Multiples of 1, 2 or 5 times a power of ten: three to six.
+std::vector<double> linear_ticks(double low, double high) {
+  const double rough = (high - low) / 5, decade = std::pow(10, std::floor(std::log10(rough)));
+  double step = 10 * decade;
+  for (const double factor : {5.0, 2.0, 1.0})
+    if (factor * decade >= rough) step = factor * decade;
+  std::vector<double> ticks;
+  for (double i = std::ceil(low / step - 1e-9); i <= high / step + 1e-9; ++i) ticks.push_back(i * step);
+  return ticks;
+}
+
 // Logarithmic, with round ticks: 1-2-5 over decades, closer ones where all values lie near each other.
 struct Axis {
   double low, high, from, to;
@@ -127,11 +138,8 @@ std::string draw(const LineChart& chart) {
   const std::size_t names = chart.x_names.size(), stride = std::max<std::size_t>(1, (names + 11) / 12);
   for (std::size_t i = 0; i < names; i += stride)
     note(svg, x(static_cast<double>(i)), bottom + 18, fit(chart.x_names[i], 12, (right - kLeft) / 7), "middle");
-  // Numbers without names: five ticks from end to end.
-  for (int i = 0; i <= 4 && names == 0 && x_high > x_low; ++i) {
-    const double at = x_low + i * (x_high - x_low) / 4;
-    note(svg, x(at), bottom + 18, plain(at), "middle");
-  }
+  if (names == 0 && x_high > x_low)
+    for (const double at : linear_ticks(x_low, x_high)) note(svg, x(at), bottom + 18, plain(at), "middle");
   note(svg, (kLeft + right) / 2, kHigh - 28, chart.x_title, "middle", true);
   svg.text(18, (kTop + bottom) / 2, chart.y_title,
            {{"class", "ink"},
@@ -175,7 +183,7 @@ std::string draw(const LineChart& chart) {
                           {"stroke", "#333333"},
                           {"stroke-width", "0.7"}});
       // Left of the point near the right edge; nothing where another name or point is: the table has every name.
-      const std::string label = fit(point.label, 10, 130);
+      const std::string label = fit(point.label, 10, 220);
       const double wide = plot::text_width(label, 10),
                    left = x(point.x) + 6 + wide > right ? x(point.x) - 6 - wide : x(point.x) + 6;
       const plot::Box box{left, y(point.y) - 16, left + wide, y(point.y) - 5};
