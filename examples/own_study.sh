@@ -3,7 +3,7 @@
 # it is installed, measured ceilings, joules where a counter can be read, and one page of all of it: FOLDER/index.html.
 #   examples/own_study.sh build/own_study            # about 15 minutes on two cores
 #   QUICK=1 examples/own_study.sh build/own_study    # about two: smaller batches, counted runs
-# Needs Python with onnxruntime and numpy (PYTHON names another than python3), and Pagoda's tools on the PATH, or in the
+# Needs Python with onnxruntime and numpy (PAGODA_PYTHON names another than python3), and Pagoda's tools on the PATH, or in the
 # build folder that TOOLS names. MODELS and BATCHES say what else to run. What has a record does not run again.
 # Exit code 77: onnxruntime is missing.
 set -euo pipefail
@@ -11,7 +11,7 @@ if [ $# -ne 1 ]; then sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 2; fi
 here=$(cd "$(dirname "$0")/.." && pwd)
 out=$1
 if [ -n "${TOOLS:-}" ]; then PATH=$TOOLS:$TOOLS/bench:$TOOLS/ceilings:$PATH; fi
-export PAGODA_PYTHON=${PYTHON:-python3}
+export PAGODA_PYTHON=${PYTHON:-${PAGODA_PYTHON:-python3}}
 for tool in pagoda-bench pagoda-report onnx-estimate ert-ceilings roofline-plot; do
   command -v "$tool" >/dev/null || { echo "$tool: not on the PATH; install Pagoda, or say TOOLS=build/release/tools" >&2; exit 1; }
 done

@@ -26,7 +26,9 @@ std::optional<Arguments> parse_arguments(int argc, char** argv) {
   app.add_option("--need", arguments.needs, "Exit 4 where this is not there: gpu, counters, ncu, onnxruntime, pytorch, torch.compile")
       ->check(CLI::IsMember({"gpu", "counters", "ncu", "onnxruntime", "pytorch", "torch.compile"}));
   app.add_flag("--strict", arguments.is_strict, "Exit 3 where there is a warning or a problem");
-  app.add_option("--python", arguments.surroundings.python, "Python that is asked for packages (default python3)");
+  app.add_option("--python", arguments.surroundings.python,
+                 "Python that is asked for packages (default: $PAGODA_PYTHON or python3)")
+      ->envname("PAGODA_PYTHON");
   app.add_option("--root", arguments.surroundings.root,
                  "Folder that holds the proc and sys to read instead of this machine's");
   app.add_option("--nvml", arguments.surroundings.nvml, "Management library (default libnvidia-ml.so.1)");
