@@ -34,6 +34,19 @@ void write(JsonWriter& json, const Interference& i) {
   json.member("temperature_celsius", i.temperature_celsius).member("throttle", i.throttle).end_object();
 }
 
+void write(JsonWriter& json, const RunEnergy& e) {
+  json.begin_object().member("joules", e.joules).member("period_seconds", e.period_seconds);
+  json.key("rails").begin_array();
+  for (const RailPower& rail : e.rails)
+    json.begin_object()
+        .member("counted", rail.is_counted)
+        .member("name", rail.name)
+        .member("watts", rail.watts)
+        .end_object();
+  json.end_array().member("samples", e.samples).member_or_null("source", e.source);
+  json.member("watts", e.watts).end_object();
+}
+
 void write(JsonWriter& json, const Verification& v) {
   json.begin_object().member("code", to_string(v.code)).member_or_null("detail", v.detail);
   json.member("mean_relative_error", v.error).member("reference", v.reference);
@@ -111,6 +124,19 @@ Interference interference_from(const JsonField& object) {
           .throttle = object.texts("throttle")};
 }
 
+RunEnergy energy_from(const JsonField& object) {
+  RunEnergy energy{.joules = object.number("joules"),
+                   .watts = object.number("watts"),
+                   .source = object.text("source"),
+                   .samples = object.integer("samples"),
+                   .period_seconds = object.number("period_seconds")};
+  if (object.find("rails"))
+    for (const JsonField& rail : object.array("rails"))
+      energy.rails.push_back(
+          {.name = rail.text("name"), .watts = rail.number("watts"), .is_counted = rail.truth("counted")});
+  return energy;
+}
+
 std::optional<int> small_integer(const JsonField& object, const char* name) {
   const auto value = object.integer(name);
   return value ? std::optional(static_cast<int>(*value)) : std::nullopt;
@@ -135,8 +161,9 @@ std::string write_result(const Result& r) {
   const auto* timing = r.timing ? &*r.timing : nullptr;
   json.begin_object(JsonWriter::Layout::Compact).member_or_null("clock", r.clock);
   json.member("compile_seconds", r.compile_seconds).member("config", r.config);
-  json.key("energy").begin_object().member("joules", r.energy_joules).member_or_null("source", r.energy_source);
-  json.member("watts", r.watts).end_object().member("exit_code", r.exit_code);
+  json.key("energy");
+  write(json, r.energy);
+  json.member("exit_code", r.exit_code);
   json.member("first_call_seconds", timing ? std::optional(timing->first_call_seconds) : std::nullopt);
   json.key("inputs").begin_array();
   for (const InputTensor& input : r.inputs) write(json, input);
@@ -192,9 +219,7 @@ Result parse_result(std::string_view source, std::string_view subject) {
     r.device_peak_bytes = memory->number("device_peak_bytes");
   }
   if (const auto energy = root.object("energy")) {
-    r.energy_joules = energy->number("joules");
-    r.energy_source = energy->text("source");
-    r.watts = energy->number("watts");
+    r.energy = energy_from(*energy);
   }
   if (const auto inputs = root.find("inputs")) r.inputs = inputs_from(*inputs);
   if (const auto object = root.object("interference")) r.interference = interference_from(*object);

@@ -41,6 +41,12 @@ documents::Result sample(std::int64_t batch) {
   r.items = 2;
   r.load_seconds = 0.25;
   r.host_peak_bytes = 1e9;
+  r.energy = {.joules = 0.4,
+              .watts = 4,
+              .source = "made up",
+              .samples = 50,
+              .period_seconds = 0.02,
+              .rails = {{.name = "VDD_IN", .watts = 4, .is_counted = true}, {.name = "VDD_SOC", .watts = {}}}};
   r.interference.load = 0.5;
   r.interference.throttle = {"thermal"};
   r.layers = {{.name = "conv1", .op_type = "Conv", .seconds = 0.01, .facts = {{"algorithm", "direct"}}, .note = ""},

@@ -212,23 +212,16 @@ TEST_CASE("the machine's counters are read from its files, and absent where ther
   const std::string root = bench.folder;
   const MachineState none = machine_state(root);
   CHECK_FALSE(none.steal_seconds);
-  CHECK_FALSE(none.energy_joules);
   CHECK_FALSE(none.clock_hz);
-  for (const char* part : {"/proc", "/sys/class/powercap/intel-rapl:0", "/sys/class/powercap/intel-rapl:1",
-                           "/sys/class/powercap/intel-rapl:0:0", "/sys/class/thermal/thermal_zone0"})
-    fs::create_directories(root + part);
+  for (const char* part : {"/proc", "/sys/class/thermal/thermal_zone0"}) fs::create_directories(root + part);
   base::write_file(root + "/proc/stat", "cpu  1 2 3 4 5 6 7 250 9 10\ncpu0 1\n");
   base::write_file(root + "/proc/loadavg", "1.50 1 1 1/1 1\n");
   base::write_file(root + "/proc/cpuinfo", "processor\t: 0\ncpu MHz\t\t: 2500.5\n");
-  base::write_file(root + "/sys/class/powercap/intel-rapl:0/energy_uj", "3000000\n");
-  base::write_file(root + "/sys/class/powercap/intel-rapl:1/energy_uj", "500000\n");
-  base::write_file(root + "/sys/class/powercap/intel-rapl:0:0/energy_uj", "777\n");
   base::write_file(root + "/sys/class/thermal/thermal_zone0/temp", "61000\n");
   const MachineState some = machine_state(root);
   CHECK(some.steal_seconds == 250.0 / static_cast<double>(sysconf(_SC_CLK_TCK)));
   CHECK(some.load == 1.5);
   CHECK(some.clock_hz == 2500.5e6);
-  CHECK(some.energy_joules == doctest::Approx(3.5));
   CHECK(some.temperature_celsius == 61.0);
   CHECK(interference(none, some).steal_seconds.has_value() == false);
 }

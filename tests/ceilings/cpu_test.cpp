@@ -168,25 +168,6 @@ TEST_CASE("the choice of huge pages is the one in brackets") {
   CHECK(kernel_version() != "");
 }
 
-TEST_CASE("energy counters of packages are summed, and their wraps undone") {
-  const Workshop shop;
-  const auto zone = [&](const char* name, const char* label, const char* microjoules) {
-    write(fs::path(shop.folder) / name / "name", label);
-    write(fs::path(shop.folder) / name / "energy_uj", microjoules);
-    write(fs::path(shop.folder) / name / "max_energy_range_uj", "1000000000");
-  };
-  zone("intel-rapl:0", "package-0", "999000000");
-  zone("intel-rapl:1", "package-1", "5000000");
-  zone("intel-rapl:0:0", "core", "1");
-  Rapl rapl(shop.folder);
-  REQUIRE(rapl.available());
-  CHECK(rapl.joules() == 0);
-  zone("intel-rapl:0", "package-0", "1000000");  // 2 J later, past its end
-  zone("intel-rapl:1", "package-1", "8000000");
-  CHECK(rapl.joules() == doctest::Approx(5));
-  CHECK(!Rapl(shop.path("nowhere")).available());
-}
-
 TEST_CASE("numbers print with three or four digits and a prefix") {
   CHECK(with_unit(1.2346e12, "B/s") == "1.235 TB/s");
   CHECK(with_unit(2.5e-6, "s") == "2.5 µs");

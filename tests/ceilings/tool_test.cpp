@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <sstream>
@@ -113,6 +114,45 @@ TEST_CASE("a short run writes a document that fits its schema, beside a CSV") {
   char line[64];  // of the core, where nothing was measured of the whole device
   std::snprintf(line, sizeof line, "%.2f DRAM EMP\n", *load.value * 1e-9);
   CHECK(pagoda::test::read_file(shop.path("ert.txt")) == line);
+}
+
+TEST_CASE("energy from the rails of a Jetson says which, how often they were read and what each took") {
+  // Made by hand: 12 W and 4 W, and 5 W that hold the memory's 2 W.
+  const Workshop shop;
+  const auto rail = [&](const std::string& monitor, const std::string& channel, const char* name,
+                        const char* milliamperes) {
+    const std::string folder = shop.path("sys/class/hwmon/" + monitor);
+    std::filesystem::create_directories(folder);
+    pagoda::base::write_file(folder + "/name", "ina3221\n");
+    pagoda::base::write_file(folder + "/in" + channel + "_label", name + std::string("\n"));
+    pagoda::base::write_file(folder + "/in" + channel + "_input", "5000\n");
+    pagoda::base::write_file(folder + "/curr" + channel + "_input", milliamperes + std::string("\n"));
+  };
+  rail("hwmon1", "1", "VDD_GPU_SOC", "2400");
+  rail("hwmon1", "2", "VDD_CPU_CV", "800");
+  rail("hwmon1", "3", "VIN_SYS_5V0", "1000");
+  rail("hwmon2", "2", "VDDQ_VDD2_1V8AO", "400");
+  const Outcome r = shop.shell("PAGODA_POWER_ROOT=. '" PAGODA_ERT_CEILINGS
+                               "' --cpu --quick --energy --only dram.load --budget 1 --json a.json");
+  CAPTURE(r.err);
+  REQUIRE(r.code == 0);
+  pagoda::test::check_schema(pagoda::test::read_file(shop.path("a.json")), "ceilings");
+  const auto energy = pagoda::documents::load_ceilings(shop.path("a.json")).energy;
+  REQUIRE(energy);
+  CHECK(energy->source == "rails");
+  const auto number = [&](const char* name) {
+    const pagoda::base::Setting& value = energy->constants.at(name);  // 12.0 is written as 12
+    return std::holds_alternative<double>(value) ? std::get<double>(value)
+                                                 : static_cast<double>(std::get<std::int64_t>(value));
+  };
+  CHECK(std::get<std::string>(energy->constants.at("rails"))
+            .starts_with("power of the module (VDD_GPU_SOC + VDD_CPU_CV + VIN_SYS_5V0, INA3221 by hwmon)"));
+  CHECK(number("watts.VDD_GPU_SOC") == doctest::Approx(12));
+  CHECK(number("watts.VDDQ_VDD2_1V8AO") == doctest::Approx(2));
+  CHECK(number("period_seconds") > 0.019);
+  CHECK(std::get<std::int64_t>(energy->constants.at("samples")) > 10);
+  // Without the 2 W; a window begins and ends with a sample.
+  CHECK(number("idle_watts") == doctest::Approx(21).epsilon(0.1));
 }
 
 TEST_CASE("a check accepts the same machine, and exits 3 where a baseline was faster") {

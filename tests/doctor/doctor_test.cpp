@@ -186,6 +186,23 @@ TEST_CASE("a machine that tells nothing: absent, never good, and no crash") {
     CHECK_MESSAGE((finding.state == State::Absent || finding.id == "gpu.counter_users"), finding.id);
 }
 
+TEST_CASE("a Jetson: the rails of its module instead of RAPL") {
+  Machine machine;
+  const std::string monitor = "/sys/class/hwmon/hwmon3/";
+  machine.file(monitor + "name", "ina3221");
+  const char* const rails[] = {"VDD_IN", "VDD_CPU_GPU_CV", "VDD_SOC"};
+  for (int i = 0; i < 3; ++i) {
+    const std::string channel = std::to_string(i + 1);
+    machine.file(monitor + "in" + channel + "_label", rails[i]).file(monitor + "in" + channel + "_input", "5000");
+    machine.file(monitor + "curr" + channel + "_input", "400");
+  }
+  const Finding energy = cpu_finding(machine, "cpu.energy");
+  CHECK(energy.state == State::Good);
+  CHECK(energy.found == "power of VDD_IN, VDD_CPU_GPU_CV, VDD_SOC; the module takes VDD_IN");
+  machine.file(monitor + "in1_label", "NC");
+  CHECK(test::contains(cpu_finding(machine, "cpu.energy").found, "is not documented"));
+}
+
 TEST_CASE("an H200 with locked clocks: nothing is wrong") {
   Machine machine;
   machine.gpu();

@@ -19,8 +19,8 @@ std::vector<documents::Result> two_modes() {
       r.config["mode"] = std::string("training");
       r.config["device"] = std::string("cuda:1");
       r.metadata["gpu"] = std::string("NVIDIA H200");
-      r.energy_joules = 12.5;
-      r.watts = 350;
+      r.energy.joules = 12.5;
+      r.energy.watts = 350;
       r.device_peak_bytes = 3e9;
     }
     append(all, std::move(training));
@@ -83,7 +83,7 @@ TEST_CASE("the host's memory is that of runs on a CPU alone, and watts without j
   CHECK(times_report(all, ReportFormat::Text).find("5.00 GB") != std::string::npos);
   all[0].config["device"] = std::string("cuda");
   CHECK(times_report(all, ReportFormat::Text).find("5.00 GB") == std::string::npos);
-  all[0].watts = 70;
+  all[0].energy.watts = 70;
   const std::string text = times_report(all, ReportFormat::Text);
   CHECK(text.find("70 W") != std::string::npos);
   CHECK(text.find("no counter could be read") == std::string::npos);

@@ -9,6 +9,8 @@ rm -rf "$out"
 mkdir -p "$out/machine/sys/class/powercap/intel-rapl:0"
 counter="$out/machine/sys/class/powercap/intel-rapl:0/energy_uj"
 echo 0 >"$counter"
+echo package-0 >"$(dirname "$counter")/name"
+echo 262143328850 >"$(dirname "$counter")/max_energy_range_uj"
 # 20 W: the counter says what the clock does.
 "$python" - "$counter" "$$" <<'PY' &
 import os, sys, time

@@ -61,21 +61,44 @@ base::TimingOptions timing_options(const Config& config) {
 
 double steady_seconds() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
 
-// Times the model; what the machine counted meanwhile goes into the record, too. `gpu` empty: it runs on processors.
-void time_model(Session& session, const Config& config, std::optional<int> gpu, Result& result) {
+// What can be read of energy while a model runs on a GPU, or, where `gpu` is empty, on processors: a counter of the
+// device that it runs on, else samples of a Jetson's rails.
+struct Meters {
+  explicit Meters(std::optional<int> gpu) {
+    if (gpu) watch.emplace(*gpu);
+    const bool has_own = gpu ? watch->nvml().joules() || watch->nvml().watts() : rapl.available();
+    if (!has_own) rails.emplace();
+    if (rails && !rails->available()) rails.reset();
+  }
+  std::optional<double> joules() {
+    if (watch) return watch->nvml().joules();
+    return rapl.available() ? std::optional(rapl.joules()) : std::nullopt;
+  }
+  // Shorter windows have no energy.
+  bool needs_seconds() const { return rails || (watch && watch->nvml().available()); }
+  Energy energy(std::span<const Chunk> measured) {
+    if (rails) return rail_energy(measured, *rails);
+    return watch ? gpu_energy(measured, watch->points()) : package_energy(measured);
+  }
+
+  Rapl rapl;
   std::optional<GpuWatch> watch;
-  if (gpu) watch.emplace(*gpu);
-  const auto joules = [&] { return watch ? watch->nvml().joules() : package_joules(); };
+  std::optional<RailTrace> rails;
+};
+
+// Times the model; what the machine counted meanwhile goes into the record, too.
+void time_model(Session& session, const Config& config, std::optional<int> gpu, Result& result) {
+  Meters meters(gpu);
   std::vector<Chunk> chunks;
   std::string clock = "steady";
   const auto run = [&](std::int64_t n) {
     Chunk chunk;
-    chunk.before = joules();
+    chunk.before = meters.joules();
     chunk.start = steady_seconds();
     const JsonValue answer =
         session.ask(request("run", [&](JsonWriter& json) { json.member("iterations", n); }), "times");
     chunk.end = steady_seconds();
-    chunk.after = joules();
+    chunk.after = meters.joules();
     std::vector<double> seconds = numbers(answer, "seconds");
     std::erase_if(seconds, [](double value) { return value < 0; });
     if (const std::string said = text(answer, "clock"); !said.empty()) clock = said;
@@ -88,8 +111,9 @@ void time_model(Session& session, const Config& config, std::optional<int> gpu, 
   result.timing = timing;
   result.clock = clock;
   std::vector<Chunk> measured = measured_chunks(chunks, timing.warmup_iterations);
-  // An interval that is soon narrow leaves a window too short for a GPU's counter: more runs, for energy alone.
-  if (watch && watch->nvml().available() && !measured.empty()) {
+  // An interval that is soon narrow leaves a window too short for slow counters and samples: more runs, for energy
+  // alone.
+  if (meters.needs_seconds() && !measured.empty()) {
     const double missing = kEnergySeconds - (measured.back().end - measured.front().start);
     if (missing > 0 && timing.latency.p50 > 0) {
       const double runs = std::ceil(1.1 * missing / timing.latency.p50);
@@ -97,19 +121,14 @@ void time_model(Session& session, const Config& config, std::optional<int> gpu, 
       measured = measured_chunks(chunks, timing.warmup_iterations);
     }
   }
-  Energy energy;
-  if (!watch) {
-    energy = package_energy(measured);
-  } else if (watch->nvml().available()) {
-    const std::vector<ceilings::TracePoint> points = watch->points();
-    energy = gpu_energy(measured, points);
-    if (!measured.empty()) note_gpu(points, measured.front().start, measured.back().end, result.interference);
-    if (const std::string driver = watch->nvml().driver(); !driver.empty()) result.metadata["driver"] = driver;
-    if (const auto watts = watch->nvml().limit_watts()) result.metadata["gpu_power_limit_watts"] = *watts;
+  result.energy = meters.energy(measured);
+  if (meters.watch && meters.watch->nvml().available()) {
+    const ceilings::Nvml& nvml = meters.watch->nvml();
+    if (!measured.empty())
+      note_gpu(meters.watch->points(), measured.front().start, measured.back().end, result.interference);
+    if (const std::string driver = nvml.driver(); !driver.empty()) result.metadata["driver"] = driver;
+    if (const auto watts = nvml.limit_watts()) result.metadata["gpu_power_limit_watts"] = *watts;
   }
-  result.energy_joules = energy.joules;
-  result.energy_source = energy.source;
-  result.watts = energy.watts;
 }
 
 void read_layers(Session& session, Result& result) {

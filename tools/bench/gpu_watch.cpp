@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
+#include <cmath>
 #include <utility>
 
 #include "disturbance.h"
@@ -12,12 +12,24 @@
 namespace pagoda::tools::bench {
 namespace {
 
-// Samples are 20 ms apart; a gap of a quarter of a second means that they do not cover the window.
-constexpr double kLargestGap = 0.25;
+constexpr const char* kTooShort = "none: measured runs took less than a second, too short for ";
 
-double power_at(const ceilings::TracePoint& a, const ceilings::TracePoint& b, double seconds) {
-  return b.seconds > a.seconds ? a.watts + (b.watts - a.watts) * (seconds - a.seconds) / (b.seconds - a.seconds)
-                               : a.watts;
+// How many samples lie in a window, and how far apart.
+void note_sampling(std::span<const PowerSample> samples, double start, double end, Energy& into) {
+  const auto first =
+      std::lower_bound(samples.begin(), samples.end(), start,
+                       [](const PowerSample& sample, double seconds) { return sample.seconds < seconds; });
+  const auto last = std::upper_bound(
+      first, samples.end(), end, [](double seconds, const PowerSample& sample) { return seconds < sample.seconds; });
+  into.samples = last - first;
+  if (last - first > 1)
+    into.period_seconds = ((last - 1)->seconds - first->seconds) / static_cast<double>(last - first - 1);
+}
+
+std::int64_t runs_of(std::span<const Chunk> measured) {
+  std::int64_t runs = 0;
+  for (const Chunk& chunk : measured) runs += chunk.runs;
+  return runs;
 }
 
 }  // namespace
@@ -34,56 +46,64 @@ std::vector<Chunk> measured_chunks(const std::vector<Chunk>& chunks, std::int64_
 
 Energy package_energy(std::span<const Chunk> measured) {
   double joules = 0, seconds = 0;
-  std::int64_t runs = 0;
   for (const Chunk& chunk : measured) {
     if (!chunk.before || !chunk.after) return {};
-    if (*chunk.after < *chunk.before) continue;
     joules += *chunk.after - *chunk.before;
     seconds += chunk.end - chunk.start;
-    runs += chunk.runs;
   }
+  const std::int64_t runs = runs_of(measured);
   if (runs == 0) return {};
-  std::string source = "package counters (RAPL), the whole processor";
-  if (const char* root = std::getenv("PAGODA_POWER_ROOT")) source += ", of the tree PAGODA_POWER_ROOT=" + std::string(root);
-  return {joules / static_cast<double>(runs), std::move(source),
-          seconds > 0 ? std::optional(joules / seconds) : std::nullopt};
-}
-
-std::optional<double> trapezoid(std::span<const ceilings::TracePoint> trace, double start, double end) {
-  if (trace.empty() || end <= start || trace.front().seconds > start + kLargestGap ||
-      trace.back().seconds < end - kLargestGap)
-    return std::nullopt;
-  double joules = 0;
-  // Before the first sample and after the last: as they are.
-  joules += trace.front().watts * std::max(0.0, std::min(end, trace.front().seconds) - start);
-  joules += trace.back().watts * std::max(0.0, end - std::max(start, trace.back().seconds));
-  for (std::size_t i = 0; i + 1 < trace.size(); ++i) {
-    const ceilings::TracePoint &a = trace[i], &b = trace[i + 1];
-    const double from = std::max(start, a.seconds), to = std::min(end, b.seconds);
-    if (to <= from) continue;
-    if (b.seconds - a.seconds > kLargestGap || a.watts <= 0 || b.watts <= 0) return std::nullopt;
-    joules += (power_at(a, b, from) + power_at(a, b, to)) / 2 * (to - from);
-  }
-  return joules > 0 ? std::optional(joules) : std::nullopt;
+  return {.joules = joules / static_cast<double>(runs),
+          .watts = seconds > 0 ? std::optional(joules / seconds) : std::nullopt,
+          .source = "package counters (RAPL), the whole processor" + power_root_note()};
 }
 
 Energy gpu_energy(std::span<const Chunk> measured, std::span<const ceilings::TracePoint> trace) {
   if (measured.empty()) return {};
   const Chunk &first = measured.front(), &last = measured.back();
+  std::vector<PowerSample> samples;
+  for (const ceilings::TracePoint& point : trace)
+    samples.push_back({point.seconds, point.watts > 0 ? point.watts : std::nan("")});
   const bool counts = first.before && last.after && *last.after >= *first.before;
-  const std::optional<double> sampled = trapezoid(trace, first.start, last.end);
+  const std::optional<double> sampled = trapezoid(samples, first.start, last.end);
   if (!counts && !sampled) return {};
-  if (last.end - first.start < kEnergySeconds)
-    return {std::nullopt, "none: measured runs took less than a second, too short for NVML"};
-  std::int64_t runs = 0;
-  for (const Chunk& chunk : measured) runs += chunk.runs;
-  const double seconds = last.end - first.start;
+  const double seconds = last.end - first.start, runs = static_cast<double>(runs_of(measured));
+  if (seconds < kEnergySeconds) return {.source = std::string(kTooShort) + "NVML"};
   if (counts && *last.after > *first.before)
-    return {(*last.after - *first.before) / static_cast<double>(runs),
-            "energy counter of the GPU (NVML), the whole board", (*last.after - *first.before) / seconds};
-  if (!sampled) return {std::nullopt, "none: the GPU's energy counter (NVML) did not move"};
-  return {*sampled / static_cast<double>(runs), "trapezoid over sampled power of the GPU (NVML), the whole board",
-          *sampled / seconds};
+    return {.joules = (*last.after - *first.before) / runs,
+            .watts = (*last.after - *first.before) / seconds,
+            .source = "energy counter of the GPU (NVML), the whole board"};
+  if (!sampled) return {.source = "none: the GPU's energy counter (NVML) did not move"};
+  Energy energy{.joules = *sampled / runs,
+                .watts = *sampled / seconds,
+                .source = "trapezoid over sampled power of the GPU (NVML), the whole board"};
+  note_sampling(samples, first.start, last.end, energy);
+  return energy;
+}
+
+Energy rail_energy(std::span<const Chunk> measured, const RailTrace& rails) {
+  if (measured.empty() || !rails.available()) return {};
+  const double start = measured.front().start, end = measured.back().end, seconds = end - start;
+  if (seconds < kEnergySeconds) return {.source = std::string(kTooShort) + "samples of its power"};
+  Energy energy{.source = rails.source()};
+  for (const std::string& name : rails.names()) {
+    const std::vector<PowerSample> samples = rails.samples(name);
+    if (!energy.samples) note_sampling(samples, start, end, energy);
+    const std::optional<double> joules = trapezoid(samples, start, end);
+    const std::vector<std::string>& counted = rails.total().rails;
+    energy.rails.push_back({.name = name,
+                            .watts = joules ? std::optional(*joules / seconds) : std::nullopt,
+                            .is_counted = std::find(counted.begin(), counted.end(), name) != counted.end()});
+  }
+  if (rails.total().rails.empty()) return energy;
+  if (const auto joules = trapezoid(rails.total_samples(), start, end)) {
+    energy.joules = *joules / static_cast<double>(runs_of(measured));
+    energy.watts = *joules / seconds;
+    energy.source = "trapezoid over sampled " + energy.source;
+  } else {
+    energy.source = "none: samples do not cover the runs: " + energy.source;
+  }
+  return energy;
 }
 
 void note_gpu(std::span<const ceilings::TracePoint> trace, double start, double end, documents::Interference& into) {

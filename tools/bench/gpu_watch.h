@@ -1,5 +1,5 @@
-// A GPU during the measured runs of an experiment: energy, clock, temperature and what held the clock down, read by
-// NVIDIA's management library in the runner, so that a worker need not know of it.
+// Energy of the measured runs of an experiment, from counters and from samples of power, and a GPU's clock, temperature
+// and what held the clock down. All of it is read in the runner, so that a worker need not know of it.
 #pragma once
 
 #include <memory>
@@ -10,6 +10,7 @@
 
 #include "nvml.h"
 #include "pagoda/documents/result.h"
+#include "power.h"
 
 namespace pagoda::tools::bench {
 
@@ -24,23 +25,18 @@ struct Chunk {
 // are shorter have no energy.
 inline constexpr double kEnergySeconds = 1;
 
-struct Energy {
-  std::optional<double> joules;  // of one run
-  std::string source;            // where it is from, or why there is none; empty: nothing to read
-  std::optional<double> watts = {};  // mean over what was read
-};
+using Energy = documents::RunEnergy;
 
 // The chunks that are no warm-up: those after the first `warmup` runs.
 std::vector<Chunk> measured_chunks(const std::vector<Chunk>& chunks, std::int64_t warmup);
 
-// Sum over chunks of a counter that moves often (RAPL: each millisecond). One where it wrapped is left out.
+// Sum over chunks of a counter that moves often (RAPL: each millisecond).
 Energy package_energy(std::span<const Chunk> measured);
 // Over the whole window, first start to last end: a GPU's counter moves some ten times a second, so that chunks are too
 // short for it. Without a counter: the trapezoid over samples of power.
 Energy gpu_energy(std::span<const Chunk> measured, std::span<const ceilings::TracePoint> trace);
-
-// ∫ P dt between two times: a line between samples, the nearest one beyond them. Empty where samples do not cover it.
-std::optional<double> trapezoid(std::span<const ceilings::TracePoint> trace, double start, double end);
+// Of the rails of a Jetson over the whole window: the total's joules, and each rail's mean power.
+Energy rail_energy(std::span<const Chunk> measured, const RailTrace& rails);
 
 // Clock at both ends, hottest temperature and all reasons within a window.
 void note_gpu(std::span<const ceilings::TracePoint> trace, double start, double end, documents::Interference& into);

@@ -1,4 +1,4 @@
-// Linux's files on processors, load and energy.
+// Linux's files on processors and load.
 #include "machine_state.h"
 
 #include <sys/utsname.h>
@@ -42,21 +42,6 @@ std::string git_commit() {
 
 }  // namespace
 
-std::optional<double> package_joules(const std::string& given) {
-  // Tests name another tree.
-  const char* named = std::getenv("PAGODA_POWER_ROOT");
-  const std::string root = given.empty() && named ? named : given;
-  const SystemFiles files(root);
-  std::optional<double> total;
-  for (const std::string& name : files.names("/sys/class/powercap")) {
-    // Packages are intel-rapl:0, …; their parts (intel-rapl:0:0) are already in them.
-    if (!name.starts_with("intel-rapl:") || std::count(name.begin(), name.end(), ':') != 1) continue;
-    if (const auto micro = files.real("/sys/class/powercap/" + name + "/energy_uj"))
-      total = total.value_or(0) + *micro * 1e-6;
-  }
-  return total;
-}
-
 MachineState machine_state(const std::string& root) {
   const SystemFiles files(root);
   const auto jiffies = files.jiffies();
@@ -64,8 +49,7 @@ MachineState machine_state(const std::string& root) {
               jiffies ? std::optional(jiffies->stolen / static_cast<double>(::sysconf(_SC_CLK_TCK))) : std::nullopt,
           .load = files.real("/proc/loadavg"),
           .clock_hz = clock_hz(files),
-          .temperature_celsius = temperature(files),
-          .energy_joules = package_joules(root)};
+          .temperature_celsius = temperature(files)};
 }
 
 documents::Interference interference(const MachineState& before, const MachineState& after) {

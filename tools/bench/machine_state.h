@@ -12,13 +12,11 @@ namespace pagoda::tools::bench {
 // Counters at one moment. Empty where the system does not say.
 struct MachineState {
   std::optional<double> steal_seconds;  // since the machine started, over all processors
-  std::optional<double> load, clock_hz, temperature_celsius, energy_joules;
+  std::optional<double> load, clock_hz, temperature_celsius;
 };
 
-// Files are read under `root`, so that tests can give others: root/proc/stat, root/sys/class/powercap, …
+// Files are read under `root`, so that tests can give others: root/proc/stat, …
 MachineState machine_state(const std::string& root = "");
-// Sum of the packages' energy counters alone: cheap enough around every chunk of runs.
-std::optional<double> package_joules(const std::string& root = "");
 
 documents::Interference interference(const MachineState& before, const MachineState& after);
 

@@ -32,8 +32,8 @@ void add_records(measured::EnergyTable& table, const std::string& path,
                       label = documents::config_label(result.config);
     const EstimateDocument* estimate = named(estimates, model);
     if (model.empty() && estimates.size() == 1) estimate = &estimates.front();
-    if (result.status != documents::ResultStatus::Ok || !result.timing || !result.energy_joules)
-      table.left_out.push_back(label + ": " + (result.energy_joules ? "has no time" : "has no joules"));
+    if (result.status != documents::ResultStatus::Ok || !result.timing || !result.energy.joules)
+      table.left_out.push_back(label + ": " + (result.energy.joules ? "has no time" : "has no joules"));
     else if (estimate == nullptr)
       table.left_out.push_back(label + ": no --estimate is of " + model);
     else

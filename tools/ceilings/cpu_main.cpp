@@ -129,14 +129,17 @@ void check_order(CeilingsDocument& document) {
 }
 
 void add_energy(const CpuMachine& machine, CpuCeilings& cpu, const Options& options, CeilingsDocument& document) {
-  auto rapl = std::make_shared<Rapl>();
-  if (!rapl->available()) {
-    document.not_run.push_back("energy: no readable RAPL counter under /sys/class/powercap");
+  Rapl rapl;
+  std::optional<RailTrace> rails;
+  if (!rapl.available()) rails.emplace();
+  if (rails && rails->total().rails.empty()) {
+    document.not_run.push_back("energy: no readable RAPL counter under /sys/class/powercap; rails of a Jetson: " +
+                               (rails->available() ? rails->source() : "none"));
     return;
   }
   EnergyPlan plan;
-  plan.source = "rapl";
-  plan.joules = [rapl] { return rapl->joules(); };
+  plan.source = rails ? "rails" : "rapl";
+  plan.joules = [&] { return rails ? rails->joules() : rapl.joules(); };
   plan.now = seconds_now;
   plan.sleep = [](double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); };
   if (options.depth == Depth::Quick) {
@@ -167,6 +170,7 @@ void add_energy(const CpuMachine& machine, CpuCeilings& cpu, const Options& opti
                             }});
     }
   run_energy(plan, document);
+  if (rails && document.energy) describe_rails(*rails, *document.energy);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "energy_run.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 namespace pagoda::tools::ceilings {
@@ -114,6 +115,22 @@ void run_energy(const EnergyPlan& plan, documents::CeilingsDocument& document) {
   report.constants["fitted_constant_watts"] = fit.terms.back().value;
   report.constants["highest_watts"] = *std::max_element(powers.begin(), powers.end());
   document.energy = std::move(report);
+}
+
+void describe_rails(const RailTrace& rails, documents::EnergyReport& energy) {
+  energy.constants["rails"] = rails.source();
+  for (const std::string& name : rails.names()) {
+    const std::vector<PowerSample> samples = rails.samples(name);
+    double sum = 0;
+    std::int64_t read = 0;
+    for (const PowerSample& sample : samples)
+      if (!std::isnan(sample.watts)) sum += sample.watts, ++read;
+    if (read < 2) continue;
+    energy.constants["watts." + name] = sum / static_cast<double>(read);
+    energy.constants["samples"] = static_cast<std::int64_t>(samples.size());
+    energy.constants["period_seconds"] =
+        (samples.back().seconds - samples.front().seconds) / static_cast<double>(samples.size() - 1);
+  }
 }
 
 }  // namespace pagoda::tools::ceilings

@@ -7,6 +7,7 @@
 
 #include "pagoda/documents/ceilings.h"
 #include "pagoda/measured/energy_fit.h"
+#include "power.h"
 
 namespace pagoda::tools::ceilings {
 
@@ -17,7 +18,7 @@ struct EnergyLoad {
 };
 
 struct EnergyPlan {
-  std::string source;  // "nvml", "rapl"
+  std::string source;  // "nvml", "rapl", "rails"
   std::function<double()> joules;
   std::function<double()> now;
   std::function<void(double)> sleep;
@@ -33,5 +34,9 @@ struct EnergyPlan {
 // Measures idle power, then every load at full and at half duty, and fits. Appends ceilings of kind energy and fills
 // `energy`; where the fit is impossible, says why in `not_run`.
 void run_energy(const EnergyPlan& plan, documents::CeilingsDocument& document);
+
+// What of `rails` entered the fit, into `energy`: the rails that were added up, how they were read and how often, and
+// the mean watts of each.
+void describe_rails(const RailTrace& rails, documents::EnergyReport& energy);
 
 }  // namespace pagoda::tools::ceilings

@@ -243,13 +243,17 @@ void name_levels(const std::vector<measured::WorkingSetPoint>& sweep, double l2_
 }
 
 void add_energy(Gpu& gpu, const Nvml& nvml, GpuCeilings& ceilings, const Options& options, CeilingsDocument& document) {
-  if (!nvml.joules()) {
-    document.not_run.push_back("energy: " + (nvml.available() ? "the GPU has no energy counter" : nvml.why()));
+  std::optional<RailTrace> rails;
+  if (!nvml.joules()) rails.emplace();
+  if (rails && rails->total().rails.empty()) {
+    document.not_run.push_back("energy: " + (rails->available() ? rails->source()
+                                             : nvml.available() ? "the GPU has no energy counter"
+                                                                : nvml.why()));
     return;
   }
   EnergyPlan plan;
-  plan.source = "nvml";
-  plan.joules = [&nvml] { return nvml.joules().value_or(0); };
+  plan.source = rails ? "rails" : "nvml";
+  plan.joules = [&] { return rails ? rails->joules() : nvml.joules().value_or(0); };
   plan.now = seconds_now;
   plan.sleep = [&gpu](double seconds) {
     gpu.synchronize();
@@ -314,6 +318,7 @@ void add_energy(Gpu& gpu, const Nvml& nvml, GpuCeilings& ceilings, const Options
     e.prepare = nullptr;
   }
   run_energy(plan, document);
+  if (rails && document.energy) describe_rails(*rails, *document.energy);
   for (const auto& list : {experiments, mixed})
     for (Experiment& e : *list)
       if (e.release) e.release();

@@ -13,6 +13,8 @@
 #include <hwloc.h>
 #endif
 
+#include "system_files.h"
+
 namespace pagoda::tools::ceilings {
 namespace {
 
@@ -194,31 +196,6 @@ std::int64_t stolen_ticks(int cpu) {
 double load_average() {
   double loads[1] = {0};
   return getloadavg(loads, 1) == 1 ? loads[0] : 0;
-}
-
-Rapl::Rapl(const std::string& root) : files_(root) {
-  for (const std::string& name : files_.names("")) {
-    // Packages only ("intel-rapl:0", also on AMD); their parts ("intel-rapl:0:0") are within them.
-    if (name.find(':') == std::string::npos || name.find(':') != name.rfind(':')) continue;
-    const std::string zone = "/" + name;
-    if (!line(files_, zone + "/name").starts_with("package")) continue;
-    const auto now = files_.number(zone + "/energy_uj"), range = files_.number(zone + "/max_energy_range_uj");
-    if (now && range)
-      zones_.push_back({zone + "/energy_uj", static_cast<double>(*range), static_cast<double>(*now), 0});
-  }
-}
-
-double Rapl::joules() {
-  double total = 0;
-  for (Zone& zone : zones_) {
-    if (const auto now = files_.number(zone.path)) {
-      const double value = static_cast<double>(*now);
-      zone.total += value >= zone.last ? value - zone.last : value + zone.range - zone.last;
-      zone.last = value;
-    }
-    total += zone.total;
-  }
-  return total * 1e-6;
 }
 
 }  // namespace pagoda::tools::ceilings

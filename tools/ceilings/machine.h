@@ -9,7 +9,6 @@
 
 #include "pagoda/documents/ceilings.h"
 #include "pagoda/measured/theory.h"
-#include "system_files.h"
 
 namespace pagoda::tools::ceilings {
 
@@ -65,21 +64,5 @@ std::string huge_pages(const std::string& root = "");
 // Who else is using the machine: hundredths of a second stolen by the hypervisor, of one CPU.
 std::int64_t stolen_ticks(int cpu);
 double load_average();
-
-// Energy counters of the package; empty where none can be read. Wraps are undone between calls.
-class Rapl {
- public:
-  explicit Rapl(const std::string& root = "/sys/class/powercap");
-  bool available() const { return !zones_.empty(); }
-  double joules();  // since construction
-
- private:
-  struct Zone {
-    std::string path;
-    double range = 0, last = 0, total = 0;
-  };
-  SystemFiles files_;
-  std::vector<Zone> zones_;
-};
 
 }  // namespace pagoda::tools::ceilings

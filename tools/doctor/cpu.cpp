@@ -11,6 +11,8 @@
 #include <thread>
 
 #include "doctor.h"
+#include "pagoda/base/text.h"
+#include "power.h"
 #include "system_files.h"
 
 namespace pagoda::tools::doctor {
@@ -254,6 +256,17 @@ Finding power(const SystemFiles& files) {
       }
       return finding;
     }
+  if (const std::vector<Rail> rails = read_ina3221(files); !rails.empty()) {
+    std::vector<std::string> names;
+    for (const Rail& rail : rails) names.push_back(rail.name);
+    const RailTotal total = rail_total(names);
+    finding.title = "energy of the module (INA3221)";
+    finding.state = State::Good;
+    finding.found = "power of " + base::joined(names, ", ") + "; " +
+                    (total.rails.empty() ? "which of them add up is not documented"
+                                         : total.scope + " takes " + base::joined(total.rails, " + "));
+    return finding;
+  }
   finding.found = "no intel-rapl in /sys/class/powercap: a virtual machine, or another architecture";
   return finding;
 }

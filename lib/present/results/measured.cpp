@@ -35,14 +35,15 @@ documents::Measured measured_of(const documents::Result& result) {
   }
   if (result.layers.empty()) measured.missing.push_back({"kernels", "the experiment measured no layers: --layers"});
   for (const char* what : {"flops", "bytes"}) measured.missing.push_back({what, "pagoda-bench reads no counters"});
-  if (!result.energy_joules) {
-    measured.missing.push_back({"energy_joules", "no counter of energy could be read"});
+  if (!result.energy.joules) {
+    const std::string& why = result.energy.source;
+    measured.missing.push_back({"energy_joules", why.empty() ? "no counter of energy could be read" : why});
   } else {
     documents::MeasuredRun run;
     run.config = result.config;
     run.seconds = latency.p50;
-    run.energy_joules = result.energy_joules;
-    run.watts = latency.p50 > 0 ? std::optional(*result.energy_joules / latency.p50) : std::nullopt;
+    run.energy_joules = result.energy.joules;
+    run.watts = latency.p50 > 0 ? std::optional(*result.energy.joules / latency.p50) : std::nullopt;
     measured.runs.push_back(std::move(run));
   }
   return measured;
@@ -63,8 +64,8 @@ documents::Measured measured_runs_of(const std::vector<documents::Result>& all) 
     documents::MeasuredRun run;
     run.config = results::without_protocol(result.config);
     run.seconds = result.timing->latency.p50;
-    run.energy_joules = result.energy_joules;
-    run.watts = result.watts;
+    run.energy_joules = result.energy.joules;
+    run.watts = result.energy.watts;
     measured.runs.push_back(std::move(run));
   }
   if (measured.runs.empty()) throw Error("none of " + std::to_string(all.size()) + " records has a time to convert");

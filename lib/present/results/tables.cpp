@@ -56,8 +56,8 @@ constexpr std::array<NumberColumn, 27> kTidy = {{
     {"compile_seconds", [](const documents::Result& r) { return r.compile_seconds; }},
     {"host_peak_bytes", [](const documents::Result& r) { return r.host_peak_bytes; }},
     {"device_peak_bytes", [](const documents::Result& r) { return r.device_peak_bytes; }},
-    {"energy_joules", [](const documents::Result& r) { return r.energy_joules; }},
-    {"watts", [](const documents::Result& r) { return r.watts; }},
+    {"energy_joules", [](const documents::Result& r) { return r.energy.joules; }},
+    {"watts", [](const documents::Result& r) { return r.energy.watts; }},
     {"verification_error", [](const documents::Result& r) { return r.verification ? r.verification->error : std::nullopt; }},
     {"steal_seconds", [](const documents::Result& r) { return r.interference.steal_seconds; }},
     {"temperature_celsius", [](const documents::Result& r) { return r.interference.temperature_celsius; }},
@@ -112,7 +112,7 @@ std::string tidy(const std::vector<documents::Result>& results, const ModelFeatu
     line.add(r.key).add(to_string(r.status)).name(r.reason);
     for (const std::string& axis : axes) line.name(text_of(r.config, axis));
     for (const NumberColumn& column : kTidy) line.add(column.value(r));
-    line.name(r.clock).name(r.energy_source).name(base::joined(r.inputs, "; ", [](const documents::InputTensor& input) {
+    line.name(r.clock).name(r.energy.source).name(base::joined(r.inputs, "; ", [](const documents::InputTensor& input) {
       return documents::to_string(input);
     }));
     line.add(r.verification ? to_string(r.verification->code) : "");
@@ -169,7 +169,7 @@ std::string overall(const std::vector<documents::Result>& results) {
     for (const char* axis : {"device", "batch", "input_size"}) line.name(text_of(r.config, axis));
     const base::Latency& l = r.timing->latency;
     for (const double seconds : {l.p50, l.mean, l.std, l.min, l.max}) line.add(seconds * kMilliseconds);
-    line.add(r.watts).add(r.energy_joules);
+    line.add(r.energy.watts).add(r.energy.joules);
     csv += std::move(line).end();
   }
   return csv;

@@ -56,10 +56,10 @@ struct Row {
   }
   Number items() const { return middle(repeats, throughput); }
   Number joules() const {
-    return middle(repeats, [](const Result& r) { return r.energy_joules; });
+    return middle(repeats, [](const Result& r) { return r.energy.joules; });
   }
   Number watts() const {
-    return middle(repeats, [](const Result& r) { return r.watts; });
+    return middle(repeats, [](const Result& r) { return r.energy.watts; });
   }
   Number host_bytes() const {
     return middle(repeats, [](const Result& r) { return r.host_peak_bytes; });

@@ -127,7 +127,7 @@ struct ErtComparison {
 
 // What a fit of E = Σ ε·work + P0·T says, beside its ceilings of kind energy.
 struct EnergyReport {
-  std::string source;  // "nvml", "rapl"
+  std::string source;  // "nvml", "rapl", "rails"
   std::int64_t rows = 0;
   double relative_rms = 0;      // of the residuals
   double condition_number = 0;  // of the scaled design matrix

@@ -75,6 +75,22 @@ struct Interference {
   std::vector<std::string> throttle;
 };
 
+// Mean power of one rail of a board while the measured runs were made.
+struct RailPower {
+  std::string name;             // "VDD_GPU_SOC"
+  std::optional<double> watts;  // empty: it could not be read throughout
+  bool is_counted = false;      // it is a part of the total; what is not is within another one, or unknown
+};
+
+struct RunEnergy {
+  std::optional<double> joules = {};          // of one run
+  std::optional<double> watts = {};           // mean while the measured runs were made
+  std::string source = {};                    // what was read, or why nothing was; empty: there is nothing to read
+  std::optional<std::int64_t> samples = {};   // of power, in those runs; empty: a counter of energy was read
+  std::optional<double> period_seconds = {};  // between two samples
+  std::vector<RailPower> rails = {};
+};
+
 struct Result {
   std::string key;
   Config config;
@@ -89,9 +105,7 @@ struct Result {
   std::optional<double> load_seconds, compile_seconds;
   std::optional<double> host_peak_bytes;    // resident, of the worker's processes
   std::optional<double> device_peak_bytes;  // allocated on the device, as the framework counts
-  std::optional<double> energy_joules;      // of one run
-  std::optional<double> watts;              // mean while the measured runs were made
-  std::string energy_source;                // empty: nothing to read
+  RunEnergy energy;
   Interference interference;
   std::vector<InputTensor> inputs;  // empty: the worker did not say
   std::vector<LayerTime> layers;

@@ -1,0 +1,309 @@
+// Rails of boards, and a thread that reads them.
+#include "power.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <utility>
+
+#include "pagoda/base/process.h"
+#include "pagoda/base/text.h"
+
+namespace pagoda::tools {
+namespace {
+
+constexpr double kLargestGap = 0.25;
+constexpr double kLongestBridge = 1;  // of the counter, which a load that holds all cores may delay
+// Reading all channels over I2C takes some milliseconds.
+constexpr std::chrono::milliseconds kHwmonPeriod(20);
+constexpr int kTegrastatsMilliseconds = 100;
+
+double steady_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+double at(const PowerSample& a, const PowerSample& b, double seconds) {
+  return b.seconds > a.seconds ? a.watts + (b.watts - a.watts) * (seconds - a.seconds) / (b.seconds - a.seconds)
+                               : a.watts;
+}
+
+struct BoardRow {
+  std::string_view board, scope;
+  std::array<std::string_view, 6> rails;
+};
+
+// Boards by their rails. What a rail supplies that another one measures, too, must not be added twice.
+// clang-format off
+constexpr BoardRow kBoards[] = {
+    // board                            scope                        rails that add up
+    // Jetson Linux Developer Guide r36.4.3, "Software-Based Power Consumption Modeling": VDDQ_VDD2_1V8AO (memory) is
+    // also included in VIN_SYS_5V0. GPU, SOC, CPU and CV are supplied from the other input of the module, SYS_VIN_HV
+    // (data sheet DS-10662-001).
+    {"Jetson AGX Orin",                 "the module",                {"VDD_GPU_SOC", "VDD_CPU_CV", "VIN_SYS_5V0"}},
+    // VDD_IN is the only main supply of these modules (design guides, chapter Power, such as DG-10141-001 of TX2 NX) and
+    // holds the other rails: forums.developer.nvidia.com/t/200883 (NVIDIA: "VDD_IN is the total power of module").
+    {"Jetson with VDD_IN",              "the module",                {"VDD_IN"}},
+    // forums.developer.nvidia.com/t/73608 (NVIDIA): POM_5V_IN is the whole 5 V input; GPU and CPU are parts of it.
+    {"Jetson Nano",                     "the module",                {"POM_5V_IN"}},
+    // Design guide DG-09840-001, figure 5-14: six monitors, each at the input of one regulator; five are fed by SYS_VIN_HV,
+    // SYS5V by SYS_VIN_MV (table 5-2: VDDRQ's regulator by SYS_VIN_HV).
+    {"Jetson AGX Xavier",               "the module",                {"GPU", "CPU", "SOC", "CV", "VDDRQ", "SYS5V"}},
+    // forums.developer.nvidia.com/t/366461 (NVIDIA): the INA238 at VIN measures Jetson and carrier board.
+    {"Jetson AGX Thor",                 "module and carrier board",  {"VIN"}},
+};
+// clang-format on
+
+// "1234mW/1200mW" or "1234/1200" → 1234.
+std::optional<double> milliwatts(std::string_view word) {
+  const auto take = [&]() -> std::optional<std::int64_t> {
+    std::int64_t value = 0;
+    const auto read = std::from_chars(word.data(), word.data() + word.size(), value);
+    if (read.ec != std::errc()) return std::nullopt;
+    word.remove_prefix(static_cast<std::size_t>(read.ptr - word.data()));
+    if (word.starts_with("mW")) word.remove_prefix(2);
+    return value;
+  };
+  const auto now = take();
+  if (!now || !word.starts_with('/')) return std::nullopt;
+  word.remove_prefix(1);
+  return take() && word.empty() ? std::optional(static_cast<double>(*now)) : std::nullopt;
+}
+
+std::vector<std::string> names_of(const std::vector<Rail>& rails) {
+  std::vector<std::string> names;
+  for (const Rail& rail : rails) names.push_back(rail.name);
+  return names;
+}
+
+}  // namespace
+
+std::string power_root() {
+  const char* named = std::getenv("PAGODA_POWER_ROOT");
+  return named ? named : "";
+}
+
+std::string power_root_note() {
+  const std::string root = power_root();
+  return root.empty() ? "" : ", of the tree PAGODA_POWER_ROOT=" + root;
+}
+
+Rapl::Rapl(const std::string& root) : files_(root) {
+  const std::string folder = "/sys/class/powercap/";
+  for (const std::string& name : files_.names(folder)) {
+    // Packages only ("intel-rapl:0", also on AMD); their parts ("intel-rapl:0:0") are within them.
+    if (std::count(name.begin(), name.end(), ':') != 1) continue;
+    const std::string zone = folder + name;
+    if (!files_.text(zone + "/name").value_or("").starts_with("package")) continue;
+    const auto now = files_.number(zone + "/energy_uj"), range = files_.number(zone + "/max_energy_range_uj");
+    if (now && range)
+      zones_.push_back({zone + "/energy_uj", static_cast<double>(*range), static_cast<double>(*now), 0});
+  }
+}
+
+double Rapl::joules() {
+  double total = 0;
+  for (Zone& zone : zones_) {
+    if (const auto now = files_.number(zone.path)) {
+      const double value = static_cast<double>(*now);
+      zone.total += value >= zone.last ? value - zone.last : value + zone.range - zone.last;
+      zone.last = value;
+    }
+    total += zone.total;
+  }
+  return total * 1e-6;
+}
+
+std::optional<double> trapezoid(std::span<const PowerSample> samples, double start, double end) {
+  if (samples.empty() || end <= start || samples.front().seconds > start + kLargestGap ||
+      samples.back().seconds < end - kLargestGap)
+    return std::nullopt;
+  double joules = 0;
+  // Before the first sample and after the last: as they are.
+  if (samples.front().seconds > start)
+    joules += samples.front().watts * (std::min(end, samples.front().seconds) - start);
+  if (samples.back().seconds < end) joules += samples.back().watts * (end - std::max(start, samples.back().seconds));
+  for (std::size_t i = 0; i + 1 < samples.size(); ++i) {
+    const PowerSample &a = samples[i], &b = samples[i + 1];
+    const double from = std::max(start, a.seconds), to = std::min(end, b.seconds);
+    if (to <= from) continue;
+    if (b.seconds - a.seconds > kLargestGap) return std::nullopt;
+    joules += (at(a, b, from) + at(a, b, to)) / 2 * (to - from);
+  }
+  return std::isnan(joules) ? std::nullopt : std::optional(joules);
+}
+
+std::vector<Rail> parse_tegrastats(std::string_view line) {
+  const std::vector<std::string> parts = words(line);
+  std::vector<Rail> rails;
+  // A rail is a name before two powers; "RAM 1923/3964MB" and "cpu@45C" are not, "NC" is not connected.
+  for (std::size_t i = 0; i + 1 < parts.size(); ++i)
+    if (const auto value = milliwatts(parts[i + 1]);
+        value && parts[i] != "NC" && parts[i].find_first_of("@%[(/") == std::string::npos)
+      rails.push_back({parts[i], 1e-3 * *value});
+  return rails;
+}
+
+RailTotal rail_total(std::span<const std::string> names) {
+  for (const BoardRow& row : kBoards) {
+    RailTotal total{std::string(row.board), std::string(row.scope), {}};
+    for (const std::string_view rail : row.rails)
+      if (!rail.empty()) total.rails.emplace_back(rail);
+    if (std::all_of(total.rails.begin(), total.rails.end(), [&](const std::string& rail) {
+          return std::find(names.begin(), names.end(), rail) != names.end();
+        }))
+      return total;
+  }
+  return {};
+}
+
+std::vector<Rail> read_ina3221(const SystemFiles& files) {
+  std::vector<Rail> rails;
+  for (const std::string& monitor : files.names("/sys/class/hwmon")) {
+    const std::string folder = "/sys/class/hwmon/" + monitor;
+    if (files.text(folder + "/name") != "ina3221") continue;
+    // Channels 4 and 7 are sums of currents and of shunts.
+    for (const char* channel : {"1", "2", "3"}) {
+      const auto name = files.text(folder + "/in" + channel + "_label");
+      const auto millivolts = files.real(folder + "/in" + channel + "_input"),
+                 milliamperes = files.real(folder + "/curr" + channel + "_input");
+      if (name && !name->empty() && *name != "NC" && millivolts && milliamperes)
+        rails.push_back({*name, 1e-6 * *millivolts * *milliamperes});
+    }
+  }
+  return rails;
+}
+
+// A running tegrastats.
+struct RailTrace::Tegrastats {
+  explicit Tegrastats(const std::string& program)
+      : child({program, "--interval", std::to_string(kTegrastatsMilliseconds)},
+              {.in = base::Stream::Null, .out = base::Stream::Pipe, .err = base::Stream::Null, .is_group = true}),
+        from(child.take_out()) {}
+  ~Tegrastats() { ::close(from); }
+
+  // Of the next line, waited for `milliseconds` at most; empty: none.
+  std::vector<Rail> next(int milliseconds) {
+    for (;;) {
+      if (const std::size_t end = buffer.find('\n'); end != std::string::npos) {
+        const std::vector<Rail> rails = parse_tegrastats(std::string_view(buffer).substr(0, end));
+        buffer.erase(0, end + 1);
+        return rails;
+      }
+      pollfd ready{from, POLLIN, 0};
+      char bytes[4096];
+      if (is_over || ::poll(&ready, 1, milliseconds) <= 0) return {};
+      const ssize_t got = ::read(from, bytes, sizeof bytes);
+      is_over = got <= 0;
+      if (!is_over) buffer.append(bytes, static_cast<std::size_t>(got));
+    }
+  }
+
+  base::ChildProcess child;
+  int from;
+  bool is_over = false;
+  std::string buffer;
+};
+
+RailTrace::RailTrace(const std::string& root)
+    : files_(root), reader_("INA3221 by hwmon"), names_(names_of(read_ina3221(files_))), total_(rail_total(names_)) {
+  if (total_.rails.empty()) start_tegrastats(root);
+  if (!names_.empty()) thread_ = std::thread([this] { sample(); });
+}
+
+RailTrace::~RailTrace() {
+  stop_ = true;
+  if (thread_.joinable()) thread_.join();
+}
+
+void RailTrace::start_tegrastats(const std::string& root) {
+  const std::string program = program_file("tegrastats", root.empty() ? "" : root + "/usr/bin");
+  if (program.empty()) return;
+  try {
+    auto started = std::make_unique<Tegrastats>(program);
+    const std::vector<std::string> names = names_of(started->next(2000));
+    const RailTotal total = rail_total(names);
+    if (names.empty() || (total.rails.empty() && !names_.empty())) return;
+    tegrastats_ = std::move(started);
+    reader_ = "tegrastats";
+    names_ = names;
+    total_ = total;
+  } catch (const base::CannotStart&) {
+    // As if it were not there.
+  }
+}
+
+void RailTrace::sample() {
+  while (!stop_) {
+    if (!tegrastats_) {
+      add(read_ina3221(files_));
+      std::this_thread::sleep_for(kHwmonPeriod);
+    } else if (const std::vector<Rail> rails = tegrastats_->next(kTegrastatsMilliseconds); !rails.empty()) {
+      add(rails);
+    } else if (tegrastats_->is_over) {
+      return;
+    }
+  }
+}
+
+void RailTrace::add(const std::vector<Rail>& rails) {
+  Sample sample{steady_seconds(), {}};
+  for (const std::string& name : names_) {
+    const auto found = std::find_if(rails.begin(), rails.end(), [&](const Rail& rail) { return rail.name == name; });
+    sample.watts.push_back(found == rails.end() ? std::nan("") : found->watts);
+  }
+  const std::lock_guard lock(mutex_);
+  if (const PowerSample now{sample.seconds, total_watts(sample)}; !std::isnan(now.watts)) {
+    // A reading that failed is bridged, a longer silence is not.
+    if (!std::isnan(last_.watts))
+      joules_ += now.seconds - last_.seconds > kLongestBridge
+                     ? std::nan("")
+                     : (last_.watts + now.watts) / 2 * (now.seconds - last_.seconds);
+    last_ = now;
+  }
+  samples_.push_back(std::move(sample));
+}
+
+double RailTrace::total_watts(const Sample& sample) const {
+  double watts = 0;
+  for (const std::string& rail : total_.rails)
+    watts += sample.watts[static_cast<std::size_t>(std::find(names_.begin(), names_.end(), rail) - names_.begin())];
+  return total_.rails.empty() ? std::nan("") : watts;
+}
+
+std::vector<PowerSample> RailTrace::samples(std::string_view rail) const {
+  const auto index = static_cast<std::size_t>(std::find(names_.begin(), names_.end(), rail) - names_.begin());
+  const std::lock_guard lock(mutex_);
+  std::vector<PowerSample> result;
+  if (index == names_.size()) return result;
+  for (const Sample& sample : samples_) result.push_back({sample.seconds, sample.watts[index]});
+  return result;
+}
+
+std::vector<PowerSample> RailTrace::total_samples() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<PowerSample> result;
+  if (total_.rails.empty()) return result;
+  for (const Sample& sample : samples_) result.push_back({sample.seconds, total_watts(sample)});
+  return result;
+}
+
+double RailTrace::joules() const {
+  const std::lock_guard lock(mutex_);
+  return joules_;
+}
+
+std::string RailTrace::source() const {
+  if (total_.rails.empty())
+    return "none: no documentation says which rails of this board add up (" + base::joined(names_, ", ") + ")";
+  return "power of " + total_.scope + " (" + base::joined(total_.rails, " + ") + ", " + reader_ + ")" +
+         power_root_note();
+}
+
+}  // namespace pagoda::tools

@@ -1,0 +1,114 @@
+// What a machine tells of its power besides NVML (nvml.h): energy counters of processors (RAPL), and the rails of a
+// Jetson module, whose power is sampled and integrated.
+//
+//   RailTrace rails;                                   // samples until it is destroyed
+//   if (rails.available()) … trapezoid(rails.total_samples(), start, end);
+#pragma once
+
+#include <atomic>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "system_files.h"
+
+namespace pagoda::tools {
+
+// The tree that the variable PAGODA_POWER_ROOT names instead of /; tests make one.
+std::string power_root();
+// What a source adds to its name where it is such a tree.
+std::string power_root_note();
+
+// Energy counters of the packages. Wraps are undone between calls.
+class Rapl {
+ public:
+  explicit Rapl(const std::string& root = power_root());
+  bool available() const { return !zones_.empty(); }
+  double joules();  // since construction
+
+ private:
+  struct Zone {
+    std::string path;
+    double range = 0, last = 0, total = 0;
+  };
+  SystemFiles files_;
+  std::vector<Zone> zones_;
+};
+
+// Power at one moment of the steady clock; NaN: it could not be read.
+struct PowerSample {
+  double seconds = 0, watts = std::numeric_limits<double>::quiet_NaN();
+};
+
+// ∫ P dt between two times: a line between samples, the nearest one beyond them. Empty where samples do not cover it: a
+// gap of more than a quarter of a second, or one that could not be read.
+std::optional<double> trapezoid(std::span<const PowerSample> samples, double start, double end);
+
+struct Rail {
+  std::string name;
+  double watts = 0;
+};
+
+// The rails of a line that NVIDIA's tegrastats prints, each as now/mean: "VDD_IN 5081mW/5004mW", before JetPack 5
+// "POM_5V_IN 1750/1628".
+std::vector<Rail> parse_tegrastats(std::string_view line);
+
+// Which rails add up to the power of a board. Others are parts of these.
+struct RailTotal {
+  std::string board, scope;        // "Jetson AGX Orin", "the module"
+  std::vector<std::string> rails;  // empty: no documentation says it
+};
+RailTotal rail_total(std::span<const std::string> names);
+
+// The channels of the INA3221 monitors that the kernel's hwmon shows: V · A of each one that is connected.
+std::vector<Rail> read_ina3221(const SystemFiles& files);
+
+// Samples the rails until it is destroyed: by hwmon where their total is known, else by tegrastats.
+class RailTrace {
+ public:
+  explicit RailTrace(const std::string& root = power_root());
+  ~RailTrace();
+  RailTrace(const RailTrace&) = delete;
+  RailTrace& operator=(const RailTrace&) = delete;
+
+  bool available() const { return !names_.empty(); }
+  const std::vector<std::string>& names() const { return names_; }
+  const RailTotal& total() const { return total_; }
+  std::string source() const;  // what is added up and who read it, or why nothing is
+
+  std::vector<PowerSample> samples(std::string_view rail) const;
+  std::vector<PowerSample> total_samples() const;  // empty without a known total
+  // Of the total, from the first sample to the last one, as a counter counts; NaN after a gap.
+  double joules() const;
+
+ private:
+  struct Tegrastats;
+  struct Sample {
+    double seconds = 0;
+    std::vector<double> watts;  // by names_
+  };
+  void start_tegrastats(const std::string& root);
+  void sample();
+  void add(const std::vector<Rail>& rails);
+  double total_watts(const Sample& sample) const;
+
+  SystemFiles files_;
+  std::string reader_;
+  std::vector<std::string> names_;
+  RailTotal total_;
+  std::unique_ptr<Tegrastats> tegrastats_;
+  mutable std::mutex mutex_;
+  std::vector<Sample> samples_;
+  PowerSample last_;  // of the total
+  double joules_ = 0;
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+};
+
+}  // namespace pagoda::tools
