@@ -78,6 +78,7 @@ std::optional<double> milliwatts(std::string_view word) {
 
 std::vector<std::string> names_of(const std::vector<Rail>& rails) {
   std::vector<std::string> names;
+  names.reserve(rails.size());
   for (const Rail& rail : rails) names.push_back(rail.name);
   return names;
 }

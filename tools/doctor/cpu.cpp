@@ -258,6 +258,7 @@ Finding power(const SystemFiles& files) {
     }
   if (const std::vector<Rail> rails = read_ina3221(files); !rails.empty()) {
     std::vector<std::string> names;
+    names.reserve(rails.size());
     for (const Rail& rail : rails) names.push_back(rail.name);
     const RailTotal total = rail_total(names);
     finding.title = "energy of the module (INA3221)";
