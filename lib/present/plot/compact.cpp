@@ -60,6 +60,8 @@ class Compactor {
   bool begins_expression() const {
     std::size_t end = out_.size();
     while (end > 0 && out_[end - 1] == ' ') --end;
+    const std::string_view before = std::string_view(out_).substr(0, end);
+    if (before.ends_with("return") && (end == 6 || !is_word(before[end - 7]))) return true;
     return end == 0 || std::string_view("(,=:[!&|?{};\n>").find(out_[end - 1]) != std::string_view::npos;
   }
 
