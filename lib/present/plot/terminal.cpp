@@ -114,6 +114,12 @@ void draw_roofs(Canvas& canvas, const Chart& chart, int columns, int lines) {
   }
 }
 
+// Rows of the table below the picture, each with a letter.
+std::size_t listed(const Chart& chart, const Series& series) {
+  return std::min({chart.options.labels, series.dots.size(), std::size_t{26}});
+}
+std::string letter(std::size_t row) { return std::string(1, static_cast<char>('a' + row)); }
+
 void draw_dots(Canvas& canvas, const Chart& chart, const Series& series) {
   // Lightest first, so that what matters stays visible.
   for (std::size_t i = series.dots.size(); i-- > 0;) {
@@ -125,6 +131,14 @@ void draw_dots(Canvas& canvas, const Chart& chart, const Series& series) {
     };
     if (dot.x) put(*dot.x, *dot.y, "○", "∘");
     if (dot.measured_x) put(*dot.measured_x, *dot.measured_y, "●", "•");
+  }
+  // The rows of the table, by its letters.
+  for (std::size_t i = std::min(listed(chart, series), series.dots.size()); i-- > 0;) {
+    const Dot& dot = series.dots[i];
+    const auto& x = dot.measured_x ? dot.measured_x : dot.x;
+    const auto& y = dot.measured_y ? dot.measured_y : dot.y;
+    if (x && y && !dot.rail && chart.frame.holds(*x, *y))
+      canvas.put(canvas.column(*x), canvas.line(*y), letter(i), kAnsi[dot.color]);
   }
   for (const auto& star : {series.bound_star, series.measured_star})
     if (star && chart.frame.holds(star->x(), star->y()))
@@ -161,28 +175,33 @@ std::string wrapped(const std::string& text, std::size_t columns) {
 
 std::string table(const Chart& chart, const Series& series) {
   base::Grid grid;
-  grid.columns = {{"operator", false, 0, 12}, {"type"},         {"count", true},    {"% time", true}, {"time", true},
-                  {"FLOP/B", true, 1},        {"FLOP/s", true}, {"limit", false, 2}};
+  grid.columns = {{""},           {"operator", false, 0, 12}, {"type"},         {"count", true},    {"% time", true},
+                  {"time", true}, {"FLOP/B", true, 1},        {"FLOP/s", true}, {"limit", false, 2}};
   if (series.has_time()) grid.columns.push_back({"% roof", true});
-  std::size_t shown = 0;
-  for (const Dot& dot : series.dots) {
-    if (shown++ == chart.options.labels) break;
+  const std::size_t count = listed(chart, series);
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < count; ++i) names.push_back(series.dots[i].name);
+  // What the other columns leave of the width.
+  const std::size_t taken = series.has_time() ? 72 : 62, width = static_cast<std::size_t>(chart.options.columns);
+  names = short_names(names, std::clamp<std::size_t>(width > taken ? width - taken : 0, 16, 44));
+  for (std::size_t i = 0; i < count; ++i) {
+    const Dot& dot = series.dots[i];
     const Item& item = series.items[dot.items.front()];
     const auto& x = dot.measured_x ? dot.measured_x : dot.x;
     const auto& y = dot.measured_y ? dot.measured_y : dot.y;
-    std::vector<std::string> row = {dot.name,
-                                    dot.type,
+    std::vector<std::string> row = {letter(i),
+                                    names[i],
+                                    base::elide(dot.type, 24),
                                     std::to_string(dot.items.size()),
                                     percent_text(dot.share),
                                     base::si_text(dot.seconds, "s"),
                                     dot.rail || !x ? "–" : plain(*x),
                                     dot.rail || !y ? "–" : base::si_text(*y, ""),
                                     std::string(to_string(item.limit))};
-    for (std::string& text : row) text = base::elide(text, 44);
     if (series.has_time()) row.push_back(share_of_roof(series, dot));
     grid.rows.push_back(std::move(row));
   }
-  return base::aligned(grid, static_cast<std::size_t>(chart.options.columns));
+  return base::aligned(grid, width);
 }
 
 }  // namespace
@@ -193,8 +212,7 @@ std::string chart_text(const Chart& chart) {
   draw_roofs(canvas, chart, columns, lines);
   if (!chart.series.empty()) draw_dots(canvas, chart, chart.series.front());
   const auto columns_of_text = static_cast<std::size_t>(chart.options.columns);
-  const std::optional<Verdict> verdict =
-      chart.series.size() == 1 ? verdict_of(chart, chart.series.front()) : std::nullopt;
+  const std::optional<Verdict> verdict = verdict_of(chart);
   std::string text;
   if (verdict) {
     text += wrapped(verdict->headline(" · "), columns_of_text);
@@ -228,10 +246,10 @@ std::string chart_text(const Chart& chart) {
   }
   const std::string indent(kLeft + 2, ' ');
   text += indent.substr(1) + "└" + axis + "\n" + indent + ticks + "\n" + indent + "FLOP/s over FLOP / DRAM byte";
-  text += chart.series.empty() ? "\n"
-          : chart.series.front().has_time()
-              ? "; ● measured, ○ least time, ★ whole model; small: below 1% of the time\n"
-              : "; ○ least time of an operator, ★ whole model; small: below 1% of the time\n";
+  text += chart.series.empty()              ? "\n"
+          : chart.series.front().has_time() ? "; ● measured, ○ least time, ★ whole model\n"
+                                            : "; ○ least time of an operator, ★ whole model\n";
+  if (!chart.series.empty()) text += indent + "letters: rows of the table; small dots: below 1% of the time\n";
   for (const Series& series : chart.series) {
     if (&series != &chart.series.front()) break;
     text += "\n" + table(chart, series);

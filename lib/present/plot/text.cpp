@@ -88,6 +88,54 @@ std::string short_name(const std::string& name, std::size_t columns) {
   return base::elide(tail, columns);
 }
 
+namespace {
+
+std::vector<std::string> parts_of(const std::string& name) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0; begin <= name.size();) {
+    const std::size_t end = std::min(name.find('/', begin), name.size());
+    if (end > begin) parts.push_back(name.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+// "layer1.0…conv1/Conv": the part at `at`, and as much of the end as has room.
+std::string with_part(const std::vector<std::string>& parts, std::size_t at, std::size_t columns) {
+  const std::string last = parts.empty() ? "" : parts.back();
+  if (at + 1 >= parts.size()) return base::elide(last, columns);
+  const std::string head = base::elide(parts[at], std::max<std::size_t>(columns / 2, 4));
+  const std::size_t room = columns - std::min(columns, base::display_width(head) + 1);
+  std::string tail = last;
+  std::size_t from = parts.size() - 1;
+  while (from > at + 1 && base::display_width(parts[from - 1] + "/" + tail) <= room)
+    tail.insert(0, parts[--from] + "/");
+  return head + (from == at + 1 ? "/" : "…") + base::elide(tail, std::max<std::size_t>(room, 4));
+}
+
+}  // namespace
+
+std::vector<std::string> short_names(const std::vector<std::string>& names, std::size_t columns) {
+  std::vector<std::string> shorter(names.size());
+  for (std::size_t i = 0; i < names.size(); ++i) shorter[i] = short_name(names[i], columns);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    std::vector<std::size_t> alike;
+    for (std::size_t k = i; k < names.size(); ++k)
+      if (shorter[k] == shorter[i]) alike.push_back(k);
+    if (alike.size() < 2) continue;
+    // The first part in which two of them differ.
+    const std::vector<std::string> first = parts_of(names[i]);
+    std::size_t at = first.size();
+    for (const std::size_t k : alike) {
+      const std::vector<std::string> other = parts_of(names[k]);
+      for (std::size_t p = 0; p < std::min({at, first.size(), other.size()}); ++p)
+        if (first[p] != other[p]) at = p;
+    }
+    for (const std::size_t k : alike) shorter[k] = with_part(parts_of(names[k]), at, columns);
+  }
+  return shorter;
+}
+
 std::string xml(std::string_view text) {
   std::string escaped;
   for (std::size_t i = 0; i < text.size();) {

@@ -19,6 +19,8 @@ std::vector<std::string> wrapped(const std::string& text, double size, double wi
 inline constexpr double kBold = 1.15;  // as wide as plain text
 // The last parts of a name like "/layer1/layer1.0/conv1/Conv" that say where it is.
 std::string short_name(const std::string& name, std::size_t columns);
+// Of several names at once: those that differ still differ, by the part in which they do.
+std::vector<std::string> short_names(const std::vector<std::string>& names, std::size_t columns);
 
 // For XML content and quoted attributes; control characters and what misleads a reader become visible.
 std::string xml(std::string_view text);
