@@ -21,9 +21,8 @@ import tempfile
 import zlib
 
 # What-if takes most of a small page: rates and roofs of all devices 30 kB, formulas of seven precisions 20 kB, its script 15 kB.
-MOST_BYTES = {"many": 2_000_000, "resnet50": 190_000, "bert_base": 400_000, "llama_past": 400_000}
-PLAIN_BYTES = 136_000  # of a page without what-if
-SPREAD = {"resnet50", "bert_base", "swin_t"}  # whose work is neither all on one roof nor all at one intensity
+MOST_BYTES = {"many": 2_000_000, **dict.fromkeys(("resnet50", "bert_base", "llama_past", "energy", "compare", "compare_fused", "training"), 400_000)}
+PLAIN_BYTES = 165_000  # of a page without what-if
 HERE = pathlib.Path(__file__).resolve().parent
 
 
@@ -38,9 +37,12 @@ def chromium(*arguments):
 
 
 def with_test(page, name="page_test.js", note=""):
-    """The page with the test behind its own script; before it, one that notes what C++ drew."""
+    """The page with the test of that name behind its own script; before it, one that notes what C++ drew."""
+    return with_test_text(page, (HERE / name).read_text(), note)
+
+
+def with_test_text(page, test, note=""):
     before = note + "window.still_ticks=[...document.querySelectorAll('#ticks-x text, #ticks-y text')].map(t=>t.textContent).join('|');"
-    test = (HERE / name).read_text()
     for script in (before, test):
         digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
         page = page.replace("script-src ", f"script-src 'sha256-{digest}' ", 1)
@@ -85,8 +87,7 @@ def check(name, page_path, folder, most_bytes):
         failures.append("the page did not run as it is")
     failures += console(plain)
     copy = folder / f"{name}.test.html"
-    wants = "window.wants_a_third=true;" if name in SPREAD else ""
-    copy.write_text(with_test(page_path.read_text(), note=wants))
+    copy.write_text(with_test(page_path.read_text()))
     run = chromium("--dump-dom", f"file://{copy}")
     found = re.search(r'<pre id="results">(.*?)</pre>', run.stdout, re.S)
     results = html.unescape(found.group(1)) if found else "no results\n" + "\n".join(console(run))
@@ -286,10 +287,15 @@ def main():
         good = check_roofs_alone(folder / "roofs.html") and good
         good = check_what_if(estimator, source, folder) and good
         skeletons = pathlib.Path(source) / "models/skeletons"
-        models = {"resnet50": [], "bert_base": ["--precision", "fp16", "--batch", "8", "--dim", "sequence=384"],
-                  "llama_past": ["--phase", "decode", "--past", "1000"]}
-        for model, more in models.items():
-            pages[model] = [skeletons / f"{model}.onnx", "--device", "h200", *more]
+        models = {"resnet50": ["resnet50", "--device", "h200"],
+                  "bert_base": ["bert_base", "--device", "h200", "--precision", "fp16", "--batch", "8", "--dim", "sequence=384"],
+                  "llama_past": ["llama_past", "--device", "h200", "--phase", "decode", "--past", "1000"],
+                  "energy": ["resnet50", "--device", "orin-agx", "--traffic", "fused"],
+                  "compare": ["bert_base_fused", "--compare", skeletons / "bert_base.onnx", "--device", "h200", "--batch", "8", "--dim", "sequence=128"],
+                  "compare_fused": ["vit_b_16_dynamo", "--compare", skeletons / "vit_b_16.onnx", "--device", "h200", "--traffic", "fused"],
+                  "training": ["resnet50", "--device", "h200", "--batch", "8", "--training"]}
+        for model, (file, *more) in models.items():
+            pages[model] = [skeletons / f"{file}.onnx", *more]
         for page, arguments in pages.items():
             path = folder / f"{page}.html"
             command = [estimator if page in models else tool, *map(str, arguments), "-o", str(path)]

@@ -267,6 +267,7 @@ TEST_CASE("a script loses its blanks and comments and nothing else") {
       {"t = `a  ${ b + `c  ${ {d: 1} }` }  e`;", "t=`a  ${b+`c  ${{d:1}}`}  e`;"},
       {"r = /[\"/ ]+  x/g; q = a / b;", "r=/[\"/ ]+  x/g;q=a/b;"},
       {"return x in y;", "return x in y;"},
+      {"return /[\",]/.test(a) ? \"b  c\" : 1; returns / 2;", "return/[\",]/.test(a)?\"b  c\":1;returns/2;"},
       {"s = \"\\\"  \";", "s=\"\\\"  \";"},
   };
   for (const auto& [in, out] : kCases) CHECK(compact_script(in) == out);

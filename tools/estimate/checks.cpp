@@ -192,8 +192,8 @@ void check(const Arguments& arguments) {
   set_picture(arguments.picture, format_of(arguments), picture);
   if (is_chart(format_of(arguments))) {
     needs(true, "a chart", "--device, whose roofs it draws", has_device);
-    if (!arguments.compare.empty() || !arguments.profile_structure.empty())
-      throw UsageError("a chart shows one model; it does not go with --compare or --profile-structure");
+    if (!arguments.profile_structure.empty())
+      throw UsageError("a chart shows one model; it does not go with --profile-structure");
     if (!arguments.by.empty() || arguments.top > 0 || arguments.count == "pagoda")
       throw UsageError("a chart shows every node; it does not go with --by, --top or --count pagoda");
   }

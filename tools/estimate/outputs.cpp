@@ -14,18 +14,26 @@ namespace {
 using documents::EstimateDocument;
 using documents::EstimateRequest;
 
-// The roofline of this very report.
-std::string chart(const Arguments& arguments, const EstimateRequest& request, const Model& model,
-                  EstimateDocument estimate) {
+present::PlotEstimate drawn(const std::string& name, EstimateDocument estimate) {
   const std::string sha256 = base::hex(base::sha256(documents::write_estimate(estimate)));
-  present::PlotOptions options{.tool = estimate.tool};
+  return {name, sha256, std::move(estimate)};
+}
+
+std::string picture(const Arguments& arguments, const present::PlotInput& input) {
+  present::PlotOptions options{.tool = input.estimates.front().document.tool};
   const std::string format = format_of(arguments);
   set_picture(arguments.picture, format, options);
-  present::PlotInput input{.device = *request.device, .estimates = {{arguments.model, sha256, std::move(estimate)}}};
-  if (format == "html") input.estimates.front().what_if = documents::what_if(model, request);
   if (format == "html") return present::plot_html(input, options);
   if (format == "svg") return present::plot_svg(input, options);
   return format == "png" ? present::plot_png(input, options) : present::plot_pdf(input, options);
+}
+
+// The roofline of this very report.
+std::string chart(const Arguments& arguments, const EstimateRequest& request, const Model& model,
+                  EstimateDocument estimate) {
+  present::PlotInput input{.device = *request.device, .estimates = {drawn(arguments.model, std::move(estimate))}};
+  if (format_of(arguments) == "html") input.estimates.front().what_if = documents::what_if(model, request);
+  return picture(arguments, input);
 }
 
 // The run of --measured, kernel by kernel beside the nodes.
@@ -79,6 +87,9 @@ std::string comparison(const Arguments& arguments, const EstimateRequest& reques
   const Model other = load(arguments, arguments.compare);
   const EstimateDocument before = documents::make_estimate(other, request);
   is_complete = is_complete && before.is_complete();
+  if (is_chart(format_of(arguments)))
+    return picture(arguments, {.device = *request.device,
+                               .estimates = {drawn(arguments.compare, before), drawn(arguments.model, estimate)}});
   return present::comparison_report(*present::format(format_of(arguments)), before, estimate,
                                     documents::compare(before, estimate), report_options(arguments));
 }

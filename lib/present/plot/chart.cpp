@@ -157,7 +157,8 @@ void add_path(Chart& chart) {
   for (auto& [size, star] : points) chart.path.push_back(std::move(star));
 }
 
-// What moved from the first series to the second, items by name.
+// What moved from the first series to the second: measured items by name, alike ones as one. Estimates lie on their
+// roofs by definition: of them only the whole model moves.
 void add_changes(Chart& chart) {
   if (chart.series.size() != 2 || !chart.path.empty()) return;
   const Series &before = chart.series[0], &after = chart.series[1];
@@ -168,14 +169,36 @@ void add_changes(Chart& chart) {
     return;
   std::map<std::string, const Item*> by_name;
   for (const Item& item : before.items) by_name.emplace(item.name, &item);
+  bool is_estimate = true;
   for (const Item& item : after.items) {
     const auto found = by_name.find(item.name);
     if (found == by_name.end() || item.absence != Absence::None || found->second->absence != Absence::None) continue;
     const Item& old = *found->second;
     if (old.seconds.has_value() != item.seconds.has_value() || !old.time() || !item.time()) continue;
     if (std::abs(*item.time() / *old.time() - 1) < 0.05) continue;
-    chart.changes.push_back({item.name, *old.work() / *old.traffic(), *old.work() / *old.time(),
-                             *item.work() / *item.traffic(), *item.work() / *item.time(), *old.time(), *item.time()});
+    is_estimate = is_estimate && !item.seconds;
+    const Change change{item.name,
+                        *old.work() / *old.traffic(),
+                        *old.work() / *old.time(),
+                        *item.work() / *item.traffic(),
+                        *item.work() / *item.time(),
+                        *old.time(),
+                        *item.time()};
+    const auto same = std::find_if(chart.changes.begin(), chart.changes.end(), [&](const Change& other) {
+      return other.before_x == change.before_x && other.before_y == change.before_y &&
+             other.after_x == change.after_x && other.after_y == change.after_y;
+    });
+    if (same == chart.changes.end()) {
+      chart.changes.push_back(change);
+      continue;
+    }
+    ++same->count;
+    same->before_seconds += change.before_seconds;
+    same->after_seconds += change.after_seconds;
+  }
+  if (is_estimate && !chart.changes.empty() && before.bound_star && after.bound_star) {
+    const Star &from = *before.bound_star, &to = *after.bound_star;
+    chart.changes = {{after.label, from.x(), from.y(), to.x(), to.y(), from.seconds, to.seconds}};
   }
   std::stable_sort(chart.changes.begin(), chart.changes.end(), [](const Change& a, const Change& b) {
     return std::abs(a.after_seconds - a.before_seconds) > std::abs(b.after_seconds - b.before_seconds);

@@ -54,6 +54,7 @@ struct Item {
   Absence absence = Absence::None;
   // Estimated.
   std::optional<double> flops, bytes, compute_seconds, memory_seconds, bound_seconds;
+  std::optional<double> saved_bytes;  // of a fused kernel: what its nodes pass on within it
   std::optional<std::size_t> roof;  // in Roofs::compute
   // Measured.
   std::optional<double> seconds, min_seconds, max_seconds, counted_flops, dram_bytes, l2_bytes, l1_bytes, joules;
@@ -124,6 +125,7 @@ struct Change {
   std::string name;
   double before_x = 0, before_y = 0, after_x = 0, after_y = 0;
   double before_seconds = 0, after_seconds = 0;
+  std::size_t count = 1;  // items that moved alike
 };
 
 // What a chart knows of energy: constants of the machine, or of a fit to the runs and kernels that it draws.

@@ -231,8 +231,7 @@ std::string segment_path(const Segment& line) {
 
 std::string says(const Chart& chart) {
   if (chart.series.empty()) return "";
-  const bool is_of_several = chart.by_model || chart.is_energy || chart.series.size() > 1;
-  const std::optional<Verdict> verdict = is_of_several ? std::nullopt : verdict_of(chart, chart.series.front());
+  const std::optional<Verdict> verdict = chart.by_model || chart.is_energy ? std::nullopt : verdict_of(chart);
   if (!verdict) return chart.by_model || chart.is_energy ? summary(chart) : summary(chart, chart.series.front());
   std::string text = verdict->time + (verdict->bound.empty() ? "" : ", " + verdict->bound);
   if (!verdict->fit.empty()) text += "; " + verdict->fit;

@@ -19,12 +19,16 @@ inline constexpr std::string_view kInk = "#1f2328", kMuted = "#59636e", kWarn = 
 inline constexpr std::array<std::string_view, kColors + 1> kPalette = {"#0072B2", "#E69F00", "#009E73", "#D55E00",
                                                                        "#CC79A7", "#56B4E9", "#999999"};
 
+// Types differ in shape as in colour: a circle, square, diamond, triangle up or down, cross, and for "other" a hexagon,
+// all of the area of a circle of that radius. The page's script has the same (roofline.js).
+std::string mark_path(std::size_t shape, double x, double y, double radius);
+
 // `standalone`: with the style that the page else brings.
 std::string draw_roofline(const Chart& chart, bool standalone);
 
 // Parts, one file each.
 void draw_axes(Svg& svg, const Chart& chart, const Layout& layout);
-// `color`: of all dots; empty: each that of its type.
+// `color`: of all dots, which then have the shape of that place in the palette; empty: each that of its type.
 // `standalone`: what lies outside of the frame is a triangle at its edge; the page places it by itself.
 void draw_dots(Svg& svg, const Series& series, std::size_t at, const Layout& layout, bool visible,
                std::string_view color, bool standalone);

@@ -17,6 +17,12 @@ std::string pointer_path(const Box& plot, double x, double y) {
   return from + (y <= plot.y0 ? "l-5 9h10Z" : "l-5 -9h10Z");
 }
 
+// By type; of a model whose dots all have one colour by that colour.
+std::size_t shape_of(const Dot& dot, std::string_view of_all) {
+  const auto found = std::find(kPalette.begin(), kPalette.end(), of_all);
+  return found == kPalette.end() ? dot.color : static_cast<std::size_t>(found - kPalette.begin());
+}
+
 void draw_dot(Svg& svg, const Dot& dot, std::size_t at, double x, double y, double radius, const std::string& stroke,
               std::string_view of_all, const std::string& pointer) {
   const std::string color(of_all.empty() ? kPalette[dot.color] : of_all), index = std::to_string(at);
@@ -33,7 +39,7 @@ void draw_dot(Svg& svg, const Dot& dot, std::size_t at, double x, double y, doub
                       {"height", px(2 * radius)},
                       {"fill", color},
                       {"stroke", stroke}});
-  else
+  else if (const std::size_t shape = shape_of(dot, of_all); shape == 0)
     svg.leaf("circle", {{"data-d", index},
                         {"cx", px(x)},
                         {"cy", px(y)},
@@ -42,6 +48,13 @@ void draw_dot(Svg& svg, const Dot& dot, std::size_t at, double x, double y, doub
                         {"stroke", stroke},
                         {"stroke-width", dot.above_roof && stroke == kWarn ? "2.4" : ""},
                         {"stroke-dasharray", dot.aggregate ? "2 2" : ""}});
+  else
+    svg.leaf("path", {{"data-d", index},
+                      {"d", mark_path(shape, x, y, radius)},
+                      {"fill", color},
+                      {"stroke", stroke},
+                      {"stroke-width", dot.above_roof && stroke == kWarn ? "2.4" : ""},
+                      {"stroke-dasharray", dot.aggregate ? "2 2" : ""}});
 }
 
 // The same speed at the intensity of each level: circle DRAM, diamond L2, triangle L1.
@@ -100,6 +113,32 @@ void draw_labels(Svg& svg, const Layout& layout) {
 }
 
 }  // namespace
+
+std::string mark_path(std::size_t shape, double x, double y, double radius) {
+  const auto at = [&](double dx, double dy) { return "M" + px(x + dx * radius) + " " + px(y + dy * radius); };
+  const auto l = [&](double dx, double dy) { return "l" + px(dx * radius) + " " + px(dy * radius); };
+  const auto h = [&](double dx) { return "h" + px(dx * radius); };
+  const auto v = [&](double dy) { return "v" + px(dy * radius); };
+  constexpr double kArm = 0.79;  // of the cross
+  switch (shape) {
+    case 0:
+      return at(-1, 0) + "a" + px(radius) + " " + px(radius) + " 0 1 0 " + px(2 * radius) + " 0a" + px(radius) + " " +
+             px(radius) + " 0 1 0 " + px(-2 * radius) + " 0Z";
+    case 1:
+      return at(-0.89, -0.89) + h(1.77) + v(1.77) + h(-1.77) + "Z";
+    case 2:
+      return at(0, -1.25) + l(1.25, 1.25) + l(-1.25, 1.25) + l(-1.25, -1.25) + "Z";
+    case 3:
+      return at(0, -1.56) + l(1.35, 2.33) + h(-2.69) + "Z";
+    case 4:
+      return at(0, 1.56) + l(1.35, -2.33) + h(-2.69) + "Z";
+    case 5:
+      return at(-0.4, -1.19) + h(kArm) + v(kArm) + h(kArm) + v(kArm) + h(-kArm) + v(kArm) + h(-kArm) + v(-kArm) +
+             h(-kArm) + v(-kArm) + h(kArm) + "Z";
+    default:
+      return at(-1.1, 0) + l(0.55, -0.95) + h(1.1) + l(0.55, 0.95) + l(-0.55, 0.95) + h(-1.1) + "Z";
+  }
+}
 
 // Most time first: the largest lie below the small ones.
 void draw_dots(Svg& svg, const Series& series, std::size_t at, const Layout& layout, bool visible,

@@ -266,6 +266,7 @@ std::vector<Item> estimate_items(const EstimateFile& estimate, const Roofs& roof
       finish(item);
     }
     item.rule = group.rule;
+    item.saved_bytes = group.saved_bytes;
     items.push_back(std::move(item));
   }
   return items;

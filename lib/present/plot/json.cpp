@@ -120,6 +120,7 @@ void write_items(base::JsonWriter& json, const std::vector<Item>& items, const s
   amounts(json, "bytes", items, [](const Item& item) { return item.bytes; });
   amounts(json, "compute_seconds", items, [](const Item& item) { return rounded(item.compute_seconds); });
   amounts(json, "memory_seconds", items, [](const Item& item) { return rounded(item.memory_seconds); });
+  measured_amounts(json, "saved_bytes", items, [](const Item& item) { return item.saved_bytes; });
   measured_amounts(json, "seconds", items, [](const Item& item) { return item.seconds; });
   measured_amounts(json, "min_seconds", items, [](const Item& item) { return item.min_seconds; });
   measured_amounts(json, "max_seconds", items, [](const Item& item) { return item.max_seconds; });
@@ -251,6 +252,7 @@ std::string chart_json(const Chart& chart) {
         .member("before_rate", change.before_y)
         .member("after_intensity", change.after_x)
         .member("after_rate", change.after_y)
+        .member("count", change.count)
         .end_object();
   json.end_array();
   if (!chart.machines.empty()) {

@@ -6,6 +6,7 @@
 
 #include "pagoda/base/text.h"
 #include "plot/text.h"
+#include "plot/verdict.h"
 
 namespace pagoda::present::plot {
 namespace {
@@ -252,8 +253,9 @@ double dot_radius(double share) {
 
 std::string gain_text(const Change& change) {
   const double factor = change.before_seconds / change.after_seconds;
-  if (factor >= 2 || factor <= 0.5) return plain(factor) + "×";
-  return (factor >= 1 ? "+" : "−") + percent_text(std::abs(factor - 1));
+  const std::string alike = change.count > 1 ? ", of " + std::to_string(change.count) : "";
+  if (factor >= 2 || factor <= 0.5) return plain(factor) + "×" + alike;
+  return (factor >= 1 ? "+" : "−") + percent_text(std::abs(factor - 1)) + alike;
 }
 
 std::vector<PathMark> paths_of(const Chart& chart, std::size_t at) {
@@ -279,7 +281,8 @@ const Star* named_star(const Chart& chart, const Series& series) {
 }
 
 std::string star_name(const Chart& chart, const Series& series) {
-  return chart.series.size() > 1 && chart.path.empty() ? short_name(series.label, 28) : "";
+  if (chart.series.size() < 2 || !chart.path.empty()) return "";
+  return short_name(short_labels(chart).labels[static_cast<std::size_t>(&series - chart.series.data())], 28);
 }
 
 Layout make_layout(const Chart& chart, std::size_t at) {

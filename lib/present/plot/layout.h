@@ -91,7 +91,7 @@ struct Layout {
 // Area is share of the time.
 double dot_radius(double share);
 
-// "+35%"; from twice on "2.4×".
+// "+35%"; from twice on "2.4×"; ", of 12" that moved alike.
 std::string gain_text(const Change& change);
 // Of one model in several sizes: across its estimates; else of each model, or of the series `at`, over a swept size and as
 // measured.

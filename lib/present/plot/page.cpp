@@ -3,12 +3,12 @@
 #include "plot/page_files.h"
 
 #include <algorithm>
+#include <cctype>
 
-#include "pagoda/base/sha256.h"
 #include "pagoda/base/text.h"
-#include "plot/compact.h"
 #include "plot/draw.h"
 #include "plot/outputs.h"
+#include "plot/pairs.h"
 #include "plot/text.h"
 #include "plot/verdict.h"
 #include "plot/views.h"
@@ -30,20 +30,6 @@ std::string in_script(const std::string& json) {
   return text;
 }
 
-std::string compact_style(std::string_view style) {
-  std::string text;
-  for (std::size_t i = 0; i < style.size(); ++i) {
-    if (style.substr(i, 2) == "/*")
-      i = style.find("*/", i) + 1;
-    else if (style[i] == '\n' || (style[i] == ' ' && !text.empty() &&
-                                  std::string_view("{};:,").find(text.back()) != std::string_view::npos))
-      continue;
-    else
-      text += style[i];
-  }
-  return text;
-}
-
 constexpr std::string_view kWhatIf = R"(<form id="what-if" aria-label="What if" hidden><div id="what-if-sizes"></div>
 <label>Precision <select id="what-if-precision"></select></label>
 <label>Device <select id="what-if-device"></select></label>
@@ -54,6 +40,7 @@ constexpr std::string_view kWhatIf = R"(<form id="what-if" aria-label="What if" 
 )";
 
 constexpr std::string_view kPlotBar = R"(<div class="bar">
+<label>Model <select id="series"></select></label>
 <span class="group" role="group" aria-label="Frame"><button id="zoom-reset" type="button" aria-pressed="true" title="The dots with 99 % of the time; double click or 0">Fit</button><button id="machine" type="button" aria-pressed="false" title="The same axes for every model on this machine">Machine</button></span>
 <label>Y <select id="y" title="What the vertical axis shows"><option value="rate">FLOP/s</option><option value="time">time</option></select></label>
 <label>Colour <select id="color"><option value="type">type</option><option value="limit">limit</option><option value="share">% of roof</option><option value="precision">precision</option></select></label>
@@ -70,46 +57,111 @@ constexpr std::string_view kTable = R"(<section class="table"><h2 id="operators"
 )";
 
 constexpr std::string_view kMore = R"(<details class="more"><summary>Roofs, levels, export</summary><div class="bar">
-<label>Model <select id="series"></select></label>
 <label>Bytes at <select id="level"><option value="dram">DRAM</option><option value="l2">L2</option><option value="l1">L1</option></select></label>
 <label>Ridge of <select id="precision"></select></label>
 <fieldset id="roof-boxes"><legend>Roofs</legend></fieldset>
 <span class="end"><button id="clear" type="button">Clear</button><button id="save-svg" type="button">SVG</button><button id="save-png" type="button">PNG</button><button id="save-csv" type="button">CSV</button><button id="dark" type="button" aria-pressed="false">Dark</button></span></div></details>
 )";
 
-constexpr std::string_view kStructure =
-    R"(<section id="structure" hidden><h2>Structure <small>time by part, coloured by what bounds it; alike layers as one; a click shows only that part</small></h2><div></div></section>
-<section id="timeline" hidden><h2>Timeline <small>rows in order of execution, one after another</small></h2><div></div></section>
-)";
+// The views below, of which the reader chooses one (page/tabs.js).
+struct Panel {
+  std::string_view id, title, says;
+};
+// clang-format off
+constexpr Panel kPanels[] = {
+    {"compare",   "Compare",   "The first model before, another after. A row of time is matched by name, output, structure or operator."},
+    {"structure", "Structure", "Time by part, coloured by what bounds it: C compute, M memory, N neither roof. Alike layers are one; a click shows only that part."},
+    {"timeline",  "Timeline",  "Rows in order of execution, one after another, under the activations alive."},
+    {"types",     "Types",     "Time by operator type; a click shows only that type."},
+    {"fusion",    "Fusion",    ""},
+    {"energy",    "Energy",    ""},
+    {"memory",    "Memory",    ""},
+    {"gap",       "Gap",       ""},
+    {"sweep",     "Sweep",     ""}};
+// clang-format on
 
 std::string part(const char* id, const std::string& text) {
   return "<span id=\"verdict-" + std::string(id) + "\">" + xml(text) + "</span>";
 }
 
-// The headline, what to do, and the times on one scale.
-std::string verdict_html(const Chart& chart) {
-  const std::optional<Verdict> verdict = chart.series.empty() ? std::nullopt : verdict_of(chart, chart.series.front());
-  if (!verdict || chart.series.size() > 1) return "<header><h1 id=\"verdict\">" + xml(chart.title) + "</h1></header>\n";
-  std::string html = "<header class=\"verdict\"><div><h1 id=\"verdict\">" + part("model", verdict->model) + " on " +
-                     part("device", verdict->device) + ": " + part("time", verdict->time) + ", " +
-                     part("bound", verdict->bound) + (verdict->fit.empty() ? "" : "; ") + part("fit", verdict->fit) +
-                     "</h1>\n<ol id=\"actions\">";
-  for (const std::string& action : verdict->actions) html += "<li>" + xml(action) + "</li>";
-  html += "</ol></div>\n<ol id=\"ladder\" aria-label=\"Times on one scale\">";
+std::string ladder_html(const std::vector<Rung>& ladder) {
+  if (ladder.empty()) return "";
+  std::string html = "<ol id=\"ladder\" aria-label=\"Times on one scale\">";
   double longest = 0;
-  for (const Rung& rung : verdict->ladder) longest = std::max(longest, rung.seconds);
-  for (const Rung& rung : verdict->ladder)
+  for (const Rung& rung : ladder) longest = std::max(longest, rung.seconds);
+  for (const Rung& rung : ladder)
     html += "<li data-rung=\"" + xml(rung.name) + "\" data-seconds=\"" + base::shortest(rung.seconds) + "\"><span>" +
             xml(rung.name) +
             "</span><svg viewBox=\"0 0 100 10\" preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect width=\"" +
             px(100 * rung.seconds / longest) + "\" height=\"10\"/></svg><b>" + base::si_seconds(rung.seconds) +
             "</b></li>";
-  return html + "</ol></header>\n";
+  return html + "</ol>";
 }
 
-// The second picture of the page: its ids must differ from those of the first.
+// The headline, what to do, and the times on one scale.
+std::string verdict_html(const Chart& chart) {
+  const std::optional<Verdict> verdict = verdict_of(chart);
+  if (!verdict)
+    return "<header class=\"verdict\"><h1 id=\"verdict\">" + xml(chart.title) + "</h1>\n" +
+           ladder_html(ladder_of(chart)) + "</header>\n";
+  std::string html = "<header class=\"verdict\"><div><h1 id=\"verdict\">" + part("model", verdict->model) + " on " +
+                     part("device", verdict->device) + ": " + part("time", verdict->time) + ", " +
+                     part("bound", verdict->bound) + (verdict->fit.empty() ? "" : "; ") + part("fit", verdict->fit) +
+                     "</h1>\n<ol id=\"actions\">";
+  for (const std::string& action : verdict->actions) html += "<li>" + xml(action) + "</li>";
+  return html + "</ol></div>\n" + ladder_html(verdict->ladder) + "</header>\n";
+}
+
+std::string quoted(const std::string& word) {
+  const auto is_plain = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+           std::string_view("_@%+=:,./-").find(c) != std::string_view::npos;
+  };
+  if (!word.empty() && std::all_of(word.begin(), word.end(), is_plain)) return word;
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? "'\\''" : std::string(1, c);
+  return text + "'";
+}
+
+// What asks for the same again, so that a reader can change it.
+std::string command_of(const EstimateFile& estimate, const Chart& chart) {
+  const documents::EstimateDocument& document = estimate.document;
+  std::vector<std::string> words = {"onnx-estimate", document.model.path.empty() ? "MODEL.onnx" : document.model.path};
+  const auto add = [&](std::initializer_list<std::string> more) { words.insert(words.end(), more); };
+  for (const auto& [name, size] : document.bindings)
+    if (size) add({"--dim", name + "=" + std::to_string(*size)});
+  if (document.phase) add({"--phase", std::string(to_string(document.phase->phase))});
+  if (document.training) add({"--training", "--optimizer", std::string(to_string(document.training->optimizer))});
+  add({"--device", chart.device.id.empty() ? "DEVICE" : chart.device.id});
+  if (document.roofline && document.roofline->precision)
+    add({"--precision", std::string(option_name(*document.roofline->precision))});
+  if (document.traffic && document.traffic->model != TrafficModel::Unfused)
+    add({"--traffic", std::string(to_string(document.traffic->model))});
+  add({"-o", "page.html"});
+  return base::joined(words, " ", quoted);
+}
+
+// Of a page without formulas: what answers other requests.
+std::string no_formulas_html(const Chart& chart) {
+  std::string html;
+  for (const EstimateFile& estimate : chart.estimates) {
+    const bool is_step = estimate.document.training.has_value();
+    html += "<li>" + std::string(is_step ? "another step: " : "") + "<code>" + xml(command_of(estimate, chart)) +
+            "</code></li>";
+  }
+  if (html.empty()) return "";
+  return "<details id=\"no-formulas\"><summary>Other sizes, precisions and devices</summary><p>This page holds counts "
+         "and "
+         "no formulas. A page of one model by onnx-estimate answers what-if at once:</p><ul>" +
+         html + "</ul></details>\n";
+}
+
+// The second picture of the page: its ids must differ from those of the first, and the page brings its style.
 std::string energy_figure(const Chart& chart) {
   std::string svg = draw_roofline(energy_view(chart), true);
+  constexpr std::string_view kEnd = "</style>\n";
+  if (const std::size_t begin = svg.find("<style>"); begin != std::string::npos)
+    svg.erase(begin, svg.find(kEnd, begin) + kEnd.size() - begin);
   for (const auto& [from, to] :
        {std::pair<std::string, std::string>{" id=\"", " id=\"energy-"},
         {"url(#", "url(#energy-"},
@@ -119,20 +171,35 @@ std::string energy_figure(const Chart& chart) {
   return svg;
 }
 
+std::string tabs_html(const Chart& chart) {
+  const std::vector<View> views = draw_views(chart);
+  std::string bar, panels;
+  for (const Panel& panel : kPanels) {
+    const std::string id(panel.id);
+    bar += "<button type=\"button\" role=\"tab\" id=\"tab-" + id + "\" data-tab=\"" + id + "\" aria-controls=\"" + id +
+           "\" aria-selected=\"false\" tabindex=\"-1\">" + std::string(panel.title) + "</button>";
+    panels += "<section id=\"" + id + "\" role=\"tabpanel\" aria-labelledby=\"tab-" + id + "\" hidden>";
+    if (!panel.says.empty()) panels += "<p class=\"says\">" + std::string(panel.says) + "</p>";
+    panels += "<div class=\"body\"></div>";
+    for (const View& view : views)
+      if (view.kind == panel.id)
+        panels += "<figure class=\"view\" data-view=\"" + view.kind + "\" data-s=\"" + std::to_string(view.series) +
+                  "\" aria-label=\"" + xml(view.title) + "\">\n" + view.svg + "</figure>\n";
+    if (id == "energy" && chart.energy)
+      panels += "<figure class=\"energy\" aria-label=\"energy\">\n" + energy_figure(chart) + "</figure>\n";
+    panels += "</section>\n";
+  }
+  return "<div id=\"tabs\"><div id=\"tab-bar\" role=\"tablist\" aria-label=\"Views\">" + bar + "</div>\n" + panels +
+         "</div>\n";
+}
+
 }  // namespace
 
 std::string chart_html(const Chart& chart) {
-  const std::string script = "\"use strict\";(()=>{" + compact_script(page_script()) + "})();\n",
-                    style = compact_style(page_style());
-  std::string html = "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n";
-  html += "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'sha256-" +
-          base::base64(base::sha256(script)) + "'; style-src 'sha256-" + base::base64(base::sha256(style)) +
-          "'; img-src blob:; base-uri 'none'; form-action 'none'\">\n";
-  html += "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>" + xml(chart.title) +
-          "</title>\n";
-  html += "<style>" + style + "</style>\n</head>\n<body>\n<main>\n";
+  std::string html;
   html += verdict_html(chart);
-  html += kWhatIf;
+  const std::string what_if = what_if_json(chart), pairs = pairs_json(chart);
+  html += what_if.empty() ? no_formulas_html(chart) : std::string(kWhatIf);
   html += "<div class=\"split\"><section class=\"plot\" aria-label=\"Roofline\">\n";
   html += kPlotBar;
   html += "<div class=\"chart\">\n" + draw_roofline(chart, false) +
@@ -146,21 +213,15 @@ std::string chart_html(const Chart& chart) {
     for (const std::string& warning : chart.warnings) html += "<li>" + xml(warning) + "</li>";
     html += "</ul></div>\n";
   }
-  html += kStructure;
-  html += "<div class=\"views\">\n";
-  for (const View& view : draw_views(chart))
-    html += "<figure class=\"view\" data-s=\"" + std::to_string(view.series) + "\"" +
-            (view.series == 0 ? "" : " hidden") + " aria-label=\"" + xml(view.title) + "\">\n" + view.svg +
-            "</figure>\n";
-  html += "</div>\n";
-  if (chart.energy) html += "<figure class=\"energy\" aria-label=\"energy\">\n" + energy_figure(chart) + "</figure>\n";
+  html += tabs_html(chart);
   html += "<dl class=\"facts\">";
   for (const auto& [key, value] : chart.provenance) html += "<dt>" + xml(key) + "</dt><dd>" + xml(value) + "</dd>";
   html += "</dl>\n</main>\n<script type=\"application/json\" id=\"chart-data\">" + in_script(chart_json(chart)) +
           "</script>\n";
-  if (const std::string what_if = what_if_json(chart); !what_if.empty())
-    html += "<script type=\"application/json\" id=\"what-if-data\">" + in_script(what_if) + "</script>\n";
-  return html + "<script>" + script + "</script>\n</body>\n</html>\n";
+  for (const auto& [id, json] : {std::pair{"what-if-data", &what_if}, {"pairs-data", &pairs}})
+    if (!json->empty())
+      html += "<script type=\"application/json\" id=\"" + std::string(id) + "\">" + in_script(*json) + "</script>\n";
+  return page_of(chart.title, "<main>\n" + html, page_script());
 }
 
 }  // namespace pagoda::present::plot

@@ -1,6 +1,9 @@
 #include "plot/page_files.h"
 
 #include "pagoda/base/embedded_file.h"
+#include "pagoda/base/sha256.h"
+#include "plot/compact.h"
+#include "plot/text.h"
 
 namespace pagoda::present::plot {
 
@@ -16,13 +19,42 @@ std::string joined(std::initializer_list<std::string_view> names) {
   return text;
 }
 
+std::string compact_style(std::string_view style) {
+  std::string text;
+  for (std::size_t i = 0; i < style.size(); ++i) {
+    if (style.substr(i, 2) == "/*")
+      i = style.find("*/", i) + 1;
+    else if (style[i] == '\n' || (style[i] == ' ' && !text.empty() &&
+                                  std::string_view("{};:,").find(text.back()) != std::string_view::npos))
+      continue;
+    else
+      text += style[i];
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string page_script() {
-  return joined({"data.js", "state.js", "roofline.js", "table.js", "hover.js", "structure.js", "timeline.js",
-                 "what_if.js", "main.js"});
+  return joined({"kit.js", "data.js", "state.js", "roofline.js", "table.js", "hover.js", "structure.js", "timeline.js",
+                 "types.js", "fusion.js", "energy.js", "compare.js", "tabs.js", "what_if.js", "main.js"});
 }
 
+std::string report_page_script() { return joined({"kit.js", "report.js"}); }
+
 std::string page_style() { return joined({"page.css"}); }
+
+std::string page_of(std::string_view title, std::string_view body, std::string_view script) {
+  const std::string code = "\"use strict\";(()=>{" + compact_script(script) + "})();\n",
+                    style = compact_style(page_style());
+  std::string html = "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n";
+  html += "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'sha256-" +
+          base::base64(base::sha256(code)) + "'; style-src 'sha256-" + base::base64(base::sha256(style)) +
+          "'; img-src blob:; base-uri 'none'; form-action 'none'\">\n";
+  html +=
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>" + xml(title) + "</title>\n";
+  html += "<style>" + style + "</style>\n</head>\n<body>\n";
+  return html.append(body).append("<script>" + code + "</script>\n</body>\n</html>\n");
+}
 
 }  // namespace pagoda::present::plot

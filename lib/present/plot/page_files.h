@@ -1,11 +1,17 @@
-// The files of lib/present/plot/page, compiled in.
+// The files of lib/present/plot/page, compiled in, and the frame of every page: one file that asks the network for
+// nothing, under a policy that allows exactly its script and its style.
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace pagoda::present::plot {
 
-std::string page_script();
+std::string page_script();         // of charts
+std::string report_page_script();  // of results
 std::string page_style();
+
+// `body`: what stands between <body> and the script.
+std::string page_of(std::string_view title, std::string_view body, std::string_view script);
 
 }  // namespace pagoda::present::plot

@@ -66,13 +66,11 @@ void draw_types(Svg& svg, Column& column, const Series& series, std::size_t at) 
                       {"height", px(kLine)},
                       {"fill", "none"},
                       {"pointer-events", "all"}});
-    svg.leaf("circle", {{"class", "c" + std::to_string(color)},
-                        {"cx", px(column.left + 6)},
-                        {"cy", px(y + 8)},
-                        {"r", "6"},
-                        {"fill", std::string(kPalette[color])},
-                        {"stroke", "#333"},
-                        {"stroke-width", "0.6"}});
+    svg.leaf("path", {{"class", "c" + std::to_string(color)},
+                      {"d", mark_path(color, column.left + 6, y + 8, 5.4)},
+                      {"fill", std::string(kPalette[color])},
+                      {"stroke", "#333"},
+                      {"stroke-width", "0.6"}});
     svg.text(column.left + 18, y + 12, fit(type.type, kSmallText, column.right - column.left - 76 - bar) + " ×" + std::to_string(type.items),
              {{"class", "ink"}, {"fill", std::string(kInk)}});
     svg.leaf("rect", {{"class", "c" + std::to_string(color)},
@@ -252,12 +250,10 @@ void draw_models(Svg& svg, Column& column, const Chart& chart) {
   column.heading(chart.by_model ? "Models" : "Model");
   for (std::size_t i = 0; i < chart.series.size(); ++i) {
     const Series& series = chart.series[i];
-    svg.leaf("circle", {{"cx", px(column.left + 6)},
-                        {"cy", px(column.y() + 8)},
-                        {"r", "6"},
-                        {"fill", std::string(chart.by_model ? series_color(i) : kPath)},
-                        {"stroke", "#333"},
-                        {"stroke-width", "0.6"}});
+    svg.leaf("path", {{"d", mark_path(chart.by_model ? i % kColors : 0, column.left + 6, column.y() + 8, 5.4)},
+                      {"fill", std::string(chart.by_model ? series_color(i) : kPath)},
+                      {"stroke", "#333"},
+                      {"stroke-width", "0.6"}});
     svg.text(column.left + 18, column.y() + 12, fit(series.label, 1.15 * kSmallText, column.right - column.left - 18),
              {{"class", "ink"}, {"font-weight", "bold"}, {"fill", std::string(kInk)}});
     column.skip(kLine);

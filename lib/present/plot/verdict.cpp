@@ -96,6 +96,65 @@ std::string Verdict::headline(std::string_view separator) const {
   return text;
 }
 
+ShortLabels short_labels(const Chart& chart) {
+  ShortLabels result;
+  for (const Series& series : chart.series) result.labels.push_back(series.label);
+  while (!result.labels.empty()) {
+    const std::string& first = result.labels.front();
+    const std::size_t at = first.rfind(", ");
+    if (at == std::string::npos) break;
+    const std::string end = first.substr(at);
+    const bool is_common = std::all_of(result.labels.begin(), result.labels.end(), [&](const std::string& label) {
+      return label.size() > end.size() && label.ends_with(end);
+    });
+    if (!is_common) break;
+    for (std::string& label : result.labels) label.resize(label.size() - end.size());
+    result.common.insert(0, end);
+  }
+  return result;
+}
+
+std::vector<Rung> ladder_of(const Chart& chart) {
+  std::vector<Rung> ladder;
+  const ShortLabels names = short_labels(chart);
+  for (std::size_t i = 0; i < chart.series.size(); ++i) {
+    const Series& series = chart.series[i];
+    const bool is_alike = series.has_time() == chart.series.front().has_time();
+    if (!is_alike || series.seconds <= 0 || !series.runs.empty() || !series.trajectory.empty()) return {};
+    ladder.push_back({names.labels[i], series.seconds});
+  }
+  return ladder.size() > 1 ? ladder : std::vector<Rung>();
+}
+
+std::optional<Verdict> verdict_of(const Chart& chart) {
+  if (chart.series.size() == 1) return verdict_of(chart, chart.series.front());
+  if (chart.series.size() != 2 || !chart.path.empty()) return std::nullopt;
+  Verdict verdict;
+  verdict.ladder = ladder_of(chart);
+  if (verdict.ladder.empty()) return std::nullopt;
+  const Series &before = chart.series[0], &after = chart.series[1];
+  const ShortLabels names = short_labels(chart);
+  verdict.model = names.labels[1] + " against " + names.labels[0] + names.common;
+  verdict.device = chart.device.name;
+  verdict.time = (after.has_time() ? "" : "at least ") + base::si_seconds(after.seconds) + " instead of " +
+                 base::si_seconds(before.seconds);
+  const double factor = before.seconds / after.seconds;
+  verdict.bound = factor > 1.005   ? base::rounded(factor) + "× faster"
+                  : factor < 0.995 ? base::rounded(1 / factor) + "× slower"
+                                   : "no change";
+  if (before.bound_star && after.bound_star) {
+    const auto say = [](const char* what, double from, double to, const char* unit) {
+      return std::string(what) + base::si_text(from, unit) + " → " + base::si_text(to, unit);
+    };
+    const Star &from = *before.bound_star, &to = *after.bound_star;
+    verdict.actions.push_back(say("Traffic ", from.bytes, to.bytes, "B") + ", " +
+                              say("work ", from.flops, to.flops, "FLOP") + ".");
+  }
+  verdict.actions.push_back("Memory bounds " + percent(before.memory_share) + " of the time before, " +
+                            percent(after.memory_share) + " after.");
+  return verdict;
+}
+
 std::optional<Verdict> verdict_of(const Chart& chart, const Series& series) {
   if (series.seconds <= 0) return std::nullopt;
   Verdict verdict;

@@ -29,5 +29,15 @@ struct Verdict {
 
 // Of a series; of roofs alone there is none.
 std::optional<Verdict> verdict_of(const Chart& chart, const Series& series);
+// Of all that a chart shows: its one series, or the second against the first. Empty where more would have to be said.
+std::optional<Verdict> verdict_of(const Chart& chart);
+// Labels of the series without the sizes that all end in: {"bert_base", "bert_fused"} and ", batch=8, sequence=128".
+struct ShortLabels {
+  std::vector<std::string> labels;
+  std::string common;
+};
+ShortLabels short_labels(const Chart& chart);
+// A time for each model of a chart of several that have one; empty otherwise.
+std::vector<Rung> ladder_of(const Chart& chart);
 
 }  // namespace pagoda::present::plot

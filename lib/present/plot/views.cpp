@@ -75,44 +75,21 @@ void each_decade(const LogAxis& axis, Tick tick) {
   for (int exponent = first; exponent <= last; exponent += stride) tick(std::pow(10.0, exponent), exponent);
 }
 
+// 1, 2 and 5 times powers of ten within the ends; powers of ten alone where they span much.
+std::vector<double> round_values(double low, double high) {
+  std::vector<double> values;
+  const bool is_wide = high / low > 300;
+  for (int e = static_cast<int>(std::floor(std::log10(low))); e <= static_cast<int>(std::ceil(std::log10(high))); ++e)
+    for (const double step : {1.0, 2.0, 5.0})
+      if (const double value = step * std::pow(10.0, e);
+          (step == 1 || !is_wide) && value >= low * (1 - 1e-9) && value <= high * (1 + 1e-9))
+        values.push_back(value);
+  return values;
+}
+
 std::string second_tick(int exponent) { return base::si_text(std::pow(10.0, exponent), "s"); }
 
 }  // namespace
-
-// Bars: of each type the time, and where measured also the least time, so that the gap shows.
-std::string draw_types_view(const Series& series) {
-  const std::size_t count = std::min<std::size_t>(series.types.size(), 12);
-  if (count == 0 || series.seconds <= 0) return {};
-  const double row = 20, left = 150, width = kWide - left - 120, height = kTop + row * static_cast<double>(count) + 14;
-  double top = 0;
-  for (const TypeTime& type : series.types) top = std::max({top, type.seconds, type.bound_seconds});
-  Card card("Time by operator type",
-            series.has_time() ? "filled: measured; outline: least time by the roofs" : "least time by the roofs",
-            height);
-  for (std::size_t i = 0; i < count; ++i) {
-    const TypeTime& type = series.types[i];
-    const double y = kTop + row * static_cast<double>(i) + 4;
-    const std::string color(kPalette[std::min(i, kColors)]);
-    card.note(left - 8, y + 11, fit(type.type, kSmallText, left - 50) + " ×" + std::to_string(type.items), "end", kInk);
-    card.svg().leaf("rect", {{"x", px(left)},
-                             {"y", px(y)},
-                             {"width", px(std::max(0.5, width * type.seconds / top))},
-                             {"height", "14"},
-                             {"fill", color},
-                             {"fill-opacity", series.has_time() ? "1" : "0.45"}});
-    if (series.has_time())
-      card.svg().leaf("rect", {{"class", "ghost"},
-                               {"x", px(left)},
-                               {"y", px(y + 3)},
-                               {"width", px(width * type.bound_seconds / top)},
-                               {"height", "8"},
-                               {"fill", "none"},
-                               {"stroke", std::string(kInk)}});
-    const double end = left + width * std::max(type.seconds, series.has_time() ? type.bound_seconds : 0) / top;
-    card.note(end + 6, y + 11, base::si_text(type.seconds, "s") + ", " + percent_text(type.seconds / series.seconds));
-  }
-  return std::move(card).done();
-}
 
 // Bytes alive at each step; steps that share a pixel show their highest.
 std::string draw_memory_view(const EstimateFile& estimate) {
@@ -161,115 +138,78 @@ std::string draw_memory_view(const EstimateFile& estimate) {
   return std::move(card).done();
 }
 
-// Least time and memory over a swept size, both logarithmic: a straight line is a power.
+// Time, speed and memory over a swept size: a panel each with an axis of its own, all logarithmic, so that a straight
+// line is a power.
 std::string draw_sweep_view(const EstimateFile& estimate) {
   if (!estimate.sweep || estimate.sweep->points.size() < 2) return {};
   const EstimateCurve& sweep = *estimate.sweep;
   struct Curve {
-    const char* name;
+    const char* title;
     const char* unit;
-    std::optional<double> CurvePoint::*member;
     std::string_view color;
+    std::vector<std::pair<double, double>> points = {};
   };
-  const std::array<Curve, 3> curves = {{{"least time", "s", &CurvePoint::seconds, kPalette[0]},
-                                        {"throughput", "FLOP/s", nullptr, kPalette[3]},
-                                        {"memory", "B", &CurvePoint::memory_bytes, kPalette[2]}}};
-  constexpr double left = 96;  // "112 TFLOP/s" in front of the axis
-  Card card("Over " + sweep.dim, "each curve on its own scale; values at both ends");
-  // From end to end of the sizes: whole decades would leave half of the card empty.
+  std::array<Curve, 3> curves = {{{"Time, at least", "s", kPalette[0]},
+                                  {"Speed, at most", "FLOP/s", kPalette[3]},
+                                  {"Memory of a run", "B", kPalette[2]}}};
+  for (const CurvePoint& point : sweep.points) {
+    if (point.size <= 0) continue;
+    const auto add = [&](Curve& curve, const std::optional<double>& value) {
+      if (value.value_or(0) > 0) curve.points.emplace_back(point.size, *value);
+    };
+    add(curves[0], point.seconds);
+    if (point.flops && point.seconds.value_or(0) > 0) add(curves[1], *point.flops / *point.seconds);
+    add(curves[2], point.memory_bytes);
+  }
+  const auto shown = static_cast<double>(
+      std::count_if(curves.begin(), curves.end(), [](const Curve& curve) { return curve.points.size() > 1; }));
+  if (shown == 0) return {};
+  constexpr double kPanel = 150, kLeftOfSweep = 92;
+  Card card("Over " + sweep.dim, "logarithmic; the last value is written out", kTop + shown * kPanel + 24);
+  const double right = kWide - 108;  // of the axes: the last value stands beside them
   const double smallest = std::max(1e-9, sweep.points.front().size);
-  const LogAxis x{smallest, std::max(sweep.points.back().size, smallest * 2), left, kWide - 130};
-  std::string lines;
-  each_decade(log_axis(x.low, x.high, 0, 1), [&](double value, int exponent) {
-    if (value < x.low * (1 - 1e-9) || value > x.high * (1 + 1e-9)) return;
-    lines += "M" + px(x(value)) + " " + px(kTop) + "V" + px(card.bottom());
-    card.note(x(value), card.bottom() + 16, decade(exponent), "middle");
-  });
-  // The largest size itself, where no decade stands beside it.
-  if (const double top = std::log10(x.high); std::abs(top - std::round(top)) > 0.12 || x.high < 10)
-    card.note(x(x.high), card.bottom() + 16, number(x.high, 6), "middle");
-  card.grid(lines);
-  const auto speed = [](const CurvePoint& point) {
-    return point.flops && point.seconds.value_or(0) > 0 ? std::optional(*point.flops / *point.seconds) : std::nullopt;
-  };
-  double below = 0;
+  const LogAxis x{smallest, std::max(sweep.points.back().size, smallest * 2), kLeftOfSweep, right};
+  double top = kTop + 4;
   for (const Curve& curve : curves) {
-    std::vector<std::pair<double, double>> points;
-    for (const CurvePoint& point : sweep.points)
-      if (const auto value = curve.member != nullptr ? point.*curve.member : speed(point);
-          value && *value > 0 && point.size > 0)
-        points.emplace_back(point.size, *value);
-    if (points.size() < 2) continue;
-    double low = points.front().second, high = low;
-    for (const auto& [size, value] : points) low = std::min(low, value), high = std::max(high, value);
-    if (high <= low * 1.0001) high = low * 2;
-    const double third = (card.bottom() - kTop) / 3, y0 = kTop + below * third, y1 = y0 + third - 16;
-    below += 1;
-    const LogAxis y{low, high, y1, y0 + 8};
+    if (curve.points.size() < 2) continue;
+    const double bottom = top + kPanel - 34;
+    double low = curve.points.front().second, high = low;
+    for (const auto& [size, value] : curve.points) low = std::min(low, value), high = std::max(high, value);
+    // A flat curve stands in the middle of a decade.
+    if (high < low * 3) low /= 2, high *= 2;
+    const LogAxis y{low, high, bottom - 4, top + 22};
+    card.note(kLeftOfSweep, top + 10, curve.title, "", kInk);
+    std::string lines = "M" + px(kLeftOfSweep) + " " + px(bottom) + "H" + px(right);
+    double last = INFINITY;
+    for (const double value : round_values(low, high)) {
+      if (last - y(value) < 16) continue;
+      last = y(value);
+      lines += "M" + px(kLeftOfSweep) + " " + px(y(value)) + "H" + px(right);
+      card.note(kLeftOfSweep - 6, y(value) + 4, base::si_text(value, curve.unit), "end");
+    }
+    double end = -INFINITY;
+    for (const double value : round_values(x.low, x.high)) {
+      const std::string label = number(value, 6);
+      const double half = text_width(label, kSmallText) / 2;
+      if (x(value) - half < end + 6) continue;
+      end = x(value) + half;
+      lines += "M" + px(x(value)) + " " + px(top + 18) + "V" + px(bottom);
+      card.note(x(value), bottom + 14, label, "middle");
+    }
+    card.grid(lines);
     std::string path;
-    for (const auto& [size, value] : points) path += (path.empty() ? "M" : "L") + px(x(size)) + " " + px(y(value));
+    for (const auto& [size, value] : curve.points)
+      path += (path.empty() ? "M" : "L") + px(x(size)) + " " + px(y(value));
     card.svg().leaf("path",
                     {{"fill", "none"}, {"stroke", std::string(curve.color)}, {"stroke-width", "2"}, {"d", path}});
-    for (const auto& [size, value] : points)
+    for (const auto& [size, value] : curve.points)
       card.svg().leaf("circle",
                       {{"cx", px(x(size))}, {"cy", px(y(value))}, {"r", "2.6"}, {"fill", std::string(curve.color)}});
-    card.note(left - 6, y(points.front().second) + 4, base::si_text(points.front().second, curve.unit), "end");
-    card.note(x(points.back().first) + 8, y(points.back().second) + 4,
-              std::string(curve.name) + " " + base::si_text(points.back().second, curve.unit), "", kInk);
+    const auto& [size, value] = curve.points.back();
+    card.note(x(size) + 8, y(value) + 4, base::si_text(value, curve.unit), "", kInk);
+    top += kPanel;
   }
-  card.note((left + kWide - 130) / 2, card.bottom() + 32, sweep.dim, "middle");
-  return std::move(card).done();
-}
-
-// What fusion saves: by rule, bytes that its kernels move and those that stay on the chip.
-std::string draw_fusion_view(const EstimateFile& estimate) {
-  struct Rule {
-    std::string name;
-    std::size_t kernels = 0, nodes = 0;
-    double bytes = 0, saved = 0;
-  };
-  std::vector<Rule> rules;
-  double bytes = 0, saved = 0;
-  for (const EstimateGroup& group : estimate.groups) {
-    bytes += group.bytes.value_or(0);
-    saved += group.saved_bytes.value_or(0);
-    const std::string name = group.nodes.size() < 2 ? "alone" : group.rule;
-    auto found = std::find_if(rules.begin(), rules.end(), [&](const Rule& rule) { return rule.name == name; });
-    if (found == rules.end()) found = rules.insert(rules.end(), Rule{.name = name});
-    ++found->kernels;
-    found->nodes += group.nodes.size();
-    found->bytes += group.bytes.value_or(0);
-    found->saved += group.saved_bytes.value_or(0);
-  }
-  if (saved <= 0) return {};
-  std::stable_sort(rules.begin(), rules.end(),
-                   [](const Rule& a, const Rule& b) { return a.bytes + a.saved > b.bytes + b.saved; });
-  const std::size_t count = std::min<std::size_t>(rules.size(), 12);
-  const double row = 20, left = 150, width = kWide - left - 170, top = rules.front().bytes + rules.front().saved;
-  Card card("Fusion groups",
-            base::si_text(bytes, "B") + " moved, " + base::si_text(saved, "B") + " stay on the chip (" +
-                percent_text(saved / (bytes + saved)) + "); filled: moved, outline: saved",
-            kTop + row * static_cast<double>(count) + 14);
-  for (std::size_t i = 0; i < count; ++i) {
-    const Rule& rule = rules[i];
-    const double y = kTop + row * static_cast<double>(i) + 4, moved = width * rule.bytes / top,
-                 kept = width * rule.saved / top;
-    card.note(left - 8, y + 11, fit(rule.name, kSmallText, left - 56) + " ×" + std::to_string(rule.kernels), "end",
-              kInk);
-    card.svg().leaf(
-        "rect",
-        {{"x", px(left)}, {"y", px(y)}, {"width", px(moved)}, {"height", "14"}, {"fill", std::string(kPalette[0])}});
-    card.svg().leaf("rect", {{"x", px(left + moved)},
-                             {"y", px(y + 0.5)},
-                             {"width", px(kept)},
-                             {"height", "13"},
-                             {"fill", std::string(kPalette[0])},
-                             {"fill-opacity", "0.12"},
-                             {"stroke", std::string(kPalette[0])},
-                             {"stroke-dasharray", "3 2"}});
-    card.note(left + moved + kept + 6, y + 11,
-              std::to_string(rule.nodes) + " nodes, −" + base::si_text(rule.saved, "B"));
-  }
+  card.note((kLeftOfSweep + right) / 2, top + 8, sweep.dim, "middle", kInk);
   return std::move(card).done();
 }
 
@@ -340,17 +280,15 @@ std::vector<View> draw_views(const Chart& chart) {
   std::vector<View> views;
   for (std::size_t i = 0; i < chart.series.size(); ++i) {
     const Series& series = chart.series[i];
-    const auto add = [&](const char* title, std::string svg) {
-      if (!svg.empty()) views.push_back({title, std::move(svg), i});
+    const auto add = [&](const char* kind, const char* title, std::string svg) {
+      if (!svg.empty()) views.push_back({kind, title, std::move(svg), i});
     };
-    add("time by operator type", draw_types_view(series));
-    if (series.has_time()) add("measured against least time", draw_scatter_view(series));
+    if (series.has_time()) add("gap", "measured against least time", draw_scatter_view(series));
     if (!series.estimate) continue;
     const EstimateFile& estimate = chart.estimates[*series.estimate];
     // The plan is of inference: the memory of a step is in the verdict.
-    if (!estimate.document.training) add("memory timeline", draw_memory_view(estimate));
-    add("sweep", draw_sweep_view(estimate));
-    add("fusion groups", draw_fusion_view(estimate));
+    if (!estimate.document.training) add("memory", "activations alive at each step", draw_memory_view(estimate));
+    add("sweep", "over a size", draw_sweep_view(estimate));
   }
   return views;
 }

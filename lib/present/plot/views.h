@@ -1,4 +1,5 @@
-// More pictures of the same data, for the page: each a small SVG of its own, or empty where there is nothing to show.
+// Pictures below the page's chart that its script does not draw: each a small SVG of its own, or empty where there is
+// nothing to show.
 #pragma once
 
 #include <string>
@@ -9,14 +10,12 @@
 namespace pagoda::present::plot {
 
 struct View {
-  std::string title, svg;
+  std::string kind, title, svg;  // kind: the tab that shows it, "memory", "gap" or "sweep"
   std::size_t series = 0;
 };
 
-std::string draw_types_view(const Series& series);
 std::string draw_memory_view(const EstimateFile& estimate);
 std::string draw_sweep_view(const EstimateFile& estimate);
-std::string draw_fusion_view(const EstimateFile& estimate);
 std::string draw_scatter_view(const Series& series);
 
 std::vector<View> draw_views(const Chart& chart);

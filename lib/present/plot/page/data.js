@@ -29,7 +29,7 @@ function make_series(series, index) {
   const seconds = (i) => (series.time === "measured" ? column(items, "seconds", i) : bound(i));
   const work = (i) => column(items, "counted_flops", i) ?? items.flops[i];
   const traffic = (i) => column(items, "dram_bytes", i) ?? items.bytes[i];
-  const rows = [];
+  const rows = [], row_of = [];
   const by_dot = new Map(), undrawn = new Map();
   for (let i = 0; i < items.count; ++i) {
     const d = items.dot[i];
@@ -43,6 +43,7 @@ function make_series(series, index) {
     const list = row.list;
     list.sort((a, b) => (seconds(b) ?? 0) - (seconds(a) ?? 0));
     row.series = index;
+    for (const i of list) row_of[i] = row;
     row.first = list[0];
     row.is_aggregate = aggregates.has(row.dot);
     row.type = strings[items.type[row.first]];
@@ -77,17 +78,13 @@ function make_series(series, index) {
     rows.push(row);
   }
   for (const member of items.members)
-    for (const row of rows)
-      if (row.list.includes(member[0])) {
-        row.text += " " + member.slice(2).filter((_, k) => k % 2 === 0).join(" ").toLowerCase();
-        break;
-      }
-  return { ...series, index, rows, work_of: work, traffic_of: traffic, bound_of: bound, seconds_of: seconds };
+    if (row_of[member[0]]) row_of[member[0]].text += " " + member.slice(2).filter((_, k) => k % 2 === 0).join(" ").toLowerCase();
+  return { ...series, index, rows, row_of, work_of: work, traffic_of: traffic, bound_of: bound, seconds_of: seconds };
 }
 
 const all_series = chart.series.map(make_series);
 // A chart of roofs alone has no series; its page shows one without rows.
-const kNoSeries = { label: "", summary: "", time: "", seconds: 0, index: -1, rows: [], colors: [], group: null, items: { count: 0, members: [], kernels: [] } };
+const kNoSeries = { label: "", summary: "", time: "", seconds: 0, index: -1, rows: [], row_of: [], colors: [], group: null, items: { count: 0, members: [], kernels: [] } };
 // Where a row is on the axes at a level of memory: estimated and measured. Rows without FLOPs stand in a column.
 function place_of(row, level) {
   if (row.absence === 2) return { rail: true, e: row.has_time ? { x: 0, y: 0 } : null, m: null };
@@ -109,7 +106,7 @@ function si(value, unit = "") {
   return (text + " " + kPrefixes[step + 8] + unit).trim();
 }
 const plain = (value) => (value === null ? "–" : value >= 9999.5 || (value < 1e-4 && value > 0) ? si(value) : String(Number(value.toPrecision(3))));
-const percent = (value) => (value === null ? "–" : value === 0 ? "0%"
+const percent = (value) => (value === null ? "–" : value === 0 ? "0%" : value < 1e-4 ? "<0.01%"
   : String(Number((100 * value).toPrecision(100 * value >= 99.95 ? 4 : 100 * value >= 9.995 ? 3 : 2))) + "%");
 function decade(exponent) {
   if (exponent < 0 && exponent >= -4) return "0." + "0".repeat(-exponent - 1) + "1";

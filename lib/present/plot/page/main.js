@@ -1,5 +1,4 @@
 // Controls, zoom, export: everything that changes the state, and one function that shows it.
-const by_id = (id) => document.getElementById(id);
 let rows_in_view = [];
 
 function update(part = "all") {
@@ -14,8 +13,8 @@ function update(part = "all") {
     draw(rows_in_view);
     show_status();
     show_ruler(series().rows[state.row]);
-    draw_structure(rows_in_view);
-    draw_timeline(rows_in_view);
+    choose_unit(rows_in_view);
+    draw_tab(rows_in_view);
   }
   if (part === "zoom") {
     draw(rows_in_view);
@@ -49,9 +48,7 @@ function show_controls() {
   by_id("y").value = state.y;
   show_frame();
   document.documentElement.classList.toggle("by-type", state.color === "type");
-  for (const card of document.querySelectorAll(".view[data-s]")) card.hidden = +card.dataset.s !== state.s;
-  document.documentElement.dataset.theme = state.dark === null ? "" : state.dark ? "dark" : "light";
-  by_id("dark").setAttribute("aria-pressed", is_dark());
+  show_theme(state.dark);
   by_id("title-y").textContent = state.y === "time" ? (series().time === "measured" ? "Time [s]" : "Lower bound of the time [s]") : "Performance [FLOP/s]";
   by_id("title-x").textContent = `Arithmetic intensity [FLOP / ${state.level === "dram" ? "DRAM" : state.level.toUpperCase()} byte]`;
   const keys = { limit: kLimit.map((n, i) => [n, kLimitColors[i]]), precision: precisions().slice(0, 7).map((n, i) => [n || "not known", kPalette[i]]),
@@ -79,15 +76,14 @@ function show_legend() {
   }
   const focused = document.activeElement?.dataset?.type;
   by_id("legend").replaceChildren(...[...sums].sort((a, b) => (a[1].color === 6) - (b[1].color === 6) || b[1].share - a[1].share).map(([type, sum]) => {
-    const entry = document.createElement("button"), swatch = document.createElement("i"), part = document.createElement("b");
+    const entry = document.createElement("button"), part = document.createElement("b");
     entry.type = "button";
     entry.className = "type" + (state.hidden.has(type) ? " off" : "");
     entry.dataset.type = type;
     entry.setAttribute("aria-pressed", !state.hidden.has(type));
     entry.title = "show or hide; with Shift only this";
-    swatch.className = "swatch c" + sum.color;
     part.textContent = percent(sum.share);
-    entry.append(swatch, `${type} ×${sum.count} `, part);
+    entry.append(swatch(sum.color), `${type} ×${sum.count} `, part);
     return entry;
   }));
   if (focused) by_id("legend").querySelector(`[data-type="${CSS.escape(focused)}"]`)?.focus();
@@ -107,7 +103,6 @@ function toggle_type(type, only) {
   else state.hidden.has(type) ? state.hidden.delete(type) : state.hidden.add(type);
   update();
 }
-const is_dark = () => state.dark ?? matchMedia("(prefers-color-scheme: dark)").matches;
 
 // Controls -----------------------------------------------------------------------------------------------------------
 function fill_choices() {
@@ -116,7 +111,7 @@ function fill_choices() {
   by_id("series").parentElement.hidden = all_series.length < 2;
   // Nothing but roofs: no filters of operators and no table of them.
   if (!all_series.length)
-    for (const id of ["search", "color", "limit", "level", "share", "save-csv", "operators", "rows", "y"]) (by_id(id).closest("label") ?? by_id(id)).hidden = true;
+    for (const id of ["search", "color", "limit", "level", "share", "save-csv", "operators", "rows", "y", "legend"]) (by_id(id).closest("label") ?? by_id(id)).hidden = true;
   fill_roofs();
 }
 // Of this device.
@@ -148,13 +143,13 @@ function connect() {
     state.roofs = new Set(shown_roofs());
     t.checked ? state.roofs.add(t.value) : state.roofs.delete(t.value);
   });
-  by_id("dark").addEventListener("click", () => { state.dark = !is_dark(); update(); });
+  by_id("dark").addEventListener("click", () => { state.dark = !is_dark(state.dark); update(); });
   by_id("zoom-reset").addEventListener("click", () => { state.view = null; update("zoom"); });
   by_id("machine").addEventListener("click", () => { state.view = "machine"; update("zoom"); });
-  by_id("clear").addEventListener("click", () => { const { s, dark } = state; Object.assign(state, kDefault, { s, dark, hidden: new Set() }); update(); });
+  by_id("clear").addEventListener("click", () => { const { s, dark, tab } = state; Object.assign(state, kDefault, { s, dark, tab, hidden: new Set() }); update(); });
   by_id("save-svg").addEventListener("click", () => save("svg"));
   by_id("save-png").addEventListener("click", () => save("png"));
-  by_id("save-csv").addEventListener("click", () => download(new Blob([csv()], { type: "text/csv" }), "csv"));
+  by_id("save-csv").addEventListener("click", () => download(new Blob([csv()], { type: "text/csv" }), file_name(chart.title, "csv")));
   by_id("legend").addEventListener("click", (event) => {
     const entry = event.target.closest(".type");
     if (entry) toggle_type(entry.dataset.type, event.shiftKey);
@@ -169,7 +164,7 @@ function connect() {
   new ResizeObserver(() => {
     if (svg.parentElement.clientWidth === width) return;
     width = svg.parentElement.clientWidth;
-    requestAnimationFrame(() => { lay_out(); update("zoom"); draw_rows(); draw_structure(rows_in_view); draw_timeline(rows_in_view); });
+    requestAnimationFrame(() => { lay_out(); update("zoom"); draw_rows(); draw_tab(rows_in_view); });
   }).observe(svg.parentElement);
   window.addEventListener("hashchange", () => { read_state(); update(); });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => show_controls());
@@ -239,13 +234,6 @@ function connect_plot() {
 }
 
 // Export -------------------------------------------------------------------------------------------------------------
-function download(blob, extension) {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(blob);
-  link.download = chart.title.replace(/[^\w.=-]+/g, "-").slice(0, 80) + "." + extension;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-}
 // The picture as it is now, in light colours and with the one rule of style that the page else brings.
 function still_svg() {
   const copy = svg.cloneNode(true);
@@ -261,7 +249,8 @@ function still_svg() {
   element("text", { x: 8, y: -12, "font-weight": "bold", fill: "#1f2328" }, copy).textContent = title;
   let x = 8;
   for (const entry of document.querySelectorAll("#legend .type")) {
-    element("circle", { cx: x + 5, cy: height + 10, r: 5, fill: kPalette[+/c(\d)/.exec(entry.firstChild.className)[1]], stroke: "#333" }, copy);
+    const color = +entry.firstChild.dataset.c;
+    element("path", { d: mark_path(color, x + 5, height + 10, 5), fill: kPalette[color], stroke: "#333" }, copy);
     element("text", { x: x + 14, y: height + 14, fill: "#1f2328" }, copy).textContent = entry.textContent;
     x += text_width(entry.textContent) + 26;
   }
@@ -272,25 +261,23 @@ function still_svg() {
 }
 function save(kind) {
   const blob = new Blob([still_svg()], { type: "image/svg+xml" });
-  if (kind === "svg") return download(blob, "svg");
+  if (kind === "svg") return download(blob, file_name(chart.title, "svg"));
   const image = new Image(), canvas = document.createElement("canvas");
   image.onload = () => {
     const scale = 2400 / plot.width;
     Object.assign(canvas, { width: 2400, height: Math.round(scale * (plot.height + 54)) });
     canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
-    canvas.toBlob((png) => download(png, "png"));
+    canvas.toBlob((png) => download(png, file_name(chart.title, "png")));
     URL.revokeObjectURL(image.src);
   };
   image.src = URL.createObjectURL(blob);
 }
 function csv() {
-  // A cell that a spreadsheet would run as a formula gets a quote before it.
-  const quote = (text) => { const safe = /^[=+\-@\t\r]/.test(text) ? "'" + text : text; return /[",\r\n]/.test(safe) ? `"${safe.replace(/"/g, '""')}"` : safe; };
   const items = series().items, wanted = new Set(rows_in_view.flatMap((row) => row.list));
   const out = [["name", "op_type", "shape", "precision", "flops", "bytes", "seconds", "bound_seconds", "limit"].join(",")];
   for (let i = 0; i < items.count; ++i)
     if (wanted.has(i))
-      out.push([quote(items.name[i]), quote(strings[items.type[i]]), quote(strings[items.shape[i]]), strings[items.dtype[i]], series().work_of(i) ?? "", series().traffic_of(i) ?? "",
+      out.push([csv_cell(items.name[i]), csv_cell(strings[items.type[i]]), csv_cell(strings[items.shape[i]]), strings[items.dtype[i]], series().work_of(i) ?? "", series().traffic_of(i) ?? "",
         column(items, "seconds", i) ?? "", series().bound_of(i) ?? "", kLimit[items.limit[i]]].join(","));
   return out.join("\r\n") + "\r\n";
 }

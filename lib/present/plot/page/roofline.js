@@ -1,17 +1,10 @@
 // The roofline itself: the SVG that came with the page, moved to the current view. Positions are computed anew for each
 // view instead of scaling a group, so that strokes, dots and text keep their size.
-const kSvg = "http://www.w3.org/2000/svg";
 const svg = document.getElementById("roofline");
 const frame = svg.querySelector(".frame");
 // Of the axes, in pixels of the screen; `axis`: where their labels end and the column of rows without FLOPs begins.
 const plot = {};
 const kRail = 40, kHistogram = 34;
-const element = (tag, attributes, parent) => {
-  const node = document.createElementNS(kSvg, tag);
-  for (const key in attributes) node.setAttribute(key, attributes[key]);
-  if (parent) parent.append(node);
-  return node;
-};
 const X = (x) => { const v = view(); return plot.x0 + ((plot.x1 - plot.x0) * (Math.log10(x) - v.x0)) / (v.x1 - v.x0); };
 const Y = (y) => { const v = view(); return plot.y1 - ((plot.y1 - plot.y0) * (Math.log10(y) - v.y0)) / (v.y1 - v.y0); };
 const fix = (value) => Math.round(value * 100) / 100;
@@ -55,7 +48,7 @@ function take_elements(one) {
   take(".estimated", "e");
   for (const row of one.rows)
     if (row.dot !== null && !row.nodes.e && !row.nodes.m && (row.absence === 0 || row.absence === 2))
-      row.nodes.e = element("circle", { "data-d": row.dot, "data-made": "", fill: kPalette[row.color], stroke: kPalette[row.color] }, group.querySelector(".estimated"));
+      row.nodes.e = element(row.color ? "path" : "circle", { "data-d": row.dot, "data-made": "", fill: kPalette[row.color], stroke: kPalette[row.color] }, group.querySelector(".estimated"));
   take(".measured", "m");
   take(".links", "link");
   take(".links", "whisker", "w");
@@ -167,7 +160,7 @@ function draw_roofs(taken, names) {
     const clear = [...taken, ...boxes_of.filter((_, other) => other !== k).flat()];
     for (const [text, blocked] of [[long, clear], [short, clear], [long, taken], [short, taken], [short, texts], [short, texts.slice(names.length)]]) {
       const width = text_width(text), angle = Math.atan2(dy, dx);
-      for (const offset of [10, -11]) for (let back = width / 2 + 18; back <= length - width / 2 - 4; back += 8) {
+      for (const offset of [10, -11, 26, -27]) for (let back = width / 2 + 18; back <= length - width / 2 - 4; back += 8) {
         const t = is_compute ? 1 - back / length : back / length;
         const x = line[0] + t * dx + (offset * dy) / length, y = line[1] + t * dy - (offset * dx) / length;
         const boxes = slanted(x, y, width, angle);
@@ -205,7 +198,7 @@ function draw_ridge() {
   const [drop, dot, title, memory, compute] = group.children;
   const is_inside = x >= plot.x0 && x <= plot.x1;
   const top = state.y === "time" ? plot.y0 : y;
-  for (const node of [memory, compute]) node.setAttribute("display", is_single ? "inline" : "none");
+  for (const [node, fits] of [[memory, x - 8 - text_width("memory-bound") > plot.x0], [compute, x + 8 + text_width("compute-bound") < plot.x1]]) node.setAttribute("display", is_single && fits ? "inline" : "none");
   title.setAttribute("y", plot.y1 - 26);
   dot.setAttribute("display", state.y === "time" ? "none" : "inline");
   for (const node of [memory, compute]) node.setAttribute("y", plot.y1 - 9);
@@ -220,8 +213,8 @@ function draw_ridge() {
 }
 
 const radius = (share) => Math.min(14, Math.max(2.2, 14 * Math.sqrt(Math.max(0, share) / 0.25)));
-// Others than those of types.
-const kLimitColors = ["#c4c9cf", "#b3541e", "#5b4fcf", "#6e7681", "#a8b0b8"];
+// Others than those of types: by kLimit, as the style has them.
+const kLimitColors = kLimit.map((limit) => getComputedStyle(document.documentElement).getPropertyValue("--" + limit).trim());
 const kShareSteps = [[0.2, "#D55E00"], [0.4, "#E69F00"], [0.6, "#CC79A7"], [0.8, "#56B4E9"], [Infinity, "#0072B2"]];
 function color_of(row) {
   if (state.color === "limit") return kLimitColors[row.limit];
@@ -231,8 +224,27 @@ function color_of(row) {
 }
 const precisions = () => [...new Set(series().rows.filter((r) => r.dot !== null).sort((a, b) => b.seconds - a.seconds).map((r) => r.dtype))];
 
-function move(node, x, y, r, color, is_hollow) {
-  if (node.tagName === "rect") {
+// Types differ in shape as in colour; all shapes of one radius have the area of its circle.
+const kShapes = [
+  (r) => `m${-r} 0a${r} ${r} 0 1 0 ${2 * r} 0a${r} ${r} 0 1 0 ${-2 * r} 0Z`,
+  (r) => `m${fix(-0.89 * r)} ${fix(-0.89 * r)}h${fix(1.77 * r)}v${fix(1.77 * r)}h${fix(-1.77 * r)}Z`,
+  (r) => `m0 ${fix(-1.25 * r)}l${fix(1.25 * r)} ${fix(1.25 * r)}l${fix(-1.25 * r)} ${fix(1.25 * r)}l${fix(-1.25 * r)} ${fix(-1.25 * r)}Z`,
+  (r) => `m0 ${fix(-1.56 * r)}l${fix(1.35 * r)} ${fix(2.33 * r)}h${fix(-2.69 * r)}Z`,
+  (r) => `m0 ${fix(1.56 * r)}l${fix(1.35 * r)} ${fix(-2.33 * r)}h${fix(-2.69 * r)}Z`,
+  (r) => { const w = fix(0.79 * r); return `m${fix(-0.4 * r)} ${fix(-1.19 * r)}h${w}v${w}h${w}v${w}h${-w}v${w}h${-w}v${-w}h${-w}v${-w}h${w}Z`; },
+  (r) => `m${fix(-1.1 * r)} 0l${fix(0.55 * r)} ${fix(-0.95 * r)}h${fix(1.1 * r)}l${fix(0.55 * r)} ${fix(0.95 * r)}l${fix(-0.55 * r)} ${fix(0.95 * r)}h${fix(-1.1 * r)}Z`,
+];
+const mark_path = (color, x, y, r) => `M${fix(x)} ${fix(y)}${kShapes[color](r)}`;
+function swatch(color) {
+  const picture = element("svg", { class: "swatch", width: 12, height: 12, viewBox: "-8 -8 16 16", "aria-hidden": "true", "data-c": color });
+  element("path", { d: mark_path(color, 0, 0, 5), fill: kPalette[color] }, picture);
+  return picture;
+}
+function move(node, x, y, r, row, is_hollow) {
+  const color = color_of(row);
+  if (node.tagName === "path") {
+    node.setAttribute("d", mark_path(row.color, x, y, r));
+  } else if (node.tagName === "rect") {
     node.setAttribute("x", fix(x - r));
     node.setAttribute("y", fix(y - r));
   } else {
@@ -275,8 +287,8 @@ function draw_dots(rows) {
     show(m, b);
     show(link, a && b);
     show(whisker, b && state.y === "rate");
-    if (e && a) move(e, ...a, r, color, true);
-    if (m && b) move(m, ...b, r, color, false);
+    if (e && a) move(e, ...a, r, row, true);
+    if (m && b) move(m, ...b, r, row, false);
     // Thin at the measured dot, wide at what it could be.
     if (link && a && b) {
       link.setAttribute("d", `M${fix(b[0])} ${fix(b[1])}L${fix(a[0] - 2.5)} ${fix(a[1])}h5Z`);
@@ -346,7 +358,9 @@ function draw_histogram(rows) {
       const tall = (part / most) * (kHistogram - 6);
       if (!tall) return;
       y -= tall;
-      element("rect", { x: fix(plot.x0 + bin * 8 + 0.5), y: fix(y), width: 7, height: fix(tall), fill: kLimitColors[limit] }, group);
+      // What is near neither roof is hollow: its grey alone would not tell it apart.
+      const is_hollow = limit === 3 && tall > 3;
+      element("rect", { x: fix(plot.x0 + bin * 8 + 0.5 + is_hollow / 2), y: fix(y + is_hollow / 2), width: 7 - is_hollow, height: fix(tall - is_hollow), fill: is_hollow ? "none" : kLimitColors[limit], stroke: is_hollow ? kLimitColors[limit] : "none" }, group);
     });
   }
   element("text", { x: plot.x1, y: 10, "text-anchor": "end", "font-size": 11, class: "muted" }, group).textContent = "time over intensity, by limit";
@@ -401,7 +415,7 @@ function draw_labels(taken, lines) {
   };
   for (const row of rows.slice(0, 40)) {
     if (texts.length >= 6) break;
-    if (row.is_aggregate || !row.share) continue;
+    if (row.is_aggregate || row.share < 0.005) continue;
     const text = short_name(row.name, 26) + (row.list.length > 1 ? ` ×${row.list.length}` : ""), width = text_width(text) + 4;
     place(row, text, width);
   }
@@ -421,6 +435,25 @@ function short_name(name, columns) {
   let text = parts.pop() ?? name;
   while (parts.length && (parts[parts.length - 1] + "/" + text).length <= columns) text = parts.pop() + "/" + text;
   return text.length > columns ? text.slice(0, columns / 2 - 1) + "…" + text.slice(-columns / 2) : text;
+}
+
+// Names by their ends; those that would look alike begin with the part in which they differ.
+function short_names(names, columns) {
+  const shorter = new Map(names.map((name) => [name, name.length > columns ? short_name(name, columns) : name])), alike = new Map();
+  for (const [name, text] of shorter) (alike.get(text) ?? alike.set(text, []).get(text)).push(name.split("/").filter(Boolean));
+  for (const [text, list] of alike) {
+    if (list.length < 2) continue;
+    const at = list[0].findIndex((part, i) => list.some((parts) => parts[i] !== part));
+    if (at < 0) continue;
+    for (const [name, of] of shorter) {
+      const parts = name.split("/").filter(Boolean), head = parts[at];
+      if (of !== text || head === undefined || at + 1 >= parts.length) continue;
+      let tail = parts.pop();
+      while (parts.length > at + 1 && (head + "…" + parts[parts.length - 1] + "/" + tail).length <= columns) tail = parts.pop() + "/" + tail;
+      shorter.set(name, head + (parts.length === at + 1 ? "/" : "…") + tail);
+    }
+  }
+  return shorter;
 }
 
 // Whole models: stars, the path over a size, arrows from a model to its successor.
@@ -495,17 +528,17 @@ function draw_stars(taken) {
   for (const change of chart.changes) {
     const x0 = X(change.before_intensity), y0 = Y(change.before_rate), x1 = X(change.after_intensity), y1 = Y(change.after_rate);
     const factor = change.before_seconds / change.after_seconds;
-    const text = factor >= 2 || factor <= 0.5 ? plain(factor) + "×" : (factor >= 1 ? "+" : "−") + percent(Math.abs(factor - 1));
+    const text = factor >= 2 || factor <= 0.5 ? plain(factor) + "×" : (factor >= 1 ? "+" : "−") + percent(Math.abs(factor - 1)), label = text + (change.count > 1 ? `, of ${change.count}` : "");
     element("path", { d: `M${fix(x0)} ${fix(y0)}L${fix(x1)} ${fix(y1)}`, fill: "none", stroke: arrows.getAttribute("fill"), "stroke-dasharray": "5 3", "stroke-width": 1.4, "marker-end": "url(#arrow)" }, arrows);
     element("circle", { cx: fix(x0), cy: fix(y0), r: 2.5 }, arrows);
-    const half = text_width(text) / 2 + 2;
+    const half = text_width(label) / 2 + 2;
     search: for (const part of [0.5, 0.35, 0.65, 0.2, 0.8])
       for (const side of [1, -1]) {
         const x = x0 + part * (x1 - x0) + side * (half + 5), y = y0 + part * (y1 - y0), box = [x - half, y - 8, x + half, y + 8];
         if (!is_free([box], taken)) continue;
         taken.push(box);
         names.push(box);
-        element("text", { class: "halo", x: fix(x), y: fix(y), "text-anchor": "middle", "dominant-baseline": "central" }, arrows).textContent = text;
+        element("text", { class: "halo", x: fix(x), y: fix(y), "text-anchor": "middle", "dominant-baseline": "central" }, arrows).textContent = label;
         break search;
       }
   }

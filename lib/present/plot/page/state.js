@@ -1,6 +1,6 @@
 // What the reader chose. It lives in the address, so that a view can be linked; nothing is stored.
 const kDefault = { s: 0, q: "", hidden: new Set(), limit: "", level: "dram", roof: chart.roofs.main, share: 100, color: "type",
-  row: null, view: null, y: "rate", sort: "seconds", up: false, roofs: null, spec: false, dark: null };
+  row: null, view: null, y: "rate", sort: "seconds", up: false, roofs: null, spec: false, dark: null, tab: null };
 const state = { ...kDefault, hidden: new Set() };
 const series = () => all_series[state.s] ?? kNoSeries;
 
@@ -10,7 +10,8 @@ function full_view() {
   if (state.y === "time") return around(series().rows, 0.1) ?? { x0, x1, y0: -7, y1: 0 };
   return { x0, x1, y0, y1 };
 }
-// The frame about the dots of some rows, with a margin on each side; at least a decade wide and half of one high.
+// The frame about the dots of some rows, with a margin on each side; at least a decade wide and half of one high where
+// they lie together.
 function around(rows, margin) {
   const xs = [], ys = [];
   for (const row of rows) {
@@ -20,7 +21,7 @@ function around(rows, margin) {
   }
   if (!xs.length) return null;
   const ends = (values, least) => {
-    const [low, high] = values.reduce(([a, b], value) => [Math.min(a, value), Math.max(b, value)], [Infinity, -Infinity]), more = Math.max(margin * (high - low), (least - (high - low)) / 2, 0.08);
+    const [low, high] = values.reduce(([a, b], value) => [Math.min(a, value), Math.max(b, value)], [Infinity, -Infinity]), span = high - low, more = Math.max(margin * span, 0.08, span < 0.25 ? (least - span) / 2 : 0);
     return [low - more, high + more];
   };
   const [x0, x1] = ends(xs, 1), [y0, y1] = ends(ys, 0.5);
@@ -53,6 +54,7 @@ function write_state() {
   if (state.roofs) hash.set("roofs", [...state.roofs].join(","));
   if (state.spec) hash.set("spec", "1");
   if (state.dark !== null) hash.set("dark", state.dark ? "1" : "0");
+  if (state.tab) hash.set("tab", state.tab);
   if (state.y !== "rate") hash.set("y", state.y);
   if (state.view === "machine") hash.set("view", "machine");
   else if (state.view) hash.set("view", ["x0", "x1", "y0", "y1"].map((k) => state.view[k].toFixed(3)).join(","));
@@ -94,6 +96,7 @@ function read_state() {
   state.spec = hash.get("spec") === "1";
   if (hash.get("dark") !== null) state.dark = hash.get("dark") === "1";
   if (hash.get("y") === "time") state.y = "time";
+  if (Object.hasOwn(kTabs, hash.get("tab") ?? "")) state.tab = hash.get("tab");
   if (hash.get("view") === "machine") state.view = "machine";
   const ends = (hash.get("view") ?? "").split(",").map(Number);
   if (ends.length === 4 && ends.every(Number.isFinite) && ends[1] - ends[0] > 0.05 && ends[3] - ends[2] > 0.05)
@@ -103,19 +106,19 @@ function read_state() {
 const has_level = (level) => level === "dram" || series().rows.some((row) => row[level] > 0);
 
 // Rows that pass all filters.
-function visible_rows() {
+function visible_rows(s = series()) {
   const words = state.q.toLowerCase().split(/\s+/).filter(Boolean);
-  const heavy = state.share < 100 ? heaviest(state.share / 100) : null;
-  return series().rows.filter((row) => words.every((word) => row.text.includes(word)) && !state.hidden.has(type_key(row)) &&
+  const heavy = state.share < 100 ? heaviest(s, state.share / 100) : null;
+  return s.rows.filter((row) => words.every((word) => row.text.includes(word)) && !state.hidden.has(type_key(row)) &&
     (!state.limit || kLimit[row.limit] === state.limit) && (!heavy || heavy.has(row)));
 }
 // Types without a colour of their own are one entry of the legend.
 const type_key = (row) => (row.color === 6 ? "other" : row.type);
-function heaviest(part) {
-  const sorted = [...series().rows].sort((a, b) => b.seconds - a.seconds), chosen = new Set();
+function heaviest(s, part) {
+  const sorted = [...s.rows].sort((a, b) => b.seconds - a.seconds), chosen = new Set();
   let sum = 0;
   for (const row of sorted) {
-    if (sum >= part * series().seconds - 1e-15) break;
+    if (sum >= part * s.seconds - 1e-15) break;
     chosen.add(row);
     sum += row.seconds;
   }

@@ -24,11 +24,9 @@ function grow_tree(rows) {
     }
   return root;
 }
-const structure = document.getElementById("structure");
-function draw_structure(rows) {
-  const holder = structure.querySelector("div"), root = grow_tree(rows), width = Math.max(280, holder.clientWidth);
-  structure.hidden = root.seconds <= 0 || ![...root.parts.values()].some((node) => node.parts.size);
-  if (structure.hidden) return;
+const has_structure = () => series().rows.some((row) => row.seconds > 0 && parts_of(series(), row.first).length > 1);
+function draw_structure(rows, holder) {
+  const root = grow_tree(rows), width = Math.max(280, holder.clientWidth);
   let depth = 0;
   const picture = element("svg", { role: "group", "aria-label": "Time by part of the model", width, "font-size": 12 });
   const place = (node, left, level) => {
@@ -40,12 +38,12 @@ function draw_structure(rows) {
       const limit = part.limits.indexOf(Math.max(...part.limits)), share = percent(part.seconds / root.seconds), words = part.words.filter(Boolean).join(" ");
       const text = `${first}${times}: ${si(part.seconds, "s")}, ${share}, mostly ${kLimit[limit]}`;
       const group = element("g", { tabindex: level < 2 ? 0 : -1, role: "button", "aria-label": text + "; show only this" }, picture);
-      group.dataset.words = words;
+      group.dataset.filter = words;
       element("title", {}, group).textContent = text;
-      element("rect", { x: fix(x + 0.5), y: level * kStepHeight + 0.5, width: fix(Math.max(0.5, wide - 1)), height: kStepHeight - 1, fill: kLimitColors[limit], "fill-opacity": 0.85 }, group);
-      const room = wide - 10, label = first + times;
+      element("rect", { x: fix(x + 0.5), y: level * kStepHeight + 0.5, width: fix(Math.max(0.5, wide - 1)), height: kStepHeight - 1, fill: kLimitColors[limit], }, group);
+      const room = wide - 10, label = ["", "C ", "M ", "N ", ""][limit] + first + times;
       const shown = text_width(label + " " + share) < room ? label + " " + share : text_width(label) < room ? label : "";
-      if (shown) element("text", { x: fix(x + 5), y: level * kStepHeight + 16, fill: limit === 0 || limit === 4 ? "#1f2328" : "#fff" }, group).textContent = shown;
+      if (shown) element("text", { x: fix(x + 5), y: level * kStepHeight + 16, fill: limit === 0 ? "#1f2328" : "#fff" }, group).textContent = shown;
       place(part, x, level + 1);
       x += wide;
     }
@@ -54,15 +52,9 @@ function draw_structure(rows) {
   picture.setAttribute("height", Math.max(1, depth) * kStepHeight);
   holder.replaceChildren(picture);
 }
-function choose_part(event) {
-  const part = event.target.closest?.("g[data-words]");
-  if (!part) return;
-  state.q = state.q === part.dataset.words ? "" : part.dataset.words;
-  update();
-}
-structure.addEventListener("click", choose_part);
-structure.addEventListener("keydown", (event) => {
-  if (event.key !== "Enter" && event.key !== " ") return;
+by_id("structure").addEventListener("keydown", (event) => {
+  const part = event.target.closest?.("g[data-filter]");
+  if (!part || (event.key !== "Enter" && event.key !== " ")) return;
   event.preventDefault();
-  choose_part(event);
+  filter_by(part.dataset.filter);
 });

@@ -1,15 +1,19 @@
 // Every operator as text: the accessible equivalent of the picture. Only the rows in sight are in the document.
 const kRowHeight = 26;
 const rate = (row) => (row.measured ?? row.bound);
+// In columns: one decimal, so that they line up.
+const column_percent = (value) => (value === null ? "–" : value > 0 && value < 0.0005 ? "<0.1%" : (100 * value).toFixed(1) + "%");
 const number_of = (get, format) => ({ get, format: (row) => format(get(row)), is_number: true });
+let shown_names = new Map();  // of the rows in sight
+const name_room = () => (scroller.clientWidth < 640 ? 27 : 36);
 const kColumns = [
-  { key: "name", title: "Operator", tip: "The end of its name; hover for all of it", get: (r) => r.name.toLowerCase(), format: (r) => (r.name.length > 34 ? short_name(r.name, 34) : r.name) },
+  { key: "name", title: "Operator", tip: "The end of its name; hover for all of it", get: (r) => r.name.toLowerCase(), format: (r) => shown_names.get(r.name) ?? r.name },
   { key: "seconds", title: "Time", tip: "Measured, else the lower bound of its roofs; all rows in one unit", ...number_of((r) => (r.has_time ? r.seconds : null), (v) => in_unit(v)) },
-  { key: "share", title: "% time", tip: "Part of the sum of all rows", ...number_of((r) => (r.has_time ? r.share : null), percent) },
+  { key: "share", title: "% time", tip: "Part of the sum of all rows", ...number_of((r) => (r.has_time ? r.share : null), column_percent) },
   { key: "limit", title: "Limit", tip: "What bounds it: M memory, C compute, N neither roof is near", get: (r) => kLimit[r.limit], format: (r) => (r.absence && r.absence !== 2 ? kAbsence[r.absence] : kLimit[r.limit]) },
-  { key: "roof_share", title: "% roof", tip: "Its lower bound over its measured time", ...number_of((r) => r.roof_share, percent), measured: true },
+  { key: "roof_share", title: "% roof", tip: "Its lower bound over its measured time", ...number_of((r) => r.roof_share, column_percent), measured: true },
   { key: "recoverable", title: "Recoverable", tip: "Measured: time above its lower bound. Estimated: its part of what its kernel saves when it is fused", ...number_of((r) => r.recoverable, (v) => (v === 0 ? "0" : in_unit(v))), gains: true },
-  { key: "cumulative", title: "Σ %", tip: "Of the time, with all rows above it when sorted by time", ...number_of((r) => r.cumulative ?? null, percent) },
+  { key: "cumulative", title: "Σ %", tip: "Of the time, with all rows above it when sorted by time", ...number_of((r) => r.cumulative ?? null, column_percent) },
   { key: "count", title: "Count", tip: "Rows of the same work", ...number_of((r) => r.list.length, String) },
   { key: "type", title: "Type", tip: "Operator", get: (r) => r.type.toLowerCase(), format: (r) => r.type },
   { key: "shape", title: "Shape", tip: "Of its first output", get: (r) => r.shape, format: (r) => r.shape },
@@ -41,15 +45,7 @@ let lines = [], printing = false;
 function sort_rows(rows) {
   let sum = 0;
   for (const row of [...series().rows].sort((a, b) => b.seconds - a.seconds)) row.cumulative = row.has_time && series().seconds > 0 ? (sum += row.share) : null;
-  const column = kColumns.find((c) => c.key === state.sort), sign = state.up ? 1 : -1;
-  const compare = (a, b) => {
-    const x = column.get(a), y = column.get(b);
-    // What is not known comes last either way.
-    if (x === null || y === null) return (x === null) - (y === null);
-    return x < y ? -sign : x > y ? sign : 0;
-  };
-  // Text reads best from A on, numbers from the largest.
-  return [...rows].sort(column.is_number ? compare : (a, b) => { const c = compare(a, b); return column.get(a) === null || column.get(b) === null ? c : -c; });
+  return sorted_by(rows, kColumns.find((c) => c.key === state.sort), state.up);
 }
 
 function fill_table(rows) {
@@ -67,19 +63,7 @@ function fill_table(rows) {
           for (const part of kind === "members" ? entry.slice(2).filter((_, k) => k % 2 === 0) : entry.slice(1).map((k) => strings[k]))
             lines.push({ row, item: entry[0], part });
   }
-  const head = table.tHead.rows[0];
-  head.replaceChildren(...columns().map((column) => {
-    const cell = document.createElement("th"), button = document.createElement("button");
-    button.type = "button";
-    button.textContent = column.title;
-    button.dataset.sort = column.key;
-    button.title = column.tip;
-    cell.scope = "col";
-    cell.className = column.is_number ? "number" : "";
-    if (state.sort === column.key) cell.setAttribute("aria-sort", state.up === !!column.is_number ? "ascending" : "descending");
-    cell.append(button);
-    return cell;
-  }));
+  table.tHead.rows[0].replaceChildren(...header_cells(columns(), state.sort, state.up));
   table.setAttribute("aria-rowcount", lines.length + 1);
   draw_rows();
 }
@@ -102,13 +86,13 @@ function cell_of(column, line) {
       const bar = document.createElement("meter");
       bar.max = 1;
       bar.value = Math.min(1, line.row.roof_share);
-      cell.prepend(bar);
+      cell.replaceChildren(...barred(bar, cell.textContent));
     }
     if (column.key === "share" && line.row.has_time) {
       const bar = document.createElement("meter");
       bar.max = most_share || 1;
       bar.value = line.row.share;
-      cell.prepend(bar);
+      cell.replaceChildren(...barred(bar, cell.textContent));
     }
     if (column.key === "limit" && line.row.limit && (!line.row.absence || line.row.absence === 2)) {
       const chip = document.createElement("i");
@@ -121,9 +105,7 @@ function cell_of(column, line) {
       return Object.assign(cell, { title: word.textContent.trim() });
     }
     if (column.key === "type") {
-      const dot = document.createElement("i");
-      dot.className = "swatch c" + line.row.color;
-      cell.prepend(dot);
+      cell.prepend(swatch(line.row.color));
     }
   } else if (column.key === "name") {
     cell.textContent = line.part ?? series().items.name[line.item];
@@ -152,6 +134,7 @@ function draw_rows() {
     row.append(cell);
     return row;
   };
+  shown_names = short_names(lines.slice(first, last).map((line) => line.row.name), name_room());
   const body = lines.slice(first, last).map((line, k) => {
     const tr = document.createElement("tr");
     tr.dataset.line = first + k;

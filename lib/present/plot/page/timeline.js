@@ -1,14 +1,10 @@
 // The run in order of execution: widths are time, colours those of the chart, above them the activations alive, where the
 // plan has a step for each row. A row here is the row of the table and the dot of the chart.
-const timeline = document.getElementById("timeline");
+const timeline = by_id("timeline");
 const kStrip = 30, kCurve = 64;
 let spans = [];
-function draw_timeline(rows) {
-  const s = series(), holder = timeline.querySelector("div"), width = Math.max(280, holder.clientWidth);
-  timeline.hidden = !(s.seconds > 0);
-  if (timeline.hidden) return;
-  const row_of = [], wanted = new Set(rows);
-  for (const row of s.rows) for (const i of row.list) row_of[i] = row;
+function draw_timeline(rows, holder) {
+  const s = series(), width = Math.max(280, holder.clientWidth), { row_of } = s, wanted = new Set(rows);
   const seconds = Array.from({ length: s.items.count }, (_, i) => s.seconds_of(i) ?? 0), whole = seconds.reduce((a, b) => a + b, 0);
   const plan = s.memory?.timeline, has_plan = plan?.length === s.items.count && (!what || is_as_asked());
   const top = has_plan ? kCurve : 0, most = has_plan ? plan.reduce((a, b) => Math.max(a, b), 1) : 1;
@@ -61,5 +57,4 @@ timeline.addEventListener("pointermove", (event) => {
   timeline.querySelector("#cursor").setAttribute("d", `M${middle} 0V${+timeline.dataset.top + kStrip}`);
   timeline.querySelector("#cursor-text").textContent = `${short_name(s.items.name[span.i], 60)}, ${si(s.seconds_of(span.i), "s")}` + (+timeline.dataset.top ? `, ${si(s.memory.timeline[span.i], "B")} alive` : "");
 });
-timeline.addEventListener("pointerleave", () => point_at(null));
 timeline.addEventListener("click", (event) => { const span = event.target.closest?.("svg") && span_at(event); if (span) select(span.row); });

@@ -142,7 +142,9 @@ function command_of(request) {
 // The chart's rows at the request: new columns in place of those the page came with.
 const still_items = what && structuredClone(chart.series[0].items), still_roofs = what && chart.roofs, still_star = what && chart.series[0].bound_star;
 const still_shapes = what && chart.series[0].items.shape, still_total = what && chart.series[0].seconds;
+let answered = what && answer_of(asked);
 function put_rows(answer) {
+  answered = answer;
   const source = chart.series[0], items = source.items, is_still = is_as_asked();
   if (is_still) {
     for (const key of ["flops", "bytes", "compute_seconds", "memory_seconds", "limit", "roof", "shape", "dtype", "name", "dot", "absence"]) items[key] = still_items[key];
@@ -310,7 +312,9 @@ function put_verdict(answer) {
     pair.append(term, fact);
     return pair;
   }));
-  for (const node of document.querySelectorAll("#actions, .views, .energy")) node.classList.toggle("stale", !is_still);
+  for (const node of document.querySelectorAll("#actions, .view, .energy")) node.classList.toggle("stale", !is_still);
+  // Constants of energy are of one device and one precision.
+  by_id("energy").classList.toggle("stale", asked.device !== 0 || asked.case !== as_asked.case);
   document.getElementById("what-if-note").hidden = is_still;
   document.getElementById("what-if-command").textContent = command_of(asked);
   document.getElementById("what-if-reset").disabled = is_still;
@@ -371,9 +375,8 @@ function connect_what_if() {
     by_id("what-if-device").value = asked.device;
     by_id("what-if-traffic").value = +asked.fused;
   };
-  const answer = answer_of(asked);
-  put_verdict(answer);
-  put_gains(answer);
+  put_verdict(answered);
+  put_gains(answered);
   show_what_if();
 }
 let show_what_if = () => {};

@@ -1,0 +1,21 @@
+// Runs inside a chart page: tells the page that frames it which part of the plot the dots with 99 % of the time span, and
+// how many decades of intensity they differ by. From the page's data and what it drew, not from its own code.
+(() => {
+  const data = JSON.parse(document.getElementById("chart-data").textContent), { items } = data.series[0], dots = new Map();
+  for (let i = 0; i < items.count; ++i) {
+    const compute = items.compute_seconds[i], memory = items.memory_seconds[i];
+    if (items.dot[i] === null || items.absence[i] === 2 || compute === null || memory === null) continue;
+    const dot = dots.get(items.dot[i]) ?? dots.set(items.dot[i], { seconds: 0, flops: 0, bytes: 0, id: items.dot[i] }).get(items.dot[i]);
+    dot.seconds += Math.max(compute, memory);
+    dot.flops += items.flops[i];
+    dot.bytes += items.bytes[i];
+  }
+  const sorted = [...dots.values()].sort((a, b) => b.seconds - a.seconds), all = sorted.reduce((sum, dot) => sum + dot.seconds, 0);
+  let sum = 0;
+  const heavy = sorted.filter((dot) => { const before = sum; sum += dot.seconds; return before < 0.99 * all; });
+  const span = (values) => (values.length ? Math.max(...values) - Math.min(...values) : 0);
+  const boxes = heavy.map((dot) => document.querySelector(`.estimated > [data-d="${dot.id}"]`)).filter((node) => node && node.getAttribute("display") !== "none").map((node) => node.getBBox());
+  const frame = document.querySelector(".frame").getBBox(), middle = (box) => [box.x + box.width / 2, box.y + box.height / 2];
+  parent.postMessage({ ready: document.documentElement.dataset.ready === "1", heavy: heavy.length, drawn: boxes.length, decades: span(heavy.map((dot) => Math.log10(dot.flops / dot.bytes))),
+    part: (span(boxes.map((box) => middle(box)[0])) / frame.width) * (span(boxes.map((box) => middle(box)[1])) / frame.height) }, "*");
+})();
