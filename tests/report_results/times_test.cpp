@@ -95,7 +95,7 @@ TEST_CASE("latency and throughput are drawn over the size that varies most") {
   CHECK(svg.find("Mine: throughput over batch") != std::string::npos);
   CHECK(svg.find("height=\"920\"") != std::string::npos);
   const std::string page = times_report(two_modes(), ReportFormat::Html);
-  CHECK(page.find("<td>12.5 J</td>") != std::string::npos);
+  CHECK(page.find("<td class=\"number\">12.5 J</td>") != std::string::npos);
 }
 
 TEST_CASE("modules of a framework are ranges, nodes of a file are nodes") {

@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "pagoda/base/error.h"
-#include "pagoda/base/sha256.h"
 #include "plot/draw.h"
 #include "plot/page_files.h"
 #include "plot/svg.h"
@@ -128,16 +127,20 @@ std::string draw(const LineChart& chart) {
     return x_high > x_low ? kLeft + 14 + (right - kLeft - 28) * (value - x_low) / (x_high - x_low)
                           : (kLeft + right) / 2;
   };
-  std::string grid;
+  std::string grid, last;
   for (const double tick : y.ticks()) {
     grid += "M" + px(kLeft) + " " + px(y(tick)) + "H" + px(right);
-    note(svg, kLeft - 7, y(tick) + 4, plain(tick), "end");
+    if (const std::string text = plain(tick); text != last) note(svg, kLeft - 7, y(tick) + 4, text, "end");
+    last = plain(tick);
   }
   rule(svg, grid, false);
   rule(svg, "M" + px(kLeft) + " " + px(kTop) + "V" + px(bottom) + "H" + px(right), true);
   const std::size_t names = chart.x_names.size(), stride = std::max<std::size_t>(1, (names + 11) / 12);
-  for (std::size_t i = 0; i < names; i += stride)
-    note(svg, x(static_cast<double>(i)), bottom + 18, fit(chart.x_names[i], 12, (right - kLeft) / 7), "middle");
+  for (std::size_t i = 0; i < names; i += stride) {
+    const std::string name = fit(chart.x_names[i], 12, (right - kLeft) / 7);
+    const double at = std::min(x(static_cast<double>(i)), kWide - 4 - plot::text_width(name, 12) / 2);
+    note(svg, at, bottom + 18, name, "middle");
+  }
   if (names == 0 && x_high > x_low)
     for (const double at : linear_ticks(x_low, x_high)) note(svg, x(at), bottom + 18, plain(at), "middle");
   note(svg, (kLeft + right) / 2, kHigh - 28, chart.x_title, "middle", true);
@@ -179,6 +182,7 @@ std::string draw(const LineChart& chart) {
       svg.leaf("circle", {{"cx", px(x(point.x))},
                           {"cy", px(y(point.y))},
                           {"r", "3.5"},
+                          {"data-k", point.key},
                           {"fill", color},
                           {"stroke", "#333333"},
                           {"stroke-width", "0.7"}});
@@ -193,6 +197,7 @@ std::string draw(const LineChart& chart) {
       svg.text(left, y(point.y) - 6, label,
                {{"class", "muted"}, {"font-size", "10"}, {"fill", std::string(plot::kMuted)}});
     }
+    if (line.name.empty()) continue;
     const double width = plot::text_width(line.name, 12) + 34;
     if (key + width > right) continue;  // no room: the table has every name
     svg.leaf("circle", {{"cx", px(key + 6)}, {"cy", "57"}, {"r", "4"}, {"fill", color}, {"stroke", "#333333"}});
@@ -229,6 +234,7 @@ std::string draw(const IntervalChart& chart) {
     const IntervalRow& row = chart.rows[i];
     const double y = kTop + kRow * (static_cast<double>(i) + 0.5);
     const std::string color = color_of(row.color);
+    svg.open("g", {{"data-k", row.key}});
     note(svg, kLeft - 10, y + 4, fit(row.name, 12, kLeft - 22), "end", true);
     if (row.low && row.high)
       svg.leaf("path", {{"stroke", color},
@@ -241,6 +247,7 @@ std::string draw(const IntervalChart& chart) {
                         {"stroke", "#333333"},
                         {"stroke-width", "0.7"}});
     note(svg, kWide - kRight + 10, y + 4, fit(row.text, 12, kRight - 14), "start");
+    svg.close();
   }
   svg.close();
   return std::move(svg).done();
@@ -261,35 +268,78 @@ std::string stacked(const std::vector<std::string>& svgs) {
          "\" height=\"" + px(height) + "\">\n" + inside + "</svg>\n";
 }
 
-std::string page(const std::string& title, const std::vector<std::string>& facts, const std::vector<std::string>& svgs,
-                 const std::vector<PageTable>& tables) {
-  using plot::xml;
-  const std::string style = std::string(plot::page_style()) +
-                            "figure { margin: 12px 0; } figure svg { max-width: 100%; height: auto; } "
-                            "table { border-collapse: collapse; margin: 6px 0 18px; font-size: 12px; } "
-                            "td, th { padding: 2px 10px 2px 0; text-align: left; border-bottom: 1px solid var(--line); "
-                            "font-variant-numeric: tabular-nums; }";
-  std::string html = "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n";
-  html += "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'sha256-" +
-          base::base64(base::sha256(style)) + "'; base-uri 'none'; form-action 'none'\">\n";
-  html += "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>" + xml(title) +
-          "</title>\n<style>" + style + "</style>\n</head>\n<body>\n<main>\n<h1>" + xml(title) + "</h1>\n";
-  for (const std::string& fact : facts) html += "<p>" + xml(fact) + "</p>\n";
-  for (const std::string& svg : svgs)
-    if (!svg.empty()) html += "<figure>\n" + svg + "</figure>\n";
-  for (const PageTable& table : tables) {
-    if (table.rows.empty()) continue;
-    html += "<h2>" + xml(table.title) + "</h2>\n<table><thead><tr>";
-    for (const std::string& column : table.columns) html += "<th>" + xml(column) + "</th>";
-    html += "</tr></thead><tbody>\n";
-    for (const auto& row : table.rows) {
-      html += "<tr>";
-      for (const std::string& cell : row) html += "<td>" + xml(cell) + "</td>";
-      html += "</tr>\n";
-    }
-    html += "</tbody></table>\n";
+namespace {
+
+// Whether a column is of numbers, with or without units: such align to the right and sort by size.
+bool is_of_numbers(const PageTable& table, std::size_t column) {
+  bool any = false;
+  for (const auto& row : table.rows) {
+    const std::string& cell = row[column];
+    if (cell.empty() || cell == "?" || cell == "–" || cell == "not known") continue;
+    const std::size_t at = cell.find_first_not_of(" +-");
+    for (const std::string_view sign : {"≤ ", "≥ ", "≈ "})
+      if (cell.starts_with(sign)) return is_of_numbers({"", {""}, {{cell.substr(sign.size())}}}, 0);
+    if (at == std::string::npos || cell[at] < '0' || cell[at] > '9') return false;
+    if (cell.size() == 10 && cell[4] == '-' && cell[7] == '-') return false;  // a date
+    any = true;
   }
-  return html + "</main>\n</body>\n</html>\n";
+  return any;
+}
+
+std::string table_html(const PageTable& table) {
+  using plot::xml;
+  std::string html = "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"" + xml(table.title) +
+                     "\"><table class=\"plain\" aria-label=\"" + xml(table.title) + "\"><thead><tr>";
+  // Columns without a cell are left out; leading blanks say how deep a row is.
+  std::vector<std::pair<std::size_t, const char*>> shown;
+  const auto any = [&](auto is) { return std::any_of(table.rows.begin(), table.rows.end(), is); };
+  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+    if (!any([&](const auto& row) { return !row[i].empty(); })) continue;
+    const bool is_tree = any([&](const auto& row) { return row[i].starts_with(" "); });
+    shown.emplace_back(i, is_of_numbers(table, i) ? " class=\"number\"" : is_tree ? " class=\"tree\"" : "");
+    html += "<th scope=\"col\"" + std::string(shown.back().second) + ">" + xml(table.columns[i]) + "</th>";
+  }
+  html += "</tr></thead><tbody>\n";
+  for (std::size_t r = 0; r < table.rows.size(); ++r) {
+    if (std::find(table.baselines.begin(), table.baselines.end(), r) != table.baselines.end()) continue;
+    html += r < table.keys.size() ? "<tr data-k=\"" + xml(table.keys[r]) + "\">" : "<tr>";
+    for (const auto& [i, style] : shown) html += "<td" + std::string(style) + ">" + xml(table.rows[r][i]) + "</td>";
+    html += "</tr>\n";
+  }
+  return html + "</tbody></table></div>";
+}
+
+}  // namespace
+
+std::string page(const Page& page) {
+  using plot::xml;
+  std::string html = "<main>\n<header class=\"verdict\"><div><h1>" + xml(page.title) +
+                     (page.verdict.empty() ? "" : ": <span id=\"verdict-time\">" + xml(page.verdict) + "</span>") +
+                     "</h1>\n<ul id=\"actions\">";
+  for (const std::string& fact : page.facts) html += "<li>" + xml(fact) + "</li>";
+  html += "</ul></div></header>\n";
+  for (const std::string& svg : page.svgs)
+    if (!svg.empty()) html += "<figure class=\"result\">\n" + svg + "</figure>\n";
+  html +=
+      "<div class=\"bar\"><input id=\"search\" type=\"search\" placeholder=\"Search rows\" aria-label=\"Search "
+      "rows\"><span id=\"status\" role=\"status\"></span><span class=\"end\"><button id=\"save-svg\" "
+      "type=\"button\">SVG</button><button id=\"save-csv\" type=\"button\">CSV</button><button id=\"dark\" "
+      "type=\"button\" aria-pressed=\"false\">Dark</button></span></div>\n";
+  std::string bar, panels;
+  for (const PageTable& table : page.tables) {
+    if (table.rows.size() <= table.baselines.size()) continue;
+    const std::string id = "table-" + std::to_string(&table - page.tables.data());
+    bar += "<button type=\"button\" role=\"tab\" id=\"tab-" + id + "\" data-tab=\"" + id + "\" aria-controls=\"" + id +
+           "\" aria-selected=\"false\" tabindex=\"-1\">" + xml(table.title) + "</button>";
+    panels += "<section id=\"" + id + "\" role=\"tabpanel\" aria-labelledby=\"tab-" + id + "\">" + table_html(table);
+    if (!table.baselines.empty())
+      panels += "<p class=\"note\">" + plot::count_text(table.baselines.size(), "row", "rows") +
+                " of the baseline itself, 1 by definition, left out</p>";
+    panels += "</section>\n";
+  }
+  html += "<div id=\"tabs\"><div id=\"tab-bar\" role=\"tablist\" aria-label=\"Tables\">" + bar + "</div>\n" + panels +
+          "</div>\n</main>\n";
+  return plot::page_of(page.title, html, plot::report_page_script());
 }
 
 }  // namespace pagoda::present::results

@@ -12,6 +12,7 @@ struct ChartPoint {
   double x = 0, y = 0;
   std::optional<double> low = {}, high = {};
   std::string label = {};  // beside the point; empty: none
+  std::string key = {};    // of the row that it stands for, PageTable::keys
 };
 
 struct ChartLine {
@@ -37,6 +38,7 @@ struct IntervalRow {
   std::optional<double> low = {}, high = {};
   std::string text;       // at the right
   std::size_t color = 6;  // in the palette; the last is grey
+  std::string key = {};   // of the row that it stands for, PageTable::keys
 };
 
 struct IntervalChart {
@@ -49,13 +51,20 @@ std::string draw(const IntervalChart& chart);
 // Pictures of draw() under each other in one; those that are empty are left out. Throws Error where all are.
 std::string stacked(const std::vector<std::string>& svgs);
 
-// A page of pictures and tables that works offline and loads nothing.
+// A page of pictures and tables that works offline and loads nothing, with the parts of the chart's page: a verdict,
+// tabs, search, tables that sort, rows linked with marks.
 struct PageTable {
   std::string title;
   std::vector<std::string> columns;
   std::vector<std::vector<std::string>> rows;
+  std::vector<std::string> keys = {};       // of each row, as marks of the picture have them; empty: none
+  std::vector<std::size_t> baselines = {};  // rows that are 1 by definition, which a page leaves out
 };
-std::string page(const std::string& title, const std::vector<std::string>& facts, const std::vector<std::string>& svgs,
-                 const std::vector<PageTable>& tables);
+struct Page {
+  std::string title, verdict;  // the headline: "TITLE: VERDICT"
+  std::vector<std::string> facts, svgs;
+  std::vector<PageTable> tables;
+};
+std::string page(const Page& page);
 
 }  // namespace pagoda::present::results

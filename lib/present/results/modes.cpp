@@ -161,6 +161,14 @@ results::PageTable table_of(const std::vector<ModeStudy>& studies) {
   return table;
 }
 
+std::string verdict_of(const std::vector<ModeStudy>& studies) {
+  const ModeStudy& study = *std::max_element(
+      studies.begin(), studies.end(), [](const ModeStudy& a, const ModeStudy& b) { return a.saving() < b.saving(); });
+  if (study.chosen == 0) return "the fastest mode also takes the least energy";
+  return (studies.size() > 1 ? "up to " : "") + percent(study.saving()) + " less energy for " +
+         percent(study.modes[study.chosen].seconds / study.modes.front().seconds - 1) + " more time";
+}
+
 std::vector<std::string> facts_of(const std::vector<ModeStudy>& studies) {
   const std::string left_out = left_out_text(studies);
   return left_out.empty() ? std::vector<std::string>() : std::vector{left_out};
@@ -205,7 +213,8 @@ std::string modes_report(const std::vector<ModeStudy>& studies, ReportFormat for
     case ReportFormat::Png:
       return plot::rasterize(svg_of(studies, title), "png");
     case ReportFormat::Html:
-      return results::page(title, facts_of(studies), {svg_of(studies, title)}, {table_of(studies)});
+      return results::page(
+          {title, verdict_of(studies), facts_of(studies), {svg_of(studies, title)}, {table_of(studies)}});
     case ReportFormat::Text:
       break;
   }

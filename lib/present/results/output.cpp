@@ -107,10 +107,7 @@ std::vector<std::string> axis_names(const History& h) {
   return names;
 }
 
-struct Document {
-  std::string title;
-  std::vector<std::string> facts, svgs;
-  std::vector<PageTable> tables;
+struct Document : results::Page {
   PageTable csv;
 };
 
@@ -125,7 +122,7 @@ std::string written(const Document& document, ReportFormat format) {
     case ReportFormat::Png:
       return plot::rasterize(first_picture(document.svgs), "png");
     case ReportFormat::Html:
-      return results::page(document.title, document.facts, document.svgs, document.tables);
+      return results::page(document);
   }
   return {};
 }
@@ -159,6 +156,7 @@ std::string comparison_report(const ResultComparison& c, ReportFormat format, co
           " and beyond noise. Where nothing changed, any of " + std::to_string(c.tested) +
           " is called slower with a probability of " + plot::percent_text(o.false_alarm) +
           " at most (Holm), given that repeats are independent"};
+  document.verdict = mean_text(c.geomean);
   PageTable table{
       .title = "Configurations, slowest first",
       .columns = {"configuration", "base", "new", "speed-up", "95 % interval", "verdict", "p slower", "note"},
@@ -176,6 +174,7 @@ std::string comparison_report(const ResultComparison& c, ReportFormat format, co
     table.rows.push_back({row.name, base::si_seconds(row.base_seconds), base::si_seconds(row.new_seconds),
                           ratio_text(*row.ratio), interval_text(row.low, row.high), std::string(to_string(row.verdict)),
                           row.p_slower ? base::rounded(*row.p_slower) : "", row.note});
+    table.keys.push_back(row.name);
     document.csv.rows.push_back({row.name, row.model, shortest(row.base_seconds), shortest(row.new_seconds),
                                  shortest(row.ratio), shortest(row.low), shortest(row.high),
                                  std::string(to_string(row.verdict)), shortest(row.p_slower), shortest(row.p_faster),
@@ -191,7 +190,8 @@ std::string comparison_report(const ResultComparison& c, ReportFormat format, co
                           .text = ratio_text(*row.ratio) + "× " + std::string(to_string(row.verdict)),
                           .color = row.verdict == SpeedVerdict::Slower   ? 3U
                                    : row.verdict == SpeedVerdict::Faster ? 2U
-                                                                         : 6U});
+                                                                         : 6U,
+                          .key = row.name});
   }
   PageTable models{.title = "Models", .columns = {"model", "configurations", "speed-up", "95 % interval"}, .rows = {}};
   for (const MeanRatio& model : c.models)
@@ -233,14 +233,20 @@ std::string history_report(const History& h, ReportFormat format, const std::str
                             base::shortest(point.geomean), shortest(point.low), shortest(point.high),
                             base::shortest(point.percentiles[0]), base::shortest(point.percentiles[1]),
                             base::shortest(point.percentiles[2])});
+      if (!point.low && point.geomean == 1) table.baselines.push_back(table.rows.size() - 1);
+      table.keys.push_back(series.name + " " + h.snapshots[point.snapshot]);
       const double x = static_cast<double>(point.snapshot);
-      mean.points.push_back({.x = x, .y = point.geomean, .low = point.low, .high = point.high});
+      mean.points.push_back(
+          {.x = x, .y = point.geomean, .low = point.low, .high = point.high, .key = table.keys.back()});
       bottom.points.push_back({.x = x, .y = point.percentiles[0]});
       top.points.push_back({.x = x, .y = point.percentiles[2]});
     }
     chart.lines.push_back(std::move(top));
     chart.lines.push_back(std::move(bottom));
     chart.lines.push_back(std::move(mean));
+    if (!series.points.empty())
+      document.verdict += (document.verdict.empty() ? "" : ", ") + (series.name.empty() ? "" : series.name + " ") +
+                          ratio_text(series.points.back().geomean) + "×";
   }
   document.svgs = {draw(chart)};
   document.csv = table;
@@ -280,13 +286,16 @@ std::string latest_report(const History& h, ReportFormat format, const std::stri
     for (const CurvePoint& point : series.latest) {
       table.rows.push_back({series.name, series.latest_snapshot, point.workload, base::shortest(point.ratio),
                             shortest(point.low), shortest(point.high), point.code.value_or(""), shortest(point.error)});
+      if (!point.low && point.ratio == 1) table.baselines.push_back(table.rows.size() - 1);
+      table.keys.push_back(series.name + " " + point.workload);
       // A point that is its own baseline needs no name.
       const bool is_named = series.latest.size() <= 30 && point.low.has_value();
       line.points.push_back({.x = static_cast<double>(line.points.size()),
                              .y = point.ratio,
                              .low = point.low,
                              .high = point.high,
-                             .label = is_named ? short_name(point.workload) : ""});
+                             .label = is_named ? short_name(point.workload) : "",
+                             .key = table.keys.back()});
       if (point.error) sorted.push_back(*point.error);
     }
     std::sort(sorted.begin(), sorted.end());
@@ -295,6 +304,14 @@ std::string latest_report(const History& h, ReportFormat format, const std::stri
     curve.lines.push_back(std::move(line));
     if (!errors.points.empty()) gap.lines.push_back(std::move(errors));
   }
+  std::size_t count = 0, below = 0;
+  for (const SeriesHistory& series : h.series)
+    for (const CurvePoint& point : series.latest) {
+      if (!point.low && point.ratio == 1) continue;
+      ++count;
+      below += point.ratio < 1 ? 1 : 0;
+    }
+  document.verdict = std::to_string(below) + " of " + plot::count_text(count, "workload", "workloads") + " below 1";
   document.svgs = {draw(curve), draw(gap)};
   document.csv = table;
   for (auto& row : table.rows)
@@ -309,7 +326,8 @@ std::string explanation_report(const Explanation& e, ReportFormat format, const 
   document.title = title.empty() ? "What goes with " + e.quantity : title;
   PageTable ranks{.title = "Models by " + e.quantity, .columns = {"rank", "model", e.quantity}, .rows = {}};
   for (const auto& [model, value] : e.ranks)
-    ranks.rows.push_back({std::to_string(ranks.rows.size() + 1), model, ratio_text(value)});
+    ranks.rows.push_back({std::to_string(ranks.rows.size() + 1), model, ratio_text(value)}),
+        ranks.keys.push_back(model);
   PageTable correlations{.title = "Features by rank correlation",
                          .columns = {"feature", "rank correlation", "linear", "explains alone"},
                          .rows = {}};
@@ -345,12 +363,15 @@ std::string explanation_report(const Explanation& e, ReportFormat format, const 
                         " in models left out one at a time (below 0: worse than the mean)",
                     std::to_string(e.correlations.size()) +
                         " features were looked at: the strongest of many is strong by chance, too"};
+  if (!e.shares.empty())
+    document.verdict = e.shares.front().first + ", " + plot::percent_text(e.shares.front().second) + " in the tree";
   for (const auto& [feature, share] : e.shares)
     document.facts.push_back(feature + " explains " + plot::percent_text(share) + " in the tree");
   if (!e.missing.empty()) document.facts.push_back("without a structure, and left out: " + base::joined(e.missing));
   results::IntervalChart chart{.title = document.title, .subtitle = document.facts[0], .x_title = e.quantity};
   for (const auto& [model, value] : e.ranks)
-    chart.rows.push_back({.name = model, .value = value, .text = ratio_text(value), .color = value < 1 ? 3U : 2U});
+    chart.rows.push_back(
+        {.name = model, .value = value, .text = ratio_text(value), .color = value < 1 ? 3U : 2U, .key = model});
   document.svgs = {draw(chart)};
   document.tables = {std::move(tree), std::move(correlations), std::move(ranks)};
   return written(document, format);

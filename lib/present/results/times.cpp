@@ -296,6 +296,19 @@ results::IntervalChart bar_chart(const std::vector<Row>& rows, const std::string
   return chart;
 }
 
+// "1.2 … 35.6 ms of 12 configurations".
+std::string verdict_of(const std::vector<Row>& rows) {
+  Number least, most;
+  for (const Row& row : rows)
+    if (const Number p50 = row.latency<&base::Latency::p50>()) {
+      least = std::min(*p50, least.value_or(*p50));
+      most = std::max(*p50, most.value_or(*p50));
+    }
+  if (!least) return "no run has a time";
+  return base::si_seconds(*least) + (*most > *least ? " … " + base::si_seconds(*most) : "") + " over " +
+         std::to_string(rows.size()) + (rows.size() == 1 ? " configuration" : " configurations");
+}
+
 std::vector<std::string> charts_of(const std::vector<Row>& rows, const Table& table, const std::string& title) {
   const std::string axis = swept_axis(rows);
   if (axis.empty()) return {draw(bar_chart(rows, title, table))};
@@ -325,8 +338,11 @@ std::string times_report(const std::vector<Result>& all, ReportFormat format, co
     case ReportFormat::Png:
       return plot::rasterize(results::stacked(charts_of(rows, table, heading)), "png");
     case ReportFormat::Html:
-      return results::page(heading, facts_of(table), charts_of(rows, table, heading),
-                           {{.title = "Configurations", .columns = table.columns, .rows = table.cells}});
+      return results::page({heading,
+                            verdict_of(rows),
+                            facts_of(table),
+                            charts_of(rows, table, heading),
+                            {{.title = "Configurations", .columns = table.columns, .rows = table.cells}}});
   }
   return {};
 }
